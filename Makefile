@@ -1,0 +1,63 @@
+# `make` alone lists the targets.
+.DEFAULT_GOAL := help
+
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS := -s -w -X github.com/pawlrun/pawl/internal/cli.version=$(VERSION)
+
+# Pinned, and built once into bin/tools by the Go toolchain.
+LINT_VERSION := v2.14.0
+LINT := bin/tools/golangci-lint-$(LINT_VERSION)
+
+# How long one package's tests may take before they are called hung.
+TEST_TIMEOUT := 15m
+FUZZ_TIME := 20s
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: ## start Pawl on a SQLite file
+	go run ./cmd/pawl serve
+
+.PHONY: demo
+demo: ## start Pawl with live examples, no network needed
+	go run ./cmd/pawl demo
+
+.PHONY: build
+build: ## build bin/pawl, one static program
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/pawl ./cmd/pawl
+
+.PHONY: test
+test: ## run all tests, on SQLite and on a private PostgreSQL
+	@scripts/ensure-test-tools.sh
+	@go build -o bin/tools/with-postgres ./internal/pgtest/with
+	bin/tools/with-postgres -- go test -race -timeout $(TEST_TIMEOUT) ./...
+
+.PHONY: check
+check: $(LINT) ## look for mistakes: format, vet, lint
+	@unformatted=$$(gofmt -l .) && if [ -n "$$unformatted" ]; then \
+		echo "not formatted; run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
+	go vet ./...
+	$(LINT) run
+
+$(LINT):
+	GOFLAGS= GOBIN=$(CURDIR)/bin/tools go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
+	@mv bin/tools/golangci-lint $@
+
+.PHONY: bench
+bench: ## measure the parts of Pawl
+	go test -run '^$$' -bench . -benchmem ./...
+
+.PHONY: bench-queue
+bench-queue: ## measure the queue beside its peers and the raw limit
+	@scripts/ensure-test-tools.sh
+	cd bench && go run ./queue
+
+.PHONY: fuzz
+fuzz: ## feed random input to every parser, FUZZ_TIME each
+	@scripts/fuzz.sh $(FUZZ_TIME)
+
+.PHONY: clean
+clean: ## remove what make built
+	rm -rf bin

@@ -1,0 +1,17 @@
+// Package pgtest gives tests a real PostgreSQL.
+//
+// URL answers with a fresh, empty database. It lives on the server that
+// PAWL_TEST_POSTGRES names, or, when that is unset, on a private cluster that
+// this process starts on first use. NewServer gives a test a cluster of its
+// own, to stop, kill and start again. Both runs one test on SQLite and on
+// PostgreSQL.
+//
+// A private cluster has the durability a real one has by default; it listens
+// on 127.0.0.1 only and lives in a temporary folder. It never outlives its
+// process: a watcher holds the read end of a pipe whose write end only this
+// process has, so that any death of the process, kill -9 included, ends the
+// pipe, on which the watcher stops PostgreSQL and removes the folder.
+//
+// A machine without PostgreSQL fails the test, with the command that installs
+// it: a skipped test would say nothing about the database most people use.
+package pgtest

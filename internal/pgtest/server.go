@@ -1,0 +1,53 @@
+package pgtest
+
+import (
+	"context"
+	"testing"
+)
+
+// Server is a PostgreSQL of one test's own, for what happens when the database
+// goes away and comes back. It fails its test when a step does not succeed, so
+// its methods are called on the test's goroutine.
+type Server struct {
+	t       testing.TB
+	cluster *Cluster
+}
+
+// NewServer starts a server for this test alone and removes it when the test
+// ends. It takes a second or two: tests that only need a database use URL.
+func NewServer(t testing.TB) *Server {
+	t.Helper()
+	cluster, err := NewCluster(t.Context())
+	if err != nil {
+		t.Fatalf("PostgreSQL for tests: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := cluster.Close(); err != nil {
+			t.Errorf("remove the test's PostgreSQL: %v", err)
+		}
+	})
+	return &Server{t: t, cluster: cluster}
+}
+
+// URL is the address of an empty database of the server; it stays the same
+// over restarts.
+func (s *Server) URL() string { return s.cluster.URL() }
+
+// Start starts the stopped server and waits until it accepts connections.
+func (s *Server) Start() { s.t.Helper(); s.step("start", s.cluster.Start) }
+
+// Stop shuts the server down in order; open connections are ended.
+func (s *Server) Stop() { s.t.Helper(); s.step("stop", s.cluster.Stop) }
+
+// Kill ends the server at once, as a crash would; the next Start recovers what
+// was committed.
+func (s *Server) Kill() { s.t.Helper(); s.step("kill", s.cluster.Kill) }
+
+func (s *Server) step(name string, do func(context.Context) error) {
+	s.t.Helper()
+	// A test stops and starts its server in its clean-up too, when its own
+	// context is already cancelled.
+	if err := do(context.WithoutCancel(s.t.Context())); err != nil {
+		s.t.Fatalf("%s the test's PostgreSQL: %v", name, err)
+	}
+}

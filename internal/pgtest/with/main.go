@@ -1,0 +1,85 @@
+//go:build unix
+
+// Command with runs another command beside a private PostgreSQL:
+//
+//	go run ./internal/pgtest/with -- go test ./...
+//
+// The command finds the server's URL in PAWL_TEST_POSTGRES; where that is
+// already set, no server is started. With -find it prints the folder of the
+// PostgreSQL programs it would use, and fails where there are none.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/pawlrun/pawl/internal/pgtest"
+)
+
+// killDelay is how long an interrupted command has to end by itself.
+const killDelay = 10 * time.Second
+
+func main() {
+	find := flag.Bool("find", false, "print the folder of the PostgreSQL programs")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	code, err := run(ctx, *find, flag.Args())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "with:", err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
+}
+
+func run(ctx context.Context, find bool, command []string) (code int, err error) {
+	switch {
+	case find:
+		return 0, printFolder(ctx)
+	case len(command) == 0:
+		return 2, errors.New("name a command: with -- go test ./...")
+	case os.Getenv(pgtest.EnvURL) != "":
+		return execute(ctx, command, os.Environ())
+	}
+	cluster, err := pgtest.NewCluster(ctx)
+	if err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, cluster.Close()) }()
+	return execute(ctx, command, append(os.Environ(), pgtest.EnvURL+"="+cluster.URL()))
+}
+
+func printFolder(ctx context.Context) error {
+	folder, err := pgtest.Find(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(os.Stdout, folder)
+	return err
+}
+
+// execute runs the command and returns its exit code. The command has a
+// process group of its own, so that Ctrl-C or SIGTERM ends all of it, test
+// programs included, before its server goes.
+func execute(ctx context.Context, command, env []string) (int, error) {
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = env, os.Stdin, os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	cmd.WaitDelay = killDelay
+	err := cmd.Run()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return max(exit.ExitCode(), 1), nil
+	}
+	if err != nil {
+		return 1, fmt.Errorf("run %s: %w", command[0], err)
+	}
+	return 0, nil
+}

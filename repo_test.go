@@ -1,0 +1,367 @@
+package pawl_test
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// The rules of this repository that a compiler does not hold. Each failure
+// says why the rule is there.
+
+const modulePath = "github.com/pawlrun/pawl"
+
+// layers are the packages from the top down. A package may import those of
+// the layers below its own; a folder belongs to the longest entry above it.
+var layers = [][]string{
+	{"cmd/pawl", "e2e", "examples"},
+	{"internal/cli"},
+	{"internal/server"},
+	{"internal/api", "internal/web"},
+	{"internal/workflow", "internal/source", "internal/graph", "internal/task"},
+	{
+		"internal/script", "internal/tool", "internal/repair", "internal/quota",
+		"internal/run", "internal/queue", "internal/when", "internal/outbound",
+	},
+	{"internal/store"},
+	{"."},
+}
+
+// pure packages stand on the root package alone; their neighbours may import
+// them.
+var pure = []string{"internal/run", "internal/when"}
+
+// neighbours are the imports allowed within a layer, with the reason.
+var neighbours = map[string]string{
+	"internal/script -> internal/tool":     "the host API calls connectors",
+	"internal/repair -> internal/script":   "a repaired script is compiled and checked before it is kept",
+	"internal/tool -> internal/outbound":   "connectors reach the network through the guarded client",
+	"internal/tool -> internal/quota":      "connectors book their calls",
+	"internal/repair -> internal/outbound": "models are reached through the guarded client",
+}
+
+// testOnly are packages that product code must not import.
+var testOnly = []string{"internal/pgtest"}
+
+// longestFile is in lines. Past it a file has more than one duty.
+const longestFile = 800
+
+func TestEveryPackageIsDocumented(t *testing.T) {
+	documented := map[string]bool{}
+	for name, file := range goFiles(t) {
+		dir := path.Dir(name)
+		documented[dir] = documented[dir] || strings.TrimSpace(file.Doc.Text()) != ""
+	}
+	for _, dir := range slices.Sorted(maps.Keys(documented)) {
+		if !documented[dir] {
+			t.Errorf("%s: no file has a package comment; a reader learns there what the package owns", dir)
+		}
+	}
+}
+
+func TestImportsPointOneWay(t *testing.T) {
+	for name, file := range productFiles(t) {
+		from, known := layerOf(path.Dir(name))
+		if !known {
+			t.Errorf("%s: package %s is not in the table of layers; add it where it belongs, so that its imports are held too", name, path.Dir(name))
+			continue
+		}
+		for _, imported := range importsOf(file) {
+			if err := checkImport(from, imported); err != nil {
+				t.Errorf("%s imports %s: %v", name, imported, err)
+			}
+		}
+	}
+}
+
+// checkImport answers why the package may not import the path, or nil.
+func checkImport(from, imported string) error {
+	if from == "." && strings.Contains(imported, ".") {
+		return fmt.Errorf("the root package has the standard library only, so that all others can speak its words")
+	}
+	inner, ours := strings.CutPrefix(imported+"/", modulePath+"/")
+	if !ours {
+		return nil
+	}
+	to, known := layerOf(path.Clean(inner))
+	switch {
+	case slices.Contains(testOnly, to):
+		return fmt.Errorf("it is for tests only")
+	case !known:
+		return fmt.Errorf("it is not in the table of layers")
+	case from == to || neighbours[from+" -> "+to] != "":
+		return nil
+	case slices.Contains(pure, from) && to != ".":
+		return fmt.Errorf("%s is pure: what it decides can be tested without a database, a network or a clock", from)
+	case rank(to) == rank(from) && slices.Contains(pure, to):
+		return nil
+	case rank(to) == rank(from):
+		return fmt.Errorf("both are in one layer; if it must be, add the edge and its reason to the neighbours")
+	case rank(to) < rank(from):
+		return fmt.Errorf("imports point down, from %s towards the root; take what is needed as an argument or an interface", from)
+	}
+	return nil
+}
+
+// layerOf returns the entry that a folder belongs to: a layer's or a test
+// package's.
+func layerOf(dir string) (entry string, known bool) {
+	for ; ; dir = path.Dir(dir) {
+		if rank(dir) >= 0 || slices.Contains(testOnly, dir) {
+			return dir, true
+		}
+		if !strings.Contains(dir, "/") {
+			return dir, false
+		}
+	}
+}
+
+// rank is the layer's number from the top, and -1 for no layer.
+func rank(entry string) int {
+	return slices.IndexFunc(layers, func(layer []string) bool { return slices.Contains(layer, entry) })
+}
+
+func TestNoFileIsTooLong(t *testing.T) {
+	for _, name := range repositoryFiles(t) {
+		if path.Ext(name) != ".go" {
+			continue
+		}
+		text := read(t, name)
+		lines := bytes.Count(text, []byte("\n"))
+		if lines > longestFile && !ast.IsGenerated(parse(t, name, text)) {
+			t.Errorf("%s has %d lines, over %d: split it by duty, so that a file's name says what is in it", name, lines, longestFile)
+		}
+	}
+}
+
+func TestNoFileNamesAPathOfAMachine(t *testing.T) {
+	// Put together here, so that this file passes its own rule. A path
+	// starts a word; the same folders inside a URL or below another are fine.
+	machinePath := regexp.MustCompile("(?m)(?:^|[\\s\"'`=:(,])/(?:" + strings.Join([]string{"root", "home", "work", "Users"}, "|") + ")/[\\w.~-]+")
+	for _, name := range repositoryFiles(t) {
+		text := read(t, name)
+		if bytes.IndexByte(text, 0) >= 0 {
+			continue // not text
+		}
+		for _, found := range machinePath.FindAllIndex(text, -1) {
+			line := 1 + bytes.Count(text[:found[0]+1], []byte("\n"))
+			t.Errorf("%s:%d names %s, which exists on one machine only", name, line, bytes.TrimSpace(text[found[0]:found[1]]))
+		}
+	}
+}
+
+func TestEveryDirectDependencyIsExplained(t *testing.T) {
+	const explained = "docs/dependencies.md"
+	direct, all := requirements(read(t, "go.mod"))
+	lines := dependencyLines(read(t, explained))
+	for _, module := range direct {
+		if !slices.Contains(lines, module) {
+			t.Errorf("%s has no line for %s: say what it does, why this one, and what was rejected", explained, module)
+		}
+	}
+	for _, module := range lines {
+		if !slices.Contains(all, module) {
+			t.Errorf("%s explains %s, which go.mod does not require: remove the line", explained, module)
+		}
+	}
+}
+
+// requirements lists the modules of a go.mod: the direct ones, and all.
+func requirements(gomod []byte) (direct, all []string) {
+	requirement := regexp.MustCompile(`(?m)^(?:require )?\t?(\S+\.\S+/?\S*) v\S+( // indirect)?$`)
+	for _, match := range requirement.FindAllSubmatch(gomod, -1) {
+		module := string(match[1])
+		all = append(all, module)
+		if len(match[2]) == 0 {
+			direct = append(direct, module)
+		}
+	}
+	return direct, all
+}
+
+// dependencyLines lists the modules that start a row of the table, in
+// backquotes.
+func dependencyLines(text []byte) []string {
+	var modules []string
+	for _, match := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllSubmatch(text, -1) {
+		modules = append(modules, string(match[1]))
+	}
+	return modules
+}
+
+func TestMigrationsAreNumberedWithoutGaps(t *testing.T) {
+	const folder = "internal/store/migrations"
+	format := regexp.MustCompile(`^(\d{4})_[a-z0-9_]+\.sql$`)
+	next := 1
+	for _, name := range repositoryFiles(t) { // sorted
+		if path.Dir(name) != folder {
+			continue
+		}
+		match := format.FindStringSubmatch(path.Base(name))
+		if match == nil {
+			t.Errorf("%s: migrations are called NNNN_name.sql, so that their order is plain", name)
+			continue
+		}
+		if number, _ := strconv.Atoi(match[1]); number != next {
+			t.Errorf("%s: the next number is %04d; a gap or a double makes databases that took different ways", name, next)
+		}
+		next++
+	}
+	if next == 1 {
+		t.Errorf("%s has no migrations", folder)
+	}
+}
+
+func TestProductNeedsNoC(t *testing.T) {
+	for name, file := range productFiles(t) {
+		if slices.Contains(importsOf(file), "C") {
+			t.Errorf(`%s imports "C": Pawl is one static program, built without a C compiler`, name)
+		}
+	}
+}
+
+func TestNoTestIsSkipped(t *testing.T) {
+	for name, file := range testFiles(t) {
+		for _, receiver := range []string{"t", "tb", "b", "f"} {
+			for _, method := range []string{"Skip", "Skipf", "SkipNow"} {
+				if calls(file, receiver, method) {
+					t.Errorf("%s calls %s.%s: a skipped test proves nothing and nobody notices; let it fail and say what is missing", name, receiver, method)
+				}
+			}
+		}
+	}
+}
+
+func TestTestsDoNotSleep(t *testing.T) {
+	for name, file := range testFiles(t) {
+		if calls(file, "time", "Sleep") && !slices.Contains(importsOf(file), "testing/synctest") {
+			t.Errorf("%s calls time.Sleep: it is slow when it is long and fails when it is short; wait for the event, or run in a synctest bubble", name)
+		}
+	}
+}
+
+// calls reports whether the file calls receiver.method.
+func calls(file *ast.File, receiver, method string) bool {
+	found := false
+	ast.Inspect(file, func(node ast.Node) bool {
+		call, ok := node.(*ast.CallExpr)
+		if !ok {
+			return !found
+		}
+		if selector, ok := call.Fun.(*ast.SelectorExpr); ok && selector.Sel.Name == method {
+			ident, ok := selector.X.(*ast.Ident)
+			found = found || ok && ident.Name == receiver
+		}
+		return !found
+	})
+	return found
+}
+
+func importsOf(file *ast.File) []string {
+	var paths []string
+	for _, spec := range file.Imports {
+		imported, _ := strconv.Unquote(spec.Path.Value) // the parser has accepted it
+		paths = append(paths, imported)
+	}
+	return paths
+}
+
+// productFiles are the files that end up in the program: those of this module
+// that are neither tests nor for tests. Benchmarks are modules of their own.
+func productFiles(t *testing.T) map[string]*ast.File {
+	files := goFiles(t)
+	maps.DeleteFunc(files, func(name string, _ *ast.File) bool {
+		entry, _ := layerOf(path.Dir(name))
+		return strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "bench/") || slices.Contains(testOnly, entry)
+	})
+	return files
+}
+
+func testFiles(t *testing.T) map[string]*ast.File {
+	files := goFiles(t)
+	maps.DeleteFunc(files, func(name string, _ *ast.File) bool { return !strings.HasSuffix(name, "_test.go") })
+	return files
+}
+
+// goFiles parses every Go file of the repository, but for what the go command
+// does not build either.
+func goFiles(t *testing.T) map[string]*ast.File {
+	t.Helper()
+	files := map[string]*ast.File{}
+	for _, name := range repositoryFiles(t) {
+		if path.Ext(name) == ".go" && !strings.Contains("/"+name, "/testdata/") {
+			files[name] = parse(t, name, read(t, name))
+		}
+	}
+	return files
+}
+
+func parse(t *testing.T, name string, text []byte) *ast.File {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatalf("parse %s: %v", name, err)
+	}
+	return file
+}
+
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.FromSlash(name))
+	if err != nil {
+		t.Fatalf("read a file of the repository: %v", err)
+	}
+	return text
+}
+
+// repositoryFiles lists what Git has or would add, sorted; in a source archive
+// without Git, every file.
+func repositoryFiles(t *testing.T) []string {
+	t.Helper()
+	var names []string
+	listed, err := exec.CommandContext(t.Context(), "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
+	if err == nil {
+		names = strings.Split(strings.Trim(string(listed), "\x00"), "\x00")
+	} else {
+		names = walk(t)
+	}
+	names = slices.DeleteFunc(names, func(name string) bool {
+		info, err := os.Lstat(filepath.FromSlash(name))
+		return err != nil || !info.Mode().IsRegular() // removed but not committed, or a link
+	})
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func walk(t *testing.T) []string {
+	t.Helper()
+	var names []string
+	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && (name == ".git" || name == "bin"):
+			return filepath.SkipDir
+		case !entry.IsDir():
+			names = append(names, filepath.ToSlash(name))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("walk the repository: %v", err)
+	}
+	return names
+}
