@@ -1,0 +1,190 @@
+package when
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/pawlrun/pawl"
+)
+
+// Kind says how a schedule tells its instants.
+type Kind string
+
+// The two kinds. The set is closed.
+const (
+	KindInterval Kind = "interval"
+	KindCron     Kind = "cron"
+)
+
+// Spec is a schedule as a person writes it: an interval, or a cron expression
+// with an optional zone.
+type Spec struct {
+	Interval string
+	Cron     string
+	Timezone string // IANA name, for Cron only; empty means UTC
+
+	// MinInterval is the shortest interval the host accepts; zero means no
+	// limit but the grammar's own of one second.
+	MinInterval time.Duration
+}
+
+// Schedule tells the instants at which something runs. It is immutable and
+// safe to share. The zero Schedule has no instants.
+type Schedule struct {
+	value    string         // the interval or expression as it was written
+	interval time.Duration  // for KindInterval, else zero
+	cron     *cronExpr      // for KindCron, else nil
+	zone     *time.Location // never nil except in the zero Schedule
+}
+
+// New makes a schedule from what a person wrote. It refuses a spec with both
+// an interval and an expression, and one with neither.
+func New(spec Spec) (Schedule, error) {
+	switch {
+	case spec.Interval != "" && spec.Cron != "":
+		return Schedule{}, specError("has both an interval and a cron expression", "keep one of the two")
+	case spec.Interval == "" && spec.Cron == "":
+		return Schedule{}, specError("has neither an interval nor a cron expression",
+			`give an interval such as "5m" or a cron expression such as "0 9 * * 1-5"`)
+	case spec.Interval != "" && spec.Timezone != "":
+		return Schedule{}, specError("has a time zone with an interval", "a time zone goes with a cron expression only; remove it")
+	case spec.Cron != "":
+		return Parse(KindCron, spec.Cron, spec.Timezone)
+	}
+	s, err := Parse(KindInterval, spec.Interval, "")
+	if err != nil {
+		return Schedule{}, err
+	}
+	if s.interval < spec.MinInterval {
+		return Schedule{}, specError(fmt.Sprintf("has the interval %q, which is too short", spec.Interval),
+			"the shortest interval allowed here is "+FormatInterval(spec.MinInterval))
+	}
+	return s, nil
+}
+
+// Parse makes a schedule from its stored form: kind, value and zone. The zone
+// is for KindCron; an empty one means UTC.
+func Parse(kind Kind, value, zone string) (Schedule, error) {
+	switch kind {
+	case KindInterval:
+		d, err := ParseInterval(value)
+		if err != nil {
+			return Schedule{}, err
+		}
+		return Schedule{value: value, interval: d, zone: time.UTC}, nil
+	case KindCron:
+		loc, err := LoadZone(zone)
+		if err != nil {
+			return Schedule{}, err
+		}
+		return Cron(value, loc)
+	}
+	return Schedule{}, specError(fmt.Sprintf("has the unknown kind %q", string(kind)), "the kinds are interval and cron")
+}
+
+// Every makes a schedule that repeats after d, which must be a positive whole
+// number of seconds.
+func Every(d time.Duration) (Schedule, error) {
+	if d <= 0 || d%time.Second != 0 {
+		return Schedule{}, specError(fmt.Sprintf("has the interval %s", d), "an interval is a whole number of seconds, at least one")
+	}
+	return Schedule{value: FormatInterval(d), interval: d, zone: time.UTC}, nil
+}
+
+// Cron makes a schedule from an expression that is read in zone, as LoadZone
+// returns it; nil means UTC. Owners of many schedules load each zone once and
+// share it. An expression that can never match in that zone is refused.
+func Cron(expression string, zone *time.Location) (Schedule, error) {
+	if zone == nil {
+		zone = time.UTC
+	}
+	if zone == time.Local {
+		return Schedule{}, unknownZone(zone.String())
+	}
+	e, err := parseCron(expression)
+	if err != nil {
+		return Schedule{}, err
+	}
+	if !e.happensIn(zone) {
+		return Schedule{}, &pawl.Error{
+			Code: pawl.CodeInvalid,
+			Op:   "parse cron",
+			Msg:  fmt.Sprintf("cron %q never happens in %s, whose clocks skip that time", e.text, zone),
+			Hint: "choose an hour that is not skipped when clocks go forward, or write the minute and the hour without *",
+		}
+	}
+	return Schedule{value: e.text, cron: e, zone: zone}, nil
+}
+
+// Kind says whether the schedule is an interval or a cron expression. It is
+// empty for the zero Schedule.
+func (s Schedule) Kind() Kind {
+	switch {
+	case s.cron != nil:
+		return KindCron
+	case s.interval > 0:
+		return KindInterval
+	}
+	return ""
+}
+
+// Value is the interval or expression as it was written; with Kind and Zone it
+// is what Parse takes.
+func (s Schedule) Value() string { return s.value }
+
+// Interval is the length of an interval, and zero for a cron expression.
+func (s Schedule) Interval() time.Duration { return s.interval }
+
+// Zone is where a cron expression is read; it is UTC for intervals and nil for
+// the zero Schedule.
+func (s Schedule) Zone() *time.Location { return s.zone }
+
+// String names the schedule for logs: every 5m, or cron "0 9 * * 1-5" in
+// Europe/Berlin.
+func (s Schedule) String() string {
+	switch s.Kind() {
+	case KindInterval:
+		return "every " + s.value
+	case KindCron:
+		return fmt.Sprintf("cron %q in %s", s.value, s.zone)
+	}
+	return "no schedule"
+}
+
+// Next returns the first instant of the schedule that is strictly after the
+// given one, in UTC. It reports false for the zero Schedule, and when that
+// instant would be past the year 9999.
+func (s Schedule) Next(after time.Time) (time.Time, bool) {
+	switch s.Kind() {
+	case KindInterval:
+		next := after.UTC().Add(s.interval)
+		if next.After(after) && next.Unix() < endMinute*60 {
+			return next, true
+		}
+	case KindCron:
+		m, ok := s.cron.next(firstMinuteAfter(after), endMinute, s.zone)
+		if ok {
+			return time.Unix(m*60, 0).UTC(), true
+		}
+	}
+	return time.Time{}, false
+}
+
+// NextN returns the first n instants after the given one, fewer only where
+// Next reports false.
+func (s Schedule) NextN(after time.Time, n int) []time.Time {
+	var list []time.Time
+	for range n {
+		next, ok := s.Next(after)
+		if !ok {
+			break
+		}
+		list = append(list, next)
+		after = next
+	}
+	return list
+}
+
+func specError(problem, hint string) error {
+	return &pawl.Error{Code: pawl.CodeInvalid, Op: "parse schedule", Msg: "schedule " + problem, Hint: hint}
+}
