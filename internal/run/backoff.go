@@ -1,0 +1,79 @@
+package run
+
+import (
+	"hash/fnv"
+	"strconv"
+	"time"
+)
+
+// The budgets of a lane. The first attempt counts: the run whose failure is
+// the fifth in a row is the last one that the host starts by itself.
+const (
+	TransientAttempts = 5
+	ReconcileAttempts = 5
+	SlotAttempts      = 3
+	CrashAttempts     = 3
+)
+
+// Transient returns how long to wait after the given number of transient
+// failures in a row: 10 s, doubling up to 10 min. ok is false once the budget
+// is used up and a person must look.
+func Transient(failures int) (wait time.Duration, ok bool) {
+	return doubled(10*time.Second, 10*time.Minute, failures-1), failures < TransientAttempts
+}
+
+// Reconcile returns how long to wait before asking again what became of a
+// call, after the background loop has asked the given number of times: 10 s,
+// doubling up to 10 min. The attempt made inline is not counted. ok is false
+// once the loop must give up and the mutation becomes indeterminate.
+func Reconcile(attempts int) (wait time.Duration, ok bool) {
+	return doubled(10*time.Second, 10*time.Minute, attempts), attempts < ReconcileAttempts
+}
+
+// SlotAttempt returns how long to wait before the next attempt within one slot
+// of a schedule, after the given number of failed ones: 1 s, doubling up to
+// 30 s. ok is false once the slot ends as an error.
+func SlotAttempt(failures int) (wait time.Duration, ok bool) {
+	return doubled(time.Second, 30*time.Second, failures-1), failures < SlotAttempts
+}
+
+// CrashLoop reports whether that many consecutive crashed attempts of one
+// chain are enough to stop recovering by itself.
+func CrashLoop(crashes int) bool { return crashes >= CrashAttempts }
+
+// JobDelay returns how long a generic job waits after its attempt (counted
+// from 1) ended in an error: 1 s, doubling up to 10 min, shortened by up to a
+// fifth so that jobs that failed together do not return together. The share
+// depends on nothing but the job and the attempt, so a preview is exact.
+func JobDelay(jobID string, attempt int) time.Duration {
+	full := doubled(time.Second, 10*time.Minute, attempt-1)
+	return full - full/5*time.Duration(thousandth(jobID, attempt))/1000
+}
+
+// AtLeastAsked returns the longer of our own wait and the one that the other
+// side asked for (Retry-After), the latter cut to the limit.
+func AtLeastAsked(own, asked, limit time.Duration) time.Duration {
+	return max(own, min(asked, limit))
+}
+
+// doubled returns base doubled n times, at most limit. It cannot overflow,
+// however large n is.
+func doubled(base, limit time.Duration, n int) time.Duration {
+	d := base
+	for ; n > 0 && d < limit; n-- {
+		if d > limit/2 {
+			return limit
+		}
+		d *= 2
+	}
+	return min(d, limit)
+}
+
+// thousandth maps a job's attempt to 0..999, evenly and for ever the same.
+func thousandth(jobID string, attempt int) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(jobID + "#" + strconv.Itoa(attempt))) // a hash never fails
+	// The low bits of FNV alone are weak for short inputs that differ little.
+	sum := h.Sum64()
+	return (sum ^ sum>>32) % 1000
+}

@@ -1,0 +1,122 @@
+package run
+
+import (
+	"math"
+	"strconv"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// the waits and the budgets.
+func TestBackoffTables(t *testing.T) {
+	s := time.Second
+	tests := []struct {
+		name  string
+		f     func(int) (time.Duration, bool)
+		first int // what the first entry of waits was given
+		waits []time.Duration
+		limit int // the first count that is refused
+	}{
+		{"transient", Transient, 1, []time.Duration{10 * s, 20 * s, 40 * s, 80 * s, 160 * s, 320 * s, 600 * s, 600 * s}, 5},
+		{"reconcile", Reconcile, 0, []time.Duration{10 * s, 20 * s, 40 * s, 80 * s, 160 * s, 320 * s, 600 * s, 600 * s}, 5},
+		{"slot", SlotAttempt, 1, []time.Duration{1 * s, 2 * s, 4 * s, 8 * s, 16 * s, 30 * s, 30 * s}, 3},
+	}
+	for _, tt := range tests {
+		for i, want := range tt.waits {
+			n := tt.first + i
+			wait, ok := tt.f(n)
+			if wait != want || ok != (n < tt.limit) {
+				t.Errorf("%s(%d) = %v, %v; want %v, %v", tt.name, n, wait, ok, want, n < tt.limit)
+			}
+		}
+	}
+	for crashes, want := range map[int]bool{0: false, 1: false, 2: false, 3: true, 4: true, math.MaxInt: true} {
+		if got := CrashLoop(crashes); got != want {
+			t.Errorf("CrashLoop(%d) = %v", crashes, got)
+		}
+	}
+}
+
+// Whatever the count, a wait lies between the base and the cap.
+func TestBackoffNeverOverflows(t *testing.T) {
+	extremes := []int{math.MinInt, -1, 0, 1, 62, 63, 64, 65, 1000, math.MaxInt}
+	for _, n := range extremes {
+		for _, f := range []func(int) (time.Duration, bool){Transient, Reconcile} {
+			if wait, _ := f(n); wait < 10*time.Second || wait > 10*time.Minute {
+				t.Errorf("wait after %d is %v", n, wait)
+			}
+		}
+		if d := JobDelay("job", n); d < 800*time.Millisecond || d > 10*time.Minute {
+			t.Errorf("job waits %v after %d", d, n)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		base := time.Duration(rapid.Int64Range(1, math.MaxInt64).Draw(t, "base"))
+		limit := time.Duration(rapid.Int64Range(1, math.MaxInt64).Draw(t, "limit"))
+		n := rapid.Int().Draw(t, "n")
+		d := doubled(base, limit, n)
+		if d > limit || d < min(base, limit) {
+			t.Fatalf("doubled(%d, %d, %d) = %d", base, limit, n, d)
+		}
+		if n < math.MaxInt && doubled(base, limit, n+1) < d {
+			t.Fatalf("doubled(%d, %d, %d) shrinks with the next step", base, limit, n)
+		}
+	})
+}
+
+// A generic job waits longer each time until the cap, and always the same for
+// the same job, so that a preview is exact.
+func TestJobDelayIsDeterministicAndGrows(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		id := rapid.String().Draw(t, "id")
+		last := time.Duration(0)
+		for attempt := 1; attempt <= 20; attempt++ {
+			full := doubled(time.Second, 10*time.Minute, attempt-1)
+			d := JobDelay(id, attempt)
+			if d != JobDelay(id, attempt) {
+				t.Fatalf("attempt %d of %q has two delays", attempt, id)
+			}
+			if d > full || d < full-full/5 {
+				t.Fatalf("attempt %d of %q waits %v, outside a fifth of %v", attempt, id, d, full)
+			}
+			if full < 10*time.Minute && d <= last {
+				t.Fatalf("attempt %d of %q waits %v after %v", attempt, id, d, last)
+			}
+			last = d
+		}
+	})
+}
+
+// Jobs that fail together come back spread over the whole fifth.
+func TestJobDelaySpreadsJobs(t *testing.T) {
+	const jobs, tenths = 10_000, 10
+	var counts [tenths]int
+	for i := range jobs {
+		full := 10 * time.Minute
+		early := full - JobDelay(strconv.Itoa(i), 30)
+		counts[int(early*tenths/(full/5))]++
+	}
+	for i, n := range counts {
+		if n < jobs/tenths*8/10 || n > jobs/tenths*12/10 {
+			t.Errorf("tenth %d of the spread holds %d of %d jobs", i, n, jobs)
+		}
+	}
+}
+
+// a remote that names a delay is honoured within the limit.
+func TestAskedDelayIsHonouredWithinTheLimit(t *testing.T) {
+	tests := []struct{ own, asked, limit, want time.Duration }{
+		{10, 0, 100, 10},
+		{10, 50, 100, 50},
+		{10, 500, 100, 100},
+		{10, -5, 100, 10},
+		{200, 500, 100, 200},
+	}
+	for _, tt := range tests {
+		if got := AtLeastAsked(tt.own, tt.asked, tt.limit); got != tt.want {
+			t.Errorf("AtLeastAsked(%d, %d, %d) = %d, want %d", tt.own, tt.asked, tt.limit, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// SlotStatus is the status of one slot of a schedule.
+type SlotStatus string
+
+// The closed set of slot statuses (C-18, X-48).
+const (
+	SlotPending SlotStatus = "pending"
+	SlotRunning SlotStatus = "running"
+	SlotSuccess SlotStatus = "success"
+	SlotError   SlotStatus = "error"
+	SlotSkipped SlotStatus = "skipped"
+)
+
+// SlotStatuses returns the closed set of slot statuses.
+func SlotStatuses() []SlotStatus {
+	return []SlotStatus{SlotPending, SlotRunning, SlotSuccess, SlotError, SlotSkipped}
+}
+
+// Valid reports whether s is one of the closed set.
+func (s SlotStatus) Valid() bool { return slices.Contains(SlotStatuses(), s) }
+
+// Closed reports whether the slot is over for good. Claiming such a slot does
+// nothing.
+func (s SlotStatus) Closed() bool {
+	return s == SlotSuccess || s == SlotError || s == SlotSkipped
+}
+
+// CanMoveSlot reports whether a slot may change so: it starts only from
+// pending and closes only from pending or running, so it never goes back. A
+// further attempt within the slot leaves it running.
+func CanMoveSlot(from, to SlotStatus) bool {
+	switch from {
+	case SlotPending:
+		return to == SlotRunning || to.Closed()
+	case SlotRunning:
+		return to.Closed()
+	default:
+		return false
+	}
+}
+
+// Disposition is the one recorded answer to what became of a due slot.
+type Disposition string
+
+// The closed set of dispositions.
+const (
+	DispositionFired           Disposition = "fired"
+	DispositionCoalesced       Disposition = "coalesced"        // a later slot stands for it
+	DispositionSkippedOverlap  Disposition = "skipped_overlap"  // the lane was busy
+	DispositionSkippedMissed   Disposition = "skipped_missed"   // due while nobody was there
+	DispositionSkippedDisabled Disposition = "skipped_disabled" // the schedule is switched off
+	DispositionSkippedGrant    Disposition = "skipped_grant"    // not authorised any more
+	DispositionSkippedBudget   Disposition = "skipped_budget"   // the money or the count is spent
+	DispositionSuperseded      Disposition = "superseded"       // the schedule was edited
+)
+
+// Dispositions returns the closed set of dispositions.
+func Dispositions() []Disposition {
+	return []Disposition{
+		DispositionFired, DispositionCoalesced, DispositionSkippedOverlap, DispositionSkippedMissed,
+		DispositionSkippedDisabled, DispositionSkippedGrant, DispositionSkippedBudget, DispositionSuperseded,
+	}
+}
+
+// Valid reports whether d is one of the closed set.
+func (d Disposition) Valid() bool { return slices.Contains(Dispositions(), d) }
+
+// Closes reports whether a slot may close with this status and disposition: a
+// slot that fired succeeded or failed, every other one was skipped.
+func (d Disposition) Closes(s SlotStatus) bool {
+	if d == DispositionFired {
+		return s == SlotSuccess || s == SlotError
+	}
+	return d.Valid() && s == SlotSkipped
+}
+
+// AttemptID names one attempt of a slot. The run id is that of the slot, made
+// at its first start and the same for all its attempts (X-56, C-57); attempts
+// count from 1.
+func AttemptID(runID string, attempt int) string {
+	return runID + "/" + strconv.Itoa(attempt)
+}
+
+// ParseAttemptID splits what AttemptID made.
+func ParseAttemptID(id string) (runID string, attempt int, err error) {
+	i := strings.LastIndexByte(id, '/')
+	if i <= 0 {
+		return "", 0, fmt.Errorf("parse attempt id %q: it has no attempt", id)
+	}
+	n, err := strconv.Atoi(id[i+1:])
+	if err != nil || n < 1 || strconv.Itoa(n) != id[i+1:] {
+		return "", 0, fmt.Errorf("parse attempt id %q: the attempt is not a count from 1", id)
+	}
+	return id[:i], n, nil
+}
+
+// UsageReference names one unit of usage of one attempt, so that it is charged
+// once however often it is reported (C-55).
+func UsageReference(runID string, attempt int, unit string) string {
+	return AttemptID(runID, attempt) + "/" + unit
+}
