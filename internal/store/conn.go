@@ -1,0 +1,175 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Rows is the answer of a query; it must be closed.
+type Rows interface {
+	Next() bool
+	Scan(dest ...any) error
+	Err() error
+	Close()
+}
+
+// conn runs statements. Both drivers are wrapped to this shape, so that one
+// code path serves both and PostgreSQL is spoken to natively.
+type conn interface {
+	exec(ctx context.Context, sql string, args []any) (int64, error)
+	query(ctx context.Context, sql string, args []any) (Rows, error)
+}
+
+// Row is the answer of a query that wants one row. Scan returns ErrNoRow when
+// there is none.
+type Row struct {
+	rows Rows
+	err  error
+}
+
+// errNoRow is internal: accessors turn it into a not-found error that names
+// what was looked for.
+var errNoRow = errors.New("no row")
+
+// Scan copies the first row.
+func (r Row) Scan(dest ...any) error {
+	if r.err != nil {
+		return r.err
+	}
+	defer r.rows.Close()
+	if !r.rows.Next() {
+		if err := r.rows.Err(); err != nil {
+			return err
+		}
+		return errNoRow
+	}
+	if err := r.rows.Scan(dest...); err != nil {
+		return err
+	}
+	r.rows.Close()
+	return r.rows.Err()
+}
+
+// pgQuerier is what pool, connection and transaction of pgx have in common.
+type pgQuerier interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+type pgConn struct{ q pgQuerier }
+
+func (c pgConn) exec(ctx context.Context, sql string, args []any) (int64, error) {
+	tag, err := c.q.Exec(ctx, sql, args...)
+	return tag.RowsAffected(), err
+}
+
+func (c pgConn) query(ctx context.Context, sql string, args []any) (Rows, error) {
+	return c.q.Query(ctx, sql, args...)
+}
+
+// liteConn is one SQLite connection with its prepared statements. It is used
+// by one goroutine at a time.
+type liteConn struct {
+	c     *sql.Conn
+	stmts map[string]*sql.Stmt
+}
+
+func newLiteConn(c *sql.Conn) *liteConn { return &liteConn{c: c, stmts: map[string]*sql.Stmt{}} }
+
+// maxStatements bounds the cache; texts are written by hand, so it is only
+// reached by data tables of users.
+const maxStatements = 512
+
+func (c *liteConn) prepare(ctx context.Context, text string) (*sql.Stmt, error) {
+	if s, ok := c.stmts[text]; ok {
+		return s, nil
+	}
+	s, err := c.c.PrepareContext(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	if len(c.stmts) >= maxStatements {
+		c.closeStatements()
+	}
+	c.stmts[text] = s
+	return s, nil
+}
+
+func (c *liteConn) closeStatements() {
+	for _, s := range c.stmts {
+		_ = s.Close()
+	}
+	clear(c.stmts)
+}
+
+func (c *liteConn) exec(ctx context.Context, text string, args []any) (int64, error) {
+	s, err := c.prepare(ctx, text)
+	if err != nil {
+		return 0, err
+	}
+	res, err := s.ExecContext(ctx, args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+func (c *liteConn) query(ctx context.Context, text string, args []any) (Rows, error) {
+	s, err := c.prepare(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.QueryContext(ctx, args...)
+	if err != nil {
+		return nil, err
+	}
+	return liteRows{rows}, nil
+}
+
+type liteRows struct{ *sql.Rows }
+
+func (r liteRows) Close() { _ = r.Rows.Close() }
+
+// Instants are stored as UTC milliseconds.
+
+// ms turns an instant into its stored form.
+func ms(t time.Time) int64 { return t.UnixMilli() }
+
+// msOrNull turns the zero time into NULL.
+func msOrNull(t time.Time) *int64 {
+	if t.IsZero() {
+		return nil
+	}
+	v := t.UnixMilli()
+	return &v
+}
+
+// fromMS turns a stored instant back.
+func fromMS(v int64) time.Time { return time.UnixMilli(v).UTC() }
+
+func fromNullMS(v *int64) time.Time {
+	if v == nil {
+		return time.Time{}
+	}
+	return fromMS(*v)
+}
+
+// orNull stores the empty string as NULL.
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func fromNull(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}

@@ -1,0 +1,55 @@
+package store
+
+import (
+	"context"
+	"strings"
+	"time"
+)
+
+// dialect is all that differs between the two databases. Its two
+// implementations, in dialect_sqlite.go and dialect_postgres.go, are the only
+// places that know which database they talk to.
+type dialect interface {
+	name() string
+
+	// buckets is how many buckets jobs hash to.
+	buckets() int
+
+	// types gives the words that replace {{word}} in a migration.
+	types() map[string]string
+
+	// classify turns a driver's error into a kind, by its code.
+	classify(err error) errorKind
+
+	// lockBuckets takes the transaction-level locks of the buckets.
+	lockBuckets(ctx context.Context, tx *Tx, buckets []int, exclusive bool) error
+
+	// lockMigrations makes migrating processes wait for each other.
+	lockMigrations(ctx context.Context, tx *Tx) error
+
+	// The statements of the queue's hot path, which pass many values at once:
+	// PostgreSQL unnests arrays, SQLite reads JSON.
+	fetchDue(ctx context.Context, db *DB, cursors []Cursor, limit int, until time.Time) ([]Job, error)
+	fetchLanes(ctx context.Context, db *DB, lanes []string, limit int, now time.Time) ([]Job, error)
+	fetchIDs(ctx context.Context, db *DB, ids []int64) ([]Job, error)
+	revisions(ctx context.Context, db *DB, ids []int64) (map[int64]int64, error)
+	nextDue(ctx context.Context, db *DB, cursors []Cursor, after time.Time) (time.Time, error)
+	insertJobs(ctx context.Context, tx *Tx, jobs []Job, createdBy string) error
+	finish(ctx context.Context, db *DB, node string, epochs map[int]int64, jobs []Finished) (int, error)
+	mark(ctx context.Context, db *DB, jobs []*Job, now time.Time, node string) error
+
+	// beat raises a node's heartbeat and reads the view of the cluster.
+	beat(ctx context.Context, db *DB, id string, now time.Time) (v View, alive bool, err error)
+}
+
+func render(d dialect, migration string) string {
+	for word, sql := range d.types() {
+		migration = strings.ReplaceAll(migration, "{{"+word+"}}", sql)
+	}
+	return migration
+}
+
+const jobColumns = "id, rev, bucket, priority, run_at, attempt, max_attempts, task, lane, key, payload, created_at, started_at"
+
+const recordConflict = ` on conflict (id) do update set state = excluded.state, started_at = excluded.started_at,
+	finished_at = excluded.finished_at, attempt = excluded.attempt, error = excluded.error, node = excluded.node`

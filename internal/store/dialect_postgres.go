@@ -1,0 +1,200 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+type postgres struct{}
+
+func (postgres) name() string                 { return "postgres" }
+func (postgres) buckets() int                 { return 64 }
+func (postgres) classify(err error) errorKind { return classifyPostgres(err) }
+
+func (postgres) types() map[string]string {
+	return map[string]string{
+		"id": "bigint primary key",
+		// A job row is written once and deleted, so pages may be full; the table
+		// turns over completely, so it must be vacuumed often.
+		"hot_options": "with (fillfactor=100, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_cost_delay=0)",
+	}
+}
+
+// The first key of Pawl's advisory locks keeps them apart from other users'
+// of the same database.
+const (
+	lockShared     = `select pg_advisory_xact_lock_shared(7295001, b::int) from (select unnest($1::bigint[]) b order by 1) o`
+	lockExclusive  = `select pg_advisory_xact_lock(7295001, b::int) from (select unnest($1::bigint[]) b order by 1) o`
+	lockMigrations = `select pg_advisory_xact_lock(7295002, 0)`
+)
+
+func (postgres) lockBuckets(ctx context.Context, tx *Tx, buckets []int, exclusive bool) error {
+	sql := lockShared
+	if exclusive {
+		sql = lockExclusive
+	}
+	_, err := tx.Exec(ctx, sql, buckets)
+	return err
+}
+
+func (postgres) lockMigrations(ctx context.Context, tx *Tx) error {
+	_, err := tx.Exec(ctx, lockMigrations)
+	return err
+}
+
+func (postgres) fetchDue(ctx context.Context, db *DB, cursors []Cursor, limit int, until time.Time) ([]Job, error) {
+	n := len(cursors)
+	b, p, t, i := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
+	for k, c := range cursors {
+		b[k], p[k], t[k], i[k] = int64(c.Bucket), int64(c.Priority), ms(c.RunAt), c.ID
+	}
+	return scanJobs(db.hot.Query(ctx, `select `+jobColumns+`
+		from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) c(b, p, t, i) cross join lateral (
+			select * from jobs where bucket = c.b and priority = c.p and state = 0 and run_at <= $6 and (run_at, id) > (c.t, c.i)
+			order by run_at, id limit $5) j`, b, p, t, i, limit, ms(until)))
+}
+
+func (postgres) fetchLanes(ctx context.Context, db *DB, lanes []string, limit int, now time.Time) ([]Job, error) {
+	return scanJobs(db.hot.Query(ctx, `select `+jobColumns+`
+		from unnest($1::text[]) l(name) cross join lateral (
+			select * from jobs where lane = l.name and state = 0 and run_at <= $3
+			order by priority desc, run_at, id limit $2) j`, lanes, limit, ms(now)))
+}
+
+func (postgres) fetchIDs(ctx context.Context, db *DB, ids []int64) ([]Job, error) {
+	return scanJobs(db.hot.Query(ctx, `select `+jobColumns+` from jobs j where j.id = any($1::bigint[]) and j.state = 0`, ids))
+}
+
+func (postgres) revisions(ctx context.Context, db *DB, ids []int64) (map[int64]int64, error) {
+	return scanRevisions(db.hot.Query(ctx, `select id, rev from jobs where id = any($1::bigint[]) and state = 0`, ids))
+}
+
+func scanRevisions(rows Rows, err error) (map[int64]int64, error) {
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	out := map[int64]int64{}
+	for rows.Next() {
+		var id, rev int64
+		if err := rows.Scan(&id, &rev); err != nil {
+			return nil, err
+		}
+		out[id] = rev
+	}
+	return out, rows.Err()
+}
+
+func (postgres) nextDue(ctx context.Context, db *DB, cursors []Cursor, after time.Time) (time.Time, error) {
+	b, p := make([]int64, len(cursors)), make([]int64, len(cursors))
+	for k, c := range cursors {
+		b[k], p[k] = int64(c.Bucket), int64(c.Priority)
+	}
+	var at *int64
+	err := db.hot.QueryRow(ctx, `select min(n.run_at) from unnest($1::bigint[], $2::bigint[]) c(b, p) cross join lateral (
+		select run_at from jobs where bucket = c.b and priority = c.p and state = 0 and run_at > $3 order by run_at limit 1) n`, b, p, ms(after)).Scan(&at)
+	return fromNullMS(at), err
+}
+
+func (postgres) insertJobs(ctx context.Context, tx *Tx, jobs []Job, createdBy string) error {
+	if len(jobs) == 1 {
+		_, err := tx.Exec(ctx, insertJob, insertArgs(jobs[0], createdBy)...)
+		return err
+	}
+	n := len(jobs)
+	id, b, p, at, tries, made := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
+	task, lane, payload := make([]string, n), make([]*string, n), make([]string, n)
+	for k, j := range jobs {
+		id[k], b[k], p[k], at[k], tries[k], made[k] = j.ID, int64(j.Bucket), int64(j.Priority), ms(j.RunAt), int64(j.MaxAttempts), ms(j.CreatedAt)
+		task[k], lane[k], payload[k] = j.Task, orNull(j.Lane), string(j.Payload)
+	}
+	_, err := tx.Exec(ctx, `insert into jobs (id, bucket, priority, run_at, max_attempts, task, lane, payload, created_at, created_by)
+		select *, $10::text from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::text[], $8::text[], $9::bigint[])`,
+		id, b, p, at, tries, task, lane, payload, made, orNull(createdBy))
+	return err
+}
+
+const pgFence = `(select count(*) from unnest($1::bigint[], $2::bigint[]) f(b, e) join buckets k on k.id = f.b and k.epoch = f.e and k.node = $3) = $4`
+
+// finish sends lock, delete and history in one round trip. Without an explicit
+// BEGIN they are one implicit transaction, and the delete sees what is there
+// after the lock was granted.
+func (postgres) finish(ctx context.Context, db *DB, node string, epochs map[int]int64, jobs []Finished) (int, error) {
+	n := len(jobs)
+	id, rev, started := make([]int64, n), make([]int64, n), make([]int64, n)
+	bs, es := make([]int64, 0, 64), make([]int64, 0, 64)
+	seen := map[int]bool{}
+	for k, f := range jobs {
+		id[k], rev[k], started[k] = f.Job.ID, f.Job.Rev, ms(f.StartedAt)
+		if b := f.Job.Bucket; !seen[b] {
+			seen[b] = true
+			bs, es = append(bs, int64(b)), append(es, epochs[b])
+		}
+	}
+	batch := &pgx.Batch{}
+	batch.Queue(lockShared, bs)
+	batch.Queue(`delete from jobs j using unnest($5::bigint[], $6::bigint[], $7::bigint[]) d(id, rev, started)
+		where j.id = d.id and j.rev = d.rev and (j.kept_at is null or j.kept_at < d.started) and `+pgFence,
+		bs, es, node, len(bs), id, rev, started)
+	if rows := historyRows(jobs, node); rows != nil {
+		text, err := json.Marshal(rows)
+		if err != nil {
+			return 0, err
+		}
+		batch.Queue(`insert into job_history (id, task, lane, key, state, run_at, started_at, finished_at, attempt, error, node)
+			select (v->>'id')::bigint, v->>'task', v->>'lane', v->>'key', v->>'state', (v->>'runAt')::bigint, (v->>'startedAt')::bigint,
+				(v->>'finishedAt')::bigint, (v->>'attempt')::bigint, v->>'error', v->>'node'
+			from json_array_elements($5::json) v where `+pgFence+recordConflict, bs, es, node, len(bs), string(text))
+	}
+	br := db.hot.SendBatch(ctx, batch)
+	defer br.Close() //nolint:errcheck // read below
+	if _, err := br.Exec(); err != nil {
+		return 0, err
+	}
+	tag, err := br.Exec()
+	if err != nil {
+		return 0, err
+	}
+	return int(tag.RowsAffected()), br.Close()
+}
+
+func (postgres) mark(ctx context.Context, db *DB, jobs []*Job, now time.Time, node string) error {
+	id, rev := make([]int64, len(jobs)), make([]int64, len(jobs))
+	for k, j := range jobs {
+		id[k], rev[k] = j.ID, j.Rev
+	}
+	_, err := db.hot.Exec(ctx, `update jobs j set attempt = j.attempt + case when j.started_at is null then 0 else 1 end, started_at = $3, node = $4
+		from unnest($1::bigint[], $2::bigint[]) d(id, rev) where j.id = d.id and j.rev = d.rev`, id, rev, ms(now), node)
+	return err
+}
+
+// beat is one statement, because it is all that an idle node sends.
+func (postgres) beat(ctx context.Context, db *DB, id string, now time.Time) (v View, alive bool, err error) {
+	rows, err := db.hot.Query(ctx, `with me as (update nodes set beat = beat + 1, seen_at = $2 where id = $1 returning 1)
+		select 0, id, beat, share from nodes
+		union all select 1, coalesce(node, ''), epoch, id from buckets
+		union all select 2, '', 0, 0 from me`, id, ms(now))
+	if err != nil {
+		return v, false, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var what, n, m int64
+		var text string
+		if err := rows.Scan(&what, &text, &n, &m); err != nil {
+			return v, false, err
+		}
+		switch what {
+		case 0:
+			v.Nodes = append(v.Nodes, Node{ID: text, Beat: n, Share: m == 1})
+		case 1:
+			v.Buckets = append(v.Buckets, Bucket{ID: int(m), Node: text, Epoch: n})
+		default:
+			alive = true
+		}
+	}
+	return v, alive, rows.Err()
+}

@@ -1,0 +1,169 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+type sqliteDB struct{}
+
+func (sqliteDB) name() string                 { return "sqlite" }
+func (sqliteDB) classify(err error) errorKind { return classifySQLite(err) }
+
+// buckets: one process owns the file and so every bucket; one bucket keeps a
+// fetch a single index scan.
+func (sqliteDB) buckets() int { return 1 }
+
+func (sqliteDB) types() map[string]string {
+	return map[string]string{"id": "integer primary key", "hot_options": ""}
+}
+
+// The single writer is the lock.
+func (sqliteDB) lockBuckets(context.Context, *Tx, []int, bool) error { return nil }
+func (sqliteDB) lockMigrations(context.Context, *Tx) error           { return nil }
+
+func (sqliteDB) fetchDue(ctx context.Context, db *DB, cursors []Cursor, limit int, until time.Time) ([]Job, error) {
+	var out []Job
+	err := db.Read(ctx, func(ctx context.Context, tx *Tx) error {
+		for _, c := range cursors {
+			jobs, err := scanJobs(tx.Query(ctx, `select `+jobColumns+` from jobs j
+				where j.bucket = $1 and j.priority = $2 and j.state = 0 and j.run_at <= $3 and (j.run_at, j.id) > ($4, $5)
+				order by j.run_at, j.id limit $6`, c.Bucket, c.Priority, ms(until), ms(c.RunAt), c.ID, limit))
+			if err != nil {
+				return err
+			}
+			out = append(out, jobs...)
+		}
+		return nil
+	})
+	return out, err
+}
+
+func (sqliteDB) fetchLanes(ctx context.Context, db *DB, lanes []string, limit int, now time.Time) ([]Job, error) {
+	var out []Job
+	err := db.Read(ctx, func(ctx context.Context, tx *Tx) error {
+		for _, lane := range lanes {
+			jobs, err := scanJobs(tx.Query(ctx, `select `+jobColumns+` from jobs j
+				where j.lane = $1 and j.state = 0 and j.run_at <= $2
+				order by j.priority desc, j.run_at, j.id limit $3`, lane, ms(now), limit))
+			if err != nil {
+				return err
+			}
+			out = append(out, jobs...)
+		}
+		return nil
+	})
+	return out, err
+}
+
+func (sqliteDB) fetchIDs(ctx context.Context, db *DB, ids []int64) (out []Job, err error) {
+	err = db.Read(ctx, func(ctx context.Context, tx *Tx) error {
+		out, err = scanJobs(tx.Query(ctx, `select `+jobColumns+` from jobs j where j.id in (select value from json_each($1)) and j.state = 0`, jsonOf(ids)))
+		return err
+	})
+	return out, err
+}
+
+func (sqliteDB) revisions(ctx context.Context, db *DB, ids []int64) (out map[int64]int64, err error) {
+	err = db.Read(ctx, func(ctx context.Context, tx *Tx) error {
+		out, err = scanRevisions(tx.Query(ctx, `select id, rev from jobs where id in (select value from json_each($1)) and state = 0`, jsonOf(ids)))
+		return err
+	})
+	return out, err
+}
+
+func (sqliteDB) nextDue(ctx context.Context, db *DB, cursors []Cursor, after time.Time) (first time.Time, err error) {
+	err = db.Read(ctx, func(ctx context.Context, tx *Tx) error {
+		for _, c := range cursors {
+			var at *int64
+			if err := tx.QueryRow(ctx, `select min(run_at) from jobs where bucket = $1 and priority = $2 and state = 0 and run_at > $3`,
+				c.Bucket, c.Priority, ms(after)).Scan(&at); err != nil {
+				return err
+			}
+			if at != nil && (first.IsZero() || fromMS(*at).Before(first)) {
+				first = fromMS(*at)
+			}
+		}
+		return nil
+	})
+	return first, err
+}
+
+// insertJobs passes many rows as one JSON text: binding each column costs more
+// than reading it.
+func (sqliteDB) insertJobs(ctx context.Context, tx *Tx, jobs []Job, createdBy string) error {
+	if len(jobs) < 4 {
+		for _, j := range jobs {
+			if _, err := tx.Exec(ctx, insertJob, insertArgs(j, createdBy)...); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	rows := make([][9]any, len(jobs))
+	for i, j := range jobs {
+		rows[i] = [9]any{j.ID, j.Bucket, j.Priority, ms(j.RunAt), j.MaxAttempts, j.Task, orNull(j.Lane), string(j.Payload), ms(j.CreatedAt)}
+	}
+	_, err := tx.Exec(ctx, `insert into jobs (id, bucket, priority, run_at, max_attempts, task, lane, payload, created_at, created_by)
+		select value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8, $2 from json_each($1)`, jsonOf(rows), orNull(createdBy))
+	return err
+}
+
+func (sqliteDB) finish(ctx context.Context, db *DB, node string, epochs map[int]int64, jobs []Finished) (int, error) {
+	rows := make([][3]int64, len(jobs))
+	for i, f := range jobs {
+		rows[i] = [3]int64{f.Job.ID, f.Job.Rev, ms(f.StartedAt)}
+	}
+	ran := jsonOf(rows)
+	history := historyRows(jobs, node)
+	var n int64
+	err := db.Write(ctx, func(ctx context.Context, tx *Tx) error {
+		for bucket, epoch := range epochs {
+			if err := tx.Fence(ctx, Fence{bucket, node, epoch}); err != nil {
+				n = 0
+				return nil // the caller looks at each job and finds the lost fence
+			}
+		}
+		var err error
+		n, err = tx.Exec(ctx, `delete from jobs where id in (
+			select j.id from json_each($1) d cross join jobs j
+			where j.id = d.value->>0 and j.rev = d.value->>1 and (j.kept_at is null or j.kept_at < d.value->>2))`, ran)
+		if err != nil || history == nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `insert into job_history (id, task, lane, key, state, run_at, started_at, finished_at, attempt, error, node)
+			select value->>'id', value->>'task', value->>'lane', value->>'key', value->>'state', value->>'runAt',
+				value->>'startedAt', value->>'finishedAt', value->>'attempt', value->>'error', value->>'node'
+			from json_each($1) where true`+recordConflict, jsonOf(history))
+		return err
+	})
+	return int(n), err
+}
+
+func (sqliteDB) mark(ctx context.Context, db *DB, jobs []*Job, now time.Time, node string) error {
+	return db.Write(ctx, func(ctx context.Context, tx *Tx) error {
+		for _, j := range jobs {
+			if _, err := tx.Exec(ctx, `update jobs set attempt = attempt + case when started_at is null then 0 else 1 end, started_at = $3, node = $4
+				where id = $1 and rev = $2`, j.ID, j.Rev, ms(now), node); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// jsonOf encodes slices of numbers and strings, which cannot fail.
+func jsonOf(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
+
+// beat: nobody else can take a bucket while this process holds the file.
+func (sqliteDB) beat(ctx context.Context, db *DB, _ string, _ time.Time) (View, bool, error) {
+	v, err := db.Cluster(ctx)
+	return v, true, err
+}

@@ -1,0 +1,114 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"net"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	pawl "github.com/pawlrun/pawl"
+	"modernc.org/sqlite"
+)
+
+// errorKind is what an error of a driver means for the caller.
+type errorKind int
+
+const (
+	errorOther       errorKind = iota
+	errorContention            // the transaction may be run again at once
+	errorUnique                // a unique rule refused the row
+	errorUnavailable           // the database cannot be used now
+	errorFull                  // no space left
+)
+
+// Primary result codes of SQLite; the low byte of the extended ones.
+const (
+	sqliteBusy     = 5
+	sqliteLocked   = 6
+	sqliteNoMem    = 7
+	sqliteReadOnly = 8
+	sqliteIOErr    = 10
+	sqliteCorrupt  = 11
+	sqliteFull     = 13
+	sqliteCantOpen = 14
+	sqliteNotADB   = 26
+
+	sqliteConstraintUnique     = 2067
+	sqliteConstraintPrimaryKey = 1555
+)
+
+func classifySQLite(err error) errorKind {
+	e, ok := errors.AsType[*sqlite.Error](err)
+	if !ok {
+		return errorOther
+	}
+	switch e.Code() {
+	case sqliteConstraintUnique, sqliteConstraintPrimaryKey:
+		return errorUnique
+	}
+	switch e.Code() & 0xff {
+	case sqliteBusy, sqliteLocked:
+		return errorContention
+	case sqliteFull:
+		return errorFull
+	case sqliteIOErr, sqliteCantOpen, sqliteReadOnly, sqliteNoMem, sqliteCorrupt, sqliteNotADB:
+		return errorUnavailable
+	}
+	return errorOther
+}
+
+// classifyPostgres goes by the SQLSTATE; what has none and is no programming
+// error of ours is a broken connection.
+func classifyPostgres(err error) errorKind {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		switch e.Code {
+		case "40001", "40P01", "55P03":
+			return errorContention
+		case "23505":
+			return errorUnique
+		case "53100":
+			return errorFull
+		case "25006", "25P03": // read-only standby, idle-in-transaction timeout
+			return errorUnavailable
+		}
+		switch e.Code[:2] {
+		case "08", "53", "57", "58":
+			return errorUnavailable
+		}
+		return errorOther
+	}
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		return errorUnavailable
+	}
+	if _, ok := errors.AsType[*net.OpError](err); ok {
+		return errorUnavailable
+	}
+	if isClosedConn(err) {
+		return errorUnavailable
+	}
+	return errorOther
+}
+
+// wrap gives a driver's error the code that callers act on. Errors that carry
+// a code already, and cancellations, pass through.
+func (db *DB) wrap(err error) error {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	if _, ok := errors.AsType[*pawl.Error](err); ok {
+		return err
+	}
+	switch db.dialect.classify(err) {
+	case errorUnavailable:
+		return &pawl.Error{Code: pawl.CodeUnavailable, Msg: "the database cannot be reached", Hint: "Pawl goes on by itself once it answers again.", Err: err}
+	case errorFull:
+		return &pawl.Error{Code: pawl.CodeUnavailable, Msg: "the database has no space left", Hint: "Free disk space; Pawl goes on by itself.", Err: err}
+	case errorContention:
+		return &pawl.Error{Code: pawl.CodeUnavailable, Msg: "the database is busy", Hint: "Try again.", Err: err}
+	case errorUnique, errorOther:
+	}
+	return err
+}
+
+// isUnique reports whether a unique rule refused a row.
+func (db *DB) isUnique(err error) bool { return err != nil && db.dialect.classify(err) == errorUnique }

@@ -1,0 +1,42 @@
+package store
+
+import (
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// idEpoch is 2024-01-01, so that ids stay short.
+const idEpoch = 1704067200000
+
+// idSource makes 63-bit ids that grow with time: 41 bits of milliseconds, 10
+// of this process (random) and 12 of a counter. Two processes that drew the
+// same number can collide; the primary key refuses that and the transaction
+// runs again with new ids.
+type idSource struct {
+	mu     sync.Mutex
+	node   int64
+	lastMS int64 // guarded by mu
+	seq    int64 // guarded by mu
+}
+
+func (s *idSource) init() { s.node = rand.Int64N(1 << 10) }
+
+// next never goes back, even when the clock does.
+func (s *idSource) next(now time.Time) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := now.UnixMilli() - idEpoch
+	if t > s.lastMS {
+		s.lastMS, s.seq = t, 0
+	} else if s.seq++; s.seq == 1<<12 {
+		s.lastMS++
+		s.seq = 0
+	}
+	return s.lastMS<<22 | s.node<<12 | s.seq
+}
+
+// NewID makes the id of a row that people see: a UUID that sorts by time.
+func NewID() string { return uuid.Must(uuid.NewV7()).String() }

@@ -1,0 +1,154 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"hash/fnv"
+	"math/rand/v2"
+	"time"
+)
+
+// Job is a durable wake-up.
+type Job struct {
+	ID          int64
+	Rev         int64 // raised by every change of the row
+	Bucket      int
+	Priority    int // 1 before 0 before -1
+	RunAt       time.Time
+	Attempt     int // attempts that have ended
+	MaxAttempts int // 0 is unlimited
+	Task        string
+	Lane        string
+	Key         string
+	Payload     json.RawMessage
+	CreatedAt   time.Time
+	StartedAt   time.Time // zero unless the row carries the mark of a long run
+}
+
+// KeyMode says what an enqueue does when a job with its key is there already.
+type KeyMode string
+
+// The modes of a key. A job that failed for good counts as absent.
+const (
+	// Replace puts the new job in the place of the waiting one. If that is
+	// running, the new one runs after it.
+	Replace KeyMode = "replace"
+	// PreserveRunAt is Replace, but the time of the waiting job stays.
+	PreserveRunAt KeyMode = "preserve_run_at"
+	// Keep leaves a waiting job as it is. If it is running, the new one runs
+	// after it. Whether it runs is told by the clock: a transaction that began
+	// before the job did and commits later counts as before. So Keep is for
+	// "there should be such a job", not for "look again": that is Earliest.
+	Keep KeyMode = "keep"
+	// Earliest arms the job at the earlier of the two times. If it is running
+	// it runs once more: whatever was committed together with the enqueue is
+	// seen by a run that starts after the commit.
+	Earliest KeyMode = "earliest"
+)
+
+// JobSpec asks for a job.
+type JobSpec struct {
+	Task        string
+	Payload     json.RawMessage
+	RunAt       time.Time // zero is now
+	Key         string
+	KeyMode     KeyMode // empty is Replace
+	Lane        string
+	Priority    int
+	MaxAttempts int
+	CreatedBy   string
+}
+
+// BucketOf tells the bucket of a job: its lane decides, else its key, else
+// chance.
+func (db *DB) BucketOf(lane, key string) int {
+	n := db.dialect.buckets()
+	if lane == "" {
+		lane = key
+	}
+	if lane == "" {
+		return rand.IntN(n)
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(lane))
+	return int(h.Sum32() % uint32(n))
+}
+
+// Cursor is how far a bucket and priority have been read.
+type Cursor struct {
+	Bucket   int
+	Priority int
+	RunAt    time.Time
+	ID       int64
+}
+
+func scanJobs(rows Rows, err error) ([]Job, error) {
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var out []Job
+	for rows.Next() {
+		var j Job
+		if err := scanJob(rows, &j); err != nil {
+			return nil, err
+		}
+		out = append(out, j)
+	}
+	return out, rows.Err()
+}
+
+// scanJob reads jobColumns and whatever more is asked for.
+func scanJob(rows Rows, j *Job, more ...any) error {
+	var runAt, created int64
+	var started *int64
+	var lane, key *string
+	var payload string
+	dest := append([]any{&j.ID, &j.Rev, &j.Bucket, &j.Priority, &runAt, &j.Attempt, &j.MaxAttempts, &j.Task, &lane, &key, &payload, &created, &started}, more...)
+	if err := rows.Scan(dest...); err != nil {
+		return err
+	}
+	j.RunAt, j.CreatedAt, j.StartedAt = fromMS(runAt), fromMS(created), fromNullMS(started)
+	j.Lane, j.Key, j.Payload = fromNull(lane), fromNull(key), json.RawMessage(payload)
+	return nil
+}
+
+// FetchDue reads, for every cursor, up to limit jobs beyond it that are due
+// by until.
+func (db *DB) FetchDue(ctx context.Context, cursors []Cursor, limit int, until time.Time) ([]Job, error) {
+	jobs, err := db.dialect.fetchDue(ctx, db, cursors, limit, until)
+	return jobs, db.wrap(err)
+}
+
+// FetchLanes reads up to limit due jobs of each lane, in the order they must
+// run.
+func (db *DB) FetchLanes(ctx context.Context, lanes []string, limit int, now time.Time) ([]Job, error) {
+	jobs, err := db.dialect.fetchLanes(ctx, db, lanes, limit, now)
+	return jobs, db.wrap(err)
+}
+
+// FetchJobs reads jobs by id; what is gone or failed for good is left out.
+func (db *DB) FetchJobs(ctx context.Context, ids []int64) ([]Job, error) {
+	jobs, err := db.dialect.fetchIDs(ctx, db, ids)
+	return jobs, db.wrap(err)
+}
+
+// Revisions reads the present revision of each job; what is gone is left out.
+func (db *DB) Revisions(ctx context.Context, ids []int64) (map[int64]int64, error) {
+	revs, err := db.dialect.revisions(ctx, db, ids)
+	return revs, db.wrap(err)
+}
+
+// NextDue is the earliest instant after the given one at which a job of the
+// cursors' buckets and priorities is due; zero if there is none.
+func (db *DB) NextDue(ctx context.Context, cursors []Cursor, after time.Time) (time.Time, error) {
+	t, err := db.dialect.nextDue(ctx, db, cursors, after)
+	return t, db.wrap(err)
+}
+
+// MarkStarted notes on the rows of long jobs that they run, and where. A mark
+// on a row that has one already counts the earlier run as an attempt: it was
+// cut off.
+func (db *DB) MarkStarted(ctx context.Context, jobs []*Job, now time.Time, node string) error {
+	return db.wrap(db.dialect.mark(ctx, db, jobs, now, node))
+}

@@ -1,0 +1,119 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Enqueue adds jobs in this transaction. It returns them as they are in the
+// table, in the order of the specs. This is the only place that adds jobs.
+func (tx *Tx) Enqueue(ctx context.Context, specs []JobSpec) ([]Job, error) {
+	out := make([]Job, len(specs))
+	var plain []Job
+	for i, s := range specs {
+		j := tx.newJob(s)
+		if s.Key == "" {
+			out[i] = j
+			plain = append(plain, j)
+			continue
+		}
+		var err error
+		if out[i], err = tx.enqueueKeyed(ctx, j, s); err != nil {
+			return nil, fmt.Errorf("enqueue %s: %w", s.Task, err)
+		}
+	}
+	if len(plain) > 0 {
+		if err := tx.db.dialect.insertJobs(ctx, tx, plain, specs[0].CreatedBy); err != nil {
+			return nil, fmt.Errorf("enqueue: %w", err)
+		}
+	}
+	return out, nil
+}
+
+func (tx *Tx) newJob(s JobSpec) Job {
+	at := s.RunAt
+	if at.IsZero() {
+		at = tx.Now
+	}
+	payload := s.Payload
+	if len(payload) == 0 {
+		payload = json.RawMessage("{}")
+	}
+	return Job{
+		ID: tx.db.ids.next(tx.Now), Bucket: tx.db.BucketOf(s.Lane, s.Key), Priority: s.Priority,
+		RunAt: at.UTC().Truncate(time.Millisecond), MaxAttempts: s.MaxAttempts,
+		Task: s.Task, Lane: s.Lane, Key: s.Key, Payload: payload, CreatedAt: tx.Now,
+	}
+}
+
+const insertJob = `insert into jobs as j (id, bucket, priority, run_at, max_attempts, task, lane, key, payload, created_at, created_by)
+	values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) `
+
+// A job that failed for good is revived by any mode: it counts as absent.
+const onConflictReplace = `on conflict (key) where key is not null do update set
+	bucket = excluded.bucket, priority = excluded.priority, max_attempts = excluded.max_attempts, task = excluded.task,
+	lane = excluded.lane, payload = excluded.payload, created_by = excluded.created_by,
+	rev = j.rev + 1, attempt = 0, state = 0, started_at = null, node = null, kept_at = null, kept = null, last_error = null, run_at = `
+
+// runAtOf gives the expression for the new time in each mode.
+func runAtOf(mode KeyMode) string {
+	switch mode {
+	case PreserveRunAt:
+		return `case when j.state = 0 then j.run_at else excluded.run_at end`
+	case Earliest:
+		return `case when j.state = 0 and j.run_at < excluded.run_at then j.run_at else excluded.run_at end`
+	case Replace, Keep:
+	}
+	return `excluded.run_at`
+}
+
+func insertArgs(j Job, createdBy string) []any {
+	return []any{j.ID, j.Bucket, j.Priority, ms(j.RunAt), j.MaxAttempts, j.Task, orNull(j.Lane), orNull(j.Key), string(j.Payload), ms(j.CreatedAt), orNull(createdBy)}
+}
+
+func (tx *Tx) enqueueKeyed(ctx context.Context, j Job, s JobSpec) (Job, error) {
+	if s.KeyMode == Keep {
+		return tx.enqueueKeep(ctx, j, s)
+	}
+	return tx.oneJob(ctx, insertJob+onConflictReplace+runAtOf(s.KeyMode)+` returning `+jobColumns, insertArgs(j, s.CreatedBy)...)
+}
+
+// kept is what a Keep that met a row wanted; it comes true if the job turns
+// out to have been running by then.
+type kept struct {
+	Task        string          `json:"task"`
+	Payload     json.RawMessage `json:"payload"`
+	RunAt       int64           `json:"runAt"`
+	MaxAttempts int             `json:"maxAttempts"`
+}
+
+// enqueueKeep inserts if it can, else leaves a note on the row. A row that
+// failed for good, or went away between the two statements, is replaced.
+func (tx *Tx) enqueueKeep(ctx context.Context, j Job, s JobSpec) (Job, error) {
+	got, err := tx.oneJob(ctx, insertJob+`on conflict do nothing returning `+jobColumns, insertArgs(j, s.CreatedBy)...)
+	if err != errNoRow {
+		return got, err
+	}
+	note, err := json.Marshal(kept{j.Task, j.Payload, ms(j.RunAt), j.MaxAttempts})
+	if err != nil {
+		return Job{}, err
+	}
+	got, err = tx.oneJob(ctx, `update jobs as j set kept_at = $2, kept = $3 where key = $1 and state = 0 returning `+jobColumns, j.Key, ms(now()), string(note))
+	if err != errNoRow {
+		return got, err
+	}
+	return tx.oneJob(ctx, insertJob+onConflictReplace+runAtOf(Replace)+` returning `+jobColumns, insertArgs(j, s.CreatedBy)...)
+}
+
+func (tx *Tx) oneJob(ctx context.Context, sql string, args ...any) (Job, error) {
+	jobs, err := scanJobs(tx.Query(ctx, sql, args...))
+	if err != nil {
+		return Job{}, err
+	}
+	if len(jobs) == 0 {
+		return Job{}, errNoRow
+	}
+	return jobs[0], nil
+}

@@ -1,0 +1,47 @@
+package store
+
+import (
+	"context"
+	"time"
+)
+
+// historyRow is a line of job_history on its way into the database.
+type historyRow struct {
+	ID         int64   `json:"id"`
+	Task       string  `json:"task"`
+	Lane       *string `json:"lane"`
+	Key        *string `json:"key"`
+	State      string  `json:"state"`
+	RunAt      int64   `json:"runAt"`
+	StartedAt  *int64  `json:"startedAt"`
+	FinishedAt int64   `json:"finishedAt"`
+	Attempt    int     `json:"attempt"`
+	Error      *string `json:"error"`
+	Node       string  `json:"node"`
+}
+
+// historyRows gives the lines for those jobs that want one, nil if none does.
+func historyRows(jobs []Finished, node string) []historyRow {
+	var out []historyRow
+	for _, f := range jobs {
+		if !f.Record {
+			continue
+		}
+		j := f.Job
+		out = append(out, historyRow{
+			ID: j.ID, Task: j.Task, Lane: orNull(j.Lane), Key: orNull(j.Key), State: verdictState[f.Verdict],
+			RunAt: ms(j.RunAt), StartedAt: msOrNull(f.StartedAt), FinishedAt: ms(f.EndedAt), Attempt: j.Attempt + 1, Error: orNull(f.Error), Node: node,
+		})
+	}
+	return out
+}
+
+// PruneJobHistory forgets up to limit outcomes that ended before the instant.
+func (db *DB) PruneJobHistory(ctx context.Context, before time.Time, limit int) (n int64, err error) {
+	err = db.Write(ctx, func(ctx context.Context, tx *Tx) error {
+		n, err = tx.Exec(ctx, `delete from job_history where id in (
+			select id from job_history where finished_at < $1 order by finished_at limit $2)`, ms(before), limit)
+		return err
+	})
+	return n, err
+}

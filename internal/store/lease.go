@@ -1,0 +1,164 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+)
+
+// Node is one process of Pawl on this database.
+type Node struct {
+	ID        string
+	Name      string // for people
+	Addr      string
+	Roles     string
+	Version   string
+	StartedAt time.Time
+	SeenAt    time.Time
+	Beat      int64
+	Share     bool // takes buckets
+}
+
+// Bucket is a share of the lanes, with its owner.
+type Bucket struct {
+	ID    int
+	Node  string // empty is free
+	Epoch int64
+}
+
+// View is who is there and who owns what.
+type View struct {
+	Nodes   []Node
+	Buckets []Bucket
+}
+
+// Join adds a node, or takes over the row of an earlier process of the same
+// identity.
+func (db *DB) Join(ctx context.Context, n Node) error {
+	return db.Write(ctx, func(ctx context.Context, tx *Tx) error {
+		_, err := tx.Exec(ctx, `insert into nodes as n (id, name, addr, roles, version, started_at, seen_at, beat, share)
+			values ($1, $2, $3, $4, $5, $6, $6, 0, $7)
+			on conflict (id) do update set name = excluded.name, addr = excluded.addr, roles = excluded.roles, version = excluded.version,
+				started_at = excluded.started_at, seen_at = excluded.seen_at, beat = n.beat + 1, share = excluded.share`,
+			n.ID, n.Name, n.Addr, n.Roles, n.Version, ms(tx.Now), boolInt(n.Share))
+		return err
+	})
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Beat raises the node's heartbeat and returns the view of the cluster. It
+// fails with pawl.ErrLeaseLost when the node's row is gone: others took it for
+// dead.
+func (db *DB) Beat(ctx context.Context, id string) (View, error) {
+	v, alive, err := db.dialect.beat(ctx, db, id, now())
+	if err != nil {
+		return View{}, db.wrap(fmt.Errorf("heartbeat: %w", err))
+	}
+	if !alive {
+		return v, &pawl.Error{Code: pawl.CodeLeaseLost, Op: "heartbeat", Msg: "this node was taken for dead"}
+	}
+	return v, nil
+}
+
+// Leave frees the node's buckets and removes it.
+func (db *DB) Leave(ctx context.Context, id string) error {
+	return db.Write(ctx, func(ctx context.Context, tx *Tx) error {
+		if _, err := tx.Exec(ctx, `update buckets set node = null, epoch = epoch + 1 where node = $1`, id); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, `delete from nodes where id = $1`, id)
+		return err
+	})
+}
+
+// Bury removes a node that did not raise its heartbeat since it was seen at
+// the given one. Its buckets stay its own until they are taken.
+func (db *DB) Bury(ctx context.Context, id string, beat int64) error {
+	return db.Write(ctx, func(ctx context.Context, tx *Tx) error {
+		_, err := tx.Exec(ctx, `delete from nodes where id = $1 and beat = $2`, id, beat)
+		return err
+	})
+}
+
+// Take makes the node the owner of a bucket that was seen as given. It waits
+// for transactions that the old owner has under way, and fails with
+// pawl.ErrConflict when somebody else was faster.
+func (db *DB) Take(ctx context.Context, node string, seen Bucket) (Bucket, error) {
+	err := db.Write(ctx, func(ctx context.Context, tx *Tx) error {
+		if err := db.dialect.lockBuckets(ctx, tx, []int{seen.ID}, true); err != nil {
+			return err
+		}
+		n, err := tx.Exec(ctx, `update buckets set node = $1, epoch = epoch + 1 where id = $2 and epoch = $3`, node, seen.ID, seen.Epoch)
+		if err == nil && n == 0 {
+			return &pawl.Error{Code: pawl.CodeConflict, Op: "take bucket", Msg: "another node was faster"}
+		}
+		return err
+	})
+	return Bucket{seen.ID, node, seen.Epoch + 1}, err
+}
+
+// Release frees a bucket.
+func (db *DB) Release(ctx context.Context, f Fence) error {
+	return db.Write(ctx, func(ctx context.Context, tx *Tx) error {
+		if err := db.dialect.lockBuckets(ctx, tx, []int{f.Bucket}, true); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, `update buckets set node = null, epoch = epoch + 1 where id = $1 and node = $2 and epoch = $3`, f.Bucket, f.Node, f.Epoch)
+		return err
+	})
+}
+
+// Cluster reads the view without a heartbeat.
+func (db *DB) Cluster(ctx context.Context) (v View, err error) {
+	err = db.Read(ctx, func(ctx context.Context, tx *Tx) error {
+		v, err = tx.view(ctx)
+		return err
+	})
+	return v, err
+}
+
+func (tx *Tx) view(ctx context.Context) (View, error) {
+	var v View
+	rows, err := tx.Query(ctx, `select id, name, addr, roles, version, started_at, seen_at, beat, share from nodes order by id`)
+	if err != nil {
+		return v, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var n Node
+		var started, seen int64
+		var share int
+		if err := rows.Scan(&n.ID, &n.Name, &n.Addr, &n.Roles, &n.Version, &started, &seen, &n.Beat, &share); err != nil {
+			return v, err
+		}
+		n.StartedAt, n.SeenAt, n.Share = fromMS(started), fromMS(seen), share == 1
+		v.Nodes = append(v.Nodes, n)
+	}
+	if err := rows.Err(); err != nil {
+		return v, err
+	}
+	rows.Close()
+	rows, err = tx.Query(ctx, `select id, node, epoch from buckets order by id`)
+	if err != nil {
+		return v, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var b Bucket
+		var node *string
+		if err := rows.Scan(&b.ID, &node, &b.Epoch); err != nil {
+			return v, err
+		}
+		b.Node = fromNull(node)
+		v.Buckets = append(v.Buckets, b)
+	}
+	return v, rows.Err()
+}

@@ -1,0 +1,118 @@
+package store
+
+import (
+	"context"
+	"log/slog"
+	"net/url"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	pawl "github.com/pawlrun/pawl"
+)
+
+// DB is an open database, safe for concurrent use.
+type DB struct {
+	dialect dialect
+	log     *slog.Logger
+
+	lite *lite // SQLite, or nil
+
+	pool *pgxpool.Pool // PostgreSQL, or nil
+	hot  *pgxpool.Pool // PostgreSQL, planned for the queue's hot path
+	dsn  string
+
+	ids idSource
+}
+
+// Options tune Open. The zero value is right for production.
+type Options struct {
+	Log *slog.Logger
+
+	// Holder is told to a second process that wants the same SQLite file.
+	Holder string
+
+	// MaxConns bounds the PostgreSQL connections of this process (default 16).
+	MaxConns int
+}
+
+// Open opens the database named by a URL, sqlite:PATH or postgres://..., and
+// brings its schema up to date. A SQLite file belongs to one process at a
+// time: Open fails with pawl.ErrConflict, naming the holder, while another
+// process has it.
+func Open(ctx context.Context, rawURL string, o Options) (*DB, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.MaxConns == 0 {
+		o.MaxConns = 16
+	}
+	var db *DB
+	var err error
+	switch scheme, rest, _ := strings.Cut(rawURL, ":"); scheme {
+	case "sqlite":
+		db, err = openSQLite(ctx, strings.TrimPrefix(rest, "//"), o)
+	case "postgres", "postgresql":
+		db, err = openPostgres(ctx, rawURL, o)
+	default:
+		return nil, &pawl.Error{
+			Code: pawl.CodeInvalid, Op: "open database", Msg: "unknown database " + redactURL(rawURL),
+			Hint: "Use sqlite:PATH or postgres://USER@HOST/DATABASE.",
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	db.log = o.Log
+	db.ids.init()
+	if err := db.migrate(ctx); err != nil {
+		_ = db.Close()
+		return nil, err
+	}
+	return db, nil
+}
+
+// Close releases the database. Nothing may use it afterwards.
+func (db *DB) Close() error {
+	if db.lite != nil {
+		return db.lite.close()
+	}
+	db.hot.Close()
+	db.pool.Close()
+	return nil
+}
+
+// Name is "sqlite" or "postgres".
+func (db *DB) Name() string { return db.dialect.name() }
+
+// Shared reports whether other processes may use the database too.
+func (db *DB) Shared() bool { return db.lite == nil }
+
+// Buckets is the number of buckets that jobs hash to.
+func (db *DB) Buckets() int { return db.dialect.buckets() }
+
+// Ping asks the database for a sign of life.
+func (db *DB) Ping(ctx context.Context) error {
+	return db.Read(ctx, func(ctx context.Context, tx *Tx) error {
+		var one int
+		return tx.QueryRow(ctx, `select 1`).Scan(&one)
+	})
+}
+
+// Dialect names the placeholder-free description of the database for people,
+// without credentials.
+func (db *DB) String() string {
+	if db.lite != nil {
+		return "sqlite:" + db.lite.path
+	}
+	return redactURL(db.dsn)
+}
+
+// redactURL shows a URL without what might be secret.
+func redactURL(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil || u.Scheme == "" {
+		return "(not a URL)"
+	}
+	u.User, u.RawQuery, u.Fragment = nil, "", ""
+	return u.String()
+}

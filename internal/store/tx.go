@@ -1,0 +1,123 @@
+package store
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	pawl "github.com/pawlrun/pawl"
+)
+
+// Tx is a transaction. Now is its one instant, in whole milliseconds.
+type Tx struct {
+	Now time.Time
+
+	db    *DB
+	conn  conn
+	after []func()
+}
+
+// Func is the body of a transaction. It may run more than once and must have
+// no side effects but its statements.
+type Func func(ctx context.Context, tx *Tx) error
+
+// Option changes how a transaction is committed.
+type Option int
+
+// Lazy commits without waiting for the disk. It is for steps whose loss only
+// repeats work without effects.
+const Lazy Option = 1
+
+// Exec runs a statement and returns how many rows it changed.
+func (tx *Tx) Exec(ctx context.Context, sql string, args ...any) (int64, error) {
+	return tx.conn.exec(ctx, sql, args)
+}
+
+// Query runs a query. The rows must be closed before the next statement.
+func (tx *Tx) Query(ctx context.Context, sql string, args ...any) (Rows, error) {
+	return tx.conn.query(ctx, sql, args)
+}
+
+// QueryRow runs a query that wants one row.
+func (tx *Tx) QueryRow(ctx context.Context, sql string, args ...any) Row {
+	rows, err := tx.conn.query(ctx, sql, args)
+	return Row{rows, err}
+}
+
+// AfterCommit registers what happens once the transaction is committed. It
+// does not happen when the transaction fails.
+func (tx *Tx) AfterCommit(fn func()) { tx.after = append(tx.after, fn) }
+
+// maxTries bounds how often a transaction is run again on contention.
+const maxTries = 12
+
+// Write runs fn in a read-write transaction and commits it. On contention the
+// whole of it runs again.
+func (db *DB) Write(ctx context.Context, fn Func, opts ...Option) error {
+	lazy := len(opts) > 0 && opts[0] == Lazy
+	for try := 1; ; try++ {
+		var err error
+		if db.lite != nil {
+			err = db.lite.write(ctx, db, fn, lazy)
+		} else {
+			err = db.writePostgres(ctx, fn, lazy)
+		}
+		if err == nil || try == maxTries || !db.retryable(err) {
+			return db.wrap(err)
+		}
+		if err := pause(ctx, try); err != nil {
+			return err
+		}
+	}
+}
+
+// retryable includes a collision of ids, which the next try makes anew.
+func (db *DB) retryable(err error) bool { return db.dialect.classify(err) == errorContention }
+
+// pause waits a little longer after every try, with jitter so that rivals
+// part ways.
+func pause(ctx context.Context, try int) error {
+	d := time.Duration(rand.Int64N(int64(min(time.Millisecond<<try, 250*time.Millisecond))))
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// Read runs fn in a transaction that sees one state of the database and
+// changes nothing.
+func (db *DB) Read(ctx context.Context, fn Func) error {
+	if db.lite != nil {
+		return db.wrap(db.lite.read(ctx, db, fn))
+	}
+	return db.wrap(pgx.BeginTxFunc(ctx, db.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(ptx pgx.Tx) error {
+		return fn(ctx, &Tx{Now: now(), db: db, conn: pgConn{ptx}})
+	}))
+}
+
+func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
+
+// Fence is the right to write on behalf of the lanes of one bucket.
+type Fence struct {
+	Bucket int
+	Node   string
+	Epoch  int64
+}
+
+// Fence fails with pawl.ErrLeaseLost unless this fence still holds, and keeps
+// it holding until the transaction ends. It comes first in a holder's
+// transaction.
+func (tx *Tx) Fence(ctx context.Context, f Fence) error {
+	if err := tx.db.dialect.lockBuckets(ctx, tx, []int{f.Bucket}, false); err != nil {
+		return err
+	}
+	var one int
+	err := tx.QueryRow(ctx, `select 1 from buckets where id = $1 and node = $2 and epoch = $3`, f.Bucket, f.Node, f.Epoch).Scan(&one)
+	if err == errNoRow {
+		return &pawl.Error{Code: pawl.CodeLeaseLost, Op: "write", Msg: "another node owns this lane now"}
+	}
+	return err
+}
