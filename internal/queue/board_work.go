@@ -1,0 +1,192 @@
+package queue
+
+import (
+	"time"
+
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// take gives a worker its next job, the most urgent first. Where other
+// processes may have changed the row since it was read, it gives a batch to
+// check instead. Both are nil when there is nothing to do.
+func (b *board) take(now time.Time) (run *entry, check []*entry) {
+	for lvl := range b.ready {
+		q := &b.ready[lvl]
+		for q.len() > 0 {
+			e := q.pop()
+			if e.place != inReady {
+				continue // dropped meanwhile
+			}
+			if !b.shared || now.Sub(e.readAt) <= b.limits.fresh {
+				return b.start(e, now), nil
+			}
+			e.place = inCheck
+			return nil, append(b.takeStale(q, now), e)
+		}
+	}
+	return nil, nil
+}
+
+// takeStale takes more that must be checked, so that a backlog is checked in
+// batches.
+func (b *board) takeStale(q *fifo, now time.Time) []*entry {
+	var out []*entry
+	for q.len() > 0 && len(out) < b.limits.batch/8 {
+		e := q.pop()
+		switch {
+		case e.place != inReady:
+		case now.Sub(e.readAt) <= b.limits.fresh:
+			q.pushFront(e)
+			return out
+		default:
+			e.place = inCheck
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+func (b *board) start(e *entry, now time.Time) *entry {
+	e.place, e.started = inRun, now
+	b.running[e.job.ID] = e
+	if len(b.running) == 1 {
+		b.markCond.Signal()
+	}
+	b.owned[e.job.Bucket].busy++
+	return e
+}
+
+// checked puts entries back whose rows are as they were, drops those that are
+// gone, and lets the fetcher read those that changed.
+func (b *board) checked(entries []*entry, revs map[int64]int64, readAt, now time.Time) {
+	for i := len(entries) - 1; i >= 0; i-- {
+		e := entries[i]
+		if e.place != inCheck { // its bucket was lost meanwhile
+			continue
+		}
+		rev, there := revs[e.job.ID]
+		if there && rev == e.job.Rev && !b.owned[e.job.Bucket].draining {
+			e.readAt, e.place = readAt, inReady
+			b.ready[levelOf(e.job.Priority)].pushFront(e)
+			b.workCond.Signal()
+			continue
+		}
+		e.place = inReady
+		b.drop(e)
+		if there {
+			b.announce(e.job.Bucket, e.job.Priority, epochStart(), now)
+		}
+	}
+}
+
+// finish files a run that ended, for the finisher, and frees its lane.
+func (b *board) finish(e *entry, f store.Finished) {
+	if b.end(e) {
+		b.finished = append(b.finished, f)
+		b.signalFinish()
+	}
+}
+
+// end takes a job off its worker and frees its lane. It reports false when the
+// bucket was lost meanwhile: then the result is worth nothing.
+func (b *board) end(e *entry) bool {
+	if b.running[e.job.ID] == e {
+		delete(b.running, e.job.ID)
+	}
+	if e.place != inRun {
+		return false
+	}
+	e.place, e.cancel = inFinish, nil
+	if l := b.lanes[e.job.Lane]; e.job.Lane != "" && l != nil {
+		l.ended++
+	}
+	b.leaveLane(e)
+	return true
+}
+
+// finishedInside files a run that ended its job in its own transaction.
+func (b *board) finishedInside(e *entry, f store.Finished) {
+	if b.end(e) {
+		b.written([]store.Finished{f})
+	}
+}
+
+// written takes finished jobs out of hand: the database knows.
+func (b *board) written(jobs []store.Finished) {
+	for i := range jobs {
+		j := jobs[i].Job
+		e := b.entries[j.ID]
+		if e == nil || e.place != inFinish {
+			continue
+		}
+		if k := b.owned[j.Bucket]; k != nil {
+			k.busy--
+		}
+		if l := b.lanes[j.Lane]; j.Lane != "" && l != nil {
+			l.ended--
+			b.advance(j.Lane, l)
+		}
+		e.place = inNowhere
+		if b.fetching {
+			b.tombs = append(b.tombs, j.ID)
+		} else {
+			delete(b.entries, j.ID)
+		}
+	}
+	b.signalFetch()
+}
+
+// disown drops a bucket and everything of it that is in hand. Running jobs are
+// told to stop, with the cause.
+func (b *board) disown(id int, cause error) {
+	k := b.owned[id]
+	if k == nil {
+		return
+	}
+	delete(b.owned, id)
+	for _, e := range b.entries {
+		if e.job.Bucket != id {
+			continue
+		}
+		switch e.place {
+		case inRun:
+			if e.cancel != nil {
+				e.cancel(cause)
+			}
+			delete(b.running, e.job.ID)
+		case inTimers:
+			b.timers.remove(e)
+		case inLane, inReady, inCheck, inFinish, inNowhere:
+		}
+		if e.job.Lane != "" {
+			delete(b.lanes, e.job.Lane) // a lane lives in one bucket
+		}
+		b.forget(e)
+	}
+	kept := b.finished[:0]
+	for _, f := range b.finished {
+		if f.Job.Bucket != id {
+			kept = append(kept, f)
+		}
+	}
+	b.finished = kept
+}
+
+// drain stops a bucket's jobs from starting and drops those that wait.
+func (b *board) drain(id int) {
+	k := b.owned[id]
+	if k == nil || k.draining {
+		return
+	}
+	k.draining = true
+	for _, e := range b.entries {
+		if e.job.Bucket != id {
+			continue
+		}
+		switch e.place {
+		case inTimers, inLane, inReady:
+			b.drop(e)
+		case inCheck, inRun, inFinish, inNowhere:
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package queue
+
+import (
+	"context"
+	"time"
+
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// EnqueueTx adds jobs in the caller's transaction: they exist if and only if
+// it commits, and run no earlier.
+func (q *Queue) EnqueueTx(ctx context.Context, tx *store.Tx, specs ...store.JobSpec) ([]store.Job, error) {
+	for i := range specs {
+		if t, ok := q.cfg.Tasks[specs[i].Task]; ok && specs[i].MaxAttempts == 0 {
+			specs[i].MaxAttempts = t.MaxAttempts
+		}
+	}
+	jobs, err := tx.Enqueue(ctx, specs)
+	if err != nil {
+		return nil, err
+	}
+	tx.AfterCommit(func() { q.committed(jobs) })
+	return jobs, nil
+}
+
+// Enqueue adds jobs in a transaction of their own. Concurrent callers share
+// one.
+func (q *Queue) Enqueue(ctx context.Context, specs ...store.JobSpec) ([]store.Job, error) {
+	if q.db.Shared() && len(specs) == 1 {
+		return q.enq.enqueue(ctx, specs)
+	}
+	return q.enqueueAlone(ctx, specs)
+}
+
+func (q *Queue) enqueueAlone(ctx context.Context, specs []store.JobSpec) (jobs []store.Job, err error) {
+	err = q.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		jobs, err = q.EnqueueTx(ctx, tx, specs...)
+		return err
+	})
+	return jobs, err
+}
+
+// committed hands new rows to their owner: in memory if that is this process,
+// else by a hint.
+func (q *Queue) committed(jobs []store.Job) {
+	now := time.Now()
+	var foreign []store.Job
+	q.board.mu.Lock()
+	for _, j := range jobs {
+		if q.board.owned[j.Bucket] == nil {
+			foreign = append(foreign, j)
+			continue
+		}
+		q.board.offer(j, false, now, now)
+	}
+	q.board.mu.Unlock()
+	q.hints.due(foreign)
+	for _, j := range jobs {
+		q.cfg.Observe(Event{What: "enqueued", Job: j, At: now})
+	}
+}
+
+// enqueuer lets concurrent callers share transactions on PostgreSQL, where
+// each would otherwise wait for the disk alone. (On SQLite all transactions
+// are grouped.)
+type enqueuer struct {
+	q        *Queue
+	requests chan *enqueueRequest
+	stopped  chan struct{}
+}
+
+type enqueueRequest struct {
+	ctx   context.Context
+	specs []store.JobSpec
+	jobs  []store.Job
+	err   error
+	done  chan struct{}
+}
+
+const (
+	enqueueGroup   = 256
+	enqueueWriters = 4
+)
+
+func newEnqueuer(q *Queue) *enqueuer {
+	return &enqueuer{q: q, requests: make(chan *enqueueRequest), stopped: make(chan struct{})}
+}
+
+func (e *enqueuer) run(ctx context.Context) {
+	defer close(e.stopped)
+	if !e.q.db.Shared() {
+		return
+	}
+	slots := make(chan struct{}, enqueueWriters)
+	for {
+		var first *enqueueRequest
+		select {
+		case first = <-e.requests:
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case slots <- struct{}{}: // while all writers are busy, callers gather
+		case <-ctx.Done():
+		}
+		group := e.gather(first)
+		go func() {
+			e.write(group)
+			<-slots
+		}()
+	}
+}
+
+func (e *enqueuer) gather(first *enqueueRequest) []*enqueueRequest {
+	group := []*enqueueRequest{first}
+	for len(group) < enqueueGroup {
+		select {
+		case r := <-e.requests:
+			group = append(group, r)
+		default:
+			return group
+		}
+	}
+	return group
+}
+
+// write commits a group at once; if that fails, each alone, so that one bad
+// request does not fail the others.
+func (e *enqueuer) write(group []*enqueueRequest) {
+	defer func() {
+		for _, r := range group {
+			close(r.done)
+		}
+	}()
+	if len(group) > 1 {
+		var specs []store.JobSpec
+		for _, r := range group {
+			specs = append(specs, r.specs...)
+		}
+		jobs, err := e.q.enqueueAlone(context.WithoutCancel(group[0].ctx), specs)
+		if err == nil {
+			for _, r := range group {
+				r.jobs, jobs = jobs[:len(r.specs)], jobs[len(r.specs):]
+			}
+			return
+		}
+	}
+	for _, r := range group {
+		r.jobs, r.err = e.q.enqueueAlone(r.ctx, r.specs)
+	}
+}
+
+func (e *enqueuer) enqueue(ctx context.Context, specs []store.JobSpec) ([]store.Job, error) {
+	r := &enqueueRequest{ctx: ctx, specs: specs, done: make(chan struct{})}
+	select {
+	case e.requests <- r:
+		<-r.done
+		return r.jobs, r.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-e.stopped: // the queue does not run: no need to gather
+		return e.q.enqueueAlone(ctx, specs)
+	}
+}

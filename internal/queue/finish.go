@@ -1,0 +1,101 @@
+package queue
+
+import (
+	"context"
+	"time"
+
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// finishLoop writes how jobs ended. While one batch is being written the next
+// one gathers.
+func (q *Queue) finishLoop(ctx context.Context) {
+	b := q.board
+	for {
+		b.mu.Lock()
+		for len(b.finished) == 0 && !b.closed {
+			b.finishCond.Wait()
+		}
+		closed := b.closed
+		b.mu.Unlock()
+		if closed {
+			return
+		}
+		if err := q.flush(ctx); err != nil && ctx.Err() == nil {
+			q.health.set(err)
+			q.log.Warn("finish jobs", "err", err)
+			sleep(ctx, time.Second)
+		}
+	}
+}
+
+// flushAll writes what is left when the process stops.
+func (q *Queue) flushAll(ctx context.Context) {
+	deadline := time.Now().Add(5 * time.Second)
+	for time.Now().Before(deadline) {
+		q.board.mu.Lock()
+		n := len(q.board.finished)
+		q.board.mu.Unlock()
+		if n == 0 {
+			return
+		}
+		if err := q.flush(ctx); err != nil {
+			sleep(ctx, 200*time.Millisecond)
+		}
+	}
+}
+
+// flush writes one batch. On an error the batch stays and is tried again: what
+// a job did must not be forgotten because the database was away.
+func (q *Queue) flush(ctx context.Context) error {
+	q.flushing.Lock()
+	defer q.flushing.Unlock()
+	b := q.board
+	b.mu.Lock()
+	n := min(len(b.finished), 4*b.limits.batch)
+	batch := append([]store.Finished(nil), b.finished[:n]...)
+	epochs := map[int]int64{}
+	for _, f := range batch {
+		if k := b.owned[f.Job.Bucket]; k != nil {
+			epochs[k.id] = k.epoch
+		}
+	}
+	b.mu.Unlock()
+	if n == 0 {
+		return nil
+	}
+	again, lost, err := q.db.Finish(ctx, store.Finishing{Node: q.cfg.Node.ID, Epochs: epochs, Jobs: batch})
+	now := time.Now()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	for _, id := range lost {
+		q.log.Warn("lost a bucket to another node", "bucket", id)
+		q.cfg.Metrics.lost()
+		b.disown(id, ErrLeaseLost)
+	}
+	b.finished = dropWritten(b.finished, batch)
+	b.written(batch)
+	for _, j := range again {
+		b.offer(j, false, now, now)
+	}
+	return nil
+}
+
+// dropWritten removes a batch from the front of the list; a bucket that was
+// lost meanwhile may have taken some of it out already.
+func dropWritten(list, batch []store.Finished) []store.Finished {
+	i := 0
+	for _, f := range batch {
+		if i < len(list) && list[i].Job == f.Job {
+			i++
+		}
+	}
+	rest := list[i:]
+	if len(rest) == 0 {
+		return list[:0]
+	}
+	return append([]store.Finished(nil), rest...)
+}

@@ -1,0 +1,216 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// Config is what a queue is made of.
+type Config struct {
+	DB *store.DB
+
+	// Node is this process. No other living process may have its id; one that
+	// is dead may have had it, and its buckets are taken over at once.
+	Node store.Node
+
+	Tasks map[string]Task
+	Log   *slog.Logger
+
+	// Workers is how many jobs run at once. With none the process only
+	// enqueues.
+	Workers int
+
+	// Lease is how long a silent node keeps its buckets (default 10 s).
+	Lease time.Duration
+
+	// Drain is how long running jobs may go on when the process stops
+	// (default 30 s).
+	Drain time.Duration
+
+	// Observe is told what happens to jobs; it must not block.
+	Observe func(Event)
+
+	// Metrics counts; nil does not.
+	Metrics *Metrics
+
+	limits limits // for tests
+}
+
+// Event is something that happened to a job.
+type Event struct {
+	What string // enqueued, started, succeeded, failed, retried, snoozed, cancelled
+	Job  store.Job
+	At   time.Time
+	Err  string
+}
+
+// Queue is the queue as one process sees it.
+type Queue struct {
+	cfg   Config
+	db    *store.DB
+	log   *slog.Logger
+	board *board
+	enq   *enqueuer
+	hints *hints
+
+	flushing sync.Mutex // one batch at a time, so that a lane's jobs end in order
+	health   health
+}
+
+// New makes a queue; Run starts it. Enqueue works before and without Run.
+func New(cfg Config) (*Queue, error) {
+	if cfg.DB == nil || cfg.Node.ID == "" {
+		return nil, errors.New("queue: a database and a node are needed")
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Lease == 0 {
+		cfg.Lease = 10 * time.Second
+	}
+	if cfg.Drain == 0 {
+		cfg.Drain = 30 * time.Second
+	}
+	if cfg.Observe == nil {
+		cfg.Observe = func(Event) {}
+	}
+	if cfg.limits == (limits{}) {
+		cfg.limits = defaultLimits()
+	}
+	cfg.Tasks = maps.Clone(cfg.Tasks)
+	q := &Queue{cfg: cfg, db: cfg.DB, log: cfg.Log, board: newBoard(cfg.limits, cfg.DB.Shared())}
+	q.enq = newEnqueuer(q)
+	q.hints = newHints(q)
+	q.health.set(errStarting)
+	if cfg.Metrics != nil {
+		cfg.Metrics.attach(q)
+	}
+	return q, nil
+}
+
+// Tasks gives the registered tasks by name.
+func (q *Queue) Tasks() map[string]Task { return q.cfg.Tasks }
+
+// Node is the identity under which this process works.
+func (q *Queue) Node() store.Node { return q.cfg.Node }
+
+// Run works until the context ends, then drains: it starts nothing more, lets
+// running jobs finish for a while, tells the rest to stop, writes how they
+// ended, and gives its buckets back.
+func (q *Queue) Run(ctx context.Context) error {
+	loops, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	var wg sync.WaitGroup
+	wg.Go(func() { q.enq.run(loops) })
+	wg.Go(func() { q.hints.run(loops) })
+	if q.cfg.Workers == 0 {
+		q.health.set(nil)
+		<-ctx.Done()
+		stop()
+		wg.Wait()
+		return nil
+	}
+	b := q.board
+	b.mu.Lock()
+	b.timer = time.AfterFunc(time.Hour, q.onTimer)
+	b.timer.Stop()
+	b.mu.Unlock()
+	wg.Go(func() { q.keepLease(loops) })
+	wg.Go(func() { q.listen(loops) })
+	wg.Go(func() { q.fetchLoop(loops) })
+	wg.Go(func() { q.finishLoop(loops) })
+	wg.Go(func() { q.markLoop(loops) })
+	var workers sync.WaitGroup
+	for range q.cfg.Workers {
+		workers.Go(func() { q.work(loops) })
+	}
+	<-ctx.Done()
+	q.drain(loops, &workers)
+	stop()
+	b.mu.Lock()
+	b.closed = true
+	b.timer.Stop()
+	b.broadcast()
+	b.mu.Unlock()
+	wg.Wait()
+	return nil
+}
+
+func (b *board) broadcast() {
+	b.workCond.Broadcast()
+	b.fetchCond.Broadcast()
+	b.finishCond.Broadcast()
+	b.markCond.Broadcast()
+}
+
+// drain is the graceful end; see Run.
+func (q *Queue) drain(ctx context.Context, workers *sync.WaitGroup) {
+	b := q.board
+	b.mu.Lock()
+	b.stopping = true
+	b.broadcast()
+	n := len(b.running)
+	b.mu.Unlock()
+	if n > 0 {
+		q.log.Info("waiting for running jobs", "jobs", n, "atMost", q.cfg.Drain)
+	}
+	done := make(chan struct{})
+	go func() { workers.Wait(); close(done) }()
+	if !waitFor(done, q.cfg.Drain) {
+		b.mu.Lock()
+		for _, e := range b.running {
+			if e.cancel != nil {
+				e.cancel(ErrShutdown)
+			}
+		}
+		b.mu.Unlock()
+		if !waitFor(done, 5*time.Second) {
+			q.log.Warn("jobs did not stop when told to; they will run again")
+		}
+	}
+	q.flushAll(ctx)
+	leave, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if err := q.db.Leave(leave, q.cfg.Node.ID); err != nil {
+		q.log.Warn("leave the cluster", "err", err)
+	}
+}
+
+func waitFor(done <-chan struct{}, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-done:
+		return true
+	case <-t.C:
+		return false
+	}
+}
+
+func (q *Queue) onTimer() {
+	q.board.mu.Lock()
+	defer q.board.mu.Unlock()
+	if !q.board.closed {
+		q.board.fire(time.Now())
+	}
+}
+
+// Running tells how many jobs run in this process.
+func (q *Queue) Running() int {
+	q.board.mu.Lock()
+	defer q.board.mu.Unlock()
+	return len(q.board.running)
+}
+
+// IsRunning tells whether this process runs the job.
+func (q *Queue) IsRunning(id int64) bool {
+	q.board.mu.Lock()
+	defer q.board.mu.Unlock()
+	return q.board.running[id] != nil
+}

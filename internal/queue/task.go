@@ -1,0 +1,180 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// Task is the code behind a task name.
+type Task struct {
+	// Run does the work. Its context ends, with a cause, when the job is
+	// cancelled, its time is up, the lease is lost, or the process stops.
+	Run func(ctx context.Context, j *Job) error
+
+	// Check looks at a payload before it is accepted; nil accepts everything.
+	Check func(payload json.RawMessage) error
+
+	// Timeout bounds one run; zero does not.
+	Timeout time.Duration
+
+	// MaxAttempts is for jobs that do not say; zero is unlimited.
+	MaxAttempts int
+
+	// Backoff says how long to wait after an attempt (1, 2, ...); nil doubles
+	// from a second to ten minutes.
+	Backoff func(id int64, attempt int) time.Duration
+
+	// Internal tasks are not for users.
+	Internal bool
+
+	// Record keeps the outcome in the history of jobs. Kinds keep their own.
+	Record bool
+}
+
+// Job is a job that runs.
+type Job struct {
+	store.Job
+
+	// Recovered: an earlier run of this job was cut off by the end of its
+	// process.
+	Recovered bool
+	StartedAt time.Time
+
+	queue *Queue
+	fence store.Fence
+	ended *bool // guarded by the one goroutine that runs the job
+}
+
+// Write runs a transaction on behalf of the job's lane. It fails with
+// pawl.ErrLeaseLost, and writes nothing, once another node owns the lane.
+func (j *Job) Write(ctx context.Context, fn store.Func, opts ...store.Option) error {
+	return j.queue.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		if err := tx.Fence(ctx, j.fence); err != nil {
+			return err
+		}
+		return fn(ctx, tx)
+	}, opts...)
+}
+
+// Complete ends the job inside a transaction of Write, so that its effects and
+// its end are one.
+func (j *Job) Complete(ctx context.Context, tx *store.Tx) error {
+	gone, err := tx.CompleteJob(ctx, &j.Job, j.StartedAt)
+	if err != nil {
+		return err
+	}
+	tx.AfterCommit(func() { *j.ended = gone })
+	return nil
+}
+
+// Causes with which a job's context ends.
+var (
+	ErrShutdown  = errors.New("the process stops")
+	ErrLeaseLost = errors.New("the lease is lost")
+	ErrCancelled = errors.New("the job was cancelled")
+	ErrTimeout   = errors.New("the job's time is up")
+)
+
+type snooze struct{ at time.Time }
+
+func (s snooze) Error() string { return "snoozed until " + s.at.Format(time.RFC3339) }
+
+// Snooze is returned by a task to run again at the given time without
+// spending an attempt.
+func Snooze(at time.Time) error { return snooze{at} }
+
+type retryAt struct {
+	at  time.Time
+	err error
+}
+
+func (r retryAt) Error() string { return r.err.Error() }
+func (r retryAt) Unwrap() error { return r.err }
+
+// RetryAt is returned by a task to spend an attempt and run again at a time of
+// its own choosing.
+func RetryAt(at time.Time, err error) error { return retryAt{at, err} }
+
+type permanent struct{ err error }
+
+func (p permanent) Error() string { return p.err.Error() }
+func (p permanent) Unwrap() error { return p.err }
+
+// Permanent is returned by a task to fail for good.
+func Permanent(err error) error { return permanent{err} }
+
+// panicked is the error of a handler that panicked.
+type panicked struct {
+	value any
+	stack []byte
+}
+
+func (p *panicked) Error() string { return fmt.Sprintf("panic: %v", p.value) }
+
+// maxError bounds what is stored of an error.
+const maxError = 4096
+
+// verdict turns how a run ended into what is written. cause is the cause of
+// the job's context, if it ended.
+func verdict(j *Job, t Task, err, cause error, now time.Time) store.Finished {
+	f := store.Finished{Job: &j.Job, StartedAt: j.StartedAt, EndedAt: now, Record: t.Record}
+	if err == nil {
+		f.Verdict = store.Done
+		return f
+	}
+	f.Error = clip(err.Error())
+	if s, ok := errors.AsType[snooze](err); ok {
+		f.Verdict, f.RunAt = store.Snooze, s.at
+		return f
+	}
+	switch {
+	case errors.Is(cause, ErrCancelled):
+		f.Verdict = store.Cancel
+		return f
+	case errors.Is(cause, ErrShutdown), errors.Is(cause, ErrLeaseLost):
+		f.Verdict, f.RunAt = store.Snooze, j.RunAt // not its fault: no attempt is spent
+		return f
+	}
+	limit := j.MaxAttempts
+	if _, ok := errors.AsType[permanent](err); ok || (limit > 0 && j.Attempt+1 >= limit) {
+		f.Verdict = store.Fail
+		return f
+	}
+	f.Verdict = store.Retry
+	if r, ok := errors.AsType[retryAt](err); ok {
+		f.RunAt = r.at
+		return f
+	}
+	f.RunAt = now.Add(t.backoff(j.ID, j.Attempt+1))
+	return f
+}
+
+func (t Task) backoff(id int64, attempt int) time.Duration {
+	if t.Backoff != nil {
+		return t.Backoff(id, attempt)
+	}
+	return DefaultBackoff(id, attempt)
+}
+
+// DefaultBackoff doubles from one second to ten minutes, less up to a quarter
+// that depends on the job, so that jobs which failed together part ways.
+func DefaultBackoff(id int64, attempt int) time.Duration {
+	d := 10 * time.Minute
+	if attempt < 11 {
+		d = min(d, time.Second<<(attempt-1))
+	}
+	spread := uint64(id) * 0x9E3779B97F4A7C15 >> 54 // 0..1023
+	return d - d/4*time.Duration(spread)/1024
+}
+
+func clip(s string) string {
+	if len(s) <= maxError {
+		return s
+	}
+	return s[:maxError] + "…"
+}

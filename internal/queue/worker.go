@@ -1,0 +1,221 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// work is one worker: it runs one job after the other.
+func (q *Queue) work(ctx context.Context) {
+	b := q.board
+	for {
+		b.mu.Lock()
+		var e *entry
+		var check []*entry
+		for {
+			if b.stopping || b.closed {
+				b.mu.Unlock()
+				return
+			}
+			if e, check = b.take(time.Now()); e != nil || check != nil {
+				break
+			}
+			b.workCond.Wait()
+		}
+		b.mu.Unlock()
+		if check != nil {
+			q.check(ctx, check)
+			continue
+		}
+		q.runOne(ctx, e)
+	}
+}
+
+// check asks whether rows are still as they were read, because another process
+// may have changed or deleted them.
+func (q *Queue) check(ctx context.Context, entries []*entry) {
+	ids := make([]int64, len(entries))
+	for i, e := range entries {
+		ids[i] = e.job.ID
+	}
+	readAt := time.Now()
+	revs, err := q.db.Revisions(ctx, ids)
+	if err != nil && ctx.Err() == nil {
+		q.health.set(err)
+		q.log.Warn("check jobs", "err", err)
+		sleep(ctx, time.Second)
+	}
+	now := time.Now()
+	q.board.mu.Lock()
+	defer q.board.mu.Unlock()
+	if err != nil { // back to the queue; they are checked again
+		q.board.unchecked(entries)
+		return
+	}
+	q.board.checked(entries, revs, readAt, now)
+}
+
+func (b *board) unchecked(entries []*entry) {
+	for i := len(entries) - 1; i >= 0; i-- {
+		e := entries[i]
+		if e.place != inCheck {
+			continue
+		}
+		e.place = inReady
+		if b.owned[e.job.Bucket].draining {
+			b.drop(e)
+			continue
+		}
+		b.ready[levelOf(e.job.Priority)].pushFront(e)
+		b.workCond.Signal()
+	}
+}
+
+// runOne runs a job and files how it ended.
+func (q *Queue) runOne(ctx context.Context, e *entry) {
+	b := q.board
+	jctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	ended := false
+	b.mu.Lock()
+	k := b.owned[e.job.Bucket]
+	if e.place != inRun || k == nil {
+		b.mu.Unlock()
+		return
+	}
+	e.cancel = cancel
+	j := &Job{Job: e.job, StartedAt: e.started, queue: q, ended: &ended, fence: store.Fence{Bucket: k.id, Node: q.cfg.Node.ID, Epoch: k.epoch}}
+	b.mu.Unlock()
+	task, known := q.cfg.Tasks[j.Task]
+	q.cfg.Metrics.started(j.Task, e.started.Sub(j.RunAt))
+	q.cfg.Observe(Event{What: "started", Job: j.Job, At: e.started})
+
+	var err error
+	if !known {
+		err = Permanent(fmt.Errorf("unknown task %q", j.Task))
+	} else if err = q.recovered(jctx, j, e); err == nil {
+		err = q.call(jctx, task, j)
+	}
+	now := time.Now()
+	f := verdict(j, task, err, context.Cause(jctx), now)
+	b.mu.Lock()
+	if ended {
+		f.Verdict = store.Done
+		b.finishedInside(e, f)
+	} else {
+		b.finish(e, f)
+	}
+	b.mu.Unlock()
+	q.ended(j, f, err)
+}
+
+// recovered counts a run that was cut off as an attempt, durably and before
+// the job runs again.
+func (q *Queue) recovered(ctx context.Context, j *Job, e *entry) error {
+	if j.Job.StartedAt.IsZero() {
+		return nil
+	}
+	if err := q.db.MarkStarted(ctx, []*store.Job{&j.Job}, j.StartedAt, q.cfg.Node.ID); err != nil {
+		return err
+	}
+	q.board.mu.Lock()
+	e.marked = true
+	q.board.mu.Unlock()
+	j.Recovered = true
+	j.Attempt++
+	q.log.Info("job was cut off by the end of its process; it runs again", "job", j.ID, "task", j.Task, "attempt", j.Attempt+1)
+	if j.MaxAttempts > 0 && j.Attempt >= j.MaxAttempts {
+		return Permanent(errors.New("its process ended during the last allowed attempt"))
+	}
+	return nil
+}
+
+// call runs the task; a panic is an error of this job only.
+func (q *Queue) call(ctx context.Context, t Task, j *Job) (err error) {
+	if t.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, t.Timeout, ErrTimeout)
+		defer cancel()
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			err = &panicked{v, debug.Stack()}
+		}
+	}()
+	return t.Run(ctx, j)
+}
+
+// ended tells the log, the metrics and whoever watches.
+func (q *Queue) ended(j *Job, f store.Finished, err error) {
+	what := map[store.Verdict]string{store.Done: "succeeded", store.Retry: "retried", store.Snooze: "snoozed", store.Fail: "failed", store.Cancel: "cancelled"}[f.Verdict]
+	q.cfg.Metrics.ended(j.Task, what, f.EndedAt.Sub(f.StartedAt))
+	q.cfg.Observe(Event{What: what, Job: j.Job, At: f.EndedAt, Err: f.Error})
+	if err == nil || f.Verdict == store.Snooze {
+		return
+	}
+	attrs := []any{"job", j.ID, "task", j.Task, "attempt", j.Attempt + 1, "err", clip(err.Error())}
+	if p, ok := errors.AsType[*panicked](err); ok {
+		attrs = append(attrs, "stack", string(p.stack))
+	}
+	switch f.Verdict {
+	case store.Fail:
+		q.log.Error("job failed for good", attrs...)
+	case store.Retry:
+		q.log.Warn("job failed; it is tried again", append(attrs, "at", f.RunAt)...)
+	case store.Done, store.Snooze, store.Cancel:
+	}
+}
+
+// markAfter is how long a job runs before its row says so.
+const markAfter = time.Second
+
+// markLoop notes on the rows of long jobs that they run. It sleeps while
+// nothing does.
+func (q *Queue) markLoop(ctx context.Context) {
+	b := q.board
+	for {
+		b.mu.Lock()
+		for len(b.running) == 0 && !b.closed {
+			b.markCond.Wait()
+		}
+		closed := b.closed
+		b.mu.Unlock()
+		if closed {
+			return
+		}
+		sleep(ctx, markAfter/2)
+		if err := q.markOnce(ctx, time.Now()); err != nil && ctx.Err() == nil {
+			q.log.Warn("mark running jobs", "err", err)
+		}
+	}
+}
+
+func (q *Queue) markOnce(ctx context.Context, now time.Time) error {
+	b := q.board
+	byStart := map[time.Time][]*store.Job{}
+	var entries []*entry
+	b.mu.Lock()
+	for _, e := range b.running {
+		if !e.marked && now.Sub(e.started) >= markAfter {
+			byStart[e.started] = append(byStart[e.started], &e.job)
+			entries = append(entries, e)
+		}
+	}
+	b.mu.Unlock()
+	for started, jobs := range byStart {
+		if err := q.db.MarkStarted(ctx, jobs, started, q.cfg.Node.ID); err != nil {
+			return err
+		}
+	}
+	b.mu.Lock()
+	for _, e := range entries {
+		e.marked = true
+	}
+	b.mu.Unlock()
+	return nil
+}

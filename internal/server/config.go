@@ -1,0 +1,94 @@
+package server
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/outbound"
+)
+
+// Config is everything a server is told. The command line fills it from
+// flags, environment and file.
+type Config struct {
+	Addr          string
+	Database      string
+	Data          string
+	Providers     []string
+	ProviderDirs  []string
+	ConnectionDir string
+	Workers       int
+	SourceQueue   int
+	AllowPrivate  []string
+	Roles         []string
+	ScriptTimeout time.Duration
+	ScriptMemory  int64 // bytes
+	LogFormat     string
+	LogLevel      string
+	MaxPayload    int64         // bytes of a job's payload
+	Drain         time.Duration // how long running work may go on at the end
+	Dirs          []string      // definitions
+	Version       string
+}
+
+// The roles of a process.
+const (
+	RoleAPI    = "api"
+	RoleWorker = "worker"
+)
+
+// Default is the configuration of a server that was told nothing.
+func Default() Config {
+	return Config{
+		Addr: "127.0.0.1:7295", Database: "sqlite:.pawl/pawl.db", Data: ".pawl",
+		Workers: 8, SourceQueue: 10, Roles: []string{RoleAPI, RoleWorker},
+		ScriptTimeout: 300 * time.Second, ScriptMemory: 128 << 20,
+		LogFormat: "text", LogLevel: "info", MaxPayload: 1 << 20, Drain: 30 * time.Second, Version: "dev",
+	}
+}
+
+// Validate finds what is wrong with a configuration before anything starts.
+func (c Config) Validate() error {
+	bad := func(name, msg, hint string) error {
+		return &pawl.Error{Code: pawl.CodeInvalid, Op: "read configuration", Msg: name + ": " + msg, Hint: hint}
+	}
+	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
+		return bad("addr", fmt.Sprintf("%q is no address", c.Addr), "Use HOST:PORT, such as 127.0.0.1:7295.")
+	}
+	switch scheme, _, _ := strings.Cut(c.Database, ":"); scheme {
+	case "sqlite", "postgres", "postgresql":
+	default:
+		return bad("database", "unknown kind of database", "Use sqlite:PATH or postgres://USER@HOST/DATABASE.")
+	}
+	if c.Data == "" {
+		return bad("data", "a folder is needed", "Use --data .pawl.")
+	}
+	if c.Workers < 1 || c.Workers > 10_000 {
+		return bad("workers", fmt.Sprintf("%d is out of range", c.Workers), "Use 1 to 10000.")
+	}
+	if c.SourceQueue < 1 || c.SourceQueue > 10_000 {
+		return bad("sourceQueue", fmt.Sprintf("%d is out of range", c.SourceQueue), "Use 1 to 10000.")
+	}
+	if len(c.Roles) == 0 {
+		return bad("roles", "a process needs at least one role", "Use api, worker or both.")
+	}
+	for _, r := range c.Roles {
+		if r != RoleAPI && r != RoleWorker {
+			return bad("roles", fmt.Sprintf("unknown role %q", r), "Use api, worker or both.")
+		}
+	}
+	if !slices.Contains([]string{"text", "json"}, c.LogFormat) {
+		return bad("logFormat", fmt.Sprintf("unknown format %q", c.LogFormat), "Use text or json.")
+	}
+	if _, err := logLevel(c.LogLevel); err != nil {
+		return bad("logLevel", fmt.Sprintf("unknown level %q", c.LogLevel), "Use debug, info, warn or error.")
+	}
+	if c.MaxPayload < 1 || c.ScriptTimeout <= 0 || c.ScriptMemory < 1<<20 || c.Drain < 0 {
+		return bad("limits", "a limit is too small", "Payload at least 1 byte, script memory at least 1 MiB, times above zero.")
+	}
+	_, err := outbound.ParsePrefixes(c.AllowPrivate)
+	return err
+}
