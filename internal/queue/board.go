@@ -91,6 +91,7 @@ type board struct {
 	seekNext  bool      // it must be asked for again
 	lastFetch time.Time
 	fetching  bool
+	fetches   int64
 	tombs     []int64 // deleted while a fetch was under way that may still see them
 	stopping  bool    // starts nothing more
 	closed    bool
@@ -120,30 +121,28 @@ func (b *board) own(id int, epoch int64) {
 
 // offer takes a row that was read at readAt into hand, or refreshes it there.
 // A row that does not fit is left to the fetcher; planned ones fit, because
-// the plan made room. It reports whether the job is in hand now or needs not
-// be.
-func (b *board) offer(j store.Job, planned bool, readAt, now time.Time) bool {
+// the plan made room.
+func (b *board) offer(j store.Job, planned bool, readAt, now time.Time) {
 	k := b.owned[j.Bucket]
 	if k == nil || k.draining || b.stopping {
-		return false
+		return
 	}
 	if e := b.entries[j.ID]; e != nil {
 		if e.job.Rev >= j.Rev || e.place == inRun || e.place == inFinish || e.place == inCheck {
-			return true // the same, or found out when it is finished or checked
+			return // the same, or found out when it is finished or checked
 		}
 		b.drop(e)
 	}
 	b.levelUsed[levelOf(j.Priority)] = true
 	if j.RunAt.After(now.Add(b.limits.horizon)) {
 		b.due(j.RunAt)
-		return true
+		return
 	}
 	if !planned && b.room(levelOf(j.Priority)) <= 0 {
 		b.announce(j.Bucket, j.Priority, j.RunAt, now)
-		return false
+		return
 	}
 	b.place(&entry{job: j, readAt: readAt}, false, now)
-	return true
 }
 
 // place files an entry where it belongs.
@@ -231,7 +230,7 @@ func (b *board) advance(name string, l *lane) {
 		l.holder = next
 		b.toReady(next)
 	}
-	if l.more && !l.filling && len(l.waiting) < b.limits.lane/4 {
+	if l.more && !l.filling && len(l.waiting) <= b.limits.lane/4 {
 		l.filling, l.missed = true, false
 		b.refills = append(b.refills, name)
 		b.signalFetch()

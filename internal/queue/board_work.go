@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"slices"
 	"time"
 
 	"github.com/pawlrun/pawl/internal/store"
@@ -17,7 +18,7 @@ func (b *board) take(now time.Time) (run *entry, check []*entry) {
 			if e.place != inReady {
 				continue // dropped meanwhile
 			}
-			if !b.shared || now.Sub(e.readAt) <= b.limits.fresh {
+			if b.isFresh(e, now) {
 				return b.start(e, now), nil
 			}
 			e.place = inCheck
@@ -25,6 +26,11 @@ func (b *board) take(now time.Time) (run *entry, check []*entry) {
 		}
 	}
 	return nil, nil
+}
+
+// isFresh: the row was seen a moment ago, or nobody else can change it.
+func (b *board) isFresh(e *entry, now time.Time) bool {
+	return !b.shared || e.checked || now.Sub(e.readAt) <= b.limits.fresh
 }
 
 // takeStale takes more that must be checked, so that a backlog is checked in
@@ -35,7 +41,7 @@ func (b *board) takeStale(q *fifo, now time.Time) []*entry {
 		e := q.pop()
 		switch {
 		case e.place != inReady:
-		case now.Sub(e.readAt) <= b.limits.fresh:
+		case b.isFresh(e, now):
 			q.pushFront(e)
 			return out
 		default:
@@ -59,14 +65,13 @@ func (b *board) start(e *entry, now time.Time) *entry {
 // checked puts entries back whose rows are as they were, drops those that are
 // gone, and lets the fetcher read those that changed.
 func (b *board) checked(entries []*entry, revs map[int64]int64, readAt, now time.Time) {
-	for i := len(entries) - 1; i >= 0; i-- {
-		e := entries[i]
+	for _, e := range slices.Backward(entries) {
 		if e.place != inCheck { // its bucket was lost meanwhile
 			continue
 		}
 		rev, there := revs[e.job.ID]
 		if there && rev == e.job.Rev && !b.owned[e.job.Bucket].draining {
-			e.readAt, e.place = readAt, inReady
+			e.readAt, e.checked, e.place = readAt, true, inReady
 			b.ready[levelOf(e.job.Priority)].pushFront(e)
 			b.workCond.Signal()
 			continue

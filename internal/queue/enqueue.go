@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/pawlrun/pawl/internal/store"
@@ -26,7 +27,7 @@ func (q *Queue) EnqueueTx(ctx context.Context, tx *store.Tx, specs ...store.JobS
 // Enqueue adds jobs in a transaction of their own. Concurrent callers share
 // one.
 func (q *Queue) Enqueue(ctx context.Context, specs ...store.JobSpec) ([]store.Job, error) {
-	if q.db.Shared() && len(specs) == 1 {
+	if q.enq.running.Load() && len(specs) == 1 {
 		return q.enq.enqueue(ctx, specs)
 	}
 	return q.enqueueAlone(ctx, specs)
@@ -66,6 +67,7 @@ func (q *Queue) committed(jobs []store.Job) {
 type enqueuer struct {
 	q        *Queue
 	requests chan *enqueueRequest
+	running  atomic.Bool
 	stopped  chan struct{}
 }
 
@@ -91,6 +93,7 @@ func (e *enqueuer) run(ctx context.Context) {
 	if !e.q.db.Shared() {
 		return
 	}
+	e.running.Store(true)
 	slots := make(chan struct{}, enqueueWriters)
 	for {
 		var first *enqueueRequest
@@ -104,7 +107,7 @@ func (e *enqueuer) run(ctx context.Context) {
 		case <-ctx.Done():
 		}
 		group := e.gather(first)
-		go func() {
+		go func() { //nolint:contextcheck // a group outlives any one of its callers
 			e.write(group)
 			<-slots
 		}()
@@ -158,7 +161,7 @@ func (e *enqueuer) enqueue(ctx context.Context, specs []store.JobSpec) ([]store.
 		return r.jobs, r.err
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
-	case <-e.stopped: // the queue does not run: no need to gather
+	case <-e.stopped:
 		return e.q.enqueueAlone(ctx, specs)
 	}
 }

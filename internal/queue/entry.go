@@ -31,6 +31,7 @@ type entry struct {
 	started time.Time
 	cancel  context.CancelCauseFunc // set while it runs
 	marked  bool
+	checked bool // was just found to be as it was read
 }
 
 // timerHeap orders entries by due time.
@@ -43,7 +44,7 @@ func (h timerHeap) Swap(i, j int) {
 	h[i].index, h[j].index = i, j
 }
 func (h *timerHeap) Push(x any) {
-	e := x.(*entry) //nolint:errcheck // only entries are pushed
+	e := x.(*entry)
 	e.index = len(*h)
 	*h = append(*h, e)
 }
@@ -56,7 +57,7 @@ func (h *timerHeap) Pop() any {
 }
 
 func (h *timerHeap) push(e *entry)   { heap.Push(h, e) }
-func (h *timerHeap) pop() *entry     { return heap.Pop(h).(*entry) } //nolint:errcheck // only entries are pushed
+func (h *timerHeap) pop() *entry     { return heap.Pop(h).(*entry) }
 func (h *timerHeap) remove(e *entry) { heap.Remove(h, e.index) }
 
 func before(a, b *store.Job) bool {

@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/pawlrun/pawl/internal/store"
@@ -35,6 +34,7 @@ func (q *Queue) fetchLoop(ctx context.Context) {
 			b.fetchCond.Wait()
 		}
 		b.fetching = true
+		b.fetches++
 		b.mu.Unlock()
 		if err := q.fetchOnce(ctx, p); err != nil && ctx.Err() == nil {
 			q.health.set(err)
@@ -52,28 +52,10 @@ func (b *board) plan(now time.Time) fetchPlan {
 	if b.stopping {
 		return fetchPlan{}
 	}
-	room := 0
-	var perLevel [levels]int
-	for _, k := range b.owned {
-		if k.draining {
-			continue
-		}
-		for lvl := range k.cursors {
-			c := &k.cursors[lvl]
-			free := b.room(lvl)
-			if !c.dirty || free < b.limits.batch/4 {
-				continue
-			}
-			room = max(room, min(free, b.limits.batch))
-			p.cursors = append(p.cursors, store.Cursor{Bucket: k.id, Priority: priorityOf(lvl), RunAt: c.runAt, ID: c.id})
-			c.dirty, c.rewound = false, false
-			perLevel[lvl]++
-		}
+	for lvl := range levels {
+		b.planLevel(&p, lvl)
 	}
 	if len(p.cursors) > 0 {
-		// Most jobs have one priority, so the levels share the room unevenly;
-		// at worst a round brings three times as much.
-		p.limit = max(4, room/slices.Max(perLevel[:]))
 		b.lastFetch = now
 	}
 	for _, name := range b.refills {
@@ -87,6 +69,34 @@ func (b *board) plan(now time.Time) fetchPlan {
 		b.seekNext = false
 	}
 	return p
+}
+
+// minFetch is the least that is worth reading of one bucket.
+const minFetch = 4
+
+// planLevel adds the buckets of one priority that may have something to read,
+// as many as there is room for; the others stay dirty for the next round.
+func (b *board) planLevel(p *fetchPlan, lvl int) {
+	room := min(b.room(lvl), b.limits.batch)
+	if room < b.limits.batch/4 {
+		return
+	}
+	n := 0
+	for _, k := range b.owned {
+		c := &k.cursors[lvl]
+		if !c.dirty || k.draining || (n+1)*minFetch > room {
+			continue
+		}
+		n++
+		p.cursors = append(p.cursors, store.Cursor{Bucket: k.id, Priority: priorityOf(lvl), RunAt: c.runAt, ID: c.id})
+		c.dirty, c.rewound = false, false
+	}
+	if n > 0 {
+		limit := max(minFetch, room/n)
+		if p.limit == 0 || limit < p.limit {
+			p.limit = limit
+		}
+	}
 }
 
 // fetchOnce carries out one plan. On an error the plan is put back.

@@ -191,24 +191,27 @@ func (l *lessee) watch(v store.View, now time.Time) map[string]bool {
 func (l *lessee) take(ctx context.Context, v store.View, dead map[string]bool, fair int) error {
 	b := l.q.board
 	me := l.q.cfg.Node.ID
+	alone := !l.q.db.Shared() // it holds the file's lock, so nobody else lives
+	var wanted []store.Bucket
+	b.mu.Lock()
 	for _, s := range v.Buckets {
-		b.mu.Lock()
-		held, n := b.owned[s.ID] != nil, len(b.owned)
-		b.mu.Unlock()
-		alone := !l.q.db.Shared() // it holds the file's lock, so nobody else lives
-		if held || n >= fair || (s.Node != "" && s.Node != me && !dead[s.Node] && !alone) {
-			continue
+		free := s.Node == "" || s.Node == me || dead[s.Node] || alone
+		if b.owned[s.ID] == nil && free && len(b.owned)+len(wanted) < fair {
+			wanted = append(wanted, s)
 		}
-		got, err := l.q.db.Take(ctx, me, s)
-		if errors.Is(err, pawl.ErrConflict) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		b.mu.Lock()
-		b.own(got.ID, got.Epoch)
-		b.mu.Unlock()
+	}
+	b.mu.Unlock()
+	if len(wanted) == 0 {
+		return nil
+	}
+	got, err := l.q.db.Take(ctx, me, wanted...)
+	if err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, s := range got {
+		b.own(s.ID, s.Epoch)
 	}
 	return nil
 }

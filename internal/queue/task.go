@@ -80,13 +80,16 @@ var (
 	ErrTimeout   = errors.New("the job's time is up")
 )
 
-type snooze struct{ at time.Time }
+type snooze struct {
+	at  time.Time
+	why string // for people; may be empty
+}
 
-func (s snooze) Error() string { return "snoozed until " + s.at.Format(time.RFC3339) }
+func (s snooze) Error() string { return s.why }
 
 // Snooze is returned by a task to run again at the given time without
 // spending an attempt.
-func Snooze(at time.Time) error { return snooze{at} }
+func Snooze(at time.Time) error { return snooze{at, ""} }
 
 type retryAt struct {
 	at  time.Time

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/pawlrun/pawl/internal/store"
@@ -61,8 +62,7 @@ func (q *Queue) check(ctx context.Context, entries []*entry) {
 }
 
 func (b *board) unchecked(entries []*entry) {
-	for i := len(entries) - 1; i >= 0; i-- {
-		e := entries[i]
+	for _, e := range slices.Backward(entries) {
 		if e.place != inCheck {
 			continue
 		}
@@ -97,7 +97,8 @@ func (q *Queue) runOne(ctx context.Context, e *entry) {
 
 	var err error
 	if !known {
-		err = Permanent(fmt.Errorf("unknown task %q", j.Task))
+		// Another node may know it, or the next version of this program.
+		err = snooze{e.started.Add(time.Minute), fmt.Sprintf("no task %q here", j.Task)}
 	} else if err = q.recovered(jctx, j, e); err == nil {
 		err = q.call(jctx, task, j)
 	}

@@ -16,11 +16,11 @@ func Log(log *slog.Logger) queue.Task {
 			var line struct {
 				Message string `json:"message"`
 			}
-			msg := "job"
+			said := string(j.Payload)
 			if json.Unmarshal(j.Payload, &line) == nil && line.Message != "" {
-				msg = line.Message
+				said = line.Message
 			}
-			log.InfoContext(ctx, msg, "job", strconv.FormatInt(j.ID, 10), "payload", string(j.Payload), "late", j.StartedAt.Sub(j.RunAt))
+			log.InfoContext(ctx, "a job says", "message", said, "job", strconv.FormatInt(j.ID, 10), "late", j.StartedAt.Sub(j.RunAt))
 			return nil
 		},
 		MaxAttempts: 3,

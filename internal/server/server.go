@@ -1,0 +1,201 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/api"
+	"github.com/pawlrun/pawl/internal/outbound"
+	"github.com/pawlrun/pawl/internal/queue"
+	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/task"
+)
+
+// Started tells where a server that is up can be found.
+type Started struct {
+	URL            string
+	AdminTokenPath string
+	Database       string
+}
+
+// server is the parts of a running process.
+type server struct {
+	cfg    Config
+	log    *slog.Logger
+	db     *store.DB
+	who    identity
+	token  string // path
+	client *outbound.Client
+	queue  *queue.Queue
+	feed   *api.Feed
+	http   *http.Server
+	listen net.Listener
+}
+
+// Run serves until the context ends, then stops in order. ready is called once
+// everything works. Logs go to standard error.
+func Run(ctx context.Context, cfg Config, ready func(Started)) error {
+	return run(ctx, cfg, os.Stderr, ready)
+}
+
+func run(ctx context.Context, cfg Config, logs io.Writer, ready func(Started)) error {
+	if err := cfg.Validate(); err != nil {
+		return err
+	}
+	s := &server{cfg: cfg, log: newLogger(logs, cfg.LogFormat, cfg.LogLevel)}
+	defer s.close()
+	if err := s.build(ctx); err != nil {
+		return err
+	}
+	return s.serve(ctx, ready)
+}
+
+// build makes the parts; nothing runs yet.
+func (s *server) build(ctx context.Context) (err error) {
+	// The address first: a port that is taken should not cost a migration.
+	if s.listen, err = (&net.ListenConfig{}).Listen(ctx, "tcp", s.cfg.Addr); err != nil {
+		return &pawl.Error{
+			Code: pawl.CodeConflict, Op: "listen", Msg: "cannot listen on " + s.cfg.Addr,
+			Hint: "Another process may have it; use --addr HOST:PORT.", Err: err,
+		}
+	}
+	if err := os.MkdirAll(s.cfg.Data, 0o700); err != nil {
+		return fmt.Errorf("make data folder: %w", err)
+	}
+	holder := "pawl at " + s.listen.Addr().String()
+	if s.db, err = store.Open(ctx, s.cfg.Database, store.Options{Log: s.log, Holder: holder}); err != nil {
+		return err
+	}
+	if s.who, err = identify(s.cfg.Data); err != nil {
+		return err
+	}
+	if s.token, err = ensureAdminToken(ctx, s.db, s.cfg.Data, s.log); err != nil {
+		return err
+	}
+	allow, err := outbound.ParsePrefixes(s.cfg.AllowPrivate)
+	if err != nil {
+		return err
+	}
+	if s.client, err = outbound.New(outbound.Config{AllowPrivate: allow, UserAgent: "pawl/" + s.cfg.Version}); err != nil {
+		return err
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	s.feed = api.NewFeed()
+	if s.queue, err = queue.New(s.queueConfig(registry)); err != nil {
+		return err
+	}
+	handler, err := api.New(api.Config{
+		DB: s.db, Queue: s.queue, Log: s.log, Gatherer: registry, Version: s.cfg.Version,
+		MaxPayload: s.cfg.MaxPayload, Feed: s.feed,
+	})
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(s.cfg.Roles, RoleAPI) {
+		handler = onlyProbes(handler)
+	}
+	s.http = &http.Server{
+		Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+	return nil
+}
+
+// onlyProbes is what a process without the role api serves: whoever runs it
+// must still see how it does.
+func onlyProbes(h http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	for _, path := range []string{"/healthz", "/readyz", "/metrics"} {
+		mux.Handle(path, h)
+	}
+	return mux
+}
+
+func (s *server) queueConfig(registry prometheus.Registerer) queue.Config {
+	workers := 0
+	if slices.Contains(s.cfg.Roles, RoleWorker) {
+		workers = s.cfg.Workers
+	}
+	host, _ := os.Hostname()
+	return queue.Config{
+		DB: s.db, Log: s.log, Workers: workers, Drain: s.cfg.Drain, Observe: s.feed.Observe, Metrics: queue.NewMetrics(registry),
+		Node: store.Node{
+			ID: s.who.id, Name: fmt.Sprintf("%s (process %d)", host, os.Getpid()), Addr: s.listen.Addr().String(),
+			Roles: strings.Join(s.cfg.Roles, ","), Version: s.cfg.Version, Share: workers > 0,
+		},
+		Tasks: map[string]queue.Task{
+			"http":         task.HTTP(s.client),
+			"log":          task.Log(s.log),
+			task.PruneName: task.Prune(s.db, s.log),
+		},
+	}
+}
+
+// serve runs the parts and stops them in order.
+func (s *server) serve(ctx context.Context, ready func(Started)) error {
+	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWork()
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := s.queue.Run(work); err != nil {
+			s.log.Error("queue", "err", err)
+		}
+	})
+	if _, err := s.queue.Enqueue(ctx, task.PruneJob()); err != nil && ctx.Err() == nil {
+		s.log.Warn("arm pruning", "err", err) // the next start does
+	}
+	failed := make(chan error, 1)
+	wg.Go(func() {
+		if err := s.http.Serve(s.listen); !errors.Is(err, http.ErrServerClosed) {
+			failed <- fmt.Errorf("serve HTTP: %w", err)
+		}
+	})
+	ready(Started{URL: "http://" + s.listen.Addr().String(), AdminTokenPath: s.token, Database: s.db.String()})
+	var err error
+	select {
+	case <-ctx.Done():
+		s.log.Info("stopping")
+	case err = <-failed:
+	}
+	s.feed.Close() // streams end, so that the HTTP server can
+	stop, cancel := context.WithTimeout(work, 5*time.Second)
+	defer cancel()
+	if stopErr := s.http.Shutdown(stop); stopErr != nil {
+		_ = s.http.Close()
+	}
+	stopWork()
+	wg.Wait()
+	s.log.Info("stopped")
+	return err
+}
+
+// close releases what build made, in reverse order.
+func (s *server) close() {
+	if s.client != nil {
+		s.client.Close()
+	}
+	s.who.close()
+	if s.db != nil {
+		if err := s.db.Close(); err != nil {
+			s.log.Warn("close database", "err", err)
+		}
+	}
+	if s.listen != nil {
+		_ = s.listen.Close()
+	}
+}
