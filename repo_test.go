@@ -34,7 +34,7 @@ var layers = [][]string{
 	{"internal/workflow", "internal/source", "internal/graph", "internal/task"},
 	{
 		"internal/script", "internal/tool", "internal/repair", "internal/quota",
-		"internal/run", "internal/queue", "internal/when", "internal/outbound",
+		"internal/run", "internal/ledger", "internal/queue", "internal/when", "internal/outbound",
 	},
 	{"internal/store"},
 	{"."},

@@ -24,7 +24,7 @@ func BenchmarkDrain(b *testing.B) {
 				}
 				db := openDB(b, url)
 				for b.Loop() {
-					drain(b, db, 100_000, lanes)
+					drain(b, db, 100_000-40*lanes, lanes)
 				}
 			})
 		}

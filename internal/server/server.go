@@ -42,6 +42,7 @@ type server struct {
 	client *outbound.Client
 	queue  *queue.Queue
 	feed   *api.Feed
+	api    *api.API
 	http   *http.Server
 	listen net.Listener
 }
@@ -99,13 +100,11 @@ func (s *server) build(ctx context.Context) (err error) {
 	if s.queue, err = queue.New(s.queueConfig(registry)); err != nil {
 		return err
 	}
-	handler, err := api.New(api.Config{
+	s.api = api.New(api.Config{
 		DB: s.db, Queue: s.queue, Log: s.log, Gatherer: registry, Version: s.cfg.Version,
 		MaxPayload: s.cfg.MaxPayload, Feed: s.feed,
 	})
-	if err != nil {
-		return err
-	}
+	var handler http.Handler = s.api
 	if !slices.Contains(s.cfg.Roles, RoleAPI) {
 		handler = onlyProbes(handler)
 	}
@@ -178,6 +177,7 @@ func (s *server) serve(ctx context.Context, ready func(Started)) error {
 	if stopErr := s.http.Shutdown(stop); stopErr != nil {
 		_ = s.http.Close()
 	}
+	s.api.Close()
 	stopWork()
 	wg.Wait()
 	s.log.Info("stopped")

@@ -21,8 +21,12 @@ type dialect interface {
 	// classify turns a driver's error into a kind, by its code.
 	classify(err error) errorKind
 
-	// lockBuckets takes the transaction-level locks of the buckets.
-	lockBuckets(ctx context.Context, tx *Tx, buckets []int, exclusive bool) error
+	// fence takes the bucket's shared lock until the transaction ends and
+	// tells whether the fence holds.
+	fence(ctx context.Context, tx *Tx, f Fence) (held bool, err error)
+
+	// lockBuckets takes exclusive locks until the transaction ends.
+	lockBuckets(ctx context.Context, tx *Tx, buckets []int) error
 
 	// lockMigrations makes migrating processes wait for each other.
 	lockMigrations(ctx context.Context, tx *Tx) error

@@ -31,12 +31,26 @@ const (
 	lockMigrations = `select pg_advisory_xact_lock(7295002, 0)`
 )
 
-func (postgres) lockBuckets(ctx context.Context, tx *Tx, buckets []int, exclusive bool) error {
-	sql := lockShared
-	if exclusive {
-		sql = lockExclusive
+// fence sends lock and look in one round trip; the look is a statement of its
+// own, so that it sees what is there after the lock was granted.
+func (postgres) fence(ctx context.Context, tx *Tx, f Fence) (bool, error) {
+	batch := &pgx.Batch{}
+	batch.Queue(lockShared, []int{f.Bucket})
+	batch.Queue(selectFence, f.Bucket, f.Node, f.Epoch)
+	br := tx.conn.(pgConn).q.(pgx.Tx).SendBatch(ctx, batch)
+	defer br.Close() //nolint:errcheck // read below
+	if _, err := br.Exec(); err != nil {
+		return false, err
 	}
-	_, err := tx.Exec(ctx, sql, buckets)
+	tag, err := br.Exec()
+	if err != nil {
+		return false, err
+	}
+	return tag.RowsAffected() == 1, br.Close()
+}
+
+func (postgres) lockBuckets(ctx context.Context, tx *Tx, buckets []int) error {
+	_, err := tx.Exec(ctx, lockExclusive, buckets)
 	return err
 }
 

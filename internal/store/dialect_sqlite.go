@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 )
 
@@ -20,8 +21,17 @@ func (sqliteDB) types() map[string]string {
 }
 
 // The single writer is the lock.
-func (sqliteDB) lockBuckets(context.Context, *Tx, []int, bool) error { return nil }
-func (sqliteDB) lockMigrations(context.Context, *Tx) error           { return nil }
+func (sqliteDB) lockBuckets(context.Context, *Tx, []int) error { return nil }
+func (sqliteDB) lockMigrations(context.Context, *Tx) error     { return nil }
+
+func (sqliteDB) fence(ctx context.Context, tx *Tx, f Fence) (bool, error) {
+	var one int
+	err := tx.QueryRow(ctx, selectFence, f.Bucket, f.Node, f.Epoch).Scan(&one)
+	if errors.Is(err, errNoRow) {
+		return false, nil
+	}
+	return err == nil, err
+}
 
 func (sqliteDB) fetchDue(ctx context.Context, db *DB, cursors []Cursor, limit int, until time.Time) ([]Job, error) {
 	var out []Job
@@ -120,9 +130,10 @@ func (sqliteDB) finish(ctx context.Context, db *DB, node string, epochs map[int]
 	var n int64
 	err := db.Write(ctx, func(ctx context.Context, tx *Tx) error {
 		for bucket, epoch := range epochs {
-			if err := tx.Fence(ctx, Fence{bucket, node, epoch}); err != nil {
+			held, err := sqliteDB{}.fence(ctx, tx, Fence{bucket, node, epoch})
+			if err != nil || !held { // the caller looks at each job and finds the lost fence
 				n = 0
-				return nil // the caller looks at each job and finds the lost fence
+				return err
 			}
 		}
 		var err error

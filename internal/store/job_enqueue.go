@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -93,7 +94,7 @@ type kept struct {
 // failed for good, or went away between the two statements, is replaced.
 func (tx *Tx) enqueueKeep(ctx context.Context, j Job, s JobSpec) (Job, error) {
 	got, err := tx.oneJob(ctx, insertJob+`on conflict do nothing returning `+jobColumns, insertArgs(j, s.CreatedBy)...)
-	if err != errNoRow {
+	if !errors.Is(err, errNoRow) {
 		return got, err
 	}
 	note, err := json.Marshal(kept{j.Task, j.Payload, ms(j.RunAt), j.MaxAttempts})
@@ -101,7 +102,7 @@ func (tx *Tx) enqueueKeep(ctx context.Context, j Job, s JobSpec) (Job, error) {
 		return Job{}, err
 	}
 	got, err = tx.oneJob(ctx, `update jobs as j set kept_at = $2, kept = $3 where key = $1 and state = 0 returning `+jobColumns, j.Key, ms(now()), string(note))
-	if err != errNoRow {
+	if !errors.Is(err, errNoRow) {
 		return got, err
 	}
 	return tx.oneJob(ctx, insertJob+onConflictReplace+runAtOf(Replace)+` returning `+jobColumns, insertArgs(j, s.CreatedBy)...)

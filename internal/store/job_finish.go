@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -112,8 +113,8 @@ func (tx *Tx) finishOne(ctx context.Context, f Finished, node string) error {
 		_, err = tx.Exec(ctx, `update jobs set run_at = $3, attempt = $4, last_error = $5, rev = rev + 1, started_at = null, node = null
 			where id = $1 and rev = $2`, j.ID, j.Rev, ms(f.RunAt), j.Attempt+1, orNull(f.Error))
 	case Snooze:
-		_, err = tx.Exec(ctx, `update jobs set run_at = $3, rev = rev + 1, started_at = null, node = null
-			where id = $1 and rev = $2`, j.ID, j.Rev, ms(f.RunAt))
+		_, err = tx.Exec(ctx, `update jobs set run_at = $3, last_error = $4, rev = rev + 1, started_at = null, node = null
+			where id = $1 and rev = $2`, j.ID, j.Rev, ms(f.RunAt), orNull(f.Error))
 	case Fail:
 		_, err = tx.Exec(ctx, `update jobs set state = 1, attempt = $3, last_error = $4, rev = rev + 1, started_at = null, node = null
 			where id = $1 and rev = $2`, j.ID, j.Rev, j.Attempt+1, orNull(f.Error))
@@ -134,7 +135,7 @@ func (tx *Tx) deleteRan(ctx context.Context, f Finished) error {
 	}
 	var note *string
 	err = tx.QueryRow(ctx, `select kept from jobs where id = $1 and rev = $2`, j.ID, j.Rev).Scan(&note)
-	if err == errNoRow || (err == nil && note == nil) {
+	if errors.Is(err, errNoRow) || (err == nil && note == nil) {
 		return nil
 	}
 	if err != nil {
@@ -150,13 +151,25 @@ func (tx *Tx) deleteRan(ctx context.Context, f Finished) error {
 	return err
 }
 
-var verdictState = map[Verdict]string{Done: "succeeded", Fail: "failed", Cancel: "cancelled"}
+// state is the word for a verdict in the history.
+func (v Verdict) state() string {
+	switch v {
+	case Done:
+		return "succeeded"
+	case Fail:
+		return "failed"
+	case Cancel:
+		return "cancelled"
+	case Retry, Snooze:
+	}
+	return ""
+}
 
 func (tx *Tx) recordJob(ctx context.Context, f Finished, node string) error {
 	j := f.Job
 	_, err := tx.Exec(ctx, `insert into job_history (id, task, lane, key, state, run_at, started_at, finished_at, attempt, error, node)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`+recordConflict,
-		j.ID, j.Task, orNull(j.Lane), orNull(j.Key), verdictState[f.Verdict], ms(j.RunAt), msOrNull(f.StartedAt), ms(f.EndedAt), j.Attempt+1, orNull(f.Error), node)
+		j.ID, j.Task, orNull(j.Lane), orNull(j.Key), f.Verdict.state(), ms(j.RunAt), msOrNull(f.StartedAt), ms(f.EndedAt), j.Attempt+1, orNull(f.Error), node)
 	return err
 }
 

@@ -29,7 +29,7 @@ func historyRows(jobs []Finished, node string) []historyRow {
 		}
 		j := f.Job
 		out = append(out, historyRow{
-			ID: j.ID, Task: j.Task, Lane: orNull(j.Lane), Key: orNull(j.Key), State: verdictState[f.Verdict],
+			ID: j.ID, Task: j.Task, Lane: orNull(j.Lane), Key: orNull(j.Key), State: f.Verdict.state(),
 			RunAt: ms(j.RunAt), StartedAt: msOrNull(f.StartedAt), FinishedAt: ms(f.EndedAt), Attempt: j.Attempt + 1, Error: orNull(f.Error), Node: node,
 		})
 	}

@@ -31,12 +31,12 @@ func own(t testing.TB, db *DB, node string) map[int]int64 {
 		t.Fatal(err)
 	}
 	epochs := map[int]int64{}
-	for _, b := range v.Buckets {
-		got, err := db.Take(t.Context(), node, b)
-		if err != nil {
-			t.Fatal(err)
-		}
-		epochs[b.ID] = got.Epoch
+	got, err := db.Take(t.Context(), node, v.Buckets...)
+	if err != nil || len(got) != len(v.Buckets) {
+		t.Fatalf("took %d buckets, %v", len(got), err)
+	}
+	for _, b := range got {
+		epochs[b.ID] = b.Epoch
 	}
 	return epochs
 }

@@ -88,27 +88,37 @@ func (db *DB) Bury(ctx context.Context, id string, beat int64) error {
 	})
 }
 
-// Take makes the node the owner of a bucket that was seen as given. It waits
-// for transactions that the old owner has under way, and fails with
-// pawl.ErrConflict when somebody else was faster.
-func (db *DB) Take(ctx context.Context, node string, seen Bucket) (Bucket, error) {
-	err := db.Write(ctx, func(ctx context.Context, tx *Tx) error {
-		if err := db.dialect.lockBuckets(ctx, tx, []int{seen.ID}, true); err != nil {
+// Take makes the node the owner of buckets that were seen as given, and returns
+// those it got: what somebody else took meanwhile is left out. It waits for
+// transactions that the old owners have under way.
+func (db *DB) Take(ctx context.Context, node string, seen ...Bucket) (got []Bucket, err error) {
+	ids := make([]int, len(seen))
+	for i, b := range seen {
+		ids[i] = b.ID
+	}
+	err = db.Write(ctx, func(ctx context.Context, tx *Tx) error {
+		got = got[:0]
+		if err := db.dialect.lockBuckets(ctx, tx, ids); err != nil {
 			return err
 		}
-		n, err := tx.Exec(ctx, `update buckets set node = $1, epoch = epoch + 1 where id = $2 and epoch = $3`, node, seen.ID, seen.Epoch)
-		if err == nil && n == 0 {
-			return &pawl.Error{Code: pawl.CodeConflict, Op: "take bucket", Msg: "another node was faster"}
+		for _, b := range seen {
+			n, err := tx.Exec(ctx, `update buckets set node = $1, epoch = epoch + 1 where id = $2 and epoch = $3`, node, b.ID, b.Epoch)
+			if err != nil {
+				return err
+			}
+			if n == 1 {
+				got = append(got, Bucket{b.ID, node, b.Epoch + 1})
+			}
 		}
-		return err
+		return nil
 	})
-	return Bucket{seen.ID, node, seen.Epoch + 1}, err
+	return got, err
 }
 
 // Release frees a bucket.
 func (db *DB) Release(ctx context.Context, f Fence) error {
 	return db.Write(ctx, func(ctx context.Context, tx *Tx) error {
-		if err := db.dialect.lockBuckets(ctx, tx, []int{f.Bucket}, true); err != nil {
+		if err := db.dialect.lockBuckets(ctx, tx, []int{f.Bucket}); err != nil {
 			return err
 		}
 		_, err := tx.Exec(ctx, `update buckets set node = null, epoch = epoch + 1 where id = $1 and node = $2 and epoch = $3`, f.Bucket, f.Node, f.Epoch)

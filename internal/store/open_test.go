@@ -91,11 +91,11 @@ func TestBothDatabasesHaveTheSameSchema(t *testing.T) {
 	}
 }
 
-func query(t *testing.T, db *DB, sql string, args ...any) [][]string {
+func query(t *testing.T, db *DB, sql string) [][]string {
 	t.Helper()
 	var out [][]string
 	err := db.Read(t.Context(), func(ctx context.Context, tx *Tx) error {
-		rows, err := tx.Query(ctx, sql, args...)
+		rows, err := tx.Query(ctx, sql)
 		if err != nil {
 			return err
 		}

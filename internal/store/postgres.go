@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -30,6 +31,8 @@ func openPostgres(ctx context.Context, dsn string, o Options) (*DB, error) {
 	for _, k := range []string{"enable_seqscan", "enable_hashjoin", "enable_mergejoin", "enable_material", "enable_bitmapscan", "jit"} {
 		hot.ConnConfig.RuntimeParams[k] = "off"
 	}
+	// The heartbeat is all that an idle node sends; it needs no ping before it.
+	hot.ShouldPing = func(_ context.Context, p pgxpool.ShouldPingParams) bool { return p.IdleDuration > 15*time.Second }
 	db := &DB{dialect: postgres{}, dsn: dsn}
 	if db.pool, err = pgxpool.NewWithConfig(ctx, cfg); err != nil {
 		return nil, err

@@ -48,6 +48,10 @@ func openSQLite(ctx context.Context, path string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
+	// SQLite gives its other files the mode of this one.
+	if f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600); err == nil {
+		_ = f.Close()
+	}
 	l := &lite{path: path, lock: lock, requests: make(chan *request, maxGroup), stop: make(chan struct{}), stopped: make(chan struct{})}
 	if err := l.open(ctx); err != nil {
 		close(l.stopped)
@@ -55,7 +59,7 @@ func openSQLite(ctx context.Context, path string, o Options) (*DB, error) {
 		return nil, (&DB{dialect: sqliteDB{}}).wrap(fmt.Errorf("open database %s: %w", path, err))
 	}
 	db := &DB{dialect: sqliteDB{}, lite: l}
-	go l.run(db)
+	go l.run(db) //nolint:contextcheck // an interrupted statement would undo the whole group
 	return db, nil
 }
 
@@ -144,7 +148,7 @@ type request struct {
 	panic any
 }
 
-func (l *lite) write(ctx context.Context, db *DB, fn Func, lazy bool) error {
+func (l *lite) write(ctx context.Context, fn Func, lazy bool) error {
 	r := &request{ctx: ctx, fn: fn, lazy: lazy, done: make(chan struct{})}
 	select {
 	case l.requests <- r:

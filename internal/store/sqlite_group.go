@@ -35,7 +35,7 @@ func (l *lite) group(db *DB, first *request) (carried *request) {
 		settle(members, err)
 		return nil
 	}
-	first.run(ctx, db, l.writer)
+	first.run(db, l.writer)
 	if first.failed() { // alone so far: undo it whole
 		l.rollback(ctx)
 		settle(members, nil)
@@ -78,7 +78,7 @@ func (l *lite) member(ctx context.Context, db *DB, r *request) error {
 	if _, err := l.writer.exec(ctx, `savepoint member`, nil); err != nil {
 		return err
 	}
-	r.run(ctx, db, l.writer)
+	r.run(db, l.writer) //nolint:contextcheck // it has the context of its caller
 	if r.failed() {
 		if _, err := l.writer.exec(ctx, `rollback to member`, nil); err != nil {
 			return err
@@ -110,7 +110,7 @@ func (l *lite) rollback(ctx context.Context) {
 func (r *request) failed() bool { return r.err != nil || r.panic != nil }
 
 // run calls the function; a panic is carried to the caller's goroutine.
-func (r *request) run(_ context.Context, db *DB, c conn) {
+func (r *request) run(db *DB, c conn) {
 	defer func() {
 		if p := recover(); p != nil {
 			r.panic = p

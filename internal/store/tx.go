@@ -59,7 +59,7 @@ func (db *DB) Write(ctx context.Context, fn Func, opts ...Option) error {
 	for try := 1; ; try++ {
 		var err error
 		if db.lite != nil {
-			err = db.lite.write(ctx, db, fn, lazy)
+			err = db.lite.write(ctx, fn, lazy)
 		} else {
 			err = db.writePostgres(ctx, fn, lazy)
 		}
@@ -111,13 +111,11 @@ type Fence struct {
 // it holding until the transaction ends. It comes first in a holder's
 // transaction.
 func (tx *Tx) Fence(ctx context.Context, f Fence) error {
-	if err := tx.db.dialect.lockBuckets(ctx, tx, []int{f.Bucket}, false); err != nil {
-		return err
-	}
-	var one int
-	err := tx.QueryRow(ctx, `select 1 from buckets where id = $1 and node = $2 and epoch = $3`, f.Bucket, f.Node, f.Epoch).Scan(&one)
-	if err == errNoRow {
+	held, err := tx.db.dialect.fence(ctx, tx, f)
+	if err == nil && !held {
 		return &pawl.Error{Code: pawl.CodeLeaseLost, Op: "write", Msg: "another node owns this lane now"}
 	}
 	return err
 }
+
+const selectFence = `select 1 from buckets where id = $1 and node = $2 and epoch = $3`

@@ -46,6 +46,7 @@ create unique index jobs_key on jobs (key) where key is not null;
 create index jobs_due on jobs (bucket, priority, run_at, id) where state = 0;
 create index jobs_lane on jobs (lane, priority desc, run_at, id) where lane is not null and state = 0;
 create index jobs_failed on jobs (id) where state = 1;
+create index jobs_running on jobs (id) where started_at is not null;
 
 create table job_history (
   id           bigint primary key,
@@ -62,6 +63,11 @@ create table job_history (
 );
 
 create index job_history_finished on job_history (finished_at);
+-- For lists, newest first. What succeeded is most of it and needs no index.
+create index job_history_state on job_history (state, id) where state <> 'succeeded';
+create index job_history_task on job_history (task, id);
+create index job_history_lane on job_history (lane, id) where lane is not null;
+create index job_history_key on job_history (key, id) where key is not null;
 
 create table runs (
   id               text primary key,
@@ -82,11 +88,13 @@ create table runs (
   error_class      text,
   error_message    text,
   script_version   text,
-  node             text,
-  created_at       bigint not null,
+  node             text,                   -- with bucket and epoch: the fence of the owner that last made it active
+  bucket           bigint,
+  epoch            bigint,
+  created_at       bigint not null,        -- grows along a lane, whatever the clocks of the nodes say
   updated_at       bigint not null,
-  started_at       bigint,
-  ended_at         bigint
+  started_at       bigint,                 -- null until somebody executes it
+  ended_at         bigint                  -- null while active, and in the pauses that the same row leaves again
 );
 
 -- At most one run of a lane is active anywhere, whatever the code believes.
@@ -96,6 +104,20 @@ create unique index runs_retry_of on runs (retry_of) where retry_of is not null;
 create index runs_lane on runs (kind, lane, created_at, id);
 create index runs_created on runs (created_at, id);
 create index runs_status on runs (status, created_at, id);
+-- What a new owner of a bucket has to recover.
+create index runs_bucket on runs (bucket, id) where status = 'active';
+
+-- How often a lane failed or crashed, and when it may try again; a row a lane.
+create table retries (
+  kind           text not null,
+  lane           text not null,
+  retry_count    bigint not null,          -- failures in this period; for workflows and schedules: in a row
+  crash_count    bigint not null,          -- crashed attempts in a row
+  period_start   bigint not null,
+  next_retry_at  bigint,                   -- null: not backing off
+  updated_at     bigint not null,
+  primary key (kind, lane)
+);
 
 create table users (
   id          text primary key,

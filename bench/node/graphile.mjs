@@ -1,0 +1,84 @@
+// Graphile Worker, by default or with its local queue.
+
+import { Logger, makeWorkerUtils, run } from "graphile-worker";
+import pg from "pg";
+
+const TASK = "bench";
+const JOBS = "graphile_worker._private_jobs";
+
+const logger = new Logger(() => (level, message) => {
+  if (level === "error") console.error(message);
+});
+
+export class Graphile {
+  constructor(tuned) {
+    this.tuned = tuned;
+    this.watermark = 0;
+  }
+
+  async setup({ dsn }) {
+    this.pool = new pg.Pool({ connectionString: dsn, max: 25 });
+    // A connection that the server closes is no reason to die.
+    const report = (err) => console.error(err.message);
+    this.pool.on("error", report);
+    this.pool.on("connect", (client) => client.on("error", report));
+    this.utils = await makeWorkerUtils({ pgPool: this.pool, logger });
+    await this.utils.migrate();
+  }
+
+  /** options are the defaults, or those of Graphile Worker's page on performance. */
+  options() {
+    if (!this.tuned) return { concurrentJobs: 24 };
+    return {
+      concurrentJobs: 24,
+      pollInterval: 100,
+      localQueue: { size: 500 },
+      completeJobBatchDelay: +process.env.GD,
+      failJobBatchDelay: 0,
+    };
+  }
+
+  /** Future jobs in the table have lower ids than those of the measurement. */
+  async expect() {
+    const { rows } = await this.pool.query(`select coalesce(max(id), 0) as id from ${JOBS}`);
+    this.watermark = rows[0].id;
+  }
+
+  spec(job) {
+    return { queueName: job.lane, runAt: job.runAt };
+  }
+
+  async enqueueOne(job) {
+    await this.utils.addJob(TASK, job.payload, this.spec(job));
+  }
+
+  async enqueueBulk(jobs) {
+    await this.utils.addJobs(jobs.map((job) => ({ identifier: TASK, payload: job.payload, ...this.spec(job) })));
+  }
+
+  async start(handle) {
+    this.runner = await run({
+      pgPool: this.pool,
+      logger,
+      noHandleSignals: true,
+      taskList: { [TASK]: async (payload) => handle(payload.seq) },
+      crontab: "",
+      preset: { worker: this.options() },
+    });
+  }
+
+  /** A finished job is a deleted one. */
+  async finished() {
+    const { rows } = await this.pool.query(`select exists (select 1 from ${JOBS} where id > $1) as open`, [this.watermark]);
+    return !rows[0].open;
+  }
+
+  async stop() {
+    await this.runner.stop();
+  }
+
+  async cleanup() {
+    await this.utils?.release();
+    await this.pool?.end();
+  }
+}

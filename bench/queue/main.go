@@ -1,0 +1,118 @@
+// Command queue measures Pawl's queue beside its peers, in one run, on one
+// PostgreSQL and one kind of SQLite file with full durability, and prints a
+// table of ratios. A full run also writes bench/RESULTS.md.
+//
+// usage: go run ./queue [-quick] [-only SCENARIO/SUBJECT] [-pg URL] [-json FILE] [-dir DIR]
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// options are the flags.
+type options struct {
+	quick bool
+	only  string
+	pg    string
+	json  string
+	dir   string
+	serve string
+}
+
+func main() {
+	var o options
+	flag.BoolVar(&o.quick, "quick", false, "a tenth of all sizes, to see that everything works")
+	flag.StringVar(&o.only, "only", "", "regular expressions `SCENARIO/SUBJECT`; either may be empty")
+	flag.StringVar(&o.pg, "pg", "", "`URL` of a PostgreSQL server to use instead of a new one; it needs the right to create databases")
+	flag.StringVar(&o.json, "json", "", "write the raw numbers to this `file`")
+	flag.StringVar(&o.dir, "dir", "", "keep the databases below this `directory`, which should be on a real disk")
+	flag.StringVar(&o.serve, "serve", "", "be the queue of that `name`, for the program that started this one")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := start(ctx, o)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func start(ctx context.Context, o options) error {
+	if o.serve != "" {
+		return serve(ctx, o.serve)
+	}
+	run, root, err := measureAll(ctx, o, os.Stderr)
+	if err != nil {
+		return err
+	}
+	text := run.markdown()
+	fmt.Print(text)
+	if o.json != "" {
+		if err := run.writeJSON(o.json); err != nil {
+			return fmt.Errorf("write results: %w", err)
+		}
+	}
+	if ctx.Err() != nil {
+		return errors.New("interrupted; RESULTS.md is as it was")
+	}
+	if run.failed() {
+		return errors.New("not everything could be measured; RESULTS.md is as it was")
+	}
+	if o.quick || o.only != "" {
+		return nil
+	}
+	if err := os.WriteFile(filepath.Join(root, "RESULTS.md"), []byte(text), 0o644); err != nil {
+		return fmt.Errorf("write results: %w", err)
+	}
+	return nil
+}
+
+// measureAll starts what is needed, runs everything and takes it down again.
+func measureAll(ctx context.Context, o options, progress io.Writer) (_ *report, root string, err error) {
+	b := &bench{size: fullSizes(), progress: progress}
+	if o.quick {
+		b.size = quickSizes()
+	}
+	if b.only, err = parseFilter(o.only); err != nil {
+		return nil, "", err
+	}
+	if b.dir.root, err = findRoot(); err != nil {
+		return nil, "", err
+	}
+	if b.dir.scratch, err = os.MkdirTemp(o.dir, "pawl-bench-"); err != nil {
+		return nil, "", fmt.Errorf("create directory: %w", err)
+	}
+	defer os.RemoveAll(b.dir.scratch)
+	warnMemoryDisk(b.dir.scratch, progress)
+
+	url := o.pg
+	if url == "" {
+		srv, err := startServer(ctx, o.dir)
+		if err != nil {
+			return nil, "", err
+		}
+		defer srv.stop()
+		url = srv.url
+	}
+	if b.cluster, err = openCluster(ctx, url, o.pg != ""); err != nil {
+		return nil, "", err
+	}
+	defer b.cluster.close(context.WithoutCancel(ctx))
+	run := &report{Quick: o.quick}
+	if run.Facts, err = gatherFacts(ctx, b.cluster, time.Now()); err != nil {
+		return nil, "", err
+	}
+	b.prepare(ctx)
+	run.Results = b.run(ctx)
+	run.Targets = judge(run)
+	return run, b.dir.root, nil
+}

@@ -1,0 +1,36 @@
+package subject
+
+import "testing"
+
+func TestRecorderSeesOverlapInALane(t *testing.T) {
+	r := NewRecorder(Batch{Count: 4, Lanes: 2})
+	r.enterLane(0, 0)
+	r.enterLane(1, 1)
+	r.enterLane(0, 2)
+	if got := r.Tally(); got.Overlaps != 1 || got.Disorder != 0 {
+		t.Errorf("tally = %+v", got)
+	}
+}
+
+func TestRecorderSeesDisorderInALane(t *testing.T) {
+	r := NewRecorder(Batch{Count: 4, Lanes: 2})
+	for _, seq := range []int{2, 1, 0, 3} {
+		r.Handle(seq)
+	}
+	if got := r.Tally(); got.Disorder != 1 || got.Overlaps != 0 || got.Handled != 4 {
+		t.Errorf("tally = %+v", got)
+	}
+}
+
+func TestHotBatchLeavesTheOtherJobsInTheirLanes(t *testing.T) {
+	even := Batch{Count: 100, Lanes: 10}
+	hot := Batch{Count: 100, Lanes: 10, Hot: true}
+	for i := range 100 {
+		switch got := hot.Job(i).Lane; {
+		case i%2 == 0 && got != HotLane:
+			t.Errorf("job %d is in %s", i, got)
+		case i%2 == 1 && got != even.Job(i).Lane:
+			t.Errorf("job %d moved from %s to %s", i, even.Job(i).Lane, got)
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/pawlrun/pawl/internal/queue"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// Config is what an API is made of. DB and Queue must be there.
+type Config struct {
+	DB    *store.DB
+	Queue *queue.Queue
+	Log   *slog.Logger
+
+	// Gatherer is asked by /metrics; nil has nothing to tell.
+	Gatherer prometheus.Gatherer
+
+	Version string
+
+	// MaxPayload is the size of the largest payload of a job, in bytes
+	// (default 1 MiB).
+	MaxPayload int64
+
+	// Feed is what /api/v1/stream sends; nil makes one that stays silent but
+	// for what the API itself does.
+	Feed *Feed
+
+	// Ready is asked by /readyz beside database and queue; nil is ready. The
+	// message of a *pawl.Error is shown to whoever asks.
+	Ready func(context.Context) error
+}
+
+const (
+	defaultMaxPayload = 1 << 20
+
+	// bodyRoom is what a body may have beside the payload, in bytes.
+	bodyRoom = 64 << 10
+
+	// handlerTimeout bounds a handler, streams apart.
+	handlerTimeout = 30 * time.Second
+	// bodyTimeout bounds the reading of a body.
+	bodyTimeout = 30 * time.Second
+
+	// lostPattern takes what no route takes.
+	lostPattern = "/"
+)
+
+var errPanic = errors.New("a handler panicked")
+
+// API answers HTTP requests. It is an http.Handler.
+type API struct {
+	cfg   Config
+	db    *store.DB
+	queue *queue.Queue
+	log   *slog.Logger
+	feed  *Feed
+
+	mux       *http.ServeMux
+	huma      huma.API
+	openPaths map[string]bool // that need no token; fixed after New
+	resources map[string]bool // that scopes can name; fixed after New
+	touches   touches
+
+	document func() ([]byte, error) // the OpenAPI document, made once
+	page     func() ([]byte, error) // the page of /docs, made once
+	metrics  http.Handler
+}
+
+// New makes an API.
+func New(cfg Config) *API {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.MaxPayload == 0 {
+		cfg.MaxPayload = defaultMaxPayload
+	}
+	if cfg.Feed == nil {
+		cfg.Feed = NewFeed()
+	}
+	if cfg.Version == "" {
+		cfg.Version = "dev"
+	}
+	a := &API{
+		cfg: cfg, db: cfg.DB, queue: cfg.Queue, log: cfg.Log, feed: cfg.Feed,
+		mux: http.NewServeMux(), openPaths: map[string]bool{}, resources: map[string]bool{},
+	}
+	a.touches = touches{api: a, last: map[string]time.Time{}}
+	a.huma = humago.New(a.mux, a.humaConfig())
+	a.metrics = a.newMetrics()
+	a.routes()
+	a.describe()
+	a.document = sync.OnceValues(a.makeDocument)
+	a.page = sync.OnceValues(a.makePage)
+	a.mux.HandleFunc(lostPattern, a.lost)
+	return a
+}
+
+// Close waits for what requests left to be done behind their back. It is
+// called when no more requests come.
+func (a *API) Close() { a.touches.close() }
+
+func (a *API) maxBody() int64 { return a.cfg.MaxPayload + bodyRoom }
+
+// humaConfig turns off all that huma would serve by itself.
+func (a *API) humaConfig() huma.Config {
+	format := jsonFormat()
+	return huma.Config{
+		OpenAPI:                      a.newDocument(),
+		Formats:                      map[string]huma.Format{"application/json": format, "json": format},
+		DefaultFormat:                "application/json",
+		RejectUnknownQueryParameters: true,
+		Transformers:                 []huma.Transformer{a.transform},
+	}
+}

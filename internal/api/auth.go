@@ -1,0 +1,104 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// maxToken bounds what is looked at of a header, in bytes.
+const maxToken = 512
+
+// authenticate finds out who asks. Its errors are problems with status 401, or
+// that of a database which does not answer.
+func (a *API) authenticate(ctx context.Context, header string, now time.Time) (*store.Token, error) {
+	scheme, text, _ := strings.Cut(header, " ")
+	text = strings.TrimSpace(text)
+	if header == "" || !strings.EqualFold(scheme, "Bearer") || text == "" || len(text) > maxToken {
+		return nil, unauthorized("a bearer token is needed", "")
+	}
+	t, err := a.db.TokenByText(ctx, text)
+	if errors.Is(err, pawl.ErrNotFound) {
+		return nil, unauthorized("the token is not known", "Check that it is a token of this server, and all of it.")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := stillGood(&t, now); err != nil {
+		return nil, err
+	}
+	a.touches.touch(&t, now)
+	return &t, nil
+}
+
+func stillGood(t *store.Token, now time.Time) error {
+	switch {
+	case !t.RevokedAt.IsZero():
+		return unauthorized("the token was revoked", "Create a new one.")
+	case t.Expired(now):
+		return unauthorized("the token has expired", "Create a new one.")
+	}
+	return nil
+}
+
+func unauthorized(detail, hint string) *Problem {
+	p := newProblem(http.StatusUnauthorized, string(pawl.CodeUnauthorized), detail, hint)
+	p.header.Set("WWW-Authenticate", `Bearer realm="pawl"`)
+	return p
+}
+
+// actor is how the audit log calls whoever holds the token.
+func actor(t *store.Token) string { return t.User.Name + " (token " + t.ID + ")" }
+
+// touches notes when tokens were last used, at most once a minute each, behind
+// the back of the requests.
+type touches struct {
+	api *API
+	wg  sync.WaitGroup
+
+	mu     sync.Mutex
+	last   map[string]time.Time // by token id; guarded by mu
+	closed bool                 // guarded by mu
+}
+
+const (
+	touchTimeout = 5 * time.Second
+	maxTouches   = 10_000 // tokens that are remembered
+)
+
+func (s *touches) touch(t *store.Token, now time.Time) {
+	if now.Sub(t.LastUsedAt) < store.TokenUseEvery {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || now.Sub(s.last[t.ID]) < store.TokenUseEvery {
+		return
+	}
+	if len(s.last) >= maxTouches {
+		clear(s.last)
+	}
+	s.last[t.ID] = now
+	id := t.ID
+	s.wg.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), touchTimeout)
+		defer cancel()
+		if err := s.api.db.TouchToken(ctx, id, now); err != nil {
+			s.api.log.Debug("note the use of a token", "token", id, "err", err)
+		}
+	})
+}
+
+// close waits for notes that are being written and takes no more.
+func (s *touches) close() {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.wg.Wait()
+}

@@ -1,0 +1,164 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// operation is one operation of the OpenAPI document, as a client sees it.
+type operation struct {
+	method, path string
+	scope        string // empty is open
+	raw          map[string]any
+}
+
+// operations reads the document from the server, so that a route that is added
+// is covered.
+func (r *rig) operations() []operation {
+	r.t.Helper()
+	var doc struct {
+		Paths map[string]map[string]map[string]any `json:"paths"`
+	}
+	r.do("GET", "/openapi.json", nil).want(http.StatusOK).into(&doc)
+	var out []operation
+	for path, methods := range doc.Paths {
+		for method, raw := range methods {
+			op := operation{method: strings.ToUpper(method), path: path, raw: raw}
+			security, _ := raw["security"].([]any)
+			for _, s := range security {
+				scopes, _ := s.(map[string]any)[bearer].([]any)
+				for _, scope := range scopes {
+					op.scope, _ = scope.(string)
+				}
+			}
+			out = append(out, op)
+		}
+	}
+	if len(out) < 15 {
+		r.t.Fatalf("only %d operations", len(out))
+	}
+	return out
+}
+
+// target is a path that names something.
+func (op operation) target() string {
+	return strings.ReplaceAll(op.path, "{id}", "0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e")
+}
+
+func TestEveryRouteButHealthNeedsAToken(t *testing.T) {
+	both(t, func(r *rig) {
+		revoked := r.token("gone", store.RoleAdmin, "*")
+		r.do("DELETE", "/api/v1/tokens/"+r.find(revoked).ID, nil).want(http.StatusNoContent)
+		expired := r.tokenUntil("late", store.RoleAdmin, time.Now().Add(-time.Second), "*")
+		for _, op := range r.operations() {
+			if op.scope == "" {
+				if !strings.HasSuffix(op.path, "z") {
+					t.Errorf("%s %s is open", op.method, op.path)
+				}
+				r.as("", op.method, op.target(), nil).want(http.StatusOK)
+				continue
+			}
+			for _, token := range []string{"", "pawl_wrong", revoked, expired, strings.Repeat("x", 600)} {
+				p := r.as(token, op.method, op.target(), nil)
+				p.problem(http.StatusUnauthorized, "unauthorized")
+				if !strings.HasPrefix(p.header.Get("WWW-Authenticate"), "Bearer") {
+					t.Errorf("%s %s: WWW-Authenticate %q", op.method, op.path, p.header.Get("WWW-Authenticate"))
+				}
+			}
+		}
+		for _, header := range []string{"Basic " + r.admin, r.admin, "Bearer", "Bearer ", "Bearer " + r.admin + " x"} {
+			r.as("", "GET", "/api/v1/jobs", nil, "Authorization", header).problem(http.StatusUnauthorized, "unauthorized")
+		}
+		r.as("", "GET", "/api/v1/jobs", nil, "Authorization", "bearer "+r.admin).want(http.StatusOK)
+	})
+}
+
+func TestEveryRouteNeedsItsScope(t *testing.T) {
+	both(t, func(r *rig) {
+		other := map[string]string{} // everything but the resource
+		full := r.token("full", store.RoleAdmin, "*")
+		for _, op := range r.operations() {
+			if op.scope == "" {
+				continue
+			}
+			resource, word, _ := strings.Cut(op.scope, ":")
+			if other[resource] == "" {
+				var scopes []string
+				for _, s := range r.api.scopeWords() {
+					if strings.Contains(s, ":") && !strings.HasPrefix(s, resource+":") {
+						scopes = append(scopes, s)
+					}
+				}
+				other[resource] = r.token("all but "+resource, store.RoleAdmin, scopes...)
+			}
+			p := r.as(other[resource], op.method, op.target(), nil).problem(http.StatusForbidden, "forbidden")
+			if !strings.Contains(p.Detail, op.scope) {
+				t.Errorf("%s %s: %q does not name the scope %s", op.method, op.path, p.Detail, op.scope)
+			}
+			if word != "read" {
+				r.as(r.token("reader", store.RoleAdmin, "read"), op.method, op.target(), nil).problem(http.StatusForbidden, "forbidden")
+				r.as(r.token("viewer", store.RoleViewer, "*"), op.method, op.target(), nil).problem(http.StatusForbidden, "forbidden")
+			}
+			if op.path == "/api/v1/stream" {
+				continue // it would not end
+			}
+			for _, token := range []string{full, r.token("exact", store.RoleAdmin, op.scope), r.token("word", store.RoleAdmin, word)} {
+				if p := r.as(token, op.method, op.target(), nil); p.status == http.StatusUnauthorized || p.status == http.StatusForbidden || p.status >= 500 {
+					t.Errorf("%s %s with the scope: %d %s", op.method, op.path, p.status, p.body)
+				}
+			}
+		}
+	})
+}
+
+func TestScopesInclude(t *testing.T) {
+	for _, c := range []struct {
+		granted, need string
+		want          bool
+	}{
+		{"*", "jobs:admin", true},
+		{"*", "*", true},
+		{"admin", "*", true},
+		{"read", "jobs:read", true},
+		{"read", "jobs:write", false},
+		{"write", "jobs:read", true},
+		{"admin", "tokens:admin", true},
+		{"jobs:write", "jobs:read", true},
+		{"jobs:write", "jobs:admin", false},
+		{"jobs:admin", "tokens:read", false},
+		{"jobs:admin", "read", false},
+		{"jobs:admin", "*", false},
+		{"write", "read", true},
+		{"", "jobs:read", false},
+		{"jobs", "jobs:read", false},
+		{"jobs:", "jobs:read", false},
+		{"jobs:everything", "jobs:read", false},
+		{"read", "jobs:everything", false},
+		{"*", "nonsense", false},
+	} {
+		if got := covers([]string{c.granted}, c.need); got != c.want {
+			t.Errorf("%q covers %q: %v", c.granted, c.need, got)
+		}
+	}
+}
+
+// LastUsedAt is written behind the request, and not for every one.
+func TestUseOfATokenIsNotedOnceAMinute(t *testing.T) {
+	both(t, func(r *rig) {
+		token := r.token("ada", store.RoleViewer, "read")
+		r.as(token, "GET", "/api/v1/jobs", nil).want(http.StatusOK)
+		r.eventually("the use is noted", func() bool { return !r.find(token).LastUsedAt.IsZero() })
+		first := r.find(token).LastUsedAt
+		old := first.Add(-59 * time.Second)
+		r.exec(`update tokens set last_used_at = $1`, old.UnixMilli())
+		r.as(token, "GET", "/api/v1/jobs", nil).want(http.StatusOK)
+		r.api.Close() // nothing is being written any more
+		if got := r.find(token).LastUsedAt; !got.Equal(old) {
+			t.Errorf("noted again at %v", got)
+		}
+	})
+}

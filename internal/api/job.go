@@ -1,0 +1,153 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// Job is a job in an answer.
+type Job struct {
+	ID          string          `json:"id" example:"355813294120960001" doc:"A number, as text."`
+	Task        string          `json:"task" example:"http"`
+	Payload     json.RawMessage `json:"payload" doc:"Null once the job has ended."`
+	RunAt       Instant         `json:"runAt" doc:"When it is due."`
+	Key         *string         `json:"key" doc:"Names at most one waiting job."`
+	Lane        *string         `json:"lane" doc:"Jobs of a lane run one at a time."`
+	Priority    *int            `json:"priority" doc:"1 before 0 before -1. Null once the job has ended."`
+	State       store.JobState  `json:"state" enum:"scheduled,pending,running,failed,succeeded,cancelled"`
+	Attempt     int             `json:"attempt" doc:"Attempts that have ended."`
+	MaxAttempts *int            `json:"maxAttempts" doc:"0 is unlimited. Null once the job has ended."`
+	CreatedAt   Instant         `json:"createdAt"`
+	CreatedBy   *string         `json:"createdBy" doc:"The user who enqueued it."`
+	StartedAt   *Instant        `json:"startedAt" nullable:"true"`
+	FinishedAt  *Instant        `json:"finishedAt" nullable:"true"`
+	LastError   *string         `json:"lastError"`
+	Node        *string         `json:"node" doc:"Where it runs or ran."`
+}
+
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// jobOf tells a job as the API does.
+func jobOf(r *store.JobRecord) Job {
+	j := Job{
+		ID: strconv.FormatInt(r.ID, 10), Task: r.Task, Payload: r.Payload, RunAt: Instant{r.RunAt}, Key: orNull(r.Key), Lane: orNull(r.Lane),
+		State: r.State, Attempt: r.Attempt, CreatedAt: Instant{r.CreatedAt}, CreatedBy: orNull(r.CreatedBy),
+		StartedAt: instantOf(r.StartedAt), FinishedAt: instantOf(r.FinishedAt), LastError: orNull(r.LastError), Node: orNull(r.Node),
+	}
+	if !r.Past {
+		j.Priority, j.MaxAttempts = &r.Priority, &r.MaxAttempts
+	}
+	return j
+}
+
+// presentJob tells a job of the table of jobs; this process knows what runs in
+// it sooner than the table does.
+func (a *API) presentJob(r *store.JobRecord) Job {
+	if r.State == store.JobPending && a.queue.IsRunning(r.ID) {
+		r.State, r.Node = store.JobRunning, a.queue.Node().ID
+	}
+	return jobOf(r)
+}
+
+// JobPath is the input of requests about one job.
+type JobPath struct {
+	ID string `path:"id" maxLength:"64" example:"355813294120960001" doc:"The job's id."`
+}
+
+// number reads the id. What is no number is no job.
+func (p JobPath) number() (int64, error) {
+	id, err := strconv.ParseInt(p.ID, 10, 64)
+	if err != nil || id <= 0 || strconv.FormatInt(id, 10) != p.ID {
+		return 0, &pawl.Error{Code: pawl.CodeNotFound, Msg: fmt.Sprintf("there is no job %q", p.ID), Hint: "The id of a job is a number."}
+	}
+	return id, nil
+}
+
+type jobOutput struct{ Body Job }
+
+func (a *API) getJob(ctx context.Context, in *JobPath) (*jobOutput, error) {
+	id, err := in.number()
+	if err != nil {
+		return nil, err
+	}
+	r, err := a.db.FindJob(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return &jobOutput{a.presentJob(&r)}, nil
+}
+
+type listJobsInput struct {
+	PageInput
+	Task  string `query:"task" doc:"Only jobs of this task."`
+	Lane  string `query:"lane" doc:"Only jobs of this lane."`
+	Key   string `query:"key" doc:"Only the job with this key."`
+	State string `query:"state" enum:"scheduled,pending,running,failed,succeeded,cancelled" doc:"Only jobs in this state."`
+}
+
+type listJobsOutput struct{ Body Page[Job] }
+
+const jobCursor = "job"
+
+func (a *API) listJobs(ctx context.Context, in *listJobsInput) (*listJobsOutput, error) {
+	filter, err := in.filter()
+	if err != nil {
+		return nil, err
+	}
+	before, err := in.beforeID()
+	if err != nil {
+		return nil, err
+	}
+	records, next, err := a.db.ListJobs(ctx, filter, before, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	var jobs []Job
+	for i := range records {
+		if filter.State == "" {
+			jobs = append(jobs, a.presentJob(&records[i]))
+		} else { // told as it was picked
+			jobs = append(jobs, jobOf(&records[i]))
+		}
+	}
+	cursor := ""
+	if next != 0 {
+		cursor = strconv.FormatInt(next, 10)
+	}
+	return &listJobsOutput{pageOf(jobs, jobCursor, cursor)}, nil
+}
+
+func (in *listJobsInput) filter() (store.JobFilter, error) {
+	var faults []Fault
+	for _, p := range []struct{ name, value string }{{"task", in.Task}, {"lane", in.Lane}, {"key", in.Key}} {
+		if msg := textFault(p.value, maxName); p.value != "" && msg != "" {
+			faults = append(faults, Fault{"/" + p.name, msg})
+		}
+	}
+	if len(faults) > 0 {
+		return store.JobFilter{}, invalid("", faults...)
+	}
+	return store.JobFilter{Task: in.Task, Lane: in.Lane, Key: in.Key, State: store.JobState(in.State)}, nil
+}
+
+func (in *listJobsInput) beforeID() (int64, error) {
+	place, err := in.place(jobCursor)
+	if err != nil || place == "" {
+		return 0, err
+	}
+	id, err := strconv.ParseInt(place, 10, 64)
+	if err != nil || id <= 0 {
+		return 0, badCursor()
+	}
+	return id, nil
+}

@@ -1,0 +1,87 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// cancelJob removes a job that has not ended, and stops it if it runs. Whether
+// it runs may be known to another node only, so the rule is: first the row,
+// then whoever holds it.
+func (a *API) cancelJob(ctx context.Context, in *JobPath) (*struct{}, error) {
+	id, err := in.number()
+	if err != nil {
+		return nil, err
+	}
+	who := actor(callOf(ctx).token)
+	err = a.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		r, err := tx.CancelJob(ctx, id)
+		if err != nil {
+			return err
+		}
+		if err := tx.Audit(ctx, who, "job.cancel", "job:"+in.ID, map[string]string{"task": r.Task, "key": r.Key, "lane": r.Lane}); err != nil {
+			return err
+		}
+		tx.AfterCommit(func() {
+			if !a.queue.IsRunning(id) { // else the queue tells when it has stopped
+				a.feed.jobChanged("cancelled", jobOf(&r), r.FinishedAt, "")
+			}
+			a.queue.Revoke(id)
+		})
+		return nil
+	})
+	return nil, err
+}
+
+type retryJobInput struct {
+	JobPath
+	OnceHeader
+}
+
+type retryJobOutput struct {
+	Replayed replayed `header:"Idempotency-Replayed"`
+	Body     Job
+}
+
+// retryJob makes a failed job due now, as if it were new.
+func (a *API) retryJob(ctx context.Context, in *retryJobInput) (*retryJobOutput, error) {
+	id, err := in.number()
+	if err != nil {
+		return nil, err
+	}
+	who := actor(callOf(ctx).token)
+	job, was, err := once(ctx, a, http.StatusOK, struct{}{}, whole, func(ctx context.Context, tx *store.Tx) (Job, error) {
+		return a.rearm(ctx, tx, id, who)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &retryJobOutput{was, job}, nil
+}
+
+// rearm enqueues a failed job under its own key, because that is how a row is
+// changed and its owner told of it in one step; a job without a key has one for
+// the length of the transaction.
+func (a *API) rearm(ctx context.Context, tx *store.Tx, id int64, who string) (Job, error) {
+	r, key, err := tx.HoldFailedJob(ctx, id)
+	if err != nil {
+		return Job{}, err
+	}
+	jobs, err := a.queue.EnqueueTx(ctx, tx, store.JobSpec{
+		Task: r.Task, Payload: r.Payload, Key: key, Lane: r.Lane, Priority: r.Priority, MaxAttempts: r.MaxAttempts, CreatedBy: r.CreatedBy,
+	})
+	if err != nil {
+		return Job{}, err
+	}
+	if err := tx.FreeFailedJob(ctx, id); err != nil {
+		return Job{}, err
+	}
+	jobs[0].Key = r.Key // what the owner is told of after the commit
+	if err := tx.Audit(ctx, who, "job.retry", "job:"+strconv.FormatInt(id, 10), map[string]any{"task": r.Task, "attempts": r.Attempt, "lastError": r.LastError}); err != nil {
+		return Job{}, err
+	}
+	return newJob(jobs[0], r.CreatedBy), nil
+}

@@ -1,0 +1,125 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+)
+
+// bearer is the name of the one way to prove who one is.
+const bearer = "bearer"
+
+const description = `Pawl runs things later, on time, and as often as promised.
+
+Instants are RFC 3339 in UTC with milliseconds. Lists take ` + "`limit` and `cursor`" + ` and answer
+` + "`items` and `nextCursor`" + `, which is null at the end. Every error is a Problem. A POST with the
+header ` + "`Idempotency-Key`" + ` is acted on once, however often it is sent.`
+
+// newDocument is the OpenAPI document before there are routes.
+func (a *API) newDocument() *huma.OpenAPI {
+	return &huma.OpenAPI{
+		OpenAPI: "3.1.0",
+		Info:    &huma.Info{Title: "Pawl", Version: a.cfg.Version, Description: description},
+		Components: &huma.Components{
+			Schemas: huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer),
+			SecuritySchemes: map[string]*huma.SecurityScheme{
+				bearer: {Type: "http", Scheme: "bearer", Description: "A token, as `pawl token create` makes it. What it may do is told by its scopes: `read`, `write`, `admin`, one of a resource such as `jobs:read`, or `*`."},
+			},
+		},
+		Security: securityOf("read"),
+		Tags: []*huma.Tag{
+			{Name: "Jobs", Description: "The queue: what must run later."},
+			{Name: "Events", Description: "What happens, as it happens."},
+			{Name: "Tokens", Description: "Who may ask."},
+			{Name: "Health", Description: "For those who watch the process."},
+			{Name: "Description", Description: "What you are reading."},
+		},
+	}
+}
+
+// securityOf names the scope beside the scheme, where clients can read it.
+func securityOf(scope string) []map[string][]string {
+	if scope == open {
+		return []map[string][]string{{}}
+	}
+	return []map[string][]string{{bearer: {scope}}}
+}
+
+// errorResponses describes how a route can fail.
+func (a *API) errorResponses(r route) map[string]*huma.Response {
+	statuses := append([]int{http.StatusInternalServerError}, r.errors...)
+	if r.scope != open {
+		statuses = append(statuses, http.StatusUnauthorized, http.StatusForbidden, http.StatusUnprocessableEntity, http.StatusServiceUnavailable)
+	}
+	if r.method == http.MethodPost {
+		statuses = append(statuses, http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
+	}
+	schema := a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[Problem](), true, "Problem")
+	out := map[string]*huma.Response{}
+	for _, status := range statuses {
+		out[strconv.Itoa(status)] = &huma.Response{
+			Description: http.StatusText(status),
+			Content:     map[string]*huma.MediaType{"application/problem+json": {Schema: schema}},
+		}
+	}
+	return out
+}
+
+// describe finishes the document once all routes are there.
+func (a *API) describe() {
+	doc := a.huma.OpenAPI()
+	schemas := doc.Components.Schemas.Map()
+	delete(schemas, "ErrorModel") // huma's own; transform never lets it out
+	delete(schemas, "ErrorDetail")
+	ready := doc.Paths["/readyz"].Get.Responses
+	ready["503"] = &huma.Response{Description: "Something does not work; the checks tell what.", Content: ready["200"].Content}
+}
+
+func (a *API) makeDocument() ([]byte, error) { return json.Marshal(a.huma.OpenAPI()) }
+
+// written is an answer that is not JSON made by huma.
+type written struct {
+	ContentType string `header:"Content-Type"`
+	Policy      string `header:"Content-Security-Policy" hidden:"true"`
+	Body        []byte `hidden:"true"`
+}
+
+func (a *API) getDocument(context.Context, *struct{}) (*written, error) {
+	text, err := a.document()
+	return &written{ContentType: "application/json", Body: text}, err
+}
+
+func (a *API) getDocs(context.Context, *struct{}) (*written, error) {
+	text, err := a.page()
+	return &written{ContentType: "text/html; charset=utf-8", Policy: pagePolicy(), Body: text}, err
+}
+
+// refuse answers in the place of a handler.
+func (a *API) refuse(ctx huma.Context, err error) {
+	r, w := humago.Unwrap(ctx)
+	a.fail(w, r, err)
+}
+
+// operations lists the operations of the document in the order of its tags.
+func operations(doc *huma.OpenAPI) []*huma.Operation {
+	var out []*huma.Operation
+	for _, path := range sortedKeys(doc.Paths) {
+		item := doc.Paths[path]
+		for _, op := range []*huma.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete} {
+			if op != nil {
+				out = append(out, op)
+			}
+		}
+	}
+	rank := func(op *huma.Operation) int {
+		return slices.IndexFunc(doc.Tags, func(t *huma.Tag) bool { return len(op.Tags) > 0 && t.Name == op.Tags[0] })
+	}
+	slices.SortStableFunc(out, func(a, b *huma.Operation) int { return rank(a) - rank(b) })
+	return out
+}

@@ -1,0 +1,165 @@
+package api
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	pawl "github.com/pawlrun/pawl"
+)
+
+// transform is called by huma on every body before it is written. It turns
+// huma's own errors, which arise before a handler is called, into problems.
+func (a *API) transform(ctx huma.Context, _ string, v any) (any, error) {
+	model, ok := v.(*huma.ErrorModel)
+	if !ok {
+		return v, nil
+	}
+	p := a.problemOfHuma(ctx, model)
+	p.RequestID = callOf(ctx.Context()).id
+	return p, nil
+}
+
+func (a *API) problemOfHuma(ctx huma.Context, m *huma.ErrorModel) *Problem {
+	switch m.Status {
+	case http.StatusBadRequest:
+		if len(m.Errors) > 0 {
+			return newProblem(m.Status, codeMalformed, "the body is not valid JSON: "+m.Errors[0].Message, "", Fault{Message: m.Errors[0].Message})
+		}
+		return newProblem(m.Status, codeMalformed, "the request has no body", "")
+	case http.StatusRequestTimeout:
+		return newProblem(m.Status, codeTimeout, "the body did not come in time", "")
+	case http.StatusNotAcceptable:
+		return newProblem(m.Status, codeNotAcceptable, "the answer cannot be given in a form that the header Accept allows", "Accept application/json.")
+	case http.StatusRequestEntityTooLarge:
+		return a.tooLarge()
+	case http.StatusUnsupportedMediaType:
+		return newProblem(m.Status, codeUnsupportedMedia, fmt.Sprintf("the body is said to be %q", ctx.Header("Content-Type")), "")
+	case http.StatusUnprocessableEntity:
+		return a.invalidInput(ctx.Operation(), m.Errors)
+	}
+	return newProblem(m.Status, string(pawl.CodeInternal), "internal error", "")
+}
+
+func (a *API) tooLarge() *Problem {
+	return newProblem(http.StatusRequestEntityTooLarge, string(pawl.CodeTooLarge), fmt.Sprintf("the body has more than %d bytes", a.maxBody()), "")
+}
+
+// invalidInput names every fault by its JSON pointer, in order.
+func (a *API) invalidInput(op *huma.Operation, details []*huma.ErrorDetail) *Problem {
+	var faults []Fault
+	hint := ""
+	for _, d := range details {
+		f, h := a.faultOf(op, d)
+		faults = append(faults, f)
+		hint = cmp.Or(hint, h)
+	}
+	slices.SortStableFunc(faults, func(a, b Fault) int { return cmp.Compare(a.Pointer, b.Pointer) })
+	return invalid(hint, faults...)
+}
+
+// faultOf gives the place and the words of one fault that huma found, and what
+// to do about it if there is more to say.
+func (a *API) faultOf(op *huma.Operation, d *huma.ErrorDetail) (Fault, string) {
+	pointer := pointerOf(d.Location)
+	msg := d.Message
+	if at, rest, ok := strings.Cut(msg, " "); ok && strings.HasPrefix(at, "/") && pointer == "" {
+		return Fault{at, rest}, "" // from decode, which knows the place better
+	}
+	if name, ok := cutBoth(msg, "expected required property ", " to be present"); ok {
+		return Fault{pointer + "/" + escapePointer(name), "is required"}, ""
+	}
+	switch msg {
+	case "unexpected property":
+		return Fault{pointer, "is not a field of this request"}, a.fieldsHint(op, pointer)
+	case "unknown query parameter":
+		return Fault{pointer, "is not a parameter of this request"}, parametersHint(op)
+	case "expected string to be RFC 3339 date-time":
+		return Fault{pointer, "must be an RFC 3339 date-time"}, "Use RFC 3339 with an offset, such as 2030-01-31T09:00:00Z."
+	}
+	return Fault{pointer, plainWords(msg)}, ""
+}
+
+// pointerOf turns huma's body.items[3].tags into /items/3/tags, and
+// query.limit into /limit.
+func pointerOf(location string) string {
+	_, path, found := strings.Cut(location, ".")
+	if !found {
+		return ""
+	}
+	path = strings.NewReplacer("[", ".", "]", "").Replace(path)
+	var b strings.Builder
+	for name := range strings.SplitSeq(path, ".") {
+		b.WriteString("/" + escapePointer(name))
+	}
+	return b.String()
+}
+
+func escapePointer(name string) string {
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+}
+
+func cutBoth(s, prefix, suffix string) (string, bool) {
+	s, front := strings.CutPrefix(s, prefix)
+	s, back := strings.CutSuffix(s, suffix)
+	return s, front && back
+}
+
+// plainWords turns huma's "expected number <= 1" into "must be at most 1".
+func plainWords(msg string) string {
+	for _, w := range []struct{ from, to string }{
+		{"expected number >= ", "must be at least "},
+		{"expected number <= ", "must be at most "},
+		{"expected length >= ", "must have at least this many characters: "},
+		{"expected length <= ", "must have at most this many characters: "},
+		{"expected array length >= ", "must have at least this many items: "},
+		{"expected array length <= ", "must have at most this many items: "},
+		{"expected array items to be unique", "must not name anything twice"},
+		{"expected value to be one of ", "must be one of "},
+		{"expected integer", "must be a whole number"},
+		{"expected number", "must be a number"},
+		{"expected string", "must be a string"},
+		{"expected boolean", "must be true or false"},
+		{"expected array", "must be an array"},
+		{"expected object", "must be an object"},
+		{"invalid integer", "must be a whole number"},
+	} {
+		if rest, ok := strings.CutPrefix(msg, w.from); ok {
+			return w.to + rest
+		}
+	}
+	return msg
+}
+
+// fieldsHint names the fields that the body has, for a field that it has not.
+func (a *API) fieldsHint(op *huma.Operation, pointer string) string {
+	if op.RequestBody == nil || strings.Count(pointer, "/") != 1 {
+		return ""
+	}
+	content := op.RequestBody.Content["application/json"]
+	if content == nil || content.Schema == nil {
+		return ""
+	}
+	schema := content.Schema
+	if schema.Ref != "" {
+		schema = a.huma.OpenAPI().Components.Schemas.SchemaFromRef(schema.Ref)
+	}
+	return choicesHint(strings.TrimPrefix(pointer, "/"), "fields", sortedKeys(schema.Properties))
+}
+
+func parametersHint(op *huma.Operation) string {
+	var names []string
+	for _, p := range op.Parameters {
+		if p.In == "query" {
+			names = append(names, p.Name)
+		}
+	}
+	if len(names) == 0 {
+		return "This request takes no parameters."
+	}
+	return "The parameters are " + strings.Join(names, ", ") + "."
+}

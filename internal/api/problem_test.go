@@ -1,0 +1,177 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	pawl "github.com/pawlrun/pawl"
+)
+
+func TestUnknownRoutesAndMethodsAreProblems(t *testing.T) {
+	both(t, func(r *rig) {
+		for _, path := range []string{"/", "/nothing", "/api/v1", "/api/v1/jobs/", "/api/v1/jobs/1/nothing", "/healthz/x"} {
+			r.do("GET", path, nil).problem(http.StatusNotFound, "not_found")
+		}
+		for _, c := range []struct{ method, path, allow string }{
+			{"PUT", "/api/v1/jobs", "GET, POST"},
+			{"PATCH", "/api/v1/jobs/1", "GET, DELETE"},
+			{"GET", "/api/v1/jobs/1/retry", "POST"},
+			{"DELETE", "/healthz", "GET"},
+			{"OPTIONS", "/api/v1/jobs", "GET, POST"},
+			{"NONSENSE", "/metrics", "GET"},
+		} {
+			p := r.do(c.method, c.path, nil)
+			p.problem(http.StatusMethodNotAllowed, "method_not_allowed")
+			if p.header.Get("Allow") != c.allow {
+				t.Errorf("%s %s: Allow %q, want %q", c.method, c.path, p.header.Get("Allow"), c.allow)
+			}
+		}
+		r.as("", "GET", "/nothing", nil).problem(http.StatusUnauthorized, "unauthorized")
+	})
+}
+
+func TestRequestIDs(t *testing.T) {
+	both(t, func(r *rig) {
+		if got := r.do("GET", "/api/v1/jobs", nil, "X-Request-Id", "abc-123.4:5/x_y").header.Get("X-Request-Id"); got != "abc-123.4:5/x_y" {
+			t.Errorf("a good id became %q", got)
+		}
+		seen := map[string]bool{}
+		for _, bad := range []string{"", "a b", "ä", "a\"b", "<x>", strings.Repeat("x", 129)} {
+			got := r.do("GET", "/api/v1/jobs", nil, "X-Request-Id", bad).header.Get("X-Request-Id")
+			if len(got) != 36 || seen[got] {
+				t.Errorf("id %q for %q", got, bad)
+			}
+			seen[got] = true
+		}
+	})
+}
+
+func TestAnswersCarrySecurityHeaders(t *testing.T) {
+	both(t, func(r *rig) {
+		for _, op := range r.operations() {
+			if op.path == "/api/v1/stream" {
+				continue
+			}
+			for _, token := range []string{r.admin, ""} {
+				h := r.as(token, op.method, op.target(), nil).header
+				if h.Get("X-Content-Type-Options") != "nosniff" || !strings.HasPrefix(h.Get("Content-Security-Policy"), "default-src 'none'") || h.Get("Cache-Control") != "no-store" || h.Get("Referrer-Policy") != "no-referrer" {
+					t.Errorf("%s %s: %v", op.method, op.path, h)
+				}
+			}
+		}
+	})
+}
+
+// TestErrorsBecomeProblems: each code has its status, and what has none is told
+// to nobody but the log.
+func TestErrorsBecomeProblems(t *testing.T) {
+	secret := errors.New("password=hunter2")
+	for _, c := range []struct {
+		err    error
+		status int
+		code   string
+		detail string
+	}{
+		{&pawl.Error{Code: pawl.CodeNotFound, Msg: "there is no job 5", Err: secret}, 404, "not_found", "There is no job 5."},
+		{fmt.Errorf("wrapped: %w", &pawl.Error{Code: pawl.CodeConflict, Msg: "it runs"}), 409, "conflict", "It runs."},
+		{&pawl.Error{Code: pawl.CodeUnavailable, Msg: "the database is busy", Err: secret}, 503, "unavailable", "The database is busy."},
+		{&pawl.Error{Code: pawl.CodeLeaseLost, Msg: "another node owns this lane now"}, 503, "lease_lost", "Another node owns this lane now."},
+		{&pawl.Error{Code: pawl.CodeInternal, Msg: "secret", Err: secret}, 500, "internal", "Internal error."},
+		{&pawl.Error{Code: pawl.CodeSchema, Msg: "secret"}, 500, "internal", "Internal error."},
+		{secret, 500, "internal", "Internal error."},
+		{fmt.Errorf("read: %w", context.DeadlineExceeded), 503, "unavailable", "The request took too long and was given up."},
+		{context.Canceled, 500, "internal", "Internal error."},
+	} {
+		p, _ := problemOf(t.Context(), c.err)
+		if p.Status != c.status || p.Code != c.code || p.Detail != c.detail || strings.Contains(fmt.Sprint(p), "hunter2") {
+			t.Errorf("%v became %+v", c.err, p)
+		}
+		if (p.Status == 503) != (p.header.Get("Retry-After") != "") {
+			t.Errorf("%v: Retry-After %q", c.err, p.header.Get("Retry-After"))
+		}
+	}
+}
+
+// A handler that panics or fails is an internal error with the request's id;
+// what it said is in the log only.
+func TestFaultsOfOurOwnStayInTheLog(t *testing.T) {
+	log := &logBook{}
+	a := bareAPI(t, log)
+	get := func(path string) Problem {
+		w := httptest.NewRecorder()
+		a.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", path, nil))
+		return (&reply{t, w.Code, w.Result().Header, w.Body.Bytes()}).problem(500, "internal") //nolint:bodyclose // a recorder's
+	}
+	for _, path := range []string{"/panic", "/error"} {
+		p := get(path)
+		if strings.Contains(fmt.Sprint(p), "hunter2") || !strings.Contains(log.String(), "hunter2") || !strings.Contains(log.String(), p.RequestID) {
+			t.Errorf("%s: %+v; log %s", path, p, log)
+		}
+	}
+	if !strings.Contains(log.String(), "problem_test.go") {
+		t.Errorf("the log does not tell where it panicked: %s", log)
+	}
+}
+
+// bareAPI has no database: it serves routes that fail.
+func bareAPI(t *testing.T, log *logBook) *API {
+	t.Helper()
+	a := New(Config{Log: newLogger(log)})
+	fail := func(path string, handler func(context.Context, *struct{}) (*healthOutput, error)) {
+		add(a, route{method: "GET", path: path, scope: open, id: path, summary: "x"}, handler)
+	}
+	fail("/panic", func(context.Context, *struct{}) (*healthOutput, error) { panic("hunter2") })
+	fail("/error", func(context.Context, *struct{}) (*healthOutput, error) { return nil, errors.New("hunter2") })
+	return a
+}
+
+func TestPointers(t *testing.T) {
+	for location, want := range map[string]string{
+		"body": "", "body.runAt": "/runAt", "body.items[3].tags[0]": "/items/3/tags/0", "query.limit": "/limit", "header.Idempotency-Key": "/Idempotency-Key",
+		"body.a/b~c": "/a~1b~0c", "": "",
+	} {
+		if got := pointerOf(location); got != want {
+			t.Errorf("%s became %q, want %q", location, got, want)
+		}
+	}
+}
+
+func TestUnknownStatusOfHumaIsInternal(t *testing.T) {
+	p := (&API{}).problemOfHuma(nil, &huma.ErrorModel{Status: 500, Detail: "cannot read request body"})
+	if p.Code != "internal" || strings.Contains(p.Detail, "read") {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestNearestFindsSlips(t *testing.T) {
+	choices := []string{"http", "log", "schedule"}
+	for written, want := range map[string]string{
+		"htpt": "http", "HTTP": "http", "lo": "log", "logs": "log", "shedule": "schedule", "something": "", "": "", "xyz": "",
+	} {
+		if got := nearest(written, choices); got != want {
+			t.Errorf("%q is near %q, want %q", written, got, want)
+		}
+	}
+}
+
+// A database that went away is told as such, without its address.
+func TestDatabaseThatIsGoneIsUnavailable(t *testing.T) {
+	both(t, func(r *rig) {
+		_ = r.db.Close()
+		p := r.do("GET", "/api/v1/jobs", nil)
+		if p.status != http.StatusServiceUnavailable && p.status != http.StatusInternalServerError {
+			t.Errorf("status %d: %s", p.status, p.body)
+		}
+		if strings.Contains(string(p.body), "127.0.0.1") || strings.Contains(string(p.body), ".db") {
+			t.Errorf("tells too much: %s", p.body)
+		}
+		r.as("", "GET", "/healthz", nil).want(http.StatusOK)
+	})
+}

@@ -1,0 +1,116 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+const (
+	// heartbeat keeps proxies from taking a silent stream for a dead one.
+	heartbeat = 15 * time.Second
+
+	// writeTimeout is how long a follower may refuse to read.
+	writeTimeout = 30 * time.Second
+)
+
+type streamInput struct {
+	Kind   string `query:"kind" example:"job" doc:"Only events of these kinds, separated by commas."`
+	ID     string `query:"id" doc:"Only events about the thing with this id."`
+	LastID string `header:"Last-Event-ID" doc:"The number of the last event that was seen: go on after it."`
+}
+
+// streamOutput writes the stream itself.
+type streamOutput struct {
+	Body func(huma.Context)
+}
+
+// stream sends what happens until the client leaves, the process stops or the
+// token ends.
+func (a *API) stream(_ context.Context, in *streamInput) (*streamOutput, error) {
+	var kinds []string
+	for kind := range strings.SplitSeq(in.Kind, ",") {
+		if kind = strings.TrimSpace(kind); kind != "" {
+			kinds = append(kinds, kind)
+		}
+	}
+	after, err := strconv.ParseInt(in.LastID, 10, 64)
+	if err != nil || after < 0 {
+		after = 0
+		if in.LastID != "" {
+			return nil, invalid("Leave it out to begin with what happens next.", Fault{"/Last-Event-ID", "is not the number of an event"})
+		}
+	}
+	to, ok := a.feed.follow(kinds, in.ID, after)
+	if !ok {
+		return nil, &pawl.Error{Code: pawl.CodeUnavailable, Msg: "no more streams can be followed now"}
+	}
+	return &streamOutput{func(ctx huma.Context) {
+		defer a.feed.leave(to)
+		r, w := humago.Unwrap(ctx)
+		h := w.Header()
+		h.Set("Content-Type", "text/event-stream")
+		h.Set("X-Accel-Buffering", "no") // a proxy that gathers would hold events back
+		w.WriteHeader(http.StatusOK)
+		if r.Method == http.MethodHead {
+			return
+		}
+		a.send(r.Context(), http.NewResponseController(w), w, to)
+	}}, nil
+}
+
+// send writes events as they come.
+func (a *API) send(ctx context.Context, control *http.ResponseController, w http.ResponseWriter, to *follower) {
+	write := func(text []byte) bool {
+		if len(text) == 0 {
+			return true
+		}
+		_ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) // where there is a connection
+		if _, err := w.Write(text); err != nil {
+			return false
+		}
+		return control.Flush() == nil
+	}
+	if !write([]byte("retry: 2000\n: connected\n\n")) {
+		return
+	}
+	tick := time.NewTicker(heartbeat)
+	defer tick.Stop()
+	for write(a.feed.take(to)) {
+		select {
+		case <-to.wake:
+		case <-tick.C:
+			if !write([]byte(": heartbeat\n\n")) || !a.stillAllowed(ctx) {
+				return
+			}
+		case <-a.feed.end:
+			write(a.feed.take(to))
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// stillAllowed reports whether the token of a stream is still good. A database
+// that does not answer ends no stream.
+func (a *API) stillAllowed(ctx context.Context) bool {
+	c := callOf(ctx)
+	if c.token == nil {
+		return true
+	}
+	var t store.Token
+	err := a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+		t, err = tx.TokenByID(ctx, c.token.ID)
+		return err
+	})
+	return err != nil || stillGood(&t, time.Now()) == nil
+}

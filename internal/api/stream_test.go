@@ -1,0 +1,139 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// event is one event as a client reads it.
+type event struct{ id, kind, data string }
+
+// listen opens the stream and gives its events until the test ends.
+func (r *rig) listen(token, query string, headers ...string) <-chan event {
+	r.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	resp, err := http.DefaultClient.Do(r.request(token, "GET", "/api/v1/stream"+query, nil, headers...).WithContext(ctx))
+	if err != nil {
+		cancel()
+		r.t.Fatal(err)
+	}
+	if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != "text/event-stream" {
+		cancel()
+		r.t.Fatalf("stream: %s %v", resp.Status, resp.Header)
+	}
+	out := make(chan event, 100)
+	go func() {
+		defer close(out)
+		defer resp.Body.Close() //nolint:errcheck // nothing to lose
+		var e event
+		lines := bufio.NewScanner(resp.Body)
+		for lines.Scan() {
+			name, value, _ := strings.Cut(lines.Text(), ": ")
+			switch name {
+			case "id":
+				e.id = value
+			case "event":
+				e.kind = value
+			case "data":
+				e.data = value
+			case "":
+				if e.data != "" {
+					out <- e
+				}
+				e = event{}
+			}
+		}
+	}()
+	r.t.Cleanup(func() {
+		cancel()
+		for range out { //nolint:revive // until the reader has ended
+		}
+	})
+	return out
+}
+
+func (r *rig) next(events <-chan event) (e event, data jobEvent) {
+	r.t.Helper()
+	select {
+	case e, ok := <-events:
+		if !ok {
+			r.t.Fatal("the stream ended")
+		}
+		if err := json.Unmarshal([]byte(e.data), &data); err != nil {
+			r.t.Fatalf("%q: %v", e.data, err)
+		}
+		return e, data
+	case <-time.After(20 * time.Second):
+		r.t.Fatal("no event")
+		return e, data
+	}
+}
+
+// The stream tells what happens to a job from beginning to end, and a client
+// that comes back misses nothing.
+func TestStreamTellsTheLifeOfAJob(t *testing.T) {
+	both(t, func(r *rig) {
+		events := r.listen(r.admin, "?kind=job,run")
+		j := r.enqueue(map[string]any{"task": "echo", "payload": "secret"})
+		var firstID string
+		for i, what := range []string{"enqueued", "started", "succeeded"} {
+			e, data := r.next(events)
+			if e.kind != "job" || data.What != what || data.Job.ID != j.ID || data.At.IsZero() || strings.Contains(e.data, "secret") {
+				t.Errorf("event %+v, want %s", e, what)
+			}
+			if i == 0 {
+				firstID = e.id
+			}
+		}
+		again := r.listen(r.admin, "", "Last-Event-ID", firstID)
+		if _, data := r.next(again); data.What != "started" {
+			t.Errorf("resumed with %s", data.What)
+		}
+		scheduled := r.enqueue(map[string]any{"task": "echo", "delay": "1h"})
+		if _, data := r.next(events); data.What != "enqueued" || data.Job.State != store.JobScheduled {
+			t.Errorf("%+v", data)
+		}
+		r.do("DELETE", "/api/v1/jobs/"+scheduled.ID, nil).want(http.StatusNoContent)
+		if _, data := r.next(events); data.What != "cancelled" || data.Job.State != store.JobCancelled {
+			t.Errorf("%+v", data)
+		}
+	})
+}
+
+func TestStreamRefusesWhatItCannotRead(t *testing.T) {
+	both(t, func(r *rig) {
+		p := r.do("GET", "/api/v1/stream", nil, "Last-Event-ID", "x").problem(422, "invalid")
+		if p.Errors[0].Pointer != "/Last-Event-ID" {
+			t.Errorf("%+v", p.Errors)
+		}
+		if p := r.do("HEAD", "/api/v1/stream", nil); p.status != http.StatusOK || len(p.body) != 0 {
+			t.Errorf("HEAD: %d %q", p.status, p.body)
+		}
+		r.eventually("no stream is left over", func() bool {
+			r.api.feed.mu.Lock()
+			defer r.api.feed.mu.Unlock()
+			return len(r.api.feed.followers) == 0
+		})
+	})
+}
+
+func TestStreamEndsWithItsToken(t *testing.T) {
+	both(t, func(r *rig) {
+		token := r.find(r.token("ada", store.RoleViewer, "read"))
+		ctx := context.WithValue(t.Context(), callKey{}, &call{token: &token})
+		if !r.api.stillAllowed(ctx) {
+			t.Error("a good token ended a stream")
+		}
+		r.do("DELETE", "/api/v1/tokens/"+token.ID, nil).want(http.StatusNoContent)
+		if r.api.stillAllowed(ctx) {
+			t.Error("a revoked token goes on")
+		}
+	})
+}

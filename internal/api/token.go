@@ -1,0 +1,246 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// maxTokenName is the length of the longest name of a token or user, in
+// characters.
+const maxTokenName = 128
+
+// Token is a token in an answer, without its text.
+type Token struct {
+	ID         string   `json:"id" format:"uuid"`
+	Name       string   `json:"name" example:"ci"`
+	User       string   `json:"user" example:"admin" doc:"Whose token it is."`
+	Scopes     []string `json:"scopes" nullable:"false" example:"[\"jobs:write\"]"`
+	CreatedAt  Instant  `json:"createdAt"`
+	ExpiresAt  *Instant `json:"expiresAt" nullable:"true" doc:"Null is never."`
+	RevokedAt  *Instant `json:"revokedAt" nullable:"true"`
+	LastUsedAt *Instant `json:"lastUsedAt" nullable:"true" doc:"Up to a minute behind."`
+}
+
+// NewToken is the answer to the creation of a token.
+type NewToken struct {
+	Token
+	Text *string `json:"token" example:"pawl_5oEx..." doc:"The token itself. It is shown this once and cannot be had again; null when the answer is a repeated one."`
+	Note string  `json:"note,omitempty" doc:"Why there is no token."`
+}
+
+func tokenOf(t *store.Token) Token {
+	return Token{
+		ID: t.ID, Name: t.Name, User: t.User.Name, Scopes: t.Scopes, CreatedAt: Instant{t.CreatedAt},
+		ExpiresAt: instantOf(t.ExpiresAt), RevokedAt: instantOf(t.RevokedAt), LastUsedAt: instantOf(t.LastUsedAt),
+	}
+}
+
+// tokenRequest asks for a token.
+type tokenRequest struct {
+	Name      string   `json:"name" minLength:"1" maxLength:"128" example:"ci" doc:"What it is for."`
+	Scopes    []string `json:"scopes" minItems:"1" maxItems:"64" uniqueItems:"true" nullable:"false" example:"[\"jobs:write\"]" doc:"What it may do: read, write, admin, one of a resource such as jobs:read, or *. You cannot give what you do not have."`
+	ExpiresAt string   `json:"expiresAt,omitempty" format:"date-time" doc:"Until when. Absent is for ever."`
+	ExpiresIn string   `json:"expiresIn,omitempty" maxLength:"64" doc:"For how long instead, such as 12h or 90d." example:"90d"`
+	User      string   `json:"user,omitempty" minLength:"1" maxLength:"128" example:"ada" doc:"Whose token it is. Absent is yours; a new name adds a user, with the least role that allows the scopes."`
+}
+
+type createTokenInput struct {
+	OnceHeader
+	Body tokenRequest
+}
+
+type createTokenOutput struct {
+	Location string   `header:"Location"`
+	Replayed replayed `header:"Idempotency-Replayed"`
+	Body     NewToken
+}
+
+func (a *API) createToken(ctx context.Context, in *createTokenInput) (*createTokenOutput, error) {
+	caller := callOf(ctx).token
+	expires, err := a.checkToken(&in.Body, caller, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	t, was, err := once(ctx, a, http.StatusCreated, &in.Body, withoutText, func(ctx context.Context, tx *store.Tx) (NewToken, error) {
+		return makeToken(ctx, tx, &in.Body, caller, expires)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &createTokenOutput{Location: "/api/v1/tokens/" + t.ID, Replayed: was, Body: t}, nil
+}
+
+// withoutText is what is kept of the answer under an idempotency key: the text
+// of a token is never stored.
+func withoutText(t NewToken) NewToken {
+	t.Text = nil
+	t.Note = "This request was answered before, and the token was shown then. It is not stored; if it was lost, revoke this one and create another."
+	return t
+}
+
+func makeToken(ctx context.Context, tx *store.Tx, r *tokenRequest, caller *store.Token, expires time.Time) (NewToken, error) {
+	user := caller.User
+	if r.User != "" {
+		var err error
+		if user, err = tx.EnsureUser(ctx, r.User, roleFor(r.Scopes)); err != nil {
+			return NewToken{}, err
+		}
+	}
+	if need := roleFor(r.Scopes); verbOfRole(need) > verbOfRole(user.Role) {
+		return NewToken{}, invalid(fmt.Sprintf("The scopes need the role %s.", need),
+			Fault{"/scopes", fmt.Sprintf("go beyond the role of %s, who is a %s", user.Name, user.Role)})
+	}
+	t, text, err := tx.CreateToken(ctx, store.TokenSpec{User: user, Name: r.Name, Scopes: r.Scopes, ExpiresAt: expires})
+	if err != nil {
+		return NewToken{}, err
+	}
+	detail := map[string]any{"name": t.Name, "user": user.Name, "scopes": t.Scopes, "expiresAt": instantOf(t.ExpiresAt)}
+	if err := tx.Audit(ctx, actor(caller), "token.create", "token:"+t.ID, detail); err != nil {
+		return NewToken{}, err
+	}
+	return NewToken{Token: tokenOf(&t), Text: &text}, nil
+}
+
+// checkToken finds every fault of a request that the schema cannot, and returns
+// when the token expires.
+func (a *API) checkToken(r *tokenRequest, caller *store.Token, now time.Time) (expires time.Time, err error) {
+	var f faults
+	f.add("/name", textFault(r.Name, maxTokenName), "")
+	if r.User != "" {
+		f.add("/user", textFault(r.User, maxTokenName), "")
+	}
+	words := a.scopeWords()
+	for i, s := range r.Scopes {
+		if !slices.Contains(words, s) {
+			f.add(fmt.Sprintf("/scopes/%d", i), "is not a scope", choicesHint(s, "scopes", words))
+		}
+	}
+	expires = f.expiry(r, now)
+	if err := f.problem(); err != nil {
+		return expires, err
+	}
+	var beyond []Fault
+	for i, s := range r.Scopes {
+		if !allowed(caller, s) {
+			beyond = append(beyond, Fault{fmt.Sprintf("/scopes/%d", i), fmt.Sprintf("%s is more than your own token may do", s)})
+		}
+	}
+	if len(beyond) > 0 {
+		return expires, newProblem(http.StatusForbidden, string(pawl.CodeForbidden), "a token cannot give what it does not have", "Ask for fewer scopes, or use a token that has them.", beyond...)
+	}
+	return expires, nil
+}
+
+func (f *faults) expiry(r *tokenRequest, now time.Time) time.Time {
+	switch {
+	case r.ExpiresAt != "" && r.ExpiresIn != "":
+		f.add("/expiresIn", "excludes expiresAt", "Send either expiresAt or expiresIn.")
+	case r.ExpiresIn != "":
+		return f.after(r.ExpiresIn, "/expiresIn", now)
+	case r.ExpiresAt != "":
+		t, err := time.Parse(time.RFC3339, r.ExpiresAt)
+		if err != nil || !t.After(now) {
+			f.add("/expiresAt", "must be in the future", "Leave it out for a token that does not expire.")
+		}
+		f.inReason("/expiresAt", t, now)
+		return t
+	}
+	return time.Time{}
+}
+
+type listTokensOutput struct{ Body Page[Token] }
+
+const tokenCursor = "token"
+
+func (a *API) listTokens(ctx context.Context, in *PageInput) (*listTokensOutput, error) {
+	before, err := in.place(tokenCursor)
+	if err != nil {
+		return nil, err
+	}
+	if before != "" && uuid.Validate(before) != nil {
+		return nil, badCursor()
+	}
+	tokens, err := a.db.ListTokens(ctx, ownerFilter(callOf(ctx).token), before, in.Limit+1)
+	if err != nil {
+		return nil, err
+	}
+	next := ""
+	if len(tokens) > in.Limit {
+		tokens = tokens[:in.Limit]
+		next = tokens[in.Limit-1].ID
+	}
+	var out []Token
+	for i := range tokens {
+		out = append(out, tokenOf(&tokens[i]))
+	}
+	return &listTokensOutput{pageOf(out, tokenCursor, next)}, nil
+}
+
+// ownerFilter is the user whose tokens the caller may see, empty for all.
+func ownerFilter(caller *store.Token) string {
+	if allowed(caller, "tokens:admin") {
+		return ""
+	}
+	return caller.User.ID
+}
+
+type tokenPath struct {
+	ID string `path:"id" maxLength:"64" doc:"The token's id."`
+}
+
+type tokenOutput struct{ Body Token }
+
+func (a *API) getToken(ctx context.Context, in *tokenPath) (*tokenOutput, error) {
+	caller := callOf(ctx).token
+	var t store.Token
+	err := a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+		t, err = visibleToken(ctx, tx, in.ID, caller)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &tokenOutput{tokenOf(&t)}, nil
+}
+
+// visibleToken finds a token that the caller may know of. A foreign one looks
+// as if it were not there.
+func visibleToken(ctx context.Context, tx *store.Tx, id string, caller *store.Token) (store.Token, error) {
+	gone := &pawl.Error{Code: pawl.CodeNotFound, Msg: "there is no such token", Hint: "GET /api/v1/tokens lists the tokens that you may see."}
+	if uuid.Validate(id) != nil {
+		return store.Token{}, gone
+	}
+	t, err := tx.TokenByID(ctx, id)
+	if errors.Is(err, pawl.ErrNotFound) {
+		return t, gone
+	}
+	if owner := ownerFilter(caller); err == nil && owner != "" && owner != t.User.ID {
+		return store.Token{}, gone
+	}
+	return t, err
+}
+
+// revokeToken ends a token. Doing it again changes nothing.
+func (a *API) revokeToken(ctx context.Context, in *tokenPath) (*struct{}, error) {
+	caller := callOf(ctx).token
+	return nil, a.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		t, err := visibleToken(ctx, tx, in.ID, caller)
+		if err != nil {
+			return err
+		}
+		changed, err := tx.RevokeToken(ctx, t.ID)
+		if err != nil || !changed {
+			return err
+		}
+		return tx.Audit(ctx, actor(caller), "token.revoke", "token:"+t.ID, map[string]string{"name": t.Name, "user": t.User.Name})
+	})
+}

@@ -1,0 +1,175 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+)
+
+const (
+	dialTimeout   = 5 * time.Second
+	answerTimeout = 30 * time.Second // for a whole request, streams apart
+	maxAnswer     = 64 << 20         // bytes
+	pageSize      = 200
+)
+
+// Config says which server a Client talks to, and as whom.
+type Config struct {
+	URL   string
+	Token string // empty asks as nobody
+}
+
+// Client talks to one server. It is safe for concurrent use.
+type Client struct {
+	base  *url.URL
+	token string
+	http  *http.Client
+}
+
+// New makes a client. It does not talk to the server yet.
+func New(cfg Config) (*Client, error) {
+	base, err := url.Parse(cfg.URL)
+	if err != nil || base.Host == "" || (base.Scheme != "http" && base.Scheme != "https") {
+		return nil, &pawl.Error{Code: pawl.CodeUsage, Msg: fmt.Sprintf("%q is no address of a server", cfg.URL), Hint: "Use a URL such as http://127.0.0.1:7295."}
+	}
+	dialer := &net.Dialer{Timeout: dialTimeout}
+	return &Client{
+		base: base, token: cfg.Token,
+		http: &http.Client{
+			Transport: &http.Transport{DialContext: dialer.DialContext, TLSHandshakeTimeout: dialTimeout, Proxy: http.ProxyFromEnvironment},
+			// A token is for the server that was named, and for no other.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}, nil
+}
+
+// Close closes idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// URL is where the server is, without a password.
+func (c *Client) URL() string { return c.base.Redacted() }
+
+// Local reports whether the server is on this machine.
+func (c *Client) Local() bool { return Loopback(c.base) }
+
+// Loopback reports whether a URL names this machine by its loopback address.
+func Loopback(u *url.URL) bool {
+	if strings.EqualFold(u.Hostname(), "localhost") {
+		return true
+	}
+	ip := net.ParseIP(u.Hostname())
+	return ip != nil && ip.IsLoopback()
+}
+
+// Get reads one thing.
+func (c *Client) Get(ctx context.Context, path string) (json.RawMessage, error) {
+	return c.call(ctx, http.MethodGet, path, nil, nil)
+}
+
+// Post sends body, which may be nil, and returns the answer.
+func (c *Client) Post(ctx context.Context, path string, body any) (json.RawMessage, error) {
+	return c.call(ctx, http.MethodPost, path, nil, body)
+}
+
+// Delete removes one thing.
+func (c *Client) Delete(ctx context.Context, path string) error {
+	_, err := c.call(ctx, http.MethodDelete, path, nil, nil)
+	return err
+}
+
+// List reads up to limit things, page by page; limit 0 is all. It reports
+// whether there are more.
+func (c *Client) List(ctx context.Context, path string, query url.Values, limit int) (items []json.RawMessage, more bool, err error) {
+	ask := url.Values{}
+	for name, list := range query {
+		ask[name] = list
+	}
+	for {
+		want := pageSize
+		if limit > 0 {
+			want = min(want, limit-len(items))
+		}
+		ask.Set("limit", strconv.Itoa(want))
+		raw, err := c.call(ctx, http.MethodGet, path, ask, nil)
+		if err != nil {
+			return nil, false, err
+		}
+		var page struct {
+			Items      []json.RawMessage `json:"items"`
+			NextCursor string            `json:"nextCursor"`
+		}
+		if err := json.Unmarshal(raw, &page); err != nil {
+			return nil, false, c.strange("a list that cannot be read", err)
+		}
+		items = append(items, page.Items...)
+		if page.NextCursor == "" || (limit > 0 && len(items) >= limit) {
+			return items, page.NextCursor != "", nil
+		}
+		if page.NextCursor == ask.Get("cursor") {
+			return nil, false, c.strange("the same page of a list twice", nil)
+		}
+		ask.Set("cursor", page.NextCursor)
+	}
+}
+
+// call sends one request and returns the body of a good answer.
+func (c *Client) call(ctx context.Context, method, path string, query url.Values, body any) (json.RawMessage, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	req, err := c.request(ctx, method, path, query, body)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, c.unreachable(ctx, err)
+	}
+	defer resp.Body.Close() //nolint:errcheck // it was read
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return nil, c.unreachable(ctx, err)
+	}
+	if resp.StatusCode >= 300 {
+		return nil, c.problem(resp, raw)
+	}
+	if len(raw) > 0 && !json.Valid(raw) {
+		return nil, c.strange("something that is no JSON", nil)
+	}
+	return raw, nil
+}
+
+func (c *Client) request(ctx context.Context, method, path string, query url.Values, body any) (*http.Request, error) {
+	target := c.base.JoinPath(path)
+	target.RawQuery = query.Encode()
+	var content io.Reader
+	if body != nil {
+		raw, err := json.Marshal(body)
+		if err != nil {
+			return nil, fmt.Errorf("write request: %w", err)
+		}
+		content = bytes.NewReader(raw)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, target.String(), content)
+	if err != nil {
+		return nil, fmt.Errorf("make request: %w", err)
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("User-Agent", "pawl-cli")
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	return req, nil
+}

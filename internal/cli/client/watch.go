@@ -1,0 +1,143 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+)
+
+const (
+	streamPath     = "/api/v1/stream"
+	firstReconnect = 200 * time.Millisecond
+	lastReconnect  = 5 * time.Second
+	// silence ends a stream on which nothing came for so long, not even a
+	// comment: the connection is dead and nobody said so.
+	silence = 90 * time.Second
+)
+
+// Watcher is who is told of a stream. Both functions are called from the
+// goroutine of Watch, and an error of theirs ends it.
+type Watcher struct {
+	Kind string // of the events, such as job; empty is all
+	ID   string // of the thing they are about; empty is all
+
+	// CatchUp is called at every new connection, before its first event, and
+	// where events were lost. What it reads then and the events after it leave
+	// no gap between them.
+	CatchUp func(ctx context.Context) error
+	Event   func(Event) error
+}
+
+// dropped is the type of the event that tells that others were lost.
+const dropped = "dropped"
+
+// Watch follows the stream of events until ctx ends, which is no error. A
+// connection that breaks is made again; only the first must succeed.
+func (c *Client) Watch(ctx context.Context, w Watcher) error {
+	wait, once, lastID := firstReconnect, false, ""
+	for {
+		connected, err := c.follow(ctx, &lastID, w)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case !retriable(err), !once && !connected:
+			return err
+		case connected:
+			once, wait = true, firstReconnect
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(wait):
+		}
+		wait = min(2*wait, lastReconnect)
+	}
+}
+
+// retriable reports whether another connection may do better.
+func retriable(err error) bool {
+	code := pawl.ErrorCode(err)
+	return code == pawl.CodeUnreachable || code == pawl.CodeUnavailable
+}
+
+// follow makes one connection and tells of its events until it breaks.
+func (c *Client) follow(ctx context.Context, lastID *string, w Watcher) (connected bool, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	req, err := c.request(ctx, http.MethodGet, streamPath, w.query(), nil)
+	if err != nil {
+		return false, err
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	if *lastID != "" {
+		req.Header.Set("Last-Event-ID", *lastID)
+	}
+	dead := time.AfterFunc(answerTimeout, func() { cancel(errSilent) })
+	defer dead.Stop()
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return false, c.unreachable(ctx, err)
+	}
+	defer resp.Body.Close() //nolint:errcheck // nothing to lose
+	if resp.StatusCode != http.StatusOK {
+		return false, c.problem(resp, readSome(resp.Body))
+	}
+	dead.Reset(silence)
+	if err := w.CatchUp(ctx); err != nil {
+		return true, err
+	}
+	events := newEventReader(&heard{resp.Body, dead})
+	for {
+		event, err := events.next()
+		if err != nil {
+			return true, c.unreachable(ctx, err)
+		}
+		*lastID = event.ID
+		if event.Type == dropped {
+			err = w.CatchUp(ctx)
+		} else {
+			err = w.Event(event)
+		}
+		if err != nil {
+			return true, err
+		}
+	}
+}
+
+var errSilent = errors.New("the server fell silent")
+
+func (w Watcher) query() url.Values {
+	query := url.Values{}
+	if w.Kind != "" {
+		query.Set("kind", w.Kind)
+	}
+	if w.ID != "" {
+		query.Set("id", w.ID)
+	}
+	return query
+}
+
+// heard puts the end off whenever something was read.
+type heard struct {
+	body io.Reader
+	dead *time.Timer
+}
+
+func (h *heard) Read(p []byte) (int, error) {
+	n, err := h.body.Read(p)
+	if n > 0 {
+		h.dead.Reset(silence)
+	}
+	return n, err
+}
+
+// readSome reads the body of a refusal.
+func readSome(r io.Reader) []byte {
+	raw, _ := io.ReadAll(io.LimitReader(r, 1<<20)) // what is missing shows as a problem that cannot be read
+	return raw
+}

@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+func newDescribeCommand(p *Process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "describe KIND NAME", Short: "Tell everything about one thing, in words",
+		Example: "  pawl describe job 42",
+		GroupID: groupLook, Args: takes(2, 2), ValidArgsFunction: completeKind,
+	}
+	flags := addSettingFlags(cmd, forClient)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		k, err := findKind(args[0])
+		if err != nil {
+			return err
+		}
+		if k.describe == nil {
+			return usageError("Show it with: pawl get "+k.singular+" "+args[1]+" -o yaml", "there is no description of %s", k.plural)
+		}
+		c, err := flags.connect(p)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		raw, err := getOne(cmd.Context(), c, k, args[1])
+		if err != nil {
+			return err
+		}
+		words, err := k.describe(raw, time.Now())
+		if err != nil {
+			return err
+		}
+		_, err = io.WriteString(p.Stdout, words)
+		return err
+	}
+	return cmd
+}

@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/pawlrun/pawl/internal/cli/client"
+)
+
+// watch shows what there is, and then every change as a row of its own, until
+// the command is interrupted, which is its regular end.
+func (g *getter) watch(ctx context.Context) error {
+	if g.kind.subject == nil {
+		return usageError("", "%s cannot be watched", g.kind.plural)
+	}
+	if g.out.format == formatYAML {
+		return usageError("Use -o json: one line for each change.", "a stream of changes cannot be YAML")
+	}
+	w := &watching{getter: g, sheet: newSheet(g.p, g.kind.shown(g.out.format)), last: map[string]json.RawMessage{}}
+	return g.client.Watch(ctx, client.Watcher{
+		Kind: g.kind.singular, ID: g.name, CatchUp: w.catchUp, Event: w.event,
+	})
+}
+
+// mostRemembered bounds the memory of a long watch. When it is full, a row may
+// be shown once more after a lost connection.
+const mostRemembered = 10_000
+
+// watching is what a watch has shown so far.
+type watching struct {
+	*getter
+	sheet  *sheet
+	titled bool
+	last   map[string]json.RawMessage // by id
+}
+
+// catchUp shows what there is, and after a lost connection what has changed.
+func (w *watching) catchUp(ctx context.Context) error {
+	if w.name != "" {
+		raw, err := getOne(ctx, w.client, w.kind, w.name)
+		if err != nil {
+			return err
+		}
+		return w.print(raw)
+	}
+	items, _, err := w.client.List(ctx, w.kind.path, w.query, w.limit)
+	if err != nil {
+		return err
+	}
+	return w.print(items...)
+}
+
+// event shows the thing that an event is about.
+func (w *watching) event(e client.Event) error {
+	if e.Type != w.kind.singular {
+		return nil
+	}
+	raw, err := w.kind.subject(e.Data)
+	if err != nil || !w.matches(raw) {
+		return err
+	}
+	return w.print(raw)
+}
+
+// matches reports whether a thing passes the filters of the list.
+func (w *watching) matches(raw json.RawMessage) bool {
+	var fields map[string]any
+	if json.Unmarshal(raw, &fields) != nil {
+		return false
+	}
+	for name, wanted := range w.query {
+		if value, _ := fields[name].(string); value != wanted[0] {
+			return false
+		}
+	}
+	return true
+}
+
+// print writes the things that are not as they were when last written.
+func (w *watching) print(items ...json.RawMessage) error {
+	var rows [][]string
+	now := time.Now()
+	for _, raw := range items {
+		id := idOf(raw)
+		if bytes.Equal(w.last[id], raw) {
+			continue
+		}
+		if len(w.last) >= mostRemembered {
+			clear(w.last)
+		}
+		w.last[id] = raw
+		if w.out.machine() {
+			if _, err := fmt.Fprintf(w.p.Stdout, "%s\n", compactJSON(raw)); err != nil {
+				return err
+			}
+			continue
+		}
+		cells, err := w.kind.cells(raw, now, w.out.format)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, cells)
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	titles := !w.titled
+	w.titled = true
+	return w.sheet.write(w.p.Stdout, rows, titles)
+}
+
+func idOf(raw json.RawMessage) string {
+	var thing struct {
+		ID string `json:"id"`
+	}
+	_ = json.Unmarshal(raw, &thing) // without an id it is shown like any other
+	return thing.ID
+}

@@ -1,0 +1,40 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+func newRetryCommand(p *Process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "retry KIND NAME", Short: "Run a failed job again",
+		Example: "  pawl retry job 42",
+		GroupID: groupChange, Args: takes(2, 2), ValidArgsFunction: completeKind,
+	}
+	flags := addSettingFlags(cmd, forClient)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		k, err := findKind(args[0])
+		if err != nil {
+			return err
+		}
+		if k.plural != jobKind().plural {
+			return usageError("pawl retry job ID runs a failed job again.", "%s cannot be retried", k.plural)
+		}
+		path, err := k.pathOf(args[1])
+		if err != nil {
+			return err
+		}
+		c, err := flags.connect(p)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		if _, err := c.Post(cmd.Context(), path+"/retry", nil); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(p.Stdout, "job %s will run again\n", args[1])
+		return err
+	}
+	return cmd
+}

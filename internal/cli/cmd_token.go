@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	pawl "github.com/pawlrun/pawl"
+)
+
+func newTokenCommand(p *Process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "token", Short: "Make, list and revoke tokens for the API",
+		GroupID: groupChange, Args: cobra.ArbitraryArgs, RunE: unknownCommand,
+	}
+	cmd.AddCommand(newTokenCreateCommand(p), newTokenListCommand(p), newTokenRevokeCommand(p))
+	return cmd
+}
+
+func newTokenCreateCommand(p *Process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "create NAME", Short: "Make a token and print it, this one time",
+		Example: "  pawl token create deploy-robot --scope jobs:write --expires 90d",
+		Args:    takes(1, 1), ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	flags := addSettingFlags(cmd, forClient)
+	scopes := cmd.Flags().StringSlice("scope", []string{"read"}, "let it do `SCOPE`: read, write, admin, or one of a resource such as jobs:write (repeatable)")
+	user := cmd.Flags().String("user", "", "give it to `USER`, who is added if new (default yourself)")
+	expires := cmd.Flags().String("expires", "", "let it end after `TIME`, such as 90d, or at an instant (default never)")
+	out := addOutputFlag(cmd, formatTable, formatJSON)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		body := map[string]any{"name": args[0], "scopes": *scopes}
+		if *user != "" {
+			body["user"] = *user
+		}
+		if *expires != "" {
+			at, err := expiry(*expires, time.Now())
+			if err != nil {
+				return err
+			}
+			body["expiresAt"] = pawl.FormatTime(at)
+		}
+		c, err := flags.connect(p)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		raw, err := c.Post(cmd.Context(), tokensPath, body)
+		if err != nil {
+			return err
+		}
+		if out.machine() {
+			return writeMachine(p.Stdout, out.format, raw)
+		}
+		return printToken(p, raw)
+	}
+	return cmd
+}
+
+// printToken writes the token alone to stdout, so that it can be captured.
+func printToken(p *Process, raw json.RawMessage) error {
+	var made struct {
+		ID    string `json:"id"`
+		Token string `json:"token"`
+	}
+	if err := json.Unmarshal(raw, &made); err != nil || made.Token == "" {
+		return &pawl.Error{Code: pawl.CodeInternal, Op: "make token", Msg: "the answer holds no token", Err: err}
+	}
+	fmt.Fprintf(p.Stderr, "This is the only time the token is shown. Revoke it with: pawl token revoke %s\n", made.ID)
+	_, err := fmt.Fprintln(p.Stdout, made.Token)
+	return err
+}
+
+// expiry reads a length of time from now, or an instant.
+func expiry(text string, now time.Time) (time.Time, error) {
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		return at, nil
+	}
+	d, err := parseDuration(text)
+	if err != nil || d <= 0 {
+		return time.Time{}, usageError("Use 90d, 12h or 2027-01-01T00:00:00Z.", "--expires: %q is no time", text)
+	}
+	return now.Add(d), nil
+}
+
+func newTokenListCommand(p *Process) *cobra.Command {
+	cmd := &cobra.Command{Use: "list", Short: "List the tokens, without their secrets", Args: takes(0, 0)}
+	g := &getter{p: p, flags: addSettingFlags(cmd, forClient), out: addOutputFlag(cmd, formatTable, formatWide, formatJSON, formatYAML)}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := g.prepare([]string{tokenKind().plural}); err != nil {
+			return err
+		}
+		defer g.client.Close()
+		return g.show(cmd.Context())
+	}
+	return cmd
+}
+
+func newTokenRevokeCommand(p *Process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "revoke ID", Short: "End a token: it is refused from now on",
+		Args: takes(1, 1), ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	flags := addSettingFlags(cmd, forClient)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return remove(cmd, p, flags, tokenKind(), args[0])
+	}
+	return cmd
+}

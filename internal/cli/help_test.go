@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	pawl "github.com/pawlrun/pawl"
+)
+
+func TestHelpListsEveryCommandOnStdout(t *testing.T) {
+	for _, args := range [][]string{nil, {"help"}, {"--help"}} {
+		r := run(t, args...)
+		r.expect(t, pawl.ExitDone)
+		for _, name := range []string{"demo", "serve", "get", "describe", "delete", "retry", "token", "cron", "version", "completion"} {
+			if !strings.Contains(r.stdout, "\n  "+name+" ") {
+				t.Errorf("pawl %s does not list %s:\n%s", strings.Join(args, " "), name, r.stdout)
+			}
+		}
+		if r.stderr != "" {
+			t.Errorf("help talks on stderr: %s", r.stderr)
+		}
+	}
+}
+
+func TestEveryCommandSaysWhatItDoes(t *testing.T) {
+	p, _, _ := call{}.process(t)
+	var visit func(c *cobra.Command)
+	visit = func(c *cobra.Command) {
+		if c.Short == "" || strings.HasSuffix(c.Short, ".") {
+			t.Errorf("%s: the short help is empty or ends with a full stop: %q", c.CommandPath(), c.Short)
+		}
+		args := append(strings.Fields(c.CommandPath())[1:], "--help")
+		if r := run(t, args...); r.code != pawl.ExitDone || !strings.Contains(r.stdout, "Usage:") {
+			t.Errorf("%v: code %d:\n%s", args, r.code, r.stdout)
+		}
+		for _, sub := range c.Commands() {
+			visit(sub)
+		}
+	}
+	visit(newRoot(p))
+}
+
+func TestHelpOfServeNamesFlagVariableAndDefault(t *testing.T) {
+	text := run(t, "serve", "--help").stdout
+	for _, def := range serverSettings() {
+		if !strings.Contains(text, "--"+def.flag+" ") || !strings.Contains(text, "["+def.env+"]") {
+			t.Errorf("help lacks --%s or %s:\n%s", def.flag, def.env, text)
+		}
+	}
+	for _, value := range []string{"default 127.0.0.1:7295", "default sqlite:.pawl/pawl.db", "default 8", "default 300s", "default 128MiB", "default api,worker"} {
+		if !strings.Contains(text, value) {
+			t.Errorf("help lacks %q:\n%s", value, text)
+		}
+	}
+}
+
+func TestCompletionIsPrintedForEveryShell(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		if r := run(t, "completion", shell); r.code != pawl.ExitDone || !strings.Contains(r.stdout, "pawl") {
+			t.Errorf("%s: code %d, %d bytes", shell, r.code, len(r.stdout))
+		}
+	}
+	run(t, "completion", "fihs").expect(t, pawl.ExitUsage, "Did you mean fish?")
+}
+
+func TestCompletionProposesKinds(t *testing.T) {
+	r := run(t, "__complete", "get", "")
+	if !strings.Contains(r.stdout, "jobs\n") || !strings.Contains(r.stdout, "tokens\n") {
+		t.Errorf("completion of get: %s", r.stdout)
+	}
+}

@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// Process is everything a command knows of the process it runs in.
+type Process struct {
+	Args   []string // without the name of the program
+	Getenv func(string) string
+	Stdin  io.Reader
+	Stdout io.Writer // data
+	Stderr io.Writer // talk
+	Dir    string    // where relative paths start; empty is the working directory
+
+	StdoutTerminal bool
+	StderrTerminal bool
+	Width          int // columns of the terminal; 0 is unknown, and nothing is cut
+}
+
+// ThisProcess is the process that the operating system started.
+func ThisProcess() *Process {
+	p := &Process{
+		Args: os.Args[1:], Getenv: os.Getenv, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		StdoutTerminal: term.IsTerminal(int(os.Stdout.Fd())),
+		StderrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
+	}
+	if p.StdoutTerminal {
+		if width, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
+			p.Width = width
+		}
+	}
+	return p
+}
+
+// path returns where a file is that the user named.
+func (p *Process) path(name string) string {
+	if name == "" || p.Dir == "" || filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(p.Dir, name)
+}
+
+// paint says whether text for that kind of output may carry colour.
+func (p *Process) paint(terminal bool) bool {
+	return terminal && p.Getenv("NO_COLOR") == "" && !strings.EqualFold(p.Getenv("TERM"), "dumb")
+}

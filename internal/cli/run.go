@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	pawl "github.com/pawlrun/pawl"
+)
+
+// Run runs the command that the process was started with, and returns its exit
+// code. Nothing of it outlives the call.
+func Run(ctx context.Context, p *Process) int {
+	root := newRoot(p)
+	root.SetArgs(p.Args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return pawl.ExitDone
+	}
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		err = &pawl.Error{Code: pawl.CodeInternal, Msg: "interrupted"}
+	}
+	p.printError(err)
+	return pawl.ErrorCode(err).ExitCode()
+}
+
+// printError tells what went wrong and what to do about it. Unlike answers of
+// the API it shows the cause: whoever runs the command may know.
+func (p *Process) printError(err error) {
+	label, advice := "error:", "hint:"
+	if p.paint(p.StderrTerminal) {
+		label = text.Colors{text.FgHiRed, text.Bold}.Sprint(label)
+		advice = text.FgHiCyan.Sprint(advice)
+	}
+	fmt.Fprintln(p.Stderr, label, err)
+	e, ok := errors.AsType[*pawl.Error](err)
+	if !ok {
+		return
+	}
+	for _, f := range e.Fields {
+		fmt.Fprintln(p.Stderr, " ", strings.TrimSpace(f.Pointer+" "+f.Message))
+	}
+	if e.Hint != "" {
+		fmt.Fprintln(p.Stderr, advice, e.Hint)
+	}
+}
+
+// usageError is a command line that cannot be understood.
+func usageError(hint, format string, args ...any) error {
+	return &pawl.Error{Code: pawl.CodeUsage, Msg: fmt.Sprintf(format, args...), Hint: hint}
+}

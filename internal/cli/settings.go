@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"github.com/pawlrun/pawl/internal/outbound"
+	"github.com/pawlrun/pawl/internal/server"
+)
+
+// values are what the settings come to.
+type values struct {
+	server    server.Config
+	url       string // where commands find the server
+	token     string
+	tokenFile string
+}
+
+func defaultValues() values {
+	return values{server: server.Default(), url: "http://127.0.0.1:7295"}
+}
+
+// scope says which commands a setting is for.
+type scope int
+
+const (
+	forServer scope = 1 << iota
+	forClient
+	seenByClient // no flag, but clients read the variable and the file
+)
+
+// setting is the one definition of a setting.
+type setting struct {
+	key   string // in the config file; empty is not allowed there
+	flag  string // empty has no flag
+	env   string // empty has no variable
+	scope scope
+	usage string // with the name of the value in backquotes
+
+	// paths: the values are paths, so that commas do not part them.
+	paths bool
+
+	// at is where the value goes. Its type says what is accepted: *string,
+	// *[]string, *int, *int64 (bytes), *time.Duration.
+	at func(*values) any
+
+	// check finds what is wrong with a value beyond its type; nil accepts all.
+	check func(*values) error
+}
+
+// settings are all settings, in the order in which help shows their subjects.
+func settings() []setting {
+	return append(serverSettings(), clientSettings()...)
+}
+
+func serverSettings() []setting {
+	return []setting{
+		{key: "addr", flag: "addr", env: "PAWL_ADDR", scope: forServer | seenByClient,
+			usage: "listen on `HOST:PORT`", at: func(v *values) any { return &v.server.Addr }},
+		{key: "database", flag: "database", env: "PAWL_DATABASE", scope: forServer,
+			usage: "keep everything in `URL`: sqlite:PATH or postgres://...", at: func(v *values) any { return &v.server.Database }},
+		{key: "data", flag: "data", env: "PAWL_DATA", scope: forServer | forClient, paths: true,
+			usage: "`FOLDER` of the database file and the admin token", at: func(v *values) any { return &v.server.Data }},
+		{key: "providers", flag: "provider", env: "PAWL_PROVIDER", scope: forServer, paths: true,
+			usage: "read rate limits and keys of a provider from `FILE` (repeatable)", at: func(v *values) any { return &v.server.Providers }},
+		{key: "providerDirs", flag: "provider-dir", env: "PAWL_PROVIDER_DIR", scope: forServer, paths: true,
+			usage: "read all providers in `DIR` (repeatable)", at: func(v *values) any { return &v.server.ProviderDirs }},
+		{key: "connectionDir", flag: "connection-dir", env: "PAWL_CONNECTION_DIR", scope: forServer, paths: true,
+			usage: "read connections and executors in `DIR`", at: func(v *values) any { return &v.server.ConnectionDir }},
+		{key: "workers", flag: "workers", env: "PAWL_WORKERS", scope: forServer,
+			usage: "run at most `N` jobs at once", at: func(v *values) any { return &v.server.Workers }},
+		{key: "sourceQueue", flag: "source-queue", env: "PAWL_SOURCE_QUEUE", scope: forServer,
+			usage: "let at most `N` sources wait for a worker", at: func(v *values) any { return &v.server.SourceQueue }},
+		{key: "allowPrivate", flag: "allow-private", env: "PAWL_ALLOW_PRIVATE", scope: forServer,
+			usage: "let jobs call private addresses in `CIDR` (repeatable)", at: func(v *values) any { return &v.server.AllowPrivate },
+			check: func(v *values) error { _, err := outbound.ParsePrefixes(v.server.AllowPrivate); return err }},
+		{key: "roles", flag: "roles", env: "PAWL_ROLES", scope: forServer,
+			usage: "`ROLES` of this process: api, worker", at: func(v *values) any { return &v.server.Roles }},
+		{key: "scriptTimeout", flag: "script-timeout", env: "PAWL_SCRIPT_TIMEOUT", scope: forServer,
+			usage: "stop a phase of a script after `TIME`", at: func(v *values) any { return &v.server.ScriptTimeout }},
+		{key: "scriptMemory", flag: "script-memory", env: "PAWL_SCRIPT_MEMORY", scope: forServer,
+			usage: "let a script use `SIZE` of memory", at: func(v *values) any { return &v.server.ScriptMemory }},
+		{key: "maxPayload", flag: "max-payload", env: "PAWL_MAX_PAYLOAD", scope: forServer,
+			usage: "accept payloads up to `SIZE`", at: func(v *values) any { return &v.server.MaxPayload }},
+		{key: "drain", flag: "drain", env: "PAWL_DRAIN", scope: forServer,
+			usage: "give running work `TIME` to end when the server stops", at: func(v *values) any { return &v.server.Drain }},
+		{key: "logFormat", flag: "log-format", env: "PAWL_LOG_FORMAT", scope: forServer,
+			usage: "write the log as `FORMAT`: text or json", at: func(v *values) any { return &v.server.LogFormat }},
+		{key: "logLevel", flag: "log-level", env: "PAWL_LOG_LEVEL", scope: forServer,
+			usage: "log from `LEVEL` on: debug, info, warn or error", at: func(v *values) any { return &v.server.LogLevel }},
+	}
+}
+
+func clientSettings() []setting {
+	return []setting{
+		{key: "server", flag: "server", env: "PAWL_URL", scope: forClient,
+			usage: "talk to the server at `URL`", at: func(v *values) any { return &v.url }},
+		{flag: "token", env: "PAWL_TOKEN", scope: forClient,
+			usage: "say who is asking with `TOKEN` (read from the data folder when the server is local)", at: func(v *values) any { return &v.token }},
+		{key: "tokenFile", flag: "token-file", env: "PAWL_TOKEN_FILE", scope: forClient, paths: true,
+			usage: "read the token from `FILE`", at: func(v *values) any { return &v.tokenFile }},
+	}
+}
+
+// fileKeys are the keys that a config file may have.
+func fileKeys() []string {
+	var keys []string
+	for _, s := range settings() {
+		if s.key != "" {
+			keys = append(keys, s.key)
+		}
+	}
+	return keys
+}

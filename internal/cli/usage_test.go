@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	pawl "github.com/pawlrun/pawl"
+)
+
+func TestMistakesOnTheCommandLineExitWith2AndAHint(t *testing.T) {
+	tests := map[string]struct {
+		args []string
+		says []string
+	}{
+		"command":                 {[]string{"gett", "jobs"}, []string{`unknown command "gett"`, "Did you mean get?"}},
+		"command far from any":    {[]string{"xyzzy"}, []string{`unknown command "xyzzy"`, "pawl --help"}},
+		"command with flag":       {[]string{"serv", "--addr", ":1"}, []string{`unknown command "serv"`, "Did you mean serve?"}},
+		"subcommand":              {[]string{"token", "creat", "x"}, []string{`unknown command "creat" for pawl token`, "Did you mean create?"}},
+		"help of unknown":         {[]string{"help", "gte"}, []string{"Did you mean get?"}},
+		"flag":                    {[]string{"get", "jobs", "--sever", "x"}, []string{"unknown flag --sever", "Did you mean --server?"}},
+		"flag of the root":        {[]string{"--bogus"}, []string{"unknown flag --bogus"}},
+		"short flag":              {[]string{"get", "jobs", "-x"}, []string{"unknown flag -x"}},
+		"flag without value":      {[]string{"get", "jobs", "--server"}, []string{"--server"}},
+		"argument missing":        {[]string{"get"}, []string{"Usage: pawl get KIND"}},
+		"argument too many":       {[]string{"describe", "job", "1", "2"}, []string{`does not take "2"`}},
+		"kind":                    {[]string{"get", "jbos"}, []string{`no kind "jbos"`, "Did you mean jobs?"}},
+		"kind of another version": {[]string{"get", "workflows"}, []string{`no kind "workflows"`, "jobs, tokens"}},
+		"kind not described":      {[]string{"describe", "token", "x"}, []string{"no description of tokens"}},
+		"kind not retried":        {[]string{"retry", "token", "x"}, []string{"tokens cannot be retried"}},
+		"kind not watched":        {[]string{"get", "tokens", "-w"}, []string{"tokens cannot be watched"}},
+		"filter of another kind":  {[]string{"get", "tokens", "--state", "x"}, []string{"--state does not apply"}},
+		"watch as yaml":           {[]string{"get", "jobs", "-w", "-o", "yaml"}, []string{"cannot be YAML"}},
+		"format":                  {[]string{"get", "jobs", "-o", "xml"}, []string{"table, wide, json, yaml"}},
+		"name with dots":          {[]string{"delete", "job", ".."}, []string{`".." names no job`}},
+		"limit":                   {[]string{"get", "jobs", "--limit", "-1"}, []string{"--limit"}},
+		"server":                  {[]string{"get", "jobs", "--server", "nonsense"}, []string{`"nonsense" is no address`}},
+		"number":                  {[]string{"serve", "--workers", "many"}, []string{`--workers: "many" is no whole number`}},
+		"number out of range":     {[]string{"serve", "--workers", "0"}, []string{"--workers: 0 is out of range", "1 to 10000"}},
+		"seconds":                 {[]string{"demo", "--seconds", "-1"}, []string{"--seconds"}},
+		"expiry":                  {[]string{"token", "create", "x", "--expires", "soon"}, []string{`--expires: "soon" is no time`}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := run(t, tt.args...)
+			r.expect(t, pawl.ExitUsage, append(tt.says, "error: ")...)
+			if r.stdout != "" {
+				t.Errorf("stdout carries talk: %s", r.stdout)
+			}
+		})
+	}
+}
+
+func TestServerThatIsNotThereExitsWith6(t *testing.T) {
+	for _, args := range [][]string{{"get", "jobs"}, {"describe", "job", "1"}, {"delete", "job", "1"}, {"token", "list"}, {"get", "jobs", "-w"}} {
+		// Nothing listens on port 1 of loopback.
+		r := run(t, append(args, "--server", "http://127.0.0.1:1")...)
+		r.expect(t, pawl.ExitUnreachable, "http://127.0.0.1:1", "hint: Start it with: pawl serve")
+	}
+}
+
+func TestColourIsForTerminalsOnly(t *testing.T) {
+	const escape = "\x1b["
+	if r := (call{terminal: true}).run(t, "nonsense"); !strings.Contains(r.stderr, escape) {
+		t.Error("no colour on a terminal")
+	}
+	if r := run(t, "nonsense"); strings.Contains(r.stderr, escape) {
+		t.Error("colour in a pipe")
+	}
+	for _, env := range []map[string]string{{"NO_COLOR": "1"}, {"TERM": "dumb"}} {
+		if r := (call{terminal: true, env: env}).run(t, "nonsense"); strings.Contains(r.stderr, escape) {
+			t.Errorf("colour although %v", env)
+		}
+	}
+}
+
+func TestSuggestionIsTheNearestName(t *testing.T) {
+	known := []string{"workers", "roles", "scriptMemory", "addr"}
+	for written, want := range map[string]string{
+		"worker": "workers", "wrokers": "workers", "ADDR": "addr", "scriptmemory": "scriptMemory", "rules": "roles",
+		"xyz": "", "completely-different": "",
+	} {
+		got := didYouMean(written, known)
+		if want == "" && got != "" || want != "" && got != "Did you mean "+want+"?" {
+			t.Errorf("%s: %q, want %q", written, got, want)
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pawlrun/pawl/internal/when"
+)
+
+// parseInto reads the texts of a setting into the variable it is for. All
+// texts count for a list; of the others the last one wins.
+func parseInto(target any, texts []string) (err error) {
+	last := texts[len(texts)-1]
+	switch t := target.(type) {
+	case *string:
+		*t = last
+	case *[]string:
+		*t = texts
+	case *int:
+		*t, err = parseNumber(last)
+	case *int64:
+		*t, err = parseSize(last)
+	case *time.Duration:
+		*t, err = parseDuration(last)
+	default:
+		panic(fmt.Sprintf("a setting of type %T", target))
+	}
+	return err
+}
+
+// splitList parts a list that came as one text: paths as in PATH, words at
+// commas.
+func splitList(text string, paths bool) []string {
+	separator := ","
+	if paths {
+		separator = string(os.PathListSeparator)
+	}
+	var parts []string
+	for part := range strings.SplitSeq(text, separator) {
+		if part = strings.TrimSpace(part); part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return parts
+}
+
+func parseNumber(s string) (int, error) {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no whole number", s)
+	}
+	return n, nil
+}
+
+// parseDuration reads 300s, 1h30m, 1d, or a bare number of seconds.
+func parseDuration(s string) (time.Duration, error) {
+	if n, err := strconv.ParseInt(s, 10, 32); err == nil {
+		return time.Duration(n) * time.Second, nil
+	}
+	if d, err := time.ParseDuration(s); err == nil {
+		return d, nil
+	}
+	d, err := when.ParseInterval(s)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no length of time; write 300s, 5m or a number of seconds", s)
+	}
+	return d, nil
+}
+
+// sizeUnit is a unit in which sizes are written.
+type sizeUnit struct {
+	name  string
+	bytes int64
+}
+
+// sizeUnits are the known units. Those of two letters come before the one
+// letter they end with.
+func sizeUnits() []sizeUnit {
+	return []sizeUnit{
+		{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30},
+		{"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1},
+	}
+}
+
+// parseSize reads 128MiB, 64kB, or a bare number of bytes.
+func parseSize(s string) (int64, error) {
+	bad := fmt.Errorf("%q is no size; write 128MiB, 64KiB or a number of bytes", s)
+	number, unit := s, int64(1)
+	for _, u := range sizeUnits() {
+		if head, ok := strings.CutSuffix(s, u.name); ok {
+			number, unit = strings.TrimSpace(head), u.bytes
+			break
+		}
+	}
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || n < 0 || n > math.MaxInt64/unit {
+		return 0, bad
+	}
+	return n * unit, nil
+}
+
+// formatValue writes a value as parseInto reads it.
+func formatValue(target any) string {
+	switch t := target.(type) {
+	case *string:
+		return *t
+	case *[]string:
+		return strings.Join(*t, ",")
+	case *int:
+		return strconv.Itoa(*t)
+	case *int64:
+		return formatSize(*t)
+	case *time.Duration:
+		return strconv.FormatFloat(t.Seconds(), 'f', -1, 64) + "s"
+	}
+	panic(fmt.Sprintf("a setting of type %T", target))
+}
+
+func formatSize(n int64) string {
+	for _, u := range []sizeUnit{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
+		if n >= u.bytes && n%u.bytes == 0 {
+			return strconv.FormatInt(n/u.bytes, 10) + u.name
+		}
+	}
+	return strconv.FormatInt(n, 10)
+}

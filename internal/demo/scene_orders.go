@@ -1,0 +1,59 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/pawlrun/pawl/internal/cli/client"
+)
+
+// orders are calls of an upstream that is mostly well: one call meets a fault
+// and is repeated, one is slow, and every order arrives.
+func orders() scene {
+	return scene{name: "orders", promise: "every call arrives; one that met a fault is repeated", play: playOrders}
+}
+
+func playOrders(ctx context.Context, s *stage) (string, error) {
+	const count, faulty, slow = 8, 3, 5
+	s.desk.plan(s.path("orders/%d", faulty), reply{status: http.StatusInternalServerError})
+	s.desk.plan(s.path("orders/%d", slow), reply{status: http.StatusOK, after: 900 * time.Millisecond})
+	start := time.Now().Add(time.Second).Truncate(time.Millisecond)
+	var ids []string
+	for n := 1; n <= count; n++ {
+		j, err := s.order(ctx, fmt.Sprintf("order %d", n), s.path("orders/%d", n), map[string]any{"order": n},
+			client.JobSpec{RunAt: start.Add(time.Duration(n) * 900 * time.Millisecond)})
+		if err != nil {
+			return "", err
+		}
+		ids = append(ids, j.ID)
+	}
+	for i, id := range ids {
+		if _, err := s.success(ctx, id); err != nil {
+			return "", err
+		}
+		want := 1
+		if i+1 == faulty {
+			want = 2
+		}
+		if err := checkVisits(s.desk.seen(s.path("orders/%d", i+1)), want); err != nil {
+			return "", fmt.Errorf("order %d: %w", i+1, err)
+		}
+	}
+	return fmt.Sprintf("%d orders arrived, order %d after a fault of the desk", count, faulty), nil
+}
+
+// checkVisits tells whether there were as many requests as expected, all with
+// the same Idempotency-Key.
+func checkVisits(visits []visit, want int) error {
+	if len(visits) != want {
+		return fmt.Errorf("the desk was called %d times instead of %d", len(visits), want)
+	}
+	for _, v := range visits {
+		if v.key == "" || v.key != visits[0].key {
+			return fmt.Errorf("the Idempotency-Key changed from %q to %q", visits[0].key, v.key)
+		}
+	}
+	return nil
+}

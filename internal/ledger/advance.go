@@ -1,0 +1,144 @@
+package ledger
+
+import (
+	"context"
+	"encoding/json"
+	"unicode/utf8"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/run"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// Checkpoint is what a run keeps on reaching a phase: the prepare result on
+// prepared and the mutation result on mutated, and neither elsewhere.
+type Checkpoint struct {
+	PrepareResult  json.RawMessage
+	MutationResult json.RawMessage
+}
+
+// Start notes that the owner executes the run now. Begin, Retry and Resume
+// imply it; a successor that recovery made needs it.
+func (l *Ledger) Start(ctx context.Context, tx *store.Tx, r store.Run) (store.Run, error) {
+	if r.Status != pawl.StatusActive {
+		return store.Run{}, refuse("start run", r, "it is %s", r.Status)
+	}
+	if err := tx.Fence(ctx, r.Owner); err != nil {
+		return store.Run{}, err
+	}
+	started, err := tx.StartRun(ctx, r)
+	if err != nil {
+		return store.Run{}, err
+	}
+	l.tell(tx, Started, started, run.Decision{})
+	return started, nil
+}
+
+// Advance moves an active run one phase on and stores the result of the phase
+// that is completed. The last step is Commit's.
+//
+// The transaction that advances to mutated is the one that also resolves the
+// mutation row, before this call: while it is unresolved there is no result.
+// This step alone is also made on a run that is paused for reconciliation,
+// once it is known that the call happened or a person skipped it; the run stays
+// paused until the owner of its lane resumes it.
+func (l *Ledger) Advance(ctx context.Context, tx *store.Tx, r store.Run, to pawl.Phase, c Checkpoint) (store.Run, error) {
+	const op = "advance run"
+	waiting := r.Status == pawl.StatusPausedReconciliation && to == pawl.PhaseMutated
+	switch {
+	case r.Status != pawl.StatusActive && !waiting:
+		return store.Run{}, refuse(op, r, "it is %s", r.Status)
+	case to == pawl.PhaseCommitted || !run.CanAdvance(r.HandlerType, r.Phase, to):
+		return store.Run{}, refuse(op, r, "a %s cannot go from %s to %s", r.HandlerType, r.Phase, to)
+	}
+	if err := c.check(to); err != nil {
+		return store.Run{}, err
+	}
+	if !waiting {
+		if err := tx.Fence(ctx, r.Owner); err != nil {
+			return store.Run{}, err
+		}
+	}
+	if to == pawl.PhaseMutated {
+		if err := l.mutationResolved(ctx, tx, r, waiting); err != nil {
+			return store.Run{}, err
+		}
+	}
+	advanced, err := tx.AdvanceRun(ctx, r, to, store.RunResults{Prepare: c.PrepareResult, Mutation: c.MutationResult})
+	if err != nil {
+		return store.Run{}, err
+	}
+	l.tell(tx, Advanced, advanced, run.Decision{})
+	return advanced, nil
+}
+
+// mutationResolved fails unless there is a result to record. A run that waits
+// made a call, so for it the absence of an effect is none (X-20 is for others).
+func (l *Ledger) mutationResolved(ctx context.Context, tx *store.Tx, r store.Run, waiting bool) error {
+	v, err := l.View(ctx, tx, r)
+	if err != nil {
+		return err
+	}
+	if run.Unresolved(v.Ledger) || waiting && run.CanCall(v.Ledger) {
+		return refuse("advance run", r, "its mutation has no result to record (%q)", v.Ledger)
+	}
+	return nil
+}
+
+// check holds: a phase is reached together with its result.
+func (c Checkpoint) check(to pawl.Phase) error {
+	for _, result := range []struct {
+		of    pawl.Phase
+		value json.RawMessage
+	}{{pawl.PhasePrepared, c.PrepareResult}, {pawl.PhaseMutated, c.MutationResult}} {
+		if (to == result.of) != (len(result.value) > 0) {
+			return &pawl.Error{Code: pawl.CodeInvalid, Op: "advance run", Msg: "the result of " + string(result.of) + " is stored on reaching it, not on reaching " + string(to) + " and not later"}
+		}
+		if err := checkJSON("advance run", result.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkJSON refuses what PostgreSQL would refuse, before the transaction is
+// spoiled.
+func checkJSON(op string, raw json.RawMessage) error {
+	if len(raw) > 0 && (!json.Valid(raw) || !utf8.Valid(raw)) {
+		return &pawl.Error{Code: pawl.CodeInvalid, Op: op, Msg: "the result is not JSON"}
+	}
+	return nil
+}
+
+// Commit ends an active run that completed its last phase: what it reserved is
+// consumed, and the failures of its lane are forgotten. output
+// is the state that the handler returned; it may be empty.
+func (l *Ledger) Commit(ctx context.Context, tx *store.Tx, r store.Run, output json.RawMessage) (store.Run, error) {
+	const op = "commit run"
+	if r.Status != pawl.StatusActive || !run.CanAdvance(r.HandlerType, r.Phase, pawl.PhaseCommitted) {
+		return store.Run{}, refuse(op, r, "it is %s at %s", r.Status, r.Phase)
+	}
+	if err := checkJSON(op, output); err != nil {
+		return store.Run{}, err
+	}
+	if err := tx.Fence(ctx, r.Owner); err != nil {
+		return store.Run{}, err
+	}
+	committed, err := tx.CommitRun(ctx, r, output)
+	if err != nil {
+		return store.Run{}, err
+	}
+	if err := tx.ClearRetry(ctx, r.Kind, r.Lane); err != nil {
+		return store.Run{}, err
+	}
+	v, err := l.View(ctx, tx, committed)
+	if err != nil {
+		return store.Run{}, err
+	}
+	d := run.Decide(v)
+	if err := l.settle(ctx, tx, committed, d, ""); err != nil {
+		return store.Run{}, err
+	}
+	l.tell(tx, Committed, committed, d)
+	return committed, nil
+}

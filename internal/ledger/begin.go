@@ -1,0 +1,77 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/run"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// Spec asks for a first attempt.
+type Spec struct {
+	Kind          pawl.Kind
+	Lane          string
+	Handler       string
+	HandlerType   pawl.HandlerType
+	Trigger       string
+	ScheduledFor  time.Time // zero if it stands for no slot
+	ScriptVersion string
+}
+
+// Begin inserts an active run at its first phase, to be executed at once by
+// the owner of the fence. It fails with pawl.ErrConflict (run_active) when the
+// lane has an active run; the transaction can go on after that, so that a slot
+// can be recorded as skipped. Whether the lane is halted is asked before
+// (run.Halts), not here.
+func (l *Ledger) Begin(ctx context.Context, tx *store.Tx, owner store.Fence, s Spec) (store.Run, error) {
+	first := run.FirstPhase(s.HandlerType)
+	if first == "" || s.Lane == "" || s.Kind == "" {
+		return store.Run{}, &pawl.Error{Code: pawl.CodeInternal, Op: "begin run", Msg: fmt.Sprintf("%q is no lane of kind %q with a handler of type %q", s.Lane, s.Kind, s.HandlerType)}
+	}
+	if err := tx.Fence(ctx, owner); err != nil {
+		return store.Run{}, err
+	}
+	r, err := tx.InsertRun(ctx, store.Run{
+		ID: store.NewID(), Kind: s.Kind, Lane: s.Lane, Handler: s.Handler, HandlerType: s.HandlerType,
+		Trigger: s.Trigger, ScheduledFor: s.ScheduledFor, ScriptVersion: s.ScriptVersion,
+		Phase: first, Status: pawl.StatusActive, Attempt: 1, Owner: owner, StartedAt: tx.Now,
+	})
+	if err != nil {
+		return store.Run{}, err
+	}
+	if s.HandlerType == pawl.HandlerSchedule { // the attempts are those of one slot
+		if err := tx.ClearRetry(ctx, s.Kind, s.Lane); err != nil {
+			return store.Run{}, err
+		}
+	}
+	l.tell(tx, Begun, r, run.Decision{})
+	return r, nil
+}
+
+// succeed inserts the successor that was decided on and settles what the run
+// holds. An active successor belongs to the owner of the fence.
+func (l *Ledger) succeed(ctx context.Context, tx *store.Tx, owner store.Fence, r store.Run, d run.Decision, version string, started time.Time) (store.Run, error) {
+	next := store.Run{
+		ID: store.NewID(), Kind: r.Kind, Lane: r.Lane, Handler: r.Handler, HandlerType: r.HandlerType,
+		Trigger: r.Trigger, ScheduledFor: r.ScheduledFor, ScriptVersion: version,
+		RetryOf: r.ID, Attempt: r.Attempt + 1, Phase: d.SuccessorPhase, Status: d.SuccessorStatus,
+	}
+	if d.CopyResults {
+		next.PrepareResult, next.MutationResult = r.PrepareResult, r.MutationResult
+	}
+	if next.Status == pawl.StatusActive {
+		next.Owner, next.StartedAt = owner, started
+	}
+	next, err := tx.InsertRun(ctx, next)
+	if err != nil {
+		return store.Run{}, err
+	}
+	if err := l.settle(ctx, tx, r, d, next.ID); err != nil {
+		return store.Run{}, err
+	}
+	l.tell(tx, Begun, next, d)
+	return next, nil
+}

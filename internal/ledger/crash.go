@@ -1,0 +1,121 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/run"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// Crash ends an active run that nobody executes any more, and inserts its
+// successor in the same transaction (A-123..A-125, X-08). The successor has
+// not started; the owner of the fence executes it, beginning with Start.
+//
+// It fails with pawl.ErrConflict if the run is not active any more.
+func (l *Ledger) Crash(ctx context.Context, tx *store.Tx, owner store.Fence, r store.Run) (Outcome, error) {
+	if err := tx.Fence(ctx, owner); err != nil {
+		return Outcome{}, err
+	}
+	now, err := tx.HoldRun(ctx, r.ID)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if now.Status != pawl.StatusActive || now.Owner != r.Owner {
+		return Outcome{}, refuse("crash run", now, "it is %s by now", now.Status)
+	}
+	crashed, err := tx.StopRun(ctx, now, pawl.StatusCrashed, true, nil)
+	if err != nil {
+		return Outcome{}, err
+	}
+	v, err := l.View(ctx, tx, crashed)
+	if err != nil {
+		return Outcome{}, err
+	}
+	o := Outcome{Run: crashed, Decision: run.Decide(v)}
+	l.tell(tx, Crashed, crashed, o.Decision)
+	o.Retry, o.Exhausted, err = changeRetry(ctx, tx, crashed, func(was run.Retry) (run.Retry, bool) {
+		next, ok := was.Crash()
+		return next, !ok
+	})
+	if err != nil {
+		return Outcome{}, err
+	}
+	if !o.followed() {
+		return o, l.settle(ctx, tx, crashed, o.Decision, "")
+	}
+	o.Successor, err = l.succeed(ctx, tx, owner, crashed, o.Decision, crashed.ScriptVersion, time.Time{})
+	return o, err
+}
+
+// followed reports whether the successor of a crashed run is made at once.
+func (o Outcome) followed() bool {
+	switch o.Decision.Successor {
+	case run.SuccessorNone:
+		return false
+	case run.SuccessorSamePhase: // it only waits, so it cannot crash
+		return true
+	default:
+		return !o.Exhausted
+	}
+}
+
+// RecoverLane crashes the active run of a lane if nobody executes it: its
+// owner is gone, or gave up on it. The owner of the lane calls it when it
+// takes up the lane and executes nothing there yet. The zero Outcome says that
+// there was nothing to do. Afterwards an active run of the lane is one that
+// waits for its Start.
+func (l *Ledger) RecoverLane(ctx context.Context, db *store.DB, owner store.Fence, kind pawl.Kind, lane string) (o Outcome, err error) {
+	err = db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		o = Outcome{}
+		if err := tx.Fence(ctx, owner); err != nil {
+			return err
+		}
+		r, err := tx.ActiveRun(ctx, kind, lane)
+		switch {
+		case errors.Is(err, pawl.ErrNotFound):
+			return nil
+		case err != nil:
+			return err
+		case r.Owner == owner && r.StartedAt.IsZero():
+			return nil
+		}
+		o, err = l.Crash(ctx, tx, owner, r)
+		return err
+	})
+	if err != nil {
+		return Outcome{}, fmt.Errorf("recover %s %s: %w", kind, lane, err)
+	}
+	return o, nil
+}
+
+// Recover crashes up to limit active runs of the owner's bucket whose owner is
+// gone, each in a transaction of its own; more says that there may be others.
+// It may be called at any time, also beside lanes that are at work.
+func (l *Ledger) Recover(ctx context.Context, db *store.DB, owner store.Fence, limit int) (done []Outcome, more bool, err error) {
+	var orphans []store.Run
+	err = db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		orphans, err = tx.OrphanRuns(ctx, owner, limit)
+		return err
+	})
+	if err != nil {
+		return nil, false, fmt.Errorf("recover bucket %d: %w", owner.Bucket, err)
+	}
+	for _, r := range orphans {
+		var o Outcome
+		err := db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+			o, err = l.Crash(ctx, tx, owner, r)
+			return err
+		})
+		switch {
+		case err == nil:
+			done = append(done, o)
+		case !errors.Is(err, pawl.ErrConflict): // a conflict: somebody else was faster
+			return done, true, fmt.Errorf("recover run %s: %w", r.ID, err)
+		}
+	}
+	return done, len(orphans) == limit, nil
+}

@@ -1,0 +1,72 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// AuditEntry is something that a person did.
+type AuditEntry struct {
+	ID      int64
+	At      time.Time
+	Actor   string // who: the user's name and the token's id
+	Action  string // what: noun.verb, such as job.cancel
+	Subject string // to what: kind:id, such as job:42
+	Detail  json.RawMessage
+}
+
+// Audit notes what a person does, in the transaction that does it: either both
+// are there afterwards or neither is. The entry's id and time are its own;
+// detail is anything that can be JSON, or nil.
+func (tx *Tx) Audit(ctx context.Context, actor, action, subject string, detail any) error {
+	var text *string
+	if detail != nil {
+		raw, err := json.Marshal(detail)
+		if err != nil {
+			return fmt.Errorf("write audit detail: %w", err)
+		}
+		s := string(raw)
+		text = &s
+	}
+	_, err := tx.Exec(ctx, `insert into audit_log (id, at, actor, action, subject, detail) values ($1, $2, $3, $4, $5, $6)`,
+		tx.db.ids.next(tx.Now), ms(tx.Now), actor, action, subject, text)
+	if err != nil {
+		return fmt.Errorf("write audit entry: %w", err)
+	}
+	return nil
+}
+
+// AuditLog reads up to limit entries, the newest first; before is the id of
+// the last one that was read already, or zero.
+func (db *DB) AuditLog(ctx context.Context, before int64, limit int) (out []AuditEntry, err error) {
+	err = db.Read(ctx, func(ctx context.Context, tx *Tx) error {
+		out, err = scanAudit(tx.Query(ctx, `select id, at, actor, action, subject, detail from audit_log
+			where id < $1 order by id desc limit $2`, idBefore(before), limit))
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read audit log: %w", err)
+	}
+	return out, nil
+}
+
+func scanAudit(rows Rows, err error) ([]AuditEntry, error) {
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var out []AuditEntry
+	for rows.Next() {
+		var e AuditEntry
+		var at int64
+		var detail *string
+		if err := rows.Scan(&e.ID, &at, &e.Actor, &e.Action, &e.Subject, &detail); err != nil {
+			return nil, err
+		}
+		e.At, e.Detail = fromMS(at), json.RawMessage(fromNull(detail))
+		out = append(out, e)
+	}
+	return out, rows.Err()
+}

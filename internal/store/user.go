@@ -1,0 +1,54 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+)
+
+// Role is the most that a user may do, whatever a token says.
+type Role string
+
+// The closed set of roles. Each includes the one before it.
+const (
+	RoleViewer   Role = "viewer"   // looks
+	RoleOperator Role = "operator" // looks and changes
+	RoleAdmin    Role = "admin"    // and decides who else may
+)
+
+// User is somebody who may ask.
+type User struct {
+	ID        string
+	Name      string
+	Role      Role
+	CreatedAt time.Time
+}
+
+// EnsureUser returns the user of that name, who is added with the given role
+// if there is none yet. The role of one who is there stays as it is.
+func (tx *Tx) EnsureUser(ctx context.Context, name string, role Role) (User, error) {
+	_, err := tx.Exec(ctx, `insert into users (id, name, role, created_at) values ($1, $2, $3, $4) on conflict (name) do nothing`,
+		NewID(), name, string(role), ms(tx.Now))
+	if err != nil {
+		return User{}, fmt.Errorf("add user: %w", err)
+	}
+	return tx.UserByName(ctx, name)
+}
+
+// UserByName returns a user, or pawl.ErrNotFound.
+func (tx *Tx) UserByName(ctx context.Context, name string) (User, error) {
+	u := User{Name: name}
+	var role string
+	var created int64
+	err := tx.QueryRow(ctx, `select id, role, created_at from users where name = $1`, name).Scan(&u.ID, &role, &created)
+	if err == errNoRow {
+		return u, &pawl.Error{Code: pawl.CodeNotFound, Op: "find user", Msg: fmt.Sprintf("there is no user %q", name)}
+	}
+	if err != nil {
+		return u, fmt.Errorf("find user: %w", err)
+	}
+	u.Role, u.CreatedAt = Role(role), fromMS(created)
+	return u, nil
+}
