@@ -29,12 +29,14 @@ const modulePath = "github.com/pawlrun/pawl"
 var layers = [][]string{
 	{"cmd/pawl", "e2e", "examples"},
 	{"internal/cli"},
+	{"internal/demo"},
 	{"internal/server"},
 	{"internal/api", "internal/web"},
 	{"internal/workflow", "internal/source", "internal/graph", "internal/task"},
 	{
 		"internal/script", "internal/tool", "internal/repair", "internal/quota",
 		"internal/run", "internal/ledger", "internal/queue", "internal/when", "internal/outbound",
+		"internal/cli/client", // speaks to a server over HTTP; stands on the root package alone
 	},
 	{"internal/store"},
 	{"."},

@@ -16,7 +16,8 @@ export class Graphile {
     this.watermark = 0;
   }
 
-  async setup({ dsn }) {
+  async setup({ dsn, lanes }) {
+    this.lanes = lanes;
     this.pool = new pg.Pool({ connectionString: dsn, max: 25 });
     // A connection that the server closes is no reason to die.
     const report = (err) => console.error(err.message);
@@ -33,7 +34,9 @@ export class Graphile {
       concurrentJobs: 24,
       pollInterval: 100,
       localQueue: { size: 500 },
-      completeJobBatchDelay: +process.env.GD,
+      // With named queues, two batches of completions at a time deadlock, and
+      // Graphile Worker does not try them again.
+      completeJobBatchDelay: this.lanes ? 5 : 0,
       failJobBatchDelay: 0,
     };
   }

@@ -114,12 +114,11 @@ func (b *bench) measure(ctx context.Context, s scenario, e entrant) result {
 	began := time.Now()
 	for len(rounds) < max(s.rounds, 1) && time.Since(began) < roundBudget {
 		v, err := b.measureOnce(ctx, s, e)
-		if !e.pawl && (errors.Is(err, errUnfinished) || errors.Is(err, errVoid)) {
-			r.LeftOut = firstLine(err.Error())
-			return r
+		if errors.Is(err, errUnfinished) && len(rounds) > 0 {
+			break // it can; that it does not always is for the watcher only
 		}
 		if err != nil {
-			r.Error = err.Error()
+			r.fail(err, e.pawl)
 			return r
 		}
 		rounds = append(rounds, v)
@@ -129,6 +128,16 @@ func (b *bench) measure(ctx context.Context, s scenario, e entrant) result {
 		s.derive(r.Values)
 	}
 	return r
+}
+
+// fail records why there is no number. What is a finding about a peer is a
+// fault of Pawl.
+func (r *result) fail(err error, pawl bool) {
+	if !pawl && (errors.Is(err, errUnfinished) || errors.Is(err, errVoid)) {
+		r.LeftOut = firstLine(err.Error())
+		return
+	}
+	r.Error = err.Error()
 }
 
 func (b *bench) measureOnce(ctx context.Context, s scenario, e entrant) (_ values, err error) {

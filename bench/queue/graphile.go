@@ -5,7 +5,7 @@ func graphileContenders() []contender {
 	return []contender{
 		{
 			name: "graphile-local", title: "Graphile Worker, local queue", store: onPostgres,
-			about:   "24 jobs at once, local queue of 500, completions in batches, poll every 100 ms; a lane is a queueName",
+			about:   "24 jobs at once, local queue of 500, completions in batches, poll every 100 ms; a lane is a queueName, with batches of 5 ms",
 			prepare: nodeProgram("graphile-local"),
 		},
 		{

@@ -21,7 +21,7 @@ type sizes struct {
 
 func fullSizes() sizes {
 	return sizes{
-		Warm: 2000, Patience: 5 * time.Minute,
+		Warm: 2000, Patience: 3 * time.Minute,
 		Each: 10_000, Callers: 16, Bulk: 100_000,
 		Drain:  100_000,
 		Parked: 1_000_000, Beside: 20_000,

@@ -69,6 +69,7 @@ type API struct {
 	huma      huma.API
 	openPaths map[string]bool // that need no token; fixed after New
 	resources map[string]bool // that scopes can name; fixed after New
+	tokens    tokenCache
 	touches   touches
 
 	document func() ([]byte, error) // the OpenAPI document, made once

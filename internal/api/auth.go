@@ -23,17 +23,21 @@ func (a *API) authenticate(ctx context.Context, header string, now time.Time) (*
 	if header == "" || !strings.EqualFold(scheme, "Bearer") || text == "" || len(text) > maxToken {
 		return nil, unauthorized("a bearer token is needed", "")
 	}
-	t, err := a.db.TokenByText(ctx, text)
-	if errors.Is(err, pawl.ErrNotFound) {
-		return nil, unauthorized("the token is not known", "Check that it is a token of this server, and all of it.")
-	}
-	if err != nil {
-		return nil, err
+	hash := store.HashToken(text)
+	t, found, era := a.tokens.get(hash, now)
+	if !found {
+		var err error
+		if t, err = a.db.TokenByText(ctx, text); errors.Is(err, pawl.ErrNotFound) {
+			return nil, unauthorized("the token is not known", "Check that it is a token of this server, and all of it.")
+		} else if err != nil {
+			return nil, err
+		}
+		a.tokens.put(hash, t, era, now)
 	}
 	if err := stillGood(&t, now); err != nil {
 		return nil, err
 	}
-	a.touches.touch(&t, now)
+	a.touches.touch(ctx, &t, now)
 	return &t, nil
 }
 
@@ -72,7 +76,7 @@ const (
 	maxTouches   = 10_000 // tokens that are remembered
 )
 
-func (s *touches) touch(t *store.Token, now time.Time) {
+func (s *touches) touch(ctx context.Context, t *store.Token, now time.Time) {
 	if now.Sub(t.LastUsedAt) < store.TokenUseEvery {
 		return
 	}
@@ -87,7 +91,7 @@ func (s *touches) touch(t *store.Token, now time.Time) {
 	s.last[t.ID] = now
 	id := t.ID
 	s.wg.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), touchTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), touchTimeout)
 		defer cancel()
 		if err := s.api.db.TouchToken(ctx, id, now); err != nil {
 			s.api.log.Debug("note the use of a token", "token", id, "err", err)

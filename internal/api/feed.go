@@ -95,8 +95,14 @@ func (f *Feed) Observe(e queue.Event) {
 		return
 	}
 	r := store.JobRecord{Job: e.Job, State: stateAfter(e), LastError: e.Err}
-	if e.What == "succeeded" || e.What == "failed" || e.What == "cancelled" {
+	switch e.What {
+	case "started":
+		r.StartedAt = e.At
+	case "succeeded", "failed", "cancelled":
 		r.FinishedAt = e.At
+		r.Attempt++
+	case "retried":
+		r.Attempt++
 	}
 	f.jobChanged(e.What, jobOf(&r), e.At, e.Err)
 }

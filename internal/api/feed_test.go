@@ -129,9 +129,9 @@ func TestFeedSleepsWhileNobodyListens(t *testing.T) {
 			t.Errorf("came back in time and got %v", got)
 		}
 		f.followers = nil
+		last = f.next - 1
 		f.leave(to)
 		time.Sleep(feedLinger + time.Second)
-		last = f.next - 2
 		observe()
 		if got := drain(f, follow(t, f, nil, "", last)); fmt.Sprint(got) != `[{"count":1,"atLeast":true}]` {
 			t.Errorf("came back late and got %v", got)

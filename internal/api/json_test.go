@@ -16,7 +16,7 @@ func TestDecodeSaysWhere(t *testing.T) {
 		` 1 `:                             "",
 		"":                                "unexpected end",
 		"{}}":                             "line 1, column 3 (byte 3): invalid character '}' after top-level value",
-		"{\n\"a\": 1,\n \"a\": 2}":        `line 3, column 4 (byte 13): the key "a" is named twice in one object`,
+		"{\n\"a\": 1,\n \"a\": 2}":        `line 3, column 4 (byte 14): the key "a" is named twice in one object`,
 		`[1,{"a":[{"b":1}],"c":2,"c":3}]`: `the key "c" is named twice`,
 		`{"a":1,"b":{"a":1},"a":{"b":1}}`: `the key "a" is named twice`,
 		"{\"a\":\"\xff\"}":                "line 1, column 7 (byte 7): a byte that is not UTF-8",

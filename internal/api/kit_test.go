@@ -25,7 +25,7 @@ import (
 // rig is a whole server on a database of its own: a queue that runs, the API
 // on a port, and an admin.
 type rig struct {
-	t      *testing.T
+	t      testing.TB
 	db     *store.DB
 	queue  *queue.Queue
 	api    *API
@@ -45,7 +45,7 @@ func both(t *testing.T, test func(r *rig)) {
 	pgtest.Both(t, func(t *testing.T, url string) { test(newRig(t, url)) })
 }
 
-func newRig(t *testing.T, url string) *rig {
+func newRig(t testing.TB, url string) *rig {
 	t.Helper()
 	r := &rig{t: t, ran: make(chan string, 1000), log: &logBook{}}
 	logger := newLogger(r.log)
@@ -165,7 +165,7 @@ func (r *rig) count(sql string, args ...any) (n int) {
 
 // reply is the answer to a request.
 type reply struct {
-	t      *testing.T
+	t      testing.TB
 	status int
 	header http.Header
 	body   []byte

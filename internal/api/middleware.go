@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"runtime/debug"
 	"time"
@@ -92,9 +93,7 @@ func (a *API) recovered(out *answer, r *http.Request, v any) {
 // fail answers with a problem, outside of huma.
 func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	p := a.tell(r.Context(), err)
-	for name, values := range p.header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), p.header)
 	w.Header().Set("Content-Type", p.ContentType(""))
 	w.WriteHeader(p.Status)
 	_ = json.NewEncoder(w).Encode(p) // whoever asked may be gone

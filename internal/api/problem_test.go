@@ -107,7 +107,7 @@ func TestFaultsOfOurOwnStayInTheLog(t *testing.T) {
 	get := func(path string) Problem {
 		w := httptest.NewRecorder()
 		a.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", path, nil))
-		return (&reply{t, w.Code, w.Result().Header, w.Body.Bytes()}).problem(500, "internal") //nolint:bodyclose // a recorder's
+		return (&reply{t, w.Code, w.Result().Header, w.Body.Bytes()}).problem(500, "internal")
 	}
 	for _, path := range []string{"/panic", "/error"} {
 		p := get(path)

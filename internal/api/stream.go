@@ -53,7 +53,7 @@ func (a *API) stream(_ context.Context, in *streamInput) (*streamOutput, error) 
 	if !ok {
 		return nil, &pawl.Error{Code: pawl.CodeUnavailable, Msg: "no more streams can be followed now"}
 	}
-	return &streamOutput{func(ctx huma.Context) {
+	return &streamOutput{func(ctx huma.Context) { //nolint:contextcheck // huma calls it with the request's own
 		defer a.feed.leave(to)
 		r, w := humago.Unwrap(ctx)
 		h := w.Header()

@@ -19,7 +19,7 @@ type event struct{ id, kind, data string }
 func (r *rig) listen(token, query string, headers ...string) <-chan event {
 	r.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	resp, err := http.DefaultClient.Do(r.request(token, "GET", "/api/v1/stream"+query, nil, headers...).WithContext(ctx))
+	resp, err := http.DefaultClient.Do(r.request(token, "GET", "/api/v1/stream"+query, nil, headers...).WithContext(ctx)) //nolint:bodyclose // closed by the reader
 	if err != nil {
 		cancel()
 		r.t.Fatal(err)
@@ -81,11 +81,11 @@ func (r *rig) next(events <-chan event) (e event, data jobEvent) {
 func TestStreamTellsTheLifeOfAJob(t *testing.T) {
 	both(t, func(r *rig) {
 		events := r.listen(r.admin, "?kind=job,run")
-		j := r.enqueue(map[string]any{"task": "echo", "payload": "secret"})
+		j := r.enqueue(map[string]any{"task": "echo", "payload": "secret", "delay": "1s"})
 		var firstID string
 		for i, what := range []string{"enqueued", "started", "succeeded"} {
 			e, data := r.next(events)
-			if e.kind != "job" || data.What != what || data.Job.ID != j.ID || data.At.IsZero() || strings.Contains(e.data, "secret") {
+			if e.kind != "job" || data.What != what || data.Job.ID != j.ID || data.At.IsZero() || (what == "succeeded") != (data.Job.Attempt == 1) || strings.Contains(e.data, "secret") {
 				t.Errorf("event %+v, want %s", e, what)
 			}
 			if i == 0 {

@@ -241,6 +241,7 @@ func (a *API) revokeToken(ctx context.Context, in *tokenPath) (*struct{}, error)
 		if err != nil || !changed {
 			return err
 		}
+		tx.AfterCommit(a.tokens.forget)
 		return tx.Audit(ctx, actor(caller), "token.revoke", "token:"+t.ID, map[string]string{"name": t.Name, "user": t.User.Name})
 	})
 }

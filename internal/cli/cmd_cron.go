@@ -45,7 +45,7 @@ func newCronCommand(p *Process) *cobra.Command {
 		if out.machine() {
 			return writeNext(p, schedule.NextN(from, *count))
 		}
-		fmt.Fprintln(p.Stderr, schedule.Describe())
+		p.say("%s", schedule.Describe())
 		return writePreview(p, schedule.Preview(from, *count), now)
 	}
 	return cmd

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -110,13 +109,13 @@ func (g *getter) show(ctx context.Context) error {
 		return err
 	}
 	if more {
-		defer fmt.Fprintf(g.p.Stderr, "There are more; --limit 0 shows all.\n")
+		defer g.p.say("There are more; --limit 0 shows all.")
 	}
 	if g.out.machine() {
 		return writeMachine(g.p.Stdout, g.out.format, listOf(items))
 	}
 	if len(items) == 0 {
-		fmt.Fprintf(g.p.Stderr, "No %s.\n", g.kind.plural)
+		g.p.say("No %s.", g.kind.plural)
 		return nil
 	}
 	return g.table(items)

@@ -68,7 +68,7 @@ func printToken(p *Process, raw json.RawMessage) error {
 	if err := json.Unmarshal(raw, &made); err != nil || made.Token == "" {
 		return &pawl.Error{Code: pawl.CodeInternal, Op: "make token", Msg: "the answer holds no token", Err: err}
 	}
-	fmt.Fprintf(p.Stderr, "This is the only time the token is shown. Revoke it with: pawl token revoke %s\n", made.ID)
+	p.say("This is the only time the token is shown. Revoke it with: pawl token revoke %s", made.ID)
 	_, err := fmt.Fprintln(p.Stdout, made.Token)
 	return err
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,7 +36,7 @@ func (r *resolved) findToken() (string, error) {
 		}
 		return strings.TrimSpace(string(text)), nil
 	}
-	if u, err := url.Parse(r.url); err != nil || !client.Loopback(u) {
+	if !client.Local(r.url) {
 		return "", nil
 	}
 	text, err := os.ReadFile(filepath.Join(r.server.Data, "admin.token"))

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 )
 
@@ -51,9 +50,9 @@ func (f *outputFlag) machine() bool { return f.format == formatJSON || f.format 
 // this program does not know are kept.
 func writeMachine(w io.Writer, format string, raw json.RawMessage) error {
 	if format == formatYAML {
-		text, err := yaml.JSONToYAML(raw)
+		text, err := toYAML(raw)
 		if err != nil {
-			return fmt.Errorf("write YAML: %w", err)
+			return err
 		}
 		_, err = w.Write(text)
 		return err

@@ -14,7 +14,7 @@ import (
 // Run runs the command that the process was started with, and returns its exit
 // code. Nothing of it outlives the call.
 func Run(ctx context.Context, p *Process) int {
-	root := newRoot(p)
+	root := newRoot(p) //nolint:contextcheck // commands get the context below, from cobra
 	root.SetArgs(p.Args)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
@@ -35,17 +35,23 @@ func (p *Process) printError(err error) {
 		label = text.Colors{text.FgHiRed, text.Bold}.Sprint(label)
 		advice = text.FgHiCyan.Sprint(advice)
 	}
-	fmt.Fprintln(p.Stderr, label, err)
+	p.say("%s %s", label, err)
 	e, ok := errors.AsType[*pawl.Error](err)
 	if !ok {
 		return
 	}
 	for _, f := range e.Fields {
-		fmt.Fprintln(p.Stderr, " ", strings.TrimSpace(f.Pointer+" "+f.Message))
+		p.say("  %s", strings.TrimSpace(f.Pointer+" "+f.Message))
 	}
 	if e.Hint != "" {
-		fmt.Fprintln(p.Stderr, advice, e.Hint)
+		p.say("%s %s", advice, e.Hint)
 	}
+}
+
+// say writes a line of talk. If nobody can be reached on stderr, there is
+// nobody to tell.
+func (p *Process) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(p.Stderr, format+"\n", args...)
 }
 
 // usageError is a command line that cannot be understood.

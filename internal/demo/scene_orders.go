@@ -52,7 +52,7 @@ func checkVisits(visits []visit, want int) error {
 	}
 	for _, v := range visits {
 		if v.key == "" || v.key != visits[0].key {
-			return fmt.Errorf("the Idempotency-Key changed from %q to %q", visits[0].key, v.key)
+			return fmt.Errorf("the Idempotency-Key is %q, after %q", v.key, visits[0].key)
 		}
 	}
 	return nil

@@ -97,7 +97,7 @@ func (s *stage) observe(h happening) {
 	}
 	h.started = s.starts[h.job.ID]
 	s.events[h.job.ID] = append(s.events[h.job.ID], h)
-	if h.what == retried {
+	if h.what == retried && n.name != "" {
 		s.again++
 	}
 	close(s.news)

@@ -36,7 +36,10 @@ func (q *Queue) fetchLoop(ctx context.Context) {
 		b.fetching = true
 		b.fetches++
 		b.mu.Unlock()
-		if err := q.fetchOnce(ctx, p); err != nil && ctx.Err() == nil {
+		err := q.fetchOnce(ctx, p)
+		if err == nil {
+			q.health.clear()
+		} else if ctx.Err() == nil {
 			q.health.set(err)
 			q.log.Warn("fetch jobs", "err", err)
 			sleep(ctx, time.Second)

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/pawlrun/pawl/internal/store"
@@ -65,12 +66,11 @@ func (q *Queue) flush(ctx context.Context) error {
 		return nil
 	}
 	again, lost, err := q.db.Finish(ctx, store.Finishing{Node: q.cfg.Node.ID, Epochs: epochs, Jobs: batch})
-	now := time.Now()
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	if err != nil {
 		return err
 	}
+	q.health.clear()
+	b.mu.Lock()
 	for _, id := range lost {
 		q.log.Warn("lost a bucket to another node", "bucket", id)
 		q.cfg.Metrics.lost()
@@ -78,10 +78,27 @@ func (q *Queue) flush(ctx context.Context) error {
 	}
 	b.finished = dropWritten(b.finished, batch)
 	b.written(batch)
+	now := time.Now()
 	for _, j := range again {
 		b.offer(j, false, now, now)
 	}
+	b.mu.Unlock()
+	for _, f := range batch {
+		if !slices.Contains(lost, f.Job.Bucket) {
+			q.cfg.Observe(eventOf(f))
+		}
+	}
 	return nil
+}
+
+// eventOf tells how a run ended, with the job as it is now.
+func eventOf(f store.Finished) Event {
+	j := *f.Job
+	j.StartedAt = f.StartedAt
+	if f.Verdict == store.Retry || f.Verdict == store.Snooze {
+		j.RunAt, j.StartedAt = f.RunAt, time.Time{}
+	}
+	return Event{What: wordFor(f.Verdict), Job: j, At: f.EndedAt, Err: f.Error}
 }
 
 // dropWritten removes a batch from the front of the list; a bucket that was

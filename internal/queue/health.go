@@ -19,6 +19,16 @@ func (h *health) set(err error) {
 	h.mu.Unlock()
 }
 
+// clear forgets a failure of reading or writing: it works again. A queue that
+// is still starting goes on starting.
+func (h *health) clear() {
+	h.mu.Lock()
+	if !errors.Is(h.err, errStarting) {
+		h.err = nil
+	}
+	h.mu.Unlock()
+}
+
 // Health is nil while the queue works, else what keeps it from working.
 func (q *Queue) Health() error {
 	q.health.mu.Lock()

@@ -311,3 +311,21 @@ func TestJobEndsInItsHandlersTransaction(t *testing.T) {
 		eventually(t, "all rows are gone", func() bool { return countJobs(t, db) == 0 })
 	})
 }
+
+// A job that does not end in time when the process stops is told to, spends no
+// attempt and runs again later.
+func TestDrainDeadlineInterrupts(t *testing.T) {
+	bubble(t, func(t *testing.T, db *store.DB) {
+		q, stop := startQueue(t, db, Config{Drain: time.Second, Tasks: map[string]Task{"t": {Run: waitForEnd, MaxAttempts: 1}}})
+		if _, err := q.Enqueue(t.Context(), store.JobSpec{Task: "t"}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Second)
+		stop()
+		rec := newRecorder()
+		startQueue(t, db, Config{Tasks: map[string]Task{"t": rec.task()}})
+		if j := <-rec.ch; j.Attempt != 0 || j.Recovered {
+			t.Errorf("attempt %d, recovered %v", j.Attempt, j.Recovered)
+		}
+	})
+}

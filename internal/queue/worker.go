@@ -112,6 +112,9 @@ func (q *Queue) runOne(ctx context.Context, e *entry) {
 		b.finish(e, f)
 	}
 	b.mu.Unlock()
+	if ended {
+		q.cfg.Observe(eventOf(f))
+	}
 	q.ended(j, f, err)
 }
 
@@ -151,11 +154,11 @@ func (q *Queue) call(ctx context.Context, t Task, j *Job) (err error) {
 	return t.Run(ctx, j)
 }
 
-// ended tells the log, the metrics and whoever watches.
+// ended tells the log and the metrics. Whoever watches is told once it is
+// written.
 func (q *Queue) ended(j *Job, f store.Finished, err error) {
-	what := map[store.Verdict]string{store.Done: "succeeded", store.Retry: "retried", store.Snooze: "snoozed", store.Fail: "failed", store.Cancel: "cancelled"}[f.Verdict]
+	what := wordFor(f.Verdict)
 	q.cfg.Metrics.ended(j.Task, what, f.EndedAt.Sub(f.StartedAt))
-	q.cfg.Observe(Event{What: what, Job: j.Job, At: f.EndedAt, Err: f.Error})
 	if err == nil || f.Verdict == store.Snooze {
 		return
 	}
@@ -169,6 +172,21 @@ func (q *Queue) ended(j *Job, f store.Finished, err error) {
 	case store.Retry:
 		q.log.Warn("job failed; it is tried again", append(attrs, "at", f.RunAt)...)
 	case store.Done, store.Snooze, store.Cancel:
+	}
+}
+
+func wordFor(v store.Verdict) string {
+	switch v {
+	case store.Done:
+		return "succeeded"
+	case store.Retry:
+		return "retried"
+	case store.Snooze:
+		return "snoozed"
+	case store.Fail:
+		return "failed"
+	default:
+		return "cancelled"
 	}
 }
 

@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"slices"
 	"strings"
@@ -31,6 +32,7 @@ type Config struct {
 	MaxPayload    int64         // bytes of a job's payload
 	Drain         time.Duration // how long running work may go on at the end
 	Dirs          []string      // definitions
+	Logs          io.Writer     // nil is standard error
 	Version       string
 }
 

@@ -45,7 +45,11 @@ func identify(dataDir string) (identity, error) {
 		return identity{id: id.String(), file: f}, nil
 	}
 	id := store.NewID() // new, or damaged: a new id only delays a takeover
-	if _, err := f.WriteAt([]byte(id+"\n"), 0); err != nil {
+	err = f.Truncate(0)
+	if err == nil {
+		_, err = f.WriteAt([]byte(id+"\n"), 0)
+	}
+	if err != nil {
 		_ = f.Close()
 		return identity{}, fmt.Errorf("write node id: %w", err)
 	}

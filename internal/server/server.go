@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -48,16 +47,15 @@ type server struct {
 }
 
 // Run serves until the context ends, then stops in order. ready is called once
-// everything works. Logs go to standard error.
+// everything works.
 func Run(ctx context.Context, cfg Config, ready func(Started)) error {
-	return run(ctx, cfg, os.Stderr, ready)
-}
-
-func run(ctx context.Context, cfg Config, logs io.Writer, ready func(Started)) error {
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
-	s := &server{cfg: cfg, log: newLogger(logs, cfg.LogFormat, cfg.LogLevel)}
+	if cfg.Logs == nil {
+		cfg.Logs = os.Stderr
+	}
+	s := &server{cfg: cfg, log: newLogger(cfg.Logs, cfg.LogFormat, cfg.LogLevel)}
 	defer s.close()
 	if err := s.build(ctx); err != nil {
 		return err

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"time"
 )
@@ -51,6 +52,28 @@ func render(d dialect, migration string) string {
 		migration = strings.ReplaceAll(migration, "{{"+word+"}}", sql)
 	}
 	return migration
+}
+
+// splitByRev tells jobs whose rows were never changed, which can be deleted by
+// their ids alone, from the others.
+func splitByRev(jobs []Finished) (plain []int64, changed []Finished) {
+	for _, f := range jobs {
+		if f.Job.Rev == 0 {
+			plain = append(plain, f.Job.ID)
+		} else {
+			changed = append(changed, f)
+		}
+	}
+	return plain, changed
+}
+
+// jsonOf encodes slices of numbers and strings, which cannot fail.
+func jsonOf(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
 }
 
 const jobColumns = "id, rev, bucket, priority, run_at, attempt, max_attempts, task, lane, key, payload, created_at, started_at"

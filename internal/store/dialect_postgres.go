@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -133,46 +132,61 @@ func (postgres) insertJobs(ctx context.Context, tx *Tx, jobs []Job, createdBy st
 
 const pgFence = `(select count(*) from unnest($1::bigint[], $2::bigint[]) f(b, e) join buckets k on k.id = f.b and k.epoch = f.e and k.node = $3) = $4`
 
-// finish sends lock, delete and history in one round trip. Without an explicit
-// BEGIN they are one implicit transaction, and the delete sees what is there
+// finish sends lock, deletes and history in one round trip. Without an explicit
+// BEGIN they are one implicit transaction, and the deletes see what is there
 // after the lock was granted.
 func (postgres) finish(ctx context.Context, db *DB, node string, epochs map[int]int64, jobs []Finished) (int, error) {
-	n := len(jobs)
-	id, rev, started := make([]int64, n), make([]int64, n), make([]int64, n)
-	bs, es := make([]int64, 0, 64), make([]int64, 0, 64)
-	seen := map[int]bool{}
-	for k, f := range jobs {
-		id[k], rev[k], started[k] = f.Job.ID, f.Job.Rev, ms(f.StartedAt)
-		if b := f.Job.Bucket; !seen[b] {
-			seen[b] = true
-			bs, es = append(bs, int64(b)), append(es, epochs[b])
-		}
-	}
+	bs, es := fencesOf(epochs, jobs)
 	batch := &pgx.Batch{}
 	batch.Queue(lockShared, bs)
-	batch.Queue(`delete from jobs j using unnest($5::bigint[], $6::bigint[], $7::bigint[]) d(id, rev, started)
-		where j.id = d.id and j.rev = d.rev and (j.kept_at is null or j.kept_at < d.started) and `+pgFence,
-		bs, es, node, len(bs), id, rev, started)
-	if rows := historyRows(jobs, node); rows != nil {
-		text, err := json.Marshal(rows)
-		if err != nil {
-			return 0, err
+	deletes := 0
+	plain, changed := splitByRev(jobs)
+	if len(plain) > 0 { // three times as fast as joining with the list
+		deletes++
+		batch.Queue(`delete from jobs where id = any($5::bigint[]) and rev = 0 and kept_at is null and `+pgFence, bs, es, node, len(bs), plain)
+	}
+	if len(changed) > 0 {
+		deletes++
+		id, rev, started := make([]int64, len(changed)), make([]int64, len(changed)), make([]int64, len(changed))
+		for k, f := range changed {
+			id[k], rev[k], started[k] = f.Job.ID, f.Job.Rev, ms(f.StartedAt)
 		}
+		batch.Queue(`delete from jobs j using unnest($5::bigint[], $6::bigint[], $7::bigint[]) d(id, rev, started)
+			where j.id = d.id and j.rev = d.rev and (j.kept_at is null or j.kept_at < d.started) and `+pgFence,
+			bs, es, node, len(bs), id, rev, started)
+	}
+	if rows := historyRows(jobs, node); rows != nil {
 		batch.Queue(`insert into job_history (id, task, lane, key, state, run_at, started_at, finished_at, attempt, error, node)
 			select (v->>'id')::bigint, v->>'task', v->>'lane', v->>'key', v->>'state', (v->>'runAt')::bigint, (v->>'startedAt')::bigint,
 				(v->>'finishedAt')::bigint, (v->>'attempt')::bigint, v->>'error', v->>'node'
-			from json_array_elements($5::json) v where `+pgFence+recordConflict, bs, es, node, len(bs), string(text))
+			from json_array_elements($5::json) v where `+pgFence+recordConflict, bs, es, node, len(bs), jsonOf(rows))
 	}
 	br := db.hot.SendBatch(ctx, batch)
 	defer br.Close() //nolint:errcheck // read below
 	if _, err := br.Exec(); err != nil {
 		return 0, err
 	}
-	tag, err := br.Exec()
-	if err != nil {
-		return 0, err
+	n := 0
+	for range deletes {
+		tag, err := br.Exec()
+		if err != nil {
+			return 0, err
+		}
+		n += int(tag.RowsAffected())
 	}
-	return int(tag.RowsAffected()), br.Close()
+	return n, br.Close()
+}
+
+// fencesOf lists the buckets of some jobs with the epochs they are held at.
+func fencesOf(epochs map[int]int64, jobs []Finished) (buckets, held []int64) {
+	seen := map[int]bool{}
+	for _, f := range jobs {
+		if b := f.Job.Bucket; !seen[b] {
+			seen[b] = true
+			buckets, held = append(buckets, int64(b)), append(held, epochs[b])
+		}
+	}
+	return buckets, held
 }
 
 func (postgres) mark(ctx context.Context, db *DB, jobs []*Job, now time.Time, node string) error {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 )
@@ -121,35 +120,50 @@ func (sqliteDB) insertJobs(ctx context.Context, tx *Tx, jobs []Job, createdBy st
 }
 
 func (sqliteDB) finish(ctx context.Context, db *DB, node string, epochs map[int]int64, jobs []Finished) (int, error) {
-	rows := make([][3]int64, len(jobs))
-	for i, f := range jobs {
-		rows[i] = [3]int64{f.Job.ID, f.Job.Rev, ms(f.StartedAt)}
+	plain, changed := splitByRev(jobs)
+	ran := make([][3]int64, len(changed))
+	for i, f := range changed {
+		ran[i] = [3]int64{f.Job.ID, f.Job.Rev, ms(f.StartedAt)}
 	}
-	ran := jsonOf(rows)
-	history := historyRows(jobs, node)
-	var n int64
+	var total int64
 	err := db.Write(ctx, func(ctx context.Context, tx *Tx) error {
+		total = 0
 		for bucket, epoch := range epochs {
 			held, err := sqliteDB{}.fence(ctx, tx, Fence{bucket, node, epoch})
 			if err != nil || !held { // the caller looks at each job and finds the lost fence
-				n = 0
 				return err
 			}
 		}
-		var err error
-		n, err = tx.Exec(ctx, `delete from jobs where id in (
-			select j.id from json_each($1) d cross join jobs j
-			where j.id = d.value->>0 and j.rev = d.value->>1 and (j.kept_at is null or j.kept_at < d.value->>2))`, ran)
-		if err != nil || history == nil {
-			return err
+		if len(plain) > 0 {
+			n, err := tx.Exec(ctx, `delete from jobs where id in (select value from json_each($1)) and rev = 0 and kept_at is null`, jsonOf(plain))
+			if err != nil {
+				return err
+			}
+			total += n
 		}
-		_, err = tx.Exec(ctx, `insert into job_history (id, task, lane, key, state, run_at, started_at, finished_at, attempt, error, node)
-			select value->>'id', value->>'task', value->>'lane', value->>'key', value->>'state', value->>'runAt',
-				value->>'startedAt', value->>'finishedAt', value->>'attempt', value->>'error', value->>'node'
-			from json_each($1) where true`+recordConflict, jsonOf(history))
-		return err
+		if len(changed) > 0 {
+			n, err := tx.Exec(ctx, `delete from jobs where id in (
+				select j.id from json_each($1) d cross join jobs j
+				where j.id = d.value->>0 and j.rev = d.value->>1 and (j.kept_at is null or j.kept_at < d.value->>2))`, jsonOf(ran))
+			if err != nil {
+				return err
+			}
+			total += n
+		}
+		return tx.recordMany(ctx, historyRows(jobs, node))
 	})
-	return int(n), err
+	return int(total), err
+}
+
+func (tx *Tx) recordMany(ctx context.Context, rows []historyRow) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	_, err := tx.Exec(ctx, `insert into job_history (id, task, lane, key, state, run_at, started_at, finished_at, attempt, error, node)
+		select value->>'id', value->>'task', value->>'lane', value->>'key', value->>'state', value->>'runAt',
+			value->>'startedAt', value->>'finishedAt', value->>'attempt', value->>'error', value->>'node'
+		from json_each($1) where true`+recordConflict, jsonOf(rows))
+	return err
 }
 
 func (sqliteDB) mark(ctx context.Context, db *DB, jobs []*Job, now time.Time, node string) error {
@@ -162,15 +176,6 @@ func (sqliteDB) mark(ctx context.Context, db *DB, jobs []*Job, now time.Time, no
 		}
 		return nil
 	})
-}
-
-// jsonOf encodes slices of numbers and strings, which cannot fail.
-func jsonOf(v any) string {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return string(b)
 }
 
 // beat: nobody else can take a bucket while this process holds the file.

@@ -39,7 +39,7 @@ func (tx *Tx) ClaimIdempotencyKey(ctx context.Context, owner, key, request strin
 		}
 		err = tx.QueryRow(ctx, `select request, status, answer from idempotency_keys where owner = $1 and key = $2`, owner, key).
 			Scan(&given.Request, &given.Status, &given.Body)
-		if err != errNoRow { // else it was swept between the two statements
+		if !errors.Is(err, errNoRow) { // else it was swept between the two statements
 			return given, false, err
 		}
 	}

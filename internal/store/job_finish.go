@@ -58,8 +58,12 @@ func (db *DB) Finish(ctx context.Context, b Finishing) (again []Job, lost []int,
 		if err != nil {
 			return nil, nil, db.wrap(fmt.Errorf("finish jobs: %w", err))
 		}
-		if n < len(fast) { // changed, kept, gone or fenced out: look at each
-			slow = append(slow, fast...)
+		if n < len(fast) { // some were changed, kept or cancelled, or the fence is lost
+			left, err := db.survivors(ctx, fast)
+			if err != nil {
+				return nil, nil, err
+			}
+			slow = append(slow, left...)
 		}
 	}
 	for bucket, jobs := range byBucket(slow) {
@@ -73,6 +77,25 @@ func (db *DB) Finish(ctx context.Context, b Finishing) (again []Job, lost []int,
 		again = append(again, left...)
 	}
 	return again, lost, nil
+}
+
+// survivors are those whose rows are still there; they need a closer look.
+func (db *DB) survivors(ctx context.Context, jobs []Finished) ([]Finished, error) {
+	ids := make([]int64, len(jobs))
+	for i, f := range jobs {
+		ids[i] = f.Job.ID
+	}
+	revs, err := db.Revisions(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	var out []Finished
+	for _, f := range jobs {
+		if _, there := revs[f.Job.ID]; there {
+			out = append(out, f)
+		}
+	}
+	return out, nil
 }
 
 func byBucket(jobs []Finished) map[int][]Finished {

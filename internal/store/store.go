@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/url"
 	"strings"
+	"sync/atomic"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	pawl "github.com/pawlrun/pawl"
@@ -21,7 +22,8 @@ type DB struct {
 	hot  *pgxpool.Pool // PostgreSQL, planned for the queue's hot path
 	dsn  string
 
-	ids idSource
+	ids     idSource
+	failing atomic.Bool // the last write failed for want of a disk or a connection
 }
 
 // Options tune Open. The zero value is right for production.
@@ -90,16 +92,43 @@ func (db *DB) Shared() bool { return db.lite == nil }
 // Buckets is the number of buckets that jobs hash to.
 func (db *DB) Buckets() int { return db.dialect.buckets() }
 
-// Ping asks the database for a sign of life.
+// Ping asks the database for a sign of life. If the last write failed for want
+// of a disk or a connection, it also tries to write.
 func (db *DB) Ping(ctx context.Context) error {
-	return db.Read(ctx, func(ctx context.Context, tx *Tx) error {
+	err := db.Read(ctx, func(ctx context.Context, tx *Tx) error {
 		var one int
 		return tx.QueryRow(ctx, `select 1`).Scan(&one)
 	})
+	if err != nil || !db.failing.Load() {
+		return err
+	}
+	return db.Write(ctx, func(ctx context.Context, tx *Tx) error {
+		_, err := tx.Exec(ctx, `insert into write_probe (id, at) values (1, $1) on conflict (id) do update set at = excluded.at`, ms(tx.Now))
+		return err
+	})
 }
 
-// Dialect names the placeholder-free description of the database for people,
-// without credentials.
+// note remembers whether writing works, and says so when that changes.
+func (db *DB) note(err error) {
+	failed := false
+	if err != nil {
+		kind := db.dialect.classify(err)
+		if kind != errorUnavailable && kind != errorFull {
+			return
+		}
+		failed = true
+	}
+	if db.failing.Swap(failed) == failed {
+		return
+	}
+	if failed {
+		db.log.Error("the database cannot be written", "err", err)
+	} else {
+		db.log.Info("the database can be written again")
+	}
+}
+
+// String names the database for people, without credentials.
 func (db *DB) String() string {
 	if db.lite != nil {
 		return "sqlite:" + db.lite.path

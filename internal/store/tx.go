@@ -64,6 +64,7 @@ func (db *DB) Write(ctx context.Context, fn Func, opts ...Option) error {
 			err = db.writePostgres(ctx, fn, lazy)
 		}
 		if err == nil || try == maxTries || !db.retryable(err) {
+			db.note(err)
 			return db.wrap(err)
 		}
 		if err := pause(ctx, try); err != nil {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -43,7 +44,7 @@ func (tx *Tx) UserByName(ctx context.Context, name string) (User, error) {
 	var role string
 	var created int64
 	err := tx.QueryRow(ctx, `select id, role, created_at from users where name = $1`, name).Scan(&u.ID, &role, &created)
-	if err == errNoRow {
+	if errors.Is(err, errNoRow) {
 		return u, &pawl.Error{Code: pawl.CodeNotFound, Op: "find user", Msg: fmt.Sprintf("there is no user %q", name)}
 	}
 	if err != nil {

@@ -53,7 +53,7 @@ func HTTP(client *outbound.Client) queue.Task {
 // parseHTTP reads and checks a payload. Every fault is listed with its place.
 func parseHTTP(raw json.RawMessage) (httpPayload, error) {
 	p := httpPayload{Method: http.MethodPost, timeout: httpTimeout}
-	if err := strict(raw, &p); err != nil {
+	if err := strict(raw, []string{"url", "method", "headers", "body", "timeout"}, &p); err != nil {
 		return p, err
 	}
 	var faults []pawl.Field
@@ -83,14 +83,7 @@ func parseHTTP(raw json.RawMessage) (httpPayload, error) {
 		}
 		p.timeout = d
 	}
-	if len(faults) > 0 {
-		slices.SortFunc(faults, func(a, b pawl.Field) int { return strings.Compare(a.Pointer, b.Pointer) })
-		return p, &pawl.Error{
-			Code: pawl.CodeInvalid, Op: "read payload", Msg: "the payload of the task http is not valid", Fields: faults,
-			Hint: `Send {"url": "https://...", "method": "POST", "headers": {}, "body": {}, "timeout": "30s"}.`,
-		}
-	}
-	return p, nil
+	return p, invalid(faults)
 }
 
 // headerFault refuses what must not be stored or would break the request.
@@ -173,19 +166,33 @@ func judgeAnswer(resp *http.Response, now time.Time) error {
 	}
 }
 
-// strict decodes an object and refuses fields it does not know.
-func strict(raw json.RawMessage, into any) error {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.DisallowUnknownFields()
-	err := dec.Decode(into)
-	if err == nil {
+// strict decodes an object and refuses fields that are not in the list.
+func strict(raw json.RawMessage, fields []string, into any) error {
+	var faults []pawl.Field
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &object); err != nil || object == nil {
+		faults = append(faults, pawl.Field{Message: "must be an object"})
+	}
+	for name := range object {
+		if !slices.Contains(fields, name) {
+			faults = append(faults, pawl.Field{Pointer: "/" + name, Message: "is not a field of this payload"})
+		}
+	}
+	err := json.Unmarshal(raw, into)
+	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && t.Field != "" {
+		faults = append(faults, pawl.Field{Pointer: "/" + strings.ReplaceAll(t.Field, ".", "/"), Message: "must not be a JSON " + t.Value})
+	}
+	return invalid(faults)
+}
+
+// invalid lists faults in order; nil if there are none.
+func invalid(faults []pawl.Field) error {
+	if len(faults) == 0 {
 		return nil
 	}
-	pointer := ""
-	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && t.Field != "" {
-		pointer = "/" + strings.ReplaceAll(t.Field, ".", "/")
-		err = fmt.Errorf("must not be a JSON %s", t.Value)
+	slices.SortFunc(faults, func(a, b pawl.Field) int { return strings.Compare(a.Pointer, b.Pointer) })
+	return &pawl.Error{
+		Code: pawl.CodeInvalid, Op: "read payload", Msg: "the payload of the task http is not valid", Fields: faults,
+		Hint: `Send {"url": "https://...", "method": "POST", "headers": {}, "body": {}, "timeout": "30s"}.`,
 	}
-	msg := strings.TrimPrefix(err.Error(), "json: ")
-	return &pawl.Error{Code: pawl.CodeInvalid, Op: "read payload", Msg: "the payload is not valid", Fields: []pawl.Field{{Pointer: pointer, Message: msg}}}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -59,11 +60,12 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 // URL is where the server is, without a password.
 func (c *Client) URL() string { return c.base.Redacted() }
 
-// Local reports whether the server is on this machine.
-func (c *Client) Local() bool { return Loopback(c.base) }
-
-// Loopback reports whether a URL names this machine by its loopback address.
-func Loopback(u *url.URL) bool {
+// Local reports whether a URL names this machine by its loopback address.
+func Local(serverURL string) bool {
+	u, err := url.Parse(serverURL)
+	if err != nil {
+		return false
+	}
 	if strings.EqualFold(u.Hostname(), "localhost") {
 		return true
 	}
@@ -91,9 +93,7 @@ func (c *Client) Delete(ctx context.Context, path string) error {
 // whether there are more.
 func (c *Client) List(ctx context.Context, path string, query url.Values, limit int) (items []json.RawMessage, more bool, err error) {
 	ask := url.Values{}
-	for name, list := range query {
-		ask[name] = list
-	}
+	maps.Copy(ask, query)
 	for {
 		want := pageSize
 		if limit > 0 {

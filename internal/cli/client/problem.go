@@ -104,7 +104,7 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 		err = outer.Err
 	}
 	hint := "Check --server and PAWL_URL, and that the server runs."
-	if c.Local() {
+	if Local(c.base.String()) {
 		hint = "Start it with: pawl serve"
 	}
 	return &pawl.Error{Code: pawl.CodeUnreachable, Msg: "no answer from the server at " + c.URL(), Hint: hint, Err: err}

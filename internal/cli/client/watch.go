@@ -44,7 +44,7 @@ func (c *Client) Watch(ctx context.Context, w Watcher) error {
 		connected, err := c.follow(ctx, &lastID, w)
 		switch {
 		case ctx.Err() != nil:
-			return nil
+			return nil //nolint:nilerr // what went wrong is that the caller is done
 		case !retriable(err), !once && !connected:
 			return err
 		case connected:

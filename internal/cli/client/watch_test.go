@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -33,7 +35,7 @@ func TestEventsAreReadAsTheStandardSays(t *testing.T) {
 	reader := newEventReader(strings.NewReader(stream))
 	for {
 		e, err := reader.next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
@@ -94,6 +96,65 @@ func TestWatchConnectsAgainWhereItWas(t *testing.T) {
 	if diff := cmp.Diff([]string{"connected", `after ""`, "connected", `after "1"`}, told); diff != "" {
 		t.Error(diff)
 	}
+}
+
+func TestWatchCatchesUpWhereEventsWereLost(t *testing.T) {
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		streamOf(w, r, true, "id: 1\ndata: a\n\n", "event: dropped\ndata: {\"count\":3}\n\n", "id: 5\ndata: "+r.URL.RawQuery+"\n\n")
+	})
+	enough := errors.New("enough")
+	var told []string
+	err := c.Watch(t.Context(), Watcher{
+		Kind: "job", ID: "7",
+		CatchUp: func(context.Context) error { told = append(told, "catch up"); return nil },
+		Event: func(e Event) error {
+			told = append(told, string(e.Data))
+			if e.ID == "5" {
+				return enough
+			}
+			return nil
+		},
+	})
+	if !errors.Is(err, enough) {
+		t.Errorf("got %v", err)
+	}
+	if diff := cmp.Diff([]string{"catch up", "a", "catch up", "id=7&kind=job"}, told); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// deaf is a transport whose connections open and then say nothing.
+type deaf struct{ connections int }
+
+func (d *deaf) RoundTrip(r *http.Request) (*http.Response, error) {
+	d.connections++
+	body, end := io.Pipe()
+	context.AfterFunc(r.Context(), func() { _ = end.CloseWithError(context.Cause(r.Context())) })
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: body, Request: r}, nil
+}
+
+func TestStreamThatFellSilentIsOpenedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, err := New(Config{URL: "http://127.0.0.1:1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		transport := &deaf{}
+		c.http.Transport = transport
+		began, enough := time.Now(), errors.New("enough")
+		err = c.Watch(t.Context(), Watcher{
+			CatchUp: func(context.Context) error {
+				if transport.connections > 1 {
+					return enough
+				}
+				return nil
+			},
+			Event: func(Event) error { return nil },
+		})
+		if took := time.Since(began); !errors.Is(err, enough) || took != silence+firstReconnect {
+			t.Errorf("%v after %s", err, took)
+		}
+	})
 }
 
 func TestWatchEndsWhenItIsRefusedOrNeverConnected(t *testing.T) {

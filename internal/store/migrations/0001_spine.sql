@@ -138,6 +138,12 @@ create table tokens (
   last_used_at  bigint
 );
 
+-- Written to find out whether the database can be written.
+create table write_probe (
+  id  bigint primary key,
+  at  bigint not null
+);
+
 create table audit_log (
   id       {{id}},
   at       bigint not null,

@@ -1,0 +1,164 @@
+package task
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/outbound"
+	"github.com/pawlrun/pawl/internal/queue"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+func newClient(t *testing.T, allow ...string) *outbound.Client {
+	t.Helper()
+	prefixes, err := outbound.ParsePrefixes(allow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := outbound.New(outbound.Config{AllowPrivate: prefixes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// outcome runs jobs of the task http in a real queue and tells what became of
+// the first: its row's state (-1 when it is gone), error, and time to wait.
+func outcome(t *testing.T, c *outbound.Client, payload string) (state int, lastError string, wait time.Duration) {
+	t.Helper()
+	db, err := store.Open(t.Context(), "sqlite:"+t.TempDir()+"/pawl.db", store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan queue.Event, 16)
+	q, err := queue.New(queue.Config{
+		DB: db, Node: store.Node{ID: "n", Share: true}, Workers: 1, Tasks: map[string]queue.Task{"http": HTTP(c)},
+		Observe: func(e queue.Event) {
+			if e.What != "enqueued" && e.What != "started" {
+				ended <- e
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- q.Run(ctx) }()
+	if _, err := q.Enqueue(ctx, store.JobSpec{Task: "http", Payload: json.RawMessage(payload)}); err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+	stop()
+	<-done
+	defer db.Close() //nolint:errcheck // only read from here on
+	state = -1
+	err = db.Read(t.Context(), func(ctx context.Context, tx *store.Tx) error {
+		rows, err := tx.Query(ctx, `select state, coalesce(last_error, ''), run_at - created_at from jobs`)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var ms int64
+			if err := rows.Scan(&state, &lastError, &ms); err != nil {
+				return err
+			}
+			wait = time.Duration(ms) * time.Millisecond
+		}
+		return rows.Err()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return state, lastError, wait
+}
+
+func TestRequestArrivesAsAskedFor(t *testing.T) {
+	var got *http.Request
+	var body string
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		got, body = r, string(b)
+	}))
+	defer s.Close()
+	state, msg, _ := outcome(t, newClient(t, "127.0.0.1"), `{"url":"`+s.URL+`/a?b=c","method":"put","headers":{"X-Trace":"7"},"body":{"n":1}}`)
+	if state != -1 {
+		t.Fatalf("state %d: %s", state, msg)
+	}
+	if got.Method != "PUT" || got.URL.String() != "/a?b=c" || body != `{"n":1}` || got.Header.Get("X-Trace") != "7" ||
+		got.Header.Get("Content-Type") != "application/json" || !strings.HasPrefix(got.Header.Get("Idempotency-Key"), "job-") {
+		t.Errorf("%s %s %q %v", got.Method, got.URL, body, got.Header)
+	}
+}
+
+func TestAnswersDecideWhatHappensNext(t *testing.T) {
+	const gone, waits, failed = -1, 0, 1
+	for status, want := range map[int]int{200: gone, 204: gone, 400: failed, 401: failed, 404: failed, 302: failed, 408: waits, 425: waits, 429: waits, 500: waits, 503: waits} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+		if state, msg, _ := outcome(t, newClient(t, "127.0.0.1"), `{"url":"`+s.URL+`"}`); state != want {
+			t.Errorf("%d: state %d, want %d (%s)", status, state, want, msg)
+		}
+		s.Close()
+	}
+}
+
+func TestRetryAfterIsHonouredButClamped(t *testing.T) {
+	for header, want := range map[string]time.Duration{"120": 2 * time.Minute, "999999": time.Hour} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", header)
+			w.WriteHeader(http.StatusTooManyRequests)
+		}))
+		if _, _, wait := outcome(t, newClient(t, "127.0.0.1"), `{"url":"`+s.URL+`"}`); wait < want-time.Second || wait > want+10*time.Second {
+			t.Errorf("Retry-After %s: waits %v, want %v", header, wait, want)
+		}
+		s.Close()
+	}
+}
+
+func TestPrivateAddressFailsAtOnceWithAHint(t *testing.T) {
+	state, msg, _ := outcome(t, newClient(t), `{"url":"http://127.0.0.1:9/"}`)
+	if state != 1 || !strings.Contains(msg, "--allow-private") {
+		t.Errorf("state %d: %s", state, msg)
+	}
+}
+
+func TestBadPayloadsAreRefusedWithTheirPlace(t *testing.T) {
+	check := HTTP(newClient(t)).Check
+	for payload, want := range map[string]string{
+		`{}`:                                    "/url",
+		`{"url":1}`:                             "/url",
+		`{"url":"ftp://x/y"}`:                   "/url",
+		`{"url":"http://"}`:                     "/url",
+		`{"url":"http://user:pw@example.com/"}`: "/url",
+		`{"url":"http://example.com","method":"TRACE"}`:                "/method",
+		`{"url":"http://example.com","headers":{"Authorization":"x"}}`: "/headers/Authorization",
+		`{"url":"http://example.com","headers":{"cookie":"x"}}`:        "/headers/cookie",
+		`{"url":"http://example.com","headers":{"Host":"x"}}`:          "/headers/Host",
+		`{"url":"http://example.com","headers":{"a b":"x"}}`:           "/headers/a b",
+		`{"url":"http://example.com","headers":{"A":"x\r\nB: y"}}`:     "/headers/A",
+		`{"url":"http://example.com","timeout":"1h"}`:                  "/timeout",
+		`{"url":"http://example.com","timeout":"soon"}`:                "/timeout",
+		`{"url":"http://example.com","retries":3}`:                     "/retries",
+		`[]`:   "",
+		`null`: "",
+	} {
+		err := check(json.RawMessage(payload))
+		e, ok := errors.AsType[*pawl.Error](err)
+		if !ok || e.Code != pawl.CodeInvalid || len(e.Fields) == 0 || e.Fields[0].Pointer != want || e.Hint == "" {
+			t.Errorf("%s: %+v, want a fault at %q", payload, err, want)
+		}
+	}
+	if err := check(json.RawMessage(`{"url":"https://example.com/x","method":"POST","headers":{"Accept":"*/*"},"body":[1],"timeout":"10s"}`)); err != nil {
+		t.Errorf("a good payload: %v", err)
+	}
+}
