@@ -53,6 +53,7 @@ type result struct {
 	Subject  string `json:"subject"`
 	Values   values `json:"values,omitempty"`
 	Rounds   int    `json:"rounds,omitempty"`
+	Note     string `json:"note,omitempty"`    // what else is to be said of the values
 	LeftOut  string `json:"leftOut,omitempty"` // why it has no values: it takes no part, is too slow, or broke a promise
 	Error    string `json:"error,omitempty"`   // why it has no values though it should
 }
@@ -110,12 +111,17 @@ func (b *bench) measure(ctx context.Context, s scenario, e entrant) result {
 		r.LeftOut = e.noLanes
 		return r
 	}
+	wanted := 1
+	if s.repeat {
+		wanted = b.size.Rounds
+	}
 	var rounds []values
 	began := time.Now()
-	for len(rounds) < max(s.rounds, 1) && time.Since(began) < roundBudget {
+	for len(rounds) < wanted && time.Since(began) < roundBudget {
 		v, err := b.measureOnce(ctx, s, e)
-		if errors.Is(err, errUnfinished) && len(rounds) > 0 {
-			break // it can; that it does not always is for the watcher only
+		if !e.pawl && errors.Is(err, errUnfinished) && len(rounds) > 0 {
+			r.Note = "a further round " + firstLine(err.Error())
+			break
 		}
 		if err != nil {
 			r.fail(err, e.pawl)

@@ -12,7 +12,7 @@ func sample() *report {
 		{Scenario: "drain", Subject: pawlPostgres, Values: values{"rate": 200_000}},
 		{Scenario: "drain", Subject: "river-tuned", Values: values{"rate": 20_000}},
 		{Scenario: "drain", Subject: "graphile-local", Values: values{"rate": 50_000}},
-		{Scenario: "drain", Subject: "river-sqlite", Values: values{"rate": 4000}},
+		{Scenario: "drain", Subject: "river-sqlite", Values: values{"rate": 4000}, Note: "a further round did not finish"},
 		{Scenario: "latency", Subject: pawlPostgres, Values: values{"p50": 1.5, "p99": 9.9}},
 		{Scenario: "latency", Subject: "river-tuned", Values: values{"p50": 2, "p99": 6}},
 		{Scenario: "latency", Subject: "graphile-local", LeftOut: "node or npm is not installed"},
@@ -79,6 +79,7 @@ func TestReportSaysWhoIsMissing(t *testing.T) {
 	for _, want := range []string{
 		"| Graphile Worker, local queue | PostgreSQL | 50,000 | 1.00 |",
 		"Graphile Worker, local queue has no number: node or npm is not installed.",
+		"River on SQLite: a further round did not finish.",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

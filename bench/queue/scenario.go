@@ -10,8 +10,8 @@ type scenario struct {
 	metrics []metric
 	lanes   bool // needs serial lanes
 	only    store
-	lead    int // which metric is compared with the best peer
-	rounds  int // how often it is repeated if that is quick; the median counts
+	lead    int  // which metric is compared with the best peer
+	repeat  bool // several rounds, if they are quick; the median counts
 	run     func(ctx context.Context, t *trial) (values, error)
 	// derive adds numbers that follow from the medians of the others; nil for
 	// none.

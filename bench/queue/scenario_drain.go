@@ -9,7 +9,7 @@ func drainScenario() scenario {
 		about: "All jobs are in the queue before the work begins. Jobs per second from the start of the first " +
 			"handler until the store has no unfinished job. The handler reads the clock and returns.",
 		metrics: []metric{{key: "rate", title: "jobs/s"}},
-		rounds:  3,
+		repeat:  true,
 		run:     runDrain,
 	}
 }
@@ -76,7 +76,7 @@ func lanesScenario() scenario {
 			{key: "disorder", title: "out of order", lower: true},
 		},
 		lanes:  true,
-		rounds: 3,
+		repeat: true,
 		run:    runLanes,
 	}
 }
@@ -100,7 +100,7 @@ func skewScenario() scenario {
 		},
 		lanes:  true,
 		lead:   1,
-		rounds: 3,
+		repeat: true,
 		run:    runSkew,
 		derive: func(v values) { v["slower"] = 100 * (v["skewed"]/v["even"] - 1) },
 	}

@@ -12,7 +12,7 @@ func enqueueScenario() scenario {
 			{key: "each", title: "one by one, jobs/s"},
 			{key: "bulk", title: "in bulk, jobs/s"},
 		},
-		rounds: 3,
+		repeat: true,
 		run:    runEnqueue,
 	}
 }

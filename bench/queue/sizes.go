@@ -6,6 +6,7 @@ import "time"
 type sizes struct {
 	Warm     int           // jobs before every measurement
 	Patience time.Duration // for one drain
+	Rounds   int           // of a scenario that is repeated at all
 
 	Each, Callers, Bulk int           // enqueue
 	Drain               int           // drain
@@ -21,7 +22,7 @@ type sizes struct {
 
 func fullSizes() sizes {
 	return sizes{
-		Warm: 2000, Patience: 3 * time.Minute,
+		Warm: 2000, Patience: 3 * time.Minute, Rounds: 3,
 		Each: 10_000, Callers: 16, Bulk: 100_000,
 		Drain:  100_000,
 		Parked: 1_000_000, Beside: 20_000,
@@ -35,7 +36,7 @@ func fullSizes() sizes {
 // quickSizes is a tenth of everything: enough to see that all of it works.
 func quickSizes() sizes {
 	return sizes{
-		Warm: 200, Patience: time.Minute,
+		Warm: 200, Patience: time.Minute, Rounds: 1,
 		Each: 1000, Callers: 16, Bulk: 10_000,
 		Drain:  10_000,
 		Parked: 100_000, Beside: 2000,

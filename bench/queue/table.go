@@ -91,7 +91,7 @@ func (run *report) scenarioRow(w *strings.Builder, s scenario, c contender, r re
 	}
 }
 
-// scenarioNotes says who is missing and why.
+// scenarioNotes says who is missing and why, and who did not always finish.
 func (run *report) scenarioNotes(w *strings.Builder, s scenario) {
 	for _, c := range contenders() {
 		r, ok := run.find(s.name, c.name)
@@ -99,6 +99,8 @@ func (run *report) scenarioNotes(w *strings.Builder, s scenario) {
 		case !ok:
 		case r.LeftOut != "":
 			fmt.Fprintf(w, "%s has no number: %s.\n\n", c.title, r.LeftOut)
+		case r.Note != "":
+			fmt.Fprintf(w, "%s: %s.\n\n", c.title, r.Note)
 		case r.Error != "":
 			fmt.Fprintf(w, "%s failed: %s.\n\n", c.title, firstLine(r.Error))
 		}
