@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -37,6 +38,7 @@ type pawlQueue struct {
 }
 
 func (q *pawlQueue) Setup(ctx context.Context, cfg subject.Config) (err error) {
+	debug.SetGCPercent(200) // as pawl serve does
 	q.db, err = pawlstore.Open(ctx, q.scheme+cfg.DSN, pawlstore.Options{MaxConns: 20})
 	return err
 }

@@ -61,7 +61,7 @@ func (a *API) presentJob(r *store.JobRecord) Job {
 
 // JobPath is the input of requests about one job.
 type JobPath struct {
-	ID string `path:"id" maxLength:"64" example:"355813294120960001" doc:"The job's id."`
+	ID string `path:"id" example:"355813294120960001" doc:"The job's id."`
 }
 
 // number reads the id. What is no number is no job.

@@ -291,8 +291,9 @@ func TestEmptyListIsAnArray(t *testing.T) {
 
 func TestBadListParametersAreRefused(t *testing.T) {
 	both(t, func(r *rig) {
+		r.do("GET", "/api/v1/jobs?limit=%zz", nil).problem(http.StatusBadRequest, "malformed")
 		for query, pointer := range map[string]string{
-			"limit=0": "/limit", "limit=501": "/limit", "limit=x": "/limit", "limit=1.5": "/limit", "cursor=garbage": "/cursor", "cursor=" + url.QueryEscape("ä\x00"): "/cursor",
+			"limit=1&limit=2": "/limit", "limit=0": "/limit", "limit=501": "/limit", "limit=x": "/limit", "limit=1.5": "/limit", "cursor=garbage": "/cursor", "cursor=" + url.QueryEscape("ä\x00"): "/cursor",
 			"cursor=am9iOg": "/cursor", "cursor=am9iOi0x": "/cursor", "cursor=am9iOmFiYw": "/cursor", "cursor=dG9rZW46MQ": "/cursor",
 			"state=done": "/state", "status=failed": "/status", "lane=%00": "/lane", "lane=%ff": "/lane", "key=" + strings.Repeat("x", 257): "/key", "task=%20a": "/task",
 		} {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
+	"net/url"
 	"runtime/debug"
 	"time"
 
@@ -70,8 +71,26 @@ func (a *API) admit(r *http.Request, c *call, now time.Time) (err error) {
 	if r.ContentLength > a.maxBody() {
 		return a.tooLarge()
 	}
+	if err := checkQuery(r.URL.RawQuery); err != nil {
+		return err
+	}
 	c.idempotencyKey, err = idempotencyKey(r.Header.Values("Idempotency-Key"))
 	return err
+}
+
+// checkQuery refuses what could be read in more than one way.
+func checkQuery(raw string) error {
+	query, err := url.ParseQuery(raw)
+	if err != nil {
+		return newProblem(http.StatusBadRequest, codeMalformed, "the query of the URL cannot be read", "Escape special characters with percent signs.")
+	}
+	var f faults
+	for _, name := range sortedKeys(query) {
+		if len(query[name]) > 1 {
+			f.add("/"+escapePointer(name), "is given more than once", "Give each parameter once.")
+		}
+	}
+	return f.problem()
 }
 
 // recovered ends a request whose handler panicked.

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -77,6 +78,11 @@ func (a *API) describe() {
 	schemas := doc.Components.Schemas.Map()
 	delete(schemas, "ErrorModel") // huma's own; transform never lets it out
 	delete(schemas, "ErrorDetail")
+	for name, s := range schemas {
+		if !strings.HasSuffix(name, "Request") {
+			s.AdditionalProperties = nil // answers may get more fields
+		}
+	}
 	ready := doc.Paths["/readyz"].Get.Responses
 	ready["503"] = &huma.Response{Description: "Something does not work; the checks tell what.", Content: ready["200"].Content}
 }

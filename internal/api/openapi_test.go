@@ -34,6 +34,11 @@ func TestOpenAPIDocumentIsWhole(t *testing.T) {
 				t.Errorf("there is no schema %s", ref[1])
 			}
 		}
+		for name, schema := range doc.Components.Schemas {
+			if closed := schema["additionalProperties"] == false; closed != strings.HasSuffix(name, "Request") {
+				t.Errorf("%s is closed: %v; requests are, answers may grow", name, closed)
+			}
+		}
 		ids := map[string]bool{}
 		for _, op := range r.operations() {
 			checkOperation(t, op)

@@ -17,7 +17,7 @@ type Problem struct {
 	Title     string  `json:"title" example:"The request is not valid" doc:"The kind of problem, in words."`
 	Status    int     `json:"status" example:"422" doc:"The HTTP status."`
 	Code      string  `json:"code" example:"invalid" doc:"The kind of problem, for programs."`
-	Detail    string  `json:"detail" example:"The request has 1 fault." doc:"What went wrong this time."`
+	Detail    string  `json:"detail" example:"The request has a fault." doc:"What went wrong this time."`
 	Hint      string  `json:"hint" example:"Use RFC 3339 with an offset, such as 2030-01-31T09:00:00Z." doc:"What to do about it."`
 	Errors    []Fault `json:"errors,omitempty" nullable:"false" doc:"The faults of the input, each with its place."`
 	RequestID string  `json:"requestId" example:"0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e" doc:"The request, as it is called in the server's log."`

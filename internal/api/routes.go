@@ -17,7 +17,7 @@ func (a *API) routes() {
 	add(a, route{method: "GET", path: "/openapi.json", scope: "docs:read", id: "getOpenAPI", tag: "Description", summary: "This API as an OpenAPI document", produces: "application/json"}, a.getDocument)
 	add(a, route{method: "GET", path: "/docs", scope: "docs:read", id: "getDocs", tag: "Description", summary: "This API as a page to read", produces: "text/html"}, a.getDocs)
 
-	add(a, route{method: "POST", path: "/api/v1/jobs", scope: "jobs:write", id: "createJob", tag: "Jobs", summary: "Enqueue a job", status: http.StatusCreated, errors: []int{409}}, a.createJob)
+	add(a, route{method: "POST", path: "/api/v1/jobs", scope: "jobs:write", id: "createJob", tag: "Jobs", summary: "Enqueue a job", status: http.StatusCreated}, a.createJob)
 	add(a, route{method: "GET", path: "/api/v1/jobs", scope: "jobs:read", id: "listJobs", tag: "Jobs", summary: "List jobs, the newest first"}, a.listJobs)
 	add(a, route{method: "GET", path: "/api/v1/jobs/{id}", scope: "jobs:read", id: "getJob", tag: "Jobs", summary: "Show a job", errors: []int{404}}, a.getJob)
 	add(a, route{method: "DELETE", path: "/api/v1/jobs/{id}", scope: "jobs:write", id: "cancelJob", tag: "Jobs", summary: "Cancel a job", status: http.StatusNoContent, errors: []int{404, 409}}, a.cancelJob)
@@ -80,7 +80,11 @@ func (a *API) operation(r route) huma.Operation {
 		op.Description = "Needs the scope `" + r.scope + "`."
 	}
 	if r.produces != "" {
-		op.Responses["200"] = &huma.Response{Description: "OK", Content: map[string]*huma.MediaType{r.produces: {Schema: &huma.Schema{Type: huma.TypeString}}}}
+		schema := &huma.Schema{Type: huma.TypeString}
+		if r.produces == "application/json" {
+			schema.Type = huma.TypeObject
+		}
+		op.Responses["200"] = &huma.Response{Description: "OK", Content: map[string]*huma.MediaType{r.produces: {Schema: schema}}}
 	}
 	return op
 }

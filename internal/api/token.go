@@ -194,7 +194,7 @@ func ownerFilter(caller *store.Token) string {
 }
 
 type tokenPath struct {
-	ID string `path:"id" maxLength:"64" doc:"The token's id."`
+	ID string `path:"id" doc:"The token's id."`
 }
 
 type tokenOutput struct{ Body Token }

@@ -29,7 +29,7 @@ type limits struct {
 }
 
 func defaultLimits() limits {
-	return limits{hand: 4000, batch: 1000, lane: 64, horizon: time.Second, fresh: 20 * time.Millisecond}
+	return limits{hand: 8000, batch: 2000, lane: 64, horizon: time.Second, fresh: 20 * time.Millisecond}
 }
 
 // capacity leaves room for the urgent when the hand is full of the ordinary.
@@ -83,7 +83,8 @@ type board struct {
 	ready    [levels]fifo
 	lanes    map[string]*lane
 	refills  []string
-	finished []store.Finished
+	finished []store.Finished // in the order they ended
+	spare    []store.Finished // an empty list whose memory is used again
 	running  map[int64]*entry
 
 	levelUsed [levels]bool

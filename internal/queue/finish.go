@@ -34,9 +34,11 @@ func (q *Queue) finishLoop(ctx context.Context) {
 func (q *Queue) flushAll(ctx context.Context) {
 	deadline := time.Now().Add(5 * time.Second)
 	for time.Now().Before(deadline) {
+		q.flushing.Lock() // not while a batch is on its way
 		q.board.mu.Lock()
 		n := len(q.board.finished)
 		q.board.mu.Unlock()
+		q.flushing.Unlock()
 		if n == 0 {
 			return
 		}
@@ -53,8 +55,12 @@ func (q *Queue) flush(ctx context.Context) error {
 	defer q.flushing.Unlock()
 	b := q.board
 	b.mu.Lock()
-	n := min(len(b.finished), 4*b.limits.batch)
-	batch := append([]store.Finished(nil), b.finished[:n]...)
+	batch := b.finished
+	if n := 4 * b.limits.batch; len(batch) > n {
+		batch, b.finished = batch[:n:n], batch[n:]
+	} else {
+		b.finished, b.spare = b.spare[:0], nil
+	}
 	epochs := map[int]int64{}
 	for _, f := range batch {
 		if k := b.owned[f.Job.Bucket]; k != nil {
@@ -62,11 +68,15 @@ func (q *Queue) flush(ctx context.Context) error {
 		}
 	}
 	b.mu.Unlock()
-	if n == 0 {
+	if len(batch) == 0 {
 		return nil
 	}
 	again, lost, err := q.db.Finish(ctx, store.Finishing{Node: q.cfg.Node.ID, Epochs: epochs, Jobs: batch})
 	if err != nil {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.finished = append(batch, b.finished...)
+		b.finished = slices.DeleteFunc(b.finished, func(f store.Finished) bool { return b.owned[f.Job.Bucket] == nil })
 		return err
 	}
 	q.health.clear()
@@ -76,7 +86,6 @@ func (q *Queue) flush(ctx context.Context) error {
 		q.cfg.Metrics.lost()
 		b.disown(id, ErrLeaseLost)
 	}
-	b.finished = dropWritten(b.finished, batch)
 	b.written(batch)
 	now := time.Now()
 	for _, j := range again {
@@ -84,10 +93,14 @@ func (q *Queue) flush(ctx context.Context) error {
 	}
 	b.mu.Unlock()
 	for _, f := range batch {
-		if !slices.Contains(lost, f.Job.Bucket) {
+		if len(lost) == 0 || !slices.Contains(lost, f.Job.Bucket) {
 			q.cfg.Observe(eventOf(f))
 		}
 	}
+	clear(batch) // lets go of the jobs
+	b.mu.Lock()
+	b.spare = batch[:0]
+	b.mu.Unlock()
 	return nil
 }
 

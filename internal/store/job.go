@@ -88,30 +88,49 @@ func scanJobs(rows Rows, err error) ([]Job, error) {
 	}
 	defer rows.Close()
 	var out []Job
+	scan := newJobScan()
 	for rows.Next() {
-		var j Job
-		if err := scanJob(rows, &j); err != nil {
+		if out == nil {
+			out = make([]Job, 0, 64)
+		}
+		out = append(out, Job{})
+		if err := scan.into(rows, &out[len(out)-1]); err != nil {
 			return nil, err
 		}
-		out = append(out, j)
 	}
 	return out, rows.Err()
 }
 
-// scanJob reads jobColumns and whatever more is asked for.
-func scanJob(rows Rows, j *Job, more ...any) error {
-	var runAt, created int64
-	var started *int64
-	var lane, key *string
-	var payload string
-	dest := append([]any{&j.ID, &j.Rev, &j.Bucket, &j.Priority, &runAt, &j.Attempt, &j.MaxAttempts, &j.Task, &lane, &key, &payload, &created, &started}, more...)
-	if err := rows.Scan(dest...); err != nil {
+// jobScan reads jobColumns, and whatever more is asked for. It is made once for
+// a query, because this is the hottest read there is.
+type jobScan struct {
+	runAt, created int64
+	started        *int64
+	lane, key      *string
+	payload        []byte
+	dest           []any
+}
+
+func newJobScan(more ...any) *jobScan {
+	s := &jobScan{}
+	s.dest = append([]any{nil, nil, nil, nil, &s.runAt, nil, nil, nil, &s.lane, &s.key, &s.payload, &s.created, &s.started}, more...)
+	return s
+}
+
+func (s *jobScan) into(rows Rows, j *Job) error {
+	s.dest[0], s.dest[1], s.dest[2], s.dest[3] = &j.ID, &j.Rev, &j.Bucket, &j.Priority
+	s.dest[5], s.dest[6], s.dest[7] = &j.Attempt, &j.MaxAttempts, &j.Task
+	s.payload = nil // the last one belongs to its job
+	if err := rows.Scan(s.dest...); err != nil {
 		return err
 	}
-	j.RunAt, j.CreatedAt, j.StartedAt = fromMS(runAt), fromMS(created), fromNullMS(started)
-	j.Lane, j.Key, j.Payload = fromNull(lane), fromNull(key), json.RawMessage(payload)
+	j.RunAt, j.CreatedAt, j.StartedAt = fromMS(s.runAt), fromMS(s.created), fromNullMS(s.started)
+	j.Lane, j.Key, j.Payload = fromNull(s.lane), fromNull(s.key), s.payload
 	return nil
 }
+
+// scanJob reads one job where speed does not matter.
+func scanJob(rows Rows, j *Job, more ...any) error { return newJobScan(more...).into(rows, j) }
 
 // FetchDue reads, for every cursor, up to limit jobs beyond it that are due
 // by until.

@@ -45,12 +45,15 @@ type Finishing struct {
 // will run again: retried, snoozed, or changed while they ran. The buckets in
 // lost have another owner by now; nothing was written for their jobs.
 func (db *DB) Finish(ctx context.Context, b Finishing) (again []Job, lost []int, err error) {
-	var fast, slow []Finished
-	for _, f := range b.Jobs {
-		if f.Verdict == Done {
-			fast = append(fast, f)
-		} else {
-			slow = append(slow, f)
+	fast, slow := b.Jobs, []Finished(nil)
+	if slices.ContainsFunc(b.Jobs, func(f Finished) bool { return f.Verdict != Done }) {
+		fast = nil
+		for _, f := range b.Jobs {
+			if f.Verdict == Done {
+				fast = append(fast, f)
+			} else {
+				slow = append(slow, f)
+			}
 		}
 	}
 	if len(fast) > 0 {

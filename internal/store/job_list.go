@@ -64,7 +64,7 @@ type JobFilter struct {
 // filter goes down the primary key. Two filters can read more: a task that is
 // rare among waiting jobs, and a state that is rare among them (pending ones
 // are found by jobs_due unless they are many). They cost one pass over the
-// table of jobs, some 0.3 s for a million; an index for them would be paid for
+// table of jobs, some 0.4 s for a million; an index for them would be paid for
 // by every enqueue.
 func (db *DB) ListJobs(ctx context.Context, f JobFilter, before int64, limit int) (page []JobRecord, next int64, err error) {
 	err = db.Read(ctx, func(ctx context.Context, tx *Tx) error {
