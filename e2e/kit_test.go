@@ -81,11 +81,11 @@ func freeAddr(t *testing.T) string {
 
 // serve starts a server on the database in a fresh folder and waits until it
 // is ready.
-func serve(t *testing.T, database string, args ...string) *server {
+func serve(t *testing.T, database string) *server {
 	t.Helper()
 	addr := freeAddr(t)
 	s := &server{t: t, dir: t.TempDir(), url: "http://" + addr, log: &logBuffer{}}
-	s.args = append([]string{"serve", "--addr", addr, "--database", database, "--allow-private", "127.0.0.1/32"}, args...)
+	s.args = []string{"serve", "--addr", addr, "--database", database, "--allow-private", "127.0.0.1/32"}
 	s.start()
 	t.Cleanup(func() {
 		s.kill()

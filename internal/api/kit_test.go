@@ -70,7 +70,9 @@ func newRig(t testing.TB, url string) *rig {
 		Ready: func(context.Context) error { return r.ready },
 	})
 	t.Cleanup(r.api.Close)
-	r.server = httptest.NewServer(r.api)
+	r.server = httptest.NewUnstartedServer(r.api)
+	r.server.Config.ReadTimeout = 500 * time.Millisecond // a stream outlives it
+	r.server.Start()
 	t.Cleanup(r.server.Close)
 	t.Cleanup(feed.Close)
 	r.admin = r.token("admin", store.RoleAdmin, "*")

@@ -45,6 +45,9 @@ func (q *Queue) enqueueAlone(ctx context.Context, specs []store.JobSpec) (jobs [
 // else by a hint.
 func (q *Queue) committed(jobs []store.Job) {
 	now := time.Now()
+	for _, j := range jobs { // before it can start
+		q.cfg.Observe(Event{What: "enqueued", Job: j, At: now})
+	}
 	var foreign []store.Job
 	q.board.mu.Lock()
 	for _, j := range jobs {
@@ -56,9 +59,6 @@ func (q *Queue) committed(jobs []store.Job) {
 	}
 	q.board.mu.Unlock()
 	q.hints.due(foreign)
-	for _, j := range jobs {
-		q.cfg.Observe(Event{What: "enqueued", Job: j, At: now})
-	}
 }
 
 // enqueuer lets concurrent callers share transactions on PostgreSQL, where

@@ -113,19 +113,3 @@ func eventOf(f store.Finished) Event {
 	}
 	return Event{What: wordFor(f.Verdict), Job: j, At: f.EndedAt, Err: f.Error}
 }
-
-// dropWritten removes a batch from the front of the list; a bucket that was
-// lost meanwhile may have taken some of it out already.
-func dropWritten(list, batch []store.Finished) []store.Finished {
-	i := 0
-	for _, f := range batch {
-		if i < len(list) && list[i].Job == f.Job {
-			i++
-		}
-	}
-	rest := list[i:]
-	if len(rest) == 0 {
-		return list[:0]
-	}
-	return append([]store.Finished(nil), rest...)
-}

@@ -109,7 +109,7 @@ func (s *server) build(ctx context.Context) (err error) {
 	if s.queue, err = queue.New(s.queueConfig(registry)); err != nil {
 		return err
 	}
-	s.api = api.New(api.Config{
+	s.api = api.New(api.Config{ //nolint:contextcheck // its requests bring their own
 		DB: s.db, Queue: s.queue, Log: s.log, Gatherer: registry, Version: s.cfg.Version,
 		MaxPayload: s.cfg.MaxPayload, Feed: s.feed,
 	})

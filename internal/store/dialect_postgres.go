@@ -112,9 +112,9 @@ func (postgres) nextDue(ctx context.Context, db *DB, cursors []Cursor, after tim
 	return fromNullMS(at), err
 }
 
-func (postgres) insertJobs(ctx context.Context, tx *Tx, jobs []Job, createdBy string) error {
+func (postgres) insertJobs(ctx context.Context, tx *Tx, jobs []Job, createdBy []*string) error {
 	if len(jobs) == 1 {
-		_, err := tx.Exec(ctx, insertJob, insertArgs(jobs[0], createdBy)...)
+		_, err := tx.Exec(ctx, insertJob, insertArgs(jobs[0], createdBy[0])...)
 		return err
 	}
 	n := len(jobs)
@@ -125,8 +125,8 @@ func (postgres) insertJobs(ctx context.Context, tx *Tx, jobs []Job, createdBy st
 		task[k], lane[k], payload[k] = j.Task, orNull(j.Lane), string(j.Payload)
 	}
 	_, err := tx.Exec(ctx, `insert into jobs (id, bucket, priority, run_at, max_attempts, task, lane, payload, created_at, created_by)
-		select *, $10::text from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::text[], $8::text[], $9::bigint[])`,
-		id, b, p, at, tries, task, lane, payload, made, orNull(createdBy))
+		select * from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::text[], $8::text[], $9::bigint[], $10::text[])`,
+		id, b, p, at, tries, task, lane, payload, made, createdBy)
 	return err
 }
 

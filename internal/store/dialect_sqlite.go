@@ -101,21 +101,21 @@ func (sqliteDB) nextDue(ctx context.Context, db *DB, cursors []Cursor, after tim
 
 // insertJobs passes many rows as one JSON text: binding each column costs more
 // than reading it.
-func (sqliteDB) insertJobs(ctx context.Context, tx *Tx, jobs []Job, createdBy string) error {
+func (sqliteDB) insertJobs(ctx context.Context, tx *Tx, jobs []Job, createdBy []*string) error {
 	if len(jobs) < 4 {
-		for _, j := range jobs {
-			if _, err := tx.Exec(ctx, insertJob, insertArgs(j, createdBy)...); err != nil {
+		for i, j := range jobs {
+			if _, err := tx.Exec(ctx, insertJob, insertArgs(j, createdBy[i])...); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	rows := make([][9]any, len(jobs))
+	rows := make([][10]any, len(jobs))
 	for i, j := range jobs {
-		rows[i] = [9]any{j.ID, j.Bucket, j.Priority, ms(j.RunAt), j.MaxAttempts, j.Task, orNull(j.Lane), string(j.Payload), ms(j.CreatedAt)}
+		rows[i] = [10]any{j.ID, j.Bucket, j.Priority, ms(j.RunAt), j.MaxAttempts, j.Task, orNull(j.Lane), string(j.Payload), ms(j.CreatedAt), createdBy[i]}
 	}
 	_, err := tx.Exec(ctx, `insert into jobs (id, bucket, priority, run_at, max_attempts, task, lane, payload, created_at, created_by)
-		select value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8, $2 from json_each($1)`, jsonOf(rows), orNull(createdBy))
+		select value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8, value->>9 from json_each($1)`, jsonOf(rows))
 	return err
 }
 

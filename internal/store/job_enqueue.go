@@ -13,11 +13,12 @@ import (
 func (tx *Tx) Enqueue(ctx context.Context, specs []JobSpec) ([]Job, error) {
 	out := make([]Job, len(specs))
 	var plain []Job
+	var makers []*string
 	for i, s := range specs {
 		j := tx.newJob(s)
 		if s.Key == "" {
 			out[i] = j
-			plain = append(plain, j)
+			plain, makers = append(plain, j), append(makers, orNull(s.CreatedBy))
 			continue
 		}
 		var err error
@@ -26,7 +27,7 @@ func (tx *Tx) Enqueue(ctx context.Context, specs []JobSpec) ([]Job, error) {
 		}
 	}
 	if len(plain) > 0 {
-		if err := tx.db.dialect.insertJobs(ctx, tx, plain, specs[0].CreatedBy); err != nil {
+		if err := tx.db.dialect.insertJobs(ctx, tx, plain, makers); err != nil {
 			return nil, fmt.Errorf("enqueue: %w", err)
 		}
 	}
@@ -70,15 +71,15 @@ func runAtOf(mode KeyMode) string {
 	return `excluded.run_at`
 }
 
-func insertArgs(j Job, createdBy string) []any {
-	return []any{j.ID, j.Bucket, j.Priority, ms(j.RunAt), j.MaxAttempts, j.Task, orNull(j.Lane), orNull(j.Key), string(j.Payload), ms(j.CreatedAt), orNull(createdBy)}
+func insertArgs(j Job, createdBy *string) []any {
+	return []any{j.ID, j.Bucket, j.Priority, ms(j.RunAt), j.MaxAttempts, j.Task, orNull(j.Lane), orNull(j.Key), string(j.Payload), ms(j.CreatedAt), createdBy}
 }
 
 func (tx *Tx) enqueueKeyed(ctx context.Context, j Job, s JobSpec) (Job, error) {
 	if s.KeyMode == Keep {
 		return tx.enqueueKeep(ctx, j, s)
 	}
-	return tx.oneJob(ctx, insertJob+onConflictReplace+runAtOf(s.KeyMode)+` returning `+jobColumns, insertArgs(j, s.CreatedBy)...)
+	return tx.oneJob(ctx, insertJob+onConflictReplace+runAtOf(s.KeyMode)+` returning `+jobColumns, insertArgs(j, orNull(s.CreatedBy))...)
 }
 
 // kept is what a Keep that met a row wanted; it comes true if the job turns
@@ -93,7 +94,7 @@ type kept struct {
 // enqueueKeep inserts if it can, else leaves a note on the row. A row that
 // failed for good, or went away between the two statements, is replaced.
 func (tx *Tx) enqueueKeep(ctx context.Context, j Job, s JobSpec) (Job, error) {
-	got, err := tx.oneJob(ctx, insertJob+`on conflict do nothing returning `+jobColumns, insertArgs(j, s.CreatedBy)...)
+	got, err := tx.oneJob(ctx, insertJob+`on conflict do nothing returning `+jobColumns, insertArgs(j, orNull(s.CreatedBy))...)
 	if !errors.Is(err, errNoRow) {
 		return got, err
 	}
@@ -105,7 +106,7 @@ func (tx *Tx) enqueueKeep(ctx context.Context, j Job, s JobSpec) (Job, error) {
 	if !errors.Is(err, errNoRow) {
 		return got, err
 	}
-	return tx.oneJob(ctx, insertJob+onConflictReplace+runAtOf(Replace)+` returning `+jobColumns, insertArgs(j, s.CreatedBy)...)
+	return tx.oneJob(ctx, insertJob+onConflictReplace+runAtOf(Replace)+` returning `+jobColumns, insertArgs(j, orNull(s.CreatedBy))...)
 }
 
 func (tx *Tx) oneJob(ctx context.Context, sql string, args ...any) (Job, error) {
