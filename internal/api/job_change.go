@@ -62,26 +62,16 @@ func (a *API) retryJob(ctx context.Context, in *retryJobInput) (*retryJobOutput,
 	return &retryJobOutput{was, job}, nil
 }
 
-// rearm enqueues a failed job under its own key, because that is how a row is
-// changed and its owner told of it in one step; a job without a key has one for
-// the length of the transaction.
+// rearm makes a failed job wait again and tells its owner once that is
+// committed.
 func (a *API) rearm(ctx context.Context, tx *store.Tx, id int64, who string) (Job, error) {
-	r, key, err := tx.HoldFailedJob(ctx, id)
+	r, job, err := tx.RetryJob(ctx, id)
 	if err != nil {
 		return Job{}, err
 	}
-	jobs, err := a.queue.EnqueueTx(ctx, tx, store.JobSpec{
-		Task: r.Task, Payload: r.Payload, Key: key, Lane: r.Lane, Priority: r.Priority, MaxAttempts: r.MaxAttempts, CreatedBy: r.CreatedBy,
-	})
-	if err != nil {
-		return Job{}, err
-	}
-	if err := tx.FreeFailedJob(ctx, id); err != nil {
-		return Job{}, err
-	}
-	jobs[0].Key = r.Key // what the owner is told of after the commit
+	a.queue.HandOver(tx, job)
 	if err := tx.Audit(ctx, who, "job.retry", "job:"+strconv.FormatInt(id, 10), map[string]any{"task": r.Task, "attempts": r.Attempt, "lastError": r.LastError}); err != nil {
 		return Job{}, err
 	}
-	return newJob(jobs[0], r.CreatedBy), nil
+	return newJob(job, r.CreatedBy), nil
 }

@@ -20,8 +20,14 @@ func (q *Queue) EnqueueTx(ctx context.Context, tx *store.Tx, specs ...store.JobS
 	if err != nil {
 		return nil, err
 	}
-	tx.AfterCommit(func() { q.committed(jobs) })
+	q.HandOver(tx, jobs...)
 	return jobs, nil
+}
+
+// HandOver tells the owners of jobs that a transaction added or changed, once
+// it is committed.
+func (q *Queue) HandOver(tx *store.Tx, jobs ...store.Job) {
+	tx.AfterCommit(func() { q.committed(jobs) })
 }
 
 // Enqueue adds jobs in a transaction of their own. Concurrent callers share

@@ -2,8 +2,8 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"strconv"
 
 	pawl "github.com/pawlrun/pawl"
 )
@@ -46,39 +46,22 @@ func (s JobState) ended() string {
 	return string(s)
 }
 
-// HoldFailedJob locks a job that failed, so that this transaction may enqueue
-// it again under the key that it returns. It fails with pawl.ErrConflict if the
-// job has not failed and with pawl.ErrNotFound if there is none. A job without
-// a key is given one that no user can have; FreeFailedJob takes it back.
-func (tx *Tx) HoldFailedJob(ctx context.Context, id int64) (r JobRecord, key string, err error) {
-	held, err := tx.scanPresent(tx.Query(ctx, `update jobs as j set key = coalesce(j.key, $2) where j.id = $1 and j.state = 1 returning `+presentColumns, id, standInKey(id)))
-	if err != nil {
-		return r, "", fmt.Errorf("hold failed job: %w", err)
+// RetryJob makes a job that failed for good wait again, due now and with all
+// its attempts. It returns the job as it was. It fails with pawl.ErrConflict if
+// the job has not failed and with pawl.ErrNotFound if there is none.
+func (tx *Tx) RetryJob(ctx context.Context, id int64) (was JobRecord, now Job, err error) {
+	if was, err = tx.findJob(ctx, id); err != nil {
+		return was, now, err
 	}
-	if len(held) == 0 {
-		if r, err = tx.findJob(ctx, id); err != nil {
-			return r, "", err
-		}
-		return r, "", &pawl.Error{
-			Code: pawl.CodeConflict, Op: "retry job", Msg: fmt.Sprintf("the job is %s; only a failed job can be retried", r.State),
+	now, err = tx.oneJob(ctx, `update jobs set state = 0, attempt = 0, run_at = $2, last_error = null, rev = rev + 1
+		where id = $1 and state = 1 returning `+jobColumns, id, ms(tx.Now))
+	if errors.Is(err, errNoRow) {
+		return was, now, &pawl.Error{
+			Code: pawl.CodeConflict, Op: "retry job", Msg: fmt.Sprintf("the job is %s; only a failed job can be retried", was.State),
 		}
 	}
-	r = held[0]
-	key = r.Key
-	if key == standInKey(id) {
-		r.Key = ""
-	}
-	return r, key, nil
-}
-
-// FreeFailedJob takes the stand-in for a key back.
-func (tx *Tx) FreeFailedJob(ctx context.Context, id int64) error {
-	_, err := tx.Exec(ctx, `update jobs set key = null where id = $1 and key = $2`, id, standInKey(id))
 	if err != nil {
-		return fmt.Errorf("free failed job: %w", err)
+		return was, now, fmt.Errorf("retry job: %w", err)
 	}
-	return nil
+	return was, now, nil
 }
-
-// standInKey has a control character, which keys of users cannot have.
-func standInKey(id int64) string { return "\x01retry:" + strconv.FormatInt(id, 10) }

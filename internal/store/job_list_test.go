@@ -191,9 +191,7 @@ func TestCancelJobRefusesWhatEnded(t *testing.T) {
 	})
 }
 
-// A failed job is enqueued again in place; without a key it has one only
-// meanwhile.
-func TestHoldFailedJob(t *testing.T) {
+func TestRetryJob(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		epochs := own(t, db, "n")
 		jobs := enqueue(t, db, JobSpec{Task: "t", Key: "k"}, JobSpec{Task: "t"})
@@ -203,25 +201,18 @@ func TestHoldFailedJob(t *testing.T) {
 				t.Fatal(err)
 			}
 			mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
-				r, key, err := tx.HoldFailedJob(ctx, jobs[i].ID)
-				if err != nil {
-					return err
+				was, again, err := tx.RetryJob(ctx, jobs[i].ID)
+				if err != nil || was.LastError != "broke" || again.ID != jobs[i].ID || again.Rev <= was.Rev || again.Attempt != 0 {
+					t.Errorf("was %+v, is %+v, %v", was, again, err)
 				}
-				if r.Key != jobs[i].Key || key == "" || r.LastError != "broke" {
-					t.Errorf("held %+v under %q", r, key)
-				}
-				again, err := tx.Enqueue(ctx, []JobSpec{{Task: r.Task, Key: key}})
-				if err != nil || again[0].ID != r.ID || again[0].Rev <= r.Rev {
-					t.Errorf("%+v %v", again, err)
-				}
-				return tx.FreeFailedJob(ctx, r.ID)
+				return nil
 			})
 			r, err := db.FindJob(t.Context(), jobs[i].ID)
 			if err != nil || r.State != JobPending || r.Key != jobs[i].Key || r.Attempt != 0 || r.LastError != "" {
 				t.Errorf("left as %+v %v", r, err)
 			}
 			err = db.Write(t.Context(), func(ctx context.Context, tx *Tx) error {
-				_, _, err := tx.HoldFailedJob(ctx, jobs[i].ID)
+				_, _, err := tx.RetryJob(ctx, jobs[i].ID)
 				return err
 			})
 			if !errors.Is(err, pawl.ErrConflict) {
