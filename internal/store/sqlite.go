@@ -23,11 +23,12 @@ type lite struct {
 	readDB  *sql.DB
 	writer  *liteConn
 	readers chan *liteConn
+	opened  int // readers there are
 
-	requests chan *request
-	stop     chan struct{}
-	stopped  chan struct{}
-	stopOnce sync.Once
+	requests  chan *request
+	stop      chan struct{}
+	stopped   chan struct{}
+	closeOnce sync.Once
 
 	lazyNow bool // the writer's synchronous pragma is NORMAL; used by the writer only
 }
@@ -86,6 +87,7 @@ func (l *lite) open(ctx context.Context) error {
 			return err
 		}
 		l.readers <- newLiteConn(c)
+		l.opened++
 	}
 	return nil
 }
@@ -95,14 +97,21 @@ func liteDSN(path string, pragmas ...string) string {
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: q.Encode()}).String()
 }
 
+// close may be called more than once.
 func (l *lite) close() error {
-	l.stopOnce.Do(func() { close(l.stop) })
+	var err error
+	l.closeOnce.Do(func() { err = l.shut() })
+	return err
+}
+
+func (l *lite) shut() error {
+	close(l.stop)
 	<-l.stopped
 	if l.writer != nil {
 		l.writer.closeStatements()
 		_ = l.writer.c.Close()
 	}
-	for range len(l.readers) {
+	for range l.opened { // waits for those that are in use
 		c := <-l.readers
 		c.closeStatements()
 		_ = c.c.Close()
@@ -121,6 +130,11 @@ func (l *lite) close() error {
 // read borrows a reader; callers wait when all are in use.
 func (l *lite) read(ctx context.Context, db *DB, fn Func) error {
 	var c *liteConn
+	select {
+	case <-l.stop:
+		return errClosed()
+	default:
+	}
 	select {
 	case c = <-l.readers:
 	case <-ctx.Done():
