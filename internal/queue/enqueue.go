@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -11,17 +12,22 @@ import (
 // EnqueueTx adds jobs in the caller's transaction: they exist if and only if
 // it commits, and run no earlier.
 func (q *Queue) EnqueueTx(ctx context.Context, tx *store.Tx, specs ...store.JobSpec) ([]store.Job, error) {
-	for i := range specs {
-		if t, ok := q.cfg.Tasks[specs[i].Task]; ok && specs[i].MaxAttempts == 0 {
-			specs[i].MaxAttempts = t.MaxAttempts
-		}
-	}
+	q.fill(specs)
 	jobs, err := tx.Enqueue(ctx, specs)
 	if err != nil {
 		return nil, err
 	}
 	q.HandOver(tx, jobs...)
 	return jobs, nil
+}
+
+// fill adds what a task says about its jobs.
+func (q *Queue) fill(specs []store.JobSpec) {
+	for i := range specs {
+		if t, ok := q.cfg.Tasks[specs[i].Task]; ok && specs[i].MaxAttempts == 0 {
+			specs[i].MaxAttempts = t.MaxAttempts
+		}
+	}
 }
 
 // HandOver tells the owners of jobs that a transaction added or changed, once
@@ -40,6 +46,13 @@ func (q *Queue) Enqueue(ctx context.Context, specs ...store.JobSpec) ([]store.Jo
 }
 
 func (q *Queue) enqueueAlone(ctx context.Context, specs []store.JobSpec) (jobs []store.Job, err error) {
+	if !slices.ContainsFunc(specs, func(s store.JobSpec) bool { return s.Key != "" }) {
+		q.fill(specs)
+		if jobs, err = q.db.EnqueueAlone(ctx, specs); err == nil {
+			q.committed(jobs)
+		}
+		return jobs, err
+	}
 	err = q.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		jobs, err = q.EnqueueTx(ctx, tx, specs...)
 		return err

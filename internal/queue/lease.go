@@ -53,7 +53,7 @@ func (q *Queue) keepLease(ctx context.Context) {
 }
 
 func (l *lessee) runOnce(ctx context.Context, now time.Time) error {
-	ctx, cancel := context.WithTimeout(ctx, l.q.cfg.Lease/2)
+	ctx, cancel := context.WithTimeout(ctx, l.patience(now))
 	defer cancel()
 	if !l.joined {
 		if err := l.q.db.Join(ctx, l.q.cfg.Node); err != nil {
@@ -83,6 +83,20 @@ func (l *lessee) runOnce(ctx context.Context, now time.Time) error {
 	return nil
 }
 
+// stopAfter is how long a node works on without a heartbeat that worked. Others
+// take its buckets after a whole lease.
+func (l *lessee) stopAfter() time.Duration { return l.q.cfg.Lease * 7 / 10 }
+
+// patience bounds one try, so that one which hangs is given up in time to stop
+// the work.
+func (l *lessee) patience(now time.Time) time.Duration {
+	left := l.stopAfter() - now.Sub(l.beatAt)
+	if l.silent || left <= 0 || left > l.q.cfg.Lease/2 {
+		return l.q.cfg.Lease / 2
+	}
+	return left
+}
+
 func (l *lessee) answered(started time.Time) {
 	l.beatAt = started
 	l.q.health.set(nil)
@@ -97,7 +111,7 @@ func (l *lessee) answered(started time.Time) {
 func (l *lessee) failed(err error, now time.Time) {
 	l.q.health.set(err)
 	l.q.log.Warn("heartbeat", "err", err)
-	if l.silent || !l.q.db.Shared() || now.Sub(l.beatAt) < l.q.cfg.Lease*7/10 {
+	if l.silent || !l.q.db.Shared() || now.Sub(l.beatAt) < l.stopAfter() {
 		return
 	}
 	l.silent = true

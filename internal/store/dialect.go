@@ -39,7 +39,7 @@ type dialect interface {
 	fetchIDs(ctx context.Context, db *DB, ids []int64) ([]Job, error)
 	revisions(ctx context.Context, db *DB, ids []int64) (map[int64]int64, error)
 	nextDue(ctx context.Context, db *DB, cursors []Cursor, after time.Time) (time.Time, error)
-	insertJobs(ctx context.Context, tx *Tx, jobs []Job, createdBy []*string) error
+	insertJobs(ctx context.Context, c conn, jobs []Job, createdBy []*string) error
 	finish(ctx context.Context, db *DB, node string, epochs map[int]int64, jobs []Finished) (int, error)
 	mark(ctx context.Context, db *DB, jobs []*Job, now time.Time, node string) error
 

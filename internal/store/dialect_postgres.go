@@ -112,9 +112,9 @@ func (postgres) nextDue(ctx context.Context, db *DB, cursors []Cursor, after tim
 	return fromNullMS(at), err
 }
 
-func (postgres) insertJobs(ctx context.Context, tx *Tx, jobs []Job, createdBy []*string) error {
+func (postgres) insertJobs(ctx context.Context, c conn, jobs []Job, createdBy []*string) error {
 	if len(jobs) == 1 {
-		_, err := tx.Exec(ctx, insertJob, insertArgs(jobs[0], createdBy[0])...)
+		_, err := c.exec(ctx, insertJob, insertArgs(jobs[0], createdBy[0]))
 		return err
 	}
 	n := len(jobs)
@@ -124,9 +124,9 @@ func (postgres) insertJobs(ctx context.Context, tx *Tx, jobs []Job, createdBy []
 		id[k], b[k], p[k], at[k], tries[k], made[k] = j.ID, int64(j.Bucket), int64(j.Priority), ms(j.RunAt), int64(j.MaxAttempts), ms(j.CreatedAt)
 		task[k], lane[k], payload[k] = j.Task, orNull(j.Lane), string(j.Payload)
 	}
-	_, err := tx.Exec(ctx, `insert into jobs (id, bucket, priority, run_at, max_attempts, task, lane, payload, created_at, created_by)
+	_, err := c.exec(ctx, `insert into jobs (id, bucket, priority, run_at, max_attempts, task, lane, payload, created_at, created_by)
 		select * from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::text[], $8::text[], $9::bigint[], $10::text[])`,
-		id, b, p, at, tries, task, lane, payload, made, createdBy)
+		[]any{id, b, p, at, tries, task, lane, payload, made, createdBy})
 	return err
 }
 

@@ -101,10 +101,10 @@ func (sqliteDB) nextDue(ctx context.Context, db *DB, cursors []Cursor, after tim
 
 // insertJobs passes many rows as one JSON text: binding each column costs more
 // than reading it.
-func (sqliteDB) insertJobs(ctx context.Context, tx *Tx, jobs []Job, createdBy []*string) error {
+func (sqliteDB) insertJobs(ctx context.Context, c conn, jobs []Job, createdBy []*string) error {
 	if len(jobs) < 4 {
 		for i, j := range jobs {
-			if _, err := tx.Exec(ctx, insertJob, insertArgs(j, createdBy[i])...); err != nil {
+			if _, err := c.exec(ctx, insertJob, insertArgs(j, createdBy[i])); err != nil {
 				return err
 			}
 		}
@@ -114,8 +114,8 @@ func (sqliteDB) insertJobs(ctx context.Context, tx *Tx, jobs []Job, createdBy []
 	for i, j := range jobs {
 		rows[i] = [10]any{j.ID, j.Bucket, j.Priority, ms(j.RunAt), j.MaxAttempts, j.Task, orNull(j.Lane), string(j.Payload), ms(j.CreatedAt), createdBy[i]}
 	}
-	_, err := tx.Exec(ctx, `insert into jobs (id, bucket, priority, run_at, max_attempts, task, lane, payload, created_at, created_by)
-		select value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8, value->>9 from json_each($1)`, jsonOf(rows))
+	_, err := c.exec(ctx, `insert into jobs (id, bucket, priority, run_at, max_attempts, task, lane, payload, created_at, created_by)
+		select value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8, value->>9 from json_each($1)`, []any{jsonOf(rows)})
 	return err
 }
 

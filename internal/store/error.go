@@ -19,6 +19,7 @@ const (
 	errorUnique                // a unique rule refused the row
 	errorUnavailable           // the database cannot be used now
 	errorFull                  // no space left
+	errorSameID                // another process made the same id
 )
 
 // Primary result codes of SQLite; the low byte of the extended ones.
@@ -61,6 +62,9 @@ func classifySQLite(err error) errorKind {
 // error of ours is a broken connection.
 func classifyPostgres(err error) errorKind {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		if e.Code == "23505" && (e.ConstraintName == "jobs_pkey" || e.ConstraintName == "audit_log_pkey") {
+			return errorSameID
+		}
 		switch e.Code {
 		case "40001", "40P01", "55P03":
 			return errorContention
@@ -106,7 +110,7 @@ func (db *DB) wrap(err error) error {
 		return &pawl.Error{Code: pawl.CodeUnavailable, Msg: "the database cannot be reached", Hint: "Pawl goes on by itself once it answers again.", Err: err}
 	case errorFull:
 		return &pawl.Error{Code: pawl.CodeUnavailable, Msg: "the database has no space left", Hint: "Free disk space; Pawl goes on by itself.", Err: err}
-	case errorContention:
+	case errorContention, errorSameID:
 		return &pawl.Error{Code: pawl.CodeUnavailable, Msg: "the database is busy", Hint: "Try again.", Err: err}
 	case errorUnique, errorOther:
 	}

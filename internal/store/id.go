@@ -17,12 +17,17 @@ const idEpoch = 1704067200000
 // runs again with new ids.
 type idSource struct {
 	mu     sync.Mutex
-	node   int64
+	node   int64 // guarded by mu
 	lastMS int64 // guarded by mu
 	seq    int64 // guarded by mu
 }
 
-func (s *idSource) init() { s.node = rand.Int64N(1 << 10) }
+// init draws the number of this process, again if another one has the same.
+func (s *idSource) init() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.node = rand.Int64N(1 << 10)
+}
 
 // next never goes back, even when the clock does.
 func (s *idSource) next(now time.Time) int64 {

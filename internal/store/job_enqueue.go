@@ -9,13 +9,13 @@ import (
 )
 
 // Enqueue adds jobs in this transaction. It returns them as they are in the
-// table, in the order of the specs. This is the only place that adds jobs.
+// table, in the order of the specs. This file is the only one that adds jobs.
 func (tx *Tx) Enqueue(ctx context.Context, specs []JobSpec) ([]Job, error) {
 	out := make([]Job, len(specs))
 	var plain []Job
 	var makers []*string
 	for i, s := range specs {
-		j := tx.newJob(s)
+		j := tx.db.newJob(s, tx.Now)
 		if s.Key == "" {
 			out[i] = j
 			plain, makers = append(plain, j), append(makers, orNull(s.CreatedBy))
@@ -27,26 +27,48 @@ func (tx *Tx) Enqueue(ctx context.Context, specs []JobSpec) ([]Job, error) {
 		}
 	}
 	if len(plain) > 0 {
-		if err := tx.db.dialect.insertJobs(ctx, tx, plain, makers); err != nil {
+		if err := tx.db.dialect.insertJobs(ctx, tx.conn, plain, makers); err != nil {
 			return nil, fmt.Errorf("enqueue: %w", err)
 		}
 	}
 	return out, nil
 }
 
-func (tx *Tx) newJob(s JobSpec) Job {
+// EnqueueAlone adds jobs that have no keys, in a transaction of their own. On
+// PostgreSQL that is one statement and one round trip.
+func (db *DB) EnqueueAlone(ctx context.Context, specs []JobSpec) (jobs []Job, err error) {
+	if db.lite != nil {
+		err = db.Write(ctx, func(ctx context.Context, tx *Tx) error {
+			jobs, err = tx.Enqueue(ctx, specs)
+			return err
+		})
+		return jobs, err
+	}
+	err = db.insist(ctx, func() error {
+		now := now()
+		jobs = make([]Job, len(specs))
+		makers := make([]*string, len(specs))
+		for i, s := range specs {
+			jobs[i], makers[i] = db.newJob(s, now), orNull(s.CreatedBy)
+		}
+		return db.dialect.insertJobs(ctx, pgConn{db.pool}, jobs, makers)
+	})
+	return jobs, err
+}
+
+func (db *DB) newJob(s JobSpec, now time.Time) Job {
 	at := s.RunAt
 	if at.IsZero() {
-		at = tx.Now
+		at = now
 	}
 	payload := s.Payload
 	if len(payload) == 0 {
 		payload = json.RawMessage("{}")
 	}
 	return Job{
-		ID: tx.db.ids.next(tx.Now), Bucket: tx.db.BucketOf(s.Lane, s.Key), Priority: s.Priority,
+		ID: db.ids.next(now), Bucket: db.BucketOf(s.Lane, s.Key), Priority: s.Priority,
 		RunAt: at.UTC().Truncate(time.Millisecond), MaxAttempts: s.MaxAttempts,
-		Task: s.Task, Lane: s.Lane, Key: s.Key, Payload: payload, CreatedAt: tx.Now,
+		Task: s.Task, Lane: s.Lane, Key: s.Key, Payload: payload, CreatedAt: now,
 	}
 }
 

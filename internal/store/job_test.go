@@ -9,6 +9,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/pgtest"
 )
 
 func enqueue(t testing.TB, db *DB, specs ...JobSpec) []Job {
@@ -320,5 +321,28 @@ func TestIdsGrowEvenWhenTheClockGoesBack(t *testing.T) {
 			t.Fatalf("id %d after %d", id, last)
 		}
 		last = id
+	}
+}
+
+// Two processes may draw the same number and so make the same ids. The one
+// that comes second draws again.
+func TestCollidingIdsAreMadeAnew(t *testing.T) {
+	url := pgtest.URL(t)
+	one, two := open(t, url), open(t, url)
+	freeze := func(db *DB) { // as if they had made the same ids up to now
+		db.ids.mu.Lock()
+		db.ids.node, db.ids.lastMS, db.ids.seq = 7, time.Now().Add(time.Hour).UnixMilli()-idEpoch, 0
+		db.ids.mu.Unlock()
+	}
+	freeze(one)
+	freeze(two)
+	enqueue(t, one, JobSpec{Task: "t"}, JobSpec{Task: "t"})
+	enqueue(t, two, JobSpec{Task: "t"}, JobSpec{Task: "t", Key: "k"})
+	freeze(two)
+	if _, err := two.EnqueueAlone(t.Context(), []JobSpec{{Task: "t"}}); err != nil {
+		t.Error(err)
+	}
+	if n := count(t, one, `select count(*) from jobs`); n != 5 {
+		t.Errorf("%d jobs, want 5", n)
 	}
 }

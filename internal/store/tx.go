@@ -56,13 +56,18 @@ const maxTries = 12
 // whole of it runs again.
 func (db *DB) Write(ctx context.Context, fn Func, opts ...Option) error {
 	lazy := len(opts) > 0 && opts[0] == Lazy
-	for try := 1; ; try++ {
-		var err error
+	return db.insist(ctx, func() error {
 		if db.lite != nil {
-			err = db.lite.write(ctx, fn, lazy)
-		} else {
-			err = db.writePostgres(ctx, fn, lazy)
+			return db.lite.write(ctx, fn, lazy)
 		}
+		return db.writePostgres(ctx, fn, lazy)
+	})
+}
+
+// insist runs a transaction until it meets no contention.
+func (db *DB) insist(ctx context.Context, write func() error) error {
+	for try := 1; ; try++ {
+		err := write()
 		if err == nil || try == maxTries || !db.retryable(err) {
 			db.note(err)
 			return db.wrap(err)
@@ -73,8 +78,19 @@ func (db *DB) Write(ctx context.Context, fn Func, opts ...Option) error {
 	}
 }
 
-// retryable includes a collision of ids, which the next try makes anew.
-func (db *DB) retryable(err error) bool { return db.dialect.classify(err) == errorContention }
+// retryable tells whether the next try may succeed. After a collision of ids it
+// makes others.
+func (db *DB) retryable(err error) bool {
+	switch db.dialect.classify(err) {
+	case errorContention:
+		return true
+	case errorSameID:
+		db.ids.init()
+		return true
+	case errorOther, errorUnique, errorUnavailable, errorFull:
+	}
+	return false
+}
 
 // pause waits a little longer after every try, with jitter so that rivals
 // part ways.
