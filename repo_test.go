@@ -61,6 +61,32 @@ var testOnly = []string{"internal/pgtest"}
 // longestFile is in lines. Past it a file has more than one duty.
 const longestFile = 800
 
+// C-65: the SQL that adds a job is in one place, so that nothing can add one
+// without its bucket, its revision and its owner being told.
+func TestJobsAreAddedInOnePlace(t *testing.T) {
+	allowed := []string{"internal/store/job_enqueue.go", "internal/store/dialect_postgres.go", "internal/store/dialect_sqlite.go"}
+	found := 0
+	for name := range goFiles(t) {
+		if strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "bench/") {
+			continue
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), "insert into jobs ") {
+			continue
+		}
+		found++
+		if !slices.Contains(allowed, name) {
+			t.Errorf("%s adds jobs with SQL of its own; use Tx.Enqueue", name)
+		}
+	}
+	if found != len(allowed) {
+		t.Errorf("jobs are added in %d files, want %v", found, allowed)
+	}
+}
+
 func TestEveryPackageIsDocumented(t *testing.T) {
 	documented := map[string]bool{}
 	for name, file := range goFiles(t) {

@@ -48,7 +48,7 @@ func (x *exclusion) run(_ context.Context, j *Job) error {
 	return nil
 }
 
-// C-09, C-10, C-77: a lane runs one job at a time and in order, whatever fits
+// C-09, C-10, C-58, C-77: a lane runs one job at a time and in order, whatever fits
 // in hand; different lanes run side by side; every job runs once.
 func TestLanesRunOneAtATimeInOrder(t *testing.T) {
 	for _, c := range []struct {

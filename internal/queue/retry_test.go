@@ -80,7 +80,8 @@ func TestTimersAreExact(t *testing.T) {
 	})
 }
 
-// with nothing due nothing happens, however long the process is up.
+// A-03, C-08, C-76: with nothing due nothing happens, however long the process
+// is up: nothing is polled.
 func TestIdleQueueReadsNothing(t *testing.T) {
 	bubble(t, func(t *testing.T, db *store.DB) {
 		q, _ := startQueue(t, db, Config{Tasks: map[string]Task{"t": newRecorder().task()}})
@@ -167,6 +168,7 @@ func waitForEnd(ctx context.Context, _ *Job) error {
 	return context.Cause(ctx)
 }
 
+// C-06: enqueuing one key several times leads to one execution.
 func TestReplacedBeforeItIsDueRunsOnceAsReplaced(t *testing.T) {
 	pgtest.Both(t, func(t *testing.T, url string) {
 		db := openDB(t, url)
@@ -282,7 +284,8 @@ func TestRevokedJobStopsOrNeverStarts(t *testing.T) {
 	})
 }
 
-// a handler can end its job together with what it writes.
+// C-07, X-53: a handler can end its job together with what it writes, the next
+// job of its chain among it.
 func TestJobEndsInItsHandlersTransaction(t *testing.T) {
 	pgtest.Both(t, func(t *testing.T, url string) {
 		db := openDB(t, url)
