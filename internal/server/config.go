@@ -88,6 +88,9 @@ func (c Config) Validate() error {
 	if _, err := logLevel(c.LogLevel); err != nil {
 		return bad("logLevel", fmt.Sprintf("unknown level %q", c.LogLevel), "Use debug, info, warn or error.")
 	}
+	if len(c.Dirs) > 0 {
+		return bad("DIR", "this version has no kinds of definitions yet", "Start pawl serve without a folder, and use jobs.")
+	}
 	if c.MaxPayload < 1 || c.ScriptTimeout <= 0 || c.ScriptMemory < 1<<20 || c.Drain < 0 {
 		return bad("limits", "a limit is too small", "Payload at least 1 byte, script memory at least 1 MiB, times above zero.")
 	}

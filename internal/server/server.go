@@ -58,6 +58,9 @@ func Run(ctx context.Context, cfg Config, ready func(Started)) error {
 	}
 	tuneCollector()
 	s := &server{cfg: cfg, log: newLogger(cfg.Logs, cfg.LogFormat, cfg.LogLevel)}
+	if len(cfg.Providers)+len(cfg.ProviderDirs) > 0 || cfg.ConnectionDir != "" {
+		s.log.Warn("providers and connections are not used by this version yet")
+	}
 	defer s.close()
 	if err := s.build(ctx); err != nil {
 		return err
