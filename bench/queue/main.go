@@ -64,14 +64,13 @@ func start(ctx context.Context, o options) error {
 	if ctx.Err() != nil {
 		return errors.New("interrupted; RESULTS.md is as it was")
 	}
+	if !o.quick && o.only == "" { // a peer that failed is said to have failed
+		if err := os.WriteFile(filepath.Join(root, "RESULTS.md"), []byte(text), 0o644); err != nil {
+			return fmt.Errorf("write results: %w", err)
+		}
+	}
 	if run.failed() {
-		return errors.New("not everything could be measured; RESULTS.md is as it was")
-	}
-	if o.quick || o.only != "" {
-		return nil
-	}
-	if err := os.WriteFile(filepath.Join(root, "RESULTS.md"), []byte(text), 0o644); err != nil {
-		return fmt.Errorf("write results: %w", err)
+		return errors.New("not everything could be measured; the report says what")
 	}
 	return nil
 }

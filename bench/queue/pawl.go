@@ -86,10 +86,8 @@ func (q *pawlQueue) EnqueueBulk(ctx context.Context, jobs []subject.Job) error {
 }
 
 func (q *pawlQueue) write(ctx context.Context, specs []pawlstore.JobSpec) error {
-	return q.db.Write(ctx, func(ctx context.Context, tx *pawlstore.Tx) error {
-		_, err := tx.Enqueue(ctx, specs)
-		return err
-	})
+	_, err := q.db.EnqueueAlone(ctx, specs)
+	return err
 }
 
 func (q *pawlQueue) Start(ctx context.Context, handle func(seq int)) (err error) {
