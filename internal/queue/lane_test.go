@@ -139,11 +139,11 @@ func TestLaneTakesArrivalsWhileBusy(t *testing.T) {
 		if x.fault != "" {
 			t.Error(x.fault)
 		}
-		q.board.mu.Lock()
-		defer q.board.mu.Unlock()
-		if len(q.board.entries) != 0 || len(q.board.lanes) != 0 {
-			t.Errorf("at idle %d jobs and %d lanes are still in memory", len(q.board.entries), len(q.board.lanes))
-		}
+		eventually(t, "nothing is left in memory at idle", func() bool {
+			q.board.mu.Lock()
+			defer q.board.mu.Unlock()
+			return len(q.board.entries) == 0 && len(q.board.lanes) == 0
+		})
 	})
 }
 
