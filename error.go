@@ -28,6 +28,7 @@ const (
 // do about it; Err is the cause, shown in logs only.
 type Error struct {
 	Code   Code
+	Reason string // narrows the code for programs, such as run_active; mostly empty
 	Op     string // what was being done, as a verb phrase
 	Msg    string
 	Hint   string

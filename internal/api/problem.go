@@ -112,6 +112,9 @@ func problemOf(ctx context.Context, err error) (p *Problem, secret bool) {
 	case ok && e.Code.HTTPStatus() == http.StatusInternalServerError:
 	case ok:
 		p := newProblem(e.Code.HTTPStatus(), string(e.Code), e.Msg, e.Hint, faultsOf(e.Fields)...)
+		if e.Reason != "" { // the title stays that of the code
+			p.Code, p.Type = e.Reason, "urn:pawl:problem:"+e.Reason
+		}
 		if p.Status == http.StatusServiceUnavailable {
 			p.header.Set("Retry-After", "1")
 		}

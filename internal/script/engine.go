@@ -1,0 +1,62 @@
+package script
+
+import "errors"
+
+// engine is all that a worker needs of a JavaScript engine, so that the engine
+// can be replaced. Everything an engine makes is used by one goroutine, except
+// vm.interrupt.
+type engine interface {
+	// name and version, part of the identity of a compiled program.
+	name() string
+	// compile translates JavaScript into code that any vm of this engine in
+	// this process can load. Code never leaves the process: engines trust it.
+	compile(javascript string) (code, error)
+	// newVM makes an environment that no script has touched, with the prelude
+	// loaded. What the prelude sends goes to host.
+	newVM(host hostFunc) (vm, error)
+}
+
+// code is what an engine loads.
+type code []byte
+
+// hostFunc takes one message of the prelude and answers it. A panic in it ends
+// the script, without its catch and finally blocks, and comes out of the
+// method of vm that was running it. Promises may swallow the end of the
+// script, so hostFunc must refuse to act after it has panicked once.
+type hostFunc func(op, text string) string
+
+// vm is one isolated environment. It serves one phase and is then closed.
+type vm interface {
+	// limit sets the most bytes of heap and the most nested calls.
+	limit(heap int64, stack int)
+	// load runs the top level of a program.
+	load(code) error
+	// dispatch hands a message to the prelude.
+	dispatch(op, id, text string) error
+	// settle runs promise jobs until none is left, at most about a million;
+	// more says that there may be others.
+	settle() (more bool, err error)
+	// full reports whether next to no heap is left.
+	full() bool
+	// interrupt stops the script soon, or never when it is inside a built-in
+	// function that does not look. Any goroutine may call it, at any time.
+	interrupt()
+	close()
+}
+
+// errEngine is a fault of the engine itself; the worker ends.
+var errEngine = errors.New("the JavaScript engine failed")
+
+// scriptError is an exception that left the script.
+type scriptError struct {
+	Name    string `json:"name"`
+	Message string `json:"message"`
+	Stack   string `json:"stack"`
+	// Value says that something other than an Error was thrown, and Null that
+	// it was null, which is also how the engine reports that it has no memory
+	// left for an error.
+	Value bool `json:"value"`
+	Null  bool `json:"null"`
+}
+
+func (e *scriptError) Error() string { return e.Name + ": " + e.Message }

@@ -1,0 +1,222 @@
+package script
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// mostBytes is how long frames of a running phase may be.
+func (x *exchange) mostBytes(k kind) int {
+	switch k {
+	case fromCall, fromTell:
+		return x.limits.Payload + mostSite
+	case fromLog:
+		return mostLine
+	case fromDone:
+		return x.limits.Output + mostEnding
+	case fromFailed:
+		return mostEnding
+	case fromNeed, fromDropped:
+		return 0
+	default:
+		return -1
+	}
+}
+
+// step handles one frame. It reports whether the phase has ended; an error is
+// one of the worker, not of the script.
+func (x *exchange) step() (done bool, err error) {
+	f, err := readFrame(x.w.reader, x.mostBytes)
+	if err != nil {
+		return false, err
+	}
+	switch f.kind {
+	case fromNeed:
+		return false, x.sendProgram()
+	case fromCall, fromTell:
+		return false, x.take(f)
+	case fromLog:
+		return false, x.log(f)
+	case fromDone, fromFailed:
+		err := x.finish(f)
+		return err == nil, err
+	default:
+		return false, fmt.Errorf("%w: kind %q", errProtocol, f.kind)
+	}
+}
+
+func (x *exchange) sendProgram() error {
+	if x.asked {
+		return fmt.Errorf("%w: the program again", errProtocol)
+	}
+	x.asked = true
+	return x.w.write(x.id, frame{kind: toProgram, id: x.id, payload: []byte(x.program.JavaScript)})
+}
+
+// take checks a call and has the host do it: one that needs no answer here and
+// now, so that nothing later overtakes it, others beside the reader.
+func (x *exchange) take(f frame) error {
+	op, place, args, err := splitCall(f.payload)
+	x.result.Calls++
+	switch {
+	case err != nil:
+		return err
+	case x.result.Calls > x.limits.HostCalls:
+		return fmt.Errorf("%w: more than %d calls", errProtocol, x.limits.HostCalls)
+	}
+	if x.host == nil {
+		x.refuse(op, place, errNoHost)
+		return nil
+	}
+	if f.kind == fromTell {
+		if !isTold(op) {
+			return fmt.Errorf("%w: %q without an answer", errProtocol, cut(op, 40))
+		}
+		if _, err := x.host.Call(x.hostCtx, op, args); err != nil {
+			x.refuse(op, place, err)
+		}
+		return nil
+	}
+	if !isAsked(op) {
+		return fmt.Errorf("%w: %q with an answer", errProtocol, cut(op, 40))
+	}
+	if err := x.open(f.id); err != nil {
+		return err
+	}
+	x.calls.Go(func() {
+		answer, err := x.host.Call(x.hostCtx, op, args)
+		x.answer(f.id, op, place, answer, err)
+	})
+	return nil
+}
+
+// errNoHost is a call in a phase that was run without a host.
+var errNoHost = errors.New("nothing can be called here")
+
+func isTold(op string) bool  { return op == "publish" || op == "registerInput" }
+func isAsked(op string) bool { return op == "peek" || op == "getByIds" || op == "tool" }
+
+// open notes a call that is with the host.
+func (x *exchange) open(id uint32) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if _, twice := x.inFlight[id]; twice || len(x.inFlight) >= x.limits.InFlight {
+		return fmt.Errorf("%w: more than %d calls in flight", errProtocol, x.limits.InFlight)
+	}
+	x.inFlight[id] = struct{}{}
+	return nil
+}
+
+// answer sends what the host answered. A write that does not arrive is not an
+// error here: the reader notices that the worker is gone.
+func (x *exchange) answer(id uint32, op, place string, value json.RawMessage, err error) {
+	x.mu.Lock()
+	delete(x.inFlight, id)
+	x.mu.Unlock()
+	_, aborted := errors.AsType[*abort](err)
+	switch {
+	case aborted:
+		x.refuse(op, place, err)
+	case err != nil:
+		text, _ := json.Marshal(map[string]string{"message": cut(err.Error(), mostText)}) // a string is always JSON
+		_ = x.w.write(x.id, frame{kind: toRefuse, id: id, payload: text})
+	case len(value) > x.limits.Payload:
+		x.stop(x.over(LimitPayload))
+	case len(value) == 0:
+		_ = x.w.write(x.id, frame{kind: toAnswer, id: id, payload: []byte("null")})
+	default:
+		_ = x.w.write(x.id, frame{kind: toAnswer, id: id, payload: value})
+	}
+}
+
+// refuse ends the phase for the host. An error that is only the echo of a
+// phase that is ending anyway does not count.
+func (x *exchange) refuse(op, place string, err error) {
+	if over := x.hostCtx.Err(); over != nil && errors.Is(err, over) {
+		return
+	}
+	if marked, ok := errors.AsType[*abort](err); ok {
+		err = marked.cause
+	}
+	_, where := x.program.mapStack(place)
+	aborted := &Aborted{Op: op, Cause: err, Place: where}
+	x.mu.Lock()
+	if x.refused == nil {
+		x.refused = aborted
+	}
+	x.mu.Unlock()
+	x.stop(aborted)
+}
+
+// log keeps a line. An empty frame says that lines are missing; a worker sends
+// it once and is then silent.
+func (x *exchange) log(f frame) error {
+	if x.result.LogsCut {
+		return fmt.Errorf("%w: a line after the last", errProtocol)
+	}
+	level, text, whole := strings.Cut(string(f.payload), "\x00")
+	x.logged += len(text) + lineCost
+	if !whole || x.logged > x.limits.Log {
+		x.result.LogsCut = true
+		return nil
+	}
+	switch level {
+	case "debug", "info", "warn", "error":
+	default:
+		return fmt.Errorf("%w: a line of level %q", errProtocol, cut(level, 40))
+	}
+	text = cut(x.program.mapText(text), mostLine)
+	x.result.Logs = append(x.result.Logs, LogLine{At: time.Now(), Level: level, Text: text})
+	return nil
+}
+
+// finish takes the ending that the worker tells.
+func (x *exchange) finish(f frame) error {
+	if f.id != x.id {
+		return fmt.Errorf("%w: the ending of another phase", errProtocol)
+	}
+	var end ending
+	value, err := splitHeader(f.payload, &end)
+	if err != nil {
+		return err
+	}
+	if f.kind == fromFailed {
+		x.failure = x.failed(end)
+		value, end.HasValue = nil, false
+	}
+	if end.HasValue && !json.Valid(value) || !end.HasValue && len(value) > 0 {
+		return fmt.Errorf("%w: a result that is not JSON", errProtocol)
+	}
+	if len(value) > x.limits.Output {
+		return fmt.Errorf("%w: a result of %d bytes", errProtocol, len(value))
+	}
+	if end.HasValue {
+		x.result.Value, x.result.HasValue = wellFormed(value), true
+	}
+	x.result.CPU = max(end.CPU, 0)
+	x.reusable = !end.Retire
+	return nil
+}
+
+// failed turns the worker's words into an error.
+func (x *exchange) failed(end ending) error {
+	var stack string
+	var place Place
+	if end.Thrown != nil {
+		stack, place = x.program.mapStack(end.Thrown.Stack)
+	}
+	switch {
+	case end.Limit != "":
+		e := x.over(end.Limit)
+		e.Stack, e.Place = stack, place
+		return e
+	case end.Never || end.Thrown == nil:
+		return ErrNeverSettles
+	}
+	return &Thrown{
+		Name: cut(end.Thrown.Name, mostText), Message: cut(end.Thrown.Message, mostText), Stack: stack, Place: place,
+	}
+}

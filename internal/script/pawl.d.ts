@@ -1,0 +1,206 @@
+// Types of the module "pawl", for editors and type checkers.
+// Pawl itself translates scripts without checking types.
+
+declare module "pawl" {
+  /** What JSON can carry. State, payloads and prepared data are stored as JSON. */
+  export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+
+  // ---- Definitions ----
+
+  export interface WorkflowDefinition<Topic extends string = string> {
+    /** Unique; this is how people and commands speak of the workflow. */
+    name: string;
+    /** Every topic that a handler publishes to or subscribes to. */
+    topics: { [T in Topic]: TopicOptions };
+    /** Producers look at the outside and publish what is new. */
+    producers?: { [name: string]: Producer<NoInfer<Topic>> };
+    /** Consumers take events and act on the outside, at most one act a run. */
+    consumers?: { [name: string]: Consumer<NoInfer<Topic>> };
+  }
+
+  export interface TopicOptions {}
+
+  export interface Producer<Topic extends string = string, State = any> {
+    /** At least one; publishing to another topic fails. */
+    publishes: readonly Topic[];
+    schedule: Schedule;
+    /**
+     * Runs when the schedule is due. What it returns is the state that the
+     * next run gets; nothing keeps the old state.
+     */
+    handler(ctx: ProducerContext<Topic>, state: State | undefined): Returned<State>;
+  }
+
+  /** When a producer runs. */
+  export type Schedule =
+    | { /** Such as "30s", "5m", "2h" or "1d". */ interval: string }
+    | {
+        /** Five fields, such as "0 9 * * 1-5". */
+        cron: string;
+        /** An IANA name, such as "Europe/Berlin". */
+        timezone?: string;
+      };
+
+  export interface Consumer<Topic extends string = string, Data = any, State = any> {
+    /** At least one; new events of these topics wake the consumer. */
+    subscribe: readonly Topic[];
+    /** Only with next. */
+    publishes?: readonly Topic[];
+    /**
+     * Chooses events and prepares what is to be done with them. It may read,
+     * and changes nothing. Without work it returns no reservations.
+     */
+    prepare(ctx: PrepareContext<Topic>, state: State | undefined): Promise<PrepareResult<Data, Topic>> | PrepareResult<Data, Topic>;
+    /**
+     * Does it: one call of a tool that changes something. The phase ends with
+     * that call; what comes after it does not run.
+     */
+    mutate?(ctx: MutateContext, prepared: Prepared<Data, Topic>): Promise<void> | void;
+    /**
+     * Tells others what became of it. What it returns is the state that the
+     * next run gets; nothing keeps the old state.
+     */
+    next?(ctx: NextContext<Topic>, prepared: Prepared<Data, Topic>, result: MutationResult): Returned<State>;
+  }
+
+  type Returned<State> = Promise<State | void | undefined> | State | void | undefined;
+
+  // ---- Prepare ----
+
+  export interface PrepareResult<Data = any, Topic extends string = string> {
+    /** The events that this run takes; none means that there is nothing to do. */
+    reservations: readonly Reservation<Topic>[];
+    /** What mutate and next get. */
+    data: Data;
+    ui?: {
+      /** A label for people. What they approve is shown beside it by Pawl itself. */
+      title?: string;
+    };
+    /** Wake the consumer at this time (ISO 8601) even without new events. */
+    wakeAt?: string | undefined;
+  }
+
+  export interface Reservation<Topic extends string = string> {
+    topic: Topic;
+    /** Their messageId. */
+    ids: readonly string[];
+  }
+
+  /** What prepare returned, as it was stored. */
+  export interface Prepared<Data = any, Topic extends string = string> {
+    readonly reservations: readonly Reservation<Topic>[];
+    readonly data: Data;
+    readonly ui?: { readonly title?: string };
+    readonly wakeAt?: string;
+  }
+
+  // ---- Next ----
+
+  /** What became of the call in mutate. */
+  export type MutationResult<Result = any> =
+    | { readonly status: "applied"; /** What the tool answered. */ readonly result: Result }
+    | { readonly status: "none"; /** mutate called nothing. */ readonly result?: undefined }
+    | { readonly status: "skipped"; /** A person decided so. */ readonly result?: undefined };
+
+  // ---- Events and inputs ----
+
+  /** An event as peek and getByIds return it. */
+  export interface Event<Payload = any> {
+    readonly topic: string;
+    /** Unique within the topic. */
+    readonly messageId: string;
+    readonly payload: Payload;
+    /** How often it was reserved and released before. */
+    readonly attempt: number;
+    /** ISO 8601. */
+    readonly createdAt: string;
+  }
+
+  /** An event to publish. A messageId that is known already is not a new event. */
+  export interface NewEvent<Payload = any> {
+    messageId: string;
+    payload: Payload;
+  }
+
+  /** A producer says which input an event comes from. */
+  export interface NewInputEvent<Payload = any> extends NewEvent<Payload> {
+    /** From registerInput. */
+    inputId: string;
+  }
+
+  /** A thing of the outside, such as a mail. */
+  export interface Input {
+    /** Where it is, such as "mail". */
+    source: string;
+    /** What it is, such as "message". */
+    type: string;
+    /** Its id there. */
+    id: string | number;
+    /** What people call it. */
+    title: string;
+  }
+
+  // ---- ctx ----
+
+  export interface BaseContext {
+    /**
+     * The instant of this phase: always the same, and that of new Date(). In
+     * JavaScript it also adds like a number: ctx.now() + 60_000.
+     */
+    now(): Date;
+    /** Writes a line to the log of the run. */
+    log(...values: unknown[]): void;
+  }
+
+  export interface ProducerContext<Topic extends string = string> extends BaseContext {
+    readonly tools: Tools;
+    publish<Payload = any>(topic: Topic | readonly Topic[], event: NewInputEvent<Payload>): void;
+    /** Returns the same id for the same source, type and id, in every run. */
+    registerInput(input: Input): string;
+  }
+
+  export interface PrepareContext<Topic extends string = string> extends BaseContext {
+    readonly tools: Tools;
+    /** Pending events, the oldest first; 100 unless limit says otherwise, at most 1000. */
+    peek<Payload = any>(topic: Topic, options?: { limit?: number }): Promise<Event<Payload>[]>;
+    getByIds<Payload = any>(topic: Topic, ids: readonly string[]): Promise<Event<Payload>[]>;
+  }
+
+  export interface MutateContext extends BaseContext {
+    readonly tools: Tools;
+  }
+
+  export interface NextContext<Topic extends string = string> extends BaseContext {
+    publish<Payload = any>(topic: Topic | readonly Topic[], event: NewEvent<Payload>): void;
+  }
+
+  /**
+   * The connections of this installation: ctx.tools.CONNECTION.METHOD(args)
+   * gives a promise of the tool's answer. A failed call cannot be caught: Pawl
+   * ends the phase and decides about trying again.
+   */
+  export interface Tools {
+    readonly [connection: string]: any;
+  }
+
+  // ---- Helpers ----
+
+  /** These return what they get; they are here for its types. */
+  export function workflow<const Topic extends string>(definition: WorkflowDefinition<Topic>): WorkflowDefinition<Topic>;
+  export function producer<const Topic extends string, State = any>(definition: Producer<Topic, State>): Producer<Topic, State>;
+  export function consumer<const Topic extends string, Data = any, State = any>(
+    definition: Consumer<Topic, Data, State>,
+  ): Consumer<Topic, Data, State>;
+}
+
+interface Console {
+  log(...values: any[]): void;
+  info(...values: any[]): void;
+  debug(...values: any[]): void;
+  warn(...values: any[]): void;
+  error(...values: any[]): void;
+  trace(...values: any[]): void;
+}
+
+/** Writes to the log of the run, as ctx.log does. */
+declare var console: Console;

@@ -1,0 +1,274 @@
+package script
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/pawlrun/pawl"
+)
+
+// Config is what a pool is made of.
+type Config struct {
+	// Workers is the most processes at once, and so the most phases at once
+	// (default 8). Idle ones end, so a pool that is not used costs nothing.
+	Workers int
+	// Idle is how long a worker waits for work before it ends (default 1 min).
+	Idle time.Duration
+	// RunsPerWorker is how many phases a process serves (default 1000).
+	RunsPerWorker int
+	// Heap is the most that Limits.Heap may ask for (default 128 MiB). The
+	// kernel lets a worker have a few times as much.
+	Heap int64
+
+	Log *slog.Logger
+}
+
+// Pool runs scripts in worker processes of its own program. See the package
+// comment for what it promises.
+type Pool struct {
+	cfg     Config
+	threads *starter
+	ctx     context.Context // ends with the pool
+	cancel  context.CancelCauseFunc
+
+	mu      sync.Mutex
+	idle    []*worker // the one used last is last
+	count   int       // slots taken: workers that live or start
+	waiting []chan *worker
+	reaper  *time.Timer
+	said    bool // the log knows how workers are confined
+	closed  bool
+
+	busy    sync.WaitGroup // phases
+	workers sync.WaitGroup // processes not yet reaped
+}
+
+// errClosed is a pool that was closed.
+var errClosed = &pawl.Error{Code: pawl.CodeUnavailable, Op: "run a script", Msg: "the script workers are shutting down"}
+
+// NewPool makes a pool; it starts no process until there is work. main must
+// have called WorkerMain.
+func NewPool(cfg Config) (*Pool, error) {
+	if isWorker() {
+		return nil, errTooEarly
+	}
+	cfg.Workers = orDefault(cfg.Workers, 8)
+	cfg.Idle = orDefault(cfg.Idle, time.Minute)
+	cfg.RunsPerWorker = orDefault(cfg.RunsPerWorker, 1000)
+	cfg.Heap = orDefault(cfg.Heap, DefaultLimits().Heap)
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Workers < 1 || cfg.Idle < 0 || cfg.RunsPerWorker < 1 || cfg.Heap < leastHeap {
+		return nil, &pawl.Error{Code: pawl.CodeInvalid, Op: "make a pool of script workers", Msg: "a setting is too small"}
+	}
+	p := &Pool{cfg: cfg, threads: newStarter()}
+	p.ctx, p.cancel = context.WithCancelCause(context.Background())
+	return p, nil
+}
+
+// Close ends all phases and all processes, and waits for them.
+func (p *Pool) Close() {
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return
+	}
+	p.closed = true
+	p.cancel(errClosed)
+	for _, waiter := range p.waiting {
+		close(waiter)
+	}
+	idle := p.idle
+	p.idle, p.waiting = nil, nil
+	if p.reaper != nil {
+		p.reaper.Stop()
+	}
+	p.mu.Unlock()
+	for _, w := range idle {
+		w.kill()
+	}
+	p.busy.Wait()
+	p.workers.Wait()
+	p.threads.stop()
+}
+
+// enter counts a user of the pool, until leave, and ties its context to the
+// pool's life.
+func (p *Pool) enter(ctx context.Context) (tied context.Context, leave func(), err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, nil, errClosed
+	}
+	p.busy.Add(1)
+	tied, cancel := context.WithCancelCause(ctx)
+	untie := context.AfterFunc(p.ctx, func() { cancel(errClosed) })
+	return tied, func() {
+		untie()
+		cancel(nil)
+		p.busy.Done()
+	}, nil
+}
+
+// acquire returns a worker for one phase. Callers that must wait are served in
+// the order in which they came.
+func (p *Pool) acquire(ctx context.Context) (*worker, error) {
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return nil, errClosed
+	}
+	if len(p.waiting) == 0 {
+		if w := p.popIdle(); w != nil {
+			p.mu.Unlock()
+			return w, nil
+		}
+		if p.count < p.cfg.Workers {
+			p.count++
+			p.mu.Unlock()
+			return p.start(ctx)
+		}
+	}
+	turn := make(chan *worker, 1)
+	p.waiting = append(p.waiting, turn)
+	p.mu.Unlock()
+	return p.await(ctx, turn)
+}
+
+// await waits for a turn: a worker, or nil for the right to start one.
+func (p *Pool) await(ctx context.Context, turn chan *worker) (*worker, error) {
+	select {
+	case w, open := <-turn:
+		return p.useTurn(ctx, w, open)
+	case <-ctx.Done():
+	}
+	p.mu.Lock()
+	i := slices.Index(p.waiting, turn)
+	if i >= 0 {
+		p.waiting = slices.Delete(p.waiting, i, i+1)
+	}
+	p.mu.Unlock()
+	if i < 0 { // the turn came at the same moment: pass it on
+		if w, open := <-turn; w != nil {
+			p.release(w)
+		} else if open {
+			p.freeSlot()
+		}
+	}
+	return nil, context.Cause(ctx)
+}
+
+func (p *Pool) useTurn(ctx context.Context, w *worker, open bool) (*worker, error) {
+	switch {
+	case !open:
+		return nil, errClosed
+	case w != nil:
+		return w, nil
+	}
+	return p.start(ctx)
+}
+
+// popIdle takes the idle worker that was used last, so that the others can
+// end. Those that have died meanwhile are forgotten.
+func (p *Pool) popIdle() *worker {
+	for len(p.idle) > 0 {
+		w := p.idle[len(p.idle)-1]
+		p.idle = p.idle[:len(p.idle)-1]
+		if w.alive() {
+			return w
+		}
+		w.kill() // frees the pipes
+		p.count--
+	}
+	return nil
+}
+
+// start starts a worker in a slot that is already counted.
+func (p *Pool) start(ctx context.Context) (*worker, error) {
+	w, err := startWorker(ctx, p.cfg.Heap, p.threads)
+	if err != nil {
+		p.freeSlot()
+		return nil, err
+	}
+	p.workers.Go(func() { <-w.gone })
+	p.mu.Lock()
+	first := !p.said
+	p.said = true
+	p.mu.Unlock()
+	if first && w.hello.Confined {
+		p.cfg.Log.Info("scripts run in workers", "protection", w.hello.Protection, "engine", w.hello.Engine)
+	} else if first {
+		p.cfg.Log.Warn("scripts run in workers that are not fully confined", "protection", w.hello.Protection, "engine", w.hello.Engine)
+	}
+	return w, nil
+}
+
+// release gives a worker back after a phase that ended cleanly.
+func (p *Pool) release(w *worker) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.closed || w.runs >= p.cfg.RunsPerWorker || !w.alive():
+		w.kill()
+		p.freeSlotLocked()
+	case len(p.waiting) > 0:
+		p.waiting[0] <- w
+		p.waiting = p.waiting[1:]
+	default:
+		w.idleSince = time.Now()
+		p.idle = append(p.idle, w)
+		p.setReaper()
+	}
+}
+
+// discard ends a worker that must not be used again.
+func (p *Pool) discard(w *worker) {
+	w.kill()
+	p.freeSlot()
+}
+
+func (p *Pool) freeSlot() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.freeSlotLocked()
+}
+
+func (p *Pool) freeSlotLocked() {
+	if len(p.waiting) > 0 {
+		p.waiting[0] <- nil
+		p.waiting = p.waiting[1:]
+		return
+	}
+	p.count--
+}
+
+// setReaper makes sure that the longest idle worker ends in time.
+func (p *Pool) setReaper() {
+	if p.reaper == nil {
+		p.reaper = time.AfterFunc(p.cfg.Idle, p.reapIdle)
+	}
+}
+
+// reapIdle ends workers that have been idle for too long.
+func (p *Pool) reapIdle() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.reaper = nil
+	if p.closed {
+		return
+	}
+	for len(p.idle) > 0 { // the longest idle is first
+		left := p.cfg.Idle - time.Since(p.idle[0].idleSince)
+		if left > 0 {
+			p.reaper = time.AfterFunc(left, p.reapIdle)
+			return
+		}
+		p.idle[0].kill()
+		p.idle = p.idle[1:]
+		p.count--
+	}
+}

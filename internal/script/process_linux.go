@@ -1,0 +1,27 @@
+package script
+
+import (
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// ownProgram is the running program itself, also after its file was replaced.
+func ownProgram() (string, error) { return "/proc/self/exe", nil }
+
+// workerAttributes ties a worker to the server's life, and keeps the signals
+// of a terminal away from it: the server decides when workers end.
+func workerAttributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+}
+
+// processorTimeOf is what another process has used.
+func processorTimeOf(pid int) (time.Duration, bool) {
+	const processClock = 2 // the clock of a whole process, see clock_getcpuclockid(3)
+	var t unix.Timespec
+	if err := unix.ClockGettime(int32(^pid<<3|processClock), &t); err != nil {
+		return 0, false
+	}
+	return time.Duration(t.Nano()), true
+}

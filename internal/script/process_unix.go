@@ -1,0 +1,19 @@
+//go:build unix && !linux
+
+package script
+
+import (
+	"os"
+	"syscall"
+	"time"
+)
+
+// ownProgram is the running program itself.
+func ownProgram() (string, error) { return os.Executable() }
+
+// workerAttributes keeps the signals of a terminal away from a worker: the
+// server decides when workers end.
+func workerAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
+// processorTimeOf is not known here; workers watch themselves.
+func processorTimeOf(int) (time.Duration, bool) { return 0, false }

@@ -1,0 +1,15 @@
+package script
+
+import (
+	"os"
+	"syscall"
+	"time"
+)
+
+// ownProgram is the running program itself.
+func ownProgram() (string, error) { return os.Executable() }
+
+func workerAttributes() *syscall.SysProcAttr { return nil }
+
+// processorTimeOf is not asked for here; workers watch themselves.
+func processorTimeOf(int) (time.Duration, bool) { return 0, false }
