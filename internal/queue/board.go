@@ -129,6 +129,9 @@ func (b *board) offer(j store.Job, planned bool, readAt, now time.Time) {
 		return
 	}
 	if e := b.entries[j.ID]; e != nil {
+		if e.place == inFinish && j.Rev > e.job.Rev {
+			e.changed = true // the finisher may have read the row before this
+		}
 		if e.job.Rev >= j.Rev || e.place == inRun || e.place == inFinish || e.place == inCheck {
 			return // the same, or found out when it is finished or checked
 		}

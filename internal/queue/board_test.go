@@ -84,3 +84,22 @@ func TestHandIsBounded(t *testing.T) {
 		t.Error("what did not fit will not be fetched")
 	}
 }
+
+// A job that is changed while its end is being written may have been read by
+// the finisher before the change: it must be looked for again.
+func TestChangeDuringTheFinishIsNotForgotten(t *testing.T) {
+	now := time.Unix(1_900_000_000, 0)
+	b := newTestBoard()
+	b.offer(job(1, now), false, now, now)
+	e, _ := b.take(now)
+	f := store.Finished{Job: &e.job}
+	b.finish(e, f)
+	changed := job(1, now)
+	changed.Rev = 1
+	b.owned[0].cursors[levelOf(0)] = cursor{runAt: now.Add(time.Minute)}
+	b.offer(changed, false, now, now) // armed again, while the finisher is at the database
+	b.written([]store.Finished{f})
+	if c := b.owned[0].cursors[levelOf(0)]; !c.dirty || c.runAt.After(now) {
+		t.Errorf("cursor at %v, dirty %v: the new time of the job is not read", c.runAt, c.dirty)
+	}
+}

@@ -131,6 +131,9 @@ func (b *board) written(jobs []store.Finished) {
 			l.ended--
 			b.advance(j.Lane, l)
 		}
+		if e.changed {
+			b.announce(j.Bucket, j.Priority, epochStart(), time.Now())
+		}
 		e.place = inNowhere
 		if b.fetching {
 			b.tombs = append(b.tombs, j.ID)

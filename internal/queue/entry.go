@@ -31,6 +31,7 @@ type entry struct {
 	started time.Time
 	cancel  context.CancelCauseFunc // set while it runs
 	marked  bool
+	changed bool // while its end was being written
 	checked bool // was just found to be as it was read
 }
 

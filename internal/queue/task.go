@@ -61,6 +61,17 @@ func (j *Job) Write(ctx context.Context, fn store.Func, opts ...store.Option) er
 	}, opts...)
 }
 
+// Fence is the right with which the job's lane is written.
+func (j *Job) Fence() store.Fence { return j.fence }
+
+// Stopping reports whether the process wants to end: a task that works in
+// steps begins no other.
+func (j *Job) Stopping() bool {
+	j.queue.board.mu.Lock()
+	defer j.queue.board.mu.Unlock()
+	return j.queue.board.stopping
+}
+
 // Complete ends the job inside a transaction of Write, so that its effects and
 // its end are one.
 func (j *Job) Complete(ctx context.Context, tx *store.Tx) error {
