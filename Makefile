@@ -54,6 +54,12 @@ bench-queue: ## measure the queue beside its peers and the raw limit
 	@scripts/ensure-test-tools.sh
 	cd bench && go run ./queue
 
+.PHONY: bench-workflow
+bench-workflow: ## measure workflows beside the raw limits
+	@scripts/ensure-test-tools.sh
+	@go build -o bin/tools/with-postgres ./internal/pgtest/with
+	bin/tools/with-postgres -- sh -c 'cd bench && go run ./workflow -out WORKFLOWS.md'
+
 .PHONY: fuzz
 fuzz: ## feed random input to every parser, FUZZ_TIME each
 	@scripts/fuzz.sh $(FUZZ_TIME)

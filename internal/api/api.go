@@ -14,6 +14,8 @@ import (
 
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/tool"
+	"github.com/pawlrun/pawl/internal/workflow"
 )
 
 // Config is what an API is made of. DB and Queue must be there.
@@ -22,13 +24,21 @@ type Config struct {
 	Queue *queue.Queue
 	Log   *slog.Logger
 
+	// Workflows are what the routes of workflows, lanes, runs, inputs and
+	// events speak of; without them there are no such routes.
+	Workflows *workflow.Service
+
+	// Tools are the connections that scripts may touch; without them there are
+	// no routes of connections.
+	Tools *tool.Set
+
 	// Gatherer is asked by /metrics; nil has nothing to tell.
 	Gatherer prometheus.Gatherer
 
 	Version string
 
-	// MaxPayload is the size of the largest payload of a job, in bytes
-	// (default 1 MiB).
+	// MaxPayload is the size of the largest payload of a job or an event, in
+	// bytes (default 1 MiB).
 	MaxPayload int64
 
 	// Feed is what /api/v1/stream sends; nil makes one that stays silent but
@@ -62,6 +72,8 @@ type API struct {
 	cfg   Config
 	db    *store.DB
 	queue *queue.Queue
+	flows *workflow.Service // nil if there are none
+	tools *tool.Set         // nil if there are none
 	log   *slog.Logger
 	feed  *Feed
 
@@ -92,7 +104,7 @@ func New(cfg Config) *API {
 		cfg.Version = "dev"
 	}
 	a := &API{
-		cfg: cfg, db: cfg.DB, queue: cfg.Queue, log: cfg.Log, feed: cfg.Feed,
+		cfg: cfg, db: cfg.DB, queue: cfg.Queue, flows: cfg.Workflows, tools: cfg.Tools, log: cfg.Log, feed: cfg.Feed,
 		mux: http.NewServeMux(), openPaths: map[string]bool{}, resources: map[string]bool{},
 	}
 	a.touches = touches{api: a, last: map[string]time.Time{}}

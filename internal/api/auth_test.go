@@ -46,7 +46,7 @@ func (r *rig) operations() []operation {
 
 // target is a path that names something.
 func (op operation) target() string {
-	return strings.ReplaceAll(op.path, "{id}", "0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e")
+	return strings.NewReplacer("{id}", "0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e", "{name}", "nothing", "{kind}", "workflow").Replace(op.path)
 }
 
 func TestEveryRouteButHealthNeedsAToken(t *testing.T) {

@@ -109,8 +109,11 @@ func operationModel(op *huma.Operation) docsOperation {
 			o.Errors = append(o.Errors, status+" "+op.Responses[status].Description)
 			continue
 		}
-		o.Status = status
 		o.Answer = schemaName(op.Responses[status].Content["application/json"])
+		if o.Status != "" {
+			o.Status += " or "
+		}
+		o.Status += status
 	}
 	return o
 }
@@ -145,6 +148,9 @@ func fieldModel(name string, s *huma.Schema, required bool) docsField {
 	f := docsField{Name: name, Type: typeWords(s), About: s.Description, Required: required, Ref: refName(s)}
 	if s.Items != nil && s.Items.Ref != "" {
 		f.Ref = refName(s.Items)
+	}
+	if len(s.AnyOf) > 0 { // of Maybe
+		f.Ref, f.Type = refName(s.AnyOf[0]), "null or"
 	}
 	if len(s.Examples) > 0 {
 		f.About = strings.TrimSpace(f.About + fmt.Sprintf(" Example: %v", s.Examples[0]))

@@ -41,7 +41,7 @@ func idempotencyKey(values []string) (string, error) {
 	}
 	if !good {
 		return "", invalid("Use a key of your own making, such as a UUID, and send it once.",
-			Fault{"/Idempotency-Key", fmt.Sprintf("must be 1 to %d visible ASCII characters", maxIdempotencyKey)})
+			Fault{Pointer: "/Idempotency-Key", Message: fmt.Sprintf("must be 1 to %d visible ASCII characters", maxIdempotencyKey)})
 	}
 	return key, nil
 }
@@ -89,7 +89,7 @@ func once[T any](ctx context.Context, a *API, status int, request any, keep func
 func replay[T any](given store.Answer, asked string, out *T) error {
 	if given.Request != asked {
 		return newProblem(http.StatusUnprocessableEntity, codeIdempotencyMismatch, "this idempotency key was used for another request", "",
-			Fault{"/Idempotency-Key", "was used for another request"})
+			Fault{Pointer: "/Idempotency-Key", Message: "was used for another request"})
 	}
 	if err := json.Unmarshal([]byte(given.Body), out); err != nil {
 		return fmt.Errorf("read kept answer: %w", err)

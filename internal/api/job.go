@@ -104,7 +104,7 @@ func (a *API) listJobs(ctx context.Context, in *listJobsInput) (*listJobsOutput,
 	if err != nil {
 		return nil, err
 	}
-	before, err := in.beforeID()
+	before, err := in.placeInOrder(jobCursor)
 	if err != nil {
 		return nil, err
 	}
@@ -131,23 +131,11 @@ func (in *listJobsInput) filter() (store.JobFilter, error) {
 	var faults []Fault
 	for _, p := range []struct{ name, value string }{{"task", in.Task}, {"lane", in.Lane}, {"key", in.Key}} {
 		if msg := textFault(p.value, maxName); p.value != "" && msg != "" {
-			faults = append(faults, Fault{"/" + p.name, msg})
+			faults = append(faults, Fault{Pointer: "/" + p.name, Message: msg})
 		}
 	}
 	if len(faults) > 0 {
 		return store.JobFilter{}, invalid("", faults...)
 	}
 	return store.JobFilter{Task: in.Task, Lane: in.Lane, Key: in.Key, State: store.JobState(in.State)}, nil
-}
-
-func (in *listJobsInput) beforeID() (int64, error) {
-	place, err := in.place(jobCursor)
-	if err != nil || place == "" {
-		return 0, err
-	}
-	id, err := strconv.ParseInt(place, 10, 64)
-	if err != nil || id <= 0 {
-		return 0, badCursor()
-	}
-	return id, nil
 }

@@ -92,7 +92,7 @@ func (a *API) checkJob(r *jobRequest, now time.Time) (store.JobSpec, error) {
 	if int64(len(r.Payload)) > a.cfg.MaxPayload {
 		return store.JobSpec{}, newProblem(http.StatusRequestEntityTooLarge, string(pawl.CodeTooLarge),
 			fmt.Sprintf("the payload has %d bytes, more than the %d that are allowed", len(r.Payload), a.cfg.MaxPayload),
-			"Keep the data elsewhere and send where it is.", Fault{"/payload", "is too large"})
+			"Keep the data elsewhere and send where it is.", Fault{Pointer: "/payload", Message: "is too large"})
 	}
 	var f faults
 	spec := store.JobSpec{
@@ -122,7 +122,7 @@ func (f *faults) add(pointer, msg, hint string) {
 	if msg == "" {
 		return
 	}
-	f.list = append(f.list, Fault{pointer, msg})
+	f.list = append(f.list, Fault{Pointer: pointer, Message: msg})
 	if f.hint == "" {
 		f.hint = hint
 	}

@@ -20,6 +20,8 @@ import (
 	"github.com/pawlrun/pawl/internal/pgtest"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/tool"
+	"github.com/pawlrun/pawl/internal/workflow"
 )
 
 // rig is a whole server on a database of its own: a queue that runs, the API
@@ -35,6 +37,8 @@ type rig struct {
 	ran    chan string // task and payload of what ran
 	log    *logBook
 	ready  error // what Config.Ready says
+	desk   *desk // what scripts touch
+	tools  *tool.Set
 }
 
 const testMaxPayload = 4096
@@ -47,7 +51,7 @@ func both(t *testing.T, test func(r *rig)) {
 
 func newRig(t testing.TB, url string) *rig {
 	t.Helper()
-	r := &rig{t: t, ran: make(chan string, 1000), log: &logBook{}}
+	r := &rig{t: t, ran: make(chan string, 1000), log: &logBook{}, desk: newDesk()}
 	logger := newLogger(r.log)
 	db, err := store.Open(t.Context(), url, store.Options{})
 	if err != nil {
@@ -56,17 +60,21 @@ func newRig(t testing.TB, url string) *rig {
 	t.Cleanup(func() { _ = db.Close() })
 	r.db = db
 	feed := NewFeed()
+	flows := r.workflows(feed)
+	tasks := r.tasks()
+	tasks[workflow.TaskName] = flows.Task()
 	registry := prometheus.NewRegistry()
 	r.queue, err = queue.New(queue.Config{
 		DB: db, Node: store.Node{ID: "node-1", Share: true}, Workers: 4, Log: slog.New(slog.DiscardHandler),
-		Tasks: r.tasks(), Observe: feed.Observe, Metrics: queue.NewMetrics(registry), Drain: time.Second,
+		Tasks: tasks, Observe: feed.Observe, Metrics: queue.NewMetrics(registry), Drain: time.Second,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	flows.Attach(r.queue)
 	r.runQueue()
 	r.api = New(Config{
-		DB: db, Queue: r.queue, Log: logger, Gatherer: registry, Version: "1.2.3", MaxPayload: testMaxPayload, Feed: feed,
+		DB: db, Queue: r.queue, Workflows: flows, Tools: r.tools, Log: logger, Gatherer: registry, Version: "1.2.3", MaxPayload: testMaxPayload, Feed: feed,
 		Ready: func(context.Context) error { return r.ready },
 	})
 	t.Cleanup(r.api.Close)

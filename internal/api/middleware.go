@@ -68,8 +68,8 @@ func (a *API) admit(r *http.Request, c *call, now time.Time) (err error) {
 	if c.token, err = a.authenticate(r.Context(), r.Header.Get("Authorization"), now); err != nil {
 		return err
 	}
-	if r.ContentLength > a.maxBody() {
-		return a.tooLarge()
+	if most := max(a.maxBody(), maxScriptBody); r.ContentLength > most { // the route may take less
+		return tooLarge(most)
 	}
 	if err := checkQuery(r.URL.RawQuery); err != nil {
 		return err

@@ -35,6 +35,12 @@ func (a *API) newDocument() *huma.OpenAPI {
 		},
 		Security: securityOf("read"),
 		Tags: []*huma.Tag{
+			{Name: "Lanes", Description: "Everything that runs by itself, as people see it: how it does, and why."},
+			{Name: "Workflows", Description: "Scripts that watch the outside and act on it."},
+			{Name: "Inputs", Description: "The things of the outside that workflows found, and what was done about them."},
+			{Name: "Runs", Description: "What was tried, and what became of it."},
+			{Name: "Approvals", Description: "What people are asked, and what they decide about runs."},
+			{Name: "Connections", Description: "What scripts may touch."},
 			{Name: "Jobs", Description: "The queue: what must run later."},
 			{Name: "Events", Description: "What happens, as it happens."},
 			{Name: "Tokens", Description: "Who may ask."},
@@ -58,7 +64,7 @@ func (a *API) errorResponses(r route) map[string]*huma.Response {
 	if r.scope != open {
 		statuses = append(statuses, http.StatusUnauthorized, http.StatusForbidden, http.StatusUnprocessableEntity, http.StatusServiceUnavailable)
 	}
-	if r.method == http.MethodPost {
+	if r.method == http.MethodPost || r.method == http.MethodPut {
 		statuses = append(statuses, http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
 	}
 	schema := a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[Problem](), true, "Problem")

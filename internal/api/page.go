@@ -3,7 +3,9 @@ package api
 import (
 	"encoding/base64"
 	"fmt"
+	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -16,7 +18,7 @@ type PageInput struct {
 
 // Page is how every list is answered.
 type Page[T any] struct {
-	Items      []T     `json:"items" nullable:"false" doc:"This page, the newest first."`
+	Items      []T     `json:"items" nullable:"false" doc:"This page, in the order of the list."`
 	NextCursor *string `json:"nextCursor" doc:"The cursor of the next page; null at the end."`
 }
 
@@ -46,8 +48,56 @@ func (in PageInput) place(kind string) (string, error) {
 	return place, nil
 }
 
+// placeInTime reads a cursor of a list that goes by time and then by id; an
+// empty id is the beginning.
+func (in PageInput) placeInTime(kind string) (at time.Time, id string, err error) {
+	place, err := in.place(kind)
+	if err != nil || place == "" {
+		return at, "", err
+	}
+	millis, id, _ := strings.Cut(place, ":")
+	n, err := strconv.ParseInt(millis, 10, 64)
+	if err != nil || textFault(id, maxName) != "" {
+		return at, "", badCursor()
+	}
+	return time.UnixMilli(n).UTC(), id, nil
+}
+
+// timeCursor is where a list that goes by time goes on.
+func timeCursor(at time.Time, id string) string {
+	return strconv.FormatInt(at.UnixMilli(), 10) + ":" + id
+}
+
+// placeInOrder reads a cursor of a list that goes by number; zero is the
+// beginning.
+func (in PageInput) placeInOrder(kind string) (int64, error) {
+	place, err := in.place(kind)
+	if err != nil || place == "" {
+		return 0, err
+	}
+	n, err := strconv.ParseInt(place, 10, 64)
+	if err != nil || n <= 0 {
+		return 0, badCursor()
+	}
+	return n, nil
+}
+
+// cutPage makes a page of what was read with one more than the limit.
+func cutPage[S, T any](list []S, limit int, kind string, cursor func(S) string, tell func(S) T) Page[T] {
+	next := ""
+	if len(list) > limit {
+		list = list[:limit]
+		next = cursor(list[limit-1])
+	}
+	items := make([]T, len(list))
+	for i := range list {
+		items[i] = tell(list[i])
+	}
+	return pageOf(items, kind, next)
+}
+
 func badCursor() error {
-	return invalid("Use the nextCursor of the page before, unchanged, or leave it out.", Fault{"/cursor", "is not a cursor of this list"})
+	return invalid("Use the nextCursor of the page before, unchanged, or leave it out.", Fault{Pointer: "/cursor", Message: "is not a cursor of this list"})
 }
 
 // textFault says what is wrong with a name that a user gave, or is empty. Names

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/script"
 )
 
 // Problem is how every error is told (RFC 9457).
@@ -29,6 +30,8 @@ type Problem struct {
 type Fault struct {
 	Pointer string `json:"pointer" example:"/runAt" doc:"Where: a JSON pointer into the body, or / and the name of a parameter or header. Empty is the whole body."`
 	Message string `json:"message" example:"must be an RFC 3339 date-time" doc:"What is wrong there."`
+	Line    int    `json:"line,omitempty" minimum:"1" example:"12" doc:"In a script: its line, counted from 1. Absent elsewhere."`
+	Column  int    `json:"column,omitempty" minimum:"1" example:"5" doc:"In a script: the column in UTF-16 units, as editors count, from 1. Absent elsewhere."`
 }
 
 // Codes that only the API has, with the status of each; see pawl.Code for the
@@ -111,7 +114,7 @@ func problemOf(ctx context.Context, err error) (p *Problem, secret bool) {
 	switch {
 	case ok && e.Code.HTTPStatus() == http.StatusInternalServerError:
 	case ok:
-		p := newProblem(e.Code.HTTPStatus(), string(e.Code), e.Msg, e.Hint, faultsOf(e.Fields)...)
+		p := newProblem(e.Code.HTTPStatus(), string(e.Code), e.Msg, e.Hint, faultsOf(e)...)
 		if e.Reason != "" { // the title stays that of the code
 			p.Code, p.Type = e.Reason, "urn:pawl:problem:"+e.Reason
 		}
@@ -127,10 +130,20 @@ func problemOf(ctx context.Context, err error) (p *Problem, secret bool) {
 	return newProblem(http.StatusInternalServerError, string(pawl.CodeInternal), "internal error", ""), true
 }
 
-func faultsOf(fields []pawl.Field) []Fault {
+// faultsOf tells the places of an error. Those in a script have a line and a
+// column.
+func faultsOf(e *pawl.Error) []Fault {
+	places, ok := errors.AsType[script.Diagnostics](error(e))
+	if ok = ok && len(places) == len(e.Fields); !ok {
+		places = nil
+	}
 	var out []Fault
-	for _, f := range fields {
-		out = append(out, Fault(f))
+	for i, f := range e.Fields {
+		fault := Fault{Pointer: f.Pointer, Message: f.Message}
+		if ok {
+			fault.Line, fault.Column = places[i].Line, places[i].Column
+		}
+		out = append(out, fault)
 	}
 	return out
 }
@@ -147,13 +160,16 @@ func countFaults(n int) string {
 	return "the request has several faults"
 }
 
-// sentence begins with a capital and ends with a full stop.
+// sentence begins with a capital, unless that is a command to type, and ends
+// with a full stop.
 func sentence(s string) string {
 	r, size := utf8.DecodeRuneInString(s)
 	if size == 0 {
 		return s
 	}
-	s = string(unicode.ToUpper(r)) + s[size:]
+	if !strings.HasPrefix(s, "pawl ") {
+		s = string(unicode.ToUpper(r)) + s[size:]
+	}
 	if last, _ := utf8.DecodeLastRuneInString(s); !strings.ContainsRune(".!?…", last) {
 		s += "."
 	}

@@ -36,7 +36,7 @@ func (a *API) problemOfHuma(ctx huma.Context, m *huma.ErrorModel) *Problem {
 	case http.StatusNotAcceptable:
 		return newProblem(m.Status, codeNotAcceptable, "the answer cannot be given in a form that the header Accept allows", "Accept application/json.")
 	case http.StatusRequestEntityTooLarge:
-		return a.tooLarge()
+		return tooLarge(ctx.Operation().MaxBodyBytes - 1)
 	case http.StatusUnsupportedMediaType:
 		return newProblem(m.Status, codeUnsupportedMedia, fmt.Sprintf("the body is said to be %q", ctx.Header("Content-Type")), "")
 	case http.StatusUnprocessableEntity:
@@ -45,8 +45,8 @@ func (a *API) problemOfHuma(ctx huma.Context, m *huma.ErrorModel) *Problem {
 	return newProblem(m.Status, string(pawl.CodeInternal), "internal error", "")
 }
 
-func (a *API) tooLarge() *Problem {
-	return newProblem(http.StatusRequestEntityTooLarge, string(pawl.CodeTooLarge), fmt.Sprintf("the body has more than %d bytes", a.maxBody()), "")
+func tooLarge(most int64) *Problem {
+	return newProblem(http.StatusRequestEntityTooLarge, string(pawl.CodeTooLarge), fmt.Sprintf("the body has more than %d bytes", most), "")
 }
 
 // invalidInput names every fault by its JSON pointer, in order.
@@ -68,20 +68,20 @@ func (a *API) faultOf(op *huma.Operation, d *huma.ErrorDetail) (Fault, string) {
 	pointer := pointerOf(d.Location)
 	msg := d.Message
 	if at, rest, ok := strings.Cut(msg, " "); ok && strings.HasPrefix(at, "/") && pointer == "" {
-		return Fault{at, rest}, "" // from decode, which knows the place better
+		return Fault{Pointer: at, Message: rest}, "" // from decode, which knows the place better
 	}
 	if name, ok := cutBoth(msg, "expected required property ", " to be present"); ok {
-		return Fault{pointer + "/" + escapePointer(name), "is required"}, ""
+		return Fault{Pointer: pointer + "/" + escapePointer(name), Message: "is required"}, ""
 	}
 	switch msg {
 	case "unexpected property":
-		return Fault{pointer, "is not a field of this request"}, a.fieldsHint(op, pointer)
+		return Fault{Pointer: pointer, Message: "is not a field of this request"}, a.fieldsHint(op, pointer)
 	case "unknown query parameter":
-		return Fault{pointer, "is not a parameter of this request"}, parametersHint(op)
+		return Fault{Pointer: pointer, Message: "is not a parameter of this request"}, parametersHint(op)
 	case "expected string to be RFC 3339 date-time":
-		return Fault{pointer, "must be an RFC 3339 date-time"}, "Use RFC 3339 with an offset, such as 2030-01-31T09:00:00Z."
+		return Fault{Pointer: pointer, Message: "must be an RFC 3339 date-time"}, "Use RFC 3339 with an offset, such as 2030-01-31T09:00:00Z."
 	}
-	return Fault{pointer, plainWords(msg)}, ""
+	return Fault{Pointer: pointer, Message: plainWords(msg)}, ""
 }
 
 // pointerOf turns huma's body.items[3].tags into /items/3/tags, and

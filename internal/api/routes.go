@@ -1,8 +1,10 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -23,6 +25,14 @@ func (a *API) routes() {
 	add(a, route{method: "DELETE", path: "/api/v1/jobs/{id}", scope: "jobs:write", id: "cancelJob", tag: "Jobs", summary: "Cancel a job", status: http.StatusNoContent, errors: []int{404, 409}}, a.cancelJob)
 	add(a, route{method: "POST", path: "/api/v1/jobs/{id}/retry", scope: "jobs:write", id: "retryJob", tag: "Jobs", summary: "Run a failed job again, now", errors: []int{404, 409}}, a.retryJob)
 
+	if a.flows != nil {
+		a.laneRoutes()
+		a.answerRoutes()
+	}
+	if a.tools != nil {
+		a.connectionRoutes()
+	}
+
 	add(a, route{method: "GET", path: "/api/v1/stream", scope: "stream:read", id: "stream", tag: "Events", summary: "Follow every change of state, as server-sent events", produces: "text/event-stream", endless: true}, a.stream)
 
 	add(a, route{method: "POST", path: "/api/v1/tokens", scope: "tokens:admin", id: "createToken", tag: "Tokens", summary: "Create a token; its text is shown this once", status: http.StatusCreated}, a.createToken)
@@ -30,6 +40,50 @@ func (a *API) routes() {
 	add(a, route{method: "GET", path: "/api/v1/tokens/{id}", scope: "tokens:read", id: "getToken", tag: "Tokens", summary: "Show a token", errors: []int{404}}, a.getToken)
 	add(a, route{method: "DELETE", path: "/api/v1/tokens/{id}", scope: "tokens:write", id: "revokeToken", tag: "Tokens", summary: "Revoke a token of yours, or anybody's with tokens:admin", status: http.StatusNoContent, errors: []int{404}}, a.revokeToken)
 	add(a, route{method: "POST", path: "/api/v1/tokens/{id}/revoke", scope: "tokens:write", id: "revokeTokenByPost", tag: "Tokens", summary: "Revoke a token, for clients that cannot DELETE", status: http.StatusNoContent, errors: []int{404}}, a.revokeToken)
+}
+
+// laneRoutes are those of what runs by itself, and of its runs.
+func (a *API) laneRoutes() {
+	add(a, route{method: "GET", path: "/api/v1/lanes", scope: "lanes:read", id: "listLanes", tag: "Lanes", summary: "List everything that runs by itself, by kind and name"}, a.listLanes)
+	add(a, route{method: "GET", path: "/api/v1/lanes/{kind}/{name}/why", scope: "lanes:read", id: "whyLane", tag: "Lanes", summary: "Tell why something runs, does not run, or waits", errors: []int{404}}, a.whyLane)
+
+	add(a, route{method: "GET", path: "/api/v1/workflows", scope: "workflows:read", id: "listWorkflows", tag: "Workflows", summary: "List workflows by name"}, a.listWorkflows)
+	add(a, route{method: "GET", path: "/api/v1/workflows/{name}", scope: "workflows:read", id: "getWorkflow", tag: "Workflows", summary: "Show a workflow with its script", errors: []int{404}}, a.getWorkflow)
+	add(a, route{method: "PUT", path: "/api/v1/workflows/{name}", scope: "workflows:write", id: "deployWorkflow", tag: "Workflows", summary: "Deploy a script; the same one again changes nothing", status: http.StatusOK, also: http.StatusCreated, errors: []int{404, 409}, maxBody: maxScriptBody}, a.deployWorkflow)
+	add(a, route{method: "DELETE", path: "/api/v1/workflows/{name}", scope: "workflows:write", id: "deleteWorkflow", tag: "Workflows", summary: "Delete a workflow; what it did can still be read", status: http.StatusNoContent, errors: []int{404, 409}}, a.deleteWorkflow)
+	add(a, route{method: "POST", path: "/api/v1/workflows/{name}/run", scope: "workflows:write", id: "runWorkflow", tag: "Workflows", summary: "Run every producer now; refused with run_active, backing_off, fixing, paused or not_deployed", status: http.StatusAccepted, errors: []int{404, 409}}, a.runWorkflow)
+	add(a, route{method: "POST", path: "/api/v1/workflows/{name}/pause", scope: "workflows:write", id: "pauseWorkflow", tag: "Workflows", summary: "Pause a workflow: nothing more is started", errors: []int{404}}, a.pauseWorkflow)
+	add(a, route{method: "POST", path: "/api/v1/workflows/{name}/resume", scope: "workflows:write", id: "resumeWorkflow", tag: "Workflows", summary: "Resume a workflow that is paused, or halted by something that is mended now", errors: []int{404}}, a.resumeWorkflow)
+	add(a, route{method: "GET", path: "/api/v1/workflows/{name}/versions", scope: "workflows:read", id: "listWorkflowVersions", tag: "Workflows", summary: "List what was deployed, the newest first", errors: []int{404}}, a.listVersions)
+	add(a, route{method: "GET", path: "/api/v1/workflows/{name}/inputs", scope: "workflows:read", id: "listInputs", tag: "Inputs", summary: "List what a workflow found outside, the newest first", errors: []int{404}}, a.listInputs)
+	add(a, route{method: "GET", path: "/api/v1/workflows/{name}/outputs", scope: "workflows:read", id: "listOutputs", tag: "Inputs", summary: "List what a workflow did outside, the newest first", errors: []int{404}}, a.listOutputs)
+	add(a, route{method: "GET", path: "/api/v1/workflows/{name}/events", scope: "workflows:read", id: "listEvents", tag: "Inputs", summary: "List the events of a workflow, the newest first", errors: []int{404}}, a.listEvents)
+	add(a, route{method: "POST", path: "/api/v1/workflows/{name}/events", scope: "workflows:write", id: "publishEvent", tag: "Inputs", summary: "Publish an event from outside; 200 if its messageId is known already", status: http.StatusCreated, also: http.StatusOK, errors: []int{404}}, a.publishEvent)
+
+	add(a, route{method: "GET", path: "/api/v1/inputs/{id}", scope: "workflows:read", id: "getInput", tag: "Inputs", summary: "Show an input with what came of it", errors: []int{404}}, a.getInput)
+	add(a, route{method: "POST", path: "/api/v1/inputs/{id}/skip", scope: "workflows:write", id: "skipInput", tag: "Inputs", summary: "Give up an input: its pending events are skipped", errors: []int{404}}, a.skipInput)
+
+	add(a, route{method: "GET", path: "/api/v1/runs", scope: "runs:read", id: "listRuns", tag: "Runs", summary: "List runs, the newest first"}, a.listRuns)
+	add(a, route{method: "GET", path: "/api/v1/runs/{id}", scope: "runs:read", id: "getRun", tag: "Runs", summary: "Show a run with its retry chain, its calls and its log", errors: []int{404}}, a.getRun)
+	add(a, route{method: "POST", path: "/api/v1/runs/{id}/cancel", scope: "runs:write", id: "cancelRun", tag: "Runs", summary: "Cancel a run that has sent nothing yet", errors: []int{404, 409}}, a.cancelRun)
+}
+
+// answerRoutes are those by which people decide about runs.
+func (a *API) answerRoutes() {
+	add(a, route{method: "POST", path: "/api/v1/runs/{id}/approve", scope: "runs:write", id: "approveRun", tag: "Approvals", summary: "Let a run make the call that it asks for; refused with decided, changed or expired", errors: []int{404, 409}}, a.approveRun)
+	add(a, route{method: "POST", path: "/api/v1/runs/{id}/reject", scope: "runs:write", id: "rejectRun", tag: "Approvals", summary: "End a run that asks, release its events and pause its workflow", errors: []int{404, 409}}, a.rejectRun)
+	add(a, route{method: "POST", path: "/api/v1/runs/{id}/resume", scope: "runs:write", id: "resumeRun", tag: "Approvals", summary: "Say that what stopped a run is mended; refused with approval or outcome_unknown", errors: []int{404, 409}}, a.resumeRun)
+	add(a, route{method: "POST", path: "/api/v1/runs/{id}/resolve", scope: "runs:write", id: "resolveRun", tag: "Approvals", summary: "Say what became of a call; refused with reconciling or cannot_ask", errors: []int{404, 409}}, a.resolveRun)
+	add(a, route{method: "GET", path: "/api/v1/approvals", scope: "runs:read", id: "listApprovals", tag: "Approvals", summary: "List what people are asked, the newest first"}, a.listApprovals)
+	add(a, route{method: "GET", path: "/api/v1/workflows/{name}/approvals/rules", scope: "workflows:read", id: "listApprovalRules", tag: "Approvals", summary: "List the methods that a workflow may call without asking, because somebody said always", errors: []int{404}}, a.listRules)
+	add(a, route{method: "DELETE", path: "/api/v1/workflows/{name}/approvals/rules/{tool}/{method}", scope: "workflows:write", id: "revokeApprovalRule", tag: "Approvals", summary: "Make a workflow ask again before it calls a method", status: http.StatusNoContent, errors: []int{404}}, a.revokeRule)
+}
+
+// connectionRoutes are those of what scripts may touch.
+func (a *API) connectionRoutes() {
+	add(a, route{method: "GET", path: "/api/v1/connections", scope: "connections:read", id: "listConnections", tag: "Connections", summary: "List connections by name"}, a.listConnections)
+	add(a, route{method: "GET", path: "/api/v1/connections/{name}", scope: "connections:read", id: "getConnection", tag: "Connections", summary: "Show a connection", errors: []int{404}}, a.getConnection)
+	add(a, route{method: "POST", path: "/api/v1/connections/{name}/test", scope: "connections:write", id: "testConnection", tag: "Connections", summary: "Try a connection out, without an effect outside", errors: []int{404}}, a.testConnection)
 }
 
 // route is one line of the list.
@@ -40,9 +94,11 @@ type route struct {
 	tag          string
 	summary      string
 	status       int    // of success; 0 is 200
+	also         int    // another status of success, with the same answer; mostly 0
 	errors       []int  // that this route has beside the usual ones
 	produces     string // content type, if it is not JSON
 	endless      bool   // may take longer than handlerTimeout
+	maxBody      int64  // bytes; 0 is what bodies usually may have
 }
 
 // add makes a handler answer a route. Its errors become problems.
@@ -53,7 +109,8 @@ func add[I, O any](a *API, r route, handler func(context.Context, *I) (*O, error
 		resource, _, _ := strings.Cut(r.scope, ":")
 		a.resources[resource] = true
 	}
-	huma.Register(a.huma, a.operation(r), func(ctx context.Context, in *I) (*O, error) {
+	op := a.operation(r)
+	huma.Register(a.huma, op, func(ctx context.Context, in *I) (*O, error) {
 		if !r.endless {
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeout(ctx, handlerTimeout)
@@ -65,13 +122,17 @@ func add[I, O any](a *API, r route, handler func(context.Context, *I) (*O, error
 		}
 		return out, nil
 	})
+	if r.also != 0 { // huma described one; both share the map
+		first := op.Responses[strconv.Itoa(r.status)]
+		op.Responses[strconv.Itoa(r.also)] = &huma.Response{Description: http.StatusText(r.also), Content: first.Content, Headers: first.Headers}
+	}
 }
 
 // operation describes a route to huma.
 func (a *API) operation(r route) huma.Operation {
 	op := huma.Operation{
 		OperationID: r.id, Method: r.method, Path: r.path, Summary: r.summary, Tags: []string{r.tag},
-		DefaultStatus: r.status, MaxBodyBytes: a.maxBody() + 1, BodyReadTimeout: bodyTimeout,
+		DefaultStatus: r.status, MaxBodyBytes: cmp.Or(r.maxBody, a.maxBody()) + 1, BodyReadTimeout: bodyTimeout,
 		Security:    securityOf(r.scope),
 		Middlewares: huma.Middlewares{a.requireScope(r.scope)},
 		Responses:   a.errorResponses(r),

@@ -23,7 +23,7 @@ const (
 )
 
 type streamInput struct {
-	Kind   string `query:"kind" example:"job" doc:"Only events of these kinds, separated by commas."`
+	Kind   string `query:"kind" example:"job" doc:"Only events of these kinds, separated by commas: job, run, workflow."`
 	ID     string `query:"id" doc:"Only events about the thing with this id."`
 	LastID string `header:"Last-Event-ID" doc:"The number of the last event that was seen: go on after it."`
 }
@@ -46,7 +46,7 @@ func (a *API) stream(_ context.Context, in *streamInput) (*streamOutput, error) 
 	if err != nil || after < 0 {
 		after = 0
 		if in.LastID != "" {
-			return nil, invalid("Leave it out to begin with what happens next.", Fault{"/Last-Event-ID", "is not the number of an event"})
+			return nil, invalid("Leave it out to begin with what happens next.", Fault{Pointer: "/Last-Event-ID", Message: "is not the number of an event"})
 		}
 	}
 	to, ok := a.feed.follow(kinds, in.ID, after)

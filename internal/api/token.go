@@ -97,7 +97,7 @@ func makeToken(ctx context.Context, tx *store.Tx, r *tokenRequest, caller *store
 	}
 	if need := roleFor(r.Scopes); verbOfRole(need) > verbOfRole(user.Role) {
 		return NewToken{}, invalid(fmt.Sprintf("The scopes need the role %s.", need),
-			Fault{"/scopes", fmt.Sprintf("go beyond the role of %s, who is a %s", user.Name, user.Role)})
+			Fault{Pointer: "/scopes", Message: fmt.Sprintf("go beyond the role of %s, who is a %s", user.Name, user.Role)})
 	}
 	t, text, err := tx.CreateToken(ctx, store.TokenSpec{User: user, Name: r.Name, Scopes: r.Scopes, ExpiresAt: expires})
 	if err != nil {
@@ -131,7 +131,7 @@ func (a *API) checkToken(r *tokenRequest, caller *store.Token, now time.Time) (e
 	var beyond []Fault
 	for i, s := range r.Scopes {
 		if !allowed(caller, s) {
-			beyond = append(beyond, Fault{fmt.Sprintf("/scopes/%d", i), fmt.Sprintf("%s is more than your own token may do", s)})
+			beyond = append(beyond, Fault{Pointer: fmt.Sprintf("/scopes/%d", i), Message: fmt.Sprintf("%s is more than your own token may do", s)})
 		}
 	}
 	if len(beyond) > 0 {

@@ -38,7 +38,7 @@ func newCronCommand(p *Process) *cobra.Command {
 			return usageError("", "--count: %d is not between 1 and %d", *count, mostInstants)
 		}
 		now := time.Now()
-		from, err := readInstant(*after, schedule.Zone(), now)
+		from, err := readInstant("--after", *after, schedule.Zone(), now)
 		if err != nil {
 			return err
 		}
@@ -62,9 +62,9 @@ func readSchedule(expression, zone string) (when.Schedule, error) {
 	return when.New(when.Spec{Interval: expression})
 }
 
-// readInstant reads an instant, which is local to the zone unless it says
-// otherwise.
-func readInstant(text string, zone *time.Location, now time.Time) (time.Time, error) {
+// readInstant reads the instant of a flag, which is local to the zone unless it
+// says otherwise.
+func readInstant(flag, text string, zone *time.Location, now time.Time) (time.Time, error) {
 	if text == "" {
 		return now, nil
 	}
@@ -76,7 +76,7 @@ func readInstant(text string, zone *time.Location, now time.Time) (time.Time, er
 			return t, nil
 		}
 	}
-	return time.Time{}, usageError("Use a time such as 2026-03-28T12:00:00Z or 2026-03-28.", "--after: %q is no time", text)
+	return time.Time{}, usageError("Use a time such as 2026-03-28T12:00:00Z or 2026-03-28.", "%s: %q is no time", flag, text)
 }
 
 func writeNext(p *Process, instants []time.Time) error {

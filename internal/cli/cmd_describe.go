@@ -10,8 +10,10 @@ import (
 func newDescribeCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "describe KIND NAME", Short: "Tell everything about one thing, in words",
-		Example: "  pawl describe job 42",
-		GroupID: groupLook, Args: takes(2, 2), ValidArgsFunction: completeKind,
+		Example: "  pawl describe workflow mail-to-sheet\n" +
+			"  pawl describe run 0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e\n" +
+			"  pawl describe job 42",
+		GroupID: groupLook, Args: takes(2, 2), ValidArgsFunction: completeKind(func(k kind) bool { return k.describe != nil }),
 	}
 	flags := addSettingFlags(cmd, forClient)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -20,7 +22,7 @@ func newDescribeCommand(p *Process) *cobra.Command {
 			return err
 		}
 		if k.describe == nil {
-			return usageError("Show it with: pawl get "+k.singular+" "+args[1]+" -o yaml", "there is no description of %s", k.plural)
+			return usageError("Show it with: pawl get "+k.plural+" "+args[1]+" -o yaml", "there is no description of %s", k.plural)
 		}
 		c, err := flags.connect(p)
 		if err != nil {

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/cli/client"
 )
 
@@ -17,16 +19,21 @@ func newGetCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get KIND [NAME]",
 		Short: "List things, or show one",
-		Long:  "Lists things of a kind, or shows one.\n\nKinds: " + strings.Join(kindNames(), ", "),
-		Example: "  pawl get jobs\n" +
-			"  pawl get jobs --state failed -o wide\n" +
-			"  pawl get job 42 -o yaml\n" +
-			"  pawl get jobs -w",
-		GroupID: groupLook, Args: takes(1, 2), ValidArgsFunction: completeKind,
+		Long: "Lists things of a kind, or shows one. Inputs, outputs and events belong to a workflow:\n" +
+			"their NAME is the workflow's, or for one input its id.\n\nKinds: " + strings.Join(kindNames(nil), ", "),
+		Example: "  pawl get workflows -w\n" +
+			"  pawl get workflow mail-to-sheet -o yaml\n" +
+			"  pawl get runs --workflow mail-to-sheet --status failed:logic\n" +
+			"  pawl get inputs mail-to-sheet\n" +
+			"  pawl get lanes -l team=data\n" +
+			"  pawl get jobs --state failed -o wide",
+		GroupID: groupLook, Args: takes(1, 2), ValidArgsFunction: completeKind(nil),
 	}
 	g := &getter{p: p, flags: addSettingFlags(cmd, forClient), out: addOutputFlag(cmd, formatTable, formatWide, formatJSON, formatYAML)}
 	watch := cmd.Flags().BoolP("watch", "w", false, "go on and show what changes, until interrupted")
 	cmd.Flags().IntVar(&g.limit, "limit", 100, "show at most `N`; 0 is all")
+	cmd.Flags().StringVar(&g.workflow, "workflow", "", "show those of the workflow `NAME` only")
+	cmd.Flags().StringArrayVarP(&g.labels, "selector", "l", nil, "show those with the label `NAME=VALUE` only (repeatable; lanes and workflows)")
 	g.filters = addFilterFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := g.prepare(args); err != nil {
@@ -57,16 +64,20 @@ func addFilterFlags(cmd *cobra.Command) map[string]*string {
 
 // getter is one call of get.
 type getter struct {
-	p       *Process
-	flags   *settingFlags
-	out     *outputFlag
-	limit   int
-	filters map[string]*string
+	p        *Process
+	flags    *settingFlags
+	out      *outputFlag
+	limit    int
+	filters  map[string]*string
+	workflow string
+	labels   []string
 
-	client *client.Client
-	kind   kind
-	name   string // empty is all
-	query  url.Values
+	client   *client.Client
+	kind     kind
+	path     string // of the list
+	name     string // empty is all
+	query    url.Values
+	selector selector
 }
 
 func (g *getter) prepare(args []string) (err error) {
@@ -79,12 +90,15 @@ func (g *getter) prepare(args []string) (err error) {
 	if g.limit < 0 {
 		return usageError("", "--limit: %d is below zero", g.limit)
 	}
-	g.query = url.Values{}
+	g.path, g.query = g.kind.path, url.Values{}
+	if err := g.narrow(args); err != nil {
+		return err
+	}
 	for name, value := range g.filters {
 		if *value == "" {
 			continue
 		}
-		if !slices.Contains(g.kind.filters, name) || g.name != "" {
+		if !slices.Contains(g.kind.filters, name) || g.name != "" || g.query.Has(name) {
 			return usageError("", "--%s does not apply to %s", name, strings.Join(args, " "))
 		}
 		g.query.Set(name, *value)
@@ -93,8 +107,86 @@ func (g *getter) prepare(args []string) (err error) {
 	return err
 }
 
+// narrow applies --workflow and -l, and finds the list of a kind that has one
+// for each workflow.
+func (g *getter) narrow(args []string) (err error) {
+	if g.selector, err = parseSelector(g.labels); err != nil {
+		return err
+	}
+	if len(g.selector) > 0 && (!g.kind.labelled() || g.name != "") {
+		return usageError("", "-l does not apply to %s", strings.Join(args, " "))
+	}
+	switch {
+	case g.kind.below != "":
+		return g.ofWorkflow()
+	case g.workflow == "":
+		return nil
+	case g.kind.plural != runKind().plural || g.name != "":
+		return usageError("", "--workflow does not apply to %s", strings.Join(args, " "))
+	}
+	g.query.Set("kind", string(pawl.KindWorkflow))
+	g.query.Set("lane", g.workflow)
+	return nil
+}
+
+// ofWorkflow finds the list of a workflow. The name is the workflow's, unless
+// it is that of a thing which can be shown alone.
+func (g *getter) ofWorkflow() error {
+	one := g.kind.path != "" && strings.HasPrefix(g.name, inputPrefix)
+	switch {
+	case one && g.workflow == "":
+		return nil
+	case g.name != "" && g.workflow != "":
+		return usageError("", "%q and --workflow %s cannot go together", g.name, g.workflow)
+	case g.workflow == "":
+		g.workflow, g.name = g.name, ""
+	}
+	if _, err := workflowKind().pathOf(g.workflow); err != nil {
+		return usageError(fmt.Sprintf("Write: pawl get %s WORKFLOW", g.kind.plural), "%s are listed for one workflow", g.kind.plural)
+	}
+	g.path = client.WorkflowPath(g.workflow, g.kind.below)
+	return nil
+}
+
+// list reads what is to be shown, and whether there is more.
+func (g *getter) list(ctx context.Context) (items []json.RawMessage, more bool, err error) {
+	if len(g.selector) == 0 && !(g.kind.listed && g.name != "") {
+		return g.client.List(ctx, g.path, g.query, g.limit)
+	}
+	all, _, err := g.client.List(ctx, g.path, g.query, 0)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, raw := range all {
+		if !g.wanted(raw) {
+			continue
+		}
+		if g.limit > 0 && len(items) == g.limit {
+			return items, true, nil
+		}
+		items = append(items, raw)
+	}
+	if g.name != "" && len(items) == 0 {
+		err = &pawl.Error{Code: pawl.CodeNotFound, Msg: fmt.Sprintf("there is no %s %q", g.kind.singular, g.name)}
+	}
+	return items, false, err
+}
+
+// wanted reports whether a thing has the name and the labels that were asked
+// for, where the server does not choose.
+func (g *getter) wanted(raw json.RawMessage) bool {
+	var thing struct {
+		Name   string            `json:"name"`
+		Labels map[string]string `json:"labels"`
+	}
+	if json.Unmarshal(raw, &thing) != nil {
+		return false
+	}
+	return g.selector.matches(thing.Labels) && (!g.kind.listed || g.name == "" || g.name == thing.Name)
+}
+
 func (g *getter) show(ctx context.Context) error {
-	if g.name != "" {
+	if g.name != "" && !g.kind.listed {
 		raw, err := getOne(ctx, g.client, g.kind, g.name)
 		if err != nil {
 			return err
@@ -104,7 +196,7 @@ func (g *getter) show(ctx context.Context) error {
 		}
 		return g.table([]json.RawMessage{raw})
 	}
-	items, more, err := g.client.List(ctx, g.kind.path, g.query, g.limit)
+	items, more, err := g.list(ctx)
 	if err != nil {
 		return err
 	}

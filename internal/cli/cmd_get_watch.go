@@ -4,25 +4,33 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/cli/client"
 )
 
 // watch shows what there is, and then every change as a row of its own, until
 // the command is interrupted, which is its regular end.
 func (g *getter) watch(ctx context.Context) error {
-	if g.kind.subject == nil {
+	rules := g.kind.watch
+	if len(rules.events) == 0 {
 		return usageError("", "%s cannot be watched", g.kind.plural)
 	}
 	if g.out.format == formatYAML {
 		return usageError("Use -o json: one line for each change.", "a stream of changes cannot be YAML")
 	}
 	w := &watching{getter: g, sheet: newSheet(g.p, g.kind.shown(g.out.format)), last: map[string]json.RawMessage{}}
-	return g.client.Watch(ctx, client.Watcher{
-		Kind: g.kind.singular, ID: g.name, CatchUp: w.catchUp, Event: w.event,
-	})
+	watcher := client.Watcher{Kind: strings.Join(rules.events, ","), CatchUp: w.catchUp}
+	if rules.changed == nil { // the events are about the things themselves
+		watcher.ID = g.name
+	}
+	watcher.Event = func(e client.Event) error { return w.event(ctx, e) }
+	return g.client.Watch(ctx, watcher)
 }
 
 // mostRemembered bounds the memory of a long watch. When it is full, a row may
@@ -46,7 +54,7 @@ func (w *watching) catchUp(ctx context.Context) error {
 		}
 		return w.print(raw)
 	}
-	items, _, err := w.client.List(ctx, w.kind.path, w.query, w.limit)
+	items, _, err := w.list(ctx)
 	if err != nil {
 		return err
 	}
@@ -54,12 +62,33 @@ func (w *watching) catchUp(ctx context.Context) error {
 }
 
 // event shows the thing that an event is about.
-func (w *watching) event(e client.Event) error {
-	if e.Type != w.kind.singular {
+func (w *watching) event(ctx context.Context, e client.Event) error {
+	rules := w.kind.watch
+	if !slices.Contains(rules.events, e.Type) {
 		return nil
 	}
-	raw, err := w.kind.subject(e.Data)
+	if rules.changed != nil {
+		return w.readAgain(ctx, e)
+	}
+	raw, err := rules.subject(e.Data)
 	if err != nil || !w.matches(raw) {
+		return err
+	}
+	return w.print(raw)
+}
+
+// readAgain shows a thing that an event names but does not carry.
+func (w *watching) readAgain(ctx context.Context, e client.Event) error {
+	name, err := w.kind.watch.changed(e)
+	if err != nil || name == "" || (w.name != "" && w.name != name) {
+		return err
+	}
+	raw, err := getOne(ctx, w.client, w.kind, name)
+	if errors.Is(err, pawl.ErrNotFound) {
+		w.p.say("%s %s is gone.", w.kind.singular, oneLine(name))
+		return nil
+	}
+	if err != nil || !w.wanted(raw) {
 		return err
 	}
 	return w.print(raw)
@@ -84,6 +113,10 @@ func (w *watching) print(items ...json.RawMessage) error {
 	var rows [][]string
 	now := time.Now()
 	for _, raw := range items {
+		raw, err := w.brief(raw)
+		if err != nil {
+			return err
+		}
 		id := idOf(raw)
 		if bytes.Equal(w.last[id], raw) {
 			continue
@@ -110,6 +143,14 @@ func (w *watching) print(items ...json.RawMessage) error {
 	titles := !w.titled
 	w.titled = true
 	return w.sheet.write(w.p.Stdout, rows, titles)
+}
+
+// brief is a thing as it is compared and written.
+func (w *watching) brief(raw json.RawMessage) (json.RawMessage, error) {
+	if w.kind.watch.brief == nil {
+		return raw, nil
+	}
+	return w.kind.watch.brief(raw)
 }
 
 func idOf(raw json.RawMessage) string {

@@ -10,7 +10,7 @@ func newRetryCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "retry KIND NAME", Short: "Run a failed job again",
 		Example: "  pawl retry job 42",
-		GroupID: groupChange, Args: takes(2, 2), ValidArgsFunction: completeKind,
+		GroupID: groupChange, Args: takes(2, 2), ValidArgsFunction: completeKind(func(k kind) bool { return k.plural == jobKind().plural }),
 	}
 	flags := addSettingFlags(cmd, forClient)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

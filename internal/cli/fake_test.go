@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -55,6 +56,10 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !ok:
 		problem(w, 404, "not_found", "there is no such thing")
+	case a.status >= 400 && strings.HasPrefix(a.body, "{"):
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(a.status)
+		_, _ = io.WriteString(w, a.body)
 	case a.status >= 400:
 		problem(w, a.status, a.body, "refused because of "+a.body)
 	default:
@@ -75,6 +80,13 @@ func (f *fake) call() call {
 }
 
 func (f *fake) run(args ...string) result { f.t.Helper(); return f.call().run(f.t, args...) }
+
+// sent are the bodies so far.
+func (f *fake) sent() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.bodies)
+}
 
 // requests are what was asked so far.
 func (f *fake) requests() string {

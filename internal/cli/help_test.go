@@ -13,7 +13,7 @@ func TestHelpListsEveryCommandOnStdout(t *testing.T) {
 	for _, args := range [][]string{nil, {"help"}, {"--help"}} {
 		r := run(t, args...)
 		r.expect(t, pawl.ExitDone)
-		for _, name := range []string{"demo", "serve", "get", "describe", "delete", "retry", "token", "cron", "version", "completion"} {
+		for _, name := range []string{"demo", "serve", "get", "describe", "why", "next", "apply", "run", "pause", "resume", "cancel", "skip", "publish", "delete", "retry", "token", "cron", "version", "completion"} {
 			if !strings.Contains(r.stdout, "\n  "+name+" ") {
 				t.Errorf("pawl %s does not list %s:\n%s", strings.Join(args, " "), name, r.stdout)
 			}
@@ -66,8 +66,17 @@ func TestCompletionIsPrintedForEveryShell(t *testing.T) {
 }
 
 func TestCompletionProposesKinds(t *testing.T) {
-	r := run(t, "__complete", "get", "")
-	if !strings.Contains(r.stdout, "jobs\n") || !strings.Contains(r.stdout, "tokens\n") {
-		t.Errorf("completion of get: %s", r.stdout)
+	for command, want := range map[string]string{
+		"get":      "workflows lanes runs inputs outputs events jobs tokens",
+		"describe": "workflows runs inputs jobs",
+		"delete":   "workflows jobs tokens",
+		"run":      "workflows", "pause": "workflows", "resume": "workflows", "why": "workflows",
+		"retry": "jobs",
+	} {
+		r := run(t, "__complete", command, "")
+		proposed, _, _ := strings.Cut(r.stdout, ":") // then comes how to go on
+		if got := strings.Join(strings.Fields(proposed), " "); got != want {
+			t.Errorf("completion of %s: %q, want %q", command, got, want)
+		}
 	}
 }

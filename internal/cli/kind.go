@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/pawlrun/pawl/internal/cli/client"
 )
 
 // kind is one kind of thing that commands can show and change.
@@ -19,31 +21,64 @@ type kind struct {
 	path     string // of the list; one thing has its name below it
 	columns  []column
 
+	// below is set where there is a list for each workflow only: the list is
+	// below the workflow under this word, and path is that of one thing, or
+	// empty if a thing cannot be read alone.
+	below string
+
+	// listed: things are in the list only, and are found there by their name.
+	listed bool
+
 	// row are the cells of one thing, for all columns.
 	row func(raw json.RawMessage, now time.Time) ([]string, error)
 
 	// describe tells everything about one thing, in words; nil cannot.
 	describe func(raw json.RawMessage, now time.Time) (string, error)
 
-	// removed is what delete says it did, such as "cancelled".
+	// removed is what delete says it did, such as "cancelled"; empty cannot be
+	// deleted. loses is what is lost by it, where one should think twice.
 	removed string
+	loses   string
+
+	// verbs are what can be asked of a thing beside: run, pause, resume, why.
+	verbs []string
 
 	// filters are the parameters of the list that get has flags for.
 	filters []string
 
-	// subject is the thing that an event of this kind is about; without it a
-	// kind cannot be watched.
+	watch watchRules
+}
+
+// watchRules say how a kind is watched; without events it cannot be.
+type watchRules struct {
+	events []string // the kinds of events that tell of a change
+
+	// subject is the thing that an event carries. Where events do not carry
+	// it, changed is the name by which to read it, empty if there is none.
 	subject func(data []byte) (json.RawMessage, error)
+	changed func(e client.Event) (string, error)
+
+	// brief makes things look the same wherever they come from: a list, an
+	// event, or the answer about one thing. Nil if they do anyway.
+	brief func(raw json.RawMessage) (json.RawMessage, error)
 }
 
 // kinds are the kinds of this version.
-func kinds() []kind { return []kind{jobKind(), tokenKind()} }
+func kinds() []kind {
+	return []kind{
+		workflowKind(), laneKind(), runKind(), inputKind(), outputKind(), eventKind(),
+		jobKind(), tokenKind(),
+	}
+}
 
-// kindNames are the plural names.
-func kindNames() []string {
+// kindNames are the plural names of the kinds that a test accepts; nil accepts
+// all.
+func kindNames(accept func(kind) bool) []string {
 	var names []string
 	for _, k := range kinds() {
-		names = append(names, k.plural)
+		if accept == nil || accept(k) {
+			names = append(names, k.plural)
+		}
 	}
 	return names
 }
@@ -56,11 +91,26 @@ func findKind(word string) (kind, error) {
 			return k, nil
 		}
 	}
-	there := "Kinds: " + strings.Join(kindNames(), ", ") + "."
-	if guess := didYouMean(word, kindNames()); guess != "" {
+	there := "Kinds: " + strings.Join(kindNames(nil), ", ") + "."
+	if guess := didYouMean(word, kindNames(nil)); guess != "" {
 		there = guess + " " + there
 	}
 	return kind{}, usageError(there, "this version has no kind %q", word)
+}
+
+// findKindFor finds a kind of which a verb can be asked.
+func findKindFor(verb, word string) (kind, error) {
+	k, err := findKind(word)
+	if err == nil && !slices.Contains(k.verbs, verb) {
+		can := strings.Join(kindNames(withVerb(verb)), ", ")
+		err = usageError("Kinds for it: "+can+".", "pawl %s does not apply to %s", verb, k.plural)
+	}
+	return k, err
+}
+
+// withVerb accepts the kinds of which a verb can be asked.
+func withVerb(verb string) func(kind) bool {
+	return func(k kind) bool { return slices.Contains(k.verbs, verb) }
 }
 
 // pathOf is where one thing is.
@@ -70,6 +120,9 @@ func (k kind) pathOf(name string) (string, error) {
 	}
 	return k.path + "/" + url.PathEscape(name), nil
 }
+
+// labelled reports whether things of the kind carry labels.
+func (k kind) labelled() bool { return k.listed || slices.Contains(k.verbs, verbPause) }
 
 // shown are the columns of a format.
 func (k kind) shown(format string) []column {
@@ -91,10 +144,25 @@ func (k kind) cells(raw json.RawMessage, now time.Time, format string) ([]string
 	return cells, nil
 }
 
-// completeKind completes the first argument with the kinds.
-func completeKind(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+// without leaves fields out of an object; the others come sorted.
+func without(raw json.RawMessage, names ...string) (json.RawMessage, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return nil, fmt.Errorf("read object: %w", err)
 	}
-	return kindNames(), cobra.ShellCompDirectiveNoFileComp
+	for _, name := range names {
+		delete(fields, name)
+	}
+	return json.Marshal(fields)
+}
+
+// completeKind completes the first argument with the kinds that a test
+// accepts; nil accepts all.
+func completeKind(accept func(kind) bool) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return kindNames(accept), cobra.ShellCompDirectiveNoFileComp
+	}
 }

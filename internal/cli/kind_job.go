@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
@@ -14,7 +13,8 @@ import (
 
 func jobKind() kind {
 	return kind{
-		plural: "jobs", singular: "job", aliases: []string{"j"}, path: client.JobsPath, removed: "deleted", subject: jobOfEvent,
+		plural: "jobs", singular: "job", aliases: []string{"j"}, path: client.JobsPath, removed: "deleted",
+		watch:   watchRules{events: []string{"job"}, subject: jobOfEvent},
 		filters: []string{"state", "task", "lane", "key"},
 		columns: []column{
 			{title: "id"}, {title: "task", flex: true}, {title: "state", state: true}, {title: "when"}, {title: "tries"},
@@ -86,38 +86,25 @@ func describeJob(raw json.RawMessage, now time.Time) (string, error) {
 	if err := json.Unmarshal(raw, &j); err != nil {
 		return "", fmt.Errorf("read job: %w", err)
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "Job %s runs the task %s.\n%s\n\n", j.ID, j.Task, jobStory(j, now))
-	line := func(name, value string) {
-		if value != "" {
-			fmt.Fprintf(&b, "%-13s %s\n", name+":", oneLine(value))
-		}
-	}
-	instant := func(name string, t time.Time) {
-		if !t.IsZero() {
-			line(name, pawl.FormatTime(t)+" ("+relative(t, now)+")")
-		}
-	}
-	line("State", j.State)
-	line("Attempts", attempts(j))
-	line("Lane", j.Lane)
-	line("Key", j.Key)
+	d := newDescription(now)
+	d.say("Job %s runs the task %s.", j.ID, j.Task)
+	d.say("%s", jobStory(j, now))
+	d.gap()
+	d.line("State", j.State)
+	d.line("Attempts", attempts(j))
+	d.line("Lane", j.Lane)
+	d.line("Key", j.Key)
 	if j.Priority != 0 {
-		line("Priority", strconv.Itoa(j.Priority))
+		d.line("Priority", strconv.Itoa(j.Priority))
 	}
-	line("Node", j.Node)
-	instant("Created", j.CreatedAt)
-	instant("Run at", j.RunAt)
-	instant("Started", j.StartedAt)
-	instant("Finished", j.FinishedAt)
-	line("Last error", j.LastError)
-	if len(j.Payload) > 0 && string(j.Payload) != "null" {
-		var pretty bytes.Buffer
-		if json.Indent(&pretty, j.Payload, "  ", "  ") == nil {
-			fmt.Fprintf(&b, "Payload:\n  %s\n", pretty.String())
-		}
-	}
-	return b.String(), nil
+	d.line("Node", j.Node)
+	d.instant("Created", j.CreatedAt)
+	d.instant("Run at", j.RunAt)
+	d.instant("Started", j.StartedAt)
+	d.instant("Finished", j.FinishedAt)
+	d.line("Last error", j.LastError)
+	d.json("Payload", j.Payload)
+	return d.String(), nil
 }
 
 // jobStory says in one or two sentences how the job stands.

@@ -16,6 +16,7 @@ type call struct {
 	env      map[string]string
 	terminal bool
 	width    int
+	stdin    string
 }
 
 // result is how a command ended.
@@ -32,8 +33,8 @@ func (c call) process(t *testing.T, args ...string) (p *Process, stdout, stderr 
 	}
 	stdout, stderr = &output{}, &output{}
 	return &Process{
-		Args: args, Getenv: func(name string) string { return c.env[name] }, Stdin: strings.NewReader(""),
-		Stdout: stdout, Stderr: stderr, Dir: c.dir, StdoutTerminal: c.terminal, StderrTerminal: c.terminal, Width: c.width,
+		Args: args, Getenv: func(name string) string { return c.env[name] }, Stdin: strings.NewReader(c.stdin),
+		Stdout: stdout, Stderr: stderr, Dir: c.dir, StdinTerminal: c.terminal, StdoutTerminal: c.terminal, StderrTerminal: c.terminal, Width: c.width,
 	}, stdout, stderr
 }
 

@@ -18,6 +18,7 @@ type Process struct {
 	Stderr io.Writer // talk
 	Dir    string    // where relative paths start; empty is the working directory
 
+	StdinTerminal  bool
 	StdoutTerminal bool
 	StderrTerminal bool
 	Width          int // columns of the terminal; 0 is unknown, and nothing is cut
@@ -27,6 +28,7 @@ type Process struct {
 func ThisProcess() *Process {
 	p := &Process{
 		Args: os.Args[1:], Getenv: os.Getenv, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		StdinTerminal:  term.IsTerminal(int(os.Stdin.Fd())),
 		StdoutTerminal: term.IsTerminal(int(os.Stdout.Fd())),
 		StderrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
 	}
@@ -45,6 +47,9 @@ func (p *Process) path(name string) string {
 	}
 	return filepath.Join(p.Dir, name)
 }
+
+// asks says whether there is somebody to answer a question.
+func (p *Process) asks() bool { return p.StdinTerminal && p.StderrTerminal }
 
 // paint says whether text for that kind of output may carry colour.
 func (p *Process) paint(terminal bool) bool {

@@ -45,9 +45,10 @@ func newRoot(p *Process) *cobra.Command {
 	)
 	root.AddCommand(
 		newDemoCommand(p), newServeCommand(p),
-		newGetCommand(p), newDescribeCommand(p),
-		newDeleteCommand(p), newRetryCommand(p), newTokenCommand(p),
-		newCronCommand(p), newVersionCommand(p), newCompletionCommand(p),
+		newGetCommand(p), newDescribeCommand(p), newWhyCommand(p), newNextCommand(p),
+		newApplyCommand(p), newRunCommand(p), newPauseCommand(p), newResumeCommand(p), newCancelCommand(p),
+		newSkipCommand(p), newPublishCommand(p), newDeleteCommand(p), newRetryCommand(p), newTokenCommand(p),
+		newValidateCommand(p), newTestCommand(p), newTypesCommand(p), newCronCommand(p), newVersionCommand(p), newCompletionCommand(p),
 	)
 	root.SetHelpCommand(newHelpCommand())
 	root.SetHelpCommandGroupID(groupTools)

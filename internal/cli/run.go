@@ -35,10 +35,15 @@ func (p *Process) printError(err error) {
 		label = text.Colors{text.FgHiRed, text.Bold}.Sprint(label)
 		advice = text.FgHiCyan.Sprint(advice)
 	}
-	p.say("%s %s", label, err)
 	e, ok := errors.AsType[*pawl.Error](err)
 	if !ok {
+		p.say("%s %s", label, err)
 		return
+	}
+	if e.Reason == "" {
+		p.say("%s %s", label, err)
+	} else { // for programs that read along
+		p.say("%s %s (%s)", label, err, e.Reason)
 	}
 	for _, f := range e.Fields {
 		p.say("  %s", strings.TrimSpace(f.Pointer+" "+f.Message))

@@ -13,12 +13,14 @@ type column struct {
 	title string
 	wide  bool // shown with -o wide only
 	flex  bool // may be cut to fit the terminal
+	least int  // a flexible column is not cut to less; 0 is flexWidth
+	spare bool // left out where the terminal is too narrow for all
 	state bool // a word that says how things are; coloured by it
 }
 
 const (
 	gap       = 3 // blanks between columns
-	flexWidth = 6 // a column is not cut to less
+	flexWidth = 6 // a column is usually not cut to less
 )
 
 // sheet writes rows under the same columns, at once or as they come.
@@ -27,6 +29,7 @@ type sheet struct {
 	widths  []int // what earlier rows needed
 	width   int   // of the terminal; 0 is no limit
 	colour  bool
+	dropped []bool // columns that are left out; chosen for the first rows and kept
 }
 
 func newSheet(p *Process, columns []column) *sheet {
@@ -48,34 +51,75 @@ func (s *sheet) write(w io.Writer, rows [][]string, titles bool) error {
 			s.widths[i] = max(s.widths[i], text.StringWidthWithoutEscSequences(row[i]))
 		}
 	}
+	s.drop()
 	limits := s.fit()
 	t := table.NewWriter()
 	t.SetStyle(plainStyle())
 	t.SuppressTrailingSpaces()
-	configs := make([]table.ColumnConfig, len(s.columns))
-	header := make(table.Row, len(s.columns))
+	var configs []table.ColumnConfig
+	var header table.Row
 	for i, c := range s.columns {
-		configs[i] = table.ColumnConfig{Number: i + 1, WidthMin: limits[i]}
-		header[i] = s.tint(strings.ToUpper(c.title), text.Bold)
+		if !s.dropped[i] {
+			configs = append(configs, table.ColumnConfig{Number: len(configs) + 1, WidthMin: limits[i]})
+			header = append(header, s.tint(strings.ToUpper(c.title), text.Bold))
+		}
 	}
 	t.SetColumnConfigs(configs)
 	if titles {
 		t.AppendHeader(header)
 	}
 	for _, row := range rows {
-		cells := make(table.Row, len(row))
+		var cells table.Row
 		for i, cell := range row {
-			cell = text.Snip(cell, limits[i], "…")
-			if s.columns[i].state {
-				cell = s.tint(cell, stateColours(cell)...)
+			if !s.dropped[i] {
+				cells = append(cells, s.cell(i, cell, limits[i]))
 			}
-			cells[i] = cell
 		}
 		t.AppendRow(cells)
 	}
 	_, err := io.WriteString(w, t.Render()+"\n")
 	return err
 }
+
+// cell is a cell cut to its column, and coloured if it is a state.
+func (s *sheet) cell(column int, whole string, limit int) string {
+	cut := text.Snip(whole, limit, "…")
+	if s.columns[column].state {
+		return s.tint(cut, stateColours(whole)...)
+	}
+	return cut
+}
+
+// drop chooses the columns to leave out, the last ones first, until the
+// others fit the terminal. It chooses once: rows that come later must stand
+// below the same titles.
+func (s *sheet) drop() {
+	if s.dropped != nil {
+		return
+	}
+	s.dropped = make([]bool, len(s.columns))
+	for i := len(s.columns) - 1; i >= 0 && s.width > 0 && s.needed() > s.width; i-- {
+		s.dropped[i] = s.columns[i].spare
+	}
+}
+
+// needed is the least width of a row.
+func (s *sheet) needed() int {
+	width := -gap
+	for i, c := range s.columns {
+		switch {
+		case s.dropped[i]:
+		case c.flex:
+			width += gap + min(s.widths[i], c.shortest())
+		default:
+			width += gap + s.widths[i]
+		}
+	}
+	return width
+}
+
+// shortest is what a flexible column is not cut below.
+func (c column) shortest() int { return max(c.least, flexWidth) }
 
 // fit returns the width of each column, cutting the widest flexible ones until
 // a row fits the terminal.
@@ -84,14 +128,16 @@ func (s *sheet) fit() []int {
 	if s.width == 0 {
 		return limits
 	}
-	over := gap*(len(limits)-1) - s.width
-	for _, n := range limits {
-		over += n
+	over := -gap - s.width
+	for i, n := range limits {
+		if !s.dropped[i] {
+			over += gap + n
+		}
 	}
 	for ; over > 0; over-- {
 		widest := -1
 		for i, c := range s.columns {
-			if c.flex && limits[i] > flexWidth && (widest < 0 || limits[i] > limits[widest]) {
+			if c.flex && !s.dropped[i] && limits[i] > c.shortest() && (widest < 0 || limits[i] > limits[widest]) {
 				widest = i
 			}
 		}
@@ -112,16 +158,17 @@ func (s *sheet) tint(cell string, colours ...text.Color) string {
 
 // stateColours are the colours of the words for how a thing is.
 func stateColours(word string) []text.Color {
-	switch word {
-	case "failed", "revoked", "expired":
+	group, _, _ := strings.Cut(word, ":") // failed:logic is a failure
+	switch group {
+	case "failed", "crashed", "revoked", "expired", "Needs attention":
 		return []text.Color{text.FgRed}
-	case "running":
+	case "running", "Running", "in_flight", "reserved":
 		return []text.Color{text.FgCyan}
-	case "pending":
+	case "pending", "paused", "needs_reconcile", "indeterminate":
 		return []text.Color{text.FgYellow}
-	case "succeeded", "active":
+	case "succeeded", "active", "committed", "applied", "done", "consumed":
 		return []text.Color{text.FgGreen}
-	case "cancelled":
+	case "cancelled", "skipped", "orphaned", "Stopped":
 		return []text.Color{text.FgHiBlack}
 	}
 	return nil

@@ -51,6 +51,45 @@ func TestJobsFitAnOrdinaryTerminal(t *testing.T) {
 	}
 }
 
+func TestSpareColumnsAreLeftOutOfANarrowTerminal(t *testing.T) {
+	columns := []column{{title: "id"}, {title: "name", flex: true, least: 10}, {title: "x", spare: true}, {title: "note", flex: true, spare: true}}
+	row := func() []string { return []string{"12345", strings.Repeat("n", 20), "xx", strings.Repeat("o", 20)} }
+	for width, want := range map[int]string{0: "ID|NAME|X|NOTE", 60: "ID|NAME|X|NOTE", 32: "ID|NAME|X|NOTE", 31: "ID|NAME|X", 20: "ID|NAME", 5: "ID|NAME"} {
+		got := render(t, call{terminal: true, width: width, env: map[string]string{"NO_COLOR": "1"}}, columns, row())
+		if titles := strings.Join(strings.Fields(got[0]), "|"); titles != want {
+			t.Errorf("width %d: %s, want %s", width, titles, want)
+		}
+		for _, line := range got {
+			if n := text.StringWidthWithoutEscSequences(line); width >= 18 && n > width {
+				t.Errorf("width %d: %d columns: %s", width, n, line)
+			}
+		}
+	}
+}
+
+// A row that comes later stands below the titles that are there, even if it
+// needs more room than the first.
+func TestColumnsStayTheSameForLaterRows(t *testing.T) {
+	p, stdout, _ := call{terminal: true, width: 20, env: map[string]string{"NO_COLOR": "1"}}.process(t)
+	s := newSheet(p, []column{{title: "id"}, {title: "x", spare: true}})
+	for i, id := range []string{"1", strings.Repeat("2", 30)} {
+		if err := s.write(stdout, [][]string{{id, "x" + id[:1]}}, i == 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !strings.Contains(stdout.String(), "x2") {
+		t.Errorf("got:\n%s", stdout)
+	}
+}
+
+func TestStatesAreColouredByTheirGroup(t *testing.T) {
+	columns := []column{{title: "state", state: true, flex: true}}
+	got := render(t, call{terminal: true, width: 8}, columns, []string{"failed:logic"})
+	if !strings.Contains(got[1], text.FgRed.EscapeSeq()+"failed:…") {
+		t.Errorf("got %q", got[1])
+	}
+}
+
 func TestTableColoursStatesOnATerminal(t *testing.T) {
 	columns := []column{{title: "state", state: true}}
 	if got := render(t, call{terminal: true}, columns, []string{"failed"}); !strings.Contains(got[1], text.FgRed.EscapeSeq()+"failed") {

@@ -40,13 +40,17 @@ func Run(ctx context.Context, cfg Config) error {
 		return err
 	}
 	defer d.close()
-	h, err := openHouse(ctx, serverConfig(cfg.Addr, dir))
+	letters, err := furnish(dir)
+	if err != nil {
+		return err
+	}
+	h, err := openHouse(ctx, serverConfig(cfg.Addr, dir, letters))
 	if err != nil {
 		return err
 	}
 	st := &story{out: cfg.Out, colour: cfg.Colour}
 	st.print(opening(h.started, dir, cfg))
-	err = perform(ctx, cfg, h, d, st)
+	err = perform(ctx, cfg, h, d, st, letters)
 	return errors.Join(err, h.close())
 }
 
@@ -62,10 +66,11 @@ func openDir(keep string) (dir string, remove func(), err error) {
 	return dir, func() { _ = os.RemoveAll(dir) }, nil
 }
 
-func serverConfig(addr, dir string) server.Config {
+func serverConfig(addr, dir, connections string) server.Config {
 	cfg := server.Default()
 	cfg.Addr = addr
 	cfg.Data = dir
+	cfg.ConnectionDir = connections
 	cfg.Database = "sqlite:" + filepath.Join(dir, "pawl.db")
 	cfg.AllowPrivate = []string{"127.0.0.1/32"}
 	cfg.Logs = io.Discard // the story tells it
@@ -87,7 +92,7 @@ func opening(s server.Started, dir string, cfg Config) string {
 }
 
 // perform plays rounds until the demo ends, and sums up.
-func perform(ctx context.Context, cfg Config, h *house, d *desk, st *story) error {
+func perform(ctx context.Context, cfg Config, h *house, d *desk, st *story, letters string) error {
 	token, err := os.ReadFile(h.started.AdminTokenPath)
 	if err != nil {
 		return fmt.Errorf("read admin token: %w", err)
@@ -99,7 +104,7 @@ func perform(ctx context.Context, cfg Config, h *house, d *desk, st *story) erro
 	defer api.Close()
 	ctx, stop := lastUntil(ctx, cfg.Length, h)
 	defer stop()
-	s := newStage(api, d, st)
+	s := newStage(api, d, st, letters)
 	watching, err := s.watch(ctx)
 	if err != nil {
 		return err

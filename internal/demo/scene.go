@@ -19,7 +19,7 @@ type scene struct {
 
 // scenes are all scenes, in the order in which they are summed up.
 func scenes() []scene {
-	return []scene{onTime(), orders(), oneAtATime(), replaced(), healed(), guarded()}
+	return []scene{onTime(), orders(), oneAtATime(), replaced(), healed(), guarded(), letters()}
 }
 
 // outcome is how a scene ended.

@@ -12,10 +12,11 @@ import (
 // stage is what scenes play on: the API of the server, the order desk, and the
 // memory of what happened to their jobs.
 type stage struct {
-	api   *client.Client
-	desk  *desk
-	story *story
-	round int
+	api     *client.Client
+	desk    *desk
+	story   *story
+	letters string // folder of the connections of the letters
+	round   int
 
 	// naming is held for reading while a job is asked for, so that its events
 	// are not told before its name is known.
@@ -36,9 +37,9 @@ type naming struct {
 	path string // at the desk; empty does not call it
 }
 
-func newStage(api *client.Client, d *desk, st *story) *stage {
+func newStage(api *client.Client, d *desk, st *story, letters string) *stage {
 	return &stage{
-		api: api, desk: d, story: st,
+		api: api, desk: d, story: st, letters: letters,
 		names: map[string]naming{}, events: map[string][]happening{}, starts: map[string]time.Time{}, news: make(chan struct{}),
 	}
 }

@@ -47,7 +47,7 @@ func transitions() []transition {
 			return err
 		}},
 		{"retry", func(ctx context.Context, tx *store.Tx, k *kit, owner store.Fence, r store.Run) error {
-			return drop(k.l.Retry(ctx, tx, owner, r, "v2"))
+			return drop(k.l.Retry(ctx, tx, owner, r, "v2", false))
 		}},
 		{"resume", func(ctx context.Context, tx *store.Tx, k *kit, owner store.Fence, r store.Run) error {
 			return drop(k.l.Resume(ctx, tx, owner, r))

@@ -143,7 +143,7 @@ func (m *machine) retry(t *rapid.T) {
 	allowed := d.Successor != run.SuccessorNone && m.successor(at.ID) == nil && (d.SuccessorStatus != pawl.StatusActive || m.active() == nil)
 	var next store.Run
 	m.try(t, allowed, m.on(at, func(ctx context.Context, tx *store.Tx, r store.Run) (err error) {
-		next, err = m.k.l.Retry(ctx, tx, m.k.owner, r, "version "+r.ID)
+		next, err = m.k.l.Retry(ctx, tx, m.k.owner, r, "version "+r.ID, false)
 		return err
 	}), func() { m.settle(at, d, m.add(next, at.Run, at.attempt+1)) })
 }

@@ -16,11 +16,12 @@ import (
 // the backoff is over, a fix is there, the outcome is known, a person asked.
 //
 // version is the script version to use; empty is the same as before. After a
-// logic failure of a workflow it must be another one.
+// logic failure of a workflow it must be another one, unless asked: a
+// person who says that the outside is mended knows more than the rule.
 //
 // It fails with pawl.ErrConflict when nothing may follow the run, when it has
 // a successor already, or when the lane has an active run.
-func (l *Ledger) Retry(ctx context.Context, tx *store.Tx, owner store.Fence, r store.Run, version string) (store.Run, error) {
+func (l *Ledger) Retry(ctx context.Context, tx *store.Tx, owner store.Fence, r store.Run, version string, asked bool) (store.Run, error) {
 	const op = "retry run"
 	if err := tx.Fence(ctx, owner); err != nil {
 		return store.Run{}, err
@@ -40,7 +41,7 @@ func (l *Ledger) Retry(ctx context.Context, tx *store.Tx, owner store.Fence, r s
 	if version == "" {
 		version = now.ScriptVersion
 	}
-	if d.Exit == run.ExitFix && version == now.ScriptVersion {
+	if d.Exit == run.ExitFix && version == now.ScriptVersion && !asked {
 		return store.Run{}, refuse(op, now, "its script failed and has not changed since")
 	}
 	return l.succeed(ctx, tx, owner, now, d, version, tx.Now)

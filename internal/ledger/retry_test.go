@@ -15,7 +15,7 @@ import (
 func (k *kit) again(r store.Run, version string) store.Run {
 	k.t.Helper()
 	return must(k, func(ctx context.Context, tx *store.Tx) (store.Run, error) {
-		return k.l.Retry(ctx, tx, k.owner, r, version)
+		return k.l.Retry(ctx, tx, k.owner, r, version, false)
 	})
 }
 
@@ -49,7 +49,7 @@ func TestLogicRetryNeedsAnotherScript(t *testing.T) {
 		a := k.stop(k.begin(consumer("lane")), pawl.ClassLogic).Run
 		for _, version := range []string{"", "v1"} {
 			if _, err := step(k, func(ctx context.Context, tx *store.Tx) (store.Run, error) {
-				return k.l.Retry(ctx, tx, k.owner, a, version)
+				return k.l.Retry(ctx, tx, k.owner, a, version, false)
 			}); !errors.Is(err, pawl.ErrConflict) {
 				t.Errorf("retried with version %q: %v", version, err)
 			}
@@ -100,7 +100,7 @@ func TestOneOfManyRetriesWins(t *testing.T) {
 		errs := make([]error, 12)
 		for i := range errs {
 			wg.Go(func() {
-				_, errs[i] = step(k, func(ctx context.Context, tx *store.Tx) (store.Run, error) { return k.l.Retry(ctx, tx, k.owner, a, "") })
+				_, errs[i] = step(k, func(ctx context.Context, tx *store.Tx) (store.Run, error) { return k.l.Retry(ctx, tx, k.owner, a, "", false) })
 			})
 		}
 		wg.Wait()
@@ -127,7 +127,7 @@ func TestRetryRefusals(t *testing.T) {
 			t.Helper()
 			before := k.dump()
 			_, err := step(k, func(ctx context.Context, tx *store.Tx) (store.Run, error) {
-				return k.l.Retry(ctx, tx, k.owner, r, "v2")
+				return k.l.Retry(ctx, tx, k.owner, r, "v2", false)
 			})
 			if !errors.Is(err, pawl.ErrConflict) || k.dump() != before {
 				t.Errorf("%s: %v", what, err)
@@ -146,7 +146,7 @@ func TestRetryRefusals(t *testing.T) {
 		k.call(unknown.ID, pawl.MutationInFlight)
 		refused("it is unknown whether the call happened", k.stop(unknown, pawl.ClassIndeterminate).Run)
 		if _, err := step(k, func(ctx context.Context, tx *store.Tx) (store.Run, error) {
-			return k.l.Retry(ctx, tx, k.owner, store.Run{ID: "nobody"}, "")
+			return k.l.Retry(ctx, tx, k.owner, store.Run{ID: "nobody"}, "", false)
 		}); !errors.Is(err, pawl.ErrNotFound) {
 			t.Errorf("there is no such run: %v", err)
 		}

@@ -92,6 +92,31 @@ func (l *Ledger) Stop(ctx context.Context, tx *store.Tx, r store.Run, f Failure)
 	return o, nil
 }
 
+// Pause makes an active run wait for a person, who is asked something. It is
+// a signal, not a failure: nothing is counted, and the same row goes on.
+func (l *Ledger) Pause(ctx context.Context, tx *store.Tx, r store.Run) (store.Run, error) {
+	if r.Status != pawl.StatusActive {
+		return store.Run{}, refuse("pause run", r, "it is %s", r.Status)
+	}
+	if err := tx.Fence(ctx, r.Owner); err != nil {
+		return store.Run{}, err
+	}
+	paused, err := tx.StopRun(ctx, r, pawl.StatusPausedApproval, false, nil)
+	if err != nil {
+		return store.Run{}, err
+	}
+	v, err := l.View(ctx, tx, paused)
+	if err != nil {
+		return store.Run{}, err
+	}
+	d := run.Decide(v)
+	if !d.Resume { // the rules would not let it go on
+		return store.Run{}, refuse("pause run", paused, "%s", d.Reason)
+	}
+	l.tell(tx, Stopped, paused, d)
+	return paused, nil
+}
+
 // Cancel ends a run for good, as long as nothing was sent or what was sent is
 // known not to have happened; what it reserved is released. r may be
 // some phases old: what counts is where the run is now. The owner that

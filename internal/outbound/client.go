@@ -167,3 +167,9 @@ func (c *Client) limitWait(ctx context.Context, cancel context.CancelCauseFunc) 
 	timer := time.AfterFunc(c.cfg.HeaderTimeout, func() { cancel(context.DeadlineExceeded) })
 	return func() { timer.Stop() }
 }
+
+// Dial connects to an address that may be called, for whoever speaks something
+// else than HTTP.
+func (c *Client) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	return c.dialer.DialContext(ctx, network, address)
+}

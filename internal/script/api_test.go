@@ -23,8 +23,8 @@ func TestContextReachesTheHost(t *testing.T) {
 		"tool, no args":    {`await ctx.tools["my-mail"]["a.b"]()`, `tool {"connection":"my-mail","method":"a.b"}`},
 		"publish":          {`ctx.publish("a", { messageId: "1", payload: { x: null } })`, `publish {"topics":["a"],"event":{"messageId":"1","payload":{"x":null}}}`},
 		"publish to many":  {`ctx.publish(["a", "b"], { messageId: "1" })`, `publish {"topics":["a","b"],"event":{"messageId":"1"}}`},
-		"registerInput":    {`ctx.registerInput({ source: "s", type: "t", id: "1", title: "T" })`, `registerInput {"inputId":"` + InputID("s", "t", "1") + `","source":"s","type":"t","id":"1","title":"T"}`},
-		"registerInput, 7": {`ctx.registerInput({ source: "s", type: "t", id: 7, title: "T" })`, `registerInput {"inputId":"` + InputID("s", "t", "7") + `","source":"s","type":"t","id":"7","title":"T"}`},
+		"registerInput":    {`ctx.registerInput({ source: "s", type: "t", id: "1", title: "T" })`, `registerInput {"inputId":"` + InputID("", "s", "t", "1") + `","source":"s","type":"t","id":"1","title":"T"}`},
+		"registerInput, 7": {`ctx.registerInput({ source: "s", type: "t", id: 7, title: "T" })`, `registerInput {"inputId":"` + InputID("", "s", "t", "7") + `","source":"s","type":"t","id":"7","title":"T"}`},
 		"data survives":    {`await ctx.tools.a.b(JSON.parse('{"__proto__":1,"é😀":"\\u2028\\u0000"}'))`, `tool {"connection":"a","method":"b","args":{"__proto__":1,"é😀":"` + "\u2028" + `\u0000"}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestAnswersReachTheScript(t *testing.T) {
 		`return (await ctx.tools.a.b([1, "é", null])).args`:                                       `[1,"é",null]`,
 		`return await Promise.all([1, 2, 3].map(async (n) => (await ctx.tools.a.b(n)).args * n))`: `[1,4,9]`,
 		`return typeof ctx.publish("a", {})`:                                                      `"undefined"`,
-		`return ctx.registerInput({ source: "s", type: "t", id: "1", title: "T" })`:               `"` + InputID("s", "t", "1") + `"`,
+		`return ctx.registerInput({ source: "s", type: "t", id: "1", title: "T" })`:               `"` + InputID("", "s", "t", "1") + `"`,
 		`return ctx.peek("a").constructor === Promise`:                                            `true`,
 		`const { log, peek } = ctx; log("x"); return (await peek("b")).topic`:                     `"b"`,
 	} {
@@ -62,12 +62,12 @@ func TestAnswersReachTheScript(t *testing.T) {
 
 // 3.2: registering again returns the same id.
 func TestInputIDsAreStableAndApart(t *testing.T) {
-	if got := InputID("mail", "message", "1"); got != "in_fee05b3cd9d3221ed01e1493a116dbd2" {
+	if got := InputID("", "mail", "message", "1"); got != "in_9d5e96a3ee1dd54fdc920bef83db0a58" {
 		t.Errorf("InputID changed to %s: stored inputs would not be found again", got)
 	}
 	seen := map[string]bool{}
 	for _, parts := range [][3]string{{"a", "b", "c"}, {"ab", "", "c"}, {"a", "bc", ""}, {"", "ab", "c"}, {"a", "b", "c "}, {"1:a", "b", "c"}} {
-		seen[InputID(parts[0], parts[1], parts[2])] = true
+		seen[InputID("w", parts[0], parts[1], parts[2])] = true
 	}
 	if len(seen) != 6 {
 		t.Errorf("%d ids for 6 inputs", len(seen))

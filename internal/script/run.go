@@ -40,6 +40,8 @@ type Request struct {
 	// Args follow ctx. A last one that is nil is absent: undefined to the
 	// handler, where null would be null.
 	Args []json.RawMessage
+	// Scope is mixed into the ids of inputs: the workflow that they are of.
+	Scope string
 	// Now is the only time that the script sees.
 	Now time.Time
 	// Seed decides what Math.random returns.
@@ -120,7 +122,7 @@ func (p *Pool) prepare(req Request, host Host, limits Limits) (*exchange, []byte
 		return nil, nil, &LimitError{Limit: LimitPayload, Allowed: sizeText(mostPayload)}
 	}
 	payload, err := joinHeader(runHeader{
-		Program: req.Program.Version, Handler: req.Handler, Now: req.Now.UnixMilli(), Seed: req.Seed, Limits: limits,
+		Program: req.Program.Version, Handler: req.Handler, Scope: req.Scope, Now: req.Now.UnixMilli(), Seed: req.Seed, Limits: limits,
 	}, args)
 	if err != nil {
 		return nil, nil, err

@@ -24,7 +24,7 @@ func (p *phase) host(op, text string) string {
 	case "log":
 		p.log(text)
 	case "input":
-		return inputOf(text)
+		return p.inputOf(text)
 	case "nothing", "value", "thrown":
 		p.settle(op, text)
 		p.vm.interrupt() // what the handler left running ends with it
@@ -99,10 +99,10 @@ func (p *phase) log(text string) {
 	}
 }
 
-func inputOf(text string) string {
+func (p *phase) inputOf(text string) string {
 	var input struct{ Source, Type, ID string }
 	if err := json.Unmarshal([]byte(text), &input); err != nil {
 		os.Exit(exitProtocol) // the prelude wrote it
 	}
-	return InputID(input.Source, input.Type, input.ID)
+	return InputID(p.scope, input.Source, input.Type, input.ID)
 }

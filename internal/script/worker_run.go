@@ -11,6 +11,7 @@ import (
 type phase struct {
 	w      *workerSide
 	id     uint32
+	scope  string
 	limits Limits
 	vm     vm
 	watch  *watch
@@ -36,7 +37,7 @@ func (w *workerSide) run(f frame) {
 	if err != nil {
 		os.Exit(exitProtocol)
 	}
-	p := &phase{w: w, id: f.id, limits: header.Limits, inFlight: map[uint32]struct{}{}}
+	p := &phase{w: w, id: f.id, scope: header.Scope, limits: header.Limits, inFlight: map[uint32]struct{}{}}
 	p.vm, w.spare = w.spare, nil
 	p.vm.limit(header.Limits.Heap, header.Limits.Stack)
 	w.phase = p

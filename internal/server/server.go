@@ -19,10 +19,14 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/api"
+	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/outbound"
 	"github.com/pawlrun/pawl/internal/queue"
+	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/task"
+	"github.com/pawlrun/pawl/internal/tool"
+	"github.com/pawlrun/pawl/internal/workflow"
 )
 
 // Started tells where a server that is up can be found.
@@ -40,6 +44,8 @@ type server struct {
 	who    identity
 	token  string // path
 	client *outbound.Client
+	pool   *script.Pool
+	flows  *workflow.Service
 	queue  *queue.Queue
 	feed   *api.Feed
 	api    *api.API
@@ -58,8 +64,8 @@ func Run(ctx context.Context, cfg Config, ready func(Started)) error {
 	}
 	tuneCollector()
 	s := &server{cfg: cfg, log: newLogger(cfg.Logs, cfg.LogFormat, cfg.LogLevel)}
-	if len(cfg.Providers)+len(cfg.ProviderDirs) > 0 || cfg.ConnectionDir != "" {
-		s.log.Warn("providers and connections are not used by this version yet")
+	if len(cfg.Providers)+len(cfg.ProviderDirs) > 0 {
+		s.log.Warn("providers are not used by this version yet")
 	}
 	defer s.close()
 	if err := s.build(ctx); err != nil {
@@ -109,11 +115,15 @@ func (s *server) build(ctx context.Context) (err error) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	s.feed = api.NewFeed()
+	if err := s.buildWorkflows(); err != nil {
+		return err
+	}
 	if s.queue, err = queue.New(s.queueConfig(registry)); err != nil {
 		return err
 	}
+	s.flows.Attach(s.queue)
 	s.api = api.New(api.Config{ //nolint:contextcheck // its requests bring their own
-		DB: s.db, Queue: s.queue, Log: s.log, Gatherer: registry, Version: s.cfg.Version,
+		DB: s.db, Queue: s.queue, Workflows: s.flows, Log: s.log, Gatherer: registry, Version: s.cfg.Version,
 		MaxPayload: s.cfg.MaxPayload, Feed: s.feed,
 	})
 	var handler http.Handler = s.api
@@ -125,6 +135,33 @@ func (s *server) build(ctx context.Context) (err error) {
 		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	return nil
+}
+
+// buildWorkflows makes the kind whose lanes are scripts.
+func (s *server) buildWorkflows() (err error) {
+	tools, err := tool.Load(s.cfg.ConnectionDir, tool.Env{Getenv: os.Getenv, HTTP: s.client})
+	if err != nil {
+		return err
+	}
+	if s.pool, err = script.NewPool(script.Config{Workers: s.cfg.Workers, Heap: s.cfg.ScriptMemory, Log: s.log}); err != nil {
+		return err
+	}
+	runs := ledger.New(ledger.Config{
+		Holdings: map[pawl.Kind]ledger.Holdings{pawl.KindWorkflow: workflow.Holdings{}}, Observe: s.observeRun,
+	})
+	s.flows, err = workflow.New(workflow.Options{
+		DB: s.db, Ledger: runs, Scripts: s.pool, Tools: tools, Log: s.log, Observe: s.feed.ObserveWorkflow,
+		Limits: script.Limits{Wall: s.cfg.ScriptTimeout, Heap: s.cfg.ScriptMemory},
+	})
+	return err
+}
+
+// observeRun tells who follows, and the log what the rules cannot lead to.
+func (s *server) observeRun(e ledger.Event) {
+	if e.Alarm != "" {
+		s.log.Error("a run contradicts the rules", "run", e.Run.ID, "kind", e.Run.Kind, "lane", e.Run.Lane, "what", e.Alarm)
+	}
+	s.feed.ObserveRun(e)
 }
 
 // onlyProbes is what a process without the role api serves: whoever runs it
@@ -153,6 +190,9 @@ func (s *server) queueConfig(registry prometheus.Registerer) queue.Config {
 			"http":         task.HTTP(s.client),
 			"log":          task.Log(s.log),
 			task.PruneName: task.Prune(s.db, s.log),
+
+			workflow.TaskName:  s.flows.Task(),
+			workflow.SweepName: s.flows.SweepTask(),
 		},
 	}
 }
@@ -167,8 +207,10 @@ func (s *server) serve(ctx context.Context, ready func(Started)) error {
 			s.log.Error("queue", "err", err)
 		}
 	})
-	if _, err := s.queue.Enqueue(ctx, task.PruneJob()); err != nil && ctx.Err() == nil {
-		s.log.Warn("arm pruning", "err", err) // the next start does
+	for _, job := range []store.JobSpec{task.PruneJob(), workflow.SweepJob()} {
+		if _, err := s.queue.Enqueue(ctx, job); err != nil && ctx.Err() == nil {
+			s.log.Warn("arm a job of the house", "task", job.Task, "err", err) // the next start does
+		}
 	}
 	failed := make(chan error, 1)
 	wg.Go(func() {
@@ -198,6 +240,9 @@ func (s *server) serve(ctx context.Context, ready func(Started)) error {
 
 // close releases what build made, in reverse order.
 func (s *server) close() {
+	if s.pool != nil {
+		s.pool.Close()
+	}
 	if s.client != nil {
 		s.client.Close()
 	}

@@ -26,6 +26,10 @@ type dialect interface {
 	// tells whether the fence holds.
 	fence(ctx context.Context, tx *Tx, f Fence) (held bool, err error)
 
+	// shareLock ends a select whose rows nobody may change until the
+	// transaction ends.
+	shareLock() string
+
 	// lockBuckets takes exclusive locks until the transaction ends.
 	lockBuckets(ctx context.Context, tx *Tx, buckets []int) error
 

@@ -12,6 +12,7 @@ type postgres struct{}
 func (postgres) name() string                 { return "postgres" }
 func (postgres) buckets() int                 { return 64 }
 func (postgres) classify(err error) errorKind { return classifyPostgres(err) }
+func (postgres) shareLock() string            { return " for share" }
 
 func (postgres) types() map[string]string {
 	return map[string]string{

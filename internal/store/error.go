@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	pawl "github.com/pawlrun/pawl"
@@ -20,6 +21,7 @@ const (
 	errorUnavailable           // the database cannot be used now
 	errorFull                  // no space left
 	errorSameID                // another process made the same id
+	errorText                  // a text cannot be stored
 )
 
 // Primary result codes of SQLite; the low byte of the extended ones.
@@ -62,7 +64,7 @@ func classifySQLite(err error) errorKind {
 // error of ours is a broken connection.
 func classifyPostgres(err error) errorKind {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
-		if e.Code == "23505" && (e.ConstraintName == "jobs_pkey" || e.ConstraintName == "audit_log_pkey") {
+		if e.Code == "23505" && slices.Contains([]string{"jobs_pkey", "audit_log_pkey", "events_pkey"}, e.ConstraintName) {
 			return errorSameID
 		}
 		switch e.Code {
@@ -72,6 +74,8 @@ func classifyPostgres(err error) errorKind {
 			return errorUnique
 		case "53100":
 			return errorFull
+		case "22021": // NUL, or not UTF-8
+			return errorText
 		case "25006", "25P03": // read-only standby, idle-in-transaction timeout
 			return errorUnavailable
 		}
@@ -112,6 +116,8 @@ func (db *DB) wrap(err error) error {
 		return &pawl.Error{Code: pawl.CodeUnavailable, Msg: "the database has no space left", Hint: "Free disk space; Pawl goes on by itself.", Err: err}
 	case errorContention, errorSameID:
 		return &pawl.Error{Code: pawl.CodeUnavailable, Msg: "the database is busy", Hint: "Try again.", Err: err}
+	case errorText:
+		return &pawl.Error{Code: pawl.CodeInvalid, Msg: "a text has a character that cannot be stored", Hint: "Leave out NUL characters and what is not UTF-8.", Err: err}
 	case errorUnique, errorOther:
 	}
 	return err

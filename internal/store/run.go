@@ -86,7 +86,8 @@ func scanRuns(rows Rows, err error) ([]Run, error) {
 	return out, rows.Err()
 }
 
-func jsonOrNull(raw json.RawMessage) *string { return orNull(string(raw)) }
+// jsonOrNull keeps JSON; what PostgreSQL refuses in a text is replaced.
+func jsonOrNull(raw json.RawMessage) *string { return orNull(cleaned(string(raw))) }
 
 func fromNullJSON(s *string) json.RawMessage {
 	if s == nil {
@@ -216,7 +217,7 @@ func (tx *Tx) StopRun(ctx context.Context, r Run, to pawl.Status, ended bool, wh
 	}
 	if why != nil {
 		set += `, error_code = $6, error_class = $7, error_message = $8`
-		args = append(args, orNull(why.Code), orNull(string(why.Class)), orNull(why.Message))
+		args = append(args, orNull(why.Code), orNull(string(why.Class)), orNull(cleaned(why.Message)))
 	}
 	return tx.changeRun(ctx, r, set, args...)
 }

@@ -13,9 +13,10 @@ import (
 type Tx struct {
 	Now time.Time
 
-	db    *DB
-	conn  conn
-	after []func()
+	db     *DB
+	conn   conn
+	after  []func()
+	fenced Fence // the one that was found to hold, which it does to the end
 }
 
 // Func is the body of a transaction. It may run more than once and must have
@@ -87,7 +88,7 @@ func (db *DB) retryable(err error) bool {
 	case errorSameID:
 		db.ids.init()
 		return true
-	case errorOther, errorUnique, errorUnavailable, errorFull:
+	case errorOther, errorUnique, errorUnavailable, errorFull, errorText:
 	}
 	return false
 }
@@ -128,11 +129,18 @@ type Fence struct {
 // it holding until the transaction ends. It comes first in a holder's
 // transaction.
 func (tx *Tx) Fence(ctx context.Context, f Fence) error {
+	if f == tx.fenced && f.Epoch > 0 {
+		return nil
+	}
 	held, err := tx.db.dialect.fence(ctx, tx, f)
-	if err == nil && !held {
+	if err != nil {
+		return err
+	}
+	if !held {
 		return &pawl.Error{Code: pawl.CodeLeaseLost, Op: "write", Msg: "another node owns this lane now"}
 	}
-	return err
+	tx.fenced = f
+	return nil
 }
 
 const selectFence = `select 1 from buckets where id = $1 and node = $2 and epoch = $3`

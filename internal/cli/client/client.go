@@ -78,6 +78,16 @@ func (c *Client) Get(ctx context.Context, path string) (json.RawMessage, error) 
 	return c.call(ctx, http.MethodGet, path, nil, nil)
 }
 
+// GetWith reads one thing with parameters.
+func (c *Client) GetWith(ctx context.Context, path string, query url.Values) (json.RawMessage, error) {
+	return c.call(ctx, http.MethodGet, path, query, nil)
+}
+
+// Put sends body, which replaces the thing there, and returns the answer.
+func (c *Client) Put(ctx context.Context, path string, body any) (json.RawMessage, error) {
+	return c.call(ctx, http.MethodPut, path, nil, body)
+}
+
 // Post sends body, which may be nil, and returns the answer.
 func (c *Client) Post(ctx context.Context, path string, body any) (json.RawMessage, error) {
 	return c.call(ctx, http.MethodPost, path, nil, body)

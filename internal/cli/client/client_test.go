@@ -102,6 +102,34 @@ func TestRequestCarriesTokenAndBody(t *testing.T) {
 	}
 }
 
+func TestRefusalKeepsItsReason(t *testing.T) {
+	for code, want := range map[string]string{"run_active": "run_active", "conflict": ""} {
+		c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.WriteHeader(409)
+			_, _ = fmt.Fprintf(w, `{"code":%q,"detail":"no"}`, code)
+		})
+		_, err := c.Post(t.Context(), "/x", nil)
+		if e, ok := errors.AsType[*pawl.Error](err); !ok || e.Code != pawl.CodeConflict || e.Reason != want {
+			t.Errorf("%s: %#v", code, err)
+		}
+	}
+}
+
+func TestParametersAndReplacementsAreSent(t *testing.T) {
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		_ = json.NewEncoder(w).Encode([]string{r.Method, r.URL.RequestURI()})
+	})
+	raw, err := c.GetWith(t.Context(), WhyPath("workflow", "a b"), url.Values{"at": {"x y"}})
+	if want := `["GET","/api/v1/lanes/workflow/a%20b/why?at=x+y"]`; err != nil || strings.TrimSpace(string(raw)) != want {
+		t.Errorf("%v, %s, want %s", err, raw, want)
+	}
+	raw, err = c.Put(t.Context(), WorkflowPath("a/b", "events"), Deploy{})
+	if want := `["PUT","/api/v1/workflows/a%2Fb/events"]`; err != nil || strings.TrimSpace(string(raw)) != want {
+		t.Errorf("%v, %s, want %s", err, raw, want)
+	}
+}
+
 func TestListGoesThroughPagesUpToItsLimit(t *testing.T) {
 	const there = 450
 	handler := func(w http.ResponseWriter, r *http.Request) {

@@ -34,6 +34,9 @@ func (c *Client) problem(resp *http.Response, raw []byte) error {
 		return c.noProblem(resp)
 	}
 	e := &pawl.Error{Code: codeOf(told.Code, resp.StatusCode), Msg: told.Detail, Hint: told.Hint}
+	if e.Code == pawl.CodeConflict && told.Code != string(e.Code) {
+		e.Reason = told.Code
+	}
 	if e.Msg == "" {
 		e.Msg = told.Title
 	}

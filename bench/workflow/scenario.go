@@ -1,0 +1,272 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/pawlrun/pawl/internal/script"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// What a run of the measured consumer needs at least.
+const (
+	commitsPerRun = 3 // the call in flight, its result, the commit
+	phasesPerRun  = 3
+)
+
+type noHost struct{}
+
+func (noHost) Call(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+	return json.RawMessage("[]"), nil
+}
+
+// rawLimits measures what the disk and the sandbox can do by themselves.
+func rawLimits(ctx context.Context, pg, dir string, length time.Duration) (commits, phases float64, err error) {
+	h, err := open(ctx, pg, dir)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer h.close()
+	commits, err = perSecond(length, func(n int) error {
+		return h.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+			_, err := tx.Exec(ctx, `insert into write_probe (id, at) values ($1, 1) on conflict (id) do update set at = write_probe.at + 1`, int64(1000+n))
+			return err
+		})
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	program, err := h.pool.Compile(ctx, "w.ts", source("raw"))
+	if err != nil {
+		return 0, 0, err
+	}
+	phase := func(int) error {
+		_, err := h.pool.Run(ctx, script.Request{Program: program, Handler: "consumers.take.prepare", Now: time.Now()}, noHost{}, script.Limits{})
+		return err
+	}
+	if _, err := perSecond(length/3, phase); err != nil { // warm-up
+		return 0, 0, err
+	}
+	phases, err = perSecond(length, phase)
+	return commits, phases, err
+}
+
+// perSecond does something in 8 goroutines for a while.
+func perSecond(length time.Duration, do func(n int) error) (float64, error) {
+	var count atomic.Int64
+	var failed atomic.Pointer[error]
+	end := time.Now().Add(length)
+	var wg sync.WaitGroup
+	begun := time.Now()
+	for n := range 8 {
+		wg.Go(func() {
+			for time.Now().Before(end) {
+				if err := do(n); err != nil {
+					failed.Store(&err)
+					return
+				}
+				count.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if err := failed.Load(); err != nil {
+		return 0, *err
+	}
+	return float64(count.Load()) / time.Since(begun).Seconds(), nil
+}
+
+// drainRuns measures runs per second over events that are there already.
+func drainRuns(ctx context.Context, pg, dir string, lanes, per int) (float64, error) {
+	h, err := open(ctx, pg, dir)
+	if err != nil {
+		return 0, err
+	}
+	defer h.close()
+	if err := h.deployAll(ctx, lanes); err != nil {
+		return 0, err
+	}
+	h.run(ctx)
+	if err := h.await(ctx, int64(lanes)); err != nil { // the first prepare of each
+		return 0, err
+	}
+	before := h.committed.Load()
+	for i := range lanes {
+		if err := h.publish(ctx, laneName(i), 2, per); err != nil {
+			return 0, err
+		}
+	}
+	begun := time.Now()
+	for i := range lanes { // one more event wakes the lane
+		if err := h.publish(ctx, laneName(i), 1, 1); err != nil {
+			return 0, err
+		}
+	}
+	if err := h.await(ctx, before+int64(lanes*(per+1))); err != nil {
+		return 0, err
+	}
+	return float64(lanes*(per+1)) / time.Since(begun).Seconds(), nil
+}
+
+func laneName(i int) string { return "bench-" + strconv.Itoa(i) }
+
+func (h *house) deployAll(ctx context.Context, lanes int) error {
+	for i := range lanes {
+		if err := h.deploy(ctx, source(laneName(i))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// publishToPrepare measures how long an idle lane takes from the return of a
+// publish to the start of prepare.
+func publishToPrepare(ctx context.Context, pg, dir string, samples int) (p50, p99 time.Duration, err error) {
+	h, err := open(ctx, pg, dir)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer h.close()
+	if err := h.deployAll(ctx, 1); err != nil {
+		return 0, 0, err
+	}
+	h.run(ctx)
+	var list []time.Duration
+	for n := range samples + 20 {
+		if err := h.await(ctx, int64(n+1)); err != nil {
+			return 0, 0, err
+		}
+		time.Sleep(15 * time.Millisecond)
+		began := make(chan time.Time, 4)
+		fn := func() { began <- time.Now() }
+		h.onPrepare.Store(&fn)
+		asked := time.Now()
+		if err := h.publish(ctx, laneName(0), n+1, 1); err != nil {
+			return 0, 0, err
+		}
+		if took := (<-began).Sub(asked); n >= 20 {
+			list = append(list, took)
+		}
+	}
+	slices.Sort(list)
+	return list[len(list)/2], list[len(list)*99/100], nil
+}
+
+// pendingCost measures a run beside few and beside many pending events.
+func pendingCost(ctx context.Context, pg, dir string, runs, pending int) (few, many time.Duration, err error) {
+	measure := func(waiting int) (time.Duration, error) {
+		h, err := open(ctx, pg, dir)
+		if err != nil {
+			return 0, err
+		}
+		defer h.close()
+		if err := h.deployAll(ctx, 1); err != nil {
+			return 0, err
+		}
+		if err := h.publish(ctx, laneName(0), 0, waiting+runs+20); err != nil {
+			return 0, err
+		}
+		h.run(ctx)
+		if err := h.await(ctx, 20); err != nil {
+			return 0, err
+		}
+		begun := time.Now()
+		if err := h.await(ctx, int64(20+runs)); err != nil {
+			return 0, err
+		}
+		return time.Since(begun) / time.Duration(runs), nil
+	}
+	if few, err = measure(100); err != nil {
+		return 0, 0, err
+	}
+	many, err = measure(pending)
+	return few, many, err
+}
+
+// idleCost measures memory and processor time of idle workflows.
+func idleCost(ctx context.Context, pg, dir string, lanes int) (memory int64, cpu time.Duration, err error) {
+	h, err := open(ctx, pg, dir)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer h.close()
+	for i := range lanes {
+		if err := h.deploy(ctx, idleSource(laneName(i))); err != nil {
+			return 0, 0, err
+		}
+	}
+	h.run(ctx)
+	if err := h.await(ctx, int64(2*lanes)); err != nil { // producer and consumer of each
+		return 0, 0, err
+	}
+	time.Sleep(2 * time.Second)
+	runtime.GC()
+	before := processorTime()
+	time.Sleep(10 * time.Second)
+	cpu = processorTime() - before
+	memory, err = residentSize()
+	return memory, cpu, err
+}
+
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func residentSize() (int64, error) {
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0, err
+	}
+	fields := strings.Fields(string(text))
+	if len(fields) < 2 {
+		return 0, fmt.Errorf("/proc/self/statm is strange")
+	}
+	pages, err := strconv.ParseInt(fields[1], 10, 64)
+	return pages * int64(os.Getpagesize()), err
+}
+
+// coldPhase measures the first phase of a program in a new worker, its start
+// included, and the ones after it.
+func coldPhase(ctx context.Context) (cold, warm time.Duration, err error) {
+	var first, later []time.Duration
+	for range 15 {
+		pool, err := script.NewPool(script.Config{Workers: 1})
+		if err != nil {
+			return 0, 0, err
+		}
+		program, err := script.Compile("w.ts", source("cold"))
+		if err != nil {
+			return 0, 0, err
+		}
+		for n := range 20 {
+			begun := time.Now()
+			if _, err := pool.Run(ctx, script.Request{Program: program, Handler: "consumers.take.prepare", Now: begun}, noHost{}, script.Limits{}); err != nil {
+				return 0, 0, err
+			}
+			if took := time.Since(begun); n == 0 {
+				first = append(first, took)
+			} else {
+				later = append(later, took)
+			}
+			time.Sleep(2 * time.Millisecond)
+		}
+		pool.Close()
+	}
+	slices.Sort(first)
+	slices.Sort(later)
+	return first[len(first)/2], later[len(later)/2], nil
+}

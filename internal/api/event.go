@@ -1,0 +1,71 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// Event is an event of a workflow.
+type Event struct {
+	Topic      string          `json:"topic" example:"mail.received"`
+	MessageID  string          `json:"messageId" example:"4711" doc:"Unique in its topic."`
+	Payload    json.RawMessage `json:"payload"`
+	Status     string          `json:"status" enum:"pending,reserved,consumed,skipped"`
+	CausedBy   []string        `json:"causedBy" nullable:"false" doc:"The ids of the inputs that it comes from."`
+	Attempt    int             `json:"attempt" doc:"How often it was taken and given back."`
+	Duplicates int             `json:"duplicates" doc:"How often it was published again without an effect."`
+	CreatedAt  Instant         `json:"createdAt"`
+	CreatedBy  string          `json:"createdBy" doc:"The run that published it, or the user."`
+	ReservedBy *string         `json:"reservedBy" doc:"The run that holds it, or took it."`
+}
+
+func eventOf(e store.Event) Event {
+	return Event{
+		Topic: e.Topic, MessageID: e.MessageID, Payload: e.Payload, Status: string(e.Status), CausedBy: orEmpty(e.CausedBy),
+		Attempt: e.Attempt, Duplicates: e.Duplicates, CreatedAt: Instant{e.CreatedAt}, CreatedBy: e.CreatedBy, ReservedBy: orNull(e.ReservedBy),
+	}
+}
+
+type listEventsInput struct {
+	WorkflowPath
+	PageInput
+	Topic  string `query:"topic" doc:"Only events of this topic."`
+	Status string `query:"status" enum:"pending,reserved,consumed,skipped" doc:"Only events with this status."`
+	Input  string `query:"input" doc:"Only events that come from the input with this id."`
+}
+
+type listEventsOutput struct{ Body Page[Event] }
+
+const eventCursor = "event"
+
+func (a *API) listEvents(ctx context.Context, in *listEventsInput) (*listEventsOutput, error) {
+	before, err := in.placeInOrder(eventCursor)
+	if err != nil {
+		return nil, err
+	}
+	filter, err := in.filter()
+	if err != nil {
+		return nil, err
+	}
+	out := &listEventsOutput{}
+	err = a.ofWorkflow(ctx, in.Name, func(ctx context.Context, tx *store.Tx, w store.Workflow) error {
+		list, err := tx.ListEvents(ctx, w.ID, filter, before, in.Limit+1)
+		cursor := func(e store.Event) string { return strconv.FormatInt(e.ID, 10) }
+		out.Body = cutPage(list, in.Limit, eventCursor, cursor, eventOf)
+		return err
+	})
+	return out, err
+}
+
+func (in *listEventsInput) filter() (store.EventFilter, error) {
+	var f faults
+	for _, p := range []struct{ pointer, value string }{{"/topic", in.Topic}, {"/input", in.Input}} {
+		if p.value != "" {
+			f.add(p.pointer, textFault(p.value, maxName), "")
+		}
+	}
+	return store.EventFilter{Topic: in.Topic, Status: store.EventStatus(in.Status), InputID: in.Input}, f.problem()
+}

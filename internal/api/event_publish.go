@@ -1,0 +1,108 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/workflow"
+)
+
+// maxEventID is the most bytes of a messageId and of what identifies an input.
+const maxEventID = 512
+
+// eventRequest publishes an event.
+type eventRequest struct {
+	Topic     string             `json:"topic" minLength:"1" maxLength:"256" example:"mail.received" doc:"One that the script declares and a consumer subscribes to."`
+	MessageID string             `json:"messageId" minLength:"1" example:"4711" doc:"Names the event in its topic: once more with the same one is a duplicate."`
+	Payload   json.RawMessage    `json:"payload,omitempty" example:"{\"from\":\"ada@example.com\"}" doc:"Any JSON value. Absent is null."`
+	Input     *eventInputRequest `json:"input,omitempty" doc:"The thing outside that it comes from; people see what becomes of it."`
+}
+
+// eventInputRequest names the thing outside that an event comes from.
+type eventInputRequest struct {
+	Source string `json:"source" minLength:"1" example:"mail"`
+	Type   string `json:"type" minLength:"1" example:"message"`
+	ID     string `json:"id" minLength:"1" example:"4711" doc:"What it is called there."`
+	Title  string `json:"title,omitempty" example:"Mail from Ada: Hello" doc:"What people read."`
+}
+
+// PublishedEvent is an event with what its publishing did.
+type PublishedEvent struct {
+	Event
+	Duplicate bool `json:"duplicate" doc:"The messageId was known already; the event is shown as it is now."`
+	Changed   bool `json:"changed" doc:"It was known and still pending, and has the new payload now."`
+}
+
+type publishEventInput struct {
+	WorkflowPath
+	OnceHeader
+	Body eventRequest
+}
+
+type publishEventOutput struct {
+	Status   int
+	Replayed replayed `header:"Idempotency-Replayed"`
+	Body     PublishedEvent
+}
+
+// publishEvent adds an event from outside. Its messageId makes it safe to
+// repeat; the idempotency key is for those who want the same answer, too.
+func (a *API) publishEvent(ctx context.Context, in *publishEventInput) (*publishEventOutput, error) {
+	if textFault(in.Name, maxName) != "" {
+		return nil, a.noWorkflow(ctx, in.Name)
+	}
+	e, err := a.checkEvent(&in.Body)
+	if err != nil {
+		return nil, err
+	}
+	who := callOf(ctx).token.User.Name
+	body, was, err := once(ctx, a, http.StatusCreated, &in.Body, whole, func(ctx context.Context, tx *store.Tx) (PublishedEvent, error) {
+		stored, did, err := a.flows.PublishOutside(ctx, tx, in.Name, e, who)
+		return PublishedEvent{eventOf(stored), did.New == 0, did.Changed > 0}, err
+	})
+	if err != nil {
+		return nil, a.aboutWorkflow(ctx, in.Name, err)
+	}
+	out := &publishEventOutput{http.StatusCreated, was, body}
+	if body.Duplicate {
+		out.Status = http.StatusOK
+	}
+	return out, nil
+}
+
+// checkEvent finds every fault that the schema cannot, but for those that need
+// the workflow.
+func (a *API) checkEvent(r *eventRequest) (workflow.OutsideEvent, error) {
+	e := workflow.OutsideEvent{Topic: r.Topic, MessageID: r.MessageID, Payload: r.Payload}
+	if int64(len(r.Payload)) > a.cfg.MaxPayload {
+		return e, newProblem(http.StatusRequestEntityTooLarge, string(pawl.CodeTooLarge),
+			fmt.Sprintf("the payload has %d bytes, more than the %d that are allowed", len(r.Payload), a.cfg.MaxPayload),
+			"Keep the data elsewhere and send where it is.", Fault{Pointer: "/payload", Message: "is too large"})
+	}
+	var f faults
+	f.add("/messageId", eventIDFault(r.MessageID), "")
+	if i := r.Input; i != nil {
+		f.add("/input/source", eventIDFault(i.Source), "")
+		f.add("/input/type", eventIDFault(i.Type), "")
+		f.add("/input/id", eventIDFault(i.ID), "")
+		e.Input = &workflow.OutsideInput{Source: i.Source, Type: i.Type, ID: i.ID, Title: i.Title}
+	}
+	return e, f.problem()
+}
+
+// eventIDFault says what is wrong with an id that comes from outside, or is
+// empty. It may have any characters but one.
+func eventIDFault(id string) string {
+	switch {
+	case id == "" || len(id) > maxEventID:
+		return fmt.Sprintf("must have 1 to %d bytes", maxEventID)
+	case strings.ContainsRune(id, 0):
+		return "must not have a NUL character"
+	}
+	return ""
+}

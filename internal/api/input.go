@@ -1,0 +1,163 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// Input is a thing of the outside that a workflow found.
+type Input struct {
+	ID         string   `json:"id" example:"in_6f1ed002ab5595859014ebf0951522d9"`
+	Workflow   string   `json:"workflow" example:"mail-to-sheet"`
+	Source     string   `json:"source" example:"mail"`
+	Type       string   `json:"type" example:"message"`
+	ExternalID string   `json:"externalId" example:"4711" doc:"What it is called outside."`
+	Title      string   `json:"title" example:"Mail from Ada: Hello"`
+	Status     string   `json:"status" enum:"pending,done,skipped,orphaned" doc:"pending: something of it waits. done: all is worked off. orphaned: nothing came of it."`
+	CreatedAt  Instant  `json:"createdAt"`
+	CreatedBy  string   `json:"createdBy" doc:"The run that found it, or the user who sent it."`
+	SkippedAt  *Instant `json:"skippedAt" nullable:"true"`
+	SkippedBy  *string  `json:"skippedBy"`
+	Outputs    []Output `json:"outputs" nullable:"false" doc:"What was done about it, the oldest first."`
+}
+
+// InputDetail is an input with its events.
+type InputDetail struct {
+	Input
+	Events []Event `json:"events" nullable:"false" doc:"The newest 100, the newest first; the list of events with ?input= has all."`
+}
+
+// eventsShown is how many events of an input are shown with it.
+const eventsShown = 100
+
+func inputOf(i store.Input, workflow string, outputs []store.Output) Input {
+	out := Input{
+		ID: i.ID, Workflow: workflow, Source: i.Source, Type: i.Type, ExternalID: i.ExternalID, Title: i.Title, Status: string(i.Status),
+		CreatedAt: Instant{i.CreatedAt}, CreatedBy: i.CreatedBy, SkippedAt: instantOf(i.SkippedAt), SkippedBy: orNull(userOf(i.SkippedBy)), Outputs: []Output{},
+	}
+	for _, o := range outputs {
+		if slices.Contains(o.Inputs, i.ID) {
+			out.Outputs = append(out.Outputs, outputOf(o))
+		}
+	}
+	return out
+}
+
+type listInputsInput struct {
+	WorkflowPath
+	PageInput
+	Status string `query:"status" enum:"pending,done,skipped,orphaned" doc:"Only inputs with this status."`
+}
+
+type listInputsOutput struct{ Body Page[Input] }
+
+const inputCursor = "input"
+
+func (a *API) listInputs(ctx context.Context, in *listInputsInput) (*listInputsOutput, error) {
+	at, id, err := in.placeInTime(inputCursor)
+	if err != nil {
+		return nil, err
+	}
+	out := &listInputsOutput{}
+	err = a.ofWorkflow(ctx, in.Name, func(ctx context.Context, tx *store.Tx, w store.Workflow) error {
+		list, err := tx.ListInputs(ctx, w.ID, store.InputStatus(in.Status), store.InputCursor{CreatedAt: at, ID: id}, in.Limit+1)
+		if err != nil {
+			return err
+		}
+		ids := make([]string, len(list))
+		for i := range list {
+			ids[i] = list[i].ID
+		}
+		outputs, err := tx.OutputsOfInputs(ctx, ids)
+		if err != nil {
+			return err
+		}
+		cursor := func(i store.Input) string { return timeCursor(i.CreatedAt, i.ID) }
+		out.Body = cutPage(list, in.Limit, inputCursor, cursor, func(i store.Input) Input { return inputOf(i, w.Name, outputs) })
+		return nil
+	})
+	return out, err
+}
+
+// InputPath is the input of requests about one input.
+type InputPath struct {
+	ID string `path:"id" example:"in_6f1ed002ab5595859014ebf0951522d9" doc:"The input's id."`
+}
+
+// check refuses what no input can be called.
+func (p InputPath) check() error {
+	if textFault(p.ID, maxName) != "" {
+		return &pawl.Error{Code: pawl.CodeNotFound, Msg: fmt.Sprintf("there is no input %q", p.ID)}
+	}
+	return nil
+}
+
+// readInput reads an input with what was done about it, and its workflow.
+func readInput(ctx context.Context, tx *store.Tx, id string) (Input, store.Workflow, error) {
+	i, err := tx.GetInput(ctx, id)
+	if err != nil {
+		return Input{}, store.Workflow{}, err
+	}
+	w, err := tx.GetWorkflow(ctx, i.WorkflowID)
+	if err != nil {
+		return Input{}, store.Workflow{}, err
+	}
+	outputs, err := tx.OutputsOfInputs(ctx, []string{id})
+	return inputOf(i, w.Name, outputs), w, err
+}
+
+type inputOutput struct{ Body InputDetail }
+
+func (a *API) getInput(ctx context.Context, in *InputPath) (*inputOutput, error) {
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	out := &inputOutput{}
+	err := a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		i, w, err := readInput(ctx, tx, in.ID)
+		if err != nil {
+			return err
+		}
+		events, err := tx.ListEvents(ctx, w.ID, store.EventFilter{InputID: in.ID}, 0, eventsShown)
+		out.Body = InputDetail{i, make([]Event, len(events))}
+		for k, e := range events {
+			out.Body.Events[k] = eventOf(e)
+		}
+		return err
+	})
+	return out, err
+}
+
+type skipInputInput struct {
+	InputPath
+	OnceHeader
+}
+
+type skipInputOutput struct {
+	Replayed replayed `header:"Idempotency-Replayed"`
+	Body     Input
+}
+
+// skipInput gives up an input; once more changes nothing.
+func (a *API) skipInput(ctx context.Context, in *skipInputInput) (*skipInputOutput, error) {
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	who := actor(callOf(ctx).token)
+	body, was, err := once(ctx, a, http.StatusOK, struct{}{}, whole, func(ctx context.Context, tx *store.Tx) (Input, error) {
+		if _, err := a.flows.SkipInput(ctx, tx, in.ID, who); err != nil {
+			return Input{}, err
+		}
+		i, _, err := readInput(ctx, tx, in.ID)
+		return i, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &skipInputOutput{was, body}, nil
+}

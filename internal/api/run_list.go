@@ -1,0 +1,80 @@
+package api
+
+import (
+	"context"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+type listRunsInput struct {
+	PageInput
+	Kind   string `query:"kind" enum:"workflow,source,schedule" doc:"Only runs of this kind."`
+	Lane   string `query:"lane" doc:"Only runs of the workflow, source or schedule with this name."`
+	Status string `query:"status" enum:"active,paused:transient,paused:approval,paused:reconciliation,failed:logic,failed:internal,committed,crashed,cancelled" doc:"Only runs with this status."`
+}
+
+type listRunsOutput struct{ Body Page[Run] }
+
+const runCursor = "run"
+
+func (a *API) listRuns(ctx context.Context, in *listRunsInput) (*listRunsOutput, error) {
+	at, id, err := in.placeInTime(runCursor)
+	if err != nil {
+		return nil, err
+	}
+	var f faults
+	if in.Lane != "" {
+		f.add("/lane", textFault(in.Lane, maxName), "")
+	}
+	if err := f.problem(); err != nil {
+		return nil, err
+	}
+	out := &listRunsOutput{}
+	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		filter, err := a.runFilter(ctx, tx, in)
+		if err != nil {
+			return err
+		}
+		runs, next, err := tx.ListRuns(ctx, filter, store.RunCursor{CreatedAt: at, ID: id}, in.Limit)
+		if err != nil {
+			return err
+		}
+		items, err := runsWithCalls(ctx, tx, runs)
+		cursor := ""
+		if next.ID != "" {
+			cursor = timeCursor(next.CreatedAt, next.ID)
+		}
+		out.Body = pageOf(items, runCursor, cursor)
+		return err
+	})
+	return out, err
+}
+
+// runFilter turns the name of a workflow into its lane: an earlier workflow of
+// that name had another one.
+func (a *API) runFilter(ctx context.Context, tx *store.Tx, in *listRunsInput) (store.RunFilter, error) {
+	filter := store.RunFilter{Kind: pawl.Kind(in.Kind), Lane: in.Lane, Status: pawl.Status(in.Status)}
+	if in.Lane == "" || (filter.Kind != "" && filter.Kind != pawl.KindWorkflow) {
+		return filter, nil
+	}
+	var err error
+	filter.Lane, err = a.flows.LaneOf(ctx, tx, in.Lane)
+	return filter, err
+}
+
+func runsWithCalls(ctx context.Context, tx *store.Tx, runs []store.Run) ([]Run, error) {
+	ids := make([]string, len(runs))
+	for i := range runs {
+		ids[i] = runs[i].ID
+	}
+	calls, err := tx.MutationsOfRuns(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Run, len(runs))
+	for i := range runs {
+		out[i] = runOf(&runs[i], calls[runs[i].ID])
+	}
+	return out, nil
+}

@@ -1,0 +1,85 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+type changeWorkflowInput struct {
+	WorkflowPath
+	OnceHeader
+}
+
+// RunRequested is the answer to a request for a run.
+type RunRequested struct {
+	Name      string `json:"name" example:"mail-to-sheet"`
+	Requested bool   `json:"requested" doc:"Always true: what is refused is a problem."`
+}
+
+type runWorkflowOutput struct {
+	Replayed replayed `header:"Idempotency-Replayed"`
+	Body     RunRequested
+}
+
+// runWorkflow asks for a run of every producer. The check and the request are
+// one transaction, so a refusal changed nothing (A-12, X-15).
+func (a *API) runWorkflow(ctx context.Context, in *changeWorkflowInput) (*runWorkflowOutput, error) {
+	if textFault(in.Name, maxName) != "" {
+		return nil, a.noWorkflow(ctx, in.Name)
+	}
+	who := actor(callOf(ctx).token)
+	body, was, err := once(ctx, a, http.StatusAccepted, struct{}{}, whole, func(ctx context.Context, tx *store.Tx) (RunRequested, error) {
+		return RunRequested{in.Name, true}, a.flows.RunNow(ctx, tx, in.Name, who)
+	})
+	if err != nil {
+		return nil, a.aboutWorkflow(ctx, in.Name, err)
+	}
+	return &runWorkflowOutput{was, body}, nil
+}
+
+type changeWorkflowOutput struct {
+	Replayed replayed `header:"Idempotency-Replayed"`
+	Body     Workflow
+}
+
+func (a *API) pauseWorkflow(ctx context.Context, in *changeWorkflowInput) (*changeWorkflowOutput, error) {
+	return a.changeWorkflow(ctx, in, a.flows.Pause)
+}
+
+func (a *API) resumeWorkflow(ctx context.Context, in *changeWorkflowInput) (*changeWorkflowOutput, error) {
+	return a.changeWorkflow(ctx, in, a.flows.Resume)
+}
+
+// changeWorkflow makes a change that may have been made before, and answers
+// with the workflow as it is then.
+func (a *API) changeWorkflow(ctx context.Context, in *changeWorkflowInput, change func(ctx context.Context, tx *store.Tx, name, by string) (bool, error)) (*changeWorkflowOutput, error) {
+	if textFault(in.Name, maxName) != "" {
+		return nil, a.noWorkflow(ctx, in.Name)
+	}
+	who := actor(callOf(ctx).token)
+	_, was, err := once(ctx, a, http.StatusOK, struct{}{}, whole, func(ctx context.Context, tx *store.Tx) (struct{}, error) {
+		_, err := change(ctx, tx, in.Name, who)
+		return struct{}{}, err
+	})
+	if err != nil {
+		return nil, a.aboutWorkflow(ctx, in.Name, err)
+	}
+	w, err := a.describeWorkflow(ctx, in.Name)
+	if err != nil {
+		return nil, err
+	}
+	return &changeWorkflowOutput{was, w}, nil
+}
+
+func (a *API) deleteWorkflow(ctx context.Context, in *WorkflowPath) (*struct{}, error) {
+	if textFault(in.Name, maxName) != "" {
+		return nil, a.noWorkflow(ctx, in.Name)
+	}
+	who := actor(callOf(ctx).token)
+	err := a.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		return a.flows.Delete(ctx, tx, in.Name, who)
+	})
+	return nil, a.aboutWorkflow(ctx, in.Name, err)
+}

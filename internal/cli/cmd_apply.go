@@ -1,0 +1,203 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/spf13/cobra"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/cli/client"
+)
+
+func newApplyCommand(p *Process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "apply -f PATH...",
+		Short: "Create or update workflows from files",
+		Long: "Creates or updates the workflows in files, and in folders with all that is below them:\n" +
+			"*.workflow.ts and *.workflow.js. Everything is checked first, as pawl validate does; if one\n" +
+			"file has faults, nothing is sent. A file that has not changed changes nothing.",
+		Example: "  pawl apply -f mail.workflow.ts\n" +
+			"  pawl apply -f workflows --dry-run\n" +
+			"  pawl apply -f - --filename mail.workflow.ts < mail.workflow.ts",
+		GroupID: groupChange, Args: takes(0, -1),
+	}
+	a := &applier{p: p, flags: addSettingFlags(cmd, forClient), out: addOutputFlag(cmd, formatTable, formatJSON, formatYAML), counts: map[string]int{}}
+	files := cmd.Flags().StringArrayP("file", "f", nil, "apply the file or folder `PATH`; - is stdin (repeatable)")
+	cmd.Flags().StringVar(&a.filename, "filename", "", "what the file on stdin is called: `NAME`.workflow.ts or .js")
+	cmd.Flags().BoolVar(&a.dryRun, "dry-run", false, "show what would change, and change nothing")
+	cmd.Flags().BoolVar(&a.diff, "diff", false, "show how scripts differ (default on a terminal)")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		paths := append(*files, args...)
+		if len(paths) == 0 {
+			return usageError("Usage: "+cmd.UseLine(), "there is nothing to apply")
+		}
+		return a.apply(cmd.Context(), paths)
+	}
+	return cmd
+}
+
+// applier is one call of apply.
+type applier struct {
+	p        *Process
+	flags    *settingFlags
+	out      *outputFlag
+	filename string
+	dryRun   bool
+	diff     bool
+
+	client  *client.Client
+	counts  map[string]int // of what was done, in the server's words
+	answers []json.RawMessage
+}
+
+func (a *applier) apply(ctx context.Context, paths []string) (err error) {
+	if a.client, err = a.flags.connect(a.p); err != nil {
+		return err
+	}
+	defer a.client.Close()
+	found, cleanUp, err := a.find(paths)
+	if err != nil {
+		return err
+	}
+	defer cleanUp()
+	names, err := a.check(ctx, found, paths)
+	if err != nil {
+		return err
+	}
+	for i, file := range found.workflows {
+		if err = a.send(ctx, file, names[i]); err != nil {
+			break
+		}
+	}
+	if len(a.answers) > 0 {
+		a.summarize()
+	}
+	if a.out.machine() && (err == nil || len(a.answers) > 0) {
+		err = errors.Join(err, writeMachine(a.p.Stdout, a.out.format, listOf(a.answers)))
+	}
+	return err
+}
+
+// check checks all files and returns the names of the workflows. Its error
+// means that nothing may be sent.
+func (a *applier) check(ctx context.Context, found *definitions, paths []string) ([]string, error) {
+	results, err := checkWorkflows(ctx, found.workflows)
+	if err != nil {
+		return nil, err
+	}
+	refuseSameNames(results)
+	var names []string
+	for _, c := range results {
+		names = append(names, c.Name)
+	}
+	results = append(results, a.otherKinds(found.yaml, paths)...)
+	results = append(results, found.strange...)
+	wrong := 0
+	for _, c := range results {
+		for _, w := range c.Warnings {
+			a.p.sayFault(c.File, "warning: ", w)
+		}
+		for _, f := range c.Errors {
+			a.p.sayFault(c.File, "", f)
+		}
+		if !c.OK {
+			wrong++
+		}
+	}
+	switch {
+	case wrong > 0:
+		return nil, &pawl.Error{Code: pawl.CodeInvalid, Msg: fmt.Sprintf("nothing was applied, because %d of %s cannot be", wrong, plural(len(results), "file"))}
+	case len(names) == 0:
+		return nil, &pawl.Error{Code: pawl.CodeInvalid, Msg: "there is no workflow in " + sentence(paths), Hint: "Workflows are in *.workflow.ts and *.workflow.js."}
+	}
+	return names, nil
+}
+
+// send puts one workflow in force and says what that did.
+func (a *applier) send(ctx context.Context, file definition, name string) error {
+	source, err := os.ReadFile(file.path)
+	if err != nil {
+		return fmt.Errorf("apply %s: %w", file.shown, err)
+	}
+	// The folders of this machine mean nothing to others.
+	body := client.Deploy{Script: string(source), Filename: filepath.Base(file.shown), DryRun: a.dryRun}
+	raw, err := a.client.Put(ctx, client.WorkflowPath(name), body)
+	if err != nil {
+		return refusedFile(file.shown, err)
+	}
+	var done client.Deployed
+	if err := json.Unmarshal(raw, &done); err != nil {
+		return fmt.Errorf("read answer: %w", err)
+	}
+	a.counts[done.What]++
+	a.answers = append(a.answers, raw)
+	if a.out.machine() {
+		return nil
+	}
+	note := ""
+	if a.dryRun {
+		note = " (dry run)"
+	}
+	if _, err := fmt.Fprintf(a.p.Stdout, "workflow %s %s%s\n", name, done.What, note); err != nil {
+		return err
+	}
+	if done.What != "updated" || !(a.diff || a.dryRun || a.p.StdoutTerminal) {
+		return nil
+	}
+	return a.writeDiff(unifiedDiff("deployed/"+name, file.shown, done.PreviousScript, string(source)))
+}
+
+// refusedFile tells which file the server did not take. Its places are those
+// of the file, so where the script was in the request does not matter.
+func refusedFile(file string, err error) error {
+	if e, ok := errors.AsType[*pawl.Error](err); ok && e.Code == pawl.CodeInvalid {
+		refused := *e
+		refused.Fields = nil
+		for _, f := range e.Fields {
+			refused.Fields = append(refused.Fields, pawl.Field{Message: f.Message})
+		}
+		err = &refused
+	}
+	return fmt.Errorf("apply %s: %w", file, err)
+}
+
+// writeDiff writes a diff: as it is for programs, and for a terminal with
+// colours and without foreign control codes.
+func (a *applier) writeDiff(diff string) error {
+	colours := map[byte]text.Color{'+': text.FgGreen, '-': text.FgRed, '@': text.FgCyan}
+	for line := range strings.Lines(diff) {
+		if a.p.StdoutTerminal {
+			line = strings.ReplaceAll(line, "\t", "    ")
+			line = oneLine(strings.TrimSuffix(line, "\n")) + "\n"
+		}
+		if colour, ok := colours[line[0]]; ok && a.p.paint(a.p.StdoutTerminal) {
+			line = colour.Sprint(strings.TrimSuffix(line, "\n")) + "\n"
+		}
+		if _, err := fmt.Fprint(a.p.Stdout, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// summarize counts what was done.
+func (a *applier) summarize() {
+	var parts []string
+	for _, what := range []string{"created", "updated", "unchanged"} {
+		if n := a.counts[what]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+	if a.dryRun {
+		a.p.say("Dry run, nothing was changed: %s.", strings.Join(parts, ", "))
+		return
+	}
+	a.p.say("%s.", strings.Join(parts, ", "))
+}

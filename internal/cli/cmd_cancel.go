@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+func newCancelCommand(p *Process) *cobra.Command {
+	return newOneCommand(p, &cobra.Command{
+		Use: "cancel RUN", Short: "End a run for good",
+		Long: "Ends a run for good. It is refused, with exit code 4, once the run has sent something:\n" +
+			"what happened outside cannot be taken back.",
+		Example: "  pawl cancel 0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e",
+	}, runKind(), "cancel", "cancelled")
+}
+
+func newSkipCommand(p *Process) *cobra.Command {
+	return newOneCommand(p, &cobra.Command{
+		Use: "skip INPUT", Short: "Give up an input",
+		Long: "Gives up an input: what was not done for it yet will not be done. A run that has sent\n" +
+			"something for it already goes on to its end.",
+		Example: "  pawl get inputs mail-to-sheet\n" +
+			"  pawl skip in_9d5e96a3ee1dd54fdc920bef83db0a58",
+	}, inputKind(), "skip", "skipped")
+}
+
+// newOneCommand completes a command that changes a thing of one kind by its
+// id. The kind may be written before it, as other commands want it.
+func newOneCommand(p *Process, cmd *cobra.Command, k kind, verb, said string) *cobra.Command {
+	cmd.GroupID, cmd.Args, cmd.ValidArgsFunction = groupChange, takes(1, 2), cobra.NoFileCompletions
+	flags := addSettingFlags(cmd, forClient)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		id := args[len(args)-1]
+		if len(args) == 2 && args[0] != k.singular {
+			return usageError("Usage: "+cmd.UseLine(), "%s does not take %q", cmd.CommandPath(), args[1])
+		}
+		path, err := k.pathOf(id)
+		if err != nil {
+			return err
+		}
+		c, err := flags.connect(p)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		if _, err := c.Post(cmd.Context(), path+"/"+verb, nil); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(p.Stdout, "%s %s %s\n", k.singular, id, said)
+		return err
+	}
+	return cmd
+}

@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/cli/client"
+)
+
+func newPauseCommand(p *Process) *cobra.Command {
+	return newManyCommand(p, &cobra.Command{
+		Use: "pause KIND NAME", Short: "Stop something from starting runs",
+		Long: "Stops something from starting anything until it is resumed. A run that has sent nothing\n" +
+			"yet is cancelled; one that has goes on to its end. With -l, everything with the labels is\n" +
+			"paused.",
+		Example: "  pawl pause workflow mail-to-sheet\n" +
+			"  pawl pause workflows -l team=data",
+	}, verbPause)
+}
+
+func newResumeCommand(p *Process) *cobra.Command {
+	return newManyCommand(p, &cobra.Command{
+		Use: "resume KIND NAME", Short: "Let something run again",
+		Long: "Lets something run again that was paused, or that stopped after a failure whose cause is\n" +
+			"mended. With -l, everything with the labels is resumed.",
+		Example: "  pawl resume workflow mail-to-sheet\n" +
+			"  pawl resume -l team=data",
+	}, verbResume)
+}
+
+// newManyCommand completes a command that asks for a verb of one thing by its
+// name, or of many by their labels.
+func newManyCommand(p *Process, cmd *cobra.Command, verb string) *cobra.Command {
+	cmd.GroupID, cmd.Args, cmd.ValidArgsFunction = groupChange, takes(0, 2), completeKind(withVerb(verb))
+	flags := addSettingFlags(cmd, forClient)
+	labels := cmd.Flags().StringArrayP("selector", "l", nil, "do it for all with the label `NAME=VALUE` (repeatable)")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		chosen, err := parseSelector(*labels)
+		if err != nil {
+			return err
+		}
+		many := len(chosen) > 0
+		switch {
+		case many && len(args) == 2:
+			return usageError("Leave one of them out.", "%q and -l cannot go together", args[1])
+		case !many && len(args) < 2:
+			return usageError("Usage: "+cmd.UseLine(), "%s needs a kind and a name, or -l with labels", cmd.CommandPath())
+		}
+		var k kind // the zero kind is any
+		if len(args) > 0 {
+			if k, err = findKindFor(verb, args[0]); err != nil {
+				return err
+			}
+		}
+		c, err := flags.connect(p)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		if many {
+			return askOfMany(cmd.Context(), p, c, k, chosen, verb)
+		}
+		return askOf(cmd.Context(), p, c, k, args[1], verb)
+	}
+	return cmd
+}
+
+// askOfMany asks for a verb of every lane with the labels. One that refuses
+// does not keep it from the others; the last refusal is the error.
+func askOfMany(ctx context.Context, p *Process, c *client.Client, only kind, chosen selector, verb string) error {
+	items, _, err := c.List(ctx, client.LanesPath, nil, 0)
+	if err != nil {
+		return err
+	}
+	asked := 0
+	var refused error
+	for _, raw := range items {
+		var l client.Lane
+		if err := json.Unmarshal(raw, &l); err != nil {
+			return fmt.Errorf("read lane: %w", err)
+		}
+		k, err := findKind(l.Kind)
+		if err != nil || !slices.Contains(k.verbs, verb) || (only.plural != "" && only.plural != k.plural) || !chosen.matches(l.Labels) {
+			continue // a kind that this version does not know is none of those that were meant
+		}
+		asked++
+		switch err := askOf(ctx, p, c, k, l.Name, verb); {
+		case err == nil:
+		case pawl.ErrorCode(err) == pawl.CodeConflict, errors.Is(err, pawl.ErrNotFound):
+			if refused != nil {
+				p.printError(refused)
+			}
+			refused = fmt.Errorf("%s %s %s: %w", verb, l.Kind, l.Name, err)
+		default:
+			return err
+		}
+	}
+	if asked == 0 {
+		return &pawl.Error{Code: pawl.CodeNotFound, Msg: "nothing has the labels " + chosen.String(), Hint: "pawl get lanes -o wide shows labels."}
+	}
+	return refused
+}

@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pawlrun/pawl/internal/cli/client"
+)
+
+// What can be asked of things that run in lanes.
+const (
+	verbRun    = "run"
+	verbPause  = "pause"
+	verbResume = "resume"
+	verbWhy    = "why"
+)
+
+func newRunCommand(p *Process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "run KIND NAME", Short: "Run something now",
+		Long: "Asks for a run now, whatever the schedule says. It is refused, with the reason and exit\n" +
+			"code 4, while a run is active, after a failure that is being retried, and when paused.",
+		Example: "  pawl run workflow mail-to-sheet",
+		GroupID: groupChange, Args: takes(2, 2), ValidArgsFunction: completeKind(withVerb(verbRun)),
+	}
+	flags := addSettingFlags(cmd, forClient)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		k, err := findKindFor(verbRun, args[0])
+		if err != nil {
+			return err
+		}
+		c, err := flags.connect(p)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		return askOf(cmd.Context(), p, c, k, args[1], verbRun)
+	}
+	return cmd
+}
+
+// askOf asks for a verb and says what came of it.
+func askOf(ctx context.Context, p *Process, c *client.Client, k kind, name, verb string) error {
+	path, err := k.pathOf(name)
+	if err != nil {
+		return err
+	}
+	if _, err := c.Post(ctx, path+"/"+verb, nil); err != nil {
+		return err
+	}
+	said := map[string]string{verbRun: "will run now", verbPause: "paused", verbResume: "resumed"}
+	_, err = fmt.Fprintf(p.Stdout, "%s %s %s\n", k.singular, name, said[verb])
+	return err
+}

@@ -1,0 +1,181 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/cli/client"
+	rules "github.com/pawlrun/pawl/internal/run"
+)
+
+// describeRun tells what a run did, why it is as it is, and what comes next.
+func describeRun(raw json.RawMessage, now time.Time) (string, error) {
+	var r client.Run
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return "", fmt.Errorf("read run: %w", err)
+	}
+	slices.SortStableFunc(r.Chain, func(a, b client.Run) int { return cmp.Compare(a.Attempt, b.Attempt) })
+	d := newDescription(now)
+	d.say("Run %s is attempt %d of the %s %s of the %s %s.", r.ID, max(1, r.Attempt), r.HandlerType, r.Handler, r.Kind, r.Lane)
+	d.say("%s", runStory(r, now))
+	d.gap()
+	d.line("Status", r.Status)
+	d.line("Phases", phaseWords(r))
+	d.line("Trigger", triggerWords(r.Trigger))
+	d.instant("For", r.ScheduledFor)
+	d.instant("Created", r.CreatedAt)
+	d.instant("Started", r.StartedAt)
+	d.instant("Changed", r.UpdatedAt)
+	d.instant("Ended", r.EndedAt)
+	d.line("Took", runTook(r))
+	d.line("Version", r.ScriptVersion[:min(len(r.ScriptVersion), 12)])
+	if r.Error != nil {
+		d.line("Error", r.Error.Message)
+		d.line("Error class", r.Error.Class)
+		d.line("Error code", r.Error.Code)
+	}
+	d.json("Prepared", r.PrepareResult)
+	for _, c := range callsOf(r) {
+		describeCall(d, c)
+	}
+	describeAttempts(d, r)
+	describeLogs(d, r.Logs)
+	return d.String(), nil
+}
+
+// callsOf are the calls of a run; a server that does not list them tells the
+// one that counts.
+func callsOf(r client.Run) []client.Call {
+	if len(r.Mutations) > 0 || r.Mutation == nil {
+		return r.Mutations
+	}
+	return []client.Call{*r.Mutation}
+}
+
+func describeCall(d *description, c client.Call) {
+	d.gap()
+	d.line("Call", callName(c))
+	d.line("Outcome", callStory(c.State))
+	d.line("Title", c.Title)
+	d.instant("Sent", c.CreatedAt)
+	d.instant("Known since", c.UpdatedAt)
+	d.line("Known by", c.ResolvedBy)
+	d.line("Key", c.IdempotencyKey)
+	if c.Error != nil {
+		d.line("Error", c.Error.Message)
+	}
+	d.json("Arguments", c.Arguments)
+	d.json("Result", c.Result)
+}
+
+// callStory says what is known about a call.
+func callStory(state string) string {
+	words := map[pawl.MutationState]string{
+		pawl.MutationApplied:        "it happened",
+		pawl.MutationFailed:         "it did not happen",
+		pawl.MutationInFlight:       "it is under way",
+		pawl.MutationNeedsReconcile: "unknown; the other side is being asked",
+		pawl.MutationIndeterminate:  "unknown; a person must say what happened",
+		pawl.MutationSkipped:        "a person decided to skip it",
+	}
+	if text := words[pawl.MutationState(state)]; text != "" {
+		return state + ": " + text
+	}
+	return state
+}
+
+func describeAttempts(d *description, r client.Run) {
+	if len(r.Chain) < 2 {
+		return
+	}
+	var rows [][]string
+	for _, a := range r.Chain {
+		mark, failure := "", "-"
+		if a.ID == r.ID {
+			mark = "this run"
+		}
+		if a.Error != nil {
+			failure = a.Error.Message
+		}
+		rows = append(rows, []string{strconv.Itoa(a.Attempt), a.ID, a.Status, a.Phase, relative(runTime(a), d.now), orDash(runTook(a)), failure, mark})
+	}
+	d.table("Attempts", []column{{title: "try"}, {title: "run"}, {title: "status"}, {title: "phase"}, {title: "when"}, {title: "took"}, {title: "error"}, {}}, rows)
+}
+
+func describeLogs(d *description, logs []client.LogLine) {
+	var rows [][]string
+	for _, l := range logs {
+		rows = append(rows, []string{pawl.FormatTime(l.At), l.Phase, l.Level, l.Text})
+	}
+	d.table("Log", []column{{title: "at"}, {title: "phase"}, {title: "level"}, {title: "text"}}, rows)
+}
+
+// phaseWords are the phases of the run with the present one marked.
+func phaseWords(r client.Run) string {
+	phases := pawl.Phases(pawl.HandlerType(r.HandlerType))
+	if !slices.Contains(phases, pawl.Phase(r.Phase)) {
+		return r.Phase
+	}
+	var words []string
+	for _, p := range phases {
+		if string(p) == r.Phase {
+			p = "[" + p + "]"
+		}
+		words = append(words, string(p))
+	}
+	return strings.Join(words, " > ")
+}
+
+// triggerWords say what caused a run.
+func triggerWords(trigger string) string {
+	switch trigger {
+	case "schedule":
+		return "schedule (it was due)"
+	case "manual":
+		return "manual (somebody asked for it)"
+	case "event":
+		return "event (there were events that it had not seen)"
+	case "wake":
+		return "wake (it had asked to be woken)"
+	}
+	return trigger
+}
+
+// runStory says what became of a run and what comes next.
+func runStory(r client.Run, now time.Time) string {
+	for _, a := range r.Chain {
+		if a.Attempt == r.Attempt+1 {
+			return fmt.Sprintf("It stopped in phase %s, and attempt %d goes on with its work: run %s, which is %s.", r.Phase, a.Attempt, a.ID, a.Status)
+		}
+	}
+	settled := map[pawl.Status]string{
+		pawl.StatusCommitted:      "It is done. Nothing follows.",
+		pawl.StatusCancelled:      "It was cancelled before anything was sent. Nothing follows.",
+		pawl.StatusPausedApproval: "It waits for a person. Then it goes on where it is, with the events that it holds.",
+	}
+	if text := settled[pawl.Status(r.Status)]; text != "" {
+		return text
+	}
+	switch rules.ExitOf(pawl.HandlerType(r.HandlerType), pawl.Status(r.Status)) {
+	case rules.ExitRunning:
+		return fmt.Sprintf("It is running, in phase %s for %s.", r.Phase, compact(now.Sub(r.UpdatedAt)))
+	case rules.ExitNow:
+		return "It was interrupted. Another attempt follows at once."
+	case rules.ExitBackoff:
+		return fmt.Sprintf("It failed for a reason that may pass. Another attempt follows by itself; pawl why %s %s tells when.", r.Kind, r.Lane)
+	case rules.ExitFix:
+		return "The script failed. Another attempt follows when a corrected version is deployed: pawl apply -f FILE"
+	case rules.ExitReconcile:
+		return "It is unknown whether its call happened. Nothing is sent again until that is known."
+	case rules.ExitUser:
+		return fmt.Sprintf("It failed inside Pawl or a connection. Another attempt follows when somebody resumes it: pawl resume %s %s", r.Kind, r.Lane)
+	case rules.ExitNone:
+	}
+	return "It is " + r.Status + "."
+}

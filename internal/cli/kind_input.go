@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/cli/client"
+)
+
+// inputPrefix begins the id of every input.
+const inputPrefix = "in_"
+
+func inputKind() kind {
+	return kind{
+		plural: "inputs", singular: "input", path: client.InputsPath, below: "inputs", filters: []string{"status"},
+		columns: []column{
+			{title: "id"}, {title: "status", state: true}, {title: "found"}, {title: "title", flex: true, least: 12}, {title: "outputs", spare: true}, {title: "source", flex: true, spare: true},
+			{title: "type", wide: true, flex: true}, {title: "external id", wide: true, flex: true}, {title: "created", wide: true},
+		},
+		row: inputRow, describe: describeInput,
+	}
+}
+
+func inputRow(raw json.RawMessage, now time.Time) ([]string, error) {
+	var in client.Input
+	if err := json.Unmarshal(raw, &in); err != nil {
+		return nil, err
+	}
+	return []string{
+		in.ID, in.Status, relative(in.CreatedAt, now), in.Title, strconv.Itoa(len(in.Outputs)), in.Source,
+		in.Type, in.ExternalID, pawl.FormatTime(in.CreatedAt),
+	}, nil
+}
+
+func outputKind() kind {
+	return kind{
+		plural: "outputs", singular: "output", below: "outputs",
+		columns: []column{
+			{title: "when"}, {title: "state", state: true}, {title: "call", flex: true, least: 12}, {title: "title", flex: true, least: 12}, {title: "inputs", spare: true}, {title: "run", spare: true},
+			{title: "arguments", wide: true, flex: true}, {title: "result", wide: true, flex: true},
+		},
+		row: func(raw json.RawMessage, now time.Time) ([]string, error) {
+			var c client.Call
+			if err := json.Unmarshal(raw, &c); err != nil {
+				return nil, err
+			}
+			return []string{
+				relative(c.At, now), c.State, callName(c), orDash(c.Title), strconv.Itoa(len(c.Inputs)), orDash(c.RunID),
+				string(compactJSON(c.Arguments)), string(compactJSON(c.Result)),
+			}, nil
+		},
+	}
+}
+
+func callName(c client.Call) string { return c.Tool + "." + c.Method }
+
+func eventKind() kind {
+	return kind{
+		plural: "events", singular: "event", aliases: []string{"e"}, below: "events", filters: []string{"topic", "status", "input"},
+		columns: []column{
+			{title: "topic", flex: true, least: 12}, {title: "message", flex: true, least: 12}, {title: "status", state: true}, {title: "when"}, {title: "releases", spare: true}, {title: "payload", flex: true, spare: true},
+			{title: "published by", wide: true}, {title: "held by", wide: true}, {title: "caused by", wide: true, flex: true},
+		},
+		row: func(raw json.RawMessage, now time.Time) ([]string, error) {
+			var e client.TopicEvent
+			if err := json.Unmarshal(raw, &e); err != nil {
+				return nil, err
+			}
+			return []string{
+				e.Topic, e.MessageID, e.Status, relative(e.CreatedAt, now), strconv.Itoa(e.Attempt), string(compactJSON(e.Payload)),
+				orDash(e.CreatedBy), orDash(e.ReservedBy), orDash(strings.Join(e.CausedBy, ",")),
+			}, nil
+		},
+	}
+}

@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pawlrun/pawl/internal/cli/client"
+)
+
+func laneKind() kind {
+	return kind{
+		plural: "lanes", singular: "lane", path: client.LanesPath, listed: true, filters: []string{"kind"},
+		columns: append([]column{{title: "kind"}}, laneColumns()...),
+		row: func(raw json.RawMessage, now time.Time) ([]string, error) {
+			var l client.Lane
+			if err := json.Unmarshal(raw, &l); err != nil {
+				return nil, err
+			}
+			return append([]string{l.Kind}, laneCells(l, now)...), nil
+		},
+	}
+}
+
+// laneColumns are the columns of everything that runs in a lane.
+func laneColumns() []column {
+	return []column{
+		{title: "name", flex: true, least: 16}, {title: "status", state: true}, {title: "next"}, {title: "pending", spare: true}, {title: "activity", flex: true, least: 12},
+		{title: "schedule", wide: true, flex: true}, {title: "labels", wide: true, flex: true}, {title: "id", wide: true},
+	}
+}
+
+func laneCells(l client.Lane, now time.Time) []string {
+	return []string{
+		l.Name, l.Status, relative(l.NextAt, now), strconv.Itoa(l.Pending), laneActivity(l, now),
+		orDash(l.Schedule), orDash(labelWords(l.Labels)), l.ID,
+	}
+}
+
+// laneActivity is what one should know of a lane: what is the matter, or else
+// what it did last.
+func laneActivity(l client.Lane, now time.Time) string {
+	switch {
+	case l.Issue != "":
+		return l.Issue
+	case l.LastActivity.Text == "":
+		return "-"
+	}
+	return relative(l.LastActivity.At, now) + ": " + l.LastActivity.Text
+}
+
+// labelWords writes labels as selectors take them.
+func labelWords(labels map[string]string) string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		list = append(list, name+"="+labels[name])
+	}
+	return strings.Join(list, ",")
+}

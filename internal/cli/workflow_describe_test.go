@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+)
+
+func TestDescribeTellsAWorkflowInWords(t *testing.T) {
+	r := workflowAPI(t).run("describe", "workflow", "mail-to-sheet")
+	r.expect(t, pawl.ExitDone)
+	for _, w := range []string{
+		"The workflow mail-to-sheet is idle.\nIt looks for work again in ", "Schedule:     Every 5 minutes", "Version:      3 (0123456789ab)", "File:         mail.workflow.ts",
+		"Labels:       team=data", "Topics:       mail.received, row.added", "Producers:\n  NAME", "pollMail   Every 5 minutes   in ",
+		"addRow   mail.received   prepare, mutate, next   row.added   in ", "pawl why workflow mail-to-sheet",
+	} {
+		if !strings.Contains(r.stdout, w) {
+			t.Errorf("lacks %q:\n%s", w, r.stdout)
+		}
+	}
+}
+
+// A-90: one run carries its whole chain of retries.
+func TestDescribeTellsARunWithItsChainCallAndLog(t *testing.T) {
+	r := workflowAPI(t).run("describe", "run", runID)
+	r.expect(t, pawl.ExitDone)
+	for _, w := range []string{
+		"Run " + runID + " is attempt 2 of the consumer addRow of the workflow mail-to-sheet.\nIt failed for a reason that may pass. Another attempt follows by itself; pawl why workflow mail-to-sheet tells when.\n",
+		"Phases:       preparing > prepared > [mutating] > mutated > emitting > committed", "Trigger:      event (", "Took:         2s", "Error:        sheet answered 503",
+		"Prepared:\n  {\n    \"data\": {", "Call:         sheet.append\nOutcome:      failed: it did not happen\nTitle:        Add a row for Ann", "Arguments:\n  {\n    \"row\": [",
+		"1     " + firstRun + "   crashed", "2     " + runID + "   paused:transient", "this run", "preparing   info    one mail[2J",
+	} {
+		if !strings.Contains(r.stdout, w) {
+			t.Errorf("lacks %q:\n%s", w, r.stdout)
+		}
+	}
+	if strings.Contains(r.stdout, "\x1b") {
+		t.Error("a control code of a script reaches the terminal")
+	}
+}
+
+func TestStoryOfARunSaysWhatComesNext(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	consumer := `"kind":"workflow","lane":"mail","handler":"addRow","handlerType":"consumer","phase":"mutating","attempt":1`
+	tests := map[string]string{
+		`{` + consumer + `,"status":"committed"}`:                                                                   "It is done.",
+		`{` + consumer + `,"status":"cancelled"}`:                                                                   "It was cancelled before anything was sent.",
+		`{` + consumer + `,"status":"active","updatedAt":"2026-01-01T11:59:57Z"}`:                                   "It is running, in phase mutating for 3s.",
+		`{` + consumer + `,"status":"crashed"}`:                                                                     "Another attempt follows at once.",
+		`{` + consumer + `,"status":"failed:logic"}`:                                                                "pawl apply -f FILE",
+		`{` + consumer + `,"status":"failed:internal"}`:                                                             "pawl resume workflow mail",
+		`{` + consumer + `,"status":"paused:approval"}`:                                                             "It waits for a person.",
+		`{` + consumer + `,"status":"paused:reconciliation"}`:                                                       "Nothing is sent again until that is known.",
+		`{` + consumer + `,"status":"paused:transient"}`:                                                            "pawl why workflow mail tells when",
+		`{` + consumer + `,"status":"crashed","chain":[{"attempt":2,"id":"next","status":"active"}]}`:               "attempt 2 goes on with its work: run next, which is active.",
+		`{"handlerType":"schedule","kind":"schedule","lane":"s","attempt":1,"status":"failed:logic"}`:               "It is failed:logic.",
+		`{"handlerType":"later","phase":"x","status":"odd","mutation":{"tool":"a","method":"b","state":"applied"}}`: "Outcome:      applied: it happened",
+	}
+	for raw, want := range tests {
+		got, err := describeRun(json.RawMessage(raw), now)
+		if err != nil || !strings.Contains(got, want) {
+			t.Errorf("%s: %v, lacks %q:\n%s", raw, err, want, got)
+		}
+	}
+}
+
+func TestDescribeTellsAnInputInWords(t *testing.T) {
+	r := workflowAPI(t).run("describe", "input", inputID)
+	r.expect(t, pawl.ExitDone)
+	for _, w := range []string{
+		"Mail from Ann: Hello\nWork on it is not finished. Give it up with: pawl skip " + inputID, "External id:  m1", "needs_reconcile   sheet.append   Add a row for Ann   " + runID,
+		"mail.received   m1        reserved",
+	} {
+		if !strings.Contains(r.stdout, w) {
+			t.Errorf("lacks %q:\n%s", w, r.stdout)
+		}
+	}
+	for status, want := range map[string]string{"done": "It is done; it led to 0 outputs.", "skipped": "It was skipped", "orphaned": "no event was published", "odd": "It is odd."} {
+		got, err := describeInput(json.RawMessage(`{"status":"`+status+`"}`), time.Now())
+		if err != nil || !strings.Contains(got, want) {
+			t.Errorf("%s: %v\n%s", status, err, got)
+		}
+	}
+}

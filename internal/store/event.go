@@ -1,0 +1,265 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+)
+
+// EventStatus is what became of an event.
+type EventStatus string
+
+// The closed set of event statuses.
+const (
+	EventPending  EventStatus = "pending"
+	EventReserved EventStatus = "reserved"
+	EventConsumed EventStatus = "consumed"
+	EventSkipped  EventStatus = "skipped"
+)
+
+// Event is one event of a topic. It is never deleted; only its status moves.
+type Event struct {
+	ID         int64
+	WorkflowID string
+	Topic      string
+	Seq        int64 // place in its topic
+	MessageID  string
+	Payload    json.RawMessage
+	Status     EventStatus
+	ReservedBy string // the run that holds or consumed it
+	CreatedBy  string // the run that published it, or who else did
+	CausedBy   []string
+	Attempt    int // how often it was reserved and released
+	Duplicates int
+	CreatedAt  time.Time
+	UpdatedAt  time.Time
+}
+
+const eventColumns = `id, workflow_id, topic, seq, message_id, payload, status, reserved_by, created_by, caused_by, attempt, duplicates, created_at, updated_at`
+
+func scanEvent(row interface{ Scan(dest ...any) error }) (Event, error) {
+	var e Event
+	var payload, causes string
+	var reserved *string
+	var created, updated int64
+	err := row.Scan(&e.ID, &e.WorkflowID, &e.Topic, &e.Seq, &e.MessageID, &payload, &e.Status, &reserved, &e.CreatedBy, &causes, &e.Attempt, &e.Duplicates, &created, &updated)
+	if err != nil {
+		return Event{}, err
+	}
+	e.Payload, e.ReservedBy, e.CreatedAt, e.UpdatedAt = json.RawMessage(payload), fromNull(reserved), fromMS(created), fromMS(updated)
+	return e, json.Unmarshal([]byte(causes), &e.CausedBy)
+}
+
+// PeekEvents reads up to limit pending events of a topic, the oldest first.
+func (tx *Tx) PeekEvents(ctx context.Context, workflowID, topic string, limit int) ([]Event, error) {
+	rows, err := tx.Query(ctx, `select `+eventColumns+` from events where workflow_id = $1 and topic = $2 and status = 'pending' order by seq limit $3`, workflowID, topic, limit)
+	return scanAll(rows, err, "peek events", scanEvent)
+}
+
+// EventsByMessage reads events of a topic by their message ids, whatever
+// became of them, the oldest first and each once.
+func (tx *Tx) EventsByMessage(ctx context.Context, workflowID, topic string, messageIDs []string) ([]Event, error) {
+	ids := slices.Compact(slices.Sorted(slices.Values(messageIDs)))
+	ids = slices.DeleteFunc(ids, func(id string) bool { return !storable(id) }) // nothing has such an id
+	var out []Event
+	for batch := range batches(ids) {
+		list, args := in([]any{workflowID, topic}, batch)
+		rows, err := tx.Query(ctx, `select `+eventColumns+` from events where workflow_id = $1 and topic = $2 and message_id in `+list+` order by seq`, args...)
+		part, err := scanAll(rows, err, "read events", scanEvent)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, part...)
+	}
+	slices.SortFunc(out, func(a, b Event) int { return cmp.Compare(a.Seq, b.Seq) })
+	return out, nil
+}
+
+// OldestPending reads the id of the oldest pending event over some topics, or
+// zero.
+func (tx *Tx) OldestPending(ctx context.Context, workflowID string, topics []string) (int64, error) {
+	var oldest int64
+	for _, topic := range topics {
+		rows, err := tx.Query(ctx, `select id from events where workflow_id = $1 and topic = $2 and status = 'pending' order by seq limit 1`, workflowID, topic)
+		ids, err := scanAll(rows, err, "find oldest event", scanID)
+		if err != nil {
+			return 0, err
+		}
+		if len(ids) > 0 && (oldest == 0 || ids[0] < oldest) {
+			oldest = ids[0]
+		}
+	}
+	return oldest, nil
+}
+
+func scanID(row interface{ Scan(dest ...any) error }) (id int64, err error) {
+	err = row.Scan(&id)
+	return id, err
+}
+
+// CountPending counts the pending events of some topics, in one query; topics
+// without one are absent (A-65).
+func (tx *Tx) CountPending(ctx context.Context, workflowID string, topics []string) (map[string]int, error) {
+	out := map[string]int{}
+	if len(topics) == 0 {
+		return out, nil
+	}
+	list, args := in([]any{workflowID}, topics)
+	rows, err := tx.Query(ctx, `select topic, count(*) from events where workflow_id = $1 and status = 'pending' and topic in `+list+` group by topic`, args...)
+	_, err = scanAll(rows, err, "count pending events", func(row interface{ Scan(dest ...any) error }) (struct{}, error) {
+		var topic string
+		var n int
+		err := row.Scan(&topic, &n)
+		out[topic] = n
+		return struct{}{}, err
+	})
+	return out, err
+}
+
+// Reservation names events of one topic.
+type Reservation struct {
+	Topic string
+	IDs   []string // message ids
+}
+
+// ReserveEvents gives pending events to a run: all of them, or none and
+// pawl.ErrInvalid with what is wrong about the first that cannot be had. The
+// caller then gives up its transaction.
+func (tx *Tx) ReserveEvents(ctx context.Context, workflowID, runID string, list []Reservation) error {
+	for _, r := range list {
+		if i := slices.IndexFunc(r.IDs, func(id string) bool { return !storable(id) }); i >= 0 {
+			return notReserved(fmt.Sprintf("there is no event %q in topic %q", r.IDs[i], r.Topic))
+		}
+		for ids := range batches(r.IDs) {
+			names, args := in([]any{workflowID, r.Topic, runID, ms(tx.Now)}, ids)
+			n, err := tx.Exec(ctx, `update events set status = 'reserved', reserved_by = $3, updated_at = $4
+				where workflow_id = $1 and topic = $2 and status = 'pending' and message_id in `+names, args...)
+			if err != nil {
+				return fmt.Errorf("reserve events: %w", err)
+			}
+			if int(n) != len(ids) {
+				return tx.whyNotReserved(ctx, workflowID, runID, r.Topic, ids)
+			}
+		}
+	}
+	return nil
+}
+
+func (tx *Tx) whyNotReserved(ctx context.Context, workflowID, runID, topic string, ids []string) error {
+	found, err := tx.EventsByMessage(ctx, workflowID, topic, ids)
+	if err != nil {
+		return err
+	}
+	there := map[string]Event{}
+	for _, e := range found {
+		there[e.MessageID] = e
+	}
+	for _, id := range ids {
+		e, ok := there[id]
+		switch {
+		case !ok:
+			return notReserved(fmt.Sprintf("there is no event %q in topic %q", id, topic))
+		case e.ReservedBy != runID || e.Status != EventReserved:
+			return notReserved(fmt.Sprintf("event %q of topic %q is %s, not pending", id, topic, e.Status))
+		}
+	}
+	return notReserved(fmt.Sprintf("an event of topic %q is named twice", topic))
+}
+
+func notReserved(msg string) error {
+	return &pawl.Error{Code: pawl.CodeInvalid, Op: "reserve events", Msg: msg, Hint: "Reserve only what peek returned in the same prepare."}
+}
+
+// ReleaseEvents makes the events that a run holds pending again; those of an
+// input that was skipped meanwhile are skipped. It tells how many it let go.
+func (tx *Tx) ReleaseEvents(ctx context.Context, runID string) (int64, error) {
+	rows, err := tx.Query(ctx, `update events set status = 'pending', reserved_by = null, attempt = attempt + 1, updated_at = $2
+		where reserved_by = $1 and status = 'reserved' returning id`, runID, ms(tx.Now))
+	ids, err := scanAll(rows, err, "release events", scanID)
+	if err != nil {
+		return 0, err
+	}
+	// A statement of its own, so that it sees a skip for whose lock on the
+	// events the first one waited.
+	for batch := range batches(ids) {
+		list, args := in([]any{ms(tx.Now)}, batch)
+		if _, err := tx.Exec(ctx, `update events set status = 'skipped', updated_at = $1 where id in (
+			select c.event_id from event_causes c join inputs i on i.id = c.input_id where i.skipped_at is not null and c.event_id in `+list+`)`, args...); err != nil {
+			return 0, fmt.Errorf("skip released events: %w", err)
+		}
+	}
+	return int64(len(ids)), nil
+}
+
+// ConsumeEvents ends the events that a run holds.
+func (tx *Tx) ConsumeEvents(ctx context.Context, runID string) (int64, error) {
+	return tx.moveReserved(ctx, `status = 'consumed'`, runID)
+}
+
+// SkipReservedEvents ends the events that a run holds because a person said so.
+func (tx *Tx) SkipReservedEvents(ctx context.Context, runID string) (int64, error) {
+	return tx.moveReserved(ctx, `status = 'skipped'`, runID)
+}
+
+// TransferEvents gives the events that a run holds to another one.
+func (tx *Tx) TransferEvents(ctx context.Context, runID, to string) (int64, error) {
+	return tx.moveReserved(ctx, `reserved_by = $3`, runID, to)
+}
+
+func (tx *Tx) moveReserved(ctx context.Context, assignments, runID string, more ...any) (int64, error) {
+	n, err := tx.Exec(ctx, `update events set `+assignments+`, updated_at = $2 where reserved_by = $1 and status = 'reserved'`,
+		append([]any{runID, ms(tx.Now)}, more...)...)
+	if err != nil {
+		return 0, fmt.Errorf("move reserved events: %w", err)
+	}
+	return n, nil
+}
+
+// OrphanedReservation is an event that is held by a run which has ended.
+type OrphanedReservation struct {
+	WorkflowID, Topic, MessageID, RunID string
+}
+
+// OrphanedReservations reads up to limit events whose run holds nothing any
+// more: it ended, or it is not there. workflowID may be empty for all.
+func (tx *Tx) OrphanedReservations(ctx context.Context, workflowID string, limit int) ([]OrphanedReservation, error) {
+	rows, err := tx.Query(ctx, `select e.workflow_id, e.topic, e.message_id, e.reserved_by from events e left join runs r on r.id = e.reserved_by
+		where e.status = 'reserved' and ($1 = '' or e.workflow_id = $1) and (r.id is null or r.status in ('committed', 'cancelled')
+			or exists (select 1 from runs s where s.retry_of = r.id))
+		order by e.id limit $2`, workflowID, limit)
+	return scanAll(rows, err, "find orphaned reservations", func(row interface{ Scan(dest ...any) error }) (o OrphanedReservation, err error) {
+		err = row.Scan(&o.WorkflowID, &o.Topic, &o.MessageID, &o.RunID)
+		return o, err
+	})
+}
+
+// EventFilter picks events of a workflow; empty fields pick all.
+type EventFilter struct {
+	Topic   string
+	Status  EventStatus
+	InputID string
+}
+
+// ListEvents reads up to limit events of a workflow with an id below before,
+// the newest first; before zero begins with the newest.
+func (tx *Tx) ListEvents(ctx context.Context, workflowID string, f EventFilter, before int64, limit int) ([]Event, error) {
+	var c conditions
+	c.add("workflow_id = ? and id < ?", workflowID, idBefore(before))
+	if f.Topic != "" {
+		c.add("topic = ?", f.Topic)
+	}
+	if f.Status != "" {
+		c.add("status = ?", string(f.Status))
+	}
+	if f.InputID != "" {
+		c.add("id in (select event_id from event_causes where input_id = ?)", f.InputID)
+	}
+	c.args = append(c.args, limit)
+	rows, err := tx.Query(ctx, fmt.Sprintf(`select %s from events where %s order by id desc limit $%d`, eventColumns, c.String(), len(c.args)), c.args...)
+	return scanAll(rows, err, "list events", scanEvent)
+}

@@ -1,0 +1,167 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+)
+
+// InputStatus says how far an input has come. It follows from its events.
+type InputStatus string
+
+// The closed set of input statuses.
+const (
+	InputPending  InputStatus = "pending"  // an event of it waits or is held
+	InputDone     InputStatus = "done"     // all its events have ended
+	InputSkipped  InputStatus = "skipped"  // a person said so
+	InputOrphaned InputStatus = "orphaned" // there is no event of it
+)
+
+// Input is a thing of the outside that events come from.
+type Input struct {
+	ID         string
+	WorkflowID string
+	Source     string
+	Type       string
+	ExternalID string
+	Title      string
+	CreatedBy  string
+	CreatedAt  time.Time
+	SkippedAt  time.Time // zero unless it was skipped
+	SkippedBy  string
+	Status     InputStatus // computed; not stored
+}
+
+// inputStatus computes the status of i.
+const inputStatus = `case when i.skipped_at is not null then 'skipped'
+	when not exists (select 1 from event_causes c where c.input_id = i.id) then 'orphaned'
+	when exists (select 1 from event_causes c join events e on e.id = c.event_id
+		join topics t on t.workflow_id = e.workflow_id and t.name = e.topic and t.subscribed = 1
+		where c.input_id = i.id and e.status in ('pending', 'reserved')) then 'pending'
+	else 'done' end`
+
+const inputColumns = `i.id, i.workflow_id, i.source, i.type, i.external_id, i.title, i.created_by, i.created_at, i.skipped_at, i.skipped_by, ` + inputStatus
+
+func scanInput(row interface{ Scan(dest ...any) error }) (Input, error) {
+	var i Input
+	var created int64
+	var skipped *int64
+	var by *string
+	if err := row.Scan(&i.ID, &i.WorkflowID, &i.Source, &i.Type, &i.ExternalID, &i.Title, &i.CreatedBy, &created, &skipped, &by, &i.Status); err != nil {
+		return Input{}, err
+	}
+	i.CreatedAt, i.SkippedAt, i.SkippedBy = fromMS(created), fromNullMS(skipped), fromNull(by)
+	return i, nil
+}
+
+// AddInputs registers inputs; those that are known stay as they are.
+func (tx *Tx) AddInputs(ctx context.Context, list []Input) error {
+	for batch := range batches(list) {
+		v := values{}
+		for _, i := range batch {
+			if err := checkText("register inputs", "external id", i.ExternalID); err != nil {
+				return err
+			}
+			v.row(i.ID, i.WorkflowID, i.Source, i.Type, i.ExternalID, cleaned(i.Title), i.CreatedBy, ms(tx.Now))
+		}
+		if _, err := tx.Exec(ctx, `insert into inputs (id, workflow_id, source, type, external_id, title, created_by, created_at)
+			values `+v.String()+` on conflict do nothing`, v.args...); err != nil {
+			return fmt.Errorf("register inputs: %w", err)
+		}
+	}
+	return nil
+}
+
+// KnownInputs reads which of the ids are inputs of the workflow.
+func (tx *Tx) KnownInputs(ctx context.Context, workflowID string, ids []string) (map[string]bool, error) {
+	out := map[string]bool{}
+	for batch := range batches(slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !storable(id) })) {
+		names, args := in([]any{workflowID}, batch)
+		rows, err := tx.Query(ctx, `select id from inputs where workflow_id = $1 and id in `+names, args...)
+		found, err := scanAll(rows, err, "read inputs", scanText)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range found {
+			out[id] = true
+		}
+	}
+	return out, nil
+}
+
+// GetInput reads an input, or fails with pawl.ErrNotFound.
+func (tx *Tx) GetInput(ctx context.Context, id string) (Input, error) {
+	i, err := scanInput(tx.QueryRow(ctx, `select `+inputColumns+` from inputs i where i.id = $1`, id))
+	if errors.Is(err, errNoRow) {
+		return i, &pawl.Error{Code: pawl.CodeNotFound, Op: "read input", Msg: fmt.Sprintf("there is no input %q", id)}
+	}
+	return i, err
+}
+
+// InputCursor is how far a list of inputs was read: the last one of a page.
+type InputCursor struct {
+	CreatedAt time.Time
+	ID        string
+}
+
+// ListInputs reads up to limit inputs of a workflow, the newest first.
+func (tx *Tx) ListInputs(ctx context.Context, workflowID string, status InputStatus, before InputCursor, limit int) ([]Input, error) {
+	var c conditions
+	c.add("i.workflow_id = ?", workflowID)
+	if before.ID != "" {
+		c.add("(i.created_at, i.id) < (?, ?)", ms(before.CreatedAt), before.ID)
+	}
+	if status != "" {
+		c.add(inputStatus+" = ?", string(status))
+	}
+	c.args = append(c.args, limit)
+	rows, err := tx.Query(ctx, fmt.Sprintf(`select %s from inputs i where %s order by i.created_at desc, i.id desc limit $%d`, inputColumns, c.String(), len(c.args)), c.args...)
+	return scanAll(rows, err, "list inputs", scanInput)
+}
+
+// SkipInput marks an input as skipped and skips its pending events. It reports
+// whether it was not skipped before. What runs hold is for the caller; see
+// RunsHolding.
+func (tx *Tx) SkipInput(ctx context.Context, id, by string) (bool, error) {
+	n, err := tx.Exec(ctx, `update inputs set skipped_at = $2, skipped_by = $3 where id = $1 and skipped_at is null`, id, ms(tx.Now), by)
+	if err != nil {
+		return false, fmt.Errorf("skip input: %w", err)
+	}
+	if n == 0 {
+		return false, nil
+	}
+	if err := tx.holdEventsOf(ctx, id); err != nil {
+		return false, err
+	}
+	if _, err := tx.Exec(ctx, `update events set status = 'skipped', updated_at = $2
+		where status = 'pending' and id in (select event_id from event_causes where input_id = $1)`, id, ms(tx.Now)); err != nil {
+		return false, fmt.Errorf("skip events: %w", err)
+	}
+	return true, nil
+}
+
+// holdEventsOf waits for whoever publishes or releases events of an input at
+// this moment and has not seen that it is skipped, and makes others wait until
+// they can see it.
+func (tx *Tx) holdEventsOf(ctx context.Context, inputID string) error {
+	rows, err := tx.Query(ctx, `select name from topics where workflow_id = (select workflow_id from inputs where id = $1) order by name`+tx.db.dialect.shareLock(), inputID)
+	if _, err := scanAll(rows, err, "hold topics", scanText); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, `update events set updated_at = updated_at
+		where status = 'reserved' and id in (select event_id from event_causes where input_id = $1)`, inputID); err != nil {
+		return fmt.Errorf("hold events: %w", err)
+	}
+	return nil
+}
+
+// RunsHolding reads which runs hold events of an input.
+func (tx *Tx) RunsHolding(ctx context.Context, inputID string) ([]string, error) {
+	rows, err := tx.Query(ctx, `select distinct e.reserved_by from events e join event_causes c on c.event_id = e.id
+		where c.input_id = $1 and e.status = 'reserved' and e.reserved_by is not null order by e.reserved_by`, inputID)
+	return scanAll(rows, err, "find runs that hold an input", scanText)
+}

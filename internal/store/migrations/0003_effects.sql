@@ -1,0 +1,52 @@
+-- What stands between a script's intention and the outside: approvals, what
+-- runs read, proposals of repairs, and what people were told.
+
+create table approvals (
+  id           text primary key,
+  workflow_id  text not null,
+  run_id       text not null,
+  tool         text not null,
+  method       text not null,
+  arguments    text not null,              -- what will be sent, secrets left out
+  hash         text not null,              -- of script version, tool, method and arguments: what is approved
+  title        text,                       -- what the script calls it; not to be trusted
+  state        text not null,              -- pending, approved, rejected, expired, used
+  phase_at     bigint not null,            -- the instant that mutate saw; it sees the same again
+  created_at   bigint not null,
+  expires_at   bigint not null,
+  warned_at    bigint,                     -- when somebody was told that it expires soon
+  decided_at   bigint,
+  decided_by   text
+);
+
+create unique index approvals_open on approvals (run_id) where state = 'pending';
+create index approvals_run on approvals (run_id, created_at, id);
+create index approvals_listed on approvals (state, created_at, id);
+
+-- Approved once and for all, until revoked.
+create table approval_rules (
+  id           text primary key,
+  workflow_id  text not null,
+  tool         text not null,
+  method       text not null,
+  created_by   text not null,
+  created_at   bigint not null,
+  revoked_by   text,
+  revoked_at   bigint
+);
+
+create unique index approval_rules_live on approval_rules (workflow_id, tool, method) where revoked_at is null;
+
+-- What a run read, so that it can be replayed.
+create table run_reads (
+  run_id     text not null,
+  n          bigint not null,
+  phase      text not null,
+  op         text not null,                -- peek, getByIds, tool
+  call       text not null,                -- the arguments, as JSON
+  answer     text,                         -- null: it failed, or was too large to keep
+  error      text,
+  cut        bigint not null default 0,    -- 1: the answer was too large to keep
+  at         bigint not null,
+  primary key (run_id, n)
+);

@@ -1,0 +1,180 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+)
+
+// Mutation is one call that changes the outside. Its row is durable before the
+// call leaves the host.
+type Mutation struct {
+	ID             string
+	WorkflowID     string
+	RunID          string
+	N              int // counts the calls of a run; all but one have failed
+	Tool           string
+	Method         string
+	Arguments      json.RawMessage
+	IdempotencyKey string
+	Title          string // what the script calls it; not to be trusted
+	State          pawl.MutationState
+	CanReconcile   bool
+	Result         json.RawMessage
+	ErrorClass     pawl.Class
+	ErrorMessage   string
+
+	ReconcileAttempts int
+	LastReconcileAt   time.Time
+	NextReconcileAt   time.Time
+	ResolvedBy        string
+	ResolvedAt        time.Time
+	CreatedAt         time.Time
+	UpdatedAt         time.Time
+}
+
+const mutationColumns = `id, workflow_id, run_id, n, tool, method, arguments, idempotency_key, title, state, can_reconcile, result, error_class, error_message,
+	reconcile_attempts, last_reconcile_at, next_reconcile_at, resolved_by, resolved_at, created_at, updated_at`
+
+func scanMutation(row interface{ Scan(dest ...any) error }) (Mutation, error) {
+	var m Mutation
+	var arguments string
+	var title, result, class, message, by *string
+	var can, created, updated int64
+	var last, next, resolved *int64
+	err := row.Scan(&m.ID, &m.WorkflowID, &m.RunID, &m.N, &m.Tool, &m.Method, &arguments, &m.IdempotencyKey, &title, &m.State, &can, &result, &class, &message,
+		&m.ReconcileAttempts, &last, &next, &by, &resolved, &created, &updated)
+	if err != nil {
+		return Mutation{}, err
+	}
+	m.Arguments, m.Title, m.CanReconcile, m.Result = json.RawMessage(arguments), fromNull(title), can == 1, fromNullJSON(result)
+	m.ErrorClass, m.ErrorMessage, m.ResolvedBy = pawl.Class(fromNull(class)), fromNull(message), fromNull(by)
+	m.LastReconcileAt, m.NextReconcileAt, m.ResolvedAt = fromNullMS(last), fromNullMS(next), fromNullMS(resolved)
+	m.CreatedAt, m.UpdatedAt = fromMS(created), fromMS(updated)
+	return m, nil
+}
+
+// InsertMutation opens the ledger row of a call, in flight. N is given here.
+func (tx *Tx) InsertMutation(ctx context.Context, m Mutation, inputs []string) (Mutation, error) {
+	can := 0
+	if m.CanReconcile {
+		can = 1
+	}
+	m, err := scanMutation(tx.QueryRow(ctx, `insert into mutations (id, workflow_id, run_id, n, tool, method, arguments, idempotency_key, title, state, can_reconcile, created_at, updated_at)
+		values ($1, $2, $3, (select coalesce(max(n), 0) + 1 from mutations where run_id = $3), $4, $5, $6, $7, $8, 'in_flight', $9, $10, $10) returning `+mutationColumns,
+		m.ID, m.WorkflowID, m.RunID, m.Tool, m.Method, cleaned(string(m.Arguments)), m.IdempotencyKey, orNull(cleaned(m.Title)), can, ms(tx.Now)))
+	if err != nil {
+		return Mutation{}, fmt.Errorf("insert mutation: %w", err)
+	}
+	for batch := range batches(inputs) {
+		v := values{}
+		for _, id := range batch {
+			v.row(id, m.ID)
+		}
+		if _, err := tx.Exec(ctx, `insert into mutation_inputs (input_id, mutation_id) values `+v.String()+` on conflict do nothing`, v.args...); err != nil {
+			return Mutation{}, fmt.Errorf("link mutation: %w", err)
+		}
+	}
+	return m, nil
+}
+
+// RunMutations reads the calls of a run in their order.
+func (tx *Tx) RunMutations(ctx context.Context, runID string) ([]Mutation, error) {
+	rows, err := tx.Query(ctx, `select `+mutationColumns+` from mutations where run_id = $1 order by n`, runID)
+	return scanAll(rows, err, "read mutations", scanMutation)
+}
+
+// MutationChange is what becomes of a mutation; empty fields stay as they are.
+type MutationChange struct {
+	To           pawl.MutationState
+	Result       json.RawMessage
+	ErrorClass   pawl.Class
+	ErrorMessage string
+	ResolvedBy   string // for final states
+}
+
+// MoveMutation changes the state of a mutation that is still in the given one,
+// or fails with pawl.ErrConflict.
+func (tx *Tx) MoveMutation(ctx context.Context, id string, from pawl.MutationState, c MutationChange) error {
+	final := c.To == pawl.MutationApplied || c.To == pawl.MutationFailed || c.To == pawl.MutationSkipped
+	var resolved *int64
+	if final {
+		resolved = msOrNull(tx.Now)
+	}
+	n, err := tx.Exec(ctx, `update mutations set state = $3, result = coalesce($4, result), error_class = coalesce($5, error_class), error_message = coalesce($6, error_message),
+		resolved_by = coalesce($7, resolved_by), resolved_at = coalesce($8, resolved_at), next_reconcile_at = null, updated_at = $9
+		where id = $1 and state = $2`,
+		id, string(from), string(c.To), orNull(cleaned(string(c.Result))), orNull(string(c.ErrorClass)), orNull(cleaned(c.ErrorMessage)), orNull(c.ResolvedBy), resolved, ms(tx.Now))
+	if err != nil {
+		return fmt.Errorf("move mutation: %w", err)
+	}
+	if n == 0 {
+		return &pawl.Error{Code: pawl.CodeConflict, Op: "move mutation", Msg: fmt.Sprintf("the call is not %s any more", from)}
+	}
+	return nil
+}
+
+// ReconcileLater notes that a mutation was asked for in vain, and when it is
+// asked for next.
+func (tx *Tx) ReconcileLater(ctx context.Context, id string, attempts int, next time.Time) error {
+	_, err := tx.Exec(ctx, `update mutations set reconcile_attempts = $2, last_reconcile_at = $3, next_reconcile_at = $4, updated_at = $3
+		where id = $1 and state = 'needs_reconcile'`, id, attempts, ms(tx.Now), msOrNull(next))
+	if err != nil {
+		return fmt.Errorf("note reconcile attempt: %w", err)
+	}
+	return nil
+}
+
+// TransferMutation gives the unresolved call of a run to another one, as its
+// last.
+func (tx *Tx) TransferMutation(ctx context.Context, runID, to string) error {
+	_, err := tx.Exec(ctx, `update mutations set run_id = $2, n = (select coalesce(max(n), 0) + 1 from mutations where run_id = $2), updated_at = $3
+		where run_id = $1 and state in ('in_flight', 'needs_reconcile', 'indeterminate')`, runID, to, ms(tx.Now))
+	if err != nil {
+		return fmt.Errorf("transfer mutation: %w", err)
+	}
+	return nil
+}
+
+// GetMutation reads a mutation, or fails with pawl.ErrNotFound.
+func (tx *Tx) GetMutation(ctx context.Context, id string) (Mutation, error) {
+	m, err := scanMutation(tx.QueryRow(ctx, `select `+mutationColumns+` from mutations where id = $1`, id))
+	if errors.Is(err, errNoRow) {
+		return m, &pawl.Error{Code: pawl.CodeNotFound, Op: "read mutation", Msg: "there is no such call"}
+	}
+	return m, err
+}
+
+// MutationCursor is how far a list of mutations was read.
+type MutationCursor struct {
+	CreatedAt time.Time
+	ID        string
+}
+
+// ListMutations reads up to limit calls of a workflow, the newest first.
+func (tx *Tx) ListMutations(ctx context.Context, workflowID string, before MutationCursor, limit int) ([]Mutation, error) {
+	var c conditions
+	c.add("workflow_id = ?", workflowID)
+	if before.ID != "" {
+		c.add("(created_at, id) < (?, ?)", ms(before.CreatedAt), before.ID)
+	}
+	c.args = append(c.args, limit)
+	rows, err := tx.Query(ctx, fmt.Sprintf(`select %s from mutations where %s order by created_at desc, id desc limit $%d`, mutationColumns, c.String(), len(c.args)), c.args...)
+	return scanAll(rows, err, "list mutations", scanMutation)
+}
+
+// MutationsOfInput reads the calls that come from an input, the oldest first.
+func (tx *Tx) MutationsOfInput(ctx context.Context, inputID string) ([]Mutation, error) {
+	rows, err := tx.Query(ctx, `select `+mutationColumns+` from mutations where id in (select mutation_id from mutation_inputs where input_id = $1) order by created_at, id`, inputID)
+	return scanAll(rows, err, "read mutations of an input", scanMutation)
+}
+
+// InputsOfMutation reads the inputs that a call comes from.
+func (tx *Tx) InputsOfMutation(ctx context.Context, mutationID string) ([]string, error) {
+	rows, err := tx.Query(ctx, `select input_id from mutation_inputs where mutation_id = $1 order by input_id`, mutationID)
+	return scanAll(rows, err, "read inputs of a mutation", scanText)
+}

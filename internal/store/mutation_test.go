@@ -1,0 +1,280 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	pawl "github.com/pawlrun/pawl"
+)
+
+func mutation0(workflowID, runID string) Mutation {
+	id := NewID()
+	return Mutation{
+		ID: id, WorkflowID: workflowID, RunID: runID, Tool: "mail", Method: "send", Arguments: json.RawMessage(`{"to":"ann"}`),
+		IdempotencyKey: "key " + id, Title: "Send a mail", CanReconcile: true,
+	}
+}
+
+// called opens the ledger row of a call.
+func called(t testing.TB, db *DB, m Mutation, inputs ...string) (stored Mutation) {
+	t.Helper()
+	mustWrite(t, db, func(ctx context.Context, tx *Tx) (err error) {
+		stored, err = tx.InsertMutation(ctx, m, inputs)
+		return err
+	})
+	return stored
+}
+
+func moveMutation(t testing.TB, db *DB, id string, from pawl.MutationState, c MutationChange) error {
+	t.Helper()
+	return db.Write(t.Context(), func(ctx context.Context, tx *Tx) error { return tx.MoveMutation(ctx, id, from, c) })
+}
+
+func mutationOf(t testing.TB, db *DB, id string) Mutation {
+	t.Helper()
+	return mustRead(t, db, func(ctx context.Context, tx *Tx) (Mutation, error) { return tx.GetMutation(ctx, id) })
+}
+
+func mutationsOf(t testing.TB, db *DB, runID string) []Mutation {
+	t.Helper()
+	return mustRead(t, db, func(ctx context.Context, tx *Tx) ([]Mutation, error) { return tx.RunMutations(ctx, runID) })
+}
+
+func TestMutationComesBackAsItWasStored(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		full := mutation0("w", "r1")
+		bare := Mutation{ID: "m", WorkflowID: "w", RunID: "r2", Tool: "mail", Method: "send", Arguments: json.RawMessage(`null`), IdempotencyKey: "key"}
+		for _, want := range []Mutation{full, bare} {
+			stored := called(t, db, want)
+			if diff := cmp.Diff(stored, mutationOf(t, db, want.ID)); diff != "" {
+				t.Errorf("read differs from what the insert returned:\n%s", diff)
+			}
+			want.N, want.State, want.CreatedAt, want.UpdatedAt = 1, pawl.MutationInFlight, stored.CreatedAt, stored.CreatedAt
+			if diff := cmp.Diff(want, stored); diff != "" || stored.CreatedAt.IsZero() {
+				t.Errorf("at %v (-want +got):\n%s", stored.CreatedAt, diff)
+			}
+		}
+		err := db.Read(t.Context(), func(ctx context.Context, tx *Tx) error {
+			_, err := tx.GetMutation(ctx, "nobody")
+			return err
+		})
+		if !errors.Is(err, pawl.ErrNotFound) {
+			t.Errorf("a call that is not there: %v", err)
+		}
+	})
+}
+
+// 3.5, X-68: the calls of a run are numbered, and a key is used once.
+func TestCallsOfARunAreNumbered(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		var want []Mutation
+		for i := range 3 {
+			m := called(t, db, mutation0("w", "r"))
+			called(t, db, mutation0("w", fmt.Sprint("another run ", i)))
+			if m.N != i+1 {
+				t.Errorf("call %d has number %d", i+1, m.N)
+			}
+			want = append(want, m)
+		}
+		if diff := cmp.Diff(want, mutationsOf(t, db, "r")); diff != "" {
+			t.Errorf("the calls of the run (-want +got):\n%s", diff)
+		}
+		again := mutation0("w", "r")
+		again.IdempotencyKey = want[0].IdempotencyKey
+		err := db.Write(t.Context(), func(ctx context.Context, tx *Tx) error {
+			_, err := tx.InsertMutation(ctx, again, nil)
+			return err
+		})
+		if !db.isUnique(err) {
+			t.Errorf("a key that was used: %v", err)
+		}
+	})
+}
+
+// 3.5: a move meets the state that was seen, or fails and changes nothing.
+func TestMutationsAreComparedAndSet(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		m := called(t, db, mutation0("w", "r"))
+		for _, from := range []pawl.MutationState{pawl.MutationApplied, pawl.MutationFailed, pawl.MutationNeedsReconcile, pawl.MutationIndeterminate, pawl.MutationSkipped} {
+			err := moveMutation(t, db, m.ID, from, MutationChange{To: pawl.MutationFailed, ErrorMessage: "no"})
+			if !errors.Is(err, pawl.ErrConflict) || err.Error() != "move mutation: the call is not "+string(from)+" any more" {
+				t.Errorf("from %s: %v", from, err)
+			}
+		}
+		if err := moveMutation(t, db, "nobody", pawl.MutationInFlight, MutationChange{To: pawl.MutationFailed}); !errors.Is(err, pawl.ErrConflict) {
+			t.Errorf("a call that is not there: %v", err)
+		}
+		if diff := cmp.Diff(m, mutationOf(t, db, m.ID)); diff != "" {
+			t.Errorf("a refused move changed the row:\n%s", diff)
+		}
+	})
+}
+
+// A move keeps what it does not name, and only a final state is resolved.
+func TestMovesKeepWhatTheyDoNotName(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		want := called(t, db, mutation0("w", "r"))
+		steps := 0
+		move := func(c MutationChange, expect func(m *Mutation)) {
+			t.Helper()
+			steps++
+			mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
+				tx.Now = at(steps)
+				return tx.MoveMutation(ctx, want.ID, want.State, c)
+			})
+			want.State, want.UpdatedAt = c.To, at(steps)
+			expect(&want)
+			if diff := cmp.Diff(want, mutationOf(t, db, want.ID)); diff != "" {
+				t.Errorf("to %s (-want +got):\n%s", c.To, diff)
+			}
+		}
+		move(MutationChange{To: pawl.MutationNeedsReconcile, ErrorClass: pawl.ClassTransient, ErrorMessage: "timed out"},
+			func(m *Mutation) { m.ErrorClass, m.ErrorMessage = pawl.ClassTransient, "timed out" })
+		mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
+			tx.Now = at(20)
+			return tx.ReconcileLater(ctx, want.ID, 3, at(30))
+		})
+		want.ReconcileAttempts, want.LastReconcileAt, want.NextReconcileAt, want.UpdatedAt = 3, at(20), at(30), at(20)
+		if diff := cmp.Diff(want, mutationOf(t, db, want.ID)); diff != "" {
+			t.Errorf("asked in vain (-want +got):\n%s", diff)
+		}
+		move(MutationChange{To: pawl.MutationIndeterminate}, func(m *Mutation) { m.NextReconcileAt = m.ResolvedAt })
+		mustWrite(t, db, func(ctx context.Context, tx *Tx) error { return tx.ReconcileLater(ctx, want.ID, 9, at(99)) })
+		move(MutationChange{To: pawl.MutationApplied, Result: json.RawMessage(`null`), ResolvedBy: "ann"},
+			func(m *Mutation) { m.Result, m.ResolvedBy, m.ResolvedAt = json.RawMessage(`null`), "ann", at(steps) })
+	})
+}
+
+func TestFinalStatesAreResolved(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		for to, final := range map[pawl.MutationState]bool{
+			pawl.MutationApplied: true, pawl.MutationFailed: true, pawl.MutationSkipped: true,
+			pawl.MutationNeedsReconcile: false, pawl.MutationIndeterminate: false,
+		} {
+			m := called(t, db, mutation0("w", NewID()))
+			if err := moveMutation(t, db, m.ID, pawl.MutationInFlight, MutationChange{To: to}); err != nil {
+				t.Errorf("to %s: %v", to, err)
+			}
+			if got := mutationOf(t, db, m.ID); got.ResolvedAt.IsZero() == final {
+				t.Errorf("%s was resolved at %v", to, got.ResolvedAt)
+			}
+		}
+	})
+}
+
+// A successor takes over the call whose outcome is open, and only that; its
+// own calls are counted from there.
+func TestTransferMovesOnlyTheUnresolvedCall(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		for _, open := range []pawl.MutationState{pawl.MutationInFlight, pawl.MutationNeedsReconcile, pawl.MutationIndeterminate} {
+			t.Run(string(open), func(t *testing.T) {
+				run, successor := "of "+string(open), "after "+string(open)
+				failed, last := called(t, db, mutation0("w", run)), called(t, db, mutation0("w", run))
+				other := called(t, db, mutation0("w", "another run"))
+				if err := moveMutation(t, db, failed.ID, pawl.MutationInFlight, MutationChange{To: pawl.MutationFailed}); err != nil {
+					t.Fatal(err)
+				}
+				if open != pawl.MutationInFlight {
+					if err := moveMutation(t, db, last.ID, pawl.MutationInFlight, MutationChange{To: open}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				mustWrite(t, db, func(ctx context.Context, tx *Tx) error { return tx.TransferMutation(ctx, run, successor) })
+				next := called(t, db, mutation0("w", successor))
+				ids := func(run string) string {
+					var out []string
+					for _, m := range mutationsOf(t, db, run) {
+						out = append(out, fmt.Sprint(m.N, " ", m.ID))
+					}
+					return strings.Join(out, ", ")
+				}
+				if got, want := ids(run), "1 "+failed.ID; got != want {
+					t.Errorf("the run has %s, want %s", got, want)
+				}
+				if got, want := ids(successor), "1 "+last.ID+", 2 "+next.ID; got != want {
+					t.Errorf("its successor has %s, want %s", got, want)
+				}
+				if diff := cmp.Diff(other, mutationOf(t, db, other.ID)); diff != "" {
+					t.Errorf("the call of another run was changed:\n%s", diff)
+				}
+			})
+		}
+	})
+}
+
+func TestTransferToARunThatHasCalls(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		open, own := called(t, db, mutation0("w", "r")), called(t, db, mutation0("w", "r2"))
+		mustWrite(t, db, func(ctx context.Context, tx *Tx) error { return tx.TransferMutation(ctx, "r", "r2") })
+		got := mutationsOf(t, db, "r2")
+		if len(got) != 2 || got[0].ID != own.ID || got[1].ID != open.ID || got[1].N != 2 {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+func TestMutationsAreListedPageByPage(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		called(t, db, mutation0("another workflow", "r"))
+		var want, got []string
+		for i := range 4 {
+			mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
+				tx.Now = at(i) // several share an instant
+				for k := range 3 {
+					m := mutation0("w", "r")
+					m.ID = fmt.Sprint("m", i, k)
+					if _, err := tx.InsertMutation(ctx, m, nil); err != nil {
+						return err
+					}
+					want = append(want, m.ID)
+				}
+				return nil
+			})
+		}
+		slices.Reverse(want)
+		for cursor := (MutationCursor{}); ; {
+			page := mustRead(t, db, func(ctx context.Context, tx *Tx) ([]Mutation, error) { return tx.ListMutations(ctx, "w", cursor, 5) })
+			for _, m := range page {
+				got = append(got, m.ID)
+			}
+			if len(page) < 5 {
+				break
+			}
+			cursor = MutationCursor{page[4].CreatedAt, page[4].ID}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+// 3.2: a call is linked with all inputs it comes from, however many.
+func TestMutationsAreLinkedWithTheirInputs(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		first := called(t, db, mutation0("w", "r1"), "i2", "i1", "i2")
+		var many []string
+		for i := range 1100 {
+			many = append(many, fmt.Sprintf("n%04d", i))
+		}
+		second := called(t, db, mutation0("w", "r2"), append(slices.Clone(many), "i1")...)
+		none := called(t, db, mutation0("w", "r3"))
+		for id, want := range map[string][]string{first.ID: {"i1", "i2"}, second.ID: append([]string{"i1"}, many...), none.ID: nil} {
+			got := mustRead(t, db, func(ctx context.Context, tx *Tx) ([]string, error) { return tx.InputsOfMutation(ctx, id) })
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("inputs (-want +got):\n%s", diff)
+			}
+		}
+		for input, want := range map[string][]Mutation{"i1": {first, second}, "n0007": {second}, "nobody": nil} {
+			got := mustRead(t, db, func(ctx context.Context, tx *Tx) ([]Mutation, error) { return tx.MutationsOfInput(ctx, input) })
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("calls of %s (-want +got):\n%s", input, diff)
+			}
+		}
+	})
+}

@@ -1,0 +1,300 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	pawl "github.com/pawlrun/pawl"
+)
+
+// statement is one that was sent to the database.
+type statement struct {
+	text string
+	args []any
+}
+
+// recorder notes the statements that pass through it.
+type recorder struct {
+	conn
+	sent []statement
+}
+
+func (r *recorder) exec(ctx context.Context, sql string, args []any) (int64, error) {
+	r.sent = append(r.sent, statement{sql, args})
+	return r.conn.exec(ctx, sql, args)
+}
+
+func (r *recorder) query(ctx context.Context, sql string, args []any) (Rows, error) {
+	r.sent = append(r.sent, statement{sql, args})
+	return r.conn.query(ctx, sql, args)
+}
+
+// statements runs fn and tells which statements it sent.
+func statements(t testing.TB, db *DB, fn Func) []statement {
+	t.Helper()
+	var sent []statement
+	mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
+		r := &recorder{conn: tx.conn}
+		tx.conn = r
+		err := fn(ctx, tx)
+		sent = r.sent
+		return err
+	})
+	return sent
+}
+
+func TestBatchesCoverTheListInFewSizes(t *testing.T) {
+	sizes := map[int]bool{}
+	for n := range 3000 {
+		list := make([]int, n)
+		for i := range list {
+			list[i] = i
+		}
+		var got []int
+		for batch := range batches(list) {
+			sizes[len(batch)] = true
+			got = append(got, batch...)
+		}
+		if !slices.Equal(got, list) {
+			t.Fatalf("%d elements came back as %d", n, len(got))
+		}
+	}
+	if len(sizes) > 24 || sizes[0] || !sizes[rowsAtOnce] {
+		t.Errorf("%d sizes: %v", len(sizes), sizes)
+	}
+	for range batches([]int{1, 2, 3}) {
+		break // a caller may stop
+	}
+}
+
+func TestValuesAreNumberedThroughout(t *testing.T) {
+	v := values{}
+	v.row("a", 1)
+	v.row("b", 2)
+	if v.String() != "($1,$2),($3,$4)" || !slices.Equal(v.args, []any{"a", 1, "b", 2}) {
+		t.Errorf("%s with %v", v.String(), v.args)
+	}
+	text, args := in([]any{"x"}, []int64{7, 8})
+	if text != "($2,$3)" || !slices.Equal(args, []any{"x", int64(7), int64(8)}) {
+		t.Errorf("%s with %v", text, args)
+	}
+}
+
+// planOf tells how the database would run a statement.
+func planOf(t testing.TB, db *DB, s statement) string {
+	t.Helper()
+	return mustRead(t, db, func(ctx context.Context, tx *Tx) (string, error) {
+		explain, dest := `explain `, []any{new(string)}
+		if db.Name() == "sqlite" {
+			explain, dest = `explain query plan `, []any{new(int), new(int), new(int), new(string)}
+		}
+		rows, err := tx.Query(ctx, explain+s.text, s.args...)
+		lines, err := scanAll(rows, err, "explain", func(row interface{ Scan(dest ...any) error }) (string, error) {
+			err := row.Scan(dest...)
+			return *dest[len(dest)-1].(*string), err
+		})
+		return strings.Join(lines, "\n"), err
+	})
+}
+
+// fillEvents makes 20,000 events in four topics, of which most have ended: in
+// every topic 400 are pending and 100 are held, by ten runs.
+func fillEvents(t testing.TB, db *DB, workflowID string) {
+	t.Helper()
+	mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
+		_, err := tx.Exec(ctx, `insert into events (id, workflow_id, topic, seq, payload_seq, message_id, payload, status, reserved_by, created_by, caused_by, created_at, updated_at)
+			with recursive n(i) as (select 1 union all select i + 1 from n where i < 20000)
+			select i, $1, 't' || (i % 4), i, i, 'm' || i, '{}', case when i % 50 < 4 then 'pending' when i % 50 = 4 then 'reserved' else 'consumed' end,
+				case when i % 50 = 4 then 'r' || (i % 10) when i % 50 > 4 then 'old' end, 'run', '[]', 0, 0 from n`, workflowID)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `update topics set seq = 20000 where workflow_id = $1`, workflowID)
+		return err
+	})
+	if db.Name() == "postgres" {
+		mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
+			_, err := tx.Exec(ctx, `analyze events`)
+			return err
+		})
+	}
+}
+
+// What is asked for every run must not grow with what has ended: it is read
+// from the partial indexes, without sorting.
+func TestHotStatementsUseTheirPartialIndexes(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		w := deployed(t, db, "mail", "t0", "t1", "t2", "t3")
+		fillEvents(t, db, w.ID)
+		for _, c := range []struct {
+			name, index string
+			do          Func
+		}{
+			{"peek", "events_pending", func(ctx context.Context, tx *Tx) error {
+				list, err := tx.PeekEvents(ctx, w.ID, "t1", 100)
+				if len(list) != 100 {
+					t.Errorf("peeked at %d events", len(list))
+				}
+				return err
+			}},
+			{"oldest", "events_pending", func(ctx context.Context, tx *Tx) error {
+				id, err := tx.OldestPending(ctx, w.ID, []string{"t1", "t2"})
+				if id != 1 {
+					t.Errorf("the oldest is %d", id)
+				}
+				return err
+			}},
+			{"count", "events_pending", func(ctx context.Context, tx *Tx) error {
+				_, err := tx.CountPending(ctx, w.ID, []string{"t1", "t2"})
+				return err
+			}},
+			{"transfer", "events_reserved", func(ctx context.Context, tx *Tx) error {
+				_, err := tx.TransferEvents(ctx, "r4", "r5")
+				return err
+			}},
+			{"release", "events_reserved", func(ctx context.Context, tx *Tx) error {
+				n, err := tx.ReleaseEvents(ctx, "r5")
+				if n != 400 {
+					t.Errorf("released %d events", n)
+				}
+				return err
+			}},
+		} {
+			sent := statements(t, db, c.do)
+			if len(sent) == 0 {
+				t.Fatalf("%s sent nothing", c.name)
+			}
+			plan := planOf(t, db, sent[0])
+			if !strings.Contains(plan, c.index) || strings.Contains(plan, "Seq Scan") || strings.Contains(plan, "SCAN events") ||
+				(c.name != "count" && (strings.Contains(plan, "Sort") || strings.Contains(plan, "TEMP B-TREE"))) {
+				t.Errorf("%s:\n%s", c.name, plan)
+			}
+		}
+	})
+}
+
+// oddTexts are valid and must come back as they are.
+func oddTexts() []string {
+	return []string{
+		"a'b", `a"b`, `a\b`, "a%b_c", "$1", "?", "--", "a;drop table events", "line\nbreak", "tab\t", " edge ", "ünïcödé", "日本", "🐾",
+		"e\u0301", "\u202e", "\x7f", "null", "{}", strings.Repeat("x", 5000),
+	}
+}
+
+func TestOddTextsComeBackAsTheyAre(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		w := deployed(t, db, "mail", oddTexts()...)
+		for i, text := range oddTexts() {
+			if got := deployed(t, db, text); got.Name != text || got.Lane != text {
+				t.Errorf("workflow %q came back as %q in lane %q", text, got.Name, got.Lane)
+			}
+			payload, err := json.Marshal(map[string]string{text: text})
+			if err != nil {
+				t.Fatal(err)
+			}
+			published(t, db, w.ID, event0(text, text, string(payload), text))
+			e := eventOf(t, db, w.ID, text, text)
+			if string(e.Payload) != string(payload) || e.MessageID != text || !slices.Equal(e.CausedBy, []string{text}) || linked(t, db, w.ID, text) != text {
+				t.Errorf("%q came back as %+v", text, e)
+			}
+			if err := reserved(t, db, w.ID, text, Reservation{text, []string{text}}); err != nil {
+				t.Errorf("reserve %q: %v", text, err)
+			}
+			in := input0(w.ID, fmt.Sprint("i", i))
+			in.ExternalID, in.Title = text, text
+			mustWrite(t, db, func(ctx context.Context, tx *Tx) error { return tx.AddInputs(ctx, []Input{in}) })
+			if got := inputOf(t, db, in.ID); got.ExternalID != text || got.Title != text {
+				t.Errorf("%q came back as %+v", text, got)
+			}
+		}
+	})
+}
+
+// JSON escapes are text to both databases, NUL and half a surrogate pair too.
+func TestPayloadKeepsItsEscapes(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		w := deployed(t, db, "mail", "in")
+		const payload = `{"a":"\u0000","b":"\ud800","c":1.0,"a":2}`
+		published(t, db, w.ID, event0("in", "m", payload))
+		if p := published(t, db, w.ID, event0("in", "m", payload)); p != (Published{Duplicate: 1}) {
+			t.Errorf("the same payload again: %+v", p)
+		}
+		if e := eventOf(t, db, w.ID, "in", "m"); string(e.Payload) != payload {
+			t.Errorf("came back as %s", e.Payload)
+		}
+	})
+}
+
+// PostgreSQL takes neither NUL nor what is not UTF-8. What identifies a thing
+// is refused, on both databases, before it breaks the transaction.
+func TestUnstorableNamesAreRefusedAndTheTransactionGoesOn(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		w := deployed(t, db, "mail", "in")
+		for _, bad := range []string{"a\x00b", "\x00", "a\xffb"} {
+			mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
+				_, insert := tx.InsertWorkflow(ctx, bad, "v1")
+				_, publish := tx.Publish(ctx, w.ID, "run", []NewEvent{event0("in", "good", `1`), event0("in", bad, `1`)})
+				in := input0(w.ID, "i")
+				in.ExternalID = bad
+				for name, err := range map[string]error{
+					"workflow": insert, "publish": publish, "input": tx.AddInputs(ctx, []Input{in}),
+					"reserve": tx.ReserveEvents(ctx, w.ID, "r", []Reservation{{"in", []string{bad}}}),
+					"version": tx.AddWorkflowVersion(ctx, WorkflowVersion{WorkflowID: w.ID, Version: "v", Source: bad, Config: json.RawMessage(`{}`)}),
+				} {
+					if !errors.Is(err, pawl.ErrInvalid) {
+						t.Errorf("%s with %q: %v", name, bad, err)
+					}
+				}
+				if events, err := tx.EventsByMessage(ctx, w.ID, "in", []string{bad}); err != nil || len(events) != 0 {
+					t.Errorf("events %q: %v, %v", bad, events, err)
+				}
+				known, err := tx.KnownInputs(ctx, w.ID, []string{bad})
+				if len(known) != 0 {
+					t.Errorf("inputs %q: %v", bad, known)
+				}
+				return err
+			})
+		}
+		if n := count(t, db, `select (select count(*) from events) + (select count(*) from inputs) + (select count(*) from workflow_versions)`); n != 0 {
+			t.Errorf("%d rows of what was refused", n)
+		}
+	})
+}
+
+// What only has to be read later is kept but for such characters: a call that
+// was applied must be recorded whatever the server answered.
+func TestUnstorableCharactersAreReplacedInFreeText(t *testing.T) {
+	const bad, good = "a\x00b\xffc", "a\uFFFDb\uFFFDc"
+	both(t, func(t *testing.T, db *DB) {
+		w := deployed(t, db, "mail", "in")
+		m := mutation0(w.ID, "r")
+		m.Title, m.Arguments = bad, json.RawMessage(`"`+bad+`"`)
+		in := input0(w.ID, "i")
+		in.Title = bad
+		mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
+			_, err := tx.InsertMutation(ctx, m, nil)
+			return errors.Join(err, tx.AddInputs(ctx, []Input{in}),
+				tx.MoveMutation(ctx, m.ID, pawl.MutationInFlight, MutationChange{To: pawl.MutationApplied, Result: json.RawMessage(`"` + bad + `"`), ErrorMessage: bad}),
+				tx.AddRunLogs(ctx, "r", []LogLine{{Text: bad}}), tx.SetHandlerState(ctx, w.ID, "h", json.RawMessage(`"`+bad+`"`)))
+		})
+		published(t, db, w.ID, event0("in", "m", `"`+bad+`"`))
+		m = mutationOf(t, db, m.ID)
+		lines := mustRead(t, db, func(ctx context.Context, tx *Tx) ([]LogLine, error) { return tx.RunLogs(ctx, "r", 9) })
+		state := mustRead(t, db, func(ctx context.Context, tx *Tx) (HandlerState, error) { return tx.GetHandlerState(ctx, w.ID, "h") })
+		got := []string{m.Title, m.ErrorMessage, inputOf(t, db, "i").Title, lines[0].Text}
+		if diff := cmp.Diff([]string{good, good, good, good}, got); diff != "" {
+			t.Errorf("texts (-want +got):\n%s", diff)
+		}
+		for _, raw := range []json.RawMessage{m.Arguments, m.Result, state.State, eventOf(t, db, w.ID, "in", "m").Payload} {
+			if string(raw) != `"`+good+`"` {
+				t.Errorf("JSON came back as %q", raw)
+			}
+		}
+	})
+}

@@ -1,0 +1,247 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+)
+
+// Workflow is what was deployed under a name.
+type Workflow struct {
+	ID      string
+	Name    string
+	Lane    string // of its runs and its job; the name, unless an earlier one of that name was deleted
+	Desired string // active, paused or archived: what a person wants
+	Version string // the version in force
+	// Revision is raised by every change of the fields here.
+	Revision int64
+	// ClearedRun is the run of which a person said that what stopped it is
+	// mended; empty mostly.
+	ClearedRun string
+	CreatedAt  time.Time
+	UpdatedAt  time.Time
+	DeployedAt time.Time // when the version came into force
+	DeletedAt  time.Time // zero while it is there
+}
+
+const workflowColumns = `id, name, lane, desired, version, revision, cleared_run, created_at, updated_at, deployed_at, deleted_at`
+
+func scanWorkflow(row interface{ Scan(dest ...any) error }) (Workflow, error) {
+	var w Workflow
+	var cleared *string
+	var created, updated, deployed int64
+	var deleted *int64
+	if err := row.Scan(&w.ID, &w.Name, &w.Lane, &w.Desired, &w.Version, &w.Revision, &cleared, &created, &updated, &deployed, &deleted); err != nil {
+		return Workflow{}, err
+	}
+	w.ClearedRun = fromNull(cleared)
+	w.CreatedAt, w.UpdatedAt, w.DeployedAt, w.DeletedAt = fromMS(created), fromMS(updated), fromMS(deployed), fromNullMS(deleted)
+	return w, nil
+}
+
+func noWorkflow(err error, name string) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, errNoRow):
+		return &pawl.Error{Code: pawl.CodeNotFound, Op: "read workflow", Msg: fmt.Sprintf("there is no workflow %q", name), Hint: "pawl get workflows lists them."}
+	}
+	return fmt.Errorf("read workflow: %w", err)
+}
+
+// WorkflowByName reads a workflow that is not deleted, or fails with
+// pawl.ErrNotFound.
+func (tx *Tx) WorkflowByName(ctx context.Context, name string) (Workflow, error) {
+	w, err := scanWorkflow(tx.QueryRow(ctx, `select `+workflowColumns+` from workflows where name = $1 and deleted_at is null`, name))
+	return w, noWorkflow(err, name)
+}
+
+// GetWorkflow reads a workflow, a deleted one too.
+func (tx *Tx) GetWorkflow(ctx context.Context, id string) (Workflow, error) {
+	w, err := scanWorkflow(tx.QueryRow(ctx, `select `+workflowColumns+` from workflows where id = $1`, id))
+	return w, noWorkflow(err, id)
+}
+
+// WorkflowByLane reads the workflow of a lane, a deleted one too.
+func (tx *Tx) WorkflowByLane(ctx context.Context, lane string) (Workflow, error) {
+	w, err := scanWorkflow(tx.QueryRow(ctx, `select `+workflowColumns+` from workflows where lane = $1`, lane))
+	return w, noWorkflow(err, lane)
+}
+
+// ShareWorkflow reads a workflow and keeps others from changing its row until
+// the transaction ends.
+func (tx *Tx) ShareWorkflow(ctx context.Context, id string) (Workflow, error) {
+	w, err := scanWorkflow(tx.QueryRow(ctx, `select `+workflowColumns+` from workflows where id = $1`+tx.db.dialect.shareLock(), id))
+	return w, noWorkflow(err, id)
+}
+
+// HoldWorkflow reads a workflow by its name and keeps others from changing or
+// sharing its row until the transaction ends.
+func (tx *Tx) HoldWorkflow(ctx context.Context, name string) (Workflow, error) {
+	w, err := scanWorkflow(tx.QueryRow(ctx, `update workflows set updated_at = updated_at where name = $1 and deleted_at is null returning `+workflowColumns, name))
+	return w, noWorkflow(err, name)
+}
+
+// InsertWorkflow adds a workflow. Its lane is its name, with a number if there
+// was one of that name before: what a deleted one did is not its past.
+func (tx *Tx) InsertWorkflow(ctx context.Context, name, version string) (Workflow, error) {
+	if err := checkText("insert workflow", "name", name); err != nil {
+		return Workflow{}, err
+	}
+	var before int
+	if err := tx.QueryRow(ctx, `select count(*) from workflows where name = $1`, name).Scan(&before); err != nil {
+		return Workflow{}, fmt.Errorf("insert workflow: %w", err)
+	}
+	lane := name
+	if before > 0 {
+		lane += "#" + strconv.Itoa(before+1)
+	}
+	w, err := scanWorkflow(tx.QueryRow(ctx, `insert into workflows (id, name, lane, desired, version, created_at, updated_at, deployed_at)
+		values ($1, $2, $3, 'active', $4, $5, $5, $5) returning `+workflowColumns, NewID(), name, lane, version, ms(tx.Now)))
+	if tx.db.isUnique(err) {
+		return Workflow{}, &pawl.Error{Code: pawl.CodeConflict, Op: "insert workflow", Msg: fmt.Sprintf("workflow %q was deployed by somebody else at this moment", name), Hint: "Try again."}
+	}
+	if err != nil {
+		return Workflow{}, fmt.Errorf("insert workflow: %w", err)
+	}
+	return w, nil
+}
+
+// SetWorkflowVersion puts a version in force.
+func (tx *Tx) SetWorkflowVersion(ctx context.Context, id, version string) error {
+	return tx.setWorkflow(ctx, id, `version = $3, deployed_at = $2`, version)
+}
+
+// SetWorkflowDesired notes what a person wants.
+func (tx *Tx) SetWorkflowDesired(ctx context.Context, id, desired string) error {
+	return tx.setWorkflow(ctx, id, `desired = $3`, desired)
+}
+
+// SetWorkflowCleared notes that what stopped a run is mended; empty forgets it.
+func (tx *Tx) SetWorkflowCleared(ctx context.Context, id, runID string) error {
+	return tx.setWorkflow(ctx, id, `cleared_run = $3`, orNull(runID))
+}
+
+// TouchWorkflow raises the revision: what the owner of the lane keeps in memory
+// must be built anew.
+func (tx *Tx) TouchWorkflow(ctx context.Context, id string) error {
+	_, err := tx.Exec(ctx, `update workflows set updated_at = $2, revision = revision + 1 where id = $1`, id, ms(tx.Now))
+	if err != nil {
+		return fmt.Errorf("change workflow: %w", err)
+	}
+	return nil
+}
+
+// DeleteWorkflow frees the name; the rows stay for whoever asks what happened.
+func (tx *Tx) DeleteWorkflow(ctx context.Context, id string) error {
+	return tx.setWorkflow(ctx, id, `deleted_at = $2, desired = $3`, "archived")
+}
+
+func (tx *Tx) setWorkflow(ctx context.Context, id, assignments string, value any) error {
+	if _, err := tx.Exec(ctx, `update workflows set updated_at = $2, revision = revision + 1, `+assignments+` where id = $1`, id, ms(tx.Now), value); err != nil {
+		return fmt.Errorf("change workflow: %w", err)
+	}
+	return nil
+}
+
+// ListWorkflows reads up to limit workflows by name, those after the given one.
+func (tx *Tx) ListWorkflows(ctx context.Context, after string, limit int) ([]Workflow, error) {
+	rows, err := tx.Query(ctx, `select `+workflowColumns+` from workflows where deleted_at is null and name > $1 order by name limit $2`, after, limit)
+	return scanAll(rows, err, "list workflows", scanWorkflow)
+}
+
+// UnarmedWorkflows reads up to limit workflows by name, those after the given
+// one, that are meant to run, could run by themselves, and have no job that
+// would see to it.
+func (tx *Tx) UnarmedWorkflows(ctx context.Context, after string, limit int) ([]Workflow, error) {
+	rows, err := tx.Query(ctx, `select `+workflowColumns+` from workflows w where deleted_at is null and desired = 'active' and name > $1
+		and not exists (select 1 from jobs j where j.key = 'workflow:' || w.lane and j.state = 0)
+		and (exists (select 1 from producer_schedules p where p.workflow_id = w.id)
+			or exists (select 1 from handler_state h where h.workflow_id = w.id and h.wake_at is not null)
+			or exists (select 1 from runs r where r.kind = 'workflow' and r.lane = w.lane and r.status = 'active'))
+		order by name limit $2`, after, limit)
+	return scanAll(rows, err, "find workflows without a job", scanWorkflow)
+}
+
+// scanAll reads every row of a query.
+func scanAll[T any](rows Rows, err error, op string, scan func(row interface{ Scan(dest ...any) error }) (T, error)) ([]T, error) {
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", op, err)
+	}
+	defer rows.Close()
+	var out []T
+	for rows.Next() {
+		v, err := scan(rows)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", op, err)
+		}
+		out = append(out, v)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", op, err)
+	}
+	return out, nil
+}
+
+// WorkflowVersion is a script as it was deployed.
+type WorkflowVersion struct {
+	WorkflowID string
+	Version    string // SHA-256 of the source
+	Number     int    // 1, 2, ... in the order of arrival
+	Filename   string
+	Source     string
+	Config     json.RawMessage
+	CreatedAt  time.Time
+	CreatedBy  string
+}
+
+const versionColumns = `workflow_id, version, number, filename, source, config, created_at, created_by`
+
+func scanVersion(row interface{ Scan(dest ...any) error }) (WorkflowVersion, error) {
+	var v WorkflowVersion
+	var config string
+	var created int64
+	var by *string
+	if err := row.Scan(&v.WorkflowID, &v.Version, &v.Number, &v.Filename, &v.Source, &config, &created, &by); err != nil {
+		return WorkflowVersion{}, err
+	}
+	v.Config, v.CreatedAt, v.CreatedBy = json.RawMessage(config), fromMS(created), fromNull(by)
+	return v, nil
+}
+
+// AddWorkflowVersion keeps a version, unless it is there already.
+func (tx *Tx) AddWorkflowVersion(ctx context.Context, v WorkflowVersion) error {
+	if !storable(v.Source) {
+		return &pawl.Error{Code: pawl.CodeInvalid, Op: "add workflow version", Msg: "the script has a NUL character or is not UTF-8"}
+	}
+	_, err := tx.Exec(ctx, `insert into workflow_versions (`+versionColumns+`)
+		values ($1, $2, (select coalesce(max(number), 0) + 1 from workflow_versions where workflow_id = $1), $3, $4, $5, $6, $7)
+		on conflict (workflow_id, version) do nothing`,
+		v.WorkflowID, v.Version, v.Filename, v.Source, string(v.Config), ms(tx.Now), orNull(v.CreatedBy))
+	if err != nil {
+		return fmt.Errorf("add workflow version: %w", err)
+	}
+	return nil
+}
+
+// GetWorkflowVersion reads a version, or fails with pawl.ErrNotFound.
+func (tx *Tx) GetWorkflowVersion(ctx context.Context, workflowID, version string) (WorkflowVersion, error) {
+	v, err := scanVersion(tx.QueryRow(ctx, `select `+versionColumns+` from workflow_versions where workflow_id = $1 and version = $2`, workflowID, version))
+	if errors.Is(err, errNoRow) {
+		return v, &pawl.Error{Code: pawl.CodeNotFound, Op: "read workflow version", Msg: "there is no such version"}
+	}
+	return v, err
+}
+
+// ListWorkflowVersions reads up to limit versions with a number below before,
+// the newest first; before zero begins with the newest.
+func (tx *Tx) ListWorkflowVersions(ctx context.Context, workflowID string, before int64, limit int) ([]WorkflowVersion, error) {
+	rows, err := tx.Query(ctx, `select `+versionColumns+` from workflow_versions where workflow_id = $1 and number < $2
+		order by number desc limit $3`, workflowID, idBefore(before), limit)
+	return scanAll(rows, err, "list workflow versions", scanVersion)
+}

@@ -1,0 +1,408 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/pgtest"
+)
+
+// deployed adds a workflow with topics.
+func deployed(t testing.TB, db *DB, name string, topics ...string) Workflow {
+	t.Helper()
+	var w Workflow
+	mustWrite(t, db, func(ctx context.Context, tx *Tx) (err error) {
+		if w, err = tx.InsertWorkflow(ctx, name, "v1"); err != nil {
+			return err
+		}
+		return tx.EnsureTopics(ctx, w.ID, topics)
+	})
+	return w
+}
+
+// mustRead returns what fn reads in a transaction of its own.
+func mustRead[T any](t testing.TB, db *DB, fn func(ctx context.Context, tx *Tx) (T, error)) T {
+	t.Helper()
+	var v T
+	err := db.Read(t.Context(), func(ctx context.Context, tx *Tx) (err error) {
+		v, err = fn(ctx, tx)
+		return err
+	})
+	if err != nil {
+		t.Fatalf("read: %v", err)
+	}
+	return v
+}
+
+// waitsForLock returns once a transaction of this PostgreSQL database waits
+// for a lock, or fails if done is closed before that.
+func waitsForLock(t testing.TB, db *DB, done <-chan struct{}) {
+	t.Helper()
+	for count(t, db, `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`) == 0 {
+		select {
+		case <-done:
+			t.Fatal("the second transaction did not wait for the first")
+		default:
+		}
+	}
+}
+
+// during runs second while first, which has made its statements, is not yet
+// committed and second waits for it. It is for PostgreSQL: SQLite has one
+// writer.
+func during(t testing.TB, db *DB, first, second Func) {
+	t.Helper()
+	made, commit := make(chan struct{}), make(chan struct{})
+	done1, done2 := make(chan struct{}), make(chan struct{})
+	write := func(done chan struct{}, fn Func) {
+		defer close(done)
+		if err := db.Write(t.Context(), fn); err != nil {
+			t.Errorf("write: %v", err)
+		}
+	}
+	go write(done1, func(ctx context.Context, tx *Tx) error {
+		defer func() { close(made); <-commit }()
+		return first(ctx, tx)
+	})
+	<-made
+	go write(done2, second)
+	defer func() { close(commit); <-done1; <-done2 }()
+	waitsForLock(t, db, done2)
+}
+
+func TestWorkflowComesBackAsItWasStored(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		w := deployed(t, db, "mail")
+		want := Workflow{
+			ID: w.ID, Name: "mail", Lane: "mail", Desired: "active", Version: "v1",
+			CreatedAt: w.CreatedAt, UpdatedAt: w.CreatedAt, DeployedAt: w.CreatedAt,
+		}
+		if diff := cmp.Diff(want, w); diff != "" || w.CreatedAt.IsZero() {
+			t.Errorf("inserted at %v (-want +got):\n%s", w.CreatedAt, diff)
+		}
+		for name, get := range map[string]func(ctx context.Context, tx *Tx) (Workflow, error){
+			"by name": func(ctx context.Context, tx *Tx) (Workflow, error) { return tx.WorkflowByName(ctx, "mail") },
+			"by id":   func(ctx context.Context, tx *Tx) (Workflow, error) { return tx.GetWorkflow(ctx, w.ID) },
+			"by lane": func(ctx context.Context, tx *Tx) (Workflow, error) { return tx.WorkflowByLane(ctx, "mail") },
+			"shared":  func(ctx context.Context, tx *Tx) (Workflow, error) { return tx.ShareWorkflow(ctx, w.ID) },
+			"held":    func(ctx context.Context, tx *Tx) (Workflow, error) { return tx.HoldWorkflow(ctx, "mail") },
+		} {
+			mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
+				got, err := get(ctx, tx)
+				if diff := cmp.Diff(w, got); diff != "" {
+					t.Errorf("%s (-inserted +read):\n%s", name, diff)
+				}
+				return err
+			})
+		}
+	})
+}
+
+func TestWorkflowThatIsNotThereIsNotFound(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
+			_, byName := tx.WorkflowByName(ctx, "nobody")
+			_, byID := tx.GetWorkflow(ctx, "nobody")
+			_, byLane := tx.WorkflowByLane(ctx, "nobody")
+			_, shared := tx.ShareWorkflow(ctx, "nobody")
+			_, held := tx.HoldWorkflow(ctx, "nobody")
+			for name, err := range map[string]error{"by name": byName, "by id": byID, "by lane": byLane, "shared": shared, "held": held} {
+				if !errors.Is(err, pawl.ErrNotFound) || err.Error() != `read workflow: there is no workflow "nobody"` {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+			if _, err := tx.GetWorkflowVersion(ctx, "nobody", "v1"); !errors.Is(err, pawl.ErrNotFound) {
+				t.Errorf("version: %v", err)
+			}
+			return nil
+		})
+	})
+}
+
+// Each change sets its own columns and no others, and raises the revision.
+func TestWorkflowChangesOneThingAtATime(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		other := deployed(t, db, "other")
+		want := deployed(t, db, "mail")
+		change := func(name string, fn Func, expect func(w *Workflow, tx *Tx)) {
+			t.Helper()
+			mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
+				tx.Now = at(len(name)) // an instant that is not that of the insert
+				if err := fn(ctx, tx); err != nil {
+					return err
+				}
+				want.UpdatedAt, want.Revision = tx.Now, want.Revision+1
+				expect(&want, tx)
+				got, err := tx.GetWorkflow(ctx, want.ID)
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", name, diff)
+				}
+				return err
+			})
+		}
+		change("version", func(ctx context.Context, tx *Tx) error { return tx.SetWorkflowVersion(ctx, want.ID, "v2") },
+			func(w *Workflow, tx *Tx) { w.Version, w.DeployedAt = "v2", tx.Now })
+		change("desired", func(ctx context.Context, tx *Tx) error { return tx.SetWorkflowDesired(ctx, want.ID, "paused") },
+			func(w *Workflow, _ *Tx) { w.Desired = "paused" })
+		change("cleared", func(ctx context.Context, tx *Tx) error { return tx.SetWorkflowCleared(ctx, want.ID, "run") },
+			func(w *Workflow, _ *Tx) { w.ClearedRun = "run" })
+		change("forgotten", func(ctx context.Context, tx *Tx) error { return tx.SetWorkflowCleared(ctx, want.ID, "") },
+			func(w *Workflow, _ *Tx) { w.ClearedRun = "" })
+		change("touched", func(ctx context.Context, tx *Tx) error { return tx.TouchWorkflow(ctx, want.ID) }, func(*Workflow, *Tx) {})
+		change("deleted", func(ctx context.Context, tx *Tx) error { return tx.DeleteWorkflow(ctx, want.ID) },
+			func(w *Workflow, tx *Tx) { w.DeletedAt, w.Desired = tx.Now, "archived" })
+		got := mustRead(t, db, func(ctx context.Context, tx *Tx) (Workflow, error) { return tx.GetWorkflow(ctx, other.ID) })
+		if diff := cmp.Diff(other, got); diff != "" {
+			t.Errorf("another workflow was changed:\n%s", diff)
+		}
+	})
+}
+
+// What a deleted workflow did is not the past of the next one of its name.
+func TestNameOfADeletedWorkflowIsFreeAndItsLaneIsNot(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		var lanes []string
+		for range 3 {
+			w := deployed(t, db, "mail")
+			lanes = append(lanes, w.Lane)
+			mustWrite(t, db, func(ctx context.Context, tx *Tx) error { return tx.DeleteWorkflow(ctx, w.ID) })
+			mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
+				if _, err := tx.WorkflowByName(ctx, "mail"); !errors.Is(err, pawl.ErrNotFound) {
+					t.Errorf("a deleted workflow was found by its name: %v", err)
+				}
+				if _, err := tx.HoldWorkflow(ctx, "mail"); !errors.Is(err, pawl.ErrNotFound) {
+					t.Errorf("a deleted workflow was held: %v", err)
+				}
+				got, err := tx.WorkflowByLane(ctx, w.Lane)
+				if got.ID != w.ID {
+					t.Errorf("lane %s is of %s, want the deleted %s", w.Lane, got.ID, w.ID)
+				}
+				return err
+			})
+		}
+		if diff := cmp.Diff([]string{"mail", "mail#2", "mail#3"}, lanes); diff != "" {
+			t.Errorf("lanes (-want +got):\n%s", diff)
+		}
+		if w := deployed(t, db, "mails"); w.Lane != "mails" {
+			t.Errorf("another name got lane %s", w.Lane)
+		}
+	})
+}
+
+// Of many who deploy one name at the same time one succeeds, and the others
+// are told what happened.
+func TestConcurrentInsertsOfOneNameHaveOneWinner(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		var wg sync.WaitGroup
+		errs := make([]error, 8)
+		for i := range errs {
+			wg.Go(func() {
+				errs[i] = db.Write(t.Context(), func(ctx context.Context, tx *Tx) error {
+					_, err := tx.InsertWorkflow(ctx, "mail", fmt.Sprint("v", i))
+					return err
+				})
+			})
+		}
+		wg.Wait()
+		won := 0
+		for _, err := range errs {
+			switch {
+			case err == nil:
+				won++
+			case !errors.Is(err, pawl.ErrConflict) || !strings.Contains(err.Error(), `workflow "mail" was deployed by somebody else`):
+				t.Errorf("a rival got %v", err)
+			}
+		}
+		if n := count(t, db, `select count(*) from workflows`); won != 1 || n != 1 {
+			t.Errorf("%d won, %d rows", won, n)
+		}
+	})
+}
+
+// Whoever begins work on what they read about a workflow has committed before
+// a pause does. PostgreSQL only: SQLite has one writer.
+func TestShareMakesChangesWait(t *testing.T) {
+	for name, change := range map[string]func(ctx context.Context, tx *Tx, w Workflow) error{
+		"pause":  func(ctx context.Context, tx *Tx, w Workflow) error { return tx.SetWorkflowDesired(ctx, w.ID, "paused") },
+		"delete": func(ctx context.Context, tx *Tx, w Workflow) error { return tx.DeleteWorkflow(ctx, w.ID) },
+		"hold": func(ctx context.Context, tx *Tx, w Workflow) error {
+			_, err := tx.HoldWorkflow(ctx, w.Name)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db := open(t, pgtest.URL(t))
+			w := deployed(t, db, "mail")
+			began := false
+			during(t, db,
+				func(ctx context.Context, tx *Tx) error {
+					got, err := tx.ShareWorkflow(ctx, w.ID)
+					if err != nil || got.Desired != "active" {
+						return fmt.Errorf("shared %+v: %w", got, err)
+					}
+					_, err = tx.InsertRun(ctx, run0(w.Lane))
+					return err
+				},
+				func(ctx context.Context, tx *Tx) error {
+					if err := change(ctx, tx, w); err != nil {
+						return err
+					}
+					_, err := tx.ActiveRun(ctx, pawl.KindWorkflow, w.Lane)
+					began = err == nil
+					return err
+				})
+			if !began {
+				t.Error("the change did not see what began before it")
+			}
+		})
+	}
+}
+
+// Many begin work at the same time: sharers do not wait for each other.
+func TestShareLetsOthersShare(t *testing.T) {
+	db := open(t, pgtest.URL(t))
+	w := deployed(t, db, "mail")
+	share := func(ctx context.Context, tx *Tx) error {
+		_, err := tx.ShareWorkflow(ctx, w.ID)
+		return err
+	}
+	mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
+		if err := share(ctx, tx); err != nil {
+			return err
+		}
+		mustWrite(t, db, share)
+		return nil
+	})
+}
+
+func TestHoldMakesSharersSeeTheChange(t *testing.T) {
+	db := open(t, pgtest.URL(t))
+	w := deployed(t, db, "mail")
+	var seen string
+	during(t, db,
+		func(ctx context.Context, tx *Tx) error {
+			if _, err := tx.HoldWorkflow(ctx, "mail"); err != nil {
+				return err
+			}
+			return tx.SetWorkflowDesired(ctx, w.ID, "paused")
+		},
+		func(ctx context.Context, tx *Tx) error {
+			got, err := tx.ShareWorkflow(ctx, w.ID)
+			seen = got.Desired
+			return err
+		})
+	if seen != "paused" {
+		t.Errorf("a sharer that waited saw %q", seen)
+	}
+}
+
+func TestWorkflowsAreListedPageByPage(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		var want []string
+		for i := range 7 {
+			want = append(want, deployed(t, db, fmt.Sprint("w", i)).Name)
+		}
+		gone := deployed(t, db, "w2x")
+		mustWrite(t, db, func(ctx context.Context, tx *Tx) error { return tx.DeleteWorkflow(ctx, gone.ID) })
+		var got []string
+		for after := ""; ; {
+			page := mustRead(t, db, func(ctx context.Context, tx *Tx) ([]Workflow, error) { return tx.ListWorkflows(ctx, after, 3) })
+			for _, w := range page {
+				got = append(got, w.Name)
+			}
+			if len(page) < 3 {
+				break
+			}
+			after = page[2].Name
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+// A workflow is unarmed if it is meant to run, could run by itself, and has no
+// job that waits for it.
+func TestUnarmedWorkflowsAreFound(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		scheduled := func(name string) Workflow {
+			w := deployed(t, db, name)
+			putSchedules(t, db, at(0), ProducerSchedule{WorkflowID: w.ID, Producer: "p", Type: "interval", Value: "5m"})
+			return w
+		}
+		scheduled("a scheduled")
+		setWake(t, db, deployed(t, db, "b wakes").ID, "h", at(0))
+		insertRun(t, db, run0(deployed(t, db, "c runs").Lane))
+		enqueue(t, db, JobSpec{Task: "t", Key: "workflow:" + scheduled("d armed").Lane, RunAt: at(0), MaxAttempts: 1})
+		paused, deleted := scheduled("e paused"), scheduled("f deleted")
+		mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
+			return errors.Join(tx.SetWorkflowDesired(ctx, paused.ID, "paused"), tx.DeleteWorkflow(ctx, deleted.ID))
+		})
+		setState(t, db, deployed(t, db, "g waits for events").ID, "h", `1`)
+		for _, page := range []struct {
+			after string
+			limit int
+			want  string
+		}{{"", 9, "a scheduled, b wakes, c runs"}, {"", 1, "a scheduled"}, {"a scheduled", 9, "b wakes, c runs"}, {"c runs", 9, ""}} {
+			list := mustRead(t, db, func(ctx context.Context, tx *Tx) ([]Workflow, error) {
+				return tx.UnarmedWorkflows(ctx, page.after, page.limit)
+			})
+			var names []string
+			for _, w := range list {
+				names = append(names, w.Name)
+			}
+			if got := strings.Join(names, ", "); got != page.want {
+				t.Errorf("after %q, limit %d: %q, want %q", page.after, page.limit, got, page.want)
+			}
+		}
+	})
+}
+
+// A version is its content: it is kept once, and numbered in the order of
+// arrival.
+func TestVersionsAreKeptOnceAndNumbered(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		w, other := deployed(t, db, "mail"), deployed(t, db, "other")
+		add := func(v WorkflowVersion) {
+			t.Helper()
+			mustWrite(t, db, func(ctx context.Context, tx *Tx) error { return tx.AddWorkflowVersion(ctx, v) })
+		}
+		first := WorkflowVersion{WorkflowID: w.ID, Version: "a", Filename: "mail.ts", Source: "export default {} // ü", Config: json.RawMessage(`{"a":1}`), CreatedBy: "ann"}
+		add(first)
+		add(WorkflowVersion{WorkflowID: w.ID, Version: "b", Filename: "mail.ts", Config: json.RawMessage(`{}`)})
+		add(WorkflowVersion{WorkflowID: w.ID, Version: "a", Filename: "renamed.ts", Source: "else", Config: json.RawMessage(`{}`), CreatedBy: "bob"})
+		add(WorkflowVersion{WorkflowID: w.ID, Version: "c", Filename: "mail.ts", Config: json.RawMessage(`{}`)})
+		add(WorkflowVersion{WorkflowID: other.ID, Version: "a", Filename: "other.ts", Config: json.RawMessage(`{}`)})
+
+		got := mustRead(t, db, func(ctx context.Context, tx *Tx) (WorkflowVersion, error) {
+			return tx.GetWorkflowVersion(ctx, w.ID, "a")
+		})
+		first.Number, first.CreatedAt = 1, got.CreatedAt
+		if diff := cmp.Diff(first, got); diff != "" || got.CreatedAt.IsZero() {
+			t.Errorf("kept at %v (-want +got):\n%s", got.CreatedAt, diff)
+		}
+		for _, page := range []struct {
+			before int64
+			limit  int
+			want   string
+		}{{0, 9, "c3 b2 a1"}, {0, 2, "c3 b2"}, {2, 2, "a1"}, {1, 2, ""}} {
+			list := mustRead(t, db, func(ctx context.Context, tx *Tx) ([]WorkflowVersion, error) {
+				return tx.ListWorkflowVersions(ctx, w.ID, page.before, page.limit)
+			})
+			var names []string
+			for _, v := range list {
+				names = append(names, fmt.Sprint(v.Version, v.Number))
+			}
+			if got := strings.Join(names, " "); got != page.want {
+				t.Errorf("before %d, limit %d: %q, want %q", page.before, page.limit, got, page.want)
+			}
+		}
+	})
+}

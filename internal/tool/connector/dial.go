@@ -1,0 +1,64 @@
+package connector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"syscall"
+
+	"github.com/pawlrun/pawl"
+)
+
+// Dial connects to an address that may be called, for connectors that speak
+// something else than HTTP.
+func (e Env) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	if e.HTTP == nil {
+		return nil, errors.New("there is no network here")
+	}
+	return e.HTTP.Dial(ctx, network, address)
+}
+
+// DialFault is why a server could not be reached. Nothing was sent to it.
+func DialFault(server string, err error) *Error {
+	fault := func(class pawl.Class, code, hint, reason string) *Error {
+		return &Error{Class: class, Code: code, Hint: hint, NotApplied: true, Msg: "connect to " + server + ": " + reason, Err: err}
+	}
+	dns, isDNS := errors.AsType[*net.DNSError](err)
+	number, hasNumber := errors.AsType[syscall.Errno](err)
+	timed, isNet := errors.AsType[net.Error](err)
+	switch {
+	case isDNS && dns.IsNotFound:
+		return fault(pawl.ClassTransient, "dns", "", "no such host")
+	case isDNS:
+		return fault(pawl.ClassTransient, "dns", "", "the name could not be resolved")
+	case isNet && timed.Timeout() || errors.Is(err, context.DeadlineExceeded):
+		return fault(pawl.ClassTransient, "timeout", "", "no connection in time")
+	case errors.Is(err, context.Canceled):
+		return fault(pawl.ClassTransient, "interrupted", "", "the call was told to stop before it was connected")
+	case hasNumber:
+		return fault(pawl.ClassTransient, "unreachable", "", number.Error())
+	}
+	if refusal, ok := guardRefusal(err); ok {
+		return fault(pawl.ClassPermission, "blocked", allowHint(refusal), refusal.Err.Error())
+	}
+	return fault(pawl.ClassTransient, "unreachable", "", "no connection")
+}
+
+// guardRefusal finds a dial that was stopped by the guard of private
+// addresses. It is the one failure of a dial to a resolved address that comes
+// neither from the system nor from a clock.
+func guardRefusal(err error) (*net.OpError, bool) {
+	op, ok := errors.AsType[*net.OpError](err)
+	return op, ok && op.Op == "dial" && op.Addr != nil && op.Err != nil
+}
+
+// allowHint says how an operator opens the way to a refused address.
+func allowHint(op *net.OpError) string {
+	address, ok := op.Addr.(*net.TCPAddr)
+	if !ok {
+		return ""
+	}
+	ip := address.AddrPort().Addr().Unmap().WithZone("")
+	return fmt.Sprintf("allow it with --allow-private %s/%d", ip, ip.BitLen())
+}

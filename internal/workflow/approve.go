@@ -1,0 +1,174 @@
+package workflow
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/run"
+	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/tool"
+)
+
+// How long a person has to answer, and how long before the end somebody is
+// reminded.
+const (
+	approvalTime = 7 * 24 * time.Hour
+	approvalWarn = 24 * time.Hour
+)
+
+// approvalHash names what is approved: this script, this method, these
+// arguments. Anything else must be asked for again.
+func approvalHash(version string, t tool.Target, args json.RawMessage) (string, error) {
+	decoder := json.NewDecoder(bytes.NewReader(orNullJSON(args)))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		return "", err
+	}
+	canonical, err := json.Marshal(value) // keys are sorted
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s\n%s", version, t.Name, t.Method.Name, canonical))
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// approved reports whether a call may be made: a person approved exactly this
+// one, or all calls of the method by this workflow.
+func (x *execution) approved(ctx context.Context, t tool.Target, args json.RawMessage) (ok bool, err error) {
+	hash, err := approvalHash(x.run.ScriptVersion, t, args)
+	if err != nil {
+		return false, violation("tool", "tools.%s.%s: the arguments are no JSON", t.Name, t.Method.Name)
+	}
+	err = x.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		rules, err := tx.ApprovalRules(ctx, x.id)
+		if err != nil {
+			return err
+		}
+		for _, r := range rules {
+			if r.Tool == t.Name && r.Method == t.Method.Name {
+				ok = true
+				return nil
+			}
+		}
+		a, err := tx.NewestApproval(ctx, x.run.ID)
+		if errors.Is(err, pawl.ErrNotFound) {
+			return nil
+		}
+		if err == nil && a.State == store.ApprovalApproved && a.Hash == hash {
+			x.approval, ok = &a, true
+		}
+		return err
+	})
+	return ok, err
+}
+
+// useApproval spends the approval of the call, in the transaction that writes
+// it down.
+func (x *execution) useApproval(ctx context.Context, tx *store.Tx) error {
+	if x.approval == nil {
+		return nil
+	}
+	return tx.MoveApproval(ctx, x.approval.ID, store.ApprovalApproved, store.ApprovalUsed, "")
+}
+
+// sameInstant is the instant that mutate sees: for a run that asked a person,
+// the one that it saw then, so that the same script makes the same call.
+func (x *execution) sameInstant(now time.Time) time.Time {
+	if a := x.view.asked; a != nil && a.RunID == x.run.ID {
+		return a.PhaseAt
+	}
+	return now
+}
+
+// ask makes the run wait for a person: the question shows what will really be
+// sent, and the script's title only beside it.
+func (x *execution) ask(ctx context.Context, h *host, lines []store.LogLine) error {
+	call := h.asked
+	hash, err := approvalHash(x.run.ScriptVersion, call.target, call.args)
+	if err != nil {
+		return x.stop(ctx, pawl.ClassLogic, "tool", "the arguments of the call are no JSON", lines)
+	}
+	title := ""
+	if x.prepared.UI != nil {
+		title = x.prepared.UI.Title
+	}
+	if err := x.cfg.fault("before ask"); err != nil {
+		return err
+	}
+	err = x.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		if err := tx.Fence(ctx, x.run.Owner); err != nil {
+			return err
+		}
+		_, err := tx.InsertApproval(ctx, store.Approval{
+			WorkflowID: x.id, RunID: x.run.ID, Tool: call.target.Name, Method: call.target.Method.Name,
+			Arguments: orNullJSON(call.args), Hash: hash, Title: title, PhaseAt: h.now, ExpiresAt: tx.Now.Add(approvalTime),
+		})
+		if err != nil {
+			return err
+		}
+		next, err := x.ledger.Pause(ctx, tx, x.run)
+		if err != nil {
+			return err
+		}
+		tx.AfterCommit(func() { x.run, x.ended = next, true })
+		s := x.view.workflow
+		x.tell(tx, Change{What: "asked", Workflow: s.Name, Run: x.run.ID})
+		return tx.AddRunLogs(ctx, x.run.ID, lines)
+	})
+	if err != nil {
+		return fmt.Errorf("ask about run %s: %w", x.run.ID, err)
+	}
+	return x.cfg.fault("asked person")
+}
+
+// askedBy reads the question that a run waits for, or nil.
+func askedBy(ctx context.Context, tx *store.Tx, r store.Run) (*store.Approval, error) {
+	if r.Status != pawl.StatusPausedApproval || r.ErrorClass != "" {
+		return nil, nil //nolint:nilnil // it waits for something else
+	}
+	a, err := tx.NewestApproval(ctx, r.ID)
+	if errors.Is(err, pawl.ErrNotFound) {
+		return nil, nil //nolint:nilnil // nothing was asked
+	}
+	return &a, err
+}
+
+func (v *view) approvedCall() bool {
+	return v.asked != nil && v.asked.State == store.ApprovalApproved
+}
+
+// chooseReminder waits for the answer, and until somebody must be reminded.
+func (v *view) chooseReminder(d run.Decision) step {
+	due := v.asked.ExpiresAt
+	if v.asked.WarnedAt.IsZero() {
+		due = due.Add(-approvalWarn)
+	}
+	if due.After(v.now) {
+		return step{do: actWait, until: due, reason: d.Reason}
+	}
+	return v.named(step{do: actRemind, reason: "a question expires"})
+}
+
+// remind tells that a question expires soon, or ends it. The run then waits
+// until a person resumes it, and asks again.
+func (e *session) remind(ctx context.Context, v *view) error {
+	return e.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		if err := tx.Fence(ctx, e.claim.Fence()); err != nil {
+			return err
+		}
+		if v.asked.ExpiresAt.After(tx.Now) {
+			e.tell(tx, Change{What: "asked again", Workflow: v.workflow.Name, Run: v.row.ID})
+			return tx.WarnedOfApproval(ctx, v.asked.ID)
+		}
+		e.tell(tx, Change{What: "expired", Workflow: v.workflow.Name, Run: v.row.ID})
+		return tx.MoveApproval(ctx, v.asked.ID, store.ApprovalPending, store.ApprovalExpired, "")
+	})
+}

@@ -1,0 +1,231 @@
+package workflow
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/run"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// askDefinition is orderDefinition with a method that must be asked for. Its
+// arguments depend on the time, so that a repeated mutate must see the same.
+func askDefinition() definition {
+	d := orderDefinition()
+	d.handlers["consumers.order.mutate"] = func(c *goCtx, args []json.RawMessage) any {
+		c.tool("desk", "sign", map[string]any{"for": dataOf(args[0]), "at": c.now})
+		return nothing{}
+	}
+	return d
+}
+
+// person does something to a run in a transaction and returns its refusal.
+func (k *kit) person(fn func(ctx context.Context, tx *store.Tx) error) error {
+	k.t.Helper()
+	return k.db.Write(k.t.Context(), fn)
+}
+
+func (k *kit) newest(w store.Workflow) store.Run {
+	k.t.Helper()
+	runs := k.runs(w)
+	return runs[len(runs)-1]
+}
+
+func refusalOf(err error) string {
+	e, ok := errors.AsType[*pawl.Error](err)
+	if !ok {
+		return ""
+	}
+	return string(e.Code) + " " + e.Reason
+}
+
+// a call that must be asked for waits, is made once
+// after it was approved, by the same run; a second click changes nothing.
+func TestApprovedCallIsMadeOnceByTheSameRun(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		w := k.deploy("shop", "1", askDefinition())
+		k.publish(w, "in", "a")
+		until := k.work(w)
+		r := k.newest(w)
+		if r.Status != pawl.StatusPausedApproval || r.Phase != pawl.PhaseMutating || r.ErrorClass != "" {
+			t.Fatalf("the run is %s at %s (%s), and does not just wait for approval", r.Status, r.Phase, r.ErrorClass)
+		}
+		if left := time.Until(until); left != approvalTime-approvalWarn {
+			t.Errorf("somebody is reminded in %v, not %v", left, approvalTime-approvalWarn)
+		}
+		if n := len(k.desk.things()); n != 0 {
+			t.Fatalf("%d calls were made before anybody approved", n)
+		}
+		if d, err := k.s.Describe(t.Context(), "shop"); err != nil || d.Word != run.NeedsAttention || d.Issue != run.IssueApproval {
+			t.Errorf("people see %s, %s (%v)", d.Word, d.Issue, err)
+		}
+		pass(time.Hour)
+		approve := func(hash string) error {
+			return k.person(func(ctx context.Context, tx *store.Tx) error { return k.s.Approve(ctx, tx, r.ID, hash, false, "ann") })
+		}
+		if err := approve("another"); refusalOf(err) != "conflict changed" {
+			t.Errorf("approving something else than what was seen: %v", err)
+		}
+		if err := approve(""); err != nil {
+			t.Fatal(err)
+		}
+		if err := approve(""); refusalOf(err) != "conflict decided" {
+			t.Errorf("a second click: %v", err)
+		}
+		k.settle(w)
+		if n := len(k.desk.things()); n != 1 {
+			t.Errorf("%d calls were made, not one", n)
+		}
+		if err := approve(""); refusalOf(err) == "" {
+			t.Error("approving a run that is over is not refused")
+		}
+		if got, err := k.db.GetRun(t.Context(), r.ID); err != nil || got.Status != pawl.StatusCommitted {
+			t.Errorf("the run that asked is %s (%v): a pause is no end", got.Status, err)
+		}
+	})
+}
+
+// rejecting ends the run, releases its events and pauses the workflow.
+func TestRejectedRunEndsAndPausesTheWorkflow(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		w := k.deploy("shop", "1", askDefinition())
+		k.publish(w, "in", "a")
+		k.work(w)
+		r := k.newest(w)
+		for i := range 2 {
+			err := k.person(func(ctx context.Context, tx *store.Tx) error {
+				_, err := k.s.Reject(ctx, tx, r.ID, "ann")
+				return err
+			})
+			if (err == nil) != (i == 0) {
+				t.Errorf("click %d: %v", i+1, err)
+			}
+		}
+		k.settle(w)
+		if got := k.newest(w); got.ID != r.ID || got.Status != pawl.StatusCancelled {
+			t.Errorf("the run is %s", got.Status)
+		}
+		if got := k.statuses(w, "in")["a"]; got != store.EventPending {
+			t.Errorf("its event is %s", got)
+		}
+		if d, err := k.s.Describe(t.Context(), "shop"); err != nil || d.Word != run.Stopped || !d.Paused {
+			t.Errorf("people see %s (%v), not a workflow that a person paused", d.Word, err)
+		}
+	})
+}
+
+// Approving always asks no more for that method, until it is revoked; another
+// version or other arguments of a single approval are asked for again.
+func TestApprovalHoldsForWhatWasApproved(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		w := k.deploy("shop", "1", askDefinition())
+		k.publish(w, "in", "a")
+		k.work(w)
+		r := k.newest(w)
+		if err := k.person(func(ctx context.Context, tx *store.Tx) error { return k.s.Approve(ctx, tx, r.ID, "", true, "ann") }); err != nil {
+			t.Fatal(err)
+		}
+		k.settle(w)
+		k.publish(w, "in", "b")
+		k.settle(w)
+		if n := len(k.desk.things()); n != 2 {
+			t.Errorf("%d calls were made, not two", n)
+		}
+		if err := k.person(func(ctx context.Context, tx *store.Tx) error {
+			return tx.RevokeApprovalRule(ctx, w.ID, "desk", "sign", "ann")
+		}); err != nil {
+			t.Fatal(err)
+		}
+		k.publish(w, "in", "c")
+		k.work(w)
+		if got := k.newest(w).Status; got != pawl.StatusPausedApproval {
+			t.Errorf("after the rule was revoked the run is %s", got)
+		}
+	})
+}
+
+// A question expires after a warning; resuming the run asks again.
+func TestQuestionExpiresAfterAWarning(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		w := k.deploy("shop", "1", askDefinition())
+		k.publish(w, "in", "a")
+		k.settle(w) // sleeps through warning and expiry
+		var told []string
+		for _, c := range k.changes {
+			if c.Run != "" {
+				told = append(told, c.What)
+			}
+		}
+		if diff := cmp.Diff([]string{"asked", "asked again", "expired"}, told); diff != "" {
+			t.Errorf("people were told (-want +got):\n%s", diff)
+		}
+		r := k.newest(w)
+		approve := func() error {
+			return k.person(func(ctx context.Context, tx *store.Tx) error { return k.s.Approve(ctx, tx, r.ID, "", false, "ann") })
+		}
+		if err := approve(); refusalOf(err) != "conflict expired" {
+			t.Errorf("approving an expired question: %v", err)
+		}
+		if err := k.person(func(ctx context.Context, tx *store.Tx) error { return k.s.ResumeRun(ctx, tx, r.ID, "ann") }); err != nil {
+			t.Fatal(err)
+		}
+		k.work(w)
+		if err := approve(); err != nil {
+			t.Fatal(err)
+		}
+		k.settle(w)
+		if n := len(k.desk.things()); n != 1 {
+			t.Errorf("%d calls were made, not one", n)
+		}
+	})
+}
+
+// The durable steps of asking survive a crash on either side.
+func TestCrashAroundAQuestion(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		for _, place := range []string{"before ask", "asked person"} {
+			w := k.deploy("shop-"+strings.ReplaceAll(place, " ", "-"), "1", askDefinition())
+			k.desk.orders = map[string]json.RawMessage{}
+			k.publish(w, "in", "a")
+			if !k.crashAt(w, place, 1) {
+				t.Fatalf("the run does not come by %q", place)
+			}
+			k.work(w)
+			r := k.newest(w)
+			if r.Status != pawl.StatusPausedApproval {
+				t.Fatalf("crash at %q: the run is %s", place, r.Status)
+			}
+			if err := k.person(func(ctx context.Context, tx *store.Tx) error { return k.s.Approve(ctx, tx, r.ID, "", false, "ann") }); err != nil {
+				t.Fatal(err)
+			}
+			k.crashAt(w, "before call", 1)
+			k.settleApproving(w)
+			if n := len(k.desk.things()); n != 1 {
+				t.Errorf("crash at %q: %d calls were made, not one: %v", place, n, k.story(w))
+			}
+		}
+	})
+}
+
+// settleApproving settles and approves whatever is asked.
+func (k *kit) settleApproving(w store.Workflow) {
+	k.t.Helper()
+	for range 10 {
+		k.work(w)
+		r := k.newest(w)
+		if r.Status != pawl.StatusPausedApproval {
+			break
+		}
+		if err := k.person(func(ctx context.Context, tx *store.Tx) error { return k.s.Approve(ctx, tx, r.ID, "", false, "ann") }); err != nil {
+			k.t.Fatal(err)
+		}
+	}
+	k.settle(w)
+}

@@ -1,0 +1,126 @@
+package workflow
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/ledger"
+	"github.com/pawlrun/pawl/internal/run"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// resultNone is the result of a run that called nothing.
+const resultNone = `{"status":"none"}`
+
+// prepare asks the script what to take and what to do with it, and reserves it.
+func (x *execution) prepare(ctx context.Context) error {
+	c, ok := x.config.Consumer(x.run.Handler)
+	if !ok {
+		return x.stop(ctx, pawl.ClassInternal, "handler", vanished(x.run), nil)
+	}
+	x.looked = true
+	h := x.newHost(prepareRules, nil, c.Subscribe)
+	result, err := x.call(ctx, "prepare", h, orAbsent(x.state)...)
+	if err != nil || result == nil {
+		return err
+	}
+	prepared, err := CheckPrepared(result.Value, result.HasValue, c, h.now)
+	if err != nil {
+		return x.stop(ctx, pawl.ClassLogic, "prepare_result", textOf(err), x.lines(*result))
+	}
+	err = x.reserve(ctx, c, prepared, x.lines(*result))
+	if errors.Is(err, pawl.ErrInvalid) { // of the events that it named
+		return x.stop(ctx, pawl.ClassLogic, "reservation", textOf(err), x.lines(*result))
+	}
+	return err
+}
+
+// textOf is what people read of an error: what and hint.
+func textOf(err error) string {
+	e, ok := errors.AsType[*pawl.Error](err)
+	if !ok {
+		return err.Error()
+	}
+	if e.Hint == "" {
+		return e.Msg
+	}
+	return e.Msg + " (" + e.Hint + ")"
+}
+
+// reserve stores what prepare returned and takes the events, all or none, and
+// goes on to the phase that comes next. Nothing was sent yet, so losing it
+// only repeats prepare.
+func (x *execution) reserve(ctx context.Context, c Consumer, p Prepared, lines []store.LogLine) error {
+	raw, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	if err := x.cfg.fault("before reserve"); err != nil {
+		return err
+	}
+	err = x.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		if err := tx.Fence(ctx, x.run.Owner); err != nil {
+			return err
+		}
+		if err := tx.ReserveEvents(ctx, x.id, x.run.ID, p.reservations()); err != nil {
+			return err
+		}
+		next, err := x.ledger.Advance(ctx, tx, x.run, pawl.PhasePrepared, ledger.Checkpoint{PrepareResult: raw})
+		if err != nil {
+			return err
+		}
+		if next, err = x.ledger.Advance(ctx, tx, next, run.AfterPrepared(p.Reserved()), ledger.Checkpoint{}); err != nil {
+			return err
+		}
+		if next.Phase == pawl.PhaseMutating && !c.HasMutate {
+			if next, err = x.toEmitting(ctx, tx, next, json.RawMessage(resultNone)); err != nil {
+				return err
+			}
+		}
+		tx.AfterCommit(func() { x.run, x.prepared = next, p })
+		return tx.AddRunLogs(ctx, x.run.ID, lines)
+	}, store.Lazy)
+	if err != nil {
+		return err
+	}
+	return x.cfg.fault("reserved")
+}
+
+// toEmitting records the result of the mutation and goes on to the phase that
+// tells of it.
+func (x *execution) toEmitting(ctx context.Context, tx *store.Tx, r store.Run, result json.RawMessage) (store.Run, error) {
+	next, err := x.ledger.Advance(ctx, tx, r, pawl.PhaseMutated, ledger.Checkpoint{MutationResult: result})
+	if err != nil {
+		return store.Run{}, err
+	}
+	return x.ledger.Advance(ctx, tx, next, pawl.PhaseEmitting, ledger.Checkpoint{})
+}
+
+// emit runs next, which always runs if there is one (X-19), and commits.
+func (x *execution) emit(ctx context.Context) error {
+	c, ok := x.config.Consumer(x.run.Handler)
+	if !ok {
+		return x.stop(ctx, pawl.ClassInternal, "handler", vanished(x.run), nil)
+	}
+	wake := func(ctx context.Context, tx *store.Tx) error {
+		return tx.SetWakeAt(ctx, x.id, x.run.Handler, x.prepared.Wake())
+	}
+	if !c.HasNext {
+		return x.commit(ctx, nil, nil, wake)
+	}
+	result := x.run.MutationResult
+	if len(result) == 0 {
+		result = json.RawMessage(resultNone)
+	}
+	h := x.newHost(nextRules, c.Publishes, nil)
+	done, err := x.call(ctx, "next", h, x.run.PrepareResult, result)
+	if err != nil || done == nil {
+		return err
+	}
+	if fault := checkState(done); fault != "" {
+		return x.stop(ctx, pawl.ClassLogic, "state", fault, x.lines(*done))
+	}
+	return x.commit(ctx, h, done, wake)
+}

@@ -1,0 +1,184 @@
+package workflow
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/pgtest"
+	"github.com/pawlrun/pawl/internal/run"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// inTime runs a test on each database under a clock of its own, which stands
+// still while anything works.
+func inTime(t *testing.T, test func(t *testing.T, k *kit)) {
+	t.Helper()
+	pgtest.Both(t, func(t *testing.T, url string) {
+		synctest.Test(t, func(t *testing.T) { test(t, newKit(t, url)) })
+	})
+}
+
+// settle works on a lane, through the instants it asks for, until it is idle
+// or halted.
+func (k *kit) settle(w store.Workflow) {
+	k.t.Helper()
+	for range 100 {
+		until := k.work(w)
+		k.checkInvariants(w)
+		if until.IsZero() {
+			return
+		}
+		time.Sleep(time.Until(until))
+	}
+	k.t.Fatal("the lane does not come to rest")
+}
+
+// checkInvariants holds what must be true whenever nobody works: no event is
+// pending while a call that took it may have happened (lesson 4), every held
+// event belongs to an open run, at most one run is active.
+func (k *kit) checkInvariants(w store.Workflow) {
+	k.t.Helper()
+	k.read(func(ctx context.Context, tx *store.Tx) error {
+		orphans, err := tx.OrphanedReservations(ctx, w.ID, 10)
+		if err != nil || len(orphans) > 0 {
+			k.t.Errorf("orphaned reservations: %v (%v)", orphans, err)
+		}
+		calls, err := tx.ListMutations(ctx, w.ID, store.MutationCursor{}, 500)
+		if err != nil {
+			return err
+		}
+		for _, m := range calls {
+			if !run.Unresolved(m.State) {
+				continue
+			}
+			r, err := tx.GetRun(ctx, m.RunID)
+			if err != nil {
+				return err
+			}
+			var p Prepared
+			if err := json.Unmarshal(r.PrepareResult, &p); err != nil {
+				return err
+			}
+			for _, res := range p.Reservations {
+				events, err := tx.EventsByMessage(ctx, w.ID, res.Topic, res.IDs)
+				if err != nil {
+					return err
+				}
+				for _, e := range events {
+					if e.Status != store.EventReserved || e.ReservedBy != r.ID {
+						k.t.Errorf("the call of run %s is %s, but its event %s is %s by %q", r.ID, m.State, e.MessageID, e.Status, e.ReservedBy)
+					}
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// places are the points of a run at which a process can end: on both sides of
+// every durable step and of the call itself.
+var places = []string{
+	"begun", "before reserve", "reserved", "before call", "in flight", "called", "before result", "recorded", "before commit", "committed",
+}
+
+// ..A-111, A-123..A-126, X-06, X-08, lessons 1-5: whatever the
+// instant of a crash, every event has its one effect and its one successor
+// event, and the crashed row stays readable.
+func TestCrashAnywhereLosesAndRepeatsNothing(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		for i, place := range places {
+			for n := 1; n <= 3; n++ {
+				w := k.deploy(fmt.Sprintf("shop-%d-%d", i, n), "1", orderDefinition())
+				k.desk.orders = map[string]json.RawMessage{}
+				k.publish(w, "in", "a", "b", "c")
+				crashed := k.crashAt(w, place, n)
+				if !crashed {
+					t.Errorf("%s: the run does not come by %d times", place, n)
+				}
+				k.settle(w)
+				if diff := cmp.Diff([]string{"a", "b", "c"}, k.desk.things()); diff != "" {
+					t.Errorf("crash at %s (%d): orders (-want +got):\n%s\n%v", place, n, diff, k.story(w))
+				}
+				want := map[string]store.EventStatus{"out-a": store.EventConsumed, "out-b": store.EventConsumed, "out-c": store.EventConsumed}
+				if diff := cmp.Diff(want, k.statuses(w, "out")); diff != "" {
+					t.Errorf("crash at %s (%d): events (-want +got):\n%s\n%v", place, n, diff, k.story(w))
+				}
+				crashes := 0
+				for _, r := range k.runs(w) {
+					if r.Status == pawl.StatusCrashed {
+						crashes++
+					}
+				}
+				if wants := 1; place != "committed" && crashes != wants {
+					t.Errorf("crash at %s (%d): %d crashed runs, not %d: %v", place, n, crashes, wants, k.story(w))
+				}
+			}
+		}
+	})
+}
+
+// a crash after the call left leaves a successor that waits for the
+// answer at mutating, with the reservations and the open call in its hands.
+func TestCrashInFlightWaitsForReconciliation(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		w := k.deploy("shop", "1", orderDefinition())
+		k.publish(w, "in", "a")
+		k.crashAt(w, "in flight", 1) // the call did not leave, but nobody knows
+		until := k.work(w)
+		story := k.story(w)
+		if want := []string{"order mutating crashed", "order mutating paused:reconciliation"}; !slices.Equal(story[len(story)-2:], want) {
+			t.Fatalf("after the crash: %v, want to end with %v", story, want)
+		}
+		if wait := time.Until(until); wait <= 0 || wait > 10*time.Second {
+			t.Errorf("it asks again in %v, not within 10 s", wait)
+		}
+		if got := k.statuses(w, "in")["a"]; got != store.EventReserved {
+			t.Errorf("the event is %s while it is unknown what the call did", got)
+		}
+		k.settle(w)
+		if diff := cmp.Diff([]string{"a"}, k.desk.things()); diff != "" {
+			t.Errorf("orders (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// after three crashes in a row nobody tries again until a person says so.
+func TestCrashLoopCallsAPerson(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		w := k.deploy("shop", "1", orderDefinition())
+		k.settle(w)
+		k.publish(w, "in", "a")
+		for range run.CrashAttempts {
+			k.crashAt(w, "begun", 1)
+		}
+		if until := k.work(w); !until.IsZero() {
+			t.Errorf("a lane in a crash loop wants to be woken at %v", until)
+		}
+		d, err := k.s.Describe(t.Context(), "shop")
+		if err != nil || d.Word != run.NeedsAttention || d.Issue != run.IssueCrashLoop {
+			t.Fatalf("the lane is %s, %s (%v), which is not what people must see", d.Word, d.Issue, err)
+		}
+		k.write(func(ctx context.Context, tx *store.Tx) error {
+			changed, err := k.s.Resume(ctx, tx, "shop", "tester")
+			if !changed {
+				t.Error("resume changes nothing")
+			}
+			return err
+		})
+		k.settle(w)
+		if diff := cmp.Diff([]string{"a"}, k.desk.things()); diff != "" {
+			t.Errorf("orders (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// pass lets time go by. It is for tests under inTime, where that takes none.
+func pass(d time.Duration) { time.Sleep(d) }

@@ -1,0 +1,250 @@
+package workflow
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+
+	"github.com/pawlrun/pawl/internal/script"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// Deploy is a script to put in force.
+type Deploy struct {
+	Name     string // what the caller takes it for; empty takes the script's word
+	Filename string
+	Script   string
+	By       string // who, for versions and the audit log
+	DryRun   bool   // tell what would happen, and change nothing
+}
+
+// What a deploy did.
+const (
+	Created   = "created"
+	Updated   = "updated"
+	Unchanged = "unchanged"
+)
+
+// Deployed is what a deploy did.
+type Deployed struct {
+	Name     string
+	What     string // Created, Updated or Unchanged
+	Version  string
+	Previous string // the source that was in force before; empty for a new workflow
+	Config   Config
+	Warnings []script.Diagnostic
+}
+
+// VersionOf is the identity of a script: its content, and whether it is
+// TypeScript. It does not depend on the tools that run it.
+func VersionOf(filename, source string) string {
+	ext := path.Ext(filename)
+	kind := "ts\n"
+	if ext == ".js" || ext == ".mjs" || ext == ".cjs" {
+		kind = "js\n"
+	}
+	sum := sha256.Sum256([]byte(kind + source))
+	return hex.EncodeToString(sum[:])
+}
+
+// Inspect compiles a script and checks what it declares, without a store. Its
+// errors carry places.
+func Inspect(ctx context.Context, scripts Scripts, filename, source string) (Config, *script.Program, error) {
+	program, err := scripts.Compile(ctx, filename, source)
+	if err != nil {
+		return Config{}, nil, err
+	}
+	d, err := scripts.Describe(ctx, program)
+	if err != nil {
+		return Config{}, nil, loadFault(filename, err)
+	}
+	config, err := Check(filename, source, d)
+	return config, program, err
+}
+
+// loadFault tells of a script whose top level failed as of any other fault.
+func loadFault(filename string, err error) error {
+	d := script.Diagnostic{Message: err.Error()}
+	switch e := err.(type) { //nolint:errorlint // these are what Describe returns, not wrapped
+	case *script.Thrown:
+		d.Place, d.Message = e.Place, strings.TrimPrefix(e.Error(), e.Place.String()+": ")
+	case *script.LimitError:
+		d.Place, d.Message = e.Place, strings.TrimPrefix(e.Error(), e.Place.String()+": ")
+		d.Hint = "the top level of a script only declares; put work into handlers"
+	default:
+		if script.Class(err) == pawl.ClassInternal {
+			return err
+		}
+	}
+	if d.File == "" {
+		d.File = filename
+	}
+	if d.Line == 0 {
+		d.Line, d.Column = 1, 1
+	}
+	return &pawl.Error{
+		Code: pawl.CodeInvalid, Op: "load " + filename, Msg: "the script cannot be loaded", Hint: d.Hint, Err: script.Diagnostics{d},
+		Fields: []pawl.Field{{Pointer: "/script", Message: d.String()}},
+	}
+}
+
+// Apply deploys a script: checked as a whole, stored as a version, and put in
+// force together with its schedules in one transaction. The same
+// content again changes nothing. A refused script changes nothing either.
+func (s *Service) Apply(ctx context.Context, d Deploy) (Deployed, error) {
+	config, program, err := Inspect(ctx, s.cfg.Scripts, d.Filename, d.Script)
+	if err != nil {
+		return Deployed{}, err
+	}
+	if d.Name != "" && d.Name != config.Name {
+		return Deployed{}, &pawl.Error{
+			Code: pawl.CodeInvalid, Op: "deploy workflow", Msg: fmt.Sprintf("the script calls itself %q, not %q", config.Name, d.Name),
+			Hint:   "Use the name of the script.",
+			Fields: []pawl.Field{{Pointer: "/script", Message: fmt.Sprintf("name is %q", config.Name)}},
+		}
+	}
+	raw, err := json.Marshal(config)
+	if err != nil {
+		return Deployed{}, err
+	}
+	out := Deployed{Name: config.Name, Version: VersionOf(d.Filename, d.Script), Config: config, Warnings: program.Warnings}
+	write := s.db.Write
+	if d.DryRun {
+		write = func(ctx context.Context, fn store.Func, _ ...store.Option) error { return s.db.Read(ctx, fn) }
+	}
+	err = write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		return s.deploy(ctx, tx, d, raw, &out)
+	})
+	return out, err
+}
+
+func (s *Service) deploy(ctx context.Context, tx *store.Tx, d Deploy, raw json.RawMessage, out *Deployed) error {
+	hold := tx.HoldWorkflow
+	if d.DryRun {
+		hold = tx.WorkflowByName
+	}
+	w, err := hold(ctx, out.Name)
+	out.What = Updated
+	switch {
+	case errors.Is(err, pawl.ErrNotFound):
+		out.What = Created
+		if d.DryRun {
+			return nil
+		}
+		if w, err = tx.InsertWorkflow(ctx, out.Name, out.Version); err != nil {
+			return err
+		}
+	case err != nil:
+		return err
+	default:
+		was, err := tx.GetWorkflowVersion(ctx, w.ID, w.Version)
+		if err != nil {
+			return err
+		}
+		out.Previous = was.Source
+		if w.Version == out.Version {
+			out.What = Unchanged
+		}
+	}
+	if d.DryRun || out.What == Unchanged {
+		return nil
+	}
+	before, err := s.configBefore(ctx, tx, w, out.What)
+	if err != nil {
+		return err
+	}
+	version := store.WorkflowVersion{WorkflowID: w.ID, Version: out.Version, Filename: d.Filename, Source: d.Script, Config: raw, CreatedBy: d.By}
+	if err := tx.AddWorkflowVersion(ctx, version); err != nil {
+		return err
+	}
+	if err := tx.SetWorkflowVersion(ctx, w.ID, out.Version); err != nil {
+		return err
+	}
+	return s.putInForce(ctx, tx, w, before, out, d.By)
+}
+
+func (s *Service) configBefore(ctx context.Context, tx *store.Tx, w store.Workflow, what string) (Config, error) {
+	if what == Created {
+		return Config{}, nil
+	}
+	v, err := tx.GetWorkflowVersion(ctx, w.ID, w.Version)
+	if err != nil {
+		return Config{}, err
+	}
+	return parseConfig(v.Config)
+}
+
+// putInForce makes topics, schedules and consumers those of a new version, and
+// wakes the lane.
+func (s *Service) putInForce(ctx context.Context, tx *store.Tx, w store.Workflow, before Config, out *Deployed, by string) error {
+	config := out.Config
+	if err := tx.EnsureTopics(ctx, w.ID, config.Topics); err != nil {
+		return err
+	}
+	if err := tx.SetSubscribed(ctx, w.ID, config.subscribed()); err != nil {
+		return err
+	}
+	for _, p := range config.Producers {
+		if err := tx.PutProducerSchedule(ctx, store.ProducerSchedule{
+			WorkflowID: w.ID, Producer: p.Name, Type: p.Schedule.Type(), Value: p.Schedule.Value(), Timezone: p.Schedule.Timezone,
+		}); err != nil {
+			return err
+		}
+	}
+	for _, p := range before.Producers {
+		if _, ok := config.Producer(p.Name); !ok {
+			if err := tx.DeleteProducerSchedule(ctx, w.ID, p.Name); err != nil {
+				return err
+			}
+		}
+	}
+	if err := wakeConsumers(ctx, tx, w.ID, before, config); err != nil {
+		return err
+	}
+	if _, err := tx.HoldRetry(ctx, pawl.KindWorkflow, w.Lane); err != nil { // registers the lane
+		return err
+	}
+	if err := tx.Audit(ctx, by, "workflow.deploy", "workflow:"+w.Name, map[string]string{"version": out.Version, "what": out.What}); err != nil {
+		return err
+	}
+	s.tell(tx, Change{What: "deployed", Workflow: w.Name})
+	return s.arm(ctx, tx, w, tx.Now)
+}
+
+// wakeConsumers makes consumers that are new, or subscribe to something else,
+// run their prepare at once, and forgets the wakeAt of those that are gone
+//
+func wakeConsumers(ctx context.Context, tx *store.Tx, workflowID string, before, config Config) error {
+	for _, c := range config.Consumers {
+		was, ok := before.Consumer(c.Name)
+		if ok && sameTopics(was.Subscribe, c.Subscribe) {
+			continue
+		}
+		if err := tx.SetWakeAt(ctx, workflowID, c.Name, tx.Now); err != nil {
+			return err
+		}
+	}
+	for _, c := range before.Consumers {
+		if _, ok := config.Consumer(c.Name); ok {
+			continue
+		}
+		if err := tx.SetWakeAt(ctx, workflowID, c.Name, time.Time{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func sameTopics(a, b []string) bool {
+	a, b = slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
+	return slices.Equal(a, b)
+}

@@ -1,0 +1,242 @@
+package workflow
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/ledger"
+	"github.com/pawlrun/pawl/internal/queue"
+	"github.com/pawlrun/pawl/internal/run"
+	"github.com/pawlrun/pawl/internal/script"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// execution is one run that this process executes.
+type execution struct {
+	*session
+	view     *view
+	run      store.Run // as the last transition left it
+	config   Config    // of the run's version
+	state    json.RawMessage
+	prepared Prepared
+	looked   bool            // prepare ran here, so that the view is what it saw
+	approval *store.Approval // of the call that is about to be made
+	ended    bool            // committed, stopped or cancelled
+}
+
+// errWithdrawn is the cause with which a run ends that a person took back.
+var errWithdrawn = errors.New("the run was cancelled")
+
+// execute drives the run until it ends. It returns an error only when the
+// store, the lease or the process does not let it go on; what a script does
+// wrong is the run's own end.
+func (x *execution) execute(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	x.register(cancel)
+	defer x.unregister()
+	if x.run.HandlerType == pawl.HandlerConsumer {
+		x.lane.inRow++
+	} else {
+		x.lane.inRow = 0
+	}
+	err := x.drive(ctx)
+	if err == nil || x.ended {
+		return err
+	}
+	cause := context.Cause(ctx)
+	switch {
+	case errors.Is(cause, errWithdrawn), errors.Is(err, pawl.ErrConflict):
+		x.markDirty() // its events are pending again
+		return &pawl.Error{Code: pawl.CodeConflict, Op: "execute run", Msg: "it was cancelled", Err: err}
+	case errors.Is(cause, queue.ErrShutdown):
+		x.giveBack()
+	}
+	return err
+}
+
+func (x *execution) drive(ctx context.Context) error {
+	if x.run.HandlerType == pawl.HandlerProducer {
+		return x.produce(ctx)
+	}
+	if len(x.run.PrepareResult) > 0 {
+		if err := json.Unmarshal(x.run.PrepareResult, &x.prepared); err != nil {
+			return x.stop(ctx, pawl.ClassInternal, "stored_result", "the stored result of prepare cannot be read: "+err.Error(), nil)
+		}
+	}
+	for !x.ended {
+		var err error
+		switch x.run.Phase {
+		case pawl.PhasePreparing:
+			err = x.prepare(ctx)
+		case pawl.PhasePrepared:
+			err = x.advance(ctx, run.AfterPrepared(x.prepared.Reserved()))
+		case pawl.PhaseMutating:
+			err = x.mutate(ctx)
+		case pawl.PhaseMutated:
+			err = x.advance(ctx, pawl.PhaseEmitting)
+		case pawl.PhaseEmitting:
+			err = x.emit(ctx)
+		default:
+			err = x.stop(ctx, pawl.ClassInternal, "phase", "the run has the phase "+string(x.run.Phase)+", in which nothing can be done", nil)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// register lets a person's action stop the run in this process at once.
+func (x *execution) register(cancel context.CancelCauseFunc) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.running[x.id] = runningSession{x.run.ID, cancel}
+}
+
+func (x *execution) unregister() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.running, x.id)
+}
+
+// withdraw stops a run that was cancelled, if it is executed here.
+func (s *Service) withdraw(workflowID, runID string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r, ok := s.running[workflowID]; ok && r.run == runID {
+		r.cancel(errWithdrawn)
+	}
+}
+
+// giveBack cancels the run because the process stops, so that it does not look
+// like a crash; one that sent something must be recovered instead. It is no
+// person who cancels, so the failures before it still count.
+func (x *execution) giveBack() {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	err := x.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		spent, err := tx.GetRetry(ctx, x.run.Kind, x.run.Lane)
+		if err != nil {
+			return err
+		}
+		if _, err := x.ledger.Cancel(ctx, tx, x.run); err != nil {
+			return err
+		}
+		return tx.SetRetry(ctx, spent)
+	})
+	if err != nil {
+		x.log.Info("a run is left for recovery", "run", x.run.ID, "why", err)
+	}
+}
+
+func (x *execution) markDirty() {
+	if x.run.HandlerType == pawl.HandlerConsumer && x.lane.marked != nil {
+		x.lane.marked[x.run.Handler] = true
+	}
+}
+
+// call runs one phase of the handler and returns what it returned. A nil
+// result says that the run was stopped for it.
+func (x *execution) call(ctx context.Context, function string, host *host, args ...json.RawMessage) (*script.Result, error) {
+	program, err := x.program(ctx, x.id, x.run.ScriptVersion)
+	if err != nil {
+		return nil, x.stop(ctx, failureFrom(err).class, "script", "the script cannot be made ready: "+err.Error(), nil)
+	}
+	group := "consumers."
+	if x.run.HandlerType == pawl.HandlerProducer {
+		group = "producers."
+	}
+	result, err := x.cfg.Scripts.Run(ctx, script.Request{
+		Program: program, Handler: group + x.run.Handler + "." + function, Args: args,
+		Now: host.now, Seed: seedOf(x.run.ID, function), Scope: x.id,
+	}, host, x.cfg.Limits)
+	if ended := context.Cause(ctx); ended != nil && host.call == nil {
+		return nil, ended
+	}
+	if host.asked != nil && host.failureOf(nil) == nil {
+		return nil, x.ask(ctx, host, x.lines(result))
+	}
+	if host.call != nil { // what became of the call decides, not what the script did
+		return &result, nil
+	}
+	if failure := host.failureOf(err); failure != nil {
+		return nil, x.stopWith(ctx, failure.stored(), x.lines(result), nil)
+	}
+	return &result, nil
+}
+
+// seedOf makes what Math.random returns the same whenever the phase is run
+// again.
+func seedOf(runID, function string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(runID + "/" + function)) // never fails
+	return h.Sum64()
+}
+
+// lines are what the handler logged, for the store.
+func (x *execution) lines(r script.Result) []store.LogLine {
+	out := make([]store.LogLine, 0, len(r.Logs))
+	for _, l := range r.Logs {
+		out = append(out, store.LogLine{Phase: x.run.Phase, At: l.At, Level: l.Level, Text: l.Text})
+	}
+	if r.LogsCut {
+		out = append(out, store.LogLine{Phase: x.run.Phase, At: time.Now(), Level: "warn", Text: "(more was logged than is kept)"})
+	}
+	return out
+}
+
+// advance moves the run one phase on, with nothing to keep.
+func (x *execution) advance(ctx context.Context, to pawl.Phase) error {
+	return x.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		next, err := x.ledger.Advance(ctx, tx, x.run, to, ledger.Checkpoint{})
+		if err != nil {
+			return err
+		}
+		tx.AfterCommit(func() { x.run = next })
+		return nil
+	}, store.Lazy)
+}
+
+// stop ends the run with a failure of a class that was decided where it arose.
+func (x *execution) stop(ctx context.Context, class pawl.Class, code, text string, lines []store.LogLine) error {
+	return x.stopWith(ctx, ledger.Failure{Class: class, Code: code, Message: text}, lines, nil)
+}
+
+// stored is the failure as it ends a run.
+func (f *failure) stored() ledger.Failure {
+	return ledger.Failure{Class: f.class, Code: f.code, Message: f.text, RetryAfter: f.retryAfter}
+}
+
+// stopWith is stop in one transaction with something else.
+func (x *execution) stopWith(ctx context.Context, f ledger.Failure, lines []store.LogLine, also func(context.Context, *store.Tx) error) error {
+	if err := x.cfg.fault("before stop"); err != nil {
+		return err
+	}
+	var o ledger.Outcome
+	err := x.db.Write(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+		if err := tx.Fence(ctx, x.run.Owner); err != nil {
+			return err
+		}
+		if also != nil {
+			if err := also(ctx, tx); err != nil {
+				return err
+			}
+		}
+		if o, err = x.ledger.Stop(ctx, tx, x.run, f); err != nil {
+			return err
+		}
+		return tx.AddRunLogs(ctx, x.run.ID, lines)
+	})
+	if err != nil {
+		return fmt.Errorf("stop run %s: %w", x.run.ID, err)
+	}
+	x.run, x.ended = o.Run, true
+	x.log.Info("a run stopped", "workflow", x.view.workflow.Name, "handler", x.run.Handler, "run", x.run.ID, "phase", x.run.Phase, "status", x.run.Status, "error", f.Message)
+	return x.cfg.fault("stopped")
+}

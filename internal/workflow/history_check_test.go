@@ -1,0 +1,225 @@
+package workflow
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/run"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// check holds what must be true after everything that happens: nothing is done
+// twice, and nothing that was skipped is done.
+func (l *life) check(after string) {
+	l.k.checkInvariants(l.w)
+	for id, n := range l.orders() {
+		if n > 1 {
+			l.k.t.Fatalf("after %s: %s was ordered %d times\n%s", after, id, n, l.story())
+		}
+	}
+	for id, most := range l.skipped {
+		if n := l.orders()[id]; n > most {
+			l.k.t.Fatalf("after %s: %s was skipped and ordered then\n%s", after, id, l.story())
+		}
+	}
+	l.checkChains(after)
+	if l.k.t.Failed() {
+		l.k.t.Fatalf("after %s\n%s", after, l.story())
+	}
+}
+
+// checkChains holds A-88..A-92, X-18: every attempt follows one that ended, of
+// the same handler, as the next one; what was recorded goes along.
+func (l *life) checkChains(after string) {
+	byID, followed := map[string]store.Run{}, map[string]string{}
+	list := l.k.runs(l.w)
+	for i, r := range list {
+		byID[r.ID] = r
+		if r.Status == pawl.StatusActive && i < len(list)-1 {
+			l.k.t.Errorf("after %s: run %s is active and not the newest", after, r.ID)
+		}
+		if r.RetryOf == "" {
+			if r.Attempt != 1 {
+				l.k.t.Errorf("after %s: run %s is attempt %d of nothing", after, r.ID, r.Attempt)
+			}
+			continue
+		}
+		was, ok := byID[r.RetryOf]
+		switch {
+		case !ok:
+			l.k.t.Errorf("after %s: run %s follows %s, which is not before it", after, r.ID, r.RetryOf)
+		case followed[was.ID] != "":
+			l.k.t.Errorf("after %s: run %s is followed by %s and %s", after, was.ID, followed[was.ID], r.ID)
+		case r.Attempt != was.Attempt+1 || r.Handler != was.Handler || run.Terminal(was.Status):
+			l.k.t.Errorf("after %s: run %s (attempt %d of %s) follows attempt %d of %s, which is %s", after, r.ID, r.Attempt, r.Handler, was.Attempt, was.Handler, was.Status)
+		case run.MutationApplied(was.HandlerType, was.Phase) && (string(was.PrepareResult) != string(r.PrepareResult) || string(was.MutationResult) != string(r.MutationResult)):
+			l.k.t.Errorf("after %s: run %s lost the results of %s", after, r.ID, was.ID)
+		}
+		followed[r.RetryOf] = r.ID
+	}
+	for i, r := range list {
+		if run.Open(r.Status) && followed[r.ID] == "" && i < len(list)-1 {
+			l.k.t.Errorf("after %s: run %s is %s, and work went on without it", after, r.ID, r.Status)
+		}
+	}
+}
+
+// heal makes everything well: the desk works and knows, the script is right,
+// and people resume and answer whatever waits for them, until nothing is left.
+func (l *life) heal() {
+	l.calls, l.reads, l.blind, l.during = nil, nil, 0, map[string]func(){}
+	l.k.deploy(l.w.Name, "well", l.definition("", 1, "8760h"))
+	for range 60 {
+		l.k.resume(l.w.Name)
+		until := l.k.work(l.w)
+		l.check("healing")
+		last := l.k.lastRun(l.w)
+		switch {
+		case run.Terminal(last.Status) && (until.IsZero() || time.Until(until) > 24*time.Hour):
+			return
+		case !until.IsZero():
+			pass(time.Until(until))
+		}
+		l.resolveTruly()
+	}
+	l.k.t.Fatalf("it does not get well\n%s", l.story())
+}
+
+// resolveTruly lets the desk say what became of a call that was given up.
+func (l *life) resolveTruly() {
+	for _, m := range l.k.ledgerRows(l.w) {
+		if m.State == pawl.MutationIndeterminate {
+			l.k.write(func(ctx context.Context, tx *store.Tx) error {
+				return l.k.s.Resolve(ctx, tx, m.RunID, TryAgain, nil, "tester")
+			})
+		}
+	}
+}
+
+// checkEnd holds what must be true when all is well and done.
+func (l *life) checkEnd() {
+	orders, in, out := l.orders(), l.k.statuses(l.w, "in"), l.k.statuses(l.w, "out")
+	for _, id := range l.published {
+		if _, ok := in[id]; !ok {
+			l.k.t.Errorf("event %s is gone", id)
+		}
+	}
+	for id, status := range in {
+		_, skipped := l.skipped[id]
+		switch {
+		case status != store.EventConsumed && status != store.EventSkipped:
+			l.k.t.Errorf("event %s is %s for ever", id, status)
+		case !skipped && (status != store.EventConsumed || orders[id] != 1):
+			l.k.t.Errorf("event %s is %s and was ordered %d times", id, status, orders[id])
+		case status == store.EventSkipped && orders[id] != 0:
+			l.k.t.Errorf("event %s was ordered and counts as skipped", id)
+		case status == store.EventConsumed && orders[id] != 1:
+			l.k.t.Errorf("event %s is consumed without an order", id)
+		}
+		if _, told := out["out-"+id]; told != (orders[id] == 1) {
+			l.k.t.Errorf("event %s was ordered %d times, and that next told of it is %v", id, orders[id], told)
+		}
+	}
+	mixed := l.orderedWithSkipped()
+	for id, status := range out {
+		if status != store.EventConsumed && !(mixed[id] && status == store.EventSkipped) {
+			l.k.t.Errorf("event %s is %s", id, status)
+		}
+	}
+	l.checkProducer(in)
+	l.checkLedger()
+	for _, r := range l.k.runs(l.w) {
+		if r.Status == pawl.StatusActive {
+			l.k.t.Errorf("run %s is still active", r.ID)
+		}
+	}
+	if see := l.k.look(l.w.Name); see.Word != run.Idle || see.Pending != 0 {
+		l.k.t.Errorf("people see %s (%s) with %d pending", see.Word, see.Sentence, see.Pending)
+	}
+	if l.k.t.Failed() {
+		l.k.t.Fatalf("in the end\n%s", l.story())
+	}
+}
+
+// orderedWithSkipped are the events that next publishes for orders of which a
+// part was skipped: what comes from several inputs is given up with any of them
+// (context 3.2.3, 3.2.6).
+func (l *life) orderedWithSkipped() map[string]bool {
+	out := map[string]bool{}
+	for _, m := range l.k.ledgerRows(l.w) {
+		var ids []string
+		if err := json.Unmarshal(m.Arguments, &ids); err != nil {
+			l.k.t.Fatal(err)
+		}
+		given := slices.ContainsFunc(ids, func(id string) bool { _, skipped := l.skipped[id]; return skipped })
+		for _, id := range ids {
+			out["out-"+id] = out["out-"+id] || given
+		}
+	}
+	return out
+}
+
+// checkProducer holds X-22: the state of the producer and what it published
+// were always committed together.
+func (l *life) checkProducer(in map[string]store.EventStatus) {
+	var state struct{ N int }
+	if err := json.Unmarshal(l.k.kept(l.w, "poll").State, &state); err != nil {
+		l.k.t.Fatal(err)
+	}
+	polled := 0
+	for id := range in {
+		if strings.HasPrefix(id, "p") {
+			polled++
+		}
+	}
+	if _, last := in[fmt.Sprint("p", state.N)]; polled != state.N || !last {
+		l.k.t.Errorf("the producer counted to %d and published %d", state.N, polled)
+	}
+}
+
+// checkLedger holds that the ledger tells the truth: a call is recorded as
+// applied if and only if it happened, and none is open.
+func (l *life) checkLedger() {
+	keys := map[string]bool{}
+	for _, m := range l.k.ledgerRows(l.w) {
+		_, happened := l.k.desk.orders[m.IdempotencyKey]
+		if keys[m.IdempotencyKey] || !run.Final(m.State) || (m.State == pawl.MutationApplied) != happened {
+			l.k.t.Errorf("the call %s %s is %s, and that it happened is %v", m.ID, m.Arguments, m.State, happened)
+		}
+		keys[m.IdempotencyKey] = true
+	}
+	for key := range l.k.desk.orders {
+		if !keys[key] {
+			l.k.t.Errorf("the order with key %s is not in the ledger", key)
+		}
+	}
+}
+
+// story is the whole history in lines, for a reader of a failure.
+func (l *life) story() string {
+	var b strings.Builder
+	for _, r := range l.k.runs(l.w) {
+		fmt.Fprintf(&b, "%s %s attempt %d %s %s %s\n", pawl.FormatTime(r.CreatedAt), r.Handler, r.Attempt, r.Phase, r.Status, r.ErrorMessage)
+	}
+	for _, m := range l.k.ledgerRows(l.w) {
+		_, happened := l.k.desk.orders[m.IdempotencyKey]
+		fmt.Fprintf(&b, "%s call %s %s by %q, happened %v\n", pawl.FormatTime(m.CreatedAt), m.Arguments, m.State, m.ResolvedBy, happened)
+	}
+	in := l.k.statuses(l.w, "in")
+	ids := slices.Sorted(func(yield func(string) bool) {
+		for id := range in {
+			if !yield(id) {
+				return
+			}
+		}
+	})
+	for _, id := range ids {
+		fmt.Fprintf(&b, "event %s %s\n", id, in[id])
+	}
+	return b.String()
+}

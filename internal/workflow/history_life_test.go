@@ -1,0 +1,329 @@
+package workflow
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"pgregory.net/rapid"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/queue"
+	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/tool"
+)
+
+// life is a workflow to which things happen. It has a producer that publishes
+// numbered events, a consumer that orders one or two events at a time, and one
+// that takes what the first publishes.
+type life struct {
+	t         *rapid.T
+	k         *kit
+	w         store.Workflow
+	revision  int
+	published []string
+	skipped   map[string]int // orders that an event may have that was skipped
+
+	calls  []string          // what becomes of the next orders; no more: applied
+	reads  []pawl.Class      // how the next reads fail; no more: they do not
+	blind  int               // questions that the desk answers with: later
+	inCall string            // the arguments of the order that the desk looks at
+	during map[string]func() // by handler: what happens while it runs, once
+}
+
+// What becomes of an order, beside the classes of a refusal.
+const (
+	lostAnswer  = "lost answer"
+	lostRequest = "lost request"
+)
+
+var (
+	actionNames = []string{
+		"publish", "publish", "work", "work", "work", "crash", "crash", "wait", "wait", "restart", "shutdown",
+		"pause", "resume", "resume", "deploy", "skip", "skip", "trouble", "trouble", "trouble", "bad read", "during", "during", "resolve", "run now",
+	}
+	outcomes = []string{
+		lostAnswer, lostRequest, lostAnswer, lostRequest, string(pawl.ClassTransient), string(pawl.ClassLogic),
+		string(pawl.ClassAuth), string(pawl.ClassPermission), string(pawl.ClassPrecondition), string(pawl.ClassInternal),
+	}
+	livePlaces = append(slices.Clone(places), "asked", "before stop", "stopped")
+	livePaths  = []string{"producers.poll.handler", "consumers.order.prepare", "consumers.order.mutate", "consumers.order.next", "order", "consumers.tell.prepare"}
+)
+
+func newLife(rt *rapid.T, k *kit, name string) *life {
+	l := &life{t: rt, k: k, skipped: map[string]int{}, during: map[string]func(){}}
+	k.desk.refuse = l.beforeOrder
+	k.desk.answer = l.afterOrder
+	k.desk.inquiry = l.inquiry
+	l.w = k.deploy(name, "0", l.definition("", 1, "1m"))
+	return l
+}
+
+// definition is a version of the script: broken names a phase that throws,
+// batch is how many events an order takes.
+func (l *life) definition(broken string, batch int, every string) definition {
+	handler := func(path string, then goHandler) goHandler {
+		return func(c *goCtx, args []json.RawMessage) any {
+			l.happens(path)
+			out := then(c, args)
+			if broken == path {
+				throw(path + " is broken")
+			}
+			return out
+		}
+	}
+	d := definition{config: Config{
+		Topics:    []string{"in", "out"},
+		Producers: []Producer{{Name: "poll", Publishes: []string{"in"}, Schedule: Schedule{Interval: every}}},
+		Consumers: []Consumer{{Name: "order", Subscribe: []string{"in"}, Publishes: []string{"out"}}, {Name: "tell", Subscribe: []string{"out"}}},
+	}}
+	d.handlers = map[string]goHandler{}
+	for path, then := range map[string]goHandler{
+		"producers.poll.handler": l.poll,
+		"consumers.order.prepare": func(c *goCtx, _ []json.RawMessage) any {
+			ids := c.peek("in")
+			c.tool("desk", "read", nil)
+			return take("in", ids[:min(len(ids), batch)]...)
+		},
+		"consumers.order.mutate": func(c *goCtx, args []json.RawMessage) any {
+			c.tool("desk", "order", dataOf(args[0]))
+			return nothing{}
+		},
+		"consumers.order.next": func(c *goCtx, args []json.RawMessage) any {
+			for _, id := range idsOf(args[0]) {
+				c.publish("out", "out-"+id, nil, "")
+			}
+			return nothing{}
+		},
+		"consumers.tell.prepare": takeOne("out"),
+	} {
+		d.handlers[path] = handler(path, then)
+	}
+	return d
+}
+
+// poll publishes the event with the next number.
+func (l *life) poll(c *goCtx, args []json.RawMessage) any {
+	var state struct{ N int }
+	if len(args) > 0 {
+		if err := json.Unmarshal(args[0], &state); err != nil {
+			panic(err)
+		}
+	}
+	state.N++
+	c.tool("desk", "read", nil)
+	c.thing(l.k, l.w.Name, "in", fmt.Sprint("p", state.N))
+	return map[string]any{"N": state.N}
+}
+
+// idsOf are the events that prepare took.
+func idsOf(prepared json.RawMessage) (ids []string) {
+	list, _ := dataOf(prepared).([]any)
+	for _, id := range list {
+		ids = append(ids, id.(string))
+	}
+	return ids
+}
+
+// happens does what was to happen while a handler runs.
+func (l *life) happens(path string) {
+	if act := l.during[path]; act != nil {
+		delete(l.during, path)
+		act()
+	}
+}
+
+// beforeOrder is the desk before it does anything.
+func (l *life) beforeOrder(c tool.Call) *tool.Error {
+	if c.Method == "read" {
+		if len(l.reads) == 0 {
+			return nil
+		}
+		class := l.reads[0]
+		l.reads = l.reads[1:]
+		return refusal(class)
+	}
+	l.inCall = string(c.Args)
+	l.happens("order")
+	l.inCall = ""
+	if len(l.calls) == 0 || l.calls[0] == lostAnswer {
+		return nil
+	}
+	outcome := l.calls[0]
+	l.calls = l.calls[1:]
+	if outcome == lostRequest {
+		return &tool.Error{Class: pawl.ClassTransient, Code: "lost", Msg: "lost on the way"}
+	}
+	return refusal(pawl.Class(outcome))
+}
+
+// afterOrder is the desk when it answers.
+func (l *life) afterOrder(tool.Call) error {
+	if len(l.calls) == 0 {
+		return nil
+	}
+	l.calls = l.calls[1:] // a lost answer; beforeOrder took the others
+	return errLost
+}
+
+// inquiry is the desk when it is asked: it tells the truth, or nothing.
+func (l *life) inquiry(c tool.Call) (happened, known bool) {
+	if l.blind > 0 {
+		l.blind--
+		return false, false
+	}
+	_, happened = l.k.desk.orders[c.Key]
+	return happened, true
+}
+
+// actions are the things that can happen.
+func (l *life) actions() map[string]func() {
+	return map[string]func(){
+		"publish": l.publish,
+		"work":    func() { l.k.work(l.w) },
+		"crash": func() {
+			l.k.crashAt(l.w, rapid.SampledFrom(livePlaces).Draw(l.t, "place"), rapid.IntRange(1, 4).Draw(l.t, "time"))
+		},
+		"wait": func() {
+			pass(time.Duration(rapid.SampledFrom([]int{1, 10, 20, 65, 700}).Draw(l.t, "seconds")) * time.Second)
+			l.k.work(l.w)
+		},
+		"restart":  func() { l.k.start("again") },
+		"shutdown": l.shutdown,
+		"pause":    func() { l.k.pause(l.w.Name) },
+		"resume":   func() { l.k.resume(l.w.Name); l.k.work(l.w) },
+		"deploy":   l.deploy,
+		"skip":     l.skip,
+		"trouble": func() {
+			l.calls = append(l.calls, rapid.SliceOfN(rapid.SampledFrom(outcomes), 1, 2).Draw(l.t, "calls")...)
+			l.blind += rapid.SampledFrom([]int{0, 1, 2, 3, 7}).Draw(l.t, "blind")
+			l.publish()
+			l.k.work(l.w)
+		},
+		"bad read": func() {
+			l.reads = append(l.reads, rapid.SampledFrom([]pawl.Class{pawl.ClassTransient, pawl.ClassLogic, pawl.ClassAuth, pawl.ClassInternal}).Draw(l.t, "read"))
+			l.k.work(l.w)
+		},
+		"during":  l.meanwhile,
+		"resolve": l.resolve,
+		"run now": func() { _ = l.k.runNow(l.w.Name); l.k.work(l.w) }, // mostly refused
+	}
+}
+
+// meanwhile is a person who does something while a handler runs, in this process
+// or in another one.
+func (l *life) meanwhile() {
+	act := map[string]func(){
+		"publish": l.publish, "pause": func() { l.k.pause(l.w.Name) }, "resume": func() { l.k.resume(l.w.Name) }, "deploy": l.deploy, "skip": l.skip,
+	}[rapid.SampledFrom([]string{"publish", "pause", "pause", "resume", "deploy", "skip", "skip"}).Draw(l.t, "what")]
+	elsewhere := rapid.Bool().Draw(l.t, "elsewhere")
+	l.during[rapid.SampledFrom(livePaths).Draw(l.t, "where")] = func() {
+		here := l.k.s
+		defer func() { l.k.s = here }()
+		if elsewhere {
+			var err error
+			if l.k.s, err = New(here.cfg); err != nil {
+				l.k.t.Fatal(err)
+			}
+			l.k.s.Attach(&l.k.armed)
+		}
+		act()
+	}
+	l.publish()
+	l.k.work(l.w)
+}
+
+func (l *life) publish() {
+	if len(l.published) > 0 && rapid.IntRange(0, 4).Draw(l.t, "again") == 0 {
+		l.k.publish(l.w, "in", rapid.SampledFrom(l.published).Draw(l.t, "known"))
+		return
+	}
+	for range rapid.IntRange(1, 3).Draw(l.t, "events") {
+		id := fmt.Sprint("e", len(l.published)+1)
+		l.published = append(l.published, id)
+		l.k.publish(l.w, "in", id)
+	}
+}
+
+// shutdown is a session whose process is told to stop while a handler runs.
+func (l *life) shutdown() {
+	ctx, cancel := context.WithCancelCause(l.k.t.Context())
+	defer cancel(nil)
+	path := rapid.SampledFrom(livePaths).Draw(l.t, "where")
+	l.during[path] = func() { cancel(queue.ErrShutdown) }
+	if _, err := l.k.s.work(ctx, l.k, l.w.ID); err != nil && !errors.Is(err, queue.ErrShutdown) && !errors.Is(err, context.Canceled) {
+		l.k.t.Fatalf("the session that was told to stop ended with %v", err)
+	}
+	delete(l.during, path)
+	l.k.start("after-shutdown")
+}
+
+func (l *life) deploy() {
+	l.revision++
+	broken := rapid.SampledFrom([]string{"", "", "producers.poll.handler", "consumers.order.prepare", "consumers.order.mutate", "consumers.order.next"}).Draw(l.t, "broken")
+	l.k.deploy(l.w.Name, fmt.Sprint(l.revision), l.definition(broken, rapid.IntRange(1, 2).Draw(l.t, "batch"), "1m"))
+}
+
+// skip gives up an event, mostly one that a run holds, and notes how often it
+// may be ordered: as often as it was, and once if the call that names it is
+// under way at this moment.
+func (l *life) skip() {
+	from := l.published
+	if rapid.IntRange(0, 3).Draw(l.t, "any") > 0 {
+		held := l.k.statuses(l.w, "in")
+		from = slices.DeleteFunc(slices.Clone(from), func(id string) bool { return held[id] != store.EventReserved })
+	}
+	if len(from) == 0 {
+		return
+	}
+	id := rapid.SampledFrom(from).Draw(l.t, "skipped")
+	if _, again := l.skipped[id]; again {
+		return
+	}
+	most := l.orders()[id]
+	if strings.Contains(l.inCall, fmt.Sprintf("%q", id)) {
+		most = 1
+	}
+	l.k.skipInput(l.w, id)
+	l.skipped[id] = most
+}
+
+// orders counts how often each event was ordered.
+func (l *life) orders() map[string]int {
+	out := map[string]int{}
+	for _, args := range l.k.desk.orders {
+		var ids []string
+		if err := json.Unmarshal(args, &ids); err != nil {
+			l.k.t.Fatal(err)
+		}
+		for _, id := range ids {
+			out[id]++
+		}
+	}
+	return out
+}
+
+// resolve is a person who looks what became of a call of which nobody else
+// knows, and says so.
+func (l *life) resolve() {
+	rows := l.k.ledgerRows(l.w)
+	at := slices.IndexFunc(rows, func(m store.Mutation) bool { return m.State == pawl.MutationIndeterminate })
+	if at < 0 {
+		return
+	}
+	said := DidNotHappen
+	if _, happened := l.k.desk.orders[rows[at].IdempotencyKey]; happened {
+		said = Happened
+	}
+	if rapid.Bool().Draw(l.t, "ask again") {
+		said = TryAgain
+	}
+	l.k.write(func(ctx context.Context, tx *store.Tx) error {
+		return l.k.s.Resolve(ctx, tx, rows[at].RunID, said, json.RawMessage(`"seen"`), "tester")
+	})
+	l.k.work(l.w)
+}

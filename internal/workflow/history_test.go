@@ -1,0 +1,103 @@
+package workflow
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"testing/synctest"
+
+	"pgregory.net/rapid"
+
+	"github.com/pawlrun/pawl/internal/pgtest"
+)
+
+// ..A-92, A-101, A-107..A-112, A-119, A-122..A-127, A-132..A-134,
+// ..X-08, X-17, X-18, X-24, X-35, X-67, X-68, lessons 1-16: whatever
+// happens to a workflow, in whatever order, once everything is healthy again
+// every event that nobody skipped has its one effect, and nothing is left
+// behind. What "whatever" is: see the actions of life; what must hold after
+// every one of them and in the end: see check and checkEnd.
+func TestEveryHistoryEndsWithOneEffectPerEvent(t *testing.T) {
+	t.Run("sqlite", func(t *testing.T) {
+		checkHistories(t, 1, func() string { return "sqlite:" + filepath.Join(t.TempDir(), "pawl.db") })
+	})
+	t.Run("postgres", func(t *testing.T) { // slower, and the rules are the same
+		url := pgtest.URL(t)
+		checkHistories(t, 8, func() string { return url })
+	})
+}
+
+// checkHistories tries as many histories as rapid is told to, or a part of
+// them. Each has a clock, a process and a workflow of its own.
+func checkHistories(t *testing.T, part int, url func() string) {
+	checks := flag.Lookup("rapid.checks").Value
+	all, err := strconv.Atoi(checks.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := checks.Set(fmt.Sprint(max(all/part, 1))); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = checks.Set(fmt.Sprint(all)) }()
+	n := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		n++
+		var ended any
+		synctest.Test(t, func(t *testing.T) {
+			defer func() { ended = recover() }() // for the goroutine of rapid
+			k := newKitOn(t, url())
+			k.t = &caseTB{TB: t, rt: rt}
+			live(rt, k, fmt.Sprintf("shop-%d", n))
+		})
+		switch {
+		case ended == nil:
+		case ended == any(errCaseFailed): // the same words each time, or rapid takes it for another failure
+			rt.Fatal("something that must hold does not; see the log")
+		case fmt.Sprintf("%T", ended) == "rapid.invalidData": // how rapid gives a case up
+			panic(ended)
+		default:
+			rt.Fatalf("panic: %v", ended)
+		}
+	})
+}
+
+// errCaseFailed ends a case that the kit found wrong.
+var errCaseFailed = errors.New("the case failed")
+
+// caseTB makes what the kit finds wrong a failure of one case, so that rapid
+// looks for a shorter one.
+type caseTB struct {
+	testing.TB
+	rt     *rapid.T
+	failed bool
+}
+
+func (c *caseTB) Helper()           { c.rt.Helper() }
+func (c *caseTB) Failed() bool      { return c.failed }
+func (c *caseTB) Error(args ...any) { c.failed = true; c.rt.Log(args...) }
+func (c *caseTB) Fatal(args ...any) { c.rt.Log(args...); panic(errCaseFailed) }
+func (c *caseTB) Errorf(format string, args ...any) {
+	c.failed = true
+	c.rt.Logf(format, args...)
+}
+
+func (c *caseTB) Fatalf(format string, args ...any) {
+	c.rt.Logf(format, args...)
+	panic(errCaseFailed)
+}
+
+// live lives one history: things happen, then all is made well.
+func live(rt *rapid.T, k *kit, name string) {
+	l := newLife(rt, k, name)
+	actions := l.actions()
+	for range rapid.IntRange(4, 16).Draw(rt, "steps") {
+		name := rapid.SampledFrom(actionNames).Draw(rt, "action")
+		actions[name]()
+		l.check(name)
+	}
+	l.heal()
+	l.checkEnd()
+}

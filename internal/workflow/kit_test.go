@@ -1,0 +1,485 @@
+package workflow
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/ledger"
+	"github.com/pawlrun/pawl/internal/pgtest"
+	"github.com/pawlrun/pawl/internal/script"
+	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/tool"
+)
+
+// kit is a service on a database, driven by hand: work is one session, and
+// nothing happens but in it. Handlers are Go functions, so that a test sees
+// every step.
+type kit struct {
+	t     testing.TB
+	url   string
+	db    *store.DB
+	s     *Service
+	fence store.Fence
+	desk  *desk
+
+	scripts fakeScripts
+	armed   armedJobs
+
+	fault   func(place string) error
+	events  []ledger.Event
+	changes []Change
+}
+
+// both runs a test on each database.
+func both(t *testing.T, test func(t *testing.T, k *kit)) {
+	t.Helper()
+	pgtest.Both(t, func(t *testing.T, url string) { test(t, newKit(t, url)) })
+}
+
+func newKit(t testing.TB, url string) *kit {
+	t.Helper()
+	db, err := store.Open(t.Context(), url, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	k := &kit{t: t, url: url, db: db, desk: newDesk()}
+	k.scripts.defs = map[string]definition{}
+	k.start("n1")
+	return k
+}
+
+// start makes a new process of the kit: its service knows nothing and its node
+// takes the lanes over.
+func (k *kit) start(node string) {
+	k.t.Helper()
+	taken, err := k.db.Take(k.t.Context(), node, store.Bucket{ID: k.fence.Bucket, Node: k.fence.Node, Epoch: k.fence.Epoch})
+	if err != nil || len(taken) != 1 {
+		k.t.Fatalf("take bucket: %v, %v", taken, err)
+	}
+	k.fence = store.Fence{Bucket: taken[0].ID, Node: node, Epoch: taken[0].Epoch}
+	tools, err := tool.NewSet(tool.Named{Name: "desk", Type: "test", Connection: k.desk, Policy: map[string]tool.Policy{
+		"order": tool.Allow, "mail": tool.Allow, "read": tool.Allow, "burn": tool.Deny,
+	}})
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	k.s, err = New(Options{
+		DB: k.db, Scripts: &k.scripts, Tools: tools,
+		Ledger: ledger.New(ledger.Config{
+			Holdings: map[pawl.Kind]ledger.Holdings{pawl.KindWorkflow: Holdings{}},
+			Observe:  func(e ledger.Event) { k.events = append(k.events, e) },
+		}),
+		Observe: func(c Change) { k.changes = append(k.changes, c) },
+		fault: func(place string) error {
+			if k.fault == nil {
+				return nil
+			}
+			return k.fault(place)
+		},
+	})
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	k.s.Attach(&k.armed)
+}
+
+// Fence and Stopping make the kit a claim.
+func (k *kit) Fence() store.Fence { return k.fence }
+func (k *kit) Stopping() bool     { return false }
+
+// define makes a script of a name whose handlers are Go functions, and returns
+// its source.
+func (k *kit) define(name, revision string, d definition) string {
+	source := name + " " + revision
+	d.config.Name = name
+	k.scripts.defs[source] = d
+	return source
+}
+
+// deploy puts a definition in force and returns the workflow.
+func (k *kit) deploy(name, revision string, d definition) store.Workflow {
+	k.t.Helper()
+	if _, err := k.s.Apply(k.t.Context(), Deploy{Filename: "w.ts", Script: k.define(name, revision, d), By: "tester"}); err != nil {
+		k.t.Fatal(err)
+	}
+	return k.workflow(name)
+}
+
+func (k *kit) workflow(name string) (w store.Workflow) {
+	k.t.Helper()
+	k.read(func(ctx context.Context, tx *store.Tx) (err error) {
+		w, err = tx.WorkflowByName(ctx, name)
+		return err
+	})
+	return w
+}
+
+func (k *kit) read(fn store.Func) {
+	k.t.Helper()
+	if err := k.db.Read(k.t.Context(), fn); err != nil {
+		k.t.Fatal(err)
+	}
+}
+
+func (k *kit) write(fn store.Func) {
+	k.t.Helper()
+	if err := k.db.Write(k.t.Context(), fn); err != nil {
+		k.t.Fatal(err)
+	}
+}
+
+// work is one session of a workflow; it returns when to look again.
+func (k *kit) work(w store.Workflow) time.Time {
+	k.t.Helper()
+	until, err := k.s.work(k.t.Context(), k, w.ID)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	return until
+}
+
+// errCrash is the end of a process.
+var errCrash = errors.New("crash")
+
+// crashAt runs a session that crashes at the n-th time it comes by a place, and
+// reports whether it did; the process is a new one afterwards.
+func (k *kit) crashAt(w store.Workflow, place string, n int) bool {
+	k.t.Helper()
+	crashed := false
+	k.fault = func(at string) error {
+		if at == place {
+			n--
+		}
+		if n <= 0 || crashed {
+			crashed = true
+			return errCrash
+		}
+		return nil
+	}
+	_, err := k.s.work(k.t.Context(), k, w.ID)
+	k.fault = nil
+	if crashed != errors.Is(err, errCrash) || err != nil && !crashed {
+		k.t.Fatalf("crash at %s: %v, the session says %v", place, crashed, err)
+	}
+	k.start("n-" + place)
+	return crashed
+}
+
+// publish adds events from outside.
+func (k *kit) publish(w store.Workflow, topic string, ids ...string) {
+	k.t.Helper()
+	for _, id := range ids {
+		k.write(func(ctx context.Context, tx *store.Tx) error {
+			_, _, err := k.s.PublishOutside(ctx, tx, w.Name, OutsideEvent{
+				Topic: topic, MessageID: id, Payload: json.RawMessage(fmt.Sprintf("%q", id)),
+				Input: &OutsideInput{Source: "test", Type: "thing", ID: id, Title: "Thing " + id},
+			}, "tester")
+			return err
+		})
+	}
+}
+
+// runs are all runs of a workflow, the oldest first.
+func (k *kit) runs(w store.Workflow) (list []store.Run) {
+	k.t.Helper()
+	k.read(func(ctx context.Context, tx *store.Tx) (err error) {
+		list, _, err = tx.ListRuns(ctx, store.RunFilter{Kind: pawl.KindWorkflow, Lane: w.Lane}, store.RunCursor{}, 500)
+		return err
+	})
+	slices.Reverse(list)
+	return list
+}
+
+// story is the runs in short: handler, phase, status.
+func (k *kit) story(w store.Workflow) []string {
+	k.t.Helper()
+	var out []string
+	for _, r := range k.runs(w) {
+		out = append(out, fmt.Sprintf("%s %s %s", r.Handler, r.Phase, r.Status))
+	}
+	return out
+}
+
+// statuses are the events of a topic by their message id.
+func (k *kit) statuses(w store.Workflow, topic string) map[string]store.EventStatus {
+	k.t.Helper()
+	out := map[string]store.EventStatus{}
+	k.read(func(ctx context.Context, tx *store.Tx) error {
+		list, err := tx.ListEvents(ctx, w.ID, store.EventFilter{Topic: topic}, 0, 1000)
+		for _, e := range list {
+			out[e.MessageID] = e.Status
+		}
+		return err
+	})
+	return out
+}
+
+// armedJobs notes which lanes are armed.
+type armedJobs struct {
+	specs []store.JobSpec
+}
+
+func (a *armedJobs) EnqueueTx(_ context.Context, tx *store.Tx, specs ...store.JobSpec) ([]store.Job, error) {
+	tx.AfterCommit(func() { a.specs = append(a.specs, specs...) })
+	return make([]store.Job, len(specs)), nil
+}
+
+// definition is a script of Go functions.
+type definition struct {
+	config   Config
+	handlers map[string]goHandler // by path
+}
+
+// goHandler is one phase. A call of c that the host ends does not return.
+type goHandler func(c *goCtx, args []json.RawMessage) any
+
+// nothing is what a handler returns that returns nothing.
+type nothing struct{}
+
+type goCtx struct {
+	ctx  context.Context
+	host script.Host
+	now  time.Time
+}
+
+type goAbort struct{ err error }
+
+func (c *goCtx) call(op string, args any) json.RawMessage {
+	raw, err := json.Marshal(args)
+	if err != nil {
+		panic(err)
+	}
+	out, err := c.host.Call(c.ctx, op, raw)
+	if err != nil {
+		panic(goAbort{err})
+	}
+	return out
+}
+
+func (c *goCtx) peek(topic string) (ids []string) {
+	var events []scriptEvent
+	if err := json.Unmarshal(c.call("peek", map[string]any{"topic": topic}), &events); err != nil {
+		panic(err)
+	}
+	for _, e := range events {
+		ids = append(ids, e.MessageID)
+	}
+	return ids
+}
+
+func (c *goCtx) tool(connection, method string, args any) json.RawMessage {
+	return c.call("tool", map[string]any{"connection": connection, "method": method, "args": args})
+}
+
+func (c *goCtx) publish(topic, id string, payload any, inputID string) {
+	event := map[string]any{"messageId": id, "payload": payload}
+	if inputID != "" {
+		event["inputId"] = inputID
+	}
+	c.call("publish", map[string]any{"topics": []string{topic}, "event": event})
+}
+
+// fakeScripts runs Go functions instead of scripts.
+type fakeScripts struct {
+	defs map[string]definition // by source
+	mu   sync.Mutex
+	ran  []string // paths, in order
+}
+
+func (f *fakeScripts) Compile(_ context.Context, file, source string) (*script.Program, error) {
+	if _, ok := f.defs[source]; !ok {
+		return nil, &pawl.Error{Code: pawl.CodeInvalid, Msg: "no such script"}
+	}
+	return &script.Program{File: file, JavaScript: source}, nil
+}
+
+func (f *fakeScripts) Describe(_ context.Context, p *script.Program) (script.Description, error) {
+	c := f.defs[p.JavaScript].config
+	d := script.Description{Kind: "object"}
+	topics, producers, consumers := map[string]any{}, map[string]any{}, map[string]any{}
+	for _, t := range c.Topics {
+		topics[t] = map[string]any{}
+	}
+	for _, p := range c.Producers {
+		producers[p.Name] = map[string]any{"publishes": p.Publishes, "schedule": p.Schedule}
+	}
+	for _, k := range c.Consumers {
+		entry := map[string]any{"subscribe": k.Subscribe}
+		if len(k.Publishes) > 0 {
+			entry["publishes"] = k.Publishes
+		}
+		consumers[k.Name] = entry
+	}
+	for path := range f.defs[p.JavaScript].handlers {
+		d.Functions = append(d.Functions, path)
+	}
+	slices.Sort(d.Functions)
+	var err error
+	d.Config, err = json.Marshal(map[string]any{"name": c.Name, "topics": topics, "producers": producers, "consumers": consumers})
+	return d, err
+}
+
+func (f *fakeScripts) Run(ctx context.Context, req script.Request, host script.Host, _ script.Limits) (out script.Result, err error) {
+	f.mu.Lock()
+	f.ran = append(f.ran, req.Handler)
+	handler := f.defs[req.Program.JavaScript].handlers[req.Handler]
+	f.mu.Unlock()
+	if handler == nil {
+		return out, &script.Thrown{Name: "TypeError", Message: req.Handler + " is not a function"}
+	}
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case goAbort:
+			err = &script.Aborted{Op: "call", Cause: p.err}
+		case *script.Thrown:
+			err = p
+		default:
+			panic(p)
+		}
+	}()
+	value := handler(&goCtx{ctx, host, req.Now}, req.Args)
+	if _, none := value.(nothing); none {
+		return out, nil
+	}
+	out.HasValue = true
+	out.Value, err = json.Marshal(value)
+	return out, err
+}
+
+// throw ends a handler as an exception does.
+func throw(message string) {
+	panic(&script.Thrown{Name: "Error", Message: message})
+}
+
+// desk is a tool: a shop of which the test decides how it answers.
+type desk struct {
+	mu      sync.Mutex
+	orders  map[string]json.RawMessage // by key: what really happened
+	asked   int
+	answer  func(call tool.Call) error        // after the order was taken; nil answers
+	refuse  func(call tool.Call) *tool.Error  // before anything happens
+	inquiry func(call tool.Call) (bool, bool) // reconcile: happened, known; nil tells the truth
+}
+
+func newDesk() *desk { return &desk{orders: map[string]json.RawMessage{}} }
+
+func (d *desk) Methods() []tool.Method {
+	return []tool.Method{
+		{Name: "order", Mutation: true, Reconciles: true}, {Name: "mail", Mutation: true}, {Name: "read"}, {Name: "burn", Mutation: true}, {Name: "sign", Mutation: true, Reconciles: true},
+	}
+}
+
+func (d *desk) Call(_ context.Context, c tool.Call) (json.RawMessage, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if c.Method == "read" {
+		if d.refuse != nil {
+			if err := d.refuse(c); err != nil {
+				return nil, err
+			}
+		}
+		return json.RawMessage(`{"open":true}`), nil
+	}
+	if d.refuse != nil {
+		if err := d.refuse(c); err != nil {
+			return nil, err
+		}
+	}
+	if _, again := d.orders[c.Key]; again {
+		return nil, fmt.Errorf("key %s was used twice", c.Key)
+	}
+	d.orders[c.Key] = c.Args
+	if d.answer != nil {
+		if err := d.answer(c); err != nil {
+			return nil, err
+		}
+	}
+	return json.RawMessage(fmt.Sprintf(`{"number":%d}`, len(d.orders))), nil
+}
+
+func (d *desk) Reconcile(_ context.Context, c tool.Call) (tool.Answer, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.asked++
+	_, happened := d.orders[c.Key]
+	if d.inquiry != nil {
+		var known bool
+		if happened, known = d.inquiry(c); !known {
+			return tool.Answer{State: tool.Later}, nil
+		}
+	}
+	if !happened {
+		return tool.Answer{State: tool.NotApplied}, nil
+	}
+	return tool.Answer{State: tool.Applied, Result: json.RawMessage(`{"number":"asked"}`)}, nil
+}
+
+// things are the arguments of all orders that really happened, sorted.
+func (d *desk) things() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var out []string
+	for _, args := range d.orders {
+		out = append(out, strings.Trim(string(args), `"`))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// orderDefinition takes one event of "in" at a time, orders it at the desk and
+// publishes "out".
+func orderDefinition() definition {
+	return definition{
+		config: Config{
+			Topics: []string{"in", "out"},
+			Consumers: []Consumer{
+				{Name: "order", Subscribe: []string{"in"}, Publishes: []string{"out"}},
+				{Name: "tell", Subscribe: []string{"out"}},
+			},
+		},
+		handlers: map[string]goHandler{
+			"consumers.order.prepare": takeOne("in"),
+			"consumers.order.mutate": func(c *goCtx, args []json.RawMessage) any {
+				c.tool("desk", "order", dataOf(args[0]))
+				return nothing{}
+			},
+			"consumers.order.next": func(c *goCtx, args []json.RawMessage) any {
+				if id := dataOf(args[0]); id != nil {
+					c.publish("out", "out-"+fmt.Sprint(id), json.RawMessage(args[1]), "")
+				}
+				return map[string]any{"last": dataOf(args[0])}
+			},
+			"consumers.tell.prepare": takeOne("out"),
+		},
+	}
+}
+
+// takeOne reserves the oldest event of a topic; its id is the data.
+func takeOne(topic string) goHandler {
+	return func(c *goCtx, _ []json.RawMessage) any {
+		ids := c.peek(topic)
+		if len(ids) == 0 {
+			return map[string]any{"reservations": []any{}, "data": nil}
+		}
+		return map[string]any{"reservations": []any{map[string]any{"topic": topic, "ids": ids[:1]}}, "data": ids[0], "ui": map[string]any{"title": "Order " + ids[0]}}
+	}
+}
+
+// dataOf is the data of what prepare returned.
+func dataOf(prepared json.RawMessage) any {
+	var p struct{ Data any }
+	if err := json.Unmarshal(prepared, &p); err != nil {
+		panic(err)
+	}
+	return p.Data
+}

@@ -1,0 +1,112 @@
+package workflow
+
+import (
+	"context"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// lane is what the owner of a lane keeps in memory about it. It belongs to
+// the one session that runs, and can be built anew from the store at any time
+//
+type lane struct {
+	fence    store.Fence
+	revision int64 // of the workflow's row that the rest was built for
+
+	seen   map[string]map[string]int64 // consumer, topic: the number of the last event when its last prepare began
+	marked map[string]bool             // consumers that are to run whatever they have seen
+	inRow  int                         // runs of consumers since a producer ran
+}
+
+// laneOf returns the memory of a lane, an empty one for a new owner.
+func (s *Service) laneOf(workflowID string, fence store.Fence) *lane {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.lanes[workflowID]
+	if l == nil || l.fence != fence {
+		l = &lane{fence: fence, revision: -1}
+		s.lanes[workflowID] = l
+	}
+	return l
+}
+
+// forget drops the memory of a workflow that is gone.
+func (s *Service) forget(workflowID string) {
+	s.mu.Lock()
+	delete(s.lanes, workflowID)
+	s.mu.Unlock()
+	s.configs.invalidate(workflowID)
+}
+
+// isDirty reports whether there is news for a consumer. A consumer that is
+// not known is not dirty.
+func (l *lane) isDirty(c Consumer, seqs map[string]int64) bool {
+	if l.marked[c.Name] {
+		return true
+	}
+	seen, known := l.seen[c.Name]
+	for _, topic := range c.Subscribe {
+		if known && seqs[topic] > seen[topic] {
+			return true
+		}
+	}
+	return false
+}
+
+// acknowledge notes what a consumer saw when its prepare began; more says that
+// it is to run again for what is left.
+func (l *lane) acknowledge(c Consumer, seqs map[string]int64, more bool) {
+	seen := make(map[string]int64, len(c.Subscribe))
+	for _, topic := range c.Subscribe {
+		seen[topic] = seqs[topic]
+	}
+	l.seen[c.Name] = seen
+	if more {
+		l.marked[c.Name] = true
+	} else {
+		delete(l.marked, c.Name)
+	}
+}
+
+// rebuild makes the flags anew: a consumer with pending events is dirty, the
+// others have seen all there is.
+func (l *lane) rebuild(v *view, pending map[string]int) {
+	l.seen, l.marked = map[string]map[string]int64{}, map[string]bool{}
+	for _, c := range v.config.Consumers {
+		waiting := 0
+		for _, topic := range c.Subscribe {
+			waiting += pending[topic]
+		}
+		l.acknowledge(c, v.seqs, waiting > 0)
+	}
+	l.revision = v.workflow.Revision
+}
+
+// refresh rebuilds the flags if the lane is new here, or the workflow was
+// changed: deployed, paused and resumed.
+func (s *Service) refresh(ctx context.Context, tx *store.Tx, l *lane, v *view) error {
+	if l.revision == v.workflow.Revision {
+		return nil
+	}
+	pending, err := tx.CountPending(ctx, v.workflow.ID, v.config.subscribed())
+	if err != nil {
+		return err
+	}
+	first := l.revision < 0
+	l.rebuild(v, pending)
+	if !first {
+		return nil
+	}
+	for _, p := range v.schedules {
+		if late := v.now.Sub(p.NextRunAt); late > missedAfter && !p.LastRunAt.IsZero() && v.workflow.Desired == desiredActive {
+			s.log.Info("a producer is overdue and runs once", "workflow", v.workflow.Name, "producer", p.Producer, "due", pawl.FormatTime(p.NextRunAt), "late", late.Round(time.Second))
+		}
+	}
+	return nil
+}
+
+// missedAfter is when a firing counts as missed while the host was down; it
+// only decides what is logged.
+const missedAfter = 5 * time.Second

@@ -1,0 +1,112 @@
+package workflow
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/ledger"
+	"github.com/pawlrun/pawl/internal/run"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// What a person wants of a workflow.
+const (
+	desiredActive   = string(run.DesiredActive)
+	desiredPaused   = string(run.DesiredPaused)
+	desiredArchived = string(run.DesiredArchived)
+)
+
+// view is everything that the next step of a lane depends on, as of one
+// instant; the lane's flags apart.
+type view struct {
+	now       time.Time
+	workflow  store.Workflow
+	config    Config // of the version in force
+	schedules []store.ProducerSchedule
+	wakes     map[string]time.Time // by consumer
+	seqs      map[string]int64     // by topic
+
+	row    store.Run // the newest run; zero if there was none
+	newest run.Run   // the same, as the rules see it
+	retry  run.Retry
+	open   *store.Mutation // its unresolved call
+	asked  *store.Approval // the question that it waits for
+}
+
+// look reads the view of a lane.
+func (s *Service) look(ctx context.Context, tx *store.Tx, workflowID string) (*view, error) {
+	v := &view{now: tx.Now, wakes: map[string]time.Time{}}
+	var err error
+	if v.workflow, err = tx.GetWorkflow(ctx, workflowID); err != nil {
+		return nil, err
+	}
+	if v.config, err = s.config(ctx, tx, workflowID, v.workflow.Version); err != nil {
+		return nil, err
+	}
+	if v.schedules, err = tx.ProducerSchedules(ctx, workflowID); err != nil {
+		return nil, err
+	}
+	wakes, err := tx.WakeTimes(ctx, workflowID)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range wakes {
+		v.wakes[h.Handler] = h.WakeAt
+	}
+	if v.seqs, err = tx.TopicSeqs(ctx, workflowID); err != nil {
+		return nil, err
+	}
+	return v, s.lookAtRuns(ctx, tx, v)
+}
+
+func (s *Service) lookAtRuns(ctx context.Context, tx *store.Tx, v *view) error {
+	row, err := tx.NewestRun(ctx, pawl.KindWorkflow, v.workflow.Lane)
+	if errors.Is(err, pawl.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	v.row = row
+	if v.newest, err = s.ledger.View(ctx, tx, row); err != nil {
+		return err
+	}
+	if !run.Open(row.Status) {
+		return nil
+	}
+	if run.Unresolved(v.newest.Ledger) {
+		if v.open, err = openMutation(ctx, tx, row.ID); err != nil {
+			return err
+		}
+	}
+	if v.asked, err = askedBy(ctx, tx, row); err != nil {
+		return err
+	}
+	retry, err := tx.GetRetry(ctx, pawl.KindWorkflow, v.workflow.Lane)
+	if errors.Is(err, pawl.ErrNotFound) {
+		return nil
+	}
+	v.retry = ledger.RetryOf(retry)
+	return err
+}
+
+// exhausted reports whether the budget that belongs to the newest run's status
+// is used up.
+func (v *view) exhausted() bool {
+	switch v.newest.Status {
+	case pawl.StatusPausedTransient:
+		return v.retry.Count >= run.TransientAttempts
+	case pawl.StatusCrashed:
+		return run.CrashLoop(v.retry.Crashes)
+	case pawl.StatusFailedLogic:
+		return true // nobody mends scripts but people
+	default:
+		return false
+	}
+}
+
+// cleared reports whether a person said that what stopped the newest run is
+// mended.
+func (v *view) cleared() bool { return v.row.ID != "" && v.workflow.ClearedRun == v.row.ID }

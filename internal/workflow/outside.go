@@ -1,0 +1,347 @@
+package workflow
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/run"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// Why a run now is refused.
+const (
+	ReasonRunActive  = "run_active"
+	ReasonBackingOff = "backing_off"
+	ReasonFixing     = "fixing"
+	ReasonPaused     = "paused"
+	ReasonUndeployed = "not_deployed"
+)
+
+func refuse(op, reason, msg, hint string) error {
+	return &pawl.Error{Code: pawl.CodeConflict, Reason: reason, Op: op, Msg: msg, Hint: hint}
+}
+
+// RunNow asks for a run of every producer of a workflow, in the caller's
+// transaction; consumers run because of what they publish (A-12..A-18). It is
+// refused, with a reason and without any effect, unless the lane is idle and
+// healthy.
+func (s *Service) RunNow(ctx context.Context, tx *store.Tx, name, by string) error {
+	const op = "run workflow"
+	w, err := tx.HoldWorkflow(ctx, name)
+	if err != nil {
+		return err
+	}
+	v, err := s.look(ctx, tx, w.ID)
+	if err != nil {
+		return err
+	}
+	if err := v.refuseRunNow(op); err != nil {
+		return err
+	}
+	n, err := tx.RequestProducers(ctx, w.ID)
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return refuse(op, ReasonUndeployed, fmt.Sprintf("workflow %q has no producers that could run", name), "Publish an event instead: its consumers run when there is one.")
+	}
+	if err := tx.Audit(ctx, by, "workflow.run", "workflow:"+name, nil); err != nil {
+		return err
+	}
+	s.tell(tx, Change{What: "requested", Workflow: name})
+	return s.arm(ctx, tx, w, tx.Now)
+}
+
+func (v *view) refuseRunNow(op string) error {
+	name := v.workflow.Name
+	word, issue := v.words()
+	switch {
+	case word == run.Stopped:
+		return refuse(op, ReasonPaused, fmt.Sprintf("workflow %q is %s", name, v.workflow.Desired), "Resume it first: pawl resume workflow "+name)
+	case v.newest.Status == pawl.StatusActive:
+		return refuse(op, ReasonRunActive, fmt.Sprintf("a run of workflow %q is active", name), "Wait until it has ended.")
+	case issue == run.IssueBackingOff:
+		return refuse(op, ReasonBackingOff, fmt.Sprintf("workflow %q backs off after a failure", name), "It is tried again by itself; pawl why workflow "+name+" tells when.")
+	case issue == run.IssueFixing:
+		return refuse(op, ReasonFixing, fmt.Sprintf("the script of workflow %q is being fixed", name), "")
+	case run.Halts(v.newest, v.exhausted()):
+		return refuse(op, ReasonPaused, fmt.Sprintf("workflow %q is halted: %s", name, v.sentence(issue)), "pawl why workflow "+name+" tells what to do.")
+	}
+	return nil
+}
+
+// Pause stops a workflow from starting anything, in the caller's transaction.
+// A run that has sent nothing yet is cancelled and what it reserved is
+// released; one that has goes on to its end. It reports whether anything
+// changed.
+func (s *Service) Pause(ctx context.Context, tx *store.Tx, name, by string) (bool, error) {
+	w, err := tx.HoldWorkflow(ctx, name)
+	if err != nil {
+		return false, err
+	}
+	if w.Desired != desiredActive {
+		return false, nil
+	}
+	if err := tx.SetWorkflowDesired(ctx, w.ID, desiredPaused); err != nil {
+		return false, err
+	}
+	if err := s.cancelActive(ctx, tx, w); err != nil {
+		return false, err
+	}
+	s.tell(tx, Change{What: "paused", Workflow: name})
+	return true, tx.Audit(ctx, by, "workflow.pause", "workflow:"+name, nil)
+}
+
+// cancelActive cancels the active run of a lane if nothing was sent yet.
+func (s *Service) cancelActive(ctx context.Context, tx *store.Tx, w store.Workflow) error {
+	r, err := tx.ActiveRun(ctx, pawl.KindWorkflow, w.Lane)
+	if errors.Is(err, pawl.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	switch _, err := s.ledger.Cancel(ctx, tx, r); {
+	case err == nil:
+		tx.AfterCommit(func() { s.withdraw(w.ID, r.ID) })
+		return nil
+	case errors.Is(err, pawl.ErrConflict), errors.Is(err, pawl.ErrLeaseLost): // it goes on, or is recovered
+		return nil
+	default:
+		return err
+	}
+}
+
+// Resume lets a workflow run again, in the caller's transaction. It also says
+// that whatever halted its newest run is mended, once; what is unknown about a
+// call stays unknown (context 3.7.6). It reports whether anything changed.
+func (s *Service) Resume(ctx context.Context, tx *store.Tx, name, by string) (bool, error) {
+	w, err := tx.HoldWorkflow(ctx, name)
+	if err != nil {
+		return false, err
+	}
+	v, err := s.look(ctx, tx, w.ID)
+	if err != nil {
+		return false, err
+	}
+	halted := v.newest.Status != pawl.StatusActive && run.Halts(v.newest, v.exhausted())
+	if w.Desired == desiredActive && !halted {
+		return false, nil
+	}
+	if w.Desired != desiredActive {
+		if err := tx.SetWorkflowDesired(ctx, w.ID, desiredActive); err != nil {
+			return false, err
+		}
+	}
+	if halted {
+		if err := tx.SetWorkflowCleared(ctx, w.ID, v.row.ID); err != nil {
+			return false, err
+		}
+		if err := tx.ClearRetry(ctx, pawl.KindWorkflow, w.Lane); err != nil {
+			return false, err
+		}
+	}
+	if err := tx.Audit(ctx, by, "workflow.resume", "workflow:"+name, nil); err != nil {
+		return false, err
+	}
+	s.tell(tx, Change{What: "resumed", Workflow: name})
+	return true, s.arm(ctx, tx, w, tx.Now)
+}
+
+// Delete removes a workflow, in the caller's transaction: its name is free and
+// nothing of it runs again; what it did can still be read. It is refused while
+// a run cannot be cancelled or a call has no known outcome.
+func (s *Service) Delete(ctx context.Context, tx *store.Tx, name, by string) error {
+	const op = "delete workflow"
+	w, err := tx.HoldWorkflow(ctx, name)
+	if err != nil {
+		return err
+	}
+	if err := s.cancelActive(ctx, tx, w); err != nil {
+		return err
+	}
+	v, err := s.look(ctx, tx, w.ID)
+	if err != nil {
+		return err
+	}
+	switch {
+	case v.newest.Status == pawl.StatusActive:
+		return refuse(op, ReasonRunActive, fmt.Sprintf("a run of workflow %q is active and has sent something already", name), "Try again when it has ended.")
+	case run.Unresolved(v.newest.Ledger):
+		return refuse(op, "outcome_unknown", fmt.Sprintf("it is unknown what became of a call of workflow %q", name), "Resolve run "+v.row.ID+" first.")
+	}
+	if err := tx.DeleteWorkflow(ctx, w.ID); err != nil {
+		return err
+	}
+	tx.AfterCommit(func() { s.forget(w.ID) })
+	s.tell(tx, Change{What: "deleted", Workflow: name})
+	return tx.Audit(ctx, by, "workflow.delete", "workflow:"+name, nil)
+}
+
+// OutsideEvent is an event that comes from outside.
+type OutsideEvent struct {
+	Topic     string
+	MessageID string
+	Payload   json.RawMessage
+	Input     *OutsideInput
+}
+
+// OutsideInput names the thing that an event comes from.
+type OutsideInput struct {
+	Source, Type, ID, Title string
+}
+
+// PublishOutside adds an event from outside, in the caller's transaction, and
+// wakes the lane if it is news. A known messageId is a duplicate and changes
+// nothing once the event is taken.
+func (s *Service) PublishOutside(ctx context.Context, tx *store.Tx, name string, e OutsideEvent, by string) (store.Event, store.Published, error) {
+	none := store.Published{}
+	w, err := tx.WorkflowByName(ctx, name)
+	if err != nil {
+		return store.Event{}, none, err
+	}
+	config, err := s.config(ctx, tx, w.ID, w.Version)
+	if err != nil {
+		return store.Event{}, none, err
+	}
+	if err := checkOutside(config, e); err != nil {
+		return store.Event{}, none, err
+	}
+	event := store.NewEvent{Topic: e.Topic, MessageID: e.MessageID, Payload: orNullJSON(e.Payload)}
+	if e.Input != nil {
+		input, err := newInput(w.ID, e.Input.Source, e.Input.Type, e.Input.ID, e.Input.Title, by)
+		if err != nil {
+			return store.Event{}, none, badEvent("/input", err.Error())
+		}
+		if err := tx.AddInputs(ctx, []store.Input{input}); err != nil {
+			return store.Event{}, none, err
+		}
+		event.CausedBy = []string{input.ID}
+	}
+	published, err := tx.Publish(ctx, w.ID, by, []store.NewEvent{event})
+	if err != nil {
+		return store.Event{}, none, err
+	}
+	if published.News() {
+		if err := s.arm(ctx, tx, w, tx.Now); err != nil {
+			return store.Event{}, none, err
+		}
+		s.tell(tx, Change{What: "published", Workflow: name, Topic: e.Topic, Event: e.MessageID})
+	}
+	stored, err := tx.EventsByMessage(ctx, w.ID, e.Topic, []string{e.MessageID})
+	if err != nil || len(stored) != 1 {
+		return store.Event{}, none, errors.Join(err, fmt.Errorf("the event was not stored"))
+	}
+	return stored[0], published, nil
+}
+
+func checkOutside(config Config, e OutsideEvent) error {
+	switch {
+	case !slices.Contains(config.Topics, e.Topic):
+		return badEvent("/topic", fmt.Sprintf("workflow %q has no topic %q; it has %s", config.Name, e.Topic, quotedList(config.Topics)))
+	case len(config.Subscribers(e.Topic)) == 0:
+		return badEvent("/topic", fmt.Sprintf("nobody subscribes to %q", e.Topic))
+	case e.MessageID == "" || len(e.MessageID) > maxMessageID || slices.Contains([]byte(e.MessageID), 0):
+		return badEvent("/messageId", fmt.Sprintf("must have 1 to %d bytes", maxMessageID))
+	}
+	return nil
+}
+
+func badEvent(pointer, msg string) error {
+	return &pawl.Error{Code: pawl.CodeInvalid, Op: "publish event", Msg: "the event cannot be taken", Fields: []pawl.Field{{Pointer: pointer, Message: msg}}}
+}
+
+// SkipInput gives up an input, in the caller's transaction: its pending events
+// are skipped; a run that took one of them is cancelled if nothing was sent,
+// and else finishes (context 3.2.6). It reports whether anything changed.
+func (s *Service) SkipInput(ctx context.Context, tx *store.Tx, inputID, by string) (bool, error) {
+	input, err := tx.GetInput(ctx, inputID)
+	if err != nil {
+		return false, err
+	}
+	w, err := tx.GetWorkflow(ctx, input.WorkflowID)
+	if err != nil {
+		return false, err
+	}
+	if _, err := tx.HoldWorkflow(ctx, w.Name); err != nil && !errors.Is(err, pawl.ErrNotFound) {
+		return false, err
+	}
+	changed, err := tx.SkipInput(ctx, inputID, by)
+	if err != nil || !changed {
+		return false, err
+	}
+	if err := s.cancelTakers(ctx, tx, w, inputID); err != nil {
+		return false, err
+	}
+	s.tell(tx, Change{What: "skipped", Workflow: w.Name, Input: inputID})
+	if err := tx.Audit(ctx, by, "input.skip", "input:"+inputID, map[string]string{"workflow": w.Name, "title": input.Title}); err != nil {
+		return false, err
+	}
+	return true, s.arm(ctx, tx, w, tx.Now)
+}
+
+// cancelTakers cancels the runs that took events of an input, and one that may
+// be about to: its prepare can have seen them, and would fail for what is no
+// fault of the script. It is called once the input is skipped, so that nobody
+// takes another one meanwhile.
+func (s *Service) cancelTakers(ctx context.Context, tx *store.Tx, w store.Workflow, inputID string) error {
+	runs, err := tx.RunsHolding(ctx, inputID)
+	if err != nil {
+		return err
+	}
+	active, err := tx.ActiveRun(ctx, pawl.KindWorkflow, w.Lane)
+	switch {
+	case err == nil && active.Phase == pawl.PhasePreparing:
+		runs = append(runs, active.ID)
+	case err != nil && !errors.Is(err, pawl.ErrNotFound):
+		return err
+	}
+	for _, id := range runs {
+		if err := s.cancelRun(ctx, tx, w, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cancelRun cancels a run that has sent nothing; another one goes on.
+func (s *Service) cancelRun(ctx context.Context, tx *store.Tx, w store.Workflow, runID string) error {
+	r, err := tx.GetRun(ctx, runID)
+	if err != nil {
+		return err
+	}
+	_, err = s.ledger.Cancel(ctx, tx, r)
+	if err == nil {
+		tx.AfterCommit(func() { s.withdraw(w.ID, runID) })
+		return tx.TouchWorkflow(ctx, w.ID) // events are pending again
+	}
+	if errors.Is(err, pawl.ErrConflict) || errors.Is(err, pawl.ErrLeaseLost) {
+		return nil
+	}
+	return err
+}
+
+// CancelRun ends a run for good, in the caller's transaction, as long as
+// nothing was sent. The lane then goes on with whatever is due.
+func (s *Service) CancelRun(ctx context.Context, tx *store.Tx, r store.Run, by string) (store.Run, error) {
+	w, err := tx.WorkflowByLane(ctx, r.Lane)
+	if err != nil {
+		return store.Run{}, err
+	}
+	cancelled, err := s.ledger.Cancel(ctx, tx, r)
+	if err != nil {
+		return store.Run{}, err
+	}
+	tx.AfterCommit(func() { s.withdraw(w.ID, r.ID) })
+	if err := tx.TouchWorkflow(ctx, w.ID); err != nil { // events are pending again
+		return store.Run{}, err
+	}
+	if err := tx.Audit(ctx, by, "run.cancel", "run:"+r.ID, map[string]string{"workflow": w.Name}); err != nil {
+		return store.Run{}, err
+	}
+	return cancelled, s.arm(ctx, tx, w, tx.Now)
+}

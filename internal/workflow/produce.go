@@ -1,0 +1,169 @@
+package workflow
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/script"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// MaxState is the most bytes of the state that a handler returns.
+const MaxState = 1 << 20
+
+// produce runs the handler of a producer and commits what it gathered.
+func (x *execution) produce(ctx context.Context) error {
+	p, ok := x.config.Producer(x.run.Handler)
+	if !ok {
+		return x.stop(ctx, pawl.ClassInternal, "handler", vanished(x.run), nil)
+	}
+	h := x.newHost(producerRules, p.Publishes, nil)
+	result, err := x.call(ctx, "handler", h, orAbsent(x.state)...)
+	if err != nil || result == nil {
+		return err
+	}
+	if fault := checkState(result); fault != "" {
+		return x.stop(ctx, pawl.ClassLogic, "state", fault, x.lines(*result))
+	}
+	next, err := nextRun(p.Schedule)
+	if err != nil { // never guessed
+		return x.stop(ctx, pawl.ClassInternal, "schedule", err.Error(), x.lines(*result))
+	}
+	return x.commit(ctx, h, result, func(ctx context.Context, tx *store.Tx) error {
+		at, _ := next(tx.Now)
+		return tx.ProducerRan(ctx, x.id, p.Name, at)
+	})
+}
+
+// nextRun returns what computes the next instant of a schedule that has one.
+func nextRun(s Schedule) (func(time.Time) (time.Time, bool), error) {
+	spec, err := s.Spec()
+	if err != nil {
+		return nil, fmt.Errorf("the schedule cannot be used: %w", err)
+	}
+	if _, ok := spec.Next(time.Now()); !ok {
+		return nil, fmt.Errorf("the schedule %s has no next instant", s.Value())
+	}
+	return spec.Next, nil
+}
+
+// orAbsent passes a state that was never set as absent, not as null.
+func orAbsent(state json.RawMessage) []json.RawMessage {
+	if state == nil {
+		return nil
+	}
+	return []json.RawMessage{state}
+}
+
+// checkState says what is wrong with a returned state, or is empty.
+func checkState(r *script.Result) string {
+	if r.HasValue && len(r.Value) > MaxState {
+		return fmt.Sprintf("the state that the handler returned has %d bytes; the limit is %d: keep large things in events or outside", len(r.Value), MaxState)
+	}
+	return ""
+}
+
+// commit ends the run: its events, inputs, state and whatever belongs to its
+// kind of handler become true in one transaction, on the disk.
+func (x *execution) commit(ctx context.Context, h *host, result *script.Result, also func(context.Context, *store.Tx) error) error {
+	var state json.RawMessage
+	if result != nil && result.HasValue {
+		state = result.Value
+	}
+	if err := x.cfg.fault("before commit"); err != nil {
+		return err
+	}
+	var more bool
+	err := x.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		if err := tx.Fence(ctx, x.run.Owner); err != nil {
+			return err
+		}
+		if err := x.writeEffects(ctx, tx, h, state); err != nil {
+			return err
+		}
+		if also != nil {
+			if err := also(ctx, tx); err != nil {
+				return err
+			}
+		}
+		next, err := x.ledger.Commit(ctx, tx, x.run, state)
+		if err != nil {
+			return err
+		}
+		if result != nil {
+			if err := tx.AddRunLogs(ctx, x.run.ID, x.lines(*result)); err != nil {
+				return err
+			}
+		}
+		more, err = x.moreFor(ctx, tx)
+		tx.AfterCommit(func() { x.run, x.ended = next, true })
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("commit run %s: %w", x.run.ID, err)
+	}
+	x.acknowledge(more)
+	return x.cfg.fault("committed")
+}
+
+// acknowledge notes what the consumer has seen. Of a run whose prepare ran in
+// an earlier attempt nobody knows what that was, so its consumer stays as
+// dirty as it is: it is asked once more at most.
+func (x *execution) acknowledge(more bool) {
+	c, ok := x.view.config.Consumer(x.run.Handler)
+	switch {
+	case !ok || x.run.HandlerType != pawl.HandlerConsumer:
+	case x.looked:
+		x.lane.acknowledge(c, x.view.seqs, more)
+	case more:
+		x.markDirty()
+	}
+}
+
+// writeEffects writes what the handler gathered while it ran.
+func (x *execution) writeEffects(ctx context.Context, tx *store.Tx, h *host, state json.RawMessage) error {
+	if h != nil {
+		if err := tx.AddInputs(ctx, h.inputs); err != nil {
+			return err
+		}
+		events := h.events
+		if x.run.HandlerType == pawl.HandlerConsumer && len(events) > 0 {
+			causes, err := tx.CausesOf(ctx, x.id, x.prepared.reservations())
+			if err != nil {
+				return err
+			}
+			for i := range events {
+				events[i].CausedBy = causes
+			}
+		}
+		if _, err := tx.Publish(ctx, x.id, x.run.ID, events); err != nil {
+			return err
+		}
+	}
+	return tx.SetHandlerState(ctx, x.id, x.run.Handler, state)
+}
+
+// moreFor reports whether a consumer that took events left some.
+func (x *execution) moreFor(ctx context.Context, tx *store.Tx) (bool, error) {
+	if x.run.HandlerType != pawl.HandlerConsumer || x.prepared.Reserved() == 0 {
+		return false, nil
+	}
+	c, _ := x.config.Consumer(x.run.Handler)
+	oldest, err := tx.OldestPending(ctx, x.id, c.Subscribe)
+	return oldest != 0, err
+}
+
+// reservations are those of the store.
+func (p Prepared) reservations() []store.Reservation {
+	out := make([]store.Reservation, len(p.Reservations))
+	for i, r := range p.Reservations {
+		out[i] = store.Reservation{Topic: r.Topic, IDs: r.IDs}
+	}
+	return out
+}
+
+// phaseNow is the instant that a phase sees.
+func phaseNow() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }

@@ -1,0 +1,231 @@
+package workflow
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/ledger"
+	"github.com/pawlrun/pawl/internal/run"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// What people can say about a run. Each is refused unless the run is in the
+// state that it is about, so a second click does no harm (context 3.7.7).
+
+// Outcome is what a person knows about a call of which nobody else does.
+type Outcome string
+
+// The outcomes.
+const (
+	Happened     Outcome = "happened"
+	DidNotHappen Outcome = "did-not-happen"
+	SkipIt       Outcome = "skip"
+	TryAgain     Outcome = "try-again"
+)
+
+// openRun reads a run that is the newest of its lane, with all that belongs to
+// it, and keeps others from answering meanwhile.
+func (s *Service) openRun(ctx context.Context, tx *store.Tx, op, runID string) (*view, error) {
+	r, err := tx.GetRun(ctx, runID)
+	if err != nil {
+		return nil, err
+	}
+	if r.Kind != pawl.KindWorkflow {
+		return nil, refuse(op, "", "it is no run of a workflow", "")
+	}
+	w, err := tx.WorkflowByLane(ctx, r.Lane)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := tx.HoldWorkflow(ctx, w.Name); err != nil {
+		return nil, err
+	}
+	v, err := s.look(ctx, tx, w.ID)
+	if err != nil {
+		return nil, err
+	}
+	if v.row.ID != runID {
+		return nil, refuse(op, "history", fmt.Sprintf("run %s is over; the newest run of %s is %s", runID, w.Name, v.row.ID), "")
+	}
+	return v, nil
+}
+
+func (v *view) is(op string, status pawl.Status) error {
+	if v.row.Status == status {
+		return nil
+	}
+	return refuse(op, "", fmt.Sprintf("run %s is %s, not %s", v.row.ID, v.row.Status, status), "pawl describe run "+v.row.ID+" tells how it stands.")
+}
+
+// Approve lets a run make the call that it asked for, in the caller's
+// transaction; always also approves all later calls of that method by the
+// workflow. hash, if it is given, must be that of the question that was seen.
+// A run that waits for an account or a permission is resumed.
+func (s *Service) Approve(ctx context.Context, tx *store.Tx, runID, hash string, always bool, by string) error {
+	const op = "approve run"
+	v, err := s.openRun(ctx, tx, op, runID)
+	if err != nil {
+		return err
+	}
+	if err := v.is(op, pawl.StatusPausedApproval); err != nil {
+		return err
+	}
+	if v.asked == nil {
+		return s.clear(ctx, tx, v, "run.approve", by)
+	}
+	switch {
+	case v.asked.State == store.ApprovalExpired:
+		return refuse(op, "expired", "the question has expired", "Resume the run: it asks again.")
+	case v.asked.State != store.ApprovalPending:
+		return refuse(op, "decided", fmt.Sprintf("the question is %s already", v.asked.State), "")
+	case hash != "" && hash != v.asked.Hash:
+		return refuse(op, "changed", "the call is another one than the one you saw", "Look at it again.")
+	}
+	if err := tx.MoveApproval(ctx, v.asked.ID, store.ApprovalPending, store.ApprovalApproved, by); err != nil {
+		return err
+	}
+	if always {
+		if err := tx.AddApprovalRule(ctx, v.workflow.ID, v.asked.Tool, v.asked.Method, by); err != nil {
+			return err
+		}
+	}
+	detail := map[string]any{"workflow": v.workflow.Name, "tool": v.asked.Tool, "method": v.asked.Method, "hash": v.asked.Hash, "always": always}
+	if err := tx.Audit(ctx, by, "run.approve", "run:"+runID, detail); err != nil {
+		return err
+	}
+	s.tell(tx, Change{What: "approved", Workflow: v.workflow.Name, Run: runID})
+	return s.arm(ctx, tx, v.workflow, tx.Now)
+}
+
+// Reject ends a run that waits for a person, in the caller's transaction: what
+// it reserved is released and the workflow is paused (X-66).
+func (s *Service) Reject(ctx context.Context, tx *store.Tx, runID, by string) (store.Run, error) {
+	const op = "reject run"
+	v, err := s.openRun(ctx, tx, op, runID)
+	if err != nil {
+		return store.Run{}, err
+	}
+	if err := v.is(op, pawl.StatusPausedApproval); err != nil {
+		return store.Run{}, err
+	}
+	cancelled, err := s.ledger.Cancel(ctx, tx, v.row)
+	if err != nil {
+		return store.Run{}, err
+	}
+	if v.asked != nil && v.asked.State == store.ApprovalPending {
+		if err := tx.MoveApproval(ctx, v.asked.ID, store.ApprovalPending, store.ApprovalRejected, by); err != nil {
+			return store.Run{}, err
+		}
+	}
+	if v.workflow.Desired == desiredActive {
+		if err := tx.SetWorkflowDesired(ctx, v.workflow.ID, desiredPaused); err != nil {
+			return store.Run{}, err
+		}
+	}
+	s.tell(tx, Change{What: "rejected", Workflow: v.workflow.Name, Run: runID})
+	return cancelled, tx.Audit(ctx, by, "run.reject", "run:"+runID, map[string]string{"workflow": v.workflow.Name})
+}
+
+// ResumeRun says that what stopped a run is mended, in the caller's
+// transaction. It bypasses no question and no unknown outcome.
+func (s *Service) ResumeRun(ctx context.Context, tx *store.Tx, runID, by string) error {
+	const op = "resume run"
+	v, err := s.openRun(ctx, tx, op, runID)
+	if err != nil {
+		return err
+	}
+	switch {
+	case v.newest.Status == pawl.StatusActive || !run.Halts(v.newest, v.exhausted()):
+		return refuse(op, "", fmt.Sprintf("run %s is %s and needs nothing", runID, v.row.Status), "")
+	case run.Unresolved(v.newest.Ledger):
+		return refuse(op, "outcome_unknown", "it is unknown what became of its call", "Say what happened: pawl resolve "+runID+" --outcome happened|did-not-happen|skip")
+	case v.asked != nil && v.asked.State == store.ApprovalPending:
+		return refuse(op, "approval", "it waits for your approval", "pawl approve "+runID)
+	}
+	return s.clear(ctx, tx, v, "run.resume", by)
+}
+
+// clear notes that a person mended what stopped the newest run.
+func (s *Service) clear(ctx context.Context, tx *store.Tx, v *view, action, by string) error {
+	if err := tx.SetWorkflowCleared(ctx, v.workflow.ID, v.row.ID); err != nil {
+		return err
+	}
+	if err := tx.ClearRetry(ctx, pawl.KindWorkflow, v.workflow.Lane); err != nil {
+		return err
+	}
+	if err := tx.Audit(ctx, by, action, "run:"+v.row.ID, map[string]string{"workflow": v.workflow.Name}); err != nil {
+		return err
+	}
+	s.tell(tx, Change{What: "resumed", Workflow: v.workflow.Name, Run: v.row.ID})
+	return s.arm(ctx, tx, v.workflow, tx.Now)
+}
+
+// Resolve records what a person knows about a call, in the caller's
+// transaction (context 3.7.1..4). result is what next is told, for Happened.
+func (s *Service) Resolve(ctx context.Context, tx *store.Tx, runID string, o Outcome, result json.RawMessage, by string) error {
+	const op = "resolve run"
+	v, err := s.openRun(ctx, tx, op, runID)
+	if err != nil {
+		return err
+	}
+	if err := v.is(op, pawl.StatusPausedReconciliation); err != nil {
+		return err
+	}
+	if v.open == nil || v.open.State != pawl.MutationIndeterminate {
+		return refuse(op, "reconciling", "it is still being asked what became of the call", "Wait until it gives up; pawl why workflow "+v.workflow.Name+" tells when.")
+	}
+	if err := s.resolve(ctx, tx, v, o, result, by); err != nil {
+		return err
+	}
+	detail := map[string]any{"workflow": v.workflow.Name, "outcome": o, "tool": v.open.Tool, "method": v.open.Method}
+	if err := tx.Audit(ctx, by, "run.resolve", "run:"+runID, detail); err != nil {
+		return err
+	}
+	s.tell(tx, Change{What: "resolved", Workflow: v.workflow.Name, Run: runID})
+	return s.arm(ctx, tx, v.workflow, tx.Now)
+}
+
+func (s *Service) resolve(ctx context.Context, tx *store.Tx, v *view, o Outcome, result json.RawMessage, by string) error {
+	const op = "resolve run"
+	move := func(c store.MutationChange) error {
+		c.ResolvedBy = by
+		return tx.MoveMutation(ctx, v.open.ID, pawl.MutationIndeterminate, c)
+	}
+	record := func(result json.RawMessage) error {
+		_, err := s.ledger.Advance(ctx, tx, v.row, pawl.PhaseMutated, ledger.Checkpoint{MutationResult: result})
+		return err
+	}
+	switch o {
+	case Happened:
+		told, err := appliedResult(result)
+		if err != nil {
+			return &pawl.Error{Code: pawl.CodeInvalid, Op: op, Msg: "the result is no JSON", Fields: []pawl.Field{{Pointer: "/result", Message: "must be JSON"}}}
+		}
+		return errors.Join(move(store.MutationChange{To: pawl.MutationApplied, Result: orNullJSON(result)}), record(told))
+	case DidNotHappen:
+		return move(store.MutationChange{To: pawl.MutationFailed})
+	case SkipIt:
+		if err := move(store.MutationChange{To: pawl.MutationSkipped}); err != nil {
+			return err
+		}
+		if _, err := tx.SkipReservedEvents(ctx, v.row.ID); err != nil {
+			return err
+		}
+		return record(json.RawMessage(`{"status":"skipped"}`))
+	case TryAgain:
+		if !v.open.CanReconcile {
+			return refuse(op, "cannot_ask", fmt.Sprintf("%s.%s cannot be asked what became of a call", v.open.Tool, v.open.Method), "Look yourself and say what happened.")
+		}
+		if err := tx.MoveMutation(ctx, v.open.ID, pawl.MutationIndeterminate, store.MutationChange{To: pawl.MutationNeedsReconcile}); err != nil {
+			return err
+		}
+		return tx.ReconcileLater(ctx, v.open.ID, 0, tx.Now)
+	}
+	return &pawl.Error{
+		Code: pawl.CodeInvalid, Op: op, Msg: "unknown outcome", Hint: "Use happened, did-not-happen, skip or try-again.",
+		Fields: []pawl.Field{{Pointer: "/outcome", Message: fmt.Sprintf("%q is none", o)}},
+	}
+}

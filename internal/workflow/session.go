@@ -1,0 +1,222 @@
+package workflow
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/ledger"
+	"github.com/pawlrun/pawl/internal/queue"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// How long a session may keep its worker while other lanes wait.
+const (
+	sessionSteps = 200
+	sessionTime  = 10 * time.Second
+)
+
+// maxConflicts is how often in a row a step may find that somebody changed
+// what it was based on.
+const maxConflicts = 5
+
+// claim is the right to work on a lane, as *queue.Job gives it.
+type claim interface {
+	Fence() store.Fence
+	Stopping() bool
+}
+
+// session is one claim of a lane's job.
+type session struct {
+	*Service
+	claim claim
+	lane  *lane
+	id    string // of the workflow
+}
+
+// errGone is a workflow that was deleted.
+var errGone = errors.New("the workflow is deleted")
+
+// run is the task: see the package comment.
+func (s *Service) run(ctx context.Context, j *queue.Job) error {
+	var p jobPayload
+	if err := json.Unmarshal(j.Payload, &p); err != nil || p.Workflow == "" {
+		return queue.Permanent(&pawl.Error{Code: pawl.CodeInternal, Op: "run workflow", Msg: "the job names no workflow", Err: err})
+	}
+	until, err := s.work(ctx, j, p.Workflow)
+	if err != nil || until.IsZero() {
+		return err
+	}
+	return queue.Snooze(until)
+}
+
+// work is one session. It returns when to look again, zero if nothing can
+// become due by itself.
+func (s *Service) work(ctx context.Context, c claim, workflowID string) (until time.Time, err error) {
+	e := &session{Service: s, claim: c, lane: s.laneOf(workflowID, c.Fence()), id: workflowID}
+	until, err = e.loop(ctx)
+	if errors.Is(err, errGone) {
+		s.forget(workflowID)
+		return time.Time{}, nil
+	}
+	return until, err
+}
+
+// loop takes steps until there is nothing to do.
+func (e *session) loop(ctx context.Context) (until time.Time, err error) {
+	begun, conflicts := time.Now(), 0
+	for n := 0; ; n++ {
+		if n == sessionSteps || time.Since(begun) > sessionTime || e.claim.Stopping() {
+			return time.Now(), nil
+		}
+		v, st, err := e.next(ctx)
+		if err != nil {
+			return time.Time{}, err
+		}
+		if st.do == actWait {
+			return st.until, nil
+		}
+		switch err := e.take(ctx, v, st); {
+		case err == nil:
+			conflicts = 0
+		case errors.Is(err, pawl.ErrConflict) && conflicts < maxConflicts:
+			conflicts++ // look again: a person was faster
+		default:
+			return time.Time{}, err
+		}
+	}
+}
+
+// next looks and chooses.
+func (e *session) next(ctx context.Context) (v *view, st step, err error) {
+	err = e.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		if v, err = e.look(ctx, tx, e.id); err != nil {
+			return err
+		}
+		if !v.workflow.DeletedAt.IsZero() {
+			return errGone
+		}
+		if err := e.refresh(ctx, tx, e.lane, v); err != nil {
+			return err
+		}
+		st, err = choose(v, e.lane, func(topics []string) (int64, error) { return tx.OldestPending(ctx, e.id, topics) })
+		return err
+	})
+	if errors.Is(err, pawl.ErrNotFound) {
+		err = errGone
+	}
+	return v, st, err
+}
+
+// take does one step.
+func (e *session) take(ctx context.Context, v *view, st step) error {
+	e.log.Debug("workflow", "name", v.workflow.Name, "do", st.do, "handler", st.handler, "why", st.reason)
+	switch st.do {
+	case actRecover:
+		return e.recover(ctx, v)
+	case actReconcile:
+		return e.reconcile(ctx, v)
+	case actRemind:
+		return e.remind(ctx, v)
+	case actExecute:
+		if v.row.Owner != e.claim.Fence() { // whoever recovered it ended before it began
+			return e.recover(ctx, v)
+		}
+		return e.revive(ctx, v, func(ctx context.Context, tx *store.Tx) (store.Run, error) { return e.ledger.Start(ctx, tx, v.row) })
+	case actResume:
+		return e.revive(ctx, v, func(ctx context.Context, tx *store.Tx) (store.Run, error) {
+			if err := e.forgetCleared(ctx, tx, v); err != nil {
+				return store.Run{}, err
+			}
+			return e.ledger.Resume(ctx, tx, e.claim.Fence(), v.row)
+		})
+	case actRetry:
+		return e.revive(ctx, v, func(ctx context.Context, tx *store.Tx) (store.Run, error) {
+			if err := e.forgetCleared(ctx, tx, v); err != nil {
+				return store.Run{}, err
+			}
+			version := "" // the same; only a script that failed is replaced
+			if v.row.Status == pawl.StatusFailedLogic {
+				version = v.workflow.Version
+			}
+			return e.ledger.Retry(ctx, tx, e.claim.Fence(), v.row, version, st.asked)
+		})
+	case actConsume, actProduce:
+		return e.begin(ctx, v, st)
+	case actWait:
+	}
+	return nil
+}
+
+// forgetCleared takes back what a person said about the newest run, because it
+// is acted on now and holds once.
+func (e *session) forgetCleared(ctx context.Context, tx *store.Tx, v *view) error {
+	if !v.cleared() {
+		return nil
+	}
+	return tx.SetWorkflowCleared(ctx, e.id, "")
+}
+
+// recover ends a run that nobody executes; what follows is chosen next.
+func (e *session) recover(ctx context.Context, v *view) error {
+	o, err := e.ledger.RecoverLane(ctx, e.db, e.claim.Fence(), pawl.KindWorkflow, v.workflow.Lane)
+	if err == nil && o.Run.ID != "" {
+		e.log.Warn("a run was found unfinished", "workflow", v.workflow.Name, "run", o.Run.ID, "phase", o.Run.Phase, "successor", o.Successor.ID, "exhausted", o.Exhausted)
+	}
+	return err
+}
+
+// begin starts a first attempt. The workflow's row is shared until the run is
+// there, so that no pause and no deploy comes in between.
+func (e *session) begin(ctx context.Context, v *view, st step) error {
+	kind := pawl.HandlerProducer
+	if st.do == actConsume {
+		kind = pawl.HandlerConsumer
+	}
+	return e.revive(ctx, v, func(ctx context.Context, tx *store.Tx) (store.Run, error) {
+		if err := tx.Fence(ctx, e.claim.Fence()); err != nil {
+			return store.Run{}, err
+		}
+		now, err := tx.ShareWorkflow(ctx, e.id)
+		if err != nil {
+			return store.Run{}, err
+		}
+		if now.Revision != v.workflow.Revision {
+			return store.Run{}, &pawl.Error{Code: pawl.CodeConflict, Op: "begin run", Msg: "the workflow was changed"}
+		}
+		return e.ledger.Begin(ctx, tx, e.claim.Fence(), ledger.Spec{
+			Kind: pawl.KindWorkflow, Lane: v.workflow.Lane, Handler: st.handler, HandlerType: kind,
+			Trigger: st.trigger, ScheduledFor: st.scheduledFor, ScriptVersion: v.workflow.Version,
+		})
+	})
+}
+
+// revive makes a run active in a transaction, reads what its handler keeps in
+// the same one, and executes it. Losing that transaction repeats nothing, so
+// it does not wait for the disk.
+func (e *session) revive(ctx context.Context, v *view, activate func(context.Context, *store.Tx) (store.Run, error)) error {
+	x := &execution{session: e, view: v}
+	err := e.db.Write(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+		if x.run, err = activate(ctx, tx); err != nil {
+			return err
+		}
+		if x.config, err = e.config(ctx, tx, e.id, x.run.ScriptVersion); err != nil {
+			return err
+		}
+		kept, err := tx.GetHandlerState(ctx, e.id, x.run.Handler)
+		x.state = kept.State
+		return err
+	}, store.Lazy)
+	if err != nil {
+		return err
+	}
+	if err := e.cfg.fault("begun"); err != nil {
+		return err
+	}
+	if x.run.Status != pawl.StatusActive { // it waits for reconciliation
+		return nil
+	}
+	return x.execute(ctx)
+}

@@ -1,0 +1,89 @@
+package workflow
+
+import (
+	"context"
+	"time"
+
+	"github.com/pawlrun/pawl/internal/queue"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// SweepName is the task that looks for what should not be: lanes that are due
+// and have no job, and events that are held by runs which have ended. It runs
+// at every start and then every sweepEvery. It repairs the first by arming the
+// lane and only tells of the second (context 3.12.4).
+const SweepName = "pawl.workflow.sweep"
+
+const (
+	sweepEvery = 5 * time.Minute
+	sweepBatch = 500
+)
+
+// SweepJob is the job of the sweep, due now.
+func SweepJob() store.JobSpec {
+	return store.JobSpec{Task: SweepName, Key: SweepName, KeyMode: store.Earliest}
+}
+
+// SweepTask is the code behind SweepName.
+func (s *Service) SweepTask() queue.Task {
+	return queue.Task{Internal: true, Run: func(ctx context.Context, _ *queue.Job) error {
+		if err := s.sweep(ctx); err != nil {
+			return err
+		}
+		return queue.Snooze(time.Now().Add(sweepEvery))
+	}}
+}
+
+// sweep does one round.
+func (s *Service) sweep(ctx context.Context) error {
+	var orphans []store.OrphanedReservation
+	err := s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+		orphans, err = tx.OrphanedReservations(ctx, "", sweepBatch)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, o := range orphans {
+		s.log.Error("an event is held by a run that has ended", "workflow", o.WorkflowID, "topic", o.Topic, "event", o.MessageID, "run", o.RunID)
+	}
+	for after := ""; ; {
+		page, err := s.sweepPage(ctx, after)
+		if err != nil || len(page) < sweepBatch {
+			return err
+		}
+		after = page[len(page)-1].Name
+	}
+}
+
+// sweepPage arms those of some workflows without a job that have something to
+// do, now or later.
+func (s *Service) sweepPage(ctx context.Context, after string) (page []store.Workflow, err error) {
+	var due []store.Workflow
+	err = s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		due = nil
+		if page, err = tx.UnarmedWorkflows(ctx, after, sweepBatch); err != nil {
+			return err
+		}
+		for _, w := range page {
+			v, err := s.look(ctx, tx, w.ID)
+			if err != nil {
+				return err
+			}
+			if st, decided := v.chooseForRun(); !decided || st.do != actWait || !st.until.IsZero() {
+				due = append(due, w)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range due {
+		s.log.Warn("a workflow had no job although it can be due", "workflow", w.Name)
+		if err := s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error { return s.arm(ctx, tx, w, tx.Now) }); err != nil {
+			return nil, err
+		}
+	}
+	return page, nil
+}

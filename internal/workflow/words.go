@@ -1,0 +1,135 @@
+package workflow
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/run"
+	"github.com/pawlrun/pawl/internal/when"
+)
+
+// words are the word and the issue of the lane, by the rules that the chooser
+// goes by.
+func (v *view) words() (run.Word, run.Issue) {
+	if v.newest.Status == pawl.StatusFailedLogic && v.workflow.Desired == desiredActive && (v.cleared() || v.workflow.Version != v.row.ScriptVersion) {
+		return run.Running, run.IssueRecovering // a new version is there; the retry comes at once
+	}
+	return run.Words(run.Desired(v.workflow.Desired), v.newest, v.exhausted() && !v.cleared())
+}
+
+// sentence says an issue in plain language: what is the matter and, where a
+// person can do something, what.
+func (v *view) sentence(issue run.Issue) string {
+	why := v.row.ErrorMessage
+	tell := func(text string) string {
+		if why == "" {
+			return text + "."
+		}
+		return text + ": " + strings.TrimSuffix(why, ".") + "."
+	}
+	switch issue {
+	case run.IssueNone:
+		return ""
+	case run.IssuePaused:
+		return "It is paused; resume it to go on."
+	case run.IssueArchived:
+		return "It is archived."
+	case run.IssueNotDeployed:
+		return "Nothing is deployed."
+	case run.IssueBackingOff:
+		return tell("The last attempt failed; it is tried again " + soon(v.now, v.retry.NextAt))
+	case run.IssueRetriesUsedUp:
+		return tell(fmt.Sprintf("It failed %d times in a row and is not tried again by itself; resume it when the cause is mended", v.retry.Count))
+	case run.IssueFixing:
+		return tell("The script failed and is being fixed")
+	case run.IssueFixesUsedUp:
+		return tell("The script failed; deploy a corrected version, or resume it if the cause was outside")
+	case run.IssueReconciling:
+		return "It is being asked what became of its last call" + v.callName() + "; nothing else runs meanwhile."
+	case run.IssueOutcomeUnknown:
+		return "It is unknown whether its last call" + v.callName() + " happened; look there and say what happened."
+	case run.IssueApproval:
+		return tell("It waits for your approval")
+	case run.IssueSignIn:
+		return tell("An account must be connected again")
+	case run.IssuePermission:
+		return tell("A permission is missing; grant it and resume")
+	case run.IssuePrecondition:
+		return tell("Something that it needs is missing outside; add it and resume")
+	case run.IssueRecovering:
+		return "It goes on after an interruption."
+	case run.IssueCrashLoop:
+		return fmt.Sprintf("It was interrupted %d times in a row and is not tried again by itself; resume it to try once more.", v.retry.Crashes)
+	case run.IssueFailed:
+		return tell("The last run failed")
+	case run.IssueInternal:
+		return tell("Something inside Pawl or a connection failed; resume it when it is mended")
+	case run.IssueInconsistent:
+		return "What is stored about its last run contradicts itself; nothing runs until somebody has looked."
+	}
+	return tell(string(issue))
+}
+
+// soon is a countdown within a sentence.
+func soon(now, at time.Time) string {
+	if !at.After(now) {
+		return "now"
+	}
+	return strings.TrimPrefix(when.Until(now, at), "Next ")
+}
+
+func (v *view) callName() string {
+	if v.open == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (%s.%s)", v.open.Tool, v.open.Method)
+}
+
+// scheduleWords is how often the workflow checks, for people: the
+// schedules of its producers, each once.
+func (v *view) scheduleWords() string {
+	var list []string
+	for _, p := range v.config.Producers {
+		spec, err := p.Schedule.Spec()
+		if err != nil {
+			continue
+		}
+		if text := spec.Describe(); !contains(list, text) {
+			list = append(list, text)
+		}
+	}
+	if len(list) == 0 {
+		return "When there are events"
+	}
+	return strings.Join(list, "; ")
+}
+
+func contains(list []string, s string) bool {
+	for _, have := range list {
+		if have == s {
+			return true
+		}
+	}
+	return false
+}
+
+// nextAt is when the workflow will do something by itself; zero if it cannot,
+// or does not know (lesson 29).
+func (v *view) nextAt() time.Time {
+	if v.workflow.Desired != desiredActive {
+		return time.Time{}
+	}
+	if st, decided := v.chooseForRun(); decided {
+		return st.until
+	}
+	next := v.dueProducer().until
+	for _, c := range v.config.Consumers {
+		next = earlier(next, v.wakes[c.Name])
+	}
+	for _, p := range v.schedules {
+		next = earlier(next, p.NextRunAt)
+	}
+	return next
+}
