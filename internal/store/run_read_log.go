@@ -39,6 +39,14 @@ func (tx *Tx) AddRunReads(ctx context.Context, runID string, first int, list []R
 	return nil
 }
 
+// ForgetRunReads removes what a run read from a number on: it reads again.
+func (tx *Tx) ForgetRunReads(ctx context.Context, runID string, from int) error {
+	if _, err := tx.Exec(ctx, `delete from run_reads where run_id = $1 and n >= $2`, runID, from); err != nil {
+		return fmt.Errorf("forget what a run read: %w", err)
+	}
+	return nil
+}
+
 // RunReads reads what a run read, in its order.
 func (tx *Tx) RunReads(ctx context.Context, runID string) ([]RunRead, error) {
 	rows, err := tx.Query(ctx, `select phase, op, call, answer, error, cut, at from run_reads where run_id = $1 order by n`, runID)

@@ -90,11 +90,11 @@ func (x *execution) sameInstant(now time.Time) time.Time {
 
 // ask makes the run wait for a person: the question shows what will really be
 // sent, and the script's title only beside it.
-func (x *execution) ask(ctx context.Context, h *host, lines []store.LogLine) error {
+func (x *execution) ask(ctx context.Context, h *host) error {
 	call := h.asked
 	hash, err := approvalHash(x.run.ScriptVersion, call.target, call.args)
 	if err != nil {
-		return x.stop(ctx, pawl.ClassLogic, "tool", "the arguments of the call are no JSON", lines)
+		return x.stop(ctx, pawl.ClassLogic, "tool", "the arguments of the call are no JSON")
 	}
 	title := ""
 	if x.prepared.UI != nil {
@@ -109,7 +109,7 @@ func (x *execution) ask(ctx context.Context, h *host, lines []store.LogLine) err
 		}
 		_, err := tx.InsertApproval(ctx, store.Approval{
 			WorkflowID: x.id, RunID: x.run.ID, Tool: call.target.Name, Method: call.target.Method.Name,
-			Arguments: orNullJSON(call.args), Hash: hash, Title: title, PhaseAt: h.now, ExpiresAt: tx.Now.Add(approvalTime),
+			Arguments: x.cfg.Tools.Redact(orNullJSON(call.args)), Hash: hash, Title: title, PhaseAt: h.now, ExpiresAt: tx.Now.Add(approvalTime),
 		})
 		if err != nil {
 			return err
@@ -121,7 +121,7 @@ func (x *execution) ask(ctx context.Context, h *host, lines []store.LogLine) err
 		tx.AfterCommit(func() { x.run, x.ended = next, true })
 		s := x.view.workflow
 		x.tell(tx, Change{What: "asked", Workflow: s.Name, Run: x.run.ID})
-		return tx.AddRunLogs(ctx, x.run.ID, lines)
+		return x.flush(ctx, tx)
 	})
 	if err != nil {
 		return fmt.Errorf("ask about run %s: %w", x.run.ID, err)

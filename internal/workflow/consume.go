@@ -18,7 +18,7 @@ const resultNone = `{"status":"none"}`
 func (x *execution) prepare(ctx context.Context) error {
 	c, ok := x.config.Consumer(x.run.Handler)
 	if !ok {
-		return x.stop(ctx, pawl.ClassInternal, "handler", vanished(x.run), nil)
+		return x.stop(ctx, pawl.ClassInternal, "handler", vanished(x.run))
 	}
 	x.looked = true
 	h := x.newHost(prepareRules, nil, c.Subscribe)
@@ -28,11 +28,11 @@ func (x *execution) prepare(ctx context.Context) error {
 	}
 	prepared, err := CheckPrepared(result.Value, result.HasValue, c, h.now)
 	if err != nil {
-		return x.stop(ctx, pawl.ClassLogic, "prepare_result", textOf(err), x.lines(*result))
+		return x.stop(ctx, pawl.ClassLogic, "prepare_result", textOf(err))
 	}
-	err = x.reserve(ctx, c, prepared, x.lines(*result))
+	err = x.reserve(ctx, c, prepared)
 	if errors.Is(err, pawl.ErrInvalid) { // of the events that it named
-		return x.stop(ctx, pawl.ClassLogic, "reservation", textOf(err), x.lines(*result))
+		return x.stop(ctx, pawl.ClassLogic, "reservation", textOf(err))
 	}
 	return err
 }
@@ -52,7 +52,7 @@ func textOf(err error) string {
 // reserve stores what prepare returned and takes the events, all or none, and
 // goes on to the phase that comes next. Nothing was sent yet, so losing it
 // only repeats prepare.
-func (x *execution) reserve(ctx context.Context, c Consumer, p Prepared, lines []store.LogLine) error {
+func (x *execution) reserve(ctx context.Context, c Consumer, p Prepared) error {
 	raw, err := json.Marshal(p)
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func (x *execution) reserve(ctx context.Context, c Consumer, p Prepared, lines [
 			}
 		}
 		tx.AfterCommit(func() { x.run, x.prepared = next, p })
-		return tx.AddRunLogs(ctx, x.run.ID, lines)
+		return x.flush(ctx, tx)
 	}, store.Lazy)
 	if err != nil {
 		return err
@@ -102,7 +102,7 @@ func (x *execution) toEmitting(ctx context.Context, tx *store.Tx, r store.Run, r
 func (x *execution) emit(ctx context.Context) error {
 	c, ok := x.config.Consumer(x.run.Handler)
 	if !ok {
-		return x.stop(ctx, pawl.ClassInternal, "handler", vanished(x.run), nil)
+		return x.stop(ctx, pawl.ClassInternal, "handler", vanished(x.run))
 	}
 	wake := func(ctx context.Context, tx *store.Tx) error {
 		return tx.SetWakeAt(ctx, x.id, x.run.Handler, x.prepared.Wake())
@@ -120,7 +120,7 @@ func (x *execution) emit(ctx context.Context) error {
 		return err
 	}
 	if fault := checkState(done); fault != "" {
-		return x.stop(ctx, pawl.ClassLogic, "state", fault, x.lines(*done))
+		return x.stop(ctx, pawl.ClassLogic, "state", fault)
 	}
 	return x.commit(ctx, h, done, wake)
 }

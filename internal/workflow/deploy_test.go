@@ -289,6 +289,9 @@ func deleteAndCreate(t *testing.T, k *kit) {
 	if until := k.work(old); !until.IsZero() || len(k.ranSince()) != 0 {
 		t.Errorf("the deleted workflow wants to be woken at %v", until)
 	}
+	if _, kept := k.s.lanes[old.ID]; kept {
+		t.Error("the deleted workflow is kept in memory")
+	}
 	w := k.deploy(name, "1", d)
 	if w.ID == old.ID || w.Lane == old.Lane || NameOfLane(w.Lane) != name {
 		t.Errorf("the new one has the id %s and the lane %s", w.ID, w.Lane)
@@ -323,10 +326,12 @@ func deleteAfterCall(t *testing.T, k *kit) {
 	w := k.deploy("sent", "1", orderDefinition())
 	k.publish(w, "in", "a")
 	k.crashAt(w, "called", 1)
+	k.desk.knowNothing()
 	k.work(w) // recovered, and waiting for the answer
 	if err := k.remove("sent"); !errors.Is(err, pawl.ErrConflict) || reasonOf(err) != "outcome_unknown" {
 		t.Errorf("deleted while a call has no outcome: %v", err)
 	}
+	k.desk.inquiry = nil
 	k.settle(w)
 	k.publish(w, "in", "b")
 	tried := false

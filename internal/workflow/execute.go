@@ -24,6 +24,7 @@ type execution struct {
 	config   Config    // of the run's version
 	state    json.RawMessage
 	prepared Prepared
+	trace    trace
 	looked   bool            // prepare ran here, so that the view is what it saw
 	approval *store.Approval // of the call that is about to be made
 	ended    bool            // committed, stopped or cancelled
@@ -66,7 +67,7 @@ func (x *execution) drive(ctx context.Context) error {
 	}
 	if len(x.run.PrepareResult) > 0 {
 		if err := json.Unmarshal(x.run.PrepareResult, &x.prepared); err != nil {
-			return x.stop(ctx, pawl.ClassInternal, "stored_result", "the stored result of prepare cannot be read: "+err.Error(), nil)
+			return x.stop(ctx, pawl.ClassInternal, "stored_result", "the stored result of prepare cannot be read: "+err.Error())
 		}
 	}
 	for !x.ended {
@@ -83,7 +84,7 @@ func (x *execution) drive(ctx context.Context) error {
 		case pawl.PhaseEmitting:
 			err = x.emit(ctx)
 		default:
-			err = x.stop(ctx, pawl.ClassInternal, "phase", "the run has the phase "+string(x.run.Phase)+", in which nothing can be done", nil)
+			err = x.stop(ctx, pawl.ClassInternal, "phase", "the run has the phase "+string(x.run.Phase)+", in which nothing can be done")
 		}
 		if err != nil {
 			return err
@@ -146,7 +147,7 @@ func (x *execution) markDirty() {
 func (x *execution) call(ctx context.Context, function string, host *host, args ...json.RawMessage) (*script.Result, error) {
 	program, err := x.program(ctx, x.id, x.run.ScriptVersion)
 	if err != nil {
-		return nil, x.stop(ctx, failureFrom(err).class, "script", "the script cannot be made ready: "+err.Error(), nil)
+		return nil, x.stop(ctx, failureFrom(err).class, "script", "the script cannot be made ready: "+err.Error())
 	}
 	group := "consumers."
 	if x.run.HandlerType == pawl.HandlerProducer {
@@ -156,17 +157,18 @@ func (x *execution) call(ctx context.Context, function string, host *host, args 
 		Program: program, Handler: group + x.run.Handler + "." + function, Args: args,
 		Now: host.now, Seed: seedOf(x.run.ID, function), Scope: x.id,
 	}, host, x.cfg.Limits)
+	x.trace.said(x.run.Phase, result)
 	if ended := context.Cause(ctx); ended != nil && host.call == nil {
 		return nil, ended
 	}
 	if host.asked != nil && host.failureOf(nil) == nil {
-		return nil, x.ask(ctx, host, x.lines(result))
+		return nil, x.ask(ctx, host)
 	}
 	if host.call != nil { // what became of the call decides, not what the script did
 		return &result, nil
 	}
 	if failure := host.failureOf(err); failure != nil {
-		return nil, x.stopWith(ctx, failure.stored(), x.lines(result), nil)
+		return nil, x.stopWith(ctx, failure.stored(), nil)
 	}
 	return &result, nil
 }
@@ -177,18 +179,6 @@ func seedOf(runID, function string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(runID + "/" + function)) // never fails
 	return h.Sum64()
-}
-
-// lines are what the handler logged, for the store.
-func (x *execution) lines(r script.Result) []store.LogLine {
-	out := make([]store.LogLine, 0, len(r.Logs))
-	for _, l := range r.Logs {
-		out = append(out, store.LogLine{Phase: x.run.Phase, At: l.At, Level: l.Level, Text: l.Text})
-	}
-	if r.LogsCut {
-		out = append(out, store.LogLine{Phase: x.run.Phase, At: time.Now(), Level: "warn", Text: "(more was logged than is kept)"})
-	}
-	return out
 }
 
 // advance moves the run one phase on, with nothing to keep.
@@ -204,8 +194,8 @@ func (x *execution) advance(ctx context.Context, to pawl.Phase) error {
 }
 
 // stop ends the run with a failure of a class that was decided where it arose.
-func (x *execution) stop(ctx context.Context, class pawl.Class, code, text string, lines []store.LogLine) error {
-	return x.stopWith(ctx, ledger.Failure{Class: class, Code: code, Message: text}, lines, nil)
+func (x *execution) stop(ctx context.Context, class pawl.Class, code, text string) error {
+	return x.stopWith(ctx, ledger.Failure{Class: class, Code: code, Message: text}, nil)
 }
 
 // stored is the failure as it ends a run.
@@ -214,7 +204,7 @@ func (f *failure) stored() ledger.Failure {
 }
 
 // stopWith is stop in one transaction with something else.
-func (x *execution) stopWith(ctx context.Context, f ledger.Failure, lines []store.LogLine, also func(context.Context, *store.Tx) error) error {
+func (x *execution) stopWith(ctx context.Context, f ledger.Failure, also func(context.Context, *store.Tx) error) error {
 	if err := x.cfg.fault("before stop"); err != nil {
 		return err
 	}
@@ -231,7 +221,7 @@ func (x *execution) stopWith(ctx context.Context, f ledger.Failure, lines []stor
 		if o, err = x.ledger.Stop(ctx, tx, x.run, f); err != nil {
 			return err
 		}
-		return tx.AddRunLogs(ctx, x.run.ID, lines)
+		return x.flush(ctx, tx)
 	})
 	if err != nil {
 		return fmt.Errorf("stop run %s: %w", x.run.ID, err)

@@ -61,11 +61,11 @@ func TestTransientFailuresBackOffAcrossRestarts(t *testing.T) {
 				t.Errorf("attempt %d is number %d and follows %q", i+1, r.Attempt, r.RetryOf)
 			}
 		}
-		if see := k.seenByPeople(w); see.Word != run.NeedsAttention || see.Issue != run.IssueRetriesUsedUp || !strings.Contains(see.Sentence, "5 times") {
+		if see := k.look(w.Name); see.Word != run.NeedsAttention || see.Issue != run.IssueRetriesUsedUp || !strings.Contains(see.Sentence, "5 times") {
 			t.Errorf("people see %s, %s: %s", see.Word, see.Issue, see.Sentence)
 		}
 		k.desk.refuse = nil
-		k.personResumes(w)
+		k.resume(w.Name)
 		k.settle(w)
 		if got := k.desk.things(); !slices.Equal(got, []string{"a"}) {
 			t.Errorf("after a person resumed it the orders are %v", got)
@@ -125,7 +125,7 @@ func TestShutdownGrantsNoNewBudget(t *testing.T) {
 		if _, err := k.s.work(ctx, k, w.ID); !errors.Is(err, queue.ErrShutdown) {
 			t.Fatalf("the session ended with %v", err)
 		}
-		if r := k.latestRun(w); r.Status != pawl.StatusCancelled {
+		if r := k.lastRun(w); r.Status != pawl.StatusCancelled {
 			t.Fatalf("the run that was stopped is %s", r.Status)
 		}
 		k.start("n2")
@@ -160,16 +160,16 @@ func TestBackoffHoldsTheWholeWorkflow(t *testing.T) {
 		if again := k.work(held); !again.Equal(until) {
 			t.Errorf("the lane that backs off wants to be woken at %v, not %v", again, until)
 		}
-		if last := k.latestRun(held); last.Handler != "order" || last.Status != pawl.StatusPausedTransient || k.eventOf(held, "side", "s").Status != store.EventPending {
+		if last := k.lastRun(held); last.Handler != "order" || last.Status != pawl.StatusPausedTransient || k.find(held, "side", "s").Status != store.EventPending {
 			t.Errorf("something ran while the workflow backs off: %v", k.story(held))
 		}
 		k.work(other)
-		if k.eventOf(other, "side", "s").Status != store.EventConsumed || k.eventOf(other, "in", "b").Status != store.EventConsumed {
+		if k.find(other, "side", "s").Status != store.EventConsumed || k.find(other, "in", "b").Status != store.EventConsumed {
 			t.Errorf("another workflow was held: %v", k.story(other))
 		}
 		pass(time.Until(until))
 		k.work(held)
-		if k.eventOf(held, "in", "a").Status != store.EventConsumed || k.eventOf(held, "side", "s").Status != store.EventConsumed {
+		if k.find(held, "in", "a").Status != store.EventConsumed || k.find(held, "side", "s").Status != store.EventConsumed {
 			t.Errorf("what came meanwhile was not done: %v", k.story(held))
 		}
 		var after []string
@@ -225,7 +225,7 @@ func TestLogicFailureWaitsForAnotherVersion(t *testing.T) {
 		k.settle(w)
 		k.deploy("shop", "1", broken("first"))
 		k.settle(w)
-		if n := len(k.runs(w)); k.latestRun(w).RetryOf != "" {
+		if n := len(k.runs(w)); k.lastRun(w).RetryOf != "" {
 			t.Errorf("the same content was taken for a fix: %d runs", n)
 		}
 		k.deploy("shop", "2", broken("second"))
@@ -263,19 +263,19 @@ func TestResumeRetriesALogicFailureOnce(t *testing.T) {
 		k.desk.refuseTimes("read", pawl.ClassLogic, pawl.ClassLogic)
 		k.publish(w, "in", "a")
 		k.settle(w)
-		first := k.latestRun(w)
-		k.personResumes(w)
+		first := k.lastRun(w)
+		k.resume(w.Name)
 		k.settle(w)
-		second := k.latestRun(w)
+		second := k.lastRun(w)
 		if second.RetryOf != first.ID || second.Status != pawl.StatusFailedLogic || second.ScriptVersion != first.ScriptVersion {
 			t.Fatalf("after resume: %v", k.story(w))
 		}
 		k.start("n2")
 		k.settle(w)
-		if k.latestRun(w).ID != second.ID {
+		if k.lastRun(w).ID != second.ID {
 			t.Errorf("it went on although nobody said anything about the second failure: %v", k.story(w))
 		}
-		k.personResumes(w)
+		k.resume(w.Name)
 		k.settle(w)
 		if got := k.desk.things(); !slices.Equal(got, []string{"a"}) {
 			t.Errorf("orders %v", got)
@@ -306,7 +306,7 @@ func TestFailureAfterTheMutationOnlyRepeatsNext(t *testing.T) {
 		w := k.deploy("shop", "1", version(true))
 		k.publish(w, "in", "a")
 		k.settle(w)
-		a := k.latestRun(w)
+		a := k.lastRun(w)
 		expectRun(t, a, pawl.PhaseEmitting, pawl.StatusFailedLogic)
 		if out := k.statuses(w, "out"); len(out) != 0 {
 			t.Errorf("a run that failed published %v", out)
@@ -314,7 +314,7 @@ func TestFailureAfterTheMutationOnlyRepeatsNext(t *testing.T) {
 		k.publish(w, "in", "b")
 		w = k.deploy("shop", "2", version(true))
 		k.settle(w)
-		b := k.latestRun(w)
+		b := k.lastRun(w)
 		w = k.deploy("shop", "3", version(false))
 		k.work(w)
 		var c store.Run
@@ -334,7 +334,7 @@ func TestFailureAfterTheMutationOnlyRepeatsNext(t *testing.T) {
 		if len(seen) != 4 || seen[0] != seen[1] || seen[1] != seen[2] || !strings.Contains(seen[0], `"applied"`) {
 			t.Errorf("next saw %q", seen)
 		}
-		if e := k.eventOf(w, "in", "a"); e.Status != store.EventConsumed || e.ReservedBy != c.ID || e.Attempt != 0 {
+		if e := k.find(w, "in", "a"); e.Status != store.EventConsumed || e.ReservedBy != c.ID || e.Attempt != 0 {
 			t.Errorf("the event is %s by %s after %d releases; it is to be consumed by the last run", e.Status, e.ReservedBy, e.Attempt)
 		}
 		if got := k.desk.things(); !slices.Equal(got, []string{"a", "b"}) {

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
@@ -91,12 +93,12 @@ func TestClassDecidesWhatFollows(t *testing.T) {
 				}
 				until := k.work(w)
 				k.checkInvariants(w)
-				failed := k.latestRun(w)
+				failed := k.lastRun(w)
 				expectRun(t, failed, phase, c.status)
 				if failed.ErrorClass != c.class || failed.ErrorCode != "refused" || !strings.Contains(failed.ErrorMessage, "refused as "+string(c.class)) {
 					t.Errorf("the error is %s of class %s: %s", failed.ErrorCode, failed.ErrorClass, failed.ErrorMessage)
 				}
-				if see := k.seenByPeople(w); see.Word != c.word || see.Issue != c.issue {
+				if see := k.look(w.Name); see.Word != c.word || see.Issue != c.issue {
 					t.Errorf("people see %s, %s", see.Word, see.Issue)
 				}
 				k.expectHeld(t, w, failed, c.keeps)
@@ -105,7 +107,7 @@ func TestClassDecidesWhatFollows(t *testing.T) {
 				if want := []string{"a"}; phase != pawl.PhaseExecuting && !slices.Equal(k.desk.things(), want) {
 					t.Errorf("in the end the orders are %v, want %v", k.desk.things(), want)
 				}
-				if last := k.latestRun(w); last.Status != pawl.StatusCommitted {
+				if last := k.lastRun(w); last.Status != pawl.StatusCommitted {
 					t.Errorf("in the end the newest run is %s at %s", last.Status, last.Phase)
 				}
 			}
@@ -119,7 +121,7 @@ func (k *kit) expectHeld(t *testing.T, w store.Workflow, failed store.Run, keeps
 	if failed.HandlerType == pawl.HandlerProducer {
 		return
 	}
-	e := k.eventOf(w, "in", "a")
+	e := k.find(w, "in", "a")
 	attempt := 0
 	if failed.Phase == pawl.PhaseMutating && !keeps {
 		attempt = 1
@@ -151,7 +153,7 @@ func (k *kit) expectExit(t *testing.T, w store.Workflow, d definition, c failure
 	pass(24 * time.Hour)
 	k.start("n-later")
 	k.work(w)
-	if now := k.latestRun(w); now.ID != failed.ID || now.Status != failed.Status {
+	if now := k.lastRun(w); now.ID != failed.ID || now.Status != failed.Status {
 		t.Errorf("time and a restart were enough to go on: %v", k.story(w))
 	}
 	w = k.deploy(w.Name, "2", d)
@@ -160,10 +162,10 @@ func (k *kit) expectExit(t *testing.T, w store.Workflow, d definition, c failure
 		k.expectSuccessor(t, w, failed, w.Version)
 		return
 	}
-	if now := k.latestRun(w); now.ID != failed.ID || now.Status != failed.Status {
+	if now := k.lastRun(w); now.ID != failed.ID || now.Status != failed.Status {
 		t.Errorf("a new version was enough to go on: %v", k.story(w))
 	}
-	if !k.personResumes(w) {
+	if !k.resume(w.Name) {
 		t.Error("resume changes nothing")
 	}
 	k.work(w)
@@ -229,6 +231,30 @@ func TestFirstFailureOfAPhaseWins(t *testing.T) {
 	})
 }
 
+// X-24: of two calls that are under way and both fail, the first that fails is
+// why.
+func TestFirstOfTwoFailuresAtOnceWins(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		gate := map[string]chan struct{}{`"transient"`: make(chan struct{}), `"auth"`: make(chan struct{})}
+		k.plug("slow", goTool{call: func(_ context.Context, c tool.Call) (json.RawMessage, error) {
+			<-gate[string(c.Args)]
+			return nil, refusal(pawl.Class(strings.Trim(string(c.Args), `"`)))
+		}})
+		_, r := k.probeRun("shop", "prepare", func(c *goCtx, _ string) {
+			var both sync.WaitGroup
+			for class := range gate {
+				both.Go(func() { caught(func() { c.tool("slow", "look", json.RawMessage(class)) }) })
+			}
+			for _, class := range []string{`"auth"`, `"transient"`} {
+				synctest.Wait()
+				close(gate[class])
+			}
+			both.Wait()
+		})
+		expectRun(t, r, pawl.PhasePreparing, pawl.StatusPausedApproval)
+	})
+}
+
 // context 3.8.2, A-98: an error without a class is a fault of the host and never
 // one of the script; a store or a script worker that is away for a moment is
 // tried again.
@@ -251,7 +277,7 @@ func TestErrorsWithoutAClassAreInternal(t *testing.T) {
 		w := k.deploy("workers", "1", orderDefinition())
 		k.s.cfg.Scripts = brokenScripts{&k.scripts, away}
 		k.work(w)
-		expectRun(t, k.latestRun(w), pawl.PhasePreparing, pawl.StatusPausedTransient)
+		expectRun(t, k.lastRun(w), pawl.PhasePreparing, pawl.StatusPausedTransient)
 	})
 }
 
@@ -279,7 +305,7 @@ func TestReadsThatAreCutOffAreNotTheReason(t *testing.T) {
 		w := k.deploy("shop", "1", orderDefinition())
 		k.s.cfg.Scripts = loopingScripts{&k.scripts, entered}
 		k.work(w)
-		r := k.latestRun(w)
+		r := k.lastRun(w)
 		expectRun(t, r, pawl.PhasePreparing, pawl.StatusFailedLogic)
 		if r.ErrorCode != "limit_cpu" {
 			t.Errorf("the error is %s: %s", r.ErrorCode, r.ErrorMessage)

@@ -58,7 +58,8 @@ func (Holdings) Settle(ctx context.Context, tx *store.Tx, s ledger.Settlement) e
 }
 
 // moveOpen moves the call of which nobody knows what became of it. One that
-// can be asked for is asked for the first time after the first wait.
+// can be asked for is asked for at once: whoever made the call is gone and
+// could not.
 func moveOpen(ctx context.Context, tx *store.Tx, runID string, to pawl.MutationState) error {
 	m, err := openMutation(ctx, tx, runID)
 	if err != nil || m == nil || m.State == to {
@@ -70,8 +71,7 @@ func moveOpen(ctx context.Context, tx *store.Tx, runID string, to pawl.MutationS
 	if to != pawl.MutationNeedsReconcile {
 		return nil
 	}
-	wait, _ := run.Reconcile(0)
-	return tx.ReconcileLater(ctx, m.ID, m.ReconcileAttempts, tx.Now.Add(wait))
+	return tx.ReconcileLater(ctx, m.ID, m.ReconcileAttempts, tx.Now)
 }
 
 // openMutation reads the unresolved call of a run, or nil.

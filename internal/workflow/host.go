@@ -40,6 +40,8 @@ type world interface {
 	knownInput(ctx context.Context, id string) (bool, error)
 	lookup(connection, method string) (tool.Target, error)
 	read(ctx context.Context, t tool.Target, args json.RawMessage) (json.RawMessage, error)
+	// noted is told of every read, for replays.
+	noted(op string, call, answer json.RawMessage, err error)
 	// approved reports whether a call may be made that must be asked for.
 	approved(ctx context.Context, t tool.Target, args json.RawMessage) (bool, error)
 	// mutate makes the one call of the run and returns what became of it.
@@ -121,6 +123,9 @@ func (h *host) Call(ctx context.Context, op string, args json.RawMessage) (json.
 		err = h.onRegister(args)
 	default:
 		err = violation("unknown_call", "ctx has no %q", op)
+	}
+	if op == "peek" || op == "getByIds" || op == "tool" && h.rules.read {
+		h.world.noted(op, args, out, err)
 	}
 	if err == nil {
 		return out, nil

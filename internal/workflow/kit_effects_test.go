@@ -23,59 +23,6 @@ func (k *kit) ledgerRows(w store.Workflow) (list []store.Mutation) {
 	return list
 }
 
-// latestRun is the newest run of a workflow.
-func (k *kit) latestRun(w store.Workflow) store.Run {
-	k.t.Helper()
-	list := k.runs(w)
-	if len(list) == 0 {
-		k.t.Fatal("there is no run")
-	}
-	return list[len(list)-1]
-}
-
-// eventOf reads one event.
-func (k *kit) eventOf(w store.Workflow, topic, id string) store.Event {
-	k.t.Helper()
-	var list []store.Event
-	k.read(func(ctx context.Context, tx *store.Tx) (err error) {
-		list, err = tx.EventsByMessage(ctx, w.ID, topic, []string{id})
-		return err
-	})
-	if len(list) != 1 {
-		k.t.Fatalf("there is no event %s in %s", id, topic)
-	}
-	return list[0]
-}
-
-// personResumes is a person who says that whatever was wrong is mended.
-func (k *kit) personResumes(w store.Workflow) (changed bool) {
-	k.t.Helper()
-	k.write(func(ctx context.Context, tx *store.Tx) (err error) {
-		changed, err = k.s.Resume(ctx, tx, w.Name, "tester")
-		return err
-	})
-	return changed
-}
-
-// personPauses is a person who wants a workflow to stop.
-func (k *kit) personPauses(w store.Workflow) {
-	k.t.Helper()
-	k.write(func(ctx context.Context, tx *store.Tx) error {
-		_, err := k.s.Pause(ctx, tx, w.Name, "tester")
-		return err
-	})
-}
-
-// seenByPeople is what a person is told about a workflow.
-func (k *kit) seenByPeople(w store.Workflow) Details {
-	k.t.Helper()
-	d, err := k.s.Describe(k.t.Context(), w.Name)
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	return d
-}
-
 // plug adds a connection beside the desk, whose methods are all allowed. A new
 // process does not have it.
 func (k *kit) plug(name string, c tool.Connection) {

@@ -42,21 +42,20 @@ func (x *execution) mutate(ctx context.Context) error {
 	if err != nil || result == nil {
 		return err
 	}
-	lines := x.lines(*result)
 	// The call may have happened, so its record is written even when the
 	// process is about to stop.
 	ctx = context.WithoutCancel(ctx)
 	switch c := h.call; {
 	case c == nil:
-		return x.record(ctx, lines, nil, json.RawMessage(resultNone))
+		return x.record(ctx, nil, json.RawMessage(resultNone))
 	case c.refused:
 		return c.err
 	case c.err == nil:
-		return x.applied(ctx, c, lines)
+		return x.applied(ctx, c)
 	case notApplied(c.err):
-		return x.failed(ctx, c, failureFrom(c.err), lines)
+		return x.failed(ctx, c, failureFrom(c.err))
 	default:
-		return x.unknown(ctx, c, lines)
+		return x.unknown(ctx, c)
 	}
 }
 
@@ -125,12 +124,12 @@ func (x *execution) openCall(ctx context.Context, t tool.Target, args json.RawMe
 }
 
 // applied records the result of a call that happened.
-func (x *execution) applied(ctx context.Context, c *calledMutation, lines []store.LogLine) error {
+func (x *execution) applied(ctx context.Context, c *calledMutation) error {
 	result, err := appliedResult(c.result)
 	if err != nil {
-		return x.unknown(ctx, &calledMutation{row: c.row, target: c.target, err: err}, lines)
+		return x.unknown(ctx, &calledMutation{row: c.row, target: c.target, err: err})
 	}
-	return x.record(ctx, lines, func(ctx context.Context, tx *store.Tx) error {
+	return x.record(ctx, func(ctx context.Context, tx *store.Tx) error {
 		return tx.MoveMutation(ctx, c.row.ID, pawl.MutationInFlight, store.MutationChange{To: pawl.MutationApplied, Result: orNullJSON(c.result), ResolvedBy: c.by})
 	}, result)
 }
@@ -156,7 +155,7 @@ func appliedResult(result json.RawMessage) (json.RawMessage, error) {
 }
 
 // record reaches mutated with the result, and emitting with it, on the disk.
-func (x *execution) record(ctx context.Context, lines []store.LogLine, also func(context.Context, *store.Tx) error, result json.RawMessage) error {
+func (x *execution) record(ctx context.Context, also func(context.Context, *store.Tx) error, result json.RawMessage) error {
 	if err := x.cfg.fault("before result"); err != nil {
 		return err
 	}
@@ -174,7 +173,7 @@ func (x *execution) record(ctx context.Context, lines []store.LogLine, also func
 			return err
 		}
 		tx.AfterCommit(func() { x.run = next })
-		return tx.AddRunLogs(ctx, x.run.ID, lines)
+		return x.flush(ctx, tx)
 	})
 	if err != nil {
 		return fmt.Errorf("record the result of run %s: %w", x.run.ID, err)
@@ -184,28 +183,44 @@ func (x *execution) record(ctx context.Context, lines []store.LogLine, also func
 
 // failed records a call that did not happen, and stops the run, in one
 // transaction.
-func (x *execution) failed(ctx context.Context, c *calledMutation, f *failure, lines []store.LogLine) error {
-	return x.stopWith(ctx, f.stored(), lines, func(ctx context.Context, tx *store.Tx) error {
+func (x *execution) failed(ctx context.Context, c *calledMutation, f *failure) error {
+	return x.stopWith(ctx, f.stored(), func(ctx context.Context, tx *store.Tx) error {
 		return tx.MoveMutation(ctx, c.row.ID, pawl.MutationInFlight, store.MutationChange{To: pawl.MutationFailed, ErrorClass: f.class, ErrorMessage: f.text, ResolvedBy: c.by})
 	})
 }
 
 // unknown asks once what became of the call; if that does not help, the run
 // waits for the answer (context 3.6.3).
-func (x *execution) unknown(ctx context.Context, c *calledMutation, lines []store.LogLine) error {
+func (x *execution) unknown(ctx context.Context, c *calledMutation) error {
 	f := failureFrom(c.err)
 	if c.target.Method.Reconciles {
 		c.by = "reconcile"
 		switch answer := ask(ctx, c.target, c.row); answer.State {
 		case tool.Applied:
 			c.result, c.err = answer.Result, nil
-			return x.applied(ctx, c, lines)
+			return x.applied(ctx, c)
 		case tool.NotApplied:
-			return x.failed(ctx, c, &failure{class: pawl.ClassTransient, code: f.code, text: f.text + "; it did not happen"}, lines)
+			return x.failed(ctx, c, &failure{class: pawl.ClassTransient, code: f.code, text: f.text + "; it did not happen"})
 		case tool.Later:
 		}
 	}
-	return x.stopWith(ctx, ledger.Failure{Class: pawl.ClassIndeterminate, Code: f.code, Message: f.text}, lines, nil)
+	return x.stopWith(ctx, ledger.Failure{Class: pawl.ClassIndeterminate, Code: f.code, Message: f.text}, func(ctx context.Context, tx *store.Tx) error {
+		return askLater(ctx, tx, c)
+	})
+}
+
+// askLater leaves a call that was asked about in vain to the background, which
+// begins after the first wait; a tool that cannot be asked leaves it to the
+// transition that follows.
+func askLater(ctx context.Context, tx *store.Tx, c *calledMutation) error {
+	if !c.target.Method.Reconciles {
+		return nil
+	}
+	if err := tx.MoveMutation(ctx, c.row.ID, pawl.MutationInFlight, store.MutationChange{To: pawl.MutationNeedsReconcile}); err != nil {
+		return err
+	}
+	wait, _ := run.Reconcile(0)
+	return tx.ReconcileLater(ctx, c.row.ID, 0, tx.Now.Add(wait))
 }
 
 // ask asks a tool what became of a call; a failed question is one for later.
@@ -310,6 +325,10 @@ func (w storeWorld) lookup(connection, method string) (tool.Target, error) {
 
 func (w storeWorld) read(ctx context.Context, t tool.Target, args json.RawMessage) (json.RawMessage, error) {
 	return t.Connection.Call(ctx, tool.Call{Method: t.Method.Name, Args: args})
+}
+
+func (w storeWorld) noted(op string, call, answer json.RawMessage, err error) {
+	w.x.trace.read(w.x.run.Phase, op, call, answer, err)
 }
 
 func (w storeWorld) approved(ctx context.Context, t tool.Target, args json.RawMessage) (bool, error) {

@@ -61,7 +61,7 @@ func TestShutdownInTheMiddleOfACallLosesNothing(t *testing.T) {
 			if rows := k.ledgerRows(w); len(rows) != 1 || rows[0].State != c.state {
 				t.Errorf("%s: the rows are %+v, want one that is %s", c.name, rows, c.state)
 			}
-			if r := k.latestRun(w); r.Phase != c.phase {
+			if r := k.lastRun(w); r.Phase != c.phase {
 				t.Errorf("%s: the run is %s at %s, want it at %s", c.name, r.Status, r.Phase, c.phase)
 			}
 			k.start(fmt.Sprint("next-", i))
@@ -71,7 +71,7 @@ func TestShutdownInTheMiddleOfACallLosesNothing(t *testing.T) {
 			}
 			k.plug("slow", slow)
 			k.settle(w)
-			if len(orders) != 1 || k.eventOf(w, "in", "a").Status != store.EventConsumed {
+			if len(orders) != 1 || k.find(w, "in", "a").Status != store.EventConsumed {
 				t.Errorf("%s: there are the orders %v; the runs are %v", c.name, orders, k.story(w))
 			}
 		}
@@ -102,10 +102,10 @@ func TestShutdownBeforeTheCallGivesBack(t *testing.T) {
 			if _, err := k.s.work(ctx, k, w.ID); !errors.Is(err, queue.ErrShutdown) {
 				t.Fatalf("%s: the session ended with %v", path, err)
 			}
-			if r := k.latestRun(w); r.Status != pawl.StatusCancelled {
+			if r := k.lastRun(w); r.Status != pawl.StatusCancelled {
 				t.Errorf("%s: the run is %s at %s", path, r.Status, r.Phase)
 			}
-			if e := k.eventOf(w, "in", "a"); e.Status != store.EventPending {
+			if e := k.find(w, "in", "a"); e.Status != store.EventPending {
 				t.Errorf("%s: the event is %s", path, e.Status)
 			}
 			stop = func(error) {}
@@ -148,7 +148,7 @@ func TestLostLeaseInTheMiddleOfACall(t *testing.T) {
 			t.Errorf("another session of the old owner ended with %v", err)
 		}
 		k.settle(w)
-		if got := k.desk.things(); !slices.Equal(got, []string{"a"}) || k.eventOf(w, "in", "a").Status != store.EventConsumed {
+		if got := k.desk.things(); !slices.Equal(got, []string{"a"}) || k.find(w, "in", "a").Status != store.EventConsumed {
 			t.Errorf("orders %v: %v", got, k.story(w))
 		}
 	})

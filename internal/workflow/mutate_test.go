@@ -36,13 +36,13 @@ func TestCallIsOnTheDiskBeforeItLeaves(t *testing.T) {
 			if m.Tool != "desk" || m.Method != "order" || !m.CanReconcile || m.N != 1 || !strings.HasPrefix(m.Title, "Order ") {
 				t.Errorf("the row is %+v", m)
 			}
-			r := k.latestRun(w)
+			r := k.lastRun(w)
 			expectRun(t, r, pawl.PhaseMutating, pawl.StatusActive)
 			var id string
 			if err := json.Unmarshal(c.Args, &id); err != nil {
 				t.Fatal(err)
 			}
-			if e := k.eventOf(w, "in", id); m.RunID != r.ID || e.Status != store.EventReserved || e.ReservedBy != r.ID {
+			if e := k.find(w, "in", id); m.RunID != r.ID || e.Status != store.EventReserved || e.ReservedBy != r.ID {
 				t.Errorf("the row belongs to %s; the event is %s by %s; the run is %s", m.RunID, e.Status, e.ReservedBy, r.ID)
 			}
 			return nil
@@ -84,7 +84,7 @@ func TestAppliedCallIsRecordedWithItsResult(t *testing.T) {
 			if len(rows) != 1 || rows[0].State != pawl.MutationApplied || rows[0].ResolvedBy != "answer" || rows[0].ResolvedAt.IsZero() || strings.ReplaceAll(string(rows[0].Result), " ", "") != c.stored {
 				t.Errorf("%s: the rows are %+v", name, rows)
 			}
-			if e := k.eventOf(w, "in", "a"); e.Status != store.EventConsumed {
+			if e := k.find(w, "in", "a"); e.Status != store.EventConsumed {
 				t.Errorf("%s: the event is %s", name, e.Status)
 			}
 		}
@@ -104,7 +104,7 @@ func TestRefusedCallIsRecordedAsFailed(t *testing.T) {
 			if len(rows) != 1 || rows[0].State != pawl.MutationFailed || rows[0].ErrorClass != class || rows[0].ErrorMessage != "refused as "+string(class) || rows[0].ResolvedAt.IsZero() {
 				t.Errorf("%s: the rows are %+v", class, rows)
 			}
-			k.personResumes(w)
+			k.resume(w.Name)
 			k.settle(w)
 			again := k.ledgerRows(w)
 			if len(again) != 2 || again[1].State != pawl.MutationApplied || again[1].IdempotencyKey == again[0].IdempotencyKey || again[0].RunID == again[1].RunID {
@@ -130,19 +130,19 @@ func TestResumeAfterRefusedRightsOpensANewRow(t *testing.T) {
 			k.publish(w, "in", string(class))
 			k.desk.refuseTimes("order", class, class)
 			k.settle(w)
-			first := k.latestRun(w)
+			first := k.lastRun(w)
 			for n := 1; n <= 2; n++ {
 				k.start(fmt.Sprint("n-", class, n))
 				k.settle(w)
-				r := k.latestRun(w)
+				r := k.lastRun(w)
 				expectRun(t, r, pawl.PhaseMutating, pawl.StatusPausedApproval)
 				if rows := k.ledgerRows(w); len(rows) != n || rows[n-1].State != pawl.MutationFailed || rows[n-1].N != n || rows[n-1].RunID != first.ID {
 					t.Errorf("%s, refusal %d: the rows are %+v", class, n, rows)
 				}
-				if e := k.eventOf(w, "in", string(class)); e.Status != store.EventReserved || e.ReservedBy != first.ID || e.Attempt != 0 {
+				if e := k.find(w, "in", string(class)); e.Status != store.EventReserved || e.ReservedBy != first.ID || e.Attempt != 0 {
 					t.Errorf("%s, refusal %d: the event is %s by %q", class, n, e.Status, e.ReservedBy)
 				}
-				if !k.personResumes(w) {
+				if !k.resume(w.Name) {
 					t.Error("resume changes nothing")
 				}
 				k.settle(w)
@@ -175,12 +175,12 @@ func TestRunThatWaitsForRightsCanBeCancelled(t *testing.T) {
 		k.publish(w, "in", "a")
 		k.desk.refuseTimes("order", pawl.ClassAuth)
 		k.settle(w)
-		waits := k.latestRun(w)
+		waits := k.lastRun(w)
 		k.write(func(ctx context.Context, tx *store.Tx) error {
 			_, err := k.s.CancelRun(ctx, tx, waits, "tester")
 			return err
 		})
-		if e := k.eventOf(w, "in", "a"); e.Status != store.EventPending || e.Attempt != 1 {
+		if e := k.find(w, "in", "a"); e.Status != store.EventPending || e.Attempt != 1 {
 			t.Errorf("the event is %s after %d releases", e.Status, e.Attempt)
 		}
 		k.settle(w)
@@ -211,7 +211,7 @@ func TestMutateWithoutACallHasTheResultNone(t *testing.T) {
 		if rows := k.ledgerRows(w); len(rows) != 0 {
 			t.Errorf("there are the rows %+v", rows)
 		}
-		if e := k.eventOf(w, "in", "a"); e.Status != store.EventConsumed {
+		if e := k.find(w, "in", "a"); e.Status != store.EventConsumed {
 			t.Errorf("the event is %s", e.Status)
 		}
 	})
@@ -303,7 +303,7 @@ func TestCallsThatMayNotLeaveAreNotMade(t *testing.T) {
 			if c.status == pawl.StatusPausedApproval && c.phase == pawl.PhaseMutating {
 				want = store.EventReserved
 			}
-			if e := k.eventOf(w, "in", "a"); e.Status != want {
+			if e := k.find(w, "in", "a"); e.Status != want {
 				t.Errorf("%s.%s: the event is %s, not %s", c.connection, c.method, e.Status, want)
 			}
 			k.checkInvariants(w)
@@ -344,7 +344,7 @@ func TestUnclearAnswersAreUnknown(t *testing.T) {
 				k.publish(w, "in", "a")
 				k.work(w)
 				k.checkInvariants(w)
-				r := k.latestRun(w)
+				r := k.lastRun(w)
 				expectRun(t, r, pawl.PhaseMutating, pawl.StatusPausedReconciliation)
 				if r.ErrorClass != pawl.ClassIndeterminate {
 					t.Errorf("%s: the class is %s", c.name, r.ErrorClass)
@@ -387,7 +387,7 @@ func TestMutateGetsWhatPrepareReturned(t *testing.T) {
 		k.desk.refuseTimes("order", pawl.ClassTransient, pawl.ClassAuth)
 		k.publish(w, "in", "a")
 		k.settle(w)
-		k.personResumes(w)
+		k.resume(w.Name)
 		k.settle(w)
 		want := `{"reservations":[{"topic":"in","ids":["a"]}],"data":{"id":"a","n":1.5},"ui":{"title":"T"}}`
 		if diff := cmp.Diff([]string{want, want, want, want}, got); diff != "" {
@@ -400,7 +400,7 @@ func TestMutateGetsWhatPrepareReturned(t *testing.T) {
 		if len(keys) != 3 || keys[""] {
 			t.Errorf("three calls had the keys %v", keys)
 		}
-		if d := k.seenByPeople(w); d.Word != run.Idle {
+		if d := k.look(w.Name); d.Word != run.Idle {
 			t.Errorf("people see %s, %s", d.Word, d.Sentence)
 		}
 	})

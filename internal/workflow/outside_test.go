@@ -61,18 +61,21 @@ func publishArms(t *testing.T, k *kit) {
 // Context 3.1, 3.11.2: unknown topics, topics that nobody takes, bad ids and
 // inputs; each with a pointer to the field.
 func publishRefusals(t *testing.T, k *kit) {
-	w := k.deploy("refusals", "1", consuming(takeOne("in")))
+	d := consuming(takeOne("in"))
+	d.config.Topics = append(d.config.Topics, "lonely")
+	w := k.deploy("refusals", "1", d)
 	k.work(w)
 	for name, c := range map[string]struct {
 		event   OutsideEvent
 		pointer string
 	}{
-		"an unknown topic": {OutsideEvent{Topic: "inn", MessageID: "a"}, "/topic"},
-		"no topic":         {OutsideEvent{MessageID: "a"}, "/topic"},
-		"no id":            {OutsideEvent{Topic: "in"}, "/messageId"},
-		"a long id":        {OutsideEvent{Topic: "in", MessageID: strings.Repeat("x", maxMessageID+1)}, "/messageId"},
-		"an id with NUL":   {OutsideEvent{Topic: "in", MessageID: "a\x00b"}, "/messageId"},
-		"half an input":    {OutsideEvent{Topic: "in", MessageID: "a", Input: &OutsideInput{Source: "s", Type: "t"}}, "/input"},
+		"an unknown topic":           {OutsideEvent{Topic: "inn", MessageID: "a"}, "/topic"},
+		"a topic without a consumer": {OutsideEvent{Topic: "lonely", MessageID: "a"}, "/topic"},
+		"no topic":                   {OutsideEvent{MessageID: "a"}, "/topic"},
+		"no id":                      {OutsideEvent{Topic: "in"}, "/messageId"},
+		"a long id":                  {OutsideEvent{Topic: "in", MessageID: strings.Repeat("x", maxMessageID+1)}, "/messageId"},
+		"an id with NUL":             {OutsideEvent{Topic: "in", MessageID: "a\x00b"}, "/messageId"},
+		"half an input":              {OutsideEvent{Topic: "in", MessageID: "a", Input: &OutsideInput{Source: "s", Type: "t"}}, "/input"},
 	} {
 		err := k.do(func(ctx context.Context, tx *store.Tx) error {
 			_, _, err := k.s.PublishOutside(ctx, tx, "refusals", c.event, "tester")

@@ -174,7 +174,7 @@ func (k *kit) expectNoEffect(t *testing.T, w store.Workflow, phase string) {
 	if phase == "next" { // the result is recorded, so it only goes forward
 		want = store.EventReserved
 	}
-	if e := k.eventOf(w, "in", "a"); e.Status != want {
+	if e := k.find(w, "in", "a"); e.Status != want {
 		t.Errorf("the event is %s, want %s", e.Status, want)
 	}
 	if last := k.scripts.ran[len(k.scripts.ran)-1]; !strings.HasSuffix(last, "."+phase) {
@@ -235,9 +235,9 @@ func TestReservationIsAllOrNothing(t *testing.T) {
 				return map[string]any{"reservations": []any{map[string]any{"topic": "in", "ids": ids}}, "data": "a"}
 			}}))
 			k.work(w)
-			expectRun(t, k.latestRun(w), pawl.PhasePreparing, pawl.StatusFailedLogic)
+			expectRun(t, k.lastRun(w), pawl.PhasePreparing, pawl.StatusFailedLogic)
 			for _, id := range []string{"a", "b"} {
-				if e := k.eventOf(w, "in", id); e.Status != store.EventPending {
+				if e := k.find(w, "in", id); e.Status != store.EventPending {
 					t.Errorf("%s: event %s is %s", name, id, e.Status)
 				}
 			}

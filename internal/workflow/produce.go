@@ -18,7 +18,7 @@ const MaxState = 1 << 20
 func (x *execution) produce(ctx context.Context) error {
 	p, ok := x.config.Producer(x.run.Handler)
 	if !ok {
-		return x.stop(ctx, pawl.ClassInternal, "handler", vanished(x.run), nil)
+		return x.stop(ctx, pawl.ClassInternal, "handler", vanished(x.run))
 	}
 	h := x.newHost(producerRules, p.Publishes, nil)
 	result, err := x.call(ctx, "handler", h, orAbsent(x.state)...)
@@ -26,11 +26,11 @@ func (x *execution) produce(ctx context.Context) error {
 		return err
 	}
 	if fault := checkState(result); fault != "" {
-		return x.stop(ctx, pawl.ClassLogic, "state", fault, x.lines(*result))
+		return x.stop(ctx, pawl.ClassLogic, "state", fault)
 	}
 	next, err := nextRun(p.Schedule)
 	if err != nil { // never guessed
-		return x.stop(ctx, pawl.ClassInternal, "schedule", err.Error(), x.lines(*result))
+		return x.stop(ctx, pawl.ClassInternal, "schedule", err.Error())
 	}
 	return x.commit(ctx, h, result, func(ctx context.Context, tx *store.Tx) error {
 		at, _ := next(tx.Now)
@@ -93,10 +93,8 @@ func (x *execution) commit(ctx context.Context, h *host, result *script.Result, 
 		if err != nil {
 			return err
 		}
-		if result != nil {
-			if err := tx.AddRunLogs(ctx, x.run.ID, x.lines(*result)); err != nil {
-				return err
-			}
+		if err := x.flush(ctx, tx); err != nil {
+			return err
 		}
 		more, err = x.moreFor(ctx, tx)
 		tx.AfterCommit(func() { x.run, x.ended = next, true })

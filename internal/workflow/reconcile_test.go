@@ -51,7 +51,7 @@ func TestUnknownOutcomeIsAskedAboutAtOnce(t *testing.T) {
 		for _, r := range k.runs(w) {
 			expectRun(t, r, pawl.PhaseCommitted, pawl.StatusCommitted)
 		}
-		if out := k.eventOf(w, "out", "out-a"); string(out.Payload) != `{"status":"applied","result":{"number":"asked"}}` {
+		if out := k.find(w, "out", "out-a"); string(out.Payload) != `{"status":"applied","result":{"number":"asked"}}` {
 			t.Errorf("applied: next was told %s", out.Payload)
 		}
 
@@ -63,9 +63,9 @@ func TestUnknownOutcomeIsAskedAboutAtOnce(t *testing.T) {
 		if rows := k.ledgerRows(w); len(rows) != 1 || rows[0].State != pawl.MutationFailed || rows[0].ResolvedBy != "reconcile" {
 			t.Errorf("failed: the rows are %+v", rows)
 		}
-		first := k.latestRun(w)
+		first := k.lastRun(w)
 		expectRun(t, first, pawl.PhaseMutating, pawl.StatusPausedTransient)
-		if e := k.eventOf(w, "in", "b"); e.Status != store.EventPending || time.Until(until) != 10*time.Second {
+		if e := k.find(w, "in", "b"); e.Status != store.EventPending || time.Until(until) != 10*time.Second {
 			t.Errorf("failed: the event is %s; it is tried again in %v", e.Status, time.Until(until))
 		}
 		k.desk.refuse = nil
@@ -97,11 +97,11 @@ func TestReconcileLoopEndsWithAPerson(t *testing.T) {
 		w := k.deploy("shop", "1", d)
 		k.publish(w, "in", "a")
 		until := k.work(w)
-		waits := k.latestRun(w)
+		waits := k.lastRun(w)
 		expectRun(t, waits, pawl.PhaseMutating, pawl.StatusPausedReconciliation)
 		k.publish(w, "in", "b")
 		k.publish(w, "out", "c")
-		if see := k.seenByPeople(w); see.Word != run.Running || see.Issue != run.IssueReconciling {
+		if see := k.look(w.Name); see.Word != run.Running || see.Issue != run.IssueReconciling {
 			t.Errorf("people see %s, %s", see.Word, see.Issue)
 		}
 		for n := 1; !until.IsZero(); n++ {
@@ -129,7 +129,7 @@ func TestReconcileLoopEndsWithAPerson(t *testing.T) {
 		if m.State != pawl.MutationIndeterminate || m.ReconcileAttempts != run.ReconcileAttempts {
 			t.Errorf("the row is %s after %d questions", m.State, m.ReconcileAttempts)
 		}
-		if see := k.seenByPeople(w); see.Word != run.NeedsAttention || see.Issue != run.IssueOutcomeUnknown {
+		if see := k.look(w.Name); see.Word != run.NeedsAttention || see.Issue != run.IssueOutcomeUnknown {
 			t.Errorf("people see %s, %s", see.Word, see.Issue)
 		}
 		k.expectStuckOn(t, w, waits)
@@ -144,7 +144,7 @@ func (k *kit) expectStuckOn(t *testing.T, w store.Workflow, waits store.Run) {
 	for what, do := range map[string]func(){
 		"a day":         func() { pass(24 * time.Hour) },
 		"a restart":     func() { k.start("again") },
-		"resume":        func() { k.personResumes(w) },
+		"resume":        func() { k.resume(w.Name) },
 		"a new version": func() { k.deploy(w.Name, "stuck", orderDefinition()) },
 	} {
 		do()
@@ -152,11 +152,11 @@ func (k *kit) expectStuckOn(t *testing.T, w store.Workflow, waits store.Run) {
 			t.Errorf("after %s it wants to be woken at %v", what, until)
 		}
 		k.checkInvariants(w)
-		if r := k.latestRun(w); r.ID != waits.ID || r.Status != waits.Status {
+		if r := k.lastRun(w); r.ID != waits.ID || r.Status != waits.Status {
 			t.Errorf("after %s there is a run of %s that is %s", what, r.Handler, r.Status)
 		}
 	}
-	if e := k.eventOf(w, "in", "a"); e.Status != store.EventReserved || e.ReservedBy != waits.ID {
+	if e := k.find(w, "in", "a"); e.Status != store.EventReserved || e.ReservedBy != waits.ID {
 		t.Errorf("the event is %s by %q", e.Status, e.ReservedBy)
 	}
 }
@@ -178,7 +178,7 @@ func TestReconcileLoopFindsOut(t *testing.T) {
 			k.publish(w, "in", "a", "b")
 			pass(time.Until(k.work(w)))
 			until := k.work(w) // once in vain
-			waits := k.latestRun(w)
+			waits := k.lastRun(w)
 			k.desk.answer, k.desk.refuse, k.desk.inquiry = nil, nil, nil
 			k.start("n2")
 			pass(time.Until(until))
@@ -204,7 +204,7 @@ func TestReconcileLoopFindsOut(t *testing.T) {
 				t.Errorf("happened %v: orders %v", happened, got)
 			}
 			wantAttempt := map[bool]int{true: 0, false: 1}[happened]
-			if e := k.eventOf(w, "in", "a"); e.Status != store.EventConsumed || e.Attempt != wantAttempt {
+			if e := k.find(w, "in", "a"); e.Status != store.EventConsumed || e.Attempt != wantAttempt {
 				t.Errorf("happened %v: the event is %s after %d releases", happened, e.Status, e.Attempt)
 			}
 		}
@@ -230,7 +230,7 @@ func TestToolWithoutReconcileGoesToAPerson(t *testing.T) {
 				t.Errorf("%s: it wants to be woken at %v", how, until)
 			}
 			k.desk.answer = nil
-			waits := k.latestRun(w)
+			waits := k.lastRun(w)
 			expectRun(t, waits, pawl.PhaseMutating, pawl.StatusPausedReconciliation)
 			if rows := k.ledgerRows(w); len(rows) != 1 || rows[0].State != pawl.MutationIndeterminate || rows[0].RunID != waits.ID || rows[0].CanReconcile {
 				t.Errorf("%s: the rows are %+v", how, rows)
@@ -263,12 +263,12 @@ func TestSuccessorOfACrashOwnsTheOpenCall(t *testing.T) {
 		if m := k.ledgerRows(w)[0]; m.State != pawl.MutationNeedsReconcile || m.RunID != waits.ID {
 			t.Errorf("the row is %s of run %s", m.State, m.RunID)
 		}
-		if e := k.eventOf(w, "in", "a"); e.ReservedBy != waits.ID || e.Attempt != 0 {
+		if e := k.find(w, "in", "a"); e.ReservedBy != waits.ID || e.Attempt != 0 {
 			t.Errorf("the event is held by %s", e.ReservedBy)
 		}
 		// Another crash, between the answer and its record, changes nothing.
 		k.desk.inquiry = nil
-		pass(10 * time.Second)
+		pass(20 * time.Second)
 		if !k.crashAt(w, "asked", 1) {
 			t.Error("it was not asked")
 		}

@@ -250,6 +250,8 @@ func (r *trial) read(ctx context.Context, t tool.Target, args json.RawMessage) (
 	return t.Connection.Call(ctx, tool.Call{Method: t.Method.Name, Args: args})
 }
 
+func (r *trial) noted(string, json.RawMessage, json.RawMessage, error) {}
+
 func (r *trial) approved(context.Context, tool.Target, json.RawMessage) (bool, error) {
 	return true, nil
 }

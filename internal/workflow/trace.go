@@ -1,0 +1,95 @@
+package workflow
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/script"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// What is kept of what a run read, so that it can be replayed.
+const (
+	maxReads     = 500
+	maxReadBytes = 1 << 20   // of all answers
+	maxReadOne   = 256 << 10 // of one answer
+)
+
+// trace is what a run logged and read since its last transition, which writes
+// it down.
+type trace struct {
+	mu    sync.Mutex
+	lines []store.LogLine // guarded by mu, as are the others
+	reads []store.RunRead
+	made  int // reads so far
+	bytes int // of answers that were kept
+}
+
+// said notes what a phase logged.
+func (t *trace) said(phase pawl.Phase, r script.Result) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, l := range r.Logs {
+		t.lines = append(t.lines, store.LogLine{Phase: phase, At: l.At, Level: l.Level, Text: l.Text})
+	}
+	if r.LogsCut {
+		t.lines = append(t.lines, store.LogLine{Phase: phase, At: time.Now(), Level: "warn", Text: "(more was logged than is kept)"})
+	}
+}
+
+// read notes a read and its answer; what is too much is told to be missing.
+func (t *trace) read(phase pawl.Phase, op string, call, answer json.RawMessage, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.made++; t.made > maxReads {
+		return
+	}
+	r := store.RunRead{Phase: phase, Op: op, Call: call, At: time.Now()}
+	switch {
+	case err != nil:
+		r.Error = err.Error()
+	case len(answer) > maxReadOne || t.bytes+len(answer) > maxReadBytes:
+		r.Cut = true
+	default:
+		r.Answer = answer
+		t.bytes += len(answer)
+	}
+	t.reads = append(t.reads, r)
+}
+
+// flush writes down what was gathered, in the transaction of a transition.
+func (x *execution) flush(ctx context.Context, tx *store.Tx) error {
+	x.trace.mu.Lock()
+	lines, reads, first := x.trace.lines, x.trace.reads, min(x.trace.made, maxReads)-len(x.trace.reads)
+	x.trace.mu.Unlock()
+	if err := tx.AddRunLogs(ctx, x.run.ID, lines); err != nil {
+		return err
+	}
+	if len(reads) > 0 && x.run.ID == x.view.row.ID { // it goes on: what counts is what it reads now
+		if err := tx.ForgetRunReads(ctx, x.run.ID, first); err != nil {
+			return err
+		}
+	}
+	if err := tx.AddRunReads(ctx, x.run.ID, first, x.redacted(reads)); err != nil {
+		return err
+	}
+	tx.AfterCommit(func() {
+		x.trace.mu.Lock()
+		defer x.trace.mu.Unlock()
+		x.trace.lines, x.trace.reads = x.trace.lines[len(lines):], x.trace.reads[len(reads):]
+	})
+	return nil
+}
+
+// redacted takes secrets out of what is recorded, whoever put them there.
+func (x *execution) redacted(reads []store.RunRead) []store.RunRead {
+	out := make([]store.RunRead, len(reads))
+	for i, r := range reads {
+		r.Call, r.Answer, r.Error = x.cfg.Tools.Redact(r.Call), x.cfg.Tools.Redact(r.Answer), x.cfg.Tools.RedactText(r.Error)
+		out[i] = r
+	}
+	return out
+}
