@@ -166,6 +166,12 @@ func (e *session) remind(ctx context.Context, v *view) error {
 		}
 		if v.asked.ExpiresAt.After(tx.Now) {
 			e.tell(tx, Change{What: "asked again", Workflow: v.workflow.Name, Run: v.row.ID})
+			if err := e.notify(ctx, tx, Notice{
+				Workflow: v.workflow.Name, What: NoticeReminder, Issue: run.IssueApproval, Cause: v.row.ID + " reminder", RunID: v.row.ID, At: tx.Now,
+				Text: "A question expires in " + v.asked.ExpiresAt.Sub(tx.Now).Round(time.Hour).String() + ": may it call " + v.asked.Tool + "." + v.asked.Method + "?",
+			}); err != nil {
+				return err
+			}
 			return tx.WarnedOfApproval(ctx, v.asked.ID)
 		}
 		e.tell(tx, Change{What: "expired", Workflow: v.workflow.Name, Run: v.row.ID})

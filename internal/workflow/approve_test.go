@@ -163,7 +163,7 @@ func TestQuestionExpiresAfterAWarning(t *testing.T) {
 				told = append(told, c.What)
 			}
 		}
-		if diff := cmp.Diff([]string{"asked", "asked again", "expired"}, told); diff != "" {
+		if diff := cmp.Diff([]string{"asked", "needs_attention", "asked again", "expired"}, told); diff != "" {
 			t.Errorf("people were told (-want +got):\n%s", diff)
 		}
 		r := k.newest(w)

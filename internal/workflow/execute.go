@@ -208,6 +208,7 @@ func (x *execution) stopWith(ctx context.Context, f ledger.Failure, also func(co
 	if err := x.cfg.fault("before stop"); err != nil {
 		return err
 	}
+	f.Message = x.cfg.Tools.RedactText(f.Message)
 	var o ledger.Outcome
 	err := x.db.Write(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
 		if err := tx.Fence(ctx, x.run.Owner); err != nil {

@@ -52,7 +52,7 @@ func hold(t *testing.T, list ...behaviour) {
 // called before anything runs that would wake up on the way.
 func waitForDay(i int) {
 	first := time.Date(2025, time.March, 1, 0, 0, 0, 0, time.UTC)
-	time.Sleep(time.Until(first.AddDate(0, 2*i, 0)))
+	pass(time.Until(first.AddDate(0, 2*i, 0)))
 }
 
 // newKitOn makes a kit on a database that others have used before.
@@ -106,10 +106,10 @@ func (k *kit) follow(w store.Workflow, d time.Duration) {
 	for range 10_000 {
 		until := k.work(w)
 		if until.IsZero() || until.After(end) {
-			time.Sleep(time.Until(end))
+			pass(time.Until(end))
 			return
 		}
-		time.Sleep(time.Until(until))
+		pass(time.Until(until))
 	}
 	k.t.Fatal("the lane does not come to rest")
 }

@@ -18,6 +18,9 @@ type lane struct {
 	seen   map[string]map[string]int64 // consumer, topic: the number of the last event when its last prepare began
 	marked map[string]bool             // consumers that are to run whatever they have seen
 	inRow  int                         // runs of consumers since a producer ran
+
+	attended bool   // cause is what people know
+	cause    string // why a person is needed; empty if none is
 }
 
 // laneOf returns the memory of a lane, an empty one for a new owner.

@@ -139,9 +139,9 @@ func TestQueueWakesLanesAtTheirInstants(t *testing.T) {
 		w := l.deploy("clockwork", "1", consuming(note("take", takeOne("in"))).
 			consumer("nap", note("nap", napping(7*time.Minute)), "other").
 			producer("p", Schedule{Interval: "5m"}, note("p", idle)))
-		time.Sleep(6 * time.Minute)
+		pass(6 * time.Minute)
 		l.publish(w, "in", "a")
-		time.Sleep(6 * time.Minute)
+		pass(6 * time.Minute)
 		mu.Lock()
 		defer mu.Unlock()
 		slices.Sort(at)

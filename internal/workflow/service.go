@@ -41,6 +41,10 @@ type Options struct {
 	// must not block. It may be nil.
 	Observe func(Change)
 
+	// Notify tells people something, in the transaction in which it becomes
+	// true; nil tells nobody.
+	Notify func(ctx context.Context, tx *store.Tx, n Notice) error
+
 	// fault is called at the places where a crash is tried, by tests; an
 	// error there ends the session on the spot.
 	fault func(place string) error

@@ -76,7 +76,7 @@ func (e *session) loop(ctx context.Context) (until time.Time, err error) {
 			return time.Time{}, err
 		}
 		if st.do == actWait {
-			return st.until, nil
+			return st.until, e.attend(ctx, v)
 		}
 		switch err := e.take(ctx, v, st); {
 		case err == nil:

@@ -65,7 +65,7 @@ func (x *execution) flush(ctx context.Context, tx *store.Tx) error {
 	x.trace.mu.Lock()
 	lines, reads, first := x.trace.lines, x.trace.reads, min(x.trace.made, maxReads)-len(x.trace.reads)
 	x.trace.mu.Unlock()
-	if err := tx.AddRunLogs(ctx, x.run.ID, lines); err != nil {
+	if err := tx.AddRunLogs(ctx, x.run.ID, x.redactedLines(lines)); err != nil {
 		return err
 	}
 	if len(reads) > 0 && x.run.ID == x.view.row.ID { // it goes on: what counts is what it reads now
@@ -82,6 +82,15 @@ func (x *execution) flush(ctx context.Context, tx *store.Tx) error {
 		x.trace.lines, x.trace.reads = x.trace.lines[len(lines):], x.trace.reads[len(reads):]
 	})
 	return nil
+}
+
+func (x *execution) redactedLines(lines []store.LogLine) []store.LogLine {
+	out := make([]store.LogLine, len(lines))
+	for i, l := range lines {
+		l.Text = x.cfg.Tools.RedactText(l.Text)
+		out[i] = l
+	}
+	return out
 }
 
 // redacted takes secrets out of what is recorded, whoever put them there.

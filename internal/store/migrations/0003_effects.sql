@@ -50,3 +50,14 @@ create table run_reads (
   at         bigint not null,
   primary key (run_id, n)
 );
+
+-- Lanes that need a person, with the cause that people were told of.
+create table attention (
+  kind   text not null,
+  lane   text not null,
+  cause  text not null,                    -- run and issue: another one is told again
+  issue  text not null,
+  text   text not null,
+  since  bigint not null,
+  primary key (kind, lane)
+);

@@ -1,0 +1,49 @@
+package workflow
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// notices makes the kit note what people are told.
+func (k *kit) notices() *[]string {
+	var told []string
+	k.s.cfg.Notify = func(_ context.Context, tx *store.Tx, n Notice) error {
+		tx.AfterCommit(func() { told = append(told, n.What+" "+string(n.Issue)) })
+		return nil
+	}
+	return &told
+}
+
+// A-139, lesson 33: every entry into needs attention is told once for its cause,
+// also by the next owner, and so is its end.
+func TestPeopleAreToldOncePerCauseAndOnRecovery(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		broken := orderDefinition()
+		broken.handlers["consumers.order.prepare"] = func(*goCtx, []json.RawMessage) any { throw("no"); return nil }
+		w := k.deploy("shop", "1", broken)
+		told := k.notices()
+		k.settle(w)
+		k.work(w)
+		if want := []string{"needs_attention fixes_used_up"}; !slices.Equal(*told, want) {
+			t.Fatalf("people were told %v, not %v", *told, want)
+		}
+		k.start("n2")
+		told = k.notices()
+		k.work(w)
+		if len(*told) > 0 {
+			t.Errorf("the next owner tells again: %v", *told)
+		}
+		k.deploy("shop", "2", orderDefinition())
+		k.settle(w)
+		if diff := cmp.Diff([]string{"recovered "}, *told); diff != "" {
+			t.Errorf("people were told (-want +got):\n%s", diff)
+		}
+	})
+}
