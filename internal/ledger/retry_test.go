@@ -100,7 +100,9 @@ func TestOneOfManyRetriesWins(t *testing.T) {
 		errs := make([]error, 12)
 		for i := range errs {
 			wg.Go(func() {
-				_, errs[i] = step(k, func(ctx context.Context, tx *store.Tx) (store.Run, error) { return k.l.Retry(ctx, tx, k.owner, a, "", false) })
+				_, errs[i] = step(k, func(ctx context.Context, tx *store.Tx) (store.Run, error) {
+					return k.l.Retry(ctx, tx, k.owner, a, "", false)
+				})
 			})
 		}
 		wg.Wait()

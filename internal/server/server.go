@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -44,6 +45,7 @@ type server struct {
 	who    identity
 	token  string // path
 	client *outbound.Client
+	tools  *tool.Set
 	pool   *script.Pool
 	flows  *workflow.Service
 	queue  *queue.Queue
@@ -123,7 +125,7 @@ func (s *server) build(ctx context.Context) (err error) {
 	}
 	s.flows.Attach(s.queue)
 	s.api = api.New(api.Config{ //nolint:contextcheck // its requests bring their own
-		DB: s.db, Queue: s.queue, Workflows: s.flows, Log: s.log, Gatherer: registry, Version: s.cfg.Version,
+		DB: s.db, Queue: s.queue, Workflows: s.flows, Tools: s.tools, Log: s.log, Gatherer: registry, Version: s.cfg.Version,
 		MaxPayload: s.cfg.MaxPayload, Feed: s.feed,
 	})
 	var handler http.Handler = s.api
@@ -139,7 +141,7 @@ func (s *server) build(ctx context.Context) (err error) {
 
 // buildWorkflows makes the kind whose lanes are scripts.
 func (s *server) buildWorkflows() (err error) {
-	tools, err := tool.Load(s.cfg.ConnectionDir, tool.Env{Getenv: os.Getenv, HTTP: s.client})
+	s.tools, err = tool.Load(s.cfg.ConnectionDir, tool.Env{Getenv: os.Getenv, HTTP: s.client, Publish: s.publish})
 	if err != nil {
 		return err
 	}
@@ -150,10 +152,24 @@ func (s *server) buildWorkflows() (err error) {
 		Holdings: map[pawl.Kind]ledger.Holdings{pawl.KindWorkflow: workflow.Holdings{}}, Observe: s.observeRun,
 	})
 	s.flows, err = workflow.New(workflow.Options{
-		DB: s.db, Ledger: runs, Scripts: s.pool, Tools: tools, Log: s.log, Observe: s.feed.ObserveWorkflow,
+		DB: s.db, Ledger: runs, Scripts: s.pool, Tools: s.tools, Log: s.log, Observe: s.feed.ObserveWorkflow,
 		Limits: script.Limits{Wall: s.cfg.ScriptTimeout, Heap: s.cfg.ScriptMemory},
 	})
 	return err
+}
+
+// publish is what connections of the type workflow do. Publishing the same
+// event again changes nothing, so it can be repeated at will.
+func (s *server) publish(ctx context.Context, name, topic, messageID string, payload json.RawMessage, key string) (json.RawMessage, error) {
+	var published store.Published
+	err := s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+		_, published, err = s.flows.PublishOutside(ctx, tx, name, workflow.OutsideEvent{Topic: topic, MessageID: messageID, Payload: payload}, "call "+key)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(map[string]any{"topic": topic, "messageId": messageID, "duplicate": !published.News()})
 }
 
 // observeRun tells who follows, and the log what the rules cannot lead to.

@@ -38,7 +38,7 @@ func idleInvokesNothing(t *testing.T, k *kit) {
 		if until := k.work(quiet); !until.IsZero() {
 			t.Fatalf("after %d hours it wants to be woken at %v", hour, until)
 		}
-		if until := k.work(timed); until.Sub(time.Now()) > 24*time.Hour || !until.After(time.Now()) {
+		if until := k.work(timed); time.Until(until) > 24*time.Hour || !until.After(time.Now()) {
 			t.Fatalf("after %d hours the other one wants to be woken at %v", hour, until)
 		}
 		pass(time.Hour)

@@ -30,7 +30,7 @@ func TestContract(t *testing.T) {
 func faultyProducer(t *testing.T, k *kit, name string, act func(c *goCtx)) store.Run {
 	t.Helper()
 	w := k.deploy(name, "1", producing(nil).producer("p", Schedule{Interval: "1h"}, func(c *goCtx, _ []json.RawMessage) any {
-		c.thing(k, name, "in", "before")
+		c.thing(k, name, "before")
 		act(c)
 		return nothing{}
 	}))
@@ -116,7 +116,7 @@ func peekIsBounded(t *testing.T, k *kit) {
 	var first, last string
 	w := k.deploy(name, "1", producing(nil).producer("p", Schedule{Interval: "1h"}, func(c *goCtx, _ []json.RawMessage) any {
 		for i := range 1200 {
-			c.thing(k, name, "in", fmt.Sprintf("%04d", i))
+			c.thing(k, name, fmt.Sprintf("%04d", i))
 		}
 		return nothing{}
 	}).handler("consumers.take.prepare", func(c *goCtx, _ []json.RawMessage) any {

@@ -56,7 +56,7 @@ func (x *execution) execute(ctx context.Context) error {
 		x.markDirty() // its events are pending again
 		return &pawl.Error{Code: pawl.CodeConflict, Op: "execute run", Msg: "it was cancelled", Err: err}
 	case errors.Is(cause, queue.ErrShutdown):
-		x.giveBack()
+		x.giveBack(context.WithoutCancel(ctx))
 	}
 	return err
 }
@@ -118,8 +118,8 @@ func (s *Service) withdraw(workflowID, runID string) {
 // giveBack cancels the run because the process stops, so that it does not look
 // like a crash; one that sent something must be recovered instead. It is no
 // person who cancels, so the failures before it still count.
-func (x *execution) giveBack() {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+func (x *execution) giveBack(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	err := x.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		spent, err := tx.GetRetry(ctx, x.run.Kind, x.run.Lane)

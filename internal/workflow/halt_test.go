@@ -153,7 +153,7 @@ func lostLeaseWritesNothing(t *testing.T, k *kit) {
 	const name = "lost"
 	first := true
 	w := k.deploy(name, "1", producing(nil).producer("p", Schedule{Interval: "1h"}, func(c *goCtx, _ []json.RawMessage) any {
-		c.thing(k, name, "in", "x")
+		c.thing(k, name, "x")
 		if first {
 			first = false
 			if _, err := k.db.Take(t.Context(), "thief", store.Bucket{ID: k.fence.Bucket, Node: k.fence.Node, Epoch: k.fence.Epoch}); err != nil {

@@ -222,10 +222,11 @@ func thingID(w store.Workflow, id string) string {
 	return script.InputID(w.ID, "test", "thing", id)
 }
 
-// thing registers an input and publishes an event of it, as producers do.
-func (c *goCtx) thing(k *kit, workflow, topic, id string) {
+// thing registers an input and publishes an event of it to "in", as producers
+// do.
+func (c *goCtx) thing(k *kit, workflow, id string) {
 	c.call("registerInput", map[string]string{"source": "test", "type": "thing", "id": id, "title": "Thing " + id})
-	c.publish(topic, id, id, thingID(k.workflow(workflow), id))
+	c.publish("in", id, id, thingID(k.workflow(workflow), id))
 }
 
 // take is what prepare returns for events of one topic; none takes nothing.

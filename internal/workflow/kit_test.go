@@ -276,8 +276,8 @@ func (c *goCtx) peek(topic string) (ids []string) {
 	return ids
 }
 
-func (c *goCtx) tool(connection, method string, args any) json.RawMessage {
-	return c.call("tool", map[string]any{"connection": connection, "method": method, "args": args})
+func (c *goCtx) tool(connection, method string, args any) {
+	c.call("tool", map[string]any{"connection": connection, "method": method, "args": args})
 }
 
 func (c *goCtx) publish(topic, id string, payload any, inputID string) {

@@ -45,8 +45,10 @@ func (s *Service) look(ctx context.Context, tx *store.Tx, workflowID string) (*v
 	if v.config, err = s.config(ctx, tx, workflowID, v.workflow.Version); err != nil {
 		return nil, err
 	}
-	if v.schedules, err = tx.ProducerSchedules(ctx, workflowID); err != nil {
-		return nil, err
+	if len(v.config.Producers) > 0 {
+		if v.schedules, err = tx.ProducerSchedules(ctx, workflowID); err != nil {
+			return nil, err
+		}
 	}
 	wakes, err := tx.WakeTimes(ctx, workflowID)
 	if err != nil {
@@ -70,11 +72,12 @@ func (s *Service) lookAtRuns(ctx context.Context, tx *store.Tx, v *view) error {
 		return err
 	}
 	v.row = row
+	if !run.Open(row.Status) { // what it called is history
+		v.newest = run.Run{ID: row.ID, RetryOf: row.RetryOf, Type: row.HandlerType, Phase: row.Phase, Status: row.Status, Class: row.ErrorClass}
+		return nil
+	}
 	if v.newest, err = s.ledger.View(ctx, tx, row); err != nil {
 		return err
-	}
-	if !run.Open(row.Status) {
-		return nil
 	}
 	if run.Unresolved(v.newest.Ledger) {
 		if v.open, err = openMutation(ctx, tx, row.ID); err != nil {

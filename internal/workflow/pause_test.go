@@ -119,7 +119,7 @@ func pauseInProducer(t *testing.T, k *kit) {
 	const name = "in-producer"
 	pauses := true
 	w := k.deploy(name, "1", producing(nil).producer("p", Schedule{Interval: "1h"}, func(c *goCtx, _ []json.RawMessage) any {
-		c.thing(k, name, "in", "x")
+		c.thing(k, name, "x")
 		if pauses {
 			k.pause(name)
 		}

@@ -25,7 +25,7 @@ func TestPriorities(t *testing.T) {
 func consumersBeforeProducers(t *testing.T, k *kit) {
 	const name = "consumers-first"
 	w := k.deploy(name, "1", producing(nil).producer("p", Schedule{Interval: "1h"}, func(c *goCtx, _ []json.RawMessage) any {
-		c.thing(k, name, "in", "from p")
+		c.thing(k, name, "from p")
 		return nothing{}
 	}).producer("q", Schedule{Interval: "1h"}, idle))
 	k.work(w)

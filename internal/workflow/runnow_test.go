@@ -35,7 +35,7 @@ func runNowRunsProducers(t *testing.T, k *kit) {
 	publishes := false
 	d := producing(map[string]string{"p": "1h", "r": "1h"}).producer("q", Schedule{Cron: "0 0 1 1 *"}, func(c *goCtx, _ []json.RawMessage) any {
 		if publishes {
-			c.thing(k, name, "in", "x")
+			c.thing(k, name, "x")
 		}
 		return nothing{}
 	})

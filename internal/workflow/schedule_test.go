@@ -179,13 +179,13 @@ func handlersNeverRunAtOnce(t *testing.T, k *kit) {
 func producerCommitsAtOnce(t *testing.T, k *kit) {
 	const name = "at-once"
 	w := k.deploy(name, "1", producing(nil).producer("p", Schedule{Interval: "1h"}, func(c *goCtx, _ []json.RawMessage) any {
-		c.thing(k, name, "in", "x")
+		c.thing(k, name, "x")
 		return map[string]int{"n": 1}
 	}))
 	k.work(w) // takes the first event as well
 	before := k.schedules(w)["p"]
 	k.scripts.defs[name+" 1"].handlers["producers.p.handler"] = func(c *goCtx, _ []json.RawMessage) any {
-		c.thing(k, name, "in", "y")
+		c.thing(k, name, "y")
 		return map[string]int{"n": 2}
 	}
 	pass(time.Hour)
@@ -220,7 +220,7 @@ func (k *kit) knows(w store.Workflow, id string) (known bool) {
 func failedAttemptPublishesNothing(t *testing.T, k *kit) {
 	const name = "throws"
 	d := producing(nil).producer("p", Schedule{Interval: "1h"}, func(c *goCtx, _ []json.RawMessage) any {
-		c.thing(k, name, "in", "x")
+		c.thing(k, name, "x")
 		throw("no")
 		return nil
 	})

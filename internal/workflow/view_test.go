@@ -138,7 +138,7 @@ func scheduleInWords(t *testing.T, k *kit) {
 	k.work(w)
 	d := k.look("in-words")
 	expect(t, "schedule", d.Schedule, "Every 5 minutes; Daily at 09:00 Berlin time")
-	expect(t, "countdown", d.NextAt.Sub(time.Now()), 5*time.Minute)
+	expect(t, "countdown", time.Until(d.NextAt), 5*time.Minute)
 	k.work(k.deploy("by-events", "1", consuming(takeOne("in"))))
 	expect(t, "schedule without producers", k.look("by-events").Schedule, "When there are events")
 }

@@ -235,7 +235,7 @@ func nothingElseMovesTheNextRun(t *testing.T, k *kit) {
 	}).handler("consumers.take.next", func(*goCtx, []json.RawMessage) any {
 		return soon()
 	}).producer("p", Schedule{Interval: "40m"}, func(c *goCtx, _ []json.RawMessage) any {
-		c.thing(k, name, "in", "x")
+		c.thing(k, name, "x")
 		return soon()
 	}))
 	begun := time.Now()

@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -96,7 +97,7 @@ func (v *view) scheduleWords() string {
 		if err != nil {
 			continue
 		}
-		if text := spec.Describe(); !contains(list, text) {
+		if text := spec.Describe(); !slices.Contains(list, text) {
 			list = append(list, text)
 		}
 	}
@@ -104,15 +105,6 @@ func (v *view) scheduleWords() string {
 		return "When there are events"
 	}
 	return strings.Join(list, "; ")
-}
-
-func contains(list []string, s string) bool {
-	for _, have := range list {
-		if have == s {
-			return true
-		}
-	}
-	return false
 }
 
 // nextAt is when the workflow will do something by itself; zero if it cannot,
