@@ -87,6 +87,9 @@ func (g *getter) prepare(args []string) (err error) {
 	if len(args) > 1 {
 		g.name = args[1]
 	}
+	if g.name != "" && g.kind.instead != "" {
+		return usageError(g.kind.instead, "%s cannot be shown one by one", g.kind.plural)
+	}
 	if g.limit < 0 {
 		return usageError("", "--limit: %d is below zero", g.limit)
 	}

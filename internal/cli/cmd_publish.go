@@ -74,7 +74,7 @@ func outsideEvent(p *Process, topic, id, payload, input, title string) (map[stri
 	if id == "" {
 		return nil, usageError("Add --id with an id that is unique in the topic.", "the event needs an id")
 	}
-	content, err := readPayload(p, payload)
+	content, err := readJSON(p, "--payload", payload)
 	if err != nil {
 		return nil, err
 	}
@@ -96,8 +96,8 @@ func outsideEvent(p *Process, topic, id, payload, input, title string) (map[stri
 	return body, nil
 }
 
-// readPayload takes JSON as it is, from a file after @, or from stdin.
-func readPayload(p *Process, text string) (json.RawMessage, error) {
+// readJSON takes JSON as a flag has it, from a file after @, or from stdin.
+func readJSON(p *Process, flag, text string) (json.RawMessage, error) {
 	raw, err := []byte(text), error(nil)
 	if file, named := strings.CutPrefix(text, "@"); named {
 		raw, err = os.ReadFile(p.path(file))
@@ -105,10 +105,10 @@ func readPayload(p *Process, text string) (json.RawMessage, error) {
 		raw, err = io.ReadAll(p.Stdin)
 	}
 	if err != nil {
-		return nil, usageError("", "--payload: %s", err)
+		return nil, usageError("", "%s: %s", flag, err)
 	}
 	if !json.Valid(raw) {
-		return nil, usageError(`Write JSON: --payload '{"from": "ann"}', @FILE, or - for stdin.`, "--payload: this is no JSON")
+		return nil, usageError("Write JSON: "+flag+` '{"from": "ann"}', @FILE, or - for stdin.`, "%s: this is no JSON", flag)
 	}
 	return raw, nil
 }

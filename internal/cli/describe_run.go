@@ -41,9 +41,13 @@ func describeRun(raw json.RawMessage, now time.Time) (string, error) {
 		d.line("Error code", r.Error.Code)
 	}
 	d.json("Prepared", r.PrepareResult)
+	if r.Approval != nil {
+		describeApproval(d, r.Approval)
+	}
 	for _, c := range callsOf(r) {
 		describeCall(d, c)
 	}
+	describeActions(d, r)
 	describeAttempts(d, r)
 	describeLogs(d, r.Logs)
 	return d.String(), nil
@@ -153,6 +157,9 @@ func runStory(r client.Run, now time.Time) string {
 		if a.Attempt == r.Attempt+1 {
 			return fmt.Sprintf("It stopped in phase %s, and attempt %d goes on with its work: run %s, which is %s.", r.Phase, a.Attempt, a.ID, a.Status)
 		}
+	}
+	if text := waitingStory(r); text != "" {
+		return text
 	}
 	settled := map[pawl.Status]string{
 		pawl.StatusCommitted:      "It is done. Nothing follows.",

@@ -51,7 +51,7 @@ func (d *description) json(name string, raw json.RawMessage) {
 		return
 	}
 	d.say("%s:", name)
-	for line := range strings.SplitSeq(pretty.String(), "\n") {
+	for line := range strings.SplitSeq(visible(pretty.String()), "\n") {
 		d.say("  %s", line)
 	}
 }

@@ -13,7 +13,7 @@ func TestHelpListsEveryCommandOnStdout(t *testing.T) {
 	for _, args := range [][]string{nil, {"help"}, {"--help"}} {
 		r := run(t, args...)
 		r.expect(t, pawl.ExitDone)
-		for _, name := range []string{"demo", "serve", "get", "describe", "why", "next", "apply", "run", "pause", "resume", "cancel", "skip", "publish", "delete", "retry", "token", "cron", "version", "completion"} {
+		for _, name := range []string{"demo", "serve", "get", "describe", "why", "next", "apply", "run", "pause", "resume", "cancel", "approve", "reject", "resolve", "connections", "skip", "publish", "delete", "retry", "token", "cron", "version", "completion"} {
 			if !strings.Contains(r.stdout, "\n  "+name+" ") {
 				t.Errorf("pawl %s does not list %s:\n%s", strings.Join(args, " "), name, r.stdout)
 			}
@@ -67,10 +67,10 @@ func TestCompletionIsPrintedForEveryShell(t *testing.T) {
 
 func TestCompletionProposesKinds(t *testing.T) {
 	for command, want := range map[string]string{
-		"get":      "workflows lanes runs inputs outputs events jobs tokens",
-		"describe": "workflows runs inputs jobs",
+		"get":      "workflows lanes runs inputs outputs events approvals connections jobs tokens",
+		"describe": "workflows runs inputs connections jobs",
 		"delete":   "workflows jobs tokens",
-		"run":      "workflows", "pause": "workflows", "resume": "workflows", "why": "workflows",
+		"run":      "workflows", "pause": "workflows", "resume": "workflows runs", "why": "workflows",
 		"retry": "jobs",
 	} {
 		r := run(t, "__complete", command, "")

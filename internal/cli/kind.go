@@ -29,6 +29,9 @@ type kind struct {
 	// listed: things are in the list only, and are found there by their name.
 	listed bool
 
+	// instead is what to do where one thing cannot be asked for.
+	instead string
+
 	// row are the cells of one thing, for all columns.
 	row func(raw json.RawMessage, now time.Time) ([]string, error)
 
@@ -67,6 +70,7 @@ type watchRules struct {
 func kinds() []kind {
 	return []kind{
 		workflowKind(), laneKind(), runKind(), inputKind(), outputKind(), eventKind(),
+		approvalKind(), connectionKind(),
 		jobKind(), tokenKind(),
 	}
 }

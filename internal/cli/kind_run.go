@@ -20,7 +20,7 @@ func runKind() kind {
 			{title: "phase", spare: true}, {title: "try", spare: true}, {title: "error", flex: true, least: 12, spare: true},
 			{title: "kind", wide: true}, {title: "trigger", wide: true}, {title: "took", wide: true}, {title: "retry of", wide: true}, {title: "started", wide: true},
 		},
-		row: runRow, describe: describeRun,
+		row: runRow, describe: describeRun, verbs: []string{verbResume},
 	}
 }
 
@@ -37,7 +37,7 @@ func runOfEvent(data []byte) (json.RawMessage, error) {
 
 // briefRun leaves out what events do not carry.
 func briefRun(raw json.RawMessage) (json.RawMessage, error) {
-	return without(raw, "prepareResult", "mutation", "chain", "mutations", "logs")
+	return without(raw, "prepareResult", "mutation", "chain", "mutations", "logs", "approval", "actions")
 }
 
 func runRow(raw json.RawMessage, now time.Time) ([]string, error) {

@@ -47,6 +47,7 @@ func newRoot(p *Process) *cobra.Command {
 		newDemoCommand(p), newServeCommand(p),
 		newGetCommand(p), newDescribeCommand(p), newWhyCommand(p), newNextCommand(p),
 		newApplyCommand(p), newRunCommand(p), newPauseCommand(p), newResumeCommand(p), newCancelCommand(p),
+		newApproveCommand(p), newRejectCommand(p), newResolveCommand(p), newConnectionsCommand(p),
 		newSkipCommand(p), newPublishCommand(p), newDeleteCommand(p), newRetryCommand(p), newTokenCommand(p),
 		newValidateCommand(p), newTestCommand(p), newTypesCommand(p), newCronCommand(p), newVersionCommand(p), newCompletionCommand(p),
 	)

@@ -116,7 +116,7 @@ func (l *life) poll(c *goCtx, args []json.RawMessage) any {
 	}
 	state.N++
 	c.tool("desk", "read", nil)
-	c.thing(l.k, l.w.Name, "in", fmt.Sprint("p", state.N))
+	c.thing(l.k, l.w.Name, fmt.Sprint("p", state.N))
 	return map[string]any{"N": state.N}
 }
 

@@ -37,6 +37,8 @@ type Run struct {
 	Chain     []Run     `json:"chain"` // all attempts at the same work
 	Mutations []Call    `json:"mutations"`
 	Logs      []LogLine `json:"logs"`
+	Approval  *Approval `json:"approval"` // what it asks, or asked last
+	Actions   []Action  `json:"actions"`  // what would be accepted now
 }
 
 // RunError is why a run stopped.
