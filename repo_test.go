@@ -32,7 +32,7 @@ var layers = [][]string{
 	{"internal/demo"},
 	{"internal/server"},
 	{"internal/api", "internal/web"},
-	{"internal/workflow", "internal/source", "internal/graph", "internal/task"},
+	{"internal/workflow", "internal/source", "internal/graph", "internal/task", "internal/notify"},
 	{
 		"internal/script", "internal/tool", "internal/repair", "internal/quota",
 		"internal/run", "internal/ledger", "internal/queue", "internal/when", "internal/outbound",

@@ -31,9 +31,22 @@ type Config struct {
 	LogLevel      string
 	MaxPayload    int64         // bytes of a job's payload
 	Drain         time.Duration // how long running work may go on at the end
-	Dirs          []string      // definitions
-	Logs          io.Writer     // nil is standard error
-	Version       string
+
+	NotifyWebhooks         []string // URLs that are told when a lane needs attention
+	NotifySecretFile       string   // signs what they get
+	NotifyMailHost         string   // of the mail server for the same; empty sends none
+	NotifyMailPort         int      // 0 is the usual one
+	NotifyMailTLS          string
+	NotifyMailUser         string
+	NotifyMailPasswordFile string
+	NotifyMailFrom         string
+	NotifyMailTo           []string
+	HeartbeatURL           string // asked for while all is well
+	PublicURL              string // of this server, for links in notices
+
+	Dirs    []string  // definitions
+	Logs    io.Writer // nil is standard error
+	Version string
 }
 
 // The roles of a process.

@@ -21,6 +21,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/api"
 	"github.com/pawlrun/pawl/internal/ledger"
+	"github.com/pawlrun/pawl/internal/notify"
 	"github.com/pawlrun/pawl/internal/outbound"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/script"
@@ -39,20 +40,22 @@ type Started struct {
 
 // server is the parts of a running process.
 type server struct {
-	cfg    Config
-	log    *slog.Logger
-	db     *store.DB
-	who    identity
-	token  string // path
-	client *outbound.Client
-	tools  *tool.Set
-	pool   *script.Pool
-	flows  *workflow.Service
-	queue  *queue.Queue
-	feed   *api.Feed
-	api    *api.API
-	http   *http.Server
-	listen net.Listener
+	cfg       Config
+	log       *slog.Logger
+	db        *store.DB
+	who       identity
+	token     string // path
+	client    *outbound.Client
+	tools     *tool.Set
+	pool      *script.Pool
+	flows     *workflow.Service
+	notices   *notify.Notifier
+	heartbeat *notify.Heartbeat
+	queue     *queue.Queue
+	feed      *api.Feed
+	api       *api.API
+	http      *http.Server
+	listen    net.Listener
 }
 
 // Run serves until the context ends, then stops in order. ready is called once
@@ -117,6 +120,9 @@ func (s *server) build(ctx context.Context) (err error) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	s.feed = api.NewFeed()
+	if err := s.buildNotices(); err != nil {
+		return err
+	}
 	if err := s.buildWorkflows(); err != nil {
 		return err
 	}
@@ -124,6 +130,7 @@ func (s *server) build(ctx context.Context) (err error) {
 		return err
 	}
 	s.flows.Attach(s.queue)
+	s.notices.Attach(s.queue)
 	s.api = api.New(api.Config{ //nolint:contextcheck // its requests bring their own
 		DB: s.db, Queue: s.queue, Workflows: s.flows, Tools: s.tools, Log: s.log, Gatherer: registry, Version: s.cfg.Version,
 		MaxPayload: s.cfg.MaxPayload, Feed: s.feed,
@@ -152,7 +159,7 @@ func (s *server) buildWorkflows() (err error) {
 		Holdings: map[pawl.Kind]ledger.Holdings{pawl.KindWorkflow: workflow.Holdings{}}, Observe: s.observeRun,
 	})
 	s.flows, err = workflow.New(workflow.Options{
-		DB: s.db, Ledger: runs, Scripts: s.pool, Tools: s.tools, Log: s.log, Observe: s.feed.ObserveWorkflow,
+		DB: s.db, Ledger: runs, Scripts: s.pool, Tools: s.tools, Log: s.log, Observe: s.feed.ObserveWorkflow, Notify: s.tell,
 		Limits: script.Limits{Wall: s.cfg.ScriptTimeout, Heap: s.cfg.ScriptMemory},
 	})
 	return err
@@ -209,6 +216,9 @@ func (s *server) queueConfig(registry prometheus.Registerer) queue.Config {
 
 			workflow.TaskName:  s.flows.Task(),
 			workflow.SweepName: s.flows.SweepTask(),
+
+			notify.Name:          s.notices.Task(),
+			notify.HeartbeatName: s.heartbeat.Task(),
 		},
 	}
 }
@@ -223,7 +233,7 @@ func (s *server) serve(ctx context.Context, ready func(Started)) error {
 			s.log.Error("queue", "err", err)
 		}
 	})
-	for _, job := range []store.JobSpec{task.PruneJob(), workflow.SweepJob()} {
+	for _, job := range append(s.heartbeat.Jobs(), task.PruneJob(), workflow.SweepJob()) {
 		if _, err := s.queue.Enqueue(ctx, job); err != nil && ctx.Err() == nil {
 			s.log.Warn("arm a job of the house", "task", job.Task, "err", err) // the next start does
 		}
