@@ -207,7 +207,7 @@ func (a *API) aboutWorkflow(ctx context.Context, name string, err error) error {
 const namesToCompare = 200
 
 func (a *API) noWorkflow(ctx context.Context, name string) error {
-	e := &pawl.Error{Code: pawl.CodeNotFound, Op: "find workflow", Msg: fmt.Sprintf("there is no workflow %q", name), Hint: "GET /api/v1/workflows lists them."}
+	e := &pawl.Error{Code: pawl.CodeNotFound, Op: "find workflow", Msg: fmt.Sprintf("there is no workflow %q", name), Hint: "pawl get workflows lists them."}
 	var names []string
 	err := a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
 		list, err := tx.ListWorkflows(ctx, "", namesToCompare)

@@ -93,6 +93,15 @@ func (tx *Tx) MoveApproval(ctx context.Context, id string, from, to ApprovalStat
 	return nil
 }
 
+// DropApproval ends the question of a run that is over, if there is one.
+func (tx *Tx) DropApproval(ctx context.Context, runID string) error {
+	_, err := tx.Exec(ctx, `update approvals set state = 'expired', decided_at = $2 where run_id = $1 and state in ('pending', 'approved')`, runID, ms(tx.Now))
+	if err != nil {
+		return fmt.Errorf("drop approval: %w", err)
+	}
+	return nil
+}
+
 // WarnedOfApproval notes that somebody was told that a question expires soon.
 func (tx *Tx) WarnedOfApproval(ctx context.Context, id string) error {
 	_, err := tx.Exec(ctx, `update approvals set warned_at = $2 where id = $1`, id, ms(tx.Now))

@@ -263,3 +263,19 @@ func (tx *Tx) ListEvents(ctx context.Context, workflowID string, f EventFilter, 
 	rows, err := tx.Query(ctx, fmt.Sprintf(`select %s from events where %s order by id desc limit $%d`, eventColumns, c.String(), len(c.args)), c.args...)
 	return scanAll(rows, err, "list events", scanEvent)
 }
+
+// EventsOfRun reads the events that a run published, in their order. Ids grow
+// with time, so only those of its own time are looked at.
+func (tx *Tx) EventsOfRun(ctx context.Context, workflowID string, r Run) ([]Event, error) {
+	end := r.EndedAt
+	if end.IsZero() {
+		end = tx.Now
+	}
+	const slack = time.Minute // clocks of nodes
+	rows, err := tx.Query(ctx, `select `+eventColumns+` from events where workflow_id = $1 and id >= $2 and id < $3 and created_by = $4 order by id`,
+		workflowID, idAt(r.CreatedAt.Add(-slack)), idAt(end.Add(slack)), r.ID)
+	return scanAll(rows, err, "read events of a run", scanEvent)
+}
+
+// idAt is the first id that can have been made at an instant.
+func idAt(t time.Time) int64 { return (t.UnixMilli() - idEpoch) << 22 }

@@ -229,3 +229,26 @@ func (k *kit) settleApproving(w store.Workflow) {
 	}
 	k.settle(w)
 }
+
+// A question dies with its run.
+func TestQuestionEndsWithItsRun(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		w := k.deploy("shop", "1", askDefinition())
+		k.publish(w, "in", "a")
+		k.work(w)
+		r := k.newest(w)
+		if err := k.person(func(ctx context.Context, tx *store.Tx) error {
+			_, err := k.s.CancelRun(ctx, tx, r, "ann")
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		k.read(func(ctx context.Context, tx *store.Tx) error {
+			pending, err := tx.ListApprovals(ctx, store.ApprovalPending, store.RunCursor{}, 10)
+			if len(pending) > 0 {
+				t.Errorf("%d questions of a run that is over wait for an answer", len(pending))
+			}
+			return err
+		})
+	})
+}

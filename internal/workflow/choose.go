@@ -57,6 +57,9 @@ const consumersInRow = 100
 // event, due wakeAt, producers by their time.
 func choose(v *view, l *lane, oldest func(topics []string) (int64, error)) (step, error) {
 	if v.workflow.Desired != desiredActive {
+		if v.newest.Status == pawl.StatusActive && !v.row.StartedAt.IsZero() {
+			return step{do: actRecover, reason: "nobody executes run " + v.row.ID}, nil
+		}
 		return step{do: actWait, reason: "the workflow is " + v.workflow.Desired}, nil
 	}
 	if st, decided := v.chooseForRun(); decided {

@@ -22,6 +22,7 @@ func (x *execution) prepare(ctx context.Context) error {
 	}
 	x.looked = true
 	h := x.newHost(prepareRules, nil, c.Subscribe)
+	x.begins()
 	result, err := x.call(ctx, "prepare", h, orAbsent(x.state)...)
 	if err != nil || result == nil {
 		return err

@@ -184,33 +184,34 @@ func (l *life) inquiry(c tool.Call) (happened, known bool) {
 func (l *life) actions() map[string]func() {
 	return map[string]func(){
 		"publish": l.publish,
-		"work":    func() { l.k.work(l.w) },
+		"work":    func() { l.work() },
 		"crash": func() {
-			l.k.crashAt(l.w, rapid.SampledFrom(livePlaces).Draw(l.t, "place"), rapid.IntRange(1, 4).Draw(l.t, "time"))
+			l.publish()
+			l.k.crashAt(l.w, rapid.SampledFrom(livePlaces).Draw(l.t, "place"), rapid.IntRange(1, 2).Draw(l.t, "time"))
 		},
 		"wait": func() {
 			pass(time.Duration(rapid.SampledFrom([]int{1, 10, 20, 65, 700}).Draw(l.t, "seconds")) * time.Second)
-			l.k.work(l.w)
+			l.work()
 		},
 		"restart":  func() { l.k.start("again") },
 		"shutdown": l.shutdown,
 		"pause":    func() { l.k.pause(l.w.Name) },
-		"resume":   func() { l.k.resume(l.w.Name); l.k.work(l.w) },
+		"resume":   func() { l.k.resume(l.w.Name); l.work() },
 		"deploy":   l.deploy,
 		"skip":     l.skip,
 		"trouble": func() {
 			l.calls = append(l.calls, rapid.SliceOfN(rapid.SampledFrom(outcomes), 1, 2).Draw(l.t, "calls")...)
 			l.blind += rapid.SampledFrom([]int{0, 1, 2, 3, 7}).Draw(l.t, "blind")
 			l.publish()
-			l.k.work(l.w)
+			l.work()
 		},
 		"bad read": func() {
 			l.reads = append(l.reads, rapid.SampledFrom([]pawl.Class{pawl.ClassTransient, pawl.ClassLogic, pawl.ClassAuth, pawl.ClassInternal}).Draw(l.t, "read"))
-			l.k.work(l.w)
+			l.work()
 		},
 		"during":  l.meanwhile,
 		"resolve": l.resolve,
-		"run now": func() { _ = l.k.runNow(l.w.Name); l.k.work(l.w) }, // mostly refused
+		"run now": func() { _ = l.k.runNow(l.w.Name); l.work() }, // mostly refused
 	}
 }
 
@@ -234,7 +235,7 @@ func (l *life) meanwhile() {
 		act()
 	}
 	l.publish()
-	l.k.work(l.w)
+	l.work()
 }
 
 func (l *life) publish() {
@@ -325,5 +326,5 @@ func (l *life) resolve() {
 	l.k.write(func(ctx context.Context, tx *store.Tx) error {
 		return l.k.s.Resolve(ctx, tx, rows[at].RunID, said, json.RawMessage(`"seen"`), "tester")
 	})
-	l.k.work(l.w)
+	l.work()
 }

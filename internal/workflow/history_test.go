@@ -94,7 +94,7 @@ func (c *caseTB) Fatalf(format string, args ...any) {
 func live(rt *rapid.T, k *kit, name string) {
 	l := newLife(rt, k, name)
 	actions := l.actions()
-	for range rapid.IntRange(4, 16).Draw(rt, "steps") {
+	for range rapid.IntRange(4, 24).Draw(rt, "steps") {
 		name := rapid.SampledFrom(actionNames).Draw(rt, "action")
 		actions[name]()
 		l.check(name)

@@ -96,6 +96,15 @@ func (s *Service) Pause(ctx context.Context, tx *store.Tx, name, by string) (boo
 	return true, tx.Audit(ctx, by, "workflow.pause", "workflow:"+name, nil)
 }
 
+// endRun cancels a run for good, and with it the question that it asked.
+func (s *Service) endRun(ctx context.Context, tx *store.Tx, r store.Run) (store.Run, error) {
+	cancelled, err := s.ledger.Cancel(ctx, tx, r)
+	if err != nil {
+		return store.Run{}, err
+	}
+	return cancelled, tx.DropApproval(ctx, r.ID)
+}
+
 // cancelActive cancels the active run of a lane if nothing was sent yet.
 func (s *Service) cancelActive(ctx context.Context, tx *store.Tx, w store.Workflow) error {
 	r, err := tx.ActiveRun(ctx, pawl.KindWorkflow, w.Lane)
@@ -105,7 +114,7 @@ func (s *Service) cancelActive(ctx context.Context, tx *store.Tx, w store.Workfl
 	if err != nil {
 		return err
 	}
-	switch _, err := s.ledger.Cancel(ctx, tx, r); {
+	switch _, err := s.endRun(ctx, tx, r); {
 	case err == nil:
 		tx.AfterCommit(func() { s.withdraw(w.ID, r.ID) })
 		return nil
@@ -314,7 +323,7 @@ func (s *Service) cancelRun(ctx context.Context, tx *store.Tx, w store.Workflow,
 	if err != nil {
 		return err
 	}
-	_, err = s.ledger.Cancel(ctx, tx, r)
+	_, err = s.endRun(ctx, tx, r)
 	if err == nil {
 		tx.AfterCommit(func() { s.withdraw(w.ID, runID) })
 		return tx.TouchWorkflow(ctx, w.ID) // events are pending again
@@ -332,7 +341,7 @@ func (s *Service) CancelRun(ctx context.Context, tx *store.Tx, r store.Run, by s
 	if err != nil {
 		return store.Run{}, err
 	}
-	cancelled, err := s.ledger.Cancel(ctx, tx, r)
+	cancelled, err := s.endRun(ctx, tx, r)
 	if err != nil {
 		return store.Run{}, err
 	}

@@ -21,6 +21,7 @@ func (x *execution) produce(ctx context.Context) error {
 		return x.stop(ctx, pawl.ClassInternal, "handler", vanished(x.run))
 	}
 	h := x.newHost(producerRules, p.Publishes, nil)
+	x.begins()
 	result, err := x.call(ctx, "handler", h, orAbsent(x.state)...)
 	if err != nil || result == nil {
 		return err

@@ -111,14 +111,14 @@ func (s *Service) Reject(ctx context.Context, tx *store.Tx, runID, by string) (s
 	if err := v.is(op, pawl.StatusPausedApproval); err != nil {
 		return store.Run{}, err
 	}
-	cancelled, err := s.ledger.Cancel(ctx, tx, v.row)
-	if err != nil {
-		return store.Run{}, err
-	}
 	if v.asked != nil && v.asked.State == store.ApprovalPending {
 		if err := tx.MoveApproval(ctx, v.asked.ID, store.ApprovalPending, store.ApprovalRejected, by); err != nil {
 			return store.Run{}, err
 		}
+	}
+	cancelled, err := s.endRun(ctx, tx, v.row)
+	if err != nil {
+		return store.Run{}, err
 	}
 	if v.workflow.Desired == desiredActive {
 		if err := tx.SetWorkflowDesired(ctx, v.workflow.ID, desiredPaused); err != nil {

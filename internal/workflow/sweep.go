@@ -8,10 +8,11 @@ import (
 	"github.com/pawlrun/pawl/internal/store"
 )
 
-// SweepName is the task that looks for what should not be: lanes that are due
-// and have no job, and events that are held by runs which have ended. It runs
-// at every start and then every sweepEvery. It repairs the first by arming the
-// lane and only tells of the second (context 3.12.4).
+// SweepName is the task that looks for lanes that could be due and have no job,
+// and for events that are held by runs which have ended. It runs at every start
+// and then every sweepEvery. It arms the first, so that a consumer that left
+// events pending is asked once more after a restart, and only tells of
+// the second (context 3.12.4).
 const SweepName = "pawl.workflow.sweep"
 
 const (
@@ -80,7 +81,7 @@ func (s *Service) sweepPage(ctx context.Context, after string) (page []store.Wor
 		return nil, err
 	}
 	for _, w := range due {
-		s.log.Warn("a workflow had no job although it can be due", "workflow", w.Name)
+		s.log.Debug("a workflow that can be due has no job", "workflow", w.Name)
 		if err := s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error { return s.arm(ctx, tx, w, tx.Now) }); err != nil {
 			return nil, err
 		}

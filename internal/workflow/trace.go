@@ -60,6 +60,16 @@ func (t *trace) read(phase pawl.Phase, op string, call, answer json.RawMessage, 
 	t.reads = append(t.reads, r)
 }
 
+// opState is how the state that a handler was given is recorded.
+const opState = "state"
+
+// begins notes the state that the handler is given.
+func (x *execution) begins() {
+	if x.state != nil {
+		x.trace.read(x.run.Phase, opState, json.RawMessage("null"), x.state, nil)
+	}
+}
+
 // flush writes down what was gathered, in the transaction of a transition.
 func (x *execution) flush(ctx context.Context, tx *store.Tx) error {
 	x.trace.mu.Lock()

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/script"
@@ -87,6 +89,14 @@ type trial struct {
 	states  map[string]json.RawMessage
 	done    []Tried
 	would   *TriedCall
+
+	// A run that is replayed: whose it is, when it began, and what it read.
+	scope    string
+	runID    string
+	at       time.Time
+	recorded bool
+	reads    []store.RunRead
+	used     map[int]bool
 }
 
 func (r *trial) add(e store.NewEvent) {
@@ -97,12 +107,26 @@ func (r *trial) add(e store.NewEvent) {
 }
 
 func (r *trial) host(rules rules, publishes, subscribes []string) *host {
-	return &host{rules: rules, world: r, now: phaseNow(), publishes: publishes, subscribes: subscribes}
+	h := &host{rules: rules, world: r, now: phaseNow(), scope: r.scope, publishes: publishes, subscribes: subscribes}
+	if r.recorded {
+		h.now = r.at
+	}
+	return h
 }
 
 // call runs a phase and notes what it did; nil says that it failed.
 func (r *trial) call(ctx context.Context, h *host, path string, done *Tried, args ...json.RawMessage) *script.Result {
-	result, err := r.Scripts.Run(ctx, script.Request{Program: r.program, Handler: path, Args: args, Now: h.now}, h, r.Limits)
+	var calls script.Host = h
+	if r.recorded {
+		if r.used == nil {
+			r.used = map[int]bool{}
+		}
+		calls = answers{h, r}
+	}
+	function := path[strings.LastIndexByte(path, '.')+1:]
+	result, err := r.Scripts.Run(ctx, script.Request{
+		Program: r.program, Handler: path, Args: args, Now: h.now, Seed: seedOf(r.runID, function), Scope: r.scope,
+	}, calls, r.Limits)
 	done.Logs = append(done.Logs, result.Logs...)
 	if h.call != nil {
 		return &result
@@ -205,6 +229,9 @@ func (r *trial) mutateOnce(ctx context.Context, c Consumer, p Prepared, raw json
 }
 
 func (r *trial) reserve(p Prepared) error {
+	if r.recorded { // what was pending then is not known; the difference tells
+		return nil
+	}
 	for _, res := range p.Reservations {
 		for _, id := range res.IDs {
 			i := slices.IndexFunc(r.events, func(e store.Event) bool {
@@ -237,7 +264,9 @@ func (r *trial) byMessage(_ context.Context, topic string, ids []string) (out []
 	return out, nil
 }
 
-func (r *trial) knownInput(_ context.Context, id string) (bool, error) { return r.inputs[id], nil }
+func (r *trial) knownInput(_ context.Context, id string) (bool, error) {
+	return r.inputs[id] || r.recorded, nil
+}
 
 func (r *trial) lookup(connection, method string) (tool.Target, error) {
 	t, err := r.Tools.Lookup(connection, method)

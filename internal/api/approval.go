@@ -1,0 +1,83 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// Approval is a question to people: may this call be made?
+type Approval struct {
+	ID        string          `json:"id" format:"uuid"`
+	Workflow  string          `json:"workflow" example:"mail-to-sheet"`
+	RunID     string          `json:"runId" format:"uuid" doc:"The run that asks; it is approved and rejected there."`
+	Tool      string          `json:"tool" example:"sheet"`
+	Method    string          `json:"method" example:"append"`
+	Arguments json.RawMessage `json:"arguments" doc:"What will be sent."`
+	Hash      string          `json:"hash" doc:"Names this call: the script, the method and the arguments. Send it along to approve what you saw and nothing else."`
+	Title     *string         `json:"title" example:"Add a row for Ada" doc:"What the script calls it; not to be trusted."`
+	State     string          `json:"state" enum:"pending,approved,rejected,expired,used" doc:"approved: and not made yet. used: the call was made."`
+	CreatedAt Instant         `json:"createdAt"`
+	ExpiresAt Instant         `json:"expiresAt" doc:"Until when it can be answered."`
+	DecidedAt *Instant        `json:"decidedAt" nullable:"true"`
+	DecidedBy *string         `json:"decidedBy" doc:"The user who answered."`
+}
+
+// approvalOf tells a question of the workflow with this name. Scripts are not
+// given secrets; should one have got hold of one nevertheless, it is not shown.
+func (a *API) approvalOf(q *store.Approval, workflow string) Approval {
+	out := Approval{
+		ID: q.ID, Workflow: workflow, RunID: q.RunID, Tool: q.Tool, Method: q.Method, Arguments: q.Arguments, Hash: q.Hash,
+		Title: orNull(q.Title), State: string(q.State), CreatedAt: Instant{q.CreatedAt}, ExpiresAt: Instant{q.ExpiresAt},
+		DecidedAt: instantOf(q.DecidedAt), DecidedBy: orNull(userOf(q.DecidedBy)),
+	}
+	if a.tools != nil {
+		out.Arguments, out.Title = a.tools.Redact(q.Arguments), orNull(a.tools.RedactText(q.Title))
+	}
+	return out
+}
+
+type listApprovalsInput struct {
+	PageInput
+	State string `query:"state" enum:"pending,approved,rejected,expired,used" default:"pending" doc:"Only questions in this state."`
+}
+
+type listApprovalsOutput struct{ Body Page[Approval] }
+
+const approvalCursor = "approval"
+
+func (a *API) listApprovals(ctx context.Context, in *listApprovalsInput) (*listApprovalsOutput, error) {
+	at, id, err := in.placeInTime(approvalCursor)
+	if err != nil {
+		return nil, err
+	}
+	out := &listApprovalsOutput{}
+	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		list, err := tx.ListApprovals(ctx, store.ApprovalState(in.State), store.RunCursor{CreatedAt: at, ID: id}, in.Limit+1)
+		if err != nil {
+			return err
+		}
+		names, err := workflowNames(ctx, tx, list)
+		cursor := func(q store.Approval) string { return timeCursor(q.CreatedAt, q.ID) }
+		out.Body = cutPage(list, in.Limit, approvalCursor, cursor, func(q store.Approval) Approval { return a.approvalOf(&q, names[q.WorkflowID]) })
+		return err
+	})
+	return out, err
+}
+
+// workflowNames are the names of the workflows that ask, by their ids.
+func workflowNames(ctx context.Context, tx *store.Tx, list []store.Approval) (map[string]string, error) {
+	names := map[string]string{}
+	for _, q := range list {
+		if names[q.WorkflowID] != "" {
+			continue
+		}
+		w, err := tx.GetWorkflow(ctx, q.WorkflowID)
+		if err != nil {
+			return nil, err
+		}
+		names[q.WorkflowID] = w.Name
+	}
+	return names, nil
+}

@@ -1,0 +1,100 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// ApprovalRule is the approval of all calls of a method by a workflow.
+type ApprovalRule struct {
+	Tool      string  `json:"tool" example:"sheet"`
+	Method    string  `json:"method" example:"append"`
+	CreatedAt Instant `json:"createdAt"`
+	CreatedBy *string `json:"createdBy" doc:"The user who said always."`
+}
+
+type listRulesInput struct {
+	WorkflowPath
+	PageInput
+}
+
+type listRulesOutput struct{ Body Page[ApprovalRule] }
+
+const ruleCursor = "rule"
+
+func (a *API) listRules(ctx context.Context, in *listRulesInput) (*listRulesOutput, error) {
+	after, err := in.place(ruleCursor)
+	if err != nil {
+		return nil, err
+	}
+	out := &listRulesOutput{}
+	err = a.ofWorkflow(ctx, in.Name, func(ctx context.Context, tx *store.Tx, w store.Workflow) error {
+		rules, err := tx.ApprovalRules(ctx, w.ID)
+		slices.SortFunc(rules, func(x, y store.ApprovalRule) int { return strings.Compare(ruleKey(x), ruleKey(y)) }) // databases differ
+		rules = following(rules, after, in.Limit+1, ruleKey)
+		out.Body = cutPage(rules, in.Limit, ruleCursor, ruleKey, func(r store.ApprovalRule) ApprovalRule {
+			return ApprovalRule{r.Tool, r.Method, Instant{r.CreatedAt}, orNull(userOf(r.CreatedBy))}
+		})
+		return err
+	})
+	return out, err
+}
+
+// ruleKey is the place of a rule in its list. Names of tools have no dots.
+func ruleKey(r store.ApprovalRule) string { return r.Tool + "." + r.Method }
+
+// following is the part of a short sorted list that comes after the thing with this
+// key, which need not be there any more, and at most so many things.
+func following[T any](list []T, after string, most int, key func(T) string) []T {
+	for i := range list {
+		if after == "" || key(list[i]) > after {
+			return list[i:min(len(list), i+most)]
+		}
+	}
+	return nil
+}
+
+type revokeRuleInput struct {
+	WorkflowPath
+	Tool   string `path:"tool" example:"sheet" doc:"The connection's name."`
+	Method string `path:"method" example:"append"`
+}
+
+// revokeRule makes a workflow ask again before it calls a method. Calls that
+// were made or approved already stay so.
+func (a *API) revokeRule(ctx context.Context, in *revokeRuleInput) (*struct{}, error) {
+	if textFault(in.Name, maxName) != "" {
+		return nil, a.noWorkflow(ctx, in.Name)
+	}
+	who := actor(callOf(ctx).token)
+	found := false
+	err := a.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		w, err := tx.WorkflowByName(ctx, in.Name)
+		if err != nil {
+			return err
+		}
+		found = true
+		if err := tx.RevokeApprovalRule(ctx, w.ID, in.Tool, in.Method, who); err != nil {
+			return err
+		}
+		return tx.Audit(ctx, who, "approval.revoke", "workflow:"+w.Name, map[string]string{"tool": in.Tool, "method": in.Method})
+	})
+	switch {
+	case err == nil:
+		return nil, nil //nolint:nilnil // there is nothing to tell
+	case errors.Is(err, pawl.ErrNotFound) && !found:
+		return nil, a.noWorkflow(ctx, in.Name)
+	case errors.Is(err, pawl.ErrNotFound):
+		return nil, &pawl.Error{
+			Code: pawl.CodeNotFound, Op: "revoke approval rule", Msg: fmt.Sprintf("nobody said always to %s.%s", in.Tool, in.Method),
+			Hint: "GET /api/v1/workflows/" + in.Name + "/approvals/rules lists what somebody did.",
+		}
+	}
+	return nil, err
+}

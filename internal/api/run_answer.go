@@ -1,0 +1,144 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/workflow"
+)
+
+// What people say about a run. Each request is refused unless the run is in
+// the state that it is about, so that a second click does no harm
+// (context 3.7.7); the service decides, and writes it down.
+
+// RunAnswers are what a run was asked for and what can be done about it.
+type RunAnswers struct {
+	Approval Maybe[Approval] `json:"approval" doc:"What it asks, or asked last; null if it never did. It waits for an answer while the state is pending."`
+	Actions  []RunAction     `json:"actions" nullable:"false" doc:"What would be accepted now."`
+}
+
+// AnsweredRun is a run after somebody decided about it.
+type AnsweredRun struct {
+	Run
+	RunAnswers
+}
+
+type answerRunOutput struct {
+	Replayed replayed `header:"Idempotency-Replayed"`
+	Body     AnsweredRun
+}
+
+// approveRequest says what is approved.
+type approveRequest struct {
+	Hash   string `json:"hash,omitempty" minLength:"1" maxLength:"128" doc:"That of the approval that was seen: another call than that one is refused. Absent is whatever is asked."`
+	Always bool   `json:"always,omitempty" doc:"Do not ask again when this workflow calls this method."`
+}
+
+type approveRunInput struct {
+	RunPath
+	OnceHeader
+	Body *approveRequest
+}
+
+func (a *API) approveRun(ctx context.Context, in *approveRunInput) (*answerRunOutput, error) {
+	body := approveRequest{}
+	if in.Body != nil {
+		body = *in.Body
+	}
+	return a.answerRun(ctx, in.RunPath, body, func(ctx context.Context, tx *store.Tx, by string) error {
+		return a.flows.Approve(ctx, tx, in.ID, body.Hash, body.Always, by)
+	})
+}
+
+func (a *API) rejectRun(ctx context.Context, in *changeRunInput) (*answerRunOutput, error) {
+	return a.answerRun(ctx, in.RunPath, struct{}{}, func(ctx context.Context, tx *store.Tx, by string) error {
+		_, err := a.flows.Reject(ctx, tx, in.ID, by)
+		return err
+	})
+}
+
+func (a *API) resumeRun(ctx context.Context, in *changeRunInput) (*answerRunOutput, error) {
+	return a.answerRun(ctx, in.RunPath, struct{}{}, func(ctx context.Context, tx *store.Tx, by string) error {
+		return a.flows.ResumeRun(ctx, tx, in.ID, by)
+	})
+}
+
+// resolveRequest says what became of a call.
+type resolveRequest struct {
+	Outcome string          `json:"outcome" enum:"happened,did-not-happen,skip,try-again" doc:"happened: the run goes on. did-not-happen: the work starts again. skip: the run goes on without it, and its events are given up. try-again: the other side is asked once more."`
+	Result  json.RawMessage `json:"result,omitempty" example:"{\"row\":7}" doc:"With happened: what the call returned, for the script. Absent is null."`
+}
+
+type resolveRunInput struct {
+	RunPath
+	OnceHeader
+	Body resolveRequest
+}
+
+func (a *API) resolveRun(ctx context.Context, in *resolveRunInput) (*answerRunOutput, error) {
+	outcome, result := workflow.Outcome(in.Body.Outcome), in.Body.Result
+	if int64(len(result)) > a.cfg.MaxPayload {
+		return nil, newProblem(http.StatusRequestEntityTooLarge, string(pawl.CodeTooLarge),
+			fmt.Sprintf("the result has %d bytes, more than the %d that are allowed", len(result), a.cfg.MaxPayload), "", Fault{Pointer: "/result", Message: "is too large"})
+	}
+	if outcome != workflow.Happened && len(result) > 0 && string(result) != "null" {
+		return nil, invalid("Leave it out, or say that it happened.", Fault{Pointer: "/result", Message: "is for the outcome happened only"})
+	}
+	return a.answerRun(ctx, in.RunPath, &in.Body, func(ctx context.Context, tx *store.Tx, by string) error {
+		return a.flows.Resolve(ctx, tx, in.ID, outcome, result, by)
+	})
+}
+
+// answerRun does what somebody decided, once, and tells the run as it is then.
+func (a *API) answerRun(ctx context.Context, in RunPath, request any, decide func(ctx context.Context, tx *store.Tx, by string) error) (*answerRunOutput, error) {
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	who := actor(callOf(ctx).token)
+	body, was, err := once(ctx, a, http.StatusOK, request, whole, func(ctx context.Context, tx *store.Tx) (AnsweredRun, error) {
+		if err := decide(ctx, tx, who); err != nil {
+			return AnsweredRun{}, err
+		}
+		r, err := tx.GetRun(ctx, in.ID)
+		if err != nil {
+			return AnsweredRun{}, err
+		}
+		calls, err := tx.RunMutations(ctx, in.ID)
+		if err != nil {
+			return AnsweredRun{}, err
+		}
+		answers, err := a.answersOf(ctx, tx, &r, calls)
+		return AnsweredRun{runOf(&r, calls), answers}, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &answerRunOutput{was, body}, nil
+}
+
+// answersOf reads what a run was asked for and what can be done about it.
+func (a *API) answersOf(ctx context.Context, tx *store.Tx, r *store.Run, calls []store.Mutation) (RunAnswers, error) {
+	out := RunAnswers{Actions: []RunAction{}}
+	if r.Kind != pawl.KindWorkflow {
+		return out, nil
+	}
+	asked, err := tx.NewestApproval(ctx, r.ID)
+	switch {
+	case err == nil:
+		told := a.approvalOf(&asked, laneName(r))
+		out.Approval.Value = &told
+	case !errors.Is(err, pawl.ErrNotFound):
+		return out, err
+	}
+	current, err := isCurrent(ctx, tx, r)
+	if err != nil {
+		return out, err
+	}
+	out.Actions = actionsOf(r, calls, asked.State, current)
+	return out, nil
+}

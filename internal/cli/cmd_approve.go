@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/cli/client"
+)
+
+// nothingSeen is the hash that is sent for a run that asked nothing when it
+// was looked at. No call has it, so that one which is asked for meanwhile is
+// not approved unseen.
+const nothingSeen = "none"
+
+func newApproveCommand(p *Process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "approve RUN", Short: "Let a run make the call that it asks for",
+		Long: "Lets a run make the call that it asks for. On a terminal it shows what will be sent and\n" +
+			"asks; elsewhere it approves what the run asks now. A call that has changed meanwhile is\n" +
+			"refused, with exit code 4.",
+		Example: "  pawl get approvals\n" +
+			"  pawl approve 0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e\n" +
+			"  pawl approve 0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e --always --yes",
+		GroupID: groupChange, Args: takes(1, 2), ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	flags := addSettingFlags(cmd, forClient)
+	a := &approver{p: p}
+	cmd.Flags().BoolVar(&a.always, "always", false, "do not ask again when this workflow calls this method")
+	cmd.Flags().StringVar(&a.hash, "hash", "", "approve only the call with this `HASH`, as pawl get approvals -o json shows it")
+	cmd.Flags().BoolVarP(&a.yes, "yes", "y", false, "do not ask")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		id, err := onlyRun(cmd, args)
+		if err != nil {
+			return err
+		}
+		if a.path, err = runKind().pathOf(id); err != nil {
+			return err
+		}
+		c, err := flags.connect(p)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		return a.approve(cmd, c, id)
+	}
+	return cmd
+}
+
+// onlyRun is the run that a command is about. Its kind may be written before
+// it, as other commands want it.
+func onlyRun(cmd *cobra.Command, args []string) (string, error) {
+	if len(args) == 2 && args[0] != runKind().singular {
+		return "", usageError("Usage: "+cmd.UseLine(), "%s does not take %q", cmd.CommandPath(), args[1])
+	}
+	return args[len(args)-1], nil
+}
+
+// approver is one call of approve.
+type approver struct {
+	p           *Process
+	always, yes bool
+	hash        string // of what the user wants; empty is what there is
+	path        string // of the run
+}
+
+func (a *approver) approve(cmd *cobra.Command, c *client.Client, id string) error {
+	raw, err := c.Get(cmd.Context(), a.path)
+	if err != nil {
+		return err
+	}
+	var r client.Run
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return fmt.Errorf("read run: %w", err)
+	}
+	body, q := map[string]any{"hash": nothingSeen}, question(r)
+	if q != nil {
+		body["hash"] = q.Hash
+	}
+	if a.hash != "" {
+		body["hash"] = a.hash
+	}
+	if a.always {
+		body["always"] = true
+	}
+	if q != nil && q.Hash == body["hash"] && a.p.asks() && !a.yes { // nobody is asked what would be refused
+		if err := a.ask(cmd, q); err != nil {
+			return err
+		}
+	}
+	if _, err := c.Post(cmd.Context(), a.path+"/approve", body); err != nil {
+		return err
+	}
+	said := "approved"
+	if a.always && q != nil {
+		said += fmt.Sprintf("; the workflow %s may call %s.%s without asking from now on", q.Workflow, q.Tool, q.Method)
+	}
+	_, err = fmt.Fprintf(a.p.Stdout, "run %s %s\n", id, oneLine(said))
+	return err
+}
+
+// question is what a run waits for an answer to, or nil.
+func question(r client.Run) *client.Approval {
+	if r.Status != string(pawl.StatusPausedApproval) || r.Approval == nil || r.Approval.State != client.ApprovalPending {
+		return nil
+	}
+	return r.Approval
+}
+
+// ask shows what will be sent, and returns an error unless it may be.
+func (a *approver) ask(cmd *cobra.Command, q *client.Approval) error {
+	d := newDescription(time.Now())
+	d.say("The workflow %s asks whether it may make this call:", q.Workflow)
+	describeApproval(d, q)
+	d.gap()
+	if _, err := fmt.Fprint(a.p.Stderr, d.String()); err != nil {
+		return err
+	}
+	wording := fmt.Sprintf("Let it call %s.%s so?", q.Tool, q.Method)
+	if a.always {
+		wording = fmt.Sprintf("Let it call %s.%s so, and with whatever arguments from now on?", q.Tool, q.Method)
+	}
+	return confirm(cmd.Context(), a.p, wording)
+}
+
+// describeApproval tells a question. What counts is the call; what the script
+// says about it comes last, and as its own words.
+func describeApproval(d *description, q *client.Approval) {
+	d.gap()
+	d.line("Asks for", q.Tool+"."+q.Method)
+	d.json("Arguments", q.Arguments)
+	d.line("Answer", approvalStory(q))
+	d.instant("Asked", q.CreatedAt)
+	if q.State == client.ApprovalPending {
+		d.instant("Expires", q.ExpiresAt)
+	}
+	d.instant("Decided", q.DecidedAt)
+	if q.Title != "" {
+		d.line("Script says", strconv.Quote(q.Title)+" (the script's own words; nobody checked them)")
+	}
+}
+
+// approvalStory says what became of a question.
+func approvalStory(q *client.Approval) string {
+	by := ""
+	if q.DecidedBy != "" {
+		by = " by " + q.DecidedBy
+	}
+	switch q.State {
+	case client.ApprovalPending:
+		return "none yet"
+	case client.ApprovalApproved:
+		return "approved" + by + "; the call was not made yet"
+	case client.ApprovalUsed:
+		return "approved" + by + "; the call was made"
+	case client.ApprovalRejected:
+		return "rejected" + by
+	case client.ApprovalExpired:
+		return "nobody answered in time"
+	}
+	return q.State
+}
+
+func newRejectCommand(p *Process) *cobra.Command {
+	return newOneCommand(p, &cobra.Command{
+		Use: "reject RUN", Short: "Refuse a run the call that it asks for",
+		Long: "Refuses a run the call that it asks for. The run ends, what it took waits again, and the\n" +
+			"workflow is paused: it would only ask the same again.",
+		Example: "  pawl reject 0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e",
+	}, runKind(), "reject", "rejected; its workflow is paused until somebody resumes it")
+}

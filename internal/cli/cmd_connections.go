@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/cli/client"
+)
+
+func newConnectionsCommand(p *Process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "connections", Short: "Try out what scripts may touch", Aliases: []string{connectionKind().singular},
+		GroupID: groupLook, Args: cobra.ArbitraryArgs, RunE: unknownCommand,
+	}
+	cmd.AddCommand(newConnectionsTestCommand(p))
+	return cmd
+}
+
+func newConnectionsTestCommand(p *Process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "test NAME", Short: "Try a connection out, without an effect outside",
+		Long: "Lets the server try a connection out, without an effect outside, and tells what it saw.\n" +
+			"The exit code is 1 if calls would not work.",
+		Example: "  pawl get connections\n" +
+			"  pawl connections test shop",
+		Args: takes(1, 1), ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	flags := addSettingFlags(cmd, forClient)
+	out := addOutputFlag(cmd, formatTable, formatJSON, formatYAML)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		path, err := connectionKind().pathOf(args[0])
+		if err != nil {
+			return err
+		}
+		c, err := flags.connect(p)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		raw, err := c.Post(cmd.Context(), path+"/test", nil)
+		if err != nil {
+			return err
+		}
+		var seen client.Trial
+		if err := json.Unmarshal(raw, &seen); err != nil {
+			return fmt.Errorf("read answer: %w", err)
+		}
+		if out.machine() {
+			err = writeMachine(p.Stdout, out.format, raw)
+		} else if seen.OK {
+			_, err = fmt.Fprintf(p.Stdout, "connection %s works: %s\n", args[0], oneLine(seen.Text))
+		}
+		if err == nil && !seen.OK {
+			err = &pawl.Error{Code: pawl.CodeUnavailable, Msg: fmt.Sprintf("connection %s does not work: %s", args[0], oneLine(seen.Text))}
+		}
+		return err
+	}
+	return cmd
+}

@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// outcomes are what people can say about a call of which nobody else knows
+// what became of it.
+func outcomes() []string { return []string{"happened", "did-not-happen", "skip", "try-again"} }
+
+func newResolveCommand(p *Process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "resolve RUN", Short: "Say what became of a call",
+		Long: "Says what became of a call of which nobody else knows it. Look at the other side first:\n\n" +
+			"  happened        the run goes on; --result is what the call returned, for the script\n" +
+			"  did-not-happen  the work starts again, and the call is made again\n" +
+			"  skip            the run goes on without it, and what it took is given up\n" +
+			"  try-again       the other side is asked once more",
+		Example: "  pawl resolve 0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e --outcome happened --result '{\"row\": 7}'\n" +
+			"  pawl resolve 0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e --outcome did-not-happen",
+		GroupID: groupChange, Args: takes(1, 2), ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	flags := addSettingFlags(cmd, forClient)
+	outcome := cmd.Flags().String("outcome", "", "what happened: `"+strings.Join(outcomes(), "|")+"` (required)")
+	result := cmd.Flags().String("result", "", "with happened, what the call returned: `JSON`, @FILE, or - for stdin")
+	_ = cmd.RegisterFlagCompletionFunc("outcome", cobra.FixedCompletions(outcomes(), cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		id, err := onlyRun(cmd, args)
+		if err != nil {
+			return err
+		}
+		path, err := runKind().pathOf(id)
+		if err != nil {
+			return err
+		}
+		body, err := resolution(p, *outcome, *result)
+		if err != nil {
+			return err
+		}
+		c, err := flags.connect(p)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		if _, err := c.Post(cmd.Context(), path+"/resolve", body); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(p.Stdout, "run %s resolved: %s\n", id, resolvedWords(fmt.Sprint(body["outcome"])))
+		return err
+	}
+	return cmd
+}
+
+// resolution makes the request from the flags.
+func resolution(p *Process, outcome, result string) (map[string]any, error) {
+	word := strings.ReplaceAll(strings.ToLower(outcome), "_", "-")
+	all := "Write --outcome " + strings.Join(outcomes(), "|") + "."
+	switch {
+	case outcome == "":
+		return nil, usageError(all, "the command needs to know what happened")
+	case !slices.Contains(outcomes(), word):
+		if guess := didYouMean(word, outcomes()); guess != "" {
+			all = guess + " " + all
+		}
+		return nil, usageError(all, "--outcome: %q is no outcome", outcome)
+	}
+	body := map[string]any{"outcome": word}
+	if result == "" {
+		return body, nil
+	}
+	if word != "happened" {
+		return nil, usageError("Leave it out.", "--result is for --outcome happened only")
+	}
+	content, err := readJSON(p, "--result", result)
+	if err != nil {
+		return nil, err
+	}
+	body["result"] = content
+	return body, nil
+}
+
+// resolvedWords say what follows.
+func resolvedWords(outcome string) string {
+	switch outcome {
+	case "happened":
+		return "it happened, and the run goes on"
+	case "did-not-happen":
+		return "it did not happen, and the work starts again"
+	case "skip":
+		return "the run goes on without it, and what it took is given up"
+	}
+	return "the other side is asked once more"
+}

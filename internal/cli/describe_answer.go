@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/cli/client"
+)
+
+// waitingStory says what a run waits for, if that is something that a person
+// says, and how to say it; else it is empty.
+func waitingStory(r client.Run) string {
+	switch words := outcomesOf(r); {
+	case r.Status == string(pawl.StatusPausedApproval):
+		return askingStory(r)
+	case words != nil:
+		return fmt.Sprintf("It is unknown whether its call happened, and only a person can find out. Look there, then say it: pawl resolve %s --outcome %s", r.ID, strings.Join(words, "|"))
+	}
+	return ""
+}
+
+func askingStory(r client.Run) string {
+	switch q := r.Approval; {
+	case r.Error != nil && r.Error.Class != "": // an account or a permission
+		return fmt.Sprintf("It waits for a person who mends what is wrong, and who then says so: pawl resume run %s", r.ID)
+	case q == nil:
+		return ""
+	case q.State == client.ApprovalPending:
+		return fmt.Sprintf("It asks whether it may call %s.%s with the arguments below. Let it: pawl approve %s", q.Tool, q.Method, r.ID)
+	case q.State == client.ApprovalExpired:
+		return fmt.Sprintf("Nobody answered its question in time. Let it ask again: pawl resume run %s", r.ID)
+	case q.State == client.ApprovalApproved:
+		return fmt.Sprintf("Its call is approved. It goes on at once, unless the workflow is paused: pawl resume workflow %s", r.Lane)
+	}
+	return ""
+}
+
+// outcomesOf are what can be said about the call of a run, nil if nothing.
+func outcomesOf(r client.Run) []string {
+	i := slices.IndexFunc(r.Actions, func(a client.Action) bool { return a.Name == "resolve" })
+	if i < 0 {
+		return nil
+	}
+	return r.Actions[i].Outcomes
+}
+
+// describeActions lists the commands that would do something about a run, with
+// what each does.
+func describeActions(d *description, r client.Run) {
+	var rows [][]string
+	add := func(effect, format string, args ...any) {
+		rows = append(rows, []string{"pawl " + fmt.Sprintf(format, args...), effect})
+	}
+	for _, a := range r.Actions {
+		switch a.Name {
+		case "approve":
+			if q := question(r); q != nil { // else it is the same as to resume
+				add("lets it make this call, and no other", "approve %s", r.ID)
+				add(fmt.Sprintf("the same, and %s may call %s.%s without asking from now on", q.Workflow, q.Tool, q.Method), "approve %s --always", r.ID)
+			}
+		case "reject":
+			add("ends it; what it took waits again, and the workflow is paused", "reject %s", r.ID)
+		case "resolve":
+			for _, o := range a.Outcomes {
+				add(outcomeEffect(o), "resolve %s --outcome %s", r.ID, o)
+			}
+		case "resume":
+			add("says that the cause is mended, and lets it go on", "resume run %s", r.ID)
+		case "cancel":
+			add("ends it; what it took waits again", "cancel %s", r.ID)
+		}
+	}
+	d.table("What you can do", []column{{title: "command"}, {title: "effect"}}, rows)
+}
+
+func outcomeEffect(outcome string) string {
+	switch outcome {
+	case "happened":
+		return "it happened: the run goes on; --result JSON is what the call returned"
+	case "did-not-happen":
+		return "it did not: the work starts again, and the call is made again"
+	case "skip":
+		return "whatever it was: the run goes on without it, and what it took is given up"
+	case "try-again":
+		return "asks the other side once more"
+	}
+	return outcome
+}
+
+// visible writes what cannot be seen as JSON escapes. Text that is shown to
+// somebody who must decide may not hide or turn around parts of itself. In
+// JSON such characters are found in strings only.
+func visible(raw string) string {
+	var b strings.Builder
+	for _, r := range raw {
+		if r < ' ' || unicode.IsPrint(r) {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
+		}
+	}
+	return b.String()
+}
