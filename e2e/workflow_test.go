@@ -285,3 +285,41 @@ func TestHostileScriptsAreRefusedOrContained(t *testing.T) {
 	}
 	s.eventually("other lanes go on", func() bool { return slices.Contains(s.lines(), "still") })
 }
+
+// A run is replayed with what it read then, and a changed script shows what it
+// would do otherwise; nothing is done again.
+func TestRunIsReplayed(t *testing.T) {
+	s := serveClerk(t, "sqlite:.pawl/pawl.db")
+	if !s.order("one") {
+		t.Fatal("the order was not taken")
+	}
+	s.eventually("the order is in the book", func() bool { return slices.Equal(s.lines(), []string{"one"}) })
+	s.eventually("it is idle", func() bool { return s.lane().Status == "Idle" })
+	var page struct {
+		Items []struct {
+			ID       string `json:"id"`
+			Mutation any    `json:"mutation"`
+		} `json:"items"`
+	}
+	s.call("GET", "/api/v1/runs?kind=workflow&lane=clerk", nil, &page)
+	id := ""
+	for _, r := range page.Items {
+		if r.Mutation != nil {
+			id = r.ID
+		}
+	}
+	if out, code := s.pawl("replay", id); code != 0 || !strings.Contains(out, "would do the same") {
+		t.Errorf("the same script: exit %d, %s", code, out)
+	}
+	other := strings.Replace(clerk, `line: prepared.data.id`, `line: "no. " + prepared.data.id`, 1)
+	if err := os.WriteFile(filepath.Join(s.dir, "other.workflow.ts"), []byte(other), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, code := s.pawl("replay", id, "--script", "other.workflow.ts")
+	if code != 1 || !strings.Contains(out, `would call book.append {"line":"no. one","path":"book.txt"}`) {
+		t.Errorf("another script: exit %d, %s", code, out)
+	}
+	if got := s.lines(); !slices.Equal(got, []string{"one"}) {
+		t.Errorf("the book has %v after the replays", got)
+	}
+}

@@ -327,7 +327,7 @@ func (h *host) onTool(ctx context.Context, args json.RawMessage) (json.RawMessag
 // question whether it may.
 func (h *host) onMutation(ctx context.Context, t tool.Target, args json.RawMessage) error {
 	h.mu.Lock()
-	if h.call != nil || h.asked != nil {
+	if h.first != nil || h.call != nil || h.asked != nil { // somebody was faster; see failed
 		h.mu.Unlock()
 		return errCalled
 	}

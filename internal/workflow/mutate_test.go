@@ -267,6 +267,42 @@ func TestSecondCallHasNoEffect(t *testing.T) {
 	})
 }
 
+// lateTool tells of its methods only when it is let, so that a call is on its
+// way for as long as a test wants.
+type lateTool struct {
+	goTool
+	let func()
+}
+
+func (l lateTool) Methods() []tool.Method {
+	l.let()
+	return l.goTool.Methods()
+}
+
+// X-24, context 3.3.1: a call that is on its way when the phase fails is not
+// made any more; a phase that has ended would cut it off.
+func TestCallOnItsWayIsNotMadeAfterAFailure(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		let := func() {}
+		k.plug("late", lateTool{goTool{call: func(context.Context, tool.Call) (json.RawMessage, error) {
+			t.Error("the call was made")
+			return nil, nil
+		}}, func() { let() }})
+		w, r := k.probeRun("shop", "mutate", func(c *goCtx, _ string) {
+			gate := make(chan struct{})
+			let = func() { <-gate }
+			var call sync.WaitGroup
+			call.Go(func() { caught(func() { c.tool("late", "fire", 1) }) })
+			synctest.Wait() // the call is on its way
+			caught(func() { c.peek("in") })
+			close(gate)
+			call.Wait()
+		})
+		expectRun(t, r, pawl.PhaseMutating, pawl.StatusFailedLogic)
+		k.expectNoEffect(t, w, "mutate")
+	})
+}
+
 // context 3.8: what the operator denies leaves no row and sends nothing; the
 // run waits with its reservations. A connection or method that there is not is
 // a fault of the script.

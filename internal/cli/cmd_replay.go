@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	pawl "github.com/pawlrun/pawl"
+)
+
+func newReplayCommand(p *Process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "replay RUN", Short: "Run a run again, with calls switched off",
+		Long: "Runs a run of a workflow again with what it read then, and tells what it would do\n" +
+			"otherwise, with the script that it had or with another one. Nothing is called and nothing\n" +
+			"is stored. The exit code is 1 if something would be different.",
+		Example: "  pawl replay 0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e --script mail.workflow.ts",
+		GroupID: groupTools, Args: takes(1, 1), ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	flags := addSettingFlags(cmd, forClient)
+	file := cmd.Flags().String("script", "", "run it with the script in `FILE`")
+	out := addOutputFlag(cmd, formatTable, formatJSON, formatYAML)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		path, err := runKind().pathOf(args[0])
+		if err != nil {
+			return err
+		}
+		body := map[string]string{}
+		if *file != "" {
+			text, err := os.ReadFile(p.path(*file))
+			if err != nil {
+				return &pawl.Error{Code: pawl.CodeNotFound, Msg: *file + " cannot be read", Err: err}
+			}
+			body["script"], body["filename"] = string(text), filepath.Base(*file)
+		}
+		c, err := flags.connect(p)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		raw, err := c.Post(cmd.Context(), path+"/replay", body)
+		if err != nil {
+			return err
+		}
+		return tellReplay(p, out, raw)
+	}
+	return cmd
+}
+
+// tellReplay shows what would be different.
+func tellReplay(p *Process, out *outputFlag, raw json.RawMessage) error {
+	var r struct {
+		RunID       string   `json:"runId"`
+		Same        bool     `json:"same"`
+		Differences []string `json:"differences"`
+		Logs        []string `json:"logs"`
+		Error       string   `json:"error"`
+	}
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return fmt.Errorf("read replay: %w", err)
+	}
+	var err error
+	if out.machine() {
+		err = writeMachine(p.Stdout, out.format, raw)
+	} else {
+		var b strings.Builder
+		switch {
+		case r.Same:
+			fmt.Fprintf(&b, "Run %s would do the same.\n", r.RunID)
+		case r.Error != "":
+			fmt.Fprintf(&b, "Run %s would fail: %s\n", r.RunID, oneLine(r.Error))
+		default:
+			fmt.Fprintf(&b, "Run %s would do something else:\n", r.RunID)
+		}
+		for _, d := range r.Differences {
+			fmt.Fprintf(&b, "  %s\n", oneLine(d))
+		}
+		for _, l := range r.Logs {
+			fmt.Fprintf(&b, "  log: %s\n", oneLine(l))
+		}
+		_, err = p.Stdout.Write([]byte(b.String()))
+	}
+	if err == nil && !r.Same {
+		err = &pawl.Error{Code: pawl.CodeInvalid, Msg: "the replay differs"}
+	}
+	return err
+}
