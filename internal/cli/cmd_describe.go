@@ -38,6 +38,13 @@ func newDescribeCommand(p *Process) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if k.singular == workflowKind().singular {
+			more, err := describeRepairs(cmd.Context(), c, args[1], time.Now())
+			if err != nil {
+				return err
+			}
+			words += more
+		}
 		_, err = io.WriteString(p.Stdout, words)
 		return err
 	}

@@ -24,7 +24,7 @@ type runHeader struct {
 	Program string `json:"program"` // Program.Version
 	Handler string `json:"handler"` // empty: describe
 	Scope   string `json:"scope,omitempty"`
-	Now     int64  `json:"now"`     // ms since 1970
+	Now     int64  `json:"now"` // ms since 1970
 	Seed    uint64 `json:"seed"`
 	Limits  Limits `json:"limits"`
 }

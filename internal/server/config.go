@@ -32,6 +32,12 @@ type Config struct {
 	MaxPayload    int64         // bytes of a job's payload
 	Drain         time.Duration // how long running work may go on at the end
 
+	AutoFix        string   // who mends scripts that failed: empty or off is nobody, else command, openai or anthropic
+	AutoFixCommand []string // the program and its arguments
+	AutoFixURL     string   // of the model's server
+	AutoFixModel   string
+	AutoFixKeyFile string
+
 	NotifyWebhooks         []string // URLs that are told when a lane needs attention
 	NotifySecretFile       string   // signs what they get
 	NotifyMailHost         string   // of the mail server for the same; empty sends none

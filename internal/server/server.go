@@ -158,8 +158,12 @@ func (s *server) buildWorkflows() (err error) {
 	runs := ledger.New(ledger.Config{
 		Holdings: map[pawl.Kind]ledger.Holdings{pawl.KindWorkflow: workflow.Holdings{}}, Observe: s.observeRun,
 	})
+	mechanic, err := s.buildRepair()
+	if err != nil {
+		return err
+	}
 	s.flows, err = workflow.New(workflow.Options{
-		DB: s.db, Ledger: runs, Scripts: s.pool, Tools: s.tools, Log: s.log, Observe: s.feed.ObserveWorkflow, Notify: s.tell,
+		DB: s.db, Ledger: runs, Scripts: s.pool, Tools: s.tools, Log: s.log, Observe: s.feed.ObserveWorkflow, Notify: s.tell, Repair: mechanic,
 		Limits: script.Limits{Wall: s.cfg.ScriptTimeout, Heap: s.cfg.ScriptMemory},
 	})
 	return err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -271,9 +272,13 @@ func (tx *Tx) EventsOfRun(ctx context.Context, workflowID string, r Run) ([]Even
 	if end.IsZero() {
 		end = tx.Now
 	}
-	const slack = time.Minute // clocks of nodes
+	const slack = time.Hour // clocks of nodes, and ones that were set back
+	until := idAt(end.Add(slack))
+	if until <= 0 { // the clock is before the beginning of ids
+		until = math.MaxInt64
+	}
 	rows, err := tx.Query(ctx, `select `+eventColumns+` from events where workflow_id = $1 and id >= $2 and id < $3 and created_by = $4 order by id`,
-		workflowID, idAt(r.CreatedAt.Add(-slack)), idAt(end.Add(slack)), r.ID)
+		workflowID, idAt(r.CreatedAt.Add(-slack)), until, r.ID)
 	return scanAll(rows, err, "read events of a run", scanEvent)
 }
 

@@ -154,3 +154,9 @@ func (db *DB) ListRuns(ctx context.Context, f RunFilter, before RunCursor, limit
 	})
 	return page, next, err
 }
+
+// GoodRuns reads up to limit runs of a handler that committed, the newest first.
+func (tx *Tx) GoodRuns(ctx context.Context, kind pawl.Kind, lane, handler string, limit int) ([]Run, error) {
+	return scanRuns(tx.Query(ctx, `select `+runColumns+` from runs where kind = $1 and lane = $2 and handler = $3 and status = 'committed'
+		order by created_at desc, id desc limit $4`, kind, lane, handler, limit))
+}

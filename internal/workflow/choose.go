@@ -21,6 +21,7 @@ const (
 	actRetry     action = "retry"     // make the successor of the newest run
 	actResume    action = "resume"    // let the newest run go on
 	actReconcile action = "reconcile" // ask what became of its call
+	actFix       action = "fix"       // ask for a corrected script
 	actRemind    action = "remind"    // a question to a person expires, or will soon
 	actConsume   action = "consume"
 	actProduce   action = "produce"
@@ -143,6 +144,8 @@ func (v *view) chooseRetry(d run.Decision) step {
 	case d.Exit == run.ExitFix && v.workflow.Version != v.row.ScriptVersion:
 		retry.reason = "a new version was deployed"
 		return retry
+	case d.Exit == run.ExitFix && v.fixable:
+		return v.named(step{do: actFix, reason: "the script failed"})
 	}
 	return step{do: actWait, reason: d.Reason}
 }

@@ -198,9 +198,12 @@ func (x *execution) stop(ctx context.Context, class pawl.Class, code, text strin
 	return x.stopWith(ctx, ledger.Failure{Class: class, Code: code, Message: text}, nil)
 }
 
+// maxRetryAfter bounds how long the other side can make a workflow wait.
+const maxRetryAfter = time.Hour
+
 // stored is the failure as it ends a run.
 func (f *failure) stored() ledger.Failure {
-	return ledger.Failure{Class: f.class, Code: f.code, Message: f.text, RetryAfter: f.retryAfter}
+	return ledger.Failure{Class: f.class, Code: f.code, Message: f.text, RetryAfter: min(f.retryAfter, maxRetryAfter)}
 }
 
 // stopWith is stop in one transaction with something else.

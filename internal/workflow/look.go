@@ -33,6 +33,9 @@ type view struct {
 	retry  run.Retry
 	open   *store.Mutation // its unresolved call
 	asked  *store.Approval // the question that it waits for
+
+	fixes   []store.Repair // proposals along its chain
+	fixable bool           // another one may be asked for
 }
 
 // look reads the view of a lane.
@@ -87,6 +90,9 @@ func (s *Service) lookAtRuns(ctx context.Context, tx *store.Tx, v *view) error {
 	if v.asked, err = askedBy(ctx, tx, row); err != nil {
 		return err
 	}
+	if err := s.lookAtFixes(ctx, tx, v); err != nil {
+		return err
+	}
 	retry, err := tx.GetRetry(ctx, pawl.KindWorkflow, v.workflow.Lane)
 	if errors.Is(err, pawl.ErrNotFound) {
 		return nil
@@ -104,7 +110,7 @@ func (v *view) exhausted() bool {
 	case pawl.StatusCrashed:
 		return run.CrashLoop(v.retry.Crashes)
 	case pawl.StatusFailedLogic:
-		return true // nobody mends scripts but people
+		return !v.fixable
 	default:
 		return false
 	}

@@ -29,6 +29,9 @@ type Replayed struct {
 	Logs    []script.LogLine
 	Failure string // why it fails now; empty if it does not
 	Class   pawl.Class
+	// unknown: it would read something that the run did not, so that nothing
+	// can be said about it.
+	unknown bool
 	// Differences are what is not the same, in words; empty if all is.
 	Differences []string
 }
@@ -82,6 +85,7 @@ func (s *Service) Replay(ctx context.Context, runID, filename, source string) (R
 	if done.Prepared != nil {
 		out.Now.Reservations, out.Now.Data = done.Prepared.Reservations, done.Prepared.Data
 	}
+	out.unknown = t.missed
 	out.Differences = differences(out.Then, out.Now)
 	return out, ctx.Err()
 }
@@ -235,6 +239,7 @@ func (a answers) Call(ctx context.Context, op string, args json.RawMessage) (jso
 		}
 		return r.Answer, nil
 	}
+	a.t.missed = true
 	return nil, a.refuse("replay_read", "the run did not do this %s then, so its answer is not known: %s", op, cutText(want, 200))
 }
 

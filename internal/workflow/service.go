@@ -11,6 +11,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/queue"
+	"github.com/pawlrun/pawl/internal/repair"
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/tool"
@@ -40,6 +41,9 @@ type Options struct {
 	// Observe is told of changes that are no run's, after their commit; it
 	// must not block. It may be nil.
 	Observe func(Change)
+
+	// Repair proposes corrected scripts; nil leaves that to people.
+	Repair repair.Repairer
 
 	// Notify tells people something, in the transaction in which it becomes
 	// true; nil tells nobody.

@@ -118,6 +118,8 @@ func (e *session) take(ctx context.Context, v *view, st step) error {
 		return e.recover(ctx, v)
 	case actReconcile:
 		return e.reconcile(ctx, v)
+	case actFix:
+		return e.fix(ctx, v)
 	case actRemind:
 		return e.remind(ctx, v)
 	case actExecute:

@@ -97,6 +97,7 @@ type trial struct {
 	recorded bool
 	reads    []store.RunRead
 	used     map[int]bool
+	missed   bool // something was asked for that the run did not read
 }
 
 func (r *trial) add(e store.NewEvent) {

@@ -61,3 +61,21 @@ create table attention (
   since  bigint not null,
   primary key (kind, lane)
 );
+
+-- Scripts that were proposed after a script failed.
+create table repairs (
+  id            text primary key,
+  workflow_id   text not null,
+  run_id        text not null,             -- that failed
+  base_version  text not null,             -- the script that failed
+  version       text,                      -- the one that came into force; null: none did
+  state         text not null,             -- activated, rejected, failed
+  reason        text,                      -- why it did not come into force
+  script        text,
+  explanation   text,
+  repairer      text not null,
+  created_at    bigint not null
+);
+
+create index repairs_listed on repairs (workflow_id, created_at, id);
+create index repairs_run on repairs (run_id);

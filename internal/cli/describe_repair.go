@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/pawlrun/pawl/internal/cli/client"
+)
+
+// repairsShown is how many proposals a description tells of.
+const repairsShown = 5
+
+// describeRepairs tells of the scripts that were proposed after a failure, each
+// with its difference; nothing if there are none.
+func describeRepairs(ctx context.Context, c *client.Client, workflow string, now time.Time) (string, error) {
+	items, _, err := c.List(ctx, client.WorkflowPath(workflow, "repairs"), nil, repairsShown)
+	if err != nil || len(items) == 0 {
+		return "", err
+	}
+	var b strings.Builder
+	b.WriteString("\nProposed repairs, the newest first:\n")
+	for _, raw := range items {
+		var r struct {
+			RunID       string    `json:"runId"`
+			State       string    `json:"state"`
+			Reason      string    `json:"reason"`
+			Explanation string    `json:"explanation"`
+			Repairer    string    `json:"repairer"`
+			Script      string    `json:"script"`
+			BaseScript  string    `json:"baseScript"`
+			CreatedAt   time.Time `json:"createdAt"`
+		}
+		if err := json.Unmarshal(raw, &r); err != nil {
+			return "", fmt.Errorf("read repair: %w", err)
+		}
+		fmt.Fprintf(&b, "\n  %s %s by %s, for run %s\n", relative(r.CreatedAt, now), r.State, oneLine(r.Repairer), r.RunID)
+		if r.Reason != "" {
+			fmt.Fprintf(&b, "  because: %s\n", oneLine(r.Reason))
+		}
+		if r.Explanation != "" {
+			fmt.Fprintf(&b, "  it says: %s\n", oneLine(r.Explanation))
+		}
+		if r.Script != "" {
+			for line := range strings.Lines(unifiedDiff("failed", "proposed", r.BaseScript, r.Script)) {
+				b.WriteString("    " + line)
+			}
+		}
+	}
+	return b.String(), nil
+}

@@ -1,0 +1,79 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// What became of a proposal.
+const (
+	RepairActivated = "activated" // it came into force
+	RepairRejected  = "rejected"  // it was looked at and refused
+	RepairFailed    = "failed"    // there was none
+)
+
+// Repair is a script that was proposed after a script failed.
+type Repair struct {
+	ID          string
+	WorkflowID  string
+	RunID       string // that failed
+	BaseVersion string // the script that failed
+	Version     string // the one that came into force; empty if none did
+	State       string
+	Reason      string // why it did not come into force
+	Script      string
+	Explanation string
+	Repairer    string
+	CreatedAt   time.Time
+}
+
+const repairColumns = `id, workflow_id, run_id, base_version, version, state, reason, script, explanation, repairer, created_at`
+
+func scanRepair(row interface{ Scan(dest ...any) error }) (Repair, error) {
+	var r Repair
+	var version, reason, script, explanation *string
+	var created int64
+	if err := row.Scan(&r.ID, &r.WorkflowID, &r.RunID, &r.BaseVersion, &version, &r.State, &reason, &script, &explanation, &r.Repairer, &created); err != nil {
+		return Repair{}, err
+	}
+	r.Version, r.Reason, r.Script, r.Explanation, r.CreatedAt = fromNull(version), fromNull(reason), fromNull(script), fromNull(explanation), fromMS(created)
+	return r, nil
+}
+
+// AddRepair notes a proposal.
+func (tx *Tx) AddRepair(ctx context.Context, r Repair) error {
+	_, err := tx.Exec(ctx, `insert into repairs (`+repairColumns+`) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+		NewID(), r.WorkflowID, r.RunID, r.BaseVersion, orNull(r.Version), r.State, orNull(cleaned(r.Reason)), orNull(cleaned(r.Script)), orNull(cleaned(r.Explanation)), r.Repairer, ms(tx.Now))
+	if err != nil {
+		return fmt.Errorf("note repair: %w", err)
+	}
+	return nil
+}
+
+// RepairsOfRuns reads the proposals for some runs, the oldest first.
+func (tx *Tx) RepairsOfRuns(ctx context.Context, runIDs []string) ([]Repair, error) {
+	var out []Repair
+	for part := range batches(runIDs) {
+		list, args := in(nil, part)
+		rows, err := tx.Query(ctx, `select `+repairColumns+` from repairs where run_id in `+list+` order by created_at, id`, args...)
+		found, err := scanAll(rows, err, "read repairs", scanRepair)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
+	}
+	return out, nil
+}
+
+// ListRepairs reads up to limit proposals for a workflow, the newest first.
+func (tx *Tx) ListRepairs(ctx context.Context, workflowID string, before RunCursor, limit int) ([]Repair, error) {
+	var c conditions
+	c.add("workflow_id = ?", workflowID)
+	if before.ID != "" {
+		c.add("(created_at, id) < (?, ?)", ms(before.CreatedAt), before.ID)
+	}
+	c.args = append(c.args, limit)
+	rows, err := tx.Query(ctx, fmt.Sprintf(`select %s from repairs where %s order by created_at desc, id desc limit $%d`, repairColumns, c.String(), len(c.args)), c.args...)
+	return scanAll(rows, err, "list repairs", scanRepair)
+}

@@ -1,0 +1,201 @@
+package workflow
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/repair"
+	"github.com/pawlrun/pawl/internal/run"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// mechanic proposes what a test tells it to.
+type mechanic struct {
+	asked   []repair.Evidence
+	propose func(e repair.Evidence) (repair.Proposal, error)
+}
+
+func (*mechanic) Name() string { return "mechanic" }
+
+func (m *mechanic) Propose(_ context.Context, e repair.Evidence) (repair.Proposal, error) {
+	m.asked = append(m.asked, e)
+	return m.propose(e)
+}
+
+// brokenDefinition fails for the event "bad" in prepare.
+func brokenDefinition() definition {
+	d := orderDefinition()
+	d.handlers["consumers.order.prepare"] = func(c *goCtx, args []json.RawMessage) any {
+		if ids := c.peek("in"); len(ids) > 0 && ids[0] == "bad" {
+			throw("cannot read it")
+		}
+		return takeOneAgain(c)
+	}
+	return d
+}
+
+// takeOneAgain peeks a second time, as brokenDefinition does.
+func takeOneAgain(c *goCtx) any { return takeOne("in")(c, nil) }
+
+// mendedDefinition reads as brokenDefinition does, and takes everything.
+func mendedDefinition() definition {
+	d := orderDefinition()
+	d.handlers["consumers.order.prepare"] = func(c *goCtx, _ []json.RawMessage) any {
+		ids := c.peek("in")
+		if len(ids) > 0 && ids[0] == "bad" {
+			return take("in", ids[0])
+		}
+		return takeOneAgain(c)
+	}
+	return d
+}
+
+func (k *kit) repairs(w store.Workflow) (states []string) {
+	k.t.Helper()
+	k.read(func(ctx context.Context, tx *store.Tx) error {
+		list, err := tx.ListRepairs(ctx, w.ID, store.RunCursor{}, 10)
+		for _, r := range list {
+			states = append(states, strings.TrimSpace(r.State+" "+r.Reason))
+		}
+		return err
+	})
+	return states
+}
+
+// context 3.9: a script that failed is
+// replaced by a proposal that was checked, and the retry comes at once.
+func TestFailedScriptIsFixedAndRetriedAtOnce(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		m := &mechanic{}
+		k.s.cfg.Repair = m
+		w := k.deploy("shop", "1", brokenDefinition())
+		k.publish(w, "in", "good")
+		k.settle(w)
+		mended := k.define("shop", "2", mendedDefinition())
+		m.propose = func(repair.Evidence) (repair.Proposal, error) {
+			return repair.Proposal{Script: mended, Explanation: "takes it"}, nil
+		}
+		k.publish(w, "in", "bad")
+		k.settle(w)
+		if diff := cmp.Diff([]string{"activated"}, k.repairs(w)); diff != "" {
+			t.Fatalf("proposals (-want +got):\n%s", diff)
+		}
+		if e := m.asked[0]; e.Handler != "consumers.order" || !strings.Contains(e.Error, "cannot read it") || len(e.Reads) == 0 || e.Types == "" {
+			t.Errorf("the evidence is %+v", e)
+		}
+		if got := k.workflow("shop").Version; got != VersionOf("w.ts", mended) {
+			t.Error("the proposal is not in force")
+		}
+		if got := k.statuses(w, "in")["bad"]; got != store.EventConsumed {
+			t.Errorf("the event is %s", got)
+		}
+		if d, err := k.s.Describe(t.Context(), "shop"); err != nil || d.Word != run.Idle {
+			t.Errorf("people see %s (%v)", d.Word, err)
+		}
+	})
+}
+
+// Proposals that fail, widen or change what went well are refused, and after
+// two a person is needed; a restart grants no new budget.
+func TestBadProposalsAreRefusedAndTheBudgetHolds(t *testing.T) {
+	for name, test := range map[string]struct {
+		propose func(k *kit) (repair.Proposal, error)
+		reason  string
+	}{
+		"no answer": {func(*kit) (repair.Proposal, error) {
+			return repair.Proposal{}, &repair.Error{Class: pawl.ClassTransient, Msg: "away"}
+		}, "failed away"},
+		"no script": {func(*kit) (repair.Proposal, error) { return repair.Proposal{Script: "nonsense"}, nil }, "rejected no such script"},
+		"still broken": {func(k *kit) (repair.Proposal, error) {
+			return repair.Proposal{Script: k.define("shop", "same", brokenDefinition())}, nil
+		}, "rejected the run fails with it too: Error: cannot read it"},
+		"another topic": {func(k *kit) (repair.Proposal, error) {
+			d := mendedDefinition()
+			d.config.Topics = append(d.config.Topics, "more")
+			return repair.Proposal{Script: k.define("shop", "wide", d)}, nil
+		}, "rejected "},
+		"changes what went well": {func(k *kit) (repair.Proposal, error) {
+			d := mendedDefinition()
+			d.handlers["consumers.order.mutate"] = func(c *goCtx, args []json.RawMessage) any {
+				c.tool("desk", "mail", dataOf(args[0]))
+				return nothing{}
+			}
+			return repair.Proposal{Script: k.define("shop", "other", d)}, nil
+		}, "rejected run "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inTime(t, func(t *testing.T, k *kit) {
+				m := &mechanic{propose: func(repair.Evidence) (repair.Proposal, error) { return test.propose(k) }}
+				k.s.cfg.Repair = m
+				w := k.deploy("shop", "1", brokenDefinition())
+				before := w.Version
+				k.publish(w, "in", "good")
+				k.settle(w)
+				k.publish(w, "in", "bad")
+				k.settle(w)
+				k.start("n2")
+				k.s.cfg.Repair = m
+				k.settle(w)
+				got := k.repairs(w)
+				if len(got) != maxFixes || !strings.HasPrefix(got[0], test.reason) {
+					t.Errorf("proposals: %q, want %d that begin with %q", got, maxFixes, test.reason)
+				}
+				if len(m.asked) == maxFixes && len(m.asked[1].Attempts) != 1 {
+					t.Errorf("the second question tells of %d earlier proposals", len(m.asked[1].Attempts))
+				}
+				if k.workflow("shop").Version != before {
+					t.Error("a bad proposal came into force")
+				}
+				if d, err := k.s.Describe(t.Context(), "shop"); err != nil || d.Word != run.NeedsAttention || d.Issue != run.IssueFixesUsedUp {
+					t.Errorf("people see %s, %s (%v)", d.Word, d.Issue, err)
+				}
+			})
+		})
+	}
+}
+
+// Lesson 42: a version that a person deployed meanwhile is not overwritten, and
+// a crash after the answer asks again.
+func TestFixDoesNotOverwriteANewerVersion(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		m := &mechanic{}
+		k.s.cfg.Repair = m
+		w := k.deploy("shop", "1", brokenDefinition())
+		k.settle(w)
+		k.publish(w, "in", "bad")
+		m.propose = func(repair.Evidence) (repair.Proposal, error) {
+			k.deploy("shop", "by hand", mendedDefinition())
+			return repair.Proposal{Script: k.define("shop", "by machine", mendedDefinition())}, nil
+		}
+		k.settle(w)
+		if diff := cmp.Diff([]string{"rejected another version was deployed meanwhile"}, k.repairs(w)); diff != "" {
+			t.Errorf("proposals (-want +got):\n%s", diff)
+		}
+		if got := k.statuses(w, "in")["bad"]; got != store.EventConsumed {
+			t.Errorf("the event is %s", got)
+		}
+	})
+}
+
+func TestCrashAfterAProposalAsksAgain(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		mended := k.define("shop", "2", mendedDefinition())
+		m := &mechanic{propose: func(repair.Evidence) (repair.Proposal, error) { return repair.Proposal{Script: mended}, nil }}
+		k.s.cfg.Repair = m
+		w := k.deploy("shop", "1", brokenDefinition())
+		k.publish(w, "in", "bad")
+		if !k.crashAt(w, "proposed", 1) {
+			t.Fatal("nothing was proposed")
+		}
+		k.s.cfg.Repair = m
+		k.settle(w)
+		if diff := cmp.Diff([]string{"activated"}, k.repairs(w)); diff != "" {
+			t.Errorf("proposals (-want +got):\n%s", diff)
+		}
+	})
+}
