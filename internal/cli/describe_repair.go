@@ -3,10 +3,12 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
+	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/cli/client"
 )
 
@@ -17,6 +19,9 @@ const repairsShown = 5
 // with its difference; nothing if there are none.
 func describeRepairs(ctx context.Context, c *client.Client, workflow string, now time.Time) (string, error) {
 	items, _, err := c.List(ctx, client.WorkflowPath(workflow, "repairs"), nil, repairsShown)
+	if errors.Is(err, pawl.ErrNotFound) { // a server that does not know of repairs
+		return "", nil
+	}
 	if err != nil || len(items) == 0 {
 		return "", err
 	}

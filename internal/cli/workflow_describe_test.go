@@ -85,3 +85,18 @@ func TestDescribeTellsAnInputInWords(t *testing.T) {
 		}
 	}
 }
+
+// Every proposal of a repairer is shown with its difference.
+func TestDescribeShowsProposedRepairs(t *testing.T) {
+	f := newFake(t, map[string]fakeJSON{
+		"GET /api/v1/workflows/w":         {200, `{"kind":"workflow","name":"w","status":"Idle"}`},
+		"GET /api/v1/workflows/w/repairs": {200, `{"items":[{"runId":"r1","state":"rejected","reason":"it adds a topic","explanation":"adds x","repairer":"command","script":"a\nc\n","baseScript":"a\nb\n","createdAt":"2026-01-01T00:00:00.000Z"}],"nextCursor":null}`},
+	})
+	r := call{env: map[string]string{"PAWL_URL": f.server.URL, "PAWL_TOKEN": "right"}}.run(t, "describe", "workflow", "w")
+	r.expect(t, 0)
+	for _, want := range []string{"rejected by command, for run r1", "because: it adds a topic", "    -b\n    +c\n"} {
+		if !strings.Contains(r.stdout, want) {
+			t.Errorf("lacks %q:\n%s", want, r.stdout)
+		}
+	}
+}
