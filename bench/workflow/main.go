@@ -70,7 +70,9 @@ func measure(ctx context.Context, report *strings.Builder, name, pg, dir string,
 		return err
 	}
 	fmt.Fprintf(report, "\n## %s\n\n| | |\n|---|--:|\n", name)
-	line := func(what, value string, args ...any) { fmt.Fprintf(report, "| %s | %s |\n", what, fmt.Sprintf(value, args...)) }
+	line := func(what, value string, args ...any) {
+		fmt.Fprintf(report, "| %s | %s |\n", what, fmt.Sprintf(value, args...))
+	}
 	line("small commits per second, 8 lanes at once", "%.0f", commits)
 	line("phases of the sandbox per second", "%.0f", phases)
 	limit := min(commits/commitsPerRun, phases/phasesPerRun)
