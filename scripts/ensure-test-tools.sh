@@ -1,7 +1,8 @@
 #!/bin/sh
 # Makes sure that the tests find what they need: Go, a C compiler (the race
-# detector is linked with it) and the PostgreSQL server programs. On Debian and
-# its relatives it installs what is missing; elsewhere it says what to install.
+# detector is linked with it), the PostgreSQL server programs, and Node with npm.
+# On Debian and its relatives it installs what is missing; elsewhere it says what
+# to install.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -19,13 +20,16 @@ fi
 if [ -z "${PAWL_TEST_POSTGRES:-}" ] && ! go run ./internal/pgtest/with -find >/dev/null 2>&1; then
     packages="${packages:+$packages }postgresql"
 fi
+# MCP servers of others, which tests speak to, are written for Node.
+command -v node >/dev/null || packages="${packages:+$packages }nodejs"
+command -v npm >/dev/null || packages="${packages:+$packages }npm"
 [ -n "$packages" ] || exit 0
 
 if ! command -v apt-get >/dev/null; then
     echo "missing: $packages" >&2
     case "$(uname -s)" in
-    Darwin) echo "install with: brew install postgresql@17" >&2 ;;
-    *) echo "install your system's packages of a C compiler and of the PostgreSQL server" >&2 ;;
+    Darwin) echo "install with: brew install postgresql@17 node" >&2 ;;
+    *) echo "install your system's packages of a C compiler, the PostgreSQL server, Node and npm" >&2 ;;
     esac
     exit 1
 fi

@@ -273,6 +273,11 @@ func (s *server) close() {
 	if s.pool != nil {
 		s.pool.Close()
 	}
+	if s.tools != nil {
+		if err := s.tools.Close(); err != nil {
+			s.log.Warn("close connections", "err", err)
+		}
+	}
 	if s.client != nil {
 		s.client.Close()
 	}

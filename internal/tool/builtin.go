@@ -4,8 +4,10 @@ import (
 	"github.com/pawlrun/pawl/internal/tool/connector"
 	"github.com/pawlrun/pawl/internal/tool/file"
 	"github.com/pawlrun/pawl/internal/tool/httpcall"
+	"github.com/pawlrun/pawl/internal/tool/mail"
 	"github.com/pawlrun/pawl/internal/tool/mcp"
 	"github.com/pawlrun/pawl/internal/tool/publish"
+	"github.com/pawlrun/pawl/internal/tool/sqldb"
 )
 
 // constructor makes a connection out of its definition. If it is not ok, it
@@ -18,6 +20,8 @@ func builtin() map[string]constructor {
 		"file":     file.New,
 		"http":     httpcall.New,
 		"mcp":      mcp.New,
+		"smtp":     mail.New,
+		"sql":      sqldb.New,
 		"workflow": publish.New,
 	}
 }
