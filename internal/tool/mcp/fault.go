@@ -62,7 +62,7 @@ func (c *Connection) callFault(ctx context.Context, s *session, err error, notes
 	}
 	return &connector.Error{
 		Class: classOf(mutation && arrived, pawl.ClassTransient), Code: "server_ended", NotApplied: !mutation || !arrived,
-		Msg: "the server ended before it answered", Err: c.clean(err),
+		Msg: "the server ended, or gave no answer that can be read", Err: c.clean(err),
 	}
 }
 

@@ -23,6 +23,7 @@ func TestOutcomesAreTrueWhereverTheConnectionIsCut(t *testing.T) {
 		for message := 1; ; message++ {
 			n++
 			call := callOf(t, "exec", fmt.Sprintf("%s %d", how, message), addOne, n)
+			d.booksReady.Store(true) // so that the messages are always the same
 			between.arm(&cut{message: message, how: how})
 			_, err := d.Call(t.Context(), call)
 			met := between.met()
@@ -123,6 +124,7 @@ func TestOutcomesAreTrueWheneverTheCallIsStopped(t *testing.T) {
 		d, look := open(t, url), open(t, url)
 		real, inTime := d.engine, 0
 		for n := 1; ; n++ {
+			d.booksReady.Store(true) // so that the steps are always the same
 			ctx, cancel := context.WithCancel(t.Context())
 			left := n
 			d.engine = faulty{real, func() {
