@@ -323,3 +323,34 @@ func TestRunIsReplayed(t *testing.T) {
 		t.Errorf("the book has %v after the replays", got)
 	}
 }
+
+// Definitions in the folders of pawl serve are applied at start; a faulty one
+// is told with its place and leaves what is in force.
+func TestServeAppliesTheDefinitionsOfAFolder(t *testing.T) {
+	s := serveClerk(t, "sqlite:.pawl/pawl.db")
+	s.kill()
+	flows := filepath.Join(s.dir, "flows")
+	if err := os.MkdirAll(flows, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"clerk.workflow.ts": strings.Replace(clerk, "topics: {", "topics: {{", 1),
+		"other.workflow.ts": strings.Replace(clerk, `name: "clerk"`, `name: "other"`, 1),
+	} {
+		if err := os.WriteFile(filepath.Join(flows, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.args = append(s.args, "flows")
+	s.start()
+	if status := s.call("GET", "/api/v1/workflows/other", nil, nil); status != http.StatusOK {
+		t.Errorf("the workflow of the folder: %d", status)
+	}
+	if !strings.Contains(s.log.String(), "clerk.workflow.ts:4:") {
+		t.Errorf("the fault is not told with its place:\n%s", s.log)
+	}
+	if !s.order("one") {
+		t.Fatal("the workflow that was in force takes no orders")
+	}
+	s.eventually("the order is in the book", func() bool { return slices.Equal(s.lines(), []string{"one"}) })
+}

@@ -18,7 +18,7 @@ func newServeCommand(p *Process) *cobra.Command {
 		Use:   "serve [DIR...]",
 		Short: "Start the server",
 		Long: "Starts the server: the queue, its workers and the HTTP API. Definitions in DIR are\n" +
-			"applied at start and on change.\n\n" +
+			"applied at start; what is faulty is told and leaves what is in force.\n\n" +
 			"Every setting can be a flag, a variable of the environment, or a line of pawl.yaml\n" +
 			"(the same names in camelCase). The flag wins, then the variable, then the file.",
 		Example: "  pawl serve\n" +

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -107,8 +108,10 @@ func (c Config) Validate() error {
 	if _, err := logLevel(c.LogLevel); err != nil {
 		return bad("logLevel", fmt.Sprintf("unknown level %q", c.LogLevel), "Use debug, info, warn or error.")
 	}
-	if len(c.Dirs) > 0 {
-		return bad("DIR", "this version has no kinds of definitions yet", "Start pawl serve without a folder, and use jobs.")
+	for _, dir := range c.Dirs {
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return bad("DIR", fmt.Sprintf("%q is no folder", dir), "Name a folder with definitions, such as *.workflow.ts.")
+		}
 	}
 	if c.MaxPayload < 1 || c.ScriptTimeout <= 0 || c.ScriptMemory < 1<<20 || c.Drain < 0 {
 		return bad("limits", "a limit is too small", "Payload at least 1 byte, script memory at least 1 MiB, times above zero.")

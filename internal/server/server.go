@@ -242,6 +242,11 @@ func (s *server) serve(ctx context.Context, ready func(Started)) error {
 			s.log.Warn("arm a job of the house", "task", job.Task, "err", err) // the next start does
 		}
 	}
+	if err := s.applyDefinitions(ctx); err != nil {
+		stopWork()
+		wg.Wait()
+		return err
+	}
 	failed := make(chan error, 1)
 	wg.Go(func() {
 		if err := s.http.Serve(s.listen); !errors.Is(err, http.ErrServerClosed) {

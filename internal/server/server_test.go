@@ -119,7 +119,7 @@ func TestConfigurationIsCheckedBeforeAnythingStarts(t *testing.T) {
 		"logFormat":   func(c *Config) { c.LogFormat = "xml" },
 		"logLevel":    func(c *Config) { c.LogLevel = "loud" },
 		"payload":     func(c *Config) { c.MaxPayload = 0 },
-		"definitions": func(c *Config) { c.Dirs = []string{"."} },
+		"definitions": func(c *Config) { c.Dirs = []string{"missing"} },
 		"private":     func(c *Config) { c.AllowPrivate = []string{"300.1.1.1"} },
 	} {
 		t.Run(name, func(t *testing.T) {
