@@ -11,9 +11,9 @@ import (
 	"github.com/pawlrun/pawl/internal/store"
 )
 
-// programsKept bounds the compiled scripts in memory. One that is not there is
-// compiled again, which takes some milliseconds.
-const programsKept = 256
+// programsKept bounds the compiled scripts in memory, in bytes. One that is not
+// there is compiled again, which takes some milliseconds.
+const programsKept = 64 << 20
 
 // configCache keeps the parsed declaration of each workflow with the version
 // that it belongs to (A-59..A-61).
@@ -85,9 +85,10 @@ func (s *Service) config(ctx context.Context, tx *store.Tx, workflowID, version 
 
 // programCache keeps the programs that were used last.
 type programCache struct {
-	most int
+	most int // bytes
 
 	mu    sync.Mutex
+	size  int                      // bytes; guarded by mu
 	order *list.List               // of programEntry, the one used last in front; guarded by mu
 	found map[string]*list.Element // by workflow id and version; guarded by mu
 }
@@ -120,12 +121,19 @@ func (c *programCache) put(key string, p *script.Program) {
 		return
 	}
 	c.found[key] = c.order.PushFront(programEntry{key, p})
-	for len(c.found) > c.most {
+	c.size += sizeOf(p)
+	for c.size > c.most && len(c.found) > 1 {
 		oldest := c.order.Back()
-		delete(c.found, oldest.Value.(programEntry).key)
+		entry := oldest.Value.(programEntry)
+		delete(c.found, entry.key)
+		c.size -= sizeOf(entry.program)
 		c.order.Remove(oldest)
 	}
 }
+
+// sizeOf is about how much memory a program takes: its text, its source map,
+// and what the parsed map adds.
+func sizeOf(p *script.Program) int { return 1024 + len(p.JavaScript) + 4*len(p.SourceMap) }
 
 // program returns what runs for a version of a workflow. Two workflows with one
 // source share it, which is why it is not kept under the workflow.

@@ -59,7 +59,9 @@ create table events (
   updated_at   bigint not null
 );
 
-create unique index events_message on events (workflow_id, topic, message_id);
+-- The message first: a fresh table has no statistics, and PostgreSQL must not
+-- take this index for one that finds what is pending.
+create unique index events_message on events (message_id, topic, workflow_id);
 create index events_pending on events (workflow_id, topic, seq) where status = 'pending';
 create index events_reserved on events (reserved_by) where status = 'reserved';
 create index events_listed on events (workflow_id, id);
