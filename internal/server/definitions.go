@@ -44,7 +44,7 @@ func (s *server) applyWorkflow(ctx context.Context, path string) error {
 	}
 	out, err := s.flows.Apply(ctx, workflow.Deploy{Filename: filepath.Base(path), Script: string(source), By: "serve"})
 	if err == nil {
-		s.log.Info("workflow "+out.What, "name", out.Name, "file", path)
+		s.log.Info("a workflow of a folder was applied", "name", out.Name, "what", out.What, "file", path)
 		return nil
 	}
 	if ctx.Err() != nil {
