@@ -1,6 +1,10 @@
 package when
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/pawlrun/pawl"
+)
 
 // similarZone returns the name that was probably meant, or "".
 func similarZone(name string) string {
@@ -79,36 +83,9 @@ func zoneWithTypingError(name string) string {
 		if len(known) < 5 || len(known)-len(name) > 2 || len(name)-len(known) > 2 {
 			continue
 		}
-		if n := edits(known, name); n < fewest {
+		if n := pawl.Slips(strings.ToLower(known), strings.ToLower(name)); n < fewest {
 			best, fewest = known, n
 		}
 	}
 	return best
-}
-
-// edits counts the insertions, deletions, replacements and swaps of neighbours
-// that turn one text into the other, ignoring case.
-func edits(a, b string) int {
-	a, b = strings.ToLower(a), strings.ToLower(b)
-	size := len(b) + 1
-	rows := make([]int, 3*size)
-	before, last, row := rows[:size], rows[size:2*size], rows[2*size:]
-	for j := range last {
-		last[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			replaced := last[j-1]
-			if a[i-1] != b[j-1] {
-				replaced++
-			}
-			row[j] = min(replaced, last[j]+1, row[j-1]+1)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, last, row = last, row, before
-	}
-	return last[len(b)]
 }
