@@ -68,7 +68,6 @@ type bucket struct {
 // board is all that is in hand. Every method expects mu to be held.
 type board struct {
 	mu         sync.Mutex
-	workCond   *sync.Cond
 	fetchCond  *sync.Cond
 	finishCond *sync.Cond
 	markCond   *sync.Cond
@@ -80,7 +79,8 @@ type board struct {
 	owned    map[int]*bucket
 	entries  map[int64]*entry
 	timers   timerHeap
-	ready    [levels]fifo
+	pools    []*pool          // the first one is that of the tasks that name none
+	poolOf   map[string]*pool // by task; what is not there has the first one
 	lanes    map[string]*lane
 	refills  []string
 	finished []store.Finished // in the order they ended
@@ -100,11 +100,12 @@ type board struct {
 
 func newBoard(l limits, shared bool) *board {
 	b := &board{
+		poolOf: map[string]*pool{},
 		limits: l, shared: shared, owned: map[int]*bucket{}, entries: map[int64]*entry{},
 		lanes: map[string]*lane{}, running: map[int64]*entry{}, levelUsed: [levels]bool{true, true, true},
 	}
-	b.workCond, b.fetchCond = sync.NewCond(&b.mu), sync.NewCond(&b.mu)
-	b.finishCond, b.markCond = sync.NewCond(&b.mu), sync.NewCond(&b.mu)
+	b.fetchCond, b.finishCond, b.markCond = sync.NewCond(&b.mu), sync.NewCond(&b.mu), sync.NewCond(&b.mu)
+	b.addPool(l.hand)
 	return b
 }
 
@@ -146,12 +147,18 @@ func (b *board) offer(j store.Job, planned bool, readAt, now time.Time) {
 		b.announce(j.Bucket, j.Priority, j.RunAt, now)
 		return
 	}
-	b.place(&entry{job: j, readAt: readAt}, false, now)
+	p := b.poolFor(j.Task)
+	if p.inHand >= p.most {
+		p.more = true
+		return
+	}
+	b.place(&entry{job: j, pool: p, readAt: readAt}, false, now)
 }
 
 // place files an entry where it belongs.
 func (b *board) place(e *entry, fromRefill bool, now time.Time) {
 	b.entries[e.job.ID] = e
+	e.pool.inHand++
 	if e.job.RunAt.After(now) {
 		e.place = inTimers
 		b.timers.push(e)
@@ -190,12 +197,15 @@ func (b *board) admit(e *entry, fromRefill bool) {
 
 func (b *board) toReady(e *entry) {
 	e.place = inReady
-	b.ready[levelOf(e.job.Priority)].push(e)
-	b.workCond.Signal()
+	e.pool.ready[levelOf(e.job.Priority)].push(e)
+	e.pool.cond.Signal()
 }
 
 // forget takes an entry out of hand; its row is found again by a fetch.
 func (b *board) forget(e *entry) {
+	if e.place != inNowhere {
+		b.left(e.pool)
+	}
 	e.place = inNowhere
 	delete(b.entries, e.job.ID)
 }

@@ -23,18 +23,18 @@ func TestClockSetBack(t *testing.T) {
 	b := newTestBoard()
 	b.offer(job(1, now.Add(-time.Second)), false, now, now)
 	b.offer(job(2, now.Add(500*time.Millisecond)), false, now, now)
-	if e, _ := b.take(now); e == nil || e.job.ID != 1 {
+	if e, _ := b.take(b.pools[0], now); e == nil || e.job.ID != 1 {
 		t.Fatalf("took %+v", e)
 	}
 	back := now.Add(-time.Hour)
 	b.fire(back)
 	b.offer(job(1, now.Add(-time.Second)), true, back, back) // a fetch sees the running one
-	if e, _ := b.take(back); e != nil {
+	if e, _ := b.take(b.pools[0], back); e != nil {
 		t.Errorf("job %d started an hour early, or twice", e.job.ID)
 	}
 	again := now.Add(time.Second)
 	b.fire(again)
-	if e, _ := b.take(again); e == nil || e.job.ID != 2 {
+	if e, _ := b.take(b.pools[0], again); e == nil || e.job.ID != 2 {
 		t.Errorf("after the clock caught up: %+v", e)
 	}
 }
@@ -59,14 +59,14 @@ func TestFinishedJobIsNotTakenUpFromAnOlderFetch(t *testing.T) {
 	now := time.Unix(1_900_000_000, 0)
 	b := newTestBoard()
 	b.offer(job(1, now), false, now, now)
-	e, _ := b.take(now)
+	e, _ := b.take(b.pools[0], now)
 	p := b.plan(now)
 	b.fetching = true
 	f := store.Finished{Job: &e.job}
 	b.finish(e, f)
 	b.written([]store.Finished{f})
 	b.fetched(p, []store.Job{job(1, now)}, now, now)
-	if e, _ := b.take(now); e != nil {
+	if e, _ := b.take(b.pools[0], now); e != nil {
 		t.Error("a finished job was started again")
 	}
 }
@@ -91,7 +91,7 @@ func TestChangeDuringTheFinishIsNotForgotten(t *testing.T) {
 	now := time.Unix(1_900_000_000, 0)
 	b := newTestBoard()
 	b.offer(job(1, now), false, now, now)
-	e, _ := b.take(now)
+	e, _ := b.take(b.pools[0], now)
 	f := store.Finished{Job: &e.job}
 	b.finish(e, f)
 	changed := job(1, now)

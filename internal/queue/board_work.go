@@ -7,12 +7,12 @@ import (
 	"github.com/pawlrun/pawl/internal/store"
 )
 
-// take gives a worker its next job, the most urgent first. Where other
-// processes may have changed the row since it was read, it gives a batch to
-// check instead. Both are nil when there is nothing to do.
-func (b *board) take(now time.Time) (run *entry, check []*entry) {
-	for lvl := range b.ready {
-		q := &b.ready[lvl]
+// take gives a worker of a pool its next job, the most urgent first. Where
+// other processes may have changed the row since it was read, it gives a batch
+// to check instead. Both are nil when there is nothing to do.
+func (b *board) take(p *pool, now time.Time) (run *entry, check []*entry) {
+	for lvl := range p.ready {
+		q := &p.ready[lvl]
 		for q.len() > 0 {
 			e := q.pop()
 			if e.place != inReady {
@@ -72,8 +72,7 @@ func (b *board) checked(entries []*entry, revs map[int64]int64, readAt, now time
 		rev, there := revs[e.job.ID]
 		if there && rev == e.job.Rev && !b.owned[e.job.Bucket].draining {
 			e.readAt, e.checked, e.place = readAt, true, inReady
-			b.ready[levelOf(e.job.Priority)].pushFront(e)
-			b.workCond.Signal()
+			e.pool.again(e)
 			continue
 		}
 		e.place = inReady
@@ -135,6 +134,7 @@ func (b *board) written(jobs []store.Finished) {
 			b.announce(j.Bucket, j.Priority, epochStart(), time.Now())
 		}
 		e.place = inNowhere
+		b.left(e.pool)
 		if b.fetching {
 			b.tombs = append(b.tombs, j.ID)
 		} else {

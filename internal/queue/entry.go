@@ -26,6 +26,7 @@ const (
 type entry struct {
 	job     store.Job
 	place   place
+	pool    *pool     // whose workers run it
 	index   int       // in the heap of timers
 	readAt  time.Time // when the row was last seen as it is here
 	started time.Time

@@ -194,7 +194,7 @@ func (b *board) filled(p fetchPlan, jobs []store.Job, readAt, now time.Time) {
 		if k := b.owned[j.Bucket]; k == nil || k.draining || b.entries[j.ID] != nil {
 			continue
 		}
-		b.place(&entry{job: j, readAt: readAt}, true, now)
+		b.place(&entry{job: j, pool: b.poolFor(j.Task), readAt: readAt}, true, now)
 	}
 	for _, name := range p.lanes {
 		l := b.lanes[name]

@@ -26,6 +26,10 @@ type Config struct {
 	// enqueues.
 	Workers int
 
+	// Pools are workers of their own, by name, for the tasks that name the
+	// pool: what waits long for others does not keep the rest waiting.
+	Pools map[string]int
+
 	// Lease is how long a silent node keeps its buckets (default 10 s).
 	Lease time.Duration
 
@@ -85,6 +89,9 @@ func New(cfg Config) (*Queue, error) {
 	}
 	cfg.Tasks = maps.Clone(cfg.Tasks)
 	q := &Queue{cfg: cfg, db: cfg.DB, log: cfg.Log, board: newBoard(cfg.limits, cfg.DB.Shared())}
+	if err := q.makePools(); err != nil {
+		return nil, err
+	}
 	q.enq = newEnqueuer(q)
 	q.hints = newHints(q)
 	q.health.set(errStarting)
@@ -127,8 +134,10 @@ func (q *Queue) Run(ctx context.Context) error {
 	wg.Go(func() { q.finishLoop(loops) })
 	wg.Go(func() { q.markLoop(loops) })
 	var workers sync.WaitGroup
-	for range q.cfg.Workers {
-		workers.Go(func() { q.work(loops) })
+	for _, p := range b.pools {
+		for range p.workers {
+			workers.Go(func() { q.work(loops, p) })
+		}
 	}
 	<-ctx.Done()
 	q.drain(loops, &workers)
@@ -143,7 +152,9 @@ func (q *Queue) Run(ctx context.Context) error {
 }
 
 func (b *board) broadcast() {
-	b.workCond.Broadcast()
+	for _, p := range b.pools {
+		p.cond.Broadcast()
+	}
 	b.fetchCond.Broadcast()
 	b.finishCond.Broadcast()
 	b.markCond.Broadcast()

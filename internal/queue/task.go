@@ -29,6 +29,9 @@ type Task struct {
 	// from a second to ten minutes.
 	Backoff func(id int64, attempt int) time.Duration
 
+	// Pool names the workers that run it; empty are those of all others.
+	Pool string
+
 	// Internal tasks are not for users.
 	Internal bool
 

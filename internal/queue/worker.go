@@ -11,8 +11,8 @@ import (
 	"github.com/pawlrun/pawl/internal/store"
 )
 
-// work is one worker: it runs one job after the other.
-func (q *Queue) work(ctx context.Context) {
+// work is one worker of a pool: it runs one job after the other.
+func (q *Queue) work(ctx context.Context, p *pool) {
 	b := q.board
 	for {
 		b.mu.Lock()
@@ -23,10 +23,10 @@ func (q *Queue) work(ctx context.Context) {
 				b.mu.Unlock()
 				return
 			}
-			if e, check = b.take(time.Now()); e != nil || check != nil {
+			if e, check = b.take(p, time.Now()); e != nil || check != nil {
 				break
 			}
-			b.workCond.Wait()
+			p.cond.Wait()
 		}
 		b.mu.Unlock()
 		if check != nil {
@@ -71,8 +71,7 @@ func (b *board) unchecked(entries []*entry) {
 			b.drop(e)
 			continue
 		}
-		b.ready[levelOf(e.job.Priority)].pushFront(e)
-		b.workCond.Signal()
+		e.pool.again(e)
 	}
 }
 
