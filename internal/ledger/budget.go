@@ -35,6 +35,10 @@ func RetryOf(row store.LaneRetry) run.Retry {
 // transient ones, a schedule one for the attempts within a slot.
 func failed(was run.Retry, r store.Run, f Failure, now time.Time) (next run.Retry, exhausted bool) {
 	switch {
+	case f.Deferred:
+		next = was
+		next.Crashes = 0
+		return next, false
 	case r.HandlerType == pawl.HandlerSource:
 		budget := f.Budget
 		if budget == (run.Budget{}) {

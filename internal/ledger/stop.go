@@ -20,6 +20,9 @@ type Failure struct {
 	// RetryAfter is how long the other side asked to wait, cut to a limit by
 	// the caller; the own backoff is used if it is longer.
 	RetryAfter time.Duration
+	// Deferred is a stop that is nobody's failure: our own limit said no, or
+	// the process ends. Nothing is counted.
+	Deferred bool
 	// Budget is what a source may spend; the zero Budget is the default one.
 	Budget run.Budget
 }

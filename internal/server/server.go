@@ -24,16 +24,21 @@ import (
 	"github.com/pawlrun/pawl/internal/notify"
 	"github.com/pawlrun/pawl/internal/outbound"
 	"github.com/pawlrun/pawl/internal/queue"
+	"github.com/pawlrun/pawl/internal/quota"
 	"github.com/pawlrun/pawl/internal/script"
+	"github.com/pawlrun/pawl/internal/source"
+	"github.com/pawlrun/pawl/internal/source/fetch"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/task"
 	"github.com/pawlrun/pawl/internal/tool"
+	"github.com/pawlrun/pawl/internal/web"
 	"github.com/pawlrun/pawl/internal/workflow"
 )
 
 // Started tells where a server that is up can be found.
 type Started struct {
 	URL            string
+	SignInURL      string // signs one browser in as the administrator, once; empty without the role api
 	AdminTokenPath string
 	Database       string
 }
@@ -49,11 +54,17 @@ type server struct {
 	tools     *tool.Set
 	pool      *script.Pool
 	flows     *workflow.Service
+	runs      *ledger.Ledger
+	book      *quota.Book
+	fetcher   *fetch.Fetcher
+	sources   *source.Service
 	notices   *notify.Notifier
 	heartbeat *notify.Heartbeat
 	queue     *queue.Queue
 	feed      *api.Feed
 	api       *api.API
+	pulse     *web.Pulse
+	site      *web.Site // nil without the role api
 	http      *http.Server
 	listen    net.Listener
 }
@@ -69,9 +80,6 @@ func Run(ctx context.Context, cfg Config, ready func(Started)) error {
 	}
 	tuneCollector()
 	s := &server{cfg: cfg, log: newLogger(cfg.Logs, cfg.LogFormat, cfg.LogLevel)}
-	if len(cfg.Providers)+len(cfg.ProviderDirs) > 0 {
-		s.log.Warn("providers are not used by this version yet")
-	}
 	defer s.close()
 	if err := s.build(ctx); err != nil {
 		return err
@@ -119,17 +127,24 @@ func (s *server) build(ctx context.Context) (err error) {
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	s.feed = api.NewFeed()
+	s.feed, s.pulse = api.NewFeed(), web.NewPulse()
 	if err := s.buildNotices(); err != nil {
 		return err
 	}
+	if err := s.buildQuota(); err != nil {
+		return err
+	}
 	if err := s.buildWorkflows(); err != nil {
+		return err
+	}
+	if err := s.buildSources(); err != nil {
 		return err
 	}
 	if s.queue, err = queue.New(s.queueConfig(registry)); err != nil {
 		return err
 	}
 	s.flows.Attach(s.queue)
+	s.sources.Attach(s.queue)
 	s.notices.Attach(s.queue)
 	s.api = api.New(api.Config{ //nolint:contextcheck // its requests bring their own
 		DB: s.db, Queue: s.queue, Workflows: s.flows, Tools: s.tools, Log: s.log, Gatherer: registry, Version: s.cfg.Version,
@@ -138,6 +153,10 @@ func (s *server) build(ctx context.Context) (err error) {
 	var handler http.Handler = s.api
 	if !slices.Contains(s.cfg.Roles, RoleAPI) {
 		handler = onlyProbes(handler)
+	} else if err := s.buildWeb(); err != nil {
+		return err
+	} else {
+		handler = s.site
 	}
 	s.http = &http.Server{
 		Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
@@ -148,14 +167,14 @@ func (s *server) build(ctx context.Context) (err error) {
 
 // buildWorkflows makes the kind whose lanes are scripts.
 func (s *server) buildWorkflows() (err error) {
-	s.tools, err = tool.Load(s.cfg.ConnectionDir, tool.Env{Getenv: os.Getenv, HTTP: s.client, Publish: s.publish, Log: s.log})
+	s.tools, err = tool.Load(s.cfg.ConnectionDir, tool.Env{Getenv: os.Getenv, HTTP: s.client, Publish: s.publish, Quota: s.book, Log: s.log})
 	if err != nil {
 		return err
 	}
 	if s.pool, err = script.NewPool(script.Config{Workers: s.cfg.Workers, Heap: s.cfg.ScriptMemory, Log: s.log}); err != nil {
 		return err
 	}
-	runs := ledger.New(ledger.Config{
+	s.runs = ledger.New(ledger.Config{
 		Holdings: map[pawl.Kind]ledger.Holdings{pawl.KindWorkflow: workflow.Holdings{}}, Observe: s.observeRun,
 	})
 	mechanic, err := s.buildRepair()
@@ -163,7 +182,7 @@ func (s *server) buildWorkflows() (err error) {
 		return err
 	}
 	s.flows, err = workflow.New(workflow.Options{
-		DB: s.db, Ledger: runs, Scripts: s.pool, Tools: s.tools, Log: s.log, Observe: s.feed.ObserveWorkflow, Notify: s.tell, Repair: mechanic,
+		DB: s.db, Ledger: s.runs, Scripts: s.pool, Tools: s.tools, Log: s.log, Observe: s.tellWorkflow, Notify: s.tell, Repair: mechanic,
 		Limits: script.Limits{Wall: s.cfg.ScriptTimeout, Heap: s.cfg.ScriptMemory},
 	})
 	return err
@@ -188,7 +207,7 @@ func (s *server) observeRun(e ledger.Event) {
 	if e.Alarm != "" {
 		s.log.Error("a run contradicts the rules", "run", e.Run.ID, "kind", e.Run.Kind, "lane", e.Run.Lane, "what", e.Alarm)
 	}
-	s.feed.ObserveRun(e)
+	s.tellRun(e)
 }
 
 // onlyProbes is what a process without the role api serves: whoever runs it
@@ -208,7 +227,7 @@ func (s *server) queueConfig(registry prometheus.Registerer) queue.Config {
 	}
 	host, _ := os.Hostname()
 	return queue.Config{
-		DB: s.db, Log: s.log, Workers: workers, Drain: s.cfg.Drain, Observe: s.feed.Observe, Metrics: queue.NewMetrics(registry),
+		DB: s.db, Log: s.log, Workers: workers, Pools: s.pools(), Drain: s.cfg.Drain, Observe: s.feed.Observe, Metrics: queue.NewMetrics(registry),
 		Node: store.Node{
 			ID: s.who.id, Name: fmt.Sprintf("%s (process %d)", host, os.Getpid()), Addr: s.listen.Addr().String(),
 			Roles: strings.Join(s.cfg.Roles, ","), Version: s.cfg.Version, Share: workers > 0,
@@ -221,10 +240,18 @@ func (s *server) queueConfig(registry prometheus.Registerer) queue.Config {
 			workflow.TaskName:  s.flows.Task(),
 			workflow.SweepName: s.flows.SweepTask(),
 
+			source.TaskName:  s.sources.Task(),
+			source.SweepName: s.sources.SweepTask(),
+
 			notify.Name:          s.notices.Task(),
 			notify.HeartbeatName: s.heartbeat.Task(),
 		},
 	}
+}
+
+// pools are the workers of tasks that wait long for others.
+func (s *server) pools() map[string]int {
+	return map[string]int{source.PoolName: s.cfg.SourceQueue}
 }
 
 // serve runs the parts and stops them in order.
@@ -237,7 +264,7 @@ func (s *server) serve(ctx context.Context, ready func(Started)) error {
 			s.log.Error("queue", "err", err)
 		}
 	})
-	for _, job := range append(s.heartbeat.Jobs(), task.PruneJob(), workflow.SweepJob()) {
+	for _, job := range append(s.heartbeat.Jobs(), task.PruneJob(), workflow.SweepJob(), source.SweepJob()) {
 		if _, err := s.queue.Enqueue(ctx, job); err != nil && ctx.Err() == nil {
 			s.log.Warn("arm a job of the house", "task", job.Task, "err", err) // the next start does
 		}
@@ -253,7 +280,8 @@ func (s *server) serve(ctx context.Context, ready func(Started)) error {
 			failed <- fmt.Errorf("serve HTTP: %w", err)
 		}
 	})
-	ready(Started{URL: "http://" + s.listen.Addr().String(), AdminTokenPath: s.token, Database: s.db.String()})
+	base := "http://" + s.listen.Addr().String()
+	ready(Started{URL: base, SignInURL: s.signInURL(base), AdminTokenPath: s.token, Database: s.db.String()})
 	var err error
 	select {
 	case <-ctx.Done():
@@ -261,6 +289,7 @@ func (s *server) serve(ctx context.Context, ready func(Started)) error {
 	case err = <-failed:
 	}
 	s.feed.Close() // streams end, so that the HTTP server can
+	s.pulse.Close()
 	stop, cancel := context.WithTimeout(work, 5*time.Second)
 	defer cancel()
 	if stopErr := s.http.Shutdown(stop); stopErr != nil {

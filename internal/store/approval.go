@@ -108,11 +108,20 @@ func (tx *Tx) WarnedOfApproval(ctx context.Context, id string) error {
 	return err
 }
 
+// ApprovalFilter narrows a list of questions.
+type ApprovalFilter struct {
+	State      ApprovalState
+	WorkflowID string // empty is all
+}
+
 // ListApprovals reads up to limit questions in a state, the newest first;
 // before is the last one that was read already.
-func (tx *Tx) ListApprovals(ctx context.Context, state ApprovalState, before RunCursor, limit int) ([]Approval, error) {
+func (tx *Tx) ListApprovals(ctx context.Context, f ApprovalFilter, before RunCursor, limit int) ([]Approval, error) {
 	var c conditions
-	c.add("state = ?", string(state))
+	c.add("state = ?", string(f.State))
+	if f.WorkflowID != "" {
+		c.add("workflow_id = ?", f.WorkflowID)
+	}
 	if before.ID != "" {
 		c.add("(created_at, id) < (?, ?)", ms(before.CreatedAt), before.ID)
 	}

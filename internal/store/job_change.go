@@ -65,3 +65,20 @@ func (tx *Tx) RetryJob(ctx context.Context, id int64) (was JobRecord, now Job, e
 	}
 	return was, now, nil
 }
+
+// KnownJobKeys tells which of the keys have a job that will run.
+func (tx *Tx) KnownJobKeys(ctx context.Context, keys []string) (map[string]bool, error) {
+	known := map[string]bool{}
+	for batch := range batches(keys) {
+		text, args := in(nil, batch)
+		rows, err := tx.Query(ctx, `select key from jobs where state = 0 and key in `+text, args...)
+		found, err := scanAll(rows, err, "find jobs", func(row interface{ Scan(dest ...any) error }) (key string, err error) { return key, row.Scan(&key) })
+		if err != nil {
+			return nil, err
+		}
+		for _, key := range found {
+			known[key] = true
+		}
+	}
+	return known, nil
+}

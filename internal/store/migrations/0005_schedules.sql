@@ -53,7 +53,7 @@ create table schedules (
 
 create unique index schedules_name on schedules (owner_user_id, name) where deleted_at is null;
 create index idx_schedules_owner on schedules (owner_user_id);
-create index idx_schedules_next_run on schedules (next_run_at);
+create index idx_schedules_next_run on schedules (next_run_at, id) where enabled = 1;
 create index idx_schedules_grant on schedules (execution_grant_id);
 
 -- What a schedule was, by revision, so that a backfill runs what was in force.
@@ -189,3 +189,16 @@ create table worker_clock (
   id        bigint primary key,
   alive_at  bigint not null
 );
+
+-- What graphs ask people, and the answers.
+create table graph_questions (
+  run_id       text primary key,           -- the attempt that waits
+  schedule_id  text not null,
+  question     text not null,              -- JSON
+  answer       text,                       -- JSON; null until somebody answered
+  answered_by  text,
+  created_at   bigint not null,
+  answered_at  bigint
+);
+
+create index graph_questions_open on graph_questions (created_at) where answer is null;

@@ -1,0 +1,303 @@
+package graph
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/graph/contract"
+	"github.com/pawlrun/pawl/internal/graph/grant"
+	"github.com/pawlrun/pawl/internal/run"
+	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/when"
+)
+
+// maxInput is the most bytes of the input of a schedule.
+const maxInput = 256 << 10
+
+var scheduleName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+
+// checkSchedule finds everything that is wrong with a schedule, before anything
+// is written (C-26).
+func checkSchedule(s store.Schedule) (when.Schedule, error) {
+	var faults []pawl.Field
+	add := func(pointer, format string, values ...any) {
+		faults = append(faults, pawl.Field{Pointer: pointer, Message: fmt.Sprintf(format, values...)})
+	}
+	if !scheduleName.MatchString(s.Name) {
+		add("/name", "must begin with a letter or digit and have at most 128 letters, digits, dots, hyphens and underscores")
+	}
+	if _, _, err := contract.ParseGraphID(s.GraphID); err != nil {
+		add("/graphId", "%s", messageOf(err))
+	}
+	if !json.Valid(s.Input) || len(s.Input) > maxInput {
+		add("/input", "must be JSON of at most %d bytes", maxInput)
+	}
+	if !contract.ConcurrencyPolicy(s.Policy).Valid() {
+		add("/concurrencyPolicy", "must be Queue, Forbid, Allow or Replace, not %q", s.Policy)
+	}
+	if len(s.Labels) > 64 {
+		add("/labels", "must have at most 64 entries")
+	}
+	zone, err := when.LoadZone(s.Timezone)
+	if err != nil {
+		add("/timezone", "%s", messageOf(err))
+		zone = time.UTC
+	}
+	schedule, err := when.Cron(s.Cron, zone)
+	if err != nil {
+		add("/cron", "%s", messageOf(err))
+	}
+	if len(faults) > 0 {
+		return when.Schedule{}, &pawl.Error{Code: pawl.CodeInvalid, Op: "check schedule", Msg: "the schedule is not valid", Hint: "pawl cron EXPR shows what an expression means.", Fields: faults}
+	}
+	return schedule, nil
+}
+
+// Create makes a schedule with its grant and its first slot, in the caller's
+// transaction (C-27, C-28).
+func (s *Service) Create(ctx context.Context, tx *store.Tx, ownerID string, in contract.SchedulesCreateV1Input, by string) (store.Schedule, error) {
+	sch := store.Schedule{
+		Name: in.Name, OwnerUserID: ownerID, GrantID: in.ExecutionGrantID, GraphID: in.GraphID, Input: in.Input, Cron: in.Cron, Timezone: in.Timezone,
+		Policy: string(in.ConcurrencyPolicy), Enabled: in.Enabled == nil || *in.Enabled, Labels: in.Labels,
+	}
+	if len(sch.Input) == 0 {
+		sch.Input = json.RawMessage("{}")
+	}
+	if sch.Policy == "" {
+		sch.Policy = string(contract.Queue)
+	}
+	if sch.Timezone == "" {
+		sch.Timezone = "UTC"
+	}
+	if _, err := checkSchedule(sch); err != nil {
+		return store.Schedule{}, err
+	}
+	var err error
+	if sch.GrantID, err = s.grantFor(ctx, tx, sch); err != nil {
+		return store.Schedule{}, err
+	}
+	if sch, err = tx.InsertSchedule(ctx, sch, by); err != nil {
+		return store.Schedule{}, err
+	}
+	if err := s.chain(ctx, tx, sch, tx.Now, false); err != nil {
+		return store.Schedule{}, err
+	}
+	if err := tx.Audit(ctx, by, "schedule.create", "schedule:"+sch.ID, map[string]string{"name": sch.Name, "graph": sch.GraphID}); err != nil {
+		return store.Schedule{}, err
+	}
+	s.tell(tx, Change{What: "created", Schedule: sch.ID, Name: sch.Name})
+	return tx.GetSchedule(ctx, sch.ID)
+}
+
+// grantFor is the grant that a schedule runs under: the one that it names,
+// which must be the owner's and allow the graph, or one made for it alone.
+func (s *Service) grantFor(ctx context.Context, tx *store.Tx, sch store.Schedule) (string, error) {
+	if sch.GrantID == "" {
+		g, err := s.cfg.Grants.CreateForGraph(ctx, tx, sch.OwnerUserID, sch.GraphID)
+		return g.ID, err
+	}
+	g, err := s.cfg.Grants.Get(ctx, tx, sch.OwnerUserID, sch.GrantID)
+	if err != nil {
+		return "", err
+	}
+	return g.ID, grant.Check(g, sch.GraphID, tx.Now)
+}
+
+// Owned reads a schedule of its owner; that of somebody else is not found. An
+// empty owner is everybody's.
+func (s *Service) Owned(ctx context.Context, tx *store.Tx, ownerID, id string) (store.Schedule, error) {
+	sch, err := tx.GetSchedule(ctx, id)
+	if err == nil && (ownerID != "" && sch.OwnerUserID != ownerID || !sch.DeletedAt.IsZero()) {
+		err = &pawl.Error{Code: pawl.CodeNotFound, Op: "read schedule", Msg: fmt.Sprintf("there is no schedule %q", id), Hint: "pawl get schedules lists them."}
+	}
+	return sch, err
+}
+
+// Update changes a schedule, in the caller's transaction. A slot that waits for
+// the schedule as it was is closed, and the next one is that of the new one
+// (X-64).
+func (s *Service) Update(ctx context.Context, tx *store.Tx, ownerID, id string, in contract.SchedulesUpdateV1Input, by string) (store.Schedule, error) {
+	if _, err := s.Owned(ctx, tx, ownerID, id); err != nil {
+		return store.Schedule{}, err
+	}
+	was, err := tx.HoldSchedule(ctx, id)
+	if err != nil {
+		return store.Schedule{}, err
+	}
+	next := merged(was, in)
+	if _, err := checkSchedule(next); err != nil {
+		return store.Schedule{}, err
+	}
+	if next.GrantID != was.GrantID || next.GraphID != was.GraphID {
+		if next.GrantID, err = s.regrant(ctx, tx, was, next); err != nil {
+			return store.Schedule{}, err
+		}
+	}
+	if next.Enabled && !was.Enabled {
+		next.Issue = ""
+	}
+	changed := next.Cron != was.Cron || next.Timezone != was.Timezone || next.Enabled != was.Enabled || next.Policy != was.Policy ||
+		next.GraphID != was.GraphID || string(next.Input) != string(was.Input) || next.GrantID != was.GrantID
+	now, err := tx.UpdateSchedule(ctx, next, changed, by)
+	if err != nil || !changed {
+		return now, err
+	}
+	if err := s.supersede(ctx, tx, id, "The schedule was changed."); err != nil {
+		return store.Schedule{}, err
+	}
+	if err := s.chain(ctx, tx, now, tx.Now, false); err != nil {
+		return store.Schedule{}, err
+	}
+	if err := tx.Audit(ctx, by, "schedule.update", "schedule:"+id, map[string]any{"name": now.Name, "enabled": now.Enabled, "cron": now.Cron, "timezone": now.Timezone}); err != nil {
+		return store.Schedule{}, err
+	}
+	s.tell(tx, Change{What: "updated", Schedule: id, Name: now.Name})
+	return tx.GetSchedule(ctx, id)
+}
+
+func merged(s store.Schedule, in contract.SchedulesUpdateV1Input) store.Schedule {
+	set := func(to *string, from *string) {
+		if from != nil {
+			*to = *from
+		}
+	}
+	set(&s.Name, in.Name)
+	set(&s.GraphID, in.GraphID)
+	set(&s.Cron, in.Cron)
+	set(&s.Timezone, in.Timezone)
+	set(&s.GrantID, in.ExecutionGrantID)
+	if len(in.Input) > 0 {
+		s.Input = in.Input
+	}
+	if in.ConcurrencyPolicy != nil {
+		s.Policy = string(*in.ConcurrencyPolicy)
+	}
+	if in.Enabled != nil {
+		s.Enabled = *in.Enabled
+	}
+	if in.Labels != nil {
+		s.Labels = *in.Labels
+	}
+	return s
+}
+
+// regrant finds the grant of a schedule whose graph or grant changed. One that
+// was made for the old graph alone is replaced by one for the new graph.
+func (s *Service) regrant(ctx context.Context, tx *store.Tx, was, next store.Schedule) (string, error) {
+	if next.GrantID != was.GrantID {
+		return s.grantFor(ctx, tx, next)
+	}
+	g, err := s.cfg.Grants.Get(ctx, tx, was.OwnerUserID, was.GrantID)
+	if err != nil {
+		return "", err
+	}
+	if !g.Automatic {
+		return g.ID, grant.Check(g, next.GraphID, tx.Now)
+	}
+	if _, err := s.cfg.Grants.Revoke(ctx, tx, was.OwnerUserID, g.ID); err != nil {
+		return "", err
+	}
+	made, err := s.cfg.Grants.CreateForGraph(ctx, tx, was.OwnerUserID, next.GraphID)
+	return made.ID, err
+}
+
+// supersede closes the slots of a schedule that have not begun.
+func (s *Service) supersede(ctx context.Context, tx *store.Tx, id, why string) error {
+	open, err := tx.OpenSlots(ctx, id, 1000)
+	if err != nil {
+		return err
+	}
+	for _, slot := range open {
+		if run.SlotStatus(slot.Status) != run.SlotPending || slot.Trigger != triggerSchedule {
+			continue
+		}
+		if _, err := tx.CloseSlot(ctx, slot.ID, skipped(run.DispositionSuperseded, "", why)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Delete takes a schedule out of use, in the caller's transaction: nothing of it
+// starts any more, a grant that was made for it is revoked, and its slots stay
+// for whoever asks what happened (X-60).
+func (s *Service) Delete(ctx context.Context, tx *store.Tx, ownerID, id, by string) (revoked bool, err error) {
+	if _, err := s.Owned(ctx, tx, ownerID, id); err != nil {
+		return false, err
+	}
+	sch, err := tx.HoldSchedule(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	if err := s.supersede(ctx, tx, id, "The schedule was deleted."); err != nil {
+		return false, err
+	}
+	if err := tx.DeleteSchedule(ctx, id); err != nil {
+		return false, err
+	}
+	g, err := s.cfg.Grants.Get(ctx, tx, sch.OwnerUserID, sch.GrantID)
+	if err != nil {
+		return false, err
+	}
+	if g.Automatic {
+		if _, err := s.cfg.Grants.Revoke(ctx, tx, sch.OwnerUserID, g.ID); err != nil {
+			return false, err
+		}
+	}
+	s.tell(tx, Change{What: "deleted", Schedule: id, Name: sch.Name})
+	return g.Automatic, tx.Audit(ctx, by, "schedule.delete", "schedule:"+id, map[string]string{"name": sch.Name})
+}
+
+// Why a run now is refused.
+const (
+	ReasonRunActive = "run_active"
+	ReasonPaused    = "paused"
+)
+
+// RunNow makes a slot of this instant, in the caller's transaction. It is
+// refused while the schedule is switched off, and while a slot runs or waits
+// unless the policy allows that.
+func (s *Service) RunNow(ctx context.Context, tx *store.Tx, ownerID, id, by string) (store.Slot, error) {
+	const op = "run schedule"
+	if _, err := s.Owned(ctx, tx, ownerID, id); err != nil {
+		return store.Slot{}, err
+	}
+	sch, err := tx.HoldSchedule(ctx, id)
+	if err != nil {
+		return store.Slot{}, err
+	}
+	if !sch.Enabled {
+		return store.Slot{}, refuse(op, ReasonPaused, fmt.Sprintf("schedule %q is switched off", sch.Name), "Switch it on first: pawl resume schedule "+sch.Name)
+	}
+	open, err := tx.OpenSlots(ctx, id, 100)
+	if err != nil {
+		return store.Slot{}, err
+	}
+	for _, slot := range open {
+		if beside(sch) || run.SlotStatus(slot.Status) == run.SlotPending && slot.ScheduledFor.After(tx.Now) {
+			continue
+		}
+		return store.Slot{}, refuse(op, ReasonRunActive, fmt.Sprintf("a run of schedule %q is active", sch.Name), "Wait until it has ended.")
+	}
+	at := tx.Now
+	for made := int64(0); made == 0; at = at.Add(time.Millisecond) {
+		if made, err = tx.InsertSlots(ctx, store.NewSlot{ScheduleID: id, ScheduledFor: at, Revision: sch.Revision, Trigger: triggerManual}); err != nil {
+			return store.Slot{}, err
+		}
+		if made > 0 {
+			break
+		}
+	}
+	if err := tx.Audit(ctx, by, "schedule.run", "schedule:"+id, nil); err != nil {
+		return store.Slot{}, err
+	}
+	s.tell(tx, Change{What: "requested", Schedule: id, Name: sch.Name, Slot: at})
+	if err := s.arm(ctx, tx, sch, at, tx.Now); err != nil {
+		return store.Slot{}, err
+	}
+	return tx.GetSlot(ctx, id, at)
+}

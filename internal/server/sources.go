@@ -1,0 +1,72 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"path/filepath"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/notify"
+	"github.com/pawlrun/pawl/internal/quota"
+	"github.com/pawlrun/pawl/internal/source"
+	"github.com/pawlrun/pawl/internal/source/fetch"
+	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/workflow"
+)
+
+// buildQuota makes the book of calls, which sources and tools share.
+func (s *server) buildQuota() error {
+	providers, err := quota.Load(s.cfg.Providers, s.cfg.ProviderDirs, os.Getenv)
+	if err != nil {
+		return err
+	}
+	s.book = quota.NewBook(s.db, providers, s.client, s.log)
+	return nil
+}
+
+// buildSources makes the kind whose lanes fetch.
+func (s *server) buildSources() (err error) {
+	spool := filepath.Join(s.cfg.Data, "spool")
+	if err := os.RemoveAll(spool); err != nil { // what a crash left
+		return err
+	}
+	if err := os.MkdirAll(spool, 0o700); err != nil {
+		return err
+	}
+	s.fetcher = fetch.New(fetch.Options{Client: s.client, Book: fetchBook{s.book}, Log: s.log})
+	s.sources, err = source.New(source.Options{
+		DB: s.db, Ledger: s.runs, Fetcher: s.fetcher, Book: fetchBook{s.book}, Log: s.log, Workers: s.cfg.Workers, Spool: spool,
+		Publish: s.publishRows, Observe: s.tellSource, Notify: s.noticeSource,
+	})
+	return err
+}
+
+// publishRows turns rows of a source into events of a workflow, in the
+// transaction of their page.
+func (s *server) publishRows(ctx context.Context, tx *store.Tx, from, name, topic string, rows []source.Row) error {
+	events := make([]workflow.OutsideEvent, len(rows))
+	for i, r := range rows {
+		events[i] = workflow.OutsideEvent{
+			Topic: topic, MessageID: r.MessageID, Payload: r.Payload,
+			Input: &workflow.OutsideInput{Source: "source", Type: from, ID: r.Key, Title: "Row " + r.Key + " of " + from},
+		}
+	}
+	return s.flows.PublishMany(ctx, tx, name, events, "source "+from)
+}
+
+// noticeSource passes on what a source has to say to people.
+func (s *server) noticeSource(ctx context.Context, tx *store.Tx, n source.Notice) error {
+	return s.notices.Notify(ctx, tx, notify.Notice{
+		Kind: pawl.KindSource, Lane: n.Source, What: notify.What(n.What), Issue: string(n.Issue), Text: n.Text, RunID: n.RunID, At: n.At,
+	})
+}
+
+// fetchBook is the book as the fetcher knows it.
+type fetchBook struct{ *quota.Book }
+
+// Rejected implements fetch.Book.
+func (b fetchBook) Rejected(req *http.Request) { b.Book.Rejected(req) }
+
+// tellSource tells who follows of what happens to a source.
+func (s *server) tellSource(c source.Change) { s.feed.ObserveSource(c) }

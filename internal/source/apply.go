@@ -1,0 +1,111 @@
+package source
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/source/spec"
+	"github.com/pawlrun/pawl/internal/source/table"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// What applying a definition did.
+const (
+	Created   = "created"
+	Updated   = "updated"
+	Unchanged = "unchanged"
+)
+
+// Applied is what applying a definition did.
+type Applied struct {
+	Source   store.Source
+	What     string
+	Previous json.RawMessage // the definition that was in force; nil for a new one
+}
+
+// errDry undoes a transaction that was only tried.
+var errDry = errors.New("dry run")
+
+// Apply makes a source or changes its definition, in the caller's transaction.
+// The same definition changes nothing. A run that is under way goes on with the
+// one that it began with.
+func (s *Service) Apply(ctx context.Context, tx *store.Tx, d spec.Definition, by string) (Applied, error) {
+	raw, err := json.Marshal(d)
+	if err != nil {
+		return Applied{}, err
+	}
+	was, err := tx.HoldSource(ctx, d.Name)
+	if errors.Is(err, pawl.ErrNotFound) {
+		return s.create(ctx, tx, d, raw, by)
+	}
+	if err != nil {
+		return Applied{}, err
+	}
+	if !was.DeletingAt.IsZero() {
+		return Applied{}, refuse("apply source", "deleting", "source "+was.Name+" is being deleted", "Try again when it is gone.")
+	}
+	if was.Version == d.Version() {
+		return Applied{Source: was, What: Unchanged, Previous: was.Definition}, nil
+	}
+	if err := s.checkTable(ctx, tx, d); err != nil {
+		return Applied{}, err
+	}
+	now, err := tx.UpdateSource(ctx, was.ID, raw, d.Version(), d.Status, by)
+	if err != nil {
+		return Applied{}, err
+	}
+	return Applied{Source: now, What: Updated, Previous: was.Definition}, s.applied(ctx, tx, now, "source.update", by)
+}
+
+func (s *Service) create(ctx context.Context, tx *store.Tx, d spec.Definition, raw json.RawMessage, by string) (Applied, error) {
+	if err := s.checkTable(ctx, tx, d); err != nil {
+		return Applied{}, err
+	}
+	now, err := tx.InsertSource(ctx, store.Source{Name: d.Name, Definition: raw, Version: d.Version(), Status: d.Status}, by)
+	if err != nil {
+		return Applied{}, err
+	}
+	// The retry state is there from now on, and its first period begins.
+	if _, err := tx.HoldRetry(ctx, pawl.KindSource, d.Name); err != nil {
+		return Applied{}, err
+	}
+	return Applied{Source: now, What: Created}, s.applied(ctx, tx, now, "source.create", by)
+}
+
+// checkTable makes the table, or finds out before anything is kept that rows
+// would not fit into the one that is there.
+func (s *Service) checkTable(ctx context.Context, tx *store.Tx, d spec.Definition) error {
+	if d.Write.Connection != "" {
+		return nil // looked at when the fetch begins
+	}
+	plan, err := table.New(s.db.Name(), d)
+	if err != nil {
+		return err
+	}
+	_, err = plan.Ensure(ctx, tx)
+	return err
+}
+
+func (s *Service) applied(ctx context.Context, tx *store.Tx, src store.Source, action, by string) error {
+	if err := tx.Audit(ctx, by, action, "source:"+src.Name, map[string]string{"version": src.Version}); err != nil {
+		return err
+	}
+	s.tell(tx, Change{What: "applied", Source: src.Name})
+	return s.arm(ctx, tx, src.ID, tx.Now)
+}
+
+// DryRun tells what applying a definition would do, and changes nothing.
+func (s *Service) DryRun(ctx context.Context, d spec.Definition) (out Applied, err error) {
+	err = s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		if out, err = s.Apply(ctx, tx, d, ""); err != nil {
+			return err
+		}
+		return errDry
+	})
+	if errors.Is(err, errDry) {
+		err = nil
+	}
+	return out, err
+}

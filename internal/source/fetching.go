@@ -1,0 +1,462 @@
+package source
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/ledger"
+	"github.com/pawlrun/pawl/internal/queue"
+	"github.com/pawlrun/pawl/internal/source/fetch"
+	"github.com/pawlrun/pawl/internal/source/spec"
+	"github.com/pawlrun/pawl/internal/source/table"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// errWithdrawn ends a fetch whose run a person cancelled.
+var errWithdrawn = errors.New("the run was cancelled")
+
+// errTimeUp ends a fetch that took longer than its definition allows.
+var errTimeUp = errors.New("the time of the fetch is up")
+
+// saved is where a fetch that was cut off goes on.
+type saved struct {
+	Position fetch.Position `json:"position"`
+	Since    string         `json:"since,omitempty"` // what was asked for
+	Mark     string         `json:"mark,omitempty"`  // the greatest value seen so far
+	At       time.Time      `json:"at"`
+}
+
+// savedFor is how long a place in a list of pages is trusted.
+const savedFor = 24 * time.Hour
+
+// fetching is one run of a source.
+type fetching struct {
+	*Service
+	claim   claim
+	view    *view
+	def     spec.Definition // as it was when the run began
+	run     store.Run
+	plan    *table.Plan
+	other   Database // where the rows go if not to our own database; nil if they do
+	ask     fetch.Ask
+	at      saved
+	resumed bool // it goes on where an earlier attempt stopped
+	total   store.SourceProgress
+}
+
+// fetch runs a source once, if it still may.
+func (s *Service) fetch(ctx context.Context, c claim, id string) error {
+	v, err := s.byID(ctx, id)
+	if err != nil {
+		return s.unlessGone(err)
+	}
+	if v.row.Status != pawl.StatusActive && !v.evaluate().open {
+		return nil // it waited for its place, and something changed
+	}
+	f := &fetching{Service: s, claim: c, view: v, def: v.def}
+	if err := f.begin(ctx); err != nil {
+		return err
+	}
+	if err := s.cfg.fault("begun"); err != nil {
+		return err
+	}
+	work, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	s.mu.Lock()
+	s.running[id] = runningFetch{f.run.ID, cancel}
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.running, id)
+		s.mu.Unlock()
+	}()
+	timed, stop := context.WithTimeoutCause(work, f.def.Timeout(), errTimeUp)
+	defer stop()
+	err = f.pages(timed)
+	if err == nil {
+		return nil
+	}
+	if cause := context.Cause(timed); cause != nil {
+		err = cause
+	}
+	return f.stop(ctx, err)
+}
+
+// begin makes the run active and keeps what it works with.
+func (f *fetching) begin(ctx context.Context) error {
+	err := f.db.Write(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+		if f.run, err = f.activate(ctx, tx, f.claim, f.view); err != nil {
+			return err
+		}
+		if err := f.resume(tx.Now); err != nil {
+			return err
+		}
+		note := ""
+		if f.resumed {
+			note = fmt.Sprintf("It goes on after %d pages of an earlier attempt.", f.at.Position.Page)
+		}
+		r := store.SourceRun{RunID: f.run.ID, SourceID: f.view.source.ID, Version: f.view.source.Version, Definition: f.view.source.Definition, Note: note}
+		if err := tx.InsertSourceRun(ctx, r); err != nil {
+			return err
+		}
+		return tx.SourceBegan(ctx, f.view.source.ID)
+	}, store.Lazy)
+	return err
+}
+
+// resume decides where the fetch begins: where the last one was put off, where
+// it failed if the API keeps the place, or at the first page.
+func (f *fetching) resume(now time.Time) error {
+	f.at, f.resumed = saved{}, false
+	f.ask = fetch.Ask{Definition: f.def, Spool: f.cfg.Spool}
+	var was saved
+	state := f.view.state
+	known := len(state.Position) > 0 && json.Unmarshal(state.Position, &was) == nil
+	putOff := f.view.row.ErrorCode == codeDeferred || f.view.row.ErrorCode == codeInterrupted
+	keeps := f.def.CursorPagination != nil || f.def.LinkPagination != nil
+	if known && state.PositionOf == f.view.source.Version && f.def.Write.Mode != spec.Replace && now.Sub(was.At) < savedFor && (putOff || keeps) {
+		f.at, f.resumed = was, true
+		f.ask.From, f.ask.Since = was.Position, was.Since
+		return nil
+	}
+	if inc := f.def.Incremental; inc != nil {
+		var mark string
+		if len(state.Mark) > 0 {
+			if err := json.Unmarshal(state.Mark, &mark); err != nil {
+				return fmt.Errorf("read the mark of source %s: %w", f.view.source.Name, err)
+			}
+		}
+		since, err := fetch.Since(*inc, mark)
+		if err != nil {
+			return err
+		}
+		f.at.Since, f.at.Mark, f.ask.Since = since, mark, since
+	}
+	return nil
+}
+
+// answer is a page, or why there is none.
+type answer struct {
+	page *fetch.Page
+	err  error
+}
+
+// pages fetches and writes page by page; while one is written, the next one is
+// fetched.
+func (f *fetching) pages(ctx context.Context) error {
+	if err := f.prepare(ctx); err != nil {
+		return err
+	}
+	reading, stop := context.WithCancel(ctx)
+	answers := make(chan answer)
+	go f.read(reading, answers)
+	defer func() {
+		stop()
+		for a := range answers { // until the reader has ended
+			if a.page != nil {
+				_ = a.page.Close()
+			}
+		}
+	}()
+	for a := range answers {
+		if a.err != nil {
+			return a.err
+		}
+		err := f.write(ctx, a.page)
+		_ = a.page.Close()
+		if err != nil || a.page.Last {
+			return err
+		}
+		if f.claim.Stopping() {
+			return queue.ErrShutdown
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// read fetches one page after the other until the last one.
+func (f *fetching) read(ctx context.Context, answers chan<- answer) {
+	defer close(answers)
+	for at := f.ask.From; ; {
+		page, err := f.cfg.Fetcher.Next(ctx, f.ask, at)
+		select {
+		case answers <- answer{page, err}:
+		case <-ctx.Done():
+			if page != nil {
+				_ = page.Close()
+			}
+			return
+		}
+		if err != nil || page.Last {
+			return
+		}
+		at = page.Next
+	}
+}
+
+// prepare makes or checks the table.
+func (f *fetching) prepare(ctx context.Context) (err error) {
+	dialect := f.db.Name()
+	if name := f.def.Write.Connection; name != "" {
+		if f.cfg.Database == nil {
+			return &pawl.Error{Code: pawl.CodeInvalid, Reason: "no_connection", Op: "write rows", Msg: fmt.Sprintf("there is no connection %q", name)}
+		}
+		if f.other, err = f.cfg.Database(name); err != nil {
+			return err
+		}
+		dialect = f.other.Dialect()
+	}
+	if f.plan, err = table.New(dialect, f.def); err != nil {
+		return err
+	}
+	ensure := func(ctx context.Context, db table.DB) error {
+		change, err := f.plan.Ensure(ctx, db)
+		if err != nil {
+			return err
+		}
+		if change.Created || len(change.Added) > 0 {
+			f.log.Info("a table was changed for a source", "source", f.view.source.Name, "table", f.def.Table, "created", change.Created, "columns", change.Added)
+		}
+		return f.plan.Begin(ctx, db, f.run.ID)
+	}
+	if f.other != nil {
+		return f.other.Write(ctx, ensure)
+	}
+	return f.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		if err := f.ledger.Hold(ctx, tx, f.run); err != nil {
+			return err
+		}
+		return ensure(ctx, tx)
+	})
+}
+
+// write commits a page: its rows with everything that follows from them. The
+// last page commits the run.
+func (f *fetching) write(ctx context.Context, page *fetch.Page) error {
+	if err := f.cfg.fault("page"); err != nil {
+		return err
+	}
+	after := f.at
+	after.Position = page.Next
+	if page.Mark != "" && (after.Mark == "" || fetch.Greater(page.Mark, after.Mark)) {
+		after.Mark = page.Mark
+	}
+	var sum store.SourceProgress
+	var ended store.Run
+	var elsewhere table.Result
+	if f.other != nil {
+		err := f.other.Write(ctx, func(ctx context.Context, db table.DB) (err error) {
+			elsewhere, err = f.rows(ctx, db, page)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	err := f.db.Write(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+		if err := f.ledger.Hold(ctx, tx, f.run); err != nil {
+			return err
+		}
+		result := elsewhere
+		if f.other == nil {
+			if result, err = f.rows(ctx, tx, page); err != nil {
+				return err
+			}
+		}
+		after.At = tx.Now
+		sum = progressOf(page, result)
+		if err := f.keep(ctx, tx, page, result, sum, after); err != nil {
+			return err
+		}
+		if page.Last {
+			ended, err = f.commit(ctx, tx, after)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if page.Last {
+		f.run = ended
+	}
+	f.at = after
+	f.total = plus(f.total, sum)
+	f.cfg.Observe(Change{What: "progress", Source: f.view.source.Name, Run: f.run.ID, At: time.Now(), Progress: f.total})
+	return f.cfg.fault("written")
+}
+
+// rows writes the rows of a page, and after the last one what the mode asks
+// for at the end.
+func (f *fetching) rows(ctx context.Context, db table.DB, page *fetch.Page) (table.Result, error) {
+	now := time.Now().UTC().Truncate(time.Millisecond)
+	result, err := f.plan.WritePage(ctx, db, table.PageWrite{Rows: table.Rows(page.Rows()), At: now, RunID: f.run.ID, WantChanged: f.def.Publish != nil})
+	if err != nil || !page.Last || f.def.Write.Mode != spec.Replace {
+		return result, err
+	}
+	end, err := f.plan.Finish(ctx, db, table.Finish{At: now, RunID: f.run.ID, WantChanged: f.def.Publish != nil})
+	end.Rejected = result.Rejected
+	return end, err
+}
+
+// keep writes what belongs to a page beside its rows.
+func (f *fetching) keep(ctx context.Context, tx *store.Tx, page *fetch.Page, result table.Result, sum store.SourceProgress, after saved) error {
+	if err := tx.AddSourceProgress(ctx, f.run.ID, sum); err != nil {
+		return err
+	}
+	if err := tx.AddRejects(ctx, f.rejects(page, result)); err != nil {
+		return err
+	}
+	if n := int(sum.RowsNew); n > 0 {
+		if err := tx.SourceWrote(ctx, f.view.source.ID, n); err != nil {
+			return err
+		}
+	}
+	if p := f.def.Publish; p != nil && len(result.Rows) > 0 {
+		if f.cfg.Publish == nil {
+			return &pawl.Error{Code: pawl.CodeInvalid, Reason: "no_workflows", Op: "publish rows", Msg: "there are no workflows here"}
+		}
+		if err := f.cfg.Publish(ctx, tx, f.view.source.Name, p.Workflow, p.Topic, f.events(result.Rows)); err != nil {
+			return err
+		}
+	}
+	if page.Last {
+		return nil
+	}
+	raw, err := json.Marshal(after)
+	if err != nil {
+		return err
+	}
+	return tx.SourceMoved(ctx, f.view.source.ID, raw, f.view.source.Version)
+}
+
+// rejects are the rows that could not be read, and those that could not be
+// stored.
+func (f *fetching) rejects(page *fetch.Page, result table.Result) []store.Reject {
+	list := make([]store.Reject, 0, len(page.Rejects)+len(result.Rejected))
+	add := func(row int, reason, raw string) {
+		list = append(list, store.Reject{SourceName: f.view.source.Name, RunID: f.run.ID, Page: page.Number, Row: row, Reason: reason, Raw: raw})
+	}
+	for _, r := range page.Rejects {
+		add(r.Row, r.Reason, r.Raw)
+	}
+	for _, r := range result.Rejected {
+		add(r.Row, r.Reason, "")
+	}
+	return list
+}
+
+// commit ends the run with its last page.
+func (f *fetching) commit(ctx context.Context, tx *store.Tx, after saved) (store.Run, error) {
+	var mark json.RawMessage
+	if f.def.Incremental != nil && after.Mark != "" {
+		raw, err := json.Marshal(after.Mark)
+		if err != nil {
+			return store.Run{}, err
+		}
+		mark = raw
+	}
+	if err := tx.SourceSucceeded(ctx, f.view.source.ID, mark); err != nil {
+		return store.Run{}, err
+	}
+	return f.ledger.Commit(ctx, tx, f.run, nil)
+}
+
+func progressOf(page *fetch.Page, r table.Result) store.SourceProgress {
+	return store.SourceProgress{
+		Pages: 1, Requests: int64(page.Requests), Bytes: page.Bytes, RowsRead: int64(page.Count + page.RejectCount), Rejects: int64(page.RejectCount + len(r.Rejected)),
+		RowsNew: int64(r.New), RowsChanged: int64(r.Changed), Same: int64(r.Same),
+	}
+}
+
+func plus(a, b store.SourceProgress) store.SourceProgress {
+	return store.SourceProgress{
+		Pages: a.Pages + b.Pages, Requests: a.Requests + b.Requests, Bytes: a.Bytes + b.Bytes, RowsRead: a.RowsRead + b.RowsRead,
+		RowsNew: a.RowsNew + b.RowsNew, RowsChanged: a.RowsChanged + b.RowsChanged, Same: a.Same + b.Same, Rejects: a.Rejects + b.Rejects,
+	}
+}
+
+// The codes of stops that are nobody's failure.
+const (
+	codeDeferred    = "deferred"
+	codeInterrupted = "interrupted"
+)
+
+// stopTime bounds writing how a fetch ended.
+const stopTime = 30 * time.Second
+
+// stop writes that the fetch ended without its last page, and why.
+func (f *fetching) stop(ctx context.Context, err error) error {
+	if errors.Is(err, errWithdrawn) || errors.Is(err, queue.ErrLeaseLost) || errors.Is(err, pawl.ErrLeaseLost) || errors.Is(err, errFault) {
+		return nil // it has ended already, or belongs to somebody else
+	}
+	if e, ok := errors.AsType[*pawl.Error](err); ok && (e.Code == pawl.CodeUnavailable || e.Code == pawl.CodeConflict && e.Reason == "") {
+		return err // the store is away, or a person was faster
+	}
+	why := f.failureOf(err)
+	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
+	defer cancel()
+	return f.db.Write(writing, func(ctx context.Context, tx *store.Tx) error {
+		o, err := f.ledger.Stop(ctx, tx, f.run, why)
+		if err != nil {
+			return err
+		}
+		if why.Deferred {
+			return tx.NoteSourceRun(ctx, f.run.ID, why.Message)
+		}
+		if why.Class == pawl.ClassLogic && f.resumed && f.total.Pages == 0 { // the place is no good any more
+			if err := tx.SourceMoved(ctx, f.view.source.ID, nil, ""); err != nil {
+				return err
+			}
+		}
+		f.log.Warn("a fetch failed", "source", f.view.source.Name, "run", f.run.ID, "code", why.Code, "err", why.Message, "failures", o.Retry.Count, "next", o.Retry.NextAt)
+		return tx.SourceFailed(ctx, f.view.source.ID)
+	})
+}
+
+// errFault is what tests stop a fetch with, as a crash would.
+var errFault = errors.New("fault")
+
+// failureOf classifies what ended a fetch.
+func (f *fetching) failureOf(err error) ledger.Failure {
+	why := ledger.Failure{Class: pawl.ClassInternal, Code: "internal", Message: err.Error(), Budget: f.def.Budget()}
+	if e, ok := errors.AsType[*fetch.Error](err); ok {
+		why.Class, why.Code, why.Message, why.RetryAfter, why.Deferred = e.Class, e.Code, textOf(e), e.RetryAfter, e.Deferred
+		if e.Deferred {
+			why.Class, why.Code = pawl.ClassTransient, codeDeferred
+		}
+		return why
+	}
+	switch {
+	case errors.Is(err, errTimeUp):
+		why.Class, why.Code = pawl.ClassTransient, "timeout"
+		why.Message = fmt.Sprintf("the fetch took longer than %s; the %d pages that were written stay", f.def.Timeout(), f.total.Pages)
+	case errors.Is(err, queue.ErrShutdown):
+		why.Class, why.Code, why.Deferred = pawl.ClassTransient, codeInterrupted, true
+		why.Message = "The server stopped; it goes on after the start."
+	case errors.Is(err, queue.ErrCancelled):
+		why.Class, why.Code = pawl.ClassTransient, "cancelled"
+		why.Message = "the job was cancelled"
+	}
+	if e, ok := errors.AsType[*pawl.Error](err); ok {
+		why.Class, why.Code, why.Message = pawl.ClassLogic, string(e.Code), e.Msg
+		if e.Reason != "" {
+			why.Code = e.Reason
+		}
+		if e.Hint != "" {
+			why.Message += ". " + e.Hint
+		}
+	}
+	return why
+}
+
+// textOf is a fault of the outside for people.
+func textOf(e *fetch.Error) string {
+	if e.Hint == "" {
+		return e.Msg
+	}
+	return e.Msg + ". " + e.Hint
+}

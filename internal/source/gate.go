@@ -1,0 +1,134 @@
+package source
+
+import (
+	"fmt"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/run"
+)
+
+// Gate is one condition of running, and whether it is met.
+type Gate struct {
+	Name  string
+	Open  bool
+	Text  string
+	Until time.Time // when it opens by itself; zero if that is not known
+}
+
+// The names of the gates, in the order they are told.
+const (
+	gateWanted   = "wanted"
+	gateSchedule = "schedule"
+	gateInFlight = "in_flight"
+	gateQuota    = "quota"
+	gateRetry    = "retry"
+)
+
+// verdict is what the gates say together.
+type verdict struct {
+	open  bool
+	at    time.Time // when to look again; zero: when somebody changes something
+	gates []Gate
+}
+
+// evaluate asks every gate (B-23). It is pure, and it is what both the lane
+// and the views go by.
+func (v *view) evaluate() verdict {
+	d := verdict{open: true, gates: []Gate{v.gateWanted(), v.gateSchedule(), v.gateInFlight(), v.gateQuota(), v.gateRetry()}}
+	for _, g := range d.gates {
+		if g.Open {
+			continue
+		}
+		d.open = false
+		switch {
+		case g.Until.IsZero():
+			return verdict{gates: d.gates}
+		case g.Until.After(d.at):
+			d.at = g.Until
+		}
+	}
+	return d
+}
+
+func (v *view) gateWanted() Gate {
+	switch {
+	case !v.source.DeletingAt.IsZero():
+		return Gate{Name: gateWanted, Text: "It is being deleted."}
+	case !v.source.PausedAt.IsZero():
+		return Gate{Name: gateWanted, Text: "It is paused since " + pawl.FormatTime(v.source.PausedAt) + "."}
+	case !v.wanted():
+		return Gate{Name: gateWanted, Text: fmt.Sprintf("Its status is %q, and only active sources run.", v.source.Status)}
+	case v.newest.Status != pawl.StatusActive && v.row.ID != "" && run.Halts(v.newest, v.exhausted()):
+		return Gate{Name: gateWanted, Text: "It is halted: " + v.sentence(v.issue())}
+	}
+	return Gate{Name: gateWanted, Open: true, Text: "It is meant to run."}
+}
+
+func (v *view) gateSchedule() Gate {
+	g := Gate{Name: gateSchedule, Until: v.dueAt()}
+	switch {
+	case g.Until.IsZero():
+		g.Text = "Its schedule has no further instant."
+	case g.Until.After(v.now):
+		g.Text = "It is due at " + pawl.FormatTime(g.Until) + "; the last run was at " + pawl.FormatTime(v.lastRun()) + "."
+	default:
+		g.Open, g.Text = true, v.dueWords()
+	}
+	return g
+}
+
+func (v *view) dueWords() string {
+	switch {
+	case !v.state.RequestedAt.IsZero():
+		return "Somebody asked for a run at " + pawl.FormatTime(v.state.RequestedAt) + "."
+	case v.unfinished():
+		return "The fetch that began at " + pawl.FormatTime(v.state.LastAttemptAt) + " did not end well."
+	case v.lastRun().IsZero():
+		return "It never ran."
+	}
+	return "It is due since " + pawl.FormatTime(v.dueAt()) + "."
+}
+
+// gateInFlight looks at the ledger: whoever holds the job of the source asks
+// only once nothing of it runs.
+func (v *view) gateInFlight() Gate {
+	if v.row.Status == pawl.StatusActive {
+		return Gate{Name: gateInFlight, Text: fmt.Sprintf("Run %s is under way since %s.", v.row.ID, pawl.FormatTime(v.row.CreatedAt))}
+	}
+	return Gate{Name: gateInFlight, Open: true, Text: "Nothing of it runs."}
+}
+
+func (v *view) gateQuota() Gate {
+	a := v.allowance
+	switch {
+	case !v.quotaOpen && a.BlockedUntil.After(v.now):
+		return Gate{Name: gateQuota, Until: v.quotaUntil, Text: fmt.Sprintf("%s asked not to be called before %s.", v.def.Host(), pawl.FormatTime(v.quotaUntil))}
+	case !v.quotaOpen:
+		return Gate{Name: gateQuota, Until: v.quotaUntil, Text: fmt.Sprintf("The %d calls to %s are used up until %s.", a.Limit, v.def.Host(), pawl.FormatTime(v.quotaUntil))}
+	case a.Limited:
+		return Gate{Name: gateQuota, Open: true, Text: fmt.Sprintf("%d of %d calls to %s are left.", a.Left, a.Limit, v.def.Host())}
+	}
+	return Gate{Name: gateQuota, Open: true, Text: v.def.Host() + " has no limit here."}
+}
+
+func (v *view) gateRetry() Gate {
+	budget := v.def.Budget()
+	if v.retry.Ready(budget, v.now) {
+		text := "It is not backing off."
+		if v.retry.Count > 0 {
+			text = fmt.Sprintf("%d of %d failures of this period are spent.", v.retry.Count, budget.MaxRetries)
+		}
+		return Gate{Name: gateRetry, Open: true, Text: text}
+	}
+	g := Gate{Name: gateRetry, Until: v.retry.NextAt}
+	if v.retry.Exhausted(budget) {
+		if end := v.retry.PeriodStart.Add(budget.Period); end.After(g.Until) {
+			g.Until = end
+		}
+		g.Text = fmt.Sprintf("All %d attempts of this period failed; a new period begins at %s.", budget.MaxRetries, pawl.FormatTime(g.Until))
+		return g
+	}
+	g.Text = fmt.Sprintf("It backs off after failure %d of %d until %s.", v.retry.Count, budget.MaxRetries, pawl.FormatTime(g.Until))
+	return g
+}

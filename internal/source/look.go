@@ -1,0 +1,169 @@
+package source
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/ledger"
+	"github.com/pawlrun/pawl/internal/quota"
+	"github.com/pawlrun/pawl/internal/run"
+	"github.com/pawlrun/pawl/internal/source/spec"
+	"github.com/pawlrun/pawl/internal/source/table"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// view is everything that decides what a source does next, as it was at one
+// instant.
+type view struct {
+	now    time.Time
+	source store.Source
+	def    spec.Definition
+	state  store.SourceState
+	retry  run.Retry // of the present period
+	row    store.Run // the newest run; zero if it never ran
+	newest run.Run
+	dataAt time.Time // newest row of the table; only asked for while no run is known
+
+	quotaOpen  bool
+	quotaUntil time.Time
+	allowance  quota.Allowance
+}
+
+// look reads a source as it is now.
+func (s *Service) look(ctx context.Context, name string) (v *view, err error) {
+	return s.lookWith(ctx, func(ctx context.Context, tx *store.Tx) (store.Source, error) { return tx.SourceByName(ctx, name) })
+}
+
+func (s *Service) lookWith(ctx context.Context, find func(context.Context, *store.Tx) (store.Source, error)) (v *view, err error) {
+	err = s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		src, err := find(ctx, tx)
+		if err != nil {
+			return err
+		}
+		v, err = s.viewOf(ctx, tx, src)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return v, s.askBook(ctx, v)
+}
+
+// askBook adds what the book of calls says, without consuming anything.
+func (s *Service) askBook(ctx context.Context, v *view) (err error) {
+	v.quotaOpen, v.quotaUntil, v.allowance, err = s.cfg.Book.Peek(ctx, v.def.Host())
+	return err
+}
+
+// viewOf reads what the store knows. The book has not been asked.
+func (s *Service) viewOf(ctx context.Context, tx *store.Tx, src store.Source) (*view, error) {
+	v := &view{now: tx.Now, source: src, quotaOpen: true}
+	if err := json.Unmarshal(src.Definition, &v.def); err != nil {
+		return nil, fmt.Errorf("read the definition of source %s: %w", src.Name, err)
+	}
+	var err error
+	if v.state, err = tx.GetSourceState(ctx, src.ID); err != nil {
+		return nil, err
+	}
+	row, err := tx.GetRetry(ctx, pawl.KindSource, src.Name)
+	switch {
+	case err == nil:
+		v.retry = ledger.RetryOf(row)
+	case errors.Is(err, pawl.ErrNotFound):
+		v.retry = run.NewRetry(src.CreatedAt)
+	default:
+		return nil, err
+	}
+	v.retry, _ = v.retry.ResetIfDue(v.def.Budget(), v.now)
+	newest, err := tx.NewestRun(ctx, pawl.KindSource, src.Name)
+	if err != nil && !errors.Is(err, pawl.ErrNotFound) {
+		return nil, err
+	}
+	if err == nil && !newest.CreatedAt.Before(src.CreatedAt) { // else it is of one that was deleted
+		v.row = newest
+		if v.newest, err = s.ledger.View(ctx, tx, newest); err != nil {
+			return nil, err
+		}
+	}
+	if v.row.ID == "" && v.def.Write.Connection == "" {
+		v.dataAt, err = s.lastRow(ctx, tx, v)
+	}
+	return v, err
+}
+
+// lastRow is when the newest row came, for a source of which no run is known
+// (X-33, B-20).
+func (s *Service) lastRow(ctx context.Context, tx *store.Tx, v *view) (time.Time, error) {
+	plan, err := table.New(s.db.Name(), v.def)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return plan.LastRow(ctx, tx, v.source.Name)
+}
+
+// wanted reports whether the source is meant to run.
+func (v *view) wanted() bool {
+	return v.source.Status == spec.Active && v.source.PausedAt.IsZero() && v.source.DeletingAt.IsZero()
+}
+
+// dueAt is when the schedule lets it run next; zero if never.
+func (v *view) dueAt() time.Time {
+	if !v.state.RequestedAt.IsZero() {
+		return v.state.RequestedAt
+	}
+	if v.unfinished() {
+		return v.state.LastAttemptAt
+	}
+	last := v.lastRun()
+	if last.IsZero() {
+		return v.source.CreatedAt
+	}
+	schedule, err := v.def.Schedule.When()
+	if err != nil {
+		return time.Time{}
+	}
+	next, ok := schedule.Next(last)
+	if !ok {
+		return time.Time{}
+	}
+	return next
+}
+
+// unfinished: the last fetch did not end well and is to be tried again.
+func (v *view) unfinished() bool {
+	return v.state.LastFailed && v.row.Status != pawl.StatusCancelled && v.row.Status != pawl.StatusCommitted
+}
+
+// lastRun is the instant that the schedule counts from. One that a person
+// cancelled counts too: it is not begun again at once.
+func (v *view) lastRun() time.Time {
+	last := v.state.LastSuccessAt
+	if last.IsZero() && v.row.ID == "" {
+		last = v.dataAt
+	}
+	if v.row.Status == pawl.StatusCancelled && v.row.EndedAt.After(last) {
+		last = v.row.EndedAt
+	}
+	return last
+}
+
+// exhausted reports whether the budget that belongs to the newest run is used
+// up.
+func (v *view) exhausted() bool {
+	if v.row.Status == pawl.StatusCrashed {
+		return run.CrashLoop(v.retry.Crashes)
+	}
+	return v.retry.Exhausted(v.def.Budget())
+}
+
+// desired is what a person wants of the source.
+func (v *view) desired() run.Desired {
+	if v.wanted() {
+		return run.DesiredActive
+	}
+	return run.DesiredPaused
+}

@@ -1,0 +1,250 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/run"
+	"github.com/pawlrun/pawl/internal/source/table"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// Why a run now is refused, in the words that workflows use.
+const (
+	ReasonRunActive  = "run_active"
+	ReasonBackingOff = "backing_off"
+	ReasonPaused     = "paused"
+)
+
+func refuse(op, reason, msg, hint string) error {
+	return &pawl.Error{Code: pawl.CodeConflict, Reason: reason, Op: op, Msg: msg, Hint: hint}
+}
+
+// RunNow asks for a run, in the caller's transaction. It is refused, with a
+// reason and without any effect, while the source is paused, at work or backing
+// off. Our own limit does not refuse it: the run waits for the limit.
+func (s *Service) RunNow(ctx context.Context, tx *store.Tx, name, by string) error {
+	const op = "run source"
+	src, err := tx.HoldSource(ctx, name)
+	if err != nil {
+		return err
+	}
+	v, err := s.viewOf(ctx, tx, src)
+	if err != nil {
+		return err
+	}
+	switch {
+	case !v.wanted():
+		return refuse(op, ReasonPaused, fmt.Sprintf("source %q is not active", name), "Resume it first: pawl resume source "+name)
+	case v.row.Status == pawl.StatusActive:
+		return refuse(op, ReasonRunActive, fmt.Sprintf("a run of source %q is active", name), "Wait until it has ended.")
+	case !v.retry.Ready(v.def.Budget(), v.now):
+		return refuse(op, ReasonBackingOff, fmt.Sprintf("source %q backs off after a failure until %s", name, pawl.FormatTime(v.retry.NextAt)),
+			"It is tried again by itself; to try at once give it a new budget: pawl reset source "+name)
+	}
+	if err := tx.RequestSource(ctx, src.ID); err != nil {
+		return err
+	}
+	if err := tx.Audit(ctx, by, "source.run", "source:"+name, nil); err != nil {
+		return err
+	}
+	s.tell(tx, Change{What: "requested", Source: name})
+	return s.arm(ctx, tx, src.ID, tx.Now)
+}
+
+// Pause keeps a source from starting anything and cancels a fetch that is under
+// way, in the caller's transaction; pages that were written stay. It reports
+// whether anything changed.
+func (s *Service) Pause(ctx context.Context, tx *store.Tx, name, by string) (bool, error) {
+	src, err := tx.HoldSource(ctx, name)
+	if err != nil || !src.PausedAt.IsZero() {
+		return false, err
+	}
+	if err := tx.SetSourcePaused(ctx, src.ID, true); err != nil {
+		return false, err
+	}
+	if err := s.cancelActive(ctx, tx, src); err != nil {
+		return false, err
+	}
+	s.tell(tx, Change{What: "paused", Source: name})
+	return true, tx.Audit(ctx, by, "source.pause", "source:"+name, nil)
+}
+
+// Resume lets a source run again, in the caller's transaction; one that was
+// halted gets another chance. It reports whether anything changed.
+func (s *Service) Resume(ctx context.Context, tx *store.Tx, name, by string) (bool, error) {
+	src, err := tx.HoldSource(ctx, name)
+	if err != nil {
+		return false, err
+	}
+	v, err := s.viewOf(ctx, tx, src)
+	if err != nil {
+		return false, err
+	}
+	halted := v.row.Status != pawl.StatusActive && v.row.ID != "" && run.Halts(v.newest, v.exhausted())
+	if src.PausedAt.IsZero() && !halted {
+		return false, nil
+	}
+	if err := tx.SetSourcePaused(ctx, src.ID, false); err != nil {
+		return false, err
+	}
+	if halted {
+		if err := tx.ClearRetry(ctx, pawl.KindSource, name); err != nil {
+			return false, err
+		}
+	}
+	if err := tx.Audit(ctx, by, "source.resume", "source:"+name, nil); err != nil {
+		return false, err
+	}
+	s.tell(tx, Change{What: "resumed", Source: name})
+	return true, s.arm(ctx, tx, src.ID, tx.Now)
+}
+
+// Reset gives a source a new budget and lets its next fetch begin at the first
+// page, in the caller's transaction. With all, it also forgets how far the
+// incremental cursor had come, so that everything is fetched again.
+func (s *Service) Reset(ctx context.Context, tx *store.Tx, name string, all bool, by string) error {
+	src, err := tx.HoldSource(ctx, name)
+	if err != nil {
+		return err
+	}
+	row, err := tx.HoldRetry(ctx, pawl.KindSource, name)
+	if err != nil {
+		return err
+	}
+	row.Count, row.Crashes, row.PeriodStart, row.NextAt = 0, 0, tx.Now, time.Time{}
+	if err := tx.SetRetry(ctx, row); err != nil {
+		return err
+	}
+	if err := tx.SourceMoved(ctx, src.ID, nil, ""); err != nil {
+		return err
+	}
+	if all {
+		if err := tx.ResetSource(ctx, src.ID); err != nil {
+			return err
+		}
+	}
+	if err := tx.Audit(ctx, by, "source.reset", "source:"+name, map[string]bool{"all": all}); err != nil {
+		return err
+	}
+	s.tell(tx, Change{What: "reset", Source: name})
+	return s.arm(ctx, tx, src.ID, tx.Now)
+}
+
+// CancelRun ends the run of a source that is under way, in the caller's
+// transaction; pages that were written stay, and the schedule goes on.
+func (s *Service) CancelRun(ctx context.Context, tx *store.Tx, r store.Run, by string) (store.Run, error) {
+	cancelled, err := s.ledger.Cancel(ctx, tx, r)
+	if err != nil {
+		return store.Run{}, err
+	}
+	src, err := tx.SourceByName(ctx, r.Lane)
+	if err != nil && !errors.Is(err, pawl.ErrNotFound) {
+		return store.Run{}, err
+	}
+	if err == nil {
+		tx.AfterCommit(func() { s.withdraw(src.ID, r.ID) })
+		if err := s.arm(ctx, tx, src.ID, tx.Now); err != nil {
+			return store.Run{}, err
+		}
+	}
+	return cancelled, tx.Audit(ctx, by, "run.cancel", "run:"+r.ID, nil)
+}
+
+// cancelActive cancels the run of a source that is under way.
+func (s *Service) cancelActive(ctx context.Context, tx *store.Tx, src store.Source) error {
+	r, err := tx.ActiveRun(ctx, pawl.KindSource, src.Name)
+	if errors.Is(err, pawl.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	switch _, err := s.ledger.Cancel(ctx, tx, r); {
+	case err == nil:
+		tx.AfterCommit(func() { s.withdraw(src.ID, r.ID) })
+		return nil
+	case errors.Is(err, pawl.ErrConflict), errors.Is(err, pawl.ErrLeaseLost): // it has just ended, or is recovered
+		return nil
+	default:
+		return err
+	}
+}
+
+// deleteBatch is how many rows are deleted in one transaction.
+const deleteBatch = 5000
+
+// Delete removes a source: a fetch that is under way is cancelled, and then its
+// rows, its state and its definition go. It can be asked again after a crash.
+// With keepRows the table stays as it is.
+func (s *Service) Delete(ctx context.Context, name string, keepRows bool, by string) (rows int64, err error) {
+	var v *view
+	err = s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		src, err := tx.HoldSource(ctx, name)
+		if err != nil {
+			return err
+		}
+		if err := tx.SetSourceDeleting(ctx, src.ID); err != nil {
+			return err
+		}
+		if err := s.cancelActive(ctx, tx, src); err != nil {
+			return err
+		}
+		v, err = s.viewOf(ctx, tx, src)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	if !keepRows {
+		if rows, err = s.deleteRows(ctx, v); err != nil {
+			return rows, err
+		}
+	}
+	if err := s.cfg.fault("rows deleted"); err != nil {
+		return rows, err
+	}
+	return rows, s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		src, err := tx.HoldSource(ctx, name)
+		if err != nil {
+			return err
+		}
+		if err := tx.DeleteSource(ctx, src); err != nil {
+			return err
+		}
+		s.tell(tx, Change{What: "deleted", Source: name})
+		return tx.Audit(ctx, by, "source.delete", "source:"+name, map[string]int64{"rows": rows})
+	})
+}
+
+// deleteRows removes the rows of a source in parts, so that others are not kept
+// waiting. Whatever a cancelled fetch had under way cannot be written after its
+// run has ended, so the last part leaves nothing.
+func (s *Service) deleteRows(ctx context.Context, v *view) (rows int64, err error) {
+	for {
+		var n int64
+		remove := func(ctx context.Context, db table.DB, dialect string) error {
+			plan, err := table.New(dialect, v.def)
+			if err != nil {
+				return err
+			}
+			n, err = plan.DeleteRows(ctx, db, v.source.Name, deleteBatch)
+			return err
+		}
+		if name := v.def.Write.Connection; name == "" {
+			err = s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error { return remove(ctx, tx, s.db.Name()) })
+		} else if s.cfg.Database != nil {
+			var other Database
+			if other, err = s.cfg.Database(name); err == nil {
+				err = other.Write(ctx, func(ctx context.Context, db table.DB) error { return remove(ctx, db, other.Dialect()) })
+			}
+		}
+		rows += n
+		if err != nil || n < deleteBatch {
+			return rows, err
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package source
+
+import (
+	"context"
+	"time"
+
+	"github.com/pawlrun/pawl/internal/queue"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// SweepName is the task that looks for active sources that have no job. It runs
+// at every start and then every sweepEvery, and only repairs.
+const SweepName = "pawl.source.sweep"
+
+const (
+	sweepEvery = 5 * time.Minute
+	sweepBatch = 500
+)
+
+// SweepJob is the job of the sweep, due now.
+func SweepJob() store.JobSpec {
+	return store.JobSpec{Task: SweepName, Key: SweepName, KeyMode: store.Earliest}
+}
+
+// SweepTask is the code behind SweepName.
+func (s *Service) SweepTask() queue.Task {
+	return queue.Task{Internal: true, Run: func(ctx context.Context, _ *queue.Job) error {
+		if err := s.sweep(ctx); err != nil {
+			return err
+		}
+		return queue.Snooze(time.Now().Add(sweepEvery))
+	}}
+}
+
+func (s *Service) sweep(ctx context.Context) error {
+	for after := ""; ; {
+		var page []store.Source
+		err := s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+			page, err = tx.UnarmedSources(ctx, after, sweepBatch)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, src := range page {
+			s.log.Debug("an active source has no job", "source", src.Name)
+			if err := s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error { return s.arm(ctx, tx, src.ID, tx.Now) }); err != nil {
+				return err
+			}
+		}
+		if len(page) < sweepBatch {
+			return nil
+		}
+		after = page[len(page)-1].Name
+	}
+}

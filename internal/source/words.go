@@ -1,0 +1,170 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/run"
+	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/when"
+)
+
+// putOff: the last attempt was stopped by our own limit or by a stop of the
+// server, which is nobody's failure.
+func (v *view) putOff() bool {
+	return v.row.Status == pawl.StatusPausedTransient && (v.row.ErrorCode == codeDeferred || v.row.ErrorCode == codeInterrupted)
+}
+
+// words are the word and the issue of the source.
+func (v *view) words() (run.Word, run.Issue) {
+	if v.wanted() && v.putOff() {
+		return run.Running, run.IssueRecovering
+	}
+	return run.Words(v.desired(), v.newest, v.exhausted())
+}
+
+func (v *view) issue() run.Issue {
+	_, issue := v.words()
+	return issue
+}
+
+// sentence says an issue in plain language, and what a person can do.
+func (v *view) sentence(issue run.Issue) string {
+	why := ""
+	if v.row.ErrorMessage != "" {
+		why = ": " + strings.TrimSuffix(v.row.ErrorMessage, ".")
+	}
+	switch issue {
+	case run.IssueNone:
+		return ""
+	case run.IssuePaused:
+		return strings.TrimSuffix(v.gateWanted().Text, ".") + "; resume it to go on."
+	case run.IssueRecovering:
+		if v.putOff() {
+			return strings.TrimSuffix(v.row.ErrorMessage, ".") + "."
+		}
+		return "It goes on after an interruption."
+	case run.IssueRetriesUsedUp:
+		return fmt.Sprintf("All %d attempts of this period failed%s. It is tried again %s; reset it to try at once.", v.def.Budget().MaxRetries, why, v.soon())
+	case run.IssueCrashLoop:
+		return fmt.Sprintf("It was interrupted %d times in a row and is not tried again by itself; resume it to try once more.", v.retry.Crashes)
+	case run.IssueSignIn:
+		return "The server asks for other credentials" + why + ". Mend them in the provider's file; it is tried again " + v.soon() + "."
+	case run.IssuePermission:
+		return "The server refuses the credentials" + why + ". It is tried again " + v.soon() + "."
+	case run.IssueInconsistent:
+		return "What is stored about its last run contradicts itself; nothing runs until somebody has looked."
+	default:
+		return "The last fetch failed" + why + ". It is tried again " + v.soon() + "."
+	}
+}
+
+func (v *view) soon() string {
+	at := v.gateRetry().Until
+	if !at.After(v.now) {
+		return "now"
+	}
+	return strings.TrimPrefix(when.Until(v.now, at), "Next ")
+}
+
+// attend tells people when a source begins to need them, once for each cause,
+// and when it no longer does.
+func (s *Service) attend(ctx context.Context, v *view) error {
+	word, issue := v.words()
+	cause := ""
+	if word == run.NeedsAttention {
+		cause = string(issue) + ":" + chainCause(v)
+	}
+	return s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		known, err := tx.GetAttention(ctx, pawl.KindSource, v.source.Name)
+		if err != nil && !errors.Is(err, pawl.ErrNotFound) {
+			return err
+		}
+		if known.Cause == cause {
+			return nil
+		}
+		n := Notice{Source: v.source.Name, What: "needs_attention", Issue: issue, Text: v.sentence(issue), RunID: v.row.ID, At: tx.Now}
+		if cause == "" {
+			n.What, n.Text = "recovered", "It works again."
+		}
+		if err := tx.SetAttention(ctx, store.Attention{Kind: pawl.KindSource, Lane: v.source.Name, Cause: cause, Issue: string(issue), Text: n.Text, Since: tx.Now}); err != nil {
+			return err
+		}
+		return s.cfg.Notify(ctx, tx, n)
+	}, store.Lazy)
+}
+
+// chainCause names the period in which the budget was used up: one notice for
+// each.
+func chainCause(v *view) string { return pawl.FormatTime(v.retry.PeriodStart) }
+
+// Lane is a source as people see it.
+type Lane struct {
+	ID       string
+	Name     string
+	Word     run.Word
+	Issue    run.Issue
+	Sentence string
+	Schedule string // in words
+	NextAt   time.Time
+	LastAt   time.Time
+	LastText string
+	Paused   bool
+	Labels   map[string]string
+}
+
+func (v *view) lane(last store.SourceRun) Lane {
+	word, issue := v.words()
+	l := Lane{
+		ID: v.source.ID, Name: v.source.Name, Word: word, Issue: issue, Sentence: v.sentence(issue),
+		Paused: !v.source.PausedAt.IsZero(), Labels: v.def.Labels,
+	}
+	if schedule, err := v.def.Schedule.When(); err == nil {
+		l.Schedule = schedule.Describe()
+	}
+	if d := v.evaluate(); v.wanted() && v.row.Status != pawl.StatusActive {
+		l.NextAt = d.at
+		if d.open {
+			l.NextAt = v.now
+		}
+	}
+	l.LastAt, l.LastText = v.lastActivity(last)
+	return l
+}
+
+// lastActivity is a sentence about what the source did last, in terms of rows.
+func (v *view) lastActivity(last store.SourceRun) (time.Time, string) {
+	switch {
+	case v.row.ID == "":
+		return v.source.UpdatedAt, "Defined"
+	case v.row.Status == pawl.StatusActive && last.RunID == v.row.ID:
+		return last.UpdatedAt, fmt.Sprintf("Fetching: %d rows in %d pages so far", last.RowsRead, last.Pages)
+	case v.row.Status == pawl.StatusActive:
+		return v.row.UpdatedAt, "Fetching"
+	case v.row.Status == pawl.StatusCommitted:
+		return v.row.UpdatedAt, fetchedWords(last)
+	case v.row.Status == pawl.StatusCancelled:
+		return v.row.UpdatedAt, "Cancelled"
+	case v.putOff():
+		return v.row.UpdatedAt, "Put off: " + v.row.ErrorMessage
+	}
+	return v.row.UpdatedAt, "Failed: " + v.row.ErrorMessage
+}
+
+func fetchedWords(r store.SourceRun) string {
+	if r.RowsNew+r.RowsChanged == 0 {
+		return fmt.Sprintf("Fetched %d rows; nothing was new", r.RowsRead)
+	}
+	text := fmt.Sprintf("Fetched %d rows, %d new", r.RowsRead, r.RowsNew)
+	if r.RowsChanged > 0 {
+		text += fmt.Sprintf(", %d changed", r.RowsChanged)
+	}
+	if r.Rejects > 0 {
+		text += fmt.Sprintf(", %d rejected", r.Rejects)
+	}
+	return text
+}

@@ -1,0 +1,178 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	pawl "github.com/pawlrun/pawl"
+)
+
+// Amounts here are whole 10^-7 USD.
+
+// Account is who pays for the runs of graphs.
+type Account struct {
+	ID        string
+	OwnerID   string
+	Name      string
+	KeyRef    string // names the default key, which the execution service resolves; never the key
+	Balance   *int64 // nil: not prepaid; may be negative
+	CreatedAt time.Time
+}
+
+const accountColumns = `id, owner_id, name, key_ref, balance, created_at`
+
+func scanAccount(row interface{ Scan(dest ...any) error }) (Account, error) {
+	var a Account
+	var key *string
+	var created int64
+	if err := row.Scan(&a.ID, &a.OwnerID, &a.Name, &key, &a.Balance, &created); err != nil {
+		return Account{}, err
+	}
+	a.KeyRef, a.CreatedAt = fromNull(key), fromMS(created)
+	return a, nil
+}
+
+func oneAccount(row Row) (Account, error) {
+	a, err := scanAccount(row)
+	if errors.Is(err, errNoRow) {
+		return Account{}, &pawl.Error{Code: pawl.CodeNotFound, Op: "find billing account", Msg: "there is no such billing account"}
+	}
+	if err != nil {
+		return Account{}, fmt.Errorf("find billing account: %w", err)
+	}
+	return a, nil
+}
+
+// EnsureAccount returns the default account of a user, which is added if there
+// is none yet. Its id follows from the user's, so that rivals add one.
+func (tx *Tx) EnsureAccount(ctx context.Context, userID string) (Account, error) {
+	id := uuid.NewSHA1(uuid.NameSpaceOID, []byte("billing account of "+userID)).String()
+	_, err := tx.Exec(ctx, `insert into billing_accounts (id, owner_id, name, key_ref, balance, created_at)
+		values ($1, $2, 'default', 'default', null, $3) on conflict (id) do nothing`, id, userID, ms(tx.Now))
+	if err != nil {
+		return Account{}, fmt.Errorf("add billing account: %w", err)
+	}
+	return tx.AccountByID(ctx, id)
+}
+
+// AccountByID reads an account, or fails with pawl.ErrNotFound.
+func (tx *Tx) AccountByID(ctx context.Context, id string) (Account, error) {
+	return oneAccount(tx.QueryRow(ctx, `select `+accountColumns+` from billing_accounts where id = $1`, id))
+}
+
+// HoldAccount reads an account like AccountByID and keeps others from holding
+// or charging it until the transaction ends.
+func (tx *Tx) HoldAccount(ctx context.Context, id string) (Account, error) {
+	return oneAccount(tx.QueryRow(ctx, `update billing_accounts set balance = balance where id = $1 returning `+accountColumns, id))
+}
+
+// ListAccounts reads the accounts of a user, the oldest first.
+func (tx *Tx) ListAccounts(ctx context.Context, ownerID string) ([]Account, error) {
+	rows, err := tx.Query(ctx, `select `+accountColumns+` from billing_accounts where owner_id = $1 order by created_at, id`, ownerID)
+	return scanAll(rows, err, "list billing accounts", scanAccount)
+}
+
+// SetBalance makes an account prepaid with this balance, or not prepaid if it
+// is nil.
+func (tx *Tx) SetBalance(ctx context.Context, accountID string, balance *int64) error {
+	_, err := tx.Exec(ctx, `update billing_accounts set balance = $2 where id = $1`, accountID, balance)
+	if err != nil {
+		return fmt.Errorf("set balance: %w", err)
+	}
+	return nil
+}
+
+// LowerBalance takes an amount from a prepaid account; others have no balance
+// to lower.
+func (tx *Tx) LowerBalance(ctx context.Context, accountID string, amount int64) error {
+	_, err := tx.Exec(ctx, `update billing_accounts set balance = balance - $2 where id = $1 and balance is not null`, accountID, amount)
+	if err != nil {
+		return fmt.Errorf("lower balance: %w", err)
+	}
+	return nil
+}
+
+// Receipt is the charge for one unit of usage.
+type Receipt struct {
+	ID           string
+	AccountID    string
+	GrantID      string
+	ScheduleID   string
+	RunID        string
+	Attempt      int
+	System       string // who counts the usage
+	Reference    string // runId/attempt/unit, unique within the system
+	Executor     string
+	Model        string
+	InputTokens  int64
+	OutputTokens int64
+	Amount       int64
+	CreatedAt    time.Time
+}
+
+const receiptColumns = `id, billing_account_id, grant_id, schedule_id, run_id, attempt, source_system, source_reference,
+	executor, model, input_tokens, output_tokens, amount, created_at`
+
+func scanReceipt(row interface{ Scan(dest ...any) error }) (Receipt, error) {
+	var r Receipt
+	var grant, schedule, model *string
+	var created int64
+	err := row.Scan(&r.ID, &r.AccountID, &grant, &schedule, &r.RunID, &r.Attempt, &r.System, &r.Reference,
+		&r.Executor, &model, &r.InputTokens, &r.OutputTokens, &r.Amount, &created)
+	if err != nil {
+		return Receipt{}, err
+	}
+	r.GrantID, r.ScheduleID, r.Model, r.CreatedAt = fromNull(grant), fromNull(schedule), fromNull(model), fromMS(created)
+	return r, nil
+}
+
+// InsertReceipt adds a receipt, unless one with its system and reference is
+// there: a unit is charged once.
+func (tx *Tx) InsertReceipt(ctx context.Context, r Receipt) (added bool, err error) {
+	n, err := tx.Exec(ctx, `insert into charge_receipts (`+receiptColumns+`)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) on conflict (source_system, source_reference) do nothing`,
+		NewID(), r.AccountID, orNull(r.GrantID), orNull(r.ScheduleID), r.RunID, r.Attempt, r.System, cleaned(r.Reference),
+		r.Executor, orNull(cleaned(r.Model)), r.InputTokens, r.OutputTokens, r.Amount, ms(tx.Now))
+	if err != nil {
+		return false, fmt.Errorf("add receipt: %w", err)
+	}
+	return n == 1, nil
+}
+
+// ReceiptFilter picks receipts of the accounts of one owner; empty fields pick
+// all.
+type ReceiptFilter struct {
+	OwnerID    string // required
+	AccountID  string
+	ScheduleID string
+	RunID      string
+}
+
+// ReceiptCursor is the place of a receipt in a list. The zero value is before
+// the first.
+type ReceiptCursor struct {
+	CreatedAt time.Time
+	ID        string
+}
+
+// ListReceipts reads up to limit receipts, the newest first, that come after
+// the cursor.
+func (tx *Tx) ListReceipts(ctx context.Context, f ReceiptFilter, after ReceiptCursor, limit int) ([]Receipt, error) {
+	var c conditions
+	c.add("billing_account_id in (select id from billing_accounts where owner_id = ?)", f.OwnerID)
+	for _, column := range []struct{ name, value string }{{"billing_account_id", f.AccountID}, {"schedule_id", f.ScheduleID}, {"run_id", f.RunID}} {
+		if column.value != "" {
+			c.add(column.name+" = ?", column.value)
+		}
+	}
+	if after.ID != "" {
+		c.add("(created_at, id) < (?, ?)", ms(after.CreatedAt), after.ID)
+	}
+	c.args = append(c.args, limit)
+	rows, err := tx.Query(ctx, fmt.Sprintf(`select %s from charge_receipts where %s order by created_at desc, id desc limit $%d`,
+		receiptColumns, c.String(), len(c.args)), c.args...)
+	return scanAll(rows, err, "list receipts", scanReceipt)
+}

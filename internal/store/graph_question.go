@@ -1,0 +1,74 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+)
+
+// GraphQuestion is what a graph asks a person.
+type GraphQuestion struct {
+	RunID      string
+	ScheduleID string
+	Question   json.RawMessage
+	Answer     json.RawMessage // nil until somebody answered
+	AnsweredBy string
+	CreatedAt  time.Time
+	AnsweredAt time.Time
+}
+
+const questionColumns = `run_id, schedule_id, question, answer, answered_by, created_at, answered_at`
+
+func scanQuestion(row interface{ Scan(dest ...any) error }) (GraphQuestion, error) {
+	var q GraphQuestion
+	var question string
+	var answer, by *string
+	var created int64
+	var answered *int64
+	err := row.Scan(&q.RunID, &q.ScheduleID, &question, &answer, &by, &created, &answered)
+	q.Question, q.Answer, q.AnsweredBy, q.CreatedAt, q.AnsweredAt = json.RawMessage(question), rawOf(answer), fromNull(by), fromMS(created), fromNullMS(answered)
+	return q, err
+}
+
+// AskPerson keeps what a graph asks. A run that asks again after an answer has
+// a new question.
+func (tx *Tx) AskPerson(ctx context.Context, runID, scheduleID string, question json.RawMessage) error {
+	_, err := tx.Exec(ctx, `insert into graph_questions (run_id, schedule_id, question, created_at) values ($1, $2, $3, $4)
+		on conflict (run_id) do update set question = excluded.question, answer = null, answered_by = null, answered_at = null, created_at = excluded.created_at`,
+		runID, scheduleID, cleaned(string(question)), ms(tx.Now))
+	if err != nil {
+		return fmt.Errorf("keep question: %w", err)
+	}
+	return nil
+}
+
+// GetQuestion reads what a run asks, or fails with pawl.ErrNotFound.
+func (tx *Tx) GetQuestion(ctx context.Context, runID string) (GraphQuestion, error) {
+	q, err := scanQuestion(tx.QueryRow(ctx, `select `+questionColumns+` from graph_questions where run_id = $1`, runID))
+	if errors.Is(err, errNoRow) {
+		return GraphQuestion{}, &pawl.Error{Code: pawl.CodeNotFound, Op: "read question", Msg: fmt.Sprintf("run %s asks nothing", runID)}
+	}
+	return q, err
+}
+
+// AnswerQuestion keeps the answer of a person, once. It reports whether the
+// question was open.
+func (tx *Tx) AnswerQuestion(ctx context.Context, runID string, answer json.RawMessage, by string) (bool, error) {
+	n, err := tx.Exec(ctx, `update graph_questions set answer = $2, answered_by = $3, answered_at = $4 where run_id = $1 and answer is null`,
+		runID, cleaned(string(answer)), orNull(by), ms(tx.Now))
+	if err != nil {
+		return false, fmt.Errorf("answer question: %w", err)
+	}
+	return n > 0, nil
+}
+
+// OpenQuestions reads up to limit questions that nobody answered, the newest
+// first.
+func (tx *Tx) OpenQuestions(ctx context.Context, limit int) ([]GraphQuestion, error) {
+	rows, err := tx.Query(ctx, `select `+questionColumns+` from graph_questions where answer is null order by created_at desc limit $1`, limit)
+	return scanAll(rows, err, "list questions", scanQuestion)
+}

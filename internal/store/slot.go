@@ -1,0 +1,259 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+)
+
+// Slot is one instant of a schedule and what became of it. It is the authority
+// for whether that instant ran.
+type Slot struct {
+	ID           string
+	ScheduleID   string
+	RunID        string // of the first attempt; empty until it starts
+	ScheduledFor time.Time
+	StartedAt    time.Time
+	CompletedAt  time.Time
+	Status       string // pending, running, success, error, skipped
+	Disposition  string // empty until it is closed
+	Attempts     int
+	TraceID      string
+	ErrorCode    string
+	ErrorMessage string
+	Cost         int64 // 10^-7 USD
+	Trigger      string
+	BackfillID   string
+	Revision     int64     // of the schedule when the slot was made
+	Into         time.Time // coalesced: the slot that stands for it
+	CreatedAt    time.Time
+	UpdatedAt    time.Time
+}
+
+const slotColumns = `id, schedule_id, run_id, scheduled_for, started_at, completed_at, status, disposition, attempt_count, langfuse_trace_id,
+	error_code, error_message, cost, trigger, backfill_id, revision, into_slot, created_at, updated_at`
+
+func scanSlot(row interface{ Scan(dest ...any) error }) (Slot, error) {
+	var s Slot
+	var at, created, updated int64
+	var started, completed, into *int64
+	var disposition, trace, code, message, backfill *string
+	err := row.Scan(&s.ID, &s.ScheduleID, &s.RunID, &at, &started, &completed, &s.Status, &disposition, &s.Attempts, &trace,
+		&code, &message, &s.Cost, &s.Trigger, &backfill, &s.Revision, &into, &created, &updated)
+	if err != nil {
+		return Slot{}, err
+	}
+	s.ScheduledFor, s.StartedAt, s.CompletedAt, s.Into = fromMS(at), fromNullMS(started), fromNullMS(completed), fromNullMS(into)
+	s.Disposition, s.TraceID, s.ErrorCode, s.ErrorMessage, s.BackfillID = fromNull(disposition), fromNull(trace), fromNull(code), fromNull(message), fromNull(backfill)
+	s.CreatedAt, s.UpdatedAt = fromMS(created), fromMS(updated)
+	return s, nil
+}
+
+func noSlot(err error, scheduleID string, at time.Time) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, errNoRow):
+		return &pawl.Error{Code: pawl.CodeNotFound, Op: "read slot", Msg: fmt.Sprintf("schedule %s has no slot at %s", scheduleID, pawl.FormatTime(at))}
+	}
+	return fmt.Errorf("read slot: %w", err)
+}
+
+// NewSlot asks for a slot.
+type NewSlot struct {
+	ScheduleID   string
+	ScheduledFor time.Time
+	Revision     int64
+	Trigger      string
+	BackfillID   string
+
+	// A slot that is closed as it is made: it never was to run.
+	Status      string // empty is pending
+	Disposition string
+	Into        time.Time
+	Message     string
+}
+
+// InsertSlots adds slots; those that are there already stay as they are. It
+// returns how many were new.
+func (tx *Tx) InsertSlots(ctx context.Context, list ...NewSlot) (int64, error) {
+	var made int64
+	for batch := range batches(list) {
+		v := values{}
+		for _, s := range batch {
+			status, completed := s.Status, any(nil)
+			if status == "" {
+				status = "pending"
+			} else {
+				completed = ms(tx.Now)
+			}
+			v.row(NewID(), s.ScheduleID, ms(s.ScheduledFor), status, orNull(s.Disposition), completed, orNull(cleaned(s.Message)), s.Trigger,
+				orNull(s.BackfillID), s.Revision, msOrNull(s.Into), ms(tx.Now), ms(tx.Now))
+		}
+		n, err := tx.Exec(ctx, `insert into schedule_runs (id, schedule_id, scheduled_for, status, disposition, completed_at, error_message, trigger,
+			backfill_id, revision, into_slot, created_at, updated_at) values `+v.String()+` on conflict (schedule_id, scheduled_for) do nothing`, v.args...)
+		if err != nil {
+			return made, fmt.Errorf("insert slots: %w", err)
+		}
+		made += n
+	}
+	return made, nil
+}
+
+// GetSlot reads a slot, or fails with pawl.ErrNotFound.
+func (tx *Tx) GetSlot(ctx context.Context, scheduleID string, at time.Time) (Slot, error) {
+	s, err := scanSlot(tx.QueryRow(ctx, `select `+slotColumns+` from schedule_runs where schedule_id = $1 and scheduled_for = $2`, scheduleID, ms(at)))
+	return s, noSlot(err, scheduleID, at)
+}
+
+// HoldSlot reads a slot and keeps others from changing it until the transaction
+// ends.
+func (tx *Tx) HoldSlot(ctx context.Context, scheduleID string, at time.Time) (Slot, error) {
+	s, err := scanSlot(tx.QueryRow(ctx, `update schedule_runs set updated_at = updated_at where schedule_id = $1 and scheduled_for = $2 returning `+slotColumns, scheduleID, ms(at)))
+	return s, noSlot(err, scheduleID, at)
+}
+
+// SlotOfRun reads the slot whose run this is, by the id of its first attempt.
+func (tx *Tx) SlotOfRun(ctx context.Context, runID string) (Slot, error) {
+	s, err := scanSlot(tx.QueryRow(ctx, `select `+slotColumns+` from schedule_runs where run_id = $1`, runID))
+	if errors.Is(err, errNoRow) {
+		return Slot{}, &pawl.Error{Code: pawl.CodeNotFound, Op: "read slot", Msg: fmt.Sprintf("run %s belongs to no slot", runID)}
+	}
+	return s, err
+}
+
+// StartSlot makes a pending slot running, or counts another attempt of one that
+// runs. The run id is set once and stays (X-56). It fails with
+// pawl.ErrConflict if the slot is closed.
+func (tx *Tx) StartSlot(ctx context.Context, id, runID string) (Slot, error) {
+	s, err := scanSlot(tx.QueryRow(ctx, `update schedule_runs set status = 'running', started_at = coalesce(started_at, $2), attempt_count = attempt_count + 1,
+		run_id = case when run_id = '' then $3 else run_id end, updated_at = $2
+		where id = $1 and status in ('pending', 'running') returning `+slotColumns, id, ms(tx.Now), runID))
+	return s, slotClosed(err, "start slot")
+}
+
+func slotClosed(err error, op string) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, errNoRow):
+		return &pawl.Error{Code: pawl.CodeConflict, Reason: "slot_closed", Op: op, Msg: "the slot is closed already"}
+	}
+	return fmt.Errorf("%s: %w", op, err)
+}
+
+// SlotEnd is how a slot ends.
+type SlotEnd struct {
+	Status       string
+	Disposition  string
+	TraceID      string
+	ErrorCode    string
+	ErrorMessage string
+	Cost         int64
+	Into         time.Time
+}
+
+// CloseSlot ends an open slot for good. It fails with pawl.ErrConflict if it
+// was closed already.
+func (tx *Tx) CloseSlot(ctx context.Context, id string, e SlotEnd) (Slot, error) {
+	s, err := scanSlot(tx.QueryRow(ctx, `update schedule_runs set status = $2, disposition = $3, completed_at = $4, updated_at = $4,
+		langfuse_trace_id = coalesce($5, langfuse_trace_id), error_code = $6, error_message = $7, cost = cost + $8, into_slot = $9
+		where id = $1 and status in ('pending', 'running') returning `+slotColumns,
+		id, e.Status, e.Disposition, ms(tx.Now), orNull(cleaned(e.TraceID)), orNull(e.ErrorCode), orNull(cleaned(e.ErrorMessage)), e.Cost, msOrNull(e.Into)))
+	return s, slotClosed(err, "close slot")
+}
+
+// AddSlotCost counts what an attempt cost that did not end the slot.
+func (tx *Tx) AddSlotCost(ctx context.Context, id string, cost int64) error {
+	if _, err := tx.Exec(ctx, `update schedule_runs set cost = cost + $2, updated_at = $3 where id = $1`, id, cost, ms(tx.Now)); err != nil {
+		return fmt.Errorf("add slot cost: %w", err)
+	}
+	return nil
+}
+
+// ReopenSlot makes a slot that never started pending again, for a backfill that
+// a person asked for. It reports whether there was such a slot.
+func (tx *Tx) ReopenSlot(ctx context.Context, scheduleID string, at time.Time, backfillID string, revision int64) (bool, error) {
+	n, err := tx.Exec(ctx, `update schedule_runs set status = 'pending', disposition = null, completed_at = null, error_code = null, error_message = null,
+		into_slot = null, trigger = 'backfill', backfill_id = $3, revision = $4, updated_at = $5
+		where schedule_id = $1 and scheduled_for = $2 and status = 'skipped' and started_at is null`, scheduleID, ms(at), backfillID, revision, ms(tx.Now))
+	if err != nil {
+		return false, fmt.Errorf("reopen slot: %w", err)
+	}
+	return n > 0, nil
+}
+
+// OpenSlots reads the slots of a schedule that are not closed, the oldest first.
+func (tx *Tx) OpenSlots(ctx context.Context, scheduleID string, limit int) ([]Slot, error) {
+	rows, err := tx.Query(ctx, `select `+slotColumns+` from schedule_runs where schedule_id = $1 and status in ('pending', 'running') order by scheduled_for limit $2`, scheduleID, limit)
+	return scanAll(rows, err, "read open slots", scanSlot)
+}
+
+// OverdueSlots reads up to limit slots of all schedules that are pending, were
+// made by a schedule and came due within the given time.
+func (tx *Tx) OverdueSlots(ctx context.Context, from, to time.Time, limit int) ([]Slot, error) {
+	rows, err := tx.Query(ctx, `select `+slotColumns+` from schedule_runs where scheduled_for > $1 and scheduled_for < $2 and status = 'pending' and trigger = 'schedule'
+		order by scheduled_for limit $3`, ms(from), ms(to), limit)
+	return scanAll(rows, err, "read overdue slots", scanSlot)
+}
+
+// SlotFilter picks slots; empty fields pick all.
+type SlotFilter struct {
+	ScheduleID string
+	BackfillID string
+	Status     string
+	Trigger    string
+	Ran        bool // only those that started
+}
+
+// ListSlots reads up to limit slots, those of the latest instants first; before
+// is the instant and id of the last one that was read already, or zero.
+func (tx *Tx) ListSlots(ctx context.Context, f SlotFilter, before time.Time, beforeID string, limit int) ([]Slot, error) {
+	v := values{}
+	where := "1 = 1"
+	add := func(condition string, value any) {
+		v.args = append(v.args, value)
+		where += fmt.Sprintf(" and "+condition, len(v.args))
+	}
+	if f.ScheduleID != "" {
+		add("schedule_id = $%d", f.ScheduleID)
+	}
+	if f.BackfillID != "" {
+		add("backfill_id = $%d", f.BackfillID)
+	}
+	if f.Status != "" {
+		add("status = $%d", f.Status)
+	}
+	if f.Trigger != "" {
+		add("trigger = $%d", f.Trigger)
+	}
+	if f.Ran {
+		where += " and started_at is not null"
+	}
+	if !before.IsZero() {
+		v.args = append(v.args, ms(before), beforeID)
+		where += fmt.Sprintf(" and (scheduled_for, id) < ($%d, $%d)", len(v.args)-1, len(v.args))
+	}
+	v.args = append(v.args, limit)
+	rows, err := tx.Query(ctx, fmt.Sprintf(`select %s from schedule_runs where %s order by scheduled_for desc, id desc limit $%d`, slotColumns, where, len(v.args)), v.args...)
+	return scanAll(rows, err, "list slots", scanSlot)
+}
+
+// SlotsBetween reads the slots of a schedule with instants in [from, to), the
+// oldest first.
+func (tx *Tx) SlotsBetween(ctx context.Context, scheduleID string, from, to time.Time, limit int) ([]Slot, error) {
+	rows, err := tx.Query(ctx, `select `+slotColumns+` from schedule_runs where schedule_id = $1 and scheduled_for >= $2 and scheduled_for < $3
+		order by scheduled_for limit $4`, scheduleID, ms(from), ms(to), limit)
+	return scanAll(rows, err, "read slots", scanSlot)
+}
+
+// LastEnded is when the last run of a schedule ended, other than that of the
+// given slot; zero if none did.
+func (tx *Tx) LastEnded(ctx context.Context, scheduleID, except string) (time.Time, error) {
+	var at *int64
+	err := tx.QueryRow(ctx, `select max(completed_at) from schedule_runs where schedule_id = $1 and started_at is not null and id <> $2`, scheduleID, except).Scan(&at)
+	return fromNullMS(at), err
+}
