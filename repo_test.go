@@ -38,7 +38,7 @@ var layers = [][]string{
 		"internal/run", "internal/ledger", "internal/queue", "internal/when", "internal/outbound",
 		"internal/cli/client", // speaks to a server over HTTP; stands on the root package alone
 	},
-	{"internal/store", "examples"},
+	{"internal/store", "internal/definition", "examples"},
 	{"."},
 }
 

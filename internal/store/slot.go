@@ -206,6 +206,7 @@ type SlotFilter struct {
 	BackfillID string
 	Status     string
 	Trigger    string
+	Open       bool // only those that are not closed
 	Ran        bool // only those that started
 }
 
@@ -229,6 +230,9 @@ func (tx *Tx) ListSlots(ctx context.Context, f SlotFilter, before time.Time, bef
 	}
 	if f.Trigger != "" {
 		add("trigger = $%d", f.Trigger)
+	}
+	if f.Open {
+		where += " and status in ('pending', 'running')"
 	}
 	if f.Ran {
 		where += " and started_at is not null"

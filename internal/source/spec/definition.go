@@ -7,10 +7,10 @@ import "encoding/json"
 // Definition says what a source fetches and where it goes. Its JSON, once
 // normalised, is its stored form: equal meaning has equal bytes.
 type Definition struct {
-	Name             string            `json:"name"`
+	Name             string            `json:"name" definition:"required"`
 	Description      string            `json:"description,omitempty"`
-	URL              string            `json:"url"`
-	Table            string            `json:"table"`
+	URL              string            `json:"url" definition:"required"`
+	Table            string            `json:"table" definition:"required"`
 	Schedule         Schedule          `json:"schedule"`
 	Status           string            `json:"status"`
 	Params           []Pair            `json:"params,omitempty"`
@@ -24,6 +24,10 @@ type Definition struct {
 	Incremental      *Incremental      `json:"incremental,omitempty"`
 	Publish          *Publish          `json:"publish,omitempty"`
 	Labels           map[string]string `json:"labels,omitempty"`
+
+	// StatusGiven reports whether the status was written down, so that an
+	// update without one can keep what is stored. It is no part of the JSON.
+	StatusGiven bool `json:"-"`
 }
 
 // Active is the status of a source that runs; any other is skipped.
@@ -31,7 +35,7 @@ const Active = "active"
 
 // Pair is a parameter of the query or a header, in the order of the definition.
 type Pair struct {
-	Name  string `json:"name"`
+	Name  string `json:"name" definition:"required"`
 	Value string `json:"value"`
 }
 
@@ -61,7 +65,7 @@ const (
 
 // Response says how rows are read from an answer.
 type Response struct {
-	Format    Format     `json:"format"`
+	Format    Format     `json:"format" definition:"oneof=json|ndjson|csv"`
 	DataPath  string     `json:"dataPath,omitempty"` // dotted; empty is the root
 	Fields    []Field    `json:"fields"`
 	ErrorWhen *ErrorWhen `json:"errorWhen,omitempty"`
@@ -86,16 +90,16 @@ const (
 
 // Field is one column: where its value is found in a row, and its type.
 type Field struct {
-	Source   string `json:"source"` // dotted
-	Target   string `json:"target"`
-	Type     Type   `json:"type"`
+	Source   string `json:"source" definition:"required"` // dotted
+	Target   string `json:"target" definition:"required"`
+	Type     Type   `json:"type" definition:"oneof=text|integer|number|boolean|timestamp|date|json"`
 	Required bool   `json:"required,omitempty"` // a row without it is rejected
 }
 
 // ErrorWhen finds answers of status 200 that say that they failed: there is
 // something at the path, or what is there equals the value.
 type ErrorWhen struct {
-	Path   string          `json:"path"`
+	Path   string          `json:"path" definition:"required"`
 	Equals json.RawMessage `json:"equals,omitempty"`
 }
 
@@ -111,7 +115,7 @@ const (
 
 // Write says where rows go.
 type Write struct {
-	Mode       Mode     `json:"mode"`
+	Mode       Mode     `json:"mode" definition:"oneof=append|upsert|replace"`
 	Key        []string `json:"key,omitempty"`
 	Connection string   `json:"connection,omitempty"` // another database; empty is Pawl's own
 }
@@ -129,8 +133,8 @@ type OffsetPagination struct {
 
 // CursorPagination follows a cursor from page to page.
 type CursorPagination struct {
-	CursorParam    string `json:"cursorParam"`
-	NextCursorPath string `json:"nextCursorPath"`
+	CursorParam    string `json:"cursorParam" definition:"required"`
+	NextCursorPath string `json:"nextCursorPath" definition:"required"`
 	LimitParam     string `json:"limitParam,omitempty"`
 	Limit          int    `json:"limit,omitempty"`
 }
@@ -144,14 +148,14 @@ type LinkPagination struct {
 
 // Incremental asks only for what is new since the greatest value seen.
 type Incremental struct {
-	Param      string `json:"param"`
-	CursorPath string `json:"cursorPath"` // within a row
+	Param      string `json:"param" definition:"required"`
+	CursorPath string `json:"cursorPath" definition:"required"` // within a row
 	Initial    string `json:"initial,omitempty"`
 	Lookback   string `json:"lookback,omitempty"` // how far to go back each time
 }
 
 // Publish turns new and changed rows into events of a workflow.
 type Publish struct {
-	Workflow string `json:"workflow"`
-	Topic    string `json:"topic"`
+	Workflow string `json:"workflow" definition:"required"`
+	Topic    string `json:"topic" definition:"required"`
 }

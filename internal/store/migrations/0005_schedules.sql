@@ -97,6 +97,7 @@ create unique index schedule_runs_slot on schedule_runs (schedule_id, scheduled_
 create index idx_runs_schedule on schedule_runs (schedule_id);
 create index idx_runs_scheduled_for on schedule_runs (scheduled_for);
 create index idx_runs_run_id on schedule_runs (run_id);
+create index schedule_runs_backfill on schedule_runs (backfill_id) where backfill_id is not null;
 create index schedule_runs_open on schedule_runs (schedule_id, scheduled_for) where status in ('pending', 'running');
 
 -- What the execution service was asked for, by idempotency key.
@@ -171,8 +172,7 @@ create table backfills (
   state         text not null,             -- planned, running, paused, cancelled, done
   per_minute    bigint not null,           -- how many slots begin in a minute
   estimate      bigint,                    -- of the cost; null: nothing is known
-  done          bigint not null default 0,
-  failed        bigint not null default 0,
+  begun         bigint not null default 0, -- slots of the plan that were made due, or had run
   total         bigint not null,
   created_by    text not null,
   created_at    bigint not null,

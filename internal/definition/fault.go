@@ -1,0 +1,134 @@
+package definition
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pawlrun/pawl"
+)
+
+// Faults are what is wrong with one document.
+type Faults struct {
+	file string
+	root *node
+	list []fault
+	more int // faults beyond the most that are told
+}
+
+type fault struct {
+	place   place
+	pointer string
+	message string
+}
+
+// Add notes a fault in the value at a JSON pointer; of a value that is not
+// there, the place is that of what it should be in. One fault of a value is
+// enough: whatever is noted later about it, or about what it holds, is left
+// out, so that callers can check values that could not be read.
+func (f *Faults) Add(pointer, format string, values ...any) {
+	if slices.ContainsFunc(f.list, func(has fault) bool { return has.pointer != "" && strings.HasPrefix(pointer, has.pointer+"/") }) {
+		return
+	}
+	_, at := f.root.find(pointer)
+	f.addAt(at, pointer, format, values...)
+}
+
+// Any reports whether there is a fault.
+func (f *Faults) Any() bool { return len(f.list) > 0 }
+
+// At reports whether there is a fault in the value at a pointer, or in what it
+// holds.
+func (f *Faults) At(pointer string) bool {
+	return slices.ContainsFunc(f.list, func(has fault) bool {
+		return has.pointer == pointer || strings.HasPrefix(has.pointer, pointer+"/")
+	})
+}
+
+// Fields are the faults in the order of the file, each message beginning with
+// its place.
+func (f *Faults) Fields() []pawl.Field {
+	slices.SortStableFunc(f.list, func(a, b fault) int {
+		return cmp.Or(cmp.Compare(a.place.line, b.place.line), cmp.Compare(a.place.column, b.place.column), cmp.Compare(a.pointer, b.pointer))
+	})
+	var fields []pawl.Field
+	for _, has := range f.list {
+		fields = append(fields, pawl.Field{Pointer: has.pointer, Message: placed(f.file, has.place, has.message)})
+	}
+	if f.more > 0 {
+		fields = append(fields, pawl.Field{Message: placed(f.file, place{}, fmt.Sprintf("%d more faults are not shown", f.more))})
+	}
+	return fields
+}
+
+func (f *Faults) addAt(at place, pointer, format string, values ...any) {
+	if slices.ContainsFunc(f.list, func(has fault) bool { return has.pointer == pointer }) {
+		return
+	}
+	if len(f.list) == mostFaults {
+		f.more++
+		return
+	}
+	f.list = append(f.list, fault{place: at, pointer: pointer, message: fmt.Sprintf(format, values...)})
+}
+
+// placed puts the place before a message, as far as it is known.
+func placed(file string, at place, message string) string {
+	switch {
+	case file == "":
+		return message
+	case at.line == 0:
+		return file + ": " + message
+	}
+	return fmt.Sprintf("%s:%d:%d: %s", file, at.line, at.column, message)
+}
+
+// Invalid is the error of definitions with faults; nil if there are none. op
+// is what was being done, such as "read sources".
+func Invalid(op string, faults []pawl.Field) error {
+	switch len(faults) {
+	case 0:
+		return nil
+	case 1:
+		return &pawl.Error{Code: pawl.CodeInvalid, Op: op, Msg: faults[0].Message, Fields: faults}
+	}
+	return &pawl.Error{
+		Code: pawl.CodeInvalid, Op: op, Fields: faults,
+		Msg: fmt.Sprintf("%s (and %d more faults)", faults[0].Message, len(faults)-1),
+	}
+}
+
+// Suggest asks whether the known word nearest to what was written was meant;
+// if none is near, it returns the other text.
+func Suggest(written string, known []string, other string) string {
+	const longest = 64 // bytes; nobody mistypes a word into something longer
+	if len(written) > longest {
+		return other
+	}
+	best, least := "", 2+len(written)/4
+	for _, word := range known {
+		if n := pawl.Slips(strings.ToLower(written), strings.ToLower(word)); n < least && n < len(word) {
+			best, least = word, n
+		}
+	}
+	if best == "" {
+		return other
+	}
+	return "Did you mean " + best + "?"
+}
+
+// Quote shows what somebody wrote: without control characters, and not
+// endless.
+func Quote(written string) string {
+	const longest = 80 // bytes
+	if len(written) > longest {
+		return strconv.Quote(strings.ToValidUTF8(written[:longest], "")) + "..."
+	}
+	return strconv.Quote(written)
+}
+
+func sortedByName(fields []named) []named {
+	return slices.SortedFunc(slices.Values(fields), func(a, b named) int { return cmp.Compare(a.name, b.name) })
+}

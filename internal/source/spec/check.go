@@ -1,0 +1,183 @@
+package spec
+
+import (
+	"errors"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/definition"
+	"github.com/pawlrun/pawl/internal/when"
+)
+
+// The limits of a definition.
+const (
+	mostFields  = 500
+	mostParams  = 100 // and as many headers
+	mostLabels  = 50
+	mostTimeout = 24 * 60 * 60 // seconds
+	mostRetries = 1000
+	mostLimit   = 1_000_000 // rows a page
+	mostPages   = 1_000_000
+	mostBytes   = 1 << 40
+
+	longestURL  = 4096 // bytes, as are those below
+	longestText = 4096
+	longestPath = 512
+	longestName = 128
+)
+
+// checker looks for what is wrong with a definition that was read from a
+// document. Defaults are filled in, so a zero was written by somebody.
+type checker struct {
+	doc    definition.Document
+	d      *Definition
+	faults *definition.Faults
+}
+
+func (c checker) whole() {
+	c.labels()
+	c.schedule()
+	c.execution()
+	c.request()
+	c.response()
+	c.write()
+	c.pagination()
+	c.incremental()
+	c.publish()
+}
+
+// labels checks what a source is called.
+func (c checker) labels() {
+	if !namePattern.MatchString(c.d.Name) {
+		c.add("/name", "%s is not a name: it has up to 63 small letters, digits, -, _ and ., and begins with a letter or a digit", definition.Quote(c.d.Name))
+	}
+	if !namePattern.MatchString(c.d.Status) {
+		c.add("/status", "%s is not a status: it is one word in small letters, such as active or stopped", definition.Quote(c.d.Status))
+	}
+	c.text("/description", c.d.Description, longestText)
+	if len(c.d.Labels) > mostLabels {
+		c.add("/labels", "there are %d labels; at most %d are allowed", len(c.d.Labels), mostLabels)
+	}
+	for name, value := range c.d.Labels {
+		pointer := "/labels" + definition.Pointer(name)
+		if name == "" || len(name) > longestName || strings.ContainsFunc(name, unicode.IsSpace) || !printable(name) {
+			c.add(pointer, "%s is not a name for a label", definition.Quote(name))
+		}
+		c.text(pointer, value, longestName*2)
+	}
+}
+
+func (c checker) schedule() {
+	if c.faults.At("/schedule") {
+		return
+	}
+	_, err := when.New(when.Spec{Interval: c.d.Schedule.Interval, Cron: c.d.Schedule.Cron, Timezone: c.d.Schedule.Timezone})
+	if err == nil {
+		return
+	}
+	message := err.Error()
+	if e, ok := errors.AsType[*pawl.Error](err); ok {
+		message = e.Msg + "; " + e.Hint
+	}
+	c.add(schedulePlace(c.d.Schedule, err), "%s", strings.TrimSuffix(message, "; "))
+}
+
+// schedulePlace guesses which field of a schedule an error is about.
+func schedulePlace(s Schedule, err error) string {
+	e, _ := errors.AsType[*pawl.Error](err)
+	switch {
+	case s.Interval != "" && s.Cron != "" || s.Interval == "" && s.Cron == "":
+		return "/schedule"
+	case s.Interval != "" && s.Timezone != "", e != nil && strings.Contains(e.Op, "zone"):
+		return "/schedule/timezone"
+	case s.Cron != "":
+		return "/schedule/cron"
+	}
+	return "/schedule/interval"
+}
+
+func (c checker) execution() {
+	e := c.d.Execution
+	c.between("/execution/timeout", e.Timeout, 1, mostTimeout)
+	c.between("/execution/maxRetries", e.MaxRetries, 1, mostRetries)
+	c.interval("/execution/retryResetPeriod", e.RetryResetPeriod)
+}
+
+func (c checker) write() {
+	w := c.d.Write
+	targets := map[string]bool{}
+	for _, field := range c.d.Response.Fields {
+		targets[field.Target] = true
+	}
+	seen := map[string]bool{}
+	for i, column := range w.Key {
+		pointer := definition.Pointer("write", "key", i)
+		switch {
+		case seen[column]:
+			c.add(pointer, "%s is in the key twice", definition.Quote(column))
+		case !targets[column] && !c.faults.At("/response/fields"):
+			c.add(pointer, "%s is not the target of a field. %s", definition.Quote(column), c.targetHint(column))
+		}
+		seen[column] = true
+	}
+	if w.Mode == Upsert && len(w.Key) == 0 {
+		c.add("/write/key", "mode upsert needs a key: the columns by which a row is known, such as key: [id]")
+	}
+	if w.Connection != "" && !namePattern.MatchString(w.Connection) {
+		c.add("/write/connection", "%s is not the name of a connection", definition.Quote(w.Connection))
+	}
+	if problem := tableProblem(c.d.Table); problem != "" {
+		c.add("/table", "%s", problem)
+	}
+}
+
+func (c checker) targetHint(column string) string {
+	var targets []string
+	for _, field := range c.d.Response.Fields {
+		targets = append(targets, field.Target)
+	}
+	return definition.Suggest(column, targets, "The key is made of columns of the table.")
+}
+
+func (c checker) publish() {
+	if c.d.Publish == nil {
+		return
+	}
+	for pointer, name := range map[string]string{"/publish/workflow": c.d.Publish.Workflow, "/publish/topic": c.d.Publish.Topic} {
+		if name == "" || utf8.RuneCountInString(name) > 100 || strings.ContainsFunc(name, unicode.IsSpace) || !printable(name) {
+			c.add(pointer, "%s is not a name", definition.Quote(name))
+		}
+	}
+}
+
+func (c checker) add(pointer, format string, values ...any) { c.faults.Add(pointer, format, values...) }
+
+// between checks a number.
+func (c checker) between(pointer string, n, least, most int) {
+	if n < least || n > most {
+		c.add(pointer, "%s must be from %d to %d", pointer[strings.LastIndexByte(pointer, '/')+1:], least, most)
+	}
+}
+
+// interval checks a length of time.
+func (c checker) interval(pointer, text string) {
+	if _, err := when.ParseInterval(text); err != nil {
+		c.add(pointer, "%s is not a length of time such as 90s, 5m, 12h or 7d", definition.Quote(text))
+	}
+}
+
+// text checks a text for people.
+func (c checker) text(pointer, text string, longest int) {
+	switch {
+	case len(text) > longest:
+		c.add(pointer, "the text has %d bytes; at most %d are allowed", len(text), longest)
+	case strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' && r != '\r' }):
+		c.add(pointer, "the text has control characters")
+	}
+}
+
+func printable(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
+}

@@ -1,0 +1,136 @@
+package spec
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/pawlrun/pawl/internal/definition"
+)
+
+const providerHint = "definitions are stored and shown, so they hold no credentials: give it to the server in a provider file (kind: provider) for the domain"
+
+// request checks what is sent.
+func (c checker) request() {
+	c.url()
+	if len(c.d.Params) > mostParams {
+		c.add("/params", "there are %d params; at most %d are allowed", len(c.d.Params), mostParams)
+	}
+	for i, pair := range c.d.Params {
+		c.param(definition.Pointer("params", i), pair)
+	}
+	if len(c.d.Headers) > mostParams {
+		c.add("/headers", "there are %d headers; at most %d are allowed", len(c.d.Headers), mostParams)
+	}
+	for i, pair := range c.d.Headers {
+		c.header(definition.Pointer("headers", i), pair)
+	}
+}
+
+func (c checker) url() {
+	u, err := url.Parse(c.d.URL)
+	switch {
+	case len(c.d.URL) > longestURL:
+		c.add("/url", "the URL has %d bytes; at most %d are allowed", len(c.d.URL), longestURL)
+	case strings.Contains(c.d.URL, "${"):
+		c.add("/url", "${...} is not replaced here; %s", providerHint)
+	case err != nil || strings.ContainsFunc(c.d.URL, unicode.IsSpace):
+		c.add("/url", "this is not a URL such as https://api.example.com/v1/prices") // what is wrong may be a secret
+	case u.Scheme != "http" && u.Scheme != "https":
+		c.add("/url", "the URL must begin with https:// or http://")
+	case c.d.Host() == "":
+		c.add("/url", "the URL has no host")
+	case u.User != nil:
+		c.add("/url", "the URL has a user name or a password; %s", providerHint)
+	case u.Fragment != "":
+		c.add("/url", "the URL has a fragment (#...), which is never sent")
+	default:
+		c.query(u.RawQuery)
+	}
+}
+
+func (c checker) query(raw string) {
+	values, err := url.ParseQuery(raw)
+	if err != nil {
+		c.add("/url", "the query of the URL cannot be read; use params")
+		return
+	}
+	for name, list := range values {
+		for _, value := range list {
+			if isCredential(name, value) {
+				c.add("/url", "the parameter %s of the URL looks like a credential; %s", definition.Quote(name), providerHint)
+			}
+		}
+	}
+}
+
+func (c checker) param(pointer string, pair Pair) {
+	if pair.Name == "" || len(pair.Name) > longestName {
+		c.add(pointer+"/name", "the name of a param has 1 to %d bytes", longestName)
+	}
+	c.text(pointer+"/value", pair.Value, longestText)
+	c.secret(pointer, pair)
+}
+
+func (c checker) secret(pointer string, pair Pair) {
+	switch {
+	case isCredential(pair.Name, pair.Value):
+		c.add(pointer+"/name", "%s looks like a credential; %s", definition.Quote(pair.Name), providerHint)
+	case strings.Contains(pair.Value, "${"):
+		c.add(pointer+"/value", "${...} is not replaced here; %s", providerHint)
+	}
+}
+
+func (c checker) header(pointer string, pair Pair) {
+	name := http.CanonicalHeaderKey(pair.Name)
+	switch {
+	case !isHeaderName(pair.Name):
+		c.add(pointer+"/name", "%s is not the name of a header", definition.Quote(pair.Name))
+	case slices.Contains(ownHeaders(), name) || strings.HasPrefix(name, "Proxy-"):
+		c.add(pointer+"/name", "%s is set by Pawl for each connection, and cannot be set here", name)
+	}
+	switch {
+	case len(pair.Value) > longestText:
+		c.add(pointer+"/value", "the value has %d bytes; at most %d are allowed", len(pair.Value), longestText)
+	case strings.ContainsFunc(pair.Value, func(r rune) bool { return r != '\t' && (r < ' ' || r > '~') }) || strings.TrimSpace(pair.Value) != pair.Value:
+		c.add(pointer+"/value", "the value of a header is ASCII text without line breaks, and without spaces around it")
+	}
+	c.secret(pointer, pair)
+}
+
+// ownHeaders belong to the connection, or decide how the body is read.
+func ownHeaders() []string {
+	return []string{
+		"Accept-Encoding", "Connection", "Content-Length", "Expect", "Host", "Keep-Alive",
+		"Te", "Trailer", "Transfer-Encoding", "Upgrade",
+	}
+}
+
+// isHeaderName is the token of RFC 9110, section 5.6.2.
+func isHeaderName(name string) bool {
+	return name != "" && len(name) <= longestName && !strings.ContainsFunc(name, func(r rune) bool {
+		letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+		return !letter && !strings.ContainsRune("!#$%&'*+-.^_`|~", r)
+	})
+}
+
+// isCredential reports whether a parameter or header is one by its name. A
+// plain "key" is one if its value is long: many names of things are keys, too.
+func isCredential(name, value string) bool {
+	bare := strings.ToLower(strings.NewReplacer("-", "", "_", "", ".", "", " ", "").Replace(name))
+	switch strings.TrimPrefix(bare, "x") {
+	case "token", "accesstoken", "authtoken", "refreshtoken", "idtoken", "bearer", "bearertoken",
+		"auth", "cookie", "passwd", "pwd", "credential", "credentials", "sessionid", "accesskey", "subscriptionkey":
+		return true
+	case "key":
+		return len(value) >= 16
+	}
+	for _, part := range []string{"apikey", "secret", "password", "authorization", "subscriptionkey", "privatekey"} {
+		if strings.Contains(bare, part) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,82 @@
+package spec
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pawlrun/pawl/internal/run"
+	"github.com/pawlrun/pawl/internal/when"
+)
+
+// When is the schedule as package when knows it.
+func (s Schedule) When() (when.Schedule, error) {
+	s = s.normal()
+	return when.New(when.Spec{Interval: s.Interval, Cron: s.Cron, Timezone: s.Timezone})
+}
+
+// Host is the domain that calls are booked for: the host of the URL in lower
+// case, with the port unless that is 80 or 443. It is empty if the URL has
+// none.
+func (d Definition) Host() string {
+	u, err := url.Parse(d.URL)
+	if err != nil {
+		return ""
+	}
+	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	switch port := u.Port(); port {
+	case "", "80", "443":
+		return host
+	default:
+		return host + ":" + port
+	}
+}
+
+// Timeout bounds a whole fetch, over all of its pages (B-39).
+func (d Definition) Timeout() time.Duration {
+	return time.Duration(or(d.Execution.Timeout, defaultTimeout)) * time.Second
+}
+
+// Budget is what the source may spend on failures (B-43).
+func (d Definition) Budget() run.Budget {
+	budget := run.DefaultBudget()
+	if d.Execution.MaxRetries > 0 {
+		budget.MaxRetries = d.Execution.MaxRetries
+	}
+	if period, err := when.ParseInterval(d.Execution.RetryResetPeriod); err == nil {
+		budget.Period = period
+	}
+	return budget
+}
+
+// Pagination says in words how the source gets from page to page: offset,
+// page, cursor, link header, next link or none.
+func (d Definition) Pagination() string {
+	switch {
+	case d.OffsetPagination != nil && d.OffsetPagination.CountsRows():
+		return "offset"
+	case d.OffsetPagination != nil:
+		return "page"
+	case d.CursorPagination != nil:
+		return "cursor"
+	case d.LinkPagination != nil && d.LinkPagination.Header != "":
+		return "link header"
+	case d.LinkPagination != nil:
+		return "next link"
+	}
+	return "none"
+}
+
+// CountsRows reports whether the parameter counts rows from 0, and not pages.
+// Definitions from elsewhere name the parameter of an offset pageParam, so one
+// that is called offset, skip, start or startAt counts rows as well.
+func (o OffsetPagination) CountsRows() bool {
+	return o.OffsetParam != "" || slices.Contains([]string{"offset", "skip", "start", "startAt"}, o.PageParam)
+}
+
+// Param is the name of the parameter that counts.
+func (o OffsetPagination) Param() string { return or(o.OffsetParam, o.PageParam) }
