@@ -53,6 +53,7 @@ var neighbours = map[string]string{
 	"internal/tool -> internal/outbound":   "connectors reach the network through the guarded client",
 	"internal/tool -> internal/quota":      "connectors book their calls",
 	"internal/repair -> internal/outbound": "models are reached through the guarded client",
+	"internal/quota -> internal/outbound":  "tokens of providers are fetched through the guarded client",
 }
 
 // testOnly are packages that product code must not import.

@@ -169,7 +169,9 @@ func (s *Service) beat(ctx context.Context) error {
 	}
 	if !alive.IsZero() && now.Sub(alive) > grace {
 		s.log.Info("no worker was there for a while; what came due meanwhile is not made up for", "since", pawl.FormatTime(alive), "until", pawl.FormatTime(now))
-		if err := s.eachStale(ctx, func(ctx context.Context, tx *store.Tx, sch store.Schedule) error { return s.passGap(ctx, tx, sch, alive) }); err != nil {
+		if err := s.eachStale(ctx, func(ctx context.Context, tx *store.Tx, sch store.Schedule) error {
+			return s.passGap(ctx, tx, sch, alive)
+		}); err != nil {
 			return err
 		}
 	}

@@ -51,6 +51,8 @@ type Config struct {
 	HeartbeatURL           string // asked for while all is well
 	PublicURL              string // of this server, for links in notices
 
+	ExecutionURL string // of the execution service, for a worker that has none of its own
+
 	Dirs    []string  // definitions
 	Logs    io.Writer // nil is standard error
 	Version string

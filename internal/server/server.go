@@ -20,6 +20,9 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/api"
+	"github.com/pawlrun/pawl/internal/graph"
+	"github.com/pawlrun/pawl/internal/graph/execution"
+	"github.com/pawlrun/pawl/internal/graph/executor"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/notify"
 	"github.com/pawlrun/pawl/internal/outbound"
@@ -58,6 +61,10 @@ type server struct {
 	book      *quota.Book
 	fetcher   *fetch.Fetcher
 	sources   *source.Service
+	executors *executor.Set
+	execution *execution.Service
+	service   string // the service token
+	graphs    *graph.Service
 	notices   *notify.Notifier
 	heartbeat *notify.Heartbeat
 	queue     *queue.Queue
@@ -140,11 +147,15 @@ func (s *server) build(ctx context.Context) (err error) {
 	if err := s.buildSources(); err != nil {
 		return err
 	}
+	if err := s.buildGraphs(); err != nil {
+		return err
+	}
 	if s.queue, err = queue.New(s.queueConfig(registry)); err != nil {
 		return err
 	}
 	s.flows.Attach(s.queue)
 	s.sources.Attach(s.queue)
+	s.graphs.Attach(s.queue)
 	s.notices.Attach(s.queue)
 	s.api = api.New(api.Config{ //nolint:contextcheck // its requests bring their own
 		DB: s.db, Queue: s.queue, Workflows: s.flows, Tools: s.tools, Log: s.log, Gatherer: registry, Version: s.cfg.Version,
@@ -156,7 +167,7 @@ func (s *server) build(ctx context.Context) (err error) {
 	} else if err := s.buildWeb(); err != nil {
 		return err
 	} else {
-		handler = s.site
+		handler = s.internalHandler(s.site)
 	}
 	s.http = &http.Server{
 		Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
@@ -243,6 +254,10 @@ func (s *server) queueConfig(registry prometheus.Registerer) queue.Config {
 			source.TaskName:  s.sources.Task(),
 			source.SweepName: s.sources.SweepTask(),
 
+			graph.TaskName:      s.graphs.Task(),
+			graph.ReconcileName: s.graphs.ReconcileTask(),
+			graph.BackfillName:  s.graphs.BackfillTask(),
+
 			notify.Name:          s.notices.Task(),
 			notify.HeartbeatName: s.heartbeat.Task(),
 		},
@@ -251,7 +266,7 @@ func (s *server) queueConfig(registry prometheus.Registerer) queue.Config {
 
 // pools are the workers of tasks that wait long for others.
 func (s *server) pools() map[string]int {
-	return map[string]int{source.PoolName: s.cfg.SourceQueue}
+	return map[string]int{source.PoolName: s.cfg.SourceQueue, graph.PoolName: graphWorkers}
 }
 
 // serve runs the parts and stops them in order.
@@ -259,12 +274,18 @@ func (s *server) serve(ctx context.Context, ready func(Started)) error {
 	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
 	var wg sync.WaitGroup
+	if slices.Contains(s.cfg.Roles, RoleWorker) {
+		if err := s.graphs.Start(ctx); err != nil { // before anything is claimed
+			return err
+		}
+		wg.Go(func() { s.graphs.Beat(work) })
+	}
 	wg.Go(func() {
 		if err := s.queue.Run(work); err != nil {
 			s.log.Error("queue", "err", err)
 		}
 	})
-	for _, job := range append(s.heartbeat.Jobs(), task.PruneJob(), workflow.SweepJob(), source.SweepJob()) {
+	for _, job := range append(s.heartbeat.Jobs(), task.PruneJob(), workflow.SweepJob(), source.SweepJob(), graph.ReconcileJob()) {
 		if _, err := s.queue.Enqueue(ctx, job); err != nil && ctx.Err() == nil {
 			s.log.Warn("arm a job of the house", "task", job.Task, "err", err) // the next start does
 		}
@@ -298,6 +319,7 @@ func (s *server) serve(ctx context.Context, ready func(Started)) error {
 	s.api.Close()
 	stopWork()
 	wg.Wait()
+	s.closeExecution()
 	s.log.Info("stopped")
 	return err
 }
@@ -306,6 +328,9 @@ func (s *server) serve(ctx context.Context, ready func(Started)) error {
 func (s *server) close() {
 	if s.pool != nil {
 		s.pool.Close()
+	}
+	if s.executors != nil {
+		s.executors.Close()
 	}
 	if s.tools != nil {
 		if err := s.tools.Close(); err != nil {

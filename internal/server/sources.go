@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"net/http"
 	"os"
 	"path/filepath"
 
@@ -34,9 +33,9 @@ func (s *server) buildSources() (err error) {
 	if err := os.MkdirAll(spool, 0o700); err != nil {
 		return err
 	}
-	s.fetcher = fetch.New(fetch.Options{Client: s.client, Book: fetchBook{s.book}, Log: s.log})
+	s.fetcher = fetch.New(fetch.Options{Client: s.client, Book: s.book, Log: s.log})
 	s.sources, err = source.New(source.Options{
-		DB: s.db, Ledger: s.runs, Fetcher: s.fetcher, Book: fetchBook{s.book}, Log: s.log, Workers: s.cfg.Workers, Spool: spool,
+		DB: s.db, Ledger: s.runs, Fetcher: s.fetcher, Book: s.book, Log: s.log, Workers: s.cfg.Workers, Spool: spool,
 		Publish: s.publishRows, Observe: s.tellSource, Notify: s.noticeSource,
 	})
 	return err
@@ -61,12 +60,6 @@ func (s *server) noticeSource(ctx context.Context, tx *store.Tx, n source.Notice
 		Kind: pawl.KindSource, Lane: n.Source, What: notify.What(n.What), Issue: string(n.Issue), Text: n.Text, RunID: n.RunID, At: n.At,
 	})
 }
-
-// fetchBook is the book as the fetcher knows it.
-type fetchBook struct{ *quota.Book }
-
-// Rejected implements fetch.Book.
-func (b fetchBook) Rejected(req *http.Request) { b.Book.Rejected(req) }
 
 // tellSource tells who follows of what happens to a source.
 func (s *server) tellSource(c source.Change) { s.feed.ObserveSource(c) }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -53,6 +54,19 @@ type Env struct {
 	// get for it. Doing it again with the same message id changes nothing.
 	// Nil where there is no store.
 	Publish func(ctx context.Context, workflow, topic, messageID string, payload json.RawMessage, key string) (json.RawMessage, error)
+	// Quota is the book of calls that the connections share with everybody
+	// who calls the same domains. Nil means that there are no limits.
+	Quota Quota
+}
+
+// Quota books calls to domains of the outside.
+type Quota interface {
+	// Acquire books one call before it is made. An error that has a method
+	// DeniedUntil() time.Time says when to ask again.
+	Acquire(ctx context.Context, domain string) error
+
+	// Learn notes what an answer tells about the limits of its domain.
+	Learn(ctx context.Context, domain string, status int, h http.Header) error
 }
 
 // Field is a text with its name, and places for faults in either.

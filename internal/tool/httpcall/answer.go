@@ -27,9 +27,23 @@ type answer struct {
 	unread *outbound.Error
 }
 
-// send sends the request and reads the answer, within the timeout of the
+// send books the call, makes it, and notes what the answer tells about the
+// limits of the service.
+func (s *Service) send(ctx context.Context, r request) (answer, *connector.Error) {
+	if fault := s.book(ctx, r); fault != nil {
+		return answer{}, fault
+	}
+	a, failure := s.exchange(ctx, r)
+	if failure != nil {
+		return answer{}, s.failed(r, failure)
+	}
+	s.learn(ctx, r, a)
+	return a, nil
+}
+
+// exchange sends the request and reads the answer, within the timeout of the
 // connection.
-func (s *Service) send(ctx context.Context, r request) (answer, *outbound.Error) {
+func (s *Service) exchange(ctx context.Context, r request) (answer, *outbound.Error) {
 	if s.client == nil { // the definition is only looked at
 		return answer{}, &outbound.Error{Kind: outbound.KindInvalid, Reason: "nothing is called here"}
 	}

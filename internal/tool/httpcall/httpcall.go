@@ -3,6 +3,7 @@ package httpcall
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
@@ -27,6 +28,9 @@ type Service struct {
 	reconcile         map[string]question // by method
 	probe             string              // path that Test asks for; empty is the base URL
 	secrets           connector.Redactor
+
+	quota connector.Quota // nil: no limits
+	log   *slog.Logger    // nil: nobody looks
 }
 
 // reads and mutations are the methods.
@@ -62,7 +66,7 @@ func (s *Service) Call(ctx context.Context, c connector.Call) (json.RawMessage, 
 	}
 	a, failure := s.send(ctx, r)
 	if failure != nil {
-		return nil, s.withoutSecrets(s.failed(r, failure))
+		return nil, s.withoutSecrets(failure)
 	}
 	result, err := s.resultOf(r, a)
 	if err != nil {

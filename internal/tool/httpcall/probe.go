@@ -18,7 +18,7 @@ func (s *Service) Test(ctx context.Context) (string, error) {
 	a, failure := s.send(ctx, r)
 	switch {
 	case failure != nil:
-		return "", s.withoutSecrets(s.failed(r, failure))
+		return "", s.withoutSecrets(failure)
 	case a.status >= 500 || a.status == http.StatusUnauthorized || a.status == http.StatusForbidden:
 		return "", s.withoutSecrets(s.refused(r, a))
 	}

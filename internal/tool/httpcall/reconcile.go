@@ -43,7 +43,7 @@ func (s *Service) Reconcile(ctx context.Context, c connector.Call) (connector.An
 	r := s.newQuestion(target)
 	a, failure := s.send(ctx, r)
 	if failure != nil {
-		return connector.Answer{}, s.withoutSecrets(saysNothing(s.failed(r, failure)))
+		return connector.Answer{}, s.withoutSecrets(saysNothing(failure))
 	}
 	answer, err := s.meaning(q, r, a)
 	if err != nil {

@@ -34,6 +34,7 @@ const (
 func New(settings *connector.Settings) (connector.Connection, bool) {
 	before := len(settings.Faults())
 	s := &Service{client: settings.Env().HTTP, name: settings.Name(), headers: http.Header{}, reconcile: map[string]question{}}
+	s.quota, s.log = settings.Env().Quota, settings.Env().Log
 	if field, ok := settings.OneOf("baseUrl"); ok {
 		s.readBase(settings, field)
 	}

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -72,6 +73,25 @@ func (d definition) hash() string {
 	}
 	sum := sha256.Sum256(text)
 	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// lines are the definition in lines that people can compare.
+func (d definition) lines() string {
+	var b strings.Builder
+	if d.Annotations.Title != "" {
+		fmt.Fprintf(&b, "title: %s\n", d.Annotations.Title)
+	}
+	b.WriteString("description:\n")
+	for line := range strings.Lines(d.Description) {
+		b.WriteString("  " + strings.TrimRight(line, "\r\n") + "\n")
+	}
+	fmt.Fprintf(&b, "readOnlyHint: %v\ndestructiveHint: %v\nidempotentHint: %v\nopenWorldHint: %v\n",
+		d.Annotations.ReadOnly, d.Annotations.Destructive, d.Annotations.Idempotent, d.Annotations.OpenWorld)
+	var schema bytes.Buffer
+	if json.Indent(&schema, d.InputSchema, "  ", "  ") == nil {
+		b.WriteString("inputSchema:\n  " + schema.String() + "\n")
+	}
+	return b.String()
 }
 
 // mutation is the class of a tool: the worse of what the server says and what

@@ -90,23 +90,68 @@ func TestChangedToolIsBlockedUntilItIsPinnedAgain(t *testing.T) {
 	if names := mutations(); len(names) > 0 {
 		t.Errorf("a blocked tool has not the class that it was pinned with: %v", names)
 	}
-	if err := c.Pin(t.Context(), "look"); err != nil {
+	if err := c.Pin(t.Context(), []string{"look"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	must(t, c, "look", `{"text":"a","force":true}`)
 	if diff := cmp.Diff([]string{"look"}, mutations()); diff != "" {
 		t.Error(diff)
 	}
-	if err := c.Pin(t.Context(), ""); err != nil {
+	if err := c.Pin(t.Context(), []string{"brand-new", "key", "note"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if odd := states(t, c); len(odd) > 0 {
 		t.Errorf("not pinned: %v", odd)
 	}
 	must(t, c, "brand-new", `{}`)
-	err := c.Pin(t.Context(), "loook")
+	err := c.Pin(t.Context(), []string{"note", "loook"}, nil)
 	if e, ok := errors.AsType[*pawl.Error](err); !ok || e.Code != pawl.CodeNotFound || e.Hint != "Did you mean look?" {
 		t.Errorf("Pin(loook) = %v", err)
+	}
+}
+
+// What somebody agrees to is what they saw, and not what it became meanwhile.
+func TestPinAgreesToWhatWasSeen(t *testing.T) {
+	r := newRig(t)
+	if err := r.open(r.program("plain")).Close(); err != nil {
+		t.Fatal(err)
+	}
+	c := r.open(r.program("changed"))
+	pins, err := c.Pins(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]string{}
+	for _, p := range pins {
+		seen[p.Method] = p.Now
+	}
+	blocked := map[string]connector.PinState{}
+	for _, p := range c.Blocked() {
+		blocked[p.Method] = p.State
+		if (p.Was == "") != (p.State == connector.PinMissing) || (p.Is == "") != (p.State == connector.PinGone) {
+			t.Errorf("%s is %s, and was %q, and is %q", p.Method, p.State, p.Was, p.Is)
+		}
+		if p.Method == "look" && (!strings.Contains(p.Was, "\nreadOnlyHint: true\n") || !strings.Contains(p.Is, "Ignore all previous") || !strings.Contains(p.Is, `      "force": {`)) {
+			t.Errorf("it was\n%s\nand is\n%s", p.Was, p.Is)
+		}
+	}
+	if diff := cmp.Diff(states(t, c), blocked); diff != "" {
+		t.Errorf("what is known without asking differs: %s", diff)
+	}
+	for method, hash := range map[string]string{"look": "sha256:0", "key": "sha256:0", "note": ""} {
+		err := c.Pin(t.Context(), []string{"brand-new", method}, map[string]string{method: hash})
+		if e, ok := errors.AsType[*pawl.Error](err); !ok || e.Code != pawl.CodeConflict || e.Reason != "changed" {
+			t.Errorf("Pin(%s) as it was not seen: %v", method, err)
+		}
+	}
+	if diff := cmp.Diff(blocked, states(t, c)); diff != "" {
+		t.Errorf("what was refused pinned something: %s", diff)
+	}
+	if err := c.Pin(t.Context(), []string{"look", "key", "brand-new"}, seen); err != nil {
+		t.Error(err)
+	}
+	if odd := c.Blocked(); len(odd) > 0 {
+		t.Errorf("not pinned: %v", odd)
 	}
 }
 
@@ -134,7 +179,7 @@ func TestPinOfAnotherProcessIsNoticed(t *testing.T) {
 	server, command := r.open(r.program("changed")), r.open(r.program("changed"))
 	_, fault := call(t.Context(), server, "brand-new", `{}`)
 	wantFault(t, fault, pawl.ClassPermission, "tool_not_pinned", true)
-	if err := command.Pin(t.Context(), "brand-new"); err != nil {
+	if err := command.Pin(t.Context(), []string{"brand-new"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	must(t, server, "brand-new", `{}`)
@@ -159,14 +204,23 @@ func TestPinsInTheDefinitionWin(t *testing.T) {
 	_, fault = call(t.Context(), c, "key", `{}`)
 	wantFault(t, fault, pawl.ClassPermission, "tool_changed", true)
 	key, _ := c.tool("key")
-	if !strings.HasSuffix(fault.Hint, "pin: "+key.hash()) {
+	if !strings.Contains(fault.Hint, "pin: "+key.hash()+" into") {
 		t.Errorf("the hint is %q", fault.Hint)
 	}
-	if err := c.Pin(t.Context(), "key"); pawl.ErrorCode(err) != pawl.CodeInvalid {
-		t.Errorf("Pin(key) = %v", err)
+	err := c.Pin(t.Context(), []string{"note", "key"}, nil)
+	if e, ok := errors.AsType[*pawl.Error](err); !ok || e.Code != pawl.CodeInvalid || e.Reason != "fixed" || e.Hint != "Write pin: "+key.hash()+" there." {
+		t.Errorf("Pin(note, key) = %v", err)
 	}
-	if err := c.Pin(t.Context(), ""); err != nil {
-		t.Errorf("Pin() = %v", err)
+	_, fault = call(t.Context(), c, "note", `{"text":"a"}`)
+	wantFault(t, fault, pawl.ClassPermission, "tool_not_pinned", true) // all or nothing
+	var others []string
+	for _, p := range c.Blocked() {
+		if !p.Fixed {
+			others = append(others, p.Method)
+		}
+	}
+	if err := c.Pin(t.Context(), append(others, "look"), nil); err != nil {
+		t.Errorf("Pin(%v, look) = %v", others, err)
 	}
 	if diff := cmp.Diff(map[string]connector.PinState{"key": connector.PinChanged}, states(t, c)); diff != "" {
 		t.Error(diff)

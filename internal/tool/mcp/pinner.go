@@ -16,7 +16,22 @@ func (c *Connection) Pins(ctx context.Context) ([]connector.Pin, error) {
 	if err != nil {
 		return nil, err
 	}
-	var pins []connector.Pin
+	return c.compare(tools), nil
+}
+
+// Blocked are the pins that do not hold, as the server last described its
+// tools; none if it never did.
+func (c *Connection) Blocked() []connector.Pin {
+	c.mu.Lock()
+	tools := maps.Clone(c.tools)
+	c.mu.Unlock()
+	if tools == nil {
+		return nil
+	}
+	return slices.DeleteFunc(c.compare(tools), func(p connector.Pin) bool { return p.State == connector.PinHolds })
+}
+
+func (c *Connection) compare(tools map[string]definition) (pins []connector.Pin) {
 	for _, name := range c.allNames(tools) {
 		p := connector.Pin{Method: name, Fixed: c.book.isFixed(name)}
 		d, there := tools[name]
@@ -28,37 +43,36 @@ func (c *Connection) Pins(ctx context.Context) ([]connector.Pin, error) {
 			p.State, p.Pinned, p.Change = connector.PinGone, c.book.hash(name), "the server no longer has it"
 		}
 		p.Mutation = c.cfg.mutation(d)
+		if p.State != connector.PinHolds {
+			if old, known := c.book.known(name); known && old.hash() == p.Pinned {
+				p.Was = old.lines()
+			}
+			if there {
+				p.Is = d.lines()
+			}
+		}
 		pins = append(pins, p)
 	}
-	return pins, nil
+	return pins
 }
 
-// Pin agrees to a tool as the server describes it, or, if the name is empty, to
-// all whose pins are not in the definition. It fails with pawl.ErrInvalid for a
-// tool whose pin is there, and with pawl.ErrNotFound for one that nobody knows.
-func (c *Connection) Pin(ctx context.Context, tool string) error {
+// Pin agrees to tools as the server describes them now. See connector.Pinner.
+func (c *Connection) Pin(ctx context.Context, names []string, seen map[string]string) error {
 	tools, err := c.look(ctx)
 	if err != nil {
 		return err
 	}
-	names := c.allNames(tools)
-	if tool != "" {
-		if !slices.Contains(names, tool) {
-			return &pawl.Error{
-				Code: pawl.CodeNotFound, Op: "pin a tool", Msg: "the server has no tool " + connector.Quote(tool),
-				Hint: connector.Suggest(tool, names, "The tools are "+someNames(names)+"."),
-			}
+	known := c.allNames(tools)
+	for _, name := range names {
+		if err := c.refusePin(name, known, tools, seen); err != nil {
+			return err
 		}
-		names = []string{tool}
 	}
 	for _, name := range names {
-		d, there := tools[name]
-		if c.book.isFixed(name) {
-			if tool == "" || there && c.book.hash(name) == d.hash() {
-				continue
-			}
-			return c.fixedFault(name, d, there)
+		if c.book.isFixed(name) { // and holds
+			continue
 		}
+		d, there := tools[name]
 		if err := c.book.set(name, d, !there); err != nil {
 			return &pawl.Error{Code: pawl.CodeUnavailable, Op: "pin a tool", Msg: "the pins cannot be kept", Err: err}
 		}
@@ -67,13 +81,40 @@ func (c *Connection) Pin(ctx context.Context, tool string) error {
 	return nil
 }
 
-func (c *Connection) fixedFault(name string, d definition, there bool) error {
-	hint := "Write there: pin: " + d.hash()
-	if !there {
+// refusePin is why a tool cannot be pinned, or nil.
+func (c *Connection) refusePin(name string, known []string, tools map[string]definition, seen map[string]string) error {
+	d, there := tools[name]
+	now := ""
+	if there {
+		now = d.hash()
+	}
+	was, looked := seen[name]
+	switch {
+	case !slices.Contains(known, name):
+		return &pawl.Error{
+			Code: pawl.CodeNotFound, Op: "pin a tool", Msg: "the server has no tool " + connector.Quote(name),
+			Hint: connector.Suggest(name, known, "The tools are "+someNames(known)+"."),
+		}
+	case c.book.isFixed(name) && c.book.hash(name) != now:
+		return c.fixedFault(name, now)
+	case looked && was != now:
+		return &pawl.Error{
+			Code: pawl.CodeConflict, Reason: "changed", Op: "pin a tool", Msg: "the tool " + connector.Quote(name) + " is another one than the one you saw",
+			Hint: "Look at it again: pawl connections pin " + c.cfg.name,
+		}
+	}
+	return nil
+}
+
+// fixedFault is the refusal to pin a tool whose pin is in the definition; now
+// is its hash, empty if the server does not have it.
+func (c *Connection) fixedFault(name, now string) error {
+	hint := "Write pin: " + now + " there."
+	if now == "" {
 		hint = "The server no longer has the tool; remove it there."
 	}
 	return &pawl.Error{
-		Code: pawl.CodeInvalid, Op: "pin a tool", Hint: hint,
+		Code: pawl.CodeInvalid, Reason: "fixed", Op: "pin a tool", Hint: hint,
 		Msg: fmt.Sprintf("the pin of %s is in the definition of the connection %s", connector.Quote(name), c.cfg.name),
 	}
 }

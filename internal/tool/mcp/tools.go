@@ -144,7 +144,7 @@ func (c *Connection) admit(name string) (definition, *connector.Error) {
 func (c *Connection) blocked(d definition, code, msg string) *connector.Error {
 	hint := "Look at it, and agree with: pawl connections pin " + c.cfg.name + " " + d.Name
 	if c.book.isFixed(d.Name) {
-		hint = "Look at it, and agree by writing into the definition: pin: " + d.hash()
+		hint = "Look at it, and agree by writing pin: " + d.hash() + " into the definition."
 	}
 	return &connector.Error{Class: pawl.ClassPermission, Code: code, Msg: msg, Hint: hint, NotApplied: true}
 }
@@ -152,10 +152,13 @@ func (c *Connection) blocked(d definition, code, msg string) *connector.Error {
 // absent is the refusal of a tool that the server does not have.
 func (c *Connection) absent(name string) *connector.Error {
 	if _, pinned := c.book.known(name); pinned || c.book.isFixed(name) {
+		hint := "If that is right, drop it with: pawl connections pin " + c.cfg.name + " " + name
+		if c.book.isFixed(name) {
+			hint = "If that is right, remove it from the definition of the connection."
+		}
 		return &connector.Error{
 			Class: pawl.ClassPrecondition, Code: "tool_gone", NotApplied: true,
-			Msg:  "the server no longer has the tool " + connector.Quote(name),
-			Hint: "If that is right, drop it with: pawl connections pin " + c.cfg.name + " " + name,
+			Msg: "the server no longer has the tool " + connector.Quote(name), Hint: hint,
 		}
 	}
 	return &connector.Error{

@@ -1,0 +1,108 @@
+package quota
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// The schema that is shipped is the one that the program has.
+func TestShippedSchemaIsTheProgramsOwn(t *testing.T) {
+	shipped, err := os.ReadFile(filepath.Join("..", "..", "docs", "schemas", "provider.schema.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(shipped) != string(ProviderSchema()) {
+		t.Error("docs/schemas/provider.schema.json differs from internal/quota/provider.schema.json: copy it")
+	}
+}
+
+// The schema knows the fields that definitions have, and no others.
+func TestSchemaHasTheFieldsOfDefinitions(t *testing.T) {
+	var schema struct {
+		Properties map[string]any `json:"properties"`
+		Defs       map[string]struct {
+			Properties map[string]any `json:"properties"`
+		} `json:"$defs"`
+	}
+	if err := json.Unmarshal(ProviderSchema(), &schema); err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{"kind": true, "api_key": true, "api_key_param": true, "api_key_header": true}
+	for field := range reflect.TypeFor[written]().Fields() {
+		known[field.Tag.Get("json")] = true
+	}
+	for name := range known {
+		if schema.Properties[name] == nil {
+			t.Errorf("the schema lacks %s", name)
+		}
+	}
+	if len(schema.Properties) != len(known) {
+		t.Errorf("the schema has %d fields, want %d", len(schema.Properties), len(known))
+	}
+	inAuth := map[string]bool{}
+	for _, kind := range []string{"bearer", "basic", "oauth2"} {
+		for name := range schema.Defs[kind].Properties {
+			inAuth[name] = true
+		}
+	}
+	for field := range reflect.TypeFor[writtenAuth]().Fields() {
+		if !inAuth[field.Tag.Get("json")] {
+			t.Errorf("the schema lacks auth.%s", field.Tag.Get("json"))
+		}
+	}
+}
+
+// What the schema says about definitions is what Load says.
+func TestSchemaAgreesWithLoad(t *testing.T) {
+	var schema jsonschema.Schema
+	if err := json.Unmarshal(ProviderSchema(), &schema); err != nil {
+		t.Fatal(err)
+	}
+	resolved, err := schema.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, good := range map[string]bool{
+		"{kind: provider, domain: a.example}":                                                                                      true,
+		"{kind: provider, domain: a.example, limit: 5, period: 1m}":                                                                true,
+		"{kind: provider, domain: a.example, api_key: '${API_KEY}', api_key_header: X-Key}":                                        true,
+		"{kind: provider, domain: a.example, apiKey: '${API_KEY}', apiKeyParam: key}":                                              true,
+		"{kind: provider, domain: a.example, auth: {type: bearer, token: '${TOKEN}'}}":                                             true,
+		"{kind: provider, domain: a.example, auth: {type: basic, username: a, password: '${PASSWORD}'}}":                           true,
+		"{kind: provider, domain: a.example, auth: {type: oauth2, tokenUrl: 'https://a.example/t', clientId: a, clientSecret: b}}": true,
+		"{kind: source, domain: a.example}":                                                                                        false,
+		"{kind: provider}":                                                                                                         false,
+		"{kind: provider, domain: a.example, limit: 5}":                                                                            false,
+		"{kind: provider, domain: a.example, limit: 0, period: 1m}":                                                                false,
+		"{kind: provider, domain: a.example, limit: 5, period: soon}":                                                              false,
+		"{kind: provider, domain: a.example, limits: 5}":                                                                           false,
+		"{kind: provider, domain: a.example, apiKey: a, api_key: b}":                                                               false,
+		"{kind: provider, domain: a.example, apiKeyHeader: X-Key}":                                                                 false,
+		"{kind: provider, domain: a.example, apiKey: a, apiKeyHeader: X-Key, apiKeyParam: b}":                                      false,
+		"{kind: provider, domain: a.example, apiKey: a, auth: {type: bearer, token: b}}":                                           false,
+		"{kind: provider, domain: a.example, auth: {type: bearer}}":                                                                false,
+		"{kind: provider, domain: a.example, auth: {type: bearer, token: a, scope: b}}":                                            false,
+		"{kind: provider, domain: a.example, auth: {type: digest, token: a}}":                                                      false,
+	} {
+		raw, err := yaml.YAMLToJSON([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var value any
+		if err := json.Unmarshal(raw, &value); err != nil {
+			t.Fatal(err)
+		}
+		if err := resolved.Validate(value); (err == nil) != good {
+			t.Errorf("%s: the schema says %v", text, err)
+		}
+		if _, err := Load([]string{write(t, filepath.Join(t.TempDir(), "p.yaml"), text)}, nil, environment); (err == nil) != good {
+			t.Errorf("%s: Load says %v", text, err)
+		}
+	}
+}

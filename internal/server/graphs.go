@@ -1,0 +1,163 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/graph"
+	"github.com/pawlrun/pawl/internal/graph/contract"
+	"github.com/pawlrun/pawl/internal/graph/execution"
+	"github.com/pawlrun/pawl/internal/graph/executor"
+	"github.com/pawlrun/pawl/internal/graph/grant"
+	"github.com/pawlrun/pawl/internal/notify"
+	"github.com/pawlrun/pawl/internal/run"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// graphWorkers is how many slots may be under way in one process. They wait for
+// executors and cost next to nothing.
+const graphWorkers = 256
+
+// buildGraphs makes the kind whose lanes run graphs.
+func (s *server) buildGraphs() (err error) {
+	s.executors, err = executor.Load(s.cfg.ConnectionDir, executor.Env{Getenv: os.Getenv, HTTP: s.client, Workflow: s.runWorkflow, Log: s.log})
+	if err != nil {
+		return err
+	}
+	if s.execution, err = execution.New(execution.Config{DB: s.db, Graphs: s.executors, Node: s.who.id, Log: s.log}); err != nil {
+		return err
+	}
+	if s.service, err = s.serviceToken(); err != nil {
+		return err
+	}
+	var ask execution.API = s.execution
+	if s.cfg.ExecutionURL != "" {
+		if ask, err = execution.NewRemote(s.cfg.ExecutionURL, s.service, nil); err != nil {
+			return err
+		}
+	}
+	s.graphs, err = graph.New(graph.Options{
+		DB: s.db, Ledger: s.runs, Executions: ask, Grants: grant.Service{}, Log: s.log, Observe: s.tellSchedule, Notify: s.noticeSchedule,
+	})
+	return err
+}
+
+// serviceToken is what a worker shows to the execution service of another
+// process. It is in the data folder, or in PAWL_SERVICE_TOKEN where the two have
+// no folder in common.
+func (s *server) serviceToken() (string, error) {
+	if text := strings.TrimSpace(os.Getenv("PAWL_SERVICE_TOKEN")); text != "" {
+		return text, nil
+	}
+	path := filepath.Join(s.cfg.Data, "service.token")
+	text, err := readToken(path)
+	if err != nil || text != "" {
+		return text, err
+	}
+	text = store.NewTokenText()
+	return text, writeToken(path, text)
+}
+
+// internalHandler serves the execution service beside the API. Whoever has the
+// service token may ask, and so may a token that is allowed everything.
+func (s *server) internalHandler(api http.Handler) http.Handler {
+	service := s.execution.Handler(s.service)
+	mux := http.NewServeMux()
+	mux.Handle("/", api)
+	mux.HandleFunc("/api/internal/", func(w http.ResponseWriter, r *http.Request) {
+		if given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && s.mayExecute(r.Context(), given) {
+			r = r.Clone(r.Context())
+			r.Header.Set("Authorization", "Bearer "+s.service)
+		}
+		service.ServeHTTP(w, r)
+	})
+	return mux
+}
+
+// mayExecute reports whether a token of this server is allowed to run graphs in
+// the name of the service.
+func (s *server) mayExecute(ctx context.Context, text string) bool {
+	t, err := s.db.TokenByText(ctx, text)
+	if err != nil || !t.RevokedAt.IsZero() || !t.ExpiresAt.IsZero() && !t.ExpiresAt.After(time.Now()) {
+		return false
+	}
+	for _, scope := range t.Scopes {
+		if scope == "*" || scope == "graphs:execute" {
+			return true
+		}
+	}
+	return false
+}
+
+// watchWorkflow is how often a workflow that runs as a graph is looked at.
+const watchWorkflow = 250 * time.Millisecond
+
+// runWorkflow runs a workflow as a graph: its producers now, and then until it
+// has nothing left to do.
+func (s *server) runWorkflow(ctx context.Context, name string, r executor.Run, emit func(executor.Event) error) (executor.Result, error) {
+	if len(r.Remote) == 0 {
+		if err := emit(executor.Event{Kind: executor.KindRemote, Remote: json.RawMessage(`{"asked":true}`)}); err != nil {
+			return executor.Result{}, err
+		}
+		err := s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error { return s.flows.RunNow(ctx, tx, name, "graph "+r.RunID) })
+		switch e, ok := errors.AsType[*pawl.Error](err); {
+		case ok && e.Code == pawl.CodeNotFound:
+			return executor.Result{Code: string(contract.NotFound), Message: e.Msg}, nil
+		case ok && e.Code == pawl.CodeConflict:
+			return executor.Result{Code: string(contract.RateLimit), Message: e.Msg, Retry: true}, nil
+		case err != nil:
+			return executor.Result{}, err
+		}
+	}
+	tick := time.NewTicker(watchWorkflow)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return executor.Result{}, context.Cause(ctx)
+		case <-tick.C:
+		}
+		d, err := s.flows.Describe(ctx, name)
+		if err != nil {
+			return executor.Result{}, err
+		}
+		requested := false
+		for _, p := range d.Schedules {
+			requested = requested || !p.RequestedAt.IsZero()
+		}
+		switch {
+		case d.Word == run.NeedsAttention:
+			return executor.Result{Code: string(contract.Internal), Message: d.Sentence}, nil
+		case d.Word == run.Idle && !requested && d.Pending == 0:
+			output, err := json.Marshal(map[string]any{"workflow": name, "lastActivity": d.LastText})
+			return executor.Result{OK: true, Output: output}, err
+		}
+	}
+}
+
+// noticeSchedule passes on what a schedule has to say to people.
+func (s *server) noticeSchedule(ctx context.Context, tx *store.Tx, n graph.Notice) error {
+	return s.notices.Notify(ctx, tx, notify.Notice{
+		Kind: pawl.KindSchedule, Lane: n.Schedule, What: notify.What(n.What), Issue: string(n.Issue), Text: n.Text, RunID: n.RunID, At: n.At,
+	})
+}
+
+// tellSchedule tells who follows of what happens to a schedule.
+func (s *server) tellSchedule(c graph.Change) { s.feed.ObserveSchedule(c) }
+
+// closeExecution gives up the runs of graphs that outlived the drain; whoever
+// comes next goes on with them.
+func (s *server) closeExecution() {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := s.execution.Close(ctx); err != nil {
+		s.log.Warn("close the execution service", "err", err)
+	}
+}
