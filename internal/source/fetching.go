@@ -393,7 +393,8 @@ func (f *fetching) stop(ctx context.Context, err error) error {
 	if errors.Is(err, errWithdrawn) || errors.Is(err, queue.ErrLeaseLost) || errors.Is(err, pawl.ErrLeaseLost) || errors.Is(err, errFault) {
 		return nil // it has ended already, or belongs to somebody else
 	}
-	if e, ok := errors.AsType[*pawl.Error](err); ok && (e.Code == pawl.CodeUnavailable || e.Code == pawl.CodeConflict && e.Reason == "") {
+	_, outside := errors.AsType[*fetch.Error](err)
+	if e, ok := errors.AsType[*pawl.Error](err); ok && !outside && (e.Code == pawl.CodeUnavailable || e.Code == pawl.CodeConflict && e.Reason == "") {
 		return err // the store is away, or a person was faster
 	}
 	why := f.failureOf(err)

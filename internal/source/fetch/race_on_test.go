@@ -1,0 +1,6 @@
+//go:build race
+
+package fetch
+
+// The race detector makes the large answer several times as slow.
+const largeAnswer = 50 << 20
