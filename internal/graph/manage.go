@@ -3,7 +3,10 @@ package graph
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
+	"reflect"
 	"regexp"
 	"time"
 
@@ -300,4 +303,58 @@ func (s *Service) RunNow(ctx context.Context, tx *store.Tx, ownerID, id, by stri
 		return store.Slot{}, err
 	}
 	return tx.GetSlot(ctx, id, at)
+}
+
+// What applying a definition did.
+const (
+	Created   = "created"
+	Updated   = "updated"
+	Unchanged = "unchanged"
+)
+
+// Apply makes a schedule of an owner or changes the one of that name, in the
+// caller's transaction. The same definition changes nothing. The zero Schedule
+// was is that of a new one.
+func (s *Service) Apply(ctx context.Context, tx *store.Tx, ownerID string, in contract.SchedulesCreateV1Input, by string) (what string, was, now store.Schedule, err error) {
+	was, err = tx.ScheduleByName(ctx, ownerID, in.Name)
+	if errors.Is(err, pawl.ErrNotFound) {
+		now, err = s.Create(ctx, tx, ownerID, in, by)
+		return Created, store.Schedule{}, now, err
+	}
+	if err != nil {
+		return "", was, was, err
+	}
+	update := contract.SchedulesUpdateV1Input{GraphID: &in.GraphID, Input: in.Input, Cron: &in.Cron, Timezone: &in.Timezone, Enabled: in.Enabled, Labels: &in.Labels}
+	if len(update.Input) == 0 {
+		update.Input = json.RawMessage("{}")
+	}
+	if in.Timezone == "" {
+		update.Timezone = nil
+	}
+	if in.ConcurrencyPolicy != "" {
+		update.ConcurrencyPolicy = &in.ConcurrencyPolicy
+	}
+	if in.ExecutionGrantID != "" {
+		update.ExecutionGrantID = &in.ExecutionGrantID
+	}
+	if same(was, merged(was, update)) {
+		return Unchanged, was, was, nil
+	}
+	now, err = s.Update(ctx, tx, ownerID, was.ID, update, by)
+	return Updated, was, now, err
+}
+
+// same reports whether two schedules differ in nothing that a person can
+// change.
+func same(a, b store.Schedule) bool {
+	return a.GraphID == b.GraphID && sameJSON(a.Input, b.Input) && a.Cron == b.Cron && a.Timezone == b.Timezone && a.Policy == b.Policy &&
+		a.Enabled == b.Enabled && a.GrantID == b.GrantID && maps.Equal(a.Labels, b.Labels)
+}
+
+func sameJSON(a, b json.RawMessage) bool {
+	var x, y any
+	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil {
+		return false
+	}
+	return reflect.DeepEqual(x, y)
 }

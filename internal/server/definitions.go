@@ -7,16 +7,64 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/definition"
+	graphspec "github.com/pawlrun/pawl/internal/graph/spec"
+	sourcespec "github.com/pawlrun/pawl/internal/source/spec"
+	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/workflow"
 )
 
-// applyDefinitions deploys the workflows in the folders that the server was
-// started with. What is wrong with one is told with its place, and changes
-// nothing: the version that is in force stays.
-func (s *server) applyDefinitions(ctx context.Context) error {
-	for _, dir := range s.cfg.Dirs {
+// watchEvery is how often the folders are looked at for changes.
+const watchEvery = time.Second
+
+// mark is how a file is known to have changed.
+type mark struct {
+	at   time.Time
+	size int64
+}
+
+// folders are the definitions that the server was started with, as they were
+// last applied.
+type folders struct {
+	*server
+	seen map[string]mark
+}
+
+// applyDefinitions applies what is in the folders that the server was started
+// with. What is wrong with a file is told with its place, and changes nothing:
+// the version that is in force stays.
+func (s *server) applyDefinitions(ctx context.Context) (*folders, error) {
+	f := &folders{s, map[string]mark{}}
+	return f, f.look(ctx)
+}
+
+// watch applies files that change until the context ends. A file that goes away
+// deletes nothing: that is for people to say.
+func (f *folders) watch(ctx context.Context) {
+	if len(f.cfg.Dirs) == 0 {
+		return
+	}
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if err := f.look(ctx); err != nil && ctx.Err() == nil {
+				f.log.Error("definitions cannot be applied", "err", err)
+			}
+		}
+	}
+}
+
+// look applies every file that is new or has changed.
+func (f *folders) look(ctx context.Context) error {
+	there := map[string]bool{}
+	for _, dir := range f.cfg.Dirs {
 		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil {
 				return err
@@ -25,36 +73,145 @@ func (s *server) applyDefinitions(ctx context.Context) error {
 			if entry.IsDir() && path != dir && (strings.HasPrefix(name, ".") || name == "node_modules") {
 				return filepath.SkipDir
 			}
-			if entry.IsDir() || !strings.HasSuffix(name, ".workflow.ts") && !strings.HasSuffix(name, ".workflow.js") {
+			if entry.IsDir() || strings.HasPrefix(name, ".") || !isDefinition(name) {
 				return nil
 			}
-			return s.applyWorkflow(ctx, path)
+			there[path] = true
+			return f.file(ctx, path)
 		})
 		if err != nil {
 			return &pawl.Error{Code: pawl.CodeInvalid, Op: "apply definitions", Msg: "the folder " + dir + " cannot be read", Err: err}
 		}
 	}
+	for path := range f.seen {
+		if !there[path] {
+			delete(f.seen, path)
+			f.log.Warn("a file of definitions is gone; what it defined stays until it is deleted", "file", path)
+		}
+	}
 	return nil
 }
 
-func (s *server) applyWorkflow(ctx context.Context, path string) error {
-	source, err := os.ReadFile(path)
+func isScript(name string) bool {
+	return strings.HasSuffix(name, ".workflow.ts") || strings.HasSuffix(name, ".workflow.js")
+}
+
+func isDefinition(name string) bool {
+	return isScript(name) || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
+}
+
+// file applies one file unless it is as it was.
+func (f *folders) file(ctx context.Context, path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil //nolint:nilerr // it went away at this moment
+	}
+	now := mark{info.ModTime(), info.Size()}
+	if f.seen[path] == now {
+		return nil
+	}
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	out, err := s.flows.Apply(ctx, workflow.Deploy{Filename: filepath.Base(path), Script: string(source), By: "serve"})
-	if err == nil {
-		s.log.Info("a workflow of a folder was applied", "name", out.Name, "what", out.What, "file", path)
-		return nil
+	if isScript(path) {
+		err = f.script(ctx, path, string(text))
+	} else {
+		err = f.documents(ctx, path, text)
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if e, ok := errors.AsType[*pawl.Error](err); ok && e.Code == pawl.CodeInvalid {
-		for _, f := range e.Fields {
-			s.log.Error("a definition is not valid", "file", path, "fault", f.Message, "hint", e.Hint)
-		}
-		return nil
+	if e, ok := errors.AsType[*pawl.Error](err); ok && (e.Code == pawl.CodeInvalid || e.Code == pawl.CodeTooLarge || e.Code == pawl.CodeConflict || e.Code == pawl.CodeNotFound || e.Code == pawl.CodeForbidden) {
+		f.refused(path, e)
+		err = nil
+	}
+	if err == nil {
+		f.seen[path] = now
 	}
 	return err
+}
+
+// refused tells what is wrong with a file; what was in force stays.
+func (f *folders) refused(path string, e *pawl.Error) {
+	if len(e.Fields) == 0 {
+		f.log.Error("a definition is not valid", "file", path, "fault", e.Msg, "hint", e.Hint)
+	}
+	for _, field := range e.Fields {
+		f.log.Error("a definition is not valid", "file", path, "fault", field.Message, "hint", e.Hint)
+	}
+}
+
+func (f *folders) script(ctx context.Context, path, text string) error {
+	out, err := f.flows.Apply(ctx, workflow.Deploy{Filename: filepath.Base(path), Script: text, By: "serve"})
+	if err == nil {
+		f.applied("workflow", out.Name, out.What, path)
+	}
+	return err
+}
+
+func (f *folders) applied(kind, name, what, path string) {
+	f.log.Info("a definition of a folder was applied", "kind", kind, "name", name, "what", what, "file", path)
+}
+
+// documents applies the definitions of a YAML file. One that has a fault keeps
+// none of the others from being applied.
+func (f *folders) documents(ctx context.Context, path string, text []byte) error {
+	list, err := definition.Read(path, text)
+	faults := fieldsOf(err)
+	for _, doc := range list {
+		more, err := f.document(ctx, path, doc)
+		if err != nil {
+			return err
+		}
+		faults = append(faults, more...)
+	}
+	return definition.Invalid("apply definitions", faults)
+}
+
+func fieldsOf(err error) []pawl.Field {
+	if err == nil {
+		return nil
+	}
+	if e, ok := errors.AsType[*pawl.Error](err); ok && len(e.Fields) > 0 {
+		return e.Fields
+	}
+	return []pawl.Field{{Message: err.Error()}}
+}
+
+func (f *folders) document(ctx context.Context, path string, doc definition.Document) ([]pawl.Field, error) {
+	switch doc.Kind {
+	case sourcespec.Kind:
+		d, faults := sourcespec.FromDocument(doc)
+		if len(faults) > 0 {
+			return faults, nil
+		}
+		return nil, f.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+			out, err := f.sources.Apply(ctx, tx, d, "serve")
+			if err == nil {
+				tx.AfterCommit(func() { f.applied(doc.Kind, d.Name, out.What, path) })
+			}
+			return err
+		})
+	case graphspec.Kind:
+		in, faults := graphspec.FromDocument(doc)
+		if len(faults) > 0 {
+			return faults, nil
+		}
+		return nil, f.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+			owner, err := tx.UserByName(ctx, adminName)
+			if err != nil {
+				return err
+			}
+			what, _, _, err := f.graphs.Apply(ctx, tx, owner.ID, in, "serve")
+			if err == nil {
+				tx.AfterCommit(func() { f.applied(doc.Kind, in.Name, what, path) })
+			}
+			return err
+		})
+	case "connection", "executor", "provider":
+		return nil, nil // read at start, from the folders that are named for them
+	}
+	return []pawl.Field{{Pointer: "/kind", Message: doc.Place("/kind") + ": unknown kind " + definition.Quote(doc.Kind) + ". " +
+		definition.Suggest(doc.Kind, []string{sourcespec.Kind, graphspec.Kind, "connection", "executor", "provider"}, "It is source or schedule.")}}, nil
 }

@@ -158,7 +158,7 @@ func (s *server) build(ctx context.Context) (err error) {
 	s.graphs.Attach(s.queue)
 	s.notices.Attach(s.queue)
 	s.api = api.New(api.Config{ //nolint:contextcheck // its requests bring their own
-		DB: s.db, Queue: s.queue, Workflows: s.flows, Tools: s.tools, Log: s.log, Gatherer: registry, Version: s.cfg.Version,
+		DB: s.db, Queue: s.queue, Workflows: s.flows, Sources: s.sources, Fetcher: s.fetcher, Tools: s.tools, Log: s.log, Gatherer: registry, Version: s.cfg.Version,
 		MaxPayload: s.cfg.MaxPayload, Feed: s.feed,
 	})
 	var handler http.Handler = s.api
@@ -290,11 +290,13 @@ func (s *server) serve(ctx context.Context, ready func(Started)) error {
 			s.log.Warn("arm a job of the house", "task", job.Task, "err", err) // the next start does
 		}
 	}
-	if err := s.applyDefinitions(ctx); err != nil {
+	defined, err := s.applyDefinitions(ctx)
+	if err != nil {
 		stopWork()
 		wg.Wait()
 		return err
 	}
+	wg.Go(func() { defined.watch(work) })
 	failed := make(chan error, 1)
 	wg.Go(func() {
 		if err := s.http.Serve(s.listen); !errors.Is(err, http.ErrServerClosed) {
@@ -303,7 +305,6 @@ func (s *server) serve(ctx context.Context, ready func(Started)) error {
 	})
 	base := "http://" + s.listen.Addr().String()
 	ready(Started{URL: base, SignInURL: s.signInURL(base), AdminTokenPath: s.token, Database: s.db.String()})
-	var err error
 	select {
 	case <-ctx.Done():
 		s.log.Info("stopping")

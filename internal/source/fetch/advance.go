@@ -15,8 +15,14 @@ type step struct {
 
 // advance decides where to go on after a page of rows at from.
 func advance(ask Ask, from Position, a *answer, asked *signals, rows *mapper) (step, error) {
-	next := Position{Page: from.Page + 1, Offset: from.Offset + int64(rows.read), Seen: from.Seen}
+	next := Position{Page: from.Page + 1, Offset: from.Offset + int64(rows.read), Size: from.Size, Short: from.Short, Seen: from.Seen}
+	if from.Page == 0 {
+		next.Size = rows.read
+	}
 	if err := guardContent(from, &next, a, rows); err != nil {
+		if from.Short { // it knows no pages, and gave all there is at first
+			return step{next: next, last: true}, nil
+		}
 		return step{}, err
 	}
 	d := ask.Definition
@@ -47,7 +53,9 @@ func guardContent(from Position, next *Position, a *answer, rows *mapper) error 
 }
 
 // byOffset goes on while the answer says that there is more, or while there are
-// fewer rows than it says in all, or else until a page is not full.
+// fewer rows than it says in all, or else until a page has fewer rows than the
+// first one. A first page that is not full may be the last, or as large as the
+// server makes them: one more call tells.
 func byOffset(p spec.OffsetPagination, next Position, a *answer, asked *signals, read int) (step, error) {
 	counts := p.OffsetParam != "" || countsRows(p.PageParam)
 	if more := asked.at(p.HasMorePath); more != nil && more[0] != 'n' {
@@ -67,7 +75,11 @@ func byOffset(p spec.OffsetPagination, next Position, a *answer, asked *signals,
 		}
 		return step{next: next, last: float64(next.Offset) >= total}, nil
 	}
-	return step{next: next, last: read < p.Limit}, nil
+	if next.Page == 1 {
+		next.Short = read < p.Limit
+		return step{next: next}, nil
+	}
+	return step{next: next, last: read < next.Size}, nil
 }
 
 // byCursor goes on while there is a cursor.

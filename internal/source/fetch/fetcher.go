@@ -2,11 +2,13 @@ package fetch
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
 
+	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/outbound"
 	"github.com/pawlrun/pawl/internal/source/spec"
 )
@@ -68,6 +70,9 @@ func (f *Fetcher) Next(ctx context.Context, ask Ask, from Position) (*Page, erro
 	}
 	a, err := f.call(ctx, ask.Definition, at)
 	if err != nil {
+		if from.Short && beyondTheEnd(err) {
+			return &Page{Number: from.Page + 1, Next: from, Last: true, Requests: 1, Status: http.StatusNotFound, URL: outbound.Redact(at), rows: rows.rows, width: rows.width()}, nil
+		}
 		return nil, err
 	}
 	defer func() { _ = a.resp.Body.Close() }()
@@ -77,6 +82,12 @@ func (f *Fetcher) Next(ctx context.Context, ask Ask, from Position) (*Page, erro
 		return nil, err
 	}
 	return page, nil
+}
+
+// beyondTheEnd reports whether a server refuses a page because there is none.
+func beyondTheEnd(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Class == pawl.ClassLogic && e.Code == CodeStatus
 }
 
 // readPage decodes an answer and finds the way on.

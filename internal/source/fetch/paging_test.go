@@ -6,11 +6,13 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"reflect"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/pawlrun/pawl/internal/outbound"
 	"github.com/pawlrun/pawl/internal/source/spec"
 )
 
@@ -328,5 +330,60 @@ func TestLinkKeepsHomeAndMendsTheScheme(t *testing.T) {
 		} else if err != nil || kept.String() != want {
 			t.Errorf("%s became %v, %v", link, kept, err)
 		}
+	}
+}
+
+// A server whose pages are smaller than what was asked for is read to its end,
+// and one that refuses a page beyond its end, or knows no pages, is not taken
+// for a failure.
+func TestAServerMayMakeItsPagesSmaller(t *testing.T) {
+	for name, beyond := range map[string]string{"empty": `[]`, "refused": "404", "same": "same"} {
+		t.Run(name, func(t *testing.T) {
+			calls := 0
+			u := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				calls++
+				page, _ := strconv.Atoi(r.URL.Query().Get("page"))
+				switch {
+				case beyond == "same":
+					_, _ = io.WriteString(w, `[{"id":1},{"id":2}]`)
+				case page <= 3:
+					_, _ = fmt.Fprintf(w, `[{"id":%d},{"id":%d}]`, 2*page-1, 2*page)
+				case beyond == "404":
+					http.NotFound(w, r)
+				default:
+					_, _ = io.WriteString(w, beyond)
+				}
+			}))
+			defer u.Close()
+			d := spec.Definition{
+				Name: "s", URL: u.URL, OffsetPagination: &spec.OffsetPagination{PageParam: "page", LimitParam: "limit", Limit: 100, FirstPage: 1},
+				Response: spec.Response{Format: spec.JSON, Fields: []spec.Field{{Source: "id", Target: "id", Type: spec.Integer}}},
+			}
+			client, err := outbound.New(outbound.Config{AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer client.Close()
+			f, rows, at := New(Options{Client: client}), 0, Position{}
+			for {
+				page, err := f.Next(t.Context(), Ask{Definition: d}, at)
+				if err != nil {
+					t.Fatal(err)
+				}
+				rows += page.Count
+				_ = page.Close()
+				if page.Last {
+					break
+				}
+				at = page.Next
+			}
+			want := 6
+			if beyond == "same" {
+				want = 4 // the second page is the first one again, which its key makes one
+			}
+			if rows != want || calls > 4 {
+				t.Errorf("%d rows came in %d calls, want %d", rows, calls, want)
+			}
+		})
 	}
 }

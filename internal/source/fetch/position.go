@@ -15,6 +15,8 @@ type Position struct {
 	Offset  int64    `json:"offset,omitempty"`  // rows that came, with those that did not fit
 	Cursor  string   `json:"cursor,omitempty"`  // of the page to ask for
 	NextURL string   `json:"nextUrl,omitempty"` // of the page to ask for, without credentials
+	Size    int      `json:"size,omitempty"`    // rows of the first page
+	Short   bool     `json:"short,omitempty"`   // its pages are not full, and nothing says which is the last
 	Seen    []string `json:"seen,omitempty"`    // hashes of the latest cursors, links and contents
 }
 

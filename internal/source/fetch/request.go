@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 
 	"github.com/pawlrun/pawl/internal/source/spec"
 )
@@ -96,14 +95,4 @@ func accepted(f spec.Format) string {
 	default:
 		return "application/json, */*;q=0.5"
 	}
-}
-
-// domainOf is the name of a host in the book: lower case, and without the port
-// if it is 80 or 443.
-func domainOf(u *url.URL) string {
-	host := strings.ToLower(u.Hostname())
-	if port := u.Port(); port != "" && port != "80" && port != "443" {
-		return host + ":" + port
-	}
-	return host
 }

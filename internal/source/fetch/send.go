@@ -37,7 +37,7 @@ func (f *Fetcher) call(ctx context.Context, d spec.Definition, at *url.URL) (*an
 		return nil, err
 	}
 	for requests := 1; ; requests++ {
-		resp, err := f.send(ctx, req) //nolint:bodyclose // refusedBy closes it, or whoever gets the answer
+		resp, err := f.send(ctx, d.Host(), req) //nolint:bodyclose // refusedBy closes it, or whoever gets the answer
 		if err != nil {
 			return nil, err
 		}
@@ -93,8 +93,7 @@ func unauthorized(at *url.URL, err error) *Error {
 }
 
 // send makes one call that the book allows, and tells the book about it.
-func (f *Fetcher) send(ctx context.Context, req *http.Request) (*http.Response, error) {
-	domain := domainOf(req.URL)
+func (f *Fetcher) send(ctx context.Context, domain string, req *http.Request) (*http.Response, error) {
 	if f.opt.Book != nil {
 		if err := f.opt.Book.Acquire(ctx, domain); err != nil {
 			return nil, notAllowed(ctx, domain, err)
@@ -143,7 +142,7 @@ func refusedBy(req *http.Request, resp *http.Response) *Error {
 	}
 	if e.Class == pawl.ClassAuth {
 		e.Code = CodeUnauthorized
-		e.Hint = "check the credential in the provider file of " + domainOf(req.URL)
+		e.Hint = "check the credential in the provider file of " + req.URL.Host
 	}
 	if wait, ok := outbound.RetryAfter(resp.Header, time.Now(), maxRetryAfter); ok {
 		e.RetryAfter = wait

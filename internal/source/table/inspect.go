@@ -37,7 +37,7 @@ func inspect(ctx context.Context, db DB, sql dialect, table string) (*existing, 
 		return err
 	})
 	if err != nil || len(out.columns) == 0 {
-		return nil, err //nolint:nilnil // no table is not an error here
+		return nil, err
 	}
 	err = each(ctx, db, indexes, func(scan func(...any) error) error {
 		var name, column string

@@ -54,19 +54,19 @@ func (k *kit) write(fn store.Func) {
 	}
 }
 
-func (k *kit) exec(sql string, args ...any) {
+func (k *kit) exec(sql string) {
 	k.t.Helper()
 	k.write(func(ctx context.Context, tx *store.Tx) error {
-		_, err := tx.Exec(ctx, sql, args...)
+		_, err := tx.Exec(ctx, sql)
 		return err
 	})
 }
 
 // lines answers a query of one text column.
-func (k *kit) lines(sql string, args ...any) (out []string) {
+func (k *kit) lines(sql string) (out []string) {
 	k.t.Helper()
 	err := k.db.Read(k.t.Context(), func(ctx context.Context, tx *store.Tx) error {
-		return each(ctx, tx, statement{sql, args}, func(scan func(...any) error) error {
+		return each(ctx, tx, statement{sql: sql}, func(scan func(...any) error) error {
 			var s *string
 			err := scan(&s)
 			if s == nil {
@@ -84,9 +84,9 @@ func (k *kit) lines(sql string, args ...any) (out []string) {
 }
 
 // has compares the answer of a query of one text column.
-func (k *kit) has(want, sql string, args ...any) {
+func (k *kit) has(want, sql string) {
 	k.t.Helper()
-	if got := strings.Join(k.lines(sql, args...), " "); got != want {
+	if got := strings.Join(k.lines(sql), " "); got != want {
 		k.t.Errorf("%s\n got %s\nwant %s", sql, got, want)
 	}
 }

@@ -157,10 +157,10 @@ func scanned(kind spec.Type, v any) any {
 	}
 	switch x := v.(type) {
 	case int64:
-		switch kind {
-		case spec.Boolean:
+		if kind == spec.Boolean {
 			return x != 0
-		case spec.Number:
+		}
+		if kind == spec.Number {
 			return float64(x)
 		}
 	case time.Time:

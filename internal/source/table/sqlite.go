@@ -68,7 +68,7 @@ func affinity(found string) string {
 		return "TEXT"
 	case f == "" || has("BLOB"):
 		return ""
-	case has("REAL", "FLOA", "DOUB"):
+	case has("REAL", "FLOAT", "DOUBLE"):
 		return "REAL"
 	}
 	return "NUMERIC"
@@ -96,10 +96,10 @@ func (sqlite) bind(kind spec.Type, v any) any {
 	if !ok {
 		return v
 	}
-	switch kind {
-	case spec.Date:
+	if kind == spec.Date {
 		return t.Format(dateText)
-	case instant:
+	}
+	if kind == instant {
 		return t.UTC().Format(milliText)
 	}
 	return t.UTC().Format(microText)

@@ -86,9 +86,9 @@ func (d sqlite) compare(s *shape, c constants, rows *chunk) []statement {
 		col := s.columns[i]
 		changed = append(changed, d.differs(col, "t."+quote(col.name), "u."+names[i]))
 	}
-	same := "t." + quote(colSource) + " = o.source"
+	same := []string{"t." + quote(colSource) + " = o.source"}
 	for _, i := range s.positions() {
-		same += " and t." + quote(s.columns[i].name) + " = u." + names[i]
+		same = append(same, "t."+quote(s.columns[i].name)+" = u."+names[i])
 	}
 	var out []statement
 	for from, to := range rows.parts {
@@ -98,7 +98,7 @@ func (d sqlite) compare(s *shape, c constants, rows *chunk) []statement {
 		}
 		out = append(out, statement{fmt.Sprintf(`with o(source, first) as (select $1, $2), u(place, %s) as (values %s)
 			select o.first + u.place, (%s) from o cross join u cross join %s t where %s`,
-			strings.Join(names, ", "), values.String()[1:], strings.Join(changed, " or "), quote(s.name), same),
+			strings.Join(names, ", "), values.String()[1:], strings.Join(changed, " or "), quote(s.name), strings.Join(same, " and ")),
 			rows.bound([]any{c.source, from}, from, to)})
 	}
 	return out

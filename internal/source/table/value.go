@@ -37,10 +37,10 @@ func normal(sql dialect, kind spec.Type, v any) (any, string) {
 			return storable(sql, kind, string(x))
 		}
 	case int64:
-		switch kind {
-		case spec.Integer:
+		if kind == spec.Integer {
 			return v, ""
-		case spec.Number:
+		}
+		if kind == spec.Number {
 			return float64(x), ""
 		}
 	case float64:
@@ -52,10 +52,10 @@ func normal(sql dialect, kind spec.Type, v any) (any, string) {
 			return v, ""
 		}
 	case time.Time:
-		switch kind {
-		case spec.Timestamp:
+		if kind == spec.Timestamp {
 			return x.UTC().Truncate(time.Microsecond), ""
-		case spec.Date:
+		}
+		if kind == spec.Date {
 			return time.Date(x.Year(), x.Month(), x.Day(), 0, 0, 0, 0, time.UTC), ""
 		}
 	}
