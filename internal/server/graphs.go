@@ -19,6 +19,7 @@ import (
 	"github.com/pawlrun/pawl/internal/notify"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
 // graphWorkers is how many slots may be under way in one process. They wait for
@@ -160,4 +161,29 @@ func (s *server) closeExecution() {
 	if err := s.execution.Close(ctx); err != nil {
 		s.log.Warn("close the execution service", "err", err)
 	}
+}
+
+// callGraph is what connections of the type graph do.
+func (s *server) callGraph(ctx context.Context, c connector.GraphCall) (json.RawMessage, error) {
+	key := "call:" + c.Key
+	var answer contract.RunAnswerV1
+	var err error
+	if c.OnlyLook {
+		answer, err = s.execution.Outcome(ctx, key)
+	} else {
+		answer, err = s.execution.Run(ctx, key, c.GraphID, contract.RunRequestV1{ExecutionGrantID: c.GrantID, Input: c.Input})
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case answer.OK:
+		return json.Marshal(map[string]any{"runId": answer.RunID, "output": answer.Output})
+	case len(answer.Interrupt) > 0:
+		return nil, &connector.Error{Class: pawl.ClassPrecondition, Code: "asks", Msg: "the graph asks a person, which only schedules can do", NotApplied: true}
+	case answer.Unknown:
+		return nil, &connector.Error{Class: pawl.ClassIndeterminate, Code: string(answer.ErrorCode), Msg: answer.ErrorMessage}
+	}
+	// It ran and failed: what it did until then is its own affair, and another
+	// run is another call.
+	return nil, &connector.Error{Class: pawl.ClassLogic, Code: string(answer.ErrorCode), Msg: answer.ErrorMessage, NotApplied: true}
 }

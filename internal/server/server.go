@@ -178,7 +178,7 @@ func (s *server) build(ctx context.Context) (err error) {
 
 // buildWorkflows makes the kind whose lanes are scripts.
 func (s *server) buildWorkflows() (err error) {
-	s.tools, err = tool.Load(s.cfg.ConnectionDir, tool.Env{Getenv: os.Getenv, HTTP: s.client, Publish: s.publish, Quota: s.book, Log: s.log})
+	s.tools, err = tool.Load(s.cfg.ConnectionDir, tool.Env{Getenv: os.Getenv, HTTP: s.client, Publish: s.publish, Rows: s.readRows, Graph: s.callGraph, Quota: s.book, Log: s.log})
 	if err != nil {
 		return err
 	}

@@ -63,3 +63,8 @@ func (s *server) noticeSource(ctx context.Context, tx *store.Tx, n source.Notice
 
 // tellSource tells who follows of what happens to a source.
 func (s *server) tellSource(c source.Change) { s.feed.ObserveSource(c) }
+
+// readRows is what connections of the type source do.
+func (s *server) readRows(ctx context.Context, name, cursor string, limit int) ([]map[string]any, string, error) {
+	return s.sources.Rows(ctx, name, cursor, limit)
+}

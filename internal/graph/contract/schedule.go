@@ -20,26 +20,26 @@ type ScheduleV1 struct {
 	Input             json.RawMessage   `json:"input"`
 	Cron              string            `json:"cron"`
 	Timezone          string            `json:"timezone"`
-	ConcurrencyPolicy ConcurrencyPolicy `json:"concurrencyPolicy"`
+	ConcurrencyPolicy ConcurrencyPolicy `json:"concurrencyPolicy" enum:"Queue,Forbid,Allow,Replace"`
 	Enabled           bool              `json:"enabled"`
-	Labels            map[string]string `json:"labels"`
-	Issue             string            `json:"issue,omitempty"`
-	NextRunAt         *Instant          `json:"nextRunAt"` // null: none is planned
-	LastRunAt         *Instant          `json:"lastRunAt"` // null: it never ran
+	Labels            map[string]string `json:"labels" nullable:"false"`
+	Issue             string            `json:"issue,omitempty" doc:"Why it was switched off by itself; absent if it was not."`
+	NextRunAt         *Instant          `json:"nextRunAt" nullable:"true" doc:"Null: none is planned."`
+	LastRunAt         *Instant          `json:"lastRunAt" nullable:"true" doc:"When its last run started; null: it never ran."`
 	CreatedAt         Instant           `json:"createdAt"`
 	UpdatedAt         Instant           `json:"updatedAt"`
 }
 
 // SchedulesCreateV1Input asks for a schedule.
 type SchedulesCreateV1Input struct {
-	Name              string            `json:"name"`
-	GraphID           string            `json:"graphId"`
-	Input             json.RawMessage   `json:"input"`
-	Cron              string            `json:"cron"`
-	Timezone          string            `json:"timezone"`
-	ExecutionGrantID  string            `json:"executionGrantId,omitempty"` // absent: one is made for this graph alone
-	ConcurrencyPolicy ConcurrencyPolicy `json:"concurrencyPolicy,omitempty"`
-	Enabled           *bool             `json:"enabled,omitempty"` // absent: true
+	Name              string            `json:"name" example:"morning-poet"`
+	GraphID           string            `json:"graphId" example:"langgraph:poet" doc:"provider:name"`
+	Input             json.RawMessage   `json:"input" doc:"Any JSON; the graph gets it as it is."`
+	Cron              string            `json:"cron" example:"0 9 * * *"`
+	Timezone          string            `json:"timezone" example:"Europe/Berlin" doc:"The name of an IANA zone."`
+	ExecutionGrantID  string            `json:"executionGrantId,omitempty" doc:"Absent: one is made, for this graph alone."`
+	ConcurrencyPolicy ConcurrencyPolicy `json:"concurrencyPolicy,omitempty" enum:"Queue,Forbid,Allow,Replace" doc:"What happens to a slot that comes due while another runs. Absent: Queue."`
+	Enabled           *bool             `json:"enabled,omitempty" doc:"Absent: true."`
 	Labels            map[string]string `json:"labels,omitempty"`
 }
 
@@ -56,7 +56,7 @@ type SchedulesListV1Input struct {
 
 // SchedulesListV1Output is a page of schedules.
 type SchedulesListV1Output struct {
-	Items      []ScheduleV1 `json:"items"`
+	Items      []ScheduleV1 `json:"items" nullable:"false"`
 	NextCursor *string      `json:"nextCursor"` // null at the end
 }
 
@@ -68,7 +68,7 @@ type SchedulesUpdateV1Input struct {
 	Cron              *string            `json:"cron,omitempty"`
 	Timezone          *string            `json:"timezone,omitempty"`
 	ExecutionGrantID  *string            `json:"executionGrantId,omitempty"`
-	ConcurrencyPolicy *ConcurrencyPolicy `json:"concurrencyPolicy,omitempty"`
+	ConcurrencyPolicy *ConcurrencyPolicy `json:"concurrencyPolicy,omitempty" enum:"Queue,Forbid,Allow,Replace"`
 	Enabled           *bool              `json:"enabled,omitempty"`
 	Labels            *map[string]string `json:"labels,omitempty"`
 }
@@ -87,4 +87,26 @@ type SchedulesDeleteV1Input struct {
 type SchedulesDeleteV1Output struct {
 	ID           string `json:"id"`
 	GrantRevoked bool   `json:"grantRevoked"`
+}
+
+// SchedulesApplyV1Output tells what became of a definition that was applied.
+type SchedulesApplyV1Output struct {
+	What     string      `json:"what" enum:"created,updated,unchanged"`
+	DryRun   bool        `json:"dryRun" doc:"Nothing was changed; what tells what would be."`
+	Schedule ScheduleV1  `json:"schedule" doc:"As it is now."`
+	Previous *ScheduleV1 `json:"previous,omitempty" doc:"As it was before; absent if it is new."`
+}
+
+// SchedulesNextV1Output is when a schedule comes due.
+type SchedulesNextV1Output struct {
+	Schedule string   `json:"schedule" doc:"In words."`
+	Enabled  bool     `json:"enabled" doc:"If not, none of them will run."`
+	Items    []NextV1 `json:"items" nullable:"false"`
+}
+
+// NextV1 is an instant to come.
+type NextV1 struct {
+	At          Instant `json:"at"`
+	Local       string  `json:"local" doc:"The same with the offset of the schedule's zone."`
+	ClockChange string  `json:"clockChange,omitempty" doc:"What the clocks do on that day; absent on others."`
 }

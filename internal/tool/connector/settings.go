@@ -54,9 +54,29 @@ type Env struct {
 	// get for it. Doing it again with the same message id changes nothing.
 	// Nil where there is no store.
 	Publish func(ctx context.Context, workflow, topic, messageID string, payload json.RawMessage, key string) (json.RawMessage, error)
+	// Rows reads rows of a source. Nil where there is no store.
+	Rows ReadRows
+	// Graph runs a graph, once for each key. Nil where there is no execution
+	// service.
+	Graph RunGraph
 	// Quota is the book of calls that the connections share with everybody
 	// who calls the same domains. Nil means that there are no limits.
 	Quota Quota
+}
+
+// ReadRows reads up to limit rows of a source, the newest first, and the cursor
+// with which to go on, empty at the end.
+type ReadRows func(ctx context.Context, source, cursor string, limit int) (rows []map[string]any, next string, err error)
+
+// RunGraph runs a graph and waits for its end. With OnlyLook nothing is begun:
+// a key that is not known is pawl.ErrNotFound.
+type RunGraph func(ctx context.Context, c GraphCall) (json.RawMessage, error)
+
+// GraphCall asks for a run of a graph.
+type GraphCall struct {
+	GraphID, GrantID, Key string
+	Input                 json.RawMessage
+	OnlyLook              bool
 }
 
 // Quota books calls to domains of the outside.

@@ -125,6 +125,9 @@ func (s *langServer) start() {
 	s.process.Dir = s.dir
 	s.process.Env = append(os.Environ(), "LANGSMITH_TRACING=false")
 	s.process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if _, err := s.process.StdinPipe(); err != nil { // it ends with this process, should the tests be killed
+		s.t.Fatal(err)
+	}
 	if err := s.process.Start(); err != nil {
 		s.t.Fatal(err)
 	}

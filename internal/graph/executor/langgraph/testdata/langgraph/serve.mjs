@@ -1,5 +1,6 @@
 // The server of the graph, in one process: node serve.mjs PORT. It keeps its
-// state below the working directory.
+// state below the working directory, and ends when its standard input does:
+// whoever started it is gone then.
 import { fileURLToPath } from "node:url";
 import { startServer } from "@langchain/langgraph-api/server";
 
@@ -8,3 +9,4 @@ const server = await startServer({
   graphs: { demo: fileURLToPath(new URL("./src/graph.mjs", import.meta.url)) + ":graph" },
 });
 console.log("listening at", server.host);
+process.stdin.on("end", () => process.exit()).resume();

@@ -1,0 +1,52 @@
+package contract
+
+// BackfillV1 is a plan to run slots of the past, and how far it has come.
+type BackfillV1 struct {
+	ID          string          `json:"id"`
+	ScheduleID  string          `json:"scheduleId"`
+	From        Instant         `json:"from"`
+	To          Instant         `json:"to" doc:"This instant itself does not belong to it."`
+	Hash        string          `json:"hash" doc:"Names the plan: what a person confirms."`
+	State       string          `json:"state" enum:"planned,running,paused,cancelled,done"`
+	PerMinute   int             `json:"perMinute" doc:"How many slots begin in a minute."`
+	EstimateUSD *Micro          `json:"estimateUsd" nullable:"true" doc:"What it will probably cost; null: nothing is known."`
+	Total       int             `json:"total" doc:"How many slots the plan has."`
+	Skipped     int             `json:"skipped" doc:"How many slots of that time are left out because they ran, or wait, already."`
+	Begun       int             `json:"begun" doc:"How many slots of the plan were made due, or found to have run meanwhile."`
+	Counts      BackfillCounts  `json:"counts" doc:"The slots that were made due, by their status."`
+	CreatedBy   string          `json:"createdBy"`
+	CreatedAt   Instant         `json:"createdAt"`
+	ConfirmedBy *string         `json:"confirmedBy"`
+	ConfirmedAt *Instant        `json:"confirmedAt" nullable:"true"`
+	UpdatedAt   Instant         `json:"updatedAt"`
+	Slots       []PlannedSlotV1 `json:"slots,omitempty" nullable:"false" doc:"The plan, the oldest first. Absent unless it was asked for."`
+}
+
+// BackfillCounts are the slots of a backfill by their status.
+type BackfillCounts struct {
+	Pending int `json:"pending"`
+	Running int `json:"running"`
+	Success int `json:"success"`
+	Error   int `json:"error"`
+	Skipped int `json:"skipped"`
+}
+
+// PlannedSlotV1 is one instant that a backfill runs, as the schedule was then.
+type PlannedSlotV1 struct {
+	At       Instant `json:"at"`
+	Revision int64   `json:"revision" doc:"Of the schedule that is run."`
+	GraphID  string  `json:"graphId"`
+	Was      string  `json:"was,omitempty" doc:"What became of the slot before; absent if nothing is known of it."`
+}
+
+// BackfillsCreateV1Input asks for a plan. Nothing runs until it is confirmed.
+type BackfillsCreateV1Input struct {
+	From      Instant `json:"from"`
+	To        Instant `json:"to" doc:"This instant itself does not belong to it. Not in the future."`
+	PerMinute int     `json:"perMinute,omitempty" minimum:"1" maximum:"600" doc:"How many slots begin in a minute. Absent: 10."`
+}
+
+// BackfillsConfirmV1Input lets a plan begin.
+type BackfillsConfirmV1Input struct {
+	Hash string `json:"hash" minLength:"1" maxLength:"128" doc:"That of the plan that was seen."`
+}

@@ -1,0 +1,23 @@
+package contract
+
+import "slices"
+
+// ConcurrencyPolicy is what happens when a slot comes due while the one before
+// it still runs.
+type ConcurrencyPolicy string
+
+// The closed set of concurrency policies.
+const (
+	Queue   ConcurrencyPolicy = "Queue"   // it waits; later ones coalesce into it
+	Forbid  ConcurrencyPolicy = "Forbid"  // it is skipped
+	Allow   ConcurrencyPolicy = "Allow"   // it runs beside it
+	Replace ConcurrencyPolicy = "Replace" // the running one is cancelled first
+)
+
+// ConcurrencyPolicies returns the closed set of concurrency policies.
+func ConcurrencyPolicies() []ConcurrencyPolicy {
+	return []ConcurrencyPolicy{Queue, Forbid, Allow, Replace}
+}
+
+// Valid reports whether p is one of the closed set.
+func (p ConcurrencyPolicy) Valid() bool { return slices.Contains(ConcurrencyPolicies(), p) }
