@@ -254,10 +254,32 @@ func (s *Service) ownedBackfill(ctx context.Context, tx *store.Tx, ownerID, id s
 	if err != nil {
 		return store.Backfill{}, err
 	}
-	if _, err := s.Owned(ctx, tx, ownerID, b.ScheduleID); err != nil {
-		return store.Backfill{}, &pawl.Error{Code: pawl.CodeNotFound, Op: "read backfill", Msg: fmt.Sprintf("there is no backfill %q", id)}
+	return s.asOwner(ctx, tx, ownerID, b)
+}
+
+// Backfill reads a backfill of the owner's schedule, with its plan and what
+// became of its slots, by status. An empty owner is everybody.
+func (s *Service) Backfill(ctx context.Context, tx *store.Tx, ownerID, id string) (b store.Backfill, plan Plan, counts map[string]int, err error) {
+	if b, err = tx.GetBackfill(ctx, id); err != nil {
+		return b, plan, nil, err
 	}
-	return b, nil
+	if b, err = s.asOwner(ctx, tx, ownerID, b); err != nil {
+		return b, plan, nil, err
+	}
+	if err = json.Unmarshal(b.Plan, &plan); err != nil {
+		return b, plan, nil, fmt.Errorf("read plan: %w", err)
+	}
+	counts, err = tx.BackfillProgress(ctx, id)
+	return b, plan, counts, err
+}
+
+// asOwner lets a backfill be seen by the owner of its schedule.
+func (s *Service) asOwner(ctx context.Context, tx *store.Tx, ownerID string, b store.Backfill) (store.Backfill, error) {
+	_, err := s.Owned(ctx, tx, ownerID, b.ScheduleID)
+	if errors.Is(err, pawl.ErrNotFound) {
+		err = &pawl.Error{Code: pawl.CodeNotFound, Op: "read backfill", Msg: fmt.Sprintf("there is no backfill %q", b.ID)}
+	}
+	return b, err
 }
 
 type backfillPayload struct {

@@ -96,7 +96,13 @@ func (s *Service) details(ctx context.Context, tx *store.Tx, sch store.Schedule,
 			d.Recent = append(d.Recent, slot)
 		}
 	}
-	d.Newest, err = tx.NewestRun(ctx, pawl.KindSchedule, sch.ID)
+	lane := sch.ID
+	for _, slot := range d.Open {
+		if run.SlotStatus(slot.Status) == run.SlotRunning {
+			lane = laneOf(sch, slot.ScheduledFor)
+		}
+	}
+	d.Newest, err = tx.NewestRun(ctx, pawl.KindSchedule, lane)
 	if err != nil && !errors.Is(err, pawl.ErrNotFound) {
 		return d, err
 	}
@@ -106,10 +112,7 @@ func (s *Service) details(ctx context.Context, tx *store.Tx, sch store.Schedule,
 
 func (d Details) lane(now time.Time) Lane {
 	sch := d.Row
-	l := Lane{ID: sch.ID, Name: sch.Name, NextAt: d.nextAt(now), Paused: !sch.Enabled, Labels: sch.Labels}
-	if schedule, err := scheduleOf(sch.Cron, sch.Timezone); err == nil {
-		l.Schedule = schedule.Describe()
-	}
+	l := Lane{ID: sch.ID, Name: sch.Name, Schedule: Words(sch), NextAt: d.nextAt(now), Paused: !sch.Enabled, Labels: sch.Labels}
 	for _, slot := range d.Open {
 		if run.SlotStatus(slot.Status) == run.SlotPending && !slot.ScheduledFor.After(now) {
 			l.Pending++
@@ -273,6 +276,18 @@ func Next(sch store.Schedule, after time.Time, count int) ([]when.Instant, error
 	}
 	return schedule.Preview(after, count), nil
 }
+
+// Words are when a schedule is due, in words.
+func Words(sch store.Schedule) string {
+	schedule, err := scheduleOf(sch.Cron, sch.Timezone)
+	if err != nil { // its zone may have been lost since it was checked
+		return sch.Cron
+	}
+	return schedule.Describe()
+}
+
+// ScheduleOfRun is the id of the schedule that a run belongs to.
+func ScheduleOfRun(r *store.Run) string { return scheduleOfLane(r.Lane) }
 
 // PolicyOf is the policy of a schedule as the contract names it.
 func PolicyOf(sch store.Schedule) contract.ConcurrencyPolicy {

@@ -105,9 +105,25 @@ func (s *Service) grantFor(ctx context.Context, tx *store.Tx, sch store.Schedule
 	}
 	g, err := s.cfg.Grants.Get(ctx, tx, sch.OwnerUserID, sch.GrantID)
 	if err != nil {
-		return "", err
+		return "", badGrant(err)
 	}
-	return g.ID, grant.Check(g, sch.GraphID, tx.Now)
+	return g.ID, badGrant(grant.Check(g, sch.GraphID, tx.Now))
+}
+
+// badGrant tells that a grant does not do as a fault of the schedule that names
+// it. What says nothing about the grant stays as it is.
+func badGrant(err error) error {
+	code, refused := grant.RefusalCode(err)
+	switch {
+	case errors.Is(err, pawl.ErrNotFound):
+		code = contract.GrantNotFound
+	case !refused:
+		return err
+	}
+	return &pawl.Error{
+		Code: pawl.CodeInvalid, Reason: string(code), Op: "check schedule", Msg: messageOf(err), Hint: "Leave it out, and a grant is made for this graph alone.",
+		Fields: []pawl.Field{{Pointer: "/executionGrantId", Message: messageOf(err)}},
+	}
 }
 
 // Owned reads a schedule of its owner; that of somebody else is not found. An
@@ -199,7 +215,7 @@ func (s *Service) regrant(ctx context.Context, tx *store.Tx, was, next store.Sch
 		return "", err
 	}
 	if !g.Automatic {
-		return g.ID, grant.Check(g, next.GraphID, tx.Now)
+		return g.ID, badGrant(grant.Check(g, next.GraphID, tx.Now))
 	}
 	if _, err := s.cfg.Grants.Revoke(ctx, tx, was.OwnerUserID, g.ID); err != nil {
 		return "", err

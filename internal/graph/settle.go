@@ -78,7 +78,7 @@ func (a *attempt) recordFailure(ctx context.Context, tx *store.Tx, sch store.Sch
 		return time.Time{}, err
 	}
 	if why.Class == pawl.ClassTransient && !o.Exhausted {
-		return o.Retry.NextAt, tx.AddSlotCost(ctx, a.slot.ID, costOf(answer))
+		return o.Retry.NextAt, tx.SetSlotCost(ctx, a.slot.ID, costOf(answer))
 	}
 	return time.Time{}, a.close(ctx, tx, sch, a.slot, store.SlotEnd{
 		Status: string(run.SlotError), Disposition: string(run.DispositionFired), TraceID: answer.TraceID,
@@ -211,7 +211,7 @@ func (a *attempt) interrupted(ctx context.Context, tx *store.Tx, sch store.Sched
 	if _, err := a.ledger.Pause(ctx, tx, a.run); err != nil {
 		return err
 	}
-	if err := tx.AddSlotCost(ctx, a.slot.ID, costOf(answer)); err != nil {
+	if err := tx.SetSlotCost(ctx, a.slot.ID, costOf(answer)); err != nil {
 		return err
 	}
 	if err := tx.AskPerson(ctx, a.run.ID, sch.ID, answer.Interrupt); err != nil {

@@ -153,6 +153,9 @@ func (a *attempt) take(ctx context.Context, tx *store.Tx, scheduleID string, at 
 	if a.slot, err = tx.HoldSlot(ctx, scheduleID, at); err != nil {
 		return step{}, err
 	}
+	if err := a.asItWas(ctx, tx); err != nil {
+		return step{}, err
+	}
 	switch run.SlotStatus(a.slot.Status) {
 	case run.SlotPending:
 		return a.takePending(ctx, tx)
@@ -161,6 +164,21 @@ func (a *attempt) take(ctx context.Context, tx *store.Tx, scheduleID string, at 
 	default:
 		return step{}, nil // it ran, or was passed over
 	}
+}
+
+// asItWas gives the attempt the graph and the input of the slot's own revision:
+// a backfill runs what was in force then, and a slot that has begun goes on with
+// what it began with.
+func (a *attempt) asItWas(ctx context.Context, tx *store.Tx) error {
+	if a.slot.Revision == a.schedule.Revision {
+		return nil
+	}
+	was, err := tx.ScheduleVersion(ctx, a.schedule.ID, a.slot.Revision)
+	if err != nil {
+		return unlessGone(err) // that revision changed neither
+	}
+	a.schedule.GraphID, a.schedule.Input = was.GraphID, was.Input
+	return nil
 }
 
 // orphaned closes a slot whose schedule was deleted.

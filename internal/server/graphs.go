@@ -17,6 +17,7 @@ import (
 	"github.com/pawlrun/pawl/internal/graph/executor"
 	"github.com/pawlrun/pawl/internal/graph/grant"
 	"github.com/pawlrun/pawl/internal/notify"
+	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/tool/connector"
@@ -32,7 +33,7 @@ func (s *server) buildGraphs() (err error) {
 	if err != nil {
 		return err
 	}
-	if s.execution, err = execution.New(execution.Config{DB: s.db, Graphs: s.executors, Node: s.who.id, Log: s.log}); err != nil {
+	if s.execution, err = execution.New(execution.Config{DB: s.db, Graphs: s.executors, Node: s.who.id, Redact: s.executors.Redact, Log: s.log}); err != nil {
 		return err
 	}
 	if s.service, err = s.serviceToken(); err != nil {
@@ -186,4 +187,23 @@ func (s *server) callGraph(ctx context.Context, c connector.GraphCall) (json.Raw
 	// It ran and failed: what it did until then is its own affair, and another
 	// run is another call.
 	return nil, &connector.Error{Class: pawl.ClassLogic, Code: string(answer.ErrorCode), Msg: answer.ErrorMessage, NotApplied: true}
+}
+
+// executionSweep is the task that gives up runs of graphs that nobody goes on
+// with, so that what is set aside for them is free again.
+const executionSweep = "pawl.execution.sweep"
+
+const executionSweepEvery = time.Hour
+
+func (s *server) executionSweepTask() queue.Task {
+	return queue.Task{Internal: true, Run: func(ctx context.Context, _ *queue.Job) error {
+		closed, err := s.execution.Sweep(ctx)
+		if err != nil {
+			return err
+		}
+		if closed > 0 {
+			s.log.Warn("runs of graphs were given up", "runs", closed)
+		}
+		return queue.Snooze(time.Now().Add(executionSweepEvery))
+	}}
 }

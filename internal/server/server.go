@@ -158,7 +158,7 @@ func (s *server) build(ctx context.Context) (err error) {
 	s.graphs.Attach(s.queue)
 	s.notices.Attach(s.queue)
 	s.api = api.New(api.Config{ //nolint:contextcheck // its requests bring their own
-		DB: s.db, Queue: s.queue, Workflows: s.flows, Sources: s.sources, Fetcher: s.fetcher, Tools: s.tools, Log: s.log, Gatherer: registry, Version: s.cfg.Version,
+		DB: s.db, Queue: s.queue, Workflows: s.flows, Sources: s.sources, Fetcher: s.fetcher, Graphs: s.graphs, Tools: s.tools, Log: s.log, Gatherer: registry, Version: s.cfg.Version,
 		MaxPayload: s.cfg.MaxPayload, Feed: s.feed,
 	})
 	var handler http.Handler = s.api
@@ -257,6 +257,7 @@ func (s *server) queueConfig(registry prometheus.Registerer) queue.Config {
 			graph.TaskName:      s.graphs.Task(),
 			graph.ReconcileName: s.graphs.ReconcileTask(),
 			graph.BackfillName:  s.graphs.BackfillTask(),
+			executionSweep:      s.executionSweepTask(),
 
 			notify.Name:          s.notices.Task(),
 			notify.HeartbeatName: s.heartbeat.Task(),
@@ -285,7 +286,7 @@ func (s *server) serve(ctx context.Context, ready func(Started)) error {
 			s.log.Error("queue", "err", err)
 		}
 	})
-	for _, job := range append(s.heartbeat.Jobs(), task.PruneJob(), workflow.SweepJob(), source.SweepJob(), graph.ReconcileJob()) {
+	for _, job := range append(s.heartbeat.Jobs(), task.PruneJob(), workflow.SweepJob(), source.SweepJob(), graph.ReconcileJob(), store.JobSpec{Task: executionSweep, Key: executionSweep, KeyMode: store.Earliest}) {
 		if _, err := s.queue.Enqueue(ctx, job); err != nil && ctx.Err() == nil {
 			s.log.Warn("arm a job of the house", "task", job.Task, "err", err) // the next start does
 		}

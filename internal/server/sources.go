@@ -10,7 +10,9 @@ import (
 	"github.com/pawlrun/pawl/internal/quota"
 	"github.com/pawlrun/pawl/internal/source"
 	"github.com/pawlrun/pawl/internal/source/fetch"
+	"github.com/pawlrun/pawl/internal/source/table"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/tool/sqldb"
 	"github.com/pawlrun/pawl/internal/workflow"
 )
 
@@ -36,7 +38,7 @@ func (s *server) buildSources() (err error) {
 	s.fetcher = fetch.New(fetch.Options{Client: s.client, Book: s.book, Log: s.log})
 	s.sources, err = source.New(source.Options{
 		DB: s.db, Ledger: s.runs, Fetcher: s.fetcher, Book: s.book, Log: s.log, Workers: s.cfg.Workers, Spool: spool,
-		Publish: s.publishRows, Observe: s.tellSource, Notify: s.noticeSource,
+		Publish: s.publishRows, Database: s.databaseOf, Observe: s.tellSource, Notify: s.noticeSource,
 	})
 	return err
 }
@@ -67,4 +69,25 @@ func (s *server) tellSource(c source.Change) { s.feed.ObserveSource(c) }
 // readRows is what connections of the type source do.
 func (s *server) readRows(ctx context.Context, name, cursor string, limit int) ([]map[string]any, string, error) {
 	return s.sources.Rows(ctx, name, cursor, limit)
+}
+
+// otherDatabase is a connection of the type sql that a source writes to.
+type otherDatabase struct{ *sqldb.Database }
+
+// Write implements source.Database.
+func (o otherDatabase) Write(ctx context.Context, fn func(ctx context.Context, db table.DB) error) error {
+	return o.Database.Write(ctx, func(ctx context.Context, s sqldb.Statements) error { return fn(ctx, s) })
+}
+
+// databaseOf finds the database that a definition names in write.connection.
+func (s *server) databaseOf(name string) (source.Database, error) {
+	c, ok := s.tools.Find(name)
+	db, isDatabase := c.(*sqldb.Database)
+	switch {
+	case !ok:
+		return nil, &pawl.Error{Code: pawl.CodeInvalid, Reason: "no_connection", Op: "write rows", Msg: "there is no connection " + name, Hint: "pawl get connections lists them."}
+	case !isDatabase:
+		return nil, &pawl.Error{Code: pawl.CodeInvalid, Reason: "no_database", Op: "write rows", Msg: "the connection " + name + " is not a database", Hint: "Use one of the type sql."}
+	}
+	return otherDatabase{db}, nil
 }

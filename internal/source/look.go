@@ -90,9 +90,11 @@ func (s *Service) viewOf(ctx context.Context, tx *store.Tx, src store.Source) (*
 		}
 	}
 	if v.row.ID == "" && v.def.Write.Connection == "" {
-		v.dataAt, err = s.lastRow(ctx, tx, v)
+		if v.dataAt, err = s.lastRow(ctx, tx, v); err != nil {
+			return nil, err
+		}
 	}
-	return v, err
+	return v, nil
 }
 
 // lastRow is when the newest row came, for a source of which no run is known

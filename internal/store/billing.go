@@ -69,9 +69,13 @@ func (tx *Tx) HoldAccount(ctx context.Context, id string) (Account, error) {
 	return oneAccount(tx.QueryRow(ctx, `update billing_accounts set balance = balance where id = $1 returning `+accountColumns, id))
 }
 
-// ListAccounts reads the accounts of a user, the oldest first.
+// maxAccounts bounds a list of accounts.
+const maxAccounts = 1000
+
+// ListAccounts reads the accounts of a user, the oldest first; an empty user is
+// everybody.
 func (tx *Tx) ListAccounts(ctx context.Context, ownerID string) ([]Account, error) {
-	rows, err := tx.Query(ctx, `select `+accountColumns+` from billing_accounts where owner_id = $1 order by created_at, id`, ownerID)
+	rows, err := tx.Query(ctx, `select `+accountColumns+` from billing_accounts where ($1 = '' or owner_id = $1) order by created_at, id limit $2`, ownerID, maxAccounts)
 	return scanAll(rows, err, "list billing accounts", scanAccount)
 }
 
@@ -142,11 +146,11 @@ func (tx *Tx) InsertReceipt(ctx context.Context, r Receipt) (added bool, err err
 	return n == 1, nil
 }
 
-// ReceiptFilter picks receipts of the accounts of one owner; empty fields pick
-// all.
+// ReceiptFilter picks receipts; empty fields pick all.
 type ReceiptFilter struct {
-	OwnerID    string // required
+	OwnerID    string // of the account
 	AccountID  string
+	GrantID    string
 	ScheduleID string
 	RunID      string
 }
@@ -161,9 +165,11 @@ type ReceiptCursor struct {
 // ListReceipts reads up to limit receipts, the newest first, that come after
 // the cursor.
 func (tx *Tx) ListReceipts(ctx context.Context, f ReceiptFilter, after ReceiptCursor, limit int) ([]Receipt, error) {
-	var c conditions
-	c.add("billing_account_id in (select id from billing_accounts where owner_id = ?)", f.OwnerID)
-	for _, column := range []struct{ name, value string }{{"billing_account_id", f.AccountID}, {"schedule_id", f.ScheduleID}, {"run_id", f.RunID}} {
+	c := conditions{texts: []string{"true"}}
+	if f.OwnerID != "" {
+		c.add("billing_account_id in (select id from billing_accounts where owner_id = ?)", f.OwnerID)
+	}
+	for _, column := range []struct{ name, value string }{{"billing_account_id", f.AccountID}, {"grant_id", f.GrantID}, {"schedule_id", f.ScheduleID}, {"run_id", f.RunID}} {
 		if column.value != "" {
 			c.add(column.name+" = ?", column.value)
 		}

@@ -91,13 +91,14 @@ func oneGrant(row Row) (Grant, error) {
 	return g, nil
 }
 
-// ListGrants reads up to limit grants of a user, the newest first. before is
-// the id of the last one that was read already, or empty.
+// ListGrants reads up to limit grants of a user, the newest first; an empty user
+// is everybody. before is the id of the last one that was read already, or
+// empty.
 func (tx *Tx) ListGrants(ctx context.Context, userID, before string, limit int) ([]Grant, error) {
 	if before == "" {
 		before = "~" // after every id
 	}
-	rows, err := tx.Query(ctx, `select `+grantColumns+` from execution_grants where user_id = $1 and id < $2 order by id desc limit $3`, userID, before, limit)
+	rows, err := tx.Query(ctx, `select `+grantColumns+` from execution_grants where ($1 = '' or user_id = $1) and id < $2 order by id desc limit $3`, userID, before, limit)
 	return scanAll(rows, err, "list grants", scanGrant)
 }
 

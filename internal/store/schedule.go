@@ -209,22 +209,32 @@ type ScheduleVersion struct {
 	CreatedBy string
 }
 
+const scheduleVersionColumns = `revision, graph_id, input, cron, timezone, enabled, created_at, created_by`
+
+func scanScheduleVersion(row interface{ Scan(dest ...any) error }) (v ScheduleVersion, err error) {
+	var input string
+	var enabled, created int64
+	var by *string
+	err = row.Scan(&v.Revision, &v.GraphID, &input, &v.Cron, &v.Timezone, &enabled, &created, &by)
+	v.Input, v.Enabled, v.CreatedAt, v.CreatedBy = json.RawMessage(input), enabled != 0, fromMS(created), fromNull(by)
+	return v, err
+}
+
 // ScheduleVersions reads what a schedule was, the oldest first.
 func (tx *Tx) ScheduleVersions(ctx context.Context, id string, limit int) ([]ScheduleVersion, error) {
-	rows, err := tx.Query(ctx, `select revision, graph_id, input, cron, timezone, enabled, created_at, created_by from schedule_versions
-		where schedule_id = $1 order by revision desc limit $2`, id, limit)
-	list, err := scanAll(rows, err, "read schedule versions", func(row interface{ Scan(dest ...any) error }) (v ScheduleVersion, err error) {
-		var input string
-		var enabled, created int64
-		var by *string
-		err = row.Scan(&v.Revision, &v.GraphID, &input, &v.Cron, &v.Timezone, &enabled, &created, &by)
-		v.Input, v.Enabled, v.CreatedAt, v.CreatedBy = json.RawMessage(input), enabled != 0, fromMS(created), fromNull(by)
-		return v, err
-	})
+	rows, err := tx.Query(ctx, `select `+scheduleVersionColumns+` from schedule_versions where schedule_id = $1 order by revision desc limit $2`, id, limit)
+	list, err := scanAll(rows, err, "read schedule versions", scanScheduleVersion)
 	for i, j := 0, len(list)-1; i < j; i, j = i+1, j-1 {
 		list[i], list[j] = list[j], list[i]
 	}
 	return list, err
+}
+
+// ScheduleVersion reads what a schedule was at a revision, or fails with
+// pawl.ErrNotFound.
+func (tx *Tx) ScheduleVersion(ctx context.Context, id string, revision int64) (ScheduleVersion, error) {
+	v, err := scanScheduleVersion(tx.QueryRow(ctx, `select `+scheduleVersionColumns+` from schedule_versions where schedule_id = $1 and revision = $2`, id, revision))
+	return v, noSchedule(err, fmt.Sprintf("%s at revision %d", id, revision))
 }
 
 // AliveAt is when a worker was last known to be at work; zero if none ever was.

@@ -152,7 +152,7 @@ type SlotEnd struct {
 	TraceID      string
 	ErrorCode    string
 	ErrorMessage string
-	Cost         int64
+	Cost         int64 // of all attempts together
 	Into         time.Time
 }
 
@@ -160,16 +160,17 @@ type SlotEnd struct {
 // was closed already.
 func (tx *Tx) CloseSlot(ctx context.Context, id string, e SlotEnd) (Slot, error) {
 	s, err := scanSlot(tx.QueryRow(ctx, `update schedule_runs set status = $2, disposition = $3, completed_at = $4, updated_at = $4,
-		langfuse_trace_id = coalesce($5, langfuse_trace_id), error_code = $6, error_message = $7, cost = cost + $8, into_slot = $9
+		langfuse_trace_id = coalesce($5, langfuse_trace_id), error_code = $6, error_message = $7, cost = case when $8 > cost then $8 else cost end, into_slot = $9
 		where id = $1 and status in ('pending', 'running') returning `+slotColumns,
 		id, e.Status, e.Disposition, ms(tx.Now), orNull(cleaned(e.TraceID)), orNull(e.ErrorCode), orNull(cleaned(e.ErrorMessage)), e.Cost, msOrNull(e.Into)))
 	return s, slotClosed(err, "close slot")
 }
 
-// AddSlotCost counts what an attempt cost that did not end the slot.
-func (tx *Tx) AddSlotCost(ctx context.Context, id string, cost int64) error {
-	if _, err := tx.Exec(ctx, `update schedule_runs set cost = cost + $2, updated_at = $3 where id = $1`, id, cost, ms(tx.Now)); err != nil {
-		return fmt.Errorf("add slot cost: %w", err)
+// SetSlotCost notes what a slot that has not ended cost so far, all attempts
+// together.
+func (tx *Tx) SetSlotCost(ctx context.Context, id string, cost int64) error {
+	if _, err := tx.Exec(ctx, `update schedule_runs set cost = case when $2 > cost then $2 else cost end, updated_at = $3 where id = $1`, id, cost, ms(tx.Now)); err != nil {
+		return fmt.Errorf("set slot cost: %w", err)
 	}
 	return nil
 }

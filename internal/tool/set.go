@@ -193,3 +193,9 @@ func (s *Set) Describe() []Info {
 	}
 	return infos
 }
+
+// Find returns a connection by its name, for the host's own use.
+func (s *Set) Find(name string) (Connection, bool) {
+	m, ok := s.members[name]
+	return m.Connection, ok
+}

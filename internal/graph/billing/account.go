@@ -39,7 +39,7 @@ func fromStore(a store.Account) Account {
 }
 
 // Accounts reads the accounts of a user with what was spent in the last days,
-// today included.
+// today included. An empty owner is everybody.
 func Accounts(ctx context.Context, tx *store.Tx, ownerID string, days int) ([]Account, error) {
 	rows, err := tx.ListAccounts(ctx, ownerID)
 	if err != nil {
@@ -65,8 +65,7 @@ func Accounts(ctx context.Context, tx *store.Tx, ownerID string, days int) ([]Ac
 	return out, nil
 }
 
-// Receipts reads up to limit receipts of the accounts of one owner, the newest
-// first, and the cursor to go on with; its ID is empty at the end.
+// Receipts reads up to limit receipts, the newest first, and the cursor to go on with; its ID is empty at the end.
 func Receipts(ctx context.Context, tx *store.Tx, f store.ReceiptFilter, after store.ReceiptCursor, limit int) (page []store.Receipt, next store.ReceiptCursor, err error) {
 	page, err = tx.ListReceipts(ctx, f, after, limit+1)
 	if err != nil {

@@ -98,7 +98,6 @@ func which(err error) string {
 }
 
 func micro(n int64) *contract.Micro { return (*contract.Micro)(&n) }
-func count(n int64) *int64          { return &n }
 
 // C-03, X-36: caps with reservation before and settlement after.
 func TestCapsBoundRuns(t *testing.T) {
@@ -128,7 +127,7 @@ func TestCapsBoundRuns(t *testing.T) {
 			t.Errorf("a run at the cap: %v", err)
 		}
 
-		runs := k.grant(grant.Caps{RunsPerDay: count(2)})
+		runs := k.grant(grant.Caps{RunsPerDay: new(int64(2))})
 		for i, want := range []string{"", "", CapRunsPerDay} {
 			if err := k.reserve(runs, fmt.Sprint("many", i), 0); which(err) != want {
 				t.Errorf("run %d of the day: %v", i, err)
@@ -155,7 +154,7 @@ func TestDayIsThatOfUTC(t *testing.T) {
 		t.Error(got)
 	}
 	both(t, func(t *testing.T, k *kit) {
-		g := k.grant(grant.Caps{USDPerDay: micro(10), RunsPerDay: count(1)})
+		g := k.grant(grant.Caps{USDPerDay: micro(10), RunsPerDay: new(int64(1))})
 		k.write(func(ctx context.Context, tx *store.Tx) error {
 			today := tx.Now
 			tx.Now = Day(today).Add(-time.Millisecond)
@@ -183,7 +182,7 @@ func TestPrepaidBalance(t *testing.T) {
 	both(t, func(t *testing.T, k *kit) {
 		g := k.grant(grant.Caps{})
 		k.write(func(ctx context.Context, tx *store.Tx) error {
-			return tx.SetBalance(ctx, g.BillingAccountID, count(100))
+			return tx.SetBalance(ctx, g.BillingAccountID, new(int64(100)))
 		})
 		if err := k.reserve(g, "a", 101); which(err) != CapBalance {
 			t.Errorf("too dear: %v", err)
@@ -215,7 +214,7 @@ func TestUnitsAreChargedOnce(t *testing.T) {
 	both(t, func(t *testing.T, k *kit) {
 		g := k.grant(grant.Caps{})
 		k.write(func(ctx context.Context, tx *store.Tx) error {
-			return tx.SetBalance(ctx, g.BillingAccountID, count(1000))
+			return tx.SetBalance(ctx, g.BillingAccountID, new(int64(1000)))
 		})
 		facts := []Fact{
 			{Unit: "a", Model: "m", InputTokens: 3, OutputTokens: 4, Cost: 7}, {Unit: "free"}, {Unit: "a", Cost: 9},
@@ -229,8 +228,8 @@ func TestUnitsAreChargedOnce(t *testing.T) {
 		var page []store.Receipt
 		k.write(func(ctx context.Context, tx *store.Tx) (err error) {
 			account, err := tx.AccountByID(ctx, g.BillingAccountID)
-			if *account.Balance != 992 {
-				t.Errorf("balance %d", *account.Balance)
+			if err != nil || *account.Balance != 992 {
+				t.Errorf("balance of %+v: %v", account, err)
 			}
 			page, _, err = Receipts(ctx, tx, store.ReceiptFilter{OwnerID: k.user}, store.ReceiptCursor{}, 10)
 			return err

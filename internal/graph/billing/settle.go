@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/pawlrun/pawl/internal/graph/contract"
+	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -54,11 +55,6 @@ func Unit(reported string, n int) string {
 	return reported
 }
 
-// Reference is what makes a receipt unique: runId/attempt/unit.
-func Reference(runID string, attempt int, unit string) string {
-	return fmt.Sprintf("%s/%d/%s", runID, attempt, unit)
-}
-
 // Charge writes the receipts of some facts, each once however often it is
 // reported, and lowers the balance by what is new. Facts must have their
 // units. Units that cost nothing have receipts too.
@@ -68,7 +64,7 @@ func Charge(ctx context.Context, tx *store.Tx, a Attempt, facts []Fact) error {
 		amount := int64(within(f.Cost, maxUnitCost))
 		added, err := tx.InsertReceipt(ctx, store.Receipt{
 			AccountID: a.AccountID, GrantID: a.GrantID, ScheduleID: a.ScheduleID, RunID: a.RunID, Attempt: a.Attempt,
-			System: System, Reference: Reference(a.RunID, a.Attempt, f.Unit), Executor: a.Executor, Model: f.Model,
+			System: System, Reference: run.UsageReference(a.RunID, a.Attempt, f.Unit), Executor: a.Executor, Model: f.Model,
 			InputTokens: within(f.InputTokens, maxTokens), OutputTokens: within(f.OutputTokens, maxTokens), Amount: amount,
 		})
 		if err != nil {

@@ -35,10 +35,10 @@ func (s *Service) Cancel(ctx context.Context, key string) error {
 		return err
 	}
 	if f != nil {
-		return s.launch(f)
+		return s.launch(f) //nolint:contextcheck // the run outlives its caller
 	}
 	if here := s.flightOf(key); here != nil {
-		here.askStop()
+		here.askStop(ctx)
 	}
 	return nil
 }
@@ -96,7 +96,7 @@ func (s *Service) Resume(ctx context.Context, key string, answer []byte) (contra
 	if err != nil || f == nil {
 		return stored, err
 	}
-	if err := s.launch(f); err != nil {
+	if err := s.launch(f); err != nil { //nolint:contextcheck // the run outlives its caller
 		return none, err
 	}
 	return wait(ctx, f)

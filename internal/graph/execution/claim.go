@@ -37,7 +37,7 @@ func (s *Service) Run(ctx context.Context, key, graphID string, req contract.Run
 	if err != nil || f == nil {
 		return stored, err
 	}
-	if err := s.launch(f); err != nil {
+	if err := s.launch(f); err != nil { //nolint:contextcheck // the run outlives its caller
 		return contract.RunAnswerV1{}, err
 	}
 	return wait(ctx, f)
@@ -68,7 +68,7 @@ func checked(key, graphID string, req contract.RunRequestV1) (ask, error) {
 func checkGraphID(graphID string) error {
 	if _, _, err := contract.ParseGraphID(graphID); err != nil {
 		return &pawl.Error{
-			Code: pawl.CodeNotFound, Reason: string(contract.NotFound), Op: "run graph", Msg: "there is no such graph",
+			Code: pawl.CodeNotFound, Op: "run graph", Msg: "there is no such graph",
 			Hint: "A graph id looks like langgraph:poet.", Err: err,
 		}
 	}

@@ -18,8 +18,8 @@ import (
 const maxMessage = 4096
 
 // conclude turns the end of a run into what is stored and answered.
-func (f *flight) conclude(ctx context.Context, result runner.Result, err error) (contract.RunAnswerV1, error) {
-	cause := context.Cause(ctx)
+// cause is why the context of the run ended, if it did.
+func (f *flight) conclude(cause error, result runner.Result, err error) (contract.RunAnswerV1, error) {
 	switch {
 	case errors.Is(err, pawl.ErrLeaseLost), errors.Is(cause, pawl.ErrLeaseLost):
 		return contract.RunAnswerV1{}, &InProgressError{RunID: f.run.RunID}
@@ -83,7 +83,7 @@ func (f *flight) interrupted(r runner.Result) (contract.RunAnswerV1, error) {
 		return tx.InterruptExecution(ctx, f.key, f.owner, r.TraceID, question, m.json(), int64(cost))
 	})
 	if errors.Is(err, errStopAsked) {
-		return f.finished(f.stopElsewhere())
+		return f.finished(f.stopElsewhere(context.WithoutCancel(f.s.base)))
 	}
 	if err != nil {
 		return contract.RunAnswerV1{}, f.writeError(err)

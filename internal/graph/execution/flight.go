@@ -53,7 +53,7 @@ func (f *flight) fly() {
 
 	result, err := f.runGraph(ctx)
 	close(f.ended)
-	f.answer, f.err = f.conclude(ctx, result, err)
+	f.answer, f.err = f.conclude(context.Cause(ctx), result, err)
 	unwatch()
 	f.setStopped()
 	f.helpers.Wait()
@@ -70,17 +70,17 @@ func (f *flight) setStopped() {
 // it does not go on elsewhere.
 func (f *flight) runGraph(ctx context.Context) (runner.Result, error) {
 	if f.stopAtOnce {
-		return f.stopElsewhere(), nil
+		return f.stopElsewhere(ctx), nil
 	}
 	return f.exec.Run(ctx, f.run, f.emit)
 }
 
 // stopElsewhere cancels a run that this process does not follow.
-func (f *flight) stopElsewhere() runner.Result {
+func (f *flight) stopElsewhere(ctx context.Context) runner.Result {
 	m, _ := f.tell()
 	run := f.run
 	run.Remote = m.Remote
-	if !f.tellExecutor(run) {
+	if !f.tellExecutor(ctx, run) {
 		return runner.Result{Code: string(contract.Aborted), Message: "the run was cancelled, and its executor did not take note", Unknown: true}
 	}
 	return runner.Result{Code: string(contract.Aborted), Message: "the run was cancelled"}
@@ -164,7 +164,7 @@ func (f *flight) watch(ctx context.Context) {
 		case err != nil && ctx.Err() == nil:
 			f.s.log.Warn("the lease of a run could not be moved", "run", f.run.RunID, "err", err)
 		case !cancelAt.IsZero():
-			f.askStop()
+			f.askStop(ctx)
 		}
 	}
 }
@@ -190,7 +190,7 @@ func (f *flight) look(ctx context.Context) (cancelAt time.Time, err error) {
 
 // askStop tells the executor to stop, and ends the run here if it has not ended
 // a moment later.
-func (f *flight) askStop() {
+func (f *flight) askStop(ctx context.Context) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.stopped {
@@ -200,7 +200,7 @@ func (f *flight) askStop() {
 	run := f.run
 	run.Remote = f.memory.Remote
 	f.helpers.Go(func() {
-		f.tellExecutor(run)
+		f.tellExecutor(context.WithoutCancel(ctx), run)
 		select {
 		case <-f.ended:
 		case <-time.After(cancelGrace):
@@ -210,8 +210,8 @@ func (f *flight) askStop() {
 }
 
 // tellExecutor reports whether the executor took note that a run is cancelled.
-func (f *flight) tellExecutor(run runner.Run) bool {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(f.s.base), callTimeout)
+func (f *flight) tellExecutor(ctx context.Context, run runner.Run) bool {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	err := f.exec.Cancel(ctx, run)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -23,7 +24,8 @@ func requestHash(graphID, grantID string, input json.RawMessage) (string, error)
 	h := sha256.New()
 	// Each part with its length, so that no two requests give the same bytes.
 	for _, part := range [][]byte{[]byte(graphID), []byte(grantID), canonical} {
-		fmt.Fprintf(h, "%d:", len(part))
+		h.Write(strconv.AppendInt(nil, int64(len(part)), 10))
+		h.Write([]byte{':'})
 		h.Write(part)
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
@@ -39,7 +41,7 @@ func canonicalJSON(raw []byte) ([]byte, error) {
 	if err := d.Decode(&v); err != nil {
 		return nil, err
 	}
-	if _, err := d.Token(); err != io.EOF { //nolint:errorlint // Token returns it unwrapped
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("more than one JSON value")
 	}
 	var out bytes.Buffer

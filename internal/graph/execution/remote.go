@@ -106,7 +106,8 @@ func (r *Remote) call(ctx context.Context, method, path, key string, body []byte
 	}
 	p := problem{}
 	if err := json.Unmarshal(raw, &p); err != nil || p.Code == "" {
-		p = problem{Code: string(codeOfStatus(resp.StatusCode)), Detail: fmt.Sprintf("the execution service answered with status %d", resp.StatusCode)}
+		// Not the service's own words: a proxy, or another program.
+		return &pawl.Error{Code: pawl.CodeUnavailable, Op: "run graph", Msg: fmt.Sprintf("what answers for the execution service says status %d", resp.StatusCode)}
 	}
 	p.Status = resp.StatusCode
 	return p.err()

@@ -22,6 +22,15 @@ func ScopeFor(graphID string) string { return scopePrefix + graphID }
 // with it needs the consent of its owner.
 func ScopeForAll() string { return wildcard }
 
+// ScopesFor are the scopes that cover these graphs; * is every graph.
+func ScopesFor(graphs []string) []string {
+	out := make([]string, len(graphs))
+	for i, id := range graphs {
+		out[i] = ScopeFor(id)
+	}
+	return out
+}
+
 // ValidScopes refuses what is neither the scope of one graph nor of all, and
 // an empty list.
 func ValidScopes(scopes []string) error {

@@ -98,20 +98,22 @@ func accountOf(ctx context.Context, tx *store.Tx, ownerID, accountID string) (st
 	return account, err
 }
 
-// Get reads a grant of its owner, or fails with pawl.ErrNotFound.
+// Get reads a grant of its owner, or fails with pawl.ErrNotFound. An empty
+// owner is everybody.
 func (Service) Get(ctx context.Context, tx *store.Tx, ownerID, id string) (Grant, error) {
 	row, err := tx.GrantByID(ctx, id)
 	if err != nil {
 		return Grant{}, err
 	}
-	if row.UserID != ownerID {
+	if ownerID != "" && row.UserID != ownerID {
 		return Grant{}, &pawl.Error{Code: pawl.CodeNotFound, Op: "find grant", Msg: "there is no such grant"}
 	}
 	return fromStore(row), nil
 }
 
 // List reads up to limit grants of an owner, the newest first. before is the
-// id of the last one that was read already, or empty.
+// id of the last one that was read already, or empty. An empty owner is
+// everybody.
 func (Service) List(ctx context.Context, tx *store.Tx, ownerID, before string, limit int) ([]Grant, error) {
 	rows, err := tx.ListGrants(ctx, ownerID, before, limit)
 	if err != nil {

@@ -125,6 +125,7 @@ create table execution_requests (
 );
 
 create index execution_requests_run on execution_requests (run_id);
+create index execution_requests_grant on execution_requests (grant_id, created_at);
 create index execution_requests_open on execution_requests (lease_until) where ok is null;
 
 create table charge_receipts (
