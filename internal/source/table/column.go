@@ -60,6 +60,11 @@ type dialect interface {
 	read(c column, expression string) string
 	page(table, columns string, created column, q pageQuery) (statement, error)
 	remove(table string) string
+
+	// wantsLast reports whether a table needs an index to find its newest rows;
+	// last reads when the newest one came.
+	wantsLast() bool
+	last(table, created string) string
 }
 
 // statement is a text with its arguments.

@@ -107,8 +107,12 @@ func (p *Plan) fit(found *existing) (fitting, error) {
 // create is the fitting of a table that is not there.
 func (p *Plan) create() fitting {
 	s := p.natural(p.shape.name)
-	last := fmt.Sprintf("create index %s on %s (%s)", quote("_pawl_last_"+digest(s.name)[:20]), quote(s.name), list([]string{colSource, colCreated}))
-	return fitting{shape: s, statements: append(p.creation(s), statement{sql: last}), change: Change{Created: true}}
+	fit := fitting{shape: s, statements: p.creation(s), change: Change{Created: true}}
+	if p.sql.wantsLast() {
+		last := fmt.Sprintf("create index %s on %s (%s)", quote("_pawl_last_"+digest(s.name)[:20]), quote(s.name), list([]string{colSource, colCreated}))
+		fit.statements = append(fit.statements, statement{sql: last})
+	}
+	return fit
 }
 
 // creation makes a table of a shape, with its unique index.

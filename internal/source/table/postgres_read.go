@@ -55,3 +55,10 @@ func (d postgres) page(table, columns string, created column, q pageQuery) (stat
 func (postgres) remove(table string) string {
 	return `delete from ` + table + ` where "source_name" = $1 and ctid = any(array(select ctid from ` + table + ` where "source_name" = $1 limit $2))`
 }
+
+// wantsLast: without an index, finding the newest rows would read all of them.
+func (postgres) wantsLast() bool { return true }
+
+func (postgres) last(table, created string) string {
+	return `select ` + created + ` from ` + table + ` where "source_name" = $1 order by "created_at" desc limit 1`
+}

@@ -20,7 +20,7 @@ func (p *Plan) LastRow(ctx context.Context, db DB, sourceName string) (time.Time
 		return time.Time{}, err
 	}
 	var last any
-	st := statement{fmt.Sprintf("select %s from %s where %s = $1", p.sql.read(created[0], "max("+quote(colCreated)+")"), quote(p.shape.name), quote(colSource)), []any{sourceName}}
+	st := statement{p.sql.last(quote(p.shape.name), p.sql.read(created[0], quote(colCreated))), []any{sourceName}}
 	err = each(ctx, db, st, func(scan func(...any) error) error { return scan(&last) })
 	if err != nil || last == nil {
 		return time.Time{}, err

@@ -10,8 +10,8 @@ import (
 // sqlite passes the rows of a chunk as rows of VALUES.
 type sqlite struct{}
 
-// Instants are ISO 8601 text in UTC of one length, so that their order is the
-// order of the text.
+// Instants are ISO 8601 text in UTC: to the millisecond, or to the microsecond
+// if they have any.
 const (
 	milliText = "2006-01-02T15:04:05.000Z"
 	microText = "2006-01-02T15:04:05.000000Z"
@@ -99,10 +99,10 @@ func (sqlite) bind(kind spec.Type, v any) any {
 	if kind == spec.Date {
 		return t.Format(dateText)
 	}
-	if kind == instant {
-		return t.UTC().Format(milliText)
+	if t = t.UTC(); t.Nanosecond()%int(time.Millisecond) == 0 {
+		return t.Format(milliText)
 	}
-	return t.UTC().Format(microText)
+	return t.Format(microText)
 }
 
 func (sqlite) refuse(spec.Type, string) string { return "" }
@@ -122,18 +122,27 @@ func (sqlite) analyze(string) []statement { return nil }
 // instants of texts.
 func (sqlite) read(_ column, expression string) string { return "+" + expression }
 
+// page goes by rowid, which grows with every row: no index has to be paid for.
 func (sqlite) page(table, columns string, _ column, q pageQuery) (statement, error) {
 	st := statement{args: []any{q.source, q.limit}}
 	after := ""
 	if q.place != "" {
-		after = ` and ("created_at", rowid) < ($3, cast($4 as integer))`
-		st.args = append(st.args, q.created, q.place)
+		after = ` and rowid < cast($3 as integer)`
+		st.args = append(st.args, q.place)
 	}
 	st.sql = `select +"created_at", cast(rowid as text), ` + columns + ` from ` + table + ` where "source_name" = $1` + after +
-		` order by "created_at" desc, rowid desc limit $2`
+		` order by rowid desc limit $2`
 	return st, nil
 }
 
 func (sqlite) remove(table string) string {
 	return `delete from ` + table + ` where rowid in (select rowid from ` + table + ` where "source_name" = $1 limit $2)`
+}
+
+// wantsLast: rows are listed by rowid, and last is only asked for before the
+// first run.
+func (sqlite) wantsLast() bool { return false }
+
+func (sqlite) last(table, created string) string {
+	return `select ` + created + ` from ` + table + ` where "source_name" = $1 order by "created_at" desc limit 1`
 }
