@@ -3,7 +3,9 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
+	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -40,7 +42,8 @@ func (a *API) approvalOf(q *store.Approval, workflow string) Approval {
 
 type listApprovalsInput struct {
 	PageInput
-	State string `query:"state" enum:"pending,approved,rejected,expired,used" default:"pending" doc:"Only questions in this state."`
+	State    string `query:"state" enum:"pending,approved,rejected,expired,used" default:"pending" doc:"Only questions in this state."`
+	Workflow string `query:"workflow" doc:"Only questions of the workflow with this name."`
 }
 
 type listApprovalsOutput struct{ Body Page[Approval] }
@@ -52,9 +55,20 @@ func (a *API) listApprovals(ctx context.Context, in *listApprovalsInput) (*listA
 	if err != nil {
 		return nil, err
 	}
-	out := &listApprovalsOutput{}
+	if in.Workflow != "" && textFault(in.Workflow, maxName) != "" {
+		return nil, a.noWorkflow(ctx, in.Workflow)
+	}
+	out, unknown := &listApprovalsOutput{}, false
 	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		list, err := tx.ListApprovals(ctx, store.ApprovalState(in.State), store.RunCursor{CreatedAt: at, ID: id}, in.Limit+1)
+		filter := store.ApprovalFilter{State: store.ApprovalState(in.State)}
+		if in.Workflow != "" {
+			w, err := tx.WorkflowByName(ctx, in.Workflow)
+			if unknown = errors.Is(err, pawl.ErrNotFound); err != nil {
+				return err
+			}
+			filter.WorkflowID = w.ID
+		}
+		list, err := tx.ListApprovals(ctx, filter, store.RunCursor{CreatedAt: at, ID: id}, in.Limit+1)
 		if err != nil {
 			return err
 		}
@@ -63,6 +77,9 @@ func (a *API) listApprovals(ctx context.Context, in *listApprovalsInput) (*listA
 		out.Body = cutPage(list, in.Limit, approvalCursor, cursor, func(q store.Approval) Approval { return a.approvalOf(&q, names[q.WorkflowID]) })
 		return err
 	})
+	if unknown {
+		return nil, a.noWorkflow(ctx, in.Workflow)
+	}
 	return out, err
 }
 

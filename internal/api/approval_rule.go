@@ -13,6 +13,7 @@ import (
 
 // ApprovalRule is the approval of all calls of a method by a workflow.
 type ApprovalRule struct {
+	Workflow  string  `json:"workflow" example:"mail-to-sheet"`
 	Tool      string  `json:"tool" example:"sheet"`
 	Method    string  `json:"method" example:"append"`
 	CreatedAt Instant `json:"createdAt"`
@@ -39,7 +40,7 @@ func (a *API) listRules(ctx context.Context, in *listRulesInput) (*listRulesOutp
 		slices.SortFunc(rules, func(x, y store.ApprovalRule) int { return strings.Compare(ruleKey(x), ruleKey(y)) }) // databases differ
 		rules = following(rules, after, in.Limit+1, ruleKey)
 		out.Body = cutPage(rules, in.Limit, ruleCursor, ruleKey, func(r store.ApprovalRule) ApprovalRule {
-			return ApprovalRule{r.Tool, r.Method, Instant{r.CreatedAt}, orNull(userOf(r.CreatedBy))}
+			return ApprovalRule{w.Name, r.Tool, r.Method, Instant{r.CreatedAt}, orNull(userOf(r.CreatedBy))}
 		})
 		return err
 	})
@@ -93,7 +94,7 @@ func (a *API) revokeRule(ctx context.Context, in *revokeRuleInput) (*struct{}, e
 	case errors.Is(err, pawl.ErrNotFound):
 		return nil, &pawl.Error{
 			Code: pawl.CodeNotFound, Op: "revoke approval rule", Msg: fmt.Sprintf("nobody said always to %s.%s", in.Tool, in.Method),
-			Hint: "GET /api/v1/workflows/" + in.Name + "/approvals/rules lists what somebody did.",
+			Hint: "List what somebody did: pawl get rules " + in.Name,
 		}
 	}
 	return nil, err

@@ -39,6 +39,16 @@ func TestApprovalsAreListedByState(t *testing.T) {
 				t.Errorf("%s: %+v", state, got)
 			}
 		}
+		if got := pages[Approval](r, "/api/v1/approvals?limit=1&workflow=asks2"); len(got) != 1 || got[0].RunID != ids[2] {
+			t.Errorf("those of one workflow: %+v", got)
+		}
+		if got := pages[Approval](r, "/api/v1/approvals?limit=1&workflow=asks0"); len(got) != 0 {
+			t.Errorf("those of one workflow: %+v", got)
+		}
+		if p := r.do("GET", "/api/v1/approvals?workflow=ask1", nil).problem(404, "not_found"); !strings.Contains(p.Hint, `"asks1"`) {
+			t.Errorf("%+v", p)
+		}
+		r.do("GET", "/api/v1/approvals?workflow=%00", nil).problem(404, "not_found")
 		r.do("GET", "/api/v1/approvals?state=maybe", nil).problem(422, "invalid")
 		r.do("GET", "/api/v1/approvals?cursor=x", nil).problem(422, "invalid")
 		r.as(r.token("vera", store.RoleViewer, "read"), "GET", "/api/v1/approvals", nil).want(200)
@@ -58,7 +68,7 @@ func TestAlwaysHoldsUntilItIsRevoked(t *testing.T) {
 		r.do("DELETE", rule, nil).problem(404, "not_found")
 		r.do("POST", "/api/v1/runs/"+id+"/approve", `{"always":true}`).want(200)
 		got := pages[ApprovalRule](r, rules+"?limit=1")
-		if len(got) != 1 || got[0].Tool != "desk" || got[0].Method != "ask" || *got[0].CreatedBy != "admin" || got[0].CreatedAt.IsZero() {
+		if len(got) != 1 || got[0].Workflow != "asking" || got[0].Tool != "desk" || got[0].Method != "ask" || *got[0].CreatedBy != "admin" || got[0].CreatedAt.IsZero() {
 			t.Errorf("%+v", got)
 		}
 		r.eventually("the call is made", func() bool { return len(r.desk.things()) == 1 })

@@ -19,6 +19,7 @@ type Connection struct {
 	Type    string             `json:"type" example:"http"`
 	File    *string            `json:"file" example:"shop.yaml" doc:"The file of its definition, without the folder; null if it has none."`
 	Methods []ConnectionMethod `json:"methods" nullable:"false" doc:"What it can do, by name."`
+	Blocked []BlockedMethod    `json:"blocked" nullable:"false" doc:"Methods that are refused until somebody pins them, as far as is known without asking the other side."`
 }
 
 // ConnectionMethod is one thing that a connection can do.
@@ -29,8 +30,17 @@ type ConnectionMethod struct {
 	Reconciles bool   `json:"reconciles" doc:"The other side can be asked later what became of a call."`
 }
 
-func connectionOf(i tool.Info) Connection {
-	out := Connection{Name: i.Name, Type: i.Type, Methods: []ConnectionMethod{}}
+// BlockedMethod is a method that is not what was agreed to.
+type BlockedMethod struct {
+	Name string `json:"name" example:"delete_file"`
+	Why  string `json:"why" example:"It was never pinned."`
+}
+
+func (a *API) connectionOf(i tool.Info) Connection {
+	out := Connection{Name: i.Name, Type: i.Type, Methods: []ConnectionMethod{}, Blocked: []BlockedMethod{}}
+	for _, p := range a.tools.Blocked(i.Name) {
+		out.Blocked = append(out.Blocked, BlockedMethod{p.Method, a.tools.RedactText(whyBlocked(p))})
+	}
 	if i.File != "" {
 		out.File = orNull(filepath.Base(i.File)) // where it is, is the operator's business
 	}
@@ -55,7 +65,7 @@ func (a *API) listConnections(_ context.Context, in *PageInput) (*listConnection
 	}
 	name := func(i tool.Info) string { return i.Name }
 	list := following(a.tools.Describe(), after, in.Limit+1, name)
-	return &listConnectionsOutput{cutPage(list, in.Limit, connectionCursor, name, connectionOf)}, nil
+	return &listConnectionsOutput{cutPage(list, in.Limit, connectionCursor, name, a.connectionOf)}, nil
 }
 
 // ConnectionPath is the input of requests about one connection.
@@ -69,7 +79,7 @@ func (a *API) getConnection(_ context.Context, in *ConnectionPath) (*connectionO
 	var names []string
 	for _, i := range a.tools.Describe() {
 		if i.Name == in.Name {
-			return &connectionOutput{connectionOf(i)}, nil
+			return &connectionOutput{a.connectionOf(i)}, nil
 		}
 		names = append(names, i.Name)
 	}

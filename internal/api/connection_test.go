@@ -39,7 +39,7 @@ func TestConnectionsAreListed(t *testing.T) {
 			`{"name":"doubt","class":"mutation","policy":"allow","reconciles":true}`, `{"name":"get","class":"read","policy":"allow","reconciles":false}`,
 			`{"name":"lock","class":"mutation","policy":"allow","reconciles":false}`, `{"name":"lose","class":"mutation","policy":"allow","reconciles":false}`,
 			`{"name":"put","class":"mutation","policy":"allow","reconciles":false}`, `{"name":"wait","class":"read","policy":"allow","reconciles":false}`,
-		}, ",") + `]}]`
+		}, ",") + `],"blocked":[]}]`
 		if string(raw) != want {
 			t.Errorf("got  %s\nwant %s", raw, want)
 		}

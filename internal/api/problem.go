@@ -160,8 +160,8 @@ func countFaults(n int) string {
 	return "the request has several faults"
 }
 
-// sentence begins with a capital, unless that is a command to type, and ends
-// with a full stop.
+// sentence begins with a capital and ends with a full stop, unless that would
+// become a part of a command that somebody is to type.
 func sentence(s string) string {
 	r, size := utf8.DecodeRuneInString(s)
 	if size == 0 {
@@ -170,8 +170,17 @@ func sentence(s string) string {
 	if !strings.HasPrefix(s, "pawl ") {
 		s = string(unicode.ToUpper(r)) + s[size:]
 	}
-	if last, _ := utf8.DecodeLastRuneInString(s); !strings.ContainsRune(".!?…", last) {
+	if last, _ := utf8.DecodeLastRuneInString(s); !strings.ContainsRune(".!?…", last) && !endsInCommand(s) {
 		s += "."
 	}
 	return s
+}
+
+// endsInCommand reports whether the last words of a text are a command: those
+// after a colon, or all of it.
+func endsInCommand(s string) bool {
+	if at := strings.LastIndex(s, ": "); at >= 0 {
+		s = s[at+len(": "):]
+	}
+	return strings.HasPrefix(s, "pawl ")
 }

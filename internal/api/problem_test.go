@@ -150,6 +150,23 @@ func TestUnknownStatusOfHumaIsInternal(t *testing.T) {
 	}
 }
 
+// What ends in a command can be typed as it stands.
+func TestSentencesDoNotChangeCommands(t *testing.T) {
+	for written, want := range map[string]string{
+		"":                                    "",
+		"it is paused":                        "It is paused.",
+		"really?":                             "Really?",
+		"pawl get workflows lists them.":      "pawl get workflows lists them.",
+		"pawl approve 42":                     "pawl approve 42",
+		"Resume it first: pawl resume w shop": "Resume it first: pawl resume w shop",
+		"look there: at the shop":             "Look there: at the shop.",
+	} {
+		if got := sentence(written); got != want {
+			t.Errorf("%q becomes %q, want %q", written, got, want)
+		}
+	}
+}
+
 func TestNearestFindsSlips(t *testing.T) {
 	choices := []string{"http", "log", "schedule"}
 	for written, want := range map[string]string{

@@ -146,6 +146,28 @@ func TestResolveSaysWhatHappened(t *testing.T) {
 	f.run("resolve", runID, "--outcome", "skip").expect(t, pawl.ExitRefused, "(reconciling)")
 }
 
+// A watch shows new questions, and what became of those that it showed.
+func TestWatchedApprovalsTellWhatBecameOfThem(t *testing.T) {
+	f := askingAPI(t)
+	used := strings.Replace(askingRun, `"state":"pending"`, `"state":"used"`, 1)
+	f.answer["GET /api/v1/runs/"+runID] = fakeJSON{200, used}
+	f.stream = streamed(
+		`event: workflow`+"\n"+`data: {"what":"published","workflow":"mail-to-sheet"}`,
+		`event: run`+"\n"+`data: {"what":"began","run":{"id":"other","lane":"bills","kind":"workflow","status":"active"}}`,
+		`event: run`+"\n"+`data: {"what":"resumed","run":{"id":"`+runID+`","lane":"mail-to-sheet","kind":"workflow","status":"active"}}`,
+		`event: workflow`+"\n"+`data: {"what":"approved","workflow":"mail-to-sheet"}`,
+	)
+	stdout, _ := watchUntil(t, f, "used", "get", "approvals", "-w", "--workflow", "mail-to-sheet", "-o", "json")
+	lines := strings.Split(strings.TrimSpace(stdout), "\n")
+	if len(lines) < 2 || !strings.Contains(lines[0], `"state":"pending"`) || !strings.Contains(lines[1], `"state":"used"`) {
+		t.Errorf("got:\n%s", stdout)
+	}
+	asked := f.requests()
+	if !strings.HasPrefix(asked, "GET /api/v1/approvals?limit=100&workflow=mail-to-sheet\n") || strings.Contains(asked, "runs/other") {
+		t.Errorf("asked:\n%s", asked)
+	}
+}
+
 func TestApprovalsAreListed(t *testing.T) {
 	f := askingAPI(t)
 	r := f.run("get", "approvals")

@@ -12,10 +12,10 @@ import (
 
 func newConnectionsCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "connections", Short: "Try out what scripts may touch", Aliases: []string{connectionKind().singular},
+		Use: "connections", Short: "Try out what scripts may touch, and agree to its tools", Aliases: []string{connectionKind().singular},
 		GroupID: groupLook, Args: cobra.ArbitraryArgs, RunE: unknownCommand,
 	}
-	cmd.AddCommand(newConnectionsTestCommand(p))
+	cmd.AddCommand(newConnectionsTestCommand(p), newConnectionsPinCommand(p))
 	return cmd
 }
 

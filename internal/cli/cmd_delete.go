@@ -4,38 +4,49 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"net/url"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/cli/client"
 )
 
 func newDeleteCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "delete KIND NAME", Short: "Remove one thing",
-		Long: "Removes one thing. A job that waits will not run, and a token is revoked. A workflow is\n" +
-			"removed after a question, or with --yes; what it did can still be read.",
+		Long: "Removes one thing. A job that waits will not run, and a token is revoked. Workflows,\n" +
+			"sources and schedules are removed after a question, or with --yes; what they did can still\n" +
+			"be read, but the rows of a source go with it, unless --keep-rows. A rule, by which a\n" +
+			"workflow may make calls without asking, is named by its workflow, tool and method; when it\n" +
+			"is revoked the next such call is asked for again.",
 		Example: "  pawl delete job 42\n" +
-			"  pawl delete workflow mail-to-sheet --yes",
-		GroupID: groupChange, Args: takes(2, 2), ValidArgsFunction: completeKind(func(k kind) bool { return k.removed != "" }),
+			"  pawl delete workflow mail-to-sheet --yes\n" +
+			"  pawl delete source prices --keep-rows\n" +
+			"  pawl delete rule mail-to-sheet sheet append",
+		GroupID: groupChange, Args: takes(2, 4),
 	}
 	flags := addSettingFlags(cmd, forClient)
+	cmd.ValidArgsFunction = completeKind(p, flags, func(k kind) bool { return k.removed != "" })
 	yes := cmd.Flags().BoolP("yes", "y", false, "do not ask")
+	keepRows := cmd.Flags().Bool("keep-rows", false, "leave the rows of a source in its table")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		k, err := findKind(args[0])
 		if err != nil {
 			return err
 		}
-		if k.removed == "" {
+		query := url.Values{}
+		switch {
+		case k.removed == "":
 			return usageError("", "%s cannot be deleted", k.plural)
+		case *keepRows && k.plural != sourceKind().plural:
+			return usageError("", "--keep-rows does not apply to %s", k.plural)
+		case *keepRows:
+			query.Set("keepRows", "true")
 		}
-		if k.loses != "" && !*yes {
-			if err := confirm(cmd.Context(), p, fmt.Sprintf("Delete %s %s? %s", k.singular, args[1], k.loses)); err != nil {
-				return err
-			}
-		}
-		return remove(cmd, p, flags, k, args[1])
+		r := removal{p: p, kind: k, words: args[1:], query: query, ask: k.loses != "" && !*yes}
+		return r.run(cmd, flags)
 	}
 	return cmd
 }
@@ -67,20 +78,78 @@ func confirm(ctx context.Context, p *Process, question string) error {
 	return &pawl.Error{Code: pawl.CodeConflict, Msg: "not done, because the answer was not yes"}
 }
 
-// remove deletes a thing and says so.
-func remove(cmd *cobra.Command, p *Process, flags *settingFlags, k kind, name string) error {
-	path, err := k.pathOf(name)
+// find is where the thing is that some words name, and its name.
+func (k kind) find(cmd *cobra.Command, words []string) (path, name string, err error) {
+	if k.locate != nil {
+		return k.locate(words)
+	}
+	if len(words) > 1 {
+		return "", "", usageError("Usage: "+cmd.UseLine(), "%s does not take %q", cmd.CommandPath(), words[1])
+	}
+	path, err = k.pathOf(words[0])
+	return path, words[0], err
+}
+
+// removal is one call that deletes something.
+type removal struct {
+	p     *Process
+	kind  kind
+	words []string // that name the thing
+	query url.Values
+	ask   bool // first
+}
+
+// remove deletes the thing that some words name, and says so.
+func remove(cmd *cobra.Command, p *Process, flags *settingFlags, k kind, words ...string) error {
+	return removal{p: p, kind: k, words: words}.run(cmd, flags)
+}
+
+func (r removal) run(cmd *cobra.Command, flags *settingFlags) error {
+	path, name, err := r.kind.find(cmd, r.words)
 	if err != nil {
 		return err
 	}
-	c, err := flags.connect(p)
+	if r.ask && !r.p.asks() {
+		return confirm(cmd.Context(), r.p, "") // says that nobody can be asked
+	}
+	c, err := flags.connect(r.p)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	if err := c.Delete(cmd.Context(), path); err != nil {
+	if r.kind.byID {
+		if path, err = r.kind.locateOne(cmd.Context(), c, name); err != nil {
+			return err
+		}
+	}
+	if r.ask {
+		if err := r.confirm(cmd.Context(), c, path, name); err != nil {
+			return err
+		}
+	}
+	answer, err := c.DeleteWith(cmd.Context(), path, r.query)
+	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(p.Stdout, "%s %s %s\n", k.singular, name, k.removed)
+	said := r.kind.removed
+	if r.kind.took != nil {
+		said += r.kind.took(answer, r.query)
+	}
+	_, err = fmt.Fprintf(r.p.Stdout, "%s %s %s\n", r.kind.singular, name, said)
 	return err
+}
+
+// confirm asks whether to delete the thing, and tells what is lost by it.
+func (r removal) confirm(ctx context.Context, c *client.Client, path, name string) error {
+	loses := r.kind.loses
+	if r.kind.losesNow != nil {
+		raw, err := c.Get(ctx, path)
+		if err != nil {
+			return err
+		}
+		if loses, err = r.kind.losesNow(raw, r.query); err != nil {
+			return err
+		}
+	}
+	return confirm(ctx, r.p, fmt.Sprintf("Delete %s %s? %s", r.kind.singular, name, loses))
 }

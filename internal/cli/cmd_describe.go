@@ -12,11 +12,14 @@ func newDescribeCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "describe KIND NAME", Short: "Tell everything about one thing, in words",
 		Example: "  pawl describe workflow mail-to-sheet\n" +
+			"  pawl describe source prices\n" +
+			"  pawl describe schedule morning-poet\n" +
 			"  pawl describe run 0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e\n" +
 			"  pawl describe job 42",
-		GroupID: groupLook, Args: takes(2, 2), ValidArgsFunction: completeKind(func(k kind) bool { return k.describe != nil }),
+		GroupID: groupLook, Args: takes(2, 2),
 	}
 	flags := addSettingFlags(cmd, forClient)
+	cmd.ValidArgsFunction = completeKind(p, flags, func(k kind) bool { return k.describe != nil })
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		k, err := findKind(args[0])
 		if err != nil {
@@ -34,12 +37,13 @@ func newDescribeCommand(p *Process) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		words, err := k.describe(raw, time.Now())
+		now := time.Now()
+		words, err := k.describe(raw, now)
 		if err != nil {
 			return err
 		}
-		if k.singular == workflowKind().singular {
-			more, err := describeRepairs(cmd.Context(), c, args[1], time.Now())
+		if k.more != nil {
+			more, err := k.more(cmd.Context(), c, raw, now)
 			if err != nil {
 				return err
 			}

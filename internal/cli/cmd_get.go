@@ -19,24 +19,35 @@ func newGetCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get KIND [NAME]",
 		Short: "List things, or show one",
-		Long: "Lists things of a kind, or shows one. Inputs, outputs and events belong to a workflow:\n" +
-			"their NAME is the workflow's, or for one input its id.\n\nKinds: " + strings.Join(kindNames(nil), ", "),
+		Long: "Lists things of a kind, or shows one. Inputs, outputs, events and rules belong to a workflow,\n" +
+			"rows and rejects to a source, slots to a schedule: their NAME is that of what they belong to, or\n" +
+			"for one input its id. Rejects, slots and rules without a NAME are those of all. Rules are the\n" +
+			"calls that a workflow may make without asking, because somebody said always.\n\nKinds: " + strings.Join(kindNames(nil), ", "),
 		Example: "  pawl get workflows -w\n" +
 			"  pawl get workflow mail-to-sheet -o yaml\n" +
 			"  pawl get runs --workflow mail-to-sheet --status failed:logic\n" +
 			"  pawl get inputs mail-to-sheet\n" +
+			"  pawl get approvals -w\n" +
+			"  pawl get rules mail-to-sheet\n" +
+			"  pawl get rows prices\n" +
+			"  pawl get slots morning-poet --status error\n" +
+			"  pawl get receipts --schedule morning-poet\n" +
 			"  pawl get lanes -l team=data\n" +
 			"  pawl get jobs --state failed -o wide",
-		GroupID: groupLook, Args: takes(1, 2), ValidArgsFunction: completeKind(nil),
+		GroupID: groupLook, Args: takes(1, 2),
 	}
-	g := &getter{p: p, flags: addSettingFlags(cmd, forClient), out: addOutputFlag(cmd, formatTable, formatWide, formatJSON, formatYAML)}
+	g := &getter{p: p, flags: addSettingFlags(cmd, forClient), out: addOutputFlag(cmd, formatTable, formatWide, formatJSON, formatYAML), owners: map[string]*string{}}
+	cmd.ValidArgsFunction = completeKind(p, g.flags, nil)
 	watch := cmd.Flags().BoolP("watch", "w", false, "go on and show what changes, until interrupted")
 	cmd.Flags().IntVar(&g.limit, "limit", 100, "show at most `N`; 0 is all")
-	cmd.Flags().StringVar(&g.workflow, "workflow", "", "show those of the workflow `NAME` only")
-	cmd.Flags().StringArrayVarP(&g.labels, "selector", "l", nil, "show those with the label `NAME=VALUE` only (repeatable; lanes and workflows)")
+	for _, k := range ownerKinds() {
+		g.owners[k.singular] = cmd.Flags().String(k.singular, "", "show those of the "+k.singular+" `NAME` only")
+	}
+	cmd.Flags().BoolVar(&g.all, "all", false, "show those of everybody, for admins (schedules, grants, receipts)")
+	cmd.Flags().StringArrayVarP(&g.labels, "selector", "l", nil, "show those with the label `NAME=VALUE` only (repeatable; lanes, workflows, sources, schedules)")
 	g.filters = addFilterFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := g.prepare(args); err != nil {
+		if err := g.prepare(cmd.Context(), args); err != nil {
 			return err
 		}
 		defer g.client.Close()
@@ -64,23 +75,26 @@ func addFilterFlags(cmd *cobra.Command) map[string]*string {
 
 // getter is one call of get.
 type getter struct {
-	p        *Process
-	flags    *settingFlags
-	out      *outputFlag
-	limit    int
-	filters  map[string]*string
-	workflow string
-	labels   []string
+	p       *Process
+	flags   *settingFlags
+	out     *outputFlag
+	limit   int
+	filters map[string]*string
+	owners  map[string]*string // --workflow, --source, --schedule; by kind
+	all     bool
+	labels  []string
 
 	client   *client.Client
 	kind     kind
 	path     string // of the list
 	name     string // empty is all
+	owner    string // whose list it is; empty is everybody's
 	query    url.Values
 	selector selector
 }
 
-func (g *getter) prepare(args []string) (err error) {
+// prepare reads the command line, connects, and finds what is asked for.
+func (g *getter) prepare(ctx context.Context, args []string) (err error) {
 	if g.kind, err = findKind(args[0]); err != nil {
 		return err
 	}
@@ -89,6 +103,9 @@ func (g *getter) prepare(args []string) (err error) {
 	}
 	if g.name != "" && g.kind.instead != "" {
 		return usageError(g.kind.instead, "%s cannot be shown one by one", g.kind.plural)
+	}
+	if g.name == "" && g.kind.unlisted != "" {
+		return usageError(g.kind.unlisted, "%s are not listed", g.kind.plural)
 	}
 	if g.limit < 0 {
 		return usageError("", "--limit: %d is below zero", g.limit)
@@ -106,53 +123,20 @@ func (g *getter) prepare(args []string) (err error) {
 		}
 		g.query.Set(name, *value)
 	}
-	g.client, err = g.flags.connect(g.p)
-	return err
-}
-
-// narrow applies --workflow and -l, and finds the list of a kind that has one
-// for each workflow.
-func (g *getter) narrow(args []string) (err error) {
-	if g.selector, err = parseSelector(g.labels); err != nil {
+	if g.client, err = g.flags.connect(g.p); err != nil {
 		return err
 	}
-	if len(g.selector) > 0 && (!g.kind.labelled() || g.name != "") {
-		return usageError("", "-l does not apply to %s", strings.Join(args, " "))
+	if err = g.lookUp(ctx); err != nil {
+		g.client.Close()
 	}
-	switch {
-	case g.kind.below != "":
-		return g.ofWorkflow()
-	case g.workflow == "":
-		return nil
-	case g.kind.plural != runKind().plural || g.name != "":
-		return usageError("", "--workflow does not apply to %s", strings.Join(args, " "))
-	}
-	g.query.Set("kind", string(pawl.KindWorkflow))
-	g.query.Set("lane", g.workflow)
-	return nil
-}
-
-// ofWorkflow finds the list of a workflow. The name is the workflow's, unless
-// it is that of a thing which can be shown alone.
-func (g *getter) ofWorkflow() error {
-	one := g.kind.path != "" && strings.HasPrefix(g.name, inputPrefix)
-	switch {
-	case one && g.workflow == "":
-		return nil
-	case g.name != "" && g.workflow != "":
-		return usageError("", "%q and --workflow %s cannot go together", g.name, g.workflow)
-	case g.workflow == "":
-		g.workflow, g.name = g.name, ""
-	}
-	if _, err := workflowKind().pathOf(g.workflow); err != nil {
-		return usageError(fmt.Sprintf("Write: pawl get %s WORKFLOW", g.kind.plural), "%s are listed for one workflow", g.kind.plural)
-	}
-	g.path = client.WorkflowPath(g.workflow, g.kind.below)
-	return nil
+	return err
 }
 
 // list reads what is to be shown, and whether there is more.
 func (g *getter) list(ctx context.Context) (items []json.RawMessage, more bool, err error) {
+	if g.kind.everywhere {
+		return g.listOfOwners(ctx)
+	}
 	if len(g.selector) == 0 && !(g.kind.listed && g.name != "") {
 		return g.client.List(ctx, g.path, g.query, g.limit)
 	}
@@ -217,6 +201,9 @@ func (g *getter) show(ctx context.Context) error {
 }
 
 func (g *getter) table(items []json.RawMessage) error {
+	if g.kind.row == nil {
+		return writeFields(g.p, items, g.out.format)
+	}
 	now := time.Now()
 	rows := make([][]string, len(items))
 	for i, raw := range items {
@@ -231,7 +218,7 @@ func (g *getter) table(items []json.RawMessage) error {
 
 // getOne reads one thing by its name.
 func getOne(ctx context.Context, c *client.Client, k kind, name string) (json.RawMessage, error) {
-	path, err := k.pathOf(name)
+	path, err := k.locateOne(ctx, c, name)
 	if err != nil {
 		return nil, err
 	}

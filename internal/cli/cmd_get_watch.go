@@ -26,7 +26,7 @@ func (g *getter) watch(ctx context.Context) error {
 	}
 	w := &watching{getter: g, sheet: newSheet(g.p, g.kind.shown(g.out.format)), last: map[string]json.RawMessage{}}
 	watcher := client.Watcher{Kind: strings.Join(rules.events, ","), CatchUp: w.catchUp}
-	if rules.changed == nil { // the events are about the things themselves
+	if rules.changed == nil && rules.reread == nil { // the events are about the things themselves
 		watcher.ID = g.name
 	}
 	watcher.Event = func(e client.Event) error { return w.event(ctx, e) }
@@ -66,6 +66,13 @@ func (w *watching) event(ctx context.Context, e client.Event) error {
 	rules := w.kind.watch
 	if !slices.Contains(rules.events, e.Type) {
 		return nil
+	}
+	if rules.reread != nil {
+		items, err := rules.reread(ctx, w, e)
+		if err != nil {
+			return err
+		}
+		return w.print(items...)
 	}
 	if rules.changed != nil {
 		return w.readAgain(ctx, e)

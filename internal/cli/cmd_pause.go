@@ -20,7 +20,8 @@ func newPauseCommand(p *Process) *cobra.Command {
 			"yet is cancelled; one that has goes on to its end. With -l, everything with the labels is\n" +
 			"paused.",
 		Example: "  pawl pause workflow mail-to-sheet\n" +
-			"  pawl pause workflows -l team=data",
+			"  pawl pause schedule morning-poet\n" +
+			"  pawl pause sources -l team=data",
 	}, verbPause)
 }
 
@@ -29,7 +30,7 @@ func newResumeCommand(p *Process) *cobra.Command {
 		Use: "resume KIND NAME", Short: "Let something run again",
 		Long: "Lets something run again that was paused, or that stopped after a failure whose cause is\n" +
 			"mended. With -l, everything with the labels is resumed.",
-		Example: "  pawl resume workflow mail-to-sheet\n" +
+		Example: "  pawl resume source prices\n" +
 			"  pawl resume -l team=data",
 	}, verbResume)
 }
@@ -37,8 +38,9 @@ func newResumeCommand(p *Process) *cobra.Command {
 // newManyCommand completes a command that asks for a verb of one thing by its
 // name, or of many by their labels.
 func newManyCommand(p *Process, cmd *cobra.Command, verb string) *cobra.Command {
-	cmd.GroupID, cmd.Args, cmd.ValidArgsFunction = groupChange, takes(0, 2), completeKind(withVerb(verb))
+	cmd.GroupID, cmd.Args = groupChange, takes(0, 2)
 	flags := addSettingFlags(cmd, forClient)
+	cmd.ValidArgsFunction = completeKind(p, flags, withVerb(verb))
 	labels := cmd.Flags().StringArrayP("selector", "l", nil, "do it for all with the label `NAME=VALUE` (repeatable)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		chosen, err := parseSelector(*labels)
@@ -90,7 +92,15 @@ func askOfMany(ctx context.Context, p *Process, c *client.Client, only kind, cho
 			continue // a kind that this version does not know is none of those that were meant
 		}
 		asked++
-		switch err := askOf(ctx, p, c, k, l.Name, verb); {
+		key := l.Name
+		if k.byID {
+			key = l.ID
+		}
+		path, err := k.pathOf(key)
+		if err != nil {
+			return err
+		}
+		switch err := askAt(ctx, p, c, k, path, l.Name, verb); {
 		case err == nil:
 		case pawl.ErrorCode(err) == pawl.CodeConflict, errors.Is(err, pawl.ErrNotFound):
 			if refused != nil {

@@ -10,9 +10,10 @@ func newRetryCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "retry KIND NAME", Short: "Run a failed job again",
 		Example: "  pawl retry job 42",
-		GroupID: groupChange, Args: takes(2, 2), ValidArgsFunction: completeKind(func(k kind) bool { return k.plural == jobKind().plural }),
+		GroupID: groupChange, Args: takes(2, 2),
 	}
 	flags := addSettingFlags(cmd, forClient)
+	cmd.ValidArgsFunction = completeKind(p, flags, func(k kind) bool { return k.plural == jobKind().plural })
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		k, err := findKind(args[0])
 		if err != nil {

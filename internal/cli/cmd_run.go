@@ -22,10 +22,13 @@ func newRunCommand(p *Process) *cobra.Command {
 		Use: "run KIND NAME", Short: "Run something now",
 		Long: "Asks for a run now, whatever the schedule says. It is refused, with the reason and exit\n" +
 			"code 4, while a run is active, after a failure that is being retried, and when paused.",
-		Example: "  pawl run workflow mail-to-sheet",
-		GroupID: groupChange, Args: takes(2, 2), ValidArgsFunction: completeKind(withVerb(verbRun)),
+		Example: "  pawl run workflow mail-to-sheet\n" +
+			"  pawl run source prices\n" +
+			"  pawl run schedule morning-poet",
+		GroupID: groupChange, Args: takes(2, 2),
 	}
 	flags := addSettingFlags(cmd, forClient)
+	cmd.ValidArgsFunction = completeKind(p, flags, withVerb(verbRun))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		k, err := findKindFor(verbRun, args[0])
 		if err != nil {
@@ -43,11 +46,21 @@ func newRunCommand(p *Process) *cobra.Command {
 
 // askOf asks for a verb and says what came of it.
 func askOf(ctx context.Context, p *Process, c *client.Client, k kind, name, verb string) error {
-	path, err := k.pathOf(name)
+	path, err := k.locateOne(ctx, c, name)
 	if err != nil {
 		return err
 	}
-	if _, err := c.Post(ctx, path+"/"+verb, nil); err != nil {
+	return askAt(ctx, p, c, k, path, name, verb)
+}
+
+// askAt is askOf for a thing whose place is known.
+func askAt(ctx context.Context, p *Process, c *client.Client, k kind, path, name, verb string) (err error) {
+	if k.ask != nil {
+		err = k.ask(ctx, c, path, verb)
+	} else {
+		_, err = c.Post(ctx, path+"/"+verb, nil)
+	}
+	if err != nil {
 		return err
 	}
 	said := map[string]string{verbRun: "will run now", verbPause: "paused", verbResume: "resumed"}

@@ -61,6 +61,9 @@ func (p *Process) announce(s server.Started, cfg server.Config) {
 	if s.AdminTokenPath != "" {
 		fmt.Fprintf(&b, "  token      in %s\n", s.AdminTokenPath)
 	}
+	if s.SignInURL != "" { // a terminal only: logs are kept, and read by others
+		fmt.Fprintf(&b, "\n  Open it in a browser (works once, for 15 minutes):\n  %s\n", bold(s.SignInURL))
+	}
 	fmt.Fprintf(&b, "\n  In another terminal:  %s\n  Stop it with:         Ctrl-C\n\n", bold(nextCommand(s, cfg)))
 	_, _ = io.WriteString(p.Stderr, b.String()) // nobody is there to be told that nobody is there
 }

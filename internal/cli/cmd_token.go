@@ -89,7 +89,7 @@ func newTokenListCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List the tokens, without their secrets", Args: takes(0, 0)}
 	g := &getter{p: p, flags: addSettingFlags(cmd, forClient), out: addOutputFlag(cmd, formatTable, formatWide, formatJSON, formatYAML)}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := g.prepare([]string{tokenKind().plural}); err != nil {
+		if err := g.prepare(cmd.Context(), []string{tokenKind().plural}); err != nil {
 			return err
 		}
 		defer g.client.Close()

@@ -19,10 +19,12 @@ func newWhyCommand(p *Process) *cobra.Command {
 		Long: "Tells how something stands, which conditions of running are met and which are not, what\n" +
 			"comes next, and how its last runs went.",
 		Example: "  pawl why workflow mail-to-sheet\n" +
-			"  pawl why workflow mail-to-sheet --at 2026-03-28T09:00:00Z",
-		GroupID: groupLook, Args: takes(2, 2), ValidArgsFunction: completeKind(withVerb(verbWhy)),
+			"  pawl why source prices\n" +
+			"  pawl why schedule morning-poet --at 2026-03-28T09:00:00Z",
+		GroupID: groupLook, Args: takes(2, 2),
 	}
 	flags := addSettingFlags(cmd, forClient)
+	cmd.ValidArgsFunction = completeKind(p, flags, withVerb(verbWhy))
 	at := cmd.Flags().String("at", "", "tell also what was at `TIME`, such as 2026-03-28T09:00:00Z")
 	out := addOutputFlag(cmd, formatTable, formatJSON, formatYAML)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -85,16 +87,8 @@ func describeWhy(raw json.RawMessage, now time.Time) (string, error) {
 	if y.LastActivity.Text != "" {
 		d.line("Activity", y.LastActivity.Text+" ("+relative(y.LastActivity.At, now)+")")
 	}
+	describeGates(d, y.Gates)
 	var rows [][]string
-	for _, g := range y.Gates {
-		met := "no"
-		if g.Open {
-			met = "yes"
-		}
-		rows = append(rows, []string{g.Name, met, g.Text})
-	}
-	d.table("Conditions", []column{{title: "condition"}, {title: "met"}, {title: "because"}}, rows)
-	rows = nil
 	for _, r := range y.Recent {
 		failure := "-"
 		if r.Error != nil {
@@ -104,4 +98,17 @@ func describeWhy(raw json.RawMessage, now time.Time) (string, error) {
 	}
 	d.table("Last runs", []column{{title: "id"}, {title: "handler"}, {title: "status"}, {title: "when"}, {title: "error"}}, rows)
 	return d.String(), nil
+}
+
+// describeGates lists the conditions of running.
+func describeGates(d *description, gates []client.Gate) {
+	var rows [][]string
+	for _, g := range gates {
+		met := "no"
+		if g.Open {
+			met = "yes"
+		}
+		rows = append(rows, []string{g.Name, met, g.Text})
+	}
+	d.table("Conditions", []column{{title: "condition"}, {title: "met"}, {title: "because"}}, rows)
 }

@@ -25,7 +25,7 @@ func TestConnectionsAreShownByPolicy(t *testing.T) {
 	f := connectionAPI(t)
 	r := f.run("get", "connections", "-o", "wide")
 	r.expect(t, pawl.ExitDone)
-	if lines := strings.Split(r.stdout, "\n"); strings.Join(strings.Fields(lines[0]), " ") != "NAME TYPE MAY ASKS FOR MUST NOT FILE" || strings.Join(strings.Fields(lines[1]), " ") != "shop http get patch,post delete shop.yaml" {
+	if lines := strings.Split(r.stdout, "\n"); strings.Join(strings.Fields(lines[0]), " ") != "NAME TYPE MAY ASKS FOR MUST NOT BLOCKED FILE" || strings.Join(strings.Fields(lines[1]), " ") != "shop http get patch,post delete - shop.yaml" {
 		t.Errorf("%s", r.stdout)
 	}
 	if one := f.run("get", "conn", "shop", "-o", "json").stdout; !strings.Contains(one, `"file": "shop.yaml"`) {

@@ -67,9 +67,9 @@ func TestCompletionIsPrintedForEveryShell(t *testing.T) {
 
 func TestCompletionProposesKinds(t *testing.T) {
 	for command, want := range map[string]string{
-		"get":      "workflows lanes runs inputs outputs events approvals connections jobs tokens",
+		"get":      "workflows lanes runs inputs outputs events approvals rules connections jobs tokens",
 		"describe": "workflows runs inputs connections jobs",
-		"delete":   "workflows jobs tokens",
+		"delete":   "workflows rules jobs tokens",
 		"run":      "workflows", "pause": "workflows", "resume": "workflows runs", "why": "workflows",
 		"retry": "jobs",
 	} {

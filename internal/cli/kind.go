@@ -1,14 +1,13 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"github.com/pawlrun/pawl/internal/cli/client"
 )
@@ -21,27 +20,56 @@ type kind struct {
 	path     string // of the list; one thing has its name below it
 	columns  []column
 
-	// below is set where there is a list for each workflow only: the list is
-	// below the workflow under this word, and path is that of one thing, or
-	// empty if a thing cannot be read alone.
-	below string
+	// below is set where there is a list for each thing of another kind only,
+	// which parent is: the list is below that thing under this word, and path
+	// is that of one thing, or empty if a thing cannot be read alone.
+	below  string
+	parent func() kind
+
+	// everywhere: such a list is that of all parents where none is named.
+	everywhere bool
+
+	// byID: things are asked for by their id, so that names are looked up
+	// first.
+	byID bool
+
+	// owned: lists have the things of the caller only, unless all are asked
+	// for.
+	owned bool
 
 	// listed: things are in the list only, and are found there by their name.
 	listed bool
 
-	// instead is what to do where one thing cannot be asked for.
-	instead string
+	// instead is what to do where one thing cannot be asked for, and unlisted
+	// where they cannot be asked for without a name.
+	instead  string
+	unlisted string
 
-	// row are the cells of one thing, for all columns.
+	// row are the cells of one thing, for all columns. Nil: the columns are
+	// the fields of the things themselves.
 	row func(raw json.RawMessage, now time.Time) ([]string, error)
 
-	// describe tells everything about one thing, in words; nil cannot.
+	// describe tells everything about one thing, in words; nil cannot. more
+	// tells what has to be asked for beside; nil if nothing has.
 	describe func(raw json.RawMessage, now time.Time) (string, error)
+	more     func(ctx context.Context, c *client.Client, raw json.RawMessage, now time.Time) (string, error)
 
 	// removed is what delete says it did, such as "cancelled"; empty cannot be
 	// deleted. loses is what is lost by it, where one should think twice.
 	removed string
 	loses   string
+
+	// losesNow is loses for a thing as it is, where that makes a difference,
+	// and took is what delete adds by its answer. Nil if there is nothing.
+	losesNow func(raw json.RawMessage, query url.Values) (string, error)
+	took     func(answer json.RawMessage, query url.Values) string
+
+	// ask asks for a verb where that is more than a POST below the thing.
+	ask func(ctx context.Context, c *client.Client, path, verb string) error
+
+	// locate is where a thing is that has a name of several words, and the
+	// name; nil if the name is one word.
+	locate func(words []string) (path, name string, err error)
 
 	// verbs are what can be asked of a thing beside: run, pause, resume, why.
 	verbs []string
@@ -61,6 +89,10 @@ type watchRules struct {
 	subject func(data []byte) (json.RawMessage, error)
 	changed func(e client.Event) (string, error)
 
+	// reread are the things that an event may have changed, where it neither
+	// carries nor names one.
+	reread func(ctx context.Context, w *watching, e client.Event) ([]json.RawMessage, error)
+
 	// brief makes things look the same wherever they come from: a list, an
 	// event, or the answer about one thing. Nil if they do anyway.
 	brief func(raw json.RawMessage) (json.RawMessage, error)
@@ -69,8 +101,9 @@ type watchRules struct {
 // kinds are the kinds of this version.
 func kinds() []kind {
 	return []kind{
-		workflowKind(), laneKind(), runKind(), inputKind(), outputKind(), eventKind(),
-		approvalKind(), connectionKind(),
+		workflowKind(), sourceKind(), scheduleKind(), laneKind(), runKind(), inputKind(), outputKind(), eventKind(),
+		rowKind(), rejectKind(), slotKind(), grantKind(), receiptKind(), backfillKind(),
+		approvalKind(), ruleKind(), connectionKind(),
 		jobKind(), tokenKind(),
 	}
 }
@@ -158,15 +191,4 @@ func without(raw json.RawMessage, names ...string) (json.RawMessage, error) {
 		delete(fields, name)
 	}
 	return json.Marshal(fields)
-}
-
-// completeKind completes the first argument with the kinds that a test
-// accepts; nil accepts all.
-func completeKind(accept func(kind) bool) cobra.CompletionFunc {
-	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return kindNames(accept), cobra.ShellCompDirectiveNoFileComp
-	}
 }

@@ -13,7 +13,7 @@ func connectionKind() kind {
 	return kind{
 		plural: "connections", singular: "connection", aliases: []string{"conn"}, path: client.ConnectionsPath,
 		columns: []column{
-			{title: "name", flex: true, least: 12}, {title: "type"}, {title: "may", flex: true, least: 16}, {title: "asks for", flex: true, least: 16}, {title: "must not", flex: true, spare: true},
+			{title: "name", flex: true, least: 12}, {title: "type"}, {title: "may", flex: true, least: 16}, {title: "asks for", flex: true, least: 16}, {title: "must not", flex: true, spare: true}, {title: "blocked", flex: true, spare: true},
 			{title: "file", wide: true, flex: true},
 		},
 		row: connectionRow, describe: describeConnection,
@@ -30,7 +30,11 @@ func connectionRow(raw json.RawMessage, _ time.Time) ([]string, error) {
 		by[m.Policy] = append(by[m.Policy], m.Name)
 	}
 	names := func(policy string) string { return orDash(strings.Join(by[policy], ",")) }
-	return []string{c.Name, c.Type, names("allow"), names("ask"), names("deny"), orDash(c.File)}, nil
+	var blocked []string
+	for _, b := range c.Blocked {
+		blocked = append(blocked, b.Name)
+	}
+	return []string{c.Name, c.Type, names("allow"), names("ask"), names("deny"), orDash(strings.Join(blocked, ",")), orDash(c.File)}, nil
 }
 
 // describeConnection tells what scripts can do with a connection.
@@ -47,6 +51,7 @@ func describeConnection(raw json.RawMessage, now time.Time) (string, error) {
 	if len(c.Methods) == 0 {
 		d.say("It has no methods, or does not know them yet.")
 	}
+	describeBlocked(d, c)
 	var rows [][]string
 	for _, m := range c.Methods {
 		class, unknown := "reads", "-"
@@ -60,6 +65,20 @@ func describeConnection(raw json.RawMessage, now time.Time) (string, error) {
 	}
 	d.table("Methods", []column{{title: "method"}, {title: "class"}, {title: "policy"}, {title: "if no answer comes"}}, rows)
 	return d.String(), nil
+}
+
+// describeBlocked tells which methods are refused whatever their policy, and
+// what to do about it.
+func describeBlocked(d *description, c client.Connection) {
+	var rows [][]string
+	for _, b := range c.Blocked {
+		rows = append(rows, []string{b.Name, visible(b.Why)})
+	}
+	if len(rows) == 0 {
+		return
+	}
+	d.table("Blocked until somebody agrees to them as they are now", []column{{title: "method"}, {title: "why"}}, rows)
+	d.say("  Look at them with: pawl connections pin %s", c.Name)
 }
 
 // policyWords say what happens when a script calls a method.

@@ -15,7 +15,7 @@ const inputPrefix = "in_"
 
 func inputKind() kind {
 	return kind{
-		plural: "inputs", singular: "input", path: client.InputsPath, below: "inputs", filters: []string{"status"},
+		plural: "inputs", singular: "input", path: client.InputsPath, below: "inputs", parent: workflowKind, filters: []string{"status"},
 		columns: []column{
 			{title: "id"}, {title: "status", state: true}, {title: "found"}, {title: "title", flex: true, least: 12}, {title: "outputs", spare: true}, {title: "source", flex: true, spare: true},
 			{title: "type", wide: true, flex: true}, {title: "external id", wide: true, flex: true}, {title: "created", wide: true},
@@ -37,7 +37,7 @@ func inputRow(raw json.RawMessage, now time.Time) ([]string, error) {
 
 func outputKind() kind {
 	return kind{
-		plural: "outputs", singular: "output", below: "outputs",
+		plural: "outputs", singular: "output", below: "outputs", parent: workflowKind,
 		columns: []column{
 			{title: "when"}, {title: "state", state: true}, {title: "call", flex: true, least: 12}, {title: "title", flex: true, least: 12}, {title: "inputs", spare: true}, {title: "run", spare: true},
 			{title: "arguments", wide: true, flex: true}, {title: "result", wide: true, flex: true},
@@ -59,7 +59,7 @@ func callName(c client.Call) string { return c.Tool + "." + c.Method }
 
 func eventKind() kind {
 	return kind{
-		plural: "events", singular: "event", aliases: []string{"e"}, below: "events", filters: []string{"topic", "status", "input"},
+		plural: "events", singular: "event", aliases: []string{"e"}, below: "events", parent: workflowKind, filters: []string{"topic", "status", "input"},
 		columns: []column{
 			{title: "topic", flex: true, least: 12}, {title: "message", flex: true, least: 12}, {title: "status", state: true}, {title: "when"}, {title: "releases", spare: true}, {title: "payload", flex: true, spare: true},
 			{title: "published by", wide: true}, {title: "held by", wide: true}, {title: "caused by", wide: true, flex: true},

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -18,6 +19,9 @@ func workflowKind() kind {
 		watch:    watchRules{events: []string{"workflow", "run"}, changed: workflowOfEvent, brief: briefWorkflow},
 		columns:  append(laneColumns(), column{title: "version", wide: true}),
 		describe: describeWorkflow,
+		more: func(ctx context.Context, c *client.Client, raw json.RawMessage, now time.Time) (string, error) {
+			return describeRepairs(ctx, c, nameOf(raw), now)
+		},
 		row: func(raw json.RawMessage, now time.Time) ([]string, error) {
 			var l client.Lane
 			if err := json.Unmarshal(raw, &l); err != nil {

@@ -113,6 +113,8 @@ func serverSettings() []setting {
 			usage: "ask for `URL` every minute while all is well, so that silence is an alarm", at: func(v *values) any { return &v.server.HeartbeatURL }},
 		{key: "publicURL", flag: "public-url", env: "PAWL_PUBLIC_URL", scope: forServer,
 			usage: "`URL` under which people reach this server, for links in notices", at: func(v *values) any { return &v.server.PublicURL }},
+		{key: "executionURL", flag: "execution-url", env: "PAWL_EXECUTION_URL", scope: forServer,
+			usage: "let the process at `URL` run the graphs of schedules (default this one)", at: func(v *values) any { return &v.server.ExecutionURL }},
 		{key: "logFormat", flag: "log-format", env: "PAWL_LOG_FORMAT", scope: forServer,
 			usage: "write the log as `FORMAT`: text or json", at: func(v *values) any { return &v.server.LogFormat }},
 		{key: "logLevel", flag: "log-level", env: "PAWL_LOG_LEVEL", scope: forServer,

@@ -160,15 +160,15 @@ func (s *sheet) tint(cell string, colours ...text.Color) string {
 func stateColours(word string) []text.Color {
 	group, _, _ := strings.Cut(word, ":") // failed:logic is a failure
 	switch group {
-	case "failed", "crashed", "revoked", "expired", "Needs attention":
+	case "failed", "crashed", "revoked", "expired", "error", "Needs attention":
 		return []text.Color{text.FgRed}
 	case "running", "Running", "in_flight", "reserved":
 		return []text.Color{text.FgCyan}
-	case "pending", "paused", "needs_reconcile", "indeterminate":
+	case "pending", "paused", "planned", "needs_reconcile", "indeterminate":
 		return []text.Color{text.FgYellow}
-	case "succeeded", "active", "committed", "applied", "done", "consumed":
+	case "succeeded", "success", "active", "enabled", "committed", "applied", "done", "consumed":
 		return []text.Color{text.FgGreen}
-	case "cancelled", "skipped", "orphaned", "Stopped":
+	case "cancelled", "skipped", "orphaned", "disabled", "Stopped":
 		return []text.Color{text.FgHiBlack}
 	}
 	return nil

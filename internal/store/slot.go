@@ -27,6 +27,7 @@ type Slot struct {
 	Cost         int64 // 10^-7 USD
 	Trigger      string
 	BackfillID   string
+	GrantID      string    // that it began under; empty until it starts
 	Revision     int64     // of the schedule when the slot was made
 	Into         time.Time // coalesced: the slot that stands for it
 	CreatedAt    time.Time
@@ -34,20 +35,21 @@ type Slot struct {
 }
 
 const slotColumns = `id, schedule_id, run_id, scheduled_for, started_at, completed_at, status, disposition, attempt_count, langfuse_trace_id,
-	error_code, error_message, cost, trigger, backfill_id, revision, into_slot, created_at, updated_at`
+	error_code, error_message, cost, trigger, backfill_id, grant_id, revision, into_slot, created_at, updated_at`
 
 func scanSlot(row interface{ Scan(dest ...any) error }) (Slot, error) {
 	var s Slot
 	var at, created, updated int64
 	var started, completed, into *int64
-	var disposition, trace, code, message, backfill *string
+	var disposition, trace, code, message, backfill, grant *string
 	err := row.Scan(&s.ID, &s.ScheduleID, &s.RunID, &at, &started, &completed, &s.Status, &disposition, &s.Attempts, &trace,
-		&code, &message, &s.Cost, &s.Trigger, &backfill, &s.Revision, &into, &created, &updated)
+		&code, &message, &s.Cost, &s.Trigger, &backfill, &grant, &s.Revision, &into, &created, &updated)
 	if err != nil {
 		return Slot{}, err
 	}
 	s.ScheduledFor, s.StartedAt, s.CompletedAt, s.Into = fromMS(at), fromNullMS(started), fromNullMS(completed), fromNullMS(into)
-	s.Disposition, s.TraceID, s.ErrorCode, s.ErrorMessage, s.BackfillID = fromNull(disposition), fromNull(trace), fromNull(code), fromNull(message), fromNull(backfill)
+	s.Disposition, s.TraceID, s.ErrorCode, s.ErrorMessage = fromNull(disposition), fromNull(trace), fromNull(code), fromNull(message)
+	s.BackfillID, s.GrantID = fromNull(backfill), fromNull(grant)
 	s.CreatedAt, s.UpdatedAt = fromMS(created), fromMS(updated)
 	return s, nil
 }
@@ -103,6 +105,22 @@ func (tx *Tx) InsertSlots(ctx context.Context, list ...NewSlot) (int64, error) {
 	return made, nil
 }
 
+// PlanSlot makes sure that an instant has a slot of this revision that waits. One
+// that was taken back before it began, because the schedule was changed or
+// switched off, waits again. It reports false if the instant is over: something
+// else became of its slot.
+func (tx *Tx) PlanSlot(ctx context.Context, scheduleID string, at time.Time, revision int64) (bool, error) {
+	n, err := tx.Exec(ctx, `insert into schedule_runs as s (id, schedule_id, scheduled_for, trigger, revision, created_at, updated_at)
+		values ($1, $2, $3, 'schedule', $4, $5, $5) on conflict (schedule_id, scheduled_for) do update set status = 'pending', disposition = null,
+		completed_at = null, error_code = null, error_message = null, into_slot = null, revision = excluded.revision, updated_at = excluded.updated_at
+		where s.started_at is null and s.trigger = 'schedule' and (s.status = 'pending' or s.disposition in ('superseded', 'skipped_disabled'))`,
+		NewID(), scheduleID, ms(at), revision, ms(tx.Now))
+	if err != nil {
+		return false, fmt.Errorf("plan slot: %w", err)
+	}
+	return n > 0, nil
+}
+
 // GetSlot reads a slot, or fails with pawl.ErrNotFound.
 func (tx *Tx) GetSlot(ctx context.Context, scheduleID string, at time.Time) (Slot, error) {
 	s, err := scanSlot(tx.QueryRow(ctx, `select `+slotColumns+` from schedule_runs where schedule_id = $1 and scheduled_for = $2`, scheduleID, ms(at)))
@@ -116,22 +134,22 @@ func (tx *Tx) HoldSlot(ctx context.Context, scheduleID string, at time.Time) (Sl
 	return s, noSlot(err, scheduleID, at)
 }
 
-// SlotOfRun reads the slot whose run this is, by the id of its first attempt.
-func (tx *Tx) SlotOfRun(ctx context.Context, runID string) (Slot, error) {
-	s, err := scanSlot(tx.QueryRow(ctx, `select `+slotColumns+` from schedule_runs where run_id = $1`, runID))
-	if errors.Is(err, errNoRow) {
-		return Slot{}, &pawl.Error{Code: pawl.CodeNotFound, Op: "read slot", Msg: fmt.Sprintf("run %s belongs to no slot", runID)}
-	}
-	return s, err
+// SlotStart is how an attempt of a slot begins.
+type SlotStart struct {
+	RunID   string // of the first attempt
+	GrantID string // that the slot runs under
+	// Again: it goes on with the attempt before it, of which nobody knows the
+	// outcome yet.
+	Again bool
 }
 
-// StartSlot makes a pending slot running, or counts another attempt of one that
-// runs. The run id is set once and stays (X-56). It fails with
+// StartSlot makes a pending slot running, or begins another attempt of one that
+// runs. The run and the grant are set once and stay (X-56). It fails with
 // pawl.ErrConflict if the slot is closed.
-func (tx *Tx) StartSlot(ctx context.Context, id, runID string) (Slot, error) {
-	s, err := scanSlot(tx.QueryRow(ctx, `update schedule_runs set status = 'running', started_at = coalesce(started_at, $2), attempt_count = attempt_count + 1,
-		run_id = case when run_id = '' then $3 else run_id end, updated_at = $2
-		where id = $1 and status in ('pending', 'running') returning `+slotColumns, id, ms(tx.Now), runID))
+func (tx *Tx) StartSlot(ctx context.Context, id string, start SlotStart) (Slot, error) {
+	s, err := scanSlot(tx.QueryRow(ctx, `update schedule_runs set status = 'running', started_at = coalesce(started_at, $2), attempt_count = attempt_count + $4,
+		run_id = case when run_id = '' then $3 else run_id end, grant_id = coalesce(grant_id, $5), updated_at = $2
+		where id = $1 and status in ('pending', 'running') returning `+slotColumns, id, ms(tx.Now), start.RunID, flag(!start.Again), orNull(start.GrantID)))
 	return s, slotClosed(err, "start slot")
 }
 
@@ -193,12 +211,21 @@ func (tx *Tx) OpenSlots(ctx context.Context, scheduleID string, limit int) ([]Sl
 	return scanAll(rows, err, "read open slots", scanSlot)
 }
 
-// OverdueSlots reads up to limit slots of all schedules that are pending, were
-// made by a schedule and came due within the given time.
-func (tx *Tx) OverdueSlots(ctx context.Context, from, to time.Time, limit int) ([]Slot, error) {
-	rows, err := tx.Query(ctx, `select `+slotColumns+` from schedule_runs where scheduled_for > $1 and scheduled_for < $2 and status = 'pending' and trigger = 'schedule'
-		order by scheduled_for limit $3`, ms(from), ms(to), limit)
-	return scanAll(rows, err, "read overdue slots", scanSlot)
+// RunningSlots reads the slots of a schedule that have begun and are not
+// closed, the oldest first.
+func (tx *Tx) RunningSlots(ctx context.Context, scheduleID string, limit int) ([]Slot, error) {
+	// Both conditions, so that the index of open slots serves it.
+	rows, err := tx.Query(ctx, `select `+slotColumns+` from schedule_runs where schedule_id = $1 and status in ('pending', 'running') and status = 'running'
+		order by scheduled_for limit $2`, scheduleID, limit)
+	return scanAll(rows, err, "read running slots", scanSlot)
+}
+
+// LatestSlot reads the slot of the latest instant that a revision of a schedule
+// made for itself, or fails with pawl.ErrNotFound.
+func (tx *Tx) LatestSlot(ctx context.Context, scheduleID string, revision int64) (Slot, error) {
+	s, err := scanSlot(tx.QueryRow(ctx, `select `+slotColumns+` from schedule_runs where schedule_id = $1 and trigger = 'schedule' and revision = $2
+		order by scheduled_for desc limit 1`, scheduleID, revision))
+	return s, noSlot(err, scheduleID, time.Time{})
 }
 
 // SlotFilter picks slots; empty fields pick all.
@@ -253,12 +280,4 @@ func (tx *Tx) SlotsBetween(ctx context.Context, scheduleID string, from, to time
 	rows, err := tx.Query(ctx, `select `+slotColumns+` from schedule_runs where schedule_id = $1 and scheduled_for >= $2 and scheduled_for < $3
 		order by scheduled_for limit $4`, scheduleID, ms(from), ms(to), limit)
 	return scanAll(rows, err, "read slots", scanSlot)
-}
-
-// LastEnded is when the last run of a schedule ended, other than that of the
-// given slot; zero if none did.
-func (tx *Tx) LastEnded(ctx context.Context, scheduleID, except string) (time.Time, error) {
-	var at *int64
-	err := tx.QueryRow(ctx, `select max(completed_at) from schedule_runs where schedule_id = $1 and started_at is not null and id <> $2`, scheduleID, except).Scan(&at)
-	return fromNullMS(at), err
 }

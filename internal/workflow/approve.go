@@ -145,6 +145,13 @@ func (v *view) approvedCall() bool {
 	return v.asked != nil && v.asked.State == store.ApprovalApproved
 }
 
+// waitsForAnswer reports whether the newest run asked something that can still
+// be answered. When the time is over it cannot, even if nobody has noted so:
+// nobody works on a lane that is paused or whose process is down.
+func (v *view) waitsForAnswer() bool {
+	return v.asked != nil && v.asked.State == store.ApprovalPending && v.asked.ExpiresAt.After(v.now)
+}
+
 // chooseReminder waits for the answer, and until somebody must be reminded.
 func (v *view) chooseReminder(d run.Decision) step {
 	due := v.asked.ExpiresAt

@@ -244,11 +244,90 @@ func TestQuestionEndsWithItsRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		k.read(func(ctx context.Context, tx *store.Tx) error {
-			pending, err := tx.ListApprovals(ctx, store.ApprovalPending, store.RunCursor{}, 10)
+			pending, err := tx.ListApprovals(ctx, store.ApprovalFilter{State: store.ApprovalPending}, store.RunCursor{}, 10)
 			if len(pending) > 0 {
 				t.Errorf("%d questions of a run that is over wait for an answer", len(pending))
 			}
 			return err
 		})
+	})
+}
+
+// Context 3.7.6: resuming a workflow answers no question. What waits for an
+// answer goes on waiting for it, and can still be answered.
+func TestResumedWorkflowKeepsItsQuestion(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		w := k.deploy("shop", "1", askDefinition())
+		k.publish(w, "in", "a")
+		k.work(w)
+		r := k.newest(w)
+		if k.resume("shop") {
+			t.Error("resuming a workflow that only waits for an answer changes something")
+		}
+		k.pause("shop")
+		k.resume("shop")
+		k.work(w)
+		if got := k.newest(w); got.ID != r.ID || got.Status != pawl.StatusPausedApproval {
+			t.Fatalf("the newest run is %s, %s", got.ID, got.Status)
+		}
+		if err := k.person(func(ctx context.Context, tx *store.Tx) error { return k.s.Approve(ctx, tx, r.ID, "", false, "ann") }); err != nil {
+			t.Fatal(err)
+		}
+		k.settle(w)
+		expect(t, "calls", len(k.desk.things()), 1)
+	})
+}
+
+// A question whose time is over cannot be answered, even if nobody worked on
+// the lane when it ended; whoever resumes the run is asked again.
+func TestQuestionExpiresWhileNobodyWorks(t *testing.T) {
+	for _, resume := range []struct {
+		name string
+		run  bool // else the workflow
+	}{{"run", true}, {"workflow", false}} {
+		t.Run(resume.name, func(t *testing.T) {
+			inTime(t, func(t *testing.T, k *kit) {
+				w := k.deploy("shop", "1", askDefinition())
+				k.publish(w, "in", "a")
+				k.work(w)
+				r := k.newest(w)
+				approve := func() error {
+					return k.person(func(ctx context.Context, tx *store.Tx) error { return k.s.Approve(ctx, tx, r.ID, "", false, "ann") })
+				}
+				pass(approvalTime)
+				if err := approve(); refusalOf(err) != "conflict expired" {
+					t.Errorf("an approval that comes too late: %v", err)
+				}
+				if !resume.run {
+					k.resume("shop")
+				} else if err := k.person(func(ctx context.Context, tx *store.Tx) error { return k.s.ResumeRun(ctx, tx, r.ID, "ann") }); err != nil {
+					t.Fatal(err)
+				}
+				k.work(w)
+				if err := approve(); err != nil {
+					t.Fatal(err)
+				}
+				k.settle(w)
+				expect(t, "calls", len(k.desk.things()), 1)
+			})
+		})
+	}
+}
+
+// A run whose process is gone is recovered before anybody can cancel it.
+func TestCancellingAnInterruptedRunIsRefused(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		w := k.deploy("shop", "1", orderDefinition())
+		k.publish(w, "in", "a")
+		k.crashAt(w, "begun", 1)
+		err := k.person(func(ctx context.Context, tx *store.Tx) error {
+			_, err := k.s.CancelRun(ctx, tx, k.newest(w), "ann")
+			return err
+		})
+		if refusalOf(err) != "conflict recovering" {
+			t.Errorf("it is told: %v", err)
+		}
+		k.settle(w)
+		expect(t, "calls", len(k.desk.things()), 1)
 	})
 }

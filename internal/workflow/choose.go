@@ -144,6 +144,8 @@ func (v *view) chooseRetry(d run.Decision) step {
 	case d.Exit == run.ExitFix && v.workflow.Version != v.row.ScriptVersion:
 		retry.reason = "a new version was deployed"
 		return retry
+	case d.Exit == run.ExitFix && v.fixable && v.fixAt.After(v.now):
+		return step{do: actWait, until: v.fixAt, reason: "no answer came to the question for a corrected script; it is asked again"}
 	case d.Exit == run.ExitFix && v.fixable:
 		return v.named(step{do: actFix, reason: "the script failed"})
 	}

@@ -39,8 +39,28 @@ func (s *Service) lookAtFixes(ctx context.Context, tx *store.Tx, v *view) error 
 	if v.fixes, err = tx.RepairsOfRuns(ctx, ids); err != nil {
 		return err
 	}
-	v.fixable = len(v.fixes) < maxFixes && v.row.ErrorClass == pawl.ClassLogic
+	proposals, unanswered := countFixes(v.fixes, v.row.ID)
+	v.fixable = proposals < maxFixes && v.row.ErrorClass == pawl.ClassLogic
+	if unanswered > 0 && v.fixable {
+		wait, again := run.Transient(unanswered)
+		v.fixable, v.fixAt = again, v.fixes[len(v.fixes)-1].CreatedAt.Add(wait)
+	}
 	return nil
+}
+
+// countFixes counts the proposals of a chain, and the questions in a row to
+// which no answer came for its newest run. These prove nothing about the script,
+// so they use up no proposal; they back off as calls do, and end as they do.
+func countFixes(fixes []store.Repair, newest string) (proposals, unanswered int) {
+	for _, f := range fixes {
+		switch {
+		case f.State != store.RepairFailed:
+			proposals, unanswered = proposals+1, 0
+		case f.RunID == newest:
+			unanswered++
+		}
+	}
+	return proposals, unanswered
 }
 
 // fix asks for a corrected script, checks it as a deploy and by replays, and
@@ -60,6 +80,9 @@ func (e *session) fix(ctx context.Context, v *view) error {
 		return err
 	}
 	if err != nil {
+		if told, ok := errors.AsType[*repair.Error](err); ok && told.Rejected {
+			r.State = store.RepairRejected // an answer came, and counts
+		}
 		r.Reason = err.Error()
 		return e.noteFix(ctx, v, r)
 	}
@@ -105,6 +128,9 @@ func (e *session) evidence(v *view, r recordedRun) repair.Evidence {
 		out.Reads = append(out.Reads, repair.Read{Op: read.Op, Call: read.Call, Answer: read.Answer})
 	}
 	for _, f := range v.fixes {
+		if f.State == store.RepairFailed {
+			continue
+		}
 		reason := f.Reason
 		if f.State == store.RepairActivated {
 			reason = "it came into force and failed as well"

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -107,9 +108,9 @@ func TestBadProposalsAreRefusedAndTheBudgetHolds(t *testing.T) {
 		propose func(k *kit) (repair.Proposal, error)
 		reason  string
 	}{
-		"no answer": {func(*kit) (repair.Proposal, error) {
-			return repair.Proposal{}, &repair.Error{Class: pawl.ClassTransient, Msg: "away"}
-		}, "failed away"},
+		"no proposal": {func(*kit) (repair.Proposal, error) {
+			return repair.Proposal{}, &repair.Error{Class: pawl.ClassInternal, Msg: "idle talk", Rejected: true}
+		}, "rejected idle talk"},
 		"no script": {func(*kit) (repair.Proposal, error) { return repair.Proposal{Script: "nonsense"}, nil }, "rejected no such script"},
 		"still broken": {func(k *kit) (repair.Proposal, error) {
 			return repair.Proposal{Script: k.define("shop", "same", brokenDefinition())}, nil
@@ -157,6 +158,71 @@ func TestBadProposalsAreRefusedAndTheBudgetHolds(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A repairer that does not answer uses up no proposal: it is asked again, later
+// and later, and the proposal that comes then counts as the first.
+func TestRepairerThatDoesNotAnswerIsAskedAgain(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		mended := k.define("shop", "2", mendedDefinition())
+		begun := time.Now()
+		var at []time.Duration
+		m := &mechanic{}
+		m.propose = func(e repair.Evidence) (repair.Proposal, error) {
+			at = append(at, time.Since(begun))
+			if len(e.Attempts) > 0 {
+				t.Errorf("it is told of %d proposals that nobody made", len(e.Attempts))
+			}
+			if len(at) < run.TransientAttempts {
+				return repair.Proposal{}, &repair.Error{Class: pawl.ClassTransient, Msg: "away"}
+			}
+			return repair.Proposal{Script: mended}, nil
+		}
+		k.s.cfg.Repair = m
+		w := k.deploy("shop", "1", brokenDefinition())
+		k.publish(w, "in", "bad")
+		k.work(w)
+		if d := k.look("shop"); d.Issue != run.IssueFixing || !sameInstant(d.NextAt, begun.Add(10*time.Second)) {
+			t.Errorf("people see %s, and the next attempt at %v", d.Issue, d.NextAt)
+		}
+		k.start("n2") // a restart neither asks at once nor begins to count anew
+		k.s.cfg.Repair = m
+		k.settle(w)
+		seconds := []time.Duration{0, 10, 30, 70, 150}
+		for i := range seconds {
+			seconds[i] *= time.Second
+		}
+		if diff := cmp.Diff(seconds, at); diff != "" {
+			t.Errorf("it was asked at (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]string{"activated", "failed away", "failed away", "failed away", "failed away"}, k.repairs(w)); diff != "" {
+			t.Errorf("proposals (-want +got):\n%s", diff)
+		}
+		if got := k.statuses(w, "in")["bad"]; got != store.EventConsumed {
+			t.Errorf("the event is %s", got)
+		}
+	})
+}
+
+// After so many questions without an answer a person is needed, who gets them
+// all anew by resuming.
+func TestRepairerThatNeverAnswersIsGivenUp(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		m := &mechanic{propose: func(repair.Evidence) (repair.Proposal, error) {
+			return repair.Proposal{}, &repair.Error{Class: pawl.ClassTransient, Msg: "away"}
+		}}
+		k.s.cfg.Repair = m
+		w := k.deploy("shop", "1", brokenDefinition())
+		k.publish(w, "in", "bad")
+		k.settle(w)
+		expect(t, "questions", len(m.asked), run.TransientAttempts)
+		if d := k.look("shop"); d.Word != run.NeedsAttention || d.Issue != run.IssueFixesUsedUp {
+			t.Errorf("people see %s, %s", d.Word, d.Issue)
+		}
+		k.resume("shop")
+		k.settle(w)
+		expect(t, "questions after a person resumed it", len(m.asked), 2*run.TransientAttempts)
+	})
 }
 
 // Lesson 42: a version that a person deployed meanwhile is not overwritten, and

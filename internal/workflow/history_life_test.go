@@ -28,49 +28,61 @@ type life struct {
 	published []string
 	skipped   map[string]int // orders that an event may have that was skipped
 
+	world  reality           // what really happened, and what was said about it
 	calls  []string          // what becomes of the next orders; no more: applied
 	reads  []pawl.Class      // how the next reads fail; no more: they do not
 	blind  int               // questions that the desk answers with: later
+	denies int               // questions about orders that the desk answers with: it did not happen
 	inCall string            // the arguments of the order that the desk looks at
 	during map[string]func() // by handler: what happens while it runs, once
 }
 
 // What becomes of an order, beside the classes of a refusal.
 const (
-	lostAnswer  = "lost answer"
-	lostRequest = "lost request"
+	lostAnswer   = "lost answer"
+	lostRequest  = "lost request"
+	falseRefusal = "false refusal" // it happened, and the desk says that it did not
 )
 
 var (
-	actionNames = []string{
-		"publish", "publish", "work", "work", "work", "crash", "crash", "wait", "wait", "restart", "shutdown",
-		"pause", "resume", "resume", "deploy", "skip", "skip", "trouble", "trouble", "trouble", "bad read", "during", "during", "resolve", "run now",
+	actionNames = []string{ // more often what is more telling
+		"publish", "work", "work", "crash", "crash", "crash", "wait", "wait", "restart", "shutdown", "pause", "resume", "resume", "deploy", "skip", "skip",
+		"trouble", "trouble", "trouble", "trouble", "bad read", "during", "during", "run now", "doubt", "doubt", "say", "say", "say", "say", "say", "week", "revoke",
 	}
 	outcomes = []string{
-		lostAnswer, lostRequest, lostAnswer, lostRequest, string(pawl.ClassTransient), string(pawl.ClassLogic),
+		lostAnswer, lostRequest, lostAnswer, lostRequest, falseRefusal, string(pawl.ClassTransient), string(pawl.ClassLogic),
 		string(pawl.ClassAuth), string(pawl.ClassPermission), string(pawl.ClassPrecondition), string(pawl.ClassInternal),
 	}
-	livePlaces = append(slices.Clone(places), "asked", "before stop", "stopped")
+	livePlaces = append(slices.Clone(places), "asked", "before stop", "stopped", "before ask", "asked person")
 	livePaths  = []string{"producers.poll.handler", "consumers.order.prepare", "consumers.order.mutate", "consumers.order.next", "order", "consumers.tell.prepare"}
 )
 
 func newLife(rt *rapid.T, k *kit, name string) *life {
-	l := &life{t: rt, k: k, skipped: map[string]int{}, during: map[string]func(){}}
+	l := &life{t: rt, k: k, skipped: map[string]int{}, during: map[string]func(){}, world: newReality()}
 	k.desk.refuse = l.beforeOrder
 	k.desk.answer = l.afterOrder
 	k.desk.inquiry = l.inquiry
-	l.w = k.deploy(name, "0", l.definition("", 1, "1m"))
+	l.w = k.deploy(name, "0", l.definition(edition{batch: 1, every: "1m", method: rapid.SampledFrom(methods).Draw(rt, "method")}))
 	return l
 }
 
-// definition is a version of the script: broken names a phase that throws,
-// batch is how many events an order takes.
-func (l *life) definition(broken string, batch int, every string) definition {
+// edition is what differs between versions of the script.
+type edition struct {
+	broken string // the phase that throws; empty is none
+	batch  int    // how many events an order takes
+	every  string // how often the producer runs
+	method string // of the desk: order and sign can be asked about, sign must be approved, mail is neither
+}
+
+var methods = []string{"order", "sign", "sign", "mail"}
+
+// definition is a version of the script.
+func (l *life) definition(e edition) definition {
 	handler := func(path string, then goHandler) goHandler {
 		return func(c *goCtx, args []json.RawMessage) any {
 			l.happens(path)
 			out := then(c, args)
-			if broken == path {
+			if e.broken == path {
 				throw(path + " is broken")
 			}
 			return out
@@ -78,7 +90,7 @@ func (l *life) definition(broken string, batch int, every string) definition {
 	}
 	d := definition{config: Config{
 		Topics:    []string{"in", "out"},
-		Producers: []Producer{{Name: "poll", Publishes: []string{"in"}, Schedule: Schedule{Interval: every}}},
+		Producers: []Producer{{Name: "poll", Publishes: []string{"in"}, Schedule: Schedule{Interval: e.every}}},
 		Consumers: []Consumer{{Name: "order", Subscribe: []string{"in"}, Publishes: []string{"out"}}, {Name: "tell", Subscribe: []string{"out"}}},
 	}}
 	d.handlers = map[string]goHandler{}
@@ -87,10 +99,14 @@ func (l *life) definition(broken string, batch int, every string) definition {
 		"consumers.order.prepare": func(c *goCtx, _ []json.RawMessage) any {
 			ids := c.peek("in")
 			c.tool("desk", "read", nil)
-			return take("in", ids[:min(len(ids), batch)]...)
+			return take("in", ids[:min(len(ids), e.batch)]...)
 		},
 		"consumers.order.mutate": func(c *goCtx, args []json.RawMessage) any {
-			c.tool("desk", "order", dataOf(args[0]))
+			order := dataOf(args[0])
+			if e.method == "sign" { // what is approved depends on the instant, which must stay the same
+				order = map[string]any{"for": order, "at": c.now}
+			}
+			c.tool("desk", e.method, order)
 			return nothing{}
 		},
 		"consumers.order.next": func(c *goCtx, args []json.RawMessage) any {
@@ -147,10 +163,11 @@ func (l *life) beforeOrder(c tool.Call) *tool.Error {
 		l.reads = l.reads[1:]
 		return refusal(class)
 	}
+	l.checkAllowed(c)
 	l.inCall = string(c.Args)
 	l.happens("order")
 	l.inCall = ""
-	if len(l.calls) == 0 || l.calls[0] == lostAnswer {
+	if len(l.calls) == 0 || l.calls[0] == lostAnswer || l.calls[0] == falseRefusal {
 		return nil
 	}
 	outcome := l.calls[0]
@@ -162,21 +179,33 @@ func (l *life) beforeOrder(c tool.Call) *tool.Error {
 }
 
 // afterOrder is the desk when it answers.
-func (l *life) afterOrder(tool.Call) error {
+func (l *life) afterOrder(c tool.Call) error {
+	l.world.happened(c.Args)
 	if len(l.calls) == 0 {
 		return nil
 	}
-	l.calls = l.calls[1:] // a lost answer; beforeOrder took the others
+	outcome := l.calls[0] // beforeOrder took the others
+	l.calls = l.calls[1:]
+	if outcome == falseRefusal {
+		l.world.deny(c.Key, c.Args)
+		return refusal(pawl.ClassTransient)
+	}
 	return errLost
 }
 
-// inquiry is the desk when it is asked: it tells the truth, or nothing.
+// inquiry is the desk when it is asked: it tells the truth, or nothing, or
+// that an order is not there although it is.
 func (l *life) inquiry(c tool.Call) (happened, known bool) {
 	if l.blind > 0 {
 		l.blind--
 		return false, false
 	}
 	_, happened = l.k.desk.orders[c.Key]
+	if happened && l.denies > 0 {
+		l.denies--
+		l.world.deny(c.Key, c.Args)
+		return false, true
+	}
 	return happened, true
 }
 
@@ -202,6 +231,7 @@ func (l *life) actions() map[string]func() {
 		"trouble": func() {
 			l.calls = append(l.calls, rapid.SliceOfN(rapid.SampledFrom(outcomes), 1, 2).Draw(l.t, "calls")...)
 			l.blind += rapid.SampledFrom([]int{0, 1, 2, 3, 7}).Draw(l.t, "blind")
+			l.denies += rapid.SampledFrom([]int{0, 0, 0, 1}).Draw(l.t, "denies")
 			l.publish()
 			l.work()
 		},
@@ -210,7 +240,10 @@ func (l *life) actions() map[string]func() {
 			l.work()
 		},
 		"during":  l.meanwhile,
-		"resolve": l.resolve,
+		"doubt":   l.doubt,
+		"say":     func() { l.say(); l.work() },
+		"week":    l.week,
+		"revoke":  l.revoke,
 		"run now": func() { _ = l.k.runNow(l.w.Name); l.work() }, // mostly refused
 	}
 }
@@ -220,7 +253,8 @@ func (l *life) actions() map[string]func() {
 func (l *life) meanwhile() {
 	act := map[string]func(){
 		"publish": l.publish, "pause": func() { l.k.pause(l.w.Name) }, "resume": func() { l.k.resume(l.w.Name) }, "deploy": l.deploy, "skip": l.skip,
-	}[rapid.SampledFrom([]string{"publish", "pause", "pause", "resume", "deploy", "skip", "skip"}).Draw(l.t, "what")]
+		"say": l.say, "revoke": l.revoke,
+	}[rapid.SampledFrom([]string{"publish", "pause", "pause", "resume", "deploy", "skip", "skip", "say", "say", "revoke"}).Draw(l.t, "what")]
 	elsewhere := rapid.Bool().Draw(l.t, "elsewhere")
 	l.during[rapid.SampledFrom(livePaths).Draw(l.t, "where")] = func() {
 		here := l.k.s
@@ -266,7 +300,9 @@ func (l *life) shutdown() {
 func (l *life) deploy() {
 	l.revision++
 	broken := rapid.SampledFrom([]string{"", "", "producers.poll.handler", "consumers.order.prepare", "consumers.order.mutate", "consumers.order.next"}).Draw(l.t, "broken")
-	l.k.deploy(l.w.Name, fmt.Sprint(l.revision), l.definition(broken, rapid.IntRange(1, 2).Draw(l.t, "batch"), "1m"))
+	l.k.deploy(l.w.Name, fmt.Sprint(l.revision), l.definition(edition{
+		broken: broken, batch: rapid.IntRange(1, 2).Draw(l.t, "batch"), every: "1m", method: rapid.SampledFrom(methods).Draw(l.t, "method"),
+	}))
 }
 
 // skip gives up an event, mostly one that a run holds, and notes how often it
@@ -297,34 +333,9 @@ func (l *life) skip() {
 func (l *life) orders() map[string]int {
 	out := map[string]int{}
 	for _, args := range l.k.desk.orders {
-		var ids []string
-		if err := json.Unmarshal(args, &ids); err != nil {
-			l.k.t.Fatal(err)
-		}
-		for _, id := range ids {
+		for _, id := range idsIn(args) {
 			out[id]++
 		}
 	}
 	return out
-}
-
-// resolve is a person who looks what became of a call of which nobody else
-// knows, and says so.
-func (l *life) resolve() {
-	rows := l.k.ledgerRows(l.w)
-	at := slices.IndexFunc(rows, func(m store.Mutation) bool { return m.State == pawl.MutationIndeterminate })
-	if at < 0 {
-		return
-	}
-	said := DidNotHappen
-	if _, happened := l.k.desk.orders[rows[at].IdempotencyKey]; happened {
-		said = Happened
-	}
-	if rapid.Bool().Draw(l.t, "ask again") {
-		said = TryAgain
-	}
-	l.k.write(func(ctx context.Context, tx *store.Tx) error {
-		return l.k.s.Resolve(ctx, tx, rows[at].RunID, said, json.RawMessage(`"seen"`), "tester")
-	})
-	l.work()
 }

@@ -55,7 +55,7 @@ func TestCommitAcknowledgesWhatPrepareSaw(t *testing.T) {
 	}
 }
 
-// lesson 18: flags built anew say dirty for consumers with
+// lesson 18: flags built anew say dirty for consumers with
 // pending events of their topics, and only for those.
 func TestRebuiltFlagsFollowFromPendingEvents(t *testing.T) {
 	other := Consumer{Name: "other", Subscribe: []string{"news"}}

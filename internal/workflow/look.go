@@ -34,8 +34,9 @@ type view struct {
 	open   *store.Mutation // its unresolved call
 	asked  *store.Approval // the question that it waits for
 
-	fixes   []store.Repair // proposals along its chain
+	fixes   []store.Repair // what was asked for along its chain, the oldest first
 	fixable bool           // another one may be asked for
+	fixAt   time.Time      // but not before
 }
 
 // look reads the view of a lane.

@@ -127,7 +127,8 @@ func (s *Service) cancelActive(ctx context.Context, tx *store.Tx, w store.Workfl
 
 // Resume lets a workflow run again, in the caller's transaction. It also says
 // that whatever halted its newest run is mended, once; what is unknown about a
-// call stays unknown (context 3.7.6). It reports whether anything changed.
+// call stays unknown, and a question stays asked (context 3.7.6). It reports
+// whether anything changed.
 func (s *Service) Resume(ctx context.Context, tx *store.Tx, name, by string) (bool, error) {
 	w, err := tx.HoldWorkflow(ctx, name)
 	if err != nil {
@@ -137,7 +138,7 @@ func (s *Service) Resume(ctx context.Context, tx *store.Tx, name, by string) (bo
 	if err != nil {
 		return false, err
 	}
-	halted := v.newest.Status != pawl.StatusActive && run.Halts(v.newest, v.exhausted())
+	halted := v.newest.Status != pawl.StatusActive && run.Halts(v.newest, v.exhausted()) && !v.waitsForAnswer()
 	if w.Desired == desiredActive && !halted {
 		return false, nil
 	}
@@ -147,10 +148,7 @@ func (s *Service) Resume(ctx context.Context, tx *store.Tx, name, by string) (bo
 		}
 	}
 	if halted {
-		if err := tx.SetWorkflowCleared(ctx, w.ID, v.row.ID); err != nil {
-			return false, err
-		}
-		if err := tx.ClearRetry(ctx, pawl.KindWorkflow, w.Lane); err != nil {
+		if err := setCleared(ctx, tx, v); err != nil {
 			return false, err
 		}
 	}
@@ -342,6 +340,9 @@ func (s *Service) CancelRun(ctx context.Context, tx *store.Tx, r store.Run, by s
 		return store.Run{}, err
 	}
 	cancelled, err := s.endRun(ctx, tx, r)
+	if errors.Is(err, pawl.ErrLeaseLost) { // nobody executes it; it is recovered first
+		return store.Run{}, refuse("cancel run", "recovering", fmt.Sprintf("run %s was interrupted and is about to be recovered", r.ID), "Try again in a moment.")
+	}
 	if err != nil {
 		return store.Run{}, err
 	}

@@ -77,7 +77,7 @@ func (s *Service) Approve(ctx context.Context, tx *store.Tx, runID, hash string,
 		return s.clear(ctx, tx, v, "run.approve", by)
 	}
 	switch {
-	case v.asked.State == store.ApprovalExpired:
+	case v.asked.State == store.ApprovalExpired, v.asked.State == store.ApprovalPending && !v.waitsForAnswer():
 		return refuse(op, "expired", "the question has expired", "Resume the run: it asks again.")
 	case v.asked.State != store.ApprovalPending:
 		return refuse(op, "decided", fmt.Sprintf("the question is %s already", v.asked.State), "")
@@ -142,7 +142,7 @@ func (s *Service) ResumeRun(ctx context.Context, tx *store.Tx, runID, by string)
 		return refuse(op, "", fmt.Sprintf("run %s is %s and needs nothing", runID, v.row.Status), "")
 	case run.Unresolved(v.newest.Ledger):
 		return refuse(op, "outcome_unknown", "it is unknown what became of its call", "Say what happened: pawl resolve "+runID+" --outcome happened|did-not-happen|skip")
-	case v.asked != nil && v.asked.State == store.ApprovalPending:
+	case v.waitsForAnswer():
 		return refuse(op, "approval", "it waits for your approval", "pawl approve "+runID)
 	}
 	return s.clear(ctx, tx, v, "run.resume", by)
@@ -150,10 +150,7 @@ func (s *Service) ResumeRun(ctx context.Context, tx *store.Tx, runID, by string)
 
 // clear notes that a person mended what stopped the newest run.
 func (s *Service) clear(ctx context.Context, tx *store.Tx, v *view, action, by string) error {
-	if err := tx.SetWorkflowCleared(ctx, v.workflow.ID, v.row.ID); err != nil {
-		return err
-	}
-	if err := tx.ClearRetry(ctx, pawl.KindWorkflow, v.workflow.Lane); err != nil {
+	if err := setCleared(ctx, tx, v); err != nil {
 		return err
 	}
 	if err := tx.Audit(ctx, by, action, "run:"+v.row.ID, map[string]string{"workflow": v.workflow.Name}); err != nil {
@@ -161,6 +158,20 @@ func (s *Service) clear(ctx context.Context, tx *store.Tx, v *view, action, by s
 	}
 	s.tell(tx, Change{What: "resumed", Workflow: v.workflow.Name, Run: v.row.ID})
 	return s.arm(ctx, tx, v.workflow, tx.Now)
+}
+
+// setCleared lets the newest run go on, once. A question whose time is over
+// makes room for the one that the run will ask.
+func setCleared(ctx context.Context, tx *store.Tx, v *view) error {
+	if v.asked != nil && v.asked.State == store.ApprovalPending {
+		if err := tx.MoveApproval(ctx, v.asked.ID, store.ApprovalPending, store.ApprovalExpired, ""); err != nil {
+			return err
+		}
+	}
+	if err := tx.SetWorkflowCleared(ctx, v.workflow.ID, v.row.ID); err != nil {
+		return err
+	}
+	return tx.ClearRetry(ctx, pawl.KindWorkflow, v.workflow.Lane)
 }
 
 // Resolve records what a person knows about a call, in the caller's

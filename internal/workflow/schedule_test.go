@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +21,9 @@ func TestProducers(t *testing.T) {
 		behaviour{"an interval runs every N after its last commit", intervalRunsEveryN},
 		behaviour{"a cron expression runs at its local time", cronRunsAtLocalTime},
 		behaviour{"firings while a consumer works collapse into one run", firingsWhileBusyCollapse},
+		behaviour{"all producers that are due while a consumer works run after it", allDueRunAfterABusyTime},
+		behaviour{"times and states survive the process", timesAndStatesSurvive},
+		behaviour{"schedules are in a table of their own", schedulesHaveTheirTable},
 		behaviour{"firings while the host is down collapse into one run that is logged", firingsWhileDownCollapse},
 		behaviour{"each producer has its own time", producersHaveTheirOwnTimes},
 		behaviour{"handlers of a workflow never run at once", handlersNeverRunAtOnce},
@@ -72,7 +76,7 @@ func cronRunsAtLocalTime(t *testing.T, k *kit) {
 	expect(t, "runs of a week", at, []string{"00:00", "00:00", "00:00", "00:00", "00:00"})
 }
 
-// A-07..A-10, A-44, A-56, A-128, X-11: next_run_at stays while a consumer runs
+// A-07, A-08, A-09, A-10, A-44, A-56, A-128, X-11: next_run_at stays while a consumer runs
 // for an hour, so that the firing is seen afterwards; six of them are one run.
 func firingsWhileBusyCollapse(t *testing.T, k *kit) {
 	var seen []time.Time
@@ -103,6 +107,105 @@ func firingsWhileBusyCollapse(t *testing.T, k *kit) {
 	if got := k.schedules(w)["p"].NextRunAt; !sameInstant(got, time.Now().Add(10*time.Minute)) {
 		t.Errorf("after the late run the next one is at %v", got)
 	}
+}
+
+// A-08, A-09, A-82: on an idle lane whatever is due starts as scheduled; on a
+// busy one every producer that comes due waits, and each runs once after it.
+func allDueRunAfterABusyTime(t *testing.T, k *kit) {
+	d := producing(map[string]string{"a": "10m", "b": "30m", "c": "5h"})
+	d.handlers["consumers.take.prepare"] = func(c *goCtx, _ []json.RawMessage) any {
+		ids := c.peek("in")
+		if len(ids) > 0 {
+			pass(time.Hour)
+		}
+		return take("in", ids...)
+	}
+	w := k.deploy("all-due", "1", d)
+	k.work(w)
+	k.ranSince()
+	pass(10 * time.Minute)
+	k.work(w) // idle
+	expect(t, "runs of an idle lane", k.ranSince(), []string{"producers.a.handler"})
+	k.publish(w, "in", "x")
+	k.work(w) // busy for an hour, and then the session ends
+	k.work(w)
+	expect(t, "runs of a busy lane", k.ranSince(), []string{"consumers.take.prepare", "producers.a.handler", "producers.b.handler"})
+	for _, name := range []string{"a", "b"} {
+		for _, cause := range k.triggers(w, name) {
+			expect(t, "cause", cause, triggerSchedule)
+		}
+	}
+}
+
+// A-41: what a lane needs to go on is in the store: when producers run, when
+// consumers wake, and what both keep.
+func timesAndStatesSurvive(t *testing.T, k *kit) {
+	d := consuming(napping(40*time.Minute)).handler("consumers.take.next", func(*goCtx, []json.RawMessage) any { return map[string]int{"taken": 1} })
+	d = d.producer("p", Schedule{Interval: "1h"}, func(*goCtx, []json.RawMessage) any { return map[string]int{"made": 1} })
+	w := k.deploy("survives", "1", d)
+	k.publish(w, "in", "x")
+	k.work(w)
+	due, wake := k.schedules(w)["p"].NextRunAt, k.kept(w, "take").WakeAt
+	if !sameInstant(due, time.Now().Add(time.Hour)) || !sameInstant(wake, time.Now().Add(40*time.Minute)) {
+		t.Fatalf("it runs at %v and wakes at %v", due, wake)
+	}
+	k.start("another")
+	expect(t, "the next look of a new process", k.work(w), wake)
+	expect(t, "the next run", k.schedules(w)["p"].NextRunAt, due)
+	expect(t, "what they keep", []string{string(k.kept(w, "p").State), string(k.kept(w, "take").State)}, []string{`{"made":1}`, `{"taken":1}`})
+}
+
+// A-72, A-87: a producer has one row, found by workflow and by time, and a
+// workflow has no time of its own that anybody could consult.
+func schedulesHaveTheirTable(t *testing.T, k *kit) {
+	w := k.deploy("own-table", "1", producing(map[string]string{"p": "1h"}))
+	err := k.do(func(ctx context.Context, tx *store.Tx) error {
+		_, err := tx.Exec(ctx, `insert into producer_schedules (id, workflow_id, producer_name, schedule_type, schedule_value, next_run_at, created_at, updated_at)
+			select 'twice', workflow_id, producer_name, schedule_type, schedule_value, next_run_at, created_at, updated_at from producer_schedules where workflow_id = $1`, w.ID)
+		return err
+	})
+	if err == nil {
+		t.Error("a producer can have two rows")
+	}
+	indexes, columns := `select indexname from pg_indexes where tablename = 'producer_schedules'`, `select column_name from information_schema.columns where table_name = 'workflows'`
+	if strings.HasPrefix(k.url, "sqlite:") {
+		indexes, columns = `select name from pragma_index_list('producer_schedules')`, `select name from pragma_table_info('workflows')`
+	}
+	there := k.words(indexes)
+	for _, name := range []string{"idx_producer_schedules_workflow", "idx_producer_schedules_next_run"} {
+		if !slices.Contains(there, name) {
+			t.Errorf("there is no index %s: %v", name, there)
+		}
+	}
+	for _, column := range k.words(columns) {
+		if strings.Contains(column, "next_run") {
+			t.Errorf("workflows have %s", column)
+		}
+	}
+}
+
+// words are the texts of a query's one column.
+func (k *kit) words(query string) (list []string) {
+	k.t.Helper()
+	k.read(func(ctx context.Context, tx *store.Tx) error {
+		rows, err := tx.Query(ctx, query)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var word string
+			if err := rows.Scan(&word); err != nil {
+				return err
+			}
+			list = append(list, word)
+		}
+		return rows.Err()
+	})
+	if len(list) == 0 {
+		k.t.Fatalf("%s finds nothing", query)
+	}
+	return list
 }
 
 // A-10, A-51, A-85, X-29: what fired while nobody was there is one run after
@@ -249,7 +352,7 @@ func noStateKeepsState(t *testing.T, k *kit) {
 	expect(t, "states that the handler saw", got, []string{"absent", "absent", `{"n":1}`, `{"n":1}`, "null"})
 }
 
-// X-14: nothing is guessed; the lane halts as an internal fault and the time of
+// A-78, X-14: nothing is guessed; the lane halts as an internal fault and the time of
 // the producer stays.
 func unusableScheduleHalts(t *testing.T, k *kit) {
 	w := k.deploy("unusable", "1", producing(map[string]string{"p": "1h"}))

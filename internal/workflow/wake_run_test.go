@@ -65,7 +65,7 @@ func eventWakesBefore(t *testing.T, k *kit) {
 	expect(t, "causes", k.triggers(w, "take"), []string{triggerWake, triggerEvent, triggerWake})
 }
 
-// two consumers, two instants; the lane wakes for each
+// two consumers, two instants; the lane wakes for each
 // of them alone.
 func wakesAreIndependent(t *testing.T, k *kit) {
 	w := k.deploy("independent", "1", consuming(napping(10*time.Minute)).consumer("late", napping(25*time.Minute), "in"))

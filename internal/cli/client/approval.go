@@ -54,6 +54,45 @@ type Connection struct {
 		Policy     string `json:"policy"` // allow, ask or deny
 		Reconciles bool   `json:"reconciles"`
 	} `json:"methods"`
+	Blocked []struct { // until somebody pins them
+		Name string `json:"name"`
+		Why  string `json:"why"`
+	} `json:"blocked"`
+}
+
+// Pin is a method of a connection, compared to what was agreed to.
+type Pin struct {
+	Method string `json:"method"`
+	Class  string `json:"class"` // read or mutation
+	State  string `json:"state"`
+	Now    string `json:"now"`    // hash; empty if it is gone
+	Change string `json:"change"` // in words
+	Was    string `json:"was"`    // what was agreed to, in lines
+	Is     string `json:"is"`
+	Fixed  bool   `json:"fixed"` // in the definition
+}
+
+// The states of a pin.
+const (
+	PinHolds   = "pinned"
+	PinChanged = "changed"
+	PinMissing = "new"
+	PinGone    = "gone"
+)
+
+// Pinned is the answer to the agreement to methods.
+type Pinned struct {
+	Pinned  []string `json:"pinned"`
+	Blocked []string `json:"blocked"` // still
+}
+
+// Rule is the approval of all calls of a method by a workflow.
+type Rule struct {
+	Workflow  string    `json:"workflow"`
+	Tool      string    `json:"tool"`
+	Method    string    `json:"method"`
+	CreatedAt time.Time `json:"createdAt"`
+	CreatedBy string    `json:"createdBy"`
 }
 
 // Trial is how it went to try a connection out.

@@ -20,6 +20,7 @@ import (
 const (
 	dialTimeout   = 5 * time.Second
 	answerTimeout = 30 * time.Second // for a whole request, streams apart
+	removeTimeout = 10 * time.Minute // for a removal that takes many rows along
 	maxAnswer     = 64 << 20         // bytes
 	pageSize      = 200
 )
@@ -88,6 +89,16 @@ func (c *Client) Put(ctx context.Context, path string, body any) (json.RawMessag
 	return c.call(ctx, http.MethodPut, path, nil, body)
 }
 
+// PutWith is Put with parameters.
+func (c *Client) PutWith(ctx context.Context, path string, query url.Values, body any) (json.RawMessage, error) {
+	return c.call(ctx, http.MethodPut, path, query, body)
+}
+
+// Patch sends body, whose fields are changed in the thing there.
+func (c *Client) Patch(ctx context.Context, path string, body any) (json.RawMessage, error) {
+	return c.call(ctx, http.MethodPatch, path, nil, body)
+}
+
 // Post sends body, which may be nil, and returns the answer.
 func (c *Client) Post(ctx context.Context, path string, body any) (json.RawMessage, error) {
 	return c.call(ctx, http.MethodPost, path, nil, body)
@@ -97,6 +108,12 @@ func (c *Client) Post(ctx context.Context, path string, body any) (json.RawMessa
 func (c *Client) Delete(ctx context.Context, path string) error {
 	_, err := c.call(ctx, http.MethodDelete, path, nil, nil)
 	return err
+}
+
+// DeleteWith removes one thing with parameters, and returns the answer, which
+// may take minutes and may be empty.
+func (c *Client) DeleteWith(ctx context.Context, path string, query url.Values) (json.RawMessage, error) {
+	return c.callWithin(ctx, removeTimeout, http.MethodDelete, path, query, nil)
 }
 
 // List reads up to limit things, page by page; limit 0 is all. It reports
@@ -134,7 +151,11 @@ func (c *Client) List(ctx context.Context, path string, query url.Values, limit 
 
 // call sends one request and returns the body of a good answer.
 func (c *Client) call(ctx context.Context, method, path string, query url.Values, body any) (json.RawMessage, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	return c.callWithin(ctx, answerTimeout, method, path, query, body)
+}
+
+func (c *Client) callWithin(ctx context.Context, timeout time.Duration, method, path string, query url.Values, body any) (json.RawMessage, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	req, err := c.request(ctx, method, path, query, body)
 	if err != nil {

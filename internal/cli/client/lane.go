@@ -88,18 +88,21 @@ type HandlerState struct {
 // Why is why a lane ran, did not run, or waits.
 type Why struct {
 	Lane
-	At    time.Time `json:"at"`
-	Next  string    `json:"next"`
-	Gates []struct {
-		Name string `json:"name"`
-		Open bool   `json:"open"`
-		Text string `json:"text"`
-	} `json:"gates"`
-	Recent []Run `json:"recent"`
+	At     time.Time `json:"at"`
+	Next   string    `json:"next"`
+	Gates  []Gate    `json:"gates"`
+	Recent []Run     `json:"recent"`
 	Around *struct {
 		At   time.Time `json:"at"`
 		Text string    `json:"text"`
 	} `json:"around"` // what was at the instant that was asked for
+}
+
+// Gate is one condition of running.
+type Gate struct {
+	Name string `json:"name"`
+	Open bool   `json:"open"`
+	Text string `json:"text"`
 }
 
 // Deploy is a script to put in force.

@@ -38,7 +38,10 @@ type Run struct {
 	Mutations []Call    `json:"mutations"`
 	Logs      []LogLine `json:"logs"`
 	Approval  *Approval `json:"approval"` // what it asks, or asked last
+	Question  *Question `json:"question"` // what a graph asks, or asked
 	Actions   []Action  `json:"actions"`  // what would be accepted now
+
+	Progress *Progress `json:"progress"` // of sources only
 }
 
 // RunError is why a run stopped.

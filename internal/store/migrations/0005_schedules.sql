@@ -87,6 +87,7 @@ create table schedule_runs (
   cost               bigint not null default 0,
   trigger            text not null,        -- schedule, manual, backfill
   backfill_id        text,
+  grant_id           text,                 -- that it began under; null until the first start
   revision           bigint not null,      -- of the schedule when the slot was made
   into_slot          bigint,               -- coalesced: the slot that stands for it
   created_at         bigint not null,

@@ -1,0 +1,155 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/tool"
+)
+
+// Pin is a method that somebody else describes, compared to what was agreed to.
+type Pin struct {
+	Method string  `json:"method" example:"delete_file"`
+	Class  string  `json:"class" enum:"read,mutation" doc:"Whether it changes the outside, as it is called now."`
+	State  string  `json:"state" enum:"pinned,changed,new,gone" doc:"All but pinned are blocked. new: it was never pinned. gone: it was, and the other side no longer has it."`
+	Pinned *string `json:"pinned" doc:"The hash of what was agreed to; null if nothing was."`
+	Now    *string `json:"now" doc:"The hash of what it is; null if it is gone. Send it along in seen to agree to what you saw and nothing else."`
+	Change *string `json:"change" doc:"What changed, in words; the other side's words in it are not to be trusted."`
+	Was    *string `json:"was" doc:"What was agreed to, as lines to compare; null if it holds or nobody kept it."`
+	Is     *string `json:"is" doc:"What it is, as lines to compare; null if it holds or is gone. Not to be trusted."`
+	Fixed  bool    `json:"fixed" doc:"The pin is in the definition of the connection, and only changes there."`
+}
+
+func (a *API) pinOf(p tool.Pin) Pin {
+	class := "read"
+	if p.Mutation {
+		class = "mutation"
+	}
+	return Pin{
+		Method: p.Method, Class: class, State: string(p.State), Pinned: orNull(p.Pinned), Now: orNull(p.Now),
+		Change: orNull(a.tools.RedactText(p.Change)), Was: orNull(a.tools.RedactText(p.Was)), Is: orNull(a.tools.RedactText(p.Is)), Fixed: p.Fixed,
+	}
+}
+
+// whyBlocked says why a method is refused.
+func whyBlocked(p tool.Pin) string {
+	switch {
+	case p.Change != "":
+		return sentence(p.Change)
+	case p.Pinned == "":
+		return "It was never pinned."
+	}
+	return "It is not what was pinned."
+}
+
+type listPinsInput struct {
+	ConnectionPath
+	PageInput
+}
+
+type listPinsOutput struct{ Body Page[Pin] }
+
+const pinCursor = "pin"
+
+func (a *API) listPins(ctx context.Context, in *listPinsInput) (*listPinsOutput, error) {
+	after, err := in.place(pinCursor)
+	if err != nil {
+		return nil, err
+	}
+	pins, err := a.pins(ctx, in.Name)
+	if err != nil {
+		return nil, err
+	}
+	method := func(p tool.Pin) string { return p.Method }
+	pins = following(pins, after, in.Limit+1, method)
+	return &listPinsOutput{cutPage(pins, in.Limit, pinCursor, method, a.pinOf)}, nil
+}
+
+// pins asks the other side.
+func (a *API) pins(ctx context.Context, name string) ([]tool.Pin, error) {
+	ctx, cancel := context.WithTimeout(ctx, testTimeout)
+	defer cancel()
+	pins, err := a.tools.Pins(ctx, name)
+	return pins, a.unreachable(err)
+}
+
+// unreachable makes a connection that does not answer an error of the request;
+// the cause, which is for logs, is left out of what is told.
+func (a *API) unreachable(err error) error {
+	if e, ok := errors.AsType[*tool.Error](err); ok {
+		return &pawl.Error{Code: pawl.CodeUnavailable, Op: "ask connection", Msg: a.tools.RedactText(e.Msg), Hint: a.tools.RedactText(e.Hint), Err: e.Err}
+	}
+	return err
+}
+
+type pinInput struct {
+	ConnectionPath
+	Body struct {
+		Methods []string          `json:"methods" minItems:"1" maxItems:"2000" nullable:"false" doc:"What to agree to. A pin of what the other side no longer has is dropped."`
+		Seen    map[string]string `json:"seen,omitempty" doc:"The hash that you saw of a method, as now tells it, or an empty text if it was gone. If it is another one by now, nothing is pinned."`
+	}
+}
+
+type pinOutput struct {
+	Body struct {
+		Pinned  []string `json:"pinned" nullable:"false" doc:"What was agreed to by this request, or whose pin was dropped; without what was agreed to already."`
+		Blocked []string `json:"blocked" nullable:"false" doc:"What is still blocked."`
+	}
+}
+
+// pinMethods agrees to methods. To agree to the same again changes nothing, so
+// it may be repeated and needs no key.
+func (a *API) pinMethods(ctx context.Context, in *pinInput) (*pinOutput, error) {
+	pins, err := a.pins(ctx, in.Name)
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]string{} // so that what is written down is what is pinned
+	for _, p := range pins {
+		seen[p.Method] = p.Now
+	}
+	maps.Copy(seen, in.Body.Seen)
+	bounded, cancel := context.WithTimeout(ctx, testTimeout)
+	defer cancel()
+	if err := a.tools.Pin(bounded, in.Name, in.Body.Methods, seen); err != nil {
+		return nil, a.unreachable(err)
+	}
+	out := &pinOutput{}
+	out.Body.Pinned, out.Body.Blocked = []string{}, []string{}
+	var changed []tool.Pin
+	for _, p := range pins {
+		switch {
+		case p.State == tool.PinHolds:
+		case slices.Contains(in.Body.Methods, p.Method):
+			out.Body.Pinned = append(out.Body.Pinned, p.Method)
+			changed = append(changed, p)
+		default:
+			out.Body.Blocked = append(out.Body.Blocked, p.Method)
+		}
+	}
+	if len(changed) == 0 {
+		return out, nil
+	}
+	return out, a.auditPins(ctx, in.Name, changed)
+}
+
+// auditPins writes down who agreed to what. The pins themselves are not in the
+// database, so this follows them.
+func (a *API) auditPins(ctx context.Context, name string, changed []tool.Pin) error {
+	type entry struct {
+		Was string `json:"was,omitempty"`
+		Is  string `json:"is,omitempty"`
+	}
+	detail := map[string]entry{}
+	for _, p := range changed {
+		detail[p.Method] = entry{p.Pinned, p.Now}
+	}
+	who := actor(callOf(ctx).token)
+	return a.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		return tx.Audit(ctx, who, "connection.pin", "connection:"+name, detail)
+	})
+}

@@ -1,0 +1,181 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/cli/client"
+)
+
+// How much of a schedule describe tells.
+const (
+	nextShown  = 5
+	slotsShown = 15
+)
+
+// describeSchedule tells what a schedule runs, and when.
+func describeSchedule(raw json.RawMessage, now time.Time) (string, error) {
+	var s client.Schedule
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return "", fmt.Errorf("read schedule: %w", err)
+	}
+	d := newDescription(now)
+	d.say("The schedule %s runs the graph %s.", s.Name, s.GraphID)
+	switch {
+	case !s.Enabled && s.Issue != "":
+		d.say("It was switched off by itself: %s Switch it on again with: pawl resume schedule %s", s.Issue, s.Name)
+	case !s.Enabled:
+		d.say("It is switched off. Switch it on with: pawl resume schedule %s", s.Name)
+	case s.NextRunAt.After(now):
+		d.say("It runs next %s.", relative(s.NextRunAt, now))
+	case !s.NextRunAt.IsZero():
+		d.say("It is due now.")
+	}
+	d.gap()
+	d.line("Status", enabledWord(s))
+	d.line("Cron", s.Cron)
+	d.line("Timezone", s.Timezone)
+	d.line("Overlap", policyStory(s.ConcurrencyPolicy))
+	d.line("Grant", s.ExecutionGrantID)
+	d.instant("Next", s.NextRunAt)
+	d.instant("Last", s.LastRunAt)
+	d.line("Labels", labelWords(s.Labels))
+	d.line("Owner", s.OwnerUserID)
+	d.instant("Created", s.CreatedAt)
+	d.instant("Updated", s.UpdatedAt)
+	d.line("Id", s.ID)
+	d.json("Input", s.Input)
+	return d.String(), nil
+}
+
+// policyStory says what happens to a slot that comes due while another runs.
+func policyStory(policy string) string {
+	switch policy {
+	case "Queue":
+		return "Queue: a slot that comes due while another runs waits for it"
+	case "Forbid":
+		return "Forbid: a slot that comes due while another runs is skipped"
+	case "Allow":
+		return "Allow: a slot that comes due while another runs begins beside it"
+	case "Replace":
+		return "Replace: a slot that comes due while another runs takes its place"
+	}
+	return policy
+}
+
+// describeSlots tells what a schedule waits for, when it runs next, and what
+// became of its last slots.
+func describeSlots(ctx context.Context, c *client.Client, raw json.RawMessage, now time.Time) (string, error) {
+	var s client.Schedule
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return "", fmt.Errorf("read schedule: %w", err)
+	}
+	d := newDescription(now)
+	for _, tell := range []func(context.Context, *client.Client, *description, client.Schedule) error{tellGrant, tellGates, tellNext, tellSlots} {
+		if err := tell(ctx, c, d, s); err != nil && !missing(err) {
+			return "", err
+		}
+	}
+	d.gap()
+	d.say("More: pawl why schedule %s, pawl get slots %s, pawl get receipts --schedule %s, pawl get runs --schedule %s", s.Name, s.Name, s.Name, s.Name)
+	return d.String(), nil
+}
+
+// missing: what is gone, or not for this token, is left out.
+func missing(err error) bool {
+	return errors.Is(err, pawl.ErrNotFound) || pawl.ErrorCode(err) == pawl.CodeForbidden
+}
+
+func tellGrant(ctx context.Context, c *client.Client, d *description, s client.Schedule) error {
+	if s.ExecutionGrantID == "" {
+		return nil
+	}
+	raw, err := getOne(ctx, c, grantKind(), s.ExecutionGrantID)
+	if err != nil {
+		return err
+	}
+	var g client.Grant
+	if err := json.Unmarshal(raw, &g); err != nil {
+		return fmt.Errorf("read grant: %w", err)
+	}
+	d.gap()
+	caps := capWords(g.Caps)
+	if caps == "" {
+		caps = "without caps"
+	}
+	d.line("Grant is", grantState(g, d.now)+", "+caps)
+	d.instant("Expires", g.ExpiresAt)
+	return nil
+}
+
+func tellGates(ctx context.Context, c *client.Client, d *description, s client.Schedule) error {
+	raw, err := c.Get(ctx, client.WhyPath(scheduleKind().singular, s.ID))
+	if err != nil {
+		return err
+	}
+	var y client.Why
+	if err := json.Unmarshal(raw, &y); err != nil {
+		return fmt.Errorf("read why: %w", err)
+	}
+	describeGates(d, y.Gates)
+	return nil
+}
+
+func tellNext(ctx context.Context, c *client.Client, d *description, s client.Schedule) error {
+	raw, err := c.GetWith(ctx, client.SchedulePath(s.ID, "next"), url.Values{"count": {fmt.Sprint(nextShown)}})
+	if err != nil {
+		return err
+	}
+	var next client.NextInstants
+	if err := json.Unmarshal(raw, &next); err != nil {
+		return fmt.Errorf("read instants: %w", err)
+	}
+	title := "Next instants (" + next.Schedule + ")"
+	if !next.Enabled {
+		title = "Next instants, if it were switched on (" + next.Schedule + ")"
+	}
+	var rows [][]string
+	for _, n := range next.Items {
+		rows = append(rows, []string{pawl.FormatTime(n.At), relative(n.At, d.now), n.Local, n.ClockChange})
+	}
+	d.table(title, []column{{title: "at"}, {title: "when"}, {title: "local"}, {}}, rows)
+	return nil
+}
+
+func tellSlots(ctx context.Context, c *client.Client, d *description, s client.Schedule) error {
+	items, more, err := c.List(ctx, client.SchedulePath(s.ID, "slots"), nil, slotsShown)
+	if err != nil {
+		return err
+	}
+	var rows [][]string
+	counts, cost := map[string]int{}, 0.0
+	for _, raw := range items {
+		var slot client.Slot
+		if err := json.Unmarshal(raw, &slot); err != nil {
+			return fmt.Errorf("read slot: %w", err)
+		}
+		rows = append(rows, slotCells(slot, d.now))
+		counts[slot.Status]++
+		amount, _ := slot.CostUSD.Float64() // one that is no number costs nothing
+		cost += amount
+	}
+	title := "Slots"
+	if more {
+		title = fmt.Sprintf("Last %d slots", len(rows))
+	}
+	d.table(title, slotColumns(), rows)
+	if len(rows) > 0 {
+		d.say("  Of these %d succeeded, %d failed and %d were passed over. Together they cost %s USD.", counts["success"], counts["error"], counts["skipped"], shortNumber(cost))
+	}
+	return nil
+}
+
+// shortNumber writes a sum of money without the noise of its last digits.
+func shortNumber(v float64) string {
+	return json.Number(fmt.Sprintf("%.7g", v)).String()
+}

@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pawlrun/pawl/internal/cli/client"
+)
+
+// rowKind are the rows that a source has written. Their columns are those of
+// its table.
+func rowKind() kind {
+	return kind{plural: "rows", singular: "row", below: "rows", parent: sourceKind}
+}
+
+// writeFields writes objects as a table of their fields. Those that Pawl adds
+// come last, and the less telling ones with -o wide only.
+func writeFields(p *Process, items []json.RawMessage, format string) error {
+	rows := make([]map[string]json.RawMessage, len(items))
+	seen := map[string]bool{}
+	for i, raw := range items {
+		if err := json.Unmarshal(raw, &rows[i]); err != nil {
+			return fmt.Errorf("read row: %w", err)
+		}
+		for name := range rows[i] {
+			seen[name] = true
+		}
+	}
+	var columns []column
+	added := []string{"created_at", "updated_at", "source_name"}
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(seen)), func(name string) bool {
+		return slices.Contains(added, name) || strings.HasPrefix(name, "_") && format != formatWide
+	})
+	for _, name := range added {
+		if seen[name] && (name == "created_at" || format == formatWide) {
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
+		columns = append(columns, column{title: name, flex: true, least: 10})
+	}
+	cells := make([][]string, len(rows))
+	for i, row := range rows {
+		for _, name := range names {
+			cells[i] = append(cells[i], fieldText(row[name]))
+		}
+	}
+	return newSheet(p, columns).write(p.Stdout, cells, true)
+}
+
+// fieldText is a value as a cell shows it: texts without quotes.
+func fieldText(raw json.RawMessage) string {
+	var text string
+	switch {
+	case len(raw) == 0 || string(raw) == "null":
+		return "-"
+	case json.Unmarshal(raw, &text) == nil:
+		return visible(text)
+	}
+	return visible(string(compactJSON(raw)))
+}
+
+// rejectKind are the rows of the outside that did not fit.
+func rejectKind() kind {
+	return kind{
+		plural: "rejects", singular: "reject", below: "rejects", parent: sourceKind, everywhere: true,
+		watch: watchRules{events: []string{"source"}, reread: rereadAll},
+		columns: []column{
+			{title: "source", flex: true, least: 12}, {title: "when"}, {title: "page"}, {title: "row"}, {title: "reason", flex: true, least: 24},
+			{title: "raw", wide: true, flex: true, least: 20}, {title: "run", wide: true}, {title: "id", wide: true},
+		},
+		row: func(raw json.RawMessage, now time.Time) ([]string, error) {
+			var r client.Reject
+			if err := json.Unmarshal(raw, &r); err != nil {
+				return nil, err
+			}
+			return []string{
+				orDash(r.Source), relative(r.CreatedAt, now), strconv.Itoa(r.Page), strconv.Itoa(r.Row), visible(r.Reason),
+				visible(r.Raw), r.RunID, r.ID,
+			}, nil
+		},
+	}
+}

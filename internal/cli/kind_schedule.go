@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strconv"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/cli/client"
+)
+
+func scheduleKind() kind {
+	return kind{
+		plural: "schedules", singular: string(pawl.KindSchedule), aliases: []string{"sched"}, path: client.SchedulesPath, byID: true, owned: true,
+		removed: "deleted", loses: "Nothing of it will run again. What it did can still be read.", took: scheduleTook,
+		verbs: []string{verbRun, verbPause, verbResume, verbWhy}, ask: askSchedule,
+		watch: watchRules{events: []string{"schedule"}, changed: scheduleOfEvent},
+		columns: []column{
+			{title: "name", flex: true, least: 16}, {title: "status", state: true}, {title: "graph", flex: true, least: 12}, {title: "next"}, {title: "last"}, {title: "cron", spare: true}, {title: "timezone", spare: true},
+			{title: "policy", wide: true}, {title: "issue", wide: true, flex: true}, {title: "labels", wide: true, flex: true}, {title: "grant", wide: true}, {title: "id", wide: true},
+		},
+		row: func(raw json.RawMessage, now time.Time) ([]string, error) {
+			var s client.Schedule
+			if err := json.Unmarshal(raw, &s); err != nil {
+				return nil, err
+			}
+			return []string{
+				s.Name, enabledWord(s), s.GraphID, relative(s.NextRunAt, now), relative(s.LastRunAt, now), s.Cron, orDash(s.Timezone),
+				s.ConcurrencyPolicy, orDash(s.Issue), orDash(labelWords(s.Labels)), s.ExecutionGrantID, s.ID,
+			}, nil
+		},
+		describe: describeSchedule, more: describeSlots,
+	}
+}
+
+func enabledWord(s client.Schedule) string {
+	if s.Enabled {
+		return "enabled"
+	}
+	return "disabled"
+}
+
+// askSchedule pauses and resumes a schedule by its switch.
+func askSchedule(ctx context.Context, c *client.Client, path, verb string) (err error) {
+	if verb == verbRun {
+		_, err = c.Post(ctx, path+"/"+verb, nil)
+		return err
+	}
+	_, err = c.Patch(ctx, path, map[string]bool{"enabled": verb == verbResume})
+	return err
+}
+
+func scheduleTook(answer json.RawMessage, _ url.Values) string {
+	var done client.DeletedSchedule
+	if json.Unmarshal(answer, &done) != nil || !done.GrantRevoked { // a server that does not tell, or none
+		return ""
+	}
+	return "; the grant that was made for it is revoked"
+}
+
+// scheduleOfEvent is the id of the schedule that an event is about.
+func scheduleOfEvent(e client.Event) (string, error) {
+	var event struct {
+		Schedule string `json:"schedule"`
+	}
+	if err := json.Unmarshal(e.Data, &event); err != nil {
+		return "", fmt.Errorf("read event: %w", err)
+	}
+	return event.Schedule, nil
+}
+
+// slotKind are the instants of a schedule with what became of each.
+func slotKind() kind {
+	return kind{
+		plural: "slots", singular: "slot", below: "slots", parent: scheduleKind, everywhere: true, filters: []string{"status", "trigger"},
+		watch: watchRules{events: []string{"schedule"}, reread: rereadAll},
+		columns: append([]column{{title: "schedule", flex: true, least: 12}}, append(slotColumns(),
+			column{title: "trigger", wide: true}, column{title: "took", wide: true}, column{title: "trace", wide: true, flex: true}, column{title: "backfill", wide: true}, column{title: "id", wide: true})...),
+		row: func(raw json.RawMessage, now time.Time) ([]string, error) {
+			var s client.Slot
+			if err := json.Unmarshal(raw, &s); err != nil {
+				return nil, err
+			}
+			took := "-"
+			if !s.StartedAt.IsZero() && !s.CompletedAt.IsZero() {
+				took = s.CompletedAt.Sub(s.StartedAt).Round(time.Millisecond).String()
+			}
+			return append([]string{orDash(s.Schedule)}, append(slotCells(s, now), orDash(s.Trigger), took, orDash(s.TraceID), orDash(s.BackfillID), s.ID)...), nil
+		},
+	}
+}
+
+// slotColumns are what one should know of a slot.
+func slotColumns() []column {
+	return []column{
+		{title: "for"}, {title: "when", spare: true}, {title: "status", state: true}, {title: "disposition"}, {title: "tries", spare: true}, {title: "cost"},
+		{title: "note", flex: true, least: 12}, {title: "run", spare: true},
+	}
+}
+
+func slotCells(s client.Slot, now time.Time) []string {
+	note := s.Note
+	if s.Error != nil {
+		note = s.Error.Code + ": " + s.Error.Message
+	}
+	return []string{
+		pawl.FormatTime(s.ScheduledFor), relative(s.ScheduledFor, now), s.Status, orDash(s.Disposition), strconv.Itoa(s.AttemptCount), usd(s.CostUSD),
+		orDash(visible(note)), orDash(s.RunID),
+	}
+}
+
+// usd writes an amount of money; none at all is a dash.
+func usd(amount client.USD) string {
+	switch amount {
+	case "":
+		return "-"
+	case "0":
+		return "0"
+	}
+	return amount.String() + " USD"
+}
