@@ -9,3 +9,15 @@ import "embed"
 //
 //go:embed letters
 var Letters embed.FS
+
+// Prices is the source that fetches prices into a table, what is known about
+// its server, and a file that stands in for that server.
+//
+//go:embed prices
+var Prices embed.FS
+
+// Poet is the schedule that asks for a poem every morning, its executor, and a
+// program that writes the poems.
+//
+//go:embed poet
+var Poet embed.FS

@@ -12,7 +12,10 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/pawlrun/pawl/internal/graph"
 	"github.com/pawlrun/pawl/internal/queue"
+	"github.com/pawlrun/pawl/internal/source"
+	"github.com/pawlrun/pawl/internal/source/fetch"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/tool"
 	"github.com/pawlrun/pawl/internal/workflow"
@@ -27,6 +30,17 @@ type Config struct {
 	// Workflows are what the routes of workflows, lanes, runs, inputs and
 	// events speak of; without them there are no such routes.
 	Workflows *workflow.Service
+
+	// Sources are what the routes of sources speak of; without them there are
+	// no such routes.
+	Sources *source.Service
+
+	// Fetcher tries definitions of sources out; without it they cannot be.
+	Fetcher *fetch.Fetcher
+
+	// Graphs are what the routes of schedules, grants and billing speak of;
+	// without them there are no such routes.
+	Graphs *graph.Service
 
 	// Tools are the connections that scripts may touch; without them there are
 	// no routes of connections.
@@ -69,13 +83,15 @@ var errPanic = errors.New("a handler panicked")
 
 // API answers HTTP requests. It is an http.Handler.
 type API struct {
-	cfg   Config
-	db    *store.DB
-	queue *queue.Queue
-	flows *workflow.Service // nil if there are none
-	tools *tool.Set         // nil if there are none
-	log   *slog.Logger
-	feed  *Feed
+	cfg     Config
+	db      *store.DB
+	queue   *queue.Queue
+	flows   *workflow.Service // nil if there are none
+	sources *source.Service   // nil if there are none
+	graphs  *graph.Service    // nil if there are none
+	tools   *tool.Set         // nil if there are none
+	log     *slog.Logger
+	feed    *Feed
 
 	mux       *http.ServeMux
 	huma      huma.API
@@ -104,7 +120,7 @@ func New(cfg Config) *API {
 		cfg.Version = "dev"
 	}
 	a := &API{
-		cfg: cfg, db: cfg.DB, queue: cfg.Queue, flows: cfg.Workflows, tools: cfg.Tools, log: cfg.Log, feed: cfg.Feed,
+		cfg: cfg, db: cfg.DB, queue: cfg.Queue, flows: cfg.Workflows, sources: cfg.Sources, graphs: cfg.Graphs, tools: cfg.Tools, log: cfg.Log, feed: cfg.Feed,
 		mux: http.NewServeMux(), openPaths: map[string]bool{}, resources: map[string]bool{},
 	}
 	a.touches = touches{api: a, last: map[string]time.Time{}}

@@ -17,8 +17,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/graph"
+	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/pgtest"
 	"github.com/pawlrun/pawl/internal/queue"
+	"github.com/pawlrun/pawl/internal/source"
+	"github.com/pawlrun/pawl/internal/source/fetch"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/tool"
 	"github.com/pawlrun/pawl/internal/workflow"
@@ -39,6 +43,13 @@ type rig struct {
 	ready  error // what Config.Ready says
 	desk   *desk // what scripts touch
 	tools  *tool.Set
+
+	ledger  *ledger.Ledger
+	outside *outside // what sources fetch from
+	sources *source.Service
+	fetcher *fetch.Fetcher
+	studio  *studio // where graphs run
+	graphs  *graph.Service
 }
 
 const testMaxPayload = 4096
@@ -61,20 +72,26 @@ func newRig(t testing.TB, url string) *rig {
 	r.db = db
 	feed := NewFeed()
 	flows := r.workflows(feed)
+	r.makeSources(feed)
+	r.makeGraphs(feed)
 	tasks := r.tasks()
+	tasks[source.TaskName] = r.sources.Task()
 	tasks[workflow.TaskName] = flows.Task()
+	tasks[graph.TaskName], tasks[graph.BackfillName] = r.graphs.Task(), r.graphs.BackfillTask()
 	registry := prometheus.NewRegistry()
 	r.queue, err = queue.New(queue.Config{
 		DB: db, Node: store.Node{ID: "node-1", Share: true}, Workers: 4, Log: slog.New(slog.DiscardHandler),
-		Tasks: tasks, Observe: feed.Observe, Metrics: queue.NewMetrics(registry), Drain: time.Second,
+		Tasks: tasks, Pools: map[string]int{source.PoolName: 4, graph.PoolName: 4}, Observe: feed.Observe, Metrics: queue.NewMetrics(registry), Drain: time.Second,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	flows.Attach(r.queue)
+	r.sources.Attach(r.queue)
+	r.graphs.Attach(r.queue)
 	r.runQueue()
 	r.api = New(Config{
-		DB: db, Queue: r.queue, Workflows: flows, Tools: r.tools, Log: logger, Gatherer: registry, Version: "1.2.3", MaxPayload: testMaxPayload, Feed: feed,
+		DB: db, Queue: r.queue, Workflows: flows, Sources: r.sources, Fetcher: r.fetcher, Graphs: r.graphs, Tools: r.tools, Log: logger, Gatherer: registry, Version: "1.2.3", MaxPayload: testMaxPayload, Feed: feed,
 		Ready: func(context.Context) error { return r.ready },
 	})
 	t.Cleanup(r.api.Close)

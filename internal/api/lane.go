@@ -61,7 +61,14 @@ type laneKind struct {
 
 // laneKinds are the kinds in the order in which lanes are listed.
 func (a *API) laneKinds() []laneKind {
-	return []laneKind{{pawl.KindWorkflow, a.workflowLanes, a.whyWorkflow}}
+	kinds := []laneKind{{pawl.KindWorkflow, a.workflowLanes, a.whyWorkflow}}
+	if a.sources != nil {
+		kinds = append(kinds, laneKind{pawl.KindSource, a.sourceLanes, a.whySource})
+	}
+	if a.graphs != nil {
+		kinds = append(kinds, laneKind{pawl.KindSchedule, a.scheduleLanes, a.whySchedule})
+	}
+	return kinds
 }
 
 func (a *API) workflowLanes(ctx context.Context, after string, limit int) ([]Lane, string, error) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/graph/contract"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -18,13 +19,16 @@ type LaneWhy struct {
 	Gates  []Gate        `json:"gates" nullable:"false" doc:"The conditions of running; it runs when all are open."`
 	Recent []RunSummary  `json:"recent" nullable:"false" doc:"Its last runs, the newest first."`
 	Around Maybe[Around] `json:"around" doc:"What was at the instant that was asked for; null if none was."`
+
+	Slot Maybe[contract.ScheduleRunV1] `json:"slot" doc:"Of a schedule: the slot of that instant, or the one before it; else null."`
 }
 
 // Gate is one condition of running.
 type Gate struct {
-	Name string `json:"name" example:"wanted"`
-	Open bool   `json:"open"`
-	Text string `json:"text" example:"It is meant to run."`
+	Name  string   `json:"name" example:"wanted"`
+	Open  bool     `json:"open"`
+	Text  string   `json:"text" example:"It is meant to run."`
+	Until *Instant `json:"until" nullable:"true" doc:"When it opens by itself; null if it is not known, or open."`
 }
 
 // Around are the runs around an instant.
@@ -78,7 +82,7 @@ func (a *API) whyWorkflow(ctx context.Context, name string, at time.Time) (out L
 		Gates: make([]Gate, len(why.Gates)), Recent: runSummaries(why.Recent),
 	}
 	for i, g := range why.Gates {
-		out.Gates[i] = Gate(g)
+		out.Gates[i] = Gate{g.Name, g.Open, g.Text, nil}
 	}
 	if at.IsZero() {
 		return out, nil

@@ -11,6 +11,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/pawlrun/pawl/internal/graph/contract"
 )
 
 // bearer is the name of the one way to prove who one is.
@@ -24,11 +26,16 @@ header ` + "`Idempotency-Key`" + ` is acted on once, however often it is sent.`
 
 // newDocument is the OpenAPI document before there are routes.
 func (a *API) newDocument() *huma.OpenAPI {
+	schemas := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
+	// The contract of schedules knows nothing of OpenAPI.
+	schemas.RegisterTypeAlias(reflect.TypeFor[contract.Instant](), reflect.TypeFor[Instant]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[contract.Micro](), reflect.TypeFor[float64]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[contract.SlotErrorV1](), reflect.TypeFor[Maybe[SlotError]]())
 	return &huma.OpenAPI{
 		OpenAPI: "3.1.0",
 		Info:    &huma.Info{Title: "Pawl", Version: a.cfg.Version, Description: description},
 		Components: &huma.Components{
-			Schemas: huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer),
+			Schemas: schemas,
 			SecuritySchemes: map[string]*huma.SecurityScheme{
 				bearer: {Type: "http", Scheme: "bearer", Description: "A token, as `pawl token create` makes it. What it may do is told by its scopes: `read`, `write`, `admin`, one of a resource such as `jobs:read`, or `*`."},
 			},
@@ -38,6 +45,10 @@ func (a *API) newDocument() *huma.OpenAPI {
 			{Name: "Lanes", Description: "Everything that runs by itself, as people see it: how it does, and why."},
 			{Name: "Workflows", Description: "Scripts that watch the outside and act on it."},
 			{Name: "Inputs", Description: "The things of the outside that workflows found, and what was done about them."},
+			{Name: "Sources", Description: "What is fetched into tables, on a schedule."},
+			{Name: "Schedules", Description: "Graphs that run at their instants, each instant once."},
+			{Name: "Grants", Description: "Which graphs may run in whose name, and what they may cost."},
+			{Name: "Billing", Description: "What runs of graphs cost."},
 			{Name: "Runs", Description: "What was tried, and what became of it."},
 			{Name: "Approvals", Description: "What people are asked, and what they decide about runs."},
 			{Name: "Connections", Description: "What scripts may touch."},
@@ -64,7 +75,7 @@ func (a *API) errorResponses(r route) map[string]*huma.Response {
 	if r.scope != open {
 		statuses = append(statuses, http.StatusUnauthorized, http.StatusForbidden, http.StatusUnprocessableEntity, http.StatusServiceUnavailable)
 	}
-	if r.method == http.MethodPost || r.method == http.MethodPut {
+	if r.method == http.MethodPost || r.method == http.MethodPut || r.method == http.MethodPatch {
 		statuses = append(statuses, http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
 	}
 	schema := a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[Problem](), true, "Problem")
@@ -85,7 +96,7 @@ func (a *API) describe() {
 	delete(schemas, "ErrorModel") // huma's own; transform never lets it out
 	delete(schemas, "ErrorDetail")
 	for name, s := range schemas {
-		if !strings.HasSuffix(name, "Request") {
+		if !strings.HasSuffix(name, "Request") && !strings.HasSuffix(name, "V1Input") {
 			s.AdditionalProperties = nil // answers may get more fields
 		}
 	}

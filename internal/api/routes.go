@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/pawlrun/pawl/internal/graph"
 )
 
 // routes is every route there is, with the scope that it needs.
@@ -18,6 +20,8 @@ func (a *API) routes() {
 
 	add(a, route{method: "GET", path: "/openapi.json", scope: "docs:read", id: "getOpenAPI", tag: "Description", summary: "This API as an OpenAPI document", produces: "application/json"}, a.getDocument)
 	add(a, route{method: "GET", path: "/docs", scope: "docs:read", id: "getDocs", tag: "Description", summary: "This API as a page to read", produces: "text/html"}, a.getDocs)
+	add(a, route{method: "GET", path: "/api/v1/schemas", scope: "docs:read", id: "listSchemas", tag: "Description", summary: "List the kinds of definitions that have a JSON Schema"}, a.listSchemas)
+	add(a, route{method: "GET", path: "/api/v1/schemas/{kind}", scope: "docs:read", id: "getSchema", tag: "Description", summary: "Show the JSON Schema of a kind of definition", produces: "application/json", errors: []int{404}}, a.getSchema)
 
 	add(a, route{method: "POST", path: "/api/v1/jobs", scope: "jobs:write", id: "createJob", tag: "Jobs", summary: "Enqueue a job", status: http.StatusCreated}, a.createJob)
 	add(a, route{method: "GET", path: "/api/v1/jobs", scope: "jobs:read", id: "listJobs", tag: "Jobs", summary: "List jobs, the newest first"}, a.listJobs)
@@ -28,6 +32,12 @@ func (a *API) routes() {
 	if a.flows != nil {
 		a.laneRoutes()
 		a.answerRoutes()
+	}
+	if a.sources != nil {
+		a.sourceRoutes()
+	}
+	if a.graphs != nil {
+		a.scheduleRoutes()
 	}
 	if a.tools != nil {
 		a.connectionRoutes()
@@ -46,6 +56,8 @@ func (a *API) routes() {
 func (a *API) laneRoutes() {
 	add(a, route{method: "GET", path: "/api/v1/lanes", scope: "lanes:read", id: "listLanes", tag: "Lanes", summary: "List everything that runs by itself, by kind and name"}, a.listLanes)
 	add(a, route{method: "GET", path: "/api/v1/lanes/{kind}/{name}/why", scope: "lanes:read", id: "whyLane", tag: "Lanes", summary: "Tell why something runs, does not run, or waits", errors: []int{404}}, a.whyLane)
+
+	add(a, route{method: "GET", path: "/api/v1/timeline", scope: "lanes:read", id: "getTimeline", tag: "Lanes", summary: "List the runs of the past and what is due in the future, in the order of time"}, a.getTimeline)
 
 	add(a, route{method: "GET", path: "/api/v1/workflows", scope: "workflows:read", id: "listWorkflows", tag: "Workflows", summary: "List workflows by name"}, a.listWorkflows)
 	add(a, route{method: "GET", path: "/api/v1/workflows/{name}", scope: "workflows:read", id: "getWorkflow", tag: "Workflows", summary: "Show a workflow with its script", errors: []int{404}}, a.getWorkflow)
@@ -81,11 +93,61 @@ func (a *API) answerRoutes() {
 	add(a, route{method: "DELETE", path: "/api/v1/workflows/{name}/approvals/rules/{tool}/{method}", scope: "workflows:write", id: "revokeApprovalRule", tag: "Approvals", summary: "Make a workflow ask again before it calls a method", status: http.StatusNoContent, errors: []int{404}}, a.revokeRule)
 }
 
+// sourceRoutes are those of what is fetched into tables.
+func (a *API) sourceRoutes() {
+	add(a, route{method: "GET", path: "/api/v1/sources", scope: "sources:read", id: "listSources", tag: "Sources", summary: "List sources by name"}, a.listSources)
+	add(a, route{method: "GET", path: "/api/v1/sources/{name}", scope: "sources:read", id: "getSource", tag: "Sources", summary: "Show a source with its definition, its gates and its last runs", errors: []int{404}}, a.getSource)
+	add(a, route{method: "PUT", path: "/api/v1/sources/{name}", scope: "sources:write", id: "applySource", tag: "Sources", summary: "Apply a definition, in JSON or YAML; the same one again changes nothing. Refused with table_mismatch or deleting", status: http.StatusOK, also: http.StatusCreated, errors: []int{404, 409}, maxBody: maxDefinitionBody, definition: "source"}, a.applySource)
+	add(a, route{method: "DELETE", path: "/api/v1/sources/{name}", scope: "sources:write", id: "deleteSource", tag: "Sources", summary: "Delete a source with its rows; its runs can still be read", errors: []int{404, 409}, endless: true}, a.deleteSource)
+	add(a, route{method: "POST", path: "/api/v1/sources/{name}/run", scope: "sources:write", id: "runSource", tag: "Sources", summary: "Fetch now; refused with run_active, backing_off or paused", status: http.StatusAccepted, errors: []int{404, 409}}, a.runSource)
+	add(a, route{method: "POST", path: "/api/v1/sources/{name}/pause", scope: "sources:write", id: "pauseSource", tag: "Sources", summary: "Pause a source: a fetch that is under way is cancelled, and none is started", errors: []int{404}}, a.pauseSource)
+	add(a, route{method: "POST", path: "/api/v1/sources/{name}/resume", scope: "sources:write", id: "resumeSource", tag: "Sources", summary: "Resume a source that is paused, or halted by something that is mended now", errors: []int{404}}, a.resumeSource)
+	add(a, route{method: "POST", path: "/api/v1/sources/{name}/reset", scope: "sources:write", id: "resetSource", tag: "Sources", summary: "Forget the failures of a source and where its last fetch was cut off", errors: []int{404}}, a.resetSource)
+	add(a, route{method: "GET", path: "/api/v1/sources/{name}/rows", scope: "sources:read", id: "listSourceRows", tag: "Sources", summary: "List the rows of a source, the newest first", errors: []int{404}}, a.listRows)
+	add(a, route{method: "GET", path: "/api/v1/sources/{name}/rejects", scope: "sources:read", id: "listSourceRejects", tag: "Sources", summary: "List the rows that did not fit, the newest first", errors: []int{404}}, a.listRejects)
+	add(a, route{method: "GET", path: "/api/v1/sources/{name}/versions", scope: "sources:read", id: "listSourceVersions", tag: "Sources", summary: "List the definitions that were applied, the newest first", errors: []int{404}}, a.listSourceVersions)
+	if a.cfg.Fetcher != nil {
+		add(a, route{method: "POST", path: "/api/v1/sources/test", scope: "sources:write", id: "testSource", tag: "Sources", summary: "Fetch the first pages of a definition, in JSON or YAML, and write nothing; the codes of what goes wrong outside begin with fetch_", maxBody: maxDefinitionBody, definition: "source"}, a.trySource)
+	}
+}
+
+// scheduleRoutes are those of graphs that run at their instants, of who allowed
+// it, and of what it cost.
+func (a *API) scheduleRoutes() {
+	add(a, route{method: "POST", path: "/api/v1/schedules", scope: "schedules:write", id: "createSchedule", tag: "Schedules", summary: "Create a schedule, with a grant for its graph unless it names one; refused with name_taken", status: http.StatusCreated, errors: []int{409}}, a.createSchedule)
+	add(a, route{method: "GET", path: "/api/v1/schedules", scope: "schedules:read", id: "listSchedules", tag: "Schedules", summary: "List your schedules by name"}, a.listSchedules)
+	add(a, route{method: "PUT", path: "/api/v1/schedules/by-name/{name}", scope: "schedules:write", id: "applySchedule", tag: "Schedules", summary: "Create or change your schedule of that name; the same definition again changes nothing", status: http.StatusOK, also: http.StatusCreated, errors: []int{404, 409}}, a.applySchedule)
+	add(a, route{method: "GET", path: "/api/v1/schedules/{id}", scope: "schedules:read", id: "getSchedule", tag: "Schedules", summary: "Show a schedule", errors: []int{404}}, a.getSchedule)
+	add(a, route{method: "PATCH", path: "/api/v1/schedules/{id}", scope: "schedules:write", id: "updateSchedule", tag: "Schedules", summary: "Change what is given of a schedule, and keep the rest; refused with name_taken", errors: []int{404, 409}}, a.updateSchedule)
+	add(a, route{method: "DELETE", path: "/api/v1/schedules/{id}", scope: "schedules:write", id: "deleteSchedule", tag: "Schedules", summary: "Delete a schedule, and revoke the grant that was made for it", errors: []int{404}}, a.deleteSchedule)
+	add(a, route{method: "GET", path: "/api/v1/schedules/{id}/runs", scope: "schedules:read", id: "listScheduleRuns", tag: "Schedules", summary: "List the slots that started, the latest instant first", errors: []int{404}}, a.listScheduleRuns)
+	add(a, route{method: "GET", path: "/api/v1/schedules/{id}/slots", scope: "schedules:read", id: "listSlots", tag: "Schedules", summary: "List all known slots with what became of them, the latest instant first", errors: []int{404}}, a.listSlots)
+	add(a, route{method: "GET", path: "/api/v1/schedules/{id}/next", scope: "schedules:read", id: "nextOfSchedule", tag: "Schedules", summary: "Tell the next instants, with days of clock changes marked", errors: []int{404}}, a.nextOfSchedule)
+	add(a, route{method: "POST", path: "/api/v1/schedules/{id}/run", scope: "schedules:write", id: "runSchedule", tag: "Schedules", summary: "Run now; refused with run_active or paused", status: http.StatusAccepted, errors: []int{404, 409}}, a.runSchedule)
+	add(a, route{method: "POST", path: "/api/v1/schedules/{id}/backfill", scope: "schedules:write", id: "planBackfill", tag: "Schedules", summary: "Plan to run slots of the past; nothing runs until the plan is confirmed", status: http.StatusCreated, errors: []int{404}}, a.planBackfill)
+
+	add(a, route{method: "GET", path: "/api/v1/backfills/{id}", scope: "schedules:read", id: "getBackfill", tag: "Schedules", summary: "Show a backfill and how far it has come", errors: []int{404}}, a.getBackfill)
+	add(a, route{method: "POST", path: "/api/v1/backfills/{id}/confirm", scope: "schedules:write", id: "confirmBackfill", tag: "Schedules", summary: "Let a backfill begin; refused with plan_changed or not_planned", errors: []int{404, 409}}, a.confirmBackfill)
+	add(a, route{method: "POST", path: "/api/v1/backfills/{id}/pause", scope: "schedules:write", id: "pauseBackfill", tag: "Schedules", summary: "Start no more slots of a backfill; refused with wrong_state", errors: []int{404, 409}}, a.moveBackfill(graph.BackfillPaused))
+	add(a, route{method: "POST", path: "/api/v1/backfills/{id}/resume", scope: "schedules:write", id: "resumeBackfill", tag: "Schedules", summary: "Go on with a backfill; refused with wrong_state", errors: []int{404, 409}}, a.moveBackfill(graph.BackfillRunning))
+	add(a, route{method: "POST", path: "/api/v1/backfills/{id}/cancel", scope: "schedules:write", id: "cancelBackfill", tag: "Schedules", summary: "Give up a backfill; slots that have begun go on", errors: []int{404, 409}}, a.moveBackfill(graph.BackfillCancelled))
+
+	add(a, route{method: "POST", path: "/api/v1/grants", scope: "grants:write", id: "createGrant", tag: "Grants", summary: "Allow graphs to run in your name", status: http.StatusCreated}, a.createGrant)
+	add(a, route{method: "GET", path: "/api/v1/grants", scope: "grants:read", id: "listGrants", tag: "Grants", summary: "List your grants, the newest first"}, a.listGrants)
+	add(a, route{method: "GET", path: "/api/v1/grants/{id}", scope: "grants:read", id: "getGrant", tag: "Grants", summary: "Show a grant", errors: []int{404}}, a.getGrant)
+	add(a, route{method: "POST", path: "/api/v1/grants/{id}/revoke", scope: "grants:write", id: "revokeGrant", tag: "Grants", summary: "Revoke a grant for good", errors: []int{404}}, a.revokeGrant)
+
+	add(a, route{method: "GET", path: "/api/v1/billing/accounts", scope: "billing:read", id: "listBillingAccounts", tag: "Billing", summary: "List your billing accounts with what was spent by day"}, a.listAccounts)
+	add(a, route{method: "GET", path: "/api/v1/billing/receipts", scope: "billing:read", id: "listReceipts", tag: "Billing", summary: "List the receipts of your accounts, the newest first"}, a.listReceipts)
+}
+
 // connectionRoutes are those of what scripts may touch.
 func (a *API) connectionRoutes() {
 	add(a, route{method: "GET", path: "/api/v1/connections", scope: "connections:read", id: "listConnections", tag: "Connections", summary: "List connections by name"}, a.listConnections)
 	add(a, route{method: "GET", path: "/api/v1/connections/{name}", scope: "connections:read", id: "getConnection", tag: "Connections", summary: "Show a connection", errors: []int{404}}, a.getConnection)
 	add(a, route{method: "POST", path: "/api/v1/connections/{name}/test", scope: "connections:write", id: "testConnection", tag: "Connections", summary: "Try a connection out, without an effect outside", errors: []int{404}}, a.testConnection)
+	add(a, route{method: "GET", path: "/api/v1/connections/{name}/pins", scope: "connections:read", id: "listPins", tag: "Connections", summary: "Ask an MCP server for its tools, and tell how they compare to what was agreed to; refused with nothing_to_pin", errors: []int{404, 409, 503}}, a.listPins)
+	add(a, route{method: "POST", path: "/api/v1/connections/{name}/pins", scope: "connections:write", id: "pinMethods", tag: "Connections", summary: "Agree to tools of an MCP server as they are now; refused with nothing_to_pin, changed or fixed", errors: []int{404, 409, 503}}, a.pinMethods)
 }
 
 // route is one line of the list.
@@ -101,6 +163,7 @@ type route struct {
 	produces     string // content type, if it is not JSON
 	endless      bool   // may take longer than handlerTimeout
 	maxBody      int64  // bytes; 0 is what bodies usually may have
+	definition   string // the kind of thing that its body defines, in JSON or YAML; mostly empty
 }
 
 // add makes a handler answer a route. Its errors become problems.
@@ -141,6 +204,11 @@ func (a *API) operation(r route) huma.Operation {
 	}
 	if r.scope != open {
 		op.Description = "Needs the scope `" + r.scope + "`."
+	}
+	if r.definition != "" { // YAML is described by the field that takes the body
+		schema := &huma.Schema{Type: huma.TypeObject, Description: "See /api/v1/schemas/" + r.definition + ". The kind and the name may be left out."}
+		op.RequestBody = &huma.RequestBody{Content: map[string]*huma.MediaType{"application/json": {Schema: schema}}}
+		op.SkipValidateBody = true
 	}
 	if r.produces != "" {
 		schema := &huma.Schema{Type: huma.TypeString}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/graph"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/workflow"
 )
@@ -15,6 +16,7 @@ type RunSummary struct {
 	ID            string          `json:"id" format:"uuid"`
 	Kind          string          `json:"kind" enum:"workflow,source,schedule"`
 	Lane          string          `json:"lane" example:"mail-to-sheet" doc:"The name of what it is a run of."`
+	LaneID        *string         `json:"laneId" doc:"Of a run of a schedule: the id of the schedule, because its name is its owner's; else null."`
 	Handler       string          `json:"handler" example:"addRow"`
 	HandlerType   string          `json:"handlerType" enum:"producer,consumer,source,schedule"`
 	Trigger       string          `json:"trigger" example:"schedule" doc:"What caused it: schedule, manual, event or wake. The same along a chain."`
@@ -43,6 +45,7 @@ type Run struct {
 	RunSummary
 	PrepareResult json.RawMessage    `json:"prepareResult" doc:"What prepare returned; null before."`
 	Mutation      Maybe[RunMutation] `json:"mutation" doc:"Its call that changes the outside; null if there is none."`
+	Progress      Maybe[RunProgress] `json:"progress" doc:"Of a run of a source: what it has done so far; else null."`
 }
 
 // RunMutation is a call that changes the outside, as the ledger has it.
@@ -68,6 +71,7 @@ type RunMutation struct {
 type RunDetail struct {
 	Run
 	RunAnswers
+	ScheduleRunDetail
 	Chain     []RunSummary  `json:"chain" nullable:"false" doc:"The whole chain of retries that it belongs to, the newest first."`
 	Mutations []RunMutation `json:"mutations" nullable:"false" doc:"All its calls, in their order. All but the last one did not happen."`
 	Logs      []LogLine     `json:"logs" nullable:"false" doc:"What its handler logged."`
@@ -82,18 +86,26 @@ type LogLine struct {
 }
 
 func runSummary(r *store.Run) RunSummary {
-	return RunSummary{
+	out := RunSummary{
 		ID: r.ID, Kind: string(r.Kind), Lane: laneName(r), Handler: r.Handler, HandlerType: string(r.HandlerType),
 		Trigger: r.Trigger, RetryOf: orNull(r.RetryOf), Phase: string(r.Phase), Status: string(r.Status), Attempt: r.Attempt,
 		ScheduledFor: instantOf(r.ScheduledFor), Error: runError(r.ErrorCode, r.ErrorMessage, r.ErrorClass), ScriptVersion: orNull(r.ScriptVersion),
 		CreatedAt: Instant{r.CreatedAt}, UpdatedAt: Instant{r.UpdatedAt}, StartedAt: instantOf(r.StartedAt), EndedAt: instantOf(r.EndedAt),
 	}
+	if r.Kind == pawl.KindSchedule {
+		out.LaneID = orNull(graph.ScheduleOfRun(r))
+	}
+	return out
 }
 
 // laneName is the lane of a run as people call it.
 func laneName(r *store.Run) string {
-	if r.Kind == pawl.KindWorkflow {
+	switch r.Kind {
+	case pawl.KindWorkflow:
 		return workflow.NameOfLane(r.Lane)
+	case pawl.KindSchedule:
+		return r.Handler // the schedule's name when it ran
+	case pawl.KindSource:
 	}
 	return r.Lane
 }
@@ -165,7 +177,7 @@ const maxLogLines = 1000
 // runDetail reads everything about a run as of one instant, so that what can
 // be done fits how it stands.
 func (a *API) runDetail(ctx context.Context, tx *store.Tx, id string) (RunDetail, error) {
-	r, err := tx.GetRun(ctx, id)
+	r, err := a.visibleRun(ctx, tx, id)
 	if err != nil {
 		return RunDetail{}, err
 	}
@@ -187,6 +199,14 @@ func (a *API) runDetail(ctx context.Context, tx *store.Tx, id string) (RunDetail
 	}
 	for i, l := range logs {
 		out.Logs[i] = LogLine{string(l.Phase), Instant{l.At}, l.Level, l.Text}
+	}
+	progress, err := progressOf(ctx, tx, r)
+	if err != nil {
+		return RunDetail{}, err
+	}
+	out.Progress.Value = progress[id]
+	if out.ScheduleRunDetail, err = scheduleRunDetail(ctx, tx, &r); err != nil {
+		return RunDetail{}, err
 	}
 	out.RunAnswers, err = a.answersOf(ctx, tx, &r, calls)
 	return out, err

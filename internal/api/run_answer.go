@@ -18,8 +18,9 @@ import (
 
 // RunAnswers are what a run was asked for and what can be done about it.
 type RunAnswers struct {
-	Approval Maybe[Approval] `json:"approval" doc:"What it asks, or asked last; null if it never did. It waits for an answer while the state is pending."`
-	Actions  []RunAction     `json:"actions" nullable:"false" doc:"What would be accepted now."`
+	Approval Maybe[Approval]    `json:"approval" doc:"What it asks, or asked last; null if it never did. It waits for an answer while the state is pending."`
+	Question Maybe[RunQuestion] `json:"question" doc:"Of a run of a schedule: what the graph asks, or asked last; else null. It waits while there is no answer."`
+	Actions  []RunAction        `json:"actions" nullable:"false" doc:"What would be accepted now."`
 }
 
 // AnsweredRun is a run after somebody decided about it.
@@ -35,8 +36,9 @@ type answerRunOutput struct {
 
 // approveRequest says what is approved.
 type approveRequest struct {
-	Hash   string `json:"hash,omitempty" minLength:"1" maxLength:"128" doc:"That of the approval that was seen: another call than that one is refused. Absent is whatever is asked."`
-	Always bool   `json:"always,omitempty" doc:"Do not ask again when this workflow calls this method."`
+	Hash   string          `json:"hash,omitempty" minLength:"1" maxLength:"128" doc:"That of the approval that was seen: another call than that one is refused. Absent is whatever is asked."`
+	Always bool            `json:"always,omitempty" doc:"Do not ask again when this workflow calls this method."`
+	Answer json.RawMessage `json:"answer,omitempty" doc:"Of a run of a schedule: the answer for the graph, any JSON. Absent is true."`
 }
 
 type approveRunInput struct {
@@ -50,20 +52,22 @@ func (a *API) approveRun(ctx context.Context, in *approveRunInput) (*answerRunOu
 	if in.Body != nil {
 		body = *in.Body
 	}
-	return a.answerRun(ctx, in.RunPath, body, func(ctx context.Context, tx *store.Tx, by string) error {
-		return a.flows.Approve(ctx, tx, in.ID, body.Hash, body.Always, by)
+	return a.answerRun(ctx, in.RunPath, body, func(ctx context.Context, tx *store.Tx, r *store.Run, by string) error {
+		return a.approve(ctx, tx, r, &body, by)
 	})
 }
 
 func (a *API) rejectRun(ctx context.Context, in *changeRunInput) (*answerRunOutput, error) {
-	return a.answerRun(ctx, in.RunPath, struct{}{}, func(ctx context.Context, tx *store.Tx, by string) error {
-		_, err := a.flows.Reject(ctx, tx, in.ID, by)
-		return err
+	return a.answerRun(ctx, in.RunPath, struct{}{}, func(ctx context.Context, tx *store.Tx, r *store.Run, by string) error {
+		return a.reject(ctx, tx, r, by)
 	})
 }
 
 func (a *API) resumeRun(ctx context.Context, in *changeRunInput) (*answerRunOutput, error) {
-	return a.answerRun(ctx, in.RunPath, struct{}{}, func(ctx context.Context, tx *store.Tx, by string) error {
+	return a.answerRun(ctx, in.RunPath, struct{}{}, func(ctx context.Context, tx *store.Tx, r *store.Run, by string) error {
+		if err := ofWorkflowOnly(r, "resume run"); err != nil {
+			return err
+		}
 		return a.flows.ResumeRun(ctx, tx, in.ID, by)
 	})
 }
@@ -89,23 +93,32 @@ func (a *API) resolveRun(ctx context.Context, in *resolveRunInput) (*answerRunOu
 	if outcome != workflow.Happened && len(result) > 0 && string(result) != "null" {
 		return nil, invalid("Leave it out, or say that it happened.", Fault{Pointer: "/result", Message: "is for the outcome happened only"})
 	}
-	return a.answerRun(ctx, in.RunPath, &in.Body, func(ctx context.Context, tx *store.Tx, by string) error {
+	return a.answerRun(ctx, in.RunPath, &in.Body, func(ctx context.Context, tx *store.Tx, r *store.Run, by string) error {
+		if err := ofWorkflowOnly(r, "resolve run"); err != nil {
+			return err
+		}
 		return a.flows.Resolve(ctx, tx, in.ID, outcome, result, by)
 	})
 }
 
 // answerRun does what somebody decided, once, and tells the run as it is then.
-func (a *API) answerRun(ctx context.Context, in RunPath, request any, decide func(ctx context.Context, tx *store.Tx, by string) error) (*answerRunOutput, error) {
+func (a *API) answerRun(ctx context.Context, in RunPath, request any, decide func(ctx context.Context, tx *store.Tx, r *store.Run, by string) error) (*answerRunOutput, error) {
 	if err := in.check(); err != nil {
 		return nil, err
 	}
 	who := actor(callOf(ctx).token)
 	body, was, err := once(ctx, a, http.StatusOK, request, whole, func(ctx context.Context, tx *store.Tx) (AnsweredRun, error) {
-		if err := decide(ctx, tx, who); err != nil {
+		r, err := a.visibleRun(ctx, tx, in.ID)
+		if err != nil {
 			return AnsweredRun{}, err
 		}
-		r, err := tx.GetRun(ctx, in.ID)
-		if err != nil {
+		if err := askedOnly(&r); err != nil {
+			return AnsweredRun{}, err
+		}
+		if err := decide(ctx, tx, &r, who); err != nil {
+			return AnsweredRun{}, err
+		}
+		if r, err = tx.GetRun(ctx, in.ID); err != nil {
 			return AnsweredRun{}, err
 		}
 		calls, err := tx.RunMutations(ctx, in.ID)
@@ -124,7 +137,15 @@ func (a *API) answerRun(ctx context.Context, in RunPath, request any, decide fun
 // answersOf reads what a run was asked for and what can be done about it.
 func (a *API) answersOf(ctx context.Context, tx *store.Tx, r *store.Run, calls []store.Mutation) (RunAnswers, error) {
 	out := RunAnswers{Actions: []RunAction{}}
-	if r.Kind != pawl.KindWorkflow {
+	switch r.Kind {
+	case pawl.KindWorkflow:
+	case pawl.KindSource:
+		actions, err := sourceActions(ctx, tx, r)
+		out.Actions = actions
+		return out, err
+	case pawl.KindSchedule:
+		return scheduleAnswers(ctx, tx, r)
+	default:
 		return out, nil
 	}
 	asked, err := tx.NewestApproval(ctx, r.ID)

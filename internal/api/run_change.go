@@ -25,21 +25,34 @@ func (a *API) cancelRun(ctx context.Context, in *changeRunInput) (*changeRunOutp
 	}
 	who := actor(callOf(ctx).token)
 	body, was, err := once(ctx, a, http.StatusOK, struct{}{}, whole, func(ctx context.Context, tx *store.Tx) (Run, error) {
-		r, err := tx.GetRun(ctx, in.ID)
+		r, err := a.visibleRun(ctx, tx, in.ID)
 		if err != nil {
 			return Run{}, err
 		}
-		if r.Kind != pawl.KindWorkflow {
-			return Run{}, &pawl.Error{Code: pawl.CodeConflict, Op: "cancel run", Msg: "runs of this kind cannot be cancelled"}
-		}
-		if r, err = a.flows.CancelRun(ctx, tx, r, who); err != nil {
+		if r, err = a.cancel(ctx, tx, r, who); err != nil {
 			return Run{}, err
 		}
-		calls, err := tx.RunMutations(ctx, r.ID)
-		return runOf(&r, calls), err
+		told, err := runsWithCalls(ctx, tx, []store.Run{r})
+		if err != nil {
+			return Run{}, err
+		}
+		return told[0], nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	return &changeRunOutput{was, body}, nil
+}
+
+// cancel leaves it to the kind of a run to end it.
+func (a *API) cancel(ctx context.Context, tx *store.Tx, r store.Run, by string) (store.Run, error) {
+	switch {
+	case r.Kind == pawl.KindWorkflow:
+		return a.flows.CancelRun(ctx, tx, r, by)
+	case r.Kind == pawl.KindSource && a.sources != nil:
+		return a.cancelSourceRun(ctx, tx, r, by)
+	case r.Kind == pawl.KindSchedule && a.graphs != nil:
+		return a.cancelScheduleRun(ctx, tx, r, by)
+	}
+	return store.Run{}, &pawl.Error{Code: pawl.CodeConflict, Op: "cancel run", Msg: "runs of this kind cannot be cancelled"}
 }

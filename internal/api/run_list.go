@@ -10,7 +10,7 @@ import (
 type listRunsInput struct {
 	PageInput
 	Kind   string `query:"kind" enum:"workflow,source,schedule" doc:"Only runs of this kind."`
-	Lane   string `query:"lane" doc:"Only runs of the workflow, source or schedule with this name."`
+	Lane   string `query:"lane" doc:"Only runs of the workflow, source or schedule with this name; say the kind, too, if there are several."`
 	Status string `query:"status" enum:"active,paused:transient,paused:approval,paused:reconciliation,failed:logic,failed:internal,committed,crashed,cancelled" doc:"Only runs with this status."`
 }
 
@@ -55,11 +55,18 @@ func (a *API) listRuns(ctx context.Context, in *listRunsInput) (*listRunsOutput,
 // that name had another one.
 func (a *API) runFilter(ctx context.Context, tx *store.Tx, in *listRunsInput) (store.RunFilter, error) {
 	filter := store.RunFilter{Kind: pawl.Kind(in.Kind), Lane: in.Lane, Status: pawl.Status(in.Status)}
-	if in.Lane == "" || (filter.Kind != "" && filter.Kind != pawl.KindWorkflow) {
+	filter.Viewer = reach(callOf(ctx).token, schedulesResource)
+	if in.Lane == "" || filter.Kind == pawl.KindSource {
 		return filter, nil
 	}
-	var err error
-	filter.Lane, err = a.flows.LaneOf(ctx, tx, in.Lane)
+	if filter.Kind != pawl.KindSchedule {
+		lane, err := a.flows.LaneOf(ctx, tx, in.Lane)
+		if err != nil || lane != in.Lane || filter.Kind != "" {
+			filter.Lane = lane
+			return filter, err
+		}
+	}
+	filter, _, err := a.scheduleFilter(ctx, tx, filter)
 	return filter, err
 }
 
@@ -72,9 +79,14 @@ func runsWithCalls(ctx context.Context, tx *store.Tx, runs []store.Run) ([]Run, 
 	if err != nil {
 		return nil, err
 	}
+	progress, err := progressOf(ctx, tx, runs...)
+	if err != nil {
+		return nil, err
+	}
 	out := make([]Run, len(runs))
 	for i := range runs {
 		out[i] = runOf(&runs[i], calls[runs[i].ID])
+		out[i].Progress.Value = progress[runs[i].ID]
 	}
 	return out, nil
 }

@@ -23,7 +23,7 @@ func TestRunInJSON(t *testing.T) {
 		p := r.do("GET", "/api/v1/runs/"+run[i].ID, nil).want(200)
 		var fields map[string]json.RawMessage
 		p.into(&fields)
-		want := strings.Fields("actions approval attempt chain createdAt endedAt error handler handlerType id kind lane logs mutation mutations phase prepareResult retryOf scheduledFor scriptVersion startedAt status trigger updatedAt")
+		want := strings.Fields("actions approval attempt chain createdAt endedAt error handler handlerType id kind lane laneId logs mutation mutations output phase prepareResult progress question retryOf scheduledFor scriptVersion slot startedAt status trigger updatedAt")
 		if got := sortedKeys(fields); !slices.Equal(got, want) {
 			t.Errorf("fields %v\nwant   %v", got, want)
 		}

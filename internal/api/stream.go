@@ -23,7 +23,7 @@ const (
 )
 
 type streamInput struct {
-	Kind   string `query:"kind" example:"job" doc:"Only events of these kinds, separated by commas: job, run, workflow."`
+	Kind   string `query:"kind" example:"job" doc:"Only events of these kinds, separated by commas: job, run, workflow, source."`
 	ID     string `query:"id" doc:"Only events about the thing with this id."`
 	LastID string `header:"Last-Event-ID" doc:"The number of the last event that was seen: go on after it."`
 }

@@ -30,8 +30,8 @@ func (r *rig) workflows(feed *Feed) *workflow.Service {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	runs := ledger.New(ledger.Config{Holdings: map[pawl.Kind]ledger.Holdings{pawl.KindWorkflow: workflow.Holdings{}}, Observe: feed.ObserveRun})
-	flows, err := workflow.New(workflow.Options{DB: r.db, Ledger: runs, Scripts: pool, Tools: r.tools, Observe: feed.ObserveWorkflow})
+	r.ledger = ledger.New(ledger.Config{Holdings: map[pawl.Kind]ledger.Holdings{pawl.KindWorkflow: workflow.Holdings{}}, Observe: feed.ObserveRun})
+	flows, err := workflow.New(workflow.Options{DB: r.db, Ledger: r.ledger, Scripts: pool, Tools: r.tools, Observe: feed.ObserveWorkflow})
 	if err != nil {
 		r.t.Fatal(err)
 	}

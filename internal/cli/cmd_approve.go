@@ -19,13 +19,15 @@ const nothingSeen = "none"
 
 func newApproveCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "approve RUN", Short: "Let a run make the call that it asks for",
+		Use: "approve RUN", Short: "Let a run make the call that it asks for, or answer its question",
 		Long: "Lets a run make the call that it asks for. On a terminal it shows what will be sent and\n" +
 			"asks; elsewhere it approves what the run asks now. A call that has changed meanwhile is\n" +
-			"refused, with exit code 4.",
+			"refused, with exit code 4. The question of a graph, which a schedule ran, is answered with\n" +
+			"--answer; without it the answer is true.",
 		Example: "  pawl get approvals\n" +
 			"  pawl approve 0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e\n" +
-			"  pawl approve 0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e --always --yes",
+			"  pawl approve 0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e --always --yes\n" +
+			"  pawl approve 0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e --answer '{\"title\": \"Autumn\"}'",
 		GroupID: groupChange, Args: takes(1, 2), ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	flags := addSettingFlags(cmd, forClient)
@@ -33,10 +35,16 @@ func newApproveCommand(p *Process) *cobra.Command {
 	cmd.Flags().BoolVar(&a.always, "always", false, "do not ask again when this workflow calls this method")
 	cmd.Flags().StringVar(&a.hash, "hash", "", "approve only the call with this `HASH`, as pawl get approvals -o json shows it")
 	cmd.Flags().BoolVarP(&a.yes, "yes", "y", false, "do not ask")
+	answer := cmd.Flags().String("answer", "", "answer the question of a graph: `JSON`, @FILE, or - for stdin")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		id, err := onlyRun(cmd, args)
 		if err != nil {
 			return err
+		}
+		if *answer != "" {
+			if a.answer, err = readJSON(p, "--answer", *answer); err != nil {
+				return err
+			}
 		}
 		if a.path, err = runKind().pathOf(id); err != nil {
 			return err
@@ -66,6 +74,7 @@ type approver struct {
 	always, yes bool
 	hash        string // of what the user wants; empty is what there is
 	path        string // of the run
+	answer      json.RawMessage
 }
 
 func (a *approver) approve(cmd *cobra.Command, c *client.Client, id string) error {
@@ -76,6 +85,12 @@ func (a *approver) approve(cmd *cobra.Command, c *client.Client, id string) erro
 	var r client.Run
 	if err := json.Unmarshal(raw, &r); err != nil {
 		return fmt.Errorf("read run: %w", err)
+	}
+	if r.Kind == string(pawl.KindSchedule) {
+		return a.reply(cmd, c, r)
+	}
+	if a.answer != nil {
+		return usageError("Leave it out.", "--answer is for the questions of graphs, and the run is one of the %s %s", r.Kind, r.Lane)
 	}
 	body, q := map[string]any{"hash": nothingSeen}, question(r)
 	if q != nil {

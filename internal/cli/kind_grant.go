@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/internal/graph/grant"
 )
 
 // grantKind are the rights to run graphs in the name of a user.
@@ -46,13 +47,11 @@ func grantState(g client.Grant, now time.Time) string {
 	return "active"
 }
 
-// graphsOf are the graphs that a grant allows: its scopes without the two words
-// that all of them begin with.
+// graphsOf are the graphs that a grant allows; * is every graph.
 func graphsOf(g client.Grant) []string {
 	var list []string
 	for _, scope := range g.Scopes {
-		words := strings.SplitN(scope, ":", 3)
-		list = append(list, words[len(words)-1])
+		list = append(list, strings.TrimPrefix(scope, grant.ScopeFor("")))
 	}
 	return list
 }

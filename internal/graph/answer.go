@@ -34,6 +34,9 @@ func (s *Service) Approve(ctx context.Context, tx *store.Tx, r store.Run, answer
 	if len(answer) == 0 {
 		answer = json.RawMessage("true")
 	}
+	if !json.Valid(answer) {
+		return &pawl.Error{Code: pawl.CodeInvalid, Op: "approve run", Msg: "the answer is not JSON", Fields: []pawl.Field{{Pointer: "/answer", Message: "must be JSON"}}}
+	}
 	open, err := tx.AnswerQuestion(ctx, r.ID, answer, by)
 	if err != nil {
 		return err
@@ -61,9 +64,7 @@ func (s *Service) Reject(ctx context.Context, tx *store.Tx, r store.Run, by stri
 	}
 	key := pawl.SlotKey(sch.ID, slot.ScheduledFor)
 	tx.AfterCommit(func() { go s.cancelElsewhere(context.WithoutCancel(ctx), key) })
-	return s.close(ctx, tx, sch, slot, store.SlotEnd{
-		Status: string(run.SlotError), Disposition: string(run.DispositionFired), ErrorCode: string(contract.Aborted), ErrorMessage: "A person rejected it.",
-	})
+	return s.close(ctx, tx, sch, slot, failed(contract.Aborted, "A person rejected it."))
 }
 
 // waiting finds the slot of a run that asks a person.
@@ -115,9 +116,14 @@ func (s *Service) CancelRun(ctx context.Context, tx *store.Tx, r store.Run, by s
 		if run.SlotStatus(slot.Status).Closed() {
 			return refuse("cancel run", "not_running", "the slot of the run is closed already", "")
 		}
-		return s.close(ctx, tx, sch, slot, store.SlotEnd{
-			Status: string(run.SlotError), Disposition: string(run.DispositionFired), ErrorCode: string(contract.Aborted), ErrorMessage: "A person cancelled it.",
-		})
+		newest, err := newestOf(ctx, tx, slot)
+		if err != nil {
+			return err
+		}
+		if newest.ID != r.ID {
+			return refuse("cancel run", "not_running", "a later attempt follows the run", "Cancel that one: "+newest.ID)
+		}
+		return s.close(ctx, tx, sch, slot, failed(contract.Aborted, "A person cancelled it."))
 	}
 	key := pawl.SlotKey(sch.ID, slot.ScheduledFor)
 	tx.AfterCommit(func() { go s.cancelElsewhere(context.WithoutCancel(ctx), key) })
@@ -129,7 +135,7 @@ func refuse(op, reason, msg, hint string) error {
 }
 
 // attention tells people, once for each cause, that a schedule needs them.
-func (s *Service) attention(ctx context.Context, tx *store.Tx, sch store.Schedule, issue run.Issue, cause, text string) error {
+func (s *Service) attention(ctx context.Context, tx *store.Tx, sch store.Schedule, issue run.Issue, cause, runID, text string) error {
 	known, err := tx.GetAttention(ctx, pawl.KindSchedule, sch.ID)
 	if err != nil && !errors.Is(err, pawl.ErrNotFound) {
 		return err
@@ -146,7 +152,7 @@ func (s *Service) attention(ctx context.Context, tx *store.Tx, sch store.Schedul
 	if err := tx.SetAttention(ctx, store.Attention{Kind: pawl.KindSchedule, Lane: sch.ID, Cause: cause, Issue: string(issue), Text: text, Since: tx.Now}); err != nil {
 		return err
 	}
-	return s.cfg.Notify(ctx, tx, Notice{Schedule: sch.Name, What: what, Issue: issue, Text: text, RunID: cause, At: tx.Now})
+	return s.cfg.Notify(ctx, tx, Notice{Schedule: sch.Name, What: what, Issue: issue, Text: text, RunID: runID, At: tx.Now})
 }
 
 // attend tells people what a closed slot means for them. Failures of one kind
@@ -156,7 +162,7 @@ func (s *Service) attend(ctx context.Context, tx *store.Tx, sch store.Schedule, 
 	if issue == run.IssueNone && slot.Disposition != string(run.DispositionFired) {
 		return nil // passed over; it says nothing about the schedule's health
 	}
-	return s.attention(ctx, tx, sch, issue, slot.ErrorCode, text)
+	return s.attention(ctx, tx, sch, issue, slot.ErrorCode, slot.RunID, text)
 }
 
 // slotIssue is what a closed slot says about its schedule.

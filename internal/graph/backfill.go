@@ -26,6 +26,8 @@ const (
 	// defaultPace is how many slots of a backfill start in a minute.
 	defaultPace = 10
 	maxPace     = 600
+	// backfillLook is how often a backfill looks whether its slots have ended.
+	backfillLook = time.Second
 )
 
 // The states of a backfill.
@@ -242,8 +244,28 @@ func (s *Service) backfillChanged(ctx context.Context, tx *store.Tx, b store.Bac
 		return err
 	}
 	s.tell(tx, Change{What: "backfill", Schedule: b.ScheduleID, Status: b.State})
-	if b.State != BackfillRunning {
-		return nil
+	switch b.State {
+	case BackfillRunning, BackfillCancelled:
+		return s.wakeBackfill(ctx, tx, b)
+	}
+	return nil
+}
+
+// wakeBackfill lets a backfill go on, and its slots that wait look at what it
+// has become.
+func (s *Service) wakeBackfill(ctx context.Context, tx *store.Tx, b store.Backfill) error {
+	sch, err := tx.GetSchedule(ctx, b.ScheduleID)
+	if err != nil {
+		return err
+	}
+	waiting, err := tx.ListSlots(ctx, store.SlotFilter{BackfillID: b.ID, Status: string(run.SlotPending)}, time.Time{}, "", 1000)
+	if err != nil {
+		return err
+	}
+	for _, slot := range waiting {
+		if err := s.arm(ctx, tx, sch, slot.ScheduledFor, tx.Now); err != nil {
+			return err
+		}
 	}
 	return s.armBackfill(ctx, tx, b.ID, tx.Now)
 }
@@ -332,6 +354,9 @@ func (s *Service) startNext(ctx context.Context, tx *store.Tx, id string) (time.
 	if err := json.Unmarshal(b.Plan, &plan); err != nil {
 		return time.Time{}, err
 	}
+	if waits, err := s.crowded(ctx, tx, sch, b); err != nil || waits {
+		return tx.Now.Add(backfillLook), err
+	}
 	for n := b.Begun; n < len(plan.Slots); n++ {
 		begun, err := s.startPlanned(ctx, tx, sch, b, plan.Slots[n])
 		if err != nil {
@@ -346,13 +371,23 @@ func (s *Service) startNext(ctx context.Context, tx *store.Tx, id string) (time.
 	}
 	left, err := tx.ListSlots(ctx, store.SlotFilter{BackfillID: id, Open: true}, time.Time{}, "", 1)
 	if err != nil || len(left) > 0 {
-		return tx.Now.Add(time.Second), err // the last ones still run
+		return tx.Now.Add(backfillLook), err // the last ones still run
 	}
 	b, err = tx.MoveBackfill(ctx, id, BackfillDone, "")
 	if err == nil {
 		s.tell(tx, Change{What: "backfill", Schedule: b.ScheduleID, Status: b.State})
 	}
 	return time.Time{}, err
+}
+
+// crowded reports whether a slot of the backfill still waits for its turn: then
+// another one would only wait behind it, before those of the schedule itself.
+func (s *Service) crowded(ctx context.Context, tx *store.Tx, sch store.Schedule, b store.Backfill) (bool, error) {
+	if contract.ConcurrencyPolicy(sch.Policy) == contract.Allow {
+		return false, nil
+	}
+	waiting, err := tx.ListSlots(ctx, store.SlotFilter{BackfillID: b.ID, Status: string(run.SlotPending)}, time.Time{}, "", 1)
+	return len(waiting) > 0, err
 }
 
 // startPlanned makes one slot of a plan due. It reports false when the slot has

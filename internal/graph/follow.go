@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
@@ -23,17 +24,17 @@ type following struct {
 	next        time.Time // zero: the schedule has no further instant
 }
 
-// follow decides by policy what becomes of the instants after the given one. It
-// is pure. late says that what is past was missed, because nobody was there.
-func follow(policy contract.ConcurrencyPolicy, schedule when.Schedule, after, now time.Time, late bool) following {
-	due, next := dueBetween(schedule, after, now)
+// follow decides by policy what becomes of the instants that came due after a
+// slot, and which one is next; future is the first that is not due yet. It is
+// pure. late says that what is past was missed, because nobody was there.
+func follow(policy contract.ConcurrencyPolicy, due []time.Time, future time.Time, late bool) following {
 	switch {
 	case len(due) == 0:
-		return following{next: next}
+		return following{next: future}
 	case late:
-		return following{due, run.DispositionSkippedMissed, next}
+		return following{due, run.DispositionSkippedMissed, future}
 	case policy == contract.Forbid:
-		return following{due, run.DispositionSkippedOverlap, next}
+		return following{due, run.DispositionSkippedOverlap, future}
 	case policy == contract.Replace:
 		last := len(due) - 1
 		return following{due[:last], run.DispositionCoalesced, due[last]}
@@ -72,29 +73,73 @@ func (s *Service) chain(ctx context.Context, tx *store.Tx, sch store.Schedule, a
 	if err != nil {
 		return err
 	}
-	f := follow(contract.ConcurrencyPolicy(sch.Policy), schedule, after, tx.Now, late)
-	slots := make([]store.NewSlot, 0, len(f.passed)+1)
-	for _, at := range f.passed {
-		slots = append(slots, store.NewSlot{
-			ScheduleID: sch.ID, ScheduledFor: at, Revision: sch.Revision, Trigger: triggerSchedule,
-			Status: string(run.SlotSkipped), Disposition: string(f.disposition), Into: into(f), Message: passedWords(f),
-		})
-	}
-	if len(f.passed) == maxRecorded {
-		s.log.Warn("more slots passed than are recorded one by one", "schedule", sch.Name, "recorded", maxRecorded, "why", f.disposition)
-	}
-	if !f.next.IsZero() {
-		slots = append(slots, store.NewSlot{ScheduleID: sch.ID, ScheduledFor: f.next, Revision: sch.Revision, Trigger: triggerSchedule})
-	}
-	if _, err := tx.InsertSlots(ctx, slots...); err != nil {
+	due, future := dueBetween(schedule, after, tx.Now)
+	if due, err = withoutSlot(ctx, tx, sch.ID, due); err != nil {
 		return err
 	}
-	if !f.next.IsZero() {
-		if err := s.arm(ctx, tx, sch, f.next, f.next); err != nil {
-			return err
-		}
+	f := follow(contract.ConcurrencyPolicy(sch.Policy), due, future, late)
+	if f.next, err = s.setNext(ctx, tx, sch, schedule, f.next); err != nil {
+		return err
+	}
+	if err := s.passOver(ctx, tx, sch, f); err != nil {
+		return err
 	}
 	return tx.SetScheduleTimes(ctx, sch.ID, f.next, time.Time{})
+}
+
+// setNext makes the slot of an instant wait for its time, or that of the first one
+// after it whose slot is not over. Such a slot is there if the clock went back.
+func (s *Service) setNext(ctx context.Context, tx *store.Tx, sch store.Schedule, schedule when.Schedule, at time.Time) (time.Time, error) {
+	for !at.IsZero() {
+		waits, err := tx.PlanSlot(ctx, sch.ID, at, sch.Revision)
+		if err != nil {
+			return time.Time{}, err
+		}
+		if waits {
+			return at, s.arm(ctx, tx, sch, at, at)
+		}
+		at, _ = schedule.Next(at) // zero at the end
+	}
+	return time.Time{}, nil
+}
+
+// passOver records the slots that will not run.
+func (s *Service) passOver(ctx context.Context, tx *store.Tx, sch store.Schedule, f following) error {
+	slots := make([]store.NewSlot, len(f.passed))
+	for i, at := range f.passed {
+		slots[i] = store.NewSlot{
+			ScheduleID: sch.ID, ScheduledFor: at, Revision: sch.Revision, Trigger: triggerSchedule,
+			Status: string(run.SlotSkipped), Disposition: string(f.disposition), Into: into(f), Message: passedWords(f),
+		}
+	}
+	if len(slots) >= maxRecorded {
+		s.log.Warn("more slots passed than are recorded one by one", "schedule", sch.Name, "recorded", len(slots), "why", f.disposition)
+	}
+	_, err := tx.InsertSlots(ctx, slots...)
+	return err
+}
+
+// withoutSlot leaves out the instants of which it is known what became of them,
+// because a backfill or a gap in the work of this server saw to them.
+func withoutSlot(ctx context.Context, tx *store.Tx, id string, due []time.Time) ([]time.Time, error) {
+	if len(due) == 0 {
+		return nil, nil
+	}
+	known, err := tx.SlotsBetween(ctx, id, due[0], due[len(due)-1].Add(time.Millisecond), 100*maxRecorded)
+	if err != nil {
+		return nil, err
+	}
+	seen := make(map[int64]bool, len(known))
+	for _, slot := range known {
+		seen[slot.ScheduledFor.UnixMilli()] = true
+	}
+	var left []time.Time
+	for _, at := range due {
+		if !seen[at.UnixMilli()] {
+			left = append(left, at)
+		}
+	}
+	return left, nil
 }
 
 func into(f following) time.Time {
@@ -125,14 +170,21 @@ const (
 // lastSlot is the instant after which the schedule goes on: that of its latest
 // slot, or when it was last changed if it has none since.
 func lastSlot(ctx context.Context, tx *store.Tx, sch store.Schedule) (time.Time, error) {
-	list, err := tx.ListSlots(ctx, store.SlotFilter{ScheduleID: sch.ID, Trigger: triggerSchedule}, time.Time{}, "", 20)
-	if err != nil {
-		return time.Time{}, err
+	slot, err := tx.LatestSlot(ctx, sch.ID, sch.Revision)
+	if errors.Is(err, pawl.ErrNotFound) {
+		return sch.UpdatedAt, nil
 	}
-	for _, slot := range list {
-		if slot.Revision == sch.Revision {
-			return slot.ScheduledFor, nil
+	return slot.ScheduledFor, err
+}
+
+// planned reports whether a schedule has a slot from which it goes on by
+// itself: one that waits, or one whose end makes the next.
+func planned(ctx context.Context, tx *store.Tx, sch store.Schedule) (bool, error) {
+	open, err := tx.ListSlots(ctx, store.SlotFilter{ScheduleID: sch.ID, Trigger: triggerSchedule, Open: true}, time.Time{}, "", 100)
+	for _, slot := range open {
+		if run.SlotStatus(slot.Status) == run.SlotPending && slot.Revision == sch.Revision || run.SlotStatus(slot.Status) == run.SlotRunning && !beside(sch) {
+			return true, err
 		}
 	}
-	return sch.UpdatedAt, nil
+	return false, err
 }

@@ -96,13 +96,12 @@ func (s *Service) details(ctx context.Context, tx *store.Tx, sch store.Schedule,
 			d.Recent = append(d.Recent, slot)
 		}
 	}
-	lane := sch.ID
+	d.Newest, err = tx.NewestRun(ctx, pawl.KindSchedule, sch.ID)
 	for _, slot := range d.Open {
 		if run.SlotStatus(slot.Status) == run.SlotRunning {
-			lane = laneOf(sch, slot.ScheduledFor)
+			d.Newest, err = newestOf(ctx, tx, slot)
 		}
 	}
-	d.Newest, err = tx.NewestRun(ctx, pawl.KindSchedule, lane)
 	if err != nil && !errors.Is(err, pawl.ErrNotFound) {
 		return d, err
 	}

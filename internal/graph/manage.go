@@ -161,15 +161,20 @@ func (s *Service) Update(ctx context.Context, tx *store.Tx, ownerID, id string, 
 	}
 	changed := next.Cron != was.Cron || next.Timezone != was.Timezone || next.Enabled != was.Enabled || next.Policy != was.Policy ||
 		next.GraphID != was.GraphID || string(next.Input) != string(was.Input) || next.GrantID != was.GrantID
+	if !changed && next.Name == was.Name && maps.Equal(next.Labels, was.Labels) {
+		return was, nil
+	}
 	now, err := tx.UpdateSchedule(ctx, next, changed, by)
-	if err != nil || !changed {
-		return now, err
-	}
-	if err := s.supersede(ctx, tx, id, "The schedule was changed."); err != nil {
+	if err != nil {
 		return store.Schedule{}, err
 	}
-	if err := s.chain(ctx, tx, now, tx.Now, false); err != nil {
-		return store.Schedule{}, err
+	if changed {
+		if err := s.supersede(ctx, tx, id, "The schedule was changed."); err != nil {
+			return store.Schedule{}, err
+		}
+		if err := s.chain(ctx, tx, now, tx.Now, false); err != nil {
+			return store.Schedule{}, err
+		}
 	}
 	if err := tx.Audit(ctx, by, "schedule.update", "schedule:"+id, map[string]any{"name": now.Name, "enabled": now.Enabled, "cron": now.Cron, "timezone": now.Timezone}); err != nil {
 		return store.Schedule{}, err
@@ -258,6 +263,9 @@ func (s *Service) Delete(ctx context.Context, tx *store.Tx, ownerID, id, by stri
 	if err := tx.DeleteSchedule(ctx, id); err != nil {
 		return false, err
 	}
+	if err := s.endAllWaiting(ctx, tx, id); err != nil {
+		return false, err
+	}
 	g, err := s.cfg.Grants.Get(ctx, tx, sch.OwnerUserID, sch.GrantID)
 	if err != nil {
 		return false, err
@@ -269,6 +277,29 @@ func (s *Service) Delete(ctx context.Context, tx *store.Tx, ownerID, id, by stri
 	}
 	s.tell(tx, Change{What: "deleted", Schedule: id, Name: sch.Name})
 	return g.Automatic, tx.Audit(ctx, by, "schedule.delete", "schedule:"+id, map[string]string{"name": sch.Name})
+}
+
+// endAllWaiting ends the slots of a schedule that was deleted which have begun
+// and wait for a person or for another attempt.
+func (s *Service) endAllWaiting(ctx context.Context, tx *store.Tx, id string) error {
+	sch, err := tx.GetSchedule(ctx, id)
+	if err != nil {
+		return err
+	}
+	running, err := tx.RunningSlots(ctx, id, 1000)
+	if err != nil {
+		return err
+	}
+	for _, slot := range running {
+		ended, err := s.endWaiting(ctx, tx, sch, slot, "The schedule was deleted.")
+		if err != nil {
+			return err
+		}
+		if key := pawl.SlotKey(id, slot.ScheduledFor); ended {
+			tx.AfterCommit(func() { go s.cancelElsewhere(context.WithoutCancel(ctx), key) })
+		}
+	}
+	return nil
 }
 
 // Why a run now is refused.

@@ -2,9 +2,11 @@ package graph
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/graph/contract"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
@@ -89,16 +91,23 @@ func (s *Service) eachStale(ctx context.Context, fn func(context.Context, *store
 // mend gives a schedule its next slot if it has none, and a slot its job. A
 // schedule whose slot runs or waits with its job is healthy.
 func (s *Service) mend(ctx context.Context, tx *store.Tx, sch store.Schedule) (bool, error) {
-	open, err := tx.OpenSlots(ctx, sch.ID, 100)
+	there, err := planned(ctx, tx, sch)
 	if err != nil {
 		return false, err
 	}
-	if len(open) == 0 {
+	mended := !there
+	if !there {
 		after, err := lastSlot(ctx, tx, sch)
 		if err != nil {
 			return false, err
 		}
-		return true, s.chain(ctx, tx, sch, after, true)
+		if err := s.chain(ctx, tx, sch, after, true); err != nil {
+			return false, err
+		}
+	}
+	open, err := tx.OpenSlots(ctx, sch.ID, 100)
+	if err != nil {
+		return false, err
 	}
 	keys := make([]string, len(open))
 	for i, slot := range open {
@@ -108,9 +117,8 @@ func (s *Service) mend(ctx context.Context, tx *store.Tx, sch store.Schedule) (b
 	if err != nil {
 		return false, err
 	}
-	mended := false
 	for i, slot := range open {
-		if known[keys[i]] || run.SlotStatus(slot.Status) == run.SlotRunning && s.waitsForPerson(ctx, tx, sch, slot) {
+		if known[keys[i]] || run.SlotStatus(slot.Status) == run.SlotRunning && waitsForPerson(ctx, tx, slot) {
 			continue
 		}
 		at := slot.ScheduledFor
@@ -126,8 +134,8 @@ func (s *Service) mend(ctx context.Context, tx *store.Tx, sch store.Schedule) (b
 }
 
 // waitsForPerson reports whether the run of a slot asked somebody something.
-func (s *Service) waitsForPerson(ctx context.Context, tx *store.Tx, sch store.Schedule, slot store.Slot) bool {
-	r, err := tx.NewestRun(ctx, pawl.KindSchedule, laneOf(sch, slot.ScheduledFor))
+func waitsForPerson(ctx context.Context, tx *store.Tx, slot store.Slot) bool {
+	r, err := newestOf(ctx, tx, slot)
 	return err == nil && r.Status == pawl.StatusPausedApproval
 }
 
@@ -202,7 +210,8 @@ func (s *Service) passGap(ctx context.Context, tx *store.Tx, sch store.Schedule,
 	return s.recordGap(ctx, tx, sch, alive)
 }
 
-// recordGap records the instants of a gap for a schedule whose slot runs.
+// recordGap records the instants of a gap for a schedule whose slot runs. Those
+// from before the gap wait for its end, or were passed over by its policy.
 func (s *Service) recordGap(ctx context.Context, tx *store.Tx, sch store.Schedule, alive time.Time) error {
 	schedule, err := scheduleOf(sch.Cron, sch.Timezone)
 	if err != nil {
@@ -212,19 +221,19 @@ func (s *Service) recordGap(ctx context.Context, tx *store.Tx, sch store.Schedul
 	if err != nil {
 		return err
 	}
-	if after.Before(alive) {
-		after = alive
-	}
 	due, _ := dueBetween(schedule, after, tx.Now.Add(-grace))
-	slots := make([]store.NewSlot, len(due))
-	for i, at := range due {
-		slots[i] = store.NewSlot{
-			ScheduleID: sch.ID, ScheduledFor: at, Revision: sch.Revision, Trigger: triggerSchedule,
-			Status: string(run.SlotSkipped), Disposition: string(run.DispositionSkippedMissed), Message: "No worker was there at this time.",
-		}
+	if due, err = withoutSlot(ctx, tx, sch.ID, due); err != nil {
+		return err
 	}
-	_, err = tx.InsertSlots(ctx, slots...)
-	return err
+	begun, _ := slices.BinarySearchFunc(due, alive, func(at, alive time.Time) int { return at.Compare(alive.Add(1)) })
+	before := follow(contract.ConcurrencyPolicy(sch.Policy), due[:begun], time.Time{}, false)
+	if before.next, err = s.setNext(ctx, tx, sch, schedule, before.next); err != nil {
+		return err
+	}
+	if err := s.passOver(ctx, tx, sch, before); err != nil {
+		return err
+	}
+	return s.passOver(ctx, tx, sch, following{due[begun:], run.DispositionSkippedMissed, time.Time{}})
 }
 
 // missed closes a slot that nobody was there for, records the instants since

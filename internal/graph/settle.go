@@ -9,7 +9,6 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/graph/billing"
 	"github.com/pawlrun/pawl/internal/graph/contract"
-	"github.com/pawlrun/pawl/internal/graph/grant"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
@@ -29,26 +28,40 @@ func (a *attempt) settle(ctx context.Context, answer contract.RunAnswerV1, failu
 }
 
 func (a *attempt) record(ctx context.Context, tx *store.Tx, answer contract.RunAnswerV1, failure error) (time.Time, error) {
-	sch, err := tx.HoldSchedule(ctx, a.schedule.ID)
-	if errors.Is(err, pawl.ErrNotFound) { // deleted while it ran; what it did is recorded all the same
-		sch, err = tx.GetSchedule(ctx, a.schedule.ID)
-	}
+	sch, err := holdOrRead(ctx, tx, a.schedule.ID) // deleted while it ran: what it did is recorded all the same
 	if err != nil {
 		return time.Time{}, err
 	}
 	if failure != nil {
-		return a.recordRefusal(ctx, tx, sch, failure)
+		return time.Time{}, a.recordRefusal(ctx, tx, sch, failure)
 	}
 	switch {
 	case answer.OK:
 		if _, err := a.ledger.Commit(ctx, tx, a.run, answer.Output); err != nil {
 			return time.Time{}, err
 		}
-		return time.Time{}, a.close(ctx, tx, sch, a.slot, store.SlotEnd{Status: string(run.SlotSuccess), Disposition: string(run.DispositionFired), TraceID: answer.TraceID, Cost: costOf(answer)})
+		return time.Time{}, a.close(ctx, tx, sch, a.slot, endOf(answer))
 	case len(answer.Interrupt) > 0:
 		return time.Time{}, a.interrupted(ctx, tx, sch, answer)
 	}
 	return a.recordFailure(ctx, tx, sch, answer)
+}
+
+// endOf is how an outcome ends a slot.
+func endOf(answer contract.RunAnswerV1) store.SlotEnd {
+	end := store.SlotEnd{Status: string(run.SlotSuccess), Disposition: string(run.DispositionFired)}
+	if !answer.OK {
+		code := answer.ErrorCode
+		if !code.Valid() {
+			code = contract.Internal
+		}
+		end = failed(code, answer.ErrorMessage)
+		if answer.Unknown {
+			end.ErrorMessage = "It is unknown whether the graph ran: " + answer.ErrorMessage
+		}
+	}
+	end.TraceID, end.Cost = answer.TraceID, costOf(answer)
+	return end
 }
 
 func costOf(answer contract.RunAnswerV1) int64 {
@@ -59,31 +72,25 @@ func costOf(answer contract.RunAnswerV1) int64 {
 }
 
 // recordFailure ends an attempt that failed, and the slot with it unless
-// another attempt may help.
+// another attempt may help, which the execution service says.
 func (a *attempt) recordFailure(ctx context.Context, tx *store.Tx, sch store.Schedule, answer contract.RunAnswerV1) (time.Time, error) {
-	code := answer.ErrorCode
-	if !code.Valid() {
-		code = contract.Internal
-	}
-	why := ledger.Failure{Class: classOf(code), Code: string(code), Message: answer.ErrorMessage}
-	if answer.Retry && !answer.Unknown {
+	end := endOf(answer)
+	why := ledger.Failure{Class: classOf(contract.ErrorCode(end.ErrorCode)), Code: end.ErrorCode, Message: end.ErrorMessage}
+	retry := answer.Retry && !answer.Unknown && sch.DeletedAt.IsZero()
+	if retry {
 		why.Class, why.RetryAfter = pawl.ClassTransient, time.Duration(answer.RetryAfterMS)*time.Millisecond
 	}
 	if answer.Unknown {
 		why.Class = pawl.ClassInternal
-		why.Message = "It is unknown whether the graph ran: " + answer.ErrorMessage
 	}
 	o, err := a.ledger.Stop(ctx, tx, a.run, why)
 	if err != nil {
 		return time.Time{}, err
 	}
-	if why.Class == pawl.ClassTransient && !o.Exhausted {
+	if retry && !o.Exhausted {
 		return o.Retry.NextAt, tx.SetSlotCost(ctx, a.slot.ID, costOf(answer))
 	}
-	return time.Time{}, a.close(ctx, tx, sch, a.slot, store.SlotEnd{
-		Status: string(run.SlotError), Disposition: string(run.DispositionFired), TraceID: answer.TraceID,
-		ErrorCode: string(code), ErrorMessage: why.Message, Cost: costOf(answer),
-	})
+	return time.Time{}, a.close(ctx, tx, sch, a.slot, end)
 }
 
 // classOf is the class of a failure that no further attempt can help.
@@ -94,58 +101,55 @@ func classOf(code contract.ErrorCode) pawl.Class {
 	case code == contract.InsufficientCredits:
 		return pawl.ClassPrecondition
 	case code == contract.Internal, code == contract.Timeout, code == contract.RateLimit:
-		return pawl.ClassTransient
+		return pawl.ClassInternal
 	}
 	return pawl.ClassLogic
 }
 
-// recordRefusal ends an attempt that the execution service did not begin. What
-// says nothing about the run is an error of the infrastructure: the attempt
-// stays as it is and is gone on with (lesson 58).
-func (a *attempt) recordRefusal(ctx context.Context, tx *store.Tx, sch store.Schedule, failure error) (time.Time, error) {
-	code, end := contract.CodeOf(failure), store.SlotEnd{}
-	_, capped := errors.AsType[*billing.CapError](failure)
-	switch _, refused := grant.RefusalCode(failure); {
-	case refused:
+func capped(err error) bool {
+	_, ok := errors.AsType[*billing.CapError](err)
+	return ok || contract.CodeOf(err) == contract.InsufficientCredits
+}
+
+// recordRefusal ends a slot whose attempt the execution service did not begin.
+// One of which an earlier attempt ran has failed; it was not skipped.
+func (a *attempt) recordRefusal(ctx context.Context, tx *store.Tx, sch store.Schedule, failure error) error {
+	code, overBudget := contract.CodeOf(failure), capped(failure)
+	if overBudget {
+		code = contract.InsufficientCredits
+	}
+	end := failed(code, messageOf(failure))
+	switch {
+	case a.slot.Attempts > 1:
+	case code.IsGrant():
 		end = skipped(run.DispositionSkippedGrant, code, messageOf(failure))
-	case capped, code == contract.InsufficientCredits:
-		end = skipped(run.DispositionSkippedBudget, contract.InsufficientCredits, messageOf(failure))
-	case code == contract.NotFound, code == contract.InvalidRequest:
-		end = store.SlotEnd{Status: string(run.SlotError), Disposition: string(run.DispositionFired), ErrorCode: string(code), ErrorMessage: messageOf(failure)}
-	default:
-		return a.unanswered(ctx, tx, sch, failure)
+	case overBudget:
+		end = skipped(run.DispositionSkippedBudget, code, messageOf(failure))
 	}
 	if _, err := a.ledger.Stop(ctx, tx, a.run, ledger.Failure{Class: classOf(code), Code: string(code), Message: messageOf(failure)}); err != nil {
-		return time.Time{}, err
+		return err
 	}
-	if err := a.close(ctx, tx, sch, a.slot, end); err != nil {
-		return time.Time{}, err
+	if err := a.close(ctx, tx, sch, a.slot, end); err != nil || !overBudget {
+		return err
 	}
-	if end.Disposition == string(run.DispositionSkippedBudget) {
-		return time.Time{}, a.switchOff(ctx, tx, sch, messageOf(failure))
-	}
-	return time.Time{}, nil
+	return a.switchOff(ctx, tx, sch, messageOf(failure))
 }
 
-// unanswered is an attempt of which the execution service could not say
-// anything.
-func (a *attempt) unanswered(ctx context.Context, tx *store.Tx, sch store.Schedule, failure error) (time.Time, error) {
-	a.log.Warn("the execution service did not answer", "schedule", sch.Name, "slot", pawl.FormatTime(a.slot.ScheduledFor), "err", failure)
-	o, err := a.ledger.Stop(ctx, tx, a.run, ledger.Failure{Class: pawl.ClassTransient, Code: string(contract.Internal), Message: messageOf(failure)})
-	if err != nil {
-		return time.Time{}, err
-	}
-	if !o.Exhausted {
-		return o.Retry.NextAt, nil
-	}
-	return time.Time{}, a.close(ctx, tx, sch, a.slot, store.SlotEnd{
-		Status: string(run.SlotError), Disposition: string(run.DispositionFired), ErrorCode: string(contract.Internal), ErrorMessage: messageOf(failure),
-	})
-}
-
-// switchOff disables a schedule because a cap was reached: a person decides
-// whether it goes on.
+// switchOff disables a schedule because a cap was reached, and pauses the
+// backfill that reached it: a person decides whether it goes on.
 func (a *attempt) switchOff(ctx context.Context, tx *store.Tx, sch store.Schedule, why string) error {
+	if a.slot.BackfillID != "" {
+		b, err := tx.HoldBackfill(ctx, a.slot.BackfillID)
+		if err == nil && b.State == BackfillRunning {
+			_, err = tx.MoveBackfill(ctx, b.ID, BackfillPaused, "")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if !sch.DeletedAt.IsZero() {
+		return nil
+	}
 	if err := a.supersede(ctx, tx, sch.ID, "The schedule was switched off: "+why); err != nil {
 		return err
 	}
@@ -165,8 +169,14 @@ func (s *Service) close(ctx context.Context, tx *store.Tx, sch store.Schedule, s
 	if err != nil {
 		return err
 	}
-	if err := tx.ClearRetry(ctx, pawl.KindSchedule, laneOf(sch, slot.ScheduledFor)); err != nil {
-		return err
+	if closed.RunID != "" { // the failures of a slot that began are its own
+		first, err := tx.GetRun(ctx, closed.RunID)
+		if err != nil {
+			return err
+		}
+		if err := tx.ClearRetry(ctx, first.Kind, first.Lane); err != nil {
+			return err
+		}
 	}
 	s.tell(tx, Change{What: "slot", Schedule: sch.ID, Name: sch.Name, Slot: slot.ScheduledFor, Status: closed.Status})
 	if err := s.attend(ctx, tx, sch, closed); err != nil {
@@ -182,22 +192,20 @@ func (s *Service) goOn(ctx context.Context, tx *store.Tx, sch store.Schedule) er
 	if err != nil {
 		return err
 	}
-	planned := false
 	for _, slot := range open {
-		planned = planned || slot.Trigger == triggerSchedule && slot.Revision == sch.Revision && (run.SlotStatus(slot.Status) == run.SlotPending || !beside(sch))
-		if run.SlotStatus(slot.Status) != run.SlotPending {
+		if run.SlotStatus(slot.Status) != run.SlotPending || slot.ScheduledFor.After(tx.Now) {
 			continue
 		}
-		at := slot.ScheduledFor
-		if at.Before(tx.Now) {
-			at = tx.Now
-		}
-		if err := s.arm(ctx, tx, sch, slot.ScheduledFor, at); err != nil {
+		if err := s.arm(ctx, tx, sch, slot.ScheduledFor, tx.Now); err != nil {
 			return err
 		}
 	}
-	if planned || !sch.Enabled || !sch.DeletedAt.IsZero() {
+	if !sch.Enabled || !sch.DeletedAt.IsZero() {
 		return nil
+	}
+	there, err := planned(ctx, tx, sch)
+	if err != nil || there {
+		return err
 	}
 	after, err := lastSlot(ctx, tx, sch)
 	if err != nil {
@@ -222,8 +230,7 @@ func (a *attempt) interrupted(ctx context.Context, tx *store.Tx, sch store.Sched
 
 // askPeople tells people that a graph asks them something.
 func (a *attempt) askPeople(ctx context.Context, tx *store.Tx, sch store.Schedule, question json.RawMessage) error {
-	text := "The graph asks: " + clip(string(question))
-	return a.attention(ctx, tx, sch, run.IssueApproval, a.run.ID, text)
+	return a.attention(ctx, tx, sch, run.IssueApproval, a.run.ID, a.run.ID, "The graph asks: "+clip(string(question)))
 }
 
 func clip(text string) string {

@@ -1,0 +1,82 @@
+package examples_test
+
+import (
+	"io/fs"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/pawlrun/pawl/examples"
+	"github.com/pawlrun/pawl/internal/graph/executor"
+	graphspec "github.com/pawlrun/pawl/internal/graph/spec"
+	"github.com/pawlrun/pawl/internal/outbound"
+	"github.com/pawlrun/pawl/internal/quota"
+	"github.com/pawlrun/pawl/internal/source/spec"
+)
+
+// read is a file of an example.
+func read(t *testing.T, from fs.FS, name string) []byte {
+	t.Helper()
+	text, err := fs.ReadFile(from, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// place puts a file of an example into a folder of its own.
+func place(t *testing.T, from fs.FS, name string) (dir, path string) {
+	t.Helper()
+	dir = t.TempDir()
+	path = filepath.Join(dir, filepath.Base(name))
+	if err := os.WriteFile(path, read(t, from, name), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir, path
+}
+
+func TestTheSourceOfPricesIsValidAndHasItsProvider(t *testing.T) {
+	list, err := spec.Parse("prices.yaml", read(t, examples.Prices, "prices/prices.yaml"))
+	if err != nil || len(list) != 1 {
+		t.Fatal(list, err)
+	}
+	d := list[0]
+	if d.Pagination() != "page" || d.Incremental == nil || d.Write.Mode != spec.Upsert {
+		t.Errorf("it is fetched by %s, incremental %v, written by %s", d.Pagination(), d.Incremental, d.Write.Mode)
+	}
+	_, file := place(t, examples.Prices, "prices/provider.yaml")
+	providers, err := quota.Load([]string{file}, nil, func(name string) string { return map[string]string{"PRICES_KEY": "k"}[name] })
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := url.Parse(d.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, ok := providers.Find(quota.Domain(u))
+	if !ok || p.Limit != 60 || p.Auth != quota.AuthAPIKey {
+		t.Errorf("the provider of %s is %v, %v", u.Host, p, ok)
+	}
+}
+
+func TestTheScheduleOfPoemsIsValidAndHasItsExecutor(t *testing.T) {
+	list, err := graphspec.Parse("poet.yaml", read(t, examples.Poet, "poet/poet.yaml"))
+	if err != nil || len(list) != 1 {
+		t.Fatal(list, err)
+	}
+	client, err := outbound.New(outbound.Config{AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	dir, _ := place(t, examples.Poet, "poet/executors.yaml")
+	set, err := executor.Load(dir, executor.Env{Getenv: func(string) string { return "" }, HTTP: client})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, name, err := set.Lookup(list[0].GraphID); err != nil || name != "poet" {
+		t.Errorf("the graph %s is found as %q, %v", list[0].GraphID, name, err)
+	}
+}

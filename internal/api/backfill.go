@@ -1,0 +1,159 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/graph"
+	"github.com/pawlrun/pawl/internal/graph/contract"
+	"github.com/pawlrun/pawl/internal/run"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+func backfillOf(b store.Backfill, plan graph.Plan, counts map[string]int) contract.BackfillV1 {
+	n := func(s contract.SlotStatus) int { return counts[string(s)] }
+	return contract.BackfillV1{
+		ID: b.ID, ScheduleID: b.ScheduleID, From: contract.Instant{Time: b.From}, To: contract.Instant{Time: b.To}, Hash: b.Hash, State: b.State,
+		PerMinute: b.PerMinute, EstimateUSD: (*contract.Micro)(b.Estimate), Total: b.Total, Skipped: plan.Skipped, Begun: b.Begun,
+		Counts: contract.BackfillCounts{
+			Pending: n(run.SlotPending), Running: n(run.SlotRunning), Success: n(run.SlotSuccess), Error: n(run.SlotError), Skipped: n(run.SlotSkipped),
+		},
+		CreatedBy: userOf(b.CreatedBy), CreatedAt: contract.Instant{Time: b.CreatedAt},
+		ConfirmedBy: orNull(userOf(b.ConfirmedBy)), ConfirmedAt: contract.InstantOf(b.ConfirmedAt), UpdatedAt: contract.Instant{Time: b.UpdatedAt},
+	}
+}
+
+func plannedSlots(plan graph.Plan) []contract.PlannedSlotV1 {
+	out := make([]contract.PlannedSlotV1, len(plan.Slots))
+	for i, s := range plan.Slots {
+		out[i] = contract.PlannedSlotV1{At: s.At, Revision: s.Revision, GraphID: s.GraphID, Was: s.Was}
+	}
+	return out
+}
+
+// tellBackfill reads a backfill as it is now.
+func (a *API) tellBackfill(ctx context.Context, tx *store.Tx, owner, id string, slots bool) (contract.BackfillV1, error) {
+	b, plan, counts, err := a.graphs.Backfill(ctx, tx, owner, id)
+	if err != nil {
+		return contract.BackfillV1{}, err
+	}
+	out := backfillOf(b, plan, counts)
+	if slots {
+		out.Slots = plannedSlots(plan)
+	}
+	return out, nil
+}
+
+type planBackfillInput struct {
+	SchedulePath
+	OnceHeader
+	Body contract.BackfillsCreateV1Input
+}
+
+type backfillOutput struct {
+	Replayed replayed `header:"Idempotency-Replayed"`
+	Body     contract.BackfillV1
+}
+
+// planBackfill tells what would run and what it would cost. Nothing runs until
+// somebody confirms the plan (C-60, C-79).
+func (a *API) planBackfill(ctx context.Context, in *planBackfillInput) (*backfillOutput, error) {
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	caller := callOf(ctx).token
+	owner := reach(caller, schedulesResource)
+	ask := graph.BackfillAsk{From: in.Body.From.Time, To: in.Body.To.Time, PerMinute: in.Body.PerMinute}
+	body, was, err := once(ctx, a, http.StatusCreated, &in.Body, whole, func(ctx context.Context, tx *store.Tx) (contract.BackfillV1, error) {
+		b, err := a.graphs.PlanBackfill(ctx, tx, owner, in.ID, ask, actor(caller))
+		if err != nil {
+			return contract.BackfillV1{}, err
+		}
+		return a.tellBackfill(ctx, tx, owner, b.ID, true)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &backfillOutput{was, body}, nil
+}
+
+// BackfillPath is the input of requests about one backfill.
+type BackfillPath struct {
+	ID string `path:"id" example:"0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e" doc:"The backfill's id."`
+}
+
+func (p BackfillPath) check() error {
+	if uuid.Validate(p.ID) != nil {
+		return &pawl.Error{Code: pawl.CodeNotFound, Op: "read backfill", Msg: fmt.Sprintf("there is no backfill %q", p.ID)}
+	}
+	return nil
+}
+
+type getBackfillInput struct {
+	BackfillPath
+	Slots bool `query:"slots" doc:"With the plan, slot by slot."`
+}
+
+type getBackfillOutput struct{ Body contract.BackfillV1 }
+
+func (a *API) getBackfill(ctx context.Context, in *getBackfillInput) (*getBackfillOutput, error) {
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	owner, out := reach(callOf(ctx).token, schedulesResource), &getBackfillOutput{}
+	err := a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+		out.Body, err = a.tellBackfill(ctx, tx, owner, in.ID, in.Slots)
+		return err
+	})
+	return out, err
+}
+
+type confirmBackfillInput struct {
+	BackfillPath
+	OnceHeader
+	Body contract.BackfillsConfirmV1Input
+}
+
+func (a *API) confirmBackfill(ctx context.Context, in *confirmBackfillInput) (*backfillOutput, error) {
+	return a.changeBackfill(ctx, in.BackfillPath, &in.Body, func(ctx context.Context, tx *store.Tx, owner, by string) error {
+		_, err := a.graphs.Confirm(ctx, tx, owner, in.ID, in.Body.Hash, by)
+		return err
+	})
+}
+
+type changeBackfillInput struct {
+	BackfillPath
+	OnceHeader
+}
+
+// moveBackfill makes the handler that brings a backfill to a state.
+func (a *API) moveBackfill(to string) func(context.Context, *changeBackfillInput) (*backfillOutput, error) {
+	return func(ctx context.Context, in *changeBackfillInput) (*backfillOutput, error) {
+		return a.changeBackfill(ctx, in.BackfillPath, struct{}{}, func(ctx context.Context, tx *store.Tx, owner, by string) error {
+			_, err := a.graphs.Move(ctx, tx, owner, in.ID, to, by)
+			return err
+		})
+	}
+}
+
+func (a *API) changeBackfill(ctx context.Context, in BackfillPath, request any, change func(ctx context.Context, tx *store.Tx, owner, by string) error) (*backfillOutput, error) {
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	caller := callOf(ctx).token
+	owner := reach(caller, schedulesResource)
+	body, was, err := once(ctx, a, http.StatusOK, request, whole, func(ctx context.Context, tx *store.Tx) (contract.BackfillV1, error) {
+		if err := change(ctx, tx, owner, actor(caller)); err != nil {
+			return contract.BackfillV1{}, err
+		}
+		return a.tellBackfill(ctx, tx, owner, in.ID, false)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &backfillOutput{was, body}, nil
+}

@@ -1,0 +1,113 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/pawlrun/pawl/internal/graph/billing"
+	"github.com/pawlrun/pawl/internal/graph/contract"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+const billingResource = "billing"
+
+type listAccountsInput struct {
+	AllInput
+	Days int `query:"days" minimum:"1" maximum:"366" default:"30" doc:"Tell what was spent in this many days, today included."`
+}
+
+type listAccountsOutput struct {
+	Body Page[contract.BillingAccountV1]
+}
+
+// listAccounts has one page: nobody has many accounts.
+func (a *API) listAccounts(ctx context.Context, in *listAccountsInput) (*listAccountsOutput, error) {
+	owner, err := in.owner(callOf(ctx).token, billingResource)
+	if err != nil {
+		return nil, err
+	}
+	var list []billing.Account
+	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+		list, err = billing.Accounts(ctx, tx, owner, in.Days)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	accounts := make([]contract.BillingAccountV1, len(list))
+	for i := range list {
+		accounts[i] = accountOf(&list[i])
+	}
+	return &listAccountsOutput{pageOf(accounts, "", "")}, nil
+}
+
+func accountOf(acc *billing.Account) contract.BillingAccountV1 {
+	out := contract.BillingAccountV1{
+		ID: acc.ID, OwnerUserID: acc.OwnerID, Name: acc.Name, BalanceUSD: acc.Balance, ReservedUSD: acc.Reserved,
+		Days: make([]contract.SpendV1, len(acc.Days)), CreatedAt: contract.Instant{Time: acc.CreatedAt},
+	}
+	for i, d := range acc.Days {
+		out.Days[i] = contract.SpendV1{Day: d.Day.UTC().Format(time.DateOnly), AmountUSD: d.Amount, Receipts: d.Receipts}
+	}
+	return out
+}
+
+type listReceiptsInput struct {
+	PageInput
+	AllInput
+	Account  string `query:"account" doc:"Only those of the billing account with this id."`
+	Grant    string `query:"grant" doc:"Only those of the grant with this id."`
+	Schedule string `query:"schedule" doc:"Only those of the schedule with this id."`
+	Run      string `query:"run" doc:"Only those of the run with this id, which is that of the first attempt."`
+}
+
+type listReceiptsOutput struct{ Body Page[contract.ReceiptV1] }
+
+const receiptCursor = "receipt"
+
+func (a *API) listReceipts(ctx context.Context, in *listReceiptsInput) (*listReceiptsOutput, error) {
+	at, id, err := in.placeInTime(receiptCursor)
+	if err != nil {
+		return nil, err
+	}
+	owner, err := in.owner(callOf(ctx).token, billingResource)
+	if err != nil {
+		return nil, err
+	}
+	var f faults
+	for _, p := range []struct{ pointer, value string }{{"/account", in.Account}, {"/grant", in.Grant}, {"/schedule", in.Schedule}, {"/run", in.Run}} {
+		if p.value != "" {
+			f.add(p.pointer, textFault(p.value, maxName), "")
+		}
+	}
+	if err := f.problem(); err != nil {
+		return nil, err
+	}
+	filter := store.ReceiptFilter{OwnerID: owner, AccountID: in.Account, GrantID: in.Grant, ScheduleID: in.Schedule, RunID: in.Run}
+	var list []store.Receipt
+	var next store.ReceiptCursor
+	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+		list, next, err = billing.Receipts(ctx, tx, filter, store.ReceiptCursor{CreatedAt: at, ID: id}, in.Limit)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	items := make([]contract.ReceiptV1, len(list))
+	for i := range list {
+		items[i] = receiptOf(&list[i])
+	}
+	cursor := ""
+	if next.ID != "" {
+		cursor = timeCursor(next.CreatedAt, next.ID)
+	}
+	return &listReceiptsOutput{pageOf(items, receiptCursor, cursor)}, nil
+}
+
+func receiptOf(r *store.Receipt) contract.ReceiptV1 {
+	return contract.ReceiptV1{
+		ID: r.ID, BillingAccountID: r.AccountID, GrantID: orNull(r.GrantID), ScheduleID: orNull(r.ScheduleID), RunID: r.RunID, Attempt: r.Attempt,
+		SourceSystem: r.System, SourceReference: r.Reference, Executor: r.Executor, Model: orNull(r.Model),
+		InputTokens: r.InputTokens, OutputTokens: r.OutputTokens, AmountUSD: contract.Micro(r.Amount), CreatedAt: contract.Instant{Time: r.CreatedAt},
+	}
+}

@@ -1,0 +1,161 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/graph/contract"
+	"github.com/pawlrun/pawl/internal/graph/grant"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+const grantsResource = "grants"
+
+func grantOf(g grant.Grant) contract.GrantV1 {
+	return contract.GrantV1{
+		ID: g.ID, UserID: g.UserID, BillingAccountID: g.BillingAccountID, Scopes: orEmpty(g.Scopes), Caps: contract.CapsV1(g.Caps),
+		WildcardConsentAt: contract.InstantOf(g.WildcardConsentAt), Automatic: g.Automatic,
+		ExpiresAt: contract.InstantOf(g.ExpiresAt), RevokedAt: contract.InstantOf(g.RevokedAt), CreatedAt: contract.Instant{Time: g.CreatedAt},
+	}
+}
+
+type createGrantInput struct {
+	OnceHeader
+	Body contract.GrantsCreateV1Input
+}
+
+type createGrantOutput struct {
+	Replayed replayed `header:"Idempotency-Replayed"`
+	Location string   `header:"Location"`
+	Body     contract.GrantV1
+}
+
+func (a *API) createGrant(ctx context.Context, in *createGrantInput) (*createGrantOutput, error) {
+	spec, err := grantSpec(&in.Body)
+	if err != nil {
+		return nil, err
+	}
+	caller := callOf(ctx).token
+	body, was, err := once(ctx, a, http.StatusCreated, &in.Body, whole, func(ctx context.Context, tx *store.Tx) (contract.GrantV1, error) {
+		g, err := grant.Service{}.Create(ctx, tx, caller.User.ID, spec)
+		if errors.Is(err, pawl.ErrNotFound) {
+			return contract.GrantV1{}, invalid("Leave it out to use your default account.", Fault{Pointer: "/billingAccountId", Message: "there is no such billing account"})
+		}
+		if err != nil {
+			return contract.GrantV1{}, err
+		}
+		return grantOf(g), tx.Audit(ctx, actor(caller), "grant.create", "grant:"+g.ID, map[string]any{"scopes": g.Scopes})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &createGrantOutput{was, "/api/v1/grants/" + body.ID, body}, nil
+}
+
+// grantSpec turns the graphs of a request into scopes, of which only package
+// grant knows what they look like.
+func grantSpec(in *contract.GrantsCreateV1Input) (grant.Spec, error) {
+	var f faults
+	if len(in.Scopes)+len(in.Graphs) == 0 {
+		f.add("/graphs", "must name at least one graph", "Name the graphs that may run, such as langgraph:poet.")
+	}
+	for i, id := range in.Graphs {
+		if id == everything {
+			continue
+		}
+		if _, _, err := contract.ParseGraphID(id); err != nil {
+			e, _ := errors.AsType[*pawl.Error](err)
+			f.add(fmt.Sprintf("/graphs/%d", i), e.Msg, e.Hint)
+		}
+	}
+	return grant.Spec{
+		BillingAccountID: in.BillingAccountID, Scopes: append(grant.ScopesFor(in.Graphs), in.Scopes...), Caps: grant.Caps(in.Caps),
+		WildcardConsent: in.WildcardConsent, ExpiresAt: contract.TimeOf(in.ExpiresAt),
+	}, f.problem()
+}
+
+type listGrantsInput struct {
+	PageInput
+	AllInput
+}
+
+type listGrantsOutput struct{ Body Page[contract.GrantV1] }
+
+const grantCursor = "grant"
+
+func (a *API) listGrants(ctx context.Context, in *listGrantsInput) (*listGrantsOutput, error) {
+	before, err := in.place(grantCursor)
+	if err != nil {
+		return nil, err
+	}
+	if before != "" && uuid.Validate(before) != nil {
+		return nil, badCursor()
+	}
+	owner, err := in.owner(callOf(ctx).token, grantsResource)
+	if err != nil {
+		return nil, err
+	}
+	var list []grant.Grant
+	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+		list, err = grant.Service{}.List(ctx, tx, owner, before, in.Limit+1)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &listGrantsOutput{cutPage(list, in.Limit, grantCursor, func(g grant.Grant) string { return g.ID }, grantOf)}, nil
+}
+
+// GrantPath is the input of requests about one grant.
+type GrantPath struct {
+	ID string `path:"id" example:"0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e" doc:"The grant's id."`
+}
+
+func (p GrantPath) check() error {
+	if uuid.Validate(p.ID) != nil {
+		return &pawl.Error{Code: pawl.CodeNotFound, Op: "find grant", Msg: "there is no such grant", Hint: "pawl grant list shows yours."}
+	}
+	return nil
+}
+
+type grantOutput struct{ Body contract.GrantV1 }
+
+func (a *API) getGrant(ctx context.Context, in *GrantPath) (*grantOutput, error) {
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	owner, out := reach(callOf(ctx).token, grantsResource), &grantOutput{}
+	err := a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		g, err := grant.Service{}.Get(ctx, tx, owner, in.ID)
+		out.Body = grantOf(g)
+		return err
+	})
+	return out, err
+}
+
+// revokeGrant ends a grant for good. Doing it again changes nothing.
+func (a *API) revokeGrant(ctx context.Context, in *GrantPath) (*grantOutput, error) {
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	caller, out := callOf(ctx).token, &grantOutput{}
+	owner := reach(caller, grantsResource)
+	err := a.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		was, err := grant.Service{}.Get(ctx, tx, owner, in.ID)
+		if err != nil {
+			return err
+		}
+		g, err := grant.Service{}.Revoke(ctx, tx, owner, in.ID)
+		out.Body = grantOf(g)
+		if err != nil || !was.RevokedAt.IsZero() {
+			return err
+		}
+		return tx.Audit(ctx, actor(caller), "grant.revoke", "grant:"+g.ID, map[string]any{"scopes": g.Scopes})
+	})
+	return out, err
+}

@@ -1,0 +1,225 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/graph"
+	"github.com/pawlrun/pawl/internal/graph/contract"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// What belongs to a user, such as schedules and grants, is theirs alone: to
+// others it looks as if it were not there. Those who may administer the
+// resource reach everybody's by id, and list everybody's if they ask for all.
+
+// reach is the user whose things the caller may touch, empty for all.
+func reach(caller *store.Token, resource string) string {
+	if allowed(caller, resource+":admin") {
+		return ""
+	}
+	return caller.User.ID
+}
+
+// AllInput asks for the things of everybody.
+type AllInput struct {
+	All bool `query:"all" doc:"Those of everybody, for admins. Else only your own."`
+}
+
+// owner is the user whose things are listed, empty for all.
+func (in AllInput) owner(caller *store.Token, resource string) (string, error) {
+	if !in.All {
+		return caller.User.ID, nil
+	}
+	return "", require(caller, resource+":admin")
+}
+
+const schedulesResource = "schedules"
+
+func scheduleOf(s store.Schedule) contract.ScheduleV1 {
+	out := contract.ScheduleV1{
+		ID: s.ID, Name: s.Name, OwnerUserID: s.OwnerUserID, ExecutionGrantID: s.GrantID, GraphID: s.GraphID, Input: s.Input, Cron: s.Cron, Timezone: s.Timezone,
+		ConcurrencyPolicy: graph.PolicyOf(s), Enabled: s.Enabled, Labels: s.Labels, Issue: s.Issue,
+		NextRunAt: contract.InstantOf(s.NextRunAt), LastRunAt: contract.InstantOf(s.LastRunAt),
+		CreatedAt: contract.Instant{Time: s.CreatedAt}, UpdatedAt: contract.Instant{Time: s.UpdatedAt},
+	}
+	if out.Labels == nil {
+		out.Labels = map[string]string{}
+	}
+	if len(out.Input) == 0 {
+		out.Input = json.RawMessage("{}")
+	}
+	return out
+}
+
+// SchedulePath is the input of requests about one schedule.
+type SchedulePath struct {
+	ID string `path:"id" example:"0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e" doc:"The schedule's id."`
+}
+
+// check refuses what no schedule can be called, before a database is asked.
+func (p SchedulePath) check() error {
+	if uuid.Validate(p.ID) != nil {
+		return noSchedule(p.ID)
+	}
+	return nil
+}
+
+func noSchedule(id string) error {
+	return &pawl.Error{Code: pawl.CodeNotFound, Op: "read schedule", Msg: fmt.Sprintf("there is no schedule %q", id), Hint: "pawl get schedules lists them."}
+}
+
+// readSchedule reads something of a schedule that the caller may see.
+func (a *API) readSchedule(ctx context.Context, in SchedulePath, read func(ctx context.Context, tx *store.Tx, s store.Schedule) error) error {
+	if err := in.check(); err != nil {
+		return err
+	}
+	owner := reach(callOf(ctx).token, schedulesResource)
+	return a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		s, err := a.graphs.Owned(ctx, tx, owner, in.ID)
+		if err != nil {
+			return err
+		}
+		return read(ctx, tx, s)
+	})
+}
+
+type scheduleOutput struct{ Body contract.ScheduleV1 }
+
+func (a *API) getSchedule(ctx context.Context, in *SchedulePath) (*scheduleOutput, error) {
+	out := &scheduleOutput{}
+	err := a.readSchedule(ctx, *in, func(_ context.Context, _ *store.Tx, s store.Schedule) error {
+		out.Body = scheduleOf(s)
+		return nil
+	})
+	return out, err
+}
+
+type listSchedulesInput struct {
+	PageInput
+	AllInput
+	Name string `query:"name" doc:"Only the one of yours with this name."`
+}
+
+type listSchedulesOutput struct {
+	Body contract.SchedulesListV1Output
+}
+
+const scheduleCursor = "schedule"
+
+// listSchedules goes by name, or by id through those of everybody.
+func (a *API) listSchedules(ctx context.Context, in *listSchedulesInput) (*listSchedulesOutput, error) {
+	after, err := in.place(scheduleCursor)
+	if err != nil {
+		return nil, err
+	}
+	if after != "" && textFault(after, maxName) != "" {
+		return nil, badCursor()
+	}
+	if in.Name != "" {
+		return a.scheduleByName(ctx, in.Name)
+	}
+	owner, err := in.owner(callOf(ctx).token, schedulesResource)
+	if err != nil {
+		return nil, err
+	}
+	var list []store.Schedule
+	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+		list, err = tx.ListSchedules(ctx, owner, after, in.Limit+1)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	cursor := func(s store.Schedule) string {
+		if owner == "" {
+			return s.ID
+		}
+		return s.Name
+	}
+	page := cutPage(list, in.Limit, scheduleCursor, cursor, scheduleOf)
+	return &listSchedulesOutput{contract.SchedulesListV1Output(page)}, nil
+}
+
+// scheduleByName is a list of the caller's schedule of that name, or of none.
+func (a *API) scheduleByName(ctx context.Context, name string) (*listSchedulesOutput, error) {
+	out := &listSchedulesOutput{contract.SchedulesListV1Output{Items: []contract.ScheduleV1{}}}
+	if fault := textFault(name, maxName); fault != "" {
+		return nil, invalid("", Fault{Pointer: "/name", Message: fault})
+	}
+	owner := callOf(ctx).token.User.ID
+	err := a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		s, err := tx.ScheduleByName(ctx, owner, name)
+		if err == nil {
+			out.Body.Items = []contract.ScheduleV1{scheduleOf(s)}
+		} else if errors.Is(err, pawl.ErrNotFound) {
+			return nil
+		}
+		return err
+	})
+	return out, err
+}
+
+// findSchedule reads a schedule that the caller may see by its id, or one of
+// their own by its name.
+func (a *API) findSchedule(ctx context.Context, tx *store.Tx, name string) (store.Schedule, error) {
+	caller := callOf(ctx).token
+	if textFault(name, maxName) != "" {
+		return store.Schedule{}, noSchedule(name)
+	}
+	if uuid.Validate(name) == nil {
+		s, err := a.graphs.Owned(ctx, tx, reach(caller, schedulesResource), name)
+		if !errors.Is(err, pawl.ErrNotFound) {
+			return s, err
+		}
+	}
+	return tx.ScheduleByName(ctx, caller.User.ID, name)
+}
+
+type nextInput struct {
+	SchedulePath
+	Count int    `query:"count" minimum:"1" maximum:"500" default:"10" doc:"How many."`
+	After string `query:"after" format:"date-time" doc:"Those after this instant; absent is now."`
+}
+
+type nextOutput struct {
+	Body contract.SchedulesNextV1Output
+}
+
+func (a *API) nextOfSchedule(ctx context.Context, in *nextInput) (*nextOutput, error) {
+	after, err := instantParameter("/after", in.After, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	out := &nextOutput{contract.SchedulesNextV1Output{Items: []contract.NextV1{}}}
+	err = a.readSchedule(ctx, in.SchedulePath, func(_ context.Context, _ *store.Tx, s store.Schedule) error {
+		list, err := graph.Next(s, after, in.Count)
+		if err != nil {
+			return err
+		}
+		out.Body.Enabled, out.Body.Schedule, out.Body.Items = s.Enabled, graph.Words(s), out.Body.Items[:0]
+		for _, next := range list {
+			out.Body.Items = append(out.Body.Items, contract.NextV1{At: contract.Instant{Time: next.Time}, Local: next.Local, ClockChange: next.ClockChange})
+		}
+		return nil
+	})
+	return out, err
+}
+
+// instantParameter reads an instant of a query; absent is the usual one.
+func instantParameter(pointer, text string, usual time.Time) (time.Time, error) {
+	if text == "" {
+		return usual, nil
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return t, invalid("Use RFC 3339 in UTC, such as 2030-01-31T09:00:00Z.", Fault{Pointer: pointer, Message: "must be an RFC 3339 date-time"})
+	}
+	return t.UTC(), nil
+}

@@ -1,0 +1,159 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/pawlrun/pawl/internal/graph"
+	"github.com/pawlrun/pawl/internal/graph/contract"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+type createScheduleInput struct {
+	OnceHeader
+	Body contract.SchedulesCreateV1Input
+}
+
+type createScheduleOutput struct {
+	Replayed replayed `header:"Idempotency-Replayed"`
+	Location string   `header:"Location"`
+	Body     contract.SchedulesCreateV1Output
+}
+
+// createSchedule makes the schedule, its grant and its first slot, or nothing
+// (C-24, C-28).
+func (a *API) createSchedule(ctx context.Context, in *createScheduleInput) (*createScheduleOutput, error) {
+	caller := callOf(ctx).token
+	body, was, err := once(ctx, a, http.StatusCreated, &in.Body, whole, func(ctx context.Context, tx *store.Tx) (contract.SchedulesCreateV1Output, error) {
+		s, err := a.graphs.Create(ctx, tx, caller.User.ID, in.Body, actor(caller))
+		return contract.SchedulesCreateV1Output{ScheduleV1: scheduleOf(s)}, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &createScheduleOutput{was, "/api/v1/schedules/" + body.ID, body}, nil
+}
+
+type updateScheduleInput struct {
+	SchedulePath
+	OnceHeader
+	Body contract.SchedulesUpdateV1Input
+}
+
+type updateScheduleOutput struct {
+	Replayed replayed `header:"Idempotency-Replayed"`
+	Body     contract.SchedulesUpdateV1Output
+}
+
+func (a *API) updateSchedule(ctx context.Context, in *updateScheduleInput) (*updateScheduleOutput, error) {
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	caller := callOf(ctx).token
+	body, was, err := once(ctx, a, http.StatusOK, &in.Body, whole, func(ctx context.Context, tx *store.Tx) (contract.SchedulesUpdateV1Output, error) {
+		s, err := a.graphs.Update(ctx, tx, reach(caller, schedulesResource), in.ID, in.Body, actor(caller))
+		return contract.SchedulesUpdateV1Output{ScheduleV1: scheduleOf(s)}, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &updateScheduleOutput{was, body}, nil
+}
+
+type changeScheduleInput struct {
+	SchedulePath
+	OnceHeader
+}
+
+type deleteScheduleOutput struct {
+	Replayed replayed `header:"Idempotency-Replayed"`
+	Body     contract.SchedulesDeleteV1Output
+}
+
+func (a *API) deleteSchedule(ctx context.Context, in *changeScheduleInput) (*deleteScheduleOutput, error) {
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	caller := callOf(ctx).token
+	body, was, err := once(ctx, a, http.StatusOK, struct{}{}, whole, func(ctx context.Context, tx *store.Tx) (contract.SchedulesDeleteV1Output, error) {
+		revoked, err := a.graphs.Delete(ctx, tx, reach(caller, schedulesResource), in.ID, actor(caller))
+		return contract.SchedulesDeleteV1Output{ID: in.ID, GrantRevoked: revoked}, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &deleteScheduleOutput{was, body}, nil
+}
+
+type runScheduleOutput struct {
+	Replayed replayed `header:"Idempotency-Replayed"`
+	Body     contract.ScheduleRunV1
+}
+
+// runSchedule makes a slot of this instant. The check and the slot are one
+// transaction, so a refusal changed nothing.
+func (a *API) runSchedule(ctx context.Context, in *changeScheduleInput) (*runScheduleOutput, error) {
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	caller := callOf(ctx).token
+	body, was, err := once(ctx, a, http.StatusAccepted, struct{}{}, whole, func(ctx context.Context, tx *store.Tx) (contract.ScheduleRunV1, error) {
+		slot, err := a.graphs.RunNow(ctx, tx, reach(caller, schedulesResource), in.ID, actor(caller))
+		return slotOf(slot), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &runScheduleOutput{was, body}, nil
+}
+
+type applyScheduleInput struct {
+	Name   string `path:"name" example:"morning-poet" doc:"The name; that in the body is the same."`
+	DryRun bool   `query:"dryRun" doc:"Check and compare only; change nothing."`
+	Body   contract.SchedulesCreateV1Input
+}
+
+type applyScheduleOutput struct {
+	Status   int
+	Location string `header:"Location"`
+	Body     contract.SchedulesApplyV1Output
+}
+
+// errDryRun takes back what was only tried.
+var errDryRun = errors.New("a dry run changes nothing")
+
+// applySchedule makes a schedule of the caller or changes the one of that name.
+// The same definition changes nothing, so it needs no idempotency key. What the
+// body leaves out of an existing schedule stays: its grant, its policy, and
+// whether it is switched on.
+func (a *API) applySchedule(ctx context.Context, in *applyScheduleInput) (*applyScheduleOutput, error) {
+	if in.Body.Name != in.Name {
+		return nil, invalid("Apply each schedule under its own name.", Fault{Pointer: "/name", Message: fmt.Sprintf("must be that of the address, %q", in.Name)})
+	}
+	caller := callOf(ctx).token
+	out := &applyScheduleOutput{Status: http.StatusOK}
+	err := a.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		what, was, now, err := a.graphs.Apply(ctx, tx, caller.User.ID, in.Body, actor(caller))
+		if err != nil {
+			return err
+		}
+		out.Body = contract.SchedulesApplyV1Output{What: what, DryRun: in.DryRun, Schedule: scheduleOf(now)}
+		if was.ID != "" {
+			previous := scheduleOf(was)
+			out.Body.Previous = &previous
+		}
+		if in.DryRun {
+			return errDryRun
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errDryRun) {
+		return nil, err
+	}
+	if out.Body.What == graph.Created && !in.DryRun {
+		out.Status, out.Location = http.StatusCreated, "/api/v1/schedules/"+out.Body.Schedule.ID
+	}
+	return out, nil
+}

@@ -1,0 +1,170 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pawlrun/pawl/internal/graph"
+	"github.com/pawlrun/pawl/internal/graph/contract"
+	"github.com/pawlrun/pawl/internal/graph/execution"
+	"github.com/pawlrun/pawl/internal/graph/executor"
+	"github.com/pawlrun/pawl/internal/graph/grant"
+	"github.com/pawlrun/pawl/internal/outbound"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// studio is where graphs run: those of the provider http on a server of its
+// own, those of x in this process. poet costs something, asks asks a person,
+// waits ends when it is cancelled or let go, fails fails.
+type studio struct {
+	*executor.Set
+	entered chan string   // x:waits was called, with its key
+	release chan struct{} // closed: x:waits ends
+
+	mu   sync.Mutex
+	keys []string // guarded by mu: what http:poet was called with, as key and body
+}
+
+func (s *studio) Lookup(graphID string) (executor.Executor, string, error) {
+	if name, ok := strings.CutPrefix(graphID, "x:"); ok {
+		return s, name, nil
+	}
+	return s.Set.Lookup(graphID)
+}
+
+func (s *studio) Run(ctx context.Context, r executor.Run, _ func(executor.Event) error) (executor.Result, error) {
+	switch {
+	case r.Name == "asks" && r.Resume == nil:
+		return executor.Result{Interrupt: json.RawMessage(`{"may":"I?"}`)}, nil
+	case r.Name == "asks":
+		return executor.Result{OK: true, Output: r.Resume}, nil
+	case r.Name == "fails":
+		return executor.Result{Code: string(contract.InvalidRequest), Message: "no such poem"}, nil
+	case r.Name == "waits":
+		s.entered <- r.Key
+		select {
+		case <-s.release:
+		case <-ctx.Done():
+			return executor.Result{Code: string(contract.Aborted), Message: "it was stopped"}, nil
+		}
+	}
+	return executor.Result{OK: true, Output: json.RawMessage(`{}`)}, nil
+}
+
+func (s *studio) Cancel(context.Context, executor.Run) error { return nil }
+
+func (s *studio) calls() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string{}, s.keys...)
+}
+
+func (s *studio) poet(w http.ResponseWriter, r *http.Request) {
+	var body struct {
+		ScheduledFor string
+		Input        json.RawMessage
+	}
+	_ = json.NewDecoder(r.Body).Decode(&body)
+	s.mu.Lock()
+	s.keys = append(s.keys, r.Header.Get("Idempotency-Key")+" "+string(body.Input))
+	s.mu.Unlock()
+	fmt.Fprintf(w, `{"ok":true,"output":{"poem":"leaf"},"traceId":"trace-1","usage":[{"unit":"a","model":"m","inputTokens":3,"outputTokens":4,"costUsd":0.25},{"unit":"b","costUsd":0.05}]}`)
+}
+
+// makeGraphs makes the service that the API speaks to.
+func (r *rig) makeGraphs(feed *Feed) {
+	r.t.Helper()
+	r.studio = &studio{entered: make(chan string, 100), release: make(chan struct{})}
+	server := httptest.NewServer(http.HandlerFunc(r.studio.poet))
+	r.t.Cleanup(server.Close)
+	client, err := outbound.New(outbound.Config{AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(client.Close)
+	dir := r.t.TempDir()
+	text := fmt.Sprintf("kind: executor\nname: http\ntype: http\ngraphs: {poet: {url: %q}}\n", server.URL)
+	if err := os.WriteFile(filepath.Join(dir, "executor.yaml"), []byte(text), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+	if r.studio.Set, err = executor.Load(dir, executor.Env{Getenv: os.Getenv, HTTP: client}); err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(r.studio.Set.Close)
+	service, err := execution.New(execution.Config{DB: r.db, Graphs: r.studio, Node: "node-1"})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		if err := service.Close(ctx); err != nil {
+			r.t.Error(err)
+		}
+	})
+	r.graphs, err = graph.New(graph.Options{DB: r.db, Ledger: r.ledger, Executions: service, Grants: grant.Service{}, Observe: feed.ObserveSchedule})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// yearly is a schedule that does not come due in a test.
+func yearly(name, graphID string, more ...string) map[string]any {
+	out := map[string]any{"name": name, "graphId": graphID, "input": map[string]any{"topic": "autumn"}, "cron": "0 9 1 1 *", "timezone": "Europe/Berlin"}
+	for i := 0; i+1 < len(more); i += 2 {
+		out[more[i]] = more[i+1]
+	}
+	return out
+}
+
+// schedule creates one as the admin.
+func (r *rig) schedule(body map[string]any) (s contract.ScheduleV1) {
+	r.t.Helper()
+	r.do("POST", "/api/v1/schedules", body).want(http.StatusCreated).into(&s)
+	return s
+}
+
+// runSchedule asks for a run now and returns its slot.
+func (r *rig) runSchedule(id string) (s contract.ScheduleRunV1) {
+	r.t.Helper()
+	r.do("POST", "/api/v1/schedules/"+id+"/run", nil).want(http.StatusAccepted).into(&s)
+	return s
+}
+
+// slots lists the slots of a schedule.
+func (r *rig) slots(id, what string) []contract.ScheduleRunV1 {
+	r.t.Helper()
+	return pages[contract.ScheduleRunV1](r, "/api/v1/schedules/"+id+"/"+what+"?limit=50")
+}
+
+// waitSlot waits until the slot of an instant has a status.
+func (r *rig) waitSlot(id string, at contract.Instant, status contract.SlotStatus) (found contract.ScheduleRunV1) {
+	r.t.Helper()
+	r.eventually(fmt.Sprintf("the slot is %s", status), func() bool {
+		for _, s := range r.slots(id, "slots") {
+			if s.ScheduledFor.Equal(at.Time) {
+				found = s
+			}
+		}
+		return found.Status == status
+	})
+	return found
+}
+
+// addSlots writes slots of the past as if they had been passed over.
+func (r *rig) addSlots(list ...store.NewSlot) {
+	r.t.Helper()
+	r.write(func(ctx context.Context, tx *store.Tx) error {
+		_, err := tx.InsertSlots(ctx, list...)
+		return err
+	})
+}

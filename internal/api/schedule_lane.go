@@ -1,0 +1,85 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/graph"
+	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/when"
+)
+
+// scheduleLane tells a schedule as a lane.
+func scheduleLane(l *graph.Lane, now time.Time) Lane {
+	out := Lane{
+		Kind: string(pawl.KindSchedule), Name: l.Name, ID: l.ID, Status: string(l.Word), Issue: orNull(l.Sentence), IssueCode: orNull(string(l.Issue)),
+		Schedule: l.Schedule, NextAt: instantOf(l.NextAt), LastActivity: Activity{Instant{l.LastAt}, l.LastText},
+		Pending: l.Pending, Paused: l.Paused, Labels: l.Labels,
+	}
+	if !l.NextAt.IsZero() {
+		out.NextText = orNull(when.Until(now, l.NextAt))
+	}
+	if out.Labels == nil {
+		out.Labels = map[string]string{}
+	}
+	return out
+}
+
+// scheduleLanes are the caller's own: names belong to their owners.
+func (a *API) scheduleLanes(ctx context.Context, after string, limit int) ([]Lane, string, error) {
+	list, next, err := a.graphs.Lanes(ctx, callOf(ctx).token.User.ID, after, limit)
+	if err != nil {
+		return nil, "", err
+	}
+	now := time.Now()
+	lanes := make([]Lane, len(list))
+	for i := range list {
+		lanes[i] = scheduleLane(&list[i].Lane, now)
+	}
+	return lanes, next, nil
+}
+
+// whySchedule takes the id of a schedule, or the name of one of the caller's.
+func (a *API) whySchedule(ctx context.Context, name string, at time.Time) (out LaneWhy, err error) {
+	var sch store.Schedule
+	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		sch, err = a.findSchedule(ctx, tx, name)
+		return err
+	})
+	if errors.Is(err, pawl.ErrNotFound) {
+		return out, noSchedule(name)
+	}
+	if err != nil {
+		return out, err
+	}
+	why, err := a.graphs.Why(ctx, reach(callOf(ctx).token, schedulesResource), sch.ID, at)
+	if err != nil {
+		return out, err
+	}
+	out = LaneWhy{Lane: scheduleLane(&why.Lane, why.At), At: Instant{why.At}, Next: why.Next, Gates: make([]Gate, len(why.Gates))}
+	for i, g := range why.Gates {
+		out.Gates[i] = Gate{Name: g.Name, Open: g.Open, Text: g.Text}
+	}
+	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		runs, _, err := tx.ListRuns(ctx, store.RunFilter{Schedule: sch.ID}, store.RunCursor{}, recentShown)
+		if err != nil {
+			return err
+		}
+		out.Recent = runSummaries(runs)
+		if at.IsZero() {
+			return nil
+		}
+		out.Around.Value, err = around(ctx, tx, pawl.KindSchedule, sch.ID, at)
+		return err
+	})
+	if err == nil && why.Slot != nil {
+		slot := slotOf(*why.Slot)
+		out.Slot.Value = &slot
+		if !at.After(time.Now()) {
+			out.Around.Value.Text = slotWords(why.Slot)
+		}
+	}
+	return out, err
+}

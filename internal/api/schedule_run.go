@@ -1,0 +1,167 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/graph"
+	"github.com/pawlrun/pawl/internal/graph/contract"
+	"github.com/pawlrun/pawl/internal/run"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// RunQuestion is what a graph asks a person.
+type RunQuestion struct {
+	Question   json.RawMessage `json:"question" doc:"As the graph put it."`
+	Answer     json.RawMessage `json:"answer" doc:"Null until somebody answered."`
+	AnsweredBy *string         `json:"answeredBy"`
+	AskedAt    Instant         `json:"askedAt"`
+	AnsweredAt *Instant        `json:"answeredAt" nullable:"true"`
+}
+
+// ScheduleRunDetail is what only runs of schedules have.
+type ScheduleRunDetail struct {
+	Output json.RawMessage               `json:"output" doc:"Of a run of a schedule: what the graph returned; else null."`
+	Slot   Maybe[contract.ScheduleRunV1] `json:"slot" doc:"Of a run of a schedule: the slot that it is an attempt of; else null."`
+}
+
+// visibleRun reads a run that the caller may know of. One of somebody else's
+// schedule looks as if it were not there.
+func (a *API) visibleRun(ctx context.Context, tx *store.Tx, id string) (store.Run, error) {
+	r, err := tx.GetRun(ctx, id)
+	if err != nil || r.Kind != pawl.KindSchedule {
+		return r, err
+	}
+	owner := reach(callOf(ctx).token, schedulesResource)
+	s, err := tx.GetSchedule(ctx, graph.ScheduleOfRun(&r))
+	if errors.Is(err, pawl.ErrNotFound) || err == nil && owner != "" && s.OwnerUserID != owner {
+		return store.Run{}, &pawl.Error{Code: pawl.CodeNotFound, Op: "read run", Msg: "there is no run " + id}
+	}
+	return r, err
+}
+
+// scheduleRunDetail reads what only runs of schedules have.
+func scheduleRunDetail(ctx context.Context, tx *store.Tx, r *store.Run) (out ScheduleRunDetail, err error) {
+	if r.Kind != pawl.KindSchedule {
+		return out, nil
+	}
+	out.Output = r.OutputState
+	slot, err := tx.GetSlot(ctx, graph.ScheduleOfRun(r), r.ScheduledFor)
+	if errors.Is(err, pawl.ErrNotFound) {
+		return out, nil
+	}
+	told := slotOf(slot)
+	out.Slot.Value = &told
+	return out, err
+}
+
+// scheduleAnswers reads what a graph asks and what can be done about its run.
+func scheduleAnswers(ctx context.Context, tx *store.Tx, r *store.Run) (out RunAnswers, err error) {
+	out.Actions = []RunAction{}
+	q, err := tx.GetQuestion(ctx, r.ID)
+	switch {
+	case err == nil:
+		out.Question.Value = &RunQuestion{q.Question, q.Answer, orNull(userOf(q.AnsweredBy)), Instant{q.CreatedAt}, instantOf(q.AnsweredAt)}
+	case !errors.Is(err, pawl.ErrNotFound):
+		return out, err
+	}
+	slot, err := tx.GetSlot(ctx, graph.ScheduleOfRun(r), r.ScheduledFor)
+	if err != nil || contract.SlotStatus(slot.Status) != run.SlotRunning {
+		return out, unlessNotFound(err)
+	}
+	newest, err := tx.NewestRun(ctx, r.Kind, r.Lane)
+	if err != nil || newest.ID != r.ID {
+		return out, err
+	}
+	out.Actions = scheduleActions(r.Status, q.Answer != nil)
+	return out, nil
+}
+
+// scheduleActions are what graph.Service would accept for the newest run of a
+// slot that is open.
+func scheduleActions(status pawl.Status, answered bool) []RunAction {
+	switch {
+	case status == pawl.StatusPausedApproval && answered:
+		return []RunAction{{Name: "reject"}, {Name: "cancel"}}
+	case status == pawl.StatusPausedApproval:
+		return []RunAction{{Name: "approve"}, {Name: "reject"}, {Name: "cancel"}}
+	case status == pawl.StatusActive, status == pawl.StatusPausedTransient:
+		return []RunAction{{Name: "cancel"}}
+	}
+	return []RunAction{}
+}
+
+func unlessNotFound(err error) error {
+	if errors.Is(err, pawl.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// approve lets a run go on, by its kind: one of a workflow makes the call that
+// it asks for, one of a schedule gets the answer.
+func (a *API) approve(ctx context.Context, tx *store.Tx, r *store.Run, body *approveRequest, by string) error {
+	if r.Kind == pawl.KindSchedule {
+		var f faults
+		if body.Hash != "" {
+			f.add("/hash", "is for runs of workflows only", "A graph gets an answer.")
+		}
+		if body.Always {
+			f.add("/always", "is for runs of workflows only", "A graph gets an answer.")
+		}
+		if err := f.problem(); err != nil {
+			return err
+		}
+		return a.graphs.Approve(ctx, tx, *r, body.Answer, by)
+	}
+	if len(body.Answer) > 0 {
+		return invalid("Leave it out.", Fault{Pointer: "/answer", Message: "is for runs of schedules only"})
+	}
+	return a.flows.Approve(ctx, tx, r.ID, body.Hash, body.Always, by)
+}
+
+// reject ends a run that asks, by its kind.
+func (a *API) reject(ctx context.Context, tx *store.Tx, r *store.Run, by string) error {
+	if r.Kind == pawl.KindSchedule {
+		return a.graphs.Reject(ctx, tx, *r, by)
+	}
+	_, err := a.flows.Reject(ctx, tx, r.ID, by)
+	return err
+}
+
+// cancelScheduleRun asks for the end of a run of a schedule and tells it as it
+// is then: one that is executed ends when its executor has stopped it.
+func (a *API) cancelScheduleRun(ctx context.Context, tx *store.Tx, r store.Run, by string) (store.Run, error) {
+	if err := a.graphs.CancelRun(ctx, tx, r, by); err != nil {
+		return store.Run{}, err
+	}
+	return tx.GetRun(ctx, r.ID)
+}
+
+// ofWorkflowOnly refuses what only runs of workflows know.
+func ofWorkflowOnly(r *store.Run, op string) error {
+	if r.Kind == pawl.KindWorkflow {
+		return nil
+	}
+	return &pawl.Error{
+		Code: pawl.CodeConflict, Op: op, Msg: fmt.Sprintf("run %s is one of the %s %q; this is for runs of workflows", r.ID, r.Kind, laneName(r)),
+		Hint: fmt.Sprintf("pawl why %s %s tells what it waits for.", r.Kind, laneName(r)),
+	}
+}
+
+// scheduleFilter picks the runs of a schedule that the caller names by its id
+// or its name; of one that is not there, none.
+func (a *API) scheduleFilter(ctx context.Context, tx *store.Tx, filter store.RunFilter) (store.RunFilter, bool, error) {
+	if a.graphs == nil {
+		return filter, false, nil
+	}
+	s, err := a.findSchedule(ctx, tx, filter.Lane)
+	if err != nil {
+		return filter, false, unlessNotFound(err)
+	}
+	filter.Kind, filter.Lane, filter.Schedule = pawl.KindSchedule, "", s.ID
+	return filter, true, nil
+}

@@ -1,0 +1,179 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/pawlrun/pawl/internal/source"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+type applySourceInput struct {
+	SourcePath
+	DefinitionBody
+	DryRun bool `query:"dryRun" doc:"Check and compare only; change nothing."`
+}
+
+// AppliedSource is what applying a definition did.
+type AppliedSource struct {
+	Name          string          `json:"name" example:"prices-aapl"`
+	What          string          `json:"what" enum:"created,updated,unchanged"`
+	DryRun        bool            `json:"dryRun" doc:"Nothing was changed; what tells what would be."`
+	Version       string          `json:"version" doc:"A hash of the definition."`
+	VersionNumber int             `json:"versionNumber" example:"3" doc:"Counts the definitions that were applied."`
+	Definition    json.RawMessage `json:"definition" doc:"With all defaults filled in."`
+	Previous      json.RawMessage `json:"previous" nullable:"true" doc:"The definition that was in force before; null for a new source."`
+}
+
+type applySourceOutput struct {
+	Status   int
+	Location string `header:"Location"`
+	Body     AppliedSource
+}
+
+// applySource is safe to repeat, because the same definition changes nothing;
+// it needs no idempotency key.
+func (a *API) applySource(ctx context.Context, in *applySourceInput) (*applySourceOutput, error) {
+	d, err := in.source(in.Name)
+	if err != nil {
+		return nil, err
+	}
+	if d.Name != in.Name {
+		return nil, invalid("Leave it out, or use the address of that source.", Fault{Pointer: "/name", Message: fmt.Sprintf("is %q and must be %q, as in the address", d.Name, in.Name)})
+	}
+	var done source.Applied
+	if in.DryRun {
+		done, err = a.sources.DryRun(ctx, d)
+	} else {
+		who := actor(callOf(ctx).token)
+		err = a.db.Write(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+			done, err = a.sources.Apply(ctx, tx, d, who)
+			return err
+		})
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := &applySourceOutput{Status: http.StatusOK, Body: AppliedSource{
+		Name: done.Source.Name, What: done.What, DryRun: in.DryRun, Version: done.Source.Version, VersionNumber: done.Source.Number,
+		Definition: done.Source.Definition, Previous: done.Previous,
+	}}
+	if done.What == source.Created && !in.DryRun {
+		out.Status, out.Location = http.StatusCreated, "/api/v1/sources/"+done.Source.Name
+	}
+	return out, nil
+}
+
+type deleteSourceInput struct {
+	SourcePath
+	KeepRows bool `query:"keepRows" doc:"Leave its rows in the table."`
+}
+
+// DeletedSource is what deleting a source did.
+type DeletedSource struct {
+	Name string `json:"name" example:"prices-aapl"`
+	Rows int64  `json:"rows" doc:"Rows that were deleted from its table."`
+}
+
+type deleteSourceOutput struct{ Body DeletedSource }
+
+// deleteSource takes as long as there are rows. Whoever gives up waiting can
+// ask again: it goes on where it was.
+func (a *API) deleteSource(ctx context.Context, in *deleteSourceInput) (*deleteSourceOutput, error) {
+	if textFault(in.Name, maxName) != "" {
+		return nil, a.noSource(ctx, in.Name)
+	}
+	rows, err := a.sources.Delete(ctx, in.Name, in.KeepRows, actor(callOf(ctx).token))
+	if err != nil {
+		return nil, a.aboutSource(ctx, in.Name, err)
+	}
+	return &deleteSourceOutput{DeletedSource{in.Name, rows}}, nil
+}
+
+type changeSourceInput struct {
+	SourcePath
+	OnceHeader
+}
+
+type runSourceOutput struct {
+	Replayed replayed `header:"Idempotency-Replayed"`
+	Body     RunRequested
+}
+
+// runSource asks for a run. The check and the request are one transaction, so
+// a refusal changed nothing (X-15).
+func (a *API) runSource(ctx context.Context, in *changeSourceInput) (*runSourceOutput, error) {
+	if textFault(in.Name, maxName) != "" {
+		return nil, a.noSource(ctx, in.Name)
+	}
+	who := actor(callOf(ctx).token)
+	body, was, err := once(ctx, a, http.StatusAccepted, struct{}{}, whole, func(ctx context.Context, tx *store.Tx) (RunRequested, error) {
+		return RunRequested{in.Name, true}, a.sources.RunNow(ctx, tx, in.Name, who)
+	})
+	if err != nil {
+		return nil, a.aboutSource(ctx, in.Name, err)
+	}
+	return &runSourceOutput{was, body}, nil
+}
+
+type changeSourceOutput struct {
+	Replayed replayed `header:"Idempotency-Replayed"`
+	Body     Source
+}
+
+func (a *API) pauseSource(ctx context.Context, in *changeSourceInput) (*changeSourceOutput, error) {
+	return a.changeSource(ctx, in.Name, struct{}{}, func(ctx context.Context, tx *store.Tx, by string) error {
+		_, err := a.sources.Pause(ctx, tx, in.Name, by)
+		return err
+	})
+}
+
+func (a *API) resumeSource(ctx context.Context, in *changeSourceInput) (*changeSourceOutput, error) {
+	return a.changeSource(ctx, in.Name, struct{}{}, func(ctx context.Context, tx *store.Tx, by string) error {
+		_, err := a.sources.Resume(ctx, tx, in.Name, by)
+		return err
+	})
+}
+
+// resetRequest says how much is forgotten.
+type resetRequest struct {
+	All bool `json:"all,omitempty" doc:"Forget also how far the incremental cursor has come, so that everything is fetched again."`
+}
+
+type resetSourceInput struct {
+	SourcePath
+	OnceHeader
+	Body *resetRequest
+}
+
+func (a *API) resetSource(ctx context.Context, in *resetSourceInput) (*changeSourceOutput, error) {
+	body := resetRequest{}
+	if in.Body != nil {
+		body = *in.Body
+	}
+	return a.changeSource(ctx, in.Name, body, func(ctx context.Context, tx *store.Tx, by string) error {
+		return a.sources.Reset(ctx, tx, in.Name, body.All, by)
+	})
+}
+
+// changeSource makes a change that may have been made before, and answers with
+// the source as it is then.
+func (a *API) changeSource(ctx context.Context, name string, request any, change func(ctx context.Context, tx *store.Tx, by string) error) (*changeSourceOutput, error) {
+	if textFault(name, maxName) != "" {
+		return nil, a.noSource(ctx, name)
+	}
+	who := actor(callOf(ctx).token)
+	_, was, err := once(ctx, a, http.StatusOK, request, whole, func(ctx context.Context, tx *store.Tx) (struct{}, error) {
+		return struct{}{}, change(ctx, tx, who)
+	})
+	if err != nil {
+		return nil, a.aboutSource(ctx, name, err)
+	}
+	s, err := a.describeSource(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return &changeSourceOutput{was, s}, nil
+}

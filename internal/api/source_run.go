@@ -1,0 +1,118 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/run"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// SourceRun is a run of a source with what it did.
+type SourceRun struct {
+	RunSummary
+	Progress Maybe[RunProgress] `json:"progress" doc:"What it has done so far; null if it has not begun."`
+}
+
+// RunProgress is how far a run of a source has come. It is brought up to date
+// with every page.
+type RunProgress struct {
+	SourceProgress
+	Note      *string `json:"note" example:"It goes on after 3 pages of an earlier attempt." doc:"What is worth knowing about it."`
+	UpdatedAt Instant `json:"updatedAt"`
+}
+
+func runProgress(r *store.SourceRun) *RunProgress {
+	return &RunProgress{SourceProgress: sourceProgress(r.SourceProgress), Note: orNull(r.Note), UpdatedAt: Instant{r.UpdatedAt}}
+}
+
+// progressOf reads how far runs have come, by their ids; those of other kinds
+// and those that have not begun have none.
+func progressOf(ctx context.Context, tx *store.Tx, runs ...store.Run) (map[string]*RunProgress, error) {
+	var ids []string
+	for i := range runs {
+		if runs[i].Kind == pawl.KindSource {
+			ids = append(ids, runs[i].ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil //nolint:nilnil // an empty map
+	}
+	found, err := tx.SourceRuns(ctx, ids)
+	out := map[string]*RunProgress{}
+	for id, r := range found {
+		out[id] = runProgress(&r)
+	}
+	return out, err
+}
+
+// recentShown is how many runs are shown with their source.
+const recentShown = 20
+
+// recentRuns reads the last runs of a source. Those of an earlier one of that
+// name are left out.
+func recentRuns(ctx context.Context, tx *store.Tx, s *store.Source) ([]SourceRun, error) {
+	runs, _, err := tx.ListRuns(ctx, store.RunFilter{Kind: pawl.KindSource, Lane: s.Name}, store.RunCursor{}, recentShown)
+	if err != nil {
+		return nil, err
+	}
+	progress, err := progressOf(ctx, tx, runs...)
+	if err != nil {
+		return nil, err
+	}
+	out := []SourceRun{}
+	for i := range runs {
+		if !runs[i].CreatedAt.Before(s.CreatedAt) {
+			out = append(out, SourceRun{runSummary(&runs[i]), Maybe[RunProgress]{progress[runs[i].ID]}})
+		}
+	}
+	return out, nil
+}
+
+// sourceActions are what can be done about a run of a source: nobody is asked
+// anything by one.
+func sourceActions(ctx context.Context, tx *store.Tx, r *store.Run) ([]RunAction, error) {
+	out := []RunAction{}
+	view, _, ok := viewOf(r, nil)
+	if !ok || !run.CanCancel(view) {
+		return out, nil
+	}
+	newest, err := tx.NewestRun(ctx, r.Kind, r.Lane)
+	if err == nil && newest.ID == r.ID {
+		out = append(out, RunAction{Name: "cancel"})
+	}
+	return out, err
+}
+
+// cancelSourceRun ends the newest run of a source; the pages that it wrote
+// stay.
+func (a *API) cancelSourceRun(ctx context.Context, tx *store.Tx, r store.Run, by string) (store.Run, error) {
+	const op = "cancel run"
+	newest, err := tx.NewestRun(ctx, r.Kind, r.Lane)
+	if err != nil {
+		return store.Run{}, err
+	}
+	if newest.ID != r.ID {
+		return store.Run{}, &pawl.Error{Code: pawl.CodeConflict, Reason: "history", Op: op, Msg: fmt.Sprintf("run %s is over; the newest run of %s is %s", r.ID, r.Lane, newest.ID)}
+	}
+	cancelled, err := a.sources.CancelRun(ctx, tx, r, by)
+	if errors.Is(err, pawl.ErrLeaseLost) { // nobody executes it; it is recovered first
+		return store.Run{}, &pawl.Error{
+			Code: pawl.CodeConflict, Reason: "recovering", Op: op, Msg: fmt.Sprintf("run %s was interrupted and is about to be recovered", r.ID), Hint: "Try again in a moment.",
+		}
+	}
+	return cancelled, err
+}
+
+// askedOnly refuses to decide about a run that never asks.
+func askedOnly(r *store.Run) error {
+	if r.Kind != pawl.KindSource {
+		return nil
+	}
+	return &pawl.Error{
+		Code: pawl.CodeConflict, Op: "answer run", Msg: fmt.Sprintf("run %s is one of source %q, and runs of sources ask nobody", r.ID, r.Lane),
+		Hint: fmt.Sprintf("pawl why source %s tells what it waits for.", r.Lane),
+	}
+}

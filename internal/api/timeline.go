@@ -1,0 +1,141 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// Timeline is what ran and what will run, in the order of time.
+type Timeline struct {
+	Page[TimelineItem]
+	Now     Instant `json:"now" doc:"The past ends here, and the future begins."`
+	Partial bool    `json:"partial" doc:"There is more that runs by itself than was looked at for the future."`
+}
+
+// TimelineItem is a run of the past, or something that comes due.
+type TimelineItem struct {
+	At      Instant           `json:"at" doc:"When the run began, or when it comes due."`
+	What    string            `json:"what" enum:"run,slot"`
+	Kind    string            `json:"kind" enum:"workflow,source,schedule"`
+	Lane    string            `json:"lane" example:"mail-to-sheet" doc:"The name of what runs."`
+	LaneID  *string           `json:"laneId" doc:"Of a schedule: its id; else null."`
+	Handler *string           `json:"handler" doc:"Of a workflow: the part of it that runs; else null."`
+	Run     Maybe[RunSummary] `json:"run" doc:"Null for what comes due."`
+
+	tie string // tells items of one instant apart
+}
+
+type timelineInput struct {
+	PageInput
+	From string `query:"from" format:"date-time" doc:"From this instant on; absent is now."`
+	To   string `query:"to" format:"date-time" doc:"Before this instant, at most 31 days later; absent is 24 hours later."`
+	Kind string `query:"kind" enum:"workflow,source,schedule" doc:"Only what is of this kind."`
+}
+
+type timelineOutput struct{ Body Timeline }
+
+const (
+	timelineCursor = "timeline"
+	longestWindow  = 31 * 24 * time.Hour
+	isRun, isSlot  = "run", "slot"
+)
+
+// window is the time that is asked for.
+func (in *timelineInput) window(now time.Time) (from, to time.Time, err error) {
+	if from, err = instantParameter("/from", in.From, now); err != nil {
+		return from, to, err
+	}
+	if to, err = instantParameter("/to", in.To, from.Add(24*time.Hour)); err != nil {
+		return from, to, err
+	}
+	if !to.After(from) || to.Sub(from) > longestWindow {
+		return from, to, invalid("Ask for a shorter time.", Fault{Pointer: "/to", Message: "must be after from, by at most 31 days"})
+	}
+	return from, to, nil
+}
+
+// timelinePlace is the last item of the page before.
+type timelinePlace struct {
+	what string // empty: there was none
+	at   time.Time
+	tie  string
+}
+
+func (in *timelineInput) after() (p timelinePlace, err error) {
+	place, err := in.place(timelineCursor)
+	if err != nil || place == "" {
+		return p, err
+	}
+	parts := strings.SplitN(place, ":", 3)
+	if len(parts) != 3 || parts[0] != isRun && parts[0] != isSlot || textFault(parts[2], maxName) != "" {
+		return p, badCursor()
+	}
+	n, err := strconv.ParseInt(parts[1], 10, 64)
+	if err != nil {
+		return p, badCursor()
+	}
+	return timelinePlace{parts[0], time.UnixMilli(n).UTC(), parts[2]}, nil
+}
+
+// getTimeline tells first the runs and then what comes due: all runs have begun
+// by now, and nothing that comes due does so before.
+func (a *API) getTimeline(ctx context.Context, in *timelineInput) (*timelineOutput, error) {
+	now := time.Now().UTC()
+	from, to, err := in.window(now)
+	if err != nil {
+		return nil, err
+	}
+	after, err := in.after()
+	if err != nil {
+		return nil, err
+	}
+	out := &timelineOutput{Timeline{Now: Instant{now}}}
+	var items []TimelineItem
+	if after.what != isSlot {
+		if items, err = a.pastItems(ctx, in, from, to, after); err != nil {
+			return nil, err
+		}
+	}
+	if len(items) <= in.Limit && to.After(now) {
+		start := now
+		if from.After(now) {
+			start = from
+		}
+		due, partial, err := a.dueLanes(ctx, in.Kind, now)
+		if err != nil {
+			return nil, err
+		}
+		out.Body.Partial = partial
+		items = append(items, upcomingItems(due, start, to, after, in.Limit+1-len(items))...)
+	}
+	cursor := func(i TimelineItem) string { return fmt.Sprintf("%s:%d:%s", i.What, i.At.UnixMilli(), i.tie) }
+	out.Body.Page = cutPage(items, in.Limit, timelineCursor, cursor, func(i TimelineItem) TimelineItem { return i })
+	return out, nil
+}
+
+// pastItems are the runs that began in the window, one more than a page has.
+func (a *API) pastItems(ctx context.Context, in *timelineInput, from, to time.Time, after timelinePlace) (items []TimelineItem, err error) {
+	filter := store.RunFilter{Kind: kindOf(in.Kind), Viewer: reach(callOf(ctx).token, schedulesResource), From: from, To: to}
+	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		runs, err := tx.RunsInOrder(ctx, filter, store.RunCursor{CreatedAt: after.at, ID: after.tie}, in.Limit+1)
+		if err != nil {
+			return err
+		}
+		items = nil
+		for i := range runs {
+			s := runSummary(&runs[i])
+			item := TimelineItem{At: s.CreatedAt, What: isRun, Kind: s.Kind, Lane: s.Lane, LaneID: s.LaneID, Run: Maybe[RunSummary]{&s}, tie: s.ID}
+			if s.Handler != s.Lane {
+				item.Handler = orNull(s.Handler)
+			}
+			items = append(items, item)
+		}
+		return nil
+	})
+	return items, err
+}

@@ -1,0 +1,196 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/cli/client"
+)
+
+func newBackfillCommand(p *Process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "backfill SCHEDULE --from TIME --to TIME", Short: "Run slots of the past that did not run",
+		Long: "Runs the slots of a schedule between two instants (the first belongs to it, the second\n" +
+			"does not) that did not run. It shows the plan and what it will probably cost, and asks\n" +
+			"before anything runs. Then it shows how far it has come until all is done. Ctrl-C ends the\n" +
+			"showing only: the backfill goes on, and --pause, --resume and --cancel change that.",
+		Example: "  pawl backfill morning-poet --from 2026-03-01 --to 2026-03-08\n" +
+			"  pawl backfill morning-poet --from 2026-03-01 --to 2026-03-08 --per-minute 60 --yes\n" +
+			"  pawl backfill --cancel 0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e",
+		GroupID: groupChange, Args: takes(0, 1),
+	}
+	b := &backfiller{p: p, flags: addSettingFlags(cmd, forClient), moves: map[string]*string{}}
+	cmd.ValidArgsFunction = completeName(p, b.flags, scheduleKind())
+	cmd.Flags().StringVar(&b.from, "from", "", "begin with the slots of `TIME`, such as 2026-03-01 or 2026-03-01T09:00:00Z")
+	cmd.Flags().StringVar(&b.to, "to", "", "end before `TIME` (not in the future)")
+	cmd.Flags().IntVar(&b.perMinute, "per-minute", 0, "start `N` slots a minute (default 10)")
+	cmd.Flags().BoolVarP(&b.yes, "yes", "y", false, "do not ask")
+	for _, verb := range []string{"pause", "resume", "cancel"} {
+		b.moves[verb] = cmd.Flags().String(verb, "", verb+" the backfill with this `ID`")
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return b.run(cmd, args) }
+	return cmd
+}
+
+// backfiller is one call of backfill.
+type backfiller struct {
+	p         *Process
+	flags     *settingFlags
+	from, to  string
+	perMinute int
+	yes       bool
+	moves     map[string]*string // ids, by what is to be done
+
+	client *client.Client
+	name   string // of the schedule
+}
+
+func (b *backfiller) run(cmd *cobra.Command, args []string) (err error) {
+	verb, id := "", ""
+	for name, value := range b.moves {
+		if *value == "" {
+			continue
+		}
+		if verb != "" || len(args) > 0 || b.from != "" || b.to != "" {
+			return usageError("Usage: pawl backfill --"+name+" ID", "--%s stands alone", name)
+		}
+		verb, id = name, *value
+	}
+	var ask map[string]any
+	if verb == "" {
+		if ask, err = b.request(cmd, args, time.Now()); err != nil {
+			return err
+		}
+	}
+	if b.client, err = b.flags.connect(b.p); err != nil {
+		return err
+	}
+	defer b.client.Close()
+	if verb != "" {
+		return b.move(cmd.Context(), verb, id)
+	}
+	return b.begin(cmd.Context(), ask)
+}
+
+// request reads what is to be planned.
+func (b *backfiller) request(cmd *cobra.Command, args []string, now time.Time) (map[string]any, error) {
+	if len(args) == 0 || b.from == "" || b.to == "" {
+		return nil, usageError("Usage: "+cmd.UseLine(), "a backfill needs a schedule, --from and --to")
+	}
+	from, err := readInstant("--from", b.from, time.Local, now)
+	if err != nil {
+		return nil, err
+	}
+	to, err := readInstant("--to", b.to, time.Local, now)
+	if err != nil {
+		return nil, err
+	}
+	ask := map[string]any{"from": pawl.FormatTime(from), "to": pawl.FormatTime(to)}
+	switch given := cmd.Flags().Changed("per-minute"); {
+	case !from.Before(to):
+		return nil, usageError("", "--from must be before --to")
+	case given && b.perMinute < 1:
+		return nil, usageError("", "--per-minute: %d is below one", b.perMinute)
+	case given:
+		ask["perMinute"] = b.perMinute
+	}
+	b.name = args[0]
+	return ask, nil
+}
+
+// move pauses, resumes or cancels a backfill.
+func (b *backfiller) move(ctx context.Context, verb, id string) error {
+	path, err := backfillKind().pathOf(id)
+	if err != nil {
+		return err
+	}
+	if _, err := b.client.Post(ctx, path+"/"+verb, nil); err != nil {
+		return err
+	}
+	said := map[string]string{"pause": "paused; slots that have begun go on", "resume": "resumed", "cancel": "cancelled; slots that have begun go on"}
+	_, err = fmt.Fprintf(b.p.Stdout, "backfill %s %s\n", id, said[verb])
+	return err
+}
+
+// begin plans a backfill, asks, lets it begin and follows it.
+func (b *backfiller) begin(ctx context.Context, ask map[string]any) error {
+	path, err := scheduleKind().locateOne(ctx, b.client, b.name)
+	if err != nil {
+		return err
+	}
+	raw, err := b.client.Post(ctx, path+"/backfill", ask)
+	if err != nil {
+		return err
+	}
+	var plan client.Backfill
+	if err := json.Unmarshal(raw, &plan); err != nil {
+		return fmt.Errorf("read plan: %w", err)
+	}
+	place := client.BackfillsPath + "/" + url.PathEscape(plan.ID)
+	if _, err := fmt.Fprint(b.p.Stderr, planWords(b.name, plan, time.Now())); err != nil {
+		return err
+	}
+	if plan.Total == 0 {
+		b.giveUp(ctx, place)
+		_, err := fmt.Fprintf(b.p.Stdout, "schedule %s has nothing to run in that time\n", b.name)
+		return err
+	}
+	if !b.yes {
+		if err := confirm(ctx, b.p, fmt.Sprintf("Run %s of %s?", plural(plan.Total, "slot"), b.name)); err != nil {
+			b.giveUp(ctx, place)
+			return err
+		}
+	}
+	if _, err := b.client.Post(ctx, place+"/confirm", map[string]string{"hash": plan.Hash}); err != nil {
+		return err
+	}
+	return b.follow(ctx, place, plan)
+}
+
+// giveUp cancels a plan that nobody wants. One that stays does no harm: it
+// does not begin by itself.
+func (b *backfiller) giveUp(ctx context.Context, place string) {
+	_, _ = b.client.Post(context.WithoutCancel(ctx), place+"/cancel", nil)
+}
+
+// planShown is how many slots of a plan are told one by one.
+const planShown = 5
+
+// planWords tell what a backfill would do.
+func planWords(schedule string, plan client.Backfill, now time.Time) string {
+	d := newDescription(now)
+	d.say("Backfill of the schedule %s:", schedule)
+	d.line("From", pawl.FormatTime(plan.From))
+	d.line("To", pawl.FormatTime(plan.To)+" (not itself)")
+	d.line("Slots", fmt.Sprint(plan.Total))
+	d.line("Left out", fmt.Sprintf("%d that ran, or wait, already", plan.Skipped))
+	d.line("Pace", fmt.Sprintf("%d a minute: about %s", plan.PerMinute, compact(planTime(plan))))
+	cost := "unknown: the schedule has not run yet"
+	if plan.EstimateUSD != "" {
+		cost = "about " + usd(plan.EstimateUSD) + ", by its last runs"
+	}
+	d.line("Cost", cost)
+	var instants []string
+	for i, slot := range plan.Slots {
+		if i == planShown {
+			instants = append(instants, fmt.Sprintf("and %d more", len(plan.Slots)-planShown))
+			break
+		}
+		instants = append(instants, pawl.FormatTime(slot.At))
+	}
+	d.line("Instants", strings.Join(instants, ", "))
+	d.line("Id", plan.ID)
+	return d.String()
+}
+
+// planTime is how long it takes to start all slots of a plan.
+func planTime(plan client.Backfill) time.Duration {
+	return time.Duration(plan.Total) * time.Minute / time.Duration(max(1, plan.PerMinute))
+}

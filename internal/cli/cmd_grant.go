@@ -1,0 +1,197 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/internal/graph/contract"
+)
+
+func newGrantCommand(p *Process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "grant", Short: "Allow graphs to run in your name, and take it back",
+		GroupID: groupChange, Args: cobra.ArbitraryArgs, RunE: unknownCommand,
+	}
+	cmd.AddCommand(newGrantCreateCommand(p), newGrantListCommand(p), newGrantRevokeCommand(p))
+	return cmd
+}
+
+// granting is one call of grant create.
+type granting struct {
+	graphs     []string
+	everything bool
+	consent    bool
+	usdPerDay  string
+	usdPerRun  string
+	runsPerDay int64
+	expires    string
+}
+
+func newGrantCreateCommand(p *Process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "create", Short: "Allow graphs to run in your name, and print the id of the grant",
+		Long: "Allows graphs to run in your name, at your cost, and prints the id of the grant, which\n" +
+			"schedules name. Caps bound what runs may cost; days are UTC. Every graph, of now and later,\n" +
+			"is allowed by --all-graphs, which needs your consent: to a question, or by --consent.",
+		Example: "  pawl grant create --graph langgraph:poet --usd-per-day 2 --expires 90d\n" +
+			"  pawl grant create --all-graphs --consent --runs-per-day 100",
+		Args: takes(0, 0), ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	var g granting
+	flags := addSettingFlags(cmd, forClient)
+	cmd.Flags().StringSliceVar(&g.graphs, "graph", nil, "allow the graph `PROVIDER:NAME` (repeatable)")
+	cmd.Flags().BoolVar(&g.everything, "all-graphs", false, "allow every graph, of now and later")
+	cmd.Flags().BoolVar(&g.consent, "consent", false, "agree to --all-graphs without a question")
+	cmd.Flags().StringVar(&g.usdPerDay, "usd-per-day", "", "let runs cost at most `USD` a day")
+	cmd.Flags().StringVar(&g.usdPerRun, "usd-per-run", "", "let one run cost at most `USD`")
+	cmd.Flags().Int64Var(&g.runsPerDay, "runs-per-day", 0, "allow at most `N` runs a day (default any number)")
+	cmd.Flags().StringVar(&g.expires, "expires", "", "let it end after `TIME`, such as 90d, or at an instant (default never)")
+	out := addOutputFlag(cmd, formatTable, formatJSON, formatYAML)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		body, err := g.request(cmd.Flags().Changed("runs-per-day"))
+		if err != nil {
+			return err
+		}
+		if g.everything && !g.consent {
+			if err := g.agree(cmd, p); err != nil {
+				return err
+			}
+		}
+		c, err := flags.connect(p)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		raw, err := c.Post(cmd.Context(), client.GrantsPath, body)
+		if err != nil {
+			return err
+		}
+		if out.machine() {
+			return writeMachine(p.Stdout, out.format, raw)
+		}
+		p.say("Granted to run %s. Take it back with: pawl grant revoke %s", grantedWords(body), idOf(raw))
+		_, err = fmt.Fprintln(p.Stdout, idOf(raw))
+		return err
+	}
+	return cmd
+}
+
+// request makes the request from the flags.
+func (g *granting) request(limited bool) (body client.NewGrant, err error) {
+	switch {
+	case g.everything && len(g.graphs) > 0:
+		return body, usageError("Leave one of them out.", "--all-graphs and --graph cannot go together")
+	case !g.everything && len(g.graphs) == 0:
+		return body, usageError("Write --graph langgraph:poet.", "the grant needs a graph that may run")
+	case g.consent && !g.everything:
+		return body, usageError("Leave it out.", "--consent is for --all-graphs only")
+	case limited && g.runsPerDay < 0:
+		return body, usageError("", "--runs-per-day: %d is below zero", g.runsPerDay)
+	}
+	for _, id := range g.graphs {
+		if _, _, err := contract.ParseGraphID(id); err != nil {
+			return body, misplaced("--graph", err)
+		}
+	}
+	body.Graphs, body.WildcardConsent = g.graphs, g.everything
+	if g.everything {
+		body.Graphs = []string{"*"}
+	}
+	if body.Caps, err = g.caps(limited); err != nil || g.expires == "" {
+		return body, err
+	}
+	at, err := expiry(g.expires, time.Now())
+	body.ExpiresAt = pawl.FormatTime(at)
+	return body, err
+}
+
+// caps are the bounds that were given; nil if none was.
+func (g *granting) caps(limited bool) (*client.Caps, error) {
+	var caps client.Caps
+	for _, amount := range []struct {
+		flag, text string
+		into       *client.USD
+	}{{"--usd-per-day", g.usdPerDay, &caps.USDPerDay}, {"--usd-per-run", g.usdPerRun, &caps.USDPerRun}} {
+		if amount.text == "" {
+			continue
+		}
+		exact, err := contract.ParseMicro(amount.text)
+		if err != nil {
+			return nil, misplaced(amount.flag, err)
+		}
+		*amount.into = json.Number(exact.String())
+	}
+	if limited {
+		caps.RunsPerDay = &g.runsPerDay
+	}
+	if caps == (client.Caps{}) {
+		return nil, nil //nolint:nilnil // no caps
+	}
+	return &caps, nil
+}
+
+// agree asks for the consent that a grant of everything needs.
+func (g *granting) agree(cmd *cobra.Command, p *Process) error {
+	if !p.asks() {
+		return usageError("Add --consent if you agree that every graph, of now and later, may run in your name.", "--all-graphs needs your consent, and there is no terminal to ask on")
+	}
+	return confirm(cmd.Context(), p, "Let every graph, of now and later, run in your name and at your cost?")
+}
+
+// grantedWords say what was allowed.
+func grantedWords(g client.NewGrant) string {
+	words := strings.Join(g.Graphs, ", ")
+	if g.WildcardConsent {
+		words = "every graph, of now and later"
+	}
+	if g.Caps != nil {
+		words += ", for at most " + capWords(*g.Caps)
+	}
+	return words
+}
+
+func newGrantListCommand(p *Process) *cobra.Command {
+	cmd := &cobra.Command{Use: "list", Short: "List your grants", Args: takes(0, 0)}
+	g := &getter{p: p, flags: addSettingFlags(cmd, forClient), out: addOutputFlag(cmd, formatTable, formatWide, formatJSON, formatYAML)}
+	cmd.Flags().BoolVar(&g.all, "all", false, "list those of everybody, for admins")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := g.prepare(cmd.Context(), []string{grantKind().plural}); err != nil {
+			return err
+		}
+		defer g.client.Close()
+		return g.show(cmd.Context())
+	}
+	return cmd
+}
+
+func newGrantRevokeCommand(p *Process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "revoke ID", Short: "End a grant: nothing runs under it from now on",
+		Args: takes(1, 1),
+	}
+	flags := addSettingFlags(cmd, forClient)
+	cmd.ValidArgsFunction = completeName(p, flags, grantKind())
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		path, err := grantKind().pathOf(args[0])
+		if err != nil {
+			return err
+		}
+		c, err := flags.connect(p)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		if _, err := c.Post(cmd.Context(), path+"/revoke", nil); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(p.Stdout, "grant %s revoked\n", args[0])
+		return err
+	}
+	return cmd
+}

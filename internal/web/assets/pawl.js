@@ -1,0 +1,72 @@
+// What Pawl's pages do beside htmx: charts from tables, times in the reader's
+// zone, and a word when the live stream is broken. Pages work without it.
+"use strict";
+
+(() => {
+  // Tooltips of instants tell the reader's own time, too.
+  const localTimes = (root) => {
+    for (const el of root.querySelectorAll("time[datetime]:not([data-local])")) {
+      const at = new Date(el.dateTime);
+      if (Number.isNaN(at.getTime())) continue;
+      el.dataset.local = "yes";
+      el.title = at.toLocaleString() + " · " + el.dateTime;
+    }
+  };
+
+  // A chart draws the table that it names: instants on the left, numbers on the
+  // right. The table stays for those who do not see the picture.
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+  const draw = (room) => {
+    const table = document.getElementById(room.dataset.chart);
+    if (!table || typeof uPlot === "undefined" || room.childElementCount) return;
+    const times = [], values = [];
+    for (const row of table.tBodies[0].rows) {
+      times.push(new Date(row.cells[0].textContent).getTime() / 1000);
+      values.push(Number(row.cells[1].textContent));
+    }
+    const axis = { stroke: colour("--quiet"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false }, font: "12px system-ui" };
+    new uPlot({
+      width: room.clientWidth, height: 140, legend: { show: false }, cursor: { y: false },
+      scales: { y: { range: (u, low, high) => [0, Math.max(1, high * 1.1)] } },
+      axes: [axis, { ...axis, size: 56 }],
+      series: [{}, { stroke: colour("--accent"), paths: () => null, points: { show: true, size: 6, fill: colour("--accent") } }],
+    }, [times, values], room);
+  };
+
+  const charts = (root) => {
+    for (const room of root.querySelectorAll("[data-chart]")) draw(room);
+  };
+
+  const redraw = () => {
+    for (const room of document.querySelectorAll("[data-chart]")) {
+      room.replaceChildren();
+      draw(room);
+    }
+  };
+
+  const fresh = () => { localTimes(document); charts(document); };
+
+  // When an action replaced the page, the keyboard goes on at what it says.
+  const focusNotice = () => {
+    if (document.activeElement === document.body) document.querySelector(".notice")?.focus();
+  };
+
+  document.addEventListener("DOMContentLoaded", fresh);
+  document.addEventListener("htmx:after:swap", () => { fresh(); focusNotice(); });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+
+  let wait = 0;
+  addEventListener("resize", () => { clearTimeout(wait); wait = setTimeout(redraw, 200); });
+
+  // Only a stream that stays broken is worth a word.
+  const broken = (yes) => {
+    const el = document.getElementById("live-state");
+    if (el) el.hidden = !yes;
+  };
+  document.addEventListener("htmx:sse:error", (e) => {
+    if (e.detail?.status === 401) location.reload(); // the session is over: this leads to the sign-in page and back
+    broken(true);
+  });
+  document.addEventListener("htmx:sse:after:connection", () => broken(false));
+})();

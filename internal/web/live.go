@@ -1,0 +1,83 @@
+package web
+
+import (
+	"net/http"
+	"time"
+)
+
+// livePath is the stream that pages follow; ?lane=kind:name narrows it.
+const livePath = "/live"
+
+const (
+	// liveEvery is how often a page is told at most: each time costs the
+	// server a page.
+	liveEvery = time.Second
+
+	// liveTick is how often it is told in any case. Countdowns move, and what
+	// other nodes do is not heard here.
+	liveTick = 10 * time.Second
+
+	// liveWrite is how long a browser may refuse to read.
+	liveWrite = 30 * time.Second
+)
+
+// serveLive tells a page whenever it should look again.
+func (s *Site) serveLive(w http.ResponseWriter, r *http.Request) {
+	if _, ok := s.signedIn(r); !ok {
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	lane := r.URL.Query().Get("lane")
+	if lane == "" {
+		lane = everyLane
+	}
+	f, ok := s.cfg.Pulse.follow(lane)
+	if !ok {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	defer s.cfg.Pulse.leave(f)
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("X-Accel-Buffering", "no") // a proxy that gathers would hold events back
+	w.WriteHeader(http.StatusOK)
+	s.sendLive(w, r, f)
+}
+
+func (s *Site) sendLive(w http.ResponseWriter, r *http.Request, f *follower) {
+	control := http.NewResponseController(w)
+	write := func(text string) bool {
+		_ = control.SetWriteDeadline(time.Now().Add(liveWrite)) // where there is a connection
+		if _, err := w.Write([]byte(text)); err != nil {
+			return false
+		}
+		return control.Flush() == nil
+	}
+	if !write(": connected\n\n") {
+		return
+	}
+	tick := time.NewTicker(liveTick)
+	defer tick.Stop()
+	for {
+		select {
+		case <-f.wake:
+		case <-tick.C:
+			if _, ok := s.signedIn(r); !ok {
+				return
+			}
+		case <-s.cfg.Pulse.end:
+			return
+		case <-r.Context().Done():
+			return
+		}
+		if !write("event: change\ndata: {}\n\n") {
+			return
+		}
+		select {
+		case <-time.After(liveEvery):
+		case <-s.cfg.Pulse.end:
+			return
+		case <-r.Context().Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package web
+
+import (
+	"sync"
+	"sync/atomic"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/ledger"
+	"github.com/pawlrun/pawl/internal/workflow"
+)
+
+// Pulse tells open pages that something they show has changed: not what, only
+// that. Telling never waits, and costs one atomic read while no page is open.
+type Pulse struct {
+	count atomic.Int32
+
+	mu        sync.Mutex
+	followers map[*follower]struct{} // guarded by mu
+	closed    bool                   // guarded by mu
+	end       chan struct{}          // closed by Close
+}
+
+// follower is one open page.
+type follower struct {
+	lane string        // kind:name; empty is everything
+	wake chan struct{} // has room for one
+}
+
+// maxFollowers is how many pages can be open on one server.
+const maxFollowers = 1000
+
+// everyLane is what a page follows that is about all lanes.
+const everyLane = "*"
+
+// NewPulse makes a pulse.
+func NewPulse() *Pulse {
+	return &Pulse{followers: map[*follower]struct{}{}, end: make(chan struct{})}
+}
+
+// Changed tells that something about a lane changed.
+func (p *Pulse) Changed(kind pawl.Kind, name string) {
+	if p.count.Load() == 0 {
+		return
+	}
+	lane := string(kind) + ":" + name
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for f := range p.followers {
+		if f.lane != everyLane && f.lane != lane {
+			continue
+		}
+		select {
+		case f.wake <- struct{}{}:
+		default: // it is going to look anyway
+		}
+	}
+}
+
+// ObserveRun is made for ledger.Config.
+func (p *Pulse) ObserveRun(e ledger.Event) {
+	if p.count.Load() == 0 {
+		return
+	}
+	name := e.Run.Lane
+	if e.Run.Kind == pawl.KindWorkflow {
+		name = workflow.NameOfLane(name)
+	}
+	p.Changed(e.Run.Kind, name)
+}
+
+// ObserveWorkflow is made for workflow.Options.
+func (p *Pulse) ObserveWorkflow(c workflow.Change) { p.Changed(pawl.KindWorkflow, c.Workflow) }
+
+// Close ends all streams; there will be no others.
+func (p *Pulse) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closed {
+		p.closed = true
+		close(p.end)
+	}
+}
+
+// follow adds a page. It reports false when there is no room.
+func (p *Pulse) follow(lane string) (*follower, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || len(p.followers) >= maxFollowers {
+		return nil, false
+	}
+	f := &follower{lane: lane, wake: make(chan struct{}, 1)}
+	p.followers[f] = struct{}{}
+	p.count.Store(int32(len(p.followers))) //nolint:gosec // at most maxFollowers
+	return f, true
+}
+
+// leave removes a page.
+func (p *Pulse) leave(f *follower) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.followers, f)
+	p.count.Store(int32(len(p.followers))) //nolint:gosec // at most maxFollowers
+}

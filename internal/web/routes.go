@@ -1,0 +1,65 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// routes is every page and every action there is. What is public is named
+// first; everything else asks who is there.
+func (s *Site) routes() {
+	s.mux.HandleFunc("GET "+assetPath, s.serveAsset)
+	s.mux.HandleFunc("GET /signin", s.showSignIn)
+	s.mux.HandleFunc("POST /signin", s.signIn)
+	s.mux.HandleFunc("GET "+livePath, s.serveLive)
+
+	s.page("POST /signout", s.signOut)
+
+	s.page("GET /{$}", s.showOverview)
+	s.page("GET /approvals", s.showApprovals)
+
+	s.page("GET /workflows/{name}", s.showWorkflow)
+	s.page("GET /workflows/{name}/outputs", s.showWorkflowOutputs)
+	s.page("GET /workflows/{name}/runs", s.showWorkflowRuns)
+	s.page("GET /workflows/{name}/versions", s.showWorkflowVersions)
+	s.page("GET /workflows/{name}/why", s.showWorkflowWhy)
+	s.page("POST /workflows/{name}/run", s.runWorkflow)
+	s.page("POST /workflows/{name}/pause", s.pauseWorkflow)
+	s.page("POST /workflows/{name}/resume", s.resumeWorkflow)
+	s.page("POST /inputs/{id}/skip", s.skipInput)
+
+	s.page("GET /runs", s.showRuns)
+	s.page("GET /runs/{id}", s.showRun)
+	s.page("POST /runs/{id}/approve", s.approveRun)
+	s.page("POST /runs/{id}/reject", s.rejectRun)
+	s.page("POST /runs/{id}/resume", s.resumeRun)
+	s.page("POST /runs/{id}/resolve", s.resolveRun)
+	s.page("POST /runs/{id}/cancel", s.cancelRun)
+
+	s.page("GET /jobs", s.showJobs)
+	s.page("GET /jobs/{id}", s.showJob)
+	s.page("POST /jobs/{id}/cancel", s.cancelJob)
+	s.page("POST /jobs/{id}/retry", s.retryJob)
+
+	s.page("GET /audit", s.showAudit)
+	s.page("GET /tokens", s.showTokens)
+	s.page("POST /tokens", s.createToken)
+	s.page("POST /tokens/{id}/revoke", s.revokeToken)
+
+	s.page("/", s.showLost)
+}
+
+// page adds a page that only somebody who is signed in sees.
+func (s *Site) page(pattern string, show func(http.ResponseWriter, *http.Request, *visit)) {
+	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		who, ok := s.signedIn(r)
+		if !ok {
+			s.askWho(w, r)
+			return
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), pageTimeout)
+		defer cancel()
+		show(w, r.WithContext(ctx), &visit{who: who, now: time.Now()})
+	})
+}

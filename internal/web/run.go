@@ -1,0 +1,135 @@
+package web
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	pawl "github.com/pawlrun/pawl"
+)
+
+type runsPage struct {
+	Runs               []runAnswer
+	Kind, Lane, Status string
+	Kinds, Statuses    []string
+	Pager              pager
+}
+
+// kinds and statuses are the choices of filters.
+func kinds() []string {
+	return []string{string(pawl.KindWorkflow), string(pawl.KindSource), string(pawl.KindSchedule)}
+}
+
+func statuses() []string {
+	var out []string
+	for _, s := range pawl.Statuses() {
+		out = append(out, string(s))
+	}
+	return out
+}
+
+func (s *Site) showRuns(w http.ResponseWriter, r *http.Request, v *visit) {
+	query := listQuery(r, runsPerPage, "kind", "lane", "status")
+	var list page[runAnswer]
+	if err := s.ask(r.Context(), v, "/api/v1/runs", query, &list); err != nil {
+		s.problem(w, r, err)
+		return
+	}
+	f := s.frameFor(r, v, "runs", "Runs")
+	f.Live = everyLane
+	s.show(w, r, "runs.html", f, runsPage{
+		Runs: list.Items, Kind: query.Get("kind"), Lane: query.Get("lane"), Status: query.Get("status"),
+		Kinds: kinds(), Statuses: statuses(), Pager: pagerOf(r, list.NextCursor),
+	})
+}
+
+type runPage struct {
+	Run      runAnswer
+	LaneHref string
+	CanWrite bool
+	Steps    []phaseStep
+}
+
+// phaseStep is one phase of a run's way.
+type phaseStep struct {
+	Name  string
+	State string // past, here or ahead
+}
+
+// showRun is the view for whoever wants to know exactly: here are phases,
+// handlers and the chain of retries.
+func (s *Site) showRun(w http.ResponseWriter, r *http.Request, v *visit) {
+	var one runAnswer
+	if err := s.ask(r.Context(), v, "/api/v1/runs/"+segment(r, "id"), nil, &one); err != nil {
+		s.problem(w, r, err)
+		return
+	}
+	f := s.frameFor(r, v, "runs", "Run of "+one.Lane)
+	f.Live = one.Kind + ":" + one.Lane
+	body := runPage{Run: one, CanWrite: v.may("runs", "write"), Steps: steps(one.HandlerType, one.Phase)}
+	if one.Kind == string(pawl.KindWorkflow) {
+		body.LaneHref = workflowPath(one.Lane)
+	}
+	s.show(w, r, "run.html", f, body)
+}
+
+// steps is the way of a run of this type, and how far it came.
+func steps(handlerType, phase string) (out []phaseStep) {
+	state := "past"
+	for _, p := range pawl.Phases(pawl.HandlerType(handlerType)) {
+		name := string(p)
+		switch {
+		case name == phase && p == pawl.PhaseCommitted:
+			state = "past"
+		case name == phase:
+			state = "here"
+		case state == "here":
+			state = "ahead"
+		}
+		out = append(out, phaseStep{name, state})
+	}
+	return out
+}
+
+func apiRun(r *http.Request, action string) string {
+	return "/api/v1/runs/" + segment(r, "id") + "/" + action
+}
+
+// approveRun approves what the page showed and nothing else: the hash names it.
+func (s *Site) approveRun(w http.ResponseWriter, r *http.Request, v *visit) {
+	body := map[string]any{}
+	if hash := r.FormValue("hash"); hash != "" {
+		body["hash"] = hash
+	}
+	done := "Approved."
+	if r.FormValue("always") != "" {
+		body["always"] = true
+		done = "Approved, and this workflow may do so from now on."
+	}
+	s.change(w, r, v, apiRun(r, "approve"), body, done)
+}
+
+func (s *Site) rejectRun(w http.ResponseWriter, r *http.Request, v *visit) {
+	s.change(w, r, v, apiRun(r, "reject"), nil, "Rejected. The workflow is paused.")
+}
+
+func (s *Site) resumeRun(w http.ResponseWriter, r *http.Request, v *visit) {
+	s.change(w, r, v, apiRun(r, "resume"), nil, "It is tried again.")
+}
+
+func (s *Site) cancelRun(w http.ResponseWriter, r *http.Request, v *visit) {
+	s.change(w, r, v, apiRun(r, "cancel"), nil, "Cancelled.")
+}
+
+// resolveRun says what became of a call.
+func (s *Site) resolveRun(w http.ResponseWriter, r *http.Request, v *visit) {
+	body := map[string]any{"outcome": r.FormValue("outcome")}
+	if text := strings.TrimSpace(r.FormValue("result")); text != "" && r.FormValue("outcome") == "happened" {
+		if !json.Valid([]byte(text)) {
+			s.refused(w, r, &pawl.Error{Code: pawl.CodeInvalid, Msg: "the result is not JSON", Hint: `Write text in quotes, such as "sent", or leave it empty.`})
+			return
+		}
+		body["result"] = json.RawMessage(text)
+	}
+	s.change(w, r, v, apiRun(r, "resolve"), body, "Noted.")
+}

@@ -1,0 +1,215 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/when"
+)
+
+// ago says how long ago an instant is, and how far ahead if it is to come.
+func ago(now, at time.Time) string {
+	d := now.Sub(at)
+	switch {
+	case at.IsZero():
+		return "never"
+	case d < -time.Second:
+		return "in " + span(-d)
+	case d < 2*time.Second:
+		return "just now"
+	}
+	return span(d) + " ago"
+}
+
+// span is a length of time in one unit.
+func span(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h", int(d.Hours()))
+	}
+	return fmt.Sprintf("%d d", int(d.Hours()/24))
+}
+
+// until is the countdown to an instant, under a heading that says next.
+func until(now, at time.Time) string { return strings.TrimPrefix(when.Until(now, at), "Next ") }
+
+// took is how long something lasted; until now if it has not ended.
+func took(now, from, to time.Time) string {
+	if from.IsZero() {
+		return ""
+	}
+	if to.IsZero() {
+		to = now
+	}
+	switch d := to.Sub(from); {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", max(0, d.Milliseconds()))
+	case d < time.Minute:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	default:
+		return span(d)
+	}
+}
+
+// instant is a point in time for people; stamp is the same for programs.
+func instant(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05") + " UTC" }
+func stamp(at time.Time) string   { return pawl.FormatTime(at) }
+
+// tone is the class of colours that a state has. The state is always written,
+// too: the colour only repeats it.
+func tone(state string) string {
+	switch state {
+	case "Running", "active", "running", "in_flight", "pending", "reserved":
+		return "run"
+	case "Needs attention", "paused:approval", "paused:reconciliation", "failed:internal", "failed", "indeterminate", "needs_reconcile", "orphaned":
+		return "warn"
+	case "failed:logic", "crashed", "rejected", "expired", "revoked":
+		return "bad"
+	case "Idle", "committed", "applied", "done", "succeeded", "consumed", "approved", "used", "activated":
+		return "good"
+	}
+	return "rest" // Stopped, paused:transient, cancelled, skipped, scheduled
+}
+
+// sign is a shape that goes with a tone, for those who do not see colours.
+func sign(tone string) string {
+	switch tone {
+	case "run":
+		return "●"
+	case "warn":
+		return "▲"
+	case "bad":
+		return "✕"
+	case "good":
+		return "✓"
+	}
+	return "■"
+}
+
+// called is a state as people read it.
+func called(state string) string {
+	switch state {
+	case "paused:transient":
+		return "tried again later"
+	case "paused:approval":
+		return "waits for a person"
+	case "paused:reconciliation":
+		return "outcome unknown"
+	case "failed:logic":
+		return "script failed"
+	case "failed:internal":
+		return "failed inside"
+	case "in_flight":
+		return "under way"
+	case "needs_reconcile":
+		return "being asked for"
+	case "indeterminate":
+		return "unknown"
+	case "applied":
+		return "happened"
+	case "committed":
+		return "done"
+	case "crashed":
+		return "interrupted"
+	case "orphaned":
+		return "nothing came of it"
+	}
+	return state
+}
+
+// maxPretty is how much of a JSON text is shown, in bytes.
+const maxPretty = 64 << 10
+
+// pretty is JSON with a line for each value.
+func pretty(raw json.RawMessage) string {
+	var b bytes.Buffer
+	if err := json.Indent(&b, raw, "", "  "); err != nil {
+		b.Reset()
+		b.Write(raw)
+	}
+	text := readable(b.Bytes())
+	if len(text) > maxPretty {
+		return strings.ToValidUTF8(string(text[:maxPretty]), "") + "\n… (cut)"
+	}
+	return string(text)
+}
+
+// readable writes the characters that Go's encoder hides from browsers as what
+// they are: the template hides them again, and people should see what is sent.
+func readable(raw []byte) []byte {
+	plain := map[string]byte{"u003c": '<', "u003e": '>', "u0026": '&'}
+	out := make([]byte, 0, len(raw))
+	for i := 0; i < len(raw); i++ {
+		if raw[i] != '\\' || i+1 == len(raw) {
+			out = append(out, raw[i])
+			continue
+		}
+		if c, ok := plain[string(raw[i+1:min(len(raw), i+6)])]; ok {
+			out = append(out, c)
+			i += 5
+			continue
+		}
+		out = append(out, raw[i], raw[i+1]) // an escaped backslash hides nothing
+		i++
+	}
+	return out
+}
+
+// short is the end of an id, which differs where its beginning is a time.
+func short(id string) string {
+	if len(id) <= 8 {
+		return id
+	}
+	return id[len(id)-8:]
+}
+
+// number has a comma between thousands.
+func number(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return number(n) + " " + many
+}
+
+// actor is the user in how the audit log calls the holder of a token.
+func actor(written string) string {
+	if i := strings.LastIndex(written, " (token "); i > 0 {
+		return written[:i]
+	}
+	return written
+}
+
+func pathSegment(s string) string { return url.PathEscape(s) }
+
+// sentence begins with a capital and ends with a full stop.
+func sentence(s string) string {
+	r, size := utf8.DecodeRuneInString(s)
+	if size == 0 {
+		return s
+	}
+	s = string(unicode.ToUpper(r)) + s[size:]
+	if !strings.ContainsAny(s[len(s)-1:], ".!?") {
+		s += "."
+	}
+	return s
+}

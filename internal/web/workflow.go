@@ -1,0 +1,161 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	pawl "github.com/pawlrun/pawl"
+)
+
+// workflowHead is the part that all pages about a workflow have: its word and
+// sentence, its actions, and what it needs a person for.
+type workflowHead struct {
+	workflowAnswer
+	Tab      string
+	Base     string     // the address of its first page
+	Newest   *runAnswer // with what can be done about it; nil if nothing needs a person
+	CanWrite bool
+	CanRuns  bool
+}
+
+// Attention reports whether the card for a person is shown.
+func (h workflowHead) Attention() bool { return h.Status == "Needs attention" }
+
+func workflowPath(name string) string { return "/workflows/" + url.PathEscape(name) }
+
+func apiWorkflow(r *http.Request, below string) string {
+	return "/api/v1/workflows/" + segment(r, "name") + below
+}
+
+// workflowHeadOf reads the head. The newest run is looked at only if somebody
+// has to decide about it.
+func (s *Site) workflowHeadOf(r *http.Request, v *visit, tab string) (h workflowHead, err error) {
+	h = workflowHead{Tab: tab, Base: workflowPath(r.PathValue("name")), CanWrite: v.may("workflows", "write"), CanRuns: v.may("runs", "write")}
+	if err := s.ask(r.Context(), v, apiWorkflow(r, ""), nil, &h.workflowAnswer); err != nil {
+		return h, err
+	}
+	if !h.Attention() || !v.may("runs", "read") {
+		return h, nil
+	}
+	var newest page[runAnswer]
+	if err := s.ask(r.Context(), v, "/api/v1/runs", url.Values{"kind": {string(pawl.KindWorkflow)}, "lane": {h.Name}, "limit": {"1"}}, &newest); err != nil {
+		return h, err
+	}
+	if len(newest.Items) == 0 {
+		return h, nil
+	}
+	h.Newest = &runAnswer{}
+	return h, s.ask(r.Context(), v, "/api/v1/runs/"+newest.Items[0].ID, nil, h.Newest)
+}
+
+// showTab shows a page about a workflow: read fills its own part.
+func (s *Site) showTab(w http.ResponseWriter, r *http.Request, v *visit, tab, title string, read func(h *workflowHead) (any, error)) {
+	h, err := s.workflowHeadOf(r, v, tab)
+	if err != nil {
+		s.problem(w, r, err)
+		return
+	}
+	body, err := read(&h)
+	if err != nil {
+		s.problem(w, r, err)
+		return
+	}
+	f := s.frameFor(r, v, "overview", h.Name+title)
+	f.Live = string(pawl.KindWorkflow) + ":" + h.Name
+	s.show(w, r, "workflow_"+tab+".html", f, body)
+}
+
+type inputsPage struct {
+	Head   *workflowHead
+	Inputs []inputAnswer
+	Status string
+	Pager  pager
+}
+
+const inputsPerPage = 25
+
+// showWorkflow is what came in and what was done about it: the view for
+// people, without handlers, topics, phases and retries.
+func (s *Site) showWorkflow(w http.ResponseWriter, r *http.Request, v *visit) {
+	s.showTab(w, r, v, "inputs", "", func(h *workflowHead) (any, error) {
+		var list page[inputAnswer]
+		err := s.ask(r.Context(), v, apiWorkflow(r, "/inputs"), listQuery(r, inputsPerPage, "status"), &list)
+		return inputsPage{h, list.Items, r.URL.Query().Get("status"), pagerOf(r, list.NextCursor)}, err
+	})
+}
+
+type outputsPage struct {
+	Head    *workflowHead
+	Outputs []callAnswer
+	Pager   pager
+}
+
+func (s *Site) showWorkflowOutputs(w http.ResponseWriter, r *http.Request, v *visit) {
+	s.showTab(w, r, v, "outputs", " · outputs", func(h *workflowHead) (any, error) {
+		var list page[callAnswer]
+		err := s.ask(r.Context(), v, apiWorkflow(r, "/outputs"), listQuery(r, inputsPerPage), &list)
+		return outputsPage{h, list.Items, pagerOf(r, list.NextCursor)}, err
+	})
+}
+
+type workflowRunsPage struct {
+	Head   *workflowHead
+	Runs   []runAnswer
+	Chart  []runAnswer // oldest first
+	Status string
+	Pager  pager
+}
+
+const runsPerPage = 50
+
+func (s *Site) showWorkflowRuns(w http.ResponseWriter, r *http.Request, v *visit) {
+	s.showTab(w, r, v, "runs", " · runs", func(h *workflowHead) (any, error) {
+		query := listQuery(r, runsPerPage, "status")
+		query.Set("kind", string(pawl.KindWorkflow))
+		query.Set("lane", h.Name)
+		var list page[runAnswer]
+		err := s.ask(r.Context(), v, "/api/v1/runs", query, &list)
+		out := workflowRunsPage{Head: h, Runs: list.Items, Status: query.Get("status"), Pager: pagerOf(r, list.NextCursor)}
+		for _, one := range slices.Backward(list.Items) {
+			if !one.StartedAt.IsZero() && !one.EndedAt.IsZero() {
+				out.Chart = append(out.Chart, one)
+			}
+		}
+		return out, err
+	})
+}
+
+// Millis is how long the run took, for charts.
+func (r runAnswer) Millis() string {
+	return strconv.FormatInt(r.EndedAt.Sub(r.StartedAt).Milliseconds(), 10)
+}
+
+type whyPage struct {
+	Head *workflowHead
+	Why  whyAnswer
+}
+
+func (s *Site) showWorkflowWhy(w http.ResponseWriter, r *http.Request, v *visit) {
+	s.showTab(w, r, v, "why", " · why", func(h *workflowHead) (any, error) {
+		out := whyPage{Head: h}
+		return &out, s.ask(r.Context(), v, "/api/v1/lanes/workflow/"+segment(r, "name")+"/why", nil, &out.Why)
+	})
+}
+
+func (s *Site) runWorkflow(w http.ResponseWriter, r *http.Request, v *visit) {
+	s.change(w, r, v, apiWorkflow(r, "/run"), nil, "A run was asked for.")
+}
+
+func (s *Site) pauseWorkflow(w http.ResponseWriter, r *http.Request, v *visit) {
+	s.change(w, r, v, apiWorkflow(r, "/pause"), nil, "Paused: nothing more is started.")
+}
+
+func (s *Site) resumeWorkflow(w http.ResponseWriter, r *http.Request, v *visit) {
+	s.change(w, r, v, apiWorkflow(r, "/resume"), nil, "Resumed.")
+}
+
+func (s *Site) skipInput(w http.ResponseWriter, r *http.Request, v *visit) {
+	s.change(w, r, v, "/api/v1/inputs/"+segment(r, "id")+"/skip", nil, "Skipped: what waited of it is given up.")
+}

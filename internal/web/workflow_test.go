@@ -1,0 +1,234 @@
+package web
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pawlrun/pawl/internal/run"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// A-143, A-144, A-146: the word, the sentence and what came in.
+func TestOverviewShowsLanesAndFiltersThem(t *testing.T) {
+	both(t, func(r *rig) {
+		b := r.signedIn(r.admin)
+		b.get("/").want(http.StatusOK).has("Nothing runs here yet")
+		r.deploy("asks", "ask", "o-1")
+		r.deploy("does", "put", "o-1")
+		r.deploy("rests", "put")
+		r.ask("POST", "/api/v1/workflows/rests/pause", nil, nil)
+		r.waitWord("asks", "Needs attention")
+		r.waitDone("does")
+		r.site.counts.until = time.Time{}
+		b.get("/").want(http.StatusOK).has("asks", "does", "rests", "It waits for your approval", "It is paused; resume it to go on.", "Done: Do")
+		for query, want := range map[string]string{"?q=OE": "does", "?status=Stopped": "rests", "?status=Needs+attention": "asks", "?status=Idle": "does", "?kind=workflow&q=est": "rests"} {
+			p := b.get("/" + query).want(http.StatusOK)
+			for _, name := range []string{"asks", "does", "rests"} {
+				shown := strings.Contains(p.body, `id="lane-workflow-`+name+`"`)
+				if shown != (name == want) {
+					r.t.Errorf("%s: %s is shown: %v", query, name, shown)
+				}
+			}
+		}
+		b.get("/?q=%25").want(http.StatusOK).has("Nothing fits")
+		b.get("/?kind=source").want(http.StatusOK).has("Nothing fits")
+	})
+}
+
+// What SQL takes for the word of a workflow is what its rules say (X-28).
+func TestFilterAgreesWithTheWords(t *testing.T) {
+	both(t, func(r *rig) {
+		for name, method := range map[string]string{"asks": "ask", "loses": "lose", "does": "put", "rests": "ask"} {
+			r.deploy(name, method, "o-1")
+		}
+		r.waitWord("asks", "Needs attention")
+		r.waitWord("loses", "Needs attention")
+		r.waitDone("does")
+		r.ask("POST", "/api/v1/workflows/rests/pause", nil, nil)
+		err := r.db.Read(r.t.Context(), func(ctx context.Context, tx *store.Tx) error {
+			counts, err := countWorkflows(ctx, tx)
+			if want := "map[Idle:1 Needs attention:2 Stopped:1]"; err == nil && fmt.Sprint(counts) != want {
+				r.t.Errorf("counted %v, want %v", counts, want)
+			}
+			if err != nil {
+				return err
+			}
+			names, err := findWorkflows(ctx, tx, laneFilter{Word: run.NeedsAttention}, "", 10)
+			if fmt.Sprint(names) != "[asks loses]" {
+				r.t.Errorf("found %v", names)
+			}
+			return err
+		})
+		if err != nil {
+			r.t.Fatal(err)
+		}
+	})
+}
+
+// A-147: how it works inside is not in the view for people; hostile names are
+// text wherever they are shown.
+func TestWorkflowPageSpeaksOfInputsAndEffects(t *testing.T) {
+	both(t, func(r *rig) {
+		r.deploy("does", "put", "o-1")
+		newest := r.waitDone("does")
+		b := r.signedIn(r.admin)
+		p := b.get("/workflows/does").want(http.StatusOK)
+		p.has("&lt;img src=x onerror", "o-1", "Do &lt;b&gt;o-1&lt;/b&gt;", "desk.put", "&lt;script&gt;alert", "&#34;row&#34;: 7", "happened")
+		p.hasNot("<img src=x", "<script>alert", "<b>")
+		for _, word := range []string{"consumer", "producer", "preparing", "mutating", "emitting", "committed", "topic", "attempt", "retry"} {
+			if regexp.MustCompile(`(?i)\b` + word).MatchString(p.body) {
+				r.t.Errorf("the view for people has %q", word)
+			}
+		}
+		for _, tab := range []string{"outputs", "runs", "versions", "why"} {
+			b.get("/workflows/does/"+tab).want(http.StatusOK).hasNot("<img src=x", "<script>alert", "<b>o-1")
+		}
+		b.get("/runs/"+newest.ID).want(http.StatusOK).has("act", "committed")
+	})
+}
+
+func TestApprovingShowsAndSendsTheRealArguments(t *testing.T) {
+	both(t, func(r *rig) {
+		r.deploy("asks", "ask", "o-1")
+		asking := r.waitWord("asks", "Needs attention")
+		b := r.signedIn(r.admin)
+		p := b.get("/workflows/asks").want(http.StatusOK).has("desk.ask", "&lt;script&gt;alert(1)", "Approve this call", "Reject and pause")
+		hash := regexp.MustCompile(`name="hash" value="([^"]+)"`).FindStringSubmatch(p.body)
+		if hash == nil {
+			r.t.Fatal("the form does not name what is approved")
+		}
+		b.get("/approvals").want(http.StatusOK).has("desk.ask", hash[1])
+		b.post("/runs/"+asking.ID+"/approve", "hash", "another", "back", "/workflows/asks").want(http.StatusConflict).has("Needs attention", `role="alert"`)
+		b.post("/runs/"+asking.ID+"/approve", "hash", hash[1], "back", "/workflows/asks").want(http.StatusSeeOther)
+		b.get("/workflows/asks").want(http.StatusOK).has("Approved.")
+		b.get("/workflows/asks").want(http.StatusOK).hasNot("Approved.")
+		r.waitWord("asks", "Idle")
+		b.post("/runs/"+asking.ID+"/approve", "hash", hash[1], "back", "/runs/"+asking.ID).want(http.StatusConflict).has(`role="alert"`, "attempt")
+		b.get("/audit").want(http.StatusOK).has("approve", "admin (token ", ">admin<")
+	})
+}
+
+func TestResolvingSaysWhatHappened(t *testing.T) {
+	r := onSQLite(t)
+	r.deploy("loses", "lose", "o-1")
+	lost := r.waitWord("loses", "Needs attention")
+	b := r.signedIn(r.admin)
+	b.get("/workflows/loses").want(http.StatusOK).has("Did this happen?", "It happened", "It did not happen")
+	resolve := "/runs/" + lost.ID + "/resolve"
+	b.post(resolve, "outcome", "happened", "result", "{no", "back", "/workflows/loses").want(http.StatusUnprocessableEntity).has("not JSON")
+	b.post(resolve, "outcome", "happened", "result", `{"row":1}`, "back", "/workflows/loses").want(http.StatusSeeOther)
+	r.waitWord("loses", "Idle")
+}
+
+// The refusals are the API's, with its words, on the page where it was asked.
+func TestRefusalsAreShownInPlace(t *testing.T) {
+	both(t, func(r *rig) {
+		r.deploy("rests", "put")
+		b := r.signedIn(r.admin)
+		b.post("/workflows/rests/pause", "back", "/workflows/rests").want(http.StatusSeeOther)
+		b.get("/workflows/rests").want(http.StatusOK).has("Paused: nothing more is started.", "Resume")
+		b.post("/workflows/rests/run", "back", "/workflows/rests").want(http.StatusConflict).has("is paused", "Inputs → outputs", `name="back" value="/workflows/rests"`)
+		b.post("/workflows/rests/resume", "back", "/workflows/rests").want(http.StatusSeeOther)
+	})
+}
+
+func TestViewersAreOfferedAndAllowedNothing(t *testing.T) {
+	r := onSQLite(t)
+	r.deploy("asks", "ask", "o-1")
+	asking := r.waitWord("asks", "Needs attention")
+	b := r.signedIn(r.token("vera", store.RoleViewer, "read"))
+	b.get("/workflows/asks").want(http.StatusOK).has("You may look but not decide").hasNot("Run now", "Approve this call", "Skip it")
+	b.get("/approvals").want(http.StatusOK).hasNot("Approve this call")
+	b.get("/tokens").want(http.StatusOK).hasNot("New token", "of admin")
+	b.get("/audit").want(http.StatusForbidden)
+	b.post("/workflows/asks/pause", "back", "/").want(http.StatusForbidden)
+	b.post("/runs/"+asking.ID+"/approve", "back", "/approvals").want(http.StatusForbidden)
+	b.post("/tokens", "name", "x", "allow", "*", "back", "/tokens").want(http.StatusForbidden)
+	narrow := r.signedIn(r.token("nora", store.RoleOperator, "jobs:write"))
+	narrow.get("/").want(http.StatusForbidden)
+	narrow.get("/jobs").want(http.StatusOK)
+}
+
+func TestTokensAreMadeShownOnceAndRevoked(t *testing.T) {
+	both(t, func(r *rig) {
+		b := r.signedIn(r.admin)
+		p := b.post("/tokens", "name", "<b>ci</b>", "user", "ada", "allow", "read", "expiresIn", "90d").want(http.StatusOK).has("&lt;b&gt;ci&lt;/b&gt;", "ada", "viewer")
+		text := regexp.MustCompile(`pawl_[A-Za-z0-9_-]{40,}`).FindString(p.body)
+		if text == "" {
+			r.t.Fatal("the token is not shown")
+		}
+		b.get("/tokens").want(http.StatusOK).hasNot(text)
+		ada := r.signedIn(text)
+		found, err := r.db.TokenByText(r.t.Context(), text)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		b.post("/tokens/"+found.ID+"/revoke", "back", "/tokens").want(http.StatusSeeOther)
+		ada.get("/").want(http.StatusSeeOther)
+	})
+}
+
+func TestJobsAreShownAndRunAgain(t *testing.T) {
+	both(t, func(r *rig) {
+		var job jobAnswer
+		r.ask("POST", "/api/v1/jobs", map[string]any{"task": "fail", "payload": map[string]any{"a": "<i>"}}, &job)
+		b := r.signedIn(r.admin)
+		r.eventually("it failed", func() bool { return strings.Contains(b.get("/jobs?state=failed").body, "/jobs/"+job.ID) })
+		b.get("/jobs/"+job.ID).want(http.StatusOK).has("Run again", "unexpected EOF").hasNot("<i>")
+		b.post("/jobs/"+job.ID+"/retry", "back", "/jobs/"+job.ID).want(http.StatusSeeOther)
+	})
+}
+
+func TestOpenPagesAreToldOfChanges(t *testing.T) {
+	r := onSQLite(t)
+	r.deploy("rests", "put")
+	r.waitWord("rests", "Idle")
+	b := r.signedIn(r.admin)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.server.URL+"/live?lane=workflow:rests", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := b.http.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close() //nolint:errcheck // the test ends here
+	if ct := resp.Header.Get("Content-Type"); ct != "text/event-stream" {
+		t.Fatalf("content type %q", ct)
+	}
+	lines := bufio.NewScanner(resp.Body)
+	lines.Scan() // connected: the page follows now
+	r.ask("POST", "/api/v1/workflows/rests/pause", nil, nil)
+	for lines.Scan() {
+		if lines.Text() == "event: change" {
+			return
+		}
+	}
+	t.Fatal("the stream ended without a word")
+}
+
+func TestPulseTellsWhoFollows(t *testing.T) {
+	p := NewPulse()
+	all, _ := p.follow(everyLane)
+	one, _ := p.follow("workflow:a")
+	p.Changed("workflow", "b")
+	p.Changed("workflow", "b") // does not wait
+	if len(all.wake) != 1 || len(one.wake) != 0 {
+		t.Errorf("all %d, one %d", len(all.wake), len(one.wake))
+	}
+	p.Changed("workflow", "a")
+	p.leave(all)
+	if len(one.wake) != 1 || p.count.Load() != 1 {
+		t.Errorf("one %d, followers %d", len(one.wake), p.count.Load())
+	}
+	p.Close()
+	if _, ok := p.follow(everyLane); ok {
+		t.Error("somebody follows after the end")
+	}
+}
