@@ -28,12 +28,15 @@ import (
 const graphWorkers = 256
 
 // buildGraphs makes the kind whose lanes run graphs.
-func (s *server) buildGraphs() (err error) {
+func (s *server) buildGraphs(ctx context.Context) (err error) {
 	s.executors, err = executor.Load(s.cfg.ConnectionDir, executor.Env{Getenv: os.Getenv, HTTP: s.client, Workflow: s.runWorkflow, Log: s.log})
 	if err != nil {
 		return err
 	}
 	if s.execution, err = execution.New(execution.Config{DB: s.db, Graphs: s.executors, Node: s.who.id, Redact: s.executors.Redact, Log: s.log}); err != nil {
+		return err
+	}
+	if _, err := s.execution.Recover(ctx); err != nil {
 		return err
 	}
 	if s.service, err = s.serviceToken(); err != nil {
@@ -152,7 +155,10 @@ func (s *server) noticeSchedule(ctx context.Context, tx *store.Tx, n graph.Notic
 }
 
 // tellSchedule tells who follows of what happens to a schedule.
-func (s *server) tellSchedule(c graph.Change) { s.feed.ObserveSchedule(c) }
+func (s *server) tellSchedule(c graph.Change) {
+	s.feed.ObserveSchedule(c)
+	s.pulse.ObserveSchedule(c)
+}
 
 // closeExecution gives up the runs of graphs that outlived the drain; whoever
 // comes next goes on with them.

@@ -147,7 +147,7 @@ func (s *server) build(ctx context.Context) (err error) {
 	if err := s.buildSources(); err != nil {
 		return err
 	}
-	if err := s.buildGraphs(); err != nil {
+	if err := s.buildGraphs(ctx); err != nil {
 		return err
 	}
 	if s.queue, err = queue.New(s.queueConfig(registry)); err != nil {

@@ -64,7 +64,10 @@ func (s *server) noticeSource(ctx context.Context, tx *store.Tx, n source.Notice
 }
 
 // tellSource tells who follows of what happens to a source.
-func (s *server) tellSource(c source.Change) { s.feed.ObserveSource(c) }
+func (s *server) tellSource(c source.Change) {
+	s.feed.ObserveSource(c)
+	s.pulse.ObserveSource(c)
+}
 
 // readRows is what connections of the type source do.
 func (s *server) readRows(ctx context.Context, name, cursor string, limit int) ([]map[string]any, string, error) {

@@ -77,3 +77,14 @@ func (s *Service) giveUp(ctx context.Context, tx *store.Tx, seen store.Execution
 	o := store.Outcome{ErrorCode: string(contract.Aborted), ErrorMessage: "its executor died and nobody asked for it again; whether it ran is not known"}
 	return true, tx.FinishExecution(ctx, seen.Key, next.Owner, o, m.json(), int64(cost))
 }
+
+// Recover gives up the claims of earlier processes of this node, so that nobody
+// has to wait for their leases. It is called before the service is used, by a
+// process that knows that no other one has its node's name.
+func (s *Service) Recover(ctx context.Context) (released int64, err error) {
+	err = s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		released, err = tx.ReleaseExecutionsOf(ctx, s.node+"/")
+		return err
+	})
+	return released, err
+}

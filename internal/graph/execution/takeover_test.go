@@ -268,3 +268,33 @@ func TestOutcomeWaitsForTheDatabase(t *testing.T) {
 		}
 	})
 }
+
+// A process that knows itself to be the successor of a dead one of its node
+// waits for no lease; the claims of other nodes are left alone.
+func TestARestartedNodeWaitsForNoLease(t *testing.T) {
+	both(t, func(t *testing.T, k *kit) {
+		hang := make(chan struct{})
+		k.fake.run = func(ctx context.Context, r runner.Run, emit func(runner.Event) error) (runner.Result, error) {
+			if len(k.fake.asked()) <= 2 {
+				<-hang
+			}
+			return succeed(ctx, r, emit)
+		}
+		other := k.service("node-10")
+		mine, theirs := begin(k, k.s, "mine"), begin(k, other, "theirs")
+		k.eventually("both run", func() bool { return len(k.fake.asked()) == 2 })
+		again := k.service("node-1")
+		if n, err := again.Recover(t.Context()); err != nil || n != 1 {
+			t.Fatalf("%d claims were given up, %v", n, err)
+		}
+		if answer, err := again.Run(t.Context(), "mine", graph, k.request(`{}`)); err != nil || !answer.OK {
+			t.Errorf("%+v %v", answer, err)
+		}
+		if _, err := again.Run(t.Context(), "theirs", graph, k.request(`{}`)); !errors.Is(err, pawl.ErrConflict) {
+			t.Errorf("the claim of another node: %v", err)
+		}
+		close(hang)
+		<-mine
+		<-theirs
+	})
+}
