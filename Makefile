@@ -14,7 +14,7 @@ FUZZ_TIME := 20s
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
 run: ## start Pawl on a SQLite file
@@ -32,7 +32,7 @@ build: ## build bin/pawl, one static program
 test: ## run all tests, on SQLite and on a private PostgreSQL
 	@scripts/ensure-test-tools.sh
 	@go build -o bin/tools/with-postgres ./internal/pgtest/with
-	bin/tools/with-postgres -- go test -race -timeout $(TEST_TIMEOUT) ./...
+	bin/tools/with-postgres -fast -- go test -race -timeout $(TEST_TIMEOUT) ./...
 
 .PHONY: check
 check: $(LINT) ## look for mistakes: format, vet, lint
@@ -59,6 +59,18 @@ bench-workflow: ## measure workflows beside the raw limits
 	@scripts/ensure-test-tools.sh
 	@go build -o bin/tools/with-postgres ./internal/pgtest/with
 	bin/tools/with-postgres -- sh -c 'cd bench && go run ./workflow -out WORKFLOWS.md'
+
+.PHONY: bench-source
+bench-source: ## measure sources beside the raw limits
+	@scripts/ensure-test-tools.sh
+	@go build -o bin/tools/with-postgres ./internal/pgtest/with
+	bin/tools/with-postgres -- sh -c 'cd bench && go run ./source -out SOURCES.md'
+
+.PHONY: bench-schedule
+bench-schedule: ## measure schedules: how late, and what waiting costs
+	@scripts/ensure-test-tools.sh
+	@go build -o bin/tools/with-postgres ./internal/pgtest/with
+	bin/tools/with-postgres -- sh -c 'cd bench && go run ./schedule -out SCHEDULES.md'
 
 .PHONY: fuzz
 fuzz: ## feed random input to every parser, FUZZ_TIME each

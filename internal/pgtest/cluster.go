@@ -41,12 +41,21 @@ type Cluster struct {
 	dir     string // holds data, the socket and the log
 	port    int    // kept over restarts
 	owner   owner
+	fast    bool // it does not wait for the disk
 	watcher *exec.Cmd
 	alive   io.Closer // the pipe whose end tells the watcher to clean up
 }
 
 // NewCluster makes a cluster and starts it. Close removes it.
-func NewCluster(ctx context.Context) (*Cluster, error) {
+func NewCluster(ctx context.Context) (*Cluster, error) { return newCluster(ctx, false) }
+
+// NewFastCluster makes a cluster that does not wait for the disk. Killing its
+// server loses nothing, because the system keeps what was written; only the end
+// of the machine would. So tests find the same in half the time, and
+// measurements do not.
+func NewFastCluster(ctx context.Context) (*Cluster, error) { return newCluster(ctx, true) }
+
+func newCluster(ctx context.Context, fast bool) (*Cluster, error) {
 	owner, err := clusterOwner()
 	if err != nil {
 		return nil, err
@@ -59,7 +68,7 @@ func NewCluster(ctx context.Context) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{bin: bin, dir: dir, owner: owner}
+	c := &Cluster{bin: bin, dir: dir, owner: owner, fast: fast}
 	// Not bound to the caller's context: the watcher must outlive it.
 	if err := c.watch(context.WithoutCancel(ctx)); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
@@ -144,6 +153,11 @@ func (c *Cluster) configure(port int) (err error) {
 		return fmt.Errorf("open the cluster's settings: %w", err)
 	}
 	defer func() { err = errors.Join(err, conf.Close()) }()
+	if c.fast {
+		if _, err := fmt.Fprint(conf, "fsync = off\nfull_page_writes = off\n"); err != nil {
+			return err
+		}
+	}
 	_, err = fmt.Fprintf(conf, "port = %d\nlisten_addresses = '127.0.0.1'\nunix_socket_directories = '%s'\nmax_connections = 200\n",
 		port, strings.ReplaceAll(c.dir, "'", "''"))
 	return err

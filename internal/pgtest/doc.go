@@ -6,8 +6,9 @@
 // own, to stop, kill and start again. Both runs one test on SQLite and on
 // PostgreSQL.
 //
-// A private cluster has the durability a real one has by default; it listens
-// on 127.0.0.1 only and lives in a temporary folder. It never outlives its
+// The cluster behind URL does not wait for the disk (NewFastCluster); one of
+// NewServer or NewCluster does, as a real one. Each listens on 127.0.0.1 only
+// and lives in a temporary folder. It never outlives its
 // process: a watcher holds the read end of a pipe whose write end only this
 // process has, so that any death of the process, kill -9 included, ends the
 // pipe, on which the watcher stops PostgreSQL and removes the folder.

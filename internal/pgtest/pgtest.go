@@ -78,7 +78,7 @@ func (s *sharedServer) url(ctx context.Context) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.cluster == nil && s.err == nil {
-		s.cluster, s.err = NewCluster(context.WithoutCancel(ctx))
+		s.cluster, s.err = NewFastCluster(context.WithoutCancel(ctx))
 	}
 	if s.err != nil {
 		return "", s.err

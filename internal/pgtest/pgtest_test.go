@@ -39,8 +39,8 @@ func TestURLDropsTheDatabaseThatIsStillInUse(t *testing.T) {
 	}
 }
 
-func TestURLServerKeepsTheDurabilityOfARealOne(t *testing.T) {
-	conn := connect(t, pgtest.URL(t))
+func TestAServerOfItsOwnKeepsTheDurabilityOfARealOne(t *testing.T) {
+	conn := connect(t, pgtest.NewServer(t).URL())
 	for setting, want := range map[string]string{
 		"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on", "server_encoding": "UTF8",
 	} {

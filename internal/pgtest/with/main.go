@@ -27,11 +27,12 @@ import (
 const killDelay = 10 * time.Second
 
 func main() {
+	fast := flag.Bool("fast", false, "do not wait for the disk: for tests, not for measurements")
 	find := flag.Bool("find", false, "print the folder of the PostgreSQL programs")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	code, err := run(ctx, *find, flag.Args())
+	code, err := run(ctx, *find, *fast, flag.Args())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "with:", err)
 		code = max(code, 1)
@@ -39,7 +40,7 @@ func main() {
 	os.Exit(code)
 }
 
-func run(ctx context.Context, find bool, command []string) (code int, err error) {
+func run(ctx context.Context, find, fast bool, command []string) (code int, err error) {
 	switch {
 	case find:
 		return 0, printFolder(ctx)
@@ -48,7 +49,11 @@ func run(ctx context.Context, find bool, command []string) (code int, err error)
 	case os.Getenv(pgtest.EnvURL) != "":
 		return execute(ctx, command, os.Environ())
 	}
-	cluster, err := pgtest.NewCluster(ctx)
+	start := pgtest.NewCluster
+	if fast {
+		start = pgtest.NewFastCluster
+	}
+	cluster, err := start(ctx)
 	if err != nil {
 		return 1, err
 	}
