@@ -32,16 +32,19 @@ var errDry = errors.New("dry run")
 // The same definition changes nothing. A run that is under way goes on with the
 // one that it began with.
 func (s *Service) Apply(ctx context.Context, tx *store.Tx, d spec.Definition, by string) (Applied, error) {
-	raw, err := json.Marshal(d)
-	if err != nil {
-		return Applied{}, err
-	}
 	was, err := tx.HoldSource(ctx, d.Name)
-	if errors.Is(err, pawl.ErrNotFound) {
-		return s.create(ctx, tx, d, raw, by)
+	if err != nil && !errors.Is(err, pawl.ErrNotFound) {
+		return Applied{}, err
+	}
+	if err == nil && !d.StatusGiven {
+		d.Status = was.Status // a definition that says nothing changes nothing
+	}
+	raw, wrong := json.Marshal(d)
+	if wrong != nil {
+		return Applied{}, wrong
 	}
 	if err != nil {
-		return Applied{}, err
+		return s.create(ctx, tx, d, raw, by)
 	}
 	if !was.DeletingAt.IsZero() {
 		return Applied{}, refuse("apply source", "deleting", "source "+was.Name+" is being deleted", "Try again when it is gone.")

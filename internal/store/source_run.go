@@ -107,9 +107,9 @@ func (tx *Tx) AddRejects(ctx context.Context, list []Reject) error {
 	for batch := range batches(list) {
 		v := values{}
 		for _, r := range batch {
-			v.row(r.SourceName, r.RunID, r.Page, r.Row, cleaned(r.Reason), cleaned(r.Raw), ms(tx.Now))
+			v.row(tx.db.ids.next(tx.Now), r.SourceName, r.RunID, r.Page, r.Row, cleaned(r.Reason), cleaned(r.Raw), ms(tx.Now))
 		}
-		if _, err := tx.Exec(ctx, `insert into _rejects (source_name, run_id, page, row_number, reason, raw, created_at) values `+v.String(), v.args...); err != nil {
+		if _, err := tx.Exec(ctx, `insert into _rejects (id, source_name, run_id, page, row_number, reason, raw, created_at) values `+v.String(), v.args...); err != nil {
 			return fmt.Errorf("add rejects: %w", err)
 		}
 	}

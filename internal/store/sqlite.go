@@ -30,6 +30,8 @@ type lite struct {
 	stopped   chan struct{}
 	closeOnce sync.Once
 
+	copying atomic.Bool // a backup is being made
+
 	lazyNow bool // the writer's synchronous pragma is NORMAL; used by the writer only
 }
 
@@ -49,6 +51,7 @@ func openSQLite(ctx context.Context, path string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
+	removeLeftovers(path)
 	// SQLite gives its other files the mode of this one.
 	if f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600); err == nil {
 		_ = f.Close()

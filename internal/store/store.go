@@ -35,12 +35,17 @@ type Options struct {
 
 	// MaxConns bounds the PostgreSQL connections of this process (default 16).
 	MaxConns int
+
+	// Promoting opens a database that was left for another one, or that has
+	// not taken over yet. It is for Promote alone.
+	Promoting bool
 }
 
 // Open opens the database named by a URL, sqlite:PATH or postgres://..., and
 // brings its schema up to date. A SQLite file belongs to one process at a
 // time: Open fails with pawl.ErrConflict, naming the holder, while another
-// process has it.
+// process has it. It fails with the same for a database that another one has
+// taken over from; see Promote.
 func Open(ctx context.Context, rawURL string, o Options) (*DB, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -67,6 +72,13 @@ func Open(ctx context.Context, rawURL string, o Options) (*DB, error) {
 	db.log = o.Log
 	db.ids.init()
 	if err := db.migrate(ctx); err != nil {
+		_ = db.Close()
+		return nil, err
+	}
+	if o.Promoting {
+		return db, nil
+	}
+	if err := db.refuseMoved(ctx); err != nil {
 		_ = db.Close()
 		return nil, err
 	}

@@ -53,3 +53,15 @@ func (tx *Tx) UserByName(ctx context.Context, name string) (User, error) {
 	u.Role, u.CreatedAt = Role(role), fromMS(created)
 	return u, nil
 }
+
+// ListUsers reads up to limit users by name, those after the given one.
+func (tx *Tx) ListUsers(ctx context.Context, after string, limit int) ([]User, error) {
+	rows, err := tx.Query(ctx, `select id, name, role, created_at from users where name > $1 order by name limit $2`, after, limit)
+	return scanAll(rows, err, "list users", func(row interface{ Scan(dest ...any) error }) (u User, err error) {
+		var role string
+		var created int64
+		err = row.Scan(&u.ID, &u.Name, &role, &created)
+		u.Role, u.CreatedAt = Role(role), fromMS(created)
+		return u, err
+	})
+}

@@ -2,6 +2,7 @@ package table
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 
 	"github.com/pawlrun/pawl/internal/source/spec"
@@ -35,14 +36,16 @@ func (d postgres) page(table, columns string, created column, q pageQuery) (stat
 	after := ""
 	if q.place != "" {
 		var block, line int64
-		if _, err := strconv.ParseInt(q.created, 10, 64); err != nil {
+		const farthest = 250_000_000_000_000_000 // microseconds, some 8,000 years: what PostgreSQL has dates for
+		at, err := strconv.ParseInt(q.created, 10, 64)
+		if err != nil || at < -60_000_000_000_000_000 || at > farthest {
 			return st, badCursor()
 		}
-		if n, err := fmt.Sscanf(q.place, "(%d,%d)", &block, &line); n != 2 || err != nil {
+		if n, err := fmt.Sscanf(q.place, "(%d,%d)", &block, &line); n != 2 || err != nil || block < 0 || block > math.MaxUint32 || line < 0 || line > math.MaxUint16 {
 			return st, badCursor()
 		}
-		at := d.copied(created, `timestamptz 'epoch' + $3::text::bigint * interval '1 microsecond'`)
-		after = ` and ("created_at", ctid) < (` + at + `, $4::text::tid)`
+		instant := d.copied(created, `timestamptz 'epoch' + $3::text::bigint * interval '1 microsecond'`)
+		after = ` and ("created_at", ctid) < (` + instant + `, $4::text::tid)`
 		st.args = append(st.args, q.created, fmt.Sprintf("(%d,%d)", block, line))
 	}
 	st.sql = `select (extract(epoch from "created_at") * 1000000)::bigint::text, ctid::text as place, ` + columns + ` from ` + table +
