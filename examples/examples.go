@@ -21,3 +21,9 @@ var Prices embed.FS
 //
 //go:embed poet
 var Poet embed.FS
+
+// Orders are the workflows that place orders, small ones at once and large ones
+// when a person has approved them, and their connections.
+//
+//go:embed orders
+var Orders embed.FS

@@ -2,13 +2,14 @@
 // durability: rows per second beside the raw limit of the same run, the memory
 // that a large answer needs, and what sources cost that are not due.
 //
-// usage: go run ./source [-quick] [-pg URL] [-only SQLite|PostgreSQL] [-dir DIR] [-out FILE] [-cpuprofile FILE]
+// usage: go run ./source [-quick] [-step rows|memory|idle] [-pg URL] [-only SQLite|PostgreSQL] [-dir DIR] [-out FILE] [-cpuprofile FILE]
 //
 // Without -pg (or PAWL_TEST_POSTGRES) only SQLite is measured.
 package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"time"
 
@@ -28,16 +29,25 @@ const note = "The raw limit puts the same rows, made beforehand, into a table of
 	"Rounds of the two take turns, and the medians count."
 
 func main() {
-	measure.Main("Sources beside the raw limits", "bench-source", all, note)
+	only := flag.String("step", "", "measure only this `step`: rows, memory or idle")
+	measure.Main("Sources beside the raw limits", "bench-source", func(ctx context.Context, r *measure.Report, p measure.Place, quick bool) error {
+		return all(ctx, r, p, quick, *only)
+	}, note)
 }
 
-func all(ctx context.Context, r *measure.Report, p measure.Place, quick bool) error {
+func all(ctx context.Context, r *measure.Report, p measure.Place, quick bool, only string) error {
 	s := sizes{pages: 200, rounds: 5, answer: 200 << 20, few: 1000, many: 100_000, asks: 100, idle: 10 * time.Second}
 	if quick {
 		s = sizes{pages: 20, rounds: 3, answer: 20 << 20, few: 100, many: 2000, asks: 20, idle: 2 * time.Second}
 	}
-	for _, step := range []func(context.Context, *measure.Report, measure.Place, sizes) error{throughput, memory, waiting} {
-		if err := step(ctx, r, p, s); err != nil {
+	for _, step := range []struct {
+		name string
+		take func(context.Context, *measure.Report, measure.Place, sizes) error
+	}{{"rows", throughput}, {"memory", memory}, {"idle", waiting}} {
+		if only != "" && only != step.name {
+			continue
+		}
+		if err := step.take(ctx, r, p, s); err != nil {
 			return err
 		}
 	}
@@ -52,9 +62,7 @@ func throughput(ctx context.Context, r *measure.Report, p measure.Place, s sizes
 		if err != nil {
 			return fmt.Errorf("rows, %s: %w", mode, err)
 		}
-		if mode == "append" {
-			r.Line("rows per second of the raw limit", "%.0f", got.raw)
-		}
+		r.Line(fmt.Sprintf("rows per second of the raw limit, table of mode %s", mode), "%.0f", got.raw)
 		r.Line(fmt.Sprintf("rows per second, %s of new rows in pages of 1,000 (share of the limit)", mode), "%.0f (%.2f)", got.rows, got.rows/got.raw)
 		r.Line(fmt.Sprintf("rows per second, %s of the same rows again", mode), "%.0f", got.again)
 	}

@@ -18,7 +18,13 @@ import (
 )
 
 // rawColumns are those of the table that Pawl makes for the measured shape.
-var rawColumns = []string{"source_name", "created_at", "_run", "id", "symbol", "price", "open", "at", "note"} //nolint:gochecknoglobals // constant
+func rawColumns(d spec.Definition) []string {
+	columns := []string{"source_name", "created_at", "_run", "id", "symbol", "price", "open", "at", "note"}
+	if d.Write.Mode != spec.Append {
+		columns = append(columns, "updated_at")
+	}
+	return columns
+}
 
 const rawRun = "01JCABCDEFGHJKMNPQRSTVWXYZ"
 
@@ -30,16 +36,13 @@ func rawLimit(ctx context.Context, p measure.Place, d spec.Definition, pages int
 		return 0, err
 	}
 	defer clean()
-	if p.Postgres != "" {
-		if err := makeTable(ctx, at, d); err != nil {
-			return 0, err
-		}
-		return copyPages(ctx, at, d.Table, pages)
-	}
 	if err := makeTable(ctx, at, d); err != nil {
 		return 0, err
 	}
-	return insertPages(ctx, strings.TrimPrefix(at, "sqlite:"), d.Table, pages)
+	if p.Postgres != "" {
+		return copyPages(ctx, at, d, pages)
+	}
+	return insertPages(ctx, strings.TrimPrefix(at, "sqlite:"), d, pages)
 }
 
 func makeTable(ctx context.Context, at string, d spec.Definition) error {
@@ -61,22 +64,24 @@ func makeTable(ctx context.Context, at string, d spec.Definition) error {
 }
 
 // copyPages uses COPY, a transaction for each page.
-func copyPages(ctx context.Context, at, name string, pages int) (time.Duration, error) {
+func copyPages(ctx context.Context, at string, d spec.Definition, pages int) (time.Duration, error) {
 	c, err := pgx.Connect(ctx, at)
 	if err != nil {
 		return 0, err
 	}
 	defer c.Close(context.WithoutCancel(ctx)) //nolint:errcheck // a scratch database
+	columns := rawColumns(d)
 	batches := make([][][]any, pages)
 	for i := range batches {
 		for n := range pageRows {
 			r := rowOf(int64(i*pageRows + n))
-			batches[i] = append(batches[i], []any{"raw", r.at, rawRun, r.id, r.symbol, r.price, r.open, r.at, r.note})
+			values := []any{"raw", r.at, rawRun, r.id, r.symbol, r.price, r.open, r.at, r.note, r.at}
+			batches[i] = append(batches[i], values[:len(columns)])
 		}
 	}
 	begun := time.Now()
 	for _, batch := range batches {
-		if _, err := c.CopyFrom(ctx, pgx.Identifier{name}, rawColumns, pgx.CopyFromRows(batch)); err != nil {
+		if _, err := c.CopyFrom(ctx, pgx.Identifier{d.Table}, columns, pgx.CopyFromRows(batch)); err != nil {
 			return 0, fmt.Errorf("copy rows: %w", err)
 		}
 	}
@@ -84,7 +89,7 @@ func copyPages(ctx context.Context, at, name string, pages int) (time.Duration, 
 }
 
 // insertPages uses prepared inserts of 100 rows, a transaction for each page.
-func insertPages(ctx context.Context, path, name string, pages int) (time.Duration, error) {
+func insertPages(ctx context.Context, path string, d spec.Definition, pages int) (time.Duration, error) {
 	db, err := sql.Open("sqlite", "file:"+filepath.ToSlash(path)+"?_pragma=busy_timeout(5000)&_pragma=cache_size(-16000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)")
 	if err != nil {
 		return 0, err
@@ -92,8 +97,9 @@ func insertPages(ctx context.Context, path, name string, pages int) (time.Durati
 	defer db.Close() //nolint:errcheck // a scratch database
 	db.SetMaxOpenConns(1)
 	const at = 100
-	one := "(?" + strings.Repeat(",?", len(rawColumns)-1) + ")"
-	text := `insert into "` + name + `" ("` + strings.Join(rawColumns, `","`) + `") values ` + one + strings.Repeat(","+one, at-1)
+	columns := rawColumns(d)
+	one := "(?" + strings.Repeat(",?", len(columns)-1) + ")"
+	text := `insert into "` + d.Table + `" ("` + strings.Join(columns, `","`) + `") values ` + one + strings.Repeat(","+one, at-1)
 	statement, err := db.PrepareContext(ctx, text)
 	if err != nil {
 		return 0, fmt.Errorf("prepare insert: %w", err)
@@ -103,7 +109,8 @@ func insertPages(ctx context.Context, path, name string, pages int) (time.Durati
 		for n := range at {
 			r := rowOf(int64(i*at + n))
 			stamp := r.at.Format("2006-01-02T15:04:05.000Z")
-			batches[i] = append(batches[i], "raw", stamp, rawRun, r.id, r.symbol, r.price, r.open, stamp, r.note)
+			values := []any{"raw", stamp, rawRun, r.id, r.symbol, r.price, r.open, stamp, r.note, stamp}
+			batches[i] = append(batches[i], values[:len(columns)]...)
 		}
 	}
 	begun := time.Now()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pawlrun/pawl/bench/measure"
+	"github.com/pawlrun/pawl/internal/source/spec"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -16,22 +17,20 @@ type rates struct{ raw, rows, again float64 }
 
 // rowsPerSecond fetches pages from end to end, by turns with the raw limit.
 func rowsPerSecond(ctx context.Context, p measure.Place, mode string, pages, rounds int) (rates, error) {
-	server := servePages(pages)
+	server := servePages(pages, pageRows)
 	defer server.Close()
 	var raw, rows, again []time.Duration
+	d, err := define("ticks", "ticks", server.URL, mode)
+	if err != nil {
+		return rates{}, err
+	}
 	for range rounds {
-		d, err := define("ticks", "ticks", server.URL, mode)
-		if err != nil {
-			return rates{}, err
-		}
-		limit := d
-		limit.Write.Mode = "append"
-		took, err := rawLimit(ctx, p, limit, pages)
+		took, err := rawLimit(ctx, p, d, pages)
 		if err != nil {
 			return rates{}, fmt.Errorf("raw limit: %w", err)
 		}
 		raw = append(raw, took)
-		first, second, err := fetchTwice(ctx, p, server.URL, mode, pages)
+		first, second, err := fetchTwice(ctx, p, d, pages)
 		if err != nil {
 			return rates{}, err
 		}
@@ -43,16 +42,12 @@ func rowsPerSecond(ctx context.Context, p measure.Place, mode string, pages, rou
 
 // fetchTwice measures from the request of a run to its commit: all rows new,
 // and all rows there.
-func fetchTwice(ctx context.Context, p measure.Place, url, mode string, pages int) (first, second time.Duration, err error) {
+func fetchTwice(ctx context.Context, p measure.Place, d spec.Definition, pages int) (first, second time.Duration, err error) {
 	h, err := open(ctx, p)
 	if err != nil {
 		return 0, 0, err
 	}
 	defer h.close()
-	d, err := define("ticks", "ticks", url, mode)
-	if err != nil {
-		return 0, 0, err
-	}
 	if err := h.apply(ctx, d); err != nil {
 		return 0, 0, err
 	}
@@ -139,7 +134,7 @@ func notDue(ctx context.Context, p measure.Place, n, asks int, idle time.Duratio
 		return q, err
 	}
 	defer h.close()
-	server := servePages(1)
+	server := servePages(1, 1)
 	defer server.Close()
 	begun := time.Now()
 	if err := h.applyDone(ctx, server.URL, n); err != nil {
@@ -195,13 +190,14 @@ func sourceName(i int) string { return fmt.Sprintf("bench-%06d", i) }
 
 // applyDone applies sources and notes that each has just been fetched.
 func (h *house) applyDone(ctx context.Context, url string, n int) error {
+	d, err := define("bench", "ticks", url, "append")
+	if err != nil {
+		return err
+	}
 	for from := 0; from < n; from += 200 {
 		err := h.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 			for i := from; i < min(from+200, n); i++ {
-				d, err := define(sourceName(i), "ticks", url, "append")
-				if err != nil {
-					return err
-				}
+				d.Name = sourceName(i)
 				applied, err := h.sources.Apply(ctx, tx, d, "bench")
 				if err != nil {
 					return err

@@ -46,11 +46,11 @@ func jsonRows(from int64, n int) []byte {
 	return out
 }
 
-// servePages serves pages of 1,000 rows that were made beforehand.
-func servePages(pages int) *httptest.Server {
+// servePages serves pages of so many rows that were made beforehand.
+func servePages(pages, rows int) *httptest.Server {
 	bodies := make([][]byte, pages)
 	for i := range bodies {
-		bodies[i] = fmt.Appendf(nil, `{"data":[%s],"hasMore":%t}`, jsonRows(int64(i*pageRows), pageRows), i+1 < pages)
+		bodies[i] = fmt.Appendf(nil, `{"data":[%s],"hasMore":%t}`, jsonRows(int64(i*rows), rows), i+1 < pages)
 	}
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		page, err := strconv.Atoi(r.URL.Query().Get("page"))

@@ -87,7 +87,7 @@ func TestFeedOfRunsSleepsWhileNobodyFollows(t *testing.T) {
 	}
 	runs, flows := follow(t, f, []string{"run"}, "r1", 0), follow(t, f, []string{"workflow"}, "mail", 0)
 	observe()
-	want := `[{"what":"stopped","run":{"id":"r1","kind":"workflow","lane":"mail","handler":"look","handlerType":"producer","trigger":"manual","retryOf":null,"phase":"executing","status":"failed:logic","attempt":1,` +
+	want := `[{"what":"stopped","run":{"id":"r1","kind":"workflow","lane":"mail","laneId":null,"handler":"look","handlerType":"producer","trigger":"manual","retryOf":null,"phase":"executing","status":"failed:logic","attempt":1,` +
 		`"scheduledFor":null,"error":{"code":"c","message":"m","class":"logic"},"scriptVersion":null,"createdAt":"2030-01-31T09:00:00.000Z","updatedAt":"2030-01-31T09:00:00.000Z","startedAt":null,"endedAt":null},` +
 		`"at":"2030-01-31T09:00:00.000Z","alarm":"odd"}]`
 	if got := fmt.Sprint(drain(f, runs)); got != want {

@@ -18,6 +18,8 @@ func (a *API) routes() {
 	add(a, route{method: "GET", path: "/readyz", scope: open, id: "getReadiness", tag: "Health", summary: "Can the process do its work", errors: []int{503}}, a.getReadiness)
 	add(a, route{method: "GET", path: "/metrics", scope: "metrics:read", id: "getMetrics", tag: "Health", summary: "Numbers for Prometheus", produces: "text/plain"}, a.getMetrics)
 
+	add(a, route{method: "POST", path: "/api/v1/backup", scope: "backup:admin", id: "backUp", tag: "Health", summary: "Copy the SQLite database as it is now; on PostgreSQL use pg_dump", produces: backupType, errors: []int{409}, endless: true}, a.backup)
+
 	add(a, route{method: "GET", path: "/openapi.json", scope: "docs:read", id: "getOpenAPI", tag: "Description", summary: "This API as an OpenAPI document", produces: "application/json"}, a.getDocument)
 	add(a, route{method: "GET", path: "/docs", scope: "docs:read", id: "getDocs", tag: "Description", summary: "This API as a page to read", produces: "text/html"}, a.getDocs)
 	add(a, route{method: "GET", path: "/api/v1/schemas", scope: "docs:read", id: "listSchemas", tag: "Description", summary: "List the kinds of definitions that have a JSON Schema"}, a.listSchemas)

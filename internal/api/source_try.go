@@ -129,7 +129,7 @@ func trialProblem(d *spec.Definition, t *source.Tried, e *fetch.Error) *Problem 
 	if hint == "" {
 		hint = "Check the definition against what the other side documents."
 	}
-	p := newProblem(status, "fetch_"+e.Code, sentence(e.Msg)+" "+triedWords(d, t), hint)
+	p := newProblem(status, "fetch_"+e.Code, triedWords(d, t, e.Msg), hint)
 	p.Title = "The fetch did not work"
 	if wait := max(e.RetryAfter, time.Until(e.Until)); status == http.StatusServiceUnavailable && wait > 0 {
 		p.header.Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
@@ -137,18 +137,18 @@ func trialProblem(d *spec.Definition, t *source.Tried, e *fetch.Error) *Problem 
 	return p
 }
 
-// triedWords says what went well before a fault, or what was tried first.
-func triedWords(d *spec.Definition, t *source.Tried) string {
+// triedWords says which page could not be had, why, and which ones could.
+func triedWords(d *spec.Definition, t *source.Tried, why string) string {
 	if len(t.Requests) == 0 {
-		u, err := url.Parse(d.URL)
-		if err != nil {
-			return ""
+		address := d.Host()
+		if u, err := url.Parse(d.URL); err == nil {
+			address = outbound.Redact(u)
 		}
-		return fmt.Sprintf("This was the first page, GET %s", outbound.Redact(u))
+		return fmt.Sprintf("the first page, GET %s, could not be had: %s", address, why)
 	}
 	var done []string
 	for i, r := range t.Requests {
 		done = append(done, fmt.Sprintf("page %d, GET %s (status %d, %d rows)", i+1, r.URL, r.Status, r.Rows))
 	}
-	return "Before that came " + strings.Join(done, "; ")
+	return fmt.Sprintf("page %d could not be had: %s. Before it came %s", len(done)+1, strings.TrimSuffix(why, "."), strings.Join(done, "; "))
 }

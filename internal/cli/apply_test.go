@@ -93,20 +93,22 @@ func TestApplySendsNothingIfOneFileIsFaulty(t *testing.T) {
 		says  []string
 	}{
 		"script": {map[string]string{"a.workflow.ts": validScript("a"), "b.workflow.ts": "const b = ;"}, []string{"."},
-			[]string{"b.workflow.ts:1:11: ", "nothing was applied, because 1 of 2 files cannot be"}},
+			[]string{"b.workflow.ts:1:11: ", "nothing was applied, because 1 of 2 definitions cannot be"}},
 		"hint": {map[string]string{"a.workflow.ts": strings.Replace(validScript("a"), `name: "a",`, "", 1)}, []string{"."},
 			[]string{"a.workflow.ts:2:1: the workflow has no name\n  hint: add name:"}},
 		"same name": {map[string]string{"a.workflow.ts": validScript("a"), "b.workflow.ts": validScript("a")}, []string{"."},
 			[]string{`b.workflow.ts:3:3: workflow "a" is also defined in a.workflow.ts`}},
-		"kind": {map[string]string{"a.workflow.ts": validScript("a"), "s.yaml": "# prices\nkind: source\nname: p\n"}, []string{"."},
-			[]string{`s.yaml:2:1: this version has no kind "source"`}},
+		"kind": {map[string]string{"a.workflow.ts": validScript("a"), "s.yaml": "# prices\nkind: sorce\nname: p\n"}, []string{"."},
+			[]string{`s.yaml:2:7: this version has no kind "sorce". Did you mean source?`}},
+		"source": {map[string]string{"a.workflow.ts": validScript("a"), "s.yaml": "# prices\nkind: source\nname: p\n"}, []string{"."},
+			[]string{"s.yaml:2:1: url is missing"}},
 		"connection": {map[string]string{"c.yaml": "kind: connection\nname: shop\n"}, []string{"-f", "c.yaml"},
 			[]string{"c.yaml:1:1: a connection is not applied", "--connection-dir"}},
 		"provider":  {map[string]string{"p.yml": "kind: \"provider\"\n"}, []string{"p.yml"}, []string{"--provider-dir"}},
 		"no kind":   {map[string]string{"c.yaml": "name: x\n"}, []string{"c.yaml"}, []string{"c.yaml: the file defines nothing"}},
 		"other":     {map[string]string{"c.txt": "x"}, []string{"c.txt"}, []string{"c.txt: the file is no definition"}},
-		"nothing":   {map[string]string{"c.txt": "x"}, []string{"."}, []string{"there is no workflow in ."}},
-		"only yaml": {map[string]string{"c.yaml": "kind: executor\n"}, []string{"."}, []string{"c.yaml: left out", "there is no workflow in ."}},
+		"nothing":   {map[string]string{"c.txt": "x"}, []string{"."}, []string{"there is nothing to apply in ."}},
+		"only yaml": {map[string]string{"c.yaml": "kind: executor\n"}, []string{"."}, []string{"c.yaml: left out", "there is nothing to apply in ."}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,20 +20,22 @@ import (
 func newApplyCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply -f PATH...",
-		Short: "Create or update workflows from files",
-		Long: "Creates or updates the workflows in files, and in folders with all that is below them:\n" +
-			"*.workflow.ts and *.workflow.js. Everything is checked first, as pawl validate does; if one\n" +
-			"file has faults, nothing is sent. A file that has not changed changes nothing.",
+		Short: "Create or update workflows, sources and schedules from files",
+		Long: "Creates or updates what files define, and folders with all that is below them: workflows in\n" +
+			"*.workflow.ts and *.workflow.js, sources and schedules in *.yaml and *.yml, several in a file if\n" +
+			"you like. Everything is checked first, as pawl validate does; if one file has faults, nothing\n" +
+			"is sent. What has not changed changes nothing.",
 		Example: "  pawl apply -f mail.workflow.ts\n" +
-			"  pawl apply -f workflows --dry-run\n" +
+			"  pawl apply -f definitions --dry-run\n" +
+			"  pawl apply -f - < prices.yaml\n" +
 			"  pawl apply -f - --filename mail.workflow.ts < mail.workflow.ts",
 		GroupID: groupChange, Args: takes(0, -1),
 	}
 	a := &applier{p: p, flags: addSettingFlags(cmd, forClient), out: addOutputFlag(cmd, formatTable, formatJSON, formatYAML), counts: map[string]int{}}
 	files := cmd.Flags().StringArrayP("file", "f", nil, "apply the file or folder `PATH`; - is stdin (repeatable)")
-	cmd.Flags().StringVar(&a.filename, "filename", "", "what the file on stdin is called: `NAME`.workflow.ts or .js")
+	cmd.Flags().StringVar(&a.filename, "filename", "", "what the file on stdin is called: `NAME`.workflow.ts or .js (default YAML)")
 	cmd.Flags().BoolVar(&a.dryRun, "dry-run", false, "show what would change, and change nothing")
-	cmd.Flags().BoolVar(&a.diff, "diff", false, "show how scripts differ (default on a terminal)")
+	cmd.Flags().BoolVar(&a.diff, "diff", false, "show how definitions differ (default on a terminal)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		paths := append(*files, args...)
 		if len(paths) == 0 {
@@ -55,6 +58,8 @@ type applier struct {
 	client  *client.Client
 	counts  map[string]int // of what was done, in the server's words
 	answers []json.RawMessage
+
+	documents []applicable // that are sent after the workflows, in this order
 }
 
 func (a *applier) apply(ctx context.Context, paths []string) (err error) {
@@ -71,11 +76,7 @@ func (a *applier) apply(ctx context.Context, paths []string) (err error) {
 	if err != nil {
 		return err
 	}
-	for i, file := range found.workflows {
-		if err = a.send(ctx, file, names[i]); err != nil {
-			break
-		}
-	}
+	err = a.sendAll(ctx, found.workflows, names)
 	if len(a.answers) > 0 {
 		a.summarize()
 	}
@@ -85,6 +86,22 @@ func (a *applier) apply(ctx context.Context, paths []string) (err error) {
 	return err
 }
 
+// sendAll sends everything until something is refused. Workflows come first,
+// because sources publish to them and schedules run them.
+func (a *applier) sendAll(ctx context.Context, workflows []definition, names []string) error {
+	for i, file := range workflows {
+		if err := a.send(ctx, file, names[i]); err != nil {
+			return err
+		}
+	}
+	for _, doc := range a.documents {
+		if err := a.sendDocument(ctx, doc); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // check checks all files and returns the names of the workflows. Its error
 // means that nothing may be sent.
 func (a *applier) check(ctx context.Context, found *definitions, paths []string) ([]string, error) {
@@ -92,12 +109,12 @@ func (a *applier) check(ctx context.Context, found *definitions, paths []string)
 	if err != nil {
 		return nil, err
 	}
-	refuseSameNames(results)
 	var names []string
 	for _, c := range results {
 		names = append(names, c.Name)
 	}
-	results = append(results, a.otherKinds(found.yaml, paths)...)
+	results = append(results, a.checkDocuments(found.yaml, paths)...)
+	refuseSameNames(results)
 	results = append(results, found.strange...)
 	wrong := 0
 	for _, c := range results {
@@ -113,9 +130,9 @@ func (a *applier) check(ctx context.Context, found *definitions, paths []string)
 	}
 	switch {
 	case wrong > 0:
-		return nil, &pawl.Error{Code: pawl.CodeInvalid, Msg: fmt.Sprintf("nothing was applied, because %d of %s cannot be", wrong, plural(len(results), "file"))}
-	case len(names) == 0:
-		return nil, &pawl.Error{Code: pawl.CodeInvalid, Msg: "there is no workflow in " + sentence(paths), Hint: "Workflows are in *.workflow.ts and *.workflow.js."}
+		return nil, &pawl.Error{Code: pawl.CodeInvalid, Msg: fmt.Sprintf("nothing was applied, because %d of %s cannot be", wrong, plural(len(results), "definition"))}
+	case len(names)+len(a.documents) == 0:
+		return nil, &pawl.Error{Code: pawl.CodeInvalid, Msg: "there is nothing to apply in " + sentence(paths), Hint: "Workflows are in *.workflow.ts and *.workflow.js, sources and schedules in *.yaml and *.yml."}
 	}
 	return names, nil
 }
@@ -136,8 +153,36 @@ func (a *applier) send(ctx context.Context, file definition, name string) error 
 	if err := json.Unmarshal(raw, &done); err != nil {
 		return fmt.Errorf("read answer: %w", err)
 	}
-	a.counts[done.What]++
-	a.answers = append(a.answers, raw)
+	return a.report(raw, string(pawl.KindWorkflow), name, done.What, func() (string, error) {
+		return unifiedDiff("deployed/"+name, file.shown, done.PreviousScript, string(source)), nil
+	})
+}
+
+// sendDocument puts a source or a schedule in force and says what that did.
+func (a *applier) sendDocument(ctx context.Context, doc applicable) error {
+	query := url.Values{}
+	if a.dryRun {
+		query.Set("dryRun", "true")
+	}
+	raw, err := a.client.PutWith(ctx, doc.path, query, doc.body)
+	if err != nil {
+		return fmt.Errorf("apply %s: %s %s: %w", doc.file.shown, doc.kind, doc.name, doc.placed(err))
+	}
+	var done sent
+	if err := json.Unmarshal(raw, &done); err != nil {
+		return fmt.Errorf("read answer: %w", err)
+	}
+	return a.report(raw, doc.kind, doc.name, done.What, func() (string, error) {
+		before, after, err := done.versions()
+		return unifiedDiff("deployed/"+doc.name, doc.file.shown, before, after), err
+	})
+}
+
+// report says what became of one definition, and how it differs if that is
+// wanted.
+func (a *applier) report(answer json.RawMessage, kind, name, what string, diff func() (string, error)) error {
+	a.counts[what]++
+	a.answers = append(a.answers, answer)
 	if a.out.machine() {
 		return nil
 	}
@@ -145,13 +190,17 @@ func (a *applier) send(ctx context.Context, file definition, name string) error 
 	if a.dryRun {
 		note = " (dry run)"
 	}
-	if _, err := fmt.Fprintf(a.p.Stdout, "workflow %s %s%s\n", name, done.What, note); err != nil {
+	if _, err := fmt.Fprintf(a.p.Stdout, "%s %s %s%s\n", kind, name, what, note); err != nil {
 		return err
 	}
-	if done.What != "updated" || !(a.diff || a.dryRun || a.p.StdoutTerminal) {
+	if what != "updated" || !(a.diff || a.dryRun || a.p.StdoutTerminal) {
 		return nil
 	}
-	return a.writeDiff(unifiedDiff("deployed/"+name, file.shown, done.PreviousScript, string(source)))
+	text, err := diff()
+	if err != nil {
+		return err
+	}
+	return a.writeDiff(text)
 }
 
 // refusedFile tells which file the server did not take. Its places are those

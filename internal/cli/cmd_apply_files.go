@@ -19,10 +19,7 @@ func (a *applier) find(paths []string) (found *definitions, cleanUp func(), err 
 	cleanUp = func() {}
 	named := slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return path == stdinPath })
 	piped := len(named) < len(paths)
-	switch {
-	case piped && !strings.HasSuffix(a.filename, ".workflow.ts") && !strings.HasSuffix(a.filename, ".workflow.js"):
-		return nil, cleanUp, usageError("Add --filename mail.workflow.ts.", "what comes on stdin needs a name that ends with .workflow.ts or .workflow.js")
-	case !piped && a.filename != "":
+	if !piped && a.filename != "" {
 		return nil, cleanUp, usageError("Name files with -f.", "--filename is the name of what comes on stdin")
 	}
 	if found, err = findDefinitions(a.p, named); err != nil || !piped {
@@ -33,47 +30,78 @@ func (a *applier) find(paths []string) (found *definitions, cleanUp func(), err 
 		return nil, cleanUp, fmt.Errorf("keep stdin: %w", err)
 	}
 	cleanUp = func() { _ = os.RemoveAll(folder) } // the system tidies it up otherwise
-	file := definition{shown: a.filename, path: filepath.Join(folder, filepath.Base(a.filename))}
-	source, err := io.ReadAll(a.p.Stdin)
-	if err == nil {
-		err = os.WriteFile(file.path, source, 0o600)
-	}
-	if err != nil {
+	if err = a.keepStdin(found, folder); err != nil {
 		cleanUp()
-		return nil, func() {}, fmt.Errorf("keep stdin: %w", err)
+		return nil, func() {}, err
 	}
-	found.workflows = append(found.workflows, file)
 	return found, cleanUp, nil
 }
 
-// otherKinds tells about YAML files, none of which can be sent to a server. In
-// a folder, those that a server reads itself and those that define nothing are
-// no mistake.
-func (a *applier) otherKinds(files []definition, paths []string) []checked {
-	var list []checked
-	for _, file := range files {
-		named := slices.Contains(paths, file.shown)
-		source, err := os.ReadFile(file.path)
+// keepStdin puts what came on stdin into a file of a folder. Without a name it
+// is YAML, which says what it defines.
+func (a *applier) keepStdin(found *definitions, folder string) error {
+	source, err := io.ReadAll(a.p.Stdin)
+	if err != nil {
+		return fmt.Errorf("keep stdin: %w", err)
+	}
+	name := a.filename
+	if name == "" && len(kindsIn(string(source))) > 0 {
+		name = "stdin.yaml"
+	}
+	file := definition{shown: name, path: filepath.Join(folder, filepath.Base(name))}
+	switch {
+	case strings.HasSuffix(name, ".workflow.ts"), strings.HasSuffix(name, ".workflow.js"):
+		found.workflows = append(found.workflows, file)
+	case strings.HasSuffix(name, ".yaml"), strings.HasSuffix(name, ".yml"):
+		found.yaml = append(found.yaml, file)
+	default:
+		return usageError("Add --filename mail.workflow.ts.", "what comes on stdin needs a name that ends with .workflow.ts or .workflow.js, unless it is YAML with a kind")
+	}
+	if err := os.WriteFile(file.path, source, 0o600); err != nil {
+		return fmt.Errorf("keep stdin: %w", err)
+	}
+	return nil
+}
+
+// checkDocuments checks the YAML files and keeps what can be sent. In a folder,
+// files that a server reads itself and those that define nothing are no
+// mistake.
+func (a *applier) checkDocuments(files []definition, paths []string) (list []checked) {
+	for _, def := range files {
+		file, err := readYAML(def)
 		if err != nil {
-			list = append(list, refused(file, fault{Message: "the file cannot be read: " + reason(err)}))
+			list = append(list, refused(def, fault{Message: "the file cannot be read: " + reason(err)}))
 			continue
 		}
-		found := kindsIn(string(source))
-		if len(found) == 0 && named {
-			list = append(list, refused(file, fault{Message: "the file defines nothing: it has no kind", Hint: definitionHint}))
-		}
-		for _, k := range found {
-			hint := serverFolder(k.Message)
-			switch {
-			case hint == "":
-				k.Message, k.Hint = fmt.Sprintf("this version has no kind %q", k.Message), "Workflows are in *.workflow.ts and *.workflow.js."
-				list = append(list, refused(file, k))
-			case named:
-				k.Message, k.Hint = "a "+k.Message+" is not applied: the server reads it from its own folders", hint
-				list = append(list, refused(file, k))
-			default:
-				a.p.say("%s: left out; the server reads it from its own folders. %s", file.shown, hint)
+		named := slices.Contains(paths, def.shown)
+		if len(file.kinds) == 0 {
+			if named {
+				list = append(list, refused(def, fault{Message: "the file defines nothing: it has no kind", Hint: definitionHint}))
 			}
+			continue
+		}
+		results, send := file.check()
+		list = append(append(list, results...), a.served(file, named)...)
+		a.documents = append(a.documents, send...)
+	}
+	slices.SortStableFunc(a.documents, func(x, y applicable) int { // sources before schedules
+		return slices.Index(yamlKinds(), x.kind) - slices.Index(yamlKinds(), y.kind)
+	})
+	return list
+}
+
+// served tells about the definitions that are not sent, because the server
+// reads them itself.
+func (a *applier) served(file yamlFile, named bool) (list []checked) {
+	for _, k := range kindsIn(string(file.text)) {
+		hint := serverFolder(k.Message)
+		switch {
+		case hint == "":
+		case named:
+			k.Message, k.Hint = "a "+k.Message+" is not applied: the server reads it from its own folders", hint
+			list = append(list, refused(file.definition, k))
+		default:
+			a.p.say("%s: left out; the server reads it from its own folders. %s", file.shown, hint)
 		}
 	}
 	return list
@@ -89,9 +117,9 @@ func refused(file definition, f fault) checked {
 // API, because it may name secrets; empty for any other kind.
 func serverFolder(kind string) string {
 	switch kind {
-	case "provider":
+	case kindProvider:
 		return "Start the server with --provider FILE or --provider-dir DIR."
-	case kindConnection, "executor":
+	case kindConnection, kindExecutor:
 		return "Start the server with --connection-dir DIR."
 	}
 	return ""

@@ -184,7 +184,14 @@ func newRejectCommand(p *Process) *cobra.Command {
 	return newOneCommand(p, &cobra.Command{
 		Use: "reject RUN", Short: "Refuse a run the call that it asks for",
 		Long: "Refuses a run the call that it asks for. The run ends, what it took waits again, and the\n" +
-			"workflow is paused: it would only ask the same again.",
+			"workflow is paused: it would only ask the same again. A run of a schedule, whose graph asks\n" +
+			"something, ends, and its slot counts as failed.",
 		Example: "  pawl reject 0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e",
-	}, runKind(), "reject", "rejected; its workflow is paused until somebody resumes it")
+	}, runKind(), "reject", func(answer json.RawMessage) string {
+		var r client.Run
+		if json.Unmarshal(answer, &r) == nil && r.Kind == string(pawl.KindSchedule) {
+			return "rejected"
+		}
+		return "rejected; its workflow is paused until somebody resumes it"
+	})
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -9,10 +10,11 @@ import (
 func newCancelCommand(p *Process) *cobra.Command {
 	return newOneCommand(p, &cobra.Command{
 		Use: "cancel RUN", Short: "End a run for good",
-		Long: "Ends a run for good. It is refused, with exit code 4, once the run has sent something:\n" +
-			"what happened outside cannot be taken back.",
+		Long: "Ends a run for good. Of a workflow it is refused, with exit code 4, once the run has sent\n" +
+			"something: what happened outside cannot be taken back. Of a source the pages that were\n" +
+			"written stay; of a schedule the executor is told to stop.",
 		Example: "  pawl cancel 0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e",
-	}, runKind(), "cancel", "cancelled")
+	}, runKind(), "cancel", always("cancelled"))
 }
 
 func newSkipCommand(p *Process) *cobra.Command {
@@ -22,12 +24,18 @@ func newSkipCommand(p *Process) *cobra.Command {
 			"something for it already goes on to its end.",
 		Example: "  pawl get inputs mail-to-sheet\n" +
 			"  pawl skip in_9d5e96a3ee1dd54fdc920bef83db0a58",
-	}, inputKind(), "skip", "skipped")
+	}, inputKind(), "skip", always("skipped"))
+}
+
+// always says the same, whatever the answer.
+func always(said string) func(json.RawMessage) string {
+	return func(json.RawMessage) string { return said }
 }
 
 // newOneCommand completes a command that changes a thing of one kind by its
-// id. The kind may be written before it, as other commands want it.
-func newOneCommand(p *Process, cmd *cobra.Command, k kind, verb, said string) *cobra.Command {
+// id, and says what the answer means. The kind may be written before it, as
+// other commands want it.
+func newOneCommand(p *Process, cmd *cobra.Command, k kind, verb string, said func(answer json.RawMessage) string) *cobra.Command {
 	cmd.GroupID, cmd.Args, cmd.ValidArgsFunction = groupChange, takes(1, 2), cobra.NoFileCompletions
 	flags := addSettingFlags(cmd, forClient)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -44,10 +52,11 @@ func newOneCommand(p *Process, cmd *cobra.Command, k kind, verb, said string) *c
 			return err
 		}
 		defer c.Close()
-		if _, err := c.Post(cmd.Context(), path+"/"+verb, nil); err != nil {
+		answer, err := c.Post(cmd.Context(), path+"/"+verb, nil)
+		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(p.Stdout, "%s %s %s\n", k.singular, id, said)
+		_, err = fmt.Fprintf(p.Stdout, "%s %s %s\n", k.singular, id, said(answer))
 		return err
 	}
 	return cmd

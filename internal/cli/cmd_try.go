@@ -25,19 +25,26 @@ import (
 func newTestCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test FILE",
-		Short: "Try a workflow out, with calls switched off",
+		Short: "Try a workflow or a source out, with nothing changed",
 		Long: "Runs every producer of a workflow once, and its consumers as long as they take events, in\n" +
-			"memory: reads are real, nothing outside is changed and nothing is stored. It shows what\n" +
-			"would have happened. No server is needed.",
+			"memory: reads are real, nothing outside is changed and nothing is stored. Of a source, in\n" +
+			"YAML, it fetches the first pages and shows the rows that would be written, the requests that\n" +
+			"were made and what did not fit. No server is needed.",
 		Example: "  pawl test mail.workflow.ts --connection-dir connections\n" +
-			"  pawl test mail.workflow.ts --event 'mail.received={\"from\":\"ann\"}'",
+			"  pawl test mail.workflow.ts --event 'mail.received={\"from\":\"ann\"}'\n" +
+			"  pawl test prices.yaml --provider-dir providers --pages 3",
 		GroupID: groupTools, Args: takes(1, 1),
 	}
 	var t trying
 	cmd.Flags().StringVar(&t.connections, "connection-dir", p.Getenv("PAWL_CONNECTION_DIR"), "`FOLDER` of the connections")
 	cmd.Flags().StringArrayVar(&t.events, "event", nil, "begin with an event, as `TOPIC=JSON`; repeatable")
 	cmd.Flags().StringVar(&t.result, "result", "", "what next is told that the call answered, as `JSON`")
-	cmd.Flags().StringSliceVar(&t.private, "allow-private", nil, "let reads call private addresses in `CIDR`")
+	cmd.Flags().StringSliceVar(&t.private, "allow-private", splitList(p.Getenv("PAWL_ALLOW_PRIVATE"), false), "let reads call private addresses in `CIDR`")
+	cmd.Flags().StringArrayVar(&t.providers, "provider", splitList(p.Getenv("PAWL_PROVIDER"), true), "of a source: read keys of a provider from `FILE` (repeatable)")
+	cmd.Flags().StringArrayVar(&t.providerDirs, "provider-dir", splitList(p.Getenv("PAWL_PROVIDER_DIR"), true), "of a source: read all providers in `DIR` (repeatable)")
+	cmd.Flags().IntVar(&t.pages, "pages", 2, "of a source: fetch at most `N` pages")
+	cmd.Flags().IntVar(&t.rows, "rows", 20, "of a source: show at most `N` rows")
+	cmd.Flags().StringVar(&t.name, "name", "", "of a file with several sources: the one with this `NAME`")
 	t.out = addOutputFlag(cmd, formatTable, formatJSON)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return t.run(cmd.Context(), p, args[0]) }
 	return cmd
@@ -50,9 +57,17 @@ type trying struct {
 	result      string
 	private     []string
 	out         *outputFlag
+
+	// Of sources.
+	providers, providerDirs []string
+	pages, rows             int
+	name                    string
 }
 
 func (t *trying) run(ctx context.Context, p *Process, file string) error {
+	if ext := filepath.Ext(file); ext == ".yaml" || ext == ".yml" {
+		return t.runSource(ctx, p, file)
+	}
 	source, err := os.ReadFile(p.path(file))
 	if err != nil {
 		return &pawl.Error{Code: pawl.CodeNotFound, Msg: fmt.Sprintf("%s cannot be read", file), Err: err}

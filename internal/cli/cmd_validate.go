@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -20,9 +21,9 @@ func newValidateCommand(p *Process) *cobra.Command {
 		Use:   "validate PATH...",
 		Short: "Check definitions without a server",
 		Long: "Checks files, and all definitions in folders: *.workflow.ts and *.workflow.js, and the\n" +
-			"connections in *.yaml and *.yml. Scripts are loaded as the server would, so that it would\n" +
-			"take what passes, but no handler runs. Faults are told as file:line:column; the exit code\n" +
-			"is then 1. Nothing is made, opened or called.",
+			"sources, schedules, providers, connections and executors in *.yaml and *.yml. Scripts are\n" +
+			"loaded as the server would, so that it would take what passes, but no handler runs. Faults\n" +
+			"are told as file:line:column; the exit code is then 1. Nothing is made, opened or called.",
 		Example: "  pawl validate .\n" +
 			"  pawl validate mail.workflow.ts connections -o json",
 		GroupID: groupTools, Args: takes(1, -1),
@@ -37,8 +38,8 @@ func newValidateCommand(p *Process) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		checked = append(checked, checkYAML(p, found.yaml)...)
 		refuseSameNames(checked)
-		checked = append(checked, checkConnections(p, found.yaml)...)
 		checked = append(checked, found.strange...)
 		if len(checked) == 0 {
 			return &pawl.Error{Code: pawl.CodeInvalid, Msg: "there is no definition in " + sentence(args), Hint: definitionHint}
@@ -149,19 +150,23 @@ func faultsOf(diagnostics []script.Diagnostic) []fault {
 	return list
 }
 
-// refuseSameNames refuses workflows with the name of another: a server would
+// refuseSameNames refuses definitions with the name of another: a server would
 // take one for a new version of the other.
 func refuseSameNames(list []checked) {
-	first := map[string]string{} // name -> file
+	first := map[string]string{} // kind and name -> file
 	for i := range list {
 		c := &list[i]
-		if other, taken := first[c.Name]; taken && c.Name != "" {
+		if c.Name == "" || !slices.Contains([]string{string(pawl.KindWorkflow), string(pawl.KindSource), string(pawl.KindSchedule)}, c.Kind) {
+			continue
+		}
+		key := c.Kind + " " + c.Name
+		if other, taken := first[key]; taken {
 			f := c.naming
-			f.Message = fmt.Sprintf("workflow %q is also defined in %s", c.Name, other)
+			f.Message = fmt.Sprintf("%s %q is also defined in %s", c.Kind, c.Name, other)
 			f.Hint = "give one of them another name"
 			c.refuse(f)
 			continue
 		}
-		first[c.Name] = c.File
+		first[key] = c.File
 	}
 }

@@ -10,7 +10,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 )
 
-const definitionHint = "Definitions are *.workflow.ts, *.workflow.js, and connections in *.yaml and *.yml."
+const definitionHint = "Definitions are *.workflow.ts, *.workflow.js, and documents with a kind in *.yaml and *.yml."
 
 // definition is a file that may define something.
 type definition struct {

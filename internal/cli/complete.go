@@ -45,9 +45,6 @@ func namesFor(ctx context.Context, p *Process, flags *settingFlags, k kind) []st
 	if k.below != "" {
 		k = k.parent() // what is named is whose list it is
 	}
-	if ctx == nil {
-		ctx = context.Background()
-	}
 	ctx, cancel := context.WithTimeout(ctx, completeTimeout)
 	defer cancel()
 	c, err := flags.connect(p)

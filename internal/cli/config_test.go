@@ -59,6 +59,7 @@ func samples() map[string][3][2]string {
 		"notifyMailTo":           {{"a@a", "a@a"}, {"b@b", "b@b"}, {"[c@c, d@d]", "c@c,d@d"}},
 		"heartbeatURL":           {{"https://a", "https://a"}, {"https://b", "https://b"}, {"https://c", "https://c"}},
 		"publicURL":              {{"https://a", "https://a"}, {"https://b", "https://b"}, {"https://c", "https://c"}},
+		"executionURL":           {{"https://a", "https://a"}, {"https://b", "https://b"}, {"https://c", "https://c"}},
 		"logFormat":              {{"json", "json"}, {"text", "text"}, {"json", "json"}},
 		"logLevel":               {{"warn", "warn"}, {"debug", "debug"}, {"error", "error"}},
 		"server":                 {{"http://a", "http://a"}, {"http://b", "http://b"}, {"http://c", "http://c"}},
@@ -132,7 +133,7 @@ func TestEveryFieldOfTheServerHasASetting(t *testing.T) {
 		LogFormat: "x", LogLevel: "x", MaxPayload: 1, Drain: 1,
 		AutoFix: "x", AutoFixCommand: []string{"x"}, AutoFixURL: "x", AutoFixModel: "x", AutoFixKeyFile: "x",
 		NotifyWebhooks: []string{"x"}, NotifySecretFile: "x", NotifyMailHost: "x", NotifyMailPort: 1, NotifyMailTLS: "x", NotifyMailUser: "x",
-		NotifyMailPasswordFile: "x", NotifyMailFrom: "x", NotifyMailTo: []string{"x"}, HeartbeatURL: "x", PublicURL: "x",
+		NotifyMailPasswordFile: "x", NotifyMailFrom: "x", NotifyMailTo: []string{"x"}, HeartbeatURL: "x", PublicURL: "x", ExecutionURL: "x",
 	}
 	if diff := cmp.Diff(want, v.server); diff != "" {
 		t.Error(diff)

@@ -25,6 +25,8 @@ func waitingStory(r client.Run) string {
 
 func askingStory(r client.Run) string {
 	switch q := r.Approval; {
+	case r.Question != nil && (len(r.Question.Answer) == 0 || string(r.Question.Answer) == "null"):
+		return fmt.Sprintf("The graph asks the question below. Answer it: pawl approve %s --answer JSON", r.ID)
 	case r.Error != nil && r.Error.Class != "": // an account or a permission
 		return fmt.Sprintf("It waits for a person who mends what is wrong, and who then says so: pawl resume run %s", r.ID)
 	case q == nil:
@@ -58,12 +60,14 @@ func describeActions(d *description, r client.Run) {
 	for _, a := range r.Actions {
 		switch a.Name {
 		case "approve":
-			if q := question(r); q != nil { // else it is the same as to resume
+			if r.Kind == string(pawl.KindSchedule) {
+				add("answers the question of the graph; without --answer it is true", "approve %s --answer JSON", r.ID)
+			} else if q := question(r); q != nil { // else it is the same as to resume
 				add("lets it make this call, and no other", "approve %s", r.ID)
 				add(fmt.Sprintf("the same, and %s may call %s.%s without asking from now on", q.Workflow, q.Tool, q.Method), "approve %s --always", r.ID)
 			}
 		case "reject":
-			add("ends it; what it took waits again, and the workflow is paused", "reject %s", r.ID)
+			add(endsWords(r, "ends it; what it took waits again, and the workflow is paused"), "reject %s", r.ID)
 		case "resolve":
 			for _, o := range a.Outcomes {
 				add(outcomeEffect(o), "resolve %s --outcome %s", r.ID, o)
@@ -71,10 +75,23 @@ func describeActions(d *description, r client.Run) {
 		case "resume":
 			add("says that the cause is mended, and lets it go on", "resume run %s", r.ID)
 		case "cancel":
-			add("ends it; what it took waits again", "cancel %s", r.ID)
+			add(endsWords(r, "ends it; what it took waits again"), "cancel %s", r.ID)
 		}
 	}
 	d.table("What you can do", []column{{title: "command"}, {title: "effect"}}, rows)
+}
+
+// endsWords say what it means to end a run; ofWorkflow is for those that took
+// something.
+func endsWords(r client.Run, ofWorkflow string) string {
+	switch pawl.Kind(r.Kind) {
+	case pawl.KindSource:
+		return "ends it; the pages that it wrote stay"
+	case pawl.KindSchedule:
+		return "ends it; its slot counts as failed"
+	default:
+		return ofWorkflow
+	}
 }
 
 func outcomeEffect(outcome string) string {

@@ -22,7 +22,11 @@ func describeRun(raw json.RawMessage, now time.Time) (string, error) {
 	}
 	slices.SortStableFunc(r.Chain, func(a, b client.Run) int { return cmp.Compare(a.Attempt, b.Attempt) })
 	d := newDescription(now)
-	d.say("Run %s is attempt %d of the %s %s of the %s %s.", r.ID, max(1, r.Attempt), r.HandlerType, r.Handler, r.Kind, r.Lane)
+	if r.Kind == string(pawl.KindWorkflow) {
+		d.say("Run %s is attempt %d of the %s %s of the %s %s.", r.ID, max(1, r.Attempt), r.HandlerType, r.Handler, r.Kind, r.Lane)
+	} else {
+		d.say("Run %s is attempt %d of the %s %s.", r.ID, max(1, r.Attempt), r.Kind, r.Lane)
+	}
 	d.say("%s", runStory(r, now))
 	d.gap()
 	d.line("Status", r.Status)
@@ -40,7 +44,14 @@ func describeRun(raw json.RawMessage, now time.Time) (string, error) {
 		d.line("Error class", r.Error.Class)
 		d.line("Error code", r.Error.Code)
 	}
+	describeProgress(d, r.Progress)
 	d.json("Prepared", r.PrepareResult)
+	if r.Question != nil {
+		d.json("Question", r.Question.Question)
+		d.json("Answer", r.Question.Answer)
+		d.line("Answered by", r.Question.AnsweredBy)
+	}
+	d.json("Output", r.Output)
 	if r.Approval != nil {
 		describeApproval(d, r.Approval)
 	}
@@ -51,6 +62,16 @@ func describeRun(raw json.RawMessage, now time.Time) (string, error) {
 	describeAttempts(d, r)
 	describeLogs(d, r.Logs)
 	return d.String(), nil
+}
+
+// describeProgress tells what a run of a source did.
+func describeProgress(d *description, p *client.Progress) {
+	if p == nil {
+		return
+	}
+	d.line("Fetched", fmt.Sprintf("%s, %s, %s", plural(int(p.Pages), "page"), plural(int(p.Requests), "request"), byteWords(p.Bytes)))
+	d.line("Rows", fmt.Sprintf("%d read: %d new, %d changed, %d there already, %d rejected", p.RowsRead, p.RowsNew, p.RowsChanged, p.RowsSame, p.Rejects))
+	d.line("Note", p.Note)
 }
 
 // callsOf are the calls of a run; a server that does not list them tells the

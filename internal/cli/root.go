@@ -49,7 +49,7 @@ func newRoot(p *Process) *cobra.Command {
 		newApplyCommand(p), newRunCommand(p), newPauseCommand(p), newResumeCommand(p), newCancelCommand(p),
 		newApproveCommand(p), newRejectCommand(p), newResolveCommand(p), newConnectionsCommand(p),
 		newSkipCommand(p), newPublishCommand(p), newMCPCommand(p), newResetCommand(p), newBackfillCommand(p), newDeleteCommand(p), newRetryCommand(p), newGrantCommand(p), newTokenCommand(p),
-		newValidateCommand(p), newTestCommand(p), newReplayCommand(p), newTypesCommand(p), newCronCommand(p), newVersionCommand(p), newCompletionCommand(p),
+		newValidateCommand(p), newTestCommand(p), newReplayCommand(p), newTypesCommand(p), newCronCommand(p), newBackupCommand(p), newPromoteCommand(p), newVersionCommand(p), newCompletionCommand(p),
 	)
 	root.SetHelpCommand(newHelpCommand())
 	root.SetHelpCommandGroupID(groupTools)

@@ -24,10 +24,10 @@ type house struct {
 }
 
 // serve starts a server in a fresh folder on a free port.
-func serve(t *testing.T) *house {
+func serve(t *testing.T, flags ...string) *house {
 	t.Helper()
 	h := &house{t: t, call: call{dir: t.TempDir(), env: map[string]string{}}}
-	p, stdout, stderr := h.process(t, "serve", "--addr", "127.0.0.1:0", "--log-level", "error")
+	p, stdout, stderr := h.process(t, append([]string{"serve", "--addr", "127.0.0.1:0", "--log-level", "error"}, flags...)...)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan int, 1)
 	go func() { ended <- Run(ctx, p) }()

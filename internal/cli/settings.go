@@ -24,6 +24,7 @@ const (
 	forServer scope = 1 << iota
 	forClient
 	seenByClient // no flag, but clients read the variable and the file
+	forOffline   // commands that open the database themselves
 )
 
 // setting is the one definition of a setting.
@@ -54,9 +55,9 @@ func serverSettings() []setting {
 	return []setting{
 		{key: "addr", flag: "addr", env: "PAWL_ADDR", scope: forServer | seenByClient,
 			usage: "listen on `HOST:PORT`", at: func(v *values) any { return &v.server.Addr }},
-		{key: "database", flag: "database", env: "PAWL_DATABASE", scope: forServer,
+		{key: "database", flag: "database", env: "PAWL_DATABASE", scope: forServer | forOffline,
 			usage: "keep everything in `URL`: sqlite:PATH or postgres://...", at: func(v *values) any { return &v.server.Database }},
-		{key: "data", flag: "data", env: "PAWL_DATA", scope: forServer | forClient, paths: true,
+		{key: "data", flag: "data", env: "PAWL_DATA", scope: forServer | forClient | forOffline, paths: true,
 			usage: "`FOLDER` of the database file and the admin token", at: func(v *values) any { return &v.server.Data }},
 		{key: "providers", flag: "provider", env: "PAWL_PROVIDER", scope: forServer, paths: true,
 			usage: "read rate limits and keys of a provider from `FILE` (repeatable)", at: func(v *values) any { return &v.server.Providers }},

@@ -116,7 +116,7 @@ func TestValidateAsJSON(t *testing.T) {
 }
 
 func TestValidateNeedsSomethingToCheck(t *testing.T) {
-	dir := folder(t, map[string]string{"empty/x.txt": "", "x.yaml": "kind: source\nname: x\n", "a.workflow.ts": validScript("a")})
+	dir := folder(t, map[string]string{"empty/x.txt": "", "x.yaml": "name: x\n", "a.workflow.ts": validScript("a")})
 	c := call{dir: dir}
 	c.run(t, "validate").expect(t, pawl.ExitUsage, "Usage: pawl validate PATH...")
 	c.run(t, "validate", "a.workflow.ts", "absent.workflow.ts").expect(t, pawl.ExitNotFound, "there is no absent.workflow.ts")
@@ -174,13 +174,13 @@ func TestValidateChecksManyFiles(t *testing.T) {
 func TestValidateChecksConnections(t *testing.T) {
 	dir := folder(t, map[string]string{
 		"good/outbox.yaml": "kind: connection\nname: outbox\ntype: file\nroot: ./out-${WHERE}\n",
-		"good/source.yml":  "kind: source\nname: s\n",
+		"good/compose.yml": "services: {}\n",
 		"bad/a.yaml":       "# two\nkind: connection\nname: outbox\ntype: fiel\nroot: ./out\n---\nkind: connection\nname: b\ntype: file\nroot: ./out\n",
 		"bad/b.yaml":       "kind: connection\nname: c\ntype: file\nroot: ./out\n",
 	})
 	c := call{dir: dir, env: map[string]string{"WHERE": "side"}}
 	r := c.run(t, "validate", "good")
-	r.expect(t, pawl.ExitDone, "source.yml: not checked, because it defines no connection")
+	r.expect(t, pawl.ExitDone, "compose.yml: not checked, because it has no kind")
 	if want := filepath.FromSlash("good/outbox.yaml") + ": ok (connection outbox, type file)\n"; r.stdout != want {
 		t.Errorf("got:\n%s", r.stdout)
 	}

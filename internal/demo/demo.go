@@ -24,9 +24,6 @@ type Config struct {
 	Length time.Duration // how long it goes on; zero is until ctx ends
 }
 
-// betweenRounds is how long the stage is quiet.
-const betweenRounds = 2 * time.Second
-
 // Run shows the demo and returns an error if a promise was broken. The end of
 // ctx is a regular end.
 func Run(ctx context.Context, cfg Config) error {
@@ -35,22 +32,22 @@ func Run(ctx context.Context, cfg Config) error {
 		return err
 	}
 	defer remove()
-	d, err := openDesk(ctx)
-	if err != nil {
-		return err
-	}
-	defer d.close()
-	letters, err := furnish(dir)
-	if err != nil {
-		return err
-	}
-	h, err := openHouse(ctx, serverConfig(cfg.Addr, dir, letters))
-	if err != nil {
-		return err
-	}
 	st := &story{out: cfg.Out, colour: cfg.Colour}
+	out, err := openOutside(ctx, st.note)
+	if err != nil {
+		return err
+	}
+	defer out.close()
+	r, err := furnish(dir, out)
+	if err != nil {
+		return err
+	}
+	h, err := openHouse(ctx, serverConfig(cfg.Addr, dir, r))
+	if err != nil {
+		return err
+	}
 	st.print(opening(h.started, dir, cfg))
-	err = perform(ctx, cfg, h, d, st, letters)
+	err = perform(ctx, cfg, h, newStage(out, st, r), dir)
 	return errors.Join(err, h.close())
 }
 
@@ -66,11 +63,12 @@ func openDir(keep string) (dir string, remove func(), err error) {
 	return dir, func() { _ = os.RemoveAll(dir) }, nil
 }
 
-func serverConfig(addr, dir, connections string) server.Config {
+func serverConfig(addr, dir string, r rooms) server.Config {
 	cfg := server.Default()
 	cfg.Addr = addr
 	cfg.Data = dir
-	cfg.ConnectionDir = connections
+	cfg.ConnectionDir = r.connections
+	cfg.Providers = []string{r.provider}
 	cfg.Database = "sqlite:" + filepath.Join(dir, "pawl.db")
 	cfg.AllowPrivate = []string{"127.0.0.1/32"}
 	cfg.Logs = io.Discard // the story tells it
@@ -82,47 +80,69 @@ func opening(s server.Started, dir string, cfg Config) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "A Pawl server is running at %s, with its data in %s.\n", s.URL, dir)
 	if !cfg.Once {
-		fmt.Fprintf(&b, "Look at it from another terminal:  pawl get jobs -w --server %s --data %s\n", s.URL, dir)
-	}
-	if !cfg.Once && cfg.Length == 0 {
-		b.WriteString("Ctrl-C ends it.\n")
+		fmt.Fprintf(&b, "Watch it in a browser (the link works once):  %s\n", s.SignInURL)
 	}
 	b.WriteString("\n")
 	return b.String()
 }
 
-// perform plays rounds until the demo ends, and sums up.
-func perform(ctx context.Context, cfg Config, h *house, d *desk, st *story, letters string) error {
+// goingOn says what can be done while the demo goes on.
+func goingOn(s server.Started, dir string, cfg Config) string {
+	until := "Ctrl-C ends it."
+	if cfg.Length > 0 {
+		until = "It ends by itself."
+	}
+	return fmt.Sprintf(`
+It goes on: letters arrive, prices change, orders are placed, and some wait for you. %s
+
+  In a browser (works once, for 15 minutes):  %s
+  In another terminal:
+    export PAWL_URL=%s PAWL_DATA=%s
+    pawl get lanes -w                  # everything that runs, as it changes
+    pawl get approvals                 # what waits for you; pawl approve RUN lets it go on
+    pawl why workflow %s     # why it waits
+
+`, until, s.SignInURL, s.URL, dir, largeOrdersName)
+}
+
+// perform plays the scenes, sums up, and goes on living if that is wanted.
+func perform(ctx context.Context, cfg Config, h *house, s *stage, dir string) error {
 	token, err := os.ReadFile(h.started.AdminTokenPath)
 	if err != nil {
 		return fmt.Errorf("read admin token: %w", err)
 	}
-	api, err := client.New(client.Config{URL: h.started.URL, Token: strings.TrimSpace(string(token))})
-	if err != nil {
+	if s.api, err = client.New(client.Config{URL: h.started.URL, Token: strings.TrimSpace(string(token))}); err != nil {
 		return err
 	}
-	defer api.Close()
+	defer s.api.Close()
 	ctx, stop := lastUntil(ctx, cfg.Length, h)
 	defer stop()
-	s := newStage(api, d, st, letters)
-	watching, err := s.watch(ctx)
+	total, err := s.playAll(ctx)
 	if err != nil {
 		return err
 	}
-	began := time.Now()
-	total := newTally()
-	for {
-		s.begin()
-		total.add(playRound(ctx, s))
-		if cfg.Once || pause(ctx, betweenRounds) != nil {
-			break
-		}
+	if !cfg.Once && ctx.Err() == nil {
+		s.story.print(goingOn(h.started, dir, cfg))
+		s.live(ctx)
 	}
+	return errors.Join(h.failure(), total.verdict())
+}
+
+// playAll plays the scenes and sums up.
+func (s *stage) playAll(ctx context.Context) (tally, error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	watching, err := s.watch(ctx)
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	total := playRound(ctx, s)
 	stop()
 	<-watching
 	jobs, again := s.counts()
-	st.print(total.summary(st, jobs, again, time.Since(began)))
-	return errors.Join(h.failure(), total.verdict())
+	s.story.print(total.summary(s.story, jobs, again, time.Since(began)))
+	return total, nil
 }
 
 // lastUntil is a context that ends with errEnded when ctx does, when the demo

@@ -3,18 +3,16 @@ package demo
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"net"
 	"net/http"
 	"sync"
 	"time"
 )
 
-// desk is the upstream of the demo: an order desk on loopback that answers as
-// it was told to, and remembers who came when.
+// desk is an order desk on loopback. It takes orders for wishes, and anywhere
+// else it answers as it was told to and remembers who came when.
 type desk struct {
-	url    string
-	server *http.Server
+	*upstream
+	book *orderBook
 
 	mu     sync.Mutex
 	plans  map[string][]reply // by path; what is left to answer
@@ -36,18 +34,11 @@ type visit struct {
 }
 
 // openDesk starts a desk on a free port.
-func openDesk(ctx context.Context) (*desk, error) {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, fmt.Errorf("open order desk: %w", err)
-	}
-	d := &desk{url: "http://" + listener.Addr().String(), plans: map[string][]reply{}, visits: map[string][]visit{}}
-	d.server = &http.Server{Handler: d, ReadHeaderTimeout: 10 * time.Second}
-	go func() { _ = d.server.Serve(listener) }() // it ends with close
-	return d, nil
+func openDesk(ctx context.Context, tell teller) (d *desk, err error) {
+	d = &desk{book: newOrderBook(tell), plans: map[string][]reply{}, visits: map[string][]visit{}}
+	d.upstream, err = openUpstream(ctx, "order desk", d.book.routes(d))
+	return d, err
 }
-
-func (d *desk) close() { _ = d.server.Close() }
 
 // plan tells the desk how to answer the next requests for a path. After the
 // last one, and for other paths, it answers 200 at once.
@@ -62,14 +53,6 @@ func (d *desk) seen(path string) []visit {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return append([]visit(nil), d.visits[path]...)
-}
-
-// forget makes room for another round.
-func (d *desk) forget() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	clear(d.plans)
-	clear(d.visits)
 }
 
 // ServeHTTP answers as planned.

@@ -19,7 +19,7 @@ type scene struct {
 
 // scenes are all scenes, in the order in which they are summed up.
 func scenes() []scene {
-	return []scene{onTime(), orders(), oneAtATime(), replaced(), healed(), guarded(), letters()}
+	return []scene{onTime(), orders(), oneAtATime(), replaced(), healed(), guarded(), letters(), prices(), poems(), lostAnswer(), approval()}
 }
 
 // outcome is how a scene ended.
@@ -35,15 +35,15 @@ func (o outcome) cutShort() bool { return errors.Is(o.err, errEnded) }
 // errEnded ends scenes that are still playing when the demo ends.
 var errEnded = errors.New("the demo ended")
 
-// roundLimit bounds a round. The scenes need about 12 seconds.
+// roundLimit bounds a round. The scenes need about 15 seconds.
 const roundLimit = 45 * time.Second
 
 // playRound plays all scenes at once and returns how they ended.
-func playRound(ctx context.Context, s *stage) []outcome {
+func playRound(ctx context.Context, s *stage) tally {
 	ctx, cancel := context.WithTimeoutCause(ctx, roundLimit, errors.New("it took too long"))
 	defer cancel()
 	list := scenes()
-	outcomes := make([]outcome, len(list))
+	outcomes := make(tally, len(list))
 	var playing sync.WaitGroup
 	for i, sc := range list {
 		playing.Go(func() {

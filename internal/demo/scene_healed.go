@@ -16,9 +16,9 @@ func healed() scene {
 }
 
 func playHealed(ctx context.Context, s *stage) (string, error) {
-	path := s.path("invoice")
+	path := "/invoice"
 	s.desk.plan(path, reply{status: http.StatusServiceUnavailable}, reply{status: http.StatusInternalServerError})
-	j, err := s.order(ctx, "invoice", path, map[string]any{"invoice": s.round},
+	j, err := s.order(ctx, "invoice", path, map[string]any{"invoice": 1},
 		client.JobSpec{RunAt: time.Now().Add(2500 * time.Millisecond).Truncate(time.Millisecond), MaxAttempts: 5})
 	if err != nil {
 		return "", err

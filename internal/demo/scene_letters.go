@@ -3,7 +3,6 @@ package demo
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"github.com/pawlrun/pawl/examples"
-	"github.com/pawlrun/pawl/internal/cli/client"
 )
 
 // letters is a workflow, the one of examples/letters: what lies in the inbox is
@@ -21,41 +19,19 @@ func letters() scene {
 	return scene{name: "letters", promise: "a workflow does every thing once, however often it looks", play: playLetters}
 }
 
-// furnish lays out the connections of the letters in the folder of the demo.
-func furnish(dir string) (connections string, err error) {
-	connections = filepath.Join(dir, "letters")
-	if err := os.MkdirAll(filepath.Join(connections, "inbox"), 0o700); err != nil {
-		return "", fmt.Errorf("make the inbox: %w", err)
-	}
-	text, err := fs.ReadFile(examples.Letters, "letters/connections.yaml")
-	if err == nil {
-		err = os.WriteFile(filepath.Join(connections, "connections.yaml"), text, 0o600)
-	}
-	if err != nil {
-		return "", fmt.Errorf("write the connections: %w", err)
-	}
-	return connections, nil
-}
-
 func playLetters(ctx context.Context, s *stage) (string, error) {
-	source, err := fs.ReadFile(examples.Letters, "letters/letters.workflow.ts")
-	if err != nil {
-		return "", err
-	}
 	var want []string
 	for n := range 3 {
-		name := fmt.Sprintf("round-%d-letter-%d.txt", s.round, n+1)
-		text := fmt.Sprintf("Dear Pawl, this is letter %d of round %d.", n+1, s.round)
-		if err := os.WriteFile(filepath.Join(s.letters, "inbox", name), []byte(text+"\n"), 0o600); err != nil {
+		name := fmt.Sprintf("first-letter-%d.txt", n+1)
+		text := fmt.Sprintf("Dear Pawl, this is letter %d of the first three.", n+1)
+		if err := os.WriteFile(filepath.Join(s.rooms.connections, "inbox", name), []byte(text+"\n"), 0o600); err != nil {
 			return "", err
 		}
 		want = append(want, name+": "+text)
 	}
-	deployed, err := s.api.Apply(ctx, "letters", client.Deploy{Script: string(source), Filename: "letters.workflow.ts"})
-	if err != nil {
-		return "", s.ended(ctx, fmt.Errorf("deploy the workflow: %w", err))
+	if err := s.deploy(ctx, examples.Letters, "letters/letters.workflow.ts", "letters"); err != nil {
+		return "", err
 	}
-	s.story.note("deployed", "workflow letters, "+deployed.What)
 	if err := s.awaitLines(ctx, want); err != nil {
 		return "", err
 	}
@@ -104,7 +80,7 @@ func (s *stage) awaitLines(ctx context.Context, want []string) error {
 }
 
 func (s *stage) bookLines() ([]string, error) {
-	text, err := os.ReadFile(filepath.Join(s.letters, "book", "book.txt"))
+	text, err := os.ReadFile(filepath.Join(s.rooms.connections, "book", "book.txt"))
 	if os.IsNotExist(err) {
 		return nil, nil
 	}

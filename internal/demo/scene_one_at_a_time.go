@@ -18,12 +18,11 @@ func oneAtATime() scene {
 func playOneAtATime(ctx context.Context, s *stage) (string, error) {
 	const count = 5
 	at := time.Now().Add(2 * time.Second).Truncate(time.Millisecond)
-	lane := fmt.Sprintf("till-%d", s.round)
 	var ids []string
 	for n := 1; n <= count; n++ {
-		path := s.path("till/%d", n)
+		path := fmt.Sprintf("/till/%d", n)
 		s.desk.plan(path, reply{status: http.StatusOK, after: 400 * time.Millisecond})
-		j, err := s.order(ctx, fmt.Sprintf("customer %d at the till", n), path, map[string]any{"customer": n}, client.JobSpec{RunAt: at, Lane: lane})
+		j, err := s.order(ctx, fmt.Sprintf("customer %d at the till", n), path, map[string]any{"customer": n}, client.JobSpec{RunAt: at, Lane: "till"})
 		if err != nil {
 			return "", err
 		}
@@ -34,7 +33,7 @@ func playOneAtATime(ctx context.Context, s *stage) (string, error) {
 		if _, err := s.success(ctx, id); err != nil {
 			return "", err
 		}
-		visits := s.desk.seen(s.path("till/%d", i+1))
+		visits := s.desk.seen(fmt.Sprintf("/till/%d", i+1))
 		if err := checkVisits(visits, 1); err != nil {
 			return "", fmt.Errorf("customer %d: %w", i+1, err)
 		}

@@ -17,12 +17,12 @@ func orders() scene {
 
 func playOrders(ctx context.Context, s *stage) (string, error) {
 	const count, faulty, slow = 8, 3, 5
-	s.desk.plan(s.path("orders/%d", faulty), reply{status: http.StatusInternalServerError})
-	s.desk.plan(s.path("orders/%d", slow), reply{status: http.StatusOK, after: 900 * time.Millisecond})
+	s.desk.plan(fmt.Sprintf("/calls/%d", faulty), reply{status: http.StatusInternalServerError})
+	s.desk.plan(fmt.Sprintf("/calls/%d", slow), reply{status: http.StatusOK, after: 900 * time.Millisecond})
 	start := time.Now().Add(time.Second).Truncate(time.Millisecond)
 	var ids []string
 	for n := 1; n <= count; n++ {
-		j, err := s.order(ctx, fmt.Sprintf("order %d", n), s.path("orders/%d", n), map[string]any{"order": n},
+		j, err := s.order(ctx, fmt.Sprintf("order %d", n), fmt.Sprintf("/calls/%d", n), map[string]any{"order": n},
 			client.JobSpec{RunAt: start.Add(time.Duration(n) * 900 * time.Millisecond)})
 		if err != nil {
 			return "", err
@@ -37,7 +37,7 @@ func playOrders(ctx context.Context, s *stage) (string, error) {
 		if i+1 == faulty {
 			want = 2
 		}
-		if err := checkVisits(s.desk.seen(s.path("orders/%d", i+1)), want); err != nil {
+		if err := checkVisits(s.desk.seen(fmt.Sprintf("/calls/%d", i+1)), want); err != nil {
 			return "", fmt.Errorf("order %d: %w", i+1, err)
 		}
 	}

@@ -18,7 +18,7 @@ func replaced() scene {
 
 func playReplaced(ctx context.Context, s *stage) (string, error) {
 	const versions = 4
-	key, path := fmt.Sprintf("reminder-%d", s.round), s.path("reminder")
+	key, path := "reminder", "/reminder"
 	var last client.Job
 	for v := 1; v <= versions; v++ {
 		name := fmt.Sprintf("reminder, version %d", v)

@@ -9,14 +9,13 @@ import (
 	"github.com/pawlrun/pawl/internal/cli/client"
 )
 
-// stage is what scenes play on: the API of the server, the order desk, and the
-// memory of what happened to their jobs.
+// stage is what scenes play on: the API of the server, the world outside of it,
+// and the memory of what happened to their jobs.
 type stage struct {
-	api     *client.Client
-	desk    *desk
-	story   *story
-	letters string // folder of the connections of the letters
-	round   int
+	outside
+	api   *client.Client
+	story *story
+	rooms rooms
 
 	// naming is held for reading while a job is asked for, so that its events
 	// are not told before its name is known.
@@ -37,22 +36,11 @@ type naming struct {
 	path string // at the desk; empty does not call it
 }
 
-func newStage(api *client.Client, d *desk, st *story, letters string) *stage {
+func newStage(out outside, st *story, r rooms) *stage {
 	return &stage{
-		api: api, desk: d, story: st, letters: letters,
+		outside: out, story: st, rooms: r,
 		names: map[string]naming{}, events: map[string][]happening{}, starts: map[string]time.Time{}, news: make(chan struct{}),
 	}
-}
-
-// begin makes the stage ready for another round.
-func (s *stage) begin() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.round++
-	clear(s.names)
-	clear(s.events)
-	clear(s.starts)
-	s.desk.forget()
 }
 
 // ask gives the server a job. The name is what the story calls it.
@@ -81,11 +69,6 @@ func (s *stage) order(ctx context.Context, name, path string, body any, spec cli
 	spec.Task = "http"
 	spec.Payload = map[string]any{"url": s.desk.url + path, "body": body}
 	return s.askFor(ctx, naming{name, path}, spec)
-}
-
-// path is a path at the desk that no other round uses.
-func (s *stage) path(format string, args ...any) string {
-	return fmt.Sprintf("/round-%d/", s.round) + fmt.Sprintf(format, args...)
 }
 
 // observe takes note of an event and tells it.

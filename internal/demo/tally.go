@@ -6,31 +6,15 @@ import (
 	"time"
 )
 
-// tally counts how the scenes of all rounds ended.
-type tally struct {
-	rounds int
-	last   map[string]outcome // by scene; a broken promise stays
-}
-
-func newTally() *tally { return &tally{last: map[string]outcome{}} }
-
-func (t *tally) add(outcomes []outcome) {
-	t.rounds++
-	for _, o := range outcomes {
-		before, known := t.last[o.scene.name]
-		if known && (before.broken() || o.cutShort()) {
-			continue
-		}
-		t.last[o.scene.name] = o
-	}
-}
+// tally is how the scenes ended, in their order.
+type tally []outcome
 
 // summary says of every promise whether it was kept.
-func (t *tally) summary(st *story, jobs, again int, took time.Duration) string {
+func (t tally) summary(st *story, jobs, again int, took time.Duration) string {
 	var b strings.Builder
 	b.WriteString("\n")
-	for _, sc := range scenes() {
-		o := t.last[sc.name]
+	for _, o := range t {
+		sc := o.scene
 		switch {
 		case o.broken():
 			fmt.Fprintf(&b, "%s %-14s %s\n%17sbroken: %s\n", st.mark(false), sc.name, sc.promise, "", o.err)
@@ -45,9 +29,9 @@ func (t *tally) summary(st *story, jobs, again int, took time.Duration) string {
 }
 
 // words sum it up in a sentence.
-func (t *tally) words() string {
+func (t tally) words() string {
 	cut := false
-	for _, o := range t.last {
+	for _, o := range t {
 		cut = cut || o.cutShort()
 	}
 	switch {
@@ -60,11 +44,11 @@ func (t *tally) words() string {
 }
 
 // verdict is an error when a promise was broken.
-func (t *tally) verdict() error {
+func (t tally) verdict() error {
 	var broken []string
-	for _, sc := range scenes() {
-		if t.last[sc.name].broken() {
-			broken = append(broken, sc.name)
+	for _, o := range t {
+		if o.broken() {
+			broken = append(broken, o.scene.name)
 		}
 	}
 	if len(broken) == 0 {

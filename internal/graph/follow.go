@@ -155,6 +155,8 @@ func passedWords(f following) string {
 		return "No worker was there at this time."
 	case run.DispositionSkippedOverlap:
 		return "The run before it was still under way."
+	case run.DispositionSuperseded:
+		return "The schedule was changed before it could run."
 	default:
 		return "The slot of " + pawl.FormatTime(f.next) + " stands for it."
 	}

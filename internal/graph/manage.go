@@ -169,7 +169,7 @@ func (s *Service) Update(ctx context.Context, tx *store.Tx, ownerID, id string, 
 		return store.Schedule{}, err
 	}
 	if changed {
-		if err := s.supersede(ctx, tx, id, "The schedule was changed."); err != nil {
+		if err := s.supersede(ctx, tx, was, "The schedule was changed."); err != nil {
 			return store.Schedule{}, err
 		}
 		if err := s.chain(ctx, tx, now, tx.Now, false); err != nil {
@@ -229,9 +229,10 @@ func (s *Service) regrant(ctx context.Context, tx *store.Tx, was, next store.Sch
 	return made.ID, err
 }
 
-// supersede closes the slots of a schedule that have not begun.
-func (s *Service) supersede(ctx context.Context, tx *store.Tx, id, why string) error {
-	open, err := tx.OpenSlots(ctx, id, 1000)
+// supersede ends what waits of a schedule as it was: the slots that have not
+// begun, and the instants that came due while one ran.
+func (s *Service) supersede(ctx context.Context, tx *store.Tx, was store.Schedule, why string) error {
+	open, err := tx.OpenSlots(ctx, was.ID, 1000)
 	if err != nil {
 		return err
 	}
@@ -243,7 +244,22 @@ func (s *Service) supersede(ctx context.Context, tx *store.Tx, id, why string) e
 			return err
 		}
 	}
-	return nil
+	if !was.Enabled {
+		return nil
+	}
+	schedule, err := scheduleOf(was.Cron, was.Timezone)
+	if err != nil {
+		return err
+	}
+	after, err := lastSlot(ctx, tx, was)
+	if err != nil {
+		return err
+	}
+	due, _ := dueBetween(schedule, after, tx.Now)
+	if due, err = withoutSlot(ctx, tx, was.ID, due); err != nil {
+		return err
+	}
+	return s.passOver(ctx, tx, was, following{passed: due, disposition: run.DispositionSuperseded})
 }
 
 // Delete takes a schedule out of use, in the caller's transaction: nothing of it
@@ -257,7 +273,7 @@ func (s *Service) Delete(ctx context.Context, tx *store.Tx, ownerID, id, by stri
 	if err != nil {
 		return false, err
 	}
-	if err := s.supersede(ctx, tx, id, "The schedule was deleted."); err != nil {
+	if err := s.supersede(ctx, tx, sch, "The schedule was deleted."); err != nil {
 		return false, err
 	}
 	if err := tx.DeleteSchedule(ctx, id); err != nil {

@@ -129,10 +129,13 @@ func (a *attempt) recordRefusal(ctx context.Context, tx *store.Tx, sch store.Sch
 	if _, err := a.ledger.Stop(ctx, tx, a.run, ledger.Failure{Class: classOf(code), Code: string(code), Message: messageOf(failure)}); err != nil {
 		return err
 	}
-	if err := a.close(ctx, tx, sch, a.slot, end); err != nil || !overBudget {
-		return err
+	if overBudget {
+		if err := a.switchOff(ctx, tx, sch, messageOf(failure)); err != nil {
+			return err
+		}
+		sch.Enabled = false // nothing follows
 	}
-	return a.switchOff(ctx, tx, sch, messageOf(failure))
+	return a.close(ctx, tx, sch, a.slot, end)
 }
 
 // switchOff disables a schedule because a cap was reached, and pauses the
@@ -150,7 +153,7 @@ func (a *attempt) switchOff(ctx context.Context, tx *store.Tx, sch store.Schedul
 	if !sch.DeletedAt.IsZero() {
 		return nil
 	}
-	if err := a.supersede(ctx, tx, sch.ID, "The schedule was switched off: "+why); err != nil {
+	if err := a.supersede(ctx, tx, sch, "The schedule was switched off: "+why); err != nil {
 		return err
 	}
 	return tx.SwitchOffSchedule(ctx, sch.ID, why)

@@ -1,9 +1,17 @@
 package web
 
-import "net/http"
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	pawl "github.com/pawlrun/pawl"
+)
 
 type approvalsPage struct {
 	Approvals []approvalAnswer
+	Questions []runAnswer // of graphs, that wait; with the first page of what waits
 	State     string
 	States    []string
 	CanWrite  bool
@@ -23,10 +31,47 @@ func (s *Site) showApprovals(w http.ResponseWriter, r *http.Request, v *visit) {
 	if state == "" {
 		state = "pending"
 	}
+	var questions []runAnswer
+	if state == "pending" && query.Get("cursor") == "" {
+		var err error
+		if questions, err = s.questions(r, v); err != nil {
+			s.problem(w, r, err)
+			return
+		}
+	}
 	f := s.frameFor(r, v, "approvals", "Approvals")
 	f.Live = everyLane
 	s.show(w, r, "approvals.html", f, approvalsPage{
-		Approvals: list.Items, State: state, States: []string{"pending", "approved", "used", "rejected", "expired"},
+		Approvals: list.Items, Questions: questions, State: state, States: []string{"pending", "approved", "used", "rejected", "expired"},
 		CanWrite: v.may("runs", "write"), Pager: pagerOf(r, list.NextCursor),
 	})
+}
+
+// waitingGraphs asks for runs of graphs that wait for a person.
+func waitingGraphs(limit int) url.Values {
+	return url.Values{"kind": {string(pawl.KindSchedule)}, "status": {string(pawl.StatusPausedApproval)}, "limit": {strconv.Itoa(limit)}}
+}
+
+// questions reads what graphs ask, the newest first.
+func (s *Site) questions(r *http.Request, v *visit) ([]runAnswer, error) {
+	if s.cfg.Graphs == nil {
+		return nil, nil
+	}
+	var list page[runAnswer]
+	if err := s.ask(r.Context(), v, "/api/v1/runs", waitingGraphs(approvalsPerPage), &list); err != nil {
+		return nil, err
+	}
+	var out []runAnswer
+	for _, one := range list.Items {
+		var whole runAnswer
+		err := s.ask(r.Context(), v, "/api/v1/runs/"+one.ID, nil, &whole)
+		switch {
+		case errors.Is(err, pawl.ErrNotFound):
+		case err != nil:
+			return nil, err
+		case whole.Questions():
+			out = append(out, whole)
+		}
+	}
+	return out, nil
 }

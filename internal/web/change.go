@@ -24,7 +24,12 @@ func saidIn(ctx context.Context) *said {
 // sent back to the page with the form and told so; refused, that page is shown
 // with the reason, and with the status of the refusal.
 func (s *Site) change(w http.ResponseWriter, r *http.Request, v *visit, path string, body any, done string) {
-	if err := s.inside.post(r.Context(), v.who.text, path, body, nil); err != nil {
+	s.changeBy(w, r, v, http.MethodPost, path, body, done)
+}
+
+// changeBy is change with another method.
+func (s *Site) changeBy(w http.ResponseWriter, r *http.Request, v *visit, method, path string, body any, done string) {
+	if err := s.inside.call(r.Context(), v.who.text, method, path, body, nil); err != nil {
 		s.refused(w, r, err)
 		return
 	}

@@ -14,8 +14,9 @@
 // A handler reads and changes things by asking the API inside the process
 // (inside.go), with the token that the person signed in with. So what a page
 // refuses, it refuses with the API's own words, scopes and roles are checked in
-// one place, and everything that a person does is in the audit log. The few
-// reads that the API does not have are in find.go.
+// one place, and everything that a person does is in the audit log. What the
+// API does not have, such as looking for lanes by their word, is read from the
+// store.
 //
 // # Writes
 //
@@ -39,6 +40,7 @@
 //
 // # Another kind of lane
 //
-// Add a laneKind to the list in overview.go, a file with the page's handlers,
-// their lines in routes.go and a template. Nothing else knows the kinds.
+// Add a laneKind to the list in lane.go, a file with the page's handlers, their
+// lines in routes.go and a template. Nothing else knows the kinds, but the
+// timeline, which asks what comes due.
 package web

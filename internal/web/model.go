@@ -3,6 +3,8 @@ package web
 import (
 	"encoding/json"
 	"time"
+
+	pawl "github.com/pawlrun/pawl"
 )
 
 // What the API answers, as far as pages show it. See internal/api for what each
@@ -38,13 +40,9 @@ type workflowAnswer struct {
 
 type whyAnswer struct {
 	laneAnswer
-	Next  string `json:"next"`
-	Gates []struct {
-		Name string `json:"name"`
-		Open bool   `json:"open"`
-		Text string `json:"text"`
-	} `json:"gates"`
-	Recent []runAnswer `json:"recent"`
+	Next   string       `json:"next"`
+	Gates  []gateAnswer `json:"gates"`
+	Recent []runAnswer  `json:"recent"`
 }
 
 type inputAnswer struct {
@@ -109,6 +107,7 @@ type runAnswer struct {
 	ID            string          `json:"id"`
 	Kind          string          `json:"kind"`
 	Lane          string          `json:"lane"`
+	LaneID        string          `json:"laneId"` // of a schedule
 	Handler       string          `json:"handler"`
 	HandlerType   string          `json:"handlerType"`
 	Trigger       string          `json:"trigger"`
@@ -125,6 +124,7 @@ type runAnswer struct {
 	UpdatedAt     time.Time       `json:"updatedAt"`
 	StartedAt     time.Time       `json:"startedAt"`
 	EndedAt       time.Time       `json:"endedAt"`
+	Progress      *progressAnswer `json:"progress"` // of a source
 
 	// Of one run only, not in lists.
 	Chain     []runAnswer     `json:"chain"`
@@ -132,6 +132,27 @@ type runAnswer struct {
 	Logs      []logAnswer     `json:"logs"`
 	Approval  *approvalAnswer `json:"approval"`
 	Actions   []actionAnswer  `json:"actions"`
+
+	// Of one run of a schedule.
+	Question *questionAnswer `json:"question"`
+	Output   json.RawMessage `json:"output"`
+	Slot     *slotAnswer     `json:"slot"`
+}
+
+// LaneHref is the page of what it is a run of.
+func (r runAnswer) LaneHref() string { return lanePath(r.Kind, r.Lane, r.LaneID) }
+
+// Follows is what a page about the run follows, see Pulse.
+func (r runAnswer) Follows() string {
+	if r.Kind == string(pawl.KindSchedule) {
+		return r.Kind + ":" + r.LaneID
+	}
+	return r.Kind + ":" + r.Lane
+}
+
+// Questions reports whether a graph waits for an answer.
+func (r runAnswer) Questions() bool {
+	return r.Question != nil && r.Question.Open() && r.Can("approve")
 }
 
 // Can reports whether an action would be accepted.

@@ -5,7 +5,9 @@ import (
 	"sync/atomic"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/graph"
 	"github.com/pawlrun/pawl/internal/ledger"
+	"github.com/pawlrun/pawl/internal/source"
 	"github.com/pawlrun/pawl/internal/workflow"
 )
 
@@ -17,12 +19,13 @@ type Pulse struct {
 	mu        sync.Mutex
 	followers map[*follower]struct{} // guarded by mu
 	closed    bool                   // guarded by mu
+	atEnd     []func()               // guarded by mu
 	end       chan struct{}          // closed by Close
 }
 
 // follower is one open page.
 type follower struct {
-	lane string        // kind:name; empty is everything
+	lane string        // kind:name, or kind:id of a schedule; everyLane is all
 	wake chan struct{} // has room for one
 }
 
@@ -62,14 +65,24 @@ func (p *Pulse) ObserveRun(e ledger.Event) {
 		return
 	}
 	name := e.Run.Lane
-	if e.Run.Kind == pawl.KindWorkflow {
+	switch e.Run.Kind {
+	case pawl.KindWorkflow:
 		name = workflow.NameOfLane(name)
+	case pawl.KindSchedule:
+		name = graph.ScheduleOfRun(&e.Run)
+	case pawl.KindSource:
 	}
 	p.Changed(e.Run.Kind, name)
 }
 
 // ObserveWorkflow is made for workflow.Options.
 func (p *Pulse) ObserveWorkflow(c workflow.Change) { p.Changed(pawl.KindWorkflow, c.Workflow) }
+
+// ObserveSource is made for source.Options.
+func (p *Pulse) ObserveSource(c source.Change) { p.Changed(pawl.KindSource, c.Source) }
+
+// ObserveSchedule is made for graph.Options. Pages follow a schedule by its id.
+func (p *Pulse) ObserveSchedule(c graph.Change) { p.Changed(pawl.KindSchedule, c.Schedule) }
 
 // Close ends all streams; there will be no others.
 func (p *Pulse) Close() {
@@ -78,7 +91,17 @@ func (p *Pulse) Close() {
 	if !p.closed {
 		p.closed = true
 		close(p.end)
+		for _, f := range p.atEnd {
+			f()
+		}
 	}
+}
+
+// whenClosed has a function called when there will be no more to tell.
+func (p *Pulse) whenClosed(f func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.atEnd = append(p.atEnd, f)
 }
 
 // follow adds a page. It reports false when there is no room.

@@ -17,6 +17,7 @@ func (s *Site) routes() {
 	s.page("POST /signout", s.signOut)
 
 	s.page("GET /{$}", s.showOverview)
+	s.page("GET /timeline", s.showTimeline)
 	s.page("GET /approvals", s.showApprovals)
 
 	s.page("GET /workflows/{name}", s.showWorkflow)
@@ -28,6 +29,34 @@ func (s *Site) routes() {
 	s.page("POST /workflows/{name}/pause", s.pauseWorkflow)
 	s.page("POST /workflows/{name}/resume", s.resumeWorkflow)
 	s.page("POST /inputs/{id}/skip", s.skipInput)
+
+	s.page("GET /sources/{name}", s.showSource)
+	s.page("GET /sources/{name}/rows", s.showSourceRows)
+	s.page("GET /sources/{name}/rejects", s.showSourceRejects)
+	s.page("GET /sources/{name}/runs", s.showSourceRuns)
+	s.page("GET /sources/{name}/versions", s.showSourceVersions)
+	s.page("POST /sources/{name}/run", s.runSource)
+	s.page("POST /sources/{name}/pause", s.pauseSource)
+	s.page("POST /sources/{name}/resume", s.resumeSource)
+	s.page("POST /sources/{name}/reset", s.resetSource)
+
+	s.page("GET /schedules/{id}", s.showSchedule)
+	s.page("GET /schedules/{id}/runs", s.showScheduleRuns)
+	s.page("GET /schedules/{id}/why", s.showScheduleWhy)
+	s.page("GET /schedules/{id}/backfills", s.showBackfills)
+	s.page("POST /schedules/{id}/run", s.runSchedule)
+	s.page("POST /schedules/{id}/enable", s.enableSchedule)
+	s.page("POST /schedules/{id}/disable", s.disableSchedule)
+	s.page("POST /schedules/{id}/backfill", s.planBackfill)
+	s.page("GET /backfills/{id}", s.showBackfill)
+	s.page("POST /backfills/{id}/confirm", s.confirmBackfill)
+	s.page("POST /backfills/{id}/pause", s.pauseBackfill)
+	s.page("POST /backfills/{id}/resume", s.resumeBackfill)
+	s.page("POST /backfills/{id}/cancel", s.cancelBackfill)
+
+	s.page("GET /grants", s.showGrants)
+	s.page("POST /grants", s.createGrant)
+	s.page("POST /grants/{id}/revoke", s.revokeGrant)
 
 	s.page("GET /runs", s.showRuns)
 	s.page("GET /runs/{id}", s.showRun)

@@ -45,7 +45,6 @@ func (s *Site) showRuns(w http.ResponseWriter, r *http.Request, v *visit) {
 
 type runPage struct {
 	Run      runAnswer
-	LaneHref string
 	CanWrite bool
 	Steps    []phaseStep
 }
@@ -65,11 +64,8 @@ func (s *Site) showRun(w http.ResponseWriter, r *http.Request, v *visit) {
 		return
 	}
 	f := s.frameFor(r, v, "runs", "Run of "+one.Lane)
-	f.Live = one.Kind + ":" + one.Lane
+	f.Live = one.Follows()
 	body := runPage{Run: one, CanWrite: v.may("runs", "write"), Steps: steps(one.HandlerType, one.Phase)}
-	if one.Kind == string(pawl.KindWorkflow) {
-		body.LaneHref = workflowPath(one.Lane)
-	}
 	s.show(w, r, "run.html", f, body)
 }
 
@@ -98,6 +94,9 @@ func apiRun(r *http.Request, action string) string {
 // approveRun approves what the page showed and nothing else: the hash names it.
 func (s *Site) approveRun(w http.ResponseWriter, r *http.Request, v *visit) {
 	body := map[string]any{}
+	if answer := answerOf(r); answer != nil {
+		body["answer"] = answer
+	}
 	if hash := r.FormValue("hash"); hash != "" {
 		body["hash"] = hash
 	}
@@ -109,8 +108,26 @@ func (s *Site) approveRun(w http.ResponseWriter, r *http.Request, v *visit) {
 	s.change(w, r, v, apiRun(r, "approve"), body, done)
 }
 
+// answerOf is what a person answered a graph: JSON if it is, or else the text
+// itself. Nothing is nil, which the API takes for yes.
+func answerOf(r *http.Request) json.RawMessage {
+	text := strings.TrimSpace(r.FormValue("answer"))
+	if text == "" {
+		return nil
+	}
+	if json.Valid([]byte(text)) {
+		return json.RawMessage(text)
+	}
+	quoted, _ := json.Marshal(text) // text always works
+	return quoted
+}
+
 func (s *Site) rejectRun(w http.ResponseWriter, r *http.Request, v *visit) {
-	s.change(w, r, v, apiRun(r, "reject"), nil, "Rejected. The workflow is paused.")
+	done := "Rejected. The workflow is paused."
+	if r.FormValue("kind") == string(pawl.KindSchedule) {
+		done = "Rejected. The slot ends here."
+	}
+	s.change(w, r, v, apiRun(r, "reject"), nil, done)
 }
 
 func (s *Site) resumeRun(w http.ResponseWriter, r *http.Request, v *visit) {

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pawlrun/pawl/internal/graph"
+	"github.com/pawlrun/pawl/internal/source"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/workflow"
 )
@@ -19,6 +22,8 @@ type Config struct {
 	API       http.Handler
 	DB        *store.DB
 	Workflows *workflow.Service
+	Sources   *source.Service // nil: there are none
+	Graphs    *graph.Service  // nil: there are no schedules
 	Log       *slog.Logger
 	Version   string
 
@@ -41,6 +46,7 @@ type Site struct {
 	guard    *http.CrossOriginProtection
 	pages    pages
 	counts   laneCounts
+	ending   context.Context // done when the server stops
 }
 
 // New makes a site.
@@ -62,6 +68,9 @@ func New(cfg Config) (*Site, error) {
 		cfg: cfg, log: cfg.Log, inside: inside{cfg.API}, sessions: newSessions(), links: newLinks(), pages: pages,
 		mux: http.NewServeMux(), guard: http.NewCrossOriginProtection(),
 	}
+	ending, end := context.WithCancel(context.Background())
+	s.ending = ending
+	cfg.Pulse.whenClosed(end)
 	s.routes()
 	return s, nil
 }

@@ -79,6 +79,8 @@ func functions(assets map[string]string) template.FuncMap {
 		"plural":   plural,
 		"segment":  pathSegment,
 		"sentence": sentence,
+		"usd":      usd,
+		"size":     size,
 		"args":     arguments,
 		"list":     func(items ...any) []any { return items },
 	}

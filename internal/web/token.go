@@ -51,7 +51,7 @@ func (s *Site) tokens(w http.ResponseWriter, r *http.Request, v *visit, made *to
 func (s *Site) addUsers(r *http.Request, out *tokensPage) error {
 	after := r.URL.Query().Get("users")
 	err := s.cfg.DB.Read(r.Context(), func(ctx context.Context, tx *store.Tx) (err error) {
-		out.Users, err = listUsers(ctx, tx, after, usersPerPage+1)
+		out.Users, err = tx.ListUsers(ctx, after, usersPerPage+1)
 		return err
 	})
 	if len(out.Users) > usersPerPage {

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/graph/contract"
 	"github.com/pawlrun/pawl/internal/when"
 )
 
@@ -73,11 +74,12 @@ func tone(state string) string {
 	switch state {
 	case "Running", "active", "running", "in_flight", "pending", "reserved":
 		return "run"
-	case "Needs attention", "paused:approval", "paused:reconciliation", "failed:internal", "failed", "indeterminate", "needs_reconcile", "orphaned":
+	case "Needs attention", "paused:approval", "paused:reconciliation", "failed:internal", "failed", "indeterminate", "needs_reconcile", "orphaned",
+		"skipped_grant", "skipped_budget", "planned":
 		return "warn"
-	case "failed:logic", "crashed", "rejected", "expired", "revoked":
+	case "failed:logic", "crashed", "rejected", "expired", "revoked", "error":
 		return "bad"
-	case "Idle", "committed", "applied", "done", "succeeded", "consumed", "approved", "used", "activated":
+	case "Idle", "committed", "applied", "done", "succeeded", "consumed", "approved", "used", "activated", "success":
 		return "good"
 	}
 	return "rest" // Stopped, paused:transient, cancelled, skipped, scheduled
@@ -100,6 +102,9 @@ func sign(tone string) string {
 
 // called is a state as people read it.
 func called(state string) string {
+	if text, ok := slotWords()[state]; ok {
+		return text
+	}
 	switch state {
 	case "paused:transient":
 		return "tried again later"
@@ -127,6 +132,46 @@ func called(state string) string {
 		return "nothing came of it"
 	}
 	return state
+}
+
+// slotWords are what became of a slot of a schedule, and of a backfill.
+func slotWords() map[string]string {
+	return map[string]string{
+		"success":          "done",
+		"error":            "failed",
+		"coalesced":        "joined a later one",
+		"skipped_overlap":  "skipped: still busy",
+		"skipped_missed":   "missed: nobody was there",
+		"skipped_disabled": "skipped: switched off",
+		"skipped_grant":    "not allowed",
+		"skipped_budget":   "budget spent",
+		"superseded":       "replaced by a change",
+		"planned":          "waits for you",
+	}
+}
+
+// usd is an amount of money, with the decimals that it needs but at least two.
+func usd(m contract.Micro) string {
+	sign, text := "", m.String()
+	if rest, ok := strings.CutPrefix(text, "-"); ok {
+		sign, text = "−", rest
+	}
+	whole, part, _ := strings.Cut(text, ".")
+	for len(part) < 2 {
+		part += "0"
+	}
+	return sign + "$" + whole + "." + part
+}
+
+// size is a number of bytes.
+func size(n int) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprintf("%d B", n)
+	case n < 1_000_000:
+		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	}
+	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 }
 
 // maxPretty is how much of a JSON text is shown, in bytes.

@@ -23,8 +23,6 @@ type workflowHead struct {
 // Attention reports whether the card for a person is shown.
 func (h workflowHead) Attention() bool { return h.Status == "Needs attention" }
 
-func workflowPath(name string) string { return "/workflows/" + url.PathEscape(name) }
-
 func apiWorkflow(r *http.Request, below string) string {
 	return "/api/v1/workflows/" + segment(r, "name") + below
 }

@@ -25,7 +25,6 @@ func TestOverviewShowsLanesAndFiltersThem(t *testing.T) {
 		r.ask("POST", "/api/v1/workflows/rests/pause", nil, nil)
 		r.waitWord("asks", "Needs attention")
 		r.waitDone("does")
-		r.site.counts.until = time.Time{}
 		b.get("/").want(http.StatusOK).has("asks", "does", "rests", "It waits for your approval", "It is paused; resume it to go on.", "Done: Do")
 		for query, want := range map[string]string{"?q=OE": "does", "?status=Stopped": "rests", "?status=Needs+attention": "asks", "?status=Idle": "does", "?kind=workflow&q=est": "rests"} {
 			p := b.get("/" + query).want(http.StatusOK)
@@ -52,14 +51,14 @@ func TestFilterAgreesWithTheWords(t *testing.T) {
 		r.waitDone("does")
 		r.ask("POST", "/api/v1/workflows/rests/pause", nil, nil)
 		err := r.db.Read(r.t.Context(), func(ctx context.Context, tx *store.Tx) error {
-			counts, err := countWorkflows(ctx, tx)
+			counts, err := tx.CountWorkflows(ctx)
 			if want := "map[Idle:1 Needs attention:2 Stopped:1]"; err == nil && fmt.Sprint(counts) != want {
 				r.t.Errorf("counted %v, want %v", counts, want)
 			}
 			if err != nil {
 				return err
 			}
-			names, err := findWorkflows(ctx, tx, laneFilter{Word: run.NeedsAttention}, "", 10)
+			names, err := tx.FindWorkflows(ctx, store.LaneFilter{Word: string(run.NeedsAttention)}, "", 10)
 			if fmt.Sprint(names) != "[asks loses]" {
 				r.t.Errorf("found %v", names)
 			}

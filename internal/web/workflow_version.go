@@ -9,14 +9,8 @@ import (
 )
 
 type versionsPage struct {
-	Head     *workflowHead
-	Versions []versionAnswer
-	Pager    pager
-
-	Shown   *versionAnswer // that was picked
-	Against *versionAnswer // what it is compared with; nil for the first one
-	Diff    []diffLine
-	Same    bool
+	Head *workflowHead
+	comparison
 }
 
 const versionsPerPage = 20
@@ -29,7 +23,7 @@ func (s *Site) showWorkflowVersions(w http.ResponseWriter, r *http.Request, v *v
 		if err := s.ask(r.Context(), v, apiWorkflow(r, "/versions"), listQuery(r, versionsPerPage), &list); err != nil {
 			return nil, err
 		}
-		out := &versionsPage{Head: h, Versions: list.Items, Pager: pagerOf(r, list.NextCursor)}
+		out := &versionsPage{Head: h, comparison: comparison{Versions: list.Items, Pager: pagerOf(r, list.NextCursor)}}
 		shown := h.VersionNumber
 		if n, err := strconv.Atoi(r.URL.Query().Get("show")); err == nil {
 			shown = n
@@ -49,12 +43,7 @@ func (s *Site) compareVersions(ctx context.Context, out *versionsPage, shown, ag
 	if out.Against, err = s.versionOf(ctx, out.Head.Name, against); err != nil {
 		return err
 	}
-	before := ""
-	if out.Against != nil {
-		before = out.Against.Script
-		out.Same = before == out.Shown.Script
-	}
-	out.Diff = diff(before, out.Shown.Script)
+	out.compare()
 	return nil
 }
 

@@ -110,7 +110,7 @@ func (v *view) scheduleWords() string {
 // nextAt is when the workflow will do something by itself; zero if it cannot,
 // or does not know (lesson 29).
 func (v *view) nextAt() time.Time {
-	if v.workflow.Desired != desiredActive {
+	if v.workflow.Desired != desiredActive || v.newest.Status == pawl.StatusPausedApproval { // which waits for a person
 		return time.Time{}
 	}
 	if st, decided := v.chooseForRun(); decided {

@@ -41,7 +41,8 @@ type Run struct {
 	Question  *Question `json:"question"` // what a graph asks, or asked
 	Actions   []Action  `json:"actions"`  // what would be accepted now
 
-	Progress *Progress `json:"progress"` // of sources only
+	Progress *Progress       `json:"progress"` // of sources only
+	Output   json.RawMessage `json:"output"`   // of schedules only: what the graph returned
 }
 
 // RunError is why a run stopped.
