@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/pawlrun/pawl/examples"
@@ -35,6 +36,28 @@ func place(t *testing.T, from fs.FS, name string) (dir, path string) {
 		t.Fatal(err)
 	}
 	return dir, path
+}
+
+// What a reader copies out of the documentation is what the tests ran.
+func TestTheDocumentationShowsTheExamples(t *testing.T) {
+	for _, c := range []struct {
+		from      fs.FS
+		name, doc string
+	}{
+		{examples.Prices, "prices/prices.yaml", "sources.md"},
+		{examples.Prices, "prices/provider.yaml", "sources.md"},
+		{examples.Poet, "poet/poet.yaml", "schedules.md"},
+	} {
+		doc, err := os.ReadFile(filepath.Join("..", "docs", c.doc))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := string(read(t, c.from, c.name))
+		text = text[strings.Index(text, "kind:"):] // what is above it is for readers of the file
+		if !strings.Contains(string(doc), text) {
+			t.Errorf("docs/%s does not show %s as it is", c.doc, c.name)
+		}
+	}
 }
 
 func TestTheSourceOfPricesIsValidAndHasItsProvider(t *testing.T) {

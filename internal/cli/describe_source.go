@@ -31,6 +31,9 @@ func describeSource(raw json.RawMessage, now time.Time) (string, error) {
 	d.line("Host", s.Host)
 	d.line("Schedule", s.Schedule)
 	d.instant("Next", next)
+	if s.Pagination == "none" {
+		s.Pagination = "one for each fetch"
+	}
 	d.line("Pages", s.Pagination)
 	d.line("Rows", fmt.Sprintf("%d written since it was made", s.Totals.Rows))
 	d.line("Failures", fmt.Sprintf("%d since it was made; %d of %d in this period", s.Totals.Failures, s.Retries.Count, s.Retries.Max))

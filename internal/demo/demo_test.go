@@ -17,7 +17,8 @@ func TestDemoKeepsItsPromises(t *testing.T) {
 	if err := Run(t.Context(), Config{Out: &out, Addr: "127.0.0.1:0", Dir: dir, Once: true}); err != nil {
 		t.Errorf("%v\n%s", err, out.String())
 	}
-	for _, words := range []string{"Every promise was kept.", "order 7 → 200", "order 3 → 500", "reminder, version 4 → 200", "is a private address", "customer 5 at the till"} {
+	for _, words := range []string{"Every promise was kept.", "order 7 → 200", "order 3 → 500", "reminder, version 4 → 200", "is a private address", "customer 5 at the till",
+		"died in the middle of page 5", "needs approval", "approved ", "healed ", "a poem and a receipt each"} {
 		if !strings.Contains(out.String(), words) {
 			t.Errorf("the story lacks %q", words)
 		}
@@ -37,6 +38,28 @@ func TestDemoEndsWhenItsTimeIsOver(t *testing.T) {
 	}
 	if !strings.Contains(out.String(), "not all could be shown") {
 		t.Error(out.String())
+	}
+}
+
+// When the scenes are over, the world goes on, something waits for a person,
+// and the way into the pages is told.
+func TestDemoGoesOnUntilItIsInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var out strings.Builder
+	heard := writer(func(text string) {
+		out.WriteString(text)
+		if strings.Contains(text, "a sailing boat: in the browser, or pawl approve ") {
+			cancel()
+		}
+	})
+	if err := Run(ctx, Config{Out: heard, Addr: "127.0.0.1:0"}); err != nil {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+	for _, words := range []string{"Every promise was kept.", "/signin?code=", "pawl get approvals", "Ctrl-C ends it."} {
+		if !strings.Contains(out.String(), words) {
+			t.Errorf("it lacks %q:\n%s", words, out.String())
+		}
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 func TestDeskAnswersAsPlannedAndRemembers(t *testing.T) {
-	d, err := openDesk(t.Context(), func(string, string) {})
+	d, err := openDesk(t.Context(), silent)
 	if err != nil {
 		t.Fatal(err)
 	}

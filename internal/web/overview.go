@@ -13,8 +13,8 @@ type overviewPage struct {
 	Filter  laneFilter
 	Words   []wordTab
 	Kinds   []string
-	Total   int  // of all kinds; 0 if it is not known yet
-	Counted bool // the numbers are known
+	Total   int       // of all kinds; 0 if it is not known yet
+	Counted bool      // the numbers are known
 	Urgent  []laneRow // what needs a person, on the first page of all
 	Lanes   []laneRow
 	Pager   pager

@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"

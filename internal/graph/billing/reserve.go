@@ -82,6 +82,31 @@ func Reserve(ctx context.Context, tx *store.Tx, g grant.Grant, runID string, att
 	})
 }
 
+// ReserveFor is Reserve with the estimate for a graph. Where nothing bounds the
+// run, nothing is set aside and nobody is held: runs of one owner do not wait
+// for each other.
+func ReserveFor(ctx context.Context, tx *store.Tx, g grant.Grant, graphID, runID string, attempt int) error {
+	free, err := unbounded(ctx, tx, g)
+	if err != nil || free {
+		return err
+	}
+	estimate, err := Estimate(ctx, tx, g, graphID)
+	if err != nil {
+		return err
+	}
+	return Reserve(ctx, tx, g, runID, attempt, estimate)
+}
+
+// unbounded reports whether neither the grant nor its account bounds what runs
+// may cost.
+func unbounded(ctx context.Context, tx *store.Tx, g grant.Grant) (bool, error) {
+	if g.Caps.USDPerDay != nil || g.Caps.USDPerRun != nil || g.Caps.RunsPerDay != nil {
+		return false, nil
+	}
+	account, err := tx.AccountByID(ctx, g.BillingAccountID)
+	return err == nil && account.Balance == nil, err
+}
+
 func checkCaps(ctx context.Context, tx *store.Tx, g grant.Grant, runID string, estimate int64) error {
 	if limit := g.Caps.USDPerRun; limit != nil && estimate > int64(*limit) {
 		return &CapError{CapUSDPerRun, fmt.Sprintf("a run costs about %s USD, and the grant allows %s USD for one", contract.Micro(estimate), limit)}

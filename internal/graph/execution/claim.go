@@ -150,11 +150,7 @@ func (s *Service) claimNew(ctx context.Context, tx *store.Tx, a ask) (*flight, e
 func (s *Service) newOwner() string { return s.node + "/" + store.NewID() }
 
 func reserve(ctx context.Context, tx *store.Tx, g grant.Grant, e store.Execution) error {
-	estimate, err := billing.Estimate(ctx, tx, g, e.GraphID)
-	if err != nil {
-		return err
-	}
-	return billing.Reserve(ctx, tx, g, e.RunID, e.Attempt, estimate)
+	return billing.ReserveFor(ctx, tx, g, e.GraphID, e.RunID, e.Attempt)
 }
 
 // takeWish is why an execution that nobody executes is taken over.

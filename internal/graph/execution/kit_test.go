@@ -96,7 +96,8 @@ func newKit(t testing.TB, url string) *kit {
 		k.user = u.ID
 		return err
 	})
-	k.grantID = k.grant(grant.Caps{}, graph).ID
+	many := int64(1000) // a bound, so that something is set aside
+	k.grantID = k.grant(grant.Caps{RunsPerDay: &many}, graph).ID
 	return k
 }
 

@@ -247,3 +247,19 @@ func TestLaterAttemptRunsAgain(t *testing.T) {
 		}
 	})
 }
+
+// A run that nothing bounds sets nothing aside, so that runs of one owner do not
+// wait for each other.
+func TestWhatNothingBoundsSetsNothingAside(t *testing.T) {
+	both(t, func(t *testing.T, k *kit) {
+		k.grantID = k.grant(grant.Caps{}, graph).ID
+		set := -1
+		k.fake.run = func(ctx context.Context, r runner.Run, emit func(runner.Event) error) (runner.Result, error) {
+			set = k.count(`select count(*) from charge_reservations`)
+			return succeed(ctx, r, emit)
+		}
+		if answer := k.mustRun("k"); !answer.OK || set != 0 {
+			t.Errorf("%+v with %d reservations", answer, set)
+		}
+	})
+}

@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/graph/executor"
+	"github.com/pawlrun/pawl/internal/quota"
+	"github.com/pawlrun/pawl/internal/tool"
+)
+
+// checkYAML checks the definitions of YAML files.
+func checkYAML(p *Process, files []definition) []checked {
+	var list []checked
+	y := folderChecker{p: p, faults: map[string]map[string][]fault{}, unset: map[string]bool{}}
+	for _, def := range files {
+		file, err := readYAML(def)
+		switch {
+		case err != nil:
+			list = append(list, refused(def, fault{Message: "the file cannot be read: " + reason(err)}))
+			continue
+		case len(file.kinds) == 0:
+			p.say("%s: not checked, because it has no kind", def.shown)
+			continue
+		}
+		served := y.check(file)
+		if slices.ContainsFunc(served, func(c checked) bool { return !c.OK }) {
+			file.faults = nil // one reader's word about a document that is no YAML is enough
+		}
+		own, _ := file.check()
+		list = append(append(list, served...), own...)
+	}
+	return list
+}
+
+// folderChecker checks the kinds that a server reads from its own folders.
+// They are loaded by folders, because a name is taken once in each.
+type folderChecker struct {
+	p      *Process
+	faults map[string]map[string][]fault // by kind and folder, then by path
+	unset  map[string]bool               // environment variables
+}
+
+// check tells about the definitions of such kinds in a file.
+func (y folderChecker) check(file yamlFile) (list []checked) {
+	for _, kind := range []string{kindConnection, kindExecutor, kindProvider} {
+		if !file.has(kind) {
+			continue
+		}
+		faults := y.load(kind, filepath.Dir(file.path))[filepath.Clean(file.path)]
+		c := checked{File: file.shown, Kind: kind, OK: true, Errors: []fault{}, Warnings: file.unset(y.unset)}
+		for _, f := range faults {
+			c.refuse(f)
+		}
+		if !c.OK {
+			list = append(list, c)
+			continue
+		}
+		for _, h := range file.headers {
+			if h.Kind != kind {
+				continue
+			}
+			c.Name, c.summary = h.Name, kind+" "+h.Name+", type "+h.Type
+			if kind == kindProvider {
+				c.Name, c.summary = h.Domain, "provider of "+h.Domain
+			}
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// load loads the definitions of one kind in a folder, once, and returns the
+// faults by file.
+func (y folderChecker) load(kind, folder string) map[string][]fault {
+	key := kind + " " + folder
+	if known, ok := y.faults[key]; ok {
+		return known
+	}
+	var err error
+	switch kind {
+	case kindConnection:
+		_, err = tool.Load(folder, tool.Env{CheckOnly: true, Getenv: y.getenv})
+	case kindExecutor:
+		_, err = executor.Load(folder, executor.Env{CheckOnly: true, Getenv: y.getenv})
+	case kindProvider:
+		_, err = quota.Load(nil, []string{folder}, y.getenv)
+	}
+	faults := map[string][]fault{}
+	if e, ok := errors.AsType[*pawl.Error](err); ok {
+		for _, field := range e.Fields {
+			path, f := placedFault(field.Message)
+			if !aboutAnotherKind(f) {
+				faults[filepath.Clean(path)] = append(faults[filepath.Clean(path)], f)
+			}
+		}
+	}
+	y.faults[key] = faults
+	return faults
+}
+
+// aboutAnotherKind: what lies beside is checked by itself.
+func aboutAnotherKind(f fault) bool {
+	return regexp.MustCompile(`^kind \S+ does not belong here|^this is no provider but`).MatchString(f.Message)
+}
+
+func (y folderChecker) getenv(name string) string {
+	if value := y.p.Getenv(name); value != "" {
+		return value
+	}
+	y.unset[name] = true
+	return "https://unset.invalid" // fits as an address and as a key
+}
+
+// unset warns of the environment variables that the server will need.
+func (f yamlFile) unset(missing map[string]bool) []fault {
+	var list []fault
+	for _, name := range slices.Sorted(maps.Keys(missing)) {
+		if bytes.Contains(f.text, []byte("${"+name+"}")) {
+			list = append(list, fault{Message: "the environment variable " + name + " is not set here"})
+		}
+	}
+	return list
+}
+
+// placedFault takes "file:line:column: message" apart.
+func placedFault(text string) (file string, f fault) {
+	if m := regexp.MustCompile(`^(.+?):(\d+):(\d+): ((?s).*)$`).FindStringSubmatch(text); m != nil {
+		f.Line, _ = strconv.Atoi(m[2]) // digits; if there are too many the place does not matter
+		f.Column, _ = strconv.Atoi(m[3])
+		f.Message = m[4]
+		return m[1], f
+	}
+	file, f.Message, _ = strings.Cut(text, ": ")
+	return file, f
+}

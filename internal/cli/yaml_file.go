@@ -1,0 +1,215 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/cli/client"
+	document "github.com/pawlrun/pawl/internal/definition"
+	graphspec "github.com/pawlrun/pawl/internal/graph/spec"
+	sourcespec "github.com/pawlrun/pawl/internal/source/spec"
+)
+
+// The kinds of definitions that a server reads from its own folders.
+const (
+	kindConnection = "connection"
+	kindExecutor   = "executor"
+	kindProvider   = "provider"
+)
+
+// yamlKinds are all kinds that a YAML file may define.
+func yamlKinds() []string {
+	return []string{sourcespec.Kind, graphspec.Kind, kindProvider, kindConnection, kindExecutor}
+}
+
+// header is what tells one document of a YAML file from others.
+type header struct{ Kind, Name, Type, Domain string }
+
+// yamlFile is a YAML file with what it defines.
+type yamlFile struct {
+	definition
+	text      []byte
+	headers   []header            // fewer than there are if the file is no YAML
+	documents []document.Document // without those that have faults
+	faults    []fault             // of reading the documents
+	kinds     []string            // that the file names, also where it is no YAML
+}
+
+// readYAML reads a file without understanding its definitions. The error is
+// that the file cannot be read at all.
+func readYAML(def definition) (file yamlFile, err error) {
+	file.definition = def
+	if file.text, err = os.ReadFile(def.path); err != nil {
+		return file, err
+	}
+	file.headers = headersOf(file.text)
+	file.documents, err = document.Read(def.path, file.text)
+	file.faults = faultsIn(err)
+	for _, k := range kindsIn(string(file.text)) {
+		file.kinds = append(file.kinds, k.Message)
+	}
+	for _, doc := range file.documents {
+		file.kinds = append(file.kinds, doc.Kind)
+	}
+	return file, nil
+}
+
+// headersOf reads the headers of the documents, up to the first that is no
+// YAML.
+func headersOf(text []byte) (list []header) {
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	for {
+		var h header
+		if decoder.Decode(&h) != nil { // the end, or what others tell about
+			return list
+		}
+		list = append(list, h)
+	}
+}
+
+func (f yamlFile) has(kinds ...string) bool {
+	return slices.ContainsFunc(f.kinds, func(k string) bool { return slices.Contains(kinds, k) })
+}
+
+// ours reports whether the faults of reading the file are for its documents to
+// tell: connections and executors have readers of their own, which accept more.
+func (f yamlFile) ours() bool {
+	return slices.ContainsFunc(f.kinds, func(k string) bool { return k != kindConnection && k != kindExecutor })
+}
+
+// applicable is a definition that can be sent to a server.
+type applicable struct {
+	file       definition
+	doc        document.Document
+	kind, name string
+	path       string // where it is sent
+	body       any
+}
+
+// check checks the sources and schedules of a file, and that its other kinds
+// are known.
+func (f yamlFile) check() (list []checked, send []applicable) {
+	for _, doc := range f.documents {
+		c := checked{File: f.shown, Kind: doc.Kind, Name: doc.Name, OK: true, Errors: []fault{}}
+		var faults []pawl.Field
+		to := applicable{file: f.definition, doc: doc, kind: doc.Kind, name: doc.Name}
+		switch doc.Kind {
+		case sourcespec.Kind:
+			d, wrong := sourcespec.FromDocument(doc)
+			faults, to.path, to.body = wrong, client.SourcePath(doc.Name), doc.JSON()
+			c.summary = fmt.Sprintf("source %s, %s into the table %s", d.Name, plural(len(d.Response.Fields), "field"), d.Table)
+		case graphspec.Kind:
+			in, wrong := graphspec.FromDocument(doc)
+			faults, to.path, to.body = wrong, client.NamedSchedulePath(doc.Name), in
+			c.summary = fmt.Sprintf("schedule %s of the graph %s", in.Name, in.GraphID)
+		case kindConnection, kindExecutor, kindProvider:
+			continue
+		default:
+			c.Kind, c.Name = "", ""
+			faults = []pawl.Field{{Message: doc.Place("/kind") + ": " + fmt.Sprintf("this version has no kind %s. ", document.Quote(doc.Kind)) + kindHint(doc.Kind)}}
+		}
+		_, c.naming = placedFault(doc.Place("/name") + ": ")
+		for _, field := range faults {
+			_, wrong := placedFault(field.Message)
+			c.refuse(wrong)
+		}
+		list = append(list, c)
+		if c.OK {
+			send = append(send, to)
+		}
+	}
+	if len(f.faults) > 0 && (f.ours() || len(f.kinds) == 0) {
+		c := checked{File: f.shown}
+		for _, wrong := range f.faults {
+			c.refuse(wrong)
+		}
+		list = append(list, c)
+	}
+	return list, send
+}
+
+// kindHint says which kinds there are, or which one was meant.
+func kindHint(written string) string {
+	if guess := didYouMean(written, yamlKinds()); guess != "" {
+		return guess
+	}
+	return "The kinds are " + strings.Join(yamlKinds(), ", ") + "; workflows are in *.workflow.ts and *.workflow.js."
+}
+
+// faultsIn are the faults that an error of a reader tells, without the file.
+func faultsIn(err error) (list []fault) {
+	e, ok := errors.AsType[*pawl.Error](err)
+	if !ok {
+		return nil
+	}
+	for _, field := range e.Fields {
+		_, f := placedFault(field.Message)
+		list = append(list, f)
+	}
+	return list
+}
+
+// placed tells what a server refused by the places in the file.
+func (a applicable) placed(err error) error {
+	e, ok := errors.AsType[*pawl.Error](err)
+	if !ok || len(e.Fields) == 0 {
+		return err
+	}
+	told := *e
+	told.Fields = nil
+	written := map[string]string{"/graphId": "/graph", "/executionGrantId": "/grant"} // as the file calls them
+	for _, field := range e.Fields {
+		pointer := field.Pointer
+		if name := written[pointer]; name != "" && a.kind == graphspec.Kind {
+			pointer = name
+		}
+		if _, at := placedFault(a.doc.Place(pointer) + ": "); at.Line > 0 {
+			field = pawl.Field{Message: fmt.Sprintf("%s:%d:%d: %s %s", a.file.shown, at.Line, at.Column, strings.TrimPrefix(pointer, "/"), field.Message)}
+		}
+		told.Fields = append(told.Fields, field)
+	}
+	return &told
+}
+
+// sent is what applying a document did, in the words of either kind.
+type sent struct {
+	What     string          `json:"what"`
+	Previous json.RawMessage `json:"previous"`
+
+	Definition json.RawMessage `json:"definition"` // of a source
+	Schedule   json.RawMessage `json:"schedule"`   // of a schedule
+}
+
+// versions are how the definition was and is, as YAML.
+func (s sent) versions() (before, after string, err error) {
+	previous, now := s.Previous, s.Definition
+	if len(s.Schedule) > 0 {
+		now = s.Schedule
+	}
+	if before, err = asDefinition(previous); err != nil {
+		return "", "", err
+	}
+	after, err = asDefinition(now)
+	return before, after, err
+}
+
+// asDefinition is a definition as YAML, without what the server adds to it.
+func asDefinition(raw json.RawMessage) (string, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return "", nil
+	}
+	bare, err := without(raw, "id", "ownerUserId", "issue", "nextRunAt", "lastRunAt", "createdAt", "updatedAt")
+	if err != nil {
+		return "", err
+	}
+	text, err := toYAML(bare)
+	return string(text), err
+}

@@ -1,0 +1,117 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+type backfillsPage struct {
+	Head      *scheduleHead
+	Backfills []store.Backfill
+	From, To  string // what the form begins with
+}
+
+const (
+	backfillsShown = 20
+
+	// formTime is how browsers write an instant without a zone; forms say that
+	// it is UTC.
+	formTime = "2006-01-02T15:04"
+)
+
+// showBackfills is where the past is run once more.
+func (s *Site) showBackfills(w http.ResponseWriter, r *http.Request, v *visit) {
+	s.showScheduleTab(w, r, v, "backfills", " · backfill", func(h *scheduleHead) (any, error) {
+		today := v.now.UTC().Truncate(24 * time.Hour)
+		out := backfillsPage{Head: h, From: today.AddDate(0, 0, -7).Format(formTime), To: today.Format(formTime)}
+		err := s.cfg.DB.Read(r.Context(), func(ctx context.Context, tx *store.Tx) (err error) {
+			out.Backfills, err = tx.ListBackfills(ctx, h.ID, backfillsShown)
+			return err
+		})
+		return out, err
+	})
+}
+
+// planBackfill has a plan made, and leads to it.
+func (s *Site) planBackfill(w http.ResponseWriter, r *http.Request, v *visit) {
+	body := map[string]any{}
+	for _, name := range []string{"from", "to"} {
+		at, err := time.Parse(formTime, strings.TrimSpace(r.FormValue(name)))
+		if err != nil {
+			s.refused(w, r, &pawl.Error{Code: pawl.CodeInvalid, Msg: "“" + name + "” is not a date and time", Hint: "Write it like 2030-01-31T09:00, in UTC."})
+			return
+		}
+		body[name] = pawl.FormatTime(at)
+	}
+	if text := strings.TrimSpace(r.FormValue("perMinute")); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			s.refused(w, r, &pawl.Error{Code: pawl.CodeInvalid, Msg: "slots a minute is not a number", Hint: "Use a number from 1 to 600."})
+			return
+		}
+		body["perMinute"] = n
+	}
+	var made backfillAnswer
+	if err := s.inside.post(r.Context(), v.who.text, apiSchedule(r, "/backfill"), body, &made); err != nil {
+		s.refused(w, r, err)
+		return
+	}
+	http.Redirect(w, r, "/backfills/"+url.PathEscape(made.ID), http.StatusSeeOther)
+}
+
+type backfillPage struct {
+	Backfill backfillAnswer
+	Schedule scheduleAnswer
+	CanWrite bool
+	More     int // slots of the plan that are not shown
+}
+
+const plannedShown = 20
+
+// showBackfill is the plan until somebody confirms it, and then how far it has
+// come.
+func (s *Site) showBackfill(w http.ResponseWriter, r *http.Request, v *visit) {
+	out := backfillPage{CanWrite: v.may("schedules", "write")}
+	if err := s.ask(r.Context(), v, apiBackfill(r, ""), url.Values{"slots": {"true"}}, &out.Backfill); err != nil {
+		s.problem(w, r, err)
+		return
+	}
+	if err := s.ask(r.Context(), v, "/api/v1/schedules/"+url.PathEscape(out.Backfill.ScheduleID), nil, &out.Schedule); err != nil {
+		s.problem(w, r, err)
+		return
+	}
+	if n := len(out.Backfill.Slots); n > plannedShown {
+		out.Backfill.Slots, out.More = out.Backfill.Slots[:plannedShown], n-plannedShown
+	}
+	f := s.frameFor(r, v, "overview", "Backfill of "+out.Schedule.Name)
+	f.Live = string(pawl.KindSchedule) + ":" + out.Schedule.ID
+	s.show(w, r, "backfill.html", f, out)
+}
+
+func apiBackfill(r *http.Request, below string) string {
+	return "/api/v1/backfills/" + segment(r, "id") + below
+}
+
+// confirmBackfill lets the plan begin that the page showed, and no other.
+func (s *Site) confirmBackfill(w http.ResponseWriter, r *http.Request, v *visit) {
+	s.change(w, r, v, apiBackfill(r, "/confirm"), map[string]any{"hash": r.FormValue("hash")}, "It begins.")
+}
+
+func (s *Site) pauseBackfill(w http.ResponseWriter, r *http.Request, v *visit) {
+	s.change(w, r, v, apiBackfill(r, "/pause"), nil, "Paused: no more slots begin.")
+}
+
+func (s *Site) resumeBackfill(w http.ResponseWriter, r *http.Request, v *visit) {
+	s.change(w, r, v, apiBackfill(r, "/resume"), nil, "It goes on.")
+}
+
+func (s *Site) cancelBackfill(w http.ResponseWriter, r *http.Request, v *visit) {
+	s.change(w, r, v, apiBackfill(r, "/cancel"), nil, "Given up. Slots that have begun go on.")
+}

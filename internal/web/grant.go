@@ -1,0 +1,137 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/graph/contract"
+)
+
+type grantsPage struct {
+	Grants   []grantAnswer
+	Pager    pager
+	Accounts []accountAnswer
+	Days     []daySpend // the oldest first, all of them
+	Total    contract.Micro
+	Receipts []receiptAnswer
+	CanWrite bool
+	All      bool // those of everybody
+	MayAll   bool
+}
+
+// daySpend is what was spent on a day.
+type daySpend struct {
+	Day    time.Time
+	Amount contract.Micro
+}
+
+const (
+	grantsPerPage = 25
+	receiptsShown = 20
+	spendDays     = 30
+)
+
+// showGrants is who allowed what to run, and what it cost.
+func (s *Site) showGrants(w http.ResponseWriter, r *http.Request, v *visit) {
+	out := grantsPage{CanWrite: v.may("grants", "write"), MayAll: v.may("grants", "admin") && v.may("billing", "admin")}
+	out.All = out.MayAll && r.URL.Query().Get("all") != ""
+	query := listQuery(r, grantsPerPage)
+	if out.All {
+		query.Set("all", "true")
+	}
+	var grants page[grantAnswer]
+	if err := s.ask(r.Context(), v, "/api/v1/grants", query, &grants); err != nil {
+		s.problem(w, r, err)
+		return
+	}
+	out.Grants, out.Pager = grants.Items, pagerOf(r, grants.NextCursor)
+	if v.may("billing", "read") {
+		if err := s.addSpend(r, v, &out); err != nil {
+			s.problem(w, r, err)
+			return
+		}
+	}
+	f := s.frameFor(r, v, "grants", "Grants and spend")
+	f.Live = everyLane
+	s.show(w, r, "grants.html", f, out)
+}
+
+func (s *Site) addSpend(r *http.Request, v *visit, out *grantsPage) error {
+	accounts, receipts := url.Values{"days": {strconv.Itoa(spendDays)}}, url.Values{"limit": {strconv.Itoa(receiptsShown)}}
+	if out.All {
+		accounts.Set("all", "true")
+		receipts.Set("all", "true")
+	}
+	var list page[accountAnswer]
+	if err := s.ask(r.Context(), v, "/api/v1/billing/accounts", accounts, &list); err != nil {
+		return err
+	}
+	out.Accounts = list.Items
+	out.Days, out.Total = spendByDay(list.Items, v.now)
+	var paid page[receiptAnswer]
+	err := s.ask(r.Context(), v, "/api/v1/billing/receipts", receipts, &paid)
+	out.Receipts = paid.Items
+	return err
+}
+
+// spendByDay adds up what all accounts spent, with the days on which that was
+// nothing.
+func spendByDay(accounts []accountAnswer, now time.Time) (days []daySpend, total contract.Micro) {
+	sums := map[string]contract.Micro{}
+	for _, account := range accounts {
+		for _, day := range account.Days {
+			sums[day.Day] += day.Amount
+			total += day.Amount
+		}
+	}
+	today := now.UTC().Truncate(24 * time.Hour)
+	for back := spendDays - 1; back >= 0; back-- {
+		day := today.AddDate(0, 0, -back)
+		days = append(days, daySpend{day, sums[day.Format(time.DateOnly)]})
+	}
+	return days, total
+}
+
+// createGrant allows exactly the graphs that are named.
+func (s *Site) createGrant(w http.ResponseWriter, r *http.Request, v *visit) {
+	graphs := strings.FieldsFunc(r.FormValue("graphs"), func(c rune) bool { return c == ',' || c == ' ' || c == '\n' || c == '\r' })
+	caps := map[string]any{}
+	for _, name := range []string{"usdPerDay", "usdPerRun"} {
+		text := strings.TrimSpace(r.FormValue(name))
+		if text == "" {
+			continue
+		}
+		amount, err := contract.ParseMicro(text)
+		if err != nil {
+			s.refused(w, r, err)
+			return
+		}
+		caps[name] = amount
+	}
+	if text := strings.TrimSpace(r.FormValue("runsPerDay")); text != "" {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			s.refused(w, r, &pawl.Error{Code: pawl.CodeInvalid, Msg: "runs a day is not a number"})
+			return
+		}
+		caps["runsPerDay"] = n
+	}
+	body := map[string]any{"graphs": graphs, "caps": caps}
+	if text := strings.TrimSpace(r.FormValue("days")); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > 36500 {
+			s.refused(w, r, &pawl.Error{Code: pawl.CodeInvalid, Msg: "ends after is not a number of days"})
+			return
+		}
+		body["expiresAt"] = pawl.FormatTime(v.now.AddDate(0, 0, n))
+	}
+	s.change(w, r, v, "/api/v1/grants", body, "The grant was made.")
+}
+
+func (s *Site) revokeGrant(w http.ResponseWriter, r *http.Request, v *visit) {
+	s.change(w, r, v, "/api/v1/grants/"+segment(r, "id")+"/revoke", nil, "Revoked: nothing runs under it any more.")
+}

@@ -1,0 +1,191 @@
+package web
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/pawlrun/pawl/internal/graph/contract"
+	"github.com/pawlrun/pawl/internal/graph/grant"
+)
+
+// What the API answers about schedules, grants and money, as far as pages show
+// it.
+
+type scheduleAnswer struct {
+	ID        string            `json:"id"`
+	Name      string            `json:"name"`
+	GrantID   string            `json:"executionGrantId"`
+	GraphID   string            `json:"graphId"`
+	Input     json.RawMessage   `json:"input"`
+	Cron      string            `json:"cron"`
+	Timezone  string            `json:"timezone"`
+	Policy    string            `json:"concurrencyPolicy"`
+	Enabled   bool              `json:"enabled"`
+	Labels    map[string]string `json:"labels"`
+	LastRunAt time.Time         `json:"lastRunAt"`
+	CreatedAt time.Time         `json:"createdAt"`
+	UpdatedAt time.Time         `json:"updatedAt"`
+}
+
+// nextAnswer is when a schedule comes due.
+type nextAnswer struct {
+	Schedule string `json:"schedule"`
+	Items    []struct {
+		At          time.Time `json:"at"`
+		Local       string    `json:"local"`
+		ClockChange string    `json:"clockChange"`
+	} `json:"items"`
+}
+
+type slotAnswer struct {
+	ID            string         `json:"id"`
+	RunID         string         `json:"runId"`
+	ScheduledFor  time.Time      `json:"scheduledFor"`
+	StartedAt     time.Time      `json:"startedAt"`
+	CompletedAt   time.Time      `json:"completedAt"`
+	Status        string         `json:"status"`
+	Disposition   string         `json:"disposition"`
+	Attempts      int            `json:"attemptCount"`
+	Error         *errorAnswer   `json:"error"`
+	Note          string         `json:"note"`
+	Cost          contract.Micro `json:"costUsd"`
+	Trigger       string         `json:"trigger"`
+	BackfillID    string         `json:"backfillId"`
+	CoalescedInto time.Time      `json:"coalescedInto"`
+}
+
+// Became is what became of a slot: why it was passed over if it was, or else
+// its status.
+func (s slotAnswer) Became() string {
+	if s.Disposition != "" && s.Disposition != "fired" {
+		return s.Disposition
+	}
+	return s.Status
+}
+
+type backfillAnswer struct {
+	ID         string          `json:"id"`
+	ScheduleID string          `json:"scheduleId"`
+	From       time.Time       `json:"from"`
+	To         time.Time       `json:"to"`
+	Hash       string          `json:"hash"`
+	State      string          `json:"state"`
+	PerMinute  int             `json:"perMinute"`
+	Estimate   *contract.Micro `json:"estimateUsd"`
+	Total      int             `json:"total"`
+	Skipped    int             `json:"skipped"`
+	Begun      int             `json:"begun"`
+	Counts     struct {
+		Pending int `json:"pending"`
+		Running int `json:"running"`
+		Success int `json:"success"`
+		Error   int `json:"error"`
+		Skipped int `json:"skipped"`
+	} `json:"counts"`
+	CreatedBy   string    `json:"createdBy"`
+	CreatedAt   time.Time `json:"createdAt"`
+	ConfirmedBy string    `json:"confirmedBy"`
+	Slots       []struct {
+		At      time.Time `json:"at"`
+		GraphID string    `json:"graphId"`
+		Was     string    `json:"was"`
+	} `json:"slots"`
+}
+
+// Ended is how many slots of the plan are over. Those that were found to have
+// run meanwhile are begun, and have no slot of their own.
+func (b backfillAnswer) Ended() int { return max(0, b.Begun-b.Counts.Pending-b.Counts.Running) }
+
+// Percent is how much of the plan is over.
+func (b backfillAnswer) Percent() int {
+	if b.Total == 0 {
+		return 100
+	}
+	return 100 * b.Ended() / b.Total
+}
+
+type grantAnswer struct {
+	ID        string   `json:"id"`
+	AccountID string   `json:"billingAccountId"`
+	Scopes    []string `json:"scopes"`
+	Caps      struct {
+		USDPerDay  *contract.Micro `json:"usdPerDay"`
+		USDPerRun  *contract.Micro `json:"usdPerRun"`
+		RunsPerDay *int            `json:"runsPerDay"`
+	} `json:"caps"`
+	Automatic bool      `json:"automatic"`
+	ExpiresAt time.Time `json:"expiresAt"`
+	RevokedAt time.Time `json:"revokedAt"`
+	CreatedAt time.Time `json:"createdAt"`
+}
+
+// Graphs are the graphs that the scopes name.
+func (g grantAnswer) Graphs() []string {
+	out := make([]string, len(g.Scopes))
+	for i, scope := range g.Scopes {
+		out[i] = strings.TrimPrefix(scope, grant.ScopeFor(""))
+	}
+	return out
+}
+
+// Over reports whether nothing may run under the grant any more.
+func (g grantAnswer) Over(now time.Time) bool {
+	return !g.RevokedAt.IsZero() || !g.ExpiresAt.IsZero() && !g.ExpiresAt.After(now)
+}
+
+type accountAnswer struct {
+	ID       string          `json:"id"`
+	Name     string          `json:"name"`
+	Balance  *contract.Micro `json:"balanceUsd"`
+	Reserved contract.Micro  `json:"reservedUsd"`
+	Days     []struct {
+		Day      string         `json:"day"`
+		Amount   contract.Micro `json:"amountUsd"`
+		Receipts int            `json:"receipts"`
+	} `json:"days"`
+}
+
+type receiptAnswer struct {
+	ID           string         `json:"id"`
+	GrantID      string         `json:"grantId"`
+	ScheduleID   string         `json:"scheduleId"`
+	RunID        string         `json:"runId"`
+	Attempt      int            `json:"attempt"`
+	System       string         `json:"sourceSystem"`
+	Executor     string         `json:"executor"`
+	Model        string         `json:"model"`
+	InputTokens  int            `json:"inputTokens"`
+	OutputTokens int            `json:"outputTokens"`
+	Amount       contract.Micro `json:"amountUsd"`
+	CreatedAt    time.Time      `json:"createdAt"`
+}
+
+// questionAnswer is what a graph asks a person.
+type questionAnswer struct {
+	Question   json.RawMessage `json:"question"`
+	Answer     json.RawMessage `json:"answer"`
+	AnsweredBy string          `json:"answeredBy"`
+	AskedAt    time.Time       `json:"askedAt"`
+	AnsweredAt time.Time       `json:"answeredAt"`
+}
+
+// Text is the question if it is a plain text, and empty otherwise.
+func (q questionAnswer) Text() string {
+	var text string
+	if json.Unmarshal(q.Question, &text) == nil {
+		return text
+	}
+	var in struct {
+		Question string `json:"question"`
+		Title    string `json:"title"`
+	}
+	_ = json.Unmarshal(q.Question, &in) // what has neither is shown as it is
+	if in.Question != "" {
+		return in.Question
+	}
+	return in.Title
+}
+
+// Open reports whether nobody answered yet.
+func (q questionAnswer) Open() bool { return len(q.Answer) == 0 || string(q.Answer) == "null" }

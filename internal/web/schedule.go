@@ -1,0 +1,132 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+
+	pawl "github.com/pawlrun/pawl"
+)
+
+// scheduleHead is the part that all pages about a schedule have.
+type scheduleHead struct {
+	scheduleAnswer
+	Why      whyAnswer // with its word and sentence
+	Tab      string
+	Base     string     // the address of its first page
+	Newest   *runAnswer // what asks or could be decided about; nil if nothing needs a person
+	CanWrite bool
+	CanRuns  bool
+}
+
+// Attention reports whether the card for a person is shown.
+func (h scheduleHead) Attention() bool { return h.Why.Status == "Needs attention" }
+
+func apiSchedule(r *http.Request, below string) string {
+	return "/api/v1/schedules/" + segment(r, "id") + below
+}
+
+func (s *Site) scheduleHeadOf(r *http.Request, v *visit, tab string) (h *scheduleHead, err error) {
+	h = &scheduleHead{Tab: tab, Base: schedulePath(r.PathValue("id")), CanWrite: v.may("schedules", "write"), CanRuns: v.may("runs", "write")}
+	if err := s.ask(r.Context(), v, apiSchedule(r, ""), nil, &h.scheduleAnswer); err != nil {
+		return h, err
+	}
+	if !v.may("lanes", "read") {
+		return h, nil
+	}
+	if err := s.ask(r.Context(), v, "/api/v1/lanes/schedule/"+segment(r, "id")+"/why", nil, &h.Why); err != nil {
+		return h, err
+	}
+	if !h.Attention() || len(h.Why.Recent) == 0 || !v.may("runs", "read") {
+		return h, nil
+	}
+	newest := &runAnswer{}
+	if err := s.ask(r.Context(), v, "/api/v1/runs/"+h.Why.Recent[0].ID, nil, newest); err != nil {
+		return h, err
+	}
+	if len(newest.Actions) > 0 {
+		h.Newest = newest
+	}
+	return h, nil
+}
+
+// showScheduleTab shows a page about a schedule: read fills its own part.
+func (s *Site) showScheduleTab(w http.ResponseWriter, r *http.Request, v *visit, tab, title string, read func(h *scheduleHead) (any, error)) {
+	h, err := s.scheduleHeadOf(r, v, tab)
+	if err != nil {
+		s.problem(w, r, err)
+		return
+	}
+	body, err := read(h)
+	if err != nil {
+		s.problem(w, r, err)
+		return
+	}
+	f := s.frameFor(r, v, "overview", h.Name+title)
+	f.Live = string(pawl.KindSchedule) + ":" + h.ID
+	s.show(w, r, "schedule_"+tab+".html", f, body)
+}
+
+type schedulePage struct {
+	Head    *scheduleHead
+	Next    nextAnswer
+	Slots   []slotAnswer
+	Status  string
+	Trigger string
+	Pager   pager
+}
+
+const (
+	slotsPerPage = 25
+	nextShown    = 8
+)
+
+// showSchedule is what comes and what became of what came.
+func (s *Site) showSchedule(w http.ResponseWriter, r *http.Request, v *visit) {
+	s.showScheduleTab(w, r, v, "slots", "", func(h *scheduleHead) (any, error) {
+		query := listQuery(r, slotsPerPage, "status", "trigger")
+		out := schedulePage{Head: h, Status: query.Get("status"), Trigger: query.Get("trigger")}
+		if err := s.ask(r.Context(), v, apiSchedule(r, "/next"), url.Values{"count": {strconv.Itoa(nextShown)}}, &out.Next); err != nil {
+			return nil, err
+		}
+		var list page[slotAnswer]
+		err := s.ask(r.Context(), v, apiSchedule(r, "/slots"), query, &list)
+		out.Slots, out.Pager = list.Items, pagerOf(r, list.NextCursor)
+		return out, err
+	})
+}
+
+type scheduleRunsPage struct {
+	Head  *scheduleHead
+	Runs  []runAnswer
+	Pager pager
+}
+
+func (s *Site) showScheduleRuns(w http.ResponseWriter, r *http.Request, v *visit) {
+	s.showScheduleTab(w, r, v, "runs", " · runs", func(h *scheduleHead) (any, error) {
+		query := listQuery(r, runsPerPage, "status")
+		query.Set("kind", string(pawl.KindSchedule))
+		query.Set("lane", h.ID)
+		var list page[runAnswer]
+		err := s.ask(r.Context(), v, "/api/v1/runs", query, &list)
+		return scheduleRunsPage{h, list.Items, pagerOf(r, list.NextCursor)}, err
+	})
+}
+
+type scheduleWhyPage struct{ Head *scheduleHead }
+
+func (s *Site) showScheduleWhy(w http.ResponseWriter, r *http.Request, v *visit) {
+	s.showScheduleTab(w, r, v, "why", " · why", func(h *scheduleHead) (any, error) { return scheduleWhyPage{h}, nil })
+}
+
+func (s *Site) runSchedule(w http.ResponseWriter, r *http.Request, v *visit) {
+	s.change(w, r, v, apiSchedule(r, "/run"), nil, "A run was asked for.")
+}
+
+func (s *Site) enableSchedule(w http.ResponseWriter, r *http.Request, v *visit) {
+	s.changeBy(w, r, v, http.MethodPatch, apiSchedule(r, ""), map[string]any{"enabled": true}, "Switched on.")
+}
+
+func (s *Site) disableSchedule(w http.ResponseWriter, r *http.Request, v *visit) {
+	s.changeBy(w, r, v, http.MethodPatch, apiSchedule(r, ""), map[string]any{"enabled": false}, "Switched off: no slot is started by itself.")
+}

@@ -1,0 +1,220 @@
+package web
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	pawl "github.com/pawlrun/pawl"
+)
+
+// sourceHead is the part that all pages about a source have: its word and
+// sentence, its actions, how fresh its rows are, and how far it has come.
+type sourceHead struct {
+	sourceAnswer
+	Tab      string
+	Base     string // the address of its first page
+	CanWrite bool
+}
+
+// Attention reports whether the card for a person is shown.
+func (h sourceHead) Attention() bool { return h.Status == "Needs attention" }
+
+func apiSource(r *http.Request, below string) string {
+	return "/api/v1/sources/" + segment(r, "name") + below
+}
+
+// showSourceTab shows a page about a source: read fills its own part.
+func (s *Site) showSourceTab(w http.ResponseWriter, r *http.Request, v *visit, tab, title string, read func(h *sourceHead) (any, error)) {
+	h := &sourceHead{Tab: tab, Base: sourcePath(r.PathValue("name")), CanWrite: v.may("sources", "write")}
+	if err := s.ask(r.Context(), v, apiSource(r, ""), nil, &h.sourceAnswer); err != nil {
+		s.problem(w, r, err)
+		return
+	}
+	body, err := read(h)
+	if err != nil {
+		s.problem(w, r, err)
+		return
+	}
+	f := s.frameFor(r, v, "overview", h.Name+title)
+	f.Live = string(pawl.KindSource) + ":" + h.Name
+	s.show(w, r, "source_"+tab+".html", f, body)
+}
+
+type sourcePage struct {
+	Head    *sourceHead
+	Chart   []runAnswer // the oldest first
+	Columns []string
+	Rows    [][]string
+	NoRows  string // why rows cannot be shown
+}
+
+const (
+	sampleRows   = 5
+	chartRuns    = 100
+	rowsPerPage  = 50
+	rejectsShown = 25
+)
+
+// showSource is what came of it: rows over time, some of them, and why it runs
+// or does not.
+func (s *Site) showSource(w http.ResponseWriter, r *http.Request, v *visit) {
+	s.showSourceTab(w, r, v, "now", "", func(h *sourceHead) (any, error) {
+		out := &sourcePage{Head: h}
+		if err := s.addChart(r, v, out); err != nil {
+			return nil, err
+		}
+		rows, _, err := s.rowsOf(r, v, h, url.Values{"limit": {strconv.Itoa(sampleRows)}})
+		if p, refused := err.(*refusal); refused && p.Status < http.StatusInternalServerError { //nolint:errorlint // the API's own
+			out.NoRows = p.Detail
+			return out, nil
+		}
+		out.Columns, out.Rows = rows.Columns, rows.Rows
+		return out, err
+	})
+}
+
+// addChart adds the runs that wrote something, or could have.
+func (s *Site) addChart(r *http.Request, v *visit, out *sourcePage) error {
+	if !v.may("runs", "read") {
+		return nil
+	}
+	var list page[runAnswer]
+	query := url.Values{"kind": {string(pawl.KindSource)}, "lane": {out.Head.Name}, "limit": {strconv.Itoa(chartRuns)}}
+	if err := s.ask(r.Context(), v, "/api/v1/runs", query, &list); err != nil {
+		return err
+	}
+	for _, one := range slices.Backward(list.Items) {
+		if one.Progress != nil && !one.StartedAt.IsZero() {
+			out.Chart = append(out.Chart, one)
+		}
+	}
+	return nil
+}
+
+type sourceRowsPage struct {
+	Head    *sourceHead
+	Columns []string
+	Rows    [][]string
+	Pager   pager
+}
+
+func (s *Site) showSourceRows(w http.ResponseWriter, r *http.Request, v *visit) {
+	s.showSourceTab(w, r, v, "rows", " · rows", func(h *sourceHead) (any, error) {
+		out, next, err := s.rowsOf(r, v, h, listQuery(r, rowsPerPage))
+		out.Pager = pagerOf(r, next)
+		return out, err
+	})
+}
+
+// rowsOf reads rows as texts, with the columns in the order of the definition.
+func (s *Site) rowsOf(r *http.Request, v *visit, h *sourceHead, query url.Values) (out sourceRowsPage, next string, err error) {
+	out.Head = h
+	var list page[map[string]json.RawMessage]
+	if err := s.ask(r.Context(), v, apiSource(r, "/rows"), query, &list); err != nil {
+		return out, "", err
+	}
+	out.Columns = columnsOf(h.Definition, list.Items)
+	for _, row := range list.Items {
+		cells := make([]string, len(out.Columns))
+		for i, column := range out.Columns {
+			cells[i] = cellText(row[column])
+		}
+		out.Rows = append(out.Rows, cells)
+	}
+	return out, list.NextCursor, nil
+}
+
+// columnsOf are the columns of a definition, then those that the rows have
+// beside them.
+func columnsOf(definition json.RawMessage, rows []map[string]json.RawMessage) []string {
+	var d struct {
+		Response struct {
+			Fields []struct {
+				Target string `json:"target"`
+			} `json:"fields"`
+		} `json:"response"`
+	}
+	_ = json.Unmarshal(definition, &d) // without it the columns are in another order
+	var out, others []string
+	for _, f := range d.Response.Fields {
+		out = append(out, f.Target)
+	}
+	for _, row := range rows {
+		for column := range row {
+			if !slices.Contains(out, column) && !slices.Contains(others, column) {
+				others = append(others, column)
+			}
+		}
+	}
+	slices.Sort(others)
+	return append(out, others...)
+}
+
+// cellText is a value as a table shows it: texts without their quotes.
+func cellText(raw json.RawMessage) string {
+	var text string
+	switch {
+	case len(raw) == 0 || string(raw) == "null":
+		return ""
+	case json.Unmarshal(raw, &text) == nil:
+		return text
+	}
+	return string(raw)
+}
+
+type rejectsPage struct {
+	Head    *sourceHead
+	Rejects []rejectAnswer
+	Pager   pager
+}
+
+func (s *Site) showSourceRejects(w http.ResponseWriter, r *http.Request, v *visit) {
+	s.showSourceTab(w, r, v, "rejects", " · rejected rows", func(h *sourceHead) (any, error) {
+		var list page[rejectAnswer]
+		err := s.ask(r.Context(), v, apiSource(r, "/rejects"), listQuery(r, rejectsShown), &list)
+		return rejectsPage{h, list.Items, pagerOf(r, list.NextCursor)}, err
+	})
+}
+
+type sourceRunsPage struct {
+	Head  *sourceHead
+	Runs  []runAnswer
+	Pager pager
+}
+
+func (s *Site) showSourceRuns(w http.ResponseWriter, r *http.Request, v *visit) {
+	s.showSourceTab(w, r, v, "runs", " · runs", func(h *sourceHead) (any, error) {
+		query := listQuery(r, runsPerPage, "status")
+		query.Set("kind", string(pawl.KindSource))
+		query.Set("lane", h.Name)
+		var list page[runAnswer]
+		err := s.ask(r.Context(), v, "/api/v1/runs", query, &list)
+		return sourceRunsPage{h, list.Items, pagerOf(r, list.NextCursor)}, err
+	})
+}
+
+func (s *Site) runSource(w http.ResponseWriter, r *http.Request, v *visit) {
+	s.change(w, r, v, apiSource(r, "/run"), nil, "A run was asked for.")
+}
+
+func (s *Site) pauseSource(w http.ResponseWriter, r *http.Request, v *visit) {
+	s.change(w, r, v, apiSource(r, "/pause"), nil, "Paused: nothing more is fetched.")
+}
+
+func (s *Site) resumeSource(w http.ResponseWriter, r *http.Request, v *visit) {
+	s.change(w, r, v, apiSource(r, "/resume"), nil, "Resumed.")
+}
+
+// resetSource forgets failures, and with all also how far it has come.
+func (s *Site) resetSource(w http.ResponseWriter, r *http.Request, v *visit) {
+	body := map[string]any{}
+	done := "Its failures are forgotten, and it is tried again."
+	if r.FormValue("all") != "" {
+		body["all"] = true
+		done = "It fetches everything again."
+	}
+	s.change(w, r, v, apiSource(r, "/reset"), body, done)
+}
