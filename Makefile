@@ -10,6 +10,7 @@ LINT := bin/tools/golangci-lint-$(LINT_VERSION)
 
 # How long one package's tests may take before they are called hung.
 TEST_TIMEOUT := 15m
+DIST := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 FUZZ_TIME := 20s
 
 .PHONY: help
@@ -27,6 +28,15 @@ demo: ## start Pawl with live examples, no network needed
 .PHONY: build
 build: ## build bin/pawl, one static program
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/pawl ./cmd/pawl
+
+.PHONY: dist
+dist: ## build the programs of a release into dist/, with checksums
+	@rm -rf dist && mkdir dist
+	@for target in $(DIST); do \
+		name=dist/pawl-$(VERSION)-$${target%/*}-$${target#*/}; echo "build $$name"; \
+		CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} go build -trimpath -ldflags '$(LDFLAGS)' -o $$name ./cmd/pawl || exit 1; \
+	done
+	@cd dist && (sha256sum pawl-* 2>/dev/null || shasum -a 256 pawl-*) > SHA256SUMS && cat SHA256SUMS
 
 .PHONY: test
 test: ## run all tests, on SQLite and on a private PostgreSQL
@@ -78,4 +88,4 @@ fuzz: ## feed random input to every parser, FUZZ_TIME each
 
 .PHONY: clean
 clean: ## remove what make built
-	rm -rf bin
+	rm -rf bin dist

@@ -15,6 +15,7 @@ import (
 	"github.com/pawlrun/pawl/internal/outbound"
 	"github.com/pawlrun/pawl/internal/quota"
 	"github.com/pawlrun/pawl/internal/source/spec"
+	"github.com/pawlrun/pawl/internal/tool"
 )
 
 // read is a file of an example.
@@ -81,6 +82,25 @@ func TestTheSourceOfPricesIsValidAndHasItsProvider(t *testing.T) {
 	p, ok := providers.Find(quota.Domain(u))
 	if !ok || p.Limit != 60 || p.Auth != quota.AuthAPIKey {
 		t.Errorf("the provider of %s is %v, %v", u.Host, p, ok)
+	}
+}
+
+func TestTheOrdersHaveConnectionsOfWhichOneAsks(t *testing.T) {
+	client, err := outbound.New(outbound.Config{AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	dir, _ := place(t, examples.Orders, "orders/connections.yaml")
+	set, err := tool.Load(dir, tool.Env{Getenv: func(string) string { return "" }, HTTP: client, CheckOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]tool.Policy{"desk": tool.Allow, "largeDesk": tool.Ask} {
+		target, err := set.Lookup(name, "post")
+		if err != nil || target.Policy != want || !target.Method.Reconciles {
+			t.Errorf("%s.post: policy %s, %+v, %v", name, target.Policy, target.Method, err)
+		}
 	}
 }
 

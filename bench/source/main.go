@@ -2,7 +2,7 @@
 // durability: rows per second beside the raw limit of the same run, the memory
 // that a large answer needs, and what sources cost that are not due.
 //
-// usage: go run ./source [-quick] [-step rows|memory|idle] [-pg URL] [-only SQLite|PostgreSQL] [-dir DIR] [-out FILE] [-cpuprofile FILE]
+// usage: go run ./source [-quick] [-step rows|memory|idle] [-many N] [-pg URL] [-only SQLite|PostgreSQL] [-dir DIR] [-out FILE] [-cpuprofile FILE]
 //
 // Without -pg (or PAWL_TEST_POSTGRES) only SQLite is measured.
 package main
@@ -30,16 +30,24 @@ const note = "The raw limit puts the same rows, made beforehand, into a table of
 
 func main() {
 	only := flag.String("step", "", "measure only this `step`: rows, memory or idle")
+	many := flag.Int("many", 0, "measure beside `N` sources that are not due")
 	measure.Main("Sources beside the raw limits", "bench-source", func(ctx context.Context, r *measure.Report, p measure.Place, quick bool) error {
-		return all(ctx, r, p, quick, *only)
+		return all(ctx, r, p, sizesOf(quick, *many), *only)
 	}, note)
 }
 
-func all(ctx context.Context, r *measure.Report, p measure.Place, quick bool, only string) error {
+func sizesOf(quick bool, many int) sizes {
 	s := sizes{pages: 200, rounds: 5, answer: 200 << 20, few: 1000, many: 100_000, asks: 100, idle: 10 * time.Second}
 	if quick {
 		s = sizes{pages: 20, rounds: 3, answer: 20 << 20, few: 100, many: 2000, asks: 20, idle: 2 * time.Second}
 	}
+	if many > 0 {
+		s.many = many
+	}
+	return s
+}
+
+func all(ctx context.Context, r *measure.Report, p measure.Place, s sizes, only string) error {
 	for _, step := range []struct {
 		name string
 		take func(context.Context, *measure.Report, measure.Place, sizes) error

@@ -12,15 +12,16 @@ func newDemoCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Watch Pawl at work: a real server with live examples, no network needed",
-		Long: "Starts a real server on a SQLite file in a temporary folder, with a small upstream of\n" +
-			"its own on loopback, gives it work and tells what happens. Every promise it shows is\n" +
-			"checked; the exit code is 1 if one was broken.\n\n" +
-			"On a terminal it goes on until Ctrl-C, elsewhere it ends after one round.",
+		Long: "Starts a real server on a SQLite file in a temporary folder, with a small world of its\n" +
+			"own on loopback (a market, an order desk, a poet), gives it work and tells what happens.\n" +
+			"Every promise it shows is checked; the exit code is 1 if one was broken.\n\n" +
+			"On a terminal the world then goes on until Ctrl-C, for you to look at in a browser and to\n" +
+			"approve what waits. Elsewhere it ends when all is shown; --once=false lets it go on.",
 		GroupID: groupStart, Args: takes(0, 0),
 	}
 	keep := cmd.Flags().String("keep", "", "keep the data in `DIR` instead of a temporary folder")
 	addr := cmd.Flags().String("addr", "127.0.0.1:0", "listen on `HOST:PORT`; port 0 is any free one")
-	once := cmd.Flags().Bool("once", !p.StdoutTerminal, "end after one round (default on anything but a terminal)")
+	once := cmd.Flags().Bool("once", !p.StdoutTerminal, "end when every promise was shown (default on anything but a terminal)")
 	seconds := cmd.Flags().Int("seconds", 0, "end after `N` seconds")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *seconds < 0 {

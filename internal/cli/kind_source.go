@@ -78,8 +78,10 @@ func sourceOfEvent(e client.Event) (string, error) {
 		Source string `json:"source"`
 	}
 	if e.Type == "source" {
-		err := json.Unmarshal(e.Data, &event)
-		return event.Source, err
+		if err := json.Unmarshal(e.Data, &event); err != nil {
+			return "", fmt.Errorf("read event: %w", err)
+		}
+		return event.Source, nil
 	}
 	return laneOfRunEvent(e, pawl.KindSource)
 }

@@ -66,11 +66,11 @@ func (d decoder) refuse(n *node, pointer, format string, values ...any) {
 }
 
 func (d decoder) value(n *node, into reflect.Value, pointer string) {
-	if custom, ok := into.Addr().Interface().(Custom); ok {
+	if custom, ok := reflect.TypeAssert[Custom](into.Addr()); ok {
 		custom.ReadValue(Value{node: n, pointer: pointer, decoder: d})
 		return
 	}
-	if raw, ok := into.Addr().Interface().(*json.RawMessage); ok {
+	if raw, ok := reflect.TypeAssert[*json.RawMessage](into.Addr()); ok {
 		*raw = n.json()
 		return
 	}

@@ -116,7 +116,7 @@ func TestDecodeTellsEveryFault(t *testing.T) {
 		{"name:", "/name x:1:1: name is missing"},
 		{"name: '  '", "/name x:2:7: name is empty"},
 		{"name: 5", "/name x:2:7: name must be a text: put it in quotes"},
-		{"name: a\nnmae: b", `/nmae x:3:1: unknown field "nmae". Did you mean name?`},
+		{"name: a\nnaem: b", `/naem x:3:1: unknown field "naem". Did you mean name?`},
 		{"name: a\nzzzzzzz: b", `/zzzzzzz x:3:1: unknown field "zzzzzzz". The fields are apiKey, api_key, big, count`},
 		{"name: a\nName: b", `/Name x:3:1: unknown field "Name". Did you mean name?`},
 		{"name: a\nmode: upsrt", `/mode x:3:7: mode "upsrt" is not known. Did you mean upsert?`},

@@ -13,7 +13,7 @@ func (p part) guard(tokens token.Tokens) *fault {
 	var columns []int // where the blocks around this token begin
 	brackets, names := 0, 0
 	for _, t := range tokens {
-		switch t.Type {
+		switch t.Type { //nolint:exhaustive // the others do not nest
 		case token.SequenceStartType, token.MappingStartType:
 			brackets++
 		case token.SequenceEndType, token.MappingEndType:

@@ -143,9 +143,9 @@ func Pointer(steps ...any) string {
 }
 
 func escape(step string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(step)
+	return strings.ReplaceAll(strings.ReplaceAll(step, "~", "~0"), "/", "~1")
 }
 
 func unescape(step string) string {
-	return strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
+	return strings.ReplaceAll(strings.ReplaceAll(step, "~1", "/"), "~0", "~")
 }

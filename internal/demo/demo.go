@@ -20,7 +20,7 @@ type Config struct {
 	Colour bool
 	Addr   string        // of the server; port 0 is any free one
 	Dir    string        // of its data; empty is a temporary folder
-	Once   bool          // one round
+	Once   bool          // end when the scenes are over
 	Length time.Duration // how long it goes on; zero is until ctx ends
 }
 

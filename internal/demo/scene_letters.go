@@ -22,7 +22,7 @@ func letters() scene {
 func playLetters(ctx context.Context, s *stage) (string, error) {
 	var want []string
 	for n := range 3 {
-		name := fmt.Sprintf("first-letter-%d.txt", n+1)
+		name := fmt.Sprintf("first-%s-%d.txt", s.desk.book.start, n+1)
 		text := fmt.Sprintf("Dear Pawl, this is letter %d of the first three.", n+1)
 		if err := os.WriteFile(filepath.Join(s.rooms.connections, "inbox", name), []byte(text+"\n"), 0o600); err != nil {
 			return "", err

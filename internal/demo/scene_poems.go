@@ -69,12 +69,14 @@ func (s *stage) applyPoet(ctx context.Context) (out client.Schedule, err error) 
 	if err != nil {
 		return out, s.ended(ctx, fmt.Errorf("apply the schedule: %w", err))
 	}
-	var applied client.AppliedSchedule
+	var applied struct {
+		Schedule client.Schedule `json:"schedule"`
+	}
 	if err := json.Unmarshal(raw, &applied); err != nil {
 		return out, err
 	}
 	s.story.note("applied", "schedule "+definitions[0].Name)
-	return out, json.Unmarshal(applied.Schedule, &out)
+	return applied.Schedule, nil
 }
 
 // runPoet runs the schedule by hand, once none of its slots runs.

@@ -112,7 +112,7 @@ func (s *Service) CancelRun(ctx context.Context, tx *store.Tx, r store.Run, by s
 	if err := tx.Audit(ctx, by, "run.cancel", "run:"+r.ID, map[string]string{"schedule": sch.Name}); err != nil {
 		return err
 	}
-	if r.Status == pawl.StatusPausedTransient { // it waits for its next attempt, which it will not have
+	if r.Status == pawl.StatusPausedTransient && r.ErrorCode != notAnswered { // it waits for its next attempt, which it will not have
 		if run.SlotStatus(slot.Status).Closed() {
 			return refuse("cancel run", "not_running", "the slot of the run is closed already", "")
 		}

@@ -108,17 +108,22 @@ func (a *attempt) giveBack(ctx context.Context) error {
 }
 
 // whatIsKnown closes a slot whose attempts crashed too often, with the outcome
-// that the execution service has, if it has one.
+// that the execution service has, once it has one.
 func (a *attempt) whatIsKnown(ctx context.Context) (time.Time, error) {
 	answer, failure := a.cfg.Executions.Outcome(ctx, a.key())
 	if ctx.Err() != nil {
 		return time.Time{}, context.Cause(ctx)
 	}
-	if failure == nil && len(answer.Interrupt) > 0 {
-		failure = errors.New("it waits for a person")
+	if failure != nil && !says(failure) { // it goes on, or nobody can tell
+		return time.Now().Add(longestSilence), nil
 	}
-	if failure != nil {
+	end := endOf(answer)
+	if asks := len(answer.Interrupt) > 0; asks || failure != nil {
 		a.log.Warn("a slot is given up: the server stopped during every attempt", "schedule", a.schedule.Name, "slot", pawl.FormatTime(a.slot.ScheduledFor), "outcome", failure)
+		end = failed(contract.Internal, "The server stopped during every attempt.")
+		if asks {
+			a.cancelElsewhere(ctx, a.key())
+		}
 	}
 	return time.Time{}, a.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		if err := tx.Fence(ctx, a.claim.Fence()); err != nil {
@@ -128,10 +133,6 @@ func (a *attempt) whatIsKnown(ctx context.Context) (time.Time, error) {
 		if err != nil {
 			return err
 		}
-		if failure != nil {
-			tx.AfterCommit(func() { a.cancelElsewhere(context.WithoutCancel(ctx), a.key()) })
-			return a.close(ctx, tx, sch, a.slot, failed(contract.Internal, "The server stopped during every attempt."))
-		}
-		return a.close(ctx, tx, sch, a.slot, endOf(answer))
+		return a.close(ctx, tx, sch, a.slot, end)
 	})
 }

@@ -228,6 +228,9 @@ func (s *Service) endWaiting(ctx context.Context, tx *store.Tx, sch store.Schedu
 			return false, err
 		}
 	case pawl.StatusPausedTransient:
+		if r.ErrorCode == notAnswered { // it was given back and goes on at its executor
+			return false, nil
+		}
 	default:
 		return false, nil
 	}

@@ -145,7 +145,7 @@ func TestCrashKeepsTheCount(t *testing.T) {
 		if _, _, a := peek(t, after, "limited.example"); a.Left != 2 {
 			t.Errorf("%d calls are left, want 2", a.Left)
 		}
-		refused(t, after, "resting.example")
+		_ = refused(t, after, "resting.example")
 	})
 }
 

@@ -162,8 +162,8 @@ func (s *server) tellSchedule(c graph.Change) {
 
 // closeExecution gives up the runs of graphs that outlived the drain; whoever
 // comes next goes on with them.
-func (s *server) closeExecution() {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+func (s *server) closeExecution(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	if err := s.execution.Close(ctx); err != nil {
 		s.log.Warn("close the execution service", "err", err)

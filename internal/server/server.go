@@ -321,7 +321,7 @@ func (s *server) serve(ctx context.Context, ready func(Started)) error {
 	s.api.Close()
 	stopWork()
 	wg.Wait()
-	s.closeExecution()
+	s.closeExecution(ctx)
 	s.log.Info("stopped")
 	return err
 }

@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -136,7 +137,7 @@ func (k *kit) define(text string) spec.Definition {
 	k.t.Helper()
 	list, err := spec.Parse("s.yaml", []byte(strings.ReplaceAll(text, "URL", k.api.URL)))
 	if err != nil {
-		if e, ok := err.(*pawl.Error); ok {
+		if e, ok := errors.AsType[*pawl.Error](err); ok {
 			k.t.Fatalf("%v: %v", err, e.Fields)
 		}
 		k.t.Fatal(err)

@@ -118,10 +118,10 @@ func othersKind(s *connector.Settings, kind connector.Field) bool {
 	switch kind.Value {
 	case "connection":
 		return false
-	case "executor", "provider": // read by those who run graphs and repair scripts
+	case "executor", "provider", "source", "schedule": // read by others
 		return true
 	}
-	known := []string{"connection", "executor", "provider"}
+	known := []string{"connection", "executor", "provider", "source", "schedule"}
 	s.Refuse(kind, "kind %s does not belong here. %s", connector.Quote(kind.Value), connector.Suggest(kind.Value, known, "The kinds of this folder are "+strings.Join(known, ", ")+"."))
 	return true
 }

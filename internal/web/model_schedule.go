@@ -188,4 +188,4 @@ func (q questionAnswer) Text() string {
 }
 
 // Open reports whether nobody answered yet.
-func (q questionAnswer) Open() bool { return len(q.Answer) == 0 || string(q.Answer) == "null" }
+func (q questionAnswer) Open() bool { return !given(q.Answer) }

@@ -80,6 +80,7 @@ func functions(assets map[string]string) template.FuncMap {
 		"segment":  pathSegment,
 		"sentence": sentence,
 		"usd":      usd,
+		"given":    given,
 		"size":     size,
 		"args":     arguments,
 		"list":     func(items ...any) []any { return items },

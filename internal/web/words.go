@@ -174,6 +174,9 @@ func size(n int) string {
 	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 }
 
+// given reports whether there is a JSON value, other than null.
+func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
+
 // maxPretty is how much of a JSON text is shown, in bytes.
 const maxPretty = 64 << 10
 

@@ -110,7 +110,7 @@ func (t tool) handler(api API) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		path, rest, err := t.place(req.Params.Arguments)
 		if err != nil {
-			return refused(err), nil //nolint:nilerr // it is told in the result
+			return refused(err), nil
 		}
 		var raw json.RawMessage
 		if t.writes {
@@ -119,7 +119,7 @@ func (t tool) handler(api API) mcp.ToolHandler {
 			raw, err = api.GetWith(ctx, path, queryOf(rest))
 		}
 		if err != nil {
-			return refused(err), nil //nolint:nilerr // it is told in the result
+			return refused(err), nil
 		}
 		if len(raw) == 0 {
 			raw = json.RawMessage(`{"ok":true}`)

@@ -13,7 +13,6 @@ const (
 	GrantsPath    = "/api/v1/grants"
 	BackfillsPath = "/api/v1/backfills"
 	ReceiptsPath  = "/api/v1/billing/receipts"
-	AccountsPath  = "/api/v1/billing/accounts"
 )
 
 // SchedulePath is where a schedule is, by its id, or something below it.
@@ -145,7 +144,6 @@ type Receipt struct {
 type Backfill struct {
 	ID          string         `json:"id"`
 	ScheduleID  string         `json:"scheduleId"`
-	Schedule    string         `json:"schedule"` // its name; added by the commands
 	From        time.Time      `json:"from"`
 	To          time.Time      `json:"to"`
 	Hash        string         `json:"hash"` // names the plan that a person confirms
@@ -172,9 +170,6 @@ type BackfillCounts struct {
 	Error   int `json:"error"`
 	Skipped int `json:"skipped"`
 }
-
-// Ended is how many slots have come to an end.
-func (c BackfillCounts) Ended() int { return c.Success + c.Error + c.Skipped }
 
 // The states of a backfill.
 const (

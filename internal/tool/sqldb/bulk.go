@@ -72,7 +72,7 @@ func (s pgStatements) Exec(ctx context.Context, text string, args ...any) (int64
 
 // Query implements Statements.
 func (s pgStatements) Query(ctx context.Context, text string, args ...any) (store.Rows, error) {
-	rows, err := s.tx.Query(ctx, text, args...)
+	rows, err := s.tx.Query(ctx, text, args...) //nolint:sqlclosecheck // the caller does
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func (s liteStatements) Exec(ctx context.Context, text string, args ...any) (int
 
 // Query implements Statements.
 func (s liteStatements) Query(ctx context.Context, text string, args ...any) (store.Rows, error) {
-	rows, err := s.tx.QueryContext(ctx, text, args...) //nolint:rowserrcheck,sqlclosecheck // the caller does both
+	rows, err := s.tx.QueryContext(ctx, text, args...) //nolint:rowserrcheck // the caller does
 	if err != nil {
 		return nil, err
 	}

@@ -26,11 +26,20 @@
       values.push(Number(row.cells[1].textContent));
     }
     const axis = { stroke: colour("--quiet"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false }, font: "12px system-ui" };
+    const accent = colour("--accent");
+    const looks = {
+      bars: { stroke: accent, fill: accent, width: 0, paths: uPlot.paths.bars({ size: [0.7, 18] }), points: { show: false } },
+      points: { stroke: accent, paths: () => null, points: { show: true, size: 6, fill: accent } },
+    };
+    const gap = times.length > 1 ? (times[times.length - 1] - times[0]) / (times.length - 1) / 2 : 1;
     new uPlot({
       width: room.clientWidth, height: 140, legend: { show: false }, cursor: { y: false },
-      scales: { y: { range: (u, low, high) => [0, Math.max(1, high * 1.1)] } },
+      scales: {
+        x: { range: (u, low, high) => [low - gap, high + gap] }, // room for the first and the last one
+        y: { range: (u, low, high) => [0, high > 0 ? high * 1.1 : 1] },
+      },
       axes: [axis, { ...axis, size: 56 }],
-      series: [{}, { stroke: colour("--accent"), paths: () => null, points: { show: true, size: 6, fill: colour("--accent") } }],
+      series: [{}, looks[room.dataset.kind] ?? looks.points],
     }, [times, values], room);
   };
 
