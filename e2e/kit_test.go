@@ -102,10 +102,13 @@ func (s *server) start() {
 	s.eventually("the server is ready", func() bool { return s.status("/readyz") == http.StatusOK })
 }
 
-func (s *server) launch() {
+func (s *server) launch() { s.t.Helper(); s.launchWith(s.log) }
+
+// launchWith starts it with its messages going to w.
+func (s *server) launchWith(w io.Writer) {
 	s.t.Helper()
 	s.cmd = exec.Command(binary, s.args...)
-	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = s.dir, s.log, s.log
+	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = s.dir, s.log, w
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}

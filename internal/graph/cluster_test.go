@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pawlrun/pawl/internal/graph/contract"
+	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/graph/grant"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/pgtest"
@@ -122,7 +122,7 @@ func TestTwoWorkersExecuteEverySlotOnce(t *testing.T) {
 		}
 	}
 	for _, slot := range slots {
-		key := slot.ScheduleID + ":" + contract.Instant{Time: slot.ScheduledFor}.String()
+		key := pawl.SlotKey(slot.ScheduleID, slot.ScheduledFor)
 		if r := graph.runs[key]; slot.Status != "success" || slot.Attempts != 1 || r == nil || len(r.begun) != 1 {
 			t.Errorf("%+v ran %+v", slot, r)
 		}

@@ -328,8 +328,8 @@ func (l *life) check(after string) {
 			l.t.Errorf("after %s: %d executions in %d attempts: %+v", after, executed, slot.Attempts, slot)
 		}
 	}
-	if !l.overlaps && l.graph.overlaps(l.sch.ID) {
-		l.t.Errorf("after %s: runs overlap", after)
+	if both := l.graph.overlaps(l.sch.ID); both != "" && !l.overlaps {
+		l.t.Errorf("after %s: runs overlap: %s", after, both)
 	}
 	if n, err := l.s.Reconcile(context.Background()); n != 0 || err != nil {
 		l.t.Errorf("after %s: the reconciler had to repair %d (%v)", after, n, err)

@@ -1,9 +1,11 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -193,27 +195,30 @@ func (f *fakeGraph) executed(scheduleID string) (out []string) {
 	return out
 }
 
-// overlaps reports whether two executions of a schedule ran at the same time.
-func (f *fakeGraph) overlaps(scheduleID string) bool {
+// overlaps tells of two executions of a schedule that ran at the same time;
+// empty if none did.
+func (f *fakeGraph) overlaps(scheduleID string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	type span struct{ from, to time.Time }
+	type span struct {
+		key      string
+		from, to time.Time
+	}
 	var all []span
 	for key, r := range f.runs {
-		if !strings.HasPrefix(key, scheduleID+":") {
-			continue
-		}
-		for i := range r.begun {
-			all = append(all, span{r.begun[i], r.ended[i]})
+		if rest, ok := strings.CutPrefix(key, scheduleID+":"); ok {
+			for i := range r.begun {
+				all = append(all, span{rest, r.begun[i], r.ended[i]})
+			}
 		}
 	}
-	slices.SortFunc(all, func(a, b span) int { return a.from.Compare(b.from) })
+	slices.SortFunc(all, func(a, b span) int { return cmp.Or(a.from.Compare(b.from), a.to.Compare(b.to)) })
 	for i := 1; i < len(all); i++ {
 		if all[i].from.Before(all[i-1].to) {
-			return true
+			return fmt.Sprintf("%v and %v", all[i-1], all[i])
 		}
 	}
-	return false
+	return ""
 }
 
 var errDown = errors.New("connection refused")

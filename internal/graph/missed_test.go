@@ -106,8 +106,8 @@ func TestASlotDelayedByARunIsNotMissed(t *testing.T) {
 				t.Errorf("%s: %v, want %v", c.policy, k.story(sch), want)
 			}
 			k.wholeStory(sch)
-			if k.graph.overlaps(sch.ID) {
-				t.Errorf("%s: runs overlap", c.policy)
+			if both := k.graph.overlaps(sch.ID); both != "" {
+				t.Errorf("%s: runs overlap: %s", c.policy, both)
 			}
 			k.write(func(ctx context.Context, tx *store.Tx) error {
 				_, err := k.s.Delete(ctx, tx, k.owner, sch.ID, "t")

@@ -22,8 +22,8 @@ func TestQueueLetsOneSlotWait(t *testing.T) {
 		if slots := k.slots(sch); !slots[2].Into.Equal(slots[1].ScheduledFor) || !slots[5].Into.Equal(slots[3].ScheduledFor) {
 			t.Errorf("they are coalesced into %s and %s", slots[2].Into, slots[5].Into)
 		}
-		if k.graph.overlaps(sch.ID) {
-			t.Error("runs overlap")
+		if both := k.graph.overlaps(sch.ID); both != "" {
+			t.Errorf("runs overlap: %s", both)
 		}
 	})
 }
@@ -41,8 +41,8 @@ func TestForbidSkipsWhatComesDueDuringARun(t *testing.T) {
 		if got := k.story(sch)[6:]; !slices.Equal(got, []string{"00:06 success", "00:07 skipped skipped_overlap", "00:08 skipped skipped_overlap", "00:09 skipped skipped_overlap", "00:10 pending"}) {
 			t.Errorf("beside a manual run: %v", got)
 		}
-		if k.graph.overlaps(sch.ID) {
-			t.Error("runs overlap")
+		if both := k.graph.overlaps(sch.ID); both != "" {
+			t.Errorf("runs overlap: %s", both)
 		}
 	})
 }
@@ -70,7 +70,7 @@ func TestReplaceCancelsTheRunBefore(t *testing.T) {
 		sch := k.create(ask("s", contract.Replace))
 		k.pass(3*time.Minute + 10*time.Second)
 		k.wantStory(sch, "00:01 error aborted", "00:02 error aborted", "00:03 running", "00:04 pending")
-		if k.graph.overlaps(sch.ID) || !slices.Contains(k.graph.cancels, pawl.SlotKey(sch.ID, at(1))) {
+		if k.graph.overlaps(sch.ID) != "" || !slices.Contains(k.graph.cancels, pawl.SlotKey(sch.ID, at(1))) {
 			t.Errorf("runs overlap, or nobody cancelled: %v", k.graph.cancels)
 		}
 		if slot := k.slots(sch)[2]; slot.StartedAt.Sub(slot.ScheduledFor) > time.Second {

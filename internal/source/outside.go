@@ -8,6 +8,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/run"
+	"github.com/pawlrun/pawl/internal/source/spec"
 	"github.com/pawlrun/pawl/internal/source/table"
 	"github.com/pawlrun/pawl/internal/store"
 )
@@ -83,6 +84,9 @@ func (s *Service) Resume(ctx context.Context, tx *store.Tx, name, by string) (bo
 	v, err := s.viewOf(ctx, tx, src)
 	if err != nil {
 		return false, err
+	}
+	if src.Status != spec.Active {
+		return false, refuse("resume source", "not_active", fmt.Sprintf("the definition of source %q says status: %s", name, src.Status), "Apply it with status: active.")
 	}
 	halted := v.row.Status != pawl.StatusActive && v.row.ID != "" && run.Halts(v.newest, v.exhausted())
 	if src.PausedAt.IsZero() && !halted {

@@ -42,6 +42,9 @@ func (v *view) sentence(issue run.Issue) string {
 	case run.IssueNone:
 		return ""
 	case run.IssuePaused:
+		if v.source.PausedAt.IsZero() {
+			return v.gateWanted().Text
+		}
 		return strings.TrimSuffix(v.gateWanted().Text, ".") + "; resume it to go on."
 	case run.IssueRecovering:
 		if v.putOff() {
