@@ -135,13 +135,23 @@ func (b *tab) sees(texts ...string) {
 	}
 }
 
-// until waits until an expression is true.
+// until waits until an expression is true. While a page makes room for the next
+// one it is neither.
 func (b *tab) until(expression string) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, 15*time.Second)
 	defer cancel()
-	if _, err := chromedp.Run(ctx, chromedp.Poll[bool](expression)); err != nil {
-		b.t.Fatalf("did not become true: %s: %v\n%s", expression, err, b.text())
+	tick := time.NewTicker(30 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if yes, err := chromedp.Run(ctx, chromedp.Evaluate[bool](expression)); err == nil && yes {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			b.t.Fatalf("did not become true: %s\n%s", expression, b.text())
+		}
 	}
 }
 

@@ -177,7 +177,12 @@ export default workflow({
 
 // looking is a workflow that looks for work and finds none.
 const looking = `import { workflow } from "pawl";
-export default workflow({ name: "inbox", topics: { mail: {} }, producers: { look: { publishes: ["mail"], schedule: { interval: "1m" }, handler: async () => {} } } });
+export default workflow({
+  name: "inbox",
+  topics: { mail: {} },
+  producers: { look: { publishes: ["mail"], schedule: { interval: "1m" }, handler: async () => {} } },
+  consumers: { read: { subscribe: ["mail"], async prepare() { return { reservations: [], data: {} }; } } },
+});
 `
 
 // define puts all three kinds in force.

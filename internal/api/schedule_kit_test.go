@@ -77,7 +77,7 @@ func (s *studio) poet(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.keys = append(s.keys, r.Header.Get("Idempotency-Key")+" "+string(body.Input))
 	s.mu.Unlock()
-	fmt.Fprintf(w, `{"ok":true,"output":{"poem":"leaf"},"traceId":"trace-1","usage":[{"unit":"a","model":"m","inputTokens":3,"outputTokens":4,"costUsd":0.25},{"unit":"b","costUsd":0.05}]}`)
+	_, _ = fmt.Fprintf(w, `{"ok":true,"output":{"poem":"leaf"},"traceId":"trace-1","usage":[{"unit":"a","model":"m","inputTokens":3,"outputTokens":4,"costUsd":0.25},{"unit":"b","costUsd":0.05}]}`)
 }
 
 // makeGraphs makes the service that the API speaks to.

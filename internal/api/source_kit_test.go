@@ -40,11 +40,11 @@ func newOutside() *outside {
 	mux.HandleFunc("/prices", func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Query().Get("page") {
 		case "1", "":
-			fmt.Fprint(w, `{"items":[{"id":1,"close":1.5,"day":"2030-01-01","at":"2030-01-01T10:00:00Z","more":{"a":1}},{"id":2,"close":"n/a"},{"id":3,"close":3}],"more":true}`)
+			_, _ = fmt.Fprint(w, `{"items":[{"id":1,"close":1.5,"day":"2030-01-01","at":"2030-01-01T10:00:00Z","more":{"a":1}},{"id":2,"close":"n/a"},{"id":3,"close":3}],"more":true}`)
 		case "2":
-			fmt.Fprint(w, `{"items":[{"id":4,"close":4},{"id":5,"close":5}],"more":false}`)
+			_, _ = fmt.Fprint(w, `{"items":[{"id":4,"close":4},{"id":5,"close":5}],"more":false}`)
 		default:
-			fmt.Fprint(w, `{"items":[],"more":false}`)
+			_, _ = fmt.Fprint(w, `{"items":[],"more":false}`)
 		}
 	})
 	mux.HandleFunc("/slow", func(w http.ResponseWriter, r *http.Request) {
@@ -53,11 +53,11 @@ func newOutside() *outside {
 		case <-o.release:
 		case <-r.Context().Done():
 		}
-		fmt.Fprint(w, `{"items":[{"id":1,"close":1}],"more":false}`)
+		_, _ = fmt.Fprint(w, `{"items":[{"id":1,"close":1}],"more":false}`)
 	})
 	mux.HandleFunc("/busy", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
 	mux.HandleFunc("/locked", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
-	mux.HandleFunc("/page", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `<html>Hello</html>`) })
+	mux.HandleFunc("/page", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, `<html>Hello</html>`) })
 	o.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		o.mu.Lock()
 		o.asked = append(o.asked, r.URL.String())
@@ -121,14 +121,12 @@ func (r *rig) fetching(path string, changes ...any) map[string]any {
 }
 
 // apply puts a definition in force.
-func (r *rig) apply(name string, d map[string]any) (out AppliedSource) {
+func (r *rig) apply(name string, d map[string]any) {
 	r.t.Helper()
 	p := r.do("PUT", "/api/v1/sources/"+name, d)
 	if p.status != http.StatusOK && p.status != http.StatusCreated {
 		r.t.Fatalf("apply %s: %d %s", name, p.status, p.body)
 	}
-	p.into(&out)
-	return out
 }
 
 // applyPrices applies a source of four rows and waits until they are there.

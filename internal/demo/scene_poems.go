@@ -35,10 +35,10 @@ func playPoems(ctx context.Context, s *stage) (string, error) {
 		return "", err
 	}
 	want := []client.Slot{manual}
-	seen := "a slot run by hand"
+	seen := "a slot run by hand: a poem and a receipt"
 	if wait := time.Until(schedule.NextRunAt); wait < nextMinute {
 		want = append(want, client.Slot{ScheduledFor: schedule.NextRunAt})
-		seen = "a slot run by hand and one of the clock"
+		seen = "a slot run by hand and one of the clock: a poem and a receipt each"
 	}
 	for _, slot := range want {
 		if err := s.checkSlot(ctx, schedule.ID, slot.ScheduledFor); err != nil {
@@ -52,7 +52,7 @@ func playPoems(ctx context.Context, s *stage) (string, error) {
 	if asked > poems+lost {
 		return "", fmt.Errorf("the poet was asked %d times for %d poems, and lost %d answers", asked, poems, lost)
 	}
-	return fmt.Sprintf("%s: a poem and a receipt each, although the poet lost an answer", seen), nil
+	return seen + ", although the poet lost an answer", nil
 }
 
 // applyPoet applies the schedule.

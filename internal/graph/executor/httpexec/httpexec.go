@@ -131,7 +131,7 @@ func (p *Provider) post(ctx context.Context, g graph, r runner.Run, key string, 
 	if err != nil {
 		return runner.Result{}, err
 	}
-	resp, err := p.client.Do(ctx, req)
+	resp, err := p.client.Do(ctx, req) //nolint:bodyclose // ReadBody does
 	if err != nil {
 		return runner.NoAnswer(ctx, err)
 	}

@@ -48,16 +48,16 @@ func (p *Provider) call(ctx context.Context, method, path string, body, into any
 	if err != nil {
 		return &fault{result: runner.Final(runner.CodeInternal, err.Error())}
 	}
-	resp, err := p.client.Do(limited, req)
+	resp, err := p.client.Do(limited, req) //nolint:bodyclose // ReadBody does
 	if err != nil {
-		return noAnswer(err)
+		return noAnswer(err) //nolint:contextcheck // callers look at its end
 	}
 	answer, err := outbound.ReadBody(resp, largestAnswer)
 	if result, refused := runner.Refusal(resp, answer); refused {
 		return &fault{status: resp.StatusCode, maybeSent: resp.StatusCode >= 500, result: result}
 	}
 	if err != nil {
-		return noAnswer(err)
+		return noAnswer(err) //nolint:contextcheck // callers look at its end
 	}
 	if into == nil {
 		return nil

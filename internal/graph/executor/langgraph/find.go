@@ -116,7 +116,7 @@ func (f *following) search(ctx context.Context) (*located, *fault) {
 			return &located{thread, *run}, nil
 		}
 	}
-	return nil, nil //nolint:nilnil // there is none, which is the usual case and no fault
+	return nil, nil // there is none, which is the usual case and no fault
 }
 
 // newest is the latest run of a thread with the key; of those that answer the
@@ -130,7 +130,7 @@ func (f *following) newest(ctx context.Context, thread, resumeOf string) (*serve
 		return r.RunID == "" || r.Metadata[metaKey] != f.run.Key || resumeOf != "" && r.Metadata[metaResumeOf] != resumeOf
 	})
 	if len(runs) == 0 {
-		return nil, nil //nolint:nilnil // as above
+		return nil, nil // as above
 	}
 	latest := slices.MaxFunc(runs, func(a, b serverRun) int { return strings.Compare(a.CreatedAt, b.CreatedAt) })
 	return &latest, nil

@@ -45,7 +45,7 @@ func (f *following) stream(ctx context.Context) (events int, err error) {
 	defer silence.Stop()
 	resp, err := f.client.Do(ctx, req)
 	if err != nil {
-		return 0, nil //nolint:nilerr // the run is asked about next
+		return 0, nil // the run is asked about next
 	}
 	defer func() { _ = resp.Body.Close() }() // given up, or at its end
 	if resp.StatusCode != http.StatusOK {
@@ -113,10 +113,9 @@ func (f *following) tell(e event) error {
 		}
 	case "updates":
 		var nodes map[string]json.RawMessage
-		if json.Unmarshal(e.data, &nodes) != nil {
-			return nil
+		if json.Unmarshal(e.data, &nodes) == nil {
+			return f.tellNodes(nodes)
 		}
-		return f.tellNodes(nodes)
 	}
 	return nil
 }

@@ -49,11 +49,11 @@ func Body(r Run) ([]byte, error) {
 func ReadAnswer(raw []byte, emit func(Event) error) (result Result, readable bool, err error) {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil {
-		return Result{}, false, nil
+		return Result{}, false, nil //nolint:nilerr // it is told by readable
 	}
 	var ok *bool
 	if json.Unmarshal(fields["ok"], &ok) != nil || ok == nil {
-		return Result{}, false, nil
+		return Result{}, false, nil //nolint:nilerr // it is told by readable
 	}
 	if err := tellUsage(fields["usage"], emit); err != nil {
 		return Result{}, true, err
