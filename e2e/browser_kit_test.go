@@ -131,7 +131,7 @@ func (b *tab) text() string {
 func (b *tab) sees(texts ...string) {
 	b.t.Helper()
 	for _, text := range texts {
-		b.until(fmt.Sprintf("document.body.innerText.includes(%q)", text))
+		b.until(fmt.Sprintf(`document.body.innerText.replace(/\s+/g, " ").includes(%q)`, text))
 	}
 }
 
