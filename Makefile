@@ -44,6 +44,11 @@ test: ## run all tests, on SQLite and on a private PostgreSQL
 	@go build -o bin/tools/with-postgres ./internal/pgtest/with
 	bin/tools/with-postgres -fast -- go test -race -timeout $(TEST_TIMEOUT) ./...
 
+.PHONY: docs
+docs: ## write docs/reference anew, from commands, settings, schemas and routes
+	@mkdir -p docs/reference
+	go test ./internal/cli -run '^TestReferenceIsUpToDate$$' -update
+
 .PHONY: check
 check: $(LINT) ## look for mistakes: format, vet, lint
 	@unformatted=$$(gofmt -l .) && if [ -n "$$unformatted" ]; then \

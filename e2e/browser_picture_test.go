@@ -32,8 +32,8 @@ func takePictures(t *testing.T, g *stage, b *tab) {
 			name, path string
 			height     int64
 		}{
-			{"overview", "/", 720}, {"workflow", "/workflows/orders", 860}, {"source", "/sources/prices", 880},
-			{"schedule", "/schedules/" + g.reports, 860}, {"timeline", "/timeline", 560},
+			{"overview", "/", 1000}, {"workflow", "/workflows/orders", 860}, {"source", "/sources/prices", 820},
+			{"schedule", "/schedules/" + g.reports, 860}, {"timeline", "/timeline?span=6m", 680},
 		} {
 			b.size(1180, p.height, 1)
 			b.open(p.path)
@@ -49,17 +49,38 @@ func takePictures(t *testing.T, g *stage, b *tab) {
 	}
 }
 
-// live lets a little time pass with something in it, for pictures that show
+// live lets two minutes pass with something in them, for pictures that show
 // work.
 func (g *stage) live() {
 	g.t.Helper()
-	people := []string{"Ada", "Grace", "Edsger", "Barbara", "Tony", "Radia"}
-	for i, name := range people {
-		g.happens("shipping", "parcel-"+name, "Parcel for "+name, map[string]any{"item": "pawl", "to": name})
+	g.must("PUT", "/api/v1/sources/stock", map[string]any{
+		"url": g.elsewhere + "/stock", "table": "stock", "schedule": "hourly", "description": "What the warehouse has",
+		"response": map[string]any{"fields": []any{map[string]any{"source": "item", "target": "item"}}}, "write": map[string]any{"key": []any{"item"}},
+	}, nil)
+	g.must("POST", "/api/v1/schedules", map[string]any{"name": "sync", "graphId": "http:sync", "input": map[string]any{}, "cron": "* * * * *", "timezone": "UTC"}, nil)
+	g.approveAll()
+	for i, name := range []string{"Ada", "Grace", "Edsger", "Barbara", "Tony", "Radia", "Ken", "Dennis", "Frances", "John", "Margaret", "Leslie"} {
+		g.happens("orders", "order-"+name, "Order of "+name, map[string]any{"item": []string{"ratchet wheel", "brass pawl", "spring"}[i%3], "quantity": i%4 + 1, "customer": name})
 		g.must("POST", "/api/v1/sources/prices/run", nil, nil)
-		select {
-		case <-time.After(time.Duration(i+2) * time.Second):
-		case <-g.t.Context().Done():
+		g.pause(time.Duration(3+i%3*5) * time.Second)
+		if name != "Leslie" {
+			g.approveAll()
 		}
+	}
+	g.happens("shipping", "parcel-1", "Parcel for Ada", map[string]any{"item": "brass pawl", "to": "Ada"})
+	g.pause(3 * time.Second)
+}
+
+// approveAll approves whatever waits.
+func (g *stage) approveAll() {
+	g.t.Helper()
+	var list struct {
+		Items []struct {
+			RunID string `json:"runId"`
+		} `json:"items"`
+	}
+	g.must("GET", "/api/v1/approvals", nil, &list)
+	for _, one := range list.Items {
+		g.must("POST", "/api/v1/runs/"+one.RunID+"/approve", nil, nil)
 	}
 }

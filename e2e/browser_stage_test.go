@@ -27,6 +27,8 @@ type stage struct {
 	slow    atomic.Bool
 	round   atomic.Int32 // of prices: each has other rows
 	reports string       // id of the schedule
+
+	elsewhere string // address of the outside
 }
 
 func newStage(t *testing.T) *stage {
@@ -34,12 +36,13 @@ func newStage(t *testing.T) *stage {
 	g := &stage{hold: make(chan struct{})}
 	outside := httptest.NewServer(g.outside())
 	t.Cleanup(outside.Close)
+	g.elsewhere = outside.URL
 	dir := t.TempDir()
 	connections := filepath.Join(dir, "connections")
 	for name, text := range map[string]string{
 		"connections/desk.yaml":      "kind: connection\nname: desk\ntype: http\nbaseUrl: " + outside.URL + "\n",
 		"connections/courier.yaml":   "kind: connection\nname: courier\ntype: http\nbaseUrl: " + outside.URL + "\npolicy: {post: allow}\n",
-		"connections/executors.yaml": fmt.Sprintf("kind: executor\nname: http\ntype: http\ngraphs:\n  report: {url: %q, timeout: 1m}\n  poet: {url: %q, timeout: 1m}\n", outside.URL+"/report", outside.URL+"/poet"),
+		"connections/executors.yaml": fmt.Sprintf("kind: executor\nname: http\ntype: http\ngraphs:\n  report: {url: %q, timeout: 1m}\n  poet: {url: %q, timeout: 1m}\n  sync: {url: %q, timeout: 1m}\n", outside.URL+"/report", outside.URL+"/poet", outside.URL+"/sync"),
 		"provider.yaml":              fmt.Sprintf("kind: provider\ndomain: %q\nlimit: 600\nperiod: 1m\n", outside.Listener.Addr().String()),
 	} {
 		path := filepath.Join(dir, name)
@@ -103,6 +106,10 @@ func (g *stage) outside() http.Handler {
 	mux.HandleFunc("GET /prices", g.prices)
 	mux.HandleFunc("POST /report", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"ok":true,"output":{"lines":12},"usage":[{"unit":"u","model":"small","inputTokens":900,"outputTokens":210,"costUsd":0.0042}]}`)
+	})
+	mux.HandleFunc("POST /sync", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"ok":true,"output":{}}`) })
+	mux.HandleFunc("GET /stock", func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "the warehouse is closed", http.StatusServiceUnavailable)
 	})
 	var mu sync.Mutex
 	asked := map[string]bool{}
@@ -180,7 +187,7 @@ const looking = `import { workflow } from "pawl";
 export default workflow({
   name: "inbox",
   topics: { mail: {} },
-  producers: { look: { publishes: ["mail"], schedule: { interval: "1m" }, handler: async () => {} } },
+  producers: { look: { publishes: ["mail"], schedule: { interval: "20s" }, handler: async () => {} } },
   consumers: { read: { subscribe: ["mail"], async prepare() { return { reservations: [], data: {} }; } } },
 });
 `

@@ -55,11 +55,11 @@ func newStall(t *testing.T) *stall {
 		w.Header().Set("Content-Type", "application/json")
 		if r.URL.Path == "/poet" {
 			m.poems.Add(1)
-			fmt.Fprint(w, `{"ok": true, "output": {"poem": "autumn"}}`)
+			_, _ = fmt.Fprint(w, `{"ok": true, "output": {"poem": "autumn"}}`)
 			return
 		}
 		n := m.asked.Add(1)
-		fmt.Fprintf(w, `[{"day": "2026-11-%02d", "close": 1.5, "open": true, "at": "2026-11-15T10:00:00.123Z", "extra": {"b": 1.0, "a": [%d]}}]`, 1+n%28, n)
+		_, _ = fmt.Fprintf(w, `[{"day": "2026-11-%02d", "close": 1.5, "open": true, "at": "2026-11-15T10:00:00.123Z", "extra": {"b": 1.0, "a": [%d]}}]`, 1+n%28, n)
 	}))
 	t.Cleanup(m.Close)
 	return m

@@ -98,6 +98,38 @@ type getBackfillInput struct {
 	Slots bool `query:"slots" doc:"With the plan, slot by slot."`
 }
 
+type listBackfillsInput struct {
+	SchedulePath
+	PageInput
+}
+
+type listBackfillsOutput struct{ Body Page[contract.BackfillV1] }
+
+const backfillCursor = "backfill"
+
+func (a *API) listBackfills(ctx context.Context, in *listBackfillsInput) (*listBackfillsOutput, error) {
+	at, id, err := in.placeInTime(backfillCursor)
+	if err != nil {
+		return nil, err
+	}
+	out := &listBackfillsOutput{}
+	err = a.readSchedule(ctx, in.SchedulePath, func(ctx context.Context, tx *store.Tx, s store.Schedule) error {
+		list, err := tx.BackfillsBefore(ctx, s.ID, store.RunCursor{CreatedAt: at, ID: id}, in.Limit+1)
+		if err != nil {
+			return err
+		}
+		cursor := func(b store.Backfill) string { return timeCursor(b.CreatedAt, b.ID) }
+		out.Body = cutPage(list, in.Limit, backfillCursor, cursor, func(b store.Backfill) (told contract.BackfillV1) {
+			if err == nil {
+				told, err = a.tellBackfill(ctx, tx, s.OwnerUserID, b.ID, false)
+			}
+			return told
+		})
+		return err
+	})
+	return out, err
+}
+
 type getBackfillOutput struct{ Body contract.BackfillV1 }
 
 func (a *API) getBackfill(ctx context.Context, in *getBackfillInput) (*getBackfillOutput, error) {

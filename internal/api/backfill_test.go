@@ -98,3 +98,32 @@ func TestBackfillIsPausedResumedAndCancelled(t *testing.T) {
 		}
 	})
 }
+
+// A plan can be found again without its id, by those who see the schedule.
+func TestBackfillsOfAScheduleAreListed(t *testing.T) {
+	both(t, func(r *rig) {
+		s := r.schedule(yearly("poet", "http:poet"))
+		other := r.schedule(yearly("other", "http:poet"))
+		var want []string
+		for _, from := range []string{"2020", "2021", "2022"} {
+			var b contract.BackfillV1
+			r.do("POST", "/api/v1/schedules/"+s.ID+"/backfill", fmt.Sprintf(`{"from":"%s-06-01T00:00:00Z","to":"2023-02-01T00:00:00Z"}`, from)).want(201).into(&b)
+			want = append([]string{b.ID}, want...)
+		}
+		path := "/api/v1/schedules/" + s.ID + "/backfills"
+		var got []string
+		for _, b := range pages[contract.BackfillV1](r, path+"?limit=2") {
+			got = append(got, b.ID)
+			if b.State != "planned" || b.Slots != nil || b.Total == 0 {
+				t.Errorf("%+v", b)
+			}
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+		if list := pages[contract.BackfillV1](r, "/api/v1/schedules/"+other.ID+"/backfills?limit=2"); len(list) != 0 {
+			t.Errorf("the other one has %+v", list)
+		}
+		r.as(r.token("bob", store.RoleOperator, "*"), "GET", path, nil).problem(404, "not_found")
+	})
+}

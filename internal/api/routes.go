@@ -128,6 +128,9 @@ func (a *API) scheduleRoutes() {
 	add(a, route{method: "POST", path: "/api/v1/schedules/{id}/run", scope: "schedules:write", id: "runSchedule", tag: "Schedules", summary: "Run now; refused with run_active or paused", status: http.StatusAccepted, errors: []int{404, 409}}, a.runSchedule)
 	add(a, route{method: "POST", path: "/api/v1/schedules/{id}/backfill", scope: "schedules:write", id: "planBackfill", tag: "Schedules", summary: "Plan to run slots of the past; nothing runs until the plan is confirmed", status: http.StatusCreated, errors: []int{404}}, a.planBackfill)
 
+	add(a, route{method: "GET", path: "/api/v1/schedules/{id}/backfills", scope: "schedules:read", id: "listBackfills", tag: "Schedules", summary: "List the backfills of a schedule, the newest first", errors: []int{404}}, a.listBackfills)
+	add(a, route{method: "GET", path: "/api/v1/questions", scope: "runs:read", id: "listQuestions", tag: "Approvals", summary: "List what graphs of your schedules ask people, the newest first; answered by approving the run"}, a.listQuestions)
+
 	add(a, route{method: "GET", path: "/api/v1/backfills/{id}", scope: "schedules:read", id: "getBackfill", tag: "Schedules", summary: "Show a backfill and how far it has come", errors: []int{404}}, a.getBackfill)
 	add(a, route{method: "POST", path: "/api/v1/backfills/{id}/confirm", scope: "schedules:write", id: "confirmBackfill", tag: "Schedules", summary: "Let a backfill begin; refused with plan_changed or not_planned", errors: []int{404, 409}}, a.confirmBackfill)
 	add(a, route{method: "POST", path: "/api/v1/backfills/{id}/pause", scope: "schedules:write", id: "pauseBackfill", tag: "Schedules", summary: "Start no more slots of a backfill; refused with wrong_state", errors: []int{404, 409}}, a.moveBackfill(graph.BackfillPaused))

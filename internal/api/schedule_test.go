@@ -278,7 +278,17 @@ func TestAnswerScheduleRun(t *testing.T) {
 		if q := d.Question.Value; q == nil || string(q.Question) != `{"may":"I?"}` || q.AnsweredAt != nil || len(d.Actions) != 3 {
 			t.Errorf("%+v %+v", d.Question.Value, d.Actions)
 		}
-		r.as(r.token("bob", store.RoleOperator, "*"), "POST", path+"/approve", nil).problem(404, "not_found")
+		bob := r.token("bob", store.RoleOperator, "*")
+		r.as(bob, "POST", path+"/approve", nil).problem(404, "not_found")
+		asked := pages[Question](r, "/api/v1/questions?limit=1")
+		if len(asked) != 1 || asked[0].RunID != run.ID || asked[0].Schedule != "asking" || asked[0].ScheduleID != s.ID || string(asked[0].Question) != `{"may":"I?"}` {
+			t.Errorf("%+v", asked)
+		}
+		var none Page[Question]
+		r.as(bob, "GET", "/api/v1/questions", nil).want(200).into(&none)
+		if len(none.Items) != 0 {
+			t.Errorf("bob sees %+v", none.Items)
+		}
 		if got := pointers(r.do("POST", path+"/approve", `{"always":true}`).problem(422, "invalid")); fmt.Sprint(got) != "[/always]" {
 			t.Errorf("%v", got)
 		}
@@ -295,6 +305,9 @@ func TestAnswerScheduleRun(t *testing.T) {
 		r.do("POST", "/api/v1/runs/"+run.ID+"/reject", nil).want(200)
 		if slot = r.waitSlot(s.ID, slot.ScheduledFor, "error"); slot.Error.Code != contract.Aborted {
 			t.Errorf("%+v", slot)
+		}
+		if left := pages[Question](r, "/api/v1/questions?limit=1"); len(left) != 0 { // one answered, one rejected
+			t.Errorf("%+v", left)
 		}
 	})
 }

@@ -5,13 +5,14 @@ import (
 	"fmt"
 
 	pawl "github.com/pawlrun/pawl"
+	graphspec "github.com/pawlrun/pawl/internal/graph/spec"
 	"github.com/pawlrun/pawl/internal/quota"
 	"github.com/pawlrun/pawl/internal/source/spec"
 )
 
 // definitionSchemas are the JSON Schemas of what people define in files.
 func definitionSchemas() map[string][]byte {
-	return map[string][]byte{"source": spec.Schema(), "provider": quota.ProviderSchema()}
+	return map[string][]byte{"source": spec.Schema(), "provider": quota.ProviderSchema(), "schedule": graphspec.Schema()}
 }
 
 // SchemaPlace is where the JSON Schema of a kind is.

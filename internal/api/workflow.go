@@ -138,7 +138,14 @@ type WorkflowPath struct {
 	Name string `path:"name" example:"mail-to-sheet" doc:"The workflow's name."`
 }
 
-type listWorkflowsOutput struct{ Body Page[Lane] }
+// WorkflowSummary is a workflow as the list of all has it.
+type WorkflowSummary struct {
+	Lane
+	Version       string `json:"version" doc:"Of the script in force: a hash of its content."`
+	VersionNumber int    `json:"versionNumber" example:"3" doc:"Counts the scripts that were deployed."`
+}
+
+type listWorkflowsOutput struct{ Body Page[WorkflowSummary] }
 
 const workflowCursor = "workflow"
 
@@ -154,7 +161,25 @@ func (a *API) listWorkflows(ctx context.Context, in *PageInput) (*listWorkflowsO
 	if err != nil {
 		return nil, err
 	}
-	return &listWorkflowsOutput{pageOf(lanes, workflowCursor, next)}, nil
+	items, err := a.withVersions(ctx, lanes, after)
+	return &listWorkflowsOutput{pageOf(items, workflowCursor, next)}, err
+}
+
+// withVersions adds to workflows, which are those by name after one, which
+// scripts are in force.
+func (a *API) withVersions(ctx context.Context, lanes []Lane, after string) ([]WorkflowSummary, error) {
+	items := make([]WorkflowSummary, len(lanes))
+	if len(lanes) == 0 {
+		return items, nil
+	}
+	err := a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		versions, err := tx.VersionsInForce(ctx, after, lanes[len(lanes)-1].Name)
+		for i, l := range lanes {
+			items[i] = WorkflowSummary{l, versions[l.ID].Version, versions[l.ID].Number}
+		}
+		return err
+	})
+	return items, err
 }
 
 type workflowOutput struct{ Body Workflow }

@@ -63,6 +63,11 @@ func (r *rig) checkVersions(second string) {
 	r.t.Helper()
 	r.do("PUT", "/api/v1/workflows/orders", map[string]any{"script": orders, "filename": "orders.workflow.js"}).want(200) // the first one again
 	r.do("PUT", "/api/v1/workflows/orders", map[string]any{"script": second, "filename": "orders.workflow.js"}).want(200)
+	var whole Workflow
+	r.do("GET", "/api/v1/workflows/orders", nil).want(200).into(&whole)
+	if all := pages[WorkflowSummary](r, "/api/v1/workflows?limit=1"); len(all) != 1 || all[0].VersionNumber != 2 || all[0].Version != whole.Version || all[0].Name != "orders" {
+		r.t.Errorf("listed as %+v", all)
+	}
 	list := pages[WorkflowVersion](r, "/api/v1/workflows/orders/versions?limit=1")
 	if len(list) != 2 || list[0].Number != 2 || !list[0].Active || list[1].Active || list[0].Script != nil || *list[0].CreatedBy != "admin" || list[0].CreatedAt.IsZero() {
 		r.t.Errorf("versions %+v", list)

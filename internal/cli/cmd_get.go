@@ -20,9 +20,11 @@ func newGetCommand(p *Process) *cobra.Command {
 		Use:   "get KIND [NAME]",
 		Short: "List things, or show one",
 		Long: "Lists things of a kind, or shows one. Inputs, outputs, events and rules belong to a workflow,\n" +
-			"rows and rejects to a source, slots to a schedule: their NAME is that of what they belong to, or\n" +
-			"for one input its id. Rejects, slots and rules without a NAME are those of all. Rules are the\n" +
-			"calls that a workflow may make without asking, because somebody said always.\n\nKinds: " + strings.Join(kindNames(nil), ", "),
+			"rows and rejects to a source, slots and backfills to a schedule: their NAME is that of what they\n" +
+			"belong to, or for one input or backfill its id. Versions are those of a workflow, or of a source\n" +
+			"written source/NAME. Rejects, slots, backfills and rules without a NAME are those of all. Rules\n" +
+			"are the calls that a workflow may make without asking, because somebody said always; questions\n" +
+			"are what graphs ask.\n\nKinds: " + strings.Join(kindNames(nil), ", "),
 		Example: "  pawl get workflows -w\n" +
 			"  pawl get workflow mail-to-sheet -o yaml\n" +
 			"  pawl get runs --workflow mail-to-sheet --status failed:logic\n" +
@@ -30,6 +32,7 @@ func newGetCommand(p *Process) *cobra.Command {
 			"  pawl get approvals -w\n" +
 			"  pawl get rules mail-to-sheet\n" +
 			"  pawl get rows prices\n" +
+			"  pawl get versions source/prices\n" +
 			"  pawl get slots morning-poet --status error\n" +
 			"  pawl get receipts --schedule morning-poet\n" +
 			"  pawl get lanes -l team=data\n" +
@@ -103,9 +106,6 @@ func (g *getter) prepare(ctx context.Context, args []string) (err error) {
 	}
 	if g.name != "" && g.kind.instead != "" {
 		return usageError(g.kind.instead, "%s cannot be shown one by one", g.kind.plural)
-	}
-	if g.name == "" && g.kind.unlisted != "" {
-		return usageError(g.kind.unlisted, "%s are not listed", g.kind.plural)
 	}
 	if g.limit < 0 {
 		return usageError("", "--limit: %d is below zero", g.limit)
@@ -181,7 +181,7 @@ func (g *getter) show(ctx context.Context) error {
 		if g.out.machine() {
 			return writeMachine(g.p.Stdout, g.out.format, raw)
 		}
-		return g.table([]json.RawMessage{raw})
+		return g.table(ctx, []json.RawMessage{raw})
 	}
 	items, more, err := g.list(ctx)
 	if err != nil {
@@ -197,12 +197,12 @@ func (g *getter) show(ctx context.Context) error {
 		g.p.say("No %s.", g.kind.plural)
 		return nil
 	}
-	return g.table(items)
+	return g.table(ctx, items)
 }
 
-func (g *getter) table(items []json.RawMessage) error {
+func (g *getter) table(ctx context.Context, items []json.RawMessage) error {
 	if g.kind.row == nil {
-		return writeFields(g.p, items, g.out.format)
+		return writeFields(g.p, items, g.definedFields(ctx), g.out.format)
 	}
 	now := time.Now()
 	rows := make([][]string, len(items))

@@ -79,10 +79,26 @@ func (g *getter) ofOwner(k kind, asked string) error {
 	return nil
 }
 
+// chooseParent takes the kind of parent that was named, by its flag or as
+// KIND/NAME, where there are several.
+func (g *getter) chooseParent() {
+	for _, parent := range g.kind.parents {
+		k := parent()
+		name, written := strings.CutPrefix(g.name, k.singular+"/")
+		if written {
+			g.name = name
+		}
+		if written || g.given(k) != "" {
+			g.kind.parent = parent
+		}
+	}
+}
+
 // ofParent finds whose list is asked for, of a kind that has one for each
 // parent. The name is the parent's, unless it is that of a thing which can be
 // shown alone.
 func (g *getter) ofParent(asked string) error {
+	g.chooseParent()
 	parent := g.kind.parent()
 	for _, k := range ownerKinds() {
 		if k.plural != parent.plural && g.given(k) != "" {
@@ -90,7 +106,7 @@ func (g *getter) ofParent(asked string) error {
 		}
 	}
 	g.owner = g.given(parent)
-	switch one := g.kind.path != "" && strings.HasPrefix(g.name, inputPrefix); {
+	switch one := g.kind.alone != nil && g.kind.alone(g.name); {
 	case one && g.owner == "":
 		return nil
 	case g.name != "" && g.owner != "":

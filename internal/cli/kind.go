@@ -26,6 +26,14 @@ type kind struct {
 	below  string
 	parent func() kind
 
+	// parents are all kinds that such a list can be of, where there are
+	// several; those beside parent are written KIND/NAME.
+	parents []func() kind
+
+	// alone reports whether a name is that of one such thing, and not of its
+	// parent. Nil: none is.
+	alone func(name string) bool
+
 	// everywhere: such a list is that of all parents where none is named.
 	everywhere bool
 
@@ -40,13 +48,12 @@ type kind struct {
 	// listed: things are in the list only, and are found there by their name.
 	listed bool
 
-	// instead is what to do where one thing cannot be asked for, and unlisted
-	// where they cannot be asked for without a name.
-	instead  string
-	unlisted string
+	// instead is what to do where one thing cannot be asked for.
+	instead string
 
 	// row are the cells of one thing, for all columns. Nil: the columns are
-	// the fields of the things themselves.
+	// the fields of the things themselves, in the order of the definition of
+	// their parent.
 	row func(raw json.RawMessage, now time.Time) ([]string, error)
 
 	// describe tells everything about one thing, in words; nil cannot. more
@@ -103,7 +110,7 @@ func kinds() []kind {
 	return []kind{
 		workflowKind(), sourceKind(), scheduleKind(), laneKind(), runKind(), inputKind(), outputKind(), eventKind(),
 		rowKind(), rejectKind(), slotKind(), grantKind(), receiptKind(), backfillKind(),
-		approvalKind(), ruleKind(), connectionKind(),
+		versionKind(), approvalKind(), questionKind(), ruleKind(), connectionKind(),
 		jobKind(), tokenKind(),
 	}
 }

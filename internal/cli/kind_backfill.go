@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/google/uuid"
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/cli/client"
@@ -13,9 +16,9 @@ import (
 // backfillKind are the plans to run slots of the past.
 func backfillKind() kind {
 	return kind{
-		plural: "backfills", singular: "backfill", path: client.BackfillsPath,
-		unlisted: "Name one: pawl get backfill ID. pawl get slots SCHEDULE --trigger backfill -o wide shows ids.",
-		watch:    watchRules{events: []string{"schedule"}, reread: rereadOne},
+		plural: "backfills", singular: "backfill", path: client.BackfillsPath, below: "backfills", parent: scheduleKind, everywhere: true,
+		alone: func(name string) bool { return uuid.Validate(name) == nil },
+		watch: watchRules{events: []string{"schedule"}, reread: rereadBackfills},
 		columns: []column{
 			{title: "id"}, {title: "state", state: true}, {title: "done"}, {title: "failed"}, {title: "from"}, {title: "to"}, {title: "estimate", spare: true},
 			{title: "skipped", wide: true}, {title: "a minute", wide: true}, {title: "schedule", wide: true}, {title: "created", wide: true},
@@ -27,14 +30,17 @@ func backfillKind() kind {
 			}
 			return []string{
 				b.ID, b.State, fmt.Sprintf("%d of %d", backfilled(b), b.Total), fmt.Sprint(b.Counts.Error), pawl.FormatTime(b.From), pawl.FormatTime(b.To), usd(b.EstimateUSD),
-				fmt.Sprint(b.Skipped), fmt.Sprint(b.PerMinute), b.ScheduleID, relative(b.CreatedAt, now),
+				fmt.Sprint(b.Skipped), fmt.Sprint(b.PerMinute), cmp.Or(b.Schedule, b.ScheduleID), relative(b.CreatedAt, now),
 			}, nil
 		},
 	}
 }
 
-// rereadOne reads the one thing that is watched again.
-func rereadOne(ctx context.Context, w *watching, _ client.Event) ([]json.RawMessage, error) {
+// rereadBackfills reads what is watched again: one, or a list.
+func rereadBackfills(ctx context.Context, w *watching, e client.Event) ([]json.RawMessage, error) {
+	if w.name == "" {
+		return rereadAll(ctx, w, e)
+	}
 	raw, err := getOne(ctx, w.client, w.kind, w.name)
 	return []json.RawMessage{raw}, err
 }

@@ -15,7 +15,7 @@ const inputPrefix = "in_"
 
 func inputKind() kind {
 	return kind{
-		plural: "inputs", singular: "input", path: client.InputsPath, below: "inputs", parent: workflowKind, filters: []string{"status"},
+		plural: "inputs", singular: "input", path: client.InputsPath, below: "inputs", parent: workflowKind, alone: isInputID, filters: []string{"status"},
 		columns: []column{
 			{title: "id"}, {title: "status", state: true}, {title: "found"}, {title: "title", flex: true, least: 12}, {title: "outputs", spare: true}, {title: "source", flex: true, spare: true},
 			{title: "type", wide: true, flex: true}, {title: "external id", wide: true, flex: true}, {title: "created", wide: true},
@@ -23,6 +23,8 @@ func inputKind() kind {
 		row: inputRow, describe: describeInput,
 	}
 }
+
+func isInputID(name string) bool { return strings.HasPrefix(name, inputPrefix) }
 
 func inputRow(raw json.RawMessage, now time.Time) ([]string, error) {
 	var in client.Input

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -18,9 +19,33 @@ func rowKind() kind {
 	return kind{plural: "rows", singular: "row", below: "rows", parent: sourceKind}
 }
 
-// writeFields writes objects as a table of their fields. Those that Pawl adds
-// come last, and the less telling ones with -o wide only.
-func writeFields(p *Process, items []json.RawMessage, format string) error {
+// definedFields are the fields that rows have by the definition of their
+// source, in its order. Should it not be there, rows are shown nevertheless.
+func (g *getter) definedFields(ctx context.Context) []string {
+	raw, err := getOne(ctx, g.client, g.kind.parent(), g.owner)
+	var s struct {
+		Definition struct {
+			Response struct {
+				Fields []struct {
+					Target string `json:"target"`
+				} `json:"fields"`
+			} `json:"response"`
+		} `json:"definition"`
+	}
+	if err != nil || json.Unmarshal(raw, &s) != nil {
+		return nil
+	}
+	var names []string
+	for _, f := range s.Definition.Response.Fields {
+		names = append(names, f.Target)
+	}
+	return names
+}
+
+// writeFields writes objects as a table of their fields: first those that are
+// known, in their order, then others. Those that Pawl adds come last, and the
+// less telling ones with -o wide only.
+func writeFields(p *Process, items []json.RawMessage, known []string, format string) error {
 	rows := make([]map[string]json.RawMessage, len(items))
 	seen := map[string]bool{}
 	for i, raw := range items {
@@ -36,6 +61,7 @@ func writeFields(p *Process, items []json.RawMessage, format string) error {
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(seen)), func(name string) bool {
 		return slices.Contains(added, name) || strings.HasPrefix(name, "_") && format != formatWide
 	})
+	slices.SortStableFunc(names, func(a, b string) int { return place(known, a) - place(known, b) })
 	for _, name := range added {
 		if seen[name] && (name == "created_at" || format == formatWide) {
 			names = append(names, name)
@@ -51,6 +77,14 @@ func writeFields(p *Process, items []json.RawMessage, format string) error {
 		}
 	}
 	return newSheet(p, columns).write(p.Stdout, cells, true)
+}
+
+// place is where a name is in a list, and behind its end if it is not there.
+func place(list []string, name string) int {
+	if i := slices.Index(list, name); i >= 0 {
+		return i
+	}
+	return len(list)
 }
 
 // fieldText is a value as a cell shows it: texts without quotes.

@@ -65,5 +65,5 @@ func workflowOfEvent(e client.Event) (string, error) {
 
 // briefWorkflow leaves out what only the answer about one workflow has.
 func briefWorkflow(raw json.RawMessage) (json.RawMessage, error) {
-	return without(raw, "desired", "version", "versionNumber", "filename", "script", "config", "producers", "handlers", "createdAt", "deployedAt", "nextText")
+	return without(raw, "desired", "filename", "script", "config", "producers", "handlers", "createdAt", "deployedAt", "nextText")
 }

@@ -45,6 +45,8 @@ func scheduleAPI(t *testing.T) *fake {
 		"GET " + at + "/slots":                              {200, slotsJSON},
 		"GET " + at + "/next":                               {200, `{"schedule":"At 09:00","enabled":true,"items":[{"at":"2030-03-31T07:00:00.000Z","local":"2030-03-31T09:00:00+02:00","clockChange":"clocks go forward"}]}`},
 		"POST " + at + "/backfill":                          {201, planJSON("planned", 0, 0, 0)},
+		"GET " + at + "/backfills":                          {200, `{"items":[` + planJSON("done", 3, 3, 0) + `]}`},
+		"GET /api/v1/questions":                             {200, `{"items":[{"runId":"` + runID + `","schedule":"morning-poet","question":{"ask":"Which title?"},"askedAt":"2026-01-01T00:00:00.000Z"}]}`},
 		"GET /api/v1/grants":                                {200, `{"items":[` + grantJSON + `]}`},
 		"POST /api/v1/grants":                               {201, grantJSON},
 		"GET /api/v1/grants/" + grantID:                     {200, grantJSON},
@@ -159,6 +161,9 @@ func TestBackfillShowsItsPlanAndAsks(t *testing.T) {
 	f.says([]string{"backfill", "--cancel", backfillID}, "cancelled; slots that have begun go on")
 	f.run("backfill", "--pause", backfillID).expect(t, pawl.ExitRefused, "(wrong_state)")
 	f.says([]string{"get", "backfill", backfillID}, "done", "3 of 3")
+	f.says([]string{"get", "backfills", "morning-poet"}, backfillID, "3 of 3")
+	f.says([]string{"get", "backfills", "-o", "wide"}, backfillID, "morning-poet") // of all schedules
+	f.says([]string{"get", "questions"}, runID, "morning-poet", "Which title?")
 }
 
 func TestInterruptedBackfillGoesOn(t *testing.T) {

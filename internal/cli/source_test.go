@@ -20,7 +20,7 @@ const (
 		`"lastActivity":{"at":"2026-01-01T00:00:00.000Z","text":"Fetched 2 new rows"},"pending":0,"paused":false,"labels":{"team":"data"}`
 	pricesSummary = `{` + pricesLane + `,"table":"prices","host":"api.example.com","freshness":{"lastSuccessAt":"2026-01-01T00:00:00.000Z","lastAttemptAt":"2026-01-01T00:00:00.000Z","failed":false},` +
 		`"totals":{"rows":12,"failures":1},"lastRun":null,"quota":{"limited":true,"limit":100,"left":40,"resetAt":"2030-01-01T00:00:00.000Z","blockedUntil":null},"retries":{"count":1,"max":5,"nextAt":null}`
-	pricesWhole = pricesSummary + `,"definition":{"name":"prices","url":"https://api.example.com/prices"},"pagination":"one page","mark":null,` +
+	pricesWhole = pricesSummary + `,"definition":{"name":"prices","url":"https://api.example.com/prices","response":{"fields":[{"source":"n","target":"note"},{"source":"i","target":"id"}]}},"pagination":"one page","mark":null,` +
 		`"gates":[{"name":"schedule","open":false,"text":"It is due tomorrow."}],` +
 		`"recent":[{"id":"` + runID + `","kind":"source","lane":"prices","status":"committed","startedAt":"2026-01-01T00:00:00.000Z","endedAt":"2026-01-01T00:00:02.000Z","updatedAt":"2026-01-01T00:00:02.000Z",` +
 		`"progress":{"pages":3,"requests":3,"bytes":1500000,"rowsRead":7,"rowsNew":2,"rowsChanged":1,"rowsSame":4,"rejects":1}}]}`
@@ -33,6 +33,7 @@ func sourceAPI(t *testing.T) *fake {
 		"GET /api/v1/sources":                 {200, `{"items":[` + pricesSummary + `}]}`},
 		"GET /api/v1/sources/prices":          {200, pricesWhole},
 		"GET /api/v1/sources/prices/rows":     {200, `{"items":[{"id":1,"close":2.5,"_run":"r","source_name":"prices","created_at":"2026-01-01T00:00:00.000Z"},{"id":2,"close":null,"note":{"a":1},"source_name":"prices"}]}`},
+		"GET /api/v1/sources/prices/versions": {200, `{"items":[{"version":"0123456789abcdef","number":2,"createdAt":"2026-01-01T00:00:00.000Z","createdBy":"ann","active":true}]}`},
 		"GET /api/v1/sources/prices/rejects":  {200, `{"items":[{"id":"17","runId":"r","page":1,"row":3,"reason":"close: \"n/a\" is no number","raw":"{}","createdAt":"2026-01-01T00:00:00.000Z"}]}`},
 		"POST /api/v1/sources/prices/run":     {202, `{}`},
 		"POST /api/v1/sources/prices/pause":   {200, pricesWhole},
@@ -68,12 +69,30 @@ func TestRowsHaveTheColumnsOfTheirTable(t *testing.T) {
 	for line := range strings.Lines(r.stdout) {
 		got = append(got, strings.Fields(line))
 	}
-	want := [][]string{{"CLOSE", "ID", "NOTE", "CREATED_AT"}, {"2.5", "1", "-", "2026-01-01T00:00:00.000Z"}, {"-", "2", `{"a":1}`, "-"}}
+	want := [][]string{{"NOTE", "ID", "CLOSE", "CREATED_AT"}, {"-", "1", "2.5", "2026-01-01T00:00:00.000Z"}, {`{"a":1}`, "2", "-", "-"}} // as defined, then others
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 	if r := f.run("get", "rows", "prices", "-o", "wide"); !strings.Contains(r.stdout, "_RUN") || !strings.Contains(r.stdout, "SOURCE_NAME") {
 		t.Errorf("wide:\n%s", r.stdout)
+	}
+}
+
+func TestVersionsAreThoseOfAWorkflowOrASource(t *testing.T) {
+	for _, args := range [][]string{{"get", "versions", "source/prices"}, {"get", "versions", "--source", "prices"}} {
+		r := sourceAPI(t).run(args...)
+		r.expect(t, pawl.ExitDone)
+		if !strings.Contains(r.stdout, "0123456789ab ") || !strings.Contains(r.stdout, "yes") || !strings.Contains(r.stdout, "ann") {
+			t.Errorf("%v:\n%s", args, r.stdout)
+		}
+	}
+	for _, args := range [][]string{{"get", "versions", "bills"}, {"get", "versions", "workflow/bills"}, {"get", "versions", "--workflow", "bills"}} {
+		f := newFake(t, map[string]fakeJSON{"GET /api/v1/workflows/bills/versions": {200, `{"items":[{"version":"v","number":1,"filename":"bills.workflow.ts","active":false}]}`}})
+		r := f.run(args...)
+		r.expect(t, pawl.ExitDone)
+		if !strings.Contains(r.stdout, "bills.workflow.ts") || strings.Contains(r.stdout, "yes") {
+			t.Errorf("%v:\n%s", args, r.stdout)
+		}
 	}
 }
 

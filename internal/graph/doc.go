@@ -22,7 +22,11 @@
 // A claim is one transaction: the slot is looked at, the grant is checked, the
 // run begins and the following instant is noted. Then the execution service is
 // asked, in this process or over HTTP, with the slot's key, so that asking twice
-// runs once. The outcome closes the slot, or leaves it for another attempt.
+// runs once. The outcome closes the slot, or leaves it for another attempt if
+// the service says that one may help: three at most, inside the slot. A service
+// that cannot be reached says nothing: it is asked the same again until it
+// answers. A slot goes on with the graph, the input and the grant it began with,
+// whatever its schedule becomes meanwhile.
 //
 // # What nobody was there for
 //
@@ -33,8 +37,10 @@
 // # What a crash does
 //
 // The slot's job is still in the queue. Its next owner finds the slot running,
-// ends the attempt as crashed, and asks the execution service again with the
-// same key, which goes on with what it had begun. The reconciler, a job of the
+// ends the attempt as crashed, and asks the execution service the same again,
+// which goes on with what it had begun; that is no further attempt of the slot.
+// A server that stops in good order gives its attempts back, so that restarts
+// do not count as crashes. The reconciler, a job of the
 // queue itself, looks at start and every five minutes for schedules whose next
 // instant is unknown or past, and gives back what they lack.
 package graph

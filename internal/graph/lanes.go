@@ -161,7 +161,7 @@ func (d Details) runningWords(slot store.Slot, now time.Time) (run.Word, run.Iss
 	switch {
 	case d.Newest.Status == pawl.StatusPausedApproval:
 		return run.NeedsAttention, run.IssueApproval, "The graph asks something; answer it: pawl approve " + d.Newest.ID
-	case d.Newest.Status == pawl.StatusPausedTransient:
+	case d.Newest.Status == pawl.StatusPausedTransient && d.Newest.ErrorCode != notAnswered:
 		return run.Running, run.IssueBackingOff, fmt.Sprintf("Attempt %d of the slot %s failed and is tried again: %s", slot.Attempts, pawl.FormatTime(slot.ScheduledFor), d.Newest.ErrorMessage)
 	}
 	return run.Running, run.IssueNone, ""

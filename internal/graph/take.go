@@ -176,7 +176,7 @@ func (a *attempt) busy(ctx context.Context, tx *store.Tx) (step, bool, error) {
 	if policy == contract.Forbid && a.slot.Trigger == triggerSchedule {
 		return a.forbidden(ctx, tx, len(running) > 0)
 	}
-	if policy == contract.Replace {
+	if policy == contract.Replace && a.slot.Trigger != triggerBackfill { // what is past replaces nothing
 		return a.replace(ctx, tx, running)
 	}
 	return step{again: tx.Now.Add(whileWaiting)}, len(running) > 0, nil // its end wakes this one

@@ -109,7 +109,9 @@ func (s *Service) recover(ctx context.Context, c claim, scheduleID string, at ti
 			return unlessGone(err)
 		}
 		r, err := newestOf(ctx, tx, slot)
-		lane = r.Lane
+		if r.Status == pawl.StatusActive { // else the lane may be another slot's in a moment
+			lane = r.Lane
+		}
 		return err
 	})
 	if err != nil || lane == "" {

@@ -94,7 +94,18 @@ func (tx *Tx) SetBackfillBegun(ctx context.Context, id string, n int) error {
 
 // ListBackfills reads up to limit backfills of a schedule, the newest first.
 func (tx *Tx) ListBackfills(ctx context.Context, scheduleID string, limit int) ([]Backfill, error) {
-	rows, err := tx.Query(ctx, `select `+backfillColumns+` from backfills where schedule_id = $1 order by created_at desc, id desc limit $2`, scheduleID, limit)
+	return tx.BackfillsBefore(ctx, scheduleID, RunCursor{}, limit)
+}
+
+// BackfillsBefore is ListBackfills from a place on; the zero cursor begins with
+// the newest.
+func (tx *Tx) BackfillsBefore(ctx context.Context, scheduleID string, before RunCursor, limit int) ([]Backfill, error) {
+	c := conditions{}
+	c.add("schedule_id = ?", scheduleID)
+	if before.ID != "" {
+		c.add("(created_at, id) < (?, ?)", ms(before.CreatedAt), before.ID)
+	}
+	rows, err := tx.Query(ctx, fmt.Sprintf(`select %s from backfills where %s order by created_at desc, id desc limit $%d`, backfillColumns, &c, len(c.args)+1), append(c.args, limit)...)
 	return scanAll(rows, err, "list backfills", scanBackfill)
 }
 

@@ -72,3 +72,33 @@ func (tx *Tx) OpenQuestions(ctx context.Context, limit int) ([]GraphQuestion, er
 	rows, err := tx.Query(ctx, `select `+questionColumns+` from graph_questions where answer is null order by created_at desc limit $1`, limit)
 	return scanAll(rows, err, "list questions", scanQuestion)
 }
+
+// AskedQuestion is an open question, with the name of the schedule whose graph
+// asks it.
+type AskedQuestion struct {
+	GraphQuestion
+	Schedule string
+}
+
+// ListQuestions reads up to limit questions of runs that wait for an answer,
+// the newest first, those before a place; the zero cursor begins with the
+// newest. A viewer sees those of the own schedules only, an empty one all.
+func (tx *Tx) ListQuestions(ctx context.Context, viewer string, before RunCursor, limit int) ([]AskedQuestion, error) {
+	c := conditions{texts: []string{"q.answer is null", "r.status = 'paused:approval'"}}
+	if viewer != "" {
+		c.add("s.owner_user_id = ?", viewer)
+	}
+	if before.ID != "" {
+		c.add("(q.created_at, q.run_id) < (?, ?)", ms(before.CreatedAt), before.ID)
+	}
+	rows, err := tx.Query(ctx, fmt.Sprintf(`select q.run_id, q.schedule_id, q.question, q.created_at, s.name
+		from graph_questions q join runs r on r.id = q.run_id join schedules s on s.id = q.schedule_id
+		where %s order by q.created_at desc, q.run_id desc limit $%d`, &c, len(c.args)+1), append(c.args, limit)...)
+	return scanAll(rows, err, "list questions", func(row interface{ Scan(dest ...any) error }) (q AskedQuestion, err error) {
+		var question string
+		var created int64
+		err = row.Scan(&q.RunID, &q.ScheduleID, &question, &created, &q.Schedule)
+		q.Question, q.CreatedAt = json.RawMessage(question), fromMS(created)
+		return q, err
+	})
+}

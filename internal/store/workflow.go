@@ -241,6 +241,28 @@ func (tx *Tx) GetWorkflowVersion(ctx context.Context, workflowID, version string
 	return v, err
 }
 
+// VersionInForce is which script of a workflow is in force.
+type VersionInForce struct {
+	WorkflowID string
+	Version    string
+	Number     int
+}
+
+// VersionsInForce reads which scripts are in force, of the workflows by name
+// after one and up to another, by the ids of the workflows.
+func (tx *Tx) VersionsInForce(ctx context.Context, after, last string) (map[string]VersionInForce, error) {
+	rows, err := tx.Query(ctx, `select w.id, w.version, v.number from workflows w join workflow_versions v on v.workflow_id = w.id and v.version = w.version
+		where w.deleted_at is null and w.name > $1 and w.name <= $2`, after, last)
+	list, err := scanAll(rows, err, "read versions in force", func(row interface{ Scan(dest ...any) error }) (v VersionInForce, err error) {
+		return v, row.Scan(&v.WorkflowID, &v.Version, &v.Number)
+	})
+	out := make(map[string]VersionInForce, len(list))
+	for _, v := range list {
+		out[v.WorkflowID] = v
+	}
+	return out, err
+}
+
 // ListWorkflowVersions reads up to limit versions with a number below before,
 // the newest first; before zero begins with the newest.
 func (tx *Tx) ListWorkflowVersions(ctx context.Context, workflowID string, before int64, limit int) ([]WorkflowVersion, error) {

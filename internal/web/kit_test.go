@@ -15,10 +15,12 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/api"
+	"github.com/pawlrun/pawl/internal/graph"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/pgtest"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/script"
+	"github.com/pawlrun/pawl/internal/source"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/tool"
 	"github.com/pawlrun/pawl/internal/workflow"
@@ -31,7 +33,9 @@ type rig struct {
 	site   *Site
 	pulse  *Pulse
 	server *httptest.Server
-	admin  string // the text of a token that may do everything
+
+	outside string // what sources fetch from
+	admin   string // the text of a token that may do everything
 }
 
 // both runs a test on each database.
@@ -69,22 +73,32 @@ func newRig(t *testing.T, address string) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
+	sources, err := r.makeSources(runs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	graphs, err := r.makeGraphs(runs)
+	if err != nil {
+		t.Fatal(err)
+	}
 	jobs, err := queue.New(queue.Config{
-		DB: db, Node: store.Node{ID: "node-1", Share: true}, Workers: 4, Drain: time.Second,
+		DB: db, Node: store.Node{ID: "node-1", Share: true}, Workers: 4, Drain: time.Second, Pools: map[string]int{source.PoolName: 4, graph.PoolName: 4},
 		Tasks: map[string]queue.Task{
-			workflow.TaskName: flows.Task(),
-			"fail":            {Run: func(context.Context, *queue.Job) error { return queue.Permanent(io.ErrUnexpectedEOF) }, Record: true},
+			workflow.TaskName: flows.Task(), source.TaskName: sources.Task(), graph.TaskName: graphs.Task(), graph.BackfillName: graphs.BackfillTask(),
+			"fail": {Run: func(context.Context, *queue.Job) error { return queue.Permanent(io.ErrUnexpectedEOF) }, Record: true},
 		},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	flows.Attach(jobs)
+	sources.Attach(jobs)
+	graphs.Attach(jobs)
 	r.run(jobs)
-	programs := api.New(api.Config{DB: db, Queue: jobs, Workflows: flows, Tools: tools, Version: "1.2.3"})
+	programs := api.New(api.Config{DB: db, Queue: jobs, Workflows: flows, Sources: sources, Graphs: graphs, Tools: tools, Version: "1.2.3"})
 	t.Cleanup(programs.Close)
 	r.admin = r.token("admin", store.RoleAdmin, "*")
-	r.site, err = New(Config{API: programs, DB: db, Workflows: flows, Pulse: r.pulse, Version: "1.2.3", Admin: r.admin})
+	r.site, err = New(Config{API: programs, DB: db, Workflows: flows, Sources: sources, Graphs: graphs, Pulse: r.pulse, Version: "1.2.3", Admin: r.admin})
 	if err != nil {
 		t.Fatal(err)
 	}

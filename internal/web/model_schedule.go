@@ -30,12 +30,33 @@ type scheduleAnswer struct {
 
 // nextAnswer is when a schedule comes due.
 type nextAnswer struct {
-	Schedule string `json:"schedule"`
-	Items    []struct {
-		At          time.Time `json:"at"`
-		Local       string    `json:"local"`
-		ClockChange string    `json:"clockChange"`
-	} `json:"items"`
+	Items []nextInstant `json:"items"`
+}
+
+type nextInstant struct {
+	At          time.Time `json:"at"`
+	ClockChange string    `json:"clockChange"` // what the clocks do on that day; mostly empty
+
+	Later bool `json:"-"` // others are left out before it
+}
+
+// shorten keeps the first instants, and of the others the next days on which
+// the clocks change.
+func (n *nextAnswer) shorten(first, changes int) {
+	if len(n.Items) <= first {
+		return
+	}
+	later := n.Items[first:]
+	n.Items = n.Items[:first:first]
+	seen := -1
+	for i, one := range later {
+		if one.ClockChange == "" || changes == 0 {
+			continue
+		}
+		one.Later = i != seen+1
+		seen, changes = i, changes-1
+		n.Items = append(n.Items, one)
+	}
 }
 
 type slotAnswer struct {

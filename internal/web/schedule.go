@@ -79,6 +79,8 @@ type schedulePage struct {
 const (
 	slotsPerPage = 25
 	nextShown    = 8
+	nextLooked   = 400 // for days of clock changes: a daily schedule meets both of a year
+	changesShown = 2
 )
 
 // showSchedule is what comes and what became of what came.
@@ -86,9 +88,10 @@ func (s *Site) showSchedule(w http.ResponseWriter, r *http.Request, v *visit) {
 	s.showScheduleTab(w, r, v, "slots", "", func(h *scheduleHead) (any, error) {
 		query := listQuery(r, slotsPerPage, "status", "trigger")
 		out := schedulePage{Head: h, Status: query.Get("status"), Trigger: query.Get("trigger")}
-		if err := s.ask(r.Context(), v, apiSchedule(r, "/next"), url.Values{"count": {strconv.Itoa(nextShown)}}, &out.Next); err != nil {
+		if err := s.ask(r.Context(), v, apiSchedule(r, "/next"), url.Values{"count": {strconv.Itoa(nextLooked)}}, &out.Next); err != nil {
 			return nil, err
 		}
+		out.Next.shorten(nextShown, changesShown)
 		var list page[slotAnswer]
 		err := s.ask(r.Context(), v, apiSchedule(r, "/slots"), query, &list)
 		out.Slots, out.Pager = list.Items, pagerOf(r, list.NextCursor)

@@ -31,7 +31,7 @@ func TestEveryPageAsksWhoIsThere(t *testing.T) {
 
 // pagePaths are pages that need nothing to be there.
 func pagePaths() []string {
-	return []string{"/", "/?q=x&status=Idle", "/approvals", "/runs", "/jobs", "/audit", "/tokens", "/nothing"}
+	return []string{"/", "/?q=x&status=Idle", "/approvals", "/timeline", "/grants", "/runs", "/jobs", "/audit", "/tokens", "/nothing"}
 }
 
 func TestSignInByToken(t *testing.T) {

@@ -14,8 +14,15 @@ func TestPagesKeepToTheirPolicy(t *testing.T) {
 	r := onSQLite(t)
 	r.deploy("asks", "ask", "o-1")
 	asking := r.waitWord("asks", "Needs attention")
+	r.fetching("prices", "/prices")
+	r.waitLane("source", "prices", "Idle")
+	id := r.schedule("poems", "poet", "30 2 * * *")
+	r.waitLane("schedule", id, "Idle")
+	var plan backfillAnswer
+	r.ask("POST", "/api/v1/schedules/"+id+"/backfill", map[string]any{"from": "2026-01-01T00:00:00Z", "to": "2026-01-09T00:00:00Z"}, &plan)
 	b := r.signedIn(r.admin)
-	paths := append(pagePaths(), "/workflows/asks", "/workflows/asks/outputs", "/workflows/asks/runs", "/workflows/asks/versions",
+	paths := append(pagePaths(), "/sources/prices", "/sources/prices/rows", "/sources/prices/rejects", "/sources/prices/runs", "/sources/prices/versions",
+		"/schedules/"+id, "/schedules/"+id+"/why", "/schedules/"+id+"/runs", "/schedules/"+id+"/backfills", "/backfills/"+plan.ID, "/workflows/asks", "/workflows/asks/outputs", "/workflows/asks/runs", "/workflows/asks/versions",
 		"/workflows/asks/why", "/runs/"+asking.ID, "/signin?code=x", "/runs/none", "/workflows/none", "/jobs/1", "/jobs/x", "/assets/none")
 	inline := regexp.MustCompile(`(?i)<style|<script(?: [^>]*)?>[^<]|\sstyle=|\son[a-z]+="|javascript:`)
 	asset := regexp.MustCompile(`(?:src|href)="(/assets/[^"]+)"`)
@@ -106,32 +113,37 @@ func TestProgramsReachTheAPI(t *testing.T) {
 }
 
 func TestPagesTakeNonsense(t *testing.T) {
-	r := onSQLite(t)
-	r.deploy("asks", "ask", "o-1")
-	run := r.waitWord("asks", "Needs attention")
-	b := r.signedIn(r.admin)
-	for _, path := range []string{
-		"/?cursor=x", "/?cursor=workflow:zzz", "/?kind=none&status=none", "/?q=%25%5C_%27%22%3Cb%3E", "/?q=" + strings.Repeat("x", 5000), "/?q=%ff",
-		"/runs?status=none", "/runs?cursor=x", "/runs?lane=%00", "/jobs?cursor=x", "/jobs?state=none", "/approvals?state=none", "/audit?cursor=x", "/audit?cursor=-1",
-		"/tokens?users=%ff&cursor=x", "/workflows/asks?status=none", "/workflows/asks?cursor=x", "/workflows/asks/versions?show=99&against=x", "/workflows/asks/versions?show=-1",
-	} {
-		if p := b.get(path); p.status >= http.StatusInternalServerError {
-			t.Errorf("%s: %d %s", path, p.status, p.body)
+	both(t, func(r *rig) {
+		r.deploy("asks", "ask", "o-1")
+		run := r.waitWord("asks", "Needs attention")
+		b := r.signedIn(r.admin)
+		for _, path := range []string{
+			"/?cursor=x", "/?cursor=workflow:zzz", "/?kind=none&status=none", "/?q=%25%5C_%27%22%3Cb%3E", "/?q=" + strings.Repeat("x", 5000), "/?q=%ff",
+			"/runs?status=none", "/runs?cursor=x", "/runs?lane=%00", "/jobs?cursor=x", "/jobs?state=none", "/approvals?state=none", "/audit?cursor=x", "/audit?cursor=-1",
+			"/tokens?users=%ff&cursor=x", "/workflows/asks?status=none", "/workflows/asks?cursor=x", "/workflows/asks/versions?show=99&against=x", "/workflows/asks/versions?show=-1",
+			"/timeline?span=x&cursor=x&kind=none", "/timeline?cursor=schedule:%00", "/grants?cursor=x&all=no", "/sources/none", "/sources/%00/rows", "/sources/none/versions?show=x",
+			"/schedules/none", "/schedules/%ff/backfills", "/backfills/%3Cb%3E", "/?kind=schedule&cursor=schedule:x+y&q=%ff",
+		} {
+			if p := b.get(path); p.status >= http.StatusInternalServerError {
+				t.Errorf("%s: %d %s", path, p.status, p.body)
+			}
 		}
-	}
-	for _, form := range [][]string{
-		{"/runs/" + run.ID + "/approve", "hash", "wrong", "back", "//evil.example"},
-		{"/runs/" + run.ID + "/resolve", "outcome", "none", "back", "%zz"},
-		{"/runs/none/cancel", "back", "/nothing"},
-		{"/inputs/none/skip"},
-		{"/jobs/x/cancel"}, {"/jobs/1/retry", "back", "/jobs"},
-		{"/tokens", "name", "", "allow", "other", "scopes", "no such", "expiresIn", "x", "user", "\x00"},
-		{"/tokens/none/revoke"},
-		{"/workflows/none/run"},
-	} {
-		p := b.post(form[0], form[1:]...)
-		if p.status < 400 || p.status >= 500 {
-			t.Errorf("%v: %d", form, p.status)
+		for _, form := range [][]string{
+			{"/runs/" + run.ID + "/approve", "hash", "wrong", "back", "//evil.example"},
+			{"/runs/" + run.ID + "/resolve", "outcome", "none", "back", "%zz"},
+			{"/runs/none/cancel", "back", "/nothing"},
+			{"/inputs/none/skip"},
+			{"/jobs/x/cancel"}, {"/jobs/1/retry", "back", "/jobs"},
+			{"/tokens", "name", "", "allow", "other", "scopes", "no such", "expiresIn", "x", "user", "\x00"},
+			{"/tokens/none/revoke"},
+			{"/workflows/none/run"}, {"/sources/none/run"}, {"/sources/%ff/reset", "all", "x"}, {"/schedules/none/run"}, {"/schedules/none/enable"},
+			{"/schedules/none/backfill", "from", "2026-01-01T00:00", "to", "2026-01-02T00:00", "perMinute", "x"}, {"/backfills/none/confirm", "hash", ""}, {"/backfills/none/cancel"},
+			{"/grants", "graphs", "\x00", "days", "1e9"}, {"/grants/none/revoke"},
+		} {
+			p := b.post(form[0], form[1:]...)
+			if p.status < 400 || p.status >= 500 {
+				t.Errorf("%v: %d", form, p.status)
+			}
 		}
-	}
+	})
 }

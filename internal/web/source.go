@@ -71,7 +71,7 @@ func (s *Site) showSource(w http.ResponseWriter, r *http.Request, v *visit) {
 			out.NoRows = p.Detail
 			return out, nil
 		}
-		out.Columns, out.Rows = rows.Columns, rows.Rows
+		out.Columns, out.Rows = rows.own()
 		return out, err
 	})
 }
@@ -98,7 +98,16 @@ type sourceRowsPage struct {
 	Head    *sourceHead
 	Columns []string
 	Rows    [][]string
+	Defined int // how many of the columns the definition has; the others are Pawl's
 	Pager   pager
+}
+
+// own are the rows without the columns that Pawl adds.
+func (p *sourceRowsPage) own() (columns []string, rows [][]string) {
+	for _, row := range p.Rows {
+		rows = append(rows, row[:p.Defined])
+	}
+	return p.Columns[:p.Defined], rows
 }
 
 func (s *Site) showSourceRows(w http.ResponseWriter, r *http.Request, v *visit) {
@@ -116,7 +125,7 @@ func (s *Site) rowsOf(r *http.Request, v *visit, h *sourceHead, query url.Values
 	if err := s.ask(r.Context(), v, apiSource(r, "/rows"), query, &list); err != nil {
 		return out, "", err
 	}
-	out.Columns = columnsOf(h.Definition, list.Items)
+	out.Columns, out.Defined = columnsOf(h.Definition, list.Items)
 	for _, row := range list.Items {
 		cells := make([]string, len(out.Columns))
 		for i, column := range out.Columns {
@@ -128,8 +137,8 @@ func (s *Site) rowsOf(r *http.Request, v *visit, h *sourceHead, query url.Values
 }
 
 // columnsOf are the columns of a definition, then those that the rows have
-// beside them.
-func columnsOf(definition json.RawMessage, rows []map[string]json.RawMessage) []string {
+// beside them; defined is how many there are of the first.
+func columnsOf(definition json.RawMessage, rows []map[string]json.RawMessage) (out []string, defined int) {
 	var d struct {
 		Response struct {
 			Fields []struct {
@@ -138,7 +147,7 @@ func columnsOf(definition json.RawMessage, rows []map[string]json.RawMessage) []
 		} `json:"response"`
 	}
 	_ = json.Unmarshal(definition, &d) // without it the columns are in another order
-	var out, others []string
+	var others []string
 	for _, f := range d.Response.Fields {
 		out = append(out, f.Target)
 	}
@@ -150,7 +159,7 @@ func columnsOf(definition json.RawMessage, rows []map[string]json.RawMessage) []
 		}
 	}
 	slices.Sort(others)
-	return append(out, others...)
+	return append(out, others...), len(d.Response.Fields)
 }
 
 // cellText is a value as a table shows it: texts without their quotes.

@@ -80,6 +80,8 @@ func functions(assets map[string]string) template.FuncMap {
 		"segment":  pathSegment,
 		"sentence": sentence,
 		"usd":      usd,
+		"times":    readTimes,
+		"inZone":   inZone,
 		"given":    given,
 		"size":     size,
 		"args":     arguments,

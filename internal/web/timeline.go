@@ -41,6 +41,7 @@ type timelineSpan struct {
 
 func timelineSpans() []timelineSpan {
 	return []timelineSpan{
+		{"6m", "6 minutes", time.Minute, time.Minute, "min"},
 		{"30m", "30 minutes", 5 * time.Minute, time.Minute, "min"},
 		{"6h", "6 hours", time.Hour, time.Hour, "h"},
 		{"24h", "A day", 4 * time.Hour, time.Hour, "h"},
@@ -123,7 +124,7 @@ func (s *Site) showTimeline(w http.ResponseWriter, r *http.Request, v *visit) {
 	}
 	query := r.URL.Query()
 	spans := timelineSpans()
-	window := windowAt(v.now, spans[0])
+	window := windowAt(v.now, spans[1])
 	if i := slices.IndexFunc(spans, func(t timelineSpan) bool { return t.Name == query.Get("span") }); i >= 0 {
 		window = windowAt(v.now, spans[i])
 	}

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -132,6 +134,32 @@ func called(state string) string {
 		return "nothing came of it"
 	}
 	return state
+}
+
+// readTimes writes the instants in a sentence of another part as people read
+// them.
+func readTimes(text string) string {
+	return exactInstant().ReplaceAllStringFunc(text, func(found string) string {
+		at, err := time.Parse(time.RFC3339, found)
+		if err != nil {
+			return found
+		}
+		return at.UTC().Format("2 Jan 15:04:05") + " UTC"
+	})
+}
+
+var exactInstant = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`)
+})
+
+// inZone is an instant on the clocks of a zone; where the zone is not known it
+// is UTC.
+func inZone(at time.Time, zone string) string {
+	where, err := time.LoadLocation(zone)
+	if err != nil {
+		where = time.UTC
+	}
+	return at.In(where).Format("Mon 2 Jan 2006 15:04")
 }
 
 // slotWords are what became of a slot of a schedule, and of a backfill.

@@ -8,6 +8,7 @@ import (
 // Where approvals and connections are.
 const (
 	ApprovalsPath   = "/api/v1/approvals"
+	QuestionsPath   = "/api/v1/questions"
 	ConnectionsPath = "/api/v1/connections"
 )
 
@@ -26,6 +27,14 @@ type Approval struct {
 	ExpiresAt time.Time       `json:"expiresAt"`
 	DecidedAt time.Time       `json:"decidedAt"`
 	DecidedBy string          `json:"decidedBy"`
+}
+
+// AskedQuestion is what a graph asks a person, as the list of all has it.
+type AskedQuestion struct {
+	RunID    string          `json:"runId"`
+	Schedule string          `json:"schedule"`
+	Question json.RawMessage `json:"question"`
+	AskedAt  time.Time       `json:"askedAt"`
 }
 
 // The states of an approval.

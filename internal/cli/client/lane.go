@@ -33,6 +33,16 @@ type Lane struct {
 	VersionNumber int    `json:"versionNumber"`
 }
 
+// Version is a script or a definition as it was put in force.
+type Version struct {
+	Version   string    `json:"version"`
+	Number    int       `json:"number"`
+	Filename  string    `json:"filename"` // of scripts only
+	CreatedAt time.Time `json:"createdAt"`
+	CreatedBy string    `json:"createdBy"`
+	Active    bool      `json:"active"`
+}
+
 // Activity is something that happened.
 type Activity struct {
 	At   time.Time `json:"at"`

@@ -144,6 +144,7 @@ type Receipt struct {
 type Backfill struct {
 	ID          string         `json:"id"`
 	ScheduleID  string         `json:"scheduleId"`
+	Schedule    string         `json:"schedule"` // its name, added by the commands
 	From        time.Time      `json:"from"`
 	To          time.Time      `json:"to"`
 	Hash        string         `json:"hash"` // names the plan that a person confirms

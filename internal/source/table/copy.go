@@ -155,9 +155,6 @@ func kindOf(found string) spec.Type {
 
 // converted makes what PostgreSQL takes of a value that SQLite holds.
 func converted(kind spec.Type, v any) (any, error) {
-	if v == nil {
-		return nil, nil
-	}
 	v = scanned(kind, v)
 	if kind == spec.Text {
 		switch x := v.(type) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
+	"math"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -66,7 +67,7 @@ func TestCopiedRowsAreKnownInPostgres(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 678901000, time.UTC)
 	rows := [][]any{
 		{"it's \u2603", int64(-1 << 62), 0.1, true, at, "2026-02-28", json.RawMessage(`{"b":1.50,"a":[1e2,{"x":null}],"big":1e400}`), json.RawMessage(`{"z": 1, "z":  2}`)},
-		{"", int64(0), -0.0, false, at.Truncate(time.Second), "0001-01-01", json.RawMessage(`"text"`), json.RawMessage(`"\u0000"`)},
+		{"", int64(0), math.Copysign(0, -1), false, at.Truncate(time.Second), "0001-01-01", json.RawMessage(`"text"`), json.RawMessage(`"\u0000"`)},
 		{nil, nil, nil, nil, nil, nil, nil, json.RawMessage(`{}`)},
 	}
 	for name, d := range map[string]spec.Definition{"append": everyType(spec.Append), "upsert": everyType(spec.Upsert, "a_integer")} {

@@ -25,6 +25,12 @@
       times.push(new Date(row.cells[0].textContent).getTime() / 1000);
       values.push(Number(row.cells[1].textContent));
     }
+    const span = times[times.length - 1] - times[0];
+    const labels = (u, splits) => splits.map((t) => {
+      const at = new Date(t * 1000);
+      if (span > 2 * 86400) return at.toLocaleDateString([], { day: "numeric", month: "short" });
+      return at.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: span < 600 ? "2-digit" : undefined, hourCycle: "h23" });
+    });
     const axis = { stroke: colour("--quiet"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false }, font: "12px system-ui" };
     const accent = colour("--accent");
     const looks = {
@@ -38,7 +44,7 @@
         x: { range: (u, low, high) => [low - gap, high + gap] }, // room for the first and the last one
         y: { range: (u, low, high) => [0, high > 0 ? high * 1.1 : 1] },
       },
-      axes: [axis, { ...axis, size: 56 }],
+      axes: [{ ...axis, values: labels, size: 30, space: 70 }, { ...axis, size: 56 }],
       series: [{}, looks[room.dataset.kind] ?? looks.points],
     }, [times, values], room);
   };

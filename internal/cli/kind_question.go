@@ -1,0 +1,24 @@
+package cli
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/pawlrun/pawl/internal/cli/client"
+)
+
+// questionKind are what graphs ask people.
+func questionKind() kind {
+	return kind{
+		plural: "questions", singular: "question", path: client.QuestionsPath,
+		instead: "Questions are those of runs. Show one with: pawl describe run RUN",
+		columns: []column{{title: "run"}, {title: "schedule", flex: true, least: 12}, {title: "asked"}, {title: "question", flex: true, least: 20}},
+		row: func(raw json.RawMessage, now time.Time) ([]string, error) {
+			var q client.AskedQuestion
+			if err := json.Unmarshal(raw, &q); err != nil {
+				return nil, err
+			}
+			return []string{q.RunID, orDash(q.Schedule), relative(q.AskedAt, now), visible(string(compactJSON(q.Question)))}, nil
+		},
+	}
+}
