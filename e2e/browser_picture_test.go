@@ -1,8 +1,15 @@
 package e2e
 
 import (
+	"bytes"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/png"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -15,7 +22,9 @@ import (
 const picturesIn = "PAWL_PICTURES"
 
 // takePictures makes the pictures of the documentation from the pages as they
-// are.
+// are:
+//
+//	PAWL_PICTURES=docs/images go test -run TestPagesInABrowser ./e2e
 func takePictures(t *testing.T, g *stage, b *tab) {
 	dir := os.Getenv(picturesIn)
 	if dir == "" {
@@ -42,11 +51,36 @@ func takePictures(t *testing.T, g *stage, b *tab) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join(dir, p.name+"-"+scheme+".png"), picture, 0o644); err != nil { //nolint:gosec // pictures are for everybody
+			if err := os.WriteFile(filepath.Join(dir, p.name+"-"+scheme+".png"), smaller(t, picture), 0o644); err != nil { //nolint:gosec // pictures are for everybody
 				t.Fatal(err)
 			}
 		}
 	}
+}
+
+// smaller is a picture with its 256 most frequent colours, which is all that a
+// page has but for the edges of letters.
+func smaller(t *testing.T, picture []byte) []byte {
+	t.Helper()
+	whole, err := png.Decode(bytes.NewReader(picture))
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[color.Color]int{}
+	size := whole.Bounds()
+	for y := size.Min.Y; y < size.Max.Y; y++ {
+		for x := size.Min.X; x < size.Max.X; x++ {
+			counts[whole.At(x, y)]++
+		}
+	}
+	palette := color.Palette(slices.SortedFunc(maps.Keys(counts), func(a, b color.Color) int { return counts[b] - counts[a] }))
+	out := image.NewPaletted(size, palette[:min(len(palette), 256)])
+	draw.Draw(out, size, whole, size.Min, draw.Src)
+	var b bytes.Buffer
+	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&b, out); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }
 
 // live lets two minutes pass with something in them, for pictures that show

@@ -121,6 +121,9 @@ func runNowRefused(_ *testing.T, g *stage, b *tab) {
 	g.slow.Store(false)
 	g.hold <- struct{}{}
 	b.sees("✓ Idle")
+	b.until(`document.querySelectorAll("#chart-rows tbody tr").length === 2 && !!document.querySelector(".chart canvas")`)
+	b.press("Run now")
+	b.until(`document.querySelectorAll("#chart-rows tbody tr").length === 3 && document.querySelectorAll(".chart canvas").length === 1`)
 	b.open("/sources/prices/rejects")
 	b.sees("day", "row ")
 	b.open("/sources/prices/versions")

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes sure that the tests find what they need: Go, a C compiler (the race
-# detector is linked with it), the PostgreSQL server programs, and Node with npm.
-# On Debian and its relatives it installs what is missing; elsewhere it says what
+# detector is linked with it), the PostgreSQL server programs, Node with npm, and
+# Chromium. On Debian and its relatives it installs what is missing; elsewhere it says what
 # to install.
 set -eu
 cd "$(dirname "$0")/.."
@@ -23,13 +23,16 @@ fi
 # MCP servers of others, which tests speak to, are written for Node.
 command -v node >/dev/null || packages="${packages:+$packages }nodejs"
 command -v npm >/dev/null || packages="${packages:+$packages }npm"
+# The pages are tested in a real browser.
+command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null ||
+    [ -d "/Applications/Google Chrome.app" ] || packages="${packages:+$packages }chromium"
 [ -n "$packages" ] || exit 0
 
 if ! command -v apt-get >/dev/null; then
     echo "missing: $packages" >&2
     case "$(uname -s)" in
-    Darwin) echo "install with: brew install postgresql@17 node" >&2 ;;
-    *) echo "install your system's packages of a C compiler, the PostgreSQL server, Node and npm" >&2 ;;
+    Darwin) echo "install with: brew install postgresql@17 node && brew install --cask google-chrome" >&2 ;;
+    *) echo "install your system's packages of a C compiler, the PostgreSQL server, Node, npm and Chromium" >&2 ;;
     esac
     exit 1
 fi

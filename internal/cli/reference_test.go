@@ -162,9 +162,6 @@ func settingReference() string {
 		}
 	}
 	p.say("\nCommands find the server where `--server` says, else where `addr` says, and take the token that\nthey are given, else the one in the data folder if the server is on this machine.")
-	p.say("\n## Files in the data folder\n")
-	p.table("File", "What it is")
-	p.row("`pawl.db`", "the database, if it is SQLite; with `pawl.db-wal` and `pawl.db-shm` while a server runs")
-	p.row("`admin.token`", "the token of the administrator, made at the first start; readable by its owner only")
+	p.say("\nWhat is in the data folder is told in [operations.md](../operations.md).")
 	return p.String()
 }

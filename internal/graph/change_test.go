@@ -34,8 +34,8 @@ func TestAnEditSupersedesTheSlotThatWaits(t *testing.T) {
 		}
 		k.pass(3 * time.Minute)
 		k.wantStory(sch, "00:01 skipped superseded", "00:02 success", "00:04 pending")
-		if r := k.graph.runs[pawl.SlotKey(sch.ID, at(2))]; r.input != `{"n":2}` {
-			t.Errorf("it ran with %s", r.input)
+		if r := k.graph.runs[pawl.SlotKey(sch.ID, at(2))]; r == nil || r.input != `{"n":2}` {
+			t.Errorf("it ran as %+v", r)
 		}
 	})
 }
@@ -50,8 +50,8 @@ func TestAnEditOfTheInputKeepsTheSlot(t *testing.T) {
 		}
 		k.pass(2*time.Minute + time.Second)
 		k.wantStory(sch, "00:01 success", "00:02 success", "00:03 pending")
-		if r := k.graph.runs[pawl.SlotKey(sch.ID, at(1))]; r.input != `{"n":4}` || len(r.begun) != 1 {
-			t.Errorf("it ran with %s, %d times", r.input, len(r.begun))
+		if r := k.graph.runs[pawl.SlotKey(sch.ID, at(1))]; r == nil || r.input != `{"n":4}` || len(r.begun) != 1 {
+			t.Errorf("it ran as %+v", r)
 		}
 		name, before := "other", k.schedule(sch.ID)
 		now := k.update(sch, contract.SchedulesUpdateV1Input{Name: &name})

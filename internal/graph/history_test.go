@@ -97,7 +97,8 @@ func checkHistories(t *testing.T, percent int, url func() string) {
 var errCaseFailed = errors.New("the case failed")
 
 // caseTB makes what the kit finds wrong a failure of one case, so that rapid
-// looks for a shorter one.
+// looks for a shorter one. It is also told at once, because rapid keeps quiet
+// about what it cannot make happen again.
 type caseTB struct {
 	testing.TB
 	rt     *rapid.T

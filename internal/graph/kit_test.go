@@ -133,9 +133,12 @@ func (k *kit) stop() { k.end(queue.ErrShutdown); k.jobs.Wait() }
 // restart is a new process after a time in which nobody was there.
 func (k *kit) restart(after time.Duration) {
 	k.kill()
-	time.Sleep(after)
+	k.nobody(after)
 	k.start()
 }
+
+// nobody lets time pass in which no job runs and no worker beats.
+func (k *kit) nobody(d time.Duration) { time.Sleep(d) }
 
 // table arms jobs by rows alone.
 type table struct{}

@@ -68,7 +68,7 @@ func TestAStandstillIsAGapToo(t *testing.T) {
 	onSQLite(t, func(t *testing.T, k *kit) {
 		sch := k.create(ask("s", ""))
 		k.pass(90 * time.Second)
-		time.Sleep(4*time.Minute + 5*time.Second)
+		k.nobody(4*time.Minute + 5*time.Second)
 		k.runDue() // before anybody beats
 		k.jobs.Wait()
 		k.wantStory(sch, "00:01 success", "00:02 skipped skipped_missed", "00:03 skipped skipped_missed", "00:04 skipped skipped_missed", "00:05 skipped skipped_missed", "00:06 pending")
@@ -224,7 +224,7 @@ func TestTheReconcilerComesBack(t *testing.T) {
 func TestADatabaseErrorDuringTheClaimDecidesNothing(t *testing.T) {
 	onSQLite(t, func(t *testing.T, k *kit) {
 		sch := k.create(ask("s", ""))
-		time.Sleep(time.Until(sch.NextRunAt))
+		k.nobody(time.Until(sch.NextRunAt))
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(&pawl.Error{Code: pawl.CodeUnavailable, Msg: "the database is away"})
 		if _, err := k.s.work(ctx, &turn{fence: k.fence}, sch.ID, sch.NextRunAt); err == nil {

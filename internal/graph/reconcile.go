@@ -60,7 +60,7 @@ func (s *Service) Reconcile(ctx context.Context) (repaired int, err error) {
 // eachStale calls fn for every stale schedule, in a transaction of its own that
 // holds the schedule's row.
 func (s *Service) eachStale(ctx context.Context, fn func(context.Context, *store.Tx, store.Schedule) error) error {
-	for after := ""; ; {
+	for after := (store.Schedule{}); ; {
 		var page []store.Schedule
 		err := s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
 			page, err = tx.StaleSchedules(ctx, after, reconcileBatch)
@@ -84,7 +84,7 @@ func (s *Service) eachStale(ctx context.Context, fn func(context.Context, *store
 		if len(page) < reconcileBatch {
 			return nil
 		}
-		after = page[len(page)-1].ID
+		after = page[len(page)-1]
 	}
 }
 

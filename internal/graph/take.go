@@ -16,6 +16,7 @@ import (
 // step is what follows a claim.
 type step struct {
 	execute bool
+	recover bool // an attempt was begun: who executes it?
 	lost    bool // its attempts crashed too often: only what is known of it counts
 	again   time.Time
 }
@@ -30,12 +31,7 @@ func (a *attempt) take(ctx context.Context, tx *store.Tx, scheduleID string, at 
 	if a.schedule, err = holdOrRead(ctx, tx, scheduleID); err != nil {
 		return step{}, unlessGone(err)
 	}
-	if a.schedule.DeletedAt.IsZero() {
-		if _, err := tx.InsertSlots(ctx, store.NewSlot{ScheduleID: scheduleID, ScheduledFor: at, Revision: a.schedule.Revision, Trigger: triggerSchedule}); err != nil {
-			return step{}, err
-		}
-	}
-	if a.slot, err = tx.HoldSlot(ctx, scheduleID, at); err != nil {
+	if a.slot, err = a.holdSlot(ctx, tx, at); err != nil {
 		return step{}, unlessGone(err)
 	}
 	if err := a.asItWas(ctx, tx); err != nil {
@@ -49,6 +45,18 @@ func (a *attempt) take(ctx context.Context, tx *store.Tx, scheduleID string, at 
 	default:
 		return step{}, nil // it ran, or was passed over
 	}
+}
+
+// holdSlot holds the row of the slot, which is made if it is not there.
+func (a *attempt) holdSlot(ctx context.Context, tx *store.Tx, at time.Time) (store.Slot, error) {
+	slot, err := tx.HoldSlot(ctx, a.schedule.ID, at)
+	if !errors.Is(err, pawl.ErrNotFound) || !a.schedule.DeletedAt.IsZero() {
+		return slot, err
+	}
+	if _, err := tx.InsertSlots(ctx, store.NewSlot{ScheduleID: a.schedule.ID, ScheduledFor: at, Revision: a.schedule.Revision, Trigger: triggerSchedule}); err != nil {
+		return store.Slot{}, err
+	}
+	return tx.HoldSlot(ctx, a.schedule.ID, at)
 }
 
 // holdOrRead holds the row of a schedule. One that is deleted is only read:
@@ -277,26 +285,30 @@ func (a *attempt) begin(ctx context.Context, tx *store.Tx) (step, error) {
 	if err != nil {
 		return step{}, err
 	}
-	if a.slot.Trigger == triggerSchedule {
-		if err := a.announceNext(ctx, tx); err != nil {
-			return step{}, err
-		}
+	if err := a.announce(ctx, tx); err != nil {
+		return step{}, err
 	}
 	return a.started(ctx, tx, false)
 }
 
-// announceNext notes the instant after this slot. Where slots run beside each
-// other it also inserts the slot.
-func (a *attempt) announceNext(ctx context.Context, tx *store.Tx) error {
-	if beside(a.schedule) {
-		return a.chain(ctx, tx, a.schedule, a.slot.ScheduledFor, false)
+// announce notes that a run starts now, and the instant after its slot. Where
+// slots run beside each other it also inserts the slot that follows.
+func (a *attempt) announce(ctx context.Context, tx *store.Tx) error {
+	switch {
+	case a.slot.Trigger != triggerSchedule:
+		return tx.SetLastRun(ctx, a.schedule.ID)
+	case beside(a.schedule):
+		if err := a.chain(ctx, tx, a.schedule, a.slot.ScheduledFor, false); err != nil {
+			return err
+		}
+		return tx.SetLastRun(ctx, a.schedule.ID)
 	}
 	schedule, err := scheduleOf(a.schedule.Cron, a.schedule.Timezone)
 	if err != nil {
 		return err
 	}
 	next, _ := schedule.Next(a.slot.ScheduledFor)
-	return tx.SetScheduleTimes(ctx, a.schedule.ID, next, time.Time{})
+	return tx.SetScheduleTimes(ctx, a.schedule.ID, next, tx.Now)
 }
 
 // takeRunning goes on with a slot that has begun: after a crash, for another
@@ -308,6 +320,9 @@ func (a *attempt) takeRunning(ctx context.Context, tx *store.Tx) (step, error) {
 	}
 	switch a.run.Status {
 	case pawl.StatusActive:
+		if !a.recovered { // somebody began it, who may be gone
+			return step{recover: true}, nil
+		}
 		if err := a.findAnswer(ctx, tx); err != nil {
 			return step{}, err
 		}
@@ -385,20 +400,6 @@ func (a *attempt) started(ctx context.Context, tx *store.Tx, goesOn bool) (step,
 			return step{}, err
 		}
 	}
-	if a.slot.Attempts == 1 && !goesOn {
-		if err := setLastRun(ctx, tx, a.schedule.ID); err != nil {
-			return step{}, err
-		}
-	}
 	a.tell(tx, Change{What: "slot", Schedule: a.schedule.ID, Name: a.schedule.Name, Slot: a.slot.ScheduledFor, Status: a.slot.Status})
 	return step{execute: true}, nil
-}
-
-// setLastRun notes that a run starts now and leaves the next instant as it is.
-func setLastRun(ctx context.Context, tx *store.Tx, id string) error {
-	now, err := tx.GetSchedule(ctx, id)
-	if err != nil {
-		return err
-	}
-	return tx.SetScheduleTimes(ctx, id, now.NextRunAt, tx.Now)
 }

@@ -66,6 +66,8 @@ type attempt struct {
 	slot     store.Slot
 	run      store.Run
 	resume   json.RawMessage // the answer of a person; nil for an attempt
+
+	recovered bool // an attempt that nobody executes was ended
 }
 
 // whileWaiting is how long a slot sleeps that somebody else will wake: the end
@@ -75,15 +77,15 @@ const whileWaiting = 10 * time.Minute
 // work does what a slot needs now. It returns when to look again, zero if the
 // slot is closed or waits for a person.
 func (s *Service) work(ctx context.Context, c claim, scheduleID string, at time.Time) (time.Time, error) {
-	if err := s.recover(ctx, c, scheduleID, at); err != nil {
-		return time.Time{}, err
-	}
 	a := &attempt{Service: s, claim: c}
-	var next step
-	err := s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
-		next, err = a.take(ctx, tx, scheduleID, at)
-		return err
-	})
+	next, err := a.claimSlot(ctx, scheduleID, at)
+	if err == nil && next.recover {
+		if err := s.recover(ctx, c, scheduleID, at); err != nil {
+			return time.Time{}, err
+		}
+		a.recovered = true
+		next, err = a.claimSlot(ctx, scheduleID, at)
+	}
 	switch {
 	case errors.Is(err, pawl.ErrConflict) && !errors.Is(err, pawl.ErrLeaseLost):
 		return time.Now().Add(time.Second), nil // something changed at this moment
@@ -98,6 +100,14 @@ func (s *Service) work(ctx context.Context, c claim, scheduleID string, at time.
 		return time.Time{}, err
 	}
 	return a.execute(ctx)
+}
+
+func (a *attempt) claimSlot(ctx context.Context, scheduleID string, at time.Time) (next step, err error) {
+	err = a.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		next, err = a.take(ctx, tx, scheduleID, at)
+		return err
+	})
+	return next, err
 }
 
 // recover ends an attempt of this slot that nobody executes.

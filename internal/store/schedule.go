@@ -179,6 +179,14 @@ func (tx *Tx) SetScheduleTimes(ctx context.Context, id string, next, last time.T
 	return nil
 }
 
+// SetLastRun notes that a run of a schedule starts now.
+func (tx *Tx) SetLastRun(ctx context.Context, id string) error {
+	if _, err := tx.Exec(ctx, `update schedules set last_run_at = $2 where id = $1`, id, ms(tx.Now)); err != nil {
+		return fmt.Errorf("change schedule times: %w", err)
+	}
+	return nil
+}
+
 // SwitchOffSchedule disables a schedule because of what happened to it.
 func (tx *Tx) SwitchOffSchedule(ctx context.Context, id, issue string) error {
 	_, err := tx.Exec(ctx, `update schedules set enabled = 0, issue = $2, next_run_at = null, updated_at = $3, revision = revision + 1 where id = $1`, id, cleaned(issue), ms(tx.Now))
@@ -188,13 +196,25 @@ func (tx *Tx) SwitchOffSchedule(ctx context.Context, id, issue string) error {
 	return nil
 }
 
-// StaleSchedules reads up to limit enabled schedules, by id after the given one,
-// whose next instant is unknown or past (C-14, X-59). Whether anything is wrong
-// with them is for the caller to find out.
-func (tx *Tx) StaleSchedules(ctx context.Context, after string, limit int) ([]Schedule, error) {
-	rows, err := tx.Query(ctx, `select `+graphScheduleColumns+` from schedules where enabled = 1 and deleted_at is null and id > $1
-		and (next_run_at is null or next_run_at <= $3) order by id limit $2`, after, limit, ms(tx.Now))
-	return scanAll(rows, err, "find stale schedules", scanGraphSchedule)
+// StaleSchedules reads up to limit enabled schedules whose next instant is
+// unknown or past (C-14, X-59), the unknown ones first, then by instant; those
+// after the given one. Whether anything is wrong with them is for the caller to
+// find out. Schedules that are not due cost nothing.
+func (tx *Tx) StaleSchedules(ctx context.Context, after Schedule, limit int) ([]Schedule, error) {
+	var out []Schedule
+	var err error
+	if after.NextRunAt.IsZero() {
+		rows, err := tx.Query(ctx, `select `+graphScheduleColumns+` from schedules where enabled = 1 and deleted_at is null and next_run_at is null
+			and id > $1 order by id limit $2`, after.ID, limit)
+		if out, err = scanAll(rows, err, "find stale schedules", scanGraphSchedule); err != nil || len(out) == limit {
+			return out, err
+		}
+		after = Schedule{}
+	}
+	rows, err := tx.Query(ctx, `select `+graphScheduleColumns+` from schedules where enabled = 1 and deleted_at is null and next_run_at <= $1
+		and (next_run_at, id) > ($2, $3) order by next_run_at, id limit $4`, ms(tx.Now), msOrZero(after.NextRunAt), after.ID, limit-len(out))
+	due, err := scanAll(rows, err, "find stale schedules", scanGraphSchedule)
+	return append(out, due...), err
 }
 
 // ScheduleVersion is a schedule as it was.

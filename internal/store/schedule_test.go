@@ -95,7 +95,7 @@ func TestStaleSchedules(t *testing.T) {
 		}
 		slices.Sort(want)
 		var got []string
-		for after := ""; ; {
+		for after := (Schedule{}); ; {
 			var page []Schedule
 			err := db.Read(t.Context(), func(ctx context.Context, tx *Tx) (err error) {
 				tx.Now = at(10)
@@ -107,12 +107,13 @@ func TestStaleSchedules(t *testing.T) {
 			}
 			for _, s := range page {
 				got = append(got, s.ID)
-				after = s.ID
+				after = s
 			}
 			if len(page) < 2 {
 				break
 			}
 		}
+		slices.Sort(got)
 		if !slices.Equal(got, want) {
 			t.Errorf("stale are %v, want %v", got, want)
 		}

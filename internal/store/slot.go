@@ -207,7 +207,7 @@ func (tx *Tx) ReopenSlot(ctx context.Context, scheduleID string, at time.Time, b
 
 // OpenSlots reads the slots of a schedule that are not closed, the oldest first.
 func (tx *Tx) OpenSlots(ctx context.Context, scheduleID string, limit int) ([]Slot, error) {
-	rows, err := tx.Query(ctx, `select `+slotColumns+` from schedule_runs where schedule_id = $1 and status in ('pending', 'running') order by scheduled_for limit $2`, scheduleID, limit)
+	rows, err := tx.Query(ctx, `select `+slotColumns+` from schedule_runs where schedule_id = $1 and completed_at is null order by scheduled_for limit $2`, scheduleID, limit)
 	return scanAll(rows, err, "read open slots", scanSlot)
 }
 
@@ -215,7 +215,7 @@ func (tx *Tx) OpenSlots(ctx context.Context, scheduleID string, limit int) ([]Sl
 // closed, the oldest first.
 func (tx *Tx) RunningSlots(ctx context.Context, scheduleID string, limit int) ([]Slot, error) {
 	// Both conditions, so that the index of open slots serves it.
-	rows, err := tx.Query(ctx, `select `+slotColumns+` from schedule_runs where schedule_id = $1 and status in ('pending', 'running') and status = 'running'
+	rows, err := tx.Query(ctx, `select `+slotColumns+` from schedule_runs where schedule_id = $1 and completed_at is null and status = 'running'
 		order by scheduled_for limit $2`, scheduleID, limit)
 	return scanAll(rows, err, "read running slots", scanSlot)
 }
@@ -260,7 +260,7 @@ func (tx *Tx) ListSlots(ctx context.Context, f SlotFilter, before time.Time, bef
 		add("trigger = $%d", f.Trigger)
 	}
 	if f.Open {
-		where += " and status in ('pending', 'running')"
+		where += " and completed_at is null"
 	}
 	if f.Ran {
 		where += " and started_at is not null"

@@ -37,15 +37,15 @@ const (
 	// of before, or none, and is told when they are there.
 	countsWait = 40 * time.Millisecond
 
-	countsTimeout  = 30 * time.Second
-	maxCountsKinds = 1000 // of people
+	countsTimeout = 30 * time.Second
+	maxCountsKept = 1000 // people whose counts are kept
 )
 
 // countLanes returns the counts of what somebody sees, as well as they are known.
 func (s *Site) countLanes(ctx context.Context, owner string, now time.Time) wordCounts {
 	c := &s.counts
 	c.mu.Lock()
-	if c.of == nil || len(c.of) > maxCountsKinds {
+	if c.of == nil || len(c.of) > maxCountsKept {
 		c.of = map[string]*keptCounts{}
 	}
 	kept := c.of[owner]

@@ -22,7 +22,7 @@ func TestSchedulePageShowsSlotsAndClockChanges(t *testing.T) {
 			t.Errorf("%d clock changes are marked", n)
 		}
 		for _, tab := range []string{"why", "runs", "backfills"} {
-			b.get("/schedules/"+id+"/"+tab).want(http.StatusOK).hasNot("<b>")
+			b.get("/schedules/" + id + "/" + tab).want(http.StatusOK).hasNot("<b>")
 		}
 		b.get("/runs/"+why.Recent[0].ID).want(http.StatusOK).has(`href="/schedules/`+id, "&lt;b&gt;leaf").hasNot("<b>leaf")
 		b.post("/schedules/"+id+"/disable", "back", "/schedules/"+id).want(http.StatusSeeOther)
@@ -41,7 +41,7 @@ func TestGraphsAreAnsweredAndRejectedInTheInbox(t *testing.T) {
 			asking := r.waitLane("schedule", id, "Needs attention").Recent[0].ID
 			b.get("/approvals").want(http.StatusOK).has("May &lt;b&gt;I&lt;/b&gt;?", "asks-", "1<span class=\"quiet-text\"> waiting").hasNot("<b>I")
 			b.get("/schedules/"+id).want(http.StatusOK).has("Needs attention", "May &lt;b&gt;", "Answer")
-			b.get("/runs/"+asking).want(http.StatusOK).has("Answer")
+			b.get("/runs/" + asking).want(http.StatusOK).has("Answer")
 			b.post("/runs/"+asking+"/"+action, "answer", "yes, please", "kind", "schedule", "back", "/approvals").want(http.StatusSeeOther)
 			b.get("/approvals").want(http.StatusOK).has("Nobody waits for you.")
 			r.waitLane("schedule", id, "Idle")
@@ -72,7 +72,7 @@ func TestBackfillIsPlannedConfirmedAndFollowed(t *testing.T) {
 		b.get(path).want(http.StatusOK).has(`<progress value="3" max="3"`, "3 of 3 slots")
 		b.post(path+"/pause", "back", path).want(http.StatusConflict)
 		b.get(back).want(http.StatusOK).has(path, "3 of 3 begun")
-		b.get("/schedules/"+id+"?trigger=backfill").want(http.StatusOK).has(path)
+		b.get("/schedules/" + id + "?trigger=backfill").want(http.StatusOK).has(path)
 		b.get("/backfills/none").want(http.StatusNotFound)
 	})
 }

@@ -114,7 +114,6 @@ type timelinePage struct {
 	NowX  float64
 	Lines []timelineLine
 	Pager pager
-	Tones []string
 }
 
 func (s *Site) showTimeline(w http.ResponseWriter, r *http.Request, v *visit) {
@@ -128,7 +127,7 @@ func (s *Site) showTimeline(w http.ResponseWriter, r *http.Request, v *visit) {
 	if i := slices.IndexFunc(spans, func(t timelineSpan) bool { return t.Name == query.Get("span") }); i >= 0 {
 		window = windowAt(v.now, spans[i])
 	}
-	out := timelinePage{Spans: spans, Span: window.span.Name, Kind: query.Get("kind"), Axis: window.axis(), NowX: window.x(v.now), Tones: []string{"good", "run", "warn", "bad", "rest", "next"}}
+	out := timelinePage{Spans: spans, Span: window.span.Name, Kind: query.Get("kind"), Axis: window.axis(), NowX: window.x(v.now)}
 	for _, k := range s.laneKinds() {
 		out.Kinds = append(out.Kinds, string(k.kind))
 	}
@@ -252,12 +251,16 @@ func (l *timelineLine) ran(ctx context.Context, tx *store.Tx, w timelineWindow) 
 	return out, err
 }
 
-// restedAt is when a run is over or waits; zero while it goes on.
+// restedAt is when a run is over, or was put off; zero while it goes on or waits
+// for a person.
 func restedAt(m *store.RunMark) time.Time {
-	if m.EndedAt.IsZero() && m.Status != pawl.StatusActive {
-		return m.CreatedAt
+	switch {
+	case !m.EndedAt.IsZero():
+		return m.EndedAt
+	case m.Status == pawl.StatusActive, m.Status == pawl.StatusPausedApproval, m.Status == pawl.StatusPausedReconciliation:
+		return time.Time{}
 	}
-	return m.EndedAt
+	return m.CreatedAt
 }
 
 func latest(a, b time.Time) time.Time {

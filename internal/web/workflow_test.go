@@ -230,3 +230,14 @@ func TestPulseTellsWhoFollows(t *testing.T) {
 		t.Error("somebody follows after the end")
 	}
 }
+
+// Counting ten thousand lanes takes longer than a page may: the page comes
+// without the numbers and is told when they are there.
+func TestOverviewDoesNotWaitForSlowCounts(t *testing.T) {
+	r := onSQLite(t)
+	r.deploy("rests", "put")
+	r.site.counts.of = map[string]*keptCounts{"": {busy: make(chan struct{})}} // a count that takes for ever
+	p := r.signedIn(r.admin).get("/").want(http.StatusOK)
+	p.has("lane-workflow-rests", "Needs attention", "Everything that runs here by itself.")
+	p.hasNot(`<span class="num">`)
+}

@@ -99,7 +99,7 @@ create index idx_runs_schedule on schedule_runs (schedule_id);
 create index idx_runs_scheduled_for on schedule_runs (scheduled_for);
 create index idx_runs_run_id on schedule_runs (run_id);
 create index schedule_runs_backfill on schedule_runs (backfill_id) where backfill_id is not null;
-create index schedule_runs_open on schedule_runs (schedule_id, scheduled_for) where status in ('pending', 'running');
+create index schedule_runs_open on schedule_runs (schedule_id, scheduled_for) where completed_at is null; -- pending or running
 
 -- What the execution service was asked for, by idempotency key.
 create table execution_requests (

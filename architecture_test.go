@@ -1,0 +1,401 @@
+package pawl_test
+
+import (
+	"go/ast"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What the requirements say about the shape of the program, where no behaviour
+// shows it. Each check names what it holds.
+
+// under reports whether a file is in a folder or below it.
+func under(name, folder string) bool { return strings.HasPrefix(name, folder+"/") }
+
+// filesUnder are the product files in a folder and below it. A check that finds
+// nothing to look at would never fail again, so at least one must be there.
+func filesUnder(t *testing.T, folder string) map[string]*ast.File {
+	t.Helper()
+	files := productFiles(t)
+	for name := range files {
+		if !under(name, folder) {
+			delete(files, name)
+		}
+	}
+	if len(files) == 0 {
+		t.Fatalf("%s has no files", folder)
+	}
+	return files
+}
+
+// oursOf are the imports of a file from this module, without its path.
+func oursOf(file *ast.File) (list []string) {
+	for _, imported := range importsOf(file) {
+		if inner, ours := strings.CutPrefix(imported, modulePath+"/"); ours {
+			list = append(list, inner)
+		}
+	}
+	return list
+}
+
+// C-01: scheduling has no way to a model provider but the execution service.
+// Executors reach providers; the service is reached over HTTP by one file, which
+// knows one address.
+func TestSchedulesReachGraphsOnlyThroughTheExecutionService(t *testing.T) {
+	speaksHTTP := []string{"internal/graph/execution/handler.go", "internal/graph/execution/problem.go", "internal/graph/execution/remote.go"}
+	for name, file := range filesUnder(t, "internal/graph") {
+		if under(name, "internal/graph/executor") {
+			continue
+		}
+		for _, imported := range importsOf(file) {
+			inner := strings.TrimPrefix(imported, modulePath+"/")
+			switch {
+			case strings.HasPrefix(imported, "net") && slices.Contains(speaksHTTP, name):
+			case imported == "net/http", imported == "net", inner == "internal/outbound":
+				t.Errorf("%s imports %s: only executors reach the outside", name, imported)
+			case path.Dir(name) == "internal/graph" && under(inner+"/", "internal/graph/executor"):
+				t.Errorf("%s imports %s: a schedule asks the execution service, and knows no executor", name, imported)
+			}
+		}
+		if name != "internal/graph/execution/remote.go" && (calls(file, "http", "NewRequestWithContext") || calls(file, "http", "NewRequest") || calls(file, "http", "Get")) {
+			t.Errorf("%s sends requests", name)
+		}
+	}
+	asked := regexp.MustCompile(`\.call\(ctx, [\w.]+, (\w+)`).FindAllSubmatch(read(t, "internal/graph/execution/remote.go"), -1)
+	for _, match := range asked {
+		if !slices.Contains([]string{"pathGraphs", "pathOutcome", "pathCancel", "pathResume"}, string(match[1])) {
+			t.Errorf("internal/graph/execution/remote.go asks for %s, which is no path of the execution service", match[1])
+		}
+	}
+	if len(asked) == 0 {
+		t.Error("internal/graph/execution/remote.go asks for nothing")
+	}
+	if fields := structFields(t, "internal/graph/service.go", "Options"); fields["Executions"] != "execution.API" {
+		t.Errorf("schedules are given %q to run graphs with, want execution.API", fields["Executions"])
+	}
+}
+
+// C-02, C-78: what runs jobs knows no sign-in of anybody: there is no session in
+// its code, and none in the database that it could read.
+func TestWorkersKnowNoSessions(t *testing.T) {
+	session := regexp.MustCompile(`(?i)session|cookie`)
+	for _, folder := range []string{"internal/graph", "internal/queue", "internal/ledger", "internal/run"} {
+		for name := range filesUnder(t, folder) {
+			if found := session.Find(read(t, name)); found != nil {
+				t.Errorf("%s speaks of %q", name, found)
+			}
+		}
+	}
+	for name, text := range migrations(t) {
+		if found := session.FindString(text); found != "" {
+			t.Errorf("%s keeps a %q", name, found)
+		}
+	}
+}
+
+// C-20: the code of schedules gets what it needs from outside, and imports
+// neither the surfaces nor the other kinds, tests apart.
+func TestTasksImportNoApplicationCode(t *testing.T) {
+	application := []string{"api", "web", "cli", "server", "demo", "workflow", "source", "script", "tool", "repair", "task", "notify"}
+	for name, file := range filesUnder(t, "internal/graph") {
+		for _, inner := range oursOf(file) {
+			part := strings.Split(inner, "/")
+			if inner == "internal/tool/connector" && under(name, "internal/graph/executor") {
+				continue // adapters have the same outcomes as those of scripts
+			}
+			if len(part) > 1 && slices.Contains(application, part[1]) {
+				t.Errorf("%s imports %s: take what is needed as an interface or a function", name, inner)
+			}
+		}
+	}
+}
+
+// C-21, C-89: parts are put together in internal/server and nowhere else, and
+// the program's entry only starts it. There is no second layer of wiring, and no
+// module in the place of another.
+func TestOnlyTheServerWires(t *testing.T) {
+	makers := map[string]string{
+		"internal/graph": "New", "internal/graph/execution": "New", "internal/workflow": "New", "internal/source": "New", "internal/queue": "New", "internal/graph/executor": "Load",
+	}
+	exceptions := []string{"internal/cli/cmd_validate_yaml.go"} // checks executor files without a server
+	wired := 0
+	for name, file := range productFiles(t) {
+		for _, inner := range oursOf(file) {
+			maker := makers[inner]
+			if maker == "" || slices.Contains(exceptions, name) || !calls(file, path.Base(inner), maker) {
+				continue
+			}
+			if wired++; path.Dir(name) != "internal/server" {
+				t.Errorf("%s makes a %s.%s; internal/server puts parts together", name, path.Base(inner), maker)
+			}
+		}
+	}
+	if wired < len(makers) {
+		t.Errorf("found %d places where parts are made, want at least %d", wired, len(makers))
+	}
+	for name, file := range filesUnder(t, "cmd/pawl") {
+		for _, inner := range oursOf(file) {
+			if inner != "internal/cli" && inner != "internal/script" {
+				t.Errorf("%s imports %s: the entry only starts the command line, or a process of scripts", name, inner)
+			}
+		}
+	}
+	if regexp.MustCompile(`(?m)^replace\b`).Match(read(t, "go.mod")) {
+		t.Error("go.mod replaces a module")
+	}
+}
+
+// C-22: the types that others share stand alone: those of the contract, the
+// database and the rules need nothing above them.
+func TestContractsStandAlone(t *testing.T) {
+	allowed := map[string][]string{
+		"internal/graph/contract": {"internal/run"},
+		"internal/store":          {},
+		"internal/run":            {},
+	}
+	for folder, neighbours := range allowed {
+		for name, file := range filesUnder(t, folder) {
+			for _, inner := range oursOf(file) {
+				if !slices.Contains(neighbours, inner) {
+					t.Errorf("%s imports %s; others could not take %s without it", name, inner, folder)
+				}
+			}
+		}
+	}
+}
+
+// C-19, C-23: one program is server and worker, by its roles, and one command
+// starts it for whoever works on it.
+func TestTheWorkerStartsAlone(t *testing.T) {
+	if !regexp.MustCompile(`(?m)^run:.*\n\tgo run \./cmd/pawl serve`).Match(read(t, "Makefile")) {
+		t.Error("make run does not start a server")
+	}
+	text := string(read(t, "internal/server/config.go"))
+	for _, role := range []string{`RoleAPI    = "api"`, `RoleWorker = "worker"`} {
+		if !strings.Contains(text, role) {
+			t.Errorf("a process cannot have the role %s", role)
+		}
+	}
+}
+
+// C-63, C-64: schedules and their slots have the operations of the ports, apart
+// from each other: each table is written by one file.
+func TestSchedulesAndSlotsHaveTheirOperations(t *testing.T) {
+	for file, methods := range map[string][]string{
+		"internal/graph/manage.go":   {"Create", "Update", "Delete"},
+		"internal/graph/lanes.go":    {"Lanes"},
+		"internal/store/schedule.go": {"InsertSchedule", "ListSchedules", "UpdateSchedule", "DeleteSchedule", "StaleSchedules"},
+		"internal/store/slot.go":     {"InsertSlots", "StartSlot", "CloseSlot"},
+	} {
+		have := methodsOf(parse(t, file, read(t, file)))
+		for _, method := range methods {
+			if !slices.Contains(have, method) {
+				t.Errorf("%s has no %s", file, method)
+			}
+		}
+	}
+	for table, home := range map[string]string{"schedules": "internal/store/schedule.go", "schedule_runs": "internal/store/slot.go"} {
+		writes := regexp.MustCompile(`(insert into|update|delete from) ` + table + `\b`)
+		found := false
+		for name := range productFiles(t) {
+			if writes.Match(read(t, name)) {
+				if found = found || name == home; name != home {
+					t.Errorf("%s writes the table %s, which %s does", name, table, home)
+				}
+			}
+		}
+		if !found {
+			t.Errorf("nobody writes the table %s", table)
+		}
+	}
+}
+
+// C-80: what waits has no run id; the first start makes it.
+func TestNoRunIDIsMadeBeforeTheStart(t *testing.T) {
+	for file, name := range map[string]string{"internal/store/slot.go": "NewSlot", "internal/graph/service.go": "slotPayload"} {
+		fields := structFields(t, file, name)
+		if len(fields) == 0 {
+			t.Errorf("%s has no %s", file, name)
+		}
+		for field := range fields {
+			if strings.Contains(strings.ToLower(field), "run") {
+				t.Errorf("%s of %s has the field %s", name, file, field)
+			}
+		}
+	}
+	if !regexp.MustCompile(`\n  run_id +text not null default '',`).MatchString(migrations(t)["0005_schedules.sql"]) {
+		t.Error("the run id of a slot is not empty at first")
+	}
+}
+
+// C-44, C-48, C-83: grants are found by user and account; no table of schedules
+// keeps a credential, and none what nobody has asked for yet.
+func TestTablesOfSchedules(t *testing.T) {
+	text := migrations(t)["0005_schedules.sql"]
+	for _, index := range []string{"idx_grants_user_id on execution_grants (user_id)", "idx_grants_billing_account_id on execution_grants (billing_account_id)"} {
+		if !strings.Contains(text, "create index "+index) {
+			t.Errorf("there is no index %s", index)
+		}
+	}
+	forbidden := regexp.MustCompile(`^(session.*|oauth.*|api_?key|secret|password|credential.*|.*token|virtual_key|backfill_?limit|starting_?deadline.*)$`)
+	columns := regexp.MustCompile(`(?m)^  (\w+) +(?:text|bigint)`).FindAllStringSubmatch(text, -1)
+	if len(columns) < 50 {
+		t.Fatalf("found %d columns", len(columns))
+	}
+	for _, column := range columns {
+		if forbidden.MatchString(column[1]) {
+			t.Errorf("a table of schedules has the column %s", column[1])
+		}
+	}
+	early := regexp.MustCompile(`(?i)backfill_?limit|starting_?deadline_?seconds`)
+	for _, folder := range []string{"internal/graph", "internal/store", "internal/api"} {
+		for name := range filesUnder(t, folder) {
+			if found := early.Find(read(t, name)); found != nil {
+				t.Errorf("%s has %s, which nobody asked for", name, found)
+			}
+		}
+	}
+}
+
+// C-86, C-87: the rules, the times, the contracts and the definitions are tested
+// without a database.
+func TestRulesAreTestedWithoutADatabase(t *testing.T) {
+	for _, folder := range []string{"internal/run", "internal/when", "internal/definition", "internal/graph/contract", "internal/graph/spec", "internal/source/spec"} {
+		found := 0
+		for name, file := range testFiles(t) {
+			if path.Dir(name) != folder {
+				continue
+			}
+			found++
+			for _, inner := range oursOf(file) {
+				if inner == "internal/store" || inner == "internal/pgtest" {
+					t.Errorf("%s imports %s", name, inner)
+				}
+			}
+		}
+		if found == 0 {
+			t.Errorf("%s has no tests", folder)
+		}
+	}
+}
+
+// C-88: whoever has the tables of schedules has those of the queue, because one
+// chain of migrations makes both; no test can lack the one.
+func TestTheQueueIsInTheSameSchema(t *testing.T) {
+	made := map[string]string{}
+	for name, text := range migrations(t) {
+		for _, match := range regexp.MustCompile(`create table (\w+)`).FindAllStringSubmatch(text, -1) {
+			made[match[1]] = name
+		}
+	}
+	if made["jobs"] == "" || made["schedules"] == "" || made["jobs"] > made["schedules"] {
+		t.Errorf("jobs are made by %q, schedules by %q", made["jobs"], made["schedules"])
+	}
+}
+
+// B-19, B-45: what runs in the background is this and no more. Retry budgets
+// have no job of their own: whoever looks at a source sees whether its period is
+// over.
+func TestTheJobsOfTheHouse(t *testing.T) {
+	want := []string{
+		`"http"`, `"log"`, "executionSweep", "graph.BackfillName", "graph.ReconcileName", "graph.TaskName", "notify.HeartbeatName", "notify.Name",
+		"source.SweepName", "source.TaskName", "task.PruneName", "workflow.SweepName", "workflow.TaskName",
+	}
+	var got []string
+	for _, file := range filesUnder(t, "internal/server") {
+		ast.Inspect(file, func(node ast.Node) bool {
+			if lit, ok := node.(*ast.CompositeLit); ok && typeText(lit.Type) == "map[string]queue.Task" {
+				for _, element := range lit.Elts {
+					got = append(got, typeText(element.(*ast.KeyValueExpr).Key))
+				}
+			}
+			return true
+		})
+	}
+	if slices.Sort(got); !slices.Equal(got, want) {
+		t.Errorf("the tasks are %v,\nwant %v; a new one is written down here with what it is for", got, want)
+	}
+}
+
+// C-84: every number that is measured is explained to whoever runs it.
+func TestEveryMetricIsExplained(t *testing.T) {
+	explained, found := string(read(t, "docs/operations.md")), 0
+	for _, folder := range []string{"internal/queue", "internal/api"} {
+		for name := range filesUnder(t, folder) {
+			for _, match := range regexp.MustCompile(`(?:Name: |NewDesc\()"(pawl_[a-z_]+)"`).FindAllSubmatch(read(t, name), -1) {
+				if found++; !strings.Contains(explained, string(match[1])) {
+					t.Errorf("%s measures %s, which docs/operations.md does not explain", name, match[1])
+				}
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("nothing is measured")
+	}
+}
+
+// migrations are the texts of the migrations, by file.
+func migrations(t *testing.T) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for _, name := range repositoryFiles(t) {
+		if path.Dir(name) == "internal/store/migrations" {
+			out[path.Base(name)] = string(read(t, name))
+		}
+	}
+	if len(out) < 5 {
+		t.Fatalf("found %d migrations", len(out))
+	}
+	return out
+}
+
+// structFields are the fields of a struct with their types as they are written.
+func structFields(t *testing.T, file, name string) map[string]string {
+	t.Helper()
+	fields := map[string]string{}
+	ast.Inspect(parse(t, file, read(t, file)), func(node ast.Node) bool {
+		spec, ok := node.(*ast.TypeSpec)
+		if !ok || spec.Name.Name != name {
+			return true
+		}
+		if s, ok := spec.Type.(*ast.StructType); ok {
+			for _, f := range s.Fields.List {
+				for _, ident := range f.Names {
+					fields[ident.Name] = typeText(f.Type)
+				}
+			}
+		}
+		return false
+	})
+	return fields
+}
+
+// methodsOf are the names of the methods in a file.
+func methodsOf(file *ast.File) (names []string) {
+	for _, decl := range file.Decls {
+		if f, ok := decl.(*ast.FuncDecl); ok && f.Recv != nil {
+			names = append(names, f.Name.Name)
+		}
+	}
+	return names
+}
+
+// typeText is a simple type or name as it is written.
+func typeText(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e.Name
+	case *ast.BasicLit:
+		return e.Value
+	case *ast.SelectorExpr:
+		return typeText(e.X) + "." + e.Sel.Name
+	case *ast.StarExpr:
+		return "*" + typeText(e.X)
+	case *ast.MapType:
+		return "map[" + typeText(e.Key) + "]" + typeText(e.Value)
+	}
+	return ""
+}
