@@ -100,7 +100,7 @@ func (g *stage) launchAtTerminal() {
 func (g *stage) outside() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /orders", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintf(w, `{"order":%d,"state":"placed"}`, 1000+g.orders.Add(1))
+		_, _ = fmt.Fprintf(w, `{"order":%d,"state":"placed"}`, 1000+g.orders.Add(1))
 	})
 	mux.HandleFunc("POST /parcels", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	mux.HandleFunc("GET /prices", g.prices)

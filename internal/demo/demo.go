@@ -46,7 +46,7 @@ func Run(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	st.print(opening(h.started, dir, cfg))
+	st.write(opening(h.started, dir, cfg))
 	err = perform(ctx, cfg, h, newStage(out, st, r), dir)
 	return errors.Join(err, h.close())
 }
@@ -122,7 +122,7 @@ func perform(ctx context.Context, cfg Config, h *house, s *stage, dir string) er
 		return err
 	}
 	if !cfg.Once && ctx.Err() == nil {
-		s.story.print(goingOn(h.started, dir, cfg))
+		s.story.write(goingOn(h.started, dir, cfg))
 		s.live(ctx)
 	}
 	return errors.Join(h.failure(), total.verdict())
@@ -141,7 +141,7 @@ func (s *stage) playAll(ctx context.Context) (tally, error) {
 	stop()
 	<-watching
 	jobs, again := s.counts()
-	s.story.print(total.summary(s.story, jobs, again, time.Since(began)))
+	s.story.write(total.summary(s.story, jobs, again, time.Since(began)))
 	return total, nil
 }
 

@@ -45,10 +45,10 @@ func (st *story) line(at time.Time, what, task, words string, colour text.Color)
 	if st.colour {
 		head = colour.EscapeSeq() + head + text.Reset.EscapeSeq()
 	}
-	st.print(fmt.Sprintf("%s  %s  %-4s  %s\n", at.Local().Format(clock), head, task, words))
+	st.write(fmt.Sprintf("%s  %s  %-4s  %s\n", at.Local().Format(clock), head, task, words))
 }
 
-func (st *story) print(lines string) {
+func (st *story) write(lines string) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	_, _ = io.WriteString(st.out, lines) // a story that nobody hears goes on

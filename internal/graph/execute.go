@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
@@ -62,8 +63,7 @@ func says(err error) bool {
 	if _, refused := grant.RefusalCode(err); refused || capped(err) {
 		return true
 	}
-	switch contract.CodeOf(err) {
-	case contract.InsufficientCredits, contract.NotFound, contract.InvalidRequest:
+	if slices.Contains([]contract.ErrorCode{contract.InsufficientCredits, contract.NotFound, contract.InvalidRequest}, contract.CodeOf(err)) {
 		return true
 	}
 	e, ok := errors.AsType[*pawl.Error](err)

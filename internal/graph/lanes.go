@@ -138,7 +138,7 @@ func (d Details) nextAt(now time.Time) time.Time {
 func (d Details) words(now time.Time) (run.Word, run.Issue, string) {
 	for _, slot := range d.Open {
 		if run.SlotStatus(slot.Status) == run.SlotRunning {
-			return d.runningWords(slot, now)
+			return d.runningWords(slot)
 		}
 	}
 	var last store.Slot
@@ -157,7 +157,7 @@ func (d Details) words(now time.Time) (run.Word, run.Issue, string) {
 	return run.Idle, run.IssueNone, ""
 }
 
-func (d Details) runningWords(slot store.Slot, now time.Time) (run.Word, run.Issue, string) {
+func (d Details) runningWords(slot store.Slot) (run.Word, run.Issue, string) {
 	switch {
 	case d.Newest.Status == pawl.StatusPausedApproval:
 		return run.NeedsAttention, run.IssueApproval, "The graph asks something; answer it: pawl approve " + d.Newest.ID

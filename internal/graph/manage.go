@@ -25,7 +25,7 @@ var scheduleName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
 // checkSchedule finds everything that is wrong with a schedule, before anything
 // is written (C-26).
-func checkSchedule(s store.Schedule) (when.Schedule, error) {
+func checkSchedule(s store.Schedule) error {
 	var faults []pawl.Field
 	add := func(pointer, format string, values ...any) {
 		faults = append(faults, pawl.Field{Pointer: pointer, Message: fmt.Sprintf(format, values...)})
@@ -50,14 +50,13 @@ func checkSchedule(s store.Schedule) (when.Schedule, error) {
 		add("/timezone", "%s", messageOf(err))
 		zone = time.UTC
 	}
-	schedule, err := when.Cron(s.Cron, zone)
-	if err != nil {
+	if _, err := when.Cron(s.Cron, zone); err != nil {
 		add("/cron", "%s", messageOf(err))
 	}
 	if len(faults) > 0 {
-		return when.Schedule{}, &pawl.Error{Code: pawl.CodeInvalid, Op: "check schedule", Msg: "the schedule is not valid", Hint: "pawl cron EXPR shows what an expression means.", Fields: faults}
+		return &pawl.Error{Code: pawl.CodeInvalid, Op: "check schedule", Msg: "the schedule is not valid", Hint: "pawl cron EXPR shows what an expression means.", Fields: faults}
 	}
-	return schedule, nil
+	return nil
 }
 
 // Create makes a schedule with its grant and its first slot, in the caller's
@@ -76,7 +75,7 @@ func (s *Service) Create(ctx context.Context, tx *store.Tx, ownerID string, in c
 	if sch.Timezone == "" {
 		sch.Timezone = "UTC"
 	}
-	if _, err := checkSchedule(sch); err != nil {
+	if err := checkSchedule(sch); err != nil {
 		return store.Schedule{}, err
 	}
 	var err error
@@ -148,7 +147,7 @@ func (s *Service) Update(ctx context.Context, tx *store.Tx, ownerID, id string, 
 		return store.Schedule{}, err
 	}
 	next := merged(was, in)
-	if _, err := checkSchedule(next); err != nil {
+	if err := checkSchedule(next); err != nil {
 		return store.Schedule{}, err
 	}
 	if next.GrantID != was.GrantID || next.GraphID != was.GraphID {

@@ -59,7 +59,7 @@ func (s *Site) countLanes(ctx context.Context, owner string, now time.Time) word
 	}
 	if kept.busy == nil {
 		kept.busy = make(chan struct{})
-		go s.recount(kept, owner)
+		go s.recount(kept, owner) //nolint:contextcheck // it outlives the request that asked
 	}
 	busy := kept.busy
 	c.mu.Unlock()

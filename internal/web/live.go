@@ -2,10 +2,12 @@ package web
 
 import (
 	"net/http"
+	"strconv"
 	"time"
 )
 
-// livePath is the stream that pages follow; ?lane=kind:name narrows it.
+// livePath is the stream that pages follow; ?lane=kind:name narrows it, and
+// since is how much had been told when the page was begun.
 const livePath = "/live"
 
 const (
@@ -40,6 +42,14 @@ func (s *Site) serveLive(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no") // a proxy that gathers would hold events back
 	w.WriteHeader(http.StatusOK)
+	// What was told between the page and its stream is told again, and so is
+	// what a stream missed while it was broken.
+	if r.URL.Query().Get("since") != strconv.FormatUint(s.cfg.Pulse.told.Load(), 10) {
+		select {
+		case f.wake <- struct{}{}:
+		default:
+		}
+	}
 	s.sendLive(w, r, f)
 }
 

@@ -29,6 +29,7 @@ type frame struct {
 	Section string // of the navigation
 	Path    string // of the page with its query; forms come back to it
 	Live    string // what the page follows, see Pulse; empty is nothing
+	Since   uint64 // what had been told when the page was begun
 	Notice  notice
 	Version string
 	Now     time.Time
@@ -44,8 +45,9 @@ type frame struct {
 
 // visit is one request of somebody who is signed in.
 type visit struct {
-	who visitor
-	now time.Time
+	who   visitor
+	now   time.Time
+	since uint64 // how much the pulse had told
 }
 
 func (v *visit) may(resource, verb string) bool { return may(&v.who.token, resource, verb) }
@@ -64,6 +66,7 @@ func (s *Site) frameFor(r *http.Request, v *visit, section, title string) frame 
 	f.Section, f.Now = section, v.now
 	f.User, f.Role = v.who.token.User.Name, string(v.who.token.User.Role)
 	f.IsAdmin = v.may("audit", "admin")
+	f.Since = v.since
 	if v.may("runs", "read") {
 		var waiting page[struct{}]
 		// Without the number the page is still the page.

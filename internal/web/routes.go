@@ -89,6 +89,6 @@ func (s *Site) page(pattern string, show func(http.ResponseWriter, *http.Request
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), pageTimeout)
 		defer cancel()
-		show(w, r.WithContext(ctx), &visit{who: who, now: time.Now()})
+		show(w, r.WithContext(ctx), &visit{who: who, now: time.Now(), since: s.cfg.Pulse.told.Load()})
 	})
 }

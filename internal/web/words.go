@@ -148,6 +148,7 @@ func readTimes(text string) string {
 	})
 }
 
+//nolint:gochecknoglobals // compiled once
 var exactInstant = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`)
 })

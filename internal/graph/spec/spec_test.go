@@ -2,6 +2,7 @@ package spec
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -12,7 +13,7 @@ import (
 // C-26: cron and zone are checked before anything is written, with their place.
 func TestFaultsHaveTheirPlace(t *testing.T) {
 	_, err := Parse("s.yaml", []byte("kind: schedule\nname: poet\ngraph: nograph\ncron: \"61 * * * *\"\ntimezone: Europe/Berlin\nconcurencyPolicy: Queue\n"))
-	e, ok := err.(*pawl.Error)
+	e, ok := errors.AsType[*pawl.Error](err)
 	if !ok {
 		t.Fatalf("the error is %v", err)
 	}
