@@ -44,7 +44,7 @@ func (s *Site) serveLive(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusOK)
 	// What was told between the page and its stream is told again, and so is
 	// what a stream missed while it was broken.
-	if r.URL.Query().Get("since") != strconv.FormatUint(s.cfg.Pulse.told.Load(), 10) {
+	if since := r.URL.Query().Get("since"); since != "" && since != strconv.FormatUint(s.cfg.Pulse.told.Load(), 10) {
 		select {
 		case f.wake <- struct{}{}:
 		default:

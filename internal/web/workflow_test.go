@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
@@ -183,32 +184,48 @@ func TestJobsAreShownAndRunAgain(t *testing.T) {
 	})
 }
 
+// A page is told of what happens while it is open, and of what happened since it
+// was begun.
 func TestOpenPagesAreToldOfChanges(t *testing.T) {
 	r := onSQLite(t)
 	r.deploy("rests", "put")
 	r.waitWord("rests", "Idle")
 	b := r.signedIn(r.admin)
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.server.URL+"/live?lane=workflow:rests", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := b.http.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close() //nolint:errcheck // the test ends here
-	if ct := resp.Header.Get("Content-Type"); ct != "text/event-stream" {
-		t.Fatalf("content type %q", ct)
-	}
-	lines := bufio.NewScanner(resp.Body)
-	lines.Scan() // connected: the page follows now
-	r.ask("POST", "/api/v1/workflows/rests/pause", nil, nil)
-	for lines.Scan() {
-		if lines.Text() == "event: change" {
-			return
+	told := func(query string, meanwhile func()) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.server.URL+"/live?lane=workflow:rests"+query, nil)
+		if err != nil {
+			t.Fatal(err)
 		}
+		resp, err := b.http.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close() //nolint:errcheck // nothing more is read
+		if ct := resp.Header.Get("Content-Type"); ct != "text/event-stream" {
+			t.Fatalf("content type %q", ct)
+		}
+		lines := bufio.NewScanner(resp.Body)
+		lines.Scan() // connected: the page follows now
+		meanwhile()
+		for lines.Scan() {
+			if lines.Text() == "event: change" {
+				return
+			}
+		}
+		t.Fatal("the stream ended without a word")
 	}
-	t.Fatal("the stream ended without a word")
+	told("", func() { r.ask("POST", "/api/v1/workflows/rests/pause", nil, nil) })
+	since := regexp.MustCompile(`;since=(\d+)"`).FindStringSubmatch(b.get("/workflows/rests").body)
+	if since == nil {
+		t.Fatal("the page does not say when it was begun")
+	}
+	r.ask("POST", "/api/v1/workflows/rests/resume", nil, nil)
+	begun := time.Now()
+	told("&since="+since[1], func() {})
+	if took := time.Since(begun); took > liveTick/2 {
+		t.Errorf("it was told after %v", took)
+	}
 }
 
 func TestPulseTellsWhoFollows(t *testing.T) {
