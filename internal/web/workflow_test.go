@@ -216,7 +216,7 @@ func TestOpenPagesAreToldOfChanges(t *testing.T) {
 		t.Fatal("the stream ended without a word")
 	}
 	told("", func() { r.ask("POST", "/api/v1/workflows/rests/pause", nil, nil) })
-	since := regexp.MustCompile(`;since=(\d+)"`).FindStringSubmatch(b.get("/workflows/rests").body)
+	since := regexp.MustCompile(`since=(\d+)"`).FindStringSubmatch(b.get("/workflows/rests").body)
 	if since == nil {
 		t.Fatal("the page does not say when it was begun")
 	}
