@@ -27,6 +27,7 @@ type view struct {
 	row    store.Run // the newest run; zero if it never ran
 	newest run.Run
 	dataAt time.Time // newest row of the table; only asked for while no run is known
+	told   string    // why people were told that they are needed; empty if they are not
 
 	quotaOpen  bool
 	quotaUntil time.Time
@@ -79,6 +80,11 @@ func (s *Service) viewOf(ctx context.Context, tx *store.Tx, src store.Source) (*
 		return nil, err
 	}
 	v.retry, _ = v.retry.ResetIfDue(v.def.Budget(), v.now)
+	known, err := tx.GetAttention(ctx, pawl.KindSource, src.Name)
+	if err != nil && !errors.Is(err, pawl.ErrNotFound) {
+		return nil, err
+	}
+	v.told = known.Cause
 	newest, err := tx.NewestRun(ctx, pawl.KindSource, src.Name)
 	if err != nil && !errors.Is(err, pawl.ErrNotFound) {
 		return nil, err

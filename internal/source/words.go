@@ -82,6 +82,9 @@ func (s *Service) attend(ctx context.Context, v *view) error {
 	if word == run.NeedsAttention {
 		cause = string(issue) + ":" + chainCause(v)
 	}
+	if cause == v.told {
+		return nil
+	}
 	return s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		known, err := tx.GetAttention(ctx, pawl.KindSource, v.source.Name)
 		if err != nil && !errors.Is(err, pawl.ErrNotFound) {
