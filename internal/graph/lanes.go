@@ -117,7 +117,7 @@ func (d Details) lane(now time.Time) Lane {
 			l.Pending++
 		}
 	}
-	l.Word, l.Issue, l.Sentence = d.words(now)
+	l.Word, l.Issue, l.Sentence = d.words()
 	l.LastAt, l.LastText = d.lastActivity()
 	return l
 }
@@ -135,7 +135,7 @@ func (d Details) nextAt(now time.Time) time.Time {
 }
 
 // words are the word, the issue and its sentence.
-func (d Details) words(now time.Time) (run.Word, run.Issue, string) {
+func (d Details) words() (run.Word, run.Issue, string) {
 	for _, slot := range d.Open {
 		if run.SlotStatus(slot.Status) == run.SlotRunning {
 			return d.runningWords(slot)
