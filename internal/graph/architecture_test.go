@@ -79,7 +79,7 @@ func TestNobodyPollsForDueSchedules(t *testing.T) {
 	}
 }
 
-// C-46..C-48, C-50..C-52, C-85, lesson 53: the tables have the columns and the
+// C-46, C-47, C-48, C-50, C-51, C-52, C-85, lesson 53: the tables have the columns and the
 // indexes of the contract, and no column for a credential.
 func TestTheTablesHoldNoCredentials(t *testing.T) {
 	raw, err := os.ReadFile("../store/migrations/0005_schedules.sql")

@@ -71,7 +71,8 @@ func TestAFetchWithoutNewsIsASuccess(t *testing.T) {
 	})
 }
 
-// B-12..B-18, B-38, B-40..B-44, B-47, B-48, X-43, X-44: failures wait 2^n
+// B-12, B-13, B-14, B-15, B-16, B-17, B-18, B-38, B-40, B-41, B-42, B-43, B-44,
+// B-47, B-48, X-43, X-44: failures wait 2^n
 // minutes, the budget holds for its period whatever is restarted, and a period
 // that is over begins anew.
 func TestRetriesSpendABudgetThatResets(t *testing.T) {
@@ -125,7 +126,7 @@ func TestRetriesSpendABudgetThatResets(t *testing.T) {
 	})
 }
 
-// B-32..B-37, B-39, X-40, X-45: the timeout covers the whole fetch, aborts the
+// B-32, B-33, B-34, B-35, B-36, B-37, B-39, X-40, X-45: the timeout covers the whole fetch, aborts the
 // call under way, keeps the pages before it and counts as a failure.
 func TestATimeoutKeepsThePagesBeforeIt(t *testing.T) {
 	both(t, func(t *testing.T, k *kit) {

@@ -18,7 +18,8 @@ import (
 	"github.com/pawlrun/pawl/internal/store"
 )
 
-// C-36, C-37, C-41, context 3.17.2: the run is drained, charged and answered.
+// C-35, C-36, C-37, C-41, context 3.17.2: the run is drained, charged to the
+// account of its grant and answered.
 func TestRunAnswersAndCharges(t *testing.T) {
 	both(t, func(t *testing.T, k *kit) {
 		k.fake.run = func(ctx context.Context, r runner.Run, emit func(runner.Event) error) (runner.Result, error) {
@@ -48,8 +49,11 @@ func TestRunAnswersAndCharges(t *testing.T) {
 		if n := k.count(`select count(*) from charge_receipts`); n != 3 {
 			t.Errorf("%d receipts", n)
 		}
+		if n := k.count(`select count(*) from charge_receipts r join execution_grants g on g.id = $1 and g.billing_account_id = r.billing_account_id`, k.grantID); n != 3 {
+			t.Errorf("%d receipts are those of the grant's account", n)
+		}
 		if n := k.count(`select count(*) from charge_reservations`); n != 0 {
-			t.Errorf("%d reservations are left", n)
+			t.Errorf("%d reservations are left
 		}
 	})
 }
