@@ -53,7 +53,7 @@ func TestRunAnswersAndCharges(t *testing.T) {
 			t.Errorf("%d receipts are those of the grant's account", n)
 		}
 		if n := k.count(`select count(*) from charge_reservations`); n != 0 {
-			t.Errorf("%d reservations are left
+			t.Errorf("%d reservations are left", n)
 		}
 	})
 }
