@@ -96,7 +96,7 @@ func TestABackfillMakesUpForWhatWasMissed(t *testing.T) {
 		}
 		var begun []time.Time
 		for _, m := range []int{2, 3, 5, 6} {
-			r := k.graph.runs[pawl.SlotKey(sch.ID, at(m))]
+			r := k.graph.seen(pawl.SlotKey(sch.ID, at(m)))
 			begun = append(begun, r.begun[0])
 			if want := map[bool]string{true: `{"n":1}`, false: `{"n":2}`}[m < 4]; r.input != want {
 				t.Errorf("the slot of %s ran with %s, want %s", at(m), r.input, want)
@@ -115,7 +115,7 @@ func TestABackfillMakesUpForWhatWasMissed(t *testing.T) {
 		if now := k.backfill(again.ID); now.State != BackfillDone {
 			t.Errorf("it is %+v", now)
 		}
-		for key, r := range k.graph.runs {
+		for key, r := range k.graph.all() {
 			if len(r.begun) != 1 {
 				t.Errorf("%s ran %d times", key, len(r.begun))
 			}
@@ -147,7 +147,7 @@ func TestABackfillRunsTheGraphOfThen(t *testing.T) {
 		}
 		k.change(`update execution_grants set scopes = '["graph:execute:*"]', wildcard_consent_at = 1`)
 		k.pass(10 * time.Second)
-		if r := k.graph.runs[pawl.SlotKey(sch.ID, at(2))]; r == nil || r.graphID != "x:poet" {
+		if r := k.graph.seen(pawl.SlotKey(sch.ID, at(2))); r == nil || r.graphID != "x:poet" {
 			t.Errorf("it ran %+v", r)
 		}
 	})

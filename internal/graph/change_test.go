@@ -34,7 +34,7 @@ func TestAnEditSupersedesTheSlotThatWaits(t *testing.T) {
 		}
 		k.pass(3 * time.Minute)
 		k.wantStory(sch, "00:01 skipped superseded", "00:02 success", "00:04 pending")
-		if r := k.graph.runs[pawl.SlotKey(sch.ID, at(2))]; r == nil || r.input != `{"n":2}` {
+		if r := k.graph.seen(pawl.SlotKey(sch.ID, at(2))); r == nil || r.input != `{"n":2}` {
 			t.Errorf("it ran as %+v", r)
 		}
 	})
@@ -50,7 +50,7 @@ func TestAnEditOfTheInputKeepsTheSlot(t *testing.T) {
 		}
 		k.pass(2*time.Minute + time.Second)
 		k.wantStory(sch, "00:01 success", "00:02 success", "00:03 pending")
-		if r := k.graph.runs[pawl.SlotKey(sch.ID, at(1))]; r == nil || r.input != `{"n":4}` || len(r.begun) != 1 {
+		if r := k.graph.seen(pawl.SlotKey(sch.ID, at(1))); r == nil || r.input != `{"n":4}` || len(r.begun) != 1 {
 			t.Errorf("it ran as %+v", r)
 		}
 		name, before := "other", k.schedule(sch.ID)
@@ -76,12 +76,12 @@ func TestARunGoesOnAsItBegan(t *testing.T) {
 		k.restart(time.Second)
 		k.pass(50 * time.Second)
 		k.wantStory(sch, "00:01 success", "00:02 pending")
-		r := k.graph.runs[pawl.SlotKey(sch.ID, at(1))]
+		r := k.graph.seen(pawl.SlotKey(sch.ID, at(1)))
 		if r.graphID != "x:poet" || r.input != `{"n":1}` || r.grantID != sch.GrantID || len(r.begun) != 2 || now.GrantID == sch.GrantID {
 			t.Errorf("it ran %s with %s under %s, %d times", r.graphID, r.input, r.grantID, len(r.begun))
 		}
 		k.pass(30 * time.Second)
-		if r := k.graph.runs[pawl.SlotKey(sch.ID, at(2))]; r == nil || r.graphID != graph || r.grantID != now.GrantID {
+		if r := k.graph.seen(pawl.SlotKey(sch.ID, at(2))); r == nil || r.graphID != graph || r.grantID != now.GrantID {
 			t.Errorf("the next one ran %+v", r)
 		}
 	})

@@ -123,7 +123,7 @@ func TestTwoWorkersExecuteEverySlotOnce(t *testing.T) {
 	}
 	for _, slot := range slots {
 		key := pawl.SlotKey(slot.ScheduleID, slot.ScheduledFor)
-		if r := graph.runs[key]; slot.Status != "success" || slot.Attempts != 1 || r == nil || len(r.begun) != 1 {
+		if r := graph.seen(key); slot.Status != "success" || slot.Attempts != 1 || r == nil || len(r.begun) != 1 {
 			t.Errorf("%+v ran %+v", slot, r)
 		}
 	}

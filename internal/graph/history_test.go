@@ -171,13 +171,13 @@ func (l *life) actions() map[string]func() {
 		"pass": func() { l.pass(l.seconds("seconds", 200)) },
 		"crash": func() {
 			place := rapid.SampledFrom([]string{"claimed", "answered"}).Draw(l.rt, "place")
-			l.fault = func(at string) error {
+			l.crashAt(func(at string) error {
 				if at != place {
 					return nil
 				}
-				l.fault = nil
+				l.crashAt(nil)
 				return errCrash
-			}
+			})
 		},
 		"kill": func() { l.restart(l.seconds("away", 400)) },
 		"stop": func() { l.stop(); time.Sleep(l.seconds("away", 90)); l.start() },
@@ -199,24 +199,30 @@ func (l *life) actions() map[string]func() {
 		"run now": l.tryRunNow,
 		"answer":  l.answerAll,
 		"cancel":  l.cancelAll,
-		"slow":    func() { l.graph.takes = l.seconds("takes", 150) },
+		"slow": func() {
+			takes := l.seconds("takes", 150)
+			l.graph.set(func() { l.graph.takes = takes })
+		},
 		"fail": func() {
-			l.graph.answer = func(_ string, attempt int) contract.RunAnswerV1 {
+			answer := func(_ string, attempt int) contract.RunAnswerV1 {
 				return contract.RunAnswerV1{OK: attempt == 3, ErrorCode: contract.Internal, Retry: attempt < 3}
 			}
 			if rapid.Bool().Draw(l.rt, "for good") {
-				l.graph.answer = func(string, int) contract.RunAnswerV1 { return contract.RunAnswerV1{ErrorCode: contract.NotFound} }
+				answer = func(string, int) contract.RunAnswerV1 { return contract.RunAnswerV1{ErrorCode: contract.NotFound} }
 			}
+			l.graph.set(func() { l.graph.answer = answer })
 		},
 		"ask": l.graph.asksPeople,
 		"silence": func() {
 			until := time.Now().Add(l.seconds("silence", 200))
-			l.graph.down = func() error {
-				if time.Now().Before(until) {
-					return errDown
+			l.graph.set(func() {
+				l.graph.down = func() error {
+					if time.Now().Before(until) {
+						return errDown
+					}
+					return nil
 				}
-				return nil
-			}
+			})
 		},
 		"grant": func() {
 			if rapid.Bool().Draw(l.rt, "revoked") {
@@ -294,7 +300,8 @@ func (l *life) backfillSome() {
 
 // heal ends all trouble and lets the schedule come to rest.
 func (l *life) heal() {
-	l.graph.down, l.graph.answer, l.fault, l.graph.takes = nil, nil, nil, time.Second
+	l.crashAt(nil)
+	l.graph.set(func() { l.graph.down, l.graph.answer, l.graph.takes = nil, nil, time.Second })
 	l.change(`update execution_grants set revoked_at = null`)
 	l.change(`update execution_grants set revoked_at = 1 where id not in (select execution_grant_id from schedules)`)
 	on, cron := true, "* * * * *"
@@ -315,7 +322,7 @@ func (l *life) heal() {
 func (l *life) check(after string) {
 	for _, slot := range l.slots(l.sch) {
 		status, open := run.SlotStatus(slot.Status), slot.Disposition == ""
-		fake := l.graph.runs[pawl.SlotKey(l.sch.ID, slot.ScheduledFor)]
+		fake := l.graph.seen(pawl.SlotKey(l.sch.ID, slot.ScheduledFor))
 		executed := 0
 		if fake != nil {
 			executed = len(fake.begun)
@@ -372,7 +379,7 @@ func (l *life) checkEnd() {
 	if fired != 3 {
 		l.t.Errorf("of the last three minutes %d fired", fired)
 	}
-	for key := range l.graph.runs {
+	for key := range l.graph.all() {
 		if !strings.HasPrefix(key, l.sch.ID+":") {
 			l.t.Errorf("%s was executed", key)
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -49,8 +50,11 @@ func newFakeGraph() *fakeGraph { return &fakeGraph{runs: map[string]*fakeRun{}} 
 func (r *fakeRun) endsAt() time.Time { return r.ended[len(r.ended)-1] }
 
 func (f *fakeGraph) Run(ctx context.Context, key, graphID string, req contract.RunRequestV1) (contract.RunAnswerV1, error) {
-	if f.down != nil {
-		if err := f.down(); err != nil {
+	f.mu.Lock()
+	down := f.down
+	f.mu.Unlock()
+	if down != nil {
+		if err := down(); err != nil {
 			return contract.RunAnswerV1{}, err
 		}
 	}
@@ -81,6 +85,13 @@ func (f *fakeGraph) Run(ctx context.Context, key, graphID string, req contract.R
 	f.begin(r, key, f.takes)
 	f.mu.Unlock()
 	return f.wait(ctx, r)
+}
+
+// set changes how it behaves while executions are under way.
+func (f *fakeGraph) set(change func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change()
 }
 
 // begin starts an execution; the caller holds mu.
@@ -222,3 +233,35 @@ func (f *fakeGraph) overlaps(scheduleID string) string {
 }
 
 var errDown = errors.New("connection refused")
+
+// seen is what happened under a key so far; nil if nothing did.
+func (f *fakeGraph) seen(key string) *fakeRun {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r := f.runs[key]
+	if r == nil {
+		return nil
+	}
+	told := *r
+	told.begun, told.ended, told.resumed = slices.Clone(r.begun), slices.Clone(r.ended), slices.Clone(r.resumed)
+	return &told
+}
+
+// all is what happened under every key so far.
+func (f *fakeGraph) all() map[string]*fakeRun {
+	f.mu.Lock()
+	keys := slices.Collect(maps.Keys(f.runs))
+	f.mu.Unlock()
+	out := map[string]*fakeRun{}
+	for _, key := range keys {
+		out[key] = f.seen(key)
+	}
+	return out
+}
+
+// cancelled are the keys that somebody wanted to end.
+func (f *fakeGraph) cancelled() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.cancels)
+}

@@ -104,14 +104,19 @@ func (k *kit) start() {
 		DB: k.db, Ledger: ledger.New(ledger.Config{}), Executions: k.graph, Grants: grant.Service{},
 		Observe: func(c Change) { k.mu.Lock(); k.changes = append(k.changes, c); k.mu.Unlock() },
 		Notify: func(_ context.Context, _ *store.Tx, n Notice) error {
+			k.mu.Lock()
 			k.notices = append(k.notices, n)
+			k.mu.Unlock()
 			return nil
 		},
 		fault: func(place string) error {
-			if k.fault == nil {
+			k.mu.Lock()
+			fault := k.fault
+			k.mu.Unlock()
+			if fault == nil {
 				return nil
 			}
-			return k.fault(place)
+			return fault(place)
 		},
 	})
 	if err != nil {
@@ -431,4 +436,11 @@ func (k *kit) try(fn store.Func) *pawl.Error {
 		k.t.Fatalf("it was not refused: %v", err)
 	}
 	return e
+}
+
+// crashAt sets where the process dies; nil: nowhere.
+func (k *kit) crashAt(fault func(place string) error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.fault = fault
 }

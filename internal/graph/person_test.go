@@ -15,9 +15,11 @@ import (
 
 // asks makes the graph ask a person at its first attempt.
 func (f *fakeGraph) asksPeople() {
-	f.answer = func(string, int) contract.RunAnswerV1 {
-		return contract.RunAnswerV1{Interrupt: json.RawMessage(`{"question":"may I?"}`)}
-	}
+	f.set(func() {
+		f.answer = func(string, int) contract.RunAnswerV1 {
+			return contract.RunAnswerV1{Interrupt: json.RawMessage(`{"question":"may I?"}`)}
+		}
+	})
 }
 
 func (k *kit) approve(r store.Run, answer string) {
@@ -59,7 +61,7 @@ func TestAnAnswerResumesTheRun(t *testing.T) {
 		k.pass(10 * time.Second)
 		k.wantStory(sch, "00:01 success", "00:02 success", "00:03 pending")
 		first := k.slots(sch)[0]
-		if fake := k.graph.runs[pawl.SlotKey(sch.ID, at(1))]; !slices.Equal(fake.resumed, []string{`{"yes":true}`}) || len(fake.begun) != 1 || first.Attempts != 1 || first.RunID != r.ID {
+		if fake := k.graph.seen(pawl.SlotKey(sch.ID, at(1))); !slices.Equal(fake.resumed, []string{`{"yes":true}`}) || len(fake.begun) != 1 || first.Attempts != 1 || first.RunID != r.ID {
 			t.Errorf("it was resumed with %v: %+v", fake.resumed, first)
 		}
 		if len(k.notices) != 2 || k.notices[1].What != "recovered" {
@@ -77,16 +79,16 @@ func TestACrashDoesNotLoseTheAnswer(t *testing.T) {
 			k.pass(time.Until(sch.NextRunAt.Add(5 * time.Second)))
 			k.approve(k.runOf(sch), `"yes"`)
 			crashes := 0
-			k.fault = func(at string) error {
+			k.crashAt(func(at string) error {
 				if at == place && crashes < 2 {
 					crashes++
 					return errCrash
 				}
 				return nil
-			}
+			})
 			k.pass(10 * time.Second)
-			k.fault = nil
-			fake := k.graph.runs[pawl.SlotKey(sch.ID, sch.NextRunAt)]
+			k.crashAt(nil)
+			fake := k.graph.seen(pawl.SlotKey(sch.ID, sch.NextRunAt))
 			if slot := k.slots(sch)[0]; slot.Status != "success" || crashes != 2 || !slices.Equal(fake.resumed, []string{`"yes"`}) || len(fake.begun) != 1 {
 				t.Errorf("%s: resumed with %v after %d crashes: %v", place, fake.resumed, crashes, k.story(sch))
 			}
@@ -119,7 +121,7 @@ func TestAGraphAsksAgain(t *testing.T) {
 		k.approve(r, "")
 		k.pass(5 * time.Second)
 		k.wantStory(sch, "00:01 error internal", "00:02 pending")
-		if fake := k.graph.runs[pawl.SlotKey(sch.ID, at(1))]; !slices.Equal(fake.resumed, []string{`"more"`, `true`}) {
+		if fake := k.graph.seen(pawl.SlotKey(sch.ID, at(1))); !slices.Equal(fake.resumed, []string{`"more"`, `true`}) {
 			t.Errorf("it was resumed with %v", fake.resumed)
 		}
 	})
@@ -136,8 +138,8 @@ func TestARejectionEndsTheRun(t *testing.T) {
 		k.write(func(ctx context.Context, tx *store.Tx) error { return k.s.Reject(ctx, tx, r, "ada") })
 		k.pass(5 * time.Second)
 		k.wantStory(sch, "00:01 error aborted", "00:02 success", "00:03 skipped coalesced", "00:04 pending")
-		if !slices.Contains(k.graph.cancels, pawl.SlotKey(sch.ID, at(1))) {
-			t.Errorf("cancelled %v", k.graph.cancels)
+		if !slices.Contains(k.graph.cancelled(), pawl.SlotKey(sch.ID, at(1))) {
+			t.Errorf("cancelled %v", k.graph.cancelled())
 		}
 		if e := k.try(func(ctx context.Context, tx *store.Tx) error {
 			gone, err := tx.GetRun(ctx, r.ID)

@@ -70,8 +70,8 @@ func TestReplaceCancelsTheRunBefore(t *testing.T) {
 		sch := k.create(ask("s", contract.Replace))
 		k.pass(3*time.Minute + 10*time.Second)
 		k.wantStory(sch, "00:01 error aborted", "00:02 error aborted", "00:03 running", "00:04 pending")
-		if k.graph.overlaps(sch.ID) != "" || !slices.Contains(k.graph.cancels, pawl.SlotKey(sch.ID, at(1))) {
-			t.Errorf("runs overlap, or nobody cancelled: %v", k.graph.cancels)
+		if k.graph.overlaps(sch.ID) != "" || !slices.Contains(k.graph.cancelled(), pawl.SlotKey(sch.ID, at(1))) {
+			t.Errorf("runs overlap, or nobody cancelled: %v", k.graph.cancelled())
 		}
 		if slot := k.slots(sch)[2]; slot.StartedAt.Sub(slot.ScheduledFor) > time.Second {
 			t.Errorf("the new one started at %s", slot.StartedAt)

@@ -100,16 +100,16 @@ func TestACrashNeitherLosesNorRepeatsASlot(t *testing.T) {
 					name := fmt.Sprintf("%s-%s-%v", policy, place, ok)
 					sch := k.create(ask(name, policy))
 					crashes := 0
-					k.fault = func(at string) error {
+					k.crashAt(func(at string) error {
 						if at == place && crashes < 2 {
 							crashes++
 							return errCrash
 						}
 						return nil
-					}
+					})
 					begun := time.Now()
 					k.pass(time.Until(begun.Truncate(time.Minute).Add(3*time.Minute + 30*time.Second)))
-					k.fault = nil
+					k.crashAt(nil)
 					var want []string
 					for i := 1; i <= 3; i++ {
 						want = append(want, begun.Add(time.Duration(i)*time.Minute).Format("15:04"))
@@ -139,17 +139,17 @@ func TestASlotThatCrashesEveryTimeIsGivenUp(t *testing.T) {
 		for place, want := range map[string]string{"claimed": "error internal", "answered": "success"} {
 			sch := k.create(ask(place, ""))
 			first := sch.NextRunAt
-			k.fault = func(at string) error {
+			k.crashAt(func(at string) error {
 				if at == place && time.Now().Before(first.Add(time.Minute)) {
 					return errCrash
 				}
 				return nil
-			}
+			})
 			k.pass(time.Until(first.Add(90 * time.Second)))
 			if got := k.story(sch); got[0] != first.Format("15:04")+" "+want || got[1] != first.Add(time.Minute).Format("15:04")+" success" {
 				t.Errorf("%s: %v", place, got)
 			}
-			k.fault = nil
+			k.crashAt(nil)
 			k.write(func(ctx context.Context, tx *store.Tx) error {
 				_, err := k.s.Delete(ctx, tx, k.owner, sch.ID, "t")
 				return err
@@ -194,7 +194,7 @@ func TestAttemptsHappenInsideTheSlot(t *testing.T) {
 		k.pass(70 * time.Second)
 		slot := k.slots(sch)[0]
 		key := pawl.SlotKey(sch.ID, slot.ScheduledFor)
-		r := k.graph.runs[key]
+		r := k.graph.seen(key)
 		var waits []time.Duration
 		for i := 1; i < len(r.begun); i++ {
 			waits = append(waits, r.begun[i].Sub(r.begun[i-1]))

@@ -27,10 +27,10 @@ func (k *kit) stored() (out []string) {
 func TestEvaluatingChangesNothing(t *testing.T) {
 	both(t, func(t *testing.T, k *kit) {
 		src := k.apply(definition("s", "/pages", byPage+"execution: {maxRetries: 1, retryResetPeriod: 1d}\n"))
-		k.api.before = func(_ int, w http.ResponseWriter, _ *http.Request) bool {
+		k.api.on(func(_ int, w http.ResponseWriter, _ *http.Request) bool {
 			http.Error(w, "down", http.StatusBadGateway)
 			return true
-		}
+		})
 		yesterday := time.Now().Add(-25 * time.Hour).UnixMilli()
 		for _, c := range []struct {
 			name    string

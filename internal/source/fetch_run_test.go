@@ -81,10 +81,10 @@ func TestRetriesSpendABudgetThatResets(t *testing.T) {
 		if n := k.column(`select lane from retries where kind = 'source'`); !slices.Equal(n, []string{"s"}) {
 			t.Fatalf("the retry rows are those of %v, want one of s from the beginning", n)
 		}
-		k.api.before = func(_ int, w http.ResponseWriter, _ *http.Request) bool {
+		k.api.on(func(_ int, w http.ResponseWriter, _ *http.Request) bool {
 			http.Error(w, "down", http.StatusBadGateway)
 			return true
-		}
+		})
 		for n, minutes := range []int{2, 4} {
 			begun := time.Now()
 			at := k.work(src)
@@ -114,7 +114,7 @@ func TestRetriesSpendABudgetThatResets(t *testing.T) {
 		if k.work(src); k.api.asked() != asked {
 			t.Error("an exhausted source ran within its period")
 		}
-		k.api.before = nil
+		k.api.on(nil)
 		k.change(`update retries set period_start = $1`, time.Now().Add(-25*time.Hour).UnixMilli())
 		k.work(src)
 		if v := k.wantStatus("s", pawl.StatusCommitted); v.retry.Count != 0 || v.row.Attempt != 4 {
@@ -131,14 +131,14 @@ func TestRetriesSpendABudgetThatResets(t *testing.T) {
 func TestATimeoutKeepsThePagesBeforeIt(t *testing.T) {
 	both(t, func(t *testing.T, k *kit) {
 		gone := make(chan struct{}, 1)
-		k.api.before = func(n int, _ http.ResponseWriter, r *http.Request) bool {
+		k.api.on(func(n int, _ http.ResponseWriter, r *http.Request) bool {
 			if n < 3 {
 				return false
 			}
 			<-r.Context().Done()
 			gone <- struct{}{}
 			return true
-		}
+		})
 		src := k.apply(definition("s", "/pages", byPage+"execution: {timeout: 1}\n"))
 		k.work(src)
 		v := k.wantStatus("s", pawl.StatusPausedTransient)

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,10 +40,11 @@ type kit struct {
 	providers string // of a provider file; empty: none
 	armed     armed
 	fault     func(place string) error
-	changes   []Change
+	mu        sync.Mutex
+	changes   []Change // guarded by mu
 	notices   []Notice
 	published []Row
-	stopping  bool
+	stopping  atomic.Bool
 }
 
 func both(t *testing.T, test func(t *testing.T, k *kit)) {
@@ -80,7 +82,7 @@ func (k *kit) start(node string) {
 	book := quota.NewBook(k.db, k.loadProviders(), client, nil)
 	k.s, err = New(Options{
 		DB: k.db, Ledger: ledger.New(ledger.Config{}), Fetcher: fetch.New(fetch.Options{Client: client, Book: book}), Book: book, Spool: k.t.TempDir(),
-		Observe: func(c Change) { k.changes = append(k.changes, c) },
+		Observe: func(c Change) { k.mu.Lock(); k.changes = append(k.changes, c); k.mu.Unlock() },
 		Notify: func(_ context.Context, _ *store.Tx, n Notice) error {
 			k.notices = append(k.notices, n)
 			return nil
@@ -122,12 +124,17 @@ func (k *kit) loadProviders() *quota.Providers {
 
 // Fence and Stopping make the kit a claim.
 func (k *kit) Fence() store.Fence { return k.fence }
-func (k *kit) Stopping() bool     { return k.stopping }
+func (k *kit) Stopping() bool     { return k.stopping.Load() }
 
 // armed remembers what was armed.
-type armed struct{ jobs []store.JobSpec }
+type armed struct {
+	mu   sync.Mutex
+	jobs []store.JobSpec // guarded by mu
+}
 
 func (a *armed) EnqueueTx(_ context.Context, _ *store.Tx, specs ...store.JobSpec) ([]store.Job, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.jobs = append(a.jobs, specs...)
 	return make([]store.Job, len(specs)), nil
 }
@@ -265,6 +272,13 @@ func (u *upstream) all() []string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return append([]string(nil), u.ids...)
+}
+
+// on sets what happens before an answer; nil: nothing.
+func (u *upstream) on(before func(n int, w http.ResponseWriter, r *http.Request) bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.before = before
 }
 
 func (u *upstream) asked() int {

@@ -76,12 +76,12 @@ func TestAnEditIsForTheNextRun(t *testing.T) {
 	both(t, func(t *testing.T, k *kit) {
 		src := k.apply(definition("s", "/pages", byPage))
 		edited := definition("s", "/pages", byPage+"description: edited\n")
-		k.api.before = func(n int, _ http.ResponseWriter, _ *http.Request) bool {
+		k.api.on(func(n int, _ http.ResponseWriter, _ *http.Request) bool {
 			if n == 2 {
 				k.apply(edited)
 			}
 			return false
-		}
+		})
 		k.work(src)
 		v := k.wantStatus("s", pawl.StatusCommitted)
 		if v.row.ScriptVersion == v.source.Version || v.source.Number != 2 {
@@ -106,7 +106,7 @@ func TestDeletingCancelsAndRemoves(t *testing.T) {
 		k.work(k.apply(definition("other", "/whole", "")))
 		src := k.apply(definition("s", "/pages", byPage))
 		deleted := make(chan int64, 1)
-		k.api.before = func(_ int, _ http.ResponseWriter, r *http.Request) bool {
+		k.api.on(func(_ int, _ http.ResponseWriter, r *http.Request) bool {
 			if r.URL.Query().Get("page") != "3" {
 				return false
 			}
@@ -116,12 +116,12 @@ func TestDeletingCancelsAndRemoves(t *testing.T) {
 			}
 			deleted <- rows
 			return false
-		}
+		})
 		if at := k.work(src); !at.IsZero() {
 			t.Errorf("a deleted source looks again at %s", at)
 		}
 		rows := <-deleted
-		k.api.before = nil
+		k.api.on(nil)
 		if got := k.items("s"); len(got) != 0 || rows == 0 {
 			t.Errorf("%d rows were deleted and %v are left", rows, got)
 		}
@@ -176,17 +176,17 @@ func TestNewAndChangedRowsBecomeEvents(t *testing.T) {
 func TestAStopPutsTheFetchOff(t *testing.T) {
 	both(t, func(t *testing.T, k *kit) {
 		src := k.apply(definition("s", "/pages", byPage))
-		k.api.before = func(n int, _ http.ResponseWriter, _ *http.Request) bool {
-			k.stopping = n >= 2
+		k.api.on(func(n int, _ http.ResponseWriter, _ *http.Request) bool {
+			k.stopping.Store(n >= 2)
 			return false
-		}
+		})
 		k.work(src)
 		v := k.wantStatus("s", pawl.StatusPausedTransient)
 		if v.row.ErrorCode != codeInterrupted || v.retry.Count != 0 {
 			t.Fatalf("it stopped with %s and %d failures", v.row.ErrorCode, v.retry.Count)
 		}
-		k.api.before = nil
-		k.stopping = false
+		k.api.on(nil)
+		k.stopping.Store(false)
 		k.start("n2")
 		k.work(src)
 		k.wantStatus("s", pawl.StatusCommitted)
@@ -202,7 +202,7 @@ func TestAStopPutsTheFetchOff(t *testing.T) {
 func TestABoundedQueueLosesNobody(t *testing.T) {
 	both(t, func(t *testing.T, k *kit) {
 		var most, now int
-		k.api.before = func(int, http.ResponseWriter, *http.Request) bool {
+		k.api.on(func(int, http.ResponseWriter, *http.Request) bool {
 			k.api.mu.Lock()
 			now++
 			most = max(most, now)
@@ -211,7 +211,7 @@ func TestABoundedQueueLosesNobody(t *testing.T) {
 			now--
 			k.api.mu.Unlock()
 			return false
-		}
+		})
 		k.s.places = make(chan struct{}, 1)
 		q, err := queue.New(queue.Config{
 			DB: k.db, Node: store.Node{ID: store.NewID(), Share: true}, Workers: 2, Pools: map[string]int{PoolName: 5},
