@@ -10,7 +10,7 @@ import (
 	"github.com/pawlrun/pawl/internal/store"
 )
 
-// B-24, B-25, B-28, B-30: tasks with workers of their own never have more jobs
+// B-24, B-25, B-30: tasks with workers of their own never have more jobs
 // at work than those, what does not fit stays in the table and is run in its
 // turn, and nobody else waits for it.
 func TestAPoolNeitherStarvesNorIsStarved(t *testing.T) {

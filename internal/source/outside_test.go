@@ -196,8 +196,7 @@ func TestAStopPutsTheFetchOff(t *testing.T) {
 	})
 }
 
-// B-03, B-04, B-05, B-06, B-07, B-08, B-09, B-10, B-11, B-24, B-25, B-26, B-27,
-// B-28, B-29, B-30, B-31: with the real queue, more sources are due than there
+// B-03, B-04, B-06, B-09, B-24, B-26, B-27, B-30, B-31: with the real queue, more sources are due than there
 // are places; each is fetched exactly once, and no more at a time than workers.
 func TestABoundedQueueLosesNobody(t *testing.T) {
 	both(t, func(t *testing.T, k *kit) {

@@ -18,7 +18,7 @@ import (
 	"github.com/pawlrun/pawl/internal/store"
 )
 
-// C-35, C-36, C-37, C-41, context 3.17.2: the run is drained, charged to the
+// C-36, C-37, C-41, context 3.17.2: the run is drained, charged to the
 // account of its grant and answered.
 func TestRunAnswersAndCharges(t *testing.T) {
 	both(t, func(t *testing.T, k *kit) {
