@@ -58,22 +58,16 @@ func (a *API) whySchedule(ctx context.Context, name string, at time.Time) (out L
 	if err != nil {
 		return out, err
 	}
-	out = LaneWhy{Lane: scheduleLane(&why.Lane, why.At), At: Instant{why.At}, Next: why.Next, Gates: make([]Gate, len(why.Gates))}
+	out = LaneWhy{Lane: scheduleLane(&why.Lane, why.At), At: Instant{why.At}, Next: why.Next, Gates: make([]Gate, len(why.Gates)), Recent: runSummaries(why.Runs)}
 	for i, g := range why.Gates {
 		out.Gates[i] = Gate{Name: g.Name, Open: g.Open, Text: g.Text}
 	}
-	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		runs, _, err := tx.ListRuns(ctx, store.RunFilter{Schedule: sch.ID}, store.RunCursor{}, recentShown)
-		if err != nil {
+	if !at.IsZero() {
+		err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
+			out.Around.Value, err = around(ctx, tx, pawl.KindSchedule, sch.ID, at)
 			return err
-		}
-		out.Recent = runSummaries(runs)
-		if at.IsZero() {
-			return nil
-		}
-		out.Around.Value, err = around(ctx, tx, pawl.KindSchedule, sch.ID, at)
-		return err
-	})
+		})
+	}
 	if err == nil && why.Slot != nil {
 		slot := slotOf(*why.Slot)
 		out.Slot.Value = &slot

@@ -312,6 +312,25 @@ func TestAnswerScheduleRun(t *testing.T) {
 	})
 }
 
+// The word, and the runs that are told with it, are of one moment.
+func TestWhyTellsOfOneMoment(t *testing.T) {
+	both(t, func(r *rig) {
+		s := r.schedule(yearly("short", "x:poet"))
+		for n := 1; n <= 10; n++ {
+			r.runSchedule(s.ID)
+			r.eventually("it has run", func() bool {
+				var why LaneWhy
+				r.do("GET", "/api/v1/lanes/schedule/"+s.ID+"/why", nil).want(200).into(&why)
+				ended := len(why.Recent) == n && why.Status == "Idle"
+				if ended && why.Recent[0].Status != string(pawl.StatusCommitted) {
+					t.Errorf("idle, and its newest run is %s", why.Recent[0].Status)
+				}
+				return ended
+			})
+		}
+	})
+}
+
 // a schedule is a lane like the others, and tells why.
 func TestScheduleIsALane(t *testing.T) {
 	both(t, func(r *rig) {

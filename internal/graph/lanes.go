@@ -198,6 +198,7 @@ type Why struct {
 	Next  string
 	Gates []Gate
 	Slot  *store.Slot // the one that was asked for
+	Runs  []store.Run // its last ones, the newest first
 }
 
 // Why reads why a schedule runs, does not run, or waits. With an instant it
@@ -224,7 +225,8 @@ func (s *Service) Why(ctx context.Context, ownerID, id string, at time.Time) (y 
 		}
 		y.Gates = y.gates(tx.Now)
 		y.Next = y.nextWords(tx.Now)
-		return nil
+		y.Runs, _, err = tx.ListRuns(ctx, store.RunFilter{Schedule: id}, store.RunCursor{}, recentSlots)
+		return err
 	})
 	return y, err
 }

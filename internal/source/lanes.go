@@ -95,18 +95,17 @@ func (v *view) details(last store.SourceRun) Details {
 
 // Describe reads everything about a source.
 func (s *Service) Describe(ctx context.Context, name string) (d Details, err error) {
-	v, err := s.look(ctx, name)
-	if err != nil {
-		return Details{}, err
-	}
 	var recent []store.SourceRun
-	err = s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
+	v, err := s.look(ctx, name, func(ctx context.Context, tx *store.Tx, v *view) (err error) {
 		recent, err = tx.LatestSourceRuns(ctx, v.source.ID, recentRuns)
 		return err
 	})
+	if err != nil {
+		return Details{}, err
+	}
 	d = v.details(firstOf(recent))
 	d.Recent = recent
-	return d, err
+	return d, nil
 }
 
 // Why tells what a source does next and why, and why it does not do more.
@@ -120,23 +119,22 @@ type Why struct {
 
 // Why reads why a source runs, does not run, or waits.
 func (s *Service) Why(ctx context.Context, name string) (Why, error) {
-	v, err := s.look(ctx, name)
-	if err != nil {
-		return Why{}, err
-	}
-	y := Why{At: v.now}
-	err = s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		last, err := tx.LatestSourceRuns(ctx, v.source.ID, 1)
-		if err != nil {
+	var y Why
+	var last []store.SourceRun
+	v, err := s.look(ctx, name, func(ctx context.Context, tx *store.Tx, v *view) (err error) {
+		if last, err = tx.LatestSourceRuns(ctx, v.source.ID, 1); err != nil {
 			return err
 		}
-		y.Lane = v.lane(firstOf(last))
 		y.Recent, _, err = tx.ListRuns(ctx, store.RunFilter{Kind: pawl.KindSource, Lane: name}, store.RunCursor{}, 10)
 		return err
 	})
+	if err != nil {
+		return Why{}, err
+	}
 	d := v.evaluate()
-	y.Gates, y.Next = d.gates, v.nextWords(d)
-	return y, err
+	y.At, y.Gates, y.Next = v.now, d.gates, v.nextWords(d)
+	y.Lane = v.lane(firstOf(last))
+	return y, nil
 }
 
 func (v *view) nextWords(d verdict) string {

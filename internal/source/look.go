@@ -34,19 +34,28 @@ type view struct {
 	allowance  quota.Allowance
 }
 
-// look reads a source as it is now.
-func (s *Service) look(ctx context.Context, name string) (v *view, err error) {
-	return s.lookWith(ctx, func(ctx context.Context, tx *store.Tx) (store.Source, error) { return tx.SourceByName(ctx, name) })
+// look reads a source as it is now, and with it what also reads, so that both
+// tell of one moment.
+func (s *Service) look(ctx context.Context, name string, also ...func(context.Context, *store.Tx, *view) error) (v *view, err error) {
+	find := func(ctx context.Context, tx *store.Tx) (store.Source, error) { return tx.SourceByName(ctx, name) }
+	return s.lookWith(ctx, find, also...)
 }
 
-func (s *Service) lookWith(ctx context.Context, find func(context.Context, *store.Tx) (store.Source, error)) (v *view, err error) {
+func (s *Service) lookWith(ctx context.Context, find func(context.Context, *store.Tx) (store.Source, error), also ...func(context.Context, *store.Tx, *view) error) (v *view, err error) {
 	err = s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
 		src, err := find(ctx, tx)
 		if err != nil {
 			return err
 		}
-		v, err = s.viewOf(ctx, tx, src)
-		return err
+		if v, err = s.viewOf(ctx, tx, src); err != nil {
+			return err
+		}
+		for _, read := range also {
+			if err := read(ctx, tx, v); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, err
