@@ -90,7 +90,7 @@ func (g *stage) launchAtTerminal() {
 	}()
 	select {
 	case g.link = <-found:
-	case <-time.After(30 * time.Second):
+	case <-time.After(90 * time.Second):
 		g.t.Fatalf("the server prints no link:\n%s", g.log)
 	}
 }

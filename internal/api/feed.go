@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pawlrun/pawl/internal/graph"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/store"
 )
@@ -24,13 +25,14 @@ type Feed struct {
 	awake atomic.Bool // there are followers, or were a moment ago
 
 	mu        sync.Mutex
-	next      int64         // number of the next event; guarded by mu
-	recent    []feedEvent   // the last ones, oldest first; guarded by mu
-	floor     int64         // events up to this number are not remembered; guarded by mu
-	followers []*follower   // guarded by mu
-	closed    bool          // guarded by mu
-	end       chan struct{} // closed by Close
-	sleep     *time.Timer   // puts the feed to sleep; guarded by mu
+	next      int64             // number of the next event; guarded by mu
+	recent    []feedEvent       // the last ones, oldest first; guarded by mu
+	floor     int64             // events up to this number are not remembered; guarded by mu
+	followers []*follower       // guarded by mu
+	owners    map[string]string // of schedules, as far as they are known; guarded by mu
+	closed    bool              // guarded by mu
+	end       chan struct{}     // closed by Close
+	sleep     *time.Timer       // puts the feed to sleep; guarded by mu
 }
 
 // feedEvent is one event, ready to be sent.
@@ -39,13 +41,18 @@ type feedEvent struct {
 	kind   string
 	id     string // of the thing that changed
 	data   []byte
+
+	// schedule is the one that it tells of, which only its owner and admins may
+	// see; empty if anybody may.
+	schedule string
 }
 
 // follower is one stream.
 type follower struct {
-	kinds []string // empty follows all
-	id    string   // empty follows all
-	wake  chan struct{}
+	kinds  []string // empty follows all
+	id     string   // empty follows all
+	viewer string   // the user whose schedules it may see; empty may see all
+	wake   chan struct{}
 
 	waiting []feedEvent // guarded by Feed.mu
 	lost    int         // guarded by Feed.mu
@@ -67,7 +74,10 @@ func NewFeed() *Feed {
 }
 
 // Publish tells of a change: the kind of thing (job), which one, and what.
-func (f *Feed) Publish(kind, id string, data any) {
+func (f *Feed) Publish(kind, id string, data any) { f.publish(kind, id, "", data) }
+
+// publish tells of a change that has to do with a schedule, or with none.
+func (f *Feed) publish(kind, id, schedule string, data any) {
 	if !f.awake.Load() {
 		return
 	}
@@ -77,7 +87,7 @@ func (f *Feed) Publish(kind, id string, data any) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	e := feedEvent{f.next, kind, id, raw}
+	e := feedEvent{f.next, kind, id, raw, schedule}
 	f.next++
 	if len(f.recent) == 2*feedMemory { // forgotten in bulk, which is cheaper
 		f.floor = f.recent[feedMemory-1].number
@@ -85,7 +95,7 @@ func (f *Feed) Publish(kind, id string, data any) {
 	}
 	f.recent = append(f.recent, e)
 	for _, to := range f.followers {
-		to.give(e)
+		f.give(to, e)
 	}
 }
 
@@ -135,7 +145,11 @@ type jobEvent struct {
 // memory for every follower.
 func (f *Feed) jobChanged(what string, j Job, at time.Time, failure string) {
 	j.Payload = nil
-	f.Publish("job", j.ID, jobEvent{what, j, Instant{at}, orNull(failure)})
+	schedule := ""
+	if j.Task == graph.TaskName && j.Key != nil {
+		schedule, _, _ = strings.Cut(*j.Key, ":") // see pawl.SlotKey
+	}
+	f.publish("job", j.ID, schedule, jobEvent{what, j, Instant{at}, orNull(failure)})
 }
 
 // Close ends all streams; there will be no others.
@@ -154,14 +168,15 @@ func (f *Feed) Close() {
 }
 
 // follow adds a follower that begins after the event of that number, or with
-// the next one if it is zero. It reports false when there is no room.
-func (f *Feed) follow(kinds []string, id string, after int64) (*follower, bool) {
+// the next one if it is zero. Of schedules it sees those of the viewer, or all
+// if that is empty. It reports false when there is no room.
+func (f *Feed) follow(viewer string, kinds []string, id string, after int64) (*follower, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed || len(f.followers) >= maxFollowers {
 		return nil, false
 	}
-	to := &follower{kinds: kinds, id: id, wake: make(chan struct{}, 1)}
+	to := &follower{kinds: kinds, id: id, viewer: viewer, wake: make(chan struct{}, 1)}
 	if f.sleep != nil {
 		f.sleep.Stop()
 	}
@@ -176,7 +191,7 @@ func (f *Feed) follow(kinds []string, id string, after int64) (*follower, bool) 
 	}
 	for _, e := range f.recent {
 		if e.number > after {
-			to.give(e)
+			f.give(to, e)
 		}
 	}
 	return to, true
@@ -200,14 +215,14 @@ func (f *Feed) fallAsleep() {
 		return
 	}
 	f.awake.Store(false)
-	f.recent = nil
+	f.recent, f.owners = nil, nil
 	f.floor = f.next
 	f.next++
 }
 
 // give adds an event to those that wait. Feed.mu is held.
-func (to *follower) give(e feedEvent) {
-	if (to.id != "" && to.id != e.id) || (len(to.kinds) > 0 && !slices.Contains(to.kinds, e.kind)) {
+func (f *Feed) give(to *follower, e feedEvent) {
+	if f.sightOf(to, e) == unseen || (to.id != "" && to.id != e.id) || (len(to.kinds) > 0 && !slices.Contains(to.kinds, e.kind)) {
 		return
 	}
 	if len(to.waiting) == followerRoom {
@@ -221,11 +236,13 @@ func (to *follower) give(e feedEvent) {
 	}
 }
 
-// take renders what waits for a follower.
+// take renders what waits for a follower, up to the first event of which it is
+// not known yet whether it may see it.
 func (f *Feed) take(to *follower) []byte {
 	f.mu.Lock()
-	waiting, lost, atLeast := to.waiting, to.lost, to.atLeast
-	to.waiting, to.lost, to.atLeast = nil, 0, false
+	waiting, left := f.visible(to)
+	lost, atLeast := to.lost, to.atLeast
+	to.waiting, to.lost, to.atLeast = left, 0, false
 	f.mu.Unlock()
 	var b strings.Builder
 	if lost > 0 {

@@ -1,6 +1,8 @@
 package api
 
 import (
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/graph"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/workflow"
 )
@@ -19,7 +21,11 @@ func (f *Feed) ObserveRun(e ledger.Event) {
 	if !f.awake.Load() {
 		return
 	}
-	f.Publish("run", e.Run.ID, runEvent{string(e.What), runSummary(&e.Run), Instant{e.Run.UpdatedAt}, e.Alarm})
+	schedule := ""
+	if e.Run.Kind == pawl.KindSchedule {
+		schedule = graph.ScheduleOfRun(&e.Run)
+	}
+	f.publish("run", e.Run.ID, schedule, runEvent{string(e.What), runSummary(&e.Run), Instant{e.Run.UpdatedAt}, e.Alarm})
 }
 
 // workflowEvent is the data of an event of kind workflow.

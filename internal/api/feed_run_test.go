@@ -26,7 +26,7 @@ func (r *rig) until(events <-chan event, kind, what string) (out []event) {
 			if e.kind == kind && strings.HasPrefix(e.data, `{"what":"`+what+`"`) {
 				return out
 			}
-		case <-time.After(20 * time.Second):
+		case <-time.After(90 * time.Second):
 			r.t.Fatalf("no event %s %s, only %v", kind, what, out)
 		}
 	}

@@ -28,7 +28,7 @@ func drain(f *Feed, to *follower) []string {
 
 func follow(t *testing.T, f *Feed, kinds []string, id string, after int64) *follower {
 	t.Helper()
-	to, ok := f.follow(kinds, id, after)
+	to, ok := f.follow("", kinds, id, after)
 	if !ok {
 		t.Fatal("no room")
 	}
@@ -144,13 +144,13 @@ func TestFeedHasRoomForSoMany(t *testing.T) {
 	for range maxFollowers {
 		follow(t, f, nil, "", 0)
 	}
-	if _, ok := f.follow(nil, "", 0); ok {
+	if _, ok := f.follow("", nil, "", 0); ok {
 		t.Error("one too many")
 	}
 	f.Close()
 	f.Close()
 	f.Publish("job", "1", 1)
-	if _, ok := f.follow(nil, "", 0); ok {
+	if _, ok := f.follow("", nil, "", 0); ok {
 		t.Error("followed a feed that is closed")
 	}
 }
@@ -166,7 +166,7 @@ func TestFeedIsSafeForConcurrentUse(t *testing.T) {
 		})
 		wg.Go(func() {
 			for range 50 {
-				if to, ok := f.follow(nil, "", 0); ok {
+				if to, ok := f.follow("", nil, "", 0); ok {
 					f.take(to)
 					f.leave(to)
 				}

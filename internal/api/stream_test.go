@@ -70,7 +70,7 @@ func (r *rig) next(events <-chan event) (e event, data jobEvent) {
 			r.t.Fatalf("%q: %v", e.data, err)
 		}
 		return e, data
-	case <-time.After(20 * time.Second):
+	case <-time.After(90 * time.Second):
 		r.t.Fatal("no event")
 		return e, data
 	}

@@ -22,7 +22,7 @@ func (b *board) take(p *pool, now time.Time) (run *entry, check []*entry) {
 				return b.start(e, now), nil
 			}
 			e.place = inCheck
-			return nil, append(b.takeStale(q, now), e)
+			return nil, append([]*entry{e}, b.takeStale(q, now)...)
 		}
 	}
 	return nil, nil

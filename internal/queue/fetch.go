@@ -1,7 +1,9 @@
 package queue
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/pawlrun/pawl/internal/store"
@@ -165,7 +167,7 @@ func (b *board) putBack(p fetchPlan) {
 // fetched files the rows of a plan and moves its cursors.
 func (b *board) fetched(p fetchPlan, jobs []store.Job, readAt, now time.Time) {
 	counts := map[[2]int]int{}
-	for _, j := range jobs {
+	for _, j := range inOrder(jobs) {
 		k := b.owned[j.Bucket]
 		if k == nil {
 			continue
@@ -177,13 +179,26 @@ func (b *board) fetched(p fetchPlan, jobs []store.Job, readAt, now time.Time) {
 		} else if j.RunAt.After(c.runAt) || (j.RunAt.Equal(c.runAt) && j.ID > c.id) {
 			c.runAt, c.id = j.RunAt, j.ID
 		}
-		b.offer(j, true, readAt, now)
+		b.offer(*j, true, readAt, now)
 	}
 	for _, c := range p.cursors {
 		if k := b.owned[c.Bucket]; k != nil && counts[[2]int{c.Bucket, c.Priority}] >= p.limit {
 			k.cursors[levelOf(c.Priority)].dirty = true
 		}
 	}
+}
+
+// inOrder brings jobs into the order of their time, in which places are given.
+// Several buckets are read one after the other.
+func inOrder(jobs []store.Job) []*store.Job {
+	list := make([]*store.Job, len(jobs))
+	for i := range jobs {
+		list[i] = &jobs[i]
+	}
+	slices.SortFunc(list, func(a, b *store.Job) int {
+		return cmp.Or(a.RunAt.Compare(b.RunAt), cmp.Compare(a.ID, b.ID))
+	})
+	return list
 }
 
 // filled files the jobs of lanes that had more than fits in hand.

@@ -81,7 +81,7 @@ func (r *recorder) wait(t testing.TB) Job {
 	select {
 	case j := <-r.ch:
 		return j
-	case <-time.After(20 * time.Second):
+	case <-time.After(90 * time.Second):
 		t.Fatal("no job ran")
 		return Job{}
 	}
@@ -92,7 +92,7 @@ func eventually(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(90 * time.Second)
 	for !cond() {
 		select {
 		case <-tick.C:

@@ -2,8 +2,12 @@ package web
 
 import (
 	"net/http"
+	"net/url"
 	"strconv"
+	"strings"
 	"time"
+
+	pawl "github.com/pawlrun/pawl"
 )
 
 // livePath is the stream that pages follow; ?lane=kind:name narrows it, and
@@ -25,13 +29,18 @@ const (
 
 // serveLive tells a page whenever it should look again.
 func (s *Site) serveLive(w http.ResponseWriter, r *http.Request) {
-	if _, ok := s.signedIn(r); !ok {
+	who, ok := s.signedIn(r)
+	if !ok {
 		w.WriteHeader(http.StatusUnauthorized)
 		return
 	}
 	lane := r.URL.Query().Get("lane")
 	if lane == "" {
 		lane = everyLane
+	}
+	if !s.maySee(r, who, lane) {
+		w.WriteHeader(http.StatusNotFound)
+		return
 	}
 	f, ok := s.cfg.Pulse.follow(lane)
 	if !ok {
@@ -51,6 +60,13 @@ func (s *Site) serveLive(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	s.sendLive(w, r, f)
+}
+
+// maySee reports whether a visitor may know that a lane does something. What a
+// schedule does is its owner's alone.
+func (s *Site) maySee(r *http.Request, who visitor, lane string) bool {
+	id, ofSchedule := strings.CutPrefix(lane, string(pawl.KindSchedule)+":")
+	return !ofSchedule || s.inside.get(r.Context(), who.text, "/api/v1/schedules/"+url.PathEscape(id), nil, nil) == nil
 }
 
 func (s *Site) sendLive(w http.ResponseWriter, r *http.Request, f *follower) {

@@ -71,7 +71,7 @@ func (l *liveKit) told(d definition) definition {
 func (l *liveKit) await(want ...string) {
 	l.t.Helper()
 	var got []string
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(90 * time.Second)
 	for range want {
 		select {
 		case phase := <-l.ran:

@@ -234,10 +234,11 @@ func (s *Service) PublishOutside(ctx context.Context, tx *store.Tx, name string,
 		return store.Event{}, none, err
 	}
 	if published.News() {
+		// Told before it is handed over, so that it is heard before the run.
+		s.tell(tx, Change{What: "published", Workflow: name, Topic: e.Topic, Event: e.MessageID})
 		if err := s.arm(ctx, tx, w, tx.Now); err != nil {
 			return store.Event{}, none, err
 		}
-		s.tell(tx, Change{What: "published", Workflow: name, Topic: e.Topic, Event: e.MessageID})
 	}
 	stored, err := tx.EventsByMessage(ctx, w.ID, e.Topic, []string{e.MessageID})
 	if err != nil || len(stored) != 1 {

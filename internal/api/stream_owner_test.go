@@ -1,0 +1,97 @@
+package api
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/graph"
+	"github.com/pawlrun/pawl/internal/graph/contract"
+	"github.com/pawlrun/pawl/internal/ledger"
+	"github.com/pawlrun/pawl/internal/queue"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// about lists what events told of a schedule, as kinds and what happened.
+func about(events []event, id string) (out []string) {
+	for _, e := range events {
+		what, _, _ := strings.Cut(strings.TrimPrefix(e.data, `{"what":"`), `"`)
+		if strings.Contains(e.data, id) && !slices.Contains(out, e.kind+" "+what) {
+			out = append(out, e.kind+" "+what)
+		}
+	}
+	return out
+}
+
+// What a schedule does is told to its owner and to admins. To others it is not
+// there, whether they listen or come back later.
+func TestStreamTellsOfSchedulesToTheirOwners(t *testing.T) {
+	both(t, func(r *rig) {
+		alice, bob := r.token("alice", store.RoleOperator, "*"), r.token("bob", store.RoleOperator, "*")
+		streams := map[string]<-chan event{"admin": r.listen(r.admin, ""), "alice": r.listen(alice, ""), "bob": r.listen(bob, "")}
+		r.api.feed.mu.Lock()
+		begin := r.api.feed.next - 1
+		r.api.feed.mu.Unlock()
+		var hers, his contract.ScheduleV1
+		r.as(alice, "POST", "/api/v1/schedules", yearly("poet", "http:poet")).want(http.StatusCreated).into(&hers)
+		var slot contract.ScheduleRunV1
+		r.as(alice, "POST", "/api/v1/schedules/"+hers.ID+"/run", nil).want(http.StatusAccepted).into(&slot)
+		r.waitSlot(hers.ID, slot.ScheduledFor, "success")
+		r.as(alice, "DELETE", "/api/v1/schedules/"+hers.ID, nil).want(http.StatusOK)
+		r.as(bob, "POST", "/api/v1/schedules", yearly("poet", "http:poet")).want(http.StatusCreated).into(&his)
+		r.as(bob, "DELETE", "/api/v1/schedules/"+his.ID, nil).want(http.StatusOK)
+		r.enqueue(map[string]any{"task": "fail"}) // anybody's, and the last
+
+		streams["bob who came back"] = r.listen(bob, "", "Last-Event-ID", strconv.FormatInt(begin, 10))
+		all := []string{"schedule created", "job enqueued", "schedule requested", "job started", "run begun", "schedule slot", "run committed", "schedule deleted"}
+		for name, events := range streams {
+			told := r.until(events, "job", "failed")
+			ofHers, ofHis := about(told, hers.ID), about(told, his.ID)
+			for _, what := range all {
+				if mine := name == "admin" || name == "alice"; slices.Contains(ofHers, what) != mine {
+					t.Errorf("%s was told of alice's schedule %q, where %q should be there: %v", name, ofHers, what, mine)
+				}
+			}
+			if mine := name != "alice"; slices.Contains(ofHis, "schedule created") != mine || slices.Contains(ofHis, "schedule deleted") != mine {
+				t.Errorf("%s was told of bob's schedule %q, should be: %v", name, ofHis, mine)
+			}
+		}
+	})
+}
+
+// An event of a schedule of which nobody can tell whose it is waits, and so does
+// what came after it; nothing is sent on a guess.
+func TestStreamHoldsBackWhatItCannotJudge(t *testing.T) {
+	f := NewFeed()
+	defer f.Close()
+	all := follow(t, f, nil, "", 0)
+	hers, ok := f.follow("alice", nil, "", 0)
+	if !ok {
+		t.Fatal("no room")
+	}
+	f.Publish("job", "1", 1)
+	f.ObserveSchedule(graph.Change{What: "created", Schedule: "s1"})
+	f.ObserveRun(ledger.Event{What: ledger.Begun, Run: store.Run{ID: "r1", Kind: pawl.KindSchedule, Lane: "s2:x"}})
+	f.Observe(queue.Event{What: "started", Job: store.Job{ID: 7, Task: graph.TaskName, Key: "s1:x"}})
+	f.Publish("job", "2", 2)
+	if got := drain(f, all); len(got) != 5 {
+		t.Errorf("who may see everything got %v", got)
+	}
+	if got := drain(f, hers); len(got) != 1 || got[0] != "1" {
+		t.Errorf("before it is known whose they are, alice got %v", got)
+	}
+	if ids := f.unclear(hers); !slices.Equal(ids, []string{"s1", "s2"}) {
+		t.Errorf("%v are to be looked up", ids)
+	}
+	f.learn(map[string]string{"s1": "alice", "s2": "bob"})
+	if got := drain(f, hers); len(got) != 3 || !strings.Contains(got[0], `"created"`) || !strings.Contains(got[1], `"started"`) || got[2] != "2" {
+		t.Errorf("alice got %v", got)
+	}
+	f.ObserveSchedule(graph.Change{What: "slot", Schedule: "s2"})
+	if len(hers.waiting) != 0 {
+		t.Error("what is known to be bob's takes alice's room")
+	}
+}
