@@ -18,13 +18,22 @@ func backfillOf(b store.Backfill, plan graph.Plan, counts map[string]int) contra
 	n := func(s contract.SlotStatus) int { return counts[string(s)] }
 	return contract.BackfillV1{
 		ID: b.ID, ScheduleID: b.ScheduleID, From: contract.Instant{Time: b.From}, To: contract.Instant{Time: b.To}, Hash: b.Hash, State: b.State,
-		PerMinute: b.PerMinute, EstimateUSD: (*contract.Micro)(b.Estimate), Total: b.Total, Skipped: plan.Skipped, Begun: b.Begun,
+		PerMinute: b.PerMinute, EstimateUSD: (*contract.Micro)(b.Estimate), Total: b.Total, Skipped: plan.Skipped, Before: plan.Before, Begun: b.Begun,
+		GrantID: orNull(plan.GrantID), Uncovered: uncoveredOf(plan),
 		Counts: contract.BackfillCounts{
 			Pending: n(run.SlotPending), Running: n(run.SlotRunning), Success: n(run.SlotSuccess), Error: n(run.SlotError), Skipped: n(run.SlotSkipped),
 		},
 		CreatedBy: userOf(b.CreatedBy), CreatedAt: contract.Instant{Time: b.CreatedAt},
 		ConfirmedBy: orNull(userOf(b.ConfirmedBy)), ConfirmedAt: contract.InstantOf(b.ConfirmedAt), UpdatedAt: contract.Instant{Time: b.UpdatedAt},
 	}
+}
+
+func uncoveredOf(plan graph.Plan) []contract.UncoveredV1 {
+	out := make([]contract.UncoveredV1, len(plan.Uncovered))
+	for i, u := range plan.Uncovered {
+		out[i] = contract.UncoveredV1(u)
+	}
+	return out
 }
 
 func plannedSlots(plan graph.Plan) []contract.PlannedSlotV1 {
@@ -67,7 +76,7 @@ func (a *API) planBackfill(ctx context.Context, in *planBackfillInput) (*backfil
 	}
 	caller := callOf(ctx).token
 	owner := reach(caller, schedulesResource)
-	ask := graph.BackfillAsk{From: in.Body.From.Time, To: in.Body.To.Time, PerMinute: in.Body.PerMinute}
+	ask := graph.BackfillAsk{From: in.Body.From.Time, To: in.Body.To.Time, PerMinute: in.Body.PerMinute, GrantID: in.Body.GrantID}
 	body, was, err := once(ctx, a, http.StatusCreated, &in.Body, whole, func(ctx context.Context, tx *store.Tx) (contract.BackfillV1, error) {
 		b, err := a.graphs.PlanBackfill(ctx, tx, owner, in.ID, ask, actor(caller))
 		if err != nil {

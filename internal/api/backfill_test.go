@@ -127,3 +127,41 @@ func TestBackfillsOfAScheduleAreListed(t *testing.T) {
 		r.as(r.token("bob", store.RoleOperator, "*"), "GET", path, nil).problem(404, "not_found")
 	})
 }
+
+// C-60, C-79: a plan tells which slots the grant does not cover, and can be made
+// with another grant of the owner, under which they run.
+func TestBackfillNamesItsGrant(t *testing.T) {
+	both(t, func(r *rig) {
+		s := r.schedule(yearly("poet", "http:poet"))
+		r.do("PATCH", "/api/v1/schedules/"+s.ID, `{"graphId":"x:fails"}`).want(200)
+		place := "/api/v1/schedules/" + s.ID + "/backfill"
+		ask := map[string]any{"from": "2018-06-01T00:00:00Z", "to": "2020-06-01T00:00:00Z", "perMinute": 600}
+		var b contract.BackfillV1
+		r.do("POST", place, ask).want(201).into(&b)
+		if len(b.Uncovered) != 1 || b.Uncovered[0] != (contract.UncoveredV1{GraphID: "http:poet", Slots: 2, Code: contract.GrantScope, Message: `the grant does not cover the graph "http:poet"`}) || b.GrantID != nil || b.Before != 2 {
+			t.Errorf("%+v", b)
+		}
+		for id, code := range map[string]string{"0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e": "grant_not_found", "x": "invalid"} {
+			ask["grantId"] = id
+			if got := pointers(r.do("POST", place, ask).problem(422, code)); fmt.Sprint(got) != "[/grantId]" {
+				t.Errorf("%s: %v", id, got)
+			}
+		}
+		var g contract.GrantV1
+		r.do("POST", "/api/v1/grants", `{"graphs":["http:poet"]}`).want(201).into(&g)
+		ask["grantId"] = g.ID
+		b = contract.BackfillV1{}
+		r.do("POST", place, ask).want(201).into(&b)
+		if *b.GrantID != g.ID || b.Uncovered == nil || len(b.Uncovered) != 0 {
+			t.Errorf("%+v", b)
+		}
+		r.do("POST", "/api/v1/backfills/"+b.ID+"/confirm", map[string]string{"hash": b.Hash}).want(200)
+		r.eventually("the backfill is done", func() bool {
+			r.do("GET", "/api/v1/backfills/"+b.ID, nil).want(200).into(&b)
+			return b.State == "done"
+		})
+		if b.Counts != (contract.BackfillCounts{Success: 2}) || len(r.studio.calls()) != 2 {
+			t.Errorf("%+v, %v", b.Counts, r.studio.calls())
+		}
+	})
+}

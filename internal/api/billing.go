@@ -12,6 +12,7 @@ import (
 const billingResource = "billing"
 
 type listAccountsInput struct {
+	PageInput
 	AllInput
 	Days int `query:"days" minimum:"1" maximum:"366" default:"30" doc:"Tell what was spent in this many days, today included."`
 }
@@ -20,15 +21,21 @@ type listAccountsOutput struct {
 	Body Page[contract.BillingAccountV1]
 }
 
-// listAccounts has one page: nobody has many accounts.
+const accountCursor = "account"
+
 func (a *API) listAccounts(ctx context.Context, in *listAccountsInput) (*listAccountsOutput, error) {
+	at, id, err := in.placeInTime(accountCursor)
+	if err != nil {
+		return nil, err
+	}
 	owner, err := in.owner(callOf(ctx).token, billingResource)
 	if err != nil {
 		return nil, err
 	}
 	var list []billing.Account
+	var next store.AccountCursor
 	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
-		list, err = billing.Accounts(ctx, tx, owner, in.Days)
+		list, next, err = billing.Accounts(ctx, tx, owner, store.AccountCursor{CreatedAt: at, ID: id}, in.Days, in.Limit)
 		return err
 	})
 	if err != nil {
@@ -38,12 +45,16 @@ func (a *API) listAccounts(ctx context.Context, in *listAccountsInput) (*listAcc
 	for i := range list {
 		accounts[i] = accountOf(&list[i])
 	}
-	return &listAccountsOutput{pageOf(accounts, "", "")}, nil
+	cursor := ""
+	if next.ID != "" {
+		cursor = timeCursor(next.CreatedAt, next.ID)
+	}
+	return &listAccountsOutput{pageOf(accounts, accountCursor, cursor)}, nil
 }
 
 func accountOf(acc *billing.Account) contract.BillingAccountV1 {
 	out := contract.BillingAccountV1{
-		ID: acc.ID, OwnerUserID: acc.OwnerID, Name: acc.Name, BalanceUSD: acc.Balance, ReservedUSD: acc.Reserved,
+		ID: acc.ID, OwnerUserID: acc.OwnerID, Name: acc.Name, BalanceUSD: acc.Balance, KeyRef: orNull(acc.KeyRef), ReservedUSD: acc.Reserved,
 		Days: make([]contract.SpendV1, len(acc.Days)), CreatedAt: contract.Instant{Time: acc.CreatedAt},
 	}
 	for i, d := range acc.Days {

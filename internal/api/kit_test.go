@@ -311,7 +311,7 @@ func (r *rig) waitRun() string {
 	select {
 	case what := <-r.ran:
 		return what
-	case <-time.After(20 * time.Second):
+	case <-time.After(90 * time.Second):
 		r.t.Fatal("no job ran")
 		return ""
 	}
@@ -322,7 +322,7 @@ func (r *rig) eventually(what string, cond func() bool) {
 	r.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(90 * time.Second)
 	for !cond() {
 		select {
 		case <-tick.C:

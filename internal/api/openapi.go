@@ -30,6 +30,8 @@ func (a *API) newDocument() *huma.OpenAPI {
 	// The contract of schedules knows nothing of OpenAPI.
 	schemas.RegisterTypeAlias(reflect.TypeFor[contract.Instant](), reflect.TypeFor[Instant]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[contract.Micro](), reflect.TypeFor[float64]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[contract.Given[string]](), reflect.TypeFor[string]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[contract.Given[contract.Micro]](), reflect.TypeFor[float64]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[contract.SlotErrorV1](), reflect.TypeFor[Maybe[SlotError]]())
 	return &huma.OpenAPI{
 		OpenAPI: "3.1.0",
@@ -48,7 +50,7 @@ func (a *API) newDocument() *huma.OpenAPI {
 			{Name: "Sources", Description: "What is fetched into tables, on a schedule."},
 			{Name: "Schedules", Description: "Graphs that run at their instants, each instant once."},
 			{Name: "Grants", Description: "Which graphs may run in whose name, and what they may cost."},
-			{Name: "Billing", Description: "What runs of graphs cost."},
+			{Name: "Billing", Description: "Who pays for runs of graphs, and what they cost."},
 			{Name: "Runs", Description: "What was tried, and what became of it."},
 			{Name: "Approvals", Description: "What people are asked, and what they decide about runs."},
 			{Name: "Connections", Description: "What scripts may touch."},

@@ -142,7 +142,8 @@ func (a *API) scheduleRoutes() {
 	add(a, route{method: "GET", path: "/api/v1/grants/{id}", scope: "grants:read", id: "getGrant", tag: "Grants", summary: "Show a grant", errors: []int{404}}, a.getGrant)
 	add(a, route{method: "POST", path: "/api/v1/grants/{id}/revoke", scope: "grants:write", id: "revokeGrant", tag: "Grants", summary: "Revoke a grant for good", errors: []int{404}}, a.revokeGrant)
 
-	add(a, route{method: "GET", path: "/api/v1/billing/accounts", scope: "billing:read", id: "listBillingAccounts", tag: "Billing", summary: "List your billing accounts with what was spent by day"}, a.listAccounts)
+	add(a, route{method: "GET", path: "/api/v1/billing/accounts", scope: "billing:read", id: "listBillingAccounts", tag: "Billing", summary: "List your billing accounts, the oldest first, with what was spent by day"}, a.listAccounts)
+	add(a, route{method: "PATCH", path: "/api/v1/billing/accounts/{id}", scope: "billing:write", id: "updateBillingAccount", tag: "Billing", summary: "Set the key and the prepaid balance of a billing account; for admins only", errors: []int{404}}, a.updateAccount)
 	add(a, route{method: "GET", path: "/api/v1/billing/receipts", scope: "billing:read", id: "listReceipts", tag: "Billing", summary: "List the receipts of your accounts, the newest first"}, a.listReceipts)
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/pawlrun/pawl/internal/graph/grant"
 	"github.com/pawlrun/pawl/internal/outbound"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
 // studio is where graphs run: those of the provider http on a server of its
@@ -30,8 +31,40 @@ type studio struct {
 	entered chan string   // x:waits was called, with its key
 	release chan struct{} // closed: x:waits ends
 
-	mu   sync.Mutex
-	keys []string // guarded by mu: what http:poet was called with, as key and body
+	mu     sync.Mutex
+	keys   []string          // guarded by mu: what http:poet was called with, as key and body
+	env    map[string]string // guarded by mu: the environment that keys of accounts are in
+	badges []string          // guarded by mu: the keys that keyed:poet was called with
+}
+
+// getenv and setenv are the environment of the server, as far as keys of
+// accounts go.
+func (s *studio) getenv(name string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.env[name]
+}
+
+func (s *studio) setenv(name, value string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.env[name] = value
+}
+
+// shown are the keys that keyed:poet was called with.
+func (s *studio) shown() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string{}, s.badges...)
+}
+
+// keyed is a graph that knows its callers by a header, and says the key again.
+func (s *studio) keyed(w http.ResponseWriter, r *http.Request) {
+	key := r.Header.Get("X-Api-Key")
+	s.mu.Lock()
+	s.badges = append(s.badges, key)
+	s.mu.Unlock()
+	_, _ = fmt.Fprintf(w, `{"ok":true,"output":{"you":%q},"traceId":%q,"usage":[{"unit":%q,"model":%q,"costUsd":0.25}]}`, key, key, key, key)
 }
 
 func (s *studio) Lookup(graphID string) (executor.Executor, string, error) {
@@ -83,8 +116,11 @@ func (s *studio) poet(w http.ResponseWriter, r *http.Request) {
 // makeGraphs makes the service that the API speaks to.
 func (r *rig) makeGraphs(feed *Feed) {
 	r.t.Helper()
-	r.studio = &studio{entered: make(chan string, 100), release: make(chan struct{})}
-	server := httptest.NewServer(http.HandlerFunc(r.studio.poet))
+	r.studio = &studio{entered: make(chan string, 100), release: make(chan struct{}), env: map[string]string{}}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", r.studio.poet)
+	mux.HandleFunc("/keyed", r.studio.keyed)
+	server := httptest.NewServer(mux)
 	r.t.Cleanup(server.Close)
 	client, err := outbound.New(outbound.Config{AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 	if err != nil {
@@ -92,7 +128,8 @@ func (r *rig) makeGraphs(feed *Feed) {
 	}
 	r.t.Cleanup(client.Close)
 	dir := r.t.TempDir()
-	text := fmt.Sprintf("kind: executor\nname: http\ntype: http\ngraphs: {poet: {url: %q}}\n", server.URL)
+	text := fmt.Sprintf("kind: executor\nname: http\ntype: http\ngraphs: {poet: {url: %q}}\n"+
+		"---\nkind: executor\nname: keyed\ntype: http\ncallerKey: {header: X-Api-Key}\ngraphs: {poet: {url: %q}}\n", server.URL, server.URL+"/keyed")
 	if err := os.WriteFile(filepath.Join(dir, "executor.yaml"), []byte(text), 0o600); err != nil {
 		r.t.Fatal(err)
 	}
@@ -100,7 +137,10 @@ func (r *rig) makeGraphs(feed *Feed) {
 		r.t.Fatal(err)
 	}
 	r.t.Cleanup(r.studio.Set.Close)
-	service, err := execution.New(execution.Config{DB: r.db, Graphs: r.studio, Node: "node-1"})
+	service, err := execution.New(execution.Config{
+		DB: r.db, Graphs: r.studio, Node: "node-1", Log: newLogger(r.log),
+		Keys: func(ref string) (string, error) { return connector.FromEnvironment(ref, r.studio.getenv) },
+	})
 	if err != nil {
 		r.t.Fatal(err)
 	}

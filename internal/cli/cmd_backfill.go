@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,9 +21,12 @@ func newBackfillCommand(p *Process) *cobra.Command {
 		Long: "Runs the slots of a schedule between two instants (the first belongs to it, the second\n" +
 			"does not) that did not run. It shows the plan and what it will probably cost, and asks\n" +
 			"before anything runs. Then it shows how far it has come until all is done. Ctrl-C ends the\n" +
-			"showing only: the backfill goes on, and --pause, --resume and --cancel change that.",
+			"showing only: the backfill goes on, and --pause, --resume and --cancel change that.\n\n" +
+			"Slots run the graph that the schedule had then. If its grant does not cover that graph, the\n" +
+			"plan says so; --grant names one of your grants that does, for all slots of the plan.",
 		Example: "  pawl backfill morning-poet --from 2026-03-01 --to 2026-03-08\n" +
 			"  pawl backfill morning-poet --from 2026-03-01 --to 2026-03-08 --per-minute 60 --yes\n" +
+			"  pawl backfill morning-poet --from 2026-03-01 --to 2026-03-08 --grant 0192f0c1-6a1e-7b3c-8d2e-3f1a2b4c5d6e\n" +
 			"  pawl backfill --cancel 0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e",
 		GroupID: groupChange, Args: takes(0, 1),
 	}
@@ -31,6 +35,7 @@ func newBackfillCommand(p *Process) *cobra.Command {
 	cmd.Flags().StringVar(&b.from, "from", "", "begin with the slots of `TIME`, such as 2026-03-01 or 2026-03-01T09:00:00Z")
 	cmd.Flags().StringVar(&b.to, "to", "", "end before `TIME` (not in the future)")
 	cmd.Flags().IntVar(&b.perMinute, "per-minute", 0, "start `N` slots a minute (default 10)")
+	cmd.Flags().StringVar(&b.grant, "grant", "", "run the slots under the grant `ID` (default that of the schedule)")
 	cmd.Flags().BoolVarP(&b.yes, "yes", "y", false, "do not ask")
 	for _, verb := range []string{"pause", "resume", "cancel"} {
 		b.moves[verb] = cmd.Flags().String(verb, "", verb+" the backfill with this `ID`")
@@ -45,6 +50,7 @@ type backfiller struct {
 	flags     *settingFlags
 	from, to  string
 	perMinute int
+	grant     string // id
 	yes       bool
 	moves     map[string]*string // ids, by what is to be done
 
@@ -58,7 +64,7 @@ func (b *backfiller) run(cmd *cobra.Command, args []string) (err error) {
 		if *value == "" {
 			continue
 		}
-		if verb != "" || len(args) > 0 || b.from != "" || b.to != "" {
+		if verb != "" || len(args) > 0 || b.from != "" || b.to != "" || b.grant != "" {
 			return usageError("Usage: pawl backfill --"+name+" ID", "--%s stands alone", name)
 		}
 		verb, id = name, *value
@@ -101,6 +107,9 @@ func (b *backfiller) request(cmd *cobra.Command, args []string, now time.Time) (
 	case given:
 		ask["perMinute"] = b.perMinute
 	}
+	if b.grant != "" {
+		ask["grantId"] = b.grant
+	}
 	b.name = args[0]
 	return ask, nil
 }
@@ -129,7 +138,7 @@ func (b *backfiller) begin(ctx context.Context, ask map[string]any) error {
 	if err != nil {
 		return err
 	}
-	var plan client.Backfill
+	var plan grantedBackfill
 	if err := json.Unmarshal(raw, &plan); err != nil {
 		return fmt.Errorf("read plan: %w", err)
 	}
@@ -151,7 +160,7 @@ func (b *backfiller) begin(ctx context.Context, ask map[string]any) error {
 	if _, err := b.client.Post(ctx, place+"/confirm", map[string]string{"hash": plan.Hash}); err != nil {
 		return err
 	}
-	return b.follow(ctx, place, plan)
+	return b.follow(ctx, place, plan.Backfill)
 }
 
 // giveUp cancels a plan that nobody wants. One that stays does no harm: it
@@ -160,18 +169,35 @@ func (b *backfiller) giveUp(ctx context.Context, place string) {
 	_, _ = b.client.Post(context.WithoutCancel(ctx), place+"/cancel", nil)
 }
 
+// grantedBackfill is a backfill with what the grant means for its plan.
+type grantedBackfill struct {
+	client.Backfill
+	Before    int    `json:"before"`  // slots that lie before the schedule was made
+	GrantID   string `json:"grantId"` // empty: that of the schedule
+	Uncovered []struct {
+		GraphID string `json:"graphId"`
+		Slots   int    `json:"slots"`
+		Message string `json:"message"` // why
+	} `json:"uncovered"` // what the grant does not allow, by graph
+}
+
 // planShown is how many slots of a plan are told one by one.
 const planShown = 5
 
 // planWords tell what a backfill would do.
-func planWords(schedule string, plan client.Backfill, now time.Time) string {
+func planWords(schedule string, plan grantedBackfill, now time.Time) string {
 	d := newDescription(now)
 	d.say("Backfill of the schedule %s:", schedule)
 	d.line("From", pawl.FormatTime(plan.From))
 	d.line("To", pawl.FormatTime(plan.To)+" (not itself)")
 	d.line("Slots", fmt.Sprint(plan.Total))
 	d.line("Left out", fmt.Sprintf("%d that ran, or wait, already", plan.Skipped))
-	d.line("Pace", fmt.Sprintf("%d a minute: about %s", plan.PerMinute, compact(planTime(plan))))
+	if plan.Before > 0 {
+		d.line("Older", fmt.Sprintf("%s from before the schedule was made, run as it was at first", plural(plan.Before, "slot")))
+	}
+	d.line("Grant", plan.GrantID)
+	sayUncovered(d, plan)
+	d.line("Pace", fmt.Sprintf("%d a minute: about %s", plan.PerMinute, compact(planTime(plan.Backfill))))
 	cost := "unknown: the schedule has not run yet"
 	if plan.EstimateUSD != "" {
 		cost = "about " + usd(plan.EstimateUSD) + ", by its last runs"
@@ -188,6 +214,24 @@ func planWords(schedule string, plan client.Backfill, now time.Time) string {
 	d.line("Instants", strings.Join(instants, ", "))
 	d.line("Id", plan.ID)
 	return d.String()
+}
+
+// sayUncovered tells which slots would be passed over because of the grant, and
+// how to have them run.
+func sayUncovered(d *description, plan grantedBackfill) {
+	for _, u := range plan.Uncovered {
+		d.line("Not covered", fmt.Sprintf("%s of %s would be skipped: %s", plural(u.Slots, "slot"), u.GraphID, u.Message))
+	}
+	if len(plan.Uncovered) == 0 {
+		return
+	}
+	var graphs []string
+	for _, slot := range plan.Slots {
+		if flag := "--graph " + slot.GraphID; !slices.Contains(graphs, flag) {
+			graphs = append(graphs, flag)
+		}
+	}
+	d.say("To run them, plan with --grant ID of a grant that covers all: pawl grant create %s", strings.Join(graphs, " "))
 }
 
 // planTime is how long it takes to start all slots of a plan.

@@ -46,7 +46,7 @@ func newGetCommand(p *Process) *cobra.Command {
 	for _, k := range ownerKinds() {
 		g.owners[k.singular] = cmd.Flags().String(k.singular, "", "show those of the "+k.singular+" `NAME` only")
 	}
-	cmd.Flags().BoolVar(&g.all, "all", false, "show those of everybody, for admins (schedules, grants, receipts)")
+	cmd.Flags().BoolVar(&g.all, "all", false, "show those of everybody, for admins (schedules, grants, accounts, receipts)")
 	cmd.Flags().StringArrayVarP(&g.labels, "selector", "l", nil, "show those with the label `NAME=VALUE` only (repeatable; lanes, workflows, sources, schedules)")
 	g.filters = addFilterFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -30,6 +30,7 @@ func (g *getter) narrow(args []string) (err error) {
 			return usageError("", "--all does not apply to %s", asked)
 		}
 		g.query.Set("all", "true")
+		g.kind.columns = g.kind.ofEverybody()
 	}
 	if g.kind.below != "" {
 		return g.ofParent(asked)

@@ -13,7 +13,7 @@ func TestHelpListsEveryCommandOnStdout(t *testing.T) {
 	for _, args := range [][]string{nil, {"help"}, {"--help"}} {
 		r := run(t, args...)
 		r.expect(t, pawl.ExitDone)
-		for _, name := range []string{"demo", "serve", "get", "describe", "why", "next", "apply", "run", "pause", "resume", "cancel", "approve", "reject", "resolve", "connections", "skip", "publish", "reset", "backfill", "delete", "retry", "grant", "token", "cron", "backup", "promote", "version", "completion"} {
+		for _, name := range []string{"demo", "serve", "get", "describe", "why", "next", "apply", "run", "pause", "resume", "cancel", "approve", "reject", "resolve", "connections", "skip", "publish", "reset", "backfill", "delete", "retry", "grant", "account", "token", "cron", "backup", "promote", "version", "completion"} {
 			if !strings.Contains(r.stdout, "\n  "+name+" ") {
 				t.Errorf("pawl %s does not list %s:\n%s", strings.Join(args, " "), name, r.stdout)
 			}
@@ -67,7 +67,7 @@ func TestCompletionIsPrintedForEveryShell(t *testing.T) {
 
 func TestCompletionProposesKinds(t *testing.T) {
 	for command, want := range map[string]string{
-		"get":      "workflows sources schedules lanes runs inputs outputs events rows rejects slots grants receipts backfills versions approvals questions rules connections jobs tokens",
+		"get":      "workflows sources schedules lanes runs inputs outputs events rows rejects slots grants accounts receipts backfills versions approvals questions rules connections jobs tokens",
 		"describe": "workflows sources schedules runs inputs grants connections jobs",
 		"delete":   "workflows sources schedules rules jobs tokens",
 		"run":      "workflows sources schedules", "pause": "workflows sources schedules", "resume": "workflows sources schedules runs", "why": "workflows sources schedules",

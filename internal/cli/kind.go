@@ -109,7 +109,7 @@ type watchRules struct {
 func kinds() []kind {
 	return []kind{
 		workflowKind(), sourceKind(), scheduleKind(), laneKind(), runKind(), inputKind(), outputKind(), eventKind(),
-		rowKind(), rejectKind(), slotKind(), grantKind(), receiptKind(), backfillKind(),
+		rowKind(), rejectKind(), slotKind(), grantKind(), accountKind(), receiptKind(), backfillKind(),
 		versionKind(), approvalKind(), questionKind(), ruleKind(), connectionKind(),
 		jobKind(), tokenKind(),
 	}
@@ -171,6 +171,15 @@ func (k kind) labelled() bool { return k.listed || slices.Contains(k.verbs, verb
 // shown are the columns of a format.
 func (k kind) shown(format string) []column {
 	return slices.DeleteFunc(slices.Clone(k.columns), func(c column) bool { return c.wide && format != formatWide })
+}
+
+// ofEverybody are the columns where the things of everybody are shown.
+func (k kind) ofEverybody() []column {
+	columns := slices.Clone(k.columns)
+	for i, c := range columns {
+		columns[i].wide = c.wide && !c.everybody
+	}
+	return columns
 }
 
 // cells are the cells of the columns that a format shows.

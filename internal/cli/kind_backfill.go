@@ -21,16 +21,16 @@ func backfillKind() kind {
 		watch: watchRules{events: []string{"schedule"}, reread: rereadBackfills},
 		columns: []column{
 			{title: "id"}, {title: "state", state: true}, {title: "done"}, {title: "failed"}, {title: "from"}, {title: "to"}, {title: "estimate", spare: true},
-			{title: "skipped", wide: true}, {title: "a minute", wide: true}, {title: "schedule", wide: true}, {title: "created", wide: true},
+			{title: "skipped", wide: true}, {title: "a minute", wide: true}, {title: "schedule", wide: true}, {title: "grant", wide: true}, {title: "created", wide: true},
 		},
 		row: func(raw json.RawMessage, now time.Time) ([]string, error) {
-			var b client.Backfill
+			var b grantedBackfill
 			if err := json.Unmarshal(raw, &b); err != nil {
 				return nil, err
 			}
 			return []string{
-				b.ID, b.State, fmt.Sprintf("%d of %d", backfilled(b), b.Total), fmt.Sprint(b.Counts.Error), pawl.FormatTime(b.From), pawl.FormatTime(b.To), usd(b.EstimateUSD),
-				fmt.Sprint(b.Skipped), fmt.Sprint(b.PerMinute), cmp.Or(b.Schedule, b.ScheduleID), relative(b.CreatedAt, now),
+				b.ID, b.State, fmt.Sprintf("%d of %d", backfilled(b.Backfill), b.Total), fmt.Sprint(b.Counts.Error), pawl.FormatTime(b.From), pawl.FormatTime(b.To), usd(b.EstimateUSD),
+				fmt.Sprint(b.Skipped), fmt.Sprint(b.PerMinute), cmp.Or(b.Schedule, b.ScheduleID), orDash(b.GrantID), relative(b.CreatedAt, now),
 			}, nil
 		},
 	}

@@ -10,12 +10,13 @@ import (
 
 // column is one column of a table.
 type column struct {
-	title string
-	wide  bool // shown with -o wide only
-	flex  bool // may be cut to fit the terminal
-	least int  // a flexible column is not cut to less; 0 is flexWidth
-	spare bool // left out where the terminal is too narrow for all
-	state bool // a word that says how things are; coloured by it
+	title     string
+	wide      bool // shown with -o wide only
+	everybody bool // shown where the things of everybody are asked for, too
+	flex      bool // may be cut to fit the terminal
+	least     int  // a flexible column is not cut to less; 0 is flexWidth
+	spare     bool // left out where the terminal is too narrow for all
+	state     bool // a word that says how things are; coloured by it
 }
 
 const (

@@ -14,10 +14,15 @@ import (
 	"github.com/pawlrun/pawl/internal/store"
 )
 
-func (k *kit) planFor(sch store.Schedule, from, to time.Time, pace int) (b store.Backfill, plan Plan) {
+func (k *kit) planFor(sch store.Schedule, from, to time.Time, pace int) (store.Backfill, Plan) {
+	k.t.Helper()
+	return k.planAs(sch, BackfillAsk{From: from, To: to, PerMinute: pace})
+}
+
+func (k *kit) planAs(sch store.Schedule, ask BackfillAsk) (b store.Backfill, plan Plan) {
 	k.t.Helper()
 	k.write(func(ctx context.Context, tx *store.Tx) (err error) {
-		if b, err = k.s.PlanBackfill(ctx, tx, k.owner, sch.ID, BackfillAsk{From: from, To: to, PerMinute: pace}, "ada"); err != nil {
+		if b, err = k.s.PlanBackfill(ctx, tx, k.owner, sch.ID, ask, "ada"); err != nil {
 			return err
 		}
 		_, plan, _, err = k.s.Backfill(ctx, tx, k.owner, b.ID)
@@ -124,31 +129,6 @@ func TestABackfillMakesUpForWhatWasMissed(t *testing.T) {
 			if slot.Trigger != "backfill" || slot.BackfillID != b.ID || slot.Disposition != "fired" {
 				t.Errorf("the slot is %+v", slot)
 			}
-		}
-	})
-}
-
-// A backfill runs the graph that was in force then, if the grant allows it.
-func TestABackfillRunsTheGraphOfThen(t *testing.T) {
-	onSQLite(t, func(t *testing.T, k *kit) {
-		sch := k.create(ask("s", ""))
-		k.pass(30 * time.Second)
-		k.restart(3 * time.Minute)
-		graph := "x:novel"
-		k.update(sch, contract.SchedulesUpdateV1Input{GraphID: &graph})
-		b, plan := k.planFor(sch, at(1), at(3), 0)
-		if len(plan.Slots) != 2 || plan.Slots[0].GraphID != "x:poet" || b.PerMinute != defaultPace {
-			t.Errorf("the plan is %+v", plan)
-		}
-		k.confirm(b)
-		k.pass(3 * time.Second)
-		if got := k.story(sch)[0]; got != "00:01 skipped skipped_grant grant_scope" {
-			t.Errorf("under a grant for the new graph alone: %s", got)
-		}
-		k.change(`update execution_grants set scopes = '["graph:execute:*"]', wildcard_consent_at = 1`)
-		k.pass(10 * time.Second)
-		if r := k.graph.seen(pawl.SlotKey(sch.ID, at(2))); r == nil || r.graphID != "x:poet" {
-			t.Errorf("it ran %+v", r)
 		}
 	})
 }

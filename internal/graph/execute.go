@@ -35,7 +35,7 @@ func (a *attempt) execute(ctx context.Context) (time.Time, error) {
 	for silence := lookAgain; ; {
 		answer, err := a.ask(ctx)
 		if ctx.Err() != nil { // the process stops, or the lane has another owner: the next one goes on
-			return time.Time{}, a.giveBack(ctx)
+			return time.Time{}, a.giveBack(ctx, context.Cause(ctx))
 		}
 		wait := lookAgain
 		switch _, busy := errors.AsType[*execution.InProgressError](err); {
@@ -49,10 +49,33 @@ func (a *attempt) execute(ctx context.Context) (time.Time, error) {
 			}
 			return a.settle(ctx, answer, err)
 		}
+		cause := a.wait(ctx, wait)
+		if cause == nil {
+			continue
+		}
+		err = a.giveBack(ctx, cause)
+		if ctx.Err() == nil { // the next owner goes on
+			return time.Now(), nil
+		}
+		return time.Time{}, err
+	}
+}
+
+// wait waits between two questions. It ends early, and tells why, when the
+// process is to stop: another one can ask as well.
+func (a *attempt) wait(ctx context.Context, long time.Duration) error {
+	for end := time.Now().Add(long); ; {
+		left := time.Until(end)
+		if left <= 0 {
+			return nil
+		}
 		select {
-		case <-time.After(wait):
+		case <-time.After(min(left, lookAgain)):
 		case <-ctx.Done():
-			return time.Time{}, a.giveBack(ctx)
+			return context.Cause(ctx)
+		}
+		if a.claim.Stopping() {
+			return queue.ErrShutdown
 		}
 	}
 }
@@ -89,9 +112,8 @@ func (a *attempt) input() json.RawMessage {
 
 // giveBack ends an attempt because the process stops, so that it does not count
 // as a crash: however often a server is restarted while a graph runs, the slot
-// gets its outcome. It returns why the context ended.
-func (a *attempt) giveBack(ctx context.Context) error {
-	cause := context.Cause(ctx)
+// gets its outcome. It returns the cause.
+func (a *attempt) giveBack(ctx context.Context, cause error) error {
 	if !errors.Is(cause, queue.ErrShutdown) {
 		return cause
 	}

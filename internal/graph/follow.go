@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
@@ -83,6 +84,9 @@ func (s *Service) chain(ctx context.Context, tx *store.Tx, sch store.Schedule, a
 	}
 	if err := s.passOver(ctx, tx, sch, f); err != nil {
 		return err
+	}
+	if f.next.Equal(sch.NextRunAt) {
+		return nil
 	}
 	return tx.SetScheduleTimes(ctx, sch.ID, f.next, time.Time{})
 }
@@ -182,11 +186,18 @@ func lastSlot(ctx context.Context, tx *store.Tx, sch store.Schedule) (time.Time,
 // planned reports whether a schedule has a slot from which it goes on by
 // itself: one that waits, or one whose end makes the next.
 func planned(ctx context.Context, tx *store.Tx, sch store.Schedule) (bool, error) {
-	open, err := tx.ListSlots(ctx, store.SlotFilter{ScheduleID: sch.ID, Trigger: triggerSchedule, Open: true}, time.Time{}, "", 100)
-	for _, slot := range open {
-		if run.SlotStatus(slot.Status) == run.SlotPending && slot.Revision == sch.Revision || run.SlotStatus(slot.Status) == run.SlotRunning && !beside(sch) {
-			return true, err
-		}
+	open, err := tx.ListSlots(ctx, store.SlotFilter{ScheduleID: sch.ID, Trigger: triggerSchedule, Open: true}, time.Time{}, "", mostOpen)
+	return slices.ContainsFunc(open, func(slot store.Slot) bool { return leadsOn(sch, slot) }), err
+}
+
+// leadsOn reports whether a schedule goes on from this slot, which is not
+// closed: it waits, or its end makes the next.
+func leadsOn(sch store.Schedule, slot store.Slot) bool {
+	switch {
+	case slot.Trigger != triggerSchedule:
+		return false
+	case run.SlotStatus(slot.Status) == run.SlotPending:
+		return slot.Revision == sch.Revision
 	}
-	return false, err
+	return !beside(sch)
 }

@@ -145,7 +145,7 @@ func live(rt *rapid.T, k *kit) {
 	l.sch = k.create(ask("s", policy))
 	l.noteStretch("* * * * *", true)
 	actions := l.actions()
-	names := []string{"pass", "pass", "pass", "pass", "crash", "kill", "stop", "input", "cron", "policy", "off", "on", "run now", "answer", "cancel", "slow", "fail", "ask", "silence", "grant", "backfill"}
+	names := []string{"pass", "pass", "pass", "pass", "crash", "kill", "stop", "input", "cron", "policy", "off", "on", "run now", "answer", "cancel", "slow", "stubborn", "fail", "ask", "silence", "grant", "backfill"}
 	for range rapid.IntRange(4, 25).Draw(rt, "steps") {
 		name := rapid.SampledFrom(names).Draw(rt, "action")
 		actions[name]()
@@ -202,6 +202,10 @@ func (l *life) actions() map[string]func() {
 		"slow": func() {
 			takes := l.seconds("takes", 150)
 			l.graph.set(func() { l.graph.takes = takes })
+		},
+		"stubborn": func() {
+			stops := l.seconds("stops", 90)
+			l.graph.set(func() { l.graph.stops = stops })
 		},
 		"fail": func() {
 			answer := func(_ string, attempt int) contract.RunAnswerV1 {
@@ -301,7 +305,7 @@ func (l *life) backfillSome() {
 // heal ends all trouble and lets the schedule come to rest.
 func (l *life) heal() {
 	l.crashAt(nil)
-	l.graph.set(func() { l.graph.down, l.graph.answer, l.graph.takes = nil, nil, time.Second })
+	l.graph.set(func() { l.graph.down, l.graph.answer, l.graph.takes, l.graph.stops = nil, nil, time.Second, 0 })
 	l.change(`update execution_grants set revoked_at = null`)
 	l.change(`update execution_grants set revoked_at = 1 where id not in (select execution_grant_id from schedules)`)
 	on, cron := true, "* * * * *"

@@ -22,6 +22,7 @@ import (
 // really did.
 type fakeGraph struct {
 	takes  time.Duration                                                                  // how long an execution takes
+	stops  time.Duration                                                                  // how long it goes on once it was cancelled
 	answer func(key string, attempt int) contract.RunAnswerV1                             // nil succeeds
 	refuse func(key string, req contract.RunRequestV1) error                              // before anything happens
 	down   func() error                                                                   // of the infrastructure, before anything happens
@@ -142,9 +143,10 @@ func (f *fakeGraph) Cancel(_ context.Context, key string) error {
 		return nil
 	}
 	r.asks, r.answer = false, contract.RunAnswerV1{ErrorCode: contract.Aborted, ErrorMessage: "the run was cancelled", RunID: r.runID, Attempt: r.attempt}
-	if time.Now().Before(r.endsAt()) {
-		r.ended[len(r.ended)-1] = time.Now()
+	if end := time.Now().Add(f.stops); end.Before(r.endsAt()) {
+		r.ended[len(r.ended)-1] = end
 		close(r.changed)
+		r.changed = make(chan struct{})
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 // settle writes what became of an attempt, in one transaction. It returns when
 // to try again, zero if the slot is closed or waits for a person.
 func (a *attempt) settle(ctx context.Context, answer contract.RunAnswerV1, failure error) (again time.Time, err error) {
-	err = a.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err = a.db.WriteTogether(ctx, a.schedule.ID, func(ctx context.Context, tx *store.Tx) error {
 		again, err = a.record(ctx, tx, answer, failure)
 		return err
 	})
@@ -40,7 +40,7 @@ func (a *attempt) record(ctx context.Context, tx *store.Tx, answer contract.RunA
 		if _, err := a.ledger.Commit(ctx, tx, a.run, answer.Output); err != nil {
 			return time.Time{}, err
 		}
-		return time.Time{}, a.close(ctx, tx, sch, a.slot, endOf(answer))
+		return time.Time{}, a.closeClear(ctx, tx, sch, a.slot, endOf(answer))
 	case len(answer.Interrupt) > 0:
 		return time.Time{}, a.interrupted(ctx, tx, sch, answer)
 	}
@@ -168,18 +168,24 @@ func messageOf(err error) string {
 
 // close ends a slot and goes on with the schedule, in one transaction.
 func (s *Service) close(ctx context.Context, tx *store.Tx, sch store.Schedule, slot store.Slot, end store.SlotEnd) error {
-	closed, err := tx.CloseSlot(ctx, slot.ID, end)
-	if err != nil {
-		return err
-	}
-	if closed.RunID != "" { // the failures of a slot that began are its own
-		first, err := tx.GetRun(ctx, closed.RunID)
+	if slot.RunID != "" { // the failures of a slot that began are its own
+		first, err := tx.GetRun(ctx, slot.RunID)
 		if err != nil {
 			return err
 		}
 		if err := tx.ClearRetry(ctx, first.Kind, first.Lane); err != nil {
 			return err
 		}
+	}
+	return s.closeClear(ctx, tx, sch, slot, end)
+}
+
+// closeClear is close for a slot whose failures are forgotten, or that never
+// began.
+func (s *Service) closeClear(ctx context.Context, tx *store.Tx, sch store.Schedule, slot store.Slot, end store.SlotEnd) error {
+	closed, err := tx.CloseSlot(ctx, slot.ID, end)
+	if err != nil {
+		return err
 	}
 	s.tell(tx, Change{What: "slot", Schedule: sch.ID, Name: sch.Name, Slot: slot.ScheduledFor, Status: closed.Status})
 	if err := s.attend(ctx, tx, sch, closed); err != nil {
@@ -188,14 +194,19 @@ func (s *Service) close(ctx context.Context, tx *store.Tx, sch store.Schedule, s
 	return s.goOn(ctx, tx, sch)
 }
 
+// mostOpen is how many slots that wait or run are looked at.
+const mostOpen = 100
+
 // goOn wakes slots that wait for the end of another one, and makes sure that
 // there is a next one.
 func (s *Service) goOn(ctx context.Context, tx *store.Tx, sch store.Schedule) error {
-	open, err := tx.OpenSlots(ctx, sch.ID, 100)
+	open, err := tx.OpenSlots(ctx, sch.ID, mostOpen)
 	if err != nil {
 		return err
 	}
+	there := false
 	for _, slot := range open {
+		there = there || leadsOn(sch, slot)
 		if run.SlotStatus(slot.Status) != run.SlotPending || slot.ScheduledFor.After(tx.Now) {
 			continue
 		}
@@ -206,7 +217,9 @@ func (s *Service) goOn(ctx context.Context, tx *store.Tx, sch store.Schedule) er
 	if !sch.Enabled || !sch.DeletedAt.IsZero() {
 		return nil
 	}
-	there, err := planned(ctx, tx, sch)
+	if !there && len(open) == mostOpen {
+		there, err = planned(ctx, tx, sch)
+	}
 	if err != nil || there {
 		return err
 	}

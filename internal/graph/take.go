@@ -170,6 +170,10 @@ func (a *attempt) wasMissed(ctx context.Context, tx *store.Tx) (bool, error) {
 // of that: a run that was about to start may not have heard it.
 const replaceEvery = 5 * time.Second
 
+// mostRunning is how many slots that run are looked at together. More of them
+// run only where slots were allowed to run beside each other.
+const mostRunning = 100
+
 // busy finds out whether another slot of the schedule runs, and does what the
 // policy says.
 func (a *attempt) busy(ctx context.Context, tx *store.Tx) (step, bool, error) {
@@ -177,7 +181,7 @@ func (a *attempt) busy(ctx context.Context, tx *store.Tx) (step, bool, error) {
 	if policy == contract.Allow {
 		return step{}, false, nil
 	}
-	running, err := tx.RunningSlots(ctx, a.schedule.ID, 100)
+	running, err := tx.RunningSlots(ctx, a.schedule.ID, mostRunning)
 	if err != nil {
 		return step{}, false, err
 	}
@@ -210,7 +214,7 @@ func (a *attempt) forbidden(ctx context.Context, tx *store.Tx, runs bool) (step,
 // replace ends the slots that run. One that nobody executes, because it waits
 // for a person or its next attempt, ends here; the others are waited for.
 func (a *attempt) replace(ctx context.Context, tx *store.Tx, running []store.Slot) (step, bool, error) {
-	busy := false
+	busy := len(running) == mostRunning // others may run besides these
 	for _, other := range running {
 		key := pawl.SlotKey(other.ScheduleID, other.ScheduledFor)
 		tx.AfterCommit(func() { a.cancelElsewhere(context.WithoutCancel(ctx), key) })
@@ -280,7 +284,7 @@ func (a *attempt) begin(ctx context.Context, tx *store.Tx) (step, error) {
 	var err error
 	a.run, err = a.ledger.Begin(ctx, tx, a.claim.Fence(), ledger.Spec{
 		Kind: pawl.KindSchedule, Lane: laneOf(a.schedule, a.slot.ScheduledFor), Handler: a.schedule.Name, HandlerType: pawl.HandlerSchedule,
-		Trigger: a.slot.Trigger, ScheduledFor: a.slot.ScheduledFor,
+		Trigger: a.slot.Trigger, ScheduledFor: a.slot.ScheduledFor, Validated: true,
 	})
 	if err != nil {
 		return step{}, err

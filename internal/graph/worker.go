@@ -103,7 +103,7 @@ func (s *Service) work(ctx context.Context, c claim, scheduleID string, at time.
 }
 
 func (a *attempt) claimSlot(ctx context.Context, scheduleID string, at time.Time) (next step, err error) {
-	err = a.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err = a.db.WriteTogether(ctx, scheduleID, func(ctx context.Context, tx *store.Tx) error {
 		next, err = a.take(ctx, tx, scheduleID, at)
 		return err
 	})

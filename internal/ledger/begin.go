@@ -19,6 +19,9 @@ type Spec struct {
 	Trigger       string
 	ScheduledFor  time.Time // zero if it stands for no slot
 	ScriptVersion string
+	// Validated begins behind the first phase: what it is for was done in the
+	// same transaction.
+	Validated bool
 }
 
 // Begin inserts an active run at its first phase, to be executed at once by
@@ -27,8 +30,7 @@ type Spec struct {
 // can be recorded as skipped. Whether the lane is halted is asked before
 // (run.Halts), not here.
 func (l *Ledger) Begin(ctx context.Context, tx *store.Tx, owner store.Fence, s Spec) (store.Run, error) {
-	first := run.FirstPhase(s.HandlerType)
-	if first == "" || s.Lane == "" || s.Kind == "" {
+	if phaseOf(s) == "" || s.Lane == "" || s.Kind == "" {
 		return store.Run{}, &pawl.Error{Code: pawl.CodeInternal, Op: "begin run", Msg: fmt.Sprintf("%q is no lane of kind %q with a handler of type %q", s.Lane, s.Kind, s.HandlerType)}
 	}
 	if err := tx.Fence(ctx, owner); err != nil {
@@ -37,7 +39,7 @@ func (l *Ledger) Begin(ctx context.Context, tx *store.Tx, owner store.Fence, s S
 	r, err := tx.InsertRun(ctx, store.Run{
 		ID: store.NewID(), Kind: s.Kind, Lane: s.Lane, Handler: s.Handler, HandlerType: s.HandlerType,
 		Trigger: s.Trigger, ScheduledFor: s.ScheduledFor, ScriptVersion: s.ScriptVersion,
-		Phase: first, Status: pawl.StatusActive, Attempt: 1, Owner: owner, StartedAt: tx.Now,
+		Phase: phaseOf(s), Status: pawl.StatusActive, Attempt: 1, Owner: owner, StartedAt: tx.Now,
 	})
 	if err != nil {
 		return store.Run{}, err
@@ -49,6 +51,14 @@ func (l *Ledger) Begin(ctx context.Context, tx *store.Tx, owner store.Fence, s S
 	}
 	l.tell(tx, Begun, r, run.Decision{})
 	return r, nil
+}
+
+// phaseOf is the phase that a run begins at, empty if there is none.
+func phaseOf(s Spec) pawl.Phase {
+	if s.Validated && s.HandlerType == pawl.HandlerSchedule {
+		return pawl.PhaseExecuting
+	}
+	return run.FirstPhase(s.HandlerType)
 }
 
 // succeed inserts the successor that was decided on and settles what the run

@@ -33,7 +33,7 @@ func (s *server) buildGraphs(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.execution, err = execution.New(execution.Config{DB: s.db, Graphs: s.executors, Node: s.who.id, Redact: s.executors.Redact, Log: s.log}); err != nil {
+	if s.execution, err = execution.New(execution.Config{DB: s.db, Graphs: s.executors, Node: s.who.id, Redact: s.executors.Redact, Keys: keyOf, Log: s.log}); err != nil {
 		return err
 	}
 	if _, err := s.execution.Recover(ctx); err != nil {
@@ -53,6 +53,10 @@ func (s *server) buildGraphs(ctx context.Context) (err error) {
 	})
 	return err
 }
+
+// keyOf is what the key reference of a billing account stands for now, resolved
+// like those of connections.
+func keyOf(ref string) (string, error) { return connector.FromEnvironment(ref, os.Getenv) }
 
 // serviceToken is what a worker shows to the execution service of another
 // process. It is in the data folder, or in PAWL_SERVICE_TOKEN where the two have

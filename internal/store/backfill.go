@@ -92,6 +92,17 @@ func (tx *Tx) SetBackfillBegun(ctx context.Context, id string, n int) error {
 	return nil
 }
 
+// LastBackfillStart is when a slot of a backfill last began, was passed over, or
+// was made due if it still waits; zero if it has no slot yet.
+func (tx *Tx) LastBackfillStart(ctx context.Context, id string) (time.Time, error) {
+	var last *int64
+	// Until a slot begins, it changes only when it is made due or passed over.
+	if err := tx.QueryRow(ctx, `select max(coalesce(started_at, updated_at)) from schedule_runs where backfill_id = $1`, id).Scan(&last); err != nil {
+		return time.Time{}, fmt.Errorf("read last start of a backfill: %w", err)
+	}
+	return fromNullMS(last), nil
+}
+
 // ListBackfills reads up to limit backfills of a schedule, the newest first.
 func (tx *Tx) ListBackfills(ctx context.Context, scheduleID string, limit int) ([]Backfill, error) {
 	return tx.BackfillsBefore(ctx, scheduleID, RunCursor{}, limit)

@@ -17,10 +17,14 @@ type Account struct {
 	ID        string
 	OwnerID   string
 	Name      string
-	KeyRef    string // names the default key, which the execution service resolves; never the key
+	KeyRef    string // names the default key, such as ${TEAM_KEY}, which the execution service resolves; never the key; empty: it has none
 	Balance   *int64 // nil: not prepaid; may be negative
 	CreatedAt time.Time
 }
+
+// noKey is what accounts without a key were written with before they could have
+// one.
+const noKey = "default"
 
 const accountColumns = `id, owner_id, name, key_ref, balance, created_at`
 
@@ -32,6 +36,9 @@ func scanAccount(row interface{ Scan(dest ...any) error }) (Account, error) {
 		return Account{}, err
 	}
 	a.KeyRef, a.CreatedAt = fromNull(key), fromMS(created)
+	if a.KeyRef == noKey {
+		a.KeyRef = ""
+	}
 	return a, nil
 }
 
@@ -51,7 +58,7 @@ func oneAccount(row Row) (Account, error) {
 func (tx *Tx) EnsureAccount(ctx context.Context, userID string) (Account, error) {
 	id := uuid.NewSHA1(uuid.NameSpaceOID, []byte("billing account of "+userID)).String()
 	_, err := tx.Exec(ctx, `insert into billing_accounts (id, owner_id, name, key_ref, balance, created_at)
-		values ($1, $2, 'default', 'default', null, $3) on conflict (id) do nothing`, id, userID, ms(tx.Now))
+		values ($1, $2, 'default', null, null, $3) on conflict (id) do nothing`, id, userID, ms(tx.Now))
 	if err != nil {
 		return Account{}, fmt.Errorf("add billing account: %w", err)
 	}
@@ -66,17 +73,38 @@ func (tx *Tx) AccountByID(ctx context.Context, id string) (Account, error) {
 // HoldAccount reads an account like AccountByID and keeps others from holding
 // or charging it until the transaction ends.
 func (tx *Tx) HoldAccount(ctx context.Context, id string) (Account, error) {
-	return oneAccount(tx.QueryRow(ctx, `update billing_accounts set balance = balance where id = $1 returning `+accountColumns, id))
+	return oneAccount(tx.QueryRow(ctx, `select `+accountColumns+` from billing_accounts where id = $1`+tx.db.dialect.holdLock(), id))
 }
 
-// maxAccounts bounds a list of accounts.
-const maxAccounts = 1000
+// AccountCursor is the place of an account in a list. The zero value is before
+// the first.
+type AccountCursor struct {
+	CreatedAt time.Time
+	ID        string
+}
 
-// ListAccounts reads the accounts of a user, the oldest first; an empty user is
-// everybody.
-func (tx *Tx) ListAccounts(ctx context.Context, ownerID string) ([]Account, error) {
-	rows, err := tx.Query(ctx, `select `+accountColumns+` from billing_accounts where ($1 = '' or owner_id = $1) order by created_at, id limit $2`, ownerID, maxAccounts)
+// ListAccounts reads up to limit accounts of a user, the oldest first, that come
+// after the cursor; an empty user is everybody.
+func (tx *Tx) ListAccounts(ctx context.Context, ownerID string, after AccountCursor, limit int) ([]Account, error) {
+	c := conditions{texts: []string{"true"}}
+	if ownerID != "" {
+		c.add("owner_id = ?", ownerID)
+	}
+	if after.ID != "" {
+		c.add("(created_at, id) > (?, ?)", ms(after.CreatedAt), after.ID)
+	}
+	c.args = append(c.args, limit)
+	rows, err := tx.Query(ctx, fmt.Sprintf(`select %s from billing_accounts where %s order by created_at, id limit $%d`, accountColumns, c.String(), len(c.args)), c.args...)
 	return scanAll(rows, err, "list billing accounts", scanAccount)
+}
+
+// SetKeyRef names the default key of an account; empty is none.
+func (tx *Tx) SetKeyRef(ctx context.Context, accountID, ref string) error {
+	_, err := tx.Exec(ctx, `update billing_accounts set key_ref = $2 where id = $1`, accountID, orNull(ref))
+	if err != nil {
+		return fmt.Errorf("set key reference: %w", err)
+	}
+	return nil
 }
 
 // SetBalance makes an account prepaid with this balance, or not prepaid if it

@@ -40,6 +40,35 @@ func TestEnsureAccountMakesOne(t *testing.T) {
 	})
 }
 
+// C-30: an account names its key, or has none; so do those that were written
+// before accounts could have one.
+func TestKeyReferenceOfAnAccount(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		ada := ensureUser(t, db, "ada", RoleOperator)
+		mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
+			a, err := tx.EnsureAccount(ctx, ada.ID)
+			if err != nil || a.KeyRef != "" {
+				t.Errorf("a new one: %+v %v", a, err)
+			}
+			for _, ref := range []string{"${A}", ""} {
+				if err := tx.SetKeyRef(ctx, a.ID, ref); err != nil {
+					return err
+				}
+				if a, err = tx.AccountByID(ctx, a.ID); a.KeyRef != ref || err != nil {
+					t.Errorf("%+v %v, want %q", a, err, ref)
+				}
+			}
+			if _, err := tx.Exec(ctx, `update billing_accounts set key_ref = 'default'`); err != nil {
+				return err
+			}
+			if a, err = tx.EnsureAccount(ctx, ada.ID); a.KeyRef != "" || err != nil {
+				t.Errorf("an old one: %+v %v", a, err)
+			}
+			return nil
+		})
+	})
+}
+
 func receipt(g Grant, run string, attempt int, unit string, amount int64) Receipt {
 	return Receipt{
 		AccountID: g.AccountID, GrantID: g.ID, RunID: run, Attempt: attempt, System: "pawl",

@@ -72,6 +72,35 @@ func (c pgConn) query(ctx context.Context, sql string, args []any) (Rows, error)
 	return c.q.Query(ctx, sql, args...)
 }
 
+// command is a statement with its values.
+type command struct {
+	sql  string
+	args []any
+}
+
+// inARow is a connection that sends several statements at once. It returns how
+// many rows the last one changed or found.
+type inARow interface {
+	execInARow(ctx context.Context, list ...command) (int64, error)
+}
+
+func (c pgConn) execInARow(ctx context.Context, list ...command) (n int64, err error) {
+	batch := &pgx.Batch{}
+	for _, s := range list {
+		batch.Queue(s.sql, s.args...)
+	}
+	results := c.q.(pgx.Tx).SendBatch(ctx, batch)
+	defer results.Close() //nolint:errcheck // read below
+	for range list {
+		tag, err := results.Exec()
+		if err != nil {
+			return 0, err
+		}
+		n = tag.RowsAffected()
+	}
+	return n, results.Close()
+}
+
 // liteConn is one SQLite connection with its prepared statements. It is used
 // by one goroutine at a time.
 type liteConn struct {

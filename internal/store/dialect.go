@@ -29,6 +29,9 @@ type dialect interface {
 	// shareLock ends a select whose rows nobody may change until the
 	// transaction ends.
 	shareLock() string
+	// holdLock ends a select whose rows nobody else may change, share or hold
+	// until the transaction ends.
+	holdLock() string
 
 	// lockBuckets takes exclusive locks until the transaction ends.
 	lockBuckets(ctx context.Context, tx *Tx, buckets []int) error

@@ -13,6 +13,10 @@ func (postgres) name() string                 { return "postgres" }
 func (postgres) buckets() int                 { return 64 }
 func (postgres) classify(err error) errorKind { return classifyPostgres(err) }
 func (postgres) shareLock() string            { return " for share" }
+func (postgres) holdLock() string             { return holdSuffix }
+
+// holdSuffix also tells transactions that become one what their members hold.
+const holdSuffix = " for update"
 
 func (postgres) types() map[string]string {
 	return map[string]string{
@@ -34,19 +38,8 @@ const (
 // fence sends lock and look in one round trip; the look is a statement of its
 // own, so that it sees what is there after the lock was granted.
 func (postgres) fence(ctx context.Context, tx *Tx, f Fence) (bool, error) {
-	batch := &pgx.Batch{}
-	batch.Queue(lockShared, []int{f.Bucket})
-	batch.Queue(selectFence, f.Bucket, f.Node, f.Epoch)
-	br := tx.conn.(pgConn).q.(pgx.Tx).SendBatch(ctx, batch)
-	defer br.Close() //nolint:errcheck // read below
-	if _, err := br.Exec(); err != nil {
-		return false, err
-	}
-	tag, err := br.Exec()
-	if err != nil {
-		return false, err
-	}
-	return tag.RowsAffected() == 1, br.Close()
+	n, err := tx.conn.(inARow).execInARow(ctx, command{lockShared, []any{[]int{f.Bucket}}}, command{selectFence, []any{f.Bucket, f.Node, f.Epoch}})
+	return n == 1, err
 }
 
 func (postgres) lockBuckets(ctx context.Context, tx *Tx, buckets []int) error {

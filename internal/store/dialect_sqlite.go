@@ -11,6 +11,7 @@ type sqliteDB struct{}
 func (sqliteDB) name() string                 { return "sqlite" }
 func (sqliteDB) classify(err error) errorKind { return classifySQLite(err) }
 func (sqliteDB) shareLock() string            { return "" } // the single writer is the lock
+func (sqliteDB) holdLock() string             { return "" }
 
 // buckets: one process owns the file and so every bucket; one bucket keeps a
 // fetch a single index scan.

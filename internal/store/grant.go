@@ -77,7 +77,7 @@ func (tx *Tx) GrantByID(ctx context.Context, id string) (Grant, error) {
 // HoldGrant reads a grant like GrantByID and keeps others from holding it until
 // the transaction ends, so that what is counted for its caps stays true.
 func (tx *Tx) HoldGrant(ctx context.Context, id string) (Grant, error) {
-	return oneGrant(tx.QueryRow(ctx, `update execution_grants set created_at = created_at where id = $1 returning `+grantColumns, id))
+	return oneGrant(tx.QueryRow(ctx, `select `+grantColumns+` from execution_grants where id = $1`+tx.db.dialect.holdLock(), id))
 }
 
 func oneGrant(row Row) (Grant, error) {

@@ -178,7 +178,7 @@ type RunFailure struct {
 // of the assignments are taken: id, phase, status and now.
 func (tx *Tx) changeRun(ctx context.Context, r Run, assignments string, args ...any) (Run, error) {
 	changed, err := scanRun(tx.QueryRow(ctx, `update runs set updated_at = $4, `+assignments+`
-		where id = $1 and phase = $2 and status = $3 returning `+runColumns,
+		where id = $1 and phase = $2 and status is not distinct from $3 returning `+runColumns,
 		append([]any{r.ID, r.Phase, r.Status, ms(tx.Now)}, args...)...))
 	if errors.Is(err, errNoRow) {
 		return Run{}, runConflict("change run", "run %s is not %s at %s any more", r.ID, r.Status, r.Phase)
@@ -238,6 +238,6 @@ func (tx *Tx) ActivateRun(ctx context.Context, r Run, owner Fence) (Run, error) 
 // HoldRun reads a run as it is now and keeps others from changing it until the
 // transaction ends, so that what is decided about it stays right.
 func (tx *Tx) HoldRun(ctx context.Context, id string) (Run, error) {
-	r, err := scanRun(tx.QueryRow(ctx, `update runs set updated_at = updated_at where id = $1 returning `+runColumns, id))
+	r, err := scanRun(tx.QueryRow(ctx, `select `+runColumns+` from runs where id = $1`+tx.db.dialect.holdLock(), id))
 	return r, noRun(err, "run "+id)
 }

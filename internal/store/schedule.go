@@ -146,7 +146,7 @@ func (tx *Tx) GetSchedule(ctx context.Context, id string) (Schedule, error) {
 // HoldSchedule reads a schedule that is not deleted and keeps others from
 // changing its row until the transaction ends.
 func (tx *Tx) HoldSchedule(ctx context.Context, id string) (Schedule, error) {
-	s, err := scanGraphSchedule(tx.QueryRow(ctx, `update schedules set updated_at = updated_at where id = $1 and deleted_at is null returning `+graphScheduleColumns, id))
+	s, err := scanGraphSchedule(tx.QueryRow(ctx, `select `+graphScheduleColumns+` from schedules where id = $1 and deleted_at is null`+tx.db.dialect.holdLock(), id))
 	return s, noSchedule(err, id)
 }
 

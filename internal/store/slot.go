@@ -27,7 +27,7 @@ type Slot struct {
 	Cost         int64 // 10^-7 USD
 	Trigger      string
 	BackfillID   string
-	GrantID      string    // that it began under; empty until it starts
+	GrantID      string    // that it began under; empty until it starts, unless a backfill named one
 	Revision     int64     // of the schedule when the slot was made
 	Into         time.Time // coalesced: the slot that stands for it
 	CreatedAt    time.Time
@@ -130,7 +130,7 @@ func (tx *Tx) GetSlot(ctx context.Context, scheduleID string, at time.Time) (Slo
 // HoldSlot reads a slot and keeps others from changing it until the transaction
 // ends.
 func (tx *Tx) HoldSlot(ctx context.Context, scheduleID string, at time.Time) (Slot, error) {
-	s, err := scanSlot(tx.QueryRow(ctx, `update schedule_runs set updated_at = updated_at where schedule_id = $1 and scheduled_for = $2 returning `+slotColumns, scheduleID, ms(at)))
+	s, err := scanSlot(tx.QueryRow(ctx, `select `+slotColumns+` from schedule_runs where schedule_id = $1 and scheduled_for = $2`+tx.db.dialect.holdLock(), scheduleID, ms(at)))
 	return s, noSlot(err, scheduleID, at)
 }
 
@@ -203,6 +203,17 @@ func (tx *Tx) ReopenSlot(ctx context.Context, scheduleID string, at time.Time, b
 		return false, fmt.Errorf("reopen slot: %w", err)
 	}
 	return n > 0, nil
+}
+
+// SetBackfillGrant names the grant that a slot of a backfill is to begin under;
+// empty is that of its schedule.
+func (tx *Tx) SetBackfillGrant(ctx context.Context, id, scheduleID string, at time.Time, grantID string) error {
+	_, err := tx.Exec(ctx, `update schedule_runs set grant_id = $4 where schedule_id = $1 and scheduled_for = $2 and backfill_id = $3 and started_at is null`,
+		scheduleID, ms(at), id, orNull(grantID))
+	if err != nil {
+		return fmt.Errorf("set grant of a slot: %w", err)
+	}
+	return nil
 }
 
 // OpenSlots reads the slots of a schedule that are not closed, the oldest first.

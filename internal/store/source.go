@@ -65,7 +65,7 @@ func (tx *Tx) GetSource(ctx context.Context, id string) (Source, error) {
 // HoldSource reads a source by its name and keeps others from changing or
 // sharing its row until the transaction ends.
 func (tx *Tx) HoldSource(ctx context.Context, name string) (Source, error) {
-	s, err := scanSource(tx.QueryRow(ctx, `update source_definitions set updated_at = updated_at where name = $1 returning `+sourceColumns, name))
+	s, err := scanSource(tx.QueryRow(ctx, `select `+sourceColumns+` from source_definitions where name = $1`+tx.db.dialect.holdLock(), name))
 	return s, noSource(err, name)
 }
 

@@ -146,10 +146,13 @@ func (l *lite) read(ctx context.Context, db *DB, fn Func) error {
 		return errClosed()
 	}
 	defer func() { l.readers <- c }()
-	if _, err := c.exec(ctx, `begin`, nil); err != nil {
+	// A begin that is interrupted tells an error and may have begun all the same,
+	// after which nobody could use this reader any more.
+	whole := context.WithoutCancel(ctx)
+	if _, err := c.exec(whole, `begin`, nil); err != nil {
 		return err
 	}
-	defer func() { _, _ = c.exec(context.WithoutCancel(ctx), `rollback`, nil) }()
+	defer func() { _, _ = c.exec(whole, `rollback`, nil) }()
 	return fn(ctx, &Tx{Now: now(), db: db, conn: c})
 }
 

@@ -22,6 +22,8 @@ type DB struct {
 	hot  *pgxpool.Pool // PostgreSQL, planned for the queue's hot path
 	dsn  string
 
+	together together // PostgreSQL: the transactions that become one
+
 	ids     idSource
 	failing atomic.Bool // the last write failed for want of a disk or a connection
 }

@@ -83,7 +83,7 @@ func (tx *Tx) ShareWorkflow(ctx context.Context, id string) (Workflow, error) {
 // HoldWorkflow reads a workflow by its name and keeps others from changing or
 // sharing its row until the transaction ends.
 func (tx *Tx) HoldWorkflow(ctx context.Context, name string) (Workflow, error) {
-	w, err := scanWorkflow(tx.QueryRow(ctx, `update workflows set updated_at = updated_at where name = $1 and deleted_at is null returning `+workflowColumns, name))
+	w, err := scanWorkflow(tx.QueryRow(ctx, `select `+workflowColumns+` from workflows where name = $1 and deleted_at is null`+tx.db.dialect.holdLock(), name))
 	return w, noWorkflow(err, name)
 }
 

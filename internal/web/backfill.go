@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,11 +16,13 @@ import (
 type backfillsPage struct {
 	Head      *scheduleHead
 	Backfills []store.Backfill
-	From, To  string // what the form begins with
+	From, To  string        // what the form begins with
+	Grants    []grantAnswer // that can be chosen
 }
 
 const (
 	backfillsShown = 20
+	grantsChosen   = 100 // are looked at
 
 	// formTime is how browsers write an instant without a zone; forms say that
 	// it is UTC.
@@ -35,8 +38,19 @@ func (s *Site) showBackfills(w http.ResponseWriter, r *http.Request, v *visit) {
 			out.Backfills, err = tx.ListBackfills(ctx, h.ID, backfillsShown)
 			return err
 		})
+		if err == nil && h.CanWrite && v.may("grants", "read") {
+			out.Grants, err = s.grantsToChoose(r, v)
+		}
 		return out, err
 	})
+}
+
+// grantsToChoose are the newest grants of the visitor that are neither over nor
+// made for one schedule alone.
+func (s *Site) grantsToChoose(r *http.Request, v *visit) ([]grantAnswer, error) {
+	var list page[grantAnswer]
+	err := s.ask(r.Context(), v, "/api/v1/grants", url.Values{"limit": {strconv.Itoa(grantsChosen)}}, &list)
+	return slices.DeleteFunc(list.Items, func(g grantAnswer) bool { return g.Automatic || g.Over(v.now) }), err
 }
 
 // planBackfill has a plan made, and leads to it.
@@ -58,6 +72,9 @@ func (s *Site) planBackfill(w http.ResponseWriter, r *http.Request, v *visit) {
 		}
 		body["perMinute"] = n
 	}
+	if id := r.FormValue("grantId"); id != "" {
+		body["grantId"] = id
+	}
 	var made backfillAnswer
 	if err := s.inside.post(r.Context(), v.who.text, apiSchedule(r, "/backfill"), body, &made); err != nil {
 		s.refused(w, r, err)
@@ -66,8 +83,20 @@ func (s *Site) planBackfill(w http.ResponseWriter, r *http.Request, v *visit) {
 	http.Redirect(w, r, "/backfills/"+url.PathEscape(made.ID), http.StatusSeeOther)
 }
 
+// grantedBackfill is a backfill with what the grant means for its plan.
+type grantedBackfill struct {
+	backfillAnswer
+	Before    int    `json:"before"`  // slots that lie before the schedule was made
+	GrantID   string `json:"grantId"` // empty: that of the schedule
+	Uncovered []struct {
+		GraphID string `json:"graphId"`
+		Slots   int    `json:"slots"`
+		Message string `json:"message"` // why
+	} `json:"uncovered"` // what the grant does not allow, by graph
+}
+
 type backfillPage struct {
-	Backfill backfillAnswer
+	Backfill grantedBackfill
 	Schedule scheduleAnswer
 	CanWrite bool
 	More     int // slots of the plan that are not shown

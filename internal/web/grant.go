@@ -33,6 +33,8 @@ const (
 	grantsPerPage = 25
 	receiptsShown = 20
 	spendDays     = 30
+
+	accountsAtOnce = 500 // the most that the API tells
 )
 
 // showGrants is who allowed what to run, and what it cost.
@@ -61,17 +63,21 @@ func (s *Site) showGrants(w http.ResponseWriter, r *http.Request, v *visit) {
 }
 
 func (s *Site) addSpend(r *http.Request, v *visit, out *grantsPage) error {
-	accounts, receipts := url.Values{"days": {strconv.Itoa(spendDays)}}, url.Values{"limit": {strconv.Itoa(receiptsShown)}}
+	accounts, receipts := url.Values{"days": {strconv.Itoa(spendDays)}, "limit": {strconv.Itoa(accountsAtOnce)}}, url.Values{"limit": {strconv.Itoa(receiptsShown)}}
 	if out.All {
 		accounts.Set("all", "true")
 		receipts.Set("all", "true")
 	}
-	var list page[accountAnswer]
-	if err := s.ask(r.Context(), v, "/api/v1/billing/accounts", accounts, &list); err != nil {
-		return err
+	for more := true; more; { // the sum needs all of them
+		var list page[accountAnswer]
+		if err := s.ask(r.Context(), v, "/api/v1/billing/accounts", accounts, &list); err != nil {
+			return err
+		}
+		out.Accounts = append(out.Accounts, list.Items...)
+		accounts.Set("cursor", list.NextCursor)
+		more = list.NextCursor != ""
 	}
-	out.Accounts = list.Items
-	out.Days, out.Total = spendByDay(list.Items, v.now)
+	out.Days, out.Total = spendByDay(out.Accounts, v.now)
 	var paid page[receiptAnswer]
 	err := s.ask(r.Context(), v, "/api/v1/billing/receipts", receipts, &paid)
 	out.Receipts = paid.Items

@@ -125,7 +125,7 @@ func (r *rig) eventually(what string, cond func() bool) {
 	r.t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(90 * time.Second)
 	for !cond() {
 		select {
 		case <-tick.C:

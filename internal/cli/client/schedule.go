@@ -13,6 +13,7 @@ const (
 	GrantsPath    = "/api/v1/grants"
 	BackfillsPath = "/api/v1/backfills"
 	ReceiptsPath  = "/api/v1/billing/receipts"
+	AccountsPath  = "/api/v1/billing/accounts"
 )
 
 // SchedulePath is where a schedule is, by its id, or something below it.
@@ -123,6 +124,21 @@ type NewGrant struct {
 	Caps            *Caps    `json:"caps,omitempty"`
 	ExpiresAt       string   `json:"expiresAt,omitempty"`
 	WildcardConsent bool     `json:"wildcardConsent,omitempty"`
+}
+
+// Account is who pays for runs of graphs, with what was spent lately.
+type Account struct {
+	ID          string `json:"id"`
+	OwnerUserID string `json:"ownerUserId"`
+	Name        string `json:"name"`
+	BalanceUSD  USD    `json:"balanceUsd"` // empty: not prepaid
+	KeyRef      string `json:"keyRef"`     // names a key; empty: it has none
+	ReservedUSD USD    `json:"reservedUsd"`
+	Days        []struct {
+		Day       string `json:"day"` // of UTC, as 2030-01-31
+		AmountUSD USD    `json:"amountUsd"`
+	} `json:"days"`
+	CreatedAt time.Time `json:"createdAt"`
 }
 
 // Receipt is the charge for one unit of usage.

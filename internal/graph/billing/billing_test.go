@@ -199,7 +199,7 @@ func TestPrepaidBalance(t *testing.T) {
 		}
 		var accounts []Account
 		k.write(func(ctx context.Context, tx *store.Tx) (err error) {
-			accounts, err = Accounts(ctx, tx, k.user, 7)
+			accounts, _, err = Accounts(ctx, tx, k.user, store.AccountCursor{}, 7, 10)
 			return err
 		})
 		if len(accounts) != 1 || *accounts[0].Balance != -50 || accounts[0].Reserved != 0 || len(accounts[0].Days) != 1 || accounts[0].Days[0].Amount != 150 {

@@ -82,14 +82,8 @@ func Reserve(ctx context.Context, tx *store.Tx, g grant.Grant, runID string, att
 	})
 }
 
-// ReserveFor is Reserve with the estimate for a graph. Where nothing bounds the
-// run, nothing is set aside and nobody is held: runs of one owner do not wait
-// for each other.
+// ReserveFor is Reserve with the estimate for a graph.
 func ReserveFor(ctx context.Context, tx *store.Tx, g grant.Grant, graphID, runID string, attempt int) error {
-	free, err := unbounded(ctx, tx, g)
-	if err != nil || free {
-		return err
-	}
 	estimate, err := Estimate(ctx, tx, g, graphID)
 	if err != nil {
 		return err
@@ -97,14 +91,11 @@ func ReserveFor(ctx context.Context, tx *store.Tx, g grant.Grant, graphID, runID
 	return Reserve(ctx, tx, g, runID, attempt, estimate)
 }
 
-// unbounded reports whether neither the grant nor its account bounds what runs
-// may cost.
-func unbounded(ctx context.Context, tx *store.Tx, g grant.Grant) (bool, error) {
-	if g.Caps.USDPerDay != nil || g.Caps.USDPerRun != nil || g.Caps.RunsPerDay != nil {
-		return false, nil
-	}
-	account, err := tx.AccountByID(ctx, g.BillingAccountID)
-	return err == nil && account.Balance == nil, err
+// Unbounded reports whether neither the grant nor its account bounds what runs
+// may cost. Then nothing has to be set aside, and nobody is held: runs of one
+// owner do not wait for each other.
+func Unbounded(g grant.Grant, account store.Account) bool {
+	return g.Caps.USDPerDay == nil && g.Caps.USDPerRun == nil && g.Caps.RunsPerDay == nil && account.Balance == nil
 }
 
 func checkCaps(ctx context.Context, tx *store.Tx, g grant.Grant, runID string, estimate int64) error {

@@ -32,11 +32,12 @@ func TestAnswersSurviveTheWire(t *testing.T) {
 		BackfillV1{
 			ID: "b", ScheduleID: "s", From: at, To: at, Hash: "h", State: "done", PerMinute: 1, EstimateUSD: &usd, Total: 2, Skipped: 3, Begun: 4,
 			Counts: BackfillCounts{1, 2, 3, 4, 5}, CreatedBy: "c", CreatedAt: at, ConfirmedBy: new("d"), ConfirmedAt: &at, UpdatedAt: at,
+			Before: 1, GrantID: new("g"), Uncovered: []UncoveredV1{{GraphID: "a:b", Slots: 1, Code: GrantRevoked, Message: "m"}},
 			Slots: []PlannedSlotV1{{At: at, Revision: 1, GraphID: "a:b", Was: "fired"}},
 		},
-		BackfillsCreateV1Input{From: at, To: at, PerMinute: 5},
+		BackfillsCreateV1Input{From: at, To: at, PerMinute: 5, GrantID: "g"},
 		BackfillsConfirmV1Input{Hash: "h"},
-		BillingAccountV1{ID: "a", OwnerUserID: "u", Name: "n", BalanceUSD: &usd, ReservedUSD: usd, Days: []SpendV1{{"2030-01-31", usd, 2}}, CreatedAt: at},
+		BillingAccountV1{ID: "a", OwnerUserID: "u", Name: "n", BalanceUSD: &usd, KeyRef: new("${K}"), ReservedUSD: usd, Days: []SpendV1{{"2030-01-31", usd, 2}}, CreatedAt: at},
 		ReceiptV1{
 			ID: "r", BillingAccountID: "a", GrantID: new("g"), ScheduleID: new("s"), RunID: "r", Attempt: 1, SourceSystem: "pawl", SourceReference: "r/1/a", Executor: "http",
 			Model: new("m"), InputTokens: 1, OutputTokens: 2, AmountUSD: usd, CreatedAt: at,

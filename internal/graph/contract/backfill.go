@@ -12,6 +12,9 @@ type BackfillV1 struct {
 	EstimateUSD *Micro          `json:"estimateUsd" nullable:"true" doc:"What it will probably cost; null: nothing is known."`
 	Total       int             `json:"total" doc:"How many slots the plan has."`
 	Skipped     int             `json:"skipped" doc:"How many slots of that time are left out because they ran, or wait, already."`
+	Before      int             `json:"before" doc:"How many slots of the plan lie before the schedule was made. They run it as it was at first."`
+	GrantID     *string         `json:"grantId" doc:"The grant that the slots run under. Null: that of the schedule."`
+	Uncovered   []UncoveredV1   `json:"uncovered" nullable:"false" doc:"The slots of the plan that the grant did not allow when the plan was made. They would be skipped."`
 	Begun       int             `json:"begun" doc:"How many slots of the plan were made due, or found to have run meanwhile."`
 	Counts      BackfillCounts  `json:"counts" doc:"The slots that were made due, by their status."`
 	CreatedBy   string          `json:"createdBy"`
@@ -39,11 +42,20 @@ type PlannedSlotV1 struct {
 	Was      string  `json:"was,omitempty" doc:"What became of the slot before; absent if nothing is known of it."`
 }
 
+// UncoveredV1 are slots of a plan with one graph, which the grant does not allow.
+type UncoveredV1 struct {
+	GraphID string    `json:"graphId"`
+	Slots   int       `json:"slots" doc:"How many slots of the plan run this graph."`
+	Code    ErrorCode `json:"code" doc:"What their error code would be."`
+	Message string    `json:"message" doc:"Why the grant does not allow it."`
+}
+
 // BackfillsCreateV1Input asks for a plan. Nothing runs until it is confirmed.
 type BackfillsCreateV1Input struct {
 	From      Instant `json:"from"`
 	To        Instant `json:"to" doc:"This instant itself does not belong to it. Not in the future."`
 	PerMinute int     `json:"perMinute,omitempty" minimum:"1" maximum:"600" doc:"How many slots begin in a minute. Absent: 10."`
+	GrantID   string  `json:"grantId,omitempty" format:"uuid" doc:"The grant that the slots are to run under, for instance because the schedule ran another graph then. Absent: that of the schedule."`
 }
 
 // BackfillsConfirmV1Input lets a plan begin.

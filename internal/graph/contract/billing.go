@@ -6,9 +6,16 @@ type BillingAccountV1 struct {
 	OwnerUserID string    `json:"ownerUserId"`
 	Name        string    `json:"name"`
 	BalanceUSD  *Micro    `json:"balanceUsd" nullable:"true" doc:"What is left; below zero is owed. Null: not prepaid."`
+	KeyRef      *string   `json:"keyRef" example:"${TEAM_KEY}" doc:"Names the key that graphs get to know the caller by: an environment variable of the server that runs them. Never the key. Null: it has none."`
 	ReservedUSD Micro     `json:"reservedUsd" doc:"What open runs may still cost."`
 	Days        []SpendV1 `json:"days" nullable:"false" doc:"What was spent by UTC day, the newest first; days without receipts are left out."`
 	CreatedAt   Instant   `json:"createdAt"`
+}
+
+// BillingAccountsUpdateV1Input changes what is given and keeps the rest.
+type BillingAccountsUpdateV1Input struct {
+	KeyRef     Given[string] `json:"keyRef,omitzero" nullable:"true" example:"${TEAM_KEY}" doc:"The key that graphs get to know the caller by, as a reference to an environment variable of the server that runs them. Null: none."`
+	BalanceUSD Given[Micro]  `json:"balanceUsd,omitzero" nullable:"true" minimum:"0" maximum:"1000000000" example:"10" doc:"What is left from now on; runs that may cost more do not start. Null: not prepaid."`
 }
 
 // SpendV1 is what was spent on one UTC day.

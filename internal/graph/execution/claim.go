@@ -30,7 +30,7 @@ func (s *Service) Run(ctx context.Context, key, graphID string, req contract.Run
 	}
 	var f *flight
 	var stored contract.RunAnswerV1
-	err = s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err = s.db.WriteTogether(ctx, key, func(ctx context.Context, tx *store.Tx) error {
 		f, stored, err = s.claim(ctx, tx, a)
 		return err
 	})
@@ -135,19 +135,38 @@ func (s *Service) claimNew(ctx context.Context, tx *store.Tx, a ask) (*flight, e
 	if e.RunID == "" {
 		e.RunID = store.NewID()
 	}
+	account, limited, err := bounded(ctx, tx, g)
+	if err != nil {
+		return nil, err
+	}
 	claimed, err := tx.ClaimExecution(ctx, e)
 	if err != nil || !claimed {
 		return nil, err
 	}
-	if err := reserve(ctx, tx, g, e); err != nil {
-		return nil, err
+	if limited {
+		if err := reserve(ctx, tx, g, e); err != nil {
+			return nil, err
+		}
 	}
-	return s.newFlight(e, m, exec, name, g, a.req.Input, nil), nil
+	f := s.newFlight(e, m, exec, name, g, a.req.Input, nil)
+	f.account, f.free = account, !limited
+	return f, nil
 }
 
 // newOwner names a claim. No two claims have one name, not even those of one
 // process: the name is the fence.
 func (s *Service) newOwner() string { return s.node + "/" + store.NewID() }
+
+// bounded reads the account of a grant, and reports whether something bounds
+// what a run may cost. Such runs are counted against each other before they are
+// allowed, so each of them has a transaction of its own.
+func bounded(ctx context.Context, tx *store.Tx, g grant.Grant) (store.Account, bool, error) {
+	account, err := tx.AccountByID(ctx, g.BillingAccountID)
+	if err != nil || billing.Unbounded(g, account) {
+		return account, false, err
+	}
+	return account, true, tx.Apart()
+}
 
 func reserve(ctx context.Context, tx *store.Tx, g grant.Grant, e store.Execution) error {
 	return billing.ReserveFor(ctx, tx, g, e.GraphID, e.RunID, e.Attempt)
@@ -187,11 +206,17 @@ func (s *Service) takeOver(ctx context.Context, tx *store.Tx, seen store.Executi
 		m.Units, m.Asked, m.Retry, m.RetryAfterMS = 0, false, false, 0
 	}
 	next.Remote = m.json()
+	limited := false
+	if begins {
+		if _, limited, err = bounded(ctx, tx, g); err != nil {
+			return nil, err
+		}
+	}
 	taken, err := tx.TakeExecution(ctx, seen, next)
 	if err != nil || !taken {
 		return nil, err
 	}
-	if begins {
+	if limited {
 		if err := reserve(ctx, tx, g, next); err != nil {
 			return nil, err
 		}

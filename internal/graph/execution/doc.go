@@ -31,6 +31,15 @@
 // even then the executor finds the run that was started instead of starting a
 // second one.
 //
+// # In whose name
+//
+// After the claim and before the executor is called, of every attempt and every
+// take-over, the account of the grant is read and the key that it names is
+// resolved, here, in the process that runs the graph. The key goes to the
+// executor and nowhere else: not into the book, an answer, a message or a log. A
+// key that is not there fails the attempt, which may be tried again, without a
+// call.
+//
 // # What a crash does
 //
 // What the executor asked to be remembered was stored before the call that it

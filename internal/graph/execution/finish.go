@@ -43,7 +43,7 @@ func (f *flight) conclude(cause error, result runner.Result, err error) (contrac
 func (f *flight) finished(r runner.Result) (contract.RunAnswerV1, error) {
 	o := store.Outcome{OK: r.OK, TraceID: r.TraceID, Output: asJSON(r.Output)}
 	if !r.OK {
-		o.ErrorCode, o.ErrorMessage = string(contract.Internal), clip(f.s.redact(r.Message))
+		o.ErrorCode, o.ErrorMessage = string(contract.Internal), clip(f.redact(r.Message))
 		if contract.ErrorCode(r.Code).Valid() {
 			o.ErrorCode = r.Code
 		}
@@ -52,8 +52,10 @@ func (f *flight) finished(r runner.Result) (contract.RunAnswerV1, error) {
 	m.Unknown, m.Retry, m.RetryAfterMS = r.Unknown, r.Retry && !r.OK && !r.Unknown, r.RetryAfter.Milliseconds()
 	var cost contract.Micro
 	err := f.insist(func(ctx context.Context, tx *store.Tx) (err error) {
-		if cost, _, err = f.settle(ctx, tx, facts); err != nil {
-			return err
+		if !f.free || len(facts) > 0 {
+			if cost, _, err = f.settle(ctx, tx, facts); err != nil {
+				return err
+			}
 		}
 		return tx.FinishExecution(ctx, f.key, f.owner, o, m.json(), int64(cost))
 	})

@@ -24,9 +24,11 @@ type flight struct {
 	s          *Service
 	key, owner string
 	exec       runner.Executor
-	run        runner.Run
+	run        runner.Run // its Caller is written by identify, under mu
 	bill       billing.Attempt
-	stopAtOnce bool // somebody asked to stop it before it was claimed
+	stopAtOnce bool          // somebody asked to stop it before it was claimed
+	free       bool          // it is the first claim, and set nothing aside
+	account    store.Account // as the claim saw it; zero if it did not look
 
 	mu     sync.Mutex
 	memory memory         // guarded by mu
@@ -67,12 +69,21 @@ func (f *flight) setStopped() {
 }
 
 // runGraph runs the graph, or, if it is to be stopped already, sees to it that
-// it does not go on elsewhere.
+// it does not go on elsewhere. A caller whose key is not there runs nothing; what
+// was begun before is found again by a later attempt.
 func (f *flight) runGraph(ctx context.Context) (runner.Result, error) {
+	err := f.identify(ctx)
 	if f.stopAtOnce {
-		return f.stopElsewhere(ctx), nil
+		return f.stopElsewhere(ctx), nil // an executor that misses the key refuses, which is told
 	}
-	return f.exec.Run(ctx, f.run, f.emit)
+	if fault, ok := errors.AsType[*callerFault](err); ok {
+		return runner.Failure(runner.CodeInternal, fault.Error()), nil
+	}
+	if err != nil {
+		return runner.Result{}, err
+	}
+	result, err := f.exec.Run(ctx, f.run, f.emit)
+	return f.run.Caller.Key.Clean(result), f.run.Caller.Key.CleanError(err)
 }
 
 // stopElsewhere cancels a run that this process does not follow.
@@ -90,7 +101,7 @@ func (f *flight) stopElsewhere(ctx context.Context) runner.Result {
 func (f *flight) emit(e runner.Event) error {
 	switch e.Kind {
 	case runner.KindProgress:
-		f.s.progress(f.run.RunID, f.s.redact(e.Text))
+		f.s.progress(f.run.RunID, f.redact(e.Text))
 	case runner.KindUsage:
 		if e.Usage != nil {
 			f.use(*e.Usage)
@@ -104,6 +115,8 @@ func (f *flight) emit(e runner.Event) error {
 // use charges a unit of usage. It never fails the run: what cannot be written
 // now is written with the outcome.
 func (f *flight) use(u runner.Usage) {
+	key := f.run.Caller.Key
+	u.Unit, u.Model = key.CleanText(u.Unit), key.CleanText(u.Model)
 	f.mu.Lock()
 	fact := billing.Fact{Unit: u.Unit, Model: u.Model, InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, Cost: u.Cost}
 	fact.Unit = billing.Unit(u.Unit, f.memory.Units+len(f.facts)+1)
@@ -133,7 +146,7 @@ func (f *flight) remember(e runner.Event) error {
 func (f *flight) write(fn store.Func) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(f.s.base), callTimeout)
 	defer cancel()
-	return f.s.db.Write(ctx, fn)
+	return f.s.db.WriteTogether(ctx, f.key, fn)
 }
 
 // watch moves the lease and looks whether somebody asked to stop the run, until
@@ -213,7 +226,7 @@ func (f *flight) askStop(ctx context.Context) {
 func (f *flight) tellExecutor(ctx context.Context, run runner.Run) bool {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	err := f.exec.Cancel(ctx, run)
+	err := run.Caller.Key.CleanError(f.exec.Cancel(ctx, run))
 	if err != nil {
 		f.s.log.Warn("a run could not be cancelled at its executor", "run", run.RunID, "err", err)
 	}

@@ -3,6 +3,7 @@ package execution
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -75,6 +76,7 @@ type kit struct {
 	fake    *fake
 	user    string
 	grantID string
+	keys    *ring
 }
 
 func both(t *testing.T, test func(t *testing.T, k *kit)) {
@@ -89,7 +91,7 @@ func newKit(t testing.TB, url string) *kit {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	k := &kit{t: t, db: db, fake: &fake{run: succeed}}
+	k := &kit{t: t, db: db, fake: &fake{run: succeed}, keys: &ring{}}
 	k.s = k.service("node-1")
 	k.write(func(ctx context.Context, tx *store.Tx) error {
 		u, err := tx.EnsureUser(ctx, "ada", store.RoleOperator)
@@ -104,7 +106,7 @@ func newKit(t testing.TB, url string) *kit {
 // service is one more node on the same database.
 func (k *kit) service(node string) *Service {
 	k.t.Helper()
-	s, err := New(Config{DB: k.db, Graphs: k.fake, Node: node})
+	s, err := New(Config{DB: k.db, Graphs: k.fake, Node: node, Keys: k.keys.resolve, Log: slog.New(slog.NewTextHandler(k.keys, nil))})
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -179,7 +181,7 @@ func (k *kit) eventually(what string, holds func() bool) {
 	k.t.Helper()
 	ticks := time.NewTicker(5 * time.Millisecond)
 	defer ticks.Stop()
-	limit := time.After(20 * time.Second)
+	limit := time.After(90 * time.Second)
 	for !holds() {
 		select {
 		case <-ticks.C:

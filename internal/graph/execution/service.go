@@ -55,6 +55,10 @@ type Config struct {
 	Log      *slog.Logger
 	Redact   func(string) string      // leaves secrets out of what executors say; may be nil
 	Progress func(runID, text string) // told what graphs say on their way; must not block; may be nil
+
+	// Keys is what a key reference of a billing account, such as ${TEAM_KEY},
+	// stands for now. Its errors never quote a key. Nil: there are none.
+	Keys func(ref string) (string, error)
 }
 
 // Service runs graphs. It is safe for concurrent use.
@@ -64,6 +68,7 @@ type Service struct {
 	node     string
 	log      *slog.Logger
 	redact   func(string) string
+	keys     func(ref string) (string, error)
 	progress func(runID, text string)
 
 	base context.Context // of all runs; ends with Close
@@ -91,9 +96,12 @@ func New(cfg Config) (*Service, error) {
 	if cfg.Redact == nil {
 		cfg.Redact = func(text string) string { return text }
 	}
+	if cfg.Keys == nil {
+		cfg.Keys = func(string) (string, error) { return "", errNoKeys }
+	}
 	base, stop := context.WithCancelCause(context.Background())
 	return &Service{
-		db: cfg.DB, graphs: cfg.Graphs, node: cfg.Node, log: cfg.Log, redact: cfg.Redact, progress: cfg.Progress,
+		db: cfg.DB, graphs: cfg.Graphs, node: cfg.Node, log: cfg.Log, redact: cfg.Redact, keys: cfg.Keys, progress: cfg.Progress,
 		base: base, stop: stop, flights: map[string]*flight{},
 	}, nil
 }

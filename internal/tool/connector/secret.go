@@ -13,6 +13,28 @@ import (
 // longestSecret is in bytes. Keys and certificates are far below it.
 const longestSecret = 64 << 10
 
+// Reference is the name in a text that is exactly one reference to an
+// environment variable: ${NAME}.
+func Reference(text string) (name string, ok bool) {
+	found := reference().FindStringSubmatchIndex(text)
+	if found == nil || found[0] != 0 || found[1] != len(text) {
+		return "", false
+	}
+	return text[found[2]:found[3]], true
+}
+
+// FromEnvironment is what a text stands for that is exactly one reference. Its
+// errors name the variable, never what is in it, and never quote a text that is
+// no reference: that may be the secret itself.
+func FromEnvironment(text string, getenv func(string) string) (string, error) {
+	if _, ok := Reference(text); !ok {
+		return "", errors.New("it is not a reference such as ${NAME}")
+	}
+	return resolver{getenv: getenv}.fromEnvironment(text)
+}
+
+func reference() *regexp.Regexp { return regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`) }
+
 // resolver puts secrets into the texts of one definition. Its errors name
 // variables and files, never what is in them.
 type resolver struct {
@@ -32,7 +54,7 @@ func (r resolver) resolve(text string) (string, error) {
 }
 
 func (r resolver) fromEnvironment(text string) (string, error) {
-	reference := regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+	reference := reference()
 	var faults []error
 	var out strings.Builder
 	rest := text

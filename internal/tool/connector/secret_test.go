@@ -37,6 +37,26 @@ func TestSecretsComeFromTheEnvironment(t *testing.T) {
 	}
 }
 
+// C-35: a key reference is exactly one variable. What is none is not said again,
+// because it may be a key.
+func TestReferenceIsOneVariableAndNothingElse(t *testing.T) {
+	getenv := func(name string) string { return map[string]string{"A": "alpha"}[name] }
+	if got, err := FromEnvironment("${A}", getenv); got != "alpha" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	if _, err := FromEnvironment("${GONE}", getenv); err == nil || err.Error() != "the environment variable GONE is not set" {
+		t.Error(err)
+	}
+	for _, text := range []string{"", "sk-live-1", "lower", "$A", "${A} ", " ${A}", "x${A}", "${A}${A}", "${}", "${1}", "${A", "file:key", "${A}\n"} {
+		if name, ok := Reference(text); ok {
+			t.Errorf("%q is a reference to %s", text, name)
+		}
+		if got, err := FromEnvironment(text, getenv); err == nil || got != "" || text != "" && strings.Contains(err.Error(), text) {
+			t.Errorf("%q: %q, %v", text, got, err)
+		}
+	}
+}
+
 func TestSecretsComeFromFiles(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{

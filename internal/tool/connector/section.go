@@ -29,6 +29,23 @@ func (s *Settings) Optional(name string) (field Field, ok bool) {
 	return s.resolved(name)
 }
 
+// Text reads a text that may be empty and in which nothing is replaced. A missing
+// one is the default; anything else is a fault.
+func (s *Settings) Text(name, normal string) (field Field) {
+	node := s.find(name)
+	if node == nil {
+		return Field{Name: name, Written: normal, Value: normal}
+	}
+	field = Field{Name: name, name: node.Key.GetToken(), value: node.Value.GetToken()}
+	text, ok := unwrap(node.Value).(*ast.StringNode)
+	if !ok {
+		s.addFault(field.value, "%s must be a text", name)
+		return field
+	}
+	field.Written, field.Value = text.Value, text.Value
+	return field
+}
+
 // SecretMapping reads a field that maps names to texts and puts the secrets
 // into these; none if it is missing.
 func (s *Settings) SecretMapping(name string) []Field {

@@ -2,7 +2,8 @@
 // gets runner.Body on its standard input and writes what runner.ReadAnswer
 // reads to its standard output; what it writes to its standard error is told
 // as progress. Its environment is PATH, the variables of the definition, and
-// PAWL_IDEMPOTENCY_KEY.
+// PAWL_IDEMPOTENCY_KEY. One that says callerKey: true gets the key of the caller,
+// too, in PAWL_CALLER_KEY.
 //
 // A program runs in a process group of its own. When its time is over, when it
 // is cancelled, and when it wrote more than is read, the group is told to end
@@ -33,6 +34,9 @@ const (
 	longestTimeout = 24 * time.Hour
 )
 
+// callerVariable is where a program finds the key of the caller.
+const callerVariable = "PAWL_CALLER_KEY"
+
 // Provider starts programs.
 type Provider struct {
 	graphs map[string]graph
@@ -45,6 +49,7 @@ type graph struct {
 	dir        string
 	timeout    time.Duration
 	idempotent bool
+	callerKey  bool // tell it the key of the caller
 }
 
 // New makes the provider that a definition describes:
@@ -56,6 +61,7 @@ type graph struct {
 //	    dir: ./poet                   # where it runs; default: the definition's folder
 //	    timeout: 5m
 //	    idempotent: false
+//	    callerKey: false              # true: PAWL_CALLER_KEY has the key of the billing account
 func New(s *connector.Settings) (runner.Provider, bool) {
 	before := len(s.Faults())
 	p := &Provider{graphs: map[string]graph{}}
@@ -76,7 +82,11 @@ func readGraph(s *connector.Settings) graph {
 	}
 	g.timeout = s.Duration("timeout", defaultTimeout, time.Millisecond, longestTimeout)
 	g.idempotent = s.Flag("idempotent", false)
+	g.callerKey = s.Flag("callerKey", false)
 	for _, variable := range s.SecretMapping("env") {
+		if g.callerKey && variable.Name == callerVariable {
+			s.RefuseName(variable, "%s is set by callerKey; keep one of them", callerVariable)
+		}
 		if !regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString(variable.Name) || strings.ContainsRune(variable.Value, 0) {
 			s.RefuseName(variable, "%s cannot be an environment variable", connector.Quote(variable.Name))
 		}
@@ -180,7 +190,7 @@ func (g graph) run(ctx context.Context, r runner.Run, key string, emit func(runn
 	defer stop(nil)
 	output := &answerOutput{full: func() { stop(errTooMuch) }}
 	talk := &talkOutput{emit: emit, failed: stop}
-	exit, err := g.start(ctx, body, key, output, talk)
+	exit, err := g.start(ctx, body, g.environment(r, key), output, talk)
 	switch cause := context.Cause(ctx); {
 	case err != nil:
 		return runner.Final(runner.CodeInternal, "the program could not be started: "+connector.Reason(err).Error()), nil

@@ -26,13 +26,21 @@ const (
 
 var errTooMuch = fmt.Errorf("the program wrote more than the %d bytes that are read", largestAnswer)
 
+// environment is what a program gets for one start. The last of a name counts.
+func (g graph) environment(r runner.Run, key string) []string {
+	env := append([]string{"PATH=" + os.Getenv("PATH")}, g.env...)
+	if g.callerKey && !r.Caller.Key.IsZero() {
+		env = append(env, callerVariable+"="+r.Caller.Key.Reveal())
+	}
+	return append(env, "PAWL_IDEMPOTENCY_KEY="+key)
+}
+
 // start runs the program to its end. An error means that it was not started;
 // exit is how it ended, nil if it went well.
-func (g graph) start(ctx context.Context, body []byte, key string, output, talk interface{ Write([]byte) (int, error) }) (exit, err error) {
+func (g graph) start(ctx context.Context, body []byte, env []string, output, talk interface{ Write([]byte) (int, error) }) (exit, err error) {
 	cmd := exec.CommandContext(ctx, g.command[0], g.command[1:]...)
 	cmd.Dir = g.dir
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, g.env...) // the last of a name counts
-	cmd.Env = append(cmd.Env, "PAWL_IDEMPOTENCY_KEY="+key)
+	cmd.Env = env
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(body), output, talk
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.WaitDelay = endGrace

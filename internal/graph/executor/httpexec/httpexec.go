@@ -1,7 +1,8 @@
 // Package httpexec runs graphs behind a URL: anything that answers one POST.
 //
 // The request is runner.Body with the header Idempotency-Key, which is
-// {scheduleId}:{scheduledFor}, and the answer is runner.ReadAnswer's. What an
+// {scheduleId}:{scheduledFor}, and, if the definition asks for it, that of the
+// caller's key. The answer is runner.ReadAnswer's. What an
 // answer means:
 //
 //	2xx, ok true                     the output
@@ -52,6 +53,7 @@ const largestAnswer = 16 << 20
 // Provider calls graphs by POST.
 type Provider struct {
 	client  *outbound.Client
+	caller  runner.CallerKey
 	headers http.Header
 	graphs  map[string]graph
 	going   runner.Going
@@ -66,16 +68,18 @@ type graph struct {
 // New makes the provider that a definition describes:
 //
 //	headers: {Authorization: "Bearer ${TOKEN}"}    # of graphs that have none
+//	callerKey: {}                                  # send the key of the billing account, too
 //	graphs:
 //	  poet: {url: "https://agents.example.com/poet", timeout: 5m, headers: {...}}
 func New(s *connector.Settings) (runner.Provider, bool) {
 	before := len(s.Faults())
-	p := &Provider{client: s.Env().HTTP, headers: runner.ReadHeaders(s), graphs: map[string]graph{}}
+	p := &Provider{client: s.Env().HTTP, caller: runner.ReadCallerKey(s), graphs: map[string]graph{}}
+	p.headers = runner.ReadHeaders(s, p.caller)
 	s.Sections("graphs", func(name connector.Field, section *connector.Settings) {
 		runner.GraphName(section, name)
 		u, _ := runner.ReadURL(section, "url")
 		p.graphs[name.Name] = graph{
-			url: u, headers: runner.ReadHeaders(section),
+			url: u, headers: runner.ReadHeaders(section, p.caller),
 			timeout: section.Duration("timeout", defaultTimeout, time.Millisecond, longestTimeout),
 		}
 	})
@@ -165,6 +169,7 @@ func (p *Provider) request(ctx context.Context, g graph, r runner.Run, key strin
 	if len(g.headers) > 0 {
 		req.Header = g.headers.Clone()
 	}
+	p.caller.Put(req.Header, r.Caller.Key)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("Idempotency-Key", key)

@@ -20,6 +20,14 @@ const (
 	largestAnswer = 64 << 20
 )
 
+// asker calls the server for one caller.
+type asker struct {
+	*Provider
+	key runner.Key
+}
+
+func (p *Provider) askFor(r runner.Run) asker { return asker{Provider: p, key: r.Caller.Key} }
+
 // fault is a call that did not work.
 type fault struct {
 	status    int  // 0: there is no answer
@@ -41,7 +49,7 @@ func (f *fault) passes() bool { return f.result.Retry }
 
 // call makes a call and reads the answer, whatever its type is said to be,
 // into a value. A fault is never the end of ctx; who calls looks at that.
-func (p *Provider) call(ctx context.Context, method, path string, body, into any) *fault {
+func (p asker) call(ctx context.Context, method, path string, body, into any) *fault {
 	limited, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	req, err := p.request(limited, method, path, body)
@@ -81,7 +89,7 @@ func noAnswer(err error) *fault {
 	return f
 }
 
-func (p *Provider) request(ctx context.Context, method, path string, body any) (*http.Request, error) {
+func (p asker) request(ctx context.Context, method, path string, body any) (*http.Request, error) {
 	var raw []byte
 	if body != nil {
 		var err error
@@ -101,6 +109,7 @@ func (p *Provider) request(ctx context.Context, method, path string, body any) (
 		return nil, fmt.Errorf("make the request: %w", err)
 	}
 	req.Header = p.headers.Clone()
+	p.caller.Put(req.Header, p.key)
 	req.Header.Set("Accept", "application/json")
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")

@@ -35,12 +35,17 @@ const (
 	metaRun       = "pawl_run"
 	metaAttempt   = "attempt"
 	metaKey       = "key"
+	metaAccount   = "billing_account"
 	metaResumeOf  = "resume_of"
 	metaCancelled = "pawl_cancelled" // of a thread: the run that somebody cancelled
 )
 
 func (f *following) metadata() map[string]any {
-	return map[string]any{metaRun: f.run.RunID, metaAttempt: f.run.Attempt, metaKey: f.run.Key}
+	out := map[string]any{metaRun: f.run.RunID, metaAttempt: f.run.Attempt, metaKey: f.run.Key}
+	if f.run.Caller.AccountID != "" {
+		out[metaAccount] = f.run.Caller.AccountID
+	}
+	return out
 }
 
 // locate finds the run to follow, or starts it. If it is not found, the result

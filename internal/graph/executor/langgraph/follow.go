@@ -89,7 +89,7 @@ func (f *following) stop(ctx context.Context) (runner.Result, error) {
 }
 
 // end asks the server to end a run and reports whether it has ended.
-func (p *Provider) end(ctx context.Context, thread, run string) bool {
+func (p asker) end(ctx context.Context, thread, run string) bool {
 	path := "/threads/" + thread + "/runs/" + run
 	intent := map[string]any{"metadata": map[string]any{metaCancelled: run}}
 	_ = p.call(ctx, http.MethodPatch, "/threads/"+thread, intent, nil) // without it the run ends all the same
@@ -119,8 +119,9 @@ func (p *Provider) Cancel(ctx context.Context, r runner.Run) error {
 		return nil
 	}
 	r.Attempt = max(r.Attempt, 1)
+	server := p.askFor(r)
 	if m.Run == "" {
-		f := &following{Provider: p, run: r}
+		f := &following{asker: server, run: r}
 		found, problem := f.search(ctx)
 		switch {
 		case problem != nil:
@@ -131,14 +132,14 @@ func (p *Provider) Cancel(ctx context.Context, r runner.Run) error {
 		m.Thread, m.Run = found.thread, found.run.RunID
 	}
 	var now serverRun
-	problem := p.call(ctx, http.MethodGet, "/threads/"+m.Thread+"/runs/"+m.Run, nil, &now)
+	problem := server.call(ctx, http.MethodGet, "/threads/"+m.Thread+"/runs/"+m.Run, nil, &now)
 	switch {
 	case problem != nil && problem.gone(), problem == nil && !now.goesOn():
 		return nil
 	case problem != nil:
 		return fmt.Errorf("find the run: %s", problem.result.Message)
 	}
-	if !p.end(ctx, m.Thread, m.Run) {
+	if !server.end(ctx, m.Thread, m.Run) {
 		return fmt.Errorf("cancel the run: the server did not say that it ended")
 	}
 	return nil

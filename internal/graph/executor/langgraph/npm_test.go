@@ -152,7 +152,7 @@ func (s *langServer) kill() {
 func (s *langServer) runs(thread string) []serverRun {
 	s.t.Helper()
 	var runs []serverRun
-	if problem := connect(s.t, s.url()).call(s.t.Context(), http.MethodGet, "/threads/"+thread+"/runs?limit=100", nil, &runs); problem != nil {
+	if problem := connect(s.t, s.url()).askFor(runner.Run{}).call(s.t.Context(), http.MethodGet, "/threads/"+thread+"/runs?limit=100", nil, &runs); problem != nil {
 		s.t.Fatal(problem.result.Message)
 	}
 	return runs

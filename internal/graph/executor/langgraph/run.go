@@ -11,7 +11,7 @@ import (
 
 // following is one call of Run.
 type following struct {
-	*Provider
+	asker
 	run       runner.Run
 	assistant string
 	emit      func(runner.Event) error
@@ -37,7 +37,7 @@ func (p *Provider) Run(ctx context.Context, r runner.Run, emit func(runner.Event
 	defer end()
 	ctx, cancel := runner.Within(ctx, r, g.timeout)
 	defer cancel()
-	f := &following{Provider: p, run: r, assistant: g.assistant, emit: emit, memory: m, lastEvent: "-1", billed: map[string]bool{}}
+	f := &following{asker: p.askFor(r), run: r, assistant: g.assistant, emit: emit, memory: m, lastEvent: "-1", billed: map[string]bool{}}
 	if result, found, err := f.locate(ctx); err != nil || !found {
 		return result, err
 	}

@@ -20,6 +20,7 @@ const (
 type Provider struct {
 	client  *outbound.Client
 	base    *url.URL
+	caller  runner.CallerKey
 	headers http.Header
 	timeout time.Duration
 	graphs  map[string]graph // nil: the name of a graph is its assistant
@@ -35,13 +36,15 @@ type graph struct {
 //
 //	url: http://127.0.0.1:2024
 //	headers: {x-api-key: "${LANGGRAPH_KEY}"}
+//	callerKey: {}                              # send the key of the billing account, too
 //	timeout: 1h
 //	graphs: {poet: {assistant: poet, timeout: 5m}}
 //
 // Without graphs, the name of a graph is the id of its assistant.
 func New(s *connector.Settings) (runner.Provider, bool) {
 	before := len(s.Faults())
-	p := &Provider{client: s.Env().HTTP, headers: runner.ReadHeaders(s)}
+	p := &Provider{client: s.Env().HTTP, caller: runner.ReadCallerKey(s)}
+	p.headers = runner.ReadHeaders(s, p.caller)
 	p.base, _ = runner.ReadURL(s, "url")
 	p.timeout = s.Duration("timeout", defaultTimeout, time.Millisecond, longestTimeout)
 	s.Sections("graphs", func(name connector.Field, section *connector.Settings) {

@@ -29,6 +29,7 @@ type Run struct {
 	Key          string          // the idempotency key: {scheduleId}:{scheduledFor}
 	Timeout      time.Duration   // 0: that of the definition
 	Remote       json.RawMessage // what the last Remote event told; nil at first
+	Caller       Caller          // of this attempt; in no event and in no result
 	Resume       json.RawMessage // the answer of a person to an interrupt; nil: not a resumption
 }
 

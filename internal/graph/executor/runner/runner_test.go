@@ -23,6 +23,10 @@ func TestBodyTellsTheRun(t *testing.T) {
 	if want := `{"runId":"r1","attempt":1,"graphId":"http:poet","input":null,"resume":true}`; err != nil || string(raw) != want {
 		t.Errorf("%s, %v", raw, err)
 	}
+	r = Run{RunID: "r1", Attempt: 1, GraphID: "http:poet", Caller: Caller{AccountID: "b1", Key: testKey(t)}} // C-35
+	if raw, err := Body(r); err != nil || string(raw) != `{"runId":"r1","attempt":1,"graphId":"http:poet","billingAccountId":"b1","input":null}` {
+		t.Errorf("%s, %v", raw, err)
+	}
 	if _, err := Body(Run{Input: json.RawMessage(`{`)}); err == nil {
 		t.Error("an input that is not JSON was sent")
 	}

@@ -38,17 +38,29 @@ func ReadURL(s *connector.Settings, name string) (u *url.URL, ok bool) {
 	return u, true
 }
 
+// ownHeaders are those that Pawl sets.
+func ownHeaders() []string {
+	return []string{"Connection", "Content-Length", "Content-Type", "Host", "Idempotency-Key", "Last-Event-Id", "Transfer-Encoding", "Upgrade"}
+}
+
+func isHeaderName(name string) bool {
+	return regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$").MatchString(name)
+}
+
 // ReadHeaders reads the headers that go with every request. Their values are
-// secrets, so faults tell the names only.
-func ReadHeaders(s *connector.Settings) http.Header {
-	own := []string{"Connection", "Content-Length", "Content-Type", "Host", "Idempotency-Key", "Last-Event-Id", "Transfer-Encoding", "Upgrade"}
+// secrets, so faults tell the names only. The header of the caller's key is not
+// among them.
+func ReadHeaders(s *connector.Settings, caller CallerKey) http.Header {
 	headers := http.Header{}
 	for _, field := range s.SecretMapping("headers") {
+		name := http.CanonicalHeaderKey(field.Name)
 		switch {
-		case !regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$").MatchString(field.Name):
+		case !isHeaderName(field.Name):
 			s.RefuseName(field, "%s is not the name of a header", connector.Quote(field.Name))
-		case slices.Contains(own, http.CanonicalHeaderKey(field.Name)):
+		case slices.Contains(ownHeaders(), name):
 			s.RefuseName(field, "the header %s is set by Pawl", field.Name)
+		case name == caller.header:
+			s.RefuseName(field, "the header %s is that of callerKey; keep one of them, or name another header there", field.Name)
 		case strings.ContainsFunc(field.Value, func(r rune) bool { return r != '\t' && unicode.IsControl(r) }):
 			s.Refuse(field, "the value of the header %s holds a line break or another control character", field.Name)
 		default:

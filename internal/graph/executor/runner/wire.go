@@ -15,9 +15,10 @@ import (
 
 // Body is what a graph is told about its run:
 //
-//	{runId, attempt, scheduleId, scheduledFor, graphId, input}
+//	{runId, attempt, scheduleId, scheduledFor, graphId, billingAccountId, input}
 //
-// and resume, if a person answered the graph's question.
+// and resume, if a person answered the graph's question. The key of the caller
+// is not in it.
 func Body(r Run) ([]byte, error) {
 	body := struct {
 		RunID        string          `json:"runId"`
@@ -25,9 +26,10 @@ func Body(r Run) ([]byte, error) {
 		ScheduleID   string          `json:"scheduleId,omitempty"`
 		ScheduledFor string          `json:"scheduledFor,omitempty"`
 		GraphID      string          `json:"graphId"`
+		AccountID    string          `json:"billingAccountId,omitempty"`
 		Input        json.RawMessage `json:"input"`
 		Resume       json.RawMessage `json:"resume,omitempty"`
-	}{r.RunID, r.Attempt, r.ScheduleID, "", r.GraphID, r.Input, r.Resume}
+	}{r.RunID, r.Attempt, r.ScheduleID, "", r.GraphID, r.Caller.AccountID, r.Input, r.Resume}
 	if !r.ScheduledFor.IsZero() {
 		body.ScheduledFor = pawl.FormatTime(r.ScheduledFor)
 	}

@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/internal/graph/contract"
+	"github.com/pawlrun/pawl/internal/tool/connector"
+)
+
+func newAccountCommand(p *Process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "account", Short: "Set the key and the prepaid balance of a billing account",
+		GroupID: groupChange, Args: cobra.ArbitraryArgs, RunE: unknownCommand,
+	}
+	cmd.AddCommand(newAccountSetCommand(p))
+	return cmd
+}
+
+// accountSetting is one call of account set.
+type accountSetting struct {
+	key       string
+	noKey     bool
+	balance   string
+	noBalance bool
+}
+
+func newAccountSetCommand(p *Process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "set ID|default", Short: "Set the key or the balance of a billing account, for admins",
+		Long: "Sets which key graphs get to know the caller by, and what is left on an account that is\n" +
+			"prepaid. The account is named by its id; default is your own one. The key is never stored:\n" +
+			"--key names an environment variable of the server that runs graphs, which reads it anew for\n" +
+			"every attempt, and gives it to executors with callerKey. Runs that may cost more than the\n" +
+			"balance do not start. Only admins may do this.",
+		Example: "  pawl account set default --key '${TEAM_KEY}'\n" +
+			"  pawl account set default --balance 10.00\n" +
+			"  pawl account set 3f1a2b4c-5d6e-5c3a-9d2e-0192f0c15b7e --no-key --no-balance",
+		Args: takes(1, 1),
+	}
+	var s accountSetting
+	flags := addSettingFlags(cmd, forClient)
+	cmd.Flags().StringVar(&s.key, "key", "", "use the key in the variable `'${NAME}'` of the server; in single quotes, so that your shell leaves it alone")
+	cmd.Flags().BoolVar(&s.noKey, "no-key", false, "use no key")
+	cmd.Flags().StringVar(&s.balance, "balance", "", "make it prepaid, with `USD` left from now on")
+	cmd.Flags().BoolVar(&s.noBalance, "no-balance", false, "make it not prepaid")
+	out := addOutputFlag(cmd, formatTable, formatJSON, formatYAML)
+	cmd.ValidArgsFunction = completeName(p, flags, accountKind())
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		body, err := s.request(cmd.Flags().Changed("key"), cmd.Flags().Changed("balance"))
+		if err != nil {
+			return err
+		}
+		path, err := accountKind().pathOf(args[0])
+		if err != nil {
+			return err
+		}
+		c, err := flags.connect(p)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		raw, err := c.Patch(cmd.Context(), path, body)
+		if err != nil {
+			return err
+		}
+		if out.machine() {
+			return writeMachine(p.Stdout, out.format, raw)
+		}
+		words, err := accountWords(raw)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(p.Stdout, "account %s: %s\n", args[0], words)
+		return err
+	}
+	return cmd
+}
+
+// request makes the request from the flags: what is not given is not sent, and
+// null clears.
+func (s *accountSetting) request(key, balance bool) (map[string]any, error) {
+	body := map[string]any{}
+	switch {
+	case key && s.noKey:
+		return nil, usageError("Leave one of them out.", "--key and --no-key cannot go together")
+	case balance && s.noBalance:
+		return nil, usageError("Leave one of them out.", "--balance and --no-balance cannot go together")
+	case !key && !s.noKey && !balance && !s.noBalance:
+		return nil, usageError("Write --key '${TEAM_KEY}' or --balance 10.00.", "there is nothing to set")
+	}
+	if key {
+		if _, ok := connector.Reference(s.key); !ok { // it may be a key, so it is not said again
+			return nil, usageError("Put the key into an environment variable of the server, and write its name in single quotes, such as '${TEAM_KEY}': without them your shell puts the key itself there.",
+				"--key: must be exactly one reference such as ${TEAM_KEY}, never a key")
+		}
+		body["keyRef"] = s.key
+	}
+	if balance {
+		exact, err := contract.ParseMicro(s.balance)
+		if err != nil {
+			return nil, misplaced("--balance", err)
+		}
+		body["balanceUsd"] = exact
+	}
+	if s.noKey {
+		body["keyRef"] = nil
+	}
+	if s.noBalance {
+		body["balanceUsd"] = nil
+	}
+	return body, nil
+}
+
+// accountWords say what an account is like now.
+func accountWords(raw json.RawMessage) (string, error) {
+	var a client.Account
+	if err := json.Unmarshal(raw, &a); err != nil {
+		return "", fmt.Errorf("read account: %w", err)
+	}
+	words := []string{"no key", balanceWords(a)}
+	if a.KeyRef != "" {
+		words[0] = "key " + a.KeyRef
+	}
+	if a.BalanceUSD != "" {
+		words[1] += " left"
+	}
+	return strings.Join(words, ", "), nil
+}

@@ -1,0 +1,48 @@
+package cli
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/pawlrun/pawl/internal/cli/client"
+)
+
+// accountKind are who pays for runs of graphs.
+func accountKind() kind {
+	return kind{
+		plural: "accounts", singular: "account", path: client.AccountsPath, owned: true,
+		instead: "Accounts are in lists only: pawl get accounts",
+		watch:   watchRules{events: []string{"schedule"}, reread: rereadAll},
+		columns: []column{
+			{title: "id"}, {title: "name"}, {title: "owner", wide: true, everybody: true}, {title: "balance"}, {title: "reserved"}, {title: "spent today"}, {title: "key", flex: true, least: 10}, {title: "created", wide: true},
+		},
+		row: func(raw json.RawMessage, now time.Time) ([]string, error) {
+			var a client.Account
+			if err := json.Unmarshal(raw, &a); err != nil {
+				return nil, err
+			}
+			return []string{
+				a.ID, orDash(a.Name), orDash(a.OwnerUserID), balanceWords(a), usd(a.ReservedUSD), usd(spentOn(a, now)), orDash(a.KeyRef), relative(a.CreatedAt, now),
+			}, nil
+		},
+	}
+}
+
+// balanceWords tell what is left on an account.
+func balanceWords(a client.Account) string {
+	if a.BalanceUSD == "" {
+		return "not prepaid"
+	}
+	return usd(a.BalanceUSD)
+}
+
+// spentOn is what was spent on the UTC day of an instant.
+func spentOn(a client.Account, now time.Time) client.USD {
+	today := now.UTC().Format(time.DateOnly)
+	for _, d := range a.Days {
+		if d.Day == today {
+			return d.AmountUSD
+		}
+	}
+	return "0"
+}

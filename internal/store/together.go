@@ -1,0 +1,204 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// maxLeaders is how many transactions of many are under way at once: while
+	// one is computed here, another one is in the database.
+	maxLeaders = 2
+	// maxTogether bounds how many transactions become one.
+	maxTogether = 128
+	// patience is how long a transaction waits for the one before it, which may
+	// wait for a lock, until it goes its own way.
+	patience = time.Second
+)
+
+// WriteTogether is Write for transactions of many lanes at once: on PostgreSQL
+// those that wait for each other become one transaction in which their
+// statements travel side by side, as those of SQLite share a commit. One that
+// finds nobody waiting is an ordinary one.
+//
+// Those that become one do not keep each other out as transactions do. So fn
+// may only change rows of its lane, and rows that it holds by "for update" or
+// changes in the one statement that reads them. Of two that have the same
+// lane, or hold the same row, one waits for the other. If any of them fails after it wrote,
+// each runs again by itself.
+func (db *DB) WriteTogether(ctx context.Context, lane string, fn Func) error {
+	if db.lite != nil {
+		return db.Write(ctx, fn)
+	}
+	return db.insist(ctx, func() error { return db.together.write(ctx, db, lane, fn) })
+}
+
+// together finds the transactions that can become one. The first that come
+// lead; who comes meanwhile waits until one of them has ended, and leads then.
+type together struct {
+	mu      sync.Mutex
+	leaders int       // who are at work
+	waiting []*member // in the order in which they came
+}
+
+// member is a transaction that may become part of another one.
+type member struct {
+	ctx  context.Context
+	lane string
+	fn   Func
+	turn chan turn // gets one
+
+	tx    *Tx
+	err   error
+	panic any
+	wrote bool
+	apart bool // it asked to be by itself
+}
+
+// turn is what becomes of a member that waited.
+type turn int
+
+const (
+	turnLead  turn = iota // it leads now
+	turnEnded             // it was part of another one, and err says how it ended
+	turnAlone             // it was part of another one of which nothing is left
+)
+
+func (t *together) write(ctx context.Context, db *DB, lane string, fn Func) error {
+	m := &member{ctx: ctx, lane: lane, fn: fn, turn: make(chan turn, 1)}
+	switch t.enter(ctx, m) {
+	case turnLead:
+		return t.lead(db, m)
+	case turnEnded:
+		return m.end()
+	default:
+		return db.writePostgres(ctx, fn, false)
+	}
+}
+
+// enter waits for the turn of a member.
+func (t *together) enter(ctx context.Context, m *member) turn {
+	t.mu.Lock()
+	if t.leaders < maxLeaders {
+		t.leaders++
+		t.mu.Unlock()
+		return turnLead
+	}
+	t.waiting = append(t.waiting, m)
+	t.mu.Unlock()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case next := <-m.turn:
+		return next
+	case <-timer.C:
+	case <-ctx.Done(): // alone it finds that out
+	}
+	if t.leave(m) {
+		return turnAlone
+	}
+	return <-m.turn // somebody took it along
+}
+
+func (t *together) leave(m *member) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i := slices.Index(t.waiting, m)
+	if i < 0 {
+		return false
+	}
+	t.waiting = slices.Delete(t.waiting, i, i+1)
+	return true
+}
+
+// lead runs a member and those that may go with it, and makes another one lead.
+func (t *together) lead(db *DB, m *member) error {
+	defer t.pass()
+	members := t.gather(m)
+	if len(members) == 1 {
+		return db.writePostgres(m.ctx, m.fn, false)
+	}
+	p := &party{db: db, members: members}
+	p.run(context.WithoutCancel(m.ctx))
+	for _, other := range members[1:] {
+		other.turn <- p.turnOf(other)
+	}
+	if p.turnOf(m) == turnAlone {
+		return db.writePostgres(m.ctx, m.fn, false)
+	}
+	return m.end()
+}
+
+// gather takes those that wait and whose lanes are others.
+func (t *together) gather(m *member) []*member {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	members, lanes := []*member{m}, map[string]bool{m.lane: true}
+	t.waiting = slices.DeleteFunc(t.waiting, func(w *member) bool {
+		if len(members) == maxTogether || lanes[w.lane] || w.ctx.Err() != nil {
+			return false
+		}
+		members, lanes[w.lane] = append(members, w), true
+		return true
+	})
+	return members
+}
+
+// pass makes the first that waits lead.
+func (t *together) pass() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.waiting) == 0 {
+		t.leaders--
+		return
+	}
+	next := t.waiting[0]
+	t.waiting = slices.Delete(t.waiting, 0, 1)
+	next.turn <- turnLead
+}
+
+// end does what follows a commit, in the goroutine of the caller.
+func (m *member) end() error {
+	if m.panic != nil {
+		panic(m.panic)
+	}
+	if m.err != nil {
+		return m.err
+	}
+	for _, fn := range m.tx.after {
+		fn()
+	}
+	return nil
+}
+
+// run calls the function of a member.
+func (m *member) run() {
+	defer func() {
+		if p := recover(); p != nil {
+			m.panic = p
+		}
+	}()
+	m.err = m.fn(context.WithoutCancel(m.ctx), m.tx)
+}
+
+// Apart is called by a function of WriteTogether that finds out, before it
+// wrote, that it needs what only a transaction of its own has. Its error must be
+// returned; then the function runs again by itself.
+func (tx *Tx) Apart() error {
+	c, shared := tx.conn.(*partyConn)
+	if !shared {
+		return nil
+	}
+	c.m.apart = true
+	return errApart
+}
+
+// errApart ends the function of a member that will run again by itself.
+var errApart = errors.New("the transaction runs again by itself")
+
+// writes reports whether a statement may leave something behind.
+func writes(sql string) bool { return !strings.HasPrefix(strings.TrimSpace(sql), "select") }

@@ -1,0 +1,54 @@
+package store
+
+import (
+	"bytes"
+	"fmt"
+	"sync"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+)
+
+// heldRows are rows that were read before anybody asks for them.
+type heldRows struct {
+	fields []pgconn.FieldDescription
+	types  *pgtype.Map
+	mu     *sync.Mutex // guards types
+	rows   [][][]byte
+	at     int
+}
+
+func (r *heldRows) add(values [][]byte) {
+	row := make([][]byte, len(values))
+	for i, v := range values {
+		row[i] = bytes.Clone(v) // nil stays nil
+	}
+	r.rows = append(r.rows, row)
+}
+
+// Next goes to the next row.
+func (r *heldRows) Next() bool {
+	r.at = min(r.at+1, len(r.rows))
+	return r.at < len(r.rows)
+}
+
+// Scan copies the row.
+func (r *heldRows) Scan(dest ...any) error {
+	if len(dest) != len(r.fields) {
+		return fmt.Errorf("%d values for %d places", len(r.fields), len(dest))
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, d := range dest {
+		if err := r.types.Scan(r.fields[i].DataTypeOID, r.fields[i].Format, r.rows[r.at][i], d); err != nil {
+			return fmt.Errorf("read column %s: %w", r.fields[i].Name, err)
+		}
+	}
+	return nil
+}
+
+// Err is nil: all rows are here.
+func (r *heldRows) Err() error { return nil }
+
+// Close does nothing.
+func (r *heldRows) Close() {}
