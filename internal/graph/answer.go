@@ -20,7 +20,7 @@ func (a *attempt) answered(ctx context.Context, tx *store.Tx) (step, error) {
 	if a.run, err = a.ledger.Resume(ctx, tx, a.claim.Fence(), a.run); err != nil {
 		return step{}, err
 	}
-	a.resume = q.Answer
+	a.question, a.resume = q.ID, q.Answer
 	return step{execute: true}, nil
 }
 

@@ -95,7 +95,7 @@ func says(err error) bool {
 
 func (a *attempt) ask(ctx context.Context) (contract.RunAnswerV1, error) {
 	if a.resume != nil {
-		return a.cfg.Executions.Resume(ctx, a.key(), a.resume)
+		return a.cfg.Executions.Resume(ctx, a.key(), a.question, a.resume)
 	}
 	return a.cfg.Executions.Run(ctx, a.key(), a.schedule.GraphID, contract.RunRequestV1{
 		ExecutionGrantID: a.schedule.GrantID, Input: a.input(), RunID: a.slot.RunID, Attempt: a.slot.Attempts,
@@ -136,11 +136,15 @@ func (a *attempt) whatIsKnown(ctx context.Context) (time.Time, error) {
 	if ctx.Err() != nil {
 		return time.Time{}, context.Cause(ctx)
 	}
+	if e, ok := errors.AsType[*pawl.Error](failure); ok && e.Reason == execution.ReasonAbandoned {
+		a.cancelElsewhere(ctx, a.key()) // it may still go on at its executor; its end is told then
+		return time.Now().Add(replaceEvery), nil
+	}
 	if failure != nil && !says(failure) { // it goes on, or nobody can tell
 		return time.Now().Add(longestSilence), nil
 	}
 	end := endOf(answer)
-	if asks := len(answer.Interrupt) > 0; asks || failure != nil {
+	if asks := len(answer.Interrupt) > 0; asks || failure != nil || answer.ErrorCode == contract.Aborted {
 		a.log.Warn("a slot is given up: the server stopped during every attempt", "schedule", a.schedule.Name, "slot", pawl.FormatTime(a.slot.ScheduledFor), "outcome", failure)
 		end = failed(contract.Internal, "The server stopped during every attempt.")
 		if asks {

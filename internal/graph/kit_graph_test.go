@@ -21,13 +21,14 @@ import (
 // key and an attempt, whatever becomes of those who ask. It counts what it
 // really did.
 type fakeGraph struct {
-	takes  time.Duration                                                                  // how long an execution takes
-	stops  time.Duration                                                                  // how long it goes on once it was cancelled
-	answer func(key string, attempt int) contract.RunAnswerV1                             // nil succeeds
-	refuse func(key string, req contract.RunRequestV1) error                              // before anything happens
-	down   func() error                                                                   // of the infrastructure, before anything happens
-	lose   func() error                                                                   // of the infrastructure, after it happened
-	resume func(key string, answer json.RawMessage) (contract.RunAnswerV1, time.Duration) // nil succeeds
+	takes    time.Duration                                                                  // how long an execution takes
+	abandons bool                                                                           // nobody executes what is under way
+	stops    time.Duration                                                                  // how long it goes on once it was cancelled
+	answer   func(key string, attempt int) contract.RunAnswerV1                             // nil succeeds
+	refuse   func(key string, req contract.RunRequestV1) error                              // before anything happens
+	down     func() error                                                                   // of the infrastructure, before anything happens
+	lose     func() error                                                                   // of the infrastructure, after it happened
+	resume   func(key string, answer json.RawMessage) (contract.RunAnswerV1, time.Duration) // nil succeeds
 
 	mu      sync.Mutex
 	runs    map[string]*fakeRun // by key; guarded by mu
@@ -43,6 +44,7 @@ type fakeRun struct {
 	answer                         contract.RunAnswerV1
 	changed                        chan struct{} // closed when endsAt moved
 	asks                           bool          // waits for a person
+	questions                      int           // that it asked
 	resumed                        []string      // answers that arrived
 }
 
@@ -103,7 +105,14 @@ func (f *fakeGraph) begin(r *fakeRun, key string, takes time.Duration) {
 		r.answer = f.answer(key, r.attempt)
 	}
 	r.answer.RunID, r.answer.Attempt = r.runID, r.attempt
-	r.asks = len(r.answer.Interrupt) > 0
+	r.noteQuestion()
+}
+
+func (r *fakeRun) noteQuestion() {
+	if r.asks = len(r.answer.Interrupt) > 0; r.asks {
+		r.questions++
+		r.answer.QuestionID = fmt.Sprint("q", r.questions)
+	}
 }
 
 func (f *fakeGraph) wait(ctx context.Context, r *fakeRun) (contract.RunAnswerV1, error) {
@@ -151,7 +160,7 @@ func (f *fakeGraph) Cancel(_ context.Context, key string) error {
 	return nil
 }
 
-func (f *fakeGraph) Resume(ctx context.Context, key string, answer []byte) (contract.RunAnswerV1, error) {
+func (f *fakeGraph) Resume(ctx context.Context, key, question string, answer []byte) (contract.RunAnswerV1, error) {
 	f.mu.Lock()
 	r := f.runs[key]
 	switch {
@@ -161,7 +170,7 @@ func (f *fakeGraph) Resume(ctx context.Context, key string, answer []byte) (cont
 	case time.Now().Before(r.endsAt()):
 		f.mu.Unlock()
 		return contract.RunAnswerV1{}, &execution.InProgressError{RunID: r.runID}
-	case !r.asks:
+	case !r.asks, question != r.answer.QuestionID:
 		f.mu.Unlock()
 		return r.answer, nil
 	}
@@ -170,7 +179,7 @@ func (f *fakeGraph) Resume(ctx context.Context, key string, answer []byte) (cont
 	takes := f.takes
 	if f.resume != nil {
 		r.answer, takes = f.resume(key, answer)
-		r.asks = len(r.answer.Interrupt) > 0
+		r.noteQuestion()
 	}
 	r.ended[len(r.ended)-1], r.changed = time.Now().Add(takes), make(chan struct{})
 	f.mu.Unlock()
@@ -183,6 +192,8 @@ func (f *fakeGraph) Outcome(_ context.Context, key string) (contract.RunAnswerV1
 	switch r := f.runs[key]; {
 	case r == nil:
 		return contract.RunAnswerV1{}, &pawl.Error{Code: pawl.CodeNotFound, Msg: "there is no such run"}
+	case time.Now().Before(r.endsAt()) && f.abandons:
+		return contract.RunAnswerV1{}, execution.Abandoned(r.runID)
 	case time.Now().Before(r.endsAt()):
 		return contract.RunAnswerV1{}, &execution.InProgressError{RunID: r.runID}
 	default:

@@ -3,11 +3,13 @@ package graph
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/graph/contract"
+	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -121,6 +123,32 @@ func TestASlotThatCrashedTooOftenIsWaitedFor(t *testing.T) {
 			k.wantNoOverlap(sch)
 		})
 	}
+}
+
+// a slot whose attempts crashed too often, and that nobody executes any
+// more, is ended at its executor; then people are told and the schedule goes on.
+func TestASlotThatNobodyExecutesEnds(t *testing.T) {
+	onSQLite(t, func(t *testing.T, k *kit) {
+		k.graph.takes = 20 * time.Hour
+		sch := k.create(ask("s", contract.Queue))
+		k.pass(65 * time.Second)
+		for range 5 {
+			k.restart(time.Second)
+			k.pass(2 * time.Second)
+		}
+		if r := k.runOf(sch); r.Status != pawl.StatusCrashed {
+			t.Fatalf("the run is %s", r.Status)
+		}
+		k.graph.set(func() { k.graph.abandons, k.graph.takes = true, time.Second })
+		k.pass(3 * time.Minute)
+		if got := k.story(sch); got[0] != "00:01 error internal" || got[1] != "00:02 success" {
+			t.Errorf("the slots are %v", got)
+		}
+		if !slices.ContainsFunc(k.notices, func(n Notice) bool { return n.Issue == run.IssueFailed }) {
+			t.Errorf("people were told %+v", k.notices)
+		}
+		k.wantNoOverlap(sch)
+	})
 }
 
 // What the tests take for an overlap is one: a run that is cancelled at the instant

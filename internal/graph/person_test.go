@@ -100,6 +100,36 @@ func TestACrashDoesNotLoseTheAnswer(t *testing.T) {
 	})
 }
 
+// A crash after a graph has asked a second thing does not answer it with the
+// answer to the first.
+func TestAnAnswerReachesOneQuestion(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		k.graph.asksPeople()
+		k.graph.resume = func(string, json.RawMessage) (contract.RunAnswerV1, time.Duration) {
+			return contract.RunAnswerV1{Interrupt: json.RawMessage(`"delete everything?"`)}, 0
+		}
+		sch := k.create(ask("s", ""))
+		k.pass(65 * time.Second)
+		k.approve(k.runOf(sch), `"yes"`)
+		crashes := 0
+		k.crashAt(func(at string) error {
+			if at == "answered" && crashes < 1 {
+				crashes++
+				return errCrash
+			}
+			return nil
+		})
+		k.pass(30 * time.Second)
+		fake := k.graph.seen(pawl.SlotKey(sch.ID, at(1)))
+		if r := k.runOf(sch); crashes != 1 || r.Status != pawl.StatusPausedApproval || !slices.Equal(fake.resumed, []string{`"yes"`}) {
+			t.Errorf("after %d crashes it is %s, resumed with %v", crashes, r.Status, fake.resumed)
+		}
+		if q := k.column(`select question from graph_questions where answer is null`); !slices.Equal(q, []string{`"delete everything?"`}) {
+			t.Errorf("people are asked %v", q)
+		}
+	})
+}
+
 // A graph may ask more than once.
 func TestAGraphAsksAgain(t *testing.T) {
 	onSQLite(t, func(t *testing.T, k *kit) {

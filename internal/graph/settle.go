@@ -238,7 +238,7 @@ func (a *attempt) interrupted(ctx context.Context, tx *store.Tx, sch store.Sched
 	if err := tx.SetSlotCost(ctx, a.slot.ID, costOf(answer)); err != nil {
 		return err
 	}
-	if err := tx.AskPerson(ctx, a.run.ID, sch.ID, answer.Interrupt); err != nil {
+	if err := tx.AskPerson(ctx, a.run.ID, sch.ID, answer.QuestionID, answer.Interrupt); err != nil {
 		return err
 	}
 	return a.askPeople(ctx, tx, sch, answer.Interrupt)

@@ -23,7 +23,7 @@ type step struct {
 
 // take looks at a slot and claims it, in one transaction.
 func (a *attempt) take(ctx context.Context, tx *store.Tx, scheduleID string, at time.Time) (step, error) {
-	a.resume = nil
+	a.question, a.resume = "", nil
 	if err := tx.Fence(ctx, a.claim.Fence()); err != nil {
 		return step{}, err
 	}
@@ -381,7 +381,7 @@ func (a *attempt) findAnswer(ctx context.Context, tx *store.Tx) error {
 		}
 		q, err := tx.GetQuestion(ctx, before.ID)
 		if err == nil {
-			a.resume = q.Answer
+			a.question, a.resume = q.ID, q.Answer
 			return nil
 		}
 		if !errors.Is(err, pawl.ErrNotFound) {

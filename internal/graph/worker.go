@@ -66,6 +66,7 @@ type attempt struct {
 	slot     store.Slot
 	run      store.Run
 	resume   json.RawMessage // the answer of a person; nil for an attempt
+	question string          // which question it answers
 
 	recovered bool // an attempt that nobody executes was ended
 }

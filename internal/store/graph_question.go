@@ -14,6 +14,7 @@ import (
 type GraphQuestion struct {
 	RunID      string
 	ScheduleID string
+	ID         string // of the execution service; may be empty
 	Question   json.RawMessage
 	Answer     json.RawMessage // nil until somebody answered
 	AnsweredBy string
@@ -21,25 +22,25 @@ type GraphQuestion struct {
 	AnsweredAt time.Time
 }
 
-const questionColumns = `run_id, schedule_id, question, answer, answered_by, created_at, answered_at`
+const questionColumns = `run_id, schedule_id, question_id, question, answer, answered_by, created_at, answered_at`
 
 func scanQuestion(row interface{ Scan(dest ...any) error }) (GraphQuestion, error) {
 	var q GraphQuestion
 	var question string
-	var answer, by *string
+	var id, answer, by *string
 	var created int64
 	var answered *int64
-	err := row.Scan(&q.RunID, &q.ScheduleID, &question, &answer, &by, &created, &answered)
-	q.Question, q.Answer, q.AnsweredBy, q.CreatedAt, q.AnsweredAt = json.RawMessage(question), rawOf(answer), fromNull(by), fromMS(created), fromNullMS(answered)
+	err := row.Scan(&q.RunID, &q.ScheduleID, &id, &question, &answer, &by, &created, &answered)
+	q.ID, q.Question, q.Answer, q.AnsweredBy, q.CreatedAt, q.AnsweredAt = fromNull(id), json.RawMessage(question), rawOf(answer), fromNull(by), fromMS(created), fromNullMS(answered)
 	return q, err
 }
 
 // AskPerson keeps what a graph asks. A run that asks again after an answer has
 // a new question.
-func (tx *Tx) AskPerson(ctx context.Context, runID, scheduleID string, question json.RawMessage) error {
-	_, err := tx.Exec(ctx, `insert into graph_questions (run_id, schedule_id, question, created_at) values ($1, $2, $3, $4)
-		on conflict (run_id) do update set question = excluded.question, answer = null, answered_by = null, answered_at = null, created_at = excluded.created_at`,
-		runID, scheduleID, cleaned(string(question)), ms(tx.Now))
+func (tx *Tx) AskPerson(ctx context.Context, runID, scheduleID, id string, question json.RawMessage) error {
+	_, err := tx.Exec(ctx, `insert into graph_questions (run_id, schedule_id, question_id, question, created_at) values ($1, $2, $5, $3, $4)
+		on conflict (run_id) do update set question_id = excluded.question_id, question = excluded.question, answer = null, answered_by = null, answered_at = null, created_at = excluded.created_at`,
+		runID, scheduleID, cleaned(string(question)), ms(tx.Now), orNull(id))
 	if err != nil {
 		return fmt.Errorf("keep question: %w", err)
 	}
@@ -64,13 +65,6 @@ func (tx *Tx) AnswerQuestion(ctx context.Context, runID string, answer json.RawM
 		return false, fmt.Errorf("answer question: %w", err)
 	}
 	return n > 0, nil
-}
-
-// OpenQuestions reads up to limit questions that nobody answered, the newest
-// first.
-func (tx *Tx) OpenQuestions(ctx context.Context, limit int) ([]GraphQuestion, error) {
-	rows, err := tx.Query(ctx, `select `+questionColumns+` from graph_questions where answer is null order by created_at desc limit $1`, limit)
-	return scanAll(rows, err, "list questions", scanQuestion)
 }
 
 // AskedQuestion is an open question, with the name of the schedule whose graph

@@ -44,7 +44,7 @@ func TestContractsSurviveTheWire(t *testing.T) {
 		RunRequestV1{ExecutionGrantID: "g", Input: json.RawMessage(`{"x":1}`), RunID: "r", Attempt: 2, ScheduleID: "s", ScheduledFor: at},
 		RunAnswerV1{
 			OK: true, RunID: "r", TraceID: "t", ErrorCode: Timeout, ErrorMessage: "m", Output: json.RawMessage(`[1]`), CostUSD: new(Micro(12345)),
-			Interrupt: json.RawMessage(`"?"`), Attempt: 2, Unknown: true, Retry: true, RetryAfterMS: 1500,
+			Interrupt: json.RawMessage(`"?"`), QuestionID: "q", Attempt: 2, Unknown: true, Retry: true, RetryAfterMS: 1500,
 		},
 	} {
 		t.Run(fmt.Sprintf("%T", value), func(t *testing.T) {

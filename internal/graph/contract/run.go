@@ -101,6 +101,7 @@ type RunAnswerV1 struct {
 	Output       json.RawMessage `json:"output,omitempty"`
 	CostUSD      *Micro          `json:"costUsd,omitempty"`
 	Interrupt    json.RawMessage `json:"interrupt,omitempty"`
+	QuestionID   string          `json:"questionId,omitempty" doc:"Which question the interrupt is: an answer names it, so that it reaches no other one."`
 
 	Attempt      int   `json:"attempt,omitempty"`      // which attempt this is the outcome of
 	Unknown      bool  `json:"unknown,omitempty"`      // nobody knows whether it ran: only a person may have it started again

@@ -79,7 +79,7 @@ func (gone) Run(context.Context, runner.Run, func(runner.Event) error) (runner.R
 func (gone) Cancel(context.Context, runner.Run) error { return errGone }
 
 // Resume implements API.
-func (s *Service) Resume(ctx context.Context, key string, answer []byte) (contract.RunAnswerV1, error) {
+func (s *Service) Resume(ctx context.Context, key, question string, answer []byte) (contract.RunAnswerV1, error) {
 	none := contract.RunAnswerV1{}
 	if err := contract.CheckKey(key); err != nil {
 		return none, err
@@ -90,7 +90,7 @@ func (s *Service) Resume(ctx context.Context, key string, answer []byte) (contra
 	var f *flight
 	var stored contract.RunAnswerV1
 	err := s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
-		f, stored, err = s.claimResumption(ctx, tx, key, answer)
+		f, stored, err = s.claimResumption(ctx, tx, key, question, answer)
 		return err
 	})
 	if err != nil || f == nil {
@@ -104,7 +104,7 @@ func (s *Service) Resume(ctx context.Context, key string, answer []byte) (contra
 
 // claimResumption claims a run that waits for a person, or whose resumption
 // died; the executor tells whether the answer had arrived.
-func (s *Service) claimResumption(ctx context.Context, tx *store.Tx, key string, answer []byte) (*flight, contract.RunAnswerV1, error) {
+func (s *Service) claimResumption(ctx context.Context, tx *store.Tx, key, question string, answer []byte) (*flight, contract.RunAnswerV1, error) {
 	none := contract.RunAnswerV1{}
 	e, err := tx.ExecutionByKey(ctx, key)
 	if err != nil {
@@ -114,12 +114,12 @@ func (s *Service) claimResumption(ctx context.Context, tx *store.Tx, key string,
 	switch {
 	case err != nil:
 		return nil, none, err
-	case e.Finished:
-		stored, err := answerOf(e)
+	case e.Finished, e.Interrupt != nil && question != "" && question != m.Question:
+		stored, err := answerOf(e) // the answer arrived long ago
 		return nil, stored, err
 	case e.Alive(tx.Now):
 		return nil, none, &InProgressError{RunID: e.RunID}
-	case e.Interrupt == nil && !m.Asked:
+	case e.Interrupt == nil && (!m.Asked || question != "" && question != m.Question):
 		return nil, none, errNotInterrupted(e.RunID)
 	}
 	f, err := s.takeOver(ctx, tx, e, takeWish{resume: answer})

@@ -78,6 +78,9 @@ func TestCancelEndsWhatNobodyExecutes(t *testing.T) {
 		if _, err := k.run("k"); err == nil {
 			t.Fatal("no error")
 		}
+		if _, err := k.s.Outcome(t.Context(), "k"); reasonOf(err) != ReasonAbandoned {
+			t.Errorf("before that: %v", err)
+		}
 		if err := k.s.Cancel(t.Context(), "k"); err != nil {
 			t.Fatal(err)
 		}
@@ -116,11 +119,11 @@ func TestInterruptWaitsForAPerson(t *testing.T) {
 		if n := k.count(`select count(*) from charge_reservations`); n != 0 || len(k.fake.asked()) != 1 {
 			t.Errorf("%d reservations, %d runs", n, len(k.fake.asked()))
 		}
-		if _, err := k.s.Resume(t.Context(), "k", []byte(`{`)); !errors.Is(err, pawl.ErrInvalid) {
+		if _, err := k.s.Resume(t.Context(), "k", "", []byte(`{`)); !errors.Is(err, pawl.ErrInvalid) {
 			t.Errorf("an answer that is not JSON: %v", err)
 		}
 		for range 2 { // the second is answered from the store
-			answer, err := k.s.Resume(t.Context(), "k", []byte(`"yes"`))
+			answer, err := k.s.Resume(t.Context(), "k", "", []byte(`"yes"`))
 			if err != nil || !answer.OK || string(answer.Output) != `"yes"` || answer.Interrupt != nil || *answer.CostUSD != 6 {
 				t.Fatalf("%+v %v", answer, err)
 			}
@@ -134,9 +137,45 @@ func TestInterruptWaitsForAPerson(t *testing.T) {
 	})
 }
 
+// An answer is for one question. Whoever passes it on again, because a crash kept
+// the next question from being told, gets that question.
+func TestAnAnswerIsForOneQuestion(t *testing.T) {
+	both(t, func(t *testing.T, k *kit) {
+		k.fake.run = func(_ context.Context, r runner.Run, _ func(runner.Event) error) (runner.Result, error) {
+			if string(r.Resume) == `"both"` {
+				return runner.Result{OK: true}, nil
+			}
+			return runner.Result{Interrupt: json.RawMessage(`"and?"`)}, nil
+		}
+		first := k.mustRun("k")
+		var second contract.RunAnswerV1
+		for range 2 {
+			answer, err := k.s.Resume(t.Context(), "k", first.QuestionID, []byte(`"one"`))
+			if err != nil || answer.Interrupt == nil || answer.QuestionID == "" || answer.QuestionID == first.QuestionID {
+				t.Fatalf("%+v %v", answer, err)
+			}
+			second = answer
+		}
+		if asked := k.fake.asked(); len(asked) != 2 {
+			t.Errorf("the graph was asked %d times", len(asked))
+		}
+		if answer, err := k.s.Resume(t.Context(), "k", second.QuestionID, []byte(`"both"`)); err != nil || !answer.OK || answer.QuestionID != "" {
+			t.Errorf("%+v %v", answer, err)
+		}
+	})
+}
+
+func reasonOf(err error) string {
+	e, ok := errors.AsType[*pawl.Error](err)
+	if !ok {
+		return ""
+	}
+	return e.Reason
+}
+
 func TestResumeNeedsAQuestion(t *testing.T) {
 	both(t, func(t *testing.T, k *kit) {
-		if _, err := k.s.Resume(t.Context(), "unknown", []byte(`1`)); !errors.Is(err, pawl.ErrNotFound) {
+		if _, err := k.s.Resume(t.Context(), "unknown", "", []byte(`1`)); !errors.Is(err, pawl.ErrNotFound) {
 			t.Errorf("unknown: %v", err)
 		}
 		k.fake.run = func(context.Context, runner.Run, func(runner.Event) error) (runner.Result, error) {
@@ -151,7 +190,7 @@ func TestResumeNeedsAQuestion(t *testing.T) {
 }
 
 func resumeError(k *kit, key string) error {
-	_, err := k.s.Resume(k.t.Context(), key, []byte(`1`))
+	_, err := k.s.Resume(k.t.Context(), key, "", []byte(`1`))
 	return err
 }
 
@@ -169,7 +208,7 @@ func TestResumeAsksTheGrantAndSurvivesDeath(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		k.fake.run = asks
-		if answer, err := k.s.Resume(t.Context(), "dies", []byte(`"again"`)); err != nil || string(answer.Output) != `"again"` {
+		if answer, err := k.s.Resume(t.Context(), "dies", "", []byte(`"again"`)); err != nil || string(answer.Output) != `"again"` {
 			t.Errorf("%+v %v", answer, err)
 		}
 		k.write(func(ctx context.Context, tx *store.Tx) error {

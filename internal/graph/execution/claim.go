@@ -203,7 +203,7 @@ func (s *Service) takeOver(ctx context.Context, tx *store.Tx, seen store.Executi
 	next.Owner, next.LeaseUntil = s.newOwner(), tx.Now.Add(leaseFor)
 	if wish.again {
 		next.Attempt, next.CancelAt = wish.attempt, time.Time{}
-		m.Units, m.Asked, m.Retry, m.RetryAfterMS = 0, false, false, 0
+		m.Units, m.Asked, m.Question, m.Retry, m.RetryAfterMS = 0, false, "", false, 0
 	}
 	next.Remote = m.json()
 	limited := false

@@ -12,6 +12,7 @@ const (
 	ReasonMismatch       = "idempotency_mismatch" // 422: the key was used for another request
 	ReasonInProgress     = "in_progress"          // 409: it runs; ask again
 	ReasonNotInterrupted = "not_interrupted"      // 409: it asks nobody anything
+	ReasonAbandoned      = "abandoned"            // 409: it was begun, and nobody executes it
 )
 
 // InProgressError says that the key is being executed. Asking again later with
@@ -26,6 +27,14 @@ func (e *InProgressError) Unwrap() error {
 	return &pawl.Error{
 		Code: pawl.CodeConflict, Reason: ReasonInProgress, Op: "run graph", Msg: e.Error(),
 		Hint: "Ask again with the same Idempotency-Key; the outcome is kept.",
+	}
+}
+
+// Abandoned says that a run was begun and that whoever executed it is gone.
+func Abandoned(runID string) error {
+	return &pawl.Error{
+		Code: pawl.CodeConflict, Reason: ReasonAbandoned, Op: "look at run", Msg: fmt.Sprintf("nobody executes run %s any more", runID),
+		Hint: "Ask for it again with the same Idempotency-Key to go on, or cancel it.",
 	}
 }
 

@@ -71,7 +71,7 @@ func (f *flight) finished(r runner.Result) (contract.RunAnswerV1, error) {
 // what goes on after the answer is reserved again.
 func (f *flight) interrupted(r runner.Result) (contract.RunAnswerV1, error) {
 	m, facts := f.tell()
-	m.Units, m.Asked = m.Units+len(facts), true
+	m.Units, m.Asked, m.Question = m.Units+len(facts), true, store.NewID()
 	question := asJSON(r.Interrupt)
 	var cost contract.Micro
 	err := f.insist(func(ctx context.Context, tx *store.Tx) (err error) {

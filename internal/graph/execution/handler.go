@@ -125,7 +125,7 @@ func (s *Service) serveResume(w http.ResponseWriter, r *http.Request) {
 		s.tell(w, nil, err)
 		return
 	}
-	answer, err := s.Resume(r.Context(), key, person)
+	answer, err := s.Resume(r.Context(), key, r.URL.Query().Get("question"), person)
 	s.tell(w, answer, err)
 }
 

@@ -160,7 +160,7 @@ func TestRemoteIsTheService(t *testing.T) {
 		if answer, err := r.Run(t.Context(), "asks", graph, k.request(`1`)); err != nil || string(answer.Interrupt) != `{"ask":"sure?"}` {
 			t.Errorf("%+v %v", answer, err)
 		}
-		if answer, err := r.Resume(t.Context(), "asks", []byte(`"yes"`)); err != nil || string(answer.Output) != `"yes"` {
+		if answer, err := r.Resume(t.Context(), "asks", "", []byte(`"yes"`)); err != nil || string(answer.Output) != `"yes"` {
 			t.Errorf("%+v %v", answer, err)
 		}
 		none := int64(0)

@@ -19,6 +19,10 @@ type memory struct {
 	// attempt, so that those without a name go on counting.
 	Units int `json:"units,omitempty"`
 
+	// Question is the last one that the run asked a person. Its answer may be
+	// under way.
+	Question string `json:"question,omitempty"`
+
 	// Asked says that the attempt once asked a person, so that a resumption that
 	// died can be begun again.
 	Asked bool `json:"asked,omitempty"`
@@ -56,10 +60,14 @@ func answerOf(e store.Execution) (contract.RunAnswerV1, error) {
 		return contract.RunAnswerV1{}, err
 	}
 	cost := contract.Micro(e.Cost)
-	return contract.RunAnswerV1{
+	answer := contract.RunAnswerV1{
 		OK: e.Outcome.OK, RunID: e.RunID, TraceID: e.Outcome.TraceID,
 		ErrorCode: contract.ErrorCode(e.Outcome.ErrorCode), ErrorMessage: e.Outcome.ErrorMessage,
 		Output: e.Outcome.Output, CostUSD: &cost, Interrupt: e.Interrupt,
 		Attempt: e.Attempt, Unknown: m.Unknown, Retry: m.Retry, RetryAfterMS: m.RetryAfterMS,
-	}, nil
+	}
+	if e.Interrupt != nil {
+		answer.QuestionID = m.Question
+	}
+	return answer, nil
 }

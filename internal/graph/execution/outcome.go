@@ -19,8 +19,12 @@ func (s *Service) Outcome(ctx context.Context, key string) (answer contract.RunA
 		if err != nil {
 			return err
 		}
-		if !e.Finished && e.Interrupt == nil {
+		switch {
+		case e.Finished || e.Interrupt != nil:
+		case e.Alive(tx.Now):
 			return &InProgressError{RunID: e.RunID}
+		default:
+			return Abandoned(e.RunID)
 		}
 		answer, err = answerOf(e)
 		return err

@@ -70,8 +70,8 @@ func (r *Remote) Cancel(ctx context.Context, key string) error {
 }
 
 // Resume implements API.
-func (r *Remote) Resume(ctx context.Context, key string, person []byte) (answer contract.RunAnswerV1, err error) {
-	err = r.call(ctx, http.MethodPost, pathResume, key, person, &answer)
+func (r *Remote) Resume(ctx context.Context, key, question string, person []byte) (answer contract.RunAnswerV1, err error) {
+	err = r.call(ctx, http.MethodPost, pathResume+"?question="+url.QueryEscape(question), key, person, &answer)
 	return answer, err
 }
 

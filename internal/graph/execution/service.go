@@ -40,8 +40,10 @@ type API interface {
 	// Cancel asks for the end of a run and does not wait for it. What is over
 	// is no error.
 	Cancel(ctx context.Context, key string) error
-	// Resume answers what a run asks a person, and waits like Run.
-	Resume(ctx context.Context, key string, answer []byte) (contract.RunAnswerV1, error)
+	// Resume answers a question of a run to a person, and waits like Run. If the
+	// run asks another one by now, that is told: the answer is not for it. An
+	// empty question is whatever the run asks.
+	Resume(ctx context.Context, key, question string, answer []byte) (contract.RunAnswerV1, error)
 	// Outcome tells the outcome, or the question to a person, without starting
 	// anything. It is InProgressError while there is none.
 	Outcome(ctx context.Context, key string) (contract.RunAnswerV1, error)
