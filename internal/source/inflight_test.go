@@ -87,11 +87,11 @@ func TestTheTimelineOfASourceInFlight(t *testing.T) {
 		l.wantBegun("busy") // the one worker
 		l.wantAsked("before t0", 2)
 
-		l.pass(s, 30*time.Second)
+		l.passInterval(s)
 		l.evaluate(s)
 		l.wantOneEntry("t0: due, added and queued", s)
 
-		l.pass(s, 30*time.Second)
+		l.passInterval(s)
 		l.evaluate(s)
 		l.wantOneEntry("t0+30s: due again, skipped", s)
 		l.wantAsked("t0+30s", 2)
@@ -103,7 +103,7 @@ func TestTheTimelineOfASourceInFlight(t *testing.T) {
 			t.Errorf("t0+60s: nobody says that it is in flight: %+v", g)
 		}
 
-		l.pass(s, 30*time.Second)
+		l.passInterval(s)
 		l.evaluate(s)
 		l.wantOneEntry("t0+90s: due again, skipped", s)
 		l.wantAsked("t0+90s", 3)
@@ -116,7 +116,7 @@ func TestTheTimelineOfASourceInFlight(t *testing.T) {
 		}
 		l.wantAsked("t0+120s: three times due, fetched once", 3)
 
-		l.pass(s, 30*time.Second)
+		l.passInterval(s)
 		l.evaluate(s)
 		l.wantBegun("s") // eligible again
 		l.release("s")

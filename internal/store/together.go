@@ -72,7 +72,7 @@ func (t *together) write(ctx context.Context, db *DB, lane string, fn Func) erro
 	m := &member{ctx: ctx, lane: lane, fn: fn, turn: make(chan turn, 1)}
 	switch t.enter(ctx, m) {
 	case turnLead:
-		return t.lead(db, m)
+		return t.lead(db, m) //nolint:contextcheck // each member has its own
 	case turnEnded:
 		return m.end()
 	default:

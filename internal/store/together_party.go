@@ -94,7 +94,7 @@ func (p *party) turnOf(m *member) turn {
 func (p *party) serve(ctx context.Context, tx pgx.Tx) {
 	for _, m := range p.members {
 		m.tx = &Tx{Now: now(), db: p.db, conn: &partyConn{p, m, make(chan reply, 1)}}
-		go func() {
+		go func() { //nolint:contextcheck // it has its own
 			m.run()
 			p.leave(m)
 		}()
