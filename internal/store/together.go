@@ -50,8 +50,9 @@ type member struct {
 	ctx  context.Context
 	lane string
 	fn   Func
-	turn chan turn // gets one
+	turn chan turn // what becomes of it, step by step
 
+	party *party
 	tx    *Tx
 	err   error
 	panic any
@@ -64,13 +65,19 @@ type turn int
 
 const (
 	turnLead  turn = iota // it leads now
+	turnJoin              // it runs as part of another one
 	turnEnded             // it was part of another one, and err says how it ended
 	turnAlone             // it was part of another one of which nothing is left
 )
 
 func (t *together) write(ctx context.Context, db *DB, lane string, fn Func) error {
 	m := &member{ctx: ctx, lane: lane, fn: fn, turn: make(chan turn, 1)}
-	switch t.enter(ctx, m) {
+	next := t.enter(ctx, m)
+	if next == turnJoin {
+		m.party.attend(m)
+		next = <-m.turn
+	}
+	switch next {
 	case turnLead:
 		return t.lead(db, m) //nolint:contextcheck // each member has its own
 	case turnEnded:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -24,14 +25,15 @@ const (
 	partyLocks = `set local lock_timeout = 250`
 )
 
-// party is one transaction of many members. Each runs in a goroutine of its own
-// until it wants a statement; when all of them do, the statements go out
+// party is one transaction of many members. Each runs in the goroutine of its
+// caller until it wants a statement; when all of them do, the statements go out
 // together.
 type party struct {
 	db      *DB
 	members []*member
 	ready   chan struct{} // gets a word when everybody waits
-	types   sync.Mutex    // guards the types that the connection knows
+	types   sync.Mutex    // guards the types that the connection knows, and fields
+	fields  map[string][]pgconn.FieldDescription
 
 	mu     sync.Mutex         // guards what follows, while members run
 	live   int                // members whose function has not ended
@@ -60,6 +62,7 @@ func (p *party) run(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, partyTimeout)
 	defer cancel()
 	p.ready, p.holds, p.live = make(chan struct{}, 1), map[string]*member{}, len(p.members)
+	p.fields = map[string][]pgconn.FieldDescription{}
 	begun := false
 	err := pgx.BeginTxFunc(ctx, p.db.pool, pgx.TxOptions{}, func(tx pgx.Tx) error {
 		begun = true
@@ -93,11 +96,11 @@ func (p *party) turnOf(m *member) turn {
 // serve runs the functions of all members and answers them.
 func (p *party) serve(ctx context.Context, tx pgx.Tx) {
 	for _, m := range p.members {
-		m.tx = &Tx{Now: now(), db: p.db, conn: &partyConn{p, m, make(chan reply, 1)}}
-		go func() { //nolint:contextcheck // it has its own
-			m.run()
-			p.leave(m)
-		}()
+		m.party, m.tx = p, &Tx{Now: now(), db: p.db, conn: &partyConn{p, m, make(chan reply, 1)}}
+	}
+	go p.attend(p.members[0]) // whose caller is busy with this
+	for _, m := range p.members[1:] {
+		m.turn <- turnJoin
 	}
 	pause := time.NewTimer(partyPause)
 	defer pause.Stop()
@@ -124,6 +127,12 @@ func (p *party) ask(w want) reply {
 	p.tellIfReady()
 	p.mu.Unlock()
 	return <-w.reply
+}
+
+// attend runs the function of a member to its end.
+func (p *party) attend(m *member) {
+	m.run()
+	p.leave(m)
 }
 
 // leave notes that the function of a member has ended.
@@ -266,7 +275,11 @@ func (p *party) read(results pgx.BatchResults, w want, conn *pgx.Conn) reply {
 	if err != nil {
 		return reply{err: err}
 	}
-	held := &heldRows{fields: append([]pgconn.FieldDescription(nil), rows.FieldDescriptions()...), types: conn.TypeMap(), mu: &p.types, at: -1}
+	sql := w.list[0].sql
+	if p.fields[sql] == nil { // one statement has the same columns for all members
+		p.fields[sql] = slices.Clone(rows.FieldDescriptions())
+	}
+	held := &heldRows{fields: p.fields[sql], types: conn.TypeMap(), mu: &p.types, at: -1}
 	for rows.Next() {
 		held.add(rows.RawValues())
 	}

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"fmt"
 	"sync"
 
@@ -19,9 +18,18 @@ type heldRows struct {
 }
 
 func (r *heldRows) add(values [][]byte) {
-	row := make([][]byte, len(values))
+	size := 0
+	for _, v := range values {
+		size += len(v)
+	}
+	row, text := make([][]byte, len(values)), make([]byte, 0, size)
 	for i, v := range values {
-		row[i] = bytes.Clone(v) // nil stays nil
+		if v == nil {
+			continue
+		}
+		from := len(text)
+		text = append(text, v...)
+		row[i] = text[from:len(text):len(text)]
 	}
 	r.rows = append(r.rows, row)
 }
