@@ -74,7 +74,7 @@ func (t *together) write(ctx context.Context, db *DB, lane string, fn Func) erro
 	m := &member{ctx: ctx, lane: lane, fn: fn, turn: make(chan turn, 1)}
 	next := t.enter(ctx, m)
 	if next == turnJoin {
-		m.party.attend(m)
+		m.party.attend(m) //nolint:contextcheck // it has its own
 		next = <-m.turn
 	}
 	switch next {

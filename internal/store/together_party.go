@@ -98,7 +98,7 @@ func (p *party) serve(ctx context.Context, tx pgx.Tx) {
 	for _, m := range p.members {
 		m.party, m.tx = p, &Tx{Now: now(), db: p.db, conn: &partyConn{p, m, make(chan reply, 1)}}
 	}
-	go p.attend(p.members[0]) // whose caller is busy with this
+	go p.attend(p.members[0]) //nolint:contextcheck // it has its own; its caller is busy with this
 	for _, m := range p.members[1:] {
 		m.turn <- turnJoin
 	}

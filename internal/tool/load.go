@@ -1,10 +1,7 @@
 package tool
 
 import (
-	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -24,16 +21,7 @@ func Load(dir string, env Env) (*Set, error) {
 	if dir == "" {
 		return &Set{members: l.members}, nil
 	}
-	entries, err := os.ReadDir(dir) // sorted
-	if err != nil {
-		l.refuse("%s: the folder of connections cannot be read: %s", dir, connector.Reason(err))
-	}
-	for _, entry := range entries {
-		name, ext := entry.Name(), filepath.Ext(entry.Name())
-		if (ext == ".yaml" || ext == ".yml") && !strings.HasPrefix(name, ".") {
-			l.file(filepath.Join(dir, name), env)
-		}
-	}
+	l.faults = connector.Folder(dir, env, l.definition)
 	if len(l.faults) > 0 {
 		l.close()
 		return nil, invalid(l.faults)
@@ -58,37 +46,10 @@ type loading struct {
 	secrets []connector.Secret
 }
 
-func (l *loading) refuse(format string, values ...any) {
-	l.faults = append(l.faults, pawl.Field{Message: fmt.Sprintf(format, values...)})
-}
-
-func (l *loading) file(name string, env Env) {
-	if info, err := os.Stat(name); err == nil {
-		if !info.Mode().IsRegular() {
-			return // a folder, or something that would block
-		}
-		if info.Size() > largestFile {
-			l.refuse("%s: the file has more than the %d bytes allowed", name, largestFile)
-			return
-		}
-	}
-	text, err := os.ReadFile(name)
-	if err != nil {
-		l.refuse("%s: the file cannot be read: %s", name, connector.Reason(err))
-		return
-	}
-	found, faults := documents(name, text, env)
-	l.faults = append(l.faults, faults...)
-	for _, settings := range found {
-		l.definition(name, settings)
-		l.faults = append(l.faults, settings.Faults()...)
-		l.secrets = append(l.secrets, settings.Secrets()...)
-	}
-}
-
 // definition adds the connection that the settings define, or notes their
 // faults in them.
 func (l *loading) definition(file string, s *connector.Settings) {
+	defer func() { l.secrets = append(l.secrets, s.Secrets()...) }()
 	kind, ok := s.Plain("kind")
 	if !ok || othersKind(s, kind) {
 		return

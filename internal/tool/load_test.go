@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
 // folder makes a folder with files of these names and texts.
@@ -148,7 +149,7 @@ func TestLoadTellsThePlaceOfAFault(t *testing.T) {
 		{"not YAML", "kind: {\n", []string{`1:7:`}},
 		{"not YAML, later", outbox + "---\nkind: [\n", []string{`6:7:`}},
 		{"not UTF-8", "kind: \xff\n", []string{` the file is not UTF-8`}},
-		{"too large", "#" + strings.Repeat("x", largestFile), []string{` the file has more than`}},
+		{"too large", "#" + strings.Repeat("x", connector.LargestFile), []string{` the file has more than`}},
 		{"many faults", "kind: connection\nname: 1x\ntype: file\nrot: r\npolicy: {read: maybe, delete: ask}\n", []string{
 			`1:1: root is missing`, `2:7: the name "1x"`, `4:1: unknown field "rot". Did you mean root?`, `5:16: unknown policy "maybe"`,
 		}},
@@ -217,7 +218,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add(outbox)
 	f.Add("kind: connection\n---\n- &a [*a]\n--- |\n x\n...\n? {a: b}\n: c\n<<: *a")
 	f.Fuzz(func(t *testing.T, text string) {
-		settings, faults := documents("x.yaml", []byte(text), Env{Getenv: noEnvironment})
+		settings, faults := connector.Documents("x.yaml", []byte(text), Env{Getenv: noEnvironment})
 		l := loading{members: map[string]member{}, places: map[string]string{}}
 		for _, s := range settings {
 			s.Plain("kind")

@@ -161,7 +161,7 @@ func TestLoadTellsEveryFault(t *testing.T) {
 		"a.yaml:11:1: name is missing",
 		"a.yaml:13:6: url: the environment variable NONE is not set",
 		`a.yaml:16:7: the name "9x" must begin with a letter and have letters, digits, _ and - only, at most 64`,
-		"b.yaml:11:1: a definition is a list of fields and values, such as kind: executor",
+		"b.yaml:11:1: a definition is a list of fields and values, such as kind and name",
 		"b.yaml:7:7: the executor two is already defined at b.yaml:2:7",
 		"b.yaml:13:1: kind is missing",
 	}

@@ -1,10 +1,7 @@
 package executor
 
 import (
-	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -23,12 +20,12 @@ import (
 // with its place.
 func Load(dir string, env Env) (*Set, error) {
 	l := loading{members: map[string]member{}, places: map[string]string{}}
-	l.env = connector.Env{Getenv: env.Getenv, HTTP: env.HTTP, CheckOnly: env.CheckOnly, Log: env.Log}
+	settings := connector.Env{Getenv: env.Getenv, HTTP: env.HTTP, CheckOnly: env.CheckOnly, Log: env.Log}
 	if env.Workflow != nil {
 		l.members[workflowProvider] = member{Provider: &workflows{run: env.Workflow}, kind: workflowProvider}
 	}
 	if dir != "" {
-		l.folder(dir)
+		l.faults = connector.Folder(dir, settings, l.definition)
 	}
 	if len(l.faults) > 0 {
 		return nil, &pawl.Error{
@@ -41,57 +38,16 @@ func Load(dir string, env Env) (*Set, error) {
 
 // loading is what was found so far.
 type loading struct {
-	env     connector.Env
 	members map[string]member
 	places  map[string]string // of the definitions, by name
 	faults  []pawl.Field
 	secrets []connector.Secret
 }
 
-func (l *loading) refuse(format string, values ...any) {
-	l.faults = append(l.faults, pawl.Field{Message: fmt.Sprintf(format, values...)})
-}
-
-func (l *loading) folder(dir string) {
-	entries, err := os.ReadDir(dir) // sorted
-	if err != nil {
-		l.refuse("%s: the folder of connections cannot be read: %s", dir, connector.Reason(err))
-	}
-	for _, entry := range entries {
-		name, ext := entry.Name(), filepath.Ext(entry.Name())
-		if (ext == ".yaml" || ext == ".yml") && !strings.HasPrefix(name, ".") {
-			l.file(filepath.Join(dir, name))
-		}
-	}
-}
-
-func (l *loading) file(name string) {
-	if info, err := os.Stat(name); err == nil {
-		if !info.Mode().IsRegular() {
-			return // a folder, or something that would block
-		}
-		if info.Size() > largestFile {
-			l.refuse("%s: the file has more than the %d bytes allowed", name, largestFile)
-			return
-		}
-	}
-	text, err := os.ReadFile(name)
-	if err != nil {
-		l.refuse("%s: the file cannot be read: %s", name, connector.Reason(err))
-		return
-	}
-	found, faults := documents(connector.Origin{File: name, Env: l.env}, text)
-	l.faults = append(l.faults, faults...)
-	for _, settings := range found {
-		l.definition(name, settings)
-		l.faults = append(l.faults, settings.Faults()...)
-		l.secrets = append(l.secrets, settings.Secrets()...)
-	}
-}
-
 // definition adds the executor that the settings define, or notes their faults
 // in them.
 func (l *loading) definition(file string, s *connector.Settings) {
+	defer func() { l.secrets = append(l.secrets, s.Secrets()...) }()
 	if kind, ok := s.Plain("kind"); !ok || kind.Value != "executor" {
 		return
 	}

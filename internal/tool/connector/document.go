@@ -1,4 +1,4 @@
-package tool
+package connector
 
 import (
 	"errors"
@@ -11,21 +11,20 @@ import (
 	"github.com/goccy/go-yaml/parser"
 
 	"github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
-// largestFile is in bytes. The time that the parser needs for hostile text grows
+// LargestFile is in bytes. The time that the parser needs for hostile text grows
 // with the square of its length.
-const largestFile = 64 << 10
+const LargestFile = 64 << 10
 
-// documents parses a file into the settings of its definitions. Empty
-// documents are left out.
-func documents(file string, text []byte, env Env) (found []*connector.Settings, faults []pawl.Field) {
+// Documents parses a file into the settings of its definitions. Empty documents
+// are left out.
+func Documents(file string, text []byte, env Env) (found []*Settings, faults []pawl.Field) {
 	if !utf8.Valid(text) {
 		return nil, []pawl.Field{{Message: file + ": the file is not UTF-8 text"}}
 	}
 	for _, part := range split(string(text)) {
-		origin := connector.Origin{File: file, Line: part.before, Env: env}
+		origin := Origin{File: file, Line: part.before, Env: env}
 		parsed, err := parser.ParseBytes([]byte(part.text), 0)
 		if err != nil {
 			faults = append(faults, syntaxFault(origin, err))
@@ -35,10 +34,10 @@ func documents(file string, text []byte, env Env) (found []*connector.Settings, 
 			switch body := doc.Body.(type) {
 			case nil, *ast.CommentGroupNode, *ast.NullNode, *ast.DirectiveNode:
 			case *ast.MappingNode:
-				found = append(found, connector.NewSettings(origin, body))
+				found = append(found, NewSettings(origin, body))
 			default:
 				at := body.GetToken().Position
-				faults = append(faults, pawl.Field{Message: fmt.Sprintf("%s:%d:%d: a definition is a list of fields and values, such as kind: connection", file, origin.Line+at.Line, at.Column)})
+				faults = append(faults, pawl.Field{Message: fmt.Sprintf("%s:%d:%d: a definition is a list of fields and values, such as kind and name", file, origin.Line+at.Line, at.Column)})
 			}
 		}
 	}
@@ -70,7 +69,7 @@ func split(text string) []part {
 	return parts
 }
 
-func syntaxFault(origin connector.Origin, err error) pawl.Field {
+func syntaxFault(origin Origin, err error) pawl.Field {
 	e, ok := errors.AsType[yaml.Error](err)
 	if !ok || e.GetToken() == nil || e.GetToken().Position == nil {
 		return pawl.Field{Message: fmt.Sprintf("%s:%d:1: the document is not valid YAML", origin.File, origin.Line+1)}
