@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync/atomic"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -52,6 +53,17 @@ func (p Place) exec(ctx context.Context, sql string) error {
 	defer c.Close(context.WithoutCancel(ctx)) //nolint:errcheck // a scratch database
 	_, err = c.Exec(ctx, sql)
 	return err
+}
+
+// statisticsDelay is how late PostgreSQL may tell of what its connections did: one
+// that falls idle reports after ten seconds.
+const statisticsDelay = 12 * time.Second
+
+// Rest waits until what was done so far is counted by Transactions.
+func (p Place) Rest() {
+	if p.Postgres != "" {
+		time.Sleep(statisticsDelay)
+	}
 }
 
 // Transactions is how many PostgreSQL has ended in a database; zero for SQLite.

@@ -44,6 +44,7 @@ type idleCost struct {
 
 func (h *house) whileIdle(ctx context.Context, length time.Duration) (c idleCost, err error) {
 	runtime.GC()
+	h.place.Rest()
 	before, err := h.place.Transactions(ctx, h.at)
 	if err != nil {
 		return c, err

@@ -170,6 +170,7 @@ func notDue(ctx context.Context, p measure.Place, n, asks int, idle time.Duratio
 
 func (q *quiet) whileIdle(ctx context.Context, p measure.Place, at string, length time.Duration) (err error) {
 	runtime.GC()
+	p.Rest()
 	transactions, err := p.Transactions(ctx, at)
 	if err != nil {
 		return err

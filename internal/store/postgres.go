@@ -68,8 +68,18 @@ func poolConfig(dsn string, maxConns int) (*pgxpool.Config, error) {
 }
 
 func (db *DB) writePostgres(ctx context.Context, fn Func, lazy bool) error {
+	tx, err := db.commitPostgres(ctx, fn, lazy)
+	if err == nil {
+		tx.committed()
+	}
+	return err
+}
+
+// commitPostgres leaves it to the caller to tell the transaction that it was
+// committed.
+func (db *DB) commitPostgres(ctx context.Context, fn Func, lazy bool) (*Tx, error) {
 	tx := &Tx{Now: now(), db: db}
-	err := pgx.BeginTxFunc(ctx, db.pool, pgx.TxOptions{}, func(ptx pgx.Tx) error {
+	return tx, pgx.BeginTxFunc(ctx, db.pool, pgx.TxOptions{}, func(ptx pgx.Tx) error {
 		tx.conn = pgConn{ptx}
 		if lazy {
 			if _, err := ptx.Exec(ctx, `set local synchronous_commit = off`); err != nil {
@@ -78,13 +88,6 @@ func (db *DB) writePostgres(ctx context.Context, fn Func, lazy bool) error {
 		}
 		return fn(ctx, tx)
 	})
-	if err != nil {
-		return err
-	}
-	for _, fn := range tx.after {
-		fn()
-	}
-	return nil
 }
 
 // isClosedConn reports errors of a connection that ended under us.

@@ -146,6 +146,9 @@ func (l *lite) read(ctx context.Context, db *DB, fn Func) error {
 		return errClosed()
 	}
 	defer func() { l.readers <- c }()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	// A begin that is interrupted tells an error and may have begun all the same,
 	// after which nobody could use this reader any more.
 	whole := context.WithoutCancel(ctx)
@@ -196,9 +199,7 @@ func (l *lite) write(ctx context.Context, fn Func, lazy bool) error {
 	if r.err != nil {
 		return r.err
 	}
-	for _, fn := range r.tx.after {
-		fn()
-	}
+	r.tx.committed()
 	return nil
 }
 

@@ -122,22 +122,29 @@ func (t *together) leave(m *member) bool {
 	return true
 }
 
-// lead runs a member and those that may go with it, and makes another one lead.
+// lead runs a member and those that may go with it, and makes another one lead,
+// who does not have to wait for what follows the commit.
 func (t *together) lead(db *DB, m *member) error {
-	defer t.pass()
+	pass := sync.OnceFunc(t.pass)
+	defer pass() // also if a function panics
 	members := t.gather(m)
-	if len(members) == 1 {
-		return db.writePostgres(m.ctx, m.fn, false)
+	if len(members) > 1 {
+		p := &party{db: db, members: members}
+		p.run(context.WithoutCancel(m.ctx))
+		for _, other := range members[1:] {
+			other.turn <- p.turnOf(other)
+		}
+		if p.turnOf(m) == turnEnded {
+			pass()
+			return m.end()
+		}
 	}
-	p := &party{db: db, members: members}
-	p.run(context.WithoutCancel(m.ctx))
-	for _, other := range members[1:] {
-		other.turn <- p.turnOf(other)
+	tx, err := db.commitPostgres(m.ctx, m.fn, false)
+	pass()
+	if err == nil {
+		tx.committed()
 	}
-	if p.turnOf(m) == turnAlone {
-		return db.writePostgres(m.ctx, m.fn, false)
-	}
-	return m.end()
+	return err
 }
 
 // gather takes those that wait and whose lanes are others.
@@ -176,9 +183,7 @@ func (m *member) end() error {
 	if m.err != nil {
 		return m.err
 	}
-	for _, fn := range m.tx.after {
-		fn()
-	}
+	m.tx.committed()
 	return nil
 }
 

@@ -140,7 +140,7 @@ func (p *party) leave(m *member) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.live--
-	p.broken = p.broken || m.wrote && m.failed()
+	p.broken = p.broken || m.wrote && (m.failed() || m.apart)
 	p.release(m)
 	p.tellIfReady()
 }
@@ -294,6 +294,9 @@ type partyConn struct {
 }
 
 func (c *partyConn) ask(rows bool, list ...command) reply {
+	if c.m.apart { // whatever it does with that error
+		return reply{err: errApart}
+	}
 	return c.p.ask(want{from: c.m, list: list, rows: rows, reply: c.reply})
 }
 

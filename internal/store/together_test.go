@@ -180,6 +180,34 @@ func TestTogetherOneFailsAlone(t *testing.T) {
 	})
 }
 
+// One that asks to be by itself is, whatever it does with the refusal.
+func TestTogetherSomeWantToBeApart(t *testing.T) {
+	inCrowd(t, func(c *crowd) {
+		everybody(60, func(i int) {
+			err := c.db.WriteTogether(t.Context(), laneNo(i), func(ctx context.Context, tx *Tx) error {
+				if i%3 == 0 {
+					_ = tx.Apart()
+					_ = c.mark(ctx, tx, laneNo(i)) // once, or it fails
+					return nil
+				}
+				if err := c.mark(ctx, tx, laneNo(i)); err != nil {
+					return err
+				}
+				if i%3 == 1 {
+					return tx.Apart() // too late for the others, who run again
+				}
+				return nil
+			})
+			if err != nil {
+				t.Errorf("%d: %v", i, err)
+			}
+		})
+		if n := c.count(`select count(*) from marks`); n != 60 {
+			t.Errorf("%d marks", n)
+		}
+	})
+}
+
 // A caller that has gone changes nothing and waits for nobody.
 func TestTogetherWithoutCaller(t *testing.T) {
 	inCrowd(t, func(c *crowd) {

@@ -50,6 +50,13 @@ func (tx *Tx) QueryRow(ctx context.Context, sql string, args ...any) Row {
 // does not happen when the transaction fails.
 func (tx *Tx) AfterCommit(fn func()) { tx.after = append(tx.after, fn) }
 
+// committed does what follows the commit.
+func (tx *Tx) committed() {
+	for _, fn := range tx.after {
+		fn()
+	}
+}
+
 // maxTries bounds how often a transaction is run again on contention.
 const maxTries = 12
 

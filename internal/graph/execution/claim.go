@@ -80,12 +80,18 @@ func checkGraphID(graphID string) error {
 func (s *Service) claim(ctx context.Context, tx *store.Tx, a ask) (*flight, contract.RunAnswerV1, error) {
 	none := contract.RunAnswerV1{}
 	for range claimTries {
-		e, err := tx.ExecutionByKey(ctx, a.key)
-		if errors.Is(err, pawl.ErrNotFound) {
-			f, err := s.claimNew(ctx, tx, a)
+		n, refusal := s.allow(ctx, tx, a)
+		if refusal == nil { // mostly it is new
+			f, err := s.claimNew(ctx, tx, a, n)
 			if err != nil || f != nil {
 				return f, none, err
 			}
+		}
+		e, err := tx.ExecutionByKey(ctx, a.key)
+		if errors.Is(err, pawl.ErrNotFound) && refusal != nil {
+			return nil, none, refusal
+		}
+		if errors.Is(err, pawl.ErrNotFound) {
 			continue
 		}
 		if err != nil {
@@ -117,39 +123,48 @@ func errBusy() error {
 	return &pawl.Error{Code: pawl.CodeUnavailable, Op: "run graph", Msg: "others ask for the same run", Hint: "Try again."}
 }
 
-// claimNew claims a key that is not known. Nil means that a rival was faster.
-func (s *Service) claimNew(ctx context.Context, tx *store.Tx, a ask) (*flight, error) {
-	g, err := grant.Authorize(ctx, tx, a.req.ExecutionGrantID, a.graphID)
-	if err != nil {
-		return nil, err
+// newcomer is what a run needs that was not asked for before.
+type newcomer struct {
+	grant   grant.Grant
+	exec    runner.Executor
+	name    string // of the graph
+	account store.Account
+	limited bool // something bounds what it may cost
+}
+
+// allow asks the grant, the graph and the account. It writes nothing.
+func (s *Service) allow(ctx context.Context, tx *store.Tx, a ask) (n newcomer, err error) {
+	if n.grant, err = grant.Authorize(ctx, tx, a.req.ExecutionGrantID, a.graphID); err != nil {
+		return n, err
 	}
-	exec, name, err := s.graphs.Lookup(a.graphID)
-	if err != nil {
-		return nil, err
+	if n.exec, n.name, err = s.graphs.Lookup(a.graphID); err != nil {
+		return n, err
 	}
+	n.account, n.limited, err = bounded(ctx, tx, n.grant)
+	return n, err
+}
+
+// claimNew claims a key. Nil means that it is known.
+func (s *Service) claimNew(ctx context.Context, tx *store.Tx, a ask, n newcomer) (*flight, error) {
 	m := memory{ScheduleID: a.req.ScheduleID, ScheduledFor: a.req.ScheduledFor}
 	e := store.Execution{
-		Key: a.key, Hash: a.hash, RunID: a.req.RunID, Attempt: max(a.req.Attempt, 1), GraphID: a.graphID, GrantID: g.ID,
+		Key: a.key, Hash: a.hash, RunID: a.req.RunID, Attempt: max(a.req.Attempt, 1), GraphID: a.graphID, GrantID: n.grant.ID,
 		Remote: m.json(), Owner: s.newOwner(), LeaseUntil: tx.Now.Add(leaseFor),
 	}
 	if e.RunID == "" {
 		e.RunID = store.NewID()
 	}
-	account, limited, err := bounded(ctx, tx, g)
-	if err != nil {
-		return nil, err
-	}
 	claimed, err := tx.ClaimExecution(ctx, e)
 	if err != nil || !claimed {
 		return nil, err
 	}
-	if limited {
-		if err := reserve(ctx, tx, g, e); err != nil {
+	if n.limited {
+		if err := reserve(ctx, tx, n.grant, e); err != nil {
 			return nil, err
 		}
 	}
-	f := s.newFlight(e, m, exec, name, g, a.req.Input, nil)
-	f.account, f.free = account, !limited
+	f := s.newFlight(e, m, n.exec, n.name, n.grant, a.req.Input, nil)
+	f.account, f.free = n.account, !n.limited
 	return f, nil
 }
 

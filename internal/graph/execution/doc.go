@@ -4,10 +4,9 @@
 // # The order of a request
 //
 // Who asks (Handler), the shape of the graph id, the key, the body; then, in
-// one transaction: what is known under the key, the grant, the graph, the
-// claim by insert, the reservation of its probable cost. Nothing is written
-// before all of them passed, so a refusal leaves no trace and the same key may
-// be used again.
+// one transaction: the grant, the graph, the claim by insert, the reservation of
+// its probable cost. What is known under the key goes before a refusal. A refusal
+// leaves no trace, and the same key may be used again.
 //
 // # States of a key
 //
