@@ -78,7 +78,7 @@ func TestRunNowIsRefusedWithAReason(t *testing.T) {
 			t.Errorf("broken is %s: %v", w.Status, w.Issue)
 		}
 		close(r.desk.release)
-		r.waitRuns("?lane=waiting&status=committed", 1)
+		r.waitRuns("?lane=waiting&status=committed", 2) // the consumer has looked as well
 	})
 }
 
