@@ -138,7 +138,7 @@ func (b *backfiller) begin(ctx context.Context, ask map[string]any) error {
 	if err != nil {
 		return err
 	}
-	var plan grantedBackfill
+	var plan client.Backfill
 	if err := json.Unmarshal(raw, &plan); err != nil {
 		return fmt.Errorf("read plan: %w", err)
 	}
@@ -160,7 +160,7 @@ func (b *backfiller) begin(ctx context.Context, ask map[string]any) error {
 	if _, err := b.client.Post(ctx, place+"/confirm", map[string]string{"hash": plan.Hash}); err != nil {
 		return err
 	}
-	return b.follow(ctx, place, plan.Backfill)
+	return b.follow(ctx, place, plan)
 }
 
 // giveUp cancels a plan that nobody wants. One that stays does no harm: it
@@ -169,23 +169,11 @@ func (b *backfiller) giveUp(ctx context.Context, place string) {
 	_, _ = b.client.Post(context.WithoutCancel(ctx), place+"/cancel", nil)
 }
 
-// grantedBackfill is a backfill with what the grant means for its plan.
-type grantedBackfill struct {
-	client.Backfill
-	Before    int    `json:"before"`  // slots that lie before the schedule was made
-	GrantID   string `json:"grantId"` // empty: that of the schedule
-	Uncovered []struct {
-		GraphID string `json:"graphId"`
-		Slots   int    `json:"slots"`
-		Message string `json:"message"` // why
-	} `json:"uncovered"` // what the grant does not allow, by graph
-}
-
 // planShown is how many slots of a plan are told one by one.
 const planShown = 5
 
 // planWords tell what a backfill would do.
-func planWords(schedule string, plan grantedBackfill, now time.Time) string {
+func planWords(schedule string, plan client.Backfill, now time.Time) string {
 	d := newDescription(now)
 	d.say("Backfill of the schedule %s:", schedule)
 	d.line("From", pawl.FormatTime(plan.From))
@@ -197,7 +185,7 @@ func planWords(schedule string, plan grantedBackfill, now time.Time) string {
 	}
 	d.line("Grant", plan.GrantID)
 	sayUncovered(d, plan)
-	d.line("Pace", fmt.Sprintf("%d a minute: about %s", plan.PerMinute, compact(planTime(plan.Backfill))))
+	d.line("Pace", fmt.Sprintf("%d a minute: about %s", plan.PerMinute, compact(planTime(plan))))
 	cost := "unknown: the schedule has not run yet"
 	if plan.EstimateUSD != "" {
 		cost = "about " + usd(plan.EstimateUSD) + ", by its last runs"
@@ -218,7 +206,7 @@ func planWords(schedule string, plan grantedBackfill, now time.Time) string {
 
 // sayUncovered tells which slots would be passed over because of the grant, and
 // how to have them run.
-func sayUncovered(d *description, plan grantedBackfill) {
+func sayUncovered(d *description, plan client.Backfill) {
 	for _, u := range plan.Uncovered {
 		d.line("Not covered", fmt.Sprintf("%s of %s would be skipped: %s", plural(u.Slots, "slot"), u.GraphID, u.Message))
 	}

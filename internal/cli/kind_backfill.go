@@ -24,12 +24,12 @@ func backfillKind() kind {
 			{title: "skipped", wide: true}, {title: "a minute", wide: true}, {title: "schedule", wide: true}, {title: "grant", wide: true}, {title: "created", wide: true},
 		},
 		row: func(raw json.RawMessage, now time.Time) ([]string, error) {
-			var b grantedBackfill
+			var b client.Backfill
 			if err := json.Unmarshal(raw, &b); err != nil {
 				return nil, err
 			}
 			return []string{
-				b.ID, b.State, fmt.Sprintf("%d of %d", backfilled(b.Backfill), b.Total), fmt.Sprint(b.Counts.Error), pawl.FormatTime(b.From), pawl.FormatTime(b.To), usd(b.EstimateUSD),
+				b.ID, b.State, fmt.Sprintf("%d of %d", backfilled(b), b.Total), fmt.Sprint(b.Counts.Error), pawl.FormatTime(b.From), pawl.FormatTime(b.To), usd(b.EstimateUSD),
 				fmt.Sprint(b.Skipped), fmt.Sprint(b.PerMinute), cmp.Or(b.Schedule, b.ScheduleID), orDash(b.GrantID), relative(b.CreatedAt, now),
 			}, nil
 		},

@@ -28,8 +28,8 @@ const (
 // Those that become one do not keep each other out as transactions do. So fn
 // may only change rows of its lane, and rows that it holds by "for update" or
 // changes in the one statement that reads them. Of two that have the same
-// lane, or hold the same row, one waits for the other. If any of them fails after it wrote,
-// each runs again by itself.
+// lane, or hold the same row, one waits for the other. If any of them fails
+// after it wrote, each runs again by itself.
 func (db *DB) WriteTogether(ctx context.Context, lane string, fn Func) error {
 	if db.lite != nil {
 		return db.Write(ctx, fn)

@@ -83,20 +83,8 @@ func (s *Site) planBackfill(w http.ResponseWriter, r *http.Request, v *visit) {
 	http.Redirect(w, r, "/backfills/"+url.PathEscape(made.ID), http.StatusSeeOther)
 }
 
-// grantedBackfill is a backfill with what the grant means for its plan.
-type grantedBackfill struct {
-	backfillAnswer
-	Before    int    `json:"before"`  // slots that lie before the schedule was made
-	GrantID   string `json:"grantId"` // empty: that of the schedule
-	Uncovered []struct {
-		GraphID string `json:"graphId"`
-		Slots   int    `json:"slots"`
-		Message string `json:"message"` // why
-	} `json:"uncovered"` // what the grant does not allow, by graph
-}
-
 type backfillPage struct {
-	Backfill grantedBackfill
+	Backfill backfillAnswer
 	Schedule scheduleAnswer
 	CanWrite bool
 	More     int // slots of the plan that are not shown

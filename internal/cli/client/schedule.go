@@ -172,7 +172,14 @@ type Backfill struct {
 	Begun       int            `json:"begun"`
 	Counts      BackfillCounts `json:"counts"`
 	CreatedAt   time.Time      `json:"createdAt"`
-	Slots       []struct {
+	Before      int            `json:"before"`  // slots that lie before the schedule was made
+	GrantID     string         `json:"grantId"` // empty: that of the schedule
+	Uncovered   []struct {
+		GraphID string `json:"graphId"`
+		Slots   int    `json:"slots"`
+		Message string `json:"message"` // why
+	} `json:"uncovered"` // what the grant does not allow, by graph
+	Slots []struct {
 		At      time.Time `json:"at"`
 		GraphID string    `json:"graphId"`
 		Was     string    `json:"was"`
