@@ -1,0 +1,265 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pawlrun/pawl/internal/mutant"
+)
+
+// quick is how long the tests of the first round take in all: most faults are
+// noticed by a test that takes no time.
+const quick = 5 * time.Second
+
+// prey is a package whose tests are built with faults in it.
+type prey struct {
+	folder  string
+	scratch string
+	program string
+	faults  []fault
+	tests   []*test
+	limit   time.Duration
+}
+
+type test struct {
+	name    string
+	took    time.Duration
+	reaches map[int]bool
+}
+
+func huntPackage(ctx context.Context, out io.Writer, name string, o options) error {
+	scratch, err := os.MkdirTemp("", "pawl-hunt-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(scratch) }()
+	p := &prey{scratch: scratch, program: filepath.Join(scratch, "tests"), limit: o.limit}
+	if err := p.build(ctx, name, o.only); err != nil {
+		return err
+	}
+	broken, err := p.observe(ctx, o.workers)
+	if err != nil {
+		return err
+	}
+	drawn := p.faults
+	rand.New(rand.NewPCG(o.seed, 0)).Shuffle(len(drawn), func(i, j int) { drawn[i], drawn[j] = drawn[j], drawn[i] })
+	if o.sample > 0 && o.sample < len(drawn) {
+		drawn = drawn[:o.sample]
+	}
+	verdicts := make([]verdict, len(drawn))
+	each(o.workers, len(drawn), func(i int) { verdicts[i] = p.try(ctx, drawn[i]) })
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return report(out, name, drawn, verdicts, broken)
+}
+
+// build plants all faults and compiles the tests with the copies in place of
+// the files.
+func (p *prey) build(ctx context.Context, name, only string) error {
+	listed, err := exec.CommandContext(ctx, "go", "list", "-json=Dir,GoFiles", name).Output()
+	if err != nil {
+		return commandError("go list", err)
+	}
+	var found struct {
+		Dir     string
+		GoFiles []string
+	}
+	if err := json.Unmarshal(listed, &found); err != nil {
+		return err
+	}
+	p.folder = found.Dir
+	plants, replaced := &planter{}, map[string]string{}
+	for _, file := range found.GoFiles {
+		if only != "" && file != only {
+			continue
+		}
+		original := filepath.Join(found.Dir, file)
+		text, err := plants.plant(original)
+		if err != nil {
+			return err
+		}
+		replaced[original] = filepath.Join(p.scratch, file)
+		if err := os.WriteFile(replaced[original], text, 0o600); err != nil {
+			return err
+		}
+	}
+	p.faults = plants.faults
+	overlay, err := json.Marshal(map[string]any{"Replace": replaced})
+	if err != nil {
+		return err
+	}
+	overlayFile := filepath.Join(p.scratch, "overlay.json")
+	if err := os.WriteFile(overlayFile, overlay, 0o600); err != nil {
+		return err
+	}
+	if _, err = exec.CommandContext(ctx, "go", "test", "-c", "-overlay", overlayFile, "-o", p.program, name).Output(); err != nil {
+		return commandError("build the tests", err)
+	}
+	return nil
+}
+
+// observe runs each test alone and notes what it reaches. Tests that fail by
+// themselves are left out, and named.
+func (p *prey) observe(ctx context.Context, workers int) (broken []string, err error) {
+	list := exec.CommandContext(ctx, p.program, "-test.list", ".")
+	list.Dir = p.folder
+	names, err := list.Output()
+	if err != nil {
+		return nil, commandError("list the tests", err)
+	}
+	var all []*test
+	for name := range strings.Lines(string(names)) {
+		if name = strings.TrimSpace(name); strings.HasPrefix(name, "Test") || strings.HasPrefix(name, "Fuzz") {
+			all = append(all, &test{name: name, reaches: map[int]bool{}})
+		}
+	}
+	passed := make([]bool, len(all))
+	each(workers, len(all), func(i int) {
+		trace := filepath.Join(p.scratch, fmt.Sprintf("trace-%d", i))
+		begun := time.Now()
+		passed[i] = p.run(ctx, []*test{all[i]}, 10*time.Minute, mutant.EnvTrace+"="+trace)
+		all[i].took = time.Since(begun)
+		text, _ := os.ReadFile(trace)
+		for line := range strings.Lines(string(text)) {
+			if id, err := strconv.Atoi(strings.TrimSpace(line)); err == nil {
+				all[i].reaches[id] = true
+			}
+		}
+	})
+	for i, one := range all {
+		if passed[i] {
+			p.tests = append(p.tests, one)
+		} else {
+			broken = append(broken, one.name)
+		}
+	}
+	slices.SortFunc(p.tests, func(a, b *test) int { return cmp.Compare(a.took, b.took) })
+	return broken, ctx.Err()
+}
+
+type verdict int
+
+const (
+	survived verdict = iota
+	noticed
+	unreached
+)
+
+// try meets one fault with the tests that reach it.
+func (p *prey) try(ctx context.Context, f fault) verdict {
+	var first, rest []*test
+	var spent time.Duration
+	for _, one := range p.tests {
+		if !one.reaches[f.id] {
+			continue
+		}
+		if spent += one.took; spent <= quick || len(first) == 0 {
+			first = append(first, one)
+		} else {
+			rest = append(rest, one)
+		}
+	}
+	if len(first) == 0 {
+		return unreached
+	}
+	for _, tests := range [][]*test{first, rest} {
+		if len(tests) == 0 {
+			continue
+		}
+		usual := time.Duration(0)
+		for _, one := range tests {
+			usual += one.took
+		}
+		if !p.run(ctx, tests, 3*usual+p.limit, mutant.EnvActive+"="+strconv.Itoa(f.id)) {
+			return noticed
+		}
+	}
+	return survived
+}
+
+// run reports whether tests pass in time.
+func (p *prey) run(ctx context.Context, tests []*test, limit time.Duration, env string) bool {
+	names := make([]string, len(tests))
+	for i, one := range tests {
+		names[i] = regexp.QuoteMeta(one.name)
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit+10*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, p.program, "-test.failfast", "-test.timeout", limit.String(), "-test.run", "^("+strings.Join(names, "|")+")$")
+	cmd.Dir, cmd.Env = p.folder, append(os.Environ(), env)
+	cmd.WaitDelay = time.Second
+	return cmd.Run() == nil
+}
+
+func report(out io.Writer, name string, drawn []fault, verdicts []verdict, broken []string) error {
+	var text bytes.Buffer
+	count := map[verdict]int{}
+	order := make([]int, len(drawn))
+	for i := range order {
+		order[i] = i
+		count[verdicts[i]]++
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		x, y := drawn[a].place, drawn[b].place
+		return cmp.Or(cmp.Compare(x.Filename, y.Filename), cmp.Compare(x.Offset, y.Offset))
+	})
+	for _, i := range order {
+		word := map[verdict]string{survived: "not noticed", unreached: "not reached"}[verdicts[i]]
+		if word != "" {
+			place := drawn[i].place
+			fmt.Fprintf(&text, "%s/%s:%d:%d: %s: %s\n", strings.TrimPrefix(name, "./"), filepath.Base(place.Filename), place.Line, place.Column, word, drawn[i].what)
+		}
+	}
+	for _, one := range broken {
+		fmt.Fprintf(&text, "%s: %s fails by itself and was left out\n", name, one)
+	}
+	share := 100
+	if len(drawn) > 0 {
+		share = 100 * count[noticed] / len(drawn)
+	}
+	fmt.Fprintf(&text, "%s: %d of %d faults noticed (%d%%), %d not noticed, %d not reached\n\n",
+		name, count[noticed], len(drawn), share, count[survived], count[unreached])
+	_, err := out.Write(text.Bytes())
+	return err
+}
+
+// each calls do for 0 to n-1, some at the same time.
+func each(workers, n int, do func(i int)) {
+	var group sync.WaitGroup
+	next := make(chan int)
+	for range max(workers, 1) {
+		group.Go(func() {
+			for i := range next {
+				do(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	group.Wait()
+}
+
+func commandError(what string, err error) error {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return fmt.Errorf("%s: %w\n%s", what, err, exit.Stderr)
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
