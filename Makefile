@@ -10,6 +10,15 @@ LINT := bin/tools/golangci-lint-$(LINT_VERSION)
 
 # How long one package's tests may take before they are called hung.
 TEST_TIMEOUT := 15m
+# Our own code is watched for races. SQLite, QuickJS and esbuild are C and a
+# compiler in Go's clothes: watching them costs four times the tests themselves.
+RACE := -race -gcflags='modernc.org/...=-race=false' -gcflags='github.com/evanw/esbuild/...=-race=false'
+# What to test: make test PKG=./internal/queue
+PKG ?= ./...
+# The longest first, so that no core idles behind the last one. Several at once,
+# because most of them wait more than they compute.
+LONGEST := $(addprefix ./,internal/workflow internal/api internal/store internal/script internal/graph e2e internal/queue internal/source internal/ledger)
+PACKAGES = $(if $(filter ./...,$(PKG)),$(LONGEST)) $(PKG)
 DIST := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 FUZZ_TIME := 20s
 
@@ -42,7 +51,7 @@ dist: ## build the programs of a release into dist/, with checksums
 test: ## run all tests, on SQLite and on a private PostgreSQL
 	@scripts/ensure-test-tools.sh
 	@go build -o bin/tools/with-postgres ./internal/pgtest/with
-	bin/tools/with-postgres -fast -- go test -race -timeout $(TEST_TIMEOUT) ./...
+	bin/tools/with-postgres -fast -- go test $(RACE) -p 3 -timeout $(TEST_TIMEOUT) $(PACKAGES)
 
 .PHONY: docs
 docs: ## write docs/reference anew, from commands, settings, schemas and routes
@@ -90,6 +99,16 @@ bench-schedule: ## measure schedules: how late, and what waiting costs
 .PHONY: fuzz
 fuzz: ## feed random input to every parser, FUZZ_TIME each
 	@scripts/fuzz.sh $(FUZZ_TIME)
+
+# Packages that keep promises: a fault in them must be noticed by their tests.
+PROMISES := $(addprefix ./internal/,run ledger queue store workflow source graph)
+SAMPLE := 100
+
+.PHONY: mutants
+mutants: ## break the code in many small ways, SAMPLE for each package; tell what no test notices
+	@scripts/ensure-test-tools.sh
+	@go build -o bin/tools/with-postgres ./internal/pgtest/with
+	bin/tools/with-postgres -fast -- go run ./internal/mutant/hunt -sample $(SAMPLE) $(PROMISES)
 
 .PHONY: clean
 clean: ## remove what make built
