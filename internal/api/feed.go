@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/pawlrun/pawl/internal/graph"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/store"
 )
@@ -42,17 +41,15 @@ type feedEvent struct {
 	id     string // of the thing that changed
 	data   []byte
 
-	// schedule is the one that it tells of, which only its owner and admins may
-	// see; empty if anybody may.
-	schedule string
+	about subject
 }
 
 // follower is one stream.
 type follower struct {
-	kinds  []string // empty follows all
-	id     string   // empty follows all
-	viewer string   // the user whose schedules it may see; empty may see all
-	wake   chan struct{}
+	kinds []string // empty follows all
+	id    string   // empty follows all
+	view  view
+	wake  chan struct{}
 
 	waiting []feedEvent // guarded by Feed.mu
 	lost    int         // guarded by Feed.mu
@@ -73,11 +70,9 @@ func NewFeed() *Feed {
 	return &Feed{next: n, floor: n - 1, end: make(chan struct{})}
 }
 
-// Publish tells of a change: the kind of thing (job), which one, and what.
-func (f *Feed) Publish(kind, id string, data any) { f.publish(kind, id, "", data) }
-
-// publish tells of a change that has to do with a schedule, or with none.
-func (f *Feed) publish(kind, id, schedule string, data any) {
+// publish tells of a change: the kind of thing, which one, who may know, and
+// what.
+func (f *Feed) publish(kind, id string, about subject, data any) {
 	if !f.awake.Load() {
 		return
 	}
@@ -87,7 +82,7 @@ func (f *Feed) publish(kind, id, schedule string, data any) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	e := feedEvent{f.next, kind, id, raw, schedule}
+	e := feedEvent{f.next, kind, id, raw, about}
 	f.next++
 	if len(f.recent) == 2*feedMemory { // forgotten in bulk, which is cheaper
 		f.floor = f.recent[feedMemory-1].number
@@ -114,7 +109,7 @@ func (f *Feed) Observe(e queue.Event) {
 	case "retried":
 		r.Attempt++
 	}
-	f.jobChanged(e.What, jobOf(&r), e.At, e.Err)
+	f.jobChanged(e.What, &r, e.At, e.Err)
 }
 
 // stateAfter is the state that an event leaves a job in.
@@ -143,13 +138,10 @@ type jobEvent struct {
 
 // jobChanged leaves the payload out: it can be large, and an event is held in
 // memory for every follower.
-func (f *Feed) jobChanged(what string, j Job, at time.Time, failure string) {
+func (f *Feed) jobChanged(what string, r *store.JobRecord, at time.Time, failure string) {
+	j := jobOf(r)
 	j.Payload = nil
-	schedule := ""
-	if j.Task == graph.TaskName && j.Key != nil {
-		schedule, _, _ = strings.Cut(*j.Key, ":") // see pawl.SlotKey
-	}
-	f.publish("job", j.ID, schedule, jobEvent{what, j, Instant{at}, orNull(failure)})
+	f.publish("job", j.ID, ofJob(r.Owner), jobEvent{what, j, Instant{at}, orNull(failure)})
 }
 
 // Close ends all streams; there will be no others.
@@ -168,15 +160,14 @@ func (f *Feed) Close() {
 }
 
 // follow adds a follower that begins after the event of that number, or with
-// the next one if it is zero. Of schedules it sees those of the viewer, or all
-// if that is empty. It reports false when there is no room.
-func (f *Feed) follow(viewer string, kinds []string, id string, after int64) (*follower, bool) {
+// the next one if it is zero. It reports false when there is no room.
+func (f *Feed) follow(view view, kinds []string, id string, after int64) (*follower, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed || len(f.followers) >= maxFollowers {
 		return nil, false
 	}
-	to := &follower{kinds: kinds, id: id, viewer: viewer, wake: make(chan struct{}, 1)}
+	to := &follower{kinds: kinds, id: id, view: view, wake: make(chan struct{}, 1)}
 	if f.sleep != nil {
 		f.sleep.Stop()
 	}

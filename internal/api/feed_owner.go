@@ -10,11 +10,30 @@ import (
 	"github.com/pawlrun/pawl/internal/store"
 )
 
-// What a schedule does is told to its owner and to those who administer
-// schedules, as everywhere else. An event only knows the schedule, so whose it
-// is is looked up before the first event of it is sent to anybody else. A
-// schedule never changes hands, so that is remembered, and what is known to be
-// another's is not even kept for a follower.
+// What a job or a schedule does is told to its owner and to those who administer
+// jobs or schedules, as everywhere else; Pawl's own jobs, whose keys name things
+// of others, to the latter alone. A job says whose it is. Of a schedule an event
+// only knows the id, so whose it is is looked up before the first event of it is
+// sent to anybody else. A schedule never changes hands, so that is remembered,
+// and what is known to be another's is not even kept for a follower.
+
+// subject is what an event tells of, as far as that decides who may know. The
+// zero value may be known by anybody.
+type subject struct {
+	schedule string  // the id of the schedule that it tells of, if any
+	job      *string // the owner of the job that it tells of, if any
+}
+
+func ofSchedule(id string) subject { return subject{schedule: id} }
+func ofJob(owner string) subject   { return subject{job: &owner} }
+
+// view is what a follower may see beside what anybody may.
+type view struct {
+	schedules string  // the user whose schedules; empty is all
+	jobs      *string // the user whose jobs; nil is all, those of Pawl included
+}
+
+func sightFor(t *store.Token) view { return view{reach(t, schedulesResource), jobsOf(t)} }
 
 // ownersKnown is how many schedules a feed remembers the owners of.
 const ownersKnown = 10_000
@@ -30,13 +49,16 @@ const (
 
 // sightOf judges an event for a follower. Feed.mu is held.
 func (f *Feed) sightOf(to *follower, e feedEvent) sight {
-	if to.viewer == "" || e.schedule == "" {
+	if j := e.about.job; j != nil && to.view.jobs != nil && *j != *to.view.jobs {
+		return unseen
+	}
+	if to.view.schedules == "" || e.about.schedule == "" {
 		return seen
 	}
-	switch owner, known := f.owners[e.schedule]; {
+	switch owner, known := f.owners[e.about.schedule]; {
 	case !known:
 		return unclear
-	case owner == to.viewer:
+	case owner == to.view.schedules:
 		return seen
 	}
 	return unseen
@@ -49,8 +71,8 @@ func (f *Feed) unclear(to *follower) []string {
 	defer f.mu.Unlock()
 	var ids []string
 	for _, e := range to.waiting {
-		if f.sightOf(to, e) == unclear && !slices.Contains(ids, e.schedule) {
-			ids = append(ids, e.schedule)
+		if f.sightOf(to, e) == unclear && !slices.Contains(ids, e.about.schedule) {
+			ids = append(ids, e.about.schedule)
 		}
 	}
 	return ids

@@ -21,11 +21,11 @@ func (f *Feed) ObserveRun(e ledger.Event) {
 	if !f.awake.Load() {
 		return
 	}
-	schedule := ""
+	about := subject{}
 	if e.Run.Kind == pawl.KindSchedule {
-		schedule = graph.ScheduleOfRun(&e.Run)
+		about = ofSchedule(graph.ScheduleOfRun(&e.Run))
 	}
-	f.publish("run", e.Run.ID, schedule, runEvent{string(e.What), runSummary(&e.Run), Instant{e.Run.UpdatedAt}, e.Alarm})
+	f.publish("run", e.Run.ID, about, runEvent{string(e.What), runSummary(&e.Run), Instant{e.Run.UpdatedAt}, e.Alarm})
 }
 
 // workflowEvent is the data of an event of kind workflow.
@@ -44,5 +44,5 @@ func (f *Feed) ObserveWorkflow(c workflow.Change) {
 	if !f.awake.Load() {
 		return
 	}
-	f.Publish("workflow", c.Workflow, workflowEvent{c.What, c.Workflow, Instant{c.At}, c.Topic, c.Event, c.Input})
+	f.publish("workflow", c.Workflow, subject{}, workflowEvent{c.What, c.Workflow, Instant{c.At}, c.Topic, c.Event, c.Input})
 }

@@ -18,5 +18,5 @@ func (f *Feed) ObserveSchedule(c graph.Change) {
 	if !f.awake.Load() {
 		return
 	}
-	f.publish("schedule", c.Schedule, c.Schedule, scheduleEvent{c.What, c.Schedule, c.Name, instantOf(c.Slot), c.Status, Instant{c.At}})
+	f.publish("schedule", c.Schedule, ofSchedule(c.Schedule), scheduleEvent{c.What, c.Schedule, c.Name, instantOf(c.Slot), c.Status, Instant{c.At}})
 }

@@ -37,7 +37,7 @@ func (f *Feed) ObserveSource(c source.Change) {
 		p := sourceProgress(c.Progress)
 		e.Progress = &p
 	}
-	f.Publish("source", c.Source, e)
+	f.publish("source", c.Source, subject{}, e)
 }
 
 func sourceProgress(p store.SourceProgress) SourceProgress {

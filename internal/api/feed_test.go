@@ -28,7 +28,7 @@ func drain(f *Feed, to *follower) []string {
 
 func follow(t *testing.T, f *Feed, kinds []string, id string, after int64) *follower {
 	t.Helper()
-	to, ok := f.follow("", kinds, id, after)
+	to, ok := f.follow(view{}, kinds, id, after)
 	if !ok {
 		t.Fatal("no room")
 	}
@@ -39,9 +39,9 @@ func TestFeedGivesEachFollowerWhatItAskedFor(t *testing.T) {
 	f := NewFeed()
 	defer f.Close()
 	all, jobs, one := follow(t, f, nil, "", 0), follow(t, f, []string{"job"}, "", 0), follow(t, f, []string{"job", "run"}, "2", 0)
-	f.Publish("job", "1", 1)
-	f.Publish("run", "2", 2)
-	f.Publish("token", "2", 3)
+	f.publish("job", "1", subject{}, 1)
+	f.publish("run", "2", subject{}, 2)
+	f.publish("token", "2", subject{}, 3)
 	for _, c := range []struct {
 		to   *follower
 		want string
@@ -51,7 +51,7 @@ func TestFeedGivesEachFollowerWhatItAskedFor(t *testing.T) {
 		}
 	}
 	f.leave(all)
-	f.Publish("job", "1", 4)
+	f.publish("job", "1", subject{}, 4)
 	if got := drain(f, all); got != nil {
 		t.Errorf("left, and got %v", got)
 	}
@@ -64,13 +64,13 @@ func TestFeedDropsTheOldestForTheSlow(t *testing.T) {
 	defer f.Close()
 	to := follow(t, f, nil, "", 0)
 	for i := range followerRoom + 10 {
-		f.Publish("job", "1", i)
+		f.publish("job", "1", subject{}, i)
 	}
 	got := drain(f, to)
 	if len(got) != followerRoom+1 || got[0] != `{"count":10,"atLeast":false}` || got[1] != "10" || got[followerRoom] != strconv.Itoa(followerRoom+9) {
 		t.Errorf("%d events, beginning with %v", len(got), got[:2])
 	}
-	f.Publish("job", "1", "next")
+	f.publish("job", "1", subject{}, "next")
 	if got := drain(f, to); fmt.Sprint(got) != `["next"]` {
 		t.Errorf("then %v", got)
 	}
@@ -82,10 +82,10 @@ func TestFeedResumesAfterTheLastEventSeen(t *testing.T) {
 	first := follow(t, f, nil, "", 0)
 	begin := f.next
 	for i := range 5 {
-		f.Publish("job", "1", i)
+		f.publish("job", "1", subject{}, i)
 	}
 	f.leave(first)
-	f.Publish("job", "1", 5) // nobody follows, but somebody may come back
+	f.publish("job", "1", subject{}, 5) // nobody follows, but somebody may come back
 	if got := fmt.Sprint(drain(f, follow(t, f, nil, "", begin+2))); got != "[3 4 5]" {
 		t.Errorf("resumed with %s", got)
 	}
@@ -99,7 +99,7 @@ func TestFeedResumesAfterTheLastEventSeen(t *testing.T) {
 		}
 	}
 	for i := range 3 * feedMemory {
-		f.Publish("job", "1", i)
+		f.publish("job", "1", subject{}, i)
 	}
 	if got := drain(f, follow(t, f, nil, "", begin)); got[0] != fmt.Sprintf(`{"count":%d,"atLeast":true}`, 1+len(f.recent)-followerRoom) {
 		t.Errorf("after more than is remembered: %s", got[0])
@@ -144,13 +144,13 @@ func TestFeedHasRoomForSoMany(t *testing.T) {
 	for range maxFollowers {
 		follow(t, f, nil, "", 0)
 	}
-	if _, ok := f.follow("", nil, "", 0); ok {
+	if _, ok := f.follow(view{}, nil, "", 0); ok {
 		t.Error("one too many")
 	}
 	f.Close()
 	f.Close()
-	f.Publish("job", "1", 1)
-	if _, ok := f.follow("", nil, "", 0); ok {
+	f.publish("job", "1", subject{}, 1)
+	if _, ok := f.follow(view{}, nil, "", 0); ok {
 		t.Error("followed a feed that is closed")
 	}
 }
@@ -161,12 +161,12 @@ func TestFeedIsSafeForConcurrentUse(t *testing.T) {
 	for range 4 {
 		wg.Go(func() {
 			for i := range 500 {
-				f.Publish("job", "1", i)
+				f.publish("job", "1", subject{}, i)
 			}
 		})
 		wg.Go(func() {
 			for range 50 {
-				if to, ok := f.follow("", nil, "", 0); ok {
+				if to, ok := f.follow(view{}, nil, "", 0); ok {
 					f.take(to)
 					f.leave(to)
 				}
@@ -211,7 +211,7 @@ func TestStreamBeatsWhileNothingHappens(t *testing.T) {
 		to := follow(t, a.feed, nil, "", 0)
 		go func() { defer close(done); a.send(ctx, http.NewResponseController(w), w, to) }()
 		time.Sleep(2*heartbeat + time.Second)
-		a.feed.Publish("job", "1", 1)
+		a.feed.publish("job", "1", subject{}, 1)
 		synctest.Wait()
 		want := fmt.Sprintf("retry: 2000\n: connected\n\n: heartbeat\n\n: heartbeat\n\nid: %d\nevent: job\ndata: 1\n\n", a.feed.next-1)
 		if w.String() != want {
@@ -225,7 +225,7 @@ func TestStreamBeatsWhileNothingHappens(t *testing.T) {
 func TestStreamEndsWithTheProcessAndWithTheConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, end := range map[string]func(*API, *wire){
-			"closed": func(a *API, _ *wire) { a.feed.Publish("job", "1", "last words"); a.feed.Close() },
+			"closed": func(a *API, _ *wire) { a.feed.publish("job", "1", subject{}, "last words"); a.feed.Close() },
 			"broken": func(_ *API, w *wire) { w.mu.Lock(); w.fail = true; w.mu.Unlock() },
 		} {
 			a := New(Config{})

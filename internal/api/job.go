@@ -24,11 +24,18 @@ type Job struct {
 	MaxAttempts *int            `json:"maxAttempts" doc:"0 is unlimited. Null once the job has ended."`
 	CreatedAt   Instant         `json:"createdAt"`
 	CreatedBy   *string         `json:"createdBy" doc:"The user who enqueued it."`
+	Internal    bool            `json:"internal" doc:"It is Pawl's own: nobody can replace, cancel or retry it."`
 	StartedAt   *Instant        `json:"startedAt" nullable:"true"`
 	FinishedAt  *Instant        `json:"finishedAt" nullable:"true"`
 	LastError   *string         `json:"lastError"`
 	Node        *string         `json:"node" doc:"Where it runs or ran."`
 }
+
+const jobsResource = "jobs"
+
+// jobsOf is the owner whose jobs a caller may see and change; nil is everybody.
+// Keys and lanes are always the caller's own.
+func jobsOf(caller *store.Token) *string { return orNull(reach(caller, jobsResource)) }
 
 func orNull(s string) *string {
 	if s == "" {
@@ -41,7 +48,7 @@ func orNull(s string) *string {
 func jobOf(r *store.JobRecord) Job {
 	j := Job{
 		ID: strconv.FormatInt(r.ID, 10), Task: r.Task, Payload: r.Payload, RunAt: Instant{r.RunAt}, Key: orNull(r.Key), Lane: orNull(r.Lane),
-		State: r.State, Attempt: r.Attempt, CreatedAt: Instant{r.CreatedAt}, CreatedBy: orNull(r.CreatedBy),
+		State: r.State, Attempt: r.Attempt, CreatedAt: Instant{r.CreatedAt}, CreatedBy: orNull(r.CreatedBy), Internal: r.Owner == "",
 		StartedAt: instantOf(r.StartedAt), FinishedAt: instantOf(r.FinishedAt), LastError: orNull(r.LastError), Node: orNull(r.Node),
 	}
 	if !r.Past {
@@ -80,7 +87,7 @@ func (a *API) getJob(ctx context.Context, in *JobPath) (*jobOutput, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := a.db.FindJob(ctx, id)
+	r, err := a.db.FindJob(ctx, jobsOf(callOf(ctx).token), id)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +107,7 @@ type listJobsOutput struct{ Body Page[Job] }
 const jobCursor = "job"
 
 func (a *API) listJobs(ctx context.Context, in *listJobsInput) (*listJobsOutput, error) {
-	filter, err := in.filter()
+	filter, err := in.filter(callOf(ctx).token)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +134,7 @@ func (a *API) listJobs(ctx context.Context, in *listJobsInput) (*listJobsOutput,
 	return &listJobsOutput{pageOf(jobs, jobCursor, cursor)}, nil
 }
 
-func (in *listJobsInput) filter() (store.JobFilter, error) {
+func (in *listJobsInput) filter(caller *store.Token) (store.JobFilter, error) {
 	var faults []Fault
 	for _, p := range []struct{ name, value string }{{"task", in.Task}, {"lane", in.Lane}, {"key", in.Key}} {
 		if msg := textFault(p.value, maxName); p.value != "" && msg != "" {
@@ -137,5 +144,5 @@ func (in *listJobsInput) filter() (store.JobFilter, error) {
 	if len(faults) > 0 {
 		return store.JobFilter{}, invalid("", faults...)
 	}
-	return store.JobFilter{Task: in.Task, Lane: in.Lane, Key: in.Key, State: store.JobState(in.State)}, nil
+	return store.JobFilter{Owner: jobsOf(caller), Task: in.Task, Lane: in.Lane, Key: in.Key, State: store.JobState(in.State)}, nil
 }

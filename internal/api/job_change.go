@@ -16,18 +16,18 @@ func (a *API) cancelJob(ctx context.Context, in *JobPath) (*struct{}, error) {
 	if err != nil {
 		return nil, err
 	}
-	who := actor(callOf(ctx).token)
+	caller := callOf(ctx).token
 	err = a.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		r, err := tx.CancelJob(ctx, id)
+		r, err := tx.CancelJob(ctx, jobsOf(caller), id)
 		if err != nil {
 			return err
 		}
-		if err := tx.Audit(ctx, who, "job.cancel", "job:"+in.ID, map[string]string{"task": r.Task, "key": r.Key, "lane": r.Lane}); err != nil {
+		if err := tx.Audit(ctx, actor(caller), "job.cancel", "job:"+in.ID, map[string]string{"task": r.Task, "key": r.Key, "lane": r.Lane}); err != nil {
 			return err
 		}
 		tx.AfterCommit(func() {
 			if !a.queue.IsRunning(id) { // else the queue tells when it has stopped
-				a.feed.jobChanged("cancelled", jobOf(&r), r.FinishedAt, "")
+				a.feed.jobChanged("cancelled", &r, r.FinishedAt, "")
 			}
 			a.queue.Revoke(id)
 		})
@@ -52,9 +52,9 @@ func (a *API) retryJob(ctx context.Context, in *retryJobInput) (*retryJobOutput,
 	if err != nil {
 		return nil, err
 	}
-	who := actor(callOf(ctx).token)
+	caller := callOf(ctx).token
 	job, was, err := once(ctx, a, http.StatusOK, struct{}{}, whole, func(ctx context.Context, tx *store.Tx) (Job, error) {
-		return a.rearm(ctx, tx, id, who)
+		return a.rearm(ctx, tx, id, caller)
 	})
 	if err != nil {
 		return nil, err
@@ -64,13 +64,13 @@ func (a *API) retryJob(ctx context.Context, in *retryJobInput) (*retryJobOutput,
 
 // rearm makes a failed job wait again and tells its owner once that is
 // committed.
-func (a *API) rearm(ctx context.Context, tx *store.Tx, id int64, who string) (Job, error) {
-	r, job, err := tx.RetryJob(ctx, id)
+func (a *API) rearm(ctx context.Context, tx *store.Tx, id int64, caller *store.Token) (Job, error) {
+	r, job, err := tx.RetryJob(ctx, jobsOf(caller), id)
 	if err != nil {
 		return Job{}, err
 	}
 	a.queue.HandOver(tx, job)
-	if err := tx.Audit(ctx, who, "job.retry", "job:"+strconv.FormatInt(id, 10), map[string]any{"task": r.Task, "attempts": r.Attempt, "lastError": r.LastError}); err != nil {
+	if err := tx.Audit(ctx, actor(caller), "job.retry", "job:"+strconv.FormatInt(id, 10), map[string]any{"task": r.Task, "attempts": r.Attempt, "lastError": r.LastError}); err != nil {
 		return Job{}, err
 	}
 	return newJob(job, r.CreatedBy), nil

@@ -53,7 +53,7 @@ func (a *API) createJob(ctx context.Context, in *createJobInput) (*createJobOutp
 		return nil, err
 	}
 	c := callOf(ctx)
-	spec.CreatedBy = c.token.User.Name
+	spec.Owner, spec.CreatedBy, spec.Actor = c.token.User.ID, c.token.User.Name, actor(c.token)
 	var job Job
 	was := isNew
 	if c.idempotencyKey == "" { // callers at the same time share a transaction

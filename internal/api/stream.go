@@ -23,7 +23,7 @@ const (
 )
 
 type streamInput struct {
-	Kind   string `query:"kind" example:"job" doc:"Only events of these kinds, separated by commas: job, run, workflow, source, schedule. What a schedule does is only told to its owner and to admins."`
+	Kind   string `query:"kind" example:"job" doc:"Only events of these kinds, separated by commas: job, run, workflow, source, schedule. What a schedule or a job does is only told to its owner and to admins."`
 	ID     string `query:"id" doc:"Only events about the thing with this id."`
 	LastID string `header:"Last-Event-ID" doc:"The number of the last event that was seen: go on after it."`
 }
@@ -34,7 +34,8 @@ type streamOutput struct {
 }
 
 // stream sends what happens until the client leaves, the process stops or the
-// token ends. What schedules do is told to their owners and to admins only.
+// token ends. What schedules and jobs do is told to their owners and to admins
+// only.
 func (a *API) stream(ctx context.Context, in *streamInput) (*streamOutput, error) {
 	var kinds []string
 	for kind := range strings.SplitSeq(in.Kind, ",") {
@@ -49,7 +50,7 @@ func (a *API) stream(ctx context.Context, in *streamInput) (*streamOutput, error
 			return nil, invalid("Leave it out to begin with what happens next.", Fault{Pointer: "/Last-Event-ID", Message: "is not the number of an event"})
 		}
 	}
-	to, ok := a.feed.follow(reach(callOf(ctx).token, schedulesResource), kinds, in.ID, after)
+	to, ok := a.feed.follow(sightFor(callOf(ctx).token), kinds, in.ID, after)
 	if !ok {
 		return nil, &pawl.Error{Code: pawl.CodeUnavailable, Msg: "no more streams can be followed now"}
 	}

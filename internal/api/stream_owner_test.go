@@ -68,15 +68,15 @@ func TestStreamHoldsBackWhatItCannotJudge(t *testing.T) {
 	f := NewFeed()
 	defer f.Close()
 	all := follow(t, f, nil, "", 0)
-	hers, ok := f.follow("alice", nil, "", 0)
+	hers, ok := f.follow(view{"alice", orNull("alice")}, nil, "", 0)
 	if !ok {
 		t.Fatal("no room")
 	}
-	f.Publish("job", "1", 1)
+	f.publish("job", "1", subject{}, 1)
 	f.ObserveSchedule(graph.Change{What: "created", Schedule: "s1"})
 	f.ObserveRun(ledger.Event{What: ledger.Begun, Run: store.Run{ID: "r1", Kind: pawl.KindSchedule, Lane: "s2:x"}})
 	f.Observe(queue.Event{What: "started", Job: store.Job{ID: 7, Task: graph.TaskName, Key: "s1:x"}})
-	f.Publish("job", "2", 2)
+	f.publish("job", "2", subject{}, 2)
 	if got := drain(f, all); len(got) != 5 {
 		t.Errorf("who may see everything got %v", got)
 	}

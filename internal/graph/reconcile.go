@@ -113,7 +113,7 @@ func (s *Service) mend(ctx context.Context, tx *store.Tx, sch store.Schedule) (b
 	for i, slot := range open {
 		keys[i] = pawl.SlotKey(sch.ID, slot.ScheduledFor)
 	}
-	known, err := tx.KnownJobKeys(ctx, keys)
+	known, err := tx.KnownJobKeys(ctx, TaskName, keys)
 	if err != nil {
 		return false, err
 	}

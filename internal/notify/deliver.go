@@ -102,7 +102,7 @@ func lost(j *queue.Job, l letter, err error) error {
 // before this one and still waits, and tells when it is due. The two share a
 // lane of the queue, so it does not run now.
 func (n *Notifier) older(ctx context.Context, j *queue.Job, l letter) (due time.Time, waits bool, err error) {
-	filter := store.JobFilter{Task: Name, Lane: j.Lane}
+	filter := store.JobFilter{Task: Name, Owner: &j.Owner, Lane: j.Lane}
 	for from := int64(0); ; {
 		page, next, err := n.db.ListJobs(ctx, filter, from, 100)
 		if err != nil {

@@ -81,8 +81,8 @@ type board struct {
 	timers   timerHeap
 	pools    []*pool          // the first one is that of the tasks that name none
 	poolOf   map[string]*pool // by task; what is not there has the first one
-	lanes    map[string]*lane
-	refills  []string
+	lanes    map[store.Lane]*lane
+	refills  []store.Lane
 	finished []store.Finished // in the order they ended
 	spare    []store.Finished // an empty list whose memory is used again
 	running  map[int64]*entry
@@ -102,7 +102,7 @@ func newBoard(l limits, shared bool) *board {
 	b := &board{
 		poolOf: map[string]*pool{},
 		limits: l, shared: shared, owned: map[int]*bucket{}, entries: map[int64]*entry{},
-		lanes: map[string]*lane{}, running: map[int64]*entry{}, levelUsed: [levels]bool{true, true, true},
+		lanes: map[store.Lane]*lane{}, running: map[int64]*entry{}, levelUsed: [levels]bool{true, true, true},
 	}
 	b.fetchCond, b.finishCond, b.markCond = sync.NewCond(&b.mu), sync.NewCond(&b.mu), sync.NewCond(&b.mu)
 	b.addPool(l.hand)
@@ -170,8 +170,8 @@ func (b *board) place(e *entry, fromRefill bool, now time.Time) {
 
 // admit lets a due job through if its lane is free.
 func (b *board) admit(e *entry, fromRefill bool) {
-	name := e.job.Lane
-	if name == "" {
+	name := e.job.LaneName()
+	if name.Name == "" {
 		b.toReady(e)
 		return
 	}
@@ -216,7 +216,7 @@ func (b *board) drop(e *entry) {
 	case inTimers:
 		b.timers.remove(e)
 	case inLane:
-		b.lanes[e.job.Lane].remove(e)
+		b.lanes[e.job.LaneName()].remove(e)
 	case inReady: // the queue skips it when it comes to its turn
 		b.leaveLane(e)
 	case inCheck, inRun, inFinish, inNowhere:
@@ -229,15 +229,15 @@ func (b *board) leaveLane(e *entry) {
 	if e.job.Lane == "" {
 		return
 	}
-	if l := b.lanes[e.job.Lane]; l != nil && l.holder == e {
+	if l := b.lanes[e.job.LaneName()]; l != nil && l.holder == e {
 		l.holder = nil
-		b.advance(e.job.Lane, l)
+		b.advance(e.job.LaneName(), l)
 	}
 }
 
 // advance gives a free lane its next job, asks for more in time, and forgets
 // the lane when there is nothing left to remember.
-func (b *board) advance(name string, l *lane) {
+func (b *board) advance(name store.Lane, l *lane) {
 	if l.holder == nil && len(l.waiting) > 0 {
 		next := l.waiting[0]
 		l.waiting = l.waiting[1:]

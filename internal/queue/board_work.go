@@ -101,7 +101,7 @@ func (b *board) end(e *entry) bool {
 		return false
 	}
 	e.place, e.cancel = inFinish, nil
-	if l := b.lanes[e.job.Lane]; e.job.Lane != "" && l != nil {
+	if l := b.lanes[e.job.LaneName()]; e.job.Lane != "" && l != nil {
 		l.ended++
 	}
 	b.leaveLane(e)
@@ -126,9 +126,9 @@ func (b *board) written(jobs []store.Finished) {
 		if k := b.owned[j.Bucket]; k != nil {
 			k.busy--
 		}
-		if l := b.lanes[j.Lane]; j.Lane != "" && l != nil {
+		if l := b.lanes[j.LaneName()]; j.Lane != "" && l != nil {
 			l.ended--
-			b.advance(j.Lane, l)
+			b.advance(j.LaneName(), l)
 		}
 		if e.changed {
 			b.announce(j.Bucket, j.Priority, epochStart(), time.Now())
@@ -167,7 +167,7 @@ func (b *board) disown(id int, cause error) {
 		case inLane, inReady, inCheck, inFinish, inNowhere:
 		}
 		if e.job.Lane != "" {
-			delete(b.lanes, e.job.Lane) // a lane lives in one bucket
+			delete(b.lanes, e.job.LaneName()) // a lane lives in one bucket
 		}
 		b.forget(e)
 	}

@@ -14,7 +14,7 @@ type fetchPlan struct {
 	cursors []store.Cursor
 	limit   int // for each cursor
 	until   time.Time
-	lanes   []string
+	lanes   []store.Lane
 	laneCap int
 	next    bool // ask for the next instant beyond the horizon
 }
@@ -203,9 +203,9 @@ func inOrder(jobs []store.Job) []*store.Job {
 
 // filled files the jobs of lanes that had more than fits in hand.
 func (b *board) filled(p fetchPlan, jobs []store.Job, readAt, now time.Time) {
-	counts := map[string]int{}
+	counts := map[store.Lane]int{}
 	for _, j := range jobs {
-		counts[j.Lane]++
+		counts[j.LaneName()]++
 		if k := b.owned[j.Bucket]; k == nil || k.draining || b.entries[j.ID] != nil {
 			continue
 		}

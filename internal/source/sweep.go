@@ -36,7 +36,7 @@ func (s *Service) sweep(ctx context.Context) error {
 	for after := ""; ; {
 		var page []store.Source
 		err := s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
-			page, err = tx.UnarmedSources(ctx, after, sweepBatch)
+			page, err = tx.UnarmedSources(ctx, TaskName, after, sweepBatch)
 			return err
 		})
 		if err != nil {

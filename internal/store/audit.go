@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -21,19 +23,31 @@ type AuditEntry struct {
 // are there afterwards or neither is. The entry's id and time are its own;
 // detail is anything that can be JSON, or nil.
 func (tx *Tx) Audit(ctx context.Context, actor, action, subject string, detail any) error {
-	var text *string
+	line := AuditEntry{Actor: actor, Action: action, Subject: subject}
 	if detail != nil {
 		raw, err := json.Marshal(detail)
 		if err != nil {
 			return fmt.Errorf("write audit detail: %w", err)
 		}
-		s := string(raw)
-		text = &s
+		line.Detail = raw
 	}
-	_, err := tx.Exec(ctx, `insert into audit_log (id, at, actor, action, subject, detail) values ($1, $2, $3, $4, $5, $6)`,
-		tx.db.ids.next(tx.Now), ms(tx.Now), actor, action, subject, text)
-	if err != nil {
-		return fmt.Errorf("write audit entry: %w", err)
+	return tx.auditAll(ctx, []AuditEntry{line})
+}
+
+// auditAll is Audit for many lines at once; their ids and times are set here.
+func (tx *Tx) auditAll(ctx context.Context, lines []AuditEntry) error {
+	const most = 100 // lines of a statement
+	for chunk := range slices.Chunk(lines, most) {
+		var args []any
+		var values []string
+		for _, l := range chunk {
+			n := len(args)
+			values = append(values, fmt.Sprintf("($%d, $%d, $%d, $%d, $%d, $%d)", n+1, n+2, n+3, n+4, n+5, n+6))
+			args = append(args, tx.db.ids.next(tx.Now), ms(tx.Now), l.Actor, l.Action, l.Subject, orNull(string(l.Detail)))
+		}
+		if _, err := tx.Exec(ctx, `insert into audit_log (id, at, actor, action, subject, detail) values `+strings.Join(values, ", "), args...); err != nil {
+			return fmt.Errorf("write audit entry: %w", err)
+		}
 	}
 	return nil
 }

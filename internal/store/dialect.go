@@ -42,7 +42,7 @@ type dialect interface {
 	// The statements of the queue's hot path, which pass many values at once:
 	// PostgreSQL unnests arrays, SQLite reads JSON.
 	fetchDue(ctx context.Context, db *DB, cursors []Cursor, limit int, until time.Time) ([]Job, error)
-	fetchLanes(ctx context.Context, db *DB, lanes []string, limit int, now time.Time) ([]Job, error)
+	fetchLanes(ctx context.Context, db *DB, lanes []Lane, limit int, now time.Time) ([]Job, error)
 	fetchIDs(ctx context.Context, db *DB, ids []int64) ([]Job, error)
 	revisions(ctx context.Context, db *DB, ids []int64) (map[int64]int64, error)
 	nextDue(ctx context.Context, db *DB, cursors []Cursor, after time.Time) (time.Time, error)
@@ -83,7 +83,7 @@ func jsonOf(v any) string {
 	return string(b)
 }
 
-const jobColumns = "id, rev, bucket, priority, run_at, attempt, max_attempts, task, lane, key, payload, created_at, started_at"
+const jobColumns = "id, rev, bucket, priority, run_at, attempt, max_attempts, task, owner, lane, key, payload, created_at, started_at"
 
 const recordConflict = ` on conflict (id) do update set state = excluded.state, started_at = excluded.started_at,
 	finished_at = excluded.finished_at, attempt = excluded.attempt, error = excluded.error, node = excluded.node`

@@ -64,11 +64,15 @@ func (postgres) fetchDue(ctx context.Context, db *DB, cursors []Cursor, limit in
 			order by run_at, id limit $5) j`, b, p, t, i, limit, ms(until)))
 }
 
-func (postgres) fetchLanes(ctx context.Context, db *DB, lanes []string, limit int, now time.Time) ([]Job, error) {
+func (postgres) fetchLanes(ctx context.Context, db *DB, lanes []Lane, limit int, now time.Time) ([]Job, error) {
+	owners, names := make([]string, len(lanes)), make([]string, len(lanes))
+	for i, l := range lanes {
+		owners[i], names[i] = l.Owner, l.Name
+	}
 	return scanJobs(db.hot.Query(ctx, `select `+jobColumns+`
-		from unnest($1::text[]) l(name) cross join lateral (
-			select * from jobs where lane = l.name and state = 0 and run_at <= $3
-			order by priority desc, run_at, id limit $2) j`, lanes, limit, ms(now)))
+		from unnest($1::text[], $4::text[]) l(name, whose) cross join lateral (
+			select * from jobs where lane = l.name and owner = l.whose and state = 0 and run_at <= $3
+			order by priority desc, run_at, id limit $2) j`, names, limit, ms(now), owners))
 }
 
 func (postgres) fetchIDs(ctx context.Context, db *DB, ids []int64) ([]Job, error) {
@@ -113,14 +117,14 @@ func (postgres) insertJobs(ctx context.Context, c conn, jobs []Job, createdBy []
 	}
 	n := len(jobs)
 	id, b, p, at, tries, made := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
-	task, lane, payload := make([]string, n), make([]*string, n), make([]string, n)
+	task, owner, lane, payload := make([]string, n), make([]string, n), make([]*string, n), make([]string, n)
 	for k, j := range jobs {
 		id[k], b[k], p[k], at[k], tries[k], made[k] = j.ID, int64(j.Bucket), int64(j.Priority), ms(j.RunAt), int64(j.MaxAttempts), ms(j.CreatedAt)
-		task[k], lane[k], payload[k] = j.Task, orNull(j.Lane), string(j.Payload)
+		task[k], owner[k], lane[k], payload[k] = j.Task, j.Owner, orNull(j.Lane), string(j.Payload)
 	}
-	_, err := c.exec(ctx, `insert into jobs (id, bucket, priority, run_at, max_attempts, task, lane, payload, created_at, created_by)
-		select * from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::text[], $8::text[], $9::bigint[], $10::text[])`,
-		[]any{id, b, p, at, tries, task, lane, payload, made, createdBy})
+	_, err := c.exec(ctx, `insert into jobs (id, bucket, priority, run_at, max_attempts, task, owner, lane, payload, created_at, created_by)
+		select * from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::text[], $8::text[], $9::text[], $10::bigint[], $11::text[])`,
+		[]any{id, b, p, at, tries, task, owner, lane, payload, made, createdBy})
 	return err
 }
 
@@ -150,8 +154,8 @@ func (postgres) finish(ctx context.Context, db *DB, node string, epochs map[int]
 			bs, es, node, len(bs), id, rev, started)
 	}
 	if rows := historyRows(jobs, node); rows != nil {
-		batch.Queue(`insert into job_history (id, task, lane, key, state, run_at, started_at, finished_at, attempt, error, node)
-			select (v->>'id')::bigint, v->>'task', v->>'lane', v->>'key', v->>'state', (v->>'runAt')::bigint, (v->>'startedAt')::bigint,
+		batch.Queue(`insert into job_history (id, task, owner, lane, key, state, run_at, started_at, finished_at, attempt, error, node)
+			select (v->>'id')::bigint, v->>'task', v->>'owner', v->>'lane', v->>'key', v->>'state', (v->>'runAt')::bigint, (v->>'startedAt')::bigint,
 				(v->>'finishedAt')::bigint, (v->>'attempt')::bigint, v->>'error', v->>'node'
 			from json_array_elements($5::json) v where `+pgFence+recordConflict, bs, es, node, len(bs), jsonOf(rows))
 	}

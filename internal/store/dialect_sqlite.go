@@ -51,13 +51,13 @@ func (sqliteDB) fetchDue(ctx context.Context, db *DB, cursors []Cursor, limit in
 	return out, err
 }
 
-func (sqliteDB) fetchLanes(ctx context.Context, db *DB, lanes []string, limit int, now time.Time) ([]Job, error) {
+func (sqliteDB) fetchLanes(ctx context.Context, db *DB, lanes []Lane, limit int, now time.Time) ([]Job, error) {
 	var out []Job
 	err := db.Read(ctx, func(ctx context.Context, tx *Tx) error {
 		for _, lane := range lanes {
 			jobs, err := scanJobs(tx.Query(ctx, `select `+jobColumns+` from jobs j
-				where j.lane = $1 and j.state = 0 and j.run_at <= $2
-				order by j.priority desc, j.run_at, j.id limit $3`, lane, ms(now), limit))
+				where j.lane = $1 and j.owner = $4 and j.state = 0 and j.run_at <= $2
+				order by j.priority desc, j.run_at, j.id limit $3`, lane.Name, ms(now), limit, lane.Owner))
 			if err != nil {
 				return err
 			}
@@ -112,12 +112,12 @@ func (sqliteDB) insertJobs(ctx context.Context, c conn, jobs []Job, createdBy []
 		}
 		return nil
 	}
-	rows := make([][10]any, len(jobs))
+	rows := make([][11]any, len(jobs))
 	for i, j := range jobs {
-		rows[i] = [10]any{j.ID, j.Bucket, j.Priority, ms(j.RunAt), j.MaxAttempts, j.Task, orNull(j.Lane), string(j.Payload), ms(j.CreatedAt), createdBy[i]}
+		rows[i] = [11]any{j.ID, j.Bucket, j.Priority, ms(j.RunAt), j.MaxAttempts, j.Task, j.Owner, orNull(j.Lane), string(j.Payload), ms(j.CreatedAt), createdBy[i]}
 	}
-	_, err := c.exec(ctx, `insert into jobs (id, bucket, priority, run_at, max_attempts, task, lane, payload, created_at, created_by)
-		select value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8, value->>9 from json_each($1)`, []any{jsonOf(rows)})
+	_, err := c.exec(ctx, `insert into jobs (id, bucket, priority, run_at, max_attempts, task, owner, lane, payload, created_at, created_by)
+		select value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8, value->>9, value->>10 from json_each($1)`, []any{jsonOf(rows)})
 	return err
 }
 
@@ -161,8 +161,8 @@ func (tx *Tx) recordMany(ctx context.Context, rows []historyRow) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	_, err := tx.Exec(ctx, `insert into job_history (id, task, lane, key, state, run_at, started_at, finished_at, attempt, error, node)
-		select value->>'id', value->>'task', value->>'lane', value->>'key', value->>'state', value->>'runAt',
+	_, err := tx.Exec(ctx, `insert into job_history (id, task, owner, lane, key, state, run_at, started_at, finished_at, attempt, error, node)
+		select value->>'id', value->>'task', value->>'owner', value->>'lane', value->>'key', value->>'state', value->>'runAt',
 			value->>'startedAt', value->>'finishedAt', value->>'attempt', value->>'error', value->>'node'
 		from json_each($1) where true`+recordConflict, jsonOf(rows))
 	return err

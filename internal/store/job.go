@@ -18,12 +18,23 @@ type Job struct {
 	Attempt     int // attempts that have ended
 	MaxAttempts int // 0 is unlimited
 	Task        string
-	Lane        string
-	Key         string
+	Owner       string // the id of the user whose it is; empty is Pawl itself
+	Lane        string // of its owner
+	Key         string // of its owner
 	Payload     json.RawMessage
 	CreatedAt   time.Time
 	StartedAt   time.Time // zero unless the row carries the mark of a long run
 }
+
+// Lane names a lane: those of different owners have nothing to do with each
+// other, whatever they are called.
+type Lane struct {
+	Owner string
+	Name  string // empty is no lane
+}
+
+// LaneName is the lane of the job.
+func (j *Job) LaneName() Lane { return Lane{j.Owner, j.Lane} }
 
 // KeyMode says what an enqueue does when a job with its key is there already.
 type KeyMode string
@@ -51,16 +62,23 @@ type JobSpec struct {
 	Task        string
 	Payload     json.RawMessage
 	RunAt       time.Time // zero is now
+	Owner       string    // the id of the user whose job, key and lane it is; empty is Pawl itself
 	Key         string
 	KeyMode     KeyMode // empty is Replace
 	Lane        string
 	Priority    int
 	MaxAttempts int
 	CreatedBy   string
+
+	// Actor is who the audit log says made the job, in the transaction that
+	// makes it; empty writes no line, which is for Pawl's own.
+	Actor string
 }
 
 // BucketOf tells the bucket of a job: its lane decides, else its key, else
-// chance.
+// chance. It is the FNV-1a hash of 32 bits of the name's UTF-8 bytes, modulo the
+// number of buckets. The owner has no part in it: what matters is that all jobs
+// of a lane are in one bucket, not that two lanes are in different ones.
 func (db *DB) BucketOf(lane, key string) int {
 	n := db.dialect.buckets()
 	if lane == "" {
@@ -113,13 +131,13 @@ type jobScan struct {
 
 func newJobScan(more ...any) *jobScan {
 	s := &jobScan{}
-	s.dest = append([]any{nil, nil, nil, nil, &s.runAt, nil, nil, nil, &s.lane, &s.key, &s.payload, &s.created, &s.started}, more...)
+	s.dest = append([]any{nil, nil, nil, nil, &s.runAt, nil, nil, nil, nil, &s.lane, &s.key, &s.payload, &s.created, &s.started}, more...)
 	return s
 }
 
 func (s *jobScan) into(rows Rows, j *Job) error {
 	s.dest[0], s.dest[1], s.dest[2], s.dest[3] = &j.ID, &j.Rev, &j.Bucket, &j.Priority
-	s.dest[5], s.dest[6], s.dest[7] = &j.Attempt, &j.MaxAttempts, &j.Task
+	s.dest[5], s.dest[6], s.dest[7], s.dest[8] = &j.Attempt, &j.MaxAttempts, &j.Task, &j.Owner
 	s.payload = nil // the last one belongs to its job
 	if err := rows.Scan(s.dest...); err != nil {
 		return err
@@ -141,7 +159,7 @@ func (db *DB) FetchDue(ctx context.Context, cursors []Cursor, limit int, until t
 
 // FetchLanes reads up to limit due jobs of each lane, in the order they must
 // run.
-func (db *DB) FetchLanes(ctx context.Context, lanes []string, limit int, now time.Time) ([]Job, error) {
+func (db *DB) FetchLanes(ctx context.Context, lanes []Lane, limit int, now time.Time) ([]Job, error) {
 	jobs, err := db.dialect.fetchLanes(ctx, db, lanes, limit, now)
 	return jobs, db.wrap(err)
 }

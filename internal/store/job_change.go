@@ -8,34 +8,51 @@ import (
 	pawl "github.com/pawlrun/pawl"
 )
 
-// CancelJob removes a job that waits, runs or failed, and records that it was
-// cancelled. It fails with pawl.ErrConflict if the job has ended and with
-// pawl.ErrNotFound if there is none. A run that is under way is not stopped by
+// CancelJob removes a job of an owner (nil: of any user) that waits, runs or
+// failed, and records that it was cancelled. It fails with pawl.ErrConflict if
+// the job has ended, with pawl.ErrNotFound if there is none, and with
+// internal_job if it is Pawl's own. A run that is under way is not stopped by
 // this: see queue.Revoke.
-func (tx *Tx) CancelJob(ctx context.Context, id int64) (JobRecord, error) {
+func (tx *Tx) CancelJob(ctx context.Context, owner *string, id int64) (JobRecord, error) {
+	r, err := tx.touchJob(ctx, "cancel job", owner, id)
+	if err != nil {
+		return r, err
+	}
 	gone, err := tx.scanPresent(tx.Query(ctx, `delete from jobs as j where j.id = $1 returning `+presentColumns, id))
 	if err != nil {
 		return JobRecord{}, fmt.Errorf("cancel job: %w", err)
 	}
 	if len(gone) == 0 {
-		past, err := tx.findJob(ctx, id)
-		if err != nil {
-			return past, err
+		if r, err = tx.findJob(ctx, owner, id); err != nil { // it may have ended meanwhile
+			return r, err
 		}
-		return past, &pawl.Error{
-			Code: pawl.CodeConflict, Op: "cancel job", Msg: fmt.Sprintf("the job has %s already", past.State.ended()),
+		return r, &pawl.Error{
+			Code: pawl.CodeConflict, Op: "cancel job", Msg: fmt.Sprintf("the job has %s already", r.State.ended()),
 			Hint: "Only jobs that wait, run or failed can be cancelled.",
 		}
 	}
-	r := gone[0]
-	_, err = tx.Exec(ctx, `insert into job_history (id, task, lane, key, state, run_at, started_at, finished_at, attempt, error, node)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`+recordConflict,
-		r.ID, r.Task, orNull(r.Lane), orNull(r.Key), string(JobCancelled), ms(r.RunAt), msOrNull(r.StartedAt), ms(tx.Now), r.Attempt, orNull(r.LastError), orNull(r.Node))
+	r = gone[0]
+	_, err = tx.Exec(ctx, `insert into job_history (id, task, owner, lane, key, state, run_at, started_at, finished_at, attempt, error, node)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`+recordConflict,
+		r.ID, r.Task, r.Owner, orNull(r.Lane), orNull(r.Key), string(JobCancelled), ms(r.RunAt), msOrNull(r.StartedAt), ms(tx.Now), r.Attempt, orNull(r.LastError), orNull(r.Node))
 	if err != nil {
 		return r, fmt.Errorf("record cancelled job: %w", err)
 	}
 	r.State, r.FinishedAt = JobCancelled, tx.Now
 	return r, nil
+}
+
+// touchJob finds a job that somebody from outside wants to change. Pawl's own
+// are seen by those who see everybody's, and touched by nobody (X-71).
+func (tx *Tx) touchJob(ctx context.Context, op string, owner *string, id int64) (JobRecord, error) {
+	r, err := tx.findJob(ctx, owner, id)
+	if err == nil && r.Owner == "" {
+		err = &pawl.Error{
+			Code: pawl.CodeForbidden, Reason: "internal_job", Op: op, Msg: fmt.Sprintf("job %d is Pawl's own, and nobody can change it", id),
+			Hint: "Pause, resume, run or delete the workflow, source or schedule that it is for.",
+		}
+	}
+	return r, err
 }
 
 // ended says it as part of a sentence: the job has ...
@@ -46,11 +63,12 @@ func (s JobState) ended() string {
 	return string(s)
 }
 
-// RetryJob makes a job that failed for good wait again, due now and with all
-// its attempts. It returns the job as it was. It fails with pawl.ErrConflict if
-// the job has not failed and with pawl.ErrNotFound if there is none.
-func (tx *Tx) RetryJob(ctx context.Context, id int64) (was JobRecord, now Job, err error) {
-	if was, err = tx.findJob(ctx, id); err != nil {
+// RetryJob makes a job of an owner (nil: of any user) that failed for good wait
+// again, due now and with all its attempts. It returns the job as it was. It
+// fails with pawl.ErrConflict if the job has not failed, with pawl.ErrNotFound
+// if there is none, and with internal_job if it is Pawl's own.
+func (tx *Tx) RetryJob(ctx context.Context, owner *string, id int64) (was JobRecord, now Job, err error) {
+	if was, err = tx.touchJob(ctx, "retry job", owner, id); err != nil {
 		return was, now, err
 	}
 	now, err = tx.oneJob(ctx, `update jobs set state = 0, attempt = 0, run_at = $2, last_error = null, rev = rev + 1
@@ -66,12 +84,13 @@ func (tx *Tx) RetryJob(ctx context.Context, id int64) (was JobRecord, now Job, e
 	return was, now, nil
 }
 
-// KnownJobKeys tells which of the keys have a job that will run.
-func (tx *Tx) KnownJobKeys(ctx context.Context, keys []string) (map[string]bool, error) {
+// KnownJobKeys tells which of Pawl's own keys have a job of the task that will
+// run.
+func (tx *Tx) KnownJobKeys(ctx context.Context, task string, keys []string) (map[string]bool, error) {
 	known := map[string]bool{}
 	for batch := range batches(keys) {
-		text, args := in(nil, batch)
-		rows, err := tx.Query(ctx, `select key from jobs where state = 0 and key in `+text, args...)
+		text, args := in([]any{task}, batch)
+		rows, err := tx.Query(ctx, `select key from jobs where state = 0 and owner = '' and task = $1 and key in `+text, args...)
 		found, err := scanAll(rows, err, "find jobs", func(row interface{ Scan(dest ...any) error }) (key string, err error) { return key, row.Scan(&key) })
 		if err != nil {
 			return nil, err

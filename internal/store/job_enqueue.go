@@ -5,7 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"time"
+
+	pawl "github.com/pawlrun/pawl"
 )
 
 // Enqueue adds jobs in this transaction. It returns them as they are in the
@@ -14,16 +18,20 @@ func (tx *Tx) Enqueue(ctx context.Context, specs []JobSpec) ([]Job, error) {
 	out := make([]Job, len(specs))
 	var plain []Job
 	var makers []*string
+	var lines []AuditEntry
 	for i, s := range specs {
 		j := tx.db.newJob(s, tx.Now)
 		if s.Key == "" {
 			out[i] = j
 			plain, makers = append(plain, j), append(makers, orNull(s.CreatedBy))
-			continue
+		} else {
+			var err error
+			if out[i], err = tx.enqueueKeyed(ctx, j, s); err != nil {
+				return nil, fmt.Errorf("enqueue %s: %w", s.Task, err)
+			}
 		}
-		var err error
-		if out[i], err = tx.enqueueKeyed(ctx, j, s); err != nil {
-			return nil, fmt.Errorf("enqueue %s: %w", s.Task, err)
+		if s.Actor != "" {
+			lines = append(lines, enqueueLine(s, out[i], out[i].ID != j.ID))
 		}
 	}
 	if len(plain) > 0 {
@@ -31,13 +39,28 @@ func (tx *Tx) Enqueue(ctx context.Context, specs []JobSpec) ([]Job, error) {
 			return nil, fmt.Errorf("enqueue: %w", err)
 		}
 	}
-	return out, nil
+	return out, tx.auditAll(ctx, lines)
+}
+
+// enqueueLine is what the audit log says of a job that somebody made, or that
+// was there under its key already.
+func enqueueLine(s JobSpec, j Job, known bool) AuditEntry {
+	action := "job.create"
+	switch {
+	case known && s.KeyMode == Keep:
+		action = "job.keep"
+	case known:
+		action = "job.replace"
+	}
+	detail := jsonOf(map[string]string{"task": s.Task, "key": j.Key, "lane": j.Lane, "runAt": pawl.FormatTime(j.RunAt)})
+	return AuditEntry{Actor: s.Actor, Action: action, Subject: "job:" + strconv.FormatInt(j.ID, 10), Detail: json.RawMessage(detail)}
 }
 
 // EnqueueAlone adds jobs that have no keys, in a transaction of their own. On
-// PostgreSQL that is one statement and one round trip.
+// PostgreSQL that is one statement and one round trip, unless the audit log is
+// to be told.
 func (db *DB) EnqueueAlone(ctx context.Context, specs []JobSpec) (jobs []Job, err error) {
-	if db.lite != nil {
+	if db.lite != nil || slices.ContainsFunc(specs, func(s JobSpec) bool { return s.Actor != "" }) {
 		err = db.Write(ctx, func(ctx context.Context, tx *Tx) error {
 			jobs, err = tx.Enqueue(ctx, specs)
 			return err
@@ -68,15 +91,15 @@ func (db *DB) newJob(s JobSpec, now time.Time) Job {
 	return Job{
 		ID: db.ids.next(now), Bucket: db.BucketOf(s.Lane, s.Key), Priority: s.Priority,
 		RunAt: at.UTC().Truncate(time.Millisecond), MaxAttempts: s.MaxAttempts,
-		Task: s.Task, Lane: s.Lane, Key: s.Key, Payload: payload, CreatedAt: now,
+		Task: s.Task, Owner: s.Owner, Lane: s.Lane, Key: s.Key, Payload: payload, CreatedAt: now,
 	}
 }
 
-const insertJob = `insert into jobs as j (id, bucket, priority, run_at, max_attempts, task, lane, key, payload, created_at, created_by)
-	values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) `
+const insertJob = `insert into jobs as j (id, bucket, priority, run_at, max_attempts, task, owner, lane, key, payload, created_at, created_by)
+	values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) `
 
 // A job that failed for good is revived by any mode: it counts as absent.
-const onConflictReplace = `on conflict (key) where key is not null do update set
+const onConflictReplace = `on conflict (key, owner) where key is not null do update set
 	bucket = excluded.bucket, priority = excluded.priority, max_attempts = excluded.max_attempts, task = excluded.task,
 	lane = excluded.lane, payload = excluded.payload, created_by = excluded.created_by,
 	rev = j.rev + 1, attempt = 0, state = 0, started_at = null, node = null, kept_at = null, kept = null, last_error = null, run_at = `
@@ -94,7 +117,7 @@ func runAtOf(mode KeyMode) string {
 }
 
 func insertArgs(j Job, createdBy *string) []any {
-	return []any{j.ID, j.Bucket, j.Priority, ms(j.RunAt), j.MaxAttempts, j.Task, orNull(j.Lane), orNull(j.Key), string(j.Payload), ms(j.CreatedAt), createdBy}
+	return []any{j.ID, j.Bucket, j.Priority, ms(j.RunAt), j.MaxAttempts, j.Task, j.Owner, orNull(j.Lane), orNull(j.Key), string(j.Payload), ms(j.CreatedAt), createdBy}
 }
 
 func (tx *Tx) enqueueKeyed(ctx context.Context, j Job, s JobSpec) (Job, error) {
@@ -124,7 +147,7 @@ func (tx *Tx) enqueueKeep(ctx context.Context, j Job, s JobSpec) (Job, error) {
 	if err != nil {
 		return Job{}, err
 	}
-	got, err = tx.oneJob(ctx, `update jobs as j set kept_at = $2, kept = $3 where key = $1 and state = 0 returning `+jobColumns, j.Key, ms(now()), string(note))
+	got, err = tx.oneJob(ctx, `update jobs as j set kept_at = $2, kept = $3 where key = $1 and owner = $4 and state = 0 returning `+jobColumns, j.Key, ms(now()), string(note), j.Owner)
 	if !errors.Is(err, errNoRow) {
 		return got, err
 	}

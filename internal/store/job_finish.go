@@ -193,9 +193,9 @@ func (v Verdict) state() string {
 
 func (tx *Tx) recordJob(ctx context.Context, f Finished, node string) error {
 	j := f.Job
-	_, err := tx.Exec(ctx, `insert into job_history (id, task, lane, key, state, run_at, started_at, finished_at, attempt, error, node)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`+recordConflict,
-		j.ID, j.Task, orNull(j.Lane), orNull(j.Key), f.Verdict.state(), ms(j.RunAt), msOrNull(f.StartedAt), ms(f.EndedAt), j.Attempt+1, orNull(f.Error), node)
+	_, err := tx.Exec(ctx, `insert into job_history (id, task, owner, lane, key, state, run_at, started_at, finished_at, attempt, error, node)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`+recordConflict,
+		j.ID, j.Task, j.Owner, orNull(j.Lane), orNull(j.Key), f.Verdict.state(), ms(j.RunAt), msOrNull(f.StartedAt), ms(f.EndedAt), j.Attempt+1, orNull(f.Error), node)
 	return err
 }
 

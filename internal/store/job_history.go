@@ -9,6 +9,7 @@ import (
 type historyRow struct {
 	ID         int64   `json:"id"`
 	Task       string  `json:"task"`
+	Owner      string  `json:"owner"`
 	Lane       *string `json:"lane"`
 	Key        *string `json:"key"`
 	State      string  `json:"state"`
@@ -29,7 +30,7 @@ func historyRows(jobs []Finished, node string) []historyRow {
 		}
 		j := f.Job
 		out = append(out, historyRow{
-			ID: j.ID, Task: j.Task, Lane: orNull(j.Lane), Key: orNull(j.Key), State: f.Verdict.state(),
+			ID: j.ID, Task: j.Task, Owner: j.Owner, Lane: orNull(j.Lane), Key: orNull(j.Key), State: f.Verdict.state(),
 			RunAt: ms(j.RunAt), StartedAt: msOrNull(f.StartedAt), FinishedAt: ms(f.EndedAt), Attempt: j.Attempt + 1, Error: orNull(f.Error), Node: node,
 		})
 	}

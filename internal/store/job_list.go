@@ -46,6 +46,7 @@ type JobRecord struct {
 
 // JobFilter picks jobs; empty fields pick all.
 type JobFilter struct {
+	Owner *string // nil picks everybody's; see Job.Owner
 	Task  string
 	Lane  string
 	Key   string
@@ -107,6 +108,12 @@ func (c *conditions) add(text string, args ...any) {
 func (c *conditions) String() string { return strings.Join(c.texts, " and ") }
 
 func (f JobFilter) names(c *conditions, table string) {
+	if f.Owner != nil {
+		if *f.Owner != "" { // spelled like the condition of the index
+			c.add(table + ".owner <> ''")
+		}
+		c.add(table+".owner = ?", *f.Owner)
+	}
 	if f.Task == "" { // what keeps the house is shown to those who ask for it
 		c.add(table + ".task not like 'pawl.%'")
 	}
@@ -195,7 +202,7 @@ func presentState(j *Job, failed bool, now time.Time) JobState {
 	return JobPending
 }
 
-const selectPast = `select h.id, h.task, h.lane, h.key, h.state, h.run_at, h.started_at, h.finished_at, h.attempt, h.error, h.node
+const selectPast = `select h.id, h.task, h.owner, h.lane, h.key, h.state, h.run_at, h.started_at, h.finished_at, h.attempt, h.error, h.node
 	from job_history h where `
 
 // listPast reads jobs that ended and whose row is gone.
@@ -230,7 +237,7 @@ func scanPast(rows Rows, err error) ([]JobRecord, error) {
 		var started *int64
 		var state string
 		var lane, key, lastError, node *string
-		if err := rows.Scan(&r.ID, &r.Task, &lane, &key, &state, &runAt, &started, &finished, &r.Attempt, &lastError, &node); err != nil {
+		if err := rows.Scan(&r.ID, &r.Task, &r.Owner, &lane, &key, &state, &runAt, &started, &finished, &r.Attempt, &lastError, &node); err != nil {
 			return nil, err
 		}
 		r.Lane, r.Key, r.LastError, r.Node = fromNull(lane), fromNull(key), fromNull(lastError), fromNull(node)
@@ -244,16 +251,17 @@ func scanPast(rows Rows, err error) ([]JobRecord, error) {
 // timeOfID is when a job's id was made.
 func timeOfID(id int64) time.Time { return fromMS(id>>22 + idEpoch) }
 
-// FindJob returns a job, present or past, or pawl.ErrNotFound.
-func (db *DB) FindJob(ctx context.Context, id int64) (r JobRecord, err error) {
+// FindJob returns a job of an owner (nil: of anybody, Pawl included), present or
+// past, or pawl.ErrNotFound.
+func (db *DB) FindJob(ctx context.Context, owner *string, id int64) (r JobRecord, err error) {
 	err = db.Read(ctx, func(ctx context.Context, tx *Tx) error {
-		r, err = tx.findJob(ctx, id)
+		r, err = tx.findJob(ctx, owner, id)
 		return err
 	})
 	return r, err
 }
 
-func (tx *Tx) findJob(ctx context.Context, id int64) (JobRecord, error) {
+func (tx *Tx) findJob(ctx context.Context, owner *string, id int64) (JobRecord, error) {
 	found, err := tx.scanPresent(tx.Query(ctx, `select `+presentColumns+` from jobs j where j.id = $1`, id))
 	if err == nil && len(found) == 0 {
 		found, err = scanPast(tx.Query(ctx, selectPast+`h.id = $1`, id))
@@ -261,7 +269,7 @@ func (tx *Tx) findJob(ctx context.Context, id int64) (JobRecord, error) {
 	switch {
 	case err != nil:
 		return JobRecord{}, fmt.Errorf("find job: %w", err)
-	case len(found) == 0:
+	case len(found) == 0 || owner != nil && found[0].Owner != *owner:
 		return JobRecord{}, &pawl.Error{Code: pawl.CodeNotFound, Op: "find job", Msg: fmt.Sprintf("there is no job %d", id),
 			Hint: "Jobs that ended are forgotten after a while, and some tasks keep no record."}
 	}

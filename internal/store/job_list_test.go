@@ -40,13 +40,13 @@ func variety(t testing.TB, db *DB) {
 	epochs := own(t, db, "n")
 	later := time.Now().Add(time.Hour)
 	jobs := enqueue(t, db,
-		JobSpec{Task: "a", Key: "scheduled", Lane: "x", RunAt: later},
-		JobSpec{Task: "a", Key: "pending", Lane: "x"},
-		JobSpec{Task: "b", Key: "running", Lane: "y"},
-		JobSpec{Task: "b", Key: "failed", Lane: "y"},
-		JobSpec{Task: "a", Key: "succeeded", Lane: "x"},
-		JobSpec{Task: "b", Key: "cancelled", RunAt: later},
-		JobSpec{Task: "a", Key: "again"},
+		JobSpec{Owner: "u1", Task: "a", Key: "scheduled", Lane: "x", RunAt: later},
+		JobSpec{Owner: "u1", Task: "a", Key: "pending", Lane: "x"},
+		JobSpec{Owner: "u1", Task: "b", Key: "running", Lane: "y"},
+		JobSpec{Owner: "u1", Task: "b", Key: "failed", Lane: "y"},
+		JobSpec{Owner: "u1", Task: "a", Key: "succeeded", Lane: "x"},
+		JobSpec{Owner: "u1", Task: "b", Key: "cancelled", RunAt: later},
+		JobSpec{Owner: "u1", Task: "a", Key: "again"},
 	)
 	if err := db.MarkStarted(t.Context(), []*Job{&jobs[2]}, time.Now(), "n"); err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ func variety(t testing.TB, db *DB) {
 		t.Fatal(err)
 	}
 	mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
-		if _, err := tx.CancelJob(ctx, jobs[5].ID); err != nil {
+		if _, err := tx.CancelJob(ctx, nil, jobs[5].ID); err != nil {
 			return err
 		}
 		// An outcome of an earlier run of a job that waits again.
@@ -143,7 +143,7 @@ func TestFindJobTellsAllThatIsKnown(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, r := range page {
-			found, err := db.FindJob(t.Context(), r.ID)
+			found, err := db.FindJob(t.Context(), nil, r.ID)
 			if err != nil || found.State != r.State || found.Key != r.Key || found.Task != r.Task || found.Past != (r.State == JobSucceeded || r.State == JobCancelled) {
 				t.Errorf("%s: %+v %v", r.Key, found, err)
 			}
@@ -154,7 +154,7 @@ func TestFindJobTellsAllThatIsKnown(t *testing.T) {
 				t.Errorf("%+v", found)
 			}
 		}
-		if _, err := db.FindJob(t.Context(), 7); !errors.Is(err, pawl.ErrNotFound) {
+		if _, err := db.FindJob(t.Context(), nil, 7); !errors.Is(err, pawl.ErrNotFound) {
 			t.Errorf("unknown: %v", err)
 		}
 	})
@@ -169,7 +169,7 @@ func TestCancelJobRefusesWhatEnded(t *testing.T) {
 		}
 		for _, r := range page {
 			err := db.Write(t.Context(), func(ctx context.Context, tx *Tx) error {
-				_, err := tx.CancelJob(ctx, r.ID)
+				_, err := tx.CancelJob(ctx, nil, r.ID)
 				return err
 			})
 			if refused := errors.Is(err, pawl.ErrConflict); refused != r.Past || (err != nil && !refused) {
@@ -183,7 +183,7 @@ func TestCancelJobRefusesWhatEnded(t *testing.T) {
 			t.Errorf("cancelled are %s", got)
 		}
 		mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
-			if _, err := tx.CancelJob(ctx, 7); !errors.Is(err, pawl.ErrNotFound) {
+			if _, err := tx.CancelJob(ctx, nil, 7); !errors.Is(err, pawl.ErrNotFound) {
 				t.Errorf("unknown: %v", err)
 			}
 			return nil
@@ -194,25 +194,25 @@ func TestCancelJobRefusesWhatEnded(t *testing.T) {
 func TestRetryJob(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		epochs := own(t, db, "n")
-		jobs := enqueue(t, db, JobSpec{Task: "t", Key: "k"}, JobSpec{Task: "t"})
+		jobs := enqueue(t, db, JobSpec{Owner: "u1", Task: "t", Key: "k"}, JobSpec{Owner: "u2", Task: "t"})
 		for i := range jobs {
 			f := Finished{Job: &jobs[i], Verdict: Fail, Error: "broke", StartedAt: time.Now(), EndedAt: time.Now()}
 			if _, _, err := db.Finish(t.Context(), Finishing{Node: "n", Epochs: epochs, Jobs: []Finished{f}}); err != nil {
 				t.Fatal(err)
 			}
 			mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
-				was, again, err := tx.RetryJob(ctx, jobs[i].ID)
+				was, again, err := tx.RetryJob(ctx, nil, jobs[i].ID)
 				if err != nil || was.LastError != "broke" || again.ID != jobs[i].ID || again.Rev <= was.Rev || again.Attempt != 0 {
 					t.Errorf("was %+v, is %+v, %v", was, again, err)
 				}
 				return nil
 			})
-			r, err := db.FindJob(t.Context(), jobs[i].ID)
+			r, err := db.FindJob(t.Context(), nil, jobs[i].ID)
 			if err != nil || r.State != JobPending || r.Key != jobs[i].Key || r.Attempt != 0 || r.LastError != "" {
 				t.Errorf("left as %+v %v", r, err)
 			}
 			err = db.Write(t.Context(), func(ctx context.Context, tx *Tx) error {
-				_, _, err := tx.RetryJob(ctx, jobs[i].ID)
+				_, _, err := tx.RetryJob(ctx, nil, jobs[i].ID)
 				return err
 			})
 			if !errors.Is(err, pawl.ErrConflict) {

@@ -277,7 +277,7 @@ func TestFetchLanesGivesEachLaneItsShareInOrder(t *testing.T) {
 			}
 			enqueue(t, db, JobSpec{Task: "t", Lane: lane, RunAt: at(9), Priority: 1})
 		}
-		jobs, err := db.FetchLanes(t.Context(), []string{"a", "b"}, 3, at(20))
+		jobs, err := db.FetchLanes(t.Context(), []Lane{{Name: "a"}, {Name: "b"}}, 3, at(20))
 		if err != nil || len(jobs) != 6 {
 			t.Fatalf("%d jobs, %v", len(jobs), err)
 		}

@@ -161,11 +161,11 @@ func (tx *Tx) ListSources(ctx context.Context, after string, limit int) ([]Sourc
 }
 
 // UnarmedSources reads up to limit sources by name, those after the given one,
-// that are meant to run and have no job that would see to it.
-func (tx *Tx) UnarmedSources(ctx context.Context, after string, limit int) ([]Source, error) {
+// that are meant to run and have no job of the task that would see to it.
+func (tx *Tx) UnarmedSources(ctx context.Context, task, after string, limit int) ([]Source, error) {
 	rows, err := tx.Query(ctx, `select `+sourceColumns+` from source_definitions s where status = 'active' and paused_at is null and name > $1
-		and not exists (select 1 from jobs j where j.key = 'source:' || s.id and j.state = 0)
-		order by name limit $2`, after, limit)
+		and not exists (select 1 from jobs j where j.key = 'source:' || s.id and j.owner = '' and j.task = $3 and j.state = 0)
+		order by name limit $2`, after, limit, task)
 	return scanAll(rows, err, "find sources without a job", scanSource)
 }
 

@@ -157,17 +157,17 @@ func (tx *Tx) ListWorkflows(ctx context.Context, after string, limit int) ([]Wor
 
 // UnarmedWorkflows reads up to limit workflows by name, those after the given
 // one, that are meant to run, could run by themselves, and have no job that
-// would see to it.
-func (tx *Tx) UnarmedWorkflows(ctx context.Context, after string, limit int) ([]Workflow, error) {
+// of the task that would see to it.
+func (tx *Tx) UnarmedWorkflows(ctx context.Context, task, after string, limit int) ([]Workflow, error) {
 	rows, err := tx.Query(ctx, `select `+workflowColumns+` from workflows w where deleted_at is null and desired = 'active' and name > $1
-		and not exists (select 1 from jobs j where j.key = 'workflow:' || w.lane and j.state = 0)
+		and not exists (select 1 from jobs j where j.key = 'workflow:' || w.lane and j.owner = '' and j.task = $3 and j.state = 0)
 		and (exists (select 1 from producer_schedules p where p.workflow_id = w.id)
 			or exists (select 1 from handler_state h where h.workflow_id = w.id and h.wake_at is not null)
 			or exists (select 1 from runs r where r.kind = 'workflow' and r.lane = w.lane and r.status = 'active')
 			or exists (select 1 from retries t where t.kind = 'workflow' and t.lane = w.lane and t.next_retry_at is not null)
 			or exists (select 1 from mutations m where m.workflow_id = w.id and m.resolved_at is null)
 			or exists (select 1 from events e where e.workflow_id = w.id and e.status = 'pending'))
-		order by name limit $2`, after, limit)
+		order by name limit $2`, after, limit, task)
 	return scanAll(rows, err, "find workflows without a job", scanWorkflow)
 }
 

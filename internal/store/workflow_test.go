@@ -352,7 +352,7 @@ func TestUnarmedWorkflowsAreFound(t *testing.T) {
 			want  string
 		}{{"", 9, "a scheduled, b wakes, c runs"}, {"", 1, "a scheduled"}, {"a scheduled", 9, "b wakes, c runs"}, {"c runs", 9, ""}} {
 			list := mustRead(t, db, func(ctx context.Context, tx *Tx) ([]Workflow, error) {
-				return tx.UnarmedWorkflows(ctx, page.after, page.limit)
+				return tx.UnarmedWorkflows(ctx, "t", page.after, page.limit)
 			})
 			var names []string
 			for _, w := range list {

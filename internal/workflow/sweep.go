@@ -63,7 +63,7 @@ func (s *Service) sweepPage(ctx context.Context, after string) (page []store.Wor
 	var due []store.Workflow
 	err = s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
 		due = nil
-		if page, err = tx.UnarmedWorkflows(ctx, after, sweepBatch); err != nil {
+		if page, err = tx.UnarmedWorkflows(ctx, TaskName, after, sweepBatch); err != nil {
 			return err
 		}
 		for _, w := range page {
