@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 
 	"github.com/spf13/cobra"
 
@@ -126,26 +125,21 @@ func (b *backer) fill(ctx context.Context, tmp *os.File) error {
 	if !errors.Is(err, pawl.ErrConflict) {
 		return err
 	}
-	url, ok := serverOf(store.Holder(path))
-	if !ok {
+	url := urlOf(holderOf(path).addr, "")
+	if !client.Local(url) { // whoever wrote that file is not told the token
 		return err
 	}
 	return b.download(ctx, url, tmp)
 }
 
-// serverOf is where the server answers that has locked a file.
-func serverOf(holder string) (url string, ok bool) {
-	found := regexp.MustCompile(`^pawl at (\S+) \(process `).FindStringSubmatch(holder)
-	if found == nil {
-		return "", false
-	}
-	url = urlOf(found[1], "")
-	return url, url != ""
-}
-
 func (b *backer) download(ctx context.Context, url string, tmp *os.File) error {
 	at := *b.set
-	at.url = url
+	if at.url != url { // the file of the lock names it, so it gets the token beside that file only
+		at.url, at.token, at.tokenFile, at.found = url, "", "", nil
+		if path, ok := store.SQLitePath(at.server.Database); ok {
+			at.server.Data = filepath.Dir(path)
+		}
+	}
 	token, err := at.findToken()
 	if err != nil {
 		return err

@@ -47,7 +47,9 @@ func namesFor(ctx context.Context, p *Process, flags *settingFlags, k kind) []st
 	}
 	ctx, cancel := context.WithTimeout(ctx, completeTimeout)
 	defer cancel()
-	c, err := flags.connect(p)
+	hasty := *p
+	hasty.Patience = 0
+	c, err := flags.connect(&hasty)
 	if err != nil {
 		return nil
 	}

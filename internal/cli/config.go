@@ -53,15 +53,26 @@ func addSettingFlags(cmd *cobra.Command, s scope) *settingFlags {
 type resolved struct {
 	values
 	origin map[string]string // by key or flag; what was not given is absent
+
+	// found are the settings that come from a config file which was not named,
+	// but found in the working directory; folder is that directory, empty if
+	// there is no such file.
+	found  map[string]bool
+	folder string
 }
 
 // load finds the value of every setting: flag, environment, file, default.
 func (sf *settingFlags) load(p *Process) (*resolved, error) {
-	file, err := sf.readFile(p)
+	file, named, err := sf.readFile(p)
 	if err != nil {
 		return nil, err
 	}
-	r := &resolved{values: defaultValues(), origin: map[string]string{}}
+	r := &resolved{values: defaultValues(), origin: map[string]string{}, found: map[string]bool{}}
+	if !named {
+		if r.folder, err = filepath.Abs(p.path(".")); err != nil {
+			return nil, fmt.Errorf("find the working directory: %w", err)
+		}
+	}
 	wanted := sf.scope
 	if wanted&forClient != 0 {
 		wanted |= seenByClient
@@ -78,6 +89,7 @@ func (sf *settingFlags) load(p *Process) (*resolved, error) {
 			return nil, misplaced(place, err)
 		}
 		r.origin[def.name()] = place
+		r.found[def.name()] = !named && place == file[def.key].place
 	}
 	r.derive()
 	r.locate(p)
@@ -130,11 +142,15 @@ func (sf *settingFlags) find(p *Process, def setting, file map[string]fileValue)
 	return nil, ""
 }
 
-// readFile reads the config file, if there is one.
-func (sf *settingFlags) readFile(p *Process) (map[string]fileValue, error) {
+// readFile reads the config file, if there is one, and reports whether it was
+// named. A variable with a relative path names none: it stands for whatever the
+// working directory has.
+func (sf *settingFlags) readFile(p *Process) (file map[string]fileValue, named bool, err error) {
 	name, asked := sf.config, "--config"
+	named = name != ""
 	if name == "" {
 		name, asked = p.Getenv("PAWL_CONFIG"), "PAWL_CONFIG"
+		named = filepath.IsAbs(name)
 	}
 	explicit := name != ""
 	if !explicit {
@@ -143,13 +159,14 @@ func (sf *settingFlags) readFile(p *Process) (map[string]fileValue, error) {
 	text, err := os.ReadFile(p.path(name))
 	switch {
 	case errors.Is(err, os.ErrNotExist) && !explicit:
-		return map[string]fileValue{}, nil
+		return map[string]fileValue{}, false, nil
 	case err != nil && explicit:
-		return nil, usageError("", "%s: %s", asked, err)
+		return nil, false, usageError("", "%s: %s", asked, err)
 	case err != nil:
-		return nil, usageError("", "read %s: %s", name, err)
+		return nil, false, usageError("", "read %s: %s", name, err)
 	}
-	return parseConfigFile(name, text)
+	file, err = parseConfigFile(name, text)
+	return file, named, err
 }
 
 // derive fills in what follows from other settings: the database file is in

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"golang.org/x/term"
 )
@@ -22,7 +23,14 @@ type Process struct {
 	StdoutTerminal bool
 	StderrTerminal bool
 	Width          int // columns of the terminal; 0 is unknown, and nothing is cut
+
+	// Patience is how long to wait for a server on this machine that does not
+	// listen yet.
+	Patience time.Duration
 }
+
+// patience is enough for a server that was started by the command before.
+const patience = 3 * time.Second
 
 // ThisProcess is the process that the operating system started.
 func ThisProcess() *Process {
@@ -31,6 +39,7 @@ func ThisProcess() *Process {
 		StdinTerminal:  term.IsTerminal(int(os.Stdin.Fd())),
 		StdoutTerminal: term.IsTerminal(int(os.Stdout.Fd())),
 		StderrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
+		Patience:       patience,
 	}
 	if p.StdoutTerminal {
 		if width, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {

@@ -14,7 +14,7 @@ func (c *Client) Backup(ctx context.Context) (body io.ReadCloser, size int64, er
 		return nil, 0, err
 	}
 	req.Header.Set("Accept", "application/vnd.sqlite3, application/problem+json")
-	resp, err := c.http.Do(req)
+	resp, err := c.do(req)
 	if err != nil {
 		return nil, 0, c.unreachable(ctx, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
@@ -29,13 +30,25 @@ const (
 type Config struct {
 	URL   string
 	Token string // empty asks as nobody
+
+	// Renew is the token as it is now, asked for when the server does not know
+	// the one that it was given. Nil: there is no other.
+	Renew func() string
+
+	// Patience is how long to wait for a server that does not listen yet. It is
+	// asked again and again. Nil: do not wait.
+	Patience func() time.Duration
 }
 
 // Client talks to one server. It is safe for concurrent use.
 type Client struct {
-	base  *url.URL
-	token string
-	http  *http.Client
+	base     *url.URL
+	http     *http.Client
+	renew    func() string
+	patience func() time.Duration
+
+	mu    sync.Mutex
+	token string // guarded by mu
 }
 
 // New makes a client. It does not talk to the server yet.
@@ -46,7 +59,7 @@ func New(cfg Config) (*Client, error) {
 	}
 	dialer := &net.Dialer{Timeout: dialTimeout}
 	return &Client{
-		base: base, token: cfg.Token,
+		base: base, token: cfg.Token, renew: cfg.Renew, patience: cfg.Patience,
 		http: &http.Client{
 			Transport: &http.Transport{DialContext: dialer.DialContext, TLSHandshakeTimeout: dialTimeout, Proxy: http.ProxyFromEnvironment},
 			// A token is for the server that was named, and for no other.
@@ -161,7 +174,7 @@ func (c *Client) callWithin(ctx context.Context, timeout time.Duration, method, 
 	if err != nil {
 		return nil, err
 	}
-	resp, err := c.http.Do(req)
+	resp, err := c.do(req)
 	if err != nil {
 		return nil, c.unreachable(ctx, err)
 	}
@@ -199,8 +212,6 @@ func (c *Client) request(ctx context.Context, method, path string, query url.Val
 	}
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", "pawl-cli")
-	if c.token != "" {
-		req.Header.Set("Authorization", "Bearer "+c.token)
-	}
+	c.authorize(req)
 	return req, nil
 }

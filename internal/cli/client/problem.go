@@ -51,7 +51,7 @@ func (c *Client) problem(resp *http.Response, raw []byte) error {
 	}
 	switch {
 	case e.Code != pawl.CodeUnauthorized:
-	case c.token == "": // the server tells of headers, which commands do not have
+	case c.anonymous(): // the server tells of headers, which commands do not have
 		e.Hint = "Set PAWL_TOKEN, or run this in the folder of the server's data (its admin.token is read)."
 	default:
 		e.Hint = "The token is not valid here: check --token, PAWL_TOKEN, or the admin.token of the data folder."

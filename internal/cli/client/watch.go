@@ -79,7 +79,7 @@ func (c *Client) follow(ctx context.Context, lastID *string, w Watcher) (connect
 	}
 	dead := time.AfterFunc(answerTimeout, func() { cancel(errSilent) })
 	defer dead.Stop()
-	resp, err := c.http.Do(req)
+	resp, err := c.do(req)
 	if err != nil {
 		return false, c.unreachable(ctx, err)
 	}
