@@ -54,6 +54,9 @@ func newApproveCommand(p *Process) *cobra.Command {
 			return err
 		}
 		defer c.Close()
+		if a.path, id, err = runKind().located(cmd.Context(), c, id); err != nil {
+			return err
+		}
 		return a.approve(cmd, c, id)
 	}
 	return cmd

@@ -52,6 +52,9 @@ func newOneCommand(p *Process, cmd *cobra.Command, k kind, verb string, said fun
 			return err
 		}
 		defer c.Close()
+		if path, id, err = k.located(cmd.Context(), c, id); err != nil {
+			return err
+		}
 		answer, err := c.Post(cmd.Context(), path+"/"+verb, nil)
 		if err != nil {
 			return err

@@ -122,6 +122,11 @@ func (r removal) run(cmd *cobra.Command, flags *settingFlags) error {
 			return err
 		}
 	}
+	if r.kind.short {
+		if path, name, err = r.kind.located(cmd.Context(), c, name); err != nil {
+			return err
+		}
+	}
 	if r.ask {
 		if err := r.confirm(cmd.Context(), c, path, name); err != nil {
 			return err

@@ -2,10 +2,13 @@ package cli
 
 import (
 	"cmp"
+	"encoding/json"
 	"io"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/pawlrun/pawl/internal/cli/client"
 )
 
 func newDescribeCommand(p *Process) *cobra.Command {
@@ -15,7 +18,8 @@ func newDescribeCommand(p *Process) *cobra.Command {
 			"  pawl describe source prices\n" +
 			"  pawl describe schedule morning-poet\n" +
 			"  pawl describe run 0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e\n" +
-			"  pawl describe job 42",
+			"  pawl describe run 3f1a2b4c5d6e\n" +
+			"  pawl describe job 380466501013753856",
 		GroupID: groupLook, Args: takes(2, 2),
 	}
 	flags := addSettingFlags(cmd, forClient)
@@ -37,20 +41,38 @@ func newDescribeCommand(p *Process) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		now := time.Now()
-		words, err := k.describe(raw, now)
+		return describeThing(cmd, p, c, k, raw)
+	}
+	return cmd
+}
+
+// describeThing tells everything about a thing.
+func describeThing(cmd *cobra.Command, p *Process, c *client.Client, k kind, raw json.RawMessage) error {
+	now := time.Now()
+	words, err := k.describe(raw, now)
+	if err != nil {
+		return err
+	}
+	if k.more != nil {
+		more, err := k.more(cmd.Context(), c, raw, now)
 		if err != nil {
 			return err
 		}
-		if k.more != nil {
-			more, err := k.more(cmd.Context(), c, raw, now)
-			if err != nil {
-				return err
-			}
-			words += more
-		}
-		_, err = io.WriteString(p.Stdout, words)
+		words += more
+	}
+	_, err = io.WriteString(p.Stdout, words)
+	return err
+}
+
+// explainThing is why for what is no lane: a run or a job tells how it stands by
+// itself.
+func explainThing(cmd *cobra.Command, p *Process, c *client.Client, out *outputFlag, k kind, name string) error {
+	raw, err := getOne(cmd.Context(), c, k, name)
+	if err != nil {
 		return err
 	}
-	return cmd
+	if out.machine() {
+		return writeMachine(p.Stdout, out.format, raw)
+	}
+	return describeThing(cmd, p, c, k, raw)
 }

@@ -67,7 +67,7 @@ func newGetCommand(p *Process) *cobra.Command {
 func addFilterFlags(cmd *cobra.Command) map[string]*string {
 	filters := map[string]*string{}
 	for _, k := range kinds() {
-		for _, name := range k.filters {
+		for _, name := range append(slices.Clone(k.filters), k.sifts...) {
 			if filters[name] == nil {
 				filters[name] = cmd.Flags().String(name, "", "show those with this `"+strings.ToUpper(name)+"` only")
 			}
@@ -93,6 +93,7 @@ type getter struct {
 	name     string // empty is all
 	owner    string // whose list it is; empty is everybody's
 	query    url.Values
+	sifted   map[string]string // by field
 	selector selector
 }
 
@@ -110,12 +111,16 @@ func (g *getter) prepare(ctx context.Context, args []string) (err error) {
 	if g.limit < 0 {
 		return usageError("", "--limit: %d is below zero", g.limit)
 	}
-	g.path, g.query = g.kind.path, url.Values{}
+	g.path, g.query, g.sifted = g.kind.path, url.Values{}, map[string]string{}
 	if err := g.narrow(args); err != nil {
 		return err
 	}
 	for name, value := range g.filters {
 		if *value == "" {
+			continue
+		}
+		if slices.Contains(g.kind.sifts, name) && g.name == "" {
+			g.sifted[name] = *value
 			continue
 		}
 		if !slices.Contains(g.kind.filters, name) || g.name != "" || g.query.Has(name) {
@@ -137,7 +142,7 @@ func (g *getter) list(ctx context.Context) (items []json.RawMessage, more bool, 
 	if g.kind.everywhere {
 		return g.listOfOwners(ctx)
 	}
-	if len(g.selector) == 0 && !(g.kind.listed && g.name != "") {
+	if len(g.selector)+len(g.sifted) == 0 && !(g.kind.listed && g.name != "") {
 		return g.client.List(ctx, g.path, g.query, g.limit)
 	}
 	all, _, err := g.client.List(ctx, g.path, g.query, 0)
@@ -169,7 +174,26 @@ func (g *getter) wanted(raw json.RawMessage) bool {
 	if json.Unmarshal(raw, &thing) != nil {
 		return false
 	}
-	return g.selector.matches(thing.Labels) && (!g.kind.listed || g.name == "" || g.name == thing.Name)
+	return g.sift(raw) && g.selector.matches(thing.Labels) && (!g.kind.listed || g.name == "" || g.name == thing.Name)
+}
+
+// sift reports whether a thing has the values that were asked for. Nobody has to
+// remember whether a word is written large, or with a blank or a dash.
+func (g *getter) sift(raw json.RawMessage) bool {
+	if len(g.sifted) == 0 {
+		return true
+	}
+	var fields map[string]any
+	if json.Unmarshal(raw, &fields) != nil {
+		return false
+	}
+	plain := strings.NewReplacer("-", " ", "_", " ").Replace
+	for name, wanted := range g.sifted {
+		if value, _ := fields[name].(string); !strings.EqualFold(plain(value), plain(wanted)) {
+			return false
+		}
+	}
+	return true
 }
 
 func (g *getter) show(ctx context.Context) error {
@@ -202,7 +226,7 @@ func (g *getter) show(ctx context.Context) error {
 
 func (g *getter) table(ctx context.Context, items []json.RawMessage) error {
 	if g.kind.row == nil {
-		return writeFields(g.p, items, g.definedFields(ctx), g.out.format)
+		return writeFields(g.p, items, g.definedFields(ctx), g.out.format, true)
 	}
 	now := time.Now()
 	rows := make([][]string, len(items))

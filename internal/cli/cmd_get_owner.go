@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/cli/client"
 )
 
 // ownerKinds are the kinds that other things belong to.
@@ -126,7 +125,7 @@ func (g *getter) ofParent(asked string) error {
 
 // lookUp finds the ids of what was named, where addresses have ids.
 func (g *getter) lookUp(ctx context.Context) (err error) {
-	if g.name != "" && g.kind.byID {
+	if g.name != "" && (g.kind.byID || g.kind.short) {
 		g.name, err = g.kind.key(ctx, g.client, g.name)
 		return err
 	}
@@ -203,10 +202,4 @@ func (g *getter) label(items []json.RawMessage, owner string) (err error) {
 		}
 	}
 	return nil
-}
-
-// rereadAll reads the whole list again, for things that are in no event.
-func rereadAll(ctx context.Context, w *watching, _ client.Event) ([]json.RawMessage, error) {
-	items, _, err := w.list(ctx)
-	return items, err
 }

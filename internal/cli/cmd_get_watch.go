@@ -18,20 +18,24 @@ import (
 // the command is interrupted, which is its regular end.
 func (g *getter) watch(ctx context.Context) error {
 	rules := g.kind.watch
-	if len(rules.events) == 0 {
-		return usageError("", "%s cannot be watched", g.kind.plural)
-	}
 	if g.out.format == formatYAML {
 		return usageError("Use -o json: one line for each change.", "a stream of changes cannot be YAML")
 	}
 	w := &watching{getter: g, sheet: newSheet(g.p, g.kind.shown(g.out.format)), last: map[string]json.RawMessage{}}
 	watcher := client.Watcher{Kind: strings.Join(rules.events, ","), CatchUp: w.catchUp}
-	if rules.changed == nil && rules.reread == nil { // the events are about the things themselves
+	switch {
+	case rules.subject != nil: // the events are about the things themselves
 		watcher.ID = g.name
+	case rules.changed == nil && rules.reread == nil:
+		watcher.Every = rereadEvery
 	}
 	watcher.Event = func(e client.Event) error { return w.event(ctx, e) }
 	return g.client.Watch(ctx, watcher)
 }
+
+// rereadEvery is how often a list is read again while nothing is heard that may
+// have changed it.
+const rereadEvery = 2 * time.Second
 
 // mostRemembered bounds the memory of a long watch. When it is full, a row may
 // be shown once more after a lost connection.
@@ -43,11 +47,12 @@ type watching struct {
 	sheet  *sheet
 	titled bool
 	last   map[string]json.RawMessage // by id
+	fields []string                   // that the things have by definition; of kinds without columns of their own
 }
 
 // catchUp shows what there is, and after a lost connection what has changed.
 func (w *watching) catchUp(ctx context.Context) error {
-	if w.name != "" {
+	if w.name != "" && !w.kind.listed {
 		raw, err := getOne(ctx, w.client, w.kind, w.name)
 		if err != nil {
 			return err
@@ -57,6 +62,9 @@ func (w *watching) catchUp(ctx context.Context) error {
 	items, _, err := w.list(ctx)
 	if err != nil {
 		return err
+	}
+	if w.kind.row == nil && w.fields == nil {
+		w.fields = w.definedFields(ctx)
 	}
 	return w.print(items...)
 }
@@ -117,39 +125,61 @@ func (w *watching) matches(raw json.RawMessage) bool {
 
 // print writes the things that are not as they were when last written.
 func (w *watching) print(items ...json.RawMessage) error {
-	var rows [][]string
-	now := time.Now()
-	for _, raw := range items {
-		raw, err := w.brief(raw)
-		if err != nil {
-			return err
-		}
-		id := idOf(raw)
-		if bytes.Equal(w.last[id], raw) {
-			continue
-		}
-		if len(w.last) >= mostRemembered {
-			clear(w.last)
-		}
-		w.last[id] = raw
-		if w.out.machine() {
+	changed, err := w.news(items)
+	if err != nil || len(changed) == 0 {
+		return err
+	}
+	if w.out.machine() {
+		for _, raw := range changed {
 			if _, err := fmt.Fprintf(w.p.Stdout, "%s\n", compactJSON(raw)); err != nil {
 				return err
 			}
-			continue
 		}
+		return nil
+	}
+	titles := !w.titled
+	w.titled = true
+	if w.kind.row == nil {
+		return writeFields(w.p, changed, w.fields, w.out.format, titles)
+	}
+	var rows [][]string
+	now := time.Now()
+	for _, raw := range changed {
 		cells, err := w.kind.cells(raw, now, w.out.format)
 		if err != nil {
 			return err
 		}
 		rows = append(rows, cells)
 	}
-	if len(rows) == 0 {
-		return nil
-	}
-	titles := !w.titled
-	w.titled = true
 	return w.sheet.write(w.p.Stdout, rows, titles)
+}
+
+// news are the things that are not as they were when last written. What has no
+// id is told apart by all that it says.
+func (w *watching) news(items []json.RawMessage) (changed []json.RawMessage, err error) {
+	if len(w.last) >= mostRemembered {
+		clear(w.last)
+	}
+	for _, raw := range items {
+		if raw, err = w.brief(raw); err != nil {
+			return nil, err
+		}
+		same := raw
+		if w.kind.watch.compare != nil {
+			if same, err = w.kind.watch.compare(raw); err != nil {
+				return nil, err
+			}
+		}
+		id := idOf(raw)
+		if id == "" {
+			id = string(same)
+		}
+		if !bytes.Equal(w.last[id], same) {
+			w.last[id] = same
+			changed = append(changed, raw)
+		}
+	}
+	return changed, nil
 }
 
 // brief is a thing as it is compared and written.

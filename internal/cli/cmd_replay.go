@@ -42,6 +42,9 @@ func newReplayCommand(p *Process) *cobra.Command {
 			return err
 		}
 		defer c.Close()
+		if path, _, err = runKind().located(cmd.Context(), c, args[0]); err != nil {
+			return err
+		}
 		raw, err := c.Post(cmd.Context(), path+"/replay", body)
 		if err != nil {
 			return err

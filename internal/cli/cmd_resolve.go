@@ -46,6 +46,9 @@ func newResolveCommand(p *Process) *cobra.Command {
 			return err
 		}
 		defer c.Close()
+		if path, id, err = runKind().located(cmd.Context(), c, id); err != nil {
+			return err
+		}
 		if _, err := c.Post(cmd.Context(), path+"/resolve", body); err != nil {
 			return err
 		}

@@ -22,8 +22,7 @@ func newRetryCommand(p *Process) *cobra.Command {
 		if k.plural != jobKind().plural {
 			return usageError("pawl retry job ID runs a failed job again.", "%s cannot be retried", k.plural)
 		}
-		path, err := k.pathOf(args[1])
-		if err != nil {
+		if _, err := k.pathOf(args[1]); err != nil {
 			return err
 		}
 		c, err := flags.connect(p)
@@ -31,10 +30,14 @@ func newRetryCommand(p *Process) *cobra.Command {
 			return err
 		}
 		defer c.Close()
+		path, id, err := k.located(cmd.Context(), c, args[1])
+		if err != nil {
+			return err
+		}
 		if _, err := c.Post(cmd.Context(), path+"/retry", nil); err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(p.Stdout, "job %s will run again\n", args[1])
+		_, err = fmt.Fprintf(p.Stdout, "job %s will run again\n", id)
 		return err
 	}
 	return cmd

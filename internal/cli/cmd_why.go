@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,26 +18,22 @@ import (
 
 func newWhyCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "why KIND NAME", Short: "Tell why something ran, did not run, or waits",
+		Use: "why [KIND] NAME", Short: "Tell why something ran, did not run, or waits",
 		Long: "Tells how something stands, which conditions of running are met and which are not, what\n" +
-			"comes next, and how its last runs went.",
-		Example: "  pawl why workflow mail-to-sheet\n" +
+			"comes next, and how its last runs went. The kind can be left out where only one workflow,\n" +
+			"source or schedule has the name. Of a run or a job it tells what describe does.",
+		Example: "  pawl why mail-to-sheet\n" +
+			"  pawl why workflow mail-to-sheet\n" +
 			"  pawl why source prices\n" +
-			"  pawl why schedule morning-poet --at 2026-03-28T09:00:00Z",
-		GroupID: groupLook, Args: takes(2, 2),
+			"  pawl why schedule morning-poet --at 2026-03-28T09:00:00Z\n" +
+			"  pawl why run 3f1a2b4c5d6e",
+		GroupID: groupLook, Args: takes(1, 2),
 	}
 	flags := addSettingFlags(cmd, forClient)
 	cmd.ValidArgsFunction = completeKind(p, flags, withVerb(verbWhy))
 	at := cmd.Flags().String("at", "", "tell also what was at `TIME`, such as 2026-03-28T09:00:00Z")
 	out := addOutputFlag(cmd, formatTable, formatJSON, formatYAML)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		k, err := findKindFor(verbWhy, args[0])
-		if err != nil {
-			return err
-		}
-		if _, err := k.pathOf(args[1]); err != nil {
-			return err
-		}
 		now, query := time.Now(), url.Values{}
 		if *at != "" {
 			instant, err := readInstant("--at", *at, time.Local, now)
@@ -43,12 +42,23 @@ func newWhyCommand(p *Process) *cobra.Command {
 			}
 			query.Set("at", pawl.FormatTime(instant))
 		}
+		named, err := whyKind(args)
+		if err != nil {
+			return err
+		}
 		c, err := flags.connect(p)
 		if err != nil {
 			return err
 		}
 		defer c.Close()
-		raw, err := c.GetWith(cmd.Context(), client.WhyPath(k.singular, args[1]), query)
+		k, name, err := named.lane(cmd.Context(), c)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(k.verbs, verbWhy) {
+			return explainThing(cmd, p, c, out, k, name)
+		}
+		raw, err := c.GetWith(cmd.Context(), client.WhyPath(k.singular, name), query)
 		if err != nil {
 			return err
 		}
@@ -63,6 +73,68 @@ func newWhyCommand(p *Process) *cobra.Command {
 		return err
 	}
 	return cmd
+}
+
+// whySubject is what why is asked about: a kind and a name, or a name alone.
+type whySubject struct {
+	kind *kind
+	name string
+}
+
+// whyKind reads the arguments of why.
+func whyKind(args []string) (s whySubject, err error) {
+	s.name = args[len(args)-1]
+	if len(args) == 2 {
+		k, err := findKind(args[0])
+		if err == nil && !explained(k) {
+			k, err = findKindFor(verbWhy, args[0])
+		}
+		if err != nil {
+			return s, err
+		}
+		s.kind = &k
+	}
+	_, err = laneKind().pathOf(s.name)
+	return s, err
+}
+
+// explained reports whether why tells of a thing what describe does.
+func explained(k kind) bool { return k.plural == runKind().plural || k.plural == jobKind().plural }
+
+// lane finds the one thing that is meant.
+func (s whySubject) lane(ctx context.Context, c *client.Client) (kind, string, error) {
+	if s.kind != nil {
+		return *s.kind, s.name, nil
+	}
+	items, _, err := c.List(ctx, client.LanesPath, nil, 0)
+	if err != nil {
+		return kind{}, "", err
+	}
+	var found, names []string
+	for _, raw := range items {
+		var l client.Lane
+		if err := json.Unmarshal(raw, &l); err != nil {
+			return kind{}, "", fmt.Errorf("read lane: %w", err)
+		}
+		names = append(names, l.Name)
+		if l.Name == s.name {
+			found = append(found, l.Kind)
+		}
+	}
+	switch {
+	case len(found) == 1:
+		k, err := findKind(found[0])
+		return k, s.name, err
+	case len(found) > 1:
+		return kind{}, "", usageError(fmt.Sprintf("Write pawl why %s %s.", found[0], s.name), "a %s have the name %q", strings.Join(found, " and a "), s.name)
+	case isShort(s.name):
+		return runKind(), s.name, nil
+	}
+	hint := "pawl get lanes lists them."
+	if guess := didYouMean(s.name, names); guess != "" {
+		hint = guess + " " + hint
+	}
+	return kind{}, "", &pawl.Error{Code: pawl.CodeNotFound, Msg: fmt.Sprintf("no workflow, source or schedule has the name %q", s.name), Hint: hint}
 }
 
 // describeWhy tells how a lane stands, condition by condition.

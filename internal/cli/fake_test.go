@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // fake is a server that answers like a Pawl server, from a script.
@@ -20,6 +22,7 @@ type fake struct {
 	asked  []string            // method, path and query of each request
 	bodies []string            // of the requests that had one
 	answer map[string]fakeJSON // by method and path
+	status map[string]int      // by path, where a refusal is no problem
 	stream http.HandlerFunc
 }
 
@@ -62,6 +65,9 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, a.body)
 	case a.status >= 400:
 		problem(w, a.status, a.body, "refused because of "+a.body)
+	case f.status[r.URL.Path] != 0:
+		w.WriteHeader(f.status[r.URL.Path])
+		_, _ = io.WriteString(w, a.body)
 	default:
 		w.WriteHeader(a.status)
 		_, _ = io.WriteString(w, a.body)
@@ -80,6 +86,25 @@ func (f *fake) call() call {
 }
 
 func (f *fake) run(args ...string) result { f.t.Helper(); return f.call().run(f.t, args...) }
+
+// set changes an answer while somebody asks.
+func (f *fake) set(request string, answer fakeJSON) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.answer[request] = answer
+}
+
+// await waits until something was asked so often.
+func (f *fake) await(ctx context.Context, request string, times int) {
+	f.t.Helper()
+	for strings.Count(f.requests(), request) < times {
+		select {
+		case <-ctx.Done():
+			f.t.Fatalf("%s was not asked %d times:\n%s", request, times, f.requests())
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
 
 // sent are the bodies so far.
 func (f *fake) sent() []string {

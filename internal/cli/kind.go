@@ -41,6 +41,9 @@ type kind struct {
 	// first.
 	byID bool
 
+	// short: the beginning or the end of an id is enough, if only one has it.
+	short bool
+
 	// owned: lists have the things of the caller only, unless all are asked
 	// for.
 	owned bool
@@ -81,15 +84,19 @@ type kind struct {
 	// verbs are what can be asked of a thing beside: run, pause, resume, why.
 	verbs []string
 
-	// filters are the parameters of the list that get has flags for.
+	// filters are the parameters of the list that get has flags for; sifts are
+	// fields of the things that it has flags for, because the server does not
+	// choose by them.
 	filters []string
+	sifts   []string
 
 	watch watchRules
 }
 
-// watchRules say how a kind is watched; without events it cannot be.
+// watchRules say how a kind is watched. Without subject, changed and reread the
+// list is read again when an event of these kinds has come, and now and then.
 type watchRules struct {
-	events []string // the kinds of events that tell of a change
+	events []string // the kinds of events that tell of a change; empty is all
 
 	// subject is the thing that an event carries. Where events do not carry
 	// it, changed is the name by which to read it, empty if there is none.
@@ -103,6 +110,9 @@ type watchRules struct {
 	// brief makes things look the same wherever they come from: a list, an
 	// event, or the answer about one thing. Nil if they do anyway.
 	brief func(raw json.RawMessage) (json.RawMessage, error)
+
+	// compare is what of a thing is new when it has changed. Nil is all.
+	compare func(raw json.RawMessage) (json.RawMessage, error)
 }
 
 // kinds are the kinds of this version.

@@ -12,7 +12,7 @@ func accountKind() kind {
 	return kind{
 		plural: "accounts", singular: "account", path: client.AccountsPath, owned: true,
 		instead: "Accounts are in lists only: pawl get accounts",
-		watch:   watchRules{events: []string{"schedule"}, reread: rereadAll},
+		watch:   watchRules{events: []string{"schedule"}},
 		columns: []column{
 			{title: "id"}, {title: "name"}, {title: "owner", wide: true, everybody: true}, {title: "balance"}, {title: "reserved"}, {title: "spent today"}, {title: "key", flex: true, least: 10}, {title: "created", wide: true},
 		},

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -18,7 +17,7 @@ func backfillKind() kind {
 	return kind{
 		plural: "backfills", singular: "backfill", path: client.BackfillsPath, below: "backfills", parent: scheduleKind, everywhere: true,
 		alone: func(name string) bool { return uuid.Validate(name) == nil },
-		watch: watchRules{events: []string{"schedule"}, reread: rereadBackfills},
+		watch: watchRules{events: []string{"schedule"}},
 		columns: []column{
 			{title: "id"}, {title: "state", state: true}, {title: "done"}, {title: "failed"}, {title: "from"}, {title: "to"}, {title: "estimate", spare: true},
 			{title: "skipped", wide: true}, {title: "a minute", wide: true}, {title: "schedule", wide: true}, {title: "grant", wide: true}, {title: "created", wide: true},
@@ -34,15 +33,6 @@ func backfillKind() kind {
 			}, nil
 		},
 	}
-}
-
-// rereadBackfills reads what is watched again: one, or a list.
-func rereadBackfills(ctx context.Context, w *watching, e client.Event) ([]json.RawMessage, error) {
-	if w.name == "" {
-		return rereadAll(ctx, w, e)
-	}
-	raw, err := getOne(ctx, w.client, w.kind, w.name)
-	return []json.RawMessage{raw}, err
 }
 
 // backfilled is how many slots of a backfill are dealt with: those that ended,

@@ -113,7 +113,7 @@ func receiptKind() kind {
 	return kind{
 		plural: "receipts", singular: "receipt", path: client.ReceiptsPath, owned: true, filters: []string{"account", "grant", "run"},
 		instead: "Receipts are in lists only: pawl get receipts --run RUN",
-		watch:   watchRules{events: []string{"schedule"}, reread: rereadAll},
+		watch:   watchRules{events: []string{"schedule"}},
 		columns: []column{
 			{title: "when"}, {title: "amount"}, {title: "executor"}, {title: "model", flex: true, least: 10}, {title: "in"}, {title: "out"}, {title: "run", spare: true},
 			{title: "try", wide: true}, {title: "schedule", wide: true}, {title: "grant", wide: true}, {title: "id", wide: true},

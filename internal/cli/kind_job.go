@@ -13,7 +13,7 @@ import (
 
 func jobKind() kind {
 	return kind{
-		plural: "jobs", singular: "job", aliases: []string{"j"}, path: client.JobsPath, removed: "deleted",
+		plural: "jobs", singular: "job", aliases: []string{"j"}, path: client.JobsPath, short: true, removed: "deleted",
 		watch:   watchRules{events: []string{"job"}, subject: jobOfEvent},
 		filters: []string{"state", "task", "lane", "key"},
 		columns: []column{

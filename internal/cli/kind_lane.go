@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -13,7 +14,8 @@ import (
 
 func laneKind() kind {
 	return kind{
-		plural: "lanes", singular: "lane", path: client.LanesPath, listed: true, filters: []string{"kind"},
+		plural: "lanes", singular: "lane", path: client.LanesPath, listed: true, filters: []string{"kind"}, sifts: []string{"status"},
+		watch:   watchRules{events: []string{"workflow", "source", "schedule", "run"}, compare: laneNews},
 		columns: append([]column{{title: "kind"}}, laneColumns()...),
 		row: func(raw json.RawMessage, now time.Time) ([]string, error) {
 			var l client.Lane
@@ -23,6 +25,17 @@ func laneKind() kind {
 			return append([]string{l.Kind}, laneCells(l, now)...), nil
 		},
 	}
+}
+
+// laneNews is what of a lane is worth a line. That it looked again and found
+// nothing, as it does every few seconds, is not.
+func laneNews(raw json.RawMessage) (json.RawMessage, error) {
+	var l client.Lane
+	if err := json.Unmarshal(raw, &l); err != nil {
+		return nil, fmt.Errorf("read lane: %w", err)
+	}
+	l.NextAt, l.LastActivity.At = time.Time{}, time.Time{}
+	return json.Marshal(l)
 }
 
 // laneColumns are the columns of everything that runs in a lane.

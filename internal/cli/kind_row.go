@@ -45,7 +45,7 @@ func (g *getter) definedFields(ctx context.Context) []string {
 // writeFields writes objects as a table of their fields: first those that are
 // known, in their order, then others. Those that Pawl adds come last, and the
 // less telling ones with -o wide only.
-func writeFields(p *Process, items []json.RawMessage, known []string, format string) error {
+func writeFields(p *Process, items []json.RawMessage, known []string, format string, titles bool) error {
 	rows := make([]map[string]json.RawMessage, len(items))
 	seen := map[string]bool{}
 	for i, raw := range items {
@@ -76,7 +76,7 @@ func writeFields(p *Process, items []json.RawMessage, known []string, format str
 			cells[i] = append(cells[i], fieldText(row[name]))
 		}
 	}
-	return newSheet(p, columns).write(p.Stdout, cells, true)
+	return newSheet(p, columns).write(p.Stdout, cells, titles)
 }
 
 // place is where a name is in a list, and behind its end if it is not there.
@@ -103,7 +103,7 @@ func fieldText(raw json.RawMessage) string {
 func rejectKind() kind {
 	return kind{
 		plural: "rejects", singular: "reject", below: "rejects", parent: sourceKind, everywhere: true,
-		watch: watchRules{events: []string{"source"}, reread: rereadAll},
+		watch: watchRules{events: []string{"source"}},
 		columns: []column{
 			{title: "source", flex: true, least: 12}, {title: "when"}, {title: "page"}, {title: "row"}, {title: "reason", flex: true, least: 24},
 			{title: "raw", wide: true, flex: true, least: 20}, {title: "run", wide: true}, {title: "id", wide: true},

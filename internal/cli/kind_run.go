@@ -12,7 +12,7 @@ import (
 
 func runKind() kind {
 	return kind{
-		plural: "runs", singular: "run", aliases: []string{"r"}, path: client.RunsPath,
+		plural: "runs", singular: "run", aliases: []string{"r"}, path: client.RunsPath, short: true,
 		filters: []string{"kind", "lane", "status"},
 		watch:   watchRules{events: []string{"run"}, subject: runOfEvent, brief: briefRun},
 		columns: []column{

@@ -76,7 +76,7 @@ func scheduleOfEvent(e client.Event) (string, error) {
 func slotKind() kind {
 	return kind{
 		plural: "slots", singular: "slot", below: "slots", parent: scheduleKind, everywhere: true, filters: []string{"status", "trigger"},
-		watch: watchRules{events: []string{"schedule"}, reread: rereadAll},
+		watch: watchRules{events: []string{"schedule"}},
 		columns: append([]column{{title: "schedule", flex: true, least: 12}}, append(slotColumns(),
 			column{title: "trigger", wide: true}, column{title: "took", wide: true}, column{title: "trace", wide: true, flex: true}, column{title: "backfill", wide: true}, column{title: "id", wide: true})...),
 		row: func(raw json.RawMessage, now time.Time) ([]string, error) {

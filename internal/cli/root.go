@@ -44,9 +44,9 @@ func newRoot(p *Process) *cobra.Command {
 		&cobra.Group{ID: groupTools, Title: "Tools:"},
 	)
 	root.AddCommand(
-		newDemoCommand(p), newServeCommand(p),
-		newGetCommand(p), newDescribeCommand(p), newWhyCommand(p), newNextCommand(p),
-		newApplyCommand(p), newRunCommand(p), newPauseCommand(p), newResumeCommand(p), newCancelCommand(p),
+		newDemoCommand(p), newServeCommand(p), newNewCommand(p),
+		newGetCommand(p), newDescribeCommand(p), newWhyCommand(p), newStatusCommand(p), newNextCommand(p),
+		newApplyCommand(p), newEnqueueCommand(p), newRunCommand(p), newPauseCommand(p), newResumeCommand(p), newCancelCommand(p),
 		newApproveCommand(p), newRejectCommand(p), newResolveCommand(p), newConnectionsCommand(p),
 		newSkipCommand(p), newPublishCommand(p), newMCPCommand(p), newResetCommand(p), newBackfillCommand(p), newDeleteCommand(p), newRetryCommand(p), newGrantCommand(p), newAccountCommand(p), newTokenCommand(p),
 		newValidateCommand(p), newTestCommand(p), newReplayCommand(p), newTypesCommand(p), newCronCommand(p), newBackupCommand(p), newPromoteCommand(p), newVersionCommand(p), newCompletionCommand(p),

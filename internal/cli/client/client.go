@@ -162,34 +162,61 @@ func (c *Client) List(ctx context.Context, path string, query url.Values, limit 
 	}
 }
 
+// Request is what is asked of the server.
+type Request struct {
+	Method, Path string
+	Query        url.Values
+	Header       http.Header // beside those that every request has
+	Body         any         // nil has none
+}
+
+// Send sends a request and returns the body of a good answer.
+func (c *Client) Send(ctx context.Context, r Request) (json.RawMessage, error) {
+	raw, _, err := c.send(ctx, answerTimeout, r)
+	return raw, err
+}
+
+// GetTagged reads one thing, with the tag of how it is now: a change that names
+// the tag is refused if it has changed since. Empty if it has none.
+func (c *Client) GetTagged(ctx context.Context, path string) (raw json.RawMessage, tag string, err error) {
+	raw, header, err := c.send(ctx, answerTimeout, Request{Method: http.MethodGet, Path: path})
+	return raw, header.Get("ETag"), err
+}
+
 // call sends one request and returns the body of a good answer.
 func (c *Client) call(ctx context.Context, method, path string, query url.Values, body any) (json.RawMessage, error) {
 	return c.callWithin(ctx, answerTimeout, method, path, query, body)
 }
 
 func (c *Client) callWithin(ctx context.Context, timeout time.Duration, method, path string, query url.Values, body any) (json.RawMessage, error) {
+	raw, _, err := c.send(ctx, timeout, Request{Method: method, Path: path, Query: query, Body: body})
+	return raw, err
+}
+
+func (c *Client) send(ctx context.Context, timeout time.Duration, r Request) (json.RawMessage, http.Header, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	req, err := c.request(ctx, method, path, query, body)
+	req, err := c.request(ctx, r.Method, r.Path, r.Query, r.Body)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	maps.Copy(req.Header, r.Header)
 	resp, err := c.do(req)
 	if err != nil {
-		return nil, c.unreachable(ctx, err)
+		return nil, nil, c.unreachable(ctx, err)
 	}
 	defer resp.Body.Close() //nolint:errcheck // it was read
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
-		return nil, c.unreachable(ctx, err)
+		return nil, nil, c.unreachable(ctx, err)
 	}
 	if resp.StatusCode >= 300 {
-		return nil, c.problem(resp, raw)
+		return nil, nil, c.problem(resp, raw)
 	}
 	if len(raw) > 0 && !json.Valid(raw) {
-		return nil, c.strange("something that is no JSON", nil)
+		return nil, nil, c.strange("something that is no JSON", nil)
 	}
-	return raw, nil
+	return raw, resp.Header, nil
 }
 
 func (c *Client) request(ctx context.Context, method, path string, query url.Values, body any) (*http.Request, error) {

@@ -31,7 +31,16 @@ type Watcher struct {
 	// no gap between them.
 	CatchUp func(ctx context.Context) error
 	Event   func(Event) error
+
+	// Every, if it is not zero, stands in for Event where events tell that
+	// something has changed but not what: CatchUp is called a moment after each
+	// burst of them, and after so long without one, because a stream tells of one
+	// process and others may have changed something too.
+	Every time.Duration
 }
+
+// burst is how long events are gathered before CatchUp is called for them.
+const burst = 300 * time.Millisecond
 
 // dropped is the type of the event that tells that others were lost.
 const dropped = "dropped"
@@ -91,21 +100,92 @@ func (c *Client) follow(ctx context.Context, lastID *string, w Watcher) (connect
 	if err := w.CatchUp(ctx); err != nil {
 		return true, err
 	}
-	events := newEventReader(&heard{resp.Body, dead})
+	return true, c.tell(ctx, newEventReader(&heard{resp.Body, dead}), lastID, w)
+}
+
+// tell tells of the events of one connection until it breaks.
+func (c *Client) tell(ctx context.Context, events *eventReader, lastID *string, w Watcher) error {
+	type read struct {
+		event Event
+		err   error
+	}
+	heard := make(chan read)
+	ended := make(chan struct{})
+	defer close(ended)
+	go func() {
+		for {
+			event, err := events.next()
+			select {
+			case heard <- read{event, err}:
+			case <-ended:
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	again := newAlarm(w.Every)
+	defer again.stop()
 	for {
-		event, err := events.next()
-		if err != nil {
-			return true, c.unreachable(ctx, err)
-		}
-		*lastID = event.ID
-		if event.Type == dropped {
+		var err error
+		select {
+		case got := <-heard:
+			if got.err != nil {
+				return c.unreachable(ctx, got.err)
+			}
+			*lastID = got.event.ID
+			switch {
+			case w.Every > 0:
+				again.within(burst)
+			case got.event.Type == dropped:
+				err = w.CatchUp(ctx)
+			default:
+				err = w.Event(got.event)
+			}
+		case <-again.c:
 			err = w.CatchUp(ctx)
-		} else {
-			err = w.Event(event)
+			again.rearm()
 		}
 		if err != nil {
-			return true, err
+			return err
 		}
+	}
+}
+
+// alarm goes off after a while, or earlier. Without a while it never does.
+type alarm struct {
+	c     <-chan time.Time
+	timer *time.Timer
+	every time.Duration
+	soon  bool
+}
+
+func newAlarm(every time.Duration) *alarm {
+	if every <= 0 {
+		return &alarm{}
+	}
+	timer := time.NewTimer(every)
+	return &alarm{c: timer.C, timer: timer, every: every}
+}
+
+// within makes it go off after d; what makes it do so already does not put it
+// off.
+func (a *alarm) within(d time.Duration) {
+	if !a.soon {
+		a.soon = true
+		a.timer.Reset(d)
+	}
+}
+
+func (a *alarm) rearm() {
+	a.soon = false
+	a.timer.Reset(a.every)
+}
+
+func (a *alarm) stop() {
+	if a.timer != nil {
+		a.timer.Stop()
 	}
 }
 

@@ -1,0 +1,162 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/cli/client"
+)
+
+func newEnqueueCommand(p *Process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "enqueue TASK [URL]", Short: "Ask for a job, now or later",
+		Long: "Asks for a job. The task http sends a request to URL; the task log writes --message to the log\n" +
+			"of the server. Other tasks, and whatever these flags cannot say, take their payload as JSON.",
+		Example: "  pawl enqueue http https://example.com/hook --in 10s\n" +
+			"  pawl enqueue http https://example.com/orders --method POST --body '{\"id\": 7}' --header 'X-Team: shop'\n" +
+			"  pawl enqueue log --message hello --at 2030-01-31T09:00:00Z\n" +
+			"  pawl enqueue log --payload '{\"message\": \"hello\"}' --key greeting --lane greetings",
+		GroupID: groupChange, Args: takes(1, 2), ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	e := &enqueuer{p: p, flags: addSettingFlags(cmd, forClient), out: addOutputFlag(cmd, formatTable, formatJSON, formatYAML)}
+	f := cmd.Flags()
+	f.StringVar(&e.payload, "payload", "", "what the task needs to know: `JSON`, @FILE, or - for stdin")
+	f.StringVar(&e.message, "message", "", "of the task log: the `TEXT` to write")
+	f.StringVar(&e.method, "method", "", "of the task http: the `METHOD` (default POST)")
+	f.StringArrayVar(&e.headers, "header", nil, "of the task http: a header as `NAME: VALUE` (repeatable)")
+	f.StringVar(&e.body, "body", "", "of the task http: the body, as `JSON`, @FILE, or - for stdin")
+	f.StringVar(&e.in, "in", "", "run it after `TIME`, such as 90s, 5m, 1h30m or 7d")
+	f.StringVar(&e.at, "at", "", "run it at `TIME`, such as 2030-01-31T09:00:00Z")
+	f.StringVar(&e.lane, "lane", "", "jobs of one `LANE` run one at a time, in order")
+	f.StringVar(&e.key, "key", "", "at most one job with this `KEY` waits")
+	f.StringVar(&e.keyMode, "key-mode", "", "what a second job with the key does: `MODE` replace, preserve_run_at or keep")
+	f.IntVar(&e.priority, "priority", 0, "1 runs before 0, 0 before -1")
+	f.IntVar(&e.attempts, "max-attempts", 0, "try it at most `N` times (default what the task says)")
+	f.StringVar(&e.once, "idempotency-key", "", "with the same `KEY` the command asks once, however often it is run")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return e.run(cmd, args) }
+	return cmd
+}
+
+// enqueuer is one call of enqueue.
+type enqueuer struct {
+	p     *Process
+	flags *settingFlags
+	out   *outputFlag
+
+	payload, message   string
+	method, body       string
+	headers            []string
+	in, at             string
+	lane, key, keyMode string
+	priority, attempts int
+	once               string
+}
+
+func (e *enqueuer) run(cmd *cobra.Command, args []string) error {
+	spec, err := e.spec(args, time.Now())
+	if err != nil {
+		return err
+	}
+	c, err := e.flags.connect(e.p)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	header := http.Header{}
+	if e.once != "" {
+		header.Set("Idempotency-Key", e.once)
+	}
+	raw, err := c.Send(cmd.Context(), client.Request{Method: http.MethodPost, Path: client.JobsPath, Header: header, Body: spec})
+	if err != nil {
+		return err
+	}
+	if e.out.machine() {
+		return writeMachine(e.p.Stdout, e.out.format, raw)
+	}
+	var j client.Job
+	if err := json.Unmarshal(raw, &j); err != nil {
+		return fmt.Errorf("read job: %w", err)
+	}
+	e.p.say("Watch it with: pawl get job %s -w", j.ID)
+	_, err = fmt.Fprintf(e.p.Stdout, "job %s runs %s\n", j.ID, relative(j.RunAt, time.Now()))
+	return err
+}
+
+// spec makes the request from the flags.
+func (e *enqueuer) spec(args []string, now time.Time) (map[string]any, error) {
+	payload, err := e.content(args)
+	if err != nil {
+		return nil, err
+	}
+	spec := map[string]any{"task": args[0]}
+	set := func(name string, value any, given bool) {
+		if given {
+			spec[name] = value
+		}
+	}
+	set("payload", payload, payload != nil)
+	set("lane", e.lane, e.lane != "")
+	set("key", e.key, e.key != "")
+	set("keyMode", e.keyMode, e.keyMode != "")
+	set("priority", e.priority, e.priority != 0)
+	set("maxAttempts", e.attempts, e.attempts != 0)
+	set("delay", e.in, e.in != "")
+	if e.at == "" {
+		return spec, nil
+	}
+	if e.in != "" {
+		return nil, usageError("Leave one of them out.", "--in and --at cannot go together")
+	}
+	instant, err := readInstant("--at", e.at, time.Local, now)
+	spec["runAt"] = pawl.FormatTime(instant)
+	return spec, err
+}
+
+// content is the payload: as it was given, or made from the flags of the task.
+func (e *enqueuer) content(args []string) (any, error) {
+	isHTTP := args[0] == "http"
+	request := e.method != "" || e.body != "" || len(e.headers) > 0
+	switch {
+	case e.payload != "" && (request || e.message != "" || len(args) > 1):
+		return nil, usageError("Say it in one way.", "--payload is all that the task is told")
+	case e.payload != "":
+		return readJSON(e.p, "--payload", e.payload)
+	case (len(args) > 1 || request) && !isHTTP:
+		return nil, usageError("Use --payload.", "only the task http takes a URL, --method, --header and --body")
+	case e.message != "" && args[0] != "log":
+		return nil, usageError("Use --payload.", "only the task log takes --message")
+	case e.message != "":
+		return map[string]any{"message": e.message}, nil
+	case !isHTTP:
+		return nil, nil
+	case len(args) < 2:
+		return nil, usageError("Write: pawl enqueue http https://example.com/hook", "the task http needs a URL")
+	}
+	payload := map[string]any{"url": args[1]}
+	if e.method != "" {
+		payload["method"] = strings.ToUpper(e.method)
+	}
+	headers := map[string]string{}
+	for _, text := range e.headers {
+		name, value, ok := strings.Cut(text, ":")
+		if name = strings.TrimSpace(name); !ok || name == "" {
+			return nil, usageError("Write --header 'X-Team: shop'.", "--header: a header is NAME: VALUE")
+		}
+		headers[name] = strings.TrimSpace(value)
+	}
+	if len(headers) > 0 {
+		payload["headers"] = headers
+	}
+	if e.body == "" {
+		return payload, nil
+	}
+	body, err := readJSON(e.p, "--body", e.body)
+	payload["body"] = body
+	return payload, err
+}
