@@ -120,6 +120,10 @@ func (a *attempt) recordRefusal(ctx context.Context, tx *store.Tx, sch store.Sch
 	}
 	end := failed(code, messageOf(failure))
 	switch {
+	case a.resume != nil: // it ran until it asked
+		end.ErrorMessage = "It could not go on with the answer of a person: " + end.ErrorMessage
+		key := a.key()
+		tx.AfterCommit(func() { go a.cancelElsewhere(context.WithoutCancel(ctx), key) })
 	case a.slot.Attempts > 1:
 	case code.IsGrant():
 		end = skipped(run.DispositionSkippedGrant, code, messageOf(failure))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -109,19 +110,14 @@ func (s *server) mayExecute(ctx context.Context, text string) bool {
 const watchWorkflow = 250 * time.Millisecond
 
 // runWorkflow runs a workflow as a graph: its producers now, and then until it
-// has nothing left to do.
+// has nothing left to do. What was asked for is remembered with the asking, so
+// that a crash neither asks twice nor takes what was never asked for as done.
 func (s *server) runWorkflow(ctx context.Context, name string, r executor.Run, emit func(executor.Event) error) (executor.Result, error) {
-	if len(r.Remote) == 0 {
-		if err := emit(executor.Event{Kind: executor.KindRemote, Remote: json.RawMessage(`{"asked":true}`)}); err != nil {
-			return executor.Result{}, err
+	if asked := fmt.Sprintf(`{"asked":%d}`, r.Attempt); string(r.Remote) != asked {
+		if refusal, err := s.askWorkflow(ctx, name, r); err != nil || refusal.Code != "" {
+			return refusal, err
 		}
-		err := s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error { return s.flows.RunNow(ctx, tx, name, "graph "+r.RunID) })
-		switch e, ok := errors.AsType[*pawl.Error](err); {
-		case ok && e.Code == pawl.CodeNotFound:
-			return executor.Result{Code: string(contract.NotFound), Message: e.Msg}, nil
-		case ok && e.Code == pawl.CodeConflict:
-			return executor.Result{Code: string(contract.RateLimit), Message: e.Msg, Retry: true}, nil
-		case err != nil:
+		if err := emit(executor.Event{Kind: executor.KindRemote, Remote: json.RawMessage(asked)}); err != nil {
 			return executor.Result{}, err
 		}
 	}
@@ -134,6 +130,9 @@ func (s *server) runWorkflow(ctx context.Context, name string, r executor.Run, e
 		case <-tick.C:
 		}
 		d, err := s.flows.Describe(ctx, name)
+		if errors.Is(err, pawl.ErrNotFound) {
+			return executor.Result{Code: string(contract.Aborted), Message: "the workflow was deleted while it ran"}, nil
+		}
 		if err != nil {
 			return executor.Result{}, err
 		}
@@ -144,11 +143,33 @@ func (s *server) runWorkflow(ctx context.Context, name string, r executor.Run, e
 		switch {
 		case d.Word == run.NeedsAttention:
 			return executor.Result{Code: string(contract.Internal), Message: d.Sentence}, nil
+		case d.Word == run.Stopped:
+			return executor.Result{Code: string(contract.Aborted), Message: "the workflow was paused before it was done"}, nil
 		case d.Word == run.Idle && !requested && d.Pending == 0:
 			output, err := json.Marshal(map[string]any{"workflow": name, "lastActivity": d.LastText})
 			return executor.Result{OK: true, Output: output}, err
 		}
 	}
+}
+
+// askWorkflow asks for the producers of a workflow, once for an attempt. A
+// refusal leaves no trace; another attempt may be let through.
+func (s *server) askWorkflow(ctx context.Context, name string, r executor.Run) (executor.Result, error) {
+	const owner = "workflow executor"
+	key := fmt.Sprintf("%s/%d", r.RunID, r.Attempt)
+	err := s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		if _, first, err := tx.ClaimIdempotencyKey(ctx, owner, key, name); err != nil || !first {
+			return err
+		}
+		return s.flows.RunNow(ctx, tx, name, "graph "+r.RunID)
+	})
+	switch e, ok := errors.AsType[*pawl.Error](err); {
+	case ok && e.Code == pawl.CodeNotFound:
+		return executor.Result{Code: string(contract.NotFound), Message: e.Msg}, nil
+	case ok && e.Code == pawl.CodeConflict:
+		return executor.Result{Code: string(contract.RateLimit), Message: e.Msg, Retry: true}, nil
+	}
+	return executor.Result{}, err
 }
 
 // noticeSchedule passes on what a schedule has to say to people.

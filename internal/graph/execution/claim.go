@@ -191,7 +191,7 @@ func reserve(ctx context.Context, tx *store.Tx, g grant.Grant, e store.Execution
 type takeWish struct {
 	again   bool   // as a new attempt of this number
 	attempt int    //
-	input   []byte // of the request; a resumption has none
+	input   []byte // of the request; that of a resumption is remembered
 	resume  []byte // the answer of a person
 }
 
@@ -218,7 +218,7 @@ func (s *Service) takeOver(ctx context.Context, tx *store.Tx, seen store.Executi
 	next.Owner, next.LeaseUntil = s.newOwner(), tx.Now.Add(leaseFor)
 	if wish.again {
 		next.Attempt, next.CancelAt = wish.attempt, time.Time{}
-		m.Units, m.Asked, m.Question, m.Retry, m.RetryAfterMS = 0, false, "", false, 0
+		m.Units, m.Asked, m.Question, m.Input, m.Retry, m.RetryAfterMS = 0, false, "", nil, false, 0
 	}
 	next.Remote = m.json()
 	limited := false
@@ -235,6 +235,9 @@ func (s *Service) takeOver(ctx context.Context, tx *store.Tx, seen store.Executi
 		if err := reserve(ctx, tx, g, next); err != nil {
 			return nil, err
 		}
+	}
+	if wish.input == nil {
+		wish.input = m.Input
 	}
 	return s.newFlight(next, m, exec, name, g, wish.input, wish.resume), nil
 }

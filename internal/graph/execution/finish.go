@@ -48,7 +48,8 @@ func (f *flight) finished(r runner.Result) (contract.RunAnswerV1, error) {
 			o.ErrorCode = r.Code
 		}
 	}
-	m, facts := f.tell()
+	m, facts := f.told(r)
+	m.Input = nil
 	m.Unknown, m.Retry, m.RetryAfterMS = r.Unknown, r.Retry && !r.OK && !r.Unknown, r.RetryAfter.Milliseconds()
 	var cost contract.Micro
 	err := f.insist(func(ctx context.Context, tx *store.Tx) (err error) {
@@ -70,8 +71,8 @@ func (f *flight) finished(r runner.Result) (contract.RunAnswerV1, error) {
 // interrupted stores a question to a person. What was used so far is settled;
 // what goes on after the answer is reserved again.
 func (f *flight) interrupted(r runner.Result) (contract.RunAnswerV1, error) {
-	m, facts := f.tell()
-	m.Units, m.Asked, m.Question = m.Units+len(facts), true, store.NewID()
+	m, facts := f.told(r)
+	m.Units, m.Asked, m.Question, m.Input = m.Units+len(facts), true, store.NewID(), f.run.Input
 	question := asJSON(r.Interrupt)
 	var cost contract.Micro
 	err := f.insist(func(ctx context.Context, tx *store.Tx) (err error) {
@@ -125,6 +126,16 @@ func (f *flight) tell() (memory, []billing.Fact) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.memory, f.facts
+}
+
+// told is tell with what the executor wants remembered of this result. It is
+// stored with the result, so that no crash finds one without the other.
+func (f *flight) told(r runner.Result) (memory, []billing.Fact) {
+	m, facts := f.tell()
+	if r.Remote != nil {
+		m.Remote = r.Remote
+	}
+	return m, facts
 }
 
 // insist writes an outcome, which is known here and nowhere else, as long as

@@ -27,6 +27,10 @@ type memory struct {
 	// died can be begun again.
 	Asked bool `json:"asked,omitempty"`
 
+	// Input is that of the run while it waits for a person: who goes on with the
+	// answer is told both.
+	Input json.RawMessage `json:"input,omitempty"`
+
 	// What the executor said about its failure.
 	Unknown      bool  `json:"unknown,omitempty"`
 	Retry        bool  `json:"retry,omitempty"`

@@ -9,9 +9,13 @@
 // is cancelled, and when it wrote more than is read, the group is told to end
 // and then killed; what a program leaves behind in its group is killed too.
 //
-// A program that was at work when Pawl crashed or was stopped is not started
-// again: nobody knows how far it came, and it may still be running. Whoever
-// writes one that can be started twice with the same key says idempotent: true.
+// A program is started once for a run, however it ends: with an exit code, with
+// a failure that it tells, without an answer, or because its time was over. One
+// that was at work when Pawl crashed or was stopped is not started again either:
+// nobody knows how far it came, and it may still be running. Only the answer of a
+// person starts it again, because it asked for that. Whoever writes one that can
+// be started twice says idempotent: true; its failures are tried again like those
+// of other graphs.
 package execprog
 
 import (
@@ -156,22 +160,36 @@ func (p *Provider) Run(ctx context.Context, r runner.Run, emit func(runner.Event
 	if err != nil {
 		return runner.Result{}, err
 	}
-	if memory.State == runner.StateGoing && !g.idempotent {
-		return runner.Unknown("the program was at work when it was last seen, and its end was not"), nil
+	if result, refused := g.refuse(memory, r); refused {
+		return result, nil
 	}
 	call := memory.Next(r)
-	if err := emit(call.Event(runner.StateGoing)); err != nil {
+	r.Resume = call.Resume
+	if err := emit(call.Event()); err != nil {
 		return runner.Result{}, err
 	}
 	ctx, end := p.going.Begin(ctx, r)
 	defer end()
 	ctx, cancel := runner.Within(ctx, r, g.timeout)
 	defer cancel()
-	result, err := g.run(ctx, r, call.Key(r.Key), emit)
+	result, answered, err := g.run(ctx, r, call.Key(r.Key), emit)
 	if err != nil {
 		return runner.Result{}, err
 	}
-	return result, emit(call.After(result))
+	result.Retry = result.Retry && g.idempotent
+	return call.Answered(result, answered), nil
+}
+
+// refuse keeps a program that was started from being started again, unless it
+// says that it may be, or asked a person who has answered.
+func (g graph) refuse(m runner.Memory, r runner.Run) (runner.Result, bool) {
+	switch {
+	case g.idempotent, m.State == "", m.State == runner.StateAsks && r.Resume != nil:
+		return runner.Result{}, false
+	case m.State == runner.StateGoing && m.Attempt == r.Attempt:
+		return runner.Unknown("the program was at work when it was last seen, and its end was not"), true
+	}
+	return runner.Final(runner.CodeInternal, "the program was started before, and does not say that it may be started twice (idempotent: true)"), true
 }
 
 // Cancel ends the program of a run, if it runs here.
@@ -180,11 +198,12 @@ func (p *Provider) Cancel(_ context.Context, r runner.Run) error {
 	return nil
 }
 
-// run is one start of the program.
-func (g graph) run(ctx context.Context, r runner.Run, key string, emit func(runner.Event) error) (runner.Result, error) {
+// run is one start of the program; answered says that the result is its own
+// word.
+func (g graph) run(ctx context.Context, r runner.Run, key string, emit func(runner.Event) error) (result runner.Result, answered bool, err error) {
 	body, err := runner.Body(r)
 	if err != nil {
-		return runner.Result{}, err
+		return runner.Result{}, false, err
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -193,23 +212,23 @@ func (g graph) run(ctx context.Context, r runner.Run, key string, emit func(runn
 	exit, err := g.start(ctx, body, g.environment(r, key), output, talk)
 	switch cause := context.Cause(ctx); {
 	case err != nil:
-		return runner.Final(runner.CodeInternal, "the program could not be started: "+connector.Reason(err).Error()), nil
+		return runner.Final(runner.CodeInternal, "the program could not be started: "+connector.Reason(err).Error()), false, nil
 	case errors.Is(cause, errTooMuch):
-		return runner.Final(runner.CodeInternal, cause.Error()), nil
+		return runner.Final(runner.CodeInternal, cause.Error()), false, nil
 	case talk.fault != nil:
-		return runner.Result{}, talk.fault
+		return runner.Result{}, false, talk.fault
 	}
 	if result, ended, err := runner.Ended(ctx); ended {
-		return result, err
+		return result, false, err
 	}
 	result, readable, err := runner.ReadAnswer(output.bytes(), emit)
 	switch {
 	case err != nil:
-		return runner.Result{}, err
+		return runner.Result{}, false, err
 	case exit != nil && (!readable || result.OK):
-		return runner.Failure(runner.CodeInternal, fmt.Sprintf("the program ended with %s%s", exit, talk.lastLine())), nil
+		return runner.Failure(runner.CodeInternal, fmt.Sprintf("the program ended with %s%s", exit, talk.lastLine())), false, nil
 	case !readable:
-		return runner.Failure(runner.CodeInternal, "the output of the program is not an object with ok: true or false"), nil
+		return runner.Failure(runner.CodeInternal, "the output of the program is not an object with ok: true or false"), false, nil
 	}
-	return result, nil
+	return result, true, nil
 }

@@ -1,9 +1,8 @@
 // Package httpexec runs graphs behind a URL: anything that answers one POST.
 //
 // The request is runner.Body with the header Idempotency-Key, which is
-// {scheduleId}:{scheduledFor}, and, if the definition asks for it, that of the
-// caller's key. The answer is runner.ReadAnswer's. What an
-// answer means:
+// {scheduleId}:{scheduledFor} at first, and, if the definition asks for it, that
+// of the caller's key. The answer is runner.ReadAnswer's. What an answer means:
 //
 //	2xx, ok true                     the output
 //	2xx, interrupt                   the graph asks a person
@@ -18,11 +17,11 @@
 //	no answer in time                timeout; tried again
 //
 // The contract of this executor asks servers to honour the key: a request with
-// a key that was seen before starts nothing and gets the answer of the first
-// one. So a call whose answer was lost is made again with the same key, and
-// nobody has to know whether it arrived. The answer of a person to an
-// interrupt is a request of its own: its key ends in :resume-1, then :resume-2
-// and so on, and the answer is in resume.
+// a key that was answered before starts nothing and gets that answer, and one
+// whose run is under way starts none beside it. So a call that nobody answered is
+// made again with the same key, and nobody has to know whether it arrived. What
+// the graph answered is over: another attempt, and the answer of a person, are
+// requests with keys of their own (runner.Memory).
 //
 // Cancel gives up the wait for an answer. The other side may notice that the
 // connection ended.
@@ -109,18 +108,19 @@ func (p *Provider) Run(ctx context.Context, r runner.Run, emit func(runner.Event
 		return runner.Result{}, err
 	}
 	call := memory.Next(r)
-	if err := emit(call.Event(runner.StateGoing)); err != nil {
+	r.Resume = call.Resume
+	if err := emit(call.Event()); err != nil {
 		return runner.Result{}, err
 	}
 	ctx, end := p.going.Begin(ctx, r)
 	defer end()
 	ctx, cancel := runner.Within(ctx, r, g.timeout)
 	defer cancel()
-	result, err := p.post(ctx, g, r, call.Key(r.Key), emit)
+	result, answered, err := p.post(ctx, g, r, call.Key(r.Key), emit)
 	if err != nil {
 		return runner.Result{}, err
 	}
-	return result, emit(call.After(result))
+	return call.Answered(result, answered), nil
 }
 
 // Cancel ends the wait for the answer of a run.
@@ -129,31 +129,34 @@ func (p *Provider) Cancel(_ context.Context, r runner.Run) error {
 	return nil
 }
 
-// post makes the request and judges what comes back.
-func (p *Provider) post(ctx context.Context, g graph, r runner.Run, key string, emit func(runner.Event) error) (runner.Result, error) {
+// post makes the request and judges what comes back; answered says that it is
+// the graph's own word.
+func (p *Provider) post(ctx context.Context, g graph, r runner.Run, key string, emit func(runner.Event) error) (result runner.Result, answered bool, err error) {
 	req, err := p.request(ctx, g, r, key)
 	if err != nil {
-		return runner.Result{}, err
+		return runner.Result{}, false, err
 	}
 	resp, err := p.client.Do(ctx, req) //nolint:bodyclose // ReadBody does
 	if err != nil {
-		return runner.NoAnswer(ctx, err)
+		result, err = runner.NoAnswer(ctx, err)
+		return result, false, err
 	}
 	body, err := outbound.ReadBody(resp, largestAnswer)
 	if err != nil && resp.StatusCode < 300 {
-		return runner.NoAnswer(ctx, err)
+		result, err = runner.NoAnswer(ctx, err)
+		return result, false, err
 	}
 	if result, refused := runner.Refusal(resp, body); refused {
-		return result, nil
+		return result, false, nil
 	}
-	result, readable, err := runner.ReadAnswer(body, emit)
+	result, answered, err = runner.ReadAnswer(body, emit)
 	if err != nil {
-		return runner.Result{}, err
+		return runner.Result{}, false, err
 	}
-	if !readable {
-		return runner.Failure(runner.CodeInternal, fmt.Sprintf("POST %s: the answer is not an object with ok: true or false", g.url.Host)), nil
+	if !answered {
+		result = runner.Failure(runner.CodeInternal, fmt.Sprintf("POST %s: the answer is not an object with ok: true or false", g.url.Host))
 	}
-	return result, nil
+	return result, answered, nil
 }
 
 func (p *Provider) request(ctx context.Context, g graph, r runner.Run, key string) (*http.Request, error) {

@@ -26,9 +26,9 @@ type Run struct {
 	GraphID      string // provider:name
 	Name         string // the second part of the graph id
 	Input        json.RawMessage
-	Key          string          // the idempotency key: {scheduleId}:{scheduledFor}
+	Key          string          // of the run: {scheduleId}:{scheduledFor}; see Memory.Key for that of a call
 	Timeout      time.Duration   // 0: that of the definition
-	Remote       json.RawMessage // what the last Remote event told; nil at first
+	Remote       json.RawMessage // what the last Remote event or Result told; nil at first
 	Caller       Caller          // of this attempt; in no event and in no result
 	Resume       json.RawMessage // the answer of a person to an interrupt; nil: not a resumption
 }
@@ -77,6 +77,10 @@ type Result struct {
 
 	Retry      bool          // trying again may help, and is safe
 	RetryAfter time.Duration // how long to wait before that, at least
+
+	// Remote is what is remembered from now on, stored in the transaction of the
+	// result; nil leaves it as the last Remote event told it.
+	Remote json.RawMessage
 }
 
 // Executor runs the graphs of one provider. It is safe for concurrent use.

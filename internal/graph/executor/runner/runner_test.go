@@ -100,37 +100,51 @@ func TestUsageIsTold(t *testing.T) {
 	}
 }
 
-func TestEveryAnswerOfAPersonHasItsKey(t *testing.T) {
-	r := Run{Attempt: 1, Key: "k"}
-	next := func() Memory {
-		t.Helper()
+// X-69, surface, Executor: the first start has the key of the run. What nobody
+// answered is asked again under its own key, also by a later attempt; what the
+// graph answered is over, and whatever follows has a key of its own.
+func TestEveryCallHasItsKey(t *testing.T) {
+	asks, fails, silence := Result{Interrupt: json.RawMessage("1")}, Failure(CodeInternal, "no"), Failure(CodeTimeout, "late")
+	yes := json.RawMessage(`"yes"`)
+	steps := []struct {
+		name    string
+		attempt int
+		resume  json.RawMessage
+		key     string
+		carries string  // the answer of a person
+		result  *Result // nil: the process died
+		byGraph bool
+	}{
+		{"the first start", 1, nil, "k", "", nil, false},
+		{"taken over", 1, nil, "k", "", &silence, false},
+		{"after silence", 2, nil, "k", "", &asks, true},
+		{"answered", 2, yes, "k:resume-1", `"yes"`, nil, false},
+		{"the answer once more", 2, yes, "k:resume-1", `"yes"`, nil, false},
+		{"taken over with the answer in hand", 2, nil, "k:resume-1", `"yes"`, &asks, true},
+		{"another question", 2, yes, "k:resume-2", `"yes"`, &silence, false},
+		{"a later attempt repeats the answer", 3, nil, "k:resume-2", `"yes"`, &fails, true},
+		{"it failed: from the start", 4, nil, "k:attempt-4", "", nil, false},
+		{"taken over", 4, nil, "k:attempt-4", "", &asks, true},
+		{"asked again", 4, yes, "k:attempt-4:resume-1", `"yes"`, &fails, true},
+		{"the next one", 5, nil, "k:attempt-5", "", &fails, true},
+	}
+	r := Run{Key: "k"}
+	for _, step := range steps {
+		r.Attempt, r.Resume = step.attempt, step.resume
 		m, err := Remember(r)
 		if err != nil {
 			t.Fatal(err)
 		}
 		call := m.Next(r)
-		r.Remote = call.Event(StateGoing).Remote
-		return call
-	}
-	key := func(want string) Memory {
-		t.Helper()
-		call := next()
-		if got := call.Key(r.Key); got != want {
-			t.Errorf("the key is %s, want %s", got, want)
+		if got := call.Key(r.Key); got != step.key || string(call.Resume) != step.carries {
+			t.Errorf("%s: the key is %s with %s, want %s with %s", step.name, got, call.Resume, step.key, step.carries)
 		}
-		return call
+		r.Remote = call.Event().Remote
+		if step.result != nil {
+			r.Remote = call.Answered(*step.result, step.byGraph).Remote
+		}
 	}
-	key("k")
-	r.Remote = key("k").After(Result{Interrupt: json.RawMessage("1")}).Remote
-	r.Resume = json.RawMessage(`"yes"`)
-	key("k:resume-1")
-	r.Remote = key("k:resume-1").After(Result{Interrupt: json.RawMessage("2")}).Remote
-	key("k:resume-2") // the same answer to another question
-	r.Resume = nil
-	r.Remote = key("k").After(Result{Interrupt: json.RawMessage("1")}).Remote // the answer got lost; it is asked again
-	r.Resume = json.RawMessage(`"yes"`)
-	r.Remote = key("k:resume-1").After(Result{OK: true}).Remote
-	if m, err := Remember(r); err != nil || m.State != StateOver {
+	if m, err := Remember(r); err != nil || m.State != StateOver || m.Resume != nil {
 		t.Errorf("%+v, %v", m, err)
 	}
 	r.Remote = json.RawMessage(`[]`)
