@@ -43,16 +43,23 @@ func TestStreamTellsOfSchedulesToTheirOwners(t *testing.T) {
 		r.as(alice, "DELETE", "/api/v1/schedules/"+hers.ID, nil).want(http.StatusOK)
 		r.as(bob, "POST", "/api/v1/schedules", yearly("poet", "http:poet")).want(http.StatusCreated).into(&his)
 		r.as(bob, "DELETE", "/api/v1/schedules/"+his.ID, nil).want(http.StatusOK)
-		r.enqueue(map[string]any{"task": "fail"}) // anybody's, and the last
+		for _, who := range []string{alice, bob} { // the last that each is told
+			r.as(who, "POST", "/api/v1/jobs", map[string]any{"task": "fail"}).want(http.StatusCreated)
+		}
 
 		streams["bob who came back"] = r.listen(bob, "", "Last-Event-ID", strconv.FormatInt(begin, 10))
-		all := []string{"schedule created", "job enqueued", "schedule requested", "job started", "run begun", "schedule slot", "run committed", "schedule deleted"}
+		all := []string{"schedule created", "schedule requested", "run begun", "schedule slot", "run committed", "schedule deleted"}
 		for name, events := range streams {
 			told := r.until(events, "job", "failed")
 			ofHers, ofHis := about(told, hers.ID), about(told, his.ID)
 			for _, what := range all {
 				if mine := name == "admin" || name == "alice"; slices.Contains(ofHers, what) != mine {
 					t.Errorf("%s was told of alice's schedule %q, where %q should be there: %v", name, ofHers, what, mine)
+				}
+			}
+			for _, what := range []string{"job enqueued", "job started"} { // Pawl's own, and their keys name a schedule
+				if all := name == "admin"; slices.Contains(ofHers, what) != all {
+					t.Errorf("%s was told of alice's schedule %q, where %q should be there: %v", name, ofHers, what, all)
 				}
 			}
 			if mine := name != "alice"; slices.Contains(ofHis, "schedule created") != mine || slices.Contains(ofHis, "schedule deleted") != mine {
@@ -76,8 +83,10 @@ func TestStreamHoldsBackWhatItCannotJudge(t *testing.T) {
 	f.ObserveSchedule(graph.Change{What: "created", Schedule: "s1"})
 	f.ObserveRun(ledger.Event{What: ledger.Begun, Run: store.Run{ID: "r1", Kind: pawl.KindSchedule, Lane: "s2:x"}})
 	f.Observe(queue.Event{What: "started", Job: store.Job{ID: 7, Task: graph.TaskName, Key: "s1:x"}})
+	f.Observe(queue.Event{What: "started", Job: store.Job{ID: 8, Task: "t", Owner: "bob"}})
+	f.Observe(queue.Event{What: "enqueued", Job: store.Job{ID: 9, Task: "t", Owner: "alice"}})
 	f.publish("job", "2", subject{}, 2)
-	if got := drain(f, all); len(got) != 5 {
+	if got := drain(f, all); len(got) != 7 {
 		t.Errorf("who may see everything got %v", got)
 	}
 	if got := drain(f, hers); len(got) != 1 || got[0] != "1" {
@@ -87,7 +96,7 @@ func TestStreamHoldsBackWhatItCannotJudge(t *testing.T) {
 		t.Errorf("%v are to be looked up", ids)
 	}
 	f.learn(map[string]string{"s1": "alice", "s2": "bob"})
-	if got := drain(f, hers); len(got) != 3 || !strings.Contains(got[0], `"created"`) || !strings.Contains(got[1], `"started"`) || got[2] != "2" {
+	if got := drain(f, hers); len(got) != 3 || !strings.Contains(got[0], `"created"`) || !strings.Contains(got[1], `"enqueued"`) || got[2] != "2" {
 		t.Errorf("alice got %v", got)
 	}
 	f.ObserveSchedule(graph.Change{What: "slot", Schedule: "s2"})

@@ -28,21 +28,25 @@ func newExclusion() *exclusion {
 }
 
 func (x *exclusion) run(_ context.Context, j *Job) error {
+	lane := j.Lane
+	if lane != "" {
+		lane = j.Owner + "/" + lane
+	}
 	x.mu.Lock()
-	if j.Lane != "" && x.busy[j.Lane] {
-		x.fault = fmt.Sprintf("lane %s runs two jobs at once", j.Lane)
+	if lane != "" && x.busy[lane] {
+		x.fault = fmt.Sprintf("lane %s runs two jobs at once", lane)
 	}
-	if j.Lane != "" && x.last[j.Lane] > j.ID {
-		x.fault = fmt.Sprintf("lane %s ran job %d after %d", j.Lane, j.ID, x.last[j.Lane])
+	if lane != "" && x.last[lane] > j.ID {
+		x.fault = fmt.Sprintf("lane %s ran job %d after %d", lane, j.ID, x.last[lane])
 	}
-	x.busy[j.Lane], x.last[j.Lane] = true, j.ID
+	x.busy[lane], x.last[lane] = true, j.ID
 	x.runs[j.ID]++
 	if x.runs[j.ID] > 1 {
 		x.fault = fmt.Sprintf("job %d ran twice", j.ID)
 	}
 	x.mu.Unlock()
 	x.mu.Lock()
-	x.busy[j.Lane] = false
+	x.busy[lane] = false
 	x.mu.Unlock()
 	x.done.Add(1)
 	return nil
@@ -91,6 +95,43 @@ func TestLanesRunOneAtATimeInOrder(t *testing.T) {
 	}
 }
 
+// lanes of different owners that are called the same are different lanes:
+// one that is held up holds up none of the others, however many jobs it has.
+func TestLanesOfOwnersAreApart(t *testing.T) {
+	pgtest.Both(t, func(t *testing.T, url string) {
+		db := openDB(t, url)
+		x := newExclusion()
+		release := make(chan struct{})
+		var held atomic.Int64
+		lim := limits{hand: 400, batch: 40, lane: 4, horizon: time.Second, fresh: time.Millisecond}
+		var specs []store.JobSpec
+		past := time.Now().Add(-time.Minute)
+		const each = 50
+		for range each {
+			for _, owner := range []string{"", "u1", "u2"} {
+				specs = append(specs, store.JobSpec{Owner: owner, Task: "t", Lane: "x", RunAt: past})
+			}
+		}
+		enqueueAll(t, db, specs)
+		startQueue(t, db, Config{limits: lim, Tasks: map[string]Task{"t": {Run: func(ctx context.Context, j *Job) error {
+			if j.Owner == "u1" {
+				held.Add(1)
+				<-release
+			}
+			return x.run(ctx, j)
+		}}}})
+		eventually(t, "the lanes of others are through", func() bool { return x.done.Load() == 2*each })
+		if held.Load() != 1 {
+			t.Errorf("%d jobs of the lane that is held up have begun", held.Load())
+		}
+		close(release)
+		eventually(t, "all rows are gone", func() bool { return countJobs(t, db) == 0 })
+		if x.fault != "" || x.done.Load() != 3*each {
+			t.Errorf("%d jobs ran; %s", x.done.Load(), x.fault)
+		}
+	})
+}
+
 // enqueueAll adds rows without telling any queue.
 func enqueueAll(t testing.TB, db *store.DB, specs []store.JobSpec) []store.Job {
 	t.Helper()
@@ -117,7 +158,7 @@ func TestLaneTakesArrivalsWhileBusy(t *testing.T) {
 		lim := limits{hand: 128, batch: 16, lane: 3, horizon: time.Second, fresh: time.Millisecond}
 		q, _ := startQueue(t, db, Config{Tasks: map[string]Task{"t": {Run: func(ctx context.Context, j *Job) error {
 			x.mu.Lock()
-			delete(x.last, j.Lane) // arrivals commit in any order
+			delete(x.last, j.Owner+"/"+j.Lane) // arrivals commit in any order
 			x.mu.Unlock()
 			return x.run(ctx, j)
 		}}}, limits: lim})

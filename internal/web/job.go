@@ -49,7 +49,7 @@ func (s *Site) showJob(w http.ResponseWriter, r *http.Request, v *visit) {
 	}
 	f := s.frameFor(r, v, "jobs", "Job "+one.ID)
 	f.Live = everyLane
-	s.show(w, r, "job.html", f, jobPage{one, v.may("jobs", "write")})
+	s.show(w, r, "job.html", f, jobPage{one, v.may("jobs", "write") && !one.Internal})
 }
 
 func (s *Site) retryJob(w http.ResponseWriter, r *http.Request, v *visit) {

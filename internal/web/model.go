@@ -228,6 +228,7 @@ type jobAnswer struct {
 	MaxAttempts int             `json:"maxAttempts"`
 	CreatedAt   time.Time       `json:"createdAt"`
 	CreatedBy   string          `json:"createdBy"`
+	Internal    bool            `json:"internal"`
 	StartedAt   time.Time       `json:"startedAt"`
 	FinishedAt  time.Time       `json:"finishedAt"`
 	LastError   string          `json:"lastError"`
