@@ -22,7 +22,7 @@ type replayRunInput struct {
 // switched off.
 type Replay struct {
 	RunID       string        `json:"runId"`
-	Same        bool          `json:"same" doc:"It would do the same."`
+	Same        bool          `json:"same" doc:"It would do the same, or fail in the same way."`
 	Differences []string      `json:"differences" nullable:"false" doc:"What it would do otherwise, in words."`
 	Then        ReplayEffects `json:"then" doc:"What it did."`
 	Now         ReplayEffects `json:"now" doc:"What it would do."`
@@ -69,7 +69,7 @@ func (a *API) replayRun(ctx context.Context, in *replayRunInput) (*replayRunOutp
 		return nil, err
 	}
 	out := Replay{
-		RunID: in.ID, Same: len(r.Differences) == 0 && r.Failure == "", Differences: append([]string{}, r.Differences...),
+		RunID: in.ID, Same: len(r.Differences) == 0, Differences: append([]string{}, r.Differences...),
 		Then: a.effectsOf(r.Then), Now: a.effectsOf(r.Now), Logs: []string{}, Error: orNull(r.Failure),
 	}
 	for _, l := range r.Logs {

@@ -22,6 +22,9 @@ type Config struct {
 	// Heap is the most that Limits.Heap may ask for (default 128 MiB). The
 	// kernel lets a worker have a few times as much.
 	Heap int64
+	// Background lets the workers have only the processor time that others
+	// leave, where the system can tell them apart (Linux).
+	Background bool
 
 	Log *slog.Logger
 }
@@ -65,7 +68,7 @@ func NewPool(cfg Config) (*Pool, error) {
 	if cfg.Workers < 1 || cfg.Idle < 0 || cfg.RunsPerWorker < 1 || cfg.Heap < leastHeap {
 		return nil, &pawl.Error{Code: pawl.CodeInvalid, Op: "make a pool of script workers", Msg: "a setting is too small"}
 	}
-	p := &Pool{cfg: cfg, threads: newStarter()}
+	p := &Pool{cfg: cfg, threads: newStarter(cfg.Background)}
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
 	return p, nil
 }

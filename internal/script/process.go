@@ -235,10 +235,13 @@ func (o *opening) String() string {
 // threads as it likes.
 type starter struct{ jobs chan func() }
 
-func newStarter() *starter {
+func newStarter(background bool) *starter {
 	s := &starter{jobs: make(chan func())}
 	go func() {
-		runtime.LockOSThread()
+		runtime.LockOSThread() // and never unlocks it: the thread ends with this
+		if background {
+			yieldThread() // what it starts inherits that
+		}
 		for job := range s.jobs {
 			job()
 		}

@@ -16,6 +16,13 @@ func workerAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 }
 
+// backgroundNice is the niceness of workers in the background.
+const backgroundNice = 15
+
+// yieldThread lowers the priority of the thread that calls it, and of every
+// process that it starts.
+func yieldThread() { _ = unix.Setpriority(unix.PRIO_PROCESS, 0, backgroundNice) } // more is never refused
+
 // processorTimeOf is what another process has used.
 func processorTimeOf(pid int) (time.Duration, bool) {
 	const processClock = 2 // the clock of a whole process, see clock_getcpuclockid(3)

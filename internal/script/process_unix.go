@@ -17,3 +17,6 @@ func workerAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpg
 
 // processorTimeOf is not known here; workers watch themselves.
 func processorTimeOf(int) (time.Duration, bool) { return 0, false }
+
+// yieldThread does nothing: here a thread has no priority of its own.
+func yieldThread() {}

@@ -13,3 +13,6 @@ func workerAttributes() *syscall.SysProcAttr { return nil }
 
 // processorTimeOf is not asked for here; workers watch themselves.
 func processorTimeOf(int) (time.Duration, bool) { return 0, false }
+
+// yieldThread does nothing: here a thread has no priority of its own.
+func yieldThread() {}

@@ -56,6 +56,7 @@ type server struct {
 	client    *outbound.Client
 	tools     *tool.Set
 	pool      *script.Pool
+	trials    *script.Pool // for replays
 	flows     *workflow.Service
 	runs      *ledger.Ledger
 	book      *quota.Book
@@ -185,6 +186,10 @@ func (s *server) buildWorkflows() (err error) {
 	if s.pool, err = script.NewPool(script.Config{Workers: s.cfg.Workers, Heap: s.cfg.ScriptMemory, Log: s.log}); err != nil {
 		return err
 	}
+	// Replays have workers of their own, so that no real run waits for one.
+	if s.trials, err = script.NewPool(script.Config{Workers: workflow.MaxReplays, Heap: s.cfg.ScriptMemory, Background: true, Log: s.log}); err != nil {
+		return err
+	}
 	s.runs = ledger.New(ledger.Config{
 		Holdings: map[pawl.Kind]ledger.Holdings{pawl.KindWorkflow: workflow.Holdings{}}, Observe: s.observeRun,
 	})
@@ -193,7 +198,7 @@ func (s *server) buildWorkflows() (err error) {
 		return err
 	}
 	s.flows, err = workflow.New(workflow.Options{
-		DB: s.db, Ledger: s.runs, Scripts: s.pool, Tools: s.tools, Log: s.log, Observe: s.tellWorkflow, Notify: s.tell, Repair: mechanic,
+		DB: s.db, Ledger: s.runs, Scripts: s.pool, Trials: s.trials, Tools: s.tools, Log: s.log, Observe: s.tellWorkflow, Notify: s.tell, Repair: mechanic,
 		Limits: script.Limits{Wall: s.cfg.ScriptTimeout, Heap: s.cfg.ScriptMemory},
 	})
 	return err
@@ -328,8 +333,10 @@ func (s *server) serve(ctx context.Context, ready func(Started)) error {
 
 // close releases what build made, in reverse order.
 func (s *server) close() {
-	if s.pool != nil {
-		s.pool.Close()
+	for _, pool := range []*script.Pool{s.trials, s.pool} {
+		if pool != nil {
+			pool.Close()
+		}
 	}
 	if s.executors != nil {
 		s.executors.Close()

@@ -154,11 +154,11 @@ func (e *session) judge(ctx context.Context, v *view, r recordedRun, source stri
 	if err := repair.Narrow(shapeOf(v.config, r.version.Source), shapeOf(config, source)); err != nil {
 		return Config{}, err
 	}
-	replayed, err := e.Replay(ctx, v.row.ID, r.version.Filename, source)
+	replayed, err := e.replay(ctx, v.row.ID, r.version.Filename, source)
 	switch {
 	case err != nil:
 		return Config{}, err
-	case replayed.Failure != "" && !replayed.unknown:
+	case replayed.Failure != "" && !replayed.Unknown:
 		return Config{}, fmt.Errorf("the run fails with it too: %s", replayed.Failure)
 	}
 	var good []store.Run
@@ -170,11 +170,11 @@ func (e *session) judge(ctx context.Context, v *view, r recordedRun, source stri
 		return Config{}, err
 	}
 	for _, g := range good {
-		replayed, err := e.Replay(ctx, g.ID, r.version.Filename, source)
+		replayed, err := e.replay(ctx, g.ID, r.version.Filename, source)
 		switch {
 		case err != nil:
 			return Config{}, err
-		case replayed.unknown:
+		case replayed.Unknown:
 		case replayed.Failure != "":
 			return Config{}, fmt.Errorf("run %s, which went well, fails with it: %s", g.ID, replayed.Failure)
 		case len(replayed.Differences) > 0:

@@ -101,12 +101,14 @@ const (
 var (
 	errCalled = errors.New("the call was made; nothing else in mutate has an effect")
 	errAsked  = errors.New("a person is asked first")
+
+	errFailedAlready = errors.New("the phase has failed already")
 )
 
 // Call answers one call of the script.
 func (h *host) Call(ctx context.Context, op string, args json.RawMessage) (json.RawMessage, error) {
 	if h.failed() {
-		return nil, h.abort(ctx, errors.New("the phase has failed already"))
+		return nil, h.abort(ctx, errFailedAlready)
 	}
 	var out json.RawMessage
 	var err error

@@ -328,7 +328,7 @@ func (w storeWorld) read(ctx context.Context, t tool.Target, args json.RawMessag
 }
 
 func (w storeWorld) noted(op string, call, answer json.RawMessage, err error) {
-	w.x.trace.read(w.x.run.Phase, op, call, answer, err)
+	w.x.trace.read(w.x.run.Phase, op, clipCall(w.x.cfg.Tools.Redact(call)), answer, err)
 }
 
 func (w storeWorld) approved(ctx context.Context, t tool.Target, args json.RawMessage) (bool, error) {

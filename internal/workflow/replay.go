@@ -3,13 +3,19 @@ package workflow
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"slices"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/store"
 )
+
+// MaxReplays is how many replays people have at once in one process; others
+// are refused. They run in workers of their own (Options.Trials), so that real
+// runs never wait for them.
+const MaxReplays = 2
 
 // Effects are what a run meant to do: what it took, called, published and kept.
 type Effects struct {
@@ -29,17 +35,32 @@ type Replayed struct {
 	Logs    []script.LogLine
 	Failure string // why it fails now; empty if it does not
 	Class   pawl.Class
-	// unknown: it would read something that the run did not, so that nothing
-	// can be said about it.
-	unknown bool
-	// Differences are what is not the same, in words; empty if all is.
+	// Unknown: it would read something of which the answer is not known, so
+	// that nothing can be said about it.
+	Unknown bool
+	// Differences are what is not the same, in words; empty if all is. A run
+	// that failed and fails again in the same way is the same.
 	Differences []string
 }
 
 // Replay runs a run again, with the script that it had or with another one,
 // and tells what it would do otherwise. Nothing is stored and nothing is called.
-// What the run did not read then cannot be read now either.
+// What the run did not read then cannot be read now either. It fails with
+// pawl.ErrUnavailable while there are as many replays as there may be.
 func (s *Service) Replay(ctx context.Context, runID, filename, source string) (Replayed, error) {
+	select {
+	case s.replays <- struct{}{}:
+		defer func() { <-s.replays }()
+	default:
+		return Replayed{}, &pawl.Error{
+			Code: pawl.CodeUnavailable, Reason: "busy", Op: "replay run", Msg: fmt.Sprintf("%d runs are being replayed already", MaxReplays),
+			Hint: "Try again when they have ended.",
+		}
+	}
+	return s.replay(ctx, runID, filename, source)
+}
+
+func (s *Service) replay(ctx context.Context, runID, filename, source string) (Replayed, error) {
 	r, err := s.recorded(ctx, runID)
 	if err != nil {
 		return Replayed{}, err
@@ -47,14 +68,13 @@ func (s *Service) Replay(ctx context.Context, runID, filename, source string) (R
 	if source == "" {
 		filename, source = r.version.Filename, r.version.Source
 	}
-	config, program, err := Inspect(ctx, s.cfg.Scripts, filename, source)
+	config, program, err := Inspect(ctx, s.cfg.Trials, filename, source)
 	if err != nil {
 		return Replayed{}, err
 	}
-	out := Replayed{Run: r.run, Then: r.then}
 	t := &trial{
-		Try:     Try{Scripts: s.cfg.Scripts, Tools: s.cfg.Tools, Limits: s.cfg.Limits},
-		program: program, config: config, scope: r.workflow.ID, runID: runID, at: r.run.CreatedAt, reads: r.reads, recorded: true,
+		Try:     Try{Scripts: s.cfg.Trials, Tools: s.cfg.Tools, Limits: s.cfg.Limits},
+		program: program, config: config, scope: r.workflow.ID, recording: newRecording(r.run, r.reads), call: r.call,
 		inputs: map[string]bool{}, states: map[string]json.RawMessage{},
 	}
 	for _, read := range r.reads {
@@ -62,32 +82,87 @@ func (s *Service) Replay(ctx context.Context, runID, filename, source string) (R
 			t.states[r.run.Handler] = read.Answer
 		}
 	}
-	done := Tried{Handler: r.run.Handler, Type: r.run.HandlerType}
-	if r.run.HandlerType == pawl.HandlerProducer {
-		p, ok := config.Producer(r.run.Handler)
-		if !ok {
-			return out, noHandler(r.run)
-		}
-		t.produce(ctx, p)
-		done = t.done[0]
-	} else {
-		c, ok := config.Consumer(r.run.Handler)
-		if !ok {
-			return out, noHandler(r.run)
-		}
-		if r.result != nil {
-			t.Result = r.result
-		}
-		t.phases(ctx, c, &done)
+	done, err := t.again(ctx)
+	if err == nil {
+		err = ctx.Err()
 	}
-	out.Failure, out.Class, out.Logs = done.Failure, done.Class, done.Logs
-	out.Now = Effects{Call: done.Call, Events: done.Events, State: done.State}
+	if err != nil {
+		return Replayed{}, err
+	}
+	now := Effects{Call: done.Call, Events: done.Events, State: done.State}
 	if done.Prepared != nil {
-		out.Now.Reservations, out.Now.Data = done.Prepared.Reservations, done.Prepared.Data
+		now.Reservations, now.Data = done.Prepared.Reservations, done.Prepared.Data
 	}
-	out.unknown = t.missed
-	out.Differences = differences(out.Then, out.Now)
-	return out, ctx.Err()
+	failure := s.cfg.Tools.RedactText(done.Failure)
+	out := Replayed{
+		Run: r.run, Then: s.shown(r.then), Now: s.shown(now), Failure: failure, Class: done.Class, Unknown: t.recording.unknown(),
+		Differences: differences(r.then, now, s.cfg.Tools.Redact),
+	}
+	for _, l := range done.Logs {
+		l.Text = s.cfg.Tools.RedactText(l.Text)
+		out.Logs = append(out.Logs, l)
+	}
+	if d := failureDifference(r.run, failure, done.Class); d != "" {
+		out.Differences = append(out.Differences, d)
+	}
+	return out, nil
+}
+
+// shown takes secrets out of what a replay tells, as every other answer does.
+func (s *Service) shown(e Effects) Effects {
+	e.Data, e.State = s.cfg.Tools.Redact(e.Data), s.cfg.Tools.Redact(e.State)
+	if e.Call != nil {
+		call := *e.Call
+		call.Arguments = s.cfg.Tools.Redact(call.Arguments)
+		e.Call = &call
+	}
+	events := make([]store.NewEvent, len(e.Events))
+	for i, event := range e.Events {
+		event.Payload = s.cfg.Tools.Redact(event.Payload)
+		events[i] = event
+	}
+	e.Events = events
+	return e
+}
+
+// again runs the phases of the recorded run.
+func (r *trial) again(ctx context.Context) (Tried, error) {
+	of := r.recording.run
+	done := Tried{Handler: of.Handler, Type: of.HandlerType}
+	if of.HandlerType == pawl.HandlerProducer {
+		p, ok := r.config.Producer(of.Handler)
+		if !ok {
+			return done, noHandler(of)
+		}
+		r.produce(ctx, p)
+		return r.done[0], nil
+	}
+	c, ok := r.config.Consumer(of.Handler)
+	if !ok {
+		return done, noHandler(of)
+	}
+	if r.recording.onlyNext() { // prepare and mutate are those of the run before it
+		done.Prepared = &Prepared{}
+		if err := json.Unmarshal(of.PrepareResult, done.Prepared); err != nil {
+			return done, err
+		}
+		if r.call != nil {
+			done.Call = r.call.made()
+		}
+		r.next(ctx, c, of.PrepareResult, of.MutationResult, &done)
+		return done, nil
+	}
+	r.phases(ctx, c, &done)
+	return done, nil
+}
+
+// onlyNext reports whether the run began with what an earlier one had done, so
+// that only next is its own.
+func (r *recording) onlyNext() bool {
+	if r.run.RetryOf == "" || len(r.run.PrepareResult) == 0 || len(r.run.MutationResult) == 0 {
+		return false
+	}
+	return len(r.reads) == 0
 }
 
 func noHandler(r store.Run) error {
@@ -101,7 +176,18 @@ type recordedRun struct {
 	version  store.WorkflowVersion
 	reads    []store.RunRead
 	then     Effects
-	result   json.RawMessage // what its call answered
+	call     *recordedCall
+}
+
+// recordedCall is the call of a run, or the one that it asked for.
+type recordedCall struct {
+	tool, method string
+	arguments    json.RawMessage
+	state        pawl.MutationState // empty: a person was asked, and it was not made
+}
+
+func (c *recordedCall) made() *TriedCall {
+	return &TriedCall{Tool: c.tool, Method: c.method, Arguments: c.arguments}
 }
 
 func (s *Service) recorded(ctx context.Context, runID string) (r recordedRun, err error) {
@@ -121,130 +207,59 @@ func (s *Service) recorded(ctx context.Context, runID string) (r recordedRun, er
 		if r.reads, err = tx.RunReads(ctx, runID); err != nil {
 			return err
 		}
-		calls, err := tx.RunMutations(ctx, runID)
-		if err != nil {
+		if r.call, err = callOf(ctx, tx, r.run); err != nil {
 			return err
 		}
 		events, err := tx.EventsOfRun(ctx, r.workflow.ID, r.run)
 		if err != nil {
 			return err
 		}
-		return r.fill(calls, events)
+		return r.fill(events)
 	})
 	return r, err
 }
 
-func (r *recordedRun) fill(calls []store.Mutation, events []store.Event) error {
+// callOf reads the last call of a run, or the one that it asks for; nil if
+// there is none. A run that went on after a crash has its call in the one
+// before it.
+func callOf(ctx context.Context, tx *store.Tx, r store.Run) (*recordedCall, error) {
+	for of := r; ; {
+		calls, err := tx.RunMutations(ctx, of.ID)
+		if err != nil {
+			return nil, err
+		}
+		if n := len(calls); n > 0 {
+			m := calls[n-1]
+			return &recordedCall{m.Tool, m.Method, m.Arguments, m.State}, nil
+		}
+		if of.RetryOf == "" || !run.MutationApplied(of.HandlerType, of.Phase) {
+			break
+		}
+		if of, err = tx.GetRun(ctx, of.RetryOf); err != nil {
+			return nil, err
+		}
+	}
+	a, err := askedBy(ctx, tx, r)
+	if err != nil || a == nil {
+		return nil, err
+	}
+	return &recordedCall{tool: a.Tool, method: a.Method, arguments: a.Arguments}, nil
+}
+
+func (r *recordedRun) fill(events []store.Event) error {
 	r.then.State = r.run.OutputState
 	if len(r.run.PrepareResult) > 0 {
 		var p Prepared
 		if err := json.Unmarshal(r.run.PrepareResult, &p); err != nil {
-			return err
+			return errors.Join(errors.New("read the stored result of prepare"), err)
 		}
 		r.then.Reservations, r.then.Data = p.Reservations, p.Data
 	}
-	for _, m := range calls {
-		r.then.Call = &TriedCall{Tool: m.Tool, Method: m.Method, Arguments: m.Arguments}
-		r.result = m.Result
+	if r.call != nil {
+		r.then.Call = r.call.made()
 	}
 	for _, e := range events {
 		r.then.Events = append(r.then.Events, store.NewEvent{Topic: e.Topic, MessageID: e.MessageID, Payload: e.Payload})
 	}
 	return nil
-}
-
-// differences says in words what one set of effects has and the other has not.
-func differences(then, now Effects) []string {
-	var out []string
-	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
-	if a, b := asJSON(then.Reservations), asJSON(now.Reservations); a != b {
-		say("it took %s and would take %s", a, b)
-	}
-	if a, b := canonical(then.Data), canonical(now.Data); a != b {
-		say("prepare gave %s and would give %s", a, b)
-	}
-	switch {
-	case then.Call != nil && now.Call == nil:
-		say("it called %s.%s and would call nothing", then.Call.Tool, then.Call.Method)
-	case then.Call == nil && now.Call != nil:
-		say("it called nothing and would call %s.%s %s", now.Call.Tool, now.Call.Method, canonical(now.Call.Arguments))
-	case then.Call != nil && (then.Call.Tool != now.Call.Tool || then.Call.Method != now.Call.Method || canonical(then.Call.Arguments) != canonical(now.Call.Arguments)):
-		say("it called %s.%s %s and would call %s.%s %s", then.Call.Tool, then.Call.Method, canonical(then.Call.Arguments), now.Call.Tool, now.Call.Method, canonical(now.Call.Arguments))
-	}
-	for _, e := range then.Events {
-		if i := indexOf(now.Events, e); i < 0 {
-			say("it published %s %s and would not", e.Topic, e.MessageID)
-		} else if a, b := canonical(e.Payload), canonical(now.Events[i].Payload); a != b {
-			say("it published %s %s with %s and would with %s", e.Topic, e.MessageID, a, b)
-		}
-	}
-	for _, e := range now.Events {
-		if indexOf(then.Events, e) < 0 {
-			say("it would publish %s %s", e.Topic, e.MessageID)
-		}
-	}
-	if a, b := canonical(then.State), canonical(now.State); a != b {
-		say("it kept %s and would keep %s", a, b)
-	}
-	return out
-}
-
-func indexOf(list []store.NewEvent, e store.NewEvent) int {
-	return slices.IndexFunc(list, func(have store.NewEvent) bool { return have.Topic == e.Topic && have.MessageID == e.MessageID })
-}
-
-func asJSON(v any) string {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Sprint(v)
-	}
-	return canonical(raw)
-}
-
-// canonical is JSON in one spelling; nothing is "nothing".
-func canonical(raw json.RawMessage) string {
-	var value any
-	if len(raw) == 0 || json.Unmarshal(raw, &value) != nil || value == nil {
-		return "nothing"
-	}
-	text, err := json.Marshal(value)
-	if err != nil {
-		return string(raw)
-	}
-	return string(text)
-}
-
-// answers is a host whose reads are those of a recorded run.
-type answers struct {
-	*host
-	t *trial
-}
-
-// Call answers a read as it was answered then; anything else is the host's.
-func (a answers) Call(ctx context.Context, op string, args json.RawMessage) (json.RawMessage, error) {
-	if op != "peek" && op != "getByIds" && (op != "tool" || !a.rules.read) {
-		return a.host.Call(ctx, op, args)
-	}
-	want := canonical(a.t.Tools.Redact(args))
-	for i, r := range a.t.reads {
-		if a.t.used[i] || r.Op != op || canonical(r.Call) != want {
-			continue
-		}
-		a.t.used[i] = true
-		switch {
-		case r.Cut:
-			return nil, a.refuse("replay_cut", "the answer of this %s was too large to be kept, so the run cannot be replayed", op)
-		case r.Error != "":
-			return nil, a.refuse("replay_error", "%s", r.Error)
-		}
-		return r.Answer, nil
-	}
-	a.t.missed = true
-	return nil, a.refuse("replay_read", "the run did not do this %s then, so its answer is not known: %s", op, cutText(want, 200))
-}
-
-func (a answers) refuse(code, format string, values ...any) error {
-	f := violation(code, format, values...)
-	a.note(f)
-	return script.Abort(f)
 }

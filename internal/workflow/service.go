@@ -34,7 +34,10 @@ type Options struct {
 	DB      *store.DB
 	Ledger  *ledger.Ledger // with Holdings for pawl.KindWorkflow
 	Scripts Scripts
-	Tools   *tool.Set
+	// Trials runs scripts for replays and checks of repaired scripts, apart
+	// from those of real runs; nil is Scripts.
+	Trials Scripts
+	Tools  *tool.Set
 	Limits  script.Limits // of a phase; zero fields take their defaults
 	Log     *slog.Logger
 
@@ -74,6 +77,7 @@ type Service struct {
 	jobs     Jobs
 	configs  configCache
 	programs *programCache
+	replays  chan struct{} // full while there are as many as there may be
 
 	mu      sync.Mutex
 	lanes   map[string]*lane          // by workflow id; guarded by mu
@@ -97,6 +101,9 @@ func New(cfg Options) (*Service, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
+	if cfg.Trials == nil {
+		cfg.Trials = cfg.Scripts
+	}
 	if cfg.Tools == nil {
 		cfg.Tools = &tool.Set{}
 	}
@@ -108,7 +115,7 @@ func New(cfg Options) (*Service, error) {
 	}
 	return &Service{
 		cfg: cfg, db: cfg.DB, ledger: cfg.Ledger, log: cfg.Log,
-		programs: newProgramCache(programsKept),
+		programs: newProgramCache(programsKept), replays: make(chan struct{}, MaxReplays),
 		lanes:    map[string]*lane{}, running: map[string]runningSession{},
 	}, nil
 }

@@ -2,6 +2,8 @@ package workflow
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"sync"
 	"time"
@@ -16,6 +18,8 @@ const (
 	maxReads     = 500
 	maxReadBytes = 1 << 20   // of all answers
 	maxReadOne   = 256 << 10 // of one answer
+	maxCall      = 4 << 10   // of the arguments of one read; larger ones are clipped
+	maxErrorText = 4 << 10   // of the error of one read
 )
 
 // trace is what a run logged and read since its last transition, which writes
@@ -50,7 +54,7 @@ func (t *trace) read(phase pawl.Phase, op string, call, answer json.RawMessage, 
 	r := store.RunRead{Phase: phase, Op: op, Call: call, At: time.Now()}
 	switch {
 	case err != nil:
-		r.Error = err.Error()
+		r.Error = cutText(failureFrom(err).text, maxErrorText)
 	case len(answer) > maxReadOne || t.bytes+len(answer) > maxReadBytes:
 		r.Cut = true
 	default:
@@ -103,12 +107,39 @@ func (x *execution) redactedLines(lines []store.LogLine) []store.LogLine {
 	return out
 }
 
-// redacted takes secrets out of what is recorded, whoever put them there.
+// redacted takes secrets out of what was answered, whoever put them there. The
+// arguments come without.
 func (x *execution) redacted(reads []store.RunRead) []store.RunRead {
 	out := make([]store.RunRead, len(reads))
 	for i, r := range reads {
-		r.Call, r.Answer, r.Error = x.cfg.Tools.Redact(r.Call), x.cfg.Tools.Redact(r.Answer), x.cfg.Tools.RedactText(r.Error)
+		r.Answer, r.Error = x.cfg.Tools.Redact(r.Answer), x.cfg.Tools.RedactText(r.Error)
 		out[i] = r
 	}
 	return out
+}
+
+// clipCall shortens arguments for the record: a long value becomes its size and
+// its hash, by which a replay knows it again.
+func clipCall(call json.RawMessage) json.RawMessage {
+	if len(call) <= maxCall {
+		return call
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(call, &fields) == nil {
+		for name, value := range fields {
+			if len(value) > 128 {
+				fields[name] = clipped(value)
+			}
+		}
+		if short := asJSON(fields); len(short) <= maxCall {
+			return short
+		}
+	}
+	return clipped(call)
+}
+
+func clipped(value json.RawMessage) json.RawMessage {
+	text := canonical(value)
+	sum := sha256.Sum256([]byte(text))
+	return asJSON(map[string]any{"clipped": len(text), "sha256": hex.EncodeToString(sum[:])})
 }

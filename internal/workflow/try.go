@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/script"
@@ -90,14 +89,11 @@ type trial struct {
 	done    []Tried
 	would   *TriedCall
 
-	// A run that is replayed: whose it is, when it began, and what it read.
-	scope    string
-	runID    string
-	at       time.Time
-	recorded bool
-	reads    []store.RunRead
-	used     map[int]bool
-	missed   bool // something was asked for that the run did not read
+	// A run that is replayed: whose it is, what it read and what it called;
+	// nil for a script that is tried.
+	scope     string
+	recording *recording
+	call      *recordedCall // nil if it called nothing
 }
 
 func (r *trial) add(e store.NewEvent) {
@@ -109,24 +105,22 @@ func (r *trial) add(e store.NewEvent) {
 
 func (r *trial) host(rules rules, publishes, subscribes []string) *host {
 	h := &host{rules: rules, world: r, now: phaseNow(), scope: r.scope, publishes: publishes, subscribes: subscribes}
-	if r.recorded {
-		h.now = r.at
+	if r.recording != nil {
+		h.now = r.recording.run.CreatedAt
 	}
 	return h
 }
 
-// call runs a phase and notes what it did; nil says that it failed.
-func (r *trial) call(ctx context.Context, h *host, path string, done *Tried, args ...json.RawMessage) *script.Result {
+// run runs a phase and notes what it did; nil says that it failed.
+func (r *trial) run(ctx context.Context, h *host, path string, done *Tried, args ...json.RawMessage) *script.Result {
 	var calls script.Host = h
-	if r.recorded {
-		if r.used == nil {
-			r.used = map[int]bool{}
-		}
-		calls = answers{h, r}
+	var runID string
+	if r.recording != nil {
+		calls, runID = answers{h, r}, r.recording.run.ID
 	}
 	function := path[strings.LastIndexByte(path, '.')+1:]
 	result, err := r.Scripts.Run(ctx, script.Request{
-		Program: r.program, Handler: path, Args: args, Now: h.now, Seed: seedOf(r.runID, function), Scope: r.scope,
+		Program: r.program, Handler: path, Args: args, Now: h.now, Seed: seedOf(runID, function), Scope: r.scope,
 	}, calls, r.Limits)
 	done.Logs = append(done.Logs, result.Logs...)
 	if h.call != nil {
@@ -161,7 +155,7 @@ func (r *trial) keep(h *host, result *script.Result, done *Tried) {
 func (r *trial) produce(ctx context.Context, p Producer) {
 	done := Tried{Handler: p.Name, Type: pawl.HandlerProducer}
 	h := r.host(producerRules, p.Publishes, nil)
-	if result := r.call(ctx, h, "producers."+p.Name+".handler", &done, orAbsent(r.states[p.Name])...); result != nil {
+	if result := r.run(ctx, h, "producers."+p.Name+".handler", &done, orAbsent(r.states[p.Name])...); result != nil {
 		r.keep(h, result, &done)
 	}
 	r.done = append(r.done, done)
@@ -178,7 +172,7 @@ func (r *trial) consume(ctx context.Context, c Consumer) bool {
 func (r *trial) phases(ctx context.Context, c Consumer, done *Tried) (took bool) {
 	path := "consumers." + c.Name + "."
 	h := r.host(prepareRules, nil, c.Subscribe)
-	result := r.call(ctx, h, path+"prepare", done, orAbsent(r.states[c.Name])...)
+	result := r.run(ctx, h, path+"prepare", done, orAbsent(r.states[c.Name])...)
 	if result == nil {
 		return false
 	}
@@ -200,13 +194,18 @@ func (r *trial) phases(ctx context.Context, c Consumer, done *Tried) (took bool)
 	if !ok {
 		return false
 	}
-	if c.HasNext {
-		h = r.host(nextRules, c.Publishes, nil)
-		if result := r.call(ctx, h, path+"next", done, raw, outcome); result != nil {
-			r.keep(h, result, done)
-		}
-	}
+	r.next(ctx, c, raw, outcome, done)
 	return prepared.Reserved() > 0
+}
+
+func (r *trial) next(ctx context.Context, c Consumer, prepared, outcome json.RawMessage, done *Tried) {
+	if !c.HasNext {
+		return
+	}
+	h := r.host(nextRules, c.Publishes, nil)
+	if result := r.run(ctx, h, "consumers."+c.Name+".next", done, prepared, outcome); result != nil {
+		r.keep(h, result, done)
+	}
 }
 
 // mutateOnce runs mutate up to its call, and makes up the result for next.
@@ -215,11 +214,14 @@ func (r *trial) mutateOnce(ctx context.Context, c Consumer, p Prepared, raw json
 		return json.RawMessage(resultNone), true
 	}
 	r.would = nil
-	if r.call(ctx, r.host(mutateRules, nil, nil), "consumers."+c.Name+".mutate", done, raw) == nil {
+	if r.run(ctx, r.host(mutateRules, nil, nil), "consumers."+c.Name+".mutate", done, raw) == nil {
 		return nil, false
 	}
 	if done.Call = r.would; done.Call == nil {
 		return json.RawMessage(resultNone), true
+	}
+	if r.recording != nil {
+		return r.answered(done)
 	}
 	outcome, err := appliedResult(r.Result)
 	if err != nil {
@@ -229,8 +231,22 @@ func (r *trial) mutateOnce(ctx context.Context, c Consumer, p Prepared, raw json
 	return outcome, true
 }
 
+// answered is what became of the call of a recorded run. One that was not made,
+// or did not happen, ends the replay as it ended the run: what would have come
+// next is not known. So it is of a call that was another one then.
+func (r *trial) answered(done *Tried) (json.RawMessage, bool) {
+	of := r.recording.run
+	if len(of.MutationResult) > 0 {
+		return of.MutationResult, true
+	}
+	if r.call != nil && sameCall(*r.call.made(), *done.Call, r.Tools.Redact) {
+		done.Failure, done.Class = of.ErrorMessage, of.ErrorClass
+	}
+	return nil, false
+}
+
 func (r *trial) reserve(p Prepared) error {
-	if r.recorded { // what was pending then is not known; the difference tells
+	if r.recording != nil { // what was pending then is not known; the difference tells
 		return nil
 	}
 	for _, res := range p.Reservations {
@@ -266,12 +282,11 @@ func (r *trial) byMessage(_ context.Context, topic string, ids []string) (out []
 }
 
 func (r *trial) knownInput(_ context.Context, id string) (bool, error) {
-	return r.inputs[id] || r.recorded, nil
+	return r.inputs[id] || r.recording != nil, nil
 }
 
 func (r *trial) lookup(connection, method string) (tool.Target, error) {
 	t, err := r.Tools.Lookup(connection, method)
-	r.would = &TriedCall{Tool: connection, Method: method, Policy: t.Policy}
 	t.Policy = tool.Allow // nothing is sent, so nobody is asked
 	return t, err
 }
@@ -286,7 +301,12 @@ func (r *trial) approved(context.Context, tool.Target, json.RawMessage) (bool, e
 	return true, nil
 }
 
-func (r *trial) mutate(_ context.Context, _ tool.Target, args json.RawMessage) *calledMutation {
-	r.would.Arguments = orNullJSON(args)
+// mutate is called once in a phase, whatever the script calls at once.
+func (r *trial) mutate(_ context.Context, t tool.Target, args json.RawMessage) *calledMutation {
+	found, err := r.Tools.Lookup(t.Name, t.Method.Name)
+	if err != nil {
+		return &calledMutation{err: err}
+	}
+	r.would = &TriedCall{Tool: t.Name, Method: t.Method.Name, Policy: found.Policy, Arguments: orNullJSON(args)}
 	return &calledMutation{}
 }
