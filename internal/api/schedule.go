@@ -77,12 +77,19 @@ func noSchedule(id string) error {
 
 // readSchedule reads something of a schedule that the caller may see.
 func (a *API) readSchedule(ctx context.Context, in SchedulePath, read func(ctx context.Context, tx *store.Tx, s store.Schedule) error) error {
+	return a.readScheduleBy(ctx, in, a.graphs.Owned, read)
+}
+
+// findOwned finds a schedule that an owner may see.
+type findOwned func(ctx context.Context, tx *store.Tx, owner, id string) (store.Schedule, error)
+
+func (a *API) readScheduleBy(ctx context.Context, in SchedulePath, find findOwned, read func(ctx context.Context, tx *store.Tx, s store.Schedule) error) error {
 	if err := in.check(); err != nil {
 		return err
 	}
 	owner := reach(callOf(ctx).token, schedulesResource)
 	return a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		s, err := a.graphs.Owned(ctx, tx, owner, in.ID)
+		s, err := find(ctx, tx, owner, in.ID)
 		if err != nil {
 			return err
 		}

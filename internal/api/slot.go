@@ -50,9 +50,10 @@ func (a *API) listSlots(ctx context.Context, in *listSlotsInput) (*listSlotsOutp
 	return a.slots(ctx, in, false)
 }
 
-// listScheduleRuns are the slots that started (C-81).
+// listScheduleRuns are the slots that started (C-81), or those of the status that
+// is asked for: what waits or was passed over never started (C-69).
 func (a *API) listScheduleRuns(ctx context.Context, in *listSlotsInput) (*listSlotsOutput, error) {
-	return a.slots(ctx, in, true)
+	return a.slots(ctx, in, in.Status == "")
 }
 
 func (a *API) slots(ctx context.Context, in *listSlotsInput, ran bool) (*listSlotsOutput, error) {
@@ -61,7 +62,7 @@ func (a *API) slots(ctx context.Context, in *listSlotsInput, ran bool) (*listSlo
 		return nil, err
 	}
 	out := &listSlotsOutput{}
-	err = a.readSchedule(ctx, in.SchedulePath, func(ctx context.Context, tx *store.Tx, s store.Schedule) error {
+	err = a.readScheduleBy(ctx, in.SchedulePath, a.graphs.Kept, func(ctx context.Context, tx *store.Tx, s store.Schedule) error {
 		list, err := tx.ListSlots(ctx, store.SlotFilter{ScheduleID: s.ID, Status: in.Status, Trigger: in.Trigger, Ran: ran}, at, id, in.Limit+1)
 		if err != nil {
 			return err

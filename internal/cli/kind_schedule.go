@@ -55,10 +55,17 @@ func askSchedule(ctx context.Context, c *client.Client, path, verb string) (err 
 
 func scheduleTook(answer json.RawMessage, _ url.Values) string {
 	var done client.DeletedSchedule
-	if json.Unmarshal(answer, &done) != nil || !done.GrantRevoked { // a server that does not tell, or none
+	if json.Unmarshal(answer, &done) != nil { // a server that does not tell
 		return ""
 	}
-	return "; the grant that was made for it is revoked"
+	said := ""
+	if done.GrantRevoked {
+		said = "; the grant that was made for it is revoked"
+	}
+	if done.ID != "" {
+		said += "; what it did: pawl get slots " + done.ID
+	}
+	return said
 }
 
 // scheduleOfEvent is the id of the schedule that an event is about.

@@ -146,10 +146,15 @@ func (s *Service) attention(ctx context.Context, tx *store.Tx, sch store.Schedul
 	} else {
 		cause = string(issue) + ":" + cause
 	}
-	if known.Cause == cause {
+	same := known.Cause == cause
+	if same && (cause == "" || known.Text == text) {
 		return nil
 	}
-	if err := tx.SetAttention(ctx, store.Attention{Kind: pawl.KindSchedule, Lane: sch.ID, Cause: cause, Issue: string(issue), Text: text, Since: tx.Now}); err != nil {
+	next := store.Attention{Kind: pawl.KindSchedule, Lane: sch.ID, Cause: cause, Issue: string(issue), Text: text, Since: tx.Now}
+	if same {
+		next.Since = known.Since
+	}
+	if err := tx.SetAttention(ctx, next); err != nil || same {
 		return err
 	}
 	return s.cfg.Notify(ctx, tx, Notice{Schedule: sch.Name, What: what, Issue: issue, Text: text, RunID: runID, At: tx.Now})

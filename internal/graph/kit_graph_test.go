@@ -30,6 +30,8 @@ type fakeGraph struct {
 	lose     func() error                                                                   // of the infrastructure, after it happened
 	resume   func(key string, answer json.RawMessage) (contract.RunAnswerV1, time.Duration) // nil succeeds
 
+	refuseResume func() error // before the answer arrives
+
 	mu      sync.Mutex
 	runs    map[string]*fakeRun // by key; guarded by mu
 	cancels []string            // keys; guarded by mu
@@ -173,6 +175,10 @@ func (f *fakeGraph) Resume(ctx context.Context, key, question string, answer []b
 	case !r.asks, question != r.answer.QuestionID:
 		f.mu.Unlock()
 		return r.answer, nil
+	}
+	if f.refuseResume != nil {
+		f.mu.Unlock()
+		return contract.RunAnswerV1{}, f.refuseResume()
 	}
 	r.resumed, r.asks = append(r.resumed, string(answer)), false
 	r.answer = contract.RunAnswerV1{OK: true, RunID: r.runID, Attempt: r.attempt}

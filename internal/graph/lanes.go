@@ -2,7 +2,6 @@ package graph
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -36,6 +35,8 @@ type Details struct {
 	Open   []store.Slot // the oldest first
 	Recent []store.Slot // the latest first
 	Newest store.Run    // zero if it never ran
+
+	health store.Attention // what its slots say about it; zero: nothing is wrong
 }
 
 // recentSlots is how many slots the details tell of.
@@ -102,7 +103,11 @@ func (s *Service) details(ctx context.Context, tx *store.Tx, sch store.Schedule,
 			d.Newest, err = newestOf(ctx, tx, slot)
 		}
 	}
-	if err != nil && !errors.Is(err, pawl.ErrNotFound) {
+	if err := unlessGone(err); err != nil {
+		return d, err
+	}
+	d.health, err = tx.GetAttention(ctx, pawl.KindSchedule, sch.ID)
+	if err := unlessGone(err); err != nil {
 		return d, err
 	}
 	d.Lane = d.lane(tx.Now)
@@ -134,25 +139,22 @@ func (d Details) nextAt(now time.Time) time.Time {
 	return time.Time{}
 }
 
-// words are the word, the issue and its sentence.
+// words are the word, the issue and its sentence. What is wrong is what
+// attend noted: a slot that was passed over mends nothing.
 func (d Details) words() (run.Word, run.Issue, string) {
 	for _, slot := range d.Open {
 		if run.SlotStatus(slot.Status) == run.SlotRunning {
 			return d.runningWords(slot)
 		}
 	}
-	var last store.Slot
-	if len(d.Recent) > 0 {
-		last = d.Recent[0]
-	}
-	issue, text := slotIssue(last)
+	issue := run.Issue(d.health.Issue)
 	switch {
 	case !d.Row.Enabled && d.Row.Issue != "":
 		return run.NeedsAttention, run.IssuePrecondition, "It was switched off: " + d.Row.Issue + " Switch it on again to go on."
 	case !d.Row.Enabled:
 		return run.Stopped, run.IssuePaused, "It is switched off; resume it to go on."
 	case issue != run.IssueNone:
-		return run.NeedsAttention, issue, text
+		return run.NeedsAttention, issue, d.health.Text
 	}
 	return run.Idle, run.IssueNone, ""
 }

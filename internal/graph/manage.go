@@ -128,11 +128,25 @@ func badGrant(err error) error {
 // Owned reads a schedule of its owner; that of somebody else is not found. An
 // empty owner is everybody's.
 func (s *Service) Owned(ctx context.Context, tx *store.Tx, ownerID, id string) (store.Schedule, error) {
-	sch, err := tx.GetSchedule(ctx, id)
-	if err == nil && (ownerID != "" && sch.OwnerUserID != ownerID || !sch.DeletedAt.IsZero()) {
-		err = &pawl.Error{Code: pawl.CodeNotFound, Op: "read schedule", Msg: fmt.Sprintf("there is no schedule %q", id), Hint: "pawl get schedules lists them."}
+	sch, err := s.Kept(ctx, tx, ownerID, id)
+	if err == nil && !sch.DeletedAt.IsZero() {
+		err = noSchedule(id)
 	}
 	return sch, err
+}
+
+// Kept reads a schedule like Owned, also one that was deleted: what it did can
+// still be read.
+func (s *Service) Kept(ctx context.Context, tx *store.Tx, ownerID, id string) (store.Schedule, error) {
+	sch, err := tx.GetSchedule(ctx, id)
+	if err == nil && ownerID != "" && sch.OwnerUserID != ownerID {
+		err = noSchedule(id)
+	}
+	return sch, err
+}
+
+func noSchedule(id string) error {
+	return &pawl.Error{Code: pawl.CodeNotFound, Op: "read schedule", Msg: fmt.Sprintf("there is no schedule %q", id), Hint: "pawl get schedules lists them."}
 }
 
 // Update changes a schedule, in the caller's transaction. A slot that waits for

@@ -240,3 +240,44 @@ func TestADatabaseErrorDuringTheClaimDecidesNothing(t *testing.T) {
 		k.wantStory(sch, "00:01 success", "00:02 pending")
 	})
 }
+
+// C-11, X-30: a server that dies in the seconds after its first schedule was
+// made has noted nothing yet; what came due while it was away was missed all
+// the same.
+func TestMissedSinceTheFirstSeconds(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		in := ask("s", "")
+		in.Cron = "* * * * *"
+		sch := k.create(in)
+		if alive := k.column(`select count(*) || '' from schedule_runs where status = 'pending'`); alive[0] != "1" {
+			t.Fatal(alive)
+		}
+		k.restart(3*24*time.Hour + 10*time.Second)
+		k.pass(30 * time.Second)
+		if ran := k.graph.executed(sch.ID); len(ran) != 0 {
+			t.Errorf("%v ran late", ran)
+		}
+		if first := k.slots(sch)[0]; first.Disposition != "skipped_missed" {
+			t.Errorf("%+v", first)
+		}
+		k.pass(time.Minute)
+		if ran := k.graph.executed(sch.ID); len(ran) != 1 {
+			t.Errorf("afterwards %v ran", ran)
+		}
+	})
+}
+
+// The same for who claims the slot before anybody has noted anything.
+func TestAClaimSeesThatNobodyEverWasThere(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		sch := k.create(ask("s", ""))
+		k.nobody(24 * time.Hour)
+		if !k.runDue() { // without a start, and so without its look back
+			t.Fatal("nothing is due")
+		}
+		k.jobs.Wait()
+		if ran := k.graph.executed(sch.ID); len(ran) != 0 {
+			t.Errorf("%v ran late", ran)
+		}
+	})
+}

@@ -252,3 +252,77 @@ func TestPeopleAreToldOnce(t *testing.T) {
 		}
 	})
 }
+
+// C-69, X-49: a slot that ran until it asked a person, and cost money, was not
+// skipped, even if it may not go on with the answer.
+func TestARefusedResumptionTellsThatTheSlotRan(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		refusals := map[string]*pawl.Error{
+			"grant_revoked":        {Code: pawl.CodeForbidden, Reason: string(contract.GrantRevoked), Msg: "the grant was revoked"},
+			"insufficient_credits": {Code: pawl.CodeConflict, Reason: string(contract.InsufficientCredits), Msg: "the account is empty"},
+		}
+		for code, refusal := range refusals {
+			cost := contract.Micro(7)
+			k.graph.set(func() {
+				k.graph.answer = func(string, int) contract.RunAnswerV1 {
+					return contract.RunAnswerV1{Interrupt: json.RawMessage(`{"q":1}`), CostUSD: &cost}
+				}
+				k.graph.refuseResume = func() error { return refusal }
+			})
+			sch := k.create(ask(code, ""))
+			k.pass(time.Until(sch.NextRunAt.Add(5 * time.Second)))
+			k.approve(k.runOf(sch), `"yes"`)
+			k.pass(5 * time.Second)
+			slot := k.slots(sch)[0]
+			if slot.Status != "error" || slot.Disposition != "fired" || slot.ErrorCode != code || slot.Cost != 7 || slot.StartedAt.IsZero() ||
+				slot.ErrorMessage != "It could not go on with the answer of a person: "+refusal.Msg {
+				t.Errorf("%+v", slot)
+			}
+			if key := pawl.SlotKey(sch.ID, slot.ScheduledFor); !slices.Contains(k.graph.cancelled(), key) {
+				t.Errorf("what waits for the answer was not given up: %v", k.graph.cancelled())
+			}
+			k.write(func(ctx context.Context, tx *store.Tx) error {
+				_, err := k.s.Delete(ctx, tx, k.owner, sch.ID, "t")
+				return err
+			})
+		}
+	})
+}
+
+// A-146, X-28: a schedule that failed needs attention until a slot of it has
+// run well; one that was passed over mends nothing.
+func TestAttentionOutlivesSkippedSlots(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		sch := k.create(ask("s", contract.Forbid))
+		fails := func(string, int) contract.RunAnswerV1 {
+			return contract.RunAnswerV1{ErrorCode: contract.InvalidRequest, ErrorMessage: "no topic"}
+		}
+		k.graph.set(func() { k.graph.answer = fails })
+		k.pass(70 * time.Second)
+		word := func(want run.Word, text string) {
+			t.Helper()
+			d, err := k.s.Describe(t.Context(), k.owner, sch.ID)
+			if err != nil || d.Word != want || d.Sentence != text {
+				t.Errorf("it is %s: %q, want %s: %q (%v)", d.Word, d.Sentence, want, text, err)
+			}
+			page, _, err := k.s.Lanes(t.Context(), k.owner, "", 10)
+			if err != nil || len(page) != 1 || page[0].Word != want {
+				t.Errorf("in the list it is %+v (%v)", page, err)
+			}
+		}
+		word(run.NeedsAttention, "The run of 2000-01-01T00:01:00.000Z failed (invalid_request): no topic")
+		k.restart(5*time.Minute + 5*time.Second) // some are missed
+		if last := k.slots(sch); last[len(last)-2].Disposition != "skipped_missed" {
+			t.Fatalf("%+v", last)
+		}
+		word(run.NeedsAttention, "The run of 2000-01-01T00:01:00.000Z failed (invalid_request): no topic")
+		k.pass(time.Minute)
+		word(run.NeedsAttention, "The run of 2000-01-01T00:07:00.000Z failed (invalid_request): no topic")
+		if len(k.notices) != 1 {
+			t.Errorf("people were told %+v", k.notices)
+		}
+		k.graph.set(func() { k.graph.answer = nil })
+		k.pass(time.Minute)
+		word(run.Idle, "")
+	})
+}

@@ -175,7 +175,7 @@ func (s *Service) beat(ctx context.Context) error {
 	if err != nil || !any {
 		return err
 	}
-	if !alive.IsZero() && now.Sub(alive) > grace {
+	if now.Sub(alive) > grace { // zero: no worker noted that it was there before the first one died
 		s.log.Info("no worker was there for a while; what came due meanwhile is not made up for", "since", pawl.FormatTime(alive), "until", pawl.FormatTime(now))
 		if err := s.eachStale(ctx, func(ctx context.Context, tx *store.Tx, sch store.Schedule) error {
 			return s.passGap(ctx, tx, sch, alive)

@@ -159,8 +159,8 @@ func (a *attempt) wasMissed(ctx context.Context, tx *store.Tx) (bool, error) {
 	if a.slot.Trigger != triggerSchedule || tx.Now.Sub(a.slot.ScheduledFor) <= grace {
 		return false, nil
 	}
-	alive, err := tx.AliveAt(ctx)
-	if err != nil || alive.IsZero() || tx.Now.Sub(alive) <= grace || a.slot.ScheduledFor.Before(alive) {
+	alive, err := tx.AliveAt(ctx) // zero: no worker ever was
+	if err != nil || tx.Now.Sub(alive) <= grace || a.slot.ScheduledFor.Before(alive) {
 		return false, err
 	}
 	return true, a.missed(ctx, tx, a.schedule, a.slot)

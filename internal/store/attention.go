@@ -36,14 +36,18 @@ func (tx *Tx) GetAttention(ctx context.Context, kind pawl.Kind, lane string) (At
 }
 
 // SetAttention notes what a lane needs a person for; an empty cause forgets it.
+// Without an instant it is since now.
 func (tx *Tx) SetAttention(ctx context.Context, a Attention) error {
 	var err error
+	if a.Since.IsZero() {
+		a.Since = tx.Now
+	}
 	if a.Cause == "" {
 		_, err = tx.Exec(ctx, `delete from attention where kind = $1 and lane = $2`, a.Kind, a.Lane)
 	} else {
 		_, err = tx.Exec(ctx, `insert into attention (kind, lane, cause, issue, text, since) values ($1, $2, $3, $4, $5, $6)
 			on conflict (kind, lane) do update set cause = excluded.cause, issue = excluded.issue, text = excluded.text, since = excluded.since`,
-			a.Kind, a.Lane, a.Cause, a.Issue, cleaned(a.Text), ms(tx.Now))
+			a.Kind, a.Lane, a.Cause, a.Issue, cleaned(a.Text), ms(a.Since))
 	}
 	if err != nil {
 		return fmt.Errorf("note attention: %w", err)

@@ -56,7 +56,8 @@ type AppliedSchedule struct {
 
 // DeletedSchedule is what deleting a schedule did.
 type DeletedSchedule struct {
-	GrantRevoked bool `json:"grantRevoked"`
+	ID           string `json:"id"`
+	GrantRevoked bool   `json:"grantRevoked"`
 }
 
 // NextInstants is when a schedule comes due.
