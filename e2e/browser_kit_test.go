@@ -161,7 +161,7 @@ func (b *tab) press(label string) {
 	b.t.Helper()
 	const find = `[...document.querySelectorAll("button, a, summary")].find(e => e.innerText.trim() === %q && e.offsetParent)`
 	found := fmt.Sprintf(find, label)
-	b.until("!!" + found)
+	b.until("!document.documentElement.dataset.moved && !!" + found)
 	b.do("press "+label, chromedp.Click(chromedp.JSPath(found)))
 }
 

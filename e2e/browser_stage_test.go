@@ -23,6 +23,7 @@ type stage struct {
 	*server
 	link    string // signs in once; empty where there is no terminal
 	orders  atomic.Int32
+	placed  sync.Map      // what was ordered: the JSON of each body
 	hold    chan struct{} // a page of prices waits for something in it, once slow is set
 	slow    atomic.Bool
 	round   atomic.Int32 // of prices: each has other rows
@@ -99,7 +100,10 @@ func (g *stage) launchAtTerminal() {
 // get lost, prices in pages, and two graphs.
 func (g *stage) outside() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /orders", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("POST /orders", func(w http.ResponseWriter, r *http.Request) {
+		if body, err := io.ReadAll(r.Body); err == nil {
+			g.placed.Store(string(body), true)
+		}
 		_, _ = fmt.Fprintf(w, `{"order":%d,"state":"placed"}`, 1000+g.orders.Add(1))
 	})
 	mux.HandleFunc("POST /parcels", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })

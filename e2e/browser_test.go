@@ -76,6 +76,7 @@ func seeMoving(t *testing.T, g *stage, b *tab) {
 func approveOrder(t *testing.T, g *stage, b *tab) {
 	b.press("orders")
 	b.sees("Order 3 × ratchet wheel", "desk.post", `"quantity": 3`)
+	b.sees("POST " + g.elsewhere + "/orders")
 	b.press("Approve this call")
 	b.sees("Approved.")
 	b.sees("✓ Idle", "happened")

@@ -17,7 +17,8 @@ type Approval struct {
 	Tool      string          `json:"tool" example:"sheet"`
 	Method    string          `json:"method" example:"append"`
 	Arguments json.RawMessage `json:"arguments" doc:"What will be sent."`
-	Hash      string          `json:"hash" doc:"Names this call: the script, the method and the arguments. Send it along to approve what you saw and nothing else."`
+	Address   *string         `json:"address" example:"POST https://shop.example.com/orders" doc:"Where the call goes, with secrets left out; null if the connection cannot tell."`
+	Hash      string          `json:"hash" doc:"Names this call: the script, the method, the address and the arguments. Send it along to approve what you saw and nothing else."`
 	Title     *string         `json:"title" example:"Add a row for Ada" doc:"What the script calls it; not to be trusted."`
 	State     string          `json:"state" enum:"pending,approved,rejected,expired,used" doc:"approved: and not made yet. used: the call was made."`
 	CreatedAt Instant         `json:"createdAt"`
@@ -30,7 +31,7 @@ type Approval struct {
 // given secrets; should one have got hold of one nevertheless, it is not shown.
 func (a *API) approvalOf(q *store.Approval, workflow string) Approval {
 	out := Approval{
-		ID: q.ID, Workflow: workflow, RunID: q.RunID, Tool: q.Tool, Method: q.Method, Arguments: q.Arguments, Hash: q.Hash,
+		ID: q.ID, Workflow: workflow, RunID: q.RunID, Tool: q.Tool, Method: q.Method, Arguments: q.Arguments, Address: orNull(q.Address), Hash: q.Hash,
 		Title: orNull(q.Title), State: string(q.State), CreatedAt: Instant{q.CreatedAt}, ExpiresAt: Instant{q.ExpiresAt},
 		DecidedAt: instantOf(q.DecidedAt), DecidedBy: orNull(userOf(q.DecidedBy)),
 	}
@@ -44,14 +45,24 @@ type listApprovalsInput struct {
 	PageInput
 	State    string `query:"state" enum:"pending,approved,rejected,expired,used" default:"pending" doc:"Only questions in this state."`
 	Workflow string `query:"workflow" doc:"Only questions of the workflow with this name."`
+	Order    string `query:"order" enum:"newest,oldest" default:"newest" doc:"Which come first."`
 }
 
 type listApprovalsOutput struct{ Body Page[Approval] }
 
-const approvalCursor = "approval"
+// approvalCursor is for a list that begins with the newest, oldestCursor for one
+// that begins with the oldest.
+const (
+	approvalCursor = "approval"
+	oldestCursor   = "approval_oldest"
+)
 
 func (a *API) listApprovals(ctx context.Context, in *listApprovalsInput) (*listApprovalsOutput, error) {
-	at, id, err := in.placeInTime(approvalCursor)
+	oldest, place := in.Order == "oldest", approvalCursor
+	if oldest {
+		place = oldestCursor
+	}
+	at, id, err := in.placeInTime(place)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +71,7 @@ func (a *API) listApprovals(ctx context.Context, in *listApprovalsInput) (*listA
 	}
 	out, unknown := &listApprovalsOutput{}, false
 	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		filter := store.ApprovalFilter{State: store.ApprovalState(in.State)}
+		filter := store.ApprovalFilter{State: store.ApprovalState(in.State), Oldest: oldest}
 		if in.Workflow != "" {
 			w, err := tx.WorkflowByName(ctx, in.Workflow)
 			if unknown = errors.Is(err, pawl.ErrNotFound); err != nil {
@@ -74,7 +85,7 @@ func (a *API) listApprovals(ctx context.Context, in *listApprovalsInput) (*listA
 		}
 		names, err := workflowNames(ctx, tx, list)
 		cursor := func(q store.Approval) string { return timeCursor(q.CreatedAt, q.ID) }
-		out.Body = cutPage(list, in.Limit, approvalCursor, cursor, func(q store.Approval) Approval { return a.approvalOf(&q, names[q.WorkflowID]) })
+		out.Body = cutPage(list, in.Limit, place, cursor, func(q store.Approval) Approval { return a.approvalOf(&q, names[q.WorkflowID]) })
 		return err
 	})
 	if unknown {

@@ -27,10 +27,17 @@ func TestApprovalsAreListedByState(t *testing.T) {
 			string(list[0].Arguments) != `{"to":"ann"}` || list[0].Title != nil || list[0].DecidedAt != nil {
 			t.Errorf("%+v", list)
 		}
+		if list := pages[Approval](r, "/api/v1/approvals?limit=1&order=oldest"); len(list) != 2 || list[0].RunID != ids[2] || list[1].RunID != ids[1] {
+			t.Errorf("the oldest first: %+v", list)
+		}
+		newest := r.do("GET", "/api/v1/approvals?limit=1", nil).want(200)
+		var first Page[Approval]
+		newest.into(&first)
+		r.do("GET", "/api/v1/approvals?limit=1&order=oldest&cursor="+*first.NextCursor, nil).problem(422, "invalid")
 		p := r.do("GET", "/api/v1/approvals?state=rejected", nil).want(200)
 		var raw struct{ Items []map[string]json.RawMessage }
 		p.into(&raw)
-		want := strings.Fields("arguments createdAt decidedAt decidedBy expiresAt hash id method runId state title tool workflow")
+		want := strings.Fields("address arguments createdAt decidedAt decidedBy expiresAt hash id method runId state title tool workflow")
 		if len(raw.Items) != 1 || !slices.Equal(sortedKeys(raw.Items[0]), want) || string(raw.Items[0]["decidedBy"]) != `"admin"` || string(raw.Items[0]["decidedAt"]) == "null" {
 			t.Errorf("%s", p.body)
 		}

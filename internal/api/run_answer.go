@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/store"
@@ -37,6 +38,7 @@ type answerRunOutput struct {
 // approveRequest says what is approved.
 type approveRequest struct {
 	Hash   string          `json:"hash,omitempty" minLength:"1" maxLength:"128" doc:"That of the approval that was seen: another call than that one is refused. Absent is whatever is asked."`
+	Seen   string          `json:"seen,omitempty" maxLength:"64" doc:"Which question was seen: the id of the approval, or askedAt of the question of a graph, or none if the run only waited. Another one is refused. Absent is whatever is asked."`
 	Always bool            `json:"always,omitempty" doc:"Do not ask again when this workflow calls this method."`
 	Answer json.RawMessage `json:"answer,omitempty" doc:"Of a run of a schedule: the answer for the graph, any JSON. Absent is true."`
 }
@@ -53,14 +55,50 @@ func (a *API) approveRun(ctx context.Context, in *approveRunInput) (*answerRunOu
 		body = *in.Body
 	}
 	return a.answerRun(ctx, in.RunPath, body, func(ctx context.Context, tx *store.Tx, r *store.Run, by string) error {
+		if err := a.seen(ctx, tx, r, body.Seen); err != nil {
+			return err
+		}
 		return a.approve(ctx, tx, r, &body, by)
 	})
 }
 
-func (a *API) rejectRun(ctx context.Context, in *changeRunInput) (*answerRunOutput, error) {
-	return a.answerRun(ctx, in.RunPath, struct{}{}, func(ctx context.Context, tx *store.Tx, r *store.Run, by string) error {
+// rejectRequest says what is rejected.
+type rejectRequest struct {
+	Seen string `json:"seen,omitempty" maxLength:"64" doc:"Which question was seen, as for approve. Absent is whatever is asked."`
+}
+
+type rejectRunInput struct {
+	RunPath
+	OnceHeader
+	Body *rejectRequest
+}
+
+func (a *API) rejectRun(ctx context.Context, in *rejectRunInput) (*answerRunOutput, error) {
+	body := rejectRequest{}
+	if in.Body != nil {
+		body = *in.Body
+	}
+	return a.answerRun(ctx, in.RunPath, body, func(ctx context.Context, tx *store.Tx, r *store.Run, by string) error {
+		if err := a.seen(ctx, tx, r, body.Seen); err != nil {
+			return err
+		}
 		return a.reject(ctx, tx, r, by)
 	})
+}
+
+// seen refuses a decision about another question than the one that is asked.
+func (a *API) seen(ctx context.Context, tx *store.Tx, r *store.Run, asked string) error {
+	switch {
+	case asked == "":
+		return nil
+	case r.Kind == pawl.KindSchedule:
+		at, err := time.Parse(time.RFC3339, asked)
+		if err != nil {
+			return invalid("Send askedAt as it was told.", Fault{Pointer: "/seen", Message: "is no instant"})
+		}
+		return a.graphs.Seen(ctx, tx, *r, at)
+	}
+	return a.flows.Seen(ctx, tx, r.ID, asked)
 }
 
 func (a *API) resumeRun(ctx context.Context, in *changeRunInput) (*answerRunOutput, error) {

@@ -86,6 +86,10 @@ func TestApproveRun(t *testing.T) {
 		}
 		r.as(r.token("vera", store.RoleViewer, "*"), "POST", path, nil).problem(403, "forbidden")
 		r.do("POST", path, map[string]any{"hash": strings.Repeat("0", 64)}).problem(409, "changed")
+		for _, verb := range []string{"approve", "reject"} {
+			r.do("POST", "/api/v1/runs/"+id+"/"+verb, map[string]any{"seen": id}).problem(409, "changed")
+			r.do("POST", "/api/v1/runs/"+id+"/"+verb, map[string]any{"seen": "none"}).problem(409, "changed")
+		}
 		for body, pointer := range map[string]string{`{"hash":""}`: "/hash", `{"always":"yes"}`: "/always", `{"alwais":true}`: "/alwais"} {
 			if p := r.do("POST", path, body).problem(422, "invalid"); !slices.Equal(pointers(p), []string{pointer}) {
 				t.Errorf("%s: %+v", body, p.Errors)
@@ -98,11 +102,11 @@ func TestApproveRun(t *testing.T) {
 		r.do("POST", "/api/v1/workflows/asking/pause", nil).want(200) // nothing moves meanwhile
 
 		var run AnsweredRun
-		r.do("POST", path, map[string]any{"hash": q.Hash}, "Idempotency-Key", "k").want(200).into(&run)
+		r.do("POST", path, map[string]any{"hash": q.Hash, "seen": q.ID}, "Idempotency-Key", "k").want(200).into(&run)
 		if run.ID != id || run.Approval.Value.State != "approved" || *run.Approval.Value.DecidedBy != "admin" || run.Approval.Value.DecidedAt == nil || strings.Contains(actionNames(run.RunAnswers), "approve") {
 			t.Errorf("%+v %+v", run.Approval.Value, run.Actions)
 		}
-		if p := r.do("POST", path, map[string]any{"hash": q.Hash}, "Idempotency-Key", "k").want(200); p.header.Get("Idempotency-Replayed") != "true" {
+		if p := r.do("POST", path, map[string]any{"hash": q.Hash, "seen": q.ID}, "Idempotency-Key", "k").want(200); p.header.Get("Idempotency-Replayed") != "true" {
 			t.Errorf("%v", p.header)
 		}
 		r.do("POST", path, nil, "Idempotency-Key", "k").problem(422, "idempotency_mismatch")

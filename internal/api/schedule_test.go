@@ -292,7 +292,12 @@ func TestAnswerScheduleRun(t *testing.T) {
 		if got := pointers(r.do("POST", path+"/approve", `{"always":true}`).problem(422, "invalid")); fmt.Sprint(got) != "[/always]" {
 			t.Errorf("%v", got)
 		}
-		r.do("POST", path+"/approve", `{"answer":{"yes":[1]}}`, "Idempotency-Key", "k").want(200)
+		seen := d.Question.Value.AskedAt
+		for _, verb := range []string{"/approve", "/reject"} {
+			r.do("POST", path+verb, map[string]any{"seen": pawl.FormatTime(seen.Add(-time.Millisecond))}).problem(409, "changed")
+			r.do("POST", path+verb, map[string]any{"seen": "none"}).problem(422, "invalid")
+		}
+		r.do("POST", path+"/approve", map[string]any{"answer": map[string]any{"yes": []int{1}}, "seen": pawl.FormatTime(seen.Time)}, "Idempotency-Key", "k").want(200)
 		r.waitSlot(s.ID, slot.ScheduledFor, "success")
 		r.do("GET", path, nil).want(200).into(&d)
 		if string(d.Output) != `{"yes":[1]}` || string(d.Question.Value.Answer) != `{"yes":[1]}` || *d.Question.Value.AnsweredBy != "admin" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/graph/contract"
@@ -48,6 +49,17 @@ func (s *Service) Approve(ctx context.Context, tx *store.Tx, r store.Run, answer
 		return err
 	}
 	return s.arm(ctx, tx, sch, slot.ScheduledFor, tx.Now)
+}
+
+// Seen refuses a decision that is made about another question than the one that
+// the run asks now, in the caller's transaction: asked is when the one was asked
+// that was shown. A graph can ask several in a row.
+func (s *Service) Seen(ctx context.Context, tx *store.Tx, r store.Run, asked time.Time) error {
+	same, err := tx.HoldQuestion(ctx, r.ID, asked)
+	if err == nil && !same {
+		return refuse("decide about run", "changed", "the question is another one than the one you saw", "Look at it again.")
+	}
+	return err
 }
 
 // Reject ends a run that asks a person for good, in the caller's transaction.

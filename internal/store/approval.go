@@ -30,6 +30,7 @@ type Approval struct {
 	Tool       string
 	Method     string
 	Arguments  json.RawMessage // as they will be sent, secrets left out
+	Address    string          // where it goes, secrets left out; empty if the connection cannot tell
 	Hash       string          // of what is approved
 	Title      string          // what the script calls it; not to be trusted
 	State      ApprovalState
@@ -41,28 +42,28 @@ type Approval struct {
 	DecidedBy  string
 }
 
-const approvalColumns = `id, workflow_id, run_id, tool, method, arguments, hash, title, state, phase_at, created_at, expires_at, warned_at, decided_at, decided_by`
+const approvalColumns = `id, workflow_id, run_id, tool, method, arguments, address, hash, title, state, phase_at, created_at, expires_at, warned_at, decided_at, decided_by`
 
 func scanApproval(row interface{ Scan(dest ...any) error }) (Approval, error) {
 	var a Approval
 	var arguments string
-	var title, by *string
+	var address, title, by *string
 	var phase, created, expires int64
 	var warned, decided *int64
-	err := row.Scan(&a.ID, &a.WorkflowID, &a.RunID, &a.Tool, &a.Method, &arguments, &a.Hash, &title, &a.State, &phase, &created, &expires, &warned, &decided, &by)
+	err := row.Scan(&a.ID, &a.WorkflowID, &a.RunID, &a.Tool, &a.Method, &arguments, &address, &a.Hash, &title, &a.State, &phase, &created, &expires, &warned, &decided, &by)
 	if err != nil {
 		return Approval{}, err
 	}
-	a.Arguments, a.Title, a.DecidedBy = json.RawMessage(arguments), fromNull(title), fromNull(by)
+	a.Arguments, a.Address, a.Title, a.DecidedBy = json.RawMessage(arguments), fromNull(address), fromNull(title), fromNull(by)
 	a.PhaseAt, a.CreatedAt, a.ExpiresAt, a.WarnedAt, a.DecidedAt = fromMS(phase), fromMS(created), fromMS(expires), fromNullMS(warned), fromNullMS(decided)
 	return a, nil
 }
 
 // InsertApproval asks a question. A run has at most one that is pending.
 func (tx *Tx) InsertApproval(ctx context.Context, a Approval) (Approval, error) {
-	a, err := scanApproval(tx.QueryRow(ctx, `insert into approvals (id, workflow_id, run_id, tool, method, arguments, hash, title, state, phase_at, created_at, expires_at)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, 'pending', $9, $10, $11) returning `+approvalColumns,
-		NewID(), a.WorkflowID, a.RunID, a.Tool, a.Method, cleaned(string(a.Arguments)), a.Hash, orNull(cleaned(a.Title)), ms(a.PhaseAt), ms(tx.Now), ms(a.ExpiresAt)))
+	a, err := scanApproval(tx.QueryRow(ctx, `insert into approvals (id, workflow_id, run_id, tool, method, arguments, address, hash, title, state, phase_at, created_at, expires_at)
+		values ($1, $2, $3, $4, $5, $6, $12, $7, $8, 'pending', $9, $10, $11) returning `+approvalColumns,
+		NewID(), a.WorkflowID, a.RunID, a.Tool, a.Method, cleaned(string(a.Arguments)), a.Hash, orNull(cleaned(a.Title)), ms(a.PhaseAt), ms(tx.Now), ms(a.ExpiresAt), orNull(cleaned(a.Address))))
 	if err != nil {
 		return Approval{}, fmt.Errorf("insert approval: %w", err)
 	}
@@ -112,21 +113,26 @@ func (tx *Tx) WarnedOfApproval(ctx context.Context, id string) error {
 type ApprovalFilter struct {
 	State      ApprovalState
 	WorkflowID string // empty is all
+	Oldest     bool   // first; else the newest
 }
 
-// ListApprovals reads up to limit questions in a state, the newest first;
-// before is the last one that was read already.
-func (tx *Tx) ListApprovals(ctx context.Context, f ApprovalFilter, before RunCursor, limit int) ([]Approval, error) {
+// ListApprovals reads up to limit questions in a state; last is the one that
+// was read last, of an earlier part of the same list.
+func (tx *Tx) ListApprovals(ctx context.Context, f ApprovalFilter, last RunCursor, limit int) ([]Approval, error) {
+	further, order := "(created_at, id) < (?, ?)", "created_at desc, id desc"
+	if f.Oldest {
+		further, order = "(created_at, id) > (?, ?)", "created_at, id"
+	}
 	var c conditions
 	c.add("state = ?", string(f.State))
 	if f.WorkflowID != "" {
 		c.add("workflow_id = ?", f.WorkflowID)
 	}
-	if before.ID != "" {
-		c.add("(created_at, id) < (?, ?)", ms(before.CreatedAt), before.ID)
+	if last.ID != "" {
+		c.add(further, ms(last.CreatedAt), last.ID)
 	}
 	c.args = append(c.args, limit)
-	rows, err := tx.Query(ctx, fmt.Sprintf(`select %s from approvals where %s order by created_at desc, id desc limit $%d`, approvalColumns, c.String(), len(c.args)), c.args...)
+	rows, err := tx.Query(ctx, fmt.Sprintf(`select %s from approvals where %s order by %s limit $%d`, approvalColumns, c.String(), order, len(c.args)), c.args...)
 	return scanAll(rows, err, "list approvals", scanApproval)
 }
 

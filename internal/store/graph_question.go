@@ -67,6 +67,16 @@ func (tx *Tx) AnswerQuestion(ctx context.Context, runID string, answer json.RawM
 	return n > 0, nil
 }
 
+// HoldQuestion keeps the question of a run from changing until the transaction
+// ends. It reports whether it is the one that was asked at this instant.
+func (tx *Tx) HoldQuestion(ctx context.Context, runID string, asked time.Time) (bool, error) {
+	n, err := tx.Exec(ctx, `update graph_questions set created_at = created_at where run_id = $1 and created_at = $2`, runID, ms(asked))
+	if err != nil {
+		return false, fmt.Errorf("hold question: %w", err)
+	}
+	return n > 0, nil
+}
+
 // AskedQuestion is an open question, with the name of the schedule whose graph
 // asks it.
 type AskedQuestion struct {

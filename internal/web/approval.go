@@ -4,24 +4,35 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"time"
 
 	pawl "github.com/pawlrun/pawl"
 )
 
 type approvalsPage struct {
-	Approvals []approvalAnswer
-	Questions []runAnswer // of graphs, that wait; with the first page of what waits
-	State     string
-	States    []string
-	CanWrite  bool
-	Pager     pager
+	Waiting  []waitingItem // the oldest first
+	State    string
+	States   []string
+	CanWrite bool
+	Pager    pager
+}
+
+// waitingItem is a call that is to be approved or a question of a graph.
+type waitingItem struct {
+	At       time.Time
+	Approval *approvalAnswer
+	Question *runAnswer
 }
 
 const approvalsPerPage = 25
 
 func (s *Site) showApprovals(w http.ResponseWriter, r *http.Request, v *visit) {
 	query := listQuery(r, approvalsPerPage, "state")
+	if query.Get("state") == "" || query.Get("state") == "pending" {
+		query.Set("order", "oldest") // what comes is added below, and moves nothing that somebody reads
+	}
 	var list page[approvalAnswer]
 	if err := s.ask(r.Context(), v, "/api/v1/approvals", query, &list); err != nil {
 		s.problem(w, r, err)
@@ -42,9 +53,25 @@ func (s *Site) showApprovals(w http.ResponseWriter, r *http.Request, v *visit) {
 	f := s.frameFor(r, v, "approvals", "Approvals")
 	f.Live = everyLane
 	s.show(w, r, "approvals.html", f, approvalsPage{
-		Approvals: list.Items, Questions: questions, State: state, States: []string{"pending", "approved", "used", "rejected", "expired"},
+		Waiting: waitingItems(list.Items, questions), State: state, States: []string{"pending", "approved", "used", "rejected", "expired"},
 		CanWrite: v.may("runs", "write"), Pager: pagerOf(r, list.NextCursor),
 	})
+}
+
+// waitingItems puts approvals and questions of graphs in the order in which they
+// were asked. Without questions the list stays as it is.
+func waitingItems(approvals []approvalAnswer, questions []runAnswer) []waitingItem {
+	var out []waitingItem
+	for i := range approvals {
+		out = append(out, waitingItem{At: approvals[i].CreatedAt, Approval: &approvals[i]})
+	}
+	for i := range questions {
+		out = append(out, waitingItem{At: questions[i].Question.AskedAt, Question: &questions[i]})
+	}
+	if len(questions) > 0 {
+		slices.SortStableFunc(out, func(a, b waitingItem) int { return a.At.Compare(b.At) })
+	}
+	return out
 }
 
 // waitingGraphs asks for runs of graphs that wait for a person.

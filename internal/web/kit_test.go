@@ -167,6 +167,8 @@ func (desk) Call(_ context.Context, c tool.Call) (json.RawMessage, error) {
 	return json.RawMessage(`{"row":7}`), nil
 }
 
+func (desk) Address(c tool.Call) string { return "the desk on the left, drawer " + c.Method }
+
 func (desk) Reconcile(context.Context, tool.Call) (tool.Answer, error) {
 	return tool.Answer{State: tool.Later}, nil
 }

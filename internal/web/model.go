@@ -5,6 +5,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/workflow"
 )
 
 // What the API answers, as far as pages show it. See internal/api for what each
@@ -155,6 +156,30 @@ func (r runAnswer) Questions() bool {
 	return r.Question != nil && r.Question.Open() && r.Can("approve")
 }
 
+// Seen is what a decision about the run is bound to: the question that it is
+// about. Without one it is that the run only waits.
+func (r runAnswer) Seen() string {
+	switch {
+	case r.Kind == string(pawl.KindSchedule) && r.Question != nil:
+		return pawl.FormatTime(r.Question.AskedAt)
+	case r.Kind == string(pawl.KindSchedule):
+		return ""
+	case r.Approval != nil && r.Status == string(pawl.StatusPausedApproval) && (r.Error == nil || r.Error.Class == ""):
+		return r.Approval.ID // without an error it waits for this, and not for an account
+	}
+	return workflow.SeenNothing
+}
+
+// Decision names what a person is to decide, and is empty if there is nothing:
+// pages hold still while somebody is about to, and take something else in its
+// place for a shift.
+func (r runAnswer) Decision() string {
+	if !r.Can("approve") && !r.Can("reject") && !r.Can("resume") && r.Outcomes() == nil {
+		return ""
+	}
+	return r.ID + " " + r.Status + " " + r.Seen()
+}
+
 // Can reports whether an action would be accepted.
 func (r runAnswer) Can(action string) bool {
 	for _, a := range r.Actions {
@@ -197,6 +222,7 @@ type approvalAnswer struct {
 	Tool      string          `json:"tool"`
 	Method    string          `json:"method"`
 	Arguments json.RawMessage `json:"arguments"`
+	Address   string          `json:"address"`
 	Hash      string          `json:"hash"`
 	Title     string          `json:"title"`
 	State     string          `json:"state"`
@@ -204,6 +230,14 @@ type approvalAnswer struct {
 	ExpiresAt time.Time       `json:"expiresAt"`
 	DecidedAt time.Time       `json:"decidedAt"`
 	DecidedBy string          `json:"decidedBy"`
+}
+
+// ruleAnswer is a call that a workflow may make without asking.
+type ruleAnswer struct {
+	Tool      string    `json:"tool"`
+	Method    string    `json:"method"`
+	CreatedAt time.Time `json:"createdAt"`
+	CreatedBy string    `json:"createdBy"`
 }
 
 type versionAnswer struct {

@@ -25,6 +25,7 @@ func (s *Site) routes() {
 	s.page("GET /workflows/{name}/runs", s.showWorkflowRuns)
 	s.page("GET /workflows/{name}/versions", s.showWorkflowVersions)
 	s.page("GET /workflows/{name}/why", s.showWorkflowWhy)
+	s.page("POST /workflows/{name}/rules/{tool}/{method}/revoke", s.revokeRule)
 	s.page("POST /workflows/{name}/run", s.runWorkflow)
 	s.page("POST /workflows/{name}/pause", s.pauseWorkflow)
 	s.page("POST /workflows/{name}/resume", s.resumeWorkflow)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/workflow"
 )
 
 type runsPage struct {
@@ -93,7 +94,7 @@ func apiRun(r *http.Request, action string) string {
 
 // approveRun approves what the page showed and nothing else: the hash names it.
 func (s *Site) approveRun(w http.ResponseWriter, r *http.Request, v *visit) {
-	body := map[string]any{}
+	body := map[string]any{"seen": seenIn(r)}
 	if answer := answerOf(r); answer != nil {
 		body["answer"] = answer
 	}
@@ -106,6 +107,15 @@ func (s *Site) approveRun(w http.ResponseWriter, r *http.Request, v *visit) {
 		done = "Approved, and this workflow may do so from now on."
 	}
 	s.change(w, r, v, apiRun(r, "approve"), body, done)
+}
+
+// seenIn is the question that a form was made for. One that does not say so was
+// made for none.
+func seenIn(r *http.Request) string {
+	if seen := r.FormValue("seen"); seen != "" {
+		return seen
+	}
+	return workflow.SeenNothing
 }
 
 // answerOf is what a person answered a graph: JSON if it is, or else the text
@@ -127,7 +137,7 @@ func (s *Site) rejectRun(w http.ResponseWriter, r *http.Request, v *visit) {
 	if r.FormValue("kind") == string(pawl.KindSchedule) {
 		done = "Rejected. The slot ends here."
 	}
-	s.change(w, r, v, apiRun(r, "reject"), nil, done)
+	s.change(w, r, v, apiRun(r, "reject"), map[string]any{"seen": seenIn(r)}, done)
 }
 
 func (s *Site) resumeRun(w http.ResponseWriter, r *http.Request, v *visit) {

@@ -39,10 +39,14 @@ func TestGraphsAreAnsweredAndRejectedInTheInbox(t *testing.T) {
 		for i, action := range []string{"approve", "reject"} {
 			id := r.schedule(fmt.Sprint("asks-", i), "asks", "0 9 * * *")
 			asking := r.waitLane("schedule", id, "Needs attention").Recent[0].ID
-			b.get("/approvals").want(http.StatusOK).has("May &lt;b&gt;I&lt;/b&gt;?", "asks-", "1<span class=\"quiet-text\"> waiting").hasNot("<b>I")
+			p := b.get("/approvals").want(http.StatusOK)
+			p.has("May &lt;b&gt;I&lt;/b&gt;?", "asks-", "1<span class=\"quiet-text\"> waiting").hasNot("<b>I")
 			b.get("/schedules/"+id).want(http.StatusOK).has("Needs attention", "May &lt;b&gt;", "Answer")
 			b.get("/runs/" + asking).want(http.StatusOK).has("Answer")
-			b.post("/runs/"+asking+"/"+action, "answer", "yes, please", "kind", "schedule", "back", "/approvals").want(http.StatusSeeOther)
+			seen := regexp.MustCompile(`name="seen" value="([^"]+)"`).FindStringSubmatch(p.body)[1]
+			b.post("/runs/"+asking+"/"+action, "answer", "yes", "seen", "2026-01-01T00:00:00.000Z", "back", "/approvals").want(http.StatusConflict)
+			b.post("/runs/"+asking+"/"+action, "answer", "yes", "back", "/approvals").want(http.StatusUnprocessableEntity)
+			b.post("/runs/"+asking+"/"+action, "answer", "yes, please", "kind", "schedule", "seen", seen, "back", "/approvals").want(http.StatusSeeOther)
 			b.get("/approvals").want(http.StatusOK).has("Nobody waits for you.")
 			r.waitLane("schedule", id, "Idle")
 		}

@@ -80,6 +80,7 @@ func functions(assets map[string]string) template.FuncMap {
 		"segment":  pathSegment,
 		"sentence": sentence,
 		"usd":      usd,
+		"waiting":  waitingCount,
 		"times":    readTimes,
 		"inZone":   inZone,
 		"given":    given,

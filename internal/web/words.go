@@ -252,6 +252,14 @@ func short(id string) string {
 	return id[len(id)-8:]
 }
 
+// waitingCount is how many decisions wait, as far as they are counted.
+func waitingCount(n int) string {
+	if n >= approvalsCounted {
+		return strconv.Itoa(approvalsCounted-1) + "+"
+	}
+	return strconv.Itoa(n)
+}
+
 // number has a comma between thousands.
 func number(n int) string {
 	s := strconv.Itoa(n)

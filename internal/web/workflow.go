@@ -131,15 +131,26 @@ func (r runAnswer) Millis() string {
 }
 
 type whyPage struct {
-	Head *workflowHead
-	Why  whyAnswer
+	Head  *workflowHead
+	Why   whyAnswer
+	Rules []ruleAnswer // what it may call without asking
 }
 
 func (s *Site) showWorkflowWhy(w http.ResponseWriter, r *http.Request, v *visit) {
 	s.showTab(w, r, v, "why", " · why", func(h *workflowHead) (any, error) {
 		out := whyPage{Head: h}
+		var rules page[ruleAnswer]
+		if err := s.ask(r.Context(), v, apiWorkflow(r, "/approvals/rules"), url.Values{"limit": {"500"}}, &rules); err != nil {
+			return nil, err
+		}
+		out.Rules = rules.Items
 		return &out, s.ask(r.Context(), v, "/api/v1/lanes/workflow/"+segment(r, "name")+"/why", nil, &out.Why)
 	})
+}
+
+// revokeRule makes a workflow ask again before it calls a method.
+func (s *Site) revokeRule(w http.ResponseWriter, r *http.Request, v *visit) {
+	s.changeBy(w, r, v, http.MethodDelete, apiWorkflow(r, "/approvals/rules/"+segment(r, "tool")+"/"+segment(r, "method")), nil, "Revoked: it asks again before it makes such a call.")
 }
 
 func (s *Site) runWorkflow(w http.ResponseWriter, r *http.Request, v *visit) {

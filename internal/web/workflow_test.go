@@ -102,13 +102,25 @@ func TestApprovingShowsAndSendsTheRealArguments(t *testing.T) {
 		if hash == nil {
 			r.t.Fatal("the form does not name what is approved")
 		}
-		b.get("/approvals").want(http.StatusOK).has("desk.ask", hash[1])
-		b.post("/runs/"+asking.ID+"/approve", "hash", "another", "back", "/workflows/asks").want(http.StatusConflict).has("Needs attention", `role="alert"`)
-		b.post("/runs/"+asking.ID+"/approve", "hash", hash[1], "back", "/workflows/asks").want(http.StatusSeeOther)
+		seen := regexp.MustCompile(`name="seen" value="([^"]+)"`).FindStringSubmatch(p.body)
+		if seen == nil {
+			r.t.Fatal("the form does not name the question")
+		}
+		p.has("the desk on the left, drawer ask")
+		b.get("/approvals").want(http.StatusOK).has("desk.ask", hash[1], seen[1], "the desk on the left, drawer ask", "<title>(1) Approvals", "pawl delete rule asks desk.ask")
+		approve, reject := "/runs/"+asking.ID+"/approve", "/runs/"+asking.ID+"/reject"
+		for _, stale := range [][]string{
+			{"hash", "another", "seen", seen[1]}, {"hash", hash[1], "seen", asking.ID}, {"hash", hash[1]}, {"seen", "none"}, {}, {"always", "yes"},
+		} {
+			b.post(approve, append(stale, "back", "/workflows/asks")...).want(http.StatusConflict).has("Needs attention", `role="alert"`)
+		}
+		b.post(reject, "seen", asking.ID, "back", "/workflows/asks").want(http.StatusConflict)
+		b.post(reject, "back", "/workflows/asks").want(http.StatusConflict)
+		b.post(approve, "hash", hash[1], "seen", seen[1], "back", "/workflows/asks").want(http.StatusSeeOther)
 		b.get("/workflows/asks").want(http.StatusOK).has("Approved.")
 		b.get("/workflows/asks").want(http.StatusOK).hasNot("Approved.")
 		r.waitWord("asks", "Idle")
-		b.post("/runs/"+asking.ID+"/approve", "hash", hash[1], "back", "/runs/"+asking.ID).want(http.StatusConflict).has(`role="alert"`, "attempt")
+		b.post(approve, "hash", hash[1], "seen", seen[1], "back", "/runs/"+asking.ID).want(http.StatusConflict).has(`role="alert"`, "attempt")
 		b.get("/audit").want(http.StatusOK).has("approve", "admin (token ", ">admin<")
 	})
 }

@@ -23,9 +23,9 @@ const (
 	approvalWarn = 24 * time.Hour
 )
 
-// approvalHash names what is approved: this script, this method, these
-// arguments. Anything else must be asked for again.
-func approvalHash(version string, t tool.Target, args json.RawMessage) (string, error) {
+// approvalHash names what is approved: this script, this method at this
+// address, these arguments. Anything else must be asked for again.
+func approvalHash(version string, t tool.Target, address string, args json.RawMessage) (string, error) {
 	decoder := json.NewDecoder(bytes.NewReader(orNullJSON(args)))
 	decoder.UseNumber()
 	var value any
@@ -36,14 +36,14 @@ func approvalHash(version string, t tool.Target, args json.RawMessage) (string, 
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s\n%s", version, t.Name, t.Method.Name, canonical))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s\n%q\n%s", version, t.Name, t.Method.Name, address, canonical))
 	return hex.EncodeToString(sum[:]), nil
 }
 
 // approved reports whether a call may be made: a person approved exactly this
 // one, or all calls of the method by this workflow.
 func (x *execution) approved(ctx context.Context, t tool.Target, args json.RawMessage) (ok bool, err error) {
-	hash, err := approvalHash(x.run.ScriptVersion, t, args)
+	hash, err := approvalHash(x.run.ScriptVersion, t, x.cfg.Tools.Address(t, args), args)
 	if err != nil {
 		return false, violation("tool", "tools.%s.%s: the arguments are no JSON", t.Name, t.Method.Name)
 	}
@@ -92,7 +92,8 @@ func (x *execution) sameInstant(now time.Time) time.Time {
 // sent, and the script's title only beside it.
 func (x *execution) ask(ctx context.Context, h *host) error {
 	call := h.asked
-	hash, err := approvalHash(x.run.ScriptVersion, call.target, call.args)
+	address := x.cfg.Tools.Address(call.target, call.args)
+	hash, err := approvalHash(x.run.ScriptVersion, call.target, address, call.args)
 	if err != nil {
 		return x.stop(ctx, pawl.ClassLogic, "tool", "the arguments of the call are no JSON")
 	}
@@ -109,7 +110,7 @@ func (x *execution) ask(ctx context.Context, h *host) error {
 		}
 		_, err := tx.InsertApproval(ctx, store.Approval{
 			WorkflowID: x.id, RunID: x.run.ID, Tool: call.target.Name, Method: call.target.Method.Name,
-			Arguments: x.cfg.Tools.Redact(orNullJSON(call.args)), Hash: hash, Title: title, PhaseAt: h.now, ExpiresAt: tx.Now.Add(approvalTime),
+			Arguments: x.cfg.Tools.Redact(orNullJSON(call.args)), Address: address, Hash: hash, Title: title, PhaseAt: h.now, ExpiresAt: tx.Now.Add(approvalTime),
 		})
 		if err != nil {
 			return err

@@ -363,6 +363,8 @@ func throw(message string) {
 
 // desk is a tool: a shop of which the test decides how it answers.
 type desk struct {
+	place string // where calls go, for people; changed between runs only
+
 	mu      sync.Mutex
 	orders  map[string]json.RawMessage // by key: what really happened
 	asked   int
@@ -372,6 +374,8 @@ type desk struct {
 }
 
 func newDesk() *desk { return &desk{orders: map[string]json.RawMessage{}} }
+
+func (d *desk) Address(tool.Call) string { return d.place }
 
 func (d *desk) Methods() []tool.Method {
 	return []tool.Method{

@@ -60,6 +60,29 @@ func (v *view) is(op string, status pawl.Status) error {
 	return refuse(op, "", fmt.Sprintf("run %s is %s, not %s", v.row.ID, v.row.Status, status), "pawl describe run "+v.row.ID+" tells how it stands.")
 }
 
+// SeenNothing is said instead of the id of a question by somebody who was shown
+// none, only that a run waits.
+const SeenNothing = "none"
+
+// Seen refuses a decision that is made about another question than the one that
+// the run asks now, in the caller's transaction: asked is the id of the one that
+// was shown. It stays the same until the transaction ends.
+func (s *Service) Seen(ctx context.Context, tx *store.Tx, runID, asked string) error {
+	const op = "decide about run"
+	v, err := s.openRun(ctx, tx, op, runID)
+	if err != nil {
+		return err
+	}
+	open := SeenNothing
+	if v.asked != nil {
+		open = v.asked.ID
+	}
+	if asked != open {
+		return refuse(op, "changed", "the question is another one than the one you saw", "Look at it again.")
+	}
+	return nil
+}
+
 // Approve lets a run make the call that it asked for, in the caller's
 // transaction; always also approves all later calls of that method by the
 // workflow. hash, if it is given, must be that of the question that was seen.

@@ -43,6 +43,11 @@ func (g *Graph) Methods() []connector.Method {
 	return []connector.Method{{Name: "run", Mutation: true, Reconciles: true}}
 }
 
+// Address is the graph and the grant that it runs under.
+func (g *Graph) Address(connector.Call) string {
+	return "run the graph " + g.graph + " under the grant " + g.grant
+}
+
 type arguments struct {
 	Input json.RawMessage `json:"input"`
 }

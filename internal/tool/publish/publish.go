@@ -78,6 +78,15 @@ func (w *Workflow) Call(ctx context.Context, c connector.Call) (json.RawMessage,
 	return result, nil
 }
 
+// Address is the topic and the workflow that gets the event.
+func (w *Workflow) Address(c connector.Call) string {
+	a, err := parse(c.Args)
+	if err != nil {
+		return ""
+	}
+	return "an event " + connector.Quote(*a.Topic) + " for the workflow " + w.name
+}
+
 // Reconcile publishes the event again, after which it is there.
 func (w *Workflow) Reconcile(ctx context.Context, c connector.Call) (connector.Answer, error) {
 	result, err := w.Call(ctx, c)

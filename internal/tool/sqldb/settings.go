@@ -60,13 +60,13 @@ func (d *Database) connectTo(s *connector.Settings, url connector.Field) {
 	switch {
 	case strings.HasPrefix(url.Value, "sqlite:"):
 		d.engine, fault = newSQLite(s, strings.TrimPrefix(url.Value, "sqlite:"))
-		d.service = s.Name()
+		d.service, d.place = s.Name(), "the file "+strings.TrimPrefix(url.Written, "sqlite:")
 	case strings.HasPrefix(url.Value, "postgres://"), strings.HasPrefix(url.Value, "postgresql://"):
 		var p *postgres
 		p, fault = newPostgres(s, url.Value)
 		if fault == "" {
 			d.password = p.config.Password
-			d.engine, d.service = p, strings.TrimSpace(s.Name()+" ("+p.server+")")
+			d.engine, d.service, d.place = p, strings.TrimSpace(s.Name()+" ("+p.server+")"), "the database "+p.server
 		}
 	default:
 		fault = "it must begin with postgres:// or sqlite:"

@@ -14,6 +14,7 @@ import (
 type Database struct {
 	engine   engine
 	service  string // names the connection and where it leads, in messages
+	place    string // where it leads, for people
 	timeout  time.Duration
 	limit    limit
 	readOnly bool   // there is no exec

@@ -1,5 +1,6 @@
 // What Pawl's pages do beside htmx: charts from tables, times in the reader's
-// zone, and a word when the live stream is broken. Pages work without it.
+// zone, decisions that do not move under the pointer, and a word when the live
+// stream is broken. Pages work without it.
 "use strict";
 
 (() => {
@@ -67,8 +68,65 @@
     if (document.activeElement === document.body) document.querySelector(".notice")?.focus();
   };
 
+  // What is about to be decided holds still: a click that was meant for one call
+  // must never reach another. While a decision has the pointer or the keyboard
+  // nothing is merged into the page; and when something did move, clicks on
+  // decisions count for nothing until a person can have seen it.
+  const settle = 1000; // ms
+  let movedAt = -Infinity, before = -Infinity, places = "", owed = false, dimmed = 0;
+
+  const decisions = () => [...document.querySelectorAll("[data-decision]")];
+  const busy = () => decisions().some((el) => el.matches(":hover") || el.contains(document.activeElement));
+  const where = () => decisions().map((el) => el.dataset.decision + "@" + Math.round(el.getBoundingClientRect().top + scrollY)).join("|");
+
+  const hold = (yes) => {
+    owed = yes;
+    const el = document.getElementById("held");
+    if (el) el.hidden = !yes;
+  };
+
+  const moved = () => {
+    if (where() === places) {
+      movedAt = before;
+      return;
+    }
+    movedAt = performance.now();
+    document.documentElement.dataset.moved = "yes";
+    clearTimeout(dimmed);
+    dimmed = setTimeout(() => { delete document.documentElement.dataset.moved; }, settle);
+  };
+
+  // The live part fetches itself; what a person asked for replaces the page. The
+  // number in the menu is out of the way and always follows.
+  document.addEventListener("htmx:before:swap", (e) => {
+    places = where();
+    [before, movedAt] = [movedAt, Infinity]; // until it is known whether anything moves
+    if (e.target.id !== "live" || !busy()) return;
+    const { tasks } = e.detail;
+    tasks.splice(0, tasks.length, ...tasks.filter((task) => task.type === "oob"));
+    hold(true);
+  });
+
+  const release = () => {
+    if (!owed || busy()) return;
+    hold(false);
+    document.getElementById("live-line")?.dispatchEvent(new Event("change"));
+  };
+  for (const name of ["pointermove", "pointerup", "pointercancel", "focusout", "scrollend"]) {
+    document.addEventListener(name, () => setTimeout(release), { passive: true });
+  }
+  document.documentElement.addEventListener("pointerleave", () => setTimeout(release));
+
+  const refuse = (e) => {
+    if (performance.now() - movedAt >= settle || !e.target.closest?.("[data-decision] .actions")) return;
+    e.preventDefault();
+    e.stopImmediatePropagation();
+  };
+  for (const name of ["click", "submit"]) addEventListener(name, refuse, true);
+
   document.addEventListener("DOMContentLoaded", fresh);
   document.addEventListener("htmx:after:swap", () => { fresh(); focusNotice(); });
+  document.addEventListener("htmx:finally:swap", moved);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 
   let wait = 0;
