@@ -95,6 +95,12 @@ func (b *tab) badge(n int) {
 	b.until(fmt.Sprintf(`(document.querySelector(".nav .badge")?.innerText ?? "").startsWith("%d") && document.title.startsWith("(%d) ")`, n, n))
 }
 
+// leaves moves the pointer away from everything.
+func (b *tab) leaves() {
+	b.t.Helper()
+	b.do("move away", chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, 2, 2))
+}
+
 func laterComesBelow(t *testing.T, g *stage, b *tab) {
 	g.pays("payments", 10)
 	x, y := b.buttonOf(10)
@@ -113,6 +119,7 @@ func laterComesBelow(t *testing.T, g *stage, b *tab) {
 }
 
 func holdsUnderPointer(t *testing.T, g *stage, b *tab) {
+	b.leaves()             // the pointer is where the next question came to lie
 	g.pays("payments", 20) // below the 99999
 	b.sees("Pay 20 EUR")
 	b.rests()
@@ -124,7 +131,7 @@ func holdsUnderPointer(t *testing.T, g *stage, b *tab) {
 	if nowX, nowY := b.buttonOf(20); nowX != x || nowY != y {
 		t.Errorf("the button moved from %v, %v to %v, %v", x, y, nowX, nowY)
 	}
-	b.do("move away", chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, 2, 2))
+	b.leaves()
 	b.until("!" + cardOf(99999))
 	b.until(`document.getElementById("held").hidden`)
 
@@ -174,6 +181,7 @@ func alwaysTakesTwoSteps(t *testing.T, g *stage, b *tab) {
 		g.must("GET", "/api/v1/workflows/payments/approvals/rules", nil, &list)
 		return len(list.Items)
 	}
+	b.leaves()
 	g.pays("payments", 30)
 	b.sees("Pay 30 EUR", "POST "+g.elsewhere+"/orders")
 	b.press("Approve always…")
