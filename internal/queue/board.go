@@ -21,6 +21,7 @@ func (b *board) room(lvl int) int { return b.limits.capacity(lvl) - len(b.entrie
 
 // limits bound what is in hand.
 type limits struct {
+	answer  time.Duration // how long the database may take to answer, at first
 	hand    int           // jobs in hand
 	batch   int           // jobs fetched or finished at once
 	lane    int           // jobs in hand that wait for one lane
@@ -29,7 +30,7 @@ type limits struct {
 }
 
 func defaultLimits() limits {
-	return limits{hand: 8000, batch: 2000, lane: 64, horizon: time.Second, fresh: 20 * time.Millisecond}
+	return limits{answer: 5 * time.Second, hand: 8000, batch: 2000, lane: 64, horizon: time.Second, fresh: 20 * time.Millisecond}
 }
 
 // capacity leaves room for the urgent when the hand is full of the ordinary.
@@ -61,6 +62,9 @@ type bucket struct {
 	draining bool // starts nothing
 	// suspended: draining only until the database confirms the lease.
 	suspended bool
+	leaving   bool          // is being given back
+	drainedAt time.Duration // by the clock of the board
+	keepUntil time.Duration // is not given back before
 	cursors   [levels]cursor
 	busy      int // jobs that run or are not yet written
 }
@@ -74,6 +78,8 @@ type board struct {
 
 	limits limits
 	shared bool // other processes change rows too
+	clock  func() time.Duration
+	until  time.Duration // nothing starts from here on, by the clock
 	timer  *time.Timer
 
 	owned    map[int]*bucket
@@ -101,7 +107,7 @@ type board struct {
 func newBoard(l limits, shared bool) *board {
 	b := &board{
 		poolOf: map[string]*pool{},
-		limits: l, shared: shared, owned: map[int]*bucket{}, entries: map[int64]*entry{},
+		limits: l, shared: shared, clock: sinceBoot, owned: map[int]*bucket{}, entries: map[int64]*entry{},
 		lanes: map[store.Lane]*lane{}, running: map[int64]*entry{}, levelUsed: [levels]bool{true, true, true},
 	}
 	b.fetchCond, b.finishCond, b.markCond = sync.NewCond(&b.mu), sync.NewCond(&b.mu), sync.NewCond(&b.mu)
@@ -177,7 +183,7 @@ func (b *board) admit(e *entry, fromRefill bool) {
 	}
 	l := b.lanes[name]
 	if l == nil {
-		l = &lane{}
+		l = &lane{bucket: e.job.Bucket}
 		b.lanes[name] = l
 	}
 	switch {

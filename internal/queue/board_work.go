@@ -11,6 +11,9 @@ import (
 // other processes may have changed the row since it was read, it gives a batch
 // to check instead. Both are nil when there is nothing to do.
 func (b *board) take(p *pool, now time.Time) (run *entry, check []*entry) {
+	if p.nothing() || !b.mayStart() {
+		return nil, nil
+	}
 	for lvl := range p.ready {
 		q := &p.ready[lvl]
 		for q.len() > 0 {
@@ -28,9 +31,14 @@ func (b *board) take(p *pool, now time.Time) (run *entry, check []*entry) {
 	return nil, nil
 }
 
+// checkedFor is how long a row that was found to be as it was is believed to
+// be.
+const checkedFor = time.Second
+
 // isFresh: the row was seen a moment ago, or nobody else can change it.
 func (b *board) isFresh(e *entry, now time.Time) bool {
-	return !b.shared || e.checked || now.Sub(e.readAt) <= b.limits.fresh
+	age := now.Sub(e.readAt)
+	return !b.shared || age <= b.limits.fresh || e.checked && age <= checkedFor
 }
 
 // takeStale takes more that must be checked, so that a backlog is checked in
@@ -166,10 +174,12 @@ func (b *board) disown(id int, cause error) {
 			b.timers.remove(e)
 		case inLane, inReady, inCheck, inFinish, inNowhere:
 		}
-		if e.job.Lane != "" {
-			delete(b.lanes, e.job.LaneName()) // a lane lives in one bucket
-		}
 		b.forget(e)
+	}
+	for name, l := range b.lanes {
+		if l.bucket == id {
+			delete(b.lanes, name)
+		}
 	}
 	kept := b.finished[:0]
 	for _, f := range b.finished {
@@ -178,6 +188,7 @@ func (b *board) disown(id int, cause error) {
 		}
 	}
 	b.finished = kept
+	b.signalFetch() // there is room
 }
 
 // drain stops a bucket's jobs from starting and drops those that wait.
@@ -197,4 +208,38 @@ func (b *board) drain(id int) {
 		case inCheck, inRun, inFinish, inNowhere:
 		}
 	}
+	for name, l := range b.lanes { // nothing is read for them; all of it is when they go on
+		if l.bucket == id {
+			l.more, l.missed = false, false
+			b.advance(name, l)
+		}
+	}
+	b.signalFetch() // there is room
+}
+
+// undrain goes on with a bucket; all of its jobs are read again.
+func (b *board) undrain(k *bucket) {
+	k.draining, k.suspended, k.leaving = false, false, false
+	for i := range k.cursors {
+		k.cursors[i].rewind()
+	}
+	b.levelUsed = [levels]bool{true, true, true}
+	b.seekNext = true
+	b.signalFetch()
+}
+
+// giveUp takes a job off its worker that did not begin after all. Its row is
+// found again by a fetch.
+func (b *board) giveUp(e *entry) {
+	if b.running[e.job.ID] == e {
+		delete(b.running, e.job.ID)
+	}
+	if e.place != inRun {
+		return // its bucket was lost
+	}
+	e.cancel = nil
+	b.owned[e.job.Bucket].busy--
+	b.leaveLane(e)
+	b.forget(e)
+	b.announce(e.job.Bucket, e.job.Priority, epochStart(), time.Now())
 }

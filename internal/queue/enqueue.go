@@ -34,6 +34,7 @@ func (q *Queue) fill(specs []store.JobSpec) {
 // it is committed.
 func (q *Queue) HandOver(tx *store.Tx, jobs ...store.Job) {
 	tx.AfterCommit(func() { q.committed(jobs) })
+	tx.InDoubt(func() { q.doubt(jobs) })
 }
 
 // Enqueue adds jobs in a transaction of their own. Concurrent callers share
@@ -48,10 +49,13 @@ func (q *Queue) Enqueue(ctx context.Context, specs ...store.JobSpec) ([]store.Jo
 func (q *Queue) enqueueAlone(ctx context.Context, specs []store.JobSpec) (jobs []store.Job, err error) {
 	if !slices.ContainsFunc(specs, func(s store.JobSpec) bool { return s.Key != "" }) {
 		q.fill(specs)
-		if jobs, err = q.db.EnqueueAlone(ctx, specs); err == nil {
-			q.committed(jobs)
+		jobs, err = q.db.EnqueueAlone(ctx, specs)
+		if err != nil {
+			q.doubt(jobs)
+			return nil, err
 		}
-		return jobs, err
+		q.committed(jobs)
+		return jobs, nil
 	}
 	err = q.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		jobs, err = q.EnqueueTx(ctx, tx, specs...)
@@ -75,6 +79,48 @@ func (q *Queue) committed(jobs []store.Job) {
 			continue
 		}
 		q.board.offer(j, false, now, now)
+	}
+	q.board.mu.Unlock()
+	q.hints.due(foreign)
+}
+
+// doubtWaits are when rows are looked for of which nobody knows whether they were
+// committed: at once, and until what was on its way cannot arrive any more.
+func doubtWaits() []time.Duration {
+	return []time.Duration{0, time.Second, 5 * time.Second, 15 * time.Second}
+}
+
+// doubt makes the owners of jobs look for them, which may be there.
+func (q *Queue) doubt(jobs []store.Job) {
+	if len(jobs) == 0 {
+		return
+	}
+	for _, wait := range doubtWaits() {
+		time.AfterFunc(wait, func() { q.lookFor(jobs) })
+	}
+}
+
+// Remind makes the owners of jobs look for those that are still in the table:
+// whoever added them may have died before it could say so.
+func (q *Queue) Remind(ctx context.Context, ids ...int64) error {
+	jobs, err := q.db.FetchJobs(ctx, ids)
+	if err != nil {
+		return err
+	}
+	q.lookFor(jobs)
+	return nil
+}
+
+func (q *Queue) lookFor(jobs []store.Job) {
+	now := time.Now()
+	var foreign []store.Job
+	q.board.mu.Lock()
+	for _, j := range jobs {
+		if q.board.owned[j.Bucket] == nil {
+			foreign = append(foreign, j)
+			continue
+		}
+		q.board.announce(j.Bucket, j.Priority, j.RunAt, now)
 	}
 	q.board.mu.Unlock()
 	q.hints.due(foreign)
@@ -146,8 +192,9 @@ func (e *enqueuer) gather(first *enqueueRequest) []*enqueueRequest {
 	return group
 }
 
-// write commits a group at once; if that fails, each alone, so that one bad
-// request does not fail the others.
+// write commits a group at once; if the database refuses that, each alone, so
+// that one bad request does not fail the others. If nobody knows whether it was
+// committed, all are told so: adding them again could make two of each.
 func (e *enqueuer) write(group []*enqueueRequest) {
 	defer func() {
 		for _, r := range group {
@@ -163,6 +210,12 @@ func (e *enqueuer) write(group []*enqueueRequest) {
 		if err == nil {
 			for _, r := range group {
 				r.jobs, jobs = jobs[:len(r.specs)], jobs[len(r.specs):]
+			}
+			return
+		}
+		if !store.Refused(err) {
+			for _, r := range group {
+				r.err = err
 			}
 			return
 		}

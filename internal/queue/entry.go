@@ -71,6 +71,7 @@ func before(a, b *store.Job) bool {
 
 // lane is a lane with a job that is ready, running or not yet written.
 type lane struct {
+	bucket  int
 	holder  *entry
 	waiting []*entry // in the order they must run; bounded
 	more    bool     // due jobs were left in the table

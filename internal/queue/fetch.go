@@ -22,6 +22,7 @@ type fetchPlan struct {
 // fetchLoop reads ahead whenever something may be due and there is room.
 func (q *Queue) fetchLoop(ctx context.Context) {
 	b := q.board
+	bound := &patience{q: q}
 	for {
 		b.mu.Lock()
 		var p fetchPlan
@@ -38,11 +39,13 @@ func (q *Queue) fetchLoop(ctx context.Context) {
 		b.fetching = true
 		b.fetches++
 		b.mu.Unlock()
-		err := q.fetchOnce(ctx, p)
-		if err == nil {
-			q.health.clear()
-		} else if ctx.Err() == nil {
-			q.health.set(err)
+		q.health.begin(dutyFetch)
+		err := q.fetchOnce(ctx, bound, p)
+		if ctx.Err() != nil {
+			continue // it ends once the board is closed
+		}
+		q.health.ended(dutyFetch, err)
+		if err != nil {
 			q.log.Warn("fetch jobs", "err", err)
 			sleep(ctx, time.Second)
 		}
@@ -105,20 +108,23 @@ func (b *board) planLevel(p *fetchPlan, lvl int) {
 }
 
 // fetchOnce carries out one plan. On an error the plan is put back.
-func (q *Queue) fetchOnce(ctx context.Context, p fetchPlan) (err error) {
+func (q *Queue) fetchOnce(ctx context.Context, bound *patience, p fetchPlan) error {
 	b := q.board
 	readAt := time.Now()
 	var due, lanes []store.Job
 	var next time.Time
-	if len(p.lanes) > 0 {
-		lanes, err = q.db.FetchLanes(ctx, p.lanes, p.laneCap, readAt)
-	}
-	if err == nil && len(p.cursors) > 0 {
-		due, err = q.db.FetchDue(ctx, p.cursors, p.limit, p.until)
-	}
-	if err == nil && p.next {
-		next, err = q.db.NextDue(ctx, q.allCursors(), p.until)
-	}
+	err := bound.run(ctx, func(ctx context.Context) (err error) {
+		if len(p.lanes) > 0 {
+			lanes, err = q.db.FetchLanes(ctx, p.lanes, p.laneCap, readAt)
+		}
+		if err == nil && len(p.cursors) > 0 {
+			due, err = q.db.FetchDue(ctx, p.cursors, p.limit, p.until)
+		}
+		if err == nil && p.next {
+			next, err = q.db.NextDue(ctx, q.allCursors(), p.until)
+		}
+		return err
+	})
 	now := time.Now()
 	b.mu.Lock()
 	defer b.mu.Unlock()

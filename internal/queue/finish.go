@@ -22,8 +22,13 @@ func (q *Queue) finishLoop(ctx context.Context) {
 		if closed {
 			return
 		}
-		if err := q.flush(ctx); err != nil && ctx.Err() == nil {
-			q.health.set(err)
+		q.health.begin(dutyWrite)
+		err := q.flush(ctx)
+		if ctx.Err() != nil {
+			continue // it ends once the board is closed
+		}
+		q.health.ended(dutyWrite, err)
+		if err != nil {
 			q.log.Warn("finish jobs", "err", err)
 			sleep(ctx, time.Second)
 		}
@@ -61,25 +66,63 @@ func (q *Queue) flush(ctx context.Context) error {
 	} else {
 		b.finished, b.spare = b.spare[:0], nil
 	}
+	b.mu.Unlock()
+	if len(batch) == 0 {
+		return nil
+	}
+	left, err := q.writeEnds(ctx, batch)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(left) == 0 {
+		clear(batch) // lets go of the jobs
+		b.spare = batch[:0]
+		return nil
+	}
+	b.finished = append(slices.Clip(left), b.finished...)
+	b.finished = slices.DeleteFunc(b.finished, func(f store.Finished) bool { return b.owned[f.Job.Bucket] == nil })
+	return err
+}
+
+// writeEnds writes ends in their order, and returns those that could not be
+// written now. When the database refuses a batch, it is halved until the one is
+// found that it refuses, so that none holds back another.
+func (q *Queue) writeEnds(ctx context.Context, batch []store.Finished) (left []store.Finished, err error) {
+	err = q.tryEnds(ctx, batch)
+	switch {
+	case err == nil:
+		return nil, nil
+	case !store.Refused(err):
+		return batch, err
+	case len(batch) == 1:
+		return q.endAnyway(ctx, batch[0], err)
+	}
+	half := len(batch) / 2
+	if left, err = q.writeEnds(ctx, batch[:half]); err != nil {
+		return append(slices.Clip(left), batch[half:]...), err
+	}
+	return q.writeEnds(ctx, batch[half:])
+}
+
+// tryEnds writes ends and files what that means.
+func (q *Queue) tryEnds(ctx context.Context, batch []store.Finished) error {
+	b := q.board
 	epochs := map[int]int64{}
+	b.mu.Lock()
 	for _, f := range batch {
 		if k := b.owned[f.Job.Bucket]; k != nil {
 			epochs[k.id] = k.epoch
 		}
 	}
 	b.mu.Unlock()
-	if len(batch) == 0 {
-		return nil
-	}
-	again, lost, err := q.db.Finish(ctx, store.Finishing{Node: q.cfg.Node.ID, Epochs: epochs, Jobs: batch})
+	var again []store.Job
+	var lost []int
+	err := q.finishing.run(ctx, func(ctx context.Context) (err error) {
+		again, lost, err = q.db.Finish(ctx, store.Finishing{Node: q.Node().ID, Epochs: epochs, Jobs: batch})
+		return err
+	})
 	if err != nil {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.finished = append(batch, b.finished...)
-		b.finished = slices.DeleteFunc(b.finished, func(f store.Finished) bool { return b.owned[f.Job.Bucket] == nil })
 		return err
 	}
-	q.health.clear()
 	b.mu.Lock()
 	for _, id := range lost {
 		q.log.Warn("lost a bucket to another node", "bucket", id)
@@ -97,11 +140,44 @@ func (q *Queue) flush(ctx context.Context) error {
 			q.cfg.Observe(eventOf(f))
 		}
 	}
-	clear(batch) // lets go of the jobs
-	b.mu.Lock()
-	b.spare = batch[:0]
-	b.mu.Unlock()
 	return nil
+}
+
+// stuckFor is how long an end waits that the database refuses in every form.
+const stuckFor = time.Minute
+
+// endAnyway ends a job whose end the database refuses: with less and less of
+// what there is to say about it, and last as failed. If even that is refused, it
+// is put aside for a while, so that nothing else waits for it.
+func (q *Queue) endAnyway(ctx context.Context, f store.Finished, refused error) ([]store.Finished, error) {
+	q.log.Error("the end of a job cannot be written as it is", "job", f.Job.ID, "task", f.Job.Task, "err", refused)
+	said := f
+	if said.Error != "" || said.Verdict != store.Done {
+		said.Error = "how this run ended could not be stored: the database refused it"
+	}
+	bare, failed := said, said
+	bare.NoHistory, failed.NoHistory = true, true
+	failed.Verdict = store.Fail
+	for _, form := range []store.Finished{said, bare, failed} {
+		err := q.tryEnds(ctx, []store.Finished{form})
+		if err == nil {
+			return nil, nil
+		}
+		if !store.Refused(err) {
+			return []store.Finished{f}, err
+		}
+	}
+	q.log.Error("the end of a job cannot be written at all; it is tried again later", "job", f.Job.ID, "task", f.Job.Task, "after", stuckFor)
+	time.AfterFunc(stuckFor, func() {
+		b := q.board
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if e := b.entries[f.Job.ID]; e != nil && e.place == inFinish && !b.closed {
+			b.finished = append(b.finished, f)
+			b.signalFinish()
+		}
+	})
+	return nil, nil
 }
 
 // eventOf tells how a run ended, with the job as it is now.

@@ -2,36 +2,98 @@ package queue
 
 import (
 	"errors"
+	"fmt"
 	"sync"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
 )
 
 var errStarting = errors.New("starting")
 
-// health is the last thing that kept the queue from working, if it still does.
+// The duties of a queue that must succeed again and again.
+const (
+	dutyBeat  = "heartbeat"
+	dutyShare = "share"
+	dutyFetch = "fetch"
+	dutyCheck = "check"
+	dutyWrite = "finish"
+)
+
+// health is what keeps the queue from working, duty by duty: that one works says
+// nothing about the others.
 type health struct {
-	mu  sync.Mutex
-	err error // guarded by mu
+	mu       sync.Mutex
+	starting bool
+	failed   map[string]error     // guarded by mu
+	since    map[string]time.Time // guarded by mu: when what is under way began
+
+	unheld      int // guarded by mu: shares in this node's name that it does not work
+	unheldSince time.Time
 }
 
-func (h *health) set(err error) {
+func (h *health) begin(duty string) {
 	h.mu.Lock()
-	h.err = err
+	h.since[duty] = time.Now()
 	h.mu.Unlock()
 }
 
-// clear forgets a failure of reading or writing: it works again. A queue that
-// is still starting goes on starting.
-func (h *health) clear() {
+// ended notes how a duty went; nil is well.
+func (h *health) ended(duty string, err error) {
 	h.mu.Lock()
-	if !errors.Is(h.err, errStarting) {
-		h.err = nil
+	delete(h.since, duty)
+	if err == nil {
+		delete(h.failed, duty)
+	} else {
+		h.failed[duty] = err
 	}
 	h.mu.Unlock()
 }
 
+func (h *health) started() {
+	h.mu.Lock()
+	h.starting = false
+	h.mu.Unlock()
+}
+
+// shares notes how many shares are in this node's name without being worked.
+func (h *health) shares(unheld int, now time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if unheld == 0 || h.unheld == 0 {
+		h.unheldSince = now
+	}
+	h.unheld = unheld
+}
+
 // Health is nil while the queue works, else what keeps it from working.
-func (q *Queue) Health() error {
-	q.health.mu.Lock()
-	defer q.health.mu.Unlock()
-	return q.health.err
+func (q *Queue) Health() error { return q.health.judge(time.Now(), q.cfg.Lease) }
+
+func (h *health) judge(now time.Time, lease time.Duration) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.starting {
+		return errStarting
+	}
+	for _, duty := range []string{dutyBeat, dutyShare, dutyFetch, dutyCheck, dutyWrite} {
+		if err := h.failed[duty]; err != nil {
+			return err
+		}
+		if at, under := h.since[duty]; under && now.Sub(at) > lease {
+			return &pawl.Error{Code: pawl.CodeUnavailable, Msg: fmt.Sprintf("the %s of the queue does not end", duty)}
+		}
+	}
+	if h.unheld > 0 && now.Sub(h.unheldSince) > 2*lease {
+		return &pawl.Error{
+			Code: pawl.CodeUnavailable, Msg: fmt.Sprintf("%d shares of the work are in the name of this node, and it does not get them", h.unheld),
+			Hint: "If this lasts, restart the node.",
+		}
+	}
+	return nil
+}
+
+func (h *health) unheldShares() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.unheld
 }

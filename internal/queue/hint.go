@@ -22,6 +22,7 @@ type hints struct {
 	mu   sync.Mutex
 	when map[[2]int]time.Time // bucket and priority; guarded by mu
 	stop []int64              // jobs to be told to stop; guarded by mu
+	news bool                 // the owners of buckets change; guarded by mu
 	wake chan struct{}
 }
 
@@ -54,6 +55,17 @@ func (h *hints) cancelled(id int64) {
 	h.nudge()
 }
 
+// changed tells the others to look at the cluster now.
+func (h *hints) changed() {
+	if !h.q.db.Shared() {
+		return
+	}
+	h.mu.Lock()
+	h.news = true
+	h.mu.Unlock()
+	h.nudge()
+}
+
 func (h *hints) nudge() {
 	select {
 	case h.wake <- struct{}{}:
@@ -61,31 +73,66 @@ func (h *hints) nudge() {
 	}
 }
 
+// run sends what is to be said; what could not be sent is kept until it is.
 func (h *hints) run(ctx context.Context) {
+	p := &patience{q: h.q}
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-h.wake:
 		}
-		for _, m := range h.messages() {
-			// A lost hint is repaired by the owner's sweep.
-			if err := h.q.db.Notify(ctx, channel, m); err != nil && ctx.Err() == nil {
-				h.q.log.Warn("send hint", "err", err)
+		when, stop, news := h.drain()
+		for _, m := range messages(when, stop, news) {
+			err := p.run(ctx, func(ctx context.Context) error { return h.q.db.Notify(ctx, channel, m) })
+			if err == nil {
+				continue
 			}
+			if ctx.Err() == nil {
+				h.q.log.Warn("send hint; it is sent again", "err", err)
+			}
+			h.keep(when, stop, news) // all of it: hearing twice does no harm
+			sleep(ctx, h.q.cfg.limits.answer/5)
+			break
 		}
 	}
+}
+
+// maxStops bounds what is kept for others to stop: they find out when they have
+// run it.
+const maxStops = 10_000
+
+func (h *hints) drain() (when map[[2]int]time.Time, stop []int64, news bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	when, stop, news = h.when, h.stop, h.news
+	h.when, h.stop, h.news = map[[2]int]time.Time{}, nil, false
+	return when, stop, news
+}
+
+func (h *hints) keep(when map[[2]int]time.Time, stop []int64, news bool) {
+	h.mu.Lock()
+	for k, t := range when {
+		if now, ok := h.when[k]; !ok || t.Before(now) {
+			h.when[k] = t
+		}
+	}
+	if h.stop = append(stop, h.stop...); len(h.stop) > maxStops {
+		h.stop = h.stop[len(h.stop)-maxStops:]
+	}
+	h.news = h.news || news
+	h.mu.Unlock()
+	h.nudge()
 }
 
 // maxMessage is below what NOTIFY carries (8000 bytes).
 const maxMessage = 7000
 
-// messages drains what is to be said.
-func (h *hints) messages() []string {
-	h.mu.Lock()
-	when, stop := h.when, h.stop
-	h.when, h.stop = map[[2]int]time.Time{}, nil
-	h.mu.Unlock()
+// msgChanged tells that the owners of buckets change.
+const msgChanged = "v\n"
+
+// messages puts what is to be said into words.
+func messages(when map[[2]int]time.Time, stop []int64, news bool) []string {
 	var out []string
 	var m strings.Builder
 	add := func(s string) {
@@ -101,6 +148,9 @@ func (h *hints) messages() []string {
 	for _, id := range stop {
 		add(fmt.Sprintf("c %d\n", id))
 	}
+	if news {
+		add(msgChanged)
+	}
 	if m.Len() > 0 {
 		out = append(out, m.String())
 	}
@@ -114,7 +164,7 @@ func (q *Queue) listen(ctx context.Context) {
 		return
 	}
 	for ctx.Err() == nil {
-		err := q.db.Listen(ctx, channel, func() { q.sweep() }, q.hear)
+		err := q.listenOnce(ctx)
 		if ctx.Err() != nil {
 			return
 		}
@@ -123,8 +173,32 @@ func (q *Queue) listen(ctx context.Context) {
 	}
 }
 
+func (q *Queue) listenOnce(ctx context.Context) error {
+	s := q.session.Swap(nil)
+	if s == nil { // the one of claim is gone
+		var err error
+		if s, err = q.db.OpenSession(ctx); err != nil {
+			return err
+		}
+		// The server may not have seen yet that the other one is gone; then
+		// Listen claims it later.
+		if err := q.bounded(ctx, func(ctx context.Context) error { _, err := s.Claim(ctx, q.Node().ID); return err }); err != nil {
+			s.Close()
+			return err
+		}
+	}
+	defer s.Close()
+	return s.Listen(ctx, channel, q.cfg.limits.answer, q.sweep, q.hear)
+}
+
 func (q *Queue) hear(message string) {
 	now := time.Now()
+	if strings.HasSuffix(message, msgChanged) {
+		select {
+		case q.nudges <- struct{}{}:
+		default:
+		}
+	}
 	q.board.mu.Lock()
 	defer q.board.mu.Unlock()
 	for line := range strings.Lines(message) {

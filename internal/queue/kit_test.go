@@ -102,6 +102,37 @@ func eventually(t testing.TB, what string, cond func() bool) {
 	}
 }
 
+// holdBuckets keeps buckets locked, as an open transaction of their owner does,
+// until it is told to let go.
+func holdBuckets(t testing.TB, db *store.DB, buckets ...int) (held <-chan struct{}, letGo func()) {
+	t.Helper()
+	inside, leave, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = db.Write(context.Background(), func(ctx context.Context, tx *store.Tx) error {
+			for _, b := range buckets {
+				if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock_shared(7295001, $1::int)`, b); err != nil {
+					return err
+				}
+			}
+			close(inside)
+			for { // not idle, or the database would end it
+				select {
+				case <-leave:
+					return nil
+				case <-time.After(time.Second):
+				}
+				if _, err := tx.Exec(ctx, `select 1`); err != nil {
+					return err
+				}
+			}
+		})
+	}()
+	letGo = sync.OnceFunc(func() { close(leave); <-done })
+	t.Cleanup(letGo)
+	return inside, letGo
+}
+
 func countJobs(t testing.TB, db *store.DB) int {
 	t.Helper()
 	var n int

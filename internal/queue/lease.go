@@ -9,125 +9,173 @@ import (
 	"github.com/pawlrun/pawl/internal/store"
 )
 
-// sighting is when this node last saw another one's heartbeat change, by its
-// own monotonic clock.
+// sighting is what this node knows of another one's heartbeat: how long it has
+// been seen to stand still.
 type sighting struct {
-	beat int64
-	at   time.Time
+	beat  int64
+	stood time.Duration
 }
 
 // sweepEvery is how often a node looks at everything again.
 const sweepEvery = 3 * time.Minute
 
-// lessee is the state of keepLease.
+// lessee is the state of keepLease. Instants are those of sinceBoot.
 type lessee struct {
-	q       *Queue
-	seen    map[string]sighting
-	joined  bool
-	beatAt  time.Time // when the last heartbeat that worked was sent
-	sweptAt time.Time
-	silent  bool // suspended because the database does not answer
+	q        *Queue
+	seen     map[string]sighting
+	looked   bool
+	lookedAt time.Duration // when the cluster was last seen
+	joined   bool
+	beatAt   time.Duration // when the last heartbeat that worked was sent
+	sweptAt  time.Duration
+	silent   bool // suspended because no heartbeat works
+	hurry    bool // something could not be taken yet
 }
 
 // keepLease joins, beats, takes what is free, and gives back what is too much.
 func (q *Queue) keepLease(ctx context.Context) {
-	l := &lessee{q: q, seen: map[string]sighting{}, beatAt: time.Now(), sweptAt: time.Now()}
+	now := q.board.clock()
+	l := &lessee{q: q, seen: map[string]sighting{}, beatAt: now, sweptAt: now}
 	every := q.cfg.Lease / 5
 	for ctx.Err() == nil {
-		started := time.Now()
+		started := q.board.clock()
 		err := l.runOnce(ctx, started)
 		switch {
 		case ctx.Err() != nil:
 			return
-		case err == nil:
-			l.answered(started)
-		default:
-			l.failed(err, time.Now())
-		}
-		if !q.db.Shared() && err == nil { // nobody can take the file from this process
+		case err != nil:
+			l.failed(err, q.board.clock())
+		case !q.db.Shared(): // nobody can take the file from this process
 			<-ctx.Done()
 			return
 		}
-		sleep(ctx, every-time.Since(started))
+		wait := every - (q.board.clock() - started)
+		if l.hurry {
+			wait = min(wait, every/10)
+		}
+		q.pauseOrNudge(ctx, max(wait, every/20))
 	}
 }
 
-func (l *lessee) runOnce(ctx context.Context, now time.Time) error {
+// pauseOrNudge waits, or until another node says that something changed.
+func (q *Queue) pauseOrNudge(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	case <-q.nudges:
+	}
+}
+
+func (l *lessee) runOnce(ctx context.Context, now time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, l.patience(now))
 	defer cancel()
 	if !l.joined {
-		if err := l.q.db.Join(ctx, l.q.cfg.Node); err != nil {
+		if err := l.q.db.Join(ctx, l.q.Node()); err != nil {
 			return err
 		}
 		l.joined = true
+		l.q.hints.changed()
 	}
-	view, err := l.q.db.Beat(ctx, l.q.cfg.Node.ID)
-	if errors.Is(err, pawl.ErrLeaseLost) {
-		l.joined = false
-		l.q.loseAll()
+	view, err := l.q.db.Beat(ctx, l.q.Node())
+	switch {
+	case errors.Is(err, pawl.ErrLeaseLost):
+		l.q.log.Error("others took this node for dead, because its heartbeat stood still; it starts anew")
+		l.startAnew()
+		return err
+	case errors.Is(err, pawl.ErrConflict):
+		l.q.rename("another process has joined under its id")
+		l.startAnew()
+		return err
+	case err != nil:
 		return err
 	}
-	if err != nil {
-		return err
-	}
+	l.answered(view, now)
 	if err := l.arrange(ctx, view, now); err != nil {
-		return err
+		l.q.health.ended(dutyShare, err)
+		l.q.log.Warn("share the work", "err", err)
+		l.hurry = true
+		return nil // the heartbeat works
 	}
-	l.q.board.mu.Lock()
-	l.q.board.fire(time.Now()) // the wall clock may have jumped since the timer was set
-	l.q.board.mu.Unlock()
-	if l.q.db.Shared() && now.Sub(l.sweptAt) > sweepEvery {
+	l.q.health.ended(dutyShare, nil)
+	l.q.health.started()
+	if l.q.db.Shared() && now-l.sweptAt > sweepEvery {
 		l.sweptAt = now
 		l.q.sweep()
 	}
 	return nil
 }
 
-// stopAfter is how long a node works on without a heartbeat that worked. Others
-// take its buckets after a whole lease.
-func (l *lessee) stopAfter() time.Duration { return l.q.cfg.Lease * 7 / 10 }
-
-// patience bounds one try, so that one which hangs is given up in time to stop
-// the work.
-func (l *lessee) patience(now time.Time) time.Duration {
-	left := l.stopAfter() - now.Sub(l.beatAt)
+// patience bounds one try, so that one which hangs is given up in time.
+func (l *lessee) patience(now time.Duration) time.Duration {
+	left := l.q.stopAfter() - (now - l.beatAt)
 	if l.silent || left <= 0 || left > l.q.cfg.Lease/2 {
 		return l.q.cfg.Lease / 2
 	}
 	return left
 }
 
-func (l *lessee) answered(started time.Time) {
-	l.beatAt = started
-	l.q.health.set(nil)
+// answered: the heartbeat that was sent at now worked. What is no longer ours is
+// dropped before anything may start again.
+func (l *lessee) answered(v store.View, now time.Duration) {
+	l.beatAt = now
+	l.q.health.ended(dutyBeat, nil)
+	l.compare(v)
+	b := l.q.board
+	b.mu.Lock()
+	b.extend(now + l.q.stopAfter())
+	b.fire(time.Now()) // the wall clock may have jumped since the timer was set
+	b.mu.Unlock()
 	if l.silent {
 		l.silent = false
 		l.q.log.Info("the database answers again; work goes on")
+		l.q.hints.nudge()
 	}
 }
 
 // failed stops the work of this node in good time before others may take its
 // buckets.
-func (l *lessee) failed(err error, now time.Time) {
-	l.q.health.set(err)
+func (l *lessee) failed(err error, now time.Duration) {
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = store.ErrNoAnswer
+		l.q.db.Reconnect()
+	}
+	l.q.health.ended(dutyBeat, err)
+	if !l.joined { // it is about to join anew
+		l.hurry = true
+		return
+	}
 	l.q.log.Warn("heartbeat", "err", err)
-	if l.silent || !l.q.db.Shared() || now.Sub(l.beatAt) < l.stopAfter() {
+	if l.silent || !l.q.db.Shared() || now-l.beatAt < l.q.stopAfter() {
 		return
 	}
 	l.silent = true
-	l.q.log.Error("the database does not answer; work stops until it does")
+	l.q.log.Error("no heartbeat reaches the database; nothing new starts until one does, and what runs goes on")
 	l.q.board.mu.Lock()
 	l.q.board.suspend()
 	l.q.board.mu.Unlock()
 }
 
+// startAnew: this node owns nothing any more, and joins again.
+func (l *lessee) startAnew() {
+	l.joined, l.looked = false, false
+	clear(l.seen)
+	b := l.q.board
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for id := range b.owned {
+		l.q.cfg.Metrics.lost()
+		b.disown(id, ErrLeaseLost)
+	}
+}
+
 // arrange compares the view of the cluster with what this node holds.
-func (l *lessee) arrange(ctx context.Context, v store.View, now time.Time) error {
-	l.compare(v)
+func (l *lessee) arrange(ctx context.Context, v store.View, now time.Duration) error {
 	dead := l.watch(v, now)
 	sharers := 1
 	for _, n := range v.Nodes {
-		if n.ID != l.q.cfg.Node.ID && n.Share && !dead[n.ID] {
+		if n.ID != l.q.Node().ID && n.Share && !dead[n.ID] {
 			sharers++
 		}
 	}
@@ -143,7 +191,7 @@ func (l *lessee) arrange(ctx context.Context, v store.View, now time.Time) error
 			}
 		}
 	}
-	return l.giveBack(ctx, fair)
+	return l.giveBack(ctx, fair, now)
 }
 
 // compare drops buckets that have another owner by now, and goes on with those
@@ -156,40 +204,48 @@ func (l *lessee) compare(v store.View) {
 		k := b.owned[s.ID]
 		switch {
 		case k == nil:
-		case s.Node != l.q.cfg.Node.ID || s.Epoch != k.epoch:
+		case s.Node == l.q.Node().ID && s.Epoch == k.epoch:
+			if k.suspended {
+				b.undrain(k)
+			}
+		case k.leaving: // as it was meant; only the answer was lost
+			b.disown(s.ID, ErrLeaseLost)
+		default:
 			l.q.log.Warn("lost a bucket to another node", "bucket", s.ID)
 			l.q.cfg.Metrics.lost()
 			b.disown(s.ID, ErrLeaseLost)
-		case k.suspended:
-			k.suspended, k.draining = false, false
-			for i := range k.cursors {
-				k.cursors[i].rewind()
-			}
-			b.seekNext = true
-			b.signalFetch()
 		}
 	}
 }
 
-// watch tells which nodes are dead: their heartbeat stood still for a whole
-// lease, as seen from here.
-func (l *lessee) watch(v store.View, now time.Time) map[string]bool {
+// watch tells which nodes are dead: their heartbeat was seen to stand still for
+// a whole lease. Time in which this node saw nothing does not count: the others
+// could be heard as little as it could hear.
+func (l *lessee) watch(v store.View, now time.Duration) map[string]bool {
+	gap := now - l.lookedAt
+	if !l.looked || gap > l.q.cfg.Lease/2 {
+		gap = 0
+	}
+	l.looked, l.lookedAt = true, now
 	dead := map[string]bool{}
 	there := map[string]bool{}
 	for _, n := range v.Nodes {
 		there[n.ID] = true
 		s, ok := l.seen[n.ID]
 		if !ok || s.beat != n.Beat {
-			l.seen[n.ID] = sighting{n.Beat, now}
+			l.seen[n.ID] = sighting{beat: n.Beat}
 			continue
 		}
-		if n.ID != l.q.cfg.Node.ID && now.Sub(s.at) >= l.q.cfg.Lease {
+		s.stood += gap
+		l.seen[n.ID] = s
+		if n.ID != l.q.Node().ID && s.stood >= l.q.cfg.Lease {
 			dead[n.ID] = true
 		}
 	}
 	for id := range l.seen {
 		if !there[id] {
 			delete(l.seen, id)
+			l.q.sweep() // it may have committed something and not told anybody
 		}
 	}
 	for _, b := range v.Buckets { // an owner without a row left, or was buried
@@ -201,20 +257,31 @@ func (l *lessee) watch(v store.View, now time.Time) map[string]bool {
 }
 
 // take acquires free buckets and those of the dead, up to the fair share.
-// Buckets in this node's own name that it does not hold are its predecessor's.
+// Buckets in this node's own name that it does not hold are its predecessor's,
+// or their release or taking was not answered: nobody else will take them while
+// this node lives, so it does whatever its share is. What is too much is given
+// back as usual.
 func (l *lessee) take(ctx context.Context, v store.View, dead map[string]bool, fair int) error {
 	b := l.q.board
-	me := l.q.cfg.Node.ID
+	me := l.q.Node().ID
 	alone := !l.q.db.Shared() // it holds the file's lock, so nobody else lives
 	var wanted []store.Bucket
 	b.mu.Lock()
 	for _, s := range v.Buckets {
-		free := s.Node == "" || s.Node == me || dead[s.Node] || alone
-		if b.owned[s.ID] == nil && free && len(b.owned)+len(wanted) < fair {
+		if b.owned[s.ID] == nil && s.Node == me {
+			wanted = append(wanted, s)
+		}
+	}
+	mine := len(wanted)
+	for _, s := range v.Buckets {
+		free := s.Node == "" || dead[s.Node] || alone
+		if b.owned[s.ID] == nil && s.Node != me && free && len(b.owned)+len(wanted) < fair {
 			wanted = append(wanted, s)
 		}
 	}
 	b.mu.Unlock()
+	l.q.health.shares(mine, time.Now())
+	l.hurry = false
 	if len(wanted) == 0 {
 		return nil
 	}
@@ -222,79 +289,18 @@ func (l *lessee) take(ctx context.Context, v store.View, dead map[string]bool, f
 	if err != nil {
 		return err
 	}
+	l.hurry = len(got) < len(wanted)
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	for _, s := range got {
 		b.own(s.ID, s.Epoch)
 	}
-	return nil
-}
-
-// giveBack drains buckets beyond the fair share and frees those that are
-// empty. A bucket is given back between the jobs of its lanes.
-func (l *lessee) giveBack(ctx context.Context, fair int) error {
-	b := l.q.board
-	b.mu.Lock()
-	keep := 0
-	for _, k := range b.owned {
-		if !k.draining {
-			keep++
-		}
-	}
-	for _, idle := range []bool{true, false} { // those without running jobs first
-		for _, k := range b.owned {
-			if keep > fair && !k.draining && (k.busy == 0) == idle {
-				b.drain(k.id)
-				keep--
-			}
-		}
-	}
-	var free []store.Fence
-	for _, k := range b.owned {
-		if k.draining && !k.suspended && k.busy == 0 && !b.checking(k.id) {
-			free = append(free, store.Fence{Bucket: k.id, Node: l.q.cfg.Node.ID, Epoch: k.epoch})
-			b.disown(k.id, ErrLeaseLost)
+	unheld := 0
+	for _, s := range wanted[:mine] {
+		if b.owned[s.ID] == nil {
+			unheld++
 		}
 	}
 	b.mu.Unlock()
-	for _, f := range free {
-		if err := l.q.db.Release(ctx, f); err != nil {
-			return err
-		}
-	}
+	l.q.health.shares(unheld, time.Now())
 	return nil
-}
-
-func (b *board) checking(bucket int) bool {
-	for _, e := range b.entries {
-		if e.job.Bucket == bucket && e.place == inCheck {
-			return true
-		}
-	}
-	return false
-}
-
-// suspend stops all work until the database confirms that the buckets are
-// still ours. What has finished is kept and written then.
-func (b *board) suspend() {
-	for _, k := range b.owned {
-		b.drain(k.id)
-		k.suspended = true
-	}
-	for _, e := range b.running {
-		if e.cancel != nil {
-			e.cancel(ErrLeaseLost)
-		}
-	}
-}
-
-// loseAll: others took this node for dead.
-func (q *Queue) loseAll() {
-	q.log.Error("this node was taken for dead; it starts anew")
-	q.board.mu.Lock()
-	defer q.board.mu.Unlock()
-	for id := range q.board.owned {
-		q.cfg.Metrics.lost()
-		q.board.disown(id, ErrLeaseLost)
-	}
 }

@@ -29,6 +29,15 @@ func (b *board) poolFor(task string) *pool {
 	return b.pools[0]
 }
 
+func (p *pool) nothing() bool {
+	for lvl := range p.ready {
+		if p.ready[lvl].len() > 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // again puts an entry back to the front of what waits.
 func (p *pool) again(e *entry) {
 	p.ready[levelOf(e.job.Priority)].pushFront(e)

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pawlrun/pawl/internal/store"
@@ -15,9 +16,11 @@ import (
 type Config struct {
 	DB *store.DB
 
-	// Node is this process. No other living process may have its id; one that
-	// is dead may have had it, and its buckets are taken over at once.
-	Node store.Node
+	// Node is this process. One that is dead may have had its id: its buckets
+	// are taken over at once. If a living one has it, this process draws another
+	// id; Renamed is told.
+	Node    store.Node
+	Renamed func(id string)
 
 	Tasks map[string]Task
 	Log   *slog.Logger
@@ -43,7 +46,8 @@ type Config struct {
 	// Metrics counts; nil does not.
 	Metrics *Metrics
 
-	limits limits // for tests
+	limits limits               // for tests
+	clock  func() time.Duration // for tests; nil is sinceBoot
 }
 
 // Event is something that happened to a job.
@@ -63,8 +67,13 @@ type Queue struct {
 	enq   *enqueuer
 	hints *hints
 
-	flushing sync.Mutex // one batch at a time, so that a lane's jobs end in order
-	health   health
+	node     atomic.Pointer[store.Node] // who this process is; see rename
+	session  atomic.Pointer[store.Session]
+	nudges   chan struct{} // something changed in the cluster
+	flushing sync.Mutex    // one batch at a time, so that a lane's jobs end in order
+	// finishing bounds the batches; guarded by flushing
+	finishing patience
+	health    health
 }
 
 // New makes a queue; Run starts it. Enqueue works before and without Run.
@@ -84,17 +93,28 @@ func New(cfg Config) (*Queue, error) {
 	if cfg.Observe == nil {
 		cfg.Observe = func(Event) {}
 	}
+	if cfg.Renamed == nil {
+		cfg.Renamed = func(string) {}
+	}
 	if cfg.limits == (limits{}) {
 		cfg.limits = defaultLimits()
 	}
+	if cfg.limits.answer == 0 {
+		cfg.limits.answer = defaultLimits().answer
+	}
 	cfg.Tasks = maps.Clone(cfg.Tasks)
-	q := &Queue{cfg: cfg, db: cfg.DB, log: cfg.Log, board: newBoard(cfg.limits, cfg.DB.Shared())}
+	q := &Queue{cfg: cfg, db: cfg.DB, log: cfg.Log, board: newBoard(cfg.limits, cfg.DB.Shared()), nudges: make(chan struct{}, 1)}
+	if cfg.clock != nil {
+		q.board.clock = cfg.clock
+	}
+	q.finishing.q = q
+	q.setNode(cfg.Node.ID)
+	q.health.starting, q.health.failed, q.health.since = true, map[string]error{}, map[string]time.Time{}
 	if err := q.makePools(); err != nil {
 		return nil, err
 	}
 	q.enq = newEnqueuer(q)
 	q.hints = newHints(q)
-	q.health.set(errStarting)
 	if cfg.Metrics != nil {
 		cfg.Metrics.attach(q)
 	}
@@ -105,7 +125,7 @@ func New(cfg Config) (*Queue, error) {
 func (q *Queue) Tasks() map[string]Task { return q.cfg.Tasks }
 
 // Node is the identity under which this process works.
-func (q *Queue) Node() store.Node { return q.cfg.Node }
+func (q *Queue) Node() store.Node { return *q.node.Load() }
 
 // Run works until the context ends, then drains: it starts nothing more, lets
 // running jobs finish for a while, tells the rest to stop, writes how they
@@ -117,7 +137,7 @@ func (q *Queue) Run(ctx context.Context) error {
 	wg.Go(func() { q.enq.run(loops) })
 	wg.Go(func() { q.hints.run(loops) })
 	if q.cfg.Workers == 0 {
-		q.health.set(nil)
+		q.health.started()
 		<-ctx.Done()
 		stop()
 		wg.Wait()
@@ -128,8 +148,11 @@ func (q *Queue) Run(ctx context.Context) error {
 	b.timer = time.AfterFunc(time.Hour, q.onTimer)
 	b.timer.Stop()
 	b.mu.Unlock()
-	wg.Go(func() { q.keepLease(loops) })
-	wg.Go(func() { q.listen(loops) })
+	wg.Go(func() {
+		q.claim(loops)
+		wg.Go(func() { q.listen(loops) })
+		q.keepLease(loops)
+	})
 	wg.Go(func() { q.fetchLoop(loops) })
 	wg.Go(func() { q.finishLoop(loops) })
 	wg.Go(func() { q.markLoop(loops) })
@@ -188,8 +211,13 @@ func (q *Queue) drain(ctx context.Context, workers *sync.WaitGroup) {
 	q.flushAll(ctx)
 	leave, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	if err := q.db.Leave(leave, q.cfg.Node.ID); err != nil {
+	if err := q.db.Leave(leave, q.Node()); err != nil {
 		q.log.Warn("leave the cluster", "err", err)
+		return
+	}
+	// So that others do not wait for their next heartbeat.
+	if err := q.db.Notify(leave, channel, msgChanged); err != nil {
+		q.log.Warn("tell others of the end", "err", err)
 	}
 }
 

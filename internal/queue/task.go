@@ -153,7 +153,7 @@ func verdict(j *Job, t Task, err, cause error, now time.Time) store.Finished {
 	case errors.Is(cause, ErrCancelled):
 		f.Verdict = store.Cancel
 		return f
-	case errors.Is(cause, ErrShutdown), errors.Is(cause, ErrLeaseLost):
+	case errors.Is(cause, ErrShutdown), errors.Is(cause, ErrLeaseLost), errors.Is(err, ErrLeaseLost):
 		f.Verdict, f.RunAt = store.Snooze, j.RunAt // not its fault: no attempt is spent
 		return f
 	}

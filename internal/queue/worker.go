@@ -45,9 +45,15 @@ func (q *Queue) check(ctx context.Context, entries []*entry) {
 		ids[i] = e.job.ID
 	}
 	readAt := time.Now()
-	revs, err := q.db.Revisions(ctx, ids)
+	var revs map[int64]int64
+	err := q.bounded(ctx, func(ctx context.Context) (err error) {
+		revs, err = q.db.Revisions(ctx, ids)
+		return err
+	})
+	if ctx.Err() == nil {
+		q.health.ended(dutyCheck, err)
+	}
 	if err != nil && ctx.Err() == nil {
-		q.health.set(err)
 		q.log.Warn("check jobs", "err", err)
 		sleep(ctx, time.Second)
 	}
@@ -88,8 +94,15 @@ func (q *Queue) runOne(ctx context.Context, e *entry) {
 		return
 	}
 	e.cancel = cancel
-	j := &Job{Job: e.job, StartedAt: e.started, queue: q, ended: &ended, fence: store.Fence{Bucket: k.id, Node: q.cfg.Node.ID, Epoch: k.epoch}}
+	j := &Job{Job: e.job, StartedAt: e.started, queue: q, ended: &ended, fence: store.Fence{Bucket: k.id, Node: q.Node().ID, Epoch: k.epoch}}
 	b.mu.Unlock()
+	last, fit := q.recovered(jctx, j, e)
+	if !fit || j.StillOwned() != nil {
+		b.mu.Lock()
+		b.giveUp(e)
+		b.mu.Unlock()
+		return
+	}
 	task, known := q.cfg.Tasks[j.Task]
 	q.cfg.Metrics.started(j.Task, e.started.Sub(j.RunAt))
 	q.cfg.Observe(Event{What: "started", Job: j.Job, At: e.started})
@@ -98,7 +111,7 @@ func (q *Queue) runOne(ctx context.Context, e *entry) {
 	if !known {
 		// Another node may know it, or the next version of this program.
 		err = snooze{e.started.Add(time.Minute), fmt.Sprintf("no task %q here", j.Task)}
-	} else if err = q.recovered(jctx, j, e); err == nil {
+	} else if err = last; err == nil {
 		err = q.call(jctx, task, j)
 	}
 	now := time.Now()
@@ -118,13 +131,25 @@ func (q *Queue) runOne(ctx context.Context, e *entry) {
 }
 
 // recovered counts a run that was cut off as an attempt, durably and before
-// the job runs again.
-func (q *Queue) recovered(ctx context.Context, j *Job, e *entry) error {
+// the job runs again. The job is not fit to run if that cannot be written; last
+// is the error of one that has no attempt left.
+func (q *Queue) recovered(ctx context.Context, j *Job, e *entry) (last error, fit bool) {
 	if j.Job.StartedAt.IsZero() {
-		return nil
+		return nil, true
 	}
-	if err := q.db.MarkStarted(ctx, []*store.Job{&j.Job}, j.StartedAt, q.cfg.Node.ID); err != nil {
+	marked := 0
+	err := q.bounded(ctx, func(ctx context.Context) (err error) {
+		marked, err = q.db.MarkStarted(ctx, store.Marking{
+			Node: j.fence.Node, Epochs: map[int]int64{j.fence.Bucket: j.fence.Epoch}, Jobs: []*store.Job{&j.Job}, At: j.StartedAt,
+		})
 		return err
+	})
+	if err != nil && ctx.Err() == nil {
+		q.log.Warn("count a run that was cut off", "job", j.ID, "err", err)
+		sleep(ctx, time.Second)
+	}
+	if marked == 0 {
+		return nil, false
 	}
 	q.board.mu.Lock()
 	e.marked = true
@@ -133,9 +158,9 @@ func (q *Queue) recovered(ctx context.Context, j *Job, e *entry) error {
 	j.Attempt++
 	q.log.Info("job was cut off by the end of its process; it runs again", "job", j.ID, "task", j.Task, "attempt", j.Attempt+1)
 	if j.MaxAttempts > 0 && j.Attempt >= j.MaxAttempts {
-		return Permanent(errors.New("its process ended during the last allowed attempt"))
+		return Permanent(errors.New("its process ended during the last allowed attempt")), true
 	}
-	return nil
+	return nil, true
 }
 
 // call runs the task; a panic is an error of this job only.
@@ -215,18 +240,26 @@ func (q *Queue) markLoop(ctx context.Context) {
 
 func (q *Queue) markOnce(ctx context.Context, now time.Time) error {
 	b := q.board
-	byStart := map[time.Time][]*store.Job{}
+	byStart := map[time.Time]store.Marking{}
 	var entries []*entry
 	b.mu.Lock()
 	for _, e := range b.running {
-		if !e.marked && now.Sub(e.started) >= markAfter {
-			byStart[e.started] = append(byStart[e.started], &e.job)
-			entries = append(entries, e)
+		k := b.owned[e.job.Bucket]
+		if k == nil || e.marked || now.Sub(e.started) < markAfter {
+			continue
 		}
+		m, ok := byStart[e.started]
+		if !ok {
+			m = store.Marking{Node: q.Node().ID, Epochs: map[int]int64{}, At: e.started}
+		}
+		m.Epochs[k.id] = k.epoch
+		m.Jobs = append(m.Jobs, &e.job)
+		byStart[e.started] = m
+		entries = append(entries, e)
 	}
 	b.mu.Unlock()
-	for started, jobs := range byStart {
-		if err := q.db.MarkStarted(ctx, jobs, started, q.cfg.Node.ID); err != nil {
+	for _, m := range byStart {
+		if err := q.bounded(ctx, func(ctx context.Context) error { _, err := q.db.MarkStarted(ctx, m); return err }); err != nil {
 			return err
 		}
 	}

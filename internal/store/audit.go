@@ -36,6 +36,10 @@ func (tx *Tx) Audit(ctx context.Context, actor, action, subject string, detail a
 
 // auditAll is Audit for many lines at once; their ids and times are set here.
 func (tx *Tx) auditAll(ctx context.Context, lines []AuditEntry) error {
+	return tx.db.insertAudit(ctx, tx.conn, lines, tx.Now)
+}
+
+func (db *DB) insertAudit(ctx context.Context, c conn, lines []AuditEntry, at time.Time) error {
 	const most = 100 // lines of a statement
 	for chunk := range slices.Chunk(lines, most) {
 		var args []any
@@ -43,9 +47,9 @@ func (tx *Tx) auditAll(ctx context.Context, lines []AuditEntry) error {
 		for _, l := range chunk {
 			n := len(args)
 			values = append(values, fmt.Sprintf("($%d, $%d, $%d, $%d, $%d, $%d)", n+1, n+2, n+3, n+4, n+5, n+6))
-			args = append(args, tx.db.ids.next(tx.Now), ms(tx.Now), l.Actor, l.Action, l.Subject, orNull(string(l.Detail)))
+			args = append(args, db.ids.next(at), ms(at), l.Actor, l.Action, l.Subject, orNull(string(l.Detail)))
 		}
-		if _, err := tx.Exec(ctx, `insert into audit_log (id, at, actor, action, subject, detail) values `+strings.Join(values, ", "), args...); err != nil {
+		if _, err := c.exec(ctx, `insert into audit_log (id, at, actor, action, subject, detail) values `+strings.Join(values, ", "), args); err != nil {
 			return fmt.Errorf("write audit entry: %w", err)
 		}
 	}

@@ -61,16 +61,38 @@ type pgQuerier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-type pgConn struct{ q pgQuerier }
+type pgConn struct {
+	q    pgQuerier
+	asIs bool // text that cannot be stored is an error
+}
 
 func (c pgConn) exec(ctx context.Context, sql string, args []any) (int64, error) {
+	if !c.asIs {
+		args = cleanArgs(args)
+	}
 	tag, err := c.q.Exec(ctx, sql, args...)
 	return tag.RowsAffected(), err
 }
 
 func (c pgConn) query(ctx context.Context, sql string, args []any) (Rows, error) {
+	if !c.asIs {
+		args = cleanArgs(args)
+	}
 	return c.q.Query(ctx, sql, args...)
 }
+
+// hotQuery and hotExec run a statement of the queue's hot path.
+func (db *DB) hotQuery(ctx context.Context, sql string, args ...any) (Rows, error) {
+	return pgConn{q: db.hot}.query(ctx, sql, args)
+}
+
+func (db *DB) hotExec(ctx context.Context, sql string, args ...any) error {
+	_, err := pgConn{q: db.hot}.exec(ctx, sql, args)
+	return err
+}
+
+// queueInto adds a statement to those that are sent at once.
+func (c command) queueInto(batch *pgx.Batch) { batch.Queue(c.sql, cleanArgs(c.args)...) }
 
 // command is a statement with its values.
 type command struct {
@@ -84,12 +106,30 @@ type inARow interface {
 	execInARow(ctx context.Context, list ...command) (int64, error)
 }
 
+// batchSender is a transaction or a pool of connections; without an explicit
+// BEGIN the statements of a batch are one transaction.
+type batchSender interface {
+	SendBatch(ctx context.Context, batch *pgx.Batch) pgx.BatchResults
+}
+
+// collected is a connection that notes statements instead of sending them.
+type collected struct{ list []command }
+
+func (c *collected) exec(_ context.Context, sql string, args []any) (int64, error) {
+	c.list = append(c.list, command{sql, args})
+	return 0, nil
+}
+
+func (c *collected) query(context.Context, string, []any) (Rows, error) {
+	return nil, errors.ErrUnsupported
+}
+
 func (c pgConn) execInARow(ctx context.Context, list ...command) (n int64, err error) {
 	batch := &pgx.Batch{}
 	for _, s := range list {
-		batch.Queue(s.sql, s.args...)
+		s.queueInto(batch)
 	}
-	results := c.q.(pgx.Tx).SendBatch(ctx, batch)
+	results := c.q.(batchSender).SendBatch(ctx, batch)
 	defer results.Close() //nolint:errcheck // read below
 	for range list {
 		tag, err := results.Exec()
@@ -141,7 +181,7 @@ func (c *liteConn) exec(ctx context.Context, text string, args []any) (int64, er
 	if err != nil {
 		return 0, err
 	}
-	res, err := s.ExecContext(ctx, args...)
+	res, err := s.ExecContext(ctx, cleanArgs(args)...)
 	if err != nil {
 		return 0, err
 	}
@@ -153,7 +193,7 @@ func (c *liteConn) query(ctx context.Context, text string, args []any) (Rows, er
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.QueryContext(ctx, args...)
+	rows, err := s.QueryContext(ctx, cleanArgs(args)...)
 	if err != nil {
 		return nil, err
 	}

@@ -33,8 +33,9 @@ type dialect interface {
 	// until the transaction ends.
 	holdLock() string
 
-	// lockBuckets takes exclusive locks until the transaction ends.
-	lockBuckets(ctx context.Context, tx *Tx, buckets []int) error
+	// tryLockBuckets takes exclusive locks until the transaction ends, and
+	// tells which it got: others are held by transactions that are under way.
+	tryLockBuckets(ctx context.Context, tx *Tx, buckets []int) ([]int, error)
 
 	// lockMigrations makes migrating processes wait for each other.
 	lockMigrations(ctx context.Context, tx *Tx) error
@@ -48,10 +49,10 @@ type dialect interface {
 	nextDue(ctx context.Context, db *DB, cursors []Cursor, after time.Time) (time.Time, error)
 	insertJobs(ctx context.Context, c conn, jobs []Job, createdBy []*string) error
 	finish(ctx context.Context, db *DB, node string, epochs map[int]int64, jobs []Finished) (int, error)
-	mark(ctx context.Context, db *DB, jobs []*Job, now time.Time, node string) error
+	mark(ctx context.Context, db *DB, m Marking) (int, error)
 
 	// beat raises a node's heartbeat and reads the view of the cluster.
-	beat(ctx context.Context, db *DB, id string, now time.Time) (v View, alive bool, err error)
+	beat(ctx context.Context, db *DB, n Node, now time.Time) (v View, alive bool, err error)
 }
 
 func render(d dialect, migration string) string {
@@ -74,16 +75,21 @@ func splitByRev(jobs []Finished) (plain []int64, changed []Finished) {
 	return plain, changed
 }
 
-// jsonOf encodes slices of numbers and strings, which cannot fail.
+// jsonOf encodes slices of numbers and strings, which cannot fail, as text that
+// can be stored.
 func jsonOf(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
 		panic(err)
 	}
-	return string(b)
+	return cleanJSON(string(b))
 }
 
 const jobColumns = "id, rev, bucket, priority, run_at, attempt, max_attempts, task, owner, lane, key, payload, created_at, started_at"
+
+// cutOff is 1 for a row that carries the mark of another run, which so was cut
+// off. A mark whose answer was lost is written again and is the same one.
+const cutOff = `case when j.started_at is null or (j.started_at = $5 and j.node = $6) then 0 else 1 end`
 
 const recordConflict = ` on conflict (id) do update set state = excluded.state, started_at = excluded.started_at,
 	finished_at = excluded.finished_at, attempt = excluded.attempt, error = excluded.error, node = excluded.node`

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -31,8 +32,9 @@ func (postgres) types() map[string]string {
 // of the same database.
 const (
 	lockShared     = `select pg_advisory_xact_lock_shared(7295001, b::int) from (select unnest($1::bigint[]) b order by 1) o`
-	lockExclusive  = `select pg_advisory_xact_lock(7295001, b::int) from (select unnest($1::bigint[]) b order by 1) o`
+	tryExclusive   = `select b from unnest($1::bigint[]) b where pg_try_advisory_xact_lock(7295001, b::int)`
 	lockMigrations = `select pg_advisory_xact_lock(7295002, 0)`
+	lockName       = `select pg_try_advisory_lock(7295003, hashtext($1))`
 )
 
 // fence sends lock and look in one round trip; the look is a statement of its
@@ -42,9 +44,9 @@ func (postgres) fence(ctx context.Context, tx *Tx, f Fence) (bool, error) {
 	return n == 1, err
 }
 
-func (postgres) lockBuckets(ctx context.Context, tx *Tx, buckets []int) error {
-	_, err := tx.Exec(ctx, lockExclusive, buckets)
-	return err
+func (postgres) tryLockBuckets(ctx context.Context, tx *Tx, buckets []int) ([]int, error) {
+	rows, err := tx.Query(ctx, tryExclusive, buckets)
+	return scanAll(rows, err, "lock buckets", func(row interface{ Scan(dest ...any) error }) (b int, err error) { return b, row.Scan(&b) })
 }
 
 func (postgres) lockMigrations(ctx context.Context, tx *Tx) error {
@@ -58,7 +60,7 @@ func (postgres) fetchDue(ctx context.Context, db *DB, cursors []Cursor, limit in
 	for k, c := range cursors {
 		b[k], p[k], t[k], i[k] = int64(c.Bucket), int64(c.Priority), ms(c.RunAt), c.ID
 	}
-	return scanJobs(db.hot.Query(ctx, `select `+jobColumns+`
+	return scanJobs(db.hotQuery(ctx, `select `+jobColumns+`
 		from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) c(b, p, t, i) cross join lateral (
 			select * from jobs where bucket = c.b and priority = c.p and state = 0 and run_at <= $6 and (run_at, id) > (c.t, c.i)
 			order by run_at, id limit $5) j`, b, p, t, i, limit, ms(until)))
@@ -69,18 +71,18 @@ func (postgres) fetchLanes(ctx context.Context, db *DB, lanes []Lane, limit int,
 	for i, l := range lanes {
 		owners[i], names[i] = l.Owner, l.Name
 	}
-	return scanJobs(db.hot.Query(ctx, `select `+jobColumns+`
+	return scanJobs(db.hotQuery(ctx, `select `+jobColumns+`
 		from unnest($1::text[], $4::text[]) l(name, whose) cross join lateral (
 			select * from jobs where lane = l.name and owner = l.whose and state = 0 and run_at <= $3
 			order by priority desc, run_at, id limit $2) j`, names, limit, ms(now), owners))
 }
 
 func (postgres) fetchIDs(ctx context.Context, db *DB, ids []int64) ([]Job, error) {
-	return scanJobs(db.hot.Query(ctx, `select `+jobColumns+` from jobs j where j.id = any($1::bigint[]) and j.state = 0`, ids))
+	return scanJobs(db.hotQuery(ctx, `select `+jobColumns+` from jobs j where j.id = any($1::bigint[]) and j.state = 0`, ids))
 }
 
 func (postgres) revisions(ctx context.Context, db *DB, ids []int64) (map[int64]int64, error) {
-	return scanRevisions(db.hot.Query(ctx, `select id, rev from jobs where id = any($1::bigint[]) and state = 0`, ids))
+	return scanRevisions(db.hotQuery(ctx, `select id, rev from jobs where id = any($1::bigint[]) and state = 0`, ids))
 }
 
 func scanRevisions(rows Rows, err error) (map[int64]int64, error) {
@@ -105,8 +107,9 @@ func (postgres) nextDue(ctx context.Context, db *DB, cursors []Cursor, after tim
 		b[k], p[k] = int64(c.Bucket), int64(c.Priority)
 	}
 	var at *int64
-	err := db.hot.QueryRow(ctx, `select min(n.run_at) from unnest($1::bigint[], $2::bigint[]) c(b, p) cross join lateral (
-		select run_at from jobs where bucket = c.b and priority = c.p and state = 0 and run_at > $3 order by run_at limit 1) n`, b, p, ms(after)).Scan(&at)
+	rows, err := db.hotQuery(ctx, `select min(n.run_at) from unnest($1::bigint[], $2::bigint[]) c(b, p) cross join lateral (
+		select run_at from jobs where bucket = c.b and priority = c.p and state = 0 and run_at > $3 order by run_at limit 1) n`, b, p, ms(after))
+	err = Row{rows, err}.Scan(&at)
 	return fromNullMS(at), err
 }
 
@@ -136,12 +139,13 @@ const pgFence = `(select count(*) from unnest($1::bigint[], $2::bigint[]) f(b, e
 func (postgres) finish(ctx context.Context, db *DB, node string, epochs map[int]int64, jobs []Finished) (int, error) {
 	bs, es := fencesOf(epochs, jobs)
 	batch := &pgx.Batch{}
-	batch.Queue(lockShared, bs)
+	queue := func(sql string, args ...any) { command{sql, args}.queueInto(batch) }
+	queue(lockShared, bs)
 	deletes := 0
 	plain, changed := splitByRev(jobs)
 	if len(plain) > 0 { // three times as fast as joining with the list
 		deletes++
-		batch.Queue(`delete from jobs where id = any($5::bigint[]) and rev = 0 and kept_at is null and `+pgFence, bs, es, node, len(bs), plain)
+		queue(`delete from jobs where id = any($5::bigint[]) and rev = 0 and kept_at is null and `+pgFence, bs, es, node, len(bs), plain)
 	}
 	if len(changed) > 0 {
 		deletes++
@@ -149,12 +153,12 @@ func (postgres) finish(ctx context.Context, db *DB, node string, epochs map[int]
 		for k, f := range changed {
 			id[k], rev[k], started[k] = f.Job.ID, f.Job.Rev, ms(f.StartedAt)
 		}
-		batch.Queue(`delete from jobs j using unnest($5::bigint[], $6::bigint[], $7::bigint[]) d(id, rev, started)
+		queue(`delete from jobs j using unnest($5::bigint[], $6::bigint[], $7::bigint[]) d(id, rev, started)
 			where j.id = d.id and j.rev = d.rev and (j.kept_at is null or j.kept_at < d.started) and `+pgFence,
 			bs, es, node, len(bs), id, rev, started)
 	}
 	if rows := historyRows(jobs, node); rows != nil {
-		batch.Queue(`insert into job_history (id, task, owner, lane, key, state, run_at, started_at, finished_at, attempt, error, node)
+		queue(`insert into job_history (id, task, owner, lane, key, state, run_at, started_at, finished_at, attempt, error, node)
 			select (v->>'id')::bigint, v->>'task', v->>'owner', v->>'lane', v->>'key', v->>'state', (v->>'runAt')::bigint, (v->>'startedAt')::bigint,
 				(v->>'finishedAt')::bigint, (v->>'attempt')::bigint, v->>'error', v->>'node'
 			from json_array_elements($5::json) v where `+pgFence+recordConflict, bs, es, node, len(bs), jsonOf(rows))
@@ -187,22 +191,37 @@ func fencesOf(epochs map[int]int64, jobs []Finished) (buckets, held []int64) {
 	return buckets, held
 }
 
-func (postgres) mark(ctx context.Context, db *DB, jobs []*Job, now time.Time, node string) error {
-	id, rev := make([]int64, len(jobs)), make([]int64, len(jobs))
-	for k, j := range jobs {
-		id[k], rev[k] = j.ID, j.Rev
+// mark sends the lock and the marks in one round trip, as finish does.
+func (postgres) mark(ctx context.Context, db *DB, m Marking) (int, error) {
+	id, rev := make([]int64, len(m.Jobs)), make([]int64, len(m.Jobs))
+	bucket, epoch := make([]int64, len(m.Jobs)), make([]int64, len(m.Jobs))
+	for k, j := range m.Jobs {
+		id[k], rev[k], bucket[k], epoch[k] = j.ID, j.Rev, int64(j.Bucket), m.Epochs[j.Bucket]
 	}
-	_, err := db.hot.Exec(ctx, `update jobs j set attempt = j.attempt + case when j.started_at is null then 0 else 1 end, started_at = $3, node = $4
-		from unnest($1::bigint[], $2::bigint[]) d(id, rev) where j.id = d.id and j.rev = d.rev`, id, rev, ms(now), node)
-	return err
+	batch := &pgx.Batch{}
+	command{lockShared, []any{slices.Compact(slices.Sorted(slices.Values(bucket)))}}.queueInto(batch)
+	command{`update jobs j set attempt = j.attempt + ` + cutOff + `, started_at = $5, node = $6
+		from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) d(id, rev, bucket, epoch)
+		join buckets k on k.id = d.bucket and k.epoch = d.epoch and k.node = $6
+		where j.id = d.id and j.rev = d.rev`, []any{id, rev, bucket, epoch, ms(m.At), m.Node}}.queueInto(batch)
+	br := db.hot.SendBatch(ctx, batch)
+	defer br.Close() //nolint:errcheck // read below
+	if _, err := br.Exec(); err != nil {
+		return 0, err
+	}
+	tag, err := br.Exec()
+	if err != nil {
+		return 0, err
+	}
+	return int(tag.RowsAffected()), br.Close()
 }
 
 // beat is one statement, because it is all that an idle node sends.
-func (postgres) beat(ctx context.Context, db *DB, id string, now time.Time) (v View, alive bool, err error) {
-	rows, err := db.hot.Query(ctx, `with me as (update nodes set beat = beat + 1, seen_at = $2 where id = $1 returning 1)
+func (postgres) beat(ctx context.Context, db *DB, n Node, now time.Time) (v View, alive bool, err error) {
+	rows, err := db.hotQuery(ctx, `with me as (update nodes set beat = beat + 1, seen_at = $2 where id = $1 and incarnation = $3 returning 1)
 		select 0, id, beat, share from nodes
 		union all select 1, coalesce(node, ''), epoch, id from buckets
-		union all select 2, '', 0, 0 from me`, id, ms(now))
+		union all select 2, '', 0, 0 from me`, n.ID, ms(now), n.Incarnation)
 	if err != nil {
 		return v, false, err
 	}

@@ -22,8 +22,8 @@ func (sqliteDB) types() map[string]string {
 }
 
 // The single writer is the lock.
-func (sqliteDB) lockBuckets(context.Context, *Tx, []int) error { return nil }
-func (sqliteDB) lockMigrations(context.Context, *Tx) error     { return nil }
+func (sqliteDB) tryLockBuckets(_ context.Context, _ *Tx, all []int) ([]int, error) { return all, nil }
+func (sqliteDB) lockMigrations(context.Context, *Tx) error                         { return nil }
 
 func (sqliteDB) fence(ctx context.Context, tx *Tx, f Fence) (bool, error) {
 	var one int
@@ -168,20 +168,26 @@ func (tx *Tx) recordMany(ctx context.Context, rows []historyRow) error {
 	return err
 }
 
-func (sqliteDB) mark(ctx context.Context, db *DB, jobs []*Job, now time.Time, node string) error {
-	return db.Write(ctx, func(ctx context.Context, tx *Tx) error {
-		for _, j := range jobs {
-			if _, err := tx.Exec(ctx, `update jobs set attempt = attempt + case when started_at is null then 0 else 1 end, started_at = $3, node = $4
-				where id = $1 and rev = $2`, j.ID, j.Rev, ms(now), node); err != nil {
+func (sqliteDB) mark(ctx context.Context, db *DB, m Marking) (int, error) {
+	var total int64
+	err := db.Write(ctx, func(ctx context.Context, tx *Tx) error {
+		total = 0
+		for _, j := range m.Jobs {
+			n, err := tx.Exec(ctx, `update jobs as j set attempt = j.attempt + `+cutOff+`, started_at = $5, node = $6
+				where id = $1 and rev = $2 and exists (select 1 from buckets k where k.id = $3 and k.epoch = $4 and k.node = $6)`,
+				j.ID, j.Rev, j.Bucket, m.Epochs[j.Bucket], ms(m.At), m.Node)
+			if err != nil {
 				return err
 			}
+			total += n
 		}
 		return nil
 	})
+	return int(total), err
 }
 
 // beat: nobody else can take a bucket while this process holds the file.
-func (sqliteDB) beat(ctx context.Context, db *DB, _ string, _ time.Time) (View, bool, error) {
+func (sqliteDB) beat(ctx context.Context, db *DB, _ Node, _ time.Time) (View, bool, error) {
 	v, err := db.Cluster(ctx)
 	return v, true, err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	pawl "github.com/pawlrun/pawl"
@@ -97,13 +98,33 @@ func classifyPostgres(err error) errorKind {
 	return errorOther
 }
 
+// ErrNoAnswer is a database that did not answer in its time.
+var ErrNoAnswer error = &pawl.Error{Code: pawl.CodeUnavailable, Msg: "the database does not answer in time", Hint: "Pawl goes on by itself once it answers again."}
+
+// Refused reports whether an error is the answer of a database that works: it
+// did not carry the transaction out, and would not the next time either. Else
+// the transaction may be tried again, or nobody knows what became of it.
+func Refused(err error) bool {
+	if err == nil || errors.Is(err, pawl.ErrUnavailable) {
+		return false
+	}
+	if _, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return true
+	}
+	_, ok := errors.AsType[*sqlite.Error](err)
+	return ok
+}
+
 // wrap gives a driver's error the code that callers act on. Errors that carry
 // a code already, and cancellations, pass through.
 func (db *DB) wrap(err error) error {
-	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return err
+	if err == nil {
+		return nil
 	}
 	if _, ok := errors.AsType[*pawl.Error](err); ok {
+		return err
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	switch db.dialect.classify(err) {
@@ -111,7 +132,7 @@ func (db *DB) wrap(err error) error {
 		if db.lite != nil {
 			return &pawl.Error{Code: pawl.CodeUnavailable, Msg: "the database file cannot be read or written", Hint: "Check the disk; Pawl goes on by itself once it can.", Err: err}
 		}
-		return &pawl.Error{Code: pawl.CodeUnavailable, Msg: "the database cannot be reached", Hint: "Pawl goes on by itself once it answers again.", Err: err}
+		return &pawl.Error{Code: pawl.CodeUnavailable, Msg: "the database cannot be reached", Hint: "Pawl goes on by itself once it answers again.", Err: inWords(err)}
 	case errorFull:
 		return &pawl.Error{Code: pawl.CodeUnavailable, Msg: "the database has no space left", Hint: "Free disk space; Pawl goes on by itself.", Err: err}
 	case errorContention, errorSameID:
@@ -122,6 +143,19 @@ func (db *DB) wrap(err error) error {
 	}
 	return err
 }
+
+// inWords gives an error of the driver that is no sentence one.
+func inWords(err error) error {
+	if strings.HasSuffix(err.Error(), "conn closed") {
+		return brokenConn{err}
+	}
+	return err
+}
+
+type brokenConn struct{ err error }
+
+func (brokenConn) Error() string   { return "the connection broke" }
+func (b brokenConn) Unwrap() error { return b.err }
 
 // isUnique reports whether a unique rule refused a row.
 func (db *DB) isUnique(err error) bool { return err != nil && db.dialect.classify(err) == errorUnique }

@@ -183,9 +183,19 @@ func (db *DB) NextDue(ctx context.Context, cursors []Cursor, after time.Time) (t
 	return t, db.wrap(err)
 }
 
-// MarkStarted notes on the rows of long jobs that they run, and where. A mark
-// on a row that has one already counts the earlier run as an attempt: it was
-// cut off.
-func (db *DB) MarkStarted(ctx context.Context, jobs []*Job, now time.Time, node string) error {
-	return db.wrap(db.dialect.mark(ctx, db, jobs, now, node))
+// Marking is a note on the rows of jobs that they run, since when, and where.
+type Marking struct {
+	Node   string
+	Epochs map[int]int64 // of the buckets of the jobs
+	Jobs   []*Job
+	At     time.Time
+}
+
+// MarkStarted notes on the rows of long jobs that they run, and returns how many
+// it marked: not those that were changed meanwhile, or whose bucket has another
+// owner. A mark on a row that has another one already counts the earlier run as
+// an attempt: it was cut off.
+func (db *DB) MarkStarted(ctx context.Context, m Marking) (int, error) {
+	n, err := db.dialect.mark(ctx, db, m)
+	return n, db.wrap(err)
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -57,26 +56,87 @@ func enqueueLine(s JobSpec, j Job, known bool) AuditEntry {
 }
 
 // EnqueueAlone adds jobs that have no keys, in a transaction of their own. On
-// PostgreSQL that is one statement and one round trip, unless the audit log is
-// to be told.
+// PostgreSQL that is one round trip. When the answer to it is lost, the jobs are
+// looked for; if that does not tell either, they are returned together with the
+// error: they may be there, and must not be added again.
 func (db *DB) EnqueueAlone(ctx context.Context, specs []JobSpec) (jobs []Job, err error) {
-	if db.lite != nil || slices.ContainsFunc(specs, func(s JobSpec) bool { return s.Actor != "" }) {
+	if db.lite != nil {
 		err = db.Write(ctx, func(ctx context.Context, tx *Tx) error {
 			jobs, err = tx.Enqueue(ctx, specs)
 			return err
 		})
 		return jobs, err
 	}
+	makers := make([]*string, len(specs))
+	doubt := false
 	err = db.insist(ctx, func() error {
-		now := now()
-		jobs = make([]Job, len(specs))
-		makers := make([]*string, len(specs))
-		for i, s := range specs {
-			jobs[i], makers[i] = db.newJob(s, now), orNull(s.CreatedBy)
+		if jobs == nil { // else the same ones as before
+			jobs = make([]Job, len(specs))
+			now := now()
+			for i, s := range specs {
+				jobs[i], makers[i] = db.newJob(s, now), orNull(s.CreatedBy)
+			}
 		}
-		return db.dialect.insertJobs(ctx, pgConn{db.pool}, jobs, makers)
+		err := db.bounded(ctx, func(ctx context.Context) error { return db.insertAlone(ctx, specs, jobs, makers) })
+		if err != nil && db.dialect.classify(err) == errorSameID {
+			jobs = nil // another process has one of them
+		}
+		doubt = inDoubt(err)
+		return err
 	})
+	if err == nil {
+		return jobs, nil
+	}
+	if !doubt {
+		return nil, err
+	}
+	if db.anyThere(context.WithoutCancel(ctx), jobs) {
+		return jobs, nil
+	}
 	return jobs, err
+}
+
+// insertAlone adds jobs, and what the audit log says of them, in one round trip.
+func (db *DB) insertAlone(ctx context.Context, specs []JobSpec, jobs []Job, makers []*string) error {
+	var lines []AuditEntry
+	for i, s := range specs {
+		if s.Actor != "" {
+			lines = append(lines, enqueueLine(s, jobs[i], false))
+		}
+	}
+	if len(lines) == 0 {
+		return db.dialect.insertJobs(ctx, pgConn{q: db.pool}, jobs, makers)
+	}
+	var both collected
+	if err := errors.Join(db.dialect.insertJobs(ctx, &both, jobs, makers), db.insertAudit(ctx, &both, lines, now())); err != nil {
+		return err
+	}
+	_, err := pgConn{q: db.pool}.execInARow(ctx, both.list...)
+	return err
+}
+
+// lookTime bounds the look after jobs of which nobody knows whether they are
+// there.
+const lookTime = 3 * time.Second
+
+// anyThere reports whether one of the jobs, which were added together, is or was
+// there. It may have run already.
+func (db *DB) anyThere(ctx context.Context, jobs []Job) bool {
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	ids := make([]int64, len(jobs))
+	for i, j := range jobs {
+		ids[i] = j.ID
+	}
+	found := false
+	err := db.Read(ctx, func(ctx context.Context, tx *Tx) error {
+		var n int
+		err := tx.QueryRow(ctx, `select count(*) from (select id from jobs where id = any($1::bigint[])
+			union all select id from job_history where id = any($1::bigint[])) found`, ids).Scan(&n)
+		found = n > 0
+		return err
+	})
+	return err == nil && found
 }
 
 func (db *DB) newJob(s JobSpec, now time.Time) Job {

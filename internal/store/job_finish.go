@@ -32,6 +32,7 @@ type Finished struct {
 	StartedAt time.Time
 	EndedAt   time.Time
 	Record    bool // keep the outcome in job_history
+	NoHistory bool // whatever Record and the verdict say
 }
 
 // Finishing is a batch of ends, written by one node.
@@ -145,7 +146,7 @@ func (tx *Tx) finishOne(ctx context.Context, f Finished, node string) error {
 		_, err = tx.Exec(ctx, `update jobs set state = 1, attempt = $3, last_error = $4, rev = rev + 1, started_at = null, node = null
 			where id = $1 and rev = $2`, j.ID, j.Rev, j.Attempt+1, orNull(f.Error))
 	}
-	if err != nil || (!f.Record && f.Verdict != Fail) || f.Verdict == Retry || f.Verdict == Snooze {
+	if err != nil || f.NoHistory || (!f.Record && f.Verdict != Fail) || f.Verdict == Retry || f.Verdict == Snooze {
 		return err
 	}
 	return tx.recordJob(ctx, f, node)

@@ -25,7 +25,7 @@ type historyRow struct {
 func historyRows(jobs []Finished, node string) []historyRow {
 	var out []historyRow
 	for _, f := range jobs {
-		if !f.Record {
+		if !f.Record || f.NoHistory {
 			continue
 		}
 		j := f.Job

@@ -48,8 +48,8 @@ func variety(t testing.TB, db *DB) {
 		JobSpec{Owner: "u1", Task: "b", Key: "cancelled", RunAt: later},
 		JobSpec{Owner: "u1", Task: "a", Key: "again"},
 	)
-	if err := db.MarkStarted(t.Context(), []*Job{&jobs[2]}, time.Now(), "n"); err != nil {
-		t.Fatal(err)
+	if n, err := db.MarkStarted(t.Context(), Marking{"n", epochs, []*Job{&jobs[2]}, time.Now()}); err != nil || n != 1 {
+		t.Fatalf("marked %d, %v", n, err)
 	}
 	end := func(j *Job, v Verdict, msg string) Finished {
 		return Finished{Job: j, Verdict: v, Error: msg, StartedAt: time.Now(), EndedAt: time.Now(), Record: true}

@@ -216,15 +216,39 @@ func TestLostBucketWritesNothing(t *testing.T) {
 
 func TestMarkCountsCutOffRuns(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
-		own(t, db, "n1")
+		epochs := own(t, db, "n1")
 		j := enqueue(t, db, JobSpec{Task: "t"})[0]
 		for want := range 3 {
-			if err := db.MarkStarted(t.Context(), []*Job{&j}, at(want), "n1"); err != nil {
-				t.Fatal(err)
+			for range 2 { // one whose answer was lost is written again, and counts once
+				if n, err := db.MarkStarted(t.Context(), Marking{"n1", epochs, []*Job{&j}, at(want)}); err != nil || n != 1 {
+					t.Fatalf("marked %d, %v", n, err)
+				}
 			}
 			if got := reread(t, db, j.ID); got.Attempt != want || !got.StartedAt.Equal(at(want)) {
 				t.Errorf("after %d marks: attempt %d, started %v", want+1, got.Attempt, got.StartedAt)
 			}
+		}
+	})
+}
+
+// A node that lost a bucket does not spend attempts of its jobs.
+func TestMarkIsFenced(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		old := own(t, db, "n1")
+		j := enqueue(t, db, JobSpec{Task: "t"})[0]
+		epochs := own(t, db, "n2")
+		if n, err := db.MarkStarted(t.Context(), Marking{"n2", epochs, []*Job{&j}, at(1)}); err != nil || n != 1 {
+			t.Fatalf("the owner marked %d, %v", n, err)
+		}
+		for name, m := range map[string]Marking{
+			"an old epoch": {"n2", old, []*Job{&j}, at(2)}, "another node": {"n1", epochs, []*Job{&j}, at(2)},
+		} {
+			if n, err := db.MarkStarted(t.Context(), m); err != nil || n != 0 {
+				t.Errorf("%s marked %d, %v", name, n, err)
+			}
+		}
+		if got := reread(t, db, j.ID); got.Attempt != 0 || !got.StartedAt.Equal(at(1)) {
+			t.Errorf("attempt %d, started %v", got.Attempt, got.StartedAt)
 		}
 	})
 }

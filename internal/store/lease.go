@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
@@ -10,7 +11,9 @@ import (
 
 // Node is one process of Pawl on this database.
 type Node struct {
-	ID        string
+	ID          string
+	Incarnation string // of the process that has the id now
+
 	Name      string // for people
 	Addr      string
 	Roles     string
@@ -38,11 +41,11 @@ type View struct {
 // identity.
 func (db *DB) Join(ctx context.Context, n Node) error {
 	return db.Write(ctx, func(ctx context.Context, tx *Tx) error {
-		_, err := tx.Exec(ctx, `insert into nodes as n (id, name, addr, roles, version, started_at, seen_at, beat, share)
-			values ($1, $2, $3, $4, $5, $6, $6, 0, $7)
-			on conflict (id) do update set name = excluded.name, addr = excluded.addr, roles = excluded.roles, version = excluded.version,
-				started_at = excluded.started_at, seen_at = excluded.seen_at, beat = n.beat + 1, share = excluded.share`,
-			n.ID, n.Name, n.Addr, n.Roles, n.Version, ms(tx.Now), boolInt(n.Share))
+		_, err := tx.Exec(ctx, `insert into nodes as n (id, incarnation, name, addr, roles, version, started_at, seen_at, beat, share)
+			values ($1, $8, $2, $3, $4, $5, $6, $6, 0, $7)
+			on conflict (id) do update set incarnation = excluded.incarnation, name = excluded.name, addr = excluded.addr, roles = excluded.roles,
+				version = excluded.version, started_at = excluded.started_at, seen_at = excluded.seen_at, beat = n.beat + 1, share = excluded.share`,
+			n.ID, n.Name, n.Addr, n.Roles, n.Version, ms(tx.Now), boolInt(n.Share), n.Incarnation)
 		return err
 	})
 }
@@ -56,25 +59,31 @@ func boolInt(b bool) int {
 
 // Beat raises the node's heartbeat and returns the view of the cluster. It
 // fails with pawl.ErrLeaseLost when the node's row is gone: others took it for
-// dead.
-func (db *DB) Beat(ctx context.Context, id string) (View, error) {
-	v, alive, err := db.dialect.beat(ctx, db, id, now())
+// dead. It fails with pawl.ErrConflict when another process has joined under the
+// node's id since.
+func (db *DB) Beat(ctx context.Context, n Node) (View, error) {
+	v, alive, err := db.dialect.beat(ctx, db, n, now())
 	if err != nil {
 		return View{}, db.wrap(fmt.Errorf("heartbeat: %w", err))
 	}
-	if !alive {
-		return v, &pawl.Error{Code: pawl.CodeLeaseLost, Op: "heartbeat", Msg: "this node was taken for dead"}
+	if alive {
+		return v, nil
 	}
-	return v, nil
+	if slices.ContainsFunc(v.Nodes, func(other Node) bool { return other.ID == n.ID }) {
+		return v, &pawl.Error{Code: pawl.CodeConflict, Op: "heartbeat", Msg: "another process works under the id of this node"}
+	}
+	return v, &pawl.Error{Code: pawl.CodeLeaseLost, Op: "heartbeat", Msg: "this node was taken for dead"}
 }
 
-// Leave frees the node's buckets and removes it.
-func (db *DB) Leave(ctx context.Context, id string) error {
+// Leave frees the node's buckets and removes it, unless another process has its
+// id by now.
+func (db *DB) Leave(ctx context.Context, n Node) error {
 	return db.Write(ctx, func(ctx context.Context, tx *Tx) error {
-		if _, err := tx.Exec(ctx, `update buckets set node = null, epoch = epoch + 1 where node = $1`, id); err != nil {
+		gone, err := tx.Exec(ctx, `delete from nodes where id = $1 and incarnation = $2`, n.ID, n.Incarnation)
+		if err != nil || gone == 0 {
 			return err
 		}
-		_, err := tx.Exec(ctx, `delete from nodes where id = $1`, id)
+		_, err = tx.Exec(ctx, `update buckets set node = null, epoch = epoch + 1 where node = $1`, n.ID)
 		return err
 	})
 }
@@ -89,8 +98,9 @@ func (db *DB) Bury(ctx context.Context, id string, beat int64) error {
 }
 
 // Take makes the node the owner of buckets that were seen as given, and returns
-// those it got: what somebody else took meanwhile is left out. It waits for
-// transactions that the old owners have under way.
+// those it got. What somebody else took meanwhile is left out, and so is what
+// the old owner has a transaction under way for: one that hangs must not keep
+// the others.
 func (db *DB) Take(ctx context.Context, node string, seen ...Bucket) (got []Bucket, err error) {
 	ids := make([]int, len(seen))
 	for i, b := range seen {
@@ -98,10 +108,14 @@ func (db *DB) Take(ctx context.Context, node string, seen ...Bucket) (got []Buck
 	}
 	err = db.Write(ctx, func(ctx context.Context, tx *Tx) error {
 		got = got[:0]
-		if err := db.dialect.lockBuckets(ctx, tx, ids); err != nil {
+		locked, err := db.dialect.tryLockBuckets(ctx, tx, ids)
+		if err != nil {
 			return err
 		}
 		for _, b := range seen {
+			if !slices.Contains(locked, b.ID) {
+				continue
+			}
 			n, err := tx.Exec(ctx, `update buckets set node = $1, epoch = epoch + 1 where id = $2 and epoch = $3`, node, b.ID, b.Epoch)
 			if err != nil {
 				return err
@@ -115,15 +129,29 @@ func (db *DB) Take(ctx context.Context, node string, seen ...Bucket) (got []Buck
 	return got, err
 }
 
-// Release frees a bucket.
-func (db *DB) Release(ctx context.Context, f Fence) error {
-	return db.Write(ctx, func(ctx context.Context, tx *Tx) error {
-		if err := db.dialect.lockBuckets(ctx, tx, []int{f.Bucket}); err != nil {
+// Release frees buckets, and returns those that are no longer held by these
+// fences. Those that have a transaction under way are kept.
+func (db *DB) Release(ctx context.Context, fences ...Fence) (gone []int, err error) {
+	ids := make([]int, len(fences))
+	for i, f := range fences {
+		ids[i] = f.Bucket
+	}
+	err = db.Write(ctx, func(ctx context.Context, tx *Tx) error {
+		gone, err = db.dialect.tryLockBuckets(ctx, tx, ids)
+		if err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, `update buckets set node = null, epoch = epoch + 1 where id = $1 and node = $2 and epoch = $3`, f.Bucket, f.Node, f.Epoch)
-		return err
+		for _, f := range fences {
+			if !slices.Contains(gone, f.Bucket) {
+				continue
+			}
+			if _, err := tx.Exec(ctx, `update buckets set node = null, epoch = epoch + 1 where id = $1 and node = $2 and epoch = $3`, f.Bucket, f.Node, f.Epoch); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
+	return gone, err
 }
 
 // Cluster reads the view without a heartbeat.

@@ -19,8 +19,8 @@ func TestBucketHasOneOwnerAndItsEpochGrows(t *testing.T) {
 		if got, err := db.Take(t.Context(), "n2", Bucket{ID: 0}); err != nil || len(got) != 0 {
 			t.Errorf("took what somebody else took meanwhile: %v, %v", got, err)
 		}
-		if err := db.Release(t.Context(), Fence{0, "n1", 1}); err != nil {
-			t.Fatal(err)
+		if gone, err := db.Release(t.Context(), Fence{0, "n1", 1}); err != nil || len(gone) != 1 {
+			t.Fatalf("released %v, %v", gone, err)
 		}
 		second, err := db.Take(t.Context(), "n2", Bucket{ID: 0, Epoch: 2})
 		if err != nil || len(second) != 1 || second[0].Epoch != 3 {
@@ -34,65 +34,52 @@ func TestBeatFailsForANodeThatWasBuried(t *testing.T) {
 	if err := db.Join(t.Context(), Node{ID: "n1", Share: true}); err != nil {
 		t.Fatal(err)
 	}
-	v, err := db.Beat(t.Context(), "n1")
+	v, err := db.Beat(t.Context(), Node{ID: "n1"})
 	if err != nil || len(v.Nodes) != 1 || len(v.Buckets) != db.Buckets() {
 		t.Fatalf("beat: %+v, %v", v, err)
 	}
 	if err := db.Bury(t.Context(), "n1", 0); err != nil { // an old heartbeat: it lives
 		t.Fatal(err)
 	}
-	if _, err := db.Beat(t.Context(), "n1"); err != nil {
+	if _, err := db.Beat(t.Context(), Node{ID: "n1"}); err != nil {
 		t.Errorf("a living node was buried: %v", err)
 	}
 	if err := db.Bury(t.Context(), "n1", 2); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.Beat(t.Context(), "n1"); !errors.Is(err, pawl.ErrLeaseLost) {
+	if _, err := db.Beat(t.Context(), Node{ID: "n1"}); !errors.Is(err, pawl.ErrLeaseLost) {
 		t.Errorf("beat of a buried node: %v", err)
 	}
 }
 
-// A takeover waits for what the old owner has under way, and defeats what it
-// begins later.
-func TestTakeoverWaitsForTransactionsUnderWay(t *testing.T) {
+// A takeover leaves alone what the old owner has a transaction under way for,
+// gets all the rest, and defeats what the old owner begins later.
+func TestTakeoverLeavesTransactionsUnderWayAlone(t *testing.T) {
 	db := open(t, pgtest.URL(t))
 	scratch(t, db)
-	taken, err := db.Take(t.Context(), "n1", Bucket{ID: 7})
+	taken, err := db.Take(t.Context(), "n1", Bucket{ID: 7}, Bucket{ID: 8}, Bucket{ID: 9})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := taken[0]
-	inside, leave, written := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	go func() {
-		written <- db.Write(t.Context(), func(ctx context.Context, tx *Tx) error {
-			if err := tx.Fence(ctx, Fence{7, "n1", b.Epoch}); err != nil {
-				return err
-			}
-			close(inside)
-			<-leave
-			return insert(1, 1)(ctx, tx)
-		})
-	}()
-	<-inside
-	takeover := make(chan error, 1)
-	go func() {
-		_, err := db.Take(t.Context(), "n2", b)
-		takeover <- err
-	}()
-	select {
-	case err := <-takeover:
-		t.Errorf("the takeover did not wait: %v", err)
-	case <-time.After(300 * time.Millisecond):
-	}
-	close(leave)
-	if err := <-written; err != nil {
-		t.Errorf("the transaction under way failed: %v", err)
-	}
-	if err := <-takeover; err != nil {
-		t.Errorf("takeover: %v", err)
+	fence := Fence{7, "n1", taken[0].Epoch}
+	mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
+		if err := tx.Fence(ctx, fence); err != nil {
+			return err
+		}
+		got, err := db.Take(ctx, "n2", taken...) // must not wait for this transaction
+		if err != nil || len(got) != 2 || got[0].ID != 8 || got[1].ID != 9 {
+			t.Errorf("took %+v, %v; want 8 and 9", got, err)
+		}
+		if gone, err := db.Release(ctx, fence); err != nil || len(gone) != 0 {
+			t.Errorf("released %v, %v under a transaction", gone, err)
+		}
+		return insert(1, 1)(ctx, tx)
+	})
+	if got, err := db.Take(t.Context(), "n2", taken[0]); err != nil || len(got) != 1 {
+		t.Errorf("took %+v, %v after the transaction", got, err)
 	}
 	err = db.Write(t.Context(), func(ctx context.Context, tx *Tx) error {
-		if err := tx.Fence(ctx, Fence{7, "n1", b.Epoch}); err != nil {
+		if err := tx.Fence(ctx, fence); err != nil {
 			return err
 		}
 		return insert(2, 2)(ctx, tx)
@@ -102,13 +89,71 @@ func TestTakeoverWaitsForTransactionsUnderWay(t *testing.T) {
 	}
 }
 
+// Two processes under one id: the heartbeat of the earlier one says so, and it
+// cannot take the later one's things with it when it leaves.
+func TestHeartbeatCountsForTheProcessThatJoinedLast(t *testing.T) {
+	db := open(t, pgtest.URL(t))
+	one, two := Node{ID: "n", Incarnation: "one"}, Node{ID: "n", Incarnation: "two"}
+	for _, n := range []Node{one, two} {
+		if err := db.Join(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := db.Take(t.Context(), "n", Bucket{ID: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Beat(t.Context(), one); !errors.Is(err, pawl.ErrConflict) {
+		t.Errorf("the earlier one: %v", err)
+	}
+	if err := db.Leave(t.Context(), one); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := db.Beat(t.Context(), two); err != nil || v.Buckets[1].Node != "n" && v.Buckets[1].ID == 1 {
+		t.Errorf("the later one: %v", err)
+	}
+	if n := count(t, db, `select count(*) from buckets where node = 'n'`); n != 1 {
+		t.Errorf("%d buckets are left to the later one, want 1", n)
+	}
+}
+
+// A name belongs to one session at a time, and to nobody once that is closed.
+func TestNameIsClaimedByOneSession(t *testing.T) {
+	url := pgtest.URL(t)
+	one, two := open(t, url), open(t, url)
+	first, err := one.OpenSession(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := two.OpenSession(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	for i, s := range []*Session{first, second} {
+		if mine, err := s.Claim(t.Context(), "n"); err != nil || mine != (i == 0) {
+			t.Fatalf("session %d: %v, %v", i, mine, err)
+		}
+	}
+	_ = one.Close() // as the end of its process would
+	for mine := false; !mine; {
+		if mine, err = second.Claim(t.Context(), "n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestHintsReachListeners(t *testing.T) {
 	db := open(t, pgtest.URL(t))
 	ready, got := make(chan struct{}), make(chan string, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
+	s, err := db.OpenSession(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
 	go func() {
-		done <- db.Listen(ctx, "pawl_test", func() { close(ready) }, func(m string) { got <- m })
+		done <- s.Listen(ctx, "pawl_test", 50*time.Millisecond, func() { close(ready) }, func(m string) { got <- m })
 	}()
 	<-ready
 	if err := db.Notify(t.Context(), "pawl_test", "hello"); err != nil {

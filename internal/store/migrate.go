@@ -51,6 +51,9 @@ func (db *DB) migrate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	bound := db.maxTx
+	db.maxTx = 0 // a change of a large table takes its time; nobody else has this DB yet
+	defer func() { db.maxTx = bound }()
 	return db.Write(ctx, func(ctx context.Context, tx *Tx) error {
 		if err := db.dialect.lockMigrations(ctx, tx); err != nil {
 			return err

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"io"
 	"net"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	pawl "github.com/pawlrun/pawl"
 )
@@ -18,14 +20,12 @@ import (
 const hotConns = 4
 
 func openPostgres(ctx context.Context, dsn string, o Options) (*DB, error) {
-	cfg, err := poolConfig(dsn, o.MaxConns)
+	cfg, err := poolConfig(dsn, o)
 	if err != nil {
 		return nil, err
 	}
-	hot, err := poolConfig(dsn, hotConns)
-	if err != nil {
-		return nil, err
-	}
+	hot := cfg.Copy()
+	hot.MaxConns, hot.MinConns, hot.MinIdleConns = hotConns, 0, 0 // whatever the URL says: it is about the others
 	// The tables of the queue turn over faster than their statistics, so the
 	// planner must not be tempted: every statement here has its index.
 	for _, k := range []string{"enable_seqscan", "enable_hashjoin", "enable_mergejoin", "enable_material", "enable_bitmapscan", "jit"} {
@@ -33,7 +33,10 @@ func openPostgres(ctx context.Context, dsn string, o Options) (*DB, error) {
 	}
 	// The heartbeat is all that an idle node sends; it needs no ping before it.
 	hot.ShouldPing = func(_ context.Context, p pgxpool.ShouldPingParams) bool { return p.IdleDuration > 15*time.Second }
-	db := &DB{dialect: postgres{}, dsn: dsn}
+	db := &DB{dialect: postgres{}, dsn: dsn, sessions: map[*Session]struct{}{}, maxTx: maxTx, promoting: o.Promoting}
+	if o.Promoting {
+		db.maxTx = 0
+	}
 	if db.pool, err = pgxpool.NewWithConfig(ctx, cfg); err != nil {
 		return nil, err
 	}
@@ -51,20 +54,79 @@ func openPostgres(ctx context.Context, dsn string, o Options) (*DB, error) {
 	return db, nil
 }
 
-func poolConfig(dsn string, maxConns int) (*pgxpool.Config, error) {
+// The bounds of a connection. Whoever holds a lock and is not heard of any more
+// must lose it before the lease of its node is over (10 s).
+const (
+	idleInTransaction = 6 * time.Second  // a transaction that says nothing is ended
+	lockTimeout       = 5 * time.Second  // a statement that waits for a lock is given up
+	connectTimeout    = 5 * time.Second  // for connection, TLS and password together
+	ackTimeout        = 10 * time.Second // data that nobody acknowledges ends the connection
+	aliveIdle         = 5 * time.Second  // a silent connection is asked whether it lives
+	aliveEvery        = 2 * time.Second
+	aliveTries        = 3
+
+	// maxTx bounds a transaction as a whole, from here: a server that accepts
+	// and never answers is given up.
+	maxTx = 2 * time.Minute
+)
+
+func poolConfig(dsn string, o Options) (*pgxpool.Config, error) {
 	cfg, err := pgxpool.ParseConfig(dsn)
 	if err != nil { // the cause may quote the URL with its password
 		return nil, &pawl.Error{Code: pawl.CodeInvalid, Op: "open database", Msg: "the PostgreSQL URL cannot be read: " + redactURL(dsn), Hint: "Use postgres://USER:PASSWORD@HOST:PORT/DATABASE."}
 	}
 	if !strings.Contains(dsn, "pool_max_conns") {
-		cfg.MaxConns = int32(maxConns)
+		cfg.MaxConns = int32(o.MaxConns)
+	}
+	idle := idleInTransaction
+	if o.Promoting { // reads and compares tables meanwhile
+		idle = 0
 	}
 	p := cfg.ConnConfig.RuntimeParams
 	p["application_name"] = "pawl"
-	// A transaction whose client vanished must not hold its locks for ever.
-	p["idle_in_transaction_session_timeout"] = "15000"
-	p["lock_timeout"] = "10000"
+	p["idle_in_transaction_session_timeout"] = milliseconds(idle)
+	p["lock_timeout"] = milliseconds(lockTimeout)
+	// The server's end of the same connection.
+	p["tcp_keepalives_idle"] = strconv.Itoa(int(aliveIdle.Seconds()))
+	p["tcp_keepalives_interval"] = strconv.Itoa(int(aliveEvery.Seconds()))
+	p["tcp_keepalives_count"] = strconv.Itoa(aliveTries)
+	p["tcp_user_timeout"] = milliseconds(ackTimeout)
+	if cfg.ConnConfig.ConnectTimeout == 0 || cfg.ConnConfig.ConnectTimeout > connectTimeout {
+		cfg.ConnConfig.ConnectTimeout = connectTimeout
+	}
+	cfg.ConnConfig.DialFunc = dial
 	return cfg, nil
+}
+
+func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+
+// dial connects so that a dead connection is noticed.
+func dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	d := &net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: aliveIdle, Interval: aliveEvery, Count: aliveTries}}
+	c, err := d.DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	if t, ok := c.(*net.TCPConn); ok {
+		raw, err := t.SyscallConn()
+		if err == nil {
+			err = setUserTimeout(raw, ackTimeout)
+		}
+		if err != nil {
+			_ = c.Close()
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// Reconnect makes later statements use new connections: one that does not
+// answer is seldom alone. Those in use end as they are.
+func (db *DB) Reconnect() {
+	if db.lite == nil {
+		db.hot.Reset()
+		db.pool.Reset()
+	}
 }
 
 func (db *DB) writePostgres(ctx context.Context, fn Func, lazy bool) error {
@@ -79,15 +141,51 @@ func (db *DB) writePostgres(ctx context.Context, fn Func, lazy bool) error {
 // committed.
 func (db *DB) commitPostgres(ctx context.Context, fn Func, lazy bool) (*Tx, error) {
 	tx := &Tx{Now: now(), db: db}
-	return tx, pgx.BeginTxFunc(ctx, db.pool, pgx.TxOptions{}, func(ptx pgx.Tx) error {
-		tx.conn = pgConn{ptx}
-		if lazy {
-			if _, err := ptx.Exec(ctx, `set local synchronous_commit = off`); err != nil {
-				return err
+	ran := false
+	err := db.bounded(ctx, func(ctx context.Context) error {
+		return pgx.BeginTxFunc(ctx, db.pool, pgx.TxOptions{}, func(ptx pgx.Tx) error {
+			tx.conn = pgConn{ptx, db.promoting}
+			if lazy {
+				if _, err := ptx.Exec(ctx, `set local synchronous_commit = off`); err != nil {
+					return err
+				}
 			}
-		}
-		return fn(ctx, tx)
+			err := fn(ctx, tx)
+			ran = err == nil
+			return err
+		})
 	})
+	if ran && inDoubt(err) {
+		tx.doubted()
+	}
+	return tx, err
+}
+
+// bounded gives a transaction no more than its time.
+func (db *DB) bounded(ctx context.Context, fn func(context.Context) error) error {
+	if db.maxTx == 0 {
+		return fn(ctx)
+	}
+	bound, cancel := context.WithTimeout(ctx, db.maxTx)
+	defer cancel()
+	err := fn(bound)
+	if err != nil && ctx.Err() == nil && bound.Err() != nil {
+		db.Reconnect()
+		return errors.Join(ErrNoAnswer, err)
+	}
+	return err
+}
+
+// inDoubt reports whether a commit that failed like this may have happened all
+// the same. What the server refused did not.
+func inDoubt(err error) bool {
+	if err == nil || errors.Is(err, pgx.ErrTxCommitRollback) {
+		return false
+	}
+	if _, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return classifyPostgres(err) == errorUnavailable
+	}
+	return true
 }
 
 // isClosedConn reports errors of a connection that ended under us.

@@ -3,9 +3,13 @@ package store
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	pawl "github.com/pawlrun/pawl"
@@ -22,7 +26,14 @@ type DB struct {
 	hot  *pgxpool.Pool // PostgreSQL, planned for the queue's hot path
 	dsn  string
 
-	together together // PostgreSQL: the transactions that become one
+	together together      // PostgreSQL: the transactions that become one
+	maxTx    time.Duration // PostgreSQL: how long a transaction may take; zero is for ever
+
+	promoting bool // PostgreSQL: rows are copied as they are, or not at all
+
+	mu       sync.Mutex
+	sessions map[*Session]struct{} // guarded by mu: that are open
+	closed   bool                  // guarded by mu
 
 	ids     idSource
 	failing atomic.Bool // the last write failed for want of a disk or a connection
@@ -91,6 +102,13 @@ func Open(ctx context.Context, rawURL string, o Options) (*DB, error) {
 func (db *DB) Close() error {
 	if db.lite != nil {
 		return db.lite.close()
+	}
+	db.mu.Lock()
+	db.closed = true
+	open := slices.Collect(maps.Keys(db.sessions))
+	db.mu.Unlock()
+	for _, s := range open {
+		s.Close()
 	}
 	db.hot.Close()
 	db.pool.Close()

@@ -58,6 +58,7 @@ type member struct {
 	panic any
 	wrote bool
 	apart bool // it asked to be by itself
+	doubt bool // nobody knows whether it was committed
 }
 
 // turn is what becomes of a member that waited.
@@ -179,6 +180,9 @@ func (t *together) pass() {
 func (m *member) end() error {
 	if m.panic != nil {
 		panic(m.panic)
+	}
+	if m.doubt {
+		m.tx.doubted()
 	}
 	if m.err != nil {
 		return m.err

@@ -80,7 +80,7 @@ func (p *party) run(ctx context.Context) {
 	}
 	for _, m := range p.members { // it never began, or nobody knows whether it was committed
 		if m.err == nil && m.panic == nil {
-			m.err = err
+			m.err, m.doubt = err, begun && inDoubt(err)
 		}
 	}
 }
@@ -236,7 +236,7 @@ func (p *party) send(ctx context.Context, tx pgx.Tx, list []want, replies []repl
 			fences[key] = i
 		}
 		for _, c := range w.list {
-			batch.Queue(c.sql, c.args...)
+			c.queueInto(batch)
 		}
 	}
 	results, ok := tx.SendBatch(ctx, batch), true

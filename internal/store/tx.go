@@ -16,6 +16,7 @@ type Tx struct {
 	db     *DB
 	conn   conn
 	after  []func()
+	doubts []func()
 	fenced Fence // the one that was found to hold, which it does to the end
 }
 
@@ -49,6 +50,17 @@ func (tx *Tx) QueryRow(ctx context.Context, sql string, args ...any) Row {
 // AfterCommit registers what happens once the transaction is committed. It
 // does not happen when the transaction fails.
 func (tx *Tx) AfterCommit(fn func()) { tx.after = append(tx.after, fn) }
+
+// InDoubt registers what happens when nobody can say whether the transaction
+// was committed: the connection broke on the way. Such a transaction is never run
+// again by itself.
+func (tx *Tx) InDoubt(fn func()) { tx.doubts = append(tx.doubts, fn) }
+
+func (tx *Tx) doubted() {
+	for _, fn := range tx.doubts {
+		fn()
+	}
+}
 
 // committed does what follows the commit.
 func (tx *Tx) committed() {
@@ -118,8 +130,10 @@ func (db *DB) Read(ctx context.Context, fn Func) error {
 	if db.lite != nil {
 		return db.wrap(db.lite.read(ctx, db, fn))
 	}
-	return db.wrap(pgx.BeginTxFunc(ctx, db.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(ptx pgx.Tx) error {
-		return fn(ctx, &Tx{Now: now(), db: db, conn: pgConn{ptx}})
+	return db.wrap(db.bounded(ctx, func(ctx context.Context) error {
+		return pgx.BeginTxFunc(ctx, db.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(ptx pgx.Tx) error {
+			return fn(ctx, &Tx{Now: now(), db: db, conn: pgConn{q: ptx}})
+		})
 	}))
 }
 
