@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/graph"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/source"
@@ -45,6 +46,9 @@ type Config struct {
 	// Tools are the connections that scripts may touch; without them there are
 	// no routes of connections.
 	Tools *tool.Set
+
+	// Keeper knows the tokens; nil makes one.
+	Keeper *access.Keeper
 
 	// Gatherer is asked by /metrics; nil has nothing to tell.
 	Gatherer prometheus.Gatherer
@@ -97,7 +101,7 @@ type API struct {
 	huma      huma.API
 	openPaths map[string]bool // that need no token; fixed after New
 	resources map[string]bool // that scopes can name; fixed after New
-	tokens    tokenCache
+	keeper    *access.Keeper
 	touches   touches
 
 	document func() ([]byte, error) // the OpenAPI document, made once
@@ -119,8 +123,11 @@ func New(cfg Config) *API {
 	if cfg.Version == "" {
 		cfg.Version = "dev"
 	}
+	if cfg.Keeper == nil {
+		cfg.Keeper = access.NewKeeper(cfg.DB)
+	}
 	a := &API{
-		cfg: cfg, db: cfg.DB, queue: cfg.Queue, flows: cfg.Workflows, sources: cfg.Sources, graphs: cfg.Graphs, tools: cfg.Tools, log: cfg.Log, feed: cfg.Feed,
+		cfg: cfg, keeper: cfg.Keeper, db: cfg.DB, queue: cfg.Queue, flows: cfg.Workflows, sources: cfg.Sources, graphs: cfg.Graphs, tools: cfg.Tools, log: cfg.Log, feed: cfg.Feed,
 		mux: http.NewServeMux(), openPaths: map[string]bool{}, resources: map[string]bool{},
 	}
 	a.touches = touches{api: a, last: map[string]time.Time{}}

@@ -23,32 +23,14 @@ func (a *API) authenticate(ctx context.Context, header string, now time.Time) (*
 	if header == "" || !strings.EqualFold(scheme, "Bearer") || text == "" || len(text) > maxToken {
 		return nil, unauthorized("a bearer token is needed", "")
 	}
-	hash := store.HashToken(text)
-	t, found, era := a.tokens.get(hash, now)
-	if !found {
-		var err error
-		if t, err = a.db.TokenByText(ctx, text); errors.Is(err, pawl.ErrNotFound) {
-			return nil, unauthorized("the token is not known", "Check that it is a token of this server, and all of it.")
-		} else if err != nil {
-			return nil, err
-		}
-		a.tokens.put(hash, t, era, now)
-	}
-	if err := stillGood(&t, now); err != nil {
+	t, err := a.keeper.Find(ctx, text, now)
+	if e, ok := errors.AsType[*pawl.Error](err); ok && e.Code == pawl.CodeUnauthorized {
+		return nil, unauthorized(e.Msg, e.Hint)
+	} else if err != nil {
 		return nil, err
 	}
 	a.touches.touch(ctx, &t, now)
 	return &t, nil
-}
-
-func stillGood(t *store.Token, now time.Time) error {
-	switch {
-	case !t.RevokedAt.IsZero():
-		return unauthorized("the token was revoked", "Create a new one.")
-	case t.Expired(now):
-		return unauthorized("the token has expired", "Create a new one.")
-	}
-	return nil
 }
 
 func unauthorized(detail, hint string) *Problem {

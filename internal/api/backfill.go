@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/graph"
 	"github.com/pawlrun/pawl/internal/graph/contract"
 	"github.com/pawlrun/pawl/internal/run"
@@ -75,9 +76,12 @@ func (a *API) planBackfill(ctx context.Context, in *planBackfillInput) (*backfil
 		return nil, err
 	}
 	caller := callOf(ctx).token
-	owner := reach(caller, schedulesResource)
+	owner := access.Reach(caller, schedulesResource)
 	ask := graph.BackfillAsk{From: in.Body.From.Time, To: in.Body.To.Time, PerMinute: in.Body.PerMinute, GrantID: in.Body.GrantID}
 	body, was, err := once(ctx, a, http.StatusCreated, &in.Body, whole, func(ctx context.Context, tx *store.Tx) (contract.BackfillV1, error) {
+		if err := a.mayRunID(ctx, tx, caller, in.ID); err != nil {
+			return contract.BackfillV1{}, err
+		}
 		b, err := a.graphs.PlanBackfill(ctx, tx, owner, in.ID, ask, actor(caller))
 		if err != nil {
 			return contract.BackfillV1{}, err
@@ -145,7 +149,7 @@ func (a *API) getBackfill(ctx context.Context, in *getBackfillInput) (*getBackfi
 	if err := in.check(); err != nil {
 		return nil, err
 	}
-	owner, out := reach(callOf(ctx).token, schedulesResource), &getBackfillOutput{}
+	owner, out := access.Reach(callOf(ctx).token, schedulesResource), &getBackfillOutput{}
 	err := a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
 		out.Body, err = a.tellBackfill(ctx, tx, owner, in.ID, in.Slots)
 		return err
@@ -160,7 +164,7 @@ type confirmBackfillInput struct {
 }
 
 func (a *API) confirmBackfill(ctx context.Context, in *confirmBackfillInput) (*backfillOutput, error) {
-	return a.changeBackfill(ctx, in.BackfillPath, &in.Body, func(ctx context.Context, tx *store.Tx, owner, by string) error {
+	return a.changeBackfill(ctx, in.BackfillPath, true, &in.Body, func(ctx context.Context, tx *store.Tx, owner, by string) error {
 		_, err := a.graphs.Confirm(ctx, tx, owner, in.ID, in.Body.Hash, by)
 		return err
 	})
@@ -174,21 +178,38 @@ type changeBackfillInput struct {
 // moveBackfill makes the handler that brings a backfill to a state.
 func (a *API) moveBackfill(to string) func(context.Context, *changeBackfillInput) (*backfillOutput, error) {
 	return func(ctx context.Context, in *changeBackfillInput) (*backfillOutput, error) {
-		return a.changeBackfill(ctx, in.BackfillPath, struct{}{}, func(ctx context.Context, tx *store.Tx, owner, by string) error {
+		return a.changeBackfill(ctx, in.BackfillPath, to == graph.BackfillRunning, struct{}{}, func(ctx context.Context, tx *store.Tx, owner, by string) error {
 			_, err := a.graphs.Move(ctx, tx, owner, in.ID, to, by)
 			return err
 		})
 	}
 }
 
-func (a *API) changeBackfill(ctx context.Context, in BackfillPath, request any, change func(ctx context.Context, tx *store.Tx, owner, by string) error) (*backfillOutput, error) {
+// mayRunID is mayRun for a schedule that is there.
+func (a *API) mayRunID(ctx context.Context, tx *store.Tx, caller *store.Token, id string) error {
+	s, err := a.graphs.Owned(ctx, tx, access.Reach(caller, schedulesResource), id)
+	if err != nil {
+		return err
+	}
+	return mayRun(caller, s)
+}
+
+// changeBackfill changes a backfill; runs says whether slots run because of it.
+func (a *API) changeBackfill(ctx context.Context, in BackfillPath, runs bool, request any, change func(ctx context.Context, tx *store.Tx, owner, by string) error) (*backfillOutput, error) {
 	if err := in.check(); err != nil {
 		return nil, err
 	}
 	caller := callOf(ctx).token
-	owner := reach(caller, schedulesResource)
+	owner := access.Reach(caller, schedulesResource)
 	body, was, err := once(ctx, a, http.StatusOK, request, whole, func(ctx context.Context, tx *store.Tx) (contract.BackfillV1, error) {
-		if err := change(ctx, tx, owner, actor(caller)); err != nil {
+		err := change(ctx, tx, owner, actor(caller))
+		if err == nil && runs {
+			var b store.Backfill
+			if b, err = tx.GetBackfill(ctx, in.ID); err == nil {
+				err = a.mayRunID(ctx, tx, caller, b.ScheduleID)
+			}
+		}
+		if err != nil {
 			return contract.BackfillV1{}, err
 		}
 		return a.tellBackfill(ctx, tx, owner, in.ID, false)

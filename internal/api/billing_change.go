@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/graph/billing"
 	"github.com/pawlrun/pawl/internal/graph/contract"
 	"github.com/pawlrun/pawl/internal/store"
@@ -59,7 +60,7 @@ type updateAccountOutput struct {
 // on accounts of their own, too.
 func (a *API) updateAccount(ctx context.Context, in *updateAccountInput) (*updateAccountOutput, error) {
 	caller := callOf(ctx).token
-	if verbOfRole(caller.User.Role) < verbAdmin {
+	if !access.IsAdmin(caller) {
 		return nil, newProblem(http.StatusForbidden, string(pawl.CodeForbidden),
 			fmt.Sprintf("only admins change billing accounts, and the role of %s is %s", caller.User.Name, caller.User.Role), "Ask an admin of this server.")
 	}
@@ -75,7 +76,7 @@ func (a *API) updateAccount(ctx context.Context, in *updateAccountInput) (*updat
 			}
 			id = own.ID
 		}
-		before, now, err := billing.Update(ctx, tx, reach(caller, billingResource), id, in.Body, accountDays)
+		before, now, err := billing.Update(ctx, tx, access.Reach(caller, billingResource), id, in.Body, accountDays)
 		if err != nil {
 			return contract.BillingAccountV1{}, err
 		}

@@ -59,7 +59,6 @@ type follower struct {
 const (
 	feedMemory   = 1024 // events that a broken connection can catch up with, at least
 	followerRoom = 256  // events that wait for a follower
-	maxFollowers = 1000
 	feedLinger   = time.Minute
 )
 
@@ -160,11 +159,12 @@ func (f *Feed) Close() {
 }
 
 // follow adds a follower that begins after the event of that number, or with
-// the next one if it is zero. It reports false when there is no room.
+// the next one if it is zero. It reports false when the feed is closed; how many
+// there can be is for access.Keeper to say.
 func (f *Feed) follow(view view, kinds []string, id string, after int64) (*follower, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.closed || len(f.followers) >= maxFollowers {
+	if f.closed {
 		return nil, false
 	}
 	to := &follower{kinds: kinds, id: id, view: view, wake: make(chan struct{}, 1)}

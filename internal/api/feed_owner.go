@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -33,7 +34,7 @@ type view struct {
 	jobs      *string // the user whose jobs; nil is all, those of Pawl included
 }
 
-func sightFor(t *store.Token) view { return view{reach(t, schedulesResource), jobsOf(t)} }
+func sightFor(t *store.Token) view { return view{access.Reach(t, schedulesResource), jobsOf(t)} }
 
 // ownersKnown is how many schedules a feed remembers the owners of.
 const ownersKnown = 10_000

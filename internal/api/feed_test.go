@@ -139,14 +139,8 @@ func TestFeedSleepsWhileNobodyListens(t *testing.T) {
 	})
 }
 
-func TestFeedHasRoomForSoMany(t *testing.T) {
+func TestFeedThatIsClosedIsNotFollowed(t *testing.T) {
 	f := NewFeed()
-	for range maxFollowers {
-		follow(t, f, nil, "", 0)
-	}
-	if _, ok := f.follow(view{}, nil, "", 0); ok {
-		t.Error("one too many")
-	}
 	f.Close()
 	f.Close()
 	f.publish("job", "1", subject{}, 1)
@@ -209,7 +203,7 @@ func TestStreamBeatsWhileNothingHappens(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		to := follow(t, a.feed, nil, "", 0)
-		go func() { defer close(done); a.send(ctx, http.NewResponseController(w), w, to) }()
+		go func() { defer close(done); a.send(ctx, http.NewResponseController(w), w, to, nil) }()
 		time.Sleep(2*heartbeat + time.Second)
 		a.feed.publish("job", "1", subject{}, 1)
 		synctest.Wait()
@@ -232,7 +226,7 @@ func TestStreamEndsWithTheProcessAndWithTheConnection(t *testing.T) {
 			w := &wire{}
 			done := make(chan struct{})
 			to := follow(t, a.feed, nil, "", 0)
-			go func() { defer close(done); a.send(t.Context(), http.NewResponseController(w), w, to) }()
+			go func() { defer close(done); a.send(t.Context(), http.NewResponseController(w), w, to, nil) }()
 			synctest.Wait()
 			end(a, w)
 			time.Sleep(heartbeat + time.Second)

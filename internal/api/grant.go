@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/graph/contract"
 	"github.com/pawlrun/pawl/internal/graph/grant"
 	"github.com/pawlrun/pawl/internal/store"
@@ -65,7 +66,7 @@ func grantSpec(in *contract.GrantsCreateV1Input) (grant.Spec, error) {
 		f.add("/graphs", "must name at least one graph", "Name the graphs that may run, such as langgraph:poet.")
 	}
 	for i, id := range in.Graphs {
-		if id == everything {
+		if id == "*" {
 			continue
 		}
 		if _, _, err := contract.ParseGraphID(id); err != nil {
@@ -129,7 +130,7 @@ func (a *API) getGrant(ctx context.Context, in *GrantPath) (*grantOutput, error)
 	if err := in.check(); err != nil {
 		return nil, err
 	}
-	owner, out := reach(callOf(ctx).token, grantsResource), &grantOutput{}
+	owner, out := access.Reach(callOf(ctx).token, grantsResource), &grantOutput{}
 	err := a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
 		g, err := grant.Service{}.Get(ctx, tx, owner, in.ID)
 		out.Body = grantOf(g)
@@ -144,7 +145,7 @@ func (a *API) revokeGrant(ctx context.Context, in *GrantPath) (*grantOutput, err
 		return nil, err
 	}
 	caller, out := callOf(ctx).token, &grantOutput{}
-	owner := reach(caller, grantsResource)
+	owner := access.Reach(caller, grantsResource)
 	err := a.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		was, err := grant.Service{}.Get(ctx, tx, owner, in.ID)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -35,7 +36,7 @@ const jobsResource = "jobs"
 
 // jobsOf is the owner whose jobs a caller may see and change; nil is everybody.
 // Keys and lanes are always the caller's own.
-func jobsOf(caller *store.Token) *string { return orNull(reach(caller, jobsResource)) }
+func jobsOf(caller *store.Token) *string { return orNull(access.Reach(caller, jobsResource)) }
 
 func orNull(s string) *string {
 	if s == "" {

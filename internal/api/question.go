@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -29,7 +30,7 @@ func (a *API) listQuestions(ctx context.Context, in *PageInput) (*listQuestionsO
 	if err != nil {
 		return nil, err
 	}
-	viewer, out := reach(callOf(ctx).token, schedulesResource), &listQuestionsOutput{}
+	viewer, out := access.Reach(callOf(ctx).token, schedulesResource), &listQuestionsOutput{}
 	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
 		list, err := tx.ListQuestions(ctx, viewer, store.RunCursor{CreatedAt: at, ID: id}, in.Limit+1)
 		cursor := func(q store.AskedQuestion) string { return timeCursor(q.CreatedAt, q.RunID) }

@@ -9,10 +9,15 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/graph"
 )
 
-// routes is every route there is, with the scope that it needs.
+// open is the scope of routes that need no token.
+const open = ""
+
+// routes is every route there is, with the scope that it needs. Package access
+// decides whether a token has it.
 func (a *API) routes() {
 	add(a, route{method: "GET", path: "/healthz", scope: open, id: "getHealth", tag: "Health", summary: "Is the process alive"}, a.getHealth)
 	add(a, route{method: "GET", path: "/readyz", scope: open, id: "getReadiness", tag: "Health", summary: "Can the process do its work", errors: []int{503}}, a.getReadiness)
@@ -89,7 +94,7 @@ func (a *API) answerRoutes() {
 	add(a, route{method: "POST", path: "/api/v1/runs/{id}/reject", scope: "runs:write", id: "rejectRun", tag: "Approvals", summary: "End a run that asks, release its events and pause its workflow", errors: []int{404, 409}}, a.rejectRun)
 	add(a, route{method: "POST", path: "/api/v1/runs/{id}/resume", scope: "runs:write", id: "resumeRun", tag: "Approvals", summary: "Say that what stopped a run is mended; refused with approval or outcome_unknown", errors: []int{404, 409}}, a.resumeRun)
 	add(a, route{method: "POST", path: "/api/v1/runs/{id}/resolve", scope: "runs:write", id: "resolveRun", tag: "Approvals", summary: "Say what became of a call; refused with reconciling or cannot_ask", errors: []int{404, 409}}, a.resolveRun)
-	add(a, route{method: "POST", path: "/api/v1/runs/{id}/replay", scope: "runs:read", id: "replayRun", tag: "Runs", summary: "Run a run again with what it read then and with calls switched off; it changes nothing", errors: []int{404}, maxBody: maxScriptBody}, a.replayRun)
+	add(a, route{method: "POST", path: "/api/v1/runs/{id}/replay", scope: "runs:read", id: "replayRun", tag: "Runs", summary: "Run a run again with what it read then and with calls switched off; it changes nothing. Needs workflows:read as well, and workflows:write with a script of your own", errors: []int{404}, maxBody: maxScriptBody}, a.replayRun)
 	add(a, route{method: "GET", path: "/api/v1/approvals", scope: "runs:read", id: "listApprovals", tag: "Approvals", summary: "List what people are asked, the newest first"}, a.listApprovals)
 	add(a, route{method: "GET", path: "/api/v1/workflows/{name}/approvals/rules", scope: "workflows:read", id: "listApprovalRules", tag: "Approvals", summary: "List the methods that a workflow may call without asking, because somebody said always", errors: []int{404}}, a.listRules)
 	add(a, route{method: "DELETE", path: "/api/v1/workflows/{name}/approvals/rules/{tool}/{method}", scope: "workflows:write", id: "revokeApprovalRule", tag: "Approvals", summary: "Make a workflow ask again before it calls a method", status: http.StatusNoContent, errors: []int{404}}, a.revokeRule)
@@ -176,6 +181,8 @@ type route struct {
 func add[I, O any](a *API, r route, handler func(context.Context, *I) (*O, error)) {
 	if r.scope == open {
 		a.openPaths[r.path] = true
+	} else if !access.IsRule(r.scope) {
+		panic("api: " + r.method + " " + r.path + " has no rule for who may ask")
 	} else {
 		resource, _, _ := strings.Cut(r.scope, ":")
 		a.resources[resource] = true
@@ -230,7 +237,7 @@ func (a *API) operation(r route) huma.Operation {
 func (a *API) requireScope(scope string) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		if scope != open {
-			if err := require(callOf(ctx.Context()).token, scope); err != nil {
+			if err := access.Require(callOf(ctx.Context()).token, scope); err != nil {
 				a.refuse(ctx, err)
 				return
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -55,7 +56,7 @@ func (a *API) listRuns(ctx context.Context, in *listRunsInput) (*listRunsOutput,
 // that name had another one.
 func (a *API) runFilter(ctx context.Context, tx *store.Tx, in *listRunsInput) (store.RunFilter, error) {
 	filter := store.RunFilter{Kind: pawl.Kind(in.Kind), Lane: in.Lane, Status: pawl.Status(in.Status)}
-	filter.Viewer = reach(callOf(ctx).token, schedulesResource)
+	filter.Viewer = access.Reach(callOf(ctx).token, schedulesResource)
 	if in.Lane == "" || filter.Kind == pawl.KindSource {
 		return filter, nil
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/pawlrun/pawl/internal/access"
+	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/workflow"
 )
 
@@ -61,6 +63,9 @@ func (a *API) replayRun(ctx context.Context, in *replayRunInput) (*replayRunOutp
 	if in.Body != nil {
 		body = *in.Body
 	}
+	if err := a.mayReplay(ctx, in.RunPath, body.Script != ""); err != nil {
+		return nil, err
+	}
 	if body.Filename == "" {
 		body.Filename = "replay.workflow.ts"
 	}
@@ -76,6 +81,27 @@ func (a *API) replayRun(ctx context.Context, in *replayRunInput) (*replayRunOutp
 		out.Logs = append(out.Logs, l.Text)
 	}
 	return &replayRunOutput{out}, nil
+}
+
+// mayReplay fails unless the caller may see what a replay shows: the script, the
+// state and the events of the workflow. A script of the caller's own can show
+// all that the run was answered, so it is for those who could deploy it as well.
+// A run that the caller may not see is not there.
+func (a *API) mayReplay(ctx context.Context, in RunPath, ownScript bool) error {
+	if err := in.check(); err != nil {
+		return err
+	}
+	if err := a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		_, err := a.visibleRun(ctx, tx, in.ID)
+		return err
+	}); err != nil {
+		return err
+	}
+	need := "workflows:read"
+	if ownScript {
+		need = "workflows:write"
+	}
+	return access.Require(callOf(ctx).token, need)
 }
 
 func (a *API) effectsOf(e workflow.Effects) ReplayEffects {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/graph"
 	"github.com/pawlrun/pawl/internal/graph/contract"
 	"github.com/pawlrun/pawl/internal/store"
@@ -18,14 +19,6 @@ import (
 // What belongs to a user, such as schedules and grants, is theirs alone: to
 // others it looks as if it were not there. Those who may administer the
 // resource reach everybody's by id, and list everybody's if they ask for all.
-
-// reach is the user whose things the caller may touch, empty for all.
-func reach(caller *store.Token, resource string) string {
-	if allowed(caller, resource+":admin") {
-		return ""
-	}
-	return caller.User.ID
-}
 
 // AllInput asks for the things of everybody.
 type AllInput struct {
@@ -37,7 +30,7 @@ func (in AllInput) owner(caller *store.Token, resource string) (string, error) {
 	if !in.All {
 		return caller.User.ID, nil
 	}
-	return "", require(caller, resource+":admin")
+	return "", access.Require(caller, resource+":admin")
 }
 
 const schedulesResource = "schedules"
@@ -87,7 +80,7 @@ func (a *API) readScheduleBy(ctx context.Context, in SchedulePath, find findOwne
 	if err := in.check(); err != nil {
 		return err
 	}
-	owner := reach(callOf(ctx).token, schedulesResource)
+	owner := access.Reach(callOf(ctx).token, schedulesResource)
 	return a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
 		s, err := find(ctx, tx, owner, in.ID)
 		if err != nil {
@@ -181,7 +174,7 @@ func (a *API) findSchedule(ctx context.Context, tx *store.Tx, name string) (stor
 		return store.Schedule{}, noSchedule(name)
 	}
 	if uuid.Validate(name) == nil {
-		s, err := a.graphs.Owned(ctx, tx, reach(caller, schedulesResource), name)
+		s, err := a.graphs.Owned(ctx, tx, access.Reach(caller, schedulesResource), name)
 		if !errors.Is(err, pawl.ErrNotFound) {
 			return s, err
 		}

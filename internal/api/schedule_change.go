@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 
+	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/graph"
 	"github.com/pawlrun/pawl/internal/graph/contract"
 	"github.com/pawlrun/pawl/internal/store"
@@ -28,6 +30,9 @@ func (a *API) createSchedule(ctx context.Context, in *createScheduleInput) (*cre
 	caller := callOf(ctx).token
 	body, was, err := once(ctx, a, http.StatusCreated, &in.Body, whole, func(ctx context.Context, tx *store.Tx) (contract.SchedulesCreateV1Output, error) {
 		s, err := a.graphs.Create(ctx, tx, caller.User.ID, in.Body, actor(caller))
+		if err == nil {
+			err = mayRun(caller, s)
+		}
 		return contract.SchedulesCreateV1Output{ScheduleV1: scheduleOf(s)}, err
 	})
 	if err != nil {
@@ -53,13 +58,31 @@ func (a *API) updateSchedule(ctx context.Context, in *updateScheduleInput) (*upd
 	}
 	caller := callOf(ctx).token
 	body, was, err := once(ctx, a, http.StatusOK, &in.Body, whole, func(ctx context.Context, tx *store.Tx) (contract.SchedulesUpdateV1Output, error) {
-		s, err := a.graphs.Update(ctx, tx, reach(caller, schedulesResource), in.ID, in.Body, actor(caller))
+		s, err := a.graphs.Update(ctx, tx, access.Reach(caller, schedulesResource), in.ID, in.Body, actor(caller))
+		if err == nil && !onlyStops(in.Body) {
+			err = mayRun(caller, s)
+		}
 		return contract.SchedulesUpdateV1Output{ScheduleV1: scheduleOf(s)}, err
 	})
 	if err != nil {
 		return nil, err
 	}
 	return &updateScheduleOutput{was, body}, nil
+}
+
+// mayRun fails unless the caller may do what the schedule does. It is asked with
+// the schedule as it will be, in the transaction that makes it so.
+func mayRun(caller *store.Token, s store.Schedule) error {
+	return access.Define(caller, access.Definition{Graph: s.GraphID})
+}
+
+// onlyStops reports whether a change does nothing but switch a schedule off.
+func onlyStops(in contract.SchedulesUpdateV1Input) bool {
+	if in.Enabled == nil || *in.Enabled {
+		return false
+	}
+	in.Enabled = nil
+	return reflect.ValueOf(in).IsZero()
 }
 
 type changeScheduleInput struct {
@@ -78,7 +101,7 @@ func (a *API) deleteSchedule(ctx context.Context, in *changeScheduleInput) (*del
 	}
 	caller := callOf(ctx).token
 	body, was, err := once(ctx, a, http.StatusOK, struct{}{}, whole, func(ctx context.Context, tx *store.Tx) (contract.SchedulesDeleteV1Output, error) {
-		revoked, err := a.graphs.Delete(ctx, tx, reach(caller, schedulesResource), in.ID, actor(caller))
+		revoked, err := a.graphs.Delete(ctx, tx, access.Reach(caller, schedulesResource), in.ID, actor(caller))
 		return contract.SchedulesDeleteV1Output{ID: in.ID, GrantRevoked: revoked}, err
 	})
 	if err != nil {
@@ -100,7 +123,14 @@ func (a *API) runSchedule(ctx context.Context, in *changeScheduleInput) (*runSch
 	}
 	caller := callOf(ctx).token
 	body, was, err := once(ctx, a, http.StatusAccepted, struct{}{}, whole, func(ctx context.Context, tx *store.Tx) (contract.ScheduleRunV1, error) {
-		slot, err := a.graphs.RunNow(ctx, tx, reach(caller, schedulesResource), in.ID, actor(caller))
+		s, err := a.graphs.Owned(ctx, tx, access.Reach(caller, schedulesResource), in.ID)
+		if err == nil {
+			err = mayRun(caller, s)
+		}
+		if err != nil {
+			return contract.ScheduleRunV1{}, err
+		}
+		slot, err := a.graphs.RunNow(ctx, tx, s.OwnerUserID, in.ID, actor(caller))
 		return slotOf(slot), err
 	})
 	if err != nil {
@@ -136,6 +166,9 @@ func (a *API) applySchedule(ctx context.Context, in *applyScheduleInput) (*apply
 	out := &applyScheduleOutput{Status: http.StatusOK}
 	err := a.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		what, was, now, err := a.graphs.Apply(ctx, tx, caller.User.ID, in.Body, actor(caller))
+		if err == nil {
+			err = mayRun(caller, now)
+		}
 		if err != nil {
 			return err
 		}

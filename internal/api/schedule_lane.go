@@ -6,6 +6,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/graph"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/when"
@@ -54,7 +55,7 @@ func (a *API) whySchedule(ctx context.Context, name string, at time.Time) (out L
 	if err != nil {
 		return out, err
 	}
-	why, err := a.graphs.Why(ctx, reach(callOf(ctx).token, schedulesResource), sch.ID, at)
+	why, err := a.graphs.Why(ctx, access.Reach(callOf(ctx).token, schedulesResource), sch.ID, at)
 	if err != nil {
 		return out, err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/graph"
 	"github.com/pawlrun/pawl/internal/graph/contract"
 	"github.com/pawlrun/pawl/internal/run"
@@ -35,7 +36,7 @@ func (a *API) visibleRun(ctx context.Context, tx *store.Tx, id string) (store.Ru
 	if err != nil || r.Kind != pawl.KindSchedule {
 		return r, err
 	}
-	owner := reach(callOf(ctx).token, schedulesResource)
+	owner := access.Reach(callOf(ctx).token, schedulesResource)
 	s, err := tx.GetSchedule(ctx, graph.ScheduleOfRun(&r))
 	if errors.Is(err, pawl.ErrNotFound) || err == nil && owner != "" && s.OwnerUserID != owner {
 		return store.Run{}, &pawl.Error{Code: pawl.CodeNotFound, Op: "read run", Msg: "there is no run " + id}

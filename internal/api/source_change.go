@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/source"
+	"github.com/pawlrun/pawl/internal/source/spec"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -43,13 +45,16 @@ func (a *API) applySource(ctx context.Context, in *applySourceInput) (*applySour
 	if d.Name != in.Name {
 		return nil, invalid("Leave it out, or use the address of that source.", Fault{Pointer: "/name", Message: fmt.Sprintf("is %q and must be %q, as in the address", d.Name, in.Name)})
 	}
+	caller := callOf(ctx).token
+	if err := access.Define(caller, effectsOfSource(d)); err != nil {
+		return nil, err
+	}
 	var done source.Applied
 	if in.DryRun {
 		done, err = a.sources.DryRun(ctx, d)
 	} else {
-		who := actor(callOf(ctx).token)
 		err = a.db.Write(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
-			done, err = a.sources.Apply(ctx, tx, d, who)
+			done, err = a.sources.Apply(ctx, tx, d, actor(caller))
 			return err
 		})
 	}
@@ -64,6 +69,15 @@ func (a *API) applySource(ctx context.Context, in *applySourceInput) (*applySour
 		out.Status, out.Location = http.StatusCreated, "/api/v1/sources/"+done.Source.Name
 	}
 	return out, nil
+}
+
+// effectsOfSource is what a source does beyond filling a table of Pawl's own.
+func effectsOfSource(d spec.Definition) access.Definition {
+	out := access.Definition{Connection: d.Write.Connection}
+	if d.Publish != nil {
+		out.Publishes = d.Publish.Workflow
+	}
+	return out
 }
 
 type deleteSourceInput struct {
@@ -85,11 +99,32 @@ func (a *API) deleteSource(ctx context.Context, in *deleteSourceInput) (*deleteS
 	if textFault(in.Name, maxName) != "" {
 		return nil, a.noSource(ctx, in.Name)
 	}
+	if !in.KeepRows {
+		if err := a.mayDeleteRows(ctx, in.Name); err != nil {
+			return nil, a.aboutSource(ctx, in.Name, err)
+		}
+	}
 	rows, err := a.sources.Delete(ctx, in.Name, in.KeepRows, actor(callOf(ctx).token))
 	if err != nil {
 		return nil, a.aboutSource(ctx, in.Name, err)
 	}
 	return &deleteSourceOutput{DeletedSource{in.Name, rows}}, nil
+}
+
+// mayDeleteRows fails unless the caller may write where the rows of a source are.
+func (a *API) mayDeleteRows(ctx context.Context, name string) error {
+	var d spec.Definition
+	err := a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		s, err := tx.SourceByName(ctx, name)
+		if err != nil {
+			return err
+		}
+		return json.Unmarshal(s.Definition, &d)
+	})
+	if err != nil {
+		return err
+	}
+	return access.Define(callOf(ctx).token, access.Definition{Connection: d.Write.Connection})
 }
 
 type changeSourceInput struct {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -11,7 +12,6 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/store"
 )
 
 const (
@@ -50,11 +50,20 @@ func (a *API) stream(ctx context.Context, in *streamInput) (*streamOutput, error
 			return nil, invalid("Leave it out to begin with what happens next.", Fault{Pointer: "/Last-Event-ID", Message: "is not the number of an event"})
 		}
 	}
-	to, ok := a.feed.follow(sightFor(callOf(ctx).token), kinds, in.ID, after)
+	caller := callOf(ctx).token
+	place, err := a.keeper.Open(caller)
+	if e, ok := errors.AsType[*pawl.Error](err); ok {
+		p := newProblem(http.StatusTooManyRequests, e.Reason, e.Msg, e.Hint)
+		p.header.Set("Retry-After", "5")
+		return nil, p
+	}
+	to, ok := a.feed.follow(sightFor(caller), kinds, in.ID, after)
 	if !ok {
-		return nil, &pawl.Error{Code: pawl.CodeUnavailable, Msg: "no more streams can be followed now"}
+		place.Close()
+		return nil, &pawl.Error{Code: pawl.CodeUnavailable, Msg: "this server stops, and takes no more streams"}
 	}
 	return &streamOutput{func(ctx huma.Context) { //nolint:contextcheck // huma calls it with the request's own
+		defer place.Close()
 		defer a.feed.leave(to)
 		r, w := humago.Unwrap(ctx)
 		h := w.Header()
@@ -64,12 +73,12 @@ func (a *API) stream(ctx context.Context, in *streamInput) (*streamOutput, error
 		if r.Method == http.MethodHead {
 			return
 		}
-		a.send(r.Context(), http.NewResponseController(w), w, to)
+		a.send(r.Context(), http.NewResponseController(w), w, to, place.Ended())
 	}}, nil
 }
 
-// send writes events as they come.
-func (a *API) send(ctx context.Context, control *http.ResponseController, w http.ResponseWriter, to *follower) {
+// send writes events as they come, until one of several things ends.
+func (a *API) send(ctx context.Context, control *http.ResponseController, w http.ResponseWriter, to *follower, ended <-chan struct{}) {
 	write := func(text []byte) bool {
 		if len(text) == 0 {
 			return true
@@ -87,11 +96,18 @@ func (a *API) send(ctx context.Context, control *http.ResponseController, w http
 	defer tick.Stop()
 	for write(a.waiting(ctx, to)) {
 		select {
+		case <-ended: // before what it must not tell any more
+			return
+		default:
+		}
+		select {
 		case <-to.wake:
 		case <-tick.C:
-			if !write([]byte(": heartbeat\n\n")) || !a.stillAllowed(ctx) {
+			if !write([]byte(": heartbeat\n\n")) {
 				return
 			}
+		case <-ended:
+			return
 		case <-a.feed.end:
 			write(a.waiting(ctx, to))
 			return
@@ -99,19 +115,4 @@ func (a *API) send(ctx context.Context, control *http.ResponseController, w http
 			return
 		}
 	}
-}
-
-// stillAllowed reports whether the token of a stream is still good. A database
-// that does not answer ends no stream.
-func (a *API) stillAllowed(ctx context.Context) bool {
-	c := callOf(ctx)
-	if c.token == nil {
-		return true
-	}
-	var t store.Token
-	err := a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
-		t, err = tx.TokenByID(ctx, c.token.ID)
-		return err
-	})
-	return err != nil || stillGood(&t, time.Now()) == nil
 }

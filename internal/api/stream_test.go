@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -124,16 +125,58 @@ func TestStreamRefusesWhatItCannotRead(t *testing.T) {
 	})
 }
 
+// A stream ends with its token, wherever that is revoked, and when it expires
+// (P1 15).
 func TestStreamEndsWithItsToken(t *testing.T) {
 	both(t, func(r *rig) {
-		token := r.find(r.token("ada", store.RoleViewer, "read"))
-		ctx := context.WithValue(t.Context(), callKey{}, &call{token: &token})
-		if !r.api.stillAllowed(ctx) {
-			t.Error("a good token ended a stream")
+		here, elsewhere := r.token("ada", store.RoleViewer, "read"), r.token("bob", store.RoleViewer, "read")
+		brief := r.tokenUntil("cleo", store.RoleViewer, time.Now().Add(1500*time.Millisecond), "read")
+		streams := map[string]<-chan event{}
+		for _, token := range []string{here, elsewhere, brief, r.admin} {
+			streams[token] = r.listen(token, "")
 		}
-		r.do("DELETE", "/api/v1/tokens/"+token.ID, nil).want(http.StatusNoContent)
-		if r.api.stillAllowed(ctx) {
-			t.Error("a revoked token goes on")
+		r.do("DELETE", "/api/v1/tokens/"+r.find(here).ID, nil).want(http.StatusNoContent)
+		r.exec(`update tokens set revoked_at = $1 where id = $2`, time.Now().UnixMilli(), r.find(elsewhere).ID) // as another process does
+		for _, token := range []string{here, elsewhere, brief} {
+			select {
+			case _, open := <-streams[token]:
+				if open {
+					t.Error("told something")
+				}
+			case <-time.After(30 * time.Second):
+				t.Error("goes on")
+			}
+		}
+		j := r.enqueue(map[string]any{"task": "echo"})
+		if _, data := r.next(streams[r.admin]); data.Job.ID != j.ID {
+			t.Errorf("a good token is told %+v", data)
+		}
+	})
+}
+
+// One user cannot hold all streams: there is a limit, and it is told with when
+// to try again (P1 15).
+func TestStreamsOfAUserAreBounded(t *testing.T) {
+	both(t, func(r *rig) {
+		token := r.find(r.token("mallory", store.RoleViewer, "read"))
+		var open []*access.Stream
+		for range access.MostStreamsOfUser {
+			s, err := r.api.keeper.Open(&token)
+			if err != nil {
+				t.Fatal(err)
+			}
+			open = append(open, s)
+		}
+		again := r.token("mallory", store.RoleViewer, "read") // another token of the same user
+		p := r.as(again, "GET", "/api/v1/stream", nil)
+		if p.problem(http.StatusTooManyRequests, "too_many_streams"); p.header.Get("Retry-After") == "" {
+			t.Error("does not say when to try again")
+		}
+		r.listen(r.admin, "")
+		open[0].Close()
+		r.listen(again, "")
+		for _, s := range open {
+			s.Close()
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -120,7 +121,7 @@ func (a *API) getTimeline(ctx context.Context, in *timelineInput) (*timelineOutp
 
 // pastItems are the runs that began in the window, one more than a page has.
 func (a *API) pastItems(ctx context.Context, in *timelineInput, from, to time.Time, after timelinePlace) (items []TimelineItem, err error) {
-	filter := store.RunFilter{Kind: kindOf(in.Kind), Viewer: reach(callOf(ctx).token, schedulesResource), From: from, To: to}
+	filter := store.RunFilter{Kind: kindOf(in.Kind), Viewer: access.Reach(callOf(ctx).token, schedulesResource), From: from, To: to}
 	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
 		runs, err := tx.RunsInOrder(ctx, filter, store.RunCursor{CreatedAt: after.at, ID: after.tie}, in.Limit+1)
 		if err != nil {

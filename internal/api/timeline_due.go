@@ -7,6 +7,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/when"
@@ -177,7 +178,7 @@ func (a *API) dueSchedules(ctx context.Context, now time.Time) (list []due, part
 	if a.graphs == nil {
 		return nil, false, nil
 	}
-	viewer := reach(callOf(ctx).token, schedulesResource)
+	viewer := access.Reach(callOf(ctx).token, schedulesResource)
 	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
 		list = nil
 		schedules, err := tx.ListSchedules(ctx, viewer, "", maxDueLanes+1)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -91,11 +92,11 @@ func makeToken(ctx context.Context, tx *store.Tx, r *tokenRequest, caller *store
 	user := caller.User
 	if r.User != "" {
 		var err error
-		if user, err = tx.EnsureUser(ctx, r.User, roleFor(r.Scopes)); err != nil {
+		if user, err = tx.EnsureUser(ctx, r.User, access.RoleFor(r.Scopes)); err != nil {
 			return NewToken{}, err
 		}
 	}
-	if need := roleFor(r.Scopes); verbOfRole(need) > verbOfRole(user.Role) {
+	if need := access.RoleFor(r.Scopes); !access.RoleAllows(user.Role, need) {
 		return NewToken{}, invalid(fmt.Sprintf("The scopes need the role %s.", need),
 			Fault{Pointer: "/scopes", Message: fmt.Sprintf("go beyond the role of %s, who is a %s", user.Name, user.Role)})
 	}
@@ -118,7 +119,7 @@ func (a *API) checkToken(r *tokenRequest, caller *store.Token, now time.Time) (e
 	if r.User != "" {
 		f.add("/user", textFault(r.User, maxTokenName), "")
 	}
-	words := a.scopeWords()
+	words := access.Words(sortedKeys(a.resources))
 	for i, s := range r.Scopes {
 		if !slices.Contains(words, s) {
 			f.add(fmt.Sprintf("/scopes/%d", i), "is not a scope", choicesHint(s, "scopes", words))
@@ -130,7 +131,7 @@ func (a *API) checkToken(r *tokenRequest, caller *store.Token, now time.Time) (e
 	}
 	var beyond []Fault
 	for i, s := range r.Scopes {
-		if !allowed(caller, s) {
+		if !access.Allowed(caller, s) {
 			beyond = append(beyond, Fault{Pointer: fmt.Sprintf("/scopes/%d", i), Message: fmt.Sprintf("%s is more than your own token may do", s)})
 		}
 	}
@@ -187,10 +188,7 @@ func (a *API) listTokens(ctx context.Context, in *PageInput) (*listTokensOutput,
 
 // ownerFilter is the user whose tokens the caller may see, empty for all.
 func ownerFilter(caller *store.Token) string {
-	if allowed(caller, "tokens:admin") {
-		return ""
-	}
-	return caller.User.ID
+	return access.Reach(caller, "tokens")
 }
 
 type tokenPath struct {
@@ -241,7 +239,7 @@ func (a *API) revokeToken(ctx context.Context, in *tokenPath) (*struct{}, error)
 		if err != nil || !changed {
 			return err
 		}
-		tx.AfterCommit(a.tokens.forget)
+		tx.AfterCommit(a.keeper.Forget)
 		return tx.Audit(ctx, actor(caller), "token.revoke", "token:"+t.ID, map[string]string{"name": t.Name, "user": t.User.Name})
 	})
 }

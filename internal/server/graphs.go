@@ -12,6 +12,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/graph"
 	"github.com/pawlrun/pawl/internal/graph/contract"
 	"github.com/pawlrun/pawl/internal/graph/execution"
@@ -34,7 +35,7 @@ func (s *server) buildGraphs(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.execution, err = execution.New(execution.Config{DB: s.db, Graphs: s.executors, Node: s.who.id, Redact: s.executors.Redact, Keys: keyOf, Log: s.log}); err != nil {
+	if s.execution, err = execution.New(execution.Config{DB: s.db, Graphs: s.executors, Node: s.who.id, Redact: s.executors.Redact, Keys: keyOf, Admit: s.mayExecute, Log: s.log}); err != nil {
 		return err
 	}
 	if _, err := s.execution.Recover(ctx); err != nil {
@@ -75,35 +76,22 @@ func (s *server) serviceToken() (string, error) {
 	return text, writeToken(path, text)
 }
 
-// internalHandler serves the execution service beside the API. Whoever has the
-// service token may ask, and so may a token that is allowed everything.
+// internalHandler serves the execution service beside the API.
 func (s *server) internalHandler(api http.Handler) http.Handler {
-	service := s.execution.Handler(s.service)
 	mux := http.NewServeMux()
 	mux.Handle("/", api)
-	mux.HandleFunc("/api/internal/", func(w http.ResponseWriter, r *http.Request) {
-		if given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && s.mayExecute(r.Context(), given) {
-			r = r.Clone(r.Context())
-			r.Header.Set("Authorization", "Bearer "+s.service)
-		}
-		service.ServeHTTP(w, r)
-	})
+	mux.Handle("/api/internal/", s.execution.Handler(s.service))
 	return mux
 }
 
-// mayExecute reports whether a token of this server is allowed to run graphs in
-// the name of the service.
-func (s *server) mayExecute(ctx context.Context, text string) bool {
-	t, err := s.db.TokenByText(ctx, text)
-	if err != nil || !t.RevokedAt.IsZero() || !t.ExpiresAt.IsZero() && !t.ExpiresAt.After(time.Now()) {
-		return false
+// mayExecute lets the holder of a token of this server run graphs in the name
+// of grants, as the service does, if the token has the scope for it.
+func (s *server) mayExecute(ctx context.Context, text string) error {
+	t, err := s.keeper.Find(ctx, text, time.Now())
+	if err != nil {
+		return err
 	}
-	for _, scope := range t.Scopes {
-		if scope == "*" || scope == "graphs:execute" {
-			return true
-		}
-	}
-	return false
+	return access.Require(&t, access.Execute)
 }
 
 // watchWorkflow is how often a workflow that runs as a graph is looked at.

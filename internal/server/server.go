@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/api"
 	"github.com/pawlrun/pawl/internal/graph"
 	"github.com/pawlrun/pawl/internal/graph/execution"
@@ -51,6 +52,7 @@ type server struct {
 	cfg       Config
 	log       *slog.Logger
 	db        *store.DB
+	keeper    *access.Keeper
 	who       identity
 	token     string // path
 	client    *outbound.Client
@@ -120,6 +122,7 @@ func (s *server) build(ctx context.Context) (err error) {
 	if s.db, err = store.Open(ctx, s.cfg.Database, store.Options{Log: s.log, Holder: holder}); err != nil {
 		return err
 	}
+	s.keeper = access.NewKeeper(s.db)
 	if s.who, err = identify(s.cfg.Data); err != nil {
 		return err
 	}
@@ -159,7 +162,7 @@ func (s *server) build(ctx context.Context) (err error) {
 	s.graphs.Attach(s.queue)
 	s.notices.Attach(s.queue)
 	s.api = api.New(api.Config{ //nolint:contextcheck // its requests bring their own
-		DB: s.db, Queue: s.queue, Workflows: s.flows, Sources: s.sources, Fetcher: s.fetcher, Graphs: s.graphs, Tools: s.tools, Log: s.log, Gatherer: registry, Version: s.cfg.Version,
+		DB: s.db, Keeper: s.keeper, Queue: s.queue, Workflows: s.flows, Sources: s.sources, Fetcher: s.fetcher, Graphs: s.graphs, Tools: s.tools, Log: s.log, Gatherer: registry, Version: s.cfg.Version,
 		MaxPayload: s.cfg.MaxPayload, Feed: s.feed,
 	})
 	var handler http.Handler = s.api

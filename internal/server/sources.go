@@ -12,6 +12,7 @@ import (
 	"github.com/pawlrun/pawl/internal/source/fetch"
 	"github.com/pawlrun/pawl/internal/source/table"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/tool"
 	"github.com/pawlrun/pawl/internal/tool/sqldb"
 	"github.com/pawlrun/pawl/internal/workflow"
 )
@@ -91,6 +92,12 @@ func (s *server) databaseOf(name string) (source.Database, error) {
 		return nil, &pawl.Error{Code: pawl.CodeInvalid, Reason: "no_connection", Op: "write rows", Msg: "there is no connection " + name, Hint: "pawl get connections lists them."}
 	case !isDatabase:
 		return nil, &pawl.Error{Code: pawl.CodeInvalid, Reason: "no_database", Op: "write rows", Msg: "the connection " + name + " is not a database", Hint: "Use one of the type sql."}
+	}
+	if t, err := s.tools.Lookup(name, "exec"); err != nil || t.Policy == tool.Deny {
+		return nil, &pawl.Error{
+			Code: pawl.CodeForbidden, Reason: source.ReasonDenied, Op: "write rows", Msg: "the policy of the connection " + name + " denies exec, and so any writing",
+			Hint: "Whoever runs the server can allow it in the file of the connection.",
+		}
 	}
 	return otherDatabase{db}, nil
 }

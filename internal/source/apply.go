@@ -81,7 +81,7 @@ func (s *Service) create(ctx context.Context, tx *store.Tx, d spec.Definition, r
 // would not fit into the one that is there.
 func (s *Service) checkTable(ctx context.Context, tx *store.Tx, d spec.Definition) error {
 	if d.Write.Connection != "" {
-		return nil // looked at when the fetch begins
+		return s.checkConnection(d.Write.Connection) // its table is looked at when the fetch begins
 	}
 	plan, err := table.New(s.db.Name(), d)
 	if err != nil {
@@ -89,6 +89,20 @@ func (s *Service) checkTable(ctx context.Context, tx *store.Tx, d spec.Definitio
 	}
 	_, err = plan.Ensure(ctx, tx)
 	return err
+}
+
+// checkConnection refuses a connection that must not be written with. Whether it
+// is there at all, and a database, is looked at when the fetch begins: it can
+// come later.
+func (s *Service) checkConnection(name string) error {
+	if s.cfg.Database == nil {
+		return nil
+	}
+	_, err := s.cfg.Database(name)
+	if e, ok := errors.AsType[*pawl.Error](err); ok && e.Reason == ReasonDenied {
+		return e
+	}
+	return nil
 }
 
 func (s *Service) applied(ctx context.Context, tx *store.Tx, src store.Source, action, by string) error {

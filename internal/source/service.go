@@ -29,6 +29,10 @@ type Book interface {
 	Peek(ctx context.Context, domain string) (open bool, until time.Time, a quota.Allowance, err error)
 }
 
+// ReasonDenied is the reason of an error that the policy of a connection denies
+// writing with it.
+const ReasonDenied = "connection_denied"
+
 // Database is where rows of a definition with write.connection go.
 type Database interface {
 	Dialect() string
@@ -58,7 +62,8 @@ type Options struct {
 	// Publish adds events to a topic of a workflow, in the transaction of a
 	// page; nil where there are no workflows.
 	Publish func(ctx context.Context, tx *store.Tx, source, workflow, topic string, rows []Row) error
-	// Database finds the database of a connection; nil where there are none.
+	// Database finds the database of a connection; nil where there are none. It
+	// fails with ReasonDenied if the connection's policy is against writing.
 	Database func(connection string) (Database, error)
 
 	// Observe is told of changes after their commit; it must not block. It may

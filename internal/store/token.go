@@ -169,6 +169,23 @@ func scanTokens(rows Rows, err error) (tokens []Token, hashes []string, _ error)
 	return tokens, hashes, rows.Err()
 }
 
+// GoodTokens tells which of the tokens are neither revoked nor expired.
+func (tx *Tx) GoodTokens(ctx context.Context, ids []string) (map[string]bool, error) {
+	good := map[string]bool{}
+	for batch := range batches(ids) {
+		text, args := in([]any{ms(tx.Now)}, batch)
+		rows, err := tx.Query(ctx, `select id from tokens where revoked_at is null and (expires_at is null or expires_at > $1) and id in `+text, args...)
+		found, err := scanAll(rows, err, "look at tokens", func(row interface{ Scan(dest ...any) error }) (id string, err error) { return id, row.Scan(&id) })
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range found {
+			good[id] = true
+		}
+	}
+	return good, nil
+}
+
 // RevokeToken ends a token for good. It reports whether the token was good
 // until now.
 func (tx *Tx) RevokeToken(ctx context.Context, id string) (changed bool, err error) {

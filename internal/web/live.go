@@ -42,6 +42,13 @@ func (s *Site) serveLive(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
 		return
 	}
+	place, err := s.cfg.Keeper.Open(&who.token)
+	if err != nil { // the page looks again by the clock
+		w.Header().Set("Retry-After", "5")
+		w.WriteHeader(http.StatusTooManyRequests)
+		return
+	}
+	defer place.Close()
 	f, ok := s.cfg.Pulse.follow(lane)
 	if !ok {
 		w.WriteHeader(http.StatusServiceUnavailable)
@@ -59,7 +66,7 @@ func (s *Site) serveLive(w http.ResponseWriter, r *http.Request) {
 		default:
 		}
 	}
-	s.sendLive(w, r, f)
+	s.sendLive(w, r, f, place.Ended())
 }
 
 // maySee reports whether a visitor may know that a lane does something. What a
@@ -69,7 +76,7 @@ func (s *Site) maySee(r *http.Request, who visitor, lane string) bool {
 	return !ofSchedule || s.inside.get(r.Context(), who.text, "/api/v1/schedules/"+url.PathEscape(id), nil, nil) == nil
 }
 
-func (s *Site) sendLive(w http.ResponseWriter, r *http.Request, f *follower) {
+func (s *Site) sendLive(w http.ResponseWriter, r *http.Request, f *follower, ended <-chan struct{}) {
 	control := http.NewResponseController(w)
 	write := func(text string) bool {
 		_ = control.SetWriteDeadline(time.Now().Add(liveWrite)) // where there is a connection
@@ -87,9 +94,11 @@ func (s *Site) sendLive(w http.ResponseWriter, r *http.Request, f *follower) {
 		select {
 		case <-f.wake:
 		case <-tick.C:
-			if _, ok := s.signedIn(r); !ok {
+			if _, ok := s.signedIn(r); !ok { // the session can be over before its token
 				return
 			}
+		case <-ended:
+			return
 		case <-s.cfg.Pulse.end:
 			return
 		case <-r.Context().Done():
@@ -100,6 +109,8 @@ func (s *Site) sendLive(w http.ResponseWriter, r *http.Request, f *follower) {
 		}
 		select {
 		case <-time.After(liveEvery):
+		case <-ended:
+			return
 		case <-s.cfg.Pulse.end:
 			return
 		case <-r.Context().Done():

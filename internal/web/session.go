@@ -160,12 +160,5 @@ func (s *Site) setCookie(w http.ResponseWriter, r *http.Request, value string) {
 
 // goodToken finds a token that may be used now.
 func (s *Site) goodToken(ctx context.Context, text string, now time.Time) (store.Token, error) {
-	t, err := s.cfg.DB.TokenByText(ctx, text)
-	if err != nil {
-		return store.Token{}, err
-	}
-	if !t.RevokedAt.IsZero() || t.Expired(now) {
-		return store.Token{}, errTokenOver
-	}
-	return t, nil
+	return s.cfg.Keeper.Look(ctx, text, now)
 }

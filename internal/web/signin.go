@@ -3,7 +3,6 @@ package web
 import (
 	"crypto/rand"
 	"crypto/sha256"
-	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -12,8 +11,6 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 )
-
-var errTokenOver = errors.New("the token was revoked or has expired")
 
 // linkLife is how long a one-time link works.
 const linkLife = 15 * time.Minute
@@ -139,7 +136,7 @@ func (s *Site) signIn(w http.ResponseWriter, r *http.Request) {
 	now := time.Now()
 	_, err := s.goodToken(r.Context(), text, now)
 	switch {
-	case errors.Is(err, pawl.ErrNotFound), errors.Is(err, errTokenOver):
+	case pawl.ErrorCode(err) == pawl.CodeUnauthorized:
 		s.refuseSignIn(w, r, next, "This token is not valid here.", "It may be another server's, expired or revoked.")
 		return
 	case err != nil:

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/graph"
 	"github.com/pawlrun/pawl/internal/source"
 	"github.com/pawlrun/pawl/internal/store"
@@ -26,6 +27,9 @@ type Config struct {
 	Graphs    *graph.Service  // nil: there are no schedules
 	Log       *slog.Logger
 	Version   string
+
+	// Keeper knows the tokens, and how many pages may be followed; nil makes one.
+	Keeper *access.Keeper
 
 	// Pulse tells what changes; nil makes pages refresh by the clock only.
 	Pulse *Pulse
@@ -56,6 +60,9 @@ func New(cfg Config) (*Site, error) {
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Keeper == nil {
+		cfg.Keeper = access.NewKeeper(cfg.DB)
 	}
 	if cfg.Pulse == nil {
 		cfg.Pulse = NewPulse()

@@ -29,8 +29,9 @@ const (
 	maxBody          = 8 << 20
 )
 
-// Handler serves API over HTTP to whoever has the service token. An empty token
-// is nobody's, as is one that is longer than a request may carry.
+// Handler serves API over HTTP to whoever has the service token, or is let in by
+// Config.Admit. An empty token is nobody's, as is one that is longer than a
+// request may carry.
 //
 //	POST /api/internal/graphs/{graphId}/runs
 //	POST /api/internal/graphs/{graphId}:run
@@ -39,7 +40,7 @@ const (
 //	POST /api/internal/executions/resume      the body is the answer of a person
 //
 // All take the header Idempotency-Key. Checks come in this order: the token
-// (401), the graph id (404), the key (400), the body (400), then those of
+// (401, 403), the graph id (404), the key (400), the body (400), then those of
 // Service.Run: another request with the key (422) or in progress (409), the
 // grant (403), credits (402).
 func (s *Service) Handler(token string) http.Handler {
@@ -63,13 +64,36 @@ func (s *Service) Handler(token string) http.Handler {
 	})
 	mux.HandleFunc("POST "+pathResume, s.serveResume)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !authentic(r.Header.Values("Authorization"), token) {
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			s.tell(w, nil, &pawl.Error{Code: pawl.CodeUnauthorized, Op: "run graph", Msg: "the service token is missing or wrong"})
+		if err := s.admit(r, token); err != nil {
+			if pawl.ErrorCode(err) == pawl.CodeUnauthorized {
+				w.Header().Set("WWW-Authenticate", "Bearer")
+			}
+			s.tell(w, nil, err)
 			return
 		}
 		mux.ServeHTTP(w, r)
 	})
+}
+
+// admit lets in whoever has the service token, and whoever Config.Admit lets in.
+func (s *Service) admit(r *http.Request, token string) error {
+	headers := r.Header.Values("Authorization")
+	if authentic(headers, token) {
+		return nil
+	}
+	wrong := &pawl.Error{Code: pawl.CodeUnauthorized, Op: "run graph", Msg: "the service token is missing or wrong", Hint: "Send service.token of the data folder, or a token with the scope graphs:execute."}
+	if s.admitted == nil || len(headers) != 1 || len(headers[0]) > maxAuthorization {
+		return wrong
+	}
+	scheme, given, _ := strings.Cut(headers[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") || given == "" || len(given) > maxToken {
+		return wrong
+	}
+	err := s.admitted(r.Context(), given)
+	if pawl.ErrorCode(err) == pawl.CodeUnauthorized {
+		return wrong
+	}
+	return err
 }
 
 // authentic compares the token of a request in a time that does not depend on

@@ -61,6 +61,11 @@ type Config struct {
 	// Keys is what a key reference of a billing account, such as ${TEAM_KEY},
 	// stands for now. Its errors never quote a key. Nil: there are none.
 	Keys func(ref string) (string, error)
+
+	// Admit is asked by Handler whether somebody with another token than that of
+	// the service may run graphs. Its errors have the code unauthorized or
+	// forbidden. Nil: nobody may.
+	Admit func(ctx context.Context, token string) error
 }
 
 // Service runs graphs. It is safe for concurrent use.
@@ -71,6 +76,7 @@ type Service struct {
 	log      *slog.Logger
 	redact   func(string) string
 	keys     func(ref string) (string, error)
+	admitted func(ctx context.Context, token string) error
 	progress func(runID, text string)
 
 	base context.Context // of all runs; ends with Close
@@ -103,7 +109,7 @@ func New(cfg Config) (*Service, error) {
 	}
 	base, stop := context.WithCancelCause(context.Background())
 	return &Service{
-		db: cfg.DB, graphs: cfg.Graphs, node: cfg.Node, log: cfg.Log, redact: cfg.Redact, keys: cfg.Keys, progress: cfg.Progress,
+		db: cfg.DB, graphs: cfg.Graphs, node: cfg.Node, log: cfg.Log, redact: cfg.Redact, keys: cfg.Keys, admitted: cfg.Admit, progress: cfg.Progress,
 		base: base, stop: stop, flights: map[string]*flight{},
 	}, nil
 }

@@ -1,4 +1,4 @@
-package api
+package access
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"github.com/pawlrun/pawl/internal/store"
 )
 
-func TestTokenCacheHoldsForASecond(t *testing.T) {
-	var c tokenCache
+func TestKeeperHoldsForASecond(t *testing.T) {
+	var c Keeper
 	now := time.Now()
 	_, found, era := c.get("h", now)
 	if found {
@@ -27,29 +27,29 @@ func TestTokenCacheHoldsForASecond(t *testing.T) {
 }
 
 // What was read before a revocation must not be kept after it.
-func TestTokenCacheForgetsWhatIsBeingRead(t *testing.T) {
-	var c tokenCache
+func TestKeeperForgetsWhatIsBeingRead(t *testing.T) {
+	var c Keeper
 	now := time.Now()
 	_, _, era := c.get("h", now)
-	c.forget()
+	c.Forget()
 	c.put("h", store.Token{}, era, now)
 	if _, found, _ := c.get("h", now); found {
 		t.Error("kept what was read before")
 	}
 	_, _, era = c.get("h", now)
 	c.put("h", store.Token{}, era, now)
-	c.forget()
+	c.Forget()
 	if _, found, _ := c.get("h", now); found {
 		t.Error("did not forget")
 	}
 }
 
-func TestTokenCacheIsBounded(t *testing.T) {
-	var c tokenCache
-	for i := range maxCached + 10 {
+func TestKeeperIsBounded(t *testing.T) {
+	var c Keeper
+	for i := range mostHeld + 10 {
 		c.put(fmt.Sprint(i), store.Token{}, 0, time.Now())
 	}
-	if len(c.entries) > maxCached {
+	if len(c.entries) > mostHeld {
 		t.Errorf("%d entries", len(c.entries))
 	}
 }

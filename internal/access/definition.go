@@ -1,0 +1,48 @@
+package access
+
+import (
+	"strings"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// Definition is what a definition does beyond its own kind when it runs. Empty
+// fields do nothing.
+type Definition struct {
+	Graph      string // the graph that it runs, as provider:name
+	Publishes  string // the workflow that gets events of it
+	Connection string // the connection that it writes with
+}
+
+// workflowProvider is the provider of graphs that are workflows of this server.
+const workflowProvider = "workflow"
+
+// needs are the scopes of doing by hand what the definition does, each with what
+// that is in words.
+func (d Definition) needs() (list []struct{ scope, why string }) {
+	add := func(scope, why string) { list = append(list, struct{ scope, why string }{scope, why}) }
+	if provider, name, _ := strings.Cut(d.Graph, ":"); provider == workflowProvider {
+		add("workflows:write", "runs the workflow "+name)
+	}
+	if d.Publishes != "" {
+		add("workflows:write", "publishes events to the workflow "+d.Publishes)
+	}
+	if d.Connection != "" {
+		add("connections:write", "writes with the connection "+d.Connection)
+	}
+	return list
+}
+
+// Define fails with an error of code forbidden unless a token may do all that
+// the definition will do.
+func Define(t *store.Token, d Definition) error {
+	for _, need := range d.needs() {
+		err := Require(t, need.scope)
+		if e, ok := err.(*pawl.Error); ok { //nolint:errorlint // Require gives nothing else
+			e.Msg = "the definition " + need.why + ": " + e.Msg
+			return e
+		}
+	}
+	return nil
+}
