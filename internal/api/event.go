@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"strconv"
 
 	"github.com/pawlrun/pawl/internal/store"
 )
@@ -52,9 +51,8 @@ func (a *API) listEvents(ctx context.Context, in *listEventsInput) (*listEventsO
 	}
 	out := &listEventsOutput{}
 	err = a.ofWorkflow(ctx, in.Name, func(ctx context.Context, tx *store.Tx, w store.Workflow) error {
-		list, err := tx.ListEvents(ctx, w.ID, filter, before, in.Limit+1)
-		cursor := func(e store.Event) string { return strconv.FormatInt(e.ID, 10) }
-		out.Body = cutPage(list, in.Limit, eventCursor, cursor, eventOf)
+		list, next, err := tx.EventPage(ctx, w.ID, filter, before, in.Limit)
+		out.Body = pageOf(tellAll(list, eventOf), eventCursor, orderCursor(next))
 		return err
 	})
 	return out, err

@@ -65,7 +65,7 @@ func (a *API) listInputs(ctx context.Context, in *listInputsInput) (*listInputsO
 	}
 	out := &listInputsOutput{}
 	err = a.ofWorkflow(ctx, in.Name, func(ctx context.Context, tx *store.Tx, w store.Workflow) error {
-		list, err := tx.ListInputs(ctx, w.ID, store.InputStatus(in.Status), store.InputCursor{CreatedAt: at, ID: id}, in.Limit+1)
+		list, next, err := tx.InputPage(ctx, w.ID, store.InputStatus(in.Status), store.InputCursor{CreatedAt: at, ID: id}, in.Limit)
 		if err != nil {
 			return err
 		}
@@ -77,8 +77,11 @@ func (a *API) listInputs(ctx context.Context, in *listInputsInput) (*listInputsO
 		if err != nil {
 			return err
 		}
-		cursor := func(i store.Input) string { return timeCursor(i.CreatedAt, i.ID) }
-		out.Body = cutPage(list, in.Limit, inputCursor, cursor, func(i store.Input) Input { return inputOf(i, w.Name, outputs) })
+		cursor := ""
+		if next.ID != "" {
+			cursor = timeCursor(next.CreatedAt, next.ID)
+		}
+		out.Body = pageOf(tellAll(list, func(i store.Input) Input { return inputOf(i, w.Name, outputs) }), inputCursor, cursor)
 		return nil
 	})
 	return out, err

@@ -82,6 +82,23 @@ func (in PageInput) placeInOrder(kind string) (int64, error) {
 	return n, nil
 }
 
+// orderCursor is where a list that goes by number goes on; zero is the end.
+func orderCursor(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// tellAll tells every thing of a list.
+func tellAll[S, T any](list []S, tell func(S) T) []T {
+	items := make([]T, len(list))
+	for i := range list {
+		items[i] = tell(list[i])
+	}
+	return items
+}
+
 // cutPage makes a page of what was read with one more than the limit.
 func cutPage[S, T any](list []S, limit int, kind string, cursor func(S) string, tell func(S) T) Page[T] {
 	next := ""
@@ -89,11 +106,7 @@ func cutPage[S, T any](list []S, limit int, kind string, cursor func(S) string, 
 		list = list[:limit]
 		next = cursor(list[limit-1])
 	}
-	items := make([]T, len(list))
-	for i := range list {
-		items[i] = tell(list[i])
-	}
-	return pageOf(items, kind, next)
+	return pageOf(tellAll(list, tell), kind, next)
 }
 
 func badCursor() error {

@@ -57,18 +57,21 @@ func (a *API) listScheduleRuns(ctx context.Context, in *listSlotsInput) (*listSl
 }
 
 func (a *API) slots(ctx context.Context, in *listSlotsInput, ran bool) (*listSlotsOutput, error) {
-	at, id, err := in.placeInTime(slotCursor)
+	at, _, err := in.placeInTime(slotCursor)
 	if err != nil {
 		return nil, err
 	}
 	out := &listSlotsOutput{}
 	err = a.readScheduleBy(ctx, in.SchedulePath, a.graphs.Kept, func(ctx context.Context, tx *store.Tx, s store.Schedule) error {
-		list, err := tx.ListSlots(ctx, store.SlotFilter{ScheduleID: s.ID, Status: in.Status, Trigger: in.Trigger, Ran: ran}, at, id, in.Limit+1)
+		list, next, err := tx.SlotsOf(ctx, store.SlotFilter{ScheduleID: s.ID, Status: in.Status, Trigger: in.Trigger, Ran: ran}, at, in.Limit)
 		if err != nil {
 			return err
 		}
-		cursor := func(s store.Slot) string { return timeCursor(s.ScheduledFor, s.ID) }
-		out.Body = cutPage(list, in.Limit, slotCursor, cursor, slotOf)
+		cursor := ""
+		if !next.IsZero() {
+			cursor = timeCursor(next, s.ID)
+		}
+		out.Body = pageOf(tellAll(list, slotOf), slotCursor, cursor)
 		return nil
 	})
 	return out, err

@@ -43,6 +43,7 @@ type timelineOutput struct{ Body Timeline }
 const (
 	timelineCursor = "timeline"
 	longestWindow  = 31 * 24 * time.Hour
+	farthestYears  = 5 // from now
 	isRun, isSlot  = "run", "slot"
 )
 
@@ -53,6 +54,9 @@ func (in *timelineInput) window(now time.Time) (from, to time.Time, err error) {
 	}
 	if to, err = instantParameter("/to", in.To, from.Add(24*time.Hour)); err != nil {
 		return from, to, err
+	}
+	if to.After(now.AddDate(farthestYears, 0, 0)) {
+		return from, to, invalid(fmt.Sprintf("Ask for a time within %d years from now.", farthestYears), Fault{Pointer: "/to", Message: "is too far in the future"})
 	}
 	if !to.After(from) || to.Sub(from) > longestWindow {
 		return from, to, invalid("Ask for a shorter time.", Fault{Pointer: "/to", Message: "must be after from, by at most 31 days"})
@@ -97,34 +101,43 @@ func (a *API) getTimeline(ctx context.Context, in *timelineInput) (*timelineOutp
 	}
 	out := &timelineOutput{Timeline{Now: Instant{now}}}
 	var items []TimelineItem
-	if after.what != isSlot {
-		if items, err = a.pastItems(ctx, in, from, to, after); err != nil {
+	if after.what != isSlot && from.Before(now) {
+		var next store.RunCursor
+		if items, next, err = a.pastItems(ctx, in, from, to, after); err != nil {
 			return nil, err
 		}
+		if next.ID != "" {
+			out.Body.Page = pageOf(items, timelineCursor, fmt.Sprintf("%s:%d:%s", isRun, next.CreatedAt.UnixMilli(), next.ID))
+			return out, nil
+		}
 	}
-	if len(items) <= in.Limit && to.After(now) {
+	if to.After(now) {
 		start := now
 		if from.After(now) {
 			start = from
 		}
-		due, partial, err := a.dueLanes(ctx, in.Kind, now)
+		var due []due
+		if due, out.Body.Partial, err = a.dueLanes(ctx, in.Kind, now, to); err != nil {
+			return nil, err
+		}
+		upcoming, err := upcomingItems(ctx, due, start, to, after, in.Limit+1-len(items))
 		if err != nil {
 			return nil, err
 		}
-		out.Body.Partial = partial
-		items = append(items, upcomingItems(due, start, to, after, in.Limit+1-len(items))...)
+		items = append(items, upcoming...)
 	}
 	cursor := func(i TimelineItem) string { return fmt.Sprintf("%s:%d:%s", i.What, i.At.UnixMilli(), i.tie) }
 	out.Body.Page = cutPage(items, in.Limit, timelineCursor, cursor, func(i TimelineItem) TimelineItem { return i })
 	return out, nil
 }
 
-// pastItems are the runs that began in the window, one more than a page has.
-func (a *API) pastItems(ctx context.Context, in *timelineInput, from, to time.Time, after timelinePlace) (items []TimelineItem, err error) {
+// pastItems are the runs that began in the window, and where to go on, zero at
+// the end.
+func (a *API) pastItems(ctx context.Context, in *timelineInput, from, to time.Time, after timelinePlace) (items []TimelineItem, next store.RunCursor, err error) {
 	filter := store.RunFilter{Kind: kindOf(in.Kind), Viewer: access.Reach(callOf(ctx).token, schedulesResource), From: from, To: to}
 	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		runs, err := tx.RunsInOrder(ctx, filter, store.RunCursor{CreatedAt: after.at, ID: after.tie}, in.Limit+1)
-		if err != nil {
+		var runs []store.Run
+		if runs, next, err = tx.RunsInOrder(ctx, filter, store.RunCursor{CreatedAt: after.at, ID: after.tie}, in.Limit); err != nil {
 			return err
 		}
 		items = nil
@@ -138,5 +151,5 @@ func (a *API) pastItems(ctx context.Context, in *timelineInput, from, to time.Ti
 		}
 		return nil
 	})
-	return items, err
+	return items, next, err
 }

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"cmp"
+	"container/heap"
 	"context"
 	"encoding/hex"
 	"hash/fnv"
@@ -8,12 +10,12 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/access"
-	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/when"
 )
 
-// maxDueLanes is how many lanes of each kind are looked at for what comes due.
+// maxDueLanes is how many lanes of each kind are looked at for what comes due:
+// of workflows and schedules those that are due first.
 const maxDueLanes = 1000
 
 func kindOf(text string) pawl.Kind { return pawl.Kind(text) }
@@ -35,73 +37,114 @@ func (d *due) tie() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// moveTo goes on to the first instant at or after the given one. Where there is
-// none the next is zero.
-func (d *due) moveTo(start time.Time) {
-	if step := d.schedule.Interval(); step > 0 && d.next.Before(start) {
-		d.next = d.next.Add(start.Sub(d.next) / step * step)
+// moveTo goes on to the first instant at or after start. Where there is none
+// before the end the next is zero. It takes one search, however far that is.
+func (d *due) moveTo(start, end time.Time) {
+	if !d.next.IsZero() && d.next.Before(start) {
+		if step := d.schedule.Interval(); step > 0 {
+			d.next = d.next.Add((start.Sub(d.next) + step - 1) / step * step)
+		} else {
+			d.next, _ = d.schedule.NextWithin(start.Add(-time.Nanosecond), end)
+		}
 	}
-	for !d.next.IsZero() && d.next.Before(start) {
-		d.move()
+	if !d.next.Before(end) {
+		d.next = time.Time{}
 	}
 }
 
-func (d *due) move() {
-	next, ok := d.schedule.Next(d.next)
-	if !ok {
-		next = time.Time{}
+func (d *due) move(end time.Time) {
+	d.next, _ = d.schedule.NextWithin(d.next, end)
+	if !d.next.Before(end) {
+		d.next = time.Time{}
 	}
-	d.next = next
+}
+
+// dueHeap has what comes due first on top.
+type dueHeap []*tiedDue
+
+type tiedDue struct {
+	due
+	text string // its tie
+}
+
+func (h dueHeap) Len() int      { return len(h) }
+func (h dueHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h dueHeap) Less(i, j int) bool {
+	return cmp.Or(h[i].next.Compare(h[j].next), cmp.Compare(h[i].text, h[j].text)) < 0
+}
+func (h *dueHeap) Push(x any) { *h = append(*h, x.(*tiedDue)) }
+func (h *dueHeap) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
 }
 
 // upcomingItems merges what comes due in [start, to), after the given place, in
-// the order of time.
-func upcomingItems(list []due, start, to time.Time, after timelinePlace, limit int) []TimelineItem {
+// the order of time. It computes an instant for each lane and for each item, and
+// stops when whoever asked is gone.
+func upcomingItems(ctx context.Context, list []due, start, to time.Time, after timelinePlace, limit int) ([]TimelineItem, error) {
 	if after.what == isSlot && after.at.After(start) {
 		start = after.at
 	}
-	ties := make([]string, len(list))
+	var waiting dueHeap
 	for i := range list {
-		ties[i] = list[i].tie()
-		list[i].moveTo(start)
-		if after.what == isSlot && list[i].next.UnixMilli() == after.at.UnixMilli() && ties[i] <= after.tie {
-			list[i].move()
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		d := &tiedDue{list[i], list[i].tie()}
+		d.moveTo(start, to)
+		if after.what == isSlot && d.next.UnixMilli() == after.at.UnixMilli() && d.text <= after.tie {
+			d.move(to)
+		}
+		if !d.next.IsZero() {
+			waiting = append(waiting, d)
 		}
 	}
+	heap.Init(&waiting)
 	var out []TimelineItem
-	for len(out) < limit {
-		first := -1
-		for i := range list {
-			if list[i].next.IsZero() || !list[i].next.Before(to) {
-				continue
-			}
-			if first < 0 || list[i].next.Before(list[first].next) || list[i].next.Equal(list[first].next) && ties[i] < ties[first] {
-				first = i
-			}
-		}
-		if first < 0 {
-			return out
-		}
-		d := &list[first]
+	for len(out) < limit && len(waiting) > 0 {
+		d := waiting[0]
 		out = append(out, TimelineItem{
-			At: Instant{d.next}, What: isSlot, Kind: string(d.kind), Lane: d.lane, LaneID: orNull(d.laneID), Handler: orNull(d.handler), tie: ties[first],
+			At: Instant{d.next}, What: isSlot, Kind: string(d.kind), Lane: d.lane, LaneID: orNull(d.laneID), Handler: orNull(d.handler), tie: d.text,
 		})
-		d.move()
+		if d.move(to); d.next.IsZero() {
+			heap.Pop(&waiting)
+		} else {
+			heap.Fix(&waiting, 0)
+		}
 	}
-	return out
+	return out, nil
 }
 
-// dueLanes are everything that will come due by itself. partial says that there
-// is more.
-func (a *API) dueLanes(ctx context.Context, kind string, now time.Time) (list []due, partial bool, err error) {
+// schedules makes schedules from their stored form, and loads each zone once.
+type schedules map[string]*time.Location
+
+func (z schedules) of(kind when.Kind, value, zone string) (when.Schedule, error) {
+	if kind != when.KindCron {
+		return when.Parse(kind, value, zone)
+	}
+	loc := z[zone]
+	if loc == nil {
+		var err error
+		if loc, err = when.LoadZone(zone); err != nil {
+			return when.Schedule{}, err
+		}
+		z[zone] = loc
+	}
+	return when.Cron(value, loc)
+}
+
+// dueLanes are what comes due by itself before an instant. partial says that
+// there is more. What needs a person does not come due.
+func (a *API) dueLanes(ctx context.Context, kind string, now, before time.Time) (list []due, partial bool, err error) {
 	for _, k := range []struct {
 		kind pawl.Kind
-		read func(context.Context, time.Time) ([]due, bool, error)
+		read func(ctx context.Context, now, before time.Time) ([]due, bool, error)
 	}{{pawl.KindWorkflow, a.dueWorkflows}, {pawl.KindSource, a.dueSources}, {pawl.KindSchedule, a.dueSchedules}} {
 		if kind != "" && kind != string(k.kind) {
 			continue
 		}
-		more, cut, err := k.read(ctx, now)
+		more, cut, err := k.read(ctx, now, before)
 		if err != nil {
 			return nil, false, err
 		}
@@ -109,9 +152,6 @@ func (a *API) dueLanes(ctx context.Context, kind string, now time.Time) (list []
 	}
 	return list, partial, nil
 }
-
-// goesOn reports whether a lane runs again without a person.
-func goesOn(w run.Word) bool { return w == run.Running || w == run.Idle }
 
 // overdue is due now.
 func overdue(at, now time.Time) time.Time {
@@ -121,80 +161,64 @@ func overdue(at, now time.Time) time.Time {
 	return at
 }
 
-func (a *API) dueWorkflows(ctx context.Context, now time.Time) (list []due, partial bool, err error) {
-	lanes, next, err := a.flows.Lanes(ctx, "", maxDueLanes)
-	if err != nil {
-		return nil, false, err
-	}
-	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		list = nil
-		for _, l := range lanes {
-			if !goesOn(l.Word) {
-				continue
-			}
-			producers, err := tx.ProducerSchedules(ctx, l.ID)
-			if err != nil {
-				return err
-			}
-			for _, p := range producers {
-				schedule, err := when.Parse(when.Kind(p.Type), p.Value, p.Timezone)
-				if err != nil { // a zone may have been lost since it was checked
-					continue
-				}
-				list = append(list, due{kind: pawl.KindWorkflow, lane: l.Name, handler: p.Producer, schedule: schedule, next: overdue(p.NextRunAt, now)})
-			}
-		}
-		return nil
+func (a *API) dueWorkflows(ctx context.Context, now, before time.Time) (list []due, partial bool, err error) {
+	var producers []store.DueProducer
+	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+		producers, err = tx.DueProducers(ctx, before, maxDueLanes+1)
+		return err
 	})
-	return list, next != "", err
+	if partial = len(producers) > maxDueLanes; partial {
+		producers = producers[:maxDueLanes]
+	}
+	parse := schedules{}
+	for _, p := range producers {
+		schedule, err := parse.of(when.Kind(p.Type), p.Value, p.Timezone)
+		if err != nil { // a zone may have been lost since it was checked
+			continue
+		}
+		list = append(list, due{kind: pawl.KindWorkflow, lane: p.Workflow, handler: p.Producer, schedule: schedule, next: overdue(p.NextRunAt, now)})
+	}
+	return list, partial, err
 }
 
-func (a *API) dueSources(ctx context.Context, now time.Time) ([]due, bool, error) {
+func (a *API) dueSources(ctx context.Context, now, before time.Time) (list []due, partial bool, err error) {
 	if a.sources == nil {
 		return nil, false, nil
 	}
-	sources, next, err := a.sources.List(ctx, "", maxDueLanes)
-	if err != nil {
-		return nil, false, err
-	}
-	var list []due
-	for i := range sources {
-		s := &sources[i]
-		schedule, err := s.Definition.Schedule.When()
-		if err != nil || !goesOn(s.Word) {
-			continue
-		}
-		d := due{kind: pawl.KindSource, lane: s.Name, schedule: schedule, next: overdue(s.NextAt, now)}
+	sources, partial, err := a.sources.Due(ctx, maxDueLanes)
+	for _, s := range sources {
+		d := due{kind: pawl.KindSource, lane: s.Name, schedule: s.Schedule, next: overdue(s.NextAt, now)}
 		if s.NextAt.IsZero() { // it runs now
 			d.next = now
-			d.move()
+			d.move(before)
 		}
 		list = append(list, d)
 	}
-	return list, next != "", nil
+	return list, partial, err
 }
 
-func (a *API) dueSchedules(ctx context.Context, now time.Time) (list []due, partial bool, err error) {
+func (a *API) dueSchedules(ctx context.Context, now, before time.Time) (list []due, partial bool, err error) {
 	if a.graphs == nil {
 		return nil, false, nil
 	}
+	var found []store.Schedule
 	viewer := access.Reach(callOf(ctx).token, schedulesResource)
-	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		list = nil
-		schedules, err := tx.ListSchedules(ctx, viewer, "", maxDueLanes+1)
-		if partial = len(schedules) > maxDueLanes; partial {
-			schedules = schedules[:maxDueLanes]
-		}
-		for _, s := range schedules {
-			schedule, err := when.Parse(when.KindCron, s.Cron, s.Timezone)
-			if err != nil || !s.Enabled {
-				continue
-			}
-			d := due{kind: pawl.KindSchedule, lane: s.Name, laneID: s.ID, schedule: schedule, next: now}
-			d.move()
-			list = append(list, d)
-		}
+	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+		found, err = tx.DueSchedules(ctx, viewer, before, maxDueLanes+1)
 		return err
 	})
+	if partial = len(found) > maxDueLanes; partial {
+		found = found[:maxDueLanes]
+	}
+	parse := schedules{}
+	for _, s := range found {
+		schedule, err := parse.of(when.KindCron, s.Cron, s.Timezone)
+		if err != nil {
+			continue
+		}
+		d := due{kind: pawl.KindSchedule, lane: s.Name, laneID: s.ID, schedule: schedule, next: now}
+		d.move(before)
+		list = append(list, d)
+	}
 	return list, partial, err
 }

@@ -84,7 +84,7 @@ func TestUpcomingItemsOfOneInstant(t *testing.T) {
 	seen := map[string]int{}
 	after := timelinePlace{}
 	for range 5 {
-		page := upcomingItems(lanes(), start, start.Add(3*time.Second), after, 3)
+		page := upcoming(t, lanes(), start, start.Add(3*time.Second), after, 3)
 		for _, item := range page {
 			seen[item.Lane+pawl.FormatTime(item.At.Time)]++
 		}
@@ -94,9 +94,18 @@ func TestUpcomingItemsOfOneInstant(t *testing.T) {
 	if len(seen) != 15 {
 		t.Errorf("%d items of 15: %v", len(seen), seen)
 	}
-	if more := upcomingItems(lanes(), start, start.Add(3*time.Second), after, 3); len(more) != 0 {
+	if more := upcoming(t, lanes(), start, start.Add(3*time.Second), after, 3); len(more) != 0 {
 		t.Errorf("%v", more)
 	}
+}
+
+func upcoming(t *testing.T, list []due, start, to time.Time, after timelinePlace, limit int) []TimelineItem {
+	t.Helper()
+	items, err := upcomingItems(t.Context(), list, start, to, after, limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return items
 }
 
 func every(t *testing.T, d time.Duration) when.Schedule {

@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
@@ -9,6 +10,7 @@ import (
 	"github.com/pawlrun/pawl/internal/source/spec"
 	"github.com/pawlrun/pawl/internal/source/table"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/when"
 )
 
 // Details are everything about one source.
@@ -77,6 +79,48 @@ func (s *Service) List(ctx context.Context, after string, limit int) (page []Det
 		page = append(page, v.details(last[i]))
 	}
 	return page, next, nil
+}
+
+// DueSource is a source that comes due by itself.
+type DueSource struct {
+	Name     string
+	Schedule when.Schedule
+	NextAt   time.Time // zero: it runs now
+}
+
+// Due reads up to limit sources by name that run without a person, with what
+// their definitions and states say, and whether there are more. It reads all of
+// them at once and does not ask the book of calls.
+func (s *Service) Due(ctx context.Context, limit int) (list []DueSource, more bool, err error) {
+	var rows []store.SourceTimes
+	var now time.Time
+	err = s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+		now = tx.Now
+		rows, err = tx.WantedSources(ctx, limit+1)
+		return err
+	})
+	if more = len(rows) > limit; more {
+		rows = rows[:limit]
+	}
+	for _, row := range rows {
+		if ctx.Err() != nil {
+			return nil, false, context.Cause(ctx)
+		}
+		v := &view{now: now, source: row.Source, state: row.SourceState}
+		if err := json.Unmarshal(row.Definition, &v.def); err != nil {
+			continue // one that is no longer valid does not run either
+		}
+		schedule, err := v.def.Schedule.When()
+		if err != nil || !v.wanted() {
+			continue
+		}
+		at := v.dueAt()
+		if row.NextRetryAt.After(at) {
+			at = row.NextRetryAt
+		}
+		list = append(list, DueSource{row.Name, schedule, at})
+	}
+	return list, more, err
 }
 
 func firstOf(runs []store.SourceRun) store.SourceRun {

@@ -171,42 +171,8 @@ func (tx *Tx) InsertReceipt(ctx context.Context, r Receipt) (added bool, err err
 	if err != nil {
 		return false, fmt.Errorf("add receipt: %w", err)
 	}
-	return n == 1, nil
-}
-
-// ReceiptFilter picks receipts; empty fields pick all.
-type ReceiptFilter struct {
-	OwnerID    string // of the account
-	AccountID  string
-	GrantID    string
-	ScheduleID string
-	RunID      string
-}
-
-// ReceiptCursor is the place of a receipt in a list. The zero value is before
-// the first.
-type ReceiptCursor struct {
-	CreatedAt time.Time
-	ID        string
-}
-
-// ListReceipts reads up to limit receipts, the newest first, that come after
-// the cursor.
-func (tx *Tx) ListReceipts(ctx context.Context, f ReceiptFilter, after ReceiptCursor, limit int) ([]Receipt, error) {
-	c := conditions{texts: []string{"true"}}
-	if f.OwnerID != "" {
-		c.add("billing_account_id in (select id from billing_accounts where owner_id = ?)", f.OwnerID)
+	if n == 0 {
+		return false, nil
 	}
-	for _, column := range []struct{ name, value string }{{"billing_account_id", f.AccountID}, {"grant_id", f.GrantID}, {"schedule_id", f.ScheduleID}, {"run_id", f.RunID}} {
-		if column.value != "" {
-			c.add(column.name+" = ?", column.value)
-		}
-	}
-	if after.ID != "" {
-		c.add("(created_at, id) < (?, ?)", ms(after.CreatedAt), after.ID)
-	}
-	c.args = append(c.args, limit)
-	rows, err := tx.Query(ctx, fmt.Sprintf(`select %s from charge_receipts where %s order by created_at desc, id desc limit $%d`,
-		receiptColumns, c.String(), len(c.args)), c.args...)
-	return scanAll(rows, err, "list receipts", scanReceipt)
+	return true, tx.addToDay(ctx, r)
 }

@@ -15,10 +15,30 @@ func (tx *Tx) sumOf(ctx context.Context, op, sql string, args ...any) (n int64, 
 	return n, nil
 }
 
-// SpentByGrant is what the receipts of a grant add up to since an instant.
+// SpentByGrant is what the receipts of a grant add up to since the beginning of
+// a UTC day.
 func (tx *Tx) SpentByGrant(ctx context.Context, grantID string, since time.Time) (int64, error) {
-	return tx.sumOf(ctx, "sum receipts", `select cast(coalesce(sum(amount), 0) as bigint) from charge_receipts
-		where grant_id = $1 and created_at >= $2`, grantID, ms(since))
+	return tx.sumOf(ctx, "sum receipts", `select cast(coalesce(sum(amount), 0) as bigint) from charge_days
+		where subject = $1 and day >= $2`, grantID, dayOf(since))
+}
+
+// dayOf is the UTC day of an instant, counted from 1970.
+func dayOf(t time.Time) int64 { return ms(t) / dayMS }
+
+// addToDay adds a receipt of now to the sums of its account and of its grant.
+// The account comes first, so that nobody waits in a circle.
+func (tx *Tx) addToDay(ctx context.Context, r Receipt) error {
+	v := values{}
+	v.row(r.AccountID, dayOf(tx.Now), r.Amount, 1)
+	if r.GrantID != "" {
+		v.row(r.GrantID, dayOf(tx.Now), r.Amount, 1)
+	}
+	_, err := tx.Exec(ctx, `insert into charge_days as d (subject, day, amount, receipts) values `+v.String()+`
+		on conflict (subject, day) do update set amount = d.amount + excluded.amount, receipts = d.receipts + excluded.receipts`, v.args...)
+	if err != nil {
+		return fmt.Errorf("add to the sums of a day: %w", err)
+	}
+	return nil
 }
 
 // CostOfRun is what the receipts of all attempts of a run add up to.
@@ -111,8 +131,7 @@ const dayMS = 24 * 60 * 60 * 1000
 // SpendByDay reads the spending of an account since the beginning of a UTC
 // day, the newest day first. Days without receipts are left out.
 func (tx *Tx) SpendByDay(ctx context.Context, accountID string, since time.Time) ([]DaySpend, error) {
-	rows, err := tx.Query(ctx, `select created_at / $3 as day, cast(sum(amount) as bigint), count(*) from charge_receipts
-		where billing_account_id = $1 and created_at >= $2 group by 1 order by 1 desc`, accountID, ms(since), dayMS)
+	rows, err := tx.Query(ctx, `select day, amount, receipts from charge_days where subject = $1 and day >= $2 order by day desc`, accountID, dayOf(since))
 	return scanAll(rows, err, "sum spending by day", func(row interface{ Scan(dest ...any) error }) (DaySpend, error) {
 		var s DaySpend
 		var day int64

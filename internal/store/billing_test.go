@@ -113,7 +113,8 @@ func TestReceiptsAreListedByOwnerWithCursor(t *testing.T) {
 		cursor := ReceiptCursor{}
 		for range 4 {
 			page := mustRead(t, db, func(ctx context.Context, tx *Tx) ([]Receipt, error) {
-				return tx.ListReceipts(ctx, ReceiptFilter{OwnerID: ada.ID}, cursor, 2)
+				page, _, err := tx.ListReceipts(ctx, ReceiptFilter{OwnerID: ada.ID}, cursor, 2)
+				return page, err
 			})
 			for _, r := range page {
 				seen = append(seen, r.Amount)
@@ -124,7 +125,8 @@ func TestReceiptsAreListedByOwnerWithCursor(t *testing.T) {
 			t.Errorf("pages hold %v", seen)
 		}
 		foreign := mustRead(t, db, func(ctx context.Context, tx *Tx) ([]Receipt, error) {
-			return tx.ListReceipts(ctx, ReceiptFilter{OwnerID: ada.ID, AccountID: other.AccountID}, ReceiptCursor{}, 9)
+			page, _, err := tx.ListReceipts(ctx, ReceiptFilter{OwnerID: ada.ID, AccountID: other.AccountID}, ReceiptCursor{}, 9)
+			return page, err
 		})
 		if len(foreign) != 0 {
 			t.Errorf("foreign receipts %v", foreign)

@@ -229,10 +229,16 @@ type OrphanedReservation struct {
 // OrphanedReservations reads up to limit events whose run holds nothing any
 // more: it ended, or it is not there. workflowID may be empty for all.
 func (tx *Tx) OrphanedReservations(ctx context.Context, workflowID string, limit int) ([]OrphanedReservation, error) {
+	var c conditions
+	c.add("e.status = 'reserved'") // as in the index events_held
+	if workflowID != "" {
+		c.add("e.workflow_id = ?", workflowID)
+	}
+	c.add("(r.id is null or r.status in ('committed', 'cancelled') or exists (select 1 from runs s where s.retry_of = r.id))")
+	// Sorted by an expression: in the order of the primary key, all events there
+	// are would be looked at for the few that are held.
 	rows, err := tx.Query(ctx, `select e.workflow_id, e.topic, e.message_id, e.reserved_by from events e left join runs r on r.id = e.reserved_by
-		where e.status = 'reserved' and ($1 = '' or e.workflow_id = $1) and (r.id is null or r.status in ('committed', 'cancelled')
-			or exists (select 1 from runs s where s.retry_of = r.id))
-		order by e.id limit $2`, workflowID, limit)
+		where `+c.String()+` order by e.id + 0`+c.limit(limit), c.args...)
 	return scanAll(rows, err, "find orphaned reservations", func(row interface{ Scan(dest ...any) error }) (o OrphanedReservation, err error) {
 		err = row.Scan(&o.WorkflowID, &o.Topic, &o.MessageID, &o.RunID)
 		return o, err
@@ -249,20 +255,46 @@ type EventFilter struct {
 // ListEvents reads up to limit events of a workflow with an id below before,
 // the newest first; before zero begins with the newest.
 func (tx *Tx) ListEvents(ctx context.Context, workflowID string, f EventFilter, before int64, limit int) ([]Event, error) {
-	var c conditions
-	c.add("workflow_id = ? and id < ?", workflowID, idBefore(before))
+	page, _, err := tx.EventPage(ctx, workflowID, f, before, limit)
+	return page, err
+}
+
+// EventPage is ListEvents with the id with which to go on, zero at the end. A
+// page may end early; see pageThrough.
+func (tx *Tx) EventPage(ctx context.Context, workflowID string, f EventFilter, before int64, limit int) (page []Event, next int64, err error) {
+	page, next, more, err := pageThrough(idBefore(before), limit, func(e Event) int64 { return e.ID }, func(before int64, want int) (look[Event, int64], error) {
+		return tx.lookAtEvents(ctx, workflowID, f, before, want)
+	})
+	if !more {
+		next = 0
+	}
+	return page, next, err
+}
+
+func (tx *Tx) lookAtEvents(ctx context.Context, workflowID string, f EventFilter, before int64, want int) (l look[Event, int64], err error) {
+	var c, rest conditions
+	c.add("workflow_id = ? and id < ?", workflowID, before)
 	if f.Topic != "" {
-		c.add("topic = ?", f.Topic)
+		rest.add("topic = ?", f.Topic)
 	}
 	if f.Status != "" {
-		c.add("status = ?", string(f.Status))
+		rest.add("status = ?", string(f.Status))
 	}
-	if f.InputID != "" {
+	if f.InputID != "" { // an input has few
 		c.add("id in (select event_id from event_causes where input_id = ?)", f.InputID)
+	} else if len(rest.texts) > 0 {
+		if l.floor, l.cut, err = windowEnd(ctx, tx, "id", "events", "id desc", &c, scanID); err != nil {
+			return l, err
+		}
 	}
-	c.args = append(c.args, limit)
-	rows, err := tx.Query(ctx, fmt.Sprintf(`select %s from events where %s order by id desc limit $%d`, eventColumns, c.String(), len(c.args)), c.args...)
-	return scanAll(rows, err, "list events", scanEvent)
+	c.join(&rest)
+	if l.cut {
+		c.add("id >= ?", l.floor)
+	}
+	text := c.String()
+	rows, err := tx.Query(ctx, `select `+eventColumns+` from events where `+text+` order by id desc`+c.limit(want), c.args...)
+	l.rows, err = scanAll(rows, err, "list events", scanEvent)
+	return l, err
 }
 
 // EventsOfRun reads the events that a run published, in their order. Ids grow

@@ -88,7 +88,7 @@ type AskedQuestion struct {
 // the newest first, those before a place; the zero cursor begins with the
 // newest. A viewer sees those of the own schedules only, an empty one all.
 func (tx *Tx) ListQuestions(ctx context.Context, viewer string, before RunCursor, limit int) ([]AskedQuestion, error) {
-	c := conditions{texts: []string{"q.answer is null", "r.status = 'paused:approval'"}}
+	c := conditions{texts: []string{"q.answer is null", "r.kind = 'schedule' and r.status = 'paused:approval'"}}
 	if viewer != "" {
 		c.add("s.owner_user_id = ?", viewer)
 	}

@@ -36,12 +36,13 @@ type Input struct {
 	Status     InputStatus // computed; not stored
 }
 
-// inputStatus computes the status of i.
+// inputStatus computes the status of i. It has scalar subqueries, because
+// PostgreSQL would answer EXISTS by reading all events there are.
 const inputStatus = `case when i.skipped_at is not null then 'skipped'
-	when not exists (select 1 from event_causes c where c.input_id = i.id) then 'orphaned'
-	when exists (select 1 from event_causes c join events e on e.id = c.event_id
+	when (select 1 from event_causes c where c.input_id = i.id limit 1) is null then 'orphaned'
+	when (select 1 from event_causes c join events e on e.id = c.event_id
 		join topics t on t.workflow_id = e.workflow_id and t.name = e.topic and t.subscribed = 1
-		where c.input_id = i.id and e.status in ('pending', 'reserved')) then 'pending'
+		where c.input_id = i.id and e.status in ('pending', 'reserved') limit 1) = 1 then 'pending'
 	else 'done' end`
 
 const inputColumns = `i.id, i.workflow_id, i.source, i.type, i.external_id, i.title, i.created_by, i.created_at, i.skipped_at, i.skipped_by, ` + inputStatus
@@ -110,17 +111,90 @@ type InputCursor struct {
 
 // ListInputs reads up to limit inputs of a workflow, the newest first.
 func (tx *Tx) ListInputs(ctx context.Context, workflowID string, status InputStatus, before InputCursor, limit int) ([]Input, error) {
+	page, _, err := tx.InputPage(ctx, workflowID, status, before, limit)
+	return page, err
+}
+
+// InputPage is ListInputs with the cursor with which to go on, zero at the end.
+// A page may end early; see pageThrough.
+func (tx *Tx) InputPage(ctx context.Context, workflowID string, status InputStatus, before InputCursor, limit int) (page []Input, next InputCursor, err error) {
+	place := func(i Input) InputCursor { return InputCursor{i.CreatedAt, i.ID} }
+	page, next, more, err := pageThrough(before, limit, place, func(before InputCursor, want int) (look[Input, InputCursor], error) {
+		return tx.lookAtInputs(ctx, workflowID, status, before, want)
+	})
+	if !more {
+		next = InputCursor{}
+	}
+	return page, next, err
+}
+
+func (tx *Tx) lookAtInputs(ctx context.Context, workflowID string, status InputStatus, before InputCursor, want int) (l look[Input, InputCursor], err error) {
 	var c conditions
 	c.add("i.workflow_id = ?", workflowID)
 	if before.ID != "" {
 		c.add("(i.created_at, i.id) < (?, ?)", ms(before.CreatedAt), before.ID)
 	}
-	if status != "" {
-		c.add(inputStatus+" = ?", string(status))
+	switch status {
+	case "":
+	case InputSkipped: // has an index
+		c.add("i.skipped_at is not null")
+	default:
+		if err := tx.narrowInputs(ctx, &c, &l, workflowID, status); err != nil {
+			return l, err
+		}
 	}
-	c.args = append(c.args, limit)
-	rows, err := tx.Query(ctx, fmt.Sprintf(`select %s from inputs i where %s order by i.created_at desc, i.id desc limit $%d`, inputColumns, c.String(), len(c.args)), c.args...)
-	return scanAll(rows, err, "list inputs", scanInput)
+	text := c.String()
+	rows, err := tx.Query(ctx, `select `+inputColumns+` from inputs i where `+text+` order by i.created_at desc, i.id desc`+c.limit(want), c.args...)
+	l.rows, err = scanAll(rows, err, "list inputs", scanInput)
+	return l, err
+}
+
+// narrowInputs adds the conditions of a status that is computed: it is looked
+// for in a window, or, where few events are left to be worked on, among what
+// they come from.
+func (tx *Tx) narrowInputs(ctx context.Context, c *conditions, l *look[Input, InputCursor], workflowID string, status InputStatus) (err error) {
+	if status == InputPending {
+		few, err := tx.fewEventsOpen(ctx, workflowID)
+		if err != nil {
+			return err
+		}
+		if few {
+			c.add(`i.id in (select c.input_id from event_causes c where c.event_id in (`+openEvents+`))`, workflowID, workflowID)
+			c.add(inputStatus+" = ?", string(status))
+			return nil
+		}
+	}
+	if l.floor, l.cut, err = windowEnd(ctx, tx, "i.created_at, i.id", "inputs i", "i.created_at desc, i.id desc", c, scanInputPlace); err != nil {
+		return err
+	}
+	c.add(inputStatus+" = ?", string(status))
+	if l.cut {
+		c.add("(i.created_at, i.id) >= (?, ?)", ms(l.floor.CreatedAt), l.floor.ID)
+	}
+	return nil
+}
+
+// openEvents are the ids of the events of a workflow, which is named twice,
+// that wait or are held; events_pending and events_held have them.
+const openEvents = `select e.id from events e where e.workflow_id = ? and e.status = 'pending'
+	union all select e.id from events e where e.workflow_id = ? and e.status = 'reserved'`
+
+// fewEventsOpen reports whether less than a window of events is open.
+func (tx *Tx) fewEventsOpen(ctx context.Context, workflowID string) (bool, error) {
+	var n int
+	err := tx.QueryRow(ctx, `select count(*) from (select e.id from events e where e.workflow_id = $1 and e.status = 'pending' limit $2) p`, workflowID, windowRows).Scan(&n)
+	if err != nil || n >= windowRows {
+		return false, err
+	}
+	err = tx.QueryRow(ctx, `select count(*) from (select e.id from events e where e.workflow_id = $1 and e.status = 'reserved' limit $2) p`, workflowID, windowRows).Scan(&n)
+	return n < windowRows, err
+}
+
+func scanInputPlace(row interface{ Scan(dest ...any) error }) (c InputCursor, err error) {
+	var at int64
+	err = row.Scan(&at, &c.ID)
+	c.CreatedAt = fromMS(at)
+	return c, err
 }
 
 // SkipInput marks an input as skipped and skips its pending events. It reports

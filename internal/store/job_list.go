@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
@@ -60,66 +59,71 @@ type JobFilter struct {
 // the history, merged by id. A job that is in both (it failed, or was enqueued
 // again under its key) is told by the table of jobs.
 //
-// Every part has its index and reads little more than a page: jobs_lane,
-// jobs_key, jobs_failed, jobs_running and those of job_history; what has no
-// filter goes down the primary key. Two filters can read more: a task that is
-// rare among waiting jobs, and a state that is rare among them (pending ones
-// are found by jobs_due unless they are many). They cost one pass over the
-// table of jobs, some 0.4 s for a million; an index for them would be paid for
-// by every enqueue.
+// Every part has its index: jobs_lane, jobs_key, jobs_failed, jobs_running and
+// those of job_history; what has no filter goes down the primary key. What an
+// index does not answer, such as a task that is rare among waiting jobs, is
+// looked for in windows (see pageThrough): an index for it would be paid for by
+// every enqueue.
 func (db *DB) ListJobs(ctx context.Context, f JobFilter, before int64, limit int) (page []JobRecord, next int64, err error) {
-	err = db.Read(ctx, func(ctx context.Context, tx *Tx) error {
-		page = nil
-		for _, part := range []func(context.Context, JobFilter, int64, int) ([]JobRecord, error){tx.listLive, tx.listFailed, tx.listPast} {
-			jobs, err := part(ctx, f, idBefore(before), limit+1)
-			if err != nil {
-				return err
-			}
-			page = append(page, jobs...)
+	err = db.Read(ctx, func(ctx context.Context, tx *Tx) (err error) {
+		var more bool
+		page, next, more, err = pageThrough(idBefore(before), limit, func(r JobRecord) int64 { return r.ID }, func(before int64, want int) (look[JobRecord, int64], error) {
+			return tx.lookAtJobs(ctx, f, before, want)
+		})
+		if !more {
+			next = 0
 		}
-		return nil
+		return err
 	})
 	if err != nil {
 		return nil, 0, fmt.Errorf("list jobs: %w", err)
 	}
-	slices.SortFunc(page, func(a, b JobRecord) int { return cmp.Compare(b.ID, a.ID) })
-	if len(page) > limit {
-		page = page[:limit]
-		next = page[limit-1].ID
-	}
 	return page, next, nil
 }
 
-// conditions gathers what a WHERE asks for, with the arguments.
-type conditions struct {
-	texts []string
-	args  []any
-}
-
-// add appends a condition; each ? in it takes the next argument.
-func (c *conditions) add(text string, args ...any) {
-	for _, a := range args {
-		c.args = append(c.args, a)
-		text = strings.Replace(text, "?", "$"+strconv.Itoa(len(c.args)), 1)
-	}
-	c.texts = append(c.texts, text)
-}
-
-func (c *conditions) String() string { return strings.Join(c.texts, " and ") }
-
-func (f JobFilter) names(c *conditions, table string) {
-	if f.Owner != nil {
-		if *f.Owner != "" { // spelled like the condition of the index
-			c.add(table + ".owner <> ''")
+// lookAtJobs reads a window of every part and puts them together, down to where
+// the first of the windows ends.
+func (tx *Tx) lookAtJobs(ctx context.Context, f JobFilter, before int64, want int) (all look[JobRecord, int64], err error) {
+	for _, part := range []func(context.Context, JobFilter, int64, int) (look[JobRecord, int64], error){tx.listLive, tx.listFailed, tx.listPast} {
+		l, err := part(ctx, f, before, want)
+		if err != nil {
+			return all, err
 		}
-		c.add(table+".owner = ?", *f.Owner)
+		all.rows = append(all.rows, l.rows...)
+		if l.cut {
+			all.cut, all.floor = true, max(all.floor, l.floor)
+		}
+	}
+	slices.SortFunc(all.rows, func(a, b JobRecord) int { return cmp.Compare(b.ID, a.ID) })
+	all.rows = slices.DeleteFunc(all.rows, func(r JobRecord) bool { return r.ID < all.floor })
+	if len(all.rows) > want {
+		all.rows = all.rows[:want]
+	}
+	return all, nil
+}
+
+// names adds the names that are asked for: the first one that a table has an
+// index of to base, the others to rest.
+func (f JobFilter) names(base, rest *conditions, table string, indexed ...string) {
+	switch {
+	case f.Owner == nil:
+	case *f.Owner == "" || f.Key != "" || f.Lane != "":
+		rest.add(table+".owner = ?", *f.Owner)
+	default: // spelled like the condition of the index
+		base.add(table+".owner <> '' and "+table+".owner = ?", *f.Owner)
+		indexed = nil
 	}
 	if f.Task == "" { // what keeps the house is shown to those who ask for it
-		c.add(table + ".task not like 'pawl.%'")
+		rest.add(table + ".task not like 'pawl.%'")
 	}
-	for _, column := range []struct{ name, value string }{{"task", f.Task}, {"lane", f.Lane}, {"key", f.Key}} {
-		if column.value != "" {
-			c.add(table+"."+column.name+" = ?", column.value)
+	for _, column := range []struct{ name, value string }{{"key", f.Key}, {"lane", f.Lane}, {"task", f.Task}} {
+		switch {
+		case column.value == "":
+		case slices.Contains(indexed, column.name):
+			base.add(table+"."+column.name+" = ?", column.value)
+			indexed = nil
+		default:
+			rest.add(table+"."+column.name+" = ?", column.value)
 		}
 	}
 }
@@ -131,39 +135,69 @@ const presentColumns = jobColumns + `, state, last_error, node, created_by`
 const manyDue = 2000
 
 // listLive reads jobs that wait or run.
-func (tx *Tx) listLive(ctx context.Context, f JobFilter, before int64, limit int) ([]JobRecord, error) {
-	var c conditions
+func (tx *Tx) listLive(ctx context.Context, f JobFilter, before int64, want int) (l look[JobRecord, int64], err error) {
+	var c, rest conditions
 	from := "jobs j"
 	c.add("j.id < ? and j.state = 0", before)
 	switch f.State {
 	case "":
 	case JobScheduled:
-		c.add("j.started_at is null and j.run_at > ?", ms(tx.Now))
+		rest.add("j.started_at is null and j.run_at > ?", ms(tx.Now))
 	case JobPending:
-		c.add("j.started_at is null and j.run_at <= ?", ms(tx.Now))
+		rest.add("j.started_at is null and j.run_at <= ?", ms(tx.Now))
 		if n, err := tx.countDue(ctx, manyDue); err != nil {
-			return nil, err
+			return l, err
 		} else if n < manyDue && f.Lane == "" && f.Key == "" {
 			from = "(select j.* from " + dueJobs + ") j"
 		}
 	case JobRunning:
 		c.add("j.started_at is not null")
 	case JobFailed, JobSucceeded, JobCancelled:
-		return nil, nil
+		return l, nil
 	}
-	f.names(&c, "j")
-	return tx.listFrom(ctx, from, &c, limit)
+	f.names(&c, &rest, "j", "key")
+	few, err := tx.fewInLane(ctx, f.Lane)
+	if err != nil {
+		return l, err
+	}
+	if few || from != "jobs j" || f.State == JobRunning || f.Key != "" {
+		c.join(&rest)
+		l.rows, err = tx.listFrom(ctx, from, &c, want)
+		return l, err
+	}
+	return tx.listWindow(ctx, &c, &rest, want)
+}
+
+// fewInLane reports whether so few jobs wait in a lane that all can be looked at.
+func (tx *Tx) fewInLane(ctx context.Context, lane string) (bool, error) {
+	if lane == "" {
+		return false, nil
+	}
+	var n int
+	err := tx.QueryRow(ctx, `select count(*) from (select 1 from jobs where lane = $1 and state = 0 limit $2) l`, lane, windowRows).Scan(&n)
+	return n < windowRows, err
+}
+
+// listWindow reads a window of waiting jobs.
+func (tx *Tx) listWindow(ctx context.Context, c, rest *conditions, want int) (l look[JobRecord, int64], err error) {
+	if l.floor, l.cut, err = windowEnd(ctx, tx, "j.id", "jobs j", "j.id desc", c, scanID); err != nil {
+		return l, err
+	}
+	c.join(rest)
+	c.add("j.id >= ?", l.floor)
+	l.rows, err = tx.listFrom(ctx, "jobs j", c, want)
+	return l, err
 }
 
 // listFailed reads jobs that failed for good.
-func (tx *Tx) listFailed(ctx context.Context, f JobFilter, before int64, limit int) ([]JobRecord, error) {
+func (tx *Tx) listFailed(ctx context.Context, f JobFilter, before int64, want int) (l look[JobRecord, int64], err error) {
 	if f.State != "" && f.State != JobFailed {
-		return nil, nil
+		return l, nil
 	}
-	var c conditions
+	var c, rest conditions
 	c.add("j.id < ? and j.state = 1", before)
-	f.names(&c, "j")
-	return tx.listFrom(ctx, "jobs j", &c, limit)
+	f.names(&c, &rest, "j")
+	return tx.listWindow(ctx, &c, &rest, want)
 }
 
 func (tx *Tx) listFrom(ctx context.Context, from string, c *conditions, limit int) ([]JobRecord, error) {
@@ -206,23 +240,35 @@ const selectPast = `select h.id, h.task, h.owner, h.lane, h.key, h.state, h.run_
 	from job_history h where `
 
 // listPast reads jobs that ended and whose row is gone.
-func (tx *Tx) listPast(ctx context.Context, f JobFilter, before int64, limit int) ([]JobRecord, error) {
-	var c conditions
+func (tx *Tx) listPast(ctx context.Context, f JobFilter, before int64, want int) (l look[JobRecord, int64], err error) {
+	var c, rest conditions
 	c.add("h.id < ?", before)
+	indexed := []string{"key", "lane", "task"}
 	switch f.State {
 	case "":
 	case JobScheduled, JobPending, JobRunning:
-		return nil, nil
+		return l, nil
 	case JobSucceeded:
-		c.add("h.state = 'succeeded'")
+		rest.add("h.state = 'succeeded'")
 	case JobFailed, JobCancelled: // spelled like the condition of the index
-		c.add("h.state <> 'succeeded' and h.state = ?", string(f.State))
+		if f.Key == "" && f.Lane == "" {
+			c.add("h.state <> 'succeeded' and h.state = ?", string(f.State))
+			indexed = nil
+		} else {
+			rest.add("h.state = ?", string(f.State))
+		}
 	}
-	f.names(&c, "h")
+	f.names(&c, &rest, "h", indexed...)
 	// A scalar subquery, because PostgreSQL would answer NOT EXISTS by reading
 	// both tables whole before it sorts and cuts.
-	c.add("(select 1 from jobs j where j.id = h.id) is null")
-	return scanPast(tx.Query(ctx, selectPast+c.String()+` order by h.id desc limit `+strconv.Itoa(limit), c.args...))
+	rest.add("(select 1 from jobs j where j.id = h.id) is null")
+	if l.floor, l.cut, err = windowEnd(ctx, tx, "h.id", "job_history h", "h.id desc", &c, scanID); err != nil {
+		return l, err
+	}
+	c.join(&rest)
+	c.add("h.id >= ?", l.floor)
+	l.rows, err = scanPast(tx.Query(ctx, selectPast+c.String()+` order by h.id desc limit `+strconv.Itoa(want), c.args...))
+	return l, err
 }
 
 func scanPast(rows Rows, err error) ([]JobRecord, error) {

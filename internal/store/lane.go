@@ -67,7 +67,7 @@ func sourceLanes() laneTable {
 // everybody's.
 func scheduleLanes() laneTable {
 	noted := noted("schedule", "l.id")
-	runs := `exists (select 1 from schedule_runs s where s.schedule_id = l.id and s.status = 'running')`
+	runs := `exists (select 1 from schedule_runs s where s.schedule_id = l.id and s.completed_at is null and s.status = 'running')` // as in schedule_runs_open
 	asks := `exists (select 1 from attention a where a.kind = 'schedule' and a.lane = l.id and a.issue = 'approval')`
 	return laneTable{
 		from: "schedules l", there: `l.deleted_at is null and (l.owner_user_id = $1 or $1 = '')`, wanted: `l.enabled = 1`,

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"time"
 
 	pawl "github.com/pawlrun/pawl"
 )
@@ -79,84 +77,6 @@ func (tx *Tx) RunChain(ctx context.Context, id string) ([]Run, error) {
 	return chain, nil
 }
 
-// RunFilter picks runs; empty fields pick all.
-type RunFilter struct {
-	Kind   pawl.Kind
-	Lane   string
-	Status pawl.Status
-
-	// Schedule is the id of a schedule whose runs are meant, in all its lanes.
-	Schedule string
-	// Viewer is a user who does not see the runs of schedules of others.
-	Viewer string
-	// From and To bound when runs began, To excluded.
-	From, To time.Time
-}
-
-func (f RunFilter) conditions() conditions {
-	c := conditions{texts: []string{"true"}}
-	for _, column := range []struct{ name, value string }{{"kind", string(f.Kind)}, {"lane", f.Lane}, {"status", string(f.Status)}} {
-		if column.value != "" {
-			c.add(column.name+" = ?", column.value)
-		}
-	}
-	if f.Schedule != "" {
-		c.add("kind = 'schedule' and (lane = ? or lane like ?)", f.Schedule, f.Schedule+":%")
-	}
-	if f.Viewer != "" { // a lane begins with the id of the schedule, which has 36 characters
-		c.add("(kind <> 'schedule' or exists (select 1 from schedules s where s.id = substr(runs.lane, 1, 36) and s.owner_user_id = ?))", f.Viewer)
-	}
-	if !f.From.IsZero() {
-		c.add("created_at >= ?", ms(f.From))
-	}
-	if !f.To.IsZero() {
-		c.add("created_at < ?", ms(f.To))
-	}
-	return c
-}
-
-// RunCursor is how far a list of runs was read: the last one of a page.
-type RunCursor struct {
-	CreatedAt time.Time
-	ID        string
-}
-
-// ListRuns reads up to limit runs, the newest first, and the cursor with which
-// to go on, zero at the end.
-func (tx *Tx) ListRuns(ctx context.Context, f RunFilter, before RunCursor, limit int) (page []Run, next RunCursor, err error) {
-	c := f.conditions()
-	if before.ID != "" {
-		c.add("(created_at, id) < (?, ?)", ms(before.CreatedAt), before.ID)
-	}
-	c.args = append(c.args, limit+1)
-	page, err = scanRuns(tx.Query(ctx, `select `+runColumns+` from runs where `+c.String()+`
-		order by created_at desc, id desc limit $`+strconv.Itoa(len(c.args)), c.args...))
-	if err != nil {
-		return nil, RunCursor{}, fmt.Errorf("list runs: %w", err)
-	}
-	if len(page) > limit {
-		page = page[:limit]
-		next = RunCursor{page[limit-1].CreatedAt, page[limit-1].ID}
-	}
-	return page, next, nil
-}
-
-// RunsInOrder reads up to limit runs, the oldest first, that come after the
-// cursor.
-func (tx *Tx) RunsInOrder(ctx context.Context, f RunFilter, after RunCursor, limit int) ([]Run, error) {
-	c := f.conditions()
-	if after.ID != "" {
-		c.add("(created_at, id) > (?, ?)", ms(after.CreatedAt), after.ID)
-	}
-	c.args = append(c.args, limit)
-	runs, err := scanRuns(tx.Query(ctx, `select `+runColumns+` from runs where `+c.String()+`
-		order by created_at, id limit $`+strconv.Itoa(len(c.args)), c.args...))
-	if err != nil {
-		return nil, fmt.Errorf("list runs: %w", err)
-	}
-	return runs, nil
-}
-
 // GetRun reads a run, or fails with pawl.ErrNotFound.
 func (db *DB) GetRun(ctx context.Context, id string) (r Run, err error) {
 	err = db.Read(ctx, func(ctx context.Context, tx *Tx) error {
@@ -183,16 +103,6 @@ func (db *DB) RunChain(ctx context.Context, id string) (chain []Run, err error) 
 		return err
 	})
 	return chain, err
-}
-
-// ListRuns reads up to limit runs, the newest first, and the cursor with which
-// to go on, zero at the end.
-func (db *DB) ListRuns(ctx context.Context, f RunFilter, before RunCursor, limit int) (page []Run, next RunCursor, err error) {
-	err = db.Read(ctx, func(ctx context.Context, tx *Tx) error {
-		page, next, err = tx.ListRuns(ctx, f, before, limit)
-		return err
-	})
-	return page, next, err
 }
 
 // GoodRuns reads up to limit runs of a handler that committed, the newest first.

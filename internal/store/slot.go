@@ -249,40 +249,77 @@ type SlotFilter struct {
 	Ran        bool // only those that started
 }
 
+// conditions are those that an index answers, and the rest.
+func (f SlotFilter) conditions() (base, rest conditions) {
+	base.texts = []string{"true"}
+	if f.ScheduleID != "" {
+		base.add("schedule_id = ?", f.ScheduleID)
+	}
+	if f.BackfillID != "" {
+		base.add("backfill_id = ?", f.BackfillID)
+	}
+	if f.Open {
+		base.add("completed_at is null")
+	}
+	if f.Status != "" {
+		rest.add("status = ?", f.Status)
+	}
+	if f.Trigger != "" {
+		rest.add("trigger = ?", f.Trigger)
+	}
+	if f.Ran {
+		rest.add("started_at is not null")
+	}
+	return base, rest
+}
+
 // ListSlots reads up to limit slots, those of the latest instants first; before
 // is the instant and id of the last one that was read already, or zero.
 func (tx *Tx) ListSlots(ctx context.Context, f SlotFilter, before time.Time, beforeID string, limit int) ([]Slot, error) {
-	v := values{}
-	where := "1 = 1"
-	add := func(condition string, value any) {
-		v.args = append(v.args, value)
-		where += fmt.Sprintf(" and "+condition, len(v.args))
-	}
-	if f.ScheduleID != "" {
-		add("schedule_id = $%d", f.ScheduleID)
-	}
-	if f.BackfillID != "" {
-		add("backfill_id = $%d", f.BackfillID)
-	}
-	if f.Status != "" {
-		add("status = $%d", f.Status)
-	}
-	if f.Trigger != "" {
-		add("trigger = $%d", f.Trigger)
-	}
-	if f.Open {
-		where += " and completed_at is null"
-	}
-	if f.Ran {
-		where += " and started_at is not null"
-	}
+	c, rest := f.conditions()
+	c.join(&rest)
 	if !before.IsZero() {
-		v.args = append(v.args, ms(before), beforeID)
-		where += fmt.Sprintf(" and (scheduled_for, id) < ($%d, $%d)", len(v.args)-1, len(v.args))
+		c.add("(scheduled_for, id) < (?, ?)", ms(before), beforeID)
 	}
-	v.args = append(v.args, limit)
-	rows, err := tx.Query(ctx, fmt.Sprintf(`select %s from schedule_runs where %s order by scheduled_for desc, id desc limit $%d`, slotColumns, where, len(v.args)), v.args...)
+	text := c.String()
+	rows, err := tx.Query(ctx, `select `+slotColumns+` from schedule_runs where `+text+` order by scheduled_for desc, id desc`+c.limit(limit), c.args...)
 	return scanAll(rows, err, "list slots", scanSlot)
+}
+
+// SlotsOf reads up to limit slots of one schedule, those of the latest instants
+// before the given one first, and the instant with which to go on, zero at the
+// end. A page may end early; see pageThrough.
+func (tx *Tx) SlotsOf(ctx context.Context, f SlotFilter, before time.Time, limit int) (page []Slot, next time.Time, err error) {
+	place := func(s Slot) time.Time { return s.ScheduledFor }
+	page, next, more, err := pageThrough(before, limit, place, func(before time.Time, want int) (l look[Slot, time.Time], err error) {
+		c, rest := f.conditions()
+		if !before.IsZero() { // a schedule has one slot for an instant
+			c.add("scheduled_for < ?", ms(before))
+		}
+		if len(rest.texts) > 0 {
+			if l.floor, l.cut, err = windowEnd(ctx, tx, "scheduled_for", "schedule_runs", "scheduled_for desc", &c, scanInstant); err != nil {
+				return l, err
+			}
+		}
+		c.join(&rest)
+		if l.cut {
+			c.add("scheduled_for >= ?", ms(l.floor))
+		}
+		text := c.String()
+		rows, err := tx.Query(ctx, `select `+slotColumns+` from schedule_runs where `+text+` order by scheduled_for desc`+c.limit(want), c.args...)
+		l.rows, err = scanAll(rows, err, "list slots", scanSlot)
+		return l, err
+	})
+	if !more {
+		next = time.Time{}
+	}
+	return page, next, err
+}
+
+func scanInstant(row interface{ Scan(dest ...any) error }) (time.Time, error) {
+	var at int64
+	err := row.Scan(&at)
+	return fromMS(at), err
 }
 
 // SlotsBetween reads the slots of a schedule with instants in [from, to), the

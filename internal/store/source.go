@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
@@ -26,6 +27,11 @@ type Source struct {
 }
 
 const sourceColumns = `id, name, definition, version, number, status, paused_at, deleting_at, revision, created_at, updated_at`
+
+// sourceColumnsOf are those of a table that has another name.
+func sourceColumnsOf(alias string) string {
+	return alias + "." + strings.ReplaceAll(sourceColumns, ", ", ", "+alias+".")
+}
 
 func scanSource(row interface{ Scan(dest ...any) error }) (Source, error) {
 	var s Source

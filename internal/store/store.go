@@ -35,6 +35,8 @@ type DB struct {
 	sessions map[*Session]struct{} // guarded by mu: that are open
 	closed   bool                  // guarded by mu
 
+	trace func(sql string, args []any) // nil: nobody asks
+
 	ids     idSource
 	failing atomic.Bool // the last write failed for want of a disk or a connection
 }
@@ -48,6 +50,10 @@ type Options struct {
 
 	// MaxConns bounds the PostgreSQL connections of this process (default 16).
 	MaxConns int
+
+	// Trace is told every statement of a transaction before it is run, for
+	// tests of what statements cost. It is called by many goroutines.
+	Trace func(sql string, args []any)
 
 	// Promoting opens a database that was left for another one, or that has
 	// not taken over yet. It is for Promote alone.
@@ -82,7 +88,7 @@ func Open(ctx context.Context, rawURL string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db.log = o.Log
+	db.log, db.trace = o.Log, o.Trace
 	db.ids.init()
 	if err := db.migrate(ctx); err != nil {
 		_ = db.Close()

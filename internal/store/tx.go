@@ -33,18 +33,28 @@ const Lazy Option = 1
 
 // Exec runs a statement and returns how many rows it changed.
 func (tx *Tx) Exec(ctx context.Context, sql string, args ...any) (int64, error) {
+	tx.db.traced(sql, args)
 	return tx.conn.exec(ctx, sql, args)
 }
 
 // Query runs a query. The rows must be closed before the next statement.
 func (tx *Tx) Query(ctx context.Context, sql string, args ...any) (Rows, error) {
+	tx.db.traced(sql, args)
 	return tx.conn.query(ctx, sql, args)
 }
 
 // QueryRow runs a query that wants one row.
 func (tx *Tx) QueryRow(ctx context.Context, sql string, args ...any) Row {
+	tx.db.traced(sql, args)
 	rows, err := tx.conn.query(ctx, sql, args)
 	return Row{rows, err}
+}
+
+// traced tells who looks over the shoulder what is asked next.
+func (db *DB) traced(sql string, args []any) {
+	if db.trace != nil {
+		db.trace(sql, args)
+	}
 }
 
 // AfterCommit registers what happens once the transaction is committed. It

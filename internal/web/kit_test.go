@@ -28,11 +28,13 @@ import (
 
 // rig is a whole server on a database of its own, and a browser.
 type rig struct {
-	t      *testing.T
-	db     *store.DB
-	site   *Site
-	pulse  *Pulse
-	server *httptest.Server
+	t       *testing.T
+	address string // of the database
+	db      *store.DB
+	asked   statements // of the database
+	site    *Site
+	pulse   *Pulse
+	server  *httptest.Server
 
 	outside string // what sources fetch from
 	admin   string // the text of a token that may do everything
@@ -54,12 +56,13 @@ var scripts = sync.OnceValues(func() (*script.Pool, error) { return script.NewPo
 
 func newRig(t *testing.T, address string) *rig {
 	t.Helper()
-	db, err := store.Open(t.Context(), address, store.Options{})
+	r := &rig{t: t, address: address, pulse: NewPulse()}
+	db, err := store.Open(t.Context(), address, store.Options{Trace: r.asked.note})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	r := &rig{t: t, db: db, pulse: NewPulse()}
+	r.db = db
 	tools, err := tool.NewSet(tool.Named{Name: "desk", Type: "test", Connection: desk{}, Policy: map[string]tool.Policy{"put": tool.Allow, "lose": tool.Allow}})
 	if err != nil {
 		t.Fatal(err)

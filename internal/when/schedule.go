@@ -170,6 +170,21 @@ func (s Schedule) Next(after time.Time) (time.Time, bool) {
 	return time.Time{}, false
 }
 
+// NextWithin is Next for whoever does not look further than end: it reports
+// false if the next instant is not before end, and does not search behind it.
+func (s Schedule) NextWithin(after, end time.Time) (time.Time, bool) {
+	if s.cron == nil {
+		next, ok := s.Next(after)
+		return next, ok && next.Before(end)
+	}
+	m, ok := s.cron.next(firstMinuteAfter(after), min(endMinute, ceilMinute(end)), s.zone)
+	if !ok {
+		return time.Time{}, false
+	}
+	next := time.Unix(m*60, 0).UTC()
+	return next, next.Before(end)
+}
+
 // NextN returns the first n instants after the given one, fewer only where
 // Next reports false.
 func (s Schedule) NextN(after time.Time, n int) []time.Time {

@@ -112,14 +112,5 @@ func Update(ctx context.Context, tx *store.Tx, ownerID, id string, in contract.B
 
 // Receipts reads up to limit receipts, the newest first, and the cursor to go on with; its ID is empty at the end.
 func Receipts(ctx context.Context, tx *store.Tx, f store.ReceiptFilter, after store.ReceiptCursor, limit int) (page []store.Receipt, next store.ReceiptCursor, err error) {
-	page, err = tx.ListReceipts(ctx, f, after, limit+1)
-	if err != nil {
-		return nil, next, err
-	}
-	if len(page) > limit {
-		page = page[:limit]
-		last := page[limit-1]
-		next = store.ReceiptCursor{CreatedAt: last.CreatedAt, ID: last.ID}
-	}
-	return page, next, nil
+	return tx.ListReceipts(ctx, f, after, limit)
 }

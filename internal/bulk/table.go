@@ -1,0 +1,28 @@
+package bulk
+
+// tables says of every table whether it grows with use: with what runs, comes
+// in or is called, and not only with what people define. What grows is never
+// read whole.
+var tables = map[string]bool{
+	"approvals": true, "audit_log": true, "charge_receipts": true, "event_causes": true, "events": true, "execution_requests": true,
+	"graph_questions": true, "idempotency_keys": true, "inputs": true, "job_history": true, "jobs": true, "mutation_inputs": true,
+	"mutations": true, "repairs": true, "_rejects": true, "run_logs": true, "run_reads": true, "runs": true, "schedule_runs": true, "source_runs": true,
+
+	// Days of accounts and grants; a year of ten thousand schedules is millions.
+	"charge_days": true,
+	// Versions and backfills are made by people, but never forgotten.
+	"backfills": true, "schedule_versions": true, "source_versions": true, "workflow_versions": true,
+
+	// A row for each lane, handler, topic or method that is defined.
+	"attention": false, "approval_rules": false, "execution_grants": false, "handler_state": false, "producer_schedules": false, "retries": false,
+	"schedules": false, "source_definitions": false, "source_state": false, "topics": false, "workflows": false,
+	// A row for each person, token, domain, node or run that is under way.
+	"billing_accounts": false, "buckets": false, "charge_reservations": false, "nodes": false, "promotions": false, "rate_limiter_state": false,
+	"schema_migrations": false, "tokens": false, "users": false, "worker_clock": false, "write_probe": false,
+}
+
+// Grows reports whether a table grows with use, and whether that is known.
+func Grows(table string) (grows, known bool) {
+	grows, known = tables[table]
+	return grows, known
+}
