@@ -194,7 +194,7 @@ func add[I, O any](a *API, r route, handler func(context.Context, *I) (*O, error
 			ctx, cancel = context.WithTimeout(ctx, handlerTimeout)
 			defer cancel()
 		}
-		out, err := handler(ctx, in)
+		out, err := bounded(ctx, in, handler)
 		if err != nil {
 			return nil, a.tell(ctx, err)
 		}

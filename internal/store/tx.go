@@ -40,13 +40,15 @@ func (tx *Tx) Exec(ctx context.Context, sql string, args ...any) (int64, error) 
 // Query runs a query. The rows must be closed before the next statement.
 func (tx *Tx) Query(ctx context.Context, sql string, args ...any) (Rows, error) {
 	tx.db.traced(sql, args)
-	return tx.conn.query(ctx, sql, args)
+	rows, err := tx.conn.query(ctx, sql, args)
+	return budgeted(ctx, rows, err)
 }
 
 // QueryRow runs a query that wants one row.
 func (tx *Tx) QueryRow(ctx context.Context, sql string, args ...any) Row {
 	tx.db.traced(sql, args)
 	rows, err := tx.conn.query(ctx, sql, args)
+	rows, err = budgeted(ctx, rows, err)
 	return Row{rows, err}
 }
 

@@ -23,6 +23,15 @@ type statements struct {
 	mu     sync.Mutex
 	listen bool        // guarded by mu
 	list   []statement // guarded by mu
+	nth    int         // guarded by mu, and so is what happens before the nth
+	then   func()
+}
+
+// at lets something happen before the nth statement; zero lets nothing happen.
+func (s *statements) at(n int, do func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.nth, s.then = n, do
 }
 
 type statement struct {
@@ -35,6 +44,9 @@ func (s *statements) note(sql string, args []any) {
 	defer s.mu.Unlock()
 	if s.listen {
 		s.list = append(s.list, statement{sql, slices.Clone(args)})
+		if s.nth > 0 && len(s.list) == s.nth {
+			s.then()
+		}
 	}
 }
 
