@@ -96,6 +96,12 @@ bench-schedule: ## measure schedules: how late, and what waiting costs
 	@go build -o bin/tools/with-postgres ./internal/pgtest/with
 	bin/tools/with-postgres -- sh -c 'cd bench && go run ./schedule -out SCHEDULES.md'
 
+.PHONY: bench-pages
+bench-pages: ## measure pages and lists at 10,000 lanes and a million runs
+	@scripts/ensure-test-tools.sh
+	@go build -o bin/tools/with-postgres ./internal/pgtest/with
+	bin/tools/with-postgres -- sh -c 'cd bench && go run ./page -out PAGES.md'
+
 .PHONY: fuzz
 fuzz: ## feed random input to every parser, FUZZ_TIME each
 	@scripts/fuzz.sh $(FUZZ_TIME)

@@ -58,7 +58,7 @@ var neighbours = map[string]string{
 }
 
 // testOnly are packages that product code must not import.
-var testOnly = []string{"internal/pgtest", "internal/mutant"}
+var testOnly = []string{"internal/pgtest", "internal/bulk", "internal/mutant"}
 
 // longestFile is in lines. Past it a file has more than one duty.
 const longestFile = 800

@@ -3,9 +3,12 @@ package server
 import (
 	"bufio"
 	"fmt"
+	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"testing"
 	"time"
 )
@@ -54,5 +57,36 @@ func TestAClientThatDoesNotReadIsLeft(t *testing.T) {
 				t.Fatal("the handler still waits for its client")
 			}
 		})
+	}
+}
+
+// deadlines notes that a write got one.
+type deadlines struct {
+	*httptest.ResponseRecorder
+	set bool
+}
+
+func (d *deadlines) SetWriteDeadline(time.Time) error {
+	d.set = true
+	return nil
+}
+
+func TestTheServerIsPatientWithItsClients(t *testing.T) {
+	cfg := Default()
+	cfg.Addr, cfg.Data = "127.0.0.1:0", t.TempDir()
+	cfg.Database, cfg.Logs = "sqlite:"+filepath.Join(cfg.Data, "pawl.db"), io.Discard
+	s := &server{cfg: cfg, log: slog.New(slog.DiscardHandler)}
+	defer s.close()
+	if err := s.build(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/healthz", "/signin", "/api/v1/jobs"} {
+		w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
+		req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+		req.Header.Set("Accept", "text/html")
+		s.http.Handler.ServeHTTP(w, req)
+		if !w.set {
+			t.Errorf("%s is written without a deadline", path)
+		}
 	}
 }

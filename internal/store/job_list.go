@@ -196,7 +196,7 @@ func (tx *Tx) listFailed(ctx context.Context, f JobFilter, before int64, want in
 	}
 	var c, rest conditions
 	c.add("j.id < ? and j.state = 1", before)
-	f.names(&c, &rest, "j")
+	f.names(&rest, &rest, "j") // those that failed are looked through
 	return tx.listWindow(ctx, &c, &rest, want)
 }
 
@@ -251,7 +251,7 @@ func (tx *Tx) listPast(ctx context.Context, f JobFilter, before int64, want int)
 	case JobSucceeded:
 		rest.add("h.state = 'succeeded'")
 	case JobFailed, JobCancelled: // spelled like the condition of the index
-		if f.Key == "" && f.Lane == "" {
+		if f.Key == "" && f.Lane == "" && (f.Owner == nil || *f.Owner == "") {
 			c.add("h.state <> 'succeeded' and h.state = ?", string(f.State))
 			indexed = nil
 		} else {

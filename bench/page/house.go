@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/pawlrun/pawl/bench/measure"
+	"github.com/pawlrun/pawl/internal/bulk"
+	"github.com/pawlrun/pawl/internal/server"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// house is a server on a database that is full.
+type house struct {
+	cfg   server.Config
+	clean []func()
+
+	at     string // URL of the server
+	token  string
+	stop   context.CancelFunc
+	ended  chan error
+	client *http.Client
+}
+
+const workflow = `export default { name: "seed", topics: { t: {} }, producers: { look: { publishes: ["t"], schedule: { interval: "12h" }, handler: async () => ({}) } },
+	consumers: { act: { subscribe: ["t"], prepare: async () => ({ reservations: [] }), mutate: async () => {} } } };`
+
+const source = `{"url":"http://127.0.0.1:9/x","table":"seed","schedule":"daily","response":{"dataPath":"items","fields":[{"source":"id","target":"id","type":"integer"}]},"write":{"key":["id"]}}`
+
+const schedule = `{"name":"seed","graphId":"http:seed","input":{},"cron":"0 9 * * *","timezone":"Europe/Berlin"}`
+
+// open fills a database and starts a server on it.
+func open(ctx context.Context, r *measure.Report, p measure.Place, size bulk.Size) (h *house, err error) {
+	h = &house{}
+	defer func() {
+		if err != nil {
+			h.close()
+		}
+	}()
+	h.cfg = server.Default()
+	h.cfg.Addr, h.cfg.Roles, h.cfg.Logs, h.cfg.LogLevel = "127.0.0.1:0", []string{server.RoleAPI}, io.Discard, "error"
+	var clean func()
+	if h.cfg.Database, clean, err = p.Database(ctx); err != nil {
+		return h, err
+	}
+	h.clean = append(h.clean, clean)
+	if h.cfg.Data, clean, err = p.Folder(); err != nil {
+		return h, err
+	}
+	h.clean = append(h.clean, clean)
+	if err := h.start(ctx); err != nil {
+		return h, err
+	}
+	seed, err := h.seed(ctx)
+	if err != nil {
+		return h, err
+	}
+	if err := h.shut(); err != nil {
+		return h, err
+	}
+	r.Say("%d lanes and %d runs", size.Lanes, size.Runs)
+	if err := fill(ctx, h.cfg.Database, seed, size); err != nil {
+		return h, err
+	}
+	return h, h.start(ctx)
+}
+
+func fill(ctx context.Context, at string, seed bulk.Seed, size bulk.Size) error {
+	db, err := store.Open(ctx, at, store.Options{})
+	if err != nil {
+		return err
+	}
+	defer db.Close() //nolint:errcheck // the server opens it again
+	return bulk.Fill(ctx, db, seed, size)
+}
+
+func (h *house) start(ctx context.Context) error {
+	ctx, h.stop = context.WithCancel(ctx)
+	h.ended = make(chan error, 1)
+	ready := make(chan server.Started, 1)
+	var tokenPath string
+	go func() { h.ended <- server.Run(ctx, h.cfg, func(s server.Started) { ready <- s }) }()
+	select {
+	case s := <-ready:
+		h.at, tokenPath = s.URL, s.AdminTokenPath
+	case err := <-h.ended:
+		h.stop = nil
+		return errors.Join(errors.New("the server ended"), err)
+	}
+	text, err := os.ReadFile(tokenPath)
+	if err != nil {
+		return err
+	}
+	h.token = strings.TrimSpace(string(text))
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		return err
+	}
+	h.client = &http.Client{Jar: jar}
+	_, err = h.do(ctx, http.MethodPost, "/signin", "application/x-www-form-urlencoded", url.Values{"token": {h.token}}.Encode(), "text/html")
+	return err
+}
+
+func (h *house) shut() error {
+	if h.stop == nil {
+		return nil
+	}
+	h.stop()
+	h.stop = nil
+	return <-h.ended
+}
+
+func (h *house) close() {
+	_ = h.shut()
+	for _, clean := range h.clean {
+		clean()
+	}
+}
+
+// seed makes what is multiplied.
+func (h *house) seed(ctx context.Context) (seed bulk.Seed, err error) {
+	put, err := json.Marshal(map[string]any{"script": workflow, "filename": "seed.workflow.js"})
+	if err != nil {
+		return seed, err
+	}
+	const kind = "application/json"
+	if _, err := h.do(ctx, http.MethodPut, "/api/v1/workflows/seed", kind, string(put), kind); err != nil {
+		return seed, err
+	}
+	if _, err := h.do(ctx, http.MethodPut, "/api/v1/sources/seed", kind, source, kind); err != nil {
+		return seed, err
+	}
+	answer, err := h.do(ctx, http.MethodPost, "/api/v1/schedules", kind, schedule, kind)
+	if err != nil {
+		return seed, err
+	}
+	var made struct {
+		ID    string `json:"id"`
+		Owner string `json:"ownerUserId"`
+	}
+	if err := json.Unmarshal(answer, &made); err != nil {
+		return seed, err
+	}
+	return bulk.Seed{Workflow: "seed", Source: "seed", Schedule: made.ID, Owner: made.Owner, Other: made.Owner}, nil
+}
+
+func (h *house) do(ctx context.Context, method, path, sends, body, takes string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, method, h.at+path, strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	if sends != "" {
+		req.Header.Set("Content-Type", sends)
+	}
+	req.Header.Set("Accept", takes)
+	req.Header.Set("Sec-Fetch-Site", "same-origin")
+	if takes != "text/html" {
+		req.Header.Set("Authorization", "Bearer "+h.token)
+	}
+	resp, err := h.client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close() //nolint:errcheck // it was read
+	answer, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode >= http.StatusBadRequest {
+		err = fmt.Errorf("%s %s: %s %.300s", method, path, resp.Status, answer)
+	}
+	return answer, err
+}
+
+// repeat asks for an address again and again, and tells how long each answer
+// took, and the processor time of one.
+func (h *house) repeat(ctx context.Context, path string, p plan) (took []time.Duration, used time.Duration, err error) {
+	takes := "text/html"
+	if strings.HasPrefix(path, "/api/") || path == "/metrics" {
+		takes = "application/json"
+	}
+	if _, err := h.do(ctx, http.MethodGet, path, "", "", takes); err != nil { // fills the caches
+		return nil, 0, err
+	}
+	begun, before := time.Now(), measure.ProcessorTime()
+	for len(took) < p.times && time.Since(begun) < p.most {
+		at := time.Now()
+		if _, err := h.do(ctx, http.MethodGet, path, "", "", takes); err != nil {
+			return nil, 0, err
+		}
+		took = append(took, time.Since(at))
+	}
+	return took, (measure.ProcessorTime() - before) / time.Duration(len(took)), nil
+}

@@ -1,0 +1,78 @@
+// Command page measures pages and lists on SQLite and PostgreSQL that have as
+// many lanes and runs as years of use leave behind.
+//
+// usage: go run ./page [-quick] [-pg URL] [-only SQLite|PostgreSQL] [-dir DIR] [-out FILE] [-cpuprofile FILE]
+//
+// Without -pg (or PAWL_TEST_POSTGRES) only SQLite is measured.
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/pawlrun/pawl/bench/measure"
+	"github.com/pawlrun/pawl/internal/bulk"
+	"github.com/pawlrun/pawl/internal/script"
+)
+
+// goal is how long a page or a list may take.
+const goal = 200 * time.Millisecond
+
+const note = "p50 and p99 are what a client waits, processor is what the server and the client, which are one process, use for a request; PostgreSQL's own " +
+	"time is not in it. A tenth of all runs is in one lane of each kind, which is the one that is asked for. The goal is a p99 of 200 ms."
+
+func main() {
+	script.WorkerMain() // scripts run in processes of this same program
+	measure.Main("Pages", "bench-pages", all, note)
+}
+
+// plan is how much is measured.
+type plan struct {
+	bulk.Size
+	times int           // requests of each address
+	most  time.Duration // but no longer than this
+}
+
+func all(ctx context.Context, r *measure.Report, p measure.Place, quick bool) error {
+	s := plan{bulk.Size{Lanes: 10_000, Runs: 1_000_000}, 200, 20 * time.Second}
+	if quick {
+		s = plan{bulk.Size{Lanes: 500, Runs: 20_000}, 20, 5 * time.Second}
+	}
+	h, err := open(ctx, r, p, s.Size)
+	if err != nil {
+		return err
+	}
+	defer h.close()
+	late := 0
+	for _, path := range paths() {
+		took, used, err := h.repeat(ctx, path, s)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		if measure.At(took, 0.99) > goal {
+			late++
+		}
+		r.Line("`"+path+"`", "%.1f / %.1f ms, processor %.1f ms", measure.MS(measure.At(took, 0.5)), measure.MS(measure.At(took, 0.99)), measure.MS(used))
+	}
+	r.Line(fmt.Sprintf("addresses with a p99 over %s, of %d", goal, len(paths())), "%d", late)
+	return nil
+}
+
+// paths are what is asked for: pages, and below them lists of the API.
+func paths() []string {
+	schedule, inTurn := bulk.ScheduleID(1), bulk.ScheduleID(2)
+	flow, source := bulk.HotWorkflow, bulk.HotSource
+	return []string{
+		"/", "/?status=Idle", "/?status=Needs+attention", "/?q=w1000", "/?kind=schedule", "/timeline", "/timeline?span=6d&kind=schedule", "/approvals",
+		"/workflows/" + flow, "/workflows/" + flow + "?status=pending", "/workflows/" + flow + "?status=skipped", "/workflows/" + flow + "/outputs",
+		"/workflows/" + flow + "/runs", "/workflows/" + flow + "/why", "/sources/" + source, "/sources/" + source + "/runs", "/sources/" + source + "/rejects",
+		"/schedules/" + schedule, "/schedules/" + schedule + "/runs", "/schedules/" + inTurn + "/why", "/grants",
+		"/runs", "/runs?kind=source", "/runs?kind=source&status=crashed", "/runs?lane=" + flow, "/runs?lane=nowhere", "/runs/" + bulk.RunID(10), "/jobs", "/jobs?state=failed", "/audit", "/tokens",
+		"/api/v1/lanes", "/api/v1/lanes?limit=500", "/api/v1/workflows", "/api/v1/sources", "/api/v1/schedules", "/api/v1/timeline", "/api/v1/timeline?limit=500",
+		"/api/v1/runs", "/api/v1/runs?limit=500", "/api/v1/runs?kind=schedule", "/api/v1/runs?lane=" + flow + "&status=cancelled", "/api/v1/runs?lane=nowhere",
+		"/api/v1/jobs?task=log", "/api/v1/workflows/" + flow + "/inputs?status=orphaned", "/api/v1/workflows/" + flow + "/events?status=skipped",
+		"/api/v1/schedules/" + schedule + "/slots?status=error", "/api/v1/billing/accounts", "/api/v1/billing/receipts?all=true", "/api/v1/billing/receipts?schedule=" + schedule,
+		"/metrics",
+	}
+}
