@@ -113,11 +113,6 @@ func (a *API) pinMethods(ctx context.Context, in *pinInput) (*pinOutput, error) 
 		seen[p.Method] = p.Now
 	}
 	maps.Copy(seen, in.Body.Seen)
-	bounded, cancel := context.WithTimeout(ctx, testTimeout)
-	defer cancel()
-	if err := a.tools.Pin(bounded, in.Name, in.Body.Methods, seen); err != nil {
-		return nil, a.unreachable(err)
-	}
 	out := &pinOutput{}
 	out.Body.Pinned, out.Body.Blocked = []string{}, []string{}
 	var changed []tool.Pin
@@ -131,15 +126,39 @@ func (a *API) pinMethods(ctx context.Context, in *pinInput) (*pinOutput, error) 
 			out.Body.Blocked = append(out.Body.Blocked, p.Method)
 		}
 	}
-	if len(changed) == 0 {
-		return out, nil
+	// The pins themselves are not in the database. The line comes first, so that
+	// nothing is ever agreed to without one; what is going to be refused gets none.
+	if len(changed) > 0 && !refusesPins(pins, in.Body.Methods, in.Body.Seen) {
+		if err := a.auditPins(ctx, "connection.pin", in.Name, changed); err != nil {
+			return nil, err
+		}
 	}
-	return out, a.auditPins(ctx, in.Name, changed)
+	bounded, cancel := context.WithTimeout(ctx, testTimeout)
+	defer cancel()
+	if err := a.tools.Pin(bounded, in.Name, in.Body.Methods, seen); err != nil {
+		if len(changed) > 0 && !refusesPins(pins, in.Body.Methods, in.Body.Seen) { // it says that the line before it is void
+			err = errors.Join(err, a.auditPins(ctx, "connection.pin_failed", in.Name, changed))
+		}
+		return nil, a.unreachable(err)
+	}
+	return out, nil
 }
 
-// auditPins writes down who agreed to what. The pins themselves are not in the
-// database, so this follows them.
-func (a *API) auditPins(ctx context.Context, name string, changed []tool.Pin) error {
+// refusesPins reports whether the request cannot be met by what the other side
+// said a moment ago.
+func refusesPins(pins []tool.Pin, methods []string, seen map[string]string) bool {
+	return slices.ContainsFunc(methods, func(method string) bool {
+		at := slices.IndexFunc(pins, func(p tool.Pin) bool { return p.Method == method })
+		if at < 0 || pins[at].Fixed {
+			return true
+		}
+		hash, given := seen[method]
+		return given && hash != pins[at].Now
+	})
+}
+
+// auditPins writes down who agreed to what.
+func (a *API) auditPins(ctx context.Context, action, name string, changed []tool.Pin) error {
 	type entry struct {
 		Was string `json:"was,omitempty"`
 		Is  string `json:"is,omitempty"`
@@ -150,6 +169,6 @@ func (a *API) auditPins(ctx context.Context, name string, changed []tool.Pin) er
 	}
 	who := actor(callOf(ctx).token)
 	return a.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		return tx.Audit(ctx, who, "connection.pin", "connection:"+name, detail)
+		return tx.Audit(ctx, who, action, "connection:"+name, detail)
 	})
 }

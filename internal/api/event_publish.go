@@ -60,9 +60,12 @@ func (a *API) publishEvent(ctx context.Context, in *publishEventInput) (*publish
 	if err != nil {
 		return nil, err
 	}
-	who := callOf(ctx).token.User.Name
+	caller := callOf(ctx).token
 	body, was, err := once(ctx, a, http.StatusCreated, &in.Body, whole, func(ctx context.Context, tx *store.Tx) (PublishedEvent, error) {
-		stored, did, err := a.flows.PublishOutside(ctx, tx, in.Name, e, who)
+		stored, did, err := a.flows.PublishOutside(ctx, tx, in.Name, e, caller.User.Name)
+		if err == nil && did.New+did.Changed > 0 {
+			err = tx.Audit(ctx, actor(caller), "event.publish", "workflow:"+in.Name, map[string]string{"topic": e.Topic, "messageId": e.MessageID})
+		}
 		return PublishedEvent{eventOf(stored), did.New == 0, did.Changed > 0}, err
 	})
 	if err != nil {

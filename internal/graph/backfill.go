@@ -75,7 +75,10 @@ func (s *Service) PlanBackfill(ctx context.Context, tx *store.Tx, ownerID, id st
 	if b.Estimate, err = estimate(ctx, tx, id, plan); err != nil {
 		return store.Backfill{}, err
 	}
-	return tx.InsertBackfill(ctx, b)
+	if b, err = tx.InsertBackfill(ctx, b); err != nil {
+		return store.Backfill{}, err
+	}
+	return b, tx.Audit(ctx, by, "backfill.plan", "backfill:"+b.ID, map[string]any{"schedule": id, "hash": hash, "slots": b.Total})
 }
 
 // estimate is what the slots of a plan that can run will cost if they cost what

@@ -25,6 +25,7 @@ type Config struct {
 	Workers       int
 	SourceQueue   int
 	AllowPrivate  []string
+	AllowHosts    []string // names under which a server on loopback may be asked, beside its own
 	Roles         []string
 	ScriptTimeout time.Duration
 	ScriptMemory  int64 // bytes

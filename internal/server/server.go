@@ -174,7 +174,7 @@ func (s *server) build(ctx context.Context) (err error) {
 		handler = s.internalHandler(s.site)
 	}
 	s.http = &http.Server{
-		Handler: patient(handler, writePatience), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
+		Handler: patient(s.guardHost(handler), writePatience), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	return nil

@@ -194,6 +194,11 @@ func (s *Service) Delete(ctx context.Context, name string, keepRows bool, by str
 		if err := tx.SetSourceDeleting(ctx, src.ID); err != nil {
 			return err
 		}
+		if src.DeletingAt.IsZero() { // else it is written down already
+			if err := tx.Audit(ctx, by, "source.delete", "source:"+name, map[string]bool{"keepRows": keepRows}); err != nil {
+				return err
+			}
+		}
 		if err := s.cancelActive(ctx, tx, src); err != nil {
 			return err
 		}
@@ -220,7 +225,7 @@ func (s *Service) Delete(ctx context.Context, name string, keepRows bool, by str
 			return err
 		}
 		s.tell(tx, Change{What: "deleted", Source: name})
-		return tx.Audit(ctx, by, "source.delete", "source:"+name, map[string]int64{"rows": rows})
+		return nil
 	})
 }
 
