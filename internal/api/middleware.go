@@ -3,9 +3,12 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"maps"
 	"net/http"
 	"net/url"
+	"os"
 	"runtime/debug"
 	"time"
 
@@ -19,6 +22,7 @@ type call struct {
 	path           string
 	idempotencyKey string
 	token          *store.Token // nil on open routes
+	broken         bool         // the body could not be read to its end
 }
 
 type callKey struct{}
@@ -39,7 +43,10 @@ const strictPolicy = "default-src 'none'; frame-ancestors 'none'; base-uri 'none
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
 	c := &call{id: requestID(r.Header.Get("X-Request-Id")), method: r.Method, path: r.URL.Path}
-	out := &answer{ResponseWriter: w}
+	out := &answer{ResponseWriter: w, call: c}
+	if r.Body != nil {
+		r.Body = &body{r.Body, c}
+	}
 	h := w.Header()
 	h.Set("X-Request-Id", c.id)
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -172,13 +179,34 @@ func requestID(given string) string {
 	return given
 }
 
+// body notes when what a client sends is no body, such as chunks that are not
+// well formed. Too much of it and too late have answers of their own.
+type body struct {
+	io.ReadCloser
+	call *call
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, os.ErrDeadlineExceeded) {
+		if _, large := errors.AsType[*http.MaxBytesError](err); !large {
+			b.call.broken = true
+		}
+	}
+	return n, err
+}
+
 // answer remembers what was sent.
 type answer struct {
 	http.ResponseWriter
+	call   *call
 	status int // zero while nothing was sent
 }
 
 func (w *answer) WriteHeader(status int) {
+	if w.call.broken && status == http.StatusInternalServerError {
+		status = http.StatusBadRequest // huma takes what the client did for a fault of ours; see problemOfHuma
+	}
 	if w.status == 0 {
 		w.status = status
 	}

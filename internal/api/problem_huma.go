@@ -42,6 +42,9 @@ func (a *API) problemOfHuma(ctx huma.Context, m *huma.ErrorModel) *Problem {
 	case http.StatusUnprocessableEntity:
 		return a.invalidInput(ctx.Operation(), m.Errors)
 	}
+	if callOf(ctx.Context()).broken {
+		return newProblem(http.StatusBadRequest, codeMalformed, "the body could not be read to its end", "Send all of it, with its length or in well-formed chunks.")
+	}
 	return newProblem(m.Status, string(pawl.CodeInternal), "internal error", "")
 }
 

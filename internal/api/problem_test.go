@@ -1,9 +1,12 @@
 package api
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -190,5 +193,29 @@ func TestDatabaseThatIsGoneIsUnavailable(t *testing.T) {
 			t.Errorf("tells too much: %s", p.body)
 		}
 		r.as("", "GET", "/healthz", nil).want(http.StatusOK)
+	})
+}
+
+// A body that is none is the client's fault, and told so.
+func TestBodyThatIsCutOffIsTheClientsFault(t *testing.T) {
+	both(t, func(r *rig) {
+		for _, body := range []string{"zz\r\n{}\r\n0\r\n\r\n", "2\r\n{}{}{}\r\n0\r\n\r\n", "fffffffffffffffff\r\n{}"} {
+			conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", r.server.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := "POST /api/v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + r.admin + "\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n" + body
+			if _, err := conn.Write([]byte(text)); err != nil {
+				t.Fatal(err)
+			}
+			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			raw, _ := io.ReadAll(resp.Body)
+			_ = resp.Body.Close()
+			_ = conn.Close()
+			(&reply{t, resp.StatusCode, resp.Header, raw}).problem(http.StatusBadRequest, codeMalformed)
+		}
 	})
 }

@@ -2,6 +2,7 @@ package outbound
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -135,8 +136,11 @@ func TestNameIsJudgedByItsAddressAtEveryDial(t *testing.T) {
 	}
 	answer.Store([]byte{169, 254, 169, 254})
 	_, err := call(t, c, req())
-	if e := mustFail(t, err, KindBlocked); !strings.Contains(e.Hint, "169.254.169.254/32") {
-		t.Errorf("hint %q", e.Hint)
+	if e := mustFail(t, err, KindBlocked); strings.Contains(e.Error()+e.Hint+fmt.Sprint(e.Err), "169.254") {
+		t.Errorf("%v (%v), hint %q", e, e.Err, e.Hint)
+	}
+	if conn, err := c.Dial(t.Context(), "tcp", "rebind.test:"+port); err == nil || conn != nil || strings.Contains(err.Error(), "169.254") || !strings.Contains(err.Error(), "not public") {
+		t.Errorf("a dial: %v", err)
 	}
 }
 

@@ -3,6 +3,8 @@ package outbound
 import (
 	"context"
 	"crypto/x509"
+	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
@@ -171,5 +173,11 @@ func (c *Client) limitWait(ctx context.Context, cancel context.CancelCauseFunc) 
 // Dial connects to an address that may be called, for whoever speaks something
 // else than HTTP.
 func (c *Client) Dial(ctx context.Context, network, address string) (net.Conn, error) {
-	return c.dialer.DialContext(ctx, network, address)
+	conn, err := c.dialer.DialContext(ctx, network, address)
+	if blocked, ok := errors.AsType[*refusal](err); ok { // the dialer's own text names the address
+		host, _, _ := net.SplitHostPort(address)
+		reason, hint := blocked.tell(host)
+		return nil, fmt.Errorf("dial %s: %s; %s", address, reason, hint)
+	}
+	return conn, err
 }

@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"net/netip"
+	"strings"
 	"sync/atomic"
 	"syscall"
 )
@@ -39,7 +41,8 @@ func (p *progress) explain(ctx context.Context, hop *http.Request, err error) *E
 	dns, isDNS := errors.AsType[*net.DNSError](err)
 	switch {
 	case isBlocked:
-		e.Kind, e.Reason, e.Hint = KindBlocked, blocked.Error(), blocked.hint()
+		e.Kind, e.Err = KindBlocked, nil // whose text names the address
+		e.Reason, e.Hint = blocked.tell(hop.URL.Hostname())
 	case ctx.Err() != nil:
 		e.Kind, e.Reason, e.Err = interrupted(ctx, p.connected.Load())
 	case !p.asked.Load():
@@ -114,6 +117,17 @@ func tlsReason(err error) string {
 func isTimeout(err error) bool {
 	e, ok := errors.AsType[net.Error](err)
 	return ok && e.Timeout()
+}
+
+// tell explains a refusal to whoever asked for a host. An address that they
+// wrote themselves is told; which one of the operator's network a name has is
+// not theirs to know, nor of which kind it is.
+func (r *refusal) tell(host string) (reason, hint string) {
+	_, err := netip.ParseAddr(host)
+	if err == nil || host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return r.Error(), r.hint()
+	}
+	return "the name leads to an address that is not public", "whoever runs the server can look the address up and allow it with --allow-private"
 }
 
 // hint says how an operator opens the way to the refused address.
