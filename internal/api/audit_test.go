@@ -106,7 +106,9 @@ func addPlainChanges(out map[string]func(r *rig) change) {
 	out["POST /api/v1/connections/{name}/pins"] = func(*rig) change {
 		return change{"/api/v1/connections/box/pins", map[string]any{"methods": []any{"news"}}}
 	}
-	out["POST /api/v1/tokens"] = func(*rig) change { return change{"/api/v1/tokens", map[string]any{"name": "x", "scopes": []any{"read"}}} }
+	out["POST /api/v1/tokens"] = func(*rig) change {
+		return change{"/api/v1/tokens", map[string]any{"name": "x", "scopes": []any{"read"}}}
+	}
 	token := func(r *rig) string { return "/api/v1/tokens/" + r.find(r.token("ada", store.RoleViewer, "read")).ID }
 	out["DELETE /api/v1/tokens/{id}"] = func(r *rig) change { return change{path: token(r)} }
 	out["POST /api/v1/tokens/{id}/revoke"] = func(r *rig) change { return change{path: token(r) + "/revoke"} }

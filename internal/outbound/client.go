@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
@@ -171,13 +170,13 @@ func (c *Client) limitWait(ctx context.Context, cancel context.CancelCauseFunc) 
 }
 
 // Dial connects to an address that may be called, for whoever speaks something
-// else than HTTP.
+// else than HTTP. An address that may not be called is an *Error.
 func (c *Client) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := c.dialer.DialContext(ctx, network, address)
 	if blocked, ok := errors.AsType[*refusal](err); ok { // the dialer's own text names the address
 		host, _, _ := net.SplitHostPort(address)
 		reason, hint := blocked.tell(host)
-		return nil, fmt.Errorf("dial %s: %s; %s", address, reason, hint)
+		return nil, &Error{Kind: KindBlocked, Class: pawl.ClassPermission, Method: "dial", Host: clip(address), Reason: reason, Hint: hint}
 	}
 	return conn, err
 }

@@ -162,7 +162,9 @@ func TestSourcesHonourThePolicyOfConnections(t *testing.T) {
 // A server on this machine alone answers under its own names and those that it
 // was given, and no others (DNS rebinding).
 func TestServerKnowsItsNames(t *testing.T) {
-	u := start(t, "sqlite:"+filepath.Join(t.TempDir(), "pawl.db"), func(c *Config) { c.AllowHosts, c.PublicURL = []string{"Pawl.internal"}, "https://jobs.example.com/pawl" })
+	u := start(t, "sqlite:"+filepath.Join(t.TempDir(), "pawl.db"), func(c *Config) {
+		c.AllowHosts, c.PublicURL = []string{"Pawl.internal"}, "https://jobs.example.com/pawl"
+	})
 	for host, want := range map[string]bool{
 		"127.0.0.1": true, "localhost:7295": true, "LOCALHOST": true, "a.localhost": true, "[::1]:80": true, "127.9.9.9": true, "pawl.internal": true, "pawl.internal.:80": true, "jobs.example.com": true,
 		"evil.example": false, "localhost.evil.example": false, "127.0.0.1.evil.example": false, "notlocalhost": false, "192.168.0.1": false, "0.0.0.0": false, "example.com": false,

@@ -3,11 +3,11 @@ package connector
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"syscall"
 
 	"github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/outbound"
 )
 
 // Dial connects to an address that may be called, for connectors that speak
@@ -39,26 +39,8 @@ func DialFault(server string, err error) *Error {
 	case hasNumber:
 		return fault(pawl.ClassTransient, "unreachable", "", number.Error())
 	}
-	if refusal, ok := guardRefusal(err); ok {
-		return fault(pawl.ClassPermission, "blocked", allowHint(refusal), refusal.Err.Error())
+	if blocked, ok := errors.AsType[*outbound.Error](err); ok && blocked.Kind == outbound.KindBlocked {
+		return fault(pawl.ClassPermission, "blocked", blocked.Hint, blocked.Reason)
 	}
 	return fault(pawl.ClassTransient, "unreachable", "", "no connection")
-}
-
-// guardRefusal finds a dial that was stopped by the guard of private
-// addresses. It is the one failure of a dial to a resolved address that comes
-// neither from the system nor from a clock.
-func guardRefusal(err error) (*net.OpError, bool) {
-	op, ok := errors.AsType[*net.OpError](err)
-	return op, ok && op.Op == "dial" && op.Addr != nil && op.Err != nil
-}
-
-// allowHint says how an operator opens the way to a refused address.
-func allowHint(op *net.OpError) string {
-	address, ok := op.Addr.(*net.TCPAddr)
-	if !ok {
-		return ""
-	}
-	ip := address.AddrPort().Addr().Unmap().WithZone("")
-	return fmt.Sprintf("allow it with --allow-private %s/%d", ip, ip.BitLen())
 }
