@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
@@ -73,8 +74,23 @@ func (a *API) createJob(ctx context.Context, in *createJobInput) (*createJobOutp
 		if err != nil {
 			return nil, err
 		}
+		if was == isReplayed {
+			a.remind(ctx, job.ID)
+		}
 	}
 	return &createJobOutput{Location: "/api/v1/jobs/" + job.ID, Replayed: was, Body: job}, nil
+}
+
+// remind tells the owner of a job that was enqueued by an earlier request: whoever
+// answered that may have died before it could.
+func (a *API) remind(ctx context.Context, id string) {
+	n, err := strconv.ParseInt(id, 10, 64)
+	if err == nil {
+		err = a.queue.Remind(ctx, n)
+	}
+	if err != nil {
+		a.log.Warn("remind the owner of a job", "job", id, "err", err)
+	}
 }
 
 // newJob tells a job that was just enqueued.

@@ -65,11 +65,12 @@ func TestRefusedEndHoldsBackNothing(t *testing.T) {
 		}
 		eventually(t, "all run", func() bool { return q.Running() == 43 })
 		close(gate)
-		eventually(t, "two rows are left, as failed", func() bool { return countJobs(t, db) == 2 })
-		left, _, err := db.ListJobs(t.Context(), store.JobFilter{State: store.JobFailed}, 0, 10)
-		if err != nil || len(left) != 2 {
-			t.Fatalf("%d failed jobs, %v", len(left), err)
-		}
+		var left []store.JobRecord
+		eventually(t, "two rows are left, as failed", func() bool {
+			var err error
+			left, _, err = db.ListJobs(t.Context(), store.JobFilter{State: store.JobFailed}, 0, 10)
+			return err == nil && len(left) == 2 && countJobs(t, db) == 2
+		})
 		for _, j := range left {
 			if !strings.Contains(j.LastError, "could not be stored") || j.Attempt != 1 {
 				t.Errorf("%s: attempt %d, %q", j.Task, j.Attempt, j.LastError)

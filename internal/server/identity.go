@@ -21,9 +21,10 @@ type identity struct {
 }
 
 // identify reads the node's id from the data folder and locks it. Whoever has
-// the lock knows that no other living process has the id, so it may take over
+// the lock knows that no other living process has this file, so it may take over
 // at once what the process before it left. A second process with the same data
-// folder gets an id of its own, for its lifetime only.
+// folder gets an id of its own, for its lifetime only. That the folder is no copy
+// of a living node's, the queue finds out: see queue.Config.Node.
 func identify(dataDir string) (identity, error) {
 	f, err := os.OpenFile(filepath.Join(dataDir, "node.id"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -44,16 +45,28 @@ func identify(dataDir string) (identity, error) {
 	if id, err := uuid.Parse(strings.TrimSpace(string(text))); err == nil {
 		return identity{id: id.String(), file: f}, nil
 	}
-	id := store.NewID() // new, or damaged: a new id only delays a takeover
-	err = f.Truncate(0)
-	if err == nil {
-		_, err = f.WriteAt([]byte(id+"\n"), 0)
-	}
-	if err != nil {
+	who := identity{file: f}
+	if err := who.rename(store.NewID()); err != nil { // new, or damaged: a new id only delays a takeover
 		_ = f.Close()
-		return identity{}, fmt.Errorf("write node id: %w", err)
+		return identity{}, err
 	}
-	return identity{id: id, file: f}, nil
+	return who, nil
+}
+
+// rename writes another id into the data folder, for the next process: this one
+// was somebody else's. A process that has no lock has nothing to write.
+func (i *identity) rename(id string) error {
+	i.id = id
+	if i.file == nil {
+		return nil
+	}
+	if err := i.file.Truncate(0); err != nil {
+		return fmt.Errorf("write node id: %w", err)
+	}
+	if _, err := i.file.WriteAt([]byte(id+"\n"), 0); err != nil {
+		return fmt.Errorf("write node id: %w", err)
+	}
+	return nil
 }
 
 func (i identity) close() {

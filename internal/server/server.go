@@ -119,7 +119,7 @@ func (s *server) build(ctx context.Context) (err error) {
 		return fmt.Errorf("make data folder: %w", err)
 	}
 	holder := "pawl at " + s.listen.Addr().String()
-	if s.db, err = store.Open(ctx, s.cfg.Database, store.Options{Log: s.log, Holder: holder}); err != nil {
+	if s.db, err = s.openDatabase(ctx, holder); err != nil {
 		return err
 	}
 	s.keeper = access.NewKeeper(s.db)
@@ -245,15 +245,21 @@ func (s *server) queueConfig(registry prometheus.Registerer) queue.Config {
 		workers = s.cfg.Workers
 	}
 	host, _ := os.Hostname()
+	renamed := func(id string) {
+		if err := s.who.rename(id); err != nil {
+			s.log.Error("keep the new id of this node", "err", err)
+		}
+	}
 	return queue.Config{
 		DB: s.db, Log: s.log, Workers: workers, Pools: s.pools(), Drain: s.cfg.Drain, Observe: s.feed.Observe, Metrics: queue.NewMetrics(registry),
+		Renamed: renamed,
 		Node: store.Node{
 			ID: s.who.id, Name: fmt.Sprintf("%s (process %d)", host, os.Getpid()), Addr: s.listen.Addr().String(),
 			Roles: strings.Join(s.cfg.Roles, ","), Version: s.cfg.Version, Share: workers > 0,
 		},
 		Tasks: map[string]queue.Task{
-			"http":         task.HTTP(s.client),
-			"log":          task.Log(s.log),
+			"http":         in(userPool, task.HTTP(s.client)),
+			"log":          in(userPool, task.Log(s.log)),
 			task.PruneName: task.Prune(s.db, s.log),
 
 			workflow.TaskName:  s.flows.Task(),
@@ -267,15 +273,30 @@ func (s *server) queueConfig(registry prometheus.Registerer) queue.Config {
 			graph.BackfillName:  s.graphs.BackfillTask(),
 			executionSweep:      s.executionSweepTask(),
 
-			notify.Name:          s.notices.Task(),
-			notify.HeartbeatName: s.heartbeat.Task(),
+			notify.Name:          in(noticePool, s.notices.Task()),
+			notify.HeartbeatName: in(noticePool, s.heartbeat.Task()),
 		},
 	}
 }
 
-// pools are the workers of tasks that wait long for others.
+const (
+	userPool      = "user"   // what users enqueue
+	noticePool    = "notice" // what is told to people and watchers
+	noticeWorkers = 4
+)
+
+// in gives a task workers of their own.
+func in(pool string, t queue.Task) queue.Task {
+	t.Pool = pool
+	return t
+}
+
+// pools are the workers of tasks that wait long for others. What users enqueue
+// has as many as all kinds together, so that neither waits for the other.
 func (s *server) pools() map[string]int {
-	return map[string]int{source.PoolName: s.cfg.SourceQueue, graph.PoolName: graphWorkers}
+	return map[string]int{
+		source.PoolName: s.cfg.SourceQueue, graph.PoolName: graphWorkers, userPool: s.cfg.Workers, noticePool: noticeWorkers,
+	}
 }
 
 // serve runs the parts and stops them in order.

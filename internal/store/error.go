@@ -115,6 +115,20 @@ func Refused(err error) bool {
 	return ok
 }
 
+// IsAway reports whether an error of Open may go away by itself: PostgreSQL cannot
+// be reached, or is starting or stopping. What it answers to a wrong password or
+// name does not.
+func IsAway(err error) bool {
+	if !errors.Is(err, pawl.ErrUnavailable) {
+		return false
+	}
+	if _, ok := errors.AsType[*sqlite.Error](err); ok {
+		return false
+	}
+	e, answered := errors.AsType[*pgconn.PgError](err)
+	return !answered || classifyPostgres(e) == errorUnavailable
+}
+
 // wrap gives a driver's error the code that callers act on. Errors that carry
 // a code already, and cancellations, pass through.
 func (db *DB) wrap(err error) error {
