@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -144,20 +145,49 @@ func TestUsersTasksHaveWorkersOfTheirOwn(t *testing.T) {
 	}
 }
 
-// A data folder that was copied gets an id of its own, for good.
+// A data folder that was copied while its node lives gets an id of its own, for
+// good; the node keeps its own.
 func TestCopiedDataFolderGetsAnIdForGood(t *testing.T) {
-	dir := t.TempDir()
-	who, err := identify(dir)
-	if err != nil {
+	database := pgtest.URL(t)
+	run := func(dir string) (url string, stop func()) {
+		cfg := Default()
+		cfg.Addr, cfg.Data, cfg.Database, cfg.Logs = "127.0.0.1:0", dir, database, io.Discard
+		ctx, cancel := context.WithCancel(context.Background())
+		started, done := make(chan Started, 1), make(chan error, 1)
+		go func() { done <- Run(ctx, cfg, func(s Started) { started <- s }) }()
+		stop = sync.OnceFunc(func() { cancel(); <-done })
+		t.Cleanup(stop)
+		url = (<-started).URL
+		waitUntil(t, "it is ready", func() bool {
+			resp, err := http.Get(url + "/readyz")
+			if err != nil {
+				return false
+			}
+			_ = resp.Body.Close()
+			return resp.StatusCode == http.StatusOK
+		})
+		return url, stop
+	}
+	id := func(dir string) string {
+		text, err := os.ReadFile(filepath.Join(dir, "node.id"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	original, clone := t.TempDir(), t.TempDir()
+	_, stop := run(original)
+	first := id(original)
+	if err := os.WriteFile(filepath.Join(clone, "node.id"), []byte(first), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := who.rename("01a1e130-aba1-7165-98c7-fddb77bbc080"); err != nil {
-		t.Fatal(err)
+	run(clone)
+	if id(original) != first || id(clone) == first {
+		t.Errorf("they are %s and %s, the original was %s", id(original), id(clone), first)
 	}
-	who.close()
-	again, err := identify(dir)
-	if err != nil || again.id != "01a1e130-aba1-7165-98c7-fddb77bbc080" {
-		t.Errorf("the next process is %s, %v", again.id, err)
+	stop()
+	run(original)
+	if id(original) != first {
+		t.Error("the original lost its id at a restart")
 	}
-	again.close()
 }

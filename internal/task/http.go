@@ -150,7 +150,7 @@ func runHTTP(ctx context.Context, client *outbound.Client, j *queue.Job) error {
 // connecting may take long.
 type guardedBody struct {
 	io.Reader
-	job  *queue.Job
+	job  interface{ StillOwned() error }
 	gone *atomic.Bool // it was not sent
 }
 

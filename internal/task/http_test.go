@@ -1,18 +1,24 @@
 package task
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/outbound"
+	"github.com/pawlrun/pawl/internal/pgtest"
+	"github.com/pawlrun/pawl/internal/pgtest/proxy"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/store"
 )
@@ -35,7 +41,12 @@ func newClient(t *testing.T, allow ...string) *outbound.Client {
 // the first: its row's state (-1 when it is gone), error, and time to wait.
 func outcome(t *testing.T, c *outbound.Client, payload string) (state int, lastError string, wait time.Duration) {
 	t.Helper()
-	db, err := store.Open(t.Context(), "sqlite:"+t.TempDir()+"/pawl.db", store.Options{})
+	return outcomeOn(t, "sqlite:"+t.TempDir()+"/pawl.db", c, payload)
+}
+
+func outcomeOn(t *testing.T, url string, c *outbound.Client, payload string) (state int, lastError string, wait time.Duration) {
+	t.Helper()
+	db, err := store.Open(t.Context(), url, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,6 +122,125 @@ func TestAnswersDecideWhatHappensNext(t *testing.T) {
 		s.Close()
 	}
 }
+
+// A server that answers with what no database can store gets its job ended as
+// any other one does.
+func TestHostileStatusLinesAreStored(t *testing.T) {
+	for line, want := range map[string]string{
+		"HTTP/1.1 400 Ung\xfcltig":        "answered 400 Ung\uFFFDltig",
+		"HTTP/1.1 400 a\x00b":             "answered 400 a\uFFFDb",
+		"HTTP/1.1 404 \xed\xa0\x80\x1b[2J": "answered 404 \uFFFD",
+	} {
+		pgtest.Both(t, func(t *testing.T, url string) {
+			state, msg, _ := outcomeOn(t, url, newClient(t, "127.0.0.1"), `{"url":"http://`+answering(t, line)+`"}`)
+			if state != 1 || !strings.Contains(msg, want) {
+				t.Errorf("%q: state %d, %q", line, state, msg)
+			}
+		})
+	}
+}
+
+// answering is a server that answers every request with one line.
+func answering(t *testing.T, line string) (addr string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close() //nolint:errcheck // a test
+				if _, err := http.ReadRequest(bufio.NewReader(c)); err == nil {
+					_, _ = io.WriteString(c, line+"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+				}
+			}()
+		}
+	}()
+	return l.Addr().String()
+}
+
+// A lane that turned out to be another node's gets nothing from this one any
+// more: neither the request, nor, if that was decided while it connected, its
+// body.
+func TestNothingIsSentForALaneThatIsLost(t *testing.T) {
+	url := pgtest.URL(t)
+	p := proxy.New(t, url)
+	asked := make(chan string, 9)
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		asked <- string(body)
+	}))
+	defer s.Close()
+	db, err := store.Open(t.Context(), p.URL(), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close() //nolint:errcheck // a test
+	send := HTTP(newClient(t, "127.0.0.1")).Run
+	result := make(chan error, 9)
+	q, err := queue.New(queue.Config{DB: db, Node: store.Node{ID: "n", Share: true}, Workers: 1, Lease: time.Second, Tasks: map[string]queue.Task{
+		"http": {Run: func(ctx context.Context, j *queue.Job) error {
+			if len(result) > 0 {
+				return send(ctx, j)
+			}
+			p.Stall()
+			for j.StillOwned() == nil { // until the lease may be over
+				runtime.Gosched()
+			}
+			err := send(ctx, j)
+			result <- err
+			p.Resume()
+			return err
+		}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- q.Run(ctx) }()
+	if _, err := q.Enqueue(ctx, store.JobSpec{Task: "http", MaxAttempts: 1, Payload: json.RawMessage(`{"url":"` + s.URL + `","body":1}`)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-result; !errors.Is(err, queue.ErrLeaseLost) || len(asked) != 0 {
+		t.Errorf("it gave %v, and %d requests", err, len(asked))
+	}
+	if body := <-asked; body != "1" { // by the same node, whose lease turned out to hold
+		t.Errorf("sent %q", body)
+	}
+	stop()
+	<-done
+}
+
+// A body is not sent once the lane is lost, however long connecting took.
+func TestBodyAsksWhetherTheLaneIsStillOurs(t *testing.T) {
+	var gone atomic.Bool
+	lost := false
+	b := &guardedBody{strings.NewReader("12"), owner(func() error {
+		if lost {
+			return queue.ErrLeaseLost
+		}
+		return nil
+	}), &gone}
+	buf := make([]byte, 1)
+	if n, err := b.Read(buf); n != 1 || err != nil || gone.Load() {
+		t.Errorf("read %d, %v", n, err)
+	}
+	lost = true
+	if n, err := b.Read(buf); n != 0 || !errors.Is(err, queue.ErrLeaseLost) || !gone.Load() {
+		t.Errorf("read %d, %v", n, err)
+	}
+}
+
+type owner func() error
+
+func (o owner) StillOwned() error { return o() }
 
 func TestRetryAfterIsHonouredButClamped(t *testing.T) {
 	for header, want := range map[string]time.Duration{"120": 2 * time.Minute, "999999": time.Hour} {
