@@ -1,12 +1,16 @@
 package api
 
 import (
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/pawlrun/pawl/internal/pgtest"
+	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -156,4 +160,35 @@ func TestBadIdempotencyKeysAreRefused(t *testing.T) {
 			t.Errorf("%d jobs", n)
 		}
 	})
+}
+
+// The process that enqueued a job may die before it tells the job's owner. A
+// repeated request does.
+func TestReplayedAnswerRemindsTheOwnerOfTheJob(t *testing.T) {
+	url := pgtest.URL(t)
+	r := newRig(t, url)
+	db, err := store.Open(t.Context(), url, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close() //nolint:errcheck // a test
+	mute, err := queue.New(queue.Config{DB: db, Node: store.Node{ID: "mute"}, Tasks: r.tasks()}) // never runs, so it tells nobody
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := `{"task":"echo","payload":{"n":1}}`
+	other := httptest.NewServer(New(Config{DB: db, Queue: mute, Log: slog.New(slog.DiscardHandler), MaxPayload: testMaxPayload, Feed: NewFeed()}))
+	defer other.Close()
+	ours := r.server
+	r.server = other
+	r.do("POST", "/api/v1/jobs", body, "Idempotency-Key", "k1").want(http.StatusCreated)
+	r.server = ours
+	if p := r.do("POST", "/api/v1/jobs", body, "Idempotency-Key", "k1").want(http.StatusCreated); p.header.Get("Idempotency-Replayed") != "true" {
+		t.Fatal("it was not replayed")
+	}
+	select {
+	case <-r.ran:
+	case <-time.After(60 * time.Second):
+		t.Error("nobody told the owner of the job")
+	}
 }

@@ -109,8 +109,8 @@ func TestEnqueueWithoutAnAnswerAddsOnce(t *testing.T) {
 	}
 	p.Cut()
 	p.Refuse()
-	if jobs, err = db.EnqueueAlone(t.Context(), []JobSpec{{Task: "t"}}); !errors.Is(err, pawl.ErrUnavailable) {
-		t.Errorf("%d jobs, %v while nobody answers", len(jobs), err)
+	if jobs, err = db.EnqueueAlone(t.Context(), []JobSpec{{Task: "t"}}); !errors.Is(err, pawl.ErrUnavailable) || len(jobs) != 0 {
+		t.Errorf("%d jobs in doubt, %v, although nothing was sent", len(jobs), err)
 	}
 }
 

@@ -81,7 +81,7 @@ func (db *DB) EnqueueAlone(ctx context.Context, specs []JobSpec) (jobs []Job, er
 		if err != nil && db.dialect.classify(err) == errorSameID {
 			jobs = nil // another process has one of them
 		}
-		doubt = inDoubt(err)
+		doubt = inDoubt(err) && !neverSent(err)
 		return err
 	})
 	if err == nil {

@@ -176,6 +176,14 @@ func (db *DB) bounded(ctx context.Context, fn func(context.Context) error) error
 	return err
 }
 
+// neverSent reports whether nothing of a statement by itself reached the server.
+// (Of a transaction it cannot be told: its error may be that of the rollback
+// after a commit which was not answered.)
+func neverSent(err error) bool {
+	_, unconnected := errors.AsType[*pgconn.ConnectError](err)
+	return unconnected || pgconn.SafeToRetry(err)
+}
+
 // inDoubt reports whether a commit that failed like this may have happened all
 // the same. What the server refused did not.
 func inDoubt(err error) bool {
