@@ -38,6 +38,9 @@ func failed(was run.Retry, r store.Run, f Failure, now time.Time) (next run.Retr
 	case f.Deferred:
 		next = was
 		next.Crashes = 0
+		if r.HandlerType == pawl.HandlerProducer || r.HandlerType == pawl.HandlerConsumer { // others keep their own time
+			next.NextAt = now.Add(f.RetryAfter)
+		}
 		return next, false
 	case r.HandlerType == pawl.HandlerSource:
 		budget := f.Budget

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -71,11 +72,12 @@ func (x *exchange) take(f frame) error {
 		x.refuse(op, place, errNoHost)
 		return nil
 	}
+	ctx := context.WithValue(x.hostCtx, callNumber{}, x.result.Calls)
 	if f.kind == fromTell {
 		if !isTold(op) {
 			return fmt.Errorf("%w: %q without an answer", errProtocol, cut(op, 40))
 		}
-		if _, err := x.host.Call(x.hostCtx, op, args); err != nil {
+		if _, err := x.host.Call(ctx, op, args); err != nil {
 			x.refuse(op, place, err)
 		}
 		return nil
@@ -87,7 +89,7 @@ func (x *exchange) take(f frame) error {
 		return err
 	}
 	x.calls.Go(func() {
-		answer, err := x.host.Call(x.hostCtx, op, args)
+		answer, err := x.host.Call(ctx, op, args)
 		x.answer(f.id, op, place, answer, err)
 	})
 	return nil

@@ -31,6 +31,15 @@ type Host interface {
 	Call(ctx context.Context, op string, args json.RawMessage) (json.RawMessage, error)
 }
 
+// CallNumber is the number of a call in the order of the script, from 1 on, by
+// the context that Host.Call is given; zero if nobody counts.
+func CallNumber(ctx context.Context) int {
+	number, _ := ctx.Value(callNumber{}).(int)
+	return number
+}
+
+type callNumber struct{}
+
 // Request is one phase to run.
 type Request struct {
 	Program *Program

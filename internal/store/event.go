@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
@@ -81,21 +82,28 @@ func (tx *Tx) EventsByMessage(ctx context.Context, workflowID, topic string, mes
 	return out, nil
 }
 
-// OldestPending reads the id of the oldest pending event over some topics, or
-// zero.
-func (tx *Tx) OldestPending(ctx context.Context, workflowID string, topics []string) (int64, error) {
-	var oldest int64
-	for _, topic := range topics {
-		rows, err := tx.Query(ctx, `select id from events where workflow_id = $1 and topic = $2 and status = 'pending' order by seq limit 1`, workflowID, topic)
-		ids, err := scanAll(rows, err, "find oldest event", scanID)
-		if err != nil {
-			return 0, err
-		}
-		if len(ids) > 0 && (oldest == 0 || ids[0] < oldest) {
-			oldest = ids[0]
-		}
+// OldestPending reads the id of the oldest pending event of each of some topics,
+// in one statement; topics without one are absent. Each topic is one step into
+// the index of pending events, however many there are.
+func (tx *Tx) OldestPending(ctx context.Context, workflowID string, topics []string) (map[string]int64, error) {
+	out := map[string]int64{}
+	if len(topics) == 0 {
+		return out, nil
 	}
-	return oldest, nil
+	parts, args := make([]string, len(topics)), []any{workflowID}
+	for i, topic := range topics {
+		args = append(args, topic)
+		parts[i] = fmt.Sprintf(`select topic, id from (select topic, id from events where workflow_id = $1 and topic = $%d and status = 'pending' order by seq limit 1) as t%d`, len(args), i)
+	}
+	rows, err := tx.Query(ctx, strings.Join(parts, " union all "), args...)
+	_, err = scanAll(rows, err, "find oldest events", func(row interface{ Scan(dest ...any) error }) (struct{}, error) {
+		var topic string
+		var id int64
+		err := row.Scan(&topic, &id)
+		out[topic] = id
+		return struct{}{}, err
+	})
+	return out, err
 }
 
 func scanID(row interface{ Scan(dest ...any) error }) (id int64, err error) {
@@ -120,6 +128,22 @@ func (tx *Tx) CountPending(ctx context.Context, workflowID string, topics []stri
 		return struct{}{}, err
 	})
 	return out, err
+}
+
+// CountWaiting counts what waits in some topics, as people count it: the inputs
+// that pending events come from, and the pending events that come from none
+// (A-146).
+func (tx *Tx) CountWaiting(ctx context.Context, workflowID string, topics []string) (n int, err error) {
+	if len(topics) == 0 {
+		return 0, nil
+	}
+	list, args := in([]any{workflowID}, topics)
+	err = tx.QueryRow(ctx, `select count(distinct coalesce(c.input_id, 'event ' || cast(e.id as text))) from events e left join event_causes c on c.event_id = e.id
+		where e.workflow_id = $1 and e.status = 'pending' and e.topic in `+list, args...).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("count what waits: %w", err)
+	}
+	return n, nil
 }
 
 // Reservation names events of one topic.

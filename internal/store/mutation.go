@@ -35,19 +35,30 @@ type Mutation struct {
 	ResolvedAt        time.Time
 	CreatedAt         time.Time
 	UpdatedAt         time.Time
+
+	// AbsentAfter is given to InsertMutation: how long after it is written down
+	// a call may still be under way at the other end. AbsentAt is the instant
+	// that it leads to, kept for whoever asks: before it, "not there" proves
+	// nothing. Zero if the call cannot be asked about.
+	AbsentAfter time.Duration
+	AbsentAt    time.Time
+	// KeptFor is the hash of the act of a call that failed without an answer:
+	// whoever makes the call again uses the same key (X-69). Empty if nobody is
+	// to.
+	KeptFor string
 }
 
 const mutationColumns = `id, workflow_id, run_id, n, tool, method, arguments, idempotency_key, title, state, can_reconcile, result, error_class, error_message,
-	reconcile_attempts, last_reconcile_at, next_reconcile_at, resolved_by, resolved_at, created_at, updated_at`
+	reconcile_attempts, last_reconcile_at, next_reconcile_at, resolved_by, resolved_at, created_at, updated_at, absent_at, kept_for`
 
 func scanMutation(row interface{ Scan(dest ...any) error }) (Mutation, error) {
 	var m Mutation
 	var arguments string
-	var title, result, class, message, by *string
+	var title, result, class, message, by, kept *string
 	var can, created, updated int64
-	var last, next, resolved *int64
+	var last, next, resolved, absent *int64
 	err := row.Scan(&m.ID, &m.WorkflowID, &m.RunID, &m.N, &m.Tool, &m.Method, &arguments, &m.IdempotencyKey, &title, &m.State, &can, &result, &class, &message,
-		&m.ReconcileAttempts, &last, &next, &by, &resolved, &created, &updated)
+		&m.ReconcileAttempts, &last, &next, &by, &resolved, &created, &updated, &absent, &kept)
 	if err != nil {
 		return Mutation{}, err
 	}
@@ -55,18 +66,25 @@ func scanMutation(row interface{ Scan(dest ...any) error }) (Mutation, error) {
 	m.ErrorClass, m.ErrorMessage, m.ResolvedBy = pawl.Class(fromNull(class)), fromNull(message), fromNull(by)
 	m.LastReconcileAt, m.NextReconcileAt, m.ResolvedAt = fromNullMS(last), fromNullMS(next), fromNullMS(resolved)
 	m.CreatedAt, m.UpdatedAt = fromMS(created), fromMS(updated)
+	m.AbsentAt, m.KeptFor = fromNullMS(absent), fromNull(kept)
 	return m, nil
 }
 
-// InsertMutation opens the ledger row of a call, in flight. N is given here.
+// InsertMutation opens the ledger row of a call, in flight. N and AbsentAt are
+// given here. The key must be a new one, or one that TakeKey returned in the
+// same transaction.
 func (tx *Tx) InsertMutation(ctx context.Context, m Mutation, inputs []string) (Mutation, error) {
 	can := 0
 	if m.CanReconcile {
 		can = 1
 	}
-	m, err := scanMutation(tx.QueryRow(ctx, `insert into mutations (id, workflow_id, run_id, n, tool, method, arguments, idempotency_key, title, state, can_reconcile, created_at, updated_at)
-		values ($1, $2, $3, (select coalesce(max(n), 0) + 1 from mutations where run_id = $3), $4, $5, $6, $7, $8, 'in_flight', $9, $10, $10) returning `+mutationColumns,
-		m.ID, m.WorkflowID, m.RunID, m.Tool, m.Method, cleaned(string(m.Arguments)), m.IdempotencyKey, orNull(cleaned(m.Title)), can, ms(tx.Now)))
+	var absent *int64
+	if m.AbsentAfter > 0 {
+		absent = msOrNull(tx.Now.Add(m.AbsentAfter))
+	}
+	m, err := scanMutation(tx.QueryRow(ctx, `insert into mutations (id, workflow_id, run_id, n, tool, method, arguments, idempotency_key, title, state, can_reconcile, created_at, updated_at, absent_at)
+		values ($1, $2, $3, (select coalesce(max(n), 0) + 1 from mutations where run_id = $3), $4, $5, $6, $7, $8, 'in_flight', $9, $10, $10, $11) returning `+mutationColumns,
+		m.ID, m.WorkflowID, m.RunID, m.Tool, m.Method, cleaned(string(m.Arguments)), m.IdempotencyKey, orNull(cleaned(m.Title)), can, ms(tx.Now), absent))
 	if err != nil {
 		return Mutation{}, fmt.Errorf("insert mutation: %w", err)
 	}
@@ -95,6 +113,18 @@ type MutationChange struct {
 	ErrorClass   pawl.Class
 	ErrorMessage string
 	ResolvedBy   string // for final states
+	KeepFor      string // with MutationFailed: the act whose next call carries the same key
+}
+
+// TakeKey returns the key that the next call for an act must carry, and hands
+// it over to that call; it is empty if a new one is to be made.
+func (tx *Tx) TakeKey(ctx context.Context, workflowID, act string) (key string, err error) {
+	rows, err := tx.Query(ctx, `update mutations set kept_for = null, updated_at = $3 where workflow_id = $1 and kept_for = $2 returning idempotency_key`, workflowID, act, ms(tx.Now))
+	keys, err := scanAll(rows, err, "take the key of a call", scanText)
+	if err != nil || len(keys) == 0 {
+		return "", err
+	}
+	return keys[len(keys)-1], nil
 }
 
 // MoveMutation changes the state of a mutation that is still in the given one,
@@ -106,9 +136,9 @@ func (tx *Tx) MoveMutation(ctx context.Context, id string, from pawl.MutationSta
 		resolved = msOrNull(tx.Now)
 	}
 	n, err := tx.Exec(ctx, `update mutations set state = $3, result = coalesce($4, result), error_class = coalesce($5, error_class), error_message = coalesce($6, error_message),
-		resolved_by = coalesce($7, resolved_by), resolved_at = coalesce($8, resolved_at), next_reconcile_at = null, updated_at = $9
+		resolved_by = coalesce($7, resolved_by), resolved_at = coalesce($8, resolved_at), next_reconcile_at = null, updated_at = $9, kept_for = $10
 		where id = $1 and state = $2`,
-		id, string(from), string(c.To), orNull(cleaned(string(c.Result))), orNull(string(c.ErrorClass)), orNull(cleaned(c.ErrorMessage)), orNull(c.ResolvedBy), resolved, ms(tx.Now))
+		id, string(from), string(c.To), orNull(cleaned(string(c.Result))), orNull(string(c.ErrorClass)), orNull(cleaned(c.ErrorMessage)), orNull(c.ResolvedBy), resolved, ms(tx.Now), orNull(c.KeepFor))
 	if err != nil {
 		return fmt.Errorf("move mutation: %w", err)
 	}

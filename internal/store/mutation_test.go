@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	pawl "github.com/pawlrun/pawl"
@@ -93,6 +94,53 @@ func TestCallsOfARunAreNumbered(t *testing.T) {
 		})
 		if !db.isUnique(err) {
 			t.Errorf("a key that was used: %v", err)
+		}
+	})
+}
+
+// the key of a call that failed without an answer goes to the next call
+// for the same act of the same workflow, once; any other key is one call's own.
+func TestAKeyIsHandedOver(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		kept, other, refused := called(t, db, mutation0("w", "r1")), called(t, db, mutation0("w", "r2")), called(t, db, mutation0("w", "r3"))
+		for m, act := range map[string]string{kept.ID: "act", other.ID: "another act", refused.ID: ""} {
+			if err := moveMutation(t, db, m, pawl.MutationInFlight, MutationChange{To: pawl.MutationFailed, KeepFor: act}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		take := func(workflow, act string) (key string) {
+			mustWrite(t, db, func(ctx context.Context, tx *Tx) (err error) {
+				key, err = tx.TakeKey(ctx, workflow, act)
+				return err
+			})
+			return key
+		}
+		if got := mutationOf(t, db, kept.ID).KeptFor; got != "act" {
+			t.Errorf("the key is kept for %q", got)
+		}
+		if got := take("another workflow", "act") + take("w", "") + take("w", "no act"); got != "" {
+			t.Errorf("the key %s is taken by somebody else", got)
+		}
+		if got := take("w", "act"); got != kept.IdempotencyKey {
+			t.Errorf("the next call has the key %q, want %q", got, kept.IdempotencyKey)
+		}
+		if got := take("w", "act"); got != "" {
+			t.Errorf("the key %s is taken twice", got)
+		}
+		again := mutation0("w", "r4")
+		again.IdempotencyKey, again.AbsentAfter = kept.IdempotencyKey, time.Hour
+		stored := called(t, db, again)
+		if want := stored.CreatedAt.Add(time.Hour); !stored.AbsentAt.Equal(want) {
+			t.Errorf("absent at %v, want %v", stored.AbsentAt, want)
+		}
+		third := mutation0("w", "r5")
+		third.IdempotencyKey = kept.IdempotencyKey
+		err := db.Write(t.Context(), func(ctx context.Context, tx *Tx) error {
+			_, err := tx.InsertMutation(ctx, third, nil)
+			return err
+		})
+		if !db.isUnique(err) {
+			t.Errorf("two calls that have not failed share a key: %v", err)
 		}
 	})
 }

@@ -76,10 +76,13 @@ func (tx *Tx) RequestProducers(ctx context.Context, workflowID string) (int, err
 }
 
 // ProducerRan moves the schedule on after a committed run, and fulfils the
-// request for one. Without a row there is nothing to do.
-func (tx *Tx) ProducerRan(ctx context.Context, workflowID, producer string, next time.Time) error {
-	_, err := tx.Exec(ctx, `update producer_schedules set next_run_at = $3, last_run_at = $4, requested_at = null, updated_at = $4
-		where workflow_id = $1 and producer_name = $2`, workflowID, producer, ms(next), ms(tx.Now))
+// request for one. ran is the schedule that the run was for and the instant that
+// follows by it: if there is another one by now, that one's time stays (X-12).
+// Without a row there is nothing to do.
+func (tx *Tx) ProducerRan(ctx context.Context, ran ProducerSchedule) error {
+	_, err := tx.Exec(ctx, `update producer_schedules set last_run_at = $4, requested_at = null, updated_at = $4,
+			next_run_at = case when schedule_type = $5 and schedule_value = $6 and coalesce(timezone, '') = $7 then $3 else next_run_at end
+		where workflow_id = $1 and producer_name = $2`, ran.WorkflowID, ran.Producer, ms(ran.NextRunAt), ms(tx.Now), ran.Type, ran.Value, ran.Timezone)
 	if err != nil {
 		return fmt.Errorf("move producer schedule: %w", err)
 	}

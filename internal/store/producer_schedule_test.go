@@ -23,11 +23,49 @@ func putSchedules(t testing.TB, db *DB, now time.Time, list ...ProducerSchedule)
 	})
 }
 
+// ran notes a run for the schedule that there is.
 func ran(t testing.TB, db *DB, now time.Time, workflowID, producer string, next time.Time) {
+	t.Helper()
+	run := ProducerSchedule{WorkflowID: workflowID, Producer: producer}
+	for _, s := range schedules(t, db, workflowID) {
+		if s.Producer == producer {
+			run = s
+		}
+	}
+	run.NextRunAt = next
+	ranFor(t, db, now, run)
+}
+
+func ranFor(t testing.TB, db *DB, now time.Time, run ProducerSchedule) {
 	t.Helper()
 	mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
 		tx.Now = now
-		return tx.ProducerRan(ctx, workflowID, producer, next)
+		return tx.ProducerRan(ctx, run)
+	})
+}
+
+// a run for a schedule that was replaced meanwhile does not move the new
+// one, whatever differs.
+func TestARunMovesItsOwnScheduleOnly(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		w := deployed(t, db, "mail")
+		run := ProducerSchedule{WorkflowID: w.ID, Producer: "p", Type: "cron", Value: "@daily", Timezone: "Europe/Berlin", NextRunAt: at(500)}
+		for i, change := range []func(*ProducerSchedule){
+			func(s *ProducerSchedule) { s.Value = "@hourly" },
+			func(s *ProducerSchedule) { s.Type = "interval" },
+			func(s *ProducerSchedule) { s.Timezone = "" },
+		} {
+			edited := run
+			change(&edited)
+			putSchedules(t, db, at(i), edited)
+			requested(t, db, at(i), w.ID)
+			ranFor(t, db, at(100+i), run)
+			want := edited
+			want.NextRunAt, want.LastRunAt = at(i), at(100+i)
+			if diff := cmp.Diff([]ProducerSchedule{want}, schedules(t, db, w.ID)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		}
 	})
 }
 

@@ -156,19 +156,44 @@ func (tx *Tx) ListWorkflows(ctx context.Context, after string, limit int) ([]Wor
 }
 
 // UnarmedWorkflows reads up to limit workflows by name, those after the given
-// one, that are meant to run, could run by themselves, and have no job that
-// of the task that would see to it.
+// one, that could do something by themselves and have no job of the task that
+// would see to it. One that is paused ends what it has begun and nothing else.
 func (tx *Tx) UnarmedWorkflows(ctx context.Context, task, after string, limit int) ([]Workflow, error) {
-	rows, err := tx.Query(ctx, `select `+workflowColumns+` from workflows w where deleted_at is null and desired = 'active' and name > $1
+	rows, err := tx.Query(ctx, `select `+workflowColumns+` from workflows w where deleted_at is null and name > $1
 		and not exists (select 1 from jobs j where j.key = 'workflow:' || w.lane and j.owner = '' and j.task = $3 and j.state = 0)
-		and (exists (select 1 from producer_schedules p where p.workflow_id = w.id)
-			or exists (select 1 from handler_state h where h.workflow_id = w.id and h.wake_at is not null)
-			or exists (select 1 from runs r where r.kind = 'workflow' and r.lane = w.lane and r.status = 'active')
-			or exists (select 1 from retries t where t.kind = 'workflow' and t.lane = w.lane and t.next_retry_at is not null)
+		and (exists (select 1 from runs r where r.kind = 'workflow' and r.lane = w.lane and r.status = 'active')
 			or exists (select 1 from mutations m where m.workflow_id = w.id and m.resolved_at is null)
-			or exists (select 1 from events e where e.workflow_id = w.id and e.status = 'pending'))
+			or desired = 'active' and (exists (select 1 from producer_schedules p where p.workflow_id = w.id)
+				or exists (select 1 from handler_state h where h.workflow_id = w.id and h.wake_at is not null)
+				or exists (select 1 from retries t where t.kind = 'workflow' and t.lane = w.lane and t.next_retry_at is not null)
+				or exists (select 1 from events e where e.workflow_id = w.id and e.status = 'pending')))
 		order by name limit $2`, after, limit, task)
 	return scanAll(rows, err, "find workflows without a job", scanWorkflow)
+}
+
+// WaitingWorkflows reads up to limit workflows by name, those after the given
+// one, that are meant to run and have pending events, or whose last run waits
+// for something that a new process may have.
+func (tx *Tx) WaitingWorkflows(ctx context.Context, after, errorCode string, limit int) ([]Workflow, error) {
+	rows, err := tx.Query(ctx, `select `+workflowColumns+` from workflows w where deleted_at is null and desired = 'active' and name > $1
+		and (exists (select 1 from events e where e.workflow_id = w.id and e.status = 'pending')
+			or exists (select 1 from runs r where r.kind = 'workflow' and r.lane = w.lane and r.status = 'paused:approval' and r.error_code = $3))
+		order by name limit $2`, after, limit, errorCode)
+	return scanAll(rows, err, "find workflows that wait", scanWorkflow)
+}
+
+// ArmedAt reads when the job of a lane is due, or was when it is at work; ok is
+// false if there is none.
+func (tx *Tx) ArmedAt(ctx context.Context, task, key string) (at time.Time, ok bool, err error) {
+	var due int64
+	err = tx.QueryRow(ctx, `select run_at from jobs where key = $1 and owner = '' and task = $2 and state = 0`, key, task).Scan(&due)
+	if errors.Is(err, errNoRow) {
+		return time.Time{}, false, nil
+	}
+	if err != nil {
+		return time.Time{}, false, fmt.Errorf("read when a lane is due: %w", err)
+	}
+	return fromMS(due), true, nil
 }
 
 // scanAll reads every row of a query.

@@ -112,14 +112,15 @@ func nameFault(name string) string {
 	return ""
 }
 
-// Lookup finds what a script calls. Its errors are *Error of class logic, with
-// the code unknown_connection or unknown_method, or of class transient, with
-// the code not_ready, if the methods of the connection are not known yet.
+// Lookup finds what a script calls. Its errors are *Error of class precondition,
+// with the code unknown_connection, because a server with that connection would
+// know it; of class logic, with the code unknown_method; or of class transient,
+// with the code not_ready, if the methods of the connection are not known yet.
 func (s *Set) Lookup(connection, method string) (Target, error) {
 	found, ok := s.members[connection]
 	if !ok {
 		return Target{}, &Error{
-			Class: pawl.ClassLogic, Code: "unknown_connection", NotApplied: true,
+			Class: pawl.ClassPrecondition, Code: "unknown_connection", NotApplied: true, NotSent: true,
 			Msg: "there is no connection " + connector.Quote(connection), Hint: s.connectionHint(connection),
 		}
 	}

@@ -30,5 +30,6 @@ type (
 const (
 	Applied    = connector.Applied
 	NotApplied = connector.NotApplied
+	Absent     = connector.Absent
 	Later      = connector.Later
 )

@@ -192,7 +192,7 @@ func TestCrashAroundAQuestion(t *testing.T) {
 	inTime(t, func(t *testing.T, k *kit) {
 		for _, place := range []string{"before ask", "asked person"} {
 			w := k.deploy("shop-"+strings.ReplaceAll(place, " ", "-"), "1", askDefinition())
-			k.desk.orders = map[string]json.RawMessage{}
+			k.desk.clear()
 			k.publish(w, "in", "a")
 			if !k.crashAt(w, place, 1) {
 				t.Fatalf("the run does not come by %q", place)

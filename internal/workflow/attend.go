@@ -33,6 +33,9 @@ const (
 // nor repeats it.
 func (e *session) attend(ctx context.Context, v *view) error {
 	word, issue := v.words()
+	if word == run.Stopped { // a person stopped it, which mends nothing and is no news to anybody
+		return nil
+	}
 	now := store.Attention{Kind: pawl.KindWorkflow, Lane: v.workflow.Lane}
 	if word == run.NeedsAttention {
 		now.Cause, now.Issue, now.Text = v.row.ID+" "+string(issue), string(issue), v.sentence(issue)

@@ -51,15 +51,22 @@ const consumersInRow = 100
 
 // choose picks the next step of a lane. It depends on the view, the lane's
 // flags and the age of events, and on nothing else. oldest returns the
-// id of the oldest pending event of some topics, zero if there is none; it is
-// asked only when consumers compete.
+// ids of the oldest pending events of some topics, by topic; it is asked once,
+// and only when consumers compete.
 //
 // The order is: what became of the newest run, consumers by their oldest
 // event, due wakeAt, producers by their time.
-func choose(v *view, l *lane, oldest func(topics []string) (int64, error)) (step, error) {
+func choose(v *view, l *lane, oldest func(topics []string) (map[string]int64, error)) (step, error) {
 	if v.workflow.Desired != desiredActive {
 		if v.newest.Status == pawl.StatusActive && !v.row.StartedAt.IsZero() {
 			return step{do: actRecover, reason: "nobody executes run " + v.row.ID}, nil
+		}
+		if v.open != nil && v.newest.Status == pawl.StatusPausedReconciliation {
+			// To ask what became of a call starts nothing, and without an
+			// answer nobody could resolve it or delete the workflow.
+			if d := run.Decide(v.newest); d.Exit == run.ExitReconcile {
+				return v.chooseReconcile(d), nil
+			}
 		}
 		return step{do: actWait, reason: "the workflow is " + v.workflow.Desired}, nil
 	}
@@ -97,7 +104,7 @@ func (v *view) chooseForRun() (step, bool) {
 	switch {
 	case d.Halted():
 		return step{do: actWait, reason: d.Reason}, true
-	case d.Resume && (d.Exit == run.ExitNow || v.cleared() || v.approvedCall()):
+	case d.Resume && (d.Exit == run.ExitNow || v.cleared() || v.approvedCall() || v.untried):
 		return v.named(step{do: actResume, reason: d.Reason}), true
 	case d.Resume && v.asked != nil && v.asked.State == store.ApprovalPending:
 		return v.chooseReminder(d), true
@@ -187,7 +194,7 @@ func (v *view) dueProducer() step {
 }
 
 // chooseConsumer is the consumer whose turn it is, else when one wakes.
-func (v *view) chooseConsumer(l *lane, oldest func([]string) (int64, error)) (step, error) {
+func (v *view) chooseConsumer(l *lane, oldest func([]string) (map[string]int64, error)) (step, error) {
 	type candidate struct {
 		step
 		oldest int64
@@ -215,11 +222,22 @@ func (v *view) chooseConsumer(l *lane, oldest func([]string) (int64, error)) (st
 	if len(list) == 1 {
 		return list[0].step, nil
 	}
-	for i := range list {
-		c, _ := v.config.Consumer(list[i].handler)
-		var err error
-		if list[i].oldest, err = oldest(c.Subscribe); err != nil {
-			return step{}, err
+	var topics []string
+	for _, c := range list {
+		k, _ := v.config.Consumer(c.handler)
+		topics = append(topics, k.Subscribe...)
+	}
+	slices.Sort(topics)
+	ages, err := oldest(slices.Compact(topics))
+	if err != nil {
+		return step{}, err
+	}
+	for i, c := range list {
+		k, _ := v.config.Consumer(c.handler)
+		for _, topic := range k.Subscribe {
+			if age := ages[topic]; zeroLast(age, list[i].oldest) < 0 {
+				list[i].oldest = age
+			}
 		}
 	}
 	slices.SortStableFunc(list, func(a, b candidate) int {

@@ -32,6 +32,7 @@ type Consumer struct {
 	Publishes []string `json:"publishes,omitempty"`
 	HasMutate bool     `json:"hasMutate"`
 	HasNext   bool     `json:"hasNext"`
+	AfterCall bool     `json:"afterCall,omitempty"` // mutate has code behind its call, which never runs
 }
 
 // Schedule says when a producer runs, as the script wrote it: an interval, or

@@ -105,9 +105,7 @@ func (x *execution) emit(ctx context.Context) error {
 	if !ok {
 		return x.stop(ctx, pawl.ClassInternal, "handler", vanished(x.run))
 	}
-	wake := func(ctx context.Context, tx *store.Tx) error {
-		return tx.SetWakeAt(ctx, x.id, x.run.Handler, x.prepared.Wake())
-	}
+	wake := func(ctx context.Context, tx *store.Tx) error { return x.setWake(ctx, tx, c) }
 	if !c.HasNext {
 		return x.commit(ctx, nil, nil, wake)
 	}
@@ -124,4 +122,25 @@ func (x *execution) emit(ctx context.Context) error {
 		return x.stop(ctx, pawl.ClassLogic, "state", fault)
 	}
 	return x.commit(ctx, h, done, wake)
+}
+
+// setWake keeps when the consumer wants to look again; unless a version was
+// deployed meanwhile that gives it other topics, because that one lets it look
+// at once. The workflow's row is shared, so that no deploy comes in
+// between.
+func (x *execution) setWake(ctx context.Context, tx *store.Tx, c Consumer) error {
+	w, err := tx.ShareWorkflow(ctx, x.id)
+	if err != nil {
+		return err
+	}
+	if w.Version != x.run.ScriptVersion {
+		config, err := x.session.config(ctx, tx, x.id, w.Version)
+		if err != nil {
+			return err
+		}
+		if now, ok := config.Consumer(c.Name); !ok || !sameTopics(now.Subscribe, c.Subscribe) {
+			return nil
+		}
+	}
+	return tx.SetWakeAt(ctx, x.id, x.run.Handler, x.prepared.Wake())
 }

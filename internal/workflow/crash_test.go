@@ -98,7 +98,7 @@ func TestCrashAnywhereLosesAndRepeatsNothing(t *testing.T) {
 		for i, place := range places {
 			for n := 1; n <= 3; n++ {
 				w := k.deploy(fmt.Sprintf("shop-%d-%d", i, n), "1", orderDefinition())
-				k.desk.orders = map[string]json.RawMessage{}
+				k.desk.clear()
 				k.publish(w, "in", "a", "b", "c")
 				crashed := k.crashAt(w, place, n)
 				if !crashed {

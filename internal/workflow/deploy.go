@@ -68,7 +68,11 @@ func Inspect(ctx context.Context, scripts Scripts, filename, source string) (Con
 		return Config{}, nil, loadFault(filename, err)
 	}
 	config, err := Check(filename, source, d)
-	return config, program, err
+	if err != nil {
+		return config, program, err
+	}
+	program.Warnings = append(program.Warnings, advice(filename, source, &config)...) // it is ours: Compile made it
+	return config, program, nil
 }
 
 // loadFault tells of a script whose top level failed as of any other fault.
@@ -116,7 +120,8 @@ func (s *Service) Apply(ctx context.Context, d Deploy) (Deployed, error) {
 	if err != nil {
 		return Deployed{}, err
 	}
-	out := Deployed{Name: config.Name, Version: VersionOf(d.Filename, d.Script), Config: config, Warnings: program.Warnings}
+	out := Deployed{Name: config.Name, Version: VersionOf(d.Filename, d.Script), Config: config}
+	out.Warnings = append(program.Warnings, missingConnections(d.Filename, d.Script, s.cfg.Tools)...)
 	write := s.db.Write
 	if d.DryRun {
 		write = func(ctx context.Context, fn store.Func, _ ...store.Option) error { return s.db.Read(ctx, fn) }
@@ -169,7 +174,24 @@ func (s *Service) deploy(ctx context.Context, tx *store.Tx, d Deploy, raw json.R
 	if err := tx.SetWorkflowVersion(ctx, w.ID, out.Version); err != nil {
 		return err
 	}
+	if err := s.endMistyped(ctx, tx, w); err != nil {
+		return err
+	}
 	return s.putInForce(ctx, tx, w, before, out, d.By)
+}
+
+// endMistyped ends a run that waits for a connection: it would go on with the
+// old script, and the new one may use another. Nothing was sent, so what it was
+// about is done afresh.
+func (s *Service) endMistyped(ctx context.Context, tx *store.Tx, w store.Workflow) error {
+	r, err := tx.NewestRun(ctx, pawl.KindWorkflow, w.Lane)
+	if errors.Is(err, pawl.ErrNotFound) || err == nil && (r.Status != pawl.StatusPausedApproval || r.ErrorCode != codeNoConnection) {
+		return nil
+	}
+	if err == nil {
+		_, err = s.endRun(ctx, tx, r)
+	}
+	return err
 }
 
 func (s *Service) configBefore(ctx context.Context, tx *store.Tx, w store.Workflow, what string) (Config, error) {
@@ -194,9 +216,7 @@ func (s *Service) putInForce(ctx context.Context, tx *store.Tx, w store.Workflow
 		return err
 	}
 	for _, p := range config.Producers {
-		if err := tx.PutProducerSchedule(ctx, store.ProducerSchedule{
-			WorkflowID: w.ID, Producer: p.Name, Type: p.Schedule.Type(), Value: p.Schedule.Value(), Timezone: p.Schedule.Timezone,
-		}); err != nil {
+		if err := tx.PutProducerSchedule(ctx, scheduleRow(w.ID, p, time.Time{})); err != nil {
 			return err
 		}
 	}
@@ -218,6 +238,13 @@ func (s *Service) putInForce(ctx context.Context, tx *store.Tx, w store.Workflow
 	}
 	s.tell(tx, Change{What: "deployed", Workflow: w.Name})
 	return s.arm(ctx, tx, w, tx.Now)
+}
+
+// scheduleRow is the row of a producer's schedule.
+func scheduleRow(workflowID string, p Producer, next time.Time) store.ProducerSchedule {
+	return store.ProducerSchedule{
+		WorkflowID: workflowID, Producer: p.Name, Type: p.Schedule.Type(), Value: p.Schedule.Value(), Timezone: p.Schedule.Timezone, NextRunAt: next,
+	}
 }
 
 // wakeConsumers makes consumers that are new, or subscribe to something else,

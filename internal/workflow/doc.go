@@ -43,6 +43,19 @@
 // is on the disk before next runs. Whatever can be lost to a crash without
 // repeating an effect is committed without waiting for the disk.
 //
+// # What "not there" is worth
+//
+// A call of unknown outcome is asked about. An other end that is still working
+// on it, or that it has not reached yet, does not know it; so its row keeps from
+// which instant on that answer means that it did not happen, counted from the
+// instant of the row itself, for every later owner of the lane. Before it the
+// answer is one for later and spends nothing.
+//
+// The next call for the same events has the same key and a row of its own,
+// unless the other end refused the first one in an answer, withdrew its key, or
+// a person said that it did not happen. The key is handed from row to row in the
+// transactions that close the one and open the other, so no crash loses it.
+//
 // # What a crash does
 //
 // The next owner of the lane finds a run that nobody executes, ends it as

@@ -80,6 +80,10 @@ func (x *execution) drive(ctx context.Context) error {
 		case pawl.PhaseMutating:
 			err = x.mutate(ctx)
 		case pawl.PhaseMutated:
+			if before := x.view.row; before.ID == x.run.ID && before.ErrorCode == codeSecondCall {
+				err = x.stop(ctx, pawl.ClassLogic, codeSecondCall, before.ErrorMessage)
+				break
+			}
 			err = x.advance(ctx, pawl.PhaseEmitting)
 		case pawl.PhaseEmitting:
 			err = x.emit(ctx)
@@ -153,6 +157,9 @@ func (x *execution) call(ctx context.Context, function string, host *host, args 
 	if x.run.HandlerType == pawl.HandlerProducer {
 		group = "producers."
 	}
+	if err := x.claim.StillOwned(); err != nil {
+		return nil, err
+	}
 	result, err := x.cfg.Scripts.Run(ctx, script.Request{
 		Program: program, Handler: group + x.run.Handler + "." + function, Args: args,
 		Now: host.now, Seed: seedOf(x.run.ID, function), Scope: x.id,
@@ -161,16 +168,39 @@ func (x *execution) call(ctx context.Context, function string, host *host, args 
 	if ended := context.Cause(ctx); ended != nil && host.call == nil {
 		return nil, ended
 	}
+	if second := host.secondCall(); second != nil && host.call == nil { // nothing was sent
+		return nil, x.stopWith(ctx, second.stored(), nil)
+	}
 	if host.asked != nil && host.failureOf(nil) == nil {
 		return nil, x.ask(ctx, host)
 	}
 	if host.call != nil { // what became of the call decides, not what the script did
 		return &result, nil
 	}
-	if failure := host.failureOf(err); failure != nil {
-		return nil, x.stopWith(ctx, failure.stored(), nil)
+	failure := host.failureOf(err)
+	if failure == nil {
+		return &result, nil
 	}
-	return &result, nil
+	if failure.code == codeWorkerCrashed && !x.crashedBefore() {
+		failure.class = pawl.ClassTransient // somebody killed it; a script that does so itself does it again
+	}
+	return nil, x.stopWith(ctx, failure.stored(), nil)
+}
+
+// codeNoConnection is the code of a run whose script calls a connection that is
+// not there. That is no fault of the script: the run waits, and every new process
+// tries once whether it has the connection.
+const codeNoConnection = "unknown_connection"
+
+// codeWorkerCrashed is the code of a run whose script process ended in the
+// middle.
+const codeWorkerCrashed = "worker_crashed"
+
+// crashedBefore reports whether the attempt before this one ended because its
+// script process did.
+func (x *execution) crashedBefore() bool {
+	before := x.view.row
+	return before.ID != "" && x.run.RetryOf == before.ID && before.ErrorCode == codeWorkerCrashed
 }
 
 // seedOf makes what Math.random returns the same whenever the phase is run
@@ -201,8 +231,15 @@ func (x *execution) stop(ctx context.Context, class pawl.Class, code, text strin
 // maxRetryAfter bounds how long the other side can make a workflow wait.
 const maxRetryAfter = time.Hour
 
-// stored is the failure as it ends a run.
+// codeDeferred is the code of a run that our own limit put off.
+const codeDeferred = "deferred"
+
+// stored is the failure as it ends a run. Our own limits may be those of a day
+// or a month, and are waited for.
 func (f *failure) stored() ledger.Failure {
+	if f.deferred {
+		return ledger.Failure{Class: pawl.ClassTransient, Code: codeDeferred, Message: f.text, RetryAfter: f.retryAfter, Deferred: true}
+	}
 	return ledger.Failure{Class: f.class, Code: f.code, Message: f.text, RetryAfter: min(f.retryAfter, maxRetryAfter)}
 }
 
@@ -212,6 +249,9 @@ func (x *execution) stopWith(ctx context.Context, f ledger.Failure, also func(co
 		return err
 	}
 	f.Message = x.cfg.Tools.RedactText(f.Message)
+	if f.Code == codeNoConnection {
+		x.lane.missing = x.run.ID
+	}
 	var o ledger.Outcome
 	err := x.db.Write(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
 		if err := tx.Fence(ctx, x.run.Owner); err != nil {

@@ -68,7 +68,7 @@ func TestClassDecidesWhatFollows(t *testing.T) {
 		for _, c := range failureCases {
 			for _, phase := range []pawl.Phase{pawl.PhaseExecuting, pawl.PhasePreparing, pawl.PhaseMutating} {
 				t.Logf("%s at %s", c.class, phase)
-				k.desk.orders = map[string]json.RawMessage{}
+				k.desk.clear()
 				name := fmt.Sprintf("%s-%s", c.class, phase)
 				d := readFirst(phase == pawl.PhaseExecuting)
 				method := "read"

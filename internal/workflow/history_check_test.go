@@ -13,8 +13,8 @@ import (
 )
 
 // check holds what must be true after everything that happens: nothing is done
-// twice unless somebody said that it did not happen, and nothing that was
-// skipped is done.
+// twice unless somebody said on his word that it did not happen, and nothing
+// that was skipped is done.
 func (l *life) check(after string) {
 	l.k.checkInvariants(l.w)
 	if id := l.world.repeated(); id != "" {
@@ -90,6 +90,7 @@ func (l *life) checkChains(after string) {
 // left.
 func (l *life) heal() {
 	l.calls, l.reads, l.blind, l.denies, l.during = nil, nil, 0, 0, map[string]func(){}
+	l.k.desk.takes = 0
 	l.k.deploy(l.w.Name, "well", l.definition(edition{batch: 1, every: "8760h", method: "order"}))
 	for range 60 {
 		l.k.resume(l.w.Name)
@@ -207,21 +208,27 @@ func (l *life) checkProducer(in map[string]store.EventStatus) {
 	}
 }
 
-// checkLedger holds that the ledger tells the truth: a call is recorded as
-// applied if and only if it happened, unless somebody said otherwise or gave it
-// up, and none is open.
+// checkLedger holds that the ledger tells the truth: the last call with a key is
+// recorded as applied if and only if it happened, unless somebody said otherwise
+// or gave it up; the calls with the same key before it failed and were for the
+// same events; and none is open.
 func (l *life) checkLedger() {
-	keys := map[string]bool{}
+	last := map[string]store.Mutation{}
 	for _, m := range l.k.ledgerRows(l.w) {
-		_, happened := l.k.desk.orders[m.IdempotencyKey]
-		wrong := (m.State == pawl.MutationApplied) != happened && m.State != pawl.MutationSkipped && !l.world.misled[m.IdempotencyKey]
-		if keys[m.IdempotencyKey] || !run.Final(m.State) || wrong {
+		if was, again := last[m.IdempotencyKey]; again && (was.State != pawl.MutationFailed || !slices.Equal(idsIn(was.Arguments), idsIn(m.Arguments))) {
+			l.k.t.Errorf("the call %s %s has the key of %s %s, which is %s", m.ID, m.Arguments, was.ID, was.Arguments, was.State)
+		}
+		last[m.IdempotencyKey] = m
+	}
+	for key, m := range last {
+		_, happened := l.k.desk.orders[key]
+		wrong := (m.State == pawl.MutationApplied) != happened && m.State != pawl.MutationSkipped && !l.world.misled[key]
+		if !run.Final(m.State) || wrong {
 			l.k.t.Errorf("the call %s %s is %s, and that it happened is %v", m.ID, m.Arguments, m.State, happened)
 		}
-		keys[m.IdempotencyKey] = true
 	}
 	for key := range l.k.desk.orders {
-		if !keys[key] {
+		if _, known := last[key]; !known {
 			l.k.t.Errorf("the order with key %s is not in the ledger", key)
 		}
 	}

@@ -32,7 +32,7 @@ type life struct {
 	calls  []string          // what becomes of the next orders; no more: applied
 	reads  []pawl.Class      // how the next reads fail; no more: they do not
 	blind  int               // questions that the desk answers with: later
-	denies int               // questions about orders that the desk answers with: it did not happen
+	denies int               // questions about orders that the desk answers with: it is not there
 	inCall string            // the arguments of the order that the desk looks at
 	during map[string]func() // by handler: what happens while it runs, once
 }
@@ -62,6 +62,9 @@ func newLife(rt *rapid.T, k *kit, name string) *life {
 	k.desk.refuse = l.beforeOrder
 	k.desk.answer = l.afterOrder
 	k.desk.inquiry = l.inquiry
+	k.desk.effect = l.world.happened
+	k.desk.patience = 5 * time.Second
+	k.desk.ignoresKeys = rapid.Bool().Draw(rt, "keys ignored")
 	l.w = k.deploy(name, "0", l.definition(edition{batch: 1, every: "1m", method: rapid.SampledFrom(methods).Draw(rt, "method")}))
 	return l
 }
@@ -164,6 +167,7 @@ func (l *life) beforeOrder(c tool.Call) *tool.Error {
 		return refusal(class)
 	}
 	l.checkAllowed(c)
+	l.k.desk.takes = time.Duration(rapid.SampledFrom([]int{0, 0, 0, 3, 8, 40}).Draw(l.t, "takes")) * time.Second
 	l.inCall = string(c.Args)
 	l.happens("order")
 	l.inCall = ""
@@ -180,7 +184,6 @@ func (l *life) beforeOrder(c tool.Call) *tool.Error {
 
 // afterOrder is the desk when it answers.
 func (l *life) afterOrder(c tool.Call) error {
-	l.world.happened(c.Args)
 	if len(l.calls) == 0 {
 		return nil
 	}
@@ -194,19 +197,28 @@ func (l *life) afterOrder(c tool.Call) error {
 }
 
 // inquiry is the desk when it is asked: it tells the truth, or nothing, or
-// that an order is not there although it is.
+// that an order is not there although it is; the last as long as that proves
+// nothing, and if it honours keys at any time.
 func (l *life) inquiry(c tool.Call) (happened, known bool) {
 	if l.blind > 0 {
 		l.blind--
 		return false, false
 	}
-	_, happened = l.k.desk.orders[c.Key]
-	if happened && l.denies > 0 {
+	happened = l.k.desk.done(c.Key)
+	if happened && l.denies > 0 && (!l.k.desk.ignoresKeys || l.mayBeUnderWay(c.Key)) {
 		l.denies--
-		l.world.deny(c.Key, c.Args)
+		l.world.misled[c.Key] = true // if nobody makes the call again, it stays recorded as failed
 		return false, true
 	}
 	return happened, true
+}
+
+// mayBeUnderWay reports whether a call is so young that "not there" proves
+// nothing.
+func (l *life) mayBeUnderWay(key string) bool {
+	rows := l.k.ledgerRows(l.w)
+	at := slices.IndexFunc(rows, func(m store.Mutation) bool { return m.IdempotencyKey == key })
+	return time.Now().Before(rows[at].CreatedAt.Add(time.Minute))
 }
 
 // actions are the things that can happen.
@@ -332,9 +344,9 @@ func (l *life) skip() {
 // orders counts how often each event was ordered.
 func (l *life) orders() map[string]int {
 	out := map[string]int{}
-	for _, args := range l.k.desk.orders {
+	for key, args := range l.k.desk.orders {
 		for _, id := range idsIn(args) {
-			out[id]++
+			out[id] += 1 + l.k.desk.again[key]
 		}
 	}
 	return out

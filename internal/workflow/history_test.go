@@ -17,11 +17,11 @@ import (
 )
 
 // ..A-92, A-101, A-107..A-112, A-119, A-122..A-127, A-132..A-134,
-// ..X-08, X-17, X-18, X-24, X-35, X-67, X-68, lessons 1-16: whatever
+// ..X-08, X-17, X-18, X-24, X-35, X-67..X-69, lessons 1-16: whatever
 // happens to a workflow, in whatever order, once everything is healthy again
 // every event that nobody skipped has its one effect, and nothing is left
-// behind; it has a second one only if somebody said of the first that it did
-// not happen. What "whatever" is: see the actions of life; what must hold after
+// behind; it has a second one only if somebody gave his word that the first did
+// not happen: a person, or the desk in answer to the call. What "whatever" is: see the actions of life; what must hold after
 // every one of them and in the end: see check and checkEnd.
 func TestEveryHistoryEndsWithOneEffectPerEvent(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) { checkHistories(t, 100, emptyFiles(t)) })

@@ -26,19 +26,22 @@ type mark string
 
 const (
 	effect mark = "effect"
-	denial mark = "denial" // somebody said of an effect that it did not happen
+	// denial is a lie on somebody's word: a person says of a call that it did not
+	// happen, or the desk answers the call itself with a refusal. That the desk
+	// cannot find an order is no such word and excuses nothing.
+	denial mark = "denial"
 )
 
 func newReality() reality { return reality{marks: map[string][]mark{}, misled: map[string]bool{}} }
 
-func (w *reality) happened(args json.RawMessage) {
-	for _, id := range idsIn(args) {
+func (w *reality) happened(c tool.Call) {
+	for _, id := range idsIn(c.Args) {
 		w.marks[id] = append(w.marks[id], effect)
 	}
 }
 
-// deny notes that somebody says of a call that it did not happen, though it
-// did.
+// deny notes that somebody says on his word that a call did not happen, though
+// it did.
 func (w *reality) deny(key string, args json.RawMessage) {
 	w.misled[key] = true
 	for _, id := range idsIn(args) {
@@ -46,8 +49,10 @@ func (w *reality) deny(key string, args json.RawMessage) {
 	}
 }
 
-// repeated is an event with two effects between which nobody denied the first,
-// or empty.
+// repeated is an event with two effects between which nobody denied the first
+// on his word, or empty. What remains outside of these histories cannot be
+// helped: an other end that ignores keys and works on a call for longer than
+// absentAfter (see TestWhatNobodyCanHelp).
 func (w *reality) repeated() string {
 	for id, marks := range w.marks {
 		for i := range marks[1:] {
@@ -79,6 +84,7 @@ func (l *life) checkAllowed(c tool.Call) {
 		return
 	}
 	rows := l.k.ledgerRows(l.w)
+	slices.Reverse(rows) // a key belongs to the last call that has it
 	at := slices.IndexFunc(rows, func(m store.Mutation) bool { return m.IdempotencyKey == c.Key })
 	if at < 0 {
 		l.k.t.Fatalf("the call %s leaves and is not in the ledger", c.Args)

@@ -55,6 +55,7 @@ type failure struct {
 	code       string
 	text       string
 	retryAfter time.Duration
+	deferred   bool // our own limit said no: it counts as no attempt
 }
 
 func (f *failure) Error() string { return f.text }
@@ -80,6 +81,9 @@ type host struct {
 	call     *calledMutation // the call that mutate made
 	asked    *askedCall      // the call that a person must approve first
 	underWay chan struct{}   // closed when the call that mutate made has ended; nil before it
+	second   *failure        // another call that mutate made beside it
+	calls    int             // that are with the host, or were when the phase was over
+	turns    turns
 }
 
 // askedCall is a call that waits for a person.
@@ -107,7 +111,14 @@ var (
 
 // Call answers one call of the script.
 func (h *host) Call(ctx context.Context, op string, args json.RawMessage) (json.RawMessage, error) {
+	h.enter()
+	defer h.leave(ctx)
+	defer h.turns.done(ctx)
+	if h.rules.mutate {
+		h.turns.wait(ctx)
+	}
 	if h.failed() {
+		h.noteSecond(op, args)
 		return nil, h.abort(ctx, errFailedAlready)
 	}
 	var out json.RawMessage
@@ -172,7 +183,7 @@ func failureFrom(err error) *failure {
 		if e.Hint != "" {
 			text += " (" + e.Hint + ")"
 		}
-		return &failure{class: e.Class, code: e.Code, text: text, retryAfter: e.RetryAfter}
+		return &failure{class: e.Class, code: e.Code, text: text, retryAfter: e.RetryAfter, deferred: e.Deferred}
 	}
 	if errors.Is(err, pawl.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return &failure{class: pawl.ClassTransient, code: "unavailable", text: err.Error()}
@@ -198,7 +209,11 @@ func (h *host) failureOf(err error) *failure {
 	case errors.Is(err, pawl.ErrUnavailable): // the script did not even run
 		return failureFrom(err)
 	}
-	return &failure{class: script.Class(err), code: codeOf(err), text: err.Error()}
+	f := &failure{class: script.Class(err), code: codeOf(err), text: err.Error()}
+	if l, ok := errors.AsType[*script.LimitError](err); ok && l.Limit == script.LimitWall && h.calls == 0 {
+		f.class = pawl.ClassLogic // nothing outside took so long: it is the script itself
+	}
+	return f
 }
 
 func codeOf(err error) string {
@@ -212,7 +227,7 @@ func codeOf(err error) string {
 	case errors.Is(err, script.ErrNeverSettles):
 		return "never_settles"
 	case errors.Is(err, script.ErrWorkerCrashed):
-		return "worker_crashed"
+		return codeWorkerCrashed
 	}
 	return "thrown"
 }
@@ -336,6 +351,7 @@ func (h *host) onMutation(ctx context.Context, t tool.Target, args json.RawMessa
 	h.asked, h.underWay = &askedCall{t, args}, make(chan struct{})
 	h.mu.Unlock()
 	defer close(h.underWay)
+	h.turns.done(ctx)
 	if t.Policy == tool.Ask {
 		ok, err := h.world.approved(ctx, t, args)
 		if err != nil {

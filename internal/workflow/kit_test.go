@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -92,9 +91,10 @@ func (k *kit) start(node string) {
 	k.s.Attach(&k.armed)
 }
 
-// Fence and Stopping make the kit a claim.
+// Fence, Stopping and StillOwned make the kit a claim.
 func (k *kit) Fence() store.Fence { return k.fence }
 func (k *kit) Stopping() bool     { return false }
+func (k *kit) StillOwned() error  { return nil }
 
 // define makes a script of a name whose handlers are Go functions, and returns
 // its source.
@@ -359,85 +359,6 @@ func (f *fakeScripts) Run(ctx context.Context, req script.Request, host script.H
 // throw ends a handler as an exception does.
 func throw(message string) {
 	panic(&script.Thrown{Name: "Error", Message: message})
-}
-
-// desk is a tool: a shop of which the test decides how it answers.
-type desk struct {
-	place string // where calls go, for people; changed between runs only
-
-	mu      sync.Mutex
-	orders  map[string]json.RawMessage // by key: what really happened
-	asked   int
-	answer  func(call tool.Call) error        // after the order was taken; nil answers
-	refuse  func(call tool.Call) *tool.Error  // before anything happens
-	inquiry func(call tool.Call) (bool, bool) // reconcile: happened, known; nil tells the truth
-}
-
-func newDesk() *desk { return &desk{orders: map[string]json.RawMessage{}} }
-
-func (d *desk) Address(tool.Call) string { return d.place }
-
-func (d *desk) Methods() []tool.Method {
-	return []tool.Method{
-		{Name: "order", Mutation: true, Reconciles: true}, {Name: "mail", Mutation: true}, {Name: "read"}, {Name: "burn", Mutation: true}, {Name: "sign", Mutation: true, Reconciles: true},
-	}
-}
-
-func (d *desk) Call(_ context.Context, c tool.Call) (json.RawMessage, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if c.Method == "read" {
-		if d.refuse != nil {
-			if err := d.refuse(c); err != nil {
-				return nil, err
-			}
-		}
-		return json.RawMessage(`{"open":true}`), nil
-	}
-	if d.refuse != nil {
-		if err := d.refuse(c); err != nil {
-			return nil, err
-		}
-	}
-	if _, again := d.orders[c.Key]; again {
-		return nil, fmt.Errorf("key %s was used twice", c.Key)
-	}
-	d.orders[c.Key] = c.Args
-	if d.answer != nil {
-		if err := d.answer(c); err != nil {
-			return nil, err
-		}
-	}
-	return json.RawMessage(fmt.Sprintf(`{"number":%d}`, len(d.orders))), nil
-}
-
-func (d *desk) Reconcile(_ context.Context, c tool.Call) (tool.Answer, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.asked++
-	_, happened := d.orders[c.Key]
-	if d.inquiry != nil {
-		var known bool
-		if happened, known = d.inquiry(c); !known {
-			return tool.Answer{State: tool.Later}, nil
-		}
-	}
-	if !happened {
-		return tool.Answer{State: tool.NotApplied}, nil
-	}
-	return tool.Answer{State: tool.Applied, Result: json.RawMessage(`{"number":"asked"}`)}, nil
-}
-
-// things are the arguments of all orders that really happened, sorted.
-func (d *desk) things() []string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	var out []string
-	for _, args := range d.orders {
-		out = append(out, strings.Trim(string(args), `"`))
-	}
-	slices.Sort(out)
-	return out
 }
 
 // orderDefinition takes one event of "in" at a time, orders it at the desk and

@@ -19,6 +19,8 @@ type lane struct {
 	marked map[string]bool             // consumers that are to run whatever they have seen
 	inRow  int                         // runs of consumers since a producer ran
 
+	missing string // the run that this process has no connection for
+
 	attended bool   // cause is what people know
 	cause    string // why a person is needed; empty if none is
 }

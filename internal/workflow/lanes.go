@@ -22,7 +22,7 @@ type Lane struct {
 	NextAt   time.Time
 	LastAt   time.Time // of the last activity
 	LastText string
-	Pending  int // inputs and events that wait
+	Pending  int // inputs that wait, and events that come from none
 	Paused   bool
 	Labels   map[string]string
 }
@@ -107,14 +107,10 @@ func (s *Service) laneView(ctx context.Context, tx *store.Tx, v *view) (Lane, er
 	}
 	if st, decided := v.chooseForRun(); decided && st.do == actWait && run.NeedsSuccessor(v.newest.Status) && !v.hasHandler(v.row) && word != run.Stopped {
 		l.Word, l.Issue = run.NeedsAttention, run.IssueInconsistent
-		l.Sentence = fmt.Sprintf("The handler %q of its unfinished run is not in the deployed version; deploy one that has it.", v.row.Handler)
+		l.Sentence = "The deployed version lacks the part that its unfinished run is of; deploy one that has it, or cancel run " + v.row.ID + "."
 	}
-	pending, err := tx.CountPending(ctx, v.workflow.ID, v.config.subscribed())
-	if err != nil {
+	if l.Pending, err = tx.CountWaiting(ctx, v.workflow.ID, v.config.subscribed()); err != nil {
 		return l, err
-	}
-	for _, n := range pending {
-		l.Pending += n
 	}
 	l.LastAt, l.LastText, err = lastActivity(ctx, tx, v)
 	return l, err
@@ -195,37 +191,56 @@ func (s *Service) Why(ctx context.Context, name string) (y Why, err error) {
 		if y.Lane, err = s.laneView(ctx, tx, v); err != nil {
 			return err
 		}
-		y.Gates, y.Next = v.gates(y.Lane), v.nextWords(y.Lane)
+		armed, ok, err := tx.ArmedAt(ctx, TaskName, jobKey(w.Lane))
+		if err != nil {
+			return err
+		}
+		y.Gates, y.Next = v.gates(y.Lane, ok && !armed.After(tx.Now)), v.nextWords(y.Lane)
 		y.Recent, _, err = tx.ListRuns(ctx, store.RunFilter{Kind: pawl.KindWorkflow, Lane: w.Lane}, store.RunCursor{}, maxRecent)
 		return err
 	})
 	return y, err
 }
 
-func (v *view) gates(l Lane) []Gate {
+// gates are the conditions of running. armed says that the lane is to be looked
+// at now: without that, what waits has been looked at and was left.
+func (v *view) gates(l Lane, armed bool) []Gate {
 	wanted := Gate{"wanted", v.workflow.Desired == desiredActive, "It is meant to run."}
 	if !wanted.Open {
 		wanted.Text = "It is " + v.workflow.Desired + "."
 	}
 	idle := Gate{"idle", v.newest.Status != pawl.StatusActive, "No run is active."}
 	if !idle.Open {
-		idle.Text = fmt.Sprintf("Run %s of %s is active since %s.", v.row.ID, v.row.Handler, pawl.FormatTime(v.row.CreatedAt))
+		idle.Text = fmt.Sprintf("Run %s is active since %s.", v.row.ID, pawl.FormatTime(v.row.CreatedAt))
 	}
 	healthy := Gate{"healthy", v.newest.Status == pawl.StatusActive || !run.Halts(v.newest, v.exhausted()), "Its last run is over."}
 	if !healthy.Open {
 		healthy.Text = l.Sentence
 	}
 	due := v.dueProducer()
-	work := Gate{Name: "due", Open: due.do == actProduce || l.Pending > 0, Text: fmt.Sprintf("%d events wait.", l.Pending)}
+	work := Gate{Name: "due", Open: due.do == actProduce || v.wakeIsDue() || l.Pending > 0 && armed}
 	switch {
+	case due.do == actProduce && due.trigger == triggerManual:
+		work.Text = "Somebody asked for a run."
 	case due.do == actProduce:
-		work.Text = fmt.Sprintf("The producer %s is due: %s.", due.handler, due.reason)
+		work.Text = "Its schedule is due."
 	case v.wakeIsDue():
-		work.Open, work.Text = true, "The time has come at which a consumer wants to look again."
-	case l.Pending == 0:
-		work.Text = "No producer is due and no event waits."
+		work.Text = "The time has come at which it wants to look again."
+	case work.Open:
+		work.Text = inputsWait(l.Pending) + "."
+	case l.Pending > 0:
+		work.Text = inputsWait(l.Pending) + "; it has looked at them and takes them up when something new comes, or when it wants to look again."
+	default:
+		work.Text = "Its schedule is not due and nothing waits."
 	}
 	return []Gate{wanted, idle, healthy, work}
+}
+
+func inputsWait(n int) string {
+	if n == 1 {
+		return "1 input waits"
+	}
+	return fmt.Sprintf("%d inputs wait", n)
 }
 
 // wakeIsDue reports whether a consumer is to be woken.

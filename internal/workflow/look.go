@@ -34,6 +34,10 @@ type view struct {
 	open   *store.Mutation // its unresolved call
 	asked  *store.Approval // the question that it waits for
 
+	// untried says that the newest run waits for a connection that this process
+	// has not looked for yet.
+	untried bool
+
 	fixes   []store.Repair // what was asked for along its chain, the oldest first
 	fixable bool           // another one may be asked for
 	fixAt   time.Time      // but not before

@@ -9,15 +9,10 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/ledger"
-	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/tool"
 )
-
-// reconcileTime bounds one question what became of a call.
-const reconcileTime = 30 * time.Second
 
 // calledMutation is the call of a run and what became of it.
 type calledMutation struct {
@@ -30,7 +25,8 @@ type calledMutation struct {
 	// refused says that the call never left: the ledger row could not be
 	// written.
 	refused bool
-	by      string // who knows the outcome: the answer itself, or reconcile
+	by      string        // who knows the outcome: the answer itself, or reconcile
+	wait    time.Duration // before it can be asked what became of it
 }
 
 // mutate runs the script's mutate and records what became of the one call that
@@ -45,18 +41,32 @@ func (x *execution) mutate(ctx context.Context) error {
 	// The call may have happened, so its record is written even when the
 	// process is about to stop.
 	ctx = context.WithoutCancel(ctx)
+	second := h.secondCall()
+	if c, _ := x.config.Consumer(x.run.Handler); c.AfterCall && h.call != nil {
+		x.trace.warn(x.run.Phase, "The call ended mutate: what is behind it in the script did not run.")
+	}
 	switch c := h.call; {
 	case c == nil:
 		return x.record(ctx, nil, json.RawMessage(resultNone))
 	case c.refused:
 		return c.err
 	case c.err == nil:
-		return x.applied(ctx, c)
+		err = x.applied(ctx, c, second)
 	case notApplied(c.err):
-		return x.failed(ctx, c, failureFrom(c.err))
+		f := failureFrom(c.err)
+		if second != nil {
+			f = second
+		}
+		return x.failed(ctx, c, f, !notSent(c.err))
 	default:
-		return x.unknown(ctx, c)
+		err = x.unknown(ctx, c, second)
 	}
+	if err != nil || x.ended || second == nil {
+		return err
+	}
+	// What happened is on the disk; what the script wanted besides did not
+	// happen, so it must not go on as if all were well.
+	return x.stopWith(ctx, second.stored(), nil)
 }
 
 // abort ends the phase; but not before the call of mutate has ended, which
@@ -79,6 +89,11 @@ func notApplied(err error) bool {
 	return ok && e.NotApplied
 }
 
+func notSent(err error) bool {
+	e, ok := errors.AsType[*tool.Error](err)
+	return ok && e.NotSent
+}
+
 // mutate of the world: the ledger row is on the disk before the call leaves.
 func (x *execution) openCall(ctx context.Context, t tool.Target, args json.RawMessage) *calledMutation {
 	c := &calledMutation{target: t, by: "answer"}
@@ -93,6 +108,10 @@ func (x *execution) openCall(ctx context.Context, t tool.Target, args json.RawMe
 		c.refused = true
 		return c
 	}
+	row := store.Mutation{
+		ID: store.NewID(), WorkflowID: x.id, RunID: x.run.ID, Tool: t.Name, Method: t.Method.Name, Arguments: args,
+		IdempotencyKey: store.NewID(), Title: title, CanReconcile: t.Method.Reconciles, AbsentAfter: absentAfter(t.Method),
+	}
 	c.err = x.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		if err := x.ledger.Hold(ctx, tx, x.run); err != nil {
 			return err
@@ -101,17 +120,21 @@ func (x *execution) openCall(ctx context.Context, t tool.Target, args json.RawMe
 		if err != nil {
 			return err
 		}
-		c.row, err = tx.InsertMutation(ctx, store.Mutation{
-			ID: store.NewID(), WorkflowID: x.id, RunID: x.run.ID, Tool: t.Name, Method: t.Method.Name,
-			Arguments: args, IdempotencyKey: store.NewID(), Title: title, CanReconcile: t.Method.Reconciles,
-		}, causes)
-		if err != nil {
+		if kept, err := tx.TakeKey(ctx, x.id, actOf(row, x.prepared)); err != nil {
+			return err
+		} else if kept != "" {
+			row.IdempotencyKey = kept
+		}
+		if c.row, err = tx.InsertMutation(ctx, row, causes); err != nil {
 			return err
 		}
 		return x.useApproval(ctx, tx)
 	})
 	if c.err == nil {
 		c.err = x.cfg.fault("in flight")
+	}
+	if c.err == nil {
+		c.err = x.claim.StillOwned()
 	}
 	if c.refused = c.err != nil; c.refused {
 		return c
@@ -124,10 +147,10 @@ func (x *execution) openCall(ctx context.Context, t tool.Target, args json.RawMe
 }
 
 // applied records the result of a call that happened.
-func (x *execution) applied(ctx context.Context, c *calledMutation) error {
+func (x *execution) applied(ctx context.Context, c *calledMutation, second *failure) error {
 	result, err := appliedResult(c.result)
 	if err != nil {
-		return x.unknown(ctx, &calledMutation{row: c.row, target: c.target, err: err})
+		return x.unknown(ctx, &calledMutation{row: c.row, target: c.target, err: err}, second)
 	}
 	return x.record(ctx, func(ctx context.Context, tx *store.Tx) error {
 		return tx.MoveMutation(ctx, c.row.ID, pawl.MutationInFlight, store.MutationChange{To: pawl.MutationApplied, Result: orNullJSON(c.result), ResolvedBy: c.by})
@@ -182,108 +205,16 @@ func (x *execution) record(ctx context.Context, also func(context.Context, *stor
 }
 
 // failed records a call that did not happen, and stops the run, in one
-// transaction.
-func (x *execution) failed(ctx context.Context, c *calledMutation, f *failure) error {
+// transaction. Unless the other end said so itself, the next call for the same
+// act carries the same key.
+func (x *execution) failed(ctx context.Context, c *calledMutation, f *failure, refused bool) error {
+	change := store.MutationChange{To: pawl.MutationFailed, ErrorClass: f.class, ErrorMessage: f.text, ResolvedBy: c.by}
+	if !refused {
+		change.KeepFor = actOf(c.row, x.prepared)
+	}
 	return x.stopWith(ctx, f.stored(), func(ctx context.Context, tx *store.Tx) error {
-		return tx.MoveMutation(ctx, c.row.ID, pawl.MutationInFlight, store.MutationChange{To: pawl.MutationFailed, ErrorClass: f.class, ErrorMessage: f.text, ResolvedBy: c.by})
+		return tx.MoveMutation(ctx, c.row.ID, pawl.MutationInFlight, change)
 	})
-}
-
-// unknown asks once what became of the call; if that does not help, the run
-// waits for the answer (context 3.6.3).
-func (x *execution) unknown(ctx context.Context, c *calledMutation) error {
-	f := failureFrom(c.err)
-	if c.target.Method.Reconciles {
-		c.by = "reconcile"
-		switch answer := ask(ctx, c.target, c.row); answer.State {
-		case tool.Applied:
-			c.result, c.err = answer.Result, nil
-			return x.applied(ctx, c)
-		case tool.NotApplied:
-			return x.failed(ctx, c, &failure{class: pawl.ClassTransient, code: f.code, text: f.text + "; it did not happen"})
-		case tool.Later:
-		}
-	}
-	return x.stopWith(ctx, ledger.Failure{Class: pawl.ClassIndeterminate, Code: f.code, Message: f.text}, func(ctx context.Context, tx *store.Tx) error {
-		return askLater(ctx, tx, c)
-	})
-}
-
-// askLater leaves a call that was asked about in vain to the background, which
-// begins after the first wait; a tool that cannot be asked leaves it to the
-// transition that follows.
-func askLater(ctx context.Context, tx *store.Tx, c *calledMutation) error {
-	if !c.target.Method.Reconciles {
-		return nil
-	}
-	if err := tx.MoveMutation(ctx, c.row.ID, pawl.MutationInFlight, store.MutationChange{To: pawl.MutationNeedsReconcile}); err != nil {
-		return err
-	}
-	wait, _ := run.Reconcile(0)
-	return tx.ReconcileLater(ctx, c.row.ID, 0, tx.Now.Add(wait))
-}
-
-// ask asks a tool what became of a call; a failed question is one for later.
-func ask(ctx context.Context, t tool.Target, row store.Mutation) tool.Answer {
-	ctx, cancel := context.WithTimeout(ctx, reconcileTime)
-	defer cancel()
-	answer, err := t.Connection.Reconcile(ctx, tool.Call{Method: row.Method, Args: row.Arguments, Key: row.IdempotencyKey})
-	unreadable := answer.State == tool.Applied && !json.Valid(orNullJSON(answer.Result))
-	if err != nil || answer.State == "" || unreadable {
-		return tool.Answer{State: tool.Later}
-	}
-	return answer
-}
-
-// reconcile asks what became of the call of a run that waits, and records what
-// it hears. Who goes on with the run is chosen next.
-func (e *session) reconcile(ctx context.Context, v *view) error {
-	row := *v.open
-	target, err := e.cfg.Tools.Lookup(row.Tool, row.Method)
-	answer := tool.Answer{State: tool.Later}
-	if err == nil {
-		answer = ask(ctx, target, row)
-	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if err := e.cfg.fault("asked"); err != nil {
-		return err
-	}
-	var result json.RawMessage
-	if answer.State == tool.Applied {
-		if result, err = appliedResult(answer.Result); err != nil {
-			answer.State = tool.Later
-		}
-	}
-	return e.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		if err := tx.Fence(ctx, e.claim.Fence()); err != nil {
-			return err
-		}
-		switch answer.State {
-		case tool.Applied:
-			if err := tx.MoveMutation(ctx, row.ID, pawl.MutationNeedsReconcile, store.MutationChange{To: pawl.MutationApplied, Result: orNullJSON(answer.Result), ResolvedBy: "reconcile"}); err != nil {
-				return err
-			}
-			_, err := e.ledger.Advance(ctx, tx, v.row, pawl.PhaseMutated, ledger.Checkpoint{MutationResult: result})
-			return err
-		case tool.NotApplied:
-			return tx.MoveMutation(ctx, row.ID, pawl.MutationNeedsReconcile, store.MutationChange{To: pawl.MutationFailed, ResolvedBy: "reconcile"})
-		case tool.Later:
-		}
-		return askedInVain(ctx, tx, row)
-	})
-}
-
-// askedInVain counts a question without an answer; after the last one a person
-// must say what happened.
-func askedInVain(ctx context.Context, tx *store.Tx, row store.Mutation) error {
-	attempts := row.ReconcileAttempts + 1
-	wait, ok := run.Reconcile(attempts)
-	if err := tx.ReconcileLater(ctx, row.ID, attempts, tx.Now.Add(wait)); err != nil || ok {
-		return err
-	}
-	return tx.MoveMutation(ctx, row.ID, pawl.MutationNeedsReconcile, store.MutationChange{To: pawl.MutationIndeterminate})
 }
 
 // newHost makes the host of one phase of the run.

@@ -83,7 +83,7 @@ func TestShutdownInTheMiddleOfACallLosesNothing(t *testing.T) {
 func TestShutdownBeforeTheCallGivesBack(t *testing.T) {
 	inTime(t, func(t *testing.T, k *kit) {
 		for i, path := range []string{"consumers.order.prepare", "consumers.order.mutate"} {
-			k.desk.orders = map[string]json.RawMessage{}
+			k.desk.clear()
 			stop := func(error) {}
 			d := orderDefinition()
 			was := d.handlers[path]

@@ -322,9 +322,9 @@ func TestCallsThatMayNotLeaveAreNotMade(t *testing.T) {
 		}{
 			{"desk", "burn", pawl.PhaseMutating, pawl.StatusPausedApproval, pawl.ClassPermission, "denied", `"desk" denies burn`},
 			{"desk", "read", pawl.PhasePreparing, pawl.StatusPausedApproval, pawl.ClassPermission, "denied", `"desk" denies read`},
-			{"dask", "order", pawl.PhaseMutating, pawl.StatusFailedLogic, pawl.ClassLogic, "unknown_connection", `no connection "dask"`},
+			{"dask", "order", pawl.PhaseMutating, pawl.StatusPausedApproval, pawl.ClassPrecondition, "unknown_connection", `no connection "dask"`},
 			{"desk", "ordre", pawl.PhaseMutating, pawl.StatusFailedLogic, pawl.ClassLogic, "unknown_method", `no method "ordre"`},
-			{"dask", "read", pawl.PhasePreparing, pawl.StatusFailedLogic, pawl.ClassLogic, "unknown_connection", `no connection "dask"`},
+			{"dask", "read", pawl.PhasePreparing, pawl.StatusPausedApproval, pawl.ClassPrecondition, "unknown_connection", `no connection "dask"`},
 		} {
 			phase := map[pawl.Phase]string{pawl.PhaseMutating: "mutate", pawl.PhasePreparing: "prepare"}[c.phase]
 			w, r := k.probeRun(fmt.Sprintf("w%d", i), phase, func(g *goCtx, _ string) { g.tool(c.connection, c.method, "x") })

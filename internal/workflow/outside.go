@@ -181,12 +181,28 @@ func (s *Service) Delete(ctx context.Context, tx *store.Tx, name, by string) err
 	case run.Unresolved(v.newest.Ledger):
 		return refuse(op, "outcome_unknown", fmt.Sprintf("it is unknown what became of a call of workflow %q", name), "Resolve run "+v.row.ID+" first.")
 	}
+	if err := s.endWaiting(ctx, tx, v); err != nil {
+		return err
+	}
 	if err := tx.DeleteWorkflow(ctx, w.ID); err != nil {
 		return err
 	}
 	tx.AfterCommit(func() { s.forget(w.ID) })
 	s.tell(tx, Change{What: "deleted", Workflow: name})
 	return tx.Audit(ctx, by, "workflow.delete", "workflow:"+name, nil)
+}
+
+// endWaiting ends a run that waits for a person, and takes back what it asks:
+// nobody can answer for a workflow that is gone.
+func (s *Service) endWaiting(ctx context.Context, tx *store.Tx, v *view) error {
+	if v.newest.Status != pawl.StatusPausedApproval {
+		return nil
+	}
+	_, err := s.endRun(ctx, tx, v.row)
+	if errors.Is(err, pawl.ErrConflict) { // its call happened: it stays as it is, and asks nothing any more
+		return tx.DropApproval(ctx, v.row.ID)
+	}
+	return err
 }
 
 // OutsideEvent is an event that comes from outside.

@@ -35,7 +35,7 @@ func (x *execution) produce(ctx context.Context) error {
 	}
 	return x.commit(ctx, h, result, func(ctx context.Context, tx *store.Tx) error {
 		at, _ := next(tx.Now)
-		return tx.ProducerRan(ctx, x.id, p.Name, at)
+		return tx.ProducerRan(ctx, scheduleRow(x.id, p, at))
 	})
 }
 
@@ -152,7 +152,7 @@ func (x *execution) moreFor(ctx context.Context, tx *store.Tx) (bool, error) {
 	}
 	c, _ := x.config.Consumer(x.run.Handler)
 	oldest, err := tx.OldestPending(ctx, x.id, c.Subscribe)
-	return oldest != 0, err
+	return len(oldest) > 0, err
 }
 
 // reservations are those of the store.

@@ -35,9 +35,10 @@ func (d *desk) loseRequests() {
 // knowNothing makes the desk answer every question with: later.
 func (d *desk) knowNothing() { d.inquiry = func(tool.Call) (bool, bool) { return false, false } }
 
-// context 3.6.3, A-117: a call of unknown outcome is asked about once at once.
-// What happened goes on in the same run with the result that was found; what
-// did not happen is released and done afresh after the backoff.
+// context 3.6.3, A-117, X-69: a call of unknown outcome is asked about once at
+// once. What happened goes on in the same run with the result that was found;
+// what is not there is asked about until it cannot be under way any more, and
+// then released and done afresh with the same key.
 func TestUnknownOutcomeIsAskedAboutAtOnce(t *testing.T) {
 	inTime(t, func(t *testing.T, k *kit) {
 		k.desk.loseAnswers()
@@ -60,19 +61,23 @@ func TestUnknownOutcomeIsAskedAboutAtOnce(t *testing.T) {
 		w = k.deploy("failed", "1", orderDefinition())
 		k.publish(w, "in", "b")
 		until := k.work(w)
-		if rows := k.ledgerRows(w); len(rows) != 1 || rows[0].State != pawl.MutationFailed || rows[0].ResolvedBy != "reconcile" {
-			t.Errorf("failed: the rows are %+v", rows)
+		if rows := k.ledgerRows(w); len(rows) != 1 || rows[0].State != pawl.MutationNeedsReconcile || time.Until(until) != 10*time.Second {
+			t.Errorf("failed: it is asked again in %v, the rows are %+v", time.Until(until), rows)
 		}
 		first := k.lastRun(w)
-		expectRun(t, first, pawl.PhaseMutating, pawl.StatusPausedTransient)
-		if e := k.find(w, "in", "b"); e.Status != store.EventPending || time.Until(until) != 10*time.Second {
-			t.Errorf("failed: the event is %s; it is tried again in %v", e.Status, time.Until(until))
+		expectRun(t, first, pawl.PhaseMutating, pawl.StatusPausedReconciliation)
+		if e := k.find(w, "in", "b"); e.Status != store.EventReserved {
+			t.Errorf("failed: the event is %s while the call may be under way", e.Status)
 		}
 		k.desk.refuse = nil
 		k.settle(w)
 		k.expectSuccessor(t, w, first, first.ScriptVersion)
-		if got := k.desk.things(); !slices.Equal(got, []string{"a", "b"}) || k.desk.asked != 2 {
-			t.Errorf("orders %v after %d questions", got, k.desk.asked)
+		rows = k.ledgerRows(w)
+		if len(rows) != 2 || rows[0].State != pawl.MutationFailed || rows[0].ResolvedBy != "reconcile" || rows[1].IdempotencyKey != rows[0].IdempotencyKey {
+			t.Errorf("failed: the rows are %+v", rows)
+		}
+		if got := k.desk.things(); !slices.Equal(got, []string{"a", "b"}) {
+			t.Errorf("orders %v", got)
 		}
 	})
 }
@@ -167,7 +172,8 @@ func (k *kit) expectStuckOn(t *testing.T, w store.Workflow, waits store.Run) {
 func TestReconcileLoopFindsOut(t *testing.T) {
 	inTime(t, func(t *testing.T, k *kit) {
 		for _, happened := range []bool{true, false} {
-			k.desk.orders, k.desk.answer, k.desk.refuse = map[string]json.RawMessage{}, nil, nil
+			k.desk.clear()
+			k.desk.answer, k.desk.refuse = nil, nil
 			if happened {
 				k.desk.loseAnswers()
 			} else {

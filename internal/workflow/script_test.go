@@ -45,7 +45,8 @@ func TestRealScripts(t *testing.T) {
 		} {
 			t.Run(b.name, func(t *testing.T) {
 				k.t = t
-				k.desk.orders, k.desk.refuse, k.desk.answer, k.desk.inquiry = map[string]json.RawMessage{}, nil, nil, nil
+				k.desk.clear()
+				k.desk.refuse, k.desk.answer, k.desk.inquiry = nil, nil, nil
 				b.test(t, k)
 			})
 		}
@@ -256,7 +257,7 @@ func nothingIsCaught(t *testing.T, k *kit) {
 		{"mutation in next", "", "", "", "if (prepared.data) {" + catching(order) + "}", "order", pawl.PhaseEmitting, pawl.StatusFailedLogic, "phase"},
 		{"input in next", "", "", "", `if (prepared.data) {` + catching(`ctx.registerInput({ source: "s", type: "t", id: "i", title: "I" })`) + `}`, "order", pawl.PhaseEmitting, pawl.StatusFailedLogic, "phase"},
 		{"unknown topic in next", "", "", "", `if (prepared.data) {` + catching(`ctx.publish("in", { messageId: "m", payload: 1 })`) + `}`, "order", pawl.PhaseEmitting, pawl.StatusFailedLogic, "topic"},
-		{"unknown connection", "", "", catching(`ctx.tools.dask.order("x")`) + order, "", "order", pawl.PhaseMutating, pawl.StatusFailedLogic, "unknown_connection"},
+		{"unknown connection", "", "", catching(`ctx.tools.dask.order("x")`) + order, "", "order", pawl.PhaseMutating, pawl.StatusPausedApproval, "unknown_connection"},
 		{"failed read in a producer", catching(read), "", "", "", "poll", pawl.PhaseExecuting, pawl.StatusPausedTransient, "refused"},
 		{"failed read, then an exception", "", "try { await " + read + ` } finally { throw new Error("mine") }`, "", "", "order", pawl.PhasePreparing, pawl.StatusPausedTransient, "refused"},
 	} {
@@ -293,14 +294,23 @@ func nothingRunsAfterTheCall(t *testing.T, k *kit) {
 	if err != nil || len(d.Logs) != 1 || d.Logs[0].Text != "before" || d.Logs[0].Phase != pawl.PhaseMutating {
 		t.Errorf("the log is %+v (%v)", d.Logs, err)
 	}
-	if got := k.desk.things(); !slices.Equal(got, []string{"first"}) {
+	w = k.deployScript("behind", probeScript("behind", "", "", `await ctx.tools.desk.order("behind")
+    await ctx.tools.desk.order("never")`, ""))
+	k.work(w)
+	d, err = k.s.RunDetails(t.Context(), k.runOf(w, "order").ID)
+	if err != nil || len(d.Logs) != 1 || d.Logs[0].Level != "warn" || !strings.Contains(d.Logs[0].Text, "behind it in the script did not run") {
+		t.Errorf("the log of a script with two calls is %+v (%v)", d.Logs, err)
+	}
+	if got := k.desk.things(); !slices.Equal(got, []string{"behind", "first"}) {
 		t.Errorf("orders %v", got)
 	}
 }
 
 // context 3.3, 3.5.6: a script that calls twice at once, or breaks a rule while
-// its call is under way, has one effect, and the call is not cut off: a tool
-// that cannot be asked would leave nobody knowing what became of it.
+// its call is under way, has one effect, that of the call that comes first in
+// the script, and the call is not cut off: a tool that cannot be asked would
+// leave nobody knowing what became of it. With two calls the run fails, and goes
+// on forward once the script is mended.
 func twoCallsAreOne(t *testing.T, k *kit) {
 	var mu sync.Mutex
 	var calls []string
@@ -318,12 +328,13 @@ func twoCallsAreOne(t *testing.T, k *kit) {
 	for i, c := range []struct {
 		piece  string
 		broken bool // it breaks a rule as well, and may be ended before its call was made
+		twice  bool // it makes another call beside the first
 	}{
-		{`await Promise.all([ctx.tools.slow.fire(1), ctx.tools.slow.fire(1), ctx.tools.slow.fire(1)]);`, false},
-		{`ctx.tools.slow.fire(1); throw new Error("early");`, false},
-		{`ctx.tools.slow.fire(1);`, false},
-		{`const p = ctx.tools.slow.fire(1); try { await ctx.peek("in") } catch {} await p;`, true},
-		{`ctx.tools.slow.fire(1); ctx.publish("out", { messageId: "m", payload: 1 });`, true},
+		{`await Promise.all([ctx.tools.slow.fire(1), ctx.tools.slow.fire(2), ctx.tools.slow.fire(3)]);`, false, true},
+		{`ctx.tools.slow.fire(1); throw new Error("early");`, false, false},
+		{`ctx.tools.slow.fire(1);`, false, false},
+		{`const p = ctx.tools.slow.fire(1); try { await ctx.peek("in") } catch {} await p;`, true, false},
+		{`ctx.tools.slow.fire(1); ctx.publish("out", { messageId: "m", payload: 1 });`, true, false},
 	} {
 		calls = nil
 		name := fmt.Sprintf("twice-%d", i)
@@ -334,8 +345,20 @@ func twoCallsAreOne(t *testing.T, k *kit) {
 			expectRun(t, k.runOf(w, "order"), pawl.PhaseMutating, pawl.StatusFailedLogic)
 			continue
 		}
-		if len(calls) != 1 || len(rows) != 1 || rows[0].State != pawl.MutationApplied || string(rows[0].Result) != `"done"` {
+		if !slices.Equal(calls, []string{"1"}) || len(rows) != 1 || rows[0].State != pawl.MutationApplied || string(rows[0].Result) != `"done"` {
 			t.Errorf("%s: the tool got %v; the rows are %+v", c.piece, calls, rows)
+		}
+		if c.twice { // what happened is recorded, and the script is told what it did
+			r := k.runOf(w, "order")
+			expectRun(t, r, pawl.PhaseEmitting, pawl.StatusFailedLogic)
+			if r.ErrorCode != codeSecondCall || !strings.Contains(r.ErrorMessage, "tools.slow.fire was called in mutate beside another call") {
+				t.Errorf("%s: %s: %s", c.piece, r.ErrorCode, r.ErrorMessage)
+			}
+			k.deployScript(name, probeScript(name, "", "", `await ctx.tools.slow.fire(4)`, ""))
+			k.work(w)
+			if len(calls) != 1 {
+				t.Errorf("%s: after the script was mended the tool got %v", c.piece, calls)
+			}
 		}
 		expectRun(t, k.runOf(w, "order"), pawl.PhaseCommitted, pawl.StatusCommitted)
 	}
@@ -348,6 +371,8 @@ func badScriptsHarmThemselves(t *testing.T, k *kit) {
 	good := k.deployScript("good", probeScript("good", "", "", `await ctx.tools.desk.order("good")`, ""))
 	k.work(good)
 	for i, c := range []struct{ name, piece, code, text string }{
+		{"loop in little time", `for (;;) {}`, "limit_wall", "ran too long: the limit for a phase with its calls is 300ms"},
+		{"loop after a call in little time", `await ctx.peek("in"); for (;;) {}`, "limit_wall", "ran too long"},
 		{"loop", `for (;;) {}`, "limit_cpu", "ran too long: the limit for its own processor time is 300ms"},
 		{"loop that catches", `for (;;) { try { for (;;) {} } catch {} finally { continue } }`, "limit_cpu", "ran too long"},
 		{"allocate", `const a: string[] = []; for (let i = 0; ; i++) a.push("x".repeat(1e5) + i)`, "limit_heap", "too much memory: the limit for memory is 16 MiB"},
@@ -360,8 +385,11 @@ func badScriptsHarmThemselves(t *testing.T, k *kit) {
 	} {
 		name := fmt.Sprintf("bad-%d", i)
 		w := k.deployScript(name, probeScript(name, "", c.piece, "", ""))
-		if c.code == "limit_cpu" {
+		switch c.code {
+		case "limit_cpu":
 			k.s.cfg.Limits.CPU = 300 * time.Millisecond
+		case "limit_wall":
+			k.s.cfg.Limits.Wall = 300 * time.Millisecond
 		}
 		k.work(w)
 		k.s.cfg.Limits = smallLimits

@@ -38,8 +38,8 @@ type Options struct {
 	// from those of real runs; nil is Scripts.
 	Trials Scripts
 	Tools  *tool.Set
-	Limits  script.Limits // of a phase; zero fields take their defaults
-	Log     *slog.Logger
+	Limits script.Limits // of a phase; zero fields take their defaults
+	Log    *slog.Logger
 
 	// Observe is told of changes that are no run's, after their commit; it
 	// must not block. It may be nil.
@@ -116,7 +116,7 @@ func New(cfg Options) (*Service, error) {
 	return &Service{
 		cfg: cfg, db: cfg.DB, ledger: cfg.Ledger, log: cfg.Log,
 		programs: newProgramCache(programsKept), replays: make(chan struct{}, MaxReplays),
-		lanes:    map[string]*lane{}, running: map[string]runningSession{},
+		lanes: map[string]*lane{}, running: map[string]runningSession{},
 	}, nil
 }
 

@@ -26,6 +26,10 @@ const maxConflicts = 5
 type claim interface {
 	Fence() store.Fence
 	Stopping() bool
+	// StillOwned fails if this process may have lost the lane without noticing,
+	// by a clock that counts the time in which the machine sleeps. A fence
+	// keeps such a process from writing; this keeps it from calling.
+	StillOwned() error
 }
 
 // session is one claim of a lane's job.
@@ -101,7 +105,8 @@ func (e *session) next(ctx context.Context) (v *view, st step, err error) {
 		if err := e.refresh(ctx, tx, e.lane, v); err != nil {
 			return err
 		}
-		st, err = choose(v, e.lane, func(topics []string) (int64, error) { return tx.OldestPending(ctx, e.id, topics) })
+		v.untried = v.row.ErrorCode == codeNoConnection && e.lane.missing != v.row.ID
+		st, err = choose(v, e.lane, func(topics []string) (map[string]int64, error) { return tx.OldestPending(ctx, e.id, topics) })
 		return err
 	})
 	if errors.Is(err, pawl.ErrNotFound) {

@@ -10,10 +10,14 @@ import (
 
 // SweepName is the task that looks for lanes that could be due and have no job,
 // and for events that are held by runs which have ended. It runs at every start
-// and then every sweepEvery. It arms the first, so that a consumer that left
-// events pending is asked once more after a restart, and only tells of
-// the second (context 3.12.4).
+// and then every sweepEvery. It arms the first and only tells of the second
+// (context 3.12.4).
 const SweepName = "pawl.workflow.sweep"
+
+// WakeName is the task that runs once at every start. It arms the lanes that have
+// pending events, so that a consumer that left some is asked once more,
+// and those that wait for a connection, which the new process may have.
+const WakeName = "pawl.workflow.wake"
 
 const (
 	sweepEvery = 5 * time.Minute
@@ -23,6 +27,40 @@ const (
 // SweepJob is the job of the sweep, due now.
 func SweepJob() store.JobSpec {
 	return store.JobSpec{Task: SweepName, Key: SweepName, KeyMode: store.Earliest}
+}
+
+// WakeJob is the job of a start, due now.
+func WakeJob() store.JobSpec {
+	return store.JobSpec{Task: WakeName, Key: WakeName, KeyMode: store.Earliest}
+}
+
+// WakeTask is the code behind WakeName.
+func (s *Service) WakeTask() queue.Task {
+	return queue.Task{Internal: true, Run: func(ctx context.Context, _ *queue.Job) error {
+		for after := ""; ; {
+			page, err := s.wakePage(ctx, after)
+			if err != nil || len(page) < sweepBatch {
+				return err
+			}
+			after = page[len(page)-1].Name
+		}
+	}}
+}
+
+// wakePage arms some of the workflows that a new process is to look at.
+func (s *Service) wakePage(ctx context.Context, after string) (page []store.Workflow, err error) {
+	err = s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		if page, err = tx.WaitingWorkflows(ctx, after, codeNoConnection, sweepBatch); err != nil {
+			return err
+		}
+		for _, w := range page {
+			if err := s.arm(ctx, tx, w, tx.Now); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return page, err
 }
 
 // SweepTask is the code behind SweepName.

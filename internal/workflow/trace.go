@@ -44,6 +44,13 @@ func (t *trace) said(phase pawl.Phase, r script.Result) {
 	}
 }
 
+// warn notes something that the host has to say about a phase.
+func (t *trace) warn(phase pawl.Phase, text string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lines = append(t.lines, store.LogLine{Phase: phase, At: time.Now(), Level: "warn", Text: text})
+}
+
 // read notes a read and its answer; what is too much is told to be missing.
 func (t *trace) read(phase pawl.Phase, op string, call, answer json.RawMessage, err error) {
 	t.mu.Lock()

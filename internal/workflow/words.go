@@ -40,6 +40,9 @@ func (v *view) sentence(issue run.Issue) string {
 	case run.IssueNotDeployed:
 		return "Nothing is deployed."
 	case run.IssueBackingOff:
+		if v.row.ErrorCode == codeDeferred {
+			return tell("It keeps to the limit that you set for the service and goes on " + soon(v.now, v.retry.NextAt) + "; that counts as no attempt")
+		}
 		return tell("The last attempt failed; it is tried again " + soon(v.now, v.retry.NextAt))
 	case run.IssueRetriesUsedUp:
 		return tell(fmt.Sprintf("It failed %d times in a row and is not tried again by itself; resume it when the cause is mended", v.retry.Count))
@@ -58,6 +61,9 @@ func (v *view) sentence(issue run.Issue) string {
 	case run.IssuePermission:
 		return tell("A permission is missing; grant it and resume")
 	case run.IssuePrecondition:
+		if v.row.ErrorCode == codeNoConnection {
+			return tell("It waits for a connection that this server does not have, and goes on by itself when the server is started with it")
+		}
 		return tell("Something that it needs is missing outside; add it and resume")
 	case run.IssueRecovering:
 		return "It goes on after an interruption."

@@ -7,6 +7,7 @@ package connector
 import (
 	"context"
 	"encoding/json"
+	"time"
 )
 
 // Method is one thing that a connection can do.
@@ -14,6 +15,18 @@ type Method struct {
 	Name       string
 	Mutation   bool // changes the outside; else a read
 	Reconciles bool // can be asked later whether a call happened; mutations only
+
+	// AbsentAfter is how long a call may be under way at the other end, from
+	// the instant at which it was written down: until then an answer Absent
+	// proves nothing. Zero is the default; see Absence.
+	AbsentAfter time.Duration
+}
+
+// Absence is how long it takes until a call that cannot be found is one that
+// did not happen, if nobody says otherwise: three times as long as the call
+// itself may take, and at least a minute (X-69).
+func Absence(timeout time.Duration) time.Duration {
+	return max(3*timeout, time.Minute)
 }
 
 // Call is one call of a method.
@@ -35,7 +48,9 @@ type Connection interface {
 
 	// Reconcile tells what became of an earlier call with this key, whose
 	// outcome the host does not know. An error means: ask again later. It is
-	// for methods that say Reconciles.
+	// for methods that say Reconciles. The host takes Absent for "it did not
+	// happen" only after AbsentAfter, and then calls again with the same key;
+	// NotApplied it takes at its word, and the next call has a new key.
 	Reconcile(ctx context.Context, c Call) (Answer, error)
 }
 
@@ -46,7 +61,8 @@ type State string
 // again, makes the host ask a person (context 3.6).
 const (
 	Applied    State = "applied"     // it happened
-	NotApplied State = "not_applied" // it did not happen, and will not
+	NotApplied State = "not_applied" // it did not happen, and cannot any more: the key is refused from now on
+	Absent     State = "absent"      // it is not there; it may still be on its way or under way (X-69)
 	Later      State = "later"       // it cannot be told now
 )
 

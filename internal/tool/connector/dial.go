@@ -22,7 +22,7 @@ func (e Env) Dial(ctx context.Context, network, address string) (net.Conn, error
 // DialFault is why a server could not be reached. Nothing was sent to it.
 func DialFault(server string, err error) *Error {
 	fault := func(class pawl.Class, code, hint, reason string) *Error {
-		return &Error{Class: class, Code: code, Hint: hint, NotApplied: true, Msg: "connect to " + server + ": " + reason, Err: err}
+		return &Error{Class: class, Code: code, Hint: hint, NotApplied: true, NotSent: true, Msg: "connect to " + server + ": " + reason, Err: err}
 	}
 	dns, isDNS := errors.AsType[*net.DNSError](err)
 	number, hasNumber := errors.AsType[syscall.Errno](err)

@@ -21,6 +21,14 @@ type Error struct {
 	// means that nobody knows: a fault after the effect may have begun is
 	// never NotApplied.
 	NotApplied bool
+	// NotSent says of a call that is NotApplied that nobody refused it: not one
+	// byte of it left this host or, of a mail, not the dot that makes it one.
+	// The next one then carries the same key.
+	NotSent bool
+
+	// Deferred says that our own limit said no, until RetryAfter is over. It
+	// counts as no attempt.
+	Deferred bool
 
 	RetryAfter time.Duration // when the outside said how long to wait
 	Err        error         // the cause, for logs

@@ -76,8 +76,8 @@ func (g *Graph) Reconcile(ctx context.Context, c connector.Call) (connector.Answ
 	switch {
 	case err == nil:
 		return connector.Answer{State: connector.Applied, Result: result}, nil
-	case errors.Is(err, pawl.ErrNotFound):
-		return connector.Answer{State: connector.NotApplied}, nil
+	case errors.Is(err, pawl.ErrNotFound): // whoever makes the call may be about to claim its key
+		return connector.Answer{State: connector.Absent}, nil
 	}
 	if e, ok := errors.AsType[*connector.Error](err); ok && e.NotApplied {
 		return connector.Answer{State: connector.NotApplied}, nil

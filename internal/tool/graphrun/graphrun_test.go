@@ -40,8 +40,8 @@ func TestAGraphRunsUnderTheKeyOfTheCall(t *testing.T) {
 		t.Errorf("it was answered %+v, %v", answer, err)
 	}
 	fail = &pawl.Error{Code: pawl.CodeNotFound, Msg: "no such key"}
-	if answer, err := c.Reconcile(t.Context(), call); err != nil || answer.State != connector.NotApplied {
-		t.Errorf("a key that is not known is %+v, %v; want that it did not happen", answer, err)
+	if answer, err := c.Reconcile(t.Context(), call); err != nil || answer.State != connector.Absent {
+		t.Errorf("a key that is not known is %+v, %v; want that it is not there", answer, err)
 	}
 	fail = errors.New("connection reset")
 	_, err = c.Call(t.Context(), call)

@@ -159,7 +159,7 @@ func TestAnswersMeanWhatTheTableSays(t *testing.T) {
 				if effectOf(method) == outbound.Read {
 					want = test.read
 				}
-				check(t, s, method, want, test.wait)
+				check(t, s, method, want, test.wait, true)
 				if got := server.requests(); effectOf(method) == outbound.Mutation && len(got) != 1 {
 					t.Errorf("the mutation was sent %d times", len(got))
 				}
@@ -169,7 +169,7 @@ func TestAnswersMeanWhatTheTableSays(t *testing.T) {
 }
 
 // check makes a call and compares what it comes to.
-func check(t *testing.T, s *Service, method string, want outcome, wait time.Duration) {
+func check(t *testing.T, s *Service, method string, want outcome, wait time.Duration, sent bool) {
 	t.Helper()
 	if want.class == "" {
 		do(t, s, method, object{"path": "/orders"})
@@ -178,6 +178,9 @@ func check(t *testing.T, s *Service, method string, want outcome, wait time.Dura
 	e := fail(t, s, method, object{"path": "/orders", "query": object{"q": "private-question"}})
 	if got := (outcome{e.Class, e.Code, e.NotApplied}); got != want {
 		t.Errorf("%s: %+v, want %+v (%v)", method, got, want, e)
+	}
+	if effectOf(method) == outbound.Mutation && e.NotSent == sent { // whether the next call has the same key
+		t.Errorf("%s: that it was not sent is %v", method, e.NotSent)
 	}
 	if e.Class != pawl.ClassTransient {
 		wait = 0
@@ -190,7 +193,8 @@ func check(t *testing.T, s *Service, method string, want outcome, wait time.Dura
 	}
 }
 
-// surface, Connection: before anything was sent it did not happen.
+// surface, Connection, X-69: before anything was sent it did not happen, and
+// nobody refused it.
 func TestWhatWasNotSentDidNotHappen(t *testing.T) {
 	plain := serve(t, echoes(200))
 	tests := map[string]struct {
@@ -208,7 +212,7 @@ func TestWhatWasNotSentDidNotHappen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := connect(t, "'"+test.base+"'", "")
 			for _, method := range []string{"get", "head", "post", "put", "patch", "delete"} {
-				check(t, s, method, test.want, 0)
+				check(t, s, method, test.want, 0, false)
 			}
 		})
 	}
@@ -371,5 +375,5 @@ func TestNotModifiedIsAResultForWhoAsked(t *testing.T) {
 	if got["status"] != 304.0 || got["body"] != nil {
 		t.Errorf("the result is %v", got)
 	}
-	check(t, s, "get", no(pawl.ClassLogic, "redirect"), 0)
+	check(t, s, "get", no(pawl.ClassLogic, "redirect"), 0, true)
 }

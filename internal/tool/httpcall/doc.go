@@ -40,11 +40,15 @@
 // happened. Its path is made out of the key and the arguments before the
 // mutation is sent, so that one that could not be asked about is not sent.
 //
-//	404, 2xx without what is looked for   it did not happen
+//	404, 2xx without what is looked for   it is not there
 //	2xx with it                           applied; what was found is the result
 //	anything else                         ask later
 //
-// The GET sees what the service shows at that moment. A service that was given
-// up on and is still working on the mutation shows nothing yet, so the timeout
-// of the connection should be longer than the service ever takes.
+// The GET sees what the service shows at that moment. A service that is still
+// working on the mutation, or that it has not reached yet, shows nothing: so
+// "not there" counts as "it did not happen" only after absentAfter, which is
+// counted by the host from the instant at which it wrote the call down, and
+// the call that is then made carries the same key. By default it is
+// three times the timeout, and at least a minute; it should be longer than the
+// service ever takes.
 package httpcall

@@ -54,6 +54,7 @@ func (s *Service) failed(r request, e *outbound.Error) *connector.Error {
 		Class: verdict.Class, Code: string(e.Kind), NotApplied: verdict.Happened == outbound.NotHappened,
 		Msg: s.described(r) + ": " + e.Reason, Hint: e.Hint,
 	}
+	fault.NotSent = fault.NotApplied && !e.MaybeSent && e.Status == 0
 	// Other causes may quote what the service sent.
 	for _, cause := range []error{context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(e, cause) {

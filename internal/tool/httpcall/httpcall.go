@@ -52,8 +52,8 @@ func (s *Service) Methods() []connector.Method {
 		methods = append(methods, connector.Method{Name: name})
 	}
 	for _, name := range mutations() {
-		_, reconciles := s.reconcile[name]
-		methods = append(methods, connector.Method{Name: name, Mutation: true, Reconciles: reconciles})
+		asked, reconciles := s.reconcile[name]
+		methods = append(methods, connector.Method{Name: name, Mutation: true, Reconciles: reconciles, AbsentAfter: asked.absentAfter})
 	}
 	return methods
 }

@@ -24,11 +24,11 @@ func (s *Service) book(ctx context.Context, r request) *connector.Error {
 	if errors.As(err, &denied) {
 		until := denied.DeniedUntil()
 		return &connector.Error{
-			Class: pawl.ClassTransient, Code: "rate_limited", NotApplied: true, RetryAfter: max(0, time.Until(until)),
+			Class: pawl.ClassTransient, Code: "rate_limited", NotApplied: true, NotSent: true, Deferred: true, RetryAfter: max(0, time.Until(until)),
 			Msg: s.described(r) + ": not called before " + pawl.FormatTime(until) + ", to keep to the limits of the service",
 		}
 	}
-	return &connector.Error{Class: pawl.ClassTransient, Code: "unbooked", NotApplied: true, Msg: s.described(r) + ": the call could not be booked", Err: err}
+	return &connector.Error{Class: pawl.ClassTransient, Code: "unbooked", NotApplied: true, NotSent: true, Msg: s.described(r) + ": the call could not be booked", Err: err}
 }
 
 // learn notes what an answer tells about the limits of the service. The answer

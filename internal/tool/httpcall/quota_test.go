@@ -80,7 +80,7 @@ func TestDeniedCallsAreNotMade(t *testing.T) {
 	s := booked(t, u, book)
 	for _, method := range []string{"get", "post"} {
 		e := fail(t, s, method, object{"path": "/b"})
-		if e.Class != pawl.ClassTransient || e.Code != "rate_limited" || !e.NotApplied || e.RetryAfter.Round(time.Minute) != time.Minute {
+		if e.Class != pawl.ClassTransient || e.Code != "rate_limited" || !e.NotApplied || !e.NotSent || e.RetryAfter.Round(time.Minute) != time.Minute {
 			t.Errorf("%s is denied by %+v", method, e)
 		}
 	}
@@ -93,7 +93,7 @@ func TestDeniedCallsAreNotMade(t *testing.T) {
 		t.Errorf("a wait of %v", e.RetryAfter)
 	}
 	book.says = errors.New("the database is away")
-	if e := fail(t, s, "post", object{"path": "/b", "body": object{}}); e.Class != pawl.ClassTransient || e.Code != "unbooked" || !e.NotApplied {
+	if e := fail(t, s, "post", object{"path": "/b", "body": object{}}); e.Class != pawl.ClassTransient || e.Code != "unbooked" || !e.NotApplied || !e.NotSent {
 		t.Errorf("without a book: %+v", e)
 	}
 	if n := len(u.requests()); n > 0 || len(book.learned) > 0 {

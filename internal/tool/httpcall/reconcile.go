@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 
 	"github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/outbound"
@@ -18,6 +19,8 @@ import (
 type question struct {
 	path  template
 	found []string // where in the answer it is; nil if the answer itself is it
+
+	absentAfter time.Duration // from when on what is not there did not happen
 }
 
 // ask is the URL that tells about a call.
@@ -66,10 +69,10 @@ func saysNothing(err error) error {
 
 // meaning is what the answer to a question says. An error means: ask later.
 func (s *Service) meaning(q question, r request, a answer) (connector.Answer, error) {
-	did := connector.Answer{State: connector.NotApplied}
+	absent := connector.Answer{State: connector.Absent}
 	switch {
 	case a.status == http.StatusNotFound:
-		return did, nil
+		return absent, nil
 	case !outbound.JudgeStatus(outbound.Read, a.status).OK():
 		return connector.Answer{}, s.refused(r, a)
 	case a.unread != nil:
@@ -81,7 +84,7 @@ func (s *Service) meaning(q question, r request, a answer) (connector.Answer, er
 		}
 		return connector.Answer{State: connector.Applied, Result: body}, nil
 	case a.status == http.StatusNoContent:
-		return did, nil
+		return absent, nil
 	}
 	text := bytes.TrimSpace(bytes.TrimPrefix(bytes.ToValidUTF8(a.body, []byte("\uFFFD")), []byte("\ufeff")))
 	if !json.Valid(text) { // a page of somebody in between, perhaps
@@ -90,7 +93,7 @@ func (s *Service) meaning(q question, r request, a answer) (connector.Answer, er
 	if value, ok := dig(text, q.found); ok {
 		return connector.Answer{State: connector.Applied, Result: value}, nil
 	}
-	return did, nil
+	return absent, nil
 }
 
 // dig finds the value at a path of names and indexes. Null counts as absent.

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/tool/connector"
@@ -13,12 +14,26 @@ const reconciles = `timeout: 300ms
 maxBody: 2000
 reconcile:
   post: {get: "/orders?key={idempotencyKey}", found: items.0}
-  put: {get: "{args.path}"}
+  put: {get: "{args.path}", absentAfter: 2h}
 `
+
+// X-69: what is not there counts as not happened after three times the timeout,
+// and at least a minute.
+func TestAbsenceFollowsTheTimeout(t *testing.T) {
+	for timeout, want := range map[string]time.Duration{"1ms": time.Minute, "20s": time.Minute, "21s": 63 * time.Second, "10m": 30 * time.Minute} {
+		s := connect(t, "http://127.0.0.1", "reconcile: {delete: {get: /x}}\ntimeout: "+timeout+"\n")
+		for _, m := range s.Methods() {
+			if m.Name == "delete" && m.AbsentAfter != want {
+				t.Errorf("with a timeout of %s it is %v, want %v", timeout, m.AbsentAfter, want)
+			}
+		}
+	}
+}
 
 func TestMethodsReconcileWhenTheDefinitionSaysHow(t *testing.T) {
 	for _, m := range connect(t, "http://127.0.0.1", reconciles).Methods() {
-		if want := m.Name == "post" || m.Name == "put"; m.Reconciles != want || m.Mutation == (m.Name == "get" || m.Name == "head") {
+		absence := map[string]time.Duration{"post": time.Minute, "put": 2 * time.Hour}[m.Name] // X-69
+		if want := m.Name == "post" || m.Name == "put"; m.AbsentAfter != absence || m.Reconciles != want || m.Mutation == (m.Name == "get" || m.Name == "head") {
 			t.Errorf("%+v", m)
 		}
 	}
@@ -36,13 +51,13 @@ func TestReconcileByGet(t *testing.T) {
 	}{
 		"found":             {reply(200, isJSON, `{"items": [ {"id": 7.10, "b":"tok-4f/9+a z"} ]}`), "post", connector.Applied, `{"id": 7.10, "b":"[secret SHOP_TOKEN]"}`},
 		"found, whatever":   {reply(206, "text/plain", `{"items":[0]}`), "post", connector.Applied, `0`},
-		"not found, empty":  {reply(200, isJSON, `{"items":[]}`), "post", connector.NotApplied, ""},
-		"not found, null":   {reply(200, isJSON, `{"items":[null]}`), "post", connector.NotApplied, ""},
-		"not found, other":  {reply(200, isJSON, `{"count":0}`), "post", connector.NotApplied, ""},
-		"not found, a name": {reply(200, isJSON, `{"items":{"1":1}}`), "post", connector.NotApplied, ""},
-		"not found, a text": {reply(200, isJSON, `"items"`), "post", connector.NotApplied, ""},
-		"no content":        {reply(204, "", ""), "post", connector.NotApplied, ""},
-		"404":               {echoes(404), "post", connector.NotApplied, ""},
+		"not found, empty":  {reply(200, isJSON, `{"items":[]}`), "post", connector.Absent, ""},
+		"not found, null":   {reply(200, isJSON, `{"items":[null]}`), "post", connector.Absent, ""},
+		"not found, other":  {reply(200, isJSON, `{"count":0}`), "post", connector.Absent, ""},
+		"not found, a name": {reply(200, isJSON, `{"items":{"1":1}}`), "post", connector.Absent, ""},
+		"not found, a text": {reply(200, isJSON, `"items"`), "post", connector.Absent, ""},
+		"no content":        {reply(204, "", ""), "post", connector.Absent, ""},
+		"404":               {echoes(404), "post", connector.Absent, ""},
 		"a login page":      {reply(200, "text/html", "<html>"), "post", "", ""},
 		"nothing":           {reply(200, isJSON, ""), "post", "", ""},
 		"half of it":        {says("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"items\":[]}"), "post", "", ""},
@@ -60,7 +75,7 @@ func TestReconcileByGet(t *testing.T) {
 		"the answer is it":      {reply(200, isJSON, `{"id":7}`), "put", connector.Applied, `{"id":7}`},
 		"the answer is a text":  {reply(201, "text/plain", "done "+token), "put", connector.Applied, `"done [secret SHOP_TOKEN]"`},
 		"the answer is nothing": {reply(204, "", ""), "put", connector.Applied, `null`},
-		"the answer is not":     {echoes(404), "put", connector.NotApplied, ""},
+		"the answer is not":     {echoes(404), "put", connector.Absent, ""},
 		"the answer is garbage": {reply(200, isJSON, `{`), "put", "", ""},
 	}
 	for name, test := range tests {

@@ -17,6 +17,7 @@ const (
 	longestTimeout = 10 * time.Minute
 	defaultBody    = 4 << 20  // bytes
 	largestBody    = 32 << 20 // bytes
+	longestAbsence = 30 * 24 * time.Hour
 
 	defaultIdempotencyHeader = "Idempotency-Key"
 )
@@ -29,7 +30,7 @@ const (
 //	maxBody: 4MiB
 //	idempotencyHeader: Idempotency-Key
 //	reconcile:
-//	  post: {get: "/orders?key={idempotencyKey}", found: items.0}
+//	  post: {get: "/orders?key={idempotencyKey}", found: items.0, absentAfter: 2m}
 //	test: {get: /health}
 func New(settings *connector.Settings) (connector.Connection, bool) {
 	before := len(settings.Faults())
@@ -124,6 +125,7 @@ func (s *Service) readQuestion(method connector.Field, section *connector.Settin
 			}
 		}
 	}
+	q.absentAfter = section.Duration("absentAfter", connector.Absence(s.timeout), time.Millisecond, longestAbsence)
 	if fault := mutationFault(method.Name); fault != "" {
 		section.RefuseName(method, "%s", fault)
 		return

@@ -15,7 +15,7 @@ func TestDefinitionsAreChecked(t *testing.T) {
 		faults     []string
 	}{
 		{"least", base, nil},
-		{"all", base + "headers: {A: '${SHOP_TOKEN}'}\ntimeout: 10m\nmaxBody: 32MiB\nidempotencyHeader: X\nreconcile:\n  delete:\n    get: '{args.path}'\n  post: {get: '/x/{idempotencyKey}', found: a.0.b}\ntest: {get: /health}\n", nil},
+		{"all", base + "headers: {A: '${SHOP_TOKEN}'}\ntimeout: 10m\nmaxBody: 32MiB\nidempotencyHeader: X\nreconcile:\n  delete:\n    get: '{args.path}'\n  post: {get: '/x/{idempotencyKey}', found: a.0.b, absentAfter: 720h}\ntest: {get: /health}\n", nil},
 		{"no base", "timeout: 1s\n", []string{"1:1: baseUrl is missing"}},
 		{"not a URL", "baseUrl: 'https://a b'\n", []string{`2:10: baseUrl "https://a b" cannot be used: it is not a URL`}},
 		{"another scheme", "baseUrl: ftp://a\n", []string{`2:10: baseUrl "ftp://a" cannot be used: it must begin with https:// or http://`}},
@@ -50,6 +50,8 @@ func TestDefinitionsAreChecked(t *testing.T) {
 		{"closed placeholder", base + "reconcile: {post: {get: '/a}'}}\n", []string{"3:25: there is a } without a {"}},
 		{"another host", base + "reconcile: {post: {get: '//x/{idempotencyKey}'}}\n", []string{`3:25: the path "//x/x" cannot be used: it names a host`}},
 		{"found nothing", base + "reconcile: {post: {get: /x, found: a..b}}\n", []string{`3:36: found "a..b" must be names with dots`}},
+		{"absence", base + "reconcile: {post: {get: /x, absentAfter: 721h}}\n", []string{"3:42: absentAfter must be from 1ms to 720h0m0s"}},
+		{"absence without unit", base + "reconcile: {post: {get: /x, absentAfter: 90}}\n", []string{`3:42: absentAfter "90" is not a length of time such as 30s or 2m`}},
 		{"test of another host", base + "test: {get: 'http://x'}\n", []string{`3:13: the path "http://x" cannot be used: it has a scheme`}},
 		{"test of nothing", base + "test: {}\n", []string{"3:7: get is missing"}},
 		{"unknown field", base + "baseURL: x\n", []string{`3:1: unknown field "baseURL". Did you mean baseUrl?`}},

@@ -100,7 +100,7 @@ func (s *Server) secure(d *dialogue) error {
 			return fault
 		}
 		return &connector.Error{
-			Class: pawl.ClassTransient, Code: "tls", NotApplied: true, Err: err,
+			Class: pawl.ClassTransient, Code: "tls", NotApplied: true, NotSent: true, Err: err,
 			Msg: "no secure connection: " + tlsReason(err),
 		}
 	}

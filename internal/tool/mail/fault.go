@@ -59,7 +59,7 @@ func (d *dialogue) lost(err error) *connector.Error {
 		return fault
 	}
 	fault := &connector.Error{
-		Class: pawl.ClassTransient, Code: "broken", NotApplied: true, Err: err,
+		Class: pawl.ClassTransient, Code: "broken", NotApplied: true, NotSent: true, Err: err,
 		Msg: "the connection was lost before the message was sent",
 	}
 	if errors.Is(err, errReply) {
@@ -75,9 +75,9 @@ func (d *dialogue) ended() *connector.Error {
 	case err == nil:
 		return nil
 	case errors.Is(err, context.DeadlineExceeded):
-		return &connector.Error{Class: pawl.ClassTransient, Code: "timeout", NotApplied: true, Err: err, Msg: "the server was too slow; the message was not sent"}
+		return &connector.Error{Class: pawl.ClassTransient, Code: "timeout", NotApplied: true, NotSent: true, Err: err, Msg: "the server was too slow; the message was not sent"}
 	default:
-		return &connector.Error{Class: pawl.ClassTransient, Code: "interrupted", NotApplied: true, Err: err, Msg: "the call was told to stop before the message was sent"}
+		return &connector.Error{Class: pawl.ClassTransient, Code: "interrupted", NotApplied: true, NotSent: true, Err: err, Msg: "the call was told to stop before the message was sent"}
 	}
 }
 

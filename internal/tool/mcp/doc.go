@@ -54,7 +54,7 @@
 // call, so no method reconciles. (The key is sent along, for servers that
 // want it, as _meta "pawl.run/idempotencyKey".) For a mutation:
 //
-//	the request did not leave, or not as a whole             did not happen
+//	not one byte of the request left                         did not happen
 //	answer: invalid params, method not found                 did not happen
 //	HTTP status                                              as package outbound judges it
 //	any other error in the answer, also isError              unknown

@@ -61,7 +61,7 @@ func (c *Connection) callFault(ctx context.Context, s *session, err error, notes
 		return unreadable(mutation && arrived, "too_large", "the server sent a message that is too large", nil)
 	}
 	return &connector.Error{
-		Class: classOf(mutation && arrived, pawl.ClassTransient), Code: "server_ended", NotApplied: !mutation || !arrived,
+		Class: classOf(mutation && arrived, pawl.ClassTransient), Code: "server_ended", NotApplied: !mutation || !arrived, NotSent: !arrived,
 		Msg: "the server ended, or gave no answer that can be read", Err: c.clean(err),
 	}
 }
@@ -77,7 +77,7 @@ func classOf(unknown bool, class pawl.Class) pawl.Class {
 func networkFault(failure *outbound.Error, mutation bool) *connector.Error {
 	verdict := failure.Verdict(effectOf(mutation))
 	return &connector.Error{
-		Class: verdict.Class, Code: string(failure.Kind), NotApplied: verdict.Happened == outbound.NotHappened,
+		Class: verdict.Class, Code: string(failure.Kind), NotApplied: verdict.Happened == outbound.NotHappened, NotSent: !failure.MaybeSent,
 		Msg: failure.Error(), Hint: failure.Hint,
 	}
 }
@@ -94,7 +94,7 @@ func statusFault(status int, mutation bool, retryAfter time.Duration) *connector
 func interrupted(ctx context.Context, mutation, arrived bool) *connector.Error {
 	cause := context.Cause(ctx)
 	e := &connector.Error{
-		Class: classOf(mutation && arrived, pawl.ClassTransient), NotApplied: !mutation || !arrived,
+		Class: classOf(mutation && arrived, pawl.ClassTransient), NotApplied: !mutation || !arrived, NotSent: !arrived,
 		Code: "interrupted", Msg: "the call was told to stop", Err: cause,
 	}
 	switch {
@@ -126,7 +126,7 @@ func (c *Connection) listFault(ctx context.Context, err error) *connector.Error 
 		return interrupted(ctx, false, false)
 	}
 	return &connector.Error{
-		Class: pawl.ClassTransient, Code: "server_ended", NotApplied: true,
+		Class: pawl.ClassTransient, Code: "server_ended", NotApplied: true, NotSent: true,
 		Msg: "the server did not tell its tools", Err: c.clean(err),
 	}
 }
@@ -137,7 +137,7 @@ func (c *Connection) startFault(err error) *connector.Error {
 		return own
 	}
 	return &connector.Error{
-		Class: pawl.ClassTransient, Code: "not_started", NotApplied: true,
+		Class: pawl.ClassTransient, Code: "not_started", NotApplied: true, NotSent: true,
 		Msg: "the MCP server cannot be started", Err: c.clean(err),
 	}
 }
@@ -163,14 +163,14 @@ func (c *Connection) connectFault(ctx context.Context, err error, carry carrier,
 	if e.Class == pawl.ClassLogic {
 		e.Class = pawl.ClassPrecondition
 	}
-	e.NotApplied = true
+	e.NotApplied, e.NotSent = true, true
 	return e
 }
 
 // endFault is why a session ended.
 func (c *Connection) endFault(s *session) *connector.Error {
 	return &connector.Error{
-		Class: pawl.ClassTransient, Code: "server_ended", NotApplied: true,
+		Class: pawl.ClassTransient, Code: "server_ended", NotApplied: true, NotSent: true,
 		Msg: "the session with the MCP server ended", Err: s.carry.explain(),
 	}
 }
@@ -191,7 +191,7 @@ func lastingClass(class pawl.Class) bool {
 // waitUntil is the failure for a call that has to wait for a session.
 func waitUntil(failure *connector.Error, next time.Time) *connector.Error {
 	if failure == nil {
-		return &connector.Error{Class: pawl.ClassTransient, Code: "not_ready", NotApplied: true, Msg: "there is no session with the MCP server yet"}
+		return &connector.Error{Class: pawl.ClassTransient, Code: "not_ready", NotApplied: true, NotSent: true, Msg: "there is no session with the MCP server yet"}
 	}
 	e := *failure
 	e.RetryAfter = max(e.RetryAfter, time.Until(next), 0)

@@ -117,8 +117,8 @@ func (p *pipes) Write(ctx context.Context, message jsonrpc.Message) error {
 	if !stop() {
 		<-expired
 	}
-	if request, ok := message.(*jsonrpc.Request); ok && request.Method == "tools/call" && sent >= len(text) {
-		tripOf(ctx).mayHaveArrived() // nobody can act on a part of a message
+	if request, ok := message.(*jsonrpc.Request); ok && request.Method == "tools/call" && sent > 0 {
+		tripOf(ctx).mayHaveArrived() // who knows what a program makes of a part of a message
 	}
 	if err != nil {
 		p.process.stop()
