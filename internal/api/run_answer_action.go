@@ -47,12 +47,13 @@ func actionsOf(r *store.Run, calls []store.Mutation, asked store.ApprovalState, 
 	}
 	if current {
 		waits := r.Status == pawl.StatusPausedApproval
+		repaired := r.Status == pawl.StatusFailedLogic && asked == store.ApprovalPending // a script waits, not a call
 		if r.ErrorClass != "" { // for an account or a permission, not for an answer
 			asked = ""
 		}
 		pending := waits && asked == store.ApprovalPending
-		add("approve", pending || waits && asked == "")
-		add("reject", waits && run.CanCancel(view))
+		add("approve", pending || repaired || waits && asked == "")
+		add("reject", repaired || waits && run.CanCancel(view))
 		if r.Status == pawl.StatusPausedReconciliation && open != nil && open.State == pawl.MutationIndeterminate {
 			out = append(out, RunAction{"resolve", outcomesOf(open)})
 		}

@@ -10,8 +10,8 @@ import (
 type Repair struct {
 	ID          string  `json:"id"`
 	RunID       string  `json:"runId" doc:"The run that failed."`
-	State       string  `json:"state" enum:"activated,rejected,failed" doc:"activated: it came into force. rejected: it was refused. failed: there was none."`
-	Reason      *string `json:"reason" doc:"Why it did not come into force."`
+	State       string  `json:"state" enum:"activated,rejected,failed,proposed" doc:"activated: it came into force. rejected: it was refused. failed: there was none. proposed: it waits for a person; approve or reject the run."`
+	Reason      *string `json:"reason" doc:"Why it did not come into force, or not by itself."`
 	Explanation *string `json:"explanation" doc:"What the repairer says about it; not to be trusted."`
 	Repairer    string  `json:"repairer"`
 	Script      *string `json:"script" doc:"What was proposed."`

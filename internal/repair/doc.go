@@ -5,17 +5,16 @@
 // kinds exist: a program of the operator, and models behind the two wire
 // formats that most servers of models speak.
 //
-//	evidence -> Repairer.Propose -> proposal -> compile, describe -> Narrow -> deploy
+//	evidence -> Repairer.Propose -> proposal -> compile, describe, compare, replay -> deploy, confined
 //
-// This package owns the two steps on either side of the check that every
-// deploy gets: asking, and refusing a proposal that reaches further than the
-// script it replaces. Whether a run may be repaired at all, and how often, is
-// decided by whoever asks.
+// This package owns the asking, and finds which calls a script names (CallsOf).
+// Whether a run may be repaired at all, how often, and what a proposal may do is
+// decided by whoever asks: see internal/workflow, fix.go and rights.go.
 //
 // Nothing here is trusted. The evidence holds data from outside, so a prompt
 // fences it with a boundary that the data cannot contain. The proposal is
-// text of a stranger, so it is bounded, it must be one whole script, and it
-// may use only the topics, handlers and tools that the operator deployed.
+// text of a stranger, so it is bounded and must be one whole script. What it
+// reaches is held by the host when it runs, not by reading it.
 //
 // Errors never hold a key, a header or a query string.
 package repair

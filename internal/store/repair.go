@@ -11,6 +11,7 @@ const (
 	RepairActivated = "activated" // it came into force
 	RepairRejected  = "rejected"  // it was looked at and refused
 	RepairFailed    = "failed"    // there was none
+	RepairProposed  = "proposed"  // it waits for a person
 )
 
 // Repair is a script that was proposed after a script failed.
@@ -26,27 +27,40 @@ type Repair struct {
 	Explanation string
 	Repairer    string
 	CreatedAt   time.Time
+	DecidedBy   string // the person who agreed to it or refused it; empty mostly
 }
 
-const repairColumns = `id, workflow_id, run_id, base_version, version, state, reason, script, explanation, repairer, created_at`
+const repairColumns = `id, workflow_id, run_id, base_version, version, state, reason, script, explanation, repairer, created_at, decided_by`
 
 func scanRepair(row interface{ Scan(dest ...any) error }) (Repair, error) {
 	var r Repair
-	var version, reason, script, explanation *string
+	var version, reason, script, explanation, decided *string
 	var created int64
-	if err := row.Scan(&r.ID, &r.WorkflowID, &r.RunID, &r.BaseVersion, &version, &r.State, &reason, &script, &explanation, &r.Repairer, &created); err != nil {
+	if err := row.Scan(&r.ID, &r.WorkflowID, &r.RunID, &r.BaseVersion, &version, &r.State, &reason, &script, &explanation, &r.Repairer, &created, &decided); err != nil {
 		return Repair{}, err
 	}
 	r.Version, r.Reason, r.Script, r.Explanation, r.CreatedAt = fromNull(version), fromNull(reason), fromNull(script), fromNull(explanation), fromMS(created)
+	r.DecidedBy = fromNull(decided)
 	return r, nil
 }
 
 // AddRepair notes a proposal.
 func (tx *Tx) AddRepair(ctx context.Context, r Repair) error {
-	_, err := tx.Exec(ctx, `insert into repairs (`+repairColumns+`) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-		NewID(), r.WorkflowID, r.RunID, r.BaseVersion, orNull(r.Version), r.State, orNull(cleaned(r.Reason)), orNull(cleaned(r.Script)), orNull(cleaned(r.Explanation)), r.Repairer, ms(tx.Now))
+	_, err := tx.Exec(ctx, `insert into repairs (`+repairColumns+`) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+		NewID(), r.WorkflowID, r.RunID, r.BaseVersion, orNull(r.Version), r.State, orNull(cleaned(r.Reason)), orNull(cleaned(r.Script)), orNull(cleaned(r.Explanation)), r.Repairer, ms(tx.Now), orNull(r.DecidedBy))
 	if err != nil {
 		return fmt.Errorf("note repair: %w", err)
+	}
+	return nil
+}
+
+// DecideRepair ends the waiting of a proposal for a run; version is the one that
+// comes into force, empty if none does.
+func (tx *Tx) DecideRepair(ctx context.Context, runID, state, version, reason, by string) error {
+	_, err := tx.Exec(ctx, `update repairs set state = $2, version = $3, reason = coalesce($4, reason), decided_by = $5 where run_id = $1 and state = 'proposed'`,
+		runID, state, orNull(version), orNull(reason), orNull(by))
+	if err != nil {
+		return fmt.Errorf("decide about a repair: %w", err)
 	}
 	return nil
 }

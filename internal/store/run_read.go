@@ -105,6 +105,15 @@ func (db *DB) RunChain(ctx context.Context, id string) (chain []Run, err error) 
 	return chain, err
 }
 
+// GoodRunsThatCalled reads up to limit runs of a handler that committed after a
+// call, the newest first, out of the last calls of the workflow.
+func (tx *Tx) GoodRunsThatCalled(ctx context.Context, workflowID, handler string, limit int) ([]Run, error) {
+	const lookedAt = 200 // calls; other handlers may have made some
+	return scanRuns(tx.Query(ctx, `select `+runColumns+` from runs where handler = $2 and status = 'committed' and id in (
+			select run_id from (select run_id from mutations where workflow_id = $1 order by created_at desc, id desc limit $4) m)
+		order by created_at desc, id desc limit $3`, workflowID, handler, limit, lookedAt))
+}
+
 // GoodRuns reads up to limit runs of a handler that committed, the newest first.
 func (tx *Tx) GoodRuns(ctx context.Context, kind pawl.Kind, lane, handler string, limit int) ([]Run, error) {
 	return scanRuns(tx.Query(ctx, `select `+runColumns+` from runs where kind = $1 and lane = $2 and handler = $3 and status = 'committed'

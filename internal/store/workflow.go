@@ -226,18 +226,22 @@ type WorkflowVersion struct {
 	Config     json.RawMessage
 	CreatedAt  time.Time
 	CreatedBy  string
+	// Confined: it was made by auto-fix and no person deployed it, so that it
+	// may call only what the workflow has a right to.
+	Confined bool
 }
 
-const versionColumns = `workflow_id, version, number, filename, source, config, created_at, created_by`
+const versionColumns = `workflow_id, version, number, filename, source, config, created_at, created_by, confined`
 
 func scanVersion(row interface{ Scan(dest ...any) error }) (WorkflowVersion, error) {
 	var v WorkflowVersion
 	var config string
-	var created int64
+	var created, confined int64
 	var by *string
-	if err := row.Scan(&v.WorkflowID, &v.Version, &v.Number, &v.Filename, &v.Source, &config, &created, &by); err != nil {
+	if err := row.Scan(&v.WorkflowID, &v.Version, &v.Number, &v.Filename, &v.Source, &config, &created, &by, &confined); err != nil {
 		return WorkflowVersion{}, err
 	}
+	v.Confined = confined == 1
 	v.Config, v.CreatedAt, v.CreatedBy = json.RawMessage(config), fromMS(created), fromNull(by)
 	return v, nil
 }
@@ -247,10 +251,14 @@ func (tx *Tx) AddWorkflowVersion(ctx context.Context, v WorkflowVersion) error {
 	if !storable(v.Source) {
 		return &pawl.Error{Code: pawl.CodeInvalid, Op: "add workflow version", Msg: "the script has a NUL character or is not UTF-8"}
 	}
+	confined := 0
+	if v.Confined {
+		confined = 1
+	}
 	_, err := tx.Exec(ctx, `insert into workflow_versions (`+versionColumns+`)
-		values ($1, $2, (select coalesce(max(number), 0) + 1 from workflow_versions where workflow_id = $1), $3, $4, $5, $6, $7)
+		values ($1, $2, (select coalesce(max(number), 0) + 1 from workflow_versions where workflow_id = $1), $3, $4, $5, $6, $7, $8)
 		on conflict (workflow_id, version) do nothing`,
-		v.WorkflowID, v.Version, v.Filename, v.Source, string(v.Config), ms(tx.Now), orNull(v.CreatedBy))
+		v.WorkflowID, v.Version, v.Filename, v.Source, string(v.Config), ms(tx.Now), orNull(v.CreatedBy), confined)
 	if err != nil {
 		return fmt.Errorf("add workflow version: %w", err)
 	}

@@ -25,22 +25,23 @@ type configCache struct {
 type configEntry struct {
 	version string
 	config  Config
+	free    bool // a person deployed it
 }
 
 // get returns the declaration of a version; load is asked when it is not the
 // one that is kept.
-func (c *configCache) get(workflowID, version string, load func() (json.RawMessage, error)) (Config, error) {
+func (c *configCache) get(workflowID, version string, load func() (store.WorkflowVersion, error)) (Config, error) {
 	c.mu.Lock()
 	e, ok := c.entries[workflowID]
 	c.mu.Unlock()
 	if ok && e.version == version {
 		return e.config, nil
 	}
-	raw, err := load()
+	v, err := load()
 	if err != nil {
 		return Config{}, err
 	}
-	config, err := parseConfig(raw)
+	config, err := parseConfig(v.Config)
 	if err != nil {
 		return Config{}, err
 	}
@@ -49,8 +50,17 @@ func (c *configCache) get(workflowID, version string, load func() (json.RawMessa
 	if c.entries == nil {
 		c.entries = map[string]configEntry{}
 	}
-	c.entries[workflowID] = configEntry{version, config}
+	c.entries[workflowID] = configEntry{version, config, !v.Confined}
 	return config, nil
+}
+
+// free reports whether a version is known to be one that a person deployed,
+// which it then stays.
+func (c *configCache) free(workflowID, version string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.entries[workflowID]
+	return e.version == version && e.free
 }
 
 // invalidate forgets the declaration of a workflow.
@@ -77,9 +87,8 @@ func parseConfig(raw json.RawMessage) (Config, error) {
 
 // config returns the declaration of a version of a workflow.
 func (s *Service) config(ctx context.Context, tx *store.Tx, workflowID, version string) (Config, error) {
-	return s.configs.get(workflowID, version, func() (json.RawMessage, error) {
-		v, err := tx.GetWorkflowVersion(ctx, workflowID, version)
-		return v.Config, err
+	return s.configs.get(workflowID, version, func() (store.WorkflowVersion, error) {
+		return tx.GetWorkflowVersion(ctx, workflowID, version)
 	})
 }
 

@@ -25,6 +25,9 @@ type Deploy struct {
 	Script   string
 	By       string // who, for versions and the audit log
 	DryRun   bool   // tell what would happen, and change nothing
+
+	confined bool          // auto-fix made it, and no person looked at its text
+	rights   []store.Right // that a person gives by deploying it
 }
 
 // What a deploy did.
@@ -122,6 +125,7 @@ func (s *Service) Apply(ctx context.Context, d Deploy) (Deployed, error) {
 	}
 	out := Deployed{Name: config.Name, Version: VersionOf(d.Filename, d.Script), Config: config}
 	out.Warnings = append(program.Warnings, missingConnections(d.Filename, d.Script, s.cfg.Tools)...)
+	d.rights = declared(out.Version, program.JavaScript)
 	write := s.db.Write
 	if d.DryRun {
 		write = func(ctx context.Context, fn store.Func, _ ...store.Option) error { return s.db.Read(ctx, fn) }
@@ -160,16 +164,27 @@ func (s *Service) deploy(ctx context.Context, tx *store.Tx, d Deploy, raw json.R
 			out.What = Unchanged
 		}
 	}
-	if d.DryRun || out.What == Unchanged {
+	if d.DryRun {
 		return nil
+	}
+	if out.What == Unchanged {
+		return s.agree(ctx, tx, w, d, out.Version)
 	}
 	before, err := s.configBefore(ctx, tx, w, out.What)
 	if err != nil {
 		return err
 	}
-	version := store.WorkflowVersion{WorkflowID: w.ID, Version: out.Version, Filename: d.Filename, Source: d.Script, Config: raw, CreatedBy: d.By}
+	version := store.WorkflowVersion{WorkflowID: w.ID, Version: out.Version, Filename: d.Filename, Source: d.Script, Config: raw, CreatedBy: d.By, Confined: d.confined}
 	if err := tx.AddWorkflowVersion(ctx, version); err != nil {
 		return err
+	}
+	if !d.confined {
+		if _, err := tx.FreeWorkflowVersion(ctx, w.ID, out.Version); err != nil {
+			return err
+		}
+		if err := tx.AddRights(ctx, w.ID, d.rights); err != nil {
+			return err
+		}
 	}
 	if err := tx.SetWorkflowVersion(ctx, w.ID, out.Version); err != nil {
 		return err
@@ -192,6 +207,26 @@ func (s *Service) endMistyped(ctx context.Context, tx *store.Tx, w store.Workflo
 		_, err = s.endRun(ctx, tx, r)
 	}
 	return err
+}
+
+// agree notes that a person deployed what is in force already. That changes
+// nothing, unless auto-fix had made it: from now on it is theirs.
+func (s *Service) agree(ctx context.Context, tx *store.Tx, w store.Workflow, d Deploy, version string) error {
+	if d.confined {
+		return nil
+	}
+	news, err := tx.FreeWorkflowVersion(ctx, w.ID, version)
+	if err != nil || !news {
+		return err
+	}
+	if err := tx.AddRights(ctx, w.ID, d.rights); err != nil {
+		return err
+	}
+	tx.AfterCommit(func() { s.configs.invalidate(w.ID) })
+	if err := tx.Audit(ctx, d.By, "workflow.agree", "workflow:"+w.Name, map[string]string{"version": version}); err != nil {
+		return err
+	}
+	return s.arm(ctx, tx, w, tx.Now)
 }
 
 func (s *Service) configBefore(ctx context.Context, tx *store.Tx, w store.Workflow, what string) (Config, error) {

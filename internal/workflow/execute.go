@@ -22,6 +22,7 @@ type execution struct {
 	view     *view
 	run      store.Run // as the last transition left it
 	config   Config    // of the run's version
+	rights   rights    // what that version may call; nil is everything
 	state    json.RawMessage
 	prepared Prepared
 	trace    trace

@@ -2,9 +2,8 @@ package workflow
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
+	"slices"
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/repair"
@@ -40,7 +39,10 @@ func (s *Service) lookAtFixes(ctx context.Context, tx *store.Tx, v *view) error 
 		return err
 	}
 	proposals, unanswered := countFixes(v.fixes, v.row.ID)
-	v.fixable = proposals < maxFixes && v.row.ErrorClass == pawl.ClassLogic
+	inHand := slices.ContainsFunc(v.fixes, func(r store.Repair) bool { // a person decides, or decided against it
+		return r.State == store.RepairProposed || r.State == store.RepairRejected && r.DecidedBy != ""
+	})
+	v.fixable = proposals < maxFixes && v.row.ErrorClass == pawl.ClassLogic && !inHand
 	if unanswered > 0 && v.fixable {
 		wait, again := run.Transient(unanswered)
 		v.fixable, v.fixAt = again, v.fixes[len(v.fixes)-1].CreatedAt.Add(wait)
@@ -64,8 +66,10 @@ func countFixes(fixes []store.Repair, newest string) (proposals, unanswered int)
 }
 
 // fix asks for a corrected script, checks it as a deploy and by replays, and
-// puts it in force if the script that failed still is. The retry follows by
-// itself. What it is told, and what comes back, is not trusted.
+// puts it in force if the script that failed still is, confined to what people
+// let the workflow call. The retry follows by itself. One of which the replays
+// leave a doubt waits for a person. What it is told, and what comes back, is not
+// trusted.
 func (e *session) fix(ctx context.Context, v *view) error {
 	r := store.Repair{WorkflowID: e.id, RunID: v.row.ID, BaseVersion: v.workflow.Version, Repairer: e.cfg.Repair.Name(), State: store.RepairFailed}
 	recorded, err := e.recorded(ctx, v.row.ID)
@@ -87,7 +91,7 @@ func (e *session) fix(ctx context.Context, v *view) error {
 		return e.noteFix(ctx, v, r)
 	}
 	r.Script, r.Explanation, r.State = proposal.Script, proposal.Explanation, store.RepairRejected
-	config, err := e.judge(ctx, v, recorded, proposal.Script)
+	doubt, err := e.judge(ctx, v, recorded, proposal.Script)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -95,7 +99,8 @@ func (e *session) fix(ctx context.Context, v *view) error {
 		r.Reason = err.Error()
 		return e.noteFix(ctx, v, r)
 	}
-	return e.activate(ctx, v, r, recorded.version.Filename, config)
+	r.Reason = e.cfg.Tools.RedactText(doubt)
+	return e.settle(ctx, v, r)
 }
 
 func (e *session) noteFix(ctx context.Context, v *view, r store.Repair) error {
@@ -140,77 +145,10 @@ func (e *session) evidence(v *view, r recordedRun) repair.Evidence {
 	return out
 }
 
-// judge checks a proposal: as a deploy, that it reaches no further than the
-// script that failed, that the failing run does not fail with it, and that runs
-// which went well stay the same.
-func (e *session) judge(ctx context.Context, v *view, r recordedRun, source string) (Config, error) {
-	config, _, err := Inspect(ctx, e.cfg.Scripts, r.version.Filename, source)
-	if err != nil {
-		return Config{}, err
-	}
-	if config.Name != v.workflow.Name {
-		return Config{}, fmt.Errorf("it calls itself %q", config.Name)
-	}
-	if err := repair.Narrow(shapeOf(v.config, r.version.Source), shapeOf(config, source)); err != nil {
-		return Config{}, err
-	}
-	replayed, err := e.replay(ctx, v.row.ID, r.version.Filename, source)
-	switch {
-	case err != nil:
-		return Config{}, err
-	case replayed.Failure != "" && !replayed.Unknown:
-		return Config{}, fmt.Errorf("the run fails with it too: %s", replayed.Failure)
-	}
-	var good []store.Run
-	err = e.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		good, err = tx.GoodRuns(ctx, pawl.KindWorkflow, v.row.Lane, v.row.Handler, goodRuns)
-		return err
-	})
-	if err != nil {
-		return Config{}, err
-	}
-	for _, g := range good {
-		replayed, err := e.replay(ctx, g.ID, r.version.Filename, source)
-		switch {
-		case err != nil:
-			return Config{}, err
-		case replayed.Unknown:
-		case replayed.Failure != "":
-			return Config{}, fmt.Errorf("run %s, which went well, fails with it: %s", g.ID, replayed.Failure)
-		case len(replayed.Differences) > 0:
-			return Config{}, fmt.Errorf("run %s, which went well, would do something else: %s", g.ID, replayed.Differences[0])
-		}
-	}
-	return config, nil
-}
-
-// shapeOf is how far a script reaches.
-func shapeOf(c Config, source string) repair.Shape {
-	s := repair.Shape{Name: c.Name, Topics: c.Topics, Tools: repair.ToolsOf(source), Publishes: map[string][]string{}, Subscribes: map[string][]string{}}
-	for _, p := range c.Producers {
-		s.Producers = append(s.Producers, p.Name)
-		s.Publishes["producers."+p.Name] = p.Publishes
-	}
-	for _, k := range c.Consumers {
-		s.Consumers = append(s.Consumers, k.Name)
-		s.Publishes["consumers."+k.Name], s.Subscribes["consumers."+k.Name] = k.Publishes, k.Subscribe
-		if k.HasMutate {
-			s.Mutates = append(s.Mutates, k.Name)
-		}
-	}
-	return s
-}
-
-// activate puts a proposal in force, unless another version came into force
-// meanwhile (lesson 42).
-func (e *session) activate(ctx context.Context, v *view, r store.Repair, filename string, config Config) error {
-	raw, err := json.Marshal(config)
-	if err != nil {
-		return err
-	}
-	d := Deploy{Name: v.workflow.Name, Filename: filename, Script: r.Script, By: fixedBy}
-	out := Deployed{Name: v.workflow.Name, Version: VersionOf(filename, r.Script), Config: config}
-	err = e.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+// settle puts a proposal in force, or lets it wait for a person if there is a
+// doubt, unless another version came into force meanwhile (lesson 42).
+func (e *session) settle(ctx context.Context, v *view, r store.Repair) error {
+	err := e.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		if err := tx.Fence(ctx, e.claim.Fence()); err != nil {
 			return err
 		}
@@ -221,18 +159,37 @@ func (e *session) activate(ctx context.Context, v *view, r store.Repair, filenam
 		if w.Version != r.BaseVersion {
 			return errOvertaken
 		}
-		r.State, r.Version = store.RepairActivated, out.Version
-		if err := tx.AddRepair(ctx, r); err != nil {
+		if r.Reason != "" {
+			return e.propose(ctx, tx, v, r)
+		}
+		r.State = store.RepairActivated
+		if r.Version, err = e.activate(ctx, tx, w, r, fixedBy); err != nil {
 			return err
 		}
 		e.tell(tx, Change{What: "fix activated", Workflow: w.Name, Run: v.row.ID})
-		return e.deploy(ctx, tx, d, raw, &out)
+		return tx.AddRepair(ctx, r)
 	})
 	if errors.Is(err, errOvertaken) {
 		r.State, r.Version, r.Reason = store.RepairRejected, "", "another version was deployed meanwhile"
 		return e.noteFix(ctx, v, r)
 	}
 	return err
+}
+
+// activate deploys a proposal, confined. What it declares was compared and is
+// what the version in force declares.
+func (s *Service) activate(ctx context.Context, tx *store.Tx, w store.Workflow, r store.Repair, by string) (version string, err error) {
+	base, err := tx.GetWorkflowVersion(ctx, w.ID, w.Version)
+	if err != nil {
+		return "", err
+	}
+	config, err := parseConfig(base.Config)
+	if err != nil {
+		return "", err
+	}
+	d := Deploy{Name: w.Name, Filename: base.Filename, Script: r.Script, By: by, confined: true}
+	out := Deployed{Name: w.Name, Version: VersionOf(base.Filename, r.Script), Config: config}
+	return out.Version, s.deploy(ctx, tx, d, base.Config, &out)
 }
 
 var errOvertaken = errors.New("another version is in force")

@@ -37,6 +37,7 @@ func brokenDefinition() definition {
 		}
 		return takeOneAgain(c)
 	}
+	d.names = "; ctx.tools.desk.order()"
 	return d
 }
 
@@ -120,14 +121,6 @@ func TestBadProposalsAreRefusedAndTheBudgetHolds(t *testing.T) {
 			d.config.Topics = append(d.config.Topics, "more")
 			return repair.Proposal{Script: k.define("shop", "wide", d)}, nil
 		}, "rejected "},
-		"changes what went well": {func(k *kit) (repair.Proposal, error) {
-			d := mendedDefinition()
-			d.handlers["consumers.order.mutate"] = func(c *goCtx, args []json.RawMessage) any {
-				c.tool("desk", "mail", dataOf(args[0]))
-				return nothing{}
-			}
-			return repair.Proposal{Script: k.define("shop", "other", d)}, nil
-		}, "rejected run "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inTime(t, func(t *testing.T, k *kit) {

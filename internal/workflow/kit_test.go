@@ -99,7 +99,7 @@ func (k *kit) StillOwned() error  { return nil }
 // define makes a script of a name whose handlers are Go functions, and returns
 // its source.
 func (k *kit) define(name, revision string, d definition) string {
-	source := name + " " + revision
+	source := name + " " + revision + d.names
 	d.config.Name = name
 	k.scripts.defs[source] = d
 	return source
@@ -237,6 +237,7 @@ func (a *armedJobs) EnqueueTx(_ context.Context, tx *store.Tx, specs ...store.Jo
 type definition struct {
 	config   Config
 	handlers map[string]goHandler // by path
+	names    string               // the calls that its text names
 }
 
 // goHandler is one phase. A call of c that the host ends does not return.

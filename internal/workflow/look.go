@@ -95,6 +95,11 @@ func (s *Service) lookAtRuns(ctx context.Context, tx *store.Tx, v *view) error {
 	if v.asked, err = askedBy(ctx, tx, row); err != nil {
 		return err
 	}
+	if v.asked == nil {
+		if v.asked, err = proposalFor(ctx, tx, row); err != nil {
+			return err
+		}
+	}
 	if err := s.lookAtFixes(ctx, tx, v); err != nil {
 		return err
 	}

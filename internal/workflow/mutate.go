@@ -251,10 +251,15 @@ func (w storeWorld) knownInput(ctx context.Context, id string) (known bool, err 
 }
 
 func (w storeWorld) lookup(connection, method string) (tool.Target, error) {
-	return w.x.cfg.Tools.Lookup(connection, method)
+	t, err := w.x.cfg.Tools.Lookup(connection, method)
+	if err == nil {
+		err = w.x.checkRight(connection, method)
+	}
+	return t, err
 }
 
 func (w storeWorld) read(ctx context.Context, t tool.Target, args json.RawMessage) (json.RawMessage, error) {
+	w.x.used(t.Name, t.Method.Name)
 	return t.Connection.Call(ctx, tool.Call{Method: t.Method.Name, Args: args})
 }
 
@@ -267,6 +272,7 @@ func (w storeWorld) approved(ctx context.Context, t tool.Target, args json.RawMe
 }
 
 func (w storeWorld) mutate(ctx context.Context, t tool.Target, args json.RawMessage) *calledMutation {
+	w.x.used(t.Name, t.Method.Name)
 	return w.x.openCall(ctx, t, args)
 }
 

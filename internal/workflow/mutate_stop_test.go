@@ -123,6 +123,7 @@ type firmClaim store.Fence
 
 func (f firmClaim) Fence() store.Fence { return store.Fence(f) }
 func (f firmClaim) Stopping() bool     { return false }
+func (f firmClaim) StillOwned() error  { return nil }
 
 // a process that loses its lane in the middle of a call cannot
 // write what became of it any more; the new owner asks, and nothing happens

@@ -57,24 +57,31 @@ func (s *Service) Replay(ctx context.Context, runID, filename, source string) (R
 			Hint: "Try again when they have ended.",
 		}
 	}
-	return s.replay(ctx, runID, filename, source)
+	return s.replayWith(ctx, runID, proposed{filename: filename, source: source})
 }
 
-func (s *Service) replay(ctx context.Context, runID, filename, source string) (Replayed, error) {
+// proposed is a script to replay a run with; without a source it is the one that
+// the run had.
+type proposed struct {
+	filename, source string
+	rights           rights // what it may call; nil is everything
+}
+
+func (s *Service) replayWith(ctx context.Context, runID string, script proposed) (Replayed, error) {
 	r, err := s.recorded(ctx, runID)
 	if err != nil {
 		return Replayed{}, err
 	}
-	if source == "" {
-		filename, source = r.version.Filename, r.version.Source
+	if script.source == "" {
+		script.filename, script.source = r.version.Filename, r.version.Source
 	}
-	config, program, err := Inspect(ctx, s.cfg.Trials, filename, source)
+	config, program, err := Inspect(ctx, s.cfg.Trials, script.filename, script.source)
 	if err != nil {
 		return Replayed{}, err
 	}
 	t := &trial{
 		Try:     Try{Scripts: s.cfg.Trials, Tools: s.cfg.Tools, Limits: s.cfg.Limits},
-		program: program, config: config, scope: r.workflow.ID, recording: newRecording(r.run, r.reads), call: r.call,
+		program: program, config: config, scope: r.workflow.ID, recording: newRecording(r.run, r.reads), call: r.call, rights: script.rights,
 		inputs: map[string]bool{}, states: map[string]json.RawMessage{},
 	}
 	for _, read := range r.reads {

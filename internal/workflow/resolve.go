@@ -93,11 +93,14 @@ func (s *Service) Approve(ctx context.Context, tx *store.Tx, runID, hash string,
 	if err != nil {
 		return err
 	}
+	if v.proposed() {
+		return s.approveProposal(ctx, tx, v, hash, always, by)
+	}
 	if err := v.is(op, pawl.StatusPausedApproval); err != nil {
 		return err
 	}
 	if v.asked == nil {
-		return s.clear(ctx, tx, v, "run.approve", by)
+		return s.grant(ctx, tx, v, by)
 	}
 	switch {
 	case v.asked.State == store.ApprovalExpired, v.asked.State == store.ApprovalPending && !v.waitsForAnswer():
@@ -123,13 +126,35 @@ func (s *Service) Approve(ctx context.Context, tx *store.Tx, runID, hash string,
 	return s.arm(ctx, tx, v.workflow, tx.Now)
 }
 
+// grant lets a run go on that waits for an account or a permission. If it is
+// one that Pawl itself refused, the workflow has it from now on.
+func (s *Service) grant(ctx context.Context, tx *store.Tx, v *view, by string) error {
+	if v.row.ErrorCode == codeNotGranted {
+		granted, err := tx.GrantRights(ctx, v.workflow.ID, v.row.ID, by)
+		if err != nil {
+			return err
+		}
+		for _, r := range granted {
+			detail := map[string]string{"run": v.row.ID, "tool": r.Tool, "method": r.Method}
+			if err := tx.Audit(ctx, by, "workflow.grant", "workflow:"+v.workflow.Name, detail); err != nil {
+				return err
+			}
+		}
+	}
+	return s.clear(ctx, tx, v, "run.approve", by)
+}
+
 // Reject ends a run that waits for a person, in the caller's transaction: what
-// it reserved is released and the workflow is paused.
+// it reserved is released and the workflow is paused. A repaired script
+// that waits is refused, and nothing else changes.
 func (s *Service) Reject(ctx context.Context, tx *store.Tx, runID, by string) (store.Run, error) {
 	const op = "reject run"
 	v, err := s.openRun(ctx, tx, op, runID)
 	if err != nil {
 		return store.Run{}, err
+	}
+	if v.proposed() {
+		return v.row, s.rejectProposal(ctx, tx, v, by)
 	}
 	if err := v.is(op, pawl.StatusPausedApproval); err != nil {
 		return store.Run{}, err
@@ -165,7 +190,7 @@ func (s *Service) ResumeRun(ctx context.Context, tx *store.Tx, runID, by string)
 		return refuse(op, "", fmt.Sprintf("run %s is %s and needs nothing", runID, v.row.Status), "")
 	case run.Unresolved(v.newest.Ledger):
 		return refuse(op, "outcome_unknown", "it is unknown what became of its call", "Say what happened: pawl resolve "+runID+" --outcome happened|did-not-happen|skip")
-	case v.waitsForAnswer():
+	case v.waitsForAnswer() && !v.proposed():
 		return refuse(op, "approval", "it waits for your approval", "pawl approve "+runID)
 	}
 	return s.clear(ctx, tx, v, "run.resume", by)

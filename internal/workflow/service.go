@@ -82,6 +82,9 @@ type Service struct {
 	mu      sync.Mutex
 	lanes   map[string]*lane          // by workflow id; guarded by mu
 	running map[string]runningSession // by workflow id; guarded by mu
+	// rightsSeen are the rights that are known to be stored, by workflow id;
+	// guarded by mu.
+	rightsSeen map[string]rights
 }
 
 // runningSession is how a run in this process is stopped.
@@ -116,7 +119,7 @@ func New(cfg Options) (*Service, error) {
 	return &Service{
 		cfg: cfg, db: cfg.DB, ledger: cfg.Ledger, log: cfg.Log,
 		programs: newProgramCache(programsKept), replays: make(chan struct{}, MaxReplays),
-		lanes: map[string]*lane{}, running: map[string]runningSession{},
+		lanes: map[string]*lane{}, running: map[string]runningSession{}, rightsSeen: map[string]rights{},
 	}, nil
 }
 

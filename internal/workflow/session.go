@@ -144,6 +144,9 @@ func (e *session) take(ctx context.Context, v *view, st step) error {
 			if err := e.forgetCleared(ctx, tx, v); err != nil {
 				return store.Run{}, err
 			}
+			if err := dropProposal(ctx, tx, v.row); err != nil {
+				return store.Run{}, err
+			}
 			version := "" // the same; only a script that failed is replaced
 			if v.row.Status == pawl.StatusFailedLogic {
 				version = v.workflow.Version
@@ -210,6 +213,9 @@ func (e *session) revive(ctx context.Context, v *view, activate func(context.Con
 			return err
 		}
 		if x.config, err = e.config(ctx, tx, e.id, x.run.ScriptVersion); err != nil {
+			return err
+		}
+		if x.rights, err = e.rightsFor(ctx, tx, e.id, x.run.ScriptVersion); err != nil {
 			return err
 		}
 		kept, err := tx.GetHandlerState(ctx, e.id, x.run.Handler)

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,8 +29,9 @@ type trace struct {
 	mu    sync.Mutex
 	lines []store.LogLine // guarded by mu, as are the others
 	reads []store.RunRead
-	made  int // reads so far
-	bytes int // of answers that were kept
+	right []store.Right // calls that are not known to be stored
+	made  int           // reads so far
+	bytes int           // of answers that were kept
 }
 
 // said notes what a phase logged.
@@ -71,6 +73,15 @@ func (t *trace) read(phase pawl.Phase, op string, call, answer json.RawMessage, 
 	t.reads = append(t.reads, r)
 }
 
+// calls notes a call that says something about rights, once.
+func (t *trace) calls(r store.Right) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !slices.Contains(t.right, r) {
+		t.right = append(t.right, r)
+	}
+}
+
 // opState is how the state that a handler was given is recorded.
 const opState = "state"
 
@@ -84,6 +95,7 @@ func (x *execution) begins() {
 // flush writes down what was gathered, in the transaction of a transition.
 func (x *execution) flush(ctx context.Context, tx *store.Tx) error {
 	x.trace.mu.Lock()
+	rights := x.trace.right
 	lines, reads, first := x.trace.lines, x.trace.reads, min(x.trace.made, maxReads)-len(x.trace.reads)
 	x.trace.mu.Unlock()
 	if err := tx.AddRunLogs(ctx, x.run.ID, x.redactedLines(lines)); err != nil {
@@ -97,9 +109,16 @@ func (x *execution) flush(ctx context.Context, tx *store.Tx) error {
 	if err := tx.AddRunReads(ctx, x.run.ID, first, x.redacted(reads)); err != nil {
 		return err
 	}
+	if len(rights) > 0 {
+		if err := tx.AddRights(ctx, x.id, rights); err != nil {
+			return err
+		}
+	}
 	tx.AfterCommit(func() {
+		x.rightsKept(x.id, rights)
 		x.trace.mu.Lock()
 		defer x.trace.mu.Unlock()
+		x.trace.right = x.trace.right[len(rights):]
 		x.trace.lines, x.trace.reads = x.trace.lines[len(lines):], x.trace.reads[len(reads):]
 	})
 	return nil

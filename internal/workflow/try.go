@@ -93,6 +93,7 @@ type trial struct {
 	// nil for a script that is tried.
 	scope     string
 	recording *recording
+	rights    rights        // what it may call; nil is everything
 	call      *recordedCall // nil if it called nothing
 }
 
@@ -288,6 +289,9 @@ func (r *trial) knownInput(_ context.Context, id string) (bool, error) {
 func (r *trial) lookup(connection, method string) (tool.Target, error) {
 	t, err := r.Tools.Lookup(connection, method)
 	t.Policy = tool.Allow // nothing is sent, so nobody is asked
+	if err == nil {
+		err = r.rights.check(connection, method)
+	}
 	return t, err
 }
 

@@ -17,6 +17,9 @@ func (v *view) words() (run.Word, run.Issue) {
 	if v.newest.Status == pawl.StatusFailedLogic && v.workflow.Desired == desiredActive && (v.cleared() || v.workflow.Version != v.row.ScriptVersion) {
 		return run.Running, run.IssueRecovering // a new version is there; the retry comes at once
 	}
+	if v.proposed() && v.workflow.Desired == desiredActive {
+		return run.NeedsAttention, run.IssueApproval
+	}
 	return run.Words(run.Desired(v.workflow.Desired), v.newest, v.exhausted() && !v.cleared())
 }
 
@@ -55,6 +58,9 @@ func (v *view) sentence(issue run.Issue) string {
 	case run.IssueOutcomeUnknown:
 		return "It is unknown whether its last call" + v.callName() + " happened; look there and say what happened."
 	case run.IssueApproval:
+		if v.proposed() {
+			return tell("The script failed, and a repaired one waits for your approval")
+		}
 		return tell("It waits for your approval")
 	case run.IssueSignIn:
 		return tell("An account must be connected again")

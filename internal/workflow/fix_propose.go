@@ -1,0 +1,137 @@
+package workflow
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// A proposal that waits for a person is a question like any other, about the run
+// that failed. No connection can have its name.
+const (
+	proposalTool   = "pawl:auto-fix"
+	proposalMethod = "deploy"
+	// proposalTime is how long it can be answered. It ends before that when
+	// another version is deployed.
+	proposalTime = 365 * 24 * time.Hour
+)
+
+// proposalHash names what is approved: this script in the place of that one.
+func proposalHash(r store.Repair) string {
+	sum := sha256.Sum256([]byte(r.BaseVersion + "\n" + r.Script))
+	return hex.EncodeToString(sum[:])
+}
+
+// propose lets a proposal wait for a person, with the doubt that there is.
+func (e *session) propose(ctx context.Context, tx *store.Tx, v *view, r store.Repair) error {
+	r.State = store.RepairProposed
+	if err := tx.AddRepair(ctx, r); err != nil {
+		return err
+	}
+	_, err := tx.InsertApproval(ctx, store.Approval{
+		WorkflowID: e.id, RunID: v.row.ID, Tool: proposalTool, Method: proposalMethod, Hash: proposalHash(r), PhaseAt: tx.Now, ExpiresAt: tx.Now.Add(proposalTime),
+		Arguments: e.cfg.Tools.Redact(asJSON(map[string]string{"doubt": r.Reason, "explanation": r.Explanation, "script": r.Script})),
+		Title:     "May a repaired script come into force?",
+	})
+	if err != nil {
+		return err
+	}
+	e.tell(tx, Change{What: "asked", Workflow: v.workflow.Name, Run: v.row.ID})
+	return nil
+}
+
+// proposalFor reads the proposal that waits for a person because a run failed,
+// as a question; nil if there is none.
+func proposalFor(ctx context.Context, tx *store.Tx, r store.Run) (*store.Approval, error) {
+	if r.Status != pawl.StatusFailedLogic {
+		return nil, nil //nolint:nilnil // nothing is proposed
+	}
+	a, err := tx.NewestApproval(ctx, r.ID)
+	if errors.Is(err, pawl.ErrNotFound) || err == nil && a.Tool != proposalTool {
+		return nil, nil //nolint:nilnil // nothing was asked
+	}
+	return &a, err
+}
+
+// proposed reports whether a repaired script waits for a person.
+func (v *view) proposed() bool {
+	return v.row.Status == pawl.StatusFailedLogic && v.waitsForAnswer()
+}
+
+// approveProposal puts a proposal in force that a person agreed to, in the
+// caller's transaction. It stays confined: they saw its text, and what its text
+// can reach is held at the call.
+func (s *Service) approveProposal(ctx context.Context, tx *store.Tx, v *view, hash string, always bool, by string) error {
+	const op = "approve run"
+	if always {
+		return refuse(op, "once", "a repaired script is approved once", "Leave always out.")
+	}
+	if hash != "" && hash != v.asked.Hash {
+		return refuse(op, "changed", "the proposal is another one than the one you saw", "Look at it again.")
+	}
+	r, err := waiting(ctx, tx, v.row.ID)
+	if err != nil {
+		return err
+	}
+	if v.workflow.Version != r.BaseVersion || proposalHash(r) != v.asked.Hash {
+		return refuse(op, "changed", "another version was deployed meanwhile", "")
+	}
+	version, err := s.activate(ctx, tx, v.workflow, r, by)
+	if err != nil {
+		return err
+	}
+	if err := tx.MoveApproval(ctx, v.asked.ID, store.ApprovalPending, store.ApprovalUsed, by); err != nil {
+		return err
+	}
+	if err := tx.DecideRepair(ctx, v.row.ID, store.RepairActivated, version, "", by); err != nil {
+		return err
+	}
+	s.tell(tx, Change{What: "approved", Workflow: v.workflow.Name, Run: v.row.ID})
+	return tx.Audit(ctx, by, "run.approve", "run:"+v.row.ID, map[string]string{"workflow": v.workflow.Name, "tool": proposalTool, "version": version, "hash": v.asked.Hash})
+}
+
+// rejectProposal ends a proposal. The run stays as it is: the script failed.
+func (s *Service) rejectProposal(ctx context.Context, tx *store.Tx, v *view, by string) error {
+	if err := tx.MoveApproval(ctx, v.asked.ID, store.ApprovalPending, store.ApprovalRejected, by); err != nil {
+		return err
+	}
+	if err := tx.DecideRepair(ctx, v.row.ID, store.RepairRejected, "", "a person refused it", by); err != nil {
+		return err
+	}
+	s.tell(tx, Change{What: "rejected", Workflow: v.workflow.Name, Run: v.row.ID})
+	if err := tx.Audit(ctx, by, "run.reject", "run:"+v.row.ID, map[string]string{"workflow": v.workflow.Name, "tool": proposalTool}); err != nil {
+		return err
+	}
+	return s.arm(ctx, tx, v.workflow, tx.Now) // people are told that it needs a script
+}
+
+// waiting reads the proposal that waits because of a run.
+func waiting(ctx context.Context, tx *store.Tx, runID string) (store.Repair, error) {
+	list, err := tx.RepairsOfRuns(ctx, []string{runID})
+	if err != nil {
+		return store.Repair{}, err
+	}
+	for _, r := range list {
+		if r.State == store.RepairProposed {
+			return r, nil
+		}
+	}
+	return store.Repair{}, refuse("approve run", "decided", "the proposal does not wait any more", "")
+}
+
+// dropProposal ends a proposal that came to nothing, because the run is retried
+// without it.
+func dropProposal(ctx context.Context, tx *store.Tx, r store.Run) error {
+	if r.Status != pawl.StatusFailedLogic {
+		return nil
+	}
+	if err := tx.DropApproval(ctx, r.ID); err != nil {
+		return err
+	}
+	return tx.DecideRepair(ctx, r.ID, store.RepairRejected, "", "the run was tried again without it", "")
+}
