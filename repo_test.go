@@ -39,7 +39,7 @@ var layers = [][]string{
 		"internal/access", "internal/run", "internal/ledger", "internal/queue", "internal/when", "internal/outbound",
 		"internal/cli/client", // speaks to a server over HTTP; stands on the root package alone
 	},
-	{"internal/store", "internal/definition", "examples"},
+	{"internal/store", "internal/definition", "internal/budget", "examples"},
 	{"."},
 }
 

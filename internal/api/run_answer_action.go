@@ -48,7 +48,7 @@ func actionsOf(r *store.Run, calls []store.Mutation, asked store.ApprovalState, 
 	if current {
 		waits := r.Status == pawl.StatusPausedApproval
 		repaired := r.Status == pawl.StatusFailedLogic && asked == store.ApprovalPending // a script waits, not a call
-		if r.ErrorClass != "" { // for an account or a permission, not for an answer
+		if r.ErrorClass != "" {                                                          // for an account or a permission, not for an answer
 			asked = ""
 		}
 		pending := waits && asked == store.ApprovalPending

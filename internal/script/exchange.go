@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/pawlrun/pawl/internal/budget"
 )
 
 // exchange is one phase as the server sees it: the frames between it and a
@@ -32,9 +34,15 @@ type exchange struct {
 	asked    bool  // the worker asked for the program
 	reusable bool  // the worker is between two phases
 
+	answers, arguments []*budget.Pool // of the phase and of the process
+
 	calls      sync.WaitGroup
 	hostCtx    context.Context
 	cancelHost context.CancelFunc
+	// reading ends when the phase must end, so that the reader does not wait
+	// for room.
+	reading     context.Context
+	stopReading context.CancelFunc
 
 	mu       sync.Mutex
 	inFlight map[uint32]struct{}
@@ -56,6 +64,8 @@ func (x *exchange) converse(ctx context.Context, payload []byte) error {
 	x.id = x.w.begin()
 	wall := x.start.Add(x.limits.Wall)
 	x.hostCtx, x.cancelHost = context.WithDeadline(ctx, wall)
+	x.reading, x.stopReading = context.WithCancel(x.hostCtx)
+	defer x.stopReading()
 	defer context.AfterFunc(ctx, func() { x.stop(fmt.Errorf("run a script: %w", context.Cause(ctx))) })()
 	x.startGuard()
 	defer x.stopGuard()
@@ -147,6 +157,7 @@ func (x *exchange) stop(err error) {
 	if x.cause == nil {
 		x.cause = err
 	}
+	x.stopReading()
 	if !x.closing {
 		x.w.wake()
 	}

@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
+
+	"github.com/pawlrun/pawl/internal/budget"
 )
 
 // mostBytes is how long frames of a running phase may be.
@@ -73,7 +76,12 @@ func (x *exchange) take(f frame) error {
 		return nil
 	}
 	ctx := context.WithValue(x.hostCtx, callNumber{}, x.result.Calls)
+	held, err := x.hold(len(f.payload))
+	if err != nil {
+		return err
+	}
 	if f.kind == fromTell {
+		defer held.Release()
 		if !isTold(op) {
 			return fmt.Errorf("%w: %q without an answer", errProtocol, cut(op, 40))
 		}
@@ -86,13 +94,37 @@ func (x *exchange) take(f frame) error {
 		return fmt.Errorf("%w: %q with an answer", errProtocol, cut(op, 40))
 	}
 	if err := x.open(f.id); err != nil {
+		held.Release()
 		return err
 	}
 	x.calls.Go(func() {
-		answer, err := x.host.Call(ctx, op, args)
+		defer held.Release()
+		room := budget.NewCall(x.answers...)
+		defer room.Release()
+		answer, err := x.host.Call(budget.With(ctx, room), op, args)
 		x.answer(f.id, op, place, answer, err)
 	})
 	return nil
+}
+
+// Arguments of a call are held as a frame, as JSON and by the host.
+const (
+	copiesOfArguments = 3
+	smallArguments    = 64 << 10 // bytes, which do not count
+)
+
+// hold waits until the arguments of one more call may be held. Until then the
+// worker is not read, and waits as well.
+func (x *exchange) hold(size int) (*budget.Call, error) {
+	held := budget.NewCall(x.arguments...)
+	if size <= smallArguments {
+		return held, nil
+	}
+	err := budget.Reserve(budget.With(x.reading, held), int64(size)*copiesOfArguments)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = os.ErrDeadlineExceeded // as the reader says it
+	}
+	return held, err
 }
 
 // errNoHost is a call in a phase that was run without a host.

@@ -26,6 +26,10 @@ type Limits struct {
 	// Payload is the most bytes of the arguments, or of the answer, of one
 	// call.
 	Payload int `json:"payload"`
+	// Bytes is what the answers of calls may hold in the server at once, while
+	// they are read and sent, and half of it what arguments may. Calls that
+	// need more wait for others.
+	Bytes int64 `json:"-"`
 	// Output is the most bytes of what a handler returns, as JSON.
 	Output int `json:"output"`
 	// Log is the most bytes of log lines, lineCost added for each. Lines over
@@ -38,7 +42,7 @@ func DefaultLimits() Limits {
 	return Limits{
 		CPU: 30 * time.Second, Wall: 300 * time.Second,
 		Heap: 128 << 20, Stack: 2000,
-		HostCalls: 10_000, InFlight: 32, Payload: 8 << 20,
+		HostCalls: 10_000, InFlight: 32, Payload: 8 << 20, Bytes: 64 << 20,
 		Output: 4 << 20, Log: 256 << 10,
 	}
 }
@@ -62,9 +66,9 @@ func (l Limits) complete(heap int64) (Limits, error) {
 	l.Heap, l.Stack = orDefault(l.Heap, d.Heap), orDefault(l.Stack, d.Stack)
 	l.HostCalls, l.InFlight = orDefault(l.HostCalls, d.HostCalls), orDefault(l.InFlight, d.InFlight)
 	l.Payload, l.Output = orDefault(l.Payload, d.Payload), orDefault(l.Output, d.Output)
-	l.Log = orDefault(l.Log, d.Log)
+	l.Log, l.Bytes = orDefault(l.Log, d.Log), orDefault(l.Bytes, d.Bytes)
 	switch {
-	case l.CPU < 0 || l.Wall < 0 || l.HostCalls < 0 || l.InFlight < 0 || l.Log < 0:
+	case l.CPU < 0 || l.Wall < 0 || l.HostCalls < 0 || l.InFlight < 0 || l.Log < 0 || l.Bytes < 0:
 		return l, badLimit("a limit is negative")
 	case l.Heap < leastHeap || l.Heap > heap:
 		return l, badLimit(fmt.Sprintf("a heap of %s is not between %s and %s", sizeText(l.Heap), sizeText(leastHeap), sizeText(heap)))

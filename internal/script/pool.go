@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/budget"
 )
 
 // Config is what a pool is made of.
@@ -25,6 +26,10 @@ type Config struct {
 	// Background lets the workers have only the processor time that others
 	// leave, where the system can tell them apart (Linux).
 	Background bool
+	// Bytes is what the calls of all phases may hold in this process at once
+	// (default 256 MiB), of answers and, once more, of half as much, of
+	// arguments. Who needs more waits.
+	Bytes int64
 
 	Log *slog.Logger
 }
@@ -32,10 +37,11 @@ type Config struct {
 // Pool runs scripts in worker processes of its own program. See the package
 // comment for what it promises.
 type Pool struct {
-	cfg     Config
-	threads *starter
-	ctx     context.Context // ends with the pool
-	cancel  context.CancelCauseFunc
+	cfg                Config
+	threads            *starter
+	answers, arguments *budget.Pool    // of all phases
+	ctx                context.Context // ends with the pool
+	cancel             context.CancelCauseFunc
 
 	mu      sync.Mutex
 	idle    []*worker // the one used last is last
@@ -62,13 +68,14 @@ func NewPool(cfg Config) (*Pool, error) {
 	cfg.Idle = orDefault(cfg.Idle, time.Minute)
 	cfg.RunsPerWorker = orDefault(cfg.RunsPerWorker, 1000)
 	cfg.Heap = orDefault(cfg.Heap, DefaultLimits().Heap)
+	cfg.Bytes = orDefault(cfg.Bytes, 256<<20)
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	if cfg.Workers < 1 || cfg.Idle < 0 || cfg.RunsPerWorker < 1 || cfg.Heap < leastHeap {
+	if cfg.Workers < 1 || cfg.Idle < 0 || cfg.RunsPerWorker < 1 || cfg.Heap < leastHeap || cfg.Bytes < leastHeap {
 		return nil, &pawl.Error{Code: pawl.CodeInvalid, Op: "make a pool of script workers", Msg: "a setting is too small"}
 	}
-	p := &Pool{cfg: cfg, threads: newStarter(cfg.Background)}
+	p := &Pool{cfg: cfg, threads: newStarter(cfg.Background), answers: budget.New(cfg.Bytes), arguments: budget.New(cfg.Bytes / 2)}
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
 	return p, nil
 }

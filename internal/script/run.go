@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/budget"
 )
 
 // Host is what a script can reach. The operations and their arguments, with
@@ -136,5 +137,9 @@ func (p *Pool) prepare(req Request, host Host, limits Limits) (*exchange, []byte
 	if err != nil {
 		return nil, nil, err
 	}
-	return &exchange{program: req.Program, host: host, limits: limits, inFlight: map[uint32]struct{}{}}, payload, nil
+	return &exchange{
+		program: req.Program, host: host, limits: limits, inFlight: map[uint32]struct{}{},
+		answers:   []*budget.Pool{budget.New(limits.Bytes), p.answers},
+		arguments: []*budget.Pool{budget.New(limits.Bytes / 2), p.arguments},
+	}, payload, nil
 }

@@ -57,22 +57,45 @@ func scanEvent(row interface{ Scan(dest ...any) error }) (Event, error) {
 	return e, json.Unmarshal([]byte(causes), &e.CausedBy)
 }
 
-// PeekEvents reads up to limit pending events of a topic, the oldest first.
-func (tx *Tx) PeekEvents(ctx context.Context, workflowID, topic string, limit int) ([]Event, error) {
+// ErrEventsTooLarge is a list of events with more bytes than were asked for.
+var ErrEventsTooLarge = &pawl.Error{Code: pawl.CodeTooLarge, Op: "read events", Msg: "the events are too large together"}
+
+// scanEvents is scanEvent for a list with at most so many bytes, counted while
+// it is read.
+func scanEvents(left *int) func(row interface{ Scan(dest ...any) error }) (Event, error) {
+	return func(row interface{ Scan(dest ...any) error }) (Event, error) {
+		e, err := scanEvent(row)
+		const others = 256 // bytes of the other fields, as JSON
+		if *left -= len(e.Payload) + 6*(len(e.MessageID)+len(e.Topic)) + others; err == nil && *left < 0 {
+			return Event{}, ErrEventsTooLarge
+		}
+		return e, err
+	}
+}
+
+// PeekEvents reads up to limit pending events of a topic, the oldest first. If
+// they have more than so many bytes together it fails with ErrEventsTooLarge.
+func (tx *Tx) PeekEvents(ctx context.Context, workflowID, topic string, limit, bytes int) ([]Event, error) {
 	rows, err := tx.Query(ctx, `select `+eventColumns+` from events where workflow_id = $1 and topic = $2 and status = 'pending' order by seq limit $3`, workflowID, topic, limit)
-	return scanAll(rows, err, "peek events", scanEvent)
+	return scanAll(rows, err, "peek events", scanEvents(&bytes))
 }
 
 // EventsByMessage reads events of a topic by their message ids, whatever
 // became of them, the oldest first and each once.
 func (tx *Tx) EventsByMessage(ctx context.Context, workflowID, topic string, messageIDs []string) ([]Event, error) {
+	return tx.EventsByMessageWithin(ctx, workflowID, topic, messageIDs, math.MaxInt)
+}
+
+// EventsByMessageWithin is EventsByMessage for events that have at most so many
+// bytes together; more fail with ErrEventsTooLarge.
+func (tx *Tx) EventsByMessageWithin(ctx context.Context, workflowID, topic string, messageIDs []string, bytes int) ([]Event, error) {
 	ids := slices.Compact(slices.Sorted(slices.Values(messageIDs)))
 	ids = slices.DeleteFunc(ids, func(id string) bool { return !storable(id) }) // nothing has such an id
 	var out []Event
 	for batch := range batches(ids) {
 		list, args := in([]any{workflowID, topic}, batch)
 		rows, err := tx.Query(ctx, `select `+eventColumns+` from events where workflow_id = $1 and topic = $2 and message_id in `+list+` order by seq`, args...)
-		part, err := scanAll(rows, err, "read events", scanEvent)
+		part, err := scanAll(rows, err, "read events", scanEvents(&bytes))
 		if err != nil {
 			return nil, err
 		}

@@ -241,7 +241,7 @@ func TestPublishManyEventsAtOnce(t *testing.T) {
 			t.Fatalf("%+v", p)
 		}
 		peek := func() []Event {
-			return mustRead(t, db, func(ctx context.Context, tx *Tx) ([]Event, error) { return tx.PeekEvents(ctx, w.ID, "in", 2000) })
+			return mustRead(t, db, func(ctx context.Context, tx *Tx) ([]Event, error) { return tx.PeekEvents(ctx, w.ID, "in", 2000, 1<<30) })
 		}
 		all := peek()
 		if got := messages(all); got != strings.Join(want, " ") {

@@ -16,7 +16,7 @@ import (
 func peeked(t testing.TB, db *DB, workflowID, topic string, limit int) string {
 	t.Helper()
 	return messages(mustRead(t, db, func(ctx context.Context, tx *Tx) ([]Event, error) {
-		return tx.PeekEvents(ctx, workflowID, topic, limit)
+		return tx.PeekEvents(ctx, workflowID, topic, limit, 1<<30)
 	}))
 }
 

@@ -137,7 +137,7 @@ func TestHotStatementsUseTheirPartialIndexes(t *testing.T) {
 			do          Func
 		}{
 			{"peek", "events_pending", func(ctx context.Context, tx *Tx) error {
-				list, err := tx.PeekEvents(ctx, w.ID, "t1", 100)
+				list, err := tx.PeekEvents(ctx, w.ID, "t1", 100, 1<<30)
 				if len(list) != 100 {
 					t.Errorf("peeked at %d events", len(list))
 				}

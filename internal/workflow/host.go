@@ -10,6 +10,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/budget"
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/tool"
@@ -100,6 +101,13 @@ const (
 	maxInputText  = 512
 	maxPeek       = 1000
 	defaultPeek   = 100
+	// maxPeekBytes bounds the events of one answer, and heldByPeek what they
+	// take in this process: as rows, as JSON, and on their way.
+	maxPeekBytes = 7 << 20
+	heldByPeek   = 4 * maxPeekBytes
+	// maxArguments bounds those of a call that changes something: they are
+	// kept, shown to people, and needed to ask what became of it.
+	maxArguments = 4 << 20
 )
 
 var (
@@ -246,7 +254,13 @@ func (h *host) onPeek(ctx context.Context, args json.RawMessage) (json.RawMessag
 			return nil, violation("peek", "peek: limit must be a whole number from 1 to %d, not %s", maxPeek, in.Limit)
 		}
 	}
+	if err := budget.Reserve(ctx, heldByPeek); err != nil {
+		return nil, err
+	}
 	events, err := h.world.peek(ctx, in.Topic, min(limit, maxPeek))
+	if errors.Is(err, store.ErrEventsTooLarge) {
+		return nil, violation("too_large", "peek: the events have more than the %d MiB that one call answers: ask for fewer, such as ctx.peek(%q, { limit: 10 })", maxPeekBytes>>20, in.Topic)
+	}
 	return eventsJSON(events), err
 }
 
@@ -261,7 +275,13 @@ func (h *host) onGetByIDs(ctx context.Context, args json.RawMessage) (json.RawMe
 	if len(in.IDs) > maxPeek {
 		return nil, violation("getByIds", "getByIds: at most %d ids, not %d", maxPeek, len(in.IDs))
 	}
+	if err := budget.Reserve(ctx, heldByPeek); err != nil {
+		return nil, err
+	}
 	events, err := h.world.byMessage(ctx, in.Topic, in.IDs)
+	if errors.Is(err, store.ErrEventsTooLarge) {
+		return nil, violation("too_large", "getByIds: the events have more than the %d MiB that one call answers: ask for fewer ids", maxPeekBytes>>20)
+	}
 	return eventsJSON(events), err
 }
 
@@ -334,6 +354,8 @@ func (h *host) onTool(ctx context.Context, args json.RawMessage) (json.RawMessag
 		return nil, violation("phase", "tools.%s only reads and cannot be used in %s: read in prepare and pass on what was read in data", name, h.phase)
 	case target.Policy == tool.Deny:
 		return nil, &failure{class: pawl.ClassPermission, code: "denied", text: fmt.Sprintf("the policy of connection %q denies %s", in.Connection, in.Method)}
+	case target.Method.Mutation && len(in.Args) > maxArguments:
+		return nil, violation("too_large", "tools.%s: the arguments have %d bytes; a call that changes something takes at most %d MiB: send it in parts", name, len(in.Args), maxArguments>>20)
 	case target.Method.Mutation:
 		return nil, h.onMutation(ctx, target, in.Args)
 	}

@@ -227,7 +227,7 @@ type storeWorld struct{ x *execution }
 
 func (w storeWorld) peek(ctx context.Context, topic string, limit int) (events []store.Event, err error) {
 	err = w.x.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		events, err = tx.PeekEvents(ctx, w.x.id, topic, limit)
+		events, err = tx.PeekEvents(ctx, w.x.id, topic, limit, maxPeekBytes)
 		return err
 	})
 	return events, err
@@ -235,7 +235,7 @@ func (w storeWorld) peek(ctx context.Context, topic string, limit int) (events [
 
 func (w storeWorld) byMessage(ctx context.Context, topic string, ids []string) (events []store.Event, err error) {
 	err = w.x.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		events, err = tx.EventsByMessage(ctx, w.x.id, topic, ids)
+		events, err = tx.EventsByMessageWithin(ctx, w.x.id, topic, ids, maxPeekBytes)
 		return err
 	})
 	return events, err

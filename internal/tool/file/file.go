@@ -86,7 +86,7 @@ func (f *Folder) Call(ctx context.Context, c connector.Call) (json.RawMessage, e
 	}
 	switch c.Method {
 	case "read":
-		return f.read(c.Args)
+		return f.read(ctx, c.Args)
 	case "list":
 		return f.list(ctx, c.Args)
 	case "append", "write":

@@ -1,12 +1,14 @@
 package file
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"os"
 	"unicode/utf8"
 
 	"github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/budget"
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
@@ -21,7 +23,7 @@ type readResult struct {
 }
 
 // read answers the text of a file.
-func (f *Folder) read(raw json.RawMessage) (json.RawMessage, error) {
+func (f *Folder) read(ctx context.Context, raw json.RawMessage) (json.RawMessage, error) {
 	var a readArguments
 	if err := connector.DecodeArguments(raw, largestArguments, &a); err != nil {
 		return nil, err
@@ -40,6 +42,9 @@ func (f *Folder) read(raw json.RawMessage) (json.RawMessage, error) {
 		return nil, pathFault(err, "read", path)
 	}
 	defer func() { _ = file.Close() }() // only read from
+	if err := budget.Reserve(ctx, 4*largestRead); err != nil {
+		return nil, interrupted(err)
+	}
 	text, err := io.ReadAll(io.LimitReader(file, largestRead+1))
 	switch {
 	case err != nil:

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/budget"
 	"github.com/pawlrun/pawl/internal/outbound"
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
@@ -63,15 +64,42 @@ func (s *Service) exchange(ctx context.Context, r request) (answer, *outbound.Er
 		return answer{}, outboundError(err)
 	}
 	defer func() { _ = resp.Body.Close() }() // read to its end or given up
-	limit := s.maxBody
+	limit := min(s.maxBody, largestAnswer)
 	if !outbound.JudgeStatus(r.effect, resp.StatusCode).OK() {
 		limit = min(limit, largestRefusal)
 	}
+	resp.Body = &roomyBody{ReadCloser: resp.Body, ctx: ctx}
 	a := answer{status: resp.StatusCode, header: resp.Header}
 	if a.body, err = outbound.ReadBody(resp, limit); err != nil {
 		a.body, a.unread = nil, outboundError(err)
 	}
 	return a, nil
+}
+
+// What is held of an answer, in bytes. Most are small, and wait for no room.
+const (
+	largestAnswer = 8 << 20 // whatever maxBody says: a script is given no more
+	smallAnswer   = 256 << 10
+	heldByAnswer  = 32 << 20 // by a large one: as it came, as JSON, and on its way
+)
+
+// roomyBody makes sure that there is room for a body that is not small before
+// more of it is read.
+type roomyBody struct {
+	io.ReadCloser
+	ctx  context.Context
+	read int
+}
+
+func (b *roomyBody) Read(p []byte) (int, error) {
+	if b.read > smallAnswer {
+		if err := budget.Reserve(b.ctx, heldByAnswer); err != nil {
+			return 0, err
+		}
+	}
+	n, err := b.ReadCloser.Read(p)
+	b.read += n
+	return n, err
 }
 
 // outboundError is the error of the client; it has no others.

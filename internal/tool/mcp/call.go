@@ -11,6 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/budget"
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
@@ -29,6 +30,9 @@ var (
 func (c *Connection) Call(ctx context.Context, call connector.Call) (json.RawMessage, error) {
 	ctx, cancel := c.limit(ctx)
 	defer cancel()
+	if err := budget.Reserve(ctx, 2*largestMessage); err != nil {
+		return nil, &connector.Error{Class: pawl.ClassTransient, Code: "busy", NotApplied: true, Msg: "too much data is being read by others", Err: err}
+	}
 	result, again, fault := c.try(ctx, call)
 	if fault != nil && again {
 		result, _, fault = c.try(ctx, call)

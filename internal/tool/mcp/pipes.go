@@ -17,7 +17,7 @@ import (
 
 // largestMessage is in bytes. A server that sends more in one message is cut
 // off; largestResult is refused more gently.
-const largestMessage = 16 << 20
+const largestMessage = 8 << 20
 
 var errMessageTooLarge = errors.New("a message is too large")
 

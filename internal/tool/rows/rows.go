@@ -6,15 +6,18 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/budget"
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
 const (
 	largestArguments = 8 << 10 // bytes
+	largestAnswer    = 4 << 20 // bytes, of JSON
 	mostRows         = 1000
 	usualRows        = 100
 )
@@ -80,6 +83,9 @@ func (c *Sources) Call(ctx context.Context, call connector.Call) (json.RawMessag
 	if a.Cursor != nil {
 		cursor = *a.Cursor
 	}
+	if err := budget.Reserve(ctx, 4*largestAnswer); err != nil {
+		return nil, fault(name, err)
+	}
 	list, next, err := c.read(ctx, name, cursor, limit)
 	if err != nil {
 		return nil, fault(name, err)
@@ -87,7 +93,14 @@ func (c *Sources) Call(ctx context.Context, call connector.Call) (json.RawMessag
 	if list == nil {
 		list = []map[string]any{}
 	}
-	return json.Marshal(map[string]any{"rows": list, "nextCursor": next})
+	raw, err := json.Marshal(map[string]any{"rows": list, "nextCursor": next})
+	if err == nil && len(raw) > largestAnswer {
+		return nil, &connector.Error{
+			Class: pawl.ClassLogic, Code: "too_large", Msg: fmt.Sprintf("%d rows of the source %s have more than the %d MiB that one call answers", len(list), connector.Quote(name), largestAnswer>>20),
+			Hint: "Ask for fewer with limit, and go on with nextCursor.",
+		}
+	}
+	return raw, err
 }
 
 func (c *Sources) source(given *string) (string, error) {

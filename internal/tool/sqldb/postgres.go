@@ -17,7 +17,7 @@ const (
 	goodbyeTime = time.Second
 	// largestMessage is the size of one row, or of anything else, as the
 	// server sends it, in bytes.
-	largestMessage = 32 << 20
+	largestMessage = 8 << 20
 )
 
 // postgres is a PostgreSQL server. Calls speak its protocol with texts on both

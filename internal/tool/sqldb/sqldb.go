@@ -7,8 +7,13 @@ import (
 	"time"
 
 	"github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/budget"
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
+
+// heldByCall is what a call may hold at its worst, in bytes: a row as it comes,
+// its values, and the result as it goes to the script.
+const heldByCall = 32 << 20
 
 // Database is the connection to one database.
 type Database struct {
@@ -77,6 +82,9 @@ func (d *Database) Methods() []connector.Method {
 
 // Call reads or changes the database. Its errors are *connector.Error.
 func (d *Database) Call(ctx context.Context, c connector.Call) (json.RawMessage, error) {
+	if err := budget.Reserve(ctx, heldByCall); err != nil {
+		return nil, &connector.Error{Class: pawl.ClassTransient, Code: "busy", NotApplied: true, Msg: "too much data is being read by others", Err: err}
+	}
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
 	var result json.RawMessage

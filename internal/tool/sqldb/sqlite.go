@@ -20,9 +20,13 @@ import (
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
-// largestLite is the size of one value or row of SQLite, in bytes, so that a
-// statement cannot fill the memory of this process with one.
-const largestLite = 64 << 20
+// What a statement of SQLite may hold, in bytes, so that it cannot fill the
+// memory of this process: one value or stored row, and all columns of a result
+// together, which the driver copies at once.
+const (
+	largestLite    = 8 << 20
+	largestLiteRow = 32 << 20
+)
 
 // sqlite is a file.
 type sqlite struct {
@@ -149,6 +153,9 @@ func (t *sqliteTransaction) read(ctx context.Context, s statement, l limit) (fou
 		return table{}, err
 	}
 	defer release()
+	if err := t.limitValues(ctx, s); err != nil {
+		return table{}, err
+	}
 	rows, err := t.conn.QueryContext(ctx, s.sql, sqliteParams(s.params)...)
 	if err != nil {
 		return table{}, err
@@ -177,6 +184,9 @@ func (t *sqliteTransaction) read(ctx context.Context, s statement, l limit) (fou
 		if err := rows.Scan(targets...); err != nil {
 			return table{}, err
 		}
+		if sizeOf(values) > l.bytes { // before it is written as JSON
+			return table{}, tooLarge()
+		}
 		roomy, err := found.add(sqliteRow(types, values))
 		if err != nil {
 			return table{}, err
@@ -186,6 +196,45 @@ func (t *sqliteTransaction) read(ctx context.Context, s statement, l limit) (fou
 		}
 	}
 	return found, rows.Err()
+}
+
+// limitValues bounds the values of a result by the number of its columns. Only
+// a statement that selects can have values of any size in all of them; others
+// return stored rows, which are bounded as a whole.
+func (t *sqliteTransaction) limitValues(ctx context.Context, s statement) error {
+	found, err := scanSQLite(s.sql)
+	if err != nil {
+		return err
+	}
+	switch first(found.words) {
+	case "select", "with", "values":
+	default:
+		return nil
+	}
+	const mostColumns = 2000 // of any result
+	columns := mostColumns
+	text := strings.TrimRight(s.sql, "; \t\r\n")
+	if rows, err := t.conn.QueryContext(ctx, "select * from (\n"+text+"\n) limit 0", sqliteParams(s.params)...); err == nil { //nolint:sqlclosecheck // closed below
+		names, err := rows.Columns()
+		if closing := errors.Join(rows.Err(), rows.Close()); err == nil && closing == nil {
+			columns = max(len(names), 1)
+		}
+	}
+	_, err = driver.Limit(t.conn, sqlite3.SQLITE_LIMIT_LENGTH, min(largestLite, largestLiteRow/columns))
+	return err
+}
+
+// sizeOf is about how many bytes the values of a row have.
+func sizeOf(values []any) (size int) {
+	for _, value := range values {
+		switch v := value.(type) {
+		case string:
+			size += len(v)
+		case []byte:
+			size += len(v)
+		}
+	}
+	return size
 }
 
 func (t *sqliteTransaction) number(ctx context.Context, query string) (n int64, err error) {

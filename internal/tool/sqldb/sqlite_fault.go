@@ -36,8 +36,11 @@ func sqliteFault(ctx context.Context, err error, writes bool) *connector.Error {
 		fault.Class, fault.Code = pawl.ClassTransient, "unavailable"
 	case sqlite3.SQLITE_CONSTRAINT:
 		fault.Class, fault.Code = pawl.ClassLogic, "constraint"
-	case sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_TOOBIG:
+	case sqlite3.SQLITE_MISMATCH:
 		fault.Class, fault.Code = pawl.ClassLogic, "bad_value"
+	case sqlite3.SQLITE_TOOBIG:
+		fault.Class, fault.Code = pawl.ClassLogic, "bad_value"
+		fault.Hint = "A value may have 8 MiB, and all columns of a row 32 MiB; select fewer or shorter ones, such as with substr."
 	case sqlite3.SQLITE_READONLY:
 		fault.Class, fault.Code, fault.Hint = pawl.ClassPermission, "no_access", "Give Pawl the right to write the file of the database and its folder."
 		if !writes {
