@@ -361,3 +361,33 @@ func TestScheduleIsALane(t *testing.T) {
 		}
 	})
 }
+
+// X-60, C-81, C-69: what a deleted schedule did can still be read by its owner,
+// and a status that is asked for is found, also that of slots that never ran.
+func TestSlotsOfADeletedScheduleStay(t *testing.T) {
+	both(t, func(r *rig) {
+		s := r.schedule(yearly("gone", "x:poet"))
+		slot := r.runSchedule(s.ID)
+		r.waitSlot(s.ID, slot.ScheduledFor, "success")
+		path := "/api/v1/schedules/" + s.ID
+		r.do("DELETE", path, nil).want(200)
+		r.do("GET", path, nil).problem(404, "not_found")
+		r.do("GET", path+"/next", nil).problem(404, "not_found")
+		bob := r.token("bob", store.RoleOperator, "*")
+		for query, want := range map[string]string{
+			"/slots": "skipped success", "/runs": "success", "/slots?status=skipped": "skipped", "/runs?status=skipped": "skipped",
+			"/runs?status=success": "success", "/runs?status=pending": "", "/runs?status=error": "",
+		} {
+			var page Page[contract.ScheduleRunV1]
+			r.do("GET", path+query, nil).want(200).into(&page)
+			var got []string
+			for _, slot := range page.Items {
+				got = append(got, string(slot.Status))
+			}
+			if strings.Join(got, " ") != want {
+				r.t.Errorf("%s: %v, want %s", query, got, want)
+			}
+			r.as(bob, "GET", path+query, nil).problem(404, "not_found")
+		}
+	})
+}

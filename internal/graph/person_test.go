@@ -9,6 +9,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/graph/contract"
+	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 )
@@ -324,5 +325,30 @@ func TestAttentionOutlivesSkippedSlots(t *testing.T) {
 		k.graph.set(func() { k.graph.answer = nil })
 		k.pass(time.Minute)
 		word(run.Idle, "")
+	})
+}
+
+// X-67, lessons 56: a slot whose lane, or whose database, is away for a while
+// did not crash: however often that happens, it is one attempt, and it gets the
+// outcome of its run.
+func TestLosingTheLaneIsNoCrash(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		k.graph.takes = 30 * time.Minute
+		sch := k.create(ask("s", contract.Forbid))
+		k.pass(70 * time.Second)
+		for range 4 {
+			k.end(queue.ErrLeaseLost)
+			k.jobs.Wait()
+			k.process, k.end = context.WithCancelCause(context.Background())
+			k.busy = map[string]bool{}
+			k.pass(time.Minute)
+		}
+		if bad := k.column(`select status from runs where status = 'crashed'`); len(bad) != 0 {
+			t.Errorf("%d runs crashed", len(bad))
+		}
+		k.pass(30 * time.Minute)
+		if slot := k.slots(sch)[0]; slot.Status != "success" || slot.Attempts != 1 {
+			t.Errorf("%+v", slot)
+		}
 	})
 }

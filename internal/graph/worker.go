@@ -7,6 +7,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
@@ -91,6 +92,7 @@ func (s *Service) work(ctx context.Context, c claim, scheduleID string, at time.
 	case errors.Is(err, pawl.ErrConflict) && !errors.Is(err, pawl.ErrLeaseLost):
 		return time.Now().Add(time.Second), nil // something changed at this moment
 	case err != nil:
+		a.leave(err) // it may have begun
 		return time.Time{}, err
 	case next.lost:
 		return a.whatIsKnown(ctx)
@@ -100,7 +102,20 @@ func (s *Service) work(ctx context.Context, c claim, scheduleID string, at time.
 	if err := s.cfg.fault("claimed"); err != nil {
 		return time.Time{}, err
 	}
-	return a.execute(ctx)
+	until, err := a.execute(ctx)
+	if err != nil {
+		a.leave(err)
+	}
+	return until, err
+}
+
+// leave leaves a run to whoever looks at the slot next. If that is this process,
+// nothing crashed: the database was away, or the lane for a while.
+func (a *attempt) leave(err error) {
+	if !errors.Is(err, pawl.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, queue.ErrLeaseLost) && !errors.Is(err, pawl.ErrLeaseLost) {
+		return
+	}
+	a.ledger.GaveUp(a.run.ID, ledger.Failure{Class: pawl.ClassTransient, Code: notAnswered, Message: "The database was away.", Deferred: true})
 }
 
 func (a *attempt) claimSlot(ctx context.Context, scheduleID string, at time.Time) (next step, err error) {

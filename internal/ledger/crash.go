@@ -13,7 +13,8 @@ import (
 
 // Crash ends an active run that nobody executes any more, and inserts its
 // successor in the same transaction (A-123..A-125, X-08). The successor has
-// not started; the owner of the fence executes it, beginning with Start.
+// not started; the owner of the fence executes it, beginning with Start. A run
+// that this very process gave up is not counted; see GaveUp.
 //
 // It fails with pawl.ErrConflict if the run is not active any more.
 func (l *Ledger) Crash(ctx context.Context, tx *store.Tx, owner store.Fence, r store.Run) (Outcome, error) {
@@ -27,7 +28,16 @@ func (l *Ledger) Crash(ctx context.Context, tx *store.Tx, owner store.Fence, r s
 	if now.Status != pawl.StatusActive || now.Owner != r.Owner {
 		return Outcome{}, refuse("crash run", now, "it is %s by now", now.Status)
 	}
-	crashed, err := tx.StopRun(ctx, now, pawl.StatusCrashed, true, nil)
+	f, left := l.gaveUp(r.ID)
+	tx.AfterCommit(func() { l.forgetLeft(r.ID) })
+	if left && f.Class != "" {
+		return l.stopLeft(ctx, tx, now, f)
+	}
+	var why *store.RunFailure
+	if left {
+		why = interrupted()
+	}
+	crashed, err := tx.StopRun(ctx, now, pawl.StatusCrashed, true, why)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -38,6 +48,9 @@ func (l *Ledger) Crash(ctx context.Context, tx *store.Tx, owner store.Fence, r s
 	o := Outcome{Run: crashed, Decision: run.Decide(v)}
 	l.tell(tx, Crashed, crashed, o.Decision)
 	o.Retry, o.Exhausted, err = changeRetry(ctx, tx, crashed, func(was run.Retry) (run.Retry, bool) {
+		if left {
+			return was, run.CrashLoop(was.Crashes)
+		}
 		next, ok := was.Crash()
 		return next, !ok
 	})

@@ -82,11 +82,12 @@ type Event struct {
 	Alarm string
 }
 
-// Ledger makes the transitions. It has no state of its own and is safe for
-// concurrent use.
+// Ledger makes the transitions. All state is in the database, but for what this
+// process had to leave (GaveUp). It is safe for concurrent use.
 type Ledger struct {
 	holdings map[pawl.Kind]Holdings
 	observe  func(Event)
+	left     left
 }
 
 // New returns a ledger.

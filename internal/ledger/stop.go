@@ -77,6 +77,11 @@ func (l *Ledger) Stop(ctx context.Context, tx *store.Tx, r store.Run, f Failure)
 	if err != nil {
 		return Outcome{}, err
 	}
+	return l.conclude(ctx, tx, stopped, f)
+}
+
+// conclude decides what follows a run that was stopped, and counts.
+func (l *Ledger) conclude(ctx context.Context, tx *store.Tx, stopped store.Run, f Failure) (Outcome, error) {
 	v, err := l.View(ctx, tx, stopped)
 	if err != nil {
 		return Outcome{}, err
@@ -85,7 +90,7 @@ func (l *Ledger) Stop(ctx context.Context, tx *store.Tx, r store.Run, f Failure)
 	if err := l.settle(ctx, tx, stopped, o.Decision, ""); err != nil {
 		return Outcome{}, err
 	}
-	if !run.Resumable(status) { // a pause is not an end
+	if !run.Resumable(stopped.Status) { // a pause is not an end
 		o.Retry, o.Exhausted, err = changeRetry(ctx, tx, stopped, func(was run.Retry) (run.Retry, bool) { return failed(was, stopped, f, tx.Now) })
 		if err != nil {
 			return Outcome{}, err

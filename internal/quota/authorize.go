@@ -25,6 +25,9 @@ func (e *CredentialError) Error() string {
 	return fmt.Sprintf("get a token for %s: %s", e.Domain, e.Msg)
 }
 
+// RetryDelay is how long the token endpoint asked to wait; 0: it did not.
+func (e *CredentialError) RetryDelay() time.Duration { return e.RetryAfter }
+
 // Unwrap returns the error as a *pawl.Error, and the cause. A transient one is
 // pawl.ErrUnavailable.
 func (e *CredentialError) Unwrap() []error {

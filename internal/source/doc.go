@@ -34,5 +34,9 @@
 // Pages that were committed stay, the page in hand is lost whole. The next owner
 // ends the run as crashed and begins another one, which goes on where the API
 // allows it (cursors, links) and else at page one; duplicates vanish by key
-// either way. A fetch that our own limits put off always goes on where it was.
+// either way. A fetch that a limit put off always goes on where it was. Crashes
+// that get no further than those before them halt the source.
+//
+// A database that is away is neither a crash nor a failure. The process that had
+// to leave its run finds it again, and puts it off (ledger.GaveUp).
 package source

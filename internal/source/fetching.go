@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
@@ -45,6 +46,7 @@ type fetching struct {
 	ask     fetch.Ask
 	at      saved
 	resumed bool // it goes on where an earlier attempt stopped
+	reached int  // how many pages the attempts before it had written
 	total   store.SourceProgress
 }
 
@@ -59,6 +61,9 @@ func (s *Service) fetch(ctx context.Context, c claim, id string) error {
 	}
 	f := &fetching{Service: s, claim: c, view: v, def: v.def}
 	if err := f.begin(ctx); err != nil {
+		if isAway(err) { // it may have begun
+			f.leave()
+		}
 		return err
 	}
 	if err := s.cfg.fault("begun"); err != nil {
@@ -111,14 +116,17 @@ func (f *fetching) begin(ctx context.Context) error {
 // resume decides where the fetch begins: where the last one was put off, where
 // it failed if the API keeps the place, or at the first page.
 func (f *fetching) resume(now time.Time) error {
-	f.at, f.resumed = saved{}, false
+	f.at, f.resumed, f.reached = saved{}, false, 0
 	f.ask = fetch.Ask{Definition: f.def, Spool: f.cfg.Spool}
 	var was saved
 	state := f.view.state
-	known := len(state.Position) > 0 && json.Unmarshal(state.Position, &was) == nil
-	putOff := f.view.row.ErrorCode == codeDeferred || f.view.row.ErrorCode == codeInterrupted
+	known := len(state.Position) > 0 && json.Unmarshal(state.Position, &was) == nil && state.PositionOf == f.view.source.Version
+	if known {
+		f.reached = was.Position.Page
+	}
+	putOff := slices.Contains([]string{codeDeferred, codeInterrupted, fetch.CodeLimited}, f.view.row.ErrorCode)
 	keeps := f.def.CursorPagination != nil || f.def.LinkPagination != nil
-	if known && state.PositionOf == f.view.source.Version && f.def.Write.Mode != spec.Replace && now.Sub(was.At) < savedFor && (putOff || keeps) {
+	if known && f.def.Write.Mode != spec.Replace && now.Sub(was.At) < savedFor && (putOff || keeps) {
 		f.at, f.resumed = was, true
 		f.ask.From, f.ask.Since = was.Position, was.Since
 		return nil
@@ -224,7 +232,7 @@ func (f *fetching) prepare(ctx context.Context) (err error) {
 		return f.plan.Begin(ctx, db, f.run.ID)
 	}
 	if f.other != nil {
-		return f.other.Write(ctx, ensure)
+		return f.writeElsewhere(ctx, ensure)
 	}
 	return f.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		if err := f.ledger.Hold(ctx, tx, f.run); err != nil {
@@ -232,6 +240,16 @@ func (f *fetching) prepare(ctx context.Context) (err error) {
 		}
 		return ensure(ctx, tx)
 	})
+}
+
+// writeElsewhere writes to the database of a connection. That it is away is a
+// failure like that of any other server.
+func (f *fetching) writeElsewhere(ctx context.Context, fn func(ctx context.Context, db table.DB) error) error {
+	err := f.other.Write(ctx, fn)
+	if errors.Is(err, pawl.ErrUnavailable) {
+		return &fetch.Error{Class: pawl.ClassTransient, Code: fetch.CodeNetwork, Msg: fmt.Sprintf("the database of the connection %q cannot be written now", f.def.Write.Connection), Err: err}
+	}
+	return err
 }
 
 // write commits a page: its rows with everything that follows from them. The
@@ -249,7 +267,7 @@ func (f *fetching) write(ctx context.Context, page *fetch.Page) error {
 	var ended store.Run
 	var elsewhere table.Result
 	if f.other != nil {
-		err := f.other.Write(ctx, func(ctx context.Context, db table.DB) (err error) {
+		err := f.writeElsewhere(ctx, func(ctx context.Context, db table.DB) (err error) {
 			elsewhere, err = f.rows(ctx, db, page)
 			return err
 		})
@@ -326,6 +344,11 @@ func (f *fetching) keep(ctx context.Context, tx *store.Tx, page *fetch.Page, res
 	if page.Last {
 		return nil
 	}
+	if f.view.retry.Crashes > 0 && after.Position.Page == f.reached+1 {
+		if err := f.ledger.GotFurther(ctx, tx, f.run); err != nil {
+			return err
+		}
+	}
 	raw, err := json.Marshal(after)
 	if err != nil {
 		return err
@@ -388,33 +411,66 @@ const (
 // stopTime bounds writing how a fetch ended.
 const stopTime = 30 * time.Second
 
-// stop writes that the fetch ended without its last page, and why.
+// stop writes that the fetch ended without its last page, and why. If that
+// cannot be written, the run is left, and goes on where it was when this process
+// finds it again: that the database is away is no fault of the source.
 func (f *fetching) stop(ctx context.Context, err error) error {
-	if errors.Is(err, errWithdrawn) || errors.Is(err, queue.ErrLeaseLost) || errors.Is(err, pawl.ErrLeaseLost) || errors.Is(err, errFault) {
-		return nil // it has ended already, or belongs to somebody else
+	switch {
+	case errors.Is(err, errWithdrawn), errors.Is(err, errFault):
+		return nil // it has ended already
+	case errors.Is(err, queue.ErrLeaseLost), errors.Is(err, pawl.ErrLeaseLost):
+		f.leave() // it belongs to somebody else, unless it comes back to us
+		return nil
+	case isAway(err):
+		f.leave()
+		return err
 	}
 	_, outside := errors.AsType[*fetch.Error](err)
-	if e, ok := errors.AsType[*pawl.Error](err); ok && !outside && (e.Code == pawl.CodeUnavailable || e.Code == pawl.CodeConflict && e.Reason == "") {
-		return err // the store is away, or a person was faster
+	if e, ok := errors.AsType[*pawl.Error](err); ok && !outside && e.Code == pawl.CodeConflict && e.Reason == "" {
+		return err // a person was faster
 	}
 	why := f.failureOf(err)
 	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
 	defer cancel()
-	return f.db.Write(writing, func(ctx context.Context, tx *store.Tx) error {
-		o, err := f.ledger.Stop(ctx, tx, f.run, why)
-		if err != nil {
+	err = f.db.Write(writing, func(ctx context.Context, tx *store.Tx) error { return f.fail(ctx, tx, why) })
+	if isAway(err) || writing.Err() != nil {
+		f.leave()
+	}
+	return err
+}
+
+// fail writes how the fetch ended.
+func (f *fetching) fail(ctx context.Context, tx *store.Tx, why ledger.Failure) error {
+	o, err := f.ledger.Stop(ctx, tx, f.run, why)
+	if err != nil {
+		return err
+	}
+	if why.Deferred {
+		return tx.NoteSourceRun(ctx, f.run.ID, why.Message)
+	}
+	if why.Class == pawl.ClassLogic && f.resumed && f.total.Pages == 0 { // the place is no good any more
+		if err := tx.SourceMoved(ctx, f.view.source.ID, nil, ""); err != nil {
 			return err
 		}
-		if why.Deferred {
-			return tx.NoteSourceRun(ctx, f.run.ID, why.Message)
-		}
-		if why.Class == pawl.ClassLogic && f.resumed && f.total.Pages == 0 { // the place is no good any more
-			if err := tx.SourceMoved(ctx, f.view.source.ID, nil, ""); err != nil {
-				return err
-			}
-		}
-		f.log.Warn("a fetch failed", "source", f.view.source.Name, "run", f.run.ID, "code", why.Code, "err", why.Message, "failures", o.Retry.Count, "next", o.Retry.NextAt)
-		return tx.SourceFailed(ctx, f.view.source.ID)
+	}
+	f.log.Warn("a fetch failed", "source", f.view.source.Name, "run", f.run.ID, "code", why.Code, "err", why.Message, "failures", o.Retry.Count, "next", o.Retry.NextAt)
+	return tx.SourceFailed(ctx, f.view.source.ID)
+}
+
+// isAway reports whether an error says that our own database is away. The
+// other side being away is a *fetch.Error of another code.
+func isAway(err error) bool {
+	if e, ok := errors.AsType[*fetch.Error](err); ok {
+		return e.Code == fetch.CodeStoreAway
+	}
+	// A deadline that is not that of the fetch is one of the store.
+	return errors.Is(err, pawl.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// leave leaves the run to whoever looks at the source next.
+func (f *fetching) leave() {
+	f.ledger.GaveUp(f.run.ID, ledger.Failure{
+		Class: pawl.ClassTransient, Code: codeInterrupted, Message: "The database was away; it goes on where it was.", Deferred: true, Budget: f.def.Budget(),
 	})
 }
 
@@ -426,7 +482,12 @@ func (f *fetching) failureOf(err error) ledger.Failure {
 	why := ledger.Failure{Class: pawl.ClassInternal, Code: "internal", Message: err.Error(), Budget: f.def.Budget()}
 	if e, ok := errors.AsType[*fetch.Error](err); ok {
 		why.Class, why.Code, why.Message, why.RetryAfter, why.Deferred = e.Class, e.Code, textOf(e), e.RetryAfter, e.Deferred
-		if e.Deferred {
+		// A server that says in the middle of its pages when to go on has
+		// refused nothing. Without progress it has: that is a failure.
+		if e.Code == fetch.CodeLimited && e.RetryAfter > 0 && f.total.Pages > 0 {
+			why.Deferred = true
+		}
+		if why.Deferred {
 			why.Class, why.Code = pawl.ClassTransient, codeDeferred
 		}
 		return why

@@ -58,6 +58,8 @@ func (x *execution) execute(ctx context.Context) error {
 		return &pawl.Error{Code: pawl.CodeConflict, Op: "execute run", Msg: "it was cancelled", Err: err}
 	case errors.Is(cause, queue.ErrShutdown):
 		x.giveBack(context.WithoutCancel(ctx))
+	case errors.Is(cause, queue.ErrLeaseLost), errors.Is(err, pawl.ErrUnavailable):
+		x.ledger.GaveUp(x.run.ID, ledger.Failure{}) // the database is away: nothing crashed
 	}
 	return err
 }

@@ -94,7 +94,7 @@ func TestStatusesAreJudged(t *testing.T) {
 	}{
 		{400, pawl.ClassLogic, CodeStatus}, {401, pawl.ClassAuth, CodeUnauthorized}, {403, pawl.ClassPermission, CodeStatus},
 		{404, pawl.ClassLogic, CodeStatus}, {408, pawl.ClassTransient, CodeStatus}, {425, pawl.ClassTransient, CodeStatus},
-		{429, pawl.ClassTransient, CodeStatus}, {500, pawl.ClassTransient, CodeStatus}, {503, pawl.ClassTransient, CodeStatus},
+		{429, pawl.ClassTransient, CodeLimited}, {500, pawl.ClassTransient, CodeStatus}, {503, pawl.ClassTransient, CodeStatus},
 		{304, pawl.ClassLogic, CodeStatus},
 	}
 	for _, test := range tests {

@@ -17,6 +17,7 @@ import (
 // The codes of Error.
 const (
 	CodeStatus       = "http_status"      // the status says no
+	CodeLimited      = "rate_limited"     // the status is 429: not so fast
 	CodeUnauthorized = "unauthorized"     // the credential is missing or refused
 	CodeNotJSON      = "not_json"         // the answer is something else
 	CodeNotCSV       = "not_csv"          // the answer is something else
@@ -32,6 +33,7 @@ const (
 	CodeTimeout      = "timeout"          // no answer in time
 	CodeCancelled    = "cancelled"        // whoever asked gave up
 	CodeInternal     = "internal"         // a fault of this side
+	CodeStoreAway    = "store_away"       // our own database is away: nobody's failure
 )
 
 // Error is a page that could not be had. It is also a *pawl.Error for

@@ -89,6 +89,10 @@ func unauthorized(at *url.URL, err error) *Error {
 	} else if pawl.ErrorCode(err) == pawl.CodeUnavailable {
 		e.Class = pawl.ClassTransient
 	}
+	var asked interface{ RetryDelay() time.Duration }
+	if errors.As(err, &asked) {
+		e.RetryAfter = min(asked.RetryDelay(), maxRetryAfter)
+	}
 	return e
 }
 
@@ -118,7 +122,10 @@ func notAllowed(ctx context.Context, domain string, err error) *Error {
 		return e
 	}
 	var denied interface{ DeniedUntil() time.Time }
-	if !errors.As(err, &denied) {
+	switch {
+	case errors.Is(err, pawl.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
+		return &Error{Class: pawl.ClassTransient, Code: CodeStoreAway, Msg: "the book of calls cannot be read now", Err: err}
+	case !errors.As(err, &denied):
 		return ours("ask the book of calls", err)
 	}
 	until := denied.DeniedUntil()
@@ -139,6 +146,9 @@ func refusedBy(req *http.Request, resp *http.Response) *Error {
 	}
 	if text := excerpt(req, body, 200); text != "" && text[0] != '<' {
 		e.Msg += ": " + text
+	}
+	if resp.StatusCode == http.StatusTooManyRequests {
+		e.Code = CodeLimited
 	}
 	if e.Class == pawl.ClassAuth {
 		e.Code = CodeUnauthorized
