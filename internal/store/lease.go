@@ -89,10 +89,15 @@ func (db *DB) Leave(ctx context.Context, n Node) error {
 }
 
 // Bury removes a node that did not raise its heartbeat since it was seen at
-// the given one. Its buckets stay its own until they are taken.
+// the given one. Its buckets stay its own until they are taken; what it executed
+// for the execution service ends with it, so that nobody waits for its leases.
 func (db *DB) Bury(ctx context.Context, id string, beat int64) error {
 	return db.Write(ctx, func(ctx context.Context, tx *Tx) error {
-		_, err := tx.Exec(ctx, `delete from nodes where id = $1 and beat = $2`, id, beat)
+		n, err := tx.Exec(ctx, `delete from nodes where id = $1 and beat = $2`, id, beat)
+		if err != nil || n == 0 {
+			return err
+		}
+		_, err = tx.ReleaseExecutionsOf(ctx, id+"/")
 		return err
 	})
 }

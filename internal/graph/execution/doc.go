@@ -24,7 +24,8 @@
 // executing has an owner and a lease. The owner moves the lease every 5 s to
 // 30 s ahead, by its own clock. A lease that has passed may be taken over, by
 // compare-and-set on the owner and lease that were seen, so that of two
-// services on one database one wins. Every claim has an owner name of its own,
+// services on one database one wins. The claims of a node that the others take
+// for dead end with it (store.Bury), before their leases do. Every claim has an owner name of its own,
 // and every write of an owner is fenced by it: whoever lost its claim writes no
 // outcome. Clocks may differ by some 20 s before a living lease looks dead, and
 // even then the executor finds the run that was started instead of starting a

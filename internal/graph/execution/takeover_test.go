@@ -298,3 +298,43 @@ func TestARestartedNodeWaitsForNoLease(t *testing.T) {
 		<-theirs
 	})
 }
+
+// What a node executes ends with it: once the others have buried it, nobody
+// waits for the rest of its leases. One that still lives keeps its claims.
+func TestTheClaimsOfADeadNodeEndWithIt(t *testing.T) {
+	both(t, func(t *testing.T, k *kit) {
+		hang := make(chan struct{})
+		k.fake.run = func(ctx context.Context, r runner.Run, emit func(runner.Event) error) (runner.Result, error) {
+			if len(k.fake.asked()) <= 1 {
+				<-hang
+			}
+			return succeed(ctx, r, emit)
+		}
+		if err := k.db.Join(t.Context(), store.Node{ID: "node-1", Name: "one", Share: true}); err != nil {
+			t.Fatal(err)
+		}
+		old := begin(k, k.s, "k")
+		k.eventually("it runs", func() bool { return len(k.fake.asked()) == 1 })
+		second := k.service("node-2")
+		if err := k.db.Bury(t.Context(), "node-1", 7); err != nil { // another heartbeat than it has: it lives
+			t.Fatal(err)
+		}
+		if _, err := second.Run(t.Context(), "k", graph, k.request(`{}`)); !errors.Is(err, pawl.ErrConflict) {
+			t.Fatalf("taken from the living: %v", err)
+		}
+		v, err := k.db.Cluster(t.Context())
+		if err != nil || len(v.Nodes) != 1 {
+			t.Fatal(v.Nodes, err)
+		}
+		if err := k.db.Bury(t.Context(), "node-1", v.Nodes[0].Beat); err != nil {
+			t.Fatal(err)
+		}
+		if answer, err := second.Run(t.Context(), "k", graph, k.request(`{}`)); err != nil || !answer.OK {
+			t.Errorf("%+v %v", answer, err)
+		}
+		close(hang)
+		if o := <-old; !errors.Is(o.err, pawl.ErrConflict) {
+			t.Errorf("the old owner: %+v", o)
+		}
+	})
+}
