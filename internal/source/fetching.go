@@ -28,6 +28,7 @@ type saved struct {
 	Position fetch.Position `json:"position"`
 	Since    string         `json:"since,omitempty"` // what was asked for
 	Mark     string         `json:"mark,omitempty"`  // the greatest value seen so far
+	Bytes    int64          `json:"bytes,omitempty"` // that were read so far
 	At       time.Time      `json:"at"`
 }
 
@@ -259,7 +260,13 @@ func (f *fetching) write(ctx context.Context, page *fetch.Page) error {
 		return err
 	}
 	after := f.at
-	after.Position = page.Next
+	after.Position, after.Bytes = page.Next, f.at.Bytes+page.Bytes
+	if most := f.def.Response.TotalBytes(); after.Bytes > most {
+		return &fetch.Error{
+			Class: pawl.ClassLogic, Code: fetch.CodeTooLarge, Msg: fmt.Sprintf("the fetch reads more than %d bytes", most),
+			Hint: "ask for less (incremental), or raise response.maxTotalBytes",
+		}
+	}
 	if page.Mark != "" && (after.Mark == "" || fetch.Greater(page.Mark, after.Mark)) {
 		after.Mark = page.Mark
 	}

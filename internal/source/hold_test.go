@@ -371,3 +371,30 @@ func pagesDone(t testing.TB, v *view) int {
 	}
 	return at.Position.Page
 }
+
+// A fetch is bounded as a whole, also over the attempts that it takes: what is
+// over the limit is not written.
+func TestAFetchIsBoundedAsAWhole(t *testing.T) {
+	both(t, func(t *testing.T, k *kit) {
+		k.api.fill(9) // 3 pages of some 150 bytes
+		text := strings.Replace(definition("s", "/pages", byPage), "response:\n", "response:\n  maxTotalBytes: 450\n", 1)
+		src := k.apply(text)
+		k.s.cfg.fault = func(place string) error {
+			if place == "written" {
+				k.stopping.Store(k.api.asked() < 3)
+			}
+			return nil
+		}
+		for range 3 {
+			k.work(src)
+			k.stopping.Store(false)
+		}
+		v := k.wantStatus("s", pawl.StatusFailedLogic)
+		if v.row.ErrorCode != fetch.CodeTooLarge || !strings.Contains(v.row.ErrorMessage, "response.maxTotalBytes") {
+			t.Errorf("%s: %s", v.row.ErrorCode, v.row.ErrorMessage)
+		}
+		if n := len(k.items("s")); n != 6 {
+			t.Errorf("%d rows were written", n)
+		}
+	})
+}

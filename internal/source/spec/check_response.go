@@ -21,6 +21,9 @@ func (c checker) response() {
 	if r.MaxBytes < 1 || r.MaxBytes > mostBytes {
 		c.add("/response/maxBytes", "maxBytes must be from 1 to %d", int64(mostBytes))
 	}
+	if r.MaxTotalBytes < 0 || r.MaxTotalBytes > mostBytes {
+		c.add("/response/maxTotalBytes", "maxTotalBytes must be from 1 to %d", int64(mostBytes))
+	}
 	switch {
 	case len(r.Fields) > mostFields:
 		c.add("/response/fields", "there are %d fields; at most %d are allowed", len(r.Fields), mostFields)

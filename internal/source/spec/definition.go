@@ -72,6 +72,10 @@ type Response struct {
 	Raw       bool       `json:"raw,omitempty"` // keep each row as it came, in the column _raw
 	MaxPages  int        `json:"maxPages"`
 	MaxBytes  int64      `json:"maxBytes"` // of one answer, after decompression
+
+	// MaxTotalBytes is that of a whole fetch, all answers together; 0 is the
+	// default, so that definitions from before it stay what they are.
+	MaxTotalBytes int64 `json:"maxTotalBytes,omitempty"`
 }
 
 // Type is what a column holds.
@@ -159,3 +163,6 @@ type Publish struct {
 	Workflow string `json:"workflow" definition:"required"`
 	Topic    string `json:"topic" definition:"required"`
 }
+
+// TotalBytes is how much a whole fetch may read.
+func (r Response) TotalBytes() int64 { return or(r.MaxTotalBytes, defaultTotal) }

@@ -20,6 +20,7 @@ const (
 	defaultLimit    = 100 // rows a page
 	defaultPages    = 10_000
 	defaultBytes    = 1 << 30
+	defaultTotal    = 4 << 30
 )
 
 func defaults() Definition { return Definition{}.Normalize() }
