@@ -2,7 +2,8 @@
 .DEFAULT_GOAL := help
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-LDFLAGS := -s -w -X github.com/pawlrun/pawl/internal/cli.version=$(VERSION)
+COMMIT := $(shell git rev-parse HEAD 2>/dev/null)
+LDFLAGS := -s -w -X github.com/pawlrun/pawl/internal/cli.version=$(VERSION) -X github.com/pawlrun/pawl/internal/cli.commit=$(COMMIT)
 
 # Pinned, and built once into bin/tools by the Go toolchain.
 LINT_VERSION := v2.14.0
@@ -19,6 +20,8 @@ PKG ?= ./...
 # because most of them wait more than they compute.
 LONGEST := $(addprefix ./,internal/workflow internal/api internal/store internal/script internal/graph e2e internal/queue internal/source internal/ledger)
 PACKAGES = $(if $(filter ./...,$(PKG)),$(LONGEST)) $(PKG)
+# Built aside and moved, so that one that runs already is not written over.
+WITH_POSTGRES = mkdir -p bin/tools && go build -o bin/tools/with-postgres.$$$$ ./internal/pgtest/with && mv bin/tools/with-postgres.$$$$ bin/tools/with-postgres
 DIST := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 FUZZ_TIME := 20s
 
@@ -50,7 +53,7 @@ dist: ## build the programs of a release into dist/, with checksums
 .PHONY: test
 test: ## run all tests, on SQLite and on a private PostgreSQL
 	@scripts/ensure-test-tools.sh
-	@go build -o bin/tools/with-postgres ./internal/pgtest/with
+	@$(WITH_POSTGRES)
 	bin/tools/with-postgres -fast -- go test $(RACE) -p 3 -timeout $(TEST_TIMEOUT) $(PACKAGES)
 
 .PHONY: docs
@@ -81,19 +84,19 @@ bench-queue: ## measure the queue beside its peers and the raw limit
 .PHONY: bench-workflow
 bench-workflow: ## measure workflows beside the raw limits
 	@scripts/ensure-test-tools.sh
-	@go build -o bin/tools/with-postgres ./internal/pgtest/with
+	@$(WITH_POSTGRES)
 	bin/tools/with-postgres -- sh -c 'cd bench && go run ./workflow -out WORKFLOWS.md'
 
 .PHONY: bench-source
 bench-source: ## measure sources beside the raw limits
 	@scripts/ensure-test-tools.sh
-	@go build -o bin/tools/with-postgres ./internal/pgtest/with
+	@$(WITH_POSTGRES)
 	bin/tools/with-postgres -- sh -c 'cd bench && go run ./source -out SOURCES.md'
 
 .PHONY: bench-schedule
 bench-schedule: ## measure schedules: how late, and what waiting costs
 	@scripts/ensure-test-tools.sh
-	@go build -o bin/tools/with-postgres ./internal/pgtest/with
+	@$(WITH_POSTGRES)
 	bin/tools/with-postgres -- sh -c 'cd bench && go run ./schedule -out SCHEDULES.md'
 
 .PHONY: bench-pages
@@ -113,7 +116,7 @@ SAMPLE := 100
 .PHONY: mutants
 mutants: ## break the code in many small ways, SAMPLE for each package; tell what no test notices
 	@scripts/ensure-test-tools.sh
-	@go build -o bin/tools/with-postgres ./internal/pgtest/with
+	@$(WITH_POSTGRES)
 	bin/tools/with-postgres -fast -- go run ./internal/mutant/hunt -sample $(SAMPLE) $(PROMISES)
 
 .PHONY: clean
