@@ -125,7 +125,7 @@ func (b *backer) fill(ctx context.Context, tmp *os.File) error {
 	if !errors.Is(err, pawl.ErrConflict) {
 		return err
 	}
-	url := urlOf(holderOf(path).addr, "")
+	url := urlOf(store.ServerOf(path).Addr, "")
 	if !client.Local(url) { // whoever wrote that file is not told the token
 		return err
 	}

@@ -24,7 +24,7 @@ func newMCPCommand(p *Process) *cobra.Command {
 			return err
 		}
 		defer c.Close()
-		return agent.New(c, version, *write).Run(cmd.Context(), &mcp.StdioTransport{})
+		return agent.New(c, buildVersion().Version, *write).Run(cmd.Context(), &mcp.StdioTransport{})
 	}
 	return cmd
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"runtime"
@@ -9,33 +10,49 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is set when the program is built.
-var version = "dev"
+// unreleased is the version of a program whose build did not tell one.
+const unreleased = "dev"
+
+// version and commit are set when the program is built by the Makefile or the
+// Dockerfile.
+var version, commit = unreleased, ""
 
 // build says what this program was made from.
 type build struct {
 	Version  string `json:"version"`
 	Commit   string `json:"commit"`
+	Date     string `json:"date,omitempty"`
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }
 
 func buildVersion() build {
-	b := build{Version: version, Commit: "unknown", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return b
+		info = &debug.BuildInfo{}
 	}
-	dirty := ""
+	return buildFrom(version, commit, info)
+}
+
+// buildFrom tells a build by what the linker was told, and else by what Go wrote
+// down: the version of a module that was installed by its name, and the commit
+// of a working copy.
+func buildFrom(version, commit string, info *debug.BuildInfo) build {
+	b := build{Version: version, Commit: commit, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	if told := info.Main.Version; version == unreleased && told != "" && told != "(devel)" {
+		b.Version = told
+	}
+	written := map[string]string{}
 	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			b.Commit = s.Value
-		case s.Key == "vcs.modified" && s.Value == "true":
-			dirty = " (modified)"
+		written[s.Key] = s.Value
+	}
+	b.Date = written["vcs.time"]
+	if b.Commit == "" {
+		b.Commit = cmp.Or(written["vcs.revision"], "unknown")
+		if written["vcs.modified"] == "true" {
+			b.Commit += " (modified)"
 		}
 	}
-	b.Commit += dirty
 	return b
 }
 

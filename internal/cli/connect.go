@@ -6,10 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/pawlrun/pawl/internal/cli/client"
@@ -40,39 +37,11 @@ func (r *resolved) patience(p *Process) func() time.Duration {
 		return nil
 	}
 	return func() time.Duration {
-		if path, ok := store.SQLitePath(r.server.Database); ok && holderOf(path).alive() {
+		if path, ok := store.SQLitePath(r.server.Database); ok && store.ServerOf(path).Alive() {
 			return 5 * p.Patience
 		}
 		return p.Patience
 	}
-}
-
-// holder is the server that last had a SQLite file.
-type holder struct {
-	addr string
-	pid  int // 0 if there is none
-}
-
-// holderOf reads which server last had a SQLite file.
-func holderOf(path string) holder {
-	found := regexp.MustCompile(`^pawl at (\S+) \(process (\d+)\)$`).FindStringSubmatch(store.Holder(path))
-	if found == nil {
-		return holder{}
-	}
-	pid, err := strconv.Atoi(found[2])
-	if err != nil {
-		return holder{}
-	}
-	return holder{found[1], pid}
-}
-
-// alive reports whether the process is there, or another one with its number.
-func (h holder) alive() bool {
-	if h.pid == 0 {
-		return false
-	}
-	process, err := os.FindProcess(h.pid)
-	return err == nil && process.Signal(syscall.Signal(0)) == nil
 }
 
 // renewToken is the token as it is now: a server writes the one of its data

@@ -192,3 +192,12 @@ func TestBannerTellsAPersonWhatToDoNext(t *testing.T) {
 		}
 	}
 }
+
+// A second server in the same folder says that there is one, and which.
+func TestSecondServerSaysThatThereIsOne(t *testing.T) {
+	h := serve(t)
+	addr := strings.TrimPrefix(h.url, "http://")
+	h.pawl("serve", "--addr", addr).expect(t, pawl.ExitRefused, "Pawl runs here already: process", addr, "stop it first")
+	// In another folder it is the port that is taken.
+	call{}.run(t, "serve", "--addr", addr).expect(t, pawl.ExitRefused, "cannot listen on "+addr, "Another process has it")
+}

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -80,8 +81,12 @@ func (c Config) Validate() error {
 	bad := func(name, msg, hint string) error {
 		return &pawl.Error{Code: pawl.CodeInvalid, Op: "read configuration", Msg: name + ": " + msg, Hint: hint}
 	}
-	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
+	_, port, wrong := net.SplitHostPort(c.Addr)
+	if wrong != nil {
 		return bad("addr", fmt.Sprintf("%q is no address", c.Addr), "Use HOST:PORT, such as 127.0.0.1:7295.")
+	}
+	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+		return bad("addr", fmt.Sprintf("%q is no port", port), "Ports are 1 to 65535, or 0 for any that is free.")
 	}
 	switch scheme, _, _ := strings.Cut(c.Database, ":"); scheme {
 	case "sqlite", "postgres", "postgresql":

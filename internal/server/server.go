@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -106,14 +107,30 @@ func tuneCollector() {
 	}
 }
 
+// deaf tells why the server cannot listen. Most often it runs already.
+func (s *server) deaf(err error) error {
+	told := &pawl.Error{Code: pawl.CodeConflict, Op: "listen", Msg: "cannot listen on " + s.cfg.Addr, Hint: "Use --addr HOST:PORT with another address.", Err: err}
+	path, isFile := store.SQLitePath(s.cfg.Database)
+	switch here := store.ServerOf(path); {
+	case errors.Is(err, syscall.EADDRINUSE) && isFile && here.Alive():
+		told.Op, told.Err = "", nil
+		told.Msg = fmt.Sprintf("Pawl runs here already: process %d at %s, with the data in %s", here.PID, here.Addr, s.cfg.Data)
+		told.Hint = "Use that one, or stop it first; a second one needs --addr and --data of its own."
+	case errors.Is(err, syscall.EADDRINUSE):
+		told.Hint = "Another process has it; use --addr HOST:PORT with another port."
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		told.Hint = "This machine does not have that address; use --addr HOST:PORT with one that it has."
+	case errors.Is(err, syscall.EACCES):
+		told.Hint = "Ports below 1024 need special rights; use --addr HOST:PORT with a higher one."
+	}
+	return told
+}
+
 // build makes the parts; nothing runs yet.
 func (s *server) build(ctx context.Context) (err error) {
 	// The address first: a port that is taken should not cost a migration.
 	if s.listen, err = (&net.ListenConfig{}).Listen(ctx, "tcp", s.cfg.Addr); err != nil {
-		return &pawl.Error{
-			Code: pawl.CodeConflict, Op: "listen", Msg: "cannot listen on " + s.cfg.Addr,
-			Hint: "Another process may have it; use --addr HOST:PORT.", Err: err,
-		}
+		return s.deaf(err)
 	}
 	if err := os.MkdirAll(s.cfg.Data, 0o700); err != nil {
 		return fmt.Errorf("make data folder: %w", err)
