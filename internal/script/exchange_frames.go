@@ -91,6 +91,7 @@ func (x *exchange) take(f frame) error {
 		return nil
 	}
 	if !isAsked(op) {
+		held.Release()
 		return fmt.Errorf("%w: %q with an answer", errProtocol, cut(op, 40))
 	}
 	if err := x.open(f.id); err != nil {
