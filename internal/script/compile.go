@@ -58,6 +58,7 @@ func Compile(file, source string) (*Program, error) {
 		Banner:        map[string]string{"js": `"use strict";`},
 		Sourcemap:     api.SourceMapExternal,
 		LegalComments: api.LegalCommentsNone,
+		Define:        map[string]string{"require": "undefined"}, // else it is a function that always throws
 		LogLevel:      api.LogLevelSilent,
 		LogLimit:      maxFaults,
 	})

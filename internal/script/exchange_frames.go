@@ -252,6 +252,23 @@ func (x *exchange) failed(end ending) error {
 		return ErrNeverSettles
 	}
 	return &Thrown{
-		Name: cut(end.Thrown.Name, mostText), Message: cut(end.Thrown.Message, mostText), Stack: stack, Place: place,
+		Name: cut(end.Thrown.Name, mostText), Message: cut(end.Thrown.Message, mostText) + missing(end.Thrown), Stack: stack, Place: place,
 	}
+}
+
+// missing says what to use instead of something that scripts know from
+// elsewhere and do not find here.
+func missing(thrown *scriptError) string {
+	if thrown.Name != "ReferenceError" {
+		return ""
+	}
+	switch thrown.Message {
+	case "'fetch' is not defined", "'XMLHttpRequest' is not defined", "'WebSocket' is not defined":
+		return " (the outside is reached through ctx.tools only: add a connection of the type http)"
+	case "'setTimeout' is not defined", "'setInterval' is not defined":
+		return " (there are no timers: a producer has a schedule, and prepare can return wakeAt)"
+	case "'process' is not defined":
+		return " (a script has no environment: secrets belong into connections)"
+	}
+	return ""
 }
