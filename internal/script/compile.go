@@ -1,8 +1,10 @@
 package script
 
 import (
+	"bytes"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"unicode/utf16"
 
@@ -42,7 +44,7 @@ func Compile(file, source string) (*Program, error) {
 			Hint:    "split it into several workflows",
 		})
 	}
-	result := api.Build(api.BuildOptions{
+	options := api.BuildOptions{
 		Stdin:         &api.StdinOptions{Contents: source, Sourcefile: sourceFile, Loader: loader(file)},
 		Plugins:       []api.Plugin{onlyPawl(file)},
 		AbsWorkingDir: "/",
@@ -58,10 +60,16 @@ func Compile(file, source string) (*Program, error) {
 		Banner:        map[string]string{"js": `"use strict";`},
 		Sourcemap:     api.SourceMapExternal,
 		LegalComments: api.LegalCommentsNone,
-		Define:        map[string]string{"require": "undefined"}, // else it is a function that always throws
 		LogLevel:      api.LogLevelSilent,
 		LogLimit:      maxFaults,
-	})
+	}
+	result := api.Build(options)
+	if len(result.Errors) == 0 && mentionsRequire(result.OutputFiles) {
+		// It calls none, which is a fault of its own; else the compiler gives it
+		// a function of that name that always throws.
+		options.Define = map[string]string{"require": "undefined"}
+		result = api.Build(options)
+	}
 	if len(result.Errors) > 0 {
 		return nil, invalid(file, diagnostics(result.Errors, file)...)
 	}
@@ -74,6 +82,13 @@ func Compile(file, source string) (*Program, error) {
 		}
 	}
 	return program, nil
+}
+
+// mentionsRequire reports whether the compiler has added its own require.
+func mentionsRequire(files []api.OutputFile) bool {
+	return slices.ContainsFunc(files, func(f api.OutputFile) bool {
+		return !strings.HasSuffix(f.Path, ".map") && bytes.Contains(f.Contents, []byte("__require"))
+	})
 }
 
 // onlyPawl resolves the built-in module and refuses every other import.
