@@ -27,7 +27,10 @@
 //     part of what a lane did.
 //   - A row is deleted only at the revision that ran. Whatever changed the row
 //     meanwhile (a key, a retry) makes it run again.
-//   - Nothing is written for a bucket that has another owner by now.
+//   - Nothing is written for a bucket that has another owner by now: not an end,
+//     not a mark.
+//   - One end that the database refuses holds back no other: the batch is halved
+//     until it is found, and it is written with less and less, at last as failed.
 //   - Memory is bounded: some thousand jobs in hand and a small window for
 //     each lane. What does not fit stays in the table and is fetched later.
 //   - There is one timer. At idle a node sends one heartbeat every two seconds
@@ -37,10 +40,51 @@
 //
 // A node raises a counter in its own row. Others hold it for dead when they
 // have seen the counter stand still for the length of a lease by their own
-// monotonic clock; so clocks need not agree. A node that cannot raise its
-// counter stops its work before that time is over. A process that finds itself
-// to be the successor of a dead one (same SQLite file, or same data folder)
-// takes over at once.
+// monotonic clock; so clocks need not agree. Time in which the watcher itself
+// could not see does not count. A node that cannot raise its counter starts
+// nothing from seven tenths of a lease on, by a clock that also counts the time
+// in which the machine was suspended; what runs goes on, and how it ended is
+// written if the buckets turn out to be still its own.
+//
+// An id belongs to one living process: a session holds it as an advisory lock,
+// and a heartbeat counts only for the incarnation that joined last. A process
+// that finds the lock free is the successor of a dead one and takes over at once;
+// one that finds it held, as in a copied data folder, draws another id.
+//
+// A bucket in a node's own name that it does not hold is taken by it whatever
+// its fair share is, because nobody else would; what is too much is drained,
+// freed in the table, and only then let go. A bucket that does not become empty
+// for a lease is worked on and tried again later. Health fails while shares are
+// in the node's name and not held for two leases, while a loop's last try
+// failed, and while one does not end for a lease.
+//
+// # The window of a stale node
+//
+// With the lease L (10 s) and a beat every L/5: after the start of its last good
+// beat a node starts jobs for 7L/10 at most, and others take over no earlier than
+// L after they last saw it change. StillOwned is asked before every handler and
+// before every call that leaves. So what a stale node can still do outside is:
+//
+//   - finish a call whose first byte was sent in time, however long that lasts: a
+//     call cannot be fenced. The new owner runs the same job meanwhile, and sends
+//     the same idempotency key;
+//   - begin a call if it is stopped between the look at the clock and the write to
+//     the socket, which are a few instructions apart, and wakes after the lease.
+//
+// It can write nothing: every write is fenced by the epoch of the bucket.
+//
+// # Answers that are lost
+//
+// A transaction whose commit was not answered is never run again by itself
+// . Its jobs have their ids; they are looked for, at once and for as long as
+// the commit may still arrive, by their owners. Ends, marks, releases and takings
+// are repeated, and recognise themselves by revision, start or epoch. A hint that
+// could not be sent is kept until it is.
+//
+// Every round trip of a loop has a deadline (5 s, longer after each that ran
+// out), LISTEN asks for a sign of life after as long a silence, and a deadline
+// that runs out drops all idle connections: one that died without a word is
+// seldom alone.
 //
 // # What a crash does
 //

@@ -24,14 +24,24 @@
 // Whoever works on a lane holds the lease of its bucket. Tx.Fence, called
 // first in a holder's transaction, takes the bucket's shared lock and compares
 // the epoch; a takeover takes the same lock exclusively and raises the epoch.
-// So a takeover waits for transactions that are under way and defeats all
-// later ones: they end with pawl.ErrLeaseLost and write nothing.
+// So a takeover leaves a bucket alone while a transaction of its owner is under
+// way, and defeats all later ones: they end with pawl.ErrLeaseLost and write
+// nothing. A transaction whose owner vanished is ended by the server before the
+// lease is over (see the bounds in postgres.go).
 //
 // # What a crash does
 //
 // A transaction is either wholly there after a restart or not at all. A
 // function that was told that its transaction committed finds it durable,
 // unless it asked for Lazy, whose loss only repeats harmless work. When the
-// connection breaks during COMMIT the outcome is not known; the caller gets
-// pawl.ErrUnavailable and must look before it does the same again.
+// connection breaks during COMMIT the outcome is not known; the transaction is
+// not run again, what was registered with Tx.InDoubt happens, and the caller gets
+// pawl.ErrUnavailable and must look before it does the same again. What is run
+// again was refused by the server, so that nothing of it is there.
+//
+// # Text
+//
+// Every text of every statement passes through cleanArgs: what PostgreSQL cannot
+// store is replaced by U+FFFD, on both databases alike. Whoever must not accept
+// such a text, because it names something, refuses it before.
 package store
