@@ -205,7 +205,7 @@ type answer struct {
 
 func (w *answer) WriteHeader(status int) {
 	if w.call.broken && status == http.StatusInternalServerError {
-		status = http.StatusBadRequest // huma takes what the client did for a fault of ours; see problemOfHuma
+		status = http.StatusBadRequest // huma takes what the client did for a fault of ours; see transform
 	}
 	if w.status == 0 {
 		w.status = status

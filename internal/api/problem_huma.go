@@ -19,8 +19,12 @@ func (a *API) transform(ctx huma.Context, _ string, v any) (any, error) {
 	if !ok {
 		return v, nil
 	}
+	c := callOf(ctx.Context())
 	p := a.problemOfHuma(ctx, model)
-	p.RequestID = callOf(ctx.Context()).id
+	if c.broken && model.Status == http.StatusInternalServerError { // see answer.WriteHeader
+		p = newProblem(http.StatusBadRequest, codeMalformed, "the body could not be read to its end", "Send all of it, with its length or in well-formed chunks.")
+	}
+	p.RequestID = c.id
 	return p, nil
 }
 
@@ -41,9 +45,6 @@ func (a *API) problemOfHuma(ctx huma.Context, m *huma.ErrorModel) *Problem {
 		return newProblem(m.Status, codeUnsupportedMedia, fmt.Sprintf("the body is said to be %q", ctx.Header("Content-Type")), "")
 	case http.StatusUnprocessableEntity:
 		return a.invalidInput(ctx.Operation(), m.Errors)
-	}
-	if callOf(ctx.Context()).broken {
-		return newProblem(http.StatusBadRequest, codeMalformed, "the body could not be read to its end", "Send all of it, with its length or in well-formed chunks.")
 	}
 	return newProblem(m.Status, string(pawl.CodeInternal), "internal error", "")
 }
