@@ -51,7 +51,7 @@ func (a *API) stream(ctx context.Context, in *streamInput) (*streamOutput, error
 		}
 	}
 	caller := callOf(ctx).token
-	place, err := a.keeper.Open(caller)
+	place, err := a.keeper.Open(caller) //nolint:contextcheck // what watches the tokens outlives any one stream
 	if e, ok := errors.AsType[*pawl.Error](err); ok {
 		p := newProblem(http.StatusTooManyRequests, e.Reason, e.Msg, e.Hint)
 		p.header.Set("Retry-After", "5")
