@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -218,7 +219,7 @@ func TestMutateWithoutACallHasTheResultNone(t *testing.T) {
 }
 
 // context 3.3, 3.3.4: a second call of mutate, at the same time or after the
-// first, has no effect and does not disturb the first.
+// first, has no effect and does not disturb the first; and the run fails.
 func TestSecondCallHasNoEffect(t *testing.T) {
 	inTime(t, func(t *testing.T, k *kit) {
 		release := make(chan struct{})
@@ -261,8 +262,60 @@ func TestSecondCallHasNoEffect(t *testing.T) {
 		if len(rows) != 1 || rows[0].State != pawl.MutationApplied || string(rows[0].Result) != `"done"` {
 			t.Errorf("the rows are %+v", rows)
 		}
-		for _, r := range k.runs(w) {
-			expectRun(t, r, pawl.PhaseCommitted, pawl.StatusCommitted)
+		// What happened is recorded; that the script wanted more is its fault.
+		r := k.newest(w)
+		expectRun(t, r, pawl.PhaseEmitting, pawl.StatusFailedLogic)
+		if r.ErrorCode != codeSecondCall || !strings.Contains(r.ErrorMessage, "tools.slow.fire was called in mutate beside another call") {
+			t.Errorf("the error is %s: %s", r.ErrorCode, r.ErrorMessage)
+		}
+		k.deploy("shop", "2", orderDefinition())
+		k.settle(w)
+		if want := []string{`"first"`}; !slices.Equal(calls, want) || k.newest(w).Status != pawl.StatusCommitted {
+			t.Errorf("after the script was mended the tool got %v; %v", calls, k.story(w))
+		}
+	})
+}
+
+// A second call beside one whose outcome is unknown is not forgotten while it is
+// asked what became of the first: the run fails once that is recorded.
+func TestSecondCallBesideAnUnknownOne(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		known := false
+		k.plug("slow", goTool{
+			call: func(context.Context, tool.Call) (json.RawMessage, error) {
+				pass(time.Second)
+				return nil, errLost
+			},
+			reconcile: func(context.Context, tool.Call) (tool.Answer, error) {
+				if !known {
+					return tool.Answer{State: tool.Later}, nil
+				}
+				return tool.Answer{State: tool.Applied}, nil
+			},
+		})
+		w := k.deploy("shop", "1", orderDefinition().with(map[string]goHandler{"consumers.order.mutate": func(c *goCtx, _ []json.RawMessage) any {
+			var all sync.WaitGroup
+			for range 2 {
+				all.Go(func() { caught(func() { c.tool("slow", "act", "x") }) })
+			}
+			all.Wait()
+			return nothing{}
+		}}))
+		k.publish(w, "in", "a")
+		until := k.work(w)
+		expectRun(t, k.newest(w), pawl.PhaseMutating, pawl.StatusPausedReconciliation)
+		known = true
+		pass(time.Until(until))
+		k.settle(w)
+		r := k.newest(w)
+		expectRun(t, r, pawl.PhaseMutated, pawl.StatusFailedLogic)
+		if rows := k.ledgerRows(w); len(rows) != 1 || rows[0].State != pawl.MutationApplied || r.ErrorCode != codeSecondCall {
+			t.Errorf("%s: %s; the rows are %+v", r.ErrorCode, r.ErrorMessage, rows)
+		}
+		k.deploy("shop", "2", orderDefinition())
+		k.settle(w)
+		if got := k.newest(w).Status; got != pawl.StatusCommitted || len(k.ledgerRows(w)) != 1 {
+			t.Errorf("after the script was mended it is %s: %v", got, k.story(w))
 		}
 	})
 }
