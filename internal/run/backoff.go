@@ -6,10 +6,11 @@ import (
 	"time"
 )
 
-// The budgets of a lane. The first attempt counts: the run whose failure is
-// the fifth in a row is the last one that the host starts by itself.
+// The budgets of a lane. The first attempt counts. A transient failure is
+// followed by up to five retries, so the run whose failure is the sixth in a row
+// is the last one that the host starts by itself.
 const (
-	TransientAttempts = 5
+	TransientAttempts = 6
 	ReconcileAttempts = 5
 	SlotAttempts      = 3
 	CrashAttempts     = 3

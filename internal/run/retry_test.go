@@ -96,7 +96,7 @@ func TestOddBudgets(t *testing.T) {
 // the persisted backoff of a workflow.
 func TestWorkflowBackoffEndsAtItsBudget(t *testing.T) {
 	r, now := NewRetry(day(0, 0)), day(5, 0)
-	for i, seconds := range []time.Duration{10, 20, 40, 80} {
+	for i, seconds := range []time.Duration{10, 20, 40, 80, 160} {
 		next, ok := r.FailTransient(now)
 		if !ok || next.Count != i+1 || !next.NextAt.Equal(now.Add(seconds*time.Second)) {
 			t.Fatalf("failure %d: %+v, %v", i+1, next, ok)
@@ -104,8 +104,8 @@ func TestWorkflowBackoffEndsAtItsBudget(t *testing.T) {
 		r = next
 	}
 	r, ok := r.FailTransient(now)
-	if ok || r.Count != 5 || !r.NextAt.IsZero() {
-		t.Errorf("fifth failure: %+v, %v", r, ok)
+	if ok || r.Count != 6 || !r.NextAt.IsZero() {
+		t.Errorf("sixth failure: %+v, %v", r, ok)
 	}
 }
 

@@ -20,8 +20,8 @@ import (
 )
 
 // lessons 15, 31, 32: a transient failure is tried
-// again after 10 s, 20 s, 40 s and 80 s, each time in a new row; the fifth one
-// calls a person. A restart in every wait grants nothing.
+// again after 10 s, 20 s, 40 s, 80 s and 160 s, each time in a new row; the sixth
+// one calls a person. A restart in every wait grants nothing.
 func TestTransientFailuresBackOffAcrossRestarts(t *testing.T) {
 	inTime(t, func(t *testing.T, k *kit) {
 		w := k.deploy("shop", "1", readFirst(false))
@@ -29,7 +29,7 @@ func TestTransientFailuresBackOffAcrossRestarts(t *testing.T) {
 		k.publish(w, "in", "a")
 		k.desk.refuse = func(tool.Call) *tool.Error { return refusal(pawl.ClassTransient) }
 		before := len(k.runs(w))
-		for n, want := range []time.Duration{10 * time.Second, 20 * time.Second, 40 * time.Second, 80 * time.Second} {
+		for n, want := range []time.Duration{10 * time.Second, 20 * time.Second, 40 * time.Second, 80 * time.Second, 160 * time.Second} {
 			until := k.work(w)
 			if wait := time.Until(until); wait != want {
 				t.Errorf("after failure %d it waits %v, not %v", n+1, wait, want)
@@ -46,7 +46,7 @@ func TestTransientFailuresBackOffAcrossRestarts(t *testing.T) {
 			pass(time.Millisecond)
 		}
 		if until := k.work(w); !until.IsZero() {
-			t.Errorf("after the fifth failure it wants to be woken at %v", until)
+			t.Errorf("after the sixth failure it wants to be woken at %v", until)
 		}
 		k.start("last")
 		pass(time.Hour)
@@ -61,7 +61,7 @@ func TestTransientFailuresBackOffAcrossRestarts(t *testing.T) {
 				t.Errorf("attempt %d is number %d and follows %q", i+1, r.Attempt, r.RetryOf)
 			}
 		}
-		if see := k.look(w.Name); see.Word != run.NeedsAttention || see.Issue != run.IssueRetriesUsedUp || !strings.Contains(see.Sentence, "5 times") {
+		if see := k.look(w.Name); see.Word != run.NeedsAttention || see.Issue != run.IssueRetriesUsedUp || !strings.Contains(see.Sentence, "6 times") {
 			t.Errorf("people see %s, %s: %s", see.Word, see.Issue, see.Sentence)
 		}
 		k.desk.refuse = nil

@@ -181,14 +181,14 @@ func TestRepairerThatDoesNotAnswerIsAskedAgain(t *testing.T) {
 		k.start("n2") // a restart neither asks at once nor begins to count anew
 		k.s.cfg.Repair = m
 		k.settle(w)
-		seconds := []time.Duration{0, 10, 30, 70, 150}
+		seconds := []time.Duration{0, 10, 30, 70, 150, 310}
 		for i := range seconds {
 			seconds[i] *= time.Second
 		}
 		if diff := cmp.Diff(seconds, at); diff != "" {
 			t.Errorf("it was asked at (-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff([]string{"activated", "failed away", "failed away", "failed away", "failed away"}, k.repairs(w)); diff != "" {
+		if diff := cmp.Diff([]string{"activated", "failed away", "failed away", "failed away", "failed away", "failed away"}, k.repairs(w)); diff != "" {
 			t.Errorf("proposals (-want +got):\n%s", diff)
 		}
 		if got := k.statuses(w, "in")["bad"]; got != store.EventConsumed {

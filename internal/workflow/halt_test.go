@@ -70,7 +70,7 @@ func backoffHoldsAll(t *testing.T, k *kit) {
 	expect(t, "runs after it", k.ranSince(), []string{"consumers.read.prepare", "consumers.take.prepare", "consumers.take.prepare", "producers.p.handler"})
 }
 
-// five attempts, then nothing for ever; resume tries again at
+// the first attempt and five retries, then nothing for ever; resume tries again at
 // once, and ordinary scheduling goes on.
 func budgetThenResume(t *testing.T, k *kit) {
 	w := k.deploy("budget", "1", producing(nil).producer("p", Schedule{Interval: "1h"}, func(c *goCtx, _ []json.RawMessage) any {
