@@ -307,6 +307,10 @@ func TestOldestPendingEventOverTopics(t *testing.T) {
 			}
 		}
 		expect("b1", "a", "b", "empty")
+		many := []string{"a", "b", "empty", "1", "2", "3", "4", "5", "6", "7"}
+		if asked := statements(t, db, func(ctx context.Context, tx *Tx) error { _, err := tx.OldestPending(ctx, w.ID, many); return err }); len(asked) != 1 { // T-138
+			t.Errorf("ten topics need %d statements", len(asked))
+		}
 		expect("a2", "empty", "a")
 		expect("", "empty", "nowhere")
 		expect("")
