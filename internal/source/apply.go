@@ -52,7 +52,7 @@ func (s *Service) Apply(ctx context.Context, tx *store.Tx, d spec.Definition, by
 	if was.Version == d.Version() {
 		return Applied{Source: was, What: Unchanged, Previous: was.Definition}, nil
 	}
-	if err := s.checkTable(ctx, tx, d); err != nil {
+	if err := s.checkTable(ctx, tx, d, was.ID); err != nil {
 		return Applied{}, err
 	}
 	now, err := tx.UpdateSource(ctx, was.ID, raw, d.Version(), d.Status, by)
@@ -63,7 +63,7 @@ func (s *Service) Apply(ctx context.Context, tx *store.Tx, d spec.Definition, by
 }
 
 func (s *Service) create(ctx context.Context, tx *store.Tx, d spec.Definition, raw json.RawMessage, by string) (Applied, error) {
-	if err := s.checkTable(ctx, tx, d); err != nil {
+	if err := s.checkTable(ctx, tx, d, ""); err != nil {
 		return Applied{}, err
 	}
 	now, err := tx.InsertSource(ctx, store.Source{Name: d.Name, Definition: raw, Version: d.Version(), Status: d.Status}, by)
@@ -78,8 +78,9 @@ func (s *Service) create(ctx context.Context, tx *store.Tx, d spec.Definition, r
 }
 
 // checkTable makes the table, or finds out before anything is kept that rows
-// would not fit into the one that is there.
-func (s *Service) checkTable(ctx context.Context, tx *store.Tx, d spec.Definition) error {
+// would not fit into the one that is there. id is that of the source, empty for
+// a new one.
+func (s *Service) checkTable(ctx context.Context, tx *store.Tx, d spec.Definition, id string) error {
 	if d.Write.Connection != "" {
 		return s.checkConnection(d.Write.Connection) // its table is looked at when the fetch begins
 	}
@@ -87,8 +88,42 @@ func (s *Service) checkTable(ctx context.Context, tx *store.Tx, d spec.Definitio
 	if err != nil {
 		return err
 	}
-	_, err = plan.Ensure(ctx, tx)
-	return err
+	change, err := plan.Ensure(ctx, tx)
+	if err != nil || change.Created {
+		return err
+	}
+	known, err := s.writersOf(ctx, tx, d, id)
+	if err != nil {
+		return err
+	}
+	return plan.Agree(known, change)
+}
+
+// writersOf are the definitions that wrote to the table of one: its own earlier
+// ones, the newest first, and those of others that are in force.
+func (s *Service) writersOf(ctx context.Context, tx *store.Tx, d spec.Definition, id string) (known []spec.Definition, err error) {
+	var stored []json.RawMessage
+	if id != "" {
+		versions, err := tx.ListSourceVersions(ctx, id, 0, maxVersions)
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range versions {
+			stored = append(stored, v.Definition)
+		}
+	}
+	others, err := tx.SourcesOfTable(ctx, d.Table, d.Name)
+	if err != nil {
+		return nil, err
+	}
+	for _, raw := range append(stored, others...) {
+		was, err := definitionOf(d.Name, raw)
+		if err != nil {
+			return nil, err
+		}
+		known = append(known, was)
+	}
+	return known, nil
 }
 
 // checkConnection refuses a connection that must not be written with. Whether it

@@ -11,6 +11,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/queue"
+	"github.com/pawlrun/pawl/internal/source/spec"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -238,6 +239,45 @@ func TestABoundedQueueLosesNobody(t *testing.T) {
 		<-done
 		if most != 1 || k.api.asked() != 20 {
 			t.Errorf("%d calls were made, at most %d at a time; want 20 and 1", k.api.asked(), most)
+		}
+	})
+}
+
+// docs/sources.md, promote: a column never changes its type. SQLite cannot see
+// that by the table, and refuses like PostgreSQL, with the same words: else the
+// rows of both types would be there, and promote would stop at them.
+func TestATypeIsNotChangedOnEitherDatabase(t *testing.T) {
+	both(t, func(t *testing.T, k *kit) {
+		with := func(name, id, n string) spec.Definition {
+			text := strings.Replace(definition(name, "/pages", byPage), "{source: id, target: id}", "{source: id, target: id, type: "+id+"}", 1)
+			return k.define(strings.Replace(text, "{source: n, target: n, type: integer}", n, 1))
+		}
+		apply := func(d spec.Definition) error {
+			return k.db.Write(t.Context(), func(ctx context.Context, tx *store.Tx) error {
+				_, err := k.s.Apply(ctx, tx, d, "tester")
+				return err
+			})
+		}
+		refused := func(d spec.Definition, want string) {
+			t.Helper()
+			err := apply(d)
+			e, ok := errors.AsType[*pawl.Error](err)
+			if !ok || e.Reason != "table_mismatch" || e.Msg != "table items does not fit the source "+d.Name+": "+want || e.Hint == "" {
+				t.Errorf("%v, want %s", err, want)
+			}
+		}
+		number := "{source: n, target: n, type: integer}"
+		for _, d := range []spec.Definition{with("s", "text", number), with("s", "text", "{source: m, target: m, type: date}"), with("other", "text", number)} {
+			if err := apply(d); err != nil {
+				t.Fatal(err)
+			}
+		}
+		refused(with("s", "date", number), "column id: wanted date, found text")
+		refused(with("s", "json", "{source: n, target: n, type: boolean}"), "column id: wanted jsonb, found text; column n: wanted boolean, found bigint")
+		refused(with("s", "text", "{source: m, target: m, type: text}"), "column m: wanted text, found date") // of the version before
+		refused(with("third", "timestamp", number), "column id: wanted timestamp with time zone, found text") // of the others
+		if err := apply(with("s", "text", number)); err != nil {
+			t.Errorf("back to what it was: %v", err)
 		}
 	})
 }

@@ -184,6 +184,18 @@ type SourceVersion struct {
 	CreatedBy  string
 }
 
+// SourcesOfTable reads up to a thousand definitions of sources that may write to
+// a table, in any case of letters, but for the one of that name.
+func (tx *Tx) SourcesOfTable(ctx context.Context, table, except string) ([]json.RawMessage, error) {
+	like := `%"table":"` + strings.ToLower(strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(table)) + `"%`
+	rows, err := tx.Query(ctx, `select definition from source_definitions where lower(definition) like $1 escape '\' and name <> $2 order by name limit 1000`, like, except)
+	return scanAll(rows, err, "read sources of a table", func(row interface{ Scan(dest ...any) error }) (json.RawMessage, error) {
+		var definition string
+		err := row.Scan(&definition)
+		return json.RawMessage(definition), err
+	})
+}
+
 // ListSourceVersions reads up to limit versions, the newest first; before is
 // the number of the last one that was read already, or zero.
 func (tx *Tx) ListSourceVersions(ctx context.Context, sourceID string, before int64, limit int) ([]SourceVersion, error) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/source/spec"
 )
 
 // Change is what Ensure did to the table.
@@ -190,8 +191,51 @@ func (p *Plan) checkUnique(ctx context.Context, db DB, fit fitting) error {
 	return err
 }
 
+// Agree refuses a column of another type than the rows have that are in it: what
+// earlier definitions of the table said, the newest first. PostgreSQL refused it
+// by the type of the column; SQLite cannot tell a date from a text, and would
+// hold both side by side, which nobody could read or promote. Columns that
+// Ensure has just added hold nothing.
+func (p *Plan) Agree(known []spec.Definition, change Change) error {
+	if _, lite := p.sql.(sqlite); !lite || change.Created {
+		return nil
+	}
+	var pg postgres
+	var faults []string
+	for _, c := range p.fields {
+		held, ok := kindIn(known, p.shape.name, c.name)
+		if added := slices.ContainsFunc(change.Added, func(name string) bool { return p.sql.sameName(name, c.name) }); !ok || added {
+			continue
+		}
+		if found := pg.typeOf(held); !pg.fits(c.kind, found) {
+			faults = append(faults, fmt.Sprintf("column %s: wanted %s, found %s", c.name, pg.typeOf(c.kind), found))
+		}
+	}
+	if len(faults) == 0 {
+		return nil
+	}
+	err := p.mismatch(faults...)
+	err.Hint = "A column keeps the type of its rows: name another column, or a table that does not exist yet."
+	return fmt.Errorf("prepare table %s: %w", p.shape.name, err)
+}
+
+// kindIn is what a column holds by the first definition that writes it.
+func kindIn(known []spec.Definition, table, column string) (spec.Type, bool) {
+	for _, d := range known {
+		if d.Write.Connection != "" || !strings.EqualFold(d.Table, table) {
+			continue
+		}
+		for _, f := range d.Response.Fields {
+			if strings.EqualFold(f.Target, column) {
+				return f.Type, true
+			}
+		}
+	}
+	return "", false
+}
+
 // mismatch is the error of a table that does not fit.
-func (p *Plan) mismatch(faults ...string) error {
+func (p *Plan) mismatch(faults ...string) *pawl.Error {
 	e := &pawl.Error{
 		Code: pawl.CodeInvalid, Reason: ReasonMismatch,
 		Msg:  fmt.Sprintf("table %s does not fit the source %s: %s", p.shape.name, p.source, strings.Join(faults, "; ")),
