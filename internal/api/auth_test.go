@@ -28,6 +28,9 @@ func (r *rig) operations() []operation {
 	var out []operation
 	for path, methods := range doc.Paths {
 		for method, raw := range methods {
+			if strings.HasPrefix(path, "/api/internal/") {
+				continue // described here, and served by another handler
+			}
 			op := operation{method: strings.ToUpper(method), path: path, raw: raw}
 			security, _ := raw["security"].([]any)
 			for _, s := range security {

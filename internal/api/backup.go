@@ -16,7 +16,10 @@ import (
 
 // backup answers with a copy of the database as it is at one instant. The copy
 // is made before the first byte is sent, so that a slow reader holds nobody up.
-func (a *API) backup(ctx context.Context, _ *struct{}) (*streamOutput, error) {
+func (a *API) backup(ctx context.Context, _ *CheckedHeader) (*streamOutput, error) {
+	if err := a.check(ctx, nil); err != nil {
+		return nil, err
+	}
 	if a.db.Shared() { // says what to do instead, and leaves no trace
 		_, err := a.db.Backup(ctx)
 		return nil, err

@@ -98,9 +98,16 @@ type testConnectionOutput struct{ Body ConnectionTest }
 // itself is given up.
 const testTimeout = handlerTimeout - 5*time.Second
 
-// testConnection tries a connection out. It changes nothing, here or outside,
-// so it may be repeated and needs no key.
-func (a *API) testConnection(ctx context.Context, in *ConnectionPath) (*testConnectionOutput, error) {
+type testConnectionInput struct {
+	CheckedHeader
+	ConnectionPath
+}
+
+// testConnection tries a connection out. It changes nothing, here or outside.
+func (a *API) testConnection(ctx context.Context, in *testConnectionInput) (*testConnectionOutput, error) {
+	if err := a.check(ctx, nil); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
 	text, err := a.tools.Test(ctx, in.Name)

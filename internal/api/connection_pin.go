@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"net/http"
 	"slices"
 
 	pawl "github.com/pawlrun/pawl"
@@ -87,6 +88,7 @@ func (a *API) unreachable(err error) error {
 }
 
 type pinInput struct {
+	OnceHeader
 	ConnectionPath
 	Body struct {
 		Methods []string          `json:"methods" minItems:"1" maxItems:"2000" nullable:"false" doc:"What to agree to. A pin of what the other side no longer has is dropped."`
@@ -94,16 +96,24 @@ type pinInput struct {
 	}
 }
 
-type pinOutput struct {
-	Body struct {
-		Pinned  []string `json:"pinned" nullable:"false" doc:"What was agreed to by this request, or whose pin was dropped; without what was agreed to already."`
-		Blocked []string `json:"blocked" nullable:"false" doc:"What is still blocked."`
-	}
+// Pinned is what was agreed to.
+type Pinned struct {
+	Pinned  []string `json:"pinned" nullable:"false" doc:"What was agreed to by this request, or whose pin was dropped; without what was agreed to already."`
+	Blocked []string `json:"blocked" nullable:"false" doc:"What is still blocked."`
 }
 
-// pinMethods agrees to methods. To agree to the same again changes nothing, so
-// it may be repeated and needs no key.
+type pinOutput struct {
+	Replayed replayed `header:"Idempotency-Replayed"`
+	Body     Pinned
+}
+
+// pinMethods agrees to methods. The pins are not in the database, so that two
+// requests with one key at the same time may both be carried out: to agree to
+// the same again changes nothing.
 func (a *API) pinMethods(ctx context.Context, in *pinInput) (*pinOutput, error) {
+	if kept, was, err := answered[Pinned](ctx, a, &in.Body); err != nil || was == isReplayed {
+		return &pinOutput{was, kept}, err
+	}
 	pins, err := a.pins(ctx, in.Name)
 	if err != nil {
 		return nil, err
@@ -113,17 +123,16 @@ func (a *API) pinMethods(ctx context.Context, in *pinInput) (*pinOutput, error) 
 		seen[p.Method] = p.Now
 	}
 	maps.Copy(seen, in.Body.Seen)
-	out := &pinOutput{}
-	out.Body.Pinned, out.Body.Blocked = []string{}, []string{}
+	out := Pinned{Pinned: []string{}, Blocked: []string{}}
 	var changed []tool.Pin
 	for _, p := range pins {
 		switch {
 		case p.State == tool.PinHolds:
 		case slices.Contains(in.Body.Methods, p.Method):
-			out.Body.Pinned = append(out.Body.Pinned, p.Method)
+			out.Pinned = append(out.Pinned, p.Method)
 			changed = append(changed, p)
 		default:
-			out.Body.Blocked = append(out.Body.Blocked, p.Method)
+			out.Blocked = append(out.Blocked, p.Method)
 		}
 	}
 	// The pins themselves are not in the database. The line comes first, so that
@@ -141,7 +150,8 @@ func (a *API) pinMethods(ctx context.Context, in *pinInput) (*pinOutput, error) 
 		}
 		return nil, a.unreachable(err)
 	}
-	return out, nil
+	_, was, err := once(ctx, a, http.StatusOK, &in.Body, whole, func(context.Context, *store.Tx) (Pinned, error) { return out, nil })
+	return &pinOutput{was, out}, err
 }
 
 // refusesPins reports whether the request cannot be met by what the other side

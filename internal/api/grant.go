@@ -139,24 +139,33 @@ func (a *API) getGrant(ctx context.Context, in *GrantPath) (*grantOutput, error)
 	return out, err
 }
 
+type revokeGrantInput struct {
+	OnceHeader
+	GrantPath
+}
+
+type revokeGrantOutput struct {
+	Replayed replayed `header:"Idempotency-Replayed"`
+	Body     contract.GrantV1
+}
+
 // revokeGrant ends a grant for good. Doing it again changes nothing.
-func (a *API) revokeGrant(ctx context.Context, in *GrantPath) (*grantOutput, error) {
-	if err := in.check(); err != nil {
+func (a *API) revokeGrant(ctx context.Context, in *revokeGrantInput) (*revokeGrantOutput, error) {
+	if err := in.GrantPath.check(); err != nil {
 		return nil, err
 	}
-	caller, out := callOf(ctx).token, &grantOutput{}
+	caller := callOf(ctx).token
 	owner := access.Reach(caller, grantsResource)
-	err := a.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		was, err := grant.Service{}.Get(ctx, tx, owner, in.ID)
+	out, was, err := once(ctx, a, http.StatusOK, nil, whole, func(ctx context.Context, tx *store.Tx) (contract.GrantV1, error) {
+		before, err := grant.Service{}.Get(ctx, tx, owner, in.ID)
 		if err != nil {
-			return err
+			return contract.GrantV1{}, err
 		}
 		g, err := grant.Service{}.Revoke(ctx, tx, owner, in.ID)
-		out.Body = grantOf(g)
-		if err != nil || !was.RevokedAt.IsZero() {
-			return err
+		if err != nil || !before.RevokedAt.IsZero() {
+			return grantOf(g), err
 		}
-		return tx.Audit(ctx, actor(caller), "grant.revoke", "grant:"+g.ID, map[string]any{"scopes": g.Scopes})
+		return grantOf(g), tx.Audit(ctx, actor(caller), "grant.revoke", "grant:"+g.ID, map[string]any{"scopes": g.Scopes})
 	})
-	return out, err
+	return &revokeGrantOutput{was, out}, err
 }

@@ -21,6 +21,13 @@ type OnceHeader struct {
 	IdempotencyKey string `header:"Idempotency-Key" maxLength:"255" doc:"Makes it safe to send the request again: it is acted on once, and later ones get the same answer, with the header Idempotency-Replayed: true. Kept for 24 hours." example:"order-4711"`
 }
 
+// CheckedHeader describes the same header of requests that are a POST and change
+// nothing. They are carried out again; a key is only kept from meaning two
+// things.
+type CheckedHeader struct {
+	IdempotencyKey string `header:"Idempotency-Key" maxLength:"255" doc:"The request changes nothing, so it may be sent again with or without a key, and is answered anew. A key that was used for another request is refused." example:"trial-4711"`
+}
+
 // replayed is the header of an answer that was given before.
 type replayed string
 
@@ -81,6 +88,38 @@ func once[T any](ctx context.Context, a *API, status int, request any, keep func
 			return fmt.Errorf("write answer: %w", err)
 		}
 		return tx.SaveAnswer(ctx, c.token.User.ID, c.idempotencyKey, status, string(body))
+	})
+	return out, was, err
+}
+
+// check keeps the key of a request that changes nothing from meaning two things.
+func (a *API) check(ctx context.Context, request any) error {
+	c := callOf(ctx)
+	if c.idempotencyKey == "" {
+		return nil
+	}
+	_, _, err := once(ctx, a, http.StatusOK, request, whole, func(context.Context, *store.Tx) (struct{}, error) { return struct{}{}, nil })
+	return err
+}
+
+// answered gives the answer that is kept under the request's idempotency key,
+// for a request whose effect cannot be part of the transaction that keeps it.
+func answered[T any](ctx context.Context, a *API, request any) (out T, was replayed, err error) {
+	c := callOf(ctx)
+	if c.idempotencyKey == "" {
+		return out, isNew, nil
+	}
+	asked, err := fingerprint(c, request)
+	if err != nil {
+		return out, isNew, err
+	}
+	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		given, found, err := tx.FindAnswer(ctx, c.token.User.ID, c.idempotencyKey)
+		if err != nil || !found {
+			return err
+		}
+		was = isReplayed
+		return replay(given, asked, &out)
 	})
 	return out, was, err
 }

@@ -35,7 +35,11 @@ func (a *API) newDocument() *huma.OpenAPI {
 	schemas.RegisterTypeAlias(reflect.TypeFor[contract.SlotErrorV1](), reflect.TypeFor[Maybe[SlotError]]())
 	return &huma.OpenAPI{
 		OpenAPI: "3.1.0",
-		Info:    &huma.Info{Title: "Pawl", Version: a.cfg.Version, Description: description},
+		Info: &huma.Info{
+			Title: "Pawl", Version: a.cfg.Version, Description: description,
+			License: &huma.License{Name: "Apache 2.0", Identifier: "Apache-2.0"},
+		},
+		Servers: []*huma.Server{{URL: "/", Description: "The server that this document is from."}},
 		Components: &huma.Components{
 			Schemas: schemas,
 			SecuritySchemes: map[string]*huma.SecurityScheme{
@@ -102,8 +106,44 @@ func (a *API) describe() {
 			s.AdditionalProperties = nil // answers may get more fields
 		}
 	}
+	if a.graphs != nil {
+		a.describeExecution(doc)
+	}
 	ready := doc.Paths["/readyz"].Get.Responses
 	ready["503"] = &huma.Response{Description: "Something does not work; the checks tell what.", Content: ready["200"].Content}
+}
+
+// executionPath is the route of the execution service, which is served beside
+// this API and described with it.
+const executionPath = "/api/internal/graphs/{graphId}/runs"
+
+// describeExecution adds the route by which other programs run graphs.
+func (a *API) describeExecution(doc *huma.OpenAPI) {
+	schemas := doc.Components.Schemas
+	text := func(longest int) *huma.Schema {
+		return &huma.Schema{Type: huma.TypeString, MaxLength: &longest}
+	}
+	responses := a.errorResponses(route{method: http.MethodPost, scope: "graphs:execute", errors: []int{http.StatusPaymentRequired, http.StatusNotFound, http.StatusConflict}})
+	responses["200"] = &huma.Response{
+		Description: "The graph ran, or is known not to have: ok tells which.",
+		Content:     map[string]*huma.MediaType{"application/json": {Schema: schemas.Schema(reflect.TypeFor[contract.RunAnswerV1](), true, "RunAnswerV1")}},
+	}
+	request := schemas.Schema(reflect.TypeFor[contract.RunRequestV1](), true, "RunRequestV1")
+	doc.AddOperation(&huma.Operation{
+		OperationID: "runGraph", Method: http.MethodPost, Path: executionPath, Tags: []string{"Schedules"},
+		Summary:     "Run a graph in the name of a grant, once for each Idempotency-Key",
+		Description: "Needs the service token, or the scope `graphs:execute`. With a key that is known the answer that was given is given again; while the graph still runs it is refused with 409, and for another request with 422.",
+		Security:    securityOf("graphs:execute"),
+		Parameters: []*huma.Param{
+			{Name: "graphId", In: "path", Required: true, Schema: &huma.Schema{Type: huma.TypeString}, Description: "EXECUTOR:GRAPH", Example: "langgraph:poet"},
+			{Name: "Idempotency-Key", In: "header", Required: true, Schema: text(contract.MaxKey), Description: "Names what is run: it runs once.", Example: "01a1df2f-7a0e-7b01-b589-1e8549bbc357:2030-01-31T09:00:00.000Z"},
+		},
+		RequestBody: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: request}}},
+		Responses:   responses,
+	})
+	for _, name := range []string{"RunRequestV1", "RunAnswerV1"} { // both may get more fields
+		schemas.Map()[name].AdditionalProperties = nil
+	}
 }
 
 func (a *API) makeDocument() ([]byte, error) { return json.Marshal(a.huma.OpenAPI()) }

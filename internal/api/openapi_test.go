@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -8,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
 )
 
 // The document is whole: every operation can be called from it.
@@ -48,6 +51,32 @@ func TestOpenAPIDocumentIsWhole(t *testing.T) {
 				t.Errorf("two operations are called %s", id)
 			}
 			ids[id] = true
+		}
+	})
+}
+
+// The document is valid by the rules of OpenAPI 3.1, as others read it, and tells
+// where the server is.
+func TestOpenAPIDocumentIsValid(t *testing.T) {
+	both(t, func(r *rig) {
+		raw := r.do("GET", "/openapi.json", nil).want(http.StatusOK).body
+		doc, err := openapi3.NewLoader().LoadFromData(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := doc.Validate(t.Context(), openapi3.EnableExamplesValidation(), openapi3.EnableSchemaDefaultsValidation()); err != nil {
+			t.Error(err)
+		}
+		if len(doc.Servers) != 1 || doc.Servers[0].URL != "/" {
+			t.Errorf("servers %v", doc.Servers)
+		}
+		if bytes.Contains(raw, []byte(`["","null"]`)) || bytes.Contains(raw, []byte(`"type":""`)) {
+			t.Error("a schema has no type")
+		}
+		// The one route that is served beside the API is described with it.
+		run := doc.Paths.Value("/api/internal/graphs/{graphId}/runs")
+		if run == nil || run.Post == nil || run.Post.RequestBody == nil || run.Post.Responses.Value("200") == nil || run.Post.Responses.Value("402") == nil || run.Post.Parameters.GetByInAndName("header", "Idempotency-Key") == nil {
+			t.Errorf("the execution route is not described: %+v", run)
 		}
 	})
 }

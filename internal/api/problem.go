@@ -95,6 +95,8 @@ func wordsOf(code string, status int) (title, hint string) {
 		return "The content type is not supported", "Send the header Content-Type: application/json."
 	case codeIdempotencyMismatch:
 		return "The idempotency key was used for another request", "Use a new key for a new request, and the same key only to repeat one."
+	case codePrecondition:
+		return "It is not as you saw it", "Read it again, and send the ETag that it has now."
 	case codeTimeout:
 		return "The request came too slowly", "Send it again."
 	}

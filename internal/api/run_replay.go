@@ -16,6 +16,7 @@ type replayRequest struct {
 }
 
 type replayRunInput struct {
+	CheckedHeader
 	RunPath
 	Body *replayRequest
 }
@@ -35,10 +36,10 @@ type Replay struct {
 // ReplayEffects are what a run meant to do.
 type ReplayEffects struct {
 	Reservations []workflow.Reservation `json:"reservations" nullable:"false"`
-	Data         json.RawMessage        `json:"data" nullable:"true"`
+	Data         json.RawMessage        `json:"data"`
 	Call         Maybe[ReplayCall]      `json:"call"`
 	Events       []ReplayEvent          `json:"events" nullable:"false"`
-	State        json.RawMessage        `json:"state" nullable:"true"`
+	State        json.RawMessage        `json:"state"`
 }
 
 // ReplayCall is the call of mutate.
@@ -59,6 +60,9 @@ type replayRunOutput struct{ Body Replay }
 
 // replayRun changes nothing: it is a POST because it carries a script.
 func (a *API) replayRun(ctx context.Context, in *replayRunInput) (*replayRunOutput, error) {
+	if err := a.check(ctx, in.Body); err != nil {
+		return nil, err
+	}
 	body := replayRequest{}
 	if in.Body != nil {
 		body = *in.Body

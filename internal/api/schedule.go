@@ -90,12 +90,16 @@ func (a *API) readScheduleBy(ctx context.Context, in SchedulePath, find findOwne
 	})
 }
 
-type scheduleOutput struct{ Body contract.ScheduleV1 }
+type scheduleOutput struct {
+	ETag string `header:"ETag" doc:"Of the definition; send it in If-Match to change what you saw."`
+	Body contract.ScheduleV1
+}
 
 func (a *API) getSchedule(ctx context.Context, in *SchedulePath) (*scheduleOutput, error) {
 	out := &scheduleOutput{}
 	err := a.readSchedule(ctx, *in, func(_ context.Context, _ *store.Tx, s store.Schedule) error {
 		out.Body = scheduleOf(s)
+		out.ETag = scheduleTag(&out.Body)
 		return nil
 	})
 	return out, err

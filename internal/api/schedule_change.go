@@ -42,6 +42,7 @@ func (a *API) createSchedule(ctx context.Context, in *createScheduleInput) (*cre
 }
 
 type updateScheduleInput struct {
+	MatchHeader
 	SchedulePath
 	OnceHeader
 	Body contract.SchedulesUpdateV1Input
@@ -49,6 +50,7 @@ type updateScheduleInput struct {
 
 type updateScheduleOutput struct {
 	Replayed replayed `header:"Idempotency-Replayed"`
+	ETag     string   `header:"ETag" doc:"Of the definition as it is now."`
 	Body     contract.SchedulesUpdateV1Output
 }
 
@@ -58,6 +60,11 @@ func (a *API) updateSchedule(ctx context.Context, in *updateScheduleInput) (*upd
 	}
 	caller := callOf(ctx).token
 	body, was, err := once(ctx, a, http.StatusOK, &in.Body, whole, func(ctx context.Context, tx *store.Tx) (contract.SchedulesUpdateV1Output, error) {
+		if in.IfMatch != "" || in.IfNoneMatch != "" {
+			if err := a.expectSchedule(ctx, tx, access.Reach(caller, schedulesResource), in); err != nil {
+				return contract.SchedulesUpdateV1Output{}, err
+			}
+		}
 		s, err := a.graphs.Update(ctx, tx, access.Reach(caller, schedulesResource), in.ID, in.Body, actor(caller))
 		if err == nil && !onlyStops(in.Body) {
 			err = mayRun(caller, s)
@@ -67,7 +74,20 @@ func (a *API) updateSchedule(ctx context.Context, in *updateScheduleInput) (*upd
 	if err != nil {
 		return nil, err
 	}
-	return &updateScheduleOutput{was, body}, nil
+	return &updateScheduleOutput{was, scheduleTag(&body.ScheduleV1), body}, nil
+}
+
+// expectSchedule refuses a change of a schedule that is not as the caller saw it.
+func (a *API) expectSchedule(ctx context.Context, tx *store.Tx, owner string, in *updateScheduleInput) error {
+	if _, err := a.graphs.Owned(ctx, tx, owner, in.ID); err != nil {
+		return err
+	}
+	s, err := tx.HoldSchedule(ctx, in.ID)
+	if err != nil {
+		return err
+	}
+	was := scheduleOf(s)
+	return in.expect(fmt.Sprintf("the schedule %q", was.Name), scheduleTag(&was))
 }
 
 // mayRun fails unless the caller may do what the schedule does. It is asked with
@@ -140,6 +160,7 @@ func (a *API) runSchedule(ctx context.Context, in *changeScheduleInput) (*runSch
 }
 
 type applyScheduleInput struct {
+	MatchHeader
 	Name   string `path:"name" example:"morning-poet" doc:"The name; that in the body is the same."`
 	DryRun bool   `query:"dryRun" doc:"Check and compare only; change nothing."`
 	Body   contract.SchedulesCreateV1Input
@@ -148,6 +169,7 @@ type applyScheduleInput struct {
 type applyScheduleOutput struct {
 	Status   int
 	Location string `header:"Location"`
+	ETag     string `header:"ETag" doc:"Of the definition that is in force now."`
 	Body     contract.SchedulesApplyV1Output
 }
 
@@ -173,9 +195,17 @@ func (a *API) applySchedule(ctx context.Context, in *applyScheduleInput) (*apply
 			return err
 		}
 		out.Body = contract.SchedulesApplyV1Output{What: what, DryRun: in.DryRun, Schedule: scheduleOf(now)}
+		out.ETag = scheduleTag(&out.Body.Schedule)
+		previous := contract.ScheduleV1{}
 		if was.ID != "" {
-			previous := scheduleOf(was)
+			previous = scheduleOf(was)
 			out.Body.Previous = &previous
+		}
+		if in.DryRun {
+			out.ETag = scheduleTag(&previous)
+		}
+		if err := in.expect(fmt.Sprintf("your schedule %q", in.Name), scheduleTag(&previous)); err != nil {
+			return err
 		}
 		if in.DryRun {
 			return errDryRun

@@ -61,7 +61,7 @@ type Source struct {
 	Version       string          `json:"version" doc:"A hash of the definition."`
 	VersionNumber int             `json:"versionNumber" example:"3" doc:"Counts the definitions that were applied."`
 	Pagination    string          `json:"pagination" example:"cursor" doc:"How it gets from page to page, in words."`
-	Mark          json.RawMessage `json:"mark" nullable:"true" doc:"How far the incremental cursor has come; null if there is none."`
+	Mark          json.RawMessage `json:"mark" doc:"How far the incremental cursor has come; null if there is none."`
 	RequestedAt   *Instant        `json:"requestedAt" nullable:"true" doc:"When somebody asked for a run that has not begun yet."`
 	DueAt         *Instant        `json:"dueAt" nullable:"true" doc:"When its schedule lets it run."`
 	Gates         []Gate          `json:"gates" nullable:"false" doc:"The conditions of running; it runs when all are open."`
@@ -133,14 +133,17 @@ func (a *API) listSources(ctx context.Context, in *PageInput) (*listSourcesOutpu
 	return &listSourcesOutput{pageOf(items, sourceCursor, next)}, nil
 }
 
-type sourceOutput struct{ Body Source }
+type sourceOutput struct {
+	ETag string `header:"ETag" doc:"Of the definition; send it in If-Match to change what you saw."`
+	Body Source
+}
 
 func (a *API) getSource(ctx context.Context, in *SourcePath) (*sourceOutput, error) {
 	s, err := a.describeSource(ctx, in.Name)
 	if err != nil {
 		return nil, err
 	}
-	return &sourceOutput{s}, nil
+	return &sourceOutput{tagOf(s.Version), s}, nil
 }
 
 func (a *API) describeSource(ctx context.Context, name string) (Source, error) {

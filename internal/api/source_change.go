@@ -3,9 +3,11 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 
+	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/source"
 	"github.com/pawlrun/pawl/internal/source/spec"
@@ -13,6 +15,7 @@ import (
 )
 
 type applySourceInput struct {
+	MatchHeader
 	SourcePath
 	DefinitionBody
 	DryRun bool `query:"dryRun" doc:"Check and compare only; change nothing."`
@@ -26,12 +29,13 @@ type AppliedSource struct {
 	Version       string          `json:"version" doc:"A hash of the definition."`
 	VersionNumber int             `json:"versionNumber" example:"3" doc:"Counts the definitions that were applied."`
 	Definition    json.RawMessage `json:"definition" doc:"With all defaults filled in."`
-	Previous      json.RawMessage `json:"previous" nullable:"true" doc:"The definition that was in force before; null for a new source."`
+	Previous      json.RawMessage `json:"previous" doc:"The definition that was in force before; null for a new source."`
 }
 
 type applySourceOutput struct {
 	Status   int
 	Location string `header:"Location"`
+	ETag     string `header:"ETag" doc:"Of the definition that is in force now."`
 	Body     AppliedSource
 }
 
@@ -50,10 +54,20 @@ func (a *API) applySource(ctx context.Context, in *applySourceInput) (*applySour
 		return nil, err
 	}
 	var done source.Applied
+	var before string // the version that was in force
 	if in.DryRun {
-		done, err = a.sources.DryRun(ctx, d)
+		err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+			before, err = in.before(ctx, tx.SourceByName)
+			return err
+		})
+		if err == nil {
+			done, err = a.sources.DryRun(ctx, d)
+		}
 	} else {
 		err = a.db.Write(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+			if before, err = in.before(ctx, tx.HoldSource); err != nil {
+				return err
+			}
 			done, err = a.sources.Apply(ctx, tx, d, actor(caller))
 			return err
 		})
@@ -61,7 +75,11 @@ func (a *API) applySource(ctx context.Context, in *applySourceInput) (*applySour
 	if err != nil {
 		return nil, err
 	}
-	out := &applySourceOutput{Status: http.StatusOK, Body: AppliedSource{
+	tag := tagOf(done.Source.Version)
+	if in.DryRun {
+		tag = tagOf(before)
+	}
+	out := &applySourceOutput{Status: http.StatusOK, ETag: tag, Body: AppliedSource{
 		Name: done.Source.Name, What: done.What, DryRun: in.DryRun, Version: done.Source.Version, VersionNumber: done.Source.Number,
 		Definition: done.Source.Definition, Previous: done.Previous,
 	}}
@@ -78,6 +96,16 @@ func effectsOfSource(d spec.Definition) access.Definition {
 		out.Publishes = d.Publish.Workflow
 	}
 	return out
+}
+
+// before is the version that is in force, empty if there is none, unless it is
+// another one than the caller saw.
+func (in *applySourceInput) before(ctx context.Context, find func(context.Context, string) (store.Source, error)) (string, error) {
+	was, err := find(ctx, in.Name)
+	if err != nil && !errors.Is(err, pawl.ErrNotFound) {
+		return "", err
+	}
+	return was.Version, in.expectVersion("source", in.Name)(was.Version)
 }
 
 type deleteSourceInput struct {

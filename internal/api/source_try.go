@@ -19,6 +19,7 @@ import (
 )
 
 type trySourceInput struct {
+	CheckedHeader
 	DefinitionBody
 	Pages int `query:"pages" minimum:"1" maximum:"10" default:"2" doc:"How many pages to fetch at most."`
 	Rows  int `query:"rows" minimum:"1" maximum:"100" default:"20" doc:"How many rows and rejects to show at most."`
@@ -68,6 +69,9 @@ type trySourceOutput struct{ Body SourceTrial }
 func (a *API) trySource(ctx context.Context, in *trySourceInput) (*trySourceOutput, error) {
 	d, err := in.source("test")
 	if err != nil {
+		return nil, err
+	}
+	if err := a.check(ctx, []any{d, in.Pages, in.Rows}); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, testTimeout)

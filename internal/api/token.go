@@ -191,13 +191,14 @@ func ownerFilter(caller *store.Token) string {
 	return access.Reach(caller, "tokens")
 }
 
-type tokenPath struct {
+// TokenPath is the input of requests about one token.
+type TokenPath struct {
 	ID string `path:"id" doc:"The token's id."`
 }
 
 type tokenOutput struct{ Body Token }
 
-func (a *API) getToken(ctx context.Context, in *tokenPath) (*tokenOutput, error) {
+func (a *API) getToken(ctx context.Context, in *TokenPath) (*tokenOutput, error) {
 	caller := callOf(ctx).token
 	var t store.Token
 	err := a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
@@ -227,19 +228,29 @@ func visibleToken(ctx context.Context, tx *store.Tx, id string, caller *store.To
 	return t, err
 }
 
+type revokeTokenInput struct {
+	OnceHeader
+	TokenPath
+}
+
+type revokeTokenOutput struct {
+	Replayed replayed `header:"Idempotency-Replayed"`
+}
+
 // revokeToken ends a token. Doing it again changes nothing.
-func (a *API) revokeToken(ctx context.Context, in *tokenPath) (*struct{}, error) {
+func (a *API) revokeToken(ctx context.Context, in *revokeTokenInput) (*revokeTokenOutput, error) {
 	caller := callOf(ctx).token
-	return nil, a.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+	_, was, err := once(ctx, a, http.StatusNoContent, nil, whole, func(ctx context.Context, tx *store.Tx) (struct{}, error) {
 		t, err := visibleToken(ctx, tx, in.ID, caller)
 		if err != nil {
-			return err
+			return struct{}{}, err
 		}
 		changed, err := tx.RevokeToken(ctx, t.ID)
 		if err != nil || !changed {
-			return err
+			return struct{}{}, err
 		}
 		tx.AfterCommit(a.keeper.Forget)
-		return tx.Audit(ctx, actor(caller), "token.revoke", "token:"+t.ID, map[string]string{"name": t.Name, "user": t.User.Name})
+		return struct{}{}, tx.Audit(ctx, actor(caller), "token.revoke", "token:"+t.ID, map[string]string{"name": t.Name, "user": t.User.Name})
 	})
+	return &revokeTokenOutput{was}, err
 }

@@ -182,14 +182,17 @@ func (a *API) withVersions(ctx context.Context, lanes []Lane, after string) ([]W
 	return items, err
 }
 
-type workflowOutput struct{ Body Workflow }
+type workflowOutput struct {
+	ETag string `header:"ETag" doc:"Of the script; send it in If-Match to change what you saw."`
+	Body Workflow
+}
 
 func (a *API) getWorkflow(ctx context.Context, in *WorkflowPath) (*workflowOutput, error) {
 	w, err := a.describeWorkflow(ctx, in.Name)
 	if err != nil {
 		return nil, err
 	}
-	return &workflowOutput{w}, nil
+	return &workflowOutput{tagOf(w.Version), w}, nil
 }
 
 func (a *API) describeWorkflow(ctx context.Context, name string) (Workflow, error) {

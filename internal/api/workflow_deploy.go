@@ -42,6 +42,7 @@ type ScriptWarning struct {
 }
 
 type deployInput struct {
+	MatchHeader
 	WorkflowPath
 	Body scriptRequest
 }
@@ -49,13 +50,15 @@ type deployInput struct {
 type deployOutput struct {
 	Status   int
 	Location string `header:"Location"`
+	ETag     string `header:"ETag" doc:"Of the script that is in force now."`
 	Body     Deployment
 }
 
 // deployWorkflow compiles outside of a transaction and is safe to repeat,
 // because the same content changes nothing; it needs no idempotency key.
 func (a *API) deployWorkflow(ctx context.Context, in *deployInput) (*deployOutput, error) {
-	d := workflow.Deploy{Name: in.Name, Filename: in.Body.Filename, Script: in.Body.Script, By: actor(callOf(ctx).token), DryRun: in.Body.DryRun}
+	d := workflow.Deploy{Name: in.Name, Filename: in.Body.Filename, Script: in.Body.Script, By: actor(callOf(ctx).token), DryRun: in.Body.DryRun,
+		Expect: in.expectVersion("workflow", in.Name)}
 	if err := checkScript(&d); err != nil {
 		return nil, err
 	}
@@ -63,7 +66,11 @@ func (a *API) deployWorkflow(ctx context.Context, in *deployInput) (*deployOutpu
 	if err != nil {
 		return nil, err
 	}
-	out := &deployOutput{Status: http.StatusOK, Body: Deployment{
+	tag := tagOf(done.Version)
+	if d.DryRun {
+		tag = tagOf(done.Before)
+	}
+	out := &deployOutput{Status: http.StatusOK, ETag: tag, Body: Deployment{
 		Name: done.Name, What: done.What, DryRun: d.DryRun, Version: done.Version, Warnings: warningsOf(done.Warnings),
 	}}
 	if done.What == workflow.Created {

@@ -3,6 +3,9 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -183,4 +186,41 @@ func TestApplyWarnsAndGoesOn(t *testing.T) {
 	f := newFake(t, map[string]fakeJSON{"PUT /api/v1/workflows/x": deployed(t, "x", "created", "")})
 	source := strings.Replace(validScript("x"), `name: "x",`, fmt.Sprintf("name: %q, name: %q,", "y", "x"), 1)
 	apply(t, f, map[string]string{"x.workflow.ts": source}, ".").expect(t, pawl.ExitDone, "x.workflow.ts:3:14: warning: ")
+}
+
+// What is written takes the place of what the diff was made from, and of nothing
+// else.
+func TestApplyDoesNotOverwriteWhatItDidNotShow(t *testing.T) {
+	for name, tt := range map[string]struct{ tag, header string }{
+		"changed": {`"v1"`, `If-Match: "v1"`},
+		"new":     {"", "If-None-Match: *"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asked []string
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				dry := strings.Contains(string(body), `"dryRun":true`)
+				for _, header := range []string{"If-Match", "If-None-Match"} {
+					if value := r.Header.Get(header); value != "" {
+						asked = append(asked, header+": "+value)
+					}
+				}
+				if !dry { // somebody was faster
+					problem(w, http.StatusPreconditionFailed, "precondition_failed", "the workflow was changed since you read it")
+					return
+				}
+				if tt.tag != "" {
+					w.Header().Set("ETag", tt.tag)
+				}
+				_, _ = io.WriteString(w, `{"name":"a","what":"updated","dryRun":true,"warnings":[]}`)
+			}))
+			defer s.Close()
+			dir := folder(t, map[string]string{"a.workflow.ts": validScript("a")})
+			r := call{dir: dir, env: map[string]string{"PAWL_URL": s.URL, "PAWL_TOKEN": "x"}}.run(t, "apply", "-f", "a.workflow.ts", "--diff")
+			r.expect(t, pawl.ExitRefused, "was changed since you read it")
+			if strings.Join(asked, ",") != tt.header || strings.Contains(r.stdout, "updated") {
+				t.Errorf("sent %v, wrote %q", asked, r.stdout)
+			}
+		})
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -144,8 +145,9 @@ func (a *applier) send(ctx context.Context, file definition, name string) error 
 		return fmt.Errorf("apply %s: %w", file.shown, err)
 	}
 	// The folders of this machine mean nothing to others.
-	body := client.Deploy{Script: string(source), Filename: filepath.Base(file.shown), DryRun: a.dryRun}
-	raw, err := a.client.Put(ctx, client.WorkflowPath(name), body)
+	raw, err := a.put(ctx, client.WorkflowPath(name), func(dryRun bool) (url.Values, any) {
+		return nil, client.Deploy{Script: string(source), Filename: filepath.Base(file.shown), DryRun: dryRun}
+	})
 	if err != nil {
 		return refusedFile(file.shown, err)
 	}
@@ -160,11 +162,12 @@ func (a *applier) send(ctx context.Context, file definition, name string) error 
 
 // sendDocument puts a source or a schedule in force and says what that did.
 func (a *applier) sendDocument(ctx context.Context, doc applicable) error {
-	query := url.Values{}
-	if a.dryRun {
-		query.Set("dryRun", "true")
-	}
-	raw, err := a.client.PutWith(ctx, doc.path, query, doc.body)
+	raw, err := a.put(ctx, doc.path, func(dryRun bool) (url.Values, any) {
+		if dryRun {
+			return url.Values{"dryRun": {"true"}}, doc.body
+		}
+		return nil, doc.body
+	})
 	if err != nil {
 		return fmt.Errorf("apply %s: %s %s: %w", doc.file.shown, doc.kind, doc.name, doc.placed(err))
 	}
@@ -176,6 +179,32 @@ func (a *applier) sendDocument(ctx context.Context, doc applicable) error {
 		before, after, err := done.versions()
 		return unifiedDiff("deployed/"+doc.name, doc.file.shown, before, after), err
 	})
+}
+
+// put sends one definition. Where a diff is shown it is asked for first, and what
+// is written then takes the place of nothing else than what the diff was made
+// from: a change that somebody made in between is not overwritten unseen.
+func (a *applier) put(ctx context.Context, path string, request func(dryRun bool) (url.Values, any)) (json.RawMessage, error) {
+	header := http.Header{}
+	if a.wantsDiff() && !a.dryRun {
+		query, body := request(true)
+		_, tag, err := a.client.SendTagged(ctx, client.Request{Method: http.MethodPut, Path: path, Query: query, Body: body})
+		switch {
+		case err != nil:
+			return nil, err
+		case tag == "":
+			header.Set("If-None-Match", "*")
+		default:
+			header.Set("If-Match", tag)
+		}
+	}
+	query, body := request(a.dryRun)
+	return a.client.Send(ctx, client.Request{Method: http.MethodPut, Path: path, Query: query, Header: header, Body: body})
+}
+
+// wantsDiff reports whether it is shown how definitions differ.
+func (a *applier) wantsDiff() bool {
+	return !a.out.machine() && (a.diff || a.dryRun || a.p.StdoutTerminal)
 }
 
 // report says what became of one definition, and how it differs if that is
@@ -193,7 +222,7 @@ func (a *applier) report(answer json.RawMessage, kind, name, what string, diff f
 	if _, err := fmt.Fprintf(a.p.Stdout, "%s %s %s%s\n", kind, name, what, note); err != nil {
 		return err
 	}
-	if what != "updated" || !(a.diff || a.dryRun || a.p.StdoutTerminal) {
+	if what != "updated" || !a.wantsDiff() {
 		return nil
 	}
 	text, err := diff()

@@ -208,12 +208,12 @@ func TestApplySendsEveryKindInItsOrder(t *testing.T) {
 	if diff := cmp.Diff(want, r.stdout); diff != "" {
 		t.Error(diff)
 	}
-	var source, schedule map[string]any
-	if json.Unmarshal([]byte(f.sent()[1]), &source) != nil || source["url"] != "https://api.example.com/prices" || source["status"] != nil {
-		t.Errorf("sent %s", f.sent()[1])
+	var source, schedule map[string]any // each comes twice: first it is asked what it would change
+	if json.Unmarshal([]byte(f.sent()[3]), &source) != nil || source["url"] != "https://api.example.com/prices" || source["status"] != nil {
+		t.Errorf("sent %s", f.sent()[3])
 	}
-	if json.Unmarshal([]byte(f.sent()[2]), &schedule) != nil || schedule["graphId"] != "langgraph:poet" || schedule["enabled"] != nil {
-		t.Errorf("sent %s", f.sent()[2])
+	if json.Unmarshal([]byte(f.sent()[5]), &schedule) != nil || schedule["graphId"] != "langgraph:poet" || schedule["enabled"] != nil {
+		t.Errorf("sent %s", f.sent()[5])
 	}
 	if r := apply(t, f, files, "-f", ".", "--dry-run"); !strings.Contains(r.stdout, "source prices created (dry run)") || !strings.Contains(f.requests(), "PUT /api/v1/sources/prices?dryRun=true") {
 		t.Errorf("dry run: %+v, asked %s", r, f.requests())

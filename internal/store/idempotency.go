@@ -46,6 +46,20 @@ func (tx *Tx) ClaimIdempotencyKey(ctx context.Context, owner, key, request strin
 	return given, false, errors.New("claim idempotency key: it comes and goes")
 }
 
+// FindAnswer is the answer that was given to the key of the owner, if there is
+// one.
+func (tx *Tx) FindAnswer(ctx context.Context, owner, key string) (given Answer, found bool, err error) {
+	err = tx.QueryRow(ctx, `select request, status, answer from idempotency_keys where owner = $1 and key = $2 and created_at >= $3`,
+		owner, key, ms(tx.Now.Add(-IdempotencyKept))).Scan(&given.Request, &given.Status, &given.Body)
+	if errors.Is(err, errNoRow) {
+		return given, false, nil
+	}
+	if err != nil {
+		return given, false, fmt.Errorf("find answer: %w", err)
+	}
+	return given, true, nil
+}
+
 // SaveAnswer keeps what the request with this key is told.
 func (tx *Tx) SaveAnswer(ctx context.Context, owner, key string, status int, body string) error {
 	_, err := tx.Exec(ctx, `update idempotency_keys set status = $3, answer = $4 where owner = $1 and key = $2`, owner, key, status, body)

@@ -26,6 +26,10 @@ type Deploy struct {
 	By       string // who, for versions and the audit log
 	DryRun   bool   // tell what would happen, and change nothing
 
+	// Expect refuses the deploy by the version that is in force, empty if there is
+	// none; it is asked in the transaction that changes it. Nil expects nothing.
+	Expect func(inForce string) error
+
 	confined bool          // auto-fix made it, and no person looked at its text
 	rights   []store.Right // that a person gives by deploying it
 }
@@ -43,6 +47,7 @@ type Deployed struct {
 	What     string // Created, Updated or Unchanged
 	Version  string
 	Previous string // the source that was in force before; empty for a new workflow
+	Before   string // its version
 	Config   Config
 	Warnings []script.Diagnostic
 }
@@ -142,7 +147,12 @@ func (s *Service) deploy(ctx context.Context, tx *store.Tx, d Deploy, raw json.R
 		hold = tx.WorkflowByName
 	}
 	w, err := hold(ctx, out.Name)
-	out.What = Updated
+	out.What, out.Before = Updated, w.Version
+	if d.Expect != nil && (err == nil || errors.Is(err, pawl.ErrNotFound)) {
+		if wrong := d.Expect(out.Before); wrong != nil {
+			return wrong
+		}
+	}
 	switch {
 	case errors.Is(err, pawl.ErrNotFound):
 		out.What = Created

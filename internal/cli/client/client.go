@@ -102,11 +102,6 @@ func (c *Client) Put(ctx context.Context, path string, body any) (json.RawMessag
 	return c.call(ctx, http.MethodPut, path, nil, body)
 }
 
-// PutWith is Put with parameters.
-func (c *Client) PutWith(ctx context.Context, path string, query url.Values, body any) (json.RawMessage, error) {
-	return c.call(ctx, http.MethodPut, path, query, body)
-}
-
 // Patch sends body, whose fields are changed in the thing there.
 func (c *Client) Patch(ctx context.Context, path string, body any) (json.RawMessage, error) {
 	return c.call(ctx, http.MethodPatch, path, nil, body)
@@ -176,10 +171,10 @@ func (c *Client) Send(ctx context.Context, r Request) (json.RawMessage, error) {
 	return raw, err
 }
 
-// GetTagged reads one thing, with the tag of how it is now: a change that names
-// the tag is refused if it has changed since. Empty if it has none.
-func (c *Client) GetTagged(ctx context.Context, path string) (raw json.RawMessage, tag string, err error) {
-	raw, header, err := c.send(ctx, answerTimeout, Request{Method: http.MethodGet, Path: path})
+// SendTagged is Send, with the tag of the thing as it is now: a change that names
+// the tag is refused if it has changed since. Empty if it is not there.
+func (c *Client) SendTagged(ctx context.Context, r Request) (raw json.RawMessage, tag string, err error) {
+	raw, header, err := c.send(ctx, answerTimeout, r)
 	return raw, header.Get("ETag"), err
 }
 

@@ -87,8 +87,11 @@ func codeOf(code string, status int) pawl.Code {
 	if slices.Contains(known, pawl.Code(code)) {
 		return pawl.Code(code)
 	}
-	if status == http.StatusBadRequest {
+	switch status {
+	case http.StatusBadRequest:
 		return pawl.CodeInvalid
+	case http.StatusPreconditionFailed: // it is not as it was when it was read
+		return pawl.CodeConflict
 	}
 	for _, c := range known {
 		if c.HTTPStatus() == status {
