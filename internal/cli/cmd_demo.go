@@ -1,12 +1,31 @@
 package cli
 
 import (
+	"os"
+	"os/exec"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pawlrun/pawl/internal/demo"
 )
+
+// programName is how this program is called: by its name if that is found, and
+// else by its path, as after go run.
+func programName() string {
+	own, err := os.Executable()
+	if err != nil {
+		return "pawl"
+	}
+	if found, err := exec.LookPath("pawl"); err == nil {
+		a, errA := os.Stat(found)
+		b, errB := os.Stat(own)
+		if errA == nil && errB == nil && os.SameFile(a, b) {
+			return "pawl"
+		}
+	}
+	return own
+}
 
 func newDemoCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
@@ -28,7 +47,7 @@ func newDemoCommand(p *Process) *cobra.Command {
 			return usageError("", "--seconds: %d is below zero", *seconds)
 		}
 		return demo.Run(cmd.Context(), demo.Config{
-			Out: p.Stdout, Addr: *addr, Dir: p.path(*keep), Colour: p.paint(p.StdoutTerminal),
+			Out: p.Stdout, Program: programName(), Addr: *addr, Dir: p.path(*keep), Colour: p.paint(p.StdoutTerminal),
 			Once: *once && *seconds == 0, Length: time.Duration(*seconds) * time.Second,
 		})
 	}

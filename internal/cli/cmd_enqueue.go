@@ -83,9 +83,11 @@ func (e *enqueuer) run(cmd *cobra.Command, args []string) error {
 	if err := json.Unmarshal(raw, &j); err != nil {
 		return fmt.Errorf("read job: %w", err)
 	}
+	if _, err := fmt.Fprintf(e.p.Stdout, "job %s runs %s\n", j.ID, relative(j.RunAt, time.Now())); err != nil {
+		return err
+	}
 	e.p.say("Watch it with: pawl get job %s -w", j.ID)
-	_, err = fmt.Fprintf(e.p.Stdout, "job %s runs %s\n", j.ID, relative(j.RunAt, time.Now()))
-	return err
+	return nil
 }
 
 // spec makes the request from the flags.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -67,6 +68,9 @@ type trying struct {
 func (t *trying) run(ctx context.Context, p *Process, file string) error {
 	if ext := filepath.Ext(file); ext == ".yaml" || ext == ".yml" {
 		return t.runSource(ctx, p, file)
+	}
+	if ext := filepath.Ext(file); !slices.Contains([]string{".ts", ".js", ".mts", ".mjs"}, ext) {
+		return usageError("Workflows are in *.workflow.ts and *.workflow.js, sources in *.yaml and *.yml.", "%s is neither a workflow nor a source", file)
 	}
 	source, err := os.ReadFile(p.path(file))
 	if err != nil {

@@ -46,6 +46,9 @@ func (p *Process) printError(err error) {
 		p.say("%s %s (%s)", label, err, e.Reason)
 	}
 	for _, f := range e.Fields {
+		if len(e.Fields) == 1 && strings.Contains(err.Error(), f.Message) {
+			continue // it was said above
+		}
 		p.say("  %s", strings.TrimSpace(f.Pointer+" "+f.Message))
 	}
 	if e.Hint != "" {

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,9 @@ type Config struct {
 	Dir    string        // of its data; empty is a temporary folder
 	Once   bool          // end when the scenes are over
 	Length time.Duration // how long it goes on; zero is until ctx ends
+
+	// Program is how this program is called on a command line; empty is pawl.
+	Program string
 }
 
 // Run shows the demo and returns an error if a promise was broken. The end of
@@ -98,11 +102,12 @@ It goes on: letters arrive, prices change, orders are placed, and some wait for 
   In a browser (works once, for 15 minutes):  %s
   In another terminal:
     export PAWL_URL=%s PAWL_DATA=%s
-    pawl get lanes -w                  # everything that runs, as it changes
-    pawl get approvals                 # what waits for you; pawl approve RUN lets it go on
-    pawl why workflow %s     # why it waits
+    %[5]s get lanes -w                  # everything that runs, as it changes
+    %[5]s get approvals                 # what waits for you; pawl approve RUN lets it go on
+    %[5]s why %[6]s              # why it waits
+    %[5]s status                        # does anything need you?
 
-`, until, s.SignInURL, s.URL, dir, largeOrdersName)
+`, until, s.SignInURL, s.URL, dir, cmp.Or(cfg.Program, "pawl"), largeOrdersName)
 }
 
 // perform plays the scenes, sums up, and goes on living if that is wanted.

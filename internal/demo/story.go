@@ -38,7 +38,14 @@ func (st *story) tell(name string, h happening) {
 }
 
 // note writes something that is not an event of a job.
-func (st *story) note(what, words string) { st.line(time.Now(), what, "", words, text.FgHiBlack) }
+func (st *story) note(what, words string) {
+	colour := text.FgHiBlack
+	switch what {
+	case "needs approval", "lost", "failed", "cut off": // what a person would want to see
+		colour = text.FgYellow
+	}
+	st.line(time.Now(), what, "", words, colour)
+}
 
 func (st *story) line(at time.Time, what, task, words string, colour text.Color) {
 	head := fmt.Sprintf("%-16s", what)

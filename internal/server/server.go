@@ -107,6 +107,26 @@ func tuneCollector() {
 	}
 }
 
+// dying is how long the one before may take to let its address go after it was
+// killed.
+const dying = 2 * time.Second
+
+// listen takes the address. One that is in use is asked for again for a moment:
+// whoever was killed just now still has it.
+func listen(ctx context.Context, addr string) (net.Listener, error) {
+	for begin := time.Now(); ; {
+		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
+		if !errors.Is(err, syscall.EADDRINUSE) || time.Since(begin) > dying {
+			return l, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
 // deaf tells why the server cannot listen. Most often it runs already.
 func (s *server) deaf(err error) error {
 	told := &pawl.Error{Code: pawl.CodeConflict, Op: "listen", Msg: "cannot listen on " + s.cfg.Addr, Hint: "Use --addr HOST:PORT with another address.", Err: err}
@@ -129,7 +149,7 @@ func (s *server) deaf(err error) error {
 // build makes the parts; nothing runs yet.
 func (s *server) build(ctx context.Context) (err error) {
 	// The address first: a port that is taken should not cost a migration.
-	if s.listen, err = (&net.ListenConfig{}).Listen(ctx, "tcp", s.cfg.Addr); err != nil {
+	if s.listen, err = listen(ctx, s.cfg.Addr); err != nil {
 		return s.deaf(err)
 	}
 	if err := os.MkdirAll(s.cfg.Data, 0o700); err != nil {
