@@ -244,3 +244,40 @@ func TestDocumentsCanBeFollowed(t *testing.T) {
 		})
 	}
 }
+
+// The commands that the demo prints can be pasted while it goes on, and README
+// shows what it prints.
+func TestDemoPrintsCommandsThatWork(t *testing.T) {
+	demo := exec.Command(binary, "demo", "--once=false")
+	demo.Dir = t.TempDir()
+	out := &logBuffer{}
+	demo.Stdout, demo.Stderr = out, out
+	if err := demo.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = demo.Process.Kill(); _ = demo.Wait() })
+	s := &server{t: t}
+	s.eventually("the demo goes on", func() bool { return strings.Contains(out.String(), "In another terminal:") && strings.Contains(out.String(), " status ") })
+	_, printed, _ := strings.Cut(out.String(), "In another terminal:\n")
+	printed, _, _ = strings.Cut(printed, "\n\n")
+	sh := newShell(t)
+	commands := strings.Split(strings.TrimSpace(printed), "\n")
+	if len(commands) != 5 {
+		t.Fatalf("it prints:\n%s", printed)
+	}
+	for _, command := range commands {
+		output, status := sh.run(strings.TrimSpace(command))
+		if strings.Contains(command, " status") && status == "1" && strings.Contains(output, "attention") {
+			continue // something waits for a person
+		}
+		if status != "0" || strings.Contains(output, "error:") || !strings.HasPrefix(strings.TrimSpace(command), "export") && output == "" {
+			t.Errorf("$ %s\nended with %s:\n%s", command, status, output)
+		}
+	}
+	readme := stepsOf(t, "README.md")
+	for _, line := range readme[0].output {
+		if promise, ok := strings.CutPrefix(line, "✓ "); ok && !strings.Contains(plain(out.String()), plain("✓ "+promise)) {
+			t.Errorf("README shows the promise %q, and the demo does not", promise)
+		}
+	}
+}

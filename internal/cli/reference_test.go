@@ -113,9 +113,12 @@ func describeCommand(p *page, c *cobra.Command) {
 // describeFlags lists the flags that are the command's own; those of settings
 // are told where settings are.
 func describeFlags(p *page, c *cobra.Command) {
-	shared := map[string]bool{"help": true, "config": true}
-	for _, s := range settings() {
-		shared[s.flag] = true
+	shared := map[string]bool{"help": true}
+	if c.Flags().Lookup("config") != nil { // else a flag that is called like a setting is the command's own
+		shared["config"] = true
+		for _, s := range settings() {
+			shared[s.flag] = true
+		}
 	}
 	rows, others := &page{}, false
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
