@@ -16,6 +16,7 @@ type LaneWhy struct {
 	Lane
 	At     Instant       `json:"at" doc:"As of when this is told."`
 	Next   string        `json:"next" example:"It looks again at 2030-01-31T09:00:00.000Z." doc:"What it does next."`
+	Do     *string       `json:"do" example:"pawl approve 0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e" doc:"The command that ends what its status tells; null while it is idle."`
 	Gates  []Gate        `json:"gates" nullable:"false" doc:"The conditions of running; it runs when all are open."`
 	Recent []RunSummary  `json:"recent" nullable:"false" doc:"Its last runs, the newest first."`
 	Around Maybe[Around] `json:"around" doc:"What was at the instant that was asked for; null if none was."`
@@ -78,7 +79,7 @@ func (a *API) whyWorkflow(ctx context.Context, name string, at time.Time) (out L
 		return out, a.aboutWorkflow(ctx, name, err)
 	}
 	out = LaneWhy{
-		Lane: workflowLane(&why.Lane, why.At), At: Instant{why.At}, Next: why.Next,
+		Lane: workflowLane(&why.Lane, why.At), At: Instant{why.At}, Next: why.Next, Do: orNull(why.Do),
 		Gates: make([]Gate, len(why.Gates)), Recent: runSummaries(why.Recent),
 	}
 	for i, g := range why.Gates {

@@ -59,7 +59,7 @@ func (a *API) whySchedule(ctx context.Context, name string, at time.Time) (out L
 	if err != nil {
 		return out, err
 	}
-	out = LaneWhy{Lane: scheduleLane(&why.Lane, why.At), At: Instant{why.At}, Next: why.Next, Gates: make([]Gate, len(why.Gates)), Recent: runSummaries(why.Runs)}
+	out = LaneWhy{Lane: scheduleLane(&why.Lane, why.At), At: Instant{why.At}, Next: why.Next, Do: orNull(why.Do), Gates: make([]Gate, len(why.Gates)), Recent: runSummaries(why.Runs)}
 	for i, g := range why.Gates {
 		out.Gates[i] = Gate{Name: g.Name, Open: g.Open, Text: g.Text}
 	}

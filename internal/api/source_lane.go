@@ -49,7 +49,7 @@ func (a *API) whySource(ctx context.Context, name string, at time.Time) (out Lan
 		return out, a.aboutSource(ctx, name, err)
 	}
 	out = LaneWhy{
-		Lane: sourceLane(&why.Lane, why.At), At: Instant{why.At}, Next: why.Next,
+		Lane: sourceLane(&why.Lane, why.At), At: Instant{why.At}, Next: why.Next, Do: orNull(why.Do),
 		Gates: sourceGates(why.Gates), Recent: runSummaries(why.Recent),
 	}
 	if at.IsZero() {

@@ -74,6 +74,8 @@ func tellReplay(p *Process, out *outputFlag, raw json.RawMessage) error {
 		switch {
 		case r.Same:
 			fmt.Fprintf(&b, "Run %s would do the same.\n", r.RunID)
+		case r.Error != "" && len(r.Differences) == 0:
+			fmt.Fprintf(&b, "Run %s would fail as it did: %s\n", r.RunID, oneLine(r.Error))
 		case r.Error != "":
 			fmt.Fprintf(&b, "Run %s would fail: %s\n", r.RunID, oneLine(r.Error))
 		default:
@@ -86,6 +88,9 @@ func tellReplay(p *Process, out *outputFlag, raw json.RawMessage) error {
 			fmt.Fprintf(&b, "  log: %s\n", oneLine(l))
 		}
 		_, err = p.Stdout.Write([]byte(b.String()))
+	}
+	if err == nil && !r.Same && len(r.Differences) == 0 && r.Error != "" {
+		return &pawl.Error{Code: pawl.CodeInvalid, Msg: "the replay fails, as the run did"}
 	}
 	if err == nil && !r.Same {
 		err = &pawl.Error{Code: pawl.CodeInvalid, Msg: "the replay differs"}

@@ -150,6 +150,13 @@ func describeWhy(raw json.RawMessage, now time.Time) (string, error) {
 	if y.Next != "" {
 		d.say("%s", y.Next)
 	}
+	switch {
+	case y.Do == "":
+	case y.Status == "Running" && y.Issue == "":
+		d.line("To stop it", y.Do)
+	default:
+		d.line("Do", y.Do)
+	}
 	if y.Around != nil {
 		d.say("At %s: %s", pawl.FormatTime(y.Around.At), y.Around.Text)
 	}

@@ -2,11 +2,15 @@ package graph
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/graph/contract"
+	"github.com/pawlrun/pawl/internal/graph/grant"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/when"
@@ -26,6 +30,7 @@ type Lane struct {
 	Pending  int
 	Paused   bool
 	Labels   map[string]string
+	Do       string // the command that ends what the word and the issue tell; empty while it is idle
 }
 
 // Details are everything about one schedule.
@@ -36,7 +41,9 @@ type Details struct {
 	Recent []store.Slot // the latest first
 	Newest store.Run    // zero if it never ran
 
-	health store.Attention // what its slots say about it; zero: nothing is wrong
+	health  store.Attention // what its slots say about it; zero: nothing is wrong
+	there   run.Workforce
+	refusal error // why its grant does not allow it now; nil: it does
 }
 
 // recentSlots is how many slots the details tell of.
@@ -110,8 +117,26 @@ func (s *Service) details(ctx context.Context, tx *store.Tx, sch store.Schedule,
 	if err := unlessGone(err); err != nil {
 		return d, err
 	}
+	if d.refusal = s.refusalOf(ctx, tx, sch); d.refusal != nil {
+		if _, refused := grant.RefusalCode(d.refusal); !refused {
+			return d, d.refusal
+		}
+	}
+	if d.there, err = s.cfg.Workforce(ctx, tx); err != nil {
+		return d, err
+	}
 	d.Lane = d.lane(tx.Now)
 	return d, nil
+}
+
+// refusalOf is why the grant of a schedule does not allow it to run now, or what
+// kept it from being looked up.
+func (s *Service) refusalOf(ctx context.Context, tx *store.Tx, sch store.Schedule) error {
+	if sch.GrantID == "" {
+		return nil
+	}
+	_, err := grant.Authorize(ctx, tx, sch.GrantID, sch.GraphID)
+	return err
 }
 
 func (d Details) lane(now time.Time) Lane {
@@ -123,6 +148,10 @@ func (d Details) lane(now time.Time) Lane {
 		}
 	}
 	l.Word, l.Issue, l.Sentence = d.words()
+	if l.Word, l.Issue = d.there.Over(l.Word, l.Issue); l.Issue == run.IssueNoWorker {
+		l.Sentence = d.there.Sentence()
+	}
+	l.Do = d.remedy(l.Issue)
 	l.LastAt, l.LastText = d.lastActivity()
 	return l
 }
@@ -167,6 +196,35 @@ func (d Details) runningWords(slot store.Slot) (run.Word, run.Issue, string) {
 		return run.Running, run.IssueBackingOff, fmt.Sprintf("Attempt %d of the slot %s failed and is tried again: %s", slot.Attempts, pawl.FormatTime(slot.ScheduledFor), d.Newest.ErrorMessage)
 	}
 	return run.Running, run.IssueNone, ""
+}
+
+// remedy is the command that ends what the schedule stands in.
+func (d Details) remedy(issue run.Issue) string {
+	name := d.Row.Name
+	switch issue {
+	case run.IssueNone:
+		for _, slot := range d.Open {
+			if run.SlotStatus(slot.Status) == run.SlotRunning && d.Newest.ID != "" {
+				return run.Command("cancel", d.Newest.ID)
+			}
+		}
+		return ""
+	case run.IssueNoWorker:
+		return run.StartWorker
+	case run.IssueApproval:
+		return run.Command("approve", d.Newest.ID)
+	case run.IssueBackingOff:
+		return run.Command("cancel", d.Newest.ID)
+	case run.IssuePermission:
+		return run.Command("grant", "create", "--graph", d.Row.GraphID) // its id goes into the definition
+	case run.IssueFailed:
+		return run.Command("run", "schedule", name) // one that succeeds
+	case run.IssuePrecondition:
+		if d.Row.Enabled { // its budget is used up
+			return run.Command("describe", "grant", d.Row.GrantID)
+		}
+	}
+	return run.Command("resume", "schedule", name)
 }
 
 func (d Details) lastActivity() (time.Time, string) {
@@ -253,23 +311,45 @@ func (d Details) gates(now time.Time) []Gate {
 			due.Text = "The next slot is that of " + pawl.FormatTime(slot.ScheduledFor) + "."
 		}
 	}
-	granted := Gate{"grant", d.Issue != run.IssuePermission, "The grant allowed the last slot."}
-	if !granted.Open {
-		granted.Text = d.Sentence
+	granted := Gate{"grant", d.refusal == nil, "The grant allows it."}
+	if d.refusal != nil {
+		granted.Text = refusalWords(d.refusal)
 	}
-	return []Gate{enabled, idle, due, granted}
+	return []Gate{enabled, idle, due, granted, {"worker", !d.there.Missing, d.there.Sentence()}}
+}
+
+// refusalWords is a refusal of a grant as a sentence.
+func refusalWords(err error) string {
+	e, ok := errors.AsType[*pawl.Error](err)
+	if !ok || e.Msg == "" {
+		return "The grant does not allow it."
+	}
+	return strings.ToUpper(e.Msg[:1]) + e.Msg[1:] + "."
 }
 
 func (d Details) nextWords(now time.Time) string {
+	runs := slices.ContainsFunc(d.Open, func(s store.Slot) bool { return run.SlotStatus(s.Status) == run.SlotRunning })
 	switch next := d.nextAt(now); {
+	case !d.Row.Enabled && runs:
+		return "What runs goes on to its end; then it does nothing until it is switched on."
 	case !d.Row.Enabled:
 		return "It does nothing until it is switched on."
-	case next.IsZero():
+	case d.there.Missing:
+		return "It does nothing until a worker is there."
+	case next.IsZero() && runs:
 		return "It goes on when the slot that is open has ended."
+	case next.IsZero() && d.Pending > 0:
+		return "It is due now."
+	case next.IsZero():
+		return "No further slot is planned."
+	case d.refusal != nil:
+		return "The slot of " + pawl.FormatTime(next) + " comes up " + strings.TrimPrefix(when.Until(now, next), "Next ") + " and will be passed over: " + strings.TrimSuffix(lowered(refusalWords(d.refusal)), ".") + "."
 	default:
 		return when.Until(now, next) + ", at " + pawl.FormatTime(next) + "."
 	}
 }
+
+func lowered(s string) string { return strings.ToLower(s[:1]) + s[1:] }
 
 // Next lists the next instants of a schedule, with clock changes marked.
 func Next(sch store.Schedule, after time.Time, count int) ([]when.Instant, error) {

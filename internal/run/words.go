@@ -50,6 +50,7 @@ const (
 	IssueFailed         Issue = "failed" // the last slot; the next one goes on
 	IssueInternal       Issue = "internal"
 	IssueInconsistent   Issue = "inconsistent" // the stored state contradicts itself
+	IssueNoWorker       Issue = "no_worker"    // nobody is there who could run it
 )
 
 // Words returns the word and the issue of a lane: what a person wants comes
@@ -121,15 +122,18 @@ func reconciling(r Run) (Word, Issue) {
 
 // failedLogic differs by kind: a workflow is being fixed, a source
 // retries under its budget, a schedule goes on with the next slot. A missing
-// precondition needs a person at once, whoever met it.
+// precondition needs a person at once, whoever met it, and so do credentials
+// that a source is refused: no retry mends them.
 func failedLogic(r Run, exhausted bool) (Word, Issue) {
 	switch {
 	case r.Class == pawl.ClassPrecondition:
 		return NeedsAttention, IssuePrecondition
 	case r.Type == pawl.HandlerSchedule:
 		return NeedsAttention, issueOf(r.Class, IssueFailed)
+	case r.Type == pawl.HandlerSource && (r.Class == pawl.ClassAuth || r.Class == pawl.ClassPermission):
+		return NeedsAttention, issueOf(r.Class, IssueFailed)
 	case r.Type == pawl.HandlerSource:
-		return budgeted(exhausted, issueOf(r.Class, IssueBackingOff), issueOf(r.Class, IssueRetriesUsedUp))
+		return budgeted(exhausted, IssueBackingOff, IssueRetriesUsedUp)
 	case !MayAutoFix(r):
 		return Running, IssueReconciling
 	default:

@@ -51,7 +51,7 @@ func (s *server) buildGraphs(ctx context.Context) (err error) {
 		}
 	}
 	s.graphs, err = graph.New(graph.Options{
-		DB: s.db, Ledger: s.runs, Executions: ask, Grants: grant.Service{}, Log: s.log, Observe: s.tellSchedule, Notify: s.noticeSchedule,
+		DB: s.db, Ledger: s.runs, Executions: ask, Grants: grant.Service{}, Log: s.log, Observe: s.tellSchedule, Notify: s.noticeSchedule, Workforce: s.workforce,
 	})
 	return err
 }

@@ -238,7 +238,7 @@ func (s *server) buildWorkflows() (err error) {
 		return err
 	}
 	s.flows, err = workflow.New(workflow.Options{
-		DB: s.db, Ledger: s.runs, Scripts: s.pool, Trials: s.trials, Tools: s.tools, Log: s.log, Observe: s.tellWorkflow, Notify: s.tell, Repair: mechanic,
+		DB: s.db, Ledger: s.runs, Scripts: s.pool, Trials: s.trials, Tools: s.tools, Log: s.log, Observe: s.tellWorkflow, Notify: s.tell, Workforce: s.workforce, Repair: mechanic,
 		Limits: script.Limits{Wall: s.cfg.ScriptTimeout, Heap: s.cfg.ScriptMemory},
 	})
 	return err

@@ -39,7 +39,7 @@ func (s *server) buildSources() (err error) {
 	s.fetcher = fetch.New(fetch.Options{Client: s.client, Book: s.book, Log: s.log})
 	s.sources, err = source.New(source.Options{
 		DB: s.db, Ledger: s.runs, Fetcher: s.fetcher, Book: s.book, Log: s.log, Workers: s.cfg.Workers, Spool: spool,
-		Publish: s.publishRows, Database: s.databaseOf, Observe: s.tellSource, Notify: s.noticeSource,
+		Publish: s.publishRows, Database: s.databaseOf, Observe: s.tellSource, Notify: s.noticeSource, Workforce: s.workforce,
 	})
 	return err
 }

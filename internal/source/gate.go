@@ -2,6 +2,7 @@ package source
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
@@ -23,6 +24,7 @@ const (
 	gateInFlight = "in_flight"
 	gateQuota    = "quota"
 	gateRetry    = "retry"
+	gateWorker   = "worker"
 )
 
 // verdict is what the gates say together.
@@ -35,7 +37,9 @@ type verdict struct {
 // evaluate asks every gate (B-23). It is pure, and it is what both the lane
 // and the views go by.
 func (v *view) evaluate() verdict {
-	d := verdict{open: true, gates: []Gate{v.gateWanted(), v.gateSchedule(), v.gateInFlight(), v.gateQuota(), v.gateRetry()}}
+	d := verdict{open: true, gates: []Gate{
+		v.gateWanted(), v.gateSchedule(), v.gateInFlight(), v.gateQuota(), v.gateRetry(), {Name: gateWorker, Open: !v.there.Missing, Text: v.there.Sentence()},
+	}}
 	for _, g := range d.gates {
 		if g.Open {
 			continue
@@ -82,6 +86,8 @@ func (v *view) dueWords() string {
 	switch {
 	case !v.state.RequestedAt.IsZero():
 		return "Somebody asked for a run at " + pawl.FormatTime(v.state.RequestedAt) + "."
+	case v.row.Status == pawl.StatusActive:
+		return "It was due; that is what is fetched now."
 	case v.unfinished():
 		return "The fetch that began at " + pawl.FormatTime(v.state.LastAttemptAt) + " did not end well."
 	case v.lastRun().IsZero():
@@ -100,16 +106,29 @@ func (v *view) gateInFlight() Gate {
 }
 
 func (v *view) gateQuota() Gate {
-	a := v.allowance
-	switch {
-	case !v.quotaOpen && a.BlockedUntil.After(v.now):
-		return Gate{Name: gateQuota, Until: v.quotaUntil, Text: fmt.Sprintf("%s asked not to be called before %s.", v.def.Host(), pawl.FormatTime(v.quotaUntil))}
+	a, host := v.allowance, v.def.Host()
+	asked := host + " asked not to be called before " + pawl.FormatTime(a.BlockedUntil)
+	spent := fmt.Sprintf("the limit set here, %s to %s, is used up until %s", calls(a.Limit), host, pawl.FormatTime(v.quotaUntil))
+	switch blocked := a.BlockedUntil.After(v.now); {
+	case !v.quotaOpen && blocked && v.quotaUntil.After(a.BlockedUntil):
+		return Gate{Name: gateQuota, Until: v.quotaUntil, Text: asked + ", and " + spent + "."}
+	case !v.quotaOpen && blocked:
+		return Gate{Name: gateQuota, Until: v.quotaUntil, Text: asked + "."}
 	case !v.quotaOpen:
-		return Gate{Name: gateQuota, Until: v.quotaUntil, Text: fmt.Sprintf("The %d calls to %s are used up until %s.", a.Limit, v.def.Host(), pawl.FormatTime(v.quotaUntil))}
+		return Gate{Name: gateQuota, Until: v.quotaUntil, Text: strings.ToUpper(spent[:1]) + spent[1:] + "."}
+	case a.Limited && a.Left == 1:
+		return Gate{Name: gateQuota, Open: true, Text: fmt.Sprintf("1 of %s to %s is left.", calls(a.Limit), host)}
 	case a.Limited:
-		return Gate{Name: gateQuota, Open: true, Text: fmt.Sprintf("%d of %d calls to %s are left.", a.Left, a.Limit, v.def.Host())}
+		return Gate{Name: gateQuota, Open: true, Text: fmt.Sprintf("%d of %s to %s are left.", a.Left, calls(a.Limit), host)}
 	}
 	return Gate{Name: gateQuota, Open: true, Text: v.def.Host() + " has no limit here."}
+}
+
+func calls(n int) string {
+	if n == 1 {
+		return "1 call"
+	}
+	return fmt.Sprintf("%d calls", n)
 }
 
 func (v *view) gateRetry() Gate {
@@ -117,7 +136,7 @@ func (v *view) gateRetry() Gate {
 	if v.retry.Ready(budget, v.now) {
 		text := "It is not backing off."
 		if v.retry.Count > 0 {
-			text = fmt.Sprintf("%d of %d failures of this period are spent.", v.retry.Count, budget.MaxRetries)
+			text = fmt.Sprintf("It failed %d of %d times in this period and may be tried again.", v.retry.Count, budget.MaxRetries)
 		}
 		return Gate{Name: gateRetry, Open: true, Text: text}
 	}
@@ -126,7 +145,7 @@ func (v *view) gateRetry() Gate {
 		if end := v.retry.PeriodStart.Add(budget.Period); end.After(g.Until) {
 			g.Until = end
 		}
-		g.Text = fmt.Sprintf("All %d attempts of this period failed; a new period begins at %s.", budget.MaxRetries, pawl.FormatTime(g.Until))
+		g.Text = fmt.Sprintf("%s of this period failed; a new period begins at %s.", allAttempts(budget.MaxRetries), pawl.FormatTime(g.Until))
 		return g
 	}
 	g.Text = fmt.Sprintf("It backs off after failure %d of %d until %s.", v.retry.Count, budget.MaxRetries, pawl.FormatTime(g.Until))

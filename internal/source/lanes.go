@@ -56,11 +56,16 @@ func (s *Service) List(ctx context.Context, after string, limit int) (page []Det
 			list = list[:limit]
 			next = list[limit-1].Name
 		}
+		there, err := s.cfg.Workforce(ctx, tx)
+		if err != nil {
+			return err
+		}
 		for _, src := range list {
 			v, err := s.viewOf(ctx, tx, src)
 			if err != nil {
 				return err
 			}
+			v.there = there
 			runs, err := tx.LatestSourceRuns(ctx, src.ID, 1)
 			if err != nil {
 				return err
@@ -140,7 +145,7 @@ func (v *view) details(last store.SourceRun) Details {
 // Describe reads everything about a source.
 func (s *Service) Describe(ctx context.Context, name string) (d Details, err error) {
 	var recent []store.SourceRun
-	v, err := s.look(ctx, name, func(ctx context.Context, tx *store.Tx, v *view) (err error) {
+	v, err := s.lookForPeople(ctx, name, func(ctx context.Context, tx *store.Tx, v *view) (err error) {
 		recent, err = tx.LatestSourceRuns(ctx, v.source.ID, recentRuns)
 		return err
 	})
@@ -165,7 +170,7 @@ type Why struct {
 func (s *Service) Why(ctx context.Context, name string) (Why, error) {
 	var y Why
 	var last []store.SourceRun
-	v, err := s.look(ctx, name, func(ctx context.Context, tx *store.Tx, v *view) (err error) {
+	v, err := s.lookForPeople(ctx, name, func(ctx context.Context, tx *store.Tx, v *view) (err error) {
 		if last, err = tx.LatestSourceRuns(ctx, v.source.ID, 1); err != nil {
 			return err
 		}
@@ -182,13 +187,19 @@ func (s *Service) Why(ctx context.Context, name string) (Why, error) {
 }
 
 func (v *view) nextWords(d verdict) string {
+	quota := v.gateQuota()
 	switch {
+	case v.there.Missing && v.wanted():
+		return "It does nothing until a worker is there."
 	case v.row.Status == pawl.StatusActive:
 		return "It fetches now, and looks again when the run has ended."
 	case d.open:
 		return "It runs as soon as a worker is free."
 	case d.at.IsZero():
 		return "It does nothing by itself until that changes."
+	}
+	if !quota.Open && d.at.Equal(quota.Until) {
+		return "It runs at " + pawl.FormatTime(d.at) + ", when " + v.def.Host() + " may be called again."
 	}
 	return "It runs at " + pawl.FormatTime(d.at) + "."
 }

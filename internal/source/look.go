@@ -29,9 +29,18 @@ type view struct {
 	dataAt time.Time // newest row of the table; only asked for while no run is known
 	told   string    // why people were told that they are needed; empty if they are not
 
+	there      run.Workforce // looked up for people only
 	quotaOpen  bool
 	quotaUntil time.Time
 	allowance  quota.Allowance
+}
+
+// lookForPeople is look with who there is to run it.
+func (s *Service) lookForPeople(ctx context.Context, name string, also func(context.Context, *store.Tx, *view) error) (*view, error) {
+	return s.look(ctx, name, also, func(ctx context.Context, tx *store.Tx, v *view) (err error) {
+		v.there, err = s.cfg.Workforce(ctx, tx)
+		return err
+	})
 }
 
 // look reads a source as it is now, and with it what also reads, so that both

@@ -69,6 +69,8 @@ type Options struct {
 	// Observe is told of changes after their commit; it must not block. It may
 	// be nil.
 	Observe func(Change)
+	// Workforce tells who there is to run things. Nil says that somebody is.
+	Workforce func(ctx context.Context, tx *store.Tx) (run.Workforce, error)
 	// Notify tells people something, in the transaction in which it becomes
 	// true; nil tells nobody.
 	Notify func(ctx context.Context, tx *store.Tx, n Notice) error
@@ -134,6 +136,9 @@ func New(cfg Options) (*Service, error) {
 	}
 	if cfg.Observe == nil {
 		cfg.Observe = func(Change) {}
+	}
+	if cfg.Workforce == nil {
+		cfg.Workforce = func(context.Context, *store.Tx) (run.Workforce, error) { return run.Workforce{}, nil }
 	}
 	if cfg.Notify == nil {
 		cfg.Notify = func(context.Context, *store.Tx, Notice) error { return nil }

@@ -41,6 +41,8 @@ func (v *view) sentence(issue run.Issue) string {
 	switch issue {
 	case run.IssueNone:
 		return ""
+	case run.IssueNoWorker:
+		return v.there.Sentence()
 	case run.IssuePaused:
 		if v.source.PausedAt.IsZero() {
 			return v.gateWanted().Text
@@ -52,13 +54,13 @@ func (v *view) sentence(issue run.Issue) string {
 		}
 		return "It goes on after an interruption."
 	case run.IssueRetriesUsedUp:
-		return fmt.Sprintf("All %d attempts of this period failed%s. It is tried again %s; reset it to try at once.", v.def.Budget().MaxRetries, why, v.soon())
+		return fmt.Sprintf("%s of this period failed%s. It is tried again %s; reset it to try at once.", allAttempts(v.def.Budget().MaxRetries), why, v.soon())
 	case run.IssueCrashLoop:
-		return fmt.Sprintf("It was interrupted %d times in a row and is not tried again by itself; resume it to try once more.", v.retry.Crashes)
+		return fmt.Sprintf("It was interrupted %s in a row and is not tried again by itself; resume it to try once more.", times(v.retry.Crashes))
 	case run.IssueSignIn:
-		return "The server asks for other credentials" + why + ". Mend them in the provider's file; it is tried again " + v.soon() + "."
+		return "The server asks for other credentials" + why + ". Correct them in the provider's file and reset the source; it is tried again by itself " + v.soon() + "."
 	case run.IssuePermission:
-		return "The server refuses the credentials" + why + ". It is tried again " + v.soon() + "."
+		return "The server does not allow it" + why + ". When it does, reset the source; it is tried again by itself " + v.soon() + "."
 	case run.IssueInconsistent:
 		return "What is stored about its last run contradicts itself; nothing runs until somebody has looked."
 	default:
@@ -72,6 +74,46 @@ func (v *view) soon() string {
 		return "now"
 	}
 	return strings.TrimPrefix(when.Until(v.now, at), "Next ")
+}
+
+// remedy is the command that ends what the source stands in.
+func (v *view) remedy(issue run.Issue) string {
+	name := v.source.Name
+	switch issue {
+	case run.IssueNone:
+		if v.row.Status == pawl.StatusActive {
+			return run.Command("cancel", v.row.ID)
+		}
+		return ""
+	case run.IssueNoWorker:
+		return run.StartWorker
+	case run.IssuePaused:
+		if v.source.PausedAt.IsZero() {
+			return "pawl apply -f FILE" // in which it says status: active
+		}
+		return run.Command("resume", "source", name)
+	case run.IssueCrashLoop:
+		return run.Command("resume", "source", name)
+	case run.IssueRecovering, run.IssueInconsistent:
+		return run.Command("describe", "source", name)
+	default: // its failures are forgotten, and it is tried at once
+		return run.Command("reset", "source", name)
+	}
+}
+
+func allAttempts(n int) string {
+	if n == 1 {
+		return "The one attempt"
+	}
+	return fmt.Sprintf("All %d attempts", n)
+}
+
+// times counts interruptions.
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }
 
 // attend tells people when a source begins to need them, once for each cause,
@@ -121,12 +163,13 @@ type Lane struct {
 	LastText string
 	Paused   bool
 	Labels   map[string]string
+	Do       string // the command that ends what the word and the issue tell; empty while it is idle
 }
 
 func (v *view) lane(last store.SourceRun) Lane {
-	word, issue := v.words()
+	word, issue := v.there.Over(v.words())
 	l := Lane{
-		ID: v.source.ID, Name: v.source.Name, Word: word, Issue: issue, Sentence: v.sentence(issue),
+		ID: v.source.ID, Name: v.source.Name, Word: word, Issue: issue, Sentence: v.sentence(issue), Do: v.remedy(issue),
 		Paused: !v.source.PausedAt.IsZero(), Labels: v.def.Labels,
 	}
 	if schedule, err := v.def.Schedule.When(); err == nil {

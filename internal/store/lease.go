@@ -205,3 +205,13 @@ func (tx *Tx) view(ctx context.Context) (View, error) {
 	}
 	return v, rows.Err()
 }
+
+// WorkerSeen is when a node that works on jobs was seen last; zero if none is
+// known.
+func (tx *Tx) WorkerSeen(ctx context.Context) (time.Time, error) {
+	var at *int64
+	if err := tx.QueryRow(ctx, `select max(seen_at) from nodes where share = 1`).Scan(&at); err != nil {
+		return time.Time{}, fmt.Errorf("look for workers: %w", err)
+	}
+	return fromNullMS(at), nil
+}

@@ -43,11 +43,18 @@ type laneFilter struct {
 	Text string // part of the name
 	Kind string
 	Word run.Word
+
+	NoWorker bool // nobody is there to run anything
 }
 
 func (f laneFilter) any() bool { return f.Text != "" || f.Word != "" }
 
+// stored is the filter for what SQL can tell. It knows nothing of workers: with
+// none, everything may need attention.
 func (f laneFilter) stored() store.LaneFilter {
+	if f.NoWorker && f.Word == run.NeedsAttention {
+		return store.LaneFilter{Text: f.Text}
+	}
 	return store.LaneFilter{Text: f.Text, Word: string(f.Word)}
 }
 

@@ -102,7 +102,11 @@ func (s *Site) recount(kept *keptCounts, owner string) {
 
 func (s *Site) count(ctx context.Context, owner string) (wordCounts, error) {
 	out := wordCounts{}
-	err := s.cfg.DB.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
+	there, err := s.cfg.Workflows.Workforce(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = s.cfg.DB.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
 		for _, k := range s.laneKinds() {
 			counted, err := k.count(ctx, tx, owner)
 			if err != nil {
@@ -110,7 +114,8 @@ func (s *Site) count(ctx context.Context, owner string) (wordCounts, error) {
 			}
 			out[string(k.kind)] = map[run.Word]int{}
 			for word, n := range counted {
-				out[string(k.kind)][run.Word(word)] = n
+				told, _ := there.Over(run.Word(word), run.IssueNone)
+				out[string(k.kind)][told] += n
 			}
 		}
 		return nil

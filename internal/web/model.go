@@ -42,6 +42,7 @@ type workflowAnswer struct {
 type whyAnswer struct {
 	laneAnswer
 	Next   string       `json:"next"`
+	Do     string       `json:"do"`
 	Gates  []gateAnswer `json:"gates"`
 	Recent []runAnswer  `json:"recent"`
 }

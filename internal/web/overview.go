@@ -19,6 +19,8 @@ type overviewPage struct {
 	Lanes   []laneRow
 	Pager   pager
 	Filters bool // something is filtered
+
+	NoWorker string // a sentence if nobody is there to run anything
 }
 
 // wordTab is one of the four words as a filter.
@@ -54,6 +56,13 @@ func (s *Site) overview(r *http.Request, v *visit) (out overviewPage, err error)
 	query := r.URL.Query()
 	out.Filter = laneFilter{Text: cut(strings.TrimSpace(query.Get("q")), maxText), Kind: query.Get("kind"), Word: run.Word(query.Get("status"))}
 	out.Filters = out.Filter != laneFilter{}
+	there, err := s.cfg.Workflows.Workforce(r.Context())
+	if err != nil {
+		return out, err
+	}
+	if out.Filter.NoWorker = there.Missing; there.Missing {
+		out.NoWorker = there.Sentence()
+	}
 	owner := ownerOf(v)
 	counts := s.countLanes(r.Context(), owner, v.now)
 	out.Counted = counts != nil
@@ -67,7 +76,7 @@ func (s *Site) overview(r *http.Request, v *visit) (out overviewPage, err error)
 	}
 	out.Pager = pagerOf(r, next)
 	if !out.Filters && out.Pager.First == "" {
-		out.Urgent, _, err = s.findLanes(r.Context(), owner, laneFilter{Word: run.NeedsAttention}, "", urgentShown)
+		out.Urgent, _, err = s.findLanes(r.Context(), owner, laneFilter{Word: run.NeedsAttention, NoWorker: there.Missing}, "", urgentShown)
 	}
 	return out, err
 }

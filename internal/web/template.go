@@ -83,6 +83,7 @@ func functions(assets map[string]string) template.FuncMap {
 		"waiting":  waitingCount,
 		"times":    readTimes,
 		"inZone":   inZone,
+		"gateName": gateName,
 		"given":    given,
 		"size":     size,
 		"args":     arguments,

@@ -252,6 +252,29 @@ func short(id string) string {
 	return id[len(id)-8:]
 }
 
+// gateName is a condition of running as people read it.
+func gateName(name string) string {
+	switch name {
+	case "wanted", "enabled":
+		return "switched on"
+	case "idle", "in_flight":
+		return "not busy"
+	case "healthy":
+		return "nothing unfinished"
+	case "due", "schedule":
+		return "something to do"
+	case "quota":
+		return "calls left"
+	case "retry":
+		return "not backing off"
+	case "grant":
+		return "allowed"
+	case "worker":
+		return "a worker"
+	}
+	return name
+}
+
 // waitingCount is how many decisions wait, as far as they are counted.
 func waitingCount(n int) string {
 	if n >= approvalsCounted {

@@ -25,6 +25,7 @@ type Lane struct {
 	Pending  int // inputs that wait, and events that come from none
 	Paused   bool
 	Labels   map[string]string
+	Do       string // the command that ends what the word and the issue tell; empty while it is idle
 }
 
 // Details are everything about one workflow.
@@ -47,6 +48,10 @@ func (s *Service) Lanes(ctx context.Context, after string, limit int) (page []La
 		if err != nil {
 			return err
 		}
+		there, err := s.cfg.Workforce(ctx, tx)
+		if err != nil {
+			return err
+		}
 		if len(list) > limit {
 			list = list[:limit]
 			next = list[limit-1].Name
@@ -56,7 +61,7 @@ func (s *Service) Lanes(ctx context.Context, after string, limit int) (page []La
 			if err != nil {
 				return err
 			}
-			l, err := s.laneView(ctx, tx, v)
+			l, err := s.laneView(ctx, tx, v, there)
 			if err != nil {
 				return err
 			}
@@ -65,6 +70,15 @@ func (s *Service) Lanes(ctx context.Context, after string, limit int) (page []La
 		return nil
 	})
 	return page, next, err
+}
+
+// Workforce tells who there is to run things.
+func (s *Service) Workforce(ctx context.Context) (there run.Workforce, err error) {
+	err = s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		there, err = s.cfg.Workforce(ctx, tx)
+		return err
+	})
+	return there, err
 }
 
 // Describe reads everything about a workflow.
@@ -78,7 +92,11 @@ func (s *Service) Describe(ctx context.Context, name string) (d Details, err err
 		if err != nil {
 			return err
 		}
-		if d.Lane, err = s.laneView(ctx, tx, v); err != nil {
+		there, err := s.cfg.Workforce(ctx, tx)
+		if err != nil {
+			return err
+		}
+		if d.Lane, err = s.laneView(ctx, tx, v, there); err != nil {
 			return err
 		}
 		d.Workflow, d.Config, d.Schedules, d.Newest = v.workflow, v.config, v.schedules, v.row
@@ -91,7 +109,7 @@ func (s *Service) Describe(ctx context.Context, name string) (d Details, err err
 	return d, err
 }
 
-func (s *Service) laneView(ctx context.Context, tx *store.Tx, v *view) (Lane, error) {
+func (s *Service) laneView(ctx context.Context, tx *store.Tx, v *view, there run.Workforce) (Lane, error) {
 	word, issue := v.words()
 	l := Lane{
 		ID: v.workflow.ID, Name: v.workflow.Name, Word: word, Issue: issue, Sentence: v.sentence(issue), Schedule: v.scheduleWords(),
@@ -105,19 +123,31 @@ func (s *Service) laneView(ctx context.Context, tx *store.Tx, v *view) (Lane, er
 		l.Word, l.Issue = run.NeedsAttention, run.IssueInconsistent
 		l.Sentence = fmt.Sprintf("Event %q is held by run %s, which has ended; this is a fault of Pawl, please report it.", orphans[0].MessageID, orphans[0].RunID)
 	}
-	if st, decided := v.chooseForRun(); decided && st.do == actWait && run.NeedsSuccessor(v.newest.Status) && !v.hasHandler(v.row) && word != run.Stopped {
+	if v.lostItsHandler() && word != run.Stopped {
 		l.Word, l.Issue = run.NeedsAttention, run.IssueInconsistent
 		l.Sentence = "The deployed version lacks the part that its unfinished run is of; deploy one that has it, or cancel run " + v.row.ID + "."
+	}
+	if l.Word, l.Issue = there.Over(l.Word, l.Issue); l.Issue == run.IssueNoWorker {
+		l.Sentence = there.Sentence()
 	}
 	if l.Pending, err = tx.CountWaiting(ctx, v.workflow.ID, v.config.subscribed()); err != nil {
 		return l, err
 	}
+	l.Do = v.remedy(l)
 	l.LastAt, l.LastText, err = lastActivity(ctx, tx, v)
 	return l, err
 }
 
+// lostItsHandler: the newest run needs a successor, and the deployed version
+// cannot make one.
+func (v *view) lostItsHandler() bool {
+	st, decided := v.chooseForRun()
+	return decided && st.do == actWait && run.NeedsSuccessor(v.newest.Status) && !v.hasHandler(v.row)
+}
+
 // lastActivity is a sentence about what the workflow did last, in terms of
-// inputs and effects.
+// inputs and effects. What became of the newest run is told if that came
+// after both, unless it only found nothing to do.
 func lastActivity(ctx context.Context, tx *store.Tx, v *view) (time.Time, string, error) {
 	calls, err := tx.ListMutations(ctx, v.workflow.ID, store.MutationCursor{}, 1)
 	if err != nil {
@@ -127,15 +157,18 @@ func lastActivity(ctx context.Context, tx *store.Tx, v *view) (time.Time, string
 	if err != nil {
 		return time.Time{}, "", err
 	}
-	switch {
-	case len(calls) > 0 && (len(inputs) == 0 || !calls[0].UpdatedAt.Before(inputs[0].CreatedAt)):
-		return calls[0].UpdatedAt, callSentence(calls[0]), nil
-	case len(inputs) > 0:
-		return inputs[0].CreatedAt, "Found " + inputs[0].Title, nil
-	case v.row.ID != "":
-		return v.row.UpdatedAt, "Checked; there was nothing to do", nil
+	at, text := v.workflow.DeployedAt, "Deployed"
+	if len(inputs) > 0 && !inputs[0].CreatedAt.Before(at) {
+		at, text = inputs[0].CreatedAt, "Found "+inputs[0].Title
 	}
-	return v.workflow.DeployedAt, "Deployed", nil
+	if len(calls) > 0 && (len(inputs) == 0 || !calls[0].UpdatedAt.Before(inputs[0].CreatedAt)) {
+		at, text = calls[0].UpdatedAt, callSentence(calls[0])
+	}
+	quiet := len(calls) > 0 && calls[0].RunID == v.row.ID || len(calls)+len(inputs) > 0 && (v.row.Status == pawl.StatusCommitted || v.row.Status == pawl.StatusActive)
+	if v.row.ID != "" && !quiet && !v.row.UpdatedAt.Before(at) {
+		return v.row.UpdatedAt, v.runSentence(), nil
+	}
+	return at, text, nil
 }
 
 func callSentence(m store.Mutation) string {
@@ -166,13 +199,6 @@ type Why struct {
 	Recent []store.Run // the newest first
 }
 
-// Gate is one condition of running, and whether it is met.
-type Gate struct {
-	Name string
-	Open bool
-	Text string
-}
-
 // maxRecent is how many runs Why tells of.
 const maxRecent = 10
 
@@ -188,88 +214,23 @@ func (s *Service) Why(ctx context.Context, name string) (y Why, err error) {
 			return err
 		}
 		y = Why{At: tx.Now}
-		if y.Lane, err = s.laneView(ctx, tx, v); err != nil {
+		there, err := s.cfg.Workforce(ctx, tx)
+		if err != nil {
+			return err
+		}
+		if y.Lane, err = s.laneView(ctx, tx, v, there); err != nil {
 			return err
 		}
 		armed, ok, err := tx.ArmedAt(ctx, TaskName, jobKey(w.Lane))
 		if err != nil {
 			return err
 		}
-		y.Gates, y.Next = v.gates(y.Lane, ok && !armed.After(tx.Now)), v.nextWords(y.Lane)
+		looks := ok && !armed.After(tx.Now) // its job is there: what waits is looked at
+		y.Gates, y.Next = v.gates(y.Lane, there, looks), v.nextWords(y.Lane, looks)
 		y.Recent, _, err = tx.ListRuns(ctx, store.RunFilter{Kind: pawl.KindWorkflow, Lane: w.Lane}, store.RunCursor{}, maxRecent)
 		return err
 	})
 	return y, err
-}
-
-// gates are the conditions of running. armed says that the lane is to be looked
-// at now: without that, what waits has been looked at and was left.
-func (v *view) gates(l Lane, armed bool) []Gate {
-	wanted := Gate{"wanted", v.workflow.Desired == desiredActive, "It is meant to run."}
-	if !wanted.Open {
-		wanted.Text = "It is " + v.workflow.Desired + "."
-	}
-	idle := Gate{"idle", v.newest.Status != pawl.StatusActive, "No run is active."}
-	if !idle.Open {
-		idle.Text = fmt.Sprintf("Run %s is active since %s.", v.row.ID, pawl.FormatTime(v.row.CreatedAt))
-	}
-	healthy := Gate{"healthy", v.newest.Status == pawl.StatusActive || !run.Halts(v.newest, v.exhausted()), "Its last run is over."}
-	if !healthy.Open {
-		healthy.Text = l.Sentence
-	}
-	due := v.dueProducer()
-	work := Gate{Name: "due", Open: due.do == actProduce || v.wakeIsDue() || l.Pending > 0 && armed}
-	switch {
-	case due.do == actProduce && due.trigger == triggerManual:
-		work.Text = "Somebody asked for a run."
-	case due.do == actProduce:
-		work.Text = "Its schedule is due."
-	case v.wakeIsDue():
-		work.Text = "The time has come at which it wants to look again."
-	case work.Open:
-		work.Text = inputsWait(l.Pending) + "."
-	case l.Pending > 0:
-		work.Text = inputsWait(l.Pending) + "; it has looked at them and takes them up when something new comes, or when it wants to look again."
-	default:
-		work.Text = "Its schedule is not due and nothing waits."
-	}
-	return []Gate{wanted, idle, healthy, work}
-}
-
-func inputsWait(n int) string {
-	if n == 1 {
-		return "1 input waits"
-	}
-	return fmt.Sprintf("%d inputs wait", n)
-}
-
-// wakeIsDue reports whether a consumer is to be woken.
-func (v *view) wakeIsDue() bool {
-	for _, c := range v.config.Consumers {
-		if at := v.wakes[c.Name]; !at.IsZero() && !at.After(v.now) {
-			return true
-		}
-	}
-	return false
-}
-
-func (v *view) nextWords(l Lane) string {
-	if v.newest.Status == pawl.StatusActive {
-		return "It looks again when the run has ended."
-	}
-	if st, decided := v.chooseForRun(); decided && st.do != actWait && l.Word != run.Stopped {
-		return "It goes on at once."
-	}
-	if l.NextAt.IsZero() {
-		if l.Word == run.Idle {
-			return "It runs when an event comes."
-		}
-		return "It does nothing by itself until then."
-	}
-	if !l.NextAt.After(v.now) {
-		return "It is due now."
-	}
-	return "It looks again at " + pawl.FormatTime(l.NextAt) + "."
 }
 
 // RunDetails are a run with all that belongs to it.

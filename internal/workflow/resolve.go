@@ -188,12 +188,27 @@ func (s *Service) ResumeRun(ctx context.Context, tx *store.Tx, runID, by string)
 	switch {
 	case v.newest.Status == pawl.StatusActive || !run.Halts(v.newest, v.exhausted()):
 		return refuse(op, "", fmt.Sprintf("run %s is %s and needs nothing", runID, v.row.Status), "")
-	case run.Unresolved(v.newest.Ledger):
-		return refuse(op, "outcome_unknown", "it is unknown what became of its call", "Say what happened: pawl resolve "+runID+" --outcome happened|did-not-happen|skip")
-	case v.waitsForAnswer() && !v.proposed():
-		return refuse(op, "approval", "it waits for your approval", "pawl approve "+runID)
+	}
+	if err := v.decideInstead(op); err != nil {
+		return err
 	}
 	return s.clear(ctx, tx, v, "run.resume", by)
+}
+
+// decideInstead refuses to resume a lane whose newest run waits for a word that
+// resuming does not say, and tells which.
+func (v *view) decideInstead(op string) error {
+	switch {
+	case v.newest.Status == pawl.StatusActive:
+		return nil
+	case v.open != nil && v.open.State != pawl.MutationIndeterminate:
+		return refuse(op, "reconciling", "it is being asked what became of its call", "Wait until that is known; pawl why workflow "+v.workflow.Name+" tells when.")
+	case run.Unresolved(v.newest.Ledger):
+		return refuse(op, "outcome_unknown", "it is unknown what became of its call", "Say what happened: pawl resolve "+v.row.ID+" --outcome happened|did-not-happen|skip")
+	case v.waitsForAnswer() && !v.proposed():
+		return refuse(op, "approval", "it waits for your approval", "pawl approve "+v.row.ID)
+	}
+	return nil
 }
 
 // clear notes that a person mended what stopped the newest run.

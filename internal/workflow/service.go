@@ -12,6 +12,7 @@ import (
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/repair"
+	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/tool"
@@ -48,6 +49,8 @@ type Options struct {
 	// Repair proposes corrected scripts; nil leaves that to people.
 	Repair repair.Repairer
 
+	// Workforce tells who there is to run things. Nil says that somebody is.
+	Workforce func(ctx context.Context, tx *store.Tx) (run.Workforce, error)
 	// Notify tells people something, in the transaction in which it becomes
 	// true; nil tells nobody.
 	Notify func(ctx context.Context, tx *store.Tx, n Notice) error
@@ -112,6 +115,9 @@ func New(cfg Options) (*Service, error) {
 	}
 	if cfg.Observe == nil {
 		cfg.Observe = func(Change) {}
+	}
+	if cfg.Workforce == nil {
+		cfg.Workforce = func(context.Context, *store.Tx) (run.Workforce, error) { return run.Workforce{}, nil }
 	}
 	if cfg.fault == nil {
 		cfg.fault = func(string) error { return nil }

@@ -42,21 +42,26 @@ func (v *view) sentence(issue run.Issue) string {
 		return "It is archived."
 	case run.IssueNotDeployed:
 		return "Nothing is deployed."
+	case run.IssueNoWorker:
+		return ""
 	case run.IssueBackingOff:
 		if v.row.ErrorCode == codeDeferred {
 			return tell("It keeps to the limit that you set for the service and goes on " + soon(v.now, v.retry.NextAt) + "; that counts as no attempt")
 		}
 		return tell("The last attempt failed; it is tried again " + soon(v.now, v.retry.NextAt))
 	case run.IssueRetriesUsedUp:
-		return tell(fmt.Sprintf("It failed %d times in a row and is not tried again by itself; resume it when the cause is mended", v.retry.Count))
+		return tell(fmt.Sprintf("It failed %s in a row and is not tried again by itself; resume it when the cause is mended", times(v.retry.Count)))
 	case run.IssueFixing:
 		return tell("The script failed and is being fixed")
 	case run.IssueFixesUsedUp:
+		if v.row.ErrorCode == "unknown_connection" {
+			return tell("A connection is missing; set it up and resume")
+		}
 		return tell("The script failed; deploy a corrected version, or resume it if the cause was outside")
 	case run.IssueReconciling:
 		return "It is being asked what became of its last call" + v.callName() + "; nothing else runs meanwhile."
 	case run.IssueOutcomeUnknown:
-		return "It is unknown whether its last call" + v.callName() + " happened; look there and say what happened."
+		return "It is unknown whether its last call" + v.callName() + " happened; look there and say what happened: happened, did-not-happen or skip."
 	case run.IssueApproval:
 		if v.proposed() {
 			return tell("The script failed, and a repaired one waits for your approval")
@@ -74,7 +79,7 @@ func (v *view) sentence(issue run.Issue) string {
 	case run.IssueRecovering:
 		return "It goes on after an interruption."
 	case run.IssueCrashLoop:
-		return fmt.Sprintf("It was interrupted %d times in a row and is not tried again by itself; resume it to try once more.", v.retry.Crashes)
+		return fmt.Sprintf("It was interrupted %s in a row and is not tried again by itself; resume it to try once more.", times(v.retry.Crashes))
 	case run.IssueFailed:
 		return tell("The last run failed")
 	case run.IssueInternal:
@@ -83,6 +88,75 @@ func (v *view) sentence(issue run.Issue) string {
 		return "What is stored about its last run contradicts itself; nothing runs until somebody has looked."
 	}
 	return tell(string(issue))
+}
+
+// runSentence is what became of the newest run, for somebody who wants to know
+// what happened last.
+func (v *view) runSentence() string {
+	why := ""
+	if v.row.ErrorMessage != "" {
+		why = ": " + strings.TrimSuffix(v.row.ErrorMessage, ".")
+	}
+	switch v.row.Status {
+	case pawl.StatusActive:
+		return "At work"
+	case pawl.StatusCommitted:
+		return "Checked; there was nothing to do"
+	case pawl.StatusCancelled:
+		return "A run was cancelled"
+	case pawl.StatusCrashed:
+		return "A run was interrupted"
+	case pawl.StatusPausedReconciliation:
+		return "Lost the answer to a call" + v.callName()
+	case pawl.StatusPausedApproval:
+		if v.row.ErrorClass == "" {
+			return "Asked for approval"
+		}
+	case pawl.StatusPausedTransient:
+		if v.putOff() {
+			return "Put off" + why
+		}
+	case pawl.StatusFailedLogic, pawl.StatusFailedInternal:
+	}
+	return "Failed" + why
+}
+
+// putOff: the last attempt was stopped by our own limits, which is nobody's
+// failure.
+func (v *view) putOff() bool {
+	return v.row.Status == pawl.StatusPausedTransient && v.row.ErrorCode == codeDeferred
+}
+
+// remedy is the command that ends what a lane stands in.
+func (v *view) remedy(l Lane) string {
+	resume := run.Command("resume", "workflow", v.workflow.Name)
+	switch l.Issue {
+	case run.IssueNone:
+		if v.newest.Status == pawl.StatusActive {
+			return run.Command("cancel", v.row.ID)
+		}
+		return ""
+	case run.IssueNoWorker:
+		return run.StartWorker
+	case run.IssueNotDeployed:
+		return "pawl apply -f FILE"
+	case run.IssueApproval:
+		return run.Command("approve", v.row.ID)
+	case run.IssueOutcomeUnknown:
+		return run.Command("resolve", v.row.ID, "--outcome", "happened")
+	case run.IssueReconciling, run.IssueRecovering, run.IssueInconsistent:
+		return run.Command("describe", "run", v.row.ID)
+	default: // a person says that the cause is gone
+		return resume
+	}
+}
+
+// times counts attempts.
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }
 
 // soon is a countdown within a sentence.

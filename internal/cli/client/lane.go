@@ -19,6 +19,7 @@ type Lane struct {
 	Kind         string            `json:"kind"`
 	Name         string            `json:"name"`
 	ID           string            `json:"id"`
+	IssueCode    string            `json:"issueCode"`
 	Status       string            `json:"status"` // Running, Idle, Needs attention or Stopped
 	Issue        string            `json:"issue"`  // in words; empty if there is none
 	Schedule     string            `json:"schedule"`
@@ -100,6 +101,7 @@ type Why struct {
 	Lane
 	At     time.Time `json:"at"`
 	Next   string    `json:"next"`
+	Do     string    `json:"do"` // the command that ends what its status tells
 	Gates  []Gate    `json:"gates"`
 	Recent []Run     `json:"recent"`
 	Around *struct {

@@ -1,0 +1,59 @@
+package run
+
+import (
+	"strings"
+	"time"
+
+	"github.com/pawlrun/pawl"
+)
+
+// Workforce is who there is to run things, among all processes on a database.
+// The zero value is that somebody is there.
+type Workforce struct {
+	Missing bool      // nobody is there
+	Seen    time.Time // when somebody was there last; zero if that is not known
+}
+
+// Sentence says who is there.
+func (w Workforce) Sentence() string {
+	switch {
+	case !w.Missing:
+		return "A worker is there."
+	case w.Seen.IsZero():
+		return "No worker is there, and nothing runs until one is."
+	}
+	return "No worker has been seen since " + pawl.FormatTime(w.Seen) + ", and nothing runs until one is there."
+}
+
+// Over says the word and the issue of a lane in the light of who is there: with
+// nobody, whatever is meant to run needs a person, unless it needs one for
+// something else already.
+func (w Workforce) Over(word Word, issue Issue) (Word, Issue) {
+	if !w.Missing || word == Stopped || word == NeedsAttention {
+		return word, issue
+	}
+	return NeedsAttention, IssueNoWorker
+}
+
+// StartWorker is the command that brings a worker.
+const StartWorker = "pawl serve"
+
+// Command is a command line of this program, with its words quoted for a shell
+// where they have to be.
+func Command(words ...string) string {
+	out := []string{"pawl"}
+	for _, word := range words {
+		out = append(out, shellWord(word))
+	}
+	return strings.Join(out, " ")
+}
+
+func shellWord(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:@%+=,", r)
+	}
+	if word != "" && !strings.ContainsFunc(word, func(r rune) bool { return !plain(r) }) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

@@ -1,0 +1,28 @@
+package server
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/pawlrun/pawl/internal/run"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// workerSilence is how long no worker was seen when people are told that none is
+// there. Those that are make themselves seen every few seconds.
+const workerSilence = time.Minute
+
+// workforce tells who there is to run things. A process that works itself need
+// not look for others.
+func (s *server) workforce(ctx context.Context, tx *store.Tx) (run.Workforce, error) {
+	if slices.Contains(s.cfg.Roles, RoleWorker) {
+		return run.Workforce{}, nil
+	}
+	seen, err := tx.WorkerSeen(ctx)
+	if err != nil {
+		return run.Workforce{}, err
+	}
+	alone := !s.db.Shared() // nobody else can have the file
+	return run.Workforce{Missing: alone || tx.Now.Sub(seen) > workerSilence, Seen: seen}, nil
+}

@@ -1,0 +1,129 @@
+package workflow
+
+import (
+	"fmt"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/run"
+)
+
+// Gate is one condition of running, and whether it is met.
+type Gate struct {
+	Name string
+	Open bool
+	Text string
+}
+
+// gates are the conditions of the next run: it begins when all are met. They are
+// told by the rules that the chooser goes by. looks says that somebody is about
+// to look at what waits.
+func (v *view) gates(l Lane, there run.Workforce, looks bool) []Gate {
+	worker := Gate{"worker", !there.Missing, there.Sentence()}
+	wanted := Gate{"wanted", v.workflow.Desired == desiredActive, "It is meant to run."}
+	if !wanted.Open {
+		wanted.Text = "It is " + v.workflow.Desired + "."
+	}
+	idle := Gate{"idle", v.newest.Status != pawl.StatusActive, "No run is under way."}
+	if !idle.Open {
+		idle.Text = fmt.Sprintf("Run %s is under way since %s.", v.row.ID, pawl.FormatTime(v.row.CreatedAt))
+	}
+	return []Gate{wanted, idle, v.gateHealthy(l), v.gateDue(l, looks), worker}
+}
+
+// gateHealthy is whether anything is left undone that holds back new work.
+func (v *view) gateHealthy(l Lane) Gate {
+	g := Gate{Name: "healthy", Open: true}
+	halted := v.newest.Status != pawl.StatusActive && run.Halts(v.newest, v.exhausted())
+	switch st, _ := v.chooseForRun(); {
+	case l.Issue == run.IssueInconsistent:
+		g.Open, g.Text = false, l.Sentence
+	case v.row.ID == "":
+		g.Text = "It never ran."
+	case v.newest.Status == pawl.StatusActive:
+		g.Text = "Nothing is left undone of the runs before."
+	case halted && st.do != actWait:
+		g.Text = "Its last run goes on: " + st.reason + "."
+	case halted:
+		_, issue := run.Health(v.newest, v.exhausted() && !v.cleared())
+		g.Open, g.Text = false, v.sentence(issue)
+		if g.Text == "" { // it goes on as soon as it is meant to run
+			g.Text = "Its last run is not over: " + st.reason + "."
+		}
+	case v.newest.Status == pawl.StatusCancelled:
+		g.Text = "Its last run was cancelled."
+	default:
+		g.Text = "Its last run is over."
+	}
+	return g
+}
+
+// gateDue is whether there is something to do, beside what is under way.
+func (v *view) gateDue(l Lane, looks bool) Gate {
+	due := v.dueProducer()
+	if v.newest.Status == pawl.StatusActive && due.handler == v.row.Handler {
+		due = step{} // that is what it does
+	}
+	switch st, decided := v.chooseForRun(); {
+	case decided && st.do != actWait && v.newest.Status != pawl.StatusActive:
+		return Gate{"due", true, "Its last run goes on."}
+	case due.do == actProduce && due.trigger == triggerManual:
+		return Gate{"due", true, "Somebody asked for a run."}
+	case due.do == actProduce:
+		return Gate{"due", true, "It is due since " + pawl.FormatTime(due.scheduledFor) + "."}
+	case v.wakeIsDue():
+		return Gate{"due", true, "The time has come at which it wants to look again."}
+	case l.Pending > 0 && v.takesNothing(looks):
+		return Gate{"due", false, inputsWait(l.Pending) + "; it has looked at what waits and takes it up when something new comes, or when it wants to look again."}
+	case l.Pending > 0:
+		return Gate{"due", true, inputsWait(l.Pending) + "."}
+	case v.newest.Status == pawl.StatusActive:
+		return Gate{"due", false, "Nothing waits beside what is under way."}
+	}
+	return Gate{"due", false, "Its schedule is not due and nothing waits."}
+}
+
+// takesNothing: whoever works on the lane has looked at all that waits, and
+// nothing was left for another look.
+func (v *view) takesNothing(looks bool) bool {
+	return !looks && v.workflow.Desired == desiredActive && v.row.ID != "" && !run.Open(v.newest.Status)
+}
+
+func inputsWait(n int) string {
+	if n == 1 {
+		return "1 input waits"
+	}
+	return fmt.Sprintf("%d inputs wait", n)
+}
+
+// wakeIsDue reports whether a consumer is to be woken.
+func (v *view) wakeIsDue() bool {
+	for _, c := range v.config.Consumers {
+		if at := v.wakes[c.Name]; !at.IsZero() && !at.After(v.now) {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *view) nextWords(l Lane, looks bool) string {
+	st, decided := v.chooseForRun()
+	switch {
+	case l.Issue == run.IssueNoWorker:
+		return "It does nothing until a worker is there."
+	case v.newest.Status == pawl.StatusActive && v.workflow.Desired == desiredActive:
+		return "It looks again when the run has ended."
+	case v.newest.Status == pawl.StatusActive:
+		return "The run is brought to its end; nothing more is started."
+	case decided && st.do != actWait && l.Word != run.Stopped:
+		return "It goes on at once."
+	case l.NextAt.IsZero() && l.Word == run.Idle && l.Pending > 0 && !v.takesNothing(looks):
+		return "It is due now."
+	case l.NextAt.IsZero() && l.Word == run.Idle:
+		return "It runs when an event comes."
+	case l.NextAt.IsZero():
+		return "It does nothing by itself until then."
+	case !l.NextAt.After(v.now):
+		return "It is due now."
+	}
+	return "It looks again at " + pawl.FormatTime(l.NextAt) + "."
+}
