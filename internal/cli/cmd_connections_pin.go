@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/internal/visible"
 )
 
 func newConnectionsPinCommand(p *Process) *cobra.Command {
@@ -133,7 +134,7 @@ func tellPin(b *strings.Builder, p client.Pin) {
 	if p.Class == "mutation" {
 		class = "changes the outside"
 	}
-	fmt.Fprintf(b, "%s %s; it %s\n", oneLine(visible(p.Method)), what, class)
+	fmt.Fprintf(b, "%s %s; it %s\n", oneLine(visible.Text(p.Method)), what, class)
 	if p.Fixed {
 		fmt.Fprintf(b, "  Its pin is in the definition; agree by writing there: pin: %s\n", oneLine(p.Now))
 	}
@@ -142,7 +143,7 @@ func tellPin(b *strings.Builder, p client.Pin) {
 		diff = p.Change
 	}
 	for line := range strings.Lines(diff) {
-		fmt.Fprintf(b, "  %s\n", oneLine(visible(strings.TrimRight(line, "\n"))))
+		fmt.Fprintf(b, "  %s\n", oneLine(visible.Text(strings.TrimRight(line, "\n"))))
 	}
 	b.WriteByte('\n')
 }
@@ -170,13 +171,13 @@ func (n *pinner) agree(cmd *cobra.Command, methods []string) error {
 	}
 	for _, p := range n.pins {
 		if p.Fixed && p.State != client.PinHolds {
-			n.p.say("%s stays blocked: its pin is in the definition of the connection.", oneLine(visible(p.Method)))
+			n.p.say("%s stays blocked: its pin is in the definition of the connection.", oneLine(visible.Text(p.Method)))
 		}
 	}
 	if len(told.Pinned) == 0 {
 		_, err := fmt.Fprintf(n.p.Stdout, "connection %s: nothing new to agree to\n", n.name)
 		return err
 	}
-	_, err := fmt.Fprintf(n.p.Stdout, "connection %s: agreed to %s\n", n.name, oneLine(visible(strings.Join(told.Pinned, ", "))))
+	_, err := fmt.Fprintf(n.p.Stdout, "connection %s: agreed to %s\n", n.name, oneLine(visible.Text(strings.Join(told.Pinned, ", "))))
 	return err
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/cli/client"
 )
 
@@ -74,37 +73,25 @@ func askAt(ctx context.Context, p *Process, c *client.Client, k kind, path, name
 	return err
 }
 
-// resumeWorkflow resumes a workflow and says what that changed: one that was not
-// paused and waits for something else is not helped by it.
+// resumeWorkflow resumes a workflow and says what that changed: one that waits
+// for a word of a person, or for an answer, is not helped by it.
 func resumeWorkflow(ctx context.Context, p *Process, c *client.Client, path, name string) error {
-	read := func(raw json.RawMessage, err error) (l client.Lane, _ error) {
-		if err != nil {
-			return l, err
-		}
-		return l, json.Unmarshal(raw, &l)
-	}
-	before, err := read(c.Get(ctx, path))
+	raw, err := c.Post(ctx, path+"/"+verbResume, nil)
 	if err != nil {
 		return err
 	}
-	after, err := read(c.Post(ctx, path+"/"+verbResume, nil))
-	if err != nil {
-		return err
+	var now client.Lane
+	if err := json.Unmarshal(raw, &now); err != nil {
+		return fmt.Errorf("read workflow: %w", err)
 	}
-	waits := slices.Contains([]string{"approval", "outcome_unknown", "reconciling"}, after.IssueCode)
-	switch {
-	case !before.Paused && waits:
-		return &pawl.Error{
-			Code: pawl.CodeConflict, Reason: after.IssueCode, Msg: "resuming " + name + " changes nothing: " + after.Issue,
-			Hint: "pawl why workflow " + name + " tells the command that does.",
-		}
-	case !before.Paused && before.Status != "Needs attention" && before.Issue == "":
-		_, err = fmt.Fprintf(p.Stdout, "workflow %s was not paused\n", oneLine(name))
-	default:
+	if !slices.Contains([]string{"approval", "outcome_unknown", "reconciling"}, now.IssueCode) {
 		_, err = fmt.Fprintf(p.Stdout, "workflow %s resumed\n", oneLine(name))
+		return err
 	}
-	if err == nil && waits {
-		p.say("It still waits: %s", after.Issue)
+	if _, err = fmt.Fprintf(p.Stdout, "workflow %s is not paused; it waits for something else\n", oneLine(name)); err != nil {
+		return err
 	}
-	return err
+	p.say("%s", now.Issue)
+	p.say("The command that ends this: pawl why workflow %s", name)
+	return nil
 }

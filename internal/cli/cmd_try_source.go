@@ -19,6 +19,7 @@ import (
 	"github.com/pawlrun/pawl/internal/source"
 	"github.com/pawlrun/pawl/internal/source/fetch"
 	"github.com/pawlrun/pawl/internal/source/spec"
+	"github.com/pawlrun/pawl/internal/visible"
 )
 
 // runSource fetches the first pages of a source and writes nothing.
@@ -245,7 +246,7 @@ func writeTried(p *Process, b *bytes.Buffer, d *spec.Definition, rows []map[stri
 func (t triedSource) tell(b *bytes.Buffer) {
 	fmt.Fprintf(b, "\n%s read, %d shown; %d did not fit.\n", plural(t.RowsRead, "row"), len(t.Rows), t.Rejected)
 	for _, r := range t.Rejects {
-		fmt.Fprintf(b, "  row %d: %s: %s\n", r.Row, oneLine(visible(r.Reason)), oneLine(visible(cut(r.Raw, 120))))
+		fmt.Fprintf(b, "  row %d: %s: %s\n", r.Row, oneLine(visible.Text(r.Reason)), oneLine(visible.Text(cut(r.Raw, 120))))
 	}
 	if t.Since != "" {
 		fmt.Fprintf(b, "Asked for what is new since %s.\n", oneLine(t.Since))

@@ -7,6 +7,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/visible"
 )
 
 // reportChecked tells what became of the definitions: what is right on stdout,
@@ -53,7 +54,7 @@ func writeChecked(p *Process, out *outputFlag, list []checked) error {
 		if p.paint(p.StdoutTerminal) {
 			ok = text.FgHiGreen.Sprint(ok)
 		}
-		if _, err := fmt.Fprintf(p.Stdout, "%s: %s (%s)\n", c.File, ok, c.summary); err != nil {
+		if _, err := fmt.Fprintf(p.Stdout, "%s: %s (%s)\n", visible.Text(c.File), ok, visible.Text(c.summary)); err != nil {
 			return err
 		}
 	}
@@ -67,12 +68,13 @@ func (p *Process) sayFault(file, label string, f fault) {
 	if f.Line > 0 {
 		place = fmt.Sprintf("%s:%d:%d", file, f.Line, f.Column)
 	}
+	place = visible.Text(place)
 	if p.paint(p.StderrTerminal) {
 		place, advice = text.Bold.Sprint(place), text.FgHiCyan.Sprint(advice)
 		label = text.FgHiYellow.Sprint(label)
 	}
-	p.say("%s: %s%s", place, label, f.Message)
+	p.say("%s: %s%s", painted(place), painted(label), f.Message)
 	if f.Hint != "" {
-		p.say("  %s %s", advice, f.Hint)
+		p.say("  %s %s", painted(advice), f.Hint)
 	}
 }

@@ -56,7 +56,7 @@ func TestDescribeTellsAConnectionInWords(t *testing.T) {
 func TestConnectionIsTriedOut(t *testing.T) {
 	f := connectionAPI(t)
 	r := f.run("connections", "test", "shop")
-	if r.expect(t, pawl.ExitDone); r.stdout != "connection shop works: The shop answered 200.\n" {
+	if r.expect(t, pawl.ExitDone); r.stdout != "connection shop works: The shop\\u001b answered 200.\n" {
 		t.Errorf("%s", r.stdout)
 	}
 	r = f.run("connections", "test", "down")

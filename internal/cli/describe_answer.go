@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf16"
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/cli/client"
@@ -106,21 +104,4 @@ func outcomeEffect(outcome string) string {
 		return "asks the other side once more"
 	}
 	return outcome
-}
-
-// visible writes what cannot be seen as JSON escapes. Text that is shown to
-// somebody who must decide may not hide or turn around parts of itself. In
-// JSON such characters are found in strings only.
-func visible(raw string) string {
-	var b strings.Builder
-	for _, r := range raw {
-		if r < ' ' || unicode.IsPrint(r) {
-			b.WriteRune(r)
-			continue
-		}
-		for _, unit := range utf16.Encode([]rune{r}) {
-			fmt.Fprintf(&b, `\u%04x`, unit)
-		}
-	}
-	return b.String()
 }

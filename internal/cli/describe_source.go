@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/internal/visible"
 )
 
 // describeSource tells how fresh the rows of a source are, what its runs did,
@@ -40,7 +41,7 @@ func describeSource(raw json.RawMessage, now time.Time) (string, error) {
 	d.instant("Retry", s.Retries.NextAt)
 	d.line("Quota", quotaWords(s.Quota, now))
 	if mark := string(s.Mark); mark != "" && mark != "null" {
-		d.line("Mark", visible(mark))
+		d.line("Mark", visible.Text(mark))
 	}
 	d.line("Labels", labelWords(s.Labels))
 	d.instant("Created", s.CreatedAt)
@@ -115,7 +116,7 @@ func describeFetches(d *description, runs []client.Run) {
 		}
 		n := func(v int64) string { return strconv.FormatInt(v, 10) }
 		rows = append(rows, []string{
-			relative(runTime(r), d.now), r.Status, n(p.Pages), n(p.RowsRead), n(p.RowsNew), n(p.RowsChanged), n(p.Rejects), byteWords(p.Bytes), orDash(runTook(r)), orDash(visible(failure)), r.ID,
+			relative(runTime(r), d.now), r.Status, n(p.Pages), n(p.RowsRead), n(p.RowsNew), n(p.RowsChanged), n(p.Rejects), byteWords(p.Bytes), orDash(runTook(r)), orDash(visible.Text(failure)), r.ID,
 		})
 	}
 	d.table("Last runs", []column{

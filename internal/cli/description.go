@@ -8,6 +8,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/visible"
 )
 
 // description is what describe and why write, piece by piece. Text of others
@@ -51,7 +52,7 @@ func (d *description) json(name string, raw json.RawMessage) {
 		return
 	}
 	d.say("%s:", name)
-	for line := range strings.SplitSeq(visible(pretty.String()), "\n") {
+	for line := range strings.SplitSeq(visible.Text(pretty.String()), "\n") {
 		d.say("  %s", line)
 	}
 }

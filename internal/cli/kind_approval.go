@@ -10,6 +10,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/internal/visible"
 )
 
 func approvalKind() kind {
@@ -32,8 +33,8 @@ func approvalKind() kind {
 				expires = relative(q.ExpiresAt, now)
 			}
 			return []string{
-				q.RunID, q.Tool + "." + q.Method, q.Workflow, relative(q.CreatedAt, now), expires, q.State, orDash(visible(q.Title)),
-				visible(string(compactJSON(q.Arguments))), orDash(q.DecidedBy),
+				q.RunID, q.Tool + "." + q.Method, q.Workflow, relative(q.CreatedAt, now), expires, q.State, orDash(visible.Text(q.Title)),
+				visible.Text(string(compactJSON(q.Arguments))), orDash(q.DecidedBy),
 			}, nil
 		},
 	}

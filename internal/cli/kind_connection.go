@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/internal/visible"
 )
 
 func connectionKind() kind {
@@ -72,7 +73,7 @@ func describeConnection(raw json.RawMessage, now time.Time) (string, error) {
 func describeBlocked(d *description, c client.Connection) {
 	var rows [][]string
 	for _, b := range c.Blocked {
-		rows = append(rows, []string{b.Name, visible(b.Why)})
+		rows = append(rows, []string{b.Name, visible.Text(b.Why)})
 	}
 	if len(rows) == 0 {
 		return

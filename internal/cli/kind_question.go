@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/internal/visible"
 )
 
 // questionKind are what graphs ask people.
@@ -18,7 +19,7 @@ func questionKind() kind {
 			if err := json.Unmarshal(raw, &q); err != nil {
 				return nil, err
 			}
-			return []string{q.RunID, orDash(q.Schedule), relative(q.AskedAt, now), visible(string(compactJSON(q.Question)))}, nil
+			return []string{q.RunID, orDash(q.Schedule), relative(q.AskedAt, now), visible.Text(string(compactJSON(q.Question)))}, nil
 		},
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/internal/visible"
 )
 
 // rowKind are the rows that a source has written. Their columns are those of
@@ -94,9 +95,9 @@ func fieldText(raw json.RawMessage) string {
 	case len(raw) == 0 || string(raw) == "null":
 		return "-"
 	case json.Unmarshal(raw, &text) == nil:
-		return visible(text)
+		return visible.Text(text)
 	}
-	return visible(string(compactJSON(raw)))
+	return visible.Text(string(compactJSON(raw)))
 }
 
 // rejectKind are the rows of the outside that did not fit.
@@ -114,8 +115,8 @@ func rejectKind() kind {
 				return nil, err
 			}
 			return []string{
-				orDash(r.Source), relative(r.CreatedAt, now), strconv.Itoa(r.Page), strconv.Itoa(r.Row), visible(r.Reason),
-				visible(r.Raw), r.RunID, r.ID,
+				orDash(r.Source), relative(r.CreatedAt, now), strconv.Itoa(r.Page), strconv.Itoa(r.Row), visible.Text(r.Reason),
+				visible.Text(r.Raw), r.RunID, r.ID,
 			}, nil
 		},
 	}

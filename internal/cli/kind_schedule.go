@@ -10,6 +10,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/internal/visible"
 )
 
 func scheduleKind() kind {
@@ -115,7 +116,7 @@ func slotCells(s client.Slot, now time.Time) []string {
 	}
 	return []string{
 		pawl.FormatTime(s.ScheduledFor), relative(s.ScheduledFor, now), s.Status, orDash(s.Disposition), strconv.Itoa(s.AttemptCount), usd(s.CostUSD),
-		orDash(visible(note)), orDash(s.RunID),
+		orDash(visible.Text(note)), orDash(s.RunID),
 	}
 }
 

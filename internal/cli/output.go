@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/pawlrun/pawl/internal/visible"
 )
 
 // The formats of -o.
@@ -61,8 +63,7 @@ func writeMachine(w io.Writer, format string, raw json.RawMessage) error {
 	if err := json.Indent(&pretty, raw, "", "  "); err != nil {
 		return fmt.Errorf("write JSON: %w", err)
 	}
-	pretty.WriteByte('\n')
-	_, err := w.Write(pretty.Bytes())
+	_, err := io.WriteString(w, visible.Text(pretty.String())+"\n") // the same values: these are the escapes of JSON
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/visible"
 )
 
 // Run runs the command that the process was started with, and returns its exit
@@ -30,10 +31,10 @@ func Run(ctx context.Context, p *Process) int {
 // printError tells what went wrong and what to do about it. Unlike answers of
 // the API it shows the cause: whoever runs the command may know.
 func (p *Process) printError(err error) {
-	label, advice := "error:", "hint:"
+	label, advice := painted("error:"), painted("hint:")
 	if p.paint(p.StderrTerminal) {
-		label = text.Colors{text.FgHiRed, text.Bold}.Sprint(label)
-		advice = text.FgHiCyan.Sprint(advice)
+		label = painted(text.Colors{text.FgHiRed, text.Bold}.Sprint("error:"))
+		advice = painted(text.FgHiCyan.Sprint("hint:"))
 	}
 	e, ok := errors.AsType[*pawl.Error](err)
 	if !ok {
@@ -56,9 +57,22 @@ func (p *Process) printError(err error) {
 	}
 }
 
+// painted is text of this program itself, with the codes of its colours.
+type painted string
+
 // say writes a line of talk. If nobody can be reached on stderr, there is
-// nobody to tell.
+// nobody to tell. Text of others reaches the terminal without codes.
 func (p *Process) say(format string, args ...any) {
+	for i, arg := range args {
+		switch a := arg.(type) {
+		case string:
+			args[i] = visible.Text(a)
+		case error:
+			args[i] = visible.Text(a.Error())
+		case fmt.Stringer:
+			args[i] = visible.Text(a.String())
+		}
+	}
 	_, _ = fmt.Fprintf(p.Stderr, format+"\n", args...)
 }
 

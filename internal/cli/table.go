@@ -6,6 +6,8 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/pawlrun/pawl/internal/visible"
 )
 
 // column is one column of a table.
@@ -185,16 +187,6 @@ func plainStyle() table.Style {
 	return style
 }
 
-// oneLine keeps a cell from breaking its row, and control codes of foreign
-// text from reaching the terminal.
-func oneLine(cell string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\r' || r == '\t':
-			return ' '
-		case r < ' ' || r >= 0x7f && r < 0xa0:
-			return -1
-		}
-		return r
-	}, cell)
-}
+// oneLine keeps a cell from breaking its row, and what foreign text hides from
+// being obeyed by a terminal or missed by whoever reads it.
+func oneLine(cell string) string { return visible.Line(cell) }

@@ -99,7 +99,7 @@ func TestTableColoursStatesOnATerminal(t *testing.T) {
 
 func TestForeignTextCannotBreakATable(t *testing.T) {
 	got := render(t, call{}, []column{{title: "error"}}, []string{"a\nb\x1b[2Jc\u009b"})
-	if len(got) != 2 || got[1] != "a b[2Jc" {
+	if len(got) != 2 || got[1] != `a b\u001b[2Jc\u009b` {
 		t.Errorf("got %q", got)
 	}
 }

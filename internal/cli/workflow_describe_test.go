@@ -31,7 +31,7 @@ func TestDescribeTellsARunWithItsChainCallAndLog(t *testing.T) {
 		"Run " + runID + " is attempt 2 of the consumer addRow of the workflow mail-to-sheet.\nIt failed for a reason that may pass. Another attempt follows by itself; pawl why workflow mail-to-sheet tells when.\n",
 		"Phases:       preparing > prepared > [mutating] > mutated > emitting > committed", "Trigger:      event (", "Took:         2s", "Error:        sheet answered 503",
 		"Prepared:\n  {\n    \"data\": {", "Call:         sheet.append\nOutcome:      failed: it did not happen\nTitle:        Add a row for Ann", "Arguments:\n  {\n    \"row\": [",
-		"1     " + firstRun + "   crashed", "2     " + runID + "   paused:transient", "this run", "preparing   info    one mail[2J",
+		"1     " + firstRun + "   crashed", "2     " + runID + "   paused:transient", "this run", "preparing   info    one mail\\u001b[2J",
 	} {
 		if !strings.Contains(r.stdout, w) {
 			t.Errorf("lacks %q:\n%s", w, r.stdout)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/visible"
 )
 
 // notice is something to tell about what was just done, or could not be.
@@ -102,7 +104,8 @@ func (s *Site) show(w http.ResponseWriter, r *http.Request, name string, f frame
 	s.render(w, r, status, name, f, body)
 }
 
-// render writes a page whole or not at all.
+// render writes a page whole or not at all. What is shown of others' text is what
+// is there: this is the one place where hidden characters become visible.
 func (s *Site) render(w http.ResponseWriter, r *http.Request, status int, name string, f frame, body any) {
 	f.body = body
 	var b bytes.Buffer
@@ -114,7 +117,7 @@ func (s *Site) render(w http.ResponseWriter, r *http.Request, status int, name s
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(b.Bytes()) // whoever asked may be gone
+		_, _ = io.WriteString(w, visible.HTML(b.String())) // whoever asked may be gone
 	}
 }
 
