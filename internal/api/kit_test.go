@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/pgtest"
 	"github.com/pawlrun/pawl/internal/queue"
+	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/source"
 	"github.com/pawlrun/pawl/internal/source/fetch"
 	"github.com/pawlrun/pawl/internal/store"
@@ -43,6 +45,8 @@ type rig struct {
 	ready  error // what Config.Ready says
 	desk   *desk // what scripts touch
 	tools  *tool.Set
+
+	nobody atomic.Bool // no worker is there, as far as people are told
 
 	ledger  *ledger.Ledger
 	outside *outside // what sources fetch from
@@ -103,6 +107,11 @@ func newRig(t testing.TB, url string) *rig {
 	r.admin = r.token("admin", store.RoleAdmin, "*")
 	r.user = r.find(r.admin).User
 	return r
+}
+
+// workforce is who works, for people.
+func (r *rig) workforce(context.Context, *store.Tx) (run.Workforce, error) {
+	return run.Workforce{Missing: r.nobody.Load()}, nil
 }
 
 func (r *rig) tasks() map[string]queue.Task {

@@ -151,7 +151,7 @@ func (r *rig) makeGraphs(feed *Feed) {
 			r.t.Error(err)
 		}
 	})
-	r.graphs, err = graph.New(graph.Options{DB: r.db, Ledger: r.ledger, Executions: service, Grants: grant.Service{}, Observe: feed.ObserveSchedule})
+	r.graphs, err = graph.New(graph.Options{DB: r.db, Ledger: r.ledger, Executions: service, Grants: grant.Service{}, Observe: feed.ObserveSchedule, Workforce: r.workforce})
 	if err != nil {
 		r.t.Fatal(err)
 	}

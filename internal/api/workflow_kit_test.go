@@ -31,7 +31,7 @@ func (r *rig) workflows(feed *Feed) *workflow.Service {
 		r.t.Fatal(err)
 	}
 	r.ledger = ledger.New(ledger.Config{Holdings: map[pawl.Kind]ledger.Holdings{pawl.KindWorkflow: workflow.Holdings{}}, Observe: feed.ObserveRun})
-	flows, err := workflow.New(workflow.Options{DB: r.db, Ledger: r.ledger, Scripts: pool, Tools: r.tools, Observe: feed.ObserveWorkflow})
+	flows, err := workflow.New(workflow.Options{DB: r.db, Ledger: r.ledger, Scripts: pool, Tools: r.tools, Observe: feed.ObserveWorkflow, Workforce: r.workforce})
 	if err != nil {
 		r.t.Fatal(err)
 	}

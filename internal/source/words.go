@@ -58,9 +58,9 @@ func (v *view) sentence(issue run.Issue) string {
 	case run.IssueCrashLoop:
 		return fmt.Sprintf("It was interrupted %s in a row and is not tried again by itself; resume it to try once more.", times(v.retry.Crashes))
 	case run.IssueSignIn:
-		return "The server asks for other credentials" + why + ". Correct them in the provider's file and reset the source; it is tried again by itself " + v.soon() + "."
+		return "The server asks for other credentials" + why + ". When they are right, reset the source; it is tried again by itself " + v.soon() + "."
 	case run.IssuePermission:
-		return "The server does not allow it" + why + ". When it does, reset the source; it is tried again by itself " + v.soon() + "."
+		return "The server does not allow it" + why + ". When that has changed, reset the source; it is tried again by itself " + v.soon() + "."
 	case run.IssueInconsistent:
 		return "What is stored about its last run contradicts itself; nothing runs until somebody has looked."
 	default:

@@ -152,7 +152,7 @@ func refusedBy(req *http.Request, resp *http.Response) *Error {
 	}
 	if e.Class == pawl.ClassAuth {
 		e.Code = CodeUnauthorized
-		e.Hint = "check the credential in the provider file of " + req.URL.Host
+		e.Hint = "Check the credential in the provider file of " + req.URL.Host
 	}
 	if wait, ok := outbound.RetryAfter(resp.Header, time.Now(), maxRetryAfter); ok {
 		e.RetryAfter = wait
