@@ -46,7 +46,7 @@
 // in which the machine was suspended; what runs goes on, and how it ended is
 // written if the buckets turn out to be still its own.
 //
-// An id belongs to one living process: a session holds it as an advisory lock,
+// An id belongs to one living process: a connection of its own holds it as an advisory lock,
 // and a heartbeat counts only for the incarnation that joined last. A process
 // that finds the lock free is the successor of a dead one and takes over at once;
 // one that finds it held, as in a copied data folder, draws another id.

@@ -174,10 +174,10 @@ func (q *Queue) listen(ctx context.Context) {
 }
 
 func (q *Queue) listenOnce(ctx context.Context) error {
-	s := q.session.Swap(nil)
+	s := q.link.Swap(nil)
 	if s == nil { // the one of claim is gone
 		var err error
-		if s, err = q.db.OpenSession(ctx); err != nil {
+		if s, err = q.db.OpenLink(ctx); err != nil {
 			return err
 		}
 		// The server may not have seen yet that the other one is gone; then

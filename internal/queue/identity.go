@@ -27,16 +27,16 @@ func (q *Queue) rename(why string) {
 	q.cfg.Renamed(id)
 }
 
-// claim opens the session that holds the id of this node. Whoever gets it knows
+// claim opens the link that holds the id of this node. Whoever gets it knows
 // that no other living process has the id, and takes over at once what a dead
 // one left; else the process gets another id.
 func (q *Queue) claim(ctx context.Context) {
-	var s *store.Session
+	var s *store.Link
 	for since := time.Now(); ctx.Err() == nil; {
 		var err error
 		var claimed bool
 		if s == nil {
-			s, err = q.db.OpenSession(ctx)
+			s, err = q.db.OpenLink(ctx)
 		}
 		if err == nil {
 			err = q.bounded(ctx, func(ctx context.Context) error {
@@ -52,7 +52,7 @@ func (q *Queue) claim(ctx context.Context) {
 			q.log.Warn("claim the id of this node", "err", err)
 			sleep(ctx, time.Second)
 		case claimed:
-			q.session.Store(s)
+			q.link.Store(s)
 			return
 		case time.Since(since) > claimWait:
 			q.rename("a living process has it already")

@@ -68,7 +68,7 @@ type Queue struct {
 	hints *hints
 
 	node     atomic.Pointer[store.Node] // who this process is; see rename
-	session  atomic.Pointer[store.Session]
+	link     atomic.Pointer[store.Link]
 	nudges   chan struct{} // something changed in the cluster
 	flushing sync.Mutex    // one batch at a time, so that a lane's jobs end in order
 	// finishing bounds the batches; guarded by flushing

@@ -148,7 +148,7 @@ func TestSilentServerIsGivenUp(t *testing.T) {
 func TestListenNoticesADeadConnection(t *testing.T) {
 	p := proxy.New(t, pgtest.URL(t))
 	db := open(t, p.URL())
-	s, err := db.OpenSession(t.Context())
+	s, err := db.OpenLink(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,8 +160,8 @@ func TestListenNoticesADeadConnection(t *testing.T) {
 		t.Errorf("listen ended with %v", err)
 	}
 	p.Mute()
-	if _, err := db.OpenSession(t.Context()); err == nil {
-		t.Error("a session was opened that nobody answers")
+	if _, err := db.OpenLink(t.Context()); err == nil {
+		t.Error("a link was opened that nobody answers")
 	}
 }
 

@@ -116,22 +116,22 @@ func TestHeartbeatCountsForTheProcessThatJoinedLast(t *testing.T) {
 	}
 }
 
-// A name belongs to one session at a time, and to nobody once that is closed.
-func TestNameIsClaimedByOneSession(t *testing.T) {
+// A name belongs to one link at a time, and to nobody once that is closed.
+func TestNameIsClaimedByOneLink(t *testing.T) {
 	url := pgtest.URL(t)
 	one, two := open(t, url), open(t, url)
-	first, err := one.OpenSession(t.Context())
+	first, err := one.OpenLink(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := two.OpenSession(t.Context())
+	second, err := two.OpenLink(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer second.Close()
-	for i, s := range []*Session{first, second} {
+	for i, s := range []*Link{first, second} {
 		if mine, err := s.Claim(t.Context(), "n"); err != nil || mine != (i == 0) {
-			t.Fatalf("session %d: %v, %v", i, mine, err)
+			t.Fatalf("link %d: %v, %v", i, mine, err)
 		}
 	}
 	_ = one.Close() // as the end of its process would
@@ -147,7 +147,7 @@ func TestHintsReachListeners(t *testing.T) {
 	ready, got := make(chan struct{}), make(chan string, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	s, err := db.OpenSession(ctx)
+	s, err := db.OpenLink(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func openPostgres(ctx context.Context, dsn string, o Options) (*DB, error) {
 	}
 	// The heartbeat is all that an idle node sends; it needs no ping before it.
 	hot.ShouldPing = func(_ context.Context, p pgxpool.ShouldPingParams) bool { return p.IdleDuration > 15*time.Second }
-	db := &DB{dialect: postgres{}, dsn: dsn, sessions: map[*Session]struct{}{}, maxTx: maxTx, promoting: o.Promoting}
+	db := &DB{dialect: postgres{}, dsn: dsn, links: map[*Link]struct{}{}, maxTx: maxTx, promoting: o.Promoting}
 	if o.Promoting {
 		db.maxTx = 0
 	}

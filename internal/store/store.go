@@ -31,9 +31,9 @@ type DB struct {
 
 	promoting bool // PostgreSQL: rows are copied as they are, or not at all
 
-	mu       sync.Mutex
-	sessions map[*Session]struct{} // guarded by mu: that are open
-	closed   bool                  // guarded by mu
+	mu     sync.Mutex
+	links  map[*Link]struct{} // guarded by mu: that are open
+	closed bool               // guarded by mu
 
 	trace func(sql string, args []any) // nil: nobody asks
 
@@ -111,7 +111,7 @@ func (db *DB) Close() error {
 	}
 	db.mu.Lock()
 	db.closed = true
-	open := slices.Collect(maps.Keys(db.sessions))
+	open := slices.Collect(maps.Keys(db.links))
 	db.mu.Unlock()
 	for _, s := range open {
 		s.Close()

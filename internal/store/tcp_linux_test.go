@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Every connection, that of a session too, is given up by the kernel when
+// Every connection, that of a link too, is given up by the kernel when
 // nobody acknowledges what is sent, and asked whether it lives when it is silent.
 func TestKernelWatchesConnections(t *testing.T) {
 	db := open(t, pgtest.URL(t))
-	s, err := db.OpenSession(t.Context())
+	s, err := db.OpenLink(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,7 +22,7 @@ func TestKernelWatchesConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Release()
-	for name, conn := range map[string]net.Conn{"session": s.c.PgConn().Conn(), "hot": c.Conn().PgConn().Conn()} {
+	for name, conn := range map[string]net.Conn{"link": s.c.PgConn().Conn(), "hot": c.Conn().PgConn().Conn()} {
 		raw, err := conn.(*net.TCPConn).SyscallConn()
 		if err != nil {
 			t.Fatal(err)

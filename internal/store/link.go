@@ -18,50 +18,50 @@ func (db *DB) Notify(ctx context.Context, channel, message string) error {
 	return db.wrap(db.hotExec(ctx, `select pg_notify($1, $2)`, channel, message))
 }
 
-// Session is a connection of its own that lasts. On SQLite there is none, and
+// Link is a connection of its own that lasts. On SQLite there is none, and
 // it does nothing.
-type Session struct {
+type Link struct {
 	db      *DB
 	c       *pgx.Conn
 	name    string // that it wants
 	claimed bool
 }
 
-// OpenSession opens a session. It must be closed.
-func (db *DB) OpenSession(ctx context.Context) (*Session, error) {
+// OpenLink opens a link. It must be closed.
+func (db *DB) OpenLink(ctx context.Context) (*Link, error) {
 	if db.lite != nil {
-		return &Session{db: db}, nil
+		return &Link{db: db}, nil
 	}
 	c, err := pgx.ConnectConfig(ctx, db.pool.Config().ConnConfig)
 	if err != nil {
-		return nil, db.wrap(fmt.Errorf("open a session: %w", err))
+		return nil, db.wrap(fmt.Errorf("open a link: %w", err))
 	}
-	s := &Session{db: db, c: c}
+	s := &Link{db: db, c: c}
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	if db.closed {
 		_ = c.PgConn().Conn().Close()
 		return nil, errClosed()
 	}
-	db.sessions[s] = struct{}{}
+	db.links[s] = struct{}{}
 	return s, nil
 }
 
-// Close ends the session. It may be called more than once.
-func (s *Session) Close() {
+// Close ends the link. It may be called more than once.
+func (s *Link) Close() {
 	if s == nil || s.c == nil {
 		return
 	}
 	s.db.mu.Lock()
-	delete(s.db.sessions, s)
+	delete(s.db.links, s)
 	s.db.mu.Unlock()
 	// What is not read any more needs no goodbye, which could hang.
 	_ = s.c.PgConn().Conn().Close()
 }
 
-// Claim makes the name this session's for as long as it lasts, and reports
-// whether it could: no other living session has it.
-func (s *Session) Claim(ctx context.Context, name string) (claimed bool, err error) {
+// Claim makes the name this link's for as long as it lasts, and reports
+// whether it could: no other living link has it.
+func (s *Link) Claim(ctx context.Context, name string) (claimed bool, err error) {
 	if s.c == nil {
 		return true, nil
 	}
@@ -77,7 +77,7 @@ func (s *Session) Claim(ctx context.Context, name string) (claimed bool, err err
 // After every silence of this length it asks for a sign of life, and waits as
 // long for it: a connection that is dead says nothing either. A name that could
 // not be claimed is then tried again. On SQLite it waits for the context.
-func (s *Session) Listen(ctx context.Context, channel string, silence time.Duration, ready func(), fn func(message string)) error {
+func (s *Link) Listen(ctx context.Context, channel string, silence time.Duration, ready func(), fn func(message string)) error {
 	if s.c == nil {
 		<-ctx.Done()
 		return context.Cause(ctx)
@@ -111,7 +111,7 @@ func (s *Session) Listen(ctx context.Context, channel string, silence time.Durat
 	}
 }
 
-func (s *Session) exec(ctx context.Context, patience time.Duration, sql string) error {
+func (s *Link) exec(ctx context.Context, patience time.Duration, sql string) error {
 	bound, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	_, err := s.c.Exec(bound, sql)
