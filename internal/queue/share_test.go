@@ -170,3 +170,23 @@ func TestDrainingBucketReadsNothing(t *testing.T) {
 		t.Error("nothing is read after it goes on")
 	}
 }
+
+// Silence counts only while it was listened to.
+func TestSilenceIsWhatWasSeen(t *testing.T) {
+	q, err := New(Config{DB: openDB(t, pgtest.URL(t)), Node: store.Node{ID: "me"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &lessee{q: q, seen: map[string]sighting{}}
+	view := store.View{Nodes: []store.Node{{ID: "me"}, {ID: "other", Beat: 7}}}
+	lease, now := q.cfg.Lease, time.Hour
+	look := func(gap time.Duration) bool { now += gap; return l.watch(view, now)["other"] }
+	for _, gap := range []time.Duration{0, lease / 4, 3 * lease, lease / 4, lease, lease / 4} {
+		if look(gap) {
+			t.Fatalf("dead after a gap of %v, of which nothing was seen", gap)
+		}
+	}
+	if !look(lease / 4) {
+		t.Error("not dead after a whole lease of silence")
+	}
+}
