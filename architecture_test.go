@@ -303,6 +303,7 @@ func TestTheJobsOfTheHouse(t *testing.T) {
 	want := []string{
 		`"http"`, `"log"`, "executionSweep", "graph.BackfillName", "graph.ReconcileName", "graph.TaskName", "notify.HeartbeatName", "notify.Name",
 		"source.SweepName", "source.TaskName", "task.PruneName", "workflow.SweepName", "workflow.TaskName",
+		"workflow.WakeName", // once at every start: consumers that left events, and runs that wait for a connection
 	}
 	var got []string
 	for _, file := range filesUnder(t, "internal/server") {

@@ -353,7 +353,7 @@ func (s *server) serve(ctx context.Context, ready func(Started)) error {
 			s.log.Error("queue", "err", err)
 		}
 	})
-	for _, job := range append(s.heartbeat.Jobs(), task.PruneJob(), workflow.SweepJob(), workflow.WakeJob(), source.SweepJob(), graph.ReconcileJob(), store.JobSpec{Task: executionSweep, Key: executionSweep, KeyMode: store.Earliest}) {
+	for _, job := range append(append(s.heartbeat.Jobs(), workflow.StartJobs()...), task.PruneJob(), source.SweepJob(), graph.ReconcileJob(), store.JobSpec{Task: executionSweep, Key: executionSweep, KeyMode: store.Earliest}) {
 		if _, err := s.queue.Enqueue(ctx, job); err != nil && ctx.Err() == nil {
 			s.log.Warn("arm a job of the house", "task", job.Task, "err", err) // the next start does
 		}

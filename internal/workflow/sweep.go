@@ -29,9 +29,9 @@ func SweepJob() store.JobSpec {
 	return store.JobSpec{Task: SweepName, Key: SweepName, KeyMode: store.Earliest}
 }
 
-// WakeJob is the job of a start, due now.
-func WakeJob() store.JobSpec {
-	return store.JobSpec{Task: WakeName, Key: WakeName, KeyMode: store.Earliest}
+// StartJobs are the jobs that a process enqueues when it starts, due now.
+func StartJobs() []store.JobSpec {
+	return []store.JobSpec{SweepJob(), {Task: WakeName, Key: WakeName, KeyMode: store.Earliest}}
 }
 
 // WakeTask is the code behind WakeName.

@@ -60,7 +60,7 @@ func restart(t *testing.T, k *kit, node string, connections ...tool.Named) *proc
 	var once sync.Once
 	p.stop = func() { once.Do(func() { stop(); done.Wait() }) }
 	t.Cleanup(p.stop)
-	for _, job := range []store.JobSpec{SweepJob(), WakeJob()} {
+	for _, job := range StartJobs() {
 		if _, err := q.Enqueue(t.Context(), job); err != nil {
 			t.Fatal(err)
 		}
