@@ -95,7 +95,7 @@ func TestVerbsOfSchedules(t *testing.T) {
 		{"run schedule morning-poet", "POST" + at + "/run", "schedule morning-poet will run now\n", ""},
 		{"pause schedule morning-poet", "PATCH" + at, "schedule morning-poet paused\n", `{"enabled":false}`},
 		{"resume schedule " + poetID, "PATCH" + at, "schedule " + poetID + " resumed\n", `{"enabled":true}`},
-		{"delete schedule morning-poet --yes", "DELETE" + at, "schedule morning-poet deleted; the grant that was made for it is revoked\n", ""},
+		{"delete schedule morning-poet --yes", "DELETE" + at, "schedule morning-poet deleted; the grant that was made for it is revoked; what it did: pawl get slots " + poetID + "\n", ""},
 	} {
 		f := scheduleAPI(t)
 		r := f.run(strings.Fields(tt.args)...)
