@@ -36,7 +36,7 @@ var layers = [][]string{
 	{"internal/workflow", "internal/source", "internal/graph", "internal/task", "internal/notify"},
 	{
 		"internal/script", "internal/tool", "internal/repair", "internal/quota",
-		"internal/access", "internal/run", "internal/ledger", "internal/queue", "internal/when", "internal/outbound",
+		"internal/access", "internal/run", "internal/ledger", "internal/queue", "internal/when", "internal/outbound", "internal/visible",
 		"internal/cli/client", // speaks to a server over HTTP; stands on the root package alone
 	},
 	{"internal/store", "internal/definition", "internal/budget", "examples"},
