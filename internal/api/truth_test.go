@@ -90,7 +90,6 @@ func workflowSituations() []situation {
 			r.exec(`update retries set retry_count = 99 where kind = 'workflow' and lane like $1`, name+"%")
 		}, "paused:transient", "Needs attention", "not tried again by itself", "pawl resume workflow"},
 		{"w-throws", "workflow", throws, "failed:logic", "Needs attention", "The script failed", "pawl resume workflow"},
-		{"w-unconnected", "workflow", producer(`await ctx.tools.nothere.get({});`), "failed:logic", "Needs attention", "A connection is missing", "pawl resume workflow"},
 		{"w-paused", "workflow", then(producer(""), "committed", "pause"), "committed", "Stopped", "It is paused", "pawl resume workflow"},
 		{"w-paused-asking", "workflow", then(asks, "paused:approval", "pause"), "paused:approval", "Stopped", "It is paused", "pawl resume workflow"},
 		{"w-rejected", "workflow", then(asks, "paused:approval", "reject"), "cancelled", "Stopped", "It is paused", "pawl resume workflow"},

@@ -40,6 +40,6 @@ func TestPagesShowWhatIsHidden(t *testing.T) {
 			}
 		}
 		b.get("/approvals").want(http.StatusOK).has(`\u202e</span>0001`, `class="hidden-char"`, `\u200b</span>`)
-		b.get("/runs/"+asking.ID).want(http.StatusOK).has(`\u202e</span>0001`)
+		b.get("/runs/" + asking.ID).want(http.StatusOK).has(`\u202e</span>0001`)
 	})
 }

@@ -54,9 +54,6 @@ func (v *view) sentence(issue run.Issue) string {
 	case run.IssueFixing:
 		return tell("The script failed and is being fixed")
 	case run.IssueFixesUsedUp:
-		if v.row.ErrorCode == "unknown_connection" {
-			return tell("A connection is missing; set it up and resume")
-		}
 		return tell("The script failed; deploy a corrected version, or resume it if the cause was outside")
 	case run.IssueReconciling:
 		return "It is being asked what became of its last call" + v.callName() + "; nothing else runs meanwhile."
