@@ -257,7 +257,9 @@ func TestDemoPrintsCommandsThatWork(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = demo.Process.Kill(); _ = demo.Wait() })
 	s := &server{t: t}
-	s.eventually("the demo goes on", func() bool { return strings.Contains(out.String(), "In another terminal:") && strings.Contains(out.String(), " status ") })
+	s.eventually("the demo goes on", func() bool {
+		return strings.Contains(out.String(), "In another terminal:") && strings.Contains(out.String(), " status ")
+	})
 	_, printed, _ := strings.Cut(out.String(), "In another terminal:\n")
 	printed, _, _ = strings.Cut(printed, "\n\n")
 	sh := newShell(t)

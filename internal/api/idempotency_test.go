@@ -171,7 +171,7 @@ func TestReplayedAnswerRemindsTheOwnerOfTheJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close() //nolint:errcheck // a test
+	defer db.Close()                                                                             //nolint:errcheck // a test
 	mute, err := queue.New(queue.Config{DB: db, Node: store.Node{ID: "mute"}, Tasks: r.tasks()}) // never runs, so it tells nobody
 	if err != nil {
 		t.Fatal(err)

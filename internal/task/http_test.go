@@ -127,8 +127,8 @@ func TestAnswersDecideWhatHappensNext(t *testing.T) {
 // any other one does.
 func TestHostileStatusLinesAreStored(t *testing.T) {
 	for line, want := range map[string]string{
-		"HTTP/1.1 400 Ung\xfcltig":        "answered 400 Ung\uFFFDltig",
-		"HTTP/1.1 400 a\x00b":             "answered 400 a\uFFFDb",
+		"HTTP/1.1 400 Ung\xfcltig":         "answered 400 Ung\uFFFDltig",
+		"HTTP/1.1 400 a\x00b":              "answered 400 a\uFFFDb",
 		"HTTP/1.1 404 \xed\xa0\x80\x1b[2J": "answered 404 \uFFFD",
 	} {
 		pgtest.Both(t, func(t *testing.T, url string) {
