@@ -189,7 +189,8 @@ type facts struct {
 	due      bool // by its schedule
 	jobs     int  // of its task that are due
 	asked    int  // questions to people
-	call     string
+	call     string // of the newest run
+	lastCall string // of any run
 	refused  bool // its grant is revoked or over
 	blocked  time.Time
 }
@@ -251,6 +252,7 @@ func (r *rig) facts(s situation) (f facts) {
 	f.jobs = r.count(`select count(*) from jobs where state = 0 and run_at <= $1 and key = $2`, now, s.kind+":"+f.lane)
 	f.asked = r.count(`select count(*) from approvals where run_id = $1 and state = 'pending'`, f.newest) + r.count(`select count(*) from graph_questions where run_id = $1 and answer is null`, f.newest)
 	f.call = r.text(`select state from mutations where run_id = $1 order by created_at desc limit 1`, f.newest)
+	f.lastCall = r.text(`select state from mutations where workflow_id = $1 order by created_at desc, id desc limit 1`, f.id)
 	return f
 }
 
@@ -344,7 +346,7 @@ func claims() map[string]func(f facts) bool {
 		"asks something":            func(f facts) bool { return f.asked == 1 },
 		"unknown whether":           func(f facts) bool { return f.call == "indeterminate" },
 		"being asked what became":   func(f facts) bool { return f.call == "needs_reconcile" || f.call == "in_flight" },
-		"Done: ":                    func(f facts) bool { return f.call == "applied" },
+		"Done: ":                    func(f facts) bool { return f.lastCall == "applied" },
 		"It is paused":              func(f facts) bool { return !f.wanted },
 		"It is meant to run":        func(f facts) bool { return f.wanted },
 		"It is switched on":         func(f facts) bool { return f.wanted },
