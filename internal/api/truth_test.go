@@ -186,12 +186,12 @@ type facts struct {
 	backsOff bool
 	pending  int // events, or slots that are due
 	requests int
-	due      bool // by its schedule
-	jobs     int  // of its task that are due
-	asked    int  // questions to people
+	due      bool   // by its schedule
+	jobs     int    // of its task that are due
+	asked    int    // questions to people
 	call     string // of the newest run
 	lastCall string // of any run
-	refused  bool // its grant is revoked or over
+	refused  bool   // its grant is revoked or over
 	blocked  time.Time
 }
 
