@@ -41,17 +41,26 @@ type Copied struct {
 	Checksum string `json:"checksum"` // the same in both databases
 }
 
-// createdTables finds the tables of the migrations, in an order in which each comes
-// after those that it refers to.
+// createdTables finds the tables that the migrations leave, in an order in which
+// each comes after those that it refers to.
 func createdTables() ([]string, error) {
 	all, err := migrations()
 	if err != nil {
 		return nil, err
 	}
+	step := regexp.MustCompile(`(?m)^(?:create table (\w+) \(|drop table (\w+)|alter table (\w+) rename to (\w+))`)
 	var names []string
 	for _, m := range all {
-		for _, found := range regexp.MustCompile(`(?m)^create table (\w+) \(`).FindAllStringSubmatch(m.sql, -1) {
-			names = append(names, found[1])
+		for _, found := range step.FindAllStringSubmatch(m.sql, -1) {
+			made, dropped, was, is := found[1], found[2], found[3], found[4]
+			switch {
+			case made != "":
+				names = append(names, made)
+			case dropped != "":
+				names = slices.DeleteFunc(names, func(name string) bool { return name == dropped })
+			default:
+				names[slices.Index(names, was)] = is
+			}
 		}
 	}
 	return names, nil
