@@ -150,7 +150,7 @@ func (s *shell) run(command string) (output string, status string) {
 	s.t.Helper()
 	s.number++
 	end := fmt.Sprintf("@@@ %d ended ", s.number)
-	if _, err := fmt.Fprintf(s.in, "{ %s\n} 2>&1; echo; echo \"%s$?\"\n", strings.TrimRight(s.prepared(command), "\n"), end); err != nil {
+	if _, err := fmt.Fprintf(s.in, "{ %s\n} 2>&1; ended=$?; echo; echo \"%s$ended\"\n", strings.TrimRight(s.prepared(command), "\n"), end); err != nil {
 		s.t.Fatal(err)
 	}
 	var b strings.Builder
