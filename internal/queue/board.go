@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"encoding/json"
 	"sync"
 	"time"
 
@@ -85,8 +86,9 @@ type board struct {
 	owned    map[int]*bucket
 	entries  map[int64]*entry
 	timers   timerHeap
-	pools    []*pool          // the first one is that of the tasks that name none
-	poolOf   map[string]*pool // by task; what is not there has the first one
+	pools    []*pool                                 // the first one is that of the tasks that name none
+	poolOf   map[string]*pool                        // by task; what is not there has the first one
+	orders   map[string]func(json.RawMessage) string // by task
 	lanes    map[store.Lane]*lane
 	refills  []store.Lane
 	finished []store.Finished // in the order they ended
@@ -106,7 +108,7 @@ type board struct {
 
 func newBoard(l limits, shared bool) *board {
 	b := &board{
-		poolOf: map[string]*pool{},
+		poolOf: map[string]*pool{}, orders: map[string]func(json.RawMessage) string{},
 		limits: l, shared: shared, clock: sinceBoot, owned: map[int]*bucket{}, entries: map[int64]*entry{},
 		lanes: map[store.Lane]*lane{}, running: map[int64]*entry{}, levelUsed: [levels]bool{true, true, true},
 	}
@@ -158,7 +160,7 @@ func (b *board) offer(j store.Job, planned bool, readAt, now time.Time) {
 		p.more = true
 		return
 	}
-	b.place(&entry{job: j, pool: p, readAt: readAt}, false, now)
+	b.place(&entry{job: j, order: b.orderOf(&j), pool: p, readAt: readAt}, false, now)
 }
 
 // place files an entry where it belongs.

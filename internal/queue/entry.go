@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"container/heap"
 	"context"
 	"slices"
@@ -26,6 +27,7 @@ const (
 type entry struct {
 	job     store.Job
 	place   place
+	order   string    // among those that came due at the same instant
 	pool    *pool     // whose workers run it
 	index   int       // in the heap of timers
 	readAt  time.Time // when the row was last seen as it is here
@@ -40,7 +42,7 @@ type entry struct {
 type timerHeap []*entry
 
 func (h timerHeap) Len() int           { return len(h) }
-func (h timerHeap) Less(i, j int) bool { return before(&h[i].job, &h[j].job) }
+func (h timerHeap) Less(i, j int) bool { return before(h[i], h[j]) }
 func (h timerHeap) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
 	h[i].index, h[j].index = i, j
@@ -62,11 +64,18 @@ func (h *timerHeap) push(e *entry)   { heap.Push(h, e) }
 func (h *timerHeap) pop() *entry     { return heap.Pop(h).(*entry) }
 func (h *timerHeap) remove(e *entry) { heap.Remove(h, e.index) }
 
-func before(a, b *store.Job) bool {
-	if !a.RunAt.Equal(b.RunAt) {
-		return a.RunAt.Before(b.RunAt)
+func before(a, b *entry) bool { return compare(&a.job, &b.job, a.order, b.order) < 0 }
+
+// compare brings jobs into the order in which they run: by time, then by the
+// order of their task, then by age.
+func compare(a, b *store.Job, orderA, orderB string) int {
+	if at := a.RunAt.Compare(b.RunAt); at != 0 {
+		return at
 	}
-	return a.ID < b.ID
+	if order := cmp.Compare(orderA, orderB); order != 0 {
+		return order
+	}
+	return cmp.Compare(a.ID, b.ID)
 }
 
 // lane is a lane with a job that is ready, running or not yet written.
@@ -86,7 +95,7 @@ func (l *lane) add(e *entry) {
 		if a.job.Priority != b.job.Priority {
 			return b.job.Priority - a.job.Priority
 		}
-		if before(&a.job, &b.job) {
+		if before(a, b) {
 			return -1
 		}
 		return 1

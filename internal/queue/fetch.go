@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -173,7 +172,7 @@ func (b *board) putBack(p fetchPlan) {
 // fetched files the rows of a plan and moves its cursors.
 func (b *board) fetched(p fetchPlan, jobs []store.Job, readAt, now time.Time) {
 	counts := map[[2]int]int{}
-	for _, j := range inOrder(jobs) {
+	for _, j := range b.inOrder(jobs) {
 		k := b.owned[j.Bucket]
 		if k == nil {
 			continue
@@ -196,15 +195,30 @@ func (b *board) fetched(p fetchPlan, jobs []store.Job, readAt, now time.Time) {
 
 // inOrder brings jobs into the order of their time, in which places are given.
 // Several buckets are read one after the other.
-func inOrder(jobs []store.Job) []*store.Job {
+func (b *board) inOrder(jobs []store.Job) []*store.Job {
 	list := make([]*store.Job, len(jobs))
+	orders := map[int64]string{}
 	for i := range jobs {
 		list[i] = &jobs[i]
+		if order := b.orderOf(&jobs[i]); order != "" {
+			orders[jobs[i].ID] = order
+		}
 	}
-	slices.SortFunc(list, func(a, b *store.Job) int {
-		return cmp.Or(a.RunAt.Compare(b.RunAt), cmp.Compare(a.ID, b.ID))
+	slices.SortFunc(list, func(x, y *store.Job) int {
+		if len(orders) == 0 {
+			return compare(x, y, "", "")
+		}
+		return compare(x, y, orders[x.ID], orders[y.ID])
 	})
 	return list
+}
+
+// orderOf is a job's order among those that came due at the same instant.
+func (b *board) orderOf(j *store.Job) string {
+	if order := b.orders[j.Task]; order != nil {
+		return order(j.Payload)
+	}
+	return ""
 }
 
 // filled files the jobs of lanes that had more than fits in hand.
@@ -215,7 +229,7 @@ func (b *board) filled(p fetchPlan, jobs []store.Job, readAt, now time.Time) {
 		if k := b.owned[j.Bucket]; k == nil || k.draining || b.entries[j.ID] != nil {
 			continue
 		}
-		b.place(&entry{job: j, pool: b.poolFor(j.Task), readAt: readAt}, true, now)
+		b.place(&entry{job: j, order: b.orderOf(&j), pool: b.poolFor(j.Task), readAt: readAt}, true, now)
 	}
 	for _, name := range p.lanes {
 		l := b.lanes[name]

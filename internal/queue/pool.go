@@ -67,6 +67,9 @@ func (q *Queue) makePools() error {
 		byName[name] = p
 	}
 	for name, t := range q.cfg.Tasks {
+		if t.Order != nil {
+			b.orders[name] = t.Order
+		}
 		if t.Pool == "" {
 			continue
 		}

@@ -29,6 +29,10 @@ type Task struct {
 	// from a second to ten minutes.
 	Backoff func(id int64, attempt int) time.Duration
 
+	// Order is read from a payload: of jobs of the task that came due at the same
+	// instant, the one with the smaller order runs first. Nil goes by age.
+	Order func(payload json.RawMessage) string
+
 	// Pool names the workers that run it; empty are those of all others.
 	Pool string
 

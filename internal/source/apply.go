@@ -145,7 +145,7 @@ func (s *Service) applied(ctx context.Context, tx *store.Tx, src store.Source, a
 		return err
 	}
 	s.tell(tx, Change{What: "applied", Source: src.Name})
-	return s.arm(ctx, tx, src.ID, tx.Now)
+	return s.arm(ctx, tx, &src, tx.Now)
 }
 
 // DryRun tells what applying a definition would do, and changes nothing.

@@ -108,7 +108,7 @@ func (l *line) passInterval(src store.Source) {
 func (l *line) evaluate(list ...store.Source) {
 	l.t.Helper()
 	for _, src := range list {
-		l.write(func(ctx context.Context, tx *store.Tx) error { return l.s.arm(ctx, tx, src.ID, tx.Now) })
+		l.write(func(ctx context.Context, tx *store.Tx) error { return l.s.arm(ctx, tx, &src, tx.Now) })
 	}
 	if err := l.s.sweep(l.t.Context()); err != nil {
 		l.t.Fatal(err)

@@ -53,7 +53,7 @@ func (s *Service) RunNow(ctx context.Context, tx *store.Tx, name, by string) err
 		return err
 	}
 	s.tell(tx, Change{What: "requested", Source: name})
-	return s.arm(ctx, tx, src.ID, tx.Now)
+	return s.arm(ctx, tx, &src, tx.Now)
 }
 
 // Pause keeps a source from starting anything and cancels a fetch that is under
@@ -104,7 +104,7 @@ func (s *Service) Resume(ctx context.Context, tx *store.Tx, name, by string) (bo
 		return false, err
 	}
 	s.tell(tx, Change{What: "resumed", Source: name})
-	return true, s.arm(ctx, tx, src.ID, tx.Now)
+	return true, s.arm(ctx, tx, &src, tx.Now)
 }
 
 // Reset gives a source a new budget and lets its next fetch begin at the first
@@ -135,7 +135,7 @@ func (s *Service) Reset(ctx context.Context, tx *store.Tx, name string, all bool
 		return err
 	}
 	s.tell(tx, Change{What: "reset", Source: name})
-	return s.arm(ctx, tx, src.ID, tx.Now)
+	return s.arm(ctx, tx, &src, tx.Now)
 }
 
 // CancelRun ends the run of a source that is under way, in the caller's
@@ -151,7 +151,7 @@ func (s *Service) CancelRun(ctx context.Context, tx *store.Tx, r store.Run, by s
 	}
 	if err == nil {
 		tx.AfterCommit(func() { s.withdraw(src.ID, r.ID) })
-		if err := s.arm(ctx, tx, src.ID, tx.Now); err != nil {
+		if err := s.arm(ctx, tx, &src, tx.Now); err != nil {
 			return store.Run{}, err
 		}
 	}

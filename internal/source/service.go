@@ -158,7 +158,7 @@ func (s *Service) Attach(jobs Jobs) { s.jobs = jobs }
 
 // Task is the code behind TaskName.
 func (s *Service) Task() queue.Task {
-	return queue.Task{Run: s.run, Pool: PoolName, Internal: true, Backoff: func(_ int64, attempt int) time.Duration {
+	return queue.Task{Run: s.run, Pool: PoolName, Internal: true, Order: orderOf, Backoff: func(_ int64, attempt int) time.Duration {
 		// It fails only when the store does, so it is tried again soon.
 		return min(time.Second<<min(attempt-1, 5), 30*time.Second)
 	}}
@@ -166,6 +166,13 @@ func (s *Service) Task() queue.Task {
 
 type jobPayload struct {
 	Source string `json:"source"` // id
+	Name   string `json:"name"`   // by which those that come due together are ordered (X-38)
+}
+
+func orderOf(payload json.RawMessage) string {
+	var p jobPayload
+	_ = json.Unmarshal(payload, &p) // what cannot be read fails when it runs
+	return p.Name
 }
 
 // jobKey names the job and the queue's lane of a source.
@@ -173,12 +180,12 @@ func jobKey(id string) string { return string(pawl.KindSource) + ":" + id }
 
 // arm makes the source look at the instant, or earlier if it is armed for that;
 // if it runs now, it will look once more.
-func (s *Service) arm(ctx context.Context, tx *store.Tx, id string, at time.Time) error {
-	payload, err := json.Marshal(jobPayload{id})
+func (s *Service) arm(ctx context.Context, tx *store.Tx, src *store.Source, at time.Time) error {
+	payload, err := json.Marshal(jobPayload{src.ID, src.Name})
 	if err != nil {
 		return err
 	}
-	key := jobKey(id)
+	key := jobKey(src.ID)
 	_, err = s.jobs.EnqueueTx(ctx, tx, store.JobSpec{Task: TaskName, Payload: payload, RunAt: at, Key: key, KeyMode: store.Earliest, Lane: key})
 	return err
 }

@@ -44,7 +44,7 @@ func (s *Service) sweep(ctx context.Context) error {
 		}
 		for _, src := range page {
 			s.log.Debug("an active source has no job", "source", src.Name)
-			if err := s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error { return s.arm(ctx, tx, src.ID, tx.Now) }); err != nil {
+			if err := s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error { return s.arm(ctx, tx, &src, tx.Now) }); err != nil {
 				return err
 			}
 		}
