@@ -34,7 +34,7 @@ func TestSourceIsFetchedAndTold(t *testing.T) {
 		for _, g := range s.Gates {
 			gates = append(gates, fmt.Sprintf("%s %v %v", g.Name, g.Open, g.Until != nil))
 		}
-		if got := strings.Join(gates, ", "); got != "wanted true false, schedule false true, in_flight true false, quota true false, retry true false" {
+		if got := strings.Join(gates, ", "); got != "wanted true false, schedule false true, in_flight true false, quota true false, retry true false, worker true false" {
 			t.Errorf("gates %s", got)
 		}
 		if s.Version == "" || s.VersionNumber != 1 || s.Pagination == "" || s.DueAt == nil || s.RequestedAt != nil || string(s.Mark) != "null" {

@@ -37,6 +37,7 @@ func samples() map[string][3][2]string {
 		"connectionDir":          {{"/a", "/a"}, {"/b", "/b"}, {"/c", "/c"}},
 		"workers":                {{"1", "1"}, {"2", "2"}, {"3", "3"}},
 		"sourceQueue":            {{"1", "1"}, {"2", "2"}, {"3", "3"}},
+		"allowHost":              {{"a.example", "a.example"}, {"b.example, c.example", "b.example,c.example"}, {"[d.example]", "d.example"}},
 		"allowPrivate":           {{"10.0.0.0/8", "10.0.0.0/8"}, {"10.1.0.0/16, 10.2.0.0/16", "10.1.0.0/16,10.2.0.0/16"}, {"[10.3.0.0/16]", "10.3.0.0/16"}},
 		"roles":                  {{"api", "api"}, {"worker", "worker"}, {"[worker, api]", "worker,api"}},
 		"scriptTimeout":          {{"1m", "60s"}, {"90", "90s"}, {"300", "300s"}},
@@ -129,7 +130,7 @@ func TestEveryFieldOfTheServerHasASetting(t *testing.T) {
 	}
 	want := server.Config{
 		Addr: "x", Database: "x", Data: "x", Providers: []string{"x"}, ProviderDirs: []string{"x"}, ConnectionDir: "x",
-		Workers: 1, SourceQueue: 1, AllowPrivate: []string{"x"}, Roles: []string{"x"}, ScriptTimeout: 1, ScriptMemory: 1,
+		Workers: 1, SourceQueue: 1, AllowPrivate: []string{"x"}, AllowHosts: []string{"x"}, Roles: []string{"x"}, ScriptTimeout: 1, ScriptMemory: 1,
 		LogFormat: "x", LogLevel: "x", MaxPayload: 1, Drain: 1,
 		AutoFix: "x", AutoFixCommand: []string{"x"}, AutoFixURL: "x", AutoFixModel: "x", AutoFixKeyFile: "x",
 		NotifyWebhooks: []string{"x"}, NotifySecretFile: "x", NotifyMailHost: "x", NotifyMailPort: 1, NotifyMailTLS: "x", NotifyMailUser: "x",

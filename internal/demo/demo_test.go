@@ -73,7 +73,7 @@ func TestInterruptIsARegularEnd(t *testing.T) {
 
 func TestServerThatCannotStartIsTold(t *testing.T) {
 	err := Run(t.Context(), Config{Out: &strings.Builder{}, Addr: "127.0.0.1:99999"})
-	if err == nil || !strings.Contains(err.Error(), "127.0.0.1:99999") {
+	if err == nil || !strings.Contains(err.Error(), "99999") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -60,7 +60,7 @@ func TestEveryPageAsksAndTellsTheBook(t *testing.T) {
 	d := define(server.URL)
 	d.CursorPagination = &spec.CursorPagination{CursorParam: "c", NextCursorPath: "next"}
 	_, _, err := all(t, newFetcher(t, book), Ask{Definition: d})
-	if e := mustFail(t, err, CodeStatus); e.RetryAfter != 7*time.Second || e.Deferred {
+	if e := mustFail(t, err, CodeLimited); e.RetryAfter != 7*time.Second || e.Deferred {
 		t.Errorf("got %+v", e)
 	}
 	domain := strings.TrimPrefix(server.URL, "http://")

@@ -18,12 +18,12 @@ var (
 func ownTables() []string {
 	return []string{
 		"_rejects", "approval_rules", "approvals", "attention", "audit_log", "backfills", "billing_accounts",
-		"buckets", "charge_receipts", "charge_reservations", "event_causes", "events", "execution_grants",
+		"buckets", "charge_days", "charge_receipts", "charge_reservations", "event_causes", "events", "execution_grants",
 		"execution_requests", "graph_questions", "handler_state", "idempotency_keys", "inputs", "job_history", "jobs",
-		"mutation_inputs", "mutations", "nodes", "producer_schedules", "promotions", "rate_limiter_state", "repairs",
+		"mutation_inputs", "mutations", "mutations_next", "nodes", "producer_schedules", "promotions", "rate_limiter_state", "repairs",
 		"retries", "run_logs", "run_reads", "runs", "schedule_runs", "schedule_versions", "schedules",
 		"schema_migrations", "source_definitions", "source_runs", "source_state", "source_versions",
-		"tokens", "topics", "users", "worker_clock", "workflow_versions", "workflows", "write_probe",
+		"tokens", "topics", "users", "worker_clock", "workflow_rights", "workflow_versions", "workflows", "write_probe",
 	}
 }
 
