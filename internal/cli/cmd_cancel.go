@@ -43,8 +43,7 @@ func newOneCommand(p *Process, cmd *cobra.Command, k kind, verb string, said fun
 		if len(args) == 2 && args[0] != k.singular {
 			return usageError("Usage: "+cmd.UseLine(), "%s does not take %q", cmd.CommandPath(), args[1])
 		}
-		path, err := k.pathOf(id)
-		if err != nil {
+		if _, err := k.pathOf(id); err != nil {
 			return err
 		}
 		c, err := flags.connect(p)
@@ -52,7 +51,8 @@ func newOneCommand(p *Process, cmd *cobra.Command, k kind, verb string, said fun
 			return err
 		}
 		defer c.Close()
-		if path, id, err = k.located(cmd.Context(), c, id); err != nil {
+		path, id, err := k.located(cmd.Context(), c, id)
+		if err != nil {
 			return err
 		}
 		answer, err := c.Post(cmd.Context(), path+"/"+verb, nil)

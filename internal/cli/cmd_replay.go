@@ -25,8 +25,7 @@ func newReplayCommand(p *Process) *cobra.Command {
 	file := cmd.Flags().String("script", "", "run it with the script in `FILE`")
 	out := addOutputFlag(cmd, formatTable, formatJSON, formatYAML)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		path, err := runKind().pathOf(args[0])
-		if err != nil {
+		if _, err := runKind().pathOf(args[0]); err != nil {
 			return err
 		}
 		body := map[string]string{}
@@ -42,7 +41,8 @@ func newReplayCommand(p *Process) *cobra.Command {
 			return err
 		}
 		defer c.Close()
-		if path, _, err = runKind().located(cmd.Context(), c, args[0]); err != nil {
+		path, _, err := runKind().located(cmd.Context(), c, args[0])
+		if err != nil {
 			return err
 		}
 		raw, err := c.Post(cmd.Context(), path+"/replay", body)

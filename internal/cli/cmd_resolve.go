@@ -33,8 +33,7 @@ func newResolveCommand(p *Process) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		path, err := runKind().pathOf(id)
-		if err != nil {
+		if _, err := runKind().pathOf(id); err != nil {
 			return err
 		}
 		body, err := resolution(p, *outcome, *result)
@@ -46,7 +45,8 @@ func newResolveCommand(p *Process) *cobra.Command {
 			return err
 		}
 		defer c.Close()
-		if path, id, err = runKind().located(cmd.Context(), c, id); err != nil {
+		path, id, err := runKind().located(cmd.Context(), c, id)
+		if err != nil {
 			return err
 		}
 		if _, err := c.Post(cmd.Context(), path+"/resolve", body); err != nil {

@@ -15,7 +15,10 @@ const unreleased = "dev"
 
 // version and commit are set when the program is built by the Makefile or the
 // Dockerfile.
-var version, commit = unreleased, ""
+var (
+	version = unreleased //nolint:gochecknoglobals // the linker sets it
+	commit  = ""         //nolint:gochecknoglobals // as above
+)
 
 // build says what this program was made from.
 type build struct {

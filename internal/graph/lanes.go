@@ -223,6 +223,7 @@ func (d Details) remedy(issue run.Issue) string {
 		if d.Row.Enabled { // its budget is used up
 			return run.Command("describe", "grant", d.Row.GrantID)
 		}
+	default:
 	}
 	return run.Command("resume", "schedule", name)
 }

@@ -21,8 +21,8 @@ func (q *Queue) setNode(id string) {
 // rename gives this process an id that nobody else has.
 func (q *Queue) rename(why string) {
 	old, id := q.Node().ID, store.NewID()
-	q.log.Error("this node takes a new id: "+why+"; was its data folder copied? Each node needs a folder of its own, without the node.id of another",
-		"old", old, "new", id)
+	q.log.Error("this node takes a new id; was its data folder copied? Each node needs a folder of its own, without the node.id of another",
+		"why", why, "old", old, "new", id)
 	q.setNode(id)
 	q.cfg.Renamed(id)
 }

@@ -76,7 +76,7 @@ func (x *exchange) converse(ctx context.Context, payload []byte) error {
 	}
 	for done := false; err == nil; {
 		if err = x.stopCause(); err == nil {
-			done, err = x.step()
+			done, err = x.step() //nolint:contextcheck // an exchange has its own, which ends with the phase
 		}
 		if done {
 			x.close()

@@ -149,7 +149,7 @@ func TestUsersTasksHaveWorkersOfTheirOwn(t *testing.T) {
 // good; the node keeps its own.
 func TestCopiedDataFolderGetsAnIdForGood(t *testing.T) {
 	database := pgtest.URL(t)
-	run := func(dir string) (url string, stop func()) {
+	run := func(dir string) (stop func()) {
 		cfg := Default()
 		cfg.Addr, cfg.Data, cfg.Database, cfg.Logs = "127.0.0.1:0", dir, database, io.Discard
 		ctx, cancel := context.WithCancel(context.Background())
@@ -157,7 +157,7 @@ func TestCopiedDataFolderGetsAnIdForGood(t *testing.T) {
 		go func() { done <- Run(ctx, cfg, func(s Started) { started <- s }) }()
 		stop = sync.OnceFunc(func() { cancel(); <-done })
 		t.Cleanup(stop)
-		url = (<-started).URL
+		url := (<-started).URL
 		waitUntil(t, "it is ready", func() bool {
 			resp, err := http.Get(url + "/readyz")
 			if err != nil {
@@ -166,7 +166,7 @@ func TestCopiedDataFolderGetsAnIdForGood(t *testing.T) {
 			_ = resp.Body.Close()
 			return resp.StatusCode == http.StatusOK
 		})
-		return url, stop
+		return stop
 	}
 	id := func(dir string) string {
 		text, err := os.ReadFile(filepath.Join(dir, "node.id"))
@@ -176,7 +176,7 @@ func TestCopiedDataFolderGetsAnIdForGood(t *testing.T) {
 		return string(text)
 	}
 	original, clone := t.TempDir(), t.TempDir()
-	_, stop := run(original)
+	stop := run(original)
 	first := id(original)
 	if err := os.WriteFile(filepath.Join(clone, "node.id"), []byte(first), 0o600); err != nil {
 		t.Fatal(err)

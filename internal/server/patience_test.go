@@ -37,7 +37,7 @@ func TestAClientThatDoesNotReadIsLeft(t *testing.T) {
 			ended := make(chan error, 1)
 			server := httptest.NewServer(patient(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { ended <- write(w) }), 200*time.Millisecond))
 			defer server.Close()
-			conn, err := net.Dial("tcp", server.Listener.Addr().String()) //nolint:noctx // it must not end before the server does
+			conn, err := net.Dial("tcp", server.Listener.Addr().String())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -177,7 +177,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	} {
 		for _, q := range []pgQuerier{db.pool, db.hot} {
 			var got string
-			rows, err := q.Query(t.Context(), `select current_setting($1)`, name)
+			rows, err := q.Query(t.Context(), `select current_setting($1)`, name) //nolint:sqlclosecheck // Scan closes them
 			if err := (Row{rows, err}).Scan(&got); err != nil || got != want {
 				t.Errorf("%s is %q (%v), want %q", name, got, err, want)
 			}

@@ -14,7 +14,7 @@ func TestHiddenCharactersAreWritten(t *testing.T) {
 	for given, want := range map[string]string{
 		"plain, with\ttabs and\nlines":  "plain, with\ttabs and\nlines",
 		"Grüße, 東京, Ω, €, ñ":            "Grüße, 東京, Ω, €, ñ",
-		"pay ‮0001‬ EUR":                `pay \u202e0001\u202c EUR`,
+		"pay \u202e0001\u202c EUR":      `pay \u202e0001\u202c EUR`,
 		"a\u200bb\u200cc\u200dd\ufeffe": `a\u200bb\u200cc\u200dd\ufeffe`,
 		"\x1b[2J\x07\x00\x7f":           `\u001b[2J\u0007\u0000\u007f`,
 		"\u009b31m":                     `\u009b31m`,

@@ -220,7 +220,7 @@ func (r *rig) waitWord(name, word string) (newest runAnswer) {
 }
 
 // waitDone waits until an input was worked off and the workflow rests.
-func (r *rig) waitDone(name string) runAnswer { //nolint:unparam // it reads better with the name
+func (r *rig) waitDone(name string) runAnswer {
 	r.t.Helper()
 	r.eventually(name+" did its work", func() bool {
 		var list page[inputAnswer]

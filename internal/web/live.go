@@ -42,8 +42,8 @@ func (s *Site) serveLive(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
 		return
 	}
-	place, err := s.cfg.Keeper.Open(&who.token)
-	if err != nil { // the page looks again by the clock
+	place, err := s.cfg.Keeper.Open(&who.token) //nolint:contextcheck // one watch serves the streams of all
+	if err != nil {                             // the page looks again by the clock
 		w.Header().Set("Retry-After", "5")
 		w.WriteHeader(http.StatusTooManyRequests)
 		return

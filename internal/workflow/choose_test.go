@@ -132,7 +132,7 @@ func TestChooserAsksForAgesOnlyWhenConsumersCompete(t *testing.T) {
 	for n, s := range []sketch{{}, {seqs: map[string]int64{"a": 1}}, {seqs: map[string]int64{"a": 1, "b": 1}}} {
 		asked := 0
 		v, l := s.view()
-		if _, err := choose(v, l, func([]string) (map[string]int64, error) { asked++; return nil, nil }); err != nil {
+		if _, err := choose(v, l, func([]string) (map[string]int64, error) { asked++; return map[string]int64{}, nil }); err != nil {
 			t.Fatal(err)
 		}
 		if want := []int{0, 0, 1}[n]; asked != want {

@@ -28,7 +28,7 @@ type process struct {
 
 // restart begins a new process on the database of a kit: with its queue, the
 // jobs of a start, and the connections that are given.
-func restart(t *testing.T, k *kit, node string, connections ...tool.Named) *process {
+func restart(t *testing.T, k *kit, connections ...tool.Named) *process {
 	t.Helper()
 	tools, err := tool.NewSet(connections...)
 	if err != nil {
@@ -43,7 +43,7 @@ func restart(t *testing.T, k *kit, node string, connections ...tool.Named) *proc
 		t.Fatal(err)
 	}
 	q, err := queue.New(queue.Config{
-		DB: k.db, Node: store.Node{ID: node, Share: true}, Workers: 2,
+		DB: k.db, Node: store.Node{ID: "node", Share: true}, Workers: 2,
 		Tasks: map[string]queue.Task{TaskName: k.s.Task(), SweepName: k.s.SweepTask(), WakeName: k.s.WakeTask()},
 	})
 	if err != nil {
@@ -89,7 +89,7 @@ func TestARestartAsksForPendingEvents(t *testing.T) {
 			asked <- fmt.Sprint(c.peek("in"))
 			return take("in")
 		}).producer("p", Schedule{Interval: "24h"}, idle)
-		first := restart(t, k, "node")
+		first := restart(t, k)
 		w := k.deploy("restart", "1", d)
 		<-asked
 		until(t, "the producer runs", func() bool { return k.schedules(w)["p"].NextRunAt.After(time.Now().Add(time.Hour)) })
@@ -104,7 +104,7 @@ func TestARestartAsksForPendingEvents(t *testing.T) {
 		for len(asked) > 0 {
 			<-asked
 		}
-		restart(t, k, "node")
+		restart(t, k)
 		if got := <-asked; got != "[a]" {
 			t.Errorf("after the restart it sees %s", got)
 		}
@@ -129,7 +129,7 @@ func newKitWithoutOwner(t *testing.T, url string) *kit {
 func TestAMissingConnectionIsWaitedFor(t *testing.T) {
 	pgtest.Both(t, func(t *testing.T, url string) {
 		k := newKitWithoutOwner(t, url)
-		first := restart(t, k, "node")
+		first := restart(t, k)
 		w := k.deploy("shop", "1", orderDefinition())
 		k.publish(w, "in", "a")
 		until(t, "it waits", func() bool { return k.look("shop").Issue == run.IssuePrecondition })
@@ -139,13 +139,13 @@ func TestAMissingConnectionIsWaitedFor(t *testing.T) {
 		}
 		waits := k.newest(w)
 		first.stop()
-		second := restart(t, k, "node") // again without it
+		second := restart(t, k) // again without it
 		until(t, "it waits again", func() bool {
 			r := k.newest(w)
 			return r.ID == waits.ID && r.Status == pawl.StatusPausedApproval && r.UpdatedAt.After(waits.UpdatedAt)
 		})
 		second.stop()
-		restart(t, k, "node", tool.Named{Name: "desk", Connection: k.desk, Policy: map[string]tool.Policy{"order": tool.Allow}})
+		restart(t, k, tool.Named{Name: "desk", Connection: k.desk, Policy: map[string]tool.Policy{"order": tool.Allow}})
 		until(t, "it goes on", func() bool { return slices.Equal(k.desk.things(), []string{"a"}) })
 	})
 }
@@ -468,7 +468,7 @@ func TestPeopleReadOfInputs(t *testing.T) {
 func TestWhyDoesNotPromiseARun(t *testing.T) {
 	pgtest.Both(t, func(t *testing.T, url string) {
 		k := newKitWithoutOwner(t, url)
-		p := restart(t, k, "node")
+		p := restart(t, k)
 		left := make(chan struct{}, 100)
 		w := k.deploy("shop", "1", consuming(func(*goCtx, []json.RawMessage) any { left <- struct{}{}; return take("in") }))
 		<-left

@@ -214,14 +214,22 @@ func (t *sqliteTransaction) limitValues(ctx context.Context, s statement) error 
 	const mostColumns = 2000 // of any result
 	columns := mostColumns
 	text := strings.TrimRight(s.sql, "; \t\r\n")
-	if rows, err := t.conn.QueryContext(ctx, "select * from (\n"+text+"\n) limit 0", sqliteParams(s.params)...); err == nil { //nolint:sqlclosecheck // closed below
-		names, err := rows.Columns()
-		if closing := errors.Join(rows.Err(), rows.Close()); err == nil && closing == nil {
-			columns = max(len(names), 1)
-		}
+	if names, err := columnsOf(ctx, t.conn, "select * from (\n"+text+"\n) limit 0", sqliteParams(s.params)); err == nil {
+		columns = max(len(names), 1)
 	}
 	_, err = driver.Limit(t.conn, sqlite3.SQLITE_LIMIT_LENGTH, min(largestLite, largestLiteRow/columns))
 	return err
+}
+
+// columnsOf asks for the names of a result's columns.
+func columnsOf(ctx context.Context, conn *sql.Conn, text string, params []any) ([]string, error) {
+	rows, err := conn.QueryContext(ctx, text, params...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close() //nolint:errcheck // nothing was read
+	names, err := rows.Columns()
+	return names, errors.Join(err, rows.Err())
 }
 
 // sizeOf is about how many bytes the values of a row have.
