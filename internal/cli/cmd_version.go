@@ -16,8 +16,8 @@ const unreleased = "dev"
 // version and commit are set when the program is built by the Makefile or the
 // Dockerfile.
 var (
-	version = unreleased //nolint:gochecknoglobals // the linker sets it
-	commit  = ""         //nolint:gochecknoglobals // as above
+	version = unreleased
+	commit  = "" //nolint:gochecknoglobals // the linker sets it
 )
 
 // build says what this program was made from.
