@@ -65,7 +65,11 @@ func workflowSituations() []situation {
 	then := func(begin func(*rig, string), status, verb string) func(r *rig, name string) {
 		return func(r *rig, name string) {
 			begin(r, name)
-			id := r.waitRuns("?kind=workflow&lane="+name+"&status="+status, 1)[0].ID
+			runs := 1
+			if status == "committed" { // of the consumer, and of the producer; a pause would end the second
+				runs = 2
+			}
+			id := r.waitRuns("?kind=workflow&lane="+name+"&status="+status, runs)[0].ID
 			if verb == "pause" {
 				r.do("POST", "/api/v1/workflows/"+name+"/pause", nil).want(http.StatusOK)
 				return

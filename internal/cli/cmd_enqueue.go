@@ -136,7 +136,7 @@ func (e *enqueuer) content(args []string) (any, error) {
 	case e.message != "":
 		return map[string]any{"message": e.message}, nil
 	case !isHTTP:
-		return map[string]any{}, nil
+		return nil, nil //nolint:nilnil // a task may be told nothing
 	case len(args) < 2:
 		return nil, usageError("Write: pawl enqueue http https://example.com/hook", "the task http needs a URL")
 	}
