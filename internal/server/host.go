@@ -8,6 +8,9 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/pawlrun/pawl/internal/api"
+	"github.com/pawlrun/pawl/internal/store"
 )
 
 // guardHost refuses requests that came under a name which is not one of this
@@ -65,8 +68,8 @@ func refuseHost(w http.ResponseWriter, r *http.Request) {
 	}
 	h.Set("Content-Type", "application/problem+json")
 	w.WriteHeader(http.StatusMisdirectedRequest)
-	_ = json.NewEncoder(w).Encode(map[string]any{ // whoever asked may be gone
-		"type": "urn:pawl:problem:host_not_allowed", "title": "Not this server's name", "status": http.StatusMisdirectedRequest, "code": "host_not_allowed",
-		"detail": detail, "hint": hint, "errors": []any{},
+	_ = json.NewEncoder(w).Encode(api.Problem{ // whoever asked may be gone
+		Type: "urn:pawl:problem:host_not_allowed", Title: "Not this server's name", Status: http.StatusMisdirectedRequest, Code: "host_not_allowed",
+		Detail: detail, Hint: hint, RequestID: store.NewID(),
 	})
 }

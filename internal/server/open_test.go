@@ -58,7 +58,7 @@ func TestServerWaitsForItsDatabase(t *testing.T) {
 		body, _ := io.ReadAll(resp.Body)
 		return resp.StatusCode, string(body)
 	}
-	waitUntil(t, "it says that it is not ready", func() bool {
+	eventually(t, "it says that it is not ready", func() bool {
 		status, body := get("/readyz")
 		return status == http.StatusServiceUnavailable && strings.Contains(body, "the database cannot be reached")
 	})
@@ -76,7 +76,7 @@ func TestServerWaitsForItsDatabase(t *testing.T) {
 	case <-time.After(60 * time.Second):
 		t.Fatal("it did not start")
 	}
-	waitUntil(t, "it is ready", func() bool { status, _ := get("/readyz"); return status == http.StatusOK })
+	eventually(t, "it is ready", func() bool { status, _ := get("/readyz"); return status == http.StatusOK })
 	stop()
 	if err := <-done; err != nil {
 		t.Error(err)
@@ -102,20 +102,6 @@ func freeAddr(t *testing.T) string {
 	}
 	defer l.Close() //nolint:errcheck // a test
 	return l.Addr().String()
-}
-
-func waitUntil(t *testing.T, what string, cond func() bool) {
-	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(60 * time.Second)
-	for !cond() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("did not happen: %s", what)
-		}
-	}
 }
 
 // A job of a user that takes long keeps nothing else waiting: every task that
@@ -158,7 +144,7 @@ func TestCopiedDataFolderGetsAnIdForGood(t *testing.T) {
 		stop = sync.OnceFunc(func() { cancel(); <-done })
 		t.Cleanup(stop)
 		url := (<-started).URL
-		waitUntil(t, "it is ready", func() bool {
+		eventually(t, "it is ready", func() bool {
 			resp, err := http.Get(url + "/readyz")
 			if err != nil {
 				return false
