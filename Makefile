@@ -18,7 +18,7 @@ RACE := -race -gcflags='modernc.org/...=-race=false' -gcflags='github.com/evanw/
 PKG ?= ./...
 # The longest first, so that no core idles behind the last one. Several at once,
 # because most of them wait more than they compute.
-LONGEST := $(addprefix ./,internal/workflow internal/api internal/store internal/script internal/graph e2e internal/queue internal/source internal/ledger)
+LONGEST := $(addprefix ./,internal/workflow internal/api internal/store internal/script internal/schedule e2e internal/queue internal/source internal/ledger)
 PACKAGES = $(if $(filter ./...,$(PKG)),$(LONGEST)) $(PKG)
 # Built aside and moved, so that one that runs already is not written over.
 WITH_POSTGRES = mkdir -p bin/tools && go build -o bin/tools/with-postgres.$$$$ ./internal/pgtest/with && mv bin/tools/with-postgres.$$$$ bin/tools/with-postgres
@@ -110,7 +110,7 @@ fuzz: ## feed random input to every parser, FUZZ_TIME each
 	@scripts/fuzz.sh $(FUZZ_TIME)
 
 # Packages that keep promises: a fault in them must be noticed by their tests.
-PROMISES := $(addprefix ./internal/,run ledger queue store workflow source graph)
+PROMISES := $(addprefix ./internal/,run ledger queue store workflow source schedule execution)
 SAMPLE := 100
 
 .PHONY: mutants

@@ -2,6 +2,7 @@ package pawl_test
 
 import (
 	"go/ast"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -41,39 +42,50 @@ func oursOf(file *ast.File) (list []string) {
 	return list
 }
 
+// schedulingFolders are where slots become executions.
+func schedulingFolders() []string {
+	return []string{"internal/schedule", "internal/execution", "internal/grant", "internal/billing"}
+}
+
+func scheduling(t *testing.T) map[string]*ast.File {
+	t.Helper()
+	files := map[string]*ast.File{}
+	for _, folder := range schedulingFolders() {
+		maps.Copy(files, filesUnder(t, folder))
+	}
+	return files
+}
+
 // C-01: scheduling has no way to a model provider but the execution service.
 // Executors reach providers; the service is reached over HTTP by one file, which
 // knows one address.
 func TestSchedulesReachGraphsOnlyThroughTheExecutionService(t *testing.T) {
-	speaksHTTP := []string{"internal/graph/execution/handler.go", "internal/graph/execution/problem.go", "internal/graph/execution/remote.go"}
-	for name, file := range filesUnder(t, "internal/graph") {
-		if under(name, "internal/graph/executor") {
-			continue
-		}
+	speaksHTTP := []string{"internal/execution/handler.go", "internal/execution/problem.go", "internal/execution/remote.go"}
+	for name, file := range scheduling(t) {
 		for _, imported := range importsOf(file) {
 			inner := strings.TrimPrefix(imported, modulePath+"/")
 			switch {
 			case strings.HasPrefix(imported, "net") && slices.Contains(speaksHTTP, name):
 			case imported == "net/http", imported == "net", inner == "internal/outbound":
 				t.Errorf("%s imports %s: only executors reach the outside", name, imported)
-			case path.Dir(name) == "internal/graph" && under(inner+"/", "internal/graph/executor"):
+			case path.Dir(name) == "internal/schedule" && under(inner+"/", "internal/executor"):
 				t.Errorf("%s imports %s: a schedule asks the execution service, and knows no executor", name, imported)
 			}
 		}
-		if name != "internal/graph/execution/remote.go" && (calls(file, "http", "NewRequestWithContext") || calls(file, "http", "NewRequest") || calls(file, "http", "Get")) {
+		if name != "internal/execution/remote.go" && (calls(file, "http", "NewRequestWithContext") || calls(file, "http", "NewRequest") || calls(file, "http", "Get")) {
 			t.Errorf("%s sends requests", name)
 		}
 	}
-	asked := regexp.MustCompile(`\.call\(ctx, [\w.]+, (\w+)`).FindAllSubmatch(read(t, "internal/graph/execution/remote.go"), -1)
+	asked := regexp.MustCompile(`\.call\(ctx, [\w.]+, (\w+)`).FindAllSubmatch(read(t, "internal/execution/remote.go"), -1)
 	for _, match := range asked {
 		if !slices.Contains([]string{"pathGraphs", "pathOutcome", "pathCancel", "pathResume"}, string(match[1])) {
-			t.Errorf("internal/graph/execution/remote.go asks for %s, which is no path of the execution service", match[1])
+			t.Errorf("internal/execution/remote.go asks for %s, which is no path of the execution service", match[1])
 		}
 	}
 	if len(asked) == 0 {
-		t.Error("internal/graph/execution/remote.go asks for nothing")
+		t.Error("internal/execution/remote.go asks for nothing")
 	}
-	if fields := structFields(t, "internal/graph/service.go", "Options"); fields["Executions"] != "execution.API" {
+	if fields := structFields(t, "internal/schedule/service.go", "Options"); fields["Executions"] != "execution.API" {
 		t.Errorf("schedules are given %q to run graphs with, want execution.API", fields["Executions"])
 	}
 }
@@ -82,7 +94,7 @@ func TestSchedulesReachGraphsOnlyThroughTheExecutionService(t *testing.T) {
 // its code, and none in the database that it could read.
 func TestWorkersKnowNoSessions(t *testing.T) {
 	session := regexp.MustCompile(`(?i)session|cookie`)
-	for _, folder := range []string{"internal/graph", "internal/queue", "internal/ledger", "internal/run"} {
+	for _, folder := range append([]string{"internal/queue", "internal/ledger", "internal/run", "internal/executor"}, schedulingFolders()...) {
 		for name := range filesUnder(t, folder) {
 			if found := session.Find(read(t, name)); found != nil {
 				t.Errorf("%s speaks of %q", name, found)
@@ -100,10 +112,12 @@ func TestWorkersKnowNoSessions(t *testing.T) {
 // neither the surfaces nor the other kinds, tests apart.
 func TestTasksImportNoApplicationCode(t *testing.T) {
 	application := []string{"api", "web", "cli", "server", "demo", "workflow", "source", "script", "tool", "repair", "task", "notify"}
-	for name, file := range filesUnder(t, "internal/graph") {
+	files := scheduling(t)
+	maps.Copy(files, filesUnder(t, "internal/executor"))
+	for name, file := range files {
 		for _, inner := range oursOf(file) {
 			part := strings.Split(inner, "/")
-			if inner == "internal/tool/connector" && under(name, "internal/graph/executor") {
+			if inner == "internal/tool/connector" && under(name, "internal/executor") {
 				continue // adapters have the same outcomes as those of scripts
 			}
 			if len(part) > 1 && slices.Contains(application, part[1]) {
@@ -118,7 +132,7 @@ func TestTasksImportNoApplicationCode(t *testing.T) {
 // module in the place of another.
 func TestOnlyTheServerWires(t *testing.T) {
 	makers := map[string]string{
-		"internal/graph": "New", "internal/graph/execution": "New", "internal/workflow": "New", "internal/source": "New", "internal/queue": "New", "internal/graph/executor": "Load",
+		"internal/schedule": "New", "internal/execution": "New", "internal/workflow": "New", "internal/source": "New", "internal/queue": "New", "internal/executor": "Load",
 	}
 	exceptions := []string{"internal/cli/cmd_validate_yaml.go"} // checks executor files without a server
 	wired := 0
@@ -152,9 +166,9 @@ func TestOnlyTheServerWires(t *testing.T) {
 // database and the rules need nothing above them.
 func TestContractsStandAlone(t *testing.T) {
 	allowed := map[string][]string{
-		"internal/graph/contract": {"internal/run"},
-		"internal/store":          {},
-		"internal/run":            {},
+		"internal/execution/contract": {"internal/run"},
+		"internal/store":              {},
+		"internal/run":                {},
 	}
 	for folder, neighbours := range allowed {
 		for name, file := range filesUnder(t, folder) {
@@ -185,10 +199,10 @@ func TestTheWorkerStartsAlone(t *testing.T) {
 // from each other: each table is written by one file.
 func TestSchedulesAndSlotsHaveTheirOperations(t *testing.T) {
 	for file, methods := range map[string][]string{
-		"internal/graph/manage.go":   {"Create", "Update", "Delete"},
-		"internal/graph/lanes.go":    {"Lanes"},
-		"internal/store/schedule.go": {"InsertSchedule", "ListSchedules", "UpdateSchedule", "DeleteSchedule", "StaleSchedules"},
-		"internal/store/slot.go":     {"InsertSlots", "StartSlot", "CloseSlot"},
+		"internal/schedule/manage.go": {"Create", "Update", "Delete"},
+		"internal/schedule/lanes.go":  {"Lanes"},
+		"internal/store/schedule.go":  {"InsertSchedule", "ListSchedules", "UpdateSchedule", "DeleteSchedule", "StaleSchedules"},
+		"internal/store/slot.go":      {"InsertSlots", "StartSlot", "CloseSlot"},
 	} {
 		have := methodsOf(parse(t, file, read(t, file)))
 		for _, method := range methods {
@@ -215,7 +229,7 @@ func TestSchedulesAndSlotsHaveTheirOperations(t *testing.T) {
 
 // C-80: what waits has no run id; the first start makes it.
 func TestNoRunIDIsMadeBeforeTheStart(t *testing.T) {
-	for file, name := range map[string]string{"internal/store/slot.go": "NewSlot", "internal/graph/service.go": "slotPayload"} {
+	for file, name := range map[string]string{"internal/store/slot.go": "NewSlot", "internal/schedule/service.go": "slotPayload"} {
 		fields := structFields(t, file, name)
 		if len(fields) == 0 {
 			t.Errorf("%s has no %s", file, name)
@@ -251,7 +265,7 @@ func TestTablesOfSchedules(t *testing.T) {
 		}
 	}
 	early := regexp.MustCompile(`(?i)backfill_?limit|starting_?deadline_?seconds`)
-	for _, folder := range []string{"internal/graph", "internal/store", "internal/api"} {
+	for _, folder := range append([]string{"internal/store", "internal/api"}, schedulingFolders()...) {
 		for name := range filesUnder(t, folder) {
 			if found := early.Find(read(t, name)); found != nil {
 				t.Errorf("%s has %s, which nobody asked for", name, found)
@@ -263,7 +277,7 @@ func TestTablesOfSchedules(t *testing.T) {
 // C-86, C-87: the rules, the times, the contracts and the definitions are tested
 // without a database.
 func TestRulesAreTestedWithoutADatabase(t *testing.T) {
-	for _, folder := range []string{"internal/run", "internal/when", "internal/definition", "internal/graph/contract", "internal/graph/spec", "internal/source/spec"} {
+	for _, folder := range []string{"internal/run", "internal/when", "internal/definition", "internal/execution/contract", "internal/schedule/spec", "internal/source/spec"} {
 		found := 0
 		for name, file := range testFiles(t) {
 			if path.Dir(name) != folder {
@@ -301,7 +315,7 @@ func TestTheQueueIsInTheSameSchema(t *testing.T) {
 // over.
 func TestTheJobsOfTheHouse(t *testing.T) {
 	want := []string{
-		`"http"`, `"log"`, "executionSweep", "graph.BackfillName", "graph.ReconcileName", "graph.TaskName", "notify.HeartbeatName", "notify.Name",
+		`"http"`, `"log"`, "executionSweep", "notify.HeartbeatName", "notify.Name", "schedule.BackfillName", "schedule.ReconcileName", "schedule.TaskName",
 		"source.SweepName", "source.TaskName", "task.PruneName", "workflow.SweepName", "workflow.TaskName",
 		"workflow.WakeName", // once at every start: consumers that left events, and runs that wait for a connection
 	}

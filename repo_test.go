@@ -33,13 +33,16 @@ var layers = [][]string{
 	{"internal/demo"},
 	{"internal/server"},
 	{"internal/api", "internal/web"},
-	{"internal/workflow", "internal/source", "internal/graph", "internal/task", "internal/notify"},
+	{"internal/workflow", "internal/source", "internal/schedule", "internal/task", "internal/notify"},
+	{"internal/execution"},
+	{"internal/executor", "internal/billing"},
 	{
 		"internal/script", "internal/tool", "internal/repair", "internal/quota",
-		"internal/access", "internal/run", "internal/ledger", "internal/queue", "internal/when", "internal/outbound", "internal/visible",
+		"internal/access", "internal/grant", "internal/ledger", "internal/queue", "internal/outbound",
 		"internal/cli/client", // speaks to a server over HTTP; stands on the root package alone
 	},
-	{"internal/store", "internal/definition", "internal/budget", "examples"},
+	{"internal/execution/contract"},
+	{"internal/store", "internal/definition", "internal/budget", "internal/run", "internal/when", "internal/visible", "examples"},
 	{"."},
 }
 

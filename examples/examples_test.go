@@ -10,10 +10,10 @@ import (
 	"testing"
 
 	"github.com/pawlrun/pawl/examples"
-	"github.com/pawlrun/pawl/internal/graph/executor"
-	graphspec "github.com/pawlrun/pawl/internal/graph/spec"
+	"github.com/pawlrun/pawl/internal/executor"
 	"github.com/pawlrun/pawl/internal/outbound"
 	"github.com/pawlrun/pawl/internal/quota"
+	graphspec "github.com/pawlrun/pawl/internal/schedule/spec"
 	"github.com/pawlrun/pawl/internal/source/spec"
 	"github.com/pawlrun/pawl/internal/tool"
 )

@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"github.com/pawlrun/pawl/bench/measure"
-	"github.com/pawlrun/pawl/internal/graph"
-	"github.com/pawlrun/pawl/internal/graph/execution"
-	"github.com/pawlrun/pawl/internal/graph/executor/runner"
-	"github.com/pawlrun/pawl/internal/graph/grant"
+	"github.com/pawlrun/pawl/internal/execution"
+	"github.com/pawlrun/pawl/internal/executor/runner"
+	"github.com/pawlrun/pawl/internal/grant"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/queue"
+	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -30,7 +30,7 @@ type house struct {
 	owner string // of the schedules
 
 	db     *store.DB
-	graphs *graph.Service
+	graphs *schedule.Service
 	runs   *execution.Service
 	queue  *queue.Queue
 	stop   func()
@@ -72,15 +72,15 @@ func (h *house) start(ctx context.Context) (err error) {
 	if h.runs, err = execution.New(execution.Config{DB: h.db, Graphs: &h.noop, Node: node, Log: log}); err != nil {
 		return err
 	}
-	h.graphs, err = graph.New(graph.Options{
+	h.graphs, err = schedule.New(schedule.Options{
 		DB: h.db, Ledger: ledger.New(ledger.Config{}), Executions: h.runs, Grants: grant.Service{}, Log: log, Observe: h.observe,
 	})
 	if err != nil {
 		return err
 	}
 	h.queue, err = queue.New(queue.Config{
-		DB: h.db, Node: store.Node{ID: node, Name: "bench", Share: true}, Workers: 8, Pools: map[string]int{graph.PoolName: 256},
-		Tasks: map[string]queue.Task{graph.TaskName: h.graphs.Task(), probeTask: {Run: func(context.Context, *queue.Job) error {
+		DB: h.db, Node: store.Node{ID: node, Name: "bench", Share: true}, Workers: 8, Pools: map[string]int{schedule.PoolName: 256},
+		Tasks: map[string]queue.Task{schedule.TaskName: h.graphs.Task(), probeTask: {Run: func(context.Context, *queue.Job) error {
 			h.probed <- struct{}{}
 			return nil
 		}}},
@@ -100,7 +100,7 @@ func (h *house) start(ctx context.Context) (err error) {
 	return nil
 }
 
-func (h *house) observe(c graph.Change) {
+func (h *house) observe(c schedule.Change) {
 	switch {
 	case c.What != "slot" || c.Status == "running" || c.Status == "pending":
 	case c.Status == "success":

@@ -9,8 +9,8 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/bench/measure"
-	"github.com/pawlrun/pawl/internal/graph"
-	"github.com/pawlrun/pawl/internal/graph/contract"
+	"github.com/pawlrun/pawl/internal/execution/contract"
+	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -121,7 +121,7 @@ func (h *house) addSlot(ctx context.Context, tx *store.Tx, sch store.Schedule, a
 	}
 	payload := fmt.Appendf(nil, `{"scheduleId":%q,"scheduledFor":%q}`, sch.ID, pawl.FormatTime(at))
 	_, err := h.queue.EnqueueTx(ctx, tx, store.JobSpec{
-		Task: graph.TaskName, Payload: payload, RunAt: at, Key: pawl.SlotKey(sch.ID, at), KeyMode: store.Earliest, Lane: sch.ID,
+		Task: schedule.TaskName, Payload: payload, RunAt: at, Key: pawl.SlotKey(sch.ID, at), KeyMode: store.Earliest, Lane: sch.ID,
 	})
 	return err
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pawlrun/pawl/internal/access"
-	"github.com/pawlrun/pawl/internal/graph"
 	"github.com/pawlrun/pawl/internal/queue"
+	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/source"
 	"github.com/pawlrun/pawl/internal/source/fetch"
 	"github.com/pawlrun/pawl/internal/store"
@@ -41,7 +41,7 @@ type Config struct {
 
 	// Graphs are what the routes of schedules, grants and billing speak of;
 	// without them there are no such routes.
-	Graphs *graph.Service
+	Graphs *schedule.Service
 
 	// Tools are the connections that scripts may touch; without them there are
 	// no routes of connections.
@@ -92,7 +92,7 @@ type API struct {
 	queue   *queue.Queue
 	flows   *workflow.Service // nil if there are none
 	sources *source.Service   // nil if there are none
-	graphs  *graph.Service    // nil if there are none
+	graphs  *schedule.Service // nil if there are none
 	tools   *tool.Set         // nil if there are none
 	log     *slog.Logger
 	feed    *Feed

@@ -9,13 +9,13 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/access"
-	"github.com/pawlrun/pawl/internal/graph"
-	"github.com/pawlrun/pawl/internal/graph/contract"
+	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/run"
+	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
-func backfillOf(b store.Backfill, plan graph.Plan, counts map[string]int) contract.BackfillV1 {
+func backfillOf(b store.Backfill, plan schedule.Plan, counts map[string]int) contract.BackfillV1 {
 	n := func(s contract.SlotStatus) int { return counts[string(s)] }
 	return contract.BackfillV1{
 		ID: b.ID, ScheduleID: b.ScheduleID, From: contract.Instant{Time: b.From}, To: contract.Instant{Time: b.To}, Hash: b.Hash, State: b.State,
@@ -29,7 +29,7 @@ func backfillOf(b store.Backfill, plan graph.Plan, counts map[string]int) contra
 	}
 }
 
-func uncoveredOf(plan graph.Plan) []contract.UncoveredV1 {
+func uncoveredOf(plan schedule.Plan) []contract.UncoveredV1 {
 	out := make([]contract.UncoveredV1, len(plan.Uncovered))
 	for i, u := range plan.Uncovered {
 		out[i] = contract.UncoveredV1(u)
@@ -37,7 +37,7 @@ func uncoveredOf(plan graph.Plan) []contract.UncoveredV1 {
 	return out
 }
 
-func plannedSlots(plan graph.Plan) []contract.PlannedSlotV1 {
+func plannedSlots(plan schedule.Plan) []contract.PlannedSlotV1 {
 	out := make([]contract.PlannedSlotV1, len(plan.Slots))
 	for i, s := range plan.Slots {
 		out[i] = contract.PlannedSlotV1{At: s.At, Revision: s.Revision, GraphID: s.GraphID, Was: s.Was}
@@ -77,7 +77,7 @@ func (a *API) planBackfill(ctx context.Context, in *planBackfillInput) (*backfil
 	}
 	caller := callOf(ctx).token
 	owner := access.Reach(caller, schedulesResource)
-	ask := graph.BackfillAsk{From: in.Body.From.Time, To: in.Body.To.Time, PerMinute: in.Body.PerMinute, GrantID: in.Body.GrantID}
+	ask := schedule.BackfillAsk{From: in.Body.From.Time, To: in.Body.To.Time, PerMinute: in.Body.PerMinute, GrantID: in.Body.GrantID}
 	body, was, err := once(ctx, a, http.StatusCreated, &in.Body, whole, func(ctx context.Context, tx *store.Tx) (contract.BackfillV1, error) {
 		if err := a.mayRunID(ctx, tx, caller, in.ID); err != nil {
 			return contract.BackfillV1{}, err
@@ -178,7 +178,7 @@ type changeBackfillInput struct {
 // moveBackfill makes the handler that brings a backfill to a state.
 func (a *API) moveBackfill(to string) func(context.Context, *changeBackfillInput) (*backfillOutput, error) {
 	return func(ctx context.Context, in *changeBackfillInput) (*backfillOutput, error) {
-		return a.changeBackfill(ctx, in.BackfillPath, to == graph.BackfillRunning, struct{}{}, func(ctx context.Context, tx *store.Tx, owner, by string) error {
+		return a.changeBackfill(ctx, in.BackfillPath, to == schedule.BackfillRunning, struct{}{}, func(ctx context.Context, tx *store.Tx, owner, by string) error {
 			_, err := a.graphs.Move(ctx, tx, owner, in.ID, to, by)
 			return err
 		})

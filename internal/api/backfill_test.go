@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pawlrun/pawl/internal/graph/contract"
+	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/store"
 )
 

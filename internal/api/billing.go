@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/pawlrun/pawl/internal/graph/billing"
-	"github.com/pawlrun/pawl/internal/graph/contract"
+	"github.com/pawlrun/pawl/internal/billing"
+	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/store"
 )
 

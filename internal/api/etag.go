@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pawlrun/pawl/internal/graph/contract"
+	"github.com/pawlrun/pawl/internal/execution/contract"
 )
 
 // MatchHeader describes the headers by which a change is made only if what it

@@ -2,8 +2,8 @@ package api
 
 import (
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/graph"
 	"github.com/pawlrun/pawl/internal/ledger"
+	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/workflow"
 )
 
@@ -23,7 +23,7 @@ func (f *Feed) ObserveRun(e ledger.Event) {
 	}
 	about := subject{}
 	if e.Run.Kind == pawl.KindSchedule {
-		about = ofSchedule(graph.ScheduleOfRun(&e.Run))
+		about = ofSchedule(schedule.ScheduleOfRun(&e.Run))
 	}
 	f.publish("run", e.Run.ID, about, runEvent{string(e.What), runSummary(&e.Run), Instant{e.Run.UpdatedAt}, e.Alarm})
 }

@@ -1,6 +1,6 @@
 package api
 
-import "github.com/pawlrun/pawl/internal/graph"
+import "github.com/pawlrun/pawl/internal/schedule"
 
 // scheduleEvent is the data of an event of kind schedule.
 type scheduleEvent struct {
@@ -13,8 +13,8 @@ type scheduleEvent struct {
 }
 
 // ObserveSchedule tells of what happens to schedules; it is made for
-// graph.Options.
-func (f *Feed) ObserveSchedule(c graph.Change) {
+// schedule.Options.
+func (f *Feed) ObserveSchedule(c schedule.Change) {
 	if !f.awake.Load() {
 		return
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pawlrun/pawl/internal/graph/contract"
+	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/store"
 )
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pawlrun/pawl/internal/graph"
+	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -44,13 +44,13 @@ func (r *rig) ownJobs() (out []held) {
 
 // furnish makes one of everything that has a job of Pawl's own, and waits until
 // nothing moves.
-func (r *rig) furnish() (schedule string) {
+func (r *rig) furnish() (scheduleID string) {
 	r.t.Helper()
 	r.deploy("mail", producing("mail", "return {}"))
 	r.waitRuns("?kind=workflow&status=committed", 2) // its consumer looks once, because it is new
 	r.applyPrices("prices")
 	s := r.schedule(yearly("poet", "http:poet"))
-	if _, err := r.queue.Enqueue(r.t.Context(), graph.ReconcileJob()); err != nil {
+	if _, err := r.queue.Enqueue(r.t.Context(), schedule.ReconcileJob()); err != nil {
 		r.t.Fatal(err)
 	}
 	r.eventually("everything waits for its time", func() bool {

@@ -18,11 +18,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/graph"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/pgtest"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/run"
+	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/source"
 	"github.com/pawlrun/pawl/internal/source/fetch"
 	"github.com/pawlrun/pawl/internal/store"
@@ -53,7 +53,7 @@ type rig struct {
 	sources *source.Service
 	fetcher *fetch.Fetcher
 	studio  *studio // where graphs run
-	graphs  *graph.Service
+	graphs  *schedule.Service
 }
 
 const testMaxPayload = 4096
@@ -81,11 +81,11 @@ func newRig(t testing.TB, url string) *rig {
 	tasks := r.tasks()
 	tasks[source.TaskName] = r.sources.Task()
 	tasks[workflow.TaskName] = flows.Task()
-	tasks[graph.TaskName], tasks[graph.BackfillName] = r.graphs.Task(), r.graphs.BackfillTask()
+	tasks[schedule.TaskName], tasks[schedule.BackfillName] = r.graphs.Task(), r.graphs.BackfillTask()
 	registry := prometheus.NewRegistry()
 	r.queue, err = queue.New(queue.Config{
 		DB: db, Node: store.Node{ID: "node-1", Share: true}, Workers: 4, Log: slog.New(slog.DiscardHandler),
-		Tasks: tasks, Pools: map[string]int{source.PoolName: 4, graph.PoolName: 4}, Observe: feed.Observe, Metrics: queue.NewMetrics(registry), Drain: time.Second,
+		Tasks: tasks, Pools: map[string]int{source.PoolName: 4, schedule.PoolName: 4}, Observe: feed.Observe, Metrics: queue.NewMetrics(registry), Drain: time.Second,
 	})
 	if err != nil {
 		t.Fatal(err)

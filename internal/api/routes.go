@@ -10,7 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/pawlrun/pawl/internal/access"
-	"github.com/pawlrun/pawl/internal/graph"
+	"github.com/pawlrun/pawl/internal/schedule"
 )
 
 // open is the scope of routes that need no token.
@@ -138,9 +138,9 @@ func (a *API) scheduleRoutes() {
 
 	add(a, route{method: "GET", path: "/api/v1/backfills/{id}", scope: "schedules:read", id: "getBackfill", tag: "Schedules", summary: "Show a backfill and how far it has come", errors: []int{404}}, a.getBackfill)
 	add(a, route{method: "POST", path: "/api/v1/backfills/{id}/confirm", scope: "schedules:write", id: "confirmBackfill", tag: "Schedules", summary: "Let a backfill begin; refused with plan_changed or not_planned", errors: []int{404, 409}}, a.confirmBackfill)
-	add(a, route{method: "POST", path: "/api/v1/backfills/{id}/pause", scope: "schedules:write", id: "pauseBackfill", tag: "Schedules", summary: "Start no more slots of a backfill; refused with wrong_state", errors: []int{404, 409}}, a.moveBackfill(graph.BackfillPaused))
-	add(a, route{method: "POST", path: "/api/v1/backfills/{id}/resume", scope: "schedules:write", id: "resumeBackfill", tag: "Schedules", summary: "Go on with a backfill; refused with wrong_state", errors: []int{404, 409}}, a.moveBackfill(graph.BackfillRunning))
-	add(a, route{method: "POST", path: "/api/v1/backfills/{id}/cancel", scope: "schedules:write", id: "cancelBackfill", tag: "Schedules", summary: "Give up a backfill; slots that have begun go on", errors: []int{404, 409}}, a.moveBackfill(graph.BackfillCancelled))
+	add(a, route{method: "POST", path: "/api/v1/backfills/{id}/pause", scope: "schedules:write", id: "pauseBackfill", tag: "Schedules", summary: "Start no more slots of a backfill; refused with wrong_state", errors: []int{404, 409}}, a.moveBackfill(schedule.BackfillPaused))
+	add(a, route{method: "POST", path: "/api/v1/backfills/{id}/resume", scope: "schedules:write", id: "resumeBackfill", tag: "Schedules", summary: "Go on with a backfill; refused with wrong_state", errors: []int{404, 409}}, a.moveBackfill(schedule.BackfillRunning))
+	add(a, route{method: "POST", path: "/api/v1/backfills/{id}/cancel", scope: "schedules:write", id: "cancelBackfill", tag: "Schedules", summary: "Give up a backfill; slots that have begun go on", errors: []int{404, 409}}, a.moveBackfill(schedule.BackfillCancelled))
 
 	add(a, route{method: "POST", path: "/api/v1/grants", scope: "grants:write", id: "createGrant", tag: "Grants", summary: "Allow graphs to run in your name", status: http.StatusCreated}, a.createGrant)
 	add(a, route{method: "GET", path: "/api/v1/grants", scope: "grants:read", id: "listGrants", tag: "Grants", summary: "List your grants, the newest first"}, a.listGrants)

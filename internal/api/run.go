@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/graph"
+	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/workflow"
 )
@@ -93,7 +93,7 @@ func runSummary(r *store.Run) RunSummary {
 		CreatedAt: Instant{r.CreatedAt}, UpdatedAt: Instant{r.UpdatedAt}, StartedAt: instantOf(r.StartedAt), EndedAt: instantOf(r.EndedAt),
 	}
 	if r.Kind == pawl.KindSchedule {
-		out.LaneID = orNull(graph.ScheduleOfRun(r))
+		out.LaneID = orNull(schedule.ScheduleOfRun(r))
 	}
 	return out
 }

@@ -11,8 +11,8 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/access"
-	"github.com/pawlrun/pawl/internal/graph"
-	"github.com/pawlrun/pawl/internal/graph/contract"
+	"github.com/pawlrun/pawl/internal/execution/contract"
+	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -38,7 +38,7 @@ const schedulesResource = "schedules"
 func scheduleOf(s store.Schedule) contract.ScheduleV1 {
 	out := contract.ScheduleV1{
 		ID: s.ID, Name: s.Name, OwnerUserID: s.OwnerUserID, ExecutionGrantID: s.GrantID, GraphID: s.GraphID, Input: s.Input, Cron: s.Cron, Timezone: s.Timezone,
-		ConcurrencyPolicy: graph.PolicyOf(s), Enabled: s.Enabled, Labels: s.Labels, Issue: s.Issue,
+		ConcurrencyPolicy: schedule.PolicyOf(s), Enabled: s.Enabled, Labels: s.Labels, Issue: s.Issue,
 		NextRunAt: contract.InstantOf(s.NextRunAt), LastRunAt: contract.InstantOf(s.LastRunAt),
 		CreatedAt: contract.Instant{Time: s.CreatedAt}, UpdatedAt: contract.Instant{Time: s.UpdatedAt},
 	}
@@ -203,11 +203,11 @@ func (a *API) nextOfSchedule(ctx context.Context, in *nextInput) (*nextOutput, e
 	}
 	out := &nextOutput{contract.SchedulesNextV1Output{Items: []contract.NextV1{}}}
 	err = a.readSchedule(ctx, in.SchedulePath, func(_ context.Context, _ *store.Tx, s store.Schedule) error {
-		list, err := graph.Next(s, after, in.Count)
+		list, err := schedule.Next(s, after, in.Count)
 		if err != nil {
 			return err
 		}
-		out.Body.Enabled, out.Body.Schedule, out.Body.Items = s.Enabled, graph.Words(s), out.Body.Items[:0]
+		out.Body.Enabled, out.Body.Schedule, out.Body.Items = s.Enabled, schedule.Words(s), out.Body.Items[:0]
 		for _, next := range list {
 			out.Body.Items = append(out.Body.Items, contract.NextV1{At: contract.Instant{Time: next.Time}, Local: next.Local, ClockChange: next.ClockChange})
 		}

@@ -8,8 +8,8 @@ import (
 	"reflect"
 
 	"github.com/pawlrun/pawl/internal/access"
-	"github.com/pawlrun/pawl/internal/graph"
-	"github.com/pawlrun/pawl/internal/graph/contract"
+	"github.com/pawlrun/pawl/internal/execution/contract"
+	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -215,7 +215,7 @@ func (a *API) applySchedule(ctx context.Context, in *applyScheduleInput) (*apply
 	if err != nil && !errors.Is(err, errDryRun) {
 		return nil, err
 	}
-	if out.Body.What == graph.Created && !in.DryRun {
+	if out.Body.What == schedule.Created && !in.DryRun {
 		out.Status, out.Location = http.StatusCreated, "/api/v1/schedules/"+out.Body.Schedule.ID
 	}
 	return out, nil

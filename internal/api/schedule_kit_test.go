@@ -13,12 +13,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pawlrun/pawl/internal/graph"
-	"github.com/pawlrun/pawl/internal/graph/contract"
-	"github.com/pawlrun/pawl/internal/graph/execution"
-	"github.com/pawlrun/pawl/internal/graph/executor"
-	"github.com/pawlrun/pawl/internal/graph/grant"
+	"github.com/pawlrun/pawl/internal/execution"
+	"github.com/pawlrun/pawl/internal/execution/contract"
+	"github.com/pawlrun/pawl/internal/executor"
+	"github.com/pawlrun/pawl/internal/grant"
 	"github.com/pawlrun/pawl/internal/outbound"
+	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
@@ -151,7 +151,7 @@ func (r *rig) makeGraphs(feed *Feed) {
 			r.t.Error(err)
 		}
 	})
-	r.graphs, err = graph.New(graph.Options{DB: r.db, Ledger: r.ledger, Executions: service, Grants: grant.Service{}, Observe: feed.ObserveSchedule, Workforce: r.workforce})
+	r.graphs, err = schedule.New(schedule.Options{DB: r.db, Ledger: r.ledger, Executions: service, Grants: grant.Service{}, Observe: feed.ObserveSchedule, Workforce: r.workforce})
 	if err != nil {
 		r.t.Fatal(err)
 	}

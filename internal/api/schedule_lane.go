@@ -7,13 +7,13 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/access"
-	"github.com/pawlrun/pawl/internal/graph"
+	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/when"
 )
 
 // scheduleLane tells a schedule as a lane.
-func scheduleLane(l *graph.Lane, now time.Time) Lane {
+func scheduleLane(l *schedule.Lane, now time.Time) Lane {
 	out := Lane{
 		Kind: string(pawl.KindSchedule), Name: l.Name, ID: l.ID, Status: string(l.Word), Issue: orNull(l.Sentence), IssueCode: orNull(string(l.Issue)),
 		Schedule: l.Schedule, NextAt: instantOf(l.NextAt), LastActivity: Activity{Instant{l.LastAt}, l.LastText},

@@ -8,9 +8,9 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/access"
-	"github.com/pawlrun/pawl/internal/graph"
-	"github.com/pawlrun/pawl/internal/graph/contract"
+	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/run"
+	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -37,7 +37,7 @@ func (a *API) visibleRun(ctx context.Context, tx *store.Tx, id string) (store.Ru
 		return r, err
 	}
 	owner := access.Reach(callOf(ctx).token, schedulesResource)
-	s, err := tx.GetSchedule(ctx, graph.ScheduleOfRun(&r))
+	s, err := tx.GetSchedule(ctx, schedule.ScheduleOfRun(&r))
 	if errors.Is(err, pawl.ErrNotFound) || err == nil && owner != "" && s.OwnerUserID != owner {
 		return store.Run{}, &pawl.Error{Code: pawl.CodeNotFound, Op: "read run", Msg: "there is no run " + id}
 	}
@@ -50,7 +50,7 @@ func scheduleRunDetail(ctx context.Context, tx *store.Tx, r *store.Run) (out Sch
 		return out, nil
 	}
 	out.Output = r.OutputState
-	slot, err := tx.GetSlot(ctx, graph.ScheduleOfRun(r), r.ScheduledFor)
+	slot, err := tx.GetSlot(ctx, schedule.ScheduleOfRun(r), r.ScheduledFor)
 	if errors.Is(err, pawl.ErrNotFound) {
 		return out, nil
 	}
@@ -69,7 +69,7 @@ func scheduleAnswers(ctx context.Context, tx *store.Tx, r *store.Run) (out RunAn
 	case !errors.Is(err, pawl.ErrNotFound):
 		return out, err
 	}
-	slot, err := tx.GetSlot(ctx, graph.ScheduleOfRun(r), r.ScheduledFor)
+	slot, err := tx.GetSlot(ctx, schedule.ScheduleOfRun(r), r.ScheduledFor)
 	if err != nil || contract.SlotStatus(slot.Status) != run.SlotRunning {
 		return out, unlessNotFound(err)
 	}
@@ -81,7 +81,7 @@ func scheduleAnswers(ctx context.Context, tx *store.Tx, r *store.Run) (out RunAn
 	return out, nil
 }
 
-// scheduleActions are what graph.Service would accept for the newest run of a
+// scheduleActions are what schedule.Service would accept for the newest run of a
 // slot that is open.
 func scheduleActions(status pawl.Status, answered bool) []RunAction {
 	switch {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/graph/contract"
+	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/store"
 )
 

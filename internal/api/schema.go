@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	pawl "github.com/pawlrun/pawl"
-	graphspec "github.com/pawlrun/pawl/internal/graph/spec"
 	"github.com/pawlrun/pawl/internal/quota"
+	graphspec "github.com/pawlrun/pawl/internal/schedule/spec"
 	"github.com/pawlrun/pawl/internal/source/spec"
 )
 

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/graph/contract"
+	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 )

@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/graph"
-	"github.com/pawlrun/pawl/internal/graph/contract"
+	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/queue"
+	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -80,9 +80,9 @@ func TestStreamHoldsBackWhatItCannotJudge(t *testing.T) {
 		t.Fatal("no room")
 	}
 	f.publish("job", "1", subject{}, 1)
-	f.ObserveSchedule(graph.Change{What: "created", Schedule: "s1"})
+	f.ObserveSchedule(schedule.Change{What: "created", Schedule: "s1"})
 	f.ObserveRun(ledger.Event{What: ledger.Begun, Run: store.Run{ID: "r1", Kind: pawl.KindSchedule, Lane: "s2:x"}})
-	f.Observe(queue.Event{What: "started", Job: store.Job{ID: 7, Task: graph.TaskName, Key: "s1:x"}})
+	f.Observe(queue.Event{What: "started", Job: store.Job{ID: 7, Task: schedule.TaskName, Key: "s1:x"}})
 	f.Observe(queue.Event{What: "started", Job: store.Job{ID: 8, Task: "t", Owner: "bob"}})
 	f.Observe(queue.Event{What: "enqueued", Job: store.Job{ID: 9, Task: "t", Owner: "alice"}})
 	f.publish("job", "2", subject{}, 2)
@@ -99,7 +99,7 @@ func TestStreamHoldsBackWhatItCannotJudge(t *testing.T) {
 	if got := drain(f, hers); len(got) != 3 || !strings.Contains(got[0], `"created"`) || !strings.Contains(got[1], `"enqueued"`) || got[2] != "2" {
 		t.Errorf("alice got %v", got)
 	}
-	f.ObserveSchedule(graph.Change{What: "slot", Schedule: "s2"})
+	f.ObserveSchedule(schedule.Change{What: "slot", Schedule: "s2"})
 	if len(hers.waiting) != 0 {
 		t.Error("what is known to be bob's takes alice's room")
 	}

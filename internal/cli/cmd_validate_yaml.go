@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/graph/executor"
+	"github.com/pawlrun/pawl/internal/executor"
 	"github.com/pawlrun/pawl/internal/quota"
 	"github.com/pawlrun/pawl/internal/tool"
 )

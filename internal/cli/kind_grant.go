@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/pawlrun/pawl/internal/cli/client"
-	"github.com/pawlrun/pawl/internal/graph/grant"
+	"github.com/pawlrun/pawl/internal/grant"
 )
 
 // grantKind are the rights to run graphs in the name of a user.

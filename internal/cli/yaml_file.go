@@ -14,7 +14,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/cli/client"
 	document "github.com/pawlrun/pawl/internal/definition"
-	graphspec "github.com/pawlrun/pawl/internal/graph/spec"
+	graphspec "github.com/pawlrun/pawl/internal/schedule/spec"
 	sourcespec "github.com/pawlrun/pawl/internal/source/spec"
 )
 

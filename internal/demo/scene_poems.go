@@ -12,7 +12,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/examples"
 	"github.com/pawlrun/pawl/internal/cli/client"
-	"github.com/pawlrun/pawl/internal/graph/spec"
+	"github.com/pawlrun/pawl/internal/schedule/spec"
 )
 
 // nextMinute is how long the scene waits for a slot of the cron expression.

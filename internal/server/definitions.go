@@ -11,7 +11,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/definition"
-	graphspec "github.com/pawlrun/pawl/internal/graph/spec"
+	graphspec "github.com/pawlrun/pawl/internal/schedule/spec"
 	sourcespec "github.com/pawlrun/pawl/internal/source/spec"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/workflow"

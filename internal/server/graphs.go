@@ -13,14 +13,14 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/access"
-	"github.com/pawlrun/pawl/internal/graph"
-	"github.com/pawlrun/pawl/internal/graph/contract"
-	"github.com/pawlrun/pawl/internal/graph/execution"
-	"github.com/pawlrun/pawl/internal/graph/executor"
-	"github.com/pawlrun/pawl/internal/graph/grant"
+	"github.com/pawlrun/pawl/internal/execution"
+	"github.com/pawlrun/pawl/internal/execution/contract"
+	"github.com/pawlrun/pawl/internal/executor"
+	"github.com/pawlrun/pawl/internal/grant"
 	"github.com/pawlrun/pawl/internal/notify"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/run"
+	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
@@ -50,7 +50,7 @@ func (s *server) buildGraphs(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	s.graphs, err = graph.New(graph.Options{
+	s.graphs, err = schedule.New(schedule.Options{
 		DB: s.db, Ledger: s.runs, Executions: ask, Grants: grant.Service{}, Log: s.log, Observe: s.tellSchedule, Notify: s.noticeSchedule, Workforce: s.workforce,
 	})
 	return err
@@ -161,14 +161,14 @@ func (s *server) askWorkflow(ctx context.Context, name string, r executor.Run) (
 }
 
 // noticeSchedule passes on what a schedule has to say to people.
-func (s *server) noticeSchedule(ctx context.Context, tx *store.Tx, n graph.Notice) error {
+func (s *server) noticeSchedule(ctx context.Context, tx *store.Tx, n schedule.Notice) error {
 	return s.notices.Notify(ctx, tx, notify.Notice{
 		Kind: pawl.KindSchedule, Lane: n.Schedule, What: notify.What(n.What), Issue: string(n.Issue), Text: n.Text, RunID: n.RunID, At: n.At,
 	})
 }
 
 // tellSchedule tells who follows of what happens to a schedule.
-func (s *server) tellSchedule(c graph.Change) {
+func (s *server) tellSchedule(c schedule.Change) {
 	s.feed.ObserveSchedule(c)
 	s.pulse.ObserveSchedule(c)
 }

@@ -22,14 +22,14 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/api"
-	"github.com/pawlrun/pawl/internal/graph"
-	"github.com/pawlrun/pawl/internal/graph/execution"
-	"github.com/pawlrun/pawl/internal/graph/executor"
+	"github.com/pawlrun/pawl/internal/execution"
+	"github.com/pawlrun/pawl/internal/executor"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/notify"
 	"github.com/pawlrun/pawl/internal/outbound"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/quota"
+	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/source"
 	"github.com/pawlrun/pawl/internal/source/fetch"
@@ -68,7 +68,7 @@ type server struct {
 	executors *executor.Set
 	execution *execution.Service
 	service   string // the service token
-	graphs    *graph.Service
+	graphs    *schedule.Service
 	notices   *notify.Notifier
 	heartbeat *notify.Heartbeat
 	queue     *queue.Queue
@@ -306,10 +306,10 @@ func (s *server) queueConfig(registry prometheus.Registerer) queue.Config {
 			source.TaskName:  s.sources.Task(),
 			source.SweepName: s.sources.SweepTask(),
 
-			graph.TaskName:      s.graphs.Task(),
-			graph.ReconcileName: s.graphs.ReconcileTask(),
-			graph.BackfillName:  s.graphs.BackfillTask(),
-			executionSweep:      s.executionSweepTask(),
+			schedule.TaskName:      s.graphs.Task(),
+			schedule.ReconcileName: s.graphs.ReconcileTask(),
+			schedule.BackfillName:  s.graphs.BackfillTask(),
+			executionSweep:         s.executionSweepTask(),
 
 			notify.Name:          in(noticePool, s.notices.Task()),
 			notify.HeartbeatName: in(noticePool, s.heartbeat.Task()),
@@ -333,7 +333,7 @@ func in(pool string, t queue.Task) queue.Task {
 // has as many as all kinds together, so that neither waits for the other.
 func (s *server) pools() map[string]int {
 	return map[string]int{
-		source.PoolName: s.cfg.SourceQueue, graph.PoolName: graphWorkers, userPool: s.cfg.Workers, noticePool: noticeWorkers,
+		source.PoolName: s.cfg.SourceQueue, schedule.PoolName: graphWorkers, userPool: s.cfg.Workers, noticePool: noticeWorkers,
 	}
 }
 
@@ -353,7 +353,7 @@ func (s *server) serve(ctx context.Context, ready func(Started)) error {
 			s.log.Error("queue", "err", err)
 		}
 	})
-	for _, job := range append(append(s.heartbeat.Jobs(), workflow.StartJobs()...), task.PruneJob(), source.SweepJob(), graph.ReconcileJob(), store.JobSpec{Task: executionSweep, Key: executionSweep, KeyMode: store.Earliest}) {
+	for _, job := range append(append(s.heartbeat.Jobs(), workflow.StartJobs()...), task.PruneJob(), source.SweepJob(), schedule.ReconcileJob(), store.JobSpec{Task: executionSweep, Key: executionSweep, KeyMode: store.Earliest}) {
 		if _, err := s.queue.Enqueue(ctx, job); err != nil && ctx.Err() == nil {
 			s.log.Warn("arm a job of the house", "task", job.Task, "err", err) // the next start does
 		}

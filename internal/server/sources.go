@@ -13,7 +13,7 @@ import (
 	"github.com/pawlrun/pawl/internal/source/table"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/tool"
-	"github.com/pawlrun/pawl/internal/tool/sqldb"
+	sqltool "github.com/pawlrun/pawl/internal/tool/sql"
 	"github.com/pawlrun/pawl/internal/workflow"
 )
 
@@ -76,17 +76,17 @@ func (s *server) readRows(ctx context.Context, name, cursor string, limit int) (
 }
 
 // otherDatabase is a connection of the type sql that a source writes to.
-type otherDatabase struct{ *sqldb.Database }
+type otherDatabase struct{ *sqltool.Database }
 
 // Write implements source.Database.
 func (o otherDatabase) Write(ctx context.Context, fn func(ctx context.Context, db table.DB) error) error {
-	return o.Database.Write(ctx, func(ctx context.Context, s sqldb.Statements) error { return fn(ctx, s) })
+	return o.Database.Write(ctx, func(ctx context.Context, s sqltool.Statements) error { return fn(ctx, s) })
 }
 
 // databaseOf finds the database that a definition names in write.connection.
 func (s *server) databaseOf(name string) (source.Database, error) {
 	c, ok := s.tools.Find(name)
-	db, isDatabase := c.(*sqldb.Database)
+	db, isDatabase := c.(*sqltool.Database)
 	switch {
 	case !ok:
 		return nil, &pawl.Error{Code: pawl.CodeInvalid, Reason: "no_connection", Op: "write rows", Msg: "there is no connection " + name, Hint: "pawl get connections lists them."}

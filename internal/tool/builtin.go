@@ -3,13 +3,13 @@ package tool
 import (
 	"github.com/pawlrun/pawl/internal/tool/connector"
 	"github.com/pawlrun/pawl/internal/tool/file"
-	"github.com/pawlrun/pawl/internal/tool/graphrun"
-	"github.com/pawlrun/pawl/internal/tool/httpcall"
-	"github.com/pawlrun/pawl/internal/tool/mail"
+	graphtool "github.com/pawlrun/pawl/internal/tool/graph"
+	httptool "github.com/pawlrun/pawl/internal/tool/http"
 	"github.com/pawlrun/pawl/internal/tool/mcp"
-	"github.com/pawlrun/pawl/internal/tool/publish"
-	"github.com/pawlrun/pawl/internal/tool/rows"
-	"github.com/pawlrun/pawl/internal/tool/sqldb"
+	"github.com/pawlrun/pawl/internal/tool/smtp"
+	sourcetool "github.com/pawlrun/pawl/internal/tool/source"
+	sqltool "github.com/pawlrun/pawl/internal/tool/sql"
+	workflowtool "github.com/pawlrun/pawl/internal/tool/workflow"
 )
 
 // constructor makes a connection out of its definition. If it is not ok, it
@@ -20,12 +20,12 @@ type constructor func(*connector.Settings) (c Connection, ok bool)
 func builtin() map[string]constructor {
 	return map[string]constructor{
 		"file":     file.New,
-		"graph":    graphrun.New,
-		"http":     httpcall.New,
+		"graph":    graphtool.New,
+		"http":     httptool.New,
 		"mcp":      mcp.New,
-		"smtp":     mail.New,
-		"source":   rows.New,
-		"sql":      sqldb.New,
-		"workflow": publish.New,
+		"smtp":     smtp.New,
+		"source":   sourcetool.New,
+		"sql":      sqltool.New,
+		"workflow": workflowtool.New,
 	}
 }

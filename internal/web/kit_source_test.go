@@ -9,14 +9,14 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/pawlrun/pawl/internal/graph"
-	"github.com/pawlrun/pawl/internal/graph/contract"
-	"github.com/pawlrun/pawl/internal/graph/execution"
-	"github.com/pawlrun/pawl/internal/graph/executor"
-	"github.com/pawlrun/pawl/internal/graph/grant"
+	"github.com/pawlrun/pawl/internal/execution"
+	"github.com/pawlrun/pawl/internal/execution/contract"
+	"github.com/pawlrun/pawl/internal/executor"
+	"github.com/pawlrun/pawl/internal/grant"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/outbound"
 	"github.com/pawlrun/pawl/internal/quota"
+	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/source"
 	"github.com/pawlrun/pawl/internal/source/fetch"
 )
@@ -64,7 +64,7 @@ func (studio) Run(_ context.Context, run executor.Run, emit func(executor.Event)
 func (studio) Cancel(context.Context, executor.Run) error { return nil }
 
 // makeGraphs makes the kind whose lanes run graphs.
-func (r *rig) makeGraphs(runs *ledger.Ledger) (*graph.Service, error) {
+func (r *rig) makeGraphs(runs *ledger.Ledger) (*schedule.Service, error) {
 	service, err := execution.New(execution.Config{DB: r.db, Graphs: studio{}, Node: "node-1"})
 	if err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (r *rig) makeGraphs(runs *ledger.Ledger) (*graph.Service, error) {
 			r.t.Errorf("close executions: %v", err)
 		}
 	})
-	return graph.New(graph.Options{DB: r.db, Ledger: runs, Executions: service, Grants: grant.Service{}, Observe: r.pulse.ObserveSchedule})
+	return schedule.New(schedule.Options{DB: r.db, Ledger: runs, Executions: service, Grants: grant.Service{}, Observe: r.pulse.ObserveSchedule})
 }
 
 // fetching applies a source.

@@ -15,10 +15,10 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/api"
-	"github.com/pawlrun/pawl/internal/graph"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/pgtest"
 	"github.com/pawlrun/pawl/internal/queue"
+	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/source"
 	"github.com/pawlrun/pawl/internal/store"
@@ -85,9 +85,9 @@ func newRig(t *testing.T, address string) *rig {
 		t.Fatal(err)
 	}
 	jobs, err := queue.New(queue.Config{
-		DB: db, Node: store.Node{ID: "node-1", Share: true}, Workers: 4, Drain: time.Second, Pools: map[string]int{source.PoolName: 4, graph.PoolName: 4},
+		DB: db, Node: store.Node{ID: "node-1", Share: true}, Workers: 4, Drain: time.Second, Pools: map[string]int{source.PoolName: 4, schedule.PoolName: 4},
 		Tasks: map[string]queue.Task{
-			workflow.TaskName: flows.Task(), source.TaskName: sources.Task(), graph.TaskName: graphs.Task(), graph.BackfillName: graphs.BackfillTask(),
+			workflow.TaskName: flows.Task(), source.TaskName: sources.Task(), schedule.TaskName: graphs.Task(), schedule.BackfillName: graphs.BackfillTask(),
 			"fail": {Run: func(context.Context, *queue.Job) error { return queue.Permanent(io.ErrUnexpectedEOF) }, Record: true},
 		},
 	})

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/graph"
 	"github.com/pawlrun/pawl/internal/run"
+	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/source"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/workflow"
@@ -203,7 +203,7 @@ func sourceRow(l *source.Lane) laneRow {
 	}
 }
 
-func scheduleRow(l *graph.Lane) laneRow {
+func scheduleRow(l *schedule.Lane) laneRow {
 	return laneRow{
 		Kind: string(pawl.KindSchedule), Name: l.Name, ID: l.ID, Href: schedulePath(l.ID), Word: string(l.Word), Sentence: l.Sentence,
 		Schedule: l.Schedule, LastAt: l.LastAt, LastText: l.LastText, NextAt: l.NextAt, Pending: l.Pending,

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pawlrun/pawl/internal/graph/contract"
-	"github.com/pawlrun/pawl/internal/graph/grant"
+	"github.com/pawlrun/pawl/internal/execution/contract"
+	"github.com/pawlrun/pawl/internal/grant"
 )
 
 // What the API answers about schedules, grants and money, as far as pages show

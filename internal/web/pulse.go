@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/graph"
 	"github.com/pawlrun/pawl/internal/ledger"
+	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/source"
 	"github.com/pawlrun/pawl/internal/workflow"
 )
@@ -69,7 +69,7 @@ func (p *Pulse) ObserveRun(e ledger.Event) {
 	case pawl.KindWorkflow:
 		name = workflow.NameOfLane(name)
 	case pawl.KindSchedule:
-		name = graph.ScheduleOfRun(&e.Run)
+		name = schedule.ScheduleOfRun(&e.Run)
 	case pawl.KindSource:
 	}
 	p.Changed(e.Run.Kind, name)
@@ -81,8 +81,8 @@ func (p *Pulse) ObserveWorkflow(c workflow.Change) { p.Changed(pawl.KindWorkflow
 // ObserveSource is made for source.Options.
 func (p *Pulse) ObserveSource(c source.Change) { p.Changed(pawl.KindSource, c.Source) }
 
-// ObserveSchedule is made for graph.Options. Pages follow a schedule by its id.
-func (p *Pulse) ObserveSchedule(c graph.Change) { p.Changed(pawl.KindSchedule, c.Schedule) }
+// ObserveSchedule is made for schedule.Options. Pages follow a schedule by its id.
+func (p *Pulse) ObserveSchedule(c schedule.Change) { p.Changed(pawl.KindSchedule, c.Schedule) }
 
 // Close ends all streams; there will be no others.
 func (p *Pulse) Close() {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/pawlrun/pawl/internal/access"
-	"github.com/pawlrun/pawl/internal/graph"
+	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/source"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/workflow"
@@ -23,8 +23,8 @@ type Config struct {
 	API       http.Handler
 	DB        *store.DB
 	Workflows *workflow.Service
-	Sources   *source.Service // nil: there are none
-	Graphs    *graph.Service  // nil: there are no schedules
+	Sources   *source.Service   // nil: there are none
+	Graphs    *schedule.Service // nil: there are no schedules
 	Log       *slog.Logger
 	Version   string
 

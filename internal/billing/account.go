@@ -1,0 +1,116 @@
+package billing
+
+import (
+	"context"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/execution/contract"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// Account is who pays, with what was spent lately.
+type Account struct {
+	ID        string
+	OwnerID   string
+	Name      string
+	KeyRef    string          // names the default key, such as ${TEAM_KEY}; never the key; empty: it has none
+	Balance   *contract.Micro // nil: not prepaid
+	Reserved  contract.Micro  // what open runs may still cost
+	Days      []Spend         // the newest first; days without receipts are left out
+	CreatedAt time.Time
+}
+
+// Spend is what was spent on one UTC day.
+type Spend struct {
+	Day      time.Time // its beginning
+	Amount   contract.Micro
+	Receipts int64
+}
+
+// EnsureAccount returns the default account of a user, which is made if there
+// is none yet.
+func EnsureAccount(ctx context.Context, tx *store.Tx, userID string) (Account, error) {
+	row, err := tx.EnsureAccount(ctx, userID)
+	return fromStore(row), err
+}
+
+func fromStore(a store.Account) Account {
+	return Account{ID: a.ID, OwnerID: a.OwnerID, Name: a.Name, KeyRef: a.KeyRef, Balance: (*contract.Micro)(a.Balance), CreatedAt: a.CreatedAt}
+}
+
+// Accounts reads up to limit accounts of a user, the oldest first, with what was
+// spent in the last days, today included, and the cursor to go on with; its ID
+// is empty at the end. An empty owner is everybody.
+func Accounts(ctx context.Context, tx *store.Tx, ownerID string, after store.AccountCursor, days, limit int) (page []Account, next store.AccountCursor, err error) {
+	rows, err := tx.ListAccounts(ctx, ownerID, after, limit+1)
+	if err != nil {
+		return nil, next, err
+	}
+	if len(rows) > limit {
+		rows = rows[:limit]
+		last := rows[limit-1]
+		next = store.AccountCursor{CreatedAt: last.CreatedAt, ID: last.ID}
+	}
+	page = make([]Account, len(rows))
+	for i, row := range rows {
+		if page[i], err = withSpend(ctx, tx, row, days); err != nil {
+			return nil, next, err
+		}
+	}
+	return page, next, nil
+}
+
+// withSpend adds what was spent in the last days, and what is set aside.
+func withSpend(ctx context.Context, tx *store.Tx, row store.Account, days int) (Account, error) {
+	out := fromStore(row)
+	reserved, err := tx.ReservedByAccount(ctx, row.ID)
+	if err != nil {
+		return out, err
+	}
+	spent, err := tx.SpendByDay(ctx, row.ID, Day(tx.Now).AddDate(0, 0, 1-max(days, 1)))
+	if err != nil {
+		return out, err
+	}
+	out.Reserved = contract.Micro(reserved)
+	for _, s := range spent {
+		out.Days = append(out.Days, Spend{Day: s.Day, Amount: contract.Micro(s.Amount), Receipts: s.Receipts})
+	}
+	return out, nil
+}
+
+// Update changes what is given of an account and tells what it was, and what it
+// is with what was spent in the last days. One of another owner is not found; an
+// empty owner is everybody.
+func Update(ctx context.Context, tx *store.Tx, ownerID, id string, in contract.BillingAccountsUpdateV1Input, days int) (was, now Account, err error) {
+	row, err := tx.HoldAccount(ctx, id)
+	if err != nil {
+		return was, now, err
+	}
+	if ownerID != "" && row.OwnerID != ownerID {
+		return was, now, &pawl.Error{Code: pawl.CodeNotFound, Op: "find billing account", Msg: "there is no such billing account"}
+	}
+	was = fromStore(row)
+	if in.KeyRef.Set {
+		row.KeyRef = ""
+		if in.KeyRef.Value != nil {
+			row.KeyRef = *in.KeyRef.Value
+		}
+		if err := tx.SetKeyRef(ctx, id, row.KeyRef); err != nil {
+			return was, now, err
+		}
+	}
+	if in.BalanceUSD.Set {
+		row.Balance = (*int64)(in.BalanceUSD.Value)
+		if err := tx.SetBalance(ctx, id, row.Balance); err != nil {
+			return was, now, err
+		}
+	}
+	now, err = withSpend(ctx, tx, row, days)
+	return was, now, err
+}
+
+// Receipts reads up to limit receipts, the newest first, and the cursor to go on with; its ID is empty at the end.
+func Receipts(ctx context.Context, tx *store.Tx, f store.ReceiptFilter, after store.ReceiptCursor, limit int) (page []store.Receipt, next store.ReceiptCursor, err error) {
+	return tx.ListReceipts(ctx, f, after, limit)
+}

@@ -1,0 +1,151 @@
+package billing
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/execution/contract"
+	"github.com/pawlrun/pawl/internal/grant"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// Which bound a run would break.
+const (
+	CapUSDPerDay  = "usd_per_day"
+	CapUSDPerRun  = "usd_per_run"
+	CapRunsPerDay = "runs_per_day"
+	CapBalance    = "balance" // of a prepaid account
+)
+
+// CapError refuses a run because of money. The run was not started.
+type CapError struct {
+	Which string // one of the constants above
+	Msg   string
+}
+
+// Error says which bound was met.
+func (e *CapError) Error() string { return e.Msg }
+
+// Unwrap tells it in the one error type of Pawl.
+func (e *CapError) Unwrap() error {
+	return &pawl.Error{
+		Code: pawl.CodeForbidden, Reason: string(contract.InsufficientCredits), Op: "reserve credits", Msg: e.Msg,
+		Hint: "Wait for the next UTC day, raise the cap with a new grant, or add credits.",
+	}
+}
+
+// estimateFrom is how many of the newest runs an estimate looks at.
+const estimateFrom = 20
+
+// Estimate is what a run of a graph under a grant will probably cost: the
+// average of the newest runs that have receipts, rounded up; before there are
+// any, the cap per run; without one, nothing.
+func Estimate(ctx context.Context, tx *store.Tx, g grant.Grant, graphID string) (contract.Micro, error) {
+	runs, total, err := tx.RecentCosts(ctx, g.ID, graphID, estimateFrom)
+	switch {
+	case err != nil:
+		return 0, err
+	case runs > 0:
+		return contract.Micro((total + runs - 1) / runs), nil
+	case g.Caps.USDPerRun != nil:
+		return *g.Caps.USDPerRun, nil
+	}
+	return 0, nil
+}
+
+// Reserve sets aside what an attempt of a run will probably cost, or refuses it
+// with a *CapError. An attempt that has its reservation keeps it and is not
+// judged again: it was started. The grant and the account are held until the
+// transaction ends, so that rivals are judged one after the other.
+func Reserve(ctx context.Context, tx *store.Tx, g grant.Grant, runID string, attempt int, estimate contract.Micro) error {
+	if _, err := tx.HoldGrant(ctx, g.ID); err != nil {
+		return err
+	}
+	account, err := tx.HoldAccount(ctx, g.BillingAccountID)
+	if err != nil {
+		return err
+	}
+	has, err := tx.HasReservation(ctx, runID, attempt)
+	if err != nil || has {
+		return err
+	}
+	if err := checkCaps(ctx, tx, g, runID, int64(estimate)); err != nil {
+		return err
+	}
+	if err := checkBalance(ctx, tx, account, int64(estimate)); err != nil {
+		return err
+	}
+	return tx.InsertReservation(ctx, store.ChargeReservation{
+		RunID: runID, Attempt: attempt, GrantID: g.ID, AccountID: account.ID, Amount: int64(estimate),
+	})
+}
+
+// ReserveFor is Reserve with the estimate for a graph.
+func ReserveFor(ctx context.Context, tx *store.Tx, g grant.Grant, graphID, runID string, attempt int) error {
+	estimate, err := Estimate(ctx, tx, g, graphID)
+	if err != nil {
+		return err
+	}
+	return Reserve(ctx, tx, g, runID, attempt, estimate)
+}
+
+// Unbounded reports whether neither the grant nor its account bounds what runs
+// may cost. Then nothing has to be set aside, and nobody is held: runs of one
+// owner do not wait for each other.
+func Unbounded(g grant.Grant, account store.Account) bool {
+	return g.Caps.USDPerDay == nil && g.Caps.USDPerRun == nil && g.Caps.RunsPerDay == nil && account.Balance == nil
+}
+
+func checkCaps(ctx context.Context, tx *store.Tx, g grant.Grant, runID string, estimate int64) error {
+	if limit := g.Caps.USDPerRun; limit != nil && estimate > int64(*limit) {
+		return &CapError{CapUSDPerRun, fmt.Sprintf("a run costs about %s USD, and the grant allows %s USD for one", contract.Micro(estimate), limit)}
+	}
+	today := Day(tx.Now)
+	if limit := g.Caps.RunsPerDay; limit != nil {
+		runs, err := tx.RunsOfGrant(ctx, g.ID, today, runID)
+		if err != nil {
+			return err
+		}
+		if runs >= *limit {
+			return &CapError{CapRunsPerDay, fmt.Sprintf("the grant allows %d runs a day (UTC), and %d were asked for today", *limit, runs)}
+		}
+	}
+	if limit := g.Caps.USDPerDay; limit != nil {
+		spent, err := tx.SpentByGrant(ctx, g.ID, today)
+		if err != nil {
+			return err
+		}
+		reserved, err := tx.ReservedByGrant(ctx, g.ID)
+		if err != nil {
+			return err
+		}
+		if !fits(estimate, int64(*limit)-spent-reserved) {
+			return &CapError{CapUSDPerDay, fmt.Sprintf("the grant allows %s USD a day (UTC): %s USD are spent, %s USD set aside for open runs, and a run costs about %s USD",
+				limit, contract.Micro(spent), contract.Micro(reserved), contract.Micro(estimate))}
+		}
+	}
+	return nil
+}
+
+func checkBalance(ctx context.Context, tx *store.Tx, account store.Account, estimate int64) error {
+	if account.Balance == nil {
+		return nil
+	}
+	reserved, err := tx.ReservedByAccount(ctx, account.ID)
+	if err != nil {
+		return err
+	}
+	if !fits(estimate, *account.Balance-reserved) {
+		return &CapError{CapBalance, fmt.Sprintf("the billing account has %s USD left, %s USD set aside for open runs, and a run costs about %s USD",
+			contract.Micro(*account.Balance), contract.Micro(reserved), contract.Micro(estimate))}
+	}
+	return nil
+}
+
+// fits: with nothing left, not even a run whose cost is not known may start.
+func fits(estimate, left int64) bool { return left > 0 && estimate <= left }
+
+// Day is the beginning of the UTC day of an instant.
+func Day(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }

@@ -1,0 +1,73 @@
+package grant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/execution/contract"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// Check tells whether a grant allows a graph to run now. It looks in this
+// order, so that one grant always gives the same answer: expired, revoked,
+// scope (C-71). That it exists was found out by whoever loaded it.
+func Check(g Grant, graphID string, now time.Time) error {
+	switch {
+	case !g.ExpiresAt.IsZero() && !now.Before(g.ExpiresAt):
+		return refuse(contract.GrantExpired, fmt.Sprintf("the grant expired at %s", pawl.FormatTime(g.ExpiresAt)), "Create a new grant.")
+	case !g.RevokedAt.IsZero():
+		return refuse(contract.GrantRevoked, fmt.Sprintf("the grant was revoked at %s", pawl.FormatTime(g.RevokedAt)), "Create a new grant.")
+	case !covers(g, graphID):
+		return refuse(contract.GrantScope, fmt.Sprintf("the grant does not cover the graph %q", graphID), "Create a grant for this graph.")
+	}
+	return nil
+}
+
+func refuse(code contract.ErrorCode, msg, hint string) error {
+	return &pawl.Error{Code: pawl.CodeForbidden, Reason: string(code), Op: "check grant", Msg: msg, Hint: hint}
+}
+
+// RefusalCode tells which grant code an error carries. ok is false for every
+// other error, such as a database that does not answer: it says nothing about
+// the grant.
+func RefusalCode(err error) (code contract.ErrorCode, ok bool) {
+	e, ok := errors.AsType[*pawl.Error](err)
+	if !ok || !contract.ErrorCode(e.Reason).IsGrant() {
+		return "", false
+	}
+	return contract.ErrorCode(e.Reason), true
+}
+
+// Authorize loads a grant and checks it for a graph, at the instant of the
+// transaction.
+func Authorize(ctx context.Context, tx *store.Tx, grantID, graphID string) (Grant, error) {
+	row, err := tx.GrantByID(ctx, grantID)
+	if errors.Is(err, pawl.ErrNotFound) {
+		return Grant{}, refuse(contract.GrantNotFound, "there is no such grant", "Create a grant, and use its id.")
+	}
+	if err != nil {
+		return Grant{}, err
+	}
+	g := fromStore(row)
+	return g, Check(g, graphID, tx.Now)
+}
+
+// Gate is the worker's side: it can ask whether a graph may run, and nothing
+// else.
+type Gate struct{ db *store.DB }
+
+// NewGate makes a gate on a database.
+func NewGate(db *store.DB) Gate { return Gate{db} }
+
+// ValidateForGraph tells whether a grant allows a graph to run now. A refusal
+// has a RefusalCode; every other error is one of the infrastructure and is to
+// be tried again.
+func (g Gate) ValidateForGraph(ctx context.Context, grantID, graphID string) error {
+	return g.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		_, err := Authorize(ctx, tx, grantID, graphID)
+		return err
+	})
+}

@@ -1,9 +1,0 @@
-package graph
-
-import (
-	"testing"
-
-	"github.com/pawlrun/pawl/internal/pgtest"
-)
-
-func TestMain(m *testing.M) { pgtest.Main(m) }

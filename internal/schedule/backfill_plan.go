@@ -1,0 +1,119 @@
+package schedule
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/execution/contract"
+	"github.com/pawlrun/pawl/internal/run"
+	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/when"
+)
+
+// PlannedSlot is one instant that a backfill would run, with what the schedule
+// was then.
+type PlannedSlot struct {
+	At       contract.Instant
+	Revision int64
+	GraphID  string
+	Input    json.RawMessage
+	Was      string // what became of it before; empty: nothing is known
+}
+
+// Plan is what a backfill will do. It is frozen: its hash is what a person
+// confirms.
+type Plan struct {
+	GrantID   string        // that its slots run under; empty: that of the schedule
+	Slots     []PlannedSlot // the oldest first
+	Skipped   int           // slots of the time that ran already
+	Before    int           // how many of Slots lie before the schedule was made; they run it as it was at first
+	Uncovered []Uncovered   // which of Slots the grant does not allow
+}
+
+func (a BackfillAsk) check(now time.Time) error {
+	var faults []pawl.Field
+	if a.From.IsZero() || a.To.IsZero() || !a.From.Before(a.To) {
+		faults = append(faults, pawl.Field{Pointer: "/from", Message: "must be an instant before /to"})
+	}
+	if a.To.After(now) {
+		faults = append(faults, pawl.Field{Pointer: "/to", Message: "must not be in the future: the schedule itself sees to that"})
+	}
+	if a.PerMinute < 1 || a.PerMinute > maxPace {
+		faults = append(faults, pawl.Field{Pointer: "/perMinute", Message: fmt.Sprintf("must be 1 to %d", maxPace)})
+	}
+	if len(faults) > 0 {
+		return &pawl.Error{Code: pawl.CodeInvalid, Op: "plan backfill", Msg: "the backfill is not valid", Fields: faults}
+	}
+	return nil
+}
+
+// plan lists the instants that would run: those of the schedule as it was at
+// each time, without those that ran already.
+func (s *Service) plan(ctx context.Context, tx *store.Tx, sch store.Schedule, ask BackfillAsk) (Plan, error) {
+	versions, err := tx.ScheduleVersions(ctx, sch.ID, 1000)
+	if err != nil {
+		return Plan{}, err
+	}
+	known, err := tx.SlotsBetween(ctx, sch.ID, ask.From, ask.To, 100_000)
+	if err != nil {
+		return Plan{}, err
+	}
+	byInstant := make(map[int64]store.Slot, len(known))
+	for _, slot := range known {
+		byInstant[slot.ScheduledFor.UnixMilli()] = slot
+	}
+	plan := Plan{GrantID: ask.GrantID, Slots: []PlannedSlot{}}
+	for i, v := range versions {
+		from, to := v.CreatedAt, ask.To
+		if i == 0 {
+			from = ask.From // what was before the schedule was made, as it was at first
+		}
+		if i+1 < len(versions) && versions[i+1].CreatedAt.Before(to) {
+			to = versions[i+1].CreatedAt
+		}
+		if from.Before(ask.From) {
+			from = ask.From
+		}
+		schedule, err := scheduleOf(v.Cron, v.Timezone)
+		if err != nil {
+			return Plan{}, err
+		}
+		if err := plan.add(schedule, v, from, to, byInstant); err != nil {
+			return Plan{}, err
+		}
+	}
+	for _, slot := range plan.Slots {
+		if slot.At.Before(sch.CreatedAt) {
+			plan.Before++
+		}
+	}
+	return plan, nil
+}
+
+// add puts the instants of one version into the plan.
+func (p *Plan) add(schedule when.Schedule, v store.ScheduleVersion, from, to time.Time, known map[int64]store.Slot) error {
+	for at := from.Add(-time.Millisecond); ; {
+		next, ok := schedule.Next(at)
+		if !ok || !next.Before(to) {
+			return nil
+		}
+		at = next
+		slot, there := known[next.UnixMilli()]
+		if there && !reopens(slot) {
+			p.Skipped++
+			continue
+		}
+		if len(p.Slots) == maxBackfill {
+			return &pawl.Error{Code: pawl.CodeInvalid, Reason: "too_many", Op: "plan backfill", Msg: fmt.Sprintf("the backfill has more than %d slots", maxBackfill), Hint: "Ask for a shorter time."}
+		}
+		p.Slots = append(p.Slots, PlannedSlot{At: contract.Instant{Time: next}, Revision: v.Revision, GraphID: v.GraphID, Input: v.Input, Was: slot.Disposition})
+	}
+}
+
+// reopens: a slot that was passed over and never began may run by consent.
+func reopens(slot store.Slot) bool {
+	return run.SlotStatus(slot.Status) == run.SlotSkipped && slot.StartedAt.IsZero()
+}

@@ -1,0 +1,203 @@
+package schedule
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/execution/contract"
+	"github.com/pawlrun/pawl/internal/run"
+	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/when"
+)
+
+// maxRecorded bounds how many slots that will not run are recorded one by one;
+// of more than that only the latest are.
+const maxRecorded = 1000
+
+// following is what comes after a slot: those that will not run, with the
+// reason, and the one that will.
+type following struct {
+	passed      []time.Time
+	disposition run.Disposition
+	next        time.Time // zero: the schedule has no further instant
+}
+
+// follow decides by policy what becomes of the instants that came due after a
+// slot, and which one is next; future is the first that is not due yet. It is
+// pure. late says that what is past was missed, because nobody was there.
+func follow(policy contract.ConcurrencyPolicy, due []time.Time, future time.Time, late bool) following {
+	switch {
+	case len(due) == 0:
+		return following{next: future}
+	case late:
+		return following{due, run.DispositionSkippedMissed, future}
+	case policy == contract.Forbid:
+		return following{due, run.DispositionSkippedOverlap, future}
+	case policy == contract.Replace:
+		last := len(due) - 1
+		return following{due[:last], run.DispositionCoalesced, due[last]}
+	case policy == contract.Allow:
+		return following{next: due[0]} // each runs; the claim of one inserts the next
+	}
+	return following{due[1:], run.DispositionCoalesced, due[0]}
+}
+
+// dueBetween lists the instants in (after, now], the latest of them if they are
+// many, and the first one after now.
+func dueBetween(schedule when.Schedule, after, now time.Time) (due []time.Time, next time.Time) {
+	for at := after; ; {
+		n, ok := schedule.Next(at)
+		if !ok {
+			return due, time.Time{}
+		}
+		if n.After(now) {
+			return due, n
+		}
+		if due = append(due, n); len(due) > 2*maxRecorded {
+			due = append(due[:0], due[maxRecorded:]...)
+		}
+		at = n
+	}
+}
+
+// chain makes sure that the schedule has its next slot, in the caller's
+// transaction, which holds the schedule's row. after is the instant that the
+// last known slot stands for.
+func (s *Service) chain(ctx context.Context, tx *store.Tx, sch store.Schedule, after time.Time, late bool) error {
+	if !sch.Enabled || !sch.DeletedAt.IsZero() {
+		return tx.SetScheduleTimes(ctx, sch.ID, time.Time{}, time.Time{})
+	}
+	schedule, err := scheduleOf(sch.Cron, sch.Timezone)
+	if err != nil {
+		return err
+	}
+	due, future := dueBetween(schedule, after, tx.Now)
+	if due, err = withoutSlot(ctx, tx, sch.ID, due); err != nil {
+		return err
+	}
+	f := follow(contract.ConcurrencyPolicy(sch.Policy), due, future, late)
+	if f.next, err = s.setNext(ctx, tx, sch, schedule, f.next); err != nil {
+		return err
+	}
+	if err := s.passOver(ctx, tx, sch, f); err != nil {
+		return err
+	}
+	if f.next.Equal(sch.NextRunAt) {
+		return nil
+	}
+	return tx.SetScheduleTimes(ctx, sch.ID, f.next, time.Time{})
+}
+
+// setNext makes the slot of an instant wait for its time, or that of the first one
+// after it whose slot is not over. Such a slot is there if the clock went back.
+func (s *Service) setNext(ctx context.Context, tx *store.Tx, sch store.Schedule, schedule when.Schedule, at time.Time) (time.Time, error) {
+	for !at.IsZero() {
+		waits, err := tx.PlanSlot(ctx, sch.ID, at, sch.Revision)
+		if err != nil {
+			return time.Time{}, err
+		}
+		if waits {
+			return at, s.arm(ctx, tx, sch, at, at)
+		}
+		at, _ = schedule.Next(at) // zero at the end
+	}
+	return time.Time{}, nil
+}
+
+// passOver records the slots that will not run.
+func (s *Service) passOver(ctx context.Context, tx *store.Tx, sch store.Schedule, f following) error {
+	slots := make([]store.NewSlot, len(f.passed))
+	for i, at := range f.passed {
+		slots[i] = store.NewSlot{
+			ScheduleID: sch.ID, ScheduledFor: at, Revision: sch.Revision, Trigger: triggerSchedule,
+			Status: string(run.SlotSkipped), Disposition: string(f.disposition), Into: into(f), Message: passedWords(f),
+		}
+	}
+	if len(slots) >= maxRecorded {
+		s.log.Warn("more slots passed than are recorded one by one", "schedule", sch.Name, "recorded", len(slots), "why", f.disposition)
+	}
+	_, err := tx.InsertSlots(ctx, slots...)
+	return err
+}
+
+// withoutSlot leaves out the instants of which it is known what became of them,
+// because a backfill or a gap in the work of this server saw to them.
+func withoutSlot(ctx context.Context, tx *store.Tx, id string, due []time.Time) ([]time.Time, error) {
+	if len(due) == 0 {
+		return nil, nil
+	}
+	known, err := tx.SlotsBetween(ctx, id, due[0], due[len(due)-1].Add(time.Millisecond), 100*maxRecorded)
+	if err != nil {
+		return nil, err
+	}
+	seen := make(map[int64]bool, len(known))
+	for _, slot := range known {
+		seen[slot.ScheduledFor.UnixMilli()] = true
+	}
+	var left []time.Time
+	for _, at := range due {
+		if !seen[at.UnixMilli()] {
+			left = append(left, at)
+		}
+	}
+	return left, nil
+}
+
+func into(f following) time.Time {
+	if f.disposition == run.DispositionCoalesced {
+		return f.next
+	}
+	return time.Time{}
+}
+
+func passedWords(f following) string {
+	switch f.disposition {
+	case run.DispositionSkippedMissed:
+		return "No worker was there at this time."
+	case run.DispositionSkippedOverlap:
+		return "The run before it was still under way."
+	case run.DispositionSuperseded:
+		return "The schedule was changed before it could run."
+	default:
+		return "The slot of " + pawl.FormatTime(f.next) + " stands for it."
+	}
+}
+
+// The triggers of slots.
+const (
+	triggerSchedule = "schedule"
+	triggerManual   = "manual"
+	triggerBackfill = "backfill"
+)
+
+// lastSlot is the instant after which the schedule goes on: that of its latest
+// slot, or when it was last changed if it has none since.
+func lastSlot(ctx context.Context, tx *store.Tx, sch store.Schedule) (time.Time, error) {
+	slot, err := tx.LatestSlot(ctx, sch.ID, sch.Revision)
+	if errors.Is(err, pawl.ErrNotFound) {
+		return sch.UpdatedAt, nil
+	}
+	return slot.ScheduledFor, err
+}
+
+// planned reports whether a schedule has a slot from which it goes on by
+// itself: one that waits, or one whose end makes the next.
+func planned(ctx context.Context, tx *store.Tx, sch store.Schedule) (bool, error) {
+	open, err := tx.ListSlots(ctx, store.SlotFilter{ScheduleID: sch.ID, Trigger: triggerSchedule, Open: true}, time.Time{}, "", mostOpen)
+	return slices.ContainsFunc(open, func(slot store.Slot) bool { return leadsOn(sch, slot) }), err
+}
+
+// leadsOn reports whether a schedule goes on from this slot, which is not
+// closed: it waits, or its end makes the next.
+func leadsOn(sch store.Schedule, slot store.Slot) bool {
+	switch {
+	case slot.Trigger != triggerSchedule:
+		return false
+	case run.SlotStatus(slot.Status) == run.SlotPending:
+		return slot.Revision == sch.Revision
+	}
+	return !beside(sch)
+}

@@ -1,0 +1,9 @@
+package schedule
+
+import (
+	"testing"
+
+	"github.com/pawlrun/pawl/internal/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }

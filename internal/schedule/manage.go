@@ -1,0 +1,436 @@
+package schedule
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"regexp"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/execution/contract"
+	"github.com/pawlrun/pawl/internal/grant"
+	"github.com/pawlrun/pawl/internal/run"
+	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/when"
+)
+
+// maxInput is the most bytes of the input of a schedule.
+const maxInput = 256 << 10
+
+var scheduleName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+
+// checkSchedule finds everything that is wrong with a schedule, before anything
+// is written (C-26).
+func checkSchedule(s store.Schedule) error {
+	var faults []pawl.Field
+	add := func(pointer, format string, values ...any) {
+		faults = append(faults, pawl.Field{Pointer: pointer, Message: fmt.Sprintf(format, values...)})
+	}
+	if !scheduleName.MatchString(s.Name) {
+		add("/name", "must begin with a letter or digit and have at most 128 letters, digits, dots, hyphens and underscores")
+	}
+	if _, _, err := contract.ParseGraphID(s.GraphID); err != nil {
+		add("/graphId", "%s", messageOf(err))
+	}
+	if !json.Valid(s.Input) || len(s.Input) > maxInput {
+		add("/input", "must be JSON of at most %d bytes", maxInput)
+	}
+	if !contract.ConcurrencyPolicy(s.Policy).Valid() {
+		add("/concurrencyPolicy", "must be Queue, Forbid, Allow or Replace, not %q", s.Policy)
+	}
+	if len(s.Labels) > 64 {
+		add("/labels", "must have at most 64 entries")
+	}
+	zone, err := when.LoadZone(s.Timezone)
+	if err != nil {
+		add("/timezone", "%s", messageOf(err))
+		zone = time.UTC
+	}
+	if _, err := when.Cron(s.Cron, zone); err != nil {
+		add("/cron", "%s", messageOf(err))
+	}
+	if len(faults) > 0 {
+		return &pawl.Error{Code: pawl.CodeInvalid, Op: "check schedule", Msg: "the schedule is not valid", Hint: "pawl cron EXPR shows what an expression means.", Fields: faults}
+	}
+	return nil
+}
+
+// Create makes a schedule with its grant and its first slot, in the caller's
+// transaction (C-27, C-28).
+func (s *Service) Create(ctx context.Context, tx *store.Tx, ownerID string, in contract.SchedulesCreateV1Input, by string) (store.Schedule, error) {
+	sch := store.Schedule{
+		Name: in.Name, OwnerUserID: ownerID, GrantID: in.ExecutionGrantID, GraphID: in.GraphID, Input: in.Input, Cron: in.Cron, Timezone: in.Timezone,
+		Policy: string(in.ConcurrencyPolicy), Enabled: in.Enabled == nil || *in.Enabled, Labels: in.Labels,
+	}
+	if len(sch.Input) == 0 {
+		sch.Input = json.RawMessage("{}")
+	}
+	if sch.Policy == "" {
+		sch.Policy = string(contract.Queue)
+	}
+	if sch.Timezone == "" {
+		sch.Timezone = "UTC"
+	}
+	if err := checkSchedule(sch); err != nil {
+		return store.Schedule{}, err
+	}
+	var err error
+	if sch.GrantID, err = s.grantFor(ctx, tx, sch); err != nil {
+		return store.Schedule{}, err
+	}
+	if sch, err = tx.InsertSchedule(ctx, sch, by); err != nil {
+		return store.Schedule{}, err
+	}
+	if err := s.chain(ctx, tx, sch, tx.Now, false); err != nil {
+		return store.Schedule{}, err
+	}
+	if err := tx.Audit(ctx, by, "schedule.create", "schedule:"+sch.ID, map[string]string{"name": sch.Name, "graph": sch.GraphID}); err != nil {
+		return store.Schedule{}, err
+	}
+	s.tell(tx, Change{What: "created", Schedule: sch.ID, Name: sch.Name})
+	return tx.GetSchedule(ctx, sch.ID)
+}
+
+// grantFor is the grant that a schedule runs under: the one that it names,
+// which must be the owner's and allow the graph, or one made for it alone.
+func (s *Service) grantFor(ctx context.Context, tx *store.Tx, sch store.Schedule) (string, error) {
+	if sch.GrantID == "" {
+		g, err := s.cfg.Grants.CreateForGraph(ctx, tx, sch.OwnerUserID, sch.GraphID)
+		return g.ID, err
+	}
+	g, err := s.cfg.Grants.Get(ctx, tx, sch.OwnerUserID, sch.GrantID)
+	if err != nil {
+		return "", badGrant(err)
+	}
+	return g.ID, badGrant(grant.Check(g, sch.GraphID, tx.Now))
+}
+
+// badGrant tells that a grant does not do as a fault of the schedule that names
+// it. What says nothing about the grant stays as it is.
+func badGrant(err error) error {
+	code, refused := grant.RefusalCode(err)
+	switch {
+	case errors.Is(err, pawl.ErrNotFound):
+		code = contract.GrantNotFound
+	case !refused:
+		return err
+	}
+	return &pawl.Error{
+		Code: pawl.CodeInvalid, Reason: string(code), Op: "check schedule", Msg: messageOf(err), Hint: "Leave it out, and a grant is made for this graph alone.",
+		Fields: []pawl.Field{{Pointer: "/executionGrantId", Message: messageOf(err)}},
+	}
+}
+
+// Owned reads a schedule of its owner; that of somebody else is not found. An
+// empty owner is everybody's.
+func (s *Service) Owned(ctx context.Context, tx *store.Tx, ownerID, id string) (store.Schedule, error) {
+	sch, err := s.Kept(ctx, tx, ownerID, id)
+	if err == nil && !sch.DeletedAt.IsZero() {
+		err = noSchedule(id)
+	}
+	return sch, err
+}
+
+// Kept reads a schedule like Owned, also one that was deleted: what it did can
+// still be read (X-60).
+func (s *Service) Kept(ctx context.Context, tx *store.Tx, ownerID, id string) (store.Schedule, error) {
+	sch, err := tx.GetSchedule(ctx, id)
+	if err == nil && ownerID != "" && sch.OwnerUserID != ownerID {
+		err = noSchedule(id)
+	}
+	return sch, err
+}
+
+func noSchedule(id string) error {
+	return &pawl.Error{Code: pawl.CodeNotFound, Op: "read schedule", Msg: fmt.Sprintf("there is no schedule %q", id), Hint: "pawl get schedules lists them."}
+}
+
+// Update changes a schedule, in the caller's transaction. A slot that waits for
+// the schedule as it was is closed, and the next one is that of the new one
+// (X-64).
+func (s *Service) Update(ctx context.Context, tx *store.Tx, ownerID, id string, in contract.SchedulesUpdateV1Input, by string) (store.Schedule, error) {
+	if _, err := s.Owned(ctx, tx, ownerID, id); err != nil {
+		return store.Schedule{}, err
+	}
+	was, err := tx.HoldSchedule(ctx, id)
+	if err != nil {
+		return store.Schedule{}, err
+	}
+	next := merged(was, in)
+	if err := checkSchedule(next); err != nil {
+		return store.Schedule{}, err
+	}
+	if next.GrantID != was.GrantID || next.GraphID != was.GraphID {
+		if next.GrantID, err = s.regrant(ctx, tx, was, next); err != nil {
+			return store.Schedule{}, err
+		}
+	}
+	if next.Enabled && !was.Enabled {
+		next.Issue = ""
+	}
+	changed := next.Cron != was.Cron || next.Timezone != was.Timezone || next.Enabled != was.Enabled || next.Policy != was.Policy ||
+		next.GraphID != was.GraphID || string(next.Input) != string(was.Input) || next.GrantID != was.GrantID
+	if !changed && next.Name == was.Name && maps.Equal(next.Labels, was.Labels) {
+		return was, nil
+	}
+	now, err := tx.UpdateSchedule(ctx, next, changed, by)
+	if err != nil {
+		return store.Schedule{}, err
+	}
+	if changed {
+		if err := s.supersede(ctx, tx, was, "The schedule was changed."); err != nil {
+			return store.Schedule{}, err
+		}
+		if err := s.chain(ctx, tx, now, tx.Now, false); err != nil {
+			return store.Schedule{}, err
+		}
+	}
+	if err := tx.Audit(ctx, by, "schedule.update", "schedule:"+id, map[string]any{"name": now.Name, "enabled": now.Enabled, "cron": now.Cron, "timezone": now.Timezone}); err != nil {
+		return store.Schedule{}, err
+	}
+	s.tell(tx, Change{What: "updated", Schedule: id, Name: now.Name})
+	return tx.GetSchedule(ctx, id)
+}
+
+func merged(s store.Schedule, in contract.SchedulesUpdateV1Input) store.Schedule {
+	set := func(to *string, from *string) {
+		if from != nil {
+			*to = *from
+		}
+	}
+	set(&s.Name, in.Name)
+	set(&s.GraphID, in.GraphID)
+	set(&s.Cron, in.Cron)
+	set(&s.Timezone, in.Timezone)
+	set(&s.GrantID, in.ExecutionGrantID)
+	if len(in.Input) > 0 {
+		s.Input = in.Input
+	}
+	if in.ConcurrencyPolicy != nil {
+		s.Policy = string(*in.ConcurrencyPolicy)
+	}
+	if in.Enabled != nil {
+		s.Enabled = *in.Enabled
+	}
+	if in.Labels != nil {
+		s.Labels = *in.Labels
+	}
+	return s
+}
+
+// regrant finds the grant of a schedule whose graph or grant changed. One that
+// was made for the old graph alone is replaced by one for the new graph.
+func (s *Service) regrant(ctx context.Context, tx *store.Tx, was, next store.Schedule) (string, error) {
+	if next.GrantID != was.GrantID {
+		return s.grantFor(ctx, tx, next)
+	}
+	g, err := s.cfg.Grants.Get(ctx, tx, was.OwnerUserID, was.GrantID)
+	if err != nil {
+		return "", err
+	}
+	if !g.Automatic {
+		return g.ID, badGrant(grant.Check(g, next.GraphID, tx.Now))
+	}
+	if _, err := s.cfg.Grants.Revoke(ctx, tx, was.OwnerUserID, g.ID); err != nil {
+		return "", err
+	}
+	made, err := s.cfg.Grants.CreateForGraph(ctx, tx, was.OwnerUserID, next.GraphID)
+	return made.ID, err
+}
+
+// supersede ends what waits of a schedule as it was: the slots that have not
+// begun, and the instants that came due while one ran.
+func (s *Service) supersede(ctx context.Context, tx *store.Tx, was store.Schedule, why string) error {
+	open, err := tx.OpenSlots(ctx, was.ID, 1000)
+	if err != nil {
+		return err
+	}
+	for _, slot := range open {
+		if run.SlotStatus(slot.Status) != run.SlotPending || slot.Trigger != triggerSchedule {
+			continue
+		}
+		if _, err := tx.CloseSlot(ctx, slot.ID, skipped(run.DispositionSuperseded, "", why)); err != nil {
+			return err
+		}
+	}
+	if !was.Enabled {
+		return nil
+	}
+	schedule, err := scheduleOf(was.Cron, was.Timezone)
+	if err != nil {
+		return err
+	}
+	after, err := lastSlot(ctx, tx, was)
+	if err != nil {
+		return err
+	}
+	due, _ := dueBetween(schedule, after, tx.Now)
+	if due, err = withoutSlot(ctx, tx, was.ID, due); err != nil {
+		return err
+	}
+	return s.passOver(ctx, tx, was, following{passed: due, disposition: run.DispositionSuperseded})
+}
+
+// Delete takes a schedule out of use, in the caller's transaction: nothing of it
+// starts any more, a grant that was made for it is revoked, and its slots stay
+// for whoever asks what happened (X-60).
+func (s *Service) Delete(ctx context.Context, tx *store.Tx, ownerID, id, by string) (revoked bool, err error) {
+	if _, err := s.Owned(ctx, tx, ownerID, id); err != nil {
+		return false, err
+	}
+	sch, err := tx.HoldSchedule(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	if err := s.supersede(ctx, tx, sch, "The schedule was deleted."); err != nil {
+		return false, err
+	}
+	if err := tx.DeleteSchedule(ctx, id); err != nil {
+		return false, err
+	}
+	if err := s.endAllWaiting(ctx, tx, id); err != nil {
+		return false, err
+	}
+	g, err := s.cfg.Grants.Get(ctx, tx, sch.OwnerUserID, sch.GrantID)
+	if err != nil {
+		return false, err
+	}
+	if g.Automatic {
+		if _, err := s.cfg.Grants.Revoke(ctx, tx, sch.OwnerUserID, g.ID); err != nil {
+			return false, err
+		}
+	}
+	s.tell(tx, Change{What: "deleted", Schedule: id, Name: sch.Name})
+	return g.Automatic, tx.Audit(ctx, by, "schedule.delete", "schedule:"+id, map[string]string{"name": sch.Name})
+}
+
+// endAllWaiting ends the slots of a schedule that was deleted which have begun
+// and wait for a person or for another attempt.
+func (s *Service) endAllWaiting(ctx context.Context, tx *store.Tx, id string) error {
+	sch, err := tx.GetSchedule(ctx, id)
+	if err != nil {
+		return err
+	}
+	running, err := tx.RunningSlots(ctx, id, 1000)
+	if err != nil {
+		return err
+	}
+	for _, slot := range running {
+		ended, err := s.endWaiting(ctx, tx, sch, slot, "The schedule was deleted.")
+		if err != nil {
+			return err
+		}
+		if key := pawl.SlotKey(id, slot.ScheduledFor); ended {
+			tx.AfterCommit(func() { go s.cancelElsewhere(context.WithoutCancel(ctx), key) })
+		}
+	}
+	return nil
+}
+
+// Why a run now is refused.
+const (
+	ReasonRunActive = "run_active"
+	ReasonPaused    = "paused"
+)
+
+// RunNow makes a slot of this instant, in the caller's transaction. It is
+// refused while the schedule is switched off, and while a slot runs or waits
+// unless the policy allows that.
+func (s *Service) RunNow(ctx context.Context, tx *store.Tx, ownerID, id, by string) (store.Slot, error) {
+	const op = "run schedule"
+	if _, err := s.Owned(ctx, tx, ownerID, id); err != nil {
+		return store.Slot{}, err
+	}
+	sch, err := tx.HoldSchedule(ctx, id)
+	if err != nil {
+		return store.Slot{}, err
+	}
+	if !sch.Enabled {
+		return store.Slot{}, refuse(op, ReasonPaused, fmt.Sprintf("schedule %q is switched off", sch.Name), "Switch it on first: pawl resume schedule "+sch.Name)
+	}
+	open, err := tx.OpenSlots(ctx, id, 100)
+	if err != nil {
+		return store.Slot{}, err
+	}
+	for _, slot := range open {
+		if beside(sch) || run.SlotStatus(slot.Status) == run.SlotPending && slot.ScheduledFor.After(tx.Now) {
+			continue
+		}
+		return store.Slot{}, refuse(op, ReasonRunActive, fmt.Sprintf("a run of schedule %q is active", sch.Name), "Wait until it has ended.")
+	}
+	at := tx.Now
+	for made := int64(0); made == 0; at = at.Add(time.Millisecond) {
+		if made, err = tx.InsertSlots(ctx, store.NewSlot{ScheduleID: id, ScheduledFor: at, Revision: sch.Revision, Trigger: triggerManual}); err != nil {
+			return store.Slot{}, err
+		}
+		if made > 0 {
+			break
+		}
+	}
+	if err := tx.Audit(ctx, by, "schedule.run", "schedule:"+id, nil); err != nil {
+		return store.Slot{}, err
+	}
+	s.tell(tx, Change{What: "requested", Schedule: id, Name: sch.Name, Slot: at})
+	if err := s.arm(ctx, tx, sch, at, tx.Now); err != nil {
+		return store.Slot{}, err
+	}
+	return tx.GetSlot(ctx, id, at)
+}
+
+// What applying a definition did.
+const (
+	Created   = "created"
+	Updated   = "updated"
+	Unchanged = "unchanged"
+)
+
+// Apply makes a schedule of an owner or changes the one of that name, in the
+// caller's transaction. The same definition changes nothing. The zero Schedule
+// was is that of a new one.
+func (s *Service) Apply(ctx context.Context, tx *store.Tx, ownerID string, in contract.SchedulesCreateV1Input, by string) (what string, was, now store.Schedule, err error) {
+	was, err = tx.ScheduleByName(ctx, ownerID, in.Name)
+	if errors.Is(err, pawl.ErrNotFound) {
+		now, err = s.Create(ctx, tx, ownerID, in, by)
+		return Created, store.Schedule{}, now, err
+	}
+	if err != nil {
+		return "", was, was, err
+	}
+	update := contract.SchedulesUpdateV1Input{GraphID: &in.GraphID, Input: in.Input, Cron: &in.Cron, Timezone: &in.Timezone, Enabled: in.Enabled, Labels: &in.Labels}
+	if len(update.Input) == 0 {
+		update.Input = json.RawMessage("{}")
+	}
+	if in.Timezone == "" {
+		update.Timezone = nil
+	}
+	if in.ConcurrencyPolicy != "" {
+		update.ConcurrencyPolicy = &in.ConcurrencyPolicy
+	}
+	if in.ExecutionGrantID != "" {
+		update.ExecutionGrantID = &in.ExecutionGrantID
+	}
+	if same(was, merged(was, update)) {
+		return Unchanged, was, was, nil
+	}
+	now, err = s.Update(ctx, tx, ownerID, was.ID, update, by)
+	return Updated, was, now, err
+}
+
+// same reports whether two schedules differ in nothing that a person can
+// change.
+func same(a, b store.Schedule) bool {
+	return a.GraphID == b.GraphID && sameJSON(a.Input, b.Input) && a.Cron == b.Cron && a.Timezone == b.Timezone && a.Policy == b.Policy &&
+		a.Enabled == b.Enabled && a.GrantID == b.GrantID && maps.Equal(a.Labels, b.Labels)
+}
+
+func sameJSON(a, b json.RawMessage) bool {
+	var x, y any
+	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil {
+		return false
+	}
+	return reflect.DeepEqual(x, y)
+}

@@ -1,0 +1,247 @@
+package schedule
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/execution/contract"
+	"github.com/pawlrun/pawl/internal/queue"
+	"github.com/pawlrun/pawl/internal/run"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// ReconcileName is the task that gives schedules back what they lack (C-12,
+// C-13, C-73). It runs at every start and then every reconcileEvery, as a job
+// of the queue.
+const ReconcileName = "reconcile_schedules"
+
+const (
+	reconcileEvery = 5 * time.Minute
+	reconcileBatch = 500
+	// beatEvery is how often a worker notes that it is at work.
+	beatEvery = 20 * time.Second
+	// grace is how late a slot may be without counting as missed, so that a
+	// restart drops nothing.
+	grace = 60 * time.Second
+)
+
+// ReconcileJob is the job of the reconciler, due now.
+func ReconcileJob() store.JobSpec {
+	return store.JobSpec{Task: ReconcileName, Key: ReconcileName, KeyMode: store.Earliest}
+}
+
+// ReconcileTask is the code behind ReconcileName.
+func (s *Service) ReconcileTask() queue.Task {
+	return queue.Task{Internal: true, Run: func(ctx context.Context, _ *queue.Job) error {
+		if _, err := s.Reconcile(ctx); err != nil {
+			return err
+		}
+		return queue.Snooze(time.Now().Add(reconcileEvery))
+	}}
+}
+
+// Reconcile looks at every enabled schedule whose next instant is unknown or
+// past, and returns how many it had to repair. It touches nothing that is
+// healthy, and costs nothing for schedules that are not due.
+func (s *Service) Reconcile(ctx context.Context) (repaired int, err error) {
+	err = s.eachStale(ctx, func(ctx context.Context, tx *store.Tx, sch store.Schedule) error {
+		fixed, err := s.mend(ctx, tx, sch)
+		if fixed {
+			repaired++
+			s.log.Warn("a schedule had lost its next slot", "schedule", sch.Name, "id", sch.ID)
+		}
+		return err
+	})
+	return repaired, err
+}
+
+// eachStale calls fn for every stale schedule, in a transaction of its own that
+// holds the schedule's row.
+func (s *Service) eachStale(ctx context.Context, fn func(context.Context, *store.Tx, store.Schedule) error) error {
+	for after := (store.Schedule{}); ; {
+		var page []store.Schedule
+		err := s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+			page, err = tx.StaleSchedules(ctx, after, reconcileBatch)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, sch := range page {
+			err := s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+				held, err := tx.HoldSchedule(ctx, sch.ID)
+				if err != nil || !held.Enabled {
+					return unlessGone(err)
+				}
+				return fn(ctx, tx, held)
+			})
+			if err != nil {
+				return err
+			}
+		}
+		if len(page) < reconcileBatch {
+			return nil
+		}
+		after = page[len(page)-1]
+	}
+}
+
+// mend gives a schedule its next slot if it has none, and a slot its job. A
+// schedule whose slot runs or waits with its job is healthy.
+func (s *Service) mend(ctx context.Context, tx *store.Tx, sch store.Schedule) (bool, error) {
+	there, err := planned(ctx, tx, sch)
+	if err != nil {
+		return false, err
+	}
+	mended := !there
+	if !there {
+		after, err := lastSlot(ctx, tx, sch)
+		if err != nil {
+			return false, err
+		}
+		if err := s.chain(ctx, tx, sch, after, true); err != nil {
+			return false, err
+		}
+	}
+	open, err := tx.OpenSlots(ctx, sch.ID, 100)
+	if err != nil {
+		return false, err
+	}
+	keys := make([]string, len(open))
+	for i, slot := range open {
+		keys[i] = pawl.SlotKey(sch.ID, slot.ScheduledFor)
+	}
+	known, err := tx.KnownJobKeys(ctx, TaskName, keys)
+	if err != nil {
+		return false, err
+	}
+	for i, slot := range open {
+		if known[keys[i]] || run.SlotStatus(slot.Status) == run.SlotRunning && waitsForPerson(ctx, tx, slot) {
+			continue
+		}
+		at := slot.ScheduledFor
+		if at.Before(tx.Now) {
+			at = tx.Now
+		}
+		if err := s.arm(ctx, tx, sch, slot.ScheduledFor, at); err != nil {
+			return mended, err
+		}
+		mended = true
+	}
+	return mended, nil
+}
+
+// waitsForPerson reports whether the run of a slot asked somebody something.
+func waitsForPerson(ctx context.Context, tx *store.Tx, slot store.Slot) bool {
+	r, err := newestOf(ctx, tx, slot)
+	return err == nil && r.Status == pawl.StatusPausedApproval
+}
+
+// Start closes what came due while no worker was there. It must have ended
+// before this process claims anything.
+func (s *Service) Start(ctx context.Context) error { return s.beat(ctx) }
+
+// Beat notes that this process is at work until the context ends.
+func (s *Service) Beat(ctx context.Context) {
+	tick := time.NewTicker(beatEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if err := s.beat(ctx); err != nil && ctx.Err() == nil {
+				s.log.Warn("note that a worker is at work", "err", err)
+			}
+		}
+	}
+}
+
+// beat moves the clock of workers. Before that, it closes what came due since
+// it last moved, if that is long ago: then nobody was there.
+func (s *Service) beat(ctx context.Context) error {
+	var alive, now time.Time
+	var any bool
+	err := s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+		now = tx.Now
+		if any, err = tx.HasSchedules(ctx); err != nil || !any {
+			return err
+		}
+		alive, err = tx.AliveAt(ctx)
+		return err
+	})
+	if err != nil || !any {
+		return err
+	}
+	if now.Sub(alive) > grace { // zero: no worker noted that it was there before the first one died
+		s.log.Info("no worker was there for a while; what came due meanwhile is not made up for", "since", pawl.FormatTime(alive), "until", pawl.FormatTime(now))
+		if err := s.eachStale(ctx, func(ctx context.Context, tx *store.Tx, sch store.Schedule) error {
+			return s.passGap(ctx, tx, sch, alive)
+		}); err != nil {
+			return err
+		}
+	}
+	return s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error { return tx.SetAlive(ctx) }, store.Lazy)
+}
+
+// passGap closes the slots of a schedule that came due in a gap, with all the
+// instants in it that have no slot yet. What a run that is under way has to
+// follow is left to its end, but begins after the gap.
+func (s *Service) passGap(ctx context.Context, tx *store.Tx, sch store.Schedule, alive time.Time) error {
+	open, err := tx.OpenSlots(ctx, sch.ID, 100)
+	if err != nil {
+		return err
+	}
+	running := false
+	for _, slot := range open {
+		running = running || run.SlotStatus(slot.Status) == run.SlotRunning
+	}
+	for _, slot := range open {
+		late := tx.Now.Sub(slot.ScheduledFor) > grace && (slot.ScheduledFor.After(alive) || !running)
+		if run.SlotStatus(slot.Status) == run.SlotPending && slot.Trigger == triggerSchedule && late {
+			return s.missed(ctx, tx, sch, slot)
+		}
+	}
+	if !running {
+		return nil
+	}
+	return s.recordGap(ctx, tx, sch, alive)
+}
+
+// recordGap records the instants of a gap for a schedule whose slot runs. Those
+// from before the gap wait for its end, or were passed over by its policy.
+func (s *Service) recordGap(ctx context.Context, tx *store.Tx, sch store.Schedule, alive time.Time) error {
+	schedule, err := scheduleOf(sch.Cron, sch.Timezone)
+	if err != nil {
+		return err
+	}
+	after, err := lastSlot(ctx, tx, sch)
+	if err != nil {
+		return err
+	}
+	due, _ := dueBetween(schedule, after, tx.Now.Add(-grace))
+	if due, err = withoutSlot(ctx, tx, sch.ID, due); err != nil {
+		return err
+	}
+	begun, _ := slices.BinarySearchFunc(due, alive, func(at, alive time.Time) int { return at.Compare(alive.Add(1)) })
+	before := follow(contract.ConcurrencyPolicy(sch.Policy), due[:begun], time.Time{}, false)
+	if before.next, err = s.setNext(ctx, tx, sch, schedule, before.next); err != nil {
+		return err
+	}
+	if err := s.passOver(ctx, tx, sch, before); err != nil {
+		return err
+	}
+	return s.passOver(ctx, tx, sch, following{due[begun:], run.DispositionSkippedMissed, time.Time{}})
+}
+
+// missed closes a slot that nobody was there for, records the instants since
+// then, and makes the next one of the future (C-11, C-59).
+func (s *Service) missed(ctx context.Context, tx *store.Tx, sch store.Schedule, slot store.Slot) error {
+	if _, err := tx.CloseSlot(ctx, slot.ID, skipped(run.DispositionSkippedMissed, "", "No worker was there at this time.")); err != nil {
+		return err
+	}
+	s.tell(tx, Change{What: "slot", Schedule: sch.ID, Name: sch.Name, Slot: slot.ScheduledFor, Status: string(run.SlotSkipped)})
+	return s.chain(ctx, tx, sch, slot.ScheduledFor, true)
+}

@@ -1,0 +1,262 @@
+package schedule
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/billing"
+	"github.com/pawlrun/pawl/internal/execution/contract"
+	"github.com/pawlrun/pawl/internal/ledger"
+	"github.com/pawlrun/pawl/internal/run"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// settle writes what became of an attempt, in one transaction. It returns when
+// to try again, zero if the slot is closed or waits for a person.
+func (a *attempt) settle(ctx context.Context, answer contract.RunAnswerV1, failure error) (again time.Time, err error) {
+	err = a.db.WriteTogether(ctx, a.schedule.ID, func(ctx context.Context, tx *store.Tx) error {
+		again, err = a.record(ctx, tx, answer, failure)
+		return err
+	})
+	if errors.Is(err, pawl.ErrConflict) { // a person was faster; look again
+		return time.Now(), nil
+	}
+	return again, err
+}
+
+func (a *attempt) record(ctx context.Context, tx *store.Tx, answer contract.RunAnswerV1, failure error) (time.Time, error) {
+	sch, err := holdOrRead(ctx, tx, a.schedule.ID) // deleted while it ran: what it did is recorded all the same
+	if err != nil {
+		return time.Time{}, err
+	}
+	if failure != nil {
+		return time.Time{}, a.recordRefusal(ctx, tx, sch, failure)
+	}
+	switch {
+	case answer.OK:
+		if _, err := a.ledger.Commit(ctx, tx, a.run, answer.Output); err != nil {
+			return time.Time{}, err
+		}
+		return time.Time{}, a.closeClear(ctx, tx, sch, a.slot, endOf(answer))
+	case len(answer.Interrupt) > 0:
+		return time.Time{}, a.interrupted(ctx, tx, sch, answer)
+	}
+	return a.recordFailure(ctx, tx, sch, answer)
+}
+
+// endOf is how an outcome ends a slot.
+func endOf(answer contract.RunAnswerV1) store.SlotEnd {
+	end := store.SlotEnd{Status: string(run.SlotSuccess), Disposition: string(run.DispositionFired)}
+	if !answer.OK {
+		code := answer.ErrorCode
+		if !code.Valid() {
+			code = contract.Internal
+		}
+		end = failed(code, answer.ErrorMessage)
+		if answer.Unknown {
+			end.ErrorMessage = "It is unknown whether the graph ran: " + answer.ErrorMessage
+		}
+	}
+	end.TraceID, end.Cost = answer.TraceID, costOf(answer)
+	return end
+}
+
+func costOf(answer contract.RunAnswerV1) int64 {
+	if answer.CostUSD == nil {
+		return 0
+	}
+	return int64(*answer.CostUSD)
+}
+
+// recordFailure ends an attempt that failed, and the slot with it unless
+// another attempt may help, which the execution service says.
+func (a *attempt) recordFailure(ctx context.Context, tx *store.Tx, sch store.Schedule, answer contract.RunAnswerV1) (time.Time, error) {
+	end := endOf(answer)
+	why := ledger.Failure{Class: classOf(contract.ErrorCode(end.ErrorCode)), Code: end.ErrorCode, Message: end.ErrorMessage}
+	retry := answer.Retry && !answer.Unknown && sch.DeletedAt.IsZero()
+	if retry {
+		why.Class, why.RetryAfter = pawl.ClassTransient, time.Duration(answer.RetryAfterMS)*time.Millisecond
+	}
+	if answer.Unknown {
+		why.Class = pawl.ClassInternal
+	}
+	o, err := a.ledger.Stop(ctx, tx, a.run, why)
+	if err != nil {
+		return time.Time{}, err
+	}
+	if retry && !o.Exhausted {
+		return o.Retry.NextAt, tx.SetSlotCost(ctx, a.slot.ID, costOf(answer))
+	}
+	return time.Time{}, a.close(ctx, tx, sch, a.slot, end)
+}
+
+// classOf is the class of a failure that no further attempt can help.
+func classOf(code contract.ErrorCode) pawl.Class {
+	switch {
+	case code.IsGrant():
+		return pawl.ClassPermission
+	case code == contract.InsufficientCredits:
+		return pawl.ClassPrecondition
+	case code == contract.Internal, code == contract.Timeout, code == contract.RateLimit:
+		return pawl.ClassInternal
+	}
+	return pawl.ClassLogic
+}
+
+func capped(err error) bool {
+	_, ok := errors.AsType[*billing.CapError](err)
+	return ok || contract.CodeOf(err) == contract.InsufficientCredits
+}
+
+// recordRefusal ends a slot whose attempt the execution service did not begin.
+// One of which an earlier attempt ran has failed; it was not skipped.
+func (a *attempt) recordRefusal(ctx context.Context, tx *store.Tx, sch store.Schedule, failure error) error {
+	code, overBudget := contract.CodeOf(failure), capped(failure)
+	if overBudget {
+		code = contract.InsufficientCredits
+	}
+	end := failed(code, messageOf(failure))
+	switch {
+	case a.resume != nil: // it ran until it asked
+		end.ErrorMessage = "It could not go on with the answer of a person: " + end.ErrorMessage
+		key := a.key()
+		tx.AfterCommit(func() { go a.cancelElsewhere(context.WithoutCancel(ctx), key) })
+	case a.slot.Attempts > 1:
+	case code.IsGrant():
+		end = skipped(run.DispositionSkippedGrant, code, messageOf(failure))
+	case overBudget:
+		end = skipped(run.DispositionSkippedBudget, code, messageOf(failure))
+	}
+	if _, err := a.ledger.Stop(ctx, tx, a.run, ledger.Failure{Class: classOf(code), Code: string(code), Message: messageOf(failure)}); err != nil {
+		return err
+	}
+	if overBudget {
+		if err := a.switchOff(ctx, tx, sch, messageOf(failure)); err != nil {
+			return err
+		}
+		sch.Enabled = false // nothing follows
+	}
+	return a.close(ctx, tx, sch, a.slot, end)
+}
+
+// switchOff disables a schedule because a cap was reached, and pauses the
+// backfill that reached it: a person decides whether it goes on.
+func (a *attempt) switchOff(ctx context.Context, tx *store.Tx, sch store.Schedule, why string) error {
+	if a.slot.BackfillID != "" {
+		b, err := tx.HoldBackfill(ctx, a.slot.BackfillID)
+		if err == nil && b.State == BackfillRunning {
+			_, err = tx.MoveBackfill(ctx, b.ID, BackfillPaused, "")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if !sch.DeletedAt.IsZero() {
+		return nil
+	}
+	if err := a.supersede(ctx, tx, sch, "The schedule was switched off: "+why); err != nil {
+		return err
+	}
+	return tx.SwitchOffSchedule(ctx, sch.ID, why)
+}
+
+func messageOf(err error) string {
+	if e, ok := errors.AsType[*pawl.Error](err); ok {
+		return e.Msg
+	}
+	return err.Error()
+}
+
+// close ends a slot and goes on with the schedule, in one transaction.
+func (s *Service) close(ctx context.Context, tx *store.Tx, sch store.Schedule, slot store.Slot, end store.SlotEnd) error {
+	if slot.RunID != "" { // the failures of a slot that began are its own
+		first, err := tx.GetRun(ctx, slot.RunID)
+		if err != nil {
+			return err
+		}
+		if err := tx.ClearRetry(ctx, first.Kind, first.Lane); err != nil {
+			return err
+		}
+	}
+	return s.closeClear(ctx, tx, sch, slot, end)
+}
+
+// closeClear is close for a slot whose failures are forgotten, or that never
+// began.
+func (s *Service) closeClear(ctx context.Context, tx *store.Tx, sch store.Schedule, slot store.Slot, end store.SlotEnd) error {
+	closed, err := tx.CloseSlot(ctx, slot.ID, end)
+	if err != nil {
+		return err
+	}
+	s.tell(tx, Change{What: "slot", Schedule: sch.ID, Name: sch.Name, Slot: slot.ScheduledFor, Status: closed.Status})
+	if err := s.attend(ctx, tx, sch, closed); err != nil {
+		return err
+	}
+	return s.goOn(ctx, tx, sch)
+}
+
+// mostOpen is how many slots that wait or run are looked at.
+const mostOpen = 100
+
+// goOn wakes slots that wait for the end of another one, and makes sure that
+// there is a next one.
+func (s *Service) goOn(ctx context.Context, tx *store.Tx, sch store.Schedule) error {
+	open, err := tx.OpenSlots(ctx, sch.ID, mostOpen)
+	if err != nil {
+		return err
+	}
+	there := false
+	for _, slot := range open {
+		there = there || leadsOn(sch, slot)
+		if run.SlotStatus(slot.Status) != run.SlotPending || slot.ScheduledFor.After(tx.Now) {
+			continue
+		}
+		if err := s.arm(ctx, tx, sch, slot.ScheduledFor, tx.Now); err != nil {
+			return err
+		}
+	}
+	if !sch.Enabled || !sch.DeletedAt.IsZero() {
+		return nil
+	}
+	if !there && len(open) == mostOpen {
+		there, err = planned(ctx, tx, sch)
+	}
+	if err != nil || there {
+		return err
+	}
+	after, err := lastSlot(ctx, tx, sch)
+	if err != nil {
+		return err
+	}
+	return s.chain(ctx, tx, sch, after, false)
+}
+
+// interrupted makes the run wait for a person, with what the graph asks.
+func (a *attempt) interrupted(ctx context.Context, tx *store.Tx, sch store.Schedule, answer contract.RunAnswerV1) error {
+	if _, err := a.ledger.Pause(ctx, tx, a.run); err != nil {
+		return err
+	}
+	if err := tx.SetSlotCost(ctx, a.slot.ID, costOf(answer)); err != nil {
+		return err
+	}
+	if err := tx.AskPerson(ctx, a.run.ID, sch.ID, answer.QuestionID, answer.Interrupt); err != nil {
+		return err
+	}
+	return a.askPeople(ctx, tx, sch, answer.Interrupt)
+}
+
+// askPeople tells people that a graph asks them something.
+func (a *attempt) askPeople(ctx context.Context, tx *store.Tx, sch store.Schedule, question json.RawMessage) error {
+	return a.attention(ctx, tx, sch, run.IssueApproval, a.run.ID, a.run.ID, "The graph asks: "+clip(string(question)))
+}
+
+func clip(text string) string {
+	const most = 300
+	if len(text) <= most {
+		return text
+	}
+	return text[:most] + "..."
+}
