@@ -1,10 +1,10 @@
 package pawl
 
-// Slips counts the letters to add, drop, change, or swap with their neighbour
+// EditDistance counts the letters to add, drop, change, or swap with their neighbour
 // to get from one word to the other: how far apart two spellings are. It takes
 // time and memory of the product of their lengths, so callers refuse words that
 // nobody mistypes.
-func Slips(from, to string) int {
+func EditDistance(from, to string) int {
 	a, b := []rune(from), []rune(to)
 	before, above := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range above {

@@ -16,7 +16,7 @@ func TestSlipsCountsWhatAPersonMistypes(t *testing.T) {
 		{"ojbs", "jobs", 1}, // swapped
 		{"zürich", "zurich", 1}, {"workfows", "workflows", 1}, {"abc", "xyz", 3},
 	} {
-		if got := pawl.Slips(test.from, test.to); got != test.want || pawl.Slips(test.to, test.from) != test.want {
+		if got := pawl.EditDistance(test.from, test.to); got != test.want || pawl.EditDistance(test.to, test.from) != test.want {
 			t.Errorf("from %q to %q: %d, not %d", test.from, test.to, got, test.want)
 		}
 	}

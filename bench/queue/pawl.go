@@ -86,7 +86,7 @@ func (q *pawlQueue) EnqueueBulk(ctx context.Context, jobs []subject.Job) error {
 }
 
 func (q *pawlQueue) write(ctx context.Context, specs []pawlstore.JobSpec) error {
-	_, err := q.db.EnqueueAlone(ctx, specs)
+	_, err := q.db.EnqueueOwnTx(ctx, specs)
 	return err
 }
 

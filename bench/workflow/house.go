@@ -204,7 +204,7 @@ func (h *house) publish(ctx context.Context, name string, from, n int) error {
 				events[i] = store.NewEvent{Topic: "in", MessageID: fmt.Sprint(from + i), Payload: json.RawMessage(fmt.Sprint(from + i))}
 			}
 			if batch == 1 { // as the API does
-				_, _, err := h.flows.PublishOutside(ctx, tx, name, workflow.OutsideEvent{Topic: "in", MessageID: events[0].MessageID, Payload: events[0].Payload}, "bench")
+				_, _, err := h.flows.PublishExternal(ctx, tx, name, workflow.ExternalEvent{Topic: "in", MessageID: events[0].MessageID, Payload: events[0].Payload}, "bench")
 				return err
 			}
 			_, err = tx.Publish(ctx, w.ID, "bench", events)

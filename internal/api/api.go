@@ -41,7 +41,7 @@ type Config struct {
 
 	// Graphs are what the routes of schedules, grants and billing speak of;
 	// without them there are no such routes.
-	Graphs *schedule.Service
+	Schedules *schedule.Service
 
 	// Tools are the connections that scripts may touch; without them there are
 	// no routes of connections.
@@ -87,15 +87,15 @@ var errPanic = errors.New("a handler panicked")
 
 // API answers HTTP requests. It is an http.Handler.
 type API struct {
-	cfg     Config
-	db      *store.DB
-	queue   *queue.Queue
-	flows   *workflow.Service // nil if there are none
-	sources *source.Service   // nil if there are none
-	graphs  *schedule.Service // nil if there are none
-	tools   *tool.Set         // nil if there are none
-	log     *slog.Logger
-	feed    *Feed
+	cfg       Config
+	db        *store.DB
+	queue     *queue.Queue
+	workflows *workflow.Service // nil if there are none
+	sources   *source.Service   // nil if there are none
+	schedules *schedule.Service // nil if there are none
+	tools     *tool.Set         // nil if there are none
+	log       *slog.Logger
+	feed      *Feed
 
 	mux       *http.ServeMux
 	huma      huma.API
@@ -127,7 +127,7 @@ func New(cfg Config) *API {
 		cfg.Keeper = access.NewKeeper(cfg.DB)
 	}
 	a := &API{
-		cfg: cfg, keeper: cfg.Keeper, db: cfg.DB, queue: cfg.Queue, flows: cfg.Workflows, sources: cfg.Sources, graphs: cfg.Graphs, tools: cfg.Tools, log: cfg.Log, feed: cfg.Feed,
+		cfg: cfg, keeper: cfg.Keeper, db: cfg.DB, queue: cfg.Queue, workflows: cfg.Workflows, sources: cfg.Sources, schedules: cfg.Schedules, tools: cfg.Tools, log: cfg.Log, feed: cfg.Feed,
 		mux: http.NewServeMux(), openPaths: map[string]bool{}, resources: map[string]bool{},
 	}
 	a.touches = touches{api: a, last: map[string]time.Time{}}

@@ -46,8 +46,8 @@ func plannedSlots(plan schedule.Plan) []contract.PlannedSlotV1 {
 }
 
 // tellBackfill reads a backfill as it is now.
-func (a *API) tellBackfill(ctx context.Context, tx *store.Tx, owner, id string, slots bool) (contract.BackfillV1, error) {
-	b, plan, counts, err := a.graphs.Backfill(ctx, tx, owner, id)
+func (a *API) backfillAnswer(ctx context.Context, tx *store.Tx, owner, id string, slots bool) (contract.BackfillV1, error) {
+	b, plan, counts, err := a.schedules.Backfill(ctx, tx, owner, id)
 	if err != nil {
 		return contract.BackfillV1{}, err
 	}
@@ -82,11 +82,11 @@ func (a *API) planBackfill(ctx context.Context, in *planBackfillInput) (*backfil
 		if err := a.mayRunID(ctx, tx, caller, in.ID); err != nil {
 			return contract.BackfillV1{}, err
 		}
-		b, err := a.graphs.PlanBackfill(ctx, tx, owner, in.ID, ask, actor(caller))
+		b, err := a.schedules.PlanBackfill(ctx, tx, owner, in.ID, ask, actor(caller))
 		if err != nil {
 			return contract.BackfillV1{}, err
 		}
-		return a.tellBackfill(ctx, tx, owner, b.ID, true)
+		return a.backfillAnswer(ctx, tx, owner, b.ID, true)
 	})
 	if err != nil {
 		return nil, err
@@ -134,7 +134,7 @@ func (a *API) listBackfills(ctx context.Context, in *listBackfillsInput) (*listB
 		cursor := func(b store.Backfill) string { return timeCursor(b.CreatedAt, b.ID) }
 		out.Body = cutPage(list, in.Limit, backfillCursor, cursor, func(b store.Backfill) (told contract.BackfillV1) {
 			if err == nil {
-				told, err = a.tellBackfill(ctx, tx, s.OwnerUserID, b.ID, false)
+				told, err = a.backfillAnswer(ctx, tx, s.OwnerUserID, b.ID, false)
 			}
 			return told
 		})
@@ -151,7 +151,7 @@ func (a *API) getBackfill(ctx context.Context, in *getBackfillInput) (*getBackfi
 	}
 	owner, out := access.Reach(callOf(ctx).token, schedulesResource), &getBackfillOutput{}
 	err := a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
-		out.Body, err = a.tellBackfill(ctx, tx, owner, in.ID, in.Slots)
+		out.Body, err = a.backfillAnswer(ctx, tx, owner, in.ID, in.Slots)
 		return err
 	})
 	return out, err
@@ -165,7 +165,7 @@ type confirmBackfillInput struct {
 
 func (a *API) confirmBackfill(ctx context.Context, in *confirmBackfillInput) (*backfillOutput, error) {
 	return a.changeBackfill(ctx, in.BackfillPath, true, &in.Body, func(ctx context.Context, tx *store.Tx, owner, by string) error {
-		_, err := a.graphs.Confirm(ctx, tx, owner, in.ID, in.Body.Hash, by)
+		_, err := a.schedules.Confirm(ctx, tx, owner, in.ID, in.Body.Hash, by)
 		return err
 	})
 }
@@ -179,7 +179,7 @@ type changeBackfillInput struct {
 func (a *API) moveBackfill(to string) func(context.Context, *changeBackfillInput) (*backfillOutput, error) {
 	return func(ctx context.Context, in *changeBackfillInput) (*backfillOutput, error) {
 		return a.changeBackfill(ctx, in.BackfillPath, to == schedule.BackfillRunning, struct{}{}, func(ctx context.Context, tx *store.Tx, owner, by string) error {
-			_, err := a.graphs.Move(ctx, tx, owner, in.ID, to, by)
+			_, err := a.schedules.Move(ctx, tx, owner, in.ID, to, by)
 			return err
 		})
 	}
@@ -187,7 +187,7 @@ func (a *API) moveBackfill(to string) func(context.Context, *changeBackfillInput
 
 // mayRunID is mayRun for a schedule that is there.
 func (a *API) mayRunID(ctx context.Context, tx *store.Tx, caller *store.Token, id string) error {
-	s, err := a.graphs.Owned(ctx, tx, access.Reach(caller, schedulesResource), id)
+	s, err := a.schedules.Owned(ctx, tx, access.Reach(caller, schedulesResource), id)
 	if err != nil {
 		return err
 	}
@@ -212,7 +212,7 @@ func (a *API) changeBackfill(ctx context.Context, in BackfillPath, runs bool, re
 		if err != nil {
 			return contract.BackfillV1{}, err
 		}
-		return a.tellBackfill(ctx, tx, owner, in.ID, false)
+		return a.backfillAnswer(ctx, tx, owner, in.ID, false)
 	})
 	if err != nil {
 		return nil, err

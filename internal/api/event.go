@@ -52,7 +52,7 @@ func (a *API) listEvents(ctx context.Context, in *listEventsInput) (*listEventsO
 	out := &listEventsOutput{}
 	err = a.ofWorkflow(ctx, in.Name, func(ctx context.Context, tx *store.Tx, w store.Workflow) error {
 		list, next, err := tx.EventPage(ctx, w.ID, filter, before, in.Limit)
-		out.Body = pageOf(tellAll(list, eventOf), eventCursor, orderCursor(next))
+		out.Body = pageOf(mapAll(list, eventOf), eventCursor, orderCursor(next))
 		return err
 	})
 	return out, err

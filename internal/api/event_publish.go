@@ -62,7 +62,7 @@ func (a *API) publishEvent(ctx context.Context, in *publishEventInput) (*publish
 	}
 	caller := callOf(ctx).token
 	body, was, err := once(ctx, a, http.StatusCreated, &in.Body, whole, func(ctx context.Context, tx *store.Tx) (PublishedEvent, error) {
-		stored, did, err := a.flows.PublishOutside(ctx, tx, in.Name, e, caller.User.Name)
+		stored, did, err := a.workflows.PublishExternal(ctx, tx, in.Name, e, caller.User.Name)
 		if err == nil && did.New+did.Changed > 0 {
 			err = tx.Audit(ctx, actor(caller), "event.publish", "workflow:"+in.Name, map[string]string{"topic": e.Topic, "messageId": e.MessageID})
 		}
@@ -80,8 +80,8 @@ func (a *API) publishEvent(ctx context.Context, in *publishEventInput) (*publish
 
 // checkEvent finds every fault that the schema cannot, but for those that need
 // the workflow.
-func (a *API) checkEvent(r *eventRequest) (workflow.OutsideEvent, error) {
-	e := workflow.OutsideEvent{Topic: r.Topic, MessageID: r.MessageID, Payload: r.Payload}
+func (a *API) checkEvent(r *eventRequest) (workflow.ExternalEvent, error) {
+	e := workflow.ExternalEvent{Topic: r.Topic, MessageID: r.MessageID, Payload: r.Payload}
 	if int64(len(r.Payload)) > a.cfg.MaxPayload {
 		return e, newProblem(http.StatusRequestEntityTooLarge, string(pawl.CodeTooLarge),
 			fmt.Sprintf("the payload has %d bytes, more than the %d that are allowed", len(r.Payload), a.cfg.MaxPayload),

@@ -81,7 +81,7 @@ func (a *API) listInputs(ctx context.Context, in *listInputsInput) (*listInputsO
 		if next.ID != "" {
 			cursor = timeCursor(next.CreatedAt, next.ID)
 		}
-		out.Body = pageOf(tellAll(list, func(i store.Input) Input { return inputOf(i, w.Name, outputs) }), inputCursor, cursor)
+		out.Body = pageOf(mapAll(list, func(i store.Input) Input { return inputOf(i, w.Name, outputs) }), inputCursor, cursor)
 		return nil
 	})
 	return out, err
@@ -153,7 +153,7 @@ func (a *API) skipInput(ctx context.Context, in *skipInputInput) (*skipInputOutp
 	}
 	who := actor(callOf(ctx).token)
 	body, was, err := once(ctx, a, http.StatusOK, struct{}{}, whole, func(ctx context.Context, tx *store.Tx) (Input, error) {
-		if _, err := a.flows.SkipInput(ctx, tx, in.ID, who); err != nil {
+		if _, err := a.workflows.SkipInput(ctx, tx, in.ID, who); err != nil {
 			return Input{}, err
 		}
 		i, _, err := readInput(ctx, tx, in.ID)

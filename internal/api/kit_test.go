@@ -95,7 +95,7 @@ func newRig(t testing.TB, url string) *rig {
 	r.graphs.Attach(r.queue)
 	r.runQueue()
 	r.api = New(Config{
-		DB: db, Queue: r.queue, Workflows: flows, Sources: r.sources, Fetcher: r.fetcher, Graphs: r.graphs, Tools: r.tools, Log: logger, Gatherer: registry, Version: "1.2.3", MaxPayload: testMaxPayload, Feed: feed,
+		DB: db, Queue: r.queue, Workflows: flows, Sources: r.sources, Fetcher: r.fetcher, Schedules: r.graphs, Tools: r.tools, Log: logger, Gatherer: registry, Version: "1.2.3", MaxPayload: testMaxPayload, Feed: feed,
 		Ready: func(context.Context) error { return r.ready },
 	})
 	t.Cleanup(r.api.Close)

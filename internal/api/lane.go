@@ -37,7 +37,7 @@ type Activity struct {
 // workflowLane tells a workflow as a lane.
 func workflowLane(l *workflow.Lane, now time.Time) Lane {
 	out := Lane{
-		Kind: string(pawl.KindWorkflow), Name: l.Name, ID: l.ID, Status: string(l.Word), Issue: orNull(l.Sentence), IssueCode: orNull(string(l.Issue)),
+		Kind: string(pawl.KindWorkflow), Name: l.Name, ID: l.ID, Status: string(l.State), Issue: orNull(l.Sentence), IssueCode: orNull(string(l.Issue)),
 		Schedule: l.Schedule, NextAt: instantOf(l.NextAt), LastActivity: Activity{Instant{l.LastAt}, l.LastText},
 		Pending: l.Pending, Paused: l.Paused, Labels: l.Labels,
 	}
@@ -65,14 +65,14 @@ func (a *API) laneKinds() []laneKind {
 	if a.sources != nil {
 		kinds = append(kinds, laneKind{pawl.KindSource, a.sourceLanes, a.whySource})
 	}
-	if a.graphs != nil {
+	if a.schedules != nil {
 		kinds = append(kinds, laneKind{pawl.KindSchedule, a.scheduleLanes, a.whySchedule})
 	}
 	return kinds
 }
 
 func (a *API) workflowLanes(ctx context.Context, after string, limit int) ([]Lane, string, error) {
-	list, next, err := a.flows.Lanes(ctx, after, limit)
+	list, next, err := a.workflows.Lanes(ctx, after, limit)
 	if err != nil {
 		return nil, "", err
 	}

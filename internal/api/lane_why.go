@@ -74,7 +74,7 @@ func (a *API) whyWorkflow(ctx context.Context, name string, at time.Time) (out L
 	if textFault(name, maxName) != "" {
 		return out, a.noWorkflow(ctx, name)
 	}
-	why, err := a.flows.Why(ctx, name)
+	why, err := a.workflows.Why(ctx, name)
 	if err != nil {
 		return out, a.aboutWorkflow(ctx, name, err)
 	}
@@ -89,7 +89,7 @@ func (a *API) whyWorkflow(ctx context.Context, name string, at time.Time) (out L
 		return out, nil
 	}
 	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		lane, err := a.flows.LaneOf(ctx, tx, name)
+		lane, err := a.workflows.LaneOf(ctx, tx, name)
 		if err != nil {
 			return err
 		}

@@ -118,7 +118,7 @@ func (a *API) recovered(out *answer, r *http.Request, v any) {
 
 // fail answers with a problem, outside of huma.
 func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
-	p := a.tell(r.Context(), err)
+	p := a.problemOf(r.Context(), err)
 	maps.Copy(w.Header(), p.header)
 	w.Header().Set("Content-Type", p.ContentType(""))
 	w.WriteHeader(p.Status)
@@ -126,7 +126,7 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 // tell turns an error into the problem that is sent, and logs what must not be.
-func (a *API) tell(ctx context.Context, err error) *Problem {
+func (a *API) problemOf(ctx context.Context, err error) *Problem {
 	c := callOf(ctx)
 	p, secret := problemOf(ctx, err)
 	p.RequestID = c.id

@@ -106,7 +106,7 @@ func (a *API) describe() {
 			s.AdditionalProperties = nil // answers may get more fields
 		}
 	}
-	if a.graphs != nil {
+	if a.schedules != nil {
 		a.describeExecution(doc)
 	}
 	ready := doc.Paths["/readyz"].Get.Responses

@@ -91,7 +91,7 @@ func orderCursor(n int64) string {
 }
 
 // tellAll tells every thing of a list.
-func tellAll[S, T any](list []S, tell func(S) T) []T {
+func mapAll[S, T any](list []S, tell func(S) T) []T {
 	items := make([]T, len(list))
 	for i := range list {
 		items[i] = tell(list[i])
@@ -106,7 +106,7 @@ func cutPage[S, T any](list []S, limit int, kind string, cursor func(S) string, 
 		list = list[:limit]
 		next = cursor(list[limit-1])
 	}
-	return pageOf(tellAll(list, tell), kind, next)
+	return pageOf(mapAll(list, tell), kind, next)
 }
 
 func badCursor() error {

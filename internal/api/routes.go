@@ -36,14 +36,14 @@ func (a *API) routes() {
 	add(a, route{method: "DELETE", path: "/api/v1/jobs/{id}", scope: "jobs:write", id: "cancelJob", tag: "Jobs", summary: "Cancel a job", status: http.StatusNoContent, errors: []int{404, 409}}, a.cancelJob)
 	add(a, route{method: "POST", path: "/api/v1/jobs/{id}/retry", scope: "jobs:write", id: "retryJob", tag: "Jobs", summary: "Run a failed job again, now", errors: []int{404, 409}}, a.retryJob)
 
-	if a.flows != nil {
+	if a.workflows != nil {
 		a.laneRoutes()
 		a.answerRoutes()
 	}
 	if a.sources != nil {
 		a.sourceRoutes()
 	}
-	if a.graphs != nil {
+	if a.schedules != nil {
 		a.scheduleRoutes()
 	}
 	if a.tools != nil {
@@ -196,7 +196,7 @@ func add[I, O any](a *API, r route, handler func(context.Context, *I) (*O, error
 		}
 		out, err := bounded(ctx, in, handler)
 		if err != nil {
-			return nil, a.tell(ctx, err)
+			return nil, a.problemOf(ctx, err)
 		}
 		return out, nil
 	})

@@ -96,9 +96,9 @@ func (a *API) seen(ctx context.Context, tx *store.Tx, r *store.Run, asked string
 		if err != nil {
 			return invalid("Send askedAt as it was told.", Fault{Pointer: "/seen", Message: "is no instant"})
 		}
-		return a.graphs.Seen(ctx, tx, *r, at)
+		return a.schedules.Seen(ctx, tx, *r, at)
 	}
-	return a.flows.Seen(ctx, tx, r.ID, asked)
+	return a.workflows.Seen(ctx, tx, r.ID, asked)
 }
 
 func (a *API) resumeRun(ctx context.Context, in *changeRunInput) (*answerRunOutput, error) {
@@ -106,7 +106,7 @@ func (a *API) resumeRun(ctx context.Context, in *changeRunInput) (*answerRunOutp
 		if err := ofWorkflowOnly(r, "resume run"); err != nil {
 			return err
 		}
-		return a.flows.ResumeRun(ctx, tx, in.ID, by)
+		return a.workflows.ResumeRun(ctx, tx, in.ID, by)
 	})
 }
 
@@ -135,7 +135,7 @@ func (a *API) resolveRun(ctx context.Context, in *resolveRunInput) (*answerRunOu
 		if err := ofWorkflowOnly(r, "resolve run"); err != nil {
 			return err
 		}
-		return a.flows.Resolve(ctx, tx, in.ID, outcome, result, by)
+		return a.workflows.Resolve(ctx, tx, in.ID, outcome, result, by)
 	})
 }
 

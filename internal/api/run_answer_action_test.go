@@ -30,7 +30,7 @@ func (r *rig) accepted(id string) []RunAction {
 		}
 		return errors.Is(err, errUndo)
 	}
-	flows := r.api.flows
+	flows := r.api.workflows
 	var out []RunAction
 	if try(func(ctx context.Context, tx *store.Tx) error { return flows.Approve(ctx, tx, id, "", false, "ann") }) {
 		out = append(out, RunAction{Name: "approve"})

@@ -48,10 +48,10 @@ func (a *API) cancelRun(ctx context.Context, in *changeRunInput) (*changeRunOutp
 func (a *API) cancel(ctx context.Context, tx *store.Tx, r store.Run, by string) (store.Run, error) {
 	switch {
 	case r.Kind == pawl.KindWorkflow:
-		return a.flows.CancelRun(ctx, tx, r, by)
+		return a.workflows.CancelRun(ctx, tx, r, by)
 	case r.Kind == pawl.KindSource && a.sources != nil:
 		return a.cancelSourceRun(ctx, tx, r, by)
-	case r.Kind == pawl.KindSchedule && a.graphs != nil:
+	case r.Kind == pawl.KindSchedule && a.schedules != nil:
 		return a.cancelScheduleRun(ctx, tx, r, by)
 	}
 	return store.Run{}, &pawl.Error{Code: pawl.CodeConflict, Op: "cancel run", Msg: "runs of this kind cannot be cancelled"}

@@ -61,7 +61,7 @@ func (a *API) runFilter(ctx context.Context, tx *store.Tx, in *listRunsInput) (s
 		return filter, nil
 	}
 	if filter.Kind != pawl.KindSchedule {
-		lane, err := a.flows.LaneOf(ctx, tx, in.Lane)
+		lane, err := a.workflows.LaneOf(ctx, tx, in.Lane)
 		if err != nil || lane != in.Lane || filter.Kind != "" {
 			filter.Lane = lane
 			return filter, err

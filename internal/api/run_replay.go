@@ -73,7 +73,7 @@ func (a *API) replayRun(ctx context.Context, in *replayRunInput) (*replayRunOutp
 	if body.Filename == "" {
 		body.Filename = "replay.workflow.ts"
 	}
-	r, err := a.flows.Replay(ctx, in.ID, body.Filename, body.Script)
+	r, err := a.workflows.Replay(ctx, in.ID, body.Filename, body.Script)
 	if err != nil {
 		return nil, err
 	}

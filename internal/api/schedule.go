@@ -70,7 +70,7 @@ func noSchedule(id string) error {
 
 // readSchedule reads something of a schedule that the caller may see.
 func (a *API) readSchedule(ctx context.Context, in SchedulePath, read func(ctx context.Context, tx *store.Tx, s store.Schedule) error) error {
-	return a.readScheduleBy(ctx, in, a.graphs.Owned, read)
+	return a.readScheduleBy(ctx, in, a.schedules.Owned, read)
 }
 
 // findOwned finds a schedule that an owner may see.
@@ -178,7 +178,7 @@ func (a *API) findSchedule(ctx context.Context, tx *store.Tx, name string) (stor
 		return store.Schedule{}, noSchedule(name)
 	}
 	if uuid.Validate(name) == nil {
-		s, err := a.graphs.Owned(ctx, tx, access.Reach(caller, schedulesResource), name)
+		s, err := a.schedules.Owned(ctx, tx, access.Reach(caller, schedulesResource), name)
 		if !errors.Is(err, pawl.ErrNotFound) {
 			return s, err
 		}

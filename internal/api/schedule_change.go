@@ -29,7 +29,7 @@ type createScheduleOutput struct {
 func (a *API) createSchedule(ctx context.Context, in *createScheduleInput) (*createScheduleOutput, error) {
 	caller := callOf(ctx).token
 	body, was, err := once(ctx, a, http.StatusCreated, &in.Body, whole, func(ctx context.Context, tx *store.Tx) (contract.SchedulesCreateV1Output, error) {
-		s, err := a.graphs.Create(ctx, tx, caller.User.ID, in.Body, actor(caller))
+		s, err := a.schedules.Create(ctx, tx, caller.User.ID, in.Body, actor(caller))
 		if err == nil {
 			err = mayRun(caller, s)
 		}
@@ -65,7 +65,7 @@ func (a *API) updateSchedule(ctx context.Context, in *updateScheduleInput) (*upd
 				return contract.SchedulesUpdateV1Output{}, err
 			}
 		}
-		s, err := a.graphs.Update(ctx, tx, access.Reach(caller, schedulesResource), in.ID, in.Body, actor(caller))
+		s, err := a.schedules.Update(ctx, tx, access.Reach(caller, schedulesResource), in.ID, in.Body, actor(caller))
 		if err == nil && !onlyStops(in.Body) {
 			err = mayRun(caller, s)
 		}
@@ -79,7 +79,7 @@ func (a *API) updateSchedule(ctx context.Context, in *updateScheduleInput) (*upd
 
 // expectSchedule refuses a change of a schedule that is not as the caller saw it.
 func (a *API) expectSchedule(ctx context.Context, tx *store.Tx, owner string, in *updateScheduleInput) error {
-	if _, err := a.graphs.Owned(ctx, tx, owner, in.ID); err != nil {
+	if _, err := a.schedules.Owned(ctx, tx, owner, in.ID); err != nil {
 		return err
 	}
 	s, err := tx.HoldSchedule(ctx, in.ID)
@@ -121,7 +121,7 @@ func (a *API) deleteSchedule(ctx context.Context, in *changeScheduleInput) (*del
 	}
 	caller := callOf(ctx).token
 	body, was, err := once(ctx, a, http.StatusOK, struct{}{}, whole, func(ctx context.Context, tx *store.Tx) (contract.SchedulesDeleteV1Output, error) {
-		revoked, err := a.graphs.Delete(ctx, tx, access.Reach(caller, schedulesResource), in.ID, actor(caller))
+		revoked, err := a.schedules.Delete(ctx, tx, access.Reach(caller, schedulesResource), in.ID, actor(caller))
 		return contract.SchedulesDeleteV1Output{ID: in.ID, GrantRevoked: revoked}, err
 	})
 	if err != nil {
@@ -143,14 +143,14 @@ func (a *API) runSchedule(ctx context.Context, in *changeScheduleInput) (*runSch
 	}
 	caller := callOf(ctx).token
 	body, was, err := once(ctx, a, http.StatusAccepted, struct{}{}, whole, func(ctx context.Context, tx *store.Tx) (contract.ScheduleRunV1, error) {
-		s, err := a.graphs.Owned(ctx, tx, access.Reach(caller, schedulesResource), in.ID)
+		s, err := a.schedules.Owned(ctx, tx, access.Reach(caller, schedulesResource), in.ID)
 		if err == nil {
 			err = mayRun(caller, s)
 		}
 		if err != nil {
 			return contract.ScheduleRunV1{}, err
 		}
-		slot, err := a.graphs.RunNow(ctx, tx, s.OwnerUserID, in.ID, actor(caller))
+		slot, err := a.schedules.RunNow(ctx, tx, s.OwnerUserID, in.ID, actor(caller))
 		return slotOf(slot), err
 	})
 	if err != nil {
@@ -187,7 +187,7 @@ func (a *API) applySchedule(ctx context.Context, in *applyScheduleInput) (*apply
 	caller := callOf(ctx).token
 	out := &applyScheduleOutput{Status: http.StatusOK}
 	err := a.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		what, was, now, err := a.graphs.Apply(ctx, tx, caller.User.ID, in.Body, actor(caller))
+		what, was, now, err := a.schedules.Apply(ctx, tx, caller.User.ID, in.Body, actor(caller))
 		if err == nil {
 			err = mayRun(caller, now)
 		}

@@ -15,7 +15,7 @@ import (
 // scheduleLane tells a schedule as a lane.
 func scheduleLane(l *schedule.Lane, now time.Time) Lane {
 	out := Lane{
-		Kind: string(pawl.KindSchedule), Name: l.Name, ID: l.ID, Status: string(l.Word), Issue: orNull(l.Sentence), IssueCode: orNull(string(l.Issue)),
+		Kind: string(pawl.KindSchedule), Name: l.Name, ID: l.ID, Status: string(l.State), Issue: orNull(l.Sentence), IssueCode: orNull(string(l.Issue)),
 		Schedule: l.Schedule, NextAt: instantOf(l.NextAt), LastActivity: Activity{Instant{l.LastAt}, l.LastText},
 		Pending: l.Pending, Paused: l.Paused, Labels: l.Labels,
 	}
@@ -30,7 +30,7 @@ func scheduleLane(l *schedule.Lane, now time.Time) Lane {
 
 // scheduleLanes are the caller's own: names belong to their owners.
 func (a *API) scheduleLanes(ctx context.Context, after string, limit int) ([]Lane, string, error) {
-	list, next, err := a.graphs.Lanes(ctx, callOf(ctx).token.User.ID, after, limit)
+	list, next, err := a.schedules.Lanes(ctx, callOf(ctx).token.User.ID, after, limit)
 	if err != nil {
 		return nil, "", err
 	}
@@ -55,7 +55,7 @@ func (a *API) whySchedule(ctx context.Context, name string, at time.Time) (out L
 	if err != nil {
 		return out, err
 	}
-	why, err := a.graphs.Why(ctx, access.Reach(callOf(ctx).token, schedulesResource), sch.ID, at)
+	why, err := a.schedules.Why(ctx, access.Reach(callOf(ctx).token, schedulesResource), sch.ID, at)
 	if err != nil {
 		return out, err
 	}

@@ -116,27 +116,27 @@ func (a *API) approve(ctx context.Context, tx *store.Tx, r *store.Run, body *app
 		if err := f.problem(); err != nil {
 			return err
 		}
-		return a.graphs.Approve(ctx, tx, *r, body.Answer, by)
+		return a.schedules.Approve(ctx, tx, *r, body.Answer, by)
 	}
 	if len(body.Answer) > 0 {
 		return invalid("Leave it out.", Fault{Pointer: "/answer", Message: "is for runs of schedules only"})
 	}
-	return a.flows.Approve(ctx, tx, r.ID, body.Hash, body.Always, by)
+	return a.workflows.Approve(ctx, tx, r.ID, body.Hash, body.Always, by)
 }
 
 // reject ends a run that asks, by its kind.
 func (a *API) reject(ctx context.Context, tx *store.Tx, r *store.Run, by string) error {
 	if r.Kind == pawl.KindSchedule {
-		return a.graphs.Reject(ctx, tx, *r, by)
+		return a.schedules.Reject(ctx, tx, *r, by)
 	}
-	_, err := a.flows.Reject(ctx, tx, r.ID, by)
+	_, err := a.workflows.Reject(ctx, tx, r.ID, by)
 	return err
 }
 
 // cancelScheduleRun asks for the end of a run of a schedule and tells it as it
 // is then: one that is executed ends when its executor has stopped it.
 func (a *API) cancelScheduleRun(ctx context.Context, tx *store.Tx, r store.Run, by string) (store.Run, error) {
-	if err := a.graphs.CancelRun(ctx, tx, r, by); err != nil {
+	if err := a.schedules.CancelRun(ctx, tx, r, by); err != nil {
 		return store.Run{}, err
 	}
 	return tx.GetRun(ctx, r.ID)
@@ -156,7 +156,7 @@ func ofWorkflowOnly(r *store.Run, op string) error {
 // scheduleFilter picks the runs of a schedule that the caller names by its id
 // or its name; of one that is not there, none.
 func (a *API) scheduleFilter(ctx context.Context, tx *store.Tx, filter store.RunFilter) (store.RunFilter, bool, error) {
-	if a.graphs == nil {
+	if a.schedules == nil {
 		return filter, false, nil
 	}
 	s, err := a.findSchedule(ctx, tx, filter.Lane)

@@ -62,7 +62,7 @@ func (a *API) slots(ctx context.Context, in *listSlotsInput, ran bool) (*listSlo
 		return nil, err
 	}
 	out := &listSlotsOutput{}
-	err = a.readScheduleBy(ctx, in.SchedulePath, a.graphs.Kept, func(ctx context.Context, tx *store.Tx, s store.Schedule) error {
+	err = a.readScheduleBy(ctx, in.SchedulePath, a.schedules.Kept, func(ctx context.Context, tx *store.Tx, s store.Schedule) error {
 		list, next, err := tx.SlotsOf(ctx, store.SlotFilter{ScheduleID: s.ID, Status: in.Status, Trigger: in.Trigger, Ran: ran}, at, in.Limit)
 		if err != nil {
 			return err
@@ -71,7 +71,7 @@ func (a *API) slots(ctx context.Context, in *listSlotsInput, ran bool) (*listSlo
 		if !next.IsZero() {
 			cursor = timeCursor(next, s.ID)
 		}
-		out.Body = pageOf(tellAll(list, slotOf), slotCursor, cursor)
+		out.Body = pageOf(mapAll(list, slotOf), slotCursor, cursor)
 		return nil
 	})
 	return out, err

@@ -14,7 +14,7 @@ import (
 // fetched is written at once.
 func sourceLane(l *source.Lane, now time.Time) Lane {
 	out := Lane{
-		Kind: string(pawl.KindSource), Name: l.Name, ID: l.ID, Status: string(l.Word), Issue: orNull(l.Sentence), IssueCode: orNull(string(l.Issue)),
+		Kind: string(pawl.KindSource), Name: l.Name, ID: l.ID, Status: string(l.State), Issue: orNull(l.Sentence), IssueCode: orNull(string(l.Issue)),
 		Schedule: l.Schedule, NextAt: instantOf(l.NextAt), LastActivity: Activity{Instant{l.LastAt}, l.LastText},
 		Paused: l.Paused, Labels: l.Labels,
 	}

@@ -47,14 +47,14 @@ func (a *API) listRows(ctx context.Context, in *ListPart) (*listRowsOutput, erro
 	for i, row := range rows {
 		items[i] = SourceRow{}
 		for column, v := range row {
-			items[i][column] = tellValue(v)
+			items[i][column] = valueAnswer(v)
 		}
 	}
 	return &listRowsOutput{pageOf(items, rowCursor, next)}, nil
 }
 
 // tellValue brings the value of a column into the form that answers have.
-func tellValue(v any) any {
+func valueAnswer(v any) any {
 	switch v := v.(type) {
 	case time.Time:
 		return Instant{v}

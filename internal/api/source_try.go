@@ -117,7 +117,7 @@ func trialRow(d *spec.Definition, row fetch.Row) SourceRow {
 		if at, ok := v.(time.Time); ok && f.Type == spec.Date {
 			v = at.Format(time.DateOnly)
 		}
-		out[f.Target] = tellValue(v)
+		out[f.Target] = valueAnswer(v)
 	}
 	return out
 }

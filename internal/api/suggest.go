@@ -32,7 +32,7 @@ func nearest(written string, choices []string) string {
 		if len(written) > len(choice)+slips { // nobody mistypes that
 			continue
 		}
-		if d := pawl.Slips(strings.ToLower(written), strings.ToLower(choice)); d < best && d < len(choice) {
+		if d := pawl.EditDistance(strings.ToLower(written), strings.ToLower(choice)); d < best && d < len(choice) {
 			best, found = d, choice
 		}
 	}

@@ -198,7 +198,7 @@ func (a *API) dueSources(ctx context.Context, now, before time.Time) (list []due
 }
 
 func (a *API) dueSchedules(ctx context.Context, now, before time.Time) (list []due, partial bool, err error) {
-	if a.graphs == nil {
+	if a.schedules == nil {
 		return nil, false, nil
 	}
 	var found []store.Schedule

@@ -199,7 +199,7 @@ func (a *API) describeWorkflow(ctx context.Context, name string) (Workflow, erro
 	if textFault(name, maxName) != "" {
 		return Workflow{}, a.noWorkflow(ctx, name)
 	}
-	d, err := a.flows.Describe(ctx, name)
+	d, err := a.workflows.Describe(ctx, name)
 	if err != nil {
 		return Workflow{}, a.aboutWorkflow(ctx, name, err)
 	}

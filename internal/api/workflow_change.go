@@ -31,7 +31,7 @@ func (a *API) runWorkflow(ctx context.Context, in *changeWorkflowInput) (*runWor
 	}
 	who := actor(callOf(ctx).token)
 	body, was, err := once(ctx, a, http.StatusAccepted, struct{}{}, whole, func(ctx context.Context, tx *store.Tx) (RunRequested, error) {
-		return RunRequested{in.Name, true}, a.flows.RunNow(ctx, tx, in.Name, who)
+		return RunRequested{in.Name, true}, a.workflows.RunNow(ctx, tx, in.Name, who)
 	})
 	if err != nil {
 		return nil, a.aboutWorkflow(ctx, in.Name, err)
@@ -45,11 +45,11 @@ type changeWorkflowOutput struct {
 }
 
 func (a *API) pauseWorkflow(ctx context.Context, in *changeWorkflowInput) (*changeWorkflowOutput, error) {
-	return a.changeWorkflow(ctx, in, a.flows.Pause)
+	return a.changeWorkflow(ctx, in, a.workflows.Pause)
 }
 
 func (a *API) resumeWorkflow(ctx context.Context, in *changeWorkflowInput) (*changeWorkflowOutput, error) {
-	return a.changeWorkflow(ctx, in, a.flows.Resume)
+	return a.changeWorkflow(ctx, in, a.workflows.Resume)
 }
 
 // changeWorkflow makes a change that may have been made before, and answers
@@ -79,7 +79,7 @@ func (a *API) deleteWorkflow(ctx context.Context, in *WorkflowPath) (*struct{}, 
 	}
 	who := actor(callOf(ctx).token)
 	err := a.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		return a.flows.Delete(ctx, tx, in.Name, who)
+		return a.workflows.Delete(ctx, tx, in.Name, who)
 	})
 	return nil, a.aboutWorkflow(ctx, in.Name, err)
 }

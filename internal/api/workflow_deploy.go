@@ -62,7 +62,7 @@ func (a *API) deployWorkflow(ctx context.Context, in *deployInput) (*deployOutpu
 	if err := checkScript(&d); err != nil {
 		return nil, err
 	}
-	done, err := a.flows.Apply(ctx, d)
+	done, err := a.workflows.Apply(ctx, d)
 	if err != nil {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ func (t *trying) runSource(ctx context.Context, p *Process, file string) error {
 		return err
 	}
 	defer client.Close()
-	fetcher := fetch.New(fetch.Options{Client: client, Book: quota.NewUnbooked(providers, client, nil)})
+	fetcher := fetch.New(fetch.Options{Client: client, Book: quota.NewNoLimits(providers, client, nil)})
 	tried, err := source.Try(ctx, fetcher, d, source.TryLimits{Pages: t.pages, Rows: t.rows, Spool: os.TempDir()})
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()

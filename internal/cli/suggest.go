@@ -12,7 +12,7 @@ func didYouMean(written string, known []string) string {
 	best, distance := "", 1+len([]rune(written))/3
 	written = strings.ToLower(written)
 	for _, name := range known {
-		if d := pawl.Slips(written, strings.ToLower(name)); d <= distance && (best == "" || d < distance) {
+		if d := pawl.EditDistance(written, strings.ToLower(name)); d <= distance && (best == "" || d < distance) {
 			best, distance = name, d
 		}
 	}

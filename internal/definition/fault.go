@@ -109,7 +109,7 @@ func Suggest(written string, known []string, other string) string {
 	}
 	best, least := "", 2+len(written)/4
 	for _, word := range known {
-		if n := pawl.Slips(strings.ToLower(written), strings.ToLower(word)); n < least && n < len(word) {
+		if n := pawl.EditDistance(strings.ToLower(written), strings.ToLower(word)); n < least && n < len(word) {
 			best, least = word, n
 		}
 	}

@@ -30,7 +30,7 @@ func (s *Service) Run(ctx context.Context, key, graphID string, req contract.Run
 	}
 	var f *flight
 	var stored contract.RunAnswerV1
-	err = s.db.WriteTogether(ctx, key, func(ctx context.Context, tx *store.Tx) error {
+	err = s.db.WriteShared(ctx, key, func(ctx context.Context, tx *store.Tx) error {
 		f, stored, err = s.claim(ctx, tx, a)
 		return err
 	})
@@ -180,7 +180,7 @@ func bounded(ctx context.Context, tx *store.Tx, g grant.Grant) (store.Account, b
 	if err != nil || billing.Unbounded(g, account) {
 		return account, false, err
 	}
-	return account, true, tx.Apart()
+	return account, true, tx.RequireOwnTx()
 }
 
 func reserve(ctx context.Context, tx *store.Tx, g grant.Grant, e store.Execution) error {

@@ -52,7 +52,7 @@ func (f *flight) finished(r runner.Result) (contract.RunAnswerV1, error) {
 	m.Input = nil
 	m.Unknown, m.Retry, m.RetryAfterMS = r.Unknown, r.Retry && !r.OK && !r.Unknown, r.RetryAfter.Milliseconds()
 	var cost contract.Micro
-	err := f.insist(func(ctx context.Context, tx *store.Tx) (err error) {
+	err := f.retryWrite(func(ctx context.Context, tx *store.Tx) (err error) {
 		if !f.free || len(facts) > 0 {
 			if cost, _, err = f.settle(ctx, tx, facts); err != nil {
 				return err
@@ -75,7 +75,7 @@ func (f *flight) interrupted(r runner.Result) (contract.RunAnswerV1, error) {
 	m.Units, m.Asked, m.Question, m.Input = m.Units+len(facts), true, store.NewID(), f.run.Input
 	question := asJSON(r.Interrupt)
 	var cost contract.Micro
-	err := f.insist(func(ctx context.Context, tx *store.Tx) (err error) {
+	err := f.retryWrite(func(ctx context.Context, tx *store.Tx) (err error) {
 		var stop bool
 		if cost, stop, err = f.settle(ctx, tx, facts); err != nil {
 			return err
@@ -140,7 +140,7 @@ func (f *flight) told(r runner.Result) (memory, []billing.Fact) {
 
 // insist writes an outcome, which is known here and nowhere else, as long as
 // the database cannot be reached and the service does not stop.
-func (f *flight) insist(fn store.Func) error {
+func (f *flight) retryWrite(fn store.Func) error {
 	for {
 		err := f.write(fn)
 		if err == nil || !errors.Is(err, pawl.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) {

@@ -146,7 +146,7 @@ func (f *flight) remember(e runner.Event) error {
 func (f *flight) write(fn store.Func) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(f.s.base), callTimeout)
 	defer cancel()
-	return f.s.db.WriteTogether(ctx, f.key, fn)
+	return f.s.db.WriteShared(ctx, f.key, fn)
 }
 
 // watch moves the lease and looks whether somebody asked to stop the run, until

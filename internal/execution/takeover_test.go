@@ -257,7 +257,7 @@ func TestOutcomeWaitsForTheDatabase(t *testing.T) {
 		k := newKit(t, url)
 		tries := 0
 		f := &flight{s: k.s, key: "k"}
-		err := f.insist(func(context.Context, *store.Tx) error {
+		err := f.retryWrite(func(context.Context, *store.Tx) error {
 			if tries++; tries < 4 {
 				return &pawl.Error{Code: pawl.CodeUnavailable, Msg: "away"}
 			}

@@ -30,7 +30,7 @@ func (l *Ledger) Start(ctx context.Context, tx *store.Tx, r store.Run) (store.Ru
 	if err != nil {
 		return store.Run{}, err
 	}
-	l.tell(tx, Started, started, run.Decision{})
+	l.emit(tx, Started, started, run.Decision{})
 	return started, nil
 }
 
@@ -68,7 +68,7 @@ func (l *Ledger) Advance(ctx context.Context, tx *store.Tx, r store.Run, to pawl
 	if err != nil {
 		return store.Run{}, err
 	}
-	l.tell(tx, Advanced, advanced, run.Decision{})
+	l.emit(tx, Advanced, advanced, run.Decision{})
 	return advanced, nil
 }
 
@@ -139,6 +139,6 @@ func (l *Ledger) Commit(ctx context.Context, tx *store.Tx, r store.Run, output j
 	if err := l.settle(ctx, tx, committed, d, ""); err != nil {
 		return store.Run{}, err
 	}
-	l.tell(tx, Committed, committed, d)
+	l.emit(tx, Committed, committed, d)
 	return committed, nil
 }

@@ -49,7 +49,7 @@ func (l *Ledger) Begin(ctx context.Context, tx *store.Tx, owner store.Fence, s S
 			return store.Run{}, err
 		}
 	}
-	l.tell(tx, Begun, r, run.Decision{})
+	l.emit(tx, Begun, r, run.Decision{})
 	return r, nil
 }
 
@@ -82,6 +82,6 @@ func (l *Ledger) succeed(ctx context.Context, tx *store.Tx, owner store.Fence, r
 	if err := l.settle(ctx, tx, r, d, next.ID); err != nil {
 		return store.Run{}, err
 	}
-	l.tell(tx, Begun, next, d)
+	l.emit(tx, Begun, next, d)
 	return next, nil
 }

@@ -46,7 +46,7 @@ func (l *Ledger) Crash(ctx context.Context, tx *store.Tx, owner store.Fence, r s
 		return Outcome{}, err
 	}
 	o := Outcome{Run: crashed, Decision: run.Decide(v)}
-	l.tell(tx, Crashed, crashed, o.Decision)
+	l.emit(tx, Crashed, crashed, o.Decision)
 	o.Retry, o.Exhausted, err = changeRetry(ctx, tx, crashed, func(was run.Retry) (run.Retry, bool) {
 		if left {
 			return was, run.CrashLoop(was.Crashes)

@@ -152,7 +152,7 @@ func (l *Ledger) settle(ctx context.Context, tx *store.Tx, r store.Run, d run.De
 }
 
 // tell notes a transition for after the commit.
-func (l *Ledger) tell(tx *store.Tx, what What, r store.Run, d run.Decision) {
+func (l *Ledger) emit(tx *store.Tx, what What, r store.Run, d run.Decision) {
 	e := Event{What: what, Run: r}
 	if d.Alarm {
 		e.Alarm = d.Reason

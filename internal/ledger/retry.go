@@ -78,6 +78,6 @@ func (l *Ledger) Resume(ctx context.Context, tx *store.Tx, owner store.Fence, r 
 	if err != nil {
 		return store.Run{}, err
 	}
-	l.tell(tx, Resumed, active, run.Decision{})
+	l.emit(tx, Resumed, active, run.Decision{})
 	return active, nil
 }

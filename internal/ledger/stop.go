@@ -96,7 +96,7 @@ func (l *Ledger) conclude(ctx context.Context, tx *store.Tx, stopped store.Run, 
 			return Outcome{}, err
 		}
 	}
-	l.tell(tx, Stopped, stopped, o.Decision)
+	l.emit(tx, Stopped, stopped, o.Decision)
 	return o, nil
 }
 
@@ -121,7 +121,7 @@ func (l *Ledger) Pause(ctx context.Context, tx *store.Tx, r store.Run) (store.Ru
 	if !d.Resume { // the rules would not let it go on
 		return store.Run{}, refuse("pause run", paused, "%s", d.Reason)
 	}
-	l.tell(tx, Stopped, paused, d)
+	l.emit(tx, Stopped, paused, d)
 	return paused, nil
 }
 
@@ -162,6 +162,6 @@ func (l *Ledger) Cancel(ctx context.Context, tx *store.Tx, r store.Run) (store.R
 	if err := tx.ClearRetry(ctx, r.Kind, r.Lane); err != nil {
 		return store.Run{}, err
 	}
-	l.tell(tx, Cancelled, cancelled, d)
+	l.emit(tx, Cancelled, cancelled, d)
 	return cancelled, nil
 }

@@ -89,14 +89,14 @@ func (h *Heartbeat) Task() queue.Task {
 		}
 		now := time.Now()
 		if err := h.cfg.Health(); err != nil {
-			h.tell(ctx, fmt.Errorf("the queue is not healthy: %w", err))
+			h.report(ctx, fmt.Errorf("the queue is not healthy: %w", err))
 			return queue.Snooze(now.Add(min(sickAgain, h.cfg.Every)))
 		}
 		err := h.beat(ctx)
 		if ctx.Err() != nil && err != nil {
 			return err // told to stop, or out of time: the queue knows what to do
 		}
-		h.tell(ctx, err)
+		h.report(ctx, err)
 		return queue.Snooze(nextBeat(j.RunAt, now, h.cfg.Every))
 	}}
 }
@@ -128,7 +128,7 @@ func (h *Heartbeat) beat(ctx context.Context) error {
 }
 
 // tell logs when beats stop being taken, and when they are taken again.
-func (h *Heartbeat) tell(ctx context.Context, err error) {
+func (h *Heartbeat) report(ctx context.Context, err error) {
 	if h.silent.Swap(err != nil) == (err != nil) {
 		return
 	}

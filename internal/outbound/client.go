@@ -175,7 +175,7 @@ func (c *Client) Dial(ctx context.Context, network, address string) (net.Conn, e
 	conn, err := c.dialer.DialContext(ctx, network, address)
 	if blocked, ok := errors.AsType[*refusal](err); ok { // the dialer's own text names the address
 		host, _, _ := net.SplitHostPort(address)
-		reason, hint := blocked.tell(host)
+		reason, hint := blocked.describe(host)
 		return nil, &Error{Kind: KindBlocked, Class: pawl.ClassPermission, Method: "dial", Host: clip(address), Reason: reason, Hint: hint}
 	}
 	return conn, err

@@ -122,7 +122,7 @@ func TestRefusalSaysWhatAndHow(t *testing.T) {
 func TestRefusalTellsNoAddressOfAName(t *testing.T) {
 	r := &refusal{addr: netip.MustParseAddr("10.1.2.3"), what: "a private address"}
 	for host, told := range map[string]bool{"10.1.2.3": true, "::ffff:10.1.2.3": true, "localhost": true, "a.localhost": true, "db.internal": false, "10.1.2.3.nip.io": false, "localhost.example.com": false} {
-		reason, hint := r.tell(host)
+		reason, hint := r.describe(host)
 		if strings.Contains(reason+hint, "10.1.2.3") != told || strings.Contains(reason, "private") != told || !strings.Contains(hint, "--allow-private") {
 			t.Errorf("%s: %q, %q", host, reason, hint)
 		}

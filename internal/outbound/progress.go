@@ -42,7 +42,7 @@ func (p *progress) explain(ctx context.Context, hop *http.Request, err error) *E
 	switch {
 	case isBlocked:
 		e.Kind, e.Err = KindBlocked, nil // whose text names the address
-		e.Reason, e.Hint = blocked.tell(hop.URL.Hostname())
+		e.Reason, e.Hint = blocked.describe(hop.URL.Hostname())
 	case ctx.Err() != nil:
 		e.Kind, e.Reason, e.Err = interrupted(ctx, p.connected.Load())
 	case !p.asked.Load():
@@ -122,7 +122,7 @@ func isTimeout(err error) bool {
 // tell explains a refusal to whoever asked for a host. An address that they
 // wrote themselves is told; which one of the operator's network a name has is
 // not theirs to know, nor of which kind it is.
-func (r *refusal) tell(host string) (reason, hint string) {
+func (r *refusal) describe(host string) (reason, hint string) {
 	_, err := netip.ParseAddr(host)
 	if err == nil || host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return r.Error(), r.hint()

@@ -49,7 +49,7 @@ func (q *Queue) Enqueue(ctx context.Context, specs ...store.JobSpec) ([]store.Jo
 func (q *Queue) enqueueAlone(ctx context.Context, specs []store.JobSpec) (jobs []store.Job, err error) {
 	if !slices.ContainsFunc(specs, func(s store.JobSpec) bool { return s.Key != "" }) {
 		q.fill(specs)
-		jobs, err = q.db.EnqueueAlone(ctx, specs)
+		jobs, err = q.db.EnqueueOwnTx(ctx, specs)
 		if err != nil {
 			q.doubt(jobs)
 			return nil, err

@@ -28,7 +28,7 @@ func (w Workforce) Sentence() string {
 // Over says the word and the issue of a lane in the light of who is there: with
 // nobody, whatever is meant to run needs a person, unless it needs one for
 // something else already.
-func (w Workforce) Over(word Word, issue Issue) (Word, Issue) {
+func (w Workforce) Over(word State, issue Issue) (State, Issue) {
 	if !w.Missing || word == Stopped || word == NeedsAttention {
 		return word, issue
 	}

@@ -10,9 +10,9 @@ import (
 func TestNobodyIsThere(t *testing.T) {
 	gone := Workforce{Missing: true}
 	for _, c := range []struct {
-		word      Word
+		word      State
 		issue     Issue
-		want      Word
+		want      State
 		wantIssue Issue
 	}{
 		{Idle, IssueNone, NeedsAttention, IssueNoWorker},

@@ -48,7 +48,7 @@ func TestWorkersKnowNoScopesAndNoSessions(t *testing.T) {
 // schedules by their next instant.
 func TestNobodyPollsForDueSchedules(t *testing.T) {
 	sql := regexp.MustCompile("(?i)`\\s*(select|insert|update|delete|with)\\b|\\.(Query|QueryRow|Exec)\\(")
-	jobs := regexp.MustCompile(`\.(Enqueue|EnqueueAlone)\(`)
+	jobs := regexp.MustCompile(`\.(Enqueue|EnqueueOwnTx)\(`)
 	for name, text := range sources(t) {
 		if found := sql.FindString(text); found != "" {
 			t.Errorf("%s has SQL of its own: %s", name, found)

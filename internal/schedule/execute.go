@@ -40,7 +40,7 @@ func (a *attempt) execute(ctx context.Context) (time.Time, error) {
 		wait := lookAgain
 		switch _, busy := errors.AsType[*execution.InProgressError](err); {
 		case busy:
-		case err != nil && !says(err):
+		case err != nil && !isRefusal(err):
 			a.log.Warn("the execution service did not answer", "schedule", a.schedule.Name, "slot", pawl.FormatTime(a.slot.ScheduledFor), "err", err)
 			wait, silence = silence, min(2*silence, longestSilence)
 		default:
@@ -82,7 +82,7 @@ func (a *attempt) wait(ctx context.Context, long time.Duration) error {
 
 // says reports whether an error of the execution service tells what became of
 // the run: it was refused.
-func says(err error) bool {
+func isRefusal(err error) bool {
 	if _, refused := grant.RefusalCode(err); refused || capped(err) {
 		return true
 	}
@@ -129,9 +129,9 @@ func (a *attempt) giveBack(ctx context.Context, cause error) error {
 	return cause
 }
 
-// whatIsKnown closes a slot whose attempts crashed too often, with the outcome
+// closeWithKnownOutcome closes a slot whose attempts crashed too often, with the outcome
 // that the execution service has, once it has one.
-func (a *attempt) whatIsKnown(ctx context.Context) (time.Time, error) {
+func (a *attempt) closeWithKnownOutcome(ctx context.Context) (time.Time, error) {
 	answer, failure := a.cfg.Executions.Outcome(ctx, a.key())
 	if ctx.Err() != nil {
 		return time.Time{}, context.Cause(ctx)
@@ -140,7 +140,7 @@ func (a *attempt) whatIsKnown(ctx context.Context) (time.Time, error) {
 		a.cancelElsewhere(ctx, a.key()) // it may still go on at its executor; its end is told then
 		return time.Now().Add(replaceEvery), nil
 	}
-	if failure != nil && !says(failure) { // it goes on, or nobody can tell
+	if failure != nil && !isRefusal(failure) { // it goes on, or nobody can tell
 		return time.Now().Add(longestSilence), nil
 	}
 	end := endOf(answer)

@@ -199,5 +199,5 @@ func leadsOn(sch store.Schedule, slot store.Slot) bool {
 	case run.SlotStatus(slot.Status) == run.SlotPending:
 		return slot.Revision == sch.Revision
 	}
-	return !beside(sch)
+	return !mayOverlap(sch)
 }

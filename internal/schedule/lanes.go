@@ -20,7 +20,7 @@ import (
 type Lane struct {
 	ID       string
 	Name     string
-	Word     run.Word
+	State    run.State
 	Issue    run.Issue
 	Sentence string
 	Schedule string // in words
@@ -147,8 +147,8 @@ func (d Details) lane(now time.Time) Lane {
 			l.Pending++
 		}
 	}
-	l.Word, l.Issue, l.Sentence = d.words()
-	if l.Word, l.Issue = d.there.Over(l.Word, l.Issue); l.Issue == run.IssueNoWorker {
+	l.State, l.Issue, l.Sentence = d.words()
+	if l.State, l.Issue = d.there.Over(l.State, l.Issue); l.Issue == run.IssueNoWorker {
 		l.Sentence = d.there.Sentence()
 	}
 	l.Do = d.remedy(l.Issue)
@@ -170,7 +170,7 @@ func (d Details) nextAt(now time.Time) time.Time {
 
 // words are the word, the issue and its sentence. What is wrong is what
 // attend noted: a slot that was passed over mends nothing.
-func (d Details) words() (run.Word, run.Issue, string) {
+func (d Details) words() (run.State, run.Issue, string) {
 	for _, slot := range d.Open {
 		if run.SlotStatus(slot.Status) == run.SlotRunning {
 			return d.runningWords(slot)
@@ -188,7 +188,7 @@ func (d Details) words() (run.Word, run.Issue, string) {
 	return run.Idle, run.IssueNone, ""
 }
 
-func (d Details) runningWords(slot store.Slot) (run.Word, run.Issue, string) {
+func (d Details) runningWords(slot store.Slot) (run.State, run.Issue, string) {
 	switch {
 	case d.Newest.Status == pawl.StatusPausedApproval:
 		return run.NeedsAttention, run.IssueApproval, "The graph asks something; answer it: pawl approve " + d.Newest.ID

@@ -357,7 +357,7 @@ func (s *Service) RunNow(ctx context.Context, tx *store.Tx, ownerID, id, by stri
 		return store.Slot{}, err
 	}
 	for _, slot := range open {
-		if beside(sch) || run.SlotStatus(slot.Status) == run.SlotPending && slot.ScheduledFor.After(tx.Now) {
+		if mayOverlap(sch) || run.SlotStatus(slot.Status) == run.SlotPending && slot.ScheduledFor.After(tx.Now) {
 			continue
 		}
 		return store.Slot{}, refuse(op, ReasonRunActive, fmt.Sprintf("a run of schedule %q is active", sch.Name), "Wait until it has ended.")

@@ -300,14 +300,14 @@ func TestAttentionOutlivesSkippedSlots(t *testing.T) {
 		}
 		k.graph.set(func() { k.graph.answer = fails })
 		k.pass(70 * time.Second)
-		word := func(want run.Word, text string) {
+		word := func(want run.State, text string) {
 			t.Helper()
 			d, err := k.s.Describe(t.Context(), k.owner, sch.ID)
-			if err != nil || d.Word != want || d.Sentence != text {
-				t.Errorf("it is %s: %q, want %s: %q (%v)", d.Word, d.Sentence, want, text, err)
+			if err != nil || d.State != want || d.Sentence != text {
+				t.Errorf("it is %s: %q, want %s: %q (%v)", d.State, d.Sentence, want, text, err)
 			}
 			page, _, err := k.s.Lanes(t.Context(), k.owner, "", 10)
-			if err != nil || len(page) != 1 || page[0].Word != want {
+			if err != nil || len(page) != 1 || page[0].State != want {
 				t.Errorf("in the list it is %+v (%v)", page, err)
 			}
 		}

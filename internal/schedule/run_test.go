@@ -348,8 +348,8 @@ func TestACapSwitchesTheScheduleOff(t *testing.T) {
 		if len(k.notices) != 1 || k.notices[0].What != "needs_attention" {
 			t.Errorf("people were told %v", k.notices)
 		}
-		if d, err := k.s.Describe(t.Context(), k.owner, sch.ID); err != nil || d.Word != "Needs attention" {
-			t.Errorf("it is %q: %s (%v)", d.Word, d.Sentence, err)
+		if d, err := k.s.Describe(t.Context(), k.owner, sch.ID); err != nil || d.State != "Needs attention" {
+			t.Errorf("it is %q: %s (%v)", d.State, d.Sentence, err)
 		}
 		k.graph.refuse = nil
 		on := true

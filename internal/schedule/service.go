@@ -118,7 +118,7 @@ func (s *Service) arm(ctx context.Context, tx *store.Tx, sch store.Schedule, slo
 	}
 	key := pawl.SlotKey(sch.ID, slot)
 	lane := sch.ID
-	if beside(sch) {
+	if mayOverlap(sch) {
 		lane = key
 	}
 	_, err = s.jobs.EnqueueTx(ctx, tx, store.JobSpec{Task: TaskName, Payload: payload, RunAt: at, Key: key, KeyMode: store.Earliest, Lane: lane})
@@ -127,7 +127,7 @@ func (s *Service) arm(ctx context.Context, tx *store.Tx, sch store.Schedule, slo
 
 // beside reports whether slots of the schedule may come due while one runs, and
 // are not to wait in the queue for its end.
-func beside(sch store.Schedule) bool {
+func mayOverlap(sch store.Schedule) bool {
 	p := contract.ConcurrencyPolicy(sch.Policy)
 	return p == contract.Allow || p == contract.Replace
 }

@@ -17,7 +17,7 @@ import (
 // settle writes what became of an attempt, in one transaction. It returns when
 // to try again, zero if the slot is closed or waits for a person.
 func (a *attempt) settle(ctx context.Context, answer contract.RunAnswerV1, failure error) (again time.Time, err error) {
-	err = a.db.WriteTogether(ctx, a.schedule.ID, func(ctx context.Context, tx *store.Tx) error {
+	err = a.db.WriteShared(ctx, a.schedule.ID, func(ctx context.Context, tx *store.Tx) error {
 		again, err = a.record(ctx, tx, answer, failure)
 		return err
 	})
@@ -195,15 +195,15 @@ func (s *Service) closeClear(ctx context.Context, tx *store.Tx, sch store.Schedu
 	if err := s.attend(ctx, tx, sch, closed); err != nil {
 		return err
 	}
-	return s.goOn(ctx, tx, sch)
+	return s.armNext(ctx, tx, sch)
 }
 
 // mostOpen is how many slots that wait or run are looked at.
 const mostOpen = 100
 
-// goOn wakes slots that wait for the end of another one, and makes sure that
+// armNext wakes slots that wait for the end of another one, and makes sure that
 // there is a next one.
-func (s *Service) goOn(ctx context.Context, tx *store.Tx, sch store.Schedule) error {
+func (s *Service) armNext(ctx context.Context, tx *store.Tx, sch store.Schedule) error {
 	open, err := tx.OpenSlots(ctx, sch.ID, mostOpen)
 	if err != nil {
 		return err

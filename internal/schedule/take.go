@@ -34,7 +34,7 @@ func (a *attempt) take(ctx context.Context, tx *store.Tx, scheduleID string, at 
 	if a.slot, err = a.holdSlot(ctx, tx, at); err != nil {
 		return step{}, unlessGone(err)
 	}
-	if err := a.asItWas(ctx, tx); err != nil {
+	if err := a.pinToSlotRevision(ctx, tx); err != nil {
 		return step{}, err
 	}
 	switch run.SlotStatus(a.slot.Status) {
@@ -69,10 +69,10 @@ func holdOrRead(ctx context.Context, tx *store.Tx, id string) (store.Schedule, e
 	return sch, err
 }
 
-// asItWas gives the attempt the graph and the input of the slot's own revision,
+// pinToSlotRevision gives the attempt the graph and the input of the slot's own revision,
 // and the grant that it began under: a backfill runs what was in force then,
 // and a slot that has begun goes on with what it began with.
-func (a *attempt) asItWas(ctx context.Context, tx *store.Tx) error {
+func (a *attempt) pinToSlotRevision(ctx context.Context, tx *store.Tx) error {
 	if a.slot.GrantID != "" {
 		a.schedule.GrantID = a.slot.GrantID
 	}
@@ -301,7 +301,7 @@ func (a *attempt) announce(ctx context.Context, tx *store.Tx) error {
 	switch {
 	case a.slot.Trigger != triggerSchedule:
 		return tx.SetLastRun(ctx, a.schedule.ID)
-	case beside(a.schedule):
+	case mayOverlap(a.schedule):
 		if err := a.chain(ctx, tx, a.schedule, a.slot.ScheduledFor, false); err != nil {
 			return err
 		}

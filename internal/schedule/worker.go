@@ -95,7 +95,7 @@ func (s *Service) work(ctx context.Context, c claim, scheduleID string, at time.
 		a.leave(err) // it may have begun
 		return time.Time{}, err
 	case next.lost:
-		return a.whatIsKnown(ctx)
+		return a.closeWithKnownOutcome(ctx)
 	case !next.execute:
 		return next.again, nil
 	}
@@ -119,7 +119,7 @@ func (a *attempt) leave(err error) {
 }
 
 func (a *attempt) claimSlot(ctx context.Context, scheduleID string, at time.Time) (next step, err error) {
-	err = a.db.WriteTogether(ctx, scheduleID, func(ctx context.Context, tx *store.Tx) error {
+	err = a.db.WriteShared(ctx, scheduleID, func(ctx context.Context, tx *store.Tx) error {
 		next, err = a.take(ctx, tx, scheduleID, at)
 		return err
 	})

@@ -143,7 +143,7 @@ func (f *folders) refused(path string, e *pawl.Error) {
 }
 
 func (f *folders) script(ctx context.Context, path, text string) error {
-	out, err := f.flows.Apply(ctx, workflow.Deploy{Filename: filepath.Base(path), Script: text, By: "serve"})
+	out, err := f.workflows.Apply(ctx, workflow.Deploy{Filename: filepath.Base(path), Script: text, By: "serve"})
 	if err == nil {
 		f.applied("workflow", out.Name, out.What, path)
 	}
@@ -203,7 +203,7 @@ func (f *folders) document(ctx context.Context, path string, doc definition.Docu
 			if err != nil {
 				return err
 			}
-			what, _, _, err := f.graphs.Apply(ctx, tx, owner.ID, in, "serve")
+			what, _, _, err := f.schedules.Apply(ctx, tx, owner.ID, in, "serve")
 			if err == nil {
 				tx.AfterCommit(func() { f.applied(doc.Kind, in.Name, what, path) })
 			}

@@ -35,9 +35,9 @@ func TestReplaysHaveWorkersOfTheirOwn(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(s.close)
-		s.flows.Attach(noJobs{})
+		s.workflows.Attach(noJobs{})
 		const source = `export default { name: "idle", topics: { t: {} }, producers: { p: { publishes: ["t"], schedule: { interval: "1h" }, handler: () => {} } }, consumers: { c: { subscribe: ["t"], prepare: () => ({ reservations: [], data: null }) } } }`
-		deployed, err := s.flows.Apply(ctx, workflow.Deploy{Filename: "idle.workflow.ts", Script: source, By: "tester"})
+		deployed, err := s.workflows.Apply(ctx, workflow.Deploy{Filename: "idle.workflow.ts", Script: source, By: "tester"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +47,7 @@ func TestReplaysHaveWorkersOfTheirOwn(t *testing.T) {
 		}
 		var r store.Run
 		err = db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-			r, err = s.runs.Begin(ctx, tx, store.Fence{Bucket: taken[0].ID, Node: "n", Epoch: taken[0].Epoch}, ledger.Spec{
+			r, err = s.ledger.Begin(ctx, tx, store.Fence{Bucket: taken[0].ID, Node: "n", Epoch: taken[0].Epoch}, ledger.Spec{
 				Kind: pawl.KindWorkflow, Lane: "idle", Handler: "p", HandlerType: pawl.HandlerProducer, Trigger: "manual", ScriptVersion: deployed.Version,
 			})
 			return err
@@ -56,11 +56,11 @@ func TestReplaysHaveWorkersOfTheirOwn(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.pool.Close() // no worker of real runs is left
-		if replayed, err := s.flows.Replay(ctx, r.ID, "", ""); err != nil || len(replayed.Differences) > 0 {
+		if replayed, err := s.workflows.Replay(ctx, r.ID, "", ""); err != nil || len(replayed.Differences) > 0 {
 			t.Errorf("a replay without workers of real runs: %+v, %v", replayed, err)
 		}
 		s.trials.Close()
-		if _, err := s.flows.Replay(ctx, r.ID, "", ""); !errors.Is(err, pawl.ErrUnavailable) {
+		if _, err := s.workflows.Replay(ctx, r.ID, "", ""); !errors.Is(err, pawl.ErrUnavailable) {
 			t.Errorf("a replay without workers of its own: %v", err)
 		}
 	})

@@ -50,34 +50,34 @@ type Started struct {
 
 // server is the parts of a running process.
 type server struct {
-	cfg       Config
-	log       *slog.Logger
-	db        *store.DB
-	keeper    *access.Keeper
-	who       identity
-	token     string // path
-	client    *outbound.Client
-	tools     *tool.Set
-	pool      *script.Pool
-	trials    *script.Pool // for replays
-	flows     *workflow.Service
-	runs      *ledger.Ledger
-	book      *quota.Book
-	fetcher   *fetch.Fetcher
-	sources   *source.Service
-	executors *executor.Set
-	execution *execution.Service
-	service   string // the service token
-	graphs    *schedule.Service
-	notices   *notify.Notifier
-	heartbeat *notify.Heartbeat
-	queue     *queue.Queue
-	feed      *api.Feed
-	api       *api.API
-	pulse     *web.Pulse
-	site      *web.Site // nil without the role api
-	http      *http.Server
-	listen    net.Listener
+	cfg          Config
+	log          *slog.Logger
+	db           *store.DB
+	keeper       *access.Keeper
+	identity     identity
+	token        string // path
+	client       *outbound.Client
+	tools        *tool.Set
+	pool         *script.Pool
+	trials       *script.Pool // for replays
+	workflows    *workflow.Service
+	ledger       *ledger.Ledger
+	book         *quota.Book
+	fetcher      *fetch.Fetcher
+	sources      *source.Service
+	executors    *executor.Set
+	execution    *execution.Service
+	serviceToken string // the service token
+	schedules    *schedule.Service
+	notices      *notify.Notifier
+	heartbeat    *notify.Heartbeat
+	queue        *queue.Queue
+	feed         *api.Feed
+	api          *api.API
+	pulse        *web.Pulse
+	site         *web.Site // nil without the role api
+	http         *http.Server
+	listen       net.Listener
 }
 
 // Run serves until the context ends, then stops in order. ready is called once
@@ -160,7 +160,7 @@ func (s *server) build(ctx context.Context) (err error) {
 		return err
 	}
 	s.keeper = access.NewKeeper(s.db)
-	if s.who, err = identify(s.cfg.Data); err != nil {
+	if s.identity, err = identify(s.cfg.Data); err != nil {
 		return err
 	}
 	if s.token, err = ensureAdminToken(ctx, s.db, s.cfg.Data, s.log); err != nil {
@@ -194,12 +194,12 @@ func (s *server) build(ctx context.Context) (err error) {
 	if s.queue, err = queue.New(s.queueConfig(registry)); err != nil {
 		return err
 	}
-	s.flows.Attach(s.queue)
+	s.workflows.Attach(s.queue)
 	s.sources.Attach(s.queue)
-	s.graphs.Attach(s.queue)
+	s.schedules.Attach(s.queue)
 	s.notices.Attach(s.queue)
 	s.api = api.New(api.Config{ //nolint:contextcheck // its requests bring their own
-		DB: s.db, Keeper: s.keeper, Queue: s.queue, Workflows: s.flows, Sources: s.sources, Fetcher: s.fetcher, Graphs: s.graphs, Tools: s.tools, Log: s.log, Gatherer: registry, Version: s.cfg.Version,
+		DB: s.db, Keeper: s.keeper, Queue: s.queue, Workflows: s.workflows, Sources: s.sources, Fetcher: s.fetcher, Schedules: s.schedules, Tools: s.tools, Log: s.log, Gatherer: registry, Version: s.cfg.Version,
 		MaxPayload: s.cfg.MaxPayload, Feed: s.feed,
 	})
 	var handler http.Handler = s.api
@@ -230,15 +230,15 @@ func (s *server) buildWorkflows() (err error) {
 	if s.trials, err = script.NewPool(script.Config{Workers: workflow.MaxReplays, Heap: s.cfg.ScriptMemory, Background: true, Log: s.log}); err != nil {
 		return err
 	}
-	s.runs = ledger.New(ledger.Config{
+	s.ledger = ledger.New(ledger.Config{
 		Holdings: map[pawl.Kind]ledger.Holdings{pawl.KindWorkflow: workflow.Holdings{}}, Observe: s.observeRun,
 	})
 	mechanic, err := s.buildRepair()
 	if err != nil {
 		return err
 	}
-	s.flows, err = workflow.New(workflow.Options{
-		DB: s.db, Ledger: s.runs, Scripts: s.pool, Trials: s.trials, Tools: s.tools, Log: s.log, Observe: s.tellWorkflow, Notify: s.tell, Workforce: s.workforce, Repair: mechanic,
+	s.workflows, err = workflow.New(workflow.Options{
+		DB: s.db, Ledger: s.ledger, Scripts: s.pool, Trials: s.trials, Tools: s.tools, Log: s.log, Observe: s.tellWorkflow, Notify: s.tell, Workforce: s.workforce, Repair: mechanic,
 		Limits: script.Limits{Wall: s.cfg.ScriptTimeout, Heap: s.cfg.ScriptMemory},
 	})
 	return err
@@ -249,7 +249,7 @@ func (s *server) buildWorkflows() (err error) {
 func (s *server) publish(ctx context.Context, name, topic, messageID string, payload json.RawMessage, key string) (json.RawMessage, error) {
 	var published store.Published
 	err := s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
-		_, published, err = s.flows.PublishOutside(ctx, tx, name, workflow.OutsideEvent{Topic: topic, MessageID: messageID, Payload: payload}, "call "+key)
+		_, published, err = s.workflows.PublishExternal(ctx, tx, name, workflow.ExternalEvent{Topic: topic, MessageID: messageID, Payload: payload}, "call "+key)
 		return err
 	})
 	if err != nil {
@@ -283,7 +283,7 @@ func (s *server) queueConfig(registry prometheus.Registerer) queue.Config {
 	}
 	host, _ := os.Hostname()
 	renamed := func(id string) {
-		if err := s.who.rename(id); err != nil {
+		if err := s.identity.rename(id); err != nil {
 			s.log.Error("keep the new id of this node", "err", err)
 		}
 	}
@@ -291,7 +291,7 @@ func (s *server) queueConfig(registry prometheus.Registerer) queue.Config {
 		DB: s.db, Log: s.log, Workers: workers, Pools: s.pools(), Drain: s.cfg.Drain, Observe: s.feed.Observe, Metrics: queue.NewMetrics(registry),
 		Renamed: renamed,
 		Node: store.Node{
-			ID: s.who.id, Name: fmt.Sprintf("%s (process %d)", host, os.Getpid()), Addr: s.listen.Addr().String(),
+			ID: s.identity.id, Name: fmt.Sprintf("%s (process %d)", host, os.Getpid()), Addr: s.listen.Addr().String(),
 			Roles: strings.Join(s.cfg.Roles, ","), Version: s.cfg.Version, Share: workers > 0,
 		},
 		Tasks: map[string]queue.Task{
@@ -299,16 +299,16 @@ func (s *server) queueConfig(registry prometheus.Registerer) queue.Config {
 			"log":          in(userPool, task.Log(s.log)),
 			task.PruneName: task.Prune(s.db, s.log),
 
-			workflow.TaskName:  s.flows.Task(),
-			workflow.SweepName: s.flows.SweepTask(),
-			workflow.WakeName:  s.flows.WakeTask(),
+			workflow.TaskName:  s.workflows.Task(),
+			workflow.SweepName: s.workflows.SweepTask(),
+			workflow.WakeName:  s.workflows.WakeTask(),
 
 			source.TaskName:  s.sources.Task(),
 			source.SweepName: s.sources.SweepTask(),
 
-			schedule.TaskName:      s.graphs.Task(),
-			schedule.ReconcileName: s.graphs.ReconcileTask(),
-			schedule.BackfillName:  s.graphs.BackfillTask(),
+			schedule.TaskName:      s.schedules.Task(),
+			schedule.ReconcileName: s.schedules.ReconcileTask(),
+			schedule.BackfillName:  s.schedules.BackfillTask(),
 			executionSweep:         s.executionSweepTask(),
 
 			notify.Name:          in(noticePool, s.notices.Task()),
@@ -343,10 +343,10 @@ func (s *server) serve(ctx context.Context, ready func(Started)) error {
 	defer stopWork()
 	var wg sync.WaitGroup
 	if slices.Contains(s.cfg.Roles, RoleWorker) {
-		if err := s.graphs.Start(ctx); err != nil { // before anything is claimed
+		if err := s.schedules.Start(ctx); err != nil { // before anything is claimed
 			return err
 		}
-		wg.Go(func() { s.graphs.Beat(work) })
+		wg.Go(func() { s.schedules.Beat(work) })
 	}
 	wg.Go(func() {
 		if err := s.queue.Run(work); err != nil {
@@ -411,7 +411,7 @@ func (s *server) close() {
 	if s.client != nil {
 		s.client.Close()
 	}
-	s.who.close()
+	s.identity.close()
 	if s.db != nil {
 		if err := s.db.Close(); err != nil {
 			s.log.Warn("close database", "err", err)

@@ -38,7 +38,7 @@ func (s *server) buildSources() (err error) {
 	}
 	s.fetcher = fetch.New(fetch.Options{Client: s.client, Book: s.book, Log: s.log})
 	s.sources, err = source.New(source.Options{
-		DB: s.db, Ledger: s.runs, Fetcher: s.fetcher, Book: s.book, Log: s.log, Workers: s.cfg.Workers, Spool: spool,
+		DB: s.db, Ledger: s.ledger, Fetcher: s.fetcher, Book: s.book, Log: s.log, Workers: s.cfg.Workers, Spool: spool,
 		Publish: s.publishRows, Database: s.databaseOf, Observe: s.tellSource, Notify: s.noticeSource, Workforce: s.workforce,
 	})
 	return err
@@ -47,14 +47,14 @@ func (s *server) buildSources() (err error) {
 // publishRows turns rows of a source into events of a workflow, in the
 // transaction of their page.
 func (s *server) publishRows(ctx context.Context, tx *store.Tx, from, name, topic string, rows []source.Row) error {
-	events := make([]workflow.OutsideEvent, len(rows))
+	events := make([]workflow.ExternalEvent, len(rows))
 	for i, r := range rows {
-		events[i] = workflow.OutsideEvent{
+		events[i] = workflow.ExternalEvent{
 			Topic: topic, MessageID: r.MessageID, Payload: r.Payload,
 			Input: &workflow.OutsideInput{Source: "source", Type: from, ID: r.Key, Title: "Row " + r.Key + " of " + from},
 		}
 	}
-	return s.flows.PublishMany(ctx, tx, name, events, "source "+from)
+	return s.workflows.PublishMany(ctx, tx, name, events, "source "+from)
 }
 
 // noticeSource passes on what a source has to say to people.

@@ -13,7 +13,7 @@ func (s *server) buildWeb() (err error) {
 		return err
 	}
 	s.site, err = web.New(web.Config{
-		API: s.api, DB: s.db, Keeper: s.keeper, Workflows: s.flows, Sources: s.sources, Graphs: s.graphs, Log: s.log, Version: s.cfg.Version, Pulse: s.pulse, Admin: admin,
+		API: s.api, DB: s.db, Keeper: s.keeper, Workflows: s.workflows, Sources: s.sources, Graphs: s.schedules, Log: s.log, Version: s.cfg.Version, Pulse: s.pulse, Admin: admin,
 	})
 	return err
 }

@@ -144,7 +144,7 @@ func (s *Service) applied(ctx context.Context, tx *store.Tx, src store.Source, a
 	if err := tx.Audit(ctx, by, action, "source:"+src.Name, map[string]string{"version": src.Version}); err != nil {
 		return err
 	}
-	s.tell(tx, Change{What: "applied", Source: src.Name})
+	s.emit(tx, Change{What: "applied", Source: src.Name})
 	return s.arm(ctx, tx, &src, tx.Now)
 }
 

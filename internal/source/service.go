@@ -191,7 +191,7 @@ func (s *Service) arm(ctx context.Context, tx *store.Tx, src *store.Source, at t
 }
 
 // tell notes a change for after the commit.
-func (s *Service) tell(tx *store.Tx, c Change) {
+func (s *Service) emit(tx *store.Tx, c Change) {
 	c.At = tx.Now
 	tx.AfterCommit(func() { s.cfg.Observe(c) })
 }

@@ -20,11 +20,11 @@ func (v *view) putOff() bool {
 }
 
 // words are the word and the issue of the source.
-func (v *view) words() (run.Word, run.Issue) {
+func (v *view) words() (run.State, run.Issue) {
 	if v.wanted() && v.putOff() {
 		return run.Running, run.IssueRecovering
 	}
-	return run.Words(v.desired(), v.newest, v.exhausted())
+	return run.StateOf(v.desired(), v.newest, v.exhausted())
 }
 
 func (v *view) issue() run.Issue {
@@ -154,7 +154,7 @@ func chainCause(v *view) string { return pawl.FormatTime(v.retry.PeriodStart) }
 type Lane struct {
 	ID       string
 	Name     string
-	Word     run.Word
+	State    run.State
 	Issue    run.Issue
 	Sentence string
 	Schedule string // in words
@@ -169,7 +169,7 @@ type Lane struct {
 func (v *view) lane(last store.SourceRun) Lane {
 	word, issue := v.there.Over(v.words())
 	l := Lane{
-		ID: v.source.ID, Name: v.source.Name, Word: word, Issue: issue, Sentence: v.sentence(issue), Do: v.remedy(issue),
+		ID: v.source.ID, Name: v.source.Name, State: word, Issue: issue, Sentence: v.sentence(issue), Do: v.remedy(issue),
 		Paused: !v.source.PausedAt.IsZero(), Labels: v.def.Labels,
 	}
 	if schedule, err := v.def.Schedule.When(); err == nil {

@@ -25,7 +25,7 @@ func TestEveryTextCanBeStored(t *testing.T) {
 				return err
 			}
 			mustWrite(t, db, put)
-			if err := db.WriteTogether(t.Context(), "l", put); err != nil {
+			if err := db.WriteShared(t.Context(), "l", put); err != nil {
 				t.Error(err)
 			}
 		}
@@ -50,7 +50,7 @@ func TestHostileJobsAreEnqueuedAndFinished(t *testing.T) {
 		keyed := spec
 		keyed.Key = hostile
 		jobs := enqueue(t, db, spec, spec, spec, spec, spec, keyed, spec, spec)
-		if alone, err := db.EnqueueAlone(t.Context(), []JobSpec{spec, spec}); err != nil {
+		if alone, err := db.EnqueueOwnTx(t.Context(), []JobSpec{spec, spec}); err != nil {
 			t.Fatal(err)
 		} else {
 			jobs = append(jobs, alone...)

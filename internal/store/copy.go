@@ -19,7 +19,7 @@ import (
 // Promote opens; a crash after it is made good by the next Promote. At no
 // instant can a server be started on both.
 func Promote(ctx context.Context, from, to *DB, o PromoteOptions) (PromoteResult, error) {
-	if from.lite == nil || to.lite != nil {
+	if from.sqliteFile == nil || to.sqliteFile != nil {
 		return PromoteResult{}, &pawl.Error{Code: pawl.CodeInvalid, Op: "promote", Msg: "a promotion goes from SQLite to PostgreSQL"}
 	}
 	if o.Progress == nil {

@@ -21,19 +21,19 @@ const backupInfix = ".backup-"
 // caller closes it, or dies. Only SQLite can be copied like this, and one copy
 // is made at a time.
 func (db *DB) Backup(ctx context.Context) (*os.File, error) {
-	if db.lite == nil {
+	if db.sqliteFile == nil {
 		return nil, usePgDump(redactURL(db.dsn))
 	}
-	if !db.lite.copying.CompareAndSwap(false, true) {
+	if !db.sqliteFile.copying.CompareAndSwap(false, true) {
 		return nil, &pawl.Error{Code: pawl.CodeConflict, Op: "back up", Msg: "another backup is being made", Hint: "Try again when it is done."}
 	}
-	defer db.lite.copying.Store(false)
-	f, err := os.CreateTemp(filepath.Dir(db.lite.path), filepath.Base(db.lite.path)+backupInfix)
+	defer db.sqliteFile.copying.Store(false)
+	f, err := os.CreateTemp(filepath.Dir(db.sqliteFile.path), filepath.Base(db.sqliteFile.path)+backupInfix)
 	if err != nil {
 		return nil, fmt.Errorf("back up: %w", err)
 	}
 	defer os.Remove(f.Name()) //nolint:errcheck // the next start tries again
-	if err := vacuumInto(ctx, db.lite.path, f.Name()); err != nil {
+	if err := vacuumInto(ctx, db.sqliteFile.path, f.Name()); err != nil {
 		_ = f.Close()
 		return nil, db.wrap(fmt.Errorf("back up: %w", err))
 	}
@@ -66,7 +66,7 @@ func BackupFile(ctx context.Context, rawURL, into string) error {
 	}
 	defer lock.Close() //nolint:errcheck // lets the lock go
 	if err := vacuumInto(ctx, path, into); err != nil {
-		return (&DB{dialect: sqliteDB{}, lite: &lite{}}).wrap(fmt.Errorf("back up %s: %w", path, err))
+		return (&DB{dialect: sqliteDB{}, sqliteFile: &lite{}}).wrap(fmt.Errorf("back up %s: %w", path, err))
 	}
 	return nil
 }

@@ -327,7 +327,7 @@ func TestBackupOfAnOpenFileAndOfPostgresIsRefused(t *testing.T) {
 	if err := BackupFile(t.Context(), url, filepath.Join(t.TempDir(), "x")); !errors.Is(err, pawl.ErrConflict) {
 		t.Errorf("a file in use gave %v", err)
 	}
-	db.lite.copying.Store(true)
+	db.sqliteFile.copying.Store(true)
 	if _, err := db.Backup(t.Context()); !errors.Is(err, pawl.ErrConflict) {
 		t.Errorf("a second backup gave %v", err)
 	}

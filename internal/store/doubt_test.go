@@ -20,7 +20,7 @@ func TestCommitWithoutAnAnswerIsInDoubtAndRunsOnce(t *testing.T) {
 	scratch(t, db)
 	for name, write := range map[string]func(Func) error{
 		"write":    func(fn Func) error { return db.Write(t.Context(), fn) },
-		"together": func(fn Func) error { return db.WriteTogether(t.Context(), "lane", fn) },
+		"together": func(fn Func) error { return db.WriteShared(t.Context(), "lane", fn) },
 	} {
 		runs, doubts, commits := 0, 0, 0
 		p.LoseAnswers("COMMIT", 1)
@@ -49,7 +49,7 @@ func TestPartyWithoutAnAnswerIsInDoubt(t *testing.T) {
 	ends := make(chan error, 64)
 	for i := range maxLeaders {
 		go func() {
-			ends <- db.WriteTogether(t.Context(), fmt.Sprint("leader", i), func(context.Context, *Tx) error { busy <- struct{}{}; <-leave; return nil })
+			ends <- db.WriteShared(t.Context(), fmt.Sprint("leader", i), func(context.Context, *Tx) error { busy <- struct{}{}; <-leave; return nil })
 		}()
 	}
 	for range maxLeaders {
@@ -58,16 +58,16 @@ func TestPartyWithoutAnAnswerIsInDoubt(t *testing.T) {
 	told := make(chan int, 64)
 	for i := range 8 {
 		go func() {
-			ends <- db.WriteTogether(t.Context(), fmt.Sprint("lane", i), func(ctx context.Context, tx *Tx) error {
+			ends <- db.WriteShared(t.Context(), fmt.Sprint("lane", i), func(ctx context.Context, tx *Tx) error {
 				tx.InDoubt(func() { told <- i })
 				return insert(i, i)(ctx, tx)
 			})
 		}()
 	}
 	for waiting := 0; waiting < 8; {
-		db.together.mu.Lock()
-		waiting = len(db.together.waiting)
-		db.together.mu.Unlock()
+		db.txGroup.mu.Lock()
+		waiting = len(db.txGroup.waiting)
+		db.txGroup.mu.Unlock()
 	}
 	p.LoseAnswers("COMMIT", -1)
 	close(leave)
@@ -89,7 +89,7 @@ func TestEnqueueWithoutAnAnswerAddsOnce(t *testing.T) {
 	p := proxy.New(t, pgtest.URL(t))
 	db := open(t, p.URL())
 	p.LoseAnswers("INSERT", 1)
-	jobs, err := db.EnqueueAlone(t.Context(), []JobSpec{{Task: "t"}, {Task: "t"}})
+	jobs, err := db.EnqueueOwnTx(t.Context(), []JobSpec{{Task: "t"}, {Task: "t"}})
 	if err != nil || len(jobs) != 2 || p.Lost() != 1 {
 		t.Fatalf("%d jobs, %v, %d answers lost", len(jobs), err, p.Lost())
 	}
@@ -100,7 +100,7 @@ func TestEnqueueWithoutAnAnswerAddsOnce(t *testing.T) {
 	}
 	p.LoseAnswers("INSERT", 1)
 	p.LoseAnswers("SELECT", 1) // the look
-	jobs, err = db.EnqueueAlone(t.Context(), []JobSpec{{Task: "t"}})
+	jobs, err = db.EnqueueOwnTx(t.Context(), []JobSpec{{Task: "t"}})
 	if !errors.Is(err, pawl.ErrUnavailable) || len(jobs) != 1 {
 		t.Errorf("in doubt: %d jobs, %v", len(jobs), err)
 	}
@@ -109,7 +109,7 @@ func TestEnqueueWithoutAnAnswerAddsOnce(t *testing.T) {
 	}
 	p.Cut()
 	p.Refuse()
-	if jobs, err = db.EnqueueAlone(t.Context(), []JobSpec{{Task: "t"}}); !errors.Is(err, pawl.ErrUnavailable) || len(jobs) != 0 {
+	if jobs, err = db.EnqueueOwnTx(t.Context(), []JobSpec{{Task: "t"}}); !errors.Is(err, pawl.ErrUnavailable) || len(jobs) != 0 {
 		t.Errorf("%d jobs in doubt, %v, although nothing was sent", len(jobs), err)
 	}
 }
@@ -138,7 +138,7 @@ func TestSilentServerIsGivenUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.HalfOpen()
-	if _, err := db.EnqueueAlone(t.Context(), []JobSpec{{Task: "t"}}); !errors.Is(err, ErrNoAnswer) {
+	if _, err := db.EnqueueOwnTx(t.Context(), []JobSpec{{Task: "t"}}); !errors.Is(err, ErrNoAnswer) {
 		t.Errorf("enqueue: %v", err)
 	}
 }

@@ -143,7 +143,7 @@ func (db *DB) wrap(err error) error {
 	}
 	switch db.dialect.classify(err) {
 	case errorUnavailable:
-		if db.lite != nil {
+		if db.sqliteFile != nil {
 			return &pawl.Error{Code: pawl.CodeUnavailable, Msg: "the database file cannot be read or written", Hint: "Check the disk; Pawl goes on by itself once it can.", Err: err}
 		}
 		return &pawl.Error{Code: pawl.CodeUnavailable, Msg: "the database cannot be reached", Hint: "Pawl goes on by itself once it answers again.", Err: inWords(err)}

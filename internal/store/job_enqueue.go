@@ -55,12 +55,12 @@ func enqueueLine(s JobSpec, j Job, known bool) AuditEntry {
 	return AuditEntry{Actor: s.Actor, Action: action, Subject: "job:" + strconv.FormatInt(j.ID, 10), Detail: json.RawMessage(detail)}
 }
 
-// EnqueueAlone adds jobs that have no keys, in a transaction of their own. On
+// EnqueueOwnTx adds jobs that have no keys, in a transaction of their own. On
 // PostgreSQL that is one round trip. When the answer to it is lost, the jobs are
 // looked for; if that does not tell either, they are returned together with the
 // error: they may be there, and must not be added again.
-func (db *DB) EnqueueAlone(ctx context.Context, specs []JobSpec) (jobs []Job, err error) {
-	if db.lite != nil {
+func (db *DB) EnqueueOwnTx(ctx context.Context, specs []JobSpec) (jobs []Job, err error) {
+	if db.sqliteFile != nil {
 		err = db.Write(ctx, func(ctx context.Context, tx *Tx) error {
 			jobs, err = tx.Enqueue(ctx, specs)
 			return err
@@ -69,7 +69,7 @@ func (db *DB) EnqueueAlone(ctx context.Context, specs []JobSpec) (jobs []Job, er
 	}
 	makers := make([]*string, len(specs))
 	doubt := false
-	err = db.insist(ctx, func() error {
+	err = db.retryContention(ctx, func() error {
 		if jobs == nil { // else the same ones as before
 			jobs = make([]Job, len(specs))
 			now := now()

@@ -71,7 +71,7 @@ func (db *DB) Finish(ctx context.Context, b Finishing) (again []Job, lost []int,
 		}
 	}
 	for bucket, jobs := range byBucket(slow) {
-		left, err := db.finishSlowly(ctx, Fence{bucket, b.Node, b.Epochs[bucket]}, jobs)
+		left, err := db.finishOneByOne(ctx, Fence{bucket, b.Node, b.Epochs[bucket]}, jobs)
 		switch {
 		case pawl.ErrorCode(err) == pawl.CodeLeaseLost:
 			lost = append(lost, bucket)
@@ -110,7 +110,7 @@ func byBucket(jobs []Finished) map[int][]Finished {
 	return out
 }
 
-func (db *DB) finishSlowly(ctx context.Context, fence Fence, jobs []Finished) ([]Job, error) {
+func (db *DB) finishOneByOne(ctx context.Context, fence Fence, jobs []Finished) ([]Job, error) {
 	var left []Job
 	err := db.Write(ctx, func(ctx context.Context, tx *Tx) error {
 		if err := tx.Fence(ctx, fence); err != nil {

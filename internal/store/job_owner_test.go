@@ -213,7 +213,7 @@ func TestEnqueueTellsTheAuditLog(t *testing.T) {
 		spec := func(key string, mode KeyMode) JobSpec {
 			return JobSpec{Owner: "u1", Actor: "ada", Task: "t", Key: key, KeyMode: mode, Lane: "x", RunAt: at(1)}
 		}
-		jobs, err := db.EnqueueAlone(t.Context(), []JobSpec{spec("", ""), spec("", ""), {Task: "ours"}})
+		jobs, err := db.EnqueueOwnTx(t.Context(), []JobSpec{spec("", ""), spec("", ""), {Task: "ours"}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -363,7 +363,7 @@ func TestCollidingIdsAreMadeAnew(t *testing.T) {
 	enqueue(t, one, JobSpec{Task: "t"}, JobSpec{Task: "t"})
 	enqueue(t, two, JobSpec{Task: "t"}, JobSpec{Task: "t", Key: "k"})
 	freeze(two)
-	if _, err := two.EnqueueAlone(t.Context(), []JobSpec{{Task: "t"}}); err != nil {
+	if _, err := two.EnqueueOwnTx(t.Context(), []JobSpec{{Task: "t"}}); err != nil {
 		t.Error(err)
 	}
 	if n := count(t, one, `select count(*) from jobs`); n != 5 {

@@ -12,7 +12,7 @@ import (
 // Notify sends a message to every process that listens on the channel. It is
 // a hint and may be lost. On SQLite there is nobody else to tell.
 func (db *DB) Notify(ctx context.Context, channel, message string) error {
-	if db.lite != nil {
+	if db.sqliteFile != nil {
 		return nil
 	}
 	return db.wrap(db.hotExec(ctx, `select pg_notify($1, $2)`, channel, message))
@@ -29,7 +29,7 @@ type Link struct {
 
 // OpenLink opens a link. It must be closed.
 func (db *DB) OpenLink(ctx context.Context) (*Link, error) {
-	if db.lite != nil {
+	if db.sqliteFile != nil {
 		return &Link{db: db}, nil
 	}
 	c, err := pgx.ConnectConfig(ctx, db.pool.Config().ConnConfig)

@@ -123,7 +123,7 @@ func dial(ctx context.Context, network, addr string) (net.Conn, error) {
 // Reconnect makes later statements use new connections: one that does not
 // answer is seldom alone. Those in use end as they are.
 func (db *DB) Reconnect() {
-	if db.lite == nil {
+	if db.sqliteFile == nil {
 		db.hot.Reset()
 		db.pool.Reset()
 	}

@@ -62,7 +62,7 @@ func openSQLite(ctx context.Context, path string, o Options) (*DB, error) {
 		_ = l.close()
 		return nil, (&DB{dialect: sqliteDB{}}).wrap(fmt.Errorf("open database %s: %w", path, err))
 	}
-	db := &DB{dialect: sqliteDB{}, lite: l}
+	db := &DB{dialect: sqliteDB{}, sqliteFile: l}
 	go l.run(db) //nolint:contextcheck // an interrupted statement would undo the whole group
 	return db, nil
 }

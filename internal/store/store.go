@@ -20,14 +20,14 @@ type DB struct {
 	dialect dialect
 	log     *slog.Logger
 
-	lite *lite // SQLite, or nil
+	sqliteFile *lite // SQLite, or nil
 
 	pool *pgxpool.Pool // PostgreSQL, or nil
 	hot  *pgxpool.Pool // PostgreSQL, planned for the queue's hot path
 	dsn  string
 
-	together together      // PostgreSQL: the transactions that become one
-	maxTx    time.Duration // PostgreSQL: how long a transaction may take; zero is for ever
+	txGroup txGroup       // PostgreSQL: the transactions that become one
+	maxTx   time.Duration // PostgreSQL: how long a transaction may take; zero is for ever
 
 	promoting bool // PostgreSQL: rows are copied as they are, or not at all
 
@@ -106,8 +106,8 @@ func Open(ctx context.Context, rawURL string, o Options) (*DB, error) {
 
 // Close releases the database. Nothing may use it afterwards.
 func (db *DB) Close() error {
-	if db.lite != nil {
-		return db.lite.close()
+	if db.sqliteFile != nil {
+		return db.sqliteFile.close()
 	}
 	db.mu.Lock()
 	db.closed = true
@@ -125,7 +125,7 @@ func (db *DB) Close() error {
 func (db *DB) Name() string { return db.dialect.name() }
 
 // Shared reports whether other processes may use the database too.
-func (db *DB) Shared() bool { return db.lite == nil }
+func (db *DB) Shared() bool { return db.sqliteFile == nil }
 
 // Buckets is the number of buckets that jobs hash to.
 func (db *DB) Buckets() int { return db.dialect.buckets() }
@@ -168,8 +168,8 @@ func (db *DB) note(err error) {
 
 // String names the database for people, without credentials.
 func (db *DB) String() string {
-	if db.lite != nil {
-		return "sqlite:" + db.lite.path
+	if db.sqliteFile != nil {
+		return "sqlite:" + db.sqliteFile.path
 	}
 	return redactURL(db.dsn)
 }

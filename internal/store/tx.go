@@ -88,16 +88,16 @@ const maxTries = 12
 // whole of it runs again.
 func (db *DB) Write(ctx context.Context, fn Func, opts ...Option) error {
 	lazy := len(opts) > 0 && opts[0] == Lazy
-	return db.insist(ctx, func() error {
-		if db.lite != nil {
-			return db.lite.write(ctx, fn, lazy)
+	return db.retryContention(ctx, func() error {
+		if db.sqliteFile != nil {
+			return db.sqliteFile.write(ctx, fn, lazy)
 		}
 		return db.writePostgres(ctx, fn, lazy)
 	})
 }
 
-// insist runs a transaction until it meets no contention.
-func (db *DB) insist(ctx context.Context, write func() error) error {
+// retryContention runs a transaction until it meets no contention.
+func (db *DB) retryContention(ctx context.Context, write func() error) error {
 	for try := 1; ; try++ {
 		err := write()
 		if err == nil || try == maxTries || !db.retryable(err) {
@@ -139,8 +139,8 @@ func pause(ctx context.Context, try int) error {
 // Read runs fn in a transaction that sees one state of the database and
 // changes nothing.
 func (db *DB) Read(ctx context.Context, fn Func) error {
-	if db.lite != nil {
-		return db.wrap(db.lite.read(ctx, db, fn))
+	if db.sqliteFile != nil {
+		return db.wrap(db.sqliteFile.read(ctx, db, fn))
 	}
 	return db.wrap(db.bounded(ctx, func(ctx context.Context) error {
 		return pgx.BeginTxFunc(ctx, db.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(ptx pgx.Tx) error {

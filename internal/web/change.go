@@ -7,16 +7,16 @@ import (
 )
 
 // said is what became of an action, for the page on which it was asked for.
-type said struct {
+type flash struct {
 	notice notice
 	status int
 	back   string
 }
 
-type saidKey struct{}
+type flashKey struct{}
 
-func saidIn(ctx context.Context) *said {
-	told, _ := ctx.Value(saidKey{}).(*said)
+func flashFrom(ctx context.Context) *flash {
+	told, _ := ctx.Value(flashKey{}).(*flash)
 	return told
 }
 
@@ -43,14 +43,14 @@ func (s *Site) done(w http.ResponseWriter, r *http.Request, v *visit, n notice) 
 
 // refused shows the page that the form is on once more.
 func (s *Site) refused(w http.ResponseWriter, r *http.Request, err error) {
-	status, n := s.tell(r, err)
+	status, n := s.noticeOf(r, err)
 	back := backOf(r)
 	target, parseErr := url.Parse(back)
 	if parseErr != nil {
 		s.fail(w, r, status, n)
 		return
 	}
-	again := r.Clone(context.WithValue(r.Context(), saidKey{}, &said{n, status, back}))
+	again := r.Clone(context.WithValue(r.Context(), flashKey{}, &flash{n, status, back}))
 	again.Method, again.URL, again.RequestURI, again.Body = http.MethodGet, target, back, http.NoBody
 	again.Form, again.PostForm = nil, nil
 	s.mux.ServeHTTP(w, again)

@@ -98,7 +98,7 @@ func newRig(t *testing.T, address string) *rig {
 	sources.Attach(jobs)
 	graphs.Attach(jobs)
 	r.run(jobs)
-	programs := api.New(api.Config{DB: db, Queue: jobs, Workflows: flows, Sources: sources, Graphs: graphs, Tools: tools, Version: "1.2.3"})
+	programs := api.New(api.Config{DB: db, Queue: jobs, Workflows: flows, Sources: sources, Schedules: graphs, Tools: tools, Version: "1.2.3"})
 	t.Cleanup(programs.Close)
 	r.admin = r.token("admin", store.RoleAdmin, "*")
 	r.site, err = New(Config{API: programs, DB: db, Workflows: flows, Sources: sources, Graphs: graphs, Pulse: r.pulse, Version: "1.2.3", Admin: r.admin})

@@ -42,7 +42,7 @@ func (l laneRow) Key() string {
 type laneFilter struct {
 	Text string // part of the name
 	Kind string
-	Word run.Word
+	Word run.State
 
 	NoWorker bool // nobody is there to run anything
 }
@@ -173,7 +173,7 @@ func (s *Site) findSchedules(ctx context.Context, owner string, f laneFilter, af
 		case errors.Is(err, pawl.ErrNotFound):
 		case err != nil:
 			return nil, "", err
-		case f.Word == "" || d.Word == f.Word:
+		case f.Word == "" || d.State == f.Word:
 			rows = append(rows, scheduleRow(&d.Lane))
 		}
 	}
@@ -191,21 +191,21 @@ func schedulePlace(after string) store.FoundSchedule {
 
 func workflowRow(l *workflow.Lane) laneRow {
 	return laneRow{
-		Kind: string(pawl.KindWorkflow), Name: l.Name, ID: l.ID, Href: workflowPath(l.Name), Word: string(l.Word), Sentence: l.Sentence,
+		Kind: string(pawl.KindWorkflow), Name: l.Name, ID: l.ID, Href: workflowPath(l.Name), Word: string(l.State), Sentence: l.Sentence,
 		Schedule: l.Schedule, LastAt: l.LastAt, LastText: l.LastText, NextAt: l.NextAt, Pending: l.Pending,
 	}
 }
 
 func sourceRow(l *source.Lane) laneRow {
 	return laneRow{
-		Kind: string(pawl.KindSource), Name: l.Name, ID: l.ID, Href: sourcePath(l.Name), Word: string(l.Word), Sentence: l.Sentence,
+		Kind: string(pawl.KindSource), Name: l.Name, ID: l.ID, Href: sourcePath(l.Name), Word: string(l.State), Sentence: l.Sentence,
 		Schedule: l.Schedule, LastAt: l.LastAt, LastText: l.LastText, NextAt: l.NextAt,
 	}
 }
 
 func scheduleRow(l *schedule.Lane) laneRow {
 	return laneRow{
-		Kind: string(pawl.KindSchedule), Name: l.Name, ID: l.ID, Href: schedulePath(l.ID), Word: string(l.Word), Sentence: l.Sentence,
+		Kind: string(pawl.KindSchedule), Name: l.Name, ID: l.ID, Href: schedulePath(l.ID), Word: string(l.State), Sentence: l.Sentence,
 		Schedule: l.Schedule, LastAt: l.LastAt, LastText: l.LastText, NextAt: l.NextAt, Pending: l.Pending,
 	}
 }

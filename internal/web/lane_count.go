@@ -11,7 +11,7 @@ import (
 
 // wordCounts is how many lanes have each word, by kind; nil if it is not known
 // yet.
-type wordCounts map[string]map[run.Word]int
+type wordCounts map[string]map[run.State]int
 
 // laneCounts keeps what was counted for a moment, because every open overview
 // asks for it whenever something moves, and because counting ten thousand lanes
@@ -112,9 +112,9 @@ func (s *Site) count(ctx context.Context, owner string) (wordCounts, error) {
 			if err != nil {
 				return err
 			}
-			out[string(k.kind)] = map[run.Word]int{}
+			out[string(k.kind)] = map[run.State]int{}
 			for word, n := range counted {
-				told, _ := there.Over(run.Word(word), run.IssueNone)
+				told, _ := there.Over(run.State(word), run.IssueNone)
 				out[string(k.kind)][told] += n
 			}
 		}

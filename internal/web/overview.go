@@ -54,7 +54,7 @@ func (s *Site) showOverview(w http.ResponseWriter, r *http.Request, v *visit) {
 
 func (s *Site) overview(r *http.Request, v *visit) (out overviewPage, err error) {
 	query := r.URL.Query()
-	out.Filter = laneFilter{Text: cut(strings.TrimSpace(query.Get("q")), maxText), Kind: query.Get("kind"), Word: run.Word(query.Get("status"))}
+	out.Filter = laneFilter{Text: cut(strings.TrimSpace(query.Get("q")), maxText), Kind: query.Get("kind"), Word: run.State(query.Get("status"))}
 	out.Filters = out.Filter != laneFilter{}
 	there, err := s.cfg.Workflows.Workforce(r.Context())
 	if err != nil {
@@ -114,13 +114,13 @@ func (s *Site) findLanes(ctx context.Context, owner string, f laneFilter, cursor
 // wordTabs are the four words with how many lanes have each.
 func wordTabs(r *http.Request, f laneFilter, counts wordCounts) (tabs []wordTab, total int) {
 	tabs = append(tabs, wordTab{})
-	for _, word := range []run.Word{run.NeedsAttention, run.Running, run.Idle, run.Stopped} {
+	for _, word := range []run.State{run.NeedsAttention, run.Running, run.Idle, run.Stopped} {
 		tabs = append(tabs, wordTab{Word: string(word)})
 	}
 	for kind, byWord := range counts {
 		for i := range tabs {
 			if f.Kind == "" || f.Kind == kind {
-				tabs[i].Count += byWord[run.Word(tabs[i].Word)]
+				tabs[i].Count += byWord[run.State(tabs[i].Word)]
 			}
 		}
 	}

@@ -79,7 +79,7 @@ func (s *Site) frameFor(r *http.Request, v *visit, section, title string) frame 
 			f.Approvals += len(waiting.Items)
 		}
 	}
-	if said := saidIn(r.Context()); said != nil {
+	if said := flashFrom(r.Context()); said != nil {
 		f.Notice, f.Path = said.notice, said.back
 	} else if !isLive(r) {
 		f.Notice = s.sessions.take(v.who.cookie)
@@ -98,7 +98,7 @@ func (s *Site) ask(ctx context.Context, v *visit, path string, query url.Values,
 // show sends a page.
 func (s *Site) show(w http.ResponseWriter, r *http.Request, name string, f frame, body any) {
 	status := http.StatusOK
-	if said := saidIn(r.Context()); said != nil {
+	if said := flashFrom(r.Context()); said != nil {
 		status = said.status
 	}
 	s.render(w, r, status, name, f, body)
@@ -123,12 +123,12 @@ func (s *Site) render(w http.ResponseWriter, r *http.Request, status int, name s
 
 // problem shows an error as a page.
 func (s *Site) problem(w http.ResponseWriter, r *http.Request, err error) {
-	status, n := s.tell(r, err)
+	status, n := s.noticeOf(r, err)
 	s.fail(w, r, status, n)
 }
 
 // tell says an error in words, and logs what is nobody's business.
-func (s *Site) tell(r *http.Request, err error) (status int, n notice) {
+func (s *Site) noticeOf(r *http.Request, err error) (status int, n notice) {
 	if p, ok := errors.AsType[*refusal](err); ok {
 		n = notice{Bad: true, Text: p.Detail, Hint: p.Hint, Code: p.Code}
 		for _, f := range p.Errors {

@@ -43,7 +43,7 @@ type Config struct {
 type Site struct {
 	cfg      Config
 	log      *slog.Logger
-	inside   inside
+	inside   apiClient
 	sessions *sessions
 	links    *links
 	mux      *http.ServeMux
@@ -72,7 +72,7 @@ func New(cfg Config) (*Site, error) {
 		return nil, err
 	}
 	s := &Site{
-		cfg: cfg, log: cfg.Log, inside: inside{cfg.API}, sessions: newSessions(), links: newLinks(), pages: pages,
+		cfg: cfg, log: cfg.Log, inside: apiClient{cfg.API}, sessions: newSessions(), links: newLinks(), pages: pages,
 		mux: http.NewServeMux(), guard: http.NewCrossOriginProtection(),
 	}
 	ending, end := context.WithCancel(context.Background())

@@ -19,7 +19,7 @@ type dueOf struct {
 
 // dueTimes are the instants to come of a lane, as marks.
 func dueTimes(ctx context.Context, tx *store.Tx, row *laneRow, w timelineWindow) (marks []timelineMark, err error) {
-	if word := run.Word(row.Word); word != run.Running && word != run.Idle {
+	if word := run.State(row.Word); word != run.Running && word != run.Idle {
 		return nil, nil
 	}
 	list, err := comesDue(ctx, tx, row, w.now)

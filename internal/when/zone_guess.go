@@ -83,7 +83,7 @@ func zoneWithTypingError(name string) string {
 		if len(known) < 5 || len(known)-len(name) > 2 || len(name)-len(known) > 2 {
 			continue
 		}
-		if n := pawl.Slips(strings.ToLower(known), strings.ToLower(name)); n < fewest {
+		if n := pawl.EditDistance(strings.ToLower(known), strings.ToLower(name)); n < fewest {
 			best, fewest = known, n
 		}
 	}

@@ -63,8 +63,8 @@ func TestApprovedCallIsMadeOnceByTheSameRun(t *testing.T) {
 		if n := len(k.desk.things()); n != 0 {
 			t.Fatalf("%d calls were made before anybody approved", n)
 		}
-		if d, err := k.s.Describe(t.Context(), "shop"); err != nil || d.Word != run.NeedsAttention || d.Issue != run.IssueApproval {
-			t.Errorf("people see %s, %s (%v)", d.Word, d.Issue, err)
+		if d, err := k.s.Describe(t.Context(), "shop"); err != nil || d.State != run.NeedsAttention || d.Issue != run.IssueApproval {
+			t.Errorf("people see %s, %s (%v)", d.State, d.Issue, err)
 		}
 		pass(time.Hour)
 		approve := func(hash string) error {
@@ -115,8 +115,8 @@ func TestRejectedRunEndsAndPausesTheWorkflow(t *testing.T) {
 		if got := k.statuses(w, "in")["a"]; got != store.EventPending {
 			t.Errorf("its event is %s", got)
 		}
-		if d, err := k.s.Describe(t.Context(), "shop"); err != nil || d.Word != run.Stopped || !d.Paused {
-			t.Errorf("people see %s (%v), not a workflow that a person paused", d.Word, err)
+		if d, err := k.s.Describe(t.Context(), "shop"); err != nil || d.State != run.Stopped || !d.Paused {
+			t.Errorf("people see %s (%v), not a workflow that a person paused", d.State, err)
 		}
 	})
 }

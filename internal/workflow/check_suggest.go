@@ -14,7 +14,7 @@ func didYouMean(written string, known []string) string {
 	}
 	best, distance := "", 1+len(written)/3
 	for _, name := range known {
-		if d := pawl.Slips(strings.ToLower(written), strings.ToLower(name)); d <= distance && (best == "" || d < distance) {
+		if d := pawl.EditDistance(strings.ToLower(written), strings.ToLower(name)); d <= distance && (best == "" || d < distance) {
 			best, distance = name, d
 		}
 	}

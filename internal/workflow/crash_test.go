@@ -169,8 +169,8 @@ func TestCrashLoopCallsAPerson(t *testing.T) {
 			t.Errorf("a lane in a crash loop wants to be woken at %v", until)
 		}
 		d, err := k.s.Describe(t.Context(), "shop")
-		if err != nil || d.Word != run.NeedsAttention || d.Issue != run.IssueCrashLoop {
-			t.Fatalf("the lane is %s, %s (%v), which is not what people must see", d.Word, d.Issue, err)
+		if err != nil || d.State != run.NeedsAttention || d.Issue != run.IssueCrashLoop {
+			t.Fatalf("the lane is %s, %s (%v), which is not what people must see", d.State, d.Issue, err)
 		}
 		k.write(func(ctx context.Context, tx *store.Tx) error {
 			changed, err := k.s.Resume(ctx, tx, "shop", "tester")

@@ -233,12 +233,12 @@ func deployWithoutHandlerOfRun(t *testing.T, k *kit) {
 	}
 	expect(t, "runs", len(k.ranSince()), 0)
 	d := k.look("vanished")
-	if d.Word != run.NeedsAttention || d.Issue != run.IssueInconsistent || d.Sentence == "" {
-		t.Errorf("people see %s, %s: %s", d.Word, d.Issue, d.Sentence)
+	if d.State != run.NeedsAttention || d.Issue != run.IssueInconsistent || d.Sentence == "" {
+		t.Errorf("people see %s, %s: %s", d.State, d.Issue, d.Sentence)
 	}
 	k.deploy("vanished", "3", consuming(takeOne("in")).consumer("shaky", takeOne("in"), "in"))
 	k.work(w)
-	expect(t, "word", k.look("vanished").Word, run.Idle)
+	expect(t, "word", k.look("vanished").State, run.Idle)
 }
 
 // lesson 23: at once, and not with the version that failed.

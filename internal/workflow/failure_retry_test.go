@@ -61,8 +61,8 @@ func TestTransientFailuresBackOffAcrossRestarts(t *testing.T) {
 				t.Errorf("attempt %d is number %d and follows %q", i+1, r.Attempt, r.RetryOf)
 			}
 		}
-		if see := k.look(w.Name); see.Word != run.NeedsAttention || see.Issue != run.IssueRetriesUsedUp || !strings.Contains(see.Sentence, "6 times") {
-			t.Errorf("people see %s, %s: %s", see.Word, see.Issue, see.Sentence)
+		if see := k.look(w.Name); see.State != run.NeedsAttention || see.Issue != run.IssueRetriesUsedUp || !strings.Contains(see.Sentence, "6 times") {
+			t.Errorf("people see %s, %s: %s", see.State, see.Issue, see.Sentence)
 		}
 		k.desk.refuse = nil
 		k.resume(w.Name)

@@ -45,7 +45,7 @@ type failureCase struct {
 	class  pawl.Class
 	status pawl.Status
 	keeps  bool // the reservations of a run that fails in mutate
-	word   run.Word
+	word   run.State
 	issue  run.Issue
 	exit   run.Exit
 }
@@ -98,8 +98,8 @@ func TestClassDecidesWhatFollows(t *testing.T) {
 				if failed.ErrorClass != c.class || failed.ErrorCode != "refused" || !strings.Contains(failed.ErrorMessage, "refused as "+string(c.class)) {
 					t.Errorf("the error is %s of class %s: %s", failed.ErrorCode, failed.ErrorClass, failed.ErrorMessage)
 				}
-				if see := k.look(w.Name); see.Word != c.word || see.Issue != c.issue {
-					t.Errorf("people see %s, %s", see.Word, see.Issue)
+				if see := k.look(w.Name); see.State != c.word || see.Issue != c.issue {
+					t.Errorf("people see %s, %s", see.State, see.Issue)
 				}
 				k.expectHeld(t, w, failed, c.keeps)
 				k.expectExit(t, w, d, c, failed, until)

@@ -265,8 +265,8 @@ func TestGateOfProposals(t *testing.T) {
 				if want := map[bool]int{false: 1, true: 2}[activated]; b.count("act") != want {
 					t.Errorf("%d payments (%q), want %d", b.count("act"), b.args, want)
 				}
-				if d := k.look("pay"); !activated && d.Word != run.NeedsAttention {
-					t.Errorf("people see %s, %s", d.Word, d.Issue)
+				if d := k.look("pay"); !activated && d.State != run.NeedsAttention {
+					t.Errorf("people see %s, %s", d.State, d.Issue)
 				}
 			})
 		})
@@ -309,8 +309,8 @@ func TestPersonDecidesAboutAProposal(t *testing.T) {
 				k.work(w) // asks nobody again
 				expect(t, "questions for a script", len(m.asked), 1)
 				d := k.look("pay")
-				if d.Word != run.NeedsAttention || d.Issue != run.IssueApproval {
-					t.Errorf("people see %s, %s", d.Word, d.Issue)
+				if d.State != run.NeedsAttention || d.Issue != run.IssueApproval {
+					t.Errorf("people see %s, %s", d.State, d.Issue)
 				}
 				r := k.runOf(w, "order")
 				var asked store.Approval

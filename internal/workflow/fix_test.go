@@ -96,8 +96,8 @@ func TestFailedScriptIsFixedAndRetriedAtOnce(t *testing.T) {
 		if got := k.statuses(w, "in")["bad"]; got != store.EventConsumed {
 			t.Errorf("the event is %s", got)
 		}
-		if d, err := k.s.Describe(t.Context(), "shop"); err != nil || d.Word != run.Idle {
-			t.Errorf("people see %s (%v)", d.Word, err)
+		if d, err := k.s.Describe(t.Context(), "shop"); err != nil || d.State != run.Idle {
+			t.Errorf("people see %s (%v)", d.State, err)
 		}
 	})
 }
@@ -145,8 +145,8 @@ func TestBadProposalsAreRefusedAndTheBudgetHolds(t *testing.T) {
 				if k.workflow("shop").Version != before {
 					t.Error("a bad proposal came into force")
 				}
-				if d, err := k.s.Describe(t.Context(), "shop"); err != nil || d.Word != run.NeedsAttention || d.Issue != run.IssueFixesUsedUp {
-					t.Errorf("people see %s, %s (%v)", d.Word, d.Issue, err)
+				if d, err := k.s.Describe(t.Context(), "shop"); err != nil || d.State != run.NeedsAttention || d.Issue != run.IssueFixesUsedUp {
+					t.Errorf("people see %s, %s (%v)", d.State, d.Issue, err)
 				}
 			})
 		})
@@ -209,8 +209,8 @@ func TestRepairerThatNeverAnswersIsGivenUp(t *testing.T) {
 		k.publish(w, "in", "bad")
 		k.settle(w)
 		expect(t, "questions", len(m.asked), run.TransientAttempts)
-		if d := k.look("shop"); d.Word != run.NeedsAttention || d.Issue != run.IssueFixesUsedUp {
-			t.Errorf("people see %s, %s", d.Word, d.Issue)
+		if d := k.look("shop"); d.State != run.NeedsAttention || d.Issue != run.IssueFixesUsedUp {
+			t.Errorf("people see %s, %s", d.State, d.Issue)
 		}
 		k.resume("shop")
 		k.settle(w)

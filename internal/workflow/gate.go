@@ -114,11 +114,11 @@ func (v *view) nextWords(l Lane, looks bool) string {
 		return "It looks again when the run has ended."
 	case v.newest.Status == pawl.StatusActive:
 		return "The run is brought to its end; nothing more is started."
-	case decided && st.do != actWait && l.Word != run.Stopped:
+	case decided && st.do != actWait && l.State != run.Stopped:
 		return "It goes on at once."
-	case l.NextAt.IsZero() && l.Word == run.Idle && l.Pending > 0 && !v.takesNothing(looks):
+	case l.NextAt.IsZero() && l.State == run.Idle && l.Pending > 0 && !v.takesNothing(looks):
 		return "It is due now."
-	case l.NextAt.IsZero() && l.Word == run.Idle:
+	case l.NextAt.IsZero() && l.State == run.Idle:
 		return "It runs when an event comes."
 	case l.NextAt.IsZero():
 		return "It does nothing by itself until then."

@@ -42,7 +42,7 @@ func brokenConsumerHaltsAll(t *testing.T, k *kit) {
 	expect(t, "runs of the halted workflow in a day", len(k.ranSince()), 0)
 	k.work(healthy)
 	expect(t, "runs of the other one", k.ranSince(), []string{"producers.p.handler"})
-	expect(t, "word", k.look("broken").Word, run.NeedsAttention)
+	expect(t, "word", k.look("broken").State, run.NeedsAttention)
 }
 
 // schedules fire and events come during the backoff; they
@@ -81,8 +81,8 @@ func budgetThenResume(t *testing.T, k *kit) {
 	k.follow(w, 30*24*time.Hour)
 	expect(t, "attempts", count(k.ranSince(), "producers.p.handler"), run.TransientAttempts)
 	d := k.look("budget")
-	if d.Word != run.NeedsAttention || d.Issue != run.IssueRetriesUsedUp || !d.NextAt.IsZero() {
-		t.Errorf("people see %s, %s, next at %v", d.Word, d.Issue, d.NextAt)
+	if d.State != run.NeedsAttention || d.Issue != run.IssueRetriesUsedUp || !d.NextAt.IsZero() {
+		t.Errorf("people see %s, %s, next at %v", d.State, d.Issue, d.NextAt)
 	}
 	k.desk.fail("")
 	k.resume("budget")
@@ -104,8 +104,8 @@ func resumeThatDoesNotHelp(t *testing.T, k *kit) {
 	k.follow(w, 24*time.Hour)
 	expect(t, "runs after resume", k.ranSince(), []string{"producers.p.handler"})
 	d := k.look("not-mended")
-	if d.Word != run.NeedsAttention || d.Issue != run.IssueSignIn {
-		t.Errorf("people see %s, %s", d.Word, d.Issue)
+	if d.State != run.NeedsAttention || d.Issue != run.IssueSignIn {
+		t.Errorf("people see %s, %s", d.State, d.Issue)
 	}
 }
 

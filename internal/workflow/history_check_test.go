@@ -137,8 +137,8 @@ func (l *life) checkEnd() {
 			l.k.t.Errorf("run %s is still active", r.ID)
 		}
 	}
-	if see := l.k.look(l.w.Name); see.Word != run.Idle || see.Pending != 0 {
-		l.k.t.Errorf("people see %s (%s) with %d pending", see.Word, see.Sentence, see.Pending)
+	if see := l.k.look(l.w.Name); see.State != run.Idle || see.Pending != 0 {
+		l.k.t.Errorf("people see %s (%s) with %d pending", see.State, see.Sentence, see.Pending)
 	}
 	if l.k.t.Failed() {
 		l.k.t.Fatalf("in the end\n%s", l.story())

@@ -179,7 +179,7 @@ func (k *kit) publish(w store.Workflow, topic string, ids ...string) {
 	k.t.Helper()
 	for _, id := range ids {
 		k.write(func(ctx context.Context, tx *store.Tx) error {
-			_, _, err := k.s.PublishOutside(ctx, tx, w.Name, OutsideEvent{
+			_, _, err := k.s.PublishExternal(ctx, tx, w.Name, ExternalEvent{
 				Topic: topic, MessageID: id, Payload: json.RawMessage(fmt.Sprintf("%q", id)),
 				Input: &OutsideInput{Source: "test", Type: "thing", ID: id, Title: "Thing " + id},
 			}, "tester")

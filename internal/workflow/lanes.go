@@ -15,7 +15,7 @@ import (
 type Lane struct {
 	ID       string
 	Name     string
-	Word     run.Word
+	State    run.State
 	Issue    run.Issue
 	Sentence string // the issue in plain language; empty if there is none
 	Schedule string // in words
@@ -112,7 +112,7 @@ func (s *Service) Describe(ctx context.Context, name string) (d Details, err err
 func (s *Service) laneView(ctx context.Context, tx *store.Tx, v *view, there run.Workforce) (Lane, error) {
 	word, issue := v.words()
 	l := Lane{
-		ID: v.workflow.ID, Name: v.workflow.Name, Word: word, Issue: issue, Sentence: v.sentence(issue), Schedule: v.scheduleWords(),
+		ID: v.workflow.ID, Name: v.workflow.Name, State: word, Issue: issue, Sentence: v.sentence(issue), Schedule: v.scheduleWords(),
 		NextAt: v.nextAt(), Paused: v.workflow.Desired == desiredPaused, Labels: v.config.Labels,
 	}
 	orphans, err := tx.OrphanedReservations(ctx, v.workflow.ID, 1)
@@ -120,14 +120,14 @@ func (s *Service) laneView(ctx context.Context, tx *store.Tx, v *view, there run
 		return l, err
 	}
 	if len(orphans) > 0 { // told, never repaired silently (context 3.12.4)
-		l.Word, l.Issue = run.NeedsAttention, run.IssueInconsistent
+		l.State, l.Issue = run.NeedsAttention, run.IssueInconsistent
 		l.Sentence = fmt.Sprintf("Event %q is held by run %s, which has ended; this is a fault of Pawl, please report it.", orphans[0].MessageID, orphans[0].RunID)
 	}
 	if v.lostItsHandler() && word != run.Stopped {
-		l.Word, l.Issue = run.NeedsAttention, run.IssueInconsistent
+		l.State, l.Issue = run.NeedsAttention, run.IssueInconsistent
 		l.Sentence = "The deployed version lacks the part that its unfinished run is of; deploy one that has it, or cancel run " + v.row.ID + "."
 	}
-	if l.Word, l.Issue = there.Over(l.Word, l.Issue); l.Issue == run.IssueNoWorker {
+	if l.State, l.Issue = there.Over(l.State, l.Issue); l.Issue == run.IssueNoWorker {
 		l.Sentence = there.Sentence()
 	}
 	if l.Pending, err = tx.CountWaiting(ctx, v.workflow.ID, v.config.subscribed()); err != nil {

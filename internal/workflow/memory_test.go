@@ -79,7 +79,7 @@ func TestParallelLargeReadsAreBounded(t *testing.T) {
 		w := k.deployScript("glutton", head+tail)
 		k.write(func(ctx context.Context, tx *store.Tx) error {
 			for i := range 6 {
-				_, _, err := k.s.PublishOutside(ctx, tx, "glutton", OutsideEvent{Topic: "in", MessageID: fmt.Sprint("m", i), Payload: json.RawMessage(fmt.Sprintf("%q", strings.Repeat("y", 1<<20)))}, "tester")
+				_, _, err := k.s.PublishExternal(ctx, tx, "glutton", ExternalEvent{Topic: "in", MessageID: fmt.Sprint("m", i), Payload: json.RawMessage(fmt.Sprintf("%q", strings.Repeat("y", 1<<20)))}, "tester")
 				if err != nil {
 					return err
 				}
@@ -135,7 +135,7 @@ func TestLargeAnswersAndArgumentsAreRefused(t *testing.T) {
 		w := k.deployScript("large", script("throw new Error('not yet');", ""))
 		k.write(func(ctx context.Context, tx *store.Tx) error {
 			for i := range 12 {
-				_, _, err := k.s.PublishOutside(ctx, tx, "large", OutsideEvent{Topic: "in", MessageID: fmt.Sprint("m", i), Payload: json.RawMessage(fmt.Sprintf("%q", strings.Repeat("y", 1<<20)))}, "tester")
+				_, _, err := k.s.PublishExternal(ctx, tx, "large", ExternalEvent{Topic: "in", MessageID: fmt.Sprint("m", i), Payload: json.RawMessage(fmt.Sprintf("%q", strings.Repeat("y", 1<<20)))}, "tester")
 				if err != nil {
 					return err
 				}

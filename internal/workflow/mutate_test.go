@@ -489,8 +489,8 @@ func TestMutateGetsWhatPrepareReturned(t *testing.T) {
 		if len(keys) != 3 || keys[""] {
 			t.Errorf("three calls had the keys %v", keys)
 		}
-		if d := k.look(w.Name); d.Word != run.Idle {
-			t.Errorf("people see %s, %s", d.Word, d.Sentence)
+		if d := k.look(w.Name); d.State != run.Idle {
+			t.Errorf("people see %s, %s", d.State, d.Sentence)
 		}
 	})
 }

@@ -46,8 +46,8 @@ func pausedStartsNothing(t *testing.T, k *kit) {
 	}
 	expect(t, "runs in two days", len(k.ranSince()), 0)
 	d := k.look("asleep")
-	if d.Word != run.Stopped || d.Issue != run.IssuePaused || !d.Paused || !d.NextAt.IsZero() {
-		t.Errorf("people see %s, %s, next at %v", d.Word, d.Issue, d.NextAt)
+	if d.State != run.Stopped || d.Issue != run.IssuePaused || !d.Paused || !d.NextAt.IsZero() {
+		t.Errorf("people see %s, %s, next at %v", d.State, d.Issue, d.NextAt)
 	}
 }
 
@@ -222,14 +222,14 @@ func pauseAndHaltAreApart(t *testing.T, k *kit) {
 	k.desk.fail(pawl.ClassAuth)
 	k.work(w)
 	expect(t, "wanted after a halt", k.workflow("apart").Desired, desiredActive)
-	expect(t, "word", k.look("apart").Word, run.NeedsAttention)
+	expect(t, "word", k.look("apart").State, run.NeedsAttention)
 	k.pause("apart")
 	expect(t, "newest run after a pause", k.lastRun(w).Status, pawl.StatusPausedApproval)
-	expect(t, "word", k.look("apart").Word, run.Stopped)
+	expect(t, "word", k.look("apart").State, run.Stopped)
 	k.desk.fail("")
 	k.resume("apart")
 	k.work(w)
-	expect(t, "word", k.look("apart").Word, run.Idle)
+	expect(t, "word", k.look("apart").State, run.Idle)
 	expect(t, "story", k.story(w), []string{"take committed committed"})
 	expect(t, "statement that it is mended", k.workflow("apart").ClearedRun, "")
 }

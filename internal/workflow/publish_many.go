@@ -9,7 +9,7 @@ import (
 
 // PublishMany adds events from outside, in the caller's transaction, and wakes
 // the lane if any of them is news. All of them are taken or none.
-func (s *Service) PublishMany(ctx context.Context, tx *store.Tx, name string, events []OutsideEvent, by string) error {
+func (s *Service) PublishMany(ctx context.Context, tx *store.Tx, name string, events []ExternalEvent, by string) error {
 	if len(events) == 0 {
 		return nil
 	}

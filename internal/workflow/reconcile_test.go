@@ -106,8 +106,8 @@ func TestReconcileLoopEndsWithAPerson(t *testing.T) {
 		expectRun(t, waits, pawl.PhaseMutating, pawl.StatusPausedReconciliation)
 		k.publish(w, "in", "b")
 		k.publish(w, "out", "c")
-		if see := k.look(w.Name); see.Word != run.Running || see.Issue != run.IssueReconciling {
-			t.Errorf("people see %s, %s", see.Word, see.Issue)
+		if see := k.look(w.Name); see.State != run.Running || see.Issue != run.IssueReconciling {
+			t.Errorf("people see %s, %s", see.State, see.Issue)
 		}
 		for n := 1; !until.IsZero(); n++ {
 			if n > run.ReconcileAttempts {
@@ -134,8 +134,8 @@ func TestReconcileLoopEndsWithAPerson(t *testing.T) {
 		if m.State != pawl.MutationIndeterminate || m.ReconcileAttempts != run.ReconcileAttempts {
 			t.Errorf("the row is %s after %d questions", m.State, m.ReconcileAttempts)
 		}
-		if see := k.look(w.Name); see.Word != run.NeedsAttention || see.Issue != run.IssueOutcomeUnknown {
-			t.Errorf("people see %s, %s", see.Word, see.Issue)
+		if see := k.look(w.Name); see.State != run.NeedsAttention || see.Issue != run.IssueOutcomeUnknown {
+			t.Errorf("people see %s, %s", see.State, see.Issue)
 		}
 		k.expectStuckOn(t, w, waits)
 	})

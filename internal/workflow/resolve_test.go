@@ -56,8 +56,8 @@ func TestPeopleSayWhatBecameOfACall(t *testing.T) {
 				if r.Status != pawl.StatusPausedReconciliation || r.Phase != pawl.PhaseMutating {
 					t.Fatalf("the run is %s at %s", r.Status, r.Phase)
 				}
-				if d, err := k.s.Describe(t.Context(), "shop"); err != nil || d.Issue != run.IssueOutcomeUnknown || d.Word != run.NeedsAttention {
-					t.Errorf("people see %s, %s (%v)", d.Word, d.Issue, err)
+				if d, err := k.s.Describe(t.Context(), "shop"); err != nil || d.Issue != run.IssueOutcomeUnknown || d.State != run.NeedsAttention {
+					t.Errorf("people see %s, %s (%v)", d.State, d.Issue, err)
 				}
 				if err := k.resolve(r, "maybe", ""); !errors.Is(err, pawl.ErrInvalid) {
 					t.Errorf("an unknown word: %v", err)

@@ -44,7 +44,7 @@ func wordsOfStates(t *testing.T, k *kit) {
 	for i, c := range []struct {
 		class    pawl.Class
 		after    func(w store.Workflow)
-		word     run.Word
+		word     run.State
 		issue    run.Issue
 		sentence string
 	}{
@@ -66,8 +66,8 @@ func wordsOfStates(t *testing.T, k *kit) {
 			c.after(w)
 		}
 		d := k.look(w.Name)
-		if d.Word != c.word || d.Issue != c.issue || d.Sentence != c.sentence {
-			t.Errorf("%d (%s): %s, %s: %q; want %s, %s: %q", i, c.class, d.Word, d.Issue, d.Sentence, c.word, c.issue, c.sentence)
+		if d.State != c.word || d.Issue != c.issue || d.Sentence != c.sentence {
+			t.Errorf("%d (%s): %s, %s: %q; want %s, %s: %q", i, c.class, d.State, d.Issue, d.Sentence, c.word, c.issue, c.sentence)
 		}
 	}
 }
@@ -84,10 +84,10 @@ func runningWhileActive(t *testing.T, k *kit) {
 		}
 		return take("in")
 	}))
-	expect(t, "word before", k.look("runs").Word, run.Idle)
+	expect(t, "word before", k.look("runs").State, run.Idle)
 	k.work(w)
-	expect(t, "word during", during.Word, run.Running)
-	expect(t, "word after", k.look("runs").Word, run.Idle)
+	expect(t, "word during", during.State, run.Running)
+	expect(t, "word after", k.look("runs").State, run.Idle)
 	if closed := closedGates(why); closed != "idle" || !strings.Contains(why.Next, "when the run has ended") {
 		t.Errorf("during the run the closed gates are %q, and next: %s", closed, why.Next)
 	}
@@ -117,13 +117,13 @@ func wordsOfReconciliation(t *testing.T, k *kit) {
 	k.desk.inquiry = func(tool.Call) (bool, bool) { return false, false }
 	k.work(w)
 	d := k.look("unknown")
-	if d.Word != run.Running || d.Issue != run.IssueReconciling || !strings.Contains(d.Sentence, "desk.order") || d.NextAt.IsZero() {
-		t.Errorf("while the host asks: %s, %s, next at %v: %s", d.Word, d.Issue, d.NextAt, d.Sentence)
+	if d.State != run.Running || d.Issue != run.IssueReconciling || !strings.Contains(d.Sentence, "desk.order") || d.NextAt.IsZero() {
+		t.Errorf("while the host asks: %s, %s, next at %v: %s", d.State, d.Issue, d.NextAt, d.Sentence)
 	}
 	k.settle(w)
 	d = k.look("unknown")
-	if d.Word != run.NeedsAttention || d.Issue != run.IssueOutcomeUnknown || !d.NextAt.IsZero() {
-		t.Errorf("when it gave up: %s, %s, next at %v", d.Word, d.Issue, d.NextAt)
+	if d.State != run.NeedsAttention || d.Issue != run.IssueOutcomeUnknown || !d.NextAt.IsZero() {
+		t.Errorf("when it gave up: %s, %s, next at %v", d.State, d.Issue, d.NextAt)
 	}
 	k.resume("unknown")
 	k.ranSince()
@@ -181,7 +181,7 @@ func viewNamesNoInnards(t *testing.T, k *kit) {
 	check := func(when string) {
 		t.Helper()
 		l := k.look("plain").Lane
-		text := strings.ToLower(fmt.Sprint(l.Word, l.Sentence, l.Schedule, l.LastText))
+		text := strings.ToLower(fmt.Sprint(l.State, l.Sentence, l.Schedule, l.LastText))
 		for _, word := range []string{"handlerword", "topicword", "preparing", "mutating", "emitting", "retry", "attempt 2", "consumer", "producer"} {
 			if strings.Contains(text, word) {
 				t.Errorf("%s people read %q in %q", when, word, text)
@@ -294,8 +294,8 @@ func orphanIsTold(t *testing.T, k *kit) {
 		return err
 	})
 	d := k.look("held")
-	if d.Word != run.NeedsAttention || d.Issue != run.IssueInconsistent {
-		t.Errorf("people see %s, %s", d.Word, d.Issue)
+	if d.State != run.NeedsAttention || d.Issue != run.IssueInconsistent {
+		t.Errorf("people see %s, %s", d.State, d.Issue)
 	}
 	if err := k.s.sweep(t.Context()); err != nil {
 		t.Fatal(err)

@@ -98,7 +98,7 @@ func TestARestartAsksForPendingEvents(t *testing.T) {
 		}
 		until(t, "the lane rests", func() bool {
 			see := k.look("restart")
-			return see.Word == run.Idle && see.NextAt.After(time.Now())
+			return see.State == run.Idle && see.NextAt.After(time.Now())
 		})
 		first.stop()
 		for len(asked) > 0 {
@@ -134,8 +134,8 @@ func TestAMissingConnectionIsWaitedFor(t *testing.T) {
 		k.publish(w, "in", "a")
 		until(t, "it waits", func() bool { return k.look("shop").Issue == run.IssuePrecondition })
 		see := k.look("shop")
-		if see.Word != run.NeedsAttention || !strings.Contains(see.Sentence, "goes on by itself") || !strings.Contains(see.Sentence, `no connection "desk"`) {
-			t.Errorf("people see %s: %s", see.Word, see.Sentence)
+		if see.State != run.NeedsAttention || !strings.Contains(see.Sentence, "goes on by itself") || !strings.Contains(see.Sentence, `no connection "desk"`) {
+			t.Errorf("people see %s: %s", see.State, see.Sentence)
 		}
 		waits := k.newest(w)
 		first.stop()
@@ -210,8 +210,8 @@ func TestOurOwnLimitSpendsNothing(t *testing.T) {
 				t.Errorf("%s: it is tried again in %v", method, time.Until(until))
 			}
 			see := k.look(name)
-			if see.Word != run.Running || !strings.Contains(see.Sentence, "counts as no attempt") || !strings.Contains(see.Sentence, "limit that you set") {
-				t.Errorf("%s: people see %s: %s", method, see.Word, see.Sentence)
+			if see.State != run.Running || !strings.Contains(see.Sentence, "counts as no attempt") || !strings.Contains(see.Sentence, "limit that you set") {
+				t.Errorf("%s: people see %s: %s", method, see.State, see.Sentence)
 			}
 			k.settle(w)
 			if took := time.Since(begun); took < 70*time.Hour || !slices.Equal(k.desk.things(), []string{"a"}) {
@@ -430,7 +430,7 @@ func TestPeopleReadOfInputs(t *testing.T) {
 		k.publish(w, "quuz", "a") // of the same input
 		k.publish(w, "quux", "b")
 		k.write(func(ctx context.Context, tx *store.Tx) error {
-			_, _, err := k.s.PublishOutside(ctx, tx, "shop", OutsideEvent{Topic: "quux", MessageID: "of nothing"}, "tester")
+			_, _, err := k.s.PublishExternal(ctx, tx, "shop", ExternalEvent{Topic: "quux", MessageID: "of nothing"}, "tester")
 			return err
 		})
 		k.work(w)

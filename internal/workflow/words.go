@@ -13,14 +13,14 @@ import (
 
 // words are the word and the issue of the lane, by the rules that the chooser
 // goes by.
-func (v *view) words() (run.Word, run.Issue) {
+func (v *view) words() (run.State, run.Issue) {
 	if v.newest.Status == pawl.StatusFailedLogic && v.workflow.Desired == desiredActive && (v.cleared() || v.workflow.Version != v.row.ScriptVersion) {
 		return run.Running, run.IssueRecovering // a new version is there; the retry comes at once
 	}
 	if v.proposed() && v.workflow.Desired == desiredActive {
 		return run.NeedsAttention, run.IssueApproval
 	}
-	return run.Words(run.Desired(v.workflow.Desired), v.newest, v.exhausted() && !v.cleared())
+	return run.StateOf(run.Desired(v.workflow.Desired), v.newest, v.exhausted() && !v.cleared())
 }
 
 // sentence says an issue in plain language: what is the matter and, where a

@@ -33,7 +33,7 @@ func (f *following) conclude(ctx context.Context, run serverRun) (result runner.
 	case problem != nil:
 		return runner.Result{}, true, fmt.Errorf("read the state of the run: %s", problem.result.Message)
 	}
-	if err := f.tellUsage(state.Values, true); err != nil {
+	if err := f.emitUsage(state.Values, true); err != nil {
 		return runner.Result{}, true, err
 	}
 	cancelled := false

@@ -81,7 +81,7 @@ func (f *following) stop(ctx context.Context) (runner.Result, error) {
 		return result, nil
 	}
 	if state, problem := f.state(ctx); problem == nil { // what it cost until then
-		if err := f.tellUsage(state.Values, true); err != nil {
+		if err := f.emitUsage(state.Values, true); err != nil {
 			return runner.Result{}, err
 		}
 	}

@@ -57,7 +57,7 @@ func (f *following) stream(ctx context.Context) (events int, err error) {
 		if e.id != "" {
 			f.lastEvent = e.id
 		}
-		return f.tell(e)
+		return f.handle(e)
 	})
 	return events, err
 }
@@ -102,7 +102,7 @@ func readEvents(stream io.Reader, see func(event) error) error {
 }
 
 // tell passes on what an event says.
-func (f *following) tell(e event) error {
+func (f *following) handle(e event) error {
 	name, _, _ := strings.Cut(e.name, "|") // of a graph within a graph
 	switch name {
 	case "custom":
@@ -114,7 +114,7 @@ func (f *following) tell(e event) error {
 	case "updates":
 		var nodes map[string]json.RawMessage
 		if json.Unmarshal(e.data, &nodes) == nil {
-			return f.tellNodes(nodes)
+			return f.emitNodes(nodes)
 		}
 	}
 	return nil
@@ -122,7 +122,7 @@ func (f *following) tell(e event) error {
 
 // tellNodes tells which nodes came to their end, and what they cost. Names
 // that begin with __ are the server's own.
-func (f *following) tellNodes(nodes map[string]json.RawMessage) error {
+func (f *following) emitNodes(nodes map[string]json.RawMessage) error {
 	for _, node := range slices.Sorted(maps.Keys(nodes)) {
 		if strings.HasPrefix(node, "__") {
 			continue
@@ -130,7 +130,7 @@ func (f *following) tellNodes(nodes map[string]json.RawMessage) error {
 		if err := f.emit(runner.Progress("node " + node)); err != nil {
 			return err
 		}
-		if err := f.tellUsage(nodes[node], false); err != nil {
+		if err := f.emitUsage(nodes[node], false); err != nil {
 			return err
 		}
 	}
@@ -160,7 +160,7 @@ type message struct {
 
 // tellUsage tells the usage of the messages among the values, each once. One
 // without an id is known by its place, which it has at the end only.
-func (f *following) tellUsage(values json.RawMessage, atEnd bool) error {
+func (f *following) emitUsage(values json.RawMessage, atEnd bool) error {
 	var state struct {
 		Messages json.RawMessage `json:"messages"`
 	}

@@ -57,7 +57,7 @@ func ReadAnswer(raw []byte, emit func(Event) error) (result Result, readable boo
 	if json.Unmarshal(fields["ok"], &ok) != nil || ok == nil {
 		return Result{}, false, nil //nolint:nilerr // it is told by readable
 	}
-	if err := tellUsage(fields["usage"], emit); err != nil {
+	if err := emitUsage(fields["usage"], emit); err != nil {
 		return Result{}, true, err
 	}
 	switch {
@@ -93,7 +93,7 @@ func readFailure(raw json.RawMessage) Result {
 	return Failure(code, message)
 }
 
-func tellUsage(raw json.RawMessage, emit func(Event) error) error {
+func emitUsage(raw json.RawMessage, emit func(Event) error) error {
 	if !present(raw) {
 		return nil
 	}

@@ -148,7 +148,7 @@ func (w *pageWriter) flushKnown(ctx context.Context) error {
 		default:
 			continue
 		}
-		if err := w.tell(i, s == rowNew); err != nil {
+		if err := w.record(i, s == rowNew); err != nil {
 			return err
 		}
 	}
@@ -196,7 +196,7 @@ func (w *pageWriter) compare(ctx context.Context) ([]rowState, error) {
 }
 
 // tell adds a row to the result.
-func (w *pageWriter) tell(i int, isNew bool) error {
+func (w *pageWriter) record(i int, isNew bool) error {
 	c, err := changedRow(w.shape, w.rows.row(i), isNew)
 	if err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 // What is tried out without a database has no limit.
 func TestUnbookedCountsNothing(t *testing.T) {
 	p := &Providers{byDomain: map[string]Provider{"api.example": {Domain: "api.example", Limit: 1}}}
-	u := NewUnbooked(p, nil, nil)
+	u := NewNoLimits(p, nil, nil)
 	for range 3 {
 		if err := u.Acquire(t.Context(), "api.example"); err != nil {
 			t.Fatal(err)

@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// heldRows are rows that were read before anybody asks for them.
-type heldRows struct {
+// bufferedRows are rows that were read before anybody asks for them.
+type bufferedRows struct {
 	fields []pgconn.FieldDescription
 	types  *pgtype.Map
 	mu     *sync.Mutex // guards types
@@ -17,7 +17,7 @@ type heldRows struct {
 	at     int
 }
 
-func (r *heldRows) add(values [][]byte) {
+func (r *bufferedRows) add(values [][]byte) {
 	size := 0
 	for _, v := range values {
 		size += len(v)
@@ -35,13 +35,13 @@ func (r *heldRows) add(values [][]byte) {
 }
 
 // Next goes to the next row.
-func (r *heldRows) Next() bool {
+func (r *bufferedRows) Next() bool {
 	r.at = min(r.at+1, len(r.rows))
 	return r.at < len(r.rows)
 }
 
 // Scan copies the row.
-func (r *heldRows) Scan(dest ...any) error {
+func (r *bufferedRows) Scan(dest ...any) error {
 	if len(dest) != len(r.fields) {
 		return fmt.Errorf("%d values for %d places", len(r.fields), len(dest))
 	}
@@ -56,7 +56,7 @@ func (r *heldRows) Scan(dest ...any) error {
 }
 
 // Err is nil: all rows are here.
-func (r *heldRows) Err() error { return nil }
+func (r *bufferedRows) Err() error { return nil }
 
 // Close does nothing.
-func (r *heldRows) Close() {}
+func (r *bufferedRows) Close() {}

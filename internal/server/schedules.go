@@ -35,23 +35,23 @@ func (s *server) buildGraphs(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.execution, err = execution.New(execution.Config{DB: s.db, Graphs: s.executors, Node: s.who.id, Redact: s.executors.Redact, Keys: keyOf, Admit: s.mayExecute, Log: s.log}); err != nil {
+	if s.execution, err = execution.New(execution.Config{DB: s.db, Graphs: s.executors, Node: s.identity.id, Redact: s.executors.Redact, Keys: keyOf, Admit: s.mayExecute, Log: s.log}); err != nil {
 		return err
 	}
 	if _, err := s.execution.Recover(ctx); err != nil {
 		return err
 	}
-	if s.service, err = s.serviceToken(); err != nil {
+	if s.serviceToken, err = s.loadServiceToken(); err != nil {
 		return err
 	}
 	var ask execution.API = s.execution
 	if s.cfg.ExecutionURL != "" {
-		if ask, err = execution.NewRemote(s.cfg.ExecutionURL, s.service, nil); err != nil {
+		if ask, err = execution.NewRemote(s.cfg.ExecutionURL, s.serviceToken, nil); err != nil {
 			return err
 		}
 	}
-	s.graphs, err = schedule.New(schedule.Options{
-		DB: s.db, Ledger: s.runs, Executions: ask, Grants: grant.Service{}, Log: s.log, Observe: s.tellSchedule, Notify: s.noticeSchedule, Workforce: s.workforce,
+	s.schedules, err = schedule.New(schedule.Options{
+		DB: s.db, Ledger: s.ledger, Executions: ask, Grants: grant.Service{}, Log: s.log, Observe: s.tellSchedule, Notify: s.noticeSchedule, Workforce: s.workforce,
 	})
 	return err
 }
@@ -60,10 +60,10 @@ func (s *server) buildGraphs(ctx context.Context) (err error) {
 // like those of connections.
 func keyOf(ref string) (string, error) { return connector.FromEnvironment(ref, os.Getenv) }
 
-// serviceToken is what a worker shows to the execution service of another
+// loadServiceToken reads what a worker shows to the execution service of another
 // process. It is in the data folder, or in PAWL_SERVICE_TOKEN where the two have
 // no folder in common.
-func (s *server) serviceToken() (string, error) {
+func (s *server) loadServiceToken() (string, error) {
 	if text := strings.TrimSpace(os.Getenv("PAWL_SERVICE_TOKEN")); text != "" {
 		return text, nil
 	}
@@ -80,7 +80,7 @@ func (s *server) serviceToken() (string, error) {
 func (s *server) internalHandler(api http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", api)
-	mux.Handle("/api/internal/", s.execution.Handler(s.service))
+	mux.Handle("/api/internal/", s.execution.Handler(s.serviceToken))
 	return mux
 }
 
@@ -117,7 +117,7 @@ func (s *server) runWorkflow(ctx context.Context, name string, r executor.Run, e
 			return executor.Result{}, context.Cause(ctx)
 		case <-tick.C:
 		}
-		d, err := s.flows.Describe(ctx, name)
+		d, err := s.workflows.Describe(ctx, name)
 		if errors.Is(err, pawl.ErrNotFound) {
 			return executor.Result{Code: string(contract.Aborted), Message: "the workflow was deleted while it ran"}, nil
 		}
@@ -129,11 +129,11 @@ func (s *server) runWorkflow(ctx context.Context, name string, r executor.Run, e
 			requested = requested || !p.RequestedAt.IsZero()
 		}
 		switch {
-		case d.Word == run.NeedsAttention:
+		case d.State == run.NeedsAttention:
 			return executor.Result{Code: string(contract.Internal), Message: d.Sentence}, nil
-		case d.Word == run.Stopped:
+		case d.State == run.Stopped:
 			return executor.Result{Code: string(contract.Aborted), Message: "the workflow was paused before it was done"}, nil
-		case d.Word == run.Idle && !requested && d.Pending == 0:
+		case d.State == run.Idle && !requested && d.Pending == 0:
 			output, err := json.Marshal(map[string]any{"workflow": name, "lastActivity": d.LastText})
 			return executor.Result{OK: true, Output: output}, err
 		}
@@ -149,7 +149,7 @@ func (s *server) askWorkflow(ctx context.Context, name string, r executor.Run) (
 		if _, first, err := tx.ClaimIdempotencyKey(ctx, owner, key, name); err != nil || !first {
 			return err
 		}
-		return s.flows.RunNow(ctx, tx, name, "graph "+r.RunID)
+		return s.workflows.RunNow(ctx, tx, name, "graph "+r.RunID)
 	})
 	switch e, ok := errors.AsType[*pawl.Error](err); {
 	case ok && e.Code == pawl.CodeNotFound:

@@ -37,9 +37,9 @@ func publishArms(t *testing.T, k *kit) {
 	k.work(w)
 	armed := len(k.armed.specs)
 	gone := errors.New("given up")
-	event := OutsideEvent{Topic: "in", MessageID: "a"}
+	event := ExternalEvent{Topic: "in", MessageID: "a"}
 	err := k.do(func(ctx context.Context, tx *store.Tx) error {
-		_, _, err := k.s.PublishOutside(ctx, tx, "arms", event, "tester")
+		_, _, err := k.s.PublishExternal(ctx, tx, "arms", event, "tester")
 		return errors.Join(err, gone)
 	})
 	if !errors.Is(err, gone) || len(k.armed.specs) != armed || len(k.statuses(w, "in")) != 0 {
@@ -66,19 +66,19 @@ func publishRefusals(t *testing.T, k *kit) {
 	w := k.deploy("refusals", "1", d)
 	k.work(w)
 	for name, c := range map[string]struct {
-		event   OutsideEvent
+		event   ExternalEvent
 		pointer string
 	}{
-		"an unknown topic":           {OutsideEvent{Topic: "inn", MessageID: "a"}, "/topic"},
-		"a topic without a consumer": {OutsideEvent{Topic: "lonely", MessageID: "a"}, "/topic"},
-		"no topic":                   {OutsideEvent{MessageID: "a"}, "/topic"},
-		"no id":                      {OutsideEvent{Topic: "in"}, "/messageId"},
-		"a long id":                  {OutsideEvent{Topic: "in", MessageID: strings.Repeat("x", maxMessageID+1)}, "/messageId"},
-		"an id with NUL":             {OutsideEvent{Topic: "in", MessageID: "a\x00b"}, "/messageId"},
-		"half an input":              {OutsideEvent{Topic: "in", MessageID: "a", Input: &OutsideInput{Source: "s", Type: "t"}}, "/input"},
+		"an unknown topic":           {ExternalEvent{Topic: "inn", MessageID: "a"}, "/topic"},
+		"a topic without a consumer": {ExternalEvent{Topic: "lonely", MessageID: "a"}, "/topic"},
+		"no topic":                   {ExternalEvent{MessageID: "a"}, "/topic"},
+		"no id":                      {ExternalEvent{Topic: "in"}, "/messageId"},
+		"a long id":                  {ExternalEvent{Topic: "in", MessageID: strings.Repeat("x", maxMessageID+1)}, "/messageId"},
+		"an id with NUL":             {ExternalEvent{Topic: "in", MessageID: "a\x00b"}, "/messageId"},
+		"half an input":              {ExternalEvent{Topic: "in", MessageID: "a", Input: &OutsideInput{Source: "s", Type: "t"}}, "/input"},
 	} {
 		err := k.do(func(ctx context.Context, tx *store.Tx) error {
-			_, _, err := k.s.PublishOutside(ctx, tx, "refusals", c.event, "tester")
+			_, _, err := k.s.PublishExternal(ctx, tx, "refusals", c.event, "tester")
 			return err
 		})
 		e, ok := errors.AsType[*pawl.Error](err)
@@ -88,7 +88,7 @@ func publishRefusals(t *testing.T, k *kit) {
 	}
 	expect(t, "events", len(k.statuses(w, "in")), 0)
 	err := k.do(func(ctx context.Context, tx *store.Tx) error {
-		_, _, err := k.s.PublishOutside(ctx, tx, "nobody-knows", OutsideEvent{Topic: "in", MessageID: "a"}, "tester")
+		_, _, err := k.s.PublishExternal(ctx, tx, "nobody-knows", ExternalEvent{Topic: "in", MessageID: "a"}, "tester")
 		return err
 	})
 	if !errors.Is(err, pawl.ErrNotFound) {
@@ -102,7 +102,7 @@ func publishAgain(t *testing.T, k *kit) {
 	k.work(w)
 	send := func(payload string) (e store.Event, p store.Published) {
 		k.write(func(ctx context.Context, tx *store.Tx) (err error) {
-			e, p, err = k.s.PublishOutside(ctx, tx, "again", OutsideEvent{Topic: "in", MessageID: "a", Payload: json.RawMessage(payload)}, "tester")
+			e, p, err = k.s.PublishExternal(ctx, tx, "again", ExternalEvent{Topic: "in", MessageID: "a", Payload: json.RawMessage(payload)}, "tester")
 			return err
 		})
 		return e, p

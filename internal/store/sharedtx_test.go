@@ -56,7 +56,7 @@ func (c *crowd) increment(ctx context.Context, tx *Tx, lane string) error {
 // mark leaves a mark, with the transaction that left it.
 func (c *crowd) mark(ctx context.Context, tx *Tx, name string) error {
 	xid := `''`
-	if c.db.lite == nil {
+	if c.db.sqliteFile == nil {
 		xid = `pg_current_xact_id()::text`
 	}
 	_, err := tx.Exec(ctx, `insert into marks values ($1, `+xid+`)`, name)
@@ -89,7 +89,7 @@ func TestTogetherNothingIsLost(t *testing.T) {
 		var after atomic.Int64
 		everybody(200, func(i int) { // two of each lane
 			for k := range each {
-				err := c.db.WriteTogether(t.Context(), laneNo(i%100), func(ctx context.Context, tx *Tx) error {
+				err := c.db.WriteShared(t.Context(), laneNo(i%100), func(ctx context.Context, tx *Tx) error {
 					tx.AfterCommit(func() { after.Add(1) })
 					if err := c.increment(ctx, tx, laneNo(i%100)); err != nil {
 						return err
@@ -138,7 +138,7 @@ func TestTogetherOneFailsAlone(t *testing.T) {
 						t.Errorf("member %d: %v", i, p)
 					}
 				}()
-				err := c.db.WriteTogether(t.Context(), laneNo(i), func(ctx context.Context, tx *Tx) error {
+				err := c.db.WriteShared(t.Context(), laneNo(i), func(ctx context.Context, tx *Tx) error {
 					tx.AfterCommit(func() { after.Add(1) })
 					if err := c.increment(ctx, tx, laneNo(i)); i%6 == 1 && err == nil {
 						return sour // after it wrote
@@ -157,7 +157,7 @@ func TestTogetherOneFailsAlone(t *testing.T) {
 				}
 			})
 			everybody(30, func(i int) { // before it wrote
-				err := c.db.WriteTogether(t.Context(), laneNo(i), func(ctx context.Context, tx *Tx) error {
+				err := c.db.WriteShared(t.Context(), laneNo(i), func(ctx context.Context, tx *Tx) error {
 					if i%3 == 0 {
 						return sour
 					}
@@ -184,9 +184,9 @@ func TestTogetherOneFailsAlone(t *testing.T) {
 func TestTogetherSomeWantToBeApart(t *testing.T) {
 	inCrowd(t, func(c *crowd) {
 		everybody(60, func(i int) {
-			err := c.db.WriteTogether(t.Context(), laneNo(i), func(ctx context.Context, tx *Tx) error {
+			err := c.db.WriteShared(t.Context(), laneNo(i), func(ctx context.Context, tx *Tx) error {
 				if i%3 == 0 {
-					_ = tx.Apart()
+					_ = tx.RequireOwnTx()
 					_ = c.mark(ctx, tx, laneNo(i)) // once, or it fails
 					return nil
 				}
@@ -194,7 +194,7 @@ func TestTogetherSomeWantToBeApart(t *testing.T) {
 					return err
 				}
 				if i%3 == 1 {
-					return tx.Apart() // too late for the others, who run again
+					return tx.RequireOwnTx() // too late for the others, who run again
 				}
 				return nil
 			})
@@ -218,7 +218,7 @@ func TestTogetherWithoutCaller(t *testing.T) {
 			if i%2 == 0 {
 				ctx = gone
 			}
-			err := c.db.WriteTogether(ctx, laneNo(i), func(ctx context.Context, tx *Tx) error { return c.mark(ctx, tx, laneNo(i)) })
+			err := c.db.WriteShared(ctx, laneNo(i), func(ctx context.Context, tx *Tx) error { return c.mark(ctx, tx, laneNo(i)) })
 			if (err != nil) != (i%2 == 0) {
 				t.Errorf("%d: %v", i, err)
 			}
@@ -251,11 +251,11 @@ func TestTogetherSomebodyElseHoldsARow(t *testing.T) {
 	}()
 	<-holding
 	go func() {
-		blocked <- c.db.WriteTogether(t.Context(), "held", func(ctx context.Context, tx *Tx) error { return c.increment(ctx, tx, "held") })
+		blocked <- c.db.WriteShared(t.Context(), "held", func(ctx context.Context, tx *Tx) error { return c.increment(ctx, tx, "held") })
 	}()
 	began := time.Now()
 	everybody(50, func(i int) {
-		if err := c.db.WriteTogether(t.Context(), laneNo(i), func(ctx context.Context, tx *Tx) error { return c.mark(ctx, tx, laneNo(i)) }); err != nil {
+		if err := c.db.WriteShared(t.Context(), laneNo(i), func(ctx context.Context, tx *Tx) error { return c.mark(ctx, tx, laneNo(i)) }); err != nil {
 			t.Error(err)
 		}
 	})
@@ -297,7 +297,7 @@ func TestTogetherConnectionIsCut(t *testing.T) {
 	everybody(40, func(i int) {
 		for k := range 25 {
 			name := fmt.Sprint(i, "-", k)
-			err := c.db.WriteTogether(t.Context(), laneNo(i), func(ctx context.Context, tx *Tx) error {
+			err := c.db.WriteShared(t.Context(), laneNo(i), func(ctx context.Context, tx *Tx) error {
 				for n := range 3 {
 					if _, err := tx.Exec(ctx, `insert into told values ($1, $2)`, name, n); err != nil {
 						return err

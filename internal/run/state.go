@@ -2,15 +2,15 @@ package run
 
 import "github.com/pawlrun/pawl"
 
-// Word is the status of a lane as people read it.
-type Word string
+// State is the status of a lane as people read it.
+type State string
 
-// The four words.
+// The four states.
 const (
-	Running        Word = "Running"
-	Idle           Word = "Idle"
-	NeedsAttention Word = "Needs attention"
-	Stopped        Word = "Stopped"
+	Running        State = "Running"
+	Idle           State = "Idle"
+	NeedsAttention State = "Needs attention"
+	Stopped        State = "Stopped"
 )
 
 // Desired is what a person wants of a lane. It never changes on its own, and
@@ -53,11 +53,11 @@ const (
 	IssueNoWorker       Issue = "no_worker"    // nobody is there who could run it
 )
 
-// Words returns the word and the issue of a lane: what a person wants comes
+// StateOf returns the state and the issue of a lane: what a person wants comes
 // first, then what its newest run says. exhausted says that the budget
 // which belongs to that run's status is used up; a workflow without auto-fix
 // has none for logic failures. The zero Run stands for a lane that never ran.
-func Words(d Desired, newest Run, exhausted bool) (Word, Issue) {
+func StateOf(d Desired, newest Run, exhausted bool) (State, Issue) {
 	switch d {
 	case DesiredActive:
 		return Health(newest, exhausted)
@@ -70,8 +70,8 @@ func Words(d Desired, newest Run, exhausted bool) (Word, Issue) {
 	}
 }
 
-// Health returns the word and the issue of a lane that is meant to run.
-func Health(newest Run, exhausted bool) (Word, Issue) {
+// Health returns the state and the issue of a lane that is meant to run.
+func Health(newest Run, exhausted bool) (State, Issue) {
 	if newest.Status == "" {
 		return Idle, IssueNone
 	}
@@ -99,14 +99,14 @@ func Health(newest Run, exhausted bool) (Word, Issue) {
 }
 
 // budgeted is Running while the host goes on by itself, with the reason told.
-func budgeted(exhausted bool, going, usedUp Issue) (Word, Issue) {
+func budgeted(exhausted bool, going, usedUp Issue) (State, Issue) {
 	if exhausted {
 		return NeedsAttention, usedUp
 	}
 	return Running, going
 }
 
-func reconciling(r Run) (Word, Issue) {
+func reconciling(r Run) (State, Issue) {
 	d := Decide(r)
 	switch {
 	case d.Halted() && !Unresolved(r.Ledger):
@@ -124,7 +124,7 @@ func reconciling(r Run) (Word, Issue) {
 // retries under its budget, a schedule goes on with the next slot. A missing
 // precondition needs a person at once, whoever met it, and so do credentials
 // that a source is refused: no retry mends them.
-func failedLogic(r Run, exhausted bool) (Word, Issue) {
+func failedLogic(r Run, exhausted bool) (State, Issue) {
 	switch {
 	case r.Class == pawl.ClassPrecondition:
 		return NeedsAttention, IssuePrecondition

@@ -20,7 +20,7 @@ const (
 	patience = time.Second
 )
 
-// WriteTogether is Write for transactions of many lanes at once: on PostgreSQL
+// WriteShared is Write for transactions of many lanes at once: on PostgreSQL
 // those that wait for each other become one transaction in which their
 // statements travel side by side, as those of SQLite share a commit. One that
 // finds nobody waiting is an ordinary one.
@@ -30,35 +30,35 @@ const (
 // changes in the one statement that reads them. Of two that have the same
 // lane, or hold the same row, one waits for the other. If any of them fails
 // after it wrote, each runs again by itself.
-func (db *DB) WriteTogether(ctx context.Context, lane string, fn Func) error {
-	if db.lite != nil {
+func (db *DB) WriteShared(ctx context.Context, lane string, fn Func) error {
+	if db.sqliteFile != nil {
 		return db.Write(ctx, fn)
 	}
-	return db.insist(ctx, func() error { return db.together.write(ctx, db, lane, fn) })
+	return db.retryContention(ctx, func() error { return db.txGroup.write(ctx, db, lane, fn) })
 }
 
-// together finds the transactions that can become one. The first that come
+// txGroup finds the transactions that can become one. The first that come
 // lead; who comes meanwhile waits until one of them has ended, and leads then.
-type together struct {
+type txGroup struct {
 	mu      sync.Mutex
-	leaders int       // who are at work
-	waiting []*member // in the order in which they came
+	leaders int            // who are at work
+	waiting []*participant // in the order in which they came
 }
 
-// member is a transaction that may become part of another one.
-type member struct {
+// participant is a transaction that may become part of another one.
+type participant struct {
 	ctx  context.Context
 	lane string
 	fn   Func
 	turn chan turn // what becomes of it, step by step
 
-	party *party
-	tx    *Tx
-	err   error
-	panic any
-	wrote bool
-	apart bool // it asked to be by itself
-	doubt bool // nobody knows whether it was committed
+	shared *sharedTx
+	tx     *Tx
+	err    error
+	panic  any
+	wrote  bool
+	apart  bool // it asked to be by itself
+	doubt  bool // nobody knows whether it was committed
 }
 
 // turn is what becomes of a member that waited.
@@ -71,11 +71,11 @@ const (
 	turnAlone             // it was part of another one of which nothing is left
 )
 
-func (t *together) write(ctx context.Context, db *DB, lane string, fn Func) error {
-	m := &member{ctx: ctx, lane: lane, fn: fn, turn: make(chan turn, 1)}
+func (t *txGroup) write(ctx context.Context, db *DB, lane string, fn Func) error {
+	m := &participant{ctx: ctx, lane: lane, fn: fn, turn: make(chan turn, 1)}
 	next := t.enter(ctx, m)
 	if next == turnJoin {
-		m.party.attend(m) //nolint:contextcheck // it has its own
+		m.shared.attend(m) //nolint:contextcheck // it has its own
 		next = <-m.turn
 	}
 	switch next {
@@ -89,7 +89,7 @@ func (t *together) write(ctx context.Context, db *DB, lane string, fn Func) erro
 }
 
 // enter waits for the turn of a member.
-func (t *together) enter(ctx context.Context, m *member) turn {
+func (t *txGroup) enter(ctx context.Context, m *participant) turn {
 	t.mu.Lock()
 	if t.leaders < maxLeaders {
 		t.leaders++
@@ -112,7 +112,7 @@ func (t *together) enter(ctx context.Context, m *member) turn {
 	return <-m.turn // somebody took it along
 }
 
-func (t *together) leave(m *member) bool {
+func (t *txGroup) leave(m *participant) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	i := slices.Index(t.waiting, m)
@@ -125,12 +125,12 @@ func (t *together) leave(m *member) bool {
 
 // lead runs a member and those that may go with it, and makes another one lead,
 // who does not have to wait for what follows the commit.
-func (t *together) lead(db *DB, m *member) error {
+func (t *txGroup) lead(db *DB, m *participant) error {
 	pass := sync.OnceFunc(t.pass)
 	defer pass() // also if a function panics
 	members := t.gather(m)
 	if len(members) > 1 {
-		p := &party{db: db, members: members}
+		p := &sharedTx{db: db, members: members}
 		p.run(context.WithoutCancel(m.ctx))
 		for _, other := range members[1:] {
 			other.turn <- p.turnOf(other)
@@ -149,11 +149,11 @@ func (t *together) lead(db *DB, m *member) error {
 }
 
 // gather takes those that wait and whose lanes are others.
-func (t *together) gather(m *member) []*member {
+func (t *txGroup) gather(m *participant) []*participant {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	members, lanes := []*member{m}, map[string]bool{m.lane: true}
-	t.waiting = slices.DeleteFunc(t.waiting, func(w *member) bool {
+	members, lanes := []*participant{m}, map[string]bool{m.lane: true}
+	t.waiting = slices.DeleteFunc(t.waiting, func(w *participant) bool {
 		if len(members) == maxTogether || lanes[w.lane] || w.ctx.Err() != nil {
 			return false
 		}
@@ -164,7 +164,7 @@ func (t *together) gather(m *member) []*member {
 }
 
 // pass makes the first that waits lead.
-func (t *together) pass() {
+func (t *txGroup) pass() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.waiting) == 0 {
@@ -177,7 +177,7 @@ func (t *together) pass() {
 }
 
 // end does what follows a commit, in the goroutine of the caller.
-func (m *member) end() error {
+func (m *participant) end() error {
 	if m.panic != nil {
 		panic(m.panic)
 	}
@@ -192,7 +192,7 @@ func (m *member) end() error {
 }
 
 // run calls the function of a member.
-func (m *member) run() {
+func (m *participant) run() {
 	defer func() {
 		if p := recover(); p != nil {
 			m.panic = p
@@ -201,11 +201,11 @@ func (m *member) run() {
 	m.err = m.fn(context.WithoutCancel(m.ctx), m.tx)
 }
 
-// Apart is called by a function of WriteTogether that finds out, before it
+// RequireOwnTx is called by a function of WriteShared that finds out, before it
 // wrote, that it needs what only a transaction of its own has. Its error must be
 // returned; then the function runs again by itself.
-func (tx *Tx) Apart() error {
-	c, shared := tx.conn.(*partyConn)
+func (tx *Tx) RequireOwnTx() error {
+	c, shared := tx.conn.(*sharedConn)
 	if !shared {
 		return nil
 	}

@@ -52,7 +52,7 @@ func (s *Service) RunNow(ctx context.Context, tx *store.Tx, name, by string) err
 	if err := tx.Audit(ctx, by, "source.run", "source:"+name, nil); err != nil {
 		return err
 	}
-	s.tell(tx, Change{What: "requested", Source: name})
+	s.emit(tx, Change{What: "requested", Source: name})
 	return s.arm(ctx, tx, &src, tx.Now)
 }
 
@@ -70,7 +70,7 @@ func (s *Service) Pause(ctx context.Context, tx *store.Tx, name, by string) (boo
 	if err := s.cancelActive(ctx, tx, src); err != nil {
 		return false, err
 	}
-	s.tell(tx, Change{What: "paused", Source: name})
+	s.emit(tx, Change{What: "paused", Source: name})
 	return true, tx.Audit(ctx, by, "source.pause", "source:"+name, nil)
 }
 
@@ -103,7 +103,7 @@ func (s *Service) Resume(ctx context.Context, tx *store.Tx, name, by string) (bo
 	if err := tx.Audit(ctx, by, "source.resume", "source:"+name, nil); err != nil {
 		return false, err
 	}
-	s.tell(tx, Change{What: "resumed", Source: name})
+	s.emit(tx, Change{What: "resumed", Source: name})
 	return true, s.arm(ctx, tx, &src, tx.Now)
 }
 
@@ -134,7 +134,7 @@ func (s *Service) Reset(ctx context.Context, tx *store.Tx, name string, all bool
 	if err := tx.Audit(ctx, by, "source.reset", "source:"+name, map[string]bool{"all": all}); err != nil {
 		return err
 	}
-	s.tell(tx, Change{What: "reset", Source: name})
+	s.emit(tx, Change{What: "reset", Source: name})
 	return s.arm(ctx, tx, &src, tx.Now)
 }
 
@@ -224,7 +224,7 @@ func (s *Service) Delete(ctx context.Context, name string, keepRows bool, by str
 		if err := tx.DeleteSource(ctx, src); err != nil {
 			return err
 		}
-		s.tell(tx, Change{What: "deleted", Source: name})
+		s.emit(tx, Change{What: "deleted", Source: name})
 		return nil
 	})
 }

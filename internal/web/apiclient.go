@@ -12,10 +12,10 @@ import (
 )
 
 // inside asks the API of the same process, as the holder of a token.
-type inside struct{ api http.Handler }
+type apiClient struct{ api http.Handler }
 
 // get reads something. query may be nil.
-func (i inside) get(ctx context.Context, token, path string, query url.Values, out any) error {
+func (i apiClient) get(ctx context.Context, token, path string, query url.Values, out any) error {
 	if len(query) > 0 {
 		path += "?" + query.Encode()
 	}
@@ -23,16 +23,16 @@ func (i inside) get(ctx context.Context, token, path string, query url.Values, o
 }
 
 // post asks for a change. body and out may be nil.
-func (i inside) post(ctx context.Context, token, path string, body, out any) error {
+func (i apiClient) post(ctx context.Context, token, path string, body, out any) error {
 	return i.call(ctx, token, http.MethodPost, path, body, out)
 }
 
 // remove asks for something to be removed.
-func (i inside) remove(ctx context.Context, token, path string) error {
+func (i apiClient) remove(ctx context.Context, token, path string) error {
 	return i.call(ctx, token, http.MethodDelete, path, nil, nil)
 }
 
-func (i inside) call(ctx context.Context, token, method, path string, body, out any) error {
+func (i apiClient) call(ctx context.Context, token, method, path string, body, out any) error {
 	var content []byte
 	if body != nil {
 		var err error

@@ -23,7 +23,7 @@ func TestWords(t *testing.T) {
 		desired   Desired
 		newest    Run
 		exhausted bool
-		word      Word
+		word      State
 		issue     Issue
 	}{
 		{"paused", DesiredPaused, active, false, Stopped, IssuePaused},
@@ -62,7 +62,7 @@ func TestWords(t *testing.T) {
 		{"producer reconciling", DesiredActive, at(producer, waiting), false, NeedsAttention, IssueInconsistent},
 	}
 	for _, tt := range tests {
-		word, issue := Words(tt.desired, tt.newest, tt.exhausted)
+		word, issue := StateOf(tt.desired, tt.newest, tt.exhausted)
 		if word != tt.word || issue != tt.issue {
 			t.Errorf("%s: %s (%s), want %s (%s)", tt.name, word, issue, tt.word, tt.issue)
 		}

@@ -17,56 +17,56 @@ const (
 	// partyTimeout bounds a transaction that many share; a lock that it waits
 	// for is given up earlier.
 	partyTimeout = 30 * time.Second
-	// partyPause is how long the statements of some wait for those of others,
+	// sharedPause is how long the statements of some wait for those of others,
 	// which may be busy or, worse, wait for one of these.
-	partyPause = 5 * time.Millisecond
-	// partyLocks keeps a lock that somebody else has from stopping everybody:
+	sharedPause = 5 * time.Millisecond
+	// sharedLocks keeps a lock that somebody else has from stopping everybody:
 	// soon each goes its own way.
-	partyLocks = `set local lock_timeout = 250`
+	sharedLocks = `set local lock_timeout = 250`
 )
 
-// party is one transaction of many members. Each runs in the goroutine of its
+// sharedTx is one transaction of many participants. Each runs in the goroutine of its
 // caller until it wants a statement; when all of them do, the statements go out
 // together.
-type party struct {
+type sharedTx struct {
 	db      *DB
-	members []*member
+	members []*participant
 	ready   chan struct{} // gets a word when everybody waits
 	types   sync.Mutex    // guards the types that the connection knows, and fields
 	fields  map[string][]pgconn.FieldDescription
 
-	mu     sync.Mutex         // guards what follows, while members run
-	live   int                // members whose function has not ended
-	list   []want             // what goes out next
-	parked []want             // what waits until another member has ended
-	holds  map[string]*member // who holds what
-	broken bool               // nothing of it is left
+	mu     sync.Mutex              // guards what follows, while members run
+	live   int                     // members whose function has not ended
+	list   []batchRequest          // what goes out next
+	parked []batchRequest          // what waits until another member has ended
+	holds  map[string]*participant // who holds what
+	broken bool                    // nothing of it is left
 }
 
-// want is what a member wants: the answer to a statement.
-type want struct {
-	from  *member
+// batchRequest is what a participant wants: the answer to a statement.
+type batchRequest struct {
+	from  *participant
 	list  []command // in a row; the answer is that of the last
 	rows  bool
 	reply chan reply
 }
 
 type reply struct {
-	rows *heldRows
+	rows *bufferedRows
 	n    int64
 	err  error
 }
 
 // run is the transaction. What became of it is in the members.
-func (p *party) run(ctx context.Context) {
+func (p *sharedTx) run(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, partyTimeout)
 	defer cancel()
-	p.ready, p.holds, p.live = make(chan struct{}, 1), map[string]*member{}, len(p.members)
+	p.ready, p.holds, p.live = make(chan struct{}, 1), map[string]*participant{}, len(p.members)
 	p.fields = map[string][]pgconn.FieldDescription{}
 	begun := false
 	err := pgx.BeginTxFunc(ctx, p.db.pool, pgx.TxOptions{}, func(tx pgx.Tx) error {
 		begun = true
-		if _, err := tx.Exec(ctx, partyLocks); err != nil {
+		if _, err := tx.Exec(ctx, sharedLocks); err != nil {
 			return err
 		}
 		p.serve(ctx, tx)
@@ -86,7 +86,7 @@ func (p *party) run(ctx context.Context) {
 }
 
 // turnOf tells a member what became of it.
-func (p *party) turnOf(m *member) turn {
+func (p *sharedTx) turnOf(m *participant) turn {
 	if m.panic == nil && (p.broken || m.apart) {
 		return turnAlone
 	}
@@ -94,15 +94,15 @@ func (p *party) turnOf(m *member) turn {
 }
 
 // serve runs the functions of all members and answers them.
-func (p *party) serve(ctx context.Context, tx pgx.Tx) {
+func (p *sharedTx) serve(ctx context.Context, tx pgx.Tx) {
 	for _, m := range p.members {
-		m.party, m.tx = p, &Tx{Now: now(), db: p.db, conn: &partyConn{p, m, make(chan reply, 1)}}
+		m.shared, m.tx = p, &Tx{Now: now(), db: p.db, conn: &sharedConn{p, m, make(chan reply, 1)}}
 	}
 	go p.attend(p.members[0]) //nolint:contextcheck // it has its own; its caller is busy with this
 	for _, m := range p.members[1:] {
 		m.turn <- turnJoin
 	}
-	pause := time.NewTimer(partyPause)
+	pause := time.NewTimer(sharedPause)
 	defer pause.Stop()
 	for {
 		select {
@@ -116,12 +116,12 @@ func (p *party) serve(ctx context.Context, tx pgx.Tx) {
 			return
 		}
 		p.answer(ctx, tx)
-		pause.Reset(partyPause)
+		pause.Reset(sharedPause)
 	}
 }
 
 // ask notes what a member wants, and waits for the answer.
-func (p *party) ask(w want) reply {
+func (p *sharedTx) ask(w batchRequest) reply {
 	p.mu.Lock()
 	p.take(w)
 	p.tellIfReady()
@@ -130,13 +130,13 @@ func (p *party) ask(w want) reply {
 }
 
 // attend runs the function of a member to its end.
-func (p *party) attend(m *member) {
+func (p *sharedTx) attend(m *participant) {
 	m.run()
 	p.leave(m)
 }
 
 // leave notes that the function of a member has ended.
-func (p *party) leave(m *member) {
+func (p *sharedTx) leave(m *participant) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.live--
@@ -145,7 +145,7 @@ func (p *party) leave(m *member) {
 	p.tellIfReady()
 }
 
-func (p *party) tellIfReady() {
+func (p *sharedTx) tellIfReady() {
 	if len(p.list)+len(p.parked) < p.live {
 		return
 	}
@@ -158,7 +158,7 @@ func (p *party) tellIfReady() {
 // take files what a member wants. Who wants to hold what another one holds
 // waits for the end of that one: within one transaction nothing else would keep
 // it out.
-func (p *party) take(w want) {
+func (p *sharedTx) take(w batchRequest) {
 	for _, c := range w.list {
 		if !strings.HasSuffix(c.sql, holdSuffix) {
 			continue
@@ -174,8 +174,8 @@ func (p *party) take(w want) {
 }
 
 // release gives others what a member held.
-func (p *party) release(m *member) {
-	maps.DeleteFunc(p.holds, func(_ string, by *member) bool { return by == m })
+func (p *sharedTx) release(m *participant) {
+	maps.DeleteFunc(p.holds, func(_ string, by *participant) bool { return by == m })
 	parked := p.parked
 	p.parked = nil
 	for _, w := range parked {
@@ -183,10 +183,10 @@ func (p *party) release(m *member) {
 	}
 }
 
-func (m *member) failed() bool { return m.err != nil || m.panic != nil }
+func (m *participant) failed() bool { return m.err != nil || m.panic != nil }
 
 // answer sends the statements that are wanted and gives everybody its answer.
-func (p *party) answer(ctx context.Context, tx pgx.Tx) {
+func (p *sharedTx) answer(ctx context.Context, tx pgx.Tx) {
 	list, broken := p.next()
 	replies := make([]reply, len(list))
 	if !broken && len(list) > 0 {
@@ -207,7 +207,7 @@ func (p *party) answer(ctx context.Context, tx pgx.Tx) {
 
 // next takes what goes out next. If nothing is left of the transaction, or all
 // wait for each other, that is everything.
-func (p *party) next() (list []want, broken bool) {
+func (p *sharedTx) next() (list []batchRequest, broken bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.broken = p.broken || len(p.list) == 0 && len(p.parked) > 0 && len(p.parked) == p.live
@@ -224,7 +224,7 @@ func (p *party) next() (list []want, broken bool) {
 }
 
 // send reports whether all statements succeeded.
-func (p *party) send(ctx context.Context, tx pgx.Tx, list []want, replies []reply) bool {
+func (p *sharedTx) send(ctx context.Context, tx pgx.Tx, list []batchRequest, replies []reply) bool {
 	p.types.Lock()
 	defer p.types.Unlock()
 	batch, fences := &pgx.Batch{}, map[string]int{}
@@ -252,14 +252,14 @@ func (p *party) send(ctx context.Context, tx pgx.Tx, list []want, replies []repl
 }
 
 // fence names the fence that is asked for, if it is one.
-func (w want) fence() string {
+func (w batchRequest) fence() string {
 	if w.list[0].sql != lockShared {
 		return ""
 	}
 	return fmt.Sprint(w.list[1].args...)
 }
 
-func (p *party) read(results pgx.BatchResults, w want, conn *pgx.Conn) reply {
+func (p *sharedTx) read(results pgx.BatchResults, w batchRequest, conn *pgx.Conn) reply {
 	if !w.rows {
 		var r reply
 		for range w.list {
@@ -279,7 +279,7 @@ func (p *party) read(results pgx.BatchResults, w want, conn *pgx.Conn) reply {
 	if p.fields[sql] == nil { // one statement has the same columns for all members
 		p.fields[sql] = slices.Clone(rows.FieldDescriptions())
 	}
-	held := &heldRows{fields: p.fields[sql], types: conn.TypeMap(), mu: &p.types, at: -1}
+	held := &bufferedRows{fields: p.fields[sql], types: conn.TypeMap(), mu: &p.types, at: -1}
 	for rows.Next() {
 		held.add(rows.RawValues())
 	}
@@ -287,30 +287,30 @@ func (p *party) read(results pgx.BatchResults, w want, conn *pgx.Conn) reply {
 }
 
 // partyConn is the connection of a member.
-type partyConn struct {
-	p     *party
-	m     *member
+type sharedConn struct {
+	p     *sharedTx
+	m     *participant
 	reply chan reply // one statement at a time
 }
 
-func (c *partyConn) ask(rows bool, list ...command) reply {
+func (c *sharedConn) ask(rows bool, list ...command) reply {
 	if c.m.apart { // whatever it does with that error
 		return reply{err: errApart}
 	}
-	return c.p.ask(want{from: c.m, list: list, rows: rows, reply: c.reply})
+	return c.p.ask(batchRequest{from: c.m, list: list, rows: rows, reply: c.reply})
 }
 
-func (c *partyConn) exec(_ context.Context, sql string, args []any) (int64, error) {
+func (c *sharedConn) exec(_ context.Context, sql string, args []any) (int64, error) {
 	r := c.ask(false, command{sql, args})
 	return r.n, r.err
 }
 
-func (c *partyConn) execInARow(_ context.Context, list ...command) (int64, error) {
+func (c *sharedConn) execInARow(_ context.Context, list ...command) (int64, error) {
 	r := c.ask(false, list...)
 	return r.n, r.err
 }
 
-func (c *partyConn) query(_ context.Context, sql string, args []any) (Rows, error) {
+func (c *sharedConn) query(_ context.Context, sql string, args []any) (Rows, error) {
 	r := c.ask(true, command{sql, args})
 	if r.err != nil {
 		return nil, r.err

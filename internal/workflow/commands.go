@@ -205,8 +205,8 @@ func (s *Service) endWaiting(ctx context.Context, tx *store.Tx, v *view) error {
 	return err
 }
 
-// OutsideEvent is an event that comes from outside.
-type OutsideEvent struct {
+// ExternalEvent is an event that comes from outside.
+type ExternalEvent struct {
 	Topic     string
 	MessageID string
 	Payload   json.RawMessage
@@ -218,10 +218,10 @@ type OutsideInput struct {
 	Source, Type, ID, Title string
 }
 
-// PublishOutside adds an event from outside, in the caller's transaction, and
+// PublishExternal adds an event from outside, in the caller's transaction, and
 // wakes the lane if it is news. A known messageId is a duplicate and changes
 // nothing once the event is taken.
-func (s *Service) PublishOutside(ctx context.Context, tx *store.Tx, name string, e OutsideEvent, by string) (store.Event, store.Published, error) {
+func (s *Service) PublishExternal(ctx context.Context, tx *store.Tx, name string, e ExternalEvent, by string) (store.Event, store.Published, error) {
 	none := store.Published{}
 	w, err := tx.WorkflowByName(ctx, name)
 	if err != nil {
@@ -263,7 +263,7 @@ func (s *Service) PublishOutside(ctx context.Context, tx *store.Tx, name string,
 	return stored[0], published, nil
 }
 
-func checkOutside(config Config, e OutsideEvent) error {
+func checkOutside(config Config, e ExternalEvent) error {
 	switch {
 	case !slices.Contains(config.Topics, e.Topic):
 		return badEvent("/topic", fmt.Sprintf("workflow %q has no topic %q; it has %s", config.Name, e.Topic, quotedList(config.Topics)))
