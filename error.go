@@ -2,6 +2,7 @@ package pawl
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 )
 
@@ -38,8 +39,32 @@ type Error struct {
 
 // Field is one fault in some input, with its place.
 type Field struct {
+	Place          // in a file; the zero Place for input that came over the network
 	Pointer string // JSON pointer, such as /runAt
 	Message string
+}
+
+// String is the message after its place, as compilers write it.
+func (f Field) String() string {
+	if f.File == "" {
+		return f.Message
+	}
+	return f.Place.String() + ": " + f.Message
+}
+
+// Place is where something is in a file. Line and column count from 1; a line
+// of 0 is the file as a whole.
+type Place struct {
+	File         string
+	Line, Column int
+}
+
+// String is file:line:column, as far as it is known.
+func (p Place) String() string {
+	if p.Line == 0 {
+		return p.File
+	}
+	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
 }
 
 // Error describes the error with its operation and cause.

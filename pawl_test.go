@@ -76,3 +76,16 @@ func TestCodesMapToStatusAndExit(t *testing.T) {
 		}
 	}
 }
+
+// A fault is told after its place, as far as that is known.
+func TestFaultsAreToldWithTheirPlace(t *testing.T) {
+	for want, f := range map[string]pawl.Field{
+		"wrong":          {Pointer: "/a", Message: "wrong"},
+		"a.yaml: wrong":  {Place: pawl.Place{File: "a.yaml"}, Message: "wrong"},
+		"a.yaml:3:7: no": {Place: pawl.Place{File: "a.yaml", Line: 3, Column: 7}, Pointer: "/a", Message: "no"},
+	} {
+		if got := f.String(); got != want {
+			t.Errorf("told as %q, want %q", got, want)
+		}
+	}
+}

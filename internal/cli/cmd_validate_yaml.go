@@ -5,10 +5,7 @@ import (
 	"errors"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/executor"
@@ -96,19 +93,13 @@ func (y folderChecker) load(kind, folder string) map[string][]fault {
 	faults := map[string][]fault{}
 	if e, ok := errors.AsType[*pawl.Error](err); ok {
 		for _, field := range e.Fields {
-			path, f := placedFault(field.Message)
-			if !aboutAnotherKind(f) {
-				faults[filepath.Clean(path)] = append(faults[filepath.Clean(path)], f)
+			if path := filepath.Clean(field.File); field.Pointer != "/kind" { // what lies beside is checked by itself
+				faults[path] = append(faults[path], placedFault(field))
 			}
 		}
 	}
 	y.faults[key] = faults
 	return faults
-}
-
-// aboutAnotherKind: what lies beside is checked by itself.
-func aboutAnotherKind(f fault) bool {
-	return regexp.MustCompile(`^kind \S+ does not belong here|^this is no provider but`).MatchString(f.Message)
 }
 
 func (y folderChecker) getenv(name string) string {
@@ -130,14 +121,7 @@ func (f yamlFile) unset(missing map[string]bool) []fault {
 	return list
 }
 
-// placedFault takes "file:line:column: message" apart.
-func placedFault(text string) (file string, f fault) {
-	if m := regexp.MustCompile(`^(.+?):(\d+):(\d+): ((?s).*)$`).FindStringSubmatch(text); m != nil {
-		f.Line, _ = strconv.Atoi(m[2]) // digits; if there are too many the place does not matter
-		f.Column, _ = strconv.Atoi(m[3])
-		f.Message = m[4]
-		return m[1], f
-	}
-	file, f.Message, _ = strings.Cut(text, ": ")
-	return file, f
+// placedFault is a fault of a file that is named beside it.
+func placedFault(f pawl.Field) fault {
+	return fault{Line: f.Line, Column: f.Column, Message: f.Message}
 }

@@ -50,7 +50,7 @@ func (p *Process) printError(err error) {
 		if len(e.Fields) == 1 && strings.Contains(err.Error(), f.Message) {
 			continue // it was said above
 		}
-		p.say("  %s", strings.TrimSpace(f.Pointer+" "+f.Message))
+		p.say("  %s", strings.TrimSpace(f.Pointer+" "+f.String()))
 	}
 	if e.Hint != "" {
 		p.say("%s %s", advice, e.Hint)

@@ -114,12 +114,11 @@ func (f yamlFile) check() (list []checked, send []applicable) {
 			continue
 		default:
 			c.Kind, c.Name = "", ""
-			faults = []pawl.Field{{Message: doc.Place("/kind") + ": " + fmt.Sprintf("this version has no kind %s. ", document.Quote(doc.Kind)) + kindHint(doc.Kind)}}
+			faults = []pawl.Field{doc.Fault("/kind", "this version has no kind %s. %s", document.Quote(doc.Kind), kindHint(doc.Kind))}
 		}
-		_, c.naming = placedFault(doc.Place("/name") + ": ")
+		c.naming = placedFault(doc.Fault("/name", ""))
 		for _, field := range faults {
-			_, wrong := placedFault(field.Message)
-			c.refuse(wrong)
+			c.refuse(placedFault(field))
 		}
 		list = append(list, c)
 		if c.OK {
@@ -151,8 +150,7 @@ func faultsIn(err error) (list []fault) {
 		return nil
 	}
 	for _, field := range e.Fields {
-		_, f := placedFault(field.Message)
-		list = append(list, f)
+		list = append(list, placedFault(field))
 	}
 	return list
 }
@@ -171,8 +169,9 @@ func (a applicable) placed(err error) error {
 		if name := written[pointer]; name != "" && a.kind == graphspec.Kind {
 			pointer = name
 		}
-		if _, at := placedFault(a.doc.Place(pointer) + ": "); at.Line > 0 {
-			field = pawl.Field{Message: fmt.Sprintf("%s:%d:%d: %s %s", a.file.shown, at.Line, at.Column, strings.TrimPrefix(pointer, "/"), field.Message)}
+		if at := a.doc.Place(pointer); at.Line > 0 {
+			at.File = a.file.shown
+			field = pawl.Field{Place: at, Message: strings.TrimPrefix(pointer, "/") + " " + field.Message}
 		}
 		told.Fields = append(told.Fields, field)
 	}

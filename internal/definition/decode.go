@@ -48,14 +48,15 @@ func (d Document) Has(pointer string) bool {
 // JSON is the whole document as JSON, with sorted names.
 func (d Document) JSON() json.RawMessage { return d.root.json() }
 
-// Place is where the value at a JSON pointer is, as file:line:column; empty
-// after ReadJSON.
-func (d Document) Place(pointer string) string {
+// Place is where the value at a JSON pointer is; the zero Place after ReadJSON.
+func (d Document) Place(pointer string) pawl.Place {
 	_, at := d.root.find(pointer)
-	if at.line == 0 {
-		return d.File
-	}
-	return fmt.Sprintf("%s:%d:%d", d.File, at.line, at.column)
+	return at.in(d.File)
+}
+
+// Fault is one fault in the value at a JSON pointer.
+func (d Document) Fault(pointer, format string, values ...any) pawl.Field {
+	return pawl.Field{Place: d.Place(pointer), Pointer: pointer, Message: fmt.Sprintf(format, values...)}
 }
 
 // decoder puts nodes into Go values and notes what does not fit.

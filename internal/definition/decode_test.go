@@ -145,7 +145,7 @@ func TestDecodeTellsEveryFault(t *testing.T) {
 		faults := documents[0].Decode(new(thing))
 		found := false
 		for _, f := range faults {
-			found = found || strings.HasPrefix(f.Pointer+" "+f.Message, test.want)
+			found = found || strings.HasPrefix(f.Pointer+" "+f.String(), test.want)
 		}
 		if !found {
 			t.Errorf("%q has the faults %q, want %q", test.text, faults, test.want)
@@ -188,7 +188,7 @@ func TestFaultsAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	faults := documents[0].Decode(new(thing))
-	if len(faults) != mostFaults+1 || faults[mostFaults].Message != "x: 50 more faults are not shown" {
+	if len(faults) != mostFaults+1 || faults[mostFaults].String() != "x: 50 more faults are not shown" {
 		t.Errorf("there are %d faults, the last %q", len(faults), faults[len(faults)-1])
 	}
 }
@@ -200,7 +200,7 @@ func TestPlacesAreFoundByPointer(t *testing.T) {
 	}
 	doc := documents[0]
 	for pointer, want := range map[string]string{"": "x:1:1", "/b": "x:3:1", "/b/0/c": "x:3:6", "/b/7": "x:3:1", "/b/1/z": "x:4:3"} {
-		if got := doc.Place(pointer); got != want {
+		if got := doc.Place(pointer).String(); got != want {
 			t.Errorf("%q is at %s, want %s", pointer, got, want)
 		}
 	}

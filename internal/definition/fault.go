@@ -47,18 +47,17 @@ func (f *Faults) At(pointer string) bool {
 	})
 }
 
-// Fields are the faults in the order of the file, each message beginning with
-// its place.
+// Fields are the faults in the order of the file.
 func (f *Faults) Fields() []pawl.Field {
 	slices.SortStableFunc(f.list, func(a, b fault) int {
 		return cmp.Or(cmp.Compare(a.place.line, b.place.line), cmp.Compare(a.place.column, b.place.column), cmp.Compare(a.pointer, b.pointer))
 	})
 	var fields []pawl.Field
 	for _, has := range f.list {
-		fields = append(fields, pawl.Field{Pointer: has.pointer, Message: placed(f.file, has.place, has.message)})
+		fields = append(fields, pawl.Field{Place: has.place.in(f.file), Pointer: has.pointer, Message: has.message})
 	}
 	if f.more > 0 {
-		fields = append(fields, pawl.Field{Message: placed(f.file, place{}, fmt.Sprintf("%d more faults are not shown", f.more))})
+		fields = append(fields, wholeFile(f.file, "%d more faults are not shown", f.more))
 	}
 	return fields
 }
@@ -74,15 +73,9 @@ func (f *Faults) addAt(at place, pointer, format string, values ...any) {
 	f.list = append(f.list, fault{place: at, pointer: pointer, message: fmt.Sprintf(format, values...)})
 }
 
-// placed puts the place before a message, as far as it is known.
-func placed(file string, at place, message string) string {
-	switch {
-	case file == "":
-		return message
-	case at.line == 0:
-		return file + ": " + message
-	}
-	return fmt.Sprintf("%s:%d:%d: %s", file, at.line, at.column, message)
+// wholeFile is a fault of a file that is nowhere in it.
+func wholeFile(file, format string, values ...any) pawl.Field {
+	return pawl.Field{Place: pawl.Place{File: file}, Message: fmt.Sprintf(format, values...)}
 }
 
 // Invalid is the error of definitions with faults; nil if there are none. op
@@ -92,11 +85,11 @@ func Invalid(op string, faults []pawl.Field) error {
 	case 0:
 		return nil
 	case 1:
-		return &pawl.Error{Code: pawl.CodeInvalid, Op: op, Msg: faults[0].Message, Fields: faults}
+		return &pawl.Error{Code: pawl.CodeInvalid, Op: op, Msg: faults[0].String(), Fields: faults}
 	}
 	return &pawl.Error{
 		Code: pawl.CodeInvalid, Op: op, Fields: faults,
-		Msg: fmt.Sprintf("%s (and %d more faults)", faults[0].Message, len(faults)-1),
+		Msg: fmt.Sprintf("%s (and %d more faults)", faults[0], len(faults)-1),
 	}
 }
 

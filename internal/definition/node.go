@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+
+	"github.com/pawlrun/pawl"
 )
 
 // Shape is what a value looks like.
@@ -40,6 +42,10 @@ type named struct {
 // place is where something is in a file; lines and columns count from 1. The
 // zero place is nowhere, as in JSON that came over the network.
 type place struct{ line, column int }
+
+func (p place) in(file string) pawl.Place {
+	return pawl.Place{File: file, Line: p.line, Column: p.column}
+}
 
 func (n *node) field(name string) *named {
 	for i := range n.named {

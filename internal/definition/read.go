@@ -35,7 +35,7 @@ func Read(file string, text []byte) ([]Document, error) {
 		return nil, tooLarge(file, len(text))
 	}
 	if !utf8.Valid(text) {
-		return nil, Invalid("read definitions", []pawl.Field{{Message: placed(file, place{}, "the file is not UTF-8 text")}})
+		return nil, Invalid("read definitions", []pawl.Field{wholeFile(file, "the file is not UTF-8 text")})
 	}
 	var documents []Document
 	var faults []pawl.Field
@@ -47,8 +47,8 @@ func Read(file string, text []byte) ([]Document, error) {
 }
 
 func tooLarge(file string, size int) error {
-	message := placed(file, place{}, fmt.Sprintf("%d bytes are more than the %d allowed", size, LargestFile))
-	return &pawl.Error{Code: pawl.CodeTooLarge, Op: "read definitions", Msg: message, Fields: []pawl.Field{{Message: message}}}
+	fault := wholeFile(file, "%d bytes are more than the %d allowed", size, LargestFile)
+	return &pawl.Error{Code: pawl.CodeTooLarge, Op: "read definitions", Msg: fault.String(), Fields: []pawl.Field{fault}}
 }
 
 // part is the text of one document in a file.
@@ -83,7 +83,7 @@ func split(text string) []part {
 func (p part) read(file string) (documents []Document, faults []pawl.Field) {
 	parsed, refused, err := p.parse()
 	if refused != nil {
-		return nil, []pawl.Field{{Message: placed(file, refused.place, refused.message)}}
+		return nil, []pawl.Field{{Place: refused.place.in(file), Message: refused.message}}
 	}
 	if err != nil {
 		return nil, []pawl.Field{p.syntaxFault(file, err)}
@@ -152,8 +152,8 @@ func (d *Document) label(faults *Faults) {
 func (p part) syntaxFault(file string, err error) pawl.Field {
 	e, ok := errors.AsType[yaml.Error](err)
 	if !ok || e.GetToken() == nil || e.GetToken().Position == nil {
-		return pawl.Field{Message: placed(file, place{p.before + 1, 1}, "the document is not valid YAML")}
+		return pawl.Field{Place: place{p.before + 1, 1}.in(file), Message: "the document is not valid YAML"}
 	}
 	at := e.GetToken().Position
-	return pawl.Field{Message: placed(file, place{p.before + at.Line, at.Column}, "not valid YAML: "+e.GetMessage())}
+	return pawl.Field{Place: place{p.before + at.Line, at.Column}.in(file), Message: "not valid YAML: " + e.GetMessage()}
 }

@@ -56,7 +56,7 @@ func TestReadTellsEveryFaultWithItsPlace(t *testing.T) {
 				t.Fatalf("the error is %v, want one of %s", err, pawl.CodeInvalid)
 			}
 			for _, field := range e.Fields {
-				if strings.HasPrefix(field.Pointer+" "+field.Message, test.want) {
+				if strings.HasPrefix(field.Pointer+" "+field.String(), test.want) {
 					return
 				}
 			}
@@ -151,7 +151,7 @@ func TestJSONIsReadWithPointers(t *testing.T) {
 				return
 			}
 			e, ok := errors.AsType[*pawl.Error](err)
-			if !ok || len(e.Fields) == 0 || !strings.HasPrefix(e.Fields[0].Pointer+" "+e.Fields[0].Message, test.want) {
+			if !ok || len(e.Fields) == 0 || !strings.HasPrefix(e.Fields[0].Pointer+" "+e.Fields[0].String(), test.want) {
 				t.Errorf("the error is %v, want %q", err, test.want)
 			}
 		})

@@ -67,7 +67,7 @@ func problemOf(err error) problem {
 	}
 	p.Type, p.Title = "urn:pawl:problem:"+p.Code, http.StatusText(p.Status)
 	for _, f := range e.Fields {
-		p.Errors = append(p.Errors, problemFault(f))
+		p.Errors = append(p.Errors, problemFault{f.Pointer, f.Message})
 	}
 	if busy, ok := errors.AsType[*InProgressError](err); ok {
 		p.RunID = busy.RunID
@@ -103,7 +103,7 @@ func (p problem) err() error {
 		e.Reason = p.Code
 	}
 	for _, f := range p.Errors {
-		e.Fields = append(e.Fields, pawl.Field(f))
+		e.Fields = append(e.Fields, pawl.Field{Pointer: f.Pointer, Message: f.Message})
 	}
 	return e
 }

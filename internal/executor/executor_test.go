@@ -134,7 +134,7 @@ func fieldsOf(err error) []string {
 	e, _ := errors.AsType[*pawl.Error](err)
 	var fields []string
 	for _, f := range e.Fields {
-		fields = append(fields, f.Message)
+		fields = append(fields, f.String())
 	}
 	return fields
 }

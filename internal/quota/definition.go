@@ -55,7 +55,7 @@ type reading struct {
 func readProvider(doc definition.Document, from resolver) (Provider, []pawl.Field) {
 	r := reading{doc: doc, resolver: from}
 	r.faults = doc.Check(&r.written)
-	p := Provider{Domain: r.domain(), Place: doc.Place("/domain")}
+	p := Provider{Domain: r.domain(), Place: doc.Place("/domain").String()}
 	p.Limit, p.Period = r.limit()
 	switch {
 	case r.doc.Has("/auth") && r.has("/apiKey", "/api_key"):

@@ -40,14 +40,14 @@ type loading struct {
 	seen   map[string]bool // files, by their absolute paths
 }
 
-func (l *loading) refuse(format string, values ...any) {
-	l.faults = append(l.faults, pawl.Field{Message: fmt.Sprintf(format, values...)})
+func (l *loading) refuse(file, format string, values ...any) {
+	l.faults = append(l.faults, pawl.Field{Place: pawl.Place{File: file}, Message: fmt.Sprintf(format, values...)})
 }
 
 func (l *loading) folder(dir string) {
 	entries, err := os.ReadDir(dir) // sorted
 	if err != nil {
-		l.refuse("%s: the folder of providers cannot be read: %s", dir, reason(err))
+		l.refuse(dir, "the folder of providers cannot be read: %s", reason(err))
 	}
 	for _, entry := range entries {
 		name, ext := entry.Name(), filepath.Ext(entry.Name())
@@ -67,7 +67,7 @@ func (l *loading) file(name string, mixed bool) {
 	}
 	text, err := readRegular(name, definition.LargestFile)
 	if err != nil {
-		l.refuse("%s: the file cannot be read: %s", name, err)
+		l.refuse(name, "the file cannot be read: %s", err)
 		return
 	}
 	documents, err := definition.Read(name, text)
@@ -79,8 +79,8 @@ func (l *loading) file(name string, mixed bool) {
 		case doc.Kind == kindProvider:
 			l.provider(doc)
 		case !mixed || !slices.Contains(otherKinds(), doc.Kind):
-			l.refuse("%s: this is no provider but %s. %s", doc.Place("/kind"), definition.Quote(doc.Kind),
-				definition.Suggest(doc.Kind, []string{kindProvider}, "Files of providers say kind: provider."))
+			l.faults = append(l.faults, doc.Fault("/kind", "this is no provider but %s. %s", definition.Quote(doc.Kind),
+				definition.Suggest(doc.Kind, []string{kindProvider}, "Files of providers say kind: provider.")))
 		}
 	}
 }
@@ -97,7 +97,7 @@ func (l *loading) provider(doc definition.Document) {
 		return
 	}
 	if other, twice := l.found.byDomain[p.Domain]; twice {
-		l.refuse("%s: the domain %s has a provider already, at %s", doc.Place("/domain"), p.Domain, other.Place)
+		l.faults = append(l.faults, doc.Fault("/domain", "the domain %s has a provider already, at %s", p.Domain, other.Place))
 		return
 	}
 	l.found.byDomain[p.Domain] = p

@@ -89,8 +89,8 @@ func TestFaultyProvidersAreRefused(t *testing.T) {
 		checkNoSecret(t, "the fault", err.Error())
 		told := ""
 		for _, f := range e.Fields {
-			told += f.Message + "\n"
-			checkNoSecret(t, "the fault", f.Message)
+			told += f.String() + "\n"
+			checkNoSecret(t, "the fault", f.String())
 		}
 		good := len(e.Fields) == len(c.want)
 		for _, want := range c.want {
@@ -113,7 +113,7 @@ func TestFaultsOfSeveralFilesAreToldTogether(t *testing.T) {
 	if !ok || len(e.Fields) != 3 {
 		t.Fatalf("answered %v", err)
 	}
-	if got, want := e.Fields[1].Message, two+":3:9: the domain a.example has a provider already, at "+one+":2:9"; got != want {
+	if got, want := e.Fields[1].String(), two+":3:9: the domain a.example has a provider already, at "+one+":2:9"; got != want {
 		t.Errorf("told %s, want %s", got, want)
 	}
 }

@@ -138,7 +138,7 @@ func (f *folders) refused(path string, e *pawl.Error) {
 		f.log.Error("a definition is not valid", "file", path, "fault", e.Msg, "hint", e.Hint)
 	}
 	for _, field := range e.Fields {
-		f.log.Error("a definition is not valid", "file", path, "fault", field.Message, "hint", e.Hint)
+		f.log.Error("a definition is not valid", "file", path, "fault", field.String(), "hint", e.Hint)
 	}
 }
 
@@ -212,6 +212,6 @@ func (f *folders) document(ctx context.Context, path string, doc definition.Docu
 	case "connection", "executor", "provider":
 		return nil, nil // read at start, from the folders that are named for them
 	}
-	return []pawl.Field{{Pointer: "/kind", Message: doc.Place("/kind") + ": unknown kind " + definition.Quote(doc.Kind) + ". " +
-		definition.Suggest(doc.Kind, []string{sourcespec.Kind, graphspec.Kind, "connection", "executor", "provider"}, "It is source or schedule.")}}, nil
+	return []pawl.Field{doc.Fault("/kind", "unknown kind %s. %s", definition.Quote(doc.Kind),
+		definition.Suggest(doc.Kind, []string{sourcespec.Kind, graphspec.Kind, "connection", "executor", "provider"}, "It is source or schedule."))}, nil
 }

@@ -106,7 +106,7 @@ func fieldsOf(err error) []string {
 	var messages []string
 	if e, ok := errors.AsType[*pawl.Error](err); ok && e.Code == pawl.CodeInvalid {
 		for _, field := range e.Fields {
-			messages = append(messages, field.Message)
+			messages = append(messages, field.String())
 		}
 	}
 	return messages
@@ -229,8 +229,8 @@ func FuzzLoad(f *testing.F) {
 			faults = append(faults, s.Faults()...)
 		}
 		for _, fault := range faults {
-			if !strings.HasPrefix(fault.Message, "x.yaml:") {
-				t.Errorf("a fault without its place: %q", fault.Message)
+			if !strings.HasPrefix(fault.String(), "x.yaml:") {
+				t.Errorf("a fault without its place: %q", fault.String())
 			}
 		}
 	})

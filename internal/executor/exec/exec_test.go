@@ -296,7 +296,7 @@ func TestDefinitionFaults(t *testing.T) {
 		s := settingsOf(t, t.TempDir(), text)
 		s.Name()
 		_, ok := New(s)
-		if ok || !slices.ContainsFunc(s.Faults(), func(f pawl.Field) bool { return strings.Contains(f.Message, want) }) {
+		if ok || !slices.ContainsFunc(s.Faults(), func(f pawl.Field) bool { return strings.Contains(f.String(), want) }) {
 			t.Errorf("%s: %v", text, s.Faults())
 		}
 	}

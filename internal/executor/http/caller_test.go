@@ -70,7 +70,7 @@ func TestCallerKeyIsSentWhereTheDefinitionSays(t *testing.T) {
 func TestCallerKeyCollidesWithAHeaderOfAGraph(t *testing.T) {
 	s := settingsOf(t, "callerKey: {}\ngraphs: {poet: {url: 'https://agents.example.com', headers: {authorization: x}}}\n")
 	_, ok := New(s)
-	if faults := s.Faults(); ok || len(faults) != 1 || !strings.HasPrefix(faults[0].Message, "x.yaml:2:") || !strings.Contains(faults[0].Message, "that of callerKey") {
+	if faults := s.Faults(); ok || len(faults) != 1 || !strings.HasPrefix(faults[0].String(), "x.yaml:2:") || !strings.Contains(faults[0].String(), "that of callerKey") {
 		t.Errorf("%v", faults)
 	}
 }

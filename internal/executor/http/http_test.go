@@ -244,7 +244,7 @@ func TestDefinitionFaults(t *testing.T) {
 		s.Name()
 		_, ok := New(s)
 		found := slices.ContainsFunc(s.Faults(), func(f pawl.Field) bool {
-			return strings.Contains(f.Message, want) && !strings.Contains(f.Message, token)
+			return strings.Contains(f.String(), want) && !strings.Contains(f.String(), token)
 		})
 		if ok || !found {
 			t.Errorf("%s: %v", text, s.Faults())

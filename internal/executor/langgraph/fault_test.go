@@ -206,7 +206,7 @@ func TestDefinitionFaults(t *testing.T) {
 		s := settingsOf(t, nil, text)
 		s.Name()
 		_, ok := New(s)
-		found := slices.ContainsFunc(s.Faults(), func(f pawl.Field) bool { return strings.Contains(f.Message, want) })
+		found := slices.ContainsFunc(s.Faults(), func(f pawl.Field) bool { return strings.Contains(f.String(), want) })
 		if ok || !found {
 			t.Errorf("%s: %v", text, s.Faults())
 		}

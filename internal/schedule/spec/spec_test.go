@@ -19,7 +19,7 @@ func TestFaultsHaveTheirPlace(t *testing.T) {
 	}
 	var all []string
 	for _, f := range e.Fields {
-		all = append(all, f.Pointer+" "+f.Message)
+		all = append(all, f.Pointer+" "+f.String())
 	}
 	text := strings.Join(all, "\n")
 	for _, want := range []string{"s.yaml:3:", "/graph", "s.yaml:4:", "/cron", "s.yaml:6:1", "concurrencyPolicy"} {

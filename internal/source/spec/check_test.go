@@ -143,7 +143,7 @@ func TestFaultsAreTold(t *testing.T) {
 			pointer, message = "/labels/a b", "is not a name for a label"
 		}
 		if e == nil || !slices.ContainsFunc(e.Fields, func(f pawl.Field) bool {
-			return f.Pointer == pointer && strings.Contains(f.Message, message) && strings.HasPrefix(f.Message, "x:")
+			return f.Pointer == pointer && strings.Contains(f.String(), message) && strings.HasPrefix(f.String(), "x:")
 		}) {
 			t.Errorf("%q: %v, want %q", test.lines, err, test.want)
 		}

@@ -2,7 +2,6 @@ package spec
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/definition"
@@ -21,12 +20,11 @@ func Parse(file string, text []byte) ([]Definition, error) {
 	}
 	faults := fieldsOf(err)
 	var sources []Definition
-	places := map[string]string{}
+	places := map[string]pawl.Place{}
 	for _, doc := range documents {
 		source, wrong := FromDocument(doc)
 		if first, twice := places[source.Name]; twice && len(wrong) == 0 {
-			message := fmt.Sprintf("%s: the source %s is already defined at %s", doc.Place("/name"), source.Name, first)
-			wrong = []pawl.Field{{Pointer: "/name", Message: message}}
+			wrong = []pawl.Field{doc.Fault("/name", "the source %s is already defined at %s", source.Name, first)}
 		}
 		places[source.Name] = doc.Place("/name")
 		sources, faults = append(sources, source), append(faults, wrong...)
@@ -56,11 +54,7 @@ func FromJSON(raw []byte) (Definition, error) {
 // before, for files that define things of several kinds.
 func FromDocument(doc definition.Document) (Definition, []pawl.Field) {
 	if doc.Kind != "" && doc.Kind != Kind {
-		message := fmt.Sprintf("kind %s does not belong here. %s", definition.Quote(doc.Kind), definition.Suggest(doc.Kind, []string{Kind}, "The kind of a source is source."))
-		if place := doc.Place("/kind"); place != "" {
-			message = place + ": " + message
-		}
-		return Definition{}, []pawl.Field{{Pointer: "/kind", Message: message}}
+		return Definition{}, []pawl.Field{doc.Fault("/kind", "kind %s does not belong here. %s", definition.Quote(doc.Kind), definition.Suggest(doc.Kind, []string{Kind}, "The kind of a source is source."))}
 	}
 	d := defaults()
 	c := checker{doc: doc, d: &d, faults: doc.Check(&d)}

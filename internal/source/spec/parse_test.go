@@ -153,7 +153,7 @@ func TestParseTellsEveryFaultOfEveryDocument(t *testing.T) {
 	}
 	var got []string
 	for _, field := range e.Fields {
-		got = append(got, field.Pointer+" "+strings.Join(strings.SplitN(field.Message, ":", 4)[:3], ":"))
+		got = append(got, field.Pointer+" "+strings.Join(strings.SplitN(field.String(), ":", 4)[:3], ":"))
 	}
 	want := []string{" x.yaml:9:4", "/table x.yaml:2:1", "/name x.yaml:2:7", "/url x.yaml:3:6", "/tabel x.yaml:4:1", "/kind x.yaml:7:7", "/name x.yaml:18:7"}
 	want[1] = "/table x.yaml:1:1" // where the definition begins
@@ -172,7 +172,7 @@ func TestFromJSONTellsFaultsByPointer(t *testing.T) {
 	} {
 		_, err := FromJSON([]byte(test.text))
 		e, ok := errors.AsType[*pawl.Error](err)
-		if !ok || len(e.Fields) == 0 || !strings.HasPrefix(e.Fields[0].Pointer+" "+e.Fields[0].Message, test.want) {
+		if !ok || len(e.Fields) == 0 || !strings.HasPrefix(e.Fields[0].Pointer+" "+e.Fields[0].String(), test.want) {
 			t.Errorf("%s: %v, want %q", test.text, err, test.want)
 		}
 	}

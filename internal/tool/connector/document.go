@@ -2,7 +2,6 @@ package connector
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -21,7 +20,7 @@ const LargestFile = 64 << 10
 // are left out.
 func Documents(file string, text []byte, env Env) (found []*Settings, faults []pawl.Field) {
 	if !utf8.Valid(text) {
-		return nil, []pawl.Field{{Message: file + ": the file is not UTF-8 text"}}
+		return nil, []pawl.Field{{Place: pawl.Place{File: file}, Message: "the file is not UTF-8 text"}}
 	}
 	for _, part := range split(string(text)) {
 		origin := Origin{File: file, Line: part.before, Env: env}
@@ -37,7 +36,7 @@ func Documents(file string, text []byte, env Env) (found []*Settings, faults []p
 				found = append(found, NewSettings(origin, body))
 			default:
 				at := body.GetToken().Position
-				faults = append(faults, pawl.Field{Message: fmt.Sprintf("%s:%d:%d: a definition is a list of fields and values, such as kind and name", file, origin.Line+at.Line, at.Column)})
+				faults = append(faults, pawl.Field{Place: pawl.Place{File: file, Line: origin.Line + at.Line, Column: at.Column}, Message: "a definition is a list of fields and values, such as kind and name"})
 			}
 		}
 	}
@@ -72,8 +71,8 @@ func split(text string) []part {
 func syntaxFault(origin Origin, err error) pawl.Field {
 	e, ok := errors.AsType[yaml.Error](err)
 	if !ok || e.GetToken() == nil || e.GetToken().Position == nil {
-		return pawl.Field{Message: fmt.Sprintf("%s:%d:1: the document is not valid YAML", origin.File, origin.Line+1)}
+		return pawl.Field{Place: pawl.Place{File: origin.File, Line: origin.Line + 1, Column: 1}, Message: "the document is not valid YAML"}
 	}
 	at := e.GetToken().Position
-	return pawl.Field{Message: fmt.Sprintf("%s:%d:%d: %s", origin.File, origin.Line+at.Line, at.Column, e.GetMessage())}
+	return pawl.Field{Place: pawl.Place{File: origin.File, Line: origin.Line + at.Line, Column: at.Column}, Message: e.GetMessage()}
 }

@@ -16,7 +16,7 @@ import (
 func Folder(dir string, env Env, add func(file string, s *Settings)) (faults []pawl.Field) {
 	entries, err := os.ReadDir(dir) // sorted
 	if err != nil {
-		return []pawl.Field{{Message: fmt.Sprintf("%s: the folder of connections cannot be read: %s", dir, Reason(err))}}
+		return []pawl.Field{{Place: pawl.Place{File: dir}, Message: fmt.Sprintf("the folder of connections cannot be read: %s", Reason(err))}}
 	}
 	for _, entry := range entries {
 		name, ext := entry.Name(), filepath.Ext(entry.Name())
@@ -26,7 +26,7 @@ func Folder(dir string, env Env, add func(file string, s *Settings)) (faults []p
 		file := filepath.Join(dir, name)
 		text, fault := readFile(file)
 		if fault != "" {
-			faults = append(faults, pawl.Field{Message: file + ": " + fault})
+			faults = append(faults, pawl.Field{Place: pawl.Place{File: file}, Message: fault})
 		}
 		found, wrong := Documents(file, text, env)
 		faults = append(faults, wrong...)

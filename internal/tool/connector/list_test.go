@@ -32,7 +32,7 @@ func TestListsAreReadAsTheyAreWritten(t *testing.T) {
 		switch {
 		case test.fault == "" && (ok != (test.want != "") || strings.Join(values, "|") != test.want || len(faults) > 0):
 			t.Errorf("%q is %q, %v, %v; want %q", test.text, values, ok, faults, test.want)
-		case test.fault != "" && (ok || len(faults) == 0 || !strings.Contains(faults[0].Message, test.fault)):
+		case test.fault != "" && (ok || len(faults) == 0 || !strings.Contains(faults[0].String(), test.fault)):
 			t.Errorf("%q has the faults %v; want %q", test.text, faults, test.fault)
 		}
 	}

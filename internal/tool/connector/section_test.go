@@ -27,7 +27,7 @@ func checkFaults(t *testing.T, s *Settings, want ...string) {
 	s.Unread()
 	var got []string
 	for _, fault := range s.Faults() {
-		got = append(got, strings.TrimPrefix(fault.Message, "x.yaml:"))
+		got = append(got, strings.TrimPrefix(fault.String(), "x.yaml:"))
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -100,6 +100,7 @@ type Field struct {
 
 type fault struct {
 	line, column int
+	pointer      string
 	message      string
 }
 
@@ -174,6 +175,7 @@ func (s *Settings) Mapping(name string) []Field {
 // Refuse notes a fault in the value of a field.
 func (s *Settings) Refuse(field Field, format string, values ...any) {
 	s.addFault(field.value, format, values...)
+	s.faults[len(s.faults)-1].pointer = "/" + field.Name
 }
 
 // RefuseName notes a fault in the name of a field.
@@ -199,15 +201,14 @@ func (s *Settings) Place(field Field) string {
 	return fmt.Sprintf("%s:%d:%d", s.origin.File, line, column)
 }
 
-// Faults are the faults noted so far, each beginning with its place, in the
-// order of the file.
+// Faults are the faults noted so far, in the order of the file.
 func (s *Settings) Faults() []pawl.Field {
 	slices.SortStableFunc(s.faults, func(a, b fault) int {
 		return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.column, b.column))
 	})
 	var fields []pawl.Field
 	for _, f := range s.faults {
-		fields = append(fields, pawl.Field{Message: fmt.Sprintf("%s:%d:%d: %s", s.origin.File, f.line, f.column, f.message)})
+		fields = append(fields, pawl.Field{Place: pawl.Place{File: s.origin.File, Line: f.line, Column: f.column}, Pointer: f.pointer, Message: f.message})
 	}
 	return fields
 }

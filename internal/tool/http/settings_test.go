@@ -64,8 +64,8 @@ func TestDefinitionsAreChecked(t *testing.T) {
 			s.Unread()
 			var got []string
 			for _, fault := range s.Faults() {
-				got = append(got, fault.Message)
-				checkNoSecret(t, fault.Message)
+				got = append(got, fault.String())
+				checkNoSecret(t, fault.String())
 			}
 			if len(got) != len(test.faults) || built && len(test.faults) > 0 && test.name != "unknown field" {
 				t.Fatalf("ok %v, faults\n%s", built, strings.Join(got, "\n"))
@@ -82,7 +82,7 @@ func TestDefinitionsAreChecked(t *testing.T) {
 func TestDefinitionIsCheckedWithoutANetwork(t *testing.T) {
 	const text = "baseUrl: https://shop.example.com\n"
 	s := settingsOf(t, connector.Env{Getenv: environment}, text)
-	if _, ok := New(s); ok || len(s.Faults()) != 1 || !strings.Contains(s.Faults()[0].Message, "2:10: calls to web services are not possible here") {
+	if _, ok := New(s); ok || len(s.Faults()) != 1 || !strings.Contains(s.Faults()[0].String(), "2:10: calls to web services are not possible here") {
 		t.Errorf("ok %v, %v", ok, s.Faults())
 	}
 	s = settingsOf(t, connector.Env{Getenv: environment, CheckOnly: true}, text)

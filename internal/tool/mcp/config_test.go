@@ -37,7 +37,7 @@ func TestFaultsOfADefinitionAreToldWithTheirPlaces(t *testing.T) {
 		s.Unread()
 		var found []string
 		for _, f := range s.Faults() {
-			found = append(found, strings.TrimPrefix(f.Message, r.dir+"/"))
+			found = append(found, strings.TrimPrefix(f.String(), r.dir+"/"))
 		}
 		if len(found) != 1 || !strings.HasPrefix(found[0], test.fault) {
 			t.Errorf("%q has the faults %q; want %q", test.fields, found, test.fault)

@@ -55,7 +55,7 @@ func define(t *testing.T, env connector.Env, definition string) (s *Server, ok b
 	settings.Unread()
 	var all []string
 	for _, fault := range settings.Faults() {
-		all = append(all, strings.TrimPrefix(fault.Message, name+":"))
+		all = append(all, strings.TrimPrefix(fault.String(), name+":"))
 	}
 	return connection.(*Server), ok, strings.Join(all, "\n")
 }

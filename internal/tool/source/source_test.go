@@ -68,7 +68,7 @@ func TestRowsOfNamedSourcesAreRead(t *testing.T) {
 }
 
 func TestADefinitionIsChecked(t *testing.T) {
-	if _, faults := open(t, "type: source\nsources: prices\n", connector.Env{CheckOnly: true}); len(faults) != 1 || !strings.Contains(faults[0].Message, "x.yaml:2") {
+	if _, faults := open(t, "type: source\nsources: prices\n", connector.Env{CheckOnly: true}); len(faults) != 1 || !strings.Contains(faults[0].String(), "x.yaml:2") {
 		t.Errorf("the faults are %v", faults)
 	}
 	if _, faults := open(t, "type: source\n", connector.Env{}); len(faults) != 1 {

@@ -69,7 +69,7 @@ func define(t *testing.T, env connector.Env, folder, definition string) (d *Data
 	s.Unread()
 	var all []string
 	for _, fault := range s.Faults() {
-		all = append(all, strings.TrimPrefix(fault.Message, filepath.Join(folder, "c.yaml")+":"))
+		all = append(all, strings.TrimPrefix(fault.String(), filepath.Join(folder, "c.yaml")+":"))
 	}
 	return connection.(*Database), ok, strings.Join(all, "\n")
 }

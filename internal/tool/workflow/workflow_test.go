@@ -143,7 +143,7 @@ func TestFaultsOfTheStoreHaveTheirClass(t *testing.T) {
 }
 
 func TestDefinitionNamesAWorkflowThatCanBeReached(t *testing.T) {
-	if _, faults := open(t, "workflow: shipping\n", connector.Env{}); len(faults) != 1 || !strings.HasPrefix(faults[0].Message, `x.yaml:1:11: the workflow "shipping" cannot be reached`) {
+	if _, faults := open(t, "workflow: shipping\n", connector.Env{}); len(faults) != 1 || !strings.HasPrefix(faults[0].String(), `x.yaml:1:11: the workflow "shipping" cannot be reached`) {
 		t.Errorf("without a store: %v", faults)
 	}
 	if _, faults := open(t, "workflow: shipping\n", connector.Env{CheckOnly: true}); len(faults) != 0 {
