@@ -79,7 +79,7 @@ func (a *API) listApprovals(ctx context.Context, in *listApprovalsInput) (*listA
 			}
 			filter.WorkflowID = w.ID
 		}
-		list, err := tx.ListApprovals(ctx, filter, store.RunCursor{CreatedAt: at, ID: id}, in.Limit+1)
+		list, err := tx.ListApprovals(ctx, filter, store.Place{CreatedAt: at, ID: id}, in.Limit+1)
 		if err != nil {
 			return err
 		}

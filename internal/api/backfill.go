@@ -127,7 +127,7 @@ func (a *API) listBackfills(ctx context.Context, in *listBackfillsInput) (*listB
 	}
 	out := &listBackfillsOutput{}
 	err = a.readSchedule(ctx, in.SchedulePath, func(ctx context.Context, tx *store.Tx, s store.Schedule) error {
-		list, err := tx.BackfillsBefore(ctx, s.ID, store.RunCursor{CreatedAt: at, ID: id}, in.Limit+1)
+		list, err := tx.BackfillsBefore(ctx, s.ID, store.Place{CreatedAt: at, ID: id}, in.Limit+1)
 		if err != nil {
 			return err
 		}

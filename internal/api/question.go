@@ -32,7 +32,7 @@ func (a *API) listQuestions(ctx context.Context, in *PageInput) (*listQuestionsO
 	}
 	viewer, out := access.Reach(callOf(ctx).token, schedulesResource), &listQuestionsOutput{}
 	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		list, err := tx.ListQuestions(ctx, viewer, store.RunCursor{CreatedAt: at, ID: id}, in.Limit+1)
+		list, err := tx.ListQuestions(ctx, viewer, store.Place{CreatedAt: at, ID: id}, in.Limit+1)
 		cursor := func(q store.AskedQuestion) string { return timeCursor(q.CreatedAt, q.RunID) }
 		out.Body = cutPage(list, in.Limit, questionCursor, cursor, func(q store.AskedQuestion) Question {
 			return Question{q.RunID, q.Schedule, q.ScheduleID, q.Question, Instant{q.CreatedAt}}

@@ -37,7 +37,7 @@ func (a *API) listRuns(ctx context.Context, in *listRunsInput) (*listRunsOutput,
 		if err != nil {
 			return err
 		}
-		runs, next, err := tx.ListRuns(ctx, filter, store.RunCursor{CreatedAt: at, ID: id}, in.Limit)
+		runs, next, err := tx.ListRuns(ctx, filter, store.Place{CreatedAt: at, ID: id}, in.Limit)
 		if err != nil {
 			return err
 		}

@@ -54,7 +54,7 @@ const recentShown = 20
 // recentRuns reads the last runs of a source. Those of an earlier one of that
 // name are left out.
 func recentRuns(ctx context.Context, tx *store.Tx, s *store.Source) ([]SourceRun, error) {
-	runs, _, err := tx.ListRuns(ctx, store.RunFilter{Kind: pawl.KindSource, Lane: s.Name}, store.RunCursor{}, recentShown)
+	runs, _, err := tx.ListRuns(ctx, store.RunFilter{Kind: pawl.KindSource, Lane: s.Name}, store.Place{}, recentShown)
 	if err != nil {
 		return nil, err
 	}

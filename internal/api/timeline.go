@@ -102,7 +102,7 @@ func (a *API) getTimeline(ctx context.Context, in *timelineInput) (*timelineOutp
 	out := &timelineOutput{Timeline{Now: Instant{now}}}
 	var items []TimelineItem
 	if after.what != isSlot && from.Before(now) {
-		var next store.RunCursor
+		var next store.Place
 		if items, next, err = a.pastItems(ctx, in, from, to, after); err != nil {
 			return nil, err
 		}
@@ -133,11 +133,11 @@ func (a *API) getTimeline(ctx context.Context, in *timelineInput) (*timelineOutp
 
 // pastItems are the runs that began in the window, and where to go on, zero at
 // the end.
-func (a *API) pastItems(ctx context.Context, in *timelineInput, from, to time.Time, after timelinePlace) (items []TimelineItem, next store.RunCursor, err error) {
+func (a *API) pastItems(ctx context.Context, in *timelineInput, from, to time.Time, after timelinePlace) (items []TimelineItem, next store.Place, err error) {
 	filter := store.RunFilter{Kind: kindOf(in.Kind), Viewer: access.Reach(callOf(ctx).token, schedulesResource), From: from, To: to}
 	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
 		var runs []store.Run
-		if runs, next, err = tx.RunsInOrder(ctx, filter, store.RunCursor{CreatedAt: after.at, ID: after.tie}, in.Limit); err != nil {
+		if runs, next, err = tx.RunsInOrder(ctx, filter, store.Place{CreatedAt: after.at, ID: after.tie}, in.Limit); err != nil {
 			return err
 		}
 		items = nil

@@ -35,7 +35,7 @@ func (a *API) listRepairs(ctx context.Context, in *listRepairsInput) (*listRepai
 	}
 	out := &listRepairsOutput{}
 	err = a.ofWorkflow(ctx, in.Name, func(ctx context.Context, tx *store.Tx, w store.Workflow) error {
-		list, err := tx.ListRepairs(ctx, w.ID, store.RunCursor{CreatedAt: at, ID: id}, in.Limit+1)
+		list, err := tx.ListRepairs(ctx, w.ID, store.Place{CreatedAt: at, ID: id}, in.Limit+1)
 		if err != nil {
 			return err
 		}

@@ -65,7 +65,7 @@ func TestOneOfManyBeginsWins(t *testing.T) {
 				t.Errorf("refused with %v", err)
 			}
 		}
-		runs, _, err := k.db.ListRuns(t.Context(), store.RunFilter{}, store.RunCursor{}, 100)
+		runs, _, err := k.db.ListRuns(t.Context(), store.RunFilter{}, store.Place{}, 100)
 		if err != nil || begun != 1 || len(runs) != 1 {
 			t.Errorf("%d began, %d rows, %v", begun, len(runs), err)
 		}

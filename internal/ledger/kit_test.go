@@ -188,7 +188,7 @@ func (k *kit) dump() string {
 	var out strings.Builder
 	err := k.db.Read(k.t.Context(), func(ctx context.Context, tx *store.Tx) error {
 		out.Reset()
-		runs, _, err := tx.ListRuns(ctx, store.RunFilter{}, store.RunCursor{}, 10_000)
+		runs, _, err := tx.ListRuns(ctx, store.RunFilter{}, store.Place{}, 10_000)
 		for _, r := range runs {
 			fmt.Fprintf(&out, "%+v\n", r)
 		}

@@ -359,7 +359,7 @@ func (m *machine) settle(r *modelRun, d run.Decision, next *modelRun) {
 
 // check compares the database with the model and looks at the invariants.
 func (m *machine) check(t *rapid.T) {
-	stored, _, err := m.k.db.ListRuns(m.k.t.Context(), store.RunFilter{Lane: m.lane}, store.RunCursor{}, 1000)
+	stored, _, err := m.k.db.ListRuns(m.k.t.Context(), store.RunFilter{Lane: m.lane}, store.Place{}, 1000)
 	if err != nil || len(stored) != len(m.runs) {
 		t.Fatalf("%d rows, %d in the model, %v", len(stored), len(m.runs), err)
 	}

@@ -286,7 +286,7 @@ func (s *Service) Why(ctx context.Context, ownerID, id string, at time.Time) (y 
 		}
 		y.Gates = y.gates(tx.Now)
 		y.Next = y.nextWords(tx.Now)
-		y.Runs, _, err = tx.ListRuns(ctx, store.RunFilter{Schedule: id}, store.RunCursor{}, recentSlots)
+		y.Runs, _, err = tx.ListRuns(ctx, store.RunFilter{Schedule: id}, store.Place{}, recentSlots)
 		return err
 	})
 	return y, err

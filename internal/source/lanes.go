@@ -174,7 +174,7 @@ func (s *Service) Why(ctx context.Context, name string) (Why, error) {
 		if last, err = tx.LatestSourceRuns(ctx, v.source.ID, 1); err != nil {
 			return err
 		}
-		y.Recent, _, err = tx.ListRuns(ctx, store.RunFilter{Kind: pawl.KindSource, Lane: name}, store.RunCursor{}, 10)
+		y.Recent, _, err = tx.ListRuns(ctx, store.RunFilter{Kind: pawl.KindSource, Lane: name}, store.Place{}, 10)
 		return err
 	})
 	if err != nil {

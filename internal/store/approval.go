@@ -44,7 +44,7 @@ type Approval struct {
 
 const approvalColumns = `id, workflow_id, run_id, tool, method, arguments, address, hash, title, state, phase_at, created_at, expires_at, warned_at, decided_at, decided_by`
 
-func scanApproval(row interface{ Scan(dest ...any) error }) (Approval, error) {
+func scanApproval(row Scanner) (Approval, error) {
 	var a Approval
 	var arguments string
 	var address, title, by *string
@@ -54,8 +54,8 @@ func scanApproval(row interface{ Scan(dest ...any) error }) (Approval, error) {
 	if err != nil {
 		return Approval{}, err
 	}
-	a.Arguments, a.Address, a.Title, a.DecidedBy = json.RawMessage(arguments), fromNull(address), fromNull(title), fromNull(by)
-	a.PhaseAt, a.CreatedAt, a.ExpiresAt, a.WarnedAt, a.DecidedAt = fromMS(phase), fromMS(created), fromMS(expires), fromNullMS(warned), fromNullMS(decided)
+	a.Arguments, a.Address, a.Title, a.DecidedBy = json.RawMessage(arguments), FromNullText(address), FromNullText(title), FromNullText(by)
+	a.PhaseAt, a.CreatedAt, a.ExpiresAt, a.WarnedAt, a.DecidedAt = FromMillis(phase), FromMillis(created), FromMillis(expires), FromNullMillis(warned), FromNullMillis(decided)
 	return a, nil
 }
 
@@ -63,7 +63,7 @@ func scanApproval(row interface{ Scan(dest ...any) error }) (Approval, error) {
 func (tx *Tx) InsertApproval(ctx context.Context, a Approval) (Approval, error) {
 	a, err := scanApproval(tx.QueryRow(ctx, `insert into approvals (id, workflow_id, run_id, tool, method, arguments, address, hash, title, state, phase_at, created_at, expires_at)
 		values ($1, $2, $3, $4, $5, $6, $12, $7, $8, 'pending', $9, $10, $11) returning `+approvalColumns,
-		NewID(), a.WorkflowID, a.RunID, a.Tool, a.Method, cleaned(string(a.Arguments)), a.Hash, orNull(cleaned(a.Title)), ms(a.PhaseAt), ms(tx.Now), ms(a.ExpiresAt), orNull(cleaned(a.Address))))
+		NewID(), a.WorkflowID, a.RunID, a.Tool, a.Method, string(a.Arguments), a.Hash, NullText(a.Title), Millis(a.PhaseAt), Millis(tx.Now), Millis(a.ExpiresAt), NullText(a.Address)))
 	if err != nil {
 		return Approval{}, fmt.Errorf("insert approval: %w", err)
 	}
@@ -74,7 +74,7 @@ func (tx *Tx) InsertApproval(ctx context.Context, a Approval) (Approval, error) 
 // pawl.ErrNotFound.
 func (tx *Tx) NewestApproval(ctx context.Context, runID string) (Approval, error) {
 	a, err := scanApproval(tx.QueryRow(ctx, `select `+approvalColumns+` from approvals where run_id = $1 order by created_at desc, id desc limit 1`, runID))
-	if errors.Is(err, errNoRow) {
+	if errors.Is(err, ErrNoRow) {
 		return a, &pawl.Error{Code: pawl.CodeNotFound, Op: "read approval", Msg: "nothing was asked about this run"}
 	}
 	return a, err
@@ -84,7 +84,7 @@ func (tx *Tx) NewestApproval(ctx context.Context, runID string) (Approval, error
 // with pawl.ErrConflict.
 func (tx *Tx) MoveApproval(ctx context.Context, id string, from, to ApprovalState, by string) error {
 	n, err := tx.Exec(ctx, `update approvals set state = $3, decided_at = $4, decided_by = coalesce($5, decided_by) where id = $1 and state = $2`,
-		id, string(from), string(to), ms(tx.Now), orNull(by))
+		id, string(from), string(to), Millis(tx.Now), NullText(by))
 	if err != nil {
 		return fmt.Errorf("decide approval: %w", err)
 	}
@@ -96,7 +96,7 @@ func (tx *Tx) MoveApproval(ctx context.Context, id string, from, to ApprovalStat
 
 // DropApproval ends the question of a run that is over, if there is one.
 func (tx *Tx) DropApproval(ctx context.Context, runID string) error {
-	_, err := tx.Exec(ctx, `update approvals set state = 'expired', decided_at = $2 where run_id = $1 and state in ('pending', 'approved')`, runID, ms(tx.Now))
+	_, err := tx.Exec(ctx, `update approvals set state = 'expired', decided_at = $2 where run_id = $1 and state in ('pending', 'approved')`, runID, Millis(tx.Now))
 	if err != nil {
 		return fmt.Errorf("drop approval: %w", err)
 	}
@@ -105,7 +105,7 @@ func (tx *Tx) DropApproval(ctx context.Context, runID string) error {
 
 // WarnedOfApproval notes that somebody was told that a question expires soon.
 func (tx *Tx) WarnedOfApproval(ctx context.Context, id string) error {
-	_, err := tx.Exec(ctx, `update approvals set warned_at = $2 where id = $1`, id, ms(tx.Now))
+	_, err := tx.Exec(ctx, `update approvals set warned_at = $2 where id = $1`, id, Millis(tx.Now))
 	return err
 }
 
@@ -118,22 +118,22 @@ type ApprovalFilter struct {
 
 // ListApprovals reads up to limit questions in a state; last is the one that
 // was read last, of an earlier part of the same list.
-func (tx *Tx) ListApprovals(ctx context.Context, f ApprovalFilter, last RunCursor, limit int) ([]Approval, error) {
+func (tx *Tx) ListApprovals(ctx context.Context, f ApprovalFilter, last Place, limit int) ([]Approval, error) {
 	further, order := "(created_at, id) < (?, ?)", "created_at desc, id desc"
 	if f.Oldest {
 		further, order = "(created_at, id) > (?, ?)", "created_at, id"
 	}
-	var c conditions
-	c.add("state = ?", string(f.State))
+	var c Where
+	c.Add("state = ?", string(f.State))
 	if f.WorkflowID != "" {
-		c.add("workflow_id = ?", f.WorkflowID)
+		c.Add("workflow_id = ?", f.WorkflowID)
 	}
 	if last.ID != "" {
-		c.add(further, ms(last.CreatedAt), last.ID)
+		c.Add(further, Millis(last.CreatedAt), last.ID)
 	}
-	c.args = append(c.args, limit)
-	rows, err := tx.Query(ctx, fmt.Sprintf(`select %s from approvals where %s order by %s limit $%d`, approvalColumns, c.String(), order, len(c.args)), c.args...)
-	return scanAll(rows, err, "list approvals", scanApproval)
+	c.Args = append(c.Args, limit)
+	rows, err := tx.Query(ctx, fmt.Sprintf(`select %s from approvals where %s order by %s limit $%d`, approvalColumns, c.String(), order, len(c.Args)), c.Args...)
+	return ScanAll(rows, err, "list approvals", scanApproval)
 }
 
 // ApprovalRule is an approval for all calls of a method by a workflow.
@@ -150,7 +150,7 @@ type ApprovalRule struct {
 
 const ruleColumns = `id, workflow_id, tool, method, created_by, created_at, revoked_by, revoked_at`
 
-func scanRule(row interface{ Scan(dest ...any) error }) (ApprovalRule, error) {
+func scanRule(row Scanner) (ApprovalRule, error) {
 	var r ApprovalRule
 	var created int64
 	var revoked *int64
@@ -158,14 +158,14 @@ func scanRule(row interface{ Scan(dest ...any) error }) (ApprovalRule, error) {
 	if err := row.Scan(&r.ID, &r.WorkflowID, &r.Tool, &r.Method, &r.CreatedBy, &created, &by, &revoked); err != nil {
 		return ApprovalRule{}, err
 	}
-	r.CreatedAt, r.RevokedAt, r.RevokedBy = fromMS(created), fromNullMS(revoked), fromNull(by)
+	r.CreatedAt, r.RevokedAt, r.RevokedBy = FromMillis(created), FromNullMillis(revoked), FromNullText(by)
 	return r, nil
 }
 
 // AddApprovalRule approves all calls of a method by a workflow.
 func (tx *Tx) AddApprovalRule(ctx context.Context, workflowID, tool, method, by string) error {
 	_, err := tx.Exec(ctx, `insert into approval_rules (id, workflow_id, tool, method, created_by, created_at) values ($1, $2, $3, $4, $5, $6) on conflict do nothing`,
-		NewID(), workflowID, tool, method, by, ms(tx.Now))
+		NewID(), workflowID, tool, method, by, Millis(tx.Now))
 	if err != nil {
 		return fmt.Errorf("add approval rule: %w", err)
 	}
@@ -175,13 +175,13 @@ func (tx *Tx) AddApprovalRule(ctx context.Context, workflowID, tool, method, by 
 // ApprovalRules reads the rules of a workflow that hold.
 func (tx *Tx) ApprovalRules(ctx context.Context, workflowID string) ([]ApprovalRule, error) {
 	rows, err := tx.Query(ctx, `select `+ruleColumns+` from approval_rules where workflow_id = $1 and revoked_at is null order by tool, method`, workflowID)
-	return scanAll(rows, err, "read approval rules", scanRule)
+	return ScanAll(rows, err, "read approval rules", scanRule)
 }
 
 // RevokeApprovalRule ends a rule, or fails with pawl.ErrNotFound.
 func (tx *Tx) RevokeApprovalRule(ctx context.Context, workflowID, tool, method, by string) error {
 	n, err := tx.Exec(ctx, `update approval_rules set revoked_at = $4, revoked_by = $5 where workflow_id = $1 and tool = $2 and method = $3 and revoked_at is null`,
-		workflowID, tool, method, ms(tx.Now), by)
+		workflowID, tool, method, Millis(tx.Now), by)
 	if err != nil {
 		return fmt.Errorf("revoke approval rule: %w", err)
 	}

@@ -25,13 +25,13 @@ func (tx *Tx) GetAttention(ctx context.Context, kind pawl.Kind, lane string) (At
 	a := Attention{Kind: kind, Lane: lane}
 	var since int64
 	err := tx.QueryRow(ctx, `select cause, issue, text, since from attention where kind = $1 and lane = $2`, kind, lane).Scan(&a.Cause, &a.Issue, &a.Text, &since)
-	if errors.Is(err, errNoRow) {
+	if errors.Is(err, ErrNoRow) {
 		return Attention{}, nil
 	}
 	if err != nil {
 		return Attention{}, fmt.Errorf("read attention: %w", err)
 	}
-	a.Since = fromMS(since)
+	a.Since = FromMillis(since)
 	return a, nil
 }
 
@@ -47,7 +47,7 @@ func (tx *Tx) SetAttention(ctx context.Context, a Attention) error {
 	} else {
 		_, err = tx.Exec(ctx, `insert into attention (kind, lane, cause, issue, text, since) values ($1, $2, $3, $4, $5, $6)
 			on conflict (kind, lane) do update set cause = excluded.cause, issue = excluded.issue, text = excluded.text, since = excluded.since`,
-			a.Kind, a.Lane, a.Cause, a.Issue, cleaned(a.Text), ms(a.Since))
+			a.Kind, a.Lane, a.Cause, a.Issue, a.Text, Millis(a.Since))
 	}
 	if err != nil {
 		return fmt.Errorf("note attention: %w", err)

@@ -47,7 +47,7 @@ func (db *DB) insertAudit(ctx context.Context, c conn, lines []AuditEntry, at ti
 		for _, l := range chunk {
 			n := len(args)
 			values = append(values, fmt.Sprintf("($%d, $%d, $%d, $%d, $%d, $%d)", n+1, n+2, n+3, n+4, n+5, n+6))
-			args = append(args, db.ids.next(at), ms(at), l.Actor, l.Action, l.Subject, orNull(string(l.Detail)))
+			args = append(args, db.ids.next(at), Millis(at), l.Actor, l.Action, l.Subject, NullText(string(l.Detail)))
 		}
 		if _, err := c.exec(ctx, `insert into audit_log (id, at, actor, action, subject, detail) values `+strings.Join(values, ", "), args); err != nil {
 			return fmt.Errorf("write audit entry: %w", err)
@@ -61,7 +61,7 @@ func (db *DB) insertAudit(ctx context.Context, c conn, lines []AuditEntry, at ti
 func (db *DB) AuditLog(ctx context.Context, before int64, limit int) (out []AuditEntry, err error) {
 	err = db.Read(ctx, func(ctx context.Context, tx *Tx) error {
 		out, err = scanAudit(tx.Query(ctx, `select id, at, actor, action, subject, detail from audit_log
-			where id < $1 order by id desc limit $2`, idBefore(before), limit))
+			where id < $1 order by id desc limit $2`, IDBefore(before), limit))
 		return err
 	})
 	if err != nil {
@@ -83,7 +83,7 @@ func scanAudit(rows Rows, err error) ([]AuditEntry, error) {
 		if err := rows.Scan(&e.ID, &at, &e.Actor, &e.Action, &e.Subject, &detail); err != nil {
 			return nil, err
 		}
-		e.At, e.Detail = fromMS(at), json.RawMessage(fromNull(detail))
+		e.At, e.Detail = FromMillis(at), json.RawMessage(FromNullText(detail))
 		out = append(out, e)
 	}
 	return out, rows.Err()

@@ -31,15 +31,15 @@ type Backfill struct {
 
 const backfillColumns = `id, schedule_id, from_at, to_at, plan, hash, state, per_minute, estimate, begun, total, created_by, created_at, confirmed_by, confirmed_at, updated_at`
 
-func scanBackfill(row interface{ Scan(dest ...any) error }) (Backfill, error) {
+func scanBackfill(row Scanner) (Backfill, error) {
 	var b Backfill
 	var from, to, created, updated int64
 	var plan string
 	var by *string
 	var confirmed *int64
 	err := row.Scan(&b.ID, &b.ScheduleID, &from, &to, &plan, &b.Hash, &b.State, &b.PerMinute, &b.Estimate, &b.Begun, &b.Total, &b.CreatedBy, &created, &by, &confirmed, &updated)
-	b.From, b.To, b.Plan, b.CreatedAt, b.UpdatedAt = fromMS(from), fromMS(to), json.RawMessage(plan), fromMS(created), fromMS(updated)
-	b.ConfirmedBy, b.ConfirmedAt = fromNull(by), fromNullMS(confirmed)
+	b.From, b.To, b.Plan, b.CreatedAt, b.UpdatedAt = FromMillis(from), FromMillis(to), json.RawMessage(plan), FromMillis(created), FromMillis(updated)
+	b.ConfirmedBy, b.ConfirmedAt = FromNullText(by), FromNullMillis(confirmed)
 	return b, err
 }
 
@@ -47,7 +47,7 @@ func noBackfill(err error, id string) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, errNoRow):
+	case errors.Is(err, ErrNoRow):
 		return &pawl.Error{Code: pawl.CodeNotFound, Op: "read backfill", Msg: fmt.Sprintf("there is no backfill %q", id)}
 	}
 	return fmt.Errorf("read backfill: %w", err)
@@ -57,7 +57,7 @@ func noBackfill(err error, id string) error {
 func (tx *Tx) InsertBackfill(ctx context.Context, b Backfill) (Backfill, error) {
 	b, err := scanBackfill(tx.QueryRow(ctx, `insert into backfills (id, schedule_id, from_at, to_at, plan, hash, state, per_minute, estimate, total, created_by, created_at, updated_at)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12) returning `+backfillColumns,
-		NewID(), b.ScheduleID, ms(b.From), ms(b.To), string(b.Plan), b.Hash, b.State, b.PerMinute, b.Estimate, b.Total, b.CreatedBy, ms(tx.Now)))
+		NewID(), b.ScheduleID, Millis(b.From), Millis(b.To), string(b.Plan), b.Hash, b.State, b.PerMinute, b.Estimate, b.Total, b.CreatedBy, Millis(tx.Now)))
 	if err != nil {
 		return Backfill{}, fmt.Errorf("insert backfill: %w", err)
 	}
@@ -80,13 +80,13 @@ func (tx *Tx) HoldBackfill(ctx context.Context, id string) (Backfill, error) {
 // MoveBackfill changes the state; by is who confirmed it, or empty.
 func (tx *Tx) MoveBackfill(ctx context.Context, id, state, by string) (Backfill, error) {
 	b, err := scanBackfill(tx.QueryRow(ctx, `update backfills set state = $2, updated_at = $3, confirmed_by = coalesce($4, confirmed_by),
-		confirmed_at = case when $4 is null then confirmed_at else $3 end where id = $1 returning `+backfillColumns, id, state, ms(tx.Now), orNull(by)))
+		confirmed_at = case when $4 is null then confirmed_at else $3 end where id = $1 returning `+backfillColumns, id, state, Millis(tx.Now), NullText(by)))
 	return b, noBackfill(err, id)
 }
 
 // SetBackfillBegun notes how many slots of the plan were begun.
 func (tx *Tx) SetBackfillBegun(ctx context.Context, id string, n int) error {
-	if _, err := tx.Exec(ctx, `update backfills set begun = $2, updated_at = $3 where id = $1`, id, n, ms(tx.Now)); err != nil {
+	if _, err := tx.Exec(ctx, `update backfills set begun = $2, updated_at = $3 where id = $1`, id, n, Millis(tx.Now)); err != nil {
 		return fmt.Errorf("change backfill: %w", err)
 	}
 	return nil
@@ -100,24 +100,24 @@ func (tx *Tx) LastBackfillStart(ctx context.Context, id string) (time.Time, erro
 	if err := tx.QueryRow(ctx, `select max(coalesce(started_at, updated_at)) from schedule_runs where backfill_id = $1`, id).Scan(&last); err != nil {
 		return time.Time{}, fmt.Errorf("read last start of a backfill: %w", err)
 	}
-	return fromNullMS(last), nil
+	return FromNullMillis(last), nil
 }
 
 // ListBackfills reads up to limit backfills of a schedule, the newest first.
 func (tx *Tx) ListBackfills(ctx context.Context, scheduleID string, limit int) ([]Backfill, error) {
-	return tx.BackfillsBefore(ctx, scheduleID, RunCursor{}, limit)
+	return tx.BackfillsBefore(ctx, scheduleID, Place{}, limit)
 }
 
 // BackfillsBefore is ListBackfills from a place on; the zero cursor begins with
 // the newest.
-func (tx *Tx) BackfillsBefore(ctx context.Context, scheduleID string, before RunCursor, limit int) ([]Backfill, error) {
-	c := conditions{}
-	c.add("schedule_id = ?", scheduleID)
+func (tx *Tx) BackfillsBefore(ctx context.Context, scheduleID string, before Place, limit int) ([]Backfill, error) {
+	c := Where{}
+	c.Add("schedule_id = ?", scheduleID)
 	if before.ID != "" {
-		c.add("(created_at, id) < (?, ?)", ms(before.CreatedAt), before.ID)
+		c.Add("(created_at, id) < (?, ?)", Millis(before.CreatedAt), before.ID)
 	}
-	rows, err := tx.Query(ctx, fmt.Sprintf(`select %s from backfills where %s order by created_at desc, id desc limit $%d`, backfillColumns, &c, len(c.args)+1), append(c.args, limit)...)
-	return scanAll(rows, err, "list backfills", scanBackfill)
+	rows, err := tx.Query(ctx, fmt.Sprintf(`select %s from backfills where %s order by created_at desc, id desc limit $%d`, backfillColumns, &c, len(c.Args)+1), append(c.Args, limit)...)
+	return ScanAll(rows, err, "list backfills", scanBackfill)
 }
 
 // BackfillProgress counts what became of the slots of a backfill, by status.
@@ -127,7 +127,7 @@ func (tx *Tx) BackfillProgress(ctx context.Context, id string) (map[string]int, 
 		status string
 		n      int
 	}
-	list, err := scanAll(rows, err, "count slots of a backfill", func(row interface{ Scan(dest ...any) error }) (c count, err error) {
+	list, err := ScanAll(rows, err, "count slots of a backfill", func(row Scanner) (c count, err error) {
 		return c, row.Scan(&c.status, &c.n)
 	})
 	out := map[string]int{}

@@ -28,14 +28,14 @@ const noKey = "default"
 
 const accountColumns = `id, owner_id, name, key_ref, balance, created_at`
 
-func scanAccount(row interface{ Scan(dest ...any) error }) (Account, error) {
+func scanAccount(row Scanner) (Account, error) {
 	var a Account
 	var key *string
 	var created int64
 	if err := row.Scan(&a.ID, &a.OwnerID, &a.Name, &key, &a.Balance, &created); err != nil {
 		return Account{}, err
 	}
-	a.KeyRef, a.CreatedAt = fromNull(key), fromMS(created)
+	a.KeyRef, a.CreatedAt = FromNullText(key), FromMillis(created)
 	if a.KeyRef == noKey {
 		a.KeyRef = ""
 	}
@@ -44,7 +44,7 @@ func scanAccount(row interface{ Scan(dest ...any) error }) (Account, error) {
 
 func oneAccount(row Row) (Account, error) {
 	a, err := scanAccount(row)
-	if errors.Is(err, errNoRow) {
+	if errors.Is(err, ErrNoRow) {
 		return Account{}, &pawl.Error{Code: pawl.CodeNotFound, Op: "find billing account", Msg: "there is no such billing account"}
 	}
 	if err != nil {
@@ -58,7 +58,7 @@ func oneAccount(row Row) (Account, error) {
 func (tx *Tx) EnsureAccount(ctx context.Context, userID string) (Account, error) {
 	id := uuid.NewSHA1(uuid.NameSpaceOID, []byte("billing account of "+userID)).String()
 	_, err := tx.Exec(ctx, `insert into billing_accounts (id, owner_id, name, key_ref, balance, created_at)
-		values ($1, $2, 'default', null, null, $3) on conflict (id) do nothing`, id, userID, ms(tx.Now))
+		values ($1, $2, 'default', null, null, $3) on conflict (id) do nothing`, id, userID, Millis(tx.Now))
 	if err != nil {
 		return Account{}, fmt.Errorf("add billing account: %w", err)
 	}
@@ -73,7 +73,7 @@ func (tx *Tx) AccountByID(ctx context.Context, id string) (Account, error) {
 // HoldAccount reads an account like AccountByID and keeps others from holding
 // or charging it until the transaction ends.
 func (tx *Tx) HoldAccount(ctx context.Context, id string) (Account, error) {
-	return oneAccount(tx.QueryRow(ctx, `select `+accountColumns+` from billing_accounts where id = $1`+tx.db.dialect.holdLock(), id))
+	return oneAccount(tx.QueryRow(ctx, `select `+accountColumns+` from billing_accounts where id = $1`+tx.ForUpdate(), id))
 }
 
 // AccountCursor is the place of an account in a list. The zero value is before
@@ -86,21 +86,21 @@ type AccountCursor struct {
 // ListAccounts reads up to limit accounts of a user, the oldest first, that come
 // after the cursor; an empty user is everybody.
 func (tx *Tx) ListAccounts(ctx context.Context, ownerID string, after AccountCursor, limit int) ([]Account, error) {
-	c := conditions{texts: []string{"true"}}
+	c := Where{Texts: []string{"true"}}
 	if ownerID != "" {
-		c.add("owner_id = ?", ownerID)
+		c.Add("owner_id = ?", ownerID)
 	}
 	if after.ID != "" {
-		c.add("(created_at, id) > (?, ?)", ms(after.CreatedAt), after.ID)
+		c.Add("(created_at, id) > (?, ?)", Millis(after.CreatedAt), after.ID)
 	}
-	c.args = append(c.args, limit)
-	rows, err := tx.Query(ctx, fmt.Sprintf(`select %s from billing_accounts where %s order by created_at, id limit $%d`, accountColumns, c.String(), len(c.args)), c.args...)
-	return scanAll(rows, err, "list billing accounts", scanAccount)
+	c.Args = append(c.Args, limit)
+	rows, err := tx.Query(ctx, fmt.Sprintf(`select %s from billing_accounts where %s order by created_at, id limit $%d`, accountColumns, c.String(), len(c.Args)), c.Args...)
+	return ScanAll(rows, err, "list billing accounts", scanAccount)
 }
 
 // SetKeyRef names the default key of an account; empty is none.
 func (tx *Tx) SetKeyRef(ctx context.Context, accountID, ref string) error {
-	_, err := tx.Exec(ctx, `update billing_accounts set key_ref = $2 where id = $1`, accountID, orNull(ref))
+	_, err := tx.Exec(ctx, `update billing_accounts set key_ref = $2 where id = $1`, accountID, NullText(ref))
 	if err != nil {
 		return fmt.Errorf("set key reference: %w", err)
 	}
@@ -148,7 +148,7 @@ type Receipt struct {
 const receiptColumns = `id, billing_account_id, grant_id, schedule_id, run_id, attempt, source_system, source_reference,
 	executor, model, input_tokens, output_tokens, amount, created_at`
 
-func scanReceipt(row interface{ Scan(dest ...any) error }) (Receipt, error) {
+func scanReceipt(row Scanner) (Receipt, error) {
 	var r Receipt
 	var grant, schedule, model *string
 	var created int64
@@ -157,7 +157,7 @@ func scanReceipt(row interface{ Scan(dest ...any) error }) (Receipt, error) {
 	if err != nil {
 		return Receipt{}, err
 	}
-	r.GrantID, r.ScheduleID, r.Model, r.CreatedAt = fromNull(grant), fromNull(schedule), fromNull(model), fromMS(created)
+	r.GrantID, r.ScheduleID, r.Model, r.CreatedAt = FromNullText(grant), FromNullText(schedule), FromNullText(model), FromMillis(created)
 	return r, nil
 }
 
@@ -166,8 +166,8 @@ func scanReceipt(row interface{ Scan(dest ...any) error }) (Receipt, error) {
 func (tx *Tx) InsertReceipt(ctx context.Context, r Receipt) (added bool, err error) {
 	n, err := tx.Exec(ctx, `insert into charge_receipts (`+receiptColumns+`)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) on conflict (source_system, source_reference) do nothing`,
-		NewID(), r.AccountID, orNull(r.GrantID), orNull(r.ScheduleID), r.RunID, r.Attempt, r.System, cleaned(r.Reference),
-		r.Executor, orNull(cleaned(r.Model)), r.InputTokens, r.OutputTokens, r.Amount, ms(tx.Now))
+		NewID(), r.AccountID, NullText(r.GrantID), NullText(r.ScheduleID), r.RunID, r.Attempt, r.System, r.Reference,
+		r.Executor, NullText(r.Model), r.InputTokens, r.OutputTokens, r.Amount, Millis(tx.Now))
 	if err != nil {
 		return false, fmt.Errorf("add receipt: %w", err)
 	}

@@ -23,18 +23,18 @@ func (tx *Tx) SpentByGrant(ctx context.Context, grantID string, since time.Time)
 }
 
 // dayOf is the UTC day of an instant, counted from 1970.
-func dayOf(t time.Time) int64 { return ms(t) / dayMS }
+func dayOf(t time.Time) int64 { return Millis(t) / dayMS }
 
 // addToDay adds a receipt of now to the sums of its account and of its grant.
 // The account comes first, so that nobody waits in a circle.
 func (tx *Tx) addToDay(ctx context.Context, r Receipt) error {
-	v := values{}
-	v.row(r.AccountID, dayOf(tx.Now), r.Amount, 1)
+	v := Values{}
+	v.Row(r.AccountID, dayOf(tx.Now), r.Amount, 1)
 	if r.GrantID != "" {
-		v.row(r.GrantID, dayOf(tx.Now), r.Amount, 1)
+		v.Row(r.GrantID, dayOf(tx.Now), r.Amount, 1)
 	}
 	_, err := tx.Exec(ctx, `insert into charge_days as d (subject, day, amount, receipts) values `+v.String()+`
-		on conflict (subject, day) do update set amount = d.amount + excluded.amount, receipts = d.receipts + excluded.receipts`, v.args...)
+		on conflict (subject, day) do update set amount = d.amount + excluded.amount, receipts = d.receipts + excluded.receipts`, v.Args...)
 	if err != nil {
 		return fmt.Errorf("add to the sums of a day: %w", err)
 	}
@@ -63,7 +63,7 @@ func (tx *Tx) ReservedByAccount(ctx context.Context, accountID string) (int64, e
 // but for one.
 func (tx *Tx) RunsOfGrant(ctx context.Context, grantID string, since time.Time, exceptRunID string) (int64, error) {
 	return tx.sumOf(ctx, "count runs", `select count(*) from execution_requests
-		where grant_id = $1 and created_at >= $2 and run_id <> $3`, grantID, ms(since), exceptRunID)
+		where grant_id = $1 and created_at >= $2 and run_id <> $3`, grantID, Millis(since), exceptRunID)
 }
 
 // ChargeReservation is what an attempt of a run may still cost.
@@ -85,7 +85,7 @@ func (tx *Tx) HasReservation(ctx context.Context, runID string, attempt int) (bo
 func (tx *Tx) InsertReservation(ctx context.Context, r ChargeReservation) error {
 	_, err := tx.Exec(ctx, `insert into charge_reservations (run_id, attempt, grant_id, account_id, amount, created_at)
 		values ($1, $2, $3, $4, $5, $6) on conflict (run_id, attempt) do nothing`,
-		r.RunID, r.Attempt, r.GrantID, r.AccountID, r.Amount, ms(tx.Now))
+		r.RunID, r.Attempt, r.GrantID, r.AccountID, r.Amount, Millis(tx.Now))
 	if err != nil {
 		return fmt.Errorf("reserve: %w", err)
 	}
@@ -132,11 +132,11 @@ const dayMS = 24 * 60 * 60 * 1000
 // day, the newest day first. Days without receipts are left out.
 func (tx *Tx) SpendByDay(ctx context.Context, accountID string, since time.Time) ([]DaySpend, error) {
 	rows, err := tx.Query(ctx, `select day, amount, receipts from charge_days where subject = $1 and day >= $2 order by day desc`, accountID, dayOf(since))
-	return scanAll(rows, err, "sum spending by day", func(row interface{ Scan(dest ...any) error }) (DaySpend, error) {
+	return ScanAll(rows, err, "sum spending by day", func(row Scanner) (DaySpend, error) {
 		var s DaySpend
 		var day int64
 		err := row.Scan(&day, &s.Amount, &s.Receipts)
-		s.Day = fromMS(day * dayMS)
+		s.Day = FromMillis(day * dayMS)
 		return s, err
 	})
 }

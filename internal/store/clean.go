@@ -36,17 +36,17 @@ func cleanArg(a any) (clean any, dirty bool) {
 	case nil, int, int64, *int64, bool, []int64, []int, float64:
 		return nil, false
 	case string:
-		return cleaned(v), !storable(v)
+		return cleaned(v), !Storable(v)
 	case *string:
-		if v == nil || storable(*v) {
+		if v == nil || Storable(*v) {
 			return nil, false
 		}
 		s := cleaned(*v)
 		return &s, true
 	case []string:
-		return cleanList(v, storable, cleaned)
+		return cleanList(v, Storable, cleaned)
 	case []*string:
-		return cleanList(v, func(s *string) bool { return s == nil || storable(*s) }, func(s *string) *string {
+		return cleanList(v, func(s *string) bool { return s == nil || Storable(*s) }, func(s *string) *string {
 			if s == nil {
 				return nil
 			}
@@ -55,7 +55,7 @@ func cleanArg(a any) (clean any, dirty bool) {
 		})
 	}
 	if v := reflect.ValueOf(a); v.Kind() == reflect.String {
-		return cleaned(v.String()), !storable(v.String())
+		return cleaned(v.String()), !Storable(v.String())
 	}
 	return nil, false
 }

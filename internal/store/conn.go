@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -34,7 +33,7 @@ type Row struct {
 
 // errNoRow is internal: accessors turn it into a not-found error that names
 // what was looked for.
-var errNoRow = errors.New("no row")
+var ErrNoRow = errors.New("no row")
 
 // Scan copies the first row.
 func (r Row) Scan(dest ...any) error {
@@ -46,7 +45,7 @@ func (r Row) Scan(dest ...any) error {
 		if err := r.rows.Err(); err != nil {
 			return err
 		}
-		return errNoRow
+		return ErrNoRow
 	}
 	if err := r.rows.Scan(dest...); err != nil {
 		return err
@@ -203,42 +202,3 @@ func (c *liteConn) query(ctx context.Context, text string, args []any) (Rows, er
 type liteRows struct{ *sql.Rows }
 
 func (r liteRows) Close() { _ = r.Rows.Close() }
-
-// Instants are stored as UTC milliseconds.
-
-// ms turns an instant into its stored form.
-func ms(t time.Time) int64 { return t.UnixMilli() }
-
-// msOrNull turns the zero time into NULL.
-func msOrNull(t time.Time) *int64 {
-	if t.IsZero() {
-		return nil
-	}
-	v := t.UnixMilli()
-	return &v
-}
-
-// fromMS turns a stored instant back.
-func fromMS(v int64) time.Time { return time.UnixMilli(v).UTC() }
-
-func fromNullMS(v *int64) time.Time {
-	if v == nil {
-		return time.Time{}
-	}
-	return fromMS(*v)
-}
-
-// orNull stores the empty string as NULL.
-func orNull(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
-func fromNull(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}

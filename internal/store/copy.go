@@ -185,7 +185,7 @@ func (m *move) refuseRows(ctx context.Context, to *Tx, tables []CopyTable) error
 		switch {
 		case err == nil:
 			return notEmpty(m.to, "rows in "+t.To)
-		case !errors.Is(err, errNoRow):
+		case !errors.Is(err, ErrNoRow):
 			return fmt.Errorf("look into %s: %w", t.To, err)
 		}
 	}

@@ -138,7 +138,7 @@ func asText(v any) (any, error) {
 	if b, ok := v.([]byte); ok {
 		v = string(b)
 	}
-	if s, ok := v.(string); ok && !storable(s) {
+	if s, ok := v.(string); ok && !Storable(s) {
 		return nil, fmt.Errorf("%.60q has a NUL character or is not UTF-8, which PostgreSQL cannot store", s)
 	}
 	return v, nil

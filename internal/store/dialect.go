@@ -75,9 +75,9 @@ func splitByRev(jobs []Finished) (plain []int64, changed []Finished) {
 	return plain, changed
 }
 
-// jsonOf encodes slices of numbers and strings, which cannot fail, as text that
+// JSONText encodes slices of numbers and strings, which cannot fail, as text that
 // can be stored.
-func jsonOf(v any) string {
+func JSONText(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
 		panic(err)

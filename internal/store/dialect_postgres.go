@@ -46,7 +46,7 @@ func (postgres) fence(ctx context.Context, tx *Tx, f Fence) (bool, error) {
 
 func (postgres) tryLockBuckets(ctx context.Context, tx *Tx, buckets []int) ([]int, error) {
 	rows, err := tx.Query(ctx, tryExclusive, buckets)
-	return scanAll(rows, err, "lock buckets", func(row interface{ Scan(dest ...any) error }) (b int, err error) { return b, row.Scan(&b) })
+	return ScanAll(rows, err, "lock buckets", func(row Scanner) (b int, err error) { return b, row.Scan(&b) })
 }
 
 func (postgres) lockMigrations(ctx context.Context, tx *Tx) error {
@@ -58,12 +58,12 @@ func (postgres) fetchDue(ctx context.Context, db *DB, cursors []Cursor, limit in
 	n := len(cursors)
 	b, p, t, i := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
 	for k, c := range cursors {
-		b[k], p[k], t[k], i[k] = int64(c.Bucket), int64(c.Priority), ms(c.RunAt), c.ID
+		b[k], p[k], t[k], i[k] = int64(c.Bucket), int64(c.Priority), Millis(c.RunAt), c.ID
 	}
 	return scanJobs(db.hotQuery(ctx, `select `+jobColumns+`
 		from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) c(b, p, t, i) cross join lateral (
 			select * from jobs where bucket = c.b and priority = c.p and state = 0 and run_at <= $6 and (run_at, id) > (c.t, c.i)
-			order by run_at, id limit $5) j`, b, p, t, i, limit, ms(until)))
+			order by run_at, id limit $5) j`, b, p, t, i, limit, Millis(until)))
 }
 
 func (postgres) fetchLanes(ctx context.Context, db *DB, lanes []Lane, limit int, now time.Time) ([]Job, error) {
@@ -74,7 +74,7 @@ func (postgres) fetchLanes(ctx context.Context, db *DB, lanes []Lane, limit int,
 	return scanJobs(db.hotQuery(ctx, `select `+jobColumns+`
 		from unnest($1::text[], $4::text[]) l(name, whose) cross join lateral (
 			select * from jobs where lane = l.name and owner = l.whose and state = 0 and run_at <= $3
-			order by priority desc, run_at, id limit $2) j`, names, limit, ms(now), owners))
+			order by priority desc, run_at, id limit $2) j`, names, limit, Millis(now), owners))
 }
 
 func (postgres) fetchIDs(ctx context.Context, db *DB, ids []int64) ([]Job, error) {
@@ -108,9 +108,9 @@ func (postgres) nextDue(ctx context.Context, db *DB, cursors []Cursor, after tim
 	}
 	var at *int64
 	rows, err := db.hotQuery(ctx, `select min(n.run_at) from unnest($1::bigint[], $2::bigint[]) c(b, p) cross join lateral (
-		select run_at from jobs where bucket = c.b and priority = c.p and state = 0 and run_at > $3 order by run_at limit 1) n`, b, p, ms(after))
+		select run_at from jobs where bucket = c.b and priority = c.p and state = 0 and run_at > $3 order by run_at limit 1) n`, b, p, Millis(after))
 	err = Row{rows, err}.Scan(&at)
-	return fromNullMS(at), err
+	return FromNullMillis(at), err
 }
 
 func (postgres) insertJobs(ctx context.Context, c conn, jobs []Job, createdBy []*string) error {
@@ -122,8 +122,8 @@ func (postgres) insertJobs(ctx context.Context, c conn, jobs []Job, createdBy []
 	id, b, p, at, tries, made := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
 	task, owner, lane, payload := make([]string, n), make([]string, n), make([]*string, n), make([]string, n)
 	for k, j := range jobs {
-		id[k], b[k], p[k], at[k], tries[k], made[k] = j.ID, int64(j.Bucket), int64(j.Priority), ms(j.RunAt), int64(j.MaxAttempts), ms(j.CreatedAt)
-		task[k], owner[k], lane[k], payload[k] = j.Task, j.Owner, orNull(j.Lane), string(j.Payload)
+		id[k], b[k], p[k], at[k], tries[k], made[k] = j.ID, int64(j.Bucket), int64(j.Priority), Millis(j.RunAt), int64(j.MaxAttempts), Millis(j.CreatedAt)
+		task[k], owner[k], lane[k], payload[k] = j.Task, j.Owner, NullText(j.Lane), string(j.Payload)
 	}
 	_, err := c.exec(ctx, `insert into jobs (id, bucket, priority, run_at, max_attempts, task, owner, lane, payload, created_at, created_by)
 		select * from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::text[], $8::text[], $9::text[], $10::bigint[], $11::text[])`,
@@ -151,7 +151,7 @@ func (postgres) finish(ctx context.Context, db *DB, node string, epochs map[int]
 		deletes++
 		id, rev, started := make([]int64, len(changed)), make([]int64, len(changed)), make([]int64, len(changed))
 		for k, f := range changed {
-			id[k], rev[k], started[k] = f.Job.ID, f.Job.Rev, ms(f.StartedAt)
+			id[k], rev[k], started[k] = f.Job.ID, f.Job.Rev, Millis(f.StartedAt)
 		}
 		queue(`delete from jobs j using unnest($5::bigint[], $6::bigint[], $7::bigint[]) d(id, rev, started)
 			where j.id = d.id and j.rev = d.rev and (j.kept_at is null or j.kept_at < d.started) and `+pgFence,
@@ -161,7 +161,7 @@ func (postgres) finish(ctx context.Context, db *DB, node string, epochs map[int]
 		queue(`insert into job_history (id, task, owner, lane, key, state, run_at, started_at, finished_at, attempt, error, node)
 			select (v->>'id')::bigint, v->>'task', v->>'owner', v->>'lane', v->>'key', v->>'state', (v->>'runAt')::bigint, (v->>'startedAt')::bigint,
 				(v->>'finishedAt')::bigint, (v->>'attempt')::bigint, v->>'error', v->>'node'
-			from json_array_elements($5::json) v where `+pgFence+recordConflict, bs, es, node, len(bs), jsonOf(rows))
+			from json_array_elements($5::json) v where `+pgFence+recordConflict, bs, es, node, len(bs), JSONText(rows))
 	}
 	br := db.hot.SendBatch(ctx, batch)
 	defer br.Close() //nolint:errcheck // read below
@@ -203,7 +203,7 @@ func (postgres) mark(ctx context.Context, db *DB, m Marking) (int, error) {
 	command{`update jobs j set attempt = j.attempt + ` + cutOff + `, started_at = $5, node = $6
 		from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) d(id, rev, bucket, epoch)
 		join buckets k on k.id = d.bucket and k.epoch = d.epoch and k.node = $6
-		where j.id = d.id and j.rev = d.rev`, []any{id, rev, bucket, epoch, ms(m.At), m.Node}}.queueInto(batch)
+		where j.id = d.id and j.rev = d.rev`, []any{id, rev, bucket, epoch, Millis(m.At), m.Node}}.queueInto(batch)
 	br := db.hot.SendBatch(ctx, batch)
 	defer br.Close() //nolint:errcheck // read below
 	if _, err := br.Exec(); err != nil {
@@ -221,7 +221,7 @@ func (postgres) beat(ctx context.Context, db *DB, n Node, now time.Time) (v View
 	rows, err := db.hotQuery(ctx, `with me as (update nodes set beat = beat + 1, seen_at = $2 where id = $1 and incarnation = $3 returning 1)
 		select 0, id, beat, share from nodes
 		union all select 1, coalesce(node, ''), epoch, id from buckets
-		union all select 2, '', 0, 0 from me`, n.ID, ms(now), n.Incarnation)
+		union all select 2, '', 0, 0 from me`, n.ID, Millis(now), n.Incarnation)
 	if err != nil {
 		return v, false, err
 	}

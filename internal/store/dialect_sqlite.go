@@ -28,7 +28,7 @@ func (sqliteDB) lockMigrations(context.Context, *Tx) error                      
 func (sqliteDB) fence(ctx context.Context, tx *Tx, f Fence) (bool, error) {
 	var one int
 	err := tx.QueryRow(ctx, selectFence, f.Bucket, f.Node, f.Epoch).Scan(&one)
-	if errors.Is(err, errNoRow) {
+	if errors.Is(err, ErrNoRow) {
 		return false, nil
 	}
 	return err == nil, err
@@ -40,7 +40,7 @@ func (sqliteDB) fetchDue(ctx context.Context, db *DB, cursors []Cursor, limit in
 		for _, c := range cursors {
 			jobs, err := scanJobs(tx.Query(ctx, `select `+jobColumns+` from jobs j
 				where j.bucket = $1 and j.priority = $2 and j.state = 0 and j.run_at <= $3 and (j.run_at, j.id) > ($4, $5)
-				order by j.run_at, j.id limit $6`, c.Bucket, c.Priority, ms(until), ms(c.RunAt), c.ID, limit))
+				order by j.run_at, j.id limit $6`, c.Bucket, c.Priority, Millis(until), Millis(c.RunAt), c.ID, limit))
 			if err != nil {
 				return err
 			}
@@ -57,7 +57,7 @@ func (sqliteDB) fetchLanes(ctx context.Context, db *DB, lanes []Lane, limit int,
 		for _, lane := range lanes {
 			jobs, err := scanJobs(tx.Query(ctx, `select `+jobColumns+` from jobs j
 				where j.lane = $1 and j.owner = $4 and j.state = 0 and j.run_at <= $2
-				order by j.priority desc, j.run_at, j.id limit $3`, lane.Name, ms(now), limit, lane.Owner))
+				order by j.priority desc, j.run_at, j.id limit $3`, lane.Name, Millis(now), limit, lane.Owner))
 			if err != nil {
 				return err
 			}
@@ -70,7 +70,7 @@ func (sqliteDB) fetchLanes(ctx context.Context, db *DB, lanes []Lane, limit int,
 
 func (sqliteDB) fetchIDs(ctx context.Context, db *DB, ids []int64) (out []Job, err error) {
 	err = db.Read(ctx, func(ctx context.Context, tx *Tx) error {
-		out, err = scanJobs(tx.Query(ctx, `select `+jobColumns+` from jobs j where j.id in (select value from json_each($1)) and j.state = 0`, jsonOf(ids)))
+		out, err = scanJobs(tx.Query(ctx, `select `+jobColumns+` from jobs j where j.id in (select value from json_each($1)) and j.state = 0`, JSONText(ids)))
 		return err
 	})
 	return out, err
@@ -78,7 +78,7 @@ func (sqliteDB) fetchIDs(ctx context.Context, db *DB, ids []int64) (out []Job, e
 
 func (sqliteDB) revisions(ctx context.Context, db *DB, ids []int64) (out map[int64]int64, err error) {
 	err = db.Read(ctx, func(ctx context.Context, tx *Tx) error {
-		out, err = scanRevisions(tx.Query(ctx, `select id, rev from jobs where id in (select value from json_each($1)) and state = 0`, jsonOf(ids)))
+		out, err = scanRevisions(tx.Query(ctx, `select id, rev from jobs where id in (select value from json_each($1)) and state = 0`, JSONText(ids)))
 		return err
 	})
 	return out, err
@@ -89,11 +89,11 @@ func (sqliteDB) nextDue(ctx context.Context, db *DB, cursors []Cursor, after tim
 		for _, c := range cursors {
 			var at *int64
 			if err := tx.QueryRow(ctx, `select min(run_at) from jobs where bucket = $1 and priority = $2 and state = 0 and run_at > $3`,
-				c.Bucket, c.Priority, ms(after)).Scan(&at); err != nil {
+				c.Bucket, c.Priority, Millis(after)).Scan(&at); err != nil {
 				return err
 			}
-			if at != nil && (first.IsZero() || fromMS(*at).Before(first)) {
-				first = fromMS(*at)
+			if at != nil && (first.IsZero() || FromMillis(*at).Before(first)) {
+				first = FromMillis(*at)
 			}
 		}
 		return nil
@@ -114,10 +114,10 @@ func (sqliteDB) insertJobs(ctx context.Context, c conn, jobs []Job, createdBy []
 	}
 	rows := make([][11]any, len(jobs))
 	for i, j := range jobs {
-		rows[i] = [11]any{j.ID, j.Bucket, j.Priority, ms(j.RunAt), j.MaxAttempts, j.Task, j.Owner, orNull(j.Lane), string(j.Payload), ms(j.CreatedAt), createdBy[i]}
+		rows[i] = [11]any{j.ID, j.Bucket, j.Priority, Millis(j.RunAt), j.MaxAttempts, j.Task, j.Owner, NullText(j.Lane), string(j.Payload), Millis(j.CreatedAt), createdBy[i]}
 	}
 	_, err := c.exec(ctx, `insert into jobs (id, bucket, priority, run_at, max_attempts, task, owner, lane, payload, created_at, created_by)
-		select value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8, value->>9, value->>10 from json_each($1)`, []any{jsonOf(rows)})
+		select value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8, value->>9, value->>10 from json_each($1)`, []any{JSONText(rows)})
 	return err
 }
 
@@ -125,7 +125,7 @@ func (sqliteDB) finish(ctx context.Context, db *DB, node string, epochs map[int]
 	plain, changed := splitByRev(jobs)
 	ran := make([][3]int64, len(changed))
 	for i, f := range changed {
-		ran[i] = [3]int64{f.Job.ID, f.Job.Rev, ms(f.StartedAt)}
+		ran[i] = [3]int64{f.Job.ID, f.Job.Rev, Millis(f.StartedAt)}
 	}
 	var total int64
 	err := db.Write(ctx, func(ctx context.Context, tx *Tx) error {
@@ -137,7 +137,7 @@ func (sqliteDB) finish(ctx context.Context, db *DB, node string, epochs map[int]
 			}
 		}
 		if len(plain) > 0 {
-			n, err := tx.Exec(ctx, `delete from jobs where id in (select value from json_each($1)) and rev = 0 and kept_at is null`, jsonOf(plain))
+			n, err := tx.Exec(ctx, `delete from jobs where id in (select value from json_each($1)) and rev = 0 and kept_at is null`, JSONText(plain))
 			if err != nil {
 				return err
 			}
@@ -146,7 +146,7 @@ func (sqliteDB) finish(ctx context.Context, db *DB, node string, epochs map[int]
 		if len(changed) > 0 {
 			n, err := tx.Exec(ctx, `delete from jobs where id in (
 				select j.id from json_each($1) d cross join jobs j
-				where j.id = d.value->>0 and j.rev = d.value->>1 and (j.kept_at is null or j.kept_at < d.value->>2))`, jsonOf(ran))
+				where j.id = d.value->>0 and j.rev = d.value->>1 and (j.kept_at is null or j.kept_at < d.value->>2))`, JSONText(ran))
 			if err != nil {
 				return err
 			}
@@ -164,7 +164,7 @@ func (tx *Tx) recordMany(ctx context.Context, rows []historyRow) error {
 	_, err := tx.Exec(ctx, `insert into job_history (id, task, owner, lane, key, state, run_at, started_at, finished_at, attempt, error, node)
 		select value->>'id', value->>'task', value->>'owner', value->>'lane', value->>'key', value->>'state', value->>'runAt',
 			value->>'startedAt', value->>'finishedAt', value->>'attempt', value->>'error', value->>'node'
-		from json_each($1) where true`+recordConflict, jsonOf(rows))
+		from json_each($1) where true`+recordConflict, JSONText(rows))
 	return err
 }
 
@@ -175,7 +175,7 @@ func (sqliteDB) mark(ctx context.Context, db *DB, m Marking) (int, error) {
 		for _, j := range m.Jobs {
 			n, err := tx.Exec(ctx, `update jobs as j set attempt = j.attempt + `+cutOff+`, started_at = $5, node = $6
 				where id = $1 and rev = $2 and exists (select 1 from buckets k where k.id = $3 and k.epoch = $4 and k.node = $6)`,
-				j.ID, j.Rev, j.Bucket, m.Epochs[j.Bucket], ms(m.At), m.Node)
+				j.ID, j.Rev, j.Bucket, m.Epochs[j.Bucket], Millis(m.At), m.Node)
 			if err != nil {
 				return err
 			}

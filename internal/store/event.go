@@ -44,7 +44,7 @@ type Event struct {
 
 const eventColumns = `id, workflow_id, topic, seq, message_id, payload, status, reserved_by, created_by, caused_by, attempt, duplicates, created_at, updated_at`
 
-func scanEvent(row interface{ Scan(dest ...any) error }) (Event, error) {
+func scanEvent(row Scanner) (Event, error) {
 	var e Event
 	var payload, causes string
 	var reserved *string
@@ -53,7 +53,7 @@ func scanEvent(row interface{ Scan(dest ...any) error }) (Event, error) {
 	if err != nil {
 		return Event{}, err
 	}
-	e.Payload, e.ReservedBy, e.CreatedAt, e.UpdatedAt = json.RawMessage(payload), fromNull(reserved), fromMS(created), fromMS(updated)
+	e.Payload, e.ReservedBy, e.CreatedAt, e.UpdatedAt = json.RawMessage(payload), FromNullText(reserved), FromMillis(created), FromMillis(updated)
 	return e, json.Unmarshal([]byte(causes), &e.CausedBy)
 }
 
@@ -62,8 +62,8 @@ var ErrEventsTooLarge = &pawl.Error{Code: pawl.CodeTooLarge, Op: "read events", 
 
 // scanEvents is scanEvent for a list with at most so many bytes, counted while
 // it is read.
-func scanEvents(left *int) func(row interface{ Scan(dest ...any) error }) (Event, error) {
-	return func(row interface{ Scan(dest ...any) error }) (Event, error) {
+func scanEvents(left *int) func(row Scanner) (Event, error) {
+	return func(row Scanner) (Event, error) {
 		e, err := scanEvent(row)
 		const others = 256 // bytes of the other fields, as JSON
 		if *left -= len(e.Payload) + 6*(len(e.MessageID)+len(e.Topic)) + others; err == nil && *left < 0 {
@@ -77,7 +77,7 @@ func scanEvents(left *int) func(row interface{ Scan(dest ...any) error }) (Event
 // they have more than so many bytes together it fails with ErrEventsTooLarge.
 func (tx *Tx) PeekEvents(ctx context.Context, workflowID, topic string, limit, bytes int) ([]Event, error) {
 	rows, err := tx.Query(ctx, `select `+eventColumns+` from events where workflow_id = $1 and topic = $2 and status = 'pending' order by seq limit $3`, workflowID, topic, limit)
-	return scanAll(rows, err, "peek events", scanEvents(&bytes))
+	return ScanAll(rows, err, "peek events", scanEvents(&bytes))
 }
 
 // EventsByMessage reads events of a topic by their message ids, whatever
@@ -90,12 +90,12 @@ func (tx *Tx) EventsByMessage(ctx context.Context, workflowID, topic string, mes
 // bytes together; more fail with ErrEventsTooLarge.
 func (tx *Tx) EventsByMessageWithin(ctx context.Context, workflowID, topic string, messageIDs []string, bytes int) ([]Event, error) {
 	ids := slices.Compact(slices.Sorted(slices.Values(messageIDs)))
-	ids = slices.DeleteFunc(ids, func(id string) bool { return !storable(id) }) // nothing has such an id
+	ids = slices.DeleteFunc(ids, func(id string) bool { return !Storable(id) }) // nothing has such an id
 	var out []Event
-	for batch := range batches(ids) {
-		list, args := in([]any{workflowID, topic}, batch)
+	for batch := range Batches(ids) {
+		list, args := In([]any{workflowID, topic}, batch)
 		rows, err := tx.Query(ctx, `select `+eventColumns+` from events where workflow_id = $1 and topic = $2 and message_id in `+list+` order by seq`, args...)
-		part, err := scanAll(rows, err, "read events", scanEvents(&bytes))
+		part, err := ScanAll(rows, err, "read events", scanEvents(&bytes))
 		if err != nil {
 			return nil, err
 		}
@@ -119,7 +119,7 @@ func (tx *Tx) OldestPending(ctx context.Context, workflowID string, topics []str
 		parts[i] = fmt.Sprintf(`select topic, id from (select topic, id from events where workflow_id = $1 and topic = $%d and status = 'pending' order by seq limit 1) as t%d`, len(args), i)
 	}
 	rows, err := tx.Query(ctx, strings.Join(parts, " union all "), args...)
-	_, err = scanAll(rows, err, "find oldest events", func(row interface{ Scan(dest ...any) error }) (struct{}, error) {
+	_, err = ScanAll(rows, err, "find oldest events", func(row Scanner) (struct{}, error) {
 		var topic string
 		var id int64
 		err := row.Scan(&topic, &id)
@@ -129,11 +129,6 @@ func (tx *Tx) OldestPending(ctx context.Context, workflowID string, topics []str
 	return out, err
 }
 
-func scanID(row interface{ Scan(dest ...any) error }) (id int64, err error) {
-	err = row.Scan(&id)
-	return id, err
-}
-
 // CountPending counts the pending events of some topics, in one query; topics
 // without one are absent (A-65).
 func (tx *Tx) CountPending(ctx context.Context, workflowID string, topics []string) (map[string]int, error) {
@@ -141,9 +136,9 @@ func (tx *Tx) CountPending(ctx context.Context, workflowID string, topics []stri
 	if len(topics) == 0 {
 		return out, nil
 	}
-	list, args := in([]any{workflowID}, topics)
+	list, args := In([]any{workflowID}, topics)
 	rows, err := tx.Query(ctx, `select topic, count(*) from events where workflow_id = $1 and status = 'pending' and topic in `+list+` group by topic`, args...)
-	_, err = scanAll(rows, err, "count pending events", func(row interface{ Scan(dest ...any) error }) (struct{}, error) {
+	_, err = ScanAll(rows, err, "count pending events", func(row Scanner) (struct{}, error) {
 		var topic string
 		var n int
 		err := row.Scan(&topic, &n)
@@ -160,7 +155,7 @@ func (tx *Tx) CountWaiting(ctx context.Context, workflowID string, topics []stri
 	if len(topics) == 0 {
 		return 0, nil
 	}
-	list, args := in([]any{workflowID}, topics)
+	list, args := In([]any{workflowID}, topics)
 	err = tx.QueryRow(ctx, `select count(distinct coalesce(c.input_id, 'event ' || cast(e.id as text))) from events e left join event_causes c on c.event_id = e.id
 		where e.workflow_id = $1 and e.status = 'pending' and e.topic in `+list, args...).Scan(&n)
 	if err != nil {
@@ -180,11 +175,11 @@ type Reservation struct {
 // caller then gives up its transaction.
 func (tx *Tx) ReserveEvents(ctx context.Context, workflowID, runID string, list []Reservation) error {
 	for _, r := range list {
-		if i := slices.IndexFunc(r.IDs, func(id string) bool { return !storable(id) }); i >= 0 {
+		if i := slices.IndexFunc(r.IDs, func(id string) bool { return !Storable(id) }); i >= 0 {
 			return notReserved(fmt.Sprintf("there is no event %q in topic %q", r.IDs[i], r.Topic))
 		}
-		for ids := range batches(r.IDs) {
-			names, args := in([]any{workflowID, r.Topic, runID, ms(tx.Now)}, ids)
+		for ids := range Batches(r.IDs) {
+			names, args := In([]any{workflowID, r.Topic, runID, Millis(tx.Now)}, ids)
 			n, err := tx.Exec(ctx, `update events set status = 'reserved', reserved_by = $3, updated_at = $4
 				where workflow_id = $1 and topic = $2 and status = 'pending' and message_id in `+names, args...)
 			if err != nil {
@@ -227,15 +222,15 @@ func notReserved(msg string) error {
 // input that was skipped meanwhile are skipped. It tells how many it let go.
 func (tx *Tx) ReleaseEvents(ctx context.Context, runID string) (int64, error) {
 	rows, err := tx.Query(ctx, `update events set status = 'pending', reserved_by = null, attempt = attempt + 1, updated_at = $2
-		where reserved_by = $1 and status = 'reserved' returning id`, runID, ms(tx.Now))
-	ids, err := scanAll(rows, err, "release events", scanID)
+		where reserved_by = $1 and status = 'reserved' returning id`, runID, Millis(tx.Now))
+	ids, err := ScanAll(rows, err, "release events", ScanID)
 	if err != nil {
 		return 0, err
 	}
 	// A statement of its own, so that it sees a skip for whose lock on the
 	// events the first one waited.
-	for batch := range batches(ids) {
-		list, args := in([]any{ms(tx.Now)}, batch)
+	for batch := range Batches(ids) {
+		list, args := In([]any{Millis(tx.Now)}, batch)
 		if _, err := tx.Exec(ctx, `update events set status = 'skipped', updated_at = $1 where id in (
 			select c.event_id from event_causes c join inputs i on i.id = c.input_id where i.skipped_at is not null and c.event_id in `+list+`)`, args...); err != nil {
 			return 0, fmt.Errorf("skip released events: %w", err)
@@ -261,7 +256,7 @@ func (tx *Tx) TransferEvents(ctx context.Context, runID, to string) (int64, erro
 
 func (tx *Tx) moveReserved(ctx context.Context, assignments, runID string, more ...any) (int64, error) {
 	n, err := tx.Exec(ctx, `update events set `+assignments+`, updated_at = $2 where reserved_by = $1 and status = 'reserved'`,
-		append([]any{runID, ms(tx.Now)}, more...)...)
+		append([]any{runID, Millis(tx.Now)}, more...)...)
 	if err != nil {
 		return 0, fmt.Errorf("move reserved events: %w", err)
 	}
@@ -276,17 +271,17 @@ type OrphanedReservation struct {
 // OrphanedReservations reads up to limit events whose run holds nothing any
 // more: it ended, or it is not there. workflowID may be empty for all.
 func (tx *Tx) OrphanedReservations(ctx context.Context, workflowID string, limit int) ([]OrphanedReservation, error) {
-	var c conditions
-	c.add("e.status = 'reserved'") // as in the index events_held
+	var c Where
+	c.Add("e.status = 'reserved'") // as in the index events_held
 	if workflowID != "" {
-		c.add("e.workflow_id = ?", workflowID)
+		c.Add("e.workflow_id = ?", workflowID)
 	}
-	c.add("(r.id is null or r.status in ('committed', 'cancelled') or exists (select 1 from runs s where s.retry_of = r.id))")
+	c.Add("(r.id is null or r.status in ('committed', 'cancelled') or exists (select 1 from runs s where s.retry_of = r.id))")
 	// Sorted by an expression: in the order of the primary key, all events there
 	// are would be looked at for the few that are held.
 	rows, err := tx.Query(ctx, `select e.workflow_id, e.topic, e.message_id, e.reserved_by from events e left join runs r on r.id = e.reserved_by
-		where `+c.String()+` order by e.id + 0`+c.limit(limit), c.args...)
-	return scanAll(rows, err, "find orphaned reservations", func(row interface{ Scan(dest ...any) error }) (o OrphanedReservation, err error) {
+		where `+c.String()+` order by e.id + 0`+c.Limit(limit), c.Args...)
+	return ScanAll(rows, err, "find orphaned reservations", func(row Scanner) (o OrphanedReservation, err error) {
 		err = row.Scan(&o.WorkflowID, &o.Topic, &o.MessageID, &o.RunID)
 		return o, err
 	})
@@ -307,9 +302,9 @@ func (tx *Tx) ListEvents(ctx context.Context, workflowID string, f EventFilter, 
 }
 
 // EventPage is ListEvents with the id with which to go on, zero at the end. A
-// page may end early; see pageThrough.
+// page may end early; see PageThrough.
 func (tx *Tx) EventPage(ctx context.Context, workflowID string, f EventFilter, before int64, limit int) (page []Event, next int64, err error) {
-	page, next, more, err := pageThrough(idBefore(before), limit, func(e Event) int64 { return e.ID }, func(before int64, want int) (look[Event, int64], error) {
+	page, next, more, err := PageThrough(IDBefore(before), limit, func(e Event) int64 { return e.ID }, func(before int64, want int) (Window[Event, int64], error) {
 		return tx.lookAtEvents(ctx, workflowID, f, before, want)
 	})
 	if !more {
@@ -318,29 +313,29 @@ func (tx *Tx) EventPage(ctx context.Context, workflowID string, f EventFilter, b
 	return page, next, err
 }
 
-func (tx *Tx) lookAtEvents(ctx context.Context, workflowID string, f EventFilter, before int64, want int) (l look[Event, int64], err error) {
-	var c, rest conditions
-	c.add("workflow_id = ? and id < ?", workflowID, before)
+func (tx *Tx) lookAtEvents(ctx context.Context, workflowID string, f EventFilter, before int64, want int) (l Window[Event, int64], err error) {
+	var c, rest Where
+	c.Add("workflow_id = ? and id < ?", workflowID, before)
 	if f.Topic != "" {
-		rest.add("topic = ?", f.Topic)
+		rest.Add("topic = ?", f.Topic)
 	}
 	if f.Status != "" {
-		rest.add("status = ?", string(f.Status))
+		rest.Add("status = ?", string(f.Status))
 	}
 	if f.InputID != "" { // an input has few
-		c.add("id in (select event_id from event_causes where input_id = ?)", f.InputID)
-	} else if len(rest.texts) > 0 {
-		if l.floor, l.cut, err = windowEnd(ctx, tx, "id", "events", "id desc", &c, scanID); err != nil {
+		c.Add("id in (select event_id from event_causes where input_id = ?)", f.InputID)
+	} else if len(rest.Texts) > 0 {
+		if l.Floor, l.Cut, err = WindowEnd(ctx, tx, "id", "events", "id desc", &c, ScanID); err != nil {
 			return l, err
 		}
 	}
-	c.join(&rest)
-	if l.cut {
-		c.add("id >= ?", l.floor)
+	c.Join(&rest)
+	if l.Cut {
+		c.Add("id >= ?", l.Floor)
 	}
 	text := c.String()
-	rows, err := tx.Query(ctx, `select `+eventColumns+` from events where `+text+` order by id desc`+c.limit(want), c.args...)
-	l.rows, err = scanAll(rows, err, "list events", scanEvent)
+	rows, err := tx.Query(ctx, `select `+eventColumns+` from events where `+text+` order by id desc`+c.Limit(want), c.Args...)
+	l.Rows, err = ScanAll(rows, err, "list events", scanEvent)
 	return l, err
 }
 
@@ -358,7 +353,7 @@ func (tx *Tx) EventsOfRun(ctx context.Context, workflowID string, r Run) ([]Even
 	}
 	rows, err := tx.Query(ctx, `select `+eventColumns+` from events where workflow_id = $1 and id >= $2 and id < $3 and created_by = $4 order by id`,
 		workflowID, idAt(r.CreatedAt.Add(-slack)), until, r.ID)
-	return scanAll(rows, err, "read events of a run", scanEvent)
+	return ScanAll(rows, err, "read events of a run", scanEvent)
 }
 
 // idAt is the first id that can have been made at an instant.

@@ -39,11 +39,11 @@ func (tx *Tx) EnsureTopics(ctx context.Context, workflowID string, names []strin
 	if len(names) == 0 {
 		return nil
 	}
-	v := values{}
+	v := Values{}
 	for _, name := range names {
-		v.row(workflowID, name, ms(tx.Now))
+		v.Row(workflowID, name, Millis(tx.Now))
 	}
-	if _, err := tx.Exec(ctx, `insert into topics (workflow_id, name, created_at) values `+v.String()+` on conflict do nothing`, v.args...); err != nil {
+	if _, err := tx.Exec(ctx, `insert into topics (workflow_id, name, created_at) values `+v.String()+` on conflict do nothing`, v.Args...); err != nil {
 		return fmt.Errorf("add topics: %w", err)
 	}
 	return nil
@@ -52,7 +52,7 @@ func (tx *Tx) EnsureTopics(ctx context.Context, workflowID string, names []strin
 // SetSubscribed notes which topics have a consumer; all others of the workflow
 // have none.
 func (tx *Tx) SetSubscribed(ctx context.Context, workflowID string, names []string) error {
-	list, args := in([]any{workflowID}, append([]string{""}, names...))
+	list, args := In([]any{workflowID}, append([]string{""}, names...))
 	_, err := tx.Exec(ctx, `update topics set subscribed = case when name in `+list+` then 1 else 0 end where workflow_id = $1`, args...)
 	if err != nil {
 		return fmt.Errorf("note subscriptions: %w", err)
@@ -66,7 +66,7 @@ func (tx *Tx) SetSubscribed(ctx context.Context, workflowID string, names []stri
 func (tx *Tx) TopicSeqs(ctx context.Context, workflowID string) (map[string]int64, error) {
 	out := map[string]int64{}
 	rows, err := tx.Query(ctx, `select name, seq from topics where workflow_id = $1`, workflowID)
-	_, err = scanAll(rows, err, "read topics", func(row interface{ Scan(dest ...any) error }) (struct{}, error) {
+	_, err = ScanAll(rows, err, "read topics", func(row Scanner) (struct{}, error) {
 		var name string
 		var seq int64
 		err := row.Scan(&name, &seq)
@@ -85,7 +85,7 @@ func (tx *Tx) Publish(ctx context.Context, workflowID, createdBy string, list []
 	var total Published
 	byTopic := map[string][]NewEvent{}
 	for _, e := range list {
-		if err := checkText("publish", "message id", e.MessageID); err != nil {
+		if err := CheckText("publish", "message id", e.MessageID); err != nil {
 			return total, err
 		}
 		byTopic[e.Topic] = append(byTopic[e.Topic], e)
@@ -121,7 +121,7 @@ func (tx *Tx) publishTo(ctx context.Context, workflowID, createdBy, topic string
 	var p Published
 	var last int64
 	err := tx.QueryRow(ctx, `update topics set seq = seq + $3 where workflow_id = $1 and name = $2 returning seq`, workflowID, topic, len(list)).Scan(&last)
-	if errors.Is(err, errNoRow) {
+	if errors.Is(err, ErrNoRow) {
 		return p, &pawl.Error{Code: pawl.CodeNotFound, Msg: "there is no such topic"}
 	}
 	if err != nil {
@@ -132,7 +132,7 @@ func (tx *Tx) publishTo(ctx context.Context, workflowID, createdBy, topic string
 		return p, err
 	}
 	batch := eventBatch{workflowID: workflowID, createdBy: createdBy, topic: topic, seq: last - int64(len(list)), skipped: skipped}
-	for batch.list = range batches(list) {
+	for batch.list = range Batches(list) {
 		got, err := tx.putEvents(ctx, batch)
 		if err != nil {
 			return p, err
@@ -156,10 +156,10 @@ func (tx *Tx) skippedAmong(ctx context.Context, list []NewEvent) (map[string]boo
 	}
 	slices.Sort(causes)
 	out := map[string]bool{}
-	for batch := range batches(slices.Compact(causes)) {
-		names, args := in(nil, batch)
+	for batch := range Batches(slices.Compact(causes)) {
+		names, args := In(nil, batch)
 		rows, err := tx.Query(ctx, `select id from inputs where skipped_at is not null and id in `+names, args...)
-		ids, err := scanAll(rows, err, "find skipped inputs", scanText)
+		ids, err := ScanAll(rows, err, "find skipped inputs", ScanText)
 		if err != nil {
 			return nil, err
 		}
@@ -168,11 +168,6 @@ func (tx *Tx) skippedAmong(ctx context.Context, list []NewEvent) (map[string]boo
 		}
 	}
 	return out, nil
-}
-
-func scanText(row interface{ Scan(dest ...any) error }) (s string, err error) {
-	err = row.Scan(&s)
-	return s, err
 }
 
 // eventBatch is some events of one topic, few enough for one statement.
@@ -186,17 +181,17 @@ type eventBatch struct {
 
 // rows makes the rows of new events, and says which id and number each message
 // id got.
-func (b eventBatch) rows(tx *Tx) (v values, ids, seqs map[string]int64) {
+func (b eventBatch) rows(tx *Tx) (v Values, ids, seqs map[string]int64) {
 	ids, seqs = map[string]int64{}, map[string]int64{}
 	for i, e := range b.list {
 		status := EventPending
 		if slices.ContainsFunc(e.CausedBy, func(id string) bool { return b.skipped[id] }) {
 			status = EventSkipped
 		}
-		id, seq := tx.db.ids.next(tx.Now), b.seq+int64(i)+1
+		id, seq := tx.NextID(), b.seq+int64(i)+1
 		ids[e.MessageID], seqs[e.MessageID] = id, seq
-		v.row(id, b.workflowID, b.topic, seq, seq, e.MessageID, cmp.Or(cleaned(string(e.Payload)), "null"), string(status),
-			b.createdBy, jsonOf(orEmpty(e.CausedBy)), ms(tx.Now), ms(tx.Now))
+		v.Row(id, b.workflowID, b.topic, seq, seq, e.MessageID, cmp.Or(string(e.Payload), "null"), string(status),
+			b.createdBy, JSONText(orEmpty(e.CausedBy)), Millis(tx.Now), Millis(tx.Now))
 	}
 	return v, ids, seqs
 }
@@ -214,14 +209,14 @@ func (tx *Tx) putEvents(ctx context.Context, b eventBatch) (Published, error) {
 			duplicates = e.duplicates + case when e.status = 'pending' and e.payload <> excluded.payload then 0 else 1 end,
 			payload = case when e.status = 'pending' then excluded.payload else e.payload end,
 			caused_by = case when e.status = 'pending' then excluded.caused_by else e.caused_by end
-		returning id, message_id, status, payload_seq`, v.args...)
+		returning id, message_id, status, payload_seq`, v.Args...)
 	type put struct {
 		id      int64
 		message string
 		status  EventStatus
 		seq     int64
 	}
-	got, err := scanAll(rows, err, "insert events", func(row interface{ Scan(dest ...any) error }) (g put, err error) {
+	got, err := ScanAll(rows, err, "insert events", func(row Scanner) (g put, err error) {
 		err = row.Scan(&g.id, &g.message, &g.status, &g.seq)
 		return g, err
 	})
@@ -253,8 +248,8 @@ func (tx *Tx) putEvents(ctx context.Context, b eventBatch) (Published, error) {
 // putCauses links events with the inputs they come from, after those that had
 // others before were unlinked.
 func (tx *Tx) putCauses(ctx context.Context, list []NewEvent, ids map[string]int64, replaced []int64) error {
-	for batch := range batches(replaced) {
-		events, args := in(nil, batch)
+	for batch := range Batches(replaced) {
+		events, args := In(nil, batch)
 		if _, err := tx.Exec(ctx, `delete from event_causes where event_id in `+events, args...); err != nil {
 			return fmt.Errorf("unlink causes: %w", err)
 		}
@@ -271,12 +266,12 @@ func (tx *Tx) putCauses(ctx context.Context, list []NewEvent, ids map[string]int
 			}
 		}
 	}
-	for batch := range batches(links) {
-		v := values{}
+	for batch := range Batches(links) {
+		v := Values{}
 		for _, l := range batch {
-			v.row(l.input, l.event)
+			v.Row(l.input, l.event)
 		}
-		if _, err := tx.Exec(ctx, `insert into event_causes (input_id, event_id) values `+v.String()+` on conflict do nothing`, v.args...); err != nil {
+		if _, err := tx.Exec(ctx, `insert into event_causes (input_id, event_id) values `+v.String()+` on conflict do nothing`, v.Args...); err != nil {
 			return fmt.Errorf("link causes: %w", err)
 		}
 	}

@@ -49,7 +49,7 @@ func (e *Execution) Alive(now time.Time) bool {
 const executionColumns = `idempotency_key, request_hash, run_id, attempt, graph_id, grant_id, trace_id, ok, error_code, error_message,
 	output, cost, remote, interrupt, cancel_at, owner, lease_until, created_at, updated_at, finished_at`
 
-func scanExecution(row interface{ Scan(dest ...any) error }) (Execution, error) {
+func scanExecution(row Scanner) (Execution, error) {
 	var e Execution
 	var trace, code, message, output, remote, interrupt, owner *string
 	var ok, cancel, lease, finished *int64
@@ -59,11 +59,11 @@ func scanExecution(row interface{ Scan(dest ...any) error }) (Execution, error) 
 	if err != nil {
 		return Execution{}, err
 	}
-	e.Outcome = Outcome{TraceID: fromNull(trace), ErrorCode: fromNull(code), ErrorMessage: fromNull(message), Output: rawOrNil(output)}
+	e.Outcome = Outcome{TraceID: FromNullText(trace), ErrorCode: FromNullText(code), ErrorMessage: FromNullText(message), Output: rawOrNil(output)}
 	e.Finished, e.Outcome.OK = ok != nil, ok != nil && *ok == 1
-	e.Remote, e.Interrupt, e.Owner = rawOrNil(remote), rawOrNil(interrupt), fromNull(owner)
-	e.CancelAt, e.LeaseUntil, e.FinishedAt = fromNullMS(cancel), fromNullMS(lease), fromNullMS(finished)
-	e.CreatedAt, e.UpdatedAt = fromMS(created), fromMS(updated)
+	e.Remote, e.Interrupt, e.Owner = rawOrNil(remote), rawOrNil(interrupt), FromNullText(owner)
+	e.CancelAt, e.LeaseUntil, e.FinishedAt = FromNullMillis(cancel), FromNullMillis(lease), FromNullMillis(finished)
+	e.CreatedAt, e.UpdatedAt = FromMillis(created), FromMillis(updated)
 	return e, nil
 }
 
@@ -74,12 +74,12 @@ func rawOrNil(s *string) json.RawMessage {
 	return json.RawMessage(*s)
 }
 
-func rawOrNull(raw json.RawMessage) *string { return orNull(cleaned(string(raw))) }
+func rawOrNull(raw json.RawMessage) *string { return NullText(string(raw)) }
 
 // ExecutionByKey reads an execution, or fails with pawl.ErrNotFound.
 func (tx *Tx) ExecutionByKey(ctx context.Context, key string) (Execution, error) {
 	e, err := scanExecution(tx.QueryRow(ctx, `select `+executionColumns+` from execution_requests where idempotency_key = $1`, key))
-	if errors.Is(err, errNoRow) {
+	if errors.Is(err, ErrNoRow) {
 		return Execution{}, &pawl.Error{Code: pawl.CodeNotFound, Op: "find execution", Msg: "nothing was asked for under this idempotency key"}
 	}
 	if err != nil {
@@ -94,7 +94,7 @@ func (tx *Tx) ExecutionByKey(ctx context.Context, key string) (Execution, error)
 func (tx *Tx) ClaimExecution(ctx context.Context, e Execution) (claimed bool, err error) {
 	n, err := tx.Exec(ctx, `insert into execution_requests (idempotency_key, request_hash, run_id, attempt, graph_id, grant_id, remote, owner, lease_until, created_at, updated_at)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10) on conflict (idempotency_key) do nothing`,
-		e.Key, e.Hash, e.RunID, e.Attempt, e.GraphID, e.GrantID, rawOrNull(e.Remote), e.Owner, ms(e.LeaseUntil), ms(tx.Now))
+		e.Key, e.Hash, e.RunID, e.Attempt, e.GraphID, e.GrantID, rawOrNull(e.Remote), e.Owner, Millis(e.LeaseUntil), Millis(tx.Now))
 	if err != nil {
 		return false, fmt.Errorf("claim execution: %w", err)
 	}
@@ -110,7 +110,7 @@ func (tx *Tx) TakeExecution(ctx context.Context, seen, next Execution) (taken bo
 			ok = null, trace_id = null, error_code = null, error_message = null, output = null, interrupt = null, finished_at = null
 		where idempotency_key = $1 and attempt = $2 and coalesce(owner, '') = $3 and coalesce(lease_until, 0) = $4 and (ok is not null) = ($5 = 1)`,
 		seen.Key, seen.Attempt, seen.Owner, msOrZero(seen.LeaseUntil), oneIf(seen.Finished),
-		next.Attempt, rawOrNull(next.Remote), msOrNull(next.CancelAt), next.Owner, ms(next.LeaseUntil), ms(tx.Now))
+		next.Attempt, rawOrNull(next.Remote), NullMillis(next.CancelAt), next.Owner, Millis(next.LeaseUntil), Millis(tx.Now))
 	if err != nil {
 		return false, fmt.Errorf("take over execution: %w", err)
 	}
@@ -121,7 +121,7 @@ func msOrZero(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
 	}
-	return ms(t)
+	return Millis(t)
 }
 
 func oneIf(b bool) int64 {
@@ -148,18 +148,18 @@ func owned(op string, n int64, err error) error {
 func (tx *Tx) BeatExecution(ctx context.Context, key, owner string, until time.Time) (cancelAt time.Time, err error) {
 	var cancel *int64
 	err = tx.QueryRow(ctx, `update execution_requests set lease_until = $3, updated_at = $4
-		where idempotency_key = $1 and owner = $2 and ok is null returning cancel_at`, key, owner, ms(until), ms(tx.Now)).Scan(&cancel)
-	if errors.Is(err, errNoRow) {
+		where idempotency_key = $1 and owner = $2 and ok is null returning cancel_at`, key, owner, Millis(until), Millis(tx.Now)).Scan(&cancel)
+	if errors.Is(err, ErrNoRow) {
 		return time.Time{}, owned("extend lease of execution", 0, nil)
 	}
-	return fromNullMS(cancel), err
+	return FromNullMillis(cancel), err
 }
 
 // RememberExecution stores what is needed to go on after a crash. It fails with
 // pawl.ErrLeaseLost.
 func (tx *Tx) RememberExecution(ctx context.Context, key, owner string, remote json.RawMessage) error {
 	n, err := tx.Exec(ctx, `update execution_requests set remote = $3, updated_at = $4
-		where idempotency_key = $1 and owner = $2 and ok is null`, key, owner, rawOrNull(remote), ms(tx.Now))
+		where idempotency_key = $1 and owner = $2 and ok is null`, key, owner, rawOrNull(remote), Millis(tx.Now))
 	return owned("remember execution", n, err)
 }
 
@@ -168,8 +168,8 @@ func (tx *Tx) RememberExecution(ctx context.Context, key, owner string, remote j
 func (tx *Tx) FinishExecution(ctx context.Context, key, owner string, o Outcome, remote json.RawMessage, cost int64) error {
 	n, err := tx.Exec(ctx, `update execution_requests set ok = $3, trace_id = $4, error_code = $5, error_message = $6, output = $7, remote = $8, cost = $9,
 			interrupt = null, owner = null, lease_until = null, updated_at = $10, finished_at = $10
-		where idempotency_key = $1 and owner = $2 and ok is null`, key, owner, oneIf(o.OK), orNull(cleaned(o.TraceID)), orNull(o.ErrorCode),
-		orNull(cleaned(o.ErrorMessage)), rawOrNull(o.Output), rawOrNull(remote), cost, ms(tx.Now))
+		where idempotency_key = $1 and owner = $2 and ok is null`, key, owner, oneIf(o.OK), NullText(o.TraceID), NullText(o.ErrorCode),
+		NullText(o.ErrorMessage), rawOrNull(o.Output), rawOrNull(remote), cost, Millis(tx.Now))
 	return owned("finish execution", n, err)
 }
 
@@ -179,7 +179,7 @@ func (tx *Tx) InterruptExecution(ctx context.Context, key, owner, traceID string
 	n, err := tx.Exec(ctx, `update execution_requests set interrupt = $3, trace_id = $4, remote = $5, cost = $6,
 			owner = null, lease_until = null, updated_at = $7
 		where idempotency_key = $1 and owner = $2 and ok is null`,
-		key, owner, rawOrNull(interrupt), orNull(cleaned(traceID)), rawOrNull(remote), cost, ms(tx.Now))
+		key, owner, rawOrNull(interrupt), NullText(traceID), rawOrNull(remote), cost, Millis(tx.Now))
 	return owned("interrupt execution", n, err)
 }
 
@@ -187,7 +187,7 @@ func (tx *Tx) InterruptExecution(ctx context.Context, key, owner, traceID string
 // goes on. It fails with pawl.ErrLeaseLost.
 func (tx *Tx) ReleaseExecution(ctx context.Context, key, owner string) error {
 	n, err := tx.Exec(ctx, `update execution_requests set owner = null, lease_until = $3, updated_at = $3
-		where idempotency_key = $1 and owner = $2 and ok is null`, key, owner, ms(tx.Now))
+		where idempotency_key = $1 and owner = $2 and ok is null`, key, owner, Millis(tx.Now))
 	return owned("release execution", n, err)
 }
 
@@ -195,7 +195,7 @@ func (tx *Tx) ReleaseExecution(ctx context.Context, key, owner string) error {
 // those of an earlier process of a node. It returns how many there were.
 func (tx *Tx) ReleaseExecutionsOf(ctx context.Context, prefix string) (int64, error) {
 	n, err := tx.Exec(ctx, `update execution_requests set owner = null, lease_until = $2, updated_at = $2
-		where ok is null and lease_until is not null and substr(owner, 1, $3) = $1`, prefix, ms(tx.Now), len(prefix))
+		where ok is null and lease_until is not null and substr(owner, 1, $3) = $1`, prefix, Millis(tx.Now), len(prefix))
 	if err != nil {
 		return 0, fmt.Errorf("release executions: %w", err)
 	}
@@ -206,7 +206,7 @@ func (tx *Tx) ReleaseExecutionsOf(ctx context.Context, prefix string) (int64, er
 // if there is none that has not ended.
 func (tx *Tx) AskCancelExecution(ctx context.Context, key string) (asked bool, err error) {
 	n, err := tx.Exec(ctx, `update execution_requests set cancel_at = coalesce(cancel_at, $2), updated_at = $2
-		where idempotency_key = $1 and ok is null`, key, ms(tx.Now))
+		where idempotency_key = $1 and ok is null`, key, Millis(tx.Now))
 	if err != nil {
 		return false, fmt.Errorf("cancel execution: %w", err)
 	}
@@ -217,6 +217,6 @@ func (tx *Tx) AskCancelExecution(ctx context.Context, key string) (asked bool, e
 // instant and that nobody took over, the longest abandoned first.
 func (tx *Tx) AbandonedExecutions(ctx context.Context, before time.Time, limit int) ([]Execution, error) {
 	rows, err := tx.Query(ctx, `select `+executionColumns+` from execution_requests
-		where ok is null and lease_until < $1 order by lease_until limit $2`, ms(before), limit)
-	return scanAll(rows, err, "list abandoned executions", scanExecution)
+		where ok is null and lease_until < $1 order by lease_until limit $2`, Millis(before), limit)
+	return ScanAll(rows, err, "list abandoned executions", scanExecution)
 }

@@ -30,7 +30,7 @@ type Grant struct {
 const grantColumns = `id, user_id, billing_account_id, scopes, usd_per_day, usd_per_run, runs_per_day,
 	wildcard_consent_at, automatic, expires_at, revoked_at, created_at`
 
-func scanGrant(row interface{ Scan(dest ...any) error }) (Grant, error) {
+func scanGrant(row Scanner) (Grant, error) {
 	var g Grant
 	var scopes string
 	var automatic, created int64
@@ -43,8 +43,8 @@ func scanGrant(row interface{ Scan(dest ...any) error }) (Grant, error) {
 	if err := json.Unmarshal([]byte(scopes), &g.Scopes); err != nil {
 		return Grant{}, fmt.Errorf("read scopes of grant %s: %w", g.ID, err)
 	}
-	g.Automatic, g.WildcardConsentAt = automatic == 1, fromNullMS(consent)
-	g.ExpiresAt, g.RevokedAt, g.CreatedAt = fromNullMS(expires), fromNullMS(revoked), fromMS(created)
+	g.Automatic, g.WildcardConsentAt = automatic == 1, FromNullMillis(consent)
+	g.ExpiresAt, g.RevokedAt, g.CreatedAt = FromNullMillis(expires), FromNullMillis(revoked), FromMillis(created)
 	return g, nil
 }
 
@@ -61,7 +61,7 @@ func (tx *Tx) InsertGrant(ctx context.Context, g Grant) (Grant, error) {
 	g, err = scanGrant(tx.QueryRow(ctx, `insert into execution_grants (`+grantColumns+`)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, null, $11) returning `+grantColumns,
 		NewID(), g.UserID, g.AccountID, string(scopes), g.USDPerDay, g.USDPerRun, g.RunsPerDay,
-		msOrNull(g.WildcardConsentAt), automatic, msOrNull(g.ExpiresAt), ms(tx.Now)))
+		NullMillis(g.WildcardConsentAt), automatic, NullMillis(g.ExpiresAt), Millis(tx.Now)))
 	if err != nil {
 		return Grant{}, fmt.Errorf("add grant: %w", err)
 	}
@@ -77,12 +77,12 @@ func (tx *Tx) GrantByID(ctx context.Context, id string) (Grant, error) {
 // HoldGrant reads a grant like GrantByID and keeps others from holding it until
 // the transaction ends, so that what is counted for its caps stays true.
 func (tx *Tx) HoldGrant(ctx context.Context, id string) (Grant, error) {
-	return oneGrant(tx.QueryRow(ctx, `select `+grantColumns+` from execution_grants where id = $1`+tx.db.dialect.holdLock(), id))
+	return oneGrant(tx.QueryRow(ctx, `select `+grantColumns+` from execution_grants where id = $1`+tx.ForUpdate(), id))
 }
 
 func oneGrant(row Row) (Grant, error) {
 	g, err := scanGrant(row)
-	if errors.Is(err, errNoRow) {
+	if errors.Is(err, ErrNoRow) {
 		return Grant{}, &pawl.Error{Code: pawl.CodeNotFound, Op: "find grant", Msg: "there is no such grant"}
 	}
 	if err != nil {
@@ -99,13 +99,13 @@ func (tx *Tx) ListGrants(ctx context.Context, userID, before string, limit int) 
 		before = "~" // after every id
 	}
 	rows, err := tx.Query(ctx, `select `+grantColumns+` from execution_grants where ($1 = '' or user_id = $1) and id < $2 order by id desc limit $3`, userID, before, limit)
-	return scanAll(rows, err, "list grants", scanGrant)
+	return ScanAll(rows, err, "list grants", scanGrant)
 }
 
 // RevokeGrant ends a grant for good; the row stays (C-45). It reports whether
 // the grant was unrevoked until now.
 func (tx *Tx) RevokeGrant(ctx context.Context, id string) (changed bool, err error) {
-	n, err := tx.Exec(ctx, `update execution_grants set revoked_at = $2 where id = $1 and revoked_at is null`, id, ms(tx.Now))
+	n, err := tx.Exec(ctx, `update execution_grants set revoked_at = $2 where id = $1 and revoked_at is null`, id, Millis(tx.Now))
 	if err != nil {
 		return false, fmt.Errorf("revoke grant: %w", err)
 	}

@@ -24,14 +24,14 @@ type GraphQuestion struct {
 
 const questionColumns = `run_id, schedule_id, question_id, question, answer, answered_by, created_at, answered_at`
 
-func scanQuestion(row interface{ Scan(dest ...any) error }) (GraphQuestion, error) {
+func scanQuestion(row Scanner) (GraphQuestion, error) {
 	var q GraphQuestion
 	var question string
 	var id, answer, by *string
 	var created int64
 	var answered *int64
 	err := row.Scan(&q.RunID, &q.ScheduleID, &id, &question, &answer, &by, &created, &answered)
-	q.ID, q.Question, q.Answer, q.AnsweredBy, q.CreatedAt, q.AnsweredAt = fromNull(id), json.RawMessage(question), rawOf(answer), fromNull(by), fromMS(created), fromNullMS(answered)
+	q.ID, q.Question, q.Answer, q.AnsweredBy, q.CreatedAt, q.AnsweredAt = FromNullText(id), json.RawMessage(question), FromNullJSON(answer), FromNullText(by), FromMillis(created), FromNullMillis(answered)
 	return q, err
 }
 
@@ -40,7 +40,7 @@ func scanQuestion(row interface{ Scan(dest ...any) error }) (GraphQuestion, erro
 func (tx *Tx) AskPerson(ctx context.Context, runID, scheduleID, id string, question json.RawMessage) error {
 	_, err := tx.Exec(ctx, `insert into graph_questions (run_id, schedule_id, question_id, question, created_at) values ($1, $2, $5, $3, $4)
 		on conflict (run_id) do update set question_id = excluded.question_id, question = excluded.question, answer = null, answered_by = null, answered_at = null, created_at = excluded.created_at`,
-		runID, scheduleID, cleaned(string(question)), ms(tx.Now), orNull(id))
+		runID, scheduleID, string(question), Millis(tx.Now), NullText(id))
 	if err != nil {
 		return fmt.Errorf("keep question: %w", err)
 	}
@@ -50,7 +50,7 @@ func (tx *Tx) AskPerson(ctx context.Context, runID, scheduleID, id string, quest
 // GetQuestion reads what a run asks, or fails with pawl.ErrNotFound.
 func (tx *Tx) GetQuestion(ctx context.Context, runID string) (GraphQuestion, error) {
 	q, err := scanQuestion(tx.QueryRow(ctx, `select `+questionColumns+` from graph_questions where run_id = $1`, runID))
-	if errors.Is(err, errNoRow) {
+	if errors.Is(err, ErrNoRow) {
 		return GraphQuestion{}, &pawl.Error{Code: pawl.CodeNotFound, Op: "read question", Msg: fmt.Sprintf("run %s asks nothing", runID)}
 	}
 	return q, err
@@ -60,7 +60,7 @@ func (tx *Tx) GetQuestion(ctx context.Context, runID string) (GraphQuestion, err
 // question was open.
 func (tx *Tx) AnswerQuestion(ctx context.Context, runID string, answer json.RawMessage, by string) (bool, error) {
 	n, err := tx.Exec(ctx, `update graph_questions set answer = $2, answered_by = $3, answered_at = $4 where run_id = $1 and answer is null`,
-		runID, cleaned(string(answer)), orNull(by), ms(tx.Now))
+		runID, string(answer), NullText(by), Millis(tx.Now))
 	if err != nil {
 		return false, fmt.Errorf("answer question: %w", err)
 	}
@@ -70,7 +70,7 @@ func (tx *Tx) AnswerQuestion(ctx context.Context, runID string, answer json.RawM
 // HoldQuestion keeps the question of a run from changing until the transaction
 // ends. It reports whether it is the one that was asked at this instant.
 func (tx *Tx) HoldQuestion(ctx context.Context, runID string, asked time.Time) (bool, error) {
-	n, err := tx.Exec(ctx, `update graph_questions set created_at = created_at where run_id = $1 and created_at = $2`, runID, ms(asked))
+	n, err := tx.Exec(ctx, `update graph_questions set created_at = created_at where run_id = $1 and created_at = $2`, runID, Millis(asked))
 	if err != nil {
 		return false, fmt.Errorf("hold question: %w", err)
 	}
@@ -87,22 +87,22 @@ type AskedQuestion struct {
 // ListQuestions reads up to limit questions of runs that wait for an answer,
 // the newest first, those before a place; the zero cursor begins with the
 // newest. A viewer sees those of the own schedules only, an empty one all.
-func (tx *Tx) ListQuestions(ctx context.Context, viewer string, before RunCursor, limit int) ([]AskedQuestion, error) {
-	c := conditions{texts: []string{"q.answer is null", "r.kind = 'schedule' and r.status = 'paused:approval'"}}
+func (tx *Tx) ListQuestions(ctx context.Context, viewer string, before Place, limit int) ([]AskedQuestion, error) {
+	c := Where{Texts: []string{"q.answer is null", "r.kind = 'schedule' and r.status = 'paused:approval'"}}
 	if viewer != "" {
-		c.add("s.owner_user_id = ?", viewer)
+		c.Add("s.owner_user_id = ?", viewer)
 	}
 	if before.ID != "" {
-		c.add("(q.created_at, q.run_id) < (?, ?)", ms(before.CreatedAt), before.ID)
+		c.Add("(q.created_at, q.run_id) < (?, ?)", Millis(before.CreatedAt), before.ID)
 	}
 	rows, err := tx.Query(ctx, fmt.Sprintf(`select q.run_id, q.schedule_id, q.question, q.created_at, s.name
 		from graph_questions q join runs r on r.id = q.run_id join schedules s on s.id = q.schedule_id
-		where %s order by q.created_at desc, q.run_id desc limit $%d`, &c, len(c.args)+1), append(c.args, limit)...)
-	return scanAll(rows, err, "list questions", func(row interface{ Scan(dest ...any) error }) (q AskedQuestion, err error) {
+		where %s order by q.created_at desc, q.run_id desc limit $%d`, &c, len(c.Args)+1), append(c.Args, limit)...)
+	return ScanAll(rows, err, "list questions", func(row Scanner) (q AskedQuestion, err error) {
 		var question string
 		var created int64
 		err = row.Scan(&q.RunID, &q.ScheduleID, &question, &created, &q.Schedule)
-		q.Question, q.CreatedAt = json.RawMessage(question), fromMS(created)
+		q.Question, q.CreatedAt = json.RawMessage(question), FromMillis(created)
 		return q, err
 	})
 }

@@ -15,35 +15,35 @@ type HandlerState struct {
 	WakeAt  time.Time       // zero: not set
 }
 
-func scanHandlerState(row interface{ Scan(dest ...any) error }) (HandlerState, error) {
+func scanHandlerState(row Scanner) (HandlerState, error) {
 	var h HandlerState
 	var state *string
 	var wake *int64
 	if err := row.Scan(&h.Handler, &state, &wake); err != nil {
 		return HandlerState{}, err
 	}
-	h.State, h.WakeAt = fromNullJSON(state), fromNullMS(wake)
+	h.State, h.WakeAt = FromNullJSON(state), FromNullMillis(wake)
 	return h, nil
 }
 
 // HandlerStates reads what all handlers of a workflow keep, in one query.
 func (tx *Tx) HandlerStates(ctx context.Context, workflowID string) ([]HandlerState, error) {
 	rows, err := tx.Query(ctx, `select handler, state, wake_at from handler_state where workflow_id = $1 order by handler`, workflowID)
-	return scanAll(rows, err, "read handler states", scanHandlerState)
+	return ScanAll(rows, err, "read handler states", scanHandlerState)
 }
 
 // WakeTimes reads when consumers of a workflow want to be woken, without their
 // states.
 func (tx *Tx) WakeTimes(ctx context.Context, workflowID string) ([]HandlerState, error) {
 	rows, err := tx.Query(ctx, `select handler, null, wake_at from handler_state where workflow_id = $1 and wake_at is not null order by wake_at, handler`, workflowID)
-	return scanAll(rows, err, "read wake times", scanHandlerState)
+	return ScanAll(rows, err, "read wake times", scanHandlerState)
 }
 
 // GetHandlerState reads what one handler keeps; the zero state if it keeps
 // nothing.
 func (tx *Tx) GetHandlerState(ctx context.Context, workflowID, handler string) (HandlerState, error) {
 	rows, err := tx.Query(ctx, `select handler, state, wake_at from handler_state where workflow_id = $1 and handler = $2`, workflowID, handler)
-	found, err := scanAll(rows, err, "read handler state", scanHandlerState)
+	found, err := ScanAll(rows, err, "read handler state", scanHandlerState)
 	if err != nil || len(found) == 0 {
 		return HandlerState{Handler: handler}, err
 	}
@@ -58,7 +58,7 @@ func (tx *Tx) SetHandlerState(ctx context.Context, workflowID, handler string, s
 	}
 	_, err := tx.Exec(ctx, `insert into handler_state (workflow_id, handler, state, updated_at) values ($1, $2, $3, $4)
 		on conflict (workflow_id, handler) do update set state = excluded.state, updated_at = excluded.updated_at`,
-		workflowID, handler, cleaned(string(state)), ms(tx.Now))
+		workflowID, handler, string(state), Millis(tx.Now))
 	if err != nil {
 		return fmt.Errorf("set handler state: %w", err)
 	}
@@ -71,11 +71,11 @@ func (tx *Tx) SetWakeAt(ctx context.Context, workflowID, handler string, at time
 	var err error
 	if at.IsZero() {
 		_, err = tx.Exec(ctx, `update handler_state set wake_at = null, updated_at = $3 where workflow_id = $1 and handler = $2 and wake_at is not null`,
-			workflowID, handler, ms(tx.Now))
+			workflowID, handler, Millis(tx.Now))
 	} else {
 		_, err = tx.Exec(ctx, `insert into handler_state (workflow_id, handler, wake_at, updated_at) values ($1, $2, $3, $4)
 			on conflict (workflow_id, handler) do update set wake_at = excluded.wake_at, updated_at = excluded.updated_at`,
-			workflowID, handler, ms(at), ms(tx.Now))
+			workflowID, handler, Millis(at), Millis(tx.Now))
 	}
 	if err != nil {
 		return fmt.Errorf("set wake time: %w", err)

@@ -25,12 +25,12 @@ type Answer struct {
 func (tx *Tx) ClaimIdempotencyKey(ctx context.Context, owner, key, request string) (given Answer, claimed bool, err error) {
 	// Keys past their time count as absent, whether or not they were swept.
 	if _, err := tx.Exec(ctx, `delete from idempotency_keys where owner = $1 and key = $2 and created_at < $3`,
-		owner, key, ms(tx.Now.Add(-IdempotencyKept))); err != nil {
+		owner, key, Millis(tx.Now.Add(-IdempotencyKept))); err != nil {
 		return given, false, fmt.Errorf("claim idempotency key: %w", err)
 	}
 	for range 3 {
 		n, err := tx.Exec(ctx, `insert into idempotency_keys (owner, key, request, status, answer, created_at)
-			values ($1, $2, $3, 0, '', $4) on conflict (owner, key) do nothing`, owner, key, request, ms(tx.Now))
+			values ($1, $2, $3, 0, '', $4) on conflict (owner, key) do nothing`, owner, key, request, Millis(tx.Now))
 		if err != nil {
 			return given, false, fmt.Errorf("claim idempotency key: %w", err)
 		}
@@ -39,7 +39,7 @@ func (tx *Tx) ClaimIdempotencyKey(ctx context.Context, owner, key, request strin
 		}
 		err = tx.QueryRow(ctx, `select request, status, answer from idempotency_keys where owner = $1 and key = $2`, owner, key).
 			Scan(&given.Request, &given.Status, &given.Body)
-		if !errors.Is(err, errNoRow) { // else it was swept between the two statements
+		if !errors.Is(err, ErrNoRow) { // else it was swept between the two statements
 			return given, false, err
 		}
 	}
@@ -50,8 +50,8 @@ func (tx *Tx) ClaimIdempotencyKey(ctx context.Context, owner, key, request strin
 // one.
 func (tx *Tx) FindAnswer(ctx context.Context, owner, key string) (given Answer, found bool, err error) {
 	err = tx.QueryRow(ctx, `select request, status, answer from idempotency_keys where owner = $1 and key = $2 and created_at >= $3`,
-		owner, key, ms(tx.Now.Add(-IdempotencyKept))).Scan(&given.Request, &given.Status, &given.Body)
-	if errors.Is(err, errNoRow) {
+		owner, key, Millis(tx.Now.Add(-IdempotencyKept))).Scan(&given.Request, &given.Status, &given.Body)
+	if errors.Is(err, ErrNoRow) {
 		return given, false, nil
 	}
 	if err != nil {
@@ -74,7 +74,7 @@ func (tx *Tx) SaveAnswer(ctx context.Context, owner, key string, status int, bod
 func (db *DB) DeleteOldIdempotencyKeys(ctx context.Context, before time.Time, limit int) (n int64, err error) {
 	err = db.Write(ctx, func(ctx context.Context, tx *Tx) error {
 		n, err = tx.Exec(ctx, `delete from idempotency_keys where (owner, key) in (
-			select owner, key from idempotency_keys where created_at < $1 order by created_at limit $2)`, ms(before), limit)
+			select owner, key from idempotency_keys where created_at < $1 order by created_at limit $2)`, Millis(before), limit)
 		return err
 	})
 	return n, err

@@ -91,7 +91,7 @@ func TestDeleteOldIdempotencyKeys(t *testing.T) {
 		}
 		now := time.Now()
 		mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
-			_, err := tx.Exec(ctx, `update idempotency_keys set created_at = $1 where key <> '4'`, ms(now.Add(-25*time.Hour)))
+			_, err := tx.Exec(ctx, `update idempotency_keys set created_at = $1 where key <> '4'`, Millis(now.Add(-25*time.Hour)))
 			return err
 		})
 		for i, want := range []int64{3, 1, 0} {
@@ -110,7 +110,7 @@ func TestOldIdempotencyKeyIsFree(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		claim(t, db, "ada", "k", "one")
 		mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
-			_, err := tx.Exec(ctx, `update idempotency_keys set created_at = $1`, ms(time.Now().Add(-IdempotencyKept-time.Minute)))
+			_, err := tx.Exec(ctx, `update idempotency_keys set created_at = $1`, Millis(time.Now().Add(-IdempotencyKept-time.Minute)))
 			return err
 		})
 		if _, claimed := claim(t, db, "ada", "k", "two"); !claimed {

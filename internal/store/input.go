@@ -47,7 +47,7 @@ const inputStatus = `case when i.skipped_at is not null then 'skipped'
 
 const inputColumns = `i.id, i.workflow_id, i.source, i.type, i.external_id, i.title, i.created_by, i.created_at, i.skipped_at, i.skipped_by, ` + inputStatus
 
-func scanInput(row interface{ Scan(dest ...any) error }) (Input, error) {
+func scanInput(row Scanner) (Input, error) {
 	var i Input
 	var created int64
 	var skipped *int64
@@ -55,22 +55,22 @@ func scanInput(row interface{ Scan(dest ...any) error }) (Input, error) {
 	if err := row.Scan(&i.ID, &i.WorkflowID, &i.Source, &i.Type, &i.ExternalID, &i.Title, &i.CreatedBy, &created, &skipped, &by, &i.Status); err != nil {
 		return Input{}, err
 	}
-	i.CreatedAt, i.SkippedAt, i.SkippedBy = fromMS(created), fromNullMS(skipped), fromNull(by)
+	i.CreatedAt, i.SkippedAt, i.SkippedBy = FromMillis(created), FromNullMillis(skipped), FromNullText(by)
 	return i, nil
 }
 
 // AddInputs registers inputs; those that are known stay as they are.
 func (tx *Tx) AddInputs(ctx context.Context, list []Input) error {
-	for batch := range batches(list) {
-		v := values{}
+	for batch := range Batches(list) {
+		v := Values{}
 		for _, i := range batch {
-			if err := checkText("register inputs", "external id", i.ExternalID); err != nil {
+			if err := CheckText("register inputs", "external id", i.ExternalID); err != nil {
 				return err
 			}
-			v.row(i.ID, i.WorkflowID, i.Source, i.Type, i.ExternalID, cleaned(i.Title), i.CreatedBy, ms(tx.Now))
+			v.Row(i.ID, i.WorkflowID, i.Source, i.Type, i.ExternalID, i.Title, i.CreatedBy, Millis(tx.Now))
 		}
 		if _, err := tx.Exec(ctx, `insert into inputs (id, workflow_id, source, type, external_id, title, created_by, created_at)
-			values `+v.String()+` on conflict do nothing`, v.args...); err != nil {
+			values `+v.String()+` on conflict do nothing`, v.Args...); err != nil {
 			return fmt.Errorf("register inputs: %w", err)
 		}
 	}
@@ -80,10 +80,10 @@ func (tx *Tx) AddInputs(ctx context.Context, list []Input) error {
 // KnownInputs reads which of the ids are inputs of the workflow.
 func (tx *Tx) KnownInputs(ctx context.Context, workflowID string, ids []string) (map[string]bool, error) {
 	out := map[string]bool{}
-	for batch := range batches(slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !storable(id) })) {
-		names, args := in([]any{workflowID}, batch)
+	for batch := range Batches(slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !Storable(id) })) {
+		names, args := In([]any{workflowID}, batch)
 		rows, err := tx.Query(ctx, `select id from inputs where workflow_id = $1 and id in `+names, args...)
-		found, err := scanAll(rows, err, "read inputs", scanText)
+		found, err := ScanAll(rows, err, "read inputs", ScanText)
 		if err != nil {
 			return nil, err
 		}
@@ -97,7 +97,7 @@ func (tx *Tx) KnownInputs(ctx context.Context, workflowID string, ids []string) 
 // GetInput reads an input, or fails with pawl.ErrNotFound.
 func (tx *Tx) GetInput(ctx context.Context, id string) (Input, error) {
 	i, err := scanInput(tx.QueryRow(ctx, `select `+inputColumns+` from inputs i where i.id = $1`, id))
-	if errors.Is(err, errNoRow) {
+	if errors.Is(err, ErrNoRow) {
 		return i, &pawl.Error{Code: pawl.CodeNotFound, Op: "read input", Msg: fmt.Sprintf("there is no input %q", id)}
 	}
 	return i, err
@@ -116,10 +116,10 @@ func (tx *Tx) ListInputs(ctx context.Context, workflowID string, status InputSta
 }
 
 // InputPage is ListInputs with the cursor with which to go on, zero at the end.
-// A page may end early; see pageThrough.
+// A page may end early; see PageThrough.
 func (tx *Tx) InputPage(ctx context.Context, workflowID string, status InputStatus, before InputCursor, limit int) (page []Input, next InputCursor, err error) {
 	place := func(i Input) InputCursor { return InputCursor{i.CreatedAt, i.ID} }
-	page, next, more, err := pageThrough(before, limit, place, func(before InputCursor, want int) (look[Input, InputCursor], error) {
+	page, next, more, err := PageThrough(before, limit, place, func(before InputCursor, want int) (Window[Input, InputCursor], error) {
 		return tx.lookAtInputs(ctx, workflowID, status, before, want)
 	})
 	if !more {
@@ -128,48 +128,48 @@ func (tx *Tx) InputPage(ctx context.Context, workflowID string, status InputStat
 	return page, next, err
 }
 
-func (tx *Tx) lookAtInputs(ctx context.Context, workflowID string, status InputStatus, before InputCursor, want int) (l look[Input, InputCursor], err error) {
-	var c conditions
-	c.add("i.workflow_id = ?", workflowID)
+func (tx *Tx) lookAtInputs(ctx context.Context, workflowID string, status InputStatus, before InputCursor, want int) (l Window[Input, InputCursor], err error) {
+	var c Where
+	c.Add("i.workflow_id = ?", workflowID)
 	if before.ID != "" {
-		c.add("(i.created_at, i.id) < (?, ?)", ms(before.CreatedAt), before.ID)
+		c.Add("(i.created_at, i.id) < (?, ?)", Millis(before.CreatedAt), before.ID)
 	}
 	switch status {
 	case "":
 	case InputSkipped: // has an index
-		c.add("i.skipped_at is not null")
+		c.Add("i.skipped_at is not null")
 	default:
 		if err := tx.narrowInputs(ctx, &c, &l, workflowID, status); err != nil {
 			return l, err
 		}
 	}
 	text := c.String()
-	rows, err := tx.Query(ctx, `select `+inputColumns+` from inputs i where `+text+` order by i.created_at desc, i.id desc`+c.limit(want), c.args...)
-	l.rows, err = scanAll(rows, err, "list inputs", scanInput)
+	rows, err := tx.Query(ctx, `select `+inputColumns+` from inputs i where `+text+` order by i.created_at desc, i.id desc`+c.Limit(want), c.Args...)
+	l.Rows, err = ScanAll(rows, err, "list inputs", scanInput)
 	return l, err
 }
 
 // narrowInputs adds the conditions of a status that is computed: it is looked
 // for in a window, or, where few events are left to be worked on, among what
 // they come from.
-func (tx *Tx) narrowInputs(ctx context.Context, c *conditions, l *look[Input, InputCursor], workflowID string, status InputStatus) (err error) {
+func (tx *Tx) narrowInputs(ctx context.Context, c *Where, l *Window[Input, InputCursor], workflowID string, status InputStatus) (err error) {
 	if status == InputPending {
 		few, err := tx.fewEventsOpen(ctx, workflowID)
 		if err != nil {
 			return err
 		}
 		if few {
-			c.add(`i.id in (select c.input_id from event_causes c where c.event_id in (`+openEvents+`))`, workflowID, workflowID)
-			c.add(inputStatus+" = ?", string(status))
+			c.Add(`i.id in (select c.input_id from event_causes c where c.event_id in (`+openEvents+`))`, workflowID, workflowID)
+			c.Add(inputStatus+" = ?", string(status))
 			return nil
 		}
 	}
-	if l.floor, l.cut, err = windowEnd(ctx, tx, "i.created_at, i.id", "inputs i", "i.created_at desc, i.id desc", c, scanInputPlace); err != nil {
+	if l.Floor, l.Cut, err = WindowEnd(ctx, tx, "i.created_at, i.id", "inputs i", "i.created_at desc, i.id desc", c, scanInputPlace); err != nil {
 		return err
 	}
-	c.add(inputStatus+" = ?", string(status))
-	if l.cut {
-		c.add("(i.created_at, i.id) >= (?, ?)", ms(l.floor.CreatedAt), l.floor.ID)
+	c.Add(inputStatus+" = ?", string(status))
+	if l.Cut {
+		c.Add("(i.created_at, i.id) >= (?, ?)", Millis(l.Floor.CreatedAt), l.Floor.ID)
 	}
 	return nil
 }
@@ -182,18 +182,18 @@ const openEvents = `select e.id from events e where e.workflow_id = ? and e.stat
 // fewEventsOpen reports whether less than a window of events is open.
 func (tx *Tx) fewEventsOpen(ctx context.Context, workflowID string) (bool, error) {
 	var n int
-	err := tx.QueryRow(ctx, `select count(*) from (select e.id from events e where e.workflow_id = $1 and e.status = 'pending' limit $2) p`, workflowID, windowRows).Scan(&n)
-	if err != nil || n >= windowRows {
+	err := tx.QueryRow(ctx, `select count(*) from (select e.id from events e where e.workflow_id = $1 and e.status = 'pending' limit $2) p`, workflowID, WindowRows).Scan(&n)
+	if err != nil || n >= WindowRows {
 		return false, err
 	}
-	err = tx.QueryRow(ctx, `select count(*) from (select e.id from events e where e.workflow_id = $1 and e.status = 'reserved' limit $2) p`, workflowID, windowRows).Scan(&n)
-	return n < windowRows, err
+	err = tx.QueryRow(ctx, `select count(*) from (select e.id from events e where e.workflow_id = $1 and e.status = 'reserved' limit $2) p`, workflowID, WindowRows).Scan(&n)
+	return n < WindowRows, err
 }
 
-func scanInputPlace(row interface{ Scan(dest ...any) error }) (c InputCursor, err error) {
+func scanInputPlace(row Scanner) (c InputCursor, err error) {
 	var at int64
 	err = row.Scan(&at, &c.ID)
-	c.CreatedAt = fromMS(at)
+	c.CreatedAt = FromMillis(at)
 	return c, err
 }
 
@@ -201,7 +201,7 @@ func scanInputPlace(row interface{ Scan(dest ...any) error }) (c InputCursor, er
 // whether it was not skipped before. What runs hold is for the caller; see
 // RunsHolding.
 func (tx *Tx) SkipInput(ctx context.Context, id, by string) (bool, error) {
-	n, err := tx.Exec(ctx, `update inputs set skipped_at = $2, skipped_by = $3 where id = $1 and skipped_at is null`, id, ms(tx.Now), by)
+	n, err := tx.Exec(ctx, `update inputs set skipped_at = $2, skipped_by = $3 where id = $1 and skipped_at is null`, id, Millis(tx.Now), by)
 	if err != nil {
 		return false, fmt.Errorf("skip input: %w", err)
 	}
@@ -212,7 +212,7 @@ func (tx *Tx) SkipInput(ctx context.Context, id, by string) (bool, error) {
 		return false, err
 	}
 	if _, err := tx.Exec(ctx, `update events set status = 'skipped', updated_at = $2
-		where status = 'pending' and id in (select event_id from event_causes where input_id = $1)`, id, ms(tx.Now)); err != nil {
+		where status = 'pending' and id in (select event_id from event_causes where input_id = $1)`, id, Millis(tx.Now)); err != nil {
 		return false, fmt.Errorf("skip events: %w", err)
 	}
 	return true, nil
@@ -222,8 +222,8 @@ func (tx *Tx) SkipInput(ctx context.Context, id, by string) (bool, error) {
 // this moment and has not seen that it is skipped, and makes others wait until
 // they can see it.
 func (tx *Tx) holdEventsOf(ctx context.Context, inputID string) error {
-	rows, err := tx.Query(ctx, `select name from topics where workflow_id = (select workflow_id from inputs where id = $1) order by name`+tx.db.dialect.shareLock(), inputID)
-	if _, err := scanAll(rows, err, "hold topics", scanText); err != nil {
+	rows, err := tx.Query(ctx, `select name from topics where workflow_id = (select workflow_id from inputs where id = $1) order by name`+tx.ForShare(), inputID)
+	if _, err := ScanAll(rows, err, "hold topics", ScanText); err != nil {
 		return err
 	}
 	if _, err := tx.Exec(ctx, `update events set updated_at = updated_at
@@ -237,5 +237,5 @@ func (tx *Tx) holdEventsOf(ctx context.Context, inputID string) error {
 func (tx *Tx) RunsHolding(ctx context.Context, inputID string) ([]string, error) {
 	rows, err := tx.Query(ctx, `select distinct e.reserved_by from events e join event_causes c on c.event_id = e.id
 		where c.input_id = $1 and e.status = 'reserved' and e.reserved_by is not null order by e.reserved_by`, inputID)
-	return scanAll(rows, err, "find runs that hold an input", scanText)
+	return ScanAll(rows, err, "find runs that hold an input", ScanText)
 }

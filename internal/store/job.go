@@ -142,8 +142,8 @@ func (s *jobScan) into(rows Rows, j *Job) error {
 	if err := rows.Scan(s.dest...); err != nil {
 		return err
 	}
-	j.RunAt, j.CreatedAt, j.StartedAt = fromMS(s.runAt), fromMS(s.created), fromNullMS(s.started)
-	j.Lane, j.Key, j.Payload = fromNull(s.lane), fromNull(s.key), s.payload
+	j.RunAt, j.CreatedAt, j.StartedAt = FromMillis(s.runAt), FromMillis(s.created), FromNullMillis(s.started)
+	j.Lane, j.Key, j.Payload = FromNullText(s.lane), FromNullText(s.key), s.payload
 	return nil
 }
 

@@ -34,7 +34,7 @@ func (tx *Tx) CancelJob(ctx context.Context, owner *string, id int64) (JobRecord
 	r = gone[0]
 	_, err = tx.Exec(ctx, `insert into job_history (id, task, owner, lane, key, state, run_at, started_at, finished_at, attempt, error, node)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`+recordConflict,
-		r.ID, r.Task, r.Owner, orNull(r.Lane), orNull(r.Key), string(JobCancelled), ms(r.RunAt), msOrNull(r.StartedAt), ms(tx.Now), r.Attempt, orNull(r.LastError), orNull(r.Node))
+		r.ID, r.Task, r.Owner, NullText(r.Lane), NullText(r.Key), string(JobCancelled), Millis(r.RunAt), NullMillis(r.StartedAt), Millis(tx.Now), r.Attempt, NullText(r.LastError), NullText(r.Node))
 	if err != nil {
 		return r, fmt.Errorf("record cancelled job: %w", err)
 	}
@@ -72,8 +72,8 @@ func (tx *Tx) RetryJob(ctx context.Context, owner *string, id int64) (was JobRec
 		return was, now, err
 	}
 	now, err = tx.oneJob(ctx, `update jobs set state = 0, attempt = 0, run_at = $2, last_error = null, rev = rev + 1
-		where id = $1 and state = 1 returning `+jobColumns, id, ms(tx.Now))
-	if errors.Is(err, errNoRow) {
+		where id = $1 and state = 1 returning `+jobColumns, id, Millis(tx.Now))
+	if errors.Is(err, ErrNoRow) {
 		return was, now, &pawl.Error{
 			Code: pawl.CodeConflict, Op: "retry job", Msg: fmt.Sprintf("the job is %s; only a failed job can be retried", was.State),
 		}
@@ -88,10 +88,10 @@ func (tx *Tx) RetryJob(ctx context.Context, owner *string, id int64) (was JobRec
 // run.
 func (tx *Tx) KnownJobKeys(ctx context.Context, task string, keys []string) (map[string]bool, error) {
 	known := map[string]bool{}
-	for batch := range batches(keys) {
-		text, args := in([]any{task}, batch)
+	for batch := range Batches(keys) {
+		text, args := In([]any{task}, batch)
 		rows, err := tx.Query(ctx, `select key from jobs where state = 0 and owner = '' and task = $1 and key in `+text, args...)
-		found, err := scanAll(rows, err, "find jobs", func(row interface{ Scan(dest ...any) error }) (key string, err error) { return key, row.Scan(&key) })
+		found, err := ScanAll(rows, err, "find jobs", func(row Scanner) (key string, err error) { return key, row.Scan(&key) })
 		if err != nil {
 			return nil, err
 		}

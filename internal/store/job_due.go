@@ -28,8 +28,8 @@ func (db *DB) DueJobs(ctx context.Context, bound int) (due []Due, oldest time.Ti
 		var first *int64
 		err = tx.QueryRow(ctx, `select min((select j.run_at from jobs j where j.bucket = b.id and j.priority = p.level and j.state = 0
 				and j.started_at is null and j.run_at <= $1 order by j.run_at limit 1))
-			from buckets b cross join (select 1 as level union all select 0 union all select -1) p`, ms(tx.Now)).Scan(&first)
-		oldest = fromNullMS(first)
+			from buckets b cross join (select 1 as level union all select 0 union all select -1) p`, Millis(tx.Now)).Scan(&first)
+		oldest = FromNullMillis(first)
 		return err
 	})
 	if err != nil {
@@ -41,12 +41,12 @@ func (db *DB) DueJobs(ctx context.Context, bound int) (due []Due, oldest time.Ti
 const someDue = ` from ` + dueJobs + ` where j.state = 0 and j.started_at is null and j.run_at <= $1 limit $2`
 
 func (tx *Tx) countDue(ctx context.Context, bound int) (n int, err error) {
-	err = tx.QueryRow(ctx, `select count(*) from (select 1`+someDue+`) d`, ms(tx.Now), bound).Scan(&n)
+	err = tx.QueryRow(ctx, `select count(*) from (select 1`+someDue+`) d`, Millis(tx.Now), bound).Scan(&n)
 	return n, err
 }
 
 func (tx *Tx) dueByTask(ctx context.Context, bound int) ([]Due, error) {
-	rows, err := tx.Query(ctx, `select d.task, count(*) from (select j.task`+someDue+`) d group by d.task order by d.task`, ms(tx.Now), bound)
+	rows, err := tx.Query(ctx, `select d.task, count(*) from (select j.task`+someDue+`) d group by d.task order by d.task`, Millis(tx.Now), bound)
 	if err != nil {
 		return nil, err
 	}

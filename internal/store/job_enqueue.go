@@ -22,7 +22,7 @@ func (tx *Tx) Enqueue(ctx context.Context, specs []JobSpec) ([]Job, error) {
 		j := tx.db.newJob(s, tx.Now)
 		if s.Key == "" {
 			out[i] = j
-			plain, makers = append(plain, j), append(makers, orNull(s.CreatedBy))
+			plain, makers = append(plain, j), append(makers, NullText(s.CreatedBy))
 		} else {
 			var err error
 			if out[i], err = tx.enqueueKeyed(ctx, j, s); err != nil {
@@ -51,7 +51,7 @@ func enqueueLine(s JobSpec, j Job, known bool) AuditEntry {
 	case known:
 		action = "job.replace"
 	}
-	detail := jsonOf(map[string]string{"task": s.Task, "key": j.Key, "lane": j.Lane, "runAt": pawl.FormatTime(j.RunAt)})
+	detail := JSONText(map[string]string{"task": s.Task, "key": j.Key, "lane": j.Lane, "runAt": pawl.FormatTime(j.RunAt)})
 	return AuditEntry{Actor: s.Actor, Action: action, Subject: "job:" + strconv.FormatInt(j.ID, 10), Detail: json.RawMessage(detail)}
 }
 
@@ -74,7 +74,7 @@ func (db *DB) EnqueueOwnTx(ctx context.Context, specs []JobSpec) (jobs []Job, er
 			jobs = make([]Job, len(specs))
 			now := now()
 			for i, s := range specs {
-				jobs[i], makers[i] = db.newJob(s, now), orNull(s.CreatedBy)
+				jobs[i], makers[i] = db.newJob(s, now), NullText(s.CreatedBy)
 			}
 		}
 		err := db.bounded(ctx, func(ctx context.Context) error { return db.insertAlone(ctx, specs, jobs, makers) })
@@ -177,14 +177,14 @@ func runAtOf(mode KeyMode) string {
 }
 
 func insertArgs(j Job, createdBy *string) []any {
-	return []any{j.ID, j.Bucket, j.Priority, ms(j.RunAt), j.MaxAttempts, j.Task, j.Owner, orNull(j.Lane), orNull(j.Key), string(j.Payload), ms(j.CreatedAt), createdBy}
+	return []any{j.ID, j.Bucket, j.Priority, Millis(j.RunAt), j.MaxAttempts, j.Task, j.Owner, NullText(j.Lane), NullText(j.Key), string(j.Payload), Millis(j.CreatedAt), createdBy}
 }
 
 func (tx *Tx) enqueueKeyed(ctx context.Context, j Job, s JobSpec) (Job, error) {
 	if s.KeyMode == Keep {
 		return tx.enqueueKeep(ctx, j, s)
 	}
-	return tx.oneJob(ctx, insertJob+onConflictReplace+runAtOf(s.KeyMode)+` returning `+jobColumns, insertArgs(j, orNull(s.CreatedBy))...)
+	return tx.oneJob(ctx, insertJob+onConflictReplace+runAtOf(s.KeyMode)+` returning `+jobColumns, insertArgs(j, NullText(s.CreatedBy))...)
 }
 
 // kept is what a Keep that met a row wanted; it comes true if the job turns
@@ -199,19 +199,19 @@ type kept struct {
 // enqueueKeep inserts if it can, else leaves a note on the row. A row that
 // failed for good, or went away between the two statements, is replaced.
 func (tx *Tx) enqueueKeep(ctx context.Context, j Job, s JobSpec) (Job, error) {
-	got, err := tx.oneJob(ctx, insertJob+`on conflict do nothing returning `+jobColumns, insertArgs(j, orNull(s.CreatedBy))...)
-	if !errors.Is(err, errNoRow) {
+	got, err := tx.oneJob(ctx, insertJob+`on conflict do nothing returning `+jobColumns, insertArgs(j, NullText(s.CreatedBy))...)
+	if !errors.Is(err, ErrNoRow) {
 		return got, err
 	}
-	note, err := json.Marshal(kept{j.Task, j.Payload, ms(j.RunAt), j.MaxAttempts})
+	note, err := json.Marshal(kept{j.Task, j.Payload, Millis(j.RunAt), j.MaxAttempts})
 	if err != nil {
 		return Job{}, err
 	}
-	got, err = tx.oneJob(ctx, `update jobs as j set kept_at = $2, kept = $3 where key = $1 and owner = $4 and state = 0 returning `+jobColumns, j.Key, ms(now()), string(note), j.Owner)
-	if !errors.Is(err, errNoRow) {
+	got, err = tx.oneJob(ctx, `update jobs as j set kept_at = $2, kept = $3 where key = $1 and owner = $4 and state = 0 returning `+jobColumns, j.Key, Millis(now()), string(note), j.Owner)
+	if !errors.Is(err, ErrNoRow) {
 		return got, err
 	}
-	return tx.oneJob(ctx, insertJob+onConflictReplace+runAtOf(Replace)+` returning `+jobColumns, insertArgs(j, orNull(s.CreatedBy))...)
+	return tx.oneJob(ctx, insertJob+onConflictReplace+runAtOf(Replace)+` returning `+jobColumns, insertArgs(j, NullText(s.CreatedBy))...)
 }
 
 func (tx *Tx) oneJob(ctx context.Context, sql string, args ...any) (Job, error) {
@@ -220,7 +220,7 @@ func (tx *Tx) oneJob(ctx context.Context, sql string, args ...any) (Job, error) 
 		return Job{}, err
 	}
 	if len(jobs) == 0 {
-		return Job{}, errNoRow
+		return Job{}, ErrNoRow
 	}
 	return jobs[0], nil
 }

@@ -138,13 +138,13 @@ func (tx *Tx) finishOne(ctx context.Context, f Finished, node string) error {
 		err = tx.deleteRan(ctx, f)
 	case Retry:
 		_, err = tx.Exec(ctx, `update jobs set run_at = $3, attempt = $4, last_error = $5, rev = rev + 1, started_at = null, node = null
-			where id = $1 and rev = $2`, j.ID, j.Rev, ms(f.RunAt), j.Attempt+1, orNull(f.Error))
+			where id = $1 and rev = $2`, j.ID, j.Rev, Millis(f.RunAt), j.Attempt+1, NullText(f.Error))
 	case Snooze:
 		_, err = tx.Exec(ctx, `update jobs set run_at = $3, last_error = $4, rev = rev + 1, started_at = null, node = null
-			where id = $1 and rev = $2`, j.ID, j.Rev, ms(f.RunAt), orNull(f.Error))
+			where id = $1 and rev = $2`, j.ID, j.Rev, Millis(f.RunAt), NullText(f.Error))
 	case Fail:
 		_, err = tx.Exec(ctx, `update jobs set state = 1, attempt = $3, last_error = $4, rev = rev + 1, started_at = null, node = null
-			where id = $1 and rev = $2`, j.ID, j.Rev, j.Attempt+1, orNull(f.Error))
+			where id = $1 and rev = $2`, j.ID, j.Rev, j.Attempt+1, NullText(f.Error))
 	}
 	if err != nil || f.NoHistory || (!f.Record && f.Verdict != Fail) || f.Verdict == Retry || f.Verdict == Snooze {
 		return err
@@ -156,13 +156,13 @@ func (tx *Tx) finishOne(ctx context.Context, f Finished, node string) error {
 // the row becomes what that Keep wanted.
 func (tx *Tx) deleteRan(ctx context.Context, f Finished) error {
 	j := f.Job
-	n, err := tx.Exec(ctx, `delete from jobs where id = $1 and rev = $2 and (kept_at is null or kept_at < $3)`, j.ID, j.Rev, ms(f.StartedAt))
+	n, err := tx.Exec(ctx, `delete from jobs where id = $1 and rev = $2 and (kept_at is null or kept_at < $3)`, j.ID, j.Rev, Millis(f.StartedAt))
 	if err != nil || n == 1 {
 		return err
 	}
 	var note *string
 	err = tx.QueryRow(ctx, `select kept from jobs where id = $1 and rev = $2`, j.ID, j.Rev).Scan(&note)
-	if errors.Is(err, errNoRow) || (err == nil && note == nil) {
+	if errors.Is(err, ErrNoRow) || (err == nil && note == nil) {
 		return nil
 	}
 	if err != nil {
@@ -196,7 +196,7 @@ func (tx *Tx) recordJob(ctx context.Context, f Finished, node string) error {
 	j := f.Job
 	_, err := tx.Exec(ctx, `insert into job_history (id, task, owner, lane, key, state, run_at, started_at, finished_at, attempt, error, node)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`+recordConflict,
-		j.ID, j.Task, j.Owner, orNull(j.Lane), orNull(j.Key), f.Verdict.state(), ms(j.RunAt), msOrNull(f.StartedAt), ms(f.EndedAt), j.Attempt+1, orNull(f.Error), node)
+		j.ID, j.Task, j.Owner, NullText(j.Lane), NullText(j.Key), f.Verdict.state(), Millis(j.RunAt), NullMillis(f.StartedAt), Millis(f.EndedAt), j.Attempt+1, NullText(f.Error), node)
 	return err
 }
 

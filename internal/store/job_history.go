@@ -30,8 +30,8 @@ func historyRows(jobs []Finished, node string) []historyRow {
 		}
 		j := f.Job
 		out = append(out, historyRow{
-			ID: j.ID, Task: j.Task, Owner: j.Owner, Lane: orNull(j.Lane), Key: orNull(j.Key), State: f.Verdict.state(),
-			RunAt: ms(j.RunAt), StartedAt: msOrNull(f.StartedAt), FinishedAt: ms(f.EndedAt), Attempt: j.Attempt + 1, Error: orNull(f.Error), Node: node,
+			ID: j.ID, Task: j.Task, Owner: j.Owner, Lane: NullText(j.Lane), Key: NullText(j.Key), State: f.Verdict.state(),
+			RunAt: Millis(j.RunAt), StartedAt: NullMillis(f.StartedAt), FinishedAt: Millis(f.EndedAt), Attempt: j.Attempt + 1, Error: NullText(f.Error), Node: node,
 		})
 	}
 	return out
@@ -41,7 +41,7 @@ func historyRows(jobs []Finished, node string) []historyRow {
 func (db *DB) PruneJobHistory(ctx context.Context, before time.Time, limit int) (n int64, err error) {
 	err = db.Write(ctx, func(ctx context.Context, tx *Tx) error {
 		n, err = tx.Exec(ctx, `delete from job_history where id in (
-			select id from job_history where finished_at < $1 order by finished_at limit $2)`, ms(before), limit)
+			select id from job_history where finished_at < $1 order by finished_at limit $2)`, Millis(before), limit)
 		return err
 	})
 	return n, err

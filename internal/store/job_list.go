@@ -62,12 +62,12 @@ type JobFilter struct {
 // Every part has its index: jobs_lane, jobs_key, jobs_failed, jobs_running and
 // those of job_history; what has no filter goes down the primary key. What an
 // index does not answer, such as a task that is rare among waiting jobs, is
-// looked for in windows (see pageThrough): an index for it would be paid for by
+// looked for in windows (see PageThrough): an index for it would be paid for by
 // every enqueue.
 func (db *DB) ListJobs(ctx context.Context, f JobFilter, before int64, limit int) (page []JobRecord, next int64, err error) {
 	err = db.Read(ctx, func(ctx context.Context, tx *Tx) (err error) {
 		var more bool
-		page, next, more, err = pageThrough(idBefore(before), limit, func(r JobRecord) int64 { return r.ID }, func(before int64, want int) (look[JobRecord, int64], error) {
+		page, next, more, err = PageThrough(IDBefore(before), limit, func(r JobRecord) int64 { return r.ID }, func(before int64, want int) (Window[JobRecord, int64], error) {
 			return tx.lookAtJobs(ctx, f, before, want)
 		})
 		if !more {
@@ -83,47 +83,47 @@ func (db *DB) ListJobs(ctx context.Context, f JobFilter, before int64, limit int
 
 // lookAtJobs reads a window of every part and puts them together, down to where
 // the first of the windows ends.
-func (tx *Tx) lookAtJobs(ctx context.Context, f JobFilter, before int64, want int) (all look[JobRecord, int64], err error) {
-	for _, part := range []func(context.Context, JobFilter, int64, int) (look[JobRecord, int64], error){tx.listLive, tx.listFailed, tx.listPast} {
+func (tx *Tx) lookAtJobs(ctx context.Context, f JobFilter, before int64, want int) (all Window[JobRecord, int64], err error) {
+	for _, part := range []func(context.Context, JobFilter, int64, int) (Window[JobRecord, int64], error){tx.listLive, tx.listFailed, tx.listPast} {
 		l, err := part(ctx, f, before, want)
 		if err != nil {
 			return all, err
 		}
-		all.rows = append(all.rows, l.rows...)
-		if l.cut {
-			all.cut, all.floor = true, max(all.floor, l.floor)
+		all.Rows = append(all.Rows, l.Rows...)
+		if l.Cut {
+			all.Cut, all.Floor = true, max(all.Floor, l.Floor)
 		}
 	}
-	slices.SortFunc(all.rows, func(a, b JobRecord) int { return cmp.Compare(b.ID, a.ID) })
-	all.rows = slices.DeleteFunc(all.rows, func(r JobRecord) bool { return r.ID < all.floor })
-	if len(all.rows) > want {
-		all.rows = all.rows[:want]
+	slices.SortFunc(all.Rows, func(a, b JobRecord) int { return cmp.Compare(b.ID, a.ID) })
+	all.Rows = slices.DeleteFunc(all.Rows, func(r JobRecord) bool { return r.ID < all.Floor })
+	if len(all.Rows) > want {
+		all.Rows = all.Rows[:want]
 	}
 	return all, nil
 }
 
 // names adds the names that are asked for: the first one that a table has an
 // index of to base, the others to rest.
-func (f JobFilter) names(base, rest *conditions, table string, indexed ...string) {
+func (f JobFilter) names(base, rest *Where, table string, indexed ...string) {
 	switch {
 	case f.Owner == nil:
 	case *f.Owner == "" || f.Key != "" || f.Lane != "":
-		rest.add(table+".owner = ?", *f.Owner)
+		rest.Add(table+".owner = ?", *f.Owner)
 	default: // spelled like the condition of the index
-		base.add(table+".owner <> '' and "+table+".owner = ?", *f.Owner)
+		base.Add(table+".owner <> '' and "+table+".owner = ?", *f.Owner)
 		indexed = nil
 	}
 	if f.Task == "" { // what keeps the house is shown to those who ask for it
-		rest.add(table + ".task not like 'pawl.%'")
+		rest.Add(table + ".task not like 'pawl.%'")
 	}
 	for _, column := range []struct{ name, value string }{{"key", f.Key}, {"lane", f.Lane}, {"task", f.Task}} {
 		switch {
 		case column.value == "":
 		case slices.Contains(indexed, column.name):
-			base.add(table+"."+column.name+" = ?", column.value)
+			base.Add(table+"."+column.name+" = ?", column.value)
 			indexed = nil
 		default:
-			rest.add(table+"."+column.name+" = ?", column.value)
+			rest.Add(table+"."+column.name+" = ?", column.value)
 		}
 	}
 }
@@ -135,23 +135,23 @@ const presentColumns = jobColumns + `, state, last_error, node, created_by`
 const manyDue = 2000
 
 // listLive reads jobs that wait or run.
-func (tx *Tx) listLive(ctx context.Context, f JobFilter, before int64, want int) (l look[JobRecord, int64], err error) {
-	var c, rest conditions
+func (tx *Tx) listLive(ctx context.Context, f JobFilter, before int64, want int) (l Window[JobRecord, int64], err error) {
+	var c, rest Where
 	from := "jobs j"
-	c.add("j.id < ? and j.state = 0", before)
+	c.Add("j.id < ? and j.state = 0", before)
 	switch f.State {
 	case "":
 	case JobScheduled:
-		rest.add("j.started_at is null and j.run_at > ?", ms(tx.Now))
+		rest.Add("j.started_at is null and j.run_at > ?", Millis(tx.Now))
 	case JobPending:
-		rest.add("j.started_at is null and j.run_at <= ?", ms(tx.Now))
+		rest.Add("j.started_at is null and j.run_at <= ?", Millis(tx.Now))
 		if n, err := tx.countDue(ctx, manyDue); err != nil {
 			return l, err
 		} else if n < manyDue && f.Lane == "" && f.Key == "" {
 			from = "(select j.* from " + dueJobs + ") j"
 		}
 	case JobRunning:
-		c.add("j.started_at is not null")
+		c.Add("j.started_at is not null")
 	case JobFailed, JobSucceeded, JobCancelled:
 		return l, nil
 	}
@@ -161,8 +161,8 @@ func (tx *Tx) listLive(ctx context.Context, f JobFilter, before int64, want int)
 		return l, err
 	}
 	if few || from != "jobs j" || f.State == JobRunning || f.Key != "" {
-		c.join(&rest)
-		l.rows, err = tx.listFrom(ctx, from, &c, want)
+		c.Join(&rest)
+		l.Rows, err = tx.listFrom(ctx, from, &c, want)
 		return l, err
 	}
 	return tx.listWindow(ctx, &c, &rest, want)
@@ -174,34 +174,34 @@ func (tx *Tx) fewInLane(ctx context.Context, lane string) (bool, error) {
 		return false, nil
 	}
 	var n int
-	err := tx.QueryRow(ctx, `select count(*) from (select 1 from jobs where lane = $1 and state = 0 limit $2) l`, lane, windowRows).Scan(&n)
-	return n < windowRows, err
+	err := tx.QueryRow(ctx, `select count(*) from (select 1 from jobs where lane = $1 and state = 0 limit $2) l`, lane, WindowRows).Scan(&n)
+	return n < WindowRows, err
 }
 
 // listWindow reads a window of waiting jobs.
-func (tx *Tx) listWindow(ctx context.Context, c, rest *conditions, want int) (l look[JobRecord, int64], err error) {
-	if l.floor, l.cut, err = windowEnd(ctx, tx, "j.id", "jobs j", "j.id desc", c, scanID); err != nil {
+func (tx *Tx) listWindow(ctx context.Context, c, rest *Where, want int) (l Window[JobRecord, int64], err error) {
+	if l.Floor, l.Cut, err = WindowEnd(ctx, tx, "j.id", "jobs j", "j.id desc", c, ScanID); err != nil {
 		return l, err
 	}
-	c.join(rest)
-	c.add("j.id >= ?", l.floor)
-	l.rows, err = tx.listFrom(ctx, "jobs j", c, want)
+	c.Join(rest)
+	c.Add("j.id >= ?", l.Floor)
+	l.Rows, err = tx.listFrom(ctx, "jobs j", c, want)
 	return l, err
 }
 
 // listFailed reads jobs that failed for good.
-func (tx *Tx) listFailed(ctx context.Context, f JobFilter, before int64, want int) (l look[JobRecord, int64], err error) {
+func (tx *Tx) listFailed(ctx context.Context, f JobFilter, before int64, want int) (l Window[JobRecord, int64], err error) {
 	if f.State != "" && f.State != JobFailed {
 		return l, nil
 	}
-	var c, rest conditions
-	c.add("j.id < ? and j.state = 1", before)
+	var c, rest Where
+	c.Add("j.id < ? and j.state = 1", before)
 	f.names(&rest, &rest, "j") // those that failed are looked through
 	return tx.listWindow(ctx, &c, &rest, want)
 }
 
-func (tx *Tx) listFrom(ctx context.Context, from string, c *conditions, limit int) ([]JobRecord, error) {
-	return tx.scanPresent(tx.Query(ctx, `select `+presentColumns+` from `+from+` where `+c.String()+` order by j.id desc limit `+strconv.Itoa(limit), c.args...))
+func (tx *Tx) listFrom(ctx context.Context, from string, c *Where, limit int) ([]JobRecord, error) {
+	return tx.scanPresent(tx.Query(ctx, `select `+presentColumns+` from `+from+` where `+c.String()+` order by j.id desc limit `+strconv.Itoa(limit), c.Args...))
 }
 
 func (tx *Tx) scanPresent(rows Rows, err error) ([]JobRecord, error) {
@@ -217,7 +217,7 @@ func (tx *Tx) scanPresent(rows Rows, err error) ([]JobRecord, error) {
 		if err := scanJob(rows, &r.Job, &failed, &lastError, &node, &createdBy); err != nil {
 			return nil, err
 		}
-		r.LastError, r.Node, r.CreatedBy = fromNull(lastError), fromNull(node), fromNull(createdBy)
+		r.LastError, r.Node, r.CreatedBy = FromNullText(lastError), FromNullText(node), FromNullText(createdBy)
 		r.State = presentState(&r.Job, failed == 1, tx.Now)
 		out = append(out, r)
 	}
@@ -240,34 +240,34 @@ const selectPast = `select h.id, h.task, h.owner, h.lane, h.key, h.state, h.run_
 	from job_history h where `
 
 // listPast reads jobs that ended and whose row is gone.
-func (tx *Tx) listPast(ctx context.Context, f JobFilter, before int64, want int) (l look[JobRecord, int64], err error) {
-	var c, rest conditions
-	c.add("h.id < ?", before)
+func (tx *Tx) listPast(ctx context.Context, f JobFilter, before int64, want int) (l Window[JobRecord, int64], err error) {
+	var c, rest Where
+	c.Add("h.id < ?", before)
 	indexed := []string{"key", "lane", "task"}
 	switch f.State {
 	case "":
 	case JobScheduled, JobPending, JobRunning:
 		return l, nil
 	case JobSucceeded:
-		rest.add("h.state = 'succeeded'")
+		rest.Add("h.state = 'succeeded'")
 	case JobFailed, JobCancelled: // spelled like the condition of the index
 		if f.Key == "" && f.Lane == "" && (f.Owner == nil || *f.Owner == "") {
-			c.add("h.state <> 'succeeded' and h.state = ?", string(f.State))
+			c.Add("h.state <> 'succeeded' and h.state = ?", string(f.State))
 			indexed = nil
 		} else {
-			rest.add("h.state = ?", string(f.State))
+			rest.Add("h.state = ?", string(f.State))
 		}
 	}
 	f.names(&c, &rest, "h", indexed...)
 	// A scalar subquery, because PostgreSQL would answer NOT EXISTS by reading
 	// both tables whole before it sorts and cuts.
-	rest.add("(select 1 from jobs j where j.id = h.id) is null")
-	if l.floor, l.cut, err = windowEnd(ctx, tx, "h.id", "job_history h", "h.id desc", &c, scanID); err != nil {
+	rest.Add("(select 1 from jobs j where j.id = h.id) is null")
+	if l.Floor, l.Cut, err = WindowEnd(ctx, tx, "h.id", "job_history h", "h.id desc", &c, ScanID); err != nil {
 		return l, err
 	}
-	c.join(&rest)
-	c.add("h.id >= ?", l.floor)
-	l.rows, err = scanPast(tx.Query(ctx, selectPast+c.String()+` order by h.id desc limit `+strconv.Itoa(want), c.args...))
+	c.Join(&rest)
+	c.Add("h.id >= ?", l.Floor)
+	l.Rows, err = scanPast(tx.Query(ctx, selectPast+c.String()+` order by h.id desc limit `+strconv.Itoa(want), c.Args...))
 	return l, err
 }
 
@@ -286,8 +286,8 @@ func scanPast(rows Rows, err error) ([]JobRecord, error) {
 		if err := rows.Scan(&r.ID, &r.Task, &r.Owner, &lane, &key, &state, &runAt, &started, &finished, &r.Attempt, &lastError, &node); err != nil {
 			return nil, err
 		}
-		r.Lane, r.Key, r.LastError, r.Node = fromNull(lane), fromNull(key), fromNull(lastError), fromNull(node)
-		r.State, r.RunAt, r.StartedAt, r.FinishedAt = JobState(state), fromMS(runAt), fromNullMS(started), fromMS(finished)
+		r.Lane, r.Key, r.LastError, r.Node = FromNullText(lane), FromNullText(key), FromNullText(lastError), FromNullText(node)
+		r.State, r.RunAt, r.StartedAt, r.FinishedAt = JobState(state), FromMillis(runAt), FromNullMillis(started), FromMillis(finished)
 		r.CreatedAt = timeOfID(r.ID)
 		out = append(out, r)
 	}
@@ -295,7 +295,7 @@ func scanPast(rows Rows, err error) ([]JobRecord, error) {
 }
 
 // timeOfID is when a job's id was made.
-func timeOfID(id int64) time.Time { return fromMS(id>>22 + idEpoch) }
+func timeOfID(id int64) time.Time { return FromMillis(id>>22 + idEpoch) }
 
 // FindJob returns a job of an owner (nil: of anybody, Pawl included), present or
 // past, or pawl.ErrNotFound.

@@ -104,7 +104,7 @@ func (tx *Tx) FindSources(ctx context.Context, f LaneFilter, after string, limit
 func (tx *Tx) findNames(ctx context.Context, t laneTable, f LaneFilter, after string, limit int) ([]string, error) {
 	rows, err := tx.Query(ctx, `select l.name from `+t.from+` where `+t.there+` and l.name > $1
 		and lower(l.name) like $2 escape '\' and `+t.fits(f.Word, 3)+` order by l.name limit $4`, after, f.like(), f.Word, limit)
-	return scanAll(rows, err, "find lanes", func(row interface{ Scan(dest ...any) error }) (name string, err error) {
+	return ScanAll(rows, err, "find lanes", func(row Scanner) (name string, err error) {
 		return name, row.Scan(&name)
 	})
 }
@@ -121,7 +121,7 @@ func (tx *Tx) FindSchedules(ctx context.Context, ownerID string, f LaneFilter, a
 	t := scheduleLanes()
 	rows, err := tx.Query(ctx, `select l.name, l.id from `+t.from+` where `+t.there+` and (l.name, l.id) > ($2, $3)
 		and lower(l.name) like $4 escape '\' and `+t.fits(f.Word, 5)+` order by l.name, l.id limit $6`, ownerID, after.Name, after.ID, f.like(), f.Word, limit)
-	return scanAll(rows, err, "find schedules", func(row interface{ Scan(dest ...any) error }) (s FoundSchedule, err error) {
+	return ScanAll(rows, err, "find schedules", func(row Scanner) (s FoundSchedule, err error) {
 		return s, row.Scan(&s.Name, &s.ID)
 	})
 }
@@ -148,7 +148,7 @@ func (tx *Tx) countLanes(ctx context.Context, t laneTable, args ...any) (map[str
 		n    int
 	}
 	rows, err := tx.Query(ctx, `select word, count(*) from (select `+t.word+` as word from `+t.from+` where `+t.there+`) as lanes group by word`, args...)
-	list, err := scanAll(rows, err, "count lanes", func(row interface{ Scan(dest ...any) error }) (c count, err error) {
+	list, err := ScanAll(rows, err, "count lanes", func(row Scanner) (c count, err error) {
 		return c, row.Scan(&c.word, &c.n)
 	})
 	out := map[string]int{}

@@ -16,8 +16,8 @@ type DueProducer struct {
 func (tx *Tx) DueProducers(ctx context.Context, before time.Time, limit int) ([]DueProducer, error) {
 	t := workflowLanes()
 	rows, err := tx.Query(ctx, `select `+scheduleColumns+`, l.name from producer_schedules p join `+t.from+` on l.id = p.workflow_id
-		where p.next_run_at < $1 and `+t.there+` and `+t.wanted+` and not (`+t.noted+`) order by p.next_run_at, p.id limit $2`, ms(before), limit)
-	return scanAll(rows, err, "find producers that are due", func(row interface{ Scan(dest ...any) error }) (d DueProducer, err error) {
+		where p.next_run_at < $1 and `+t.there+` and `+t.wanted+` and not (`+t.noted+`) order by p.next_run_at, p.id limit $2`, Millis(before), limit)
+	return ScanAll(rows, err, "find producers that are due", func(row Scanner) (d DueProducer, err error) {
 		d.ProducerSchedule, err = scanSchedule(also(row, &d.Workflow))
 		return d, err
 	})
@@ -26,14 +26,14 @@ func (tx *Tx) DueProducers(ctx context.Context, before time.Time, limit int) ([]
 // DueSchedules reads up to limit schedules of an owner that are switched on and
 // come due before an instant, the soonest first. An empty owner is everybody.
 func (tx *Tx) DueSchedules(ctx context.Context, ownerID string, before time.Time, limit int) ([]Schedule, error) {
-	c := conditions{}
-	c.add("enabled = 1 and deleted_at is null and next_run_at < ?", ms(before))
+	c := Where{}
+	c.Add("enabled = 1 and deleted_at is null and next_run_at < ?", Millis(before))
 	if ownerID != "" {
-		c.add("owner_user_id = ?", ownerID)
+		c.Add("owner_user_id = ?", ownerID)
 	}
 	text := c.String()
-	rows, err := tx.Query(ctx, `select `+graphScheduleColumns+` from schedules where `+text+` order by next_run_at, id`+c.limit(limit), c.args...)
-	return scanAll(rows, err, "find schedules that are due", scanGraphSchedule)
+	rows, err := tx.Query(ctx, `select `+graphScheduleColumns+` from schedules where `+text+` order by next_run_at, id`+c.Limit(limit), c.Args...)
+	return ScanAll(rows, err, "find schedules that are due", scanGraphSchedule)
 }
 
 // SourceTimes is a source with what decides when it comes due.
@@ -50,23 +50,23 @@ func (tx *Tx) WantedSources(ctx context.Context, limit int) ([]SourceTimes, erro
 	rows, err := tx.Query(ctx, `select `+sourceColumnsOf("l")+`, s.last_success_at, s.last_attempt_at, s.last_failed, s.requested_at, r.next_retry_at
 		from `+t.from+` join source_state s on s.source_id = l.id left join retries r on r.kind = 'source' and r.lane = l.name
 		where `+t.wanted+` and not (`+t.noted+`) order by l.name limit $1`, limit)
-	return scanAll(rows, err, "find sources", func(row interface{ Scan(dest ...any) error }) (s SourceTimes, err error) {
+	return ScanAll(rows, err, "find sources", func(row Scanner) (s SourceTimes, err error) {
 		var success, attempt, requested, retry *int64
 		var failed int64
 		s.Source, err = scanSource(also(row, &success, &attempt, &failed, &requested, &retry))
-		s.LastSuccessAt, s.LastAttemptAt, s.RequestedAt, s.NextRetryAt = fromNullMS(success), fromNullMS(attempt), fromNullMS(requested), fromNullMS(retry)
+		s.LastSuccessAt, s.LastAttemptAt, s.RequestedAt, s.NextRetryAt = FromNullMillis(success), FromNullMillis(attempt), FromNullMillis(requested), FromNullMillis(retry)
 		s.LastFailed = failed != 0
 		return s, err
 	})
 }
 
 // also scans more columns behind those that a scan asks for.
-func also(row interface{ Scan(dest ...any) error }, more ...any) interface{ Scan(dest ...any) error } {
+func also(row Scanner, more ...any) Scanner {
 	return longRow{row, more}
 }
 
 type longRow struct {
-	row  interface{ Scan(dest ...any) error }
+	row  Scanner
 	more []any
 }
 

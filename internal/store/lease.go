@@ -45,7 +45,7 @@ func (db *DB) Join(ctx context.Context, n Node) error {
 			values ($1, $8, $2, $3, $4, $5, $6, $6, 0, $7)
 			on conflict (id) do update set incarnation = excluded.incarnation, name = excluded.name, addr = excluded.addr, roles = excluded.roles,
 				version = excluded.version, started_at = excluded.started_at, seen_at = excluded.seen_at, beat = n.beat + 1, share = excluded.share`,
-			n.ID, n.Name, n.Addr, n.Roles, n.Version, ms(tx.Now), boolInt(n.Share), n.Incarnation)
+			n.ID, n.Name, n.Addr, n.Roles, n.Version, Millis(tx.Now), boolInt(n.Share), n.Incarnation)
 		return err
 	})
 }
@@ -182,7 +182,7 @@ func (tx *Tx) view(ctx context.Context) (View, error) {
 		if err := rows.Scan(&n.ID, &n.Name, &n.Addr, &n.Roles, &n.Version, &started, &seen, &n.Beat, &share); err != nil {
 			return v, err
 		}
-		n.StartedAt, n.SeenAt, n.Share = fromMS(started), fromMS(seen), share == 1
+		n.StartedAt, n.SeenAt, n.Share = FromMillis(started), FromMillis(seen), share == 1
 		v.Nodes = append(v.Nodes, n)
 	}
 	if err := rows.Err(); err != nil {
@@ -200,7 +200,7 @@ func (tx *Tx) view(ctx context.Context) (View, error) {
 		if err := rows.Scan(&b.ID, &node, &b.Epoch); err != nil {
 			return v, err
 		}
-		b.Node = fromNull(node)
+		b.Node = FromNullText(node)
 		v.Buckets = append(v.Buckets, b)
 	}
 	return v, rows.Err()
@@ -213,5 +213,5 @@ func (tx *Tx) WorkerSeen(ctx context.Context) (time.Time, error) {
 	if err := tx.QueryRow(ctx, `select max(seen_at) from nodes where share = 1`).Scan(&at); err != nil {
 		return time.Time{}, fmt.Errorf("look for workers: %w", err)
 	}
-	return fromNullMS(at), nil
+	return FromNullMillis(at), nil
 }

@@ -90,7 +90,7 @@ func (tx *Tx) apply(ctx context.Context, m migration) error {
 			return fmt.Errorf("%s: %w", firstLine(stmt), err)
 		}
 	}
-	_, err := tx.Exec(ctx, `insert into schema_migrations (version, name, applied_at) values ($1, $2, $3)`, m.version, m.name, ms(tx.Now))
+	_, err := tx.Exec(ctx, `insert into schema_migrations (version, name, applied_at) values ($1, $2, $3)`, m.version, m.name, Millis(tx.Now))
 	return err
 }
 

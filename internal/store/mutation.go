@@ -51,7 +51,7 @@ type Mutation struct {
 const mutationColumns = `id, workflow_id, run_id, n, tool, method, arguments, idempotency_key, title, state, can_reconcile, result, error_class, error_message,
 	reconcile_attempts, last_reconcile_at, next_reconcile_at, resolved_by, resolved_at, created_at, updated_at, absent_at, kept_for`
 
-func scanMutation(row interface{ Scan(dest ...any) error }) (Mutation, error) {
+func scanMutation(row Scanner) (Mutation, error) {
 	var m Mutation
 	var arguments string
 	var title, result, class, message, by, kept *string
@@ -62,11 +62,11 @@ func scanMutation(row interface{ Scan(dest ...any) error }) (Mutation, error) {
 	if err != nil {
 		return Mutation{}, err
 	}
-	m.Arguments, m.Title, m.CanReconcile, m.Result = json.RawMessage(arguments), fromNull(title), can == 1, fromNullJSON(result)
-	m.ErrorClass, m.ErrorMessage, m.ResolvedBy = pawl.Class(fromNull(class)), fromNull(message), fromNull(by)
-	m.LastReconcileAt, m.NextReconcileAt, m.ResolvedAt = fromNullMS(last), fromNullMS(next), fromNullMS(resolved)
-	m.CreatedAt, m.UpdatedAt = fromMS(created), fromMS(updated)
-	m.AbsentAt, m.KeptFor = fromNullMS(absent), fromNull(kept)
+	m.Arguments, m.Title, m.CanReconcile, m.Result = json.RawMessage(arguments), FromNullText(title), can == 1, FromNullJSON(result)
+	m.ErrorClass, m.ErrorMessage, m.ResolvedBy = pawl.Class(FromNullText(class)), FromNullText(message), FromNullText(by)
+	m.LastReconcileAt, m.NextReconcileAt, m.ResolvedAt = FromNullMillis(last), FromNullMillis(next), FromNullMillis(resolved)
+	m.CreatedAt, m.UpdatedAt = FromMillis(created), FromMillis(updated)
+	m.AbsentAt, m.KeptFor = FromNullMillis(absent), FromNullText(kept)
 	return m, nil
 }
 
@@ -80,20 +80,20 @@ func (tx *Tx) InsertMutation(ctx context.Context, m Mutation, inputs []string) (
 	}
 	var absent *int64
 	if m.AbsentAfter > 0 {
-		absent = msOrNull(tx.Now.Add(m.AbsentAfter))
+		absent = NullMillis(tx.Now.Add(m.AbsentAfter))
 	}
 	m, err := scanMutation(tx.QueryRow(ctx, `insert into mutations (id, workflow_id, run_id, n, tool, method, arguments, idempotency_key, title, state, can_reconcile, created_at, updated_at, absent_at)
 		values ($1, $2, $3, (select coalesce(max(n), 0) + 1 from mutations where run_id = $3), $4, $5, $6, $7, $8, 'in_flight', $9, $10, $10, $11) returning `+mutationColumns,
-		m.ID, m.WorkflowID, m.RunID, m.Tool, m.Method, cleaned(string(m.Arguments)), m.IdempotencyKey, orNull(cleaned(m.Title)), can, ms(tx.Now), absent))
+		m.ID, m.WorkflowID, m.RunID, m.Tool, m.Method, string(m.Arguments), m.IdempotencyKey, NullText(m.Title), can, Millis(tx.Now), absent))
 	if err != nil {
 		return Mutation{}, fmt.Errorf("insert mutation: %w", err)
 	}
-	for batch := range batches(inputs) {
-		v := values{}
+	for batch := range Batches(inputs) {
+		v := Values{}
 		for _, id := range batch {
-			v.row(id, m.ID)
+			v.Row(id, m.ID)
 		}
-		if _, err := tx.Exec(ctx, `insert into mutation_inputs (input_id, mutation_id) values `+v.String()+` on conflict do nothing`, v.args...); err != nil {
+		if _, err := tx.Exec(ctx, `insert into mutation_inputs (input_id, mutation_id) values `+v.String()+` on conflict do nothing`, v.Args...); err != nil {
 			return Mutation{}, fmt.Errorf("link mutation: %w", err)
 		}
 	}
@@ -103,7 +103,7 @@ func (tx *Tx) InsertMutation(ctx context.Context, m Mutation, inputs []string) (
 // RunMutations reads the calls of a run in their order.
 func (tx *Tx) RunMutations(ctx context.Context, runID string) ([]Mutation, error) {
 	rows, err := tx.Query(ctx, `select `+mutationColumns+` from mutations where run_id = $1 order by n`, runID)
-	return scanAll(rows, err, "read mutations", scanMutation)
+	return ScanAll(rows, err, "read mutations", scanMutation)
 }
 
 // MutationChange is what becomes of a mutation; empty fields stay as they are.
@@ -119,8 +119,8 @@ type MutationChange struct {
 // TakeKey returns the key that the next call for an act must carry, and hands
 // it over to that call; it is empty if a new one is to be made.
 func (tx *Tx) TakeKey(ctx context.Context, workflowID, act string) (key string, err error) {
-	rows, err := tx.Query(ctx, `update mutations set kept_for = null, updated_at = $3 where workflow_id = $1 and kept_for = $2 returning idempotency_key`, workflowID, act, ms(tx.Now))
-	keys, err := scanAll(rows, err, "take the key of a call", scanText)
+	rows, err := tx.Query(ctx, `update mutations set kept_for = null, updated_at = $3 where workflow_id = $1 and kept_for = $2 returning idempotency_key`, workflowID, act, Millis(tx.Now))
+	keys, err := ScanAll(rows, err, "take the key of a call", ScanText)
 	if err != nil || len(keys) == 0 {
 		return "", err
 	}
@@ -133,12 +133,12 @@ func (tx *Tx) MoveMutation(ctx context.Context, id string, from pawl.MutationSta
 	final := c.To == pawl.MutationApplied || c.To == pawl.MutationFailed || c.To == pawl.MutationSkipped
 	var resolved *int64
 	if final {
-		resolved = msOrNull(tx.Now)
+		resolved = NullMillis(tx.Now)
 	}
 	n, err := tx.Exec(ctx, `update mutations set state = $3, result = coalesce($4, result), error_class = coalesce($5, error_class), error_message = coalesce($6, error_message),
 		resolved_by = coalesce($7, resolved_by), resolved_at = coalesce($8, resolved_at), next_reconcile_at = null, updated_at = $9, kept_for = $10
 		where id = $1 and state = $2`,
-		id, string(from), string(c.To), orNull(cleaned(string(c.Result))), orNull(string(c.ErrorClass)), orNull(cleaned(c.ErrorMessage)), orNull(c.ResolvedBy), resolved, ms(tx.Now), orNull(c.KeepFor))
+		id, string(from), string(c.To), NullText(string(c.Result)), NullText(string(c.ErrorClass)), NullText(c.ErrorMessage), NullText(c.ResolvedBy), resolved, Millis(tx.Now), NullText(c.KeepFor))
 	if err != nil {
 		return fmt.Errorf("move mutation: %w", err)
 	}
@@ -152,7 +152,7 @@ func (tx *Tx) MoveMutation(ctx context.Context, id string, from pawl.MutationSta
 // asked for next.
 func (tx *Tx) ReconcileLater(ctx context.Context, id string, attempts int, next time.Time) error {
 	_, err := tx.Exec(ctx, `update mutations set reconcile_attempts = $2, last_reconcile_at = $3, next_reconcile_at = $4, updated_at = $3
-		where id = $1 and state = 'needs_reconcile'`, id, attempts, ms(tx.Now), msOrNull(next))
+		where id = $1 and state = 'needs_reconcile'`, id, attempts, Millis(tx.Now), NullMillis(next))
 	if err != nil {
 		return fmt.Errorf("note reconcile attempt: %w", err)
 	}
@@ -163,7 +163,7 @@ func (tx *Tx) ReconcileLater(ctx context.Context, id string, attempts int, next 
 // last.
 func (tx *Tx) TransferMutation(ctx context.Context, runID, to string) error {
 	_, err := tx.Exec(ctx, `update mutations set run_id = $2, n = (select coalesce(max(n), 0) + 1 from mutations where run_id = $2), updated_at = $3
-		where run_id = $1 and state in ('in_flight', 'needs_reconcile', 'indeterminate')`, runID, to, ms(tx.Now))
+		where run_id = $1 and state in ('in_flight', 'needs_reconcile', 'indeterminate')`, runID, to, Millis(tx.Now))
 	if err != nil {
 		return fmt.Errorf("transfer mutation: %w", err)
 	}
@@ -173,7 +173,7 @@ func (tx *Tx) TransferMutation(ctx context.Context, runID, to string) error {
 // GetMutation reads a mutation, or fails with pawl.ErrNotFound.
 func (tx *Tx) GetMutation(ctx context.Context, id string) (Mutation, error) {
 	m, err := scanMutation(tx.QueryRow(ctx, `select `+mutationColumns+` from mutations where id = $1`, id))
-	if errors.Is(err, errNoRow) {
+	if errors.Is(err, ErrNoRow) {
 		return m, &pawl.Error{Code: pawl.CodeNotFound, Op: "read mutation", Msg: "there is no such call"}
 	}
 	return m, err
@@ -187,24 +187,24 @@ type MutationCursor struct {
 
 // ListMutations reads up to limit calls of a workflow, the newest first.
 func (tx *Tx) ListMutations(ctx context.Context, workflowID string, before MutationCursor, limit int) ([]Mutation, error) {
-	var c conditions
-	c.add("workflow_id = ?", workflowID)
+	var c Where
+	c.Add("workflow_id = ?", workflowID)
 	if before.ID != "" {
-		c.add("(created_at, id) < (?, ?)", ms(before.CreatedAt), before.ID)
+		c.Add("(created_at, id) < (?, ?)", Millis(before.CreatedAt), before.ID)
 	}
-	c.args = append(c.args, limit)
-	rows, err := tx.Query(ctx, fmt.Sprintf(`select %s from mutations where %s order by created_at desc, id desc limit $%d`, mutationColumns, c.String(), len(c.args)), c.args...)
-	return scanAll(rows, err, "list mutations", scanMutation)
+	c.Args = append(c.Args, limit)
+	rows, err := tx.Query(ctx, fmt.Sprintf(`select %s from mutations where %s order by created_at desc, id desc limit $%d`, mutationColumns, c.String(), len(c.Args)), c.Args...)
+	return ScanAll(rows, err, "list mutations", scanMutation)
 }
 
 // MutationsOfInput reads the calls that come from an input, the oldest first.
 func (tx *Tx) MutationsOfInput(ctx context.Context, inputID string) ([]Mutation, error) {
 	rows, err := tx.Query(ctx, `select `+mutationColumns+` from mutations where id in (select mutation_id from mutation_inputs where input_id = $1) order by created_at, id`, inputID)
-	return scanAll(rows, err, "read mutations of an input", scanMutation)
+	return ScanAll(rows, err, "read mutations of an input", scanMutation)
 }
 
 // InputsOfMutation reads the inputs that a call comes from.
 func (tx *Tx) InputsOfMutation(ctx context.Context, mutationID string) ([]string, error) {
 	rows, err := tx.Query(ctx, `select input_id from mutation_inputs where mutation_id = $1 order by input_id`, mutationID)
-	return scanAll(rows, err, "read inputs of a mutation", scanText)
+	return ScanAll(rows, err, "read inputs of a mutation", ScanText)
 }

@@ -21,10 +21,10 @@ func (tx *Tx) OutputsOf(ctx context.Context, calls []Mutation) ([]Output, error)
 	for i, m := range calls {
 		out[i].Mutation, ids[i], at[m.ID] = m, m.ID, i
 	}
-	for batch := range batches(ids) {
-		list, args := in(nil, batch)
+	for batch := range Batches(ids) {
+		list, args := In(nil, batch)
 		rows, err := tx.Query(ctx, `select mutation_id, input_id from mutation_inputs where mutation_id in `+list+` order by input_id`, args...)
-		_, err = scanAll(rows, err, "read inputs of mutations", func(row interface{ Scan(dest ...any) error }) (struct{}, error) {
+		_, err = ScanAll(rows, err, "read inputs of mutations", func(row Scanner) (struct{}, error) {
 			var mutation, input string
 			if err := row.Scan(&mutation, &input); err != nil {
 				return struct{}{}, err
@@ -44,10 +44,10 @@ func (tx *Tx) OutputsOf(ctx context.Context, calls []Mutation) ([]Output, error)
 // and each once, with all their inputs.
 func (tx *Tx) OutputsOfInputs(ctx context.Context, inputIDs []string) ([]Output, error) {
 	found := map[string]Mutation{}
-	for batch := range batches(inputIDs) {
-		list, args := in(nil, batch)
+	for batch := range Batches(inputIDs) {
+		list, args := In(nil, batch)
 		rows, err := tx.Query(ctx, `select `+mutationColumns+` from mutations where id in (select mutation_id from mutation_inputs where input_id in `+list+`)`, args...)
-		part, err := scanAll(rows, err, "read mutations of inputs", scanMutation)
+		part, err := ScanAll(rows, err, "read mutations of inputs", scanMutation)
 		if err != nil {
 			return nil, err
 		}
@@ -66,10 +66,10 @@ func (tx *Tx) OutputsOfInputs(ctx context.Context, inputIDs []string) ([]Output,
 // MutationsOfRuns reads the calls of some runs, those of each in their order.
 func (tx *Tx) MutationsOfRuns(ctx context.Context, runIDs []string) (map[string][]Mutation, error) {
 	out := map[string][]Mutation{}
-	for batch := range batches(runIDs) {
-		list, args := in(nil, batch)
+	for batch := range Batches(runIDs) {
+		list, args := In(nil, batch)
 		rows, err := tx.Query(ctx, `select `+mutationColumns+` from mutations where run_id in `+list+` order by run_id, n`, args...)
-		part, err := scanAll(rows, err, "read mutations of runs", scanMutation)
+		part, err := ScanAll(rows, err, "read mutations of runs", scanMutation)
 		if err != nil {
 			return nil, err
 		}

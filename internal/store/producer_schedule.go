@@ -21,7 +21,7 @@ type ProducerSchedule struct {
 
 const scheduleColumns = `workflow_id, producer_name, schedule_type, schedule_value, timezone, next_run_at, last_run_at, requested_at`
 
-func scanSchedule(row interface{ Scan(dest ...any) error }) (ProducerSchedule, error) {
+func scanSchedule(row Scanner) (ProducerSchedule, error) {
 	var s ProducerSchedule
 	var zone *string
 	var next int64
@@ -29,14 +29,14 @@ func scanSchedule(row interface{ Scan(dest ...any) error }) (ProducerSchedule, e
 	if err := row.Scan(&s.WorkflowID, &s.Producer, &s.Type, &s.Value, &zone, &next, &last, &requested); err != nil {
 		return ProducerSchedule{}, err
 	}
-	s.Timezone, s.NextRunAt, s.LastRunAt, s.RequestedAt = fromNull(zone), fromMS(next), fromNullMS(last), fromNullMS(requested)
+	s.Timezone, s.NextRunAt, s.LastRunAt, s.RequestedAt = FromNullText(zone), FromMillis(next), FromNullMillis(last), FromNullMillis(requested)
 	return s, nil
 }
 
 // ProducerSchedules reads the schedules of a workflow, the next one first.
 func (tx *Tx) ProducerSchedules(ctx context.Context, workflowID string) ([]ProducerSchedule, error) {
 	rows, err := tx.Query(ctx, `select `+scheduleColumns+` from producer_schedules where workflow_id = $1 order by next_run_at, producer_name`, workflowID)
-	return scanAll(rows, err, "read producer schedules", scanSchedule)
+	return ScanAll(rows, err, "read producer schedules", scanSchedule)
 }
 
 // PutProducerSchedule adds the schedule of a new producer, due now, or changes
@@ -49,7 +49,7 @@ func (tx *Tx) PutProducerSchedule(ctx context.Context, s ProducerSchedule) error
 			next_run_at = case when p.schedule_type = excluded.schedule_type and p.schedule_value = excluded.schedule_value
 				and coalesce(p.timezone, '') = coalesce(excluded.timezone, '') then p.next_run_at else excluded.next_run_at end,
 			schedule_type = excluded.schedule_type, schedule_value = excluded.schedule_value, timezone = excluded.timezone`,
-		NewID(), s.WorkflowID, s.Producer, s.Type, s.Value, orNull(s.Timezone), ms(tx.Now))
+		NewID(), s.WorkflowID, s.Producer, s.Type, s.Value, NullText(s.Timezone), Millis(tx.Now))
 	if err != nil {
 		return fmt.Errorf("put producer schedule: %w", err)
 	}
@@ -68,7 +68,7 @@ func (tx *Tx) DeleteProducerSchedule(ctx context.Context, workflowID, producer s
 // RequestProducers asks for a run of every producer of a workflow, and tells
 // of how many.
 func (tx *Tx) RequestProducers(ctx context.Context, workflowID string) (int, error) {
-	n, err := tx.Exec(ctx, `update producer_schedules set requested_at = $2, updated_at = $2 where workflow_id = $1`, workflowID, ms(tx.Now))
+	n, err := tx.Exec(ctx, `update producer_schedules set requested_at = $2, updated_at = $2 where workflow_id = $1`, workflowID, Millis(tx.Now))
 	if err != nil {
 		return 0, fmt.Errorf("request producers: %w", err)
 	}
@@ -82,7 +82,7 @@ func (tx *Tx) RequestProducers(ctx context.Context, workflowID string) (int, err
 func (tx *Tx) ProducerRan(ctx context.Context, ran ProducerSchedule) error {
 	_, err := tx.Exec(ctx, `update producer_schedules set last_run_at = $4, requested_at = null, updated_at = $4,
 			next_run_at = case when schedule_type = $5 and schedule_value = $6 and coalesce(timezone, '') = $7 then $3 else next_run_at end
-		where workflow_id = $1 and producer_name = $2`, ran.WorkflowID, ran.Producer, ms(ran.NextRunAt), ms(tx.Now), ran.Type, ran.Value, ran.Timezone)
+		where workflow_id = $1 and producer_name = $2`, ran.WorkflowID, ran.Producer, Millis(ran.NextRunAt), Millis(tx.Now), ran.Type, ran.Value, ran.Timezone)
 	if err != nil {
 		return fmt.Errorf("move producer schedule: %w", err)
 	}

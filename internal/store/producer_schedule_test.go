@@ -174,7 +174,7 @@ func TestProducersHaveTheirOwnTimes(t *testing.T) {
 		if diff := cmp.Diff(elsewhere, schedules(t, db, other.ID)); diff != "" {
 			t.Errorf("a producer of another workflow was moved:\n%s", diff)
 		}
-		if n := count(t, db, `select count(*) from producer_schedules where updated_at = $1`, ms(at(6))); n != 1 {
+		if n := count(t, db, `select count(*) from producer_schedules where updated_at = $1`, Millis(at(6))); n != 1 {
 			t.Errorf("%d rows were updated", n)
 		}
 	})

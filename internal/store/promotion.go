@@ -37,10 +37,10 @@ type promotion struct {
 func (tx *Tx) promotion(ctx context.Context) (p promotion, err error) {
 	var at int64
 	err = tx.QueryRow(ctx, `select id, side, state, other, created_at from promotions order by created_at desc limit 1`).Scan(&p.id, &p.side, &p.state, &p.other, &at)
-	if errors.Is(err, errNoRow) {
+	if errors.Is(err, ErrNoRow) {
 		return promotion{}, nil
 	}
-	p.at = fromMS(at)
+	p.at = FromMillis(at)
 	return p, err
 }
 
@@ -83,7 +83,7 @@ func (tx *Tx) addPromotion(ctx context.Context, p promotion) error {
 		finished = p.at
 	}
 	_, err := tx.Exec(ctx, `insert into promotions (id, side, state, other, created_at, finished_at) values ($1, $2, $3, $4, $5, $6)`,
-		p.id, p.side, p.state, p.other, ms(p.at), msOrNull(finished))
+		p.id, p.side, p.state, p.other, Millis(p.at), NullMillis(finished))
 	if err != nil {
 		return fmt.Errorf("note the promotion: %w", err)
 	}
@@ -93,7 +93,7 @@ func (tx *Tx) addPromotion(ctx context.Context, p promotion) error {
 // finishPromotion lets the database that took over be opened.
 func (db *DB) finishPromotion(ctx context.Context, id string) error {
 	return db.Write(ctx, func(ctx context.Context, tx *Tx) error {
-		_, err := tx.Exec(ctx, `update promotions set state = $2, finished_at = $3 where id = $1`, id, promotionDone, ms(tx.Now))
+		_, err := tx.Exec(ctx, `update promotions set state = $2, finished_at = $3 where id = $1`, id, promotionDone, Millis(tx.Now))
 		return err
 	})
 }

@@ -40,8 +40,8 @@ func scanCalls(row Row) (DomainCalls, error) {
 	if err := row.Scan(&c.Domain, &start, &c.Count, &blocked, &c.Remote.Limit, &c.Remote.Left, &reset, &updated); err != nil {
 		return DomainCalls{}, err
 	}
-	c.WindowStart, c.BlockedUntil, c.UpdatedAt = fromMS(start), fromNullMS(blocked), fromMS(updated)
-	c.Remote.ResetAt = fromNullMS(reset)
+	c.WindowStart, c.BlockedUntil, c.UpdatedAt = FromMillis(start), FromNullMillis(blocked), FromMillis(updated)
+	c.Remote.ResetAt = FromNullMillis(reset)
 	return c, nil
 }
 
@@ -49,7 +49,7 @@ func scanCalls(row Row) (DomainCalls, error) {
 // domain without a page is not a fault.
 func (tx *Tx) GetCalls(ctx context.Context, domain string) (DomainCalls, error) {
 	c, err := scanCalls(tx.QueryRow(ctx, `select `+callColumns+` from rate_limiter_state where domain = $1`, domain))
-	if errors.Is(err, errNoRow) {
+	if errors.Is(err, ErrNoRow) {
 		return DomainCalls{Domain: domain}, nil
 	}
 	if err != nil {
@@ -73,14 +73,14 @@ const takeCall = `insert into rate_limiter_state as s (domain, window_start, cou
 // TakeCall counts a call to a domain unless its limit is reached or it asked
 // for rest. It returns the page of the domain as it is afterwards.
 func (tx *Tx) TakeCall(ctx context.Context, domain string, limit CallLimit) (taken bool, c DomainCalls, err error) {
-	if err := checkText("count a call", "domain", domain); err != nil {
+	if err := CheckText("count a call", "domain", domain); err != nil {
 		return false, DomainCalls{}, err
 	}
-	c, err = scanCalls(tx.QueryRow(ctx, takeCall, domain, ms(tx.Now), ms(tx.Now.Add(-limit.Period)), ms(tx.Now.Add(limit.Period)), limit.Calls))
+	c, err = scanCalls(tx.QueryRow(ctx, takeCall, domain, Millis(tx.Now), Millis(tx.Now.Add(-limit.Period)), Millis(tx.Now.Add(limit.Period)), limit.Calls))
 	switch {
 	case err == nil:
 		return true, c, nil
-	case !errors.Is(err, errNoRow):
+	case !errors.Is(err, ErrNoRow):
 		return false, DomainCalls{}, fmt.Errorf("count a call: %w", err)
 	}
 	c, err = tx.GetCalls(ctx, domain)
@@ -91,7 +91,7 @@ func (tx *Tx) TakeCall(ctx context.Context, domain string, limit CallLimit) (tak
 // wants to be left alone. Of two such instants the later one holds, unless it
 // is after the latest that can be right: then a clock was put back.
 func (tx *Tx) NoteCalls(ctx context.Context, c DomainCalls, latest time.Time) error {
-	if err := checkText("note calls", "domain", c.Domain); err != nil {
+	if err := CheckText("note calls", "domain", c.Domain); err != nil {
 		return err
 	}
 	_, err := tx.Exec(ctx, `insert into rate_limiter_state as s (`+callColumns+`) values ($1, $2, 0, $3, $4, $5, $6, $2)
@@ -104,7 +104,7 @@ func (tx *Tx) NoteCalls(ctx context.Context, c DomainCalls, latest time.Time) er
 			remote_left = coalesce(excluded.remote_left, s.remote_left),
 			remote_reset = coalesce(excluded.remote_reset, s.remote_reset),
 			updated_at = excluded.updated_at`,
-		c.Domain, ms(tx.Now), msOrNull(c.BlockedUntil), c.Remote.Limit, c.Remote.Left, msOrNull(c.Remote.ResetAt), ms(latest))
+		c.Domain, Millis(tx.Now), NullMillis(c.BlockedUntil), c.Remote.Limit, c.Remote.Left, NullMillis(c.Remote.ResetAt), Millis(latest))
 	if err != nil {
 		return fmt.Errorf("note calls: %w", err)
 	}
@@ -120,7 +120,7 @@ func (tx *Tx) MendCalls(ctx context.Context, domain string, latestBlock, latestS
 			window_start = case when window_start > $4 then $2 else window_start end,
 			updated_at = $2
 		where domain = $1 and (blocked_until > $3 or window_start > $4)`,
-		domain, ms(tx.Now), ms(latestBlock), ms(latestStart))
+		domain, Millis(tx.Now), Millis(latestBlock), Millis(latestStart))
 	if err != nil {
 		return fmt.Errorf("mend calls: %w", err)
 	}

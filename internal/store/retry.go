@@ -30,14 +30,14 @@ func scanRetry(row Row) (LaneRetry, error) {
 	if err := row.Scan(&r.Kind, &r.Lane, &r.Count, &r.Crashes, &start, &next, &updated); err != nil {
 		return LaneRetry{}, err
 	}
-	r.PeriodStart, r.NextAt, r.UpdatedAt = fromMS(start), fromNullMS(next), fromMS(updated)
+	r.PeriodStart, r.NextAt, r.UpdatedAt = FromMillis(start), FromNullMillis(next), FromMillis(updated)
 	return r, nil
 }
 
 // GetRetry reads the retry state of a lane, or fails with pawl.ErrNotFound.
 func (tx *Tx) GetRetry(ctx context.Context, kind pawl.Kind, lane string) (LaneRetry, error) {
 	r, err := scanRetry(tx.QueryRow(ctx, `select `+retryColumns+` from retries where kind = $1 and lane = $2`, kind, lane))
-	if errors.Is(err, errNoRow) {
+	if errors.Is(err, ErrNoRow) {
 		return LaneRetry{}, &pawl.Error{Code: pawl.CodeNotFound, Op: "read retry state", Msg: fmt.Sprintf("%s %s has no retry state", kind, lane)}
 	}
 	return r, err
@@ -48,7 +48,7 @@ func (tx *Tx) GetRetry(ctx context.Context, kind pawl.Kind, lane string) (LaneRe
 // begins now; so it also registers a lane.
 func (tx *Tx) HoldRetry(ctx context.Context, kind pawl.Kind, lane string) (LaneRetry, error) {
 	r, err := scanRetry(tx.QueryRow(ctx, `insert into retries as r (`+retryColumns+`) values ($1, $2, 0, 0, $3, null, $3)
-		on conflict (kind, lane) do update set updated_at = r.updated_at returning `+retryColumns, kind, lane, ms(tx.Now)))
+		on conflict (kind, lane) do update set updated_at = r.updated_at returning `+retryColumns, kind, lane, Millis(tx.Now)))
 	if err != nil {
 		return LaneRetry{}, fmt.Errorf("hold retry state: %w", err)
 	}
@@ -58,7 +58,7 @@ func (tx *Tx) HoldRetry(ctx context.Context, kind pawl.Kind, lane string) (LaneR
 // SetRetry writes the retry state of a lane that was held.
 func (tx *Tx) SetRetry(ctx context.Context, r LaneRetry) error {
 	_, err := tx.Exec(ctx, `update retries set retry_count = $3, crash_count = $4, period_start = $5, next_retry_at = $6, updated_at = $7
-		where kind = $1 and lane = $2`, r.Kind, r.Lane, r.Count, r.Crashes, ms(r.PeriodStart), msOrNull(r.NextAt), ms(tx.Now))
+		where kind = $1 and lane = $2`, r.Kind, r.Lane, r.Count, r.Crashes, Millis(r.PeriodStart), NullMillis(r.NextAt), Millis(tx.Now))
 	if err != nil {
 		return fmt.Errorf("set retry state: %w", err)
 	}
@@ -70,7 +70,7 @@ func (tx *Tx) SetRetry(ctx context.Context, r LaneRetry) error {
 // because every commit of a run does it.
 func (tx *Tx) ClearRetry(ctx context.Context, kind pawl.Kind, lane string) error {
 	_, err := tx.Exec(ctx, `update retries set retry_count = 0, crash_count = 0, next_retry_at = null, updated_at = $3
-		where kind = $1 and lane = $2 and (retry_count <> 0 or crash_count <> 0 or next_retry_at is not null)`, kind, lane, ms(tx.Now))
+		where kind = $1 and lane = $2 and (retry_count <> 0 or crash_count <> 0 or next_retry_at is not null)`, kind, lane, Millis(tx.Now))
 	if err != nil {
 		return fmt.Errorf("clear retry state: %w", err)
 	}

@@ -25,14 +25,14 @@ type Right struct {
 // AddRights keeps rights that people gave by what they deployed. One that is
 // there stays as it is; one that was only asked for becomes a right.
 func (tx *Tx) AddRights(ctx context.Context, workflowID string, list []Right) error {
-	for part := range batches(list) {
-		v := values{}
+	for part := range Batches(list) {
+		v := Values{}
 		for _, r := range part {
-			v.row(workflowID, r.Tool, r.Method, r.How, r.Subject, ms(tx.Now))
+			v.Row(workflowID, r.Tool, r.Method, r.How, r.Subject, Millis(tx.Now))
 		}
 		_, err := tx.Exec(ctx, `insert into workflow_rights (workflow_id, tool, method, how, subject, created_at) values `+v.String()+`
 			on conflict (workflow_id, tool, method) do update set how = excluded.how, subject = excluded.subject, created_at = excluded.created_at
-			where workflow_rights.how = 'asked'`, v.args...)
+			where workflow_rights.how = 'asked'`, v.Args...)
 		if err != nil {
 			return fmt.Errorf("keep rights: %w", err)
 		}
@@ -43,17 +43,17 @@ func (tx *Tx) AddRights(ctx context.Context, workflowID string, list []Right) er
 // GrantRights turns what was refused to a run into rights, and returns them.
 func (tx *Tx) GrantRights(ctx context.Context, workflowID, runID, by string) ([]Right, error) {
 	rows, err := tx.Query(ctx, `update workflow_rights set how = 'granted', created_by = $3, created_at = $4
-		where workflow_id = $1 and subject = $2 and how = 'asked' returning tool, method, how, subject`, workflowID, runID, by, ms(tx.Now))
-	return scanAll(rows, err, "grant rights", scanRight)
+		where workflow_id = $1 and subject = $2 and how = 'asked' returning tool, method, how, subject`, workflowID, runID, by, Millis(tx.Now))
+	return ScanAll(rows, err, "grant rights", scanRight)
 }
 
 // WorkflowRights reads the rights of a workflow.
 func (tx *Tx) WorkflowRights(ctx context.Context, workflowID string) ([]Right, error) {
 	rows, err := tx.Query(ctx, `select tool, method, how, subject from workflow_rights where workflow_id = $1 and how <> 'asked' order by tool, method`, workflowID)
-	return scanAll(rows, err, "read rights", scanRight)
+	return ScanAll(rows, err, "read rights", scanRight)
 }
 
-func scanRight(row interface{ Scan(dest ...any) error }) (r Right, err error) {
+func scanRight(row Scanner) (r Right, err error) {
 	return r, row.Scan(&r.Tool, &r.Method, &r.How, &r.Subject)
 }
 

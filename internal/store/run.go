@@ -48,7 +48,7 @@ const runColumns = `id, kind, lane, handler, handler_type, trigger, retry_of, ph
 	node, bucket, epoch, created_at, updated_at, started_at, ended_at`
 
 // scanRun reads runColumns.
-func scanRun(row interface{ Scan(dest ...any) error }) (Run, error) {
+func scanRun(row Scanner) (Run, error) {
 	var r Run
 	var retryOf, prepared, mutated, output, code, class, message, version, node *string
 	var scheduled, bucket, epoch, started, ended *int64
@@ -59,14 +59,14 @@ func scanRun(row interface{ Scan(dest ...any) error }) (Run, error) {
 	if err != nil {
 		return Run{}, err
 	}
-	r.RetryOf, r.ScheduledFor = fromNull(retryOf), fromNullMS(scheduled)
-	r.PrepareResult, r.MutationResult, r.OutputState = fromNullJSON(prepared), fromNullJSON(mutated), fromNullJSON(output)
-	r.ErrorCode, r.ErrorClass, r.ErrorMessage = fromNull(code), pawl.Class(fromNull(class)), fromNull(message)
-	r.ScriptVersion = fromNull(version)
+	r.RetryOf, r.ScheduledFor = FromNullText(retryOf), FromNullMillis(scheduled)
+	r.PrepareResult, r.MutationResult, r.OutputState = FromNullJSON(prepared), FromNullJSON(mutated), FromNullJSON(output)
+	r.ErrorCode, r.ErrorClass, r.ErrorMessage = FromNullText(code), pawl.Class(FromNullText(class)), FromNullText(message)
+	r.ScriptVersion = FromNullText(version)
 	if bucket != nil && epoch != nil {
-		r.Owner = Fence{Bucket: int(*bucket), Node: fromNull(node), Epoch: *epoch}
+		r.Owner = Fence{Bucket: int(*bucket), Node: FromNullText(node), Epoch: *epoch}
 	}
-	r.CreatedAt, r.UpdatedAt, r.StartedAt, r.EndedAt = fromMS(created), fromMS(updated), fromNullMS(started), fromNullMS(ended)
+	r.CreatedAt, r.UpdatedAt, r.StartedAt, r.EndedAt = FromMillis(created), FromMillis(updated), FromNullMillis(started), FromNullMillis(ended)
 	return r, nil
 }
 
@@ -87,14 +87,7 @@ func scanRuns(rows Rows, err error) ([]Run, error) {
 }
 
 // jsonOrNull keeps JSON; what PostgreSQL refuses in a text is replaced.
-func jsonOrNull(raw json.RawMessage) *string { return orNull(cleaned(string(raw))) }
-
-func fromNullJSON(s *string) json.RawMessage {
-	if s == nil {
-		return nil
-	}
-	return json.RawMessage(*s)
-}
+func jsonOrNull(raw json.RawMessage) *string { return NullText(string(raw)) }
 
 // InsertRun adds a run and returns it as stored. It fails with
 // pawl.ErrConflict when the lane has an active run already, or the run before
@@ -110,11 +103,11 @@ func (tx *Tx) InsertRun(ctx context.Context, r Run) (Run, error) {
 			coalesce((select case when created_at >= $22 then created_at + 1 else $22 end from runs
 				where kind = $2 and lane = $3 order by created_at desc limit 1), $22), $22, $23, null)
 		on conflict do nothing returning `+runColumns,
-		r.ID, r.Kind, r.Lane, r.Handler, r.HandlerType, r.Trigger, orNull(r.RetryOf), r.Phase, r.Status, r.Attempt, msOrNull(r.ScheduledFor),
+		r.ID, r.Kind, r.Lane, r.Handler, r.HandlerType, r.Trigger, NullText(r.RetryOf), r.Phase, r.Status, r.Attempt, NullMillis(r.ScheduledFor),
 		jsonOrNull(r.PrepareResult), jsonOrNull(r.MutationResult), jsonOrNull(r.OutputState),
-		orNull(r.ErrorCode), orNull(string(r.ErrorClass)), orNull(r.ErrorMessage), orNull(r.ScriptVersion),
-		ownerNode(r.Owner), ownerBucket(r.Owner), ownerEpoch(r.Owner), ms(tx.Now), msOrNull(r.StartedAt)))
-	if errors.Is(err, errNoRow) {
+		NullText(r.ErrorCode), NullText(string(r.ErrorClass)), NullText(r.ErrorMessage), NullText(r.ScriptVersion),
+		ownerNode(r.Owner), ownerBucket(r.Owner), ownerEpoch(r.Owner), Millis(tx.Now), NullMillis(r.StartedAt)))
+	if errors.Is(err, ErrNoRow) {
 		return Run{}, tx.whyRefused(ctx, r)
 	}
 	if err != nil {
@@ -124,7 +117,7 @@ func (tx *Tx) InsertRun(ctx context.Context, r Run) (Run, error) {
 }
 
 // A fence has an epoch from 1 on; before that nobody owned the bucket.
-func ownerNode(f Fence) *string { return orNull(f.Node) }
+func ownerNode(f Fence) *string { return NullText(f.Node) }
 
 func ownerBucket(f Fence) *int64 {
 	if f.Epoch == 0 {
@@ -179,8 +172,8 @@ type RunFailure struct {
 func (tx *Tx) changeRun(ctx context.Context, r Run, assignments string, args ...any) (Run, error) {
 	changed, err := scanRun(tx.QueryRow(ctx, `update runs set updated_at = $4, `+assignments+`
 		where id = $1 and phase = $2 and status is not distinct from $3 returning `+runColumns,
-		append([]any{r.ID, r.Phase, r.Status, ms(tx.Now)}, args...)...))
-	if errors.Is(err, errNoRow) {
+		append([]any{r.ID, r.Phase, r.Status, Millis(tx.Now)}, args...)...))
+	if errors.Is(err, ErrNoRow) {
 		return Run{}, runConflict("change run", "run %s is not %s at %s any more", r.ID, r.Status, r.Phase)
 	}
 	if err != nil {
@@ -217,7 +210,7 @@ func (tx *Tx) StopRun(ctx context.Context, r Run, to pawl.Status, ended bool, wh
 	}
 	if why != nil {
 		set += `, error_code = $6, error_class = $7, error_message = $8`
-		args = append(args, orNull(why.Code), orNull(string(why.Class)), orNull(cleaned(why.Message)))
+		args = append(args, NullText(why.Code), NullText(string(why.Class)), NullText(why.Message))
 	}
 	return tx.changeRun(ctx, r, set, args...)
 }
@@ -229,7 +222,7 @@ func (tx *Tx) ActivateRun(ctx context.Context, r Run, owner Fence) (Run, error) 
 	active, err := tx.changeRun(ctx, r, `status = $5, node = $6, bucket = $7, epoch = $8, started_at = coalesce(started_at, $4),
 		error_code = null, error_class = null, error_message = null`,
 		pawl.StatusActive, ownerNode(owner), ownerBucket(owner), ownerEpoch(owner))
-	if tx.db.isUnique(err) {
+	if tx.IsUnique(err) {
 		return Run{}, runConflict("activate run", "run_active: a run of %s %s is active", r.Kind, r.Lane)
 	}
 	return active, err
@@ -238,6 +231,6 @@ func (tx *Tx) ActivateRun(ctx context.Context, r Run, owner Fence) (Run, error) 
 // HoldRun reads a run as it is now and keeps others from changing it until the
 // transaction ends, so that what is decided about it stays right.
 func (tx *Tx) HoldRun(ctx context.Context, id string) (Run, error) {
-	r, err := scanRun(tx.QueryRow(ctx, `select `+runColumns+` from runs where id = $1`+tx.db.dialect.holdLock(), id))
+	r, err := scanRun(tx.QueryRow(ctx, `select `+runColumns+` from runs where id = $1`+tx.ForUpdate(), id))
 	return r, noRun(err, "run "+id)
 }

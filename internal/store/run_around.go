@@ -11,7 +11,7 @@ import (
 // before, or fails with pawl.ErrNotFound.
 func (tx *Tx) RunAtOrBefore(ctx context.Context, kind pawl.Kind, lane string, at time.Time) (Run, error) {
 	r, err := scanRun(tx.QueryRow(ctx, `select `+runColumns+` from runs where kind = $1 and lane = $2 and created_at <= $3
-		order by created_at desc, id desc limit 1`, kind, lane, ms(at)))
+		order by created_at desc, id desc limit 1`, kind, lane, Millis(at)))
 	return r, noRun(err, "run before")
 }
 
@@ -19,6 +19,6 @@ func (tx *Tx) RunAtOrBefore(ctx context.Context, kind pawl.Kind, lane string, at
 // fails with pawl.ErrNotFound.
 func (tx *Tx) RunAfter(ctx context.Context, kind pawl.Kind, lane string, at time.Time) (Run, error) {
 	r, err := scanRun(tx.QueryRow(ctx, `select `+runColumns+` from runs where kind = $1 and lane = $2 and created_at > $3
-		order by created_at, id limit 1`, kind, lane, ms(at)))
+		order by created_at, id limit 1`, kind, lane, Millis(at)))
 	return r, noRun(err, "run after")
 }

@@ -1,10 +1,8 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
@@ -28,13 +26,9 @@ type RunFilter struct {
 // like the index runs_schedule.
 const scheduleOfLane = "substr(lane, 1, 36)"
 
-// strand is a part of a list of runs that goes down one index: base is what the
-// index answers, rest is looked for in it.
-type strand struct{ base, rest conditions }
-
 // strands are the parts of a list: one for each kind, because every index of
 // runs begins with it.
-func (f RunFilter) strands() (list []strand) {
+func (f RunFilter) strands() (list []Strand) {
 	kinds := []pawl.Kind{f.Kind}
 	switch {
 	case f.Schedule != "" && f.Kind != "" && f.Kind != pawl.KindSchedule:
@@ -50,146 +44,78 @@ func (f RunFilter) strands() (list []strand) {
 	return list
 }
 
-func (f RunFilter) strand(kind pawl.Kind) (s strand) {
-	status := &s.base
+func (f RunFilter) strand(kind pawl.Kind) (s Strand) {
+	status := &s.Base
 	if f.Schedule != "" { // the kind as in the index, which has no other
-		s.base.add("kind = 'schedule' and "+scheduleOfLane+" = ?", f.Schedule)
-		status = &s.rest
+		s.Base.Add("kind = 'schedule' and "+scheduleOfLane+" = ?", f.Schedule)
+		status = &s.Rest
 	} else {
-		s.base.add("kind = ?", kind)
+		s.Base.Add("kind = ?", kind)
 	}
 	if f.Lane != "" && f.Schedule == "" {
-		s.base.add("lane = ?", f.Lane)
-		status = &s.rest
+		s.Base.Add("lane = ?", f.Lane)
+		status = &s.Rest
 	}
 	if f.Lane != "" && f.Schedule != "" {
-		s.rest.add("lane = ?", f.Lane)
+		s.Rest.Add("lane = ?", f.Lane)
 	}
 	if f.Status != "" {
-		status.add("status = ?", string(f.Status))
+		status.Add("status = ?", string(f.Status))
 	}
 	if f.Viewer != "" && kind == pawl.KindSchedule {
-		s.rest.add("exists (select 1 from schedules s where s.id = substr(runs.lane, 1, 36) and s.owner_user_id = ?)", f.Viewer)
+		s.Rest.Add("exists (select 1 from schedules s where s.id = substr(runs.lane, 1, 36) and s.owner_user_id = ?)", f.Viewer)
 	}
 	if !f.From.IsZero() {
-		s.base.add("created_at >= ?", ms(f.From))
+		s.Base.Add("created_at >= ?", Millis(f.From))
 	}
 	if !f.To.IsZero() {
-		s.base.add("created_at < ?", ms(f.To))
+		s.Base.Add("created_at < ?", Millis(f.To))
 	}
 	return s
 }
 
-// RunCursor is how far a list of runs was read: the last one of a page.
-type RunCursor struct {
-	CreatedAt time.Time
-	ID        string
-}
-
-func runPlace(r Run) RunCursor { return RunCursor{r.CreatedAt, r.ID} }
-
-func scanRunPlace(row interface{ Scan(dest ...any) error }) (c RunCursor, err error) {
-	var at int64
-	err = row.Scan(&at, &c.ID)
-	c.CreatedAt = fromMS(at)
-	return c, err
-}
-
-func (c RunCursor) compare(d RunCursor) int {
-	return cmp.Or(c.CreatedAt.Compare(d.CreatedAt), cmp.Compare(c.ID, d.ID))
-}
-
-// runOrder is a direction in which runs are listed.
-type runOrder struct {
-	order        string
-	beyond, upTo string // comparisons of places
-	sign         int
-}
-
-func newestFirst() runOrder { return runOrder{"created_at desc, id desc", "<", ">=", -1} }
-func oldestFirst() runOrder { return runOrder{"created_at, id", ">", "<=", 1} }
+func runPlace(r Run) Place { return Place{r.CreatedAt, r.ID} }
 
 // ListRuns reads up to limit runs, the newest first, and the cursor with which
-// to go on, zero at the end. A page may end early; see pageThrough.
-func (tx *Tx) ListRuns(ctx context.Context, f RunFilter, before RunCursor, limit int) (page []Run, next RunCursor, err error) {
-	return tx.runs(ctx, f, newestFirst(), before, limit)
+// to go on, zero at the end. A page may end early; see PageThrough.
+func (tx *Tx) ListRuns(ctx context.Context, f RunFilter, before Place, limit int) (page []Run, next Place, err error) {
+	return tx.runs(ctx, f, NewestFirst(), before, limit)
 }
 
 // RunsInOrder is ListRuns with the oldest first.
-func (tx *Tx) RunsInOrder(ctx context.Context, f RunFilter, after RunCursor, limit int) (page []Run, next RunCursor, err error) {
-	return tx.runs(ctx, f, oldestFirst(), after, limit)
+func (tx *Tx) RunsInOrder(ctx context.Context, f RunFilter, after Place, limit int) (page []Run, next Place, err error) {
+	return tx.runs(ctx, f, OldestFirst(), after, limit)
 }
 
-func (tx *Tx) runs(ctx context.Context, f RunFilter, o runOrder, from RunCursor, limit int) (page []Run, next RunCursor, err error) {
+func (tx *Tx) runs(ctx context.Context, f RunFilter, o Order, from Place, limit int) (page []Run, next Place, err error) {
 	strands := f.strands()
-	page, next, more, err := pageThrough(from, limit, runPlace, func(from RunCursor, want int) (look[Run, RunCursor], error) {
-		return lookAtStrands(strands, o, want, runPlace, func(s strand) (look[Run, RunCursor], error) {
+	page, next, more, err := PageThrough(from, limit, runPlace, func(from Place, want int) (Window[Run, Place], error) {
+		return MergeStrands(strands, o, want, runPlace, func(s Strand) (Window[Run, Place], error) {
 			return tx.lookAtStrand(ctx, s, o, from, want)
 		})
 	})
 	if err != nil {
-		return nil, RunCursor{}, fmt.Errorf("list runs: %w", err)
+		return nil, Place{}, fmt.Errorf("list runs: %w", err)
 	}
 	if !more {
-		next = RunCursor{}
+		next = Place{}
 	}
 	return page, next, nil
 }
 
-// lookAtStrands reads a window of every strand and puts them together, up to
-// where the first of the windows ends.
-func lookAtStrands[T any](strands []strand, o runOrder, want int, placeOf func(T) RunCursor, lookAt func(strand) (look[T, RunCursor], error)) (all look[T, RunCursor], err error) {
-	for _, s := range strands {
-		l, err := lookAt(s)
-		if err != nil {
-			return all, err
-		}
-		all.rows = append(all.rows, l.rows...)
-		if l.cut && (!all.cut || o.sign*l.floor.compare(all.floor) < 0) {
-			all.cut, all.floor = true, l.floor
-		}
-	}
-	slices.SortFunc(all.rows, func(a, b T) int { return o.sign * placeOf(a).compare(placeOf(b)) })
-	if all.cut {
-		all.rows = slices.DeleteFunc(all.rows, func(r T) bool { return o.sign*placeOf(r).compare(all.floor) > 0 })
-	}
-	if len(all.rows) > want {
-		all.rows = all.rows[:want]
-	}
-	return all, nil
-}
-
-func (tx *Tx) lookAtStrand(ctx context.Context, s strand, o runOrder, from RunCursor, want int) (l look[Run, RunCursor], err error) {
-	c, l, err := narrowed[Run](ctx, tx, "runs", s, o, from)
+func (tx *Tx) lookAtStrand(ctx context.Context, s Strand, o Order, from Place, want int) (l Window[Run, Place], err error) {
+	c, l, err := Narrow[Run](ctx, tx, "runs", s, o, from)
 	if err != nil {
 		return l, err
 	}
 	text := c.String()
-	l.rows, err = scanRuns(tx.Query(ctx, `select `+runColumns+` from runs where `+text+` order by `+o.order+c.limit(want), c.args...))
+	l.Rows, err = scanRuns(tx.Query(ctx, `select `+runColumns+` from runs where `+text+` order by `+o.SQL+c.Limit(want), c.Args...))
 	return l, err
-}
-
-// narrowed are the conditions of a window of a strand.
-func narrowed[T any](ctx context.Context, tx *Tx, table string, s strand, o runOrder, from RunCursor) (c *conditions, l look[T, RunCursor], err error) {
-	c = s.base.clone()
-	if from.ID != "" {
-		c.add("(created_at, id) "+o.beyond+" (?, ?)", ms(from.CreatedAt), from.ID)
-	}
-	if len(s.rest.texts) > 0 {
-		if l.floor, l.cut, err = windowEnd(ctx, tx, "created_at, id", table, o.order, c, scanRunPlace); err != nil {
-			return nil, l, err
-		}
-		c.join(&s.rest)
-		if l.cut {
-			c.add("(created_at, id) "+o.upTo+" (?, ?)", ms(l.floor.CreatedAt), l.floor.ID)
-		}
-	}
-	return c, l, nil
 }
 
 // ListRuns reads up to limit runs, the newest first, and the cursor with which
 // to go on, zero at the end.
-func (db *DB) ListRuns(ctx context.Context, f RunFilter, before RunCursor, limit int) (page []Run, next RunCursor, err error) {
+func (db *DB) ListRuns(ctx context.Context, f RunFilter, before Place, limit int) (page []Run, next Place, err error) {
 	err = db.Read(ctx, func(ctx context.Context, tx *Tx) error {
 		page, next, err = tx.ListRuns(ctx, f, before, limit)
 		return err

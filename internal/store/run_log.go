@@ -25,13 +25,13 @@ func (tx *Tx) AddRunLogs(ctx context.Context, runID string, lines []LogLine) err
 	if err := tx.QueryRow(ctx, `select count(*) from run_logs where run_id = $1`, runID).Scan(&have); err != nil {
 		return fmt.Errorf("add run logs: %w", err)
 	}
-	for batch := range batches(lines) {
-		v := values{}
+	for batch := range Batches(lines) {
+		v := Values{}
 		for _, l := range batch {
-			v.row(runID, have, string(l.Phase), ms(l.At), l.Level, cleaned(l.Text))
+			v.Row(runID, have, string(l.Phase), Millis(l.At), l.Level, l.Text)
 			have++
 		}
-		if _, err := tx.Exec(ctx, `insert into run_logs (run_id, n, phase, at, level, text) values `+v.String(), v.args...); err != nil {
+		if _, err := tx.Exec(ctx, `insert into run_logs (run_id, n, phase, at, level, text) values `+v.String(), v.Args...); err != nil {
 			return fmt.Errorf("add run logs: %w", err)
 		}
 	}
@@ -41,10 +41,10 @@ func (tx *Tx) AddRunLogs(ctx context.Context, runID string, lines []LogLine) err
 // RunLogs reads up to limit lines of a run, in their order.
 func (tx *Tx) RunLogs(ctx context.Context, runID string, limit int) ([]LogLine, error) {
 	rows, err := tx.Query(ctx, `select phase, at, level, text from run_logs where run_id = $1 order by n limit $2`, runID, limit)
-	return scanAll(rows, err, "read run logs", func(row interface{ Scan(dest ...any) error }) (l LogLine, err error) {
+	return ScanAll(rows, err, "read run logs", func(row Scanner) (l LogLine, err error) {
 		var at int64
 		err = row.Scan(&l.Phase, &at, &l.Level, &l.Text)
-		l.At = fromMS(at)
+		l.At = FromMillis(at)
 		return l, err
 	})
 }

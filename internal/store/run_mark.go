@@ -19,13 +19,13 @@ type RunMark struct {
 // first.
 func (tx *Tx) RunMarks(ctx context.Context, kind pawl.Kind, lane string, from, to time.Time, limit int) ([]RunMark, error) {
 	rows, err := tx.Query(ctx, `select id, status, created_at, ended_at from runs where kind = $1 and lane = $2
-		and created_at >= $3 and created_at < $4 order by created_at desc, id desc limit $5`, kind, lane, ms(from), ms(to), limit)
-	return scanAll(rows, err, "read runs of a lane", func(row interface{ Scan(dest ...any) error }) (m RunMark, err error) {
+		and created_at >= $3 and created_at < $4 order by created_at desc, id desc limit $5`, kind, lane, Millis(from), Millis(to), limit)
+	return ScanAll(rows, err, "read runs of a lane", func(row Scanner) (m RunMark, err error) {
 		var status string
 		var created int64
 		var ended *int64
 		err = row.Scan(&m.ID, &status, &created, &ended)
-		m.Status, m.CreatedAt, m.EndedAt = pawl.Status(status), fromMS(created), fromNullMS(ended)
+		m.Status, m.CreatedAt, m.EndedAt = pawl.Status(status), FromMillis(created), FromNullMillis(ended)
 		return m, err
 	})
 }

@@ -13,7 +13,7 @@ func noRun(err error, what string) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, errNoRow):
+	case errors.Is(err, ErrNoRow):
 		return &pawl.Error{Code: pawl.CodeNotFound, Op: "read run", Msg: "there is no " + what}
 	}
 	return fmt.Errorf("read run: %w", err)

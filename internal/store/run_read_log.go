@@ -22,17 +22,17 @@ type RunRead struct {
 
 // AddRunReads keeps what a run read; first is how many it read before.
 func (tx *Tx) AddRunReads(ctx context.Context, runID string, first int, list []RunRead) error {
-	for part := range batches(list) {
-		v := values{}
+	for part := range Batches(list) {
+		v := Values{}
 		for i, r := range part {
 			cut := 0
 			if r.Cut {
 				cut = 1
 			}
-			v.row(runID, first+i, string(r.Phase), r.Op, cleaned(string(r.Call)), orNull(cleaned(string(r.Answer))), orNull(cleaned(r.Error)), cut, ms(r.At))
+			v.Row(runID, first+i, string(r.Phase), r.Op, string(r.Call), NullText(string(r.Answer)), NullText(r.Error), cut, Millis(r.At))
 		}
 		first += len(part)
-		if _, err := tx.Exec(ctx, `insert into run_reads (run_id, n, phase, op, call, answer, error, cut, at) values `+v.String(), v.args...); err != nil {
+		if _, err := tx.Exec(ctx, `insert into run_reads (run_id, n, phase, op, call, answer, error, cut, at) values `+v.String(), v.Args...); err != nil {
 			return fmt.Errorf("keep what a run read: %w", err)
 		}
 	}
@@ -50,7 +50,7 @@ func (tx *Tx) ForgetRunReads(ctx context.Context, runID string, from int) error 
 // RunReads reads what a run read, in its order.
 func (tx *Tx) RunReads(ctx context.Context, runID string) ([]RunRead, error) {
 	rows, err := tx.Query(ctx, `select phase, op, call, answer, error, cut, at from run_reads where run_id = $1 order by n`, runID)
-	return scanAll(rows, err, "read what a run read", func(row interface{ Scan(dest ...any) error }) (r RunRead, err error) {
+	return ScanAll(rows, err, "read what a run read", func(row Scanner) (r RunRead, err error) {
 		var call string
 		var answer, failure *string
 		var cut int
@@ -58,7 +58,7 @@ func (tx *Tx) RunReads(ctx context.Context, runID string) ([]RunRead, error) {
 		if err = row.Scan(&r.Phase, &r.Op, &call, &answer, &failure, &cut, &at); err != nil {
 			return r, err
 		}
-		r.Call, r.Answer, r.Error, r.Cut, r.At = json.RawMessage(call), fromNullJSON(answer), fromNull(failure), cut == 1, fromMS(at)
+		r.Call, r.Answer, r.Error, r.Cut, r.At = json.RawMessage(call), FromNullJSON(answer), FromNullText(failure), cut == 1, FromMillis(at)
 		return r, nil
 	})
 }

@@ -195,7 +195,7 @@ func TestNewestRunIsTheOneInsertedLast(t *testing.T) {
 			}
 		}
 		mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
-			_, err := tx.Exec(ctx, `update runs set created_at = $2 where id = $1`, last.ID, ms(at(0)))
+			_, err := tx.Exec(ctx, `update runs set created_at = $2 where id = $1`, last.ID, Millis(at(0)))
 			return err
 		})
 		late := insertRun(t, db, run0("lane"))
@@ -232,7 +232,7 @@ func TestRunsAreListedPageByPage(t *testing.T) {
 					want = append(want, r.ID)
 				}
 			}
-			for cursor, pages := (RunCursor{}), 0; ; pages++ {
+			for cursor, pages := (Place{}), 0; ; pages++ {
 				page, next, err := db.ListRuns(t.Context(), f, cursor, 5)
 				if err != nil || pages > 5 {
 					t.Fatalf("page %d: %v", pages, err)
@@ -240,7 +240,7 @@ func TestRunsAreListedPageByPage(t *testing.T) {
 				for _, r := range page {
 					got = append(got, r.ID)
 				}
-				if next == (RunCursor{}) {
+				if next == (Place{}) {
 					break
 				}
 				cursor = next

@@ -35,7 +35,7 @@ type Schedule struct {
 const graphScheduleColumns = `id, name, owner_user_id, execution_grant_id, graph_id, input, cron, timezone, concurrency_policy, enabled, labels,
 	revision, issue, next_run_at, last_run_at, created_at, updated_at, deleted_at`
 
-func scanGraphSchedule(row interface{ Scan(dest ...any) error }) (Schedule, error) {
+func scanGraphSchedule(row Scanner) (Schedule, error) {
 	var s Schedule
 	var input, labels string
 	var enabled, created, updated int64
@@ -46,9 +46,9 @@ func scanGraphSchedule(row interface{ Scan(dest ...any) error }) (Schedule, erro
 	if err != nil {
 		return Schedule{}, err
 	}
-	s.Input, s.Enabled, s.Issue = json.RawMessage(input), enabled != 0, fromNull(issue)
-	s.NextRunAt, s.LastRunAt, s.DeletedAt = fromNullMS(next), fromNullMS(last), fromNullMS(deleted)
-	s.CreatedAt, s.UpdatedAt = fromMS(created), fromMS(updated)
+	s.Input, s.Enabled, s.Issue = json.RawMessage(input), enabled != 0, FromNullText(issue)
+	s.NextRunAt, s.LastRunAt, s.DeletedAt = FromNullMillis(next), FromNullMillis(last), FromNullMillis(deleted)
+	s.CreatedAt, s.UpdatedAt = FromMillis(created), FromMillis(updated)
 	return s, json.Unmarshal([]byte(labels), &s.Labels)
 }
 
@@ -56,7 +56,7 @@ func noSchedule(err error, id string) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, errNoRow):
+	case errors.Is(err, ErrNoRow):
 		return &pawl.Error{Code: pawl.CodeNotFound, Op: "read schedule", Msg: fmt.Sprintf("there is no schedule %q", id), Hint: "pawl get schedules lists them."}
 	}
 	return fmt.Errorf("read schedule: %w", err)
@@ -79,8 +79,8 @@ func (tx *Tx) InsertSchedule(ctx context.Context, s Schedule, by string) (Schedu
 		concurrency_policy, enabled, labels, next_run_at, created_at, updated_at)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13) returning `+graphScheduleColumns,
 		NewID(), s.Name, s.OwnerUserID, s.GrantID, s.GraphID, string(s.Input), s.Cron, s.Timezone, s.Policy, flag(s.Enabled), string(labels),
-		msOrNull(s.NextRunAt), ms(tx.Now)))
-	if tx.db.isUnique(err) {
+		NullMillis(s.NextRunAt), Millis(tx.Now)))
+	if tx.IsUnique(err) {
 		return Schedule{}, &pawl.Error{Code: pawl.CodeConflict, Reason: "name_taken", Op: "create schedule", Msg: "a schedule of this name is there already", Hint: "Change that one, or use another name."}
 	}
 	if err != nil {
@@ -106,9 +106,9 @@ func (tx *Tx) UpdateSchedule(ctx context.Context, s Schedule, changed bool, by s
 	s, err = scanGraphSchedule(tx.QueryRow(ctx, `update schedules set name = $2, execution_grant_id = $3, graph_id = $4, input = $5, cron = $6, timezone = $7,
 		concurrency_policy = $8, enabled = $9, labels = $10, issue = $11, next_run_at = $12, revision = revision + $13, updated_at = $14
 		where id = $1 and deleted_at is null returning `+graphScheduleColumns,
-		s.ID, s.Name, s.GrantID, s.GraphID, string(s.Input), s.Cron, s.Timezone, s.Policy, flag(s.Enabled), string(labels), orNull(s.Issue),
-		msOrNull(s.NextRunAt), flag(changed), ms(tx.Now)))
-	if tx.db.isUnique(err) {
+		s.ID, s.Name, s.GrantID, s.GraphID, string(s.Input), s.Cron, s.Timezone, s.Policy, flag(s.Enabled), string(labels), NullText(s.Issue),
+		NullMillis(s.NextRunAt), flag(changed), Millis(tx.Now)))
+	if tx.IsUnique(err) {
 		return Schedule{}, &pawl.Error{Code: pawl.CodeConflict, Reason: "name_taken", Op: "change schedule", Msg: "a schedule of this name is there already", Hint: "Use another name."}
 	}
 	if err := noSchedule(err, s.ID); err != nil {
@@ -122,7 +122,7 @@ func (tx *Tx) UpdateSchedule(ctx context.Context, s Schedule, changed bool, by s
 
 func (tx *Tx) addScheduleVersion(ctx context.Context, s Schedule, by string) error {
 	_, err := tx.Exec(ctx, `insert into schedule_versions (schedule_id, revision, graph_id, input, cron, timezone, enabled, created_at, created_by)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, s.ID, s.Revision, s.GraphID, string(s.Input), s.Cron, s.Timezone, flag(s.Enabled), ms(tx.Now), orNull(by))
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, s.ID, s.Revision, s.GraphID, string(s.Input), s.Cron, s.Timezone, flag(s.Enabled), Millis(tx.Now), NullText(by))
 	if err != nil {
 		return fmt.Errorf("add schedule version: %w", err)
 	}
@@ -131,7 +131,7 @@ func (tx *Tx) addScheduleVersion(ctx context.Context, s Schedule, by string) err
 
 // DeleteSchedule takes a schedule out of use; its slots stay (X-60).
 func (tx *Tx) DeleteSchedule(ctx context.Context, id string) error {
-	if _, err := tx.Exec(ctx, `update schedules set deleted_at = $2, updated_at = $2, enabled = 0, next_run_at = null, revision = revision + 1 where id = $1`, id, ms(tx.Now)); err != nil {
+	if _, err := tx.Exec(ctx, `update schedules set deleted_at = $2, updated_at = $2, enabled = 0, next_run_at = null, revision = revision + 1 where id = $1`, id, Millis(tx.Now)); err != nil {
 		return fmt.Errorf("delete schedule: %w", err)
 	}
 	return nil
@@ -146,7 +146,7 @@ func (tx *Tx) GetSchedule(ctx context.Context, id string) (Schedule, error) {
 // HoldSchedule reads a schedule that is not deleted and keeps others from
 // changing its row until the transaction ends.
 func (tx *Tx) HoldSchedule(ctx context.Context, id string) (Schedule, error) {
-	s, err := scanGraphSchedule(tx.QueryRow(ctx, `select `+graphScheduleColumns+` from schedules where id = $1 and deleted_at is null`+tx.db.dialect.holdLock(), id))
+	s, err := scanGraphSchedule(tx.QueryRow(ctx, `select `+graphScheduleColumns+` from schedules where id = $1 and deleted_at is null`+tx.ForUpdate(), id))
 	return s, noSchedule(err, id)
 }
 
@@ -166,13 +166,13 @@ func (tx *Tx) ListSchedules(ctx context.Context, ownerID, after string, limit in
 		args = append(args, ownerID)
 	}
 	rows, err := tx.Query(ctx, query, args...)
-	return scanAll(rows, err, "list schedules", scanGraphSchedule)
+	return ScanAll(rows, err, "list schedules", scanGraphSchedule)
 }
 
 // SetScheduleTimes keeps when a schedule runs next, and when it last started;
 // the zero LastRunAt leaves that as it is.
 func (tx *Tx) SetScheduleTimes(ctx context.Context, id string, next, last time.Time) error {
-	_, err := tx.Exec(ctx, `update schedules set next_run_at = $2, last_run_at = coalesce($3, last_run_at) where id = $1`, id, msOrNull(next), msOrNull(last))
+	_, err := tx.Exec(ctx, `update schedules set next_run_at = $2, last_run_at = coalesce($3, last_run_at) where id = $1`, id, NullMillis(next), NullMillis(last))
 	if err != nil {
 		return fmt.Errorf("change schedule times: %w", err)
 	}
@@ -181,7 +181,7 @@ func (tx *Tx) SetScheduleTimes(ctx context.Context, id string, next, last time.T
 
 // SetLastRun notes that a run of a schedule starts now.
 func (tx *Tx) SetLastRun(ctx context.Context, id string) error {
-	if _, err := tx.Exec(ctx, `update schedules set last_run_at = $2 where id = $1`, id, ms(tx.Now)); err != nil {
+	if _, err := tx.Exec(ctx, `update schedules set last_run_at = $2 where id = $1`, id, Millis(tx.Now)); err != nil {
 		return fmt.Errorf("change schedule times: %w", err)
 	}
 	return nil
@@ -189,7 +189,7 @@ func (tx *Tx) SetLastRun(ctx context.Context, id string) error {
 
 // SwitchOffSchedule disables a schedule because of what happened to it.
 func (tx *Tx) SwitchOffSchedule(ctx context.Context, id, issue string) error {
-	_, err := tx.Exec(ctx, `update schedules set enabled = 0, issue = $2, next_run_at = null, updated_at = $3, revision = revision + 1 where id = $1`, id, cleaned(issue), ms(tx.Now))
+	_, err := tx.Exec(ctx, `update schedules set enabled = 0, issue = $2, next_run_at = null, updated_at = $3, revision = revision + 1 where id = $1`, id, issue, Millis(tx.Now))
 	if err != nil {
 		return fmt.Errorf("switch off schedule: %w", err)
 	}
@@ -206,14 +206,14 @@ func (tx *Tx) StaleSchedules(ctx context.Context, after Schedule, limit int) ([]
 	if after.NextRunAt.IsZero() {
 		rows, err := tx.Query(ctx, `select `+graphScheduleColumns+` from schedules where enabled = 1 and deleted_at is null and next_run_at is null
 			and id > $1 order by id limit $2`, after.ID, limit)
-		if out, err = scanAll(rows, err, "find stale schedules", scanGraphSchedule); err != nil || len(out) == limit {
+		if out, err = ScanAll(rows, err, "find stale schedules", scanGraphSchedule); err != nil || len(out) == limit {
 			return out, err
 		}
 		after = Schedule{}
 	}
 	rows, err := tx.Query(ctx, `select `+graphScheduleColumns+` from schedules where enabled = 1 and deleted_at is null and next_run_at <= $1
-		and (next_run_at, id) > ($2, $3) order by next_run_at, id limit $4`, ms(tx.Now), msOrZero(after.NextRunAt), after.ID, limit-len(out))
-	due, err := scanAll(rows, err, "find stale schedules", scanGraphSchedule)
+		and (next_run_at, id) > ($2, $3) order by next_run_at, id limit $4`, Millis(tx.Now), msOrZero(after.NextRunAt), after.ID, limit-len(out))
+	due, err := ScanAll(rows, err, "find stale schedules", scanGraphSchedule)
 	return append(out, due...), err
 }
 
@@ -231,19 +231,19 @@ type ScheduleVersion struct {
 
 const scheduleVersionColumns = `revision, graph_id, input, cron, timezone, enabled, created_at, created_by`
 
-func scanScheduleVersion(row interface{ Scan(dest ...any) error }) (v ScheduleVersion, err error) {
+func scanScheduleVersion(row Scanner) (v ScheduleVersion, err error) {
 	var input string
 	var enabled, created int64
 	var by *string
 	err = row.Scan(&v.Revision, &v.GraphID, &input, &v.Cron, &v.Timezone, &enabled, &created, &by)
-	v.Input, v.Enabled, v.CreatedAt, v.CreatedBy = json.RawMessage(input), enabled != 0, fromMS(created), fromNull(by)
+	v.Input, v.Enabled, v.CreatedAt, v.CreatedBy = json.RawMessage(input), enabled != 0, FromMillis(created), FromNullText(by)
 	return v, err
 }
 
 // ScheduleVersions reads what a schedule was, the oldest first.
 func (tx *Tx) ScheduleVersions(ctx context.Context, id string, limit int) ([]ScheduleVersion, error) {
 	rows, err := tx.Query(ctx, `select `+scheduleVersionColumns+` from schedule_versions where schedule_id = $1 order by revision desc limit $2`, id, limit)
-	list, err := scanAll(rows, err, "read schedule versions", scanScheduleVersion)
+	list, err := ScanAll(rows, err, "read schedule versions", scanScheduleVersion)
 	for i, j := 0, len(list)-1; i < j; i, j = i+1, j-1 {
 		list[i], list[j] = list[j], list[i]
 	}
@@ -261,15 +261,15 @@ func (tx *Tx) ScheduleVersion(ctx context.Context, id string, revision int64) (S
 func (tx *Tx) AliveAt(ctx context.Context) (time.Time, error) {
 	var at int64
 	err := tx.QueryRow(ctx, `select alive_at from worker_clock where id = 1`).Scan(&at)
-	if errors.Is(err, errNoRow) {
+	if errors.Is(err, ErrNoRow) {
 		return time.Time{}, nil
 	}
-	return fromMS(at), err
+	return FromMillis(at), err
 }
 
 // SetAlive notes that a worker is at work now, and never moves back.
 func (tx *Tx) SetAlive(ctx context.Context) error {
-	_, err := tx.Exec(ctx, `insert into worker_clock as c (id, alive_at) values (1, $1) on conflict (id) do update set alive_at = $1 where c.alive_at < $1`, ms(tx.Now))
+	_, err := tx.Exec(ctx, `insert into worker_clock as c (id, alive_at) values (1, $1) on conflict (id) do update set alive_at = $1 where c.alive_at < $1`, Millis(tx.Now))
 	if err != nil {
 		return fmt.Errorf("note that a worker is at work: %w", err)
 	}
@@ -280,7 +280,7 @@ func (tx *Tx) SetAlive(ctx context.Context) error {
 func (tx *Tx) HasSchedules(ctx context.Context) (bool, error) {
 	var one int
 	err := tx.QueryRow(ctx, `select 1 from schedules where enabled = 1 limit 1`).Scan(&one)
-	if errors.Is(err, errNoRow) {
+	if errors.Is(err, ErrNoRow) {
 		return false, nil
 	}
 	return err == nil, err

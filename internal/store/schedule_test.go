@@ -81,7 +81,7 @@ func TestStaleSchedules(t *testing.T) {
 			other string
 			stale bool
 		}{
-			"null": {nil, "", true}, "past": {ms(at(9)), "", true}, "now": {ms(at(10)), "", true}, "future": {ms(at(11)), "", false},
+			"null": {nil, "", true}, "past": {Millis(at(9)), "", true}, "now": {Millis(at(10)), "", true}, "future": {Millis(at(11)), "", false},
 			"off": {nil, ", enabled = 0", false}, "gone": {nil, ", deleted_at = 1", false},
 		} {
 			s := graphSchedule(t, db, name)

@@ -46,7 +46,7 @@ func laneNo(i int) string { return fmt.Sprint("lane-", i) }
 // nothing kept others out.
 func (c *crowd) increment(ctx context.Context, tx *Tx, lane string) error {
 	var n int64
-	if err := tx.QueryRow(ctx, `select n from crowd where lane = $1`+tx.db.dialect.holdLock(), lane).Scan(&n); err != nil {
+	if err := tx.QueryRow(ctx, `select n from crowd where lane = $1`+tx.ForUpdate(), lane).Scan(&n); err != nil {
 		return err
 	}
 	_, err := tx.Exec(ctx, `update crowd set n = $2 where lane = $1`, lane, n+1)

@@ -37,7 +37,7 @@ type Slot struct {
 const slotColumns = `id, schedule_id, run_id, scheduled_for, started_at, completed_at, status, disposition, attempt_count, langfuse_trace_id,
 	error_code, error_message, cost, trigger, backfill_id, grant_id, revision, into_slot, created_at, updated_at`
 
-func scanSlot(row interface{ Scan(dest ...any) error }) (Slot, error) {
+func scanSlot(row Scanner) (Slot, error) {
 	var s Slot
 	var at, created, updated int64
 	var started, completed, into *int64
@@ -47,10 +47,10 @@ func scanSlot(row interface{ Scan(dest ...any) error }) (Slot, error) {
 	if err != nil {
 		return Slot{}, err
 	}
-	s.ScheduledFor, s.StartedAt, s.CompletedAt, s.Into = fromMS(at), fromNullMS(started), fromNullMS(completed), fromNullMS(into)
-	s.Disposition, s.TraceID, s.ErrorCode, s.ErrorMessage = fromNull(disposition), fromNull(trace), fromNull(code), fromNull(message)
-	s.BackfillID, s.GrantID = fromNull(backfill), fromNull(grant)
-	s.CreatedAt, s.UpdatedAt = fromMS(created), fromMS(updated)
+	s.ScheduledFor, s.StartedAt, s.CompletedAt, s.Into = FromMillis(at), FromNullMillis(started), FromNullMillis(completed), FromNullMillis(into)
+	s.Disposition, s.TraceID, s.ErrorCode, s.ErrorMessage = FromNullText(disposition), FromNullText(trace), FromNullText(code), FromNullText(message)
+	s.BackfillID, s.GrantID = FromNullText(backfill), FromNullText(grant)
+	s.CreatedAt, s.UpdatedAt = FromMillis(created), FromMillis(updated)
 	return s, nil
 }
 
@@ -58,7 +58,7 @@ func noSlot(err error, scheduleID string, at time.Time) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, errNoRow):
+	case errors.Is(err, ErrNoRow):
 		return &pawl.Error{Code: pawl.CodeNotFound, Op: "read slot", Msg: fmt.Sprintf("schedule %s has no slot at %s", scheduleID, pawl.FormatTime(at))}
 	}
 	return fmt.Errorf("read slot: %w", err)
@@ -83,20 +83,20 @@ type NewSlot struct {
 // returns how many were new.
 func (tx *Tx) InsertSlots(ctx context.Context, list ...NewSlot) (int64, error) {
 	var made int64
-	for batch := range batches(list) {
-		v := values{}
+	for batch := range Batches(list) {
+		v := Values{}
 		for _, s := range batch {
 			status, completed := s.Status, any(nil)
 			if status == "" {
 				status = "pending"
 			} else {
-				completed = ms(tx.Now)
+				completed = Millis(tx.Now)
 			}
-			v.row(NewID(), s.ScheduleID, ms(s.ScheduledFor), status, orNull(s.Disposition), completed, orNull(cleaned(s.Message)), s.Trigger,
-				orNull(s.BackfillID), s.Revision, msOrNull(s.Into), ms(tx.Now), ms(tx.Now))
+			v.Row(NewID(), s.ScheduleID, Millis(s.ScheduledFor), status, NullText(s.Disposition), completed, NullText(s.Message), s.Trigger,
+				NullText(s.BackfillID), s.Revision, NullMillis(s.Into), Millis(tx.Now), Millis(tx.Now))
 		}
 		n, err := tx.Exec(ctx, `insert into schedule_runs (id, schedule_id, scheduled_for, status, disposition, completed_at, error_message, trigger,
-			backfill_id, revision, into_slot, created_at, updated_at) values `+v.String()+` on conflict (schedule_id, scheduled_for) do nothing`, v.args...)
+			backfill_id, revision, into_slot, created_at, updated_at) values `+v.String()+` on conflict (schedule_id, scheduled_for) do nothing`, v.Args...)
 		if err != nil {
 			return made, fmt.Errorf("insert slots: %w", err)
 		}
@@ -114,7 +114,7 @@ func (tx *Tx) PlanSlot(ctx context.Context, scheduleID string, at time.Time, rev
 		values ($1, $2, $3, 'schedule', $4, $5, $5) on conflict (schedule_id, scheduled_for) do update set status = 'pending', disposition = null,
 		completed_at = null, error_code = null, error_message = null, into_slot = null, revision = excluded.revision, updated_at = excluded.updated_at
 		where s.started_at is null and s.trigger = 'schedule' and (s.status = 'pending' or s.disposition in ('superseded', 'skipped_disabled'))`,
-		NewID(), scheduleID, ms(at), revision, ms(tx.Now))
+		NewID(), scheduleID, Millis(at), revision, Millis(tx.Now))
 	if err != nil {
 		return false, fmt.Errorf("plan slot: %w", err)
 	}
@@ -123,14 +123,14 @@ func (tx *Tx) PlanSlot(ctx context.Context, scheduleID string, at time.Time, rev
 
 // GetSlot reads a slot, or fails with pawl.ErrNotFound.
 func (tx *Tx) GetSlot(ctx context.Context, scheduleID string, at time.Time) (Slot, error) {
-	s, err := scanSlot(tx.QueryRow(ctx, `select `+slotColumns+` from schedule_runs where schedule_id = $1 and scheduled_for = $2`, scheduleID, ms(at)))
+	s, err := scanSlot(tx.QueryRow(ctx, `select `+slotColumns+` from schedule_runs where schedule_id = $1 and scheduled_for = $2`, scheduleID, Millis(at)))
 	return s, noSlot(err, scheduleID, at)
 }
 
 // HoldSlot reads a slot and keeps others from changing it until the transaction
 // ends.
 func (tx *Tx) HoldSlot(ctx context.Context, scheduleID string, at time.Time) (Slot, error) {
-	s, err := scanSlot(tx.QueryRow(ctx, `select `+slotColumns+` from schedule_runs where schedule_id = $1 and scheduled_for = $2`+tx.db.dialect.holdLock(), scheduleID, ms(at)))
+	s, err := scanSlot(tx.QueryRow(ctx, `select `+slotColumns+` from schedule_runs where schedule_id = $1 and scheduled_for = $2`+tx.ForUpdate(), scheduleID, Millis(at)))
 	return s, noSlot(err, scheduleID, at)
 }
 
@@ -149,7 +149,7 @@ type SlotStart struct {
 func (tx *Tx) StartSlot(ctx context.Context, id string, start SlotStart) (Slot, error) {
 	s, err := scanSlot(tx.QueryRow(ctx, `update schedule_runs set status = 'running', started_at = coalesce(started_at, $2), attempt_count = attempt_count + $4,
 		run_id = case when run_id = '' then $3 else run_id end, grant_id = coalesce(grant_id, $5), updated_at = $2
-		where id = $1 and status in ('pending', 'running') returning `+slotColumns, id, ms(tx.Now), start.RunID, flag(!start.Again), orNull(start.GrantID)))
+		where id = $1 and status in ('pending', 'running') returning `+slotColumns, id, Millis(tx.Now), start.RunID, flag(!start.Again), NullText(start.GrantID)))
 	return s, slotClosed(err, "start slot")
 }
 
@@ -157,7 +157,7 @@ func slotClosed(err error, op string) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, errNoRow):
+	case errors.Is(err, ErrNoRow):
 		return &pawl.Error{Code: pawl.CodeConflict, Reason: "slot_closed", Op: op, Msg: "the slot is closed already"}
 	}
 	return fmt.Errorf("%s: %w", op, err)
@@ -180,14 +180,14 @@ func (tx *Tx) CloseSlot(ctx context.Context, id string, e SlotEnd) (Slot, error)
 	s, err := scanSlot(tx.QueryRow(ctx, `update schedule_runs set status = $2, disposition = $3, completed_at = $4, updated_at = $4,
 		langfuse_trace_id = coalesce($5, langfuse_trace_id), error_code = $6, error_message = $7, cost = case when $8 > cost then $8 else cost end, into_slot = $9
 		where id = $1 and status in ('pending', 'running') returning `+slotColumns,
-		id, e.Status, e.Disposition, ms(tx.Now), orNull(cleaned(e.TraceID)), orNull(e.ErrorCode), orNull(cleaned(e.ErrorMessage)), e.Cost, msOrNull(e.Into)))
+		id, e.Status, e.Disposition, Millis(tx.Now), NullText(e.TraceID), NullText(e.ErrorCode), NullText(e.ErrorMessage), e.Cost, NullMillis(e.Into)))
 	return s, slotClosed(err, "close slot")
 }
 
 // SetSlotCost notes what a slot that has not ended cost so far, all attempts
 // together.
 func (tx *Tx) SetSlotCost(ctx context.Context, id string, cost int64) error {
-	if _, err := tx.Exec(ctx, `update schedule_runs set cost = case when $2 > cost then $2 else cost end, updated_at = $3 where id = $1`, id, cost, ms(tx.Now)); err != nil {
+	if _, err := tx.Exec(ctx, `update schedule_runs set cost = case when $2 > cost then $2 else cost end, updated_at = $3 where id = $1`, id, cost, Millis(tx.Now)); err != nil {
 		return fmt.Errorf("set slot cost: %w", err)
 	}
 	return nil
@@ -198,7 +198,7 @@ func (tx *Tx) SetSlotCost(ctx context.Context, id string, cost int64) error {
 func (tx *Tx) ReopenSlot(ctx context.Context, scheduleID string, at time.Time, backfillID string, revision int64) (bool, error) {
 	n, err := tx.Exec(ctx, `update schedule_runs set status = 'pending', disposition = null, completed_at = null, error_code = null, error_message = null,
 		into_slot = null, trigger = 'backfill', backfill_id = $3, revision = $4, updated_at = $5
-		where schedule_id = $1 and scheduled_for = $2 and status = 'skipped' and started_at is null`, scheduleID, ms(at), backfillID, revision, ms(tx.Now))
+		where schedule_id = $1 and scheduled_for = $2 and status = 'skipped' and started_at is null`, scheduleID, Millis(at), backfillID, revision, Millis(tx.Now))
 	if err != nil {
 		return false, fmt.Errorf("reopen slot: %w", err)
 	}
@@ -209,7 +209,7 @@ func (tx *Tx) ReopenSlot(ctx context.Context, scheduleID string, at time.Time, b
 // empty is that of its schedule.
 func (tx *Tx) SetBackfillGrant(ctx context.Context, id, scheduleID string, at time.Time, grantID string) error {
 	_, err := tx.Exec(ctx, `update schedule_runs set grant_id = $4 where schedule_id = $1 and scheduled_for = $2 and backfill_id = $3 and started_at is null`,
-		scheduleID, ms(at), id, orNull(grantID))
+		scheduleID, Millis(at), id, NullText(grantID))
 	if err != nil {
 		return fmt.Errorf("set grant of a slot: %w", err)
 	}
@@ -219,7 +219,7 @@ func (tx *Tx) SetBackfillGrant(ctx context.Context, id, scheduleID string, at ti
 // OpenSlots reads the slots of a schedule that are not closed, the oldest first.
 func (tx *Tx) OpenSlots(ctx context.Context, scheduleID string, limit int) ([]Slot, error) {
 	rows, err := tx.Query(ctx, `select `+slotColumns+` from schedule_runs where schedule_id = $1 and completed_at is null order by scheduled_for limit $2`, scheduleID, limit)
-	return scanAll(rows, err, "read open slots", scanSlot)
+	return ScanAll(rows, err, "read open slots", scanSlot)
 }
 
 // RunningSlots reads the slots of a schedule that have begun and are not
@@ -228,7 +228,7 @@ func (tx *Tx) RunningSlots(ctx context.Context, scheduleID string, limit int) ([
 	// Both conditions, so that the index of open slots serves it.
 	rows, err := tx.Query(ctx, `select `+slotColumns+` from schedule_runs where schedule_id = $1 and completed_at is null and status = 'running'
 		order by scheduled_for limit $2`, scheduleID, limit)
-	return scanAll(rows, err, "read running slots", scanSlot)
+	return ScanAll(rows, err, "read running slots", scanSlot)
 }
 
 // LatestSlot reads the slot of the latest instant that a revision of a schedule
@@ -249,26 +249,26 @@ type SlotFilter struct {
 	Ran        bool // only those that started
 }
 
-// conditions are those that an index answers, and the rest.
-func (f SlotFilter) conditions() (base, rest conditions) {
-	base.texts = []string{"true"}
+// Where are those that an index answers, and the rest.
+func (f SlotFilter) conditions() (base, rest Where) {
+	base.Texts = []string{"true"}
 	if f.ScheduleID != "" {
-		base.add("schedule_id = ?", f.ScheduleID)
+		base.Add("schedule_id = ?", f.ScheduleID)
 	}
 	if f.BackfillID != "" {
-		base.add("backfill_id = ?", f.BackfillID)
+		base.Add("backfill_id = ?", f.BackfillID)
 	}
 	if f.Open {
-		base.add("completed_at is null")
+		base.Add("completed_at is null")
 	}
 	if f.Status != "" {
-		rest.add("status = ?", f.Status)
+		rest.Add("status = ?", f.Status)
 	}
 	if f.Trigger != "" {
-		rest.add("trigger = ?", f.Trigger)
+		rest.Add("trigger = ?", f.Trigger)
 	}
 	if f.Ran {
-		rest.add("started_at is not null")
+		rest.Add("started_at is not null")
 	}
 	return base, rest
 }
@@ -277,37 +277,37 @@ func (f SlotFilter) conditions() (base, rest conditions) {
 // is the instant and id of the last one that was read already, or zero.
 func (tx *Tx) ListSlots(ctx context.Context, f SlotFilter, before time.Time, beforeID string, limit int) ([]Slot, error) {
 	c, rest := f.conditions()
-	c.join(&rest)
+	c.Join(&rest)
 	if !before.IsZero() {
-		c.add("(scheduled_for, id) < (?, ?)", ms(before), beforeID)
+		c.Add("(scheduled_for, id) < (?, ?)", Millis(before), beforeID)
 	}
 	text := c.String()
-	rows, err := tx.Query(ctx, `select `+slotColumns+` from schedule_runs where `+text+` order by scheduled_for desc, id desc`+c.limit(limit), c.args...)
-	return scanAll(rows, err, "list slots", scanSlot)
+	rows, err := tx.Query(ctx, `select `+slotColumns+` from schedule_runs where `+text+` order by scheduled_for desc, id desc`+c.Limit(limit), c.Args...)
+	return ScanAll(rows, err, "list slots", scanSlot)
 }
 
 // SlotsOf reads up to limit slots of one schedule, those of the latest instants
 // before the given one first, and the instant with which to go on, zero at the
-// end. A page may end early; see pageThrough.
+// end. A page may end early; see PageThrough.
 func (tx *Tx) SlotsOf(ctx context.Context, f SlotFilter, before time.Time, limit int) (page []Slot, next time.Time, err error) {
 	place := func(s Slot) time.Time { return s.ScheduledFor }
-	page, next, more, err := pageThrough(before, limit, place, func(before time.Time, want int) (l look[Slot, time.Time], err error) {
+	page, next, more, err := PageThrough(before, limit, place, func(before time.Time, want int) (l Window[Slot, time.Time], err error) {
 		c, rest := f.conditions()
 		if !before.IsZero() { // a schedule has one slot for an instant
-			c.add("scheduled_for < ?", ms(before))
+			c.Add("scheduled_for < ?", Millis(before))
 		}
-		if len(rest.texts) > 0 {
-			if l.floor, l.cut, err = windowEnd(ctx, tx, "scheduled_for", "schedule_runs", "scheduled_for desc", &c, scanInstant); err != nil {
+		if len(rest.Texts) > 0 {
+			if l.Floor, l.Cut, err = WindowEnd(ctx, tx, "scheduled_for", "schedule_runs", "scheduled_for desc", &c, scanInstant); err != nil {
 				return l, err
 			}
 		}
-		c.join(&rest)
-		if l.cut {
-			c.add("scheduled_for >= ?", ms(l.floor))
+		c.Join(&rest)
+		if l.Cut {
+			c.Add("scheduled_for >= ?", Millis(l.Floor))
 		}
 		text := c.String()
-		rows, err := tx.Query(ctx, `select `+slotColumns+` from schedule_runs where `+text+` order by scheduled_for desc`+c.limit(want), c.args...)
-		l.rows, err = scanAll(rows, err, "list slots", scanSlot)
+		rows, err := tx.Query(ctx, `select `+slotColumns+` from schedule_runs where `+text+` order by scheduled_for desc`+c.Limit(want), c.Args...)
+		l.Rows, err = ScanAll(rows, err, "list slots", scanSlot)
 		return l, err
 	})
 	if !more {
@@ -316,16 +316,16 @@ func (tx *Tx) SlotsOf(ctx context.Context, f SlotFilter, before time.Time, limit
 	return page, next, err
 }
 
-func scanInstant(row interface{ Scan(dest ...any) error }) (time.Time, error) {
+func scanInstant(row Scanner) (time.Time, error) {
 	var at int64
 	err := row.Scan(&at)
-	return fromMS(at), err
+	return FromMillis(at), err
 }
 
 // SlotsBetween reads the slots of a schedule with instants in [from, to), the
 // oldest first.
 func (tx *Tx) SlotsBetween(ctx context.Context, scheduleID string, from, to time.Time, limit int) ([]Slot, error) {
 	rows, err := tx.Query(ctx, `select `+slotColumns+` from schedule_runs where schedule_id = $1 and scheduled_for >= $2 and scheduled_for < $3
-		order by scheduled_for limit $4`, scheduleID, ms(from), ms(to), limit)
-	return scanAll(rows, err, "read slots", scanSlot)
+		order by scheduled_for limit $4`, scheduleID, Millis(from), Millis(to), limit)
+	return ScanAll(rows, err, "read slots", scanSlot)
 }

@@ -33,7 +33,7 @@ func sourceColumnsOf(alias string) string {
 	return alias + "." + strings.ReplaceAll(sourceColumns, ", ", ", "+alias+".")
 }
 
-func scanSource(row interface{ Scan(dest ...any) error }) (Source, error) {
+func scanSource(row Scanner) (Source, error) {
 	var s Source
 	var definition string
 	var paused, deleting *int64
@@ -42,7 +42,7 @@ func scanSource(row interface{ Scan(dest ...any) error }) (Source, error) {
 		return Source{}, err
 	}
 	s.Definition = json.RawMessage(definition)
-	s.PausedAt, s.DeletingAt, s.CreatedAt, s.UpdatedAt = fromNullMS(paused), fromNullMS(deleting), fromMS(created), fromMS(updated)
+	s.PausedAt, s.DeletingAt, s.CreatedAt, s.UpdatedAt = FromNullMillis(paused), FromNullMillis(deleting), FromMillis(created), FromMillis(updated)
 	return s, nil
 }
 
@@ -50,7 +50,7 @@ func noSource(err error, name string) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, errNoRow):
+	case errors.Is(err, ErrNoRow):
 		return &pawl.Error{Code: pawl.CodeNotFound, Op: "read source", Msg: fmt.Sprintf("there is no source %q", name), Hint: "pawl get sources lists them."}
 	}
 	return fmt.Errorf("read source: %w", err)
@@ -71,28 +71,28 @@ func (tx *Tx) GetSource(ctx context.Context, id string) (Source, error) {
 // HoldSource reads a source by its name and keeps others from changing or
 // sharing its row until the transaction ends.
 func (tx *Tx) HoldSource(ctx context.Context, name string) (Source, error) {
-	s, err := scanSource(tx.QueryRow(ctx, `select `+sourceColumns+` from source_definitions where name = $1`+tx.db.dialect.holdLock(), name))
+	s, err := scanSource(tx.QueryRow(ctx, `select `+sourceColumns+` from source_definitions where name = $1`+tx.ForUpdate(), name))
 	return s, noSource(err, name)
 }
 
 // ShareSource reads a source and keeps others from changing its row until the
 // transaction ends.
 func (tx *Tx) ShareSource(ctx context.Context, id string) (Source, error) {
-	s, err := scanSource(tx.QueryRow(ctx, `select `+sourceColumns+` from source_definitions where id = $1`+tx.db.dialect.shareLock(), id))
+	s, err := scanSource(tx.QueryRow(ctx, `select `+sourceColumns+` from source_definitions where id = $1`+tx.ForShare(), id))
 	return s, noSource(err, id)
 }
 
 // InsertSource adds a source with its first version and its state.
 func (tx *Tx) InsertSource(ctx context.Context, s Source, by string) (Source, error) {
 	s, err := scanSource(tx.QueryRow(ctx, `insert into source_definitions (id, name, definition, version, number, status, created_at, updated_at)
-		values ($1, $2, $3, $4, 1, $5, $6, $6) returning `+sourceColumns, NewID(), s.Name, string(s.Definition), s.Version, s.Status, ms(tx.Now)))
-	if tx.db.isUnique(err) {
+		values ($1, $2, $3, $4, 1, $5, $6, $6) returning `+sourceColumns, NewID(), s.Name, string(s.Definition), s.Version, s.Status, Millis(tx.Now)))
+	if tx.IsUnique(err) {
 		return Source{}, &pawl.Error{Code: pawl.CodeConflict, Op: "insert source", Msg: "the source was made by somebody else at this moment", Hint: "Try again."}
 	}
 	if err != nil {
 		return Source{}, fmt.Errorf("insert source: %w", err)
 	}
-	if _, err := tx.Exec(ctx, `insert into source_state (source_id, updated_at) values ($1, $2)`, s.ID, ms(tx.Now)); err != nil {
+	if _, err := tx.Exec(ctx, `insert into source_state (source_id, updated_at) values ($1, $2)`, s.ID, Millis(tx.Now)); err != nil {
 		return Source{}, fmt.Errorf("insert source: %w", err)
 	}
 	return s, tx.addSourceVersion(ctx, s, by)
@@ -101,7 +101,7 @@ func (tx *Tx) InsertSource(ctx context.Context, s Source, by string) (Source, er
 // UpdateSource puts another definition in force.
 func (tx *Tx) UpdateSource(ctx context.Context, id string, definition json.RawMessage, version, status, by string) (Source, error) {
 	s, err := scanSource(tx.QueryRow(ctx, `update source_definitions set definition = $2, version = $3, status = $4, number = number + 1,
-		revision = revision + 1, updated_at = $5 where id = $1 returning `+sourceColumns, id, string(definition), version, status, ms(tx.Now)))
+		revision = revision + 1, updated_at = $5 where id = $1 returning `+sourceColumns, id, string(definition), version, status, Millis(tx.Now)))
 	if err := noSource(err, id); err != nil {
 		return Source{}, err
 	}
@@ -110,7 +110,7 @@ func (tx *Tx) UpdateSource(ctx context.Context, id string, definition json.RawMe
 
 func (tx *Tx) addSourceVersion(ctx context.Context, s Source, by string) error {
 	_, err := tx.Exec(ctx, `insert into source_versions (source_id, number, version, definition, created_at, created_by) values ($1, $2, $3, $4, $5, $6)`,
-		s.ID, s.Number, s.Version, string(s.Definition), ms(tx.Now), orNull(by))
+		s.ID, s.Number, s.Version, string(s.Definition), Millis(tx.Now), NullText(by))
 	if err != nil {
 		return fmt.Errorf("add source version: %w", err)
 	}
@@ -121,7 +121,7 @@ func (tx *Tx) addSourceVersion(ctx context.Context, s Source, by string) error {
 func (tx *Tx) SetSourcePaused(ctx context.Context, id string, paused bool) error {
 	var at any
 	if paused {
-		at = ms(tx.Now)
+		at = Millis(tx.Now)
 	}
 	return tx.setSource(ctx, id, "paused_at", at)
 }
@@ -129,11 +129,11 @@ func (tx *Tx) SetSourcePaused(ctx context.Context, id string, paused bool) error
 // SetSourceDeleting notes that the source is being deleted: nothing of it
 // starts any more.
 func (tx *Tx) SetSourceDeleting(ctx context.Context, id string) error {
-	return tx.setSource(ctx, id, "deleting_at", ms(tx.Now))
+	return tx.setSource(ctx, id, "deleting_at", Millis(tx.Now))
 }
 
 func (tx *Tx) setSource(ctx context.Context, id, column string, value any) error {
-	if _, err := tx.Exec(ctx, `update source_definitions set `+column+` = $2, revision = revision + 1, updated_at = $3 where id = $1`, id, value, ms(tx.Now)); err != nil {
+	if _, err := tx.Exec(ctx, `update source_definitions set `+column+` = $2, revision = revision + 1, updated_at = $3 where id = $1`, id, value, Millis(tx.Now)); err != nil {
 		return fmt.Errorf("change source: %w", err)
 	}
 	return nil
@@ -163,7 +163,7 @@ func (tx *Tx) DeleteSource(ctx context.Context, s Source) error {
 // ListSources reads up to limit sources by name, those after the given one.
 func (tx *Tx) ListSources(ctx context.Context, after string, limit int) ([]Source, error) {
 	rows, err := tx.Query(ctx, `select `+sourceColumns+` from source_definitions where name > $1 order by name limit $2`, after, limit)
-	return scanAll(rows, err, "list sources", scanSource)
+	return ScanAll(rows, err, "list sources", scanSource)
 }
 
 // UnarmedSources reads up to limit sources by name, those after the given one,
@@ -172,7 +172,7 @@ func (tx *Tx) UnarmedSources(ctx context.Context, task, after string, limit int)
 	rows, err := tx.Query(ctx, `select `+sourceColumns+` from source_definitions s where status = 'active' and paused_at is null and name > $1
 		and not exists (select 1 from jobs j where j.key = 'source:' || s.id and j.owner = '' and j.task = $3 and j.state = 0)
 		order by name limit $2`, after, limit, task)
-	return scanAll(rows, err, "find sources without a job", scanSource)
+	return ScanAll(rows, err, "find sources without a job", scanSource)
 }
 
 // SourceVersion is a definition as it was applied.
@@ -189,7 +189,7 @@ type SourceVersion struct {
 func (tx *Tx) SourcesOfTable(ctx context.Context, table, except string) ([]json.RawMessage, error) {
 	like := `%"table":"` + strings.ToLower(strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(table)) + `"%`
 	rows, err := tx.Query(ctx, `select definition from source_definitions where lower(definition) like $1 escape '\' and name <> $2 order by name limit 1000`, like, except)
-	return scanAll(rows, err, "read sources of a table", func(row interface{ Scan(dest ...any) error }) (json.RawMessage, error) {
+	return ScanAll(rows, err, "read sources of a table", func(row Scanner) (json.RawMessage, error) {
 		var definition string
 		err := row.Scan(&definition)
 		return json.RawMessage(definition), err
@@ -204,12 +204,12 @@ func (tx *Tx) ListSourceVersions(ctx context.Context, sourceID string, before in
 	}
 	rows, err := tx.Query(ctx, `select number, version, definition, created_at, created_by from source_versions
 		where source_id = $1 and number < $2 order by number desc limit $3`, sourceID, before, limit)
-	return scanAll(rows, err, "list source versions", func(row interface{ Scan(dest ...any) error }) (v SourceVersion, err error) {
+	return ScanAll(rows, err, "list source versions", func(row Scanner) (v SourceVersion, err error) {
 		var definition string
 		var created int64
 		var by *string
 		err = row.Scan(&v.Number, &v.Version, &definition, &created, &by)
-		v.Definition, v.CreatedAt, v.CreatedBy = json.RawMessage(definition), fromMS(created), fromNull(by)
+		v.Definition, v.CreatedAt, v.CreatedBy = json.RawMessage(definition), FromMillis(created), FromNullText(by)
 		return v, err
 	})
 }
@@ -238,39 +238,25 @@ func (tx *Tx) GetSourceState(ctx context.Context, sourceID string) (SourceState,
 	if err != nil {
 		return SourceState{}, noSource(err, sourceID)
 	}
-	s.LastSuccessAt, s.LastAttemptAt, s.RequestedAt, s.LastFailed = fromNullMS(success), fromNullMS(attempt), fromNullMS(requested), failed != 0
-	s.Mark, s.Position, s.PositionOf = rawOf(mark), rawOf(position), fromNull(of)
+	s.LastSuccessAt, s.LastAttemptAt, s.RequestedAt, s.LastFailed = FromNullMillis(success), FromNullMillis(attempt), FromNullMillis(requested), failed != 0
+	s.Mark, s.Position, s.PositionOf = FromNullJSON(mark), FromNullJSON(position), FromNullText(of)
 	return s, nil
-}
-
-func rawOf(text *string) json.RawMessage {
-	if text == nil {
-		return nil
-	}
-	return json.RawMessage(*text)
-}
-
-func textOrNull(raw json.RawMessage) any {
-	if len(raw) == 0 {
-		return nil
-	}
-	return string(raw)
 }
 
 // RequestSource notes that somebody asked for a run now.
 func (tx *Tx) RequestSource(ctx context.Context, sourceID string) error {
-	return tx.setSourceState(ctx, `requested_at = $2`, sourceID, ms(tx.Now))
+	return tx.setSourceState(ctx, `requested_at = $2`, sourceID, Millis(tx.Now))
 }
 
 // SourceBegan notes that a fetch began: until it is committed, it counts as
 // failed.
 func (tx *Tx) SourceBegan(ctx context.Context, sourceID string) error {
-	return tx.setSourceState(ctx, `last_attempt_at = $2, last_failed = 1, requested_at = null`, sourceID, ms(tx.Now))
+	return tx.setSourceState(ctx, `last_attempt_at = $2, last_failed = 1, requested_at = null`, sourceID, Millis(tx.Now))
 }
 
 // SourceMoved keeps where the fetch goes on, if it is cut off.
 func (tx *Tx) SourceMoved(ctx context.Context, sourceID string, position json.RawMessage, version string) error {
-	return tx.setSourceState(ctx, `position = $2, position_of = $3`, sourceID, textOrNull(position), orNull(version))
+	return tx.setSourceState(ctx, `position = $2, position_of = $3`, sourceID, NullJSON(position), NullText(version))
 }
 
 // SourceWrote counts rows that were written.
@@ -281,7 +267,7 @@ func (tx *Tx) SourceWrote(ctx context.Context, sourceID string, rows int) error 
 // SourceSucceeded notes that a whole fetch was committed now. An empty mark
 // leaves the one that is there.
 func (tx *Tx) SourceSucceeded(ctx context.Context, sourceID string, mark json.RawMessage) error {
-	return tx.setSourceState(ctx, `last_success_at = $2, last_failed = 0, position = null, position_of = null, mark = coalesce($3, mark)`, sourceID, ms(tx.Now), textOrNull(mark))
+	return tx.setSourceState(ctx, `last_success_at = $2, last_failed = 0, position = null, position_of = null, mark = coalesce($3, mark)`, sourceID, Millis(tx.Now), NullJSON(mark))
 }
 
 // SourceFailed counts a failure.
@@ -296,7 +282,7 @@ func (tx *Tx) ResetSource(ctx context.Context, sourceID string) error {
 
 func (tx *Tx) setSourceState(ctx context.Context, assignments, sourceID string, values ...any) error {
 	args := append([]any{sourceID}, values...)
-	args = append(args, ms(tx.Now))
+	args = append(args, Millis(tx.Now))
 	if _, err := tx.Exec(ctx, fmt.Sprintf(`update source_state set %s, updated_at = $%d where source_id = $1`, assignments, len(args)), args...); err != nil {
 		return fmt.Errorf("change source state: %w", err)
 	}

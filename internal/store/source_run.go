@@ -28,20 +28,20 @@ type SourceProgress struct {
 
 const sourceRunColumns = `run_id, source_id, version, definition, pages, requests, bytes, rows_read, rows_new, rows_changed, rows_same, rejects, note, started_at, updated_at`
 
-func scanSourceRun(row interface{ Scan(dest ...any) error }) (SourceRun, error) {
+func scanSourceRun(row Scanner) (SourceRun, error) {
 	var r SourceRun
 	var definition string
 	var note *string
 	var started, updated int64
 	err := row.Scan(&r.RunID, &r.SourceID, &r.Version, &definition, &r.Pages, &r.Requests, &r.Bytes, &r.RowsRead, &r.RowsNew, &r.RowsChanged, &r.Same, &r.Rejects, &note, &started, &updated)
-	r.Definition, r.Note, r.StartedAt, r.UpdatedAt = json.RawMessage(definition), fromNull(note), fromMS(started), fromMS(updated)
+	r.Definition, r.Note, r.StartedAt, r.UpdatedAt = json.RawMessage(definition), FromNullText(note), FromMillis(started), FromMillis(updated)
 	return r, err
 }
 
 // InsertSourceRun begins the progress of a run.
 func (tx *Tx) InsertSourceRun(ctx context.Context, r SourceRun) error {
 	_, err := tx.Exec(ctx, `insert into source_runs (run_id, source_id, version, definition, note, started_at, updated_at) values ($1, $2, $3, $4, $5, $6, $6)
-		on conflict (run_id) do nothing`, r.RunID, r.SourceID, r.Version, string(r.Definition), orNull(r.Note), ms(tx.Now))
+		on conflict (run_id) do nothing`, r.RunID, r.SourceID, r.Version, string(r.Definition), NullText(r.Note), Millis(tx.Now))
 	if err != nil {
 		return fmt.Errorf("begin source run: %w", err)
 	}
@@ -52,7 +52,7 @@ func (tx *Tx) InsertSourceRun(ctx context.Context, r SourceRun) error {
 func (tx *Tx) AddSourceProgress(ctx context.Context, runID string, p SourceProgress) error {
 	_, err := tx.Exec(ctx, `update source_runs set pages = pages + $2, requests = requests + $3, bytes = bytes + $4, rows_read = rows_read + $5,
 		rows_new = rows_new + $6, rows_changed = rows_changed + $7, rows_same = rows_same + $8, rejects = rejects + $9, updated_at = $10 where run_id = $1`,
-		runID, p.Pages, p.Requests, p.Bytes, p.RowsRead, p.RowsNew, p.RowsChanged, p.Same, p.Rejects, ms(tx.Now))
+		runID, p.Pages, p.Requests, p.Bytes, p.RowsRead, p.RowsNew, p.RowsChanged, p.Same, p.Rejects, Millis(tx.Now))
 	if err != nil {
 		return fmt.Errorf("add source progress: %w", err)
 	}
@@ -61,7 +61,7 @@ func (tx *Tx) AddSourceProgress(ctx context.Context, runID string, p SourceProgr
 
 // NoteSourceRun keeps a remark for people.
 func (tx *Tx) NoteSourceRun(ctx context.Context, runID, note string) error {
-	if _, err := tx.Exec(ctx, `update source_runs set note = $2, updated_at = $3 where run_id = $1`, runID, cleaned(note), ms(tx.Now)); err != nil {
+	if _, err := tx.Exec(ctx, `update source_runs set note = $2, updated_at = $3 where run_id = $1`, runID, note, Millis(tx.Now)); err != nil {
 		return fmt.Errorf("note source run: %w", err)
 	}
 	return nil
@@ -70,10 +70,10 @@ func (tx *Tx) NoteSourceRun(ctx context.Context, runID, note string) error {
 // SourceRuns reads the progress of runs, by run id; what has none is left out.
 func (tx *Tx) SourceRuns(ctx context.Context, runIDs []string) (map[string]SourceRun, error) {
 	out := map[string]SourceRun{}
-	for batch := range batches(runIDs) {
-		text, args := in(nil, batch)
+	for batch := range Batches(runIDs) {
+		text, args := In(nil, batch)
 		rows, err := tx.Query(ctx, `select `+sourceRunColumns+` from source_runs where run_id in `+text, args...)
-		list, err := scanAll(rows, err, "read source runs", scanSourceRun)
+		list, err := ScanAll(rows, err, "read source runs", scanSourceRun)
 		if err != nil {
 			return nil, err
 		}
@@ -87,7 +87,7 @@ func (tx *Tx) SourceRuns(ctx context.Context, runIDs []string) (map[string]Sourc
 // LatestSourceRuns reads the progress of up to limit runs, the newest first.
 func (tx *Tx) LatestSourceRuns(ctx context.Context, sourceID string, limit int) ([]SourceRun, error) {
 	rows, err := tx.Query(ctx, `select `+sourceRunColumns+` from source_runs where source_id = $1 order by started_at desc limit $2`, sourceID, limit)
-	return scanAll(rows, err, "list source runs", scanSourceRun)
+	return ScanAll(rows, err, "list source runs", scanSourceRun)
 }
 
 // Reject is a row of the outside that did not fit.
@@ -104,12 +104,12 @@ type Reject struct {
 
 // AddRejects keeps rows that did not fit.
 func (tx *Tx) AddRejects(ctx context.Context, list []Reject) error {
-	for batch := range batches(list) {
-		v := values{}
+	for batch := range Batches(list) {
+		v := Values{}
 		for _, r := range batch {
-			v.row(tx.db.ids.next(tx.Now), r.SourceName, r.RunID, r.Page, r.Row, cleaned(r.Reason), cleaned(r.Raw), ms(tx.Now))
+			v.Row(tx.NextID(), r.SourceName, r.RunID, r.Page, r.Row, r.Reason, r.Raw, Millis(tx.Now))
 		}
-		if _, err := tx.Exec(ctx, `insert into _rejects (id, source_name, run_id, page, row_number, reason, raw, created_at) values `+v.String(), v.args...); err != nil {
+		if _, err := tx.Exec(ctx, `insert into _rejects (id, source_name, run_id, page, row_number, reason, raw, created_at) values `+v.String(), v.Args...); err != nil {
 			return fmt.Errorf("add rejects: %w", err)
 		}
 	}
@@ -124,10 +124,10 @@ func (tx *Tx) ListRejects(ctx context.Context, sourceName string, before int64, 
 	}
 	rows, err := tx.Query(ctx, `select id, source_name, run_id, page, row_number, reason, raw, created_at from _rejects
 		where source_name = $1 and id < $2 order by id desc limit $3`, sourceName, before, limit)
-	return scanAll(rows, err, "list rejects", func(row interface{ Scan(dest ...any) error }) (r Reject, err error) {
+	return ScanAll(rows, err, "list rejects", func(row Scanner) (r Reject, err error) {
 		var created int64
 		err = row.Scan(&r.ID, &r.SourceName, &r.RunID, &r.Page, &r.Row, &r.Reason, &r.Raw, &created)
-		r.CreatedAt = fromMS(created)
+		r.CreatedAt = FromMillis(created)
 		return r, err
 	})
 }

@@ -141,7 +141,7 @@ func (db *DB) Ping(ctx context.Context) error {
 		return err
 	}
 	return db.Write(ctx, func(ctx context.Context, tx *Tx) error {
-		_, err := tx.Exec(ctx, `insert into write_probe (id, at) values (1, $1) on conflict (id) do update set at = excluded.at`, ms(tx.Now))
+		_, err := tx.Exec(ctx, `insert into write_probe (id, at) values (1, $1) on conflict (id) do update set at = excluded.at`, Millis(tx.Now))
 		return err
 	})
 }

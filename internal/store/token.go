@@ -9,7 +9,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"math"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
@@ -74,7 +73,7 @@ func (tx *Tx) EnsureToken(ctx context.Context, text string, spec TokenSpec) (t T
 	hash := HashToken(text)
 	n, err := tx.Exec(ctx, `insert into tokens (id, user_id, name, hash, scopes, created_at, expires_at)
 		values ($1, $2, $3, $4, $5, $6, $7) on conflict (hash) do nothing`,
-		NewID(), spec.User.ID, spec.Name, hash, string(scopes), ms(tx.Now), msOrNull(spec.ExpiresAt))
+		NewID(), spec.User.ID, spec.Name, hash, string(scopes), Millis(tx.Now), NullMillis(spec.ExpiresAt))
 	if err != nil {
 		return t, false, fmt.Errorf("add token: %w", err)
 	}
@@ -162,8 +161,8 @@ func scanTokens(rows Rows, err error) (tokens []Token, hashes []string, _ error)
 		if err := json.Unmarshal([]byte(scopes), &t.Scopes); err != nil {
 			return nil, nil, fmt.Errorf("read scopes of token %s: %w", t.ID, err)
 		}
-		t.CreatedAt, t.ExpiresAt, t.RevokedAt, t.LastUsedAt = fromMS(created), fromNullMS(expires), fromNullMS(revoked), fromNullMS(used)
-		t.User.Role, t.User.CreatedAt = Role(role), fromMS(userCreated)
+		t.CreatedAt, t.ExpiresAt, t.RevokedAt, t.LastUsedAt = FromMillis(created), FromNullMillis(expires), FromNullMillis(revoked), FromNullMillis(used)
+		t.User.Role, t.User.CreatedAt = Role(role), FromMillis(userCreated)
 		tokens, hashes = append(tokens, t), append(hashes, hash)
 	}
 	return tokens, hashes, rows.Err()
@@ -172,10 +171,10 @@ func scanTokens(rows Rows, err error) (tokens []Token, hashes []string, _ error)
 // GoodTokens tells which of the tokens are neither revoked nor expired.
 func (tx *Tx) GoodTokens(ctx context.Context, ids []string) (map[string]bool, error) {
 	good := map[string]bool{}
-	for batch := range batches(ids) {
-		text, args := in([]any{ms(tx.Now)}, batch)
+	for batch := range Batches(ids) {
+		text, args := In([]any{Millis(tx.Now)}, batch)
 		rows, err := tx.Query(ctx, `select id from tokens where revoked_at is null and (expires_at is null or expires_at > $1) and id in `+text, args...)
-		found, err := scanAll(rows, err, "look at tokens", func(row interface{ Scan(dest ...any) error }) (id string, err error) { return id, row.Scan(&id) })
+		found, err := ScanAll(rows, err, "look at tokens", func(row Scanner) (id string, err error) { return id, row.Scan(&id) })
 		if err != nil {
 			return nil, err
 		}
@@ -189,7 +188,7 @@ func (tx *Tx) GoodTokens(ctx context.Context, ids []string) (map[string]bool, er
 // RevokeToken ends a token for good. It reports whether the token was good
 // until now.
 func (tx *Tx) RevokeToken(ctx context.Context, id string) (changed bool, err error) {
-	n, err := tx.Exec(ctx, `update tokens set revoked_at = $2 where id = $1 and revoked_at is null`, id, ms(tx.Now))
+	n, err := tx.Exec(ctx, `update tokens set revoked_at = $2 where id = $1 and revoked_at is null`, id, Millis(tx.Now))
 	if err != nil {
 		return false, fmt.Errorf("revoke token: %w", err)
 	}
@@ -203,15 +202,7 @@ const TokenUseEvery = time.Minute
 func (db *DB) TouchToken(ctx context.Context, id string, at time.Time) error {
 	return db.Write(ctx, func(ctx context.Context, tx *Tx) error {
 		_, err := tx.Exec(ctx, `update tokens set last_used_at = $2 where id = $1 and (last_used_at is null or last_used_at <= $3)`,
-			id, ms(at), ms(at.Add(-TokenUseEvery)))
+			id, Millis(at), Millis(at.Add(-TokenUseEvery)))
 		return err
 	}, Lazy)
-}
-
-// idBefore turns the zero of "from the beginning" into a bound.
-func idBefore(id int64) int64 {
-	if id == 0 {
-		return math.MaxInt64
-	}
-	return id
 }

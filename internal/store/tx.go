@@ -177,3 +177,18 @@ func (tx *Tx) Fence(ctx context.Context, f Fence) error {
 }
 
 const selectFence = `select 1 from buckets where id = $1 and node = $2 and epoch = $3`
+
+// ForUpdate ends a select whose rows nobody else may change, share or hold until
+// the transaction ends.
+func (tx *Tx) ForUpdate() string { return tx.db.dialect.holdLock() }
+
+// ForShare ends a select whose rows nobody may change until the transaction
+// ends.
+func (tx *Tx) ForShare() string { return tx.db.dialect.shareLock() }
+
+// IsUnique reports whether a statement failed because a unique index has such a
+// row already.
+func (tx *Tx) IsUnique(err error) bool { return tx.db.isUnique(err) }
+
+// NextID makes the id of a row that is counted in numbers; it grows with time.
+func (tx *Tx) NextID() int64 { return tx.db.ids.next(tx.Now) }

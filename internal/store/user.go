@@ -31,7 +31,7 @@ type User struct {
 // if there is none yet. The role of one who is there stays as it is.
 func (tx *Tx) EnsureUser(ctx context.Context, name string, role Role) (User, error) {
 	_, err := tx.Exec(ctx, `insert into users (id, name, role, created_at) values ($1, $2, $3, $4) on conflict (name) do nothing`,
-		NewID(), name, string(role), ms(tx.Now))
+		NewID(), name, string(role), Millis(tx.Now))
 	if err != nil {
 		return User{}, fmt.Errorf("add user: %w", err)
 	}
@@ -44,24 +44,24 @@ func (tx *Tx) UserByName(ctx context.Context, name string) (User, error) {
 	var role string
 	var created int64
 	err := tx.QueryRow(ctx, `select id, role, created_at from users where name = $1`, name).Scan(&u.ID, &role, &created)
-	if errors.Is(err, errNoRow) {
+	if errors.Is(err, ErrNoRow) {
 		return u, &pawl.Error{Code: pawl.CodeNotFound, Op: "find user", Msg: fmt.Sprintf("there is no user %q", name)}
 	}
 	if err != nil {
 		return u, fmt.Errorf("find user: %w", err)
 	}
-	u.Role, u.CreatedAt = Role(role), fromMS(created)
+	u.Role, u.CreatedAt = Role(role), FromMillis(created)
 	return u, nil
 }
 
 // ListUsers reads up to limit users by name, those after the given one.
 func (tx *Tx) ListUsers(ctx context.Context, after string, limit int) ([]User, error) {
 	rows, err := tx.Query(ctx, `select id, name, role, created_at from users where name > $1 order by name limit $2`, after, limit)
-	return scanAll(rows, err, "list users", func(row interface{ Scan(dest ...any) error }) (u User, err error) {
+	return ScanAll(rows, err, "list users", func(row Scanner) (u User, err error) {
 		var role string
 		var created int64
 		err = row.Scan(&u.ID, &u.Name, &role, &created)
-		u.Role, u.CreatedAt = Role(role), fromMS(created)
+		u.Role, u.CreatedAt = Role(role), FromMillis(created)
 		return u, err
 	})
 }

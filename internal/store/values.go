@@ -19,9 +19,9 @@ const rowsAtOnce = 64
 // fewRows is up to which number of rows there is a statement for each number.
 const fewRows = 16
 
-// batches cuts a list for statements that take many rows, in few sizes: every
+// Batches cuts a list for statements that take many rows, in few sizes: every
 // size is another text, which both drivers keep prepared on each connection.
-func batches[T any](list []T) iter.Seq[[]T] {
+func Batches[T any](list []T) iter.Seq[[]T] {
 	return func(yield func([]T) bool) {
 		for rest := list; len(rest) > 0; {
 			n := batchSize(len(rest))
@@ -40,13 +40,13 @@ func batchSize(rows int) int {
 	return min(1<<(bits.Len(uint(rows))-1), rowsAtOnce)
 }
 
-// values builds the rows of an INSERT with their arguments.
-type values struct {
+// Values builds the rows of an INSERT with their arguments.
+type Values struct {
 	text strings.Builder
-	args []any
+	Args []any
 }
 
-func (v *values) row(args ...any) {
+func (v *Values) Row(args ...any) {
 	if v.text.Len() > 0 {
 		v.text.WriteByte(',')
 	}
@@ -56,36 +56,36 @@ func (v *values) row(args ...any) {
 }
 
 // list appends arguments as $n, $n+1, ...
-func (v *values) list(args ...any) {
+func (v *Values) list(args ...any) {
 	for i, a := range args {
 		if i > 0 {
 			v.text.WriteByte(',')
 		}
-		v.args = append(v.args, a)
-		v.text.WriteString("$" + strconv.Itoa(len(v.args)))
+		v.Args = append(v.Args, a)
+		v.text.WriteString("$" + strconv.Itoa(len(v.Args)))
 	}
 }
 
-func (v *values) String() string { return v.text.String() }
+func (v *Values) String() string { return v.text.String() }
 
-// in makes a list for IN, whose arguments follow those given.
-func in[T any](before []any, list []T) (text string, args []any) {
-	v := values{args: before}
+// In makes a list for IN, whose arguments follow those given.
+func In[T any](before []any, list []T) (text string, args []any) {
+	v := Values{Args: before}
 	more := make([]any, len(list))
 	for i, s := range list {
 		more[i] = s
 	}
 	v.list(more...)
-	return "(" + v.String() + ")", v.args
+	return "(" + v.String() + ")", v.Args
 }
 
-// storable reports whether both databases take a text. PostgreSQL refuses NUL
+// Storable reports whether both databases take a text. PostgreSQL refuses NUL
 // and what is not UTF-8, and with it the whole transaction.
-func storable(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }
+func Storable(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }
 
-// checkText refuses a text that identifies something and is not storable.
-func checkText(op, what, s string) error {
-	if storable(s) {
+// CheckText refuses a text that identifies something and is not storable.
+func CheckText(op, what, s string) error {
+	if Storable(s) {
 		return nil
 	}
 	return &pawl.Error{Code: pawl.CodeInvalid, Op: op, Msg: fmt.Sprintf("%s %q has a NUL character or is not UTF-8", what, s)}
@@ -94,7 +94,7 @@ func checkText(op, what, s string) error {
 // cleaned makes a text storable that only has to be read later, such as what a
 // server answered: it is kept but for the characters that cannot be.
 func cleaned(s string) string {
-	if storable(s) {
+	if Storable(s) {
 		return s
 	}
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")

@@ -57,7 +57,7 @@ func TestBatchesCoverTheListInFewSizes(t *testing.T) {
 			list[i] = i
 		}
 		var got []int
-		for batch := range batches(list) {
+		for batch := range Batches(list) {
 			sizes[len(batch)] = true
 			got = append(got, batch...)
 		}
@@ -68,19 +68,19 @@ func TestBatchesCoverTheListInFewSizes(t *testing.T) {
 	if len(sizes) > 24 || sizes[0] || !sizes[rowsAtOnce] {
 		t.Errorf("%d sizes: %v", len(sizes), sizes)
 	}
-	for range batches([]int{1, 2, 3}) {
+	for range Batches([]int{1, 2, 3}) {
 		break // a caller may stop
 	}
 }
 
 func TestValuesAreNumberedThroughout(t *testing.T) {
-	v := values{}
-	v.row("a", 1)
-	v.row("b", 2)
-	if v.String() != "($1,$2),($3,$4)" || !slices.Equal(v.args, []any{"a", 1, "b", 2}) {
-		t.Errorf("%s with %v", v.String(), v.args)
+	v := Values{}
+	v.Row("a", 1)
+	v.Row("b", 2)
+	if v.String() != "($1,$2),($3,$4)" || !slices.Equal(v.Args, []any{"a", 1, "b", 2}) {
+		t.Errorf("%s with %v", v.String(), v.Args)
 	}
-	text, args := in([]any{"x"}, []int64{7, 8})
+	text, args := In([]any{"x"}, []int64{7, 8})
 	if text != "($2,$3)" || !slices.Equal(args, []any{"x", int64(7), int64(8)}) {
 		t.Errorf("%s with %v", text, args)
 	}
@@ -95,7 +95,7 @@ func planOf(t testing.TB, db *DB, s statement) string {
 			explain, dest = `explain query plan `, []any{new(int), new(int), new(int), new(string)}
 		}
 		rows, err := tx.Query(ctx, explain+s.text, s.args...)
-		lines, err := scanAll(rows, err, "explain", func(row interface{ Scan(dest ...any) error }) (string, error) {
+		lines, err := ScanAll(rows, err, "explain", func(row Scanner) (string, error) {
 			err := row.Scan(dest...)
 			return *dest[len(dest)-1].(*string), err
 		})

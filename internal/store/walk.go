@@ -15,60 +15,60 @@ import (
 // last row that was looked at. Nothing is left out, and no page costs more than
 // the windows.
 const (
-	windowRows  = 2500 // that are looked at in one statement
+	WindowRows  = 2500 // that are looked at in one statement
 	pageWindows = 8    // that are looked at for one page
 )
 
-// look is what was found in a window.
-type look[T, P any] struct {
-	rows  []T
-	floor P    // the place of the last row of the window
-	cut   bool // there may be more behind it
+// Window is what was found in a window.
+type Window[T, P any] struct {
+	Rows  []T
+	Floor P    // the place of the last row of the window
+	Cut   bool // there may be more behind it
 }
 
-// pageThrough looks at windows until a page is full, nothing is left, or enough
+// PageThrough looks at windows until a page is full, nothing is left, or enough
 // was looked at. find reads up to want rows behind a place. more says that the
 // list goes on behind next.
-func pageThrough[T, P any](from P, limit int, placeOf func(T) P, find func(behind P, want int) (look[T, P], error)) (page []T, next P, more bool, err error) {
+func PageThrough[T, P any](from P, limit int, placeOf func(T) P, find func(behind P, want int) (Window[T, P], error)) (page []T, next P, more bool, err error) {
 	for range pageWindows {
 		l, err := find(from, limit+1-len(page))
 		if err != nil {
 			return nil, next, false, err
 		}
-		page = append(page, l.rows...)
+		page = append(page, l.Rows...)
 		if len(page) > limit {
 			page = page[:limit]
 			return page, placeOf(page[limit-1]), true, nil
 		}
-		if !l.cut {
+		if !l.Cut {
 			return page, next, false, nil
 		}
-		from = l.floor
+		from = l.Floor
 	}
 	return page, from, true, nil
 }
 
-// conditions gathers what a WHERE asks for, with the arguments.
-type conditions struct {
-	texts []string // with ? for arguments
-	args  []any
+// Where gathers what a WHERE asks for, with the arguments.
+type Where struct {
+	Texts []string // with ? for arguments
+	Args  []any
 }
 
-// add appends a condition; each ? in it takes the next argument.
-func (c *conditions) add(text string, args ...any) {
-	c.texts, c.args = append(c.texts, text), append(c.args, args...)
+// Add appends a condition; each ? in it takes the next argument.
+func (c *Where) Add(text string, args ...any) {
+	c.Texts, c.Args = append(c.Texts, text), append(c.Args, args...)
 }
 
-// join appends the conditions of another one.
-func (c *conditions) join(d *conditions) {
-	c.texts, c.args = append(c.texts, d.texts...), append(c.args, d.args...)
+// Join appends the conditions of another one.
+func (c *Where) Join(d *Where) {
+	c.Texts, c.Args = append(c.Texts, d.Texts...), append(c.Args, d.Args...)
 }
 
 // String numbers the arguments. Those that are added to args by hand follow.
-func (c *conditions) String() string {
+func (c *Where) String() string {
 	var b strings.Builder
 	n := 0
-	for i, part := range strings.Split(strings.Join(c.texts, " and "), "?") {
+	for i, part := range strings.Split(strings.Join(c.Texts, " and "), "?") {
 		if i > 0 {
 			n++
 			b.WriteString("$" + strconv.Itoa(n))
@@ -78,27 +78,27 @@ func (c *conditions) String() string {
 	return b.String()
 }
 
-// clone copies conditions, so that others can be added to each.
-func (c *conditions) clone() *conditions {
-	return &conditions{texts: slices.Clone(c.texts), args: slices.Clone(c.args)}
+// Clone copies conditions, so that others can be added to each.
+func (c *Where) Clone() *Where {
+	return &Where{Texts: slices.Clone(c.Texts), Args: slices.Clone(c.Args)}
 }
 
-// windowEnd reads the place of the last row of a window: of the rows that the
+// WindowEnd reads the place of the last row of a window: of the rows that the
 // conditions pick, in the given order. The columns, which give the place, and
 // the conditions have to be in one index.
-func windowEnd[P any](ctx context.Context, tx *Tx, columns, from, order string, c *conditions, scan func(interface{ Scan(dest ...any) error }) (P, error)) (end P, cut bool, err error) {
-	c = c.clone()
-	c.args = append(c.args, windowRows-1)
-	rows, err := tx.Query(ctx, fmt.Sprintf(`select %s from %s where %s order by %s limit 1 offset $%d`, columns, from, c, order, len(c.args)), c.args...)
-	found, err := scanAll(rows, err, "look ahead", scan)
+func WindowEnd[P any](ctx context.Context, tx *Tx, columns, from, order string, c *Where, scan func(Scanner) (P, error)) (end P, cut bool, err error) {
+	c = c.Clone()
+	c.Args = append(c.Args, WindowRows-1)
+	rows, err := tx.Query(ctx, fmt.Sprintf(`select %s from %s where %s order by %s limit 1 offset $%d`, columns, from, c, order, len(c.Args)), c.Args...)
+	found, err := ScanAll(rows, err, "look ahead", scan)
 	if err != nil || len(found) == 0 {
 		return end, false, err
 	}
 	return found[0], true, nil
 }
 
-// limit is the clause that ends a statement, with its argument.
-func (c *conditions) limit(n int) string {
-	c.args = append(c.args, n)
-	return " limit $" + strconv.Itoa(len(c.args))
+// Limit is the clause that ends a statement, with its argument.
+func (c *Where) Limit(n int) string {
+	c.Args = append(c.Args, n)
+	return " limit $" + strconv.Itoa(len(c.Args))
 }

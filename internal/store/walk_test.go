@@ -15,7 +15,7 @@ import (
 // wherever in a large table it is what they look for.
 func TestRunsThatAreRareAreAllFound(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
-		const runs = 3*windowRows*pageWindows/2 + 77
+		const runs = 3*WindowRows*pageWindows/2 + 77
 		mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
 			_, err := tx.Exec(ctx, `insert into runs (id, kind, lane, handler, handler_type, trigger, phase, status, attempt, created_at, updated_at)
 				with recursive n (i) as (select cast(1 as bigint) union all select i + 1 from n where i < $1)
@@ -34,17 +34,17 @@ func TestRunsThatAreRareAreAllFound(t *testing.T) {
 			"another lane":           {RunFilter{Lane: "m"}, nil},
 			"a viewer's own":         {RunFilter{Kind: pawl.KindSchedule, Viewer: "nobody"}, nil},
 			"what a viewer sees too": {RunFilter{Viewer: "nobody", Status: pawl.StatusCancelled}, rare},
-			"a time":                 {RunFilter{Lane: "l", Status: pawl.StatusCancelled, From: fromMS(5), To: fromMS(20001)}, []string{"r1020000", "r1000007"}},
+			"a time":                 {RunFilter{Lane: "l", Status: pawl.StatusCancelled, From: FromMillis(5), To: FromMillis(20001)}, []string{"r1020000", "r1000007"}},
 		} {
 			for _, limit := range []int{1, 2, 50} {
 				t.Run(fmt.Sprint(name, limit), func(t *testing.T) {
-					down := everyRun(t, limit, func(ctx context.Context, tx *Tx, at RunCursor) ([]Run, RunCursor, error) {
+					down := everyRun(t, limit, func(ctx context.Context, tx *Tx, at Place) ([]Run, Place, error) {
 						return tx.ListRuns(ctx, c.filter, at, limit)
 					}, db)
 					if !slices.Equal(down, c.want) {
 						t.Errorf("newest first: %v, want %v", down, c.want)
 					}
-					up := everyRun(t, limit, func(ctx context.Context, tx *Tx, at RunCursor) ([]Run, RunCursor, error) {
+					up := everyRun(t, limit, func(ctx context.Context, tx *Tx, at Place) ([]Run, Place, error) {
 						return tx.RunsInOrder(ctx, c.filter, at, limit)
 					}, db)
 					if slices.Reverse(up); !slices.Equal(up, c.want) {
@@ -54,17 +54,17 @@ func TestRunsThatAreRareAreAllFound(t *testing.T) {
 			}
 		}
 		// What is common is in order, whichever kinds it is of.
-		page, next, err := db.ListRuns(t.Context(), RunFilter{}, RunCursor{}, 20)
-		if err != nil || len(page) != 20 || next.ID != page[19].ID || !slices.IsSortedFunc(page, func(a, b Run) int { return -runPlace(a).compare(runPlace(b)) }) {
+		page, next, err := db.ListRuns(t.Context(), RunFilter{}, Place{}, 20)
+		if err != nil || len(page) != 20 || next.ID != page[19].ID || !slices.IsSortedFunc(page, func(a, b Run) int { return -runPlace(a).Compare(runPlace(b)) }) {
 			t.Errorf("%v %v %v", page, next, err)
 		}
 	})
 }
 
 // everyRun reads a list to its end, and no page of it is too long.
-func everyRun(t *testing.T, limit int, list func(context.Context, *Tx, RunCursor) ([]Run, RunCursor, error), db *DB) (ids []string) {
+func everyRun(t *testing.T, limit int, list func(context.Context, *Tx, Place) ([]Run, Place, error), db *DB) (ids []string) {
 	t.Helper()
-	for cursor, pages := (RunCursor{}), 0; ; pages++ {
+	for cursor, pages := (Place{}), 0; ; pages++ {
 		var page []Run
 		err := db.Read(t.Context(), func(ctx context.Context, tx *Tx) (err error) {
 			page, cursor, err = list(ctx, tx, cursor)
@@ -85,7 +85,7 @@ func everyRun(t *testing.T, limit int, list func(context.Context, *Tx, RunCursor
 // The same for jobs, events and inputs.
 func TestOtherThingsThatAreRareAreAllFound(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
-		const things = windowRows*pageWindows + 99
+		const things = WindowRows*pageWindows + 99
 		mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
 			for _, sql := range []string{
 				`insert into job_history (id, task, state, run_at, finished_at, attempt) {n} select i, case when i in (2, 15000) then 'rare' else 'http' end,
@@ -143,7 +143,7 @@ func TestOtherThingsThatAreRareAreAllFound(t *testing.T) {
 				var cursor InputCursor
 				err = db.Read(t.Context(), func(ctx context.Context, tx *Tx) error {
 					if before > 0 {
-						cursor = InputCursor{fromMS(before), fmt.Sprint("i", 100000+before)}
+						cursor = InputCursor{FromMillis(before), fmt.Sprint("i", 100000+before)}
 					}
 					page, cursor, err = tx.InputPage(ctx, "w", status, cursor, 1)
 					return err
@@ -151,8 +151,8 @@ func TestOtherThingsThatAreRareAreAllFound(t *testing.T) {
 				if cursor.ID == "" {
 					return page, 0, err
 				}
-				return page, ms(cursor.CreatedAt), err
-			}, func(i Input) int64 { return ms(i.CreatedAt) })
+				return page, Millis(cursor.CreatedAt), err
+			}, func(i Input) int64 { return Millis(i.CreatedAt) })
 			if fmt.Sprint(got) != want {
 				t.Errorf("%s: %v, want %s", status, got, want)
 			}

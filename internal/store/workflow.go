@@ -31,7 +31,7 @@ type Workflow struct {
 
 const workflowColumns = `id, name, lane, desired, version, revision, cleared_run, created_at, updated_at, deployed_at, deleted_at`
 
-func scanWorkflow(row interface{ Scan(dest ...any) error }) (Workflow, error) {
+func scanWorkflow(row Scanner) (Workflow, error) {
 	var w Workflow
 	var cleared *string
 	var created, updated, deployed int64
@@ -39,8 +39,8 @@ func scanWorkflow(row interface{ Scan(dest ...any) error }) (Workflow, error) {
 	if err := row.Scan(&w.ID, &w.Name, &w.Lane, &w.Desired, &w.Version, &w.Revision, &cleared, &created, &updated, &deployed, &deleted); err != nil {
 		return Workflow{}, err
 	}
-	w.ClearedRun = fromNull(cleared)
-	w.CreatedAt, w.UpdatedAt, w.DeployedAt, w.DeletedAt = fromMS(created), fromMS(updated), fromMS(deployed), fromNullMS(deleted)
+	w.ClearedRun = FromNullText(cleared)
+	w.CreatedAt, w.UpdatedAt, w.DeployedAt, w.DeletedAt = FromMillis(created), FromMillis(updated), FromMillis(deployed), FromNullMillis(deleted)
 	return w, nil
 }
 
@@ -48,7 +48,7 @@ func noWorkflow(err error, name string) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, errNoRow):
+	case errors.Is(err, ErrNoRow):
 		return &pawl.Error{Code: pawl.CodeNotFound, Op: "read workflow", Msg: fmt.Sprintf("there is no workflow %q", name), Hint: "pawl get workflows lists them."}
 	}
 	return fmt.Errorf("read workflow: %w", err)
@@ -76,21 +76,21 @@ func (tx *Tx) WorkflowByLane(ctx context.Context, lane string) (Workflow, error)
 // ShareWorkflow reads a workflow and keeps others from changing its row until
 // the transaction ends.
 func (tx *Tx) ShareWorkflow(ctx context.Context, id string) (Workflow, error) {
-	w, err := scanWorkflow(tx.QueryRow(ctx, `select `+workflowColumns+` from workflows where id = $1`+tx.db.dialect.shareLock(), id))
+	w, err := scanWorkflow(tx.QueryRow(ctx, `select `+workflowColumns+` from workflows where id = $1`+tx.ForShare(), id))
 	return w, noWorkflow(err, id)
 }
 
 // HoldWorkflow reads a workflow by its name and keeps others from changing or
 // sharing its row until the transaction ends.
 func (tx *Tx) HoldWorkflow(ctx context.Context, name string) (Workflow, error) {
-	w, err := scanWorkflow(tx.QueryRow(ctx, `select `+workflowColumns+` from workflows where name = $1 and deleted_at is null`+tx.db.dialect.holdLock(), name))
+	w, err := scanWorkflow(tx.QueryRow(ctx, `select `+workflowColumns+` from workflows where name = $1 and deleted_at is null`+tx.ForUpdate(), name))
 	return w, noWorkflow(err, name)
 }
 
 // InsertWorkflow adds a workflow. Its lane is its name, with a number if there
 // was one of that name before: what a deleted one did is not its past.
 func (tx *Tx) InsertWorkflow(ctx context.Context, name, version string) (Workflow, error) {
-	if err := checkText("insert workflow", "name", name); err != nil {
+	if err := CheckText("insert workflow", "name", name); err != nil {
 		return Workflow{}, err
 	}
 	var before int
@@ -102,8 +102,8 @@ func (tx *Tx) InsertWorkflow(ctx context.Context, name, version string) (Workflo
 		lane += "#" + strconv.Itoa(before+1)
 	}
 	w, err := scanWorkflow(tx.QueryRow(ctx, `insert into workflows (id, name, lane, desired, version, created_at, updated_at, deployed_at)
-		values ($1, $2, $3, 'active', $4, $5, $5, $5) returning `+workflowColumns, NewID(), name, lane, version, ms(tx.Now)))
-	if tx.db.isUnique(err) {
+		values ($1, $2, $3, 'active', $4, $5, $5, $5) returning `+workflowColumns, NewID(), name, lane, version, Millis(tx.Now)))
+	if tx.IsUnique(err) {
 		return Workflow{}, &pawl.Error{Code: pawl.CodeConflict, Op: "insert workflow", Msg: fmt.Sprintf("workflow %q was deployed by somebody else at this moment", name), Hint: "Try again."}
 	}
 	if err != nil {
@@ -124,13 +124,13 @@ func (tx *Tx) SetWorkflowDesired(ctx context.Context, id, desired string) error 
 
 // SetWorkflowCleared notes that what stopped a run is mended; empty forgets it.
 func (tx *Tx) SetWorkflowCleared(ctx context.Context, id, runID string) error {
-	return tx.setWorkflow(ctx, id, `cleared_run = $3`, orNull(runID))
+	return tx.setWorkflow(ctx, id, `cleared_run = $3`, NullText(runID))
 }
 
 // TouchWorkflow raises the revision: what the owner of the lane keeps in memory
 // must be built anew.
 func (tx *Tx) TouchWorkflow(ctx context.Context, id string) error {
-	_, err := tx.Exec(ctx, `update workflows set updated_at = $2, revision = revision + 1 where id = $1`, id, ms(tx.Now))
+	_, err := tx.Exec(ctx, `update workflows set updated_at = $2, revision = revision + 1 where id = $1`, id, Millis(tx.Now))
 	if err != nil {
 		return fmt.Errorf("change workflow: %w", err)
 	}
@@ -143,7 +143,7 @@ func (tx *Tx) DeleteWorkflow(ctx context.Context, id string) error {
 }
 
 func (tx *Tx) setWorkflow(ctx context.Context, id, assignments string, value any) error {
-	if _, err := tx.Exec(ctx, `update workflows set updated_at = $2, revision = revision + 1, `+assignments+` where id = $1`, id, ms(tx.Now), value); err != nil {
+	if _, err := tx.Exec(ctx, `update workflows set updated_at = $2, revision = revision + 1, `+assignments+` where id = $1`, id, Millis(tx.Now), value); err != nil {
 		return fmt.Errorf("change workflow: %w", err)
 	}
 	return nil
@@ -152,7 +152,7 @@ func (tx *Tx) setWorkflow(ctx context.Context, id, assignments string, value any
 // ListWorkflows reads up to limit workflows by name, those after the given one.
 func (tx *Tx) ListWorkflows(ctx context.Context, after string, limit int) ([]Workflow, error) {
 	rows, err := tx.Query(ctx, `select `+workflowColumns+` from workflows where deleted_at is null and name > $1 order by name limit $2`, after, limit)
-	return scanAll(rows, err, "list workflows", scanWorkflow)
+	return ScanAll(rows, err, "list workflows", scanWorkflow)
 }
 
 // UnarmedWorkflows reads up to limit workflows by name, those after the given
@@ -168,7 +168,7 @@ func (tx *Tx) UnarmedWorkflows(ctx context.Context, task, after string, limit in
 				or exists (select 1 from retries t where t.kind = 'workflow' and t.lane = w.lane and t.next_retry_at is not null)
 				or exists (select 1 from events e where e.workflow_id = w.id and e.status = 'pending')))
 		order by name limit $2`, after, limit, task)
-	return scanAll(rows, err, "find workflows without a job", scanWorkflow)
+	return ScanAll(rows, err, "find workflows without a job", scanWorkflow)
 }
 
 // WaitingWorkflows reads up to limit workflows by name, those after the given
@@ -179,7 +179,7 @@ func (tx *Tx) WaitingWorkflows(ctx context.Context, after, errorCode string, lim
 		and (exists (select 1 from events e where e.workflow_id = w.id and e.status = 'pending')
 			or exists (select 1 from runs r where r.kind = 'workflow' and r.lane = w.lane and r.status = 'paused:approval' and r.error_code = $3))
 		order by name limit $2`, after, limit, errorCode)
-	return scanAll(rows, err, "find workflows that wait", scanWorkflow)
+	return ScanAll(rows, err, "find workflows that wait", scanWorkflow)
 }
 
 // ArmedAt reads when the job of a lane is due, or was when it is at work; ok is
@@ -187,33 +187,13 @@ func (tx *Tx) WaitingWorkflows(ctx context.Context, after, errorCode string, lim
 func (tx *Tx) ArmedAt(ctx context.Context, task, key string) (at time.Time, ok bool, err error) {
 	var due int64
 	err = tx.QueryRow(ctx, `select run_at from jobs where key = $1 and owner = '' and task = $2 and state = 0`, key, task).Scan(&due)
-	if errors.Is(err, errNoRow) {
+	if errors.Is(err, ErrNoRow) {
 		return time.Time{}, false, nil
 	}
 	if err != nil {
 		return time.Time{}, false, fmt.Errorf("read when a lane is due: %w", err)
 	}
-	return fromMS(due), true, nil
-}
-
-// scanAll reads every row of a query.
-func scanAll[T any](rows Rows, err error, op string, scan func(row interface{ Scan(dest ...any) error }) (T, error)) ([]T, error) {
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", op, err)
-	}
-	defer rows.Close()
-	var out []T
-	for rows.Next() {
-		v, err := scan(rows)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", op, err)
-		}
-		out = append(out, v)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("%s: %w", op, err)
-	}
-	return out, nil
+	return FromMillis(due), true, nil
 }
 
 // WorkflowVersion is a script as it was deployed.
@@ -233,7 +213,7 @@ type WorkflowVersion struct {
 
 const versionColumns = `workflow_id, version, number, filename, source, config, created_at, created_by, confined`
 
-func scanVersion(row interface{ Scan(dest ...any) error }) (WorkflowVersion, error) {
+func scanVersion(row Scanner) (WorkflowVersion, error) {
 	var v WorkflowVersion
 	var config string
 	var created, confined int64
@@ -242,13 +222,13 @@ func scanVersion(row interface{ Scan(dest ...any) error }) (WorkflowVersion, err
 		return WorkflowVersion{}, err
 	}
 	v.Confined = confined == 1
-	v.Config, v.CreatedAt, v.CreatedBy = json.RawMessage(config), fromMS(created), fromNull(by)
+	v.Config, v.CreatedAt, v.CreatedBy = json.RawMessage(config), FromMillis(created), FromNullText(by)
 	return v, nil
 }
 
 // AddWorkflowVersion keeps a version, unless it is there already.
 func (tx *Tx) AddWorkflowVersion(ctx context.Context, v WorkflowVersion) error {
-	if !storable(v.Source) {
+	if !Storable(v.Source) {
 		return &pawl.Error{Code: pawl.CodeInvalid, Op: "add workflow version", Msg: "the script has a NUL character or is not UTF-8"}
 	}
 	confined := 0
@@ -258,7 +238,7 @@ func (tx *Tx) AddWorkflowVersion(ctx context.Context, v WorkflowVersion) error {
 	_, err := tx.Exec(ctx, `insert into workflow_versions (`+versionColumns+`)
 		values ($1, $2, (select coalesce(max(number), 0) + 1 from workflow_versions where workflow_id = $1), $3, $4, $5, $6, $7, $8)
 		on conflict (workflow_id, version) do nothing`,
-		v.WorkflowID, v.Version, v.Filename, v.Source, string(v.Config), ms(tx.Now), orNull(v.CreatedBy), confined)
+		v.WorkflowID, v.Version, v.Filename, v.Source, string(v.Config), Millis(tx.Now), NullText(v.CreatedBy), confined)
 	if err != nil {
 		return fmt.Errorf("add workflow version: %w", err)
 	}
@@ -268,7 +248,7 @@ func (tx *Tx) AddWorkflowVersion(ctx context.Context, v WorkflowVersion) error {
 // GetWorkflowVersion reads a version, or fails with pawl.ErrNotFound.
 func (tx *Tx) GetWorkflowVersion(ctx context.Context, workflowID, version string) (WorkflowVersion, error) {
 	v, err := scanVersion(tx.QueryRow(ctx, `select `+versionColumns+` from workflow_versions where workflow_id = $1 and version = $2`, workflowID, version))
-	if errors.Is(err, errNoRow) {
+	if errors.Is(err, ErrNoRow) {
 		return v, &pawl.Error{Code: pawl.CodeNotFound, Op: "read workflow version", Msg: "there is no such version"}
 	}
 	return v, err
@@ -286,7 +266,7 @@ type VersionInForce struct {
 func (tx *Tx) VersionsInForce(ctx context.Context, after, last string) (map[string]VersionInForce, error) {
 	rows, err := tx.Query(ctx, `select w.id, w.version, v.number from workflows w join workflow_versions v on v.workflow_id = w.id and v.version = w.version
 		where w.deleted_at is null and w.name > $1 and w.name <= $2`, after, last)
-	list, err := scanAll(rows, err, "read versions in force", func(row interface{ Scan(dest ...any) error }) (v VersionInForce, err error) {
+	list, err := ScanAll(rows, err, "read versions in force", func(row Scanner) (v VersionInForce, err error) {
 		return v, row.Scan(&v.WorkflowID, &v.Version, &v.Number)
 	})
 	out := make(map[string]VersionInForce, len(list))
@@ -300,6 +280,6 @@ func (tx *Tx) VersionsInForce(ctx context.Context, after, last string) (map[stri
 // the newest first; before zero begins with the newest.
 func (tx *Tx) ListWorkflowVersions(ctx context.Context, workflowID string, before int64, limit int) ([]WorkflowVersion, error) {
 	rows, err := tx.Query(ctx, `select `+versionColumns+` from workflow_versions where workflow_id = $1 and number < $2
-		order by number desc limit $3`, workflowID, idBefore(before), limit)
-	return scanAll(rows, err, "list workflow versions", scanVersion)
+		order by number desc limit $3`, workflowID, IDBefore(before), limit)
+	return ScanAll(rows, err, "list workflow versions", scanVersion)
 }

@@ -244,7 +244,7 @@ func TestQuestionEndsWithItsRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		k.read(func(ctx context.Context, tx *store.Tx) error {
-			pending, err := tx.ListApprovals(ctx, store.ApprovalFilter{State: store.ApprovalPending}, store.RunCursor{}, 10)
+			pending, err := tx.ListApprovals(ctx, store.ApprovalFilter{State: store.ApprovalPending}, store.Place{}, 10)
 			if len(pending) > 0 {
 				t.Errorf("%d questions of a run that is over wait for an answer", len(pending))
 			}

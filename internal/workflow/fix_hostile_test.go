@@ -385,7 +385,7 @@ func TestDeployEndsAProposal(t *testing.T) {
 			t.Errorf("proposals: %q, payments %v", got, b.args)
 		}
 		k.read(func(ctx context.Context, tx *store.Tx) error {
-			list, err := tx.ListApprovals(ctx, store.ApprovalFilter{State: store.ApprovalPending}, store.RunCursor{}, 10)
+			list, err := tx.ListApprovals(ctx, store.ApprovalFilter{State: store.ApprovalPending}, store.Place{}, 10)
 			if len(list) > 0 {
 				t.Errorf("%d questions wait", len(list))
 			}

@@ -60,7 +60,7 @@ func mendedDefinition() definition {
 func (k *kit) repairs(w store.Workflow) (states []string) {
 	k.t.Helper()
 	k.read(func(ctx context.Context, tx *store.Tx) error {
-		list, err := tx.ListRepairs(ctx, w.ID, store.RunCursor{}, 10)
+		list, err := tx.ListRepairs(ctx, w.ID, store.Place{}, 10)
 		for _, r := range list {
 			states = append(states, strings.TrimSpace(r.State+" "+r.Reason))
 		}

@@ -192,7 +192,7 @@ func (k *kit) publish(w store.Workflow, topic string, ids ...string) {
 func (k *kit) runs(w store.Workflow) (list []store.Run) {
 	k.t.Helper()
 	k.read(func(ctx context.Context, tx *store.Tx) (err error) {
-		list, _, err = tx.ListRuns(ctx, store.RunFilter{Kind: pawl.KindWorkflow, Lane: w.Lane}, store.RunCursor{}, 500)
+		list, _, err = tx.ListRuns(ctx, store.RunFilter{Kind: pawl.KindWorkflow, Lane: w.Lane}, store.Place{}, 500)
 		return err
 	})
 	slices.Reverse(list)

@@ -227,7 +227,7 @@ func (s *Service) Why(ctx context.Context, name string) (y Why, err error) {
 		}
 		looks := ok && !armed.After(tx.Now) // its job is there: what waits is looked at
 		y.Gates, y.Next = v.gates(y.Lane, there, looks), v.nextWords(y.Lane, looks)
-		y.Recent, _, err = tx.ListRuns(ctx, store.RunFilter{Kind: pawl.KindWorkflow, Lane: w.Lane}, store.RunCursor{}, maxRecent)
+		y.Recent, _, err = tx.ListRuns(ctx, store.RunFilter{Kind: pawl.KindWorkflow, Lane: w.Lane}, store.Place{}, maxRecent)
 		return err
 	})
 	return y, err
