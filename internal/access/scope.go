@@ -145,3 +145,6 @@ func Words(resources []string) []string {
 	}
 	return append(words, Execute)
 }
+
+// Actor is how the audit log calls whoever holds a token.
+func Actor(t *store.Token) string { return t.User.Name + " (token " + t.ID + ")" }

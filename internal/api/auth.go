@@ -9,6 +9,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -40,7 +41,7 @@ func unauthorized(detail, hint string) *Problem {
 }
 
 // actor is how the audit log calls whoever holds the token.
-func actor(t *store.Token) string { return t.User.Name + " (token " + t.ID + ")" }
+func actor(t *store.Token) string { return access.Actor(t) }
 
 // touches notes when tokens were last used, at most once a minute each, behind
 // the back of the requests.

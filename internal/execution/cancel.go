@@ -13,7 +13,9 @@ import (
 
 // Cancel implements API. What nobody executes, because it waits for a person or
 // its executor died, is claimed in order to be ended.
-func (s *Service) Cancel(ctx context.Context, key string) error {
+func (s *Service) Cancel(ctx context.Context, key string) error { return s.cancel(ctx, key, "") }
+
+func (s *Service) cancel(ctx context.Context, key, by string) error {
 	if err := contract.CheckKey(key); err != nil {
 		return err
 	}
@@ -25,7 +27,10 @@ func (s *Service) Cancel(ctx context.Context, key string) error {
 			return err
 		}
 		e, err := tx.ExecutionByKey(ctx, key)
-		if err != nil || !asked || e.Alive(tx.Now) {
+		if err != nil || !asked {
+			return err
+		}
+		if err := audit(ctx, tx, by, "graph.cancel", e.RunID, map[string]any{"graph": e.GraphID}); err != nil || e.Alive(tx.Now) {
 			return err
 		}
 		f, err = s.takeToStop(ctx, tx, e)
@@ -80,6 +85,10 @@ func (gone) Cancel(context.Context, runner.Run) error { return errGone }
 
 // Resume implements API.
 func (s *Service) Resume(ctx context.Context, key, question string, answer []byte) (contract.RunAnswerV1, error) {
+	return s.resume(ctx, key, question, answer, "")
+}
+
+func (s *Service) resume(ctx context.Context, key, question string, answer []byte, by string) (contract.RunAnswerV1, error) {
 	none := contract.RunAnswerV1{}
 	if err := contract.CheckKey(key); err != nil {
 		return none, err
@@ -91,7 +100,10 @@ func (s *Service) Resume(ctx context.Context, key, question string, answer []byt
 	var stored contract.RunAnswerV1
 	err := s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
 		f, stored, err = s.claimResumption(ctx, tx, key, question, answer)
-		return err
+		if err != nil || f == nil {
+			return err
+		}
+		return audit(ctx, tx, by, "graph.answer", f.run.RunID, map[string]any{"graph": f.run.GraphID})
 	})
 	if err != nil || f == nil {
 		return stored, err

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/execution/contract"
@@ -90,6 +92,65 @@ func TestCancelEndsWhatNobodyExecutes(t *testing.T) {
 		})
 		if len(k.fake.cancels) != 1 || string(k.fake.cancels[0].Remote) != `"thread"` || len(k.fake.asked()) != 1 {
 			t.Errorf("%+v", k.fake.cancels)
+		}
+	})
+}
+
+// What nobody executes ends even if its graph is not defined any more; whether
+// it goes on where it ran is not known.
+func TestCancelEndsWhatHasNoGraphAnyMore(t *testing.T) {
+	both(t, func(t *testing.T, k *kit) {
+		k.fake.run = func(_ context.Context, _ runner.Run, emit func(runner.Event) error) (runner.Result, error) {
+			return runner.Result{}, errors.Join(emit(remote(`"thread"`)), errors.New("the line is dead"))
+		}
+		if _, err := k.run("k"); err == nil {
+			t.Fatal("no error")
+		}
+		other := k.service("node-2")
+		other.graphs = nothing{}
+		if err := other.Cancel(t.Context(), "k"); err != nil {
+			t.Fatal(err)
+		}
+		k.eventually("it is over", func() bool {
+			answer, err := k.s.Outcome(t.Context(), "k")
+			return err == nil && answer.ErrorCode == contract.Aborted && answer.Unknown
+		})
+	})
+}
+
+// nothing has no graphs.
+type nothing struct{}
+
+func (nothing) Lookup(string) (runner.Executor, string, error) {
+	return nil, "", &pawl.Error{Code: pawl.CodeNotFound, Msg: "there is no such graph"}
+}
+
+// C-82: an executor hears of a cancellation at once, and a run that does not
+// end by itself is ended a moment later.
+func TestCancelIsHeardAtOnceAndDoesNotWaitForEver(t *testing.T) {
+	url := "sqlite:" + t.TempDir() + "/pawl.db"
+	synctest.Test(t, func(t *testing.T) {
+		k := newKit(t, url)
+		heard := make(chan time.Time, 1)
+		k.fake.run = func(ctx context.Context, _ runner.Run, _ func(runner.Event) error) (runner.Result, error) {
+			<-ctx.Done()
+			return runner.Result{}, context.Cause(ctx)
+		}
+		k.fake.cancel = func(runner.Run) error {
+			heard <- time.Now()
+			return nil
+		}
+		done := begin(k, k.s, "k")
+		time.Sleep(5500 * time.Millisecond) // between two beats of the lease
+		asked := time.Now()
+		if err := k.s.Cancel(t.Context(), "k"); err != nil {
+			t.Fatal(err)
+		}
+		if at := <-heard; !at.Equal(asked) {
+			t.Errorf("it was heard %s later", at.Sub(asked))
+		}
+		if o := <-done; o.err != nil || o.answer.ErrorCode != contract.Aborted || time.Since(asked) > cancelGrace+time.Second {
+			t.Errorf("after %s: %+v", time.Since(asked), o)
 		}
 	})
 }

@@ -24,6 +24,10 @@ const claimTries = 5
 
 // Run implements API.
 func (s *Service) Run(ctx context.Context, key, graphID string, req contract.RunRequestV1) (contract.RunAnswerV1, error) {
+	return s.run(ctx, key, graphID, req, "")
+}
+
+func (s *Service) run(ctx context.Context, key, graphID string, req contract.RunRequestV1, by string) (contract.RunAnswerV1, error) {
 	a, err := checked(key, graphID, req)
 	if err != nil {
 		return contract.RunAnswerV1{}, err
@@ -32,7 +36,10 @@ func (s *Service) Run(ctx context.Context, key, graphID string, req contract.Run
 	var stored contract.RunAnswerV1
 	err = s.db.WriteShared(ctx, key, func(ctx context.Context, tx *store.Tx) error {
 		f, stored, err = s.claim(ctx, tx, a)
-		return err
+		if err != nil || f == nil {
+			return err
+		}
+		return audit(ctx, tx, by, "graph.run", f.run.RunID, map[string]any{"graph": graphID, "grant": req.ExecutionGrantID, "attempt": f.run.Attempt})
 	})
 	if err != nil || f == nil {
 		return stored, err
@@ -41,6 +48,14 @@ func (s *Service) Run(ctx context.Context, key, graphID string, req contract.Run
 		return contract.RunAnswerV1{}, err
 	}
 	return wait(ctx, f)
+}
+
+// audit notes what a guest does, in the transaction that does it.
+func audit(ctx context.Context, tx *store.Tx, by, action, runID string, detail any) error {
+	if by == "" {
+		return nil
+	}
+	return tx.Audit(ctx, by, action, "run:"+runID, detail)
 }
 
 // checked is the part of the order that needs no database: graph id, key, body.
@@ -61,7 +76,7 @@ func checked(key, graphID string, req contract.RunRequestV1) (ask, error) {
 			Fields: []pawl.Field{{Pointer: "/input", Message: "must be one JSON value"}},
 		}
 	}
-	return ask{key, graphID, hash, req}, nil
+	return ask{key: key, graphID: graphID, hash: hash, req: req}, nil
 }
 
 // checkGraphID: what cannot be a graph is not found.

@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
@@ -56,44 +57,53 @@ func (s *Service) Handler(token string) http.Handler {
 		s.serveRun(w, r, graphID)
 	})
 	mux.HandleFunc("GET "+pathOutcome, func(w http.ResponseWriter, r *http.Request) {
-		answer, err := s.Outcome(r.Context(), keyOf(r))
+		key, err := keyOf(r)
+		var answer contract.RunAnswerV1
+		if err == nil {
+			answer, err = s.Outcome(r.Context(), key)
+		}
 		s.tell(w, answer, err)
 	})
 	mux.HandleFunc("POST "+pathCancel, func(w http.ResponseWriter, r *http.Request) {
-		s.tell(w, struct{}{}, s.Cancel(r.Context(), keyOf(r)))
+		key, err := keyOf(r)
+		if err == nil {
+			err = s.cancel(r.Context(), key, guestOf(r).Actor)
+		}
+		s.tell(w, struct{}{}, err)
 	})
 	mux.HandleFunc("POST "+pathResume, s.serveResume)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := s.admit(r, token); err != nil {
+		guest, err := s.admit(r, token)
+		if err != nil {
 			if pawl.ErrorCode(err) == pawl.CodeUnauthorized {
 				w.Header().Set("WWW-Authenticate", "Bearer")
 			}
 			s.tell(w, nil, err)
 			return
 		}
-		mux.ServeHTTP(w, r)
+		mux.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), guestKey{}, guest)))
 	})
 }
 
 // admit lets in whoever has the service token, and whoever Config.Admit lets in.
-func (s *Service) admit(r *http.Request, token string) error {
+func (s *Service) admit(r *http.Request, token string) (Guest, error) {
 	headers := r.Header.Values("Authorization")
 	if authentic(headers, token) {
-		return nil
+		return Guest{}, nil
 	}
 	wrong := &pawl.Error{Code: pawl.CodeUnauthorized, Op: "run graph", Msg: "the service token is missing or wrong", Hint: "Send service.token of the data folder, or a token with the scope graphs:execute."}
 	if s.admitted == nil || len(headers) != 1 || len(headers[0]) > maxAuthorization {
-		return wrong
+		return Guest{}, wrong
 	}
 	scheme, given, _ := strings.Cut(headers[0], " ")
 	if !strings.EqualFold(scheme, "Bearer") || given == "" || len(given) > maxToken {
-		return wrong
+		return Guest{}, wrong
 	}
-	err := s.admitted(r.Context(), given)
+	guest, err := s.admitted(r.Context(), given)
 	if pawl.ErrorCode(err) == pawl.CodeUnauthorized {
-		return wrong
+		return Guest{}, wrong
 	}
-	return err
+	return guest, err
 }
 
 // authentic compares the token of a request in a time that does not depend on
@@ -110,22 +120,13 @@ func authentic(headers []string, token string) bool {
 	return subtle.ConstantTimeCompare(a[:], b[:]) == 1
 }
 
-// keyOf is the idempotency key of a request; one that is given twice is none.
-func keyOf(r *http.Request) string {
-	keys := r.Header.Values("Idempotency-Key")
-	if len(keys) != 1 {
-		return ""
-	}
-	return keys[0]
-}
-
 func (s *Service) serveRun(w http.ResponseWriter, r *http.Request, graphID string) {
 	if err := checkGraphID(graphID); err != nil {
 		s.tell(w, nil, err)
 		return
 	}
-	key := keyOf(r)
-	if err := contract.CheckKey(key); err != nil {
+	key, err := keyOf(r)
+	if err != nil {
 		s.tell(w, nil, err)
 		return
 	}
@@ -134,13 +135,14 @@ func (s *Service) serveRun(w http.ResponseWriter, r *http.Request, graphID strin
 		s.tell(w, nil, err)
 		return
 	}
-	answer, err := s.Run(r.Context(), key, graphID, req)
+	guest := guestOf(r)
+	answer, err := s.run(r.Context(), key, graphID, guest.clean(req), guest.Actor)
 	s.tell(w, answer, err)
 }
 
 func (s *Service) serveResume(w http.ResponseWriter, r *http.Request) {
-	key := keyOf(r)
-	if err := contract.CheckKey(key); err != nil {
+	key, err := keyOf(r)
+	if err != nil {
 		s.tell(w, nil, err)
 		return
 	}
@@ -149,7 +151,7 @@ func (s *Service) serveResume(w http.ResponseWriter, r *http.Request) {
 		s.tell(w, nil, err)
 		return
 	}
-	answer, err := s.Resume(r.Context(), key, r.URL.Query().Get("question"), person)
+	answer, err := s.resume(r.Context(), key, r.URL.Query().Get("question"), person, guestOf(r).Actor)
 	s.tell(w, answer, err)
 }
 

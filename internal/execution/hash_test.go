@@ -39,7 +39,7 @@ func TestHashIsOfTheCanonicalForm(t *testing.T) {
 		}
 		seen[hash(group[0])] = group[0]
 	}
-	for _, input := range []string{`null`, `""`, `[]`, `{}`, `[1,2]`, `[2,1]`, `"1"`, `1`, `12345678901234567891`, `1e99999999999`, `true`, `false`, `"null"`, `{"a":null}`} {
+	for _, input := range []string{`null`, `""`, `[]`, `{}`, `[1,2]`, `[2,1]`, `"1"`, `1`, `12345678901234567891`, `1e99999999999`, `true`, `false`, `"null"`, `{"a":null}`, `{"b":null}`, `{"a":1,"b":2}`, `{"a":2,"b":1}`} {
 		if other, known := seen[hash(input)]; known {
 			t.Errorf("%s and %s are the same", input, other)
 		}

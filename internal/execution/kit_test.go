@@ -198,3 +198,5 @@ func usage(unit string, cost contract.Micro) runner.Event {
 func remote(text string) runner.Event {
 	return runner.Event{Kind: runner.KindRemote, Remote: json.RawMessage(text)}
 }
+
+func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }

@@ -252,6 +252,47 @@ func TestLaterAttemptRunsAgain(t *testing.T) {
 	})
 }
 
+// X-55, X-56: an attempt remembers nothing of the one before it but where its
+// run is: usage without a name is counted from the beginning, no question is
+// open, and a wish to be asked later is gone.
+func TestLaterAttemptBeginsAnew(t *testing.T) {
+	both(t, func(t *testing.T, k *kit) {
+		k.fake.run = asks
+		req := k.request(`{}`)
+		req.Attempt = 1
+		if answer, err := k.s.Run(t.Context(), "k", graph, req); err != nil || answer.Interrupt == nil {
+			t.Fatalf("%+v %v", answer, err)
+		}
+		k.fake.run = func(_ context.Context, r runner.Run, emit func(runner.Event) error) (runner.Result, error) {
+			if err := emit(usage("", 3)); err != nil {
+				return runner.Result{}, err
+			}
+			if r.Attempt == 1 {
+				return runner.Result{Code: "internal", Retry: true, RetryAfter: time.Minute}, nil
+			}
+			return runner.Result{Code: "internal"}, nil
+		}
+		if answer, err := k.s.Resume(t.Context(), "k", "", []byte(`"yes"`)); err != nil || !answer.Retry || answer.RetryAfterMS != 60_000 {
+			t.Fatalf("%+v %v", answer, err)
+		}
+		req.Attempt = 2
+		answer, err := k.s.Run(t.Context(), "k", graph, req)
+		if err != nil || answer.Attempt != 2 || answer.Retry || answer.RetryAfterMS != 0 {
+			t.Errorf("%+v %v", answer, err)
+		}
+		if n := k.count(`select count(*) from charge_receipts where source_reference like $1`, answer.RunID+"/2/%"); n != 1 {
+			t.Errorf("%d receipts", n)
+		}
+		first := k.count(`select count(*) from charge_receipts where source_reference = $1`, answer.RunID+"/2/"+billing.Unit("", 1))
+		if first != 1 {
+			t.Error("the units of the second attempt go on counting those of the first")
+		}
+		if _, err := k.s.Resume(t.Context(), "k", "", []byte(`"yes"`)); err != nil {
+			t.Errorf("an answer to what is over: %v", err)
+		}
+	})
+}
+
 // A run that nothing bounds sets nothing aside, so that runs of one owner do not
 // wait for each other.
 func TestWhatNothingBoundsSetsNothingAside(t *testing.T) {

@@ -65,7 +65,7 @@ type Config struct {
 	// Admit is asked by Handler whether somebody with another token than that of
 	// the service may run graphs. Its errors have the code unauthorized or
 	// forbidden. Nil: nobody may.
-	Admit func(ctx context.Context, token string) error
+	Admit func(ctx context.Context, token string) (Guest, error)
 }
 
 // Service runs graphs. It is safe for concurrent use.
@@ -76,7 +76,7 @@ type Service struct {
 	log      *slog.Logger
 	redact   func(string) string
 	keys     func(ref string) (string, error)
-	admitted func(ctx context.Context, token string) error
+	admitted func(ctx context.Context, token string) (Guest, error)
 	progress func(runID, text string)
 
 	base context.Context // of all runs; ends with Close

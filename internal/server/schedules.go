@@ -86,12 +86,15 @@ func (s *server) internalHandler(api http.Handler) http.Handler {
 
 // mayExecute lets the holder of a token of this server run graphs in the name
 // of grants, as the service does, if the token has the scope for it.
-func (s *server) mayExecute(ctx context.Context, text string) error {
+func (s *server) mayExecute(ctx context.Context, text string) (execution.Guest, error) {
 	t, err := s.keeper.Find(ctx, text, time.Now())
-	if err != nil {
-		return err
+	if err == nil {
+		err = access.Require(&t, access.Execute)
 	}
-	return access.Require(&t, access.Execute)
+	if err != nil {
+		return execution.Guest{}, err
+	}
+	return execution.Guest{UserID: t.User.ID, Actor: access.Actor(&t)}, nil
 }
 
 // watchWorkflow is how often a workflow that runs as a graph is looked at.
