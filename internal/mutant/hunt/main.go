@@ -35,6 +35,7 @@ type options struct {
 	sample  int
 	seed    uint64
 	limit   time.Duration
+	spend   time.Duration
 	workers int
 	only    string
 }
@@ -45,6 +46,7 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	flags.IntVar(&o.sample, "sample", 100, "how many faults to try in each package; 0: all")
 	flags.Uint64Var(&o.seed, "seed", uint64(time.Now().Unix()), "which faults are drawn")
 	flags.DurationVar(&o.limit, "limit", time.Minute, "how long the tests of one fault may take, beyond three times their usual time")
+	flags.DurationVar(&o.spend, "spend", 0, "leave out the slowest tests once those of a fault usually take longer than this together; 0: run all")
 	flags.IntVar(&o.workers, "workers", 2, "how many faults are tried at the same time")
 	flags.StringVar(&o.only, "only", "", "try the faults of one file")
 	if err := flags.Parse(args); err != nil {

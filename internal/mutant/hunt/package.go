@@ -34,6 +34,7 @@ type prey struct {
 	faults  []fault
 	tests   []*test
 	limit   time.Duration
+	spend   time.Duration
 }
 
 type test struct {
@@ -48,7 +49,7 @@ func huntPackage(ctx context.Context, out io.Writer, name string, o options) err
 		return err
 	}
 	defer func() { _ = os.RemoveAll(scratch) }()
-	p := &prey{scratch: scratch, program: filepath.Join(scratch, "tests"), limit: o.limit}
+	p := &prey{scratch: scratch, program: filepath.Join(scratch, "tests"), limit: o.limit, spend: o.spend}
 	if err := p.build(ctx, name, o.only); err != nil {
 		return err
 	}
@@ -62,11 +63,22 @@ func huntPackage(ctx context.Context, out io.Writer, name string, o options) err
 		drawn = drawn[:o.sample]
 	}
 	verdicts := make([]verdict, len(drawn))
-	each(o.workers, len(drawn), func(i int) { verdicts[i] = p.try(ctx, drawn[i]) })
+	var mu sync.Mutex // guards out: what is found is told at once
+	each(o.workers, len(drawn), func(i int) {
+		if verdicts[i] = p.try(ctx, drawn[i]); ctx.Err() != nil {
+			return
+		}
+		if word := words[verdicts[i]]; word != "" {
+			mu.Lock()
+			defer mu.Unlock()
+			place := drawn[i].place
+			_, _ = fmt.Fprintf(out, "%s/%s:%d:%d: %s: %s\n", strings.TrimPrefix(name, "./"), filepath.Base(place.Filename), place.Line, place.Column, word, drawn[i].what)
+		}
+	})
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return report(out, name, drawn, verdicts, broken)
+	return report(out, name, verdicts, broken)
 }
 
 // build plants all faults and compiles the tests with the copies in place of
@@ -161,6 +173,9 @@ const (
 	unreached
 )
 
+// words are how a verdict is told; what was noticed is not worth a line.
+var words = map[verdict]string{survived: "not noticed", unreached: "not reached"} //nolint:gochecknoglobals // a constant table
+
 // try meets one fault with the tests that reach it.
 func (p *prey) try(ctx context.Context, f fault) verdict {
 	var first, rest []*test
@@ -169,9 +184,10 @@ func (p *prey) try(ctx context.Context, f fault) verdict {
 		if !one.reaches[f.id] {
 			continue
 		}
-		if spent += one.took; spent <= quick || len(first) == 0 {
+		switch spent += one.took; {
+		case spent <= quick || len(first) == 0:
 			first = append(first, one)
-		} else {
+		case p.spend == 0 || spent <= p.spend:
 			rest = append(rest, one)
 		}
 	}
@@ -207,34 +223,21 @@ func (p *prey) run(ctx context.Context, tests []*test, limit time.Duration, env 
 	return cmd.Run() == nil
 }
 
-func report(out io.Writer, name string, drawn []fault, verdicts []verdict, broken []string) error {
+func report(out io.Writer, name string, verdicts []verdict, broken []string) error {
 	var text bytes.Buffer
 	count := map[verdict]int{}
-	order := make([]int, len(drawn))
-	for i := range order {
-		order[i] = i
-		count[verdicts[i]]++
-	}
-	slices.SortFunc(order, func(a, b int) int {
-		x, y := drawn[a].place, drawn[b].place
-		return cmp.Or(cmp.Compare(x.Filename, y.Filename), cmp.Compare(x.Offset, y.Offset))
-	})
-	for _, i := range order {
-		word := map[verdict]string{survived: "not noticed", unreached: "not reached"}[verdicts[i]]
-		if word != "" {
-			place := drawn[i].place
-			fmt.Fprintf(&text, "%s/%s:%d:%d: %s: %s\n", strings.TrimPrefix(name, "./"), filepath.Base(place.Filename), place.Line, place.Column, word, drawn[i].what)
-		}
+	for _, v := range verdicts {
+		count[v]++
 	}
 	for _, one := range broken {
 		fmt.Fprintf(&text, "%s: %s fails by itself and was left out\n", name, one)
 	}
 	share := 100
-	if len(drawn) > 0 {
-		share = 100 * count[noticed] / len(drawn)
+	if len(verdicts) > 0 {
+		share = 100 * count[noticed] / len(verdicts)
 	}
 	fmt.Fprintf(&text, "%s: %d of %d faults noticed (%d%%), %d not noticed, %d not reached\n\n",
-		name, count[noticed], len(drawn), share, count[survived], count[unreached])
+		name, count[noticed], len(verdicts), share, count[survived], count[unreached])
 	_, err := out.Write(text.Bytes())
 	return err
 }
