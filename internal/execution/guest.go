@@ -3,7 +3,6 @@ package execution
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"net/http"
 
 	"github.com/pawlrun/pawl/internal/execution/contract"
 )
@@ -19,26 +18,7 @@ type Guest struct {
 	Actor  string // as the audit log has it; empty for the service itself
 }
 
-type guestKey struct{}
-
-func guestOf(r *http.Request) Guest {
-	guest, _ := r.Context().Value(guestKey{}).(Guest)
-	return guest
-}
-
-// keyOf is the idempotency key of a request, in the space of whoever sends it;
-// one that is given twice is none.
-func keyOf(r *http.Request) (string, error) {
-	key := ""
-	if keys := r.Header.Values("Idempotency-Key"); len(keys) == 1 {
-		key = keys[0]
-	}
-	if err := contract.CheckKey(key); err != nil {
-		return "", err
-	}
-	return guestOf(r).key(key), nil
-}
-
+// key is what a guest's key is to the service.
 func (g Guest) key(key string) string {
 	if g.Actor == "" {
 		return key

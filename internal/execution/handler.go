@@ -120,6 +120,26 @@ func authentic(headers []string, token string) bool {
 	return subtle.ConstantTimeCompare(a[:], b[:]) == 1
 }
 
+type guestKey struct{}
+
+func guestOf(r *http.Request) Guest {
+	guest, _ := r.Context().Value(guestKey{}).(Guest)
+	return guest
+}
+
+// keyOf is the idempotency key of a request, in the space of whoever sends it;
+// one that is given twice is none.
+func keyOf(r *http.Request) (string, error) {
+	key := ""
+	if keys := r.Header.Values("Idempotency-Key"); len(keys) == 1 {
+		key = keys[0]
+	}
+	if err := contract.CheckKey(key); err != nil {
+		return "", err
+	}
+	return guestOf(r).key(key), nil
+}
+
 func (s *Service) serveRun(w http.ResponseWriter, r *http.Request, graphID string) {
 	if err := checkGraphID(graphID); err != nil {
 		s.tell(w, nil, err)

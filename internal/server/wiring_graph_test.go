@@ -54,6 +54,7 @@ func TestAWorkflowAsAGraphIsAskedOncePerAttempt(t *testing.T) {
 			{"that one again", 2, true, true, 2},
 		} {
 			ctx, die := context.WithCancelCause(t.Context())
+			defer die(nil)
 			r := executor.Run{RunID: "r", Attempt: step.attempt}
 			if step.remembered {
 				r.Remote = memory
