@@ -14,7 +14,9 @@ import (
 
 func newAccountCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "account", Short: "Set the key and the prepaid balance of a billing account",
+		Use: "account", Short: "Manage the key and prepaid balance of a billing account",
+		Example: "  pawl get accounts\n" +
+			"  pawl account set default --balance 10.00",
 		GroupID: groupChange, Args: cobra.ArbitraryArgs, RunE: unknownCommand,
 	}
 	cmd.AddCommand(newAccountSetCommand(p))
@@ -31,12 +33,12 @@ type accountSetting struct {
 
 func newAccountSetCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "set ID|default", Short: "Set the key or the balance of a billing account, for admins",
-		Long: "Sets which key graphs get to know the caller by, and what is left on an account that is\n" +
-			"prepaid. The account is named by its id; default is your own one. The key is never stored:\n" +
-			"--key names an environment variable of the server that runs graphs, which reads it anew for\n" +
-			"every attempt, and gives it to executors with callerKey. Runs that may cost more than the\n" +
-			"balance do not start. Only admins may do this.",
+		Use: "set ID|default", Short: "Set the key or prepaid balance of a billing account (admins only)",
+		Long: "Sets the key that identifies the caller to graphs, and the remaining balance of a prepaid\n" +
+			"account. Name the account by its ID; \"default\" is your own. Only admins can do this.\n\n" +
+			"The key itself is never stored. --key names an environment variable of the server that runs\n" +
+			"graphs; it is read again for every attempt and passed to executors with callerKey. A run\n" +
+			"that may cost more than the balance does not start.",
 		Example: "  pawl account set default --key '${TEAM_KEY}'\n" +
 			"  pawl account set default --balance 10.00\n" +
 			"  pawl account set 3f1a2b4c-5d6e-5c3a-9d2e-0192f0c15b7e --no-key --no-balance",
@@ -44,10 +46,10 @@ func newAccountSetCommand(p *Process) *cobra.Command {
 	}
 	var s accountSetting
 	flags := addSettingFlags(cmd, forClient)
-	cmd.Flags().StringVar(&s.key, "key", "", "use the key in the variable `'${NAME}'` of the server; in single quotes, so that your shell leaves it alone")
-	cmd.Flags().BoolVar(&s.noKey, "no-key", false, "use no key")
-	cmd.Flags().StringVar(&s.balance, "balance", "", "make it prepaid, with `USD` left from now on")
-	cmd.Flags().BoolVar(&s.noBalance, "no-balance", false, "make it not prepaid")
+	cmd.Flags().StringVar(&s.key, "key", "", "use the key in the server's environment variable `'${NAME}'`; single quotes keep your shell from expanding it")
+	cmd.Flags().BoolVar(&s.noKey, "no-key", false, "remove the key")
+	cmd.Flags().StringVar(&s.balance, "balance", "", "make the account prepaid, with `USD` remaining")
+	cmd.Flags().BoolVar(&s.noBalance, "no-balance", false, "make the account not prepaid")
 	out := addOutputFlag(cmd, formatTable, formatJSON, formatYAML)
 	cmd.ValidArgsFunction = completeName(p, flags, accountKind())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

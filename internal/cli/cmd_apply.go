@@ -22,10 +22,11 @@ func newApplyCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply -f PATH...",
 		Short: "Create or update workflows, sources and schedules from files",
-		Long: "Creates or updates what files define, and folders with all that is below them: workflows in\n" +
-			"*.workflow.ts and *.workflow.js, sources and schedules in *.yaml and *.yml, several in a file if\n" +
-			"you like. Everything is checked first, as pawl validate does; if one file has faults, nothing\n" +
-			"is sent. What has not changed changes nothing.",
+		Long: "Creates or updates the resources defined in files, or in folders and everything below them:\n" +
+			"workflows in *.workflow.ts and *.workflow.js, sources and schedules in *.yaml and *.yml. A\n" +
+			"file can hold several YAML definitions.\n\n" +
+			"All files are validated first, as by pawl validate; if one has errors, nothing is sent.\n" +
+			"Unchanged definitions are left alone.",
 		Example: "  pawl apply -f mail.workflow.ts\n" +
 			"  pawl apply -f definitions --dry-run\n" +
 			"  pawl apply -f - < prices.yaml\n" +
@@ -33,10 +34,10 @@ func newApplyCommand(p *Process) *cobra.Command {
 		GroupID: groupChange, Args: takes(0, -1),
 	}
 	a := &applier{p: p, flags: addSettingFlags(cmd, forClient), out: addOutputFlag(cmd, formatTable, formatJSON, formatYAML), counts: map[string]int{}}
-	files := cmd.Flags().StringArrayP("file", "f", nil, "apply the file or folder `PATH`; - is stdin (repeatable)")
-	cmd.Flags().StringVar(&a.filename, "filename", "", "what the file on stdin is called: `NAME`.workflow.ts or .js (default YAML)")
-	cmd.Flags().BoolVar(&a.dryRun, "dry-run", false, "show what would change, and change nothing")
-	cmd.Flags().BoolVar(&a.diff, "diff", false, "show how definitions differ (default on a terminal)")
+	files := cmd.Flags().StringArrayP("file", "f", nil, "apply the file or folder at `PATH`; - reads stdin (repeatable)")
+	cmd.Flags().StringVar(&a.filename, "filename", "", "treat stdin as a file called `NAME`, ending in .workflow.ts or .workflow.js (default YAML)")
+	cmd.Flags().BoolVar(&a.dryRun, "dry-run", false, "show what would change without changing it")
+	cmd.Flags().BoolVar(&a.diff, "diff", false, "show a diff of each definition (default on a terminal)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		paths := append(*files, args...)
 		if len(paths) == 0 {

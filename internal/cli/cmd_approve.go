@@ -19,11 +19,12 @@ const nothingSeen = "none"
 
 func newApproveCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "approve RUN", Short: "Let a run make the call that it asks for, or answer its question",
-		Long: "Lets a run make the call that it asks for. On a terminal it shows what will be sent and\n" +
-			"asks; elsewhere it approves what the run asks now. A call that has changed meanwhile is\n" +
-			"refused, with exit code 4. The question of a graph, which a schedule ran, is answered with\n" +
-			"--answer; without it the answer is true.",
+		Use: "approve RUN", Short: "Approve the call that a run is waiting to make, or answer its question",
+		Long: "Approves the call that a run is waiting to make. On a terminal, the command shows what will\n" +
+			"be sent and asks for confirmation; otherwise it approves the call as it is now. If the call\n" +
+			"has changed in the meantime, the command fails with exit code 4.\n\n" +
+			"To answer the question of a graph that a schedule runs, use --answer. The default answer is\n" +
+			"true.",
 		Example: "  pawl get approvals\n" +
 			"  pawl approve 0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e\n" +
 			"  pawl approve 0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e --always --yes\n" +
@@ -32,10 +33,10 @@ func newApproveCommand(p *Process) *cobra.Command {
 	}
 	flags := addSettingFlags(cmd, forClient)
 	a := &approver{p: p}
-	cmd.Flags().BoolVar(&a.always, "always", false, "do not ask again when this workflow calls this method")
-	cmd.Flags().StringVar(&a.hash, "hash", "", "approve only the call with this `HASH`, as pawl get approvals -o json shows it")
-	cmd.Flags().BoolVarP(&a.yes, "yes", "y", false, "do not ask")
-	answer := cmd.Flags().String("answer", "", "answer the question of a graph: `JSON`, @FILE, or - for stdin")
+	cmd.Flags().BoolVar(&a.always, "always", false, "approve later calls of this method by this workflow automatically")
+	cmd.Flags().StringVar(&a.hash, "hash", "", "approve only the call with this `HASH`, as shown by pawl get approvals -o json")
+	cmd.Flags().BoolVarP(&a.yes, "yes", "y", false, "skip the confirmation prompt")
+	answer := cmd.Flags().String("answer", "", "answer a graph's question with `JSON`, @FILE, or - for stdin")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		id, err := onlyRun(cmd, args)
 		if err != nil {
@@ -185,11 +186,12 @@ func approvalStory(q *client.Approval) string {
 
 func newRejectCommand(p *Process) *cobra.Command {
 	return newOneCommand(p, &cobra.Command{
-		Use: "reject RUN", Short: "Refuse a run the call that it asks for",
-		Long: "Refuses a run the call that it asks for. The run ends, what it took waits again, and the\n" +
-			"workflow is paused: it would only ask the same again. A run of a schedule, whose graph asks\n" +
-			"something, ends, and its slot counts as failed.",
-		Example: "  pawl reject 0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e",
+		Use: "reject RUN", Short: "Reject the call that a run is waiting to make",
+		Long: "Rejects the call that a run is waiting to make. The run ends, the events it had reserved\n" +
+			"become pending again, and the workflow is paused, since it would only ask again. A\n" +
+			"schedule's run whose graph asks a question ends, and its slot counts as failed.",
+		Example: "  pawl get approvals\n" +
+			"  pawl reject 0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e",
 	}, runKind(), "reject", func(answer json.RawMessage) string {
 		var r client.Run
 		if json.Unmarshal(answer, &r) == nil && r.Kind == string(pawl.KindSchedule) {

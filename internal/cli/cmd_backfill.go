@@ -17,13 +17,14 @@ import (
 
 func newBackfillCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "backfill SCHEDULE --from TIME --to TIME", Short: "Run slots of the past that did not run",
-		Long: "Runs the slots of a schedule between two instants (the first belongs to it, the second\n" +
-			"does not) that did not run. It shows the plan and what it will probably cost, and asks\n" +
-			"before anything runs. Then it shows how far it has come until all is done. Ctrl-C ends the\n" +
-			"showing only: the backfill goes on, and --pause, --resume and --cancel change that.\n\n" +
-			"Slots run the graph that the schedule had then. If its grant does not cover that graph, the\n" +
-			"plan says so; --grant names one of your grants that does, for all slots of the plan.",
+		Use: "backfill SCHEDULE --from TIME --to TIME", Short: "Run past slots of a schedule that did not run",
+		Long: "Runs the slots of a schedule from --from up to, but not including, --to that have not run.\n" +
+			"The command shows the plan and its estimated cost, and asks for confirmation before anything\n" +
+			"runs. Then it shows progress until the backfill is done. Ctrl-C only stops the display: the\n" +
+			"backfill continues until you use --pause or --cancel.\n\n" +
+			"Slots run the graph that the schedule had at the time. If the schedule's grant does not\n" +
+			"cover that graph, the plan says so; use --grant to run all slots of the plan under another\n" +
+			"of your grants.",
 		Example: "  pawl backfill morning-poet --from 2026-03-01 --to 2026-03-08\n" +
 			"  pawl backfill morning-poet --from 2026-03-01 --to 2026-03-08 --per-minute 60 --yes\n" +
 			"  pawl backfill morning-poet --from 2026-03-01 --to 2026-03-08 --grant 0192f0c1-6a1e-7b3c-8d2e-3f1a2b4c5d6e\n" +
@@ -32,11 +33,11 @@ func newBackfillCommand(p *Process) *cobra.Command {
 	}
 	b := &backfiller{p: p, flags: addSettingFlags(cmd, forClient), moves: map[string]*string{}}
 	cmd.ValidArgsFunction = completeName(p, b.flags, scheduleKind())
-	cmd.Flags().StringVar(&b.from, "from", "", "begin with the slots of `TIME`, such as 2026-03-01 or 2026-03-01T09:00:00Z")
+	cmd.Flags().StringVar(&b.from, "from", "", "start with the slot at `TIME`, such as 2026-03-01 or 2026-03-01T09:00:00Z")
 	cmd.Flags().StringVar(&b.to, "to", "", "end before `TIME` (not in the future)")
-	cmd.Flags().IntVar(&b.perMinute, "per-minute", 0, "start `N` slots a minute (default 10)")
-	cmd.Flags().StringVar(&b.grant, "grant", "", "run the slots under the grant `ID` (default that of the schedule)")
-	cmd.Flags().BoolVarP(&b.yes, "yes", "y", false, "do not ask")
+	cmd.Flags().IntVar(&b.perMinute, "per-minute", 0, "start at most `N` slots a minute (default 10)")
+	cmd.Flags().StringVar(&b.grant, "grant", "", "run the slots under the grant `ID` (default the schedule's grant)")
+	cmd.Flags().BoolVarP(&b.yes, "yes", "y", false, "skip the confirmation prompt")
 	for _, verb := range []string{"pause", "resume", "cancel"} {
 		b.moves[verb] = cmd.Flags().String(verb, "", verb+" the backfill with this `ID`")
 	}

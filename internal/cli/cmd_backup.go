@@ -19,18 +19,18 @@ import (
 func newBackupCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
-		Short: "Copy the SQLite database, also while the server runs",
-		Long: "Writes a copy of the database as it is at one instant to FILE, and checks it.\n" +
-			"While a server runs it makes the copy, and nothing has to stop; else the file is\n" +
-			"read as it is. FILE is there whole or not at all.\n\n" +
-			"To restore, start a server on the copy: put it into an empty data folder as\n" +
-			"pawl.db. PostgreSQL is backed up with pg_dump.",
+		Short: "Back up the SQLite database, even while the server is running",
+		Long: "Writes a consistent copy of the database to FILE and verifies it. If a server is running, it\n" +
+			"makes the copy without stopping; otherwise the database file is read directly. FILE is\n" +
+			"written completely or not at all.\n\n" +
+			"To restore, put the copy into an empty data folder as pawl.db and start a server on it. Back\n" +
+			"up PostgreSQL with pg_dump.",
 		Example: "  pawl backup pawl-$(date +%F).db\n" +
 			"  mkdir restored && cp pawl-2026-11-15.db restored/pawl.db && pawl serve --data restored",
 		GroupID: groupTools, Args: takes(1, 1),
 	}
 	b := &backer{p: p, flags: addSettingFlags(cmd, forClient|forOffline)}
-	cmd.Flags().BoolVar(&b.force, "force", false, "write over a FILE that is there")
+	cmd.Flags().BoolVar(&b.force, "force", false, "overwrite FILE if it exists")
 	b.out = addOutputFlag(cmd, formatTable, formatJSON)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return b.run(cmd.Context(), args[0]) }
 	return cmd

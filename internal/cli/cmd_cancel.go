@@ -9,19 +9,19 @@ import (
 
 func newCancelCommand(p *Process) *cobra.Command {
 	return newOneCommand(p, &cobra.Command{
-		Use: "cancel RUN", Short: "End a run for good",
-		Long: "Ends a run for good. Of a workflow it is refused, with exit code 4, once the run has sent\n" +
-			"something: what happened outside cannot be taken back. Of a source the pages that were\n" +
-			"written stay; of a schedule the executor is told to stop.",
+		Use: "cancel RUN", Short: "Cancel a run",
+		Long: "Cancels a run. A workflow's run cannot be cancelled once it has sent something, because the\n" +
+			"effect cannot be undone; the command then fails with exit code 4. A source keeps the pages\n" +
+			"that were already written. For a schedule's run, the executor is told to stop.",
 		Example: "  pawl cancel 0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e",
 	}, runKind(), "cancel", always("cancelled"))
 }
 
 func newSkipCommand(p *Process) *cobra.Command {
 	return newOneCommand(p, &cobra.Command{
-		Use: "skip INPUT", Short: "Give up an input",
-		Long: "Gives up an input: what was not done for it yet will not be done. A run that has sent\n" +
-			"something for it already goes on to its end.",
+		Use: "skip INPUT", Short: "Skip an input",
+		Long: "Skips an input: work that has not been done for it will not be done. A run that has already\n" +
+			"sent something for it continues to its end.",
 		Example: "  pawl get inputs mail-to-sheet\n" +
 			"  pawl skip in_9d5e96a3ee1dd54fdc920bef83db0a58",
 	}, inputKind(), "skip", always("skipped"))

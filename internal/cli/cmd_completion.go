@@ -10,9 +10,9 @@ func newCompletionCommand(p *Process) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}
 	return &cobra.Command{
 		Use:   "completion SHELL",
-		Short: "Print what makes a shell complete commands: " + strings.Join(shells, ", "),
+		Short: "Print a shell completion script: " + strings.Join(shells, ", "),
 		Example: "  source <(pawl completion bash)                                 # for this shell\n" +
-			"  pawl completion fish > ~/.config/fish/completions/pawl.fish    # for good",
+			"  pawl completion fish > ~/.config/fish/completions/pawl.fish    # permanently",
 		GroupID: groupTools, Args: takes(1, 1), ValidArgs: shells,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch root := cmd.Root(); args[0] {

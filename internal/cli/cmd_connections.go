@@ -12,7 +12,10 @@ import (
 
 func newConnectionsCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "connections", Short: "Try out what scripts may touch, and agree to its tools", Aliases: []string{connectionKind().singular},
+		Use: "connections", Short: "Test connections and approve their tools",
+		Example: "  pawl get connections\n" +
+			"  pawl connections test shop\n" +
+			"  pawl connections pin files", Aliases: []string{connectionKind().singular},
 		GroupID: groupLook, Args: cobra.ArbitraryArgs, RunE: unknownCommand,
 	}
 	cmd.AddCommand(newConnectionsTestCommand(p), newConnectionsPinCommand(p))
@@ -21,9 +24,9 @@ func newConnectionsCommand(p *Process) *cobra.Command {
 
 func newConnectionsTestCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "test NAME", Short: "Try a connection out, without an effect outside",
-		Long: "Lets the server try a connection out, without an effect outside, and tells what it saw.\n" +
-			"The exit code is 1 if calls would not work.",
+		Use: "test NAME", Short: "Test a connection without side effects",
+		Long: "Tests a connection from the server, without side effects, and reports the result. The exit\n" +
+			"code is 1 if calls would not work.",
 		Example: "  pawl get connections\n" +
 			"  pawl connections test shop",
 		Args: takes(1, 1), ValidArgsFunction: cobra.NoFileCompletions,

@@ -14,11 +14,12 @@ import (
 
 func newConnectionsPinCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "pin NAME [METHOD...]", Short: "Agree to the tools of an MCP server as they are now",
-		Long: "An MCP server can change its tools at any time. What is not as it was agreed to is blocked.\n" +
-			"Without a method it shows what is blocked and how it differs, and changes nothing. With\n" +
-			"methods, or with --all, it agrees to them as they are now; one that changes meanwhile is\n" +
-			"refused, with exit code 4. It does not ask.",
+		Use: "pin NAME [METHOD...]", Short: "Approve the current tools of an MCP server",
+		Long: "An MCP server can change its tools at any time. Tools that differ from what was approved are\n" +
+			"blocked.\n\n" +
+			"Without a method, the command shows which tools are blocked and how they differ, and changes\n" +
+			"nothing. With methods, or with --all, it approves those tools as they are now, without\n" +
+			"asking. If a tool changes in the meantime, the command fails with exit code 4.",
 		Example: "  pawl connections pin files\n" +
 			"  pawl connections pin files read_file list_folder\n" +
 			"  pawl connections pin files --all",
@@ -26,7 +27,7 @@ func newConnectionsPinCommand(p *Process) *cobra.Command {
 	}
 	flags := addSettingFlags(cmd, forClient)
 	out := addOutputFlag(cmd, formatTable, formatJSON, formatYAML)
-	all := cmd.Flags().Bool("all", false, "agree to everything that is blocked")
+	all := cmd.Flags().Bool("all", false, "approve all blocked tools")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		name, methods := args[0], args[1:]
 		if *all && len(methods) > 0 {

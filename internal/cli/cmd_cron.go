@@ -17,17 +17,17 @@ const mostInstants = 10_000
 func newCronCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cron EXPR",
-		Short: "Show the next instants of a cron expression or interval",
-		Long: "Shows when a cron expression (or an interval such as 90s) comes next: in its zone,\n" +
-			"in UTC, and from now. Days on which the clocks change are marked. No server is needed.",
+		Short: "Show the next times of a cron expression or interval",
+		Long: "Shows the next times of a cron expression, or of an interval such as 90s: in its time zone,\n" +
+			"in UTC, and relative to now. Days with a clock change are marked. No server is needed.",
 		Example: "  pawl cron '0 9 * * 1-5' --timezone Europe/Berlin\n" +
 			"  pawl cron '30 2 * * *' --timezone Europe/Berlin --after 2026-03-27 --count 4\n" +
 			"  pawl cron 90s -o json",
 		GroupID: groupTools, Args: takes(1, -1), ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	zone := cmd.Flags().String("timezone", "", "read the expression in `ZONE`, such as Europe/Berlin (default UTC)")
-	after := cmd.Flags().String("after", "", "start after `TIME`, such as 2026-03-28T12:00:00Z or 2026-03-28 in the zone (default now)")
-	count := cmd.Flags().Int("count", 5, "show `N` instants")
+	zone := cmd.Flags().String("timezone", "", "evaluate the expression in `ZONE`, such as Europe/Berlin (default UTC)")
+	after := cmd.Flags().String("after", "", "start after `TIME`, such as 2026-03-28T12:00:00Z or 2026-03-28 (default now)")
+	count := cmd.Flags().Int("count", 5, "show `N` times")
 	out := addOutputFlag(cmd, formatTable, formatJSON)
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		schedule, err := readSchedule(strings.Join(args, " "), *zone)

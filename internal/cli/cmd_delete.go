@@ -15,12 +15,12 @@ import (
 
 func newDeleteCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "delete KIND NAME", Short: "Remove one thing",
-		Long: "Removes one thing. A job that waits will not run, and a token is revoked. Workflows,\n" +
-			"sources and schedules are removed after a question, or with --yes; what they did can still\n" +
-			"be read, but the rows of a source go with it, unless --keep-rows. A rule, by which a\n" +
-			"workflow may make calls without asking, is named by its workflow, tool and method; when it\n" +
-			"is revoked the next such call is asked for again.",
+		Use: "delete KIND NAME", Short: "Delete a resource",
+		Long: "Deletes a resource. A job that is waiting will not run, and a token is revoked. Workflows,\n" +
+			"sources and schedules are deleted after a confirmation prompt, or with --yes. Their history\n" +
+			"stays readable, but a source's rows are deleted with it unless you use --keep-rows.\n\n" +
+			"A rule lets a workflow make a call without approval. Name it by its workflow, tool and\n" +
+			"method; once it is deleted, the call needs approval again.",
 		Example: "  pawl delete job 42\n" +
 			"  pawl delete workflow mail-to-sheet --yes\n" +
 			"  pawl delete source prices --keep-rows\n" +
@@ -29,8 +29,8 @@ func newDeleteCommand(p *Process) *cobra.Command {
 	}
 	flags := addSettingFlags(cmd, forClient)
 	cmd.ValidArgsFunction = completeKind(p, flags, func(k kind) bool { return k.removed != "" })
-	yes := cmd.Flags().BoolP("yes", "y", false, "do not ask")
-	keepRows := cmd.Flags().Bool("keep-rows", false, "leave the rows of a source in its table")
+	yes := cmd.Flags().BoolP("yes", "y", false, "skip the confirmation prompt")
+	keepRows := cmd.Flags().Bool("keep-rows", false, "keep the source's rows in its table")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		k, err := findKind(args[0])
 		if err != nil {

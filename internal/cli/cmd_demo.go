@@ -30,18 +30,22 @@ func programName() string {
 func newDemoCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Watch Pawl at work: a real server with live examples, no network needed",
-		Long: "Starts a real server on a SQLite file in a temporary folder, with a small world of its\n" +
-			"own on loopback (a market, an order desk, a poet), gives it work and tells what happens.\n" +
-			"Every promise it shows is checked; the exit code is 1 if one was broken.\n\n" +
-			"On a terminal the world then goes on until Ctrl-C, for you to look at in a browser and to\n" +
-			"approve what waits. Elsewhere it ends when all is shown; --once=false lets it go on.",
+		Short: "Run a demo server with live examples, no network needed",
+		Long: "Starts a real server on a SQLite file in a temporary folder, together with a few simulated\n" +
+			"services on loopback (a market, an order desk, a poet), gives it work and narrates what\n" +
+			"happens. Every guarantee shown is verified; the exit code is 1 if one does not hold.\n\n" +
+			"On a terminal, the demo then keeps running until Ctrl-C, so that you can open it in a\n" +
+			"browser and approve what is waiting. Otherwise it exits when everything has been shown; use\n" +
+			"--once=false to keep it running.",
+		Example: "  pawl demo\n" +
+			"  pawl demo --addr 127.0.0.1:8080 --keep demo-data\n" +
+			"  pawl demo --once",
 		GroupID: groupStart, Args: takes(0, 0),
 	}
 	keep := cmd.Flags().String("keep", "", "keep the data in `DIR` instead of a temporary folder")
-	addr := cmd.Flags().String("addr", "127.0.0.1:0", "listen on `HOST:PORT`; port 0 is any free one")
-	once := cmd.Flags().Bool("once", !p.StdoutTerminal, "end when every promise was shown (default on anything but a terminal)")
-	seconds := cmd.Flags().Int("seconds", 0, "end after `N` seconds")
+	addr := cmd.Flags().String("addr", "127.0.0.1:0", "listen on `HOST:PORT`; port 0 picks a free port")
+	once := cmd.Flags().Bool("once", !p.StdoutTerminal, "exit when everything has been shown (default unless on a terminal)")
+	seconds := cmd.Flags().Int("seconds", 0, "exit after `N` seconds")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *seconds < 0 {
 			return usageError("", "--seconds: %d is below zero", *seconds)

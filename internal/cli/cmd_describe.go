@@ -13,7 +13,9 @@ import (
 
 func newDescribeCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "describe KIND NAME", Short: "Tell everything about one thing, in words",
+		Use: "describe KIND NAME", Short: "Show details of a resource",
+		Long: "Shows details of a resource: its state, its history, and what to do next. A run can be named\n" +
+			"by the last characters of its ID.",
 		Example: "  pawl describe workflow mail-to-sheet\n" +
 			"  pawl describe source prices\n" +
 			"  pawl describe schedule morning-poet\n" +

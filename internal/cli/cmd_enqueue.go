@@ -15,9 +15,9 @@ import (
 
 func newEnqueueCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "enqueue TASK [URL]", Short: "Ask for a job, now or later",
-		Long: "Asks for a job. The task http sends a request to URL; the task log writes --message to the log\n" +
-			"of the server. Other tasks, and whatever these flags cannot say, take their payload as JSON.",
+		Use: "enqueue TASK [URL]", Short: "Enqueue a job, to run now or later",
+		Long: "Enqueues a job. The http task sends a request to URL; the log task writes --message to the\n" +
+			"server's log. For other tasks, or for options without a flag, pass the payload as JSON.",
 		Example: "  pawl enqueue http https://example.com/hook --in 10s\n" +
 			"  pawl enqueue http https://example.com/orders --method POST --body '{\"id\": 7}' --header 'X-Team: shop'\n" +
 			"  pawl enqueue log --message hello --at 2030-01-31T09:00:00Z\n" +
@@ -26,19 +26,19 @@ func newEnqueueCommand(p *Process) *cobra.Command {
 	}
 	e := &enqueuer{p: p, flags: addSettingFlags(cmd, forClient), out: addOutputFlag(cmd, formatTable, formatJSON, formatYAML)}
 	f := cmd.Flags()
-	f.StringVar(&e.payload, "payload", "", "what the task needs to know: `JSON`, @FILE, or - for stdin")
-	f.StringVar(&e.message, "message", "", "of the task log: the `TEXT` to write")
-	f.StringVar(&e.method, "method", "", "of the task http: the `METHOD` (default POST)")
-	f.StringArrayVar(&e.headers, "header", nil, "of the task http: a header as `NAME: VALUE` (repeatable)")
-	f.StringVar(&e.body, "body", "", "of the task http: the body, as `JSON`, @FILE, or - for stdin")
-	f.StringVar(&e.in, "in", "", "run it after `TIME`, such as 90s, 5m, 1h30m or 7d")
-	f.StringVar(&e.at, "at", "", "run it at `TIME`, such as 2030-01-31T09:00:00Z")
-	f.StringVar(&e.lane, "lane", "", "jobs of one `LANE` run one at a time, in order")
-	f.StringVar(&e.key, "key", "", "at most one job with this `KEY` waits")
-	f.StringVar(&e.keyMode, "key-mode", "", "what a second job with the key does: `MODE` replace, preserve_run_at or keep")
-	f.IntVar(&e.priority, "priority", 0, "1 runs before 0, 0 before -1")
-	f.IntVar(&e.attempts, "max-attempts", 0, "try it at most `N` times (default what the task says)")
-	f.StringVar(&e.once, "idempotency-key", "", "with the same `KEY` the command asks once, however often it is run")
+	f.StringVar(&e.payload, "payload", "", "payload of the task: `JSON`, @FILE, or - for stdin")
+	f.StringVar(&e.message, "message", "", "log task: the `TEXT` to write")
+	f.StringVar(&e.method, "method", "", "http task: the request `METHOD` (default POST)")
+	f.StringArrayVar(&e.headers, "header", nil, "http task: a request header, as `NAME: VALUE` (repeatable)")
+	f.StringVar(&e.body, "body", "", "http task: the request body, as `JSON`, @FILE, or - for stdin")
+	f.StringVar(&e.in, "in", "", "run the job after `TIME`, such as 90s, 5m, 1h30m or 7d")
+	f.StringVar(&e.at, "at", "", "run the job at `TIME`, such as 2030-01-31T09:00:00Z")
+	f.StringVar(&e.lane, "lane", "", "run jobs of the same `LANE` one at a time, in order")
+	f.StringVar(&e.key, "key", "", "allow at most one waiting job with this `KEY`")
+	f.StringVar(&e.keyMode, "key-mode", "", "what to do if a job with the key is waiting: `MODE` replace, preserve_run_at or keep")
+	f.IntVar(&e.priority, "priority", 0, "priority; higher values run first")
+	f.IntVar(&e.attempts, "max-attempts", 0, "try the job at most `N` times (default set by the task)")
+	f.StringVar(&e.once, "idempotency-key", "", "enqueue only once for the same `KEY`, however often the command runs")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return e.run(cmd, args) }
 	return cmd
 }

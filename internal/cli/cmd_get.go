@@ -18,13 +18,15 @@ import (
 func newGetCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get KIND [NAME]",
-		Short: "List things, or show one",
-		Long: "Lists things of a kind, or shows one. Inputs, outputs, events and rules belong to a workflow,\n" +
-			"rows and rejects to a source, slots and backfills to a schedule: their NAME is that of what they\n" +
-			"belong to, or for one input or backfill its id. Versions are those of a workflow, or of a source\n" +
-			"written source/NAME. Rejects, slots, backfills and rules without a NAME are those of all. Rules\n" +
-			"are the calls that a workflow may make without asking, because somebody said always; questions\n" +
-			"are what graphs ask.\n\nKinds: " + strings.Join(kindNames(nil), ", "),
+		Short: "List resources, or show one",
+		Long: "Lists resources of a kind, or shows one.\n\n" +
+			"Inputs, outputs, events and rules belong to a workflow, rows and rejects to a source, slots\n" +
+			"and backfills to a schedule: NAME is the name of their owner, or the ID of a single input or\n" +
+			"backfill. Versions belong to a workflow, or to a source written as source/NAME. Without a\n" +
+			"NAME, rejects, slots, backfills and rules of all owners are listed.\n\n" +
+			"Rules are calls that a workflow can make without approval, because somebody approved them\n" +
+			"for good; questions are what graphs ask." +
+			"\n\nKinds: " + strings.Join(kindNames(nil), ", "),
 		Example: "  pawl get workflows -w\n" +
 			"  pawl get workflow mail-to-sheet -o yaml\n" +
 			"  pawl get runs --workflow mail-to-sheet --status failed:logic\n" +
@@ -41,13 +43,13 @@ func newGetCommand(p *Process) *cobra.Command {
 	}
 	g := &getter{p: p, flags: addSettingFlags(cmd, forClient), out: addOutputFlag(cmd, formatTable, formatWide, formatJSON, formatYAML), owners: map[string]*string{}}
 	cmd.ValidArgsFunction = completeKind(p, g.flags, nil)
-	watch := cmd.Flags().BoolP("watch", "w", false, "go on and show what changes, until interrupted")
-	cmd.Flags().IntVar(&g.limit, "limit", 100, "show at most `N`; 0 is all")
+	watch := cmd.Flags().BoolP("watch", "w", false, "keep running and show changes until interrupted")
+	cmd.Flags().IntVar(&g.limit, "limit", 100, "show at most `N`; 0 shows all")
 	for _, k := range ownerKinds() {
-		g.owners[k.singular] = cmd.Flags().String(k.singular, "", "show those of the "+k.singular+" `NAME` only")
+		g.owners[k.singular] = cmd.Flags().String(k.singular, "", "show only those of the "+k.singular+" `NAME`")
 	}
-	cmd.Flags().BoolVar(&g.all, "all", false, "show those of everybody, for admins (schedules, grants, accounts, receipts)")
-	cmd.Flags().StringArrayVarP(&g.labels, "selector", "l", nil, "show those with the label `NAME=VALUE` only (repeatable; lanes, workflows, sources, schedules)")
+	cmd.Flags().BoolVar(&g.all, "all", false, "show those of all users, for admins (schedules, grants, accounts, receipts)")
+	cmd.Flags().StringArrayVarP(&g.labels, "selector", "l", nil, "show only those with the label `NAME=VALUE` (repeatable; lanes, workflows, sources, schedules)")
 	g.filters = addFilterFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := g.prepare(cmd.Context(), args); err != nil {
@@ -69,7 +71,7 @@ func addFilterFlags(cmd *cobra.Command) map[string]*string {
 	for _, k := range kinds() {
 		for _, name := range append(slices.Clone(k.filters), k.sifts...) {
 			if filters[name] == nil {
-				filters[name] = cmd.Flags().String(name, "", "show those with this `"+strings.ToUpper(name)+"` only")
+				filters[name] = cmd.Flags().String(name, "", "show only those with this `"+strings.ToUpper(name)+"`")
 			}
 		}
 	}

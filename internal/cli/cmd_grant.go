@@ -15,7 +15,10 @@ import (
 
 func newGrantCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "grant", Short: "Allow graphs to run in your name, and take it back",
+		Use: "grant", Short: "Create, list and revoke grants for graphs to run on your behalf",
+		Example: "  pawl grant create --graph langgraph:poet --usd-per-day 2 --expires 90d\n" +
+			"  pawl grant list\n" +
+			"  pawl grant revoke 0192f0c1-6a1e-7b3c-8d2e-3f1a2b4c5d6e",
 		GroupID: groupChange, Args: cobra.ArbitraryArgs, RunE: unknownCommand,
 	}
 	cmd.AddCommand(newGrantCreateCommand(p), newGrantListCommand(p), newGrantRevokeCommand(p))
@@ -35,10 +38,10 @@ type granting struct {
 
 func newGrantCreateCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "create", Short: "Allow graphs to run in your name, and print the id of the grant",
-		Long: "Allows graphs to run in your name, at your cost, and prints the id of the grant, which\n" +
-			"schedules name. Caps bound what runs may cost; days are UTC. Every graph, of now and later,\n" +
-			"is allowed by --all-graphs, which needs your consent: to a question, or by --consent.",
+		Use: "create", Short: "Create a grant for graphs to run on your behalf",
+		Long: "Allows graphs to run on your behalf and at your cost, and prints the ID of the grant for use\n" +
+			"in schedules. Caps limit what runs may cost; days are in UTC. --all-graphs allows every\n" +
+			"current and future graph and needs your consent, at the prompt or with --consent.",
 		Example: "  pawl grant create --graph langgraph:poet --usd-per-day 2 --expires 90d\n" +
 			"  pawl grant create --all-graphs --consent --runs-per-day 100",
 		Args: takes(0, 0), ValidArgsFunction: cobra.NoFileCompletions,
@@ -46,12 +49,12 @@ func newGrantCreateCommand(p *Process) *cobra.Command {
 	var g granting
 	flags := addSettingFlags(cmd, forClient)
 	cmd.Flags().StringSliceVar(&g.graphs, "graph", nil, "allow the graph `PROVIDER:NAME` (repeatable)")
-	cmd.Flags().BoolVar(&g.everything, "all-graphs", false, "allow every graph, of now and later")
-	cmd.Flags().BoolVar(&g.consent, "consent", false, "agree to --all-graphs without a question")
-	cmd.Flags().StringVar(&g.usdPerDay, "usd-per-day", "", "let runs cost at most `USD` a day")
-	cmd.Flags().StringVar(&g.usdPerRun, "usd-per-run", "", "let one run cost at most `USD`")
-	cmd.Flags().Int64Var(&g.runsPerDay, "runs-per-day", 0, "allow at most `N` runs a day (default any number)")
-	cmd.Flags().StringVar(&g.expires, "expires", "", "let it end after `TIME`, such as 90d, or at an instant (default never)")
+	cmd.Flags().BoolVar(&g.everything, "all-graphs", false, "allow every current and future graph")
+	cmd.Flags().BoolVar(&g.consent, "consent", false, "consent to --all-graphs without a prompt")
+	cmd.Flags().StringVar(&g.usdPerDay, "usd-per-day", "", "allow runs to cost at most `USD` a day")
+	cmd.Flags().StringVar(&g.usdPerRun, "usd-per-run", "", "allow a run to cost at most `USD`")
+	cmd.Flags().Int64Var(&g.runsPerDay, "runs-per-day", 0, "allow at most `N` runs a day (default unlimited)")
+	cmd.Flags().StringVar(&g.expires, "expires", "", "expire after `TIME`, such as 90d, or at a point in time (default never)")
 	out := addOutputFlag(cmd, formatTable, formatJSON, formatYAML)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		body, err := g.request(cmd.Flags().Changed("runs-per-day"))
@@ -157,9 +160,9 @@ func grantedWords(g client.NewGrant) string {
 }
 
 func newGrantListCommand(p *Process) *cobra.Command {
-	cmd := &cobra.Command{Use: "list", Short: "List your grants", Args: takes(0, 0)}
+	cmd := &cobra.Command{Use: "list", Short: "List your grants", Example: "  pawl grant list\n  pawl grant list --all -o json", Args: takes(0, 0)}
 	g := &getter{p: p, flags: addSettingFlags(cmd, forClient), out: addOutputFlag(cmd, formatTable, formatWide, formatJSON, formatYAML)}
-	cmd.Flags().BoolVar(&g.all, "all", false, "list those of everybody, for admins")
+	cmd.Flags().BoolVar(&g.all, "all", false, "list grants of all users, for admins")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := g.prepare(cmd.Context(), []string{grantKind().plural}); err != nil {
 			return err
@@ -172,7 +175,9 @@ func newGrantListCommand(p *Process) *cobra.Command {
 
 func newGrantRevokeCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "revoke ID", Short: "End a grant: nothing runs under it from now on",
+		Use: "revoke ID", Short: "Revoke a grant, so that nothing runs under it any more",
+		Example: "  pawl grant list\n" +
+			"  pawl grant revoke 0192f0c1-6a1e-7b3c-8d2e-3f1a2b4c5d6e",
 		Args: takes(1, 1),
 	}
 	flags := addSettingFlags(cmd, forClient)

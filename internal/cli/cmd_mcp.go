@@ -9,15 +9,15 @@ import (
 
 func newMCPCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "mcp", Short: "Let agents operate Pawl, over MCP on stdin and stdout",
-		Long: "Speaks the Model Context Protocol on stdin and stdout, for programs that start it as a\n" +
-			"server. Its tools read what the token may read. Tools that change something are offered\n" +
-			"with --write only, and then do what the token may do.",
+		Use: "mcp", Short: "Serve MCP on stdin and stdout, for agents that operate Pawl",
+		Long: "Serves the Model Context Protocol (MCP) on stdin and stdout, for programs that start it as\n" +
+			"an MCP server. Its tools can read what the token can read. Tools that make changes are\n" +
+			"offered only with --write, and can do what the token can do.",
 		Example: "  pawl mcp\n  pawl mcp --write --token $PAWL_TOKEN",
 		GroupID: groupChange, Args: takes(0, 0), ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	flags := addSettingFlags(cmd, forClient)
-	write := cmd.Flags().Bool("write", false, "offer tools that change something")
+	write := cmd.Flags().Bool("write", false, "offer tools that make changes")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		c, err := flags.connect(p)
 		if err != nil {

@@ -41,9 +41,10 @@ func newNewCommand(p *Process) *cobra.Command {
 		names = append(names, t.kind)
 	}
 	cmd := &cobra.Command{
-		Use: "new KIND NAME", Short: "Write a definition to begin with",
-		Long: "Writes a file with a small definition that works, and comments that say what can be changed.\n" +
-			"No server is needed.\n\nKinds: " + strings.Join(names, ", "),
+		Use: "new KIND NAME", Short: "Create a definition from a template",
+		Long: "Writes a file with a small working definition and comments that explain what you can change.\n" +
+			"No server is needed." +
+			"\n\nKinds: " + strings.Join(names, ", "),
 		Example: "  pawl new workflow greetings\n" +
 			"  pawl new source prices --dir definitions\n" +
 			"  pawl new schedule morning-report",

@@ -17,15 +17,15 @@ const mostHours = 10 * 366 * 24
 
 func newNextCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "next", Short: "Show what will run, the soonest first",
-		Long: "Shows what will run by itself within some hours, across all kinds, the soonest first: each\n" +
-			"workflow, source and schedule once, with its next time.",
+		Use: "next", Short: "Show what runs next",
+		Long: "Shows what is due to run within the next hours, across all kinds, soonest first. Each\n" +
+			"workflow, source and schedule is listed once, with its next time.",
 		Example: "  pawl next\n" +
 			"  pawl next --hours 1 -o json",
 		GroupID: groupLook, Args: takes(0, 0), ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	flags := addSettingFlags(cmd, forClient)
-	hours := cmd.Flags().Float64("hours", 24, "look `N` hours ahead")
+	hours := cmd.Flags().Float64("hours", 24, "look ahead `N` hours")
 	out := addOutputFlag(cmd, formatTable, formatJSON, formatYAML)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if !(*hours > 0 && *hours <= mostHours) {

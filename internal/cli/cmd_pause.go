@@ -15,10 +15,10 @@ import (
 
 func newPauseCommand(p *Process) *cobra.Command {
 	return newManyCommand(p, &cobra.Command{
-		Use: "pause KIND NAME", Short: "Stop something from starting runs",
-		Long: "Stops something from starting anything until it is resumed. A run that has sent nothing\n" +
-			"yet is cancelled; one that has goes on to its end. With -l, everything with the labels is\n" +
-			"paused.",
+		Use: "pause KIND NAME", Short: "Pause a workflow, source or schedule",
+		Long: "Pauses a workflow, source or schedule: it starts no runs until it is resumed. An active run\n" +
+			"that has sent nothing is cancelled; one that has continues to its end. With -l, everything\n" +
+			"with the labels is paused.",
 		Example: "  pawl pause workflow mail-to-sheet\n" +
 			"  pawl pause schedule morning-poet\n" +
 			"  pawl pause sources -l team=data",
@@ -27,9 +27,9 @@ func newPauseCommand(p *Process) *cobra.Command {
 
 func newResumeCommand(p *Process) *cobra.Command {
 	return newManyCommand(p, &cobra.Command{
-		Use: "resume KIND NAME", Short: "Let something run again",
-		Long: "Lets something run again that was paused, or that stopped after a failure whose cause is\n" +
-			"mended. With -l, everything with the labels is resumed.",
+		Use: "resume KIND NAME", Short: "Resume a workflow, source, schedule or run",
+		Long: "Resumes what was paused, or what stopped after a failure, once you have fixed the cause.\n" +
+			"With -l, everything with the labels is resumed.",
 		Example: "  pawl resume source prices\n" +
 			"  pawl resume -l team=data",
 	}, verbResume)
@@ -41,7 +41,7 @@ func newManyCommand(p *Process, cmd *cobra.Command, verb string) *cobra.Command 
 	cmd.GroupID, cmd.Args = groupChange, takes(0, 2)
 	flags := addSettingFlags(cmd, forClient)
 	cmd.ValidArgsFunction = completeKind(p, flags, withVerb(verb))
-	labels := cmd.Flags().StringArrayP("selector", "l", nil, "do it for all with the label `NAME=VALUE` (repeatable)")
+	labels := cmd.Flags().StringArrayP("selector", "l", nil, "select everything with the label `NAME=VALUE` (repeatable)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		chosen, err := parseSelector(*labels)
 		if err != nil {

@@ -18,12 +18,12 @@ import (
 func newPromoteCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "promote --to URL",
-		Short: "Move everything from the SQLite file to PostgreSQL",
-		Long: "Copies everything in the SQLite file, the tables of sources too, to an empty\n" +
-			"PostgreSQL database, compares both, and marks the file so that no server starts on\n" +
-			"it any more. The server must be stopped. If it is cut off, run it again: until the\n" +
-			"end the file is as it was, or the next try finishes.\n\n" +
-			"The password can be left out of the URL: PGPASSWORD and ~/.pgpass are read.",
+		Short: "Move all data from the SQLite file to PostgreSQL",
+		Long: "Copies all data in the SQLite file, including the tables of sources, to an empty PostgreSQL\n" +
+			"database, compares the two, and marks the file so that no server starts on it again. Stop\n" +
+			"the server first. If the command is interrupted, run it again: it starts over, or finishes\n" +
+			"what is left.\n\n" +
+			"You can leave the password out of the URL: PGPASSWORD and ~/.pgpass are used.",
 		Example: "  createdb pawl\n" +
 			"  pawl promote --to postgres://pawl@db.example.com/pawl\n" +
 			"  pawl serve --database postgres://pawl@db.example.com/pawl",
@@ -31,7 +31,7 @@ func newPromoteCommand(p *Process) *cobra.Command {
 	}
 	m := &promoter{p: p, flags: addSettingFlags(cmd, forOffline)}
 	cmd.Flags().StringVar(&m.to, "to", "", "move to the PostgreSQL database at `URL`")
-	cmd.Flags().BoolVar(&m.undo, "undo", false, "make a file usable again that was left; PostgreSQL is not touched")
+	cmd.Flags().BoolVar(&m.undo, "undo", false, "make the SQLite file usable again; PostgreSQL is not changed")
 	m.out = addOutputFlag(cmd, formatTable, formatJSON)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return m.run(cmd.Context(), cmd.UseLine()) }
 	return cmd

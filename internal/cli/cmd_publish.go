@@ -14,18 +14,18 @@ import (
 
 func newPublishCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "publish WORKFLOW TOPIC", Short: "Give a workflow an event",
-		Long: "Publishes an event to a topic of a workflow, from outside. An id that the topic knows\n" +
-			"already is a duplicate and no new event.",
+		Use: "publish WORKFLOW TOPIC", Short: "Publish an event to a workflow",
+		Long: "Publishes an event to a topic of a workflow. If the topic already has an event with the same\n" +
+			"ID, the event is a duplicate and is not published again.",
 		Example: "  pawl publish mail-to-sheet mail.received --id m1 --payload '{\"from\": \"ann\"}'\n" +
 			"  pawl publish mail-to-sheet mail.received --id m2 --payload @mail.json --input mail:message:m2 --title 'Mail from Ann'",
 		GroupID: groupChange, Args: takes(2, 2), ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	flags := addSettingFlags(cmd, forClient)
-	id := cmd.Flags().String("id", "", "`ID` of the message, unique in the topic (required)")
-	payload := cmd.Flags().String("payload", "null", "what it carries: `JSON`, @FILE, or - for stdin")
-	input := cmd.Flags().String("input", "", "the thing it comes from, as `SOURCE:TYPE:ID`")
-	title := cmd.Flags().String("title", "", "what people call that thing (default its id)")
+	id := cmd.Flags().String("id", "", "`ID` of the event, unique in the topic (required)")
+	payload := cmd.Flags().String("payload", "null", "payload of the event: `JSON`, @FILE, or - for stdin")
+	input := cmd.Flags().String("input", "", "input that the event comes from, as `SOURCE:TYPE:ID`")
+	title := cmd.Flags().String("title", "", "`TITLE` of the input (default its ID)")
 	out := addOutputFlag(cmd, formatTable, formatJSON, formatYAML)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if _, err := workflowKind().pathOf(args[0]); err != nil {

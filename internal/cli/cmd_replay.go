@@ -14,15 +14,16 @@ import (
 
 func newReplayCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "replay RUN", Short: "Run a run again, with calls switched off",
-		Long: "Runs a run of a workflow again with what it read then, and tells what it would do\n" +
-			"otherwise, with the script that it had or with another one. Nothing is called and nothing\n" +
-			"is stored. The exit code is 1 if something would be different.",
-		Example: "  pawl replay 0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e --script mail.workflow.ts",
+		Use: "replay RUN", Short: "Replay a run without making its calls",
+		Long: "Replays a workflow's run with the data it read at the time, using the same script or another\n" +
+			"one, and shows what would differ. Nothing is called and nothing is stored. The exit code is\n" +
+			"1 if something would differ.",
+		Example: "  pawl replay 0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e\n" +
+			"  pawl replay 0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e --script mail.workflow.ts",
 		GroupID: groupTools, Args: takes(1, 1), ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	flags := addSettingFlags(cmd, forClient)
-	file := cmd.Flags().String("script", "", "run it with the script in `FILE`")
+	file := cmd.Flags().String("script", "", "use the script in `FILE`")
 	out := addOutputFlag(cmd, formatTable, formatJSON, formatYAML)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if _, err := runKind().pathOf(args[0]); err != nil {

@@ -8,10 +8,10 @@ import (
 
 func newResetCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "reset source NAME", Short: "Let a source begin anew",
-		Long: "Forgets the failures of a source and where its last fetch was cut off, so that it may be\n" +
-			"fetched at once and from the first page. With --all it forgets also how far its incremental\n" +
-			"cursor has come: everything is fetched again. Rows stay as they are.",
+		Use: "reset source NAME", Short: "Reset the failures and position of a source",
+		Long: "Clears a source's failures and the position at which its last fetch stopped, so that it can\n" +
+			"be fetched at once, from the first page. With --all, its incremental cursor is cleared too,\n" +
+			"and everything is fetched again. Rows are kept.",
 		Example: "  pawl reset source prices\n" +
 			"  pawl reset source prices --all",
 		GroupID: groupChange, Args: takes(2, 2),
@@ -19,7 +19,7 @@ func newResetCommand(p *Process) *cobra.Command {
 	flags := addSettingFlags(cmd, forClient)
 	isSource := func(k kind) bool { return k.plural == sourceKind().plural }
 	cmd.ValidArgsFunction = completeKind(p, flags, isSource)
-	all := cmd.Flags().Bool("all", false, "forget also how far the incremental cursor has come")
+	all := cmd.Flags().Bool("all", false, "clear the incremental cursor too")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		k, err := findKind(args[0])
 		if err != nil {

@@ -14,19 +14,19 @@ func outcomes() []string { return []string{"happened", "did-not-happen", "skip",
 
 func newResolveCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "resolve RUN", Short: "Say what became of a call",
-		Long: "Says what became of a call of which nobody else knows it. Look at the other side first:\n\n" +
-			"  happened        the run goes on; --result is what the call returned, for the script\n" +
+		Use: "resolve RUN", Short: "Resolve a call whose outcome is unknown",
+		Long: "Resolves a call whose outcome is unknown. Check the other system first:\n\n" +
+			"  happened        the run continues; --result is what the call returned, for the script\n" +
 			"  did-not-happen  the work starts again, and the call is made again\n" +
-			"  skip            the run goes on without it, and what it took is given up\n" +
-			"  try-again       the other side is asked once more",
+			"  skip            the run continues without the call, and the events it reserved are skipped\n" +
+			"  try-again       the other system is asked once more",
 		Example: "  pawl resolve 0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e --outcome happened --result '{\"row\": 7}'\n" +
 			"  pawl resolve 0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e --outcome did-not-happen",
 		GroupID: groupChange, Args: takes(1, 2), ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	flags := addSettingFlags(cmd, forClient)
-	outcome := cmd.Flags().String("outcome", "", "what happened: `"+strings.Join(outcomes(), "|")+"` (required)")
-	result := cmd.Flags().String("result", "", "with happened, what the call returned: `JSON`, @FILE, or - for stdin")
+	outcome := cmd.Flags().String("outcome", "", "outcome of the call: `"+strings.Join(outcomes(), "|")+"` (required)")
+	result := cmd.Flags().String("result", "", "with happened, the result of the call: `JSON`, @FILE, or - for stdin")
 	_ = cmd.RegisterFlagCompletionFunc("outcome", cobra.FixedCompletions(outcomes(), cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		id, err := onlyRun(cmd, args)

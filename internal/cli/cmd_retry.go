@@ -8,8 +8,10 @@ import (
 
 func newRetryCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "retry KIND NAME", Short: "Run a failed job again",
-		Example: "  pawl retry job 42",
+		Use: "retry KIND NAME", Short: "Retry a failed job",
+		Long: "Enqueues a failed job again, with a full set of attempts.",
+		Example: "  pawl get jobs --state failed\n" +
+			"  pawl retry job 42",
 		GroupID: groupChange, Args: takes(2, 2),
 	}
 	flags := addSettingFlags(cmd, forClient)

@@ -21,9 +21,10 @@ const (
 
 func newRunCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "run KIND NAME", Short: "Run something now",
-		Long: "Asks for a run now, whatever the schedule says. It is refused, with the reason and exit\n" +
-			"code 4, while a run is active, after a failure that is being retried, and when paused.",
+		Use: "run KIND NAME", Short: "Run a workflow, source or schedule now",
+		Long: "Starts a run now, regardless of the schedule. The command fails with exit code 4 and the\n" +
+			"reason if a run is already active, if a failure is being retried, or if the resource is\n" +
+			"paused.",
 		Example: "  pawl run workflow mail-to-sheet\n" +
 			"  pawl run source prices\n" +
 			"  pawl run schedule morning-poet",

@@ -17,10 +17,10 @@ func newServeCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve [DIR...]",
 		Short: "Start the server",
-		Long: "Starts the server: the queue, its workers and the HTTP API. Definitions in DIR are\n" +
-			"applied at start; what is faulty is told and leaves what is in force.\n\n" +
-			"Every setting can be a flag, a variable of the environment, or a line of pawl.yaml\n" +
-			"(the same names in camelCase). The flag wins, then the variable, then the file.",
+		Long: "Starts the server: the queue, its workers and the HTTP API. Definitions in DIR are applied\n" +
+			"at start; one with errors is reported, and its last applied version stays in effect.\n\n" +
+			"Every setting can be a flag, an environment variable, or a line of pawl.yaml (the same name\n" +
+			"in camelCase). Flags take precedence over environment variables, and those over the file.",
 		Example: "  pawl serve\n" +
 			"  pawl serve --database postgres://pawl@db/pawl --addr 0.0.0.0:7295\n" +
 			"  pawl serve ./definitions --data /var/lib/pawl",

@@ -21,13 +21,13 @@ const needsAttention = "Needs attention"
 
 func newStatusCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "status", Short: "Tell what needs attention; exit code 1 if something does",
-		Long: "Tells whether the server can do its work, and which workflows, sources and schedules need a\n" +
-			"person. The exit code is 0 if nothing does and 1 if something does, for scripts and monitors.\n" +
-			"Jobs that failed for good are counted, but do not change the exit code.",
+		Use: "status", Short: "Show what needs attention",
+		Long: "Shows whether the server is working, and which workflows, sources and schedules need\n" +
+			"attention. The exit code is 0 if nothing does and 1 if something does, for use in scripts\n" +
+			"and monitoring. Jobs that have failed are counted, but do not affect the exit code.",
 		Example: "  pawl status\n" +
 			"  pawl status -o json\n" +
-			"  pawl status >/dev/null || echo 'Somebody should look'",
+			"  pawl status >/dev/null || echo 'Pawl needs attention'",
 		GroupID: groupLook, Args: takes(0, 0), ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	flags := addSettingFlags(cmd, forClient)

@@ -12,7 +12,9 @@ import (
 
 func newTokenCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "token", Short: "Make, list and revoke tokens for the API",
+		Use: "token", Short: "Create, list and revoke API tokens",
+		Example: "  pawl token create deploy-robot --scope jobs:write --expires 90d\n" +
+			"  pawl token list",
 		GroupID: groupChange, Args: cobra.ArbitraryArgs, RunE: unknownCommand,
 	}
 	cmd.AddCommand(newTokenCreateCommand(p), newTokenListCommand(p), newTokenRevokeCommand(p))
@@ -21,14 +23,15 @@ func newTokenCommand(p *Process) *cobra.Command {
 
 func newTokenCreateCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "create NAME", Short: "Make a token and print it, this one time",
+		Use: "create NAME", Short: "Create a token",
+		Long:    "Creates a token and prints it. It is shown only once.",
 		Example: "  pawl token create deploy-robot --scope jobs:write --expires 90d",
 		Args:    takes(1, 1), ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	flags := addSettingFlags(cmd, forClient)
-	scopes := cmd.Flags().StringSlice("scope", []string{"read"}, "let it do `SCOPE`: read, write, admin, or one of a resource such as jobs:write (repeatable)")
-	user := cmd.Flags().String("user", "", "give it to `USER`, who is added if new (default yourself)")
-	expires := cmd.Flags().String("expires", "", "let it end after `TIME`, such as 90d, or at an instant (default never)")
+	scopes := cmd.Flags().StringSlice("scope", []string{"read"}, "allow `SCOPE`: read, write, admin, or a resource scope such as jobs:write (repeatable)")
+	user := cmd.Flags().String("user", "", "create the token for `USER`, who is added if new (default you)")
+	expires := cmd.Flags().String("expires", "", "expire after `TIME`, such as 90d, or at a point in time (default never)")
 	out := addOutputFlag(cmd, formatTable, formatJSON)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		body := map[string]any{"name": args[0], "scopes": *scopes}
@@ -86,7 +89,7 @@ func expiry(text string, now time.Time) (time.Time, error) {
 }
 
 func newTokenListCommand(p *Process) *cobra.Command {
-	cmd := &cobra.Command{Use: "list", Short: "List the tokens, without their secrets", Args: takes(0, 0)}
+	cmd := &cobra.Command{Use: "list", Short: "List tokens, without their secrets", Example: "  pawl token list\n  pawl token list -o json", Args: takes(0, 0)}
 	g := &getter{p: p, flags: addSettingFlags(cmd, forClient), out: addOutputFlag(cmd, formatTable, formatWide, formatJSON, formatYAML)}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := g.prepare(cmd.Context(), []string{tokenKind().plural}); err != nil {
@@ -100,7 +103,9 @@ func newTokenListCommand(p *Process) *cobra.Command {
 
 func newTokenRevokeCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "revoke ID", Short: "End a token: it is refused from now on",
+		Use: "revoke ID", Short: "Revoke a token",
+		Example: "  pawl token list\n" +
+			"  pawl token revoke 0192f0c1-7c2d-7e4f-8a3b-3f1a2b4c5d6e",
 		Args: takes(1, 1), ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	flags := addSettingFlags(cmd, forClient)

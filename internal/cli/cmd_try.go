@@ -26,26 +26,26 @@ import (
 func newTestCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test FILE",
-		Short: "Try a workflow or a source out, with nothing changed",
-		Long: "Runs every producer of a workflow once, and its consumers as long as they take events, in\n" +
-			"memory: reads are real, nothing outside is changed and nothing is stored. Of a source, in\n" +
-			"YAML, it fetches the first pages and shows the rows that would be written, the requests that\n" +
-			"were made and what did not fit. No server is needed.",
+		Short: "Test a workflow or source without changing anything",
+		Long: "For a workflow, runs every producer once, and its consumers as long as they take events, in\n" +
+			"memory: reads are real, but nothing outside is changed and nothing is stored. For a source,\n" +
+			"in YAML, fetches the first pages and shows the rows that would be written, the requests that\n" +
+			"were made, and what was rejected. No server is needed.",
 		Example: "  pawl test mail.workflow.ts --connection-dir connections\n" +
 			"  pawl test mail.workflow.ts --event 'mail.received={\"from\":\"ann\"}'\n" +
 			"  pawl test prices.yaml --provider-dir providers --pages 3",
 		GroupID: groupTools, Args: takes(1, 1),
 	}
 	var t trying
-	cmd.Flags().StringVar(&t.connections, "connection-dir", p.Getenv("PAWL_CONNECTION_DIR"), "`FOLDER` of the connections")
-	cmd.Flags().StringArrayVar(&t.events, "event", nil, "begin with an event, as `TOPIC=JSON`; repeatable")
-	cmd.Flags().StringVar(&t.result, "result", "", "what next is told that the call answered, as `JSON`")
-	cmd.Flags().StringSliceVar(&t.private, "allow-private", splitList(p.Getenv("PAWL_ALLOW_PRIVATE"), false), "let reads call private addresses in `CIDR`")
-	cmd.Flags().StringArrayVar(&t.providers, "provider", splitList(p.Getenv("PAWL_PROVIDER"), true), "of a source: read keys of a provider from `FILE` (repeatable)")
-	cmd.Flags().StringArrayVar(&t.providerDirs, "provider-dir", splitList(p.Getenv("PAWL_PROVIDER_DIR"), true), "of a source: read all providers in `DIR` (repeatable)")
-	cmd.Flags().IntVar(&t.pages, "pages", 2, "of a source: fetch at most `N` pages")
-	cmd.Flags().IntVar(&t.rows, "rows", 20, "of a source: show at most `N` rows")
-	cmd.Flags().StringVar(&t.name, "name", "", "of a file with several sources: the one with this `NAME`")
+	cmd.Flags().StringVar(&t.connections, "connection-dir", p.Getenv("PAWL_CONNECTION_DIR"), "read connections from `FOLDER`")
+	cmd.Flags().StringArrayVar(&t.events, "event", nil, "start with an event, as `TOPIC=JSON` (repeatable)")
+	cmd.Flags().StringVar(&t.result, "result", "", "pass `JSON` to next as the result of the call")
+	cmd.Flags().StringSliceVar(&t.private, "allow-private", splitList(p.Getenv("PAWL_ALLOW_PRIVATE"), false), "allow reads from private addresses in `CIDR`")
+	cmd.Flags().StringArrayVar(&t.providers, "provider", splitList(p.Getenv("PAWL_PROVIDER"), true), "source: read a provider's keys from `FILE` (repeatable)")
+	cmd.Flags().StringArrayVar(&t.providerDirs, "provider-dir", splitList(p.Getenv("PAWL_PROVIDER_DIR"), true), "source: read all providers in `DIR` (repeatable)")
+	cmd.Flags().IntVar(&t.pages, "pages", 2, "source: fetch at most `N` pages")
+	cmd.Flags().IntVar(&t.rows, "rows", 20, "source: show at most `N` rows")
+	cmd.Flags().StringVar(&t.name, "name", "", "source: use the one with this `NAME`, if the file has several")
 	t.out = addOutputFlag(cmd, formatTable, formatJSON)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return t.run(cmd.Context(), p, args[0]) }
 	return cmd

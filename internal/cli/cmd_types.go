@@ -13,13 +13,14 @@ import (
 func newTypesCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "types",
-		Short: "Print pawl.d.ts, the types of scripts for editors",
-		Long: "Prints the types of the module \"pawl\". An editor that finds them beside a workflow\n" +
-			"completes ctx and marks what does not fit. Pawl itself does not check types.",
-		Example: "  pawl types --out pawl.d.ts",
+		Short: "Print pawl.d.ts, the types of scripts",
+		Long: "Prints the types of the module \"pawl\". An editor that finds them next to a workflow\n" +
+			"completes ctx and marks type errors. Pawl itself does not check types.",
+		Example: "  pawl types > pawl.d.ts\n" +
+			"  pawl types --out pawl.d.ts",
 		GroupID: groupTools, Args: takes(0, 0), ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	out := cmd.Flags().String("out", "", "write them to `FILE`, which is replaced")
+	out := cmd.Flags().String("out", "", "write to `FILE`, overwriting it")
 	cmd.RunE = func(*cobra.Command, []string) error {
 		if *out == "" {
 			_, err := io.WriteString(p.Stdout, script.Types())

@@ -19,11 +19,12 @@ import (
 func newValidateCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate PATH...",
-		Short: "Check definitions without a server",
-		Long: "Checks files, and all definitions in folders: *.workflow.ts and *.workflow.js, and the\n" +
+		Short: "Validate definitions without a server",
+		Long: "Validates files, and all definitions in folders: *.workflow.ts and *.workflow.js, and the\n" +
 			"sources, schedules, providers, connections and executors in *.yaml and *.yml. Scripts are\n" +
-			"loaded as the server would, so that it would take what passes, but no handler runs. Faults\n" +
-			"are told as file:line:column; the exit code is then 1. Nothing is made, opened or called.",
+			"loaded as the server would load them, but no handler runs. Nothing is created, opened or\n" +
+			"called.\n\n" +
+			"Errors are reported as file:line:column, and the exit code is then 1.",
 		Example: "  pawl validate .\n" +
 			"  pawl validate mail.workflow.ts connections -o json",
 		GroupID: groupTools, Args: takes(1, -1),

@@ -60,7 +60,7 @@ func buildFrom(version, commit string, info *debug.BuildInfo) build {
 }
 
 func newVersionCommand(p *Process) *cobra.Command {
-	cmd := &cobra.Command{Use: "version", Short: "Tell the version of this program", GroupID: groupTools, Args: takes(0, 0)}
+	cmd := &cobra.Command{Use: "version", Short: "Show the version", Example: "  pawl version\n  pawl version -o json", GroupID: groupTools, Args: takes(0, 0)}
 	out := addOutputFlag(cmd, formatTable, formatJSON)
 	cmd.RunE = func(*cobra.Command, []string) error {
 		b := buildVersion()

@@ -18,10 +18,10 @@ import (
 
 func newWhyCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "why [KIND] NAME", Short: "Tell why something ran, did not run, or waits",
-		Long: "Tells how something stands, which conditions of running are met and which are not, what\n" +
-			"comes next, and how its last runs went. The kind can be left out where only one workflow,\n" +
-			"source or schedule has the name. Of a run or a job it tells what describe does.",
+		Use: "why [KIND] NAME", Short: "Explain why something ran, did not run, or is waiting",
+		Long: "Shows the state of a resource, which conditions for running are met and which are not, what\n" +
+			"comes next, and how its last runs ended. You can leave out the kind if only one workflow,\n" +
+			"source or schedule has the name. For a run or a job, it shows the same as describe.",
 		Example: "  pawl why mail-to-sheet\n" +
 			"  pawl why workflow mail-to-sheet\n" +
 			"  pawl why source prices\n" +
@@ -31,7 +31,7 @@ func newWhyCommand(p *Process) *cobra.Command {
 	}
 	flags := addSettingFlags(cmd, forClient)
 	cmd.ValidArgsFunction = completeKind(p, flags, withVerb(verbWhy))
-	at := cmd.Flags().String("at", "", "tell also what was at `TIME`, such as 2026-03-28T09:00:00Z")
+	at := cmd.Flags().String("at", "", "also show the state at `TIME`, such as 2026-03-28T09:00:00Z")
 	out := addOutputFlag(cmd, formatTable, formatJSON, formatYAML)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		now, query := time.Now(), url.Values{}

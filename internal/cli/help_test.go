@@ -35,11 +35,40 @@ func TestEveryCommandSaysWhatItDoes(t *testing.T) {
 		if r := run(t, args...); r.code != pawl.ExitDone || !strings.Contains(r.stdout, "Usage:") {
 			t.Errorf("%v: code %d:\n%s", args, r.code, r.stdout)
 		}
+		checkExample(t, c)
 		for _, sub := range c.Commands() {
 			visit(sub)
 		}
 	}
 	visit(newRoot(p))
+}
+
+// checkExample wants an example of the command, and in examples only commands
+// and flags that exist.
+func checkExample(t *testing.T, c *cobra.Command) {
+	t.Helper()
+	if !strings.Contains(c.Example, "  "+c.CommandPath()) && !strings.Contains(c.Example, "("+c.CommandPath()) {
+		t.Errorf("%s: the help has no example of it: %q", c.CommandPath(), c.Example)
+	}
+	for line := range strings.Lines(c.Example) {
+		_, call, found := strings.Cut(strings.TrimSuffix(line, "\n"), "pawl ")
+		if !found || !strings.HasPrefix(line, "  pawl ") {
+			continue
+		}
+		words := strings.Fields(call)
+		named, _, err := c.Root().Find(words)
+		if err != nil || named == c.Root() {
+			t.Errorf("%s: no such command in the example: %s", c.CommandPath(), line)
+			continue
+		}
+		for _, word := range words {
+			name, long := strings.CutPrefix(word, "--")
+			name, _, _ = strings.Cut(name, "=")
+			if long && named.Flags().Lookup(name) == nil {
+				t.Errorf("%s: %s has no flag --%s: %s", c.CommandPath(), named.CommandPath(), name, line)
+			}
+		}
+	}
 }
 
 func TestHelpOfServeNamesFlagVariableAndDefault(t *testing.T) {

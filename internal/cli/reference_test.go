@@ -81,8 +81,8 @@ func commandReference(t *testing.T) string {
 	p.say("## Exit codes\n")
 	p.table("Code", "Meaning")
 	for exit, meaning := range []string{
-		pawl.ExitDone: "done", pawl.ExitFailed: "it failed", pawl.ExitUsage: "the command line is wrong", pawl.ExitNotFound: "there is no such thing",
-		pawl.ExitRefused: "refused as things are now; the code of the refusal is in the message", pawl.ExitNotAllowed: "not allowed: no token, or one without the scope", pawl.ExitUnreachable: "the server does not answer",
+		pawl.ExitDone: "success", pawl.ExitFailed: "failure", pawl.ExitUsage: "usage error", pawl.ExitNotFound: "not found",
+		pawl.ExitRefused: "refused in the current state; the message has the code", pawl.ExitNotAllowed: "not allowed: no token, or one without the scope", pawl.ExitUnreachable: "server unreachable",
 	} {
 		p.row(fmt.Sprint(exit), meaning)
 	}
@@ -149,14 +149,14 @@ func describeFlags(p *page, c *cobra.Command) {
 
 func settingReference() string {
 	p := &page{}
-	p.say("# Settings\n\nA flag wins over the environment, that over the file, and that over the default.\n")
+	p.say("# Settings\n\nFlags take precedence over environment variables, those over the file, and the file over the\ndefaults.\n")
 	p.say("The file is `%s` in the folder where the command runs, or the one that `--config` or\n`PAWL_CONFIG` names. It is YAML with the keys below; an unknown key is an error.\n", defaultConfigFile)
-	p.say("Times are written `300s`, `1h30m` or `1d`, sizes `1MiB` or `500kB`. Lists are repeated flags, lists\nin the file, and in the environment parted by commas, or paths as in `PATH`.")
+	p.say("Times are written `300s`, `1h30m` or `1d`, sizes `1MiB` or `500kB`. Lists are repeated\nflags, lists in the file, and in the environment comma-separated, or for paths separated as in `PATH`.")
 	defaults := defaultValues()
 	for _, part := range []struct {
 		title string
 		list  []setting
-	}{{"Of the server", serverSettings()}, {"Of commands that talk to a server", clientSettings()}} {
+	}{{"Server", serverSettings()}, {"Commands that call a server", clientSettings()}} {
 		p.say("\n## %s\n", part.title)
 		p.table("Flag", "Environment", "In the file", "Default", "Meaning")
 		for _, s := range part.list {
@@ -165,6 +165,6 @@ func settingReference() string {
 		}
 	}
 	p.say("\nCommands find the server where `--server` says, else where `addr` says, and take the token that\nthey are given, else the one in the data folder if the server is on this machine.")
-	p.say("\nWhat is in the data folder is told in [operations.md](../operations.md).")
+	p.say("\nFor the contents of the data folder see [operations.md](../operations.md).")
 	return p.String()
 }

@@ -22,9 +22,11 @@ func newRoot(p *Process) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "pawl",
 		Short: "Durable schedules, workflows and jobs in one program",
-		Long: "Pawl runs things later, on time, and exactly as often as promised:\n" +
-			"one program, one SQLite file, or many nodes on one PostgreSQL.\n\n" +
-			"Begin with: pawl demo",
+		Long: "Pawl runs work later, on time, and exactly as often as promised:\n" +
+			"one program with a SQLite file, or many nodes on one PostgreSQL.",
+		Example: "  pawl demo\n" +
+			"  pawl new workflow greetings\n" +
+			"  pawl serve .",
 		Version:           buildVersion().Version,
 		Args:              cobra.ArbitraryArgs,
 		RunE:              unknownCommand,
@@ -39,8 +41,8 @@ func newRoot(p *Process) *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, p.Args, err) })
 	root.AddGroup(
 		&cobra.Group{ID: groupStart, Title: "Start:"},
-		&cobra.Group{ID: groupLook, Title: "Look:"},
-		&cobra.Group{ID: groupChange, Title: "Change:"},
+		&cobra.Group{ID: groupLook, Title: "Inspect:"},
+		&cobra.Group{ID: groupChange, Title: "Manage:"},
 		&cobra.Group{ID: groupTools, Title: "Tools:"},
 	)
 	root.AddCommand(
@@ -58,7 +60,7 @@ func newRoot(p *Process) *cobra.Command {
 
 func newHelpCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "help [COMMAND]", Short: "Tell about a command", GroupID: groupTools,
+		Use: "help [COMMAND]", Short: "Show help for a command", Example: "  pawl help\n  pawl help token create", GroupID: groupTools,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			found, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
