@@ -5,10 +5,11 @@ import (
 	"testing"
 
 	"github.com/pawlrun/pawl/internal/pgtest"
+	"github.com/pawlrun/pawl/internal/pgtest/migrated"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
+func TestMain(m *testing.M) { migrated.Main(m) }
 
 // kit is a database with two users.
 type kit struct {

@@ -3,7 +3,7 @@ package ledger
 import (
 	"testing"
 
-	"github.com/pawlrun/pawl/internal/pgtest"
+	"github.com/pawlrun/pawl/internal/pgtest/migrated"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
+func TestMain(m *testing.M) { migrated.Main(m) }

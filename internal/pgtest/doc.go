@@ -1,10 +1,14 @@
 // Package pgtest gives tests a real PostgreSQL.
 //
-// URL answers with a fresh, empty database. It lives on the server that
+// URL answers with a database of a test's own. It lives on the server that
 // PAWL_TEST_POSTGRES names, or, when that is unset, on a private cluster that
 // this process starts on first use. NewServer gives a test a cluster of its
 // own, to stop, kill and start again. Both runs one test on SQLite and on
 // PostgreSQL.
+//
+// Databases are empty, or prepared: package migrated prepares them with Pawl's
+// tables. A prepared database is made once and emptied for the next test, which
+// is ten times cheaper; one whose tables a test changed is thrown away.
 //
 // The cluster behind URL does not wait for the disk (NewFastCluster); one of
 // NewServer or NewCluster does, as a real one. Each listens on 127.0.0.1 only

@@ -2,18 +2,14 @@ package pgtest
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // EnvURL names the environment variable with the URL of a running server, as
@@ -27,28 +23,66 @@ const dropTimeout = 30 * time.Second
 // find the same one, which is what a package variable is for.
 var shared sharedServer //nolint:gochecknoglobals // see above
 
-// URL returns the URL of a fresh, empty database for this test alone. It is
-// dropped, and whoever is still connected to it thrown out, when the test
-// ends. Safe in parallel tests and inside a synctest bubble.
+// prepared holds the databases of this process that MainPrepared prepares.
+var prepared pool //nolint:gochecknoglobals // as above
+
+// URL returns the URL of a database for this test alone: prepared, where the
+// package's Main says how, else empty. When the test ends, whoever is still
+// connected to it is thrown out, and nothing answers at the URL any more. Safe
+// in parallel tests and inside a synctest bubble.
 func URL(t testing.TB) string {
 	t.Helper()
-	admin, err := shared.url(t.Context())
-	if err != nil {
-		t.Fatalf("PostgreSQL for tests: %v", err)
+	if prepared.prepare == nil {
+		return EmptyURL(t)
 	}
-	return createDatabase(t, admin)
+	return prepared.lend(t, adminURL(t))
 }
 
-// Both runs a test on SQLite and on PostgreSQL, as subtests of these names.
-// The SQLite file does not exist yet; the PostgreSQL database is empty.
+// EmptyURL is URL for a test that wants a database in which there is nothing,
+// whatever MainPrepared says.
+func EmptyURL(t testing.TB) string {
+	t.Helper()
+	admin, d := adminURL(t), &database{name: newName()}
+	if err := d.create(t.Context(), admin, func(context.Context, string) error { return nil }); err != nil {
+		t.Fatalf("create a database for the test: %v", err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), dropTimeout)
+		defer cancel()
+		if err := drop(ctx, admin, d.name); err != nil {
+			t.Errorf("drop the test's database: %v", err)
+		}
+	})
+	return addressOf(admin, d.name)
+}
+
+// SQLite returns the URL of a SQLite file for this test alone: prepared, where
+// MainPrepared says how; else the file does not exist yet.
+func SQLite(t testing.TB) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "pawl.db")
+	if prepared.prepare != nil {
+		if err := prepared.copyFile(t.Context(), path); err != nil {
+			t.Fatalf("prepare a SQLite file for the test: %v", err)
+		}
+	}
+	return "sqlite:" + path
+}
+
+// Both runs a test on SQLite and on PostgreSQL, as subtests of these names, with
+// the URLs of SQLite and URL.
 func Both(t *testing.T, test func(t *testing.T, url string)) {
 	t.Helper()
-	t.Run("sqlite", func(t *testing.T) {
-		test(t, "sqlite:"+filepath.Join(t.TempDir(), "pawl.db"))
-	})
-	t.Run("postgres", func(t *testing.T) {
-		test(t, URL(t))
-	})
+	t.Run("sqlite", func(t *testing.T) { test(t, SQLite(t)) })
+	t.Run("postgres", func(t *testing.T) { test(t, URL(t)) })
+}
+
+// BothEmpty is Both for tests that want databases in which there is nothing,
+// whatever MainPrepared says.
+func BothEmpty(t *testing.T, test func(t *testing.T, url string)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) { test(t, "sqlite:"+filepath.Join(t.TempDir(), "pawl.db")) })
+	t.Run("postgres", func(t *testing.T) { test(t, EmptyURL(t)) })
 }
 
 // Main runs the tests of a package, removes the private cluster if one was
@@ -56,11 +90,30 @@ func Both(t *testing.T, test func(t *testing.T, url string)) {
 // running when it ends; without it the watcher does the same a moment later.
 func Main(m *testing.M) {
 	code := m.Run()
-	if err := shared.close(); err != nil {
+	if err := errors.Join(prepared.close(context.Background(), shared.url), shared.close()); err != nil {
 		fmt.Fprintln(os.Stderr, "pgtest:", err)
 		code = max(code, 1)
 	}
 	os.Exit(code)
+}
+
+// MainPrepared is Main for tests whose databases are to be prepared.
+func MainPrepared(m *testing.M, prepare Prepare) {
+	prepared.prepare = prepare
+	Main(m)
+}
+
+// adminURL returns the address of the server's administrative database.
+func adminURL(t testing.TB) string {
+	t.Helper()
+	admin, err := shared.url(t.Context())
+	if err != nil {
+		t.Fatalf("PostgreSQL for tests: %v", err)
+	}
+	if address, err := url.Parse(admin); err != nil || address.Scheme == "" {
+		t.Fatalf("%s must be a URL such as postgres://user@host:5432/postgres", EnvURL)
+	}
+	return admin
 }
 
 // sharedServer is the server of EnvURL, or a cluster started on first use.
@@ -95,39 +148,4 @@ func (s *sharedServer) close() error {
 	cluster := s.cluster
 	s.cluster, s.err = nil, errors.New("the tests of this package are over")
 	return cluster.Close()
-}
-
-// createDatabase makes a database on the server of the admin URL and returns
-// its URL.
-func createDatabase(t testing.TB, admin string) string {
-	t.Helper()
-	address, err := url.Parse(admin)
-	if err != nil || address.Scheme == "" {
-		t.Fatalf("%s must be a URL such as postgres://user@host:5432/postgres", EnvURL)
-	}
-	name := "test_" + strings.ToLower(rand.Text())
-	// template0, because nobody can be connected to it: a template in use
-	// cannot be copied.
-	if err := execute(t.Context(), admin, "CREATE DATABASE "+name+" TEMPLATE template0"); err != nil {
-		t.Fatalf("create a database for the test: %v", err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), dropTimeout)
-		defer cancel()
-		if err := execute(ctx, admin, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)"); err != nil {
-			t.Errorf("drop the test's database: %v", err)
-		}
-	})
-	address.Path = "/" + name
-	return address.String()
-}
-
-// execute runs one statement on a connection of its own.
-func execute(ctx context.Context, address, statement string) error {
-	conn, err := pgx.Connect(ctx, address)
-	if err != nil {
-		return err
-	}
-	_, err = conn.Exec(ctx, statement)
-	return errors.Join(err, conn.Close(ctx))
 }

@@ -14,13 +14,14 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/pgtest"
+	"github.com/pawlrun/pawl/internal/pgtest/migrated"
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
 func TestMain(m *testing.M) {
 	script.WorkerMain() // the tests' own program is what their pools start
-	pgtest.Main(m)
+	migrated.Main(m)
 }
 
 // A data folder has one identity: a second living process gets another, and

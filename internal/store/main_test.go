@@ -8,7 +8,16 @@ import (
 	"github.com/pawlrun/pawl/internal/pgtest"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
+func TestMain(m *testing.M) { pgtest.MainPrepared(m, migrated) }
+
+// migrated is what internal/pgtest/migrated does for other packages.
+func migrated(ctx context.Context, url string) error {
+	db, err := Open(ctx, url, Options{})
+	if err != nil {
+		return err
+	}
+	return db.Close()
+}
 
 // both runs a conformance test on each database, opened and migrated.
 func both(t *testing.T, test func(t *testing.T, db *DB)) {

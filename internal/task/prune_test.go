@@ -10,11 +10,12 @@ import (
 	"time"
 
 	"github.com/pawlrun/pawl/internal/pgtest"
+	"github.com/pawlrun/pawl/internal/pgtest/migrated"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
+func TestMain(m *testing.M) { migrated.Main(m) }
 
 func TestPruneForgetsOnlyWhatIsOld(t *testing.T) {
 	pgtest.Both(t, func(t *testing.T, url string) {

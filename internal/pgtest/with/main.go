@@ -5,8 +5,11 @@
 //	go run ./internal/pgtest/with -- go test ./...
 //
 // The command finds the server's URL in PAWL_TEST_POSTGRES; where that is
-// already set, no server is started. With -find it prints the folder of the
-// PostgreSQL programs it would use, and fails where there are none.
+// already set, no server is started. Without a command it prints the line that
+// sets the variable, and keeps the server until Ctrl-C. With -fast the server
+// does not wait for the disk, and the command's temporary files are in memory
+// where there is enough. With -find it prints the folder of the PostgreSQL
+// programs it would use, and fails where there are none.
 package main
 
 import (
@@ -44,10 +47,19 @@ func run(ctx context.Context, find, fast bool, command []string) (code int, err 
 	switch {
 	case find:
 		return 0, printFolder(ctx)
-	case len(command) == 0:
-		return 2, errors.New("name a command: with -- go test ./...")
-	case os.Getenv(pgtest.EnvURL) != "":
-		return execute(ctx, command, os.Environ())
+	case os.Getenv(pgtest.EnvURL) != "" && len(command) == 0:
+		return 2, fmt.Errorf("%s names a server already", pgtest.EnvURL)
+	}
+	env := os.Environ()
+	if fast {
+		dir := inMemory()
+		if dir != "" {
+			defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+		}
+		env = append(env, temporary(dir)...)
+	}
+	if os.Getenv(pgtest.EnvURL) != "" {
+		return execute(ctx, command, env)
 	}
 	start := pgtest.NewCluster
 	if fast {
@@ -58,7 +70,33 @@ func run(ctx context.Context, find, fast bool, command []string) (code int, err 
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, cluster.Close()) }()
-	return execute(ctx, command, append(os.Environ(), pgtest.EnvURL+"="+cluster.URL()))
+	if len(command) == 0 {
+		return keep(ctx, cluster.URL())
+	}
+	return execute(ctx, command, append(env, pgtest.EnvURL+"="+cluster.URL()))
+}
+
+// keep prints how to use the server, and waits.
+func keep(ctx context.Context, url string) (int, error) {
+	if _, err := fmt.Fprintf(os.Stdout, "export %s='%s'\n", pgtest.EnvURL, url); err != nil {
+		return 1, err
+	}
+	fmt.Fprintln(os.Stderr, "PostgreSQL runs until Ctrl-C.")
+	<-ctx.Done()
+	return 0, nil
+}
+
+// temporary returns the variables that make dir the folder of temporary files.
+// Test programs are large and are written once: they stay on the disk.
+func temporary(dir string) []string {
+	if dir == "" {
+		return nil
+	}
+	env := []string{"TMPDIR=" + dir}
+	if os.Getenv("GOTMPDIR") == "" {
+		env = append(env, "GOTMPDIR="+os.TempDir())
+	}
+	return env
 }
 
 func printFolder(ctx context.Context) error {

@@ -13,11 +13,12 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/pgtest"
+	"github.com/pawlrun/pawl/internal/pgtest/migrated"
 	"github.com/pawlrun/pawl/internal/source/spec"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
+func TestMain(m *testing.M) { migrated.Main(m) }
 
 // both runs a test on each database, with a kit of its own.
 func both(t *testing.T, test func(t *testing.T, k *kit)) {

@@ -1,0 +1,6 @@
+//go:build unix && !linux
+
+package main
+
+// inMemory finds no folder in memory here.
+func inMemory() string { return "" }
