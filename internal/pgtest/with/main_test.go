@@ -12,12 +12,12 @@ import (
 	"github.com/pawlrun/pawl/internal/pgtest"
 )
 
-// A command finds its temporary folder there and open to it, and the folder is
-// gone with it.
+// A command's temporary folder is open to all users, as that of the system, and
+// gone with the command.
 func TestFastTemporaryFilesAreRemoved(t *testing.T) {
 	t.Setenv(pgtest.EnvURL, "postgres://nobody@127.0.0.1:1/none") // no server is needed
 	seen := filepath.Join(t.TempDir(), "seen")
-	code, err := run(t.Context(), false, true, []string{"sh", "-c", `touch "${TMPDIR:-/tmp}/pawl-with-test" && echo "${TMPDIR:-}" > ` + seen})
+	code, err := run(t.Context(), false, true, []string{"sh", "-c", `echo "${TMPDIR:-}" > ` + seen + ` && [ -k "${TMPDIR:-/tmp}" ]`})
 	if code != 0 || err != nil {
 		t.Fatalf("code %d, %v", code, err)
 	}

@@ -25,7 +25,8 @@ func inMemory() string {
 	if err != nil {
 		return ""
 	}
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // PostgreSQL of another user looks below it
+	// As /tmp: a PostgreSQL of another user makes and removes folders in it.
+	if err := os.Chmod(dir, 0o777|os.ModeSticky); err != nil { //nolint:gosec // see above
 		_ = os.RemoveAll(dir)
 		return ""
 	}
