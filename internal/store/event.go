@@ -347,14 +347,11 @@ func (tx *Tx) EventsOfRun(ctx context.Context, workflowID string, r Run) ([]Even
 		end = tx.Now
 	}
 	const slack = time.Hour // clocks of nodes, and ones that were set back
-	until := idAt(end.Add(slack))
+	until := IDAt(end.Add(slack))
 	if until <= 0 { // the clock is before the beginning of ids
 		until = math.MaxInt64
 	}
 	rows, err := tx.Query(ctx, `select `+eventColumns+` from events where workflow_id = $1 and id >= $2 and id < $3 and created_by = $4 order by id`,
-		workflowID, idAt(r.CreatedAt.Add(-slack)), until, r.ID)
+		workflowID, IDAt(r.CreatedAt.Add(-slack)), until, r.ID)
 	return ScanAll(rows, err, "read events of a run", scanEvent)
 }
-
-// idAt is the first id that can have been made at an instant.
-func idAt(t time.Time) int64 { return (t.UnixMilli() - idEpoch) << 22 }

@@ -191,17 +191,6 @@ func (tx *Tx) ReleaseExecution(ctx context.Context, key, owner string) error {
 	return owned("release execution", n, err)
 }
 
-// ReleaseExecutionsOf gives up every claim whose owner has a name that begins so:
-// those of an earlier process of a node. It returns how many there were.
-func (tx *Tx) ReleaseExecutionsOf(ctx context.Context, prefix string) (int64, error) {
-	n, err := tx.Exec(ctx, `update execution_requests set owner = null, lease_until = $2, updated_at = $2
-		where ok is null and lease_until is not null and substr(owner, 1, $3) = $1`, prefix, Millis(tx.Now), len(prefix))
-	if err != nil {
-		return 0, fmt.Errorf("release executions: %w", err)
-	}
-	return n, nil
-}
-
 // AskCancelExecution notes that an execution is to be stopped. It reports false
 // if there is none that has not ended.
 func (tx *Tx) AskCancelExecution(ctx context.Context, key string) (asked bool, err error) {

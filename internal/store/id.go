@@ -45,3 +45,6 @@ func (s *idSource) next(now time.Time) int64 {
 
 // NewID makes the id of a row that people see: a UUID that sorts by time.
 func NewID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// IDAt is the first number that NextID can have made at an instant.
+func IDAt(t time.Time) int64 { return (t.UnixMilli() - idEpoch) << 22 }

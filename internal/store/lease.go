@@ -102,6 +102,17 @@ func (db *DB) Bury(ctx context.Context, id string, beat int64) error {
 	})
 }
 
+// ReleaseExecutionsOf gives up every claim whose owner has a name that begins so:
+// those of an earlier process of a node. It returns how many there were.
+func (tx *Tx) ReleaseExecutionsOf(ctx context.Context, prefix string) (int64, error) {
+	n, err := tx.Exec(ctx, `update execution_requests set owner = null, lease_until = $2, updated_at = $2
+		where ok is null and lease_until is not null and substr(owner, 1, $3) = $1`, prefix, Millis(tx.Now), len(prefix))
+	if err != nil {
+		return 0, fmt.Errorf("release executions: %w", err)
+	}
+	return n, nil
+}
+
 // Take makes the node the owner of buckets that were seen as given, and returns
 // those it got. What somebody else took meanwhile is left out, and so is what
 // the old owner has a transaction under way for: one that hangs must not keep
