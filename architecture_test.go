@@ -414,3 +414,18 @@ func typeText(e ast.Expr) string {
 	}
 	return ""
 }
+
+// YAML has one reader, so that a fault looks the same wherever it is made; the
+// command line writes it as well. Tests read what it wrote.
+func TestYAMLIsReadInOnePlace(t *testing.T) {
+	for name, file := range goFiles(t) {
+		if strings.HasPrefix(name, "bench/") || under(name, "internal/definition") || name == "internal/cli/output_yaml.go" || under(name, "internal/cli") && strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		for _, imported := range importsOf(file) {
+			if strings.HasPrefix(imported, "github.com/goccy/go-yaml") {
+				t.Errorf("%s imports %s: read YAML with internal/definition", name, imported)
+			}
+		}
+	}
+}

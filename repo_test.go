@@ -43,6 +43,7 @@ var layers = [][]string{
 	},
 	{"internal/execution/contract"},
 	{"internal/store", "internal/definition", "internal/budget", "internal/run", "internal/when", "internal/visible", "examples"},
+	{"internal/redact"},
 	{"."},
 }
 

@@ -1,5 +1,10 @@
 package pawl
 
+import (
+	"strconv"
+	"strings"
+)
+
 // EditDistance counts the letters to add, drop, change, or swap with their neighbour
 // to get from one word to the other: how far apart two spellings are. It takes
 // time and memory of the product of their lengths, so callers refuse words that
@@ -26,4 +31,39 @@ func EditDistance(from, to string) int {
 		before, above = above, row
 	}
 	return above[len(b)]
+}
+
+// Nearest is the known word that was probably meant by what somebody wrote;
+// empty if none is near.
+func Nearest(written string, known []string) string {
+	const longest = 64 // bytes; nobody mistypes a word into something longer
+	if len(written) > longest {
+		return ""
+	}
+	best, least := "", 2+len([]rune(written))/3
+	for _, word := range known {
+		if n := EditDistance(strings.ToLower(written), strings.ToLower(word)); n < least && n < len(word) {
+			best, least = word, n
+		}
+	}
+	return best
+}
+
+// Suggest asks whether the nearest of the known words was meant; if none is
+// near, it returns the other text.
+func Suggest(written string, known []string, other string) string {
+	if best := Nearest(written, known); best != "" {
+		return "Did you mean " + best + "?"
+	}
+	return other
+}
+
+// Quote shows what somebody wrote: without control characters, and not
+// endless.
+func Quote(written string) string {
+	const longest = 80 // bytes
+	if len(written) > longest {
+		return strconv.Quote(strings.ToValidUTF8(written[:longest], "")) + "..."
+	}
+	return strconv.Quote(written)
 }

@@ -10,9 +10,9 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/billing"
+	"github.com/pawlrun/pawl/internal/definition"
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/store"
-	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
 // accountDays is for how many days the answer to a change tells what was spent.
@@ -43,7 +43,7 @@ func checkKeyRef(ref contract.Given[string]) error {
 	if ref.Value == nil {
 		return nil
 	}
-	if _, ok := connector.Reference(*ref.Value); !ok || len(*ref.Value) > maxKeyRef {
+	if _, ok := definition.Reference(*ref.Value); !ok || len(*ref.Value) > maxKeyRef {
 		return invalid("Put the key into an environment variable of the server that runs graphs, and send its name, such as ${TEAM_KEY}. If you sent the key itself, it was not stored.",
 			Fault{Pointer: "/keyRef", Message: "must be exactly one reference such as ${TEAM_KEY}, never a key"})
 	}

@@ -175,7 +175,7 @@ func TestNearestFindsSlips(t *testing.T) {
 	for written, want := range map[string]string{
 		"htpt": "http", "HTTP": "http", "lo": "log", "logs": "log", "shedule": "schedule", "something": "", "": "", "xyz": "",
 	} {
-		if got := nearest(written, choices); got != want {
+		if got := pawl.Nearest(written, choices); got != want {
 			t.Errorf("%q is near %q, want %q", written, got, want)
 		}
 	}

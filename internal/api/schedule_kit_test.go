@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pawlrun/pawl/internal/definition"
 	"github.com/pawlrun/pawl/internal/execution"
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/executor"
@@ -20,7 +21,6 @@ import (
 	"github.com/pawlrun/pawl/internal/outbound"
 	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/store"
-	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
 // studio is where graphs run: those of the provider http on a server of its
@@ -139,7 +139,7 @@ func (r *rig) makeGraphs(feed *Feed) {
 	r.t.Cleanup(r.studio.Set.Close)
 	service, err := execution.New(execution.Config{
 		DB: r.db, Graphs: r.studio, Node: "node-1", Log: newLogger(r.log),
-		Keys: func(ref string) (string, error) { return connector.FromEnvironment(ref, r.studio.getenv) },
+		Keys: func(ref string) (string, error) { return definition.FromEnvironment(ref, r.studio.getenv) },
 	})
 	if err != nil {
 		r.t.Fatal(err)

@@ -200,7 +200,7 @@ func (a *API) noSource(ctx context.Context, name string) error {
 		}
 		return err
 	})
-	if near := nearest(name, names); err == nil && near != "" { // without a hint it is still the answer
+	if near := pawl.Nearest(name, names); err == nil && near != "" { // without a hint it is still the answer
 		e.Hint = fmt.Sprintf("Did you mean %q? ", near) + e.Hint
 	}
 	return e

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pawlrun/pawl/internal/cli/client"
+	document "github.com/pawlrun/pawl/internal/definition"
 	"github.com/pawlrun/pawl/internal/execution/contract"
-	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
 func newAccountCommand(p *Process) *cobra.Command {
@@ -96,7 +96,7 @@ func (s *accountSetting) request(key, balance bool) (map[string]any, error) {
 		return nil, usageError("Write --key '${TEAM_KEY}' or --balance 10.00.", "there is nothing to set")
 	}
 	if key {
-		if _, ok := connector.Reference(s.key); !ok { // it may be a key, so it is not said again
+		if _, ok := document.Reference(s.key); !ok { // it may be a key, so it is not said again
 			return nil, usageError("Put the key into an environment variable of the server, and write its name in single quotes, such as '${TEAM_KEY}': without them your shell puts the key itself there.",
 				"--key: must be exactly one reference such as ${TEAM_KEY}, never a key")
 		}

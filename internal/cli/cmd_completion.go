@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/pawlrun/pawl"
 )
 
 func newCompletionCommand(p *Process) *cobra.Command {
@@ -25,7 +27,7 @@ func newCompletionCommand(p *Process) *cobra.Command {
 			case "powershell":
 				return root.GenPowerShellCompletionWithDesc(p.Stdout)
 			}
-			hint := didYouMean(args[0], shells)
+			hint := pawl.Suggest(args[0], shells, "")
 			if hint == "" {
 				hint = "Shells: " + strings.Join(shells, ", ") + "."
 			}

@@ -54,7 +54,7 @@ func newNewCommand(p *Process) *cobra.Command {
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		i := slices.IndexFunc(definitionTemplates(), func(t template) bool { return args[0] == t.kind || args[0] == t.kind+"s" })
 		if i < 0 {
-			return usageError(strings.TrimSpace(didYouMean(args[0], names)+" Kinds: "+strings.Join(names, ", ")+"."), "there is no template for the kind %q", args[0])
+			return usageError(strings.TrimSpace(pawl.Suggest(args[0], names, "")+" Kinds: "+strings.Join(names, ", ")+"."), "there is no template for the kind %q", args[0])
 		}
 		return definitionTemplates()[i].write(p, *dir, args[1])
 	}

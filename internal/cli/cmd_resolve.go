@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/pawlrun/pawl"
 )
 
 // outcomes are what people can say about a call of which nobody else knows
@@ -66,7 +68,7 @@ func resolution(p *Process, outcome, result string) (map[string]any, error) {
 	case outcome == "":
 		return nil, usageError(all, "the command needs to know what happened")
 	case !slices.Contains(outcomes(), word):
-		if guess := didYouMean(word, outcomes()); guess != "" {
+		if guess := pawl.Suggest(word, outcomes(), ""); guess != "" {
 			all = guess + " " + all
 		}
 		return nil, usageError(all, "--outcome: %q is no outcome", outcome)

@@ -2,12 +2,12 @@ package cli
 
 import (
 	"bytes"
-	"errors"
 	"maps"
 	"path/filepath"
 	"slices"
 
 	pawl "github.com/pawlrun/pawl"
+	document "github.com/pawlrun/pawl/internal/definition"
 	"github.com/pawlrun/pawl/internal/executor"
 	"github.com/pawlrun/pawl/internal/quota"
 	"github.com/pawlrun/pawl/internal/tool"
@@ -27,12 +27,8 @@ func checkYAML(p *Process, files []definition) []checked {
 			p.say("%s: not checked, because it has no kind", def.shown)
 			continue
 		}
-		served := y.check(file)
-		if slices.ContainsFunc(served, func(c checked) bool { return !c.OK }) {
-			file.faults = nil // one reader's word about a document that is no YAML is enough
-		}
 		own, _ := file.check()
-		list = append(append(list, served...), own...)
+		list = append(append(list, y.check(file)...), own...)
 	}
 	return list
 }
@@ -54,19 +50,21 @@ func (y folderChecker) check(file yamlFile) (list []checked) {
 		faults := y.load(kind, filepath.Dir(file.path))[filepath.Clean(file.path)]
 		c := checked{File: file.shown, Kind: kind, OK: true, Errors: []fault{}, Warnings: file.unset(y.unset)}
 		for _, f := range faults {
-			c.refuse(f)
+			if !slices.Contains(file.faults, f) { // it is told of the file
+				c.refuse(f)
+			}
 		}
 		if !c.OK {
 			list = append(list, c)
 			continue
 		}
-		for _, h := range file.headers {
-			if h.Kind != kind {
+		for _, doc := range file.documents {
+			if doc.Kind != kind {
 				continue
 			}
-			c.Name, c.summary = h.Name, kind+" "+h.Name+", type "+h.Type
+			c.Name, c.summary = doc.Name, kind+" "+doc.Name+", type "+doc.Type
 			if kind == kindProvider {
-				c.Name, c.summary = h.Domain, "provider of "+h.Domain
+				c.Name, c.summary = doc.Text("/domain"), "provider of "+doc.Text("/domain")
 			}
 			list = append(list, c)
 		}
@@ -91,11 +89,9 @@ func (y folderChecker) load(kind, folder string) map[string][]fault {
 		_, err = quota.Load(nil, []string{folder}, y.getenv)
 	}
 	faults := map[string][]fault{}
-	if e, ok := errors.AsType[*pawl.Error](err); ok {
-		for _, field := range e.Fields {
-			if path := filepath.Clean(field.File); field.Pointer != "/kind" { // what lies beside is checked by itself
-				faults[path] = append(faults[path], placedFault(field))
-			}
+	for _, field := range document.FieldsOf(err) {
+		if path := filepath.Clean(field.File); field.Pointer != "/kind" { // what lies beside is checked by itself
+			faults[path] = append(faults[path], placedFault(field))
 		}
 	}
 	y.faults[key] = faults

@@ -131,7 +131,7 @@ func (s whySubject) lane(ctx context.Context, c *client.Client) (kind, string, e
 		return runKind(), s.name, nil
 	}
 	hint := "pawl get lanes lists them."
-	if guess := didYouMean(s.name, names); guess != "" {
+	if guess := pawl.Suggest(s.name, names, ""); guess != "" {
 		hint = guess + " " + hint
 	}
 	return kind{}, "", &pawl.Error{Code: pawl.CodeNotFound, Msg: fmt.Sprintf("no workflow, source or schedule has the name %q", s.name), Hint: hint}

@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
-	"github.com/goccy/go-yaml/token"
+	pawl "github.com/pawlrun/pawl"
+	document "github.com/pawlrun/pawl/internal/definition"
 )
 
 // fileValue is one value of a config file.
@@ -20,9 +18,9 @@ type fileValue struct {
 // parseConfigFile reads a config file, by key. Every key must be known and
 // every value of the right type, whether or not it will count.
 func parseConfigFile(name string, text []byte) (map[string]fileValue, error) {
-	entries, err := topEntries(name, text)
-	if err != nil {
-		return nil, err
+	doc, err := document.ReadSettings(name, text)
+	if faults := document.FieldsOf(err); len(faults) > 0 {
+		return nil, usageError("", "%s", faults[0])
 	}
 	known := map[string]setting{}
 	for _, def := range settings() {
@@ -31,14 +29,13 @@ func parseConfigFile(name string, text []byte) (map[string]fileValue, error) {
 		}
 	}
 	found := map[string]fileValue{}
-	for _, entry := range entries {
-		key, at := entry.Key.GetToken().Value, position(name, entry.Key.GetToken())
+	for key, value := range doc.Values() {
 		def, ok := known[key]
 		if !ok {
-			return nil, unknownKey(at, key)
+			return nil, unknownKey(doc.NamePlace(key), key)
 		}
-		place := position(name, entry.Value.GetToken()) + ": " + key
-		texts, err := readValue(def, entry.Value)
+		place := fmt.Sprintf("%s: %s", doc.Place(document.Pointer(key)), key)
+		texts, err := readValue(def, value)
 		if err == nil {
 			err = def.set(&values{}, texts)
 		}
@@ -50,61 +47,30 @@ func parseConfigFile(name string, text []byte) (map[string]fileValue, error) {
 	return found, nil
 }
 
-// topEntries parses the file down to the entries of its one mapping.
-func topEntries(name string, text []byte) ([]*ast.MappingValueNode, error) {
-	file, err := parser.ParseBytes(text, 0)
-	if err != nil {
-		if e, ok := errors.AsType[yaml.Error](err); ok {
-			return nil, usageError("", "%s: %s", position(name, e.GetToken()), e.GetMessage())
-		}
-		return nil, usageError("", "%s: %s", name, err)
-	}
-	var entries []*ast.MappingValueNode
-	for i, doc := range file.Docs {
-		switch body := doc.Body.(type) {
-		case nil, *ast.CommentGroupNode, *ast.NullNode:
-		case *ast.MappingNode:
-			entries = append(entries, body.Values...)
-		case *ast.MappingValueNode:
-			entries = append(entries, body)
-		default:
-			return nil, usageError("Write one setting a line, such as workers: 8.", "%s: a config file is a list of keys and values", position(name, body.GetToken()))
-		}
-		if i > 0 && doc.Body != nil {
-			return nil, usageError("", "%s: a config file is one document", position(name, doc.Body.GetToken()))
-		}
-	}
-	return entries, nil
-}
-
-func unknownKey(at, key string) error {
+func unknownKey(at pawl.Place, key string) error {
 	if key == "token" {
 		return usageError("Use tokenFile: PATH, or the variable PAWL_TOKEN.", "%s: token: a config file holds no secrets", at)
 	}
-	hint := didYouMean(key, fileKeys())
-	if hint == "" {
-		hint = "pawl serve --help lists the settings; in the file their names are camelCase."
-	}
+	hint := pawl.Suggest(key, fileKeys(), "pawl serve --help lists the settings; in the file their names are camelCase.")
 	return usageError(hint, "%s: unknown key %q", at, key)
 }
 
-// readValue turns a node into texts, if it is of a type that the setting takes.
-func readValue(def setting, node ast.Node) ([]string, error) {
+// readValue turns a value into texts, if it is of a type that the setting takes.
+func readValue(def setting, value document.Value) ([]string, error) {
 	target := def.at(&values{})
 	if _, isList := target.(*[]string); !isList {
-		text, err := readScalar(target, node)
+		text, err := readScalar(target, value)
 		return []string{text}, err
 	}
-	list, ok := node.(*ast.SequenceNode)
-	if !ok {
-		text, err := readScalar(new(string), node)
+	if value.Shape() != document.List {
+		text, err := readScalar(new(string), value)
 		if err != nil {
 			return nil, errors.New("a list of texts is needed")
 		}
 		return []string{text}, nil
 	}
 	texts := []string{}
-	for _, item := range list.Values {
+	for _, item := range value.Items() {
 		text, err := readScalar(new(string), item)
 		if err != nil {
 			return nil, err
@@ -117,18 +83,14 @@ func readValue(def setting, node ast.Node) ([]string, error) {
 	return texts, nil
 }
 
-func readScalar(target any, node ast.Node) (string, error) {
+func readScalar(target any, value document.Value) (string, error) {
 	_, isText := target.(*string)
-	switch n := node.(type) {
-	case *ast.StringNode:
-		if _, isNumber := target.(*int); isNumber {
-			return "", fmt.Errorf("a whole number is needed, not the text %q", n.Value)
-		}
-		return n.Value, nil
-	case *ast.IntegerNode:
-		if !isText {
-			return fmt.Sprint(n.Value), nil
-		}
+	_, isNumber := target.(*int)
+	switch {
+	case value.Shape() == document.Text && isNumber:
+		return "", fmt.Errorf("a whole number is needed, not the text %q", value.Text())
+	case value.Shape() == document.Text, value.Shape() == document.Number && !isText:
+		return value.Written(), nil
 	}
 	return "", fmt.Errorf("%s is needed", wanted(target))
 }
@@ -143,12 +105,4 @@ func wanted(target any) string {
 		return "a length of time such as 300s"
 	}
 	return "a text"
-}
-
-// position is file:line:column.
-func position(name string, t *token.Token) string {
-	if t == nil || t.Position == nil {
-		return name
-	}
-	return fmt.Sprintf("%s:%d:%d", name, t.Position.Line, t.Position.Column)
 }

@@ -89,7 +89,7 @@ func (k kind) unknown(ctx context.Context, c *client.Client, name string) error 
 	for _, raw := range items {
 		names = append(names, nameOf(raw))
 	}
-	if guess := didYouMean(name, names); err == nil && guess != "" { // without a guess it is still the answer
+	if guess := pawl.Suggest(name, names, ""); err == nil && guess != "" { // without a guess it is still the answer
 		e.Hint = guess + " " + e.Hint
 	}
 	return e

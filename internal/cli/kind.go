@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/cli/client"
 )
 
@@ -146,7 +147,7 @@ func findKind(word string) (kind, error) {
 		}
 	}
 	there := "Kinds: " + strings.Join(kindNames(nil), ", ") + "."
-	if guess := didYouMean(word, kindNames(nil)); guess != "" {
+	if guess := pawl.Suggest(word, kindNames(nil), ""); guess != "" {
 		there = guess + " " + there
 	}
 	return kind{}, usageError(there, "this version has no kind %q", word)

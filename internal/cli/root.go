@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/pawlrun/pawl"
 )
 
 // The groups in which help lists the commands.
@@ -83,7 +85,7 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 			names = append(names, c.Name())
 		}
 	}
-	hint := didYouMean(args[0], names)
+	hint := pawl.Suggest(args[0], names, "")
 	if hint == "" {
 		hint = fmt.Sprintf("%s --help lists the commands.", cmd.CommandPath())
 	}
@@ -105,7 +107,7 @@ func flagError(cmd *cobra.Command, args []string, err error) error {
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
 	written := "--" + unknown.GetSpecifiedName()
-	hint := didYouMean(written, names)
+	hint := pawl.Suggest(written, names, "")
 	if hint == "" {
 		hint = fmt.Sprintf("%s --help lists the flags.", cmd.CommandPath())
 	}

@@ -124,7 +124,7 @@ func TestSuggestionIsTheNearestName(t *testing.T) {
 		"worker": "workers", "wrokers": "workers", "ADDR": "addr", "scriptmemory": "scriptMemory", "rules": "roles",
 		"xyz": "", "completely-different": "",
 	} {
-		got := didYouMean(written, known)
+		got := pawl.Suggest(written, known, "")
 		if want == "" && got != "" || want != "" && got != "Did you mean "+want+"?" {
 			t.Errorf("%s: %q, want %q", written, got, want)
 		}

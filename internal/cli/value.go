@@ -2,12 +2,12 @@ package cli
 
 import (
 	"fmt"
-	"math"
 	"os"
 	"strconv"
 	"strings"
 	"time"
 
+	document "github.com/pawlrun/pawl/internal/definition"
 	"github.com/pawlrun/pawl/internal/when"
 )
 
@@ -71,36 +71,13 @@ func parseDuration(s string) (time.Duration, error) {
 	return d, nil
 }
 
-// sizeUnit is a unit in which sizes are written.
-type sizeUnit struct {
-	name  string
-	bytes int64
-}
-
-// sizeUnits are the known units. Those of two letters come before the one
-// letter they end with.
-func sizeUnits() []sizeUnit {
-	return []sizeUnit{
-		{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30},
-		{"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1},
-	}
-}
-
 // parseSize reads 128MiB, 64kB, or a bare number of bytes.
 func parseSize(s string) (int64, error) {
-	bad := fmt.Errorf("%q is no size; write 128MiB, 64KiB or a number of bytes", s)
-	number, unit := s, int64(1)
-	for _, u := range sizeUnits() {
-		if head, ok := strings.CutSuffix(s, u.name); ok {
-			number, unit = strings.TrimSpace(head), u.bytes
-			break
-		}
+	n, ok := document.ParseSize(s)
+	if !ok {
+		return 0, fmt.Errorf("%q is no size; write 128MiB, 64KiB or a number of bytes", s)
 	}
-	n, err := strconv.ParseInt(number, 10, 64)
-	if err != nil || n < 0 || n > math.MaxInt64/unit {
-		return 0, bad
-	}
-	return n * unit, nil
+	return n, nil
 }
 
 // formatValue writes a value as parseInto reads it.
@@ -121,7 +98,10 @@ func formatValue(target any) string {
 }
 
 func formatSize(n int64) string {
-	for _, u := range []sizeUnit{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
+	for _, u := range []struct {
+		name  string
+		bytes int64
+	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
 		if n >= u.bytes && n%u.bytes == 0 {
 			return strconv.FormatInt(n/u.bytes, 10) + u.name
 		}

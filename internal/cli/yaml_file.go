@@ -1,15 +1,12 @@
 package cli
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
-
-	"github.com/goccy/go-yaml"
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/cli/client"
@@ -30,14 +27,10 @@ func yamlKinds() []string {
 	return []string{sourcespec.Kind, graphspec.Kind, kindProvider, kindConnection, kindExecutor}
 }
 
-// header is what tells one document of a YAML file from others.
-type header struct{ Kind, Name, Type, Domain string }
-
 // yamlFile is a YAML file with what it defines.
 type yamlFile struct {
 	definition
 	text      []byte
-	headers   []header            // fewer than there are if the file is no YAML
 	documents []document.Document // without those that have faults
 	faults    []fault             // of reading the documents
 	kinds     []string            // that the file names, also where it is no YAML
@@ -50,7 +43,6 @@ func readYAML(def definition) (file yamlFile, err error) {
 	if file.text, err = os.ReadFile(def.path); err != nil {
 		return file, err
 	}
-	file.headers = headersOf(file.text)
 	file.documents, err = document.Read(def.path, file.text)
 	file.faults = faultsIn(err)
 	for _, k := range kindsIn(string(file.text)) {
@@ -62,27 +54,8 @@ func readYAML(def definition) (file yamlFile, err error) {
 	return file, nil
 }
 
-// headersOf reads the headers of the documents, up to the first that is no
-// YAML.
-func headersOf(text []byte) (list []header) {
-	decoder := yaml.NewDecoder(bytes.NewReader(text))
-	for {
-		var h header
-		if decoder.Decode(&h) != nil { // the end, or what others tell about
-			return list
-		}
-		list = append(list, h)
-	}
-}
-
 func (f yamlFile) has(kinds ...string) bool {
 	return slices.ContainsFunc(f.kinds, func(k string) bool { return slices.Contains(kinds, k) })
-}
-
-// ours reports whether the faults of reading the file are for its documents to
-// tell: connections and executors have readers of their own, which accept more.
-func (f yamlFile) ours() bool {
-	return slices.ContainsFunc(f.kinds, func(k string) bool { return k != kindConnection && k != kindExecutor })
 }
 
 // applicable is a definition that can be sent to a server.
@@ -114,7 +87,7 @@ func (f yamlFile) check() (list []checked, send []applicable) {
 			continue
 		default:
 			c.Kind, c.Name = "", ""
-			faults = []pawl.Field{doc.Fault("/kind", "this version has no kind %s. %s", document.Quote(doc.Kind), kindHint(doc.Kind))}
+			faults = []pawl.Field{doc.Fault("/kind", "this version has no kind %s. %s", pawl.Quote(doc.Kind), kindHint(doc.Kind))}
 		}
 		c.naming = placedFault(doc.Fault("/name", ""))
 		for _, field := range faults {
@@ -125,7 +98,7 @@ func (f yamlFile) check() (list []checked, send []applicable) {
 			send = append(send, to)
 		}
 	}
-	if len(f.faults) > 0 && (f.ours() || len(f.kinds) == 0) {
+	if len(f.faults) > 0 {
 		c := checked{File: f.shown}
 		for _, wrong := range f.faults {
 			c.refuse(wrong)
@@ -137,7 +110,7 @@ func (f yamlFile) check() (list []checked, send []applicable) {
 
 // kindHint says which kinds there are, or which one was meant.
 func kindHint(written string) string {
-	if guess := didYouMean(written, yamlKinds()); guess != "" {
+	if guess := pawl.Suggest(written, yamlKinds(), ""); guess != "" {
 		return guess
 	}
 	return "The kinds are " + strings.Join(yamlKinds(), ", ") + "; workflows are in *.workflow.ts and *.workflow.js."
@@ -145,11 +118,7 @@ func kindHint(written string) string {
 
 // faultsIn are the faults that an error of a reader tells, without the file.
 func faultsIn(err error) (list []fault) {
-	e, ok := errors.AsType[*pawl.Error](err)
-	if !ok {
-		return nil
-	}
-	for _, field := range e.Fields {
+	for _, field := range document.FieldsOf(err) {
 		list = append(list, placedFault(field))
 	}
 	return list

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/pawlrun/pawl"
 )
@@ -21,28 +21,40 @@ func (d Document) Decode(into any) []pawl.Field { return d.Check(into).Fields() 
 // tags; the field kind need not be among them. Names are taken in exactly this
 // spelling. A null is as good as no field at all. The types may be string,
 // bool, int, int64, float64, json.RawMessage (any value, as JSON with sorted
-// names), Scalar, Custom, structs, slices, maps by string, and pointers to any
-// of these, which stay nil if there is nothing. A tag may say more:
+// names), time.Duration (30s), Size (4MiB), Secret, Scalar, Custom, structs,
+// slices, maps by string, and pointers to any of these, which stay nil if there
+// is nothing. A tag may say more:
 //
 //	definition:"required"          the field must be there, and a text must not be empty
+//	definition:"nonempty"          if it is there, it must not be empty
 //	definition:"oneof=json|csv"    the text must be one of these; a missing one stays empty
 //	definition:"also=api_key"      another name that means the same
+//	definition:"default=30s"       what a missing field is
+//	definition:"min=1,max=100"     limits of a number, a length of time or a size;
+//	                               max also of the bytes of a text and of the length of a list
 //
-// Several are separated by commas. What has a fault keeps its old value.
+// Several are separated by commas. A text must match the expression of the tag
+// pattern, if the tag is says what it is then: "a name of small letters". The
+// tag doc describes the field; see Schema. What has a fault keeps its old value.
 func (d Document) Check(into any) *Faults {
-	faults := &Faults{file: d.File, root: d.root}
-	target := reflect.ValueOf(into)
-	if target.Kind() != reflect.Pointer || target.Elem().Kind() != reflect.Struct {
-		panic(fmt.Sprintf("definition: decode into %T, which is not a pointer to a struct", into))
-	}
-	decoder{faults}.structure(d.root, target.Elem(), "")
-	return faults
+	r := d.Open()
+	r.Read(into)
+	r.Unknown()
+	return &r.Faults
 }
 
 // Has reports whether there is a value, other than null, at a JSON pointer.
 func (d Document) Has(pointer string) bool {
 	found, _ := d.root.find(pointer)
 	return found != nil && found.shape != Null
+}
+
+// Text is the text at a JSON pointer; empty if there is none.
+func (d Document) Text(pointer string) string {
+	if found, _ := d.root.find(pointer); found != nil && found.shape == Text {
+		return found.text
+	}
+	return ""
 }
 
 // JSON is the whole document as JSON, with sorted names.
@@ -54,16 +66,24 @@ func (d Document) Place(pointer string) pawl.Place {
 	return at.in(d.File)
 }
 
+// NamePlace is where the name of a field of the document is.
+func (d Document) NamePlace(name string) pawl.Place {
+	if field := d.root.field(name); field != nil {
+		return field.place.in(d.File)
+	}
+	return d.Place("")
+}
+
 // Fault is one fault in the value at a JSON pointer.
 func (d Document) Fault(pointer, format string, values ...any) pawl.Field {
 	return pawl.Field{Place: d.Place(pointer), Pointer: pointer, Message: fmt.Sprintf(format, values...)}
 }
 
 // decoder puts nodes into Go values and notes what does not fit.
-type decoder struct{ faults *Faults }
+type decoder struct{ reading *Reading }
 
 func (d decoder) refuse(n *node, pointer, format string, values ...any) {
-	d.faults.addAt(n.place, pointer, format, values...)
+	d.reading.addAt(n.place, pointer, format, values...)
 }
 
 func (d decoder) value(n *node, into reflect.Value, pointer string) {
@@ -73,6 +93,14 @@ func (d decoder) value(n *node, into reflect.Value, pointer string) {
 	}
 	if raw, ok := reflect.TypeAssert[*json.RawMessage](into.Addr()); ok {
 		*raw = n.json()
+		return
+	}
+	switch into.Type() {
+	case reflect.TypeFor[time.Duration]():
+		d.duration(n, into, pointer)
+		return
+	case reflect.TypeFor[Size]():
+		d.size(n, into, pointer)
 		return
 	}
 	switch into.Kind() {
@@ -141,7 +169,7 @@ func last(pointer string) string {
 		return fmt.Sprintf("%s[%s]", unescape(steps[len(steps)-2]), name)
 	}
 	if len(name) > 64 {
-		return Quote(name)
+		return pawl.Quote(name)
 	}
 	return name
 }
@@ -156,7 +184,12 @@ func (d decoder) integer(n *node, into reflect.Value, pointer string) {
 }
 
 func (d decoder) slice(n *node, into reflect.Value, pointer string) {
-	if !d.shaped(n, List, pointer) {
+	want := List
+	if into.Type().Elem().Kind() == reflect.String {
+		want = "a list of texts"
+	}
+	if n.shape != List {
+		d.refuse(n, pointer, "%s must be %s", last(pointer), want)
 		return
 	}
 	list := reflect.MakeSlice(into.Type(), len(n.items), len(n.items))
@@ -180,30 +213,18 @@ func (d decoder) table(n *node, into reflect.Value, pointer string) {
 }
 
 func (d decoder) structure(n *node, into reflect.Value, pointer string) {
-	known := []string{}
-	if pointer == "" {
-		known = append(known, "kind")
-	}
+	d.unknown(n, d.members(n, into, pointer), pointer)
+}
+
+// members reads the fields of a struct and returns their names.
+func (d decoder) members(n *node, into reflect.Value, pointer string) (known []string) {
 	for field, value := range into.Fields() {
-		rule, ok := ruleOf(field)
-		if !ok {
-			continue
-		}
-		known = append(known, rule.names...)
-		d.member(n, rule, value, pointer)
-	}
-	slices.Sort(known)
-	known = slices.Compact(known)
-	for _, field := range n.named {
-		switch {
-		case slices.Contains(known, field.name):
-		case len(d.faults.list) == mostFaults:
-			d.faults.more++ // to look for similar names takes time
-		default:
-			hint := Suggest(field.name, known, "The fields are "+strings.Join(known, ", ")+".")
-			d.faults.addAt(field.place, pointer+Pointer(field.name), "unknown field %s. %s", Quote(field.name), hint)
+		if rule, ok := ruleOf(field); ok {
+			known = append(known, rule.names...)
+			d.member(n, rule, value, pointer)
 		}
 	}
+	return known
 }
 
 // member reads one field of a struct.
@@ -214,25 +235,21 @@ func (d decoder) member(n *node, rule rule, into reflect.Value, pointer string) 
 			given = append(given, *field)
 		}
 	}
+	rule.fill(into, true)
 	if len(given) == 0 {
 		if rule.required {
-			d.faults.addAt(n.place, pointer+Pointer(rule.names[0]), "%s is missing", rule.names[0])
+			d.reading.addAt(n.place, pointer+Pointer(rule.names[0]), "%s is missing", rule.names[0])
 		}
 		return
 	}
 	field := given[0]
 	below := pointer + Pointer(field.name)
 	if len(given) > 1 {
-		d.faults.addAt(given[1].place, pointer+Pointer(given[1].name), "%s and %s mean the same: keep one of them", field.name, given[1].name)
+		d.reading.addAt(given[1].place, pointer+Pointer(given[1].name), "%s and %s mean the same: keep one of them", field.name, given[1].name)
 	}
 	d.value(field.value, into, below)
-	switch text := field.value.meant(); {
-	case field.value.shape != Text:
-	case rule.required && strings.TrimSpace(text) == "":
-		d.refuse(field.value, below, "%s is empty", field.name)
-	case len(rule.oneof) > 0 && !slices.Contains(rule.oneof, text):
-		hint := Suggest(text, rule.oneof, "It is one of "+strings.Join(rule.oneof, ", ")+".")
-		d.refuse(field.value, below, "%s %s is not known. %s", field.name, Quote(text), hint)
+	if fault := rule.fault(field.name, field.value, into); fault != "" {
+		d.refuse(field.value, below, "%s", fault)
 	}
 }
 

@@ -1,5 +1,6 @@
 // Package definition reads the files in which people define things: sources,
-// schedules, providers and executors. It is pure, and knows of none of them:
+// schedules, providers, connections and executors, and the config file of the
+// command line. It knows of none of them:
 //
 //	documents, err := definition.Read("prices.yaml", text)
 //	for _, doc := range documents {
@@ -17,9 +18,10 @@
 //		}
 //	}
 //
-// Every fault is told, not only the first, with its place as file:line:column
-// and with the JSON pointer of what is wrong. Reading is strict: fields that
-// nobody knows, names given twice and values of another type are faults.
+// Every fault is told, not only the first, with its place in the file and with
+// the JSON pointer of what is wrong. Reading is strict: fields that
+// nobody knows, names given twice and values of another type are faults. A text
+// that is read into a Secret may name variables of the environment and files.
 //
 // Files come from anywhere, so what makes a parser slow is refused before it
 // is parsed: files over LargestFile, nesting over deepest, and more names than

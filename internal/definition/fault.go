@@ -3,8 +3,8 @@ package definition
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/pawlrun/pawl"
@@ -33,6 +33,18 @@ func (f *Faults) Add(pointer, format string, values ...any) {
 		return
 	}
 	_, at := f.root.find(pointer)
+	f.addAt(at, pointer, format, values...)
+}
+
+// AddName notes a fault in the name of the field at a JSON pointer.
+func (f *Faults) AddName(pointer, format string, values ...any) {
+	above, name := path.Split(pointer)
+	holder, at := f.root.find(strings.TrimSuffix(above, "/"))
+	if holder != nil {
+		if field := holder.field(unescape(name)); field != nil {
+			at = field.place
+		}
+	}
 	f.addAt(at, pointer, format, values...)
 }
 
@@ -91,35 +103,6 @@ func Invalid(op string, faults []pawl.Field) error {
 		Code: pawl.CodeInvalid, Op: op, Fields: faults,
 		Msg: fmt.Sprintf("%s (and %d more faults)", faults[0], len(faults)-1),
 	}
-}
-
-// Suggest asks whether the known word nearest to what was written was meant;
-// if none is near, it returns the other text.
-func Suggest(written string, known []string, other string) string {
-	const longest = 64 // bytes; nobody mistypes a word into something longer
-	if len(written) > longest {
-		return other
-	}
-	best, least := "", 2+len(written)/4
-	for _, word := range known {
-		if n := pawl.EditDistance(strings.ToLower(written), strings.ToLower(word)); n < least && n < len(word) {
-			best, least = word, n
-		}
-	}
-	if best == "" {
-		return other
-	}
-	return "Did you mean " + best + "?"
-}
-
-// Quote shows what somebody wrote: without control characters, and not
-// endless.
-func Quote(written string) string {
-	const longest = 80 // bytes
-	if len(written) > longest {
-		return strconv.Quote(strings.ToValidUTF8(written[:longest], "")) + "..."
-	}
-	return strconv.Quote(written)
 }
 
 func sortedByName(fields []named) []named {

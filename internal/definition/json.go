@@ -110,7 +110,7 @@ func (r *jsonReader) mapping(pointer string, depth int) (*node, error) {
 			return nil, err
 		}
 		if seen[name] {
-			r.faults.addAt(place{}, pointer+Pointer(name), "%s is given twice", Quote(name))
+			r.faults.addAt(place{}, pointer+Pointer(name), "%s is given twice", pawl.Quote(name))
 			continue
 		}
 		seen[name] = true

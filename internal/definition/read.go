@@ -18,8 +18,12 @@ import (
 type Document struct {
 	Kind string // what is defined; never empty after Read
 	Name string // what it is called; empty if it has no name, or one that is no text
+	Type string // of a kind that has types, such as http; else empty
 	File string // as it was given to Read; empty after ReadJSON
 	Line int    // where the definition begins, from 1; 0 after ReadJSON
+
+	// Getenv is the environment that its secrets come from; nil is an empty one.
+	Getenv func(string) string
 
 	root *node
 }
@@ -31,6 +35,27 @@ type Document struct {
 // faults are returned as well. What the definitions mean is not checked here:
 // see Document.Decode.
 func Read(file string, text []byte) ([]Document, error) {
+	return readAll(file, text, true)
+}
+
+// ReadSettings reads a file of YAML that has one document without a kind. An
+// empty file has no fields.
+func ReadSettings(file string, text []byte) (Document, error) {
+	documents, err := readAll(file, text, false)
+	switch {
+	case err != nil:
+		return Document{}, err
+	case len(documents) == 0:
+		return Document{File: file, root: &node{shape: Mapping}}, nil
+	case len(documents) > 1:
+		return Document{}, Invalid("read settings", []pawl.Field{documents[1].Fault("", "a config file is one document")})
+	}
+	return documents[0], nil
+}
+
+// readAll reads the documents of a file, of which each must have a kind or none
+// need have one.
+func readAll(file string, text []byte, kinds bool) ([]Document, error) {
 	if len(text) > LargestFile {
 		return nil, tooLarge(file, len(text))
 	}
@@ -40,7 +65,7 @@ func Read(file string, text []byte) ([]Document, error) {
 	var documents []Document
 	var faults []pawl.Field
 	for _, p := range split(strings.ReplaceAll(string(text), "\r\n", "\n")) {
-		found, wrong := p.read(file)
+		found, wrong := p.read(file, kinds)
 		documents, faults = append(documents, found...), append(faults, wrong...)
 	}
 	return documents, Invalid("read definitions", faults)
@@ -80,7 +105,7 @@ func split(text string) []part {
 
 // read reads the documents of a part; there is one, or none, unless the
 // separator is written in an unusual way.
-func (p part) read(file string) (documents []Document, faults []pawl.Field) {
+func (p part) read(file string, kinds bool) (documents []Document, faults []pawl.Field) {
 	parsed, refused, err := p.parse()
 	if refused != nil {
 		return nil, []pawl.Field{{Place: refused.place.in(file), Message: refused.message}}
@@ -89,7 +114,7 @@ func (p part) read(file string) (documents []Document, faults []pawl.Field) {
 		return nil, []pawl.Field{p.syntaxFault(file, err)}
 	}
 	for _, doc := range parsed.Docs {
-		found, wrong := p.document(file, doc.Body)
+		found, wrong := p.document(file, doc.Body, kinds)
 		if len(wrong) > 0 {
 			faults = append(faults, wrong...)
 		} else if found.root != nil {
@@ -116,7 +141,7 @@ func (p part) parse() (file *ast.File, refused *fault, err error) {
 }
 
 // document makes a document of a body; without root if it is empty.
-func (p part) document(file string, body ast.Node) (Document, []pawl.Field) {
+func (p part) document(file string, body ast.Node, kinds bool) (Document, []pawl.Field) {
 	switch body.(type) {
 	case nil, *ast.CommentGroupNode, *ast.NullNode, *ast.DirectiveNode:
 		return Document{}, nil
@@ -124,12 +149,16 @@ func (p part) document(file string, body ast.Node) (Document, []pawl.Field) {
 	c := converter{before: p.before, faults: &Faults{file: file}}
 	root := c.value(body, "")
 	if root.shape != Mapping && !c.faults.Any() {
-		c.faults.addAt(root.place, "", "a definition is a list of fields and values, such as kind: source")
+		message := "a definition is a list of fields and values, such as kind: source"
+		if !kinds {
+			message = "a config file is a list of keys and values, such as workers: 8"
+		}
+		c.faults.addAt(root.place, "", "%s", message)
 	}
 	c.faults.root = root
 	doc := Document{File: file, Line: root.place.line, root: root}
 	doc.label(c.faults)
-	if doc.Kind == "" {
+	if kinds && doc.Kind == "" && root.shape == Mapping {
 		c.faults.Add("/kind", "kind is missing: it says what is defined, such as kind: source")
 	}
 	return doc, c.faults.Fields()
@@ -144,9 +173,7 @@ func (d *Document) label(faults *Faults) {
 			faults.Add("/kind", "kind must be a text, such as source")
 		}
 	}
-	if name := d.root.field("name"); name != nil && name.value.shape == Text {
-		d.Name = name.value.text
-	}
+	d.Name, d.Type = d.Text("/name"), d.Text("/type")
 }
 
 func (p part) syntaxFault(file string, err error) pawl.Field {

@@ -1,6 +1,9 @@
 package definition
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"iter"
+)
 
 // Custom is a type that reads itself, such as one that may be written in
 // several ways. It is implemented by a pointer.
@@ -16,6 +19,17 @@ type Value struct {
 	decoder decoder
 }
 
+// Values are the fields of the document in the order of the file, by name.
+func (d Document) Values() iter.Seq2[string, Value] {
+	return func(yield func(string, Value) bool) {
+		for _, field := range d.root.named {
+			if !yield(field.name, Value{node: field.value, pointer: Pointer(field.name), decoder: decoder{d.Open()}}) {
+				return
+			}
+		}
+	}
+}
+
 // Shape is what the value looks like.
 func (v Value) Shape() Shape { return v.node.shape }
 
@@ -29,10 +43,12 @@ func (v Value) Text() string {
 
 // Written is what a text, a number or a flag looks like in the file; empty for
 // anything else.
-func (v Value) Written() string {
-	switch v.node.shape {
+func (v Value) Written() string { return v.node.written() }
+
+func (n *node) written() string {
+	switch n.shape {
 	case Text, Number, Flag:
-		return v.node.meant()
+		return n.meant()
 	case Null, List, Mapping:
 	}
 	return ""

@@ -7,6 +7,8 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
+
+	"github.com/pawlrun/pawl"
 )
 
 // converter turns the nodes of the parser into those of this package, and
@@ -69,7 +71,7 @@ func (c converter) mapping(values []*ast.MappingValueNode, at place, pointer str
 		field := named{name: name, place: c.place(entry.Key.GetToken())}
 		below := pointer + Pointer(name)
 		if before, twice := first[name]; twice {
-			c.faults.addAt(field.place, below, "%s is given twice, first in line %d", Quote(name), before.line)
+			c.faults.addAt(field.place, below, "%s is given twice, first in line %d", pawl.Quote(name), before.line)
 			continue
 		}
 		first[name] = field.place
@@ -107,7 +109,7 @@ func (c converter) number(t *token.Token, at place, pointer string) *node {
 
 func numberFault(text string) string {
 	if !jsonNumber.MatchString(text) {
-		return Quote(text) + " is not a number such as 42 or -1.5; for a text, put it in quotes"
+		return pawl.Quote(text) + " is not a number such as 42 or -1.5; for a text, put it in quotes"
 	}
 	if f, err := strconv.ParseFloat(text, 64); err != nil || math.IsInf(f, 0) {
 		return "the number is too large; for a text, put it in quotes"

@@ -144,7 +144,7 @@ func TestLoadTellsEveryFault(t *testing.T) {
 		"a.yaml": "# first\nkind: executor\nname: one\ntype: htp\n---\nkind: executor\nname: workflow\ntype: http\ngraphs: {a: {url: 'http://x', tiemout: 5m}}\n" +
 			"---\nkind: executor\ntype: langgraph\nurl: ${NONE}\n---\nkind: executor\nname: 9x\ntype: exec\ngraphs: {a: {command: [sh]}}\n",
 		"b.yaml": "kind: executor\nname: two\ntype: langgraph\nurl: http://x\n---\nkind: executor\nname: two\ntype: langgraph\nurl: http://x\n---\n- list\n---\nname: x\n",
-		"c.yaml": "kind: [\n", "d.yaml": "\xff", "e.yaml": strings.Repeat("# long\n", 10000),
+		"c.yaml": "kind: [\n", "d.yaml": "\xff", "e.yaml": strings.Repeat("# long\n", 40000),
 	})
 	_, err := Load(dir, testEnv(t))
 	if !errors.Is(err, pawl.ErrInvalid) {
@@ -160,10 +160,10 @@ func TestLoadTellsEveryFault(t *testing.T) {
 		`a.yaml:9:31: unknown field "tiemout". Did you mean timeout?`,
 		"a.yaml:11:1: name is missing",
 		"a.yaml:13:6: url: the environment variable NONE is not set",
-		`a.yaml:16:7: the name "9x" must begin with a letter and have letters, digits, _ and - only, at most 64`,
-		"b.yaml:11:1: a definition is a list of fields and values, such as kind and name",
+		`a.yaml:16:7: "9x" is not a name: it must begin with a letter and have letters, digits, _ and - only, at most 64`,
 		"b.yaml:7:7: the executor two is already defined at b.yaml:2:7",
-		"b.yaml:13:1: kind is missing",
+		"b.yaml:11:1: a definition is a list of fields and values, such as kind: source",
+		"b.yaml:13:1: kind is missing: it says what is defined, such as kind: source",
 	}
 	if len(got) != len(want)+3 {
 		t.Fatalf("%d faults: %s", len(got), strings.Join(got, "\n"))
@@ -171,7 +171,7 @@ func TestLoadTellsEveryFault(t *testing.T) {
 	if diff := cmp.Diff(want, got[:len(want)]); diff != "" {
 		t.Error(diff)
 	}
-	for i, place := range []string{"c.yaml:1:", "d.yaml: the file is not UTF-8", "e.yaml: the file has more than"} {
+	for i, place := range []string{"c.yaml:1:", "d.yaml: the file is not UTF-8", "e.yaml: the file cannot be read: it has more than"} {
 		if !strings.HasPrefix(got[len(want)+i], place) {
 			t.Errorf("%s is not at %s", got[len(want)+i], place)
 		}

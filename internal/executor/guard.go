@@ -3,7 +3,7 @@ package executor
 import (
 	"context"
 
-	"github.com/pawlrun/pawl/internal/tool/connector"
+	"github.com/pawlrun/pawl/internal/redact"
 )
 
 // guarded is an executor in whose words there are no secrets of any executor:
@@ -11,7 +11,7 @@ import (
 type guarded struct {
 	Executor
 	name    string // of the graph
-	secrets connector.Redactor
+	secrets redact.Redactor
 }
 
 // Run runs the graph that the executor was looked up for.

@@ -2,11 +2,12 @@ package executor
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/definition"
+	"github.com/pawlrun/pawl/internal/redact"
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
@@ -19,74 +20,72 @@ import (
 // It fails with pawl.ErrInvalid, whose fields tell every fault of every file
 // with its place.
 func Load(dir string, env Env) (*Set, error) {
-	l := loading{members: map[string]member{}, places: map[string]string{}}
-	settings := connector.Env{Getenv: env.Getenv, HTTP: env.HTTP, CheckOnly: env.CheckOnly, Log: env.Log}
+	l := loading{members: map[string]member{}, places: map[string]pawl.Place{}}
+	l.env = connector.Env{Getenv: env.Getenv, HTTP: env.HTTP, CheckOnly: env.CheckOnly, Log: env.Log}
 	if env.Workflow != nil {
 		l.members[workflowProvider] = member{Provider: &workflows{run: env.Workflow}, kind: workflowProvider}
 	}
 	if dir != "" {
-		l.faults = connector.Folder(dir, settings, l.definition)
+		documents, faults := definition.ReadFolder(dir, "connections", env.Getenv)
+		l.faults = faults
+		for _, doc := range documents {
+			l.definition(doc)
+		}
 	}
 	if len(l.faults) > 0 {
 		return nil, &pawl.Error{
-			Code: pawl.CodeInvalid, Op: "load executors", Msg: "the definitions of executors are not valid", Fields: l.faults,
+			Code: pawl.CodeInvalid, Op: "load executors", Msg: "the definitions of executors are not valid", Fields: definition.InOrder(l.faults),
 			Hint: "A definition looks like: {kind: executor, name: http, type: http, graphs: {poet: {url: \"https://agents.example.com/poet\"}}}.",
 		}
 	}
-	return &Set{members: l.members, secrets: connector.NewRedactor(l.secrets)}, nil
+	return &Set{members: l.members, secrets: redact.New(l.secrets)}, nil
 }
 
 // loading is what was found so far.
 type loading struct {
+	env     connector.Env
 	members map[string]member
-	places  map[string]string // of the definitions, by name
+	places  map[string]pawl.Place // of the definitions, by name
 	faults  []pawl.Field
-	secrets []connector.Secret
+	secrets []redact.Secret
 }
 
-// definition adds the executor that the settings define, or notes their faults
-// in them.
-func (l *loading) definition(file string, s *connector.Settings) {
-	defer func() { l.secrets = append(l.secrets, s.Secrets()...) }()
-	if kind, ok := s.Plain("kind"); !ok || kind.Value != "executor" {
+// head is what every definition of an executor has.
+type head struct {
+	Name string `json:"name" definition:"required" pattern:"^[A-Za-z][A-Za-z0-9_-]{0,63}$" is:"a name: it must begin with a letter and have letters, digits, _ and - only, at most 64"`
+	Type string `json:"type" definition:"required"`
+}
+
+// definition adds the executor that a document defines, or notes its faults.
+func (l *loading) definition(doc definition.Document) {
+	if doc.Kind != "executor" {
 		return
 	}
-	name, named := l.name(s)
-	kindOf, typed := s.Plain("type")
-	if !typed {
-		return
-	}
-	construct, known := builtin()[kindOf.Value]
-	if !known {
+	s := connector.NewSettings(doc, l.env)
+	var written head
+	s.Read(&written)
+	l.name(s, written.Name)
+	if construct, known := builtin()[written.Type]; known {
+		provider, built := construct(s)
+		s.Unknown()
+		if built && s.OK() {
+			l.members[written.Name] = member{Provider: provider, kind: written.Type, file: doc.File}
+		}
+	} else if written.Type != "" {
 		types := slices.Sorted(maps.Keys(builtin()))
-		s.Refuse(kindOf, "unknown type %s. %s", connector.Quote(kindOf.Value), connector.Suggest(kindOf.Value, types, "The types are "+strings.Join(types, ", ")+"."))
-		return
+		s.Add("/type", "unknown type %s. %s", pawl.Quote(written.Type), pawl.Suggest(written.Type, types, "The types are "+strings.Join(types, ", ")+"."))
 	}
-	provider, built := construct(s)
-	s.Unread()
-	if named && built {
-		l.members[name] = member{Provider: provider, kind: kindOf.Value, file: file}
-	}
+	l.faults, l.secrets = append(l.faults, s.Fields()...), append(l.secrets, s.Secrets()...)
 }
 
-// name is what the provider is called in graph ids.
-func (l *loading) name(s *connector.Settings) (name string, ok bool) {
-	field, ok := s.Plain("name")
-	if !ok {
-		return "", false
+// name checks what the provider is called in graph ids.
+func (l *loading) name(s *connector.Settings, name string) {
+	if name == workflowProvider {
+		s.Add("/name", "the name %s belongs to the workflows of this server", workflowProvider)
 	}
-	first, taken := l.places[field.Value]
-	switch {
-	case !regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`).MatchString(field.Value):
-		s.Refuse(field, "the name %s must begin with a letter and have letters, digits, _ and - only, at most 64", connector.Quote(field.Value))
-		return "", false
-	case field.Value == workflowProvider:
-		s.Refuse(field, "the name %s belongs to the workflows of this server", workflowProvider)
-		return "", false
-	case taken:
-		s.Refuse(field, "the executor %s is already defined at %s", field.Value, first)
-		return "", false
+	if first, taken := l.places[name]; taken && name != "" {
+		s.Add("/name", "the executor %s is already defined at %s", name, first)
+		return
 	}
-	l.places[field.Value] = s.Place(field)
-	return field.Value, true
+	l.places[name] = s.Place("/name")
 }

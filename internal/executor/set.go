@@ -10,14 +10,14 @@ import (
 	"github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/executor/runner"
-	"github.com/pawlrun/pawl/internal/tool/connector"
+	"github.com/pawlrun/pawl/internal/redact"
 )
 
 // Set are the executors of this process. It does not change and is safe for
 // concurrent use.
 type Set struct {
 	members map[string]member // by provider
-	secrets connector.Redactor
+	secrets redact.Redactor
 }
 
 type member struct {
@@ -55,14 +55,14 @@ func (s *Set) Lookup(graphID string) (Executor, string, error) {
 		names := slices.Sorted(maps.Keys(s.members))
 		hint := "No executor is configured. Define one: {kind: executor, name: langgraph, type: langgraph, url: ...}."
 		if len(names) > 0 {
-			hint = connector.Suggest(provider, names, "The executors are "+strings.Join(names, ", ")+".")
+			hint = pawl.Suggest(provider, names, "The executors are "+strings.Join(names, ", ")+".")
 		}
 		return nil, "", notFound(fmt.Sprintf("there is no executor %q for the graph %s", provider, graphID), hint)
 	}
 	if graphs := m.Graphs(); graphs != nil {
 		if _, known := graphs[name]; !known {
 			names := slices.Sorted(maps.Keys(graphs))
-			hint := connector.Suggest(name, names, "Its graphs are "+strings.Join(names, ", ")+".")
+			hint := pawl.Suggest(name, names, "Its graphs are "+strings.Join(names, ", ")+".")
 			return nil, "", notFound(fmt.Sprintf("the executor %s has no graph %q", provider, name), hint)
 		}
 	}

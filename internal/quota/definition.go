@@ -15,94 +15,84 @@ import (
 )
 
 const (
-	mostLimit     = 1_000_000_000 // calls in a period
 	longestPeriod = 366 * 24 * time.Hour
 	defaultHeader = "X-Api-Key"
 )
 
 // written is a provider as people write it.
 type written struct {
-	Domain       string       `json:"domain" definition:"required"`
-	Limit        int          `json:"limit"`
-	Period       string       `json:"period"`
-	APIKey       string       `json:"apiKey" definition:"also=api_key"`
-	APIKeyParam  string       `json:"apiKeyParam" definition:"also=api_key_param"`
-	APIKeyHeader string       `json:"apiKeyHeader" definition:"also=api_key_header"`
-	Auth         *writtenAuth `json:"auth"`
+	Domain       definition.Secret `json:"domain" definition:"required"`
+	Limit        int               `json:"limit" definition:"min=1,max=1000000000"`
+	Period       string            `json:"period"`
+	APIKey       definition.Secret `json:"apiKey" definition:"also=api_key"`
+	APIKeyParam  string            `json:"apiKeyParam" definition:"also=api_key_param"`
+	APIKeyHeader string            `json:"apiKeyHeader" definition:"also=api_key_header"`
+	Auth         *writtenAuth      `json:"auth"`
 }
 
 type writtenAuth struct {
-	Type         string `json:"type" definition:"required,oneof=bearer|basic|oauth2"`
-	Token        string `json:"token"`
-	Username     string `json:"username"`
-	Password     string `json:"password"`
-	TokenURL     string `json:"tokenUrl"`
-	ClientID     string `json:"clientId"`
-	ClientSecret string `json:"clientSecret"`
-	ClientAuth   string `json:"clientAuth" definition:"oneof=header|body"`
-	Scope        string `json:"scope"`
+	Type         string            `json:"type" definition:"required,oneof=bearer|basic|oauth2"`
+	Token        definition.Secret `json:"token"`
+	Username     definition.Secret `json:"username"`
+	Password     definition.Secret `json:"password"`
+	TokenURL     definition.Secret `json:"tokenUrl"`
+	ClientID     definition.Secret `json:"clientId"`
+	ClientSecret definition.Secret `json:"clientSecret"`
+	ClientAuth   string            `json:"clientAuth" definition:"oneof=header|body"`
+	Scope        definition.Secret `json:"scope"`
 }
 
 // reading is one definition on its way to a provider.
 type reading struct {
-	doc     definition.Document
+	*definition.Reading
 	written written
-	faults  *definition.Faults
-	resolver
 }
 
 // readProvider makes a provider of its definition, or tells all its faults.
-func readProvider(doc definition.Document, from resolver) (Provider, []pawl.Field) {
-	r := reading{doc: doc, resolver: from}
-	r.faults = doc.Check(&r.written)
+func readProvider(doc definition.Document) (Provider, []pawl.Field) {
+	r := reading{Reading: doc.Open()}
+	r.Read(&r.written)
+	r.Unknown()
 	p := Provider{Domain: r.domain(), Place: doc.Place("/domain").String()}
 	p.Limit, p.Period = r.limit()
 	switch {
-	case r.doc.Has("/auth") && r.has("/apiKey", "/api_key"):
-		r.faults.Add("/auth", "auth and apiKey exclude each other: keep one of them")
+	case r.Has("/auth") && (r.Has("/apiKey") || r.Has("/api_key")):
+		r.Add("/auth", "auth and apiKey exclude each other: keep one of them")
 	case r.written.Auth != nil:
 		p.Auth, p.credential = r.auth(*r.written.Auth)
 	default:
 		p.Auth, p.credential = r.apiKey()
 	}
-	return p, r.faults.Fields()
+	return p, r.Fields()
 }
-
-// has reports whether a field is there in any spelling.
-func (r reading) has(pointers ...string) bool { return slices.ContainsFunc(pointers, r.doc.Has) }
 
 // spelled is the pointer of a field in the spelling that was used.
 func (r reading) spelled(pointers ...string) string {
-	if i := slices.IndexFunc(pointers, r.doc.Has); i >= 0 {
+	if i := slices.IndexFunc(pointers, r.Has); i >= 0 {
 		return pointers[i]
 	}
 	return pointers[0]
 }
 
-// value resolves the secrets of a text. An empty one is a fault.
-func (r reading) value(pointer, text string) string {
-	name := strings.TrimPrefix(pointer[strings.LastIndex(pointer, "/"):], "/")
-	resolved, err := r.resolve(text)
+// value is what a text stands for, which must be there and fit into a header.
+func (r reading) value(pointer string, text definition.Secret) string {
+	name := pointer[strings.LastIndex(pointer, "/")+1:]
 	switch {
-	case err != nil:
-		r.faults.Add(pointer, "%s: %s", name, strings.ReplaceAll(err.Error(), "\n", "; "))
-	case text == "" && !r.doc.Has(pointer):
-		r.faults.Add(pointer, "%s is missing", name)
-	case strings.TrimSpace(resolved) == "":
-		r.faults.Add(pointer, "%s is empty", name)
-	case strings.ContainsFunc(resolved, unicode.IsControl):
-		r.faults.Add(pointer, "%s holds a line break or another control character", name)
+	case !r.Has(pointer):
+		r.Add(pointer, "%s is missing", name)
+	case strings.ContainsFunc(text.Value, unicode.IsControl):
+		r.Add(pointer, "%s holds a line break or another control character", name)
 	}
-	return resolved
+	return text.Value
 }
 
 func (r reading) domain() string {
-	if !r.doc.Has("/domain") || r.faults.At("/domain") {
+	if !r.Has("/domain") || r.At("/domain") {
 		return ""
 	}
 	domain := normal(strings.TrimSpace(r.value("/domain", r.written.Domain)))
 	if !isDomain(domain) {
-		r.faults.Add("/domain", "domain %s must be the host of the URLs alone, such as api.example.com or localhost:8080", definition.Quote(r.written.Domain))
+		r.Add("/domain", "domain %s must be the host of the URLs alone, such as api.example.com or localhost:8080", pawl.Quote(r.written.Domain.Written))
 	}
 	return domain
 }
@@ -115,21 +105,18 @@ func isDomain(text string) bool {
 }
 
 func (r reading) limit() (int, time.Duration) {
-	hasLimit, hasPeriod := r.doc.Has("/limit"), r.doc.Has("/period")
+	hasLimit, hasPeriod := r.Has("/limit"), r.Has("/period")
 	switch {
 	case !hasLimit && !hasPeriod:
 		return 0, 0
 	case !hasPeriod:
-		r.faults.Add("/period", "period is missing: it says in which time there may be so many calls, such as 1m")
+		r.Add("/period", "period is missing: it says in which time there may be so many calls, such as 1m")
 	case !hasLimit:
-		r.faults.Add("/limit", "limit is missing: it says how many calls there may be in a period")
-	}
-	if hasLimit && (r.written.Limit < 1 || r.written.Limit > mostLimit) {
-		r.faults.Add("/limit", "limit must be from 1 to %d", mostLimit)
+		r.Add("/limit", "limit is missing: it says how many calls there may be in a period")
 	}
 	period, ok := parsePeriod(r.written.Period)
 	if hasPeriod && !ok {
-		r.faults.Add("/period", "period %s must be a number of s, m, h or d, such as 30s or 1d, and at most 366d", definition.Quote(r.written.Period))
+		r.Add("/period", "period %s must be a number of s, m, h or d, such as 30s or 1d, and at most 366d", pawl.Quote(r.written.Period))
 	}
 	return r.written.Limit, period
 }
@@ -152,24 +139,24 @@ func (r reading) apiKey() (Auth, *credential) {
 	key := r.spelled("/apiKey", "/api_key")
 	param, header := r.spelled("/apiKeyParam", "/api_key_param"), r.spelled("/apiKeyHeader", "/api_key_header")
 	switch {
-	case r.doc.Has(param) && r.doc.Has(header):
-		r.faults.Add(header, "apiKeyParam and apiKeyHeader exclude each other: keep one of them")
-	case !r.doc.Has(key) && (r.doc.Has(param) || r.doc.Has(header)):
-		r.faults.Add(key, "apiKey is missing")
+	case r.Has(param) && r.Has(header):
+		r.Add(header, "apiKeyParam and apiKeyHeader exclude each other: keep one of them")
+	case !r.Has(key) && (r.Has(param) || r.Has(header)):
+		r.Add(key, "apiKey is missing")
 	}
-	if !r.doc.Has(key) {
+	if !r.Has(key) {
 		return AuthNone, nil
 	}
 	c := &credential{value: keep(r.value(key, r.written.APIKey)), param: r.written.APIKeyParam, header: r.written.APIKeyHeader}
 	switch {
-	case r.doc.Has(param):
+	case r.Has(param):
 		if strings.TrimSpace(c.param) == "" || strings.ContainsFunc(c.param, unicode.IsControl) {
-			r.faults.Add(param, "apiKeyParam must be the name of a parameter")
+			r.Add(param, "apiKeyParam must be the name of a parameter")
 		}
-	case !r.doc.Has(header):
+	case !r.Has(header):
 		c.header = defaultHeader
 	case !isHeader(c.header):
-		r.faults.Add(header, "%s cannot be the header of a key", definition.Quote(c.header))
+		r.Add(header, "%s cannot be the header of a key", pawl.Quote(c.header))
 	}
 	return AuthAPIKey, c
 }
@@ -191,7 +178,7 @@ func (r reading) auth(w writtenAuth) (Auth, *credential) {
 	case AuthBasic:
 		c.user, c.value = keep(r.value("/auth/username", w.Username)), keep(r.value("/auth/password", w.Password))
 		if strings.Contains(c.user(), ":") {
-			r.faults.Add("/auth/username", "username must not hold a colon")
+			r.Add("/auth/username", "username must not hold a colon")
 		}
 	case AuthOAuth2:
 		r.oauth2(w, c)
@@ -205,9 +192,9 @@ func (r reading) oauth2(w writtenAuth, c *credential) {
 	c.secretInBody = w.ClientAuth == "body"
 	c.tokenURL = r.value("/auth/tokenUrl", w.TokenURL)
 	if u, err := url.Parse(c.tokenURL); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || u.Fragment != "" {
-		r.faults.Add("/auth/tokenUrl", "tokenUrl must be a URL that begins with https:// or http:// and holds no user name and no #")
+		r.Add("/auth/tokenUrl", "tokenUrl must be a URL that begins with https:// or http:// and holds no user name and no #")
 	}
-	if r.doc.Has("/auth/scope") {
+	if r.Has("/auth/scope") {
 		c.scope = r.value("/auth/scope", w.Scope)
 	}
 }
@@ -224,8 +211,8 @@ func (r reading) unrelated(w writtenAuth) {
 	}
 	for _, of := range []Auth{AuthBearer, AuthBasic, AuthOAuth2} {
 		for _, name := range fields[of] {
-			if of != Auth(w.Type) && r.doc.Has("/auth/"+name) {
-				r.faults.Add("/auth/"+name, "%s is for the type %s", name, of)
+			if of != Auth(w.Type) && r.Has("/auth/"+name) {
+				r.Add("/auth/"+name, "%s is for the type %s", name, of)
 			}
 		}
 	}

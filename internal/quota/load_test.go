@@ -64,8 +64,8 @@ func TestFaultyProvidersAreRefused(t *testing.T) {
 		{"kind: provider\ndomain: a.example\napiKey: ${API_KEY", []string{"3:9: apiKey: ${ must be followed"}},
 		{"kind: provider\ndomain: a.example\napiKey: ${NOT_SET}", []string{"3:9: apiKey: the environment variable NOT_SET is not set"}},
 		{"kind: provider\ndomain: a.example\napiKey: ${LINES}", []string{"3:9: apiKey holds a line break"}},
-		{"kind: provider\ndomain: a.example\napiKey: file:nowhere", []string{"3:9: apiKey: the file nowhere: no such file"}},
-		{"kind: provider\ndomain: a.example\napiKey: file:.", []string{"3:9: apiKey: the file .: it is not a file"}},
+		{"kind: provider\ndomain: a.example\napiKey: file:nowhere", []string{"3:9: apiKey: read the file nowhere: no such file"}},
+		{"kind: provider\ndomain: a.example\napiKey: file:.", []string{"3:9: apiKey: read the file .: it is not a file"}},
 		{"kind: provider\ndomain: a.example\napiKey: ''", []string{"3:9: apiKey is empty"}},
 		{"kind: provider\ndomain: a.example\napiKeyHeader: X-Key", []string{"apiKey is missing"}},
 		{"kind: provider\ndomain: a.example\napiKey: ${API_KEY}\napiKeyHeader: Host", []string{"4:15: \"Host\" cannot be the header"}},
@@ -113,7 +113,7 @@ func TestFaultsOfSeveralFilesAreToldTogether(t *testing.T) {
 	if !ok || len(e.Fields) != 3 {
 		t.Fatalf("answered %v", err)
 	}
-	if got, want := e.Fields[1].String(), two+":3:9: the domain a.example has a provider already, at "+one+":2:9"; got != want {
+	if got, want := e.Fields[2].String(), two+":3:9: the domain a.example has a provider already, at "+one+":2:9"; got != want {
 		t.Errorf("told %s, want %s", got, want)
 	}
 }

@@ -7,8 +7,9 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/goccy/go-yaml"
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/pawlrun/pawl/internal/definition"
 )
 
 // The schema that is shipped is the one that the program has.
@@ -90,12 +91,12 @@ func TestSchemaAgreesWithLoad(t *testing.T) {
 		"{kind: provider, domain: a.example, auth: {type: bearer, token: a, scope: b}}":                                            false,
 		"{kind: provider, domain: a.example, auth: {type: digest, token: a}}":                                                      false,
 	} {
-		raw, err := yaml.YAMLToJSON([]byte(text))
+		documents, err := definition.Read("x", []byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
 		var value any
-		if err := json.Unmarshal(raw, &value); err != nil {
+		if err := json.Unmarshal(documents[0].JSON(), &value); err != nil {
 			t.Fatal(err)
 		}
 		if err := resolved.Validate(value); (err == nil) != good {

@@ -212,6 +212,6 @@ func (f *folders) document(ctx context.Context, path string, doc definition.Docu
 	case "connection", "executor", "provider":
 		return nil, nil // read at start, from the folders that are named for them
 	}
-	return []pawl.Field{doc.Fault("/kind", "unknown kind %s. %s", definition.Quote(doc.Kind),
-		definition.Suggest(doc.Kind, []string{sourcespec.Kind, graphspec.Kind, "connection", "executor", "provider"}, "It is source or schedule."))}, nil
+	return []pawl.Field{doc.Fault("/kind", "unknown kind %s. %s", pawl.Quote(doc.Kind),
+		pawl.Suggest(doc.Kind, []string{sourcespec.Kind, graphspec.Kind, "connection", "executor", "provider"}, "It is source or schedule."))}, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/access"
+	"github.com/pawlrun/pawl/internal/definition"
 	"github.com/pawlrun/pawl/internal/execution"
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/executor"
@@ -58,7 +59,7 @@ func (s *server) buildGraphs(ctx context.Context) (err error) {
 
 // keyOf is what the key reference of a billing account stands for now, resolved
 // like those of connections.
-func keyOf(ref string) (string, error) { return connector.FromEnvironment(ref, os.Getenv) }
+func keyOf(ref string) (string, error) { return definition.FromEnvironment(ref, os.Getenv) }
 
 // loadServiceToken reads what a worker shows to the execution service of another
 // process. It is in the data folder, or in PAWL_SERVICE_TOKEN where the two have

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/definition"
+	"github.com/pawlrun/pawl/internal/redact"
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
@@ -17,16 +19,20 @@ import (
 // It fails with pawl.ErrInvalid, whose fields tell every fault of every file
 // with its place.
 func Load(dir string, env Env) (*Set, error) {
-	l := loading{members: map[string]member{}, places: map[string]string{}}
+	l := loading{env: env, members: map[string]member{}, places: map[string]pawl.Place{}}
 	if dir == "" {
 		return &Set{members: l.members}, nil
 	}
-	l.faults = connector.Folder(dir, env, l.definition)
+	documents, faults := definition.ReadFolder(dir, "connections", env.Getenv)
+	l.faults = faults
+	for _, doc := range documents {
+		l.definition(doc)
+	}
 	if len(l.faults) > 0 {
 		l.close()
-		return nil, invalid(l.faults)
+		return nil, invalid(definition.InOrder(l.faults))
 	}
-	set := &Set{members: l.members, secrets: connector.NewRedactor(l.secrets)}
+	set := &Set{members: l.members, secrets: redact.New(l.secrets)}
 	if !env.CheckOnly {
 		set.start(env.Log)
 	}
@@ -40,86 +46,84 @@ func (l *loading) close() {
 
 // loading is what was found so far.
 type loading struct {
+	env     Env
 	members map[string]member
-	places  map[string]string // of the definitions, by name
+	places  map[string]pawl.Place // of the definitions, by name
 	faults  []pawl.Field
-	secrets []connector.Secret
+	secrets []redact.Secret
 }
 
-// definition adds the connection that the settings define, or notes their
-// faults in them.
-func (l *loading) definition(file string, s *connector.Settings) {
-	defer func() { l.secrets = append(l.secrets, s.Secrets()...) }()
-	kind, ok := s.Plain("kind")
-	if !ok || othersKind(s, kind) {
+// head is what every definition of a connection has.
+type head struct {
+	Name   string            `json:"name" definition:"required"`
+	Type   string            `json:"type" definition:"required"`
+	Policy map[string]Policy `json:"policy"`
+}
+
+// definition adds the connection that a document defines, or notes its faults.
+func (l *loading) definition(doc definition.Document) {
+	if doc.Kind != kindConnection {
+		if !slices.Contains(kinds(), doc.Kind) { // the others are read by others
+			l.faults = append(l.faults, doc.Fault("/kind", "kind %s does not belong here. %s", pawl.Quote(doc.Kind), pawl.Suggest(doc.Kind, kinds(), "The kinds of this folder are "+strings.Join(kinds(), ", ")+".")))
+		}
 		return
 	}
-	name, named := l.name(s)
-	kindOf, typed := s.Plain("type")
-	if !typed {
-		return
-	}
-	construct, known := builtin()[kindOf.Value]
-	if !known {
+	s := connector.NewSettings(doc, l.env)
+	var written head
+	s.Read(&written)
+	l.name(s, written.Name)
+	if construct, known := builtin()[written.Type]; known {
+		connection, built := construct(s)
+		checkPolicy(s, written.Policy, connection)
+		s.Unknown()
+		key := written.Name
+		if !s.OK() {
+			key = s.Place("").String() // nobody will find it, but it is closed
+		}
+		if built {
+			l.members[key] = member{file: doc.File, Named: Named{Name: written.Name, Type: written.Type, Connection: connection, Policy: written.Policy}}
+		}
+	} else if written.Type != "" {
 		types := slices.Sorted(maps.Keys(builtin()))
-		s.Refuse(kindOf, "unknown type %s. %s", connector.Quote(kindOf.Value), connector.Suggest(kindOf.Value, types, "The types are "+strings.Join(types, ", ")+"."))
+		s.Add("/type", "unknown type %s. %s", pawl.Quote(written.Type), pawl.Suggest(written.Type, types, "The types are "+strings.Join(types, ", ")+"."))
+	}
+	l.faults, l.secrets = append(l.faults, s.Fields()...), append(l.secrets, s.Secrets()...)
+}
+
+const kindConnection = "connection"
+
+// kinds are those that a folder of connections may hold.
+func kinds() []string { return []string{kindConnection, "executor", "provider", "source", "schedule"} }
+
+// name checks what the connection is called.
+func (l *loading) name(s *connector.Settings, name string) {
+	if name == "" {
 		return
 	}
-	connection, built := construct(s)
-	policy := readPolicy(s, connection)
-	s.Unread()
-	if named && built {
-		l.members[name] = member{file: file, Named: Named{Name: name, Type: kindOf.Value, Connection: connection, Policy: policy}}
+	if fault := nameFault(name); fault != "" {
+		s.Add("/name", "%s", fault)
 	}
+	if first, taken := l.places[name]; taken {
+		s.Add("/name", "the connection %s is already defined at %s", name, first)
+		return
+	}
+	l.places[name] = s.Place("/name")
 }
 
-// othersKind reports whether the definition is not one of a connection, and
-// notes a fault unless it belongs to somebody else.
-func othersKind(s *connector.Settings, kind connector.Field) bool {
-	switch kind.Value {
-	case "connection":
-		return false
-	case "executor", "provider", "source", "schedule": // read by others
-		return true
-	}
-	known := []string{"connection", "executor", "provider", "source", "schedule"}
-	s.Refuse(kind, "kind %s does not belong here. %s", connector.Quote(kind.Value), connector.Suggest(kind.Value, known, "The kinds of this folder are "+strings.Join(known, ", ")+"."))
-	return true
-}
-
-func (l *loading) name(s *connector.Settings) (name string, ok bool) {
-	field, ok := s.Plain("name")
-	if !ok {
-		return "", false
-	}
-	if fault := nameFault(field.Value); fault != "" {
-		s.Refuse(field, "%s", fault)
-		return "", false
-	}
-	if first, taken := l.places[field.Value]; taken {
-		s.Refuse(field, "the connection %s is already defined at %s", field.Value, first)
-		return "", false
-	}
-	l.places[field.Value] = s.Place(field)
-	return field.Value, true
-}
-
-// readPolicy reads the policy of each method. Without a connection, for it
+// checkPolicy checks the policy of each method. Without a connection, for it
 // could not be made, nobody knows its methods; nor if it is one that learns
 // them later, and what is outside must not keep Pawl from starting.
-func readPolicy(s *connector.Settings, connection Connection) map[string]Policy {
-	policy := map[string]Policy{}
+func checkPolicy(s *connector.Settings, policy map[string]Policy, connection Connection) {
 	_, learns := connection.(connector.Starter)
-	for _, field := range s.Mapping("policy") {
-		if fault := policyFault(Policy(field.Value)); fault != "" {
-			s.Refuse(field, "%s", fault)
-		}
+	for method, p := range policy {
+		pointer := "/policy" + definition.Pointer(method)
 		if connection != nil && !learns {
-			if fault := methodFault(field.Name, connection.Methods()); fault != "" {
-				s.RefuseName(field, "%s", fault)
+			if fault := methodFault(method, connection.Methods()); fault != "" {
+				s.AddName(pointer, "%s", fault)
 			}
 		}
-		policy[field.Name] = Policy(field.Value)
+		if fault := policyFault(p); fault != "" {
+			s.Add(pointer, "%s", fault)
+		}
 	}
-	return policy
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/tool/connector"
+	"github.com/pawlrun/pawl/internal/definition"
 )
 
 // folder makes a folder with files of these names and texts.
@@ -127,7 +127,7 @@ func TestLoadTellsThePlaceOfAFault(t *testing.T) {
 		{"kind that is not a text", "kind: [connection]\n", []string{`1:7: kind must be a text`}},
 		{"no name and no type", "kind: connection\n", []string{`1:1: name is missing`, `1:1: type is missing`}},
 		{"empty name", "kind: connection\nname: \"\"\ntype: file\nroot: r\n", []string{`2:7: name is empty`}},
-		{"null name", "kind: connection\nname:\ntype: file\nroot: r\n", []string{`2:6: name must be a text`}},
+		{"null name", "kind: connection\nname:\ntype: file\nroot: r\n", []string{`1:1: name is missing`}},
 		{"number as a name", "kind: connection\nname: 12\ntype: file\nroot: r\n", []string{`2:7: name must be a text`}},
 		{"bad name", "kind: connection\nname: out box\ntype: file\nroot: r\n", []string{`2:7: the name "out box" must begin with a letter`}},
 		{"name of JavaScript", "kind: connection\nname: then\ntype: file\nroot: r\n", []string{`2:7: the name "then" has a meaning`}},
@@ -135,21 +135,21 @@ func TestLoadTellsThePlaceOfAFault(t *testing.T) {
 		{"no root", head, []string{`1:1: root is missing`}},
 		{"root twice", head + "root: a\nfolder: b\n", []string{`5:1: root and folder mean the same`}},
 		{"root is a list", head + "root: [a]\n", []string{`4:7: root must be a text`}},
-		{"root is an alias", head + "policy: &a {}\nroot: *a\n", []string{`5:7: root must be a text`}},
+		{"root is an alias", head + "policy: &a {}\nroot: *a\n", []string{`5:7: aliases (*name) are not supported: write the value out`}},
 		{"root is a file", head + "root: ./x.yaml\n", []string{`4:7: the folder "./x.yaml" cannot be used: not a directory`}},
 		{"root needs a variable", head + "root: ${DATA}/${MORE}\n", []string{`4:7: root: the environment variable DATA is not set; the environment variable MORE is not set`}},
 		{"root needs a file", head + "root: file:nowhere\n", []string{`4:7: root: read the file nowhere: no such file`}},
 		{"unknown method", head + "root: r\npolicy: {apend: allow}\n", []string{`5:10: there is no method "apend". Did you mean append?`}},
 		{"unknown policy", head + "root: r\npolicy:\n  append: alow\n", []string{`6:11: unknown policy "alow". Did you mean allow?`}},
 		{"policy is not a text", head + "root: r\npolicy: {append: true}\n", []string{`5:18: append must be a text`}},
-		{"policy is not a mapping", head + "root: r\npolicy: allow\n", []string{`5:9: policy must map names to texts`}},
-		{"field twice", head + "root: a\nroot: b\n", []string{`5:1: mapping key "root" already defined`}},
+		{"policy is not a mapping", head + "root: r\npolicy: allow\n", []string{`5:9: policy must be a mapping of names and values`}},
+		{"field twice", head + "root: a\nroot: b\n", []string{`5:1: "root" is given twice, first in line 4`}},
 		{"not a mapping", "- a\n", []string{`1:1: a definition is a list of fields`}},
 		{"text", "---\n\nhello\n", []string{`3:1: a definition is a list of fields`}},
 		{"not YAML", "kind: {\n", []string{`1:7:`}},
 		{"not YAML, later", outbox + "---\nkind: [\n", []string{`6:7:`}},
 		{"not UTF-8", "kind: \xff\n", []string{` the file is not UTF-8`}},
-		{"too large", "#" + strings.Repeat("x", connector.LargestFile), []string{` the file has more than`}},
+		{"too large", "#" + strings.Repeat("x", definition.LargestFile), []string{` the file cannot be read: it has more than`}},
 		{"many faults", "kind: connection\nname: 1x\ntype: file\nrot: r\npolicy: {read: maybe, delete: ask}\n", []string{
 			`1:1: root is missing`, `2:7: the name "1x"`, `4:1: unknown field "rot". Did you mean root?`, `5:16: unknown policy "maybe"`,
 		}},
@@ -218,16 +218,12 @@ func FuzzLoad(f *testing.F) {
 	f.Add(outbox)
 	f.Add("kind: connection\n---\n- &a [*a]\n--- |\n x\n...\n? {a: b}\n: c\n<<: *a")
 	f.Fuzz(func(t *testing.T, text string) {
-		settings, faults := connector.Documents("x.yaml", []byte(text), Env{Getenv: noEnvironment})
-		l := loading{members: map[string]member{}, places: map[string]string{}}
-		for _, s := range settings {
-			s.Plain("kind")
-			l.name(s)
-			s.OneOf("root", "dir")
-			readPolicy(s, nil)
-			s.Unread()
-			faults = append(faults, s.Faults()...)
+		documents, err := definition.Read("x.yaml", []byte(text))
+		l := loading{env: Env{Getenv: noEnvironment, CheckOnly: true}, members: map[string]member{}, places: map[string]pawl.Place{}}
+		for _, doc := range documents {
+			l.definition(doc)
 		}
+		faults := append(definition.FieldsOf(err), l.faults...)
 		for _, fault := range faults {
 			if !strings.HasPrefix(fault.String(), "x.yaml:") {
 				t.Errorf("a fault without its place: %q", fault.String())

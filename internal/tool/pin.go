@@ -50,7 +50,7 @@ func (s *Set) pinner(name string) (connector.Pinner, error) {
 	if !ok {
 		return nil, &pawl.Error{
 			Code: pawl.CodeNotFound, Op: "find connection",
-			Msg: "there is no connection " + connector.Quote(name), Hint: s.connectionHint(name),
+			Msg: "there is no connection " + pawl.Quote(name), Hint: s.connectionHint(name),
 		}
 	}
 	pinner, ok := found.Connection.(connector.Pinner)

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pawlrun/pawl/internal/tool/connector"
+	"github.com/pawlrun/pawl"
 )
 
 // Policy says what happens when a script calls a method.
@@ -34,7 +34,7 @@ func policyFault(p Policy) string {
 		return ""
 	}
 	known := []string{string(Allow), string(Ask), string(Deny)}
-	return "unknown policy " + connector.Quote(string(p)) + ". " + connector.Suggest(string(p), known, "The policies are "+strings.Join(known, ", ")+".")
+	return "unknown policy " + pawl.Quote(string(p)) + ". " + pawl.Suggest(string(p), known, "The policies are "+strings.Join(known, ", ")+".")
 }
 
 // methodFault is what is wrong with the name of a method, or empty.
@@ -42,7 +42,7 @@ func methodFault(name string, methods []Method) string {
 	if slices.ContainsFunc(methods, func(m Method) bool { return m.Name == name }) {
 		return ""
 	}
-	return "there is no method " + connector.Quote(name) + ". " + methodHint(name, methods)
+	return "there is no method " + pawl.Quote(name) + ". " + methodHint(name, methods)
 }
 
 func methodHint(name string, methods []Method) string {
@@ -51,5 +51,5 @@ func methodHint(name string, methods []Method) string {
 		known = append(known, m.Name)
 	}
 	slices.Sort(known)
-	return connector.Suggest(name, known, "The methods are "+strings.Join(known, ", ")+".")
+	return pawl.Suggest(name, known, "The methods are "+strings.Join(known, ", ")+".")
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/redact"
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
@@ -18,7 +19,7 @@ import (
 // concurrent use.
 type Set struct {
 	members map[string]member
-	secrets connector.Redactor
+	secrets redact.Redactor
 }
 
 type member struct {
@@ -62,7 +63,7 @@ func NewSet(connections ...Named) (*Set, error) {
 	set := &Set{members: map[string]member{}}
 	var faults []pawl.Field
 	refuse := func(name, fault string) {
-		faults = append(faults, pawl.Field{Message: "connection " + connector.Quote(name) + ": " + fault})
+		faults = append(faults, pawl.Field{Message: "connection " + pawl.Quote(name) + ": " + fault})
 	}
 	for _, c := range connections {
 		if fault := nameFault(c.Name); fault != "" {
@@ -104,7 +105,7 @@ func invalid(faults []pawl.Field) error {
 // asks every object for would be called by accident.
 func nameFault(name string) string {
 	if !regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`).MatchString(name) {
-		return fmt.Sprintf("the name %s must begin with a letter and have letters, digits, _ and - only, at most 64", connector.Quote(name))
+		return fmt.Sprintf("the name %s must begin with a letter and have letters, digits, _ and - only, at most 64", pawl.Quote(name))
 	}
 	if slices.Contains([]string{"then", "toJSON", "toString", "valueOf", "constructor"}, name) {
 		return fmt.Sprintf("the name %q has a meaning of its own in JavaScript", name)
@@ -121,7 +122,7 @@ func (s *Set) Lookup(connection, method string) (Target, error) {
 	if !ok {
 		return Target{}, &Error{
 			Class: pawl.ClassPrecondition, Code: "unknown_connection", NotApplied: true, NotSent: true,
-			Msg: "there is no connection " + connector.Quote(connection), Hint: s.connectionHint(connection),
+			Msg: "there is no connection " + pawl.Quote(connection), Hint: s.connectionHint(connection),
 		}
 	}
 	methods := found.Connection.Methods()
@@ -135,7 +136,7 @@ func (s *Set) Lookup(connection, method string) (Target, error) {
 	if at < 0 {
 		return Target{}, &Error{
 			Class: pawl.ClassLogic, Code: "unknown_method", NotApplied: true,
-			Msg: fmt.Sprintf("the connection %s has no method %s", connection, connector.Quote(method)), Hint: methodHint(method, methods),
+			Msg: fmt.Sprintf("the connection %s has no method %s", connection, pawl.Quote(method)), Hint: methodHint(method, methods),
 		}
 	}
 	return Target{Connection: found.Connection, Name: connection, Method: methods[at], Policy: found.policy(methods[at])}, nil
@@ -146,7 +147,7 @@ func (s *Set) connectionHint(name string) string {
 	if len(names) == 0 {
 		return "No connection is configured. Define one: {kind: connection, name: outbox, type: file, root: ./outbox}."
 	}
-	return connector.Suggest(name, names, "The connections are "+strings.Join(names, ", ")+".")
+	return pawl.Suggest(name, names, "The connections are "+strings.Join(names, ", ")+".")
 }
 
 func (m member) policy(method Method) Policy {

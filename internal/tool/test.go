@@ -17,7 +17,7 @@ func (s *Set) Test(ctx context.Context, name string) (saw string, err error) {
 	if !ok {
 		return "", &pawl.Error{
 			Code: pawl.CodeNotFound, Op: "test connection",
-			Msg: "there is no connection " + connector.Quote(name), Hint: s.connectionHint(name),
+			Msg: "there is no connection " + pawl.Quote(name), Hint: s.connectionHint(name),
 		}
 	}
 	tester, ok := found.Connection.(connector.Tester)

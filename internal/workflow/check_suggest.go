@@ -9,15 +9,7 @@ import (
 // didYouMean is a hint that proposes the known name nearest to what was
 // written, or "" when none is near.
 func didYouMean(written string, known []string) string {
-	if len(written) > mostName {
-		return ""
-	}
-	best, distance := "", 1+len(written)/3
-	for _, name := range known {
-		if d := pawl.EditDistance(strings.ToLower(written), strings.ToLower(name)); d <= distance && (best == "" || d < distance) {
-			best, distance = name, d
-		}
-	}
+	best := pawl.Nearest(written, known)
 	if best == "" {
 		return ""
 	}

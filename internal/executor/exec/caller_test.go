@@ -40,7 +40,7 @@ func TestProgramGetsTheCallerKeyIfItAsks(t *testing.T) {
 		}
 	}
 	s := settingsOf(t, t.TempDir(), "graphs: {poet: {command: [sh], callerKey: true, env: {PAWL_CALLER_KEY: x}}}")
-	if _, ok := New(s); ok || !strings.Contains(s.Faults()[0].String(), "x.yaml:1:55: PAWL_CALLER_KEY is set by callerKey") {
-		t.Errorf("%v", s.Faults())
+	if _, ok := New(s); ok || !strings.Contains(s.Fields()[0].String(), "x.yaml:1:55: PAWL_CALLER_KEY is set by callerKey") {
+		t.Errorf("%v", s.Fields())
 	}
 }

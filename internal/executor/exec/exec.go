@@ -28,14 +28,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/definition"
 	"github.com/pawlrun/pawl/internal/executor/runner"
 	"github.com/pawlrun/pawl/internal/tool/connector"
-)
-
-// Limits of the time that a program has.
-const (
-	defaultTimeout = 5 * time.Minute
-	longestTimeout = 24 * time.Hour
 )
 
 // callerVariable is where a program finds the key of the caller.
@@ -67,78 +63,66 @@ type graph struct {
 //	    idempotent: false
 //	    callerKey: false              # true: PAWL_CALLER_KEY has the key of the billing account
 func New(s *connector.Settings) (runner.Provider, bool) {
-	before := len(s.Faults())
-	p := &Provider{graphs: map[string]graph{}}
-	s.Sections("graphs", func(name connector.Field, section *connector.Settings) {
-		runner.GraphName(section, name)
-		p.graphs[name.Name] = readGraph(section)
-	})
-	if len(p.graphs) == 0 {
-		s.RefuseWhole("graphs is missing; it looks like {poet: {command: [python3, poet.py]}}")
+	var written struct {
+		Graphs map[string]writtenGraph `json:"graphs"`
 	}
-	return p, len(s.Faults()) == before
+	s.Read(&written)
+	p := &Provider{graphs: map[string]graph{}}
+	for name, w := range written.Graphs {
+		runner.GraphName(s, name)
+		p.graphs[name] = readGraph(s, "/graphs"+definition.Pointer(name), w)
+	}
+	if len(p.graphs) == 0 {
+		s.Add("/graphs", "graphs is missing; it looks like {poet: {command: [python3, poet.py]}}")
+	}
+	return p, s.OK()
 }
 
-func readGraph(s *connector.Settings) graph {
-	g := graph{dir: s.Folder()}
-	if dir, given := s.Optional("dir"); given {
-		g.dir = within(s.Folder(), dir.Value)
-	}
-	g.timeout = s.Duration("timeout", defaultTimeout, time.Millisecond, longestTimeout)
-	g.idempotent = s.Flag("idempotent", false)
-	g.callerKey = s.Flag("callerKey", false)
-	for _, variable := range s.SecretMapping("env") {
+type writtenGraph struct {
+	Command    []string           `json:"command" definition:"required"`
+	Env        definition.Secrets `json:"env"`
+	Dir        definition.Secret  `json:"dir"`
+	Timeout    time.Duration      `json:"timeout" definition:"default=5m,min=1ms,max=24h"`
+	Idempotent bool               `json:"idempotent"`
+	CallerKey  bool               `json:"callerKey"`
+}
+
+func readGraph(s *connector.Settings, pointer string, w writtenGraph) graph {
+	g := graph{dir: definition.Within(s.Folder(), w.Dir.Value), timeout: w.Timeout, idempotent: w.Idempotent, callerKey: w.CallerKey}
+	for _, variable := range w.Env {
 		if g.callerKey && variable.Name == callerVariable {
-			s.RefuseName(variable, "%s is set by callerKey; keep one of them", callerVariable)
+			s.AddName(variable.Pointer, "%s is set by callerKey; keep one of them", callerVariable)
 		}
 		if !regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString(variable.Name) || strings.ContainsRune(variable.Value, 0) {
-			s.RefuseName(variable, "%s cannot be an environment variable", connector.Quote(variable.Name))
+			s.AddName(variable.Pointer, "%s cannot be an environment variable", pawl.Quote(variable.Name))
 		}
 		g.env = append(g.env, variable.Name+"="+variable.Value)
 	}
-	g.command = readCommand(s, g.dir)
+	g.command = readCommand(s, pointer+"/command", g.dir, w.Command)
 	return g
 }
 
-func readCommand(s *connector.Settings, dir string) []string {
-	parts, ok := s.List("command")
-	if !ok {
-		if !s.Has("command") {
-			s.RefuseWhole("command is missing")
+func readCommand(s *connector.Settings, pointer, dir string, command []string) []string {
+	for i, part := range command {
+		if strings.Contains(part, "${") {
+			s.Add(pointer+definition.Pointer(i), "arguments are seen by every user of the machine; put secrets into env")
 		}
-		return nil
 	}
-	var command []string
-	for _, part := range parts {
-		if strings.Contains(part.Value, "${") {
-			s.Refuse(part, "arguments are seen by every user of the machine; put secrets into env")
-		}
-		command = append(command, part.Value)
-	}
-	if s.Env().CheckOnly { // it need not be installed where definitions are checked
+	if len(command) == 0 || s.CheckOnly { // it need not be installed where definitions are checked
 		return command
 	}
 	name := command[0]
 	if strings.ContainsRune(name, filepath.Separator) {
-		name = within(dir, name)
+		name = definition.Within(dir, name)
 	}
 	found, err := exec.LookPath(name)
 	if err == nil {
 		found, err = filepath.Abs(found)
 	}
 	if err != nil {
-		s.Refuse(parts[0], "the program %s is not there, or is not a program; install it, or correct command", connector.Quote(parts[0].Value))
+		s.Add(pointer+"/0", "the program %s is not there, or is not a program; install it, or correct command", pawl.Quote(name))
 	}
-	command[0] = found
-	return command
-}
-
-// within makes a path absolute or relative to a folder.
-func within(folder, path string) string {
-	if filepath.IsAbs(path) {
-		return path
-	}
-	return filepath.Join(folder, path)
+	return append([]string{found}, command[1:]...)
 }
 
 // Graphs are those of the definition.
@@ -154,7 +138,7 @@ func (p *Provider) Graphs() map[string]runner.Graph {
 func (p *Provider) Run(ctx context.Context, r runner.Run, emit func(runner.Event) error) (runner.Result, error) {
 	g, known := p.graphs[r.Name]
 	if !known {
-		return runner.Final(runner.CodeNotFound, "there is no graph "+connector.Quote(r.Name)), nil
+		return runner.Final(runner.CodeNotFound, "there is no graph "+pawl.Quote(r.Name)), nil
 	}
 	memory, err := runner.Remember(r)
 	if err != nil {

@@ -14,12 +14,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/definition"
 	"github.com/pawlrun/pawl/internal/executor/runner"
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
@@ -28,12 +27,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func settingsOf(t *testing.T, dir, text string) *connector.Settings {
 	t.Helper()
-	parsed, err := parser.ParseBytes([]byte(text), 0)
+	doc, err := definition.ReadSettings(filepath.Join(dir, "x.yaml"), []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
 	env := connector.Env{Getenv: func(name string) string { return map[string]string{"KEY": "the-key"}[name] }}
-	return connector.NewSettings(connector.Origin{File: filepath.Join(dir, "x.yaml"), Env: env}, parsed.Docs[0].Body.(*ast.MappingNode))
+	return connector.NewSettings(doc, env)
 }
 
 // rig is a provider whose graph poet is a shell script.
@@ -52,9 +51,9 @@ func newRig(t *testing.T, script string, more ...string) *rig {
 	text := "graphs: {poet: {command: [./poet.sh, two words], " + strings.Join(append(more, "timeout: 20s"), ", ") + "}}"
 	s := settingsOf(t, dir, text)
 	p, ok := New(s)
-	s.Unread()
-	if !ok || len(s.Faults()) > 0 {
-		t.Fatal(s.Faults())
+	s.Unknown()
+	if !ok || len(s.Fields()) > 0 {
+		t.Fatal(s.Fields())
 	}
 	return &rig{Provider: p.(*Provider), dir: dir}
 }
@@ -294,10 +293,9 @@ func TestDefinitionFaults(t *testing.T) {
 		"graphs: {poet: {command: [sh], idempotent: maybe}}": "must be true or false",
 	} {
 		s := settingsOf(t, t.TempDir(), text)
-		s.Name()
 		_, ok := New(s)
-		if ok || !slices.ContainsFunc(s.Faults(), func(f pawl.Field) bool { return strings.Contains(f.String(), want) }) {
-			t.Errorf("%s: %v", text, s.Faults())
+		if ok || !slices.ContainsFunc(s.Fields(), func(f pawl.Field) bool { return strings.Contains(f.String(), want) }) {
+			t.Errorf("%s: %v", text, s.Fields())
 		}
 	}
 }

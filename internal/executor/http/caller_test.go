@@ -44,8 +44,8 @@ func TestCallerKeyIsSentWhereTheDefinitionSays(t *testing.T) {
 		}
 		s := settingsOf(t, text+"graphs: {poet: {url: '"+server.URL+"'}}\n", "127.0.0.0/8")
 		p, ok := New(s)
-		if s.Unread(); !ok || len(s.Faults()) > 0 {
-			t.Fatal(s.Faults())
+		if s.Unknown(); !ok || len(s.Fields()) > 0 {
+			t.Fatal(s.Fields())
 		}
 		remembered := ""
 		result, err := p.Run(t.Context(), asCaller(t), func(e runner.Event) error { remembered += string(e.Remote) + e.Text; return nil })
@@ -70,7 +70,7 @@ func TestCallerKeyIsSentWhereTheDefinitionSays(t *testing.T) {
 func TestCallerKeyCollidesWithAHeaderOfAGraph(t *testing.T) {
 	s := settingsOf(t, "callerKey: {}\ngraphs: {poet: {url: 'https://agents.example.com', headers: {authorization: x}}}\n")
 	_, ok := New(s)
-	if faults := s.Faults(); ok || len(faults) != 1 || !strings.HasPrefix(faults[0].String(), "x.yaml:2:") || !strings.Contains(faults[0].String(), "that of callerKey") {
+	if faults := s.Fields(); ok || len(faults) != 1 || !strings.HasPrefix(faults[0].String(), "x.yaml:2:") || !strings.Contains(faults[0].String(), "that of callerKey") {
 		t.Errorf("%v", faults)
 	}
 }

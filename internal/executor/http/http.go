@@ -35,15 +35,11 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/definition"
 	"github.com/pawlrun/pawl/internal/executor/runner"
 	"github.com/pawlrun/pawl/internal/outbound"
 	"github.com/pawlrun/pawl/internal/tool/connector"
-)
-
-// Limits of the time that a graph has.
-const (
-	defaultTimeout = 5 * time.Minute
-	longestTimeout = 24 * time.Hour
 )
 
 // largestAnswer is in bytes.
@@ -71,21 +67,26 @@ type graph struct {
 //	graphs:
 //	  poet: {url: "https://agents.example.com/poet", timeout: 5m, headers: {...}}
 func New(s *connector.Settings) (runner.Provider, bool) {
-	before := len(s.Faults())
-	p := &Provider{client: s.Env().HTTP, caller: runner.ReadCallerKey(s), graphs: map[string]graph{}}
-	p.headers = runner.ReadHeaders(s, p.caller)
-	s.Sections("graphs", func(name connector.Field, section *connector.Settings) {
-		runner.GraphName(section, name)
-		u, _ := runner.ReadURL(section, "url")
-		p.graphs[name.Name] = graph{
-			url: u, headers: runner.ReadHeaders(section, p.caller),
-			timeout: section.Duration("timeout", defaultTimeout, time.Millisecond, longestTimeout),
-		}
-	})
-	if len(p.graphs) == 0 {
-		s.RefuseWhole("graphs is missing; it looks like {poet: {url: \"https://agents.example.com/poet\"}}")
+	var written struct {
+		Headers   definition.Secrets       `json:"headers"`
+		CallerKey *runner.WrittenCallerKey `json:"callerKey"`
+		Graphs    map[string]struct {
+			URL     definition.Secret  `json:"url" definition:"required"`
+			Headers definition.Secrets `json:"headers"`
+			Timeout time.Duration      `json:"timeout" definition:"default=5m,min=1ms,max=24h"`
+		} `json:"graphs"`
 	}
-	return p, len(s.Faults()) == before
+	s.Read(&written)
+	p := &Provider{client: s.HTTP, caller: written.CallerKey.CallerKey(s), graphs: map[string]graph{}}
+	p.headers = runner.Headers(s, written.Headers, p.caller)
+	for name, g := range written.Graphs {
+		runner.GraphName(s, name)
+		p.graphs[name] = graph{url: runner.ParseURL(s, g.URL), headers: runner.Headers(s, g.Headers, p.caller), timeout: g.Timeout}
+	}
+	if len(p.graphs) == 0 {
+		s.Add("/graphs", "graphs is missing; it looks like {poet: {url: \"https://agents.example.com/poet\"}}")
+	}
+	return p, s.OK()
 }
 
 // Graphs are those of the definition.
@@ -101,7 +102,7 @@ func (p *Provider) Graphs() map[string]runner.Graph {
 func (p *Provider) Run(ctx context.Context, r runner.Run, emit func(runner.Event) error) (runner.Result, error) {
 	g, known := p.graphs[r.Name]
 	if !known {
-		return runner.Final(runner.CodeNotFound, "there is no graph "+connector.Quote(r.Name)), nil
+		return runner.Final(runner.CodeNotFound, "there is no graph "+pawl.Quote(r.Name)), nil
 	}
 	memory, err := runner.Remember(r)
 	if err != nil {

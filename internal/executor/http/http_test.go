@@ -13,12 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/definition"
 	"github.com/pawlrun/pawl/internal/executor/runner"
 	"github.com/pawlrun/pawl/internal/outbound"
 	"github.com/pawlrun/pawl/internal/tool/connector"
@@ -39,12 +38,12 @@ func settingsOf(t *testing.T, text string, allow ...string) *connector.Settings 
 		t.Fatal(err)
 	}
 	t.Cleanup(client.Close)
-	parsed, err := parser.ParseBytes([]byte(text), 0)
+	doc, err := definition.ReadSettings("x.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
 	env := connector.Env{HTTP: client, Getenv: func(string) string { return token }}
-	return connector.NewSettings(connector.Origin{File: "x.yaml", Env: env}, parsed.Docs[0].Body.(*ast.MappingNode))
+	return connector.NewSettings(doc, env)
 }
 
 // connect makes a provider with the graph poet at this address.
@@ -55,9 +54,9 @@ func connect(t *testing.T, url string, allow ...string) *Provider {
 	}
 	s := settingsOf(t, "headers: {Authorization: 'Bearer ${TOKEN}'}\ngraphs: {poet: {url: '"+url+"', timeout: 300ms}}\n", allow...)
 	p, ok := New(s)
-	s.Unread()
-	if !ok || len(s.Faults()) > 0 {
-		t.Fatal(s.Faults())
+	s.Unknown()
+	if !ok || len(s.Fields()) > 0 {
+		t.Fatal(s.Fields())
 	}
 	return p.(*Provider)
 }
@@ -241,13 +240,12 @@ func TestDefinitionFaults(t *testing.T) {
 		"graphs: {poet: {url: 'http://x', headers: {a: \"x\\ny${TOKEN}\"}}}": "holds a line break",
 	} {
 		s := settingsOf(t, text)
-		s.Name()
 		_, ok := New(s)
-		found := slices.ContainsFunc(s.Faults(), func(f pawl.Field) bool {
+		found := slices.ContainsFunc(s.Fields(), func(f pawl.Field) bool {
 			return strings.Contains(f.String(), want) && !strings.Contains(f.String(), token)
 		})
 		if ok || !found {
-			t.Errorf("%s: %v", text, s.Faults())
+			t.Errorf("%s: %v", text, s.Fields())
 		}
 	}
 }

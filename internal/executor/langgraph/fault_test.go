@@ -204,11 +204,10 @@ func TestDefinitionFaults(t *testing.T) {
 		"url: http://x\nheaders: {x-api-key: \"a\\nb\"}": "holds a line break",
 	} {
 		s := settingsOf(t, nil, text)
-		s.Name()
 		_, ok := New(s)
-		found := slices.ContainsFunc(s.Faults(), func(f pawl.Field) bool { return strings.Contains(f.String(), want) })
+		found := slices.ContainsFunc(s.Fields(), func(f pawl.Field) bool { return strings.Contains(f.String(), want) })
 		if ok || !found {
-			t.Errorf("%s: %v", text, s.Faults())
+			t.Errorf("%s: %v", text, s.Fields())
 		}
 	}
 }

@@ -8,10 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 	"go.uber.org/goleak"
 
+	"github.com/pawlrun/pawl/internal/definition"
 	"github.com/pawlrun/pawl/internal/executor/runner"
 	"github.com/pawlrun/pawl/internal/outbound"
 	"github.com/pawlrun/pawl/internal/tool/connector"
@@ -36,8 +35,8 @@ func connect(t *testing.T, url string, more ...string) *Provider {
 	t.Cleanup(client.Close)
 	s := settingsOf(t, client, strings.Join(append([]string{"url: " + url}, more...), "\n"))
 	p, ok := New(s)
-	s.Unread()
-	if faults := s.Faults(); !ok || len(faults) > 0 {
+	s.Unknown()
+	if faults := s.Fields(); !ok || len(faults) > 0 {
 		t.Fatalf("the definition is refused: %v", faults)
 	}
 	return p.(*Provider)
@@ -45,12 +44,12 @@ func connect(t *testing.T, url string, more ...string) *Provider {
 
 func settingsOf(t *testing.T, client *outbound.Client, text string) *connector.Settings {
 	t.Helper()
-	parsed, err := parser.ParseBytes([]byte(text), 0)
+	doc, err := definition.ReadSettings("x.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
 	env := connector.Env{HTTP: client, Getenv: func(string) string { return "lsv2-secret" }}
-	return connector.NewSettings(connector.Origin{File: "x.yaml", Env: env}, parsed.Docs[0].Body.(*ast.MappingNode))
+	return connector.NewSettings(doc, env)
 }
 
 // book keeps the events of a run.

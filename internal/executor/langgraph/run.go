@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/executor/runner"
-	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
 // following is one call of Run.
@@ -26,7 +26,7 @@ type following struct {
 func (p *Provider) Run(ctx context.Context, r runner.Run, emit func(runner.Event) error) (runner.Result, error) {
 	g, known := p.graph(r.Name)
 	if !known {
-		return runner.Final(runner.CodeNotFound, "there is no graph "+connector.Quote(r.Name)), nil
+		return runner.Final(runner.CodeNotFound, "there is no graph "+pawl.Quote(r.Name)), nil
 	}
 	m, err := remember(r)
 	if err != nil {

@@ -1,19 +1,15 @@
 package langgraph
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"time"
 
+	"github.com/pawlrun/pawl/internal/definition"
 	"github.com/pawlrun/pawl/internal/executor/runner"
 	"github.com/pawlrun/pawl/internal/outbound"
 	"github.com/pawlrun/pawl/internal/tool/connector"
-)
-
-// Limits of the time that a graph has.
-const (
-	defaultTimeout = time.Hour
-	longestTimeout = 7 * 24 * time.Hour
 )
 
 // Provider runs the graphs of one server.
@@ -42,25 +38,28 @@ type graph struct {
 //
 // Without graphs, the name of a graph is the id of its assistant.
 func New(s *connector.Settings) (runner.Provider, bool) {
-	before := len(s.Faults())
-	p := &Provider{client: s.Env().HTTP, caller: runner.ReadCallerKey(s)}
-	p.headers = runner.ReadHeaders(s, p.caller)
-	p.base, _ = runner.ReadURL(s, "url")
-	p.timeout = s.Duration("timeout", defaultTimeout, time.Millisecond, longestTimeout)
-	s.Sections("graphs", func(name connector.Field, section *connector.Settings) {
+	var written struct {
+		URL       definition.Secret        `json:"url" definition:"required"`
+		Headers   definition.Secrets       `json:"headers"`
+		CallerKey *runner.WrittenCallerKey `json:"callerKey"`
+		Timeout   time.Duration            `json:"timeout" definition:"default=1h,min=1ms,max=168h"`
+		Graphs    map[string]struct {
+			Assistant string        `json:"assistant" definition:"nonempty"`
+			Timeout   time.Duration `json:"timeout" definition:"min=1ms,max=168h"`
+		} `json:"graphs"`
+	}
+	s.Read(&written)
+	p := &Provider{client: s.HTTP, caller: written.CallerKey.CallerKey(s), timeout: written.Timeout}
+	p.headers = runner.Headers(s, written.Headers, p.caller)
+	p.base = runner.ParseURL(s, written.URL)
+	for name, g := range written.Graphs {
 		if p.graphs == nil {
 			p.graphs = map[string]graph{}
 		}
-		runner.GraphName(section, name)
-		g := graph{assistant: name.Name, timeout: section.Duration("timeout", p.timeout, time.Millisecond, longestTimeout)}
-		if section.Has("assistant") {
-			if assistant, ok := section.Plain("assistant"); ok {
-				g.assistant = assistant.Value
-			}
-		}
-		p.graphs[name.Name] = g
-	})
-	return p, len(s.Faults()) == before
+		runner.GraphName(s, name)
+		p.graphs[name] = graph{assistant: cmp.Or(g.Assistant, name), timeout: cmp.Or(g.Timeout, p.timeout)}
+	}
+	return p, s.OK()
 }
 
 // Graphs are those of the definition; nil if it lists none.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/pawlrun/pawl/internal/tool/connector"
+	"github.com/pawlrun/pawl/internal/redact"
 )
 
 // Caller is in whose name a graph runs.
@@ -107,6 +107,6 @@ func (k Key) CleanError(err error) error {
 	return err
 }
 
-func (k Key) redactor() connector.Redactor {
-	return connector.NewRedactor([]connector.Secret{{Name: k.name, Value: k.Reveal()}})
+func (k Key) redactor() redact.Redactor {
+	return redact.New([]redact.Secret{{Name: k.name, Value: k.Reveal()}})
 }

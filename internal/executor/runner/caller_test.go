@@ -10,9 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
-
+	"github.com/pawlrun/pawl/internal/definition"
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
@@ -75,13 +73,20 @@ func TestKeyIsTakenOutOfWhatGraphsSay(t *testing.T) {
 	}
 }
 
-func callerSettings(t *testing.T, text string) *connector.Settings {
+func callerSettings(t *testing.T, text string) (*connector.Settings, http.Header, CallerKey) {
 	t.Helper()
-	parsed, err := parser.ParseBytes([]byte(text), 0)
+	doc, err := definition.ReadSettings("x.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return connector.NewSettings(connector.Origin{File: "x.yaml"}, parsed.Docs[0].Body.(*ast.MappingNode))
+	var written struct {
+		Headers   definition.Secrets `json:"headers"`
+		CallerKey *WrittenCallerKey  `json:"callerKey"`
+	}
+	s := connector.NewSettings(doc, connector.Env{})
+	s.Read(&written)
+	key := written.CallerKey.CallerKey(s)
+	return s, Headers(s, written.Headers, key), key
 }
 
 // C-35: the key goes where the definition says, and without that nowhere.
@@ -95,10 +100,9 @@ func TestCallerKeyGoesIntoTheHeaderOfTheDefinition(t *testing.T) {
 		`callerKey: {header: authorization}`:              "Authorization: Bearer " + secret,
 		`callerKey: {header: X-Caller, prefix: "Token "}`: "X-Caller: Token " + secret,
 	} {
-		s := callerSettings(t, text)
-		c := ReadCallerKey(s)
-		if len(s.Faults()) > 0 {
-			t.Errorf("%s: %v", text, s.Faults())
+		s, _, c := callerSettings(t, text)
+		if len(s.Fields()) > 0 {
+			t.Errorf("%s: %v", text, s.Fields())
 		}
 		h := http.Header{}
 		c.Put(h, Key{})
@@ -118,7 +122,7 @@ func TestCallerKeyGoesIntoTheHeaderOfTheDefinition(t *testing.T) {
 
 func TestCallerKeyThatCannotBeIsRefusedAtItsPlace(t *testing.T) {
 	for text, want := range map[string]string{
-		"callerKey: true":                                         "x.yaml:1:12: callerKey must have fields of its own",
+		"callerKey: true":                                         "x.yaml:1:12: callerKey must be a mapping of names and values",
 		"callerKey: {header: Idempotency-Key}":                    "x.yaml:1:21: the header Idempotency-Key is set by Pawl",
 		"callerKey: {header: accept}":                             "x.yaml:1:21: the header accept is set by Pawl",
 		"callerKey: {header: a b}":                                "x.yaml:1:21: \"a b\" is not the name of a header",
@@ -130,9 +134,8 @@ func TestCallerKeyThatCannotBeIsRefusedAtItsPlace(t *testing.T) {
 		"headers: {authorization: x}\ncallerKey: {}":              "x.yaml:1:11: the header authorization is that of callerKey",
 		"headers: {x-API-key: x}\ncallerKey: {header: X-Api-Key}": "x.yaml:1:11: the header x-API-key is that of callerKey",
 	} {
-		s := callerSettings(t, text)
-		ReadHeaders(s, ReadCallerKey(s))
-		if got := fmt.Sprint(s.Faults()); !strings.Contains(got, want) {
+		s, _, _ := callerSettings(t, text)
+		if got := fmt.Sprint(s.Fields()); !strings.Contains(got, want) {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}

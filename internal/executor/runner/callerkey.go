@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
@@ -15,34 +16,42 @@ type CallerKey struct {
 	header, prefix string
 }
 
-// ReadCallerKey reads the optional setting of an executor that calls others:
+// WrittenCallerKey is the optional setting of an executor that calls others:
 //
 //	callerKey: {header: X-Api-Key, prefix: ""}
 //
 // Without a header it is Authorization, whose prefix is "Bearer " unless
 // another one is given; other headers have none.
-func ReadCallerKey(s *connector.Settings) (c CallerKey) {
-	s.Section("callerKey", func(section *connector.Settings) {
-		header := section.Text("header", "Authorization")
-		usual := ""
-		if http.CanonicalHeaderKey(header.Value) == "Authorization" {
-			usual = "Bearer "
-		}
-		prefix := section.Text("prefix", usual)
-		switch {
-		case !isHeaderName(header.Value):
-			section.Refuse(header, "%s is not the name of a header", connector.Quote(header.Value))
-		case slices.Contains(append(ownHeaders(), "Accept"), http.CanonicalHeaderKey(header.Value)):
-			section.Refuse(header, "the header %s is set by Pawl", header.Value)
-		case strings.ContainsFunc(prefix.Value, unicode.IsControl):
-			section.Refuse(prefix, "prefix holds a line break or another control character")
-		case strings.Contains(prefix.Value, "${"):
-			section.Refuse(prefix, "prefix is sent as it is; put secrets into headers")
-		default:
-			c = CallerKey{header: http.CanonicalHeaderKey(header.Value), prefix: prefix.Value}
-		}
-	})
-	return c
+type WrittenCallerKey struct {
+	Header string  `json:"header" definition:"default=Authorization"`
+	Prefix *string `json:"prefix"`
+}
+
+// CallerKey reads the setting callerKey; nil is the zero value.
+func (w *WrittenCallerKey) CallerKey(s *connector.Settings) CallerKey {
+	if w == nil {
+		return CallerKey{}
+	}
+	c := CallerKey{header: http.CanonicalHeaderKey(w.Header)}
+	switch {
+	case w.Prefix != nil:
+		c.prefix = *w.Prefix
+	case c.header == "Authorization":
+		c.prefix = "Bearer "
+	}
+	switch {
+	case !isHeaderName(w.Header):
+		s.Add("/callerKey/header", "%s is not the name of a header", pawl.Quote(w.Header))
+	case slices.Contains(append(ownHeaders(), "Accept"), c.header):
+		s.Add("/callerKey/header", "the header %s is set by Pawl", w.Header)
+	case strings.ContainsFunc(c.prefix, unicode.IsControl):
+		s.Add("/callerKey/prefix", "prefix holds a line break or another control character")
+	case strings.Contains(c.prefix, "${"):
+		s.Add("/callerKey/prefix", "prefix is sent as it is; put secrets into headers")
+	default:
+		return c
+	}
+	return CallerKey{}
 }
 
 // Put adds the key to the headers of a request. A caller without a key has

@@ -44,7 +44,7 @@ func Parse(file string, text []byte) ([]contract.SchedulesCreateV1Input, error) 
 	var out []contract.SchedulesCreateV1Input
 	for _, doc := range documents {
 		if doc.Kind != Kind {
-			faults = append(faults, doc.Fault("/kind", "%s is not a schedule", definition.Quote(doc.Kind)))
+			faults = append(faults, doc.Fault("/kind", "%s is not a schedule", pawl.Quote(doc.Kind)))
 			continue
 		}
 		in, more := FromDocument(doc)

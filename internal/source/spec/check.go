@@ -51,10 +51,10 @@ func (c checker) whole() {
 // labels checks what a source is called.
 func (c checker) labels() {
 	if !namePattern.MatchString(c.d.Name) {
-		c.add("/name", "%s is not a name: it has up to 63 small letters, digits, -, _ and ., and begins with a letter or a digit", definition.Quote(c.d.Name))
+		c.add("/name", "%s is not a name: it has up to 63 small letters, digits, -, _ and ., and begins with a letter or a digit", pawl.Quote(c.d.Name))
 	}
 	if !namePattern.MatchString(c.d.Status) {
-		c.add("/status", "%s is not a status: it is one word in small letters, such as active or stopped", definition.Quote(c.d.Status))
+		c.add("/status", "%s is not a status: it is one word in small letters, such as active or stopped", pawl.Quote(c.d.Status))
 	}
 	c.text("/description", c.d.Description, longestText)
 	if len(c.d.Labels) > mostLabels {
@@ -63,7 +63,7 @@ func (c checker) labels() {
 	for name, value := range c.d.Labels {
 		pointer := "/labels" + definition.Pointer(name)
 		if name == "" || len(name) > longestName || strings.ContainsFunc(name, unicode.IsSpace) || !printable(name) {
-			c.add(pointer, "%s is not a name for a label", definition.Quote(name))
+			c.add(pointer, "%s is not a name for a label", pawl.Quote(name))
 		}
 		c.text(pointer, value, longestName*2)
 	}
@@ -116,9 +116,9 @@ func (c checker) write() {
 		pointer := definition.Pointer("write", "key", i)
 		switch {
 		case seen[column]:
-			c.add(pointer, "%s is in the key twice", definition.Quote(column))
+			c.add(pointer, "%s is in the key twice", pawl.Quote(column))
 		case !targets[column] && !c.faults.At("/response/fields"):
-			c.add(pointer, "%s is not the target of a field. %s", definition.Quote(column), c.targetHint(column))
+			c.add(pointer, "%s is not the target of a field. %s", pawl.Quote(column), c.targetHint(column))
 		}
 		seen[column] = true
 	}
@@ -126,7 +126,7 @@ func (c checker) write() {
 		c.add("/write/key", "mode upsert needs a key: the columns by which a row is known, such as key: [id]")
 	}
 	if w.Connection != "" && !namePattern.MatchString(w.Connection) {
-		c.add("/write/connection", "%s is not the name of a connection", definition.Quote(w.Connection))
+		c.add("/write/connection", "%s is not the name of a connection", pawl.Quote(w.Connection))
 	}
 	if problem := tableProblem(c.d.Table); problem != "" {
 		c.add("/table", "%s", problem)
@@ -138,7 +138,7 @@ func (c checker) targetHint(column string) string {
 	for _, field := range c.d.Response.Fields {
 		targets = append(targets, field.Target)
 	}
-	return definition.Suggest(column, targets, "The key is made of columns of the table.")
+	return pawl.Suggest(column, targets, "The key is made of columns of the table.")
 }
 
 func (c checker) publish() {
@@ -147,7 +147,7 @@ func (c checker) publish() {
 	}
 	for pointer, name := range map[string]string{"/publish/workflow": c.d.Publish.Workflow, "/publish/topic": c.d.Publish.Topic} {
 		if name == "" || utf8.RuneCountInString(name) > 100 || strings.ContainsFunc(name, unicode.IsSpace) || !printable(name) {
-			c.add(pointer, "%s is not a name", definition.Quote(name))
+			c.add(pointer, "%s is not a name", pawl.Quote(name))
 		}
 	}
 }
@@ -164,7 +164,7 @@ func (c checker) between(pointer string, n, least, most int) {
 // interval checks a length of time.
 func (c checker) interval(pointer, text string) {
 	if _, err := when.ParseInterval(text); err != nil {
-		c.add(pointer, "%s is not a length of time such as 90s, 5m, 12h or 7d", definition.Quote(text))
+		c.add(pointer, "%s is not a length of time such as 90s, 5m, 12h or 7d", pawl.Quote(text))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/definition"
 )
 
@@ -60,7 +61,7 @@ func (c checker) query(raw string) {
 	for name, list := range values {
 		for _, value := range list {
 			if isCredential(name, value) {
-				c.add("/url", "the parameter %s of the URL looks like a credential; %s", definition.Quote(name), providerHint)
+				c.add("/url", "the parameter %s of the URL looks like a credential; %s", pawl.Quote(name), providerHint)
 			}
 		}
 	}
@@ -77,7 +78,7 @@ func (c checker) param(pointer string, pair Pair) {
 func (c checker) secret(pointer string, pair Pair) {
 	switch {
 	case isCredential(pair.Name, pair.Value):
-		c.add(pointer+"/name", "%s looks like a credential; %s", definition.Quote(pair.Name), providerHint)
+		c.add(pointer+"/name", "%s looks like a credential; %s", pawl.Quote(pair.Name), providerHint)
 	case strings.Contains(pair.Value, "${"):
 		c.add(pointer+"/value", "${...} is not replaced here; %s", providerHint)
 	}
@@ -87,7 +88,7 @@ func (c checker) header(pointer string, pair Pair) {
 	name := http.CanonicalHeaderKey(pair.Name)
 	switch {
 	case !isHeaderName(pair.Name):
-		c.add(pointer+"/name", "%s is not the name of a header", definition.Quote(pair.Name))
+		c.add(pointer+"/name", "%s is not the name of a header", pawl.Quote(pair.Name))
 	case slices.Contains(ownHeaders(), name) || strings.HasPrefix(name, "Proxy-"):
 		c.add(pointer+"/name", "%s is set by Pawl for each connection, and cannot be set here", name)
 	}

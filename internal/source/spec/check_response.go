@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/definition"
 )
 
@@ -44,7 +45,7 @@ func (c checker) fields(fields []Field) {
 		if problem := columnProblem(field.Target); problem != "" {
 			c.add(pointer+"/target", "%s", problem)
 		} else if twice {
-			c.add(pointer+"/target", "the target %s is already that of fields[%d]", definition.Quote(field.Target), before)
+			c.add(pointer+"/target", "the target %s is already that of fields[%d]", pawl.Quote(field.Target), before)
 		}
 		first[target] = i
 	}
@@ -68,7 +69,7 @@ func (c checker) rowPath(pointer, path string) {
 		return
 	}
 	if path == "" || len(path) > longestPath || !printable(path) {
-		c.add(pointer, "%s is not the name of a column", definition.Quote(path))
+		c.add(pointer, "%s is not the name of a column", pawl.Quote(path))
 	}
 }
 
@@ -76,12 +77,12 @@ func (c checker) rowPath(pointer, path string) {
 func (c checker) path(pointer, path string) {
 	switch {
 	case path == "" || slices.Contains(strings.Split(path, "."), ""):
-		c.add(pointer, "%s is not a path: it has names with a dot between them, such as data.items", definition.Quote(path))
+		c.add(pointer, "%s is not a path: it has names with a dot between them, such as data.items", pawl.Quote(path))
 	case len(path) > longestPath:
 		c.add(pointer, "the path has %d bytes; at most %d are allowed", len(path), longestPath)
 	case strings.HasPrefix(path, "$") || strings.ContainsAny(path, "[]"):
-		c.add(pointer, "%s is not a path: write names with a dot between them and places in lists as numbers, such as data.items.0", definition.Quote(path))
+		c.add(pointer, "%s is not a path: write names with a dot between them and places in lists as numbers, such as data.items.0", pawl.Quote(path))
 	case strings.ContainsFunc(path, unicode.IsControl):
-		c.add(pointer, "%s has control characters", definition.Quote(path))
+		c.add(pointer, "%s has control characters", pawl.Quote(path))
 	}
 }

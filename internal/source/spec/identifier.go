@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pawlrun/pawl/internal/definition"
+	"github.com/pawlrun/pawl"
 )
 
 var (
@@ -46,11 +46,11 @@ func tableProblem(name string) string {
 	case !identifierPattern.MatchString(name):
 		return identifierProblem(name)
 	case slices.Contains(ownTables(), lower):
-		return fmt.Sprintf("%s is a table of Pawl itself: choose another name", definition.Quote(name))
+		return fmt.Sprintf("%s is a table of Pawl itself: choose another name", pawl.Quote(name))
 	}
 	for _, prefix := range ownPrefixes() {
 		if strings.HasPrefix(lower, prefix) {
-			return fmt.Sprintf("%s: names that begin with %s are not for tables of sources", definition.Quote(name), prefix)
+			return fmt.Sprintf("%s: names that begin with %s are not for tables of sources", pawl.Quote(name), prefix)
 		}
 	}
 	return ""
@@ -62,11 +62,11 @@ func columnProblem(name string) string {
 	case !identifierPattern.MatchString(name):
 		return identifierProblem(name)
 	case slices.Contains(ownColumns(), strings.ToLower(name)):
-		return fmt.Sprintf("%s is a column that Pawl or the database fills itself: choose another name", definition.Quote(name))
+		return fmt.Sprintf("%s is a column that Pawl or the database fills itself: choose another name", pawl.Quote(name))
 	}
 	return ""
 }
 
 func identifierProblem(name string) string {
-	return fmt.Sprintf("%s is not a name for SQL: it has up to 63 letters, digits and _, and does not begin with a digit", definition.Quote(name))
+	return fmt.Sprintf("%s is not a name for SQL: it has up to 63 letters, digits and _, and does not begin with a digit", pawl.Quote(name))
 }

@@ -54,7 +54,7 @@ func FromJSON(raw []byte) (Definition, error) {
 // before, for files that define things of several kinds.
 func FromDocument(doc definition.Document) (Definition, []pawl.Field) {
 	if doc.Kind != "" && doc.Kind != Kind {
-		return Definition{}, []pawl.Field{doc.Fault("/kind", "kind %s does not belong here. %s", definition.Quote(doc.Kind), definition.Suggest(doc.Kind, []string{Kind}, "The kind of a source is source."))}
+		return Definition{}, []pawl.Field{doc.Fault("/kind", "kind %s does not belong here. %s", pawl.Quote(doc.Kind), pawl.Suggest(doc.Kind, []string{Kind}, "The kind of a source is source."))}
 	}
 	d := defaults()
 	c := checker{doc: doc, d: &d, faults: doc.Check(&d)}

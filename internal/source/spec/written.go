@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/definition"
 	"github.com/pawlrun/pawl/internal/when"
 )
@@ -33,7 +34,7 @@ func (s *Schedule) ReadValue(v definition.Value) {
 	case v.Shape() != definition.Text:
 		v.Refuse("schedule must be daily, hourly, interval:30m, {interval: 30m} or {cron: \"0 9 * * *\", timezone: Europe/Berlin}")
 	default:
-		v.Refuse("schedule %s is not known. %s", definition.Quote(text), scheduleHint(text))
+		v.Refuse("schedule %s is not known. %s", pawl.Quote(text), scheduleHint(text))
 	}
 }
 
@@ -44,7 +45,7 @@ func scheduleHint(text string) string {
 	if _, err := when.Cron(text, nil); err == nil {
 		return "Did you mean {cron: \"" + text + "\"}?"
 	}
-	return definition.Suggest(text, []string{"daily", "hourly"}, "It is daily, hourly, interval:30m, {interval: 30m} or {cron: \"0 9 * * *\", timezone: Europe/Berlin}.")
+	return pawl.Suggest(text, []string{"daily", "hourly"}, "It is daily, hourly, interval:30m, {interval: 30m} or {cron: \"0 9 * * *\", timezone: Europe/Berlin}.")
 }
 
 // ReadValue reads the fields, of which the timeout may also be written as a
@@ -66,7 +67,7 @@ func (s *seconds) ReadValue(v definition.Value) {
 	if v.Shape() == definition.Text {
 		d, err := when.ParseInterval(v.Text())
 		if err != nil {
-			v.Refuse("timeout %s is neither a number of seconds nor a length of time such as 90s or 5m", definition.Quote(v.Text()))
+			v.Refuse("timeout %s is neither a number of seconds nor a length of time such as 90s or 5m", pawl.Quote(v.Text()))
 			return
 		}
 		*s = seconds(d / time.Second)

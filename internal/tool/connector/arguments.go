@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/pawlrun/pawl"
 )
 
 // DecodeArguments reads the arguments of a call into a struct whose fields
@@ -30,7 +32,7 @@ func DecodeArguments(raw json.RawMessage, limit int, into any) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if !slices.Contains(known, name) {
-			return BadArguments(Suggest(name, known, hint), "unknown argument %s", Quote(name))
+			return BadArguments(pawl.Suggest(name, known, hint), "unknown argument %s", pawl.Quote(name))
 		}
 	}
 	err := json.Unmarshal(raw, into)

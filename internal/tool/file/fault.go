@@ -28,7 +28,7 @@ func interrupted(cause error) *connector.Error {
 
 // pathFault is what went wrong with the file or folder that a script named.
 func pathFault(err error, doing, path string) *connector.Error {
-	doing += " " + connector.Quote(path)
+	doing += " " + pawl.Quote(path)
 	if own, ok := errors.AsType[*connector.Error](err); ok {
 		return own
 	}

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/definition"
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
@@ -27,20 +28,19 @@ type Folder struct {
 //
 //	root: ./outbox   # or dir, folder, path; relative to the definition's folder
 func New(s *connector.Settings) (connector.Connection, bool) {
-	root, ok := s.OneOf("root", "dir", "folder", "path")
-	if !ok {
+	var written struct {
+		Root definition.Secret `json:"root" definition:"required,also=dir,also=folder,also=path"`
+	}
+	if !s.Read(&written) {
 		return nil, false
 	}
-	path := root.Value
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(s.Folder(), path)
-	}
-	if s.Env().CheckOnly { // the folder is made by the server
+	path := definition.Within(s.Folder(), written.Root.Value)
+	if s.CheckOnly { // the folder is made by the server
 		return &Folder{path: path}, true
 	}
 	folder, err := Open(path)
 	if err != nil {
-		s.Refuse(root, "the folder %s cannot be used: %s", connector.Quote(root.Written), connector.Reason(err))
+		s.Add(written.Root.Pointer, "the folder %s cannot be used: %s", pawl.Quote(written.Root.Written), connector.Reason(err))
 		return nil, false
 	}
 	return folder, true
@@ -94,7 +94,7 @@ func (f *Folder) Call(ctx context.Context, c connector.Call) (json.RawMessage, e
 	}
 	return nil, &connector.Error{
 		Class: pawl.ClassLogic, Code: "unknown_method", NotApplied: true,
-		Msg: "a file connection has no method " + connector.Quote(c.Method), Hint: "The methods are append, list, read, write.",
+		Msg: "a file connection has no method " + pawl.Quote(c.Method), Hint: "The methods are append, list, read, write.",
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
@@ -60,7 +61,7 @@ func cleanFolder(given *string) (string, error) {
 }
 
 func badPath(given, fault string) error {
-	return logicFault("bad_path", "A path looks like reports/today.txt.", "the path %s cannot be used: %s", connector.Quote(given), fault)
+	return logicFault("bad_path", "A path looks like reports/today.txt.", "the path %s cannot be used: %s", pawl.Quote(given), fault)
 }
 
 // nameFault is why scripts cannot use a name, or empty.

@@ -50,9 +50,9 @@ func (f *Folder) read(ctx context.Context, raw json.RawMessage) (json.RawMessage
 	case err != nil:
 		return nil, pathFault(err, "read", path)
 	case len(text) > largestRead:
-		return nil, logicFault("too_large", "", "read %s: the file has more than the %d bytes that can be read", connector.Quote(path), largestRead)
+		return nil, logicFault("too_large", "", "read %s: the file has more than the %d bytes that can be read", pawl.Quote(path), largestRead)
 	case !utf8.Valid(text):
-		return nil, logicFault("not_text", "", "read %s: the file is not UTF-8 text", connector.Quote(path))
+		return nil, logicFault("not_text", "", "read %s: the file is not UTF-8 text", pawl.Quote(path))
 	}
 	return encode(readResult{Path: path, Text: string(text), Size: len(text), ModifiedAt: pawl.FormatTime(info.ModTime())})
 }

@@ -25,17 +25,18 @@ type Graph struct {
 //	graph: langgraph:poet
 //	grant: 0192...
 func New(s *connector.Settings) (connector.Connection, bool) {
-	graph, ok := s.Plain("graph")
-	grant, granted := s.Plain("grant")
-	if !ok || !granted {
+	var written struct {
+		Graph string `json:"graph" definition:"required"`
+		Grant string `json:"grant" definition:"required"`
+	}
+	if !s.Read(&written) {
 		return nil, false
 	}
-	env := s.Env()
-	if env.Graph == nil && !env.CheckOnly {
-		s.Refuse(graph, "graphs cannot be run here")
+	if s.Graph == nil && !s.CheckOnly {
+		s.Add("/graph", "graphs cannot be run here")
 		return nil, false
 	}
-	return &Graph{graph: graph.Value, grant: grant.Value, run: env.Graph}, true
+	return &Graph{graph: written.Graph, grant: written.Grant, run: s.Graph}, true
 }
 
 // Methods lists run.
@@ -57,7 +58,7 @@ type arguments struct {
 //	run({input}) -> {runId, output}
 func (g *Graph) Call(ctx context.Context, c connector.Call) (json.RawMessage, error) {
 	if c.Method != "run" {
-		return nil, &connector.Error{Class: pawl.ClassLogic, Code: "unknown_method", NotApplied: true, Msg: "a graph connection has no method " + connector.Quote(c.Method), Hint: "The method is run."}
+		return nil, &connector.Error{Class: pawl.ClassLogic, Code: "unknown_method", NotApplied: true, Msg: "a graph connection has no method " + pawl.Quote(c.Method), Hint: "The method is run."}
 	}
 	var a arguments
 	if err := connector.DecodeArguments(c.Args, largestArguments, &a); err != nil {

@@ -6,10 +6,8 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
-
 	"github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/definition"
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
@@ -22,14 +20,14 @@ func TestAGraphRunsUnderTheKeyOfTheCall(t *testing.T) {
 		asked = c
 		return json.RawMessage(`{"runId":"r"}`), fail
 	}}
-	parsed, err := parser.ParseBytes([]byte("graph: http:poet\ngrant: g-1\n"), 0)
+	doc, err := definition.ReadSettings("x.yaml", []byte("graph: http:poet\ngrant: g-1\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := connector.NewSettings(connector.Origin{File: "x.yaml", Env: env}, parsed.Docs[0].Body.(*ast.MappingNode))
+	s := connector.NewSettings(doc, env)
 	c, ok := New(s)
 	if !ok {
-		t.Fatal(s.Faults())
+		t.Fatal(s.Fields())
 	}
 	call := connector.Call{Method: "run", Key: "k", Args: json.RawMessage(`{"input":{"a":1}}`)}
 	if _, err := c.Call(t.Context(), call); err != nil || asked.Key != "k" || asked.GrantID != "g-1" || asked.GraphID != "http:poet" || string(asked.Input) != `{"a":1}` {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
@@ -62,7 +63,7 @@ func (s *Service) scriptHeaders(given map[string]*string) (http.Header, error) {
 		value := given[name]
 		switch {
 		case !isToken(name):
-			return nil, connector.BadArguments("", "%s cannot be the name of a header", connector.Quote(name))
+			return nil, connector.BadArguments("", "%s cannot be the name of a header", pawl.Quote(name))
 		case isOwn(name) || isOverride(name) || s.isKeyHeader(name):
 			return nil, connector.BadArguments("", "the header %s cannot be set by a script", name)
 		case isCredential(name) || s.isDefined(name):

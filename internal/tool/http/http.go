@@ -12,6 +12,7 @@ import (
 
 	"github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/outbound"
+	"github.com/pawlrun/pawl/internal/redact"
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
@@ -27,7 +28,7 @@ type Service struct {
 	idempotencyHeader string
 	reconcile         map[string]question // by method
 	probe             string              // path that Test asks for; empty is the base URL
-	secrets           connector.Redactor
+	secrets           redact.Redactor
 
 	quota connector.Quota // nil: no limits
 	log   *slog.Logger    // nil: nobody looks
@@ -81,7 +82,7 @@ func (s *Service) prepare(c connector.Call) (request, error) {
 	if !slices.Contains(slices.Concat(reads(), mutations()), c.Method) {
 		return request{}, &connector.Error{
 			Class: pawl.ClassLogic, Code: "unknown_method", NotApplied: true,
-			Msg:  "an http connection has no method " + connector.Quote(c.Method),
+			Msg:  "an http connection has no method " + pawl.Quote(c.Method),
 			Hint: "The methods are " + strings.Join(slices.Concat(reads(), mutations()), ", ") + ".",
 		}
 	}

@@ -13,10 +13,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 	"go.uber.org/goleak"
 
+	"github.com/pawlrun/pawl/internal/definition"
 	"github.com/pawlrun/pawl/internal/outbound"
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
@@ -98,11 +97,11 @@ func client(t *testing.T) *outbound.Client {
 
 func settingsOf(t *testing.T, env connector.Env, text string) *connector.Settings {
 	t.Helper()
-	parsed, err := parser.ParseBytes([]byte("name: shop\n"+text), 0)
+	doc, err := definition.ReadSettings("shop.yaml", []byte("name: shop\n"+text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := connector.NewSettings(connector.Origin{File: "shop.yaml", Env: env}, parsed.Docs[0].Body.(*ast.MappingNode))
+	s := connector.NewSettings(doc, env)
 	return s
 }
 
@@ -116,8 +115,8 @@ func connect(t *testing.T, baseURL, more string) *Service {
 	env := connector.Env{Getenv: environment, HTTP: client(t)}
 	s := settingsOf(t, env, "baseUrl: "+baseURL+"\nheaders: {Authorization: 'Bearer ${SHOP_TOKEN}'}\n"+more)
 	connection, ok := New(s)
-	s.Unread()
-	if faults := s.Faults(); !ok || len(faults) > 0 {
+	s.Unknown()
+	if faults := s.Fields(); !ok || len(faults) > 0 {
 		t.Fatalf("the definition is refused: %v", faults)
 	}
 	return connection.(*Service)

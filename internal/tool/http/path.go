@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
@@ -49,7 +50,7 @@ func (s *Service) target(given string, query map[string]json.RawMessage) (*url.U
 }
 
 func badPath(given, fault string) *connector.Error {
-	return connector.BadArguments("A path looks like /orders/7 and is below the base URL of the connection.", "the path %s cannot be used: %s", connector.Quote(given), fault)
+	return connector.BadArguments("A path looks like /orders/7 and is below the base URL of the connection.", "the path %s cannot be used: %s", pawl.Quote(given), fault)
 }
 
 // pathFault is why a path, without its query, cannot be used, or empty.
@@ -117,7 +118,7 @@ func addQuery(values url.Values, query map[string]json.RawMessage) error {
 			}
 			text, ok := scalar(element)
 			if !ok {
-				return connector.BadArguments("Values are texts, numbers, booleans, or lists of these.", "query: the value of %s cannot be sent", connector.Quote(name))
+				return connector.BadArguments("Values are texts, numbers, booleans, or lists of these.", "query: the value of %s cannot be sent", pawl.Quote(name))
 			}
 			values.Add(name, text)
 		}

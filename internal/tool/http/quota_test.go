@@ -107,6 +107,6 @@ func TestBookComesFromTheSettings(t *testing.T) {
 	s := settingsOf(t, connector.Env{Getenv: environment, HTTP: client(t), Quota: book}, "baseUrl: https://shop.example\n")
 	connection, ok := New(s)
 	if !ok || connection.(*Service).quota != connector.Quota(book) {
-		t.Errorf("the book of the settings is not used: %v", s.Faults())
+		t.Errorf("the book of the settings is not used: %v", s.Fields())
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/outbound"
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
@@ -88,7 +89,7 @@ func (r *request) setBody(raw json.RawMessage) error {
 		r.header.Set("Content-Type", "application/json")
 		r.body = compact(raw)
 	case !isJSON(contentType):
-		return connector.BadArguments("", "a body of the type %s must be a text", connector.Quote(contentType))
+		return connector.BadArguments("", "a body of the type %s must be a text", pawl.Quote(contentType))
 	default:
 		r.body = compact(raw)
 	}

@@ -145,7 +145,7 @@ func TestScriptsCannotOverrideHeadersOfTheDefinition(t *testing.T) {
 	settings := settingsOf(t, env, "baseUrl: "+server.URL+"\nheaders: {X-Tenant: t1, Accept: text/csv, content-type: application/xml}\n")
 	connection, ok := New(settings)
 	if !ok {
-		t.Fatal(settings.Faults())
+		t.Fatal(settings.Fields())
 	}
 	s := connection.(*Service)
 	for _, name := range []string{"x-tenant", "X_TENANT", "accept", "Content-Type"} {

@@ -1,6 +1,7 @@
 package httptool
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -8,17 +9,14 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/definition"
+	"github.com/pawlrun/pawl/internal/redact"
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
 // Defaults and limits of settings.
 const (
-	defaultTimeout = 30 * time.Second
-	longestTimeout = 10 * time.Minute
-	defaultBody    = 4 << 20  // bytes
-	largestBody    = 32 << 20 // bytes
-	longestAbsence = 30 * 24 * time.Hour
-
 	defaultIdempotencyHeader = "Idempotency-Key"
 )
 
@@ -33,23 +31,48 @@ const (
 //	  post: {get: "/orders?key={idempotencyKey}", found: items.0, absentAfter: 2m}
 //	test: {get: /health}
 func New(settings *connector.Settings) (connector.Connection, bool) {
-	before := len(settings.Faults())
-	s := &Service{client: settings.Env().HTTP, name: settings.Name(), headers: http.Header{}, reconcile: map[string]question{}}
-	s.quota, s.log = settings.Env().Quota, settings.Env().Log
-	if field, ok := settings.OneOf("baseUrl"); ok {
-		s.readBase(settings, field)
+	var written written
+	settings.Read(&written)
+	s := &Service{client: settings.HTTP, name: settings.Name, headers: http.Header{}, reconcile: map[string]question{}}
+	s.quota, s.log = settings.Quota, settings.Log
+	s.timeout, s.maxBody, s.idempotencyHeader = written.Timeout, int64(written.MaxBody), defaultIdempotencyHeader
+	if written.BaseURL.Value != "" {
+		s.readBase(settings, written.BaseURL)
 	}
-	s.timeout = settings.Duration("timeout", defaultTimeout, time.Millisecond, longestTimeout)
-	s.maxBody = settings.Size("maxBody", defaultBody, largestBody)
-	s.readIdempotencyHeader(settings)
-	s.readHeaders(settings)
-	settings.Sections("reconcile", s.readQuestion)
-	settings.Section("test", s.readTest)
-	s.secrets = connector.NewRedactor(settings.Secrets())
-	return s, len(settings.Faults()) == before
+	if written.IdempotencyHeader.Value != "" {
+		s.readIdempotencyHeader(settings, written.IdempotencyHeader)
+	}
+	s.readHeaders(settings, written.Headers)
+	for method, q := range written.Reconcile {
+		s.readQuestion(settings, method, q)
+	}
+	if written.Test != nil {
+		s.readTest(settings, written.Test.Get)
+	}
+	s.secrets = redact.New(settings.Secrets())
+	return s, settings.OK()
 }
 
-func (s *Service) readBase(settings *connector.Settings, field connector.Field) {
+// written is a definition as it stands in its file.
+type written struct {
+	BaseURL           definition.Secret          `json:"baseUrl" definition:"required"`
+	Timeout           time.Duration              `json:"timeout" definition:"default=30s,min=1ms,max=10m"`
+	MaxBody           definition.Size            `json:"maxBody" definition:"default=4MiB,min=1,max=32MiB"`
+	IdempotencyHeader definition.Secret          `json:"idempotencyHeader"`
+	Headers           definition.Secrets         `json:"headers"`
+	Reconcile         map[string]writtenQuestion `json:"reconcile"`
+	Test              *struct {
+		Get string `json:"get" definition:"required"`
+	} `json:"test"`
+}
+
+type writtenQuestion struct {
+	Get         string        `json:"get" definition:"required"`
+	Found       string        `json:"found" definition:"nonempty"`
+	AbsentAfter time.Duration `json:"absentAfter" definition:"min=1ms,max=720h"`
+}
+
+func (s *Service) readBase(settings *connector.Settings, field definition.Secret) {
 	base, err := url.Parse(field.Value)
 	fault := ""
 	switch {
@@ -67,25 +90,22 @@ func (s *Service) readBase(settings *connector.Settings, field connector.Field) 
 		fault = "its path has .. in it"
 	}
 	if fault != "" {
-		settings.Refuse(field, "baseUrl %s cannot be used: %s", connector.Quote(field.Written), fault)
+		settings.Add(field.Pointer, "baseUrl %s cannot be used: %s", pawl.Quote(field.Written), fault)
 		return
 	}
-	if s.client == nil && !settings.Env().CheckOnly {
-		settings.Refuse(field, "calls to web services are not possible here")
+	if s.client == nil && !settings.CheckOnly {
+		settings.Add(field.Pointer, "calls to web services are not possible here")
 		return
 	}
 	s.base = base
 }
 
-func (s *Service) readIdempotencyHeader(settings *connector.Settings) {
-	s.idempotencyHeader = defaultIdempotencyHeader
-	field, ok := settings.Optional("idempotencyHeader")
+func (s *Service) readIdempotencyHeader(settings *connector.Settings, field definition.Secret) {
 	switch {
-	case !ok:
 	case !isToken(field.Value):
-		settings.Refuse(field, "%s cannot be the name of a header", connector.Quote(field.Written))
+		settings.Add(field.Pointer, "%s cannot be the name of a header", pawl.Quote(field.Written))
 	case isOwn(field.Value) || isCredential(field.Value):
-		settings.Refuse(field, "the header %s has another meaning", field.Value)
+		settings.Add(field.Pointer, "the header %s has another meaning", field.Value)
 	default:
 		s.idempotencyHeader = field.Value
 	}
@@ -93,44 +113,38 @@ func (s *Service) readIdempotencyHeader(settings *connector.Settings) {
 
 // readHeaders reads the headers of every request. Their values are secrets, so
 // faults tell the names only.
-func (s *Service) readHeaders(settings *connector.Settings) {
+func (s *Service) readHeaders(settings *connector.Settings, headers definition.Secrets) {
 	isControl := func(r rune) bool { return r != '\t' && unicode.IsControl(r) }
-	for _, field := range settings.SecretMapping("headers") {
+	for _, field := range headers {
 		switch {
 		case !isToken(field.Name):
-			settings.RefuseName(field, "%s cannot be the name of a header", connector.Quote(field.Name))
+			settings.AddName(field.Pointer, "%s cannot be the name of a header", pawl.Quote(field.Name))
 		case isOwn(field.Name) || strings.EqualFold(field.Name, s.idempotencyHeader):
-			settings.RefuseName(field, "the header %s is set by Pawl", field.Name)
+			settings.AddName(field.Pointer, "the header %s is set by Pawl", field.Name)
 		case s.headers.Get(field.Name) != "":
-			settings.RefuseName(field, "the header %s is there twice", field.Name)
+			settings.AddName(field.Pointer, "the header %s is there twice", field.Name)
 		case strings.ContainsFunc(field.Value, isControl):
-			settings.Refuse(field, "the value of the header %s holds a line break or another control character", field.Name)
+			settings.Add(field.Pointer, "the value of the header %s holds a line break or another control character", field.Name)
 		default:
 			s.headers.Set(field.Name, field.Value)
 		}
 	}
 }
 
-func (s *Service) readQuestion(method connector.Field, section *connector.Settings) {
-	var q question
-	get, ok := section.Plain("get")
-	if ok {
-		q.path = s.readTemplate(section, get)
-	}
-	if section.Has("found") {
-		if found, ok := section.Plain("found"); ok {
-			q.found = strings.Split(found.Value, ".")
-			if strings.Contains("."+found.Value+".", "..") {
-				section.Refuse(found, "found %s must be names with dots between them, such as items.0", connector.Quote(found.Written))
-			}
-		}
-	}
-	q.absentAfter = section.Duration("absentAfter", connector.Absence(s.timeout), time.Millisecond, longestAbsence)
-	if fault := mutationFault(method.Name); fault != "" {
-		section.RefuseName(method, "%s", fault)
+func (s *Service) readQuestion(settings *connector.Settings, method string, w writtenQuestion) {
+	pointer := "/reconcile" + definition.Pointer(method)
+	if fault := mutationFault(method); fault != "" {
+		settings.AddName(pointer, "%s", fault)
 		return
 	}
-	s.reconcile[method.Name] = q
+	q := question{path: s.readTemplate(settings, pointer+"/get", w.Get), absentAfter: cmp.Or(w.AbsentAfter, connector.Absence(s.timeout))}
+	if w.Found != "" {
+		q.found = strings.Split(w.Found, ".")
+		if strings.Contains("."+w.Found+".", "..") {
+			settings.Add(pointer+"/found", "found %s must be names with dots between them, such as items.0", pawl.Quote(w.Found))
+		}
+	}
+	s.reconcile[method] = q
 }
 
 func mutationFault(method string) string {
@@ -138,33 +152,29 @@ func mutationFault(method string) string {
 	if slices.Contains(known, method) {
 		return ""
 	}
-	return "there is no mutation " + connector.Quote(method) + ". " + connector.Suggest(method, known, "The mutations are "+strings.Join(known, ", ")+".")
+	return "there is no mutation " + pawl.Quote(method) + ". " + pawl.Suggest(method, known, "The mutations are "+strings.Join(known, ", ")+".")
 }
 
 // readTemplate reads a path with placeholders, and tries it out.
-func (s *Service) readTemplate(section *connector.Settings, field connector.Field) template {
-	parsed, fault := parseTemplate(field.Value)
+func (s *Service) readTemplate(settings *connector.Settings, pointer, text string) template {
+	parsed, fault := parseTemplate(text)
 	if fault == "" && s.base != nil {
 		if _, err := s.target(parsed.fill(func(part) string { return "x" }), nil); err != nil {
 			fault = err.Error()
 		}
 	}
 	if fault != "" {
-		section.Refuse(field, "%s", fault)
+		settings.Add(pointer, "%s", fault)
 	}
 	return parsed
 }
 
-func (s *Service) readTest(section *connector.Settings) {
-	field, ok := section.Plain("get")
-	if !ok {
-		return
-	}
-	s.probe = field.Value
+func (s *Service) readTest(settings *connector.Settings, path string) {
+	s.probe = path
 	if s.base == nil {
 		return
 	}
-	if _, err := s.target(s.probe, nil); err != nil {
-		section.Refuse(field, "%s", err)
+	if _, err := s.target(path, nil); err != nil {
+		settings.Add("/test/get", "%s", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
@@ -41,8 +42,8 @@ func parseTemplate(text string) (t template, fault string) {
 		case !closed:
 			return t, "there is a { without a }"
 		case inner != keyPlaceholder && !name.MatchString(inner):
-			return t, "unknown placeholder " + connector.Quote("{"+inner+"}") + ". " +
-				connector.Suggest(inner, []string{keyPlaceholder}, "The placeholders are {"+keyPlaceholder+"}, and arguments such as {args.body.id}.")
+			return t, "unknown placeholder " + pawl.Quote("{"+inner+"}") + ". " +
+				pawl.Suggest(inner, []string{keyPlaceholder}, "The placeholders are {"+keyPlaceholder+"}, and arguments such as {args.body.id}.")
 		}
 		t.parts = append(t.parts, part{name: strings.Split(inner, "."), path: inner == "args.path" && rest == text && before == ""})
 		rest = tail

@@ -46,8 +46,8 @@ const bookNote = "What was agreed to about the tools of an MCP server. Change it
 func newBook(cfg config) *book {
 	b := &book{path: cfg.pinFile, fixed: map[string]string{}, pins: map[string]pin{}}
 	for name, tool := range cfg.tools {
-		if tool.pin != "" {
-			b.fixed[name] = tool.pin
+		if tool.Pin != "" {
+			b.fixed[name] = tool.Pin
 		}
 	}
 	return b

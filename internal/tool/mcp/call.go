@@ -72,7 +72,7 @@ func (c *Connection) try(ctx context.Context, call connector.Call) (result json.
 	mutation := c.cfg.mutation(tool)
 	if mutation && call.Key == "" {
 		// It was looked up as a read, and pinned as a mutation since.
-		return nil, false, c.blocked(tool, "tool_changed", "the tool "+connector.Quote(tool.Name)+" changes things, and is called as one that only reads")
+		return nil, false, c.blocked(tool, "tool_changed", "the tool "+pawl.Quote(tool.Name)+" changes things, and is called as one that only reads")
 	}
 	arguments, fault := checkArguments(call.Args, tool)
 	if fault != nil {

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pawlrun/pawl/internal/tool/connector"
+	"github.com/pawlrun/pawl"
 )
 
 // describeChange tells people, in short, how a tool differs from what was
@@ -112,7 +112,7 @@ func someNames(names []string) string {
 	const most = 5
 	var shown []string
 	for _, name := range names[:min(most, len(names))] {
-		shown = append(shown, connector.Quote(name))
+		shown = append(shown, pawl.Quote(name))
 	}
 	text := strings.Join(shown, ", ")
 	if more := len(names) - most; more > 0 {

@@ -10,6 +10,8 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/pawlrun/pawl"
+	document "github.com/pawlrun/pawl/internal/definition"
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
@@ -32,8 +34,8 @@ type config struct {
 
 // toolConfig is what the operator says about a tool.
 type toolConfig struct {
-	class string // classRead, classMutation or empty
-	pin   string // a hash, or empty
+	Class string `json:"class" definition:"oneof=mutation|read"`
+	Pin   string `json:"pin" pattern:"^sha256:[0-9a-f]{64}$" is:"a pin: sha256: and 64 digits, as pawl connections pin tells it"`
 }
 
 // The classes that a definition can name.
@@ -52,136 +54,100 @@ const (
 //	tools: {send: {class: mutation, pin: "sha256:..."}}
 //	pinFile: ./pins.json
 func readConfig(s *connector.Settings) (config, bool) {
-	cfg := config{name: s.Name(), tools: map[string]toolConfig{}}
-	ok := readPlace(s, &cfg)
-	cfg.timeout = s.Duration("timeout", time.Minute, time.Second, time.Hour)
-	s.Sections("tools", func(name connector.Field, section *connector.Settings) {
-		cfg.tools[name.Name] = readTool(section)
-	})
+	var written struct {
+		Command []string              `json:"command" definition:"nonempty"`
+		URL     document.Secret       `json:"url"`
+		Timeout time.Duration         `json:"timeout" definition:"default=1m,min=1s,max=1h"`
+		Tools   map[string]toolConfig `json:"tools"`
+		PinFile document.Secret       `json:"pinFile"`
+	}
+	s.Read(&written)
+	cfg := config{name: s.Name, timeout: written.Timeout, tools: written.Tools}
 	cfg.pinFile = filepath.Join(s.Folder(), ".pawl-pins", cfg.name+".json")
-	if file, given := s.Optional("pinFile"); given {
-		cfg.pinFile = within(s.Folder(), file.Value)
+	if file := written.PinFile.Value; file != "" {
+		cfg.pinFile = document.Within(s.Folder(), file)
 	}
-	return cfg, ok
-}
-
-// readPlace reads where the server is.
-func readPlace(s *connector.Settings, cfg *config) bool {
-	switch program, network := s.Has("command"), s.Has("url"); {
+	switch program, network := s.Has("/command"), s.Has("/url"); {
 	case program && network:
-		s.RefuseWhole("command and url exclude each other; keep one of them")
-		return false
+		s.Add("", "command and url exclude each other; keep one of them")
 	case network:
-		return readNetwork(s, cfg)
+		readNetwork(s, &cfg, written.URL)
 	case program:
-		return readProgram(s, cfg)
+		readProgram(s, &cfg, written.Command)
+	default:
+		s.Add("", "command or url is missing")
 	}
-	s.RefuseWhole("command or url is missing")
-	return false
+	return cfg, s.OK()
 }
 
-func readProgram(s *connector.Settings, cfg *config) bool {
-	command, ok := s.List("command")
-	for _, part := range command {
-		if strings.Contains(part.Value, "${") {
-			s.Refuse(part, "arguments are seen by every user of the machine; put secrets into env")
-			ok = false
-		}
-		cfg.command = append(cfg.command, part.Value)
+func readProgram(s *connector.Settings, cfg *config, command []string) {
+	var written struct {
+		Env document.Secrets `json:"env"`
+		Dir document.Secret  `json:"dir"`
 	}
-	for _, variable := range s.SecretMapping("env") {
+	s.Read(&written)
+	for i, part := range command {
+		if strings.Contains(part, "${") {
+			s.Add(document.Pointer("command", i), "arguments are seen by every user of the machine; put secrets into env")
+		}
+	}
+	cfg.command = command
+	for _, variable := range written.Env {
 		if !regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString(variable.Name) {
-			s.RefuseName(variable, "%s is not the name of an environment variable", connector.Quote(variable.Name))
-			ok = false
+			s.AddName(variable.Pointer, "%s is not the name of an environment variable", pawl.Quote(variable.Name))
 		}
 		if strings.ContainsRune(variable.Value, 0) {
-			s.Refuse(variable, "%s holds a character that no environment variable can hold", variable.Name)
-			ok = false
+			s.Add(variable.Pointer, "%s holds a character that no environment variable can hold", variable.Name)
 		}
 		cfg.env = append(cfg.env, variable.Name+"="+variable.Value)
 	}
 	cfg.dir = s.Folder()
-	if dir, given := s.Optional("dir"); given {
-		cfg.dir = within(s.Folder(), dir.Value)
+	if dir := written.Dir.Value; dir != "" {
+		cfg.dir = document.Within(s.Folder(), dir)
 	}
-	if ok && !s.Env().CheckOnly { // it need not be installed where definitions are checked
-		ok = findProgram(s, cfg, command[0])
+	if s.OK() && !s.CheckOnly { // it need not be installed where definitions are checked
+		findProgram(s, cfg)
 	}
-	return ok
 }
 
 // findProgram makes the path of the program absolute.
-func findProgram(s *connector.Settings, cfg *config, program connector.Field) bool {
-	name := program.Value
+func findProgram(s *connector.Settings, cfg *config) {
+	name := cfg.command[0]
 	if strings.ContainsRune(name, filepath.Separator) {
-		name = within(cfg.dir, name)
+		name = document.Within(cfg.dir, name)
 	}
 	found, err := exec.LookPath(name)
 	if err == nil {
 		found, err = filepath.Abs(found)
 	}
 	if err != nil {
-		s.Refuse(program, "the program %s is not there, or is not a program; install it, or correct command", connector.Quote(program.Value))
-		return false
+		s.Add("/command/0", "the program %s is not there, or is not a program; install it, or correct command", pawl.Quote(cfg.command[0]))
+		return
 	}
 	cfg.command[0] = found
-	return true
 }
 
-func readNetwork(s *connector.Settings, cfg *config) bool {
-	field, ok := s.Optional("url")
-	if ok {
-		u, err := url.Parse(field.Value)
-		switch {
-		case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
-			s.Refuse(field, "url %s must begin with https:// or http:// and name a host", connector.Quote(field.Written))
-			ok = false
-		case u.User != nil:
-			s.Refuse(field, "url holds a user name or password; put credentials into headers")
-			ok = false
-		}
-		cfg.url = field.Value
+func readNetwork(s *connector.Settings, cfg *config, address document.Secret) {
+	var written struct {
+		Headers document.Secrets `json:"headers"`
+	}
+	s.Read(&written)
+	cfg.url = address.Value
+	u, err := url.Parse(address.Value)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+		s.Add("/url", "url %s must begin with https:// or http:// and name a host", pawl.Quote(address.Written))
+	case u.User != nil:
+		s.Add("/url", "url holds a user name or password; put credentials into headers")
 	}
 	cfg.headers = http.Header{}
-	for _, header := range s.SecretMapping("headers") {
+	for _, header := range written.Headers {
 		if !regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$").MatchString(header.Name) {
-			s.RefuseName(header, "%s is not the name of a header", connector.Quote(header.Name))
-			ok = false
+			s.AddName(header.Pointer, "%s is not the name of a header", pawl.Quote(header.Name))
 		}
 		if strings.ContainsFunc(header.Value, func(r rune) bool { return r != '\t' && unicode.IsControl(r) }) {
-			s.Refuse(header, "the value of %s holds a line break or another control character", header.Name)
-			ok = false
+			s.Add(header.Pointer, "the value of %s holds a line break or another control character", header.Name)
 		}
 		cfg.headers.Set(header.Name, header.Value)
 	}
-	return ok
-}
-
-func readTool(s *connector.Settings) (t toolConfig) {
-	if s.Has("class") {
-		if class, ok := s.Plain("class"); ok {
-			t.class = class.Value
-			if t.class != classRead && t.class != classMutation {
-				known := []string{classRead, classMutation}
-				s.Refuse(class, "unknown class %s. %s", connector.Quote(class.Value), connector.Suggest(class.Value, known, "The classes are mutation, read."))
-			}
-		}
-	}
-	if s.Has("pin") {
-		if pin, ok := s.Plain("pin"); ok {
-			t.pin = pin.Value
-			if !regexp.MustCompile(`^sha256:[0-9a-f]{64}$`).MatchString(t.pin) {
-				s.Refuse(pin, "%s is not a pin: sha256: and 64 digits, as pawl connections pin tells it", connector.Quote(pin.Value))
-			}
-		}
-	}
-	return t
-}
-
-// within makes a path absolute or relative to a folder.
-func within(folder, path string) string {
-	if filepath.IsAbs(path) {
-		return path
-	}
-	return filepath.Join(folder, path)
 }

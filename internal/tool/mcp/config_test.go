@@ -12,8 +12,8 @@ func TestFaultsOfADefinitionAreToldWithTheirPlaces(t *testing.T) {
 		{"", "it.yaml:1:1: command or url is missing"},
 		{"command: [sh]\nurl: https://example.com", "it.yaml:1:1: command and url exclude each other"},
 		{"command: sh", "it.yaml:2:10: command must be a list of texts"},
-		{"command: []", "it.yaml:2:10: command must be a list of texts"},
-		{"command: [sh, 5]", "it.yaml:2:15: command must be a list of texts; put others in quotes"},
+		{"command: []", "it.yaml:2:10: command is empty"},
+		{"command: [sh, 5]", "it.yaml:2:15: command[1] must be a text: put it in quotes"},
 		{"command: [sh, '${THE_KEY}']", "it.yaml:2:15: arguments are seen by every user"},
 		{"command: [no-such-program-here]", "it.yaml:2:11: the program \"no-such-program-here\" is not there"},
 		{"command: [./it]", "it.yaml:2:11: the program \"./it\" is not there"},
@@ -26,17 +26,17 @@ func TestFaultsOfADefinitionAreToldWithTheirPlaces(t *testing.T) {
 		{"url: https://example.com\nheaders: {'a b': c}", "it.yaml:3:11: \"a b\" is not the name of a header"},
 		{"url: https://example.com\nheaders: {A: \"b\\nc\"}", "it.yaml:3:14: the value of A holds a line break"},
 		{"url: https://example.com\nenv: {A: b}", "it.yaml:3:1: unknown field \"env\""},
-		{"url: https://example.com\ntimeout: 1ms", "it.yaml:3:10: timeout must be from 1s to 1h0m0s"},
-		{"url: https://example.com\ntools: {x: {class: reed}}", "it.yaml:3:20: unknown class \"reed\". Did you mean read?"},
+		{"url: https://example.com\ntimeout: 1ms", "it.yaml:3:10: timeout must be from 1s to 1h"},
+		{"url: https://example.com\ntools: {x: {class: reed}}", "it.yaml:3:20: class \"reed\" is not known. Did you mean read?"},
 		{"url: https://example.com\ntools: {x: {pin: abc}}", "it.yaml:3:18: \"abc\" is not a pin"},
 		{"url: https://example.com\ntools: {x: {pinn: read}}", "it.yaml:3:13: unknown field \"pinn\". Did you mean pin?"},
 	} {
 		r := newRig(t)
 		s := r.settings("name: it\n"+test.fields, false)
 		_, _ = New(s)
-		s.Unread()
+		s.Unknown()
 		var found []string
-		for _, f := range s.Faults() {
+		for _, f := range s.Fields() {
 			found = append(found, strings.TrimPrefix(f.String(), r.dir+"/"))
 		}
 		if len(found) != 1 || !strings.HasPrefix(found[0], test.fault) {
@@ -58,9 +58,9 @@ func TestDefinitionsAreAccepted(t *testing.T) {
 		r := newRig(t)
 		s := r.settings("name: it\n"+fields, false)
 		made, ok := New(s)
-		s.Unread()
-		if !ok || len(s.Faults()) > 0 {
-			t.Errorf("%q: %v", fields, s.Faults())
+		s.Unknown()
+		if !ok || len(s.Fields()) > 0 {
+			t.Errorf("%q: %v", fields, s.Fields())
 			continue
 		}
 		if _, ok := made.(connector.Starter); !ok {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pawlrun/pawl/internal/outbound"
+	"github.com/pawlrun/pawl/internal/redact"
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
@@ -19,7 +20,7 @@ type Connection struct {
 	cfg    config
 	http   *outbound.Client
 	log    *slog.Logger
-	redact connector.Redactor
+	redact redact.Redactor
 	book   *book
 
 	// life ends when the connection is closed; whatever it started ends then.
@@ -54,18 +55,18 @@ func New(s *connector.Settings) (connector.Connection, bool) {
 	if !ok {
 		return nil, false
 	}
-	c := newConnection(cfg, s.Env(), connector.NewRedactor(s.Secrets()))
-	if s.Env().CheckOnly {
+	c := newConnection(cfg, s.Env, redact.New(s.Secrets()))
+	if s.CheckOnly {
 		return c, true
 	}
 	if err := c.book.load(); err != nil {
-		s.RefuseWhole("%s. Repair the file, or remove it to pin anew", err)
+		s.Add("", "%s. Repair the file, or remove it to pin anew", err)
 		return nil, false
 	}
 	return c, true
 }
 
-func newConnection(cfg config, env connector.Env, redact connector.Redactor) *Connection {
+func newConnection(cfg config, env connector.Env, redact redact.Redactor) *Connection {
 	log := env.Log
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)

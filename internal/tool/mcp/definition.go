@@ -97,5 +97,5 @@ func (d definition) lines() string {
 // mutation is the class of a tool: the worse of what the server says and what
 // the operator says.
 func (cfg config) mutation(d definition) bool {
-	return !d.Annotations.ReadOnly || cfg.tools[d.Name].class == classMutation
+	return !d.Annotations.ReadOnly || cfg.tools[d.Name].Class == classMutation
 }

@@ -110,12 +110,12 @@ func interrupted(ctx context.Context, mutation, arrived bool) *connector.Error {
 // toolFault is an answer that says that the tool did not work. Nobody can tell
 // what a mutation did before it noticed.
 func (c *Connection) toolFault(tool definition, answer *sdk.CallToolResult, mutation bool) *connector.Error {
-	msg := "the tool " + connector.Quote(tool.Name) + " answered with an error"
+	msg := "the tool " + pawl.Quote(tool.Name) + " answered with an error"
 	if text := textOf(answer); text != "" {
 		msg += ": " + clip(c.redact.Text(text))
 	}
 	if answer.NeedsInput() {
-		msg = "the tool " + connector.Quote(tool.Name) + " asks for more input, which Pawl does not give to servers"
+		msg = "the tool " + pawl.Quote(tool.Name) + " asks for more input, which Pawl does not give to servers"
 	}
 	return &connector.Error{Class: classOf(mutation, pawl.ClassLogic), Code: "tool_error", Msg: msg, NotApplied: !mutation}
 }

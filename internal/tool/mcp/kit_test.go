@@ -16,11 +16,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 	"go.uber.org/goleak"
 
 	"github.com/pawlrun/pawl"
+	document "github.com/pawlrun/pawl/internal/definition"
 	"github.com/pawlrun/pawl/internal/outbound"
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
@@ -75,9 +74,9 @@ func (r *rig) done() []string {
 }
 
 // settings parses a definition.
-func (r *rig) settings(definition string, checkOnly bool) *connector.Settings {
+func (r *rig) settings(text string, checkOnly bool) *connector.Settings {
 	r.t.Helper()
-	file, err := parser.ParseBytes([]byte(definition), 0)
+	doc, err := document.ReadSettings(filepath.Join(r.dir, "it.yaml"), []byte(text))
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -90,7 +89,7 @@ func (r *rig) settings(definition string, checkOnly bool) *connector.Settings {
 		HTTP: client, CheckOnly: checkOnly, Log: slog.New(slog.NewJSONHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Getenv: func(name string) string { return map[string]string{"THE_KEY": "s3cret-key-value"}[name] },
 	}
-	return connector.NewSettings(connector.Origin{File: filepath.Join(r.dir, "it.yaml"), Env: env}, file.Docs[0].Body.(*ast.MappingNode))
+	return connector.NewSettings(doc, env)
 }
 
 // open makes the connection and starts it. It is closed when the test ends.
@@ -99,7 +98,7 @@ func (r *rig) open(definition string) *Connection {
 	s := r.settings(definition, false)
 	made, ok := New(s)
 	if !ok {
-		r.t.Fatalf("the definition is not valid: %v", s.Faults())
+		r.t.Fatalf("the definition is not valid: %v", s.Fields())
 	}
 	c := made.(*Connection)
 	r.t.Cleanup(func() {

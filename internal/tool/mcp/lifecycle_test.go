@@ -230,7 +230,7 @@ func TestCheckingADefinitionStartsNothing(t *testing.T) {
 	s := r.settings(strings.Replace(r.program("plain"), "command: [", "command: [not-installed-here, ", 1), true)
 	made, ok := New(s)
 	if !ok {
-		t.Fatal(s.Faults())
+		t.Fatal(s.Fields())
 	}
 	if methods := made.Methods(); len(methods) > 0 {
 		t.Errorf("it has the methods %v", methods)

@@ -262,7 +262,7 @@ func TestPinsThatCannotBeReadAreAFault(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := r.settings(r.program("plain", "pinFile: pins.json"), false)
-	if _, ok := New(s); ok || len(s.Faults()) != 1 || !strings.Contains(s.Faults()[0].String(), "read the pins") {
-		t.Errorf("New() = %v, %v", ok, s.Faults())
+	if _, ok := New(s); ok || len(s.Fields()) != 1 || !strings.Contains(s.Fields()[0].String(), "read the pins") {
+		t.Errorf("New() = %v, %v", ok, s.Fields())
 	}
 }

@@ -92,14 +92,14 @@ func (c *Connection) refusePin(name string, known []string, tools map[string]def
 	switch {
 	case !slices.Contains(known, name):
 		return &pawl.Error{
-			Code: pawl.CodeNotFound, Op: "pin a tool", Msg: "the server has no tool " + connector.Quote(name),
-			Hint: connector.Suggest(name, known, "The tools are "+someNames(known)+"."),
+			Code: pawl.CodeNotFound, Op: "pin a tool", Msg: "the server has no tool " + pawl.Quote(name),
+			Hint: pawl.Suggest(name, known, "The tools are "+someNames(known)+"."),
 		}
 	case c.book.isFixed(name) && c.book.hash(name) != now:
 		return c.fixedFault(name, now)
 	case looked && was != now:
 		return &pawl.Error{
-			Code: pawl.CodeConflict, Reason: "changed", Op: "pin a tool", Msg: "the tool " + connector.Quote(name) + " is another one than the one you saw",
+			Code: pawl.CodeConflict, Reason: "changed", Op: "pin a tool", Msg: "the tool " + pawl.Quote(name) + " is another one than the one you saw",
 			Hint: "Look at it again: pawl connections pin " + c.cfg.name,
 		}
 	}
@@ -115,7 +115,7 @@ func (c *Connection) fixedFault(name, now string) error {
 	}
 	return &pawl.Error{
 		Code: pawl.CodeInvalid, Reason: "fixed", Op: "pin a tool", Hint: hint,
-		Msg: fmt.Sprintf("the pin of %s is in the definition of the connection %s", connector.Quote(name), c.cfg.name),
+		Msg: fmt.Sprintf("the pin of %s is in the definition of the connection %s", pawl.Quote(name), c.cfg.name),
 	}
 }
 

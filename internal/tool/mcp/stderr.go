@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/pawlrun/pawl/internal/tool/connector"
+	"github.com/pawlrun/pawl/internal/redact"
 )
 
 // Limits of what is kept of the error output of a program.
@@ -21,7 +21,7 @@ const (
 // the log at the level debug.
 type errorOutput struct {
 	log    *slog.Logger
-	redact connector.Redactor
+	redact redact.Redactor
 
 	mu    sync.Mutex
 	line  []byte // the part of a line so far

@@ -63,9 +63,9 @@ func (c *Connection) add(tools map[string]definition, tool *sdk.Tool) {
 	_, twice := tools[tool.Name]
 	switch {
 	case err != nil:
-		c.log.Warn("a tool of the MCP server is left out", "tool", connector.Quote(tool.Name), "why", err)
+		c.log.Warn("a tool of the MCP server is left out", "tool", pawl.Quote(tool.Name), "why", err)
 	case twice:
-		c.log.Warn("a tool of the MCP server is left out", "tool", connector.Quote(tool.Name), "why", "there is another one of the same name")
+		c.log.Warn("a tool of the MCP server is left out", "tool", pawl.Quote(tool.Name), "why", "there is another one of the same name")
 	default:
 		tools[tool.Name] = d
 	}
@@ -103,7 +103,7 @@ func (c *Connection) learn(tools map[string]definition) {
 // warnAbout tells what an operator should know about a tool that is new or has
 // changed.
 func (c *Connection) warnAbout(d definition) {
-	if c.cfg.tools[d.Name].class == classRead && !d.Annotations.ReadOnly {
+	if c.cfg.tools[d.Name].Class == classRead && !d.Annotations.ReadOnly {
 		c.log.Warn("a tool stays a mutation, because the MCP server does not declare it read-only", "tool", d.Name)
 	}
 	if state, _, change := c.book.compare(d); state != connector.PinHolds {
@@ -130,9 +130,9 @@ func (c *Connection) admit(name string) (definition, *connector.Error) {
 	case connector.PinHolds:
 		return d, nil
 	case connector.PinChanged:
-		return d, c.blocked(d, "tool_changed", "the tool "+connector.Quote(name)+" is not what was pinned: "+change)
+		return d, c.blocked(d, "tool_changed", "the tool "+pawl.Quote(name)+" is not what was pinned: "+change)
 	default:
-		msg := "the tool " + connector.Quote(name) + " was never pinned"
+		msg := "the tool " + pawl.Quote(name) + " was never pinned"
 		if err := c.book.writeFault(); err != nil {
 			msg += ", because " + err.Error()
 		}
@@ -158,11 +158,11 @@ func (c *Connection) absent(name string) *connector.Error {
 		}
 		return &connector.Error{
 			Class: pawl.ClassPrecondition, Code: "tool_gone", NotApplied: true,
-			Msg: "the server no longer has the tool " + connector.Quote(name), Hint: hint,
+			Msg: "the server no longer has the tool " + pawl.Quote(name), Hint: hint,
 		}
 	}
 	return &connector.Error{
 		Class: pawl.ClassLogic, Code: "unknown_method", NotApplied: true,
-		Msg: "the server has no tool " + connector.Quote(name),
+		Msg: "the server has no tool " + pawl.Quote(name),
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
@@ -108,7 +109,7 @@ func parse(raw json.RawMessage) (letter, error) {
 }
 
 func badAddress(name, text, fault string) error {
-	return connector.BadArguments("An address looks like ann@example.com or Ann <ann@example.com>.", "%s: %s %s", name, connector.Quote(text), fault)
+	return connector.BadArguments("An address looks like ann@example.com or Ann <ann@example.com>.", "%s: %s %s", name, pawl.Quote(text), fault)
 }
 
 // parseAddress reads one address, with or without a name. What would need
@@ -163,7 +164,7 @@ func parseHeaders(given map[string]string) ([]header, error) {
 		value := given[name]
 		switch fault := lineFault(value); {
 		case !isHeaderName(name):
-			return nil, connector.BadArguments("", "headers: %s cannot be the name of a header", connector.Quote(name))
+			return nil, connector.BadArguments("", "headers: %s cannot be the name of a header", pawl.Quote(name))
 		case isOwnHeader(name):
 			return nil, connector.BadArguments("Use the argument for it, if there is one.", "headers: %s is set by Pawl", name)
 		case fault != "":

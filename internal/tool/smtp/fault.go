@@ -48,7 +48,7 @@ func refused(step string, r reply) *connector.Error {
 func (s *Server) notLetIn(r reply) *connector.Error {
 	return &connector.Error{
 		Class: pawl.ClassAuth, Code: "auth", NotApplied: true,
-		Msg:  fmt.Sprintf("the server does not let %s in: %d %s", connector.Quote(s.username), r.code, r.text),
+		Msg:  fmt.Sprintf("the server does not let %s in: %d %s", pawl.Quote(s.username), r.code, r.text),
 		Hint: "Check username and password of the connection.",
 	}
 }

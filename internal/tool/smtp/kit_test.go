@@ -11,12 +11,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/definition"
 	"github.com/pawlrun/pawl/internal/outbound"
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
@@ -43,18 +42,18 @@ func environment(t *testing.T, allow ...string) connector.Env {
 }
 
 // define makes a connection out of a definition, whose faults it returns.
-func define(t *testing.T, env connector.Env, definition string) (s *Server, ok bool, faults string) {
+func define(t *testing.T, env connector.Env, text string) (s *Server, ok bool, faults string) {
 	t.Helper()
-	file, err := parser.ParseBytes([]byte(definition), 0)
+	name := filepath.Join(t.TempDir(), "c.yaml")
+	doc, err := definition.ReadSettings(name, []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := filepath.Join(t.TempDir(), "c.yaml")
-	settings := connector.NewSettings(connector.Origin{File: name, Env: env}, file.Docs[0].Body.(*ast.MappingNode))
+	settings := connector.NewSettings(doc, env)
 	connection, ok := New(settings)
-	settings.Unread()
+	settings.Unknown()
 	var all []string
-	for _, fault := range settings.Faults() {
+	for _, fault := range settings.Fields() {
 		all = append(all, strings.TrimPrefix(fault.String(), name+":"))
 	}
 	return connection.(*Server), ok, strings.Join(all, "\n")

@@ -7,16 +7,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/definition"
+	"github.com/pawlrun/pawl/internal/redact"
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
 // Defaults and limits of settings.
 const (
-	defaultTimeout = time.Minute
-	longestTimeout = 10 * time.Minute
-
-	portSubmission = 587
-	portImplicit   = 465
+	portImplicit = 465
 )
 
 // New makes the connection that a definition describes:
@@ -29,77 +28,53 @@ const (
 //	from: Pawl <robot@example.com>
 //	timeout: 1m
 func New(settings *connector.Settings) (connector.Connection, bool) {
-	before := len(settings.Faults())
-	s := &Server{env: settings.Env(), name: settings.Name(), tls: tlsStartTLS}
-	s.readHost(settings)
-	s.port = settings.Number("port", portSubmission, 1, 65535)
-	s.readTLS(settings)
-	s.readLogin(settings)
-	s.readFrom(settings)
-	s.timeout = settings.Duration("timeout", defaultTimeout, time.Second, longestTimeout)
-	s.secrets = connector.NewRedactor(append(settings.Secrets(), connector.Secret{Name: "password", Value: s.password}))
-	return s, len(settings.Faults()) == before
-}
-
-func (s *Server) readHost(settings *connector.Settings) {
-	host, ok := settings.OneOf("host")
-	if !ok {
-		return
+	var written written
+	settings.Read(&written)
+	s := &Server{
+		env: settings.Env, name: settings.Name, host: written.Host.Value, port: written.Port, tls: written.TLS,
+		username: written.Username.Value, password: written.Password.Value, timeout: written.Timeout,
 	}
-	if strings.ContainsAny(host.Value, " \t\r\n/@[]") || strings.Contains(host.Value, ":") && net.ParseIP(host.Value) == nil {
-		settings.Refuse(host, "host %s is not the name of a host; the port has a field of its own", connector.Quote(host.Written))
-		return
-	}
-	s.host = host.Value
-}
-
-// readTLS reads how the connection is secured. Port 465 is for TLS from the
-// first byte, so that nobody has to say so.
-func (s *Server) readTLS(settings *connector.Settings) {
-	if s.port == portImplicit {
-		s.tls = tlsImplicit
-	}
-	if !settings.Has("tls") {
-		return
-	}
-	field, ok := settings.Plain("tls")
-	if !ok {
-		return
-	}
-	switch field.Value {
-	case tlsStartTLS, tlsImplicit, tlsNone:
-		s.tls = field.Value
-	default:
-		known := []string{tlsStartTLS, tlsImplicit, tlsNone}
-		settings.Refuse(field, "unknown tls %s. %s", connector.Quote(field.Value), connector.Suggest(field.Value, known, "It is one of "+strings.Join(known, ", ")+"."))
-	}
-}
-
-func (s *Server) readLogin(settings *connector.Settings) {
-	username, hasName := settings.Optional("username")
-	password, hasPassword := settings.Optional("password")
 	switch {
-	case hasName && !settings.Has("password"):
-		settings.Refuse(username, "there is a username and no password")
-	case hasPassword && !settings.Has("username"):
-		settings.Refuse(password, "there is a password and no username")
-	case hasName && strings.ContainsAny(username.Value, "\x00\r\n"), hasPassword && strings.ContainsAny(password.Value, "\x00\r\n"):
-		settings.Refuse(password, "username or password holds a line break or a zero character")
+	case s.tls != "":
+	case s.port == portImplicit:
+		s.tls = tlsImplicit
+	default:
+		s.tls = tlsStartTLS
 	}
-	s.username, s.password = username.Value, password.Value
+	if strings.ContainsAny(s.host, " \t\r\n/@[]") || strings.Contains(s.host, ":") && net.ParseIP(s.host) == nil {
+		settings.Add("/host", "host %s is not the name of a host; the port has a field of its own", pawl.Quote(written.Host.Written))
+	}
+	checkLogin(settings, written)
+	if from := written.From; from.Value != "" {
+		address, fault := parseAddress(from.Value)
+		if fault != "" {
+			settings.Add("/from", "from %s cannot be used: %s", pawl.Quote(from.Written), fault)
+		}
+		s.from = netmail.Address{Name: address.Name, Address: address.Address}
+	}
+	s.secrets = redact.New(append(settings.Secrets(), redact.Secret{Name: "password", Value: s.password}))
+	return s, settings.OK()
 }
 
-func (s *Server) readFrom(settings *connector.Settings) {
-	from, ok := settings.OneOf("from")
-	if !ok {
-		return
+type written struct {
+	Host     definition.Secret `json:"host" definition:"required"`
+	Port     int               `json:"port" definition:"default=587,min=1,max=65535"`
+	TLS      string            `json:"tls" definition:"oneof=starttls|implicit|none"`
+	Username definition.Secret `json:"username"`
+	Password definition.Secret `json:"password"`
+	From     definition.Secret `json:"from" definition:"required"`
+	Timeout  time.Duration     `json:"timeout" definition:"default=1m,min=1s,max=10m"`
+}
+
+func checkLogin(settings *connector.Settings, w written) {
+	switch hasName, hasPassword := settings.Has("/username"), settings.Has("/password"); {
+	case hasName && !hasPassword:
+		settings.Add("/username", "there is a username and no password")
+	case hasPassword && !hasName:
+		settings.Add("/password", "there is a password and no username")
+	case strings.ContainsAny(w.Username.Value+w.Password.Value, "\x00\r\n"):
+		settings.Add("/password", "username or password holds a line break or a zero character")
 	}
-	address, fault := parseAddress(from.Value)
-	if fault != "" {
-		settings.Refuse(from, "from %s cannot be used: %s", connector.Quote(from.Written), fault)
-		return
-	}
-	s.from = netmail.Address{Name: address.Name, Address: address.Address}
 }
 
 // address is where the server is: host:port.

@@ -15,12 +15,12 @@ func TestDefinitionsAreChecked(t *testing.T) {
 
 		"from: robot@example.com": "host is missing", "host: smtp.example.com": "from is missing",
 		"host: smtp.example.com:587\nfrom: a@example.com": "the port has a field of its own", "host: \"smtps://x\"\nfrom: a@example.com": "is not the name of a host",
-		good + "port: 0": "port must be a number from 1 to 65535", good + "port: 70000": "port must be", good + "port: smtp": "port must be",
-		good + "tls: start": `unknown tls "start". It is one of`, good + "tls: startls": "Did you mean starttls?", good + "tls: true": "tls must be a text",
+		good + "port: 0": "port must be from 1 to 65535", good + "port: 70000": "port must be", good + "port: smtp": "port must be",
+		good + "tls: start": `tls "start" is not known. It is one of`, good + "tls: startls": "Did you mean starttls?", good + "tls: true": "tls must be a text",
 		good + "username: robot": "there is a username and no password", good + "password: x": "there is a password and no username",
 		good + "username: robot\npassword: ${MISSING}": "the environment variable MISSING is not set",
 		good + "username: robot\npassword: \"a\\nb\"":  "holds a line break",
-		good + "timeout: 0s":                           "timeout must be from 1s to 10m0s",
+		good + "timeout: 0s":                           "timeout must be from 1s to 10m",
 		good + "attachments: yes":                      `unknown field "attachments"`,
 		"host: h\nfrom: robot":                         "is not an address", "host: h\nfrom: \"a@example.com\\nBcc: b@example.com\"": "has a line break",
 	} {

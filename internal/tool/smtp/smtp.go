@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/redact"
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
@@ -32,7 +33,7 @@ type Server struct {
 	password string
 	from     netmail.Address
 	timeout  time.Duration
-	secrets  connector.Redactor
+	secrets  redact.Redactor
 
 	roots *x509.CertPool // nil: those of the system; tests have their own
 }
@@ -54,7 +55,7 @@ func (s *Server) Call(ctx context.Context, c connector.Call) (json.RawMessage, e
 	if c.Method != methodSend {
 		return nil, &connector.Error{
 			Class: pawl.ClassLogic, Code: "unknown_method", NotApplied: true,
-			Msg: "there is no method " + connector.Quote(c.Method), Hint: "The method is send.",
+			Msg: "there is no method " + pawl.Quote(c.Method), Hint: "The method is send.",
 		}
 	}
 	if c.Key == "" {
@@ -98,7 +99,7 @@ func (s *Server) Test(ctx context.Context) (string, error) {
 		saw = "the server answered over TLS"
 	}
 	if s.username != "" {
-		saw += " and let " + connector.Quote(s.username) + " in"
+		saw += " and let " + pawl.Quote(s.username) + " in"
 	}
 	return saw, nil
 }

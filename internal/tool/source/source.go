@@ -32,21 +32,17 @@ type Sources struct {
 //
 //	sources: [prices-aapl]     # absent: every source
 func New(s *connector.Settings) (connector.Connection, bool) {
-	c := &Sources{read: s.Env().Rows}
-	if s.Has("sources") {
-		list, ok := s.List("sources")
-		if !ok {
-			return nil, false
-		}
-		for _, field := range list {
-			c.names = append(c.names, field.Value)
-		}
+	var written struct {
+		Sources []string `json:"sources" definition:"nonempty"`
 	}
-	if c.read == nil && !s.Env().CheckOnly {
-		s.RefuseWhole("sources cannot be read here: there are none")
+	if !s.Read(&written) {
 		return nil, false
 	}
-	return c, true
+	if s.Rows == nil && !s.CheckOnly {
+		s.Add("", "sources cannot be read here: there are none")
+		return nil, false
+	}
+	return &Sources{names: written.Sources, read: s.Rows}, true
 }
 
 // Methods lists rows.
@@ -63,7 +59,7 @@ type arguments struct {
 //	rows({source, limit, cursor}) -> {rows, nextCursor}
 func (c *Sources) Call(ctx context.Context, call connector.Call) (json.RawMessage, error) {
 	if call.Method != "rows" {
-		return nil, &connector.Error{Class: pawl.ClassLogic, Code: "unknown_method", Msg: "a source connection has no method " + connector.Quote(call.Method), Hint: "The method is rows."}
+		return nil, &connector.Error{Class: pawl.ClassLogic, Code: "unknown_method", Msg: "a source connection has no method " + pawl.Quote(call.Method), Hint: "The method is rows."}
 	}
 	var a arguments
 	if err := connector.DecodeArguments(call.Args, largestArguments, &a); err != nil {
@@ -96,7 +92,7 @@ func (c *Sources) Call(ctx context.Context, call connector.Call) (json.RawMessag
 	raw, err := json.Marshal(map[string]any{"rows": list, "nextCursor": next})
 	if err == nil && len(raw) > largestAnswer {
 		return nil, &connector.Error{
-			Class: pawl.ClassLogic, Code: "too_large", Msg: fmt.Sprintf("%d rows of the source %s have more than the %d MiB that one call answers", len(list), connector.Quote(name), largestAnswer>>20),
+			Class: pawl.ClassLogic, Code: "too_large", Msg: fmt.Sprintf("%d rows of the source %s have more than the %d MiB that one call answers", len(list), pawl.Quote(name), largestAnswer>>20),
 			Hint: "Ask for fewer with limit, and go on with nextCursor.",
 		}
 	}
@@ -111,7 +107,7 @@ func (c *Sources) source(given *string) (string, error) {
 		return "", connector.BadArguments("Name a source, such as {source: \"prices\"}.", "source is missing")
 	case len(c.names) > 0 && !slices.Contains(c.names, *given):
 		return "", &connector.Error{
-			Class: pawl.ClassPermission, Code: "not_allowed", Msg: "this connection may not read the source " + connector.Quote(*given),
+			Class: pawl.ClassPermission, Code: "not_allowed", Msg: "this connection may not read the source " + pawl.Quote(*given),
 			Hint: "It may read " + strings.Join(c.names, ", ") + ".",
 		}
 	}
@@ -119,7 +115,7 @@ func (c *Sources) source(given *string) (string, error) {
 }
 
 func fault(name string, err error) *connector.Error {
-	out := &connector.Error{Class: pawl.ClassTransient, Code: "unavailable", Msg: "the rows of the source " + connector.Quote(name) + " cannot be read", Err: err}
+	out := &connector.Error{Class: pawl.ClassTransient, Code: "unavailable", Msg: "the rows of the source " + pawl.Quote(name) + " cannot be read", Err: err}
 	e, ok := errors.AsType[*pawl.Error](err)
 	if !ok {
 		return out
@@ -127,7 +123,7 @@ func fault(name string, err error) *connector.Error {
 	out.Code, out.Hint = string(e.Code), e.Hint
 	switch e.Code {
 	case pawl.CodeNotFound:
-		out.Class, out.Msg = pawl.ClassPrecondition, "there is no source "+connector.Quote(name)
+		out.Class, out.Msg = pawl.ClassPrecondition, "there is no source "+pawl.Quote(name)
 	case pawl.CodeInvalid:
 		out.Class, out.Msg = pawl.ClassLogic, out.Msg+": "+e.Msg
 	default: // the store is away

@@ -7,27 +7,24 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
-
 	"github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/definition"
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
 func open(t *testing.T, text string, env connector.Env) (connector.Connection, []pawl.Field) {
 	t.Helper()
-	parsed, err := parser.ParseBytes([]byte(text), 0)
+	doc, err := definition.ReadSettings("x.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := connector.NewSettings(connector.Origin{File: "x.yaml", Env: env}, parsed.Docs[0].Body.(*ast.MappingNode))
-	s.Has("type")
+	s := connector.NewSettings(doc, env)
 	c, ok := New(s)
-	s.Unread()
-	if ok != (len(s.Faults()) == 0) {
-		t.Errorf("ok %v with the faults %v", ok, s.Faults())
+	s.Unknown()
+	if ok != (len(s.Fields()) == 0) {
+		t.Errorf("ok %v with the faults %v", ok, s.Fields())
 	}
-	return c, s.Faults()
+	return c, s.Fields()
 }
 
 // A script reads rows of the sources that its connection names, and of no

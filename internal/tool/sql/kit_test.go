@@ -11,11 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/definition"
 	"github.com/pawlrun/pawl/internal/outbound"
 	"github.com/pawlrun/pawl/internal/pgtest"
 	"github.com/pawlrun/pawl/internal/tool/connector"
@@ -57,18 +56,17 @@ func environment(t *testing.T) connector.Env {
 }
 
 // define makes a connection out of a definition, whose faults it returns.
-func define(t *testing.T, env connector.Env, folder, definition string) (d *Database, ok bool, faults string) {
+func define(t *testing.T, env connector.Env, folder, text string) (d *Database, ok bool, faults string) {
 	t.Helper()
-	file, err := parser.ParseBytes([]byte(definition), 0)
+	doc, err := definition.ReadSettings(filepath.Join(folder, "c.yaml"), []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := connector.NewSettings(connector.Origin{File: filepath.Join(folder, "c.yaml"), Env: env}, file.Docs[0].Body.(*ast.MappingNode))
+	s := connector.NewSettings(doc, env)
 	connection, ok := New(s)
-	s.Name()
-	s.Unread()
+	s.Unknown()
 	var all []string
-	for _, fault := range s.Faults() {
+	for _, fault := range s.Fields() {
 		all = append(all, strings.TrimPrefix(fault.String(), filepath.Join(folder, "c.yaml")+":"))
 	}
 	return connection.(*Database), ok, strings.Join(all, "\n")

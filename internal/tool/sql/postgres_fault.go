@@ -115,10 +115,10 @@ func (f postgresFaults) said(said *pgconn.PgError) *connector.Error {
 	fault.Class, fault.Code = f.judge(said)
 	switch fault.Code {
 	case "auth":
-		fault.Msg = fmt.Sprintf("%s does not let the user %s in: %s", f.server, connector.Quote(f.user), fault.Msg)
+		fault.Msg = fmt.Sprintf("%s does not let the user %s in: %s", f.server, pawl.Quote(f.user), fault.Msg)
 		fault.Hint = "Check user and password in the url of the connection."
 	case "no_access":
-		fault.Hint = strings.TrimSpace(fmt.Sprintf("Grant it to the user %s. %s", connector.Quote(f.user), fault.Hint))
+		fault.Hint = strings.TrimSpace(fmt.Sprintf("Grant it to the user %s. %s", pawl.Quote(f.user), fault.Hint))
 	case "reads_only":
 		fault.Hint = "query cannot change anything; use exec."
 	case "no_writes":

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
@@ -56,7 +57,7 @@ func newPostgres(s *connector.Settings, address string) (p *postgres, fault stri
 			config.RuntimeParams[name] = options.Get(name)
 		}
 	}
-	config.DialFunc = s.Env().Dial
+	config.DialFunc = s.Dial
 	// The guarded dialer resolves names itself, and sees every address.
 	config.LookupFunc = func(_ context.Context, host string) ([]string, error) { return []string{host}, nil }
 	config.MaxProtocolMessageBodyLen = largestMessage
@@ -73,7 +74,7 @@ func readOptions(folder string, u *url.URL) (options url.Values, fault string) {
 	known := postgresOptions()
 	for _, name := range slices.Sorted(maps.Keys(options)) {
 		if !slices.Contains(known, name) {
-			return nil, "unknown option " + connector.Quote(name) + ". " + connector.Suggest(name, known, "The options are "+strings.Join(known, ", ")+".")
+			return nil, "unknown option " + pawl.Quote(name) + ". " + pawl.Suggest(name, known, "The options are "+strings.Join(known, ", ")+".")
 		}
 	}
 	for _, name := range []string{"sslrootcert", "sslcert", "sslkey"} {

@@ -24,8 +24,8 @@ func TestDefinitionsAreChecked(t *testing.T) {
 		"url: mysql://u@h/d": "it must begin with postgres:// or sqlite:",
 		"url: \"sqlite:\"":   "it names no file", "url: \"sqlite::memory:\"": "it names no file",
 		"url: sqlite:missing.db": "there is no such file", "url: sqlite:.": "it is not a file",
-		good + "timeout: soon": "is not a length of time", good + "timeout: 1h": "timeout must be from 1s to 10m0s",
-		good + "maxRows: 0": "maxRows must be a number from 1 to 100000", good + "maxRows: many": "maxRows must be a number",
+		good + "timeout: soon": "is not a length of time", good + "timeout: 1h": "timeout must be from 1s to 10m",
+		good + "maxRows: 0": "maxRows must be from 1 to 100000", good + "maxRows: many": "maxRows must be a whole number",
 		good + "readOnly: no way": "readOnly must be true or false", good + "track: 1": "track must be true or false",
 		good + "tracks: true": `unknown field "tracks". Did you mean track?`,
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/budget"
+	"github.com/pawlrun/pawl/internal/redact"
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
@@ -25,7 +26,7 @@ type Database struct {
 	readOnly bool   // there is no exec
 	track    bool   // exec is recorded in the table of calls
 	password string // of the url
-	secrets  connector.Redactor
+	secrets  redact.Redactor
 
 	booksReady atomic.Bool // the table of calls was there and could be used
 }
@@ -97,7 +98,7 @@ func (d *Database) Call(ctx context.Context, c connector.Call) (json.RawMessage,
 	default:
 		err = &connector.Error{
 			Class: pawl.ClassLogic, Code: "unknown_method", NotApplied: true,
-			Msg: "there is no method " + connector.Quote(c.Method),
+			Msg: "there is no method " + pawl.Quote(c.Method),
 		}
 	}
 	if err != nil {

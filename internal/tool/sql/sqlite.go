@@ -17,6 +17,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/definition"
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
@@ -40,15 +41,12 @@ func newSQLite(s *connector.Settings, path string) (l *sqlite, fault string) {
 	if path == "" || strings.HasPrefix(path, ":memory:") {
 		return nil, "it names no file"
 	}
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(s.Folder(), path)
-	}
-	path, err := filepath.Abs(path)
+	path, err := filepath.Abs(definition.Within(s.Folder(), path))
 	if err != nil {
 		return nil, "the file cannot be found"
 	}
 	l = &sqlite{path: path}
-	if s.Env().CheckOnly {
+	if s.CheckOnly {
 		return l, ""
 	}
 	switch info, err := os.Stat(path); {
@@ -91,7 +89,7 @@ func (l *sqlite) begin(ctx context.Context, writes bool) (transaction, error) {
 // dsn makes connections that wait for others who hold the file as long as the
 // call may take, and whose commits are on the disk before they are answered.
 func (l *sqlite) dsn(ctx context.Context, writes bool) string {
-	wait := defaultTimeout
+	wait := 30 * time.Second // of a call without a deadline of its own
 	if deadline, ok := ctx.Deadline(); ok {
 		wait = max(time.Until(deadline), time.Millisecond)
 	}

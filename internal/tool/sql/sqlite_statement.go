@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
@@ -97,7 +98,7 @@ func (s *scanned) note(token string) error {
 	}
 	n, err := strconv.Atoi(token[1:])
 	if err != nil || n < 1 || n > mostParams || token[1] == '0' {
-		return connector.BadArguments("Parameters are $1, $2 and so on.", "%s is not a parameter", connector.Quote(token))
+		return connector.BadArguments("Parameters are $1, $2 and so on.", "%s is not a parameter", pawl.Quote(token))
 	}
 	s.params = max(s.params, n)
 	return nil
@@ -129,7 +130,7 @@ func sqliteToken(text string) (int, error) {
 	case c == '$':
 		return parameterLength(text)
 	case c == '?' || c == '@' || c == ':' || c == '#':
-		return 0, connector.BadArguments("Parameters are $1, $2 and so on.", "sql has the character %s outside of quotes", connector.Quote(string(c)))
+		return 0, connector.BadArguments("Parameters are $1, $2 and so on.", "sql has the character %s outside of quotes", pawl.Quote(string(c)))
 	case isNameByte(c):
 		end := 1
 		for end < len(text) && (isNameByte(text[end]) || text[end] == '$') {

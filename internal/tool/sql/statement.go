@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
@@ -19,7 +20,7 @@ func checkWord(method, word string, allowed []string) error {
 	if word == "" {
 		return connector.BadArguments(hint, "sql does not begin with a word")
 	}
-	return connector.BadArguments(hint, "%s does not run %s", method, connector.Quote(strings.ToUpper(word)))
+	return connector.BadArguments(hint, "%s does not run %s", method, pawl.Quote(strings.ToUpper(word)))
 }
 
 // isLetter reports whether a byte can begin a word of SQL.

@@ -36,7 +36,7 @@ func newTable(columns []string, l limit) (table, error) {
 	t := table{columns: columns, limit: l, rows: []json.RawMessage{}}
 	for i, name := range columns {
 		if slices.Contains(columns[:i], name) {
-			return t, connector.BadArguments("Give each column a name of its own: select a.id as a_id, b.id as b_id.", "two columns of the result are called %s", connector.Quote(name))
+			return t, connector.BadArguments("Give each column a name of its own: select a.id as a_id, b.id as b_id.", "two columns of the result are called %s", pawl.Quote(name))
 		}
 		t.names = append(t.names, encodeText(name))
 	}

@@ -33,16 +33,17 @@ type Workflow struct {
 //
 //	workflow: shipping
 func New(s *connector.Settings) (connector.Connection, bool) {
-	name, ok := s.Plain("workflow")
-	if !ok {
+	var written struct {
+		Workflow string `json:"workflow" definition:"required"`
+	}
+	if !s.Read(&written) {
 		return nil, false
 	}
-	env := s.Env()
-	if env.Publish == nil && !env.CheckOnly {
-		s.Refuse(name, "the workflow %s cannot be reached: nothing can be published here", connector.Quote(name.Written))
+	if s.Publish == nil && !s.CheckOnly {
+		s.Add("/workflow", "the workflow %s cannot be reached: nothing can be published here", pawl.Quote(written.Workflow))
 		return nil, false
 	}
-	return &Workflow{name: name.Value, publish: env.Publish}, true
+	return &Workflow{name: written.Workflow, publish: s.Publish}, true
 }
 
 // Methods lists publish.
@@ -61,7 +62,7 @@ func (w *Workflow) Call(ctx context.Context, c connector.Call) (json.RawMessage,
 	if c.Method != "publish" {
 		return nil, &connector.Error{
 			Class: pawl.ClassLogic, Code: "unknown_method", NotApplied: true,
-			Msg: "a workflow connection has no method " + connector.Quote(c.Method), Hint: "The method is publish.",
+			Msg: "a workflow connection has no method " + pawl.Quote(c.Method), Hint: "The method is publish.",
 		}
 	}
 	a, err := parse(c.Args)
@@ -84,7 +85,7 @@ func (w *Workflow) Address(c connector.Call) string {
 	if err != nil {
 		return ""
 	}
-	return "an event " + connector.Quote(*a.Topic) + " for the workflow " + w.name
+	return "an event " + pawl.Quote(*a.Topic) + " for the workflow " + w.name
 }
 
 // Reconcile publishes the event again, after which it is there.
@@ -136,7 +137,7 @@ func (w *Workflow) fault(err error) *connector.Error {
 	if e, ok := errors.AsType[*connector.Error](err); ok {
 		return e
 	}
-	doing := "publish to the workflow " + connector.Quote(w.name)
+	doing := "publish to the workflow " + pawl.Quote(w.name)
 	fault := &connector.Error{Class: pawl.ClassInternal, Code: "internal", Msg: doing + ": it did not work", Err: err}
 	refused := func(class pawl.Class) {
 		fault.Class, fault.NotApplied, fault.Err = class, true, nil

@@ -7,11 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/definition"
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
@@ -28,17 +27,17 @@ func (b *board) publish(_ context.Context, workflow, topic, id string, payload j
 
 func open(t *testing.T, text string, env connector.Env) (connector.Connection, []pawl.Field) {
 	t.Helper()
-	parsed, err := parser.ParseBytes([]byte(text), 0)
+	doc, err := definition.ReadSettings("x.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := connector.NewSettings(connector.Origin{File: "x.yaml", Env: env}, parsed.Docs[0].Body.(*ast.MappingNode))
+	s := connector.NewSettings(doc, env)
 	c, ok := New(s)
-	s.Unread()
-	if ok != (len(s.Faults()) == 0) {
-		t.Errorf("ok %v with the faults %v", ok, s.Faults())
+	s.Unknown()
+	if ok != (len(s.Fields()) == 0) {
+		t.Errorf("ok %v with the faults %v", ok, s.Fields())
 	}
-	return c, s.Faults()
+	return c, s.Fields()
 }
 
 func connect(t *testing.T, b *board) connector.Connection {

@@ -1,4 +1,4 @@
-package connector
+package redact
 
 import (
 	"encoding/base64"
@@ -14,7 +14,7 @@ import (
 // DESIGN 6: a redactor guards logs and recorded arguments as a backstop.
 func TestRedactorReplacesEveryFormOfASecret(t *testing.T) {
 	const key = `s3cr/t+k"y é`
-	r := NewRedactor([]Secret{{"KEY", key}, {"SHORT", "12345"}, {"LONGER", key + "-more"}, {"DSN", "postgres://me:p4ssw0rd@db/x"}})
+	r := New([]Secret{{"KEY", key}, {"SHORT", "12345"}, {"LONGER", key + "-more"}, {"DSN", "postgres://me:p4ssw0rd@db/x"}})
 	for _, test := range []struct{ text, want string }{
 		{"a " + key + " b " + key, "a [secret KEY] b [secret KEY]"},
 		{key + "-more", "[secret LONGER]"},
@@ -43,7 +43,7 @@ func TestRedactorReplacesEveryFormOfASecret(t *testing.T) {
 }
 
 func TestRedactorLeavesAddressesAlone(t *testing.T) {
-	r := NewRedactor([]Secret{{"A", "https://shop.example.com"}, {"B", "http://shop.example.com:8080/"}, {"C", "https://hooks.example.com/T0/B0"}})
+	r := New([]Secret{{"A", "https://shop.example.com"}, {"B", "http://shop.example.com:8080/"}, {"C", "https://hooks.example.com/T0/B0"}})
 	const text = "https://shop.example.com/x http://shop.example.com:8080/ "
 	if got := r.Text(text + "https://hooks.example.com/T0/B0"); got != text+"[secret C]" {
 		t.Error(got)
@@ -51,7 +51,7 @@ func TestRedactorLeavesAddressesAlone(t *testing.T) {
 }
 
 func TestRedactorKeepsTheRestOfTheJSON(t *testing.T) {
-	r := NewRedactor([]Secret{{"KEY", "secret-é\n1"}})
+	r := New([]Secret{{"KEY", "secret-é\n1"}})
 	for _, test := range []struct{ raw, want string }{
 		{`{"a": "x secret-é\n1 <y>", "secret-\u00e9\n1": [1.50, "\u0041", null]}`, `{"a": "x [secret KEY] <y>", "[secret KEY]": [1.50, "\u0041", null]}`},
 		{`"secret-\u00E9\u000a1"`, `"[secret KEY]"`},
@@ -88,7 +88,7 @@ func TestRedactedJSONIsJSONWithoutTheSecret(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		clean := NewRedactor([]Secret{{"KEY", secret}}).JSON(raw)
+		clean := New([]Secret{{"KEY", secret}}).JSON(raw)
 		var back map[string]any
 		if err := json.Unmarshal(clean, &back); err != nil {
 			t.Fatalf("%s is not JSON: %v", clean, err)

@@ -1,4 +1,4 @@
-package connector
+package definition
 
 import (
 	"os"
@@ -81,9 +81,9 @@ func TestSecretsComeFromFiles(t *testing.T) {
 		{"file:just", strings.Repeat("x", longestSecret), ""},
 		{"file:missing", "", "read the file missing: no such file or directory"},
 		{"file:empty", "", "the file empty is empty"},
-		{"file:large", "", "the file large has more than"},
-		{"file:pipe", "", "pipe is not a file"}, // hangs if it is opened
-		{"file:", "", " is not a file"},
+		{"file:large", "", "read the file large: it has more than"},
+		{"file:pipe", "", "read the file pipe: it is not a file"}, // hangs if it is opened
+		{"file:", "", "read the file : it is not a file"},
 	} {
 		got, err := r.resolve(test.text)
 		switch {

@@ -1,4 +1,6 @@
-package connector
+// Package redact puts the names of secrets in place of their values, in texts
+// that others wrote. It is pure.
+package redact
 
 import (
 	"bytes"
@@ -15,6 +17,12 @@ import (
 // have nothing to do with it.
 const shortestSecret = 6
 
+// Secret is a value that must not be told. It is held in memory only.
+type Secret struct {
+	Name  string // what stands in its place, such as that of its variable or file
+	Value string
+}
+
 // Redactor puts the names of secrets in place of their values. It is a net for
 // what should not be there: a server that echoes a key, a log line that quotes
 // it. It knows a value as it is, as it is written in URLs and in JSON, and in
@@ -24,10 +32,10 @@ type Redactor struct {
 	replacer *strings.Replacer // nil if there is nothing to replace
 }
 
-// NewRedactor makes a redactor for secrets. Values that are too short, and
+// New makes a redactor for secrets. Values that are too short, and
 // addresses of servers, which are configured in the same way but are not
 // secret, are left alone.
-func NewRedactor(secrets []Secret) Redactor {
+func New(secrets []Secret) Redactor {
 	type form struct{ text, name string }
 	var forms []form
 	for _, secret := range withPasswords(secrets) {
