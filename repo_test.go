@@ -106,6 +106,40 @@ func TestEveryPackageIsDocumented(t *testing.T) {
 	}
 }
 
+// A reader finds every folder of internal in the table of the architecture, and
+// there no folder that is gone.
+func TestEveryFolderIsInTheArchitecture(t *testing.T) {
+	text, err := os.ReadFile("docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := map[string]bool{}
+	for line := range strings.Lines(string(text)) {
+		if row, _, ok := strings.Cut(strings.TrimPrefix(line, "| "), " | "); ok {
+			for _, match := range regexp.MustCompile("`(internal/[a-z]+)`").FindAllStringSubmatch(row, -1) {
+				told[match[1]] = true
+			}
+		}
+	}
+	there := map[string]bool{}
+	for name := range goFiles(t) {
+		if rest, ok := strings.CutPrefix(name, "internal/"); ok {
+			folder, _, _ := strings.Cut(rest, "/")
+			there["internal/"+folder] = true
+		}
+	}
+	for _, folder := range slices.Sorted(maps.Keys(there)) {
+		if !told[folder] {
+			t.Errorf("%s is not in the table of docs/architecture.md", folder)
+		}
+	}
+	for _, folder := range slices.Sorted(maps.Keys(told)) {
+		if !there[folder] {
+			t.Errorf("docs/architecture.md tells of %s, which is not there", folder)
+		}
+	}
+}
+
 func TestImportsPointOneWay(t *testing.T) {
 	for name, file := range productFiles(t) {
 		from, known := layerOf(path.Dir(name))

@@ -4,13 +4,15 @@
 // # One lane, one job
 //
 // A source has one job in the queue, keyed by its id and armed at the earliest
-// instant at which it can be due. A claimed job looks, asks four gates and
-// either fetches or is armed anew:
+// instant at which it can be due. A claimed job loads the state, asks six gates
+// and either fetches or is armed anew:
 //
+//	wanted     is it neither paused, deleted nor halted?
 //	schedule   has its time come, or did somebody ask?
 //	in flight  does nothing of it run already?
 //	quota      may the domain be called? (asking consumes nothing)
 //	retry      is it not backing off, and is its budget not used up?
+//	worker     is there a worker of the queue that takes it?
 //
 // Jobs of sources have workers of their own in the queue, as many as
 // --source-queue: these are the places of the bounded queue. Of those that have

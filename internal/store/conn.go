@@ -31,8 +31,8 @@ type Row struct {
 	err  error
 }
 
-// errNoRow is internal: accessors turn it into a not-found error that names
-// what was looked for.
+// ErrNoRow does not leave the stores: accessors turn it into a not-found error
+// that names what was looked for.
 var ErrNoRow = errors.New("no row")
 
 // Scan copies the first row.

@@ -7,9 +7,10 @@ import (
 	"time"
 )
 
-// dialect is all that differs between the two databases. Its two
-// implementations, in dialect_sqlite.go and dialect_postgres.go, are the only
-// places that know which database they talk to.
+// dialect is what statements and errors of the two databases differ in. Its
+// implementations are in dialect_sqlite.go and dialect_postgres.go. How a
+// transaction is run differs too: sqlite*.go group them for the one writer of a
+// file, postgres*.go and sharedtx*.go have a pool.
 type dialect interface {
 	name() string
 

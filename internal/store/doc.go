@@ -1,5 +1,7 @@
 // Package store keeps everything Pawl must not forget, in a SQLite file or in
-// PostgreSQL. It holds all SQL, a file per aggregate.
+// PostgreSQL. It holds all SQL for Pawl's own tables, a file per aggregate. The
+// tables of sources are the business of source/table, and databases of users that
+// of tool/sql.
 //
 // One SQL text serves both databases: it stays in the subset that both share
 // ($N parameters, ON CONFLICT, RETURNING, row values, partial indexes). What

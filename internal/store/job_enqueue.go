@@ -12,7 +12,8 @@ import (
 )
 
 // Enqueue adds jobs in this transaction. It returns them as they are in the
-// table, in the order of the specs. This file is the only one that adds jobs.
+// table, in the order of the specs. This file and its statements in the dialects
+// are all that adds jobs.
 func (tx *Tx) Enqueue(ctx context.Context, specs []JobSpec) ([]Job, error) {
 	out := make([]Job, len(specs))
 	var plain []Job

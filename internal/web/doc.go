@@ -41,6 +41,6 @@
 // # Another kind of lane
 //
 // Add a laneKind to the list in lane.go, a file with the page's handlers, their
-// lines in routes.go and a template. Nothing else knows the kinds, but the
-// timeline, which asks what comes due.
+// lines in routes.go and a template. The timeline, the pages of runs and those of
+// approvals know the kinds, too.
 package web

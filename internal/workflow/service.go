@@ -62,13 +62,16 @@ type Options struct {
 
 // Change is something that happened to a workflow beside its runs.
 type Change struct {
-	What     string // deployed, paused, resumed, deleted, requested, published, skipped
+	// deployed, paused, resumed, deleted, requested, published, skipped; of a run:
+	// asked, asked again, expired, approved, rejected, resumed, resolved, the What of
+	// a Notice; fix activated, or fix and the state of a repair.
+	What     string
 	Workflow string
 	At       time.Time
 	Topic    string // published
 	Event    string // published: its message id
 	Input    string // skipped
-	Run      string // asked, asked again, expired, approved, rejected, resumed, resolved
+	Run      string // of what happened to a run
 }
 
 // Service deploys workflows and runs their lanes.
