@@ -166,7 +166,7 @@ func TestOnlyTheServerWires(t *testing.T) {
 // database and the rules need nothing above them.
 func TestContractsStandAlone(t *testing.T) {
 	allowed := map[string][]string{
-		"internal/execution/contract": {"internal/run"},
+		"internal/execution/contract": {"client", "internal/run"},
 		"internal/store":              {},
 		"internal/run":                {},
 	}

@@ -44,6 +44,7 @@ var layers = [][]string{
 	{"internal/execution/contract"},
 	{"internal/store", "internal/definition", "internal/budget", "internal/run", "internal/when", "internal/visible", "examples"},
 	{"internal/redact"},
+	{"client"}, // what users' programs import with it they inherit
 	{"."},
 }
 
@@ -161,6 +162,9 @@ func checkImport(from, imported string) error {
 		return fmt.Errorf("the root package has the standard library only, so that all others can speak its words")
 	}
 	inner, ours := strings.CutPrefix(imported+"/", modulePath+"/")
+	if from == "client" && !ours && strings.Contains(imported, ".") {
+		return fmt.Errorf("the client has the standard library and the root package only, because users' programs inherit what it imports")
+	}
 	if !ours {
 		return nil
 	}

@@ -9,7 +9,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/bench/measure"
-	"github.com/pawlrun/pawl/internal/execution/contract"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/store"
 )
@@ -20,7 +20,7 @@ func (h *house) create(ctx context.Context, prefix, cron string, n int) error {
 	for from := 0; from < n; from += 100 {
 		err := h.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 			for i := from; i < min(from+100, n); i++ {
-				_, err := h.graphs.Create(ctx, tx, h.owner, contract.SchedulesCreateV1Input{
+				_, err := h.graphs.Create(ctx, tx, h.owner, client.ScheduleRequest{
 					Name: fmt.Sprintf("%s-%06d", prefix, i), GraphID: "bench:noop", Input: json.RawMessage(`{}`), Cron: cron, Timezone: "UTC",
 				}, "bench")
 				if err != nil {

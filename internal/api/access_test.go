@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pawlrun/pawl/internal/execution/contract"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -27,7 +27,7 @@ func TestSchedulesOfWorkflowsNeedTheRightToRunThem(t *testing.T) {
 		if n := r.count(`select (select count(*) from schedules) + (select count(*) from execution_grants) + (select count(*) from schedule_runs)`); n != 0 {
 			t.Errorf("%d rows of what was refused", n)
 		}
-		var harmless, s contract.ScheduleV1
+		var harmless, s client.Schedule
 		r.as(narrow, "POST", "/api/v1/schedules", yearly("other", "http:poet")).want(http.StatusCreated).into(&harmless)
 		refused(r.as(narrow, "PATCH", "/api/v1/schedules/"+harmless.ID, map[string]any{"graphId": "workflow:pay"}))
 		r.as(both, "POST", "/api/v1/schedules", yearly("mine", "workflow:pay")).want(http.StatusCreated).into(&s)
@@ -38,7 +38,7 @@ func TestSchedulesOfWorkflowsNeedTheRightToRunThem(t *testing.T) {
 		refused(r.as(narrow, "POST", path+"/run", nil))
 		span := map[string]any{"from": "2020-01-01T00:00:00Z", "to": "2022-01-02T00:00:00Z"}
 		refused(r.as(narrow, "POST", path+"/backfill", span))
-		var b contract.BackfillV1
+		var b client.Backfill
 		r.as(both, "POST", path+"/backfill", span).want(http.StatusCreated).into(&b)
 		refused(r.as(narrow, "POST", "/api/v1/backfills/"+b.ID+"/confirm", map[string]any{"hash": b.Hash}))
 		r.as(both, "POST", "/api/v1/backfills/"+b.ID+"/confirm", map[string]any{"hash": b.Hash}).want(200)
@@ -114,13 +114,13 @@ func TestReplayNeedsTheRightForWhatItShows(t *testing.T) {
 func TestTokensForServicesCanBeMade(t *testing.T) {
 	both(t, func(r *rig) {
 		body := map[string]any{"name": "worker", "scopes": []any{"graphs:execute"}, "user": "worker"}
-		var made NewToken
+		var made client.NewToken
 		r.do("POST", "/api/v1/tokens", body).want(http.StatusCreated).into(&made)
-		if token := r.find(*made.Text); token.User.Role != store.RoleAdmin || len(token.Scopes) != 1 {
+		if token := r.find(string(made.Text)); token.User.Role != store.RoleAdmin || len(token.Scopes) != 1 {
 			t.Errorf("%+v", token)
 		}
 		for _, path := range []string{"/api/v1/jobs", "/api/v1/schedules", "/api/v1/tokens"} { // it may do nothing else
-			r.as(*made.Text, "GET", path, nil).problem(403, "forbidden")
+			r.as(string(made.Text), "GET", path, nil).problem(403, "forbidden")
 		}
 		bob := r.token("bob", store.RoleOperator, "*")
 		r.as(bob, "POST", "/api/v1/tokens", body).problem(403, "forbidden")

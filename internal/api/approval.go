@@ -2,41 +2,23 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
-// Approval is a question to people: may this call be made?
-type Approval struct {
-	ID        string          `json:"id" format:"uuid"`
-	Workflow  string          `json:"workflow" example:"mail-to-sheet"`
-	RunID     string          `json:"runId" format:"uuid" doc:"The run that asks; it is approved and rejected there."`
-	Tool      string          `json:"tool" example:"sheet"`
-	Method    string          `json:"method" example:"append"`
-	Arguments json.RawMessage `json:"arguments" doc:"What will be sent."`
-	Address   *string         `json:"address" example:"POST https://shop.example.com/orders" doc:"Where the call goes, with secrets left out; null if the connection cannot tell."`
-	Hash      string          `json:"hash" doc:"Names this call: the script, the method, the address and the arguments. Send it along to approve what you saw and nothing else."`
-	Title     *string         `json:"title" example:"Add a row for Ada" doc:"What the script calls it; not to be trusted."`
-	State     string          `json:"state" enum:"pending,approved,rejected,expired,used" doc:"approved: and not made yet. used: the call was made."`
-	CreatedAt Instant         `json:"createdAt"`
-	ExpiresAt Instant         `json:"expiresAt" doc:"Until when it can be answered."`
-	DecidedAt *Instant        `json:"decidedAt" nullable:"true"`
-	DecidedBy *string         `json:"decidedBy" doc:"The user who answered."`
-}
-
 // approvalOf tells a question of the workflow with this name. Scripts are not
 // given secrets; should one have got hold of one nevertheless, it is not shown.
-func (a *API) approvalOf(q *store.Approval, workflow string) Approval {
-	out := Approval{
-		ID: q.ID, Workflow: workflow, RunID: q.RunID, Tool: q.Tool, Method: q.Method, Arguments: q.Arguments, Address: orNull(q.Address), Hash: q.Hash,
-		Title: orNull(q.Title), State: string(q.State), CreatedAt: Instant{q.CreatedAt}, ExpiresAt: Instant{q.ExpiresAt},
-		DecidedAt: instantOf(q.DecidedAt), DecidedBy: orNull(userOf(q.DecidedBy)),
+func (a *API) approvalOf(q *store.Approval, workflow string) client.Approval {
+	out := client.Approval{
+		ID: q.ID, Workflow: workflow, RunID: q.RunID, Tool: q.Tool, Method: q.Method, Arguments: q.Arguments, Address: client.NullString(q.Address), Hash: q.Hash,
+		Title: client.NullString(q.Title), State: string(q.State), CreatedAt: client.At(q.CreatedAt), ExpiresAt: client.At(q.ExpiresAt),
+		DecidedAt: client.At(q.DecidedAt), DecidedBy: client.NullString(userOf(q.DecidedBy)),
 	}
 	if a.tools != nil {
-		out.Arguments, out.Title = a.tools.Redact(q.Arguments), orNull(a.tools.RedactText(q.Title))
+		out.Arguments, out.Title = a.tools.Redact(q.Arguments), client.NullString(a.tools.RedactText(q.Title))
 	}
 	return out
 }
@@ -48,7 +30,7 @@ type listApprovalsInput struct {
 	Order    string `query:"order" enum:"newest,oldest" default:"newest" doc:"Which come first."`
 }
 
-type listApprovalsOutput struct{ Body Page[Approval] }
+type listApprovalsOutput struct{ Body client.Page[client.Approval] }
 
 // approvalCursor is for a list that begins with the newest, oldestCursor for one
 // that begins with the oldest.
@@ -85,7 +67,7 @@ func (a *API) listApprovals(ctx context.Context, in *listApprovalsInput) (*listA
 		}
 		names, err := workflowNames(ctx, tx, list)
 		cursor := func(q store.Approval) string { return timeCursor(q.CreatedAt, q.ID) }
-		out.Body = cutPage(list, in.Limit, place, cursor, func(q store.Approval) Approval { return a.approvalOf(&q, names[q.WorkflowID]) })
+		out.Body = cutPage(list, in.Limit, place, cursor, func(q store.Approval) client.Approval { return a.approvalOf(&q, names[q.WorkflowID]) })
 		return err
 	})
 	if unknown {

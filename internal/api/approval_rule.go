@@ -8,24 +8,18 @@ import (
 	"strings"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
 )
-
-// ApprovalRule is the approval of all calls of a method by a workflow.
-type ApprovalRule struct {
-	Workflow  string  `json:"workflow" example:"mail-to-sheet"`
-	Tool      string  `json:"tool" example:"sheet"`
-	Method    string  `json:"method" example:"append"`
-	CreatedAt Instant `json:"createdAt"`
-	CreatedBy *string `json:"createdBy" doc:"The user who said always."`
-}
 
 type listRulesInput struct {
 	WorkflowPath
 	PageInput
 }
 
-type listRulesOutput struct{ Body Page[ApprovalRule] }
+type listRulesOutput struct {
+	Body client.Page[client.ApprovalRule]
+}
 
 const ruleCursor = "rule"
 
@@ -39,8 +33,8 @@ func (a *API) listRules(ctx context.Context, in *listRulesInput) (*listRulesOutp
 		rules, err := tx.ApprovalRules(ctx, w.ID)
 		slices.SortFunc(rules, func(x, y store.ApprovalRule) int { return strings.Compare(ruleKey(x), ruleKey(y)) }) // databases differ
 		rules = following(rules, after, in.Limit+1, ruleKey)
-		out.Body = cutPage(rules, in.Limit, ruleCursor, ruleKey, func(r store.ApprovalRule) ApprovalRule {
-			return ApprovalRule{w.Name, r.Tool, r.Method, Instant{r.CreatedAt}, orNull(userOf(r.CreatedBy))}
+		out.Body = cutPage(rules, in.Limit, ruleCursor, ruleKey, func(r store.ApprovalRule) client.ApprovalRule {
+			return client.ApprovalRule{Workflow: w.Name, Tool: r.Tool, Method: r.Method, CreatedAt: client.At(r.CreatedAt), CreatedBy: client.NullString(userOf(r.CreatedBy))}
 		})
 		return err
 	})

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -22,18 +23,18 @@ func TestApprovalsAreListedByState(t *testing.T) {
 		}
 		r.do("POST", "/api/v1/runs/"+ids[0]+"/reject", nil).want(200)
 		r.exec(`update approvals set created_at = 5 where run_id = $1`, ids[2]) // the oldest
-		list := pages[Approval](r, "/api/v1/approvals?limit=1")
+		list := pages[client.Approval](r, "/api/v1/approvals?limit=1")
 		if len(list) != 2 || list[0].RunID != ids[1] || list[1].RunID != ids[2] || list[0].Workflow != "asks1" || list[0].State != "pending" ||
-			string(list[0].Arguments) != `{"to":"ann"}` || list[0].Title != nil || list[0].DecidedAt != nil {
+			string(list[0].Arguments) != `{"to":"ann"}` || list[0].Title != "" || !list[0].DecidedAt.IsZero() {
 			t.Errorf("%+v", list)
 		}
-		if list := pages[Approval](r, "/api/v1/approvals?limit=1&order=oldest"); len(list) != 2 || list[0].RunID != ids[2] || list[1].RunID != ids[1] {
+		if list := pages[client.Approval](r, "/api/v1/approvals?limit=1&order=oldest"); len(list) != 2 || list[0].RunID != ids[2] || list[1].RunID != ids[1] {
 			t.Errorf("the oldest first: %+v", list)
 		}
 		newest := r.do("GET", "/api/v1/approvals?limit=1", nil).want(200)
-		var first Page[Approval]
+		var first client.Page[client.Approval]
 		newest.into(&first)
-		r.do("GET", "/api/v1/approvals?limit=1&order=oldest&cursor="+*first.NextCursor, nil).problem(422, "invalid")
+		r.do("GET", "/api/v1/approvals?limit=1&order=oldest&cursor="+string(first.NextCursor), nil).problem(422, "invalid")
 		p := r.do("GET", "/api/v1/approvals?state=rejected", nil).want(200)
 		var raw struct{ Items []map[string]json.RawMessage }
 		p.into(&raw)
@@ -42,14 +43,14 @@ func TestApprovalsAreListedByState(t *testing.T) {
 			t.Errorf("%s", p.body)
 		}
 		for _, state := range []string{"approved", "expired", "used"} {
-			if got := pages[Approval](r, "/api/v1/approvals?limit=5&state="+state); len(got) != 0 {
+			if got := pages[client.Approval](r, "/api/v1/approvals?limit=5&state="+state); len(got) != 0 {
 				t.Errorf("%s: %+v", state, got)
 			}
 		}
-		if got := pages[Approval](r, "/api/v1/approvals?limit=1&workflow=asks2"); len(got) != 1 || got[0].RunID != ids[2] {
+		if got := pages[client.Approval](r, "/api/v1/approvals?limit=1&workflow=asks2"); len(got) != 1 || got[0].RunID != ids[2] {
 			t.Errorf("those of one workflow: %+v", got)
 		}
-		if got := pages[Approval](r, "/api/v1/approvals?limit=1&workflow=asks0"); len(got) != 0 {
+		if got := pages[client.Approval](r, "/api/v1/approvals?limit=1&workflow=asks0"); len(got) != 0 {
 			t.Errorf("those of one workflow: %+v", got)
 		}
 		if p := r.do("GET", "/api/v1/approvals?workflow=ask1", nil).problem(404, "not_found"); !strings.Contains(p.Hint, `"asks1"`) {
@@ -69,13 +70,13 @@ func TestAlwaysHoldsUntilItIsRevoked(t *testing.T) {
 	both(t, func(r *rig) {
 		const rules, rule = "/api/v1/workflows/asking/approvals/rules", "/api/v1/workflows/asking/approvals/rules/desk/ask"
 		id := r.askedRun().ID
-		if got := pages[ApprovalRule](r, rules+"?limit=5"); len(got) != 0 {
+		if got := pages[client.ApprovalRule](r, rules+"?limit=5"); len(got) != 0 {
 			t.Errorf("%+v", got)
 		}
 		r.do("DELETE", rule, nil).problem(404, "not_found")
 		r.do("POST", "/api/v1/runs/"+id+"/approve", `{"always":true}`).want(200)
-		got := pages[ApprovalRule](r, rules+"?limit=1")
-		if len(got) != 1 || got[0].Workflow != "asking" || got[0].Tool != "desk" || got[0].Method != "ask" || *got[0].CreatedBy != "admin" || got[0].CreatedAt.IsZero() {
+		got := pages[client.ApprovalRule](r, rules+"?limit=1")
+		if len(got) != 1 || got[0].Workflow != "asking" || got[0].Tool != "desk" || got[0].Method != "ask" || string(got[0].CreatedBy) != "admin" || got[0].CreatedAt.IsZero() {
 			t.Errorf("%+v", got)
 		}
 		r.eventually("the call is made", func() bool { return len(r.desk.things()) == 1 })
@@ -92,7 +93,7 @@ func TestAlwaysHoldsUntilItIsRevoked(t *testing.T) {
 		if e := r.audited("approval.revoke", "workflow:asking"); string(e.Detail) != `{"method":"ask","tool":"desk"}` || r.entries("approval.revoke") != 1 {
 			t.Errorf("%s", e.Detail)
 		}
-		if got := pages[ApprovalRule](r, rules+"?limit=5"); len(got) != 0 {
+		if got := pages[client.ApprovalRule](r, rules+"?limit=5"); len(got) != 0 {
 			t.Errorf("%+v", got)
 		}
 		r.publish("asking", "t", "3")

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pawlrun/pawl/internal/execution/contract"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/tool"
 )
@@ -98,7 +98,7 @@ func addPlainChanges(out map[string]func(r *rig) change) {
 		return change{path: "/api/v1/grants/" + r.grantOf("admin", `{"graphs":["http:poet"]}`) + "/revoke"}
 	}
 	out["PATCH /api/v1/billing/accounts/{id}"] = func(r *rig) change {
-		var page Page[contract.BillingAccountV1]
+		var page client.Page[client.Account]
 		r.schedule(yearly("with-an-account", "http:poet"))
 		r.do("GET", "/api/v1/billing/accounts", nil).want(200).into(&page)
 		return change{accountsPath + page.Items[0].ID, `{"balanceUsd":7}`}
@@ -150,7 +150,7 @@ func addRunChanges(out map[string]func(r *rig) change) {
 func addBackfillChanges(out map[string]func(r *rig) change) {
 	for _, what := range []string{"confirm", "pause", "resume", "cancel"} {
 		out["POST /api/v1/backfills/{id}/"+what] = func(r *rig) change {
-			var b contract.BackfillV1
+			var b client.Backfill
 			r.do("POST", "/api/v1/schedules/"+r.schedule(yearly("backfilled-"+what, "http:poet")).ID+"/backfill", span()).want(201).into(&b)
 			path, hash := "/api/v1/backfills/"+b.ID+"/", map[string]any{"hash": b.Hash}
 			if what == "confirm" {

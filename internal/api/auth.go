@@ -34,7 +34,7 @@ func (a *API) authenticate(ctx context.Context, header string, now time.Time) (*
 	return &t, nil
 }
 
-func unauthorized(detail, hint string) *Problem {
+func unauthorized(detail, hint string) *problem {
 	p := newProblem(http.StatusUnauthorized, string(pawl.CodeUnauthorized), detail, hint)
 	p.header.Set("WWW-Authenticate", `Bearer realm="pawl"`)
 	return p

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/run"
@@ -15,41 +16,41 @@ import (
 	"github.com/pawlrun/pawl/internal/store"
 )
 
-func backfillOf(b store.Backfill, plan schedule.Plan, counts map[string]int) contract.BackfillV1 {
+func backfillOf(b store.Backfill, plan schedule.Plan, counts map[string]int) client.Backfill {
 	n := func(s contract.SlotStatus) int { return counts[string(s)] }
-	return contract.BackfillV1{
-		ID: b.ID, ScheduleID: b.ScheduleID, From: contract.Instant{Time: b.From}, To: contract.Instant{Time: b.To}, Hash: b.Hash, State: b.State,
-		PerMinute: b.PerMinute, EstimateUSD: (*contract.Micro)(b.Estimate), Total: b.Total, Skipped: plan.Skipped, Before: plan.Before, Begun: b.Begun,
-		GrantID: orNull(plan.GrantID), Uncovered: uncoveredOf(plan),
-		Counts: contract.BackfillCounts{
+	return client.Backfill{
+		ID: b.ID, ScheduleID: b.ScheduleID, From: client.At(b.From), To: client.At(b.To), Hash: b.Hash, State: b.State,
+		PerMinute: b.PerMinute, EstimateUSD: (*pawl.USD)(b.Estimate), Total: b.Total, Skipped: plan.Skipped, Before: plan.Before, Begun: b.Begun,
+		GrantID: client.NullString(plan.GrantID), Uncovered: uncoveredOf(plan),
+		Counts: client.BackfillCounts{
 			Pending: n(run.SlotPending), Running: n(run.SlotRunning), Success: n(run.SlotSuccess), Error: n(run.SlotError), Skipped: n(run.SlotSkipped),
 		},
-		CreatedBy: userOf(b.CreatedBy), CreatedAt: contract.Instant{Time: b.CreatedAt},
-		ConfirmedBy: orNull(userOf(b.ConfirmedBy)), ConfirmedAt: contract.InstantOf(b.ConfirmedAt), UpdatedAt: contract.Instant{Time: b.UpdatedAt},
+		CreatedBy: userOf(b.CreatedBy), CreatedAt: client.At(b.CreatedAt),
+		ConfirmedBy: client.NullString(userOf(b.ConfirmedBy)), ConfirmedAt: client.At(b.ConfirmedAt), UpdatedAt: client.At(b.UpdatedAt),
 	}
 }
 
-func uncoveredOf(plan schedule.Plan) []contract.UncoveredV1 {
-	out := make([]contract.UncoveredV1, len(plan.Uncovered))
+func uncoveredOf(plan schedule.Plan) []client.UncoveredSlots {
+	out := make([]client.UncoveredSlots, len(plan.Uncovered))
 	for i, u := range plan.Uncovered {
-		out[i] = contract.UncoveredV1(u)
+		out[i] = client.UncoveredSlots{GraphID: u.GraphID, Slots: u.Slots, Code: string(u.Code), Message: u.Message}
 	}
 	return out
 }
 
-func plannedSlots(plan schedule.Plan) []contract.PlannedSlotV1 {
-	out := make([]contract.PlannedSlotV1, len(plan.Slots))
+func plannedSlots(plan schedule.Plan) []client.PlannedSlot {
+	out := make([]client.PlannedSlot, len(plan.Slots))
 	for i, s := range plan.Slots {
-		out[i] = contract.PlannedSlotV1{At: s.At, Revision: s.Revision, GraphID: s.GraphID, Was: s.Was}
+		out[i] = client.PlannedSlot{At: s.At, Revision: s.Revision, GraphID: s.GraphID, Was: s.Was}
 	}
 	return out
 }
 
 // tellBackfill reads a backfill as it is now.
-func (a *API) backfillAnswer(ctx context.Context, tx *store.Tx, owner, id string, slots bool) (contract.BackfillV1, error) {
+func (a *API) backfillAnswer(ctx context.Context, tx *store.Tx, owner, id string, slots bool) (client.Backfill, error) {
 	b, plan, counts, err := a.schedules.Backfill(ctx, tx, owner, id)
 	if err != nil {
-		return contract.BackfillV1{}, err
+		return client.Backfill{}, err
 	}
 	out := backfillOf(b, plan, counts)
 	if slots {
@@ -61,12 +62,12 @@ func (a *API) backfillAnswer(ctx context.Context, tx *store.Tx, owner, id string
 type planBackfillInput struct {
 	SchedulePath
 	OnceHeader
-	Body contract.BackfillsCreateV1Input
+	Body client.BackfillRequest
 }
 
 type backfillOutput struct {
 	Replayed replayed `header:"Idempotency-Replayed"`
-	Body     contract.BackfillV1
+	Body     client.Backfill
 }
 
 // planBackfill tells what would run and what it would cost. Nothing runs until
@@ -78,13 +79,13 @@ func (a *API) planBackfill(ctx context.Context, in *planBackfillInput) (*backfil
 	caller := callOf(ctx).token
 	owner := access.Reach(caller, schedulesResource)
 	ask := schedule.BackfillAsk{From: in.Body.From.Time, To: in.Body.To.Time, PerMinute: in.Body.PerMinute, GrantID: in.Body.GrantID}
-	body, was, err := once(ctx, a, http.StatusCreated, &in.Body, whole, func(ctx context.Context, tx *store.Tx) (contract.BackfillV1, error) {
+	body, was, err := once(ctx, a, http.StatusCreated, &in.Body, whole, func(ctx context.Context, tx *store.Tx) (client.Backfill, error) {
 		if err := a.mayRunID(ctx, tx, caller, in.ID); err != nil {
-			return contract.BackfillV1{}, err
+			return client.Backfill{}, err
 		}
 		b, err := a.schedules.PlanBackfill(ctx, tx, owner, in.ID, ask, actor(caller))
 		if err != nil {
-			return contract.BackfillV1{}, err
+			return client.Backfill{}, err
 		}
 		return a.backfillAnswer(ctx, tx, owner, b.ID, true)
 	})
@@ -116,7 +117,7 @@ type listBackfillsInput struct {
 	PageInput
 }
 
-type listBackfillsOutput struct{ Body Page[contract.BackfillV1] }
+type listBackfillsOutput struct{ Body client.Page[client.Backfill] }
 
 const backfillCursor = "backfill"
 
@@ -132,7 +133,7 @@ func (a *API) listBackfills(ctx context.Context, in *listBackfillsInput) (*listB
 			return err
 		}
 		cursor := func(b store.Backfill) string { return timeCursor(b.CreatedAt, b.ID) }
-		out.Body = cutPage(list, in.Limit, backfillCursor, cursor, func(b store.Backfill) (told contract.BackfillV1) {
+		out.Body = cutPage(list, in.Limit, backfillCursor, cursor, func(b store.Backfill) (told client.Backfill) {
 			if err == nil {
 				told, err = a.backfillAnswer(ctx, tx, s.OwnerUserID, b.ID, false)
 			}
@@ -143,7 +144,7 @@ func (a *API) listBackfills(ctx context.Context, in *listBackfillsInput) (*listB
 	return out, err
 }
 
-type getBackfillOutput struct{ Body contract.BackfillV1 }
+type getBackfillOutput struct{ Body client.Backfill }
 
 func (a *API) getBackfill(ctx context.Context, in *getBackfillInput) (*getBackfillOutput, error) {
 	if err := in.check(); err != nil {
@@ -160,7 +161,7 @@ func (a *API) getBackfill(ctx context.Context, in *getBackfillInput) (*getBackfi
 type confirmBackfillInput struct {
 	BackfillPath
 	OnceHeader
-	Body contract.BackfillsConfirmV1Input
+	Body client.ConfirmRequest
 }
 
 func (a *API) confirmBackfill(ctx context.Context, in *confirmBackfillInput) (*backfillOutput, error) {
@@ -201,7 +202,7 @@ func (a *API) changeBackfill(ctx context.Context, in BackfillPath, runs bool, re
 	}
 	caller := callOf(ctx).token
 	owner := access.Reach(caller, schedulesResource)
-	body, was, err := once(ctx, a, http.StatusOK, request, whole, func(ctx context.Context, tx *store.Tx) (contract.BackfillV1, error) {
+	body, was, err := once(ctx, a, http.StatusOK, request, whole, func(ctx context.Context, tx *store.Tx) (client.Backfill, error) {
 		err := change(ctx, tx, owner, actor(caller))
 		if err == nil && runs {
 			var b store.Backfill
@@ -210,7 +211,7 @@ func (a *API) changeBackfill(ctx context.Context, in BackfillPath, runs bool, re
 			}
 		}
 		if err != nil {
-			return contract.BackfillV1{}, err
+			return client.Backfill{}, err
 		}
 		return a.backfillAnswer(ctx, tx, owner, in.ID, false)
 	})

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/store"
 )
@@ -24,7 +25,7 @@ func TestBackfillRunsWhatWasConfirmed(t *testing.T) {
 		}
 		r.addSlots(store.NewSlot{ScheduleID: s.ID, ScheduledFor: time.Date(year, 1, 1, 8, 0, 0, 0, time.UTC), Trigger: "schedule", Status: "skipped", Disposition: "skipped_missed", Message: "Nobody was there."})
 		body := fmt.Sprintf(`{"from":"%d-06-01T00:00:00Z","to":"%d-01-01T08:30:00Z","perMinute":600}`, year-3, year)
-		var b contract.BackfillV1
+		var b client.Backfill
 		r.do("POST", "/api/v1/schedules/"+s.ID+"/backfill", body).want(201).into(&b)
 		if b.State != "planned" || b.Total != 3 || len(b.Slots) != 3 || b.Slots[2].Was != "skipped_missed" || b.Hash == "" || b.EstimateUSD.String() != "0.9" || b.Begun != 0 || b.PerMinute != 600 || b.CreatedBy != "admin" || b.Slots[0].GraphID != "http:poet" {
 			t.Errorf("%+v", b)
@@ -39,16 +40,16 @@ func TestBackfillRunsWhatWasConfirmed(t *testing.T) {
 			t.Errorf("%d calls before anybody agreed", got)
 		}
 		hash := b.Hash
-		b = contract.BackfillV1{}
+		b = client.Backfill{}
 		r.do("POST", path+"/confirm", map[string]string{"hash": hash}).want(200).into(&b)
-		if b.State != "running" || *b.ConfirmedBy != "admin" || b.Slots != nil {
+		if b.State != "running" || string(b.ConfirmedBy) != "admin" || b.Slots != nil {
 			t.Errorf("%+v", b)
 		}
 		r.eventually("the backfill is done", func() bool {
 			r.do("GET", path, nil).want(200).into(&b)
 			return b.State == "done"
 		})
-		if b.Counts != (contract.BackfillCounts{Success: 3}) || b.Begun != 3 {
+		if b.Counts != (client.BackfillCounts{Success: 3}) || b.Begun != 3 {
 			t.Errorf("%+v", b)
 		}
 		autumn := 0
@@ -60,7 +61,7 @@ func TestBackfillRunsWhatWasConfirmed(t *testing.T) {
 		if autumn != 3 || len(r.studio.calls()) != 4 {
 			t.Errorf("what was in force then did not run: %v", r.studio.calls())
 		}
-		var again contract.BackfillV1
+		var again client.Backfill
 		r.do("POST", "/api/v1/schedules/"+s.ID+"/backfill", body).want(201).into(&again)
 		if again.Total != 0 || again.Skipped != 3 || again.ID == b.ID {
 			t.Errorf("%+v", again)
@@ -71,7 +72,7 @@ func TestBackfillRunsWhatWasConfirmed(t *testing.T) {
 func TestBackfillIsPausedResumedAndCancelled(t *testing.T) {
 	both(t, func(r *rig) {
 		s := r.schedule(yearly("poet", "http:poet"))
-		var b contract.BackfillV1
+		var b client.Backfill
 		r.do("POST", "/api/v1/schedules/"+s.ID+"/backfill", `{"from":"2001-06-01T00:00:00Z","to":"2020-06-01T00:00:00Z","perMinute":1}`).want(201).into(&b)
 		path := "/api/v1/backfills/" + b.ID
 		r.do("POST", path+"/confirm", map[string]string{"hash": b.Hash}).want(200)
@@ -106,13 +107,13 @@ func TestBackfillsOfAScheduleAreListed(t *testing.T) {
 		other := r.schedule(yearly("other", "http:poet"))
 		var want []string
 		for _, from := range []string{"2020", "2021", "2022"} {
-			var b contract.BackfillV1
+			var b client.Backfill
 			r.do("POST", "/api/v1/schedules/"+s.ID+"/backfill", fmt.Sprintf(`{"from":"%s-06-01T00:00:00Z","to":"2023-02-01T00:00:00Z"}`, from)).want(201).into(&b)
 			want = append([]string{b.ID}, want...)
 		}
 		path := "/api/v1/schedules/" + s.ID + "/backfills"
 		var got []string
-		for _, b := range pages[contract.BackfillV1](r, path+"?limit=2") {
+		for _, b := range pages[client.Backfill](r, path+"?limit=2") {
 			got = append(got, b.ID)
 			if b.State != "planned" || b.Slots != nil || b.Total == 0 {
 				t.Errorf("%+v", b)
@@ -121,7 +122,7 @@ func TestBackfillsOfAScheduleAreListed(t *testing.T) {
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("got %v, want %v", got, want)
 		}
-		if list := pages[contract.BackfillV1](r, "/api/v1/schedules/"+other.ID+"/backfills?limit=2"); len(list) != 0 {
+		if list := pages[client.Backfill](r, "/api/v1/schedules/"+other.ID+"/backfills?limit=2"); len(list) != 0 {
 			t.Errorf("the other one has %+v", list)
 		}
 		r.as(r.token("bob", store.RoleOperator, "*"), "GET", path, nil).problem(404, "not_found")
@@ -136,9 +137,9 @@ func TestBackfillNamesItsGrant(t *testing.T) {
 		r.do("PATCH", "/api/v1/schedules/"+s.ID, `{"graphId":"x:fails"}`).want(200)
 		place := "/api/v1/schedules/" + s.ID + "/backfill"
 		ask := map[string]any{"from": "2018-06-01T00:00:00Z", "to": "2020-06-01T00:00:00Z", "perMinute": 600}
-		var b contract.BackfillV1
+		var b client.Backfill
 		r.do("POST", place, ask).want(201).into(&b)
-		if len(b.Uncovered) != 1 || b.Uncovered[0] != (contract.UncoveredV1{GraphID: "http:poet", Slots: 2, Code: contract.GrantScope, Message: `the grant does not cover the graph "http:poet"`}) || b.GrantID != nil || b.Before != 2 {
+		if len(b.Uncovered) != 1 || b.Uncovered[0] != (client.UncoveredSlots{GraphID: "http:poet", Slots: 2, Code: string(contract.GrantScope), Message: `the grant does not cover the graph "http:poet"`}) || b.GrantID != "" || b.Before != 2 {
 			t.Errorf("%+v", b)
 		}
 		for id, code := range map[string]string{"0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e": "grant_not_found", "x": "invalid"} {
@@ -147,12 +148,12 @@ func TestBackfillNamesItsGrant(t *testing.T) {
 				t.Errorf("%s: %v", id, got)
 			}
 		}
-		var g contract.GrantV1
+		var g client.Grant
 		r.do("POST", "/api/v1/grants", `{"graphs":["http:poet"]}`).want(201).into(&g)
 		ask["grantId"] = g.ID
-		b = contract.BackfillV1{}
+		b = client.Backfill{}
 		r.do("POST", place, ask).want(201).into(&b)
-		if *b.GrantID != g.ID || b.Uncovered == nil || len(b.Uncovered) != 0 {
+		if string(b.GrantID) != g.ID || b.Uncovered == nil || len(b.Uncovered) != 0 {
 			t.Errorf("%+v", b)
 		}
 		r.do("POST", "/api/v1/backfills/"+b.ID+"/confirm", map[string]string{"hash": b.Hash}).want(200)
@@ -160,7 +161,7 @@ func TestBackfillNamesItsGrant(t *testing.T) {
 			r.do("GET", "/api/v1/backfills/"+b.ID, nil).want(200).into(&b)
 			return b.State == "done"
 		})
-		if b.Counts != (contract.BackfillCounts{Success: 2}) || len(r.studio.calls()) != 2 {
+		if b.Counts != (client.BackfillCounts{Success: 2}) || len(r.studio.calls()) != 2 {
 			t.Errorf("%+v, %v", b.Counts, r.studio.calls())
 		}
 	})

@@ -4,8 +4,9 @@ import (
 	"context"
 	"time"
 
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/billing"
-	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -18,7 +19,7 @@ type listAccountsInput struct {
 }
 
 type listAccountsOutput struct {
-	Body Page[contract.BillingAccountV1]
+	Body client.Page[client.Account]
 }
 
 const accountCursor = "account"
@@ -41,7 +42,7 @@ func (a *API) listAccounts(ctx context.Context, in *listAccountsInput) (*listAcc
 	if err != nil {
 		return nil, err
 	}
-	accounts := make([]contract.BillingAccountV1, len(list))
+	accounts := make([]client.Account, len(list))
 	for i := range list {
 		accounts[i] = accountOf(&list[i])
 	}
@@ -52,13 +53,13 @@ func (a *API) listAccounts(ctx context.Context, in *listAccountsInput) (*listAcc
 	return &listAccountsOutput{pageOf(accounts, accountCursor, cursor)}, nil
 }
 
-func accountOf(acc *billing.Account) contract.BillingAccountV1 {
-	out := contract.BillingAccountV1{
-		ID: acc.ID, OwnerUserID: acc.OwnerID, Name: acc.Name, BalanceUSD: acc.Balance, KeyRef: orNull(acc.KeyRef), ReservedUSD: acc.Reserved,
-		Days: make([]contract.SpendV1, len(acc.Days)), CreatedAt: contract.Instant{Time: acc.CreatedAt},
+func accountOf(acc *billing.Account) client.Account {
+	out := client.Account{
+		ID: acc.ID, OwnerUserID: acc.OwnerID, Name: acc.Name, BalanceUSD: acc.Balance, KeyRef: client.NullString(acc.KeyRef), ReservedUSD: acc.Reserved,
+		Days: make([]client.DaySpend, len(acc.Days)), CreatedAt: client.At(acc.CreatedAt),
 	}
 	for i, d := range acc.Days {
-		out.Days[i] = contract.SpendV1{Day: d.Day.UTC().Format(time.DateOnly), AmountUSD: d.Amount, Receipts: d.Receipts}
+		out.Days[i] = client.DaySpend{Day: d.Day.UTC().Format(time.DateOnly), AmountUSD: d.Amount, Receipts: d.Receipts}
 	}
 	return out
 }
@@ -72,7 +73,7 @@ type listReceiptsInput struct {
 	Run      string `query:"run" doc:"Only those of the run with this id, which is that of the first attempt."`
 }
 
-type listReceiptsOutput struct{ Body Page[contract.ReceiptV1] }
+type listReceiptsOutput struct{ Body client.Page[client.Receipt] }
 
 const receiptCursor = "receipt"
 
@@ -104,7 +105,7 @@ func (a *API) listReceipts(ctx context.Context, in *listReceiptsInput) (*listRec
 	if err != nil {
 		return nil, err
 	}
-	items := make([]contract.ReceiptV1, len(list))
+	items := make([]client.Receipt, len(list))
 	for i := range list {
 		items[i] = receiptOf(&list[i])
 	}
@@ -115,10 +116,10 @@ func (a *API) listReceipts(ctx context.Context, in *listReceiptsInput) (*listRec
 	return &listReceiptsOutput{pageOf(items, receiptCursor, cursor)}, nil
 }
 
-func receiptOf(r *store.Receipt) contract.ReceiptV1 {
-	return contract.ReceiptV1{
-		ID: r.ID, BillingAccountID: r.AccountID, GrantID: orNull(r.GrantID), ScheduleID: orNull(r.ScheduleID), RunID: r.RunID, Attempt: r.Attempt,
-		SourceSystem: r.System, SourceReference: r.Reference, Executor: r.Executor, Model: orNull(r.Model),
-		InputTokens: r.InputTokens, OutputTokens: r.OutputTokens, AmountUSD: contract.Micro(r.Amount), CreatedAt: contract.Instant{Time: r.CreatedAt},
+func receiptOf(r *store.Receipt) client.Receipt {
+	return client.Receipt{
+		ID: r.ID, BillingAccountID: r.AccountID, GrantID: client.NullString(r.GrantID), ScheduleID: client.NullString(r.ScheduleID), RunID: r.RunID, Attempt: r.Attempt,
+		SourceSystem: r.System, SourceReference: r.Reference, Executor: r.Executor, Model: client.NullString(r.Model),
+		InputTokens: r.InputTokens, OutputTokens: r.OutputTokens, AmountUSD: pawl.USD(r.Amount), CreatedAt: client.At(r.CreatedAt),
 	}
 }

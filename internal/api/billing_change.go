@@ -8,10 +8,10 @@ import (
 	"github.com/google/uuid"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/billing"
 	"github.com/pawlrun/pawl/internal/definition"
-	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -27,7 +27,7 @@ const defaultAccount = "default"
 type updateAccountInput struct {
 	ID string `path:"id" example:"0192f0c1-5b7e-5c3a-9d2e-3f1a2b4c5d6e" doc:"The account's id; default is your own one, which is made if you have none yet."`
 	OnceHeader
-	Body contract.BillingAccountsUpdateV1Input
+	Body client.AccountPatch
 }
 
 func (in *updateAccountInput) check() error {
@@ -39,20 +39,20 @@ func (in *updateAccountInput) check() error {
 
 // checkKeyRef refuses whatever is not one reference, and does not say it again:
 // it may be a key that somebody sent by mistake.
-func checkKeyRef(ref contract.Given[string]) error {
+func checkKeyRef(ref client.Optional[string]) error {
 	if ref.Value == nil {
 		return nil
 	}
 	if _, ok := definition.Reference(*ref.Value); !ok || len(*ref.Value) > maxKeyRef {
 		return invalid("Put the key into an environment variable of the server that runs graphs, and send its name, such as ${TEAM_KEY}. If you sent the key itself, it was not stored.",
-			Fault{Pointer: "/keyRef", Message: "must be exactly one reference such as ${TEAM_KEY}, never a key"})
+			client.Fault{Pointer: "/keyRef", Message: "must be exactly one reference such as ${TEAM_KEY}, never a key"})
 	}
 	return nil
 }
 
 type updateAccountOutput struct {
 	Replayed replayed `header:"Idempotency-Replayed"`
-	Body     contract.BillingAccountV1
+	Body     client.Account
 }
 
 // updateAccount changes the key and the balance of an account. A key reference
@@ -67,18 +67,18 @@ func (a *API) updateAccount(ctx context.Context, in *updateAccountInput) (*updat
 	if err := in.check(); err != nil {
 		return nil, err
 	}
-	body, was, err := once(ctx, a, http.StatusOK, &in.Body, whole, func(ctx context.Context, tx *store.Tx) (contract.BillingAccountV1, error) {
+	body, was, err := once(ctx, a, http.StatusOK, &in.Body, whole, func(ctx context.Context, tx *store.Tx) (client.Account, error) {
 		id := in.ID
 		if id == defaultAccount {
 			own, err := billing.EnsureAccount(ctx, tx, caller.User.ID)
 			if err != nil {
-				return contract.BillingAccountV1{}, err
+				return client.Account{}, err
 			}
 			id = own.ID
 		}
 		before, now, err := billing.Update(ctx, tx, access.Reach(caller, billingResource), id, in.Body, accountDays)
 		if err != nil {
-			return contract.BillingAccountV1{}, err
+			return client.Account{}, err
 		}
 		return accountOf(&now), auditAccount(ctx, tx, caller, before, now)
 	})
@@ -92,7 +92,7 @@ func (a *API) updateAccount(ctx context.Context, in *updateAccountInput) (*updat
 func auditAccount(ctx context.Context, tx *store.Tx, caller *store.Token, before, now billing.Account) error {
 	detail := map[string]any{}
 	if before.KeyRef != now.KeyRef {
-		detail["keyRef"] = orNull(now.KeyRef)
+		detail["keyRef"] = client.NullString(now.KeyRef)
 	}
 	if (before.Balance == nil) != (now.Balance == nil) || before.Balance != nil && *before.Balance != *now.Balance {
 		detail["balanceUsd"], detail["balanceUsdBefore"] = now.Balance, before.Balance

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/pgtest/search"
 	"github.com/pawlrun/pawl/internal/store"
@@ -16,17 +17,17 @@ import (
 const accountsPath = "/api/v1/billing/accounts/"
 
 // setAccount changes an account as the admin.
-func (r *rig) setAccount(id, body string, headers ...string) (a contract.BillingAccountV1) {
+func (r *rig) setAccount(id, body string, headers ...string) (a client.Account) {
 	r.t.Helper()
 	r.do("PATCH", accountsPath+id, body, headers...).want(http.StatusOK).into(&a)
 	return a
 }
 
 // told is an account in few words.
-func told(a contract.BillingAccountV1) string {
+func told(a client.Account) string {
 	key, balance := "-", "-"
-	if a.KeyRef != nil {
-		key = *a.KeyRef
+	if a.KeyRef != "" {
+		key = string(a.KeyRef)
 	}
 	if a.BalanceUSD != nil {
 		balance = a.BalanceUSD.String()
@@ -55,9 +56,9 @@ func TestUpdateAccount(t *testing.T) {
 				t.Errorf("step %d: %s after %d audits, want %+v", i, got, audits(), step)
 			}
 		}
-		var page Page[contract.BillingAccountV1]
+		var page client.Page[client.Account]
 		r.do("GET", "/api/v1/billing/accounts?limit=1", nil).want(200).into(&page)
-		if len(page.Items) != 1 || told(page.Items[0]) != "- 0" || page.NextCursor != nil {
+		if len(page.Items) != 1 || told(page.Items[0]) != "- 0" || page.NextCursor != "" {
 			t.Errorf("%+v", page)
 		}
 		id := page.Items[0].ID
@@ -111,7 +112,7 @@ func TestOnlyAdminsChangeAccounts(t *testing.T) {
 	both(t, func(r *rig) {
 		mine := r.setAccount("default", `{}`).ID
 		bob := r.token("bob", store.RoleOperator, "*")
-		var his contract.GrantV1
+		var his client.Grant
 		r.as(bob, "POST", "/api/v1/grants", `{"graphs":["http:poet"]}`).want(201).into(&his)
 		for _, id := range []string{"default", his.BillingAccountID, mine} {
 			for _, token := range []string{bob, r.token("vera", store.RoleViewer, "*"), r.token("cleo", store.RoleAdmin, "billing:read", "grants:admin")} {
@@ -130,7 +131,7 @@ func TestOnlyAdminsChangeAccounts(t *testing.T) {
 		if n := r.count(`select count(*) from billing_accounts where key_ref is not null`); n != 1 {
 			t.Errorf("%d accounts have a key", n)
 		}
-		if list := pages[contract.BillingAccountV1](r, "/api/v1/billing/accounts?all=true&limit=1"); len(list) != 3 {
+		if list := pages[client.Account](r, "/api/v1/billing/accounts?all=true&limit=1"); len(list) != 3 {
 			t.Errorf("%+v", list)
 		}
 	})
@@ -168,7 +169,7 @@ func TestKeyOfTheAccountReachesTheGraph(t *testing.T) {
 		answers := ""
 		for _, path := range []string{
 			"/api/v1/billing/accounts", "/api/v1/billing/receipts", "/api/v1/grants", "/api/v1/grants/" + s.ExecutionGrantID, "/api/v1/schedules/" + s.ID + "/slots",
-			"/api/v1/runs/" + *run.RunID, "/api/v1/lanes/schedule/" + s.ID + "/why",
+			"/api/v1/runs/" + string(run.RunID), "/api/v1/lanes/schedule/" + s.ID + "/why",
 		} {
 			answers += string(r.do("GET", path, nil).want(200).body)
 		}
@@ -192,7 +193,7 @@ func TestPrepaidAccountRefusesWhatItCannotPay(t *testing.T) {
 		s := r.schedule(yearly("poet", "http:poet", "executionGrantId", grant))
 		r.setAccount("default", `{"balanceUsd":1.5}`)
 		slot := r.waitSlot(s.ID, r.runSchedule(s.ID).ScheduledFor, "skipped")
-		if *slot.Disposition != "skipped_budget" || slot.Error.Code != contract.InsufficientCredits || len(r.studio.calls()) != 0 {
+		if string(slot.Disposition) != "skipped_budget" || slot.Error.Code != string(contract.InsufficientCredits) || len(r.studio.calls()) != 0 {
 			t.Errorf("%+v", slot)
 		}
 		r.setAccount("default", `{"balanceUsd":2}`)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/when"
 )
@@ -38,7 +39,7 @@ func TestAPageIsBoundedInBytes(t *testing.T) {
 			if len(reply.body) > 2*pageBytes {
 				t.Fatalf("a page has %d bytes", len(reply.body))
 			}
-			var page Page[Event]
+			var page client.Page[client.Event]
 			reply.into(&page)
 			if len(page.Items) == 0 {
 				t.Fatal("a page is empty")
@@ -46,10 +47,10 @@ func TestAPageIsBoundedInBytes(t *testing.T) {
 			for _, e := range page.Items {
 				seen[e.MessageID] = true
 			}
-			if page.NextCursor == nil {
+			if page.NextCursor == "" {
 				break
 			}
-			cursor = *page.NextCursor
+			cursor = string(page.NextCursor)
 		}
 		if len(seen) != things {
 			t.Errorf("%d of %d events were told", len(seen), things)
@@ -65,7 +66,7 @@ func TestAThingThatIsTooLargeForAPage(t *testing.T) {
 		limits = append(limits, in.Limit)
 		return nil, fmt.Errorf("list: %w", store.ErrBudget)
 	})
-	if p, ok := errors.AsType[*Problem](err); !ok || p.Status != 422 || fmt.Sprint(limits) != "[500 125 31 7 1]" {
+	if p, ok := errors.AsType[*problem](err); !ok || p.Status != 422 || fmt.Sprint(limits) != "[500 125 31 7 1]" {
 		t.Errorf("%v after %v", err, limits)
 	}
 }
@@ -86,13 +87,13 @@ func TestTimelineOfAbsurdTimes(t *testing.T) {
 		r.do("GET", "/api/v1/timeline"+query, nil).want(200)
 	}
 	far := pawl.FormatTime(time.Now().AddDate(4, 0, 0))
-	var page Page[TimelineItem]
+	var page client.Page[client.TimelineItem]
 	r.do("GET", "/api/v1/timeline?limit=3&from="+far, nil).want(200).into(&page)
 	if len(page.Items) != 3 || page.Items[0].At.Before(time.Now().AddDate(3, 11, 0)) {
 		t.Errorf("%+v", page.Items)
 	}
 	for _, at := range []int64{1 << 62, -1 << 62} { // cursors that nobody was given
-		cursor := *pageOf([]int{1}, timelineCursor, fmt.Sprintf("slot:%d:x", at)).NextCursor
+		cursor := string(pageOf([]int{1}, timelineCursor, fmt.Sprintf("slot:%d:x", at)).NextCursor)
 		r.do("GET", "/api/v1/timeline?cursor="+cursor, nil).want(200)
 	}
 }

@@ -8,31 +8,19 @@ import (
 	"slices"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/tool"
 )
 
-// Pin is a method that somebody else describes, compared to what was agreed to.
-type Pin struct {
-	Method string  `json:"method" example:"delete_file"`
-	Class  string  `json:"class" enum:"read,mutation" doc:"Whether it changes the outside, as it is called now."`
-	State  string  `json:"state" enum:"pinned,changed,new,gone" doc:"All but pinned are blocked. new: it was never pinned. gone: it was, and the other side no longer has it."`
-	Pinned *string `json:"pinned" doc:"The hash of what was agreed to; null if nothing was."`
-	Now    *string `json:"now" doc:"The hash of what it is; null if it is gone. Send it along in seen to agree to what you saw and nothing else."`
-	Change *string `json:"change" doc:"What changed, in words; the other side's words in it are not to be trusted."`
-	Was    *string `json:"was" doc:"What was agreed to, as lines to compare; null if it holds or nobody kept it."`
-	Is     *string `json:"is" doc:"What it is, as lines to compare; null if it holds or is gone. Not to be trusted."`
-	Fixed  bool    `json:"fixed" doc:"The pin is in the definition of the connection, and only changes there."`
-}
-
-func (a *API) pinOf(p tool.Pin) Pin {
+func (a *API) pinOf(p tool.Pin) client.Pin {
 	class := "read"
 	if p.Mutation {
 		class = "mutation"
 	}
-	return Pin{
-		Method: p.Method, Class: class, State: string(p.State), Pinned: orNull(p.Pinned), Now: orNull(p.Now),
-		Change: orNull(a.tools.RedactText(p.Change)), Was: orNull(a.tools.RedactText(p.Was)), Is: orNull(a.tools.RedactText(p.Is)), Fixed: p.Fixed,
+	return client.Pin{
+		Method: p.Method, Class: class, State: string(p.State), Pinned: client.NullString(p.Pinned), Now: client.NullString(p.Now),
+		Change: client.NullString(a.tools.RedactText(p.Change)), Was: client.NullString(a.tools.RedactText(p.Was)), Is: client.NullString(a.tools.RedactText(p.Is)), Fixed: p.Fixed,
 	}
 }
 
@@ -52,7 +40,7 @@ type listPinsInput struct {
 	PageInput
 }
 
-type listPinsOutput struct{ Body Page[Pin] }
+type listPinsOutput struct{ Body client.Page[client.Pin] }
 
 const pinCursor = "pin"
 
@@ -96,22 +84,16 @@ type pinInput struct {
 	}
 }
 
-// Pinned is what was agreed to.
-type Pinned struct {
-	Pinned  []string `json:"pinned" nullable:"false" doc:"What was agreed to by this request, or whose pin was dropped; without what was agreed to already."`
-	Blocked []string `json:"blocked" nullable:"false" doc:"What is still blocked."`
-}
-
 type pinOutput struct {
 	Replayed replayed `header:"Idempotency-Replayed"`
-	Body     Pinned
+	Body     client.Pinned
 }
 
 // pinMethods agrees to methods. The pins are not in the database, so that two
 // requests with one key at the same time may both be carried out: to agree to
 // the same again changes nothing.
 func (a *API) pinMethods(ctx context.Context, in *pinInput) (*pinOutput, error) {
-	if kept, was, err := answered[Pinned](ctx, a, &in.Body); err != nil || was == isReplayed {
+	if kept, was, err := answered[client.Pinned](ctx, a, &in.Body); err != nil || was == isReplayed {
 		return &pinOutput{was, kept}, err
 	}
 	pins, err := a.pins(ctx, in.Name)
@@ -123,7 +105,7 @@ func (a *API) pinMethods(ctx context.Context, in *pinInput) (*pinOutput, error) 
 		seen[p.Method] = p.Now
 	}
 	maps.Copy(seen, in.Body.Seen)
-	out := Pinned{Pinned: []string{}, Blocked: []string{}}
+	out := client.Pinned{Pinned: []string{}, Blocked: []string{}}
 	var changed []tool.Pin
 	for _, p := range pins {
 		switch {
@@ -150,7 +132,7 @@ func (a *API) pinMethods(ctx context.Context, in *pinInput) (*pinOutput, error) 
 		}
 		return nil, a.unreachable(err)
 	}
-	_, was, err := once(ctx, a, http.StatusOK, &in.Body, whole, func(context.Context, *store.Tx) (Pinned, error) { return out, nil })
+	_, was, err := once(ctx, a, http.StatusOK, &in.Body, whole, func(context.Context, *store.Tx) (client.Pinned, error) { return out, nil })
 	return &pinOutput{was, out}, err
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/tool"
 )
@@ -58,14 +59,14 @@ func pinned(t *testing.T, r *rig) *pinnedDesk {
 func TestPinsAreToldAndAgreedTo(t *testing.T) {
 	both(t, func(r *rig) {
 		pinned(t, r)
-		list := pages[Pin](r, "/api/v1/connections/box/pins?limit=2")
-		if len(list) != 4 || list[2].Method != "look" || list[2].State != "changed" || *list[2].Pinned != "l0" || *list[2].Now != "l1" || list[2].Class != "mutation" || list[2].Change == nil ||
-			!list[0].Fixed || list[1].State != "pinned" || list[3].Pinned != nil {
+		list := pages[client.Pin](r, "/api/v1/connections/box/pins?limit=2")
+		if len(list) != 4 || list[2].Method != "look" || list[2].State != "changed" || string(list[2].Pinned) != "l0" || string(list[2].Now) != "l1" || list[2].Class != "mutation" || list[2].Change == "" ||
+			!list[0].Fixed || list[1].State != "pinned" || list[3].Pinned != "" {
 			t.Errorf("%+v", list)
 		}
-		var one Connection
+		var one client.Connection
 		r.do("GET", "/api/v1/connections/box", nil).want(200).into(&one)
-		want := []BlockedMethod{{"fix", "It is not what was pinned."}, {"look", `The description was "a" and is "b".`}, {"news", "It was never pinned."}}
+		want := []client.BlockedMethod{{Name: "fix", Why: "It is not what was pinned."}, {Name: "look", Why: `The description was "a" and is "b".`}, {Name: "news", Why: "It was never pinned."}}
 		if diff := cmp.Diff(want, one.Blocked); diff != "" {
 			t.Errorf("blocked: %s", diff)
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/tool"
 )
@@ -32,7 +33,7 @@ func (c trial) Test(context.Context) (string, error) {
 // settings.
 func TestConnectionsAreListed(t *testing.T) {
 	both(t, func(r *rig) {
-		list := pages[Connection](r, "/api/v1/connections?limit=1")
+		list := pages[client.Connection](r, "/api/v1/connections?limit=1")
 		raw, _ := json.Marshal(list)
 		want := `[{"name":"desk","type":"test","file":null,"methods":[` + strings.Join([]string{
 			`{"name":"ask","class":"mutation","policy":"ask","reconciles":false}`, `{"name":"busy","class":"read","policy":"allow","reconciles":false}`,
@@ -43,7 +44,7 @@ func TestConnectionsAreListed(t *testing.T) {
 		if string(raw) != want {
 			t.Errorf("got  %s\nwant %s", raw, want)
 		}
-		var one Connection
+		var one client.Connection
 		r.do("GET", "/api/v1/connections/desk", nil).want(200).into(&one)
 		if one.Name != "desk" || len(one.Methods) != 8 {
 			t.Errorf("%+v", one)
@@ -62,7 +63,7 @@ func TestConnectionsArePaged(t *testing.T) {
 		}
 		r.api.tools = mustSet(t, named...)
 		var names []string
-		for _, c := range pages[Connection](r, "/api/v1/connections?limit=2") {
+		for _, c := range pages[client.Connection](r, "/api/v1/connections?limit=2") {
 			names = append(names, c.Name)
 		}
 		if fmt.Sprint(names) != "[c0 c1 c2 c3 c4]" {
@@ -91,12 +92,12 @@ func TestConnectionIsTriedOut(t *testing.T) {
 			tool.Named{Name: "mute", Type: "test", Connection: r.desk},
 			tool.Named{Name: "odd", Type: "test", Connection: trial{desk: r.desk, err: errors.New("inner words")}},
 		)
-		for name, want := range map[string]ConnectionTest{
-			"good": {true, "The desk is there."},
-			"down": {false, "Nobody is there. Knock."},
-			"mute": {true, "A connection of the type test cannot be tried without an effect; its definition is in order."},
+		for name, want := range map[string]client.ConnectionTest{
+			"good": {OK: true, Text: "The desk is there."},
+			"down": {OK: false, Text: "Nobody is there. Knock."},
+			"mute": {OK: true, Text: "A connection of the type test cannot be tried without an effect; its definition is in order."},
 		} {
-			var got ConnectionTest
+			var got client.ConnectionTest
 			r.do("POST", "/api/v1/connections/"+name+"/test", nil).want(200).into(&got)
 			if got != want {
 				t.Errorf("%s: %+v", name, got)
@@ -132,9 +133,9 @@ func TestConnectionsTellNoSecrets(t *testing.T) {
 		r.api.tools = set
 		id := r.askedRun().ID
 		r.exec(`update approvals set arguments = $1, title = $2`, `{"key":"`+secret+`"}`, "pay with "+secret)
-		var one Connection
+		var one client.Connection
 		r.do("GET", "/api/v1/connections/outbox", nil).want(200).into(&one)
-		if one.File == nil || *one.File != "box.yaml" || one.Type != "file" {
+		if one.File == "" || string(one.File) != "box.yaml" || one.Type != "file" {
 			t.Errorf("%+v", one)
 		}
 		told := r.do("GET", "/api/v1/connections", nil).want(200).body

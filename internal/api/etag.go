@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pawlrun/pawl/internal/execution/contract"
+	"github.com/pawlrun/pawl/client"
 )
 
 // MatchHeader describes the headers by which a change is made only if what it
@@ -33,7 +33,7 @@ func tagOf(version string) string {
 
 // scheduleTag is the ETag of a schedule: of what people define, not of when it
 // runs.
-func scheduleTag(s *contract.ScheduleV1) string {
+func scheduleTag(s *client.Schedule) string {
 	if s.ID == "" {
 		return ""
 	}
@@ -48,7 +48,7 @@ func scheduleTag(s *contract.ScheduleV1) string {
 func (h MatchHeader) expect(what, tag string) error {
 	switch {
 	case h.IfNoneMatch != "" && h.IfNoneMatch != "*":
-		return invalid("Send If-None-Match: *, or leave it out.", Fault{Pointer: "/If-None-Match", Message: "must be *"})
+		return invalid("Send If-None-Match: *, or leave it out.", client.Fault{Pointer: "/If-None-Match", Message: "must be *"})
 	case h.IfNoneMatch != "" && tag != "":
 		return precondition(what+" is there already", "Read it, and send its ETag in If-Match to change it.")
 	case h.IfMatch == "" || h.IfMatch == "*" && tag != "" || slices.Contains(tagsIn(h.IfMatch), tag) && tag != "":

@@ -2,29 +2,15 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
-// Event is an event of a workflow.
-type Event struct {
-	Topic      string          `json:"topic" example:"mail.received"`
-	MessageID  string          `json:"messageId" example:"4711" doc:"Unique in its topic."`
-	Payload    json.RawMessage `json:"payload"`
-	Status     string          `json:"status" enum:"pending,reserved,consumed,skipped"`
-	CausedBy   []string        `json:"causedBy" nullable:"false" doc:"The ids of the inputs that it comes from."`
-	Attempt    int             `json:"attempt" doc:"How often it was taken and given back."`
-	Duplicates int             `json:"duplicates" doc:"How often it was published again without an effect."`
-	CreatedAt  Instant         `json:"createdAt"`
-	CreatedBy  string          `json:"createdBy" doc:"The run that published it, or the user."`
-	ReservedBy *string         `json:"reservedBy" doc:"The run that holds it, or took it."`
-}
-
-func eventOf(e store.Event) Event {
-	return Event{
+func eventOf(e store.Event) client.Event {
+	return client.Event{
 		Topic: e.Topic, MessageID: e.MessageID, Payload: e.Payload, Status: string(e.Status), CausedBy: orEmpty(e.CausedBy),
-		Attempt: e.Attempt, Duplicates: e.Duplicates, CreatedAt: Instant{e.CreatedAt}, CreatedBy: e.CreatedBy, ReservedBy: orNull(e.ReservedBy),
+		Attempt: e.Attempt, Duplicates: e.Duplicates, CreatedAt: client.At(e.CreatedAt), CreatedBy: e.CreatedBy, ReservedBy: client.NullString(e.ReservedBy),
 	}
 }
 
@@ -36,7 +22,7 @@ type listEventsInput struct {
 	Input  string `query:"input" doc:"Only events that come from the input with this id."`
 }
 
-type listEventsOutput struct{ Body Page[Event] }
+type listEventsOutput struct{ Body client.Page[client.Event] }
 
 const eventCursor = "event"
 

@@ -2,12 +2,12 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/workflow"
 )
@@ -15,39 +15,16 @@ import (
 // maxEventID is the most bytes of a messageId and of what identifies an input.
 const maxEventID = 512
 
-// eventRequest publishes an event.
-type eventRequest struct {
-	Topic     string             `json:"topic" minLength:"1" maxLength:"256" example:"mail.received" doc:"One that the script declares and a consumer subscribes to."`
-	MessageID string             `json:"messageId" minLength:"1" example:"4711" doc:"Names the event in its topic: once more with the same one is a duplicate."`
-	Payload   json.RawMessage    `json:"payload,omitempty" example:"{\"from\":\"ada@example.com\"}" doc:"Any JSON value. Absent is null."`
-	Input     *eventInputRequest `json:"input,omitempty" doc:"The thing outside that it comes from; people see what becomes of it."`
-}
-
-// eventInputRequest names the thing outside that an event comes from.
-type eventInputRequest struct {
-	Source string `json:"source" minLength:"1" example:"mail"`
-	Type   string `json:"type" minLength:"1" example:"message"`
-	ID     string `json:"id" minLength:"1" example:"4711" doc:"What it is called there."`
-	Title  string `json:"title,omitempty" example:"Mail from Ada: Hello" doc:"What people read."`
-}
-
-// PublishedEvent is an event with what its publishing did.
-type PublishedEvent struct {
-	Event
-	Duplicate bool `json:"duplicate" doc:"The messageId was known already; the event is shown as it is now."`
-	Changed   bool `json:"changed" doc:"It was known and still pending, and has the new payload now."`
-}
-
 type publishEventInput struct {
 	WorkflowPath
 	OnceHeader
-	Body eventRequest
+	Body client.EventRequest
 }
 
 type publishEventOutput struct {
 	Status   int
 	Replayed replayed `header:"Idempotency-Replayed"`
-	Body     PublishedEvent
+	Body     client.PublishedEvent
 }
 
 // publishEvent adds an event from outside. Its messageId makes it safe to
@@ -61,12 +38,12 @@ func (a *API) publishEvent(ctx context.Context, in *publishEventInput) (*publish
 		return nil, err
 	}
 	caller := callOf(ctx).token
-	body, was, err := once(ctx, a, http.StatusCreated, &in.Body, whole, func(ctx context.Context, tx *store.Tx) (PublishedEvent, error) {
+	body, was, err := once(ctx, a, http.StatusCreated, &in.Body, whole, func(ctx context.Context, tx *store.Tx) (client.PublishedEvent, error) {
 		stored, did, err := a.workflows.PublishExternal(ctx, tx, in.Name, e, caller.User.Name)
 		if err == nil && did.New+did.Changed > 0 {
 			err = tx.Audit(ctx, actor(caller), "event.publish", "workflow:"+in.Name, map[string]string{"topic": e.Topic, "messageId": e.MessageID})
 		}
-		return PublishedEvent{eventOf(stored), did.New == 0, did.Changed > 0}, err
+		return client.PublishedEvent{Event: eventOf(stored), Duplicate: did.New == 0, Changed: did.Changed > 0}, err
 	})
 	if err != nil {
 		return nil, a.aboutWorkflow(ctx, in.Name, err)
@@ -80,12 +57,12 @@ func (a *API) publishEvent(ctx context.Context, in *publishEventInput) (*publish
 
 // checkEvent finds every fault that the schema cannot, but for those that need
 // the workflow.
-func (a *API) checkEvent(r *eventRequest) (workflow.ExternalEvent, error) {
+func (a *API) checkEvent(r *client.EventRequest) (workflow.ExternalEvent, error) {
 	e := workflow.ExternalEvent{Topic: r.Topic, MessageID: r.MessageID, Payload: r.Payload}
 	if int64(len(r.Payload)) > a.cfg.MaxPayload {
 		return e, newProblem(http.StatusRequestEntityTooLarge, string(pawl.CodeTooLarge),
 			fmt.Sprintf("the payload has %d bytes, more than the %d that are allowed", len(r.Payload), a.cfg.MaxPayload),
-			"Keep the data elsewhere and send where it is.", Fault{Pointer: "/payload", Message: "is too large"})
+			"Keep the data elsewhere and send where it is.", client.Fault{Pointer: "/payload", Message: "is too large"})
 	}
 	var f faults
 	f.add("/messageId", eventIDFault(r.MessageID), "")

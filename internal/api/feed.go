@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/store"
 )
@@ -127,20 +128,12 @@ func stateAfter(e queue.Event) store.JobState {
 	return store.JobPending
 }
 
-// jobEvent is the data of an event of kind job.
-type jobEvent struct {
-	What  string  `json:"what"`
-	Job   Job     `json:"job"`
-	At    Instant `json:"at"`
-	Error *string `json:"error"`
-}
-
 // jobChanged leaves the payload out: it can be large, and an event is held in
 // memory for every follower.
 func (f *Feed) jobChanged(what string, r *store.JobRecord, at time.Time, failure string) {
 	j := jobOf(r)
 	j.Payload = nil
-	f.publish("job", j.ID, ofJob(r.Owner), jobEvent{what, j, Instant{at}, orNull(failure)})
+	f.publish("job", j.ID, ofJob(r.Owner), client.JobEvent{What: what, Job: j, At: client.At(at), Error: client.NullString(failure)})
 }
 
 // Close ends all streams; there will be no others.

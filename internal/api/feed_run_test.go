@@ -8,6 +8,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/workflow"
@@ -43,14 +44,14 @@ func TestStreamTellsTheLifeOfARun(t *testing.T) {
 		var told []string
 		for _, e := range append(r.until(events, "run", "committed"), r.until(events, "run", "committed")...) {
 			if e.kind == "workflow" {
-				var w workflowEvent
+				var w client.WorkflowEvent
 				if err := json.Unmarshal([]byte(e.data), &w); err != nil || w.At.IsZero() {
 					t.Errorf("%s: %v", e.data, err)
 				}
 				told = append(told, fmt.Sprint(w.What, " ", w.Workflow, " ", w.Topic, " ", w.Event))
 				continue
 			}
-			var d runEvent
+			var d client.RunEvent
 			if err := json.Unmarshal([]byte(e.data), &d); err != nil || d.Run.Lane != "orders" || d.At.IsZero() || strings.Contains(e.data, "secret") || strings.Contains(e.data, "prepareResult") {
 				t.Errorf("%s: %v", e.data, err)
 			}

@@ -1,16 +1,9 @@
 package api
 
-import "github.com/pawlrun/pawl/internal/schedule"
-
-// scheduleEvent is the data of an event of kind schedule.
-type scheduleEvent struct {
-	What     string   `json:"what"`
-	Schedule string   `json:"schedule"`
-	Name     string   `json:"name,omitempty"`
-	Slot     *Instant `json:"slot,omitempty"`
-	Status   string   `json:"status,omitempty"`
-	At       Instant  `json:"at"`
-}
+import (
+	"github.com/pawlrun/pawl/client"
+	"github.com/pawlrun/pawl/internal/schedule"
+)
 
 // ObserveSchedule tells of what happens to schedules; it is made for
 // schedule.Options.
@@ -18,5 +11,5 @@ func (f *Feed) ObserveSchedule(c schedule.Change) {
 	if !f.awake.Load() {
 		return
 	}
-	f.publish("schedule", c.Schedule, ofSchedule(c.Schedule), scheduleEvent{c.What, c.Schedule, c.Name, instantOf(c.Slot), c.Status, Instant{c.At}})
+	f.publish("schedule", c.Schedule, ofSchedule(c.Schedule), client.ScheduleEvent{What: c.What, Schedule: c.Schedule, Name: c.Name, Slot: client.At(c.Slot), Status: c.Status, At: client.At(c.At)})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/grant"
@@ -17,23 +18,23 @@ import (
 
 const grantsResource = "grants"
 
-func grantOf(g grant.Grant) contract.GrantV1 {
-	return contract.GrantV1{
-		ID: g.ID, UserID: g.UserID, BillingAccountID: g.BillingAccountID, Scopes: orEmpty(g.Scopes), Caps: contract.CapsV1(g.Caps),
-		WildcardConsentAt: contract.InstantOf(g.WildcardConsentAt), Automatic: g.Automatic,
-		ExpiresAt: contract.InstantOf(g.ExpiresAt), RevokedAt: contract.InstantOf(g.RevokedAt), CreatedAt: contract.Instant{Time: g.CreatedAt},
+func grantOf(g grant.Grant) client.Grant {
+	return client.Grant{
+		ID: g.ID, UserID: g.UserID, BillingAccountID: g.BillingAccountID, Scopes: orEmpty(g.Scopes), Caps: client.Caps(g.Caps),
+		WildcardConsentAt: client.At(g.WildcardConsentAt), Automatic: g.Automatic,
+		ExpiresAt: client.At(g.ExpiresAt), RevokedAt: client.At(g.RevokedAt), CreatedAt: client.At(g.CreatedAt),
 	}
 }
 
 type createGrantInput struct {
 	OnceHeader
-	Body contract.GrantsCreateV1Input
+	Body client.GrantRequest
 }
 
 type createGrantOutput struct {
 	Replayed replayed `header:"Idempotency-Replayed"`
 	Location string   `header:"Location"`
-	Body     contract.GrantV1
+	Body     client.Grant
 }
 
 func (a *API) createGrant(ctx context.Context, in *createGrantInput) (*createGrantOutput, error) {
@@ -42,13 +43,13 @@ func (a *API) createGrant(ctx context.Context, in *createGrantInput) (*createGra
 		return nil, err
 	}
 	caller := callOf(ctx).token
-	body, was, err := once(ctx, a, http.StatusCreated, &in.Body, whole, func(ctx context.Context, tx *store.Tx) (contract.GrantV1, error) {
+	body, was, err := once(ctx, a, http.StatusCreated, &in.Body, whole, func(ctx context.Context, tx *store.Tx) (client.Grant, error) {
 		g, err := grant.Service{}.Create(ctx, tx, caller.User.ID, spec)
 		if errors.Is(err, pawl.ErrNotFound) {
-			return contract.GrantV1{}, invalid("Leave it out to use your default account.", Fault{Pointer: "/billingAccountId", Message: "there is no such billing account"})
+			return client.Grant{}, invalid("Leave it out to use your default account.", client.Fault{Pointer: "/billingAccountId", Message: "there is no such billing account"})
 		}
 		if err != nil {
-			return contract.GrantV1{}, err
+			return client.Grant{}, err
 		}
 		return grantOf(g), tx.Audit(ctx, actor(caller), "grant.create", "grant:"+g.ID, map[string]any{"scopes": g.Scopes})
 	})
@@ -60,7 +61,7 @@ func (a *API) createGrant(ctx context.Context, in *createGrantInput) (*createGra
 
 // grantSpec turns the graphs of a request into scopes, of which only package
 // grant knows what they look like.
-func grantSpec(in *contract.GrantsCreateV1Input) (grant.Spec, error) {
+func grantSpec(in *client.GrantRequest) (grant.Spec, error) {
 	var f faults
 	if len(in.Scopes)+len(in.Graphs) == 0 {
 		f.add("/graphs", "must name at least one graph", "Name the graphs that may run, such as langgraph:poet.")
@@ -76,7 +77,7 @@ func grantSpec(in *contract.GrantsCreateV1Input) (grant.Spec, error) {
 	}
 	return grant.Spec{
 		BillingAccountID: in.BillingAccountID, Scopes: append(grant.ScopesFor(in.Graphs), in.Scopes...), Caps: grant.Caps(in.Caps),
-		WildcardConsent: in.WildcardConsent, ExpiresAt: contract.TimeOf(in.ExpiresAt),
+		WildcardConsent: in.WildcardConsent, ExpiresAt: in.ExpiresAt.Time,
 	}, f.problem()
 }
 
@@ -85,7 +86,7 @@ type listGrantsInput struct {
 	AllInput
 }
 
-type listGrantsOutput struct{ Body Page[contract.GrantV1] }
+type listGrantsOutput struct{ Body client.Page[client.Grant] }
 
 const grantCursor = "grant"
 
@@ -124,7 +125,7 @@ func (p GrantPath) check() error {
 	return nil
 }
 
-type grantOutput struct{ Body contract.GrantV1 }
+type grantOutput struct{ Body client.Grant }
 
 func (a *API) getGrant(ctx context.Context, in *GrantPath) (*grantOutput, error) {
 	if err := in.check(); err != nil {
@@ -146,7 +147,7 @@ type revokeGrantInput struct {
 
 type revokeGrantOutput struct {
 	Replayed replayed `header:"Idempotency-Replayed"`
-	Body     contract.GrantV1
+	Body     client.Grant
 }
 
 // revokeGrant ends a grant for good. Doing it again changes nothing.
@@ -156,10 +157,10 @@ func (a *API) revokeGrant(ctx context.Context, in *revokeGrantInput) (*revokeGra
 	}
 	caller := callOf(ctx).token
 	owner := access.Reach(caller, grantsResource)
-	out, was, err := once(ctx, a, http.StatusOK, nil, whole, func(ctx context.Context, tx *store.Tx) (contract.GrantV1, error) {
+	out, was, err := once(ctx, a, http.StatusOK, nil, whole, func(ctx context.Context, tx *store.Tx) (client.Grant, error) {
 		before, err := grant.Service{}.Get(ctx, tx, owner, in.ID)
 		if err != nil {
-			return contract.GrantV1{}, err
+			return client.Grant{}, err
 		}
 		g, err := grant.Service{}.Revoke(ctx, tx, owner, in.ID)
 		if err != nil || !before.RevokedAt.IsZero() {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/store"
 )
@@ -14,7 +15,7 @@ import (
 // grantOf makes a grant of a user and returns its id.
 func (r *rig) grantOf(user, body string) string {
 	r.t.Helper()
-	var g contract.GrantV1
+	var g client.Grant
 	r.as(r.token(user, store.RoleAdmin, "*"), "POST", "/api/v1/grants", body).want(http.StatusCreated).into(&g)
 	return g.ID
 }
@@ -23,15 +24,15 @@ func (r *rig) grantOf(user, body string) string {
 // are exact amounts.
 func TestCreateGrant(t *testing.T) {
 	both(t, func(r *rig) {
-		var g contract.GrantV1
+		var g client.Grant
 		p := r.do("POST", "/api/v1/grants", `{"graphs":["http:poet","x:asks"],"caps":{"usdPerDay":1.25,"usdPerRun":0.0000001,"runsPerDay":3},"expiresAt":"2040-01-31T10:00:00+01:00"}`, "Idempotency-Key", "k").want(201)
 		p.into(&g)
-		if fmt.Sprint(g.Scopes) != "[graph:execute:http:poet graph:execute:x:asks]" || g.Caps.USDPerDay.String() != "1.25" || *g.Caps.USDPerRun != 1 || *g.Caps.RunsPerDay != 3 || g.Automatic || g.WildcardConsentAt != nil || g.UserID != r.user.ID ||
+		if fmt.Sprint(g.Scopes) != "[graph:execute:http:poet graph:execute:x:asks]" || g.Caps.USDPerDay.String() != "1.25" || *g.Caps.USDPerRun != 1 || *g.Caps.RunsPerDay != 3 || g.Automatic || !g.WildcardConsentAt.IsZero() || g.UserID != r.user.ID ||
 			!strings.Contains(string(p.body), `"expiresAt":"2040-01-31T09:00:00.000Z"`) || !strings.Contains(string(p.body), `"revokedAt":null`) || p.header.Get("Location") != "/api/v1/grants/"+g.ID {
 			t.Errorf("%s", p.body)
 		}
 		r.do("POST", "/api/v1/grants", `{"scopes":["graph:execute:*"],"wildcardConsent":true}`).want(201).into(&g)
-		if g.WildcardConsentAt == nil || g.Caps.USDPerDay != nil {
+		if g.WildcardConsentAt.IsZero() || g.Caps.USDPerDay != nil {
 			t.Errorf("%+v", g)
 		}
 		r.do("POST", "/api/v1/grants", `{"graphs":["*"],"wildcardConsent":true}`).want(201)
@@ -61,19 +62,19 @@ func TestGrantsBelongToTheirOwnerAndCanBeRevoked(t *testing.T) {
 		r.do("GET", "/api/v1/grants/"+his, nil).want(200)
 		r.do("GET", "/api/v1/grants/nothing", nil).problem(404, "not_found")
 		for path, want := range map[string]int{"/api/v1/grants?limit=1": 1, "/api/v1/grants?all=true&limit=1": 2} {
-			if got := pages[contract.GrantV1](r, path); len(got) != want {
+			if got := pages[client.Grant](r, path); len(got) != want {
 				t.Errorf("%s: %+v", path, got)
 			}
 		}
 		s := r.schedule(yearly("poet", "http:poet", "executionGrantId", mine))
-		var g, again contract.GrantV1
+		var g, again client.Grant
 		r.do("POST", "/api/v1/grants/"+mine+"/revoke", nil).want(200).into(&g)
 		r.do("POST", "/api/v1/grants/"+mine+"/revoke", nil).want(200).into(&again)
-		if g.RevokedAt == nil || !again.RevokedAt.Equal(g.RevokedAt.Time) || r.count(`select count(*) from audit_log where action = 'grant.revoke'`) != 1 {
+		if g.RevokedAt.IsZero() || !again.RevokedAt.Equal(g.RevokedAt.Time) || r.count(`select count(*) from audit_log where action = 'grant.revoke'`) != 1 {
 			t.Errorf("%+v %+v", g, again)
 		}
 		slot := r.waitSlot(s.ID, r.runSchedule(s.ID).ScheduledFor, "skipped")
-		if *slot.Disposition != "skipped_grant" || slot.Error.Code != contract.GrantRevoked || len(r.studio.calls()) != 0 {
+		if string(slot.Disposition) != "skipped_grant" || slot.Error.Code != string(contract.GrantRevoked) || len(r.studio.calls()) != 0 {
 			t.Errorf("%+v", slot)
 		}
 	})
@@ -85,7 +86,7 @@ func TestBillingTellsWhatRunsCost(t *testing.T) {
 	both(t, func(r *rig) {
 		s := r.schedule(yearly("poet", "http:poet"))
 		slot := r.waitSlot(s.ID, r.runSchedule(s.ID).ScheduledFor, "success")
-		accounts := func() (page Page[contract.BillingAccountV1]) {
+		accounts := func() (page client.Page[client.Account]) {
 			r.do("GET", "/api/v1/billing/accounts", nil).want(200).into(&page)
 			return page
 		}
@@ -102,22 +103,22 @@ func TestBillingTellsWhatRunsCost(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 		for query, want := range map[string]int{
-			"?limit=1": 4, "?limit=1&run=" + *slot.RunID: 2, "?limit=1&schedule=" + s.ID: 4, "?limit=3&grant=" + s.ExecutionGrantID: 4, "?limit=3&account=" + list[0].ID: 4,
+			"?limit=1": 4, "?limit=1&run=" + string(slot.RunID): 2, "?limit=1&schedule=" + s.ID: 4, "?limit=3&grant=" + s.ExecutionGrantID: 4, "?limit=3&account=" + list[0].ID: 4,
 			"?limit=1&run=x": 0, "?limit=1&schedule=x": 0, "?limit=1&grant=x": 0,
 		} {
-			receipts := pages[contract.ReceiptV1](r, "/api/v1/billing/receipts"+query)
+			receipts := pages[client.Receipt](r, "/api/v1/billing/receipts"+query)
 			if len(receipts) != want {
 				t.Errorf("%s: %d", query, len(receipts))
 			}
 			for _, c := range receipts {
-				if c.SourceSystem != "pawl" || !strings.HasPrefix(c.SourceReference, c.RunID+"/1/") || c.Executor != "http" || *c.ScheduleID != s.ID {
+				if c.SourceSystem != "pawl" || !strings.HasPrefix(c.SourceReference, c.RunID+"/1/") || c.Executor != "http" || string(c.ScheduleID) != s.ID {
 					t.Errorf("%+v", c)
 				}
 			}
 		}
 		bob := r.token("bob", store.RoleOperator, "*")
-		var page Page[contract.ReceiptV1]
-		r.as(bob, "GET", "/api/v1/billing/receipts?run="+*slot.RunID, nil).want(200).into(&page)
+		var page client.Page[client.Receipt]
+		r.as(bob, "GET", "/api/v1/billing/receipts?run="+string(slot.RunID), nil).want(200).into(&page)
 		if len(page.Items) != 0 {
 			t.Errorf("bob sees %+v", page.Items)
 		}

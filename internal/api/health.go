@@ -7,6 +7,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 )
 
 const (
@@ -16,32 +17,21 @@ const (
 	wordUnavailable = "unavailable"
 )
 
-// Health is the answer of /healthz.
-type Health struct {
-	Status string `json:"status" enum:"ok"`
-}
-
-type healthOutput struct{ Body Health }
+type healthOutput struct{ Body client.Health }
 
 func (a *API) getHealth(context.Context, *struct{}) (*healthOutput, error) {
-	return &healthOutput{Health{wordOK}}, nil
-}
-
-// Readiness is the answer of /readyz.
-type Readiness struct {
-	Status string            `json:"status" enum:"ok,unavailable"`
-	Checks map[string]string `json:"checks" example:"{\"database\":\"ok\",\"queue\":\"ok\"}" doc:"What was looked at, with ok or what is wrong."`
+	return &healthOutput{client.Health{Status: wordOK}}, nil
 }
 
 type readinessOutput struct {
 	Status int
-	Body   Readiness
+	Body   client.Readiness
 }
 
 func (a *API) getReadiness(ctx context.Context, _ *struct{}) (*readinessOutput, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	out := &readinessOutput{Status: http.StatusOK, Body: Readiness{Status: wordOK, Checks: map[string]string{}}}
+	out := &readinessOutput{Status: http.StatusOK, Body: client.Readiness{Status: wordOK, Checks: map[string]string{}}}
 	check := func(name string, err error) {
 		out.Body.Checks[name] = wordOK
 		if err == nil {

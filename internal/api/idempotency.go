@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -48,7 +49,7 @@ func idempotencyKey(values []string) (string, error) {
 	}
 	if !good {
 		return "", invalid("Use a key of your own making, such as a UUID, and send it once.",
-			Fault{Pointer: "/Idempotency-Key", Message: fmt.Sprintf("must be 1 to %d visible ASCII characters", maxIdempotencyKey)})
+			client.Fault{Pointer: "/Idempotency-Key", Message: fmt.Sprintf("must be 1 to %d visible ASCII characters", maxIdempotencyKey)})
 	}
 	return key, nil
 }
@@ -128,7 +129,7 @@ func answered[T any](ctx context.Context, a *API, request any) (out T, was repla
 func replay[T any](given store.Answer, asked string, out *T) error {
 	if given.Request != asked {
 		return newProblem(http.StatusUnprocessableEntity, codeIdempotencyMismatch, "this idempotency key was used for another request", "",
-			Fault{Pointer: "/Idempotency-Key", Message: "was used for another request"})
+			client.Fault{Pointer: "/Idempotency-Key", Message: "was used for another request"})
 	}
 	if err := json.Unmarshal([]byte(given.Body), out); err != nil {
 		return fmt.Errorf("read kept answer: %w", err)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/pawlrun/pawl/internal/execution/contract"
+	"github.com/pawlrun/pawl/client"
 )
 
 // request is a POST that a test sends.
@@ -44,7 +44,7 @@ func (r *rig) posts(t *testing.T) map[string]func() request {
 		return request{"/api/v1/runs/" + r.waitRuns("?lane="+name+"&status=paused:approval", 1)[0].ID + "/" + verb, nil}
 	}
 	backfill := func(name, verb string, before ...string) request {
-		var b contract.BackfillV1
+		var b client.Backfill
 		s := r.schedule(yearly(name, "x:asks"))
 		r.do("POST", "/api/v1/schedules/"+s.ID+"/backfill", `{"from":"2010-06-01T00:00:00Z","to":"2020-06-01T00:00:00Z","perMinute":1}`).want(201).into(&b)
 		path := "/api/v1/backfills/" + b.ID + "/"
@@ -113,7 +113,7 @@ func (r *rig) posts(t *testing.T) map[string]func() request {
 		"/api/v1/backfills/{id}/cancel":  func() request { return backfill("fillcancel", "cancel", "confirm") },
 		"/api/v1/grants":                 func() request { return request{"/api/v1/grants", `{"graphs":["http:poet"]}`} },
 		"/api/v1/grants/{id}/revoke": func() request {
-			var g contract.GrantV1
+			var g client.Grant
 			r.do("POST", "/api/v1/grants", `{"graphs":["http:poet"]}`).want(201).into(&g)
 			return request{"/api/v1/grants/" + g.ID + "/revoke", nil}
 		},

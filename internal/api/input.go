@@ -7,38 +7,17 @@ import (
 	"slices"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
 )
-
-// Input is a thing of the outside that a workflow found.
-type Input struct {
-	ID         string   `json:"id" example:"in_6f1ed002ab5595859014ebf0951522d9"`
-	Workflow   string   `json:"workflow" example:"mail-to-sheet"`
-	Source     string   `json:"source" example:"mail"`
-	Type       string   `json:"type" example:"message"`
-	ExternalID string   `json:"externalId" example:"4711" doc:"What it is called outside."`
-	Title      string   `json:"title" example:"Mail from Ada: Hello"`
-	Status     string   `json:"status" enum:"pending,done,skipped,orphaned" doc:"pending: something of it waits. done: all is worked off. orphaned: nothing came of it."`
-	CreatedAt  Instant  `json:"createdAt"`
-	CreatedBy  string   `json:"createdBy" doc:"The run that found it, or the user who sent it."`
-	SkippedAt  *Instant `json:"skippedAt" nullable:"true"`
-	SkippedBy  *string  `json:"skippedBy"`
-	Outputs    []Output `json:"outputs" nullable:"false" doc:"What was done about it, the oldest first."`
-}
-
-// InputDetail is an input with its events.
-type InputDetail struct {
-	Input
-	Events []Event `json:"events" nullable:"false" doc:"The newest 100, the newest first; the list of events with ?input= has all."`
-}
 
 // eventsShown is how many events of an input are shown with it.
 const eventsShown = 100
 
-func inputOf(i store.Input, workflow string, outputs []store.Output) Input {
-	out := Input{
+func inputOf(i store.Input, workflow string, outputs []store.Output) client.Input {
+	out := client.Input{
 		ID: i.ID, Workflow: workflow, Source: i.Source, Type: i.Type, ExternalID: i.ExternalID, Title: i.Title, Status: string(i.Status),
-		CreatedAt: Instant{i.CreatedAt}, CreatedBy: i.CreatedBy, SkippedAt: instantOf(i.SkippedAt), SkippedBy: orNull(userOf(i.SkippedBy)), Outputs: []Output{},
+		CreatedAt: client.At(i.CreatedAt), CreatedBy: i.CreatedBy, SkippedAt: client.At(i.SkippedAt), SkippedBy: client.NullString(userOf(i.SkippedBy)), Outputs: []client.Output{},
 	}
 	for _, o := range outputs {
 		if slices.Contains(o.Inputs, i.ID) {
@@ -54,7 +33,7 @@ type listInputsInput struct {
 	Status string `query:"status" enum:"pending,done,skipped,orphaned" doc:"Only inputs with this status."`
 }
 
-type listInputsOutput struct{ Body Page[Input] }
+type listInputsOutput struct{ Body client.Page[client.Input] }
 
 const inputCursor = "input"
 
@@ -81,7 +60,7 @@ func (a *API) listInputs(ctx context.Context, in *listInputsInput) (*listInputsO
 		if next.ID != "" {
 			cursor = timeCursor(next.CreatedAt, next.ID)
 		}
-		out.Body = pageOf(mapAll(list, func(i store.Input) Input { return inputOf(i, w.Name, outputs) }), inputCursor, cursor)
+		out.Body = pageOf(mapAll(list, func(i store.Input) client.Input { return inputOf(i, w.Name, outputs) }), inputCursor, cursor)
 		return nil
 	})
 	return out, err
@@ -101,20 +80,20 @@ func (p InputPath) check() error {
 }
 
 // readInput reads an input with what was done about it, and its workflow.
-func readInput(ctx context.Context, tx *store.Tx, id string) (Input, store.Workflow, error) {
+func readInput(ctx context.Context, tx *store.Tx, id string) (client.Input, store.Workflow, error) {
 	i, err := tx.GetInput(ctx, id)
 	if err != nil {
-		return Input{}, store.Workflow{}, err
+		return client.Input{}, store.Workflow{}, err
 	}
 	w, err := tx.GetWorkflow(ctx, i.WorkflowID)
 	if err != nil {
-		return Input{}, store.Workflow{}, err
+		return client.Input{}, store.Workflow{}, err
 	}
 	outputs, err := tx.OutputsOfInputs(ctx, []string{id})
 	return inputOf(i, w.Name, outputs), w, err
 }
 
-type inputOutput struct{ Body InputDetail }
+type inputOutput struct{ Body client.InputDetail }
 
 func (a *API) getInput(ctx context.Context, in *InputPath) (*inputOutput, error) {
 	if err := in.check(); err != nil {
@@ -127,7 +106,7 @@ func (a *API) getInput(ctx context.Context, in *InputPath) (*inputOutput, error)
 			return err
 		}
 		events, err := tx.ListEvents(ctx, w.ID, store.EventFilter{InputID: in.ID}, 0, eventsShown)
-		out.Body = InputDetail{i, make([]Event, len(events))}
+		out.Body = client.InputDetail{Input: i, Events: make([]client.Event, len(events))}
 		for k, e := range events {
 			out.Body.Events[k] = eventOf(e)
 		}
@@ -143,7 +122,7 @@ type skipInputInput struct {
 
 type skipInputOutput struct {
 	Replayed replayed `header:"Idempotency-Replayed"`
-	Body     Input
+	Body     client.Input
 }
 
 // skipInput gives up an input; once more changes nothing.
@@ -152,9 +131,9 @@ func (a *API) skipInput(ctx context.Context, in *skipInputInput) (*skipInputOutp
 		return nil, err
 	}
 	who := actor(callOf(ctx).token)
-	body, was, err := once(ctx, a, http.StatusOK, struct{}{}, whole, func(ctx context.Context, tx *store.Tx) (Input, error) {
+	body, was, err := once(ctx, a, http.StatusOK, struct{}{}, whole, func(ctx context.Context, tx *store.Tx) (client.Input, error) {
 		if _, err := a.workflows.SkipInput(ctx, tx, in.ID, who); err != nil {
-			return Input{}, err
+			return client.Input{}, err
 		}
 		i, _, err := readInput(ctx, tx, in.ID)
 		return i, err

@@ -2,55 +2,32 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strconv"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/store"
 )
-
-// Job is a job in an answer.
-type Job struct {
-	ID          string          `json:"id" example:"355813294120960001" doc:"A number, as text."`
-	Task        string          `json:"task" example:"http"`
-	Payload     json.RawMessage `json:"payload" doc:"Null once the job has ended."`
-	RunAt       Instant         `json:"runAt" doc:"When it is due."`
-	Key         *string         `json:"key" doc:"Names at most one waiting job."`
-	Lane        *string         `json:"lane" doc:"Jobs of a lane run one at a time."`
-	Priority    *int            `json:"priority" doc:"1 before 0 before -1. Null once the job has ended."`
-	State       store.JobState  `json:"state" enum:"scheduled,pending,running,failed,succeeded,cancelled"`
-	Attempt     int             `json:"attempt" doc:"Attempts that have ended."`
-	MaxAttempts *int            `json:"maxAttempts" doc:"0 is unlimited. Null once the job has ended."`
-	CreatedAt   Instant         `json:"createdAt"`
-	CreatedBy   *string         `json:"createdBy" doc:"The user who enqueued it."`
-	Internal    bool            `json:"internal" doc:"It is Pawl's own: nobody can replace, cancel or retry it."`
-	StartedAt   *Instant        `json:"startedAt" nullable:"true"`
-	FinishedAt  *Instant        `json:"finishedAt" nullable:"true"`
-	LastError   *string         `json:"lastError"`
-	Node        *string         `json:"node" doc:"Where it runs or ran."`
-}
 
 const jobsResource = "jobs"
 
 // jobsOf is the owner whose jobs a caller may see and change; nil is everybody.
 // Keys and lanes are always the caller's own.
-func jobsOf(caller *store.Token) *string { return orNull(access.Reach(caller, jobsResource)) }
-
-func orNull(s string) *string {
-	if s == "" {
-		return nil
+func jobsOf(caller *store.Token) *string {
+	if owner := access.Reach(caller, jobsResource); owner != "" {
+		return &owner
 	}
-	return &s
+	return nil
 }
 
 // jobOf tells a job as the API does.
-func jobOf(r *store.JobRecord) Job {
-	j := Job{
-		ID: strconv.FormatInt(r.ID, 10), Task: r.Task, Payload: r.Payload, RunAt: Instant{r.RunAt}, Key: orNull(r.Key), Lane: orNull(r.Lane),
-		State: r.State, Attempt: r.Attempt, CreatedAt: Instant{r.CreatedAt}, CreatedBy: orNull(r.CreatedBy), Internal: r.Owner == "",
-		StartedAt: instantOf(r.StartedAt), FinishedAt: instantOf(r.FinishedAt), LastError: orNull(r.LastError), Node: orNull(r.Node),
+func jobOf(r *store.JobRecord) client.Job {
+	j := client.Job{
+		ID: strconv.FormatInt(r.ID, 10), Task: r.Task, Payload: r.Payload, RunAt: client.At(r.RunAt), Key: client.NullString(r.Key), Lane: client.NullString(r.Lane),
+		State: string(r.State), Attempt: r.Attempt, CreatedAt: client.At(r.CreatedAt), CreatedBy: client.NullString(r.CreatedBy), Internal: r.Owner == "",
+		StartedAt: client.At(r.StartedAt), FinishedAt: client.At(r.FinishedAt), LastError: client.NullString(r.LastError), Node: client.NullString(r.Node),
 	}
 	if !r.Past {
 		j.Priority, j.MaxAttempts = &r.Priority, &r.MaxAttempts
@@ -60,7 +37,7 @@ func jobOf(r *store.JobRecord) Job {
 
 // presentJob tells a job of the table of jobs; this process knows what runs in
 // it sooner than the table does.
-func (a *API) presentJob(r *store.JobRecord) Job {
+func (a *API) presentJob(r *store.JobRecord) client.Job {
 	if r.State == store.JobPending && a.queue.IsRunning(r.ID) {
 		r.State, r.Node = store.JobRunning, a.queue.Node().ID
 	}
@@ -81,7 +58,7 @@ func (p JobPath) number() (int64, error) {
 	return id, nil
 }
 
-type jobOutput struct{ Body Job }
+type jobOutput struct{ Body client.Job }
 
 func (a *API) getJob(ctx context.Context, in *JobPath) (*jobOutput, error) {
 	id, err := in.number()
@@ -103,7 +80,7 @@ type listJobsInput struct {
 	State string `query:"state" enum:"scheduled,pending,running,failed,succeeded,cancelled" doc:"Only jobs in this state."`
 }
 
-type listJobsOutput struct{ Body Page[Job] }
+type listJobsOutput struct{ Body client.Page[client.Job] }
 
 const jobCursor = "job"
 
@@ -120,7 +97,7 @@ func (a *API) listJobs(ctx context.Context, in *listJobsInput) (*listJobsOutput,
 	if err != nil {
 		return nil, err
 	}
-	var jobs []Job
+	var jobs []client.Job
 	for i := range records {
 		if filter.State == "" {
 			jobs = append(jobs, a.presentJob(&records[i]))
@@ -136,10 +113,10 @@ func (a *API) listJobs(ctx context.Context, in *listJobsInput) (*listJobsOutput,
 }
 
 func (in *listJobsInput) filter(caller *store.Token) (store.JobFilter, error) {
-	var faults []Fault
+	var faults []client.Fault
 	for _, p := range []struct{ name, value string }{{"task", in.Task}, {"lane", in.Lane}, {"key", in.Key}} {
 		if msg := textFault(p.value, maxName); p.value != "" && msg != "" {
-			faults = append(faults, Fault{Pointer: "/" + p.name, Message: msg})
+			faults = append(faults, client.Fault{Pointer: "/" + p.name, Message: msg})
 		}
 	}
 	if len(faults) > 0 {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -43,7 +44,7 @@ type retryJobInput struct {
 
 type retryJobOutput struct {
 	Replayed replayed `header:"Idempotency-Replayed"`
-	Body     Job
+	Body     client.Job
 }
 
 // retryJob makes a failed job due now, as if it were new.
@@ -53,7 +54,7 @@ func (a *API) retryJob(ctx context.Context, in *retryJobInput) (*retryJobOutput,
 		return nil, err
 	}
 	caller := callOf(ctx).token
-	job, was, err := once(ctx, a, http.StatusOK, struct{}{}, whole, func(ctx context.Context, tx *store.Tx) (Job, error) {
+	job, was, err := once(ctx, a, http.StatusOK, struct{}{}, whole, func(ctx context.Context, tx *store.Tx) (client.Job, error) {
 		return a.rearm(ctx, tx, id, caller)
 	})
 	if err != nil {
@@ -64,14 +65,14 @@ func (a *API) retryJob(ctx context.Context, in *retryJobInput) (*retryJobOutput,
 
 // rearm makes a failed job wait again and tells its owner once that is
 // committed.
-func (a *API) rearm(ctx context.Context, tx *store.Tx, id int64, caller *store.Token) (Job, error) {
+func (a *API) rearm(ctx context.Context, tx *store.Tx, id int64, caller *store.Token) (client.Job, error) {
 	r, job, err := tx.RetryJob(ctx, jobsOf(caller), id)
 	if err != nil {
-		return Job{}, err
+		return client.Job{}, err
 	}
 	a.queue.HandOver(tx, job)
 	if err := tx.Audit(ctx, actor(caller), "job.retry", "job:"+strconv.FormatInt(id, 10), map[string]any{"task": r.Task, "attempts": r.Attempt, "lastError": r.LastError}); err != nil {
-		return Job{}, err
+		return client.Job{}, err
 	}
 	return newJob(job, r.CreatedBy), nil
 }

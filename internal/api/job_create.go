@@ -10,6 +10,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/when"
 )
@@ -24,28 +25,15 @@ const (
 // earliestRunAt is before anything that somebody means.
 func earliestRunAt() time.Time { return time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) }
 
-// jobRequest asks for a job.
-type jobRequest struct {
-	Task        string          `json:"task" minLength:"1" maxLength:"256" example:"http" doc:"What to do."`
-	Payload     json.RawMessage `json:"payload,omitempty" example:"{\"url\":\"https://example.com/hook\"}" doc:"What the task needs to know: any JSON value. Absent is {}."`
-	RunAt       string          `json:"runAt,omitempty" format:"date-time" example:"2030-01-31T09:00:00+01:00" doc:"When, with any offset. Absent is now."`
-	Delay       string          `json:"delay,omitempty" maxLength:"64" doc:"How long from now instead, such as 90s, 5m, 1h30m or 7d."`
-	Key         string          `json:"key,omitempty" minLength:"1" maxLength:"256" example:"invoice-4711" doc:"At most one job with this key waits; keyMode says what a second one does to it."`
-	KeyMode     string          `json:"keyMode,omitempty" enum:"replace,preserve_run_at,keep" doc:"replace (default): the new job takes the place of the waiting one. preserve_run_at: so, but at the time of the waiting one. keep: the waiting one stays as it is."`
-	Lane        string          `json:"lane,omitempty" minLength:"1" maxLength:"256" example:"customer-17" doc:"Jobs of a lane run one at a time, in order."`
-	Priority    int             `json:"priority,omitempty" minimum:"-1" maximum:"1" doc:"1 runs before 0, 0 before -1."`
-	MaxAttempts int             `json:"maxAttempts,omitempty" minimum:"1" maximum:"1000" doc:"How often it is tried. Absent is what the task says."`
-}
-
 type createJobInput struct {
 	OnceHeader
-	Body jobRequest
+	Body client.JobRequest
 }
 
 type createJobOutput struct {
 	Location string   `header:"Location"`
 	Replayed replayed `header:"Idempotency-Replayed"`
-	Body     Job
+	Body     client.Job
 }
 
 func (a *API) createJob(ctx context.Context, in *createJobInput) (*createJobOutput, error) {
@@ -55,7 +43,7 @@ func (a *API) createJob(ctx context.Context, in *createJobInput) (*createJobOutp
 	}
 	c := callOf(ctx)
 	spec.Owner, spec.CreatedBy, spec.Actor = c.token.User.ID, c.token.User.Name, actor(c.token)
-	var job Job
+	var job client.Job
 	was := isNew
 	if c.idempotencyKey == "" { // callers at the same time share a transaction
 		jobs, err := a.queue.Enqueue(ctx, spec)
@@ -64,10 +52,10 @@ func (a *API) createJob(ctx context.Context, in *createJobInput) (*createJobOutp
 		}
 		job = newJob(jobs[0], spec.CreatedBy)
 	} else {
-		job, was, err = once(ctx, a, http.StatusCreated, &in.Body, whole, func(ctx context.Context, tx *store.Tx) (Job, error) {
+		job, was, err = once(ctx, a, http.StatusCreated, &in.Body, whole, func(ctx context.Context, tx *store.Tx) (client.Job, error) {
 			jobs, err := a.queue.EnqueueTx(ctx, tx, spec)
 			if err != nil {
-				return Job{}, err
+				return client.Job{}, err
 			}
 			return newJob(jobs[0], spec.CreatedBy), nil
 		})
@@ -94,7 +82,7 @@ func (a *API) remind(ctx context.Context, id string) {
 }
 
 // newJob tells a job that was just enqueued.
-func newJob(j store.Job, createdBy string) Job {
+func newJob(j store.Job, createdBy string) client.Job {
 	state := store.JobPending
 	if j.RunAt.After(time.Now()) {
 		state = store.JobScheduled
@@ -104,11 +92,11 @@ func newJob(j store.Job, createdBy string) Job {
 
 // checkJob finds every fault of a request that the schema cannot, and turns it
 // into what the queue takes.
-func (a *API) checkJob(r *jobRequest, now time.Time) (store.JobSpec, error) {
+func (a *API) checkJob(r *client.JobRequest, now time.Time) (store.JobSpec, error) {
 	if int64(len(r.Payload)) > a.cfg.MaxPayload {
 		return store.JobSpec{}, newProblem(http.StatusRequestEntityTooLarge, string(pawl.CodeTooLarge),
 			fmt.Sprintf("the payload has %d bytes, more than the %d that are allowed", len(r.Payload), a.cfg.MaxPayload),
-			"Keep the data elsewhere and send where it is.", Fault{Pointer: "/payload", Message: "is too large"})
+			"Keep the data elsewhere and send where it is.", client.Fault{Pointer: "/payload", Message: "is too large"})
 	}
 	var f faults
 	spec := store.JobSpec{
@@ -129,7 +117,7 @@ func (a *API) checkJob(r *jobRequest, now time.Time) (store.JobSpec, error) {
 
 // faults gathers what is wrong with a request.
 type faults struct {
-	list []Fault
+	list []client.Fault
 	hint string // of the first that has one
 }
 
@@ -138,7 +126,7 @@ func (f *faults) add(pointer, msg, hint string) {
 	if msg == "" {
 		return
 	}
-	f.list = append(f.list, Fault{Pointer: pointer, Message: msg})
+	f.list = append(f.list, client.Fault{Pointer: pointer, Message: msg})
 	if f.hint == "" {
 		f.hint = hint
 	}
@@ -152,7 +140,7 @@ func (f *faults) problem() error {
 }
 
 // runAt is when the job is due; zero is now.
-func (f *faults) runAt(r *jobRequest, now time.Time) time.Time {
+func (f *faults) runAt(r *client.JobRequest, now time.Time) time.Time {
 	var t time.Time
 	switch {
 	case r.RunAt != "" && r.Delay != "":
@@ -197,7 +185,7 @@ func (f *faults) inReason(pointer string, t, now time.Time) {
 }
 
 // checkTask looks whether the task is there for users and takes the payload.
-func (a *API) checkTask(f *faults, r *jobRequest) {
+func (a *API) checkTask(f *faults, r *client.JobRequest) {
 	tasks := a.queue.Tasks()
 	task, known := tasks[r.Task]
 	if !known || task.Internal {

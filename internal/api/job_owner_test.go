@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/store"
 )
@@ -80,7 +81,7 @@ func TestNoJobFromOutsideTouchesPawlsOwn(t *testing.T) {
 				r.do(c.method, "/api/v1/jobs/"+h.id+c.path, nil).problem(403, "internal_job")
 			}
 			r.as(mallory, "GET", "/api/v1/jobs/"+h.id, nil).problem(404, "not_found")
-			if j := r.do("GET", "/api/v1/jobs/"+h.id, nil).want(200).job(); !j.Internal || *j.Key != h.key {
+			if j := r.do("GET", "/api/v1/jobs/"+h.id, nil).want(200).job(); !j.Internal || string(j.Key) != h.key {
 				t.Errorf("an admin sees %+v", j)
 			}
 		}
@@ -93,8 +94,8 @@ func TestNoJobFromOutsideTouchesPawlsOwn(t *testing.T) {
 		if n := r.count(`select count(*) from audit_log where action in ('job.create', 'job.replace', 'job.keep')`); n != len(before)*2*3 {
 			t.Errorf("%d lines in the audit log for %d jobs", n, len(before)*2*3)
 		}
-		for _, j := range pages[Job](r, "/api/v1/jobs?limit=50") {
-			if j.CreatedBy != nil && *j.CreatedBy == "mallory" {
+		for _, j := range pages[client.Job](r, "/api/v1/jobs?limit=50") {
+			if j.CreatedBy != "" && string(j.CreatedBy) == "mallory" {
 				r.as(mallory, "DELETE", "/api/v1/jobs/"+j.ID, nil).want(http.StatusNoContent)
 			}
 		}
@@ -124,7 +125,7 @@ func TestJobsOfOthersAreNotThere(t *testing.T) {
 		r.waitRuns("?kind=workflow&status=committed", 2)
 		alice, bob := r.token("alice", store.RoleOperator, "jobs:write", "stream:read"), r.token("bob", store.RoleOperator, "jobs:write", "stream:read")
 		told := r.listen(bob, "?kind=job")
-		make := func(who string) Job {
+		make := func(who string) client.Job {
 			return r.as(who, "POST", "/api/v1/jobs", map[string]any{"task": "echo", "key": "k", "lane": "l", "delay": "1h"}).want(http.StatusCreated).job()
 		}
 		hers := make(alice)
@@ -139,7 +140,7 @@ func TestJobsOfOthersAreNotThere(t *testing.T) {
 		}
 		for _, query := range []string{"", "?key=k", "?lane=l", "?task=echo", "?state=scheduled", "?task=pawl.workflow"} {
 			for who, want := range map[string]string{alice: hers.ID, bob: his.ID} {
-				var page Page[Job]
+				var page client.Page[client.Job]
 				r.as(who, "GET", "/api/v1/jobs"+query, nil).want(200).into(&page)
 				var got []string
 				for _, j := range page.Items {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pawlrun/pawl/client"
 )
 
 func TestDecodeSaysWhere(t *testing.T) {
@@ -66,11 +68,11 @@ func FuzzDecode(f *testing.F) {
 
 func TestInstantsHaveOneForm(t *testing.T) {
 	zone := time.FixedZone("", 2*60*60)
-	raw, err := json.Marshal(map[string]any{"at": Instant{time.Date(2030, 1, 2, 3, 4, 5, 999_999_999, zone)}, "never": instantOf(time.Time{})})
+	raw, err := json.Marshal(map[string]any{"at": client.At(time.Date(2030, 1, 2, 3, 4, 5, 999_999_999, zone)), "never": client.At(time.Time{})})
 	if err != nil || string(raw) != `{"at":"2030-01-02T01:04:05.999Z","never":null}` {
 		t.Errorf("%s %v", raw, err)
 	}
-	var back Instant
+	var back client.Instant
 	if err := json.Unmarshal([]byte(`"2030-01-02T01:04:05.999Z"`), &back); err != nil || !back.Equal(time.Date(2030, 1, 2, 1, 4, 5, 999_000_000, time.UTC)) {
 		t.Errorf("%v %v", back, err)
 	}

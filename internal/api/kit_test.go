@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/pgtest"
 	"github.com/pawlrun/pawl/internal/queue"
@@ -279,13 +280,13 @@ func (p *reply) into(v any) {
 }
 
 // problem reads a problem and looks whether it is whole.
-func (p *reply) problem(status int, code string) Problem {
+func (p *reply) problem(status int, code string) client.Problem {
 	p.t.Helper()
 	p.want(status)
 	if ct := p.header.Get("Content-Type"); ct != "application/problem+json" {
 		p.t.Errorf("content type %q: %s", ct, p.body)
 	}
-	var told Problem
+	var told client.Problem
 	p.into(&told)
 	if told.Code != code || told.Status != status || told.Type != "urn:pawl:problem:"+code {
 		p.t.Errorf("code %q, status %d, type %q; want %q, %d: %s", told.Code, told.Status, told.Type, code, status, p.body)
@@ -296,20 +297,20 @@ func (p *reply) problem(status int, code string) Problem {
 	return told
 }
 
-func (p *reply) job() (j Job) { p.t.Helper(); p.into(&j); return j }
+func (p *reply) job() (j client.Job) { p.t.Helper(); p.into(&j); return j }
 
 // enqueue adds a job over HTTP.
-func (r *rig) enqueue(body map[string]any) Job {
+func (r *rig) enqueue(body map[string]any) client.Job {
 	r.t.Helper()
 	return r.do("POST", "/api/v1/jobs", body).want(http.StatusCreated).job()
 }
 
 // waitState waits until the job is in the state.
-func (r *rig) waitState(id string, state store.JobState) (j Job) {
+func (r *rig) waitState(id string, state store.JobState) (j client.Job) {
 	r.t.Helper()
 	r.eventually("job "+id+" is "+string(state), func() bool {
 		p := r.do("GET", "/api/v1/jobs/"+id, nil)
-		return p.status == http.StatusOK && func() bool { j = p.job(); return j.State == state }()
+		return p.status == http.StatusOK && func() bool { j = p.job(); return j.State == string(state) }()
 	})
 	return j
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 )
 
 // A-143..A-147, X-28: a lane is told in words, and in those of people.
@@ -24,12 +25,12 @@ func TestLanesAreToldToPeople(t *testing.T) {
 		r.waitRuns("?lane=hourly&status=committed", 3)
 		r.waitRuns("?lane=broken&status=failed:logic", 1)
 		raw := r.do("GET", "/api/v1/lanes", nil).want(200)
-		var page Page[Lane]
+		var page client.Page[client.Lane]
 		raw.into(&page)
 		var told []string
 		for _, l := range page.Items {
 			told = append(told, fmt.Sprintf("%s %s: %s, %d waiting, %s; %s", l.Kind, l.Name, l.Status, l.Pending, l.Schedule, l.LastActivity.Text))
-			if l.ID == "" || l.LastActivity.At.IsZero() || l.Labels == nil || (l.Issue == nil) != (l.IssueCode == nil) {
+			if l.ID == "" || l.LastActivity.At.IsZero() || l.Labels == nil || (l.Issue == "") != (l.IssueCode == "") {
 				t.Errorf("%+v", l)
 			}
 		}
@@ -44,7 +45,7 @@ func TestLanesAreToldToPeople(t *testing.T) {
 				t.Errorf("%s\nwant %s", told[i], want[i])
 			}
 		}
-		if l := page.Items[2]; l.Labels["team"] != "shop" || l.Issue != nil || l.NextAt != nil {
+		if l := page.Items[2]; l.Labels["team"] != "shop" || l.Issue != "" || !l.NextAt.IsZero() {
 			t.Errorf("%+v", l)
 		}
 		if words := regexp.MustCompile(`phase|handler|topic|retry|committed|preparing`).FindString(string(raw.body)); words != "" {
@@ -63,27 +64,27 @@ func TestLanesAndWorkflowsArePaged(t *testing.T) {
 		}
 		for _, path := range []string{"/api/v1/lanes?limit=2", "/api/v1/lanes?limit=5", "/api/v1/lanes?kind=workflow&limit=1", "/api/v1/workflows?limit=2", "/api/v1/workflows?limit=5"} {
 			var got []string
-			for _, l := range pages[Lane](r, path) {
+			for _, l := range pages[client.Lane](r, path) {
 				got = append(got, l.Name)
 			}
 			if !slices.Equal(got, want) {
 				t.Errorf("%s: %v", path, got)
 			}
 		}
-		if got := pages[Lane](r, "/api/v1/lanes?kind=source"); len(got) != 0 {
+		if got := pages[client.Lane](r, "/api/v1/lanes?kind=source"); len(got) != 0 {
 			t.Errorf("sources: %v", got)
 		}
-		foreign := *pageOf([]int{1}, "job", "5").NextCursor
+		foreign := string(pageOf([]int{1}, "job", "5").NextCursor)
 		for _, c := range []struct{ path, pointer string }{
 			{"/api/v1/lanes?cursor=nonsense", "/cursor"}, {"/api/v1/lanes?cursor=" + foreign, "/cursor"}, {"/api/v1/lanes?limit=0", "/limit"}, {"/api/v1/lanes?kind=x", "/kind"},
-			{"/api/v1/lanes?cursor=" + *pageOf([]int{1}, laneCursor, "nothing:x").NextCursor, "/cursor"},
-			{"/api/v1/lanes?cursor=" + *pageOf([]int{1}, laneCursor, "workflow:\x00").NextCursor, "/cursor"},
-			{"/api/v1/workflows?cursor=" + foreign, "/cursor"}, {"/api/v1/workflows?cursor=" + *pageOf([]int{1}, workflowCursor, "\x00").NextCursor, "/cursor"},
-			{"/api/v1/workflows/w1/versions?cursor=" + *pageOf([]int{1}, versionCursor, "x").NextCursor, "/cursor"},
+			{"/api/v1/lanes?cursor=" + string(pageOf([]int{1}, laneCursor, "nothing:x").NextCursor), "/cursor"},
+			{"/api/v1/lanes?cursor=" + string(pageOf([]int{1}, laneCursor, "workflow:\x00").NextCursor), "/cursor"},
+			{"/api/v1/workflows?cursor=" + foreign, "/cursor"}, {"/api/v1/workflows?cursor=" + string(pageOf([]int{1}, workflowCursor, "\x00").NextCursor), "/cursor"},
+			{"/api/v1/workflows/w1/versions?cursor=" + string(pageOf([]int{1}, versionCursor, "x").NextCursor), "/cursor"},
 			{"/api/v1/workflows/w1/versions?source=perhaps", "/source"},
-			{"/api/v1/workflows/w1/inputs?cursor=" + *pageOf([]int{1}, inputCursor, "5").NextCursor, "/cursor"}, {"/api/v1/workflows/w1/inputs?status=x", "/status"},
-			{"/api/v1/workflows/w1/inputs?cursor=" + *pageOf([]int{1}, inputCursor, "5:\x00").NextCursor, "/cursor"},
-			{"/api/v1/workflows/w1/outputs?cursor=" + *pageOf([]int{1}, outputCursor, "x:y").NextCursor, "/cursor"}, {"/api/v1/workflows/w1/outputs?limit=501", "/limit"},
+			{"/api/v1/workflows/w1/inputs?cursor=" + string(pageOf([]int{1}, inputCursor, "5").NextCursor), "/cursor"}, {"/api/v1/workflows/w1/inputs?status=x", "/status"},
+			{"/api/v1/workflows/w1/inputs?cursor=" + string(pageOf([]int{1}, inputCursor, "5:\x00").NextCursor), "/cursor"},
+			{"/api/v1/workflows/w1/outputs?cursor=" + string(pageOf([]int{1}, outputCursor, "x:y").NextCursor), "/cursor"}, {"/api/v1/workflows/w1/outputs?limit=501", "/limit"},
 			{"/api/v1/workflows/w1/events?cursor=" + foreign, "/cursor"}, {"/api/v1/workflows/w1/events?status=x", "/status"}, {"/api/v1/workflows/w1/events?topic=%00", "/topic"}, {"/api/v1/workflows/w1/events?input=%00", "/input"},
 			{"/api/v1/runs?cursor=" + foreign, "/cursor"}, {"/api/v1/runs?status=x", "/status"}, {"/api/v1/runs?kind=x", "/kind"}, {"/api/v1/runs?lane=%00", "/lane"}, {"/api/v1/runs?workflow=w1", "/workflow"},
 			{"/api/v1/lanes/workflow/w1/why?at=yesterday", "/at"},
@@ -95,13 +96,13 @@ func TestLanesAndWorkflowsArePaged(t *testing.T) {
 	})
 }
 
-func (r *rig) why(name, query string) (y LaneWhy) {
+func (r *rig) why(name, query string) (y client.LaneWhy) {
 	r.t.Helper()
 	r.do("GET", "/api/v1/lanes/workflow/"+name+"/why"+query, nil).want(200).into(&y)
 	return y
 }
 
-func gatesOf(y LaneWhy) (closed []string) {
+func gatesOf(y client.LaneWhy) (closed []string) {
 	for _, g := range y.Gates {
 		if !g.Open {
 			closed = append(closed, g.Name)
@@ -116,7 +117,7 @@ func gatesOf(y LaneWhy) (closed []string) {
 func TestWhyTellsWhatIsWaitedFor(t *testing.T) {
 	both(t, func(r *rig) {
 		r.deploy("waiting", producing("waiting", `await ctx.tools.desk.wait({});`))
-		if y := r.why("waiting", ""); y.Name != "waiting" || y.Kind != "workflow" || y.At.IsZero() || y.Around.Value != nil {
+		if y := r.why("waiting", ""); y.Name != "waiting" || y.Kind != "workflow" || y.At.IsZero() || y.Around != nil {
 			t.Errorf("%+v", y)
 		}
 		r.waitEntered()
@@ -141,24 +142,24 @@ func TestWhyTellsOfAnInstant(t *testing.T) {
 		r.deploy("two", twoProducers)
 		runs := r.waitRuns("?lane=two&status=committed", 3)
 		first, last := runs[2], runs[0]
-		at := func(when time.Time) Around {
+		at := func(when time.Time) client.Around {
 			t.Helper()
 			y := r.why("two", "?at="+pawl.FormatTime(when))
-			if y.Around.Value == nil || !y.Around.Value.At.Equal(when) {
+			if y.Around == nil || !y.Around.At.Equal(when) {
 				t.Fatalf("%+v", y.Around)
 			}
-			return *y.Around.Value
+			return *y.Around
 		}
-		if a := at(first.CreatedAt.Add(-time.Millisecond)); a.Before.Value != nil || a.After.Value.ID != first.ID || !strings.Contains(a.Text, "had not run yet") {
+		if a := at(first.CreatedAt.Add(-time.Millisecond)); a.Before != nil || a.After.ID != first.ID || !strings.Contains(a.Text, "had not run yet") {
 			t.Errorf("before the first: %+v", a)
 		}
-		if a := at(first.CreatedAt.Time); a.Before.Value.ID != first.ID || a.After.Value.ID != runs[1].ID {
+		if a := at(first.CreatedAt.Time); a.Before.ID != first.ID || a.After.ID != runs[1].ID {
 			t.Errorf("at the first: %+v", a)
 		}
-		if a := at(last.EndedAt.Time); a.Before.Value.ID != last.ID || a.After.Value != nil || !strings.Contains(a.Text, "Nothing ran") {
+		if a := at(last.EndedAt.Time); a.Before.ID != last.ID || a.After != nil || !strings.Contains(a.Text, "Nothing ran") {
 			t.Errorf("after the last: %+v", a)
 		}
-		if a := at(time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond)); a.Before.Value.ID != last.ID || a.Text != "That is still to come." {
+		if a := at(time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond)); a.Before.ID != last.ID || a.Text != "That is still to come." {
 			t.Errorf("later: %+v", a)
 		}
 	})
@@ -166,15 +167,15 @@ func TestWhyTellsOfAnInstant(t *testing.T) {
 
 func TestAroundIsToldInWords(t *testing.T) {
 	now := time.Date(2030, 1, 31, 9, 0, 0, 0, time.UTC)
-	run := func(from, to time.Duration) *RunSummary {
-		s := &RunSummary{Handler: "look", CreatedAt: Instant{now.Add(from)}}
+	run := func(from, to time.Duration) *client.RunSummary {
+		s := &client.RunSummary{Handler: "look", CreatedAt: client.At(now.Add(from))}
 		if to != 0 {
-			s.EndedAt = &Instant{now.Add(to)}
+			s.EndedAt = client.At(now.Add(to))
 		}
 		return s
 	}
 	for _, c := range []struct {
-		before, after *RunSummary
+		before, after *client.RunSummary
 		want          string
 	}{
 		{nil, nil, "It has never run."},
@@ -184,7 +185,7 @@ func TestAroundIsToldInWords(t *testing.T) {
 		{run(-2*time.Second, -time.Second), nil, "Nothing ran; the run before was over at 2030-01-31T08:59:59.000Z, and there was none after."},
 		{run(-2*time.Second, -time.Second), run(time.Second, 0), "Nothing ran; the run before was over at 2030-01-31T08:59:59.000Z, and the next began at 2030-01-31T09:00:01.000Z."},
 	} {
-		a := &Around{At: Instant{now}, Before: Maybe[RunSummary]{c.before}, After: Maybe[RunSummary]{c.after}}
+		a := &client.Around{At: client.At(now), Before: c.before, After: c.after}
 		if got := aroundWords(a, now.Add(time.Hour)); got != c.want {
 			t.Errorf("%s\nwant %s", got, c.want)
 		}

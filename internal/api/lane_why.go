@@ -7,38 +7,9 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/execution/contract"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
 )
-
-// LaneWhy is why a lane runs, does not run, or waits.
-type LaneWhy struct {
-	Lane
-	At     Instant       `json:"at" doc:"As of when this is told."`
-	Next   string        `json:"next" example:"It looks again at 2030-01-31T09:00:00.000Z." doc:"What it does next."`
-	Do     *string       `json:"do" example:"pawl approve 0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e" doc:"The command that ends what its status tells; null while it is idle."`
-	Gates  []Gate        `json:"gates" nullable:"false" doc:"The conditions of running; it runs when all are open."`
-	Recent []RunSummary  `json:"recent" nullable:"false" doc:"Its last runs, the newest first."`
-	Around Maybe[Around] `json:"around" doc:"What was at the instant that was asked for; null if none was."`
-
-	Slot Maybe[contract.ScheduleRunV1] `json:"slot" doc:"Of a schedule: the slot of that instant, or the one before it; else null."`
-}
-
-// Gate is one condition of running.
-type Gate struct {
-	Name  string   `json:"name" example:"wanted"`
-	Open  bool     `json:"open"`
-	Text  string   `json:"text" example:"It is meant to run."`
-	Until *Instant `json:"until" nullable:"true" doc:"When it opens by itself; null if it is not known, or open."`
-}
-
-// Around are the runs around an instant.
-type Around struct {
-	At     Instant           `json:"at"`
-	Text   string            `json:"text" doc:"What was then, in a sentence."`
-	Before Maybe[RunSummary] `json:"before" doc:"The newest run that began then or before."`
-	After  Maybe[RunSummary] `json:"after" doc:"The first run that began after."`
-}
 
 type whyLaneInput struct {
 	Kind string `path:"kind" example:"workflow" doc:"workflow, source or schedule."`
@@ -46,14 +17,14 @@ type whyLaneInput struct {
 	At   string `query:"at" format:"date-time" doc:"Tell also of the runs around this instant."`
 }
 
-type whyLaneOutput struct{ Body LaneWhy }
+type whyLaneOutput struct{ Body client.LaneWhy }
 
 func (a *API) whyLane(ctx context.Context, in *whyLaneInput) (*whyLaneOutput, error) {
 	var at time.Time
 	if in.At != "" {
 		var err error
 		if at, err = time.Parse(time.RFC3339, in.At); err != nil {
-			return nil, invalid("Use RFC 3339 in UTC, such as 2030-01-31T09:00:00Z.", Fault{Pointer: "/at", Message: "must be an RFC 3339 date-time"})
+			return nil, invalid("Use RFC 3339 in UTC, such as 2030-01-31T09:00:00Z.", client.Fault{Pointer: "/at", Message: "must be an RFC 3339 date-time"})
 		}
 	}
 	var kinds []string
@@ -70,7 +41,7 @@ func (a *API) whyLane(ctx context.Context, in *whyLaneInput) (*whyLaneOutput, er
 	return nil, &pawl.Error{Code: pawl.CodeNotFound, Msg: fmt.Sprintf("there is no kind %q", in.Kind), Hint: choicesHint(in.Kind, "kinds", kinds)}
 }
 
-func (a *API) whyWorkflow(ctx context.Context, name string, at time.Time) (out LaneWhy, err error) {
+func (a *API) whyWorkflow(ctx context.Context, name string, at time.Time) (out client.LaneWhy, err error) {
 	if textFault(name, maxName) != "" {
 		return out, a.noWorkflow(ctx, name)
 	}
@@ -78,12 +49,12 @@ func (a *API) whyWorkflow(ctx context.Context, name string, at time.Time) (out L
 	if err != nil {
 		return out, a.aboutWorkflow(ctx, name, err)
 	}
-	out = LaneWhy{
-		Lane: workflowLane(&why.Lane, why.At), At: Instant{why.At}, Next: why.Next, Do: orNull(why.Do),
-		Gates: make([]Gate, len(why.Gates)), Recent: runSummaries(why.Recent),
+	out = client.LaneWhy{
+		Lane: workflowLane(&why.Lane, why.At), At: client.At(why.At), Next: why.Next, Do: client.NullString(why.Do),
+		Gates: make([]client.Gate, len(why.Gates)), Recent: runSummaries(why.Recent),
 	}
 	for i, g := range why.Gates {
-		out.Gates[i] = Gate{g.Name, g.Open, g.Text, nil}
+		out.Gates[i] = client.Gate{Name: g.Name, Open: g.Open, Text: g.Text}
 	}
 	if at.IsZero() {
 		return out, nil
@@ -93,26 +64,26 @@ func (a *API) whyWorkflow(ctx context.Context, name string, at time.Time) (out L
 		if err != nil {
 			return err
 		}
-		out.Around.Value, err = around(ctx, tx, pawl.KindWorkflow, lane, at)
+		out.Around, err = around(ctx, tx, pawl.KindWorkflow, lane, at)
 		return err
 	})
 	return out, err
 }
 
 // around reads the runs on both sides of an instant.
-func around(ctx context.Context, tx *store.Tx, kind pawl.Kind, lane string, at time.Time) (*Around, error) {
-	out := &Around{At: Instant{at}}
+func around(ctx context.Context, tx *store.Tx, kind pawl.Kind, lane string, at time.Time) (*client.Around, error) {
+	out := &client.Around{At: client.At(at)}
 	before, err := tx.RunAtOrBefore(ctx, kind, lane, at)
 	if err == nil {
 		s := runSummary(&before)
-		out.Before.Value = &s
+		out.Before = &s
 	} else if !errors.Is(err, pawl.ErrNotFound) {
 		return nil, err
 	}
 	after, err := tx.RunAfter(ctx, kind, lane, at)
 	if err == nil {
 		s := runSummary(&after)
-		out.After.Value = &s
+		out.After = &s
 	} else if !errors.Is(err, pawl.ErrNotFound) {
 		return nil, err
 	}
@@ -121,12 +92,12 @@ func around(ctx context.Context, tx *store.Tx, kind pawl.Kind, lane string, at t
 }
 
 // aroundWords says what was at the instant.
-func aroundWords(a *Around, now time.Time) string {
-	before, after := a.Before.Value, a.After.Value
+func aroundWords(a *client.Around, now time.Time) string {
+	before, after := a.Before, a.After
 	switch {
 	case a.At.After(now):
 		return "That is still to come."
-	case before != nil && (before.EndedAt == nil || before.EndedAt.After(a.At.Time)):
+	case before != nil && (before.EndedAt.IsZero() || before.EndedAt.After(a.At.Time)):
 		return fmt.Sprintf("A run of %s had begun at %s and was not over.", before.Handler, pawl.FormatTime(before.CreatedAt.Time))
 	case before == nil && after == nil:
 		return "It has never run."

@@ -126,7 +126,7 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 // tell turns an error into the problem that is sent, and logs what must not be.
-func (a *API) problemOf(ctx context.Context, err error) *Problem {
+func (a *API) problemOf(ctx context.Context, err error) *problem {
 	c := callOf(ctx)
 	p, secret := problemOf(ctx, err)
 	p.RequestID = c.id

@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/execution/contract"
 )
 
@@ -26,13 +27,7 @@ header ` + "`Idempotency-Key`" + ` is acted on once, however often it is sent.`
 
 // newDocument is the OpenAPI document before there are routes.
 func (a *API) newDocument() *huma.OpenAPI {
-	schemas := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
-	// The contract of schedules knows nothing of OpenAPI.
-	schemas.RegisterTypeAlias(reflect.TypeFor[contract.Instant](), reflect.TypeFor[Instant]())
-	schemas.RegisterTypeAlias(reflect.TypeFor[contract.Micro](), reflect.TypeFor[float64]())
-	schemas.RegisterTypeAlias(reflect.TypeFor[contract.Given[string]](), reflect.TypeFor[string]())
-	schemas.RegisterTypeAlias(reflect.TypeFor[contract.Given[contract.Micro]](), reflect.TypeFor[float64]())
-	schemas.RegisterTypeAlias(reflect.TypeFor[contract.SlotErrorV1](), reflect.TypeFor[Maybe[SlotError]]())
+	schemas := newSchemas()
 	return &huma.OpenAPI{
 		OpenAPI: "3.1.0",
 		Info: &huma.Info{
@@ -84,7 +79,7 @@ func (a *API) errorResponses(r route) map[string]*huma.Response {
 	if r.method == http.MethodPost || r.method == http.MethodPut || r.method == http.MethodPatch {
 		statuses = append(statuses, http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
 	}
-	schema := a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[Problem](), true, "Problem")
+	schema := a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[client.Problem](), true, "Problem")
 	out := map[string]*huma.Response{}
 	for _, status := range statuses {
 		out[strconv.Itoa(status)] = &huma.Response{
@@ -102,6 +97,7 @@ func (a *API) describe() {
 	delete(schemas, "ErrorModel") // huma's own; transform never lets it out
 	delete(schemas, "ErrorDetail")
 	for name, s := range schemas {
+		markNullable(s, doc.Components.Schemas.TypeFromRef(schemasPrefix+name))
 		if !strings.HasSuffix(name, "Request") && !strings.HasSuffix(name, "V1Input") {
 			s.AdditionalProperties = nil // answers may get more fields
 		}

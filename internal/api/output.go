@@ -2,29 +2,15 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
-// Output is something that a workflow did outside.
-type Output struct {
-	ID        string          `json:"id" format:"uuid"`
-	RunID     string          `json:"runId" format:"uuid"`
-	Tool      string          `json:"tool" example:"sheet"`
-	Method    string          `json:"method" example:"append"`
-	Title     *string         `json:"title" example:"Add a row for Ada" doc:"What the script calls it; not to be trusted."`
-	Arguments json.RawMessage `json:"arguments"`
-	State     string          `json:"state" enum:"in_flight,applied,failed,needs_reconcile,indeterminate,skipped"`
-	Result    json.RawMessage `json:"result"`
-	Inputs    []string        `json:"inputs" nullable:"false" doc:"The ids of the inputs that it comes from."`
-	At        Instant         `json:"at" doc:"When it was sent."`
-}
-
-func outputOf(o store.Output) Output {
-	return Output{
-		ID: o.ID, RunID: o.RunID, Tool: o.Tool, Method: o.Method, Title: orNull(o.Title), Arguments: o.Arguments,
-		State: string(o.State), Result: o.Result, Inputs: orEmpty(o.Inputs), At: Instant{o.CreatedAt},
+func outputOf(o store.Output) client.Output {
+	return client.Output{
+		ID: o.ID, RunID: o.RunID, Tool: o.Tool, Method: o.Method, Title: client.NullString(o.Title), Arguments: o.Arguments,
+		State: string(o.State), Result: o.Result, Inputs: orEmpty(o.Inputs), At: client.At(o.CreatedAt),
 	}
 }
 
@@ -33,7 +19,7 @@ type listOutputsInput struct {
 	PageInput
 }
 
-type listOutputsOutput struct{ Body Page[Output] }
+type listOutputsOutput struct{ Body client.Page[client.Output] }
 
 const outputCursor = "output"
 

@@ -8,6 +8,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/pawlrun/pawl/client"
 )
 
 // PageInput is how every list is asked for.
@@ -16,21 +18,14 @@ type PageInput struct {
 	Cursor string `query:"cursor" maxLength:"200" doc:"The nextCursor of the page before; absent is the first page."`
 }
 
-// Page is how every list is answered.
-type Page[T any] struct {
-	Items      []T     `json:"items" nullable:"false" doc:"This page, in the order of the list."`
-	NextCursor *string `json:"nextCursor" doc:"The cursor of the next page; null at the end."`
-}
-
 // pageOf makes a page; next is where to go on, empty at the end.
-func pageOf[T any](items []T, kind, next string) Page[T] {
-	p := Page[T]{Items: items}
+func pageOf[T any](items []T, kind, next string) client.Page[T] {
+	p := client.Page[T]{Items: items}
 	if p.Items == nil {
 		p.Items = []T{}
 	}
 	if next != "" {
-		cursor := base64.RawURLEncoding.EncodeToString([]byte(kind + ":" + next))
-		p.NextCursor = &cursor
+		p.NextCursor = client.NullString(base64.RawURLEncoding.EncodeToString([]byte(kind + ":" + next)))
 	}
 	return p
 }
@@ -100,7 +95,7 @@ func mapAll[S, T any](list []S, tell func(S) T) []T {
 }
 
 // cutPage makes a page of what was read with one more than the limit.
-func cutPage[S, T any](list []S, limit int, kind string, cursor func(S) string, tell func(S) T) Page[T] {
+func cutPage[S, T any](list []S, limit int, kind string, cursor func(S) string, tell func(S) T) client.Page[T] {
 	next := ""
 	if len(list) > limit {
 		list = list[:limit]
@@ -110,7 +105,7 @@ func cutPage[S, T any](list []S, limit int, kind string, cursor func(S) string, 
 }
 
 func badCursor() error {
-	return invalid("Use the nextCursor of the page before, unchanged, or leave it out.", Fault{Pointer: "/cursor", Message: "is not a cursor of this list"})
+	return invalid("Use the nextCursor of the page before, unchanged, or leave it out.", client.Fault{Pointer: "/cursor", Message: "is not a cursor of this list"})
 }
 
 // textFault says what is wrong with a name that a user gave, or is empty. Names

@@ -9,30 +9,9 @@ import (
 	"unicode/utf8"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/script"
 )
-
-// Problem is how every error is told (RFC 9457).
-type Problem struct {
-	Type      string  `json:"type" example:"urn:pawl:problem:invalid" doc:"Names the kind of problem; it ends with the code."`
-	Title     string  `json:"title" example:"The request is not valid" doc:"The kind of problem, in words."`
-	Status    int     `json:"status" example:"422" doc:"The HTTP status."`
-	Code      string  `json:"code" example:"invalid" doc:"The kind of problem, for programs."`
-	Detail    string  `json:"detail" example:"The request has a fault." doc:"What went wrong this time."`
-	Hint      string  `json:"hint" example:"Use RFC 3339 with an offset, such as 2030-01-31T09:00:00Z." doc:"What to do about it."`
-	Errors    []Fault `json:"errors,omitempty" nullable:"false" doc:"The faults of the input, each with its place."`
-	RequestID string  `json:"requestId" example:"0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e" doc:"The request, as it is called in the server's log."`
-
-	header http.Header // to be sent with it
-}
-
-// Fault is one fault of the input.
-type Fault struct {
-	Pointer string `json:"pointer" example:"/runAt" doc:"Where: a JSON pointer into the body, or / and the name of a parameter or header. Empty is the whole body."`
-	Message string `json:"message" example:"must be an RFC 3339 date-time" doc:"What is wrong there."`
-	Line    int    `json:"line,omitempty" minimum:"1" example:"12" doc:"In a script: its line, counted from 1. Absent elsewhere."`
-	Column  int    `json:"column,omitempty" minimum:"1" example:"5" doc:"In a script: the column in UTF-16 units, as editors count, from 1. Absent elsewhere."`
-}
 
 // Codes that only the API has, with the status of each; see pawl.Code for the
 // others.
@@ -45,29 +24,35 @@ const (
 	codeIdempotencyMismatch = "idempotency_mismatch" // 422: the key was used for another request
 )
 
-// Error makes a Problem an error, so that handlers can return it.
-func (p *Problem) Error() string { return p.Detail }
+// problem is a client.Problem that handlers can return as an error.
+type problem struct {
+	client.Problem
+	header http.Header // to be sent with it
+}
+
+// Error is what went wrong.
+func (p *problem) Error() string { return p.Detail }
 
 // GetStatus tells huma the status.
-func (p *Problem) GetStatus() int { return p.Status }
+func (p *problem) GetStatus() int { return p.Status }
 
 // GetHeaders tells huma which headers to send along.
-func (p *Problem) GetHeaders() http.Header { return p.header }
+func (p *problem) GetHeaders() http.Header { return p.header }
 
 // ContentType makes the answer application/problem+json.
-func (p *Problem) ContentType(string) string { return "application/problem+json" }
+func (p *problem) ContentType(string) string { return "application/problem+json" }
 
 // newProblem makes a problem; an empty hint is replaced by the usual one of
 // its code.
-func newProblem(status int, code, detail, hint string, faults ...Fault) *Problem {
+func newProblem(status int, code, detail, hint string, faults ...client.Fault) *problem {
 	title, usual := wordsOf(code, status)
 	if hint == "" {
 		hint = usual
 	}
-	return &Problem{
+	return &problem{client.Problem{
 		Type: "urn:pawl:problem:" + code, Title: title, Status: status, Code: code,
-		Detail: sentence(detail), Hint: sentence(hint), Errors: faults, header: http.Header{},
-	}
+		Detail: sentence(detail), Hint: sentence(hint), Errors: faults,
+	}, http.Header{}}
 }
 
 // wordsOf gives the title of a code and what usually helps.
@@ -108,8 +93,8 @@ func wordsOf(code string, status int) (title, hint string) {
 
 // problemOf tells any error as a problem. What has no code, or one that is
 // nobody's business, becomes an internal error; secret reports that.
-func problemOf(ctx context.Context, err error) (p *Problem, secret bool) {
-	if p, ok := errors.AsType[*Problem](err); ok {
+func problemOf(ctx context.Context, err error) (p *problem, secret bool) {
+	if p, ok := errors.AsType[*problem](err); ok {
 		return p, false
 	}
 	e, ok := errors.AsType[*pawl.Error](err)
@@ -134,14 +119,14 @@ func problemOf(ctx context.Context, err error) (p *Problem, secret bool) {
 
 // faultsOf tells the places of an error. Those in a script have a line and a
 // column.
-func faultsOf(e *pawl.Error) []Fault {
+func faultsOf(e *pawl.Error) []client.Fault {
 	places, ok := errors.AsType[script.Diagnostics](error(e))
 	if ok = ok && len(places) == len(e.Fields); !ok {
 		places = nil
 	}
-	var out []Fault
+	var out []client.Fault
 	for i, f := range e.Fields {
-		fault := Fault{Pointer: f.Pointer, Message: f.Message}
+		fault := client.Fault{Pointer: f.Pointer, Message: f.Message}
 		if ok {
 			fault.Line, fault.Column = places[i].Line, places[i].Column
 		}
@@ -151,7 +136,7 @@ func faultsOf(e *pawl.Error) []Fault {
 }
 
 // invalid is the problem of a request whose faults are known.
-func invalid(hint string, faults ...Fault) *Problem {
+func invalid(hint string, faults ...client.Fault) *problem {
 	return newProblem(http.StatusUnprocessableEntity, string(pawl.CodeInvalid), countFaults(len(faults)), hint, faults...)
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 )
 
 // transform is called by huma on every body before it is written. It turns
@@ -28,11 +29,11 @@ func (a *API) transform(ctx huma.Context, _ string, v any) (any, error) {
 	return p, nil
 }
 
-func (a *API) problemOfHuma(ctx huma.Context, m *huma.ErrorModel) *Problem {
+func (a *API) problemOfHuma(ctx huma.Context, m *huma.ErrorModel) *problem {
 	switch m.Status {
 	case http.StatusBadRequest:
 		if len(m.Errors) > 0 {
-			return newProblem(m.Status, codeMalformed, "the body is not valid JSON: "+m.Errors[0].Message, "", Fault{Message: m.Errors[0].Message})
+			return newProblem(m.Status, codeMalformed, "the body is not valid JSON: "+m.Errors[0].Message, "", client.Fault{Message: m.Errors[0].Message})
 		}
 		return newProblem(m.Status, codeMalformed, "the request has no body", "")
 	case http.StatusRequestTimeout:
@@ -49,43 +50,43 @@ func (a *API) problemOfHuma(ctx huma.Context, m *huma.ErrorModel) *Problem {
 	return newProblem(m.Status, string(pawl.CodeInternal), "internal error", "")
 }
 
-func tooLarge(most int64) *Problem {
+func tooLarge(most int64) *problem {
 	return newProblem(http.StatusRequestEntityTooLarge, string(pawl.CodeTooLarge), fmt.Sprintf("the body has more than %d bytes", most), "")
 }
 
 // invalidInput names every fault by its JSON pointer, in order.
-func (a *API) invalidInput(op *huma.Operation, details []*huma.ErrorDetail) *Problem {
-	var faults []Fault
+func (a *API) invalidInput(op *huma.Operation, details []*huma.ErrorDetail) *problem {
+	var faults []client.Fault
 	hint := ""
 	for _, d := range details {
 		f, h := a.faultOf(op, d)
 		faults = append(faults, f)
 		hint = cmp.Or(hint, h)
 	}
-	slices.SortStableFunc(faults, func(a, b Fault) int { return cmp.Compare(a.Pointer, b.Pointer) })
+	slices.SortStableFunc(faults, func(a, b client.Fault) int { return cmp.Compare(a.Pointer, b.Pointer) })
 	return invalid(hint, faults...)
 }
 
 // faultOf gives the place and the words of one fault that huma found, and what
 // to do about it if there is more to say.
-func (a *API) faultOf(op *huma.Operation, d *huma.ErrorDetail) (Fault, string) {
+func (a *API) faultOf(op *huma.Operation, d *huma.ErrorDetail) (client.Fault, string) {
 	pointer := pointerOf(d.Location)
 	msg := d.Message
 	if at, rest, ok := strings.Cut(msg, " "); ok && strings.HasPrefix(at, "/") && pointer == "" {
-		return Fault{Pointer: at, Message: rest}, "" // from decode, which knows the place better
+		return client.Fault{Pointer: at, Message: rest}, "" // from decode, which knows the place better
 	}
 	if name, ok := cutBoth(msg, "expected required property ", " to be present"); ok {
-		return Fault{Pointer: pointer + "/" + escapePointer(name), Message: "is required"}, ""
+		return client.Fault{Pointer: pointer + "/" + escapePointer(name), Message: "is required"}, ""
 	}
 	switch msg {
 	case "unexpected property":
-		return Fault{Pointer: pointer, Message: "is not a field of this request"}, a.fieldsHint(op, pointer)
+		return client.Fault{Pointer: pointer, Message: "is not a field of this request"}, a.fieldsHint(op, pointer)
 	case "unknown query parameter":
-		return Fault{Pointer: pointer, Message: "is not a parameter of this request"}, parametersHint(op)
+		return client.Fault{Pointer: pointer, Message: "is not a parameter of this request"}, parametersHint(op)
 	case "expected string to be RFC 3339 date-time":
-		return Fault{Pointer: pointer, Message: "must be an RFC 3339 date-time"}, "Use RFC 3339 with an offset, such as 2030-01-31T09:00:00Z."
+		return client.Fault{Pointer: pointer, Message: "must be an RFC 3339 date-time"}, "Use RFC 3339 with an offset, such as 2030-01-31T09:00:00Z."
 	}
-	return Fault{Pointer: pointer, Message: plainWords(msg)}, ""
+	return client.Fault{Pointer: pointer, Message: plainWords(msg)}, ""
 }
 
 // pointerOf turns huma's body.items[3].tags into /items/3/tags, and

@@ -15,6 +15,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 )
 
 func TestUnknownRoutesAndMethodsAreProblems(t *testing.T) {
@@ -107,7 +108,7 @@ func TestErrorsBecomeProblems(t *testing.T) {
 func TestFaultsOfOurOwnStayInTheLog(t *testing.T) {
 	log := &logBook{}
 	a := bareAPI(t, log)
-	get := func(path string) Problem {
+	get := func(path string) client.Problem {
 		w := httptest.NewRecorder()
 		a.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", path, nil))
 		return (&reply{t, w.Code, w.Result().Header, w.Body.Bytes()}).problem(500, "internal")

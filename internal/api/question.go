@@ -2,24 +2,13 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
-// Question is what a graph asks a person, as long as nobody answered. It is no
-// Approval: there is no call to be seen and none to be made, and any JSON is an
-// answer.
-type Question struct {
-	RunID      string          `json:"runId" format:"uuid" doc:"The run that asks; it is answered by approving it there."`
-	Schedule   string          `json:"schedule" example:"morning-poet"`
-	ScheduleID string          `json:"scheduleId" format:"uuid"`
-	Question   json.RawMessage `json:"question" doc:"As the graph put it; not to be trusted."`
-	AskedAt    Instant         `json:"askedAt"`
-}
-
-type listQuestionsOutput struct{ Body Page[Question] }
+type listQuestionsOutput struct{ Body client.Page[client.Question] }
 
 const questionCursor = "question"
 
@@ -34,8 +23,8 @@ func (a *API) listQuestions(ctx context.Context, in *PageInput) (*listQuestionsO
 	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
 		list, err := tx.ListQuestions(ctx, viewer, store.Place{CreatedAt: at, ID: id}, in.Limit+1)
 		cursor := func(q store.AskedQuestion) string { return timeCursor(q.CreatedAt, q.RunID) }
-		out.Body = cutPage(list, in.Limit, questionCursor, cursor, func(q store.AskedQuestion) Question {
-			return Question{q.RunID, q.Schedule, q.ScheduleID, q.Question, Instant{q.CreatedAt}}
+		out.Body = cutPage(list, in.Limit, questionCursor, cursor, func(q store.AskedQuestion) client.Question {
+			return client.Question{RunID: q.RunID, Schedule: q.Schedule, ScheduleID: q.ScheduleID, Question: q.Question, AskedAt: client.At(q.CreatedAt)}
 		})
 		return err
 	})

@@ -2,98 +2,24 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/workflow"
 )
 
-// RunSummary is a run without what it carried.
-type RunSummary struct {
-	ID            string          `json:"id" format:"uuid"`
-	Kind          string          `json:"kind" enum:"workflow,source,schedule"`
-	Lane          string          `json:"lane" example:"mail-to-sheet" doc:"The name of what it is a run of."`
-	LaneID        *string         `json:"laneId" doc:"Of a run of a schedule: the id of the schedule, because its name is its owner's; else null."`
-	Handler       string          `json:"handler" example:"addRow"`
-	HandlerType   string          `json:"handlerType" enum:"producer,consumer,source,schedule"`
-	Trigger       string          `json:"trigger" example:"schedule" doc:"What caused it: schedule, manual, event or wake. The same along a chain."`
-	RetryOf       *string         `json:"retryOf" doc:"The attempt before this one."`
-	Phase         string          `json:"phase" enum:"executing,preparing,prepared,mutating,mutated,emitting,fetching,validating,committed" doc:"How far it came."`
-	Status        string          `json:"status" enum:"active,paused:transient,paused:approval,paused:reconciliation,failed:logic,failed:internal,committed,crashed,cancelled" doc:"What became of it."`
-	Attempt       int             `json:"attempt" example:"1" doc:"Its place in the chain of retries."`
-	ScheduledFor  *Instant        `json:"scheduledFor" nullable:"true" doc:"The instant that it stands for; null if it was not due to a schedule."`
-	Error         Maybe[RunError] `json:"error" doc:"Why it stopped; null if it did not."`
-	ScriptVersion *string         `json:"scriptVersion"`
-	CreatedAt     Instant         `json:"createdAt"`
-	UpdatedAt     Instant         `json:"updatedAt"`
-	StartedAt     *Instant        `json:"startedAt" nullable:"true"`
-	EndedAt       *Instant        `json:"endedAt" nullable:"true"`
-}
-
-// RunError is why a run stopped.
-type RunError struct {
-	Code    string `json:"code" example:"timeout"`
-	Message string `json:"message"`
-	Class   string `json:"class" enum:"transient,logic,auth,permission,indeterminate,precondition,internal"`
-}
-
-// Run is a run as lists show it.
-type Run struct {
-	RunSummary
-	PrepareResult json.RawMessage    `json:"prepareResult" doc:"What prepare returned; null before."`
-	Mutation      Maybe[RunMutation] `json:"mutation" doc:"Its call that changes the outside; null if there is none."`
-	Progress      Maybe[RunProgress] `json:"progress" doc:"Of a run of a source: what it has done so far; else null."`
-}
-
-// RunMutation is a call that changes the outside, as the ledger has it.
-type RunMutation struct {
-	ID                string          `json:"id" format:"uuid"`
-	Tool              string          `json:"tool" example:"sheet"`
-	Method            string          `json:"method" example:"append"`
-	Title             *string         `json:"title" doc:"What the script calls it; not to be trusted."`
-	Arguments         json.RawMessage `json:"arguments"`
-	State             string          `json:"state" enum:"in_flight,applied,failed,needs_reconcile,indeterminate,skipped"`
-	Result            json.RawMessage `json:"result"`
-	Error             Maybe[RunError] `json:"error" doc:"Why it did not happen; null if that is not known or did not come about."`
-	IdempotencyKey    string          `json:"idempotencyKey"`
-	ReconcileAttempts int             `json:"reconcileAttempts" doc:"How often it was asked for in vain."`
-	NextReconcileAt   *Instant        `json:"nextReconcileAt" nullable:"true"`
-	ResolvedBy        *string         `json:"resolvedBy" doc:"Who knew what became of it: answer, reconcile, or a person."`
-	ResolvedAt        *Instant        `json:"resolvedAt" nullable:"true"`
-	CreatedAt         Instant         `json:"createdAt"`
-	UpdatedAt         Instant         `json:"updatedAt"`
-}
-
-// RunDetail is everything about one run.
-type RunDetail struct {
-	Run
-	RunAnswers
-	ScheduleRunDetail
-	Chain     []RunSummary  `json:"chain" nullable:"false" doc:"The whole chain of retries that it belongs to, the newest first."`
-	Mutations []RunMutation `json:"mutations" nullable:"false" doc:"All its calls, in their order. All but the last one did not happen."`
-	Logs      []LogLine     `json:"logs" nullable:"false" doc:"What its handler logged."`
-}
-
-// LogLine is one line that a handler logged.
-type LogLine struct {
-	Phase string  `json:"phase"`
-	At    Instant `json:"at"`
-	Level string  `json:"level" example:"info"`
-	Text  string  `json:"text"`
-}
-
-func runSummary(r *store.Run) RunSummary {
-	out := RunSummary{
+func runSummary(r *store.Run) client.RunSummary {
+	out := client.RunSummary{
 		ID: r.ID, Kind: string(r.Kind), Lane: laneName(r), Handler: r.Handler, HandlerType: string(r.HandlerType),
-		Trigger: r.Trigger, RetryOf: orNull(r.RetryOf), Phase: string(r.Phase), Status: string(r.Status), Attempt: r.Attempt,
-		ScheduledFor: instantOf(r.ScheduledFor), Error: runError(r.ErrorCode, r.ErrorMessage, r.ErrorClass), ScriptVersion: orNull(r.ScriptVersion),
-		CreatedAt: Instant{r.CreatedAt}, UpdatedAt: Instant{r.UpdatedAt}, StartedAt: instantOf(r.StartedAt), EndedAt: instantOf(r.EndedAt),
+		Trigger: r.Trigger, RetryOf: client.NullString(r.RetryOf), Phase: string(r.Phase), Status: string(r.Status), Attempt: r.Attempt,
+		ScheduledFor: client.At(r.ScheduledFor), Error: runError(r.ErrorCode, r.ErrorMessage, r.ErrorClass), ScriptVersion: client.NullString(r.ScriptVersion),
+		CreatedAt: client.At(r.CreatedAt), UpdatedAt: client.At(r.UpdatedAt), StartedAt: client.At(r.StartedAt), EndedAt: client.At(r.EndedAt),
 	}
 	if r.Kind == pawl.KindSchedule {
-		out.LaneID = orNull(schedule.ScheduleOfRun(r))
+		out.LaneID = client.NullString(schedule.ScheduleOfRun(r))
 	}
 	return out
 }
@@ -110,15 +36,15 @@ func laneName(r *store.Run) string {
 	return r.Lane
 }
 
-func runError(code, message string, class pawl.Class) Maybe[RunError] {
+func runError(code, message string, class pawl.Class) *client.RunError {
 	if code == "" && message == "" && class == "" {
-		return Maybe[RunError]{}
+		return nil
 	}
-	return Maybe[RunError]{&RunError{code, message, string(class)}}
+	return &client.RunError{Code: code, Message: message, Class: string(class)}
 }
 
-func runSummaries(list []store.Run) []RunSummary {
-	out := make([]RunSummary, len(list))
+func runSummaries(list []store.Run) []client.RunSummary {
+	out := make([]client.RunSummary, len(list))
 	for i := range list {
 		out[i] = runSummary(&list[i])
 	}
@@ -126,21 +52,21 @@ func runSummaries(list []store.Run) []RunSummary {
 }
 
 // runOf tells a run with its calls, of which the last one counts.
-func runOf(r *store.Run, calls []store.Mutation) Run {
-	out := Run{RunSummary: runSummary(r), PrepareResult: r.PrepareResult}
+func runOf(r *store.Run, calls []store.Mutation) client.Run {
+	out := client.Run{RunSummary: runSummary(r), PrepareResult: r.PrepareResult}
 	if n := len(calls); n > 0 {
 		m := runMutation(&calls[n-1])
-		out.Mutation.Value = &m
+		out.Mutation = &m
 	}
 	return out
 }
 
-func runMutation(m *store.Mutation) RunMutation {
-	return RunMutation{
-		ID: m.ID, Tool: m.Tool, Method: m.Method, Title: orNull(m.Title), Arguments: m.Arguments, State: string(m.State), Result: m.Result,
+func runMutation(m *store.Mutation) client.RunMutation {
+	return client.RunMutation{
+		ID: m.ID, Tool: m.Tool, Method: m.Method, Title: client.NullString(m.Title), Arguments: m.Arguments, State: string(m.State), Result: m.Result,
 		Error: runError("", m.ErrorMessage, m.ErrorClass), IdempotencyKey: m.IdempotencyKey,
-		ReconcileAttempts: m.ReconcileAttempts, NextReconcileAt: instantOf(m.NextReconcileAt),
-		ResolvedBy: orNull(userOf(m.ResolvedBy)), ResolvedAt: instantOf(m.ResolvedAt), CreatedAt: Instant{m.CreatedAt}, UpdatedAt: Instant{m.UpdatedAt},
+		ReconcileAttempts: m.ReconcileAttempts, NextReconcileAt: client.At(m.NextReconcileAt),
+		ResolvedBy: client.NullString(userOf(m.ResolvedBy)), ResolvedAt: client.At(m.ResolvedAt), CreatedAt: client.At(m.CreatedAt), UpdatedAt: client.At(m.UpdatedAt),
 	}
 }
 
@@ -157,7 +83,7 @@ func (p RunPath) check() error {
 	return nil
 }
 
-type runOutput struct{ Body RunDetail }
+type runOutput struct{ Body client.RunDetail }
 
 func (a *API) getRun(ctx context.Context, in *RunPath) (*runOutput, error) {
 	if err := in.check(); err != nil {
@@ -176,37 +102,37 @@ const maxLogLines = 1000
 
 // runDetail reads everything about a run as of one instant, so that what can
 // be done fits how it stands.
-func (a *API) runDetail(ctx context.Context, tx *store.Tx, id string) (RunDetail, error) {
+func (a *API) runDetail(ctx context.Context, tx *store.Tx, id string) (client.RunDetail, error) {
 	r, err := a.visibleRun(ctx, tx, id)
 	if err != nil {
-		return RunDetail{}, err
+		return client.RunDetail{}, err
 	}
 	chain, err := tx.RunChain(ctx, id)
 	if err != nil {
-		return RunDetail{}, err
+		return client.RunDetail{}, err
 	}
 	calls, err := tx.RunMutations(ctx, id)
 	if err != nil {
-		return RunDetail{}, err
+		return client.RunDetail{}, err
 	}
 	logs, err := tx.RunLogs(ctx, id, maxLogLines)
 	if err != nil {
-		return RunDetail{}, err
+		return client.RunDetail{}, err
 	}
-	out := RunDetail{Run: runOf(&r, calls), Chain: runSummaries(chain), Mutations: make([]RunMutation, len(calls)), Logs: make([]LogLine, len(logs))}
+	out := client.RunDetail{Run: runOf(&r, calls), Chain: runSummaries(chain), Mutations: make([]client.RunMutation, len(calls)), Logs: make([]client.LogLine, len(logs))}
 	for i := range calls {
 		out.Mutations[i] = runMutation(&calls[i])
 	}
 	for i, l := range logs {
-		out.Logs[i] = LogLine{string(l.Phase), Instant{l.At}, l.Level, l.Text}
+		out.Logs[i] = client.LogLine{Phase: string(l.Phase), At: client.At(l.At), Level: l.Level, Text: l.Text}
 	}
 	progress, err := progressOf(ctx, tx, r)
 	if err != nil {
-		return RunDetail{}, err
+		return client.RunDetail{}, err
 	}
-	out.Progress.Value = progress[id]
+	out.Progress = progress[id]
 	if out.ScheduleRunDetail, err = scheduleRunDetail(ctx, tx, &r); err != nil {
-		return RunDetail{}, err
+		return client.RunDetail{}, err
 	}
 	out.RunAnswers, err = a.answersOf(ctx, tx, &r, calls)
 	return out, err

@@ -2,13 +2,13 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/workflow"
 )
@@ -17,40 +17,19 @@ import (
 // the state that it is about, so that a second click does no harm
 // (context 3.7.7); the service decides, and writes it down.
 
-// RunAnswers are what a run was asked for and what can be done about it.
-type RunAnswers struct {
-	Approval Maybe[Approval]    `json:"approval" doc:"What it asks, or asked last; null if it never did. It waits for an answer while the state is pending."`
-	Question Maybe[RunQuestion] `json:"question" doc:"Of a run of a schedule: what the graph asks, or asked last; else null. It waits while there is no answer."`
-	Actions  []RunAction        `json:"actions" nullable:"false" doc:"What would be accepted now."`
-}
-
-// AnsweredRun is a run after somebody decided about it.
-type AnsweredRun struct {
-	Run
-	RunAnswers
-}
-
 type answerRunOutput struct {
 	Replayed replayed `header:"Idempotency-Replayed"`
-	Body     AnsweredRun
-}
-
-// approveRequest says what is approved.
-type approveRequest struct {
-	Hash   string          `json:"hash,omitempty" minLength:"1" maxLength:"128" doc:"That of the approval that was seen: another call than that one is refused. Absent is whatever is asked."`
-	Seen   string          `json:"seen,omitempty" maxLength:"64" doc:"Which question was seen: the id of the approval, or askedAt of the question of a graph, or none if the run only waited. Another one is refused. Absent is whatever is asked."`
-	Always bool            `json:"always,omitempty" doc:"Do not ask again when this workflow calls this method."`
-	Answer json.RawMessage `json:"answer,omitempty" doc:"Of a run of a schedule: the answer for the graph, any JSON. Absent is true."`
+	Body     client.AnsweredRun
 }
 
 type approveRunInput struct {
 	RunPath
 	OnceHeader
-	Body *approveRequest
+	Body *client.ApproveRequest
 }
 
 func (a *API) approveRun(ctx context.Context, in *approveRunInput) (*answerRunOutput, error) {
-	body := approveRequest{}
+	body := client.ApproveRequest{}
 	if in.Body != nil {
 		body = *in.Body
 	}
@@ -62,19 +41,14 @@ func (a *API) approveRun(ctx context.Context, in *approveRunInput) (*answerRunOu
 	})
 }
 
-// rejectRequest says what is rejected.
-type rejectRequest struct {
-	Seen string `json:"seen,omitempty" maxLength:"64" doc:"Which question was seen, as for approve. Absent is whatever is asked."`
-}
-
 type rejectRunInput struct {
 	RunPath
 	OnceHeader
-	Body *rejectRequest
+	Body *client.RejectRequest
 }
 
 func (a *API) rejectRun(ctx context.Context, in *rejectRunInput) (*answerRunOutput, error) {
-	body := rejectRequest{}
+	body := client.RejectRequest{}
 	if in.Body != nil {
 		body = *in.Body
 	}
@@ -94,7 +68,7 @@ func (a *API) seen(ctx context.Context, tx *store.Tx, r *store.Run, asked string
 	case r.Kind == pawl.KindSchedule:
 		at, err := time.Parse(time.RFC3339, asked)
 		if err != nil {
-			return invalid("Send askedAt as it was told.", Fault{Pointer: "/seen", Message: "is no instant"})
+			return invalid("Send askedAt as it was told.", client.Fault{Pointer: "/seen", Message: "is no instant"})
 		}
 		return a.schedules.Seen(ctx, tx, *r, at)
 	}
@@ -110,26 +84,20 @@ func (a *API) resumeRun(ctx context.Context, in *changeRunInput) (*answerRunOutp
 	})
 }
 
-// resolveRequest says what became of a call.
-type resolveRequest struct {
-	Outcome string          `json:"outcome" enum:"happened,did-not-happen,skip,try-again" doc:"happened: the run goes on. did-not-happen: the work starts again. skip: the run goes on without it, and its events are given up. try-again: the other side is asked once more."`
-	Result  json.RawMessage `json:"result,omitempty" example:"{\"row\":7}" doc:"With happened: what the call returned, for the script. Absent is null."`
-}
-
 type resolveRunInput struct {
 	RunPath
 	OnceHeader
-	Body resolveRequest
+	Body client.ResolveRequest
 }
 
 func (a *API) resolveRun(ctx context.Context, in *resolveRunInput) (*answerRunOutput, error) {
 	outcome, result := workflow.Outcome(in.Body.Outcome), in.Body.Result
 	if int64(len(result)) > a.cfg.MaxPayload {
 		return nil, newProblem(http.StatusRequestEntityTooLarge, string(pawl.CodeTooLarge),
-			fmt.Sprintf("the result has %d bytes, more than the %d that are allowed", len(result), a.cfg.MaxPayload), "", Fault{Pointer: "/result", Message: "is too large"})
+			fmt.Sprintf("the result has %d bytes, more than the %d that are allowed", len(result), a.cfg.MaxPayload), "", client.Fault{Pointer: "/result", Message: "is too large"})
 	}
 	if outcome != workflow.Happened && len(result) > 0 && string(result) != "null" {
-		return nil, invalid("Leave it out, or say that it happened.", Fault{Pointer: "/result", Message: "is for the outcome happened only"})
+		return nil, invalid("Leave it out, or say that it happened.", client.Fault{Pointer: "/result", Message: "is for the outcome happened only"})
 	}
 	return a.answerRun(ctx, in.RunPath, &in.Body, func(ctx context.Context, tx *store.Tx, r *store.Run, by string) error {
 		if err := ofWorkflowOnly(r, "resolve run"); err != nil {
@@ -145,26 +113,26 @@ func (a *API) answerRun(ctx context.Context, in RunPath, request any, decide fun
 		return nil, err
 	}
 	who := actor(callOf(ctx).token)
-	body, was, err := once(ctx, a, http.StatusOK, request, whole, func(ctx context.Context, tx *store.Tx) (AnsweredRun, error) {
+	body, was, err := once(ctx, a, http.StatusOK, request, whole, func(ctx context.Context, tx *store.Tx) (client.AnsweredRun, error) {
 		r, err := a.visibleRun(ctx, tx, in.ID)
 		if err != nil {
-			return AnsweredRun{}, err
+			return client.AnsweredRun{}, err
 		}
 		if err := askedOnly(&r); err != nil {
-			return AnsweredRun{}, err
+			return client.AnsweredRun{}, err
 		}
 		if err := decide(ctx, tx, &r, who); err != nil {
-			return AnsweredRun{}, err
+			return client.AnsweredRun{}, err
 		}
 		if r, err = tx.GetRun(ctx, in.ID); err != nil {
-			return AnsweredRun{}, err
+			return client.AnsweredRun{}, err
 		}
 		calls, err := tx.RunMutations(ctx, in.ID)
 		if err != nil {
-			return AnsweredRun{}, err
+			return client.AnsweredRun{}, err
 		}
 		answers, err := a.answersOf(ctx, tx, &r, calls)
-		return AnsweredRun{runOf(&r, calls), answers}, err
+		return client.AnsweredRun{Run: runOf(&r, calls), RunAnswers: answers}, err
 	})
 	if err != nil {
 		return nil, err
@@ -173,8 +141,8 @@ func (a *API) answerRun(ctx context.Context, in RunPath, request any, decide fun
 }
 
 // answersOf reads what a run was asked for and what can be done about it.
-func (a *API) answersOf(ctx context.Context, tx *store.Tx, r *store.Run, calls []store.Mutation) (RunAnswers, error) {
-	out := RunAnswers{Actions: []RunAction{}}
+func (a *API) answersOf(ctx context.Context, tx *store.Tx, r *store.Run, calls []store.Mutation) (client.RunAnswers, error) {
+	out := client.RunAnswers{Actions: []client.RunAction{}}
 	switch r.Kind {
 	case pawl.KindWorkflow:
 	case pawl.KindSource:
@@ -190,7 +158,7 @@ func (a *API) answersOf(ctx context.Context, tx *store.Tx, r *store.Run, calls [
 	switch {
 	case err == nil:
 		told := a.approvalOf(&asked, laneName(r))
-		out.Approval.Value = &told
+		out.Approval = &told
 	case !errors.Is(err, pawl.ErrNotFound):
 		return out, err
 	}

@@ -5,16 +5,11 @@ import (
 	"errors"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/workflow"
 )
-
-// RunAction is something that can be done about a run.
-type RunAction struct {
-	Name     string   `json:"name" enum:"approve,reject,resolve,resume,cancel" doc:"The last part of the path to POST to."`
-	Outcomes []string `json:"outcomes,omitempty" nullable:"false" doc:"With resolve: what can be said. Else absent."`
-}
 
 // isCurrent reports whether a run is the newest of a workflow that is there.
 // Only such a run can be decided about.
@@ -34,15 +29,15 @@ func isCurrent(ctx context.Context, tx *store.Tx, r *store.Run) (bool, error) {
 // the same rules. asked is the state of its last question, empty if there was
 // none. An answer may come too late all the same: what counts is the state at
 // the time of the request.
-func actionsOf(r *store.Run, calls []store.Mutation, asked store.ApprovalState, current bool) []RunAction {
-	out := []RunAction{}
+func actionsOf(r *store.Run, calls []store.Mutation, asked store.ApprovalState, current bool) []client.RunAction {
+	out := []client.RunAction{}
 	view, open, ok := viewOf(r, calls)
 	if !ok { // the ledger contradicts itself, so nothing is let through
 		return out
 	}
 	add := func(name string, accepted bool) {
 		if accepted {
-			out = append(out, RunAction{Name: name})
+			out = append(out, client.RunAction{Name: name})
 		}
 	}
 	if current {
@@ -55,7 +50,7 @@ func actionsOf(r *store.Run, calls []store.Mutation, asked store.ApprovalState, 
 		add("approve", pending || repaired || waits && asked == "")
 		add("reject", repaired || waits && run.CanCancel(view))
 		if r.Status == pawl.StatusPausedReconciliation && open != nil && open.State == pawl.MutationIndeterminate {
-			out = append(out, RunAction{"resolve", outcomesOf(open)})
+			out = append(out, client.RunAction{Name: "resolve", Outcomes: outcomesOf(open)})
 		}
 		// Whether retries are used up makes no difference to runs of workflows.
 		add("resume", !pending && !run.Unresolved(view.Ledger) && run.Halts(view, false))

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/workflow"
 )
@@ -16,7 +17,7 @@ var errUndo = errors.New("undo")
 
 // accepted asks the service itself what it would let people do about a run,
 // and undoes it each time.
-func (r *rig) accepted(id string) []RunAction {
+func (r *rig) accepted(id string) []client.RunAction {
 	r.t.Helper()
 	try := func(do func(ctx context.Context, tx *store.Tx) error) bool {
 		err := r.db.Write(r.t.Context(), func(ctx context.Context, tx *store.Tx) error {
@@ -31,12 +32,12 @@ func (r *rig) accepted(id string) []RunAction {
 		return errors.Is(err, errUndo)
 	}
 	flows := r.api.workflows
-	var out []RunAction
+	var out []client.RunAction
 	if try(func(ctx context.Context, tx *store.Tx) error { return flows.Approve(ctx, tx, id, "", false, "ann") }) {
-		out = append(out, RunAction{Name: "approve"})
+		out = append(out, client.RunAction{Name: "approve"})
 	}
 	if try(func(ctx context.Context, tx *store.Tx) error { _, err := flows.Reject(ctx, tx, id, "ann"); return err }) {
-		out = append(out, RunAction{Name: "reject"})
+		out = append(out, client.RunAction{Name: "reject"})
 	}
 	var outcomes []string
 	for _, o := range []workflow.Outcome{workflow.Happened, workflow.DidNotHappen, workflow.SkipIt, workflow.TryAgain} {
@@ -45,10 +46,10 @@ func (r *rig) accepted(id string) []RunAction {
 		}
 	}
 	if outcomes != nil {
-		out = append(out, RunAction{"resolve", outcomes})
+		out = append(out, client.RunAction{Name: "resolve", Outcomes: outcomes})
 	}
 	if try(func(ctx context.Context, tx *store.Tx) error { return flows.ResumeRun(ctx, tx, id, "ann") }) {
-		out = append(out, RunAction{Name: "resume"})
+		out = append(out, client.RunAction{Name: "resume"})
 	}
 	cancel := func(ctx context.Context, tx *store.Tx) error {
 		run, err := tx.GetRun(ctx, id)
@@ -58,7 +59,7 @@ func (r *rig) accepted(id string) []RunAction {
 		return err
 	}
 	if try(cancel) {
-		out = append(out, RunAction{Name: "cancel"})
+		out = append(out, client.RunAction{Name: "cancel"})
 	}
 	return out
 }
@@ -117,7 +118,7 @@ func TestActionsAreWhatWouldBeAccepted(t *testing.T) {
 		}
 		for _, run := range r.runs("?limit=500") { // those that are over, too
 			d, really := r.detail(run.ID), r.accepted(run.ID)
-			if !slices.EqualFunc(d.Actions, really, func(a, b RunAction) bool { return a.Name == b.Name && slices.Equal(a.Outcomes, b.Outcomes) }) {
+			if !slices.EqualFunc(d.Actions, really, func(a, b client.RunAction) bool { return a.Name == b.Name && slices.Equal(a.Outcomes, b.Outcomes) }) {
 				t.Errorf("%s at %s of %s offers %v, but %v would be accepted", d.Status, d.Phase, d.Lane, d.Actions, really)
 			}
 		}

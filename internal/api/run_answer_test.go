@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -28,28 +29,28 @@ const asking = `export default {
 `
 
 // askedRun brings a run to where it waits for an answer.
-func (r *rig) askedRun() Run {
+func (r *rig) askedRun() client.Run {
 	r.t.Helper()
 	r.deploy("asking", asking)
 	r.publish("asking", "t", "1")
 	return r.waitRuns("?lane=asking&status=paused:approval", 1)[0]
 }
 
-func (r *rig) detail(id string) (d RunDetail) {
+func (r *rig) detail(id string) (d client.RunDetail) {
 	r.t.Helper()
 	r.do("GET", "/api/v1/runs/"+id, nil).want(200).into(&d)
 	return d
 }
 
 // waitDetail waits until a run is as a test wants it.
-func (r *rig) waitDetail(id, what string, is func(RunDetail) bool) (d RunDetail) {
+func (r *rig) waitDetail(id, what string, is func(client.RunDetail) bool) (d client.RunDetail) {
 	r.t.Helper()
 	r.eventually("run "+id+" "+what, func() bool { d = r.detail(id); return is(d) })
 	return d
 }
 
 // actionNames are the actions in words, resolve with what can be said.
-func actionNames(a RunAnswers) string {
+func actionNames(a client.RunAnswers) string {
 	var words []string
 	for _, x := range a.Actions {
 		if x.Outcomes != nil {
@@ -73,9 +74,9 @@ func TestApproveRun(t *testing.T) {
 		id := r.askedRun().ID
 		path := "/api/v1/runs/" + id + "/approve"
 		d := r.detail(id)
-		q := d.Approval.Value
-		if q == nil || q.Tool != "desk" || q.Method != "ask" || string(q.Arguments) != `{"pay":"1"}` || q.State != "pending" || *q.Title != "Nothing to see here" ||
-			q.RunID != id || q.Workflow != "asking" || q.Hash == "" || !q.ExpiresAt.After(q.CreatedAt.Time) || q.DecidedAt != nil || q.DecidedBy != nil {
+		q := d.Approval
+		if q == nil || q.Tool != "desk" || q.Method != "ask" || string(q.Arguments) != `{"pay":"1"}` || q.State != "pending" || string(q.Title) != "Nothing to see here" ||
+			q.RunID != id || q.Workflow != "asking" || q.Hash == "" || !q.ExpiresAt.After(q.CreatedAt.Time) || !q.DecidedAt.IsZero() || q.DecidedBy != "" {
 			t.Fatalf("%+v", q)
 		}
 		if got := actionNames(d.RunAnswers); got != "approve reject cancel" {
@@ -101,10 +102,10 @@ func TestApproveRun(t *testing.T) {
 		r.do("POST", "/api/v1/runs/nobody/approve", nil).problem(404, "not_found")
 		r.do("POST", "/api/v1/workflows/asking/pause", nil).want(200) // nothing moves meanwhile
 
-		var run AnsweredRun
+		var run client.AnsweredRun
 		r.do("POST", path, map[string]any{"hash": q.Hash, "seen": q.ID}, "Idempotency-Key", "k").want(200).into(&run)
-		if run.ID != id || run.Approval.Value.State != "approved" || *run.Approval.Value.DecidedBy != "admin" || run.Approval.Value.DecidedAt == nil || strings.Contains(actionNames(run.RunAnswers), "approve") {
-			t.Errorf("%+v %+v", run.Approval.Value, run.Actions)
+		if run.ID != id || run.Approval.State != "approved" || string(run.Approval.DecidedBy) != "admin" || run.Approval.DecidedAt.IsZero() || strings.Contains(actionNames(run.RunAnswers), "approve") {
+			t.Errorf("%+v %+v", run.Approval, run.Actions)
 		}
 		if p := r.do("POST", path, map[string]any{"hash": q.Hash, "seen": q.ID}, "Idempotency-Key", "k").want(200); p.header.Get("Idempotency-Replayed") != "true" {
 			t.Errorf("%v", p.header)
@@ -115,9 +116,9 @@ func TestApproveRun(t *testing.T) {
 			t.Errorf("%d calls of a workflow that is paused", n)
 		}
 		r.do("POST", "/api/v1/workflows/asking/resume", nil).want(200)
-		d = r.waitDetail(id, "is committed", func(d RunDetail) bool { return d.Status == "committed" })
-		if got := r.desk.things(); !slices.Equal(got, []string{`{"pay":"1"}`}) || d.Approval.Value.State != "used" || *d.Approval.Value.DecidedBy != "admin" || len(d.Actions) != 0 {
-			t.Errorf("made %v: %+v %+v", got, d.Approval.Value, d.Actions)
+		d = r.waitDetail(id, "is committed", func(d client.RunDetail) bool { return d.Status == "committed" })
+		if got := r.desk.things(); !slices.Equal(got, []string{`{"pay":"1"}`}) || d.Approval.State != "used" || string(d.Approval.DecidedBy) != "admin" || len(d.Actions) != 0 {
+			t.Errorf("made %v: %+v %+v", got, d.Approval, d.Actions)
 		}
 		if p := r.do("POST", path, nil); p.status != 409 {
 			t.Errorf("approving a run that is over: %d", p.status)
@@ -162,9 +163,9 @@ func TestRejectRun(t *testing.T) {
 		path := "/api/v1/runs/" + id + "/reject"
 		r.as(r.token("vera", store.RoleViewer, "*"), "POST", path, nil).problem(403, "forbidden")
 		r.do("GET", path, nil).problem(405, "method_not_allowed")
-		var run AnsweredRun
+		var run client.AnsweredRun
 		r.do("POST", path, nil, "Idempotency-Key", "k").want(200).into(&run)
-		if run.Status != "cancelled" || run.EndedAt == nil || run.Approval.Value.State != "rejected" || *run.Approval.Value.DecidedBy != "admin" || len(run.Actions) != 0 {
+		if run.Status != "cancelled" || run.EndedAt.IsZero() || run.Approval.State != "rejected" || string(run.Approval.DecidedBy) != "admin" || len(run.Actions) != 0 {
 			t.Errorf("%+v", run)
 		}
 		if p := r.do("POST", path, nil, "Idempotency-Key", "k").want(200); p.header.Get("Idempotency-Replayed") != "true" {
@@ -185,16 +186,16 @@ func TestRejectRun(t *testing.T) {
 func TestExpiredQuestionIsAskedAgain(t *testing.T) {
 	both(t, func(r *rig) {
 		id := r.askedRun().ID
-		first := r.detail(id).Approval.Value.ID
+		first := r.detail(id).Approval.ID
 		r.exec(`update approvals set state = 'expired'`)
 		r.do("POST", "/api/v1/runs/"+id+"/approve", nil).problem(409, "expired")
 		if got := actionNames(r.detail(id).RunAnswers); got != "reject resume cancel" {
 			t.Errorf("actions %s", got)
 		}
 		r.do("POST", "/api/v1/runs/"+id+"/resume", nil).want(200)
-		d := r.waitDetail(id, "asks again", func(d RunDetail) bool { return d.Status == "paused:approval" && d.Approval.Value.State == "pending" })
-		if d.Approval.Value.ID == first || r.entries("run.resume") != 1 {
-			t.Errorf("%+v", d.Approval.Value)
+		d := r.waitDetail(id, "asks again", func(d client.RunDetail) bool { return d.Status == "paused:approval" && d.Approval.State == "pending" })
+		if d.Approval.ID == first || r.entries("run.resume") != 1 {
+			t.Errorf("%+v", d.Approval)
 		}
 	})
 }
@@ -212,7 +213,7 @@ func TestResumeRun(t *testing.T) {
 		r.as(r.token("vera", store.RoleViewer, "*"), "POST", path, nil).problem(403, "forbidden")
 		r.do("POST", path, nil, "Idempotency-Key", "k").want(200)
 		second := r.waitRuns("?lane=broken&status=failed:logic", 2)[0]
-		if second.RetryOf == nil || *second.RetryOf != first {
+		if second.RetryOf == "" || string(second.RetryOf) != first {
 			t.Errorf("%+v", second)
 		}
 		if p := r.do("POST", path, nil).problem(409, "history"); !strings.Contains(p.Detail, second.ID) {
@@ -258,8 +259,8 @@ func TestResolveRun(t *testing.T) {
 			if p := r.do("POST", path, test.body); p.status != http.StatusConflict {
 				t.Errorf("%s: a second click: %d %s", test.body, p.status, p.body)
 			}
-			d := r.waitDetail(id, "is "+test.status, func(d RunDetail) bool { return d.Status == test.status && d.Mutation.Value.State == test.state })
-			if m := d.Mutation.Value; string(m.Result) != test.result || *m.ResolvedBy != "admin" || m.ResolvedAt == nil {
+			d := r.waitDetail(id, "is "+test.status, func(d client.RunDetail) bool { return d.Status == test.status && d.Mutation.State == test.state })
+			if m := d.Mutation; string(m.Result) != test.result || string(m.ResolvedBy) != "admin" || m.ResolvedAt.IsZero() {
 				t.Errorf("%s: %+v", test.body, m)
 			}
 			if test.state == "failed" { // the work starts again, in another run
@@ -314,10 +315,10 @@ func TestResolveWaitsForReconciliation(t *testing.T) {
 		if got := actionNames(r.detail(id).RunAnswers); got != "resolve[happened did-not-happen skip try-again]" {
 			t.Errorf("actions %s", got)
 		}
-		var run AnsweredRun
+		var run client.AnsweredRun
 		r.do("POST", path, `{"outcome":"try-again"}`).want(200).into(&run)
-		if run.Mutation.Value.State != "needs_reconcile" || run.Mutation.Value.ReconcileAttempts != 0 || len(run.Actions) != 0 {
-			t.Errorf("%+v", run.Mutation.Value)
+		if run.Mutation.State != "needs_reconcile" || run.Mutation.ReconcileAttempts != 0 || len(run.Actions) != 0 {
+			t.Errorf("%+v", run.Mutation)
 		}
 	})
 }

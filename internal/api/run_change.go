@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -15,7 +16,7 @@ type changeRunInput struct {
 
 type changeRunOutput struct {
 	Replayed replayed `header:"Idempotency-Replayed"`
-	Body     Run
+	Body     client.Run
 }
 
 // cancelRun ends a run for good, as long as nothing was sent.
@@ -24,17 +25,17 @@ func (a *API) cancelRun(ctx context.Context, in *changeRunInput) (*changeRunOutp
 		return nil, err
 	}
 	who := actor(callOf(ctx).token)
-	body, was, err := once(ctx, a, http.StatusOK, struct{}{}, whole, func(ctx context.Context, tx *store.Tx) (Run, error) {
+	body, was, err := once(ctx, a, http.StatusOK, struct{}{}, whole, func(ctx context.Context, tx *store.Tx) (client.Run, error) {
 		r, err := a.visibleRun(ctx, tx, in.ID)
 		if err != nil {
-			return Run{}, err
+			return client.Run{}, err
 		}
 		if r, err = a.cancel(ctx, tx, r, who); err != nil {
-			return Run{}, err
+			return client.Run{}, err
 		}
 		told, err := runsWithCalls(ctx, tx, []store.Run{r})
 		if err != nil {
-			return Run{}, err
+			return client.Run{}, err
 		}
 		return told[0], nil
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/store"
 )
@@ -15,7 +16,7 @@ type listRunsInput struct {
 	Status string `query:"status" enum:"active,paused:transient,paused:approval,paused:reconciliation,failed:logic,failed:internal,committed,crashed,cancelled" doc:"Only runs with this status."`
 }
 
-type listRunsOutput struct{ Body Page[Run] }
+type listRunsOutput struct{ Body client.Page[client.Run] }
 
 const runCursor = "run"
 
@@ -71,7 +72,7 @@ func (a *API) runFilter(ctx context.Context, tx *store.Tx, in *listRunsInput) (s
 	return filter, err
 }
 
-func runsWithCalls(ctx context.Context, tx *store.Tx, runs []store.Run) ([]Run, error) {
+func runsWithCalls(ctx context.Context, tx *store.Tx, runs []store.Run) ([]client.Run, error) {
 	ids := make([]string, len(runs))
 	for i := range runs {
 		ids[i] = runs[i].ID
@@ -84,10 +85,10 @@ func runsWithCalls(ctx context.Context, tx *store.Tx, runs []store.Run) ([]Run, 
 	if err != nil {
 		return nil, err
 	}
-	out := make([]Run, len(runs))
+	out := make([]client.Run, len(runs))
 	for i := range runs {
 		out[i] = runOf(&runs[i], calls[runs[i].ID])
-		out[i].Progress.Value = progress[runs[i].ID]
+		out[i].Progress = progress[runs[i].ID]
 	}
 	return out, nil
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/access"
-	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/store"
 )
@@ -35,12 +35,12 @@ func (in AllInput) owner(caller *store.Token, resource string) (string, error) {
 
 const schedulesResource = "schedules"
 
-func scheduleOf(s store.Schedule) contract.ScheduleV1 {
-	out := contract.ScheduleV1{
+func scheduleOf(s store.Schedule) client.Schedule {
+	out := client.Schedule{
 		ID: s.ID, Name: s.Name, OwnerUserID: s.OwnerUserID, ExecutionGrantID: s.GrantID, GraphID: s.GraphID, Input: s.Input, Cron: s.Cron, Timezone: s.Timezone,
 		ConcurrencyPolicy: schedule.PolicyOf(s), Enabled: s.Enabled, Labels: s.Labels, Issue: s.Issue,
-		NextRunAt: contract.InstantOf(s.NextRunAt), LastRunAt: contract.InstantOf(s.LastRunAt),
-		CreatedAt: contract.Instant{Time: s.CreatedAt}, UpdatedAt: contract.Instant{Time: s.UpdatedAt},
+		NextRunAt: client.At(s.NextRunAt), LastRunAt: client.At(s.LastRunAt),
+		CreatedAt: client.At(s.CreatedAt), UpdatedAt: client.At(s.UpdatedAt),
 	}
 	if out.Labels == nil {
 		out.Labels = map[string]string{}
@@ -92,7 +92,7 @@ func (a *API) readScheduleBy(ctx context.Context, in SchedulePath, find findOwne
 
 type scheduleOutput struct {
 	ETag string `header:"ETag" doc:"Of the definition; send it in If-Match to change what you saw."`
-	Body contract.ScheduleV1
+	Body client.Schedule
 }
 
 func (a *API) getSchedule(ctx context.Context, in *SchedulePath) (*scheduleOutput, error) {
@@ -112,7 +112,7 @@ type listSchedulesInput struct {
 }
 
 type listSchedulesOutput struct {
-	Body contract.SchedulesListV1Output
+	Body client.SchedulePage
 }
 
 const scheduleCursor = "schedule"
@@ -148,20 +148,20 @@ func (a *API) listSchedules(ctx context.Context, in *listSchedulesInput) (*listS
 		return s.Name
 	}
 	page := cutPage(list, in.Limit, scheduleCursor, cursor, scheduleOf)
-	return &listSchedulesOutput{contract.SchedulesListV1Output(page)}, nil
+	return &listSchedulesOutput{client.SchedulePage(page)}, nil
 }
 
 // scheduleByName is a list of the caller's schedule of that name, or of none.
 func (a *API) scheduleByName(ctx context.Context, name string) (*listSchedulesOutput, error) {
-	out := &listSchedulesOutput{contract.SchedulesListV1Output{Items: []contract.ScheduleV1{}}}
+	out := &listSchedulesOutput{client.SchedulePage{Items: []client.Schedule{}}}
 	if fault := textFault(name, maxName); fault != "" {
-		return nil, invalid("", Fault{Pointer: "/name", Message: fault})
+		return nil, invalid("", client.Fault{Pointer: "/name", Message: fault})
 	}
 	owner := callOf(ctx).token.User.ID
 	err := a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
 		s, err := tx.ScheduleByName(ctx, owner, name)
 		if err == nil {
-			out.Body.Items = []contract.ScheduleV1{scheduleOf(s)}
+			out.Body.Items = []client.Schedule{scheduleOf(s)}
 		} else if errors.Is(err, pawl.ErrNotFound) {
 			return nil
 		}
@@ -193,7 +193,7 @@ type nextInput struct {
 }
 
 type nextOutput struct {
-	Body contract.SchedulesNextV1Output
+	Body client.NextInstants
 }
 
 func (a *API) nextOfSchedule(ctx context.Context, in *nextInput) (*nextOutput, error) {
@@ -201,7 +201,7 @@ func (a *API) nextOfSchedule(ctx context.Context, in *nextInput) (*nextOutput, e
 	if err != nil {
 		return nil, err
 	}
-	out := &nextOutput{contract.SchedulesNextV1Output{Items: []contract.NextV1{}}}
+	out := &nextOutput{client.NextInstants{Items: []client.NextInstant{}}}
 	err = a.readSchedule(ctx, in.SchedulePath, func(_ context.Context, _ *store.Tx, s store.Schedule) error {
 		list, err := schedule.Next(s, after, in.Count)
 		if err != nil {
@@ -209,7 +209,7 @@ func (a *API) nextOfSchedule(ctx context.Context, in *nextInput) (*nextOutput, e
 		}
 		out.Body.Enabled, out.Body.Schedule, out.Body.Items = s.Enabled, schedule.Words(s), out.Body.Items[:0]
 		for _, next := range list {
-			out.Body.Items = append(out.Body.Items, contract.NextV1{At: contract.Instant{Time: next.Time}, Local: next.Local, ClockChange: next.ClockChange})
+			out.Body.Items = append(out.Body.Items, client.NextInstant{At: client.At(next.Time), Local: next.Local, ClockChange: next.ClockChange})
 		}
 		return nil
 	})
@@ -223,7 +223,7 @@ func instantParameter(pointer, text string, usual time.Time) (time.Time, error) 
 	}
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return t, invalid("Use RFC 3339 in UTC, such as 2030-01-31T09:00:00Z.", Fault{Pointer: pointer, Message: "must be an RFC 3339 date-time"})
+		return t, invalid("Use RFC 3339 in UTC, such as 2030-01-31T09:00:00Z.", client.Fault{Pointer: pointer, Message: "must be an RFC 3339 date-time"})
 	}
 	return t.UTC(), nil
 }

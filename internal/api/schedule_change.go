@@ -7,33 +7,33 @@ import (
 	"net/http"
 	"reflect"
 
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/access"
-	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
 type createScheduleInput struct {
 	OnceHeader
-	Body contract.SchedulesCreateV1Input
+	Body client.ScheduleRequest
 }
 
 type createScheduleOutput struct {
 	Replayed replayed `header:"Idempotency-Replayed"`
 	Location string   `header:"Location"`
-	Body     contract.SchedulesCreateV1Output
+	Body     client.CreatedSchedule
 }
 
 // createSchedule makes the schedule, its grant and its first slot, or nothing
 // (C-24, C-28).
 func (a *API) createSchedule(ctx context.Context, in *createScheduleInput) (*createScheduleOutput, error) {
 	caller := callOf(ctx).token
-	body, was, err := once(ctx, a, http.StatusCreated, &in.Body, whole, func(ctx context.Context, tx *store.Tx) (contract.SchedulesCreateV1Output, error) {
+	body, was, err := once(ctx, a, http.StatusCreated, &in.Body, whole, func(ctx context.Context, tx *store.Tx) (client.CreatedSchedule, error) {
 		s, err := a.schedules.Create(ctx, tx, caller.User.ID, in.Body, actor(caller))
 		if err == nil {
 			err = mayRun(caller, s)
 		}
-		return contract.SchedulesCreateV1Output{ScheduleV1: scheduleOf(s)}, err
+		return client.CreatedSchedule{Schedule: scheduleOf(s)}, err
 	})
 	if err != nil {
 		return nil, err
@@ -45,13 +45,13 @@ type updateScheduleInput struct {
 	MatchHeader
 	SchedulePath
 	OnceHeader
-	Body contract.SchedulesUpdateV1Input
+	Body client.SchedulePatch
 }
 
 type updateScheduleOutput struct {
 	Replayed replayed `header:"Idempotency-Replayed"`
 	ETag     string   `header:"ETag" doc:"Of the definition as it is now."`
-	Body     contract.SchedulesUpdateV1Output
+	Body     client.UpdatedSchedule
 }
 
 func (a *API) updateSchedule(ctx context.Context, in *updateScheduleInput) (*updateScheduleOutput, error) {
@@ -59,22 +59,22 @@ func (a *API) updateSchedule(ctx context.Context, in *updateScheduleInput) (*upd
 		return nil, err
 	}
 	caller := callOf(ctx).token
-	body, was, err := once(ctx, a, http.StatusOK, &in.Body, whole, func(ctx context.Context, tx *store.Tx) (contract.SchedulesUpdateV1Output, error) {
+	body, was, err := once(ctx, a, http.StatusOK, &in.Body, whole, func(ctx context.Context, tx *store.Tx) (client.UpdatedSchedule, error) {
 		if in.IfMatch != "" || in.IfNoneMatch != "" {
 			if err := a.expectSchedule(ctx, tx, access.Reach(caller, schedulesResource), in); err != nil {
-				return contract.SchedulesUpdateV1Output{}, err
+				return client.UpdatedSchedule{}, err
 			}
 		}
 		s, err := a.schedules.Update(ctx, tx, access.Reach(caller, schedulesResource), in.ID, in.Body, actor(caller))
 		if err == nil && !onlyStops(in.Body) {
 			err = mayRun(caller, s)
 		}
-		return contract.SchedulesUpdateV1Output{ScheduleV1: scheduleOf(s)}, err
+		return client.UpdatedSchedule{Schedule: scheduleOf(s)}, err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &updateScheduleOutput{was, scheduleTag(&body.ScheduleV1), body}, nil
+	return &updateScheduleOutput{was, scheduleTag(&body.Schedule), body}, nil
 }
 
 // expectSchedule refuses a change of a schedule that is not as the caller saw it.
@@ -97,7 +97,7 @@ func mayRun(caller *store.Token, s store.Schedule) error {
 }
 
 // onlyStops reports whether a change does nothing but switch a schedule off.
-func onlyStops(in contract.SchedulesUpdateV1Input) bool {
+func onlyStops(in client.SchedulePatch) bool {
 	if in.Enabled == nil || *in.Enabled {
 		return false
 	}
@@ -112,7 +112,7 @@ type changeScheduleInput struct {
 
 type deleteScheduleOutput struct {
 	Replayed replayed `header:"Idempotency-Replayed"`
-	Body     contract.SchedulesDeleteV1Output
+	Body     client.DeletedSchedule
 }
 
 func (a *API) deleteSchedule(ctx context.Context, in *changeScheduleInput) (*deleteScheduleOutput, error) {
@@ -120,9 +120,9 @@ func (a *API) deleteSchedule(ctx context.Context, in *changeScheduleInput) (*del
 		return nil, err
 	}
 	caller := callOf(ctx).token
-	body, was, err := once(ctx, a, http.StatusOK, struct{}{}, whole, func(ctx context.Context, tx *store.Tx) (contract.SchedulesDeleteV1Output, error) {
+	body, was, err := once(ctx, a, http.StatusOK, struct{}{}, whole, func(ctx context.Context, tx *store.Tx) (client.DeletedSchedule, error) {
 		revoked, err := a.schedules.Delete(ctx, tx, access.Reach(caller, schedulesResource), in.ID, actor(caller))
-		return contract.SchedulesDeleteV1Output{ID: in.ID, GrantRevoked: revoked}, err
+		return client.DeletedSchedule{ID: in.ID, GrantRevoked: revoked}, err
 	})
 	if err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func (a *API) deleteSchedule(ctx context.Context, in *changeScheduleInput) (*del
 
 type runScheduleOutput struct {
 	Replayed replayed `header:"Idempotency-Replayed"`
-	Body     contract.ScheduleRunV1
+	Body     client.Slot
 }
 
 // runSchedule makes a slot of this instant. The check and the slot are one
@@ -142,13 +142,13 @@ func (a *API) runSchedule(ctx context.Context, in *changeScheduleInput) (*runSch
 		return nil, err
 	}
 	caller := callOf(ctx).token
-	body, was, err := once(ctx, a, http.StatusAccepted, struct{}{}, whole, func(ctx context.Context, tx *store.Tx) (contract.ScheduleRunV1, error) {
+	body, was, err := once(ctx, a, http.StatusAccepted, struct{}{}, whole, func(ctx context.Context, tx *store.Tx) (client.Slot, error) {
 		s, err := a.schedules.Owned(ctx, tx, access.Reach(caller, schedulesResource), in.ID)
 		if err == nil {
 			err = mayRun(caller, s)
 		}
 		if err != nil {
-			return contract.ScheduleRunV1{}, err
+			return client.Slot{}, err
 		}
 		slot, err := a.schedules.RunNow(ctx, tx, s.OwnerUserID, in.ID, actor(caller))
 		return slotOf(slot), err
@@ -163,14 +163,14 @@ type applyScheduleInput struct {
 	MatchHeader
 	Name   string `path:"name" example:"morning-poet" doc:"The name; that in the body is the same."`
 	DryRun bool   `query:"dryRun" doc:"Check and compare only; change nothing."`
-	Body   contract.SchedulesCreateV1Input
+	Body   client.ScheduleRequest
 }
 
 type applyScheduleOutput struct {
 	Status   int
 	Location string `header:"Location"`
 	ETag     string `header:"ETag" doc:"Of the definition that is in force now."`
-	Body     contract.SchedulesApplyV1Output
+	Body     client.AppliedSchedule
 }
 
 // errDryRun takes back what was only tried.
@@ -182,7 +182,7 @@ var errDryRun = errors.New("a dry run changes nothing")
 // whether it is switched on.
 func (a *API) applySchedule(ctx context.Context, in *applyScheduleInput) (*applyScheduleOutput, error) {
 	if in.Body.Name != in.Name {
-		return nil, invalid("Apply each schedule under its own name.", Fault{Pointer: "/name", Message: fmt.Sprintf("must be that of the address, %q", in.Name)})
+		return nil, invalid("Apply each schedule under its own name.", client.Fault{Pointer: "/name", Message: fmt.Sprintf("must be that of the address, %q", in.Name)})
 	}
 	caller := callOf(ctx).token
 	out := &applyScheduleOutput{Status: http.StatusOK}
@@ -194,9 +194,9 @@ func (a *API) applySchedule(ctx context.Context, in *applyScheduleInput) (*apply
 		if err != nil {
 			return err
 		}
-		out.Body = contract.SchedulesApplyV1Output{What: what, DryRun: in.DryRun, Schedule: scheduleOf(now)}
+		out.Body = client.AppliedSchedule{What: what, DryRun: in.DryRun, Schedule: scheduleOf(now)}
 		out.ETag = scheduleTag(&out.Body.Schedule)
-		previous := contract.ScheduleV1{}
+		previous := client.Schedule{}
 		if was.ID != "" {
 			previous = scheduleOf(was)
 			out.Body.Previous = &previous

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/definition"
 	"github.com/pawlrun/pawl/internal/execution"
 	"github.com/pawlrun/pawl/internal/execution/contract"
@@ -167,27 +168,27 @@ func yearly(name, graphID string, more ...string) map[string]any {
 }
 
 // schedule creates one as the admin.
-func (r *rig) schedule(body map[string]any) (s contract.ScheduleV1) {
+func (r *rig) schedule(body map[string]any) (s client.Schedule) {
 	r.t.Helper()
 	r.do("POST", "/api/v1/schedules", body).want(http.StatusCreated).into(&s)
 	return s
 }
 
 // runSchedule asks for a run now and returns its slot.
-func (r *rig) runSchedule(id string) (s contract.ScheduleRunV1) {
+func (r *rig) runSchedule(id string) (s client.Slot) {
 	r.t.Helper()
 	r.do("POST", "/api/v1/schedules/"+id+"/run", nil).want(http.StatusAccepted).into(&s)
 	return s
 }
 
 // slots lists the slots of a schedule.
-func (r *rig) slots(id, what string) []contract.ScheduleRunV1 {
+func (r *rig) slots(id, what string) []client.Slot {
 	r.t.Helper()
-	return pages[contract.ScheduleRunV1](r, "/api/v1/schedules/"+id+"/"+what+"?limit=50")
+	return pages[client.Slot](r, "/api/v1/schedules/"+id+"/"+what+"?limit=50")
 }
 
 // waitSlot waits until the slot of an instant has a status.
-func (r *rig) waitSlot(id string, at contract.Instant, status contract.SlotStatus) (found contract.ScheduleRunV1) {
+func (r *rig) waitSlot(id string, at client.Instant, status contract.SlotStatus) (found client.Slot) {
 	r.t.Helper()
 	r.eventually(fmt.Sprintf("the slot is %s", status), func() bool {
 		for _, s := range r.slots(id, "slots") {
@@ -195,7 +196,7 @@ func (r *rig) waitSlot(id string, at contract.Instant, status contract.SlotStatu
 				found = s
 			}
 		}
-		return found.Status == status
+		return found.Status == string(status)
 	})
 	return found
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/store"
@@ -13,14 +14,14 @@ import (
 )
 
 // scheduleLane tells a schedule as a lane.
-func scheduleLane(l *schedule.Lane, now time.Time) Lane {
-	out := Lane{
-		Kind: string(pawl.KindSchedule), Name: l.Name, ID: l.ID, Status: string(l.State), Issue: orNull(l.Sentence), IssueCode: orNull(string(l.Issue)),
-		Schedule: l.Schedule, NextAt: instantOf(l.NextAt), LastActivity: Activity{Instant{l.LastAt}, l.LastText},
+func scheduleLane(l *schedule.Lane, now time.Time) client.Lane {
+	out := client.Lane{
+		Kind: string(pawl.KindSchedule), Name: l.Name, ID: l.ID, Status: string(l.State), Issue: client.NullString(l.Sentence), IssueCode: client.NullString(string(l.Issue)),
+		Schedule: l.Schedule, NextAt: client.At(l.NextAt), LastActivity: client.Activity{At: client.At(l.LastAt), Text: l.LastText},
 		Pending: l.Pending, Paused: l.Paused, Labels: l.Labels,
 	}
 	if !l.NextAt.IsZero() {
-		out.NextText = orNull(when.Until(now, l.NextAt))
+		out.NextText = client.NullString(when.Until(now, l.NextAt))
 	}
 	if out.Labels == nil {
 		out.Labels = map[string]string{}
@@ -29,13 +30,13 @@ func scheduleLane(l *schedule.Lane, now time.Time) Lane {
 }
 
 // scheduleLanes are the caller's own: names belong to their owners.
-func (a *API) scheduleLanes(ctx context.Context, after string, limit int) ([]Lane, string, error) {
+func (a *API) scheduleLanes(ctx context.Context, after string, limit int) ([]client.Lane, string, error) {
 	list, next, err := a.schedules.Lanes(ctx, callOf(ctx).token.User.ID, after, limit)
 	if err != nil {
 		return nil, "", err
 	}
 	now := time.Now()
-	lanes := make([]Lane, len(list))
+	lanes := make([]client.Lane, len(list))
 	for i := range list {
 		lanes[i] = scheduleLane(&list[i].Lane, now)
 	}
@@ -43,7 +44,7 @@ func (a *API) scheduleLanes(ctx context.Context, after string, limit int) ([]Lan
 }
 
 // whySchedule takes the id of a schedule, or the name of one of the caller's.
-func (a *API) whySchedule(ctx context.Context, name string, at time.Time) (out LaneWhy, err error) {
+func (a *API) whySchedule(ctx context.Context, name string, at time.Time) (out client.LaneWhy, err error) {
 	var sch store.Schedule
 	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
 		sch, err = a.findSchedule(ctx, tx, name)
@@ -59,21 +60,21 @@ func (a *API) whySchedule(ctx context.Context, name string, at time.Time) (out L
 	if err != nil {
 		return out, err
 	}
-	out = LaneWhy{Lane: scheduleLane(&why.Lane, why.At), At: Instant{why.At}, Next: why.Next, Do: orNull(why.Do), Gates: make([]Gate, len(why.Gates)), Recent: runSummaries(why.Runs)}
+	out = client.LaneWhy{Lane: scheduleLane(&why.Lane, why.At), At: client.At(why.At), Next: why.Next, Do: client.NullString(why.Do), Gates: make([]client.Gate, len(why.Gates)), Recent: runSummaries(why.Runs)}
 	for i, g := range why.Gates {
-		out.Gates[i] = Gate{Name: g.Name, Open: g.Open, Text: g.Text}
+		out.Gates[i] = client.Gate{Name: g.Name, Open: g.Open, Text: g.Text}
 	}
 	if !at.IsZero() {
 		err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-			out.Around.Value, err = around(ctx, tx, pawl.KindSchedule, sch.ID, at)
+			out.Around, err = around(ctx, tx, pawl.KindSchedule, sch.ID, at)
 			return err
 		})
 	}
 	if err == nil && why.Slot != nil {
 		slot := slotOf(*why.Slot)
-		out.Slot.Value = &slot
+		out.Slot = &slot
 		if !at.After(time.Now()) {
-			out.Around.Value.Text = slotWords(why.Slot)
+			out.Around.Text = slotWords(why.Slot)
 		}
 	}
 	return out, err

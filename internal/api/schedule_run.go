@@ -2,32 +2,17 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/store"
 )
-
-// RunQuestion is what a graph asks a person.
-type RunQuestion struct {
-	Question   json.RawMessage `json:"question" doc:"As the graph put it."`
-	Answer     json.RawMessage `json:"answer" doc:"Null until somebody answered."`
-	AnsweredBy *string         `json:"answeredBy"`
-	AskedAt    Instant         `json:"askedAt"`
-	AnsweredAt *Instant        `json:"answeredAt" nullable:"true"`
-}
-
-// ScheduleRunDetail is what only runs of schedules have.
-type ScheduleRunDetail struct {
-	Output json.RawMessage               `json:"output" doc:"Of a run of a schedule: what the graph returned; else null."`
-	Slot   Maybe[contract.ScheduleRunV1] `json:"slot" doc:"Of a run of a schedule: the slot that it is an attempt of; else null."`
-}
 
 // visibleRun reads a run that the caller may know of. One of somebody else's
 // schedule looks as if it were not there.
@@ -45,7 +30,7 @@ func (a *API) visibleRun(ctx context.Context, tx *store.Tx, id string) (store.Ru
 }
 
 // scheduleRunDetail reads what only runs of schedules have.
-func scheduleRunDetail(ctx context.Context, tx *store.Tx, r *store.Run) (out ScheduleRunDetail, err error) {
+func scheduleRunDetail(ctx context.Context, tx *store.Tx, r *store.Run) (out client.ScheduleRunDetail, err error) {
 	if r.Kind != pawl.KindSchedule {
 		return out, nil
 	}
@@ -55,17 +40,17 @@ func scheduleRunDetail(ctx context.Context, tx *store.Tx, r *store.Run) (out Sch
 		return out, nil
 	}
 	told := slotOf(slot)
-	out.Slot.Value = &told
+	out.Slot = &told
 	return out, err
 }
 
 // scheduleAnswers reads what a graph asks and what can be done about its run.
-func scheduleAnswers(ctx context.Context, tx *store.Tx, r *store.Run) (out RunAnswers, err error) {
-	out.Actions = []RunAction{}
+func scheduleAnswers(ctx context.Context, tx *store.Tx, r *store.Run) (out client.RunAnswers, err error) {
+	out.Actions = []client.RunAction{}
 	q, err := tx.GetQuestion(ctx, r.ID)
 	switch {
 	case err == nil:
-		out.Question.Value = &RunQuestion{q.Question, q.Answer, orNull(userOf(q.AnsweredBy)), Instant{q.CreatedAt}, instantOf(q.AnsweredAt)}
+		out.Question = &client.RunQuestion{Question: q.Question, Answer: q.Answer, AnsweredBy: client.NullString(userOf(q.AnsweredBy)), AskedAt: client.At(q.CreatedAt), AnsweredAt: client.At(q.AnsweredAt)}
 	case !errors.Is(err, pawl.ErrNotFound):
 		return out, err
 	}
@@ -83,16 +68,16 @@ func scheduleAnswers(ctx context.Context, tx *store.Tx, r *store.Run) (out RunAn
 
 // scheduleActions are what schedule.Service would accept for the newest run of a
 // slot that is open.
-func scheduleActions(status pawl.Status, answered bool) []RunAction {
+func scheduleActions(status pawl.Status, answered bool) []client.RunAction {
 	switch {
 	case status == pawl.StatusPausedApproval && answered:
-		return []RunAction{{Name: "reject"}, {Name: "cancel"}}
+		return []client.RunAction{{Name: "reject"}, {Name: "cancel"}}
 	case status == pawl.StatusPausedApproval:
-		return []RunAction{{Name: "approve"}, {Name: "reject"}, {Name: "cancel"}}
+		return []client.RunAction{{Name: "approve"}, {Name: "reject"}, {Name: "cancel"}}
 	case status == pawl.StatusActive, status == pawl.StatusPausedTransient:
-		return []RunAction{{Name: "cancel"}}
+		return []client.RunAction{{Name: "cancel"}}
 	}
-	return []RunAction{}
+	return []client.RunAction{}
 }
 
 func unlessNotFound(err error) error {
@@ -104,7 +89,7 @@ func unlessNotFound(err error) error {
 
 // approve lets a run go on, by its kind: one of a workflow makes the call that
 // it asks for, one of a schedule gets the answer.
-func (a *API) approve(ctx context.Context, tx *store.Tx, r *store.Run, body *approveRequest, by string) error {
+func (a *API) approve(ctx context.Context, tx *store.Tx, r *store.Run, body *client.ApproveRequest, by string) error {
 	if r.Kind == pawl.KindSchedule {
 		var f faults
 		if body.Hash != "" {
@@ -119,7 +104,7 @@ func (a *API) approve(ctx context.Context, tx *store.Tx, r *store.Run, body *app
 		return a.schedules.Approve(ctx, tx, *r, body.Answer, by)
 	}
 	if len(body.Answer) > 0 {
-		return invalid("Leave it out.", Fault{Pointer: "/answer", Message: "is for runs of schedules only"})
+		return invalid("Leave it out.", client.Fault{Pointer: "/answer", Message: "is for runs of schedules only"})
 	}
 	return a.workflows.Approve(ctx, tx, r.ID, body.Hash, body.Always, by)
 }

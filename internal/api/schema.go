@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/quota"
 	graphspec "github.com/pawlrun/pawl/internal/schedule/spec"
 	"github.com/pawlrun/pawl/internal/source/spec"
@@ -15,13 +16,9 @@ func definitionSchemas() map[string][]byte {
 	return map[string][]byte{"source": spec.Schema(), "provider": quota.ProviderSchema(), "schedule": graphspec.Schema()}
 }
 
-// SchemaPlace is where the JSON Schema of a kind is.
-type SchemaPlace struct {
-	Kind string `json:"kind" example:"source"`
-	Path string `json:"path" example:"/api/v1/schemas/source"`
+type listSchemasOutput struct {
+	Body client.Page[client.SchemaPlace]
 }
-
-type listSchemasOutput struct{ Body Page[SchemaPlace] }
 
 const schemaCursor = "schema"
 
@@ -32,7 +29,7 @@ func (a *API) listSchemas(_ context.Context, in *PageInput) (*listSchemasOutput,
 	}
 	kind := func(k string) string { return k }
 	list := following(sortedKeys(definitionSchemas()), after, in.Limit+1, kind)
-	return &listSchemasOutput{cutPage(list, in.Limit, schemaCursor, kind, func(k string) SchemaPlace { return SchemaPlace{k, "/api/v1/schemas/" + k} })}, nil
+	return &listSchemasOutput{cutPage(list, in.Limit, schemaCursor, kind, func(k string) client.SchemaPlace { return client.SchemaPlace{Kind: k, Path: "/api/v1/schemas/" + k} })}, nil
 }
 
 // SchemaPath is the input of requests about one schema.

@@ -4,32 +4,26 @@ import (
 	"context"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
-func slotOf(s store.Slot) contract.ScheduleRunV1 {
-	out := contract.ScheduleRunV1{
-		ID: s.ID, ScheduleID: s.ScheduleID, RunID: orNull(s.RunID), ScheduledFor: contract.Instant{Time: s.ScheduledFor},
-		StartedAt: contract.InstantOf(s.StartedAt), CompletedAt: contract.InstantOf(s.CompletedAt), Status: contract.SlotStatus(s.Status),
-		AttemptCount: s.Attempts, TraceID: orNull(s.TraceID), CostUSD: contract.Micro(s.Cost), Trigger: s.Trigger,
-		BackfillID: orNull(s.BackfillID), Revision: s.Revision, CoalescedInto: contract.InstantOf(s.Into),
-	}
-	if s.Disposition != "" {
-		d := contract.Disposition(s.Disposition)
-		out.Disposition = &d
+func slotOf(s store.Slot) client.Slot {
+	out := client.Slot{
+		ID: s.ID, ScheduleID: s.ScheduleID, RunID: client.NullString(s.RunID), ScheduledFor: client.At(s.ScheduledFor),
+		StartedAt: client.At(s.StartedAt), CompletedAt: client.At(s.CompletedAt), Status: s.Status,
+		Disposition: client.NullString(s.Disposition), AttemptCount: s.Attempts, TraceID: client.NullString(s.TraceID), CostUSD: pawl.USD(s.Cost), Trigger: s.Trigger,
+		BackfillID: client.NullString(s.BackfillID), Revision: s.Revision, CoalescedInto: client.At(s.Into),
 	}
 	if s.ErrorCode != "" {
-		out.Error = &contract.SlotErrorV1{Code: contract.ErrorCode(s.ErrorCode), Message: s.ErrorMessage}
+		out.Error = &client.SlotError{Code: s.ErrorCode, Message: s.ErrorMessage}
 	} else {
-		out.Note = orNull(s.ErrorMessage)
+		out.Note = client.NullString(s.ErrorMessage)
 	}
 	return out
 }
-
-// SlotError describes contract.SlotErrorV1, which can be null.
-type SlotError contract.SlotErrorV1
 
 type listSlotsInput struct {
 	SchedulePath
@@ -39,7 +33,7 @@ type listSlotsInput struct {
 }
 
 type listSlotsOutput struct {
-	Body Page[contract.ScheduleRunV1]
+	Body client.Page[client.Slot]
 }
 
 const slotCursor = "slot"

@@ -7,6 +7,7 @@ import (
 	"mime"
 	"net/http"
 
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/definition"
 	"github.com/pawlrun/pawl/internal/source/spec"
 )
@@ -41,7 +42,7 @@ func (b *DefinitionBody) source(name string) (spec.Definition, error) {
 func sourceFromJSON(text []byte, name string) (spec.Definition, error) {
 	var whole any
 	if err := decode(text, &whole); err != nil {
-		return spec.Definition{}, newProblem(http.StatusBadRequest, codeMalformed, "the body is not valid JSON: "+err.Error(), "", Fault{Message: err.Error()})
+		return spec.Definition{}, newProblem(http.StatusBadRequest, codeMalformed, "the body is not valid JSON: "+err.Error(), "", client.Fault{Message: err.Error()})
 	}
 	if fields, ok := whole.(map[string]any); ok {
 		if _, named := fields["name"]; !named {
@@ -69,7 +70,7 @@ func sourceFromYAML(text []byte, name string) (spec.Definition, error) {
 		return spec.Definition{}, err
 	}
 	if len(list) != 1 {
-		return spec.Definition{}, invalid("Send one definition; pawl apply takes files of many.", Fault{Message: fmt.Sprintf("must be one definition, and has %d", len(list))})
+		return spec.Definition{}, invalid("Send one definition; pawl apply takes files of many.", client.Fault{Message: fmt.Sprintf("must be one definition, and has %d", len(list))})
 	}
 	return list[0], nil
 }

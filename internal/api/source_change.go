@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/source"
 	"github.com/pawlrun/pawl/internal/source/spec"
@@ -21,22 +22,11 @@ type applySourceInput struct {
 	DryRun bool `query:"dryRun" doc:"Check and compare only; change nothing."`
 }
 
-// AppliedSource is what applying a definition did.
-type AppliedSource struct {
-	Name          string          `json:"name" example:"prices-aapl"`
-	What          string          `json:"what" enum:"created,updated,unchanged"`
-	DryRun        bool            `json:"dryRun" doc:"Nothing was changed; what tells what would be."`
-	Version       string          `json:"version" doc:"A hash of the definition."`
-	VersionNumber int             `json:"versionNumber" example:"3" doc:"Counts the definitions that were applied."`
-	Definition    json.RawMessage `json:"definition" doc:"With all defaults filled in."`
-	Previous      json.RawMessage `json:"previous" doc:"The definition that was in force before; null for a new source."`
-}
-
 type applySourceOutput struct {
 	Status   int
 	Location string `header:"Location"`
 	ETag     string `header:"ETag" doc:"Of the definition that is in force now."`
-	Body     AppliedSource
+	Body     client.AppliedSource
 }
 
 // applySource is safe to repeat, because the same definition changes nothing;
@@ -47,7 +37,7 @@ func (a *API) applySource(ctx context.Context, in *applySourceInput) (*applySour
 		return nil, err
 	}
 	if d.Name != in.Name {
-		return nil, invalid("Leave it out, or use the address of that source.", Fault{Pointer: "/name", Message: fmt.Sprintf("is %q and must be %q, as in the address", d.Name, in.Name)})
+		return nil, invalid("Leave it out, or use the address of that source.", client.Fault{Pointer: "/name", Message: fmt.Sprintf("is %q and must be %q, as in the address", d.Name, in.Name)})
 	}
 	caller := callOf(ctx).token
 	if err := access.Define(caller, effectsOfSource(d)); err != nil {
@@ -79,7 +69,7 @@ func (a *API) applySource(ctx context.Context, in *applySourceInput) (*applySour
 	if in.DryRun {
 		tag = tagOf(before)
 	}
-	out := &applySourceOutput{Status: http.StatusOK, ETag: tag, Body: AppliedSource{
+	out := &applySourceOutput{Status: http.StatusOK, ETag: tag, Body: client.AppliedSource{
 		Name: done.Source.Name, What: done.What, DryRun: in.DryRun, Version: done.Source.Version, VersionNumber: done.Source.Number,
 		Definition: done.Source.Definition, Previous: done.Previous,
 	}}
@@ -113,13 +103,7 @@ type deleteSourceInput struct {
 	KeepRows bool `query:"keepRows" doc:"Leave its rows in the table."`
 }
 
-// DeletedSource is what deleting a source did.
-type DeletedSource struct {
-	Name string `json:"name" example:"prices-aapl"`
-	Rows int64  `json:"rows" doc:"Rows that were deleted from its table."`
-}
-
-type deleteSourceOutput struct{ Body DeletedSource }
+type deleteSourceOutput struct{ Body client.DeletedSource }
 
 // deleteSource takes as long as there are rows. Whoever gives up waiting can
 // ask again: it goes on where it was.
@@ -136,7 +120,7 @@ func (a *API) deleteSource(ctx context.Context, in *deleteSourceInput) (*deleteS
 	if err != nil {
 		return nil, a.aboutSource(ctx, in.Name, err)
 	}
-	return &deleteSourceOutput{DeletedSource{in.Name, rows}}, nil
+	return &deleteSourceOutput{client.DeletedSource{Name: in.Name, Rows: rows}}, nil
 }
 
 // mayDeleteRows fails unless the caller may write where the rows of a source are.
@@ -162,7 +146,7 @@ type changeSourceInput struct {
 
 type runSourceOutput struct {
 	Replayed replayed `header:"Idempotency-Replayed"`
-	Body     RunRequested
+	Body     client.RunRequested
 }
 
 // runSource asks for a run. The check and the request are one transaction, so
@@ -172,8 +156,8 @@ func (a *API) runSource(ctx context.Context, in *changeSourceInput) (*runSourceO
 		return nil, a.noSource(ctx, in.Name)
 	}
 	who := actor(callOf(ctx).token)
-	body, was, err := once(ctx, a, http.StatusAccepted, struct{}{}, whole, func(ctx context.Context, tx *store.Tx) (RunRequested, error) {
-		return RunRequested{in.Name, true}, a.sources.RunNow(ctx, tx, in.Name, who)
+	body, was, err := once(ctx, a, http.StatusAccepted, struct{}{}, whole, func(ctx context.Context, tx *store.Tx) (client.RunRequested, error) {
+		return client.RunRequested{Name: in.Name, Requested: true}, a.sources.RunNow(ctx, tx, in.Name, who)
 	})
 	if err != nil {
 		return nil, a.aboutSource(ctx, in.Name, err)
@@ -183,7 +167,7 @@ func (a *API) runSource(ctx context.Context, in *changeSourceInput) (*runSourceO
 
 type changeSourceOutput struct {
 	Replayed replayed `header:"Idempotency-Replayed"`
-	Body     Source
+	Body     client.Source
 }
 
 func (a *API) pauseSource(ctx context.Context, in *changeSourceInput) (*changeSourceOutput, error) {
@@ -200,19 +184,14 @@ func (a *API) resumeSource(ctx context.Context, in *changeSourceInput) (*changeS
 	})
 }
 
-// resetRequest says how much is forgotten.
-type resetRequest struct {
-	All bool `json:"all,omitempty" doc:"Forget also how far the incremental cursor has come, so that everything is fetched again."`
-}
-
 type resetSourceInput struct {
 	SourcePath
 	OnceHeader
-	Body *resetRequest
+	Body *client.ResetRequest
 }
 
 func (a *API) resetSource(ctx context.Context, in *resetSourceInput) (*changeSourceOutput, error) {
-	body := resetRequest{}
+	body := client.ResetRequest{}
 	if in.Body != nil {
 		body = *in.Body
 	}

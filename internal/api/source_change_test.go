@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/definition"
 	"github.com/pawlrun/pawl/internal/store"
 )
@@ -32,7 +33,7 @@ func TestApplyTellsWhatItDid(t *testing.T) {
 			{r.fetching("/prices", "description", "Daily prices", "name", "prices", "kind", "source"), false, 200, "unchanged", `"Daily prices"`},
 		} {
 			p := r.do("PUT", fmt.Sprintf("/api/v1/sources/prices?dryRun=%v", c.dry), c.definition).want(c.status)
-			var d AppliedSource
+			var d client.AppliedSource
 			p.into(&d)
 			if d.Name != "prices" || d.What != c.what || d.DryRun != c.dry || len(d.Version) != 64 || !strings.Contains(string(d.Definition), `"name":"prices"`) {
 				t.Errorf("%s, dry %v: %s", c.what, c.dry, p.body)
@@ -51,11 +52,11 @@ func TestApplyTellsWhatItDid(t *testing.T) {
 		if d := r.do("PUT", "/api/v1/sources/prices", string(stored.Definition)).want(200); !strings.Contains(string(d.body), `"what":"unchanged"`) {
 			t.Errorf("what is read cannot be sent back: %s", d.body)
 		}
-		list := pages[SourceVersion](r, "/api/v1/sources/prices/versions?limit=1")
-		if len(list) != 2 || list[0].Number != 2 || !list[0].Active || list[1].Active || list[0].Version != stored.Version || *list[0].CreatedBy != "admin" || list[0].Definition != nil {
+		list := pages[client.SourceVersion](r, "/api/v1/sources/prices/versions?limit=1")
+		if len(list) != 2 || list[0].Number != 2 || !list[0].Active || list[1].Active || list[0].Version != stored.Version || string(list[0].CreatedBy) != "admin" || list[0].Definition != nil {
 			t.Errorf("versions %+v", list)
 		}
-		if list = pages[SourceVersion](r, "/api/v1/sources/prices/versions?definition=true"); string(list[0].Definition) != string(stored.Definition) {
+		if list = pages[client.SourceVersion](r, "/api/v1/sources/prices/versions?definition=true"); string(list[0].Definition) != string(stored.Definition) {
 			t.Errorf("versions %+v", list)
 		}
 		if n := r.count(`select count(*) from audit_log where action in ('source.create', 'source.update')`); n != 2 {
@@ -134,7 +135,7 @@ func TestRunOfASourceNow(t *testing.T) {
 		r.applyPrices("prices")
 		first := r.do("POST", "/api/v1/sources/prices/run", nil, "Idempotency-Key", "k").want(http.StatusAccepted)
 		runs := r.waitRuns("?lane=prices&status=committed", 2)
-		if runs[0].Trigger != "manual" || runs[0].Progress.Value.RowsNew != 0 || runs[0].Progress.Value.RowsSame != 4 {
+		if runs[0].Trigger != "manual" || runs[0].Progress.RowsNew != 0 || runs[0].Progress.RowsSame != 4 {
 			t.Errorf("%+v", runs[0])
 		}
 		again := r.do("POST", "/api/v1/sources/prices/run", nil, "Idempotency-Key", "k").want(http.StatusAccepted)
@@ -154,10 +155,10 @@ func TestRunOfASourceNow(t *testing.T) {
 		if n := r.count(`select count(*) from audit_log where action = 'source.run'`); n != 1 {
 			t.Errorf("asked for %d times", n)
 		}
-		if s := r.source("busy"); s.Retries.Count != 1 || s.Retries.NextAt == nil || !s.Freshness.Failed || s.Totals.Failures != 1 || *s.IssueCode != "backing_off" {
+		if s := r.source("busy"); s.Retries.Count != 1 || s.Retries.NextAt.IsZero() || !s.Freshness.Failed || s.Totals.Failures != 1 || string(s.IssueCode) != "backing_off" {
 			t.Errorf("%+v %+v", s.Lane, s.Retries)
 		}
-		if s := r.source("slow"); s.Status != "Running" || s.LastRun.Value.Status != "active" || s.NextAt != nil {
+		if s := r.source("slow"); s.Status != "Running" || s.LastRun.Status != "active" || !s.NextAt.IsZero() {
 			t.Errorf("%+v", s.Lane)
 		}
 		close(r.outside.release)
@@ -170,12 +171,12 @@ func TestPauseResumeAndResetASource(t *testing.T) {
 	both(t, func(r *rig) {
 		r.apply("slow", r.fetching("/slow"))
 		<-r.outside.entered
-		change := func(what string) (s Source) {
+		change := func(what string) (s client.Source) {
 			r.do("POST", "/api/v1/sources/slow/"+what, nil).want(200).into(&s)
 			return s
 		}
 		for range 2 {
-			if s := change("pause"); s.Status != "Stopped" || !s.Paused || s.Issue == nil || s.NextAt != nil {
+			if s := change("pause"); s.Status != "Stopped" || !s.Paused || s.Issue == "" || !s.NextAt.IsZero() {
 				t.Errorf("paused: %+v", s.Lane)
 			}
 		}
@@ -210,7 +211,7 @@ func TestResetForgetsTheMark(t *testing.T) {
 		if s := r.source("prices"); string(s.Mark) != `"5"` {
 			t.Errorf("mark %s", s.Mark)
 		}
-		var s Source
+		var s client.Source
 		if r.do("POST", "/api/v1/sources/prices/reset", `{}`).want(200).into(&s); string(s.Mark) != `"5"` {
 			t.Errorf("mark %s", s.Mark)
 		}
@@ -229,7 +230,7 @@ func TestRunOfASourceIsCancelledAndNotAnswered(t *testing.T) {
 		r.apply("slow", r.fetching("/slow"))
 		<-r.outside.entered
 		active := r.waitRuns("?lane=slow&status=active", 1)[0]
-		var d RunDetail
+		var d client.RunDetail
 		if r.do("GET", "/api/v1/runs/"+active.ID, nil).want(200).into(&d); len(d.Actions) != 1 || d.Actions[0].Name != "cancel" {
 			t.Errorf("%+v", d.Actions)
 		}
@@ -239,9 +240,9 @@ func TestRunOfASourceIsCancelledAndNotAnswered(t *testing.T) {
 			}
 		}
 		r.do("POST", "/api/v1/runs/"+active.ID+"/replay", nil).problem(422, "invalid")
-		var run Run
+		var run client.Run
 		r.do("POST", "/api/v1/runs/"+active.ID+"/cancel", nil, "Idempotency-Key", "k").want(200).into(&run)
-		if run.Status != "cancelled" || run.EndedAt == nil || run.Lane != "slow" || run.Progress.Value == nil {
+		if run.Status != "cancelled" || run.EndedAt.IsZero() || run.Lane != "slow" || run.Progress == nil {
 			t.Errorf("%+v", run)
 		}
 		r.do("POST", "/api/v1/runs/"+active.ID+"/cancel", nil).problem(409, "conflict")
@@ -265,10 +266,10 @@ func TestDeletedSourceIsGone(t *testing.T) {
 			if s := r.source("prices"); len(s.Recent) != 1 {
 				t.Errorf("it has runs of an earlier one: %+v", s.Recent)
 			}
-			var told DeletedSource
+			var told client.DeletedSource
 			r.do("DELETE", "/api/v1/sources/prices"+query, nil).want(200).into(&told)
 			kept := 4 * i
-			if left := r.count(`select count(*) from prices`); told != (DeletedSource{"prices", int64(4 - kept)}) || left != kept {
+			if left := r.count(`select count(*) from prices`); told != (client.DeletedSource{Name: "prices", Rows: int64(4 - kept)}) || left != kept {
 				t.Errorf("%q: %+v, %d rows are left", query, told, left)
 			}
 			r.do("DELETE", "/api/v1/sources/prices", nil).problem(404, "not_found")

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/outbound"
 	"github.com/pawlrun/pawl/internal/quota"
 	"github.com/pawlrun/pawl/internal/source"
@@ -136,7 +137,7 @@ func (r *rig) applyPrices(name string) {
 	r.waitRuns("?kind=source&lane="+name+"&status=committed", 1)
 }
 
-func (r *rig) source(name string) (s Source) {
+func (r *rig) source(name string) (s client.Source) {
 	r.t.Helper()
 	r.do("GET", "/api/v1/sources/"+name, nil).want(http.StatusOK).into(&s)
 	return s

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/source"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/when"
@@ -12,14 +13,14 @@ import (
 
 // sourceLane tells a source as a lane. Nothing ever waits in it: what is
 // fetched is written at once.
-func sourceLane(l *source.Lane, now time.Time) Lane {
-	out := Lane{
-		Kind: string(pawl.KindSource), Name: l.Name, ID: l.ID, Status: string(l.State), Issue: orNull(l.Sentence), IssueCode: orNull(string(l.Issue)),
-		Schedule: l.Schedule, NextAt: instantOf(l.NextAt), LastActivity: Activity{Instant{l.LastAt}, l.LastText},
+func sourceLane(l *source.Lane, now time.Time) client.Lane {
+	out := client.Lane{
+		Kind: string(pawl.KindSource), Name: l.Name, ID: l.ID, Status: string(l.State), Issue: client.NullString(l.Sentence), IssueCode: client.NullString(string(l.Issue)),
+		Schedule: l.Schedule, NextAt: client.At(l.NextAt), LastActivity: client.Activity{At: client.At(l.LastAt), Text: l.LastText},
 		Paused: l.Paused, Labels: l.Labels,
 	}
 	if !l.NextAt.IsZero() {
-		out.NextText = orNull(when.Until(now, l.NextAt))
+		out.NextText = client.NullString(when.Until(now, l.NextAt))
 	}
 	if out.Labels == nil {
 		out.Labels = map[string]string{}
@@ -27,20 +28,20 @@ func sourceLane(l *source.Lane, now time.Time) Lane {
 	return out
 }
 
-func (a *API) sourceLanes(ctx context.Context, after string, limit int) ([]Lane, string, error) {
+func (a *API) sourceLanes(ctx context.Context, after string, limit int) ([]client.Lane, string, error) {
 	list, next, err := a.sources.Lanes(ctx, after, limit)
 	if err != nil {
 		return nil, "", err
 	}
 	now := time.Now()
-	lanes := make([]Lane, len(list))
+	lanes := make([]client.Lane, len(list))
 	for i := range list {
 		lanes[i] = sourceLane(&list[i], now)
 	}
 	return lanes, next, nil
 }
 
-func (a *API) whySource(ctx context.Context, name string, at time.Time) (out LaneWhy, err error) {
+func (a *API) whySource(ctx context.Context, name string, at time.Time) (out client.LaneWhy, err error) {
 	if textFault(name, maxName) != "" {
 		return out, a.noSource(ctx, name)
 	}
@@ -48,26 +49,26 @@ func (a *API) whySource(ctx context.Context, name string, at time.Time) (out Lan
 	if err != nil {
 		return out, a.aboutSource(ctx, name, err)
 	}
-	out = LaneWhy{
-		Lane: sourceLane(&why.Lane, why.At), At: Instant{why.At}, Next: why.Next, Do: orNull(why.Do),
+	out = client.LaneWhy{
+		Lane: sourceLane(&why.Lane, why.At), At: client.At(why.At), Next: why.Next, Do: client.NullString(why.Do),
 		Gates: sourceGates(why.Gates), Recent: runSummaries(why.Recent),
 	}
 	if at.IsZero() {
 		return out, nil
 	}
 	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		out.Around.Value, err = around(ctx, tx, pawl.KindSource, name, at)
+		out.Around, err = around(ctx, tx, pawl.KindSource, name, at)
 		return err
 	})
 	return out, err
 }
 
-func sourceGates(list []source.Gate) []Gate {
-	out := make([]Gate, len(list))
+func sourceGates(list []source.Gate) []client.Gate {
+	out := make([]client.Gate, len(list))
 	for i, g := range list {
-		out[i] = Gate{Name: g.Name, Open: g.Open, Text: g.Text}
+		out[i] = client.Gate{Name: g.Name, Open: g.Open, Text: g.Text}
 		if !g.Open {
-			out[i].Until = instantOf(g.Until)
+			out[i].Until = client.At(g.Until)
 		}
 	}
 	return out

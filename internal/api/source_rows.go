@@ -2,18 +2,15 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"math"
 	"strconv"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
 )
-
-// SourceRow is a row, by the names of its columns.
-type SourceRow map[string]any
 
 // ListPart is the input of lists of one source.
 type ListPart struct {
@@ -21,7 +18,7 @@ type ListPart struct {
 	PageInput
 }
 
-type listRowsOutput struct{ Body Page[SourceRow] }
+type listRowsOutput struct{ Body client.Page[client.SourceRow] }
 
 const rowCursor = "row"
 
@@ -43,9 +40,9 @@ func (a *API) listRows(ctx context.Context, in *ListPart) (*listRowsOutput, erro
 	if err != nil {
 		return nil, a.aboutSource(ctx, in.Name, err)
 	}
-	items := make([]SourceRow, len(rows))
+	items := make([]client.SourceRow, len(rows))
 	for i, row := range rows {
-		items[i] = SourceRow{}
+		items[i] = client.SourceRow{}
 		for column, v := range row {
 			items[i][column] = valueAnswer(v)
 		}
@@ -57,7 +54,7 @@ func (a *API) listRows(ctx context.Context, in *ListPart) (*listRowsOutput, erro
 func valueAnswer(v any) any {
 	switch v := v.(type) {
 	case time.Time:
-		return Instant{v}
+		return client.At(v)
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) { // JSON has no such numbers
 			return strconv.FormatFloat(v, 'g', -1, 64)
@@ -66,18 +63,7 @@ func valueAnswer(v any) any {
 	return v
 }
 
-// Reject is a row of the outside that did not fit.
-type Reject struct {
-	ID        string  `json:"id" example:"17"`
-	RunID     string  `json:"runId" format:"uuid" doc:"The run that met it."`
-	Page      int     `json:"page" doc:"Of the run, from 1."`
-	Row       int     `json:"row" doc:"Of the page, from 1."`
-	Reason    string  `json:"reason" example:"close: \"n/a\" is no number"`
-	Raw       string  `json:"raw" doc:"As it came, cut if it is long."`
-	CreatedAt Instant `json:"createdAt"`
-}
-
-type listRejectsOutput struct{ Body Page[Reject] }
+type listRejectsOutput struct{ Body client.Page[client.Reject] }
 
 const rejectCursor = "reject"
 
@@ -90,22 +76,12 @@ func (a *API) listRejects(ctx context.Context, in *ListPart) (*listRejectsOutput
 	err = a.ofSource(ctx, in.Name, func(ctx context.Context, tx *store.Tx, s store.Source) error {
 		list, err := tx.ListRejects(ctx, s.Name, before, in.Limit+1)
 		cursor := func(r store.Reject) string { return strconv.FormatInt(r.ID, 10) }
-		out.Body = cutPage(list, in.Limit, rejectCursor, cursor, func(r store.Reject) Reject {
-			return Reject{cursor(r), r.RunID, r.Page, r.Row, r.Reason, r.Raw, Instant{r.CreatedAt}}
+		out.Body = cutPage(list, in.Limit, rejectCursor, cursor, func(r store.Reject) client.Reject {
+			return client.Reject{ID: cursor(r), RunID: r.RunID, Page: r.Page, Row: r.Row, Reason: r.Reason, Raw: r.Raw, CreatedAt: client.At(r.CreatedAt)}
 		})
 		return err
 	})
 	return out, err
-}
-
-// SourceVersion is a definition as it was applied.
-type SourceVersion struct {
-	Version    string          `json:"version" doc:"A hash of the definition."`
-	Number     int             `json:"number" example:"3" doc:"Counts the definitions of a source."`
-	CreatedAt  Instant         `json:"createdAt"`
-	CreatedBy  *string         `json:"createdBy" doc:"The user who applied it."`
-	Active     bool            `json:"active" doc:"It is the one in force."`
-	Definition json.RawMessage `json:"definition,omitempty" doc:"If it was asked for."`
 }
 
 type listSourceVersionsInput struct {
@@ -113,7 +89,9 @@ type listSourceVersionsInput struct {
 	Definition bool `query:"definition" doc:"Show the definitions, too."`
 }
 
-type listSourceVersionsOutput struct{ Body Page[SourceVersion] }
+type listSourceVersionsOutput struct {
+	Body client.Page[client.SourceVersion]
+}
 
 const sourceVersionCursor = "source-version"
 
@@ -126,8 +104,8 @@ func (a *API) listSourceVersions(ctx context.Context, in *listSourceVersionsInpu
 	err = a.ofSource(ctx, in.Name, func(ctx context.Context, tx *store.Tx, s store.Source) error {
 		list, err := tx.ListSourceVersions(ctx, s.ID, before, in.Limit+1)
 		cursor := func(v store.SourceVersion) string { return strconv.Itoa(v.Number) }
-		out.Body = cutPage(list, in.Limit, sourceVersionCursor, cursor, func(v store.SourceVersion) SourceVersion {
-			told := SourceVersion{v.Version, v.Number, Instant{v.CreatedAt}, orNull(userOf(v.CreatedBy)), v.Number == s.Number, nil}
+		out.Body = cutPage(list, in.Limit, sourceVersionCursor, cursor, func(v store.SourceVersion) client.SourceVersion {
+			told := client.SourceVersion{Version: v.Version, Number: v.Number, CreatedAt: client.At(v.CreatedAt), CreatedBy: client.NullString(userOf(v.CreatedBy)), Active: v.Number == s.Number, Definition: nil}
 			if in.Definition {
 				told.Definition = v.Definition
 			}

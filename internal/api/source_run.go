@@ -6,31 +6,18 @@ import (
 	"fmt"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
-// SourceRun is a run of a source with what it did.
-type SourceRun struct {
-	RunSummary
-	Progress Maybe[RunProgress] `json:"progress" doc:"What it has done so far; null if it has not begun."`
-}
-
-// RunProgress is how far a run of a source has come. It is brought up to date
-// with every page.
-type RunProgress struct {
-	SourceProgress
-	Note      *string `json:"note" example:"It goes on after 3 pages of an earlier attempt." doc:"What is worth knowing about it."`
-	UpdatedAt Instant `json:"updatedAt"`
-}
-
-func runProgress(r *store.SourceRun) *RunProgress {
-	return &RunProgress{SourceProgress: sourceProgress(r.SourceProgress), Note: orNull(r.Note), UpdatedAt: Instant{r.UpdatedAt}}
+func runProgress(r *store.SourceRun) *client.RunProgress {
+	return &client.RunProgress{SourceProgress: sourceProgress(r.SourceProgress), Note: client.NullString(r.Note), UpdatedAt: client.At(r.UpdatedAt)}
 }
 
 // progressOf reads how far runs have come, by their ids; those of other kinds
 // and those that have not begun have none.
-func progressOf(ctx context.Context, tx *store.Tx, runs ...store.Run) (map[string]*RunProgress, error) {
+func progressOf(ctx context.Context, tx *store.Tx, runs ...store.Run) (map[string]*client.RunProgress, error) {
 	var ids []string
 	for i := range runs {
 		if runs[i].Kind == pawl.KindSource {
@@ -41,7 +28,7 @@ func progressOf(ctx context.Context, tx *store.Tx, runs ...store.Run) (map[strin
 		return nil, nil //nolint:nilnil // an empty map
 	}
 	found, err := tx.SourceRuns(ctx, ids)
-	out := map[string]*RunProgress{}
+	out := map[string]*client.RunProgress{}
 	for id, r := range found {
 		out[id] = runProgress(&r)
 	}
@@ -53,7 +40,7 @@ const recentShown = 20
 
 // recentRuns reads the last runs of a source. Those of an earlier one of that
 // name are left out.
-func recentRuns(ctx context.Context, tx *store.Tx, s *store.Source) ([]SourceRun, error) {
+func recentRuns(ctx context.Context, tx *store.Tx, s *store.Source) ([]client.SourceRun, error) {
 	runs, _, err := tx.ListRuns(ctx, store.RunFilter{Kind: pawl.KindSource, Lane: s.Name}, store.Place{}, recentShown)
 	if err != nil {
 		return nil, err
@@ -62,10 +49,10 @@ func recentRuns(ctx context.Context, tx *store.Tx, s *store.Source) ([]SourceRun
 	if err != nil {
 		return nil, err
 	}
-	out := []SourceRun{}
+	out := []client.SourceRun{}
 	for i := range runs {
 		if !runs[i].CreatedAt.Before(s.CreatedAt) {
-			out = append(out, SourceRun{runSummary(&runs[i]), Maybe[RunProgress]{progress[runs[i].ID]}})
+			out = append(out, client.SourceRun{RunSummary: runSummary(&runs[i]), Progress: progress[runs[i].ID]})
 		}
 	}
 	return out, nil
@@ -73,15 +60,15 @@ func recentRuns(ctx context.Context, tx *store.Tx, s *store.Source) ([]SourceRun
 
 // sourceActions are what can be done about a run of a source: nobody is asked
 // anything by one.
-func sourceActions(ctx context.Context, tx *store.Tx, r *store.Run) ([]RunAction, error) {
-	out := []RunAction{}
+func sourceActions(ctx context.Context, tx *store.Tx, r *store.Run) ([]client.RunAction, error) {
+	out := []client.RunAction{}
 	view, _, ok := viewOf(r, nil)
 	if !ok || !run.CanCancel(view) {
 		return out, nil
 	}
 	newest, err := tx.NewestRun(ctx, r.Kind, r.Lane)
 	if err == nil && newest.ID == r.ID {
-		out = append(out, RunAction{Name: "cancel"})
+		out = append(out, client.RunAction{Name: "cancel"})
 	}
 	return out, err
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 )
 
 // A source that was applied fetches by itself, and everything about that can
@@ -16,32 +17,32 @@ func TestSourceIsFetchedAndTold(t *testing.T) {
 	both(t, func(r *rig) {
 		r.applyPrices("prices")
 		s := r.source("prices")
-		if s.Kind != "source" || s.Status != "Idle" || s.Issue != nil || s.Schedule != "Every hour" || s.NextAt == nil || s.Labels["team"] != "data" || s.Table != "prices" || s.Host != "127.0.0.1:"+r.outside.port {
+		if s.Kind != "source" || s.Status != "Idle" || s.Issue != "" || s.Schedule != "Every hour" || s.NextAt.IsZero() || s.Labels["team"] != "data" || s.Table != "prices" || s.Host != "127.0.0.1:"+r.outside.port {
 			t.Errorf("%+v", s.Lane)
 		}
-		if s.Freshness.LastSuccessAt == nil || s.Freshness.LastAttemptAt == nil || s.Freshness.Failed || s.Totals != (SourceTotals{4, 0}) || s.Quota.Limited || s.Quota.Limit != nil || s.Retries.Count != 0 || s.Retries.Max != 5 {
+		if s.Freshness.LastSuccessAt.IsZero() || s.Freshness.LastAttemptAt.IsZero() || s.Freshness.Failed || s.Totals != (client.SourceTotals{Rows: 4, Failures: 0}) || s.Quota.Limited || s.Quota.Limit != nil || s.Retries.Count != 0 || s.Retries.Max != 5 {
 			t.Errorf("%+v %+v %+v %+v", s.Freshness, s.Totals, s.Quota, s.Retries)
 		}
-		last := s.LastRun.Value
+		last := s.LastRun
 		if last == nil || last.Status != "committed" || last.HandlerType != "source" || last.Lane != "prices" || len(s.Recent) != 1 || s.Recent[0].ID != last.ID {
 			t.Fatalf("last %+v, recent %+v", last, s.Recent)
 		}
-		want := SourceProgress{Pages: 2, Requests: 2, RowsRead: 5, RowsNew: 4, Rejects: 1, Bytes: last.Progress.Value.Bytes}
-		if got := last.Progress.Value.SourceProgress; got != want || got.Bytes == 0 || s.Recent[0].Progress.Value.SourceProgress != want {
+		want := client.SourceProgress{Pages: 2, Requests: 2, RowsRead: 5, RowsNew: 4, Rejects: 1, Bytes: last.Progress.Bytes}
+		if got := last.Progress.SourceProgress; got != want || got.Bytes == 0 || s.Recent[0].Progress.SourceProgress != want {
 			t.Errorf("progress %+v", got)
 		}
 		var gates []string
 		for _, g := range s.Gates {
-			gates = append(gates, fmt.Sprintf("%s %v %v", g.Name, g.Open, g.Until != nil))
+			gates = append(gates, fmt.Sprintf("%s %v %v", g.Name, g.Open, !g.Until.IsZero()))
 		}
 		if got := strings.Join(gates, ", "); got != "wanted true false, schedule false true, in_flight true false, quota true false, retry true false, worker true false" {
 			t.Errorf("gates %s", got)
 		}
-		if s.Version == "" || s.VersionNumber != 1 || s.Pagination == "" || s.DueAt == nil || s.RequestedAt != nil || string(s.Mark) != "null" {
+		if s.Version == "" || s.VersionNumber != 1 || s.Pagination == "" || s.DueAt.IsZero() || !s.RequestedAt.IsZero() || string(s.Mark) != "null" {
 			t.Errorf("%+v", s)
 		}
-		list := pages[SourceSummary](r, "/api/v1/sources?limit=1")
-		if len(list) != 1 || list[0].Name != "prices" || list[0].LastRun.Value.Progress.Value.RowsNew != 4 || list[0].Totals.Rows != 4 {
+		list := pages[client.SourceSummary](r, "/api/v1/sources?limit=1")
+		if len(list) != 1 || list[0].Name != "prices" || list[0].LastRun.Progress.RowsNew != 4 || list[0].Totals.Rows != 4 {
 			t.Errorf("%+v", list)
 		}
 	})
@@ -53,33 +54,33 @@ func TestRowsOfASourceArePaged(t *testing.T) {
 		r.applyPrices("prices")
 		for _, limit := range []int{1, 2, 3, 4, 50} {
 			var ids []string
-			for _, row := range pages[SourceRow](r, fmt.Sprintf("/api/v1/sources/prices/rows?limit=%d", limit)) {
+			for _, row := range pages[client.SourceRow](r, fmt.Sprintf("/api/v1/sources/prices/rows?limit=%d", limit)) {
 				ids = append(ids, fmt.Sprint(row["id"]))
 			}
 			if slices.Sort(ids); !slices.Equal(ids, []string{"1", "3", "4", "5"}) {
 				t.Errorf("limit %d: %v", limit, ids)
 			}
 		}
-		rows := pages[SourceRow](r, "/api/v1/sources/prices/rows?limit=50")
-		i := slices.IndexFunc(rows, func(row SourceRow) bool { return row["id"] == 1.0 })
+		rows := pages[client.SourceRow](r, "/api/v1/sources/prices/rows?limit=50")
+		i := slices.IndexFunc(rows, func(row client.SourceRow) bool { return row["id"] == 1.0 })
 		raw, _ := json.Marshal(rows[i])
 		for _, part := range []string{`"close":1.5`, `"day":"2030-01-01"`, `"at":"2030-01-01T10:00:00.000Z"`, `"more":{"a":1}`, `"_run":"`} {
 			if !strings.Contains(string(raw), part) {
 				t.Errorf("%s lacks %s", raw, part)
 			}
 		}
-		rejects := pages[Reject](r, "/api/v1/sources/prices/rejects?limit=1")
+		rejects := pages[client.Reject](r, "/api/v1/sources/prices/rejects?limit=1")
 		if len(rejects) != 1 || rejects[0].Page != 1 || rejects[0].Row != 2 || !strings.Contains(rejects[0].Reason, "close") || !strings.Contains(rejects[0].Raw, `"n/a"`) || rejects[0].RunID != r.source("prices").Recent[0].ID || rejects[0].CreatedAt.IsZero() {
 			t.Errorf("%+v", rejects)
 		}
-		foreign := *pageOf([]int{1}, "job", "5").NextCursor
+		foreign := string(pageOf([]int{1}, "job", "5").NextCursor)
 		for _, path := range []string{"sources", "sources/prices/rows", "sources/prices/rejects", "sources/prices/versions", "schemas"} {
 			if p := r.do("GET", "/api/v1/"+path+"?cursor="+foreign, nil).problem(422, "invalid"); !slices.Equal(pointers(p), []string{"/cursor"}) {
 				t.Errorf("%s: %+v", path, p.Errors)
 			}
 		}
 		for _, place := range []string{"x", "\x00"} {
-			cursor := *pageOf([]int{1}, rowCursor, place).NextCursor
+			cursor := string(pageOf([]int{1}, rowCursor, place).NextCursor)
 			if p := r.do("GET", "/api/v1/sources/prices/rows?cursor="+cursor, nil).problem(422, "invalid"); !slices.Equal(pointers(p), []string{"/cursor"}) {
 				t.Errorf("%q: %+v", place, p.Errors)
 			}
@@ -93,13 +94,13 @@ func TestRunsOfSourcesAreListed(t *testing.T) {
 		r.applyPrices("prices")
 		for _, query := range []string{"?kind=source", "?lane=prices", "?kind=source&lane=prices&status=committed"} {
 			runs := r.runs(query)
-			if len(runs) != 1 || runs[0].Kind != "source" || runs[0].Phase != "committed" || runs[0].Trigger != "schedule" || runs[0].Progress.Value == nil || runs[0].Progress.Value.RowsNew != 4 {
+			if len(runs) != 1 || runs[0].Kind != "source" || runs[0].Phase != "committed" || runs[0].Trigger != "schedule" || runs[0].Progress == nil || runs[0].Progress.RowsNew != 4 {
 				t.Errorf("%s: %+v", query, runs)
 			}
 		}
-		var d RunDetail
+		var d client.RunDetail
 		r.do("GET", "/api/v1/runs/"+r.runs("")[0].ID, nil).want(200).into(&d)
-		if d.Lane != "prices" || d.Progress.Value.Pages != 2 || len(d.Actions) != 0 || len(d.Chain) != 1 || d.Approval.Value != nil || *d.ScriptVersion != r.source("prices").Version {
+		if d.Lane != "prices" || d.Progress.Pages != 2 || len(d.Actions) != 0 || len(d.Chain) != 1 || d.Approval != nil || string(d.ScriptVersion) != r.source("prices").Version {
 			t.Errorf("%+v", d)
 		}
 		if got := r.runs("?kind=workflow&lane=prices"); len(got) != 0 {
@@ -116,20 +117,20 @@ func TestSourcesAreLanes(t *testing.T) {
 		r.applyPrices("quotes")
 		for _, path := range []string{"/api/v1/lanes?limit=1", "/api/v1/lanes?limit=2", "/api/v1/lanes?limit=50"} {
 			var told []string
-			for _, l := range pages[Lane](r, path) {
+			for _, l := range pages[client.Lane](r, path) {
 				told = append(told, l.Kind+" "+l.Name)
 			}
 			if !slices.Equal(told, []string{"workflow zoo", "source prices", "source quotes"}) {
 				t.Errorf("%s: %v", path, told)
 			}
 		}
-		if list := pages[Lane](r, "/api/v1/lanes?kind=source&limit=50"); len(list) != 2 || list[0].LastActivity.Text != "Fetched 5 rows, 4 new, 1 rejected" {
+		if list := pages[client.Lane](r, "/api/v1/lanes?kind=source&limit=50"); len(list) != 2 || list[0].LastActivity.Text != "Fetched 5 rows, 4 new, 1 rejected" {
 			t.Errorf("%+v", list)
 		}
 		run := r.runs("?lane=prices")[0]
-		var y LaneWhy
+		var y client.LaneWhy
 		r.do("GET", "/api/v1/lanes/source/prices/why?at="+pawl.FormatTime(run.CreatedAt.Time), nil).want(200).into(&y)
-		if !slices.Equal(gatesOf(y), []string{"schedule"}) || y.Next == "" || len(y.Recent) != 1 || y.Around.Value.Before.Value.ID != run.ID || y.Gates[1].Until == nil {
+		if !slices.Equal(gatesOf(y), []string{"schedule"}) || y.Next == "" || len(y.Recent) != 1 || y.Around.Before.ID != run.ID || y.Gates[1].Until.IsZero() {
 			t.Errorf("%+v", y)
 		}
 		if p := r.do("GET", "/api/v1/lanes/source/price/why", nil).problem(404, "not_found"); !strings.Contains(p.Hint, `"prices"`) {
@@ -145,11 +146,11 @@ func TestQuotaOfASourceIsTold(t *testing.T) {
 		r.apply("prices", r.fetching("/prices", "url", limited+"/prices"))
 		r.waitRuns("?lane=prices&status=committed", 1)
 		s := r.source("prices")
-		if q := s.Quota; !q.Limited || *q.Limit != 2 || *q.Left != 0 || q.ResetAt == nil || s.Gates[3].Open || s.Gates[3].Until == nil {
+		if q := s.Quota; !q.Limited || *q.Limit != 2 || *q.Left != 0 || q.ResetAt.IsZero() || s.Gates[3].Open || s.Gates[3].Until.IsZero() {
 			t.Errorf("%+v %+v", q, s.Gates[3])
 		}
 		r.do("POST", "/api/v1/sources/prices/run", nil).want(202)
-		if s = r.source("prices"); s.RequestedAt == nil || len(s.Recent) != 1 || s.Retries.Count != 0 {
+		if s = r.source("prices"); s.RequestedAt.IsZero() || len(s.Recent) != 1 || s.Retries.Count != 0 {
 			t.Errorf("%+v", s)
 		}
 		p := r.do("POST", "/api/v1/sources/test", r.fetching("/prices", "url", limited+"/prices")).problem(503, "fetch_deferred")
@@ -182,7 +183,7 @@ func TestUnknownSourceIsNotFound(t *testing.T) {
 // Editors get the schemas of what people define.
 func TestSchemasAreServed(t *testing.T) {
 	both(t, func(r *rig) {
-		list := pages[SchemaPlace](r, "/api/v1/schemas?limit=1")
+		list := pages[client.SchemaPlace](r, "/api/v1/schemas?limit=1")
 		if len(list) != 3 || list[0].Kind != "provider" || list[1].Kind != "schedule" || list[2].Kind != "source" {
 			t.Fatalf("%+v", list)
 		}

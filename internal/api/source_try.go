@@ -12,6 +12,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/outbound"
 	"github.com/pawlrun/pawl/internal/source"
 	"github.com/pawlrun/pawl/internal/source/fetch"
@@ -25,44 +26,7 @@ type trySourceInput struct {
 	Rows  int `query:"rows" minimum:"1" maximum:"100" default:"20" doc:"How many rows and rejects to show at most."`
 }
 
-// SourceTrial is what a definition would write.
-type SourceTrial struct {
-	Fields   []SourceField  `json:"fields" nullable:"false" doc:"The columns, in the order of the definition."`
-	Rows     []SourceRow    `json:"rows" nullable:"false" doc:"The first rows, by the names of their columns."`
-	RowsRead int            `json:"rowsRead" doc:"Rows of the pages that were fetched."`
-	Rejects  []TrialReject  `json:"rejects" nullable:"false" doc:"The first rows that did not fit."`
-	Rejected int            `json:"rejected" doc:"Rows that did not fit."`
-	Requests []TrialRequest `json:"requests" nullable:"false" doc:"The calls that were made."`
-	More     bool           `json:"more" doc:"There are more pages than were fetched."`
-	Since    *string        `json:"since" doc:"The value of the incremental parameter that was sent; null if none was."`
-	Mark     *string        `json:"mark" doc:"How far the incremental cursor would have come; null if there is none."`
-}
-
-// SourceField is a column of a source.
-type SourceField struct {
-	Source   string `json:"source" example:"quote.close" doc:"Where its value is found in a row."`
-	Target   string `json:"target" example:"close" doc:"The name of the column."`
-	Type     string `json:"type" enum:"text,integer,number,boolean,timestamp,date,json"`
-	Required bool   `json:"required"`
-}
-
-// TrialReject is a row that did not fit.
-type TrialReject struct {
-	Row    int    `json:"row" doc:"Of its page, from 1."`
-	Reason string `json:"reason" example:"close: \"n/a\" is no number"`
-	Raw    string `json:"raw" doc:"As it came, cut if it is long."`
-}
-
-// TrialRequest is a call that was made.
-type TrialRequest struct {
-	URL    string `json:"url" doc:"Without the values of the query."`
-	Status int    `json:"status" example:"200"`
-	Bytes  int64  `json:"bytes"`
-	Rows   int    `json:"rows"`
-	Millis int64  `json:"millis" doc:"How long it took."`
-}
-
-type trySourceOutput struct{ Body SourceTrial }
+type trySourceOutput struct{ Body client.SourceTrial }
 
 // trySource fetches the first pages of a definition. It writes nothing, but
 // the calls count for the limit of the host.
@@ -86,28 +50,28 @@ func (a *API) trySource(ctx context.Context, in *trySourceInput) (*trySourceOutp
 	return &trySourceOutput{trialOf(&d, &tried)}, nil
 }
 
-func trialOf(d *spec.Definition, t *source.Tried) SourceTrial {
-	out := SourceTrial{
-		Fields: []SourceField{}, Rows: []SourceRow{}, RowsRead: t.Read, Rejects: []TrialReject{}, Rejected: t.Rejected, Requests: []TrialRequest{},
-		More: t.More, Since: orNull(t.Since), Mark: orNull(t.Mark),
+func trialOf(d *spec.Definition, t *source.Tried) client.SourceTrial {
+	out := client.SourceTrial{
+		Fields: []client.SourceField{}, Rows: []client.SourceRow{}, RowsRead: t.Read, Rejects: []client.TrialReject{}, Rejected: t.Rejected, Requests: []client.TrialRequest{},
+		More: t.More, Since: client.NullString(t.Since), Mark: client.NullString(t.Mark),
 	}
 	for _, f := range t.Fields {
-		out.Fields = append(out.Fields, SourceField{f.Source, f.Target, string(f.Type), f.Required})
+		out.Fields = append(out.Fields, client.SourceField{Source: f.Source, Target: f.Target, Type: string(f.Type), Required: f.Required})
 	}
 	for _, row := range t.Rows {
 		out.Rows = append(out.Rows, trialRow(d, row))
 	}
 	for _, r := range t.Rejects {
-		out.Rejects = append(out.Rejects, TrialReject(r))
+		out.Rejects = append(out.Rejects, client.TrialReject(r))
 	}
 	for _, r := range t.Requests {
-		out.Requests = append(out.Requests, TrialRequest{r.URL, r.Status, r.Bytes, r.Rows, r.Took.Milliseconds()})
+		out.Requests = append(out.Requests, client.TrialRequest{URL: r.URL, Status: r.Status, Bytes: r.Bytes, Rows: r.Rows, Millis: r.Took.Milliseconds()})
 	}
 	return out
 }
 
-func trialRow(d *spec.Definition, row fetch.Row) SourceRow {
-	out := SourceRow{}
+func trialRow(d *spec.Definition, row fetch.Row) client.SourceRow {
+	out := client.SourceRow{}
 	for i, v := range row {
 		if i == len(d.Response.Fields) { // kept as it came
 			out["_raw"] = v
@@ -124,7 +88,7 @@ func trialRow(d *spec.Definition, row fetch.Row) SourceRow {
 
 // trialProblem tells why a page could not be had, and what was tried. Its codes
 // begin with fetch_: they are about the other side, and not about this request.
-func trialProblem(d *spec.Definition, t *source.Tried, e *fetch.Error) *Problem {
+func trialProblem(d *spec.Definition, t *source.Tried, e *fetch.Error) *problem {
 	status := http.StatusUnprocessableEntity
 	if e.Class == pawl.ClassTransient {
 		status = http.StatusServiceUnavailable

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/pawlrun/pawl/client"
 )
 
 // A definition can be tried out: what it would write is told, and nothing is
@@ -11,9 +13,9 @@ import (
 func TestTryingASourceWritesNothing(t *testing.T) {
 	both(t, func(r *rig) {
 		p := r.do("POST", "/api/v1/sources/test", r.fetching("/prices")).want(200)
-		var tried SourceTrial
+		var tried client.SourceTrial
 		p.into(&tried)
-		if len(tried.Fields) != 5 || tried.Fields[1] != (SourceField{"close", "close", "number", false}) || tried.RowsRead != 4 || len(tried.Rows) != 4 || tried.More {
+		if len(tried.Fields) != 5 || tried.Fields[1] != (client.SourceField{Source: "close", Target: "close", Type: "number", Required: false}) || tried.RowsRead != 4 || len(tried.Rows) != 4 || tried.More {
 			t.Errorf("%s", p.body)
 		}
 		raw, _ := json.Marshal(tried.Rows[0])

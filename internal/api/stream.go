@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 )
 
 const (
@@ -47,7 +48,7 @@ func (a *API) stream(ctx context.Context, in *streamInput) (*streamOutput, error
 	if err != nil || after < 0 {
 		after = 0
 		if in.LastID != "" {
-			return nil, invalid("Leave it out to begin with what happens next.", Fault{Pointer: "/Last-Event-ID", Message: "is not the number of an event"})
+			return nil, invalid("Leave it out to begin with what happens next.", client.Fault{Pointer: "/Last-Event-ID", Message: "is not the number of an event"})
 		}
 	}
 	caller := callOf(ctx).token

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/execution/contract"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/schedule"
@@ -35,9 +35,9 @@ func TestStreamTellsOfSchedulesToTheirOwners(t *testing.T) {
 		r.api.feed.mu.Lock()
 		begin := r.api.feed.next - 1
 		r.api.feed.mu.Unlock()
-		var hers, his contract.ScheduleV1
+		var hers, his client.Schedule
 		r.as(alice, "POST", "/api/v1/schedules", yearly("poet", "http:poet")).want(http.StatusCreated).into(&hers)
-		var slot contract.ScheduleRunV1
+		var slot client.Slot
 		r.as(alice, "POST", "/api/v1/schedules/"+hers.ID+"/run", nil).want(http.StatusAccepted).into(&slot)
 		r.waitSlot(hers.ID, slot.ScheduledFor, "success")
 		r.as(alice, "DELETE", "/api/v1/schedules/"+hers.ID, nil).want(http.StatusOK)
@@ -75,7 +75,7 @@ func TestStreamHoldsBackWhatItCannotJudge(t *testing.T) {
 	f := NewFeed()
 	defer f.Close()
 	all := follow(t, f, nil, "", 0)
-	hers, ok := f.follow(view{"alice", orNull("alice")}, nil, "", 0)
+	hers, ok := f.follow(view{"alice", new("alice")}, nil, "", 0)
 	if !ok {
 		t.Fatal("no room")
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/store"
 )
@@ -60,7 +61,7 @@ func (r *rig) listen(token, query string, headers ...string) <-chan event {
 	return out
 }
 
-func (r *rig) next(events <-chan event) (e event, data jobEvent) {
+func (r *rig) next(events <-chan event) (e event, data client.JobEvent) {
 	r.t.Helper()
 	select {
 	case e, ok := <-events:
@@ -98,11 +99,11 @@ func TestStreamTellsTheLifeOfAJob(t *testing.T) {
 			t.Errorf("resumed with %s", data.What)
 		}
 		scheduled := r.enqueue(map[string]any{"task": "echo", "delay": "1h"})
-		if _, data := r.next(events); data.What != "enqueued" || data.Job.State != store.JobScheduled {
+		if _, data := r.next(events); data.What != "enqueued" || data.Job.State != string(store.JobScheduled) {
 			t.Errorf("%+v", data)
 		}
 		r.do("DELETE", "/api/v1/jobs/"+scheduled.ID, nil).want(http.StatusNoContent)
-		if _, data := r.next(events); data.What != "cancelled" || data.Job.State != store.JobCancelled {
+		if _, data := r.next(events); data.What != "cancelled" || data.Job.State != string(store.JobCancelled) {
 			t.Errorf("%+v", data)
 		}
 	})

@@ -7,29 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/store"
 )
-
-// Timeline is what ran and what will run, in the order of time.
-type Timeline struct {
-	Page[TimelineItem]
-	Now     Instant `json:"now" doc:"The past ends here, and the future begins."`
-	Partial bool    `json:"partial" doc:"There is more that runs by itself than was looked at for the future."`
-}
-
-// TimelineItem is a run of the past, or something that comes due.
-type TimelineItem struct {
-	At      Instant           `json:"at" doc:"When the run began, or when it comes due."`
-	What    string            `json:"what" enum:"run,slot"`
-	Kind    string            `json:"kind" enum:"workflow,source,schedule"`
-	Lane    string            `json:"lane" example:"mail-to-sheet" doc:"The name of what runs."`
-	LaneID  *string           `json:"laneId" doc:"Of a schedule: its id; else null."`
-	Handler *string           `json:"handler" doc:"Of a workflow: the part of it that runs; else null."`
-	Run     Maybe[RunSummary] `json:"run" doc:"Null for what comes due."`
-
-	tie string // tells items of one instant apart
-}
 
 type timelineInput struct {
 	PageInput
@@ -38,7 +19,7 @@ type timelineInput struct {
 	Kind string `query:"kind" enum:"workflow,source,schedule" doc:"Only what is of this kind."`
 }
 
-type timelineOutput struct{ Body Timeline }
+type timelineOutput struct{ Body client.Timeline }
 
 const (
 	timelineCursor = "timeline"
@@ -56,10 +37,10 @@ func (in *timelineInput) window(now time.Time) (from, to time.Time, err error) {
 		return from, to, err
 	}
 	if to.After(now.AddDate(farthestYears, 0, 0)) {
-		return from, to, invalid(fmt.Sprintf("Ask for a time within %d years from now.", farthestYears), Fault{Pointer: "/to", Message: "is too far in the future"})
+		return from, to, invalid(fmt.Sprintf("Ask for a time within %d years from now.", farthestYears), client.Fault{Pointer: "/to", Message: "is too far in the future"})
 	}
 	if !to.After(from) || to.Sub(from) > longestWindow {
-		return from, to, invalid("Ask for a shorter time.", Fault{Pointer: "/to", Message: "must be after from, by at most 31 days"})
+		return from, to, invalid("Ask for a shorter time.", client.Fault{Pointer: "/to", Message: "must be after from, by at most 31 days"})
 	}
 	return from, to, nil
 }
@@ -99,15 +80,15 @@ func (a *API) getTimeline(ctx context.Context, in *timelineInput) (*timelineOutp
 	if err != nil {
 		return nil, err
 	}
-	out := &timelineOutput{Timeline{Now: Instant{now}}}
-	var items []TimelineItem
+	out := &timelineOutput{client.Timeline{Now: client.At(now)}}
+	var items []tiedItem
 	if after.what != isSlot && from.Before(now) {
 		var next store.Place
 		if items, next, err = a.pastItems(ctx, in, from, to, after); err != nil {
 			return nil, err
 		}
 		if next.ID != "" {
-			out.Body.Page = pageOf(items, timelineCursor, fmt.Sprintf("%s:%d:%s", isRun, next.CreatedAt.UnixMilli(), next.ID))
+			out.Body.Page = pageOf(mapAll(items, untied), timelineCursor, fmt.Sprintf("%s:%d:%s", isRun, next.CreatedAt.UnixMilli(), next.ID))
 			return out, nil
 		}
 	}
@@ -126,14 +107,22 @@ func (a *API) getTimeline(ctx context.Context, in *timelineInput) (*timelineOutp
 		}
 		items = append(items, upcoming...)
 	}
-	cursor := func(i TimelineItem) string { return fmt.Sprintf("%s:%d:%s", i.What, i.At.UnixMilli(), i.tie) }
-	out.Body.Page = cutPage(items, in.Limit, timelineCursor, cursor, func(i TimelineItem) TimelineItem { return i })
+	cursor := func(i tiedItem) string { return fmt.Sprintf("%s:%d:%s", i.What, i.At.UnixMilli(), i.tie) }
+	out.Body.Page = cutPage(items, in.Limit, timelineCursor, cursor, untied)
 	return out, nil
 }
 
+// tiedItem is an item with what tells it apart from others of the same instant.
+type tiedItem struct {
+	client.TimelineItem
+	tie string
+}
+
+func untied(i tiedItem) client.TimelineItem { return i.TimelineItem }
+
 // pastItems are the runs that began in the window, and where to go on, zero at
 // the end.
-func (a *API) pastItems(ctx context.Context, in *timelineInput, from, to time.Time, after timelinePlace) (items []TimelineItem, next store.Place, err error) {
+func (a *API) pastItems(ctx context.Context, in *timelineInput, from, to time.Time, after timelinePlace) (items []tiedItem, next store.Place, err error) {
 	filter := store.RunFilter{Kind: kindOf(in.Kind), Viewer: access.Reach(callOf(ctx).token, schedulesResource), From: from, To: to}
 	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
 		var runs []store.Run
@@ -143,9 +132,9 @@ func (a *API) pastItems(ctx context.Context, in *timelineInput, from, to time.Ti
 		items = nil
 		for i := range runs {
 			s := runSummary(&runs[i])
-			item := TimelineItem{At: s.CreatedAt, What: isRun, Kind: s.Kind, Lane: s.Lane, LaneID: s.LaneID, Run: Maybe[RunSummary]{&s}, tie: s.ID}
+			item := tiedItem{client.TimelineItem{At: s.CreatedAt, What: isRun, Kind: s.Kind, Lane: s.Lane, LaneID: s.LaneID, Run: &s}, s.ID}
 			if s.Handler != s.Lane {
-				item.Handler = orNull(s.Handler)
+				item.Handler = client.NullString(s.Handler)
 			}
 			items = append(items, item)
 		}

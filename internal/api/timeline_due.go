@@ -9,6 +9,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/when"
@@ -82,7 +83,7 @@ func (h *dueHeap) Pop() any {
 // upcomingItems merges what comes due in [start, to), after the given place, in
 // the order of time. It computes an instant for each lane and for each item, and
 // stops when whoever asked is gone.
-func upcomingItems(ctx context.Context, list []due, start, to time.Time, after timelinePlace, limit int) ([]TimelineItem, error) {
+func upcomingItems(ctx context.Context, list []due, start, to time.Time, after timelinePlace, limit int) ([]tiedItem, error) {
 	if after.what == isSlot && after.at.After(start) {
 		start = after.at
 	}
@@ -101,12 +102,12 @@ func upcomingItems(ctx context.Context, list []due, start, to time.Time, after t
 		}
 	}
 	heap.Init(&waiting)
-	var out []TimelineItem
+	var out []tiedItem
 	for len(out) < limit && len(waiting) > 0 {
 		d := waiting[0]
-		out = append(out, TimelineItem{
-			At: Instant{d.next}, What: isSlot, Kind: string(d.kind), Lane: d.lane, LaneID: orNull(d.laneID), Handler: orNull(d.handler), tie: d.text,
-		})
+		out = append(out, tiedItem{client.TimelineItem{
+			At: client.At(d.next), What: isSlot, Kind: string(d.kind), Lane: d.lane, LaneID: client.NullString(d.laneID), Handler: client.NullString(d.handler),
+		}, d.text})
 		if d.move(to); d.next.IsZero() {
 			heap.Pop(&waiting)
 		} else {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/when"
 )
@@ -19,24 +20,24 @@ func TestTimelineHasThePastAndTheFuture(t *testing.T) {
 		r.waitRuns("?lane=hourly&status=committed", 2)
 		s := r.schedule(yearly("poet", "http:poet", "cron", "30 * * * *"))
 		r.schedule(yearly("off", "http:poet", "cron", "* * * * *"))
-		off := pages[Lane](r, "/api/v1/lanes?kind=schedule&limit=5")[0]
+		off := pages[client.Lane](r, "/api/v1/lanes?kind=schedule&limit=5")[0]
 		r.do("PATCH", "/api/v1/schedules/"+off.ID, `{"enabled":false}`).want(200)
 		r.waitSlot(s.ID, r.runSchedule(s.ID).ScheduledFor, "success")
 		from, to := time.Now().Add(-time.Hour), time.Now().Add(3*time.Hour)
 		query := fmt.Sprintf("/api/v1/timeline?from=%s&to=%s&limit=", pawl.FormatTime(from), pawl.FormatTime(to))
-		tell := func(list []TimelineItem) (out []string) {
+		tell := func(list []client.TimelineItem) (out []string) {
 			for i, item := range list {
 				out = append(out, fmt.Sprintf("%s %s %s", item.What, item.Kind, item.Lane))
 				if i > 0 && item.At.Before(list[i-1].At.Time) {
 					t.Errorf("not in order: %v", list)
 				}
-				if (item.Run.Value != nil) != (item.What == "run") || item.Kind == "schedule" && *item.LaneID != s.ID {
+				if (item.Run != nil) != (item.What == "run") || item.Kind == "schedule" && string(item.LaneID) != s.ID {
 					t.Errorf("%+v", item)
 				}
 			}
 			return out
 		}
-		whole := tell(pages[TimelineItem](r, query+"100"))
+		whole := tell(pages[client.TimelineItem](r, query+"100"))
 		counts := map[string]int{}
 		for _, item := range whole {
 			counts[item]++
@@ -45,14 +46,14 @@ func TestTimelineHasThePastAndTheFuture(t *testing.T) {
 			t.Errorf("%v", counts)
 		}
 		for _, limit := range []string{"1", "2"} {
-			if got := tell(pages[TimelineItem](r, query+limit)); !slices.Equal(got, whole) {
+			if got := tell(pages[client.TimelineItem](r, query+limit)); !slices.Equal(got, whole) {
 				t.Errorf("limit %s: %v\nwant %v", limit, got, whole)
 			}
 		}
-		if got := tell(pages[TimelineItem](r, query+"100&kind=schedule")); len(got) != 4 {
+		if got := tell(pages[client.TimelineItem](r, query+"100&kind=schedule")); len(got) != 4 {
 			t.Errorf("%v", got)
 		}
-		var page Page[TimelineItem]
+		var page client.Page[client.TimelineItem]
 		r.as(r.token("bob", store.RoleViewer, "*"), "GET", query+"100", nil).want(200).into(&page)
 		for _, item := range page.Items {
 			if item.Kind == "schedule" {
@@ -61,7 +62,7 @@ func TestTimelineHasThePastAndTheFuture(t *testing.T) {
 		}
 		for path, pointer := range map[string]string{
 			"?from=x": "/from", "?to=2001-01-01T00:00:00Z": "/to", "?from=2030-01-01T00:00:00Z&to=2030-02-02T00:00:00Z": "/to", "?cursor=x": "/cursor",
-			"?cursor=" + *pageOf([]int{1}, timelineCursor, "day:1:x").NextCursor: "/cursor",
+			"?cursor=" + string(pageOf([]int{1}, timelineCursor, "day:1:x").NextCursor): "/cursor",
 		} {
 			if got := pointers(r.do("GET", "/api/v1/timeline"+path, nil).problem(422, "invalid")); fmt.Sprint(got) != "["+pointer+"]" {
 				t.Errorf("%s: %v", path, got)
@@ -99,7 +100,7 @@ func TestUpcomingItemsOfOneInstant(t *testing.T) {
 	}
 }
 
-func upcoming(t *testing.T, list []due, start, to time.Time, after timelinePlace, limit int) []TimelineItem {
+func upcoming(t *testing.T, list []due, start, to time.Time, after timelinePlace, limit int) []tiedItem {
 	t.Helper()
 	items, err := upcomingItems(t.Context(), list, start, to, after, limit)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/store"
 )
@@ -19,50 +20,22 @@ import (
 // characters.
 const maxTokenName = 128
 
-// Token is a token in an answer, without its text.
-type Token struct {
-	ID         string   `json:"id" format:"uuid"`
-	Name       string   `json:"name" example:"ci"`
-	User       string   `json:"user" example:"admin" doc:"Whose token it is."`
-	Scopes     []string `json:"scopes" nullable:"false" example:"[\"jobs:write\"]"`
-	CreatedAt  Instant  `json:"createdAt"`
-	ExpiresAt  *Instant `json:"expiresAt" nullable:"true" doc:"Null is never."`
-	RevokedAt  *Instant `json:"revokedAt" nullable:"true"`
-	LastUsedAt *Instant `json:"lastUsedAt" nullable:"true" doc:"Up to a minute behind."`
-}
-
-// NewToken is the answer to the creation of a token.
-type NewToken struct {
-	Token
-	Text *string `json:"token" example:"pawl_5oEx..." doc:"The token itself. It is shown this once and cannot be had again; null when the answer is a repeated one."`
-	Note string  `json:"note,omitempty" doc:"Why there is no token."`
-}
-
-func tokenOf(t *store.Token) Token {
-	return Token{
-		ID: t.ID, Name: t.Name, User: t.User.Name, Scopes: t.Scopes, CreatedAt: Instant{t.CreatedAt},
-		ExpiresAt: instantOf(t.ExpiresAt), RevokedAt: instantOf(t.RevokedAt), LastUsedAt: instantOf(t.LastUsedAt),
+func tokenOf(t *store.Token) client.Token {
+	return client.Token{
+		ID: t.ID, Name: t.Name, User: t.User.Name, Scopes: t.Scopes, CreatedAt: client.At(t.CreatedAt),
+		ExpiresAt: client.At(t.ExpiresAt), RevokedAt: client.At(t.RevokedAt), LastUsedAt: client.At(t.LastUsedAt),
 	}
-}
-
-// tokenRequest asks for a token.
-type tokenRequest struct {
-	Name      string   `json:"name" minLength:"1" maxLength:"128" example:"ci" doc:"What it is for."`
-	Scopes    []string `json:"scopes" minItems:"1" maxItems:"64" uniqueItems:"true" nullable:"false" example:"[\"jobs:write\"]" doc:"What it may do: read, write, admin, one of a resource such as jobs:read, or *. You cannot give what you do not have."`
-	ExpiresAt string   `json:"expiresAt,omitempty" format:"date-time" doc:"Until when. Absent is for ever."`
-	ExpiresIn string   `json:"expiresIn,omitempty" maxLength:"64" doc:"For how long instead, such as 12h or 90d." example:"90d"`
-	User      string   `json:"user,omitempty" minLength:"1" maxLength:"128" example:"ada" doc:"Whose token it is. Absent is yours; a new name adds a user, with the least role that allows the scopes."`
 }
 
 type createTokenInput struct {
 	OnceHeader
-	Body tokenRequest
+	Body client.TokenRequest
 }
 
 type createTokenOutput struct {
 	Location string   `header:"Location"`
 	Replayed replayed `header:"Idempotency-Replayed"`
-	Body     NewToken
+	Body     client.NewToken
 }
 
 func (a *API) createToken(ctx context.Context, in *createTokenInput) (*createTokenOutput, error) {
@@ -71,7 +44,7 @@ func (a *API) createToken(ctx context.Context, in *createTokenInput) (*createTok
 	if err != nil {
 		return nil, err
 	}
-	t, was, err := once(ctx, a, http.StatusCreated, &in.Body, withoutText, func(ctx context.Context, tx *store.Tx) (NewToken, error) {
+	t, was, err := once(ctx, a, http.StatusCreated, &in.Body, withoutText, func(ctx context.Context, tx *store.Tx) (client.NewToken, error) {
 		return makeToken(ctx, tx, &in.Body, caller, expires)
 	})
 	if err != nil {
@@ -82,38 +55,38 @@ func (a *API) createToken(ctx context.Context, in *createTokenInput) (*createTok
 
 // withoutText is what is kept of the answer under an idempotency key: the text
 // of a token is never stored.
-func withoutText(t NewToken) NewToken {
-	t.Text = nil
+func withoutText(t client.NewToken) client.NewToken {
+	t.Text = ""
 	t.Note = "This request was answered before, and the token was shown then. It is not stored; if it was lost, revoke this one and create another."
 	return t
 }
 
-func makeToken(ctx context.Context, tx *store.Tx, r *tokenRequest, caller *store.Token, expires time.Time) (NewToken, error) {
+func makeToken(ctx context.Context, tx *store.Tx, r *client.TokenRequest, caller *store.Token, expires time.Time) (client.NewToken, error) {
 	user := caller.User
 	if r.User != "" {
 		var err error
 		if user, err = tx.EnsureUser(ctx, r.User, access.RoleFor(r.Scopes)); err != nil {
-			return NewToken{}, err
+			return client.NewToken{}, err
 		}
 	}
 	if need := access.RoleFor(r.Scopes); !access.RoleAllows(user.Role, need) {
-		return NewToken{}, invalid(fmt.Sprintf("The scopes need the role %s.", need),
-			Fault{Pointer: "/scopes", Message: fmt.Sprintf("go beyond the role of %s, who is a %s", user.Name, user.Role)})
+		return client.NewToken{}, invalid(fmt.Sprintf("The scopes need the role %s.", need),
+			client.Fault{Pointer: "/scopes", Message: fmt.Sprintf("go beyond the role of %s, who is a %s", user.Name, user.Role)})
 	}
 	t, text, err := tx.CreateToken(ctx, store.TokenSpec{User: user, Name: r.Name, Scopes: r.Scopes, ExpiresAt: expires})
 	if err != nil {
-		return NewToken{}, err
+		return client.NewToken{}, err
 	}
-	detail := map[string]any{"name": t.Name, "user": user.Name, "scopes": t.Scopes, "expiresAt": instantOf(t.ExpiresAt)}
+	detail := map[string]any{"name": t.Name, "user": user.Name, "scopes": t.Scopes, "expiresAt": client.At(t.ExpiresAt)}
 	if err := tx.Audit(ctx, actor(caller), "token.create", "token:"+t.ID, detail); err != nil {
-		return NewToken{}, err
+		return client.NewToken{}, err
 	}
-	return NewToken{Token: tokenOf(&t), Text: &text}, nil
+	return client.NewToken{Token: tokenOf(&t), Text: client.NullString(text)}, nil
 }
 
 // checkToken finds every fault of a request that the schema cannot, and returns
 // when the token expires.
-func (a *API) checkToken(r *tokenRequest, caller *store.Token, now time.Time) (expires time.Time, err error) {
+func (a *API) checkToken(r *client.TokenRequest, caller *store.Token, now time.Time) (expires time.Time, err error) {
 	var f faults
 	f.add("/name", textFault(r.Name, maxTokenName), "")
 	if r.User != "" {
@@ -129,10 +102,10 @@ func (a *API) checkToken(r *tokenRequest, caller *store.Token, now time.Time) (e
 	if err := f.problem(); err != nil {
 		return expires, err
 	}
-	var beyond []Fault
+	var beyond []client.Fault
 	for i, s := range r.Scopes {
 		if !access.Allowed(caller, s) {
-			beyond = append(beyond, Fault{Pointer: fmt.Sprintf("/scopes/%d", i), Message: fmt.Sprintf("%s is more than your own token may do", s)})
+			beyond = append(beyond, client.Fault{Pointer: fmt.Sprintf("/scopes/%d", i), Message: fmt.Sprintf("%s is more than your own token may do", s)})
 		}
 	}
 	if len(beyond) > 0 {
@@ -141,7 +114,7 @@ func (a *API) checkToken(r *tokenRequest, caller *store.Token, now time.Time) (e
 	return expires, nil
 }
 
-func (f *faults) expiry(r *tokenRequest, now time.Time) time.Time {
+func (f *faults) expiry(r *client.TokenRequest, now time.Time) time.Time {
 	switch {
 	case r.ExpiresAt != "" && r.ExpiresIn != "":
 		f.add("/expiresIn", "excludes expiresAt", "Send either expiresAt or expiresIn.")
@@ -158,7 +131,7 @@ func (f *faults) expiry(r *tokenRequest, now time.Time) time.Time {
 	return time.Time{}
 }
 
-type listTokensOutput struct{ Body Page[Token] }
+type listTokensOutput struct{ Body client.Page[client.Token] }
 
 const tokenCursor = "token"
 
@@ -179,7 +152,7 @@ func (a *API) listTokens(ctx context.Context, in *PageInput) (*listTokensOutput,
 		tokens = tokens[:in.Limit]
 		next = tokens[in.Limit-1].ID
 	}
-	var out []Token
+	var out []client.Token
 	for i := range tokens {
 		out = append(out, tokenOf(&tokens[i]))
 	}
@@ -196,7 +169,7 @@ type TokenPath struct {
 	ID string `path:"id" doc:"The token's id."`
 }
 
-type tokenOutput struct{ Body Token }
+type tokenOutput struct{ Body client.Token }
 
 func (a *API) getToken(ctx context.Context, in *TokenPath) (*tokenOutput, error) {
 	caller := callOf(ctx).token

@@ -6,10 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
-func (r *rig) createToken(body map[string]any, headers ...string) (p *reply, t NewToken) {
+func (r *rig) createToken(body map[string]any, headers ...string) (p *reply, t client.NewToken) {
 	r.t.Helper()
 	p = r.do("POST", "/api/v1/tokens", body, headers...).want(http.StatusCreated)
 	p.into(&t)
@@ -22,25 +23,25 @@ func TestTokenIsShownOnceAndWorks(t *testing.T) {
 		if p.header.Get("Cache-Control") != "no-store" || p.header.Get("Location") != "/api/v1/tokens/"+created.ID {
 			t.Errorf("headers %v", p.header)
 		}
-		if created.Text == nil || len(*created.Text) != 48 || !strings.HasPrefix(*created.Text, "pawl_") || created.User != "admin" || created.Note != "" {
+		if created.Text == "" || len(string(created.Text)) != 48 || !strings.HasPrefix(string(created.Text), "pawl_") || created.User != "admin" || created.Note != "" {
 			t.Fatalf("created %+v", created)
 		}
 		if d := time.Until(created.ExpiresAt.Time); d < 89*24*time.Hour || d > 90*24*time.Hour {
 			t.Errorf("expires in %v", d)
 		}
-		r.as(*created.Text, "GET", "/api/v1/jobs", nil).want(http.StatusOK)
-		r.as(*created.Text, "GET", "/api/v1/tokens", nil).problem(http.StatusForbidden, "forbidden")
+		r.as(string(created.Text), "GET", "/api/v1/jobs", nil).want(http.StatusOK)
+		r.as(string(created.Text), "GET", "/api/v1/tokens", nil).problem(http.StatusForbidden, "forbidden")
 		for _, path := range []string{"/api/v1/tokens", "/api/v1/tokens/" + created.ID} {
 			body := string(r.do("GET", path, nil).want(http.StatusOK).body)
-			if strings.Contains(body, *created.Text) || strings.Contains(body, store.HashToken(*created.Text)) || !strings.Contains(body, created.ID) {
+			if strings.Contains(body, string(created.Text)) || strings.Contains(body, store.HashToken(string(created.Text))) || !strings.Contains(body, created.ID) {
 				t.Errorf("%s shows %s", path, body)
 			}
 		}
 		entry := r.audited("token.create", "token:"+created.ID)
-		if !strings.Contains(string(entry.Detail), `"ci"`) || strings.Contains(string(entry.Detail), *created.Text) {
+		if !strings.Contains(string(entry.Detail), `"ci"`) || strings.Contains(string(entry.Detail), string(created.Text)) {
 			t.Errorf("audit detail %s", entry.Detail)
 		}
-		if r.count(`select count(*) from tokens where hash = $1`, *created.Text) != 0 || strings.Contains(r.log.String(), *created.Text) {
+		if r.count(`select count(*) from tokens where hash = $1`, string(created.Text)) != 0 || strings.Contains(r.log.String(), string(created.Text)) {
 			t.Error("the text of the token was kept")
 		}
 	})
@@ -50,18 +51,18 @@ func TestRevokedTokenIsWorthNothing(t *testing.T) {
 	both(t, func(r *rig) {
 		for _, how := range [][2]string{{"DELETE", ""}, {"POST", "/revoke"}} {
 			_, created := r.createToken(map[string]any{"name": "ci", "scopes": []string{"read"}})
-			r.as(*created.Text, "GET", "/api/v1/jobs", nil).want(http.StatusOK) // so that it is remembered
-			for range 2 {                                                       // the second time changes nothing
+			r.as(string(created.Text), "GET", "/api/v1/jobs", nil).want(http.StatusOK) // so that it is remembered
+			for range 2 {                                                              // the second time changes nothing
 				r.do(how[0], "/api/v1/tokens/"+created.ID+how[1], nil).want(http.StatusNoContent)
 			}
-			p := r.as(*created.Text, "GET", "/api/v1/jobs", nil).problem(http.StatusUnauthorized, "unauthorized")
+			p := r.as(string(created.Text), "GET", "/api/v1/jobs", nil).problem(http.StatusUnauthorized, "unauthorized")
 			if p.Detail != "The token was revoked." {
 				t.Errorf("detail %q", p.Detail)
 			}
 			r.audited("token.revoke", "token:"+created.ID)
-			var shown Token
+			var shown client.Token
 			r.do("GET", "/api/v1/tokens/"+created.ID, nil).want(http.StatusOK).into(&shown)
-			if shown.RevokedAt == nil {
+			if shown.RevokedAt.IsZero() {
 				t.Error("the revoked token is not shown as such")
 			}
 		}
@@ -75,7 +76,7 @@ func TestRevokedTokenIsWorthNothing(t *testing.T) {
 func TestTokensOfOthersAreNotSeen(t *testing.T) {
 	both(t, func(r *rig) {
 		ada, bob := r.token("ada", store.RoleOperator, "write"), r.token("bob", store.RoleOperator, "write")
-		var page Page[Token]
+		var page client.Page[client.Token]
 		r.as(ada, "GET", "/api/v1/tokens", nil).want(http.StatusOK).into(&page)
 		if len(page.Items) != 1 || page.Items[0].User != "ada" {
 			t.Errorf("ada sees %+v", page.Items)
@@ -124,7 +125,7 @@ func TestTokenCannotGiveWhatItDoesNotHave(t *testing.T) {
 func TestTokenForAnotherUser(t *testing.T) {
 	both(t, func(r *rig) {
 		_, created := r.createToken(map[string]any{"name": "x", "scopes": []string{"jobs:write", "read"}, "user": "ada"})
-		if role := r.find(*created.Text).User.Role; role != store.RoleOperator || created.User != "ada" {
+		if role := r.find(string(created.Text)).User.Role; role != store.RoleOperator || created.User != "ada" {
 			t.Errorf("user %s with role %s", created.User, role)
 		}
 		p := r.do("POST", "/api/v1/tokens", map[string]any{"name": "y", "scopes": []string{"tokens:admin"}, "user": "ada"}).problem(422, "invalid")
@@ -177,15 +178,15 @@ func TestTokenListHasPages(t *testing.T) {
 		seen := map[string]bool{}
 		query := "?limit=3"
 		for range 3 {
-			var page Page[Token]
+			var page client.Page[client.Token]
 			r.do("GET", "/api/v1/tokens"+query, nil).want(http.StatusOK).into(&page)
 			for _, item := range page.Items {
 				seen[item.ID] = true
 			}
-			if page.NextCursor == nil {
+			if page.NextCursor == "" {
 				break
 			}
-			query = "?limit=3&cursor=" + *page.NextCursor
+			query = "?limit=3&cursor=" + string(page.NextCursor)
 		}
 		if len(seen) != 7 {
 			t.Errorf("saw %d tokens, want 7", len(seen))

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -162,7 +163,7 @@ func scheduleSituations() []situation {
 	}
 }
 
-func (r *rig) whyOf(kind, name string) (y LaneWhy) {
+func (r *rig) whyOf(kind, name string) (y client.LaneWhy) {
 	r.t.Helper()
 	r.do("GET", "/api/v1/lanes/"+kind+"/"+url.PathEscape(name)+"/why", nil).want(http.StatusOK).into(&y)
 	return y
@@ -266,7 +267,7 @@ func (r *rig) compare(s situation, nobody bool) {
 	f, y := r.facts(s), r.whyOf(s.kind, s.name)
 	wrong := func(format string, args ...any) {
 		r.t.Helper()
-		r.t.Errorf("%s (nobody works: %v): %s\n%s, %s\nnext %q, activity %q, do %q\n%+v", s.name, nobody, fmt.Sprintf(format, args...), y.Status, deref(y.Issue), y.Next, y.LastActivity.Text, deref(y.Do), y.Gates)
+		r.t.Errorf("%s (nobody works: %v): %s\n%s, %s\nnext %q, activity %q, do %q\n%+v", s.name, nobody, fmt.Sprintf(format, args...), y.Status, string(y.Issue), y.Next, y.LastActivity.Text, string(y.Do), y.Gates)
 	}
 	word, do := s.word, s.do
 	if nobody && word != "Stopped" && word != "Needs attention" {
@@ -275,25 +276,25 @@ func (r *rig) compare(s situation, nobody bool) {
 	if y.Status != word {
 		wrong("the word is %s, want %s", y.Status, word)
 	}
-	if !strings.HasPrefix(deref(y.Do), do) || (y.Do == nil) != (word == "Idle") {
-		wrong("it is ended by %q, want %q", deref(y.Do), do)
+	if !strings.HasPrefix(string(y.Do), do) || (y.Do == "") != (word == "Idle") {
+		wrong("it is ended by %q, want %q", string(y.Do), do)
 	}
-	if word == s.word && !strings.Contains(deref(y.Issue), s.says) || (y.Issue == nil) != (word == "Idle" || word == "Running" && s.says == "") {
+	if word == s.word && !strings.Contains(string(y.Issue), s.says) || (y.Issue == "") != (word == "Idle" || word == "Running" && s.says == "") {
 		wrong("the matter is not %q", s.says)
 	}
-	if found := regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f-]{22}`).FindAllString(deref(y.Do)+" "+deref(y.Issue), -1); slices.ContainsFunc(found, func(id string) bool { return id != f.newest }) {
+	if found := regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f-]{22}`).FindAllString(string(y.Do)+" "+string(y.Issue), -1); slices.ContainsFunc(found, func(id string) bool { return id != f.newest }) {
 		wrong("it names %v, and its newest run is %s", found, f.newest)
 	}
 	r.compareGates(s, f, y, nobody, wrong)
 	r.compareSentences(s, f, y, wrong)
-	for _, l := range pages[Lane](r, "/api/v1/lanes?limit=500&kind="+s.kind) {
-		if l.Name == s.name && (l.Status != y.Status || deref(l.Issue) != deref(y.Issue) && !strings.Contains(deref(y.Issue), " in ") || l.LastActivity.Text != y.LastActivity.Text) {
-			wrong("the list says %s, %s, %s", l.Status, deref(l.Issue), l.LastActivity.Text)
+	for _, l := range pages[client.Lane](r, "/api/v1/lanes?limit=500&kind="+s.kind) {
+		if l.Name == s.name && (l.Status != y.Status || string(l.Issue) != string(y.Issue) && !strings.Contains(string(y.Issue), " in ") || l.LastActivity.Text != y.LastActivity.Text) {
+			wrong("the list says %s, %s, %s", l.Status, string(l.Issue), l.LastActivity.Text)
 		}
 	}
 }
 
-func (r *rig) compareGates(s situation, f facts, y LaneWhy, nobody bool, wrong func(string, ...any)) {
+func (r *rig) compareGates(s situation, f facts, y client.LaneWhy, nobody bool, wrong func(string, ...any)) {
 	r.t.Helper()
 	open := map[string]bool{
 		"worker": !nobody, "wanted": f.wanted, "enabled": f.wanted, "idle": !f.active, "in_flight": !f.active,
@@ -364,9 +365,9 @@ func claims() map[string]func(f facts) bool {
 	}
 }
 
-func (r *rig) compareSentences(s situation, f facts, y LaneWhy, wrong func(string, ...any)) {
+func (r *rig) compareSentences(s situation, f facts, y client.LaneWhy, wrong func(string, ...any)) {
 	r.t.Helper()
-	sentences := []string{deref(y.Issue), y.Next, y.LastActivity.Text}
+	sentences := []string{string(y.Issue), y.Next, y.LastActivity.Text}
 	for _, g := range y.Gates {
 		sentences = append(sentences, g.Text)
 	}
@@ -388,11 +389,4 @@ func (r *rig) compareSentences(s situation, f facts, y LaneWhy, wrong func(strin
 			wrong("the gate does not tell the two limits apart")
 		}
 	}
-}
-
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }

@@ -7,94 +7,33 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/workflow"
 )
 
-// Workflow is everything about one workflow.
-type Workflow struct {
-	Lane
-	Desired       string             `json:"desired" enum:"active,paused,archived" doc:"What a person wants of it."`
-	Version       string             `json:"version" doc:"Of the script in force: a hash of its content."`
-	VersionNumber int                `json:"versionNumber" example:"3" doc:"Counts the scripts that were deployed."`
-	Filename      string             `json:"filename" example:"mail-to-sheet.workflow.ts"`
-	Script        string             `json:"script" doc:"The source in force."`
-	Config        WorkflowConfig     `json:"config" doc:"What the script declares."`
-	Producers     []WorkflowProducer `json:"producers" nullable:"false" doc:"When producers run, the next one first."`
-	Handlers      []WorkflowHandler  `json:"handlers" nullable:"false" doc:"What handlers keep, in the order of the script."`
-	CreatedAt     Instant            `json:"createdAt"`
-	DeployedAt    Instant            `json:"deployedAt" doc:"When the script came into force."`
-}
-
-// WorkflowConfig is what a script declares.
-type WorkflowConfig struct {
-	Topics    []string           `json:"topics" nullable:"false"`
-	Producers []DeclaredProducer `json:"producers" nullable:"false"`
-	Consumers []DeclaredConsumer `json:"consumers" nullable:"false"`
-}
-
-// DeclaredProducer is a producer as the script declares it.
-type DeclaredProducer struct {
-	Name      string           `json:"name" example:"pollMail"`
-	Publishes []string         `json:"publishes" nullable:"false"`
-	Schedule  DeclaredSchedule `json:"schedule"`
-}
-
-// DeclaredSchedule is an interval, or a cron expression with its zone.
-type DeclaredSchedule struct {
-	Interval string `json:"interval,omitempty" example:"5m"`
-	Cron     string `json:"cron,omitempty" example:"0 9 * * 1-5"`
-	Timezone string `json:"timezone,omitempty" example:"Europe/Berlin"`
-}
-
-// DeclaredConsumer is a consumer as the script declares it.
-type DeclaredConsumer struct {
-	Name      string   `json:"name" example:"addRow"`
-	Subscribe []string `json:"subscribe" nullable:"false"`
-	Publishes []string `json:"publishes" nullable:"false"`
-	HasMutate bool     `json:"hasMutate"`
-	HasNext   bool     `json:"hasNext"`
-}
-
-// WorkflowProducer is when a producer runs.
-type WorkflowProducer struct {
-	Name        string   `json:"name" example:"pollMail"`
-	Schedule    string   `json:"schedule" example:"Every 5 minutes" doc:"In words."`
-	NextRunAt   Instant  `json:"nextRunAt"`
-	LastRunAt   *Instant `json:"lastRunAt" nullable:"true"`
-	RequestedAt *Instant `json:"requestedAt" nullable:"true" doc:"When somebody asked for a run that has not been yet."`
-}
-
-// WorkflowHandler is what a handler keeps.
-type WorkflowHandler struct {
-	Name     string   `json:"name" example:"addRow"`
-	Type     string   `json:"type" enum:"producer,consumer"`
-	HasState bool     `json:"hasState" doc:"It returned a state."`
-	WakeAt   *Instant `json:"wakeAt" nullable:"true" doc:"When it wants to run without an event."`
-}
-
-func workflowOf(d *workflow.Details, now time.Time) Workflow {
-	return Workflow{
+func workflowOf(d *workflow.Details, now time.Time) client.Workflow {
+	return client.Workflow{
 		Lane: workflowLane(&d.Lane, now), Desired: d.Workflow.Desired,
 		Version: d.Version.Version, VersionNumber: d.Version.Number, Filename: d.Version.Filename, Script: d.Version.Source,
 		Config: configOf(&d.Config), Producers: producersOf(d), Handlers: handlersOf(d),
-		CreatedAt: Instant{d.Workflow.CreatedAt}, DeployedAt: Instant{d.Workflow.DeployedAt},
+		CreatedAt: client.At(d.Workflow.CreatedAt), DeployedAt: client.At(d.Workflow.DeployedAt),
 	}
 }
 
-func configOf(c *workflow.Config) WorkflowConfig {
-	out := WorkflowConfig{Topics: orEmpty(c.Topics), Producers: []DeclaredProducer{}, Consumers: []DeclaredConsumer{}}
+func configOf(c *workflow.Config) client.WorkflowConfig {
+	out := client.WorkflowConfig{Topics: orEmpty(c.Topics), Producers: []client.DeclaredProducer{}, Consumers: []client.DeclaredConsumer{}}
 	for _, p := range c.Producers {
-		out.Producers = append(out.Producers, DeclaredProducer{p.Name, orEmpty(p.Publishes), DeclaredSchedule(p.Schedule)})
+		out.Producers = append(out.Producers, client.DeclaredProducer{Name: p.Name, Publishes: orEmpty(p.Publishes), Schedule: client.DeclaredSchedule(p.Schedule)})
 	}
 	for _, k := range c.Consumers {
-		out.Consumers = append(out.Consumers, DeclaredConsumer{k.Name, orEmpty(k.Subscribe), orEmpty(k.Publishes), k.HasMutate, k.HasNext})
+		out.Consumers = append(out.Consumers, client.DeclaredConsumer{Name: k.Name, Subscribe: orEmpty(k.Subscribe), Publishes: orEmpty(k.Publishes), HasMutate: k.HasMutate, HasNext: k.HasNext})
 	}
 	return out
 }
 
-func producersOf(d *workflow.Details) []WorkflowProducer {
-	out := []WorkflowProducer{}
+func producersOf(d *workflow.Details) []client.WorkflowProducer {
+	out := []client.WorkflowProducer{}
 	for _, s := range d.Schedules {
 		words := s.Value // a zone may have been lost since it was checked
 		if p, ok := d.Config.Producer(s.Producer); ok {
@@ -102,20 +41,20 @@ func producersOf(d *workflow.Details) []WorkflowProducer {
 				words = spec.Describe()
 			}
 		}
-		out = append(out, WorkflowProducer{s.Producer, words, Instant{s.NextRunAt}, instantOf(s.LastRunAt), instantOf(s.RequestedAt)})
+		out = append(out, client.WorkflowProducer{Name: s.Producer, Schedule: words, NextRunAt: client.At(s.NextRunAt), LastRunAt: client.At(s.LastRunAt), RequestedAt: client.At(s.RequestedAt)})
 	}
 	return out
 }
 
-func handlersOf(d *workflow.Details) []WorkflowHandler {
+func handlersOf(d *workflow.Details) []client.WorkflowHandler {
 	kept := map[string]store.HandlerState{}
 	for _, s := range d.States {
 		kept[s.Handler] = s
 	}
-	out := []WorkflowHandler{}
+	out := []client.WorkflowHandler{}
 	add := func(name string, kind pawl.HandlerType) {
 		s := kept[name]
-		out = append(out, WorkflowHandler{name, string(kind), s.State != nil, instantOf(s.WakeAt)})
+		out = append(out, client.WorkflowHandler{Name: name, Type: string(kind), HasState: s.State != nil, WakeAt: client.At(s.WakeAt)})
 	}
 	for _, p := range d.Config.Producers {
 		add(p.Name, pawl.HandlerProducer)
@@ -138,14 +77,9 @@ type WorkflowPath struct {
 	Name string `path:"name" example:"mail-to-sheet" doc:"The workflow's name."`
 }
 
-// WorkflowSummary is a workflow as the list of all has it.
-type WorkflowSummary struct {
-	Lane
-	Version       string `json:"version" doc:"Of the script in force: a hash of its content."`
-	VersionNumber int    `json:"versionNumber" example:"3" doc:"Counts the scripts that were deployed."`
+type listWorkflowsOutput struct {
+	Body client.Page[client.WorkflowSummary]
 }
-
-type listWorkflowsOutput struct{ Body Page[WorkflowSummary] }
 
 const workflowCursor = "workflow"
 
@@ -167,15 +101,15 @@ func (a *API) listWorkflows(ctx context.Context, in *PageInput) (*listWorkflowsO
 
 // withVersions adds to workflows, which are those by name after one, which
 // scripts are in force.
-func (a *API) withVersions(ctx context.Context, lanes []Lane, after string) ([]WorkflowSummary, error) {
-	items := make([]WorkflowSummary, len(lanes))
+func (a *API) withVersions(ctx context.Context, lanes []client.Lane, after string) ([]client.WorkflowSummary, error) {
+	items := make([]client.WorkflowSummary, len(lanes))
 	if len(lanes) == 0 {
 		return items, nil
 	}
 	err := a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
 		versions, err := tx.VersionsInForce(ctx, after, lanes[len(lanes)-1].Name)
 		for i, l := range lanes {
-			items[i] = WorkflowSummary{l, versions[l.ID].Version, versions[l.ID].Number}
+			items[i] = client.WorkflowSummary{Lane: l, Version: versions[l.ID].Version, VersionNumber: versions[l.ID].Number}
 		}
 		return err
 	})
@@ -184,7 +118,7 @@ func (a *API) withVersions(ctx context.Context, lanes []Lane, after string) ([]W
 
 type workflowOutput struct {
 	ETag string `header:"ETag" doc:"Of the script; send it in If-Match to change what you saw."`
-	Body Workflow
+	Body client.Workflow
 }
 
 func (a *API) getWorkflow(ctx context.Context, in *WorkflowPath) (*workflowOutput, error) {
@@ -195,13 +129,13 @@ func (a *API) getWorkflow(ctx context.Context, in *WorkflowPath) (*workflowOutpu
 	return &workflowOutput{tagOf(w.Version), w}, nil
 }
 
-func (a *API) describeWorkflow(ctx context.Context, name string) (Workflow, error) {
+func (a *API) describeWorkflow(ctx context.Context, name string) (client.Workflow, error) {
 	if textFault(name, maxName) != "" {
-		return Workflow{}, a.noWorkflow(ctx, name)
+		return client.Workflow{}, a.noWorkflow(ctx, name)
 	}
 	d, err := a.workflows.Describe(ctx, name)
 	if err != nil {
-		return Workflow{}, a.aboutWorkflow(ctx, name, err)
+		return client.Workflow{}, a.aboutWorkflow(ctx, name, err)
 	}
 	return workflowOf(&d, time.Now()), nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -12,15 +13,9 @@ type changeWorkflowInput struct {
 	OnceHeader
 }
 
-// RunRequested is the answer to a request for a run.
-type RunRequested struct {
-	Name      string `json:"name" example:"mail-to-sheet"`
-	Requested bool   `json:"requested" doc:"Always true: what is refused is a problem."`
-}
-
 type runWorkflowOutput struct {
 	Replayed replayed `header:"Idempotency-Replayed"`
-	Body     RunRequested
+	Body     client.RunRequested
 }
 
 // runWorkflow asks for a run of every producer. The check and the request are
@@ -30,8 +25,8 @@ func (a *API) runWorkflow(ctx context.Context, in *changeWorkflowInput) (*runWor
 		return nil, a.noWorkflow(ctx, in.Name)
 	}
 	who := actor(callOf(ctx).token)
-	body, was, err := once(ctx, a, http.StatusAccepted, struct{}{}, whole, func(ctx context.Context, tx *store.Tx) (RunRequested, error) {
-		return RunRequested{in.Name, true}, a.workflows.RunNow(ctx, tx, in.Name, who)
+	body, was, err := once(ctx, a, http.StatusAccepted, struct{}{}, whole, func(ctx context.Context, tx *store.Tx) (client.RunRequested, error) {
+		return client.RunRequested{Name: in.Name, Requested: true}, a.workflows.RunNow(ctx, tx, in.Name, who)
 	})
 	if err != nil {
 		return nil, a.aboutWorkflow(ctx, in.Name, err)
@@ -41,7 +36,7 @@ func (a *API) runWorkflow(ctx context.Context, in *changeWorkflowInput) (*runWor
 
 type changeWorkflowOutput struct {
 	Replayed replayed `header:"Idempotency-Replayed"`
-	Body     Workflow
+	Body     client.Workflow
 }
 
 func (a *API) pauseWorkflow(ctx context.Context, in *changeWorkflowInput) (*changeWorkflowOutput, error) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 )
 
 const twoProducers = `export default {
@@ -24,14 +25,14 @@ func TestRunNowRunsEveryProducer(t *testing.T) {
 		r.deploy("two", twoProducers)
 		r.waitRuns("?lane=two&status=committed", 3) // both producers, and the consumer that is new
 		first := r.do("POST", "/api/v1/workflows/two/run", nil, "Idempotency-Key", "k").want(http.StatusAccepted)
-		var told RunRequested
+		var told client.RunRequested
 		first.into(&told)
-		if told != (RunRequested{"two", true}) {
+		if told != (client.RunRequested{Name: "two", Requested: true}) {
 			t.Errorf("%s", first.body)
 		}
 		runs := r.waitRuns("?lane=two&status=committed", 5)
 		for i, run := range runs {
-			if manual := i < 2; (run.Trigger == "manual") != manual || manual && (run.HandlerType != "producer" || run.ScheduledFor != nil) {
+			if manual := i < 2; (run.Trigger == "manual") != manual || manual && (run.HandlerType != "producer" || !run.ScheduledFor.IsZero()) {
 				t.Errorf("run %d: %+v", i, run)
 			}
 		}
@@ -71,10 +72,10 @@ func TestRunNowIsRefusedWithAReason(t *testing.T) {
 			t.Errorf("refusals left %d rows", n)
 		}
 		w := r.workflow("busy")
-		if w.Status != "Running" || w.Issue == nil || !strings.Contains(*w.Issue, "the desk is busy") || *w.IssueCode != "backing_off" {
+		if w.Status != "Running" || w.Issue == "" || !strings.Contains(string(w.Issue), "the desk is busy") || string(w.IssueCode) != "backing_off" {
 			t.Errorf("busy is %s: %v", w.Status, w.Issue)
 		}
-		if w = r.workflow("broken"); w.Status != "Needs attention" || w.Issue == nil || !strings.Contains(*w.Issue, "no") {
+		if w = r.workflow("broken"); w.Status != "Needs attention" || w.Issue == "" || !strings.Contains(string(w.Issue), "no") {
 			t.Errorf("broken is %s: %v", w.Status, w.Issue)
 		}
 		close(r.desk.release)
@@ -88,15 +89,15 @@ func TestPauseAndResume(t *testing.T) {
 	both(t, func(r *rig) {
 		r.deploy("waiting", producing("waiting", `await ctx.tools.desk.wait({});`))
 		r.waitEntered()
-		if w := r.workflow("waiting"); w.Status != "Running" || w.Issue != nil {
+		if w := r.workflow("waiting"); w.Status != "Running" || w.Issue != "" {
 			t.Errorf("%+v", w.Lane)
 		}
-		change := func(what string) (w Workflow) {
+		change := func(what string) (w client.Workflow) {
 			r.do("POST", "/api/v1/workflows/waiting/"+what, nil).want(200).into(&w)
 			return w
 		}
 		for range 2 {
-			if w := change("pause"); w.Status != "Stopped" || !w.Paused || w.Desired != "paused" || w.Issue == nil || w.NextAt != nil {
+			if w := change("pause"); w.Status != "Stopped" || !w.Paused || w.Desired != "paused" || w.Issue == "" || !w.NextAt.IsZero() {
 				t.Errorf("paused: %+v", w.Lane)
 			}
 		}
@@ -121,7 +122,7 @@ func TestResumeAfterAFailure(t *testing.T) {
 		r.waitRuns("?lane=broken&status=failed:logic", 1)
 		r.do("POST", "/api/v1/workflows/broken/resume", nil).want(200)
 		runs := r.waitRuns("?lane=broken&status=failed:logic", 2)
-		if runs[0].RetryOf == nil || *runs[0].RetryOf != runs[1].ID || runs[0].Attempt != 2 {
+		if runs[0].RetryOf == "" || string(runs[0].RetryOf) != runs[1].ID || runs[0].Attempt != 2 {
 			t.Errorf("%+v", runs[0])
 		}
 	})
@@ -137,10 +138,10 @@ func TestDeletedWorkflowIsGone(t *testing.T) {
 		r.do("DELETE", "/api/v1/workflows/orders", nil).want(204)
 		r.do("DELETE", "/api/v1/workflows/orders", nil).problem(404, "not_found")
 		r.do("GET", "/api/v1/workflows/orders", nil).problem(404, "not_found")
-		if got := pages[Lane](r, "/api/v1/lanes?limit=10"); len(got) != 0 {
+		if got := pages[client.Lane](r, "/api/v1/lanes?limit=10"); len(got) != 0 {
 			t.Errorf("still listed: %+v", got)
 		}
-		var i InputDetail
+		var i client.InputDetail
 		r.do("GET", "/api/v1/inputs/"+e.CausedBy[0], nil).want(200).into(&i)
 		if i.Workflow != "orders" || i.Status != "done" {
 			t.Errorf("%+v", i)
@@ -154,7 +155,7 @@ func TestDeletedWorkflowIsGone(t *testing.T) {
 				t.Errorf("%+v", run)
 			}
 		}
-		if list := pages[Input](r, "/api/v1/workflows/orders/inputs?limit=5"); len(list) != 0 {
+		if list := pages[client.Input](r, "/api/v1/workflows/orders/inputs?limit=5"); len(list) != 0 {
 			t.Errorf("the new one has inputs of the old one: %+v", list)
 		}
 	})
@@ -169,7 +170,7 @@ func TestDeleteIsRefusedWhileAnOutcomeIsUnknown(t *testing.T) {
 		if p := r.do("DELETE", "/api/v1/workflows/lost", nil).problem(409, "outcome_unknown"); !strings.Contains(p.Hint, run.ID) {
 			t.Errorf("%+v", p)
 		}
-		if w := r.workflow("lost"); w.Status != "Needs attention" || *w.IssueCode != "outcome_unknown" {
+		if w := r.workflow("lost"); w.Status != "Needs attention" || string(w.IssueCode) != "outcome_unknown" {
 			t.Errorf("%+v", w.Lane)
 		}
 	})

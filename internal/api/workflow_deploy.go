@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/workflow"
 )
@@ -16,42 +17,17 @@ import (
 // writers escape takes six.
 const maxScriptBody = 3*script.MaxSource + bodyRoom
 
-// scriptRequest asks to deploy a script.
-type scriptRequest struct {
-	Script   string `json:"script" minLength:"1" doc:"The source, up to 512 KiB. Its name must be that of the address."`
-	Filename string `json:"filename,omitempty" maxLength:"256" example:"mail-to-sheet.workflow.ts" doc:"As messages call it; it is TypeScript unless it ends as JavaScript does. Absent is the workflow's name with .workflow.ts."`
-	DryRun   bool   `json:"dryRun,omitempty" doc:"Check and compare only; change nothing."`
-}
-
-// Deployment is what a deploy did.
-type Deployment struct {
-	Name           string          `json:"name" example:"mail-to-sheet"`
-	What           string          `json:"what" enum:"created,updated,unchanged"`
-	DryRun         bool            `json:"dryRun" doc:"Nothing was changed; what tells what would be."`
-	Version        string          `json:"version" doc:"A hash of the script's content."`
-	PreviousScript *string         `json:"previousScript" doc:"The source that was in force before; null for a new workflow."`
-	Warnings       []ScriptWarning `json:"warnings" nullable:"false"`
-}
-
-// ScriptWarning is something in a script that is probably not meant.
-type ScriptWarning struct {
-	Message string  `json:"message" example:"mail.workflow.ts:12:5: this code is never reached"`
-	Line    int     `json:"line,omitempty"`
-	Column  int     `json:"column,omitempty"`
-	Hint    *string `json:"hint"`
-}
-
 type deployInput struct {
 	MatchHeader
 	WorkflowPath
-	Body scriptRequest
+	Body client.ScriptRequest
 }
 
 type deployOutput struct {
 	Status   int
 	Location string `header:"Location"`
 	ETag     string `header:"ETag" doc:"Of the script that is in force now."`
-	Body     Deployment
+	Body     client.Deployment
 }
 
 // deployWorkflow compiles outside of a transaction and is safe to repeat,
@@ -70,7 +46,7 @@ func (a *API) deployWorkflow(ctx context.Context, in *deployInput) (*deployOutpu
 	if d.DryRun {
 		tag = tagOf(done.Before)
 	}
-	out := &deployOutput{Status: http.StatusOK, ETag: tag, Body: Deployment{
+	out := &deployOutput{Status: http.StatusOK, ETag: tag, Body: client.Deployment{
 		Name: done.Name, What: done.What, DryRun: d.DryRun, Version: done.Version, Warnings: warningsOf(done.Warnings),
 	}}
 	if done.What == workflow.Created {
@@ -78,7 +54,7 @@ func (a *API) deployWorkflow(ctx context.Context, in *deployInput) (*deployOutpu
 			out.Status, out.Location = http.StatusCreated, "/api/v1/workflows/"+done.Name
 		}
 	} else {
-		out.Body.PreviousScript = &done.Previous
+		out.Body.PreviousScript = client.NullString(done.Previous)
 	}
 	return out, nil
 }
@@ -89,7 +65,7 @@ func checkScript(d *workflow.Deploy) error {
 	if len(d.Script) > script.MaxSource {
 		return newProblem(http.StatusRequestEntityTooLarge, string(pawl.CodeTooLarge),
 			fmt.Sprintf("the script has %d bytes, more than the %d that are allowed", len(d.Script), script.MaxSource),
-			"Split it into several workflows.", Fault{Pointer: "/script", Message: "is too large"})
+			"Split it into several workflows.", client.Fault{Pointer: "/script", Message: "is too large"})
 	}
 	var f faults
 	if strings.ContainsRune(d.Script, 0) {
@@ -103,10 +79,10 @@ func checkScript(d *workflow.Deploy) error {
 	return f.problem()
 }
 
-func warningsOf(list []script.Diagnostic) []ScriptWarning {
-	out := make([]ScriptWarning, len(list))
+func warningsOf(list []script.Diagnostic) []client.ScriptWarning {
+	out := make([]client.ScriptWarning, len(list))
 	for i, d := range list {
-		out[i] = ScriptWarning{d.String(), d.Line, d.Column, orNull(d.Hint)}
+		out[i] = client.ScriptWarning{Message: d.String(), Line: d.Line, Column: d.Column, Hint: client.NullString(d.Hint)}
 	}
 	return out
 }

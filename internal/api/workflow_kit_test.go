@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/tool"
@@ -151,7 +152,7 @@ func consuming(name, body string) string {
 }
 
 // deploy puts a script in force and tells what that did.
-func (r *rig) deploy(name, script string) (d Deployment) {
+func (r *rig) deploy(name, script string) (d client.Deployment) {
 	r.t.Helper()
 	p := r.do("PUT", "/api/v1/workflows/"+name, map[string]any{"script": script, "filename": name + ".workflow.js"})
 	if p.status != http.StatusOK && p.status != http.StatusCreated {
@@ -171,9 +172,9 @@ func (r *rig) deployOrders() {
 }
 
 // publish sends an event with an input.
-func (r *rig) publish(name, topic, id string) PublishedEvent {
+func (r *rig) publish(name, topic, id string) client.PublishedEvent {
 	r.t.Helper()
-	var e PublishedEvent
+	var e client.PublishedEvent
 	r.do("POST", "/api/v1/workflows/"+name+"/events", map[string]any{
 		"topic": topic, "messageId": id, "payload": map[string]any{"n": id},
 		"input": map[string]any{"source": "shop", "type": "order", "id": id, "title": "Order " + id},
@@ -181,22 +182,22 @@ func (r *rig) publish(name, topic, id string) PublishedEvent {
 	return e
 }
 
-func (r *rig) workflow(name string) (w Workflow) {
+func (r *rig) workflow(name string) (w client.Workflow) {
 	r.t.Helper()
 	r.do("GET", "/api/v1/workflows/"+name, nil).want(http.StatusOK).into(&w)
 	return w
 }
 
 // runs lists runs with this query.
-func (r *rig) runs(query string) []Run {
+func (r *rig) runs(query string) []client.Run {
 	r.t.Helper()
-	var page Page[Run]
+	var page client.Page[client.Run]
 	r.do("GET", "/api/v1/runs"+query, nil).want(http.StatusOK).into(&page)
 	return page.Items
 }
 
 // waitRuns waits until there are so many runs with this query.
-func (r *rig) waitRuns(query string, n int) (runs []Run) {
+func (r *rig) waitRuns(query string, n int) (runs []client.Run) {
 	r.t.Helper()
 	r.eventually("there are runs "+query, func() bool { runs = r.runs(query); return len(runs) == n })
 	return runs
@@ -220,20 +221,20 @@ func pages[T any](r *rig, path string) (all []T) {
 	r.t.Helper()
 	cursor := ""
 	for range 100 {
-		var page Page[T]
+		var page client.Page[T]
 		r.do("GET", path+cursor, nil).want(http.StatusOK).into(&page)
 		all = append(all, page.Items...)
-		if page.NextCursor == nil {
+		if page.NextCursor == "" {
 			return all
 		}
-		cursor = "&cursor=" + *page.NextCursor
+		cursor = "&cursor=" + string(page.NextCursor)
 	}
 	r.t.Fatalf("%s does not end", path)
 	return nil
 }
 
 // pointers are the places of a problem.
-func pointers(p Problem) (out []string) {
+func pointers(p client.Problem) (out []string) {
 	for _, f := range p.Errors {
 		out = append(out, f.Pointer)
 	}

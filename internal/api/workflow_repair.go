@@ -3,28 +3,16 @@ package api
 import (
 	"context"
 
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
 )
-
-// Repair is a script that was proposed after a script failed.
-type Repair struct {
-	ID          string  `json:"id"`
-	RunID       string  `json:"runId" doc:"The run that failed."`
-	State       string  `json:"state" enum:"activated,rejected,failed,proposed" doc:"activated: it came into force. rejected: it was refused. failed: there was none. proposed: it waits for a person; approve or reject the run."`
-	Reason      *string `json:"reason" doc:"Why it did not come into force, or not by itself."`
-	Explanation *string `json:"explanation" doc:"What the repairer says about it; not to be trusted."`
-	Repairer    string  `json:"repairer"`
-	Script      *string `json:"script" doc:"What was proposed."`
-	BaseScript  *string `json:"baseScript" doc:"The script that failed."`
-	CreatedAt   Instant `json:"createdAt"`
-}
 
 type listRepairsInput struct {
 	WorkflowPath
 	PageInput
 }
 
-type listRepairsOutput struct{ Body Page[Repair] }
+type listRepairsOutput struct{ Body client.Page[client.Repair] }
 
 const repairCursor = "repair"
 
@@ -39,22 +27,22 @@ func (a *API) listRepairs(ctx context.Context, in *listRepairsInput) (*listRepai
 		if err != nil {
 			return err
 		}
-		base := map[string]*string{}
+		base := map[string]string{}
 		for _, r := range list {
-			if base[r.BaseVersion] != nil {
+			if base[r.BaseVersion] != "" {
 				continue
 			}
 			v, err := tx.GetWorkflowVersion(ctx, w.ID, r.BaseVersion)
 			if err != nil {
 				return err
 			}
-			base[r.BaseVersion] = &v.Source
+			base[r.BaseVersion] = v.Source
 		}
 		cursor := func(r store.Repair) string { return timeCursor(r.CreatedAt, r.ID) }
-		out.Body = cutPage(list, in.Limit, repairCursor, cursor, func(r store.Repair) Repair {
-			return Repair{
-				ID: r.ID, RunID: r.RunID, State: r.State, Reason: orNull(r.Reason), Explanation: orNull(r.Explanation), Repairer: r.Repairer,
-				Script: orNull(r.Script), BaseScript: base[r.BaseVersion], CreatedAt: Instant{r.CreatedAt},
+		out.Body = cutPage(list, in.Limit, repairCursor, cursor, func(r store.Repair) client.Repair {
+			return client.Repair{
+				ID: r.ID, RunID: r.RunID, State: r.State, Reason: client.NullString(r.Reason), Explanation: client.NullString(r.Explanation), Repairer: r.Repairer,
+				Script: client.NullString(r.Script), BaseScript: client.NullString(base[r.BaseVersion]), CreatedAt: client.At(r.CreatedAt),
 			}
 		})
 		return nil

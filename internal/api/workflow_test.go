@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/workflow"
@@ -16,9 +17,9 @@ import (
 // a deploy tells what it did and what was there before.
 func TestDeployTellsWhatItDid(t *testing.T) {
 	both(t, func(r *rig) {
-		put := func(text string, dry bool) (*reply, Deployment) {
+		put := func(text string, dry bool) (*reply, client.Deployment) {
 			p := r.do("PUT", "/api/v1/workflows/orders", map[string]any{"script": text, "filename": "orders.workflow.js", "dryRun": dry}, "Idempotency-Key", "k")
-			var d Deployment
+			var d client.Deployment
 			p.into(&d)
 			return p, d
 		}
@@ -41,7 +42,7 @@ func TestDeployTellsWhatItDid(t *testing.T) {
 			if p.want(c.status); d.Name != "orders" || d.What != c.what || d.DryRun != c.dry || d.Version != workflow.VersionOf("orders.workflow.js", c.script) || d.Warnings == nil {
 				t.Errorf("%s, dry %v: %s", c.what, c.dry, p.body)
 			}
-			if (c.previous == "") != (d.PreviousScript == nil) || c.previous != "" && *d.PreviousScript != c.previous {
+			if (c.previous == "") != (d.PreviousScript == "") || c.previous != "" && string(d.PreviousScript) != c.previous {
 				t.Errorf("%s, dry %v: previous %v", c.what, c.dry, d.PreviousScript)
 			}
 			if location := p.header.Get("Location"); (c.status == 201) != (location == "/api/v1/workflows/orders") {
@@ -63,16 +64,16 @@ func (r *rig) checkVersions(second string) {
 	r.t.Helper()
 	r.do("PUT", "/api/v1/workflows/orders", map[string]any{"script": orders, "filename": "orders.workflow.js"}).want(200) // the first one again
 	r.do("PUT", "/api/v1/workflows/orders", map[string]any{"script": second, "filename": "orders.workflow.js"}).want(200)
-	var whole Workflow
+	var whole client.Workflow
 	r.do("GET", "/api/v1/workflows/orders", nil).want(200).into(&whole)
-	if all := pages[WorkflowSummary](r, "/api/v1/workflows?limit=1"); len(all) != 1 || all[0].VersionNumber != 2 || all[0].Version != whole.Version || all[0].Name != "orders" {
+	if all := pages[client.WorkflowSummary](r, "/api/v1/workflows?limit=1"); len(all) != 1 || all[0].VersionNumber != 2 || all[0].Version != whole.Version || all[0].Name != "orders" {
 		r.t.Errorf("listed as %+v", all)
 	}
-	list := pages[WorkflowVersion](r, "/api/v1/workflows/orders/versions?limit=1")
-	if len(list) != 2 || list[0].Number != 2 || !list[0].Active || list[1].Active || list[0].Script != nil || *list[0].CreatedBy != "admin" || list[0].CreatedAt.IsZero() {
+	list := pages[client.WorkflowVersion](r, "/api/v1/workflows/orders/versions?limit=1")
+	if len(list) != 2 || list[0].Number != 2 || !list[0].Active || list[1].Active || list[0].Script != nil || string(list[0].CreatedBy) != "admin" || list[0].CreatedAt.IsZero() {
 		r.t.Errorf("versions %+v", list)
 	}
-	if list = pages[WorkflowVersion](r, "/api/v1/workflows/orders/versions?source=true"); *list[0].Script != second || *list[1].Script != orders {
+	if list = pages[client.WorkflowVersion](r, "/api/v1/workflows/orders/versions?source=true"); *list[0].Script != second || *list[1].Script != orders {
 		r.t.Errorf("versions with scripts %+v", list)
 	}
 }
@@ -93,7 +94,7 @@ func TestDeployRefusesWithPlaces(t *testing.T) {
 			{"other name", producing("other", ""), `name is "other"`, 0, 0},
 		} {
 			p := r.do("PUT", "/api/v1/workflows/x", map[string]any{"script": c.script, "filename": "dir/x.workflow.ts"}).problem(422, "invalid")
-			i := slices.IndexFunc(p.Errors, func(f Fault) bool { return strings.Contains(f.Message, c.message) })
+			i := slices.IndexFunc(p.Errors, func(f client.Fault) bool { return strings.Contains(f.Message, c.message) })
 			if i < 0 {
 				t.Errorf("%s: %+v", c.name, p.Errors)
 				continue
@@ -174,7 +175,7 @@ func TestWorkflowShowsWhatItDeclaresAndKeeps(t *testing.T) {
 		}
 		var told []string
 		for _, h := range w.Handlers {
-			told = append(told, fmt.Sprintf("%s %s %v %v", h.Name, h.Type, h.HasState, h.WakeAt != nil))
+			told = append(told, fmt.Sprintf("%s %s %v %v", h.Name, h.Type, h.HasState, !h.WakeAt.IsZero()))
 		}
 		if got := fmt.Sprint(told); got != "[hourly producer true false daily producer false false tell consumer false true note consumer false false]" {
 			t.Errorf("handlers %s", got)
@@ -183,11 +184,11 @@ func TestWorkflowShowsWhatItDeclaresAndKeeps(t *testing.T) {
 			t.Fatalf("producers %+v", w.Producers)
 		}
 		for _, p := range w.Producers {
-			if p.LastRunAt == nil || p.RequestedAt != nil || !p.NextRunAt.After(p.LastRunAt.Time) || p.Name == "hourly" && p.Schedule != "Every hour" || p.Schedule == "" {
+			if p.LastRunAt.IsZero() || !p.RequestedAt.IsZero() || !p.NextRunAt.After(p.LastRunAt.Time) || p.Name == "hourly" && p.Schedule != "Every hour" || p.Schedule == "" {
 				t.Errorf("producer %+v", p)
 			}
 		}
-		if w.NextAt == nil || w.NextText == nil || !strings.HasPrefix(*w.NextText, "Next in ") {
+		if w.NextAt.IsZero() || w.NextText == "" || !strings.HasPrefix(string(w.NextText), "Next in ") {
 			t.Errorf("next %v %v", w.NextAt, w.NextText)
 		}
 	})
@@ -237,8 +238,8 @@ func TestViewersReadAndOperatorsDeploy(t *testing.T) {
 		r.as(viewer, "GET", "/api/v1/workflows/orders", nil).want(200)
 		r.as(viewer, "POST", "/api/v1/workflows/orders/pause", nil).problem(403, "forbidden")
 		r.as(operator, "GET", "/api/v1/runs", nil).problem(403, "forbidden")
-		if list := pages[WorkflowVersion](r, "/api/v1/workflows/orders/versions?limit=5"); *list[0].CreatedBy != "otto" {
-			t.Errorf("deployed by %s", *list[0].CreatedBy)
+		if list := pages[client.WorkflowVersion](r, "/api/v1/workflows/orders/versions?limit=5"); string(list[0].CreatedBy) != "otto" {
+			t.Errorf("deployed by %s", string(list[0].CreatedBy))
 		}
 		if n := r.count(`select count(*) from audit_log where action = 'workflow.deploy' and actor like 'otto (token %'`); n != 1 {
 			t.Errorf("%d entries in the audit log", n)

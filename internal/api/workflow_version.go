@@ -5,19 +5,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
 )
-
-// WorkflowVersion is a script as it was deployed.
-type WorkflowVersion struct {
-	Version   string  `json:"version" doc:"A hash of the script's content."`
-	Number    int     `json:"number" example:"3" doc:"Counts the scripts of a workflow."`
-	Filename  string  `json:"filename" example:"mail-to-sheet.workflow.ts"`
-	CreatedAt Instant `json:"createdAt" doc:"When it was deployed for the first time."`
-	CreatedBy *string `json:"createdBy" doc:"The user who deployed it."`
-	Active    bool    `json:"active" doc:"It is the one in force."`
-	Script    *string `json:"script,omitempty" doc:"The source, if it was asked for."`
-}
 
 type listVersionsInput struct {
 	WorkflowPath
@@ -25,7 +15,9 @@ type listVersionsInput struct {
 	Source bool `query:"source" doc:"Show the scripts, too."`
 }
 
-type listVersionsOutput struct{ Body Page[WorkflowVersion] }
+type listVersionsOutput struct {
+	Body client.Page[client.WorkflowVersion]
+}
 
 const versionCursor = "version"
 
@@ -41,8 +33,8 @@ func (a *API) listVersions(ctx context.Context, in *listVersionsInput) (*listVer
 			return err
 		}
 		cursor := func(v store.WorkflowVersion) string { return strconv.Itoa(v.Number) }
-		out.Body = cutPage(list, in.Limit, versionCursor, cursor, func(v store.WorkflowVersion) WorkflowVersion {
-			told := WorkflowVersion{v.Version, v.Number, v.Filename, Instant{v.CreatedAt}, orNull(userOf(v.CreatedBy)), v.Version == w.Version, nil}
+		out.Body = cutPage(list, in.Limit, versionCursor, cursor, func(v store.WorkflowVersion) client.WorkflowVersion {
+			told := client.WorkflowVersion{Version: v.Version, Number: v.Number, Filename: v.Filename, CreatedAt: client.At(v.CreatedAt), CreatedBy: client.NullString(userOf(v.CreatedBy)), Active: v.Version == w.Version, Script: nil}
 			if in.Source {
 				told.Script = &v.Source
 			}

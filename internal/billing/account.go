@@ -5,7 +5,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/execution/contract"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -14,17 +14,17 @@ type Account struct {
 	ID        string
 	OwnerID   string
 	Name      string
-	KeyRef    string          // names the default key, such as ${TEAM_KEY}; never the key; empty: it has none
-	Balance   *contract.Micro // nil: not prepaid
-	Reserved  contract.Micro  // what open runs may still cost
-	Days      []Spend         // the newest first; days without receipts are left out
+	KeyRef    string    // names the default key, such as ${TEAM_KEY}; never the key; empty: it has none
+	Balance   *pawl.USD // nil: not prepaid
+	Reserved  pawl.USD  // what open runs may still cost
+	Days      []Spend   // the newest first; days without receipts are left out
 	CreatedAt time.Time
 }
 
 // Spend is what was spent on one UTC day.
 type Spend struct {
 	Day      time.Time // its beginning
-	Amount   contract.Micro
+	Amount   pawl.USD
 	Receipts int64
 }
 
@@ -36,7 +36,7 @@ func EnsureAccount(ctx context.Context, tx *store.Tx, userID string) (Account, e
 }
 
 func fromStore(a store.Account) Account {
-	return Account{ID: a.ID, OwnerID: a.OwnerID, Name: a.Name, KeyRef: a.KeyRef, Balance: (*contract.Micro)(a.Balance), CreatedAt: a.CreatedAt}
+	return Account{ID: a.ID, OwnerID: a.OwnerID, Name: a.Name, KeyRef: a.KeyRef, Balance: (*pawl.USD)(a.Balance), CreatedAt: a.CreatedAt}
 }
 
 // Accounts reads up to limit accounts of a user, the oldest first, with what was
@@ -72,9 +72,9 @@ func withSpend(ctx context.Context, tx *store.Tx, row store.Account, days int) (
 	if err != nil {
 		return out, err
 	}
-	out.Reserved = contract.Micro(reserved)
+	out.Reserved = pawl.USD(reserved)
 	for _, s := range spent {
-		out.Days = append(out.Days, Spend{Day: s.Day, Amount: contract.Micro(s.Amount), Receipts: s.Receipts})
+		out.Days = append(out.Days, Spend{Day: s.Day, Amount: pawl.USD(s.Amount), Receipts: s.Receipts})
 	}
 	return out, nil
 }
@@ -82,7 +82,7 @@ func withSpend(ctx context.Context, tx *store.Tx, row store.Account, days int) (
 // Update changes what is given of an account and tells what it was, and what it
 // is with what was spent in the last days. One of another owner is not found; an
 // empty owner is everybody.
-func Update(ctx context.Context, tx *store.Tx, ownerID, id string, in contract.BillingAccountsUpdateV1Input, days int) (was, now Account, err error) {
+func Update(ctx context.Context, tx *store.Tx, ownerID, id string, in client.AccountPatch, days int) (was, now Account, err error) {
 	row, err := tx.HoldAccount(ctx, id)
 	if err != nil {
 		return was, now, err

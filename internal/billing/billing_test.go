@@ -69,7 +69,7 @@ func asked(ctx context.Context, tx *store.Tx, g grant.Grant, runID string) error
 	return err
 }
 
-func (k *kit) reserve(g grant.Grant, runID string, estimate contract.Micro) error {
+func (k *kit) reserve(g grant.Grant, runID string, estimate pawl.USD) error {
 	return k.db.Write(k.t.Context(), func(ctx context.Context, tx *store.Tx) error {
 		if err := asked(ctx, tx, g, runID); err != nil {
 			return err
@@ -82,7 +82,7 @@ func attemptOf(g grant.Grant, runID string) Attempt {
 	return Attempt{RunID: runID, Attempt: 1, AccountID: g.BillingAccountID, GrantID: g.ID, ScheduleID: "s", Executor: "langgraph"}
 }
 
-func (k *kit) settle(g grant.Grant, runID string, facts ...Fact) (cost contract.Micro) {
+func (k *kit) settle(g grant.Grant, runID string, facts ...Fact) (cost pawl.USD) {
 	k.t.Helper()
 	k.write(func(ctx context.Context, tx *store.Tx) (err error) {
 		cost, err = Settle(ctx, tx, attemptOf(g, runID), facts)
@@ -98,14 +98,14 @@ func which(err error) string {
 	return ""
 }
 
-func micro(n int64) *contract.Micro { return (*contract.Micro)(&n) }
+func micro(n int64) *pawl.USD { return (*pawl.USD)(&n) }
 
 // C-03, X-36: caps with reservation before and settlement after.
 func TestCapsBoundRuns(t *testing.T) {
 	both(t, func(t *testing.T, k *kit) {
 		perDay := k.grant(grant.Caps{USDPerDay: micro(100)})
 		for i, c := range []struct {
-			estimate contract.Micro
+			estimate pawl.USD
 			want     string
 		}{{60, ""}, {41, CapUSDPerDay}, {40, ""}, {0, CapUSDPerDay}} {
 			if err := k.reserve(perDay, fmt.Sprint("day", i), c.estimate); which(err) != c.want || (err == nil) != (c.want == "") {
@@ -278,7 +278,7 @@ func TestUnitWithoutNameGetsOneThatStays(t *testing.T) { // context 3.19.3
 func TestEstimate(t *testing.T) {
 	both(t, func(t *testing.T, k *kit) {
 		free, capped := k.grant(grant.Caps{}), k.grant(grant.Caps{USDPerRun: micro(50)})
-		estimate := func(g grant.Grant) (m contract.Micro) {
+		estimate := func(g grant.Grant) (m pawl.USD) {
 			k.write(func(ctx context.Context, tx *store.Tx) (err error) {
 				m, err = Estimate(ctx, tx, g, graph)
 				return err
@@ -289,7 +289,7 @@ func TestEstimate(t *testing.T) {
 			t.Errorf("without runs: %s %s", estimate(free), estimate(capped))
 		}
 		for i := range 22 {
-			cost := contract.Micro(10)
+			cost := pawl.USD(10)
 			if i < 2 {
 				cost = 1_000_000 // too long ago to count
 			}
@@ -299,7 +299,7 @@ func TestEstimate(t *testing.T) {
 				if err := asked(ctx, tx, capped, run); err != nil {
 					return err
 				}
-				_, err := Settle(ctx, tx, attemptOf(capped, run), []Fact{{Unit: "a", Cost: cost}, {Unit: "b", Cost: contract.Micro(i % 2)}})
+				_, err := Settle(ctx, tx, attemptOf(capped, run), []Fact{{Unit: "a", Cost: cost}, {Unit: "b", Cost: pawl.USD(i % 2)}})
 				return err
 			})
 		}

@@ -42,13 +42,13 @@ const estimateFrom = 20
 // Estimate is what a run of a graph under a grant will probably cost: the
 // average of the newest runs that have receipts, rounded up; before there are
 // any, the cap per run; without one, nothing.
-func Estimate(ctx context.Context, tx *store.Tx, g grant.Grant, graphID string) (contract.Micro, error) {
+func Estimate(ctx context.Context, tx *store.Tx, g grant.Grant, graphID string) (pawl.USD, error) {
 	runs, total, err := tx.RecentCosts(ctx, g.ID, graphID, estimateFrom)
 	switch {
 	case err != nil:
 		return 0, err
 	case runs > 0:
-		return contract.Micro((total + runs - 1) / runs), nil
+		return pawl.USD((total + runs - 1) / runs), nil
 	case g.Caps.USDPerRun != nil:
 		return *g.Caps.USDPerRun, nil
 	}
@@ -59,7 +59,7 @@ func Estimate(ctx context.Context, tx *store.Tx, g grant.Grant, graphID string) 
 // with a *CapError. An attempt that has its reservation keeps it and is not
 // judged again: it was started. The grant and the account are held until the
 // transaction ends, so that rivals are judged one after the other.
-func Reserve(ctx context.Context, tx *store.Tx, g grant.Grant, runID string, attempt int, estimate contract.Micro) error {
+func Reserve(ctx context.Context, tx *store.Tx, g grant.Grant, runID string, attempt int, estimate pawl.USD) error {
 	if _, err := tx.HoldGrant(ctx, g.ID); err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func Unbounded(g grant.Grant, account store.Account) bool {
 
 func checkCaps(ctx context.Context, tx *store.Tx, g grant.Grant, runID string, estimate int64) error {
 	if limit := g.Caps.USDPerRun; limit != nil && estimate > int64(*limit) {
-		return &CapError{CapUSDPerRun, fmt.Sprintf("a run costs about %s USD, and the grant allows %s USD for one", contract.Micro(estimate), limit)}
+		return &CapError{CapUSDPerRun, fmt.Sprintf("a run costs about %s USD, and the grant allows %s USD for one", pawl.USD(estimate), limit)}
 	}
 	today := Day(tx.Now)
 	if limit := g.Caps.RunsPerDay; limit != nil {
@@ -123,7 +123,7 @@ func checkCaps(ctx context.Context, tx *store.Tx, g grant.Grant, runID string, e
 		}
 		if !fits(estimate, int64(*limit)-spent-reserved) {
 			return &CapError{CapUSDPerDay, fmt.Sprintf("the grant allows %s USD a day (UTC): %s USD are spent, %s USD set aside for open runs, and a run costs about %s USD",
-				limit, contract.Micro(spent), contract.Micro(reserved), contract.Micro(estimate))}
+				limit, pawl.USD(spent), pawl.USD(reserved), pawl.USD(estimate))}
 		}
 	}
 	return nil
@@ -139,7 +139,7 @@ func checkBalance(ctx context.Context, tx *store.Tx, account store.Account, esti
 	}
 	if !fits(estimate, *account.Balance-reserved) {
 		return &CapError{CapBalance, fmt.Sprintf("the billing account has %s USD left, %s USD set aside for open runs, and a run costs about %s USD",
-			contract.Micro(*account.Balance), contract.Micro(reserved), contract.Micro(estimate))}
+			pawl.USD(*account.Balance), pawl.USD(reserved), pawl.USD(estimate))}
 	}
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 
-	"github.com/pawlrun/pawl/internal/execution/contract"
+	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 )
@@ -17,7 +17,7 @@ const System = "pawl"
 // Bounds of what an executor may claim about one unit. What it says is not
 // trusted, and must not make an account overflow.
 const (
-	maxUnitCost = contract.Micro(1_000_000_000_000) // 100,000 USD
+	maxUnitCost = pawl.USD(1_000_000_000_000) // 100,000 USD
 	maxTokens   = 1 << 50
 	maxUnitName = 200 // bytes
 )
@@ -38,7 +38,7 @@ type Fact struct {
 	Model        string
 	InputTokens  int64
 	OutputTokens int64
-	Cost         contract.Micro
+	Cost         pawl.USD
 }
 
 // Unit names the n-th unit of an attempt, counted from 1. An executor should
@@ -80,12 +80,12 @@ func Charge(ctx context.Context, tx *store.Tx, a Attempt, facts []Fact) error {
 	return tx.LowerBalance(ctx, a.AccountID, charged)
 }
 
-func within[T int64 | contract.Micro](v, most T) T { return min(max(v, 0), most) }
+func within[T int64 | pawl.USD](v, most T) T { return min(max(v, 0), most) }
 
 // Settle ends the money of an attempt: it charges the facts, releases the
 // reservation and tells what the run has cost, all attempts together. It belongs into the
 // transaction that writes the outcome.
-func Settle(ctx context.Context, tx *store.Tx, a Attempt, facts []Fact) (contract.Micro, error) {
+func Settle(ctx context.Context, tx *store.Tx, a Attempt, facts []Fact) (pawl.USD, error) {
 	if err := Charge(ctx, tx, a, facts); err != nil {
 		return 0, err
 	}
@@ -93,5 +93,5 @@ func Settle(ctx context.Context, tx *store.Tx, a Attempt, facts []Fact) (contrac
 		return 0, err
 	}
 	cost, err := tx.CostOfRun(ctx, a.RunID)
-	return contract.Micro(cost), err
+	return pawl.USD(cost), err
 }

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/cli/client"
 	document "github.com/pawlrun/pawl/internal/definition"
-	"github.com/pawlrun/pawl/internal/execution/contract"
 )
 
 func newAccountCommand(p *Process) *cobra.Command {
@@ -103,7 +103,7 @@ func (s *accountSetting) request(key, balance bool) (map[string]any, error) {
 		body["keyRef"] = s.key
 	}
 	if balance {
-		exact, err := contract.ParseMicro(s.balance)
+		exact, err := pawl.ParseUSD(s.balance)
 		if err != nil {
 			return nil, misplaced("--balance", err)
 		}

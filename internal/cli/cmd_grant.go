@@ -124,7 +124,7 @@ func (g *granting) caps(limited bool) (*client.Caps, error) {
 		if amount.text == "" {
 			continue
 		}
-		exact, err := contract.ParseMicro(amount.text)
+		exact, err := pawl.ParseUSD(amount.text)
 		if err != nil {
 			return nil, misplaced(amount.flag, err)
 		}

@@ -262,7 +262,7 @@ func (s *Service) newFlight(e store.Execution, m memory, exec runner.Executor, n
 	return &flight{
 		s: s, key: e.Key, owner: e.Owner, exec: exec, memory: m, stopAtOnce: !e.CancelAt.IsZero(),
 		run: runner.Run{
-			RunID: e.RunID, Attempt: e.Attempt, ScheduleID: m.ScheduleID, ScheduledFor: contract.TimeOf(m.ScheduledFor),
+			RunID: e.RunID, Attempt: e.Attempt, ScheduleID: m.ScheduleID, ScheduledFor: m.ScheduledFor.Time,
 			GraphID: e.GraphID, Name: name, Input: input, Key: e.Key, Remote: m.Remote, Resume: resume,
 		},
 		bill: billing.Attempt{

@@ -51,7 +51,7 @@ func (f *flight) finished(r runner.Result) (contract.RunAnswerV1, error) {
 	m, facts := f.told(r)
 	m.Input = nil
 	m.Unknown, m.Retry, m.RetryAfterMS = r.Unknown, r.Retry && !r.OK && !r.Unknown, r.RetryAfter.Milliseconds()
-	var cost contract.Micro
+	var cost pawl.USD
 	err := f.retryWrite(func(ctx context.Context, tx *store.Tx) (err error) {
 		if !f.free || len(facts) > 0 {
 			if cost, _, err = f.settle(ctx, tx, facts); err != nil {
@@ -74,7 +74,7 @@ func (f *flight) interrupted(r runner.Result) (contract.RunAnswerV1, error) {
 	m, facts := f.told(r)
 	m.Units, m.Asked, m.Question, m.Input = m.Units+len(facts), true, store.NewID(), f.run.Input
 	question := asJSON(r.Interrupt)
-	var cost contract.Micro
+	var cost pawl.USD
 	err := f.retryWrite(func(ctx context.Context, tx *store.Tx) (err error) {
 		var stop bool
 		if cost, stop, err = f.settle(ctx, tx, facts); err != nil {
@@ -113,7 +113,7 @@ var errStopAsked = errors.New("somebody asked to stop the run")
 // settle ends the money of this claim and tells whether somebody asked to stop
 // the run. The fence comes first, as in every claim: whoever takes rows in one
 // order does not wait for each other in a circle.
-func (f *flight) settle(ctx context.Context, tx *store.Tx, facts []billing.Fact) (cost contract.Micro, stop bool, err error) {
+func (f *flight) settle(ctx context.Context, tx *store.Tx, facts []billing.Fact) (cost pawl.USD, stop bool, err error) {
 	cancelAt, err := tx.BeatExecution(ctx, f.key, f.owner, tx.Now.Add(leaseFor))
 	if err != nil {
 		return 0, false, err

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/execution/contract"
 )
 
@@ -35,7 +36,7 @@ func (g Guest) key(key string) string {
 // the slot that it stands for.
 func (g Guest) clean(req contract.RunRequestV1) contract.RunRequestV1 {
 	if g.Actor != "" {
-		req.RunID, req.ScheduleID, req.ScheduledFor = "", "", nil
+		req.RunID, req.ScheduleID, req.ScheduledFor = "", "", client.Instant{}
 	}
 	return req
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/store"
 )
@@ -11,9 +13,9 @@ import (
 // memory is what the service remembers about a key besides its columns: it is
 // the JSON of the column remote.
 type memory struct {
-	Remote       json.RawMessage   `json:"remote,omitempty"` // the executor's own
-	ScheduleID   string            `json:"scheduleId,omitempty"`
-	ScheduledFor *contract.Instant `json:"scheduledFor,omitempty"`
+	Remote       json.RawMessage `json:"remote,omitempty"` // the executor's own
+	ScheduleID   string          `json:"scheduleId,omitempty"`
+	ScheduledFor client.Instant  `json:"scheduledFor,omitzero"`
 
 	// Units is how many units of usage came before the last interrupt of the
 	// attempt, so that those without a name go on counting.
@@ -63,7 +65,7 @@ func answerOf(e store.Execution) (contract.RunAnswerV1, error) {
 	if err != nil {
 		return contract.RunAnswerV1{}, err
 	}
-	cost := contract.Micro(e.Cost)
+	cost := pawl.USD(e.Cost)
 	answer := contract.RunAnswerV1{
 		OK: e.Outcome.OK, RunID: e.RunID, TraceID: e.Outcome.TraceID,
 		ErrorCode: contract.ErrorCode(e.Outcome.ErrorCode), ErrorMessage: e.Outcome.ErrorMessage,

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/billing"
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/executor/runner"
@@ -30,7 +31,7 @@ func TestRunAnswersAndCharges(t *testing.T) {
 			}
 			return succeed(ctx, r, emit)
 		}
-		at := contract.InstantOf(time.Date(2030, 1, 31, 9, 0, 0, 0, time.UTC))
+		at := client.At(time.Date(2030, 1, 31, 9, 0, 0, 0, time.UTC))
 		req := k.request(`{"topic":"autumn"}`)
 		req.RunID, req.ScheduleID, req.ScheduledFor = "run-1", "sched", at
 		answer, err := k.s.Run(t.Context(), "k", graph, req)

@@ -3,7 +3,7 @@ package grant
 import (
 	"time"
 
-	"github.com/pawlrun/pawl/internal/execution/contract"
+	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -23,15 +23,15 @@ type Grant struct {
 
 // Caps bound what runs under a grant may cost. Nil is no bound; days are UTC.
 type Caps struct {
-	USDPerDay  *contract.Micro `json:"usdPerDay"`
-	USDPerRun  *contract.Micro `json:"usdPerRun"`
-	RunsPerDay *int64          `json:"runsPerDay"`
+	USDPerDay  *pawl.USD `json:"usdPerDay"`
+	USDPerRun  *pawl.USD `json:"usdPerRun"`
+	RunsPerDay *int64    `json:"runsPerDay"`
 }
 
 func fromStore(g store.Grant) Grant {
 	return Grant{
 		ID: g.ID, UserID: g.UserID, BillingAccountID: g.AccountID, Scopes: g.Scopes,
-		Caps:              Caps{USDPerDay: (*contract.Micro)(g.USDPerDay), USDPerRun: (*contract.Micro)(g.USDPerRun), RunsPerDay: g.RunsPerDay},
+		Caps:              Caps{USDPerDay: (*pawl.USD)(g.USDPerDay), USDPerRun: (*pawl.USD)(g.USDPerRun), RunsPerDay: g.RunsPerDay},
 		WildcardConsentAt: g.WildcardConsentAt, Automatic: g.Automatic,
 		ExpiresAt: g.ExpiresAt, RevokedAt: g.RevokedAt, CreatedAt: g.CreatedAt,
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -51,7 +50,7 @@ func TestAutomaticGrantCoversItsGraphAlone(t *testing.T) { // C-27, X-61
 }
 
 func TestCreateRefusesWhatCannotBe(t *testing.T) {
-	negative, runs := contract.Micro(-1), int64(-1)
+	negative, runs := pawl.USD(-1), int64(-1)
 	both(t, func(t *testing.T, k *kit) {
 		for name, change := range map[string]func(*Spec){
 			"expired":      func(s *Spec) { s.ExpiresAt = time.Now().Add(-time.Second) },

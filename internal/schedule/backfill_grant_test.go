@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/grant"
 	"github.com/pawlrun/pawl/internal/store"
@@ -41,7 +42,7 @@ func (k *kit) novelist() store.Schedule {
 	k.pass(30 * time.Second)
 	k.restart(3 * time.Minute)
 	graph := "x:novel"
-	return k.update(sch, contract.SchedulesUpdateV1Input{GraphID: &graph})
+	return k.update(sch, client.SchedulePatch{GraphID: &graph})
 }
 
 // C-60, C-79: a plan says before anybody confirms it which slots the grant of the
@@ -49,7 +50,7 @@ func (k *kit) novelist() store.Schedule {
 // skipped, and counted neither as cost nor as run.
 func TestAPlanTellsWhatTheGrantDoesNotCover(t *testing.T) {
 	inTime(t, func(t *testing.T, k *kit) {
-		cost := contract.Micro(70)
+		cost := pawl.USD(70)
 		k.graph.answer = func(string, int) contract.RunAnswerV1 { return contract.RunAnswerV1{OK: true, CostUSD: &cost} }
 		sch := k.novelist()
 		k.pass(time.Minute) // 00:04 runs the novel

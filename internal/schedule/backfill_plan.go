@@ -7,7 +7,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/execution/contract"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/when"
@@ -16,7 +16,7 @@ import (
 // PlannedSlot is one instant that a backfill would run, with what the schedule
 // was then.
 type PlannedSlot struct {
-	At       contract.Instant
+	At       client.Instant
 	Revision int64
 	GraphID  string
 	Input    json.RawMessage
@@ -109,7 +109,7 @@ func (p *Plan) add(schedule when.Schedule, v store.ScheduleVersion, from, to tim
 		if len(p.Slots) == maxBackfill {
 			return &pawl.Error{Code: pawl.CodeInvalid, Reason: "too_many", Op: "plan backfill", Msg: fmt.Sprintf("the backfill has more than %d slots", maxBackfill), Hint: "Ask for a shorter time."}
 		}
-		p.Slots = append(p.Slots, PlannedSlot{At: contract.Instant{Time: next}, Revision: v.Revision, GraphID: v.GraphID, Input: v.Input, Was: slot.Disposition})
+		p.Slots = append(p.Slots, PlannedSlot{At: client.At(next), Revision: v.Revision, GraphID: v.GraphID, Input: v.Input, Was: slot.Disposition})
 	}
 }
 

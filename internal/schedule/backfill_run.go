@@ -7,7 +7,6 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
@@ -113,7 +112,7 @@ func nextStart(ctx context.Context, tx *store.Tx, b store.Backfill) (time.Time, 
 // crowded reports whether a slot of the backfill still waits for its turn: then
 // another one would only wait behind it, before those of the schedule itself.
 func (s *Service) crowded(ctx context.Context, tx *store.Tx, sch store.Schedule, b store.Backfill) (bool, error) {
-	if contract.ConcurrencyPolicy(sch.Policy) == contract.Allow {
+	if pawl.ConcurrencyPolicy(sch.Policy) == pawl.PolicyAllow {
 		return false, nil
 	}
 	waiting, err := tx.ListSlots(ctx, store.SlotFilter{BackfillID: b.ID, Status: string(run.SlotPending)}, time.Time{}, "", 1)

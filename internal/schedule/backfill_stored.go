@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/pawlrun/pawl/internal/execution/contract"
+	"github.com/pawlrun/pawl/client"
 )
 
 // storedPlan is how a plan is kept: what the slots of one revision have in common
@@ -28,9 +28,9 @@ type plannedVersion struct {
 }
 
 type storedSlot struct {
-	At       contract.Instant `json:"at"`
-	Revision int64            `json:"revision"`
-	Was      string           `json:"was,omitempty"`
+	At       client.Instant `json:"at"`
+	Revision int64          `json:"revision"`
+	Was      string         `json:"was,omitempty"`
 
 	// Plans once had these in every slot, and no versions. Such plans are read,
 	// and no longer written.

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/store"
 )
@@ -23,7 +24,7 @@ func TestAPlanKeepsTheInputOnce(t *testing.T) {
 		in.Input = json.RawMessage(fmt.Sprintf(`{"n":%q}`, strings.Repeat("x", 100_000)))
 		sch := k.create(in)
 		k.nobody(90 * time.Second)
-		k.update(sch, contract.SchedulesUpdateV1Input{Input: json.RawMessage(`{"n":2}`)})
+		k.update(sch, client.SchedulePatch{Input: json.RawMessage(`{"n":2}`)})
 		k.nobody(2 * time.Minute) // 00:02 waits, 00:03 has no slot
 		b, plan := k.planFor(sch, at(4-maxBackfill), at(3).Add(time.Second), 60)
 		if len(plan.Slots) < maxBackfill-2 || len(b.Plan) > 1_000_000 {
@@ -41,8 +42,8 @@ func TestAPlanIsReadAsItWasWritten(t *testing.T) {
 	plan := Plan{
 		GrantID: "g", Skipped: 2, Before: 1, Uncovered: []Uncovered{{"x:b", 1, contract.GrantRevoked, "m"}},
 		Slots: []PlannedSlot{
-			{contract.Instant{Time: at(1)}, 1, "x:a", json.RawMessage(`{}`), "skipped_missed"}, {contract.Instant{Time: at(2)}, 1, "x:a", json.RawMessage(`{}`), ""},
-			{contract.Instant{Time: at(3)}, 2, "x:b", json.RawMessage(`[1]`), ""},
+			{client.At(at(1)), 1, "x:a", json.RawMessage(`{}`), "skipped_missed"}, {client.At(at(2)), 1, "x:a", json.RawMessage(`{}`), ""},
+			{client.At(at(3)), 2, "x:b", json.RawMessage(`[1]`), ""},
 		},
 	}
 	raw, err := plan.encode()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/billing"
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/store"
@@ -68,10 +69,10 @@ func TestABackfillMakesUpForWhatWasMissed(t *testing.T) {
 		sch := k.create(ask("s", ""))
 		k.pass(90 * time.Second)
 		k.restart(2 * time.Minute) // missed 00:02 and 00:03
-		k.update(sch, contract.SchedulesUpdateV1Input{Input: json.RawMessage(`{"n":2}`)})
+		k.update(sch, client.SchedulePatch{Input: json.RawMessage(`{"n":2}`)})
 		k.pass(time.Minute)        // 00:04:30
 		k.restart(2 * time.Minute) // missed 00:05 and 00:06
-		k.update(sch, contract.SchedulesUpdateV1Input{Input: json.RawMessage(`{"n":3}`)})
+		k.update(sch, client.SchedulePatch{Input: json.RawMessage(`{"n":3}`)})
 		b, plan := k.planFor(sch, at(1), at(6).Add(time.Second), 6)
 		want := []string{`00:02 {"n":1} skipped_missed`, `00:03 {"n":1} skipped_missed`, `00:05 {"n":2} skipped_missed`, `00:06 {"n":2} skipped_missed`}
 		if !slices.Equal(plan.words(), want) || plan.Skipped != 2 || b.Total != 4 || b.State != BackfillPlanned {
@@ -137,7 +138,7 @@ func TestABackfillMakesUpForWhatWasMissed(t *testing.T) {
 // the backfill waits at a time, and the schedule goes on.
 func TestABackfillSharesTheLane(t *testing.T) {
 	inTime(t, func(t *testing.T, k *kit) {
-		for _, policy := range []contract.ConcurrencyPolicy{contract.Queue, contract.Forbid} {
+		for _, policy := range []pawl.ConcurrencyPolicy{pawl.PolicyQueue, pawl.PolicyForbid} {
 			k.pass(time.Until(time.Now().Truncate(time.Hour).Add(time.Hour)))
 			k.graph.takes = 25 * time.Second
 			sch := k.create(ask(string(policy), policy))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/grant"
 	"github.com/pawlrun/pawl/internal/store"
@@ -28,7 +29,7 @@ func TestAnEditSupersedesTheSlotThatWaits(t *testing.T) {
 	inTime(t, func(t *testing.T, k *kit) {
 		sch := k.create(ask("s", ""))
 		cron := "*/2 * * * *"
-		now := k.update(sch, contract.SchedulesUpdateV1Input{Cron: &cron, Input: json.RawMessage(`{"n":2}`)})
+		now := k.update(sch, client.SchedulePatch{Cron: &cron, Input: json.RawMessage(`{"n":2}`)})
 		if now.Revision != sch.Revision+1 || !now.NextRunAt.Equal(at(2)) {
 			t.Errorf("it is %+v", now)
 		}
@@ -46,7 +47,7 @@ func TestAnEditOfTheInputKeepsTheSlot(t *testing.T) {
 	inTime(t, func(t *testing.T, k *kit) {
 		sch := k.create(ask("s", ""))
 		for i := range 3 {
-			k.update(sch, contract.SchedulesUpdateV1Input{Input: json.RawMessage(`{"n":` + string(rune('2'+i)) + `}`)})
+			k.update(sch, client.SchedulePatch{Input: json.RawMessage(`{"n":` + string(rune('2'+i)) + `}`)})
 		}
 		k.pass(2*time.Minute + time.Second)
 		k.wantStory(sch, "00:01 success", "00:02 success", "00:03 pending")
@@ -54,7 +55,7 @@ func TestAnEditOfTheInputKeepsTheSlot(t *testing.T) {
 			t.Errorf("it ran as %+v", r)
 		}
 		name, before := "other", k.schedule(sch.ID)
-		now := k.update(sch, contract.SchedulesUpdateV1Input{Name: &name})
+		now := k.update(sch, client.SchedulePatch{Name: &name})
 		if now.Revision != before.Revision || now.Name != name || !now.NextRunAt.Equal(before.NextRunAt) {
 			t.Errorf("a new name changed more than that: %+v", now)
 		}
@@ -72,7 +73,7 @@ func TestARunGoesOnAsItBegan(t *testing.T) {
 		sch := k.create(ask("s", ""))
 		k.pass(65 * time.Second)
 		graph := "x:novel"
-		now := k.update(sch, contract.SchedulesUpdateV1Input{GraphID: &graph, Input: json.RawMessage(`{"n":2}`)})
+		now := k.update(sch, client.SchedulePatch{GraphID: &graph, Input: json.RawMessage(`{"n":2}`)})
 		k.restart(time.Second)
 		k.pass(50 * time.Second)
 		k.wantStory(sch, "00:01 success", "00:02 pending")
@@ -94,20 +95,20 @@ func TestDisableAndEnable(t *testing.T) {
 		off, on := false, true
 		sch := k.create(ask("s", ""))
 		k.pass(70 * time.Second)
-		if now := k.update(sch, contract.SchedulesUpdateV1Input{Enabled: &off}); !now.NextRunAt.IsZero() {
+		if now := k.update(sch, client.SchedulePatch{Enabled: &off}); !now.NextRunAt.IsZero() {
 			t.Errorf("switched off it runs next at %s", now.NextRunAt)
 		}
-		if now := k.update(sch, contract.SchedulesUpdateV1Input{Enabled: &on}); !now.NextRunAt.Equal(at(2)) {
+		if now := k.update(sch, client.SchedulePatch{Enabled: &on}); !now.NextRunAt.Equal(at(2)) {
 			t.Errorf("switched on it runs next at %s", now.NextRunAt)
 		}
 		k.pass(time.Minute)
 		k.wantStory(sch, "00:01 success", "00:02 success", "00:03 pending")
-		k.update(sch, contract.SchedulesUpdateV1Input{Enabled: &off})
+		k.update(sch, client.SchedulePatch{Enabled: &off})
 		k.pass(3 * time.Minute) // 00:05:10
 		if n, err := k.s.Reconcile(t.Context()); n != 0 || err != nil {
 			t.Errorf("the reconciler repaired %d (%v)", n, err)
 		}
-		k.update(sch, contract.SchedulesUpdateV1Input{Enabled: &on})
+		k.update(sch, client.SchedulePatch{Enabled: &on})
 		k.pass(time.Minute)
 		k.wantStory(sch, "00:01 success", "00:02 success", "00:03 skipped superseded", "00:06 success", "00:07 pending")
 		k.change(`update schedules set enabled = 0`) // whoever did that: the slot finds out (X-50)
@@ -123,7 +124,7 @@ func TestDisableAndEnable(t *testing.T) {
 func TestDeleteKeepsTheSlots(t *testing.T) {
 	inTime(t, func(t *testing.T, k *kit) {
 		k.graph.takes = 30 * time.Second
-		sch := k.create(ask("s", contract.Allow))
+		sch := k.create(ask("s", pawl.PolicyAllow))
 		k.pass(70 * time.Second)
 		var revoked bool
 		k.write(func(ctx context.Context, tx *store.Tx) (err error) {
@@ -222,11 +223,11 @@ func TestRunNow(t *testing.T) {
 		k.pass(65 * time.Second)
 		k.wantStory(sch, "00:00 success", "00:01 running")
 		off := false
-		k.update(sch, contract.SchedulesUpdateV1Input{Enabled: &off})
+		k.update(sch, client.SchedulePatch{Enabled: &off})
 		if got := now(sch); got != ReasonPaused {
 			t.Errorf("while it is off: %s", got)
 		}
-		beside := k.create(ask("b", contract.Allow))
+		beside := k.create(ask("b", pawl.PolicyAllow))
 		first, second := k.runNow(beside), k.runNow(beside)
 		if first.ScheduledFor.Equal(second.ScheduledFor) {
 			t.Error("two runs have one slot")

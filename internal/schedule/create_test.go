@@ -10,6 +10,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/grant"
 	"github.com/pawlrun/pawl/internal/store"
@@ -58,7 +59,7 @@ func TestCreateMakesGrantSlotAndJob(t *testing.T) {
 func TestCreateIsAllOrNothing(t *testing.T) {
 	inTime(t, func(t *testing.T, k *kit) {
 		before := k.counts()
-		bad := contract.SchedulesCreateV1Input{
+		bad := client.ScheduleRequest{
 			Name: "no spaces", GraphID: "poet", Cron: "61 * * * *", Timezone: "Mars/Base", Input: json.RawMessage("{"), ConcurrencyPolicy: "Maybe",
 		}
 		e := k.try(func(ctx context.Context, tx *store.Tx) error {
@@ -148,7 +149,7 @@ func TestForeignSchedulesAreNotFound(t *testing.T) {
 		for name, try := range map[string]store.Func{
 			"read": func(ctx context.Context, tx *store.Tx) error { _, err := k.s.Owned(ctx, tx, eve, sch.ID); return err },
 			"update": func(ctx context.Context, tx *store.Tx) error {
-				_, err := k.s.Update(ctx, tx, eve, sch.ID, contract.SchedulesUpdateV1Input{}, "e")
+				_, err := k.s.Update(ctx, tx, eve, sch.ID, client.SchedulePatch{}, "e")
 				return err
 			},
 			"delete": func(ctx context.Context, tx *store.Tx) error {
@@ -196,7 +197,7 @@ func TestForeignSchedulesAreNotFound(t *testing.T) {
 // schedule and keeps its id.
 func TestApplyMakesOrChangesOnce(t *testing.T) {
 	inTime(t, func(t *testing.T, k *kit) {
-		apply := func(in contract.SchedulesCreateV1Input) (what string, now store.Schedule) {
+		apply := func(in client.ScheduleRequest) (what string, now store.Schedule) {
 			k.write(func(ctx context.Context, tx *store.Tx) (err error) {
 				what, _, now, err = k.s.Apply(ctx, tx, k.owner, in, "t")
 				return err

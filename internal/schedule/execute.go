@@ -8,6 +8,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/execution"
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/grant"
@@ -99,7 +100,7 @@ func (a *attempt) ask(ctx context.Context) (contract.RunAnswerV1, error) {
 	}
 	return a.cfg.Executions.Run(ctx, a.key(), a.schedule.GraphID, contract.RunRequestV1{
 		ExecutionGrantID: a.schedule.GrantID, Input: a.input(), RunID: a.slot.RunID, Attempt: a.slot.Attempts,
-		ScheduleID: a.schedule.ID, ScheduledFor: &contract.Instant{Time: a.slot.ScheduledFor},
+		ScheduleID: a.schedule.ID, ScheduledFor: client.At(a.slot.ScheduledFor),
 	})
 }
 

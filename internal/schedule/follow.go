@@ -7,7 +7,6 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/when"
@@ -28,18 +27,18 @@ type following struct {
 // follow decides by policy what becomes of the instants that came due after a
 // slot, and which one is next; future is the first that is not due yet. It is
 // pure. late says that what is past was missed, because nobody was there.
-func follow(policy contract.ConcurrencyPolicy, due []time.Time, future time.Time, late bool) following {
+func follow(policy pawl.ConcurrencyPolicy, due []time.Time, future time.Time, late bool) following {
 	switch {
 	case len(due) == 0:
 		return following{next: future}
 	case late:
 		return following{due, run.DispositionSkippedMissed, future}
-	case policy == contract.Forbid:
+	case policy == pawl.PolicyForbid:
 		return following{due, run.DispositionSkippedOverlap, future}
-	case policy == contract.Replace:
+	case policy == pawl.PolicyReplace:
 		last := len(due) - 1
 		return following{due[:last], run.DispositionCoalesced, due[last]}
-	case policy == contract.Allow:
+	case policy == pawl.PolicyAllow:
 		return following{next: due[0]} // each runs; the claim of one inserts the next
 	}
 	return following{due[1:], run.DispositionCoalesced, due[0]}
@@ -78,7 +77,7 @@ func (s *Service) chain(ctx context.Context, tx *store.Tx, sch store.Schedule, a
 	if due, err = withoutSlot(ctx, tx, sch.ID, due); err != nil {
 		return err
 	}
-	f := follow(contract.ConcurrencyPolicy(sch.Policy), due, future, late)
+	f := follow(pawl.ConcurrencyPolicy(sch.Policy), due, future, late)
 	if f.next, err = s.setNext(ctx, tx, sch, schedule, f.next); err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/pawlrun/pawl/internal/execution/contract"
+	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/run"
 )
 
@@ -23,22 +23,22 @@ func minutes(list ...int) (out []time.Time) {
 // policy, and while nobody was there, whatever the policy.
 func TestFollowDecidesByPolicy(t *testing.T) {
 	for _, c := range []struct {
-		policy contract.ConcurrencyPolicy
+		policy pawl.ConcurrencyPolicy
 		due    []time.Time
 		late   bool
 		passed []time.Time
 		why    run.Disposition
 		next   time.Time
 	}{
-		{contract.Queue, nil, false, nil, "", at(9)},
-		{contract.Queue, minutes(1), false, minutes(), run.DispositionCoalesced, at(1)},
-		{contract.Queue, minutes(1, 2, 3), false, minutes(2, 3), run.DispositionCoalesced, at(1)},
-		{contract.Forbid, minutes(1, 2), false, minutes(1, 2), run.DispositionSkippedOverlap, at(9)},
-		{contract.Allow, minutes(1, 2), false, nil, "", at(1)},
-		{contract.Replace, minutes(1, 2), false, minutes(1), run.DispositionCoalesced, at(2)},
-		{contract.Queue, minutes(1, 2), true, minutes(1, 2), run.DispositionSkippedMissed, at(9)},
-		{contract.Allow, minutes(1), true, minutes(1), run.DispositionSkippedMissed, at(9)},
-		{contract.Replace, nil, true, nil, "", at(9)},
+		{pawl.PolicyQueue, nil, false, nil, "", at(9)},
+		{pawl.PolicyQueue, minutes(1), false, minutes(), run.DispositionCoalesced, at(1)},
+		{pawl.PolicyQueue, minutes(1, 2, 3), false, minutes(2, 3), run.DispositionCoalesced, at(1)},
+		{pawl.PolicyForbid, minutes(1, 2), false, minutes(1, 2), run.DispositionSkippedOverlap, at(9)},
+		{pawl.PolicyAllow, minutes(1, 2), false, nil, "", at(1)},
+		{pawl.PolicyReplace, minutes(1, 2), false, minutes(1), run.DispositionCoalesced, at(2)},
+		{pawl.PolicyQueue, minutes(1, 2), true, minutes(1, 2), run.DispositionSkippedMissed, at(9)},
+		{pawl.PolicyAllow, minutes(1), true, minutes(1), run.DispositionSkippedMissed, at(9)},
+		{pawl.PolicyReplace, nil, true, nil, "", at(9)},
 	} {
 		f := follow(c.policy, c.due, at(9), c.late)
 		got, want := fmt.Sprint(f.passed, f.disposition, f.next), fmt.Sprint(c.passed, c.why, c.next)

@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/pgtest"
 	"github.com/pawlrun/pawl/internal/run"
@@ -141,7 +142,7 @@ type life struct {
 func live(rt *rapid.T, k *kit) {
 	time.Sleep(500 * time.Millisecond) // what people do falls on no instant
 	policy := rapid.SampledFrom(policies()).Draw(rt, "policy")
-	l := &life{kit: k, rt: rt, overlaps: policy == contract.Allow}
+	l := &life{kit: k, rt: rt, overlaps: policy == pawl.PolicyAllow}
 	l.sch = k.create(ask("s", policy))
 	l.noteStretch("* * * * *", true)
 	actions := l.actions()
@@ -183,19 +184,19 @@ func (l *life) actions() map[string]func() {
 		"stop": func() { l.stop(); time.Sleep(l.seconds("away", 90)); l.start() },
 		"input": func() {
 			l.edits++
-			l.edit(contract.SchedulesUpdateV1Input{Input: json.RawMessage(fmt.Sprintf(`{"n":%d}`, 100+l.edits))}, l.now().cron, l.now().enabled)
+			l.edit(client.SchedulePatch{Input: json.RawMessage(fmt.Sprintf(`{"n":%d}`, 100+l.edits))}, l.now().cron, l.now().enabled)
 		},
 		"cron": func() {
 			cron := rapid.SampledFrom([]string{"* * * * *", "*/2 * * * *", "*/3 * * * *"}).Draw(l.rt, "cron")
-			l.edit(contract.SchedulesUpdateV1Input{Cron: &cron}, cron, l.now().enabled)
+			l.edit(client.SchedulePatch{Cron: &cron}, cron, l.now().enabled)
 		},
 		"policy": func() {
 			policy := rapid.SampledFrom(policies()).Draw(l.rt, "policy")
-			l.overlaps = l.overlaps || policy == contract.Allow
-			l.edit(contract.SchedulesUpdateV1Input{ConcurrencyPolicy: &policy}, l.now().cron, l.now().enabled)
+			l.overlaps = l.overlaps || policy == pawl.PolicyAllow
+			l.edit(client.SchedulePatch{ConcurrencyPolicy: &policy}, l.now().cron, l.now().enabled)
 		},
-		"off":     func() { off := false; l.edit(contract.SchedulesUpdateV1Input{Enabled: &off}, l.now().cron, false) },
-		"on":      func() { on := true; l.edit(contract.SchedulesUpdateV1Input{Enabled: &on}, l.now().cron, true) },
+		"off":     func() { off := false; l.edit(client.SchedulePatch{Enabled: &off}, l.now().cron, false) },
+		"on":      func() { on := true; l.edit(client.SchedulePatch{Enabled: &on}, l.now().cron, true) },
 		"run now": l.tryRunNow,
 		"answer":  l.answerAll,
 		"cancel":  l.cancelAll,
@@ -239,7 +240,7 @@ func (l *life) actions() map[string]func() {
 	}
 }
 
-func (l *life) edit(in contract.SchedulesUpdateV1Input, cron string, enabled bool) {
+func (l *life) edit(in client.SchedulePatch, cron string, enabled bool) {
 	l.update(l.sch, in)
 	l.noteStretch(cron, enabled)
 }
@@ -309,7 +310,7 @@ func (l *life) heal() {
 	l.change(`update execution_grants set revoked_at = null`)
 	l.change(`update execution_grants set revoked_at = 1 where id not in (select execution_grant_id from schedules)`)
 	on, cron := true, "* * * * *"
-	l.edit(contract.SchedulesUpdateV1Input{Enabled: &on, Cron: &cron}, cron, true)
+	l.edit(client.SchedulePatch{Enabled: &on, Cron: &cron}, cron, true)
 	for range 12 {
 		l.pass(time.Minute)
 		l.each(func(ctx context.Context, tx *store.Tx, r store.Run) error {

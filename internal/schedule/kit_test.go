@@ -15,7 +15,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/execution/contract"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/grant"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/pgtest"
@@ -348,11 +348,11 @@ func (k *kit) column(sql string, args ...any) (out []string) {
 }
 
 // ask is a schedule of every minute.
-func ask(name string, policy contract.ConcurrencyPolicy) contract.SchedulesCreateV1Input {
-	return contract.SchedulesCreateV1Input{Name: name, GraphID: "x:poet", Cron: "* * * * *", Input: json.RawMessage(`{"n":1}`), ConcurrencyPolicy: policy}
+func ask(name string, policy pawl.ConcurrencyPolicy) client.ScheduleRequest {
+	return client.ScheduleRequest{Name: name, GraphID: "x:poet", Cron: "* * * * *", Input: json.RawMessage(`{"n":1}`), ConcurrencyPolicy: policy}
 }
 
-func (k *kit) create(in contract.SchedulesCreateV1Input) (sch store.Schedule) {
+func (k *kit) create(in client.ScheduleRequest) (sch store.Schedule) {
 	k.t.Helper()
 	k.write(func(ctx context.Context, tx *store.Tx) (err error) {
 		sch, err = k.s.Create(ctx, tx, k.owner, in, "tester")
@@ -361,7 +361,7 @@ func (k *kit) create(in contract.SchedulesCreateV1Input) (sch store.Schedule) {
 	return sch
 }
 
-func (k *kit) update(sch store.Schedule, in contract.SchedulesUpdateV1Input) (now store.Schedule) {
+func (k *kit) update(sch store.Schedule, in client.SchedulePatch) (now store.Schedule) {
 	k.t.Helper()
 	k.write(func(ctx context.Context, tx *store.Tx) (err error) {
 		now, err = k.s.Update(ctx, tx, k.owner, sch.ID, in, "tester")

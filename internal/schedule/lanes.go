@@ -9,7 +9,6 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/grant"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
@@ -374,6 +373,6 @@ func Words(sch store.Schedule) string {
 func ScheduleOfRun(r *store.Run) string { return scheduleOfLane(r.Lane) }
 
 // PolicyOf is the policy of a schedule as the contract names it.
-func PolicyOf(sch store.Schedule) contract.ConcurrencyPolicy {
-	return contract.ConcurrencyPolicy(sch.Policy)
+func PolicyOf(sch store.Schedule) pawl.ConcurrencyPolicy {
+	return pawl.ConcurrencyPolicy(sch.Policy)
 }

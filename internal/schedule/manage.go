@@ -11,6 +11,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/grant"
 	"github.com/pawlrun/pawl/internal/run"
@@ -39,7 +40,7 @@ func checkSchedule(s store.Schedule) error {
 	if !json.Valid(s.Input) || len(s.Input) > maxInput {
 		add("/input", "must be JSON of at most %d bytes", maxInput)
 	}
-	if !contract.ConcurrencyPolicy(s.Policy).Valid() {
+	if !pawl.ConcurrencyPolicy(s.Policy).Valid() {
 		add("/concurrencyPolicy", "must be Queue, Forbid, Allow or Replace, not %q", s.Policy)
 	}
 	if len(s.Labels) > 64 {
@@ -61,7 +62,7 @@ func checkSchedule(s store.Schedule) error {
 
 // Create makes a schedule with its grant and its first slot, in the caller's
 // transaction (C-27, C-28).
-func (s *Service) Create(ctx context.Context, tx *store.Tx, ownerID string, in contract.SchedulesCreateV1Input, by string) (store.Schedule, error) {
+func (s *Service) Create(ctx context.Context, tx *store.Tx, ownerID string, in client.ScheduleRequest, by string) (store.Schedule, error) {
 	sch := store.Schedule{
 		Name: in.Name, OwnerUserID: ownerID, GrantID: in.ExecutionGrantID, GraphID: in.GraphID, Input: in.Input, Cron: in.Cron, Timezone: in.Timezone,
 		Policy: string(in.ConcurrencyPolicy), Enabled: in.Enabled == nil || *in.Enabled, Labels: in.Labels,
@@ -70,7 +71,7 @@ func (s *Service) Create(ctx context.Context, tx *store.Tx, ownerID string, in c
 		sch.Input = json.RawMessage("{}")
 	}
 	if sch.Policy == "" {
-		sch.Policy = string(contract.Queue)
+		sch.Policy = string(pawl.PolicyQueue)
 	}
 	if sch.Timezone == "" {
 		sch.Timezone = "UTC"
@@ -152,7 +153,7 @@ func noSchedule(id string) error {
 // Update changes a schedule, in the caller's transaction. A slot that waits for
 // the schedule as it was is closed, and the next one is that of the new one
 //
-func (s *Service) Update(ctx context.Context, tx *store.Tx, ownerID, id string, in contract.SchedulesUpdateV1Input, by string) (store.Schedule, error) {
+func (s *Service) Update(ctx context.Context, tx *store.Tx, ownerID, id string, in client.SchedulePatch, by string) (store.Schedule, error) {
 	if _, err := s.Owned(ctx, tx, ownerID, id); err != nil {
 		return store.Schedule{}, err
 	}
@@ -196,7 +197,7 @@ func (s *Service) Update(ctx context.Context, tx *store.Tx, ownerID, id string, 
 	return tx.GetSchedule(ctx, id)
 }
 
-func merged(s store.Schedule, in contract.SchedulesUpdateV1Input) store.Schedule {
+func merged(s store.Schedule, in client.SchedulePatch) store.Schedule {
 	set := func(to *string, from *string) {
 		if from != nil {
 			*to = *from
@@ -391,7 +392,7 @@ const (
 // Apply makes a schedule of an owner or changes the one of that name, in the
 // caller's transaction. The same definition changes nothing. The zero Schedule
 // was is that of a new one.
-func (s *Service) Apply(ctx context.Context, tx *store.Tx, ownerID string, in contract.SchedulesCreateV1Input, by string) (what string, was, now store.Schedule, err error) {
+func (s *Service) Apply(ctx context.Context, tx *store.Tx, ownerID string, in client.ScheduleRequest, by string) (what string, was, now store.Schedule, err error) {
 	was, err = tx.ScheduleByName(ctx, ownerID, in.Name)
 	if errors.Is(err, pawl.ErrNotFound) {
 		now, err = s.Create(ctx, tx, ownerID, in, by)
@@ -400,7 +401,7 @@ func (s *Service) Apply(ctx context.Context, tx *store.Tx, ownerID string, in co
 	if err != nil {
 		return "", was, was, err
 	}
-	update := contract.SchedulesUpdateV1Input{GraphID: &in.GraphID, Input: in.Input, Cron: &in.Cron, Timezone: &in.Timezone, Enabled: in.Enabled, Labels: &in.Labels}
+	update := client.SchedulePatch{GraphID: &in.GraphID, Input: in.Input, Cron: &in.Cron, Timezone: &in.Timezone, Enabled: in.Enabled, Labels: &in.Labels}
 	if len(update.Input) == 0 {
 		update.Input = json.RawMessage("{}")
 	}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/store"
 )
@@ -81,11 +80,11 @@ func TestAStandstillIsAGapToo(t *testing.T) {
 func TestASlotDelayedByARunIsNotMissed(t *testing.T) {
 	inTime(t, func(t *testing.T, k *kit) {
 		for _, c := range []struct {
-			policy contract.ConcurrencyPolicy
+			policy pawl.ConcurrencyPolicy
 			before []string
 		}{
-			{contract.Queue, []string{"success", "skipped coalesced", "skipped coalesced"}},
-			{contract.Forbid, []string{"skipped skipped_overlap", "skipped skipped_overlap", "skipped skipped_overlap"}},
+			{pawl.PolicyQueue, []string{"success", "skipped coalesced", "skipped coalesced"}},
+			{pawl.PolicyForbid, []string{"skipped skipped_overlap", "skipped skipped_overlap", "skipped skipped_overlap"}},
 		} {
 			k.pass(time.Until(time.Now().Truncate(time.Hour).Add(time.Hour)))
 			k.graph.takes = 10*time.Minute + 5*time.Second

@@ -8,14 +8,14 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/execution/contract"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
 // runsAndIsGivenBack starts a slot of 00:01 whose graph runs long and ends a while
 // after it was cancelled, and gives it back: the server stops.
-func (k *kit) runsAndIsGivenBack(policy contract.ConcurrencyPolicy) store.Schedule {
+func (k *kit) runsAndIsGivenBack(policy pawl.ConcurrencyPolicy) store.Schedule {
 	k.t.Helper()
 	k.graph.set(func() { k.graph.takes, k.graph.stops = 10*time.Minute, 20*time.Second })
 	sch := k.create(ask(string(policy), policy))
@@ -39,7 +39,7 @@ func (k *kit) wantNoOverlap(sch store.Schedule) {
 // C-58, X-30, X-62: what a server that stopped gave back goes on at its executor.
 // A person who cancels it ends it there, and nothing starts before it has ended.
 func TestACancelledRunThatWasGivenBackIsWaitedFor(t *testing.T) {
-	for _, policy := range []contract.ConcurrencyPolicy{contract.Queue, contract.Forbid, contract.Replace} {
+	for _, policy := range []pawl.ConcurrencyPolicy{pawl.PolicyQueue, pawl.PolicyForbid, pawl.PolicyReplace} {
 		onSQLite(t, func(t *testing.T, k *kit) {
 			sch := k.runsAndIsGivenBack(policy)
 			r := k.runOf(sch)
@@ -60,7 +60,7 @@ func TestACancelledRunThatWasGivenBackIsWaitedFor(t *testing.T) {
 // also when that one is taken up later than the new one comes due.
 func TestReplaceWaitsForARunThatWasGivenBack(t *testing.T) {
 	onSQLite(t, func(t *testing.T, k *kit) {
-		sch := k.runsAndIsGivenBack(contract.Replace)
+		sch := k.runsAndIsGivenBack(pawl.PolicyReplace)
 		k.change(`update jobs set run_at = run_at + 60000 where key = $1`, pawl.SlotKey(sch.ID, at(1)))
 		k.pass(10 * time.Second) // until 00:02:05
 		k.wantStory(sch, "00:01 running", "00:02 pending")
@@ -74,7 +74,7 @@ func TestReplaceWaitsForARunThatWasGivenBack(t *testing.T) {
 // the last of them, also if those that were looked at only wait for people.
 func TestReplaceWaitsForTheLastOfMany(t *testing.T) {
 	onSQLite(t, func(t *testing.T, k *kit) {
-		sch := k.create(ask("s", contract.Allow))
+		sch := k.create(ask("s", pawl.PolicyAllow))
 		k.graph.asksPeople()
 		for range mostRunning {
 			k.runNow(sch)
@@ -83,8 +83,8 @@ func TestReplaceWaitsForTheLastOfMany(t *testing.T) {
 		k.graph.set(func() { k.graph.answer, k.graph.takes, k.graph.stops = nil, 10*time.Minute, 20*time.Second })
 		k.runNow(sch)
 		k.pass(time.Second)
-		policy := contract.Replace
-		k.update(sch, contract.SchedulesUpdateV1Input{ConcurrencyPolicy: &policy})
+		policy := pawl.PolicyReplace
+		k.update(sch, client.SchedulePatch{ConcurrencyPolicy: &policy})
 		k.pass(63 * time.Second) // until 00:01:05
 		if got := k.story(sch); got[mostRunning-1] != "00:00 error aborted" || got[mostRunning] != "00:00 running" || got[mostRunning+1] != "00:01 pending" {
 			t.Errorf("the slots end with %v", got[mostRunning-1:])
@@ -100,7 +100,7 @@ func TestReplaceWaitsForTheLastOfMany(t *testing.T) {
 // X-62, X-67: a slot whose attempts crashed too often is not given up while its
 // executor still runs it.
 func TestASlotThatCrashedTooOftenIsWaitedFor(t *testing.T) {
-	for _, policy := range []contract.ConcurrencyPolicy{contract.Queue, contract.Forbid} {
+	for _, policy := range []pawl.ConcurrencyPolicy{pawl.PolicyQueue, pawl.PolicyForbid} {
 		onSQLite(t, func(t *testing.T, k *kit) {
 			k.graph.takes = 4 * time.Minute
 			sch := k.create(ask("s", policy))
@@ -130,7 +130,7 @@ func TestASlotThatCrashedTooOftenIsWaitedFor(t *testing.T) {
 func TestASlotThatNobodyExecutesEnds(t *testing.T) {
 	onSQLite(t, func(t *testing.T, k *kit) {
 		k.graph.takes = 20 * time.Hour
-		sch := k.create(ask("s", contract.Queue))
+		sch := k.create(ask("s", pawl.PolicyQueue))
 		k.pass(65 * time.Second)
 		for range 5 {
 			k.restart(time.Second)

@@ -263,7 +263,7 @@ func TestARefusedResumptionTellsThatTheSlotRan(t *testing.T) {
 			"insufficient_credits": {Code: pawl.CodeConflict, Reason: string(contract.InsufficientCredits), Msg: "the account is empty"},
 		}
 		for code, refusal := range refusals {
-			cost := contract.Micro(7)
+			cost := pawl.USD(7)
 			k.graph.set(func() {
 				k.graph.answer = func(string, int) contract.RunAnswerV1 {
 					return contract.RunAnswerV1{Interrupt: json.RawMessage(`{"q":1}`), CostUSD: &cost}
@@ -294,7 +294,7 @@ func TestARefusedResumptionTellsThatTheSlotRan(t *testing.T) {
 // run well; one that was passed over mends nothing.
 func TestAttentionOutlivesSkippedSlots(t *testing.T) {
 	inTime(t, func(t *testing.T, k *kit) {
-		sch := k.create(ask("s", contract.Forbid))
+		sch := k.create(ask("s", pawl.PolicyForbid))
 		fails := func(string, int) contract.RunAnswerV1 {
 			return contract.RunAnswerV1{ErrorCode: contract.InvalidRequest, ErrorMessage: "no topic"}
 		}
@@ -334,7 +334,7 @@ func TestAttentionOutlivesSkippedSlots(t *testing.T) {
 func TestLosingTheLaneIsNoCrash(t *testing.T) {
 	inTime(t, func(t *testing.T, k *kit) {
 		k.graph.takes = 30 * time.Minute
-		sch := k.create(ask("s", contract.Forbid))
+		sch := k.create(ask("s", pawl.PolicyForbid))
 		k.pass(70 * time.Second)
 		for range 4 {
 			k.end(queue.ErrLeaseLost)

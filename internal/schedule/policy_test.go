@@ -7,6 +7,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/store"
 )
@@ -16,7 +17,7 @@ import (
 func TestQueueLetsOneSlotWait(t *testing.T) {
 	inTime(t, func(t *testing.T, k *kit) {
 		k.graph.takes = 150 * time.Second
-		sch := k.create(ask("s", contract.Queue))
+		sch := k.create(ask("s", pawl.PolicyQueue))
 		k.pass(8 * time.Minute)
 		k.wantStory(sch, "00:01 success", "00:02 success", "00:03 skipped coalesced", "00:04 running", "00:05 skipped coalesced", "00:06 skipped coalesced")
 		if slots := k.slots(sch); !slots[2].Into.Equal(slots[1].ScheduledFor) || !slots[5].Into.Equal(slots[3].ScheduledFor) {
@@ -33,7 +34,7 @@ func TestQueueLetsOneSlotWait(t *testing.T) {
 func TestForbidSkipsWhatComesDueDuringARun(t *testing.T) {
 	inTime(t, func(t *testing.T, k *kit) {
 		k.graph.takes = 150 * time.Second
-		sch := k.create(ask("s", contract.Forbid))
+		sch := k.create(ask("s", pawl.PolicyForbid))
 		k.pass(6*time.Minute + 50*time.Second)
 		k.wantStory(sch, "00:01 success", "00:02 skipped skipped_overlap", "00:03 skipped skipped_overlap", "00:04 success", "00:05 skipped skipped_overlap", "00:06 skipped skipped_overlap", "00:07 pending")
 		k.runNow(sch)
@@ -51,7 +52,7 @@ func TestForbidSkipsWhatComesDueDuringARun(t *testing.T) {
 func TestAllowRunsSlotsBesideEachOther(t *testing.T) {
 	inTime(t, func(t *testing.T, k *kit) {
 		k.graph.takes = 150 * time.Second
-		sch := k.create(ask("s", contract.Allow))
+		sch := k.create(ask("s", pawl.PolicyAllow))
 		k.pass(4*time.Minute + 10*time.Second)
 		k.wantStory(sch, "00:01 success", "00:02 running", "00:03 running", "00:04 running", "00:05 pending")
 		for _, slot := range k.slots(sch)[:4] {
@@ -67,7 +68,7 @@ func TestAllowRunsSlotsBesideEachOther(t *testing.T) {
 func TestReplaceCancelsTheRunBefore(t *testing.T) {
 	inTime(t, func(t *testing.T, k *kit) {
 		k.graph.takes = 150 * time.Second
-		sch := k.create(ask("s", contract.Replace))
+		sch := k.create(ask("s", pawl.PolicyReplace))
 		k.pass(3*time.Minute + 10*time.Second)
 		k.wantStory(sch, "00:01 error aborted", "00:02 error aborted", "00:03 running", "00:04 pending")
 		if k.graph.overlaps(sch.ID) != "" || !slices.Contains(k.graph.cancelled(), pawl.SlotKey(sch.ID, at(1))) {
@@ -95,7 +96,7 @@ func TestReplaceEndsWhatWaits(t *testing.T) {
 			}
 			return contract.RunAnswerV1{OK: true}
 		}
-		sch := k.create(ask("s", contract.Replace))
+		sch := k.create(ask("s", pawl.PolicyReplace))
 		k.pass(6 * time.Minute)
 		k.wantStory(sch, "00:01 error aborted", "00:02 error aborted", "00:03 success", "00:04 success", "00:05 success", "00:06 success", "00:07 pending")
 		if got := k.graph.executed(sch.ID); len(got) != 6 {
@@ -115,7 +116,7 @@ func TestReplaceInsists(t *testing.T) {
 			}
 			return nil
 		}
-		sch := k.create(ask("s", contract.Replace))
+		sch := k.create(ask("s", pawl.PolicyReplace))
 		k.pass(2*time.Minute + 50*time.Second)
 		k.wantStory(sch, "00:01 error aborted", "00:02 running", "00:03 pending")
 	})
@@ -132,7 +133,7 @@ func TestAPolicyChangeDoesNotLoseTheRunUnderWay(t *testing.T) {
 				sch := k.create(ask("s", from))
 				first := sch.NextRunAt
 				k.pass(65 * time.Second)
-				k.update(sch, contract.SchedulesUpdateV1Input{ConcurrencyPolicy: &to})
+				k.update(sch, client.SchedulePatch{ConcurrencyPolicy: &to})
 				k.restart(time.Second)
 				k.pass(50 * time.Second)
 				slots := k.slots(sch)
@@ -160,7 +161,7 @@ func TestASkippedSlotGivesNoNewAttempts(t *testing.T) {
 		k.graph.answer = func(string, int) contract.RunAnswerV1 {
 			return contract.RunAnswerV1{ErrorCode: contract.Internal, Retry: true, RetryAfterMS: 30_000}
 		}
-		sch := k.create(ask("s", contract.Forbid))
+		sch := k.create(ask("s", pawl.PolicyForbid))
 		k.pass(130 * time.Second)
 		at := time.Now()
 		k.write(func(ctx context.Context, tx *store.Tx) error { // a slot that comes due meanwhile

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
@@ -226,7 +225,7 @@ func (s *Service) recordGap(ctx context.Context, tx *store.Tx, sch store.Schedul
 		return err
 	}
 	begun, _ := slices.BinarySearchFunc(due, alive, func(at, alive time.Time) int { return at.Compare(alive.Add(1)) })
-	before := follow(contract.ConcurrencyPolicy(sch.Policy), due[:begun], time.Time{}, false)
+	before := follow(pawl.ConcurrencyPolicy(sch.Policy), due[:begun], time.Time{}, false)
 	if before.next, err = s.setNext(ctx, tx, sch, schedule, before.next); err != nil {
 		return err
 	}

@@ -10,13 +10,14 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/billing"
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
-func policies() []contract.ConcurrencyPolicy {
-	return []contract.ConcurrencyPolicy{contract.Queue, contract.Forbid, contract.Allow, contract.Replace}
+func policies() []pawl.ConcurrencyPolicy {
+	return []pawl.ConcurrencyPolicy{pawl.PolicyQueue, pawl.PolicyForbid, pawl.PolicyAllow, pawl.PolicyReplace}
 }
 
 // C-07, C-18, C-32, C-36, C-38, C-39, C-74, X-53, X-54, X-63: every slot is
@@ -50,7 +51,7 @@ func TestEverySlotRunsOnce(t *testing.T) {
 				t.Errorf("%s: %v", policy, k.story(sch))
 			}
 			off := false
-			k.update(sch, contract.SchedulesUpdateV1Input{Enabled: &off})
+			k.update(sch, client.SchedulePatch{Enabled: &off})
 		}
 	})
 }
@@ -185,9 +186,9 @@ func TestRestartsDoNotEndARun(t *testing.T) {
 // at most, with one run id; each leaves a row that names the one before.
 func TestAttemptsHappenInsideTheSlot(t *testing.T) {
 	inTime(t, func(t *testing.T, k *kit) {
-		cost := contract.Micro(5)
+		cost := pawl.USD(5)
 		k.graph.answer = func(_ string, attempt int) contract.RunAnswerV1 {
-			cost := cost * contract.Micro(attempt) // of all attempts together
+			cost := cost * pawl.USD(attempt) // of all attempts together
 			return contract.RunAnswerV1{ErrorCode: contract.RateLimit, ErrorMessage: "slow down", Retry: true, CostUSD: &cost}
 		}
 		sch := k.create(ask("s", ""))
@@ -353,7 +354,7 @@ func TestACapSwitchesTheScheduleOff(t *testing.T) {
 		}
 		k.graph.refuse = nil
 		on := true
-		if now := k.update(sch, contract.SchedulesUpdateV1Input{Enabled: &on}); now.Issue != "" {
+		if now := k.update(sch, client.SchedulePatch{Enabled: &on}); now.Issue != "" {
 			t.Errorf("it still says %q", now.Issue)
 		}
 		k.pass(90 * time.Second)

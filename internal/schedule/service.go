@@ -8,8 +8,8 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/execution"
-	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/grant"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/run"
@@ -105,14 +105,14 @@ func (s *Service) tell(tx *store.Tx, c Change) {
 
 // slotPayload is what the job of a slot carries (C-31).
 type slotPayload struct {
-	ScheduleID   string           `json:"scheduleId"`
-	ScheduledFor contract.Instant `json:"scheduledFor"`
+	ScheduleID   string         `json:"scheduleId"`
+	ScheduledFor client.Instant `json:"scheduledFor"`
 }
 
 // arm gives a slot its job, due at the instant or earlier if it is armed for
 // that.
 func (s *Service) arm(ctx context.Context, tx *store.Tx, sch store.Schedule, slot, at time.Time) error {
-	payload, err := json.Marshal(slotPayload{sch.ID, contract.Instant{Time: slot}})
+	payload, err := json.Marshal(slotPayload{sch.ID, client.At(slot)})
 	if err != nil {
 		return err
 	}
@@ -128,14 +128,14 @@ func (s *Service) arm(ctx context.Context, tx *store.Tx, sch store.Schedule, slo
 // beside reports whether slots of the schedule may come due while one runs, and
 // are not to wait in the queue for its end.
 func mayOverlap(sch store.Schedule) bool {
-	p := contract.ConcurrencyPolicy(sch.Policy)
-	return p == contract.Allow || p == contract.Replace
+	p := pawl.ConcurrencyPolicy(sch.Policy)
+	return p == pawl.PolicyAllow || p == pawl.PolicyReplace
 }
 
 // laneOf is the lane of the runs of a slot: the schedule, of which one run is
 // active at a time, unless its policy allows more.
 func laneOf(sch store.Schedule, slot time.Time) string {
-	if contract.ConcurrencyPolicy(sch.Policy) == contract.Allow {
+	if pawl.ConcurrencyPolicy(sch.Policy) == pawl.PolicyAllow {
 		return pawl.SlotKey(sch.ID, slot)
 	}
 	return sch.ID

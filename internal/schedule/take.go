@@ -177,18 +177,18 @@ const mostRunning = 100
 // busy finds out whether another slot of the schedule runs, and does what the
 // policy says.
 func (a *attempt) busy(ctx context.Context, tx *store.Tx) (step, bool, error) {
-	policy := contract.ConcurrencyPolicy(a.schedule.Policy)
-	if policy == contract.Allow {
+	policy := pawl.ConcurrencyPolicy(a.schedule.Policy)
+	if policy == pawl.PolicyAllow {
 		return step{}, false, nil
 	}
 	running, err := tx.RunningSlots(ctx, a.schedule.ID, mostRunning)
 	if err != nil {
 		return step{}, false, err
 	}
-	if policy == contract.Forbid && a.slot.Trigger == triggerSchedule {
+	if policy == pawl.PolicyForbid && a.slot.Trigger == triggerSchedule {
 		return a.forbidden(ctx, tx, len(running) > 0)
 	}
-	if policy == contract.Replace && a.slot.Trigger != triggerBackfill { // what is past replaces nothing
+	if policy == pawl.PolicyReplace && a.slot.Trigger != triggerBackfill { // what is past replaces nothing
 		return a.replace(ctx, tx, running)
 	}
 	return step{again: tx.Now.Add(whileWaiting)}, len(running) > 0, nil // its end wakes this one

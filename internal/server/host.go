@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pawlrun/pawl/internal/api"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -68,7 +68,7 @@ func refuseHost(w http.ResponseWriter, r *http.Request) {
 	}
 	h.Set("Content-Type", "application/problem+json")
 	w.WriteHeader(http.StatusMisdirectedRequest)
-	_ = json.NewEncoder(w).Encode(api.Problem{ // whoever asked may be gone
+	_ = json.NewEncoder(w).Encode(client.Problem{ // whoever asked may be gone
 		Type: "urn:pawl:problem:host_not_allowed", Title: "Not this server's name", Status: http.StatusMisdirectedRequest, Code: "host_not_allowed",
 		Detail: detail, Hint: hint, RequestID: store.NewID(),
 	})

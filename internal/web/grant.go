@@ -8,7 +8,6 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/execution/contract"
 )
 
 type grantsPage struct {
@@ -16,7 +15,7 @@ type grantsPage struct {
 	Pager    pager
 	Accounts []accountAnswer
 	Days     []daySpend // the oldest first, all of them
-	Total    contract.Micro
+	Total    pawl.USD
 	Receipts []receiptAnswer
 	CanWrite bool
 	All      bool // those of everybody
@@ -26,7 +25,7 @@ type grantsPage struct {
 // daySpend is what was spent on a day.
 type daySpend struct {
 	Day    time.Time
-	Amount contract.Micro
+	Amount pawl.USD
 }
 
 const (
@@ -86,8 +85,8 @@ func (s *Site) addSpend(r *http.Request, v *visit, out *grantsPage) error {
 
 // spendByDay adds up what all accounts spent, with the days on which that was
 // nothing.
-func spendByDay(accounts []accountAnswer, now time.Time) (days []daySpend, total contract.Micro) {
-	sums := map[string]contract.Micro{}
+func spendByDay(accounts []accountAnswer, now time.Time) (days []daySpend, total pawl.USD) {
+	sums := map[string]pawl.USD{}
 	for _, account := range accounts {
 		for _, day := range account.Days {
 			sums[day.Day] += day.Amount
@@ -111,7 +110,7 @@ func (s *Site) createGrant(w http.ResponseWriter, r *http.Request, v *visit) {
 		if text == "" {
 			continue
 		}
-		amount, err := contract.ParseMicro(text)
+		amount, err := pawl.ParseUSD(text)
 		if err != nil {
 			s.refused(w, r, err)
 			return

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pawlrun/pawl/internal/execution/contract"
+	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/grant"
 )
 
@@ -60,20 +60,20 @@ func (n *nextAnswer) shorten(first, changes int) {
 }
 
 type slotAnswer struct {
-	ID            string         `json:"id"`
-	RunID         string         `json:"runId"`
-	ScheduledFor  time.Time      `json:"scheduledFor"`
-	StartedAt     time.Time      `json:"startedAt"`
-	CompletedAt   time.Time      `json:"completedAt"`
-	Status        string         `json:"status"`
-	Disposition   string         `json:"disposition"`
-	Attempts      int            `json:"attemptCount"`
-	Error         *errorAnswer   `json:"error"`
-	Note          string         `json:"note"`
-	Cost          contract.Micro `json:"costUsd"`
-	Trigger       string         `json:"trigger"`
-	BackfillID    string         `json:"backfillId"`
-	CoalescedInto time.Time      `json:"coalescedInto"`
+	ID            string       `json:"id"`
+	RunID         string       `json:"runId"`
+	ScheduledFor  time.Time    `json:"scheduledFor"`
+	StartedAt     time.Time    `json:"startedAt"`
+	CompletedAt   time.Time    `json:"completedAt"`
+	Status        string       `json:"status"`
+	Disposition   string       `json:"disposition"`
+	Attempts      int          `json:"attemptCount"`
+	Error         *errorAnswer `json:"error"`
+	Note          string       `json:"note"`
+	Cost          pawl.USD     `json:"costUsd"`
+	Trigger       string       `json:"trigger"`
+	BackfillID    string       `json:"backfillId"`
+	CoalescedInto time.Time    `json:"coalescedInto"`
 }
 
 // Became is what became of a slot: why it was passed over if it was, or else
@@ -86,17 +86,17 @@ func (s slotAnswer) Became() string {
 }
 
 type backfillAnswer struct {
-	ID         string          `json:"id"`
-	ScheduleID string          `json:"scheduleId"`
-	From       time.Time       `json:"from"`
-	To         time.Time       `json:"to"`
-	Hash       string          `json:"hash"`
-	State      string          `json:"state"`
-	PerMinute  int             `json:"perMinute"`
-	Estimate   *contract.Micro `json:"estimateUsd"`
-	Total      int             `json:"total"`
-	Skipped    int             `json:"skipped"`
-	Begun      int             `json:"begun"`
+	ID         string    `json:"id"`
+	ScheduleID string    `json:"scheduleId"`
+	From       time.Time `json:"from"`
+	To         time.Time `json:"to"`
+	Hash       string    `json:"hash"`
+	State      string    `json:"state"`
+	PerMinute  int       `json:"perMinute"`
+	Estimate   *pawl.USD `json:"estimateUsd"`
+	Total      int       `json:"total"`
+	Skipped    int       `json:"skipped"`
+	Begun      int       `json:"begun"`
 	Counts     struct {
 		Pending int `json:"pending"`
 		Running int `json:"running"`
@@ -138,9 +138,9 @@ type grantAnswer struct {
 	AccountID string   `json:"billingAccountId"`
 	Scopes    []string `json:"scopes"`
 	Caps      struct {
-		USDPerDay  *contract.Micro `json:"usdPerDay"`
-		USDPerRun  *contract.Micro `json:"usdPerRun"`
-		RunsPerDay *int            `json:"runsPerDay"`
+		USDPerDay  *pawl.USD `json:"usdPerDay"`
+		USDPerRun  *pawl.USD `json:"usdPerRun"`
+		RunsPerDay *int      `json:"runsPerDay"`
 	} `json:"caps"`
 	Automatic bool      `json:"automatic"`
 	ExpiresAt time.Time `json:"expiresAt"`
@@ -163,30 +163,30 @@ func (g grantAnswer) Over(now time.Time) bool {
 }
 
 type accountAnswer struct {
-	ID       string          `json:"id"`
-	Name     string          `json:"name"`
-	Balance  *contract.Micro `json:"balanceUsd"`
-	Reserved contract.Micro  `json:"reservedUsd"`
+	ID       string    `json:"id"`
+	Name     string    `json:"name"`
+	Balance  *pawl.USD `json:"balanceUsd"`
+	Reserved pawl.USD  `json:"reservedUsd"`
 	Days     []struct {
-		Day      string         `json:"day"`
-		Amount   contract.Micro `json:"amountUsd"`
-		Receipts int            `json:"receipts"`
+		Day      string   `json:"day"`
+		Amount   pawl.USD `json:"amountUsd"`
+		Receipts int      `json:"receipts"`
 	} `json:"days"`
 }
 
 type receiptAnswer struct {
-	ID           string         `json:"id"`
-	GrantID      string         `json:"grantId"`
-	ScheduleID   string         `json:"scheduleId"`
-	RunID        string         `json:"runId"`
-	Attempt      int            `json:"attempt"`
-	System       string         `json:"sourceSystem"`
-	Executor     string         `json:"executor"`
-	Model        string         `json:"model"`
-	InputTokens  int            `json:"inputTokens"`
-	OutputTokens int            `json:"outputTokens"`
-	Amount       contract.Micro `json:"amountUsd"`
-	CreatedAt    time.Time      `json:"createdAt"`
+	ID           string    `json:"id"`
+	GrantID      string    `json:"grantId"`
+	ScheduleID   string    `json:"scheduleId"`
+	RunID        string    `json:"runId"`
+	Attempt      int       `json:"attempt"`
+	System       string    `json:"sourceSystem"`
+	Executor     string    `json:"executor"`
+	Model        string    `json:"model"`
+	InputTokens  int       `json:"inputTokens"`
+	OutputTokens int       `json:"outputTokens"`
+	Amount       pawl.USD  `json:"amountUsd"`
+	CreatedAt    time.Time `json:"createdAt"`
 }
 
 // questionAnswer is what a graph asks a person.

@@ -14,7 +14,6 @@ import (
 	"unicode/utf8"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/when"
 )
 
@@ -180,7 +179,7 @@ func slotWords() map[string]string {
 }
 
 // usd is an amount of money, with the decimals that it needs but at least two.
-func usd(m contract.Micro) string {
+func usd(m pawl.USD) string {
 	sign, text := "", m.String()
 	if rest, ok := strings.CutPrefix(text, "-"); ok {
 		sign, text = "−", rest

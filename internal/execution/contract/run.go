@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 )
 
 // Limits of what a request to run a graph may hold, in bytes.
@@ -22,7 +23,7 @@ type RunRequestV1 struct {
 	RunID            string          `json:"runId,omitempty"`   // absent: the service makes one
 	Attempt          int             `json:"attempt,omitempty"` // absent: whatever the key is at
 	ScheduleID       string          `json:"scheduleId,omitempty"`
-	ScheduledFor     *Instant        `json:"scheduledFor,omitempty"`
+	ScheduledFor     client.Instant  `json:"scheduledFor,omitzero"`
 }
 
 // Check reports every fault of a request, with its place.
@@ -99,7 +100,7 @@ type RunAnswerV1 struct {
 	ErrorCode    ErrorCode       `json:"errorCode"`
 	ErrorMessage string          `json:"errorMessage,omitempty"`
 	Output       json.RawMessage `json:"output,omitempty"`
-	CostUSD      *Micro          `json:"costUsd,omitempty"`
+	CostUSD      *pawl.USD       `json:"costUsd,omitempty"`
 	Interrupt    json.RawMessage `json:"interrupt,omitempty"`
 	QuestionID   string          `json:"questionId,omitempty" doc:"Which question the interrupt is: an answer names it, so that it reaches no other one."`
 

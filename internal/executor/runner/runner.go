@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"time"
 
+	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/execution/contract"
 )
 
@@ -38,7 +39,7 @@ type Usage struct {
 	Unit, Model  string // either may be empty
 	InputTokens  int64
 	OutputTokens int64
-	Cost         contract.Micro
+	Cost         pawl.USD
 }
 
 // The kinds of events.

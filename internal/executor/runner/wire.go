@@ -134,11 +134,11 @@ func readCount(fields map[string]json.RawMessage, name string, into *int64) (fau
 	return ""
 }
 
-func readCost(raw json.RawMessage, into *contract.Micro) (fault string) {
+func readCost(raw json.RawMessage, into *pawl.USD) (fault string) {
 	if !present(raw) {
 		return ""
 	}
-	var cost contract.Micro
+	var cost pawl.USD
 	if json.Unmarshal(raw, &cost) != nil || cost < 0 {
 		return "costUsd"
 	}

@@ -1,4 +1,4 @@
-package contract
+package pawl
 
 import "slices"
 
@@ -8,15 +8,15 @@ type ConcurrencyPolicy string
 
 // The closed set of concurrency policies.
 const (
-	Queue   ConcurrencyPolicy = "Queue"   // it waits; later ones coalesce into it
-	Forbid  ConcurrencyPolicy = "Forbid"  // it is skipped
-	Allow   ConcurrencyPolicy = "Allow"   // it runs beside it
-	Replace ConcurrencyPolicy = "Replace" // the running one is cancelled first
+	PolicyQueue   ConcurrencyPolicy = "Queue"   // it waits; later ones coalesce into it
+	PolicyForbid  ConcurrencyPolicy = "Forbid"  // it is skipped
+	PolicyAllow   ConcurrencyPolicy = "Allow"   // it runs beside it
+	PolicyReplace ConcurrencyPolicy = "Replace" // the running one is cancelled first
 )
 
 // ConcurrencyPolicies returns the closed set of concurrency policies.
 func ConcurrencyPolicies() []ConcurrencyPolicy {
-	return []ConcurrencyPolicy{Queue, Forbid, Allow, Replace}
+	return []ConcurrencyPolicy{PolicyQueue, PolicyForbid, PolicyAllow, PolicyReplace}
 }
 
 // Valid reports whether p is one of the closed set.

@@ -1,4 +1,4 @@
-package contract
+package client
 
 import (
 	"encoding/json"
@@ -6,11 +6,11 @@ import (
 )
 
 func TestGivenTellsAbsentFromNull(t *testing.T) {
-	for text, want := range map[string]struct{ key, balance Given[string] }{
-		`{}`: {}, `{"keyRef":null}`: {key: Given[string]{Set: true}}, `{"balanceUsd":null}`: {balance: Given[string]{Set: true}},
-		`{"keyRef":"${A}","balanceUsd":1.5}`: {Given[string]{true, new("${A}")}, Given[string]{true, new("1.5")}},
+	for text, want := range map[string]struct{ key, balance Optional[string] }{
+		`{}`: {}, `{"keyRef":null}`: {key: Optional[string]{Set: true}}, `{"balanceUsd":null}`: {balance: Optional[string]{Set: true}},
+		`{"keyRef":"${A}","balanceUsd":1.5}`: {Optional[string]{Set: true, Value: new("${A}")}, Optional[string]{Set: true, Value: new("1.5")}},
 	} {
-		var in BillingAccountsUpdateV1Input
+		var in AccountPatch
 		if err := json.Unmarshal([]byte(text), &in); err != nil {
 			t.Fatal(err)
 		}
@@ -24,7 +24,7 @@ func TestGivenTellsAbsentFromNull(t *testing.T) {
 			t.Errorf("%s is written as %s, %v", text, raw, err)
 		}
 	}
-	var in BillingAccountsUpdateV1Input
+	var in AccountPatch
 	if json.Unmarshal([]byte(`{"keyRef":7}`), &in) == nil {
 		t.Error("a number is a key reference")
 	}

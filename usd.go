@@ -1,32 +1,30 @@
-package contract
+package pawl
 
 import (
 	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
-
-	"github.com/pawlrun/pawl"
 )
 
-// Micro is an amount of money in 10^-7 USD, the unit of all accounts. Whole
+// USD is an amount of money in 10^-7 USD, the unit of all accounts. Whole
 // numbers, so that sums do not depend on their order.
-type Micro int64
+type USD int64
 
-// microDigits is how many decimals of a USD a Micro keeps.
-const microDigits = 7
+// usdDigits is how many decimals of a USD a USD keeps.
+const usdDigits = 7
 
-// ParseMicro reads an amount of USD such as 0.0123 or 1.5e-3. What is finer
-// than a Micro is rounded up, here and nowhere else: no cost becomes nothing.
-// It fails with pawl.ErrInvalid for what is negative, not a number, or more
-// than a Micro holds.
-func ParseMicro(text string) (Micro, error) {
+// ParseUSD reads an amount of USD such as 0.0123 or 1.5e-3. What is finer
+// than a USD is rounded up, here and nowhere else: no cost becomes nothing.
+// It fails with ErrInvalid for what is negative, not a number, or more
+// than a USD holds.
+func ParseUSD(text string) (USD, error) {
 	digits, scale, ok := decimal(text)
 	if !ok {
 		return 0, badAmount(text, "is not an amount of USD such as 0.0123")
 	}
 	kept, up := digits, false
-	switch drop := scale - microDigits; {
+	switch drop := scale - usdDigits; {
 	case digits == "":
 		return 0, nil
 	case drop >= len(digits):
@@ -34,7 +32,7 @@ func ParseMicro(text string) (Micro, error) {
 	case drop > 0:
 		kept = digits[:len(digits)-drop]
 		up = strings.Trim(digits[len(kept):], "0") != ""
-	case -drop > 19: // more digits than the largest Micro has
+	case -drop > 19: // more digits than the largest USD has
 		return 0, badAmount(text, "is more than can be booked")
 	default:
 		kept = digits + strings.Repeat("0", -drop)
@@ -46,7 +44,7 @@ func ParseMicro(text string) (Micro, error) {
 	if up {
 		n++
 	}
-	return Micro(n), nil
+	return USD(n), nil
 }
 
 // decimal takes a number of JSON apart: its digits without leading zeros, and
@@ -79,26 +77,26 @@ func badAmount(text, why string) error {
 	if len(text) > shown {
 		text = strings.ToValidUTF8(text[:shown], "") + "..."
 	}
-	return &pawl.Error{Code: pawl.CodeInvalid, Msg: fmt.Sprintf("%q %s", text, why)}
+	return &Error{Code: CodeInvalid, Msg: fmt.Sprintf("%q %s", text, why)}
 }
 
 // String is the amount in USD, with no more decimals than it needs.
-func (m Micro) String() string {
+func (m USD) String() string {
 	const unit = 10_000_000 // of a USD
 	sign, n := "", uint64(m)
 	if m < 0 {
 		sign, n = "-", -n
 	}
-	text := fmt.Sprintf("%s%d.%0*d", sign, n/unit, microDigits, n%unit)
+	text := fmt.Sprintf("%s%d.%0*d", sign, n/unit, usdDigits, n%unit)
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
 
 // MarshalJSON writes the amount as a number of USD.
-func (m Micro) MarshalJSON() ([]byte, error) { return []byte(m.String()), nil }
+func (m USD) MarshalJSON() ([]byte, error) { return []byte(m.String()), nil }
 
 // UnmarshalJSON reads a number of USD, or a text that is one. Negative amounts
 // are read too, for those are balances.
-func (m *Micro) UnmarshalJSON(raw []byte) error {
+func (m *USD) UnmarshalJSON(raw []byte) error {
 	text := string(raw)
 	if text == "null" {
 		return nil
@@ -109,7 +107,7 @@ func (m *Micro) UnmarshalJSON(raw []byte) error {
 		}
 	}
 	positive, negative := strings.CutPrefix(text, "-")
-	amount, err := ParseMicro(positive)
+	amount, err := ParseUSD(positive)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,54 @@
+package client
+
+// Lane is something that runs by itself, as people see it. It speaks of inputs
+// and effects; phases, handlers and topics are not their business (A-147).
+type Lane struct {
+	Kind         string            `json:"kind" enum:"workflow,source,schedule"`
+	Name         string            `json:"name" example:"mail-to-sheet"`
+	ID           string            `json:"id" format:"uuid"`
+	Status       string            `json:"status" enum:"Running,Idle,Needs attention,Stopped"`
+	Issue        NullString        `json:"issue" doc:"What is the matter, in a sentence; null if nothing is." example:"It is paused; resume it to go on."`
+	IssueCode    NullString        `json:"issueCode" doc:"The same for programs, such as paused, backing_off or sign_in."`
+	Schedule     string            `json:"schedule" example:"Every 5 minutes" doc:"How often it looks for work, in words."`
+	NextAt       Instant           `json:"nextAt" nullable:"true" doc:"When it does something by itself; null if it does not, or waits for events."`
+	NextText     NullString        `json:"nextText" example:"Next in 3 min" doc:"The same as a countdown."`
+	LastActivity Activity          `json:"lastActivity"`
+	Pending      int               `json:"pending" doc:"How much waits to be worked on."`
+	Paused       bool              `json:"paused" doc:"A person paused it."`
+	Labels       map[string]string `json:"labels" nullable:"false"`
+}
+
+// Activity is what a lane did last.
+type Activity struct {
+	At   Instant `json:"at"`
+	Text string  `json:"text" example:"Found Mail from Ada: Hello" doc:"In terms of inputs and effects."`
+}
+
+// LaneWhy is why a lane runs, does not run, or waits.
+type LaneWhy struct {
+	Lane
+	At     Instant      `json:"at" doc:"As of when this is told."`
+	Next   string       `json:"next" example:"It looks again at 2030-01-31T09:00:00.000Z." doc:"What it does next."`
+	Do     NullString   `json:"do" example:"pawl approve 0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e" doc:"The command that ends what its status tells; null while it is idle."`
+	Gates  []Gate       `json:"gates" nullable:"false" doc:"The conditions of running; it runs when all are open."`
+	Recent []RunSummary `json:"recent" nullable:"false" doc:"Its last runs, the newest first."`
+	Around *Around      `json:"around" doc:"What was at the instant that was asked for; null if none was."`
+
+	Slot *Slot `json:"slot" doc:"Of a schedule: the slot of that instant, or the one before it; else null."`
+}
+
+// Gate is one condition of running.
+type Gate struct {
+	Name  string  `json:"name" example:"wanted"`
+	Open  bool    `json:"open"`
+	Text  string  `json:"text" example:"It is meant to run."`
+	Until Instant `json:"until" nullable:"true" doc:"When it opens by itself; null if it is not known, or open."`
+}
+
+// Around are the runs around an instant.
+type Around struct {
+	At     Instant     `json:"at"`
+	Text   string      `json:"text" doc:"What was then, in a sentence."`
+	Before *RunSummary `json:"before" doc:"The newest run that began then or before."`
+	After  *RunSummary `json:"after" doc:"The first run that began after."`
+}

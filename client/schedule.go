@@ -1,0 +1,97 @@
+package client
+
+import (
+	"encoding/json"
+
+	pawl "github.com/pawlrun/pawl"
+)
+
+// Schedule is a schedule as answers show it.
+type Schedule struct {
+	ID                string                 `json:"id"`
+	Name              string                 `json:"name"`
+	OwnerUserID       string                 `json:"ownerUserId"`
+	ExecutionGrantID  string                 `json:"executionGrantId"`
+	GraphID           string                 `json:"graphId"`
+	Input             json.RawMessage        `json:"input"`
+	Cron              string                 `json:"cron"`
+	Timezone          string                 `json:"timezone"`
+	ConcurrencyPolicy pawl.ConcurrencyPolicy `json:"concurrencyPolicy" enum:"Queue,Forbid,Allow,Replace"`
+	Enabled           bool                   `json:"enabled"`
+	Labels            map[string]string      `json:"labels" nullable:"false"`
+	Issue             string                 `json:"issue,omitempty" doc:"Why it was switched off by itself; absent if it was not."`
+	NextRunAt         Instant                `json:"nextRunAt" nullable:"true" doc:"Null: none is planned."`
+	LastRunAt         Instant                `json:"lastRunAt" nullable:"true" doc:"When its last run started; null: it never ran."`
+	CreatedAt         Instant                `json:"createdAt"`
+	UpdatedAt         Instant                `json:"updatedAt"`
+}
+
+// ScheduleRequest asks for a schedule.
+type ScheduleRequest struct {
+	Name              string                 `json:"name" example:"morning-poet"`
+	GraphID           string                 `json:"graphId" example:"langgraph:poet" doc:"provider:name"`
+	Input             json.RawMessage        `json:"input" doc:"Any JSON; the graph gets it as it is."`
+	Cron              string                 `json:"cron" example:"0 9 * * *"`
+	Timezone          string                 `json:"timezone" example:"Europe/Berlin" doc:"The name of an IANA zone."`
+	ExecutionGrantID  string                 `json:"executionGrantId,omitempty" doc:"Absent: one is made, for this graph alone."`
+	ConcurrencyPolicy pawl.ConcurrencyPolicy `json:"concurrencyPolicy,omitempty" enum:"Queue,Forbid,Allow,Replace" doc:"What happens to a slot that comes due while another runs. Absent: Queue."`
+	Enabled           *bool                  `json:"enabled,omitempty" doc:"Absent: true."`
+	Labels            map[string]string      `json:"labels,omitempty"`
+}
+
+// CreatedSchedule is the schedule that was made.
+type CreatedSchedule struct {
+	Schedule
+}
+
+// SchedulePage is a page of schedules.
+type SchedulePage struct {
+	Items      []Schedule `json:"items" nullable:"false"`
+	NextCursor NullString `json:"nextCursor"` // null at the end
+}
+
+// SchedulePatch changes what is given and keeps the rest.
+type SchedulePatch struct {
+	Name              *string                 `json:"name,omitempty"`
+	GraphID           *string                 `json:"graphId,omitempty"`
+	Input             json.RawMessage         `json:"input,omitempty"`
+	Cron              *string                 `json:"cron,omitempty"`
+	Timezone          *string                 `json:"timezone,omitempty"`
+	ExecutionGrantID  *string                 `json:"executionGrantId,omitempty"`
+	ConcurrencyPolicy *pawl.ConcurrencyPolicy `json:"concurrencyPolicy,omitempty" enum:"Queue,Forbid,Allow,Replace"`
+	Enabled           *bool                   `json:"enabled,omitempty"`
+	Labels            *map[string]string      `json:"labels,omitempty"`
+}
+
+// UpdatedSchedule is the schedule as it is now.
+type UpdatedSchedule struct {
+	Schedule
+}
+
+// DeletedSchedule tells what went with it.
+type DeletedSchedule struct {
+	ID           string `json:"id"`
+	GrantRevoked bool   `json:"grantRevoked"`
+}
+
+// AppliedSchedule tells what became of a definition that was applied.
+type AppliedSchedule struct {
+	What     string    `json:"what" enum:"created,updated,unchanged"`
+	DryRun   bool      `json:"dryRun" doc:"Nothing was changed; what tells what would be."`
+	Schedule Schedule  `json:"schedule" doc:"As it is now."`
+	Previous *Schedule `json:"previous,omitempty" doc:"As it was before; absent if it is new."`
+}
+
+// NextInstants is when a schedule comes due.
+type NextInstants struct {
+	Schedule string        `json:"schedule" doc:"In words."`
+	Enabled  bool          `json:"enabled" doc:"If not, none of them will run."`
+	Items    []NextInstant `json:"items" nullable:"false"`
+}
+
+// NextInstant is an instant to come.
+type NextInstant struct {
+	At          Instant `json:"at"`
+	Local       string  `json:"local" doc:"The same with the offset of the schedule's zone."`
+	ClockChange string  `json:"clockChange,omitempty" doc:"What the clocks do on that day; absent on others."`
+}

@@ -1,0 +1,30 @@
+package client
+
+import pawl "github.com/pawlrun/pawl"
+
+// Slot is one instant of a schedule and what became of it.
+type Slot struct {
+	ID            string     `json:"id"`
+	ScheduleID    string     `json:"scheduleId"`
+	RunID         NullString `json:"runId" doc:"Of the first attempt; null until it starts."`
+	ScheduledFor  Instant    `json:"scheduledFor"`
+	StartedAt     Instant    `json:"startedAt" nullable:"true"`
+	CompletedAt   Instant    `json:"completedAt" nullable:"true"`
+	Status        string     `json:"status" enum:"pending,running,success,error,skipped"`
+	Disposition   NullString `json:"disposition" doc:"What became of it: fired, coalesced, skipped_overlap, skipped_missed, skipped_disabled, skipped_grant, skipped_budget or superseded; null until it is closed."`
+	AttemptCount  int        `json:"attemptCount"`
+	TraceID       NullString `json:"traceId"`
+	Error         *SlotError `json:"error" doc:"Null unless it failed or was refused."`
+	Note          NullString `json:"note" doc:"Why it was passed over, in a sentence; null if it was not."`
+	CostUSD       pawl.USD   `json:"costUsd"`
+	Trigger       string     `json:"trigger" enum:"schedule,manual,backfill"`
+	BackfillID    NullString `json:"backfillId"`
+	Revision      int64      `json:"revision" doc:"Of the schedule when the slot was made."`
+	CoalescedInto Instant    `json:"coalescedInto" nullable:"true" doc:"The slot that stands for it; null if none does."`
+}
+
+// SlotError is why a slot did not succeed.
+type SlotError struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}

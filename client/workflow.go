@@ -1,0 +1,100 @@
+package client
+
+// WorkflowSummary is a workflow as the list of all has it.
+type WorkflowSummary struct {
+	Lane
+	Version       string `json:"version" doc:"Of the script in force: a hash of its content."`
+	VersionNumber int    `json:"versionNumber" example:"3" doc:"Counts the scripts that were deployed."`
+}
+
+// Workflow is everything about one workflow.
+type Workflow struct {
+	Lane
+	Desired       string             `json:"desired" enum:"active,paused,archived" doc:"What a person wants of it."`
+	Version       string             `json:"version" doc:"Of the script in force: a hash of its content."`
+	VersionNumber int                `json:"versionNumber" example:"3" doc:"Counts the scripts that were deployed."`
+	Filename      string             `json:"filename" example:"mail-to-sheet.workflow.ts"`
+	Script        string             `json:"script" doc:"The source in force."`
+	Config        WorkflowConfig     `json:"config" doc:"What the script declares."`
+	Producers     []WorkflowProducer `json:"producers" nullable:"false" doc:"When producers run, the next one first."`
+	Handlers      []WorkflowHandler  `json:"handlers" nullable:"false" doc:"What handlers keep, in the order of the script."`
+	CreatedAt     Instant            `json:"createdAt"`
+	DeployedAt    Instant            `json:"deployedAt" doc:"When the script came into force."`
+}
+
+// WorkflowConfig is what a script declares.
+type WorkflowConfig struct {
+	Topics    []string           `json:"topics" nullable:"false"`
+	Producers []DeclaredProducer `json:"producers" nullable:"false"`
+	Consumers []DeclaredConsumer `json:"consumers" nullable:"false"`
+}
+
+// DeclaredProducer is a producer as the script declares it.
+type DeclaredProducer struct {
+	Name      string           `json:"name" example:"pollMail"`
+	Publishes []string         `json:"publishes" nullable:"false"`
+	Schedule  DeclaredSchedule `json:"schedule"`
+}
+
+// DeclaredSchedule is an interval, or a cron expression with its zone.
+type DeclaredSchedule struct {
+	Interval string `json:"interval,omitempty" example:"5m"`
+	Cron     string `json:"cron,omitempty" example:"0 9 * * 1-5"`
+	Timezone string `json:"timezone,omitempty" example:"Europe/Berlin"`
+}
+
+// DeclaredConsumer is a consumer as the script declares it.
+type DeclaredConsumer struct {
+	Name      string   `json:"name" example:"addRow"`
+	Subscribe []string `json:"subscribe" nullable:"false"`
+	Publishes []string `json:"publishes" nullable:"false"`
+	HasMutate bool     `json:"hasMutate"`
+	HasNext   bool     `json:"hasNext"`
+}
+
+// WorkflowProducer is when a producer runs.
+type WorkflowProducer struct {
+	Name        string  `json:"name" example:"pollMail"`
+	Schedule    string  `json:"schedule" example:"Every 5 minutes" doc:"In words."`
+	NextRunAt   Instant `json:"nextRunAt"`
+	LastRunAt   Instant `json:"lastRunAt" nullable:"true"`
+	RequestedAt Instant `json:"requestedAt" nullable:"true" doc:"When somebody asked for a run that has not been yet."`
+}
+
+// WorkflowHandler is what a handler keeps.
+type WorkflowHandler struct {
+	Name     string  `json:"name" example:"addRow"`
+	Type     string  `json:"type" enum:"producer,consumer"`
+	HasState bool    `json:"hasState" doc:"It returned a state."`
+	WakeAt   Instant `json:"wakeAt" nullable:"true" doc:"When it wants to run without an event."`
+}
+
+// RunRequested is the answer to a request for a run.
+type RunRequested struct {
+	Name      string `json:"name" example:"mail-to-sheet"`
+	Requested bool   `json:"requested" doc:"Always true: what is refused is a problem."`
+}
+
+// WorkflowVersion is a script as it was deployed.
+type WorkflowVersion struct {
+	Version   string     `json:"version" doc:"A hash of the script's content."`
+	Number    int        `json:"number" example:"3" doc:"Counts the scripts of a workflow."`
+	Filename  string     `json:"filename" example:"mail-to-sheet.workflow.ts"`
+	CreatedAt Instant    `json:"createdAt" doc:"When it was deployed for the first time."`
+	CreatedBy NullString `json:"createdBy" doc:"The user who deployed it."`
+	Active    bool       `json:"active" doc:"It is the one in force."`
+	Script    *string    `json:"script,omitempty" doc:"The source, if it was asked for."`
+}
+
+// Repair is a script that was proposed after a script failed.
+type Repair struct {
+	ID          string     `json:"id"`
+	RunID       string     `json:"runId" doc:"The run that failed."`
+	State       string     `json:"state" enum:"activated,rejected,failed,proposed" doc:"activated: it came into force. rejected: it was refused. failed: there was none. proposed: it waits for a person; approve or reject the run."`
+	Reason      NullString `json:"reason" doc:"Why it did not come into force, or not by itself."`
+	Explanation NullString `json:"explanation" doc:"What the repairer says about it; not to be trusted."`
+	Repairer    string     `json:"repairer"`
+	Script      NullString `json:"script" doc:"What was proposed."`
+	BaseScript  NullString `json:"baseScript" doc:"The script that failed."`
+	CreatedAt   Instant    `json:"createdAt"`
+}
