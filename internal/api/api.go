@@ -101,6 +101,7 @@ type API struct {
 	huma      huma.API
 	openPaths map[string]bool // that need no token; fixed after New
 	resources map[string]bool // that scopes can name; fixed after New
+	rules     []rule          // of every route; fixed after New
 	keeper    *access.Keeper
 	touches   touches
 

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,7 +35,10 @@ func (r *rig) operations() []operation {
 			op := operation{method: strings.ToUpper(method), path: path, raw: raw}
 			security, _ := raw["security"].([]any)
 			for _, s := range security {
-				scopes, _ := s.(map[string]any)[bearer].([]any)
+				scopes, guarded := s.(map[string]any)[bearer].([]any)
+				if guarded && len(scopes) == 0 {
+					op.scope = anyToken
+				}
 				for _, scope := range scopes {
 					op.scope, _ = scope.(string)
 				}
@@ -86,7 +90,7 @@ func TestEveryRouteNeedsItsScope(t *testing.T) {
 		other := map[string]string{} // everything but the resource
 		full := r.token("full", store.RoleAdmin, "*")
 		for _, op := range r.operations() {
-			if op.scope == "" {
+			if op.scope == "" || op.scope == anyToken {
 				continue
 			}
 			resource, word, _ := strings.Cut(op.scope, ":")
@@ -114,6 +118,36 @@ func TestEveryRouteNeedsItsScope(t *testing.T) {
 				if p := r.as(token, op.method, op.target(), nil); p.status == http.StatusUnauthorized || p.status == http.StatusForbidden || p.status >= 500 {
 					t.Errorf("%s %s with the scope: %d %s", op.method, op.path, p.status, p.body)
 				}
+			}
+		}
+	})
+}
+
+// A token is told what it may do, whatever it may do, and that is what it may.
+func TestATokenKnowsWhatItMayDo(t *testing.T) {
+	both(t, func(r *rig) {
+		for name, c := range map[string]struct {
+			role   store.Role
+			scopes []string
+			may    map[string]bool
+		}{
+			"narrow": {store.RoleAdmin, []string{"runs:read"}, map[string]bool{"GET /api/v1/runs": true, "GET /api/v1/lanes": false, "POST /api/v1/runs/{id}/approve": false}},
+			"viewer": {store.RoleViewer, []string{"*"}, map[string]bool{"GET /api/v1/lanes": true, "POST /api/v1/jobs": false, "POST /api/v1/tokens": false}},
+			"admin":  {store.RoleAdmin, []string{"*"}, map[string]bool{"GET /api/v1/lanes": true, "POST /api/v1/tokens": true}},
+		} {
+			token := r.token(name, c.role, c.scopes...)
+			var current CurrentToken
+			r.as(token, "GET", "/api/v1/tokens/current", nil).want(http.StatusOK).into(&current)
+			if current.User != name || current.Role != string(c.role) || !slices.Equal(current.Scopes, c.scopes) {
+				t.Errorf("%s is told %+v", name, current)
+			}
+			for route, want := range c.may {
+				if slices.Contains(current.Routes, route) != want {
+					t.Errorf("%s may %s: want %v", name, route, want)
+				}
+			}
+			if !slices.Contains(current.Routes, "GET /api/v1/tokens/current") || !slices.Contains(current.Routes, "GET /healthz") {
+				t.Errorf("%s is not told what everybody may", name)
 			}
 		}
 	})

@@ -64,8 +64,11 @@ func (a *API) newDocument() *huma.OpenAPI {
 
 // securityOf names the scope beside the scheme, where clients can read it.
 func securityOf(scope string) []map[string][]string {
-	if scope == open {
+	switch scope {
+	case open:
 		return []map[string][]string{{}}
+	case anyToken:
+		return []map[string][]string{{bearer: {}}}
 	}
 	return []map[string][]string{{bearer: {scope}}}
 }

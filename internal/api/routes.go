@@ -11,10 +11,15 @@ import (
 
 	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/schedule"
+	"github.com/pawlrun/pawl/internal/store"
 )
 
-// open is the scope of routes that need no token.
-const open = ""
+const (
+	// open is the scope of routes that need no token.
+	open = ""
+	// anyToken is that of routes which every good token may use.
+	anyToken = "any"
+)
 
 // routes is every route there is, with the scope that it needs. Package access
 // decides whether a token has it.
@@ -54,6 +59,7 @@ func (a *API) routes() {
 
 	add(a, route{method: "POST", path: "/api/v1/tokens", scope: "tokens:admin", id: "createToken", tag: "Tokens", summary: "Create a token; its text is shown this once", status: http.StatusCreated}, a.createToken)
 	add(a, route{method: "GET", path: "/api/v1/tokens", scope: "tokens:read", id: "listTokens", tag: "Tokens", summary: "List your tokens, or everybody's with tokens:admin"}, a.listTokens)
+	add(a, route{method: "GET", path: "/api/v1/tokens/current", scope: anyToken, id: "getCurrentToken", tag: "Tokens", summary: "Show the token that you ask with, and what it may do"}, a.getCurrentToken)
 	add(a, route{method: "GET", path: "/api/v1/tokens/{id}", scope: "tokens:read", id: "getToken", tag: "Tokens", summary: "Show a token", errors: []int{404}}, a.getToken)
 	add(a, route{method: "DELETE", path: "/api/v1/tokens/{id}", scope: "tokens:write", id: "revokeToken", tag: "Tokens", summary: "Revoke a token of yours, or anybody's with tokens:admin", status: http.StatusNoContent, errors: []int{404}}, a.revokeToken)
 	add(a, route{method: "POST", path: "/api/v1/tokens/{id}/revoke", scope: "tokens:write", id: "revokeTokenByPost", tag: "Tokens", summary: "Revoke a token, for clients that cannot DELETE", status: http.StatusNoContent, errors: []int{404}}, a.revokeToken)
@@ -181,12 +187,13 @@ type route struct {
 func add[I, O any](a *API, r route, handler func(context.Context, *I) (*O, error)) {
 	if r.scope == open {
 		a.openPaths[r.path] = true
-	} else if !access.IsRule(r.scope) {
+	} else if r.scope != anyToken && !access.IsRule(r.scope) {
 		panic("api: " + r.method + " " + r.path + " has no rule for who may ask")
-	} else {
+	} else if r.scope != anyToken {
 		resource, _, _ := strings.Cut(r.scope, ":")
 		a.resources[resource] = true
 	}
+	a.rules = append(a.rules, rule{r.method + " " + r.path, r.scope})
 	op := a.operation(r)
 	huma.Register(a.huma, op, func(ctx context.Context, in *I) (*O, error) {
 		if !r.endless {
@@ -215,7 +222,11 @@ func (a *API) operation(r route) huma.Operation {
 		Middlewares: huma.Middlewares{a.requireScope(r.scope)},
 		Responses:   a.errorResponses(r),
 	}
-	if r.scope != open {
+	switch r.scope {
+	case open:
+	case anyToken:
+		op.Description = "Every token may ask."
+	default:
 		op.Description = "Needs the scope `" + r.scope + "`."
 	}
 	if r.definition != "" { // YAML is described by the field that takes the body
@@ -236,7 +247,7 @@ func (a *API) operation(r route) huma.Operation {
 // requireScope stands before a handler, and before its request is read.
 func (a *API) requireScope(scope string) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
-		if scope != open {
+		if scope != open && scope != anyToken {
 			if err := access.Require(callOf(ctx.Context()).token, scope); err != nil {
 				a.refuse(ctx, err)
 				return
@@ -244,4 +255,12 @@ func (a *API) requireScope(scope string) func(huma.Context, func(huma.Context)) 
 		}
 		next(ctx)
 	}
+}
+
+// rule is who may use a route.
+type rule struct{ route, scope string }
+
+// allowed reports whether a token may use the route.
+func (r rule) allowed(t *store.Token) bool {
+	return r.scope == open || r.scope == anyToken || access.Allowed(t, r.scope)
 }

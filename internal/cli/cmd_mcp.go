@@ -11,8 +11,8 @@ func newMCPCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "mcp", Short: "Serve MCP on stdin and stdout, for agents that operate Pawl",
 		Long: "Serves the Model Context Protocol (MCP) on stdin and stdout, for programs that start it as\n" +
-			"an MCP server. Its tools can read what the token can read. Tools that make changes are\n" +
-			"offered only with --write, and can do what the token can do.",
+			"an MCP server. It offers the tools that the token may use, and those that make changes\n" +
+			"only with --write.",
 		Example: "  pawl mcp\n  pawl mcp --write --token $PAWL_TOKEN",
 		GroupID: groupChange, Args: takes(0, 0), ValidArgsFunction: cobra.NoFileCompletions,
 	}
@@ -24,7 +24,11 @@ func newMCPCommand(p *Process) *cobra.Command {
 			return err
 		}
 		defer c.Close()
-		return agent.New(c, buildVersion().Version, *write).Run(cmd.Context(), &mcp.StdioTransport{})
+		routes, err := agent.Routes(cmd.Context(), c)
+		if err != nil {
+			return err
+		}
+		return agent.New(c, buildVersion().Version, routes, *write).Run(cmd.Context(), &mcp.StdioTransport{})
 	}
 	return cmd
 }

@@ -1,6 +1,7 @@
 // Package agent lets programs that speak MCP operate Pawl: it offers routes of
-// the API as tools. What a tool may do is what the token may do; tools that
-// change something are only offered when they were asked for.
+// the API as tools. What a tool may do is what the token may do, and only tools
+// that the token may use are offered; those that change something only when they
+// were asked for.
 package agent
 
 import (
@@ -9,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -71,13 +73,27 @@ func tools() []tool {
 	}
 }
 
-// New makes the MCP server. Without write it offers reads only.
-func New(api API, version string, write bool) *mcp.Server {
+// Routes asks the server what the token may use.
+func Routes(ctx context.Context, api API) ([]string, error) {
+	raw, err := api.GetWith(ctx, "/api/v1/tokens/current", nil)
+	if err != nil {
+		return nil, err
+	}
+	var token struct{ Routes []string }
+	if err := json.Unmarshal(raw, &token); err != nil {
+		return nil, fmt.Errorf("read what the token may do: %w", err)
+	}
+	return token.Routes, nil
+}
+
+// New makes the MCP server, with the tools whose routes the token may use.
+// Without write it offers reads only.
+func New(api API, version string, routes []string, write bool) *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "pawl", Title: "Pawl", Version: version}, &mcp.ServerOptions{
 		Instructions: "Pawl runs whatever must run later: workflows, sources and schedules. Begin with list_lanes; ask why about what needs attention.",
 	})
 	for _, t := range tools() {
-		if t.writes && !write {
+		if t.writes && !write || !slices.ContainsFunc(routes, t.uses) {
 			continue
 		}
 		yes, destroys := true, t.destroys
@@ -87,6 +103,20 @@ func New(api API, version string, write bool) *mcp.Server {
 		}, t.handler(api))
 	}
 	return server
+}
+
+// uses reports whether a route, such as GET /api/v1/runs/{id}, is one that the
+// tool calls. A tool for several kinds calls that of any of them.
+func (t tool) uses(route string) bool {
+	method := "GET"
+	if t.writes {
+		method = "POST"
+	}
+	was, path, _ := strings.Cut(route, " ")
+	mine, theirs := strings.Split(t.path, "/"), strings.Split(path, "/")
+	return was == method && slices.EqualFunc(mine, theirs, func(a, b string) bool {
+		return a == b || strings.HasPrefix(a, "{") && strings.HasPrefix(b, "{") || a == "{kind}s" && (b == "workflows" || b == "sources")
+	})
 }
 
 func (t tool) schema() *jsonschema.Schema {

@@ -1,9 +1,11 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,13 +16,14 @@ import (
 
 // fake is an API that remembers what it was asked.
 type fake struct {
-	asked []string
-	fail  error
+	asked  []string
+	answer string
+	fail   error
 }
 
 func (f *fake) GetWith(_ context.Context, path string, query url.Values) (json.RawMessage, error) {
 	f.asked = append(f.asked, "GET "+path+" "+query.Encode())
-	return json.RawMessage(`{"items":[]}`), f.fail
+	return json.RawMessage(cmp.Or(f.answer, `{"items":[]}`)), f.fail
 }
 
 func (f *fake) Post(_ context.Context, path string, body any) (json.RawMessage, error) {
@@ -34,8 +37,22 @@ func (f *fake) Post(_ context.Context, path string, body any) (json.RawMessage, 
 
 func connect(t *testing.T, api API, write bool) *mcp.ClientSession {
 	t.Helper()
+	return offer(t, api, write, everyRoute())
+}
+
+// everyRoute is what an admin may use.
+func everyRoute() (routes []string) {
+	for _, t := range tools() {
+		method := map[bool]string{false: "GET ", true: "POST "}[t.writes]
+		routes = append(routes, method+strings.Replace(t.path, "{kind}s", "workflows", 1))
+	}
+	return routes
+}
+
+func offer(t *testing.T, api API, write bool, routes []string) *mcp.ClientSession {
+	t.Helper()
 	here, there := mcp.NewInMemoryTransports()
-	if _, err := New(api, "test", write).Connect(t.Context(), there, nil); err != nil {
+	if _, err := New(api, "test", routes, write).Connect(t.Context(), there, nil); err != nil {
 		t.Fatal(err)
 	}
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "t", Version: "1"}, nil).Connect(t.Context(), here, nil)
@@ -71,6 +88,40 @@ func TestWritesAreOnlyOfferedWhenAskedFor(t *testing.T) {
 		if found != want {
 			t.Errorf("with write %v, tools that change something are offered: %v", write, found)
 		}
+	}
+}
+
+// A-147: a tool that the token may not use is not offered; one for several kinds
+// is if the token may use it for one of them.
+func TestOnlyWhatTheTokenMayUseIsOffered(t *testing.T) {
+	for name, c := range map[string]struct{ routes, want []string }{
+		"nothing": {nil, nil},
+		"lanes":   {[]string{"GET /api/v1/lanes", "GET /api/v1/lanes/{kind}/{name}/why", "POST /api/v1/lanes"}, []string{"list_lanes", "why"}},
+		"sources": {[]string{"GET /api/v1/sources", "POST /api/v1/sources/{name}/run", "POST /api/v1/schedules/{id}/pause"}, []string{"run_now"}},
+		"a route": {[]string{"GET /api/v1/runs/{run}"}, []string{"get_run"}},
+	} {
+		list, err := offer(t, &fake{}, true, c.routes).ListTools(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, tool := range list.Tools {
+			got = append(got, tool.Name)
+		}
+		if slices.Sort(got); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v are offered, want %v", name, got, c.want)
+		}
+	}
+}
+
+func TestTheServerIsAskedWhatTheTokenMayUse(t *testing.T) {
+	api := &fake{answer: `{"routes":["GET /api/v1/lanes"]}`}
+	routes, err := Routes(t.Context(), api)
+	if err != nil || !slices.Equal(routes, []string{"GET /api/v1/lanes"}) || api.asked[0] != "GET /api/v1/tokens/current " {
+		t.Errorf("%v %v after %v", routes, err, api.asked)
+	}
+	if _, err := Routes(t.Context(), &fake{fail: &pawl.Error{Code: pawl.CodeUnauthorized}}); pawl.ErrorCode(err) != pawl.CodeUnauthorized {
+		t.Errorf("%v", err)
 	}
 }
 
