@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"context"
+	"errors"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -179,6 +180,34 @@ func TestCrashLoopCallsAPerson(t *testing.T) {
 			}
 			return err
 		})
+		k.settle(w)
+		if diff := cmp.Diff([]string{"a"}, k.desk.things()); diff != "" {
+			t.Errorf("orders (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// a process that has to leave a run because the database is away, however
+// often, did not crash: the lane is not halted, and goes on when it can.
+func TestAnAbsentDatabaseIsNoCrash(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		w := k.deploy("shop", "1", orderDefinition())
+		k.settle(w)
+		k.publish(w, "in", "a")
+		for range run.CrashAttempts + 1 {
+			left := false
+			k.fault = func(place string) error {
+				if place != "before reserve" {
+					return nil
+				}
+				left = true
+				return &pawl.Error{Code: pawl.CodeUnavailable, Msg: "the database is away"}
+			}
+			if _, err := k.s.work(t.Context(), k, w.ID); !errors.Is(err, pawl.ErrUnavailable) || !left {
+				t.Fatalf("left %v: %v", left, err)
+			}
+		}
+		k.fault = nil
 		k.settle(w)
 		if diff := cmp.Diff([]string{"a"}, k.desk.things()); diff != "" {
 			t.Errorf("orders (-want +got):\n%s", diff)
