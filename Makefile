@@ -17,8 +17,9 @@ RACE := -race -gcflags='modernc.org/...=-race=false' -gcflags='github.com/evanw/
 # What to test: make test PKG=./internal/queue
 PKG ?= ./...
 # The longest first, so that no core idles behind the last one. Several at once,
-# because most of them wait more than they compute.
-LONGEST := $(addprefix ./,internal/workflow internal/api internal/store internal/script internal/schedule e2e internal/queue internal/source internal/ledger)
+# because most of them wait more than they compute. What vet finds, make check
+# finds.
+LONGEST := $(addprefix ./,internal/workflow internal/web e2e internal/api internal/script internal/schedule internal/store internal/queue internal/source)
 PACKAGES = $(if $(filter ./...,$(PKG)),$(LONGEST)) $(PKG)
 # Built aside and moved, so that one that runs already is not written over.
 WITH_POSTGRES = mkdir -p bin/tools && go build -o bin/tools/with-postgres.$$$$ ./internal/pgtest/with && mv bin/tools/with-postgres.$$$$ bin/tools/with-postgres
@@ -54,7 +55,19 @@ dist: ## build the programs of a release into dist/, with checksums
 test: ## run all tests, on SQLite and on a private PostgreSQL
 	@scripts/ensure-test-tools.sh
 	@$(WITH_POSTGRES)
-	bin/tools/with-postgres -fast -- go test $(RACE) -p 3 -timeout $(TEST_TIMEOUT) $(PACKAGES)
+	bin/tools/with-postgres -fast -- go test $(RACE) -vet=off -p 4 -timeout $(TEST_TIMEOUT) $(PACKAGES)
+
+# The half of PostgreSQL is left out of tests that run on both databases; the
+# tests of PostgreSQL alone start one. What has not changed is not run again.
+QUICK = $(filter-out %/e2e %/internal/tool/mcp %/bench,$(shell go list ./...))
+.PHONY: quick
+quick: ## run most tests in a minute: SQLite, no race detector, no browser, no Node
+	go test -p 4 -timeout $(TEST_TIMEOUT) -skip '.*/^postgres$$|.*/.*/^postgres$$|TestNothingThatIsReadScansWhatGrows' $(if $(filter ./...,$(PKG)),$(QUICK),$(PKG))
+
+.PHONY: pg
+pg: ## keep a private PostgreSQL for your own go test; prints the line that names it
+	@$(WITH_POSTGRES)
+	@bin/tools/with-postgres -fast
 
 .PHONY: docs
 docs: ## write docs/reference anew, from commands, settings, schemas and routes
