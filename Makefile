@@ -70,7 +70,7 @@ pg: ## keep a private PostgreSQL for your own go test; prints the line that name
 	@bin/tools/with-postgres -fast
 
 .PHONY: docs
-docs: ## write docs/reference anew, from commands, settings, schemas and routes
+docs: ## write docs/reference and docs/schemas anew, from commands, settings, definitions and routes
 	@mkdir -p docs/reference
 	go test ./internal/cli -run '^TestReferenceIsUpToDate$$' -update
 

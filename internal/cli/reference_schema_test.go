@@ -3,16 +3,21 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/pawlrun/pawl/internal/quota"
+	graphspec "github.com/pawlrun/pawl/internal/schedule/spec"
+	sourcespec "github.com/pawlrun/pawl/internal/source/spec"
 )
 
-const schemaFolder = "../../docs/schemas"
+// definitionSchemas are the JSON Schemas of the program, by kind.
+func definitionSchemas() map[string][]byte {
+	return map[string][]byte{"source": sourcespec.Schema(), "schedule": graphspec.Schema(), "provider": quota.ProviderSchema()}
+}
 
 // schema is a JSON Schema whose properties stay in the order of the file.
 type schema = yaml.MapSlice
@@ -31,12 +36,8 @@ func definitionReference(t *testing.T) string {
 	p.say("# Definitions\n\nWhat `pawl apply`, `pawl serve DIR` and the server's files accept, from the JSON Schemas in\n[docs/schemas](../schemas), which editors can use, too. Workflows are TypeScript, and told in\n[workflows.md](../workflows.md), like connections; executors are told in [schedules.md](../schedules.md).")
 	for _, kind := range []string{"source", "schedule", "provider"} {
 		file := kind + ".schema.json"
-		text, err := os.ReadFile(filepath.Join(schemaFolder, file))
-		if err != nil {
-			t.Fatal(err)
-		}
 		var s schema
-		if err := yaml.UnmarshalWithOptions(text, &s, yaml.UseOrderedMap()); err != nil {
+		if err := yaml.UnmarshalWithOptions(definitionSchemas()[kind], &s, yaml.UseOrderedMap()); err != nil {
 			t.Fatal(err)
 		}
 		p.say("\n## %s\n\n%s ([%s](../schemas/%s))\n", field[string](s, "title"), field[string](s, "description"), file, file)

@@ -14,18 +14,24 @@ import (
 	pawl "github.com/pawlrun/pawl"
 )
 
-// update writes the reference instead of comparing it: make docs.
+// update writes the reference and the schemas instead of comparing it: make docs.
 var update = flag.Bool("update", false, "write docs/reference")
 
 const referenceFolder = "../../docs/reference"
 
 // The reference is made of what it describes, so it cannot be out of date.
 func TestReferenceIsUpToDate(t *testing.T) {
-	for name, text := range map[string]string{
+	pages := map[string]string{
 		"commands.md": commandReference(t), "settings.md": settingReference(), "definitions.md": definitionReference(t), "api.md": apiReference(t),
-	} {
+	}
+	for name, text := range pages {
+		pages[name] = "<!-- Made by make docs; changes here are lost. -->\n\n" + text
+	}
+	for kind, text := range definitionSchemas() {
+		pages["../schemas/"+kind+".schema.json"] = string(text)
+	}
+	for name, text := range pages {
 		path := filepath.Join(referenceFolder, name)
-		text = "<!-- Made by make docs; changes here are lost. -->\n\n" + text
 		if *update {
 			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 				t.Fatal(err)

@@ -27,11 +27,14 @@ func (d Document) Decode(into any) []pawl.Field { return d.Check(into).Fields() 
 //
 //	definition:"required"          the field must be there, and a text must not be empty
 //	definition:"nonempty"          if it is there, it must not be empty
+//	definition:"scalar"            the text may also be written as a number, or as true or false
+//	definition:"seconds"           the number may also be written as a length of time such as 5m
 //	definition:"oneof=json|csv"    the text must be one of these; a missing one stays empty
 //	definition:"also=api_key"      another name that means the same
 //	definition:"default=30s"       what a missing field is
 //	definition:"min=1,max=100"     limits of a number, a length of time or a size;
-//	                               max also of the bytes of a text and of the length of a list
+//	                               max also of the bytes of a text and of the length of a list;
+//	                               min of a text is for the schema alone
 //
 // Several are separated by commas. A text must match the expression of the tag
 // pattern, if the tag is says what it is then: "a name of small letters". The
@@ -247,7 +250,14 @@ func (d decoder) member(n *node, rule rule, into reflect.Value, pointer string) 
 	if len(given) > 1 {
 		d.reading.addAt(given[1].place, pointer+Pointer(given[1].name), "%s and %s mean the same: keep one of them", field.name, given[1].name)
 	}
-	d.value(field.value, into, below)
+	switch {
+	case rule.scalar:
+		d.scalar(field.value, into, below)
+	case rule.seconds && field.value.shape == Text:
+		d.seconds(field.value, into, below)
+	default:
+		d.value(field.value, into, below)
+	}
 	if fault := rule.fault(field.name, field.value, into); fault != "" {
 		d.refuse(field.value, below, "%s", fault)
 	}

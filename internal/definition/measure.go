@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/when"
 )
 
 // Size is a number of bytes, which may be written with a unit, such as 512KiB.
@@ -28,6 +29,16 @@ func (d decoder) duration(n *node, into reflect.Value, pointer string) {
 		return
 	}
 	into.SetInt(int64(length))
+}
+
+// seconds are a number that is written as a length of time.
+func (d decoder) seconds(n *node, into reflect.Value, pointer string) {
+	length, err := when.ParseInterval(n.meant())
+	if err != nil {
+		d.refuse(n, pointer, "%s %s is neither a number of seconds nor a length of time such as 90s or 5m", last(pointer), pawl.Quote(n.meant()))
+		return
+	}
+	into.SetInt(int64(length / time.Second))
 }
 
 // ParseSize reads a number of bytes such as 65536, 512KiB or 64kB.

@@ -15,6 +15,7 @@ import (
 type rule struct {
 	names              []string // the first is the best
 	required, nonempty bool
+	scalar, seconds    bool
 	oneof              []string
 	normal             string // the default
 	least, most        string // empty if there is no limit
@@ -38,6 +39,10 @@ func ruleOf(field reflect.StructField) (r rule, ok bool) {
 			r.required = true
 		case "nonempty":
 			r.nonempty = true
+		case "scalar":
+			r.scalar = true
+		case "seconds":
+			r.seconds = true
 		case "oneof":
 			r.oneof = strings.Split(value, "|")
 		case "also":

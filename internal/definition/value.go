@@ -3,6 +3,7 @@ package definition
 import (
 	"encoding/json"
 	"iter"
+	"reflect"
 )
 
 // Custom is a type that reads itself, such as one that may be written in
@@ -82,10 +83,14 @@ type Scalar string
 
 // ReadValue takes the value as it is written.
 func (s *Scalar) ReadValue(v Value) {
-	switch v.node.shape {
+	v.decoder.scalar(v.node, reflect.ValueOf(s).Elem(), v.pointer)
+}
+
+func (d decoder) scalar(n *node, into reflect.Value, pointer string) {
+	switch n.shape {
 	case Text, Number, Flag:
-		*s = Scalar(v.Written())
+		into.SetString(n.written())
 	case Null, List, Mapping:
-		v.Refuse("%s must be a text, a number, true or false", last(v.pointer))
+		d.refuse(n, pointer, "%s must be a text, a number, true or false", last(pointer))
 	}
 }

@@ -17,29 +17,39 @@ import (
 const (
 	longestPeriod = 366 * 24 * time.Hour
 	defaultHeader = "X-Api-Key"
+	headerPattern = "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$"
 )
 
 // written is a provider as people write it.
 type written struct {
-	Domain       definition.Secret `json:"domain" definition:"required"`
-	Limit        int               `json:"limit" definition:"min=1,max=1000000000"`
-	Period       string            `json:"period"`
-	APIKey       definition.Secret `json:"apiKey" definition:"also=api_key"`
-	APIKeyParam  string            `json:"apiKeyParam" definition:"also=api_key_param"`
-	APIKeyHeader string            `json:"apiKeyHeader" definition:"also=api_key_header"`
+	Domain       definition.Secret `json:"domain" definition:"required" doc:"The host of the URLs, with the port unless that is 80 or 443."`
+	Limit        int               `json:"limit" definition:"min=1,max=1000000000" doc:"How many calls there may be in a period."`
+	Period       string            `json:"period" pattern:"^[0-9]{1,9}[smhd]$" doc:"How long a window is, from its first call on: a number of s, m, h or d, at most 366d."`
+	APIKey       definition.Secret `json:"apiKey" definition:"also=api_key" doc:"A secret, as ${ENV_NAME} or file:PATH."`
+	APIKeyParam  string            `json:"apiKeyParam" definition:"also=api_key_param,min=1" doc:"The parameter of the query that the key is sent in."`
+	APIKeyHeader string            `json:"apiKeyHeader" definition:"also=api_key_header" doc:"The header that the key is sent in; X-Api-Key if neither a header nor a parameter is given."`
 	Auth         *writtenAuth      `json:"auth"`
 }
 
 type writtenAuth struct {
 	Type         string            `json:"type" definition:"required,oneof=bearer|basic|oauth2"`
-	Token        definition.Secret `json:"token"`
+	Token        definition.Secret `json:"token" doc:"A secret, as ${ENV_NAME} or file:PATH."`
 	Username     definition.Secret `json:"username"`
-	Password     definition.Secret `json:"password"`
+	Password     definition.Secret `json:"password" doc:"A secret, as ${ENV_NAME} or file:PATH."`
 	TokenURL     definition.Secret `json:"tokenUrl"`
 	ClientID     definition.Secret `json:"clientId"`
-	ClientSecret definition.Secret `json:"clientSecret"`
-	ClientAuth   string            `json:"clientAuth" definition:"oneof=header|body"`
+	ClientSecret definition.Secret `json:"clientSecret" doc:"A secret, as ${ENV_NAME} or file:PATH."`
+	ClientAuth   string            `json:"clientAuth" definition:"oneof=header|body" doc:"Where the client proves itself: in a header, as the standard prefers, or in the form."`
 	Scope        definition.Secret `json:"scope"`
+}
+
+// authFields are those of each type of auth.
+func authFields() map[Auth][]string {
+	return map[Auth][]string{
+		AuthBearer: {"token"},
+		AuthBasic:  {"username", "password"},
+		AuthOAuth2: {"tokenUrl", "clientId", "clientSecret", "clientAuth", "scope"},
+	}
 }
 
 // reading is one definition on its way to a provider.
@@ -165,8 +175,7 @@ func (r reading) apiKey() (Auth, *credential) {
 // that has no meaning for the transport.
 func isHeader(name string) bool {
 	taken := []string{"Host", "Connection", "Content-Length", "Content-Type", "Transfer-Encoding", "Te", "Trailer", "Upgrade", "Keep-Alive", "Expect", "Proxy-Connection"}
-	token := regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$")
-	return token.MatchString(name) && !slices.Contains(taken, http.CanonicalHeaderKey(name))
+	return regexp.MustCompile(headerPattern).MatchString(name) && !slices.Contains(taken, http.CanonicalHeaderKey(name))
 }
 
 func (r reading) auth(w writtenAuth) (Auth, *credential) {
@@ -201,11 +210,7 @@ func (r reading) oauth2(w writtenAuth, c *credential) {
 
 // unrelated refuses fields that another type of auth has.
 func (r reading) unrelated(w writtenAuth) {
-	fields := map[Auth][]string{
-		AuthBearer: {"token"},
-		AuthBasic:  {"username", "password"},
-		AuthOAuth2: {"tokenUrl", "clientId", "clientSecret", "clientAuth", "scope"},
-	}
+	fields := authFields()
 	if fields[Auth(w.Type)] == nil {
 		return // which is a fault of its own
 	}

@@ -2,62 +2,13 @@ package quota
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
-	"reflect"
 	"testing"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/pawlrun/pawl/internal/definition"
 )
-
-// The schema that is shipped is the one that the program has.
-func TestShippedSchemaIsTheProgramsOwn(t *testing.T) {
-	shipped, err := os.ReadFile(filepath.Join("..", "..", "docs", "schemas", "provider.schema.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(shipped) != string(ProviderSchema()) {
-		t.Error("docs/schemas/provider.schema.json differs from internal/quota/provider.schema.json: copy it")
-	}
-}
-
-// The schema knows the fields that definitions have, and no others.
-func TestSchemaHasTheFieldsOfDefinitions(t *testing.T) {
-	var schema struct {
-		Properties map[string]any `json:"properties"`
-		Defs       map[string]struct {
-			Properties map[string]any `json:"properties"`
-		} `json:"$defs"`
-	}
-	if err := json.Unmarshal(ProviderSchema(), &schema); err != nil {
-		t.Fatal(err)
-	}
-	known := map[string]bool{"kind": true, "api_key": true, "api_key_param": true, "api_key_header": true}
-	for field := range reflect.TypeFor[written]().Fields() {
-		known[field.Tag.Get("json")] = true
-	}
-	for name := range known {
-		if schema.Properties[name] == nil {
-			t.Errorf("the schema lacks %s", name)
-		}
-	}
-	if len(schema.Properties) != len(known) {
-		t.Errorf("the schema has %d fields, want %d", len(schema.Properties), len(known))
-	}
-	inAuth := map[string]bool{}
-	for _, kind := range []string{"bearer", "basic", "oauth2"} {
-		for name := range schema.Defs[kind].Properties {
-			inAuth[name] = true
-		}
-	}
-	for field := range reflect.TypeFor[writtenAuth]().Fields() {
-		if !inAuth[field.Tag.Get("json")] {
-			t.Errorf("the schema lacks auth.%s", field.Tag.Get("json"))
-		}
-	}
-}
 
 // What the schema says about definitions is what Load says.
 func TestSchemaAgreesWithLoad(t *testing.T) {

@@ -73,7 +73,7 @@ func TestKeyIsTakenOutOfWhatGraphsSay(t *testing.T) {
 	}
 }
 
-func callerSettings(t *testing.T, text string) (*connector.Settings, http.Header, CallerKey) {
+func callerSettings(t *testing.T, text string) (*connector.Settings, CallerKey) {
 	t.Helper()
 	doc, err := definition.ReadSettings("x.yaml", []byte(text))
 	if err != nil {
@@ -86,7 +86,8 @@ func callerSettings(t *testing.T, text string) (*connector.Settings, http.Header
 	s := connector.NewSettings(doc, connector.Env{})
 	s.Read(&written)
 	key := written.CallerKey.CallerKey(s)
-	return s, Headers(s, written.Headers, key), key
+	Headers(s, written.Headers, key)
+	return s, key
 }
 
 // C-35: the key goes where the definition says, and without that nowhere.
@@ -100,7 +101,7 @@ func TestCallerKeyGoesIntoTheHeaderOfTheDefinition(t *testing.T) {
 		`callerKey: {header: authorization}`:              "Authorization: Bearer " + secret,
 		`callerKey: {header: X-Caller, prefix: "Token "}`: "X-Caller: Token " + secret,
 	} {
-		s, _, c := callerSettings(t, text)
+		s, c := callerSettings(t, text)
 		if len(s.Fields()) > 0 {
 			t.Errorf("%s: %v", text, s.Fields())
 		}
@@ -134,7 +135,7 @@ func TestCallerKeyThatCannotBeIsRefusedAtItsPlace(t *testing.T) {
 		"headers: {authorization: x}\ncallerKey: {}":              "x.yaml:1:11: the header authorization is that of callerKey",
 		"headers: {x-API-key: x}\ncallerKey: {header: X-Api-Key}": "x.yaml:1:11: the header x-API-key is that of callerKey",
 	} {
-		s, _, _ := callerSettings(t, text)
+		s, _ := callerSettings(t, text)
 		if got := fmt.Sprint(s.Fields()); !strings.Contains(got, want) {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}

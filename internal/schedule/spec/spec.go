@@ -2,8 +2,9 @@
 package spec
 
 import (
-	_ "embed" // the schema
 	"encoding/json"
+
+	"github.com/google/jsonschema-go/jsonschema"
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
@@ -15,23 +16,30 @@ import (
 // Kind is what the definitions name.
 const Kind = "schedule"
 
-//go:embed schedule.schema.json
-var schema []byte
-
 // Schema is the JSON Schema of a definition.
-func Schema() []byte { return schema }
+func Schema() []byte {
+	return definition.Schema(Kind, "Schedule", "A graph that runs at the instants of a cron expression.", written{})
+}
 
-// written is a definition as it stands in a file.
+// written is a definition as it stands in a file. The defaults are those of the
+// service that takes it.
 type written struct {
-	Name              string                 `json:"name" definition:"required"`
-	Graph             string                 `json:"graph" definition:"required"`
-	Input             json.RawMessage        `json:"input"`
-	Cron              string                 `json:"cron" definition:"required"`
-	Timezone          string                 `json:"timezone"`
-	Grant             string                 `json:"grant"`
-	ConcurrencyPolicy pawl.ConcurrencyPolicy `json:"concurrencyPolicy" definition:"oneof=Queue|Forbid|Allow|Replace"`
-	Enabled           *bool                  `json:"enabled"`
-	Labels            map[string]string      `json:"labels"`
+	Name              string                 `json:"name" definition:"required" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$" doc:"Unique among the schedules of its owner."`
+	Graph             string                 `json:"graph" definition:"required" pattern:"^[A-Za-z][A-Za-z0-9_-]*:[A-Za-z0-9][A-Za-z0-9_.-]*$" doc:"What runs: provider:name."`
+	Input             json.RawMessage        `json:"input" doc:"What the graph gets. It holds no credentials."`
+	Cron              string                 `json:"cron" definition:"required" doc:"Five fields, or @daily and the like."`
+	Timezone          string                 `json:"timezone" doc:"An IANA zone in which the expression is read."`
+	Grant             string                 `json:"grant" doc:"The id of the grant that it runs under. Without one, a grant for this graph alone is made."`
+	ConcurrencyPolicy pawl.ConcurrencyPolicy `json:"concurrencyPolicy" definition:"oneof=Queue|Forbid|Allow|Replace" doc:"What happens when a slot comes due while the one before it runs."`
+	Enabled           *bool                  `json:"enabled" doc:"Whether it runs."`
+	Labels            map[string]string      `json:"labels" doc:"For people, and to pick many at once."`
+}
+
+// DescribeSchema says what holds for what is missing.
+func (written) DescribeSchema(s *jsonschema.Schema) {
+	for field, normal := range map[string]string{"input": `{}`, "timezone": `"UTC"`, "concurrencyPolicy": `"Queue"`, "enabled": `true`} {
+		s.Properties[field].Default = json.RawMessage(normal)
+	}
 }
 
 // Parse reads every definition of a file; others than those of schedules are

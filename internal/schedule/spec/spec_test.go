@@ -1,9 +1,7 @@
 package spec
 
 import (
-	"bytes"
 	"errors"
-	"os"
 	"strings"
 	"testing"
 
@@ -26,16 +24,6 @@ func TestFaultsHaveTheirPlace(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("the faults are\n%s\nwithout %q", text, want)
 		}
-	}
-}
-
-func TestTheShippedSchemaIsTheOneInForce(t *testing.T) {
-	shipped, err := os.ReadFile("../../../docs/schemas/schedule.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(shipped, Schema()) {
-		t.Error("docs/schemas/schedule.schema.json differs from the schema that is served")
 	}
 }
 

@@ -11,21 +11,13 @@ import (
 	"github.com/pawlrun/pawl/internal/when"
 )
 
-// The limits of a definition.
+// The limits of a definition that no tag says.
 const (
-	mostFields  = 500
-	mostParams  = 100 // and as many headers
-	mostLabels  = 50
-	mostTimeout = 24 * 60 * 60 // seconds
-	mostRetries = 1000
-	mostLimit   = 1_000_000 // rows a page
-	mostPages   = 1_000_000
-	mostBytes   = 1 << 40
+	mostBytes = 1 << 40
 
-	longestURL  = 4096 // bytes, as are those below
-	longestText = 4096
-	longestPath = 512
-	longestName = 128
+	longestTopic = 100  // characters
+	longestText  = 4096 // bytes, as are those below
+	longestName  = 128
 )
 
 // checker looks for what is wrong with a definition that was read from a
@@ -50,16 +42,7 @@ func (c checker) whole() {
 
 // labels checks what a source is called.
 func (c checker) labels() {
-	if !namePattern.MatchString(c.d.Name) {
-		c.add("/name", "%s is not a name: it has up to 63 small letters, digits, -, _ and ., and begins with a letter or a digit", pawl.Quote(c.d.Name))
-	}
-	if !namePattern.MatchString(c.d.Status) {
-		c.add("/status", "%s is not a status: it is one word in small letters, such as active or stopped", pawl.Quote(c.d.Status))
-	}
 	c.text("/description", c.d.Description, longestText)
-	if len(c.d.Labels) > mostLabels {
-		c.add("/labels", "there are %d labels; at most %d are allowed", len(c.d.Labels), mostLabels)
-	}
 	for name, value := range c.d.Labels {
 		pointer := "/labels" + definition.Pointer(name)
 		if name == "" || len(name) > longestName || strings.ContainsFunc(name, unicode.IsSpace) || !printable(name) {
@@ -99,10 +82,7 @@ func schedulePlace(s Schedule, err error) string {
 }
 
 func (c checker) execution() {
-	e := c.d.Execution
-	c.between("/execution/timeout", e.Timeout, 1, mostTimeout)
-	c.between("/execution/maxRetries", e.MaxRetries, 1, mostRetries)
-	c.interval("/execution/retryResetPeriod", e.RetryResetPeriod)
+	c.interval("/execution/retryResetPeriod", c.d.Execution.RetryResetPeriod)
 }
 
 func (c checker) write() {
@@ -125,9 +105,6 @@ func (c checker) write() {
 	if w.Mode == Upsert && len(w.Key) == 0 {
 		c.add("/write/key", "mode upsert needs a key: the columns by which a row is known, such as key: [id]")
 	}
-	if w.Connection != "" && !namePattern.MatchString(w.Connection) {
-		c.add("/write/connection", "%s is not the name of a connection", pawl.Quote(w.Connection))
-	}
 	if problem := tableProblem(c.d.Table); problem != "" {
 		c.add("/table", "%s", problem)
 	}
@@ -146,20 +123,13 @@ func (c checker) publish() {
 		return
 	}
 	for pointer, name := range map[string]string{"/publish/workflow": c.d.Publish.Workflow, "/publish/topic": c.d.Publish.Topic} {
-		if name == "" || utf8.RuneCountInString(name) > 100 || strings.ContainsFunc(name, unicode.IsSpace) || !printable(name) {
+		if name == "" || utf8.RuneCountInString(name) > longestTopic || strings.ContainsFunc(name, unicode.IsSpace) || !printable(name) {
 			c.add(pointer, "%s is not a name", pawl.Quote(name))
 		}
 	}
 }
 
 func (c checker) add(pointer, format string, values ...any) { c.faults.Add(pointer, format, values...) }
-
-// between checks a number.
-func (c checker) between(pointer string, n, least, most int) {
-	if n < least || n > most {
-		c.add(pointer, "%s must be from %d to %d", pointer[strings.LastIndexByte(pointer, '/')+1:], least, most)
-	}
-}
 
 // interval checks a length of time.
 func (c checker) interval(pointer, text string) {

@@ -179,10 +179,10 @@ func TestFieldsAreBounded(t *testing.T) {
 		}
 		return change(fields(b.String()))
 	}
-	if _, err := Parse("x", []byte(list(mostFields))); err != nil {
+	if _, err := Parse("x", []byte(list(500))); err != nil {
 		t.Error(err)
 	}
-	if _, err := Parse("x", []byte(list(mostFields+1))); err == nil {
+	if _, err := Parse("x", []byte(list(500+1))); err == nil {
 		t.Error("too many fields are read")
 	}
 }

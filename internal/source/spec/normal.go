@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -8,18 +9,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pawlrun/pawl/internal/definition"
 	"github.com/pawlrun/pawl/internal/when"
 )
 
-// What holds for a source that says nothing else.
+// What holds for a source that says nothing else, beside the defaults in the
+// tags.
 const (
-	defaultTimeout  = 300 // seconds
-	defaultRetries  = 5
-	defaultPeriod   = "1d"
 	defaultInterval = "1d"
 	defaultLimit    = 100 // rows a page
-	defaultPages    = 10_000
-	defaultBytes    = 1 << 30
 	defaultTotal    = 4 << 30
 )
 
@@ -30,80 +28,48 @@ func defaults() Definition { return Definition{}.Normalize() }
 // definition with faults stays faulty. FirstPage has no default here, because
 // 0 is a first page; Parse gives it one.
 func (d Definition) Normalize() Definition {
-	d.Status = or(d.Status, Active)
-	d.Schedule = d.Schedule.normal()
-	d.Execution.Timeout = or(d.Execution.Timeout, defaultTimeout)
-	d.Execution.MaxRetries = or(d.Execution.MaxRetries, defaultRetries)
-	d.Execution.RetryResetPeriod = interval(or(d.Execution.RetryResetPeriod, defaultPeriod))
-	d.Response = d.Response.normal()
-	d.Write.Mode = or(d.Write.Mode, Append)
+	d.Response.Fields = append([]Field{}, d.Response.Fields...) // [] in JSON, not null
 	d.Headers = slices.Clone(d.Headers)
+	d.OffsetPagination, d.CursorPagination = copied(d.OffsetPagination), copied(d.CursorPagination)
+	d.LinkPagination, d.Incremental = copied(d.LinkPagination), copied(d.Incremental)
+	definition.Fill(&d)
+	d.Schedule = d.Schedule.normal()
+	d.Execution.RetryResetPeriod = interval(d.Execution.RetryResetPeriod)
+	if d.Response.DataPath == "." {
+		d.Response.DataPath = ""
+	}
 	for i := range d.Headers {
 		d.Headers[i].Name = http.CanonicalHeaderKey(d.Headers[i].Name)
 	}
-	return d.normalPages()
-}
-
-func (d Definition) normalPages() Definition {
-	if d.OffsetPagination != nil {
-		offset := *d.OffsetPagination
-		offset.Limit = or(offset.Limit, defaultLimit)
-		d.OffsetPagination = &offset
+	if p := d.CursorPagination; p != nil && p.LimitParam != "" {
+		p.Limit = cmp.Or(p.Limit, defaultLimit)
 	}
-	if d.CursorPagination != nil {
-		cursor := *d.CursorPagination
-		if cursor.LimitParam != "" {
-			cursor.Limit = or(cursor.Limit, defaultLimit)
-		}
-		d.CursorPagination = &cursor
+	if p := d.LinkPagination; p != nil {
+		p.Header = http.CanonicalHeaderKey(p.Header)
 	}
-	if d.LinkPagination != nil {
-		link := *d.LinkPagination
-		link.Header = http.CanonicalHeaderKey(link.Header)
-		d.LinkPagination = &link
-	}
-	if d.Incremental != nil {
-		incremental := *d.Incremental
-		incremental.Lookback = interval(incremental.Lookback)
-		d.Incremental = &incremental
+	if p := d.Incremental; p != nil {
+		p.Lookback = interval(p.Lookback)
 	}
 	return d
+}
+
+func copied[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	c := *p
+	return &c
 }
 
 func (s Schedule) normal() Schedule {
 	switch {
 	case s.Cron != "":
-		s.Timezone = or(s.Timezone, "UTC")
+		s.Timezone = cmp.Or(s.Timezone, "UTC")
 	case s.Interval == "":
 		s.Interval = defaultInterval
 	}
 	s.Interval = interval(s.Interval)
 	return s
-}
-
-func (r Response) normal() Response {
-	r.Format = or(r.Format, JSON)
-	r.MaxPages = or(r.MaxPages, defaultPages)
-	r.MaxBytes = or(r.MaxBytes, defaultBytes)
-	if r.DataPath == "." {
-		r.DataPath = ""
-	}
-	r.Fields = slices.Clone(r.Fields)
-	for i := range r.Fields {
-		r.Fields[i].Type = or(r.Fields[i].Type, Text)
-	}
-	if r.Fields == nil {
-		r.Fields = []Field{} // [] in JSON, not null
-	}
-	return r
-}
-
-func or[T comparable](value, normal T) T {
-	var zero T
-	if value == zero {
-		return normal
-	}
-	return value
 }
 
 // interval writes a length of time in one way; what is none stays as it is.

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strings"
@@ -38,7 +39,11 @@ func (d Definition) Host() string {
 
 // Timeout bounds a whole fetch, over all of its pages (B-39).
 func (d Definition) Timeout() time.Duration {
-	return time.Duration(or(d.Execution.Timeout, defaultTimeout)) * time.Second
+	seconds := d.Execution.Timeout
+	if seconds == 0 {
+		seconds = defaults().Execution.Timeout
+	}
+	return time.Duration(seconds) * time.Second
 }
 
 // Budget is what the source may spend on failures (B-43).
@@ -79,4 +84,4 @@ func (o OffsetPagination) CountsRows() bool {
 }
 
 // Param is the name of the parameter that counts.
-func (o OffsetPagination) Param() string { return or(o.OffsetParam, o.PageParam) }
+func (o OffsetPagination) Param() string { return cmp.Or(o.OffsetParam, o.PageParam) }

@@ -1,37 +1,13 @@
 package spec
 
 import (
-	"bytes"
 	"encoding/json"
-	"os"
-	"reflect"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/pawlrun/pawl/internal/definition"
 )
-
-func TestShippedSchemasAreThoseOfTheProgram(t *testing.T) {
-	for shipped, own := range map[string]string{
-		"../../../docs/schemas/source.schema.json":   "source.schema.json",
-		"../../../docs/schemas/provider.schema.json": "../../quota/provider.schema.json",
-	} {
-		got, err := os.ReadFile(shipped)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := os.ReadFile(own)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(got, want) {
-			t.Errorf("%s differs from %s: copy it", shipped, own)
-		}
-	}
-}
 
 // What Parse takes, the schema takes; what the schema can tell is wrong, it
 // refuses as well.
@@ -97,42 +73,6 @@ func TestSchemaTakesTheStoredForm(t *testing.T) {
 	}
 	if err := resolved(t).Validate(value); err != nil {
 		t.Errorf("%s: %v", text, err)
-	}
-}
-
-func TestSchemaHasEveryField(t *testing.T) {
-	var schema jsonschema.Schema
-	if err := json.Unmarshal(Schema(), &schema); err != nil {
-		t.Fatal(err)
-	}
-	compare(t, "", reflect.TypeFor[Definition](), &schema)
-}
-
-func compare(t *testing.T, at string, typ reflect.Type, schema *jsonschema.Schema) {
-	for field := range typ.Fields() {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if name == "-" {
-			continue
-		}
-		inner := schema.Properties[name]
-		if inner == nil {
-			t.Errorf("the schema lacks %s/%s", at, name)
-			continue
-		}
-		required := strings.Contains(field.Tag.Get("definition"), "required")
-		if required && !slices.Contains(schema.Required, name) {
-			t.Errorf("the schema does not require %s/%s", at, name)
-		}
-		elem := field.Type
-		for elem.Kind() == reflect.Pointer || elem.Kind() == reflect.Slice && inner.Items != nil {
-			if elem.Kind() == reflect.Slice {
-				inner = inner.Items
-			}
-			elem = elem.Elem()
-		}
-		if elem.Kind() == reflect.Struct && inner.Properties != nil {
-			compare(t, at+"/"+name, elem, inner)
-		}
 	}
 }
 
