@@ -12,6 +12,13 @@ type Token struct {
 	LastUsedAt Instant  `json:"lastUsedAt" nullable:"true" doc:"Up to a minute behind."`
 }
 
+// CurrentToken is the token of whoever asks.
+type CurrentToken struct {
+	Token
+	Role   string   `json:"role" enum:"viewer,operator,admin" doc:"Of its user. Scopes beyond the role do not count."`
+	Routes []string `json:"routes" nullable:"false" example:"[\"GET /api/v1/lanes\"]" doc:"What it may ask for: the method and the path of every route that is open to it."`
+}
+
 // NewToken is the answer to the creation of a token.
 type NewToken struct {
 	Token

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/store"
 )
@@ -136,7 +137,7 @@ func TestATokenKnowsWhatItMayDo(t *testing.T) {
 			"admin":  {store.RoleAdmin, []string{"*"}, map[string]bool{"GET /api/v1/lanes": true, "POST /api/v1/tokens": true}},
 		} {
 			token := r.token(name, c.role, c.scopes...)
-			var current CurrentToken
+			var current client.CurrentToken
 			r.as(token, "GET", "/api/v1/tokens/current", nil).want(http.StatusOK).into(&current)
 			if current.User != name || current.Role != string(c.role) || !slices.Equal(current.Scopes, c.scopes) {
 				t.Errorf("%s is told %+v", name, current)

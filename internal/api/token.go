@@ -184,19 +184,12 @@ func (a *API) getToken(ctx context.Context, in *TokenPath) (*tokenOutput, error)
 	return &tokenOutput{tokenOf(&t)}, nil
 }
 
-// CurrentToken is the token of whoever asks.
-type CurrentToken struct {
-	Token
-	Role   string   `json:"role" enum:"viewer,operator,admin" doc:"Of its user. Scopes beyond the role do not count."`
-	Routes []string `json:"routes" nullable:"false" example:"[\"GET /api/v1/lanes\"]" doc:"What it may ask for: the method and the path of every route that is open to it."`
-}
-
-type currentTokenOutput struct{ Body CurrentToken }
+type currentTokenOutput struct{ Body client.CurrentToken }
 
 // getCurrentToken tells a program what it may do before it tries.
 func (a *API) getCurrentToken(ctx context.Context, _ *struct{}) (*currentTokenOutput, error) {
 	t := callOf(ctx).token
-	out := CurrentToken{Token: tokenOf(t), Role: string(t.User.Role), Routes: []string{}}
+	out := client.CurrentToken{Token: tokenOf(t), Role: string(t.User.Role), Routes: []string{}}
 	for _, r := range a.rules {
 		if r.allowed(t) {
 			out.Routes = append(out.Routes, r.route)
