@@ -126,7 +126,7 @@ func faultsOf(e *pawl.Error) []client.Fault {
 	}
 	var out []client.Fault
 	for i, f := range e.Fields {
-		fault := client.Fault{Pointer: f.Pointer, Message: f.Message}
+		fault := client.Fault{Pointer: f.Pointer, Message: f.String()}
 		if ok {
 			fault.Line, fault.Column = places[i].Line, places[i].Column
 		}

@@ -67,7 +67,7 @@ func problemOf(err error) problem {
 	}
 	p.Type, p.Title = "urn:pawl:problem:"+p.Code, http.StatusText(p.Status)
 	for _, f := range e.Fields {
-		p.Errors = append(p.Errors, problemFault{f.Pointer, f.Message})
+		p.Errors = append(p.Errors, problemFault{f.Pointer, f.String()})
 	}
 	if busy, ok := errors.AsType[*InProgressError](err); ok {
 		p.RunID = busy.RunID
