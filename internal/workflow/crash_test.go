@@ -2,8 +2,8 @@ package workflow
 
 import (
 	"context"
-	"errors"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
