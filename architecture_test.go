@@ -200,7 +200,7 @@ func TestTheWorkerStartsAlone(t *testing.T) {
 func TestSchedulesAndSlotsHaveTheirOperations(t *testing.T) {
 	for file, methods := range map[string][]string{
 		"internal/schedule/manage.go": {"Create", "Update", "Delete"},
-		"internal/schedule/lanes.go":  {"Lanes"},
+		"internal/schedule/status.go": {"List"},
 		"internal/store/schedule.go":  {"InsertSchedule", "ListSchedules", "UpdateSchedule", "DeleteSchedule", "StaleSchedules"},
 		"internal/store/slot.go":      {"InsertSlots", "StartSlot", "CloseSlot"},
 	} {
@@ -314,25 +314,49 @@ func TestTheQueueIsInTheSameSchema(t *testing.T) {
 // have no job of their own: whoever looks at a source sees whether its period is
 // over.
 func TestTheJobsOfTheHouse(t *testing.T) {
-	want := []string{
-		`"http"`, `"log"`, "executionSweep", "notify.HeartbeatName", "notify.Name", "schedule.BackfillName", "schedule.ReconcileName", "schedule.TaskName",
-		"source.SweepName", "source.TaskName", "task.PruneName", "workflow.SweepName", "workflow.TaskName",
-		"workflow.WakeName", // once at every start: consumers that left events, and runs that wait for a connection
+	want := map[string][]string{
+		"internal/server":   {`"http"`, `"log"`, "executionSweep", "notify.HeartbeatName", "notify.Name", "task.PruneName"},
+		"internal/workflow": {"SweepName", "TaskName", "WakeName"},
+		"internal/source":   {"SweepName", "TaskName"},
+		"internal/schedule": {"BackfillName", "ReconcileName", "TaskName"},
 	}
-	var got []string
-	for _, file := range filesUnder(t, "internal/server") {
-		ast.Inspect(file, func(node ast.Node) bool {
-			if lit, ok := node.(*ast.CompositeLit); ok && typeText(lit.Type) == "map[string]queue.Task" {
-				for _, element := range lit.Elts {
-					got = append(got, typeText(element.(*ast.KeyValueExpr).Key))
+	for folder, names := range want {
+		var got []string
+		for _, file := range filesUnder(t, folder) {
+			ast.Inspect(file, func(node ast.Node) bool {
+				if lit, ok := node.(*ast.CompositeLit); ok && typeText(lit.Type) == "map[string]queue.Task" {
+					for _, element := range lit.Elts {
+						got = append(got, typeText(element.(*ast.KeyValueExpr).Key))
+					}
 				}
-			}
-			return true
-		})
+				return true
+			})
+		}
+		if slices.Sort(got); !slices.Equal(got, names) {
+			t.Errorf("the tasks of %s are %v,\nwant %v; a new one is written down here with what it is for", folder, got, names)
+		}
 	}
-	if slices.Sort(got); !slices.Equal(got, want) {
-		t.Errorf("the tasks are %v,\nwant %v; a new one is written down here with what it is for", got, want)
+}
+
+// What all lanes have in common is asked of lane.Kind: the surfaces, the server
+// and the notifier name a kind only in files that are named after it.
+func TestKindsAreNamedInTheirOwnFiles(t *testing.T) {
+	kinds := map[string]string{"KindWorkflow": "workflow", "KindSource": "source", "KindSchedule": "schedule"}
+	for _, folder := range []string{"internal/api", "internal/web", "internal/server", "internal/notify"} {
+		for name, file := range filesUnder(t, folder) {
+			ast.Inspect(file, func(node ast.Node) bool {
+				named, ok := node.(*ast.SelectorExpr)
+				if ok && kinds[named.Sel.Name] != "" && !namesAKind(path.Base(name), slices.Collect(maps.Values(kinds))) {
+					t.Errorf("%s speaks of %s; ask lane.Kind, or move it to a file of the kind", name, typeText(named))
+				}
+				return true
+			})
+		}
 	}
+}
+
+func namesAKind(file string, kinds []string) bool {
+	return slices.ContainsFunc(kinds, func(kind string) bool { return strings.Contains(file, kind) })
 }
 
 // C-84: every number that is measured is explained to whoever runs it.

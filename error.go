@@ -99,6 +99,14 @@ var (
 	ErrSchema      = &Error{Code: CodeSchema}
 )
 
+// IgnoreNotFound is the error, unless it says that something is absent.
+func IgnoreNotFound(err error) error {
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
 // ErrorCode returns the code of the outermost *Error in err's chain, and
 // CodeInternal for any other non-nil error.
 func ErrorCode(err error) Code {

@@ -34,6 +34,7 @@ var layers = [][]string{
 	{"internal/server"},
 	{"internal/api", "internal/web"},
 	{"internal/workflow", "internal/source", "internal/schedule", "internal/task", "internal/notify"},
+	{"internal/lane"},
 	{"internal/execution"},
 	{"internal/executor", "internal/billing"},
 	{
@@ -63,7 +64,7 @@ var neighbours = map[string]string{
 }
 
 // testOnly are packages that product code must not import.
-var testOnly = []string{"internal/pgtest", "internal/bulk", "internal/mutant"}
+var testOnly = []string{"internal/lane/lanetest", "internal/pgtest", "internal/bulk", "internal/mutant"}
 
 // longestFile is in lines. Past it a file has more than one duty.
 const longestFile = 800

@@ -13,6 +13,7 @@ import (
 	"github.com/pawlrun/pawl/internal/execution"
 	"github.com/pawlrun/pawl/internal/executor/runner"
 	"github.com/pawlrun/pawl/internal/grant"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/schedule"
@@ -73,14 +74,14 @@ func (h *house) start(ctx context.Context) (err error) {
 		return err
 	}
 	h.graphs, err = schedule.New(schedule.Options{
-		DB: h.db, Ledger: ledger.New(ledger.Config{}), Executions: h.runs, Grants: grant.Service{}, Log: log, Observe: h.observe,
+		DB: h.db, Ledger: ledger.New(ledger.Config{}), Executions: h.runs, Grants: grant.Service{}, Log: log, Host: lane.Host{Observe: h.observe},
 	})
 	if err != nil {
 		return err
 	}
 	h.queue, err = queue.New(queue.Config{
 		DB: h.db, Node: store.Node{ID: node, Name: "bench", Share: true}, Workers: 8, Pools: map[string]int{schedule.PoolName: 256},
-		Tasks: map[string]queue.Task{schedule.TaskName: h.graphs.Task(), probeTask: {Run: func(context.Context, *queue.Job) error {
+		Tasks: map[string]queue.Task{schedule.TaskName: h.graphs.Tasks()[schedule.TaskName], probeTask: {Run: func(context.Context, *queue.Job) error {
 			h.probed <- struct{}{}
 			return nil
 		}}},
@@ -100,10 +101,11 @@ func (h *house) start(ctx context.Context) (err error) {
 	return nil
 }
 
-func (h *house) observe(c schedule.Change) {
+func (h *house) observe(c lane.Change) {
+	slot, _ := c.Detail.(schedule.SlotDetail)
 	switch {
-	case c.What != "slot" || c.Status == "running" || c.Status == "pending":
-	case c.Status == "success":
+	case c.What != "slot" || slot.Status == "running" || slot.Status == "pending":
+	case slot.Status == "success":
 		h.closed.Add(1)
 	default:
 		h.failed.Add(1)

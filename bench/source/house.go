@@ -70,7 +70,7 @@ func open(ctx context.Context, p measure.Place) (h *house, err error) {
 	}
 	h.queue, err = queue.New(queue.Config{
 		DB: h.db, Node: store.Node{ID: store.NewID(), Name: "bench", Share: true}, Workers: 8, Pools: map[string]int{source.PoolName: 10},
-		Tasks: map[string]queue.Task{source.TaskName: h.sources.Task()},
+		Tasks: h.sources.Tasks(),
 		Observe: func(e queue.Event) {
 			if e.What == "snoozed" {
 				h.looks.Add(1)

@@ -72,7 +72,7 @@ func open(ctx context.Context, pg, dir string) (*house, error) {
 	}
 	h.queue, err = queue.New(queue.Config{
 		DB: h.db, Node: store.Node{ID: store.NewID(), Name: "bench", Share: true}, Workers: 8,
-		Tasks: map[string]queue.Task{workflow.TaskName: h.flows.Task()},
+		Tasks: h.flows.Tasks(),
 	})
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pawlrun/pawl/internal/access"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/source"
@@ -28,7 +29,10 @@ type Config struct {
 	Queue *queue.Queue
 	Log   *slog.Logger
 
-	// Workflows are what the routes of workflows, lanes, runs, inputs and
+	// Kinds are what the routes of lanes, runs and the timeline speak of.
+	Kinds lane.Kinds
+
+	// Workflows are what the routes of workflows, inputs and
 	// events speak of; without them there are no such routes.
 	Workflows *workflow.Service
 
@@ -39,7 +43,7 @@ type Config struct {
 	// Fetcher tries definitions of sources out; without it they cannot be.
 	Fetcher *fetch.Fetcher
 
-	// Graphs are what the routes of schedules, grants and billing speak of;
+	// Schedules are what the routes of schedules, grants and billing speak of;
 	// without them there are no such routes.
 	Schedules *schedule.Service
 
@@ -90,6 +94,7 @@ type API struct {
 	cfg       Config
 	db        *store.DB
 	queue     *queue.Queue
+	kinds     lane.Kinds
 	workflows *workflow.Service // nil if there are none
 	sources   *source.Service   // nil if there are none
 	schedules *schedule.Service // nil if there are none
@@ -128,7 +133,7 @@ func New(cfg Config) *API {
 		cfg.Keeper = access.NewKeeper(cfg.DB)
 	}
 	a := &API{
-		cfg: cfg, keeper: cfg.Keeper, db: cfg.DB, queue: cfg.Queue, workflows: cfg.Workflows, sources: cfg.Sources, schedules: cfg.Schedules, tools: cfg.Tools, log: cfg.Log, feed: cfg.Feed,
+		cfg: cfg, keeper: cfg.Keeper, db: cfg.DB, queue: cfg.Queue, kinds: cfg.Kinds, workflows: cfg.Workflows, sources: cfg.Sources, schedules: cfg.Schedules, tools: cfg.Tools, log: cfg.Log, feed: cfg.Feed,
 		mux: http.NewServeMux(), openPaths: map[string]bool{}, resources: map[string]bool{},
 	}
 	a.touches = touches{api: a, last: map[string]time.Time{}}

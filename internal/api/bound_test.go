@@ -10,6 +10,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/when"
 )
@@ -108,7 +109,7 @@ func TestUpcomingItemsFarAhead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		list = append(list, due{kind: pawl.KindSchedule, lane: fmt.Sprint(i), schedule: s, next: time.Now()})
+		list = append(list, due{lane.Due{Ref: lane.Named(pawl.KindSchedule, fmt.Sprint(i)), Schedule: s}, time.Now()})
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // 4 billion instants would take longer
 	defer cancel()

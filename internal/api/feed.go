@@ -25,14 +25,14 @@ type Feed struct {
 	awake atomic.Bool // there are followers, or were a moment ago
 
 	mu        sync.Mutex
-	next      int64             // number of the next event; guarded by mu
-	recent    []feedEvent       // the last ones, oldest first; guarded by mu
-	floor     int64             // events up to this number are not remembered; guarded by mu
-	followers []*follower       // guarded by mu
-	owners    map[string]string // of schedules, as far as they are known; guarded by mu
-	closed    bool              // guarded by mu
-	end       chan struct{}     // closed by Close
-	sleep     *time.Timer       // puts the feed to sleep; guarded by mu
+	next      int64              // number of the next event; guarded by mu
+	recent    []feedEvent        // the last ones, oldest first; guarded by mu
+	floor     int64              // events up to this number are not remembered; guarded by mu
+	followers []*follower        // guarded by mu
+	owners    map[laneKey]string // of lanes, as far as they are known; guarded by mu
+	closed    bool               // guarded by mu
+	end       chan struct{}      // closed by Close
+	sleep     *time.Timer        // puts the feed to sleep; guarded by mu
 }
 
 // feedEvent is one event, ready to be sent.

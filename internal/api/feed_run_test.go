@@ -9,6 +9,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/workflow"
@@ -81,8 +82,8 @@ func TestFeedOfRunsSleepsWhileNobodyFollows(t *testing.T) {
 		ID: "r1", Kind: pawl.KindWorkflow, Lane: "mail#2", Handler: "look", HandlerType: pawl.HandlerProducer, Trigger: "manual", Phase: pawl.PhaseExecuting, Status: pawl.StatusFailedLogic,
 		Attempt: 1, PrepareResult: json.RawMessage(`"secret"`), ErrorCode: "c", ErrorClass: pawl.ClassLogic, ErrorMessage: "m", CreatedAt: at, UpdatedAt: at,
 	}}
-	change := workflow.Change{What: "skipped", Workflow: "mail", At: at, Input: "in_1"}
-	observe := func() { f.ObserveRun(run); f.ObserveWorkflow(change) }
+	change := lane.Change{Ref: lane.Named(pawl.KindWorkflow, "mail"), What: "skipped", At: at, Detail: workflow.ChangeDetail{Input: "in_1"}}
+	observe := func() { f.ObserveRun(run, change.Ref); f.ObserveLane(change) }
 	if allocs := testing.AllocsPerRun(100, observe); allocs != 0 || len(f.recent) != 0 {
 		t.Errorf("nobody listens, but there are %v allocations and %d events", allocs, len(f.recent))
 	}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/pawlrun/pawl/client"
-	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -51,7 +50,7 @@ func (r *rig) furnish() (scheduleID string) {
 	r.waitRuns("?kind=workflow&status=committed", 2) // its consumer looks once, because it is new
 	r.applyPrices("prices")
 	s := r.schedule(yearly("poet", "http:poet"))
-	if _, err := r.queue.Enqueue(r.t.Context(), schedule.ReconcileJob()); err != nil {
+	if _, err := r.queue.Enqueue(r.t.Context(), r.graphs.Standing()[0]); err != nil {
 		r.t.Fatal(err)
 	}
 	r.eventually("everything waits for its time", func() bool {

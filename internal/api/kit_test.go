@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -19,6 +20,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/pgtest"
 	"github.com/pawlrun/pawl/internal/queue"
@@ -28,7 +30,6 @@ import (
 	"github.com/pawlrun/pawl/internal/source/fetch"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/tool"
-	"github.com/pawlrun/pawl/internal/workflow"
 )
 
 // rig is a whole server on a database of its own: a queue that runs, the API
@@ -49,6 +50,7 @@ type rig struct {
 
 	nobody atomic.Bool // no worker is there, as far as people are told
 
+	kinds   lane.Kinds
 	ledger  *ledger.Ledger
 	outside *outside // what sources fetch from
 	sources *source.Service
@@ -58,6 +60,11 @@ type rig struct {
 }
 
 const testMaxPayload = 4096
+
+// host is what the rig gives to the kinds.
+func (r *rig) host(feed *Feed) lane.Host {
+	return lane.Host{Observe: feed.ObserveLane, Workforce: r.workforce}
+}
 
 // both runs a test on each database.
 func both(t *testing.T, test func(r *rig)) {
@@ -80,9 +87,10 @@ func newRig(t testing.TB, url string) *rig {
 	r.makeSources(feed)
 	r.makeGraphs(feed)
 	tasks := r.tasks()
-	tasks[source.TaskName] = r.sources.Task()
-	tasks[workflow.TaskName] = flows.Task()
-	tasks[schedule.TaskName], tasks[schedule.BackfillName] = r.graphs.Task(), r.graphs.BackfillTask()
+	r.kinds = lane.Kinds{flows, r.sources, r.graphs}
+	for _, k := range r.kinds {
+		maps.Copy(tasks, k.Tasks())
+	}
 	registry := prometheus.NewRegistry()
 	r.queue, err = queue.New(queue.Config{
 		DB: db, Node: store.Node{ID: "node-1", Share: true}, Workers: 4, Log: slog.New(slog.DiscardHandler),
@@ -91,12 +99,12 @@ func newRig(t testing.TB, url string) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	flows.Attach(r.queue)
-	r.sources.Attach(r.queue)
-	r.graphs.Attach(r.queue)
+	for _, k := range r.kinds {
+		k.Attach(r.queue)
+	}
 	r.runQueue()
 	r.api = New(Config{
-		DB: db, Queue: r.queue, Workflows: flows, Sources: r.sources, Fetcher: r.fetcher, Schedules: r.graphs, Tools: r.tools, Log: logger, Gatherer: registry, Version: "1.2.3", MaxPayload: testMaxPayload, Feed: feed,
+		DB: db, Queue: r.queue, Kinds: r.kinds, Workflows: flows, Sources: r.sources, Fetcher: r.fetcher, Schedules: r.graphs, Tools: r.tools, Log: logger, Gatherer: registry, Version: "1.2.3", MaxPayload: testMaxPayload, Feed: feed,
 		Ready: func(context.Context) error { return r.ready },
 	})
 	t.Cleanup(r.api.Close)

@@ -7,14 +7,15 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
+	"github.com/pawlrun/pawl/internal/access"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/when"
-	"github.com/pawlrun/pawl/internal/workflow"
 )
 
-// workflowLane tells a workflow as a lane.
-func workflowLane(l *workflow.Lane, now time.Time) client.Lane {
+// laneOf tells a lane.
+func laneOf(l *lane.Lane, now time.Time) client.Lane {
 	out := client.Lane{
-		Kind: string(pawl.KindWorkflow), Name: l.Name, ID: l.ID, Status: string(l.State), Issue: client.NullString(l.Sentence), IssueCode: client.NullString(string(l.Issue)),
+		Kind: string(l.Kind), Name: l.Name, ID: l.ID, Status: string(l.State), Issue: client.NullString(l.Sentence), IssueCode: client.NullString(string(l.Issue)),
 		Schedule: l.Schedule, NextAt: client.At(l.NextAt), LastActivity: client.Activity{At: client.At(l.LastAt), Text: l.LastText},
 		Pending: l.Pending, Paused: l.Paused, Labels: l.Labels,
 	}
@@ -27,39 +28,14 @@ func workflowLane(l *workflow.Lane, now time.Time) client.Lane {
 	return out
 }
 
-// laneKind is one kind of lane: how its lanes are listed and explained.
-type laneKind struct {
-	kind pawl.Kind
-	// list reads up to limit lanes by name, those after the given one, and the
-	// name with which to go on, empty at the end.
-	list func(ctx context.Context, after string, limit int) (page []client.Lane, next string, err error)
-	why  func(ctx context.Context, name string, at time.Time) (client.LaneWhy, error)
+// viewerOf is who asks, towards lanes of a kind.
+func viewerOf(ctx context.Context, kind pawl.Kind) lane.Viewer {
+	caller := callOf(ctx).token
+	return lane.Viewer{UserID: caller.User.ID, Owner: access.Reach(caller, resourceOf(kind))}
 }
 
-// laneKinds are the kinds in the order in which lanes are listed.
-func (a *API) laneKinds() []laneKind {
-	kinds := []laneKind{{pawl.KindWorkflow, a.workflowLanes, a.whyWorkflow}}
-	if a.sources != nil {
-		kinds = append(kinds, laneKind{pawl.KindSource, a.sourceLanes, a.whySource})
-	}
-	if a.schedules != nil {
-		kinds = append(kinds, laneKind{pawl.KindSchedule, a.scheduleLanes, a.whySchedule})
-	}
-	return kinds
-}
-
-func (a *API) workflowLanes(ctx context.Context, after string, limit int) ([]client.Lane, string, error) {
-	list, next, err := a.workflows.Lanes(ctx, after, limit)
-	if err != nil {
-		return nil, "", err
-	}
-	now := time.Now()
-	lanes := make([]client.Lane, len(list))
-	for i := range list {
-		lanes[i] = workflowLane(&list[i], now)
-	}
-	return lanes, next, nil
-}
+// resourceOf is what scopes call the lanes of a kind.
+func resourceOf(kind pawl.Kind) string { return string(kind) + "s" }
 
 type listLanesInput struct {
 	PageInput
@@ -78,18 +54,19 @@ func (a *API) listLanes(ctx context.Context, in *listLanesInput) (*listLanesOutp
 		return nil, err
 	}
 	from, after, _ := strings.Cut(place, ":")
-	if place != "" && textFault(after, maxName) != "" {
+	if place != "" && textFault(after, 2*maxName) != "" {
 		return nil, badCursor()
 	}
-	lanes := []client.Lane{}
+	var lanes []lane.Lane
 	begun := place == ""
-	for _, k := range a.laneKinds() {
-		if !begun && string(k.kind) != from {
+	for _, k := range a.kinds {
+		if !begun && string(k.Kind()) != from {
 			continue
 		}
-		if in.Kind == "" || in.Kind == string(k.kind) {
+		if in.Kind == "" || in.Kind == string(k.Kind()) {
 			// One more than there is room for tells whether there is another page.
-			page, _, err := k.list(ctx, after, in.Limit+1-len(lanes))
+			// Where lanes are owned they are the caller's own.
+			page, _, err := k.List(ctx, lane.Query{Owner: callOf(ctx).token.User.ID, After: lane.ParsePlace(after), Limit: in.Limit + 1 - len(lanes)})
 			if err != nil {
 				return nil, err
 			}
@@ -103,6 +80,7 @@ func (a *API) listLanes(ctx context.Context, in *listLanesInput) (*listLanesOutp
 	if !begun {
 		return nil, badCursor()
 	}
-	cursor := func(l client.Lane) string { return l.Kind + ":" + l.Name }
-	return &listLanesOutput{cutPage(lanes, in.Limit, laneCursor, cursor, func(l client.Lane) client.Lane { return l })}, nil
+	now := time.Now()
+	cursor := func(l lane.Lane) string { return string(l.Kind) + ":" + l.Place().String() }
+	return &listLanesOutput{cutPage(lanes, in.Limit, laneCursor, cursor, func(l lane.Lane) client.Lane { return laneOf(&l, now) })}, nil
 }

@@ -102,7 +102,7 @@ func (r *rig) why(name, query string) (y client.LaneWhy) {
 	return y
 }
 
-func gatesOf(y client.LaneWhy) (closed []string) {
+func closedGates(y client.LaneWhy) (closed []string) {
 	for _, g := range y.Gates {
 		if !g.Open {
 			closed = append(closed, g.Name)
@@ -122,17 +122,17 @@ func TestWhyTellsWhatIsWaitedFor(t *testing.T) {
 		}
 		r.waitEntered()
 		y := r.why("waiting", "")
-		if closed := gatesOf(y); !slices.Contains(closed, "idle") || y.Status != "Running" || len(y.Recent) == 0 || y.Recent[0].Status != "active" {
+		if closed := closedGates(y); !slices.Contains(closed, "idle") || y.Status != "Running" || len(y.Recent) == 0 || y.Recent[0].Status != "active" {
 			t.Errorf("closed %v, %+v", closed, y)
 		}
 		close(r.desk.release)
 		r.waitRuns("?lane=waiting&status=committed", 2)
-		if y = r.why("waiting", ""); !slices.Equal(gatesOf(y), []string{"due"}) || y.Next == "" || len(y.Recent) != 2 {
-			t.Errorf("closed %v, next %q, %d runs", gatesOf(y), y.Next, len(y.Recent))
+		if y = r.why("waiting", ""); !slices.Equal(closedGates(y), []string{"due"}) || y.Next == "" || len(y.Recent) != 2 {
+			t.Errorf("closed %v, next %q, %d runs", closedGates(y), y.Next, len(y.Recent))
 		}
 		r.do("POST", "/api/v1/workflows/waiting/pause", nil).want(200)
-		if y = r.why("waiting", ""); !slices.Contains(gatesOf(y), "wanted") {
-			t.Errorf("closed %v", gatesOf(y))
+		if y = r.why("waiting", ""); !slices.Contains(closedGates(y), "wanted") {
+			t.Errorf("closed %v", closedGates(y))
 		}
 	})
 }
@@ -163,31 +163,4 @@ func TestWhyTellsOfAnInstant(t *testing.T) {
 			t.Errorf("later: %+v", a)
 		}
 	})
-}
-
-func TestAroundIsToldInWords(t *testing.T) {
-	now := time.Date(2030, 1, 31, 9, 0, 0, 0, time.UTC)
-	run := func(from, to time.Duration) *client.RunSummary {
-		s := &client.RunSummary{Handler: "look", CreatedAt: client.At(now.Add(from))}
-		if to != 0 {
-			s.EndedAt = client.At(now.Add(to))
-		}
-		return s
-	}
-	for _, c := range []struct {
-		before, after *client.RunSummary
-		want          string
-	}{
-		{nil, nil, "It has never run."},
-		{nil, run(time.Second, 0), "It had not run yet; its first run began at 2030-01-31T09:00:01.000Z."},
-		{run(-time.Second, 0), nil, "A run of look had begun at 2030-01-31T08:59:59.000Z and was not over."},
-		{run(-time.Second, time.Second), nil, "A run of look had begun at 2030-01-31T08:59:59.000Z and was not over."},
-		{run(-2*time.Second, -time.Second), nil, "Nothing ran; the run before was over at 2030-01-31T08:59:59.000Z, and there was none after."},
-		{run(-2*time.Second, -time.Second), run(time.Second, 0), "Nothing ran; the run before was over at 2030-01-31T08:59:59.000Z, and the next began at 2030-01-31T09:00:01.000Z."},
-	} {
-		a := &client.Around{At: client.At(now), Before: c.before, After: c.after}
-		if got := aroundWords(a, now.Add(time.Hour)); got != c.want {
-			t.Errorf("%s\nwant %s", got, c.want)
-		}
-	}
 }

@@ -8,6 +8,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -27,84 +28,72 @@ func (a *API) whyLane(ctx context.Context, in *whyLaneInput) (*whyLaneOutput, er
 			return nil, invalid("Use RFC 3339 in UTC, such as 2030-01-31T09:00:00Z.", client.Fault{Pointer: "/at", Message: "must be an RFC 3339 date-time"})
 		}
 	}
-	var kinds []string
-	for _, k := range a.laneKinds() {
-		if in.Kind == string(k.kind) {
-			why, err := k.why(ctx, in.Name, at)
-			if err != nil {
-				return nil, err
-			}
-			return &whyLaneOutput{why}, nil
+	k, ok := a.kinds.Get(pawl.Kind(in.Kind))
+	if !ok {
+		var kinds []string
+		for _, k := range a.kinds {
+			kinds = append(kinds, string(k.Kind()))
 		}
-		kinds = append(kinds, string(k.kind))
+		return nil, &pawl.Error{Code: pawl.CodeNotFound, Msg: fmt.Sprintf("there is no kind %q", in.Kind), Hint: choicesHint(in.Kind, "kinds", kinds)}
 	}
-	return nil, &pawl.Error{Code: pawl.CodeNotFound, Msg: fmt.Sprintf("there is no kind %q", in.Kind), Hint: choicesHint(in.Kind, "kinds", kinds)}
+	if textFault(in.Name, maxName) != "" {
+		return nil, a.noLane(ctx, k, in.Name)
+	}
+	why, err := k.Why(ctx, viewerOf(ctx, k.Kind()), in.Name, at)
+	if errors.Is(err, pawl.ErrNotFound) {
+		return nil, a.noLane(ctx, k, in.Name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &whyLaneOutput{a.whyOf(&why)}, nil
 }
 
-func (a *API) whyWorkflow(ctx context.Context, name string, at time.Time) (out client.LaneWhy, err error) {
-	if textFault(name, maxName) != "" {
-		return out, a.noWorkflow(ctx, name)
+func (a *API) whyOf(y *lane.Why) client.LaneWhy {
+	out := client.LaneWhy{Lane: laneOf(&y.Lane, y.At), At: client.At(y.At), Next: y.Next, Do: client.NullString(y.Do), Gates: gatesOf(y.Gates), Recent: a.runSummaries(y.Recent)}
+	if y.Around != nil {
+		out.Around = &client.Around{At: client.At(y.Around.At), Text: y.Around.Text, Before: a.maybeRun(y.Around.Before), After: a.maybeRun(y.Around.After)}
 	}
-	why, err := a.workflows.Why(ctx, name)
-	if err != nil {
-		return out, a.aboutWorkflow(ctx, name, err)
+	if y.Slot != nil {
+		slot := slotOf(*y.Slot)
+		out.Slot = &slot
 	}
-	out = client.LaneWhy{
-		Lane: workflowLane(&why.Lane, why.At), At: client.At(why.At), Next: why.Next, Do: client.NullString(why.Do),
-		Gates: make([]client.Gate, len(why.Gates)), Recent: runSummaries(why.Recent),
+	return out
+}
+
+func (a *API) maybeRun(r *store.Run) *client.RunSummary {
+	if r == nil {
+		return nil
 	}
-	for i, g := range why.Gates {
-		out.Gates[i] = client.Gate{Name: g.Name, Open: g.Open, Text: g.Text}
-	}
-	if at.IsZero() {
-		return out, nil
-	}
-	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		lane, err := a.workflows.LaneOf(ctx, tx, name)
-		if err != nil {
-			return err
+	s := a.runSummary(r)
+	return &s
+}
+
+func gatesOf(list []lane.Gate) []client.Gate {
+	out := make([]client.Gate, len(list))
+	for i, g := range list {
+		out[i] = client.Gate{Name: g.Name, Open: g.Open, Text: g.Text}
+		if !g.Open {
+			out[i].Until = client.At(g.Until)
 		}
-		out.Around, err = around(ctx, tx, pawl.KindWorkflow, lane, at)
+	}
+	return out
+}
+
+// namesToCompare is among how many lanes the one that was meant is looked for.
+const namesToCompare = 200
+
+// noLane is the error of a lane that is not there, with what was probably meant.
+func (a *API) noLane(ctx context.Context, k lane.Kind, name string) error {
+	kind := string(k.Kind())
+	e := &pawl.Error{Code: pawl.CodeNotFound, Op: "find " + kind, Msg: fmt.Sprintf("there is no %s %q", kind, name), Hint: "pawl get " + kind + "s lists them."}
+	var names []string
+	err := a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+		names, err = k.Names(ctx, tx, callOf(ctx).token.User.ID, namesToCompare)
 		return err
 	})
-	return out, err
-}
-
-// around reads the runs on both sides of an instant.
-func around(ctx context.Context, tx *store.Tx, kind pawl.Kind, lane string, at time.Time) (*client.Around, error) {
-	out := &client.Around{At: client.At(at)}
-	before, err := tx.RunAtOrBefore(ctx, kind, lane, at)
-	if err == nil {
-		s := runSummary(&before)
-		out.Before = &s
-	} else if !errors.Is(err, pawl.ErrNotFound) {
-		return nil, err
+	if near := pawl.Nearest(name, names); err == nil && near != "" { // without a hint it is still the answer
+		e.Hint = fmt.Sprintf("Did you mean %q? ", near) + e.Hint
 	}
-	after, err := tx.RunAfter(ctx, kind, lane, at)
-	if err == nil {
-		s := runSummary(&after)
-		out.After = &s
-	} else if !errors.Is(err, pawl.ErrNotFound) {
-		return nil, err
-	}
-	out.Text = aroundWords(out, tx.Now)
-	return out, nil
-}
-
-// aroundWords says what was at the instant.
-func aroundWords(a *client.Around, now time.Time) string {
-	before, after := a.Before, a.After
-	switch {
-	case a.At.After(now):
-		return "That is still to come."
-	case before != nil && (before.EndedAt.IsZero() || before.EndedAt.After(a.At.Time)):
-		return fmt.Sprintf("A run of %s had begun at %s and was not over.", before.Handler, pawl.FormatTime(before.CreatedAt.Time))
-	case before == nil && after == nil:
-		return "It has never run."
-	case before == nil:
-		return fmt.Sprintf("It had not run yet; its first run began at %s.", pawl.FormatTime(after.CreatedAt.Time))
-	case after == nil:
-		return fmt.Sprintf("Nothing ran; the run before was over at %s, and there was none after.", pawl.FormatTime(before.EndedAt.Time))
-	}
-	return fmt.Sprintf("Nothing ran; the run before was over at %s, and the next began at %s.", pawl.FormatTime(before.EndedAt.Time), pawl.FormatTime(after.CreatedAt.Time))
+	return e
 }

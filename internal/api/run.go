@@ -2,38 +2,28 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
-
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
-	"github.com/pawlrun/pawl/internal/schedule"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/store"
-	"github.com/pawlrun/pawl/internal/workflow"
 )
 
-func runSummary(r *store.Run) client.RunSummary {
+func (a *API) runSummary(r *store.Run) client.RunSummary { return runSummary(r, a.kinds.LaneOf(r)) }
+
+// runSummary tells a run of a lane.
+func runSummary(r *store.Run, of lane.Ref) client.RunSummary {
 	out := client.RunSummary{
-		ID: r.ID, Kind: string(r.Kind), Lane: laneName(r), Handler: r.Handler, HandlerType: string(r.HandlerType),
+		ID: r.ID, Kind: string(r.Kind), Lane: of.Name, Handler: r.Handler, HandlerType: string(r.HandlerType),
 		Trigger: r.Trigger, RetryOf: client.NullString(r.RetryOf), Phase: string(r.Phase), Status: string(r.Status), Attempt: r.Attempt,
 		ScheduledFor: client.At(r.ScheduledFor), Error: runError(r.ErrorCode, r.ErrorMessage, r.ErrorClass), ScriptVersion: client.NullString(r.ScriptVersion),
 		CreatedAt: client.At(r.CreatedAt), UpdatedAt: client.At(r.UpdatedAt), StartedAt: client.At(r.StartedAt), EndedAt: client.At(r.EndedAt),
 	}
-	if r.Kind == pawl.KindSchedule {
-		out.LaneID = client.NullString(schedule.ScheduleOfRun(r))
+	if of.Owned {
+		out.LaneID = client.NullString(of.Key)
 	}
 	return out
-}
-
-// laneName is the lane of a run as people call it.
-func laneName(r *store.Run) string {
-	switch r.Kind {
-	case pawl.KindWorkflow:
-		return workflow.NameOfLane(r.Lane)
-	case pawl.KindSchedule:
-		return r.Handler // the schedule's name when it ran
-	case pawl.KindSource:
-	}
-	return r.Lane
 }
 
 func runError(code, message string, class pawl.Class) *client.RunError {
@@ -43,17 +33,17 @@ func runError(code, message string, class pawl.Class) *client.RunError {
 	return &client.RunError{Code: code, Message: message, Class: string(class)}
 }
 
-func runSummaries(list []store.Run) []client.RunSummary {
+func (a *API) runSummaries(list []store.Run) []client.RunSummary {
 	out := make([]client.RunSummary, len(list))
 	for i := range list {
-		out[i] = runSummary(&list[i])
+		out[i] = a.runSummary(&list[i])
 	}
 	return out
 }
 
 // runOf tells a run with its calls, of which the last one counts.
-func runOf(r *store.Run, calls []store.Mutation) client.Run {
-	out := client.Run{RunSummary: runSummary(r), PrepareResult: r.PrepareResult}
+func (a *API) runOf(r *store.Run, calls []store.Mutation) client.Run {
+	out := client.Run{RunSummary: a.runSummary(r), PrepareResult: r.PrepareResult}
 	if n := len(calls); n > 0 {
 		m := runMutation(&calls[n-1])
 		out.Mutation = &m
@@ -68,6 +58,23 @@ func runMutation(m *store.Mutation) client.RunMutation {
 		ReconcileAttempts: m.ReconcileAttempts, NextReconcileAt: client.At(m.NextReconcileAt),
 		ResolvedBy: client.NullString(userOf(m.ResolvedBy)), ResolvedAt: client.At(m.ResolvedAt), CreatedAt: client.At(m.CreatedAt), UpdatedAt: client.At(m.UpdatedAt),
 	}
+}
+
+// visibleRun reads a run that the caller may know of. One of a lane that is
+// somebody else's looks as if it were not there.
+func (a *API) visibleRun(ctx context.Context, tx *store.Tx, id string) (store.Run, error) {
+	r, err := tx.GetRun(ctx, id)
+	of := a.kinds.LaneOf(&r)
+	if err != nil || !of.Owned {
+		return r, err
+	}
+	reach := viewerOf(ctx, r.Kind).Owner
+	k, _ := a.kinds.Get(r.Kind) // who owned a lane is one of them
+	owner, err := k.OwnerOf(ctx, tx, of.Key)
+	if errors.Is(err, pawl.ErrNotFound) || err == nil && reach != "" && owner != reach {
+		return store.Run{}, &pawl.Error{Code: pawl.CodeNotFound, Op: "read run", Msg: "there is no run " + id}
+	}
+	return r, err
 }
 
 // RunPath is the input of requests about one run.
@@ -119,7 +126,7 @@ func (a *API) runDetail(ctx context.Context, tx *store.Tx, id string) (client.Ru
 	if err != nil {
 		return client.RunDetail{}, err
 	}
-	out := client.RunDetail{Run: runOf(&r, calls), Chain: runSummaries(chain), Mutations: make([]client.RunMutation, len(calls)), Logs: make([]client.LogLine, len(logs))}
+	out := client.RunDetail{Run: a.runOf(&r, calls), Chain: a.runSummaries(chain), Mutations: make([]client.RunMutation, len(calls)), Logs: make([]client.LogLine, len(logs))}
 	for i := range calls {
 		out.Mutations[i] = runMutation(&calls[i])
 	}
@@ -131,9 +138,9 @@ func (a *API) runDetail(ctx context.Context, tx *store.Tx, id string) (client.Ru
 		return client.RunDetail{}, err
 	}
 	out.Progress = progress[id]
-	if out.ScheduleRunDetail, err = scheduleRunDetail(ctx, tx, &r); err != nil {
+	if out.ScheduleRunDetail, err = a.scheduleRunDetail(ctx, tx, &r); err != nil {
 		return client.RunDetail{}, err
 	}
-	out.RunAnswers, err = a.answersOf(ctx, tx, &r, calls)
+	out.RunAnswers, err = a.answersOf(ctx, tx, &r)
 	return out, err
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"time"
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
@@ -60,24 +59,9 @@ func (a *API) rejectRun(ctx context.Context, in *rejectRunInput) (*answerRunOutp
 	})
 }
 
-// seen refuses a decision about another question than the one that is asked.
-func (a *API) seen(ctx context.Context, tx *store.Tx, r *store.Run, asked string) error {
-	switch {
-	case asked == "":
-		return nil
-	case r.Kind == pawl.KindSchedule:
-		at, err := time.Parse(time.RFC3339, asked)
-		if err != nil {
-			return invalid("Send askedAt as it was told.", client.Fault{Pointer: "/seen", Message: "is no instant"})
-		}
-		return a.schedules.Seen(ctx, tx, *r, at)
-	}
-	return a.workflows.Seen(ctx, tx, r.ID, asked)
-}
-
 func (a *API) resumeRun(ctx context.Context, in *changeRunInput) (*answerRunOutput, error) {
 	return a.answerRun(ctx, in.RunPath, struct{}{}, func(ctx context.Context, tx *store.Tx, r *store.Run, by string) error {
-		if err := ofWorkflowOnly(r, "resume run"); err != nil {
+		if err := a.ofWorkflowOnly(r, "resume run"); err != nil {
 			return err
 		}
 		return a.workflows.ResumeRun(ctx, tx, in.ID, by)
@@ -100,7 +84,7 @@ func (a *API) resolveRun(ctx context.Context, in *resolveRunInput) (*answerRunOu
 		return nil, invalid("Leave it out, or say that it happened.", client.Fault{Pointer: "/result", Message: "is for the outcome happened only"})
 	}
 	return a.answerRun(ctx, in.RunPath, &in.Body, func(ctx context.Context, tx *store.Tx, r *store.Run, by string) error {
-		if err := ofWorkflowOnly(r, "resolve run"); err != nil {
+		if err := a.ofWorkflowOnly(r, "resolve run"); err != nil {
 			return err
 		}
 		return a.workflows.Resolve(ctx, tx, in.ID, outcome, result, by)
@@ -131,8 +115,8 @@ func (a *API) answerRun(ctx context.Context, in RunPath, request any, decide fun
 		if err != nil {
 			return client.AnsweredRun{}, err
 		}
-		answers, err := a.answersOf(ctx, tx, &r, calls)
-		return client.AnsweredRun{Run: runOf(&r, calls), RunAnswers: answers}, err
+		answers, err := a.answersOf(ctx, tx, &r)
+		return client.AnsweredRun{Run: a.runOf(&r, calls), RunAnswers: answers}, err
 	})
 	if err != nil {
 		return nil, err
@@ -141,31 +125,30 @@ func (a *API) answerRun(ctx context.Context, in RunPath, request any, decide fun
 }
 
 // answersOf reads what a run was asked for and what can be done about it.
-func (a *API) answersOf(ctx context.Context, tx *store.Tx, r *store.Run, calls []store.Mutation) (client.RunAnswers, error) {
+func (a *API) answersOf(ctx context.Context, tx *store.Tx, r *store.Run) (client.RunAnswers, error) {
 	out := client.RunAnswers{Actions: []client.RunAction{}}
-	switch r.Kind {
-	case pawl.KindWorkflow:
-	case pawl.KindSource:
-		actions, err := sourceActions(ctx, tx, r)
-		out.Actions = actions
-		return out, err
-	case pawl.KindSchedule:
-		return scheduleAnswers(ctx, tx, r)
-	default:
-		return out, nil
-	}
 	asked, err := tx.NewestApproval(ctx, r.ID)
 	switch {
 	case err == nil:
-		told := a.approvalOf(&asked, laneName(r))
+		told := a.approvalOf(&asked, a.kinds.LaneOf(r).Name)
 		out.Approval = &told
 	case !errors.Is(err, pawl.ErrNotFound):
 		return out, err
 	}
-	current, err := isCurrent(ctx, tx, r)
-	if err != nil {
+	q, err := tx.GetQuestion(ctx, r.ID)
+	switch {
+	case err == nil:
+		out.Question = &client.RunQuestion{Question: q.Question, Answer: q.Answer, AnsweredBy: client.NullString(userOf(q.AnsweredBy)), AskedAt: client.At(q.CreatedAt), AnsweredAt: client.At(q.AnsweredAt)}
+	case !errors.Is(err, pawl.ErrNotFound):
 		return out, err
 	}
-	out.Actions = actionsOf(r, calls, asked.State, current)
-	return out, nil
+	k, ok := a.kinds.Get(r.Kind)
+	if !ok {
+		return out, nil
+	}
+	actions, err := k.Actions(ctx, tx, r)
+	for _, one := range actions {
+		out.Actions = append(out.Actions, client.RunAction(one))
+	}
+	return out, err
 }

@@ -33,7 +33,7 @@ func (a *API) cancelRun(ctx context.Context, in *changeRunInput) (*changeRunOutp
 		if r, err = a.cancel(ctx, tx, r, who); err != nil {
 			return client.Run{}, err
 		}
-		told, err := runsWithCalls(ctx, tx, []store.Run{r})
+		told, err := a.runsWithCalls(ctx, tx, []store.Run{r})
 		if err != nil {
 			return client.Run{}, err
 		}
@@ -47,13 +47,8 @@ func (a *API) cancelRun(ctx context.Context, in *changeRunInput) (*changeRunOutp
 
 // cancel leaves it to the kind of a run to end it.
 func (a *API) cancel(ctx context.Context, tx *store.Tx, r store.Run, by string) (store.Run, error) {
-	switch {
-	case r.Kind == pawl.KindWorkflow:
-		return a.workflows.CancelRun(ctx, tx, r, by)
-	case r.Kind == pawl.KindSource && a.sources != nil:
-		return a.cancelSourceRun(ctx, tx, r, by)
-	case r.Kind == pawl.KindSchedule && a.schedules != nil:
-		return a.cancelScheduleRun(ctx, tx, r, by)
+	if k, ok := a.kinds.Get(r.Kind); ok {
+		return k.CancelRun(ctx, tx, r, by)
 	}
 	return store.Run{}, &pawl.Error{Code: pawl.CodeConflict, Op: "cancel run", Msg: "runs of this kind cannot be cancelled"}
 }

@@ -42,7 +42,7 @@ func (a *API) listRuns(ctx context.Context, in *listRunsInput) (*listRunsOutput,
 		if err != nil {
 			return err
 		}
-		items, err := runsWithCalls(ctx, tx, runs)
+		items, err := a.runsWithCalls(ctx, tx, runs)
 		cursor := ""
 		if next.ID != "" {
 			cursor = timeCursor(next.CreatedAt, next.ID)
@@ -53,26 +53,30 @@ func (a *API) listRuns(ctx context.Context, in *listRunsInput) (*listRunsOutput,
 	return out, err
 }
 
-// runFilter turns the name of a workflow into its lane: an earlier workflow of
-// that name had another one.
+// runFilter turns the name of a lane into that of its runs. Without a kind it is
+// that of the first kind in which the two differ; else all runs of that lane.
 func (a *API) runFilter(ctx context.Context, tx *store.Tx, in *listRunsInput) (store.RunFilter, error) {
-	filter := store.RunFilter{Kind: pawl.Kind(in.Kind), Lane: in.Lane, Status: pawl.Status(in.Status)}
-	filter.Viewer = access.Reach(callOf(ctx).token, schedulesResource)
-	if in.Lane == "" || filter.Kind == pawl.KindSource {
-		return filter, nil
-	}
-	if filter.Kind != pawl.KindSchedule {
-		lane, err := a.workflows.LaneOf(ctx, tx, in.Lane)
-		if err != nil || lane != in.Lane || filter.Kind != "" {
-			filter.Lane = lane
-			return filter, err
+	filter := store.RunFilter{Kind: pawl.Kind(in.Kind), Lane: in.Lane}
+	if in.Lane != "" {
+		for _, k := range a.kinds {
+			if in.Kind != "" && in.Kind != string(k.Kind()) {
+				continue
+			}
+			found, ok, err := k.Find(ctx, tx, viewerOf(ctx, k.Kind()), in.Lane)
+			if err != nil {
+				return filter, err
+			}
+			if ok && found.Lane != in.Lane {
+				filter = found
+				break
+			}
 		}
 	}
-	filter, _, err := a.scheduleFilter(ctx, tx, filter)
-	return filter, err
+	filter.Status, filter.Viewer = pawl.Status(in.Status), access.Reach(callOf(ctx).token, schedulesResource)
+	return filter, nil
 }
 
-func runsWithCalls(ctx context.Context, tx *store.Tx, runs []store.Run) ([]client.Run, error) {
+func (a *API) runsWithCalls(ctx context.Context, tx *store.Tx, runs []store.Run) ([]client.Run, error) {
 	ids := make([]string, len(runs))
 	for i := range runs {
 		ids[i] = runs[i].ID
@@ -87,7 +91,7 @@ func runsWithCalls(ctx context.Context, tx *store.Tx, runs []store.Run) ([]clien
 	}
 	out := make([]client.Run, len(runs))
 	for i := range runs {
-		out[i] = runOf(&runs[i], calls[runs[i].ID])
+		out[i] = a.runOf(&runs[i], calls[runs[i].ID])
 		out[i].Progress = progress[runs[i].ID]
 	}
 	return out, nil

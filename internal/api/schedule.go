@@ -170,22 +170,6 @@ func (a *API) scheduleByName(ctx context.Context, name string) (*listSchedulesOu
 	return out, err
 }
 
-// findSchedule reads a schedule that the caller may see by its id, or one of
-// their own by its name.
-func (a *API) findSchedule(ctx context.Context, tx *store.Tx, name string) (store.Schedule, error) {
-	caller := callOf(ctx).token
-	if textFault(name, maxName) != "" {
-		return store.Schedule{}, noSchedule(name)
-	}
-	if uuid.Validate(name) == nil {
-		s, err := a.schedules.Owned(ctx, tx, access.Reach(caller, schedulesResource), name)
-		if !errors.Is(err, pawl.ErrNotFound) {
-			return s, err
-		}
-	}
-	return tx.ScheduleByName(ctx, caller.User.ID, name)
-}
-
 type nextInput struct {
 	SchedulePath
 	Count int    `query:"count" minimum:"1" maximum:"500" default:"10" doc:"How many."`

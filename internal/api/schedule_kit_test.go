@@ -152,7 +152,7 @@ func (r *rig) makeGraphs(feed *Feed) {
 			r.t.Error(err)
 		}
 	})
-	r.graphs, err = schedule.New(schedule.Options{DB: r.db, Ledger: r.ledger, Executions: service, Grants: grant.Service{}, Observe: feed.ObserveSchedule, Workforce: r.workforce})
+	r.graphs, err = schedule.New(schedule.Options{DB: r.db, Ledger: r.ledger, Executions: service, Grants: grant.Service{}, Host: r.host(feed)})
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -5,8 +5,6 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
-	"github.com/pawlrun/pawl/internal/execution/contract"
-	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -69,22 +67,4 @@ func (a *API) slots(ctx context.Context, in *listSlotsInput, ran bool) (*listSlo
 		return nil
 	})
 	return out, err
-}
-
-// slotWords says what was at an instant, by the slot of that time or the one
-// before it.
-func slotWords(s *store.Slot) string {
-	slot := "The slot of " + pawl.FormatTime(s.ScheduledFor)
-	switch contract.SlotStatus(s.Status) {
-	case run.SlotPending:
-		return slot + " waits."
-	case run.SlotRunning:
-		return slot + " runs since " + pawl.FormatTime(s.StartedAt) + "."
-	case run.SlotSuccess:
-		return slot + " ran, and ended at " + pawl.FormatTime(s.CompletedAt) + "."
-	case run.SlotError:
-		return slot + " failed (" + s.ErrorCode + "): " + s.ErrorMessage
-	case run.SlotSkipped:
-	}
-	return slot + " was passed over (" + s.Disposition + "): " + s.ErrorMessage
 }

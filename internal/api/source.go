@@ -3,26 +3,26 @@ package api
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/quota"
 	"github.com/pawlrun/pawl/internal/source"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
-func sourceSummary(d *source.Details, now time.Time) client.SourceSummary {
+func (a *API) sourceSummary(d *source.Details, now time.Time) client.SourceSummary {
 	out := client.SourceSummary{
-		Lane: sourceLane(&d.Lane, now), Table: d.Definition.Table, Host: d.Definition.Host(),
+		Lane: laneOf(&d.Lane, now), Table: d.Definition.Table, Host: d.Definition.Host(),
 		Freshness: client.SourceFreshness{LastSuccessAt: client.At(d.State.LastSuccessAt), LastAttemptAt: client.At(d.State.LastAttemptAt), Failed: d.State.LastFailed},
 		Totals:    client.SourceTotals{Rows: d.State.RowsTotal, Failures: d.State.FailuresTotal},
 		Quota:     sourceQuota(d.Quota),
 		Retries:   client.SourceRetries{Count: d.Retries, Max: d.Definition.Budget().MaxRetries, NextAt: client.At(d.NextRetry)},
 	}
 	if d.Newest.ID != "" {
-		last := client.SourceRun{RunSummary: runSummary(&d.Newest)}
+		last := client.SourceRun{RunSummary: a.runSummary(&d.Newest)}
 		if d.Last.RunID == d.Newest.ID {
 			last.Progress = runProgress(&d.Last)
 		}
@@ -39,11 +39,11 @@ func sourceQuota(a quota.Allowance) client.SourceQuota {
 	return out
 }
 
-func sourceOf(d *source.Details, recent []client.SourceRun, now time.Time) client.Source {
+func (a *API) sourceOf(d *source.Details, recent []client.SourceRun, now time.Time) client.Source {
 	return client.Source{
-		SourceSummary: sourceSummary(d, now), Definition: d.Source.Definition, Version: d.Source.Version, VersionNumber: d.Source.Number,
+		SourceSummary: a.sourceSummary(d, now), Definition: d.Source.Definition, Version: d.Source.Version, VersionNumber: d.Source.Number,
 		Pagination: d.Definition.Pagination(), Mark: d.State.Mark, RequestedAt: client.At(d.State.RequestedAt), DueAt: client.At(d.DueAt),
-		Gates: sourceGates(d.Gates), Recent: recent, CreatedAt: client.At(d.Source.CreatedAt), UpdatedAt: client.At(d.Source.UpdatedAt),
+		Gates: gatesOf(d.Gates), Recent: recent, CreatedAt: client.At(d.Source.CreatedAt), UpdatedAt: client.At(d.Source.UpdatedAt),
 	}
 }
 
@@ -66,16 +66,16 @@ func (a *API) listSources(ctx context.Context, in *PageInput) (*listSourcesOutpu
 	if after != "" && textFault(after, maxName) != "" {
 		return nil, badCursor()
 	}
-	list, next, err := a.sources.List(ctx, after, in.Limit)
+	list, next, err := a.sources.ListDetails(ctx, lane.Query{After: lane.Place{Name: after}, Limit: in.Limit})
 	if err != nil {
 		return nil, err
 	}
 	now := time.Now()
 	items := make([]client.SourceSummary, len(list))
 	for i := range list {
-		items[i] = sourceSummary(&list[i], now)
+		items[i] = a.sourceSummary(&list[i], now)
 	}
-	return &listSourcesOutput{pageOf(items, sourceCursor, next)}, nil
+	return &listSourcesOutput{pageOf(items, sourceCursor, next.Name)}, nil
 }
 
 type sourceOutput struct {
@@ -101,13 +101,13 @@ func (a *API) describeSource(ctx context.Context, name string) (client.Source, e
 	}
 	var recent []client.SourceRun
 	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
-		recent, err = recentRuns(ctx, tx, &d.Source)
+		recent, err = a.recentRuns(ctx, tx, &d.Source)
 		return err
 	})
 	if err != nil {
 		return client.Source{}, err
 	}
-	return sourceOf(&d, recent, time.Now()), nil
+	return a.sourceOf(&d, recent, time.Now()), nil
 }
 
 // ofSource reads what belongs to a source, in one transaction.
@@ -134,19 +134,4 @@ func (a *API) aboutSource(ctx context.Context, name string, err error) error {
 	return err
 }
 
-func (a *API) noSource(ctx context.Context, name string) error {
-	e := &pawl.Error{Code: pawl.CodeNotFound, Op: "find source", Msg: fmt.Sprintf("there is no source %q", name), Hint: "pawl get sources lists them."}
-	var names []string
-	err := a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		list, err := tx.ListSources(ctx, "", namesToCompare)
-		names = nil
-		for _, s := range list {
-			names = append(names, s.Name)
-		}
-		return err
-	})
-	if near := pawl.Nearest(name, names); err == nil && near != "" { // without a hint it is still the answer
-		e.Hint = fmt.Sprintf("Did you mean %q? ", near) + e.Hint
-	}
-	return e
-}
+func (a *API) noSource(ctx context.Context, name string) error { return a.noLane(ctx, a.sources, name) }

@@ -95,7 +95,7 @@ func (r *rig) makeSources(feed *Feed) {
 	r.t.Cleanup(client.Close)
 	book := quota.NewBook(r.db, providers, client, nil)
 	r.fetcher = fetch.New(fetch.Options{Client: client, Book: book})
-	r.sources, err = source.New(source.Options{DB: r.db, Ledger: r.ledger, Fetcher: r.fetcher, Book: book, Spool: r.t.TempDir(), Observe: feed.ObserveSource, Workforce: r.workforce})
+	r.sources, err = source.New(source.Options{DB: r.db, Ledger: r.ledger, Fetcher: r.fetcher, Book: book, Spool: r.t.TempDir(), Host: r.host(feed)})
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -2,12 +2,10 @@ package api
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
-	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -40,7 +38,7 @@ const recentShown = 20
 
 // recentRuns reads the last runs of a source. Those of an earlier one of that
 // name are left out.
-func recentRuns(ctx context.Context, tx *store.Tx, s *store.Source) ([]client.SourceRun, error) {
+func (a *API) recentRuns(ctx context.Context, tx *store.Tx, s *store.Source) ([]client.SourceRun, error) {
 	runs, _, err := tx.ListRuns(ctx, store.RunFilter{Kind: pawl.KindSource, Lane: s.Name}, store.Place{}, recentShown)
 	if err != nil {
 		return nil, err
@@ -52,45 +50,10 @@ func recentRuns(ctx context.Context, tx *store.Tx, s *store.Source) ([]client.So
 	out := []client.SourceRun{}
 	for i := range runs {
 		if !runs[i].CreatedAt.Before(s.CreatedAt) {
-			out = append(out, client.SourceRun{RunSummary: runSummary(&runs[i]), Progress: progress[runs[i].ID]})
+			out = append(out, client.SourceRun{RunSummary: a.runSummary(&runs[i]), Progress: progress[runs[i].ID]})
 		}
 	}
 	return out, nil
-}
-
-// sourceActions are what can be done about a run of a source: nobody is asked
-// anything by one.
-func sourceActions(ctx context.Context, tx *store.Tx, r *store.Run) ([]client.RunAction, error) {
-	out := []client.RunAction{}
-	view, _, ok := viewOf(r, nil)
-	if !ok || !run.CanCancel(view) {
-		return out, nil
-	}
-	newest, err := tx.NewestRun(ctx, r.Kind, r.Lane)
-	if err == nil && newest.ID == r.ID {
-		out = append(out, client.RunAction{Name: "cancel"})
-	}
-	return out, err
-}
-
-// cancelSourceRun ends the newest run of a source; the pages that it wrote
-// stay.
-func (a *API) cancelSourceRun(ctx context.Context, tx *store.Tx, r store.Run, by string) (store.Run, error) {
-	const op = "cancel run"
-	newest, err := tx.NewestRun(ctx, r.Kind, r.Lane)
-	if err != nil {
-		return store.Run{}, err
-	}
-	if newest.ID != r.ID {
-		return store.Run{}, &pawl.Error{Code: pawl.CodeConflict, Reason: "history", Op: op, Msg: fmt.Sprintf("run %s is over; the newest run of %s is %s", r.ID, r.Lane, newest.ID)}
-	}
-	cancelled, err := a.sources.CancelRun(ctx, tx, r, by)
-	if errors.Is(err, pawl.ErrLeaseLost) { // nobody executes it; it is recovered first
-		return store.Run{}, &pawl.Error{
-			Code: pawl.CodeConflict, Reason: "recovering", Op: op, Msg: fmt.Sprintf("run %s was interrupted and is about to be recovered", r.ID), Hint: "Try again in a moment.",
-		}
-	}
-	return cancelled, err
 }
 
 // askedOnly refuses to decide about a run that never asks.

@@ -130,7 +130,7 @@ func TestSourcesAreLanes(t *testing.T) {
 		run := r.runs("?lane=prices")[0]
 		var y client.LaneWhy
 		r.do("GET", "/api/v1/lanes/source/prices/why?at="+pawl.FormatTime(run.CreatedAt.Time), nil).want(200).into(&y)
-		if !slices.Equal(gatesOf(y), []string{"schedule"}) || y.Next == "" || len(y.Recent) != 1 || y.Around.Before.ID != run.ID || y.Gates[1].Until.IsZero() {
+		if !slices.Equal(closedGates(y), []string{"schedule"}) || y.Next == "" || len(y.Recent) != 1 || y.Around.Before.ID != run.ID || y.Gates[1].Until.IsZero() {
 			t.Errorf("%+v", y)
 		}
 		if p := r.do("GET", "/api/v1/lanes/source/price/why", nil).problem(404, "not_found"); !strings.Contains(p.Hint, `"prices"`) {

@@ -58,7 +58,7 @@ func (a *API) stream(ctx context.Context, in *streamInput) (*streamOutput, error
 		p.header.Set("Retry-After", "5")
 		return nil, p
 	}
-	to, ok := a.feed.follow(sightFor(caller), kinds, in.ID, after)
+	to, ok := a.feed.follow(a.sightFor(caller), kinds, in.ID, after)
 	if !ok {
 		place.Close()
 		return nil, &pawl.Error{Code: pawl.CodeUnavailable, Msg: "this server stops, and takes no more streams"}

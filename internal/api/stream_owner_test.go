@@ -9,6 +9,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/schedule"
@@ -75,13 +76,13 @@ func TestStreamHoldsBackWhatItCannotJudge(t *testing.T) {
 	f := NewFeed()
 	defer f.Close()
 	all := follow(t, f, nil, "", 0)
-	hers, ok := f.follow(view{"alice", new("alice")}, nil, "", 0)
+	hers, ok := f.follow(view{map[pawl.Kind]string{pawl.KindSchedule: "alice"}, new("alice")}, nil, "", 0)
 	if !ok {
 		t.Fatal("no room")
 	}
 	f.publish("job", "1", subject{}, 1)
-	f.ObserveSchedule(schedule.Change{What: "created", Schedule: "s1"})
-	f.ObserveRun(ledger.Event{What: ledger.Begun, Run: store.Run{ID: "r1", Kind: pawl.KindSchedule, Lane: "s2:x"}})
+	f.ObserveLane(lane.Change{Ref: lane.OwnedBy(pawl.KindSchedule, "s1", ""), What: "created"})
+	f.ObserveRun(ledger.Event{What: ledger.Begun, Run: store.Run{ID: "r1", Kind: pawl.KindSchedule, Lane: "s2:x"}}, lane.OwnedBy(pawl.KindSchedule, "s2", ""))
 	f.Observe(queue.Event{What: "started", Job: store.Job{ID: 7, Task: schedule.TaskName, Key: "s1:x"}})
 	f.Observe(queue.Event{What: "started", Job: store.Job{ID: 8, Task: "t", Owner: "bob"}})
 	f.Observe(queue.Event{What: "enqueued", Job: store.Job{ID: 9, Task: "t", Owner: "alice"}})
@@ -92,14 +93,14 @@ func TestStreamHoldsBackWhatItCannotJudge(t *testing.T) {
 	if got := drain(f, hers); len(got) != 1 || got[0] != "1" {
 		t.Errorf("before it is known whose they are, alice got %v", got)
 	}
-	if ids := f.unclear(hers); !slices.Equal(ids, []string{"s1", "s2"}) {
+	if ids := f.unclear(hers); !slices.Equal(ids, []laneKey{{pawl.KindSchedule, "s1"}, {pawl.KindSchedule, "s2"}}) {
 		t.Errorf("%v are to be looked up", ids)
 	}
-	f.learn(map[string]string{"s1": "alice", "s2": "bob"})
+	f.learn(map[laneKey]string{{pawl.KindSchedule, "s1"}: "alice", {pawl.KindSchedule, "s2"}: "bob"})
 	if got := drain(f, hers); len(got) != 3 || !strings.Contains(got[0], `"created"`) || !strings.Contains(got[1], `"enqueued"`) || got[2] != "2" {
 		t.Errorf("alice got %v", got)
 	}
-	f.ObserveSchedule(schedule.Change{What: "slot", Schedule: "s2"})
+	f.ObserveLane(lane.Change{Ref: lane.OwnedBy(pawl.KindSchedule, "s2", ""), What: "slot"})
 	if len(hers.waiting) != 0 {
 		t.Error("what is known to be bob's takes alice's room")
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/store"
@@ -123,7 +124,7 @@ func untied(i tiedItem) client.TimelineItem { return i.TimelineItem }
 // pastItems are the runs that began in the window, and where to go on, zero at
 // the end.
 func (a *API) pastItems(ctx context.Context, in *timelineInput, from, to time.Time, after timelinePlace) (items []tiedItem, next store.Place, err error) {
-	filter := store.RunFilter{Kind: kindOf(in.Kind), Viewer: access.Reach(callOf(ctx).token, schedulesResource), From: from, To: to}
+	filter := store.RunFilter{Kind: pawl.Kind(in.Kind), Viewer: access.Reach(callOf(ctx).token, schedulesResource), From: from, To: to}
 	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
 		var runs []store.Run
 		if runs, next, err = tx.RunsInOrder(ctx, filter, store.Place{CreatedAt: after.at, ID: after.tie}, in.Limit); err != nil {
@@ -131,7 +132,7 @@ func (a *API) pastItems(ctx context.Context, in *timelineInput, from, to time.Ti
 		}
 		items = nil
 		for i := range runs {
-			s := runSummary(&runs[i])
+			s := a.runSummary(&runs[i])
 			item := tiedItem{client.TimelineItem{At: s.CreatedAt, What: isRun, Kind: s.Kind, Lane: s.Lane, LaneID: s.LaneID, Run: &s}, s.ID}
 			if s.Handler != s.Lane {
 				item.Handler = client.NullString(s.Handler)

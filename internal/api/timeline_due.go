@@ -8,44 +8,43 @@ import (
 	"hash/fnv"
 	"time"
 
-	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
-	"github.com/pawlrun/pawl/internal/access"
-	"github.com/pawlrun/pawl/internal/store"
-	"github.com/pawlrun/pawl/internal/when"
+	"github.com/pawlrun/pawl/internal/lane"
 )
 
 // maxDueLanes is how many lanes of each kind are looked at for what comes due:
 // of workflows and schedules those that are due first.
 const maxDueLanes = 1000
 
-func kindOf(text string) pawl.Kind { return pawl.Kind(text) }
-
-// due is something that comes due again and again.
+// due is something that comes due again and again, at the next instant.
 type due struct {
-	kind     pawl.Kind
-	lane     string
-	laneID   string // of a schedule
-	handler  string // of a workflow
-	schedule when.Schedule
-	next     time.Time
+	lane.Due
+	next time.Time
 }
 
 // tie tells what comes due at one instant apart, in few characters.
 func (d *due) tie() string {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(string(d.kind) + "\x00" + d.lane + "\x00" + d.laneID + "\x00" + d.handler)) // it never fails
+	_, _ = h.Write([]byte(string(d.Kind) + "\x00" + d.Name + "\x00" + d.id() + "\x00" + d.Handler)) // it never fails
 	return hex.EncodeToString(h.Sum(nil))
+}
+
+// id is that of a lane whose name is not enough.
+func (d *due) id() string {
+	if d.Owned {
+		return d.Key
+	}
+	return ""
 }
 
 // moveTo goes on to the first instant at or after start. Where there is none
 // before the end the next is zero. It takes one search, however far that is.
 func (d *due) moveTo(start, end time.Time) {
 	if !d.next.IsZero() && d.next.Before(start) {
-		if step := d.schedule.Interval(); step > 0 {
+		if step := d.Schedule.Interval(); step > 0 {
 			d.next = d.next.Add((start.Sub(d.next) + step - 1) / step * step)
 		} else {
-			d.next, _ = d.schedule.NextWithin(start.Add(-time.Nanosecond), end)
+			d.next, _ = d.Schedule.NextWithin(start.Add(-time.Nanosecond), end)
 		}
 	}
 	if !d.next.Before(end) {
@@ -54,7 +53,7 @@ func (d *due) moveTo(start, end time.Time) {
 }
 
 func (d *due) move(end time.Time) {
-	d.next, _ = d.schedule.NextWithin(d.next, end)
+	d.next, _ = d.Schedule.NextWithin(d.next, end)
 	if !d.next.Before(end) {
 		d.next = time.Time{}
 	}
@@ -106,7 +105,7 @@ func upcomingItems(ctx context.Context, list []due, start, to time.Time, after t
 	for len(out) < limit && len(waiting) > 0 {
 		d := waiting[0]
 		out = append(out, tiedItem{client.TimelineItem{
-			At: client.At(d.next), What: isSlot, Kind: string(d.kind), Lane: d.lane, LaneID: client.NullString(d.laneID), Handler: client.NullString(d.handler),
+			At: client.At(d.next), What: isSlot, Kind: string(d.Kind), Lane: d.Name, LaneID: client.NullString(d.id()), Handler: client.NullString(d.Handler),
 		}, d.text})
 		if d.move(to); d.next.IsZero() {
 			heap.Pop(&waiting)
@@ -117,39 +116,26 @@ func upcomingItems(ctx context.Context, list []due, start, to time.Time, after t
 	return out, nil
 }
 
-// schedules makes schedules from their stored form, and loads each zone once.
-type schedules map[string]*time.Location
-
-func (z schedules) of(kind when.Kind, value, zone string) (when.Schedule, error) {
-	if kind != when.KindCron {
-		return when.Parse(kind, value, zone)
-	}
-	loc := z[zone]
-	if loc == nil {
-		var err error
-		if loc, err = when.LoadZone(zone); err != nil {
-			return when.Schedule{}, err
-		}
-		z[zone] = loc
-	}
-	return when.Cron(value, loc)
-}
-
 // dueLanes are what comes due by itself before an instant. partial says that
 // there is more. What needs a person does not come due.
 func (a *API) dueLanes(ctx context.Context, kind string, now, before time.Time) (list []due, partial bool, err error) {
-	for _, k := range []struct {
-		kind pawl.Kind
-		read func(ctx context.Context, now, before time.Time) ([]due, bool, error)
-	}{{pawl.KindWorkflow, a.dueWorkflows}, {pawl.KindSource, a.dueSources}, {pawl.KindSchedule, a.dueSchedules}} {
-		if kind != "" && kind != string(k.kind) {
+	for _, k := range a.kinds {
+		if kind != "" && kind != string(k.Kind()) {
 			continue
 		}
-		more, cut, err := k.read(ctx, now, before)
+		found, more, err := k.Due(ctx, viewerOf(ctx, k.Kind()).Owner, before, maxDueLanes)
 		if err != nil {
 			return nil, false, err
 		}
-		list, partial = append(list, more...), partial || cut
+		partial = partial || more
+		for _, one := range found {
+			d := due{one, overdue(one.Next, now)}
+			if one.Next.IsZero() { // it runs now
+				d.next = now
+				d.move(before)
+			}
+			list = append(list, d)
+		}
 	}
 	return list, partial, nil
 }
@@ -160,66 +146,4 @@ func overdue(at, now time.Time) time.Time {
 		return now.Truncate(time.Millisecond)
 	}
 	return at
-}
-
-func (a *API) dueWorkflows(ctx context.Context, now, before time.Time) (list []due, partial bool, err error) {
-	var producers []store.DueProducer
-	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
-		producers, err = tx.DueProducers(ctx, before, maxDueLanes+1)
-		return err
-	})
-	if partial = len(producers) > maxDueLanes; partial {
-		producers = producers[:maxDueLanes]
-	}
-	parse := schedules{}
-	for _, p := range producers {
-		schedule, err := parse.of(when.Kind(p.Type), p.Value, p.Timezone)
-		if err != nil { // a zone may have been lost since it was checked
-			continue
-		}
-		list = append(list, due{kind: pawl.KindWorkflow, lane: p.Workflow, handler: p.Producer, schedule: schedule, next: overdue(p.NextRunAt, now)})
-	}
-	return list, partial, err
-}
-
-func (a *API) dueSources(ctx context.Context, now, before time.Time) (list []due, partial bool, err error) {
-	if a.sources == nil {
-		return nil, false, nil
-	}
-	sources, partial, err := a.sources.Due(ctx, maxDueLanes)
-	for _, s := range sources {
-		d := due{kind: pawl.KindSource, lane: s.Name, schedule: s.Schedule, next: overdue(s.NextAt, now)}
-		if s.NextAt.IsZero() { // it runs now
-			d.next = now
-			d.move(before)
-		}
-		list = append(list, d)
-	}
-	return list, partial, err
-}
-
-func (a *API) dueSchedules(ctx context.Context, now, before time.Time) (list []due, partial bool, err error) {
-	if a.schedules == nil {
-		return nil, false, nil
-	}
-	var found []store.Schedule
-	viewer := access.Reach(callOf(ctx).token, schedulesResource)
-	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
-		found, err = tx.DueSchedules(ctx, viewer, before, maxDueLanes+1)
-		return err
-	})
-	if partial = len(found) > maxDueLanes; partial {
-		found = found[:maxDueLanes]
-	}
-	parse := schedules{}
-	for _, s := range found {
-		schedule, err := parse.of(when.KindCron, s.Cron, s.Timezone)
-		if err != nil {
-			continue
-		}
-		d := due{kind: pawl.KindSchedule, lane: s.Name, laneID: s.ID, schedule: schedule, next: now}
-		d.move(before)
-		list = append(list, d)
-	}
-	return list, partial, err
 }

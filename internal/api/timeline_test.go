@@ -8,6 +8,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/when"
 )
@@ -78,7 +79,7 @@ func TestUpcomingItemsOfOneInstant(t *testing.T) {
 	lanes := func() []due {
 		var list []due
 		for i := range 5 {
-			list = append(list, due{kind: pawl.KindSource, lane: fmt.Sprint("s", i), schedule: every(t, time.Second), next: start.AddDate(-20, 0, 0)})
+			list = append(list, due{lane.Due{Ref: lane.Named(pawl.KindSource, fmt.Sprint("s", i)), Schedule: every(t, time.Second)}, start.AddDate(-20, 0, 0)})
 		}
 		return list
 	}

@@ -3,18 +3,18 @@ package api
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/workflow"
 )
 
 func workflowOf(d *workflow.Details, now time.Time) client.Workflow {
 	return client.Workflow{
-		Lane: workflowLane(&d.Lane, now), Desired: d.Workflow.Desired,
+		Lane: laneOf(&d.Lane, now), Desired: d.Workflow.Desired,
 		Version: d.Version.Version, VersionNumber: d.Version.Number, Filename: d.Version.Filename, Script: d.Version.Source,
 		Config: configOf(&d.Config), Producers: producersOf(d), Handlers: handlersOf(d),
 		CreatedAt: client.At(d.Workflow.CreatedAt), DeployedAt: client.At(d.Workflow.DeployedAt),
@@ -91,17 +91,17 @@ func (a *API) listWorkflows(ctx context.Context, in *PageInput) (*listWorkflowsO
 	if after != "" && textFault(after, maxName) != "" {
 		return nil, badCursor()
 	}
-	lanes, next, err := a.workflowLanes(ctx, after, in.Limit)
+	lanes, next, err := a.workflows.List(ctx, lane.Query{After: lane.Place{Name: after}, Limit: in.Limit})
 	if err != nil {
 		return nil, err
 	}
 	items, err := a.withVersions(ctx, lanes, after)
-	return &listWorkflowsOutput{pageOf(items, workflowCursor, next)}, err
+	return &listWorkflowsOutput{pageOf(items, workflowCursor, next.Name)}, err
 }
 
 // withVersions adds to workflows, which are those by name after one, which
 // scripts are in force.
-func (a *API) withVersions(ctx context.Context, lanes []client.Lane, after string) ([]client.WorkflowSummary, error) {
+func (a *API) withVersions(ctx context.Context, lanes []lane.Lane, after string) ([]client.WorkflowSummary, error) {
 	items := make([]client.WorkflowSummary, len(lanes))
 	if len(lanes) == 0 {
 		return items, nil
@@ -109,7 +109,7 @@ func (a *API) withVersions(ctx context.Context, lanes []client.Lane, after strin
 	err := a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
 		versions, err := tx.VersionsInForce(ctx, after, lanes[len(lanes)-1].Name)
 		for i, l := range lanes {
-			items[i] = client.WorkflowSummary{Lane: l, Version: versions[l.ID].Version, VersionNumber: versions[l.ID].Number}
+			items[i] = client.WorkflowSummary{Lane: laneOf(&l, tx.Now), Version: versions[l.ID].Version, VersionNumber: versions[l.ID].Number}
 		}
 		return err
 	})
@@ -164,23 +164,6 @@ func (a *API) aboutWorkflow(ctx context.Context, name string, err error) error {
 	return err
 }
 
-// namesToCompare is among how many workflows the one that was meant is looked
-// for.
-const namesToCompare = 200
-
 func (a *API) noWorkflow(ctx context.Context, name string) error {
-	e := &pawl.Error{Code: pawl.CodeNotFound, Op: "find workflow", Msg: fmt.Sprintf("there is no workflow %q", name), Hint: "pawl get workflows lists them."}
-	var names []string
-	err := a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		list, err := tx.ListWorkflows(ctx, "", namesToCompare)
-		names = nil
-		for _, w := range list {
-			names = append(names, w.Name)
-		}
-		return err
-	})
-	if near := pawl.Nearest(name, names); err == nil && near != "" { // without a hint it is still the answer
-		e.Hint = fmt.Sprintf("Did you mean %q? ", near) + e.Hint
-	}
-	return e
+	return a.noLane(ctx, a.workflows, name)
 }

@@ -31,8 +31,8 @@ func (r *rig) workflows(feed *Feed) *workflow.Service {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.ledger = ledger.New(ledger.Config{Holdings: map[pawl.Kind]ledger.Holdings{pawl.KindWorkflow: workflow.Holdings{}}, Observe: feed.ObserveRun})
-	flows, err := workflow.New(workflow.Options{DB: r.db, Ledger: r.ledger, Scripts: pool, Tools: r.tools, Observe: feed.ObserveWorkflow, Workforce: r.workforce})
+	r.ledger = ledger.New(ledger.Config{Holdings: map[pawl.Kind]ledger.Holdings{pawl.KindWorkflow: workflow.Holdings{}}, Observe: func(e ledger.Event) { feed.ObserveRun(e, r.kinds.LaneOf(&e.Run)) }})
+	flows, err := workflow.New(workflow.Options{DB: r.db, Ledger: r.ledger, Scripts: pool, Tools: r.tools, Host: r.host(feed)})
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/pgtest"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/store"
@@ -31,7 +32,7 @@ func TestCrashAfterDeliveryDeliversAgainUnderTheSameID(t *testing.T) {
 		})
 		cfg := Config{Webhooks: []Webhook{{hook.URL, secret}}}
 		r := newRig(t, first, cfg)
-		r.tell(sickLane(NeedsAttention, "Reconnect the account."))
+		r.tell(sickLane(lane.NoticeAttention, "Reconnect the account."))
 		before := hook.wait(t)
 		<-dead
 		go r.stop() // a dead process would not wait for its database either
@@ -63,7 +64,7 @@ func TestNoticeOutlivesTheProcessThatMadeIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		n.Attach(q)
-		(&rig{t: t, db: first, n: n}).tell(sickLane(NeedsAttention, "Reconnect the account."))
+		(&rig{t: t, db: first, n: n}).tell(sickLane(lane.NoticeAttention, "Reconnect the account."))
 		_ = first.Close()
 
 		r := newRig(t, openDB(t, url), cfg)
@@ -78,12 +79,12 @@ func TestSameCauseIsToldOnceWhileItWaits(t *testing.T) {
 		hook := newReceiver(t, func(context.Context, int) int { return http.StatusBadGateway })
 		r := newRig(t, openDB(t, url), Config{Webhooks: []Webhook{{hook.URL, secret}}},
 			func(n *Notifier) { n.gaps = []time.Duration{time.Hour} })
-		r.tell(sickLane(NeedsAttention, "The first text."))
+		r.tell(sickLane(lane.NoticeAttention, "The first text."))
 		eventually(t, "the failure is written", func() bool { return r.rows()[0].LastErr != "" })
 		for range 3 {
-			r.tell(sickLane(NeedsAttention, "The newest text."))
+			r.tell(sickLane(lane.NoticeAttention, "The newest text."))
 		}
-		other := sickLane(NeedsAttention, "Another cause.")
+		other := sickLane(lane.NoticeAttention, "Another cause.")
 		other.Issue = "permission"
 		r.tell(other)
 		var waiting []string
@@ -115,12 +116,12 @@ func TestNoticesOfALaneArriveInTheirOrder(t *testing.T) {
 		})
 		r := newRig(t, openDB(t, url), Config{Webhooks: []Webhook{{hook.URL, secret}}},
 			func(n *Notifier) { n.gaps = []time.Duration{500 * time.Millisecond} })
-		r.tell(sickLane(NeedsAttention, "It fails."))
+		r.tell(sickLane(lane.NoticeAttention, "It fails."))
 		hook.wait(t)
-		r.tell(sickLane(Recovered, "It works again."))
-		r.tell(sickLane(NeedsAttention, "It fails again."))
-		elsewhere := sickLane(NeedsAttention, "Another lane.")
-		elsewhere.Lane = "stock"
+		r.tell(sickLane(lane.NoticeRecovered, "It works again."))
+		r.tell(sickLane(lane.NoticeAttention, "It fails again."))
+		elsewhere := sickLane(lane.NoticeAttention, "Another lane.")
+		elsewhere.Name = "stock"
 		r.tell(elsewhere)
 		for hook.wait(t).Event.Data.Lane != "stock" { // what waits holds up no other lane
 		}
@@ -143,7 +144,7 @@ func TestNoticesOfOneTransactionArriveInTheirOrder(t *testing.T) {
 	hook := newReceiver(t, alwaysOK)
 	r := newRig(t, openDB(t, sqliteURL(t)), Config{Webhooks: []Webhook{{hook.URL, secret}}})
 	for range 5 {
-		r.tell(sickLane(Recovered, "It works again."), sickLane(Reminder, "Or does it?"), sickLane(NeedsAttention, "It does not."))
+		r.tell(sickLane(lane.NoticeRecovered, "It works again."), sickLane(lane.NoticeReminder, "Or does it?"), sickLane(lane.NoticeAttention, "It does not."))
 		for _, want := range []string{"lane.recovered", "lane.reminder", "lane.needs_attention"} {
 			if d := hook.wait(t); d.Event.Type != want {
 				t.Errorf("got %s, want %s", d.Event.Type, want)
@@ -157,7 +158,7 @@ func TestNoticeThatNobodyTakesIsLostAfterTheLastAttempt(t *testing.T) {
 	hook := newReceiver(t, func(context.Context, int) int { return http.StatusInternalServerError })
 	r := newRig(t, openDB(t, sqliteURL(t)), Config{Webhooks: []Webhook{{hook.URL, secret}}},
 		func(n *Notifier) { n.gaps = []time.Duration{time.Millisecond} })
-	r.tell(sickLane(NeedsAttention, "Reconnect the account."))
+	r.tell(sickLane(lane.NoticeAttention, "Reconnect the account."))
 	eventually(t, "the job fails for good", func() bool { return r.rows()[0].State == 1 })
 	if n := len(hook.got); n != maxAttempts {
 		t.Errorf("%d attempts, want %d", n, maxAttempts)
@@ -174,7 +175,7 @@ func TestNoticeForAnUnknownTargetWaits(t *testing.T) {
 	hook := newReceiver(t, func(context.Context, int) int { return http.StatusInternalServerError })
 	db := openDB(t, url)
 	r := newRig(t, db, Config{Webhooks: []Webhook{{hook.URL, secret}}})
-	r.tell(sickLane(NeedsAttention, "Reconnect the account."))
+	r.tell(sickLane(lane.NoticeAttention, "Reconnect the account."))
 	hook.wait(t)
 	r.stop()
 	_ = db.Close()
@@ -184,7 +185,7 @@ func TestNoticeForAnUnknownTargetWaits(t *testing.T) {
 
 func TestNotifierWithoutTargetsTellsNobody(t *testing.T) {
 	r := newRig(t, openDB(t, sqliteURL(t)), Config{})
-	r.tell(sickLane(NeedsAttention, "Reconnect the account."))
+	r.tell(sickLane(lane.NoticeAttention, "Reconnect the account."))
 	if rows := r.rows(); len(rows) != 0 {
 		t.Errorf("jobs: %+v", rows)
 	}
@@ -192,10 +193,10 @@ func TestNotifierWithoutTargetsTellsNobody(t *testing.T) {
 
 func TestNoticesThatSayNothingAreRefused(t *testing.T) {
 	r := newRig(t, openDB(t, sqliteURL(t)), Config{})
-	for _, bad := range []Notice{
-		{Kind: pawl.KindSource, Lane: "x"},
-		{Kind: pawl.KindSource, What: Recovered},
-		{Lane: "x", What: Recovered},
+	for _, bad := range []lane.Notice{
+		{Ref: lane.Named(pawl.KindSource, "x")},
+		{Ref: lane.Ref{Kind: pawl.KindSource}, What: lane.NoticeRecovered},
+		{Ref: lane.Ref{Name: "x"}, What: lane.NoticeRecovered},
 	} {
 		err := r.db.Write(t.Context(), func(ctx context.Context, tx *store.Tx) error { return r.n.Notify(ctx, tx, bad) })
 		if err == nil {
@@ -222,9 +223,9 @@ func TestAttemptsSpreadOverADay(t *testing.T) {
 }
 
 func TestForeignTextFitsIntoOneLine(t *testing.T) {
-	l := Notice{
-		Kind: pawl.KindSource, Lane: "a\r\nBcc: x@example.com", What: Recovered, Text: "one\ntwo\x00 \xff" + strings.Repeat("é", 3000),
-	}.letter(time.Now(), "")
+	l := letterOf(lane.Notice{
+		Ref: lane.Named(pawl.KindSource, "a\r\nBcc: x@example.com"), What: lane.NoticeRecovered, Text: "one\ntwo\x00 \xff" + strings.Repeat("é", 3000),
+	}, time.Now(), "")
 	if l.Lane != "a  Bcc: x@example.com" || !strings.HasPrefix(l.Text, "one two  \uFFFDé") || len([]rune(l.Text)) != longestText {
 		t.Errorf("lane %q, text %q", l.Lane, l.Text)
 	}

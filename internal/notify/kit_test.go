@@ -18,6 +18,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/outbound"
 	"github.com/pawlrun/pawl/internal/pgtest/migrated"
 	"github.com/pawlrun/pawl/internal/queue"
@@ -109,12 +110,12 @@ func startQueue(t *testing.T, db *store.DB, tasks map[string]queue.Task) (q *que
 }
 
 // sickLane is a notice like any other.
-func sickLane(what What, text string) Notice {
-	return Notice{Kind: pawl.KindWorkflow, Lane: "prices", What: what, Issue: "sign_in", Text: text, RunID: "run-7", URL: "/workflows/prices"}
+func sickLane(what, text string) lane.Notice {
+	return lane.Notice{Ref: lane.Named(pawl.KindWorkflow, "prices"), What: what, Issue: "sign_in", Text: text, RunID: "run-7", URL: "/workflows/prices"}
 }
 
 // tell commits notices in one transaction.
-func (r *rig) tell(notices ...Notice) {
+func (r *rig) tell(notices ...lane.Notice) {
 	r.t.Helper()
 	err := r.db.Write(r.t.Context(), func(ctx context.Context, tx *store.Tx) error {
 		for _, notice := range notices {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/outbound"
 )
 
@@ -126,15 +127,15 @@ func (b *mailbox) compose(l letter) ([]byte, error) {
 }
 
 func (l letter) subject() string {
-	lane := string(l.Kind) + " " + oneLine(l.Lane, 100)
+	name := string(l.Kind) + " " + oneLine(l.Lane, 100)
 	switch l.What {
-	case Recovered:
-		return "[Pawl] Works again: " + lane
-	case Reminder:
-		return "[Pawl] Still needs attention: " + lane
-	case NeedsAttention:
+	case lane.NoticeRecovered:
+		return "[Pawl] Works again: " + name
+	case lane.NoticeReminder:
+		return "[Pawl] Still needs attention: " + name
+	case lane.NoticeAttention:
 	}
-	return "[Pawl] Needs attention: " + lane
+	return "[Pawl] Needs attention: " + name
 }
 
 func (l letter) mailText() string {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/pgtest"
 )
 
@@ -38,8 +39,8 @@ func TestMailSaysWhatIsTheMatter(t *testing.T) {
 	pgtest.Both(t, func(t *testing.T, url string) {
 		office := (&postOffice{}).open(t)
 		r := newRig(t, openDB(t, url), Config{Mail: mailTo(office, "ops@example.com"), BaseURL: "https://pawl.example.com"})
-		notice := sickLane(NeedsAttention, "Verbinde das Konto »Läden« neu.")
-		notice.Lane = "prices-ö"
+		notice := sickLane(lane.NoticeAttention, "Verbinde das Konto »Läden« neu.")
+		notice.Name = "prices-ö"
 		notice.At = time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)
 		r.tell(notice)
 		p := office.wait(t)
@@ -69,7 +70,7 @@ func TestMailSaysWhatIsTheMatter(t *testing.T) {
 func TestRefusedAddressIsTriedAgainAlone(t *testing.T) {
 	office := (&postOffice{refuse: map[string]int{"late@example.com": 2}}).open(t)
 	r := newRig(t, openDB(t, sqliteURL(t)), Config{Mail: mailTo(office, "ops@example.com", "Late <late@example.com>")})
-	r.tell(sickLane(Recovered, "It works again."))
+	r.tell(sickLane(lane.NoticeRecovered, "It works again."))
 	first, second := office.wait(t), office.wait(t)
 	if first.To != "ops@example.com" || second.To != "late@example.com" {
 		t.Errorf("mails to %s and %s", first.To, second.To)
@@ -91,7 +92,7 @@ func TestMailGoesThroughTLSAndSignsIn(t *testing.T) {
 		m := mailTo(office, "ops@example.com")
 		m.TLS, m.RootCAs, m.Username, m.Password = way, pool, "user", "pass"
 		r := newRig(t, openDB(t, sqliteURL(t)), Config{Mail: m})
-		r.tell(sickLane(Reminder, "Reconnect the account."))
+		r.tell(sickLane(lane.NoticeReminder, "Reconnect the account."))
 		if p := office.wait(t); !p.Secure || !strings.Contains(p.Text, "Still needs attention") {
 			t.Errorf("%s: %+v", way, p)
 		}
@@ -122,7 +123,7 @@ func TestMailNeedsAWayThatIsSafe(t *testing.T) {
 				n.gaps = []time.Duration{time.Hour}
 				n.patience = time.Second
 			})
-			r.tell(sickLane(NeedsAttention, "Reconnect the account."))
+			r.tell(sickLane(lane.NoticeAttention, "Reconnect the account."))
 			eventually(t, "the failure is written", func() bool { return r.rows()[0].LastErr != "" })
 			if msg := r.rows()[0].LastErr; !strings.Contains(msg, c.want) || strings.Contains(msg, "s3cret") {
 				t.Errorf("got %q, want %q", msg, c.want)

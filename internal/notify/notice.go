@@ -10,32 +10,9 @@ import (
 	"unicode"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/store"
 )
-
-// What is what a notice tells.
-type What string
-
-// The closed set of what is told.
-const (
-	NeedsAttention What = "needs_attention"
-	Recovered      What = "recovered"
-	Reminder       What = "reminder" // it still needs attention
-)
-
-// Notice is something that people should know about a lane.
-type Notice struct {
-	Kind  pawl.Kind
-	Lane  string // its name
-	What  What
-	Issue string    // code of the cause; of a recovery, of what is over
-	Text  string    // a sentence for people
-	RunID string    // may be empty
-	At    time.Time // zero is the instant of the transaction
-	// URL is where a person sees more. A path is taken below Config.BaseURL;
-	// empty is Config.BaseURL itself.
-	URL string
-}
 
 // Bounds of what is stored and sent, in characters.
 const (
@@ -43,13 +20,13 @@ const (
 	longestName = 300
 )
 
-func (n Notice) validate() error {
+func validate(n lane.Notice) error {
 	switch n.What {
-	case NeedsAttention, Recovered, Reminder:
+	case lane.NoticeAttention, lane.NoticeRecovered, lane.NoticeReminder:
 	default:
 		return fmt.Errorf("notify: %q is nothing that can be told", n.What)
 	}
-	if n.Kind == "" || n.Lane == "" {
+	if n.Kind == "" || n.Name == "" {
 		return fmt.Errorf("notify: the notice names no lane")
 	}
 	return nil
@@ -61,7 +38,7 @@ type letter struct {
 	Target string    `json:"target"`
 	Kind   pawl.Kind `json:"kind"`
 	Lane   string    `json:"lane"`
-	What   What      `json:"what"`
+	What   string    `json:"what"`
 	Issue  string    `json:"issue"`
 	Text   string    `json:"text"`
 	RunID  string    `json:"runId,omitempty"`
@@ -69,9 +46,9 @@ type letter struct {
 	URL    string    `json:"url,omitempty"`
 }
 
-// letter gives the notice an id. Text is made fit for a header, a line of a
+// letterOf gives the notice an id. Text is made fit for a header, a line of a
 // mail and a column.
-func (n Notice) letter(now time.Time, baseURL string) letter {
+func letterOf(n lane.Notice, now time.Time, baseURL string) letter {
 	at := n.At
 	if at.IsZero() {
 		at = now
@@ -84,7 +61,7 @@ func (n Notice) letter(now time.Time, baseURL string) letter {
 		}
 	}
 	return letter{
-		ID: store.NewID(), Kind: n.Kind, Lane: oneLine(n.Lane, longestName), What: n.What, Issue: oneLine(n.Issue, longestName),
+		ID: store.NewID(), Kind: n.Kind, Lane: oneLine(n.Name, longestName), What: n.What, Issue: oneLine(string(n.Issue), longestName),
 		Text: oneLine(n.Text, longestText), RunID: oneLine(n.RunID, longestName), At: at.UTC().Truncate(time.Millisecond), URL: url,
 	}
 }
@@ -104,7 +81,7 @@ func (l letter) job(target string) (store.JobSpec, error) {
 
 // key is the same for what need not be told twice.
 func (l letter) key(target string) string {
-	parts, _ := json.Marshal([]string{target, string(l.Kind), l.Lane, l.Issue, string(l.What)}) // strings always can be
+	parts, _ := json.Marshal([]string{target, string(l.Kind), l.Lane, l.Issue, l.What}) // strings always can be
 	sum := sha256.Sum256(parts)
 	return Name + ":" + hex.EncodeToString(sum[:16])
 }

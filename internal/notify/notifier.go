@@ -11,17 +11,13 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/outbound"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
 // Name is the task that delivers notices.
 const Name = "pawl.notify"
-
-// Queue carries the jobs; *queue.Queue does.
-type Queue interface {
-	EnqueueTx(ctx context.Context, tx *store.Tx, specs ...store.JobSpec) ([]store.Job, error)
-}
 
 // Config is who is told, and how. Without targets nobody is.
 type Config struct {
@@ -36,7 +32,7 @@ type Config struct {
 // Notifier tells people about lanes. It is safe for concurrent use.
 type Notifier struct {
 	db       *store.DB
-	queue    Queue
+	queue    lane.Jobs
 	targets  []*target
 	baseURL  string
 	log      *slog.Logger
@@ -93,15 +89,15 @@ func New(cfg Config) (*Notifier, error) {
 
 // Attach gives the notifier the queue that carries its jobs. The queue needs
 // the notifier's task first, which is why New does not take it.
-func (n *Notifier) Attach(q Queue) { n.queue = q }
+func (n *Notifier) Attach(q lane.Jobs) { n.queue = q }
 
 // Notify tells every target, if and only if the caller's transaction commits.
 // What waits already for the same cause is not told twice.
-func (n *Notifier) Notify(ctx context.Context, tx *store.Tx, notice Notice) error {
-	if err := notice.validate(); err != nil {
+func (n *Notifier) Notify(ctx context.Context, tx *store.Tx, notice lane.Notice) error {
+	if err := validate(notice); err != nil {
 		return err
 	}
-	l := notice.letter(tx.Now, n.baseURL)
+	l := letterOf(notice, tx.Now, n.baseURL)
 	var specs []store.JobSpec
 	for _, t := range n.targets {
 		spec, err := l.job(t.name)

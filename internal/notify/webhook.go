@@ -91,7 +91,7 @@ type eventData struct {
 
 func (l letter) event() event {
 	return event{
-		Type: "lane." + string(l.What), Timestamp: pawl.FormatTime(l.At),
+		Type: "lane." + l.What, Timestamp: pawl.FormatTime(l.At),
 		Data: eventData{Kind: l.Kind, Lane: l.Lane, Issue: l.Issue, Text: l.Text, RunID: l.RunID, URL: l.URL},
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/pgtest"
 	"github.com/pawlrun/pawl/internal/store"
 )
@@ -21,7 +22,7 @@ func TestNoticeArrivesSignedOnceItsCauseIsCommitted(t *testing.T) {
 		hook := newReceiver(t, alwaysOK)
 		r := newRig(t, openDB(t, url), Config{Webhooks: []Webhook{{hook.URL + "/s3cret-path", secret}}, BaseURL: "https://pawl.example.com/"})
 		at := time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)
-		notice := sickLane(NeedsAttention, "Reconnect the account.")
+		notice := sickLane(lane.NoticeAttention, "Reconnect the account.")
 		notice.At = at
 
 		undone := errors.New("rolled back")
@@ -55,7 +56,7 @@ func TestNothingSecretIsStored(t *testing.T) {
 	hook := newReceiver(t, func(context.Context, int) int { return http.StatusInternalServerError })
 	r := newRig(t, openDB(t, sqliteURL(t)), Config{Webhooks: []Webhook{{hook.URL + "/s3cret-path", secret}}},
 		func(n *Notifier) { n.gaps = []time.Duration{time.Hour} })
-	r.tell(sickLane(NeedsAttention, "Reconnect the account."))
+	r.tell(sickLane(lane.NoticeAttention, "Reconnect the account."))
 	eventually(t, "the failure is written", func() bool { return r.rows()[0].LastErr != "" })
 	for _, part := range []string{"s3cret-path", hook.URL, secret, "eighteen"} {
 		if row := r.rows()[0]; strings.Contains(row.Payload+row.LastErr, part) {
@@ -83,7 +84,7 @@ func TestSignatureIsThatOfTheScheme(t *testing.T) {
 func TestForgedDeliveriesDoNotVerify(t *testing.T) {
 	hook := newReceiver(t, alwaysOK)
 	r := newRig(t, openDB(t, sqliteURL(t)), Config{Webhooks: []Webhook{{hook.URL, secret}}})
-	r.tell(sickLane(NeedsAttention, "Reconnect the account."))
+	r.tell(sickLane(lane.NoticeAttention, "Reconnect the account."))
 	d := hook.wait(t)
 	if err := verify("whsec_c2V2ZW50ZWVuIGJ5dGVzIQ==", d, time.Now()); err == nil {
 		t.Error("another secret verifies")
@@ -106,7 +107,7 @@ func TestFailedDeliveryIsTriedAgainUnderTheSameID(t *testing.T) {
 			return []int{http.StatusInternalServerError, http.StatusUnauthorized, http.StatusOK}[nth-1]
 		})
 		r := newRig(t, openDB(t, url), Config{Webhooks: []Webhook{{hook.URL, secret}}})
-		r.tell(sickLane(NeedsAttention, "Reconnect the account."))
+		r.tell(sickLane(lane.NoticeAttention, "Reconnect the account."))
 		first := hook.wait(t)
 		for range 2 {
 			d := hook.wait(t)
@@ -125,13 +126,13 @@ func TestGoneWebhookIsLeftAlone(t *testing.T) {
 	gone := newReceiver(t, func(context.Context, int) int { return http.StatusGone })
 	well := newReceiver(t, alwaysOK)
 	r := newRig(t, openDB(t, sqliteURL(t)), Config{Webhooks: []Webhook{{gone.URL, secret}, {well.URL, ""}}})
-	r.tell(sickLane(NeedsAttention, "Reconnect the account."))
+	r.tell(sickLane(lane.NoticeAttention, "Reconnect the account."))
 	gone.wait(t)
 	if d := well.wait(t); d.Signature != "" {
 		t.Errorf("signed without a secret: %s", d.Signature)
 	}
 	r.drained()
-	r.tell(sickLane(Recovered, "It works again."))
+	r.tell(sickLane(lane.NoticeRecovered, "It works again."))
 	if d := well.wait(t); d.Event.Type != "lane.recovered" {
 		t.Errorf("got %s", d.Body)
 	}
@@ -153,7 +154,7 @@ func TestHangingWebhookIsGivenUpAndDelaysNoOther(t *testing.T) {
 	well := newReceiver(t, alwaysOK)
 	r := newRig(t, openDB(t, sqliteURL(t)), Config{Webhooks: []Webhook{{slow.URL, secret}, {well.URL, secret}}},
 		func(n *Notifier) { n.patience = 3 * time.Second })
-	r.tell(sickLane(NeedsAttention, "Reconnect the account."))
+	r.tell(sickLane(lane.NoticeAttention, "Reconnect the account."))
 	first := slow.wait(t)
 	well.wait(t)
 	select {
@@ -175,7 +176,7 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 	}))
 	defer hook.Close()
 	r := newRig(t, openDB(t, sqliteURL(t)), Config{Webhooks: []Webhook{{hook.URL, secret}}})
-	r.tell(sickLane(NeedsAttention, "Reconnect the account."))
+	r.tell(sickLane(lane.NoticeAttention, "Reconnect the account."))
 	eventually(t, "the failure is written", func() bool { return r.rows()[0].LastErr != "" })
 	if got := r.rows()[0]; got.Wait < 29*time.Minute || got.Wait > 31*time.Minute || !strings.Contains(got.LastErr, "429") {
 		t.Errorf("waits %v after %q, want half an hour", got.Wait, got.LastErr)
@@ -184,7 +185,7 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 
 func TestPrivateAddressIsRefusedWithAHint(t *testing.T) {
 	r := newRig(t, openDB(t, sqliteURL(t)), Config{Client: newClient(t), Webhooks: []Webhook{{"http://127.0.0.1:9/", secret}}})
-	r.tell(sickLane(NeedsAttention, "Reconnect the account."))
+	r.tell(sickLane(lane.NoticeAttention, "Reconnect the account."))
 	eventually(t, "the failure is written", func() bool { return strings.Contains(r.rows()[0].LastErr, "--allow-private") })
 }
 

@@ -3,11 +3,12 @@ package schedule
 import (
 	"context"
 	"encoding/json"
-	"errors"
+	"strings"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/execution/contract"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 )
@@ -16,7 +17,7 @@ import (
 func (a *attempt) answered(ctx context.Context, tx *store.Tx) (step, error) {
 	q, err := tx.GetQuestion(ctx, a.run.ID)
 	if err != nil || q.Answer == nil {
-		return step{}, unlessGone(err)
+		return step{}, pawl.IgnoreNotFound(err)
 	}
 	if a.run, err = a.ledger.Resume(ctx, tx, a.claim.Fence(), a.run); err != nil {
 		return step{}, err
@@ -43,7 +44,7 @@ func (s *Service) Approve(ctx context.Context, tx *store.Tx, r store.Run, answer
 		return err
 	}
 	if !open {
-		return refuse("approve run", "not_waiting", "the run was answered already", "")
+		return lane.Refuse("approve run", "not_waiting", "the run was answered already", "")
 	}
 	if err := tx.Audit(ctx, by, "run.approve", "run:"+r.ID, map[string]string{"schedule": sch.Name}); err != nil {
 		return err
@@ -57,7 +58,7 @@ func (s *Service) Approve(ctx context.Context, tx *store.Tx, r store.Run, answer
 func (s *Service) Seen(ctx context.Context, tx *store.Tx, r store.Run, asked time.Time) error {
 	same, err := tx.HoldQuestion(ctx, r.ID, asked)
 	if err == nil && !same {
-		return refuse("decide about run", "changed", "the question is another one than the one you saw", "Look at it again.")
+		return lane.Refuse("decide about run", "changed", "the question is another one than the one you saw", "Look at it again.")
 	}
 	return err
 }
@@ -82,7 +83,7 @@ func (s *Service) Reject(ctx context.Context, tx *store.Tx, r store.Run, by stri
 // waiting finds the slot of a run that asks a person.
 func (s *Service) waiting(ctx context.Context, tx *store.Tx, r store.Run, op string) (store.Schedule, store.Slot, error) {
 	if r.Status != pawl.StatusPausedApproval {
-		return store.Schedule{}, store.Slot{}, refuse(op, "not_waiting", "the run does not wait for an answer: it is "+string(r.Status), "")
+		return store.Schedule{}, store.Slot{}, lane.Refuse(op, "not_waiting", "the run does not wait for an answer: it is "+string(r.Status), "")
 	}
 	return s.slotOf(ctx, tx, r)
 }
@@ -100,22 +101,26 @@ func (s *Service) slotOf(ctx context.Context, tx *store.Tx, r store.Run) (store.
 
 // scheduleOfLane is the schedule that a lane belongs to.
 func scheduleOfLane(lane string) string {
-	for i := range lane {
-		if lane[i] == ':' {
-			return lane[:i]
-		}
-	}
-	return lane
+	id, _, _ := strings.Cut(lane, ":")
+	return id
 }
 
-// CancelRun asks for the end of a run. One that is executed ends by itself when
-// its executor has stopped it; one that waits for a person ends at once.
-func (s *Service) CancelRun(ctx context.Context, tx *store.Tx, r store.Run, by string) error {
+// CancelRun implements lane.Kind: it asks for the end of a run and tells the run as
+// it is then. One that is executed ends by itself when its executor has stopped
+// it; one that waits for a person ends at once.
+func (s *Service) CancelRun(ctx context.Context, tx *store.Tx, r store.Run, by string) (store.Run, error) {
+	if err := s.cancelRun(ctx, tx, r, by); err != nil {
+		return store.Run{}, err
+	}
+	return tx.GetRun(ctx, r.ID)
+}
+
+func (s *Service) cancelRun(ctx context.Context, tx *store.Tx, r store.Run, by string) error {
 	if r.Status == pawl.StatusPausedApproval {
 		return s.Reject(ctx, tx, r, by)
 	}
 	if r.Status != pawl.StatusActive && r.Status != pawl.StatusPausedTransient {
-		return refuse("cancel run", "not_running", "the run is over: it is "+string(r.Status), "")
+		return lane.Refuse("cancel run", "not_running", "the run is over: it is "+string(r.Status), "")
 	}
 	sch, slot, err := s.slotOf(ctx, tx, r)
 	if err != nil {
@@ -126,14 +131,14 @@ func (s *Service) CancelRun(ctx context.Context, tx *store.Tx, r store.Run, by s
 	}
 	if r.Status == pawl.StatusPausedTransient && r.ErrorCode != notAnswered { // it waits for its next attempt, which it will not have
 		if run.SlotStatus(slot.Status).Closed() {
-			return refuse("cancel run", "not_running", "the slot of the run is closed already", "")
+			return lane.Refuse("cancel run", "not_running", "the slot of the run is closed already", "")
 		}
 		newest, err := newestOf(ctx, tx, slot)
 		if err != nil {
 			return err
 		}
 		if newest.ID != r.ID {
-			return refuse("cancel run", "not_running", "a later attempt follows the run", "Cancel that one: "+newest.ID)
+			return lane.Refuse("cancel run", "not_running", "a later attempt follows the run", "Cancel that one: "+newest.ID)
 		}
 		return s.close(ctx, tx, sch, slot, failed(contract.Aborted, "A person cancelled it."))
 	}
@@ -142,44 +147,24 @@ func (s *Service) CancelRun(ctx context.Context, tx *store.Tx, r store.Run, by s
 	return nil
 }
 
-func refuse(op, reason, msg, hint string) error {
-	return &pawl.Error{Code: pawl.CodeConflict, Reason: reason, Op: op, Msg: msg, Hint: hint}
+// noteIssue notes what a schedule needs a person for, nothing if the issue is
+// none. Failures of one kind in a row are one cause.
+func (s *Service) noteIssue(ctx context.Context, tx *store.Tx, sch store.Schedule, issue run.Issue, cause, runID, text string) error {
+	now := store.Attention{Kind: pawl.KindSchedule, Lane: sch.ID, Issue: string(issue), Text: "It works again."}
+	if issue != run.IssueNone {
+		now.Cause, now.Text = string(issue)+":"+cause, text
+	}
+	_, err := s.cfg.UpdateAttention(ctx, tx, refOf(sch.ID, sch.Name), now, runID)
+	return err
 }
 
-// attention tells people, once for each cause, that a schedule needs them.
-func (s *Service) attention(ctx context.Context, tx *store.Tx, sch store.Schedule, issue run.Issue, cause, runID, text string) error {
-	known, err := tx.GetAttention(ctx, pawl.KindSchedule, sch.ID)
-	if err != nil && !errors.Is(err, pawl.ErrNotFound) {
-		return err
-	}
-	what := "needs_attention"
-	if issue == run.IssueNone {
-		what, text, cause = "recovered", "It works again.", ""
-	} else {
-		cause = string(issue) + ":" + cause
-	}
-	same := known.Cause == cause
-	if same && (cause == "" || known.Text == text) {
-		return nil
-	}
-	next := store.Attention{Kind: pawl.KindSchedule, Lane: sch.ID, Cause: cause, Issue: string(issue), Text: text, Since: tx.Now}
-	if same {
-		next.Since = known.Since
-	}
-	if err := tx.SetAttention(ctx, next); err != nil || same {
-		return err
-	}
-	return s.cfg.Notify(ctx, tx, Notice{Schedule: sch.Name, What: what, Issue: issue, Text: text, RunID: runID, At: tx.Now})
-}
-
-// attend tells people what a closed slot means for them. Failures of one kind
-// in a row are told once.
-func (s *Service) attend(ctx context.Context, tx *store.Tx, sch store.Schedule, slot store.Slot) error {
+// updateAttention notes what a closed slot means for people.
+func (s *Service) updateAttention(ctx context.Context, tx *store.Tx, sch store.Schedule, slot store.Slot) error {
 	issue, text := slotIssue(slot)
 	if issue == run.IssueNone && slot.Disposition != string(run.DispositionFired) {
 		return nil // passed over; it says nothing about the schedule's health
 	}
-	return s.attention(ctx, tx, sch, issue, slot.ErrorCode, slot.RunID, text)
+	return s.noteIssue(ctx, tx, sch, issue, slot.ErrorCode, slot.RunID, text)
 }
 
 // slotIssue is what a closed slot says about its schedule.
@@ -195,4 +180,32 @@ func slotIssue(slot store.Slot) (run.Issue, string) {
 		return run.IssuePrecondition, "Its budget is used up: " + slot.ErrorMessage
 	}
 	return run.IssueNone, ""
+}
+
+// Actions implements lane.Kind: what is accepted for the newest run of a slot that
+// is open.
+func (s *Service) Actions(ctx context.Context, tx *store.Tx, r *store.Run) ([]lane.Action, error) {
+	slot, err := tx.GetSlot(ctx, scheduleOfLane(r.Lane), r.ScheduledFor)
+	if err != nil || run.SlotStatus(slot.Status) != run.SlotRunning {
+		return nil, pawl.IgnoreNotFound(err)
+	}
+	newest, err := tx.NewestRun(ctx, r.Kind, r.Lane)
+	if err != nil || newest.ID != r.ID {
+		return nil, err
+	}
+	switch r.Status {
+	case pawl.StatusPausedApproval:
+		q, err := tx.GetQuestion(ctx, r.ID)
+		if err := pawl.IgnoreNotFound(err); err != nil {
+			return nil, err
+		}
+		if q.Answer != nil {
+			return []lane.Action{{Name: "reject"}, {Name: "cancel"}}, nil
+		}
+		return []lane.Action{{Name: "approve"}, {Name: "reject"}, {Name: "cancel"}}, nil
+	case pawl.StatusActive, pawl.StatusPausedTransient:
+		return []lane.Action{{Name: "cancel"}}, nil
+	default:
+		return nil, nil
+	}
 }

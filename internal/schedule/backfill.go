@@ -7,6 +7,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 )
@@ -101,11 +102,11 @@ func (s *Service) Confirm(ctx context.Context, tx *store.Tx, ownerID, id, hash, 
 	}
 	switch {
 	case b.Hash != hash:
-		return store.Backfill{}, refuse("confirm backfill", "plan_changed", "this is not the plan that was shown", "Look at the plan again, and confirm its hash.")
+		return store.Backfill{}, lane.Refuse("confirm backfill", "plan_changed", "this is not the plan that was shown", "Look at the plan again, and confirm its hash.")
 	case b.State == BackfillRunning:
 		return b, nil
 	case b.State != BackfillPlanned:
-		return store.Backfill{}, refuse("confirm backfill", "not_planned", "the backfill is "+b.State, "Plan a new one.")
+		return store.Backfill{}, lane.Refuse("confirm backfill", "not_planned", "the backfill is "+b.State, "Plan a new one.")
 	}
 	if b, err = tx.MoveBackfill(ctx, id, BackfillRunning, by); err != nil {
 		return store.Backfill{}, err
@@ -134,14 +135,14 @@ func (s *Service) Move(ctx context.Context, tx *store.Tx, ownerID, id, to, by st
 		}
 		return b, s.backfillChanged(ctx, tx, b, "backfill."+to, by)
 	}
-	return store.Backfill{}, refuse("change backfill", "wrong_state", "the backfill is "+b.State, "")
+	return store.Backfill{}, lane.Refuse("change backfill", "wrong_state", "the backfill is "+b.State, "")
 }
 
 func (s *Service) backfillChanged(ctx context.Context, tx *store.Tx, b store.Backfill, action, by string) error {
 	if err := tx.Audit(ctx, by, action, "backfill:"+b.ID, map[string]string{"schedule": b.ScheduleID, "hash": b.Hash}); err != nil {
 		return err
 	}
-	s.tell(tx, Change{What: "backfill", Schedule: b.ScheduleID, Status: b.State})
+	s.cfg.Emit(tx, lane.Change{Ref: refOf(b.ScheduleID, ""), What: "backfill", Detail: SlotDetail{Status: b.State}})
 	switch b.State {
 	case BackfillRunning, BackfillCancelled:
 		return s.wakeBackfill(ctx, tx, b)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
@@ -25,8 +26,8 @@ func (s *Service) armBackfill(ctx context.Context, tx *store.Tx, id string, at t
 	return err
 }
 
-// BackfillTask is the code behind BackfillName.
-func (s *Service) BackfillTask() queue.Task {
+// backfillTask is the code behind BackfillName.
+func (s *Service) backfillTask() queue.Task {
 	return queue.Task{Internal: true, Run: func(ctx context.Context, j *queue.Job) error {
 		var p backfillPayload
 		if err := json.Unmarshal(j.Payload, &p); err != nil || p.Backfill == "" {
@@ -48,7 +49,7 @@ func (s *Service) BackfillTask() queue.Task {
 func (s *Service) startNext(ctx context.Context, tx *store.Tx, id string) (time.Time, error) {
 	b, err := tx.HoldBackfill(ctx, id)
 	if err != nil || b.State != BackfillRunning {
-		return time.Time{}, unlessGone(err)
+		return time.Time{}, pawl.IgnoreNotFound(err)
 	}
 	sch, err := tx.HoldSchedule(ctx, b.ScheduleID)
 	if errors.Is(err, pawl.ErrNotFound) {
@@ -89,7 +90,7 @@ func (s *Service) startNext(ctx context.Context, tx *store.Tx, id string) (time.
 	}
 	b, err = tx.MoveBackfill(ctx, id, BackfillDone, "")
 	if err == nil {
-		s.tell(tx, Change{What: "backfill", Schedule: b.ScheduleID, Status: b.State})
+		s.cfg.Emit(tx, lane.Change{Ref: refOf(b.ScheduleID, ""), What: "backfill", Detail: SlotDetail{Status: b.State}})
 	}
 	return time.Time{}, err
 }

@@ -34,7 +34,7 @@ func startNode(t *testing.T, url string, graph *fakeGraph) *node {
 	}
 	n.q, err = queue.New(queue.Config{
 		DB: db, Node: store.Node{ID: store.NewID(), Share: true}, Workers: 4, Pools: map[string]int{PoolName: 64}, Drain: time.Millisecond,
-		Tasks: map[string]queue.Task{TaskName: n.s.Task(), BackfillName: n.s.BackfillTask(), ReconcileName: n.s.ReconcileTask()},
+		Tasks: n.s.Tasks(),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/grant"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -184,7 +185,7 @@ func TestForeignSchedulesAreNotFound(t *testing.T) {
 		if _, err := k.s.Describe(t.Context(), eve, sch.ID); !errors.Is(err, pawl.ErrNotFound) {
 			t.Errorf("describe: %v", err)
 		}
-		if list, _, err := k.s.Lanes(t.Context(), eve, "", 10); err != nil || len(list) != 0 {
+		if list, _, err := k.s.List(t.Context(), lane.Query{Owner: eve, Limit: 10}); err != nil || len(list) != 0 {
 			t.Errorf("a foreign list has %d schedules (%v)", len(list), err)
 		}
 		if !slices.Equal(k.counts(), before) {

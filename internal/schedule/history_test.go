@@ -286,7 +286,7 @@ func (l *life) answerAll() {
 }
 
 func (l *life) cancelAll() {
-	l.each(func(ctx context.Context, tx *store.Tx, r store.Run) error { return l.s.CancelRun(ctx, tx, r, "t") })
+	l.each(func(ctx context.Context, tx *store.Tx, r store.Run) error { return l.s.cancelRun(ctx, tx, r, "t") })
 	synctest.Wait()
 }
 

@@ -17,6 +17,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/grant"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/pgtest"
 	"github.com/pawlrun/pawl/internal/queue"
@@ -36,8 +37,8 @@ type kit struct {
 	node  int
 
 	fault   func(place string) error
-	changes []Change
-	notices []Notice
+	changes []lane.Change
+	notices []lane.Notice
 	mu      sync.Mutex // guards what follows
 
 	process context.Context // of the jobs under way
@@ -102,12 +103,14 @@ func (k *kit) start() {
 	k.fence = store.Fence{Bucket: taken[0].ID, Node: node, Epoch: taken[0].Epoch}
 	k.s, err = New(Options{
 		DB: k.db, Ledger: ledger.New(ledger.Config{}), Executions: k.graph, Grants: grant.Service{},
-		Observe: func(c Change) { k.mu.Lock(); k.changes = append(k.changes, c); k.mu.Unlock() },
-		Notify: func(_ context.Context, _ *store.Tx, n Notice) error {
-			k.mu.Lock()
-			k.notices = append(k.notices, n)
-			k.mu.Unlock()
-			return nil
+		Host: lane.Host{
+			Observe: func(c lane.Change) { k.mu.Lock(); k.changes = append(k.changes, c); k.mu.Unlock() },
+			Notify: func(_ context.Context, _ *store.Tx, n lane.Notice) error {
+				k.mu.Lock()
+				k.notices = append(k.notices, n)
+				k.mu.Unlock()
+				return nil
+			},
 		},
 		fault: func(place string) error {
 			k.mu.Lock()
@@ -160,6 +163,7 @@ type turn struct {
 
 func (c *turn) Fence() store.Fence { return c.fence }
 func (c *turn) Stopping() bool     { return false }
+func (c *turn) StillOwned() error  { return nil }
 
 // pass lets time pass. Jobs run when they are due, and workers note every
 // twenty seconds that they are there.

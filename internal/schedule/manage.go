@@ -14,6 +14,7 @@ import (
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/grant"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/when"
@@ -92,7 +93,7 @@ func (s *Service) Create(ctx context.Context, tx *store.Tx, ownerID string, in c
 	if err := tx.Audit(ctx, by, "schedule.create", "schedule:"+sch.ID, map[string]string{"name": sch.Name, "graph": sch.GraphID}); err != nil {
 		return store.Schedule{}, err
 	}
-	s.tell(tx, Change{What: "created", Schedule: sch.ID, Name: sch.Name})
+	s.cfg.Emit(tx, lane.Change{Ref: refOf(sch.ID, sch.Name), What: "created"})
 	return tx.GetSchedule(ctx, sch.ID)
 }
 
@@ -193,7 +194,7 @@ func (s *Service) Update(ctx context.Context, tx *store.Tx, ownerID, id string, 
 	if err := tx.Audit(ctx, by, "schedule.update", "schedule:"+id, map[string]any{"name": now.Name, "enabled": now.Enabled, "cron": now.Cron, "timezone": now.Timezone}); err != nil {
 		return store.Schedule{}, err
 	}
-	s.tell(tx, Change{What: "updated", Schedule: id, Name: now.Name})
+	s.cfg.Emit(tx, lane.Change{Ref: refOf(id, now.Name), What: "updated"})
 	return tx.GetSchedule(ctx, id)
 }
 
@@ -305,7 +306,7 @@ func (s *Service) Delete(ctx context.Context, tx *store.Tx, ownerID, id, by stri
 			return false, err
 		}
 	}
-	s.tell(tx, Change{What: "deleted", Schedule: id, Name: sch.Name})
+	s.cfg.Emit(tx, lane.Change{Ref: refOf(id, sch.Name), What: "deleted"})
 	return g.Automatic, tx.Audit(ctx, by, "schedule.delete", "schedule:"+id, map[string]string{"name": sch.Name})
 }
 
@@ -351,7 +352,7 @@ func (s *Service) RunNow(ctx context.Context, tx *store.Tx, ownerID, id, by stri
 		return store.Slot{}, err
 	}
 	if !sch.Enabled {
-		return store.Slot{}, refuse(op, ReasonPaused, fmt.Sprintf("schedule %q is switched off", sch.Name), "Switch it on first: pawl resume schedule "+sch.Name)
+		return store.Slot{}, lane.Refuse(op, ReasonPaused, fmt.Sprintf("schedule %q is switched off", sch.Name), "Switch it on first: pawl resume schedule "+sch.Name)
 	}
 	open, err := tx.OpenSlots(ctx, id, 100)
 	if err != nil {
@@ -361,7 +362,7 @@ func (s *Service) RunNow(ctx context.Context, tx *store.Tx, ownerID, id, by stri
 		if mayOverlap(sch) || run.SlotStatus(slot.Status) == run.SlotPending && slot.ScheduledFor.After(tx.Now) {
 			continue
 		}
-		return store.Slot{}, refuse(op, ReasonRunActive, fmt.Sprintf("a run of schedule %q is active", sch.Name), "Wait until it has ended.")
+		return store.Slot{}, lane.Refuse(op, ReasonRunActive, fmt.Sprintf("a run of schedule %q is active", sch.Name), "Wait until it has ended.")
 	}
 	at := tx.Now
 	for made := int64(0); made == 0; at = at.Add(time.Millisecond) {
@@ -375,7 +376,7 @@ func (s *Service) RunNow(ctx context.Context, tx *store.Tx, ownerID, id, by stri
 	if err := tx.Audit(ctx, by, "schedule.run", "schedule:"+id, nil); err != nil {
 		return store.Slot{}, err
 	}
-	s.tell(tx, Change{What: "requested", Schedule: id, Name: sch.Name, Slot: at})
+	s.cfg.Emit(tx, lane.Change{Ref: refOf(id, sch.Name), What: "requested", Detail: SlotDetail{Slot: client.At(at)}})
 	if err := s.arm(ctx, tx, sch, at, tx.Now); err != nil {
 		return store.Slot{}, err
 	}

@@ -209,11 +209,11 @@ func TestTheReconcilerHealsAndTouchesNothingElse(t *testing.T) {
 func TestTheReconcilerComesBack(t *testing.T) {
 	onSQLite(t, func(t *testing.T, k *kit) {
 		now := time.Now()
-		err := k.s.ReconcileTask().Run(t.Context(), nil)
+		err := k.s.reconcileTask().Run(t.Context(), nil)
 		if want := queue.Snooze(now.Add(5 * time.Minute)); fmt.Sprintf("%#v", err) != fmt.Sprintf("%#v", want) {
 			t.Errorf("it ends with %#v, want %#v", err, want)
 		}
-		if job := ReconcileJob(); job.Task != ReconcileName || job.Key != ReconcileName || !job.RunAt.IsZero() {
+		if job := k.s.Standing()[0]; job.Task != ReconcileName || job.Key != ReconcileName || !job.RunAt.IsZero() {
 			t.Errorf("the job is %+v", job)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 )
@@ -43,7 +44,7 @@ func TestACancelledRunThatWasGivenBackIsWaitedFor(t *testing.T) {
 		onSQLite(t, func(t *testing.T, k *kit) {
 			sch := k.runsAndIsGivenBack(policy)
 			r := k.runOf(sch)
-			k.write(func(ctx context.Context, tx *store.Tx) error { return k.s.CancelRun(ctx, tx, r, "ada") })
+			k.write(func(ctx context.Context, tx *store.Tx) error { return k.s.cancelRun(ctx, tx, r, "ada") })
 			k.pass(90 * time.Second)
 			if got := k.story(sch); got[0] != "00:01 error aborted" || len(k.graph.executed(sch.ID)) < 2 {
 				t.Errorf("%s: the slots are %v", policy, got)
@@ -144,7 +145,7 @@ func TestASlotThatNobodyExecutesEnds(t *testing.T) {
 		if got := k.story(sch); got[0] != "00:01 error internal" || got[1] != "00:02 success" {
 			t.Errorf("the slots are %v", got)
 		}
-		if !slices.ContainsFunc(k.notices, func(n Notice) bool { return n.Issue == run.IssueFailed }) {
+		if !slices.ContainsFunc(k.notices, func(n lane.Notice) bool { return n.Issue == run.IssueFailed }) {
 			t.Errorf("people were told %+v", k.notices)
 		}
 		k.wantNoOverlap(sch)

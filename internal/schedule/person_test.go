@@ -9,6 +9,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/execution/contract"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
@@ -190,7 +191,7 @@ func TestARejectionEndsTheRun(t *testing.T) {
 func TestCancelARun(t *testing.T) {
 	inTime(t, func(t *testing.T, k *kit) {
 		cancel := func(r store.Run) error {
-			return k.db.Write(context.Background(), func(ctx context.Context, tx *store.Tx) error { return k.s.CancelRun(ctx, tx, r, "ada") })
+			return k.db.Write(context.Background(), func(ctx context.Context, tx *store.Tx) error { return k.s.cancelRun(ctx, tx, r, "ada") })
 		}
 		k.graph.takes = 40 * time.Second
 		sch := k.create(ask("s", ""))
@@ -212,7 +213,7 @@ func TestCancelARun(t *testing.T) {
 		first := k.runOf(sch)
 		k.pass(15 * time.Second)
 		second := k.runOf(sch)
-		e := k.try(func(ctx context.Context, tx *store.Tx) error { return k.s.CancelRun(ctx, tx, first, "ada") })
+		e := k.try(func(ctx context.Context, tx *store.Tx) error { return k.s.cancelRun(ctx, tx, first, "ada") })
 		if second.RetryOf != first.ID || e.Reason != "not_running" {
 			t.Errorf("an attempt that another one follows: %v", e)
 		}
@@ -226,7 +227,7 @@ func TestCancelARun(t *testing.T) {
 		}
 		for _, r := range []store.Run{r, second} {
 			k.read(func(ctx context.Context, tx *store.Tx) (err error) { r, err = tx.GetRun(ctx, r.ID); return err })
-			if e := k.try(func(ctx context.Context, tx *store.Tx) error { return k.s.CancelRun(ctx, tx, r, "ada") }); e.Reason != "not_running" {
+			if e := k.try(func(ctx context.Context, tx *store.Tx) error { return k.s.cancelRun(ctx, tx, r, "ada") }); e.Reason != "not_running" {
 				t.Errorf("a run that is over: %v", e)
 			}
 		}
@@ -306,7 +307,7 @@ func TestAttentionOutlivesSkippedSlots(t *testing.T) {
 			if err != nil || d.State != want || d.Sentence != text {
 				t.Errorf("it is %s: %q, want %s: %q (%v)", d.State, d.Sentence, want, text, err)
 			}
-			page, _, err := k.s.Lanes(t.Context(), k.owner, "", 10)
+			page, _, err := k.s.List(t.Context(), lane.Query{Owner: k.owner, Limit: 10})
 			if err != nil || len(page) != 1 || page[0].State != want {
 				t.Errorf("in the list it is %+v (%v)", page, err)
 			}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
@@ -26,13 +28,13 @@ const (
 	grace = 60 * time.Second
 )
 
-// ReconcileJob is the job of the reconciler, due now.
-func ReconcileJob() store.JobSpec {
-	return store.JobSpec{Task: ReconcileName, Key: ReconcileName, KeyMode: store.Earliest}
+// Standing implements lane.Kind.
+func (s *Service) Standing() []store.JobSpec {
+	return []store.JobSpec{lane.StandingJob(ReconcileName)}
 }
 
-// ReconcileTask is the code behind ReconcileName.
-func (s *Service) ReconcileTask() queue.Task {
+// reconcileTask is the code behind ReconcileName.
+func (s *Service) reconcileTask() queue.Task {
 	return queue.Task{Internal: true, Run: func(ctx context.Context, _ *queue.Job) error {
 		if _, err := s.Reconcile(ctx); err != nil {
 			return err
@@ -72,7 +74,7 @@ func (s *Service) eachStale(ctx context.Context, fn func(context.Context, *store
 			err := s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 				held, err := tx.HoldSchedule(ctx, sch.ID)
 				if err != nil || !held.Enabled {
-					return unlessGone(err)
+					return pawl.IgnoreNotFound(err)
 				}
 				return fn(ctx, tx, held)
 			})
@@ -241,6 +243,6 @@ func (s *Service) missed(ctx context.Context, tx *store.Tx, sch store.Schedule, 
 	if _, err := tx.CloseSlot(ctx, slot.ID, skipped(run.DispositionSkippedMissed, "", "No worker was there at this time.")); err != nil {
 		return err
 	}
-	s.tell(tx, Change{What: "slot", Schedule: sch.ID, Name: sch.Name, Slot: slot.ScheduledFor, Status: string(run.SlotSkipped)})
+	s.cfg.Emit(tx, lane.Change{Ref: refOf(sch.ID, sch.Name), What: "slot", Detail: SlotDetail{Slot: client.At(slot.ScheduledFor), Status: string(run.SlotSkipped)}})
 	return s.chain(ctx, tx, sch, slot.ScheduledFor, true)
 }

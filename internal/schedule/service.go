@@ -11,16 +11,11 @@ import (
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/execution"
 	"github.com/pawlrun/pawl/internal/grant"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/ledger"
-	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/when"
 )
-
-// Jobs arms slots; *queue.Queue does.
-type Jobs interface {
-	EnqueueTx(ctx context.Context, tx *store.Tx, specs ...store.JobSpec) ([]store.Job, error)
-}
 
 // Options are what a service is made of.
 type Options struct {
@@ -30,38 +25,20 @@ type Options struct {
 	Grants     grant.Service
 	Log        *slog.Logger
 
-	// Observe is told of changes after their commit; it must not block. It may
-	// be nil.
-	Observe func(Change)
-	// Workforce tells who there is to run things. Nil says that somebody is.
-	Workforce func(ctx context.Context, tx *store.Tx) (run.Workforce, error)
-	// Notify tells people something, in the transaction in which it becomes
-	// true; nil tells nobody.
-	Notify func(ctx context.Context, tx *store.Tx, n Notice) error
+	lane.Host
 
 	// fault is called at the places where a crash is tried, by tests.
 	fault func(place string) error
 }
 
-// Change is something that happened to a schedule.
-type Change struct {
-	What     string // created, updated, deleted, requested, slot, backfill
-	Schedule string // id
-	Name     string
-	Slot     time.Time // slot
-	Status   string    // slot
-	At       time.Time
+// SlotDetail is what whoever follows a schedule is told of a slot or a backfill.
+type SlotDetail struct {
+	Slot   client.Instant `json:"slot,omitzero"`
+	Status string         `json:"status,omitempty"`
 }
 
-// Notice is something that people should be told.
-type Notice struct {
-	Schedule string // name
-	What     string // needs_attention or recovered
-	Issue    run.Issue
-	Text     string
-	RunID    string
-	At       time.Time
-}
+// refOf names a schedule.
+func refOf(id, name string) lane.Ref { return lane.OwnedBy(pawl.KindSchedule, id, name) }
 
 // Service keeps schedules and runs their slots.
 type Service struct {
@@ -69,39 +46,26 @@ type Service struct {
 	db     *store.DB
 	ledger *ledger.Ledger
 	log    *slog.Logger
-	jobs   Jobs
+	jobs   lane.Jobs
 }
 
 // New makes a service. Attach must follow before it is used.
 func New(cfg Options) (*Service, error) {
 	if cfg.DB == nil || cfg.Ledger == nil || cfg.Executions == nil {
-		return nil, errors.New("graph: a database, a ledger and an execution service are needed")
+		return nil, errors.New("schedule: a database, a ledger and an execution service are needed")
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	if cfg.Observe == nil {
-		cfg.Observe = func(Change) {}
-	}
-	if cfg.Workforce == nil {
-		cfg.Workforce = func(context.Context, *store.Tx) (run.Workforce, error) { return run.Workforce{}, nil }
-	}
-	if cfg.Notify == nil {
-		cfg.Notify = func(context.Context, *store.Tx, Notice) error { return nil }
-	}
+	cfg.Host = cfg.WithDefaults()
 	if cfg.fault == nil {
 		cfg.fault = func(string) error { return nil }
 	}
 	return &Service{cfg: cfg, db: cfg.DB, ledger: cfg.Ledger, log: cfg.Log}, nil
 }
 
-// Attach gives the service the queue that carries its jobs.
-func (s *Service) Attach(jobs Jobs) { s.jobs = jobs }
-
-func (s *Service) tell(tx *store.Tx, c Change) {
-	c.At = tx.Now
-	tx.AfterCommit(func() { s.cfg.Observe(c) })
-}
+// Attach implements lane.Kind.
+func (s *Service) Attach(jobs lane.Jobs) { s.jobs = jobs }
 
 // slotPayload is what the job of a slot carries (C-31).
 type slotPayload struct {

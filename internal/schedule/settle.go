@@ -7,8 +7,10 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/billing"
 	"github.com/pawlrun/pawl/internal/execution/contract"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
@@ -191,8 +193,8 @@ func (s *Service) closeClear(ctx context.Context, tx *store.Tx, sch store.Schedu
 	if err != nil {
 		return err
 	}
-	s.tell(tx, Change{What: "slot", Schedule: sch.ID, Name: sch.Name, Slot: slot.ScheduledFor, Status: closed.Status})
-	if err := s.attend(ctx, tx, sch, closed); err != nil {
+	s.cfg.Emit(tx, lane.Change{Ref: refOf(sch.ID, sch.Name), What: "slot", Detail: SlotDetail{Slot: client.At(slot.ScheduledFor), Status: closed.Status}})
+	if err := s.updateAttention(ctx, tx, sch, closed); err != nil {
 		return err
 	}
 	return s.armNext(ctx, tx, sch)
@@ -250,7 +252,7 @@ func (a *attempt) interrupted(ctx context.Context, tx *store.Tx, sch store.Sched
 
 // askPeople tells people that a graph asks them something.
 func (a *attempt) askPeople(ctx context.Context, tx *store.Tx, sch store.Schedule, question json.RawMessage) error {
-	return a.attention(ctx, tx, sch, run.IssueApproval, a.run.ID, a.run.ID, "The graph asks: "+clip(string(question)))
+	return a.noteIssue(ctx, tx, sch, run.IssueApproval, a.run.ID, a.run.ID, "The graph asks: "+clip(string(question)))
 }
 
 func clip(text string) string {

@@ -6,8 +6,10 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/grant"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
@@ -29,10 +31,10 @@ func (a *attempt) take(ctx context.Context, tx *store.Tx, scheduleID string, at 
 	}
 	var err error
 	if a.schedule, err = holdOrRead(ctx, tx, scheduleID); err != nil {
-		return step{}, unlessGone(err)
+		return step{}, pawl.IgnoreNotFound(err)
 	}
 	if a.slot, err = a.holdSlot(ctx, tx, at); err != nil {
-		return step{}, unlessGone(err)
+		return step{}, pawl.IgnoreNotFound(err)
 	}
 	if err := a.pinToSlotRevision(ctx, tx); err != nil {
 		return step{}, err
@@ -81,17 +83,10 @@ func (a *attempt) pinToSlotRevision(ctx context.Context, tx *store.Tx) error {
 	}
 	was, err := tx.ScheduleVersion(ctx, a.schedule.ID, a.slot.Revision)
 	if err != nil {
-		return unlessGone(err) // that revision changed neither
+		return pawl.IgnoreNotFound(err) // that revision changed neither
 	}
 	a.schedule.GraphID, a.schedule.Input = was.GraphID, was.Input
 	return nil
-}
-
-func unlessGone(err error) error {
-	if errors.Is(err, pawl.ErrNotFound) {
-		return nil
-	}
-	return err
 }
 
 func skipped(d run.Disposition, code contract.ErrorCode, message string) store.SlotEnd {
@@ -199,7 +194,7 @@ func (a *attempt) busy(ctx context.Context, tx *store.Tx) (step, bool, error) {
 func (a *attempt) forbidden(ctx context.Context, tx *store.Tx, runs bool) (step, bool, error) {
 	if !runs {
 		last, err := tx.NewestRun(ctx, pawl.KindSchedule, laneOf(a.schedule, a.slot.ScheduledFor))
-		if err := unlessGone(err); err != nil {
+		if err := pawl.IgnoreNotFound(err); err != nil {
 			return step{}, false, err
 		}
 		runs = last.StartedAt.Before(a.slot.ScheduledFor) && last.EndedAt.After(a.slot.ScheduledFor)
@@ -377,7 +372,7 @@ func (a *attempt) findAnswer(ctx context.Context, tx *store.Tx) error {
 	for r := a.run; r.RetryOf != ""; {
 		before, err := tx.GetRun(ctx, r.RetryOf)
 		if err != nil || before.Status != pawl.StatusCrashed && before.ErrorCode != notAnswered {
-			return unlessGone(err)
+			return pawl.IgnoreNotFound(err)
 		}
 		q, err := tx.GetQuestion(ctx, before.ID)
 		if err == nil {
@@ -404,6 +399,6 @@ func (a *attempt) started(ctx context.Context, tx *store.Tx, goesOn bool) (step,
 			return step{}, err
 		}
 	}
-	a.tell(tx, Change{What: "slot", Schedule: a.schedule.ID, Name: a.schedule.Name, Slot: a.slot.ScheduledFor, Status: a.slot.Status})
+	a.cfg.Emit(tx, lane.Change{Ref: refOf(a.schedule.ID, a.schedule.Name), What: "slot", Detail: SlotDetail{Slot: client.At(a.slot.ScheduledFor), Status: a.slot.Status}})
 	return step{execute: true}, nil
 }

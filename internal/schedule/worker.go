@@ -7,6 +7,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/run"
@@ -19,18 +20,13 @@ const (
 	PoolName = "graph"
 )
 
-// claim is the right to work on a slot, as *queue.Job gives it.
-type claim interface {
-	Fence() store.Fence
-	Stopping() bool
-}
-
-// Task is the code behind TaskName.
-func (s *Service) Task() queue.Task {
-	return queue.Task{Run: s.run, Check: checkPayload, Pool: PoolName, Internal: true, Backoff: func(_ int64, attempt int) time.Duration {
-		// It fails only when the store does, so it is tried again soon.
-		return min(time.Second<<min(attempt-1, 5), 30*time.Second)
-	}}
+// Tasks implements lane.Kind.
+func (s *Service) Tasks() map[string]queue.Task {
+	return map[string]queue.Task{
+		TaskName:      {Run: s.run, Check: checkPayload, Pool: PoolName, Internal: true, Backoff: lane.Backoff},
+		ReconcileName: s.reconcileTask(),
+		BackfillName:  s.backfillTask(),
+	}
 }
 
 func checkPayload(raw json.RawMessage) error {
@@ -62,7 +58,7 @@ func (s *Service) run(ctx context.Context, j *queue.Job) error {
 // attempt is one attempt of a slot.
 type attempt struct {
 	*Service
-	claim    claim
+	claim    lane.Claim
 	schedule store.Schedule
 	slot     store.Slot
 	run      store.Run
@@ -78,7 +74,7 @@ const whileWaiting = 10 * time.Minute
 
 // work does what a slot needs now. It returns when to look again, zero if the
 // slot is closed or waits for a person.
-func (s *Service) work(ctx context.Context, c claim, scheduleID string, at time.Time) (time.Time, error) {
+func (s *Service) work(ctx context.Context, c lane.Claim, scheduleID string, at time.Time) (time.Time, error) {
 	a := &attempt{Service: s, claim: c}
 	next, err := a.claimSlot(ctx, scheduleID, at)
 	if err == nil && next.recover {
@@ -127,12 +123,12 @@ func (a *attempt) claimSlot(ctx context.Context, scheduleID string, at time.Time
 }
 
 // recover ends an attempt of this slot that nobody executes.
-func (s *Service) recover(ctx context.Context, c claim, scheduleID string, at time.Time) error {
+func (s *Service) recover(ctx context.Context, c lane.Claim, scheduleID string, at time.Time) error {
 	var lane string
 	err := s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
 		slot, err := tx.GetSlot(ctx, scheduleID, at)
 		if err != nil || run.SlotStatus(slot.Status) != run.SlotRunning {
-			return unlessGone(err)
+			return pawl.IgnoreNotFound(err)
 		}
 		r, err := newestOf(ctx, tx, slot)
 		if r.Status == pawl.StatusActive { // else the lane may be another slot's in a moment

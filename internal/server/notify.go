@@ -1,15 +1,12 @@
 package server
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"strings"
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/notify"
-	"github.com/pawlrun/pawl/internal/store"
-	"github.com/pawlrun/pawl/internal/workflow"
 )
 
 // buildNotices makes what tells people, and what tells others that all is well.
@@ -52,11 +49,4 @@ func secretOf(file string) (string, error) {
 		return "", &pawl.Error{Code: pawl.CodeInvalid, Op: "read configuration", Msg: fmt.Sprintf("the secret in %s cannot be read", file), Err: err}
 	}
 	return strings.TrimSpace(string(text)), nil
-}
-
-// tell passes on what a workflow has to say to people.
-func (s *server) tell(ctx context.Context, tx *store.Tx, n workflow.Notice) error {
-	return s.notices.Notify(ctx, tx, notify.Notice{
-		Kind: pawl.KindWorkflow, Lane: n.Workflow, What: notify.What(n.What), Issue: string(n.Issue), Text: n.Text, RunID: n.RunID, At: n.At,
-	})
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/executor"
 	"github.com/pawlrun/pawl/internal/grant"
-	"github.com/pawlrun/pawl/internal/notify"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/schedule"
@@ -52,7 +51,7 @@ func (s *server) buildGraphs(ctx context.Context) (err error) {
 		}
 	}
 	s.schedules, err = schedule.New(schedule.Options{
-		DB: s.db, Ledger: s.ledger, Executions: ask, Grants: grant.Service{}, Log: s.log, Observe: s.tellSchedule, Notify: s.noticeSchedule, Workforce: s.workforce,
+		DB: s.db, Ledger: s.ledger, Executions: ask, Grants: grant.Service{}, Log: s.log, Host: s.host(),
 	})
 	return err
 }
@@ -162,19 +161,6 @@ func (s *server) askWorkflow(ctx context.Context, name string, r executor.Run) (
 		return executor.Result{Code: string(contract.RateLimit), Message: e.Msg, Retry: true}, nil
 	}
 	return executor.Result{}, err
-}
-
-// noticeSchedule passes on what a schedule has to say to people.
-func (s *server) noticeSchedule(ctx context.Context, tx *store.Tx, n schedule.Notice) error {
-	return s.notices.Notify(ctx, tx, notify.Notice{
-		Kind: pawl.KindSchedule, Lane: n.Schedule, What: notify.What(n.What), Issue: string(n.Issue), Text: n.Text, RunID: n.RunID, At: n.At,
-	})
-}
-
-// tellSchedule tells who follows of what happens to a schedule.
-func (s *server) tellSchedule(c schedule.Change) {
-	s.feed.ObserveSchedule(c)
-	s.pulse.ObserveSchedule(c)
 }
 
 // closeExecution gives up the runs of graphs that outlived the drain; whoever

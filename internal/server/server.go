@@ -2,10 +2,10 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -24,6 +24,7 @@ import (
 	"github.com/pawlrun/pawl/internal/api"
 	"github.com/pawlrun/pawl/internal/execution"
 	"github.com/pawlrun/pawl/internal/executor"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/notify"
 	"github.com/pawlrun/pawl/internal/outbound"
@@ -69,6 +70,7 @@ type server struct {
 	execution    *execution.Service
 	serviceToken string // the service token
 	schedules    *schedule.Service
+	kinds        lane.Kinds
 	notices      *notify.Notifier
 	heartbeat    *notify.Heartbeat
 	queue        *queue.Queue
@@ -191,15 +193,16 @@ func (s *server) build(ctx context.Context) (err error) {
 	if err := s.buildGraphs(ctx); err != nil {
 		return err
 	}
+	s.kinds = lane.Kinds{s.workflows, s.sources, s.schedules}
 	if s.queue, err = queue.New(s.queueConfig(registry)); err != nil {
 		return err
 	}
-	s.workflows.Attach(s.queue)
-	s.sources.Attach(s.queue)
-	s.schedules.Attach(s.queue)
+	for _, k := range s.kinds {
+		k.Attach(s.queue)
+	}
 	s.notices.Attach(s.queue)
 	s.api = api.New(api.Config{ //nolint:contextcheck // its requests bring their own
-		DB: s.db, Keeper: s.keeper, Queue: s.queue, Workflows: s.workflows, Sources: s.sources, Fetcher: s.fetcher, Schedules: s.schedules, Tools: s.tools, Log: s.log, Gatherer: registry, Version: s.cfg.Version,
+		DB: s.db, Keeper: s.keeper, Queue: s.queue, Kinds: s.kinds, Workflows: s.workflows, Sources: s.sources, Fetcher: s.fetcher, Schedules: s.schedules, Tools: s.tools, Log: s.log, Gatherer: registry, Version: s.cfg.Version,
 		MaxPayload: s.cfg.MaxPayload, Feed: s.feed,
 	})
 	var handler http.Handler = s.api
@@ -217,53 +220,25 @@ func (s *server) build(ctx context.Context) (err error) {
 	return nil
 }
 
-// buildWorkflows makes the kind whose lanes are scripts.
-func (s *server) buildWorkflows() (err error) {
-	s.tools, err = tool.Load(s.cfg.ConnectionDir, tool.Env{Getenv: os.Getenv, HTTP: s.client, Publish: s.publish, Rows: s.readRows, Graph: s.callGraph, Quota: s.book, Log: s.log})
-	if err != nil {
-		return err
-	}
-	if s.pool, err = script.NewPool(script.Config{Workers: s.cfg.Workers, Heap: s.cfg.ScriptMemory, Log: s.log}); err != nil {
-		return err
-	}
-	// Replays have workers of their own, so that no real run waits for one.
-	if s.trials, err = script.NewPool(script.Config{Workers: workflow.MaxReplays, Heap: s.cfg.ScriptMemory, Background: true, Log: s.log}); err != nil {
-		return err
-	}
-	s.ledger = ledger.New(ledger.Config{
-		Holdings: map[pawl.Kind]ledger.Holdings{pawl.KindWorkflow: workflow.Holdings{}}, Observe: s.observeRun,
-	})
-	mechanic, err := s.buildRepair()
-	if err != nil {
-		return err
-	}
-	s.workflows, err = workflow.New(workflow.Options{
-		DB: s.db, Ledger: s.ledger, Scripts: s.pool, Trials: s.trials, Tools: s.tools, Log: s.log, Observe: s.tellWorkflow, Notify: s.tell, Workforce: s.workforce, Repair: mechanic,
-		Limits: script.Limits{Wall: s.cfg.ScriptTimeout, Heap: s.cfg.ScriptMemory},
-	})
-	return err
-}
-
-// publish is what connections of the type workflow do. Publishing the same
-// event again changes nothing, so it can be repeated at will.
-func (s *server) publish(ctx context.Context, name, topic, messageID string, payload json.RawMessage, key string) (json.RawMessage, error) {
-	var published store.Published
-	err := s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
-		_, published, err = s.workflows.PublishExternal(ctx, tx, name, workflow.ExternalEvent{Topic: topic, MessageID: messageID, Payload: payload}, "call "+key)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(map[string]any{"topic": topic, "messageId": messageID, "duplicate": !published.News()})
-}
-
 // observeRun tells who follows, and the log what the rules cannot lead to.
 func (s *server) observeRun(e ledger.Event) {
 	if e.Alarm != "" {
 		s.log.Error("a run contradicts the rules", "run", e.Run.ID, "kind", e.Run.Kind, "lane", e.Run.Lane, "what", e.Alarm)
 	}
-	s.tellRun(e)
+	of := s.kinds.LaneOf(&e.Run)
+	s.feed.ObserveRun(e, of)
+	s.pulse.Changed(of)
+}
+
+// host is what a kind is given by this process.
+func (s *server) host() lane.Host {
+	return lane.Host{Observe: s.observeLane, Workforce: s.workforce, Notify: s.notices.Notify}
+}
+
+// observeLane tells who follows, programs and pages.
+func (s *server) observeLane(c lane.Change) {
+	s.feed.ObserveLane(c)
+	s.pulse.Changed(c.Ref)
 }
 
 // onlyProbes is what a process without the role api serves: whoever runs it
@@ -294,27 +269,35 @@ func (s *server) queueConfig(registry prometheus.Registerer) queue.Config {
 			ID: s.identity.id, Name: fmt.Sprintf("%s (process %d)", host, os.Getpid()), Addr: s.listen.Addr().String(),
 			Roles: strings.Join(s.cfg.Roles, ","), Version: s.cfg.Version, Share: workers > 0,
 		},
-		Tasks: map[string]queue.Task{
-			"http":         in(userPool, task.HTTP(s.client)),
-			"log":          in(userPool, task.Log(s.log)),
-			task.PruneName: task.Prune(s.db, s.log),
-
-			workflow.TaskName:  s.workflows.Task(),
-			workflow.SweepName: s.workflows.SweepTask(),
-			workflow.WakeName:  s.workflows.WakeTask(),
-
-			source.TaskName:  s.sources.Task(),
-			source.SweepName: s.sources.SweepTask(),
-
-			schedule.TaskName:      s.schedules.Task(),
-			schedule.ReconcileName: s.schedules.ReconcileTask(),
-			schedule.BackfillName:  s.schedules.BackfillTask(),
-			executionSweep:         s.executionSweepTask(),
-
-			notify.Name:          in(noticePool, s.notices.Task()),
-			notify.HeartbeatName: in(noticePool, s.heartbeat.Task()),
-		},
+		Tasks: s.tasks(),
 	}
+}
+
+// tasks are what jobs can be of: the kinds', and those of the house.
+func (s *server) tasks() map[string]queue.Task {
+	out := map[string]queue.Task{
+		"http":         in(userPool, task.HTTP(s.client)),
+		"log":          in(userPool, task.Log(s.log)),
+		task.PruneName: task.Prune(s.db, s.log),
+
+		executionSweep: s.executionSweepTask(),
+
+		notify.Name:          in(noticePool, s.notices.Task()),
+		notify.HeartbeatName: in(noticePool, s.heartbeat.Task()),
+	}
+	for _, k := range s.kinds {
+		maps.Copy(out, k.Tasks())
+	}
+	return out
+}
+
+// standing are the jobs that every start makes sure of.
+func (s *server) standing() []store.JobSpec {
+	out := append(s.heartbeat.Jobs(), task.PruneJob(), lane.StandingJob(executionSweep))
+	for _, k := range s.kinds {
+		out = append(out, k.Standing()...)
+	}
+	return out
 }
 
 const (
@@ -353,7 +336,7 @@ func (s *server) serve(ctx context.Context, ready func(Started)) error {
 			s.log.Error("queue", "err", err)
 		}
 	})
-	for _, job := range append(append(s.heartbeat.Jobs(), workflow.StartJobs()...), task.PruneJob(), source.SweepJob(), schedule.ReconcileJob(), store.JobSpec{Task: executionSweep, Key: executionSweep, KeyMode: store.Earliest}) {
+	for _, job := range s.standing() {
 		if _, err := s.queue.Enqueue(ctx, job); err != nil && ctx.Err() == nil {
 			s.log.Warn("arm a job of the house", "task", job.Task, "err", err) // the next start does
 		}

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/notify"
 	"github.com/pawlrun/pawl/internal/quota"
 	"github.com/pawlrun/pawl/internal/source"
 	"github.com/pawlrun/pawl/internal/source/fetch"
@@ -39,7 +38,7 @@ func (s *server) buildSources() (err error) {
 	s.fetcher = fetch.New(fetch.Options{Client: s.client, Book: s.book, Log: s.log})
 	s.sources, err = source.New(source.Options{
 		DB: s.db, Ledger: s.ledger, Fetcher: s.fetcher, Book: s.book, Log: s.log, Workers: s.cfg.Workers, Spool: spool,
-		Publish: s.publishRows, Database: s.databaseOf, Observe: s.tellSource, Notify: s.noticeSource, Workforce: s.workforce,
+		Publish: s.publishRows, Database: s.databaseOf, Host: s.host(),
 	})
 	return err
 }
@@ -55,19 +54,6 @@ func (s *server) publishRows(ctx context.Context, tx *store.Tx, from, name, topi
 		}
 	}
 	return s.workflows.PublishMany(ctx, tx, name, events, "source "+from)
-}
-
-// noticeSource passes on what a source has to say to people.
-func (s *server) noticeSource(ctx context.Context, tx *store.Tx, n source.Notice) error {
-	return s.notices.Notify(ctx, tx, notify.Notice{
-		Kind: pawl.KindSource, Lane: n.Source, What: notify.What(n.What), Issue: string(n.Issue), Text: n.Text, RunID: n.RunID, At: n.At,
-	})
-}
-
-// tellSource tells who follows of what happens to a source.
-func (s *server) tellSource(c source.Change) {
-	s.feed.ObserveSource(c)
-	s.pulse.ObserveSource(c)
 }
 
 // readRows is what connections of the type source do.

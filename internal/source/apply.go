@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/source/spec"
 	"github.com/pawlrun/pawl/internal/source/table"
 	"github.com/pawlrun/pawl/internal/store"
@@ -47,7 +48,7 @@ func (s *Service) Apply(ctx context.Context, tx *store.Tx, d spec.Definition, by
 		return s.create(ctx, tx, d, raw, by)
 	}
 	if !was.DeletingAt.IsZero() {
-		return Applied{}, refuse("apply source", "deleting", "source "+was.Name+" is being deleted", "Try again when it is gone.")
+		return Applied{}, lane.Refuse("apply source", "deleting", "source "+was.Name+" is being deleted", "Try again when it is gone.")
 	}
 	if was.Version == d.Version() {
 		return Applied{Source: was, What: Unchanged, Previous: was.Definition}, nil
@@ -144,7 +145,7 @@ func (s *Service) applied(ctx context.Context, tx *store.Tx, src store.Source, a
 	if err := tx.Audit(ctx, by, action, "source:"+src.Name, map[string]string{"version": src.Version}); err != nil {
 		return err
 	}
-	s.emit(tx, Change{What: "applied", Source: src.Name})
+	s.cfg.Emit(tx, lane.Change{Ref: refOf(src.Name), What: "applied"})
 	return s.arm(ctx, tx, &src, tx.Now)
 }
 

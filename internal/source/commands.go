@@ -7,6 +7,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/source/spec"
 	"github.com/pawlrun/pawl/internal/source/table"
@@ -20,10 +21,6 @@ const (
 	ReasonPaused     = "paused"
 )
 
-func refuse(op, reason, msg, hint string) error {
-	return &pawl.Error{Code: pawl.CodeConflict, Reason: reason, Op: op, Msg: msg, Hint: hint}
-}
-
 // RunNow asks for a run, in the caller's transaction. It is refused, with a
 // reason and without any effect, while the source is paused, at work or backing
 // off. Our own limit does not refuse it: the run waits for the limit.
@@ -33,17 +30,17 @@ func (s *Service) RunNow(ctx context.Context, tx *store.Tx, name, by string) err
 	if err != nil {
 		return err
 	}
-	v, err := s.viewOf(ctx, tx, src)
+	v, err := s.loadFrom(ctx, tx, src)
 	if err != nil {
 		return err
 	}
 	switch {
 	case !v.wanted():
-		return refuse(op, ReasonPaused, fmt.Sprintf("source %q is not active", name), "Resume it first: pawl resume source "+name)
+		return lane.Refuse(op, ReasonPaused, fmt.Sprintf("source %q is not active", name), "Resume it first: pawl resume source "+name)
 	case v.row.Status == pawl.StatusActive:
-		return refuse(op, ReasonRunActive, fmt.Sprintf("a run of source %q is active", name), "Wait until it has ended.")
+		return lane.Refuse(op, ReasonRunActive, fmt.Sprintf("a run of source %q is active", name), "Wait until it has ended.")
 	case !v.retry.Ready(v.def.Budget(), v.now):
-		return refuse(op, ReasonBackingOff, fmt.Sprintf("source %q backs off after a failure until %s", name, pawl.FormatTime(v.retry.NextAt)),
+		return lane.Refuse(op, ReasonBackingOff, fmt.Sprintf("source %q backs off after a failure until %s", name, pawl.FormatTime(v.retry.NextAt)),
 			"It is tried again by itself; to try at once give it a new budget: pawl reset source "+name)
 	}
 	if err := tx.RequestSource(ctx, src.ID); err != nil {
@@ -52,7 +49,7 @@ func (s *Service) RunNow(ctx context.Context, tx *store.Tx, name, by string) err
 	if err := tx.Audit(ctx, by, "source.run", "source:"+name, nil); err != nil {
 		return err
 	}
-	s.emit(tx, Change{What: "requested", Source: name})
+	s.cfg.Emit(tx, lane.Change{Ref: refOf(name), What: "requested"})
 	return s.arm(ctx, tx, &src, tx.Now)
 }
 
@@ -70,7 +67,7 @@ func (s *Service) Pause(ctx context.Context, tx *store.Tx, name, by string) (boo
 	if err := s.cancelActive(ctx, tx, src); err != nil {
 		return false, err
 	}
-	s.emit(tx, Change{What: "paused", Source: name})
+	s.cfg.Emit(tx, lane.Change{Ref: refOf(name), What: "paused"})
 	return true, tx.Audit(ctx, by, "source.pause", "source:"+name, nil)
 }
 
@@ -81,12 +78,12 @@ func (s *Service) Resume(ctx context.Context, tx *store.Tx, name, by string) (bo
 	if err != nil {
 		return false, err
 	}
-	v, err := s.viewOf(ctx, tx, src)
+	v, err := s.loadFrom(ctx, tx, src)
 	if err != nil {
 		return false, err
 	}
 	if src.Status != spec.Active {
-		return false, refuse("resume source", "not_active", fmt.Sprintf("the definition of source %q says status: %s", name, src.Status), "Apply it with status: active.")
+		return false, lane.Refuse("resume source", "not_active", fmt.Sprintf("the definition of source %q says status: %s", name, src.Status), "Apply it with status: active.")
 	}
 	halted := v.row.Status != pawl.StatusActive && v.row.ID != "" && run.Halts(v.newest, v.exhausted())
 	if src.PausedAt.IsZero() && !halted {
@@ -103,7 +100,7 @@ func (s *Service) Resume(ctx context.Context, tx *store.Tx, name, by string) (bo
 	if err := tx.Audit(ctx, by, "source.resume", "source:"+name, nil); err != nil {
 		return false, err
 	}
-	s.emit(tx, Change{What: "resumed", Source: name})
+	s.cfg.Emit(tx, lane.Change{Ref: refOf(name), What: "resumed"})
 	return true, s.arm(ctx, tx, &src, tx.Now)
 }
 
@@ -134,14 +131,25 @@ func (s *Service) Reset(ctx context.Context, tx *store.Tx, name string, all bool
 	if err := tx.Audit(ctx, by, "source.reset", "source:"+name, map[string]bool{"all": all}); err != nil {
 		return err
 	}
-	s.emit(tx, Change{What: "reset", Source: name})
+	s.cfg.Emit(tx, lane.Change{Ref: refOf(name), What: "reset"})
 	return s.arm(ctx, tx, &src, tx.Now)
 }
 
-// CancelRun ends the run of a source that is under way, in the caller's
-// transaction; pages that were written stay, and the schedule goes on.
+// CancelRun implements lane.Kind: it ends the newest run of a source. Pages that
+// were written stay, and the schedule goes on.
 func (s *Service) CancelRun(ctx context.Context, tx *store.Tx, r store.Run, by string) (store.Run, error) {
+	const op = "cancel run"
+	newest, err := tx.NewestRun(ctx, r.Kind, r.Lane)
+	if err != nil {
+		return store.Run{}, err
+	}
+	if newest.ID != r.ID {
+		return store.Run{}, lane.Refuse(op, "history", fmt.Sprintf("run %s is over; the newest run of %s is %s", r.ID, r.Lane, newest.ID), "")
+	}
 	cancelled, err := s.ledger.Cancel(ctx, tx, r)
+	if errors.Is(err, pawl.ErrLeaseLost) { // nobody executes it; it is recovered first
+		return store.Run{}, lane.Refuse(op, "recovering", fmt.Sprintf("run %s was interrupted and is about to be recovered", r.ID), "Try again in a moment.")
+	}
 	if err != nil {
 		return store.Run{}, err
 	}
@@ -202,7 +210,7 @@ func (s *Service) Delete(ctx context.Context, name string, keepRows bool, by str
 		if err := s.cancelActive(ctx, tx, src); err != nil {
 			return err
 		}
-		v, err = s.viewOf(ctx, tx, src)
+		v, err = s.loadFrom(ctx, tx, src)
 		return err
 	})
 	if err != nil {
@@ -224,7 +232,7 @@ func (s *Service) Delete(ctx context.Context, name string, keepRows bool, by str
 		if err := tx.DeleteSource(ctx, src); err != nil {
 			return err
 		}
-		s.emit(tx, Change{What: "deleted", Source: name})
+		s.cfg.Emit(tx, lane.Change{Ref: refOf(name), What: "deleted"})
 		return nil
 	})
 }

@@ -215,7 +215,7 @@ func TestABoundedQueueLosesNobody(t *testing.T) {
 		k.s.places = make(chan struct{}, 1)
 		q, err := queue.New(queue.Config{
 			DB: k.db, Node: store.Node{ID: store.NewID(), Share: true}, Workers: 2, Pools: map[string]int{PoolName: 5},
-			Tasks: map[string]queue.Task{TaskName: k.s.Task(), SweepName: k.s.SweepTask()},
+			Tasks: k.s.Tasks(),
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 )
@@ -100,7 +101,7 @@ func TestRetriesSpendABudgetThatResets(t *testing.T) {
 		}
 		at := k.work(src)
 		v := k.wantStatus("s", pawl.StatusPausedTransient)
-		if word, issue := v.words(); word != run.NeedsAttention || issue != run.IssueRetriesUsedUp || v.retry.Count != 3 {
+		if word, issue := v.status(); word != run.NeedsAttention || issue != run.IssueRetriesUsedUp || v.retry.Count != 3 {
 			t.Errorf("it is %s (%s) after %d failures, want Needs attention", word, issue, v.retry.Count)
 		}
 		if len(k.notices) != 1 || k.notices[0].What != "needs_attention" {
@@ -214,7 +215,7 @@ func TestOurOwnLimitDefers(t *testing.T) {
 		if wait := time.Until(at); wait < 58*time.Minute || wait > time.Hour {
 			t.Errorf("it looks again after %s, want the next window", wait)
 		}
-		if word, _ := v.words(); word != run.Running {
+		if word, _ := v.status(); word != run.Running {
 			t.Errorf("it is %s, want Running: it goes on by itself", word)
 		}
 		k.work(src)
@@ -236,7 +237,7 @@ func TestEveryGateIsToldApart(t *testing.T) {
 		src := k.apply(definition("s", "/whole", ""))
 		closed := func() (names []string) {
 			t.Helper()
-			y, err := k.s.Why(t.Context(), "s")
+			y, err := k.s.Why(t.Context(), lane.Viewer{}, "s", time.Time{})
 			if err != nil {
 				t.Fatal(err)
 			}

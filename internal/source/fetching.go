@@ -9,6 +9,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/source/fetch"
 	"github.com/pawlrun/pawl/internal/source/spec"
@@ -37,7 +38,7 @@ const savedFor = 24 * time.Hour
 // fetching is one run of a source.
 type fetching struct {
 	*Service
-	claim   claim
+	claim   lane.Claim
 	view    *view
 	def     spec.Definition // as it was when the run began
 	run     store.Run
@@ -51,10 +52,10 @@ type fetching struct {
 }
 
 // fetch runs a source once, if it still may.
-func (s *Service) fetch(ctx context.Context, c claim, id string) error {
+func (s *Service) fetch(ctx context.Context, c lane.Claim, id string) error {
 	v, err := s.byID(ctx, id)
 	if err != nil {
-		return s.unlessGone(err)
+		return pawl.IgnoreNotFound(err)
 	}
 	if v.row.Status != pawl.StatusActive && !v.evaluate().open {
 		return nil // it waited for its place, and something changed
@@ -309,7 +310,7 @@ func (f *fetching) write(ctx context.Context, page *fetch.Page) error {
 	}
 	f.at = after
 	f.total = plus(f.total, sum)
-	f.cfg.Observe(Change{What: "progress", Source: f.view.source.Name, Run: f.run.ID, At: time.Now(), Progress: f.total})
+	f.cfg.Observe(lane.Change{Ref: refOf(f.view.source.Name), What: "progress", Run: f.run.ID, At: time.Now(), Detail: ProgressDetail{f.run.ID, f.total}})
 	return f.cfg.fault("written")
 }
 

@@ -6,16 +6,9 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/run"
 )
-
-// Gate is one condition of running, and whether it is met.
-type Gate struct {
-	Name  string
-	Open  bool
-	Text  string
-	Until time.Time // when it opens by itself; zero if that is not known
-}
 
 // The names of the gates, in the order they are told.
 const (
@@ -31,13 +24,13 @@ const (
 type verdict struct {
 	open  bool
 	at    time.Time // when to look again; zero: when somebody changes something
-	gates []Gate
+	gates []lane.Gate
 }
 
 // evaluate asks every gate (B-23). It is pure, and it is what both the lane
 // and the views go by.
 func (v *view) evaluate() verdict {
-	d := verdict{open: true, gates: []Gate{
+	d := verdict{open: true, gates: []lane.Gate{
 		v.gateWanted(), v.gateSchedule(), v.gateInFlight(), v.gateQuota(), v.gateRetry(), {Name: gateWorker, Open: !v.there.Missing, Text: v.there.Sentence()},
 	}}
 	for _, g := range d.gates {
@@ -55,22 +48,22 @@ func (v *view) evaluate() verdict {
 	return d
 }
 
-func (v *view) gateWanted() Gate {
+func (v *view) gateWanted() lane.Gate {
 	switch {
 	case !v.source.DeletingAt.IsZero():
-		return Gate{Name: gateWanted, Text: "It is being deleted."}
+		return lane.Gate{Name: gateWanted, Text: "It is being deleted."}
 	case !v.source.PausedAt.IsZero():
-		return Gate{Name: gateWanted, Text: "It is paused since " + pawl.FormatTime(v.source.PausedAt) + "."}
+		return lane.Gate{Name: gateWanted, Text: "It is paused since " + pawl.FormatTime(v.source.PausedAt) + "."}
 	case !v.wanted():
-		return Gate{Name: gateWanted, Text: fmt.Sprintf("Its status is %q, and only active sources run.", v.source.Status)}
+		return lane.Gate{Name: gateWanted, Text: fmt.Sprintf("Its status is %q, and only active sources run.", v.source.Status)}
 	case v.newest.Status != pawl.StatusActive && v.row.ID != "" && run.Halts(v.newest, v.exhausted()):
-		return Gate{Name: gateWanted, Text: "It is halted: " + v.sentence(v.issue())}
+		return lane.Gate{Name: gateWanted, Text: "It is halted: " + v.sentence(v.issue())}
 	}
-	return Gate{Name: gateWanted, Open: true, Text: "It is meant to run."}
+	return lane.Gate{Name: gateWanted, Open: true, Text: "It is meant to run."}
 }
 
-func (v *view) gateSchedule() Gate {
-	g := Gate{Name: gateSchedule, Until: v.dueAt()}
+func (v *view) gateSchedule() lane.Gate {
+	g := lane.Gate{Name: gateSchedule, Until: v.dueAt()}
 	switch {
 	case g.Until.IsZero():
 		g.Text = "Its schedule has no further instant."
@@ -98,30 +91,30 @@ func (v *view) dueWords() string {
 
 // gateInFlight looks at the ledger: whoever holds the job of the source asks
 // only once nothing of it runs.
-func (v *view) gateInFlight() Gate {
+func (v *view) gateInFlight() lane.Gate {
 	if v.row.Status == pawl.StatusActive {
-		return Gate{Name: gateInFlight, Text: fmt.Sprintf("Run %s is under way since %s.", v.row.ID, pawl.FormatTime(v.row.CreatedAt))}
+		return lane.Gate{Name: gateInFlight, Text: fmt.Sprintf("Run %s is under way since %s.", v.row.ID, pawl.FormatTime(v.row.CreatedAt))}
 	}
-	return Gate{Name: gateInFlight, Open: true, Text: "Nothing of it runs."}
+	return lane.Gate{Name: gateInFlight, Open: true, Text: "Nothing of it runs."}
 }
 
-func (v *view) gateQuota() Gate {
+func (v *view) gateQuota() lane.Gate {
 	a, host := v.allowance, v.def.Host()
 	asked := host + " asked not to be called before " + pawl.FormatTime(a.BlockedUntil)
 	spent := fmt.Sprintf("the limit set here, %s to %s, is used up until %s", calls(a.Limit), host, pawl.FormatTime(v.quotaUntil))
 	switch blocked := a.BlockedUntil.After(v.now); {
 	case !v.quotaOpen && blocked && v.quotaUntil.After(a.BlockedUntil):
-		return Gate{Name: gateQuota, Until: v.quotaUntil, Text: asked + ", and " + spent + "."}
+		return lane.Gate{Name: gateQuota, Until: v.quotaUntil, Text: asked + ", and " + spent + "."}
 	case !v.quotaOpen && blocked:
-		return Gate{Name: gateQuota, Until: v.quotaUntil, Text: asked + "."}
+		return lane.Gate{Name: gateQuota, Until: v.quotaUntil, Text: asked + "."}
 	case !v.quotaOpen:
-		return Gate{Name: gateQuota, Until: v.quotaUntil, Text: strings.ToUpper(spent[:1]) + spent[1:] + "."}
+		return lane.Gate{Name: gateQuota, Until: v.quotaUntil, Text: strings.ToUpper(spent[:1]) + spent[1:] + "."}
 	case a.Limited && a.Left == 1:
-		return Gate{Name: gateQuota, Open: true, Text: fmt.Sprintf("1 of %s to %s is left.", calls(a.Limit), host)}
+		return lane.Gate{Name: gateQuota, Open: true, Text: fmt.Sprintf("1 of %s to %s is left.", calls(a.Limit), host)}
 	case a.Limited:
-		return Gate{Name: gateQuota, Open: true, Text: fmt.Sprintf("%d of %s to %s are left.", a.Left, calls(a.Limit), host)}
+		return lane.Gate{Name: gateQuota, Open: true, Text: fmt.Sprintf("%d of %s to %s are left.", a.Left, calls(a.Limit), host)}
 	}
-	return Gate{Name: gateQuota, Open: true, Text: v.def.Host() + " has no limit here."}
+	return lane.Gate{Name: gateQuota, Open: true, Text: v.def.Host() + " has no limit here."}
 }
 
 func calls(n int) string {
@@ -131,16 +124,16 @@ func calls(n int) string {
 	return fmt.Sprintf("%d calls", n)
 }
 
-func (v *view) gateRetry() Gate {
+func (v *view) gateRetry() lane.Gate {
 	budget := v.def.Budget()
 	if v.retry.Ready(budget, v.now) {
 		text := "It is not backing off."
 		if v.retry.Count > 0 {
 			text = fmt.Sprintf("It failed %d of %d times in this period and may be tried again.", v.retry.Count, budget.MaxRetries)
 		}
-		return Gate{Name: gateRetry, Open: true, Text: text}
+		return lane.Gate{Name: gateRetry, Open: true, Text: text}
 	}
-	g := Gate{Name: gateRetry, Until: v.retry.NextAt}
+	g := lane.Gate{Name: gateRetry, Until: v.retry.NextAt}
 	if v.retry.Exhausted(budget) {
 		if end := v.retry.PeriodStart.Add(budget.Period); end.After(g.Until) {
 			g.Until = end

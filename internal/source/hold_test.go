@@ -258,7 +258,7 @@ func TestCrashesInACircleHalt(t *testing.T) {
 				asked := k.api.asked()
 				k.work(src)
 				v := k.wantStatus("s", pawl.StatusCrashed)
-				if word, issue := v.words(); word != run.NeedsAttention || issue != run.IssueCrashLoop || k.api.asked() != asked {
+				if word, issue := v.status(); word != run.NeedsAttention || issue != run.IssueCrashLoop || k.api.asked() != asked {
 					t.Fatalf("it is %s (%s), and made %d calls", word, issue, k.api.asked()-asked)
 				}
 				k.fault = nil

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/outbound"
 	"github.com/pawlrun/pawl/internal/pgtest"
@@ -41,8 +42,8 @@ type kit struct {
 	armed     armed
 	fault     func(place string) error
 	mu        sync.Mutex
-	changes   []Change // guarded by mu
-	notices   []Notice
+	changes   []lane.Change // guarded by mu
+	notices   []lane.Notice
 	published []Row
 	stopping  atomic.Bool
 }
@@ -82,10 +83,12 @@ func (k *kit) start(node string) {
 	book := quota.NewBook(k.db, k.loadProviders(), client, nil)
 	k.s, err = New(Options{
 		DB: k.db, Ledger: ledger.New(ledger.Config{}), Fetcher: fetch.New(fetch.Options{Client: client, Book: book}), Book: book, Spool: k.t.TempDir(),
-		Observe: func(c Change) { k.mu.Lock(); k.changes = append(k.changes, c); k.mu.Unlock() },
-		Notify: func(_ context.Context, _ *store.Tx, n Notice) error {
-			k.notices = append(k.notices, n)
-			return nil
+		Host: lane.Host{
+			Observe: func(c lane.Change) { k.mu.Lock(); k.changes = append(k.changes, c); k.mu.Unlock() },
+			Notify: func(_ context.Context, _ *store.Tx, n lane.Notice) error {
+				k.notices = append(k.notices, n)
+				return nil
+			},
 		},
 		Publish: func(_ context.Context, _ *store.Tx, _, _, _ string, rows []Row) error {
 			k.published = append(k.published, rows...)
@@ -122,9 +125,10 @@ func (k *kit) loadProviders() *quota.Providers {
 	return p
 }
 
-// Fence and Stopping make the kit a claim.
+// Fence, Stopping and StillOwned make the kit a claim.
 func (k *kit) Fence() store.Fence { return k.fence }
 func (k *kit) Stopping() bool     { return k.stopping.Load() }
+func (k *kit) StillOwned() error  { return nil }
 
 // armed remembers what was armed.
 type armed struct {
@@ -182,7 +186,7 @@ func (k *kit) work(src store.Source) time.Time {
 
 func (k *kit) look(name string) *view {
 	k.t.Helper()
-	v, err := k.s.look(k.t.Context(), name)
+	v, err := k.s.load(k.t.Context(), name)
 	if err != nil {
 		k.t.Fatal(err)
 	}

@@ -7,17 +7,12 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 )
-
-// claim is the right to work on a source, as *queue.Job gives it.
-type claim interface {
-	Fence() store.Fence
-	Stopping() bool
-}
 
 // run is the task: see the package comment.
 func (s *Service) run(ctx context.Context, j *queue.Job) error {
@@ -34,7 +29,7 @@ func (s *Service) run(ctx context.Context, j *queue.Job) error {
 
 // work looks at a source and fetches if every gate is open. It returns when to
 // look again, zero if nothing can become due by itself.
-func (s *Service) work(ctx context.Context, c claim, id string) (time.Time, error) {
+func (s *Service) work(ctx context.Context, c lane.Claim, id string) (time.Time, error) {
 	v, err := s.recovered(ctx, c, id)
 	if errors.Is(err, pawl.ErrNotFound) {
 		return time.Time{}, nil // it was deleted
@@ -43,7 +38,7 @@ func (s *Service) work(ctx context.Context, c claim, id string) (time.Time, erro
 		return time.Time{}, err
 	}
 	if d := v.evaluate(); !d.open && v.row.Status != pawl.StatusActive {
-		return d.at, s.attend(ctx, v)
+		return d.at, s.updateAttention(ctx, v)
 	}
 	select {
 	case s.places <- struct{}{}:
@@ -59,29 +54,22 @@ func (s *Service) work(ctx context.Context, c claim, id string) (time.Time, erro
 		return time.Time{}, err
 	}
 	if v, err = s.byID(ctx, id); err != nil {
-		return time.Time{}, s.unlessGone(err)
+		return time.Time{}, pawl.IgnoreNotFound(err)
 	}
 	d := v.evaluate()
 	if d.open {
 		d.at = v.now // it is due again already
 	}
-	return d.at, s.attend(ctx, v)
-}
-
-func (s *Service) unlessGone(err error) error {
-	if errors.Is(err, pawl.ErrNotFound) {
-		return nil
-	}
-	return err
+	return d.at, s.updateAttention(ctx, v)
 }
 
 func (s *Service) byID(ctx context.Context, id string) (*view, error) {
-	return s.lookWith(ctx, func(ctx context.Context, tx *store.Tx) (store.Source, error) { return tx.GetSource(ctx, id) })
+	return s.loadWith(ctx, func(ctx context.Context, tx *store.Tx) (store.Source, error) { return tx.GetSource(ctx, id) })
 }
 
 // recovered looks at a source after ending a run that nobody executes. A run
 // that is active afterwards waits for its start.
-func (s *Service) recovered(ctx context.Context, c claim, id string) (*view, error) {
+func (s *Service) recovered(ctx context.Context, c lane.Claim, id string) (*view, error) {
 	v, err := s.byID(ctx, id)
 	if err != nil || v.row.Status != pawl.StatusActive {
 		return v, err
@@ -99,7 +87,7 @@ func (s *Service) recovered(ctx context.Context, c claim, id string) (*view, err
 // activate makes a run active in the caller's transaction: one that recovery
 // left to be started, the successor of one that stopped, or a first attempt. It
 // refuses with a conflict if anything changed since the view was taken.
-func (s *Service) activate(ctx context.Context, tx *store.Tx, c claim, v *view) (store.Run, error) {
+func (s *Service) activate(ctx context.Context, tx *store.Tx, c lane.Claim, v *view) (store.Run, error) {
 	if err := tx.Fence(ctx, c.Fence()); err != nil {
 		return store.Run{}, err
 	}

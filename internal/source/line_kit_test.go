@@ -41,7 +41,7 @@ func newLine(k *kit, workers int) *line {
 	var err error
 	l.q, err = queue.New(queue.Config{
 		DB: k.db, Node: store.Node{ID: store.NewID(), Share: true}, Workers: 2, Pools: map[string]int{PoolName: workers}, Drain: time.Millisecond,
-		Tasks: map[string]queue.Task{TaskName: k.s.Task()}, Observe: l.observe,
+		Tasks: k.s.Tasks(), Observe: l.observe,
 	})
 	if err != nil {
 		k.t.Fatal(err)

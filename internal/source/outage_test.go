@@ -25,7 +25,7 @@ func TestPostgresGoesAwayDuringAFetch(t *testing.T) {
 	k.api.fill(30)
 	q, err := queue.New(queue.Config{
 		DB: k.db, Node: store.Node{ID: store.NewID(), Share: true}, Lease: 3 * time.Second, Workers: 2, Pools: map[string]int{PoolName: 2}, Drain: time.Millisecond,
-		Tasks: map[string]queue.Task{TaskName: k.s.Task()},
+		Tasks: k.s.Tasks(),
 	})
 	if err != nil {
 		t.Fatal(err)

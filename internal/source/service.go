@@ -9,19 +9,14 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/quota"
-	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/source/fetch"
 	"github.com/pawlrun/pawl/internal/source/table"
 	"github.com/pawlrun/pawl/internal/store"
 )
-
-// Jobs arms lanes; *queue.Queue does.
-type Jobs interface {
-	EnqueueTx(ctx context.Context, tx *store.Tx, specs ...store.JobSpec) ([]store.Job, error)
-}
 
 // Book is the book of calls; *quota.Book is one.
 type Book interface {
@@ -66,37 +61,20 @@ type Options struct {
 	// fails with ReasonDenied if the connection's policy is against writing.
 	Database func(connection string) (Database, error)
 
-	// Observe is told of changes after their commit; it must not block. It may
-	// be nil.
-	Observe func(Change)
-	// Workforce tells who there is to run things. Nil says that somebody is.
-	Workforce func(ctx context.Context, tx *store.Tx) (run.Workforce, error)
-	// Notify tells people something, in the transaction in which it becomes
-	// true; nil tells nobody.
-	Notify func(ctx context.Context, tx *store.Tx, n Notice) error
+	lane.Host
 
 	// fault is called at the places where a crash is tried, by tests.
 	fault func(place string) error
 }
 
-// Change is something that happened to a source beside the steps of its runs.
-type Change struct {
-	What     string // applied, paused, resumed, deleted, requested, reset, progress
-	Source   string
-	At       time.Time
-	Run      string               // progress
-	Progress store.SourceProgress // progress: of the run so far
+// ProgressDetail is what whoever follows a source is told of a fetch under way.
+type ProgressDetail struct {
+	Run      string               `json:"run"`
+	Progress store.SourceProgress `json:"progress"`
 }
 
-// Notice is something that people should be told.
-type Notice struct {
-	Source string
-	What   string // needs_attention or recovered
-	Issue  run.Issue
-	Text   string
-	RunID  string
-	At     time.Time
-}
+// refOf names a source.
+func refOf(name string) lane.Ref { return lane.Named(pawl.KindSource, name) }
 
 // Service keeps sources and runs their lanes.
 type Service struct {
@@ -104,7 +82,7 @@ type Service struct {
 	db     *store.DB
 	ledger *ledger.Ledger
 	log    *slog.Logger
-	jobs   Jobs
+	jobs   lane.Jobs
 	places chan struct{} // one for each fetch that may run
 
 	mu      sync.Mutex
@@ -134,15 +112,7 @@ func New(cfg Options) (*Service, error) {
 	if cfg.Workers == 0 {
 		cfg.Workers = 8
 	}
-	if cfg.Observe == nil {
-		cfg.Observe = func(Change) {}
-	}
-	if cfg.Workforce == nil {
-		cfg.Workforce = func(context.Context, *store.Tx) (run.Workforce, error) { return run.Workforce{}, nil }
-	}
-	if cfg.Notify == nil {
-		cfg.Notify = func(context.Context, *store.Tx, Notice) error { return nil }
-	}
+	cfg.Host = cfg.WithDefaults()
 	if cfg.fault == nil {
 		cfg.fault = func(string) error { return nil }
 	}
@@ -152,16 +122,15 @@ func New(cfg Options) (*Service, error) {
 	}, nil
 }
 
-// Attach gives the service the queue that carries its jobs. The queue needs the
-// service's task first, so it comes later.
-func (s *Service) Attach(jobs Jobs) { s.jobs = jobs }
+// Attach implements lane.Kind.
+func (s *Service) Attach(jobs lane.Jobs) { s.jobs = jobs }
 
-// Task is the code behind TaskName.
-func (s *Service) Task() queue.Task {
-	return queue.Task{Run: s.run, Pool: PoolName, Internal: true, Order: orderOf, Backoff: func(_ int64, attempt int) time.Duration {
-		// It fails only when the store does, so it is tried again soon.
-		return min(time.Second<<min(attempt-1, 5), 30*time.Second)
-	}}
+// Tasks implements lane.Kind.
+func (s *Service) Tasks() map[string]queue.Task {
+	return map[string]queue.Task{
+		TaskName:  {Run: s.run, Pool: PoolName, Internal: true, Order: orderOf, Backoff: lane.Backoff},
+		SweepName: s.sweepTask(),
+	}
 }
 
 type jobPayload struct {
@@ -188,12 +157,6 @@ func (s *Service) arm(ctx context.Context, tx *store.Tx, src *store.Source, at t
 	key := jobKey(src.ID)
 	_, err = s.jobs.EnqueueTx(ctx, tx, store.JobSpec{Task: TaskName, Payload: payload, RunAt: at, Key: key, KeyMode: store.Earliest, Lane: key})
 	return err
-}
-
-// tell notes a change for after the commit.
-func (s *Service) emit(tx *store.Tx, c Change) {
-	c.At = tx.Now
-	tx.AfterCommit(func() { s.cfg.Observe(c) })
 }
 
 // withdraw stops a fetch of this process, if it is the one.

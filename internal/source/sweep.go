@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/store"
 )
@@ -17,13 +18,11 @@ const (
 	sweepBatch = 500
 )
 
-// SweepJob is the job of the sweep, due now.
-func SweepJob() store.JobSpec {
-	return store.JobSpec{Task: SweepName, Key: SweepName, KeyMode: store.Earliest}
-}
+// Standing implements lane.Kind.
+func (s *Service) Standing() []store.JobSpec { return []store.JobSpec{lane.StandingJob(SweepName)} }
 
-// SweepTask is the code behind SweepName.
-func (s *Service) SweepTask() queue.Task {
+// sweepTask is the code behind SweepName.
+func (s *Service) sweepTask() queue.Task {
 	return queue.Task{Internal: true, Run: func(ctx context.Context, _ *queue.Job) error {
 		if err := s.sweep(ctx); err != nil {
 			return err

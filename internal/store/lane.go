@@ -89,41 +89,32 @@ func (t laneTable) fits(word string, parameter int) string {
 	return fmt.Sprintf(`$%d = %s`, parameter, t.word)
 }
 
-// FindWorkflows reads the names of up to limit workflows that fit, by name,
-// those after the given one.
-func (tx *Tx) FindWorkflows(ctx context.Context, f LaneFilter, after string, limit int) ([]string, error) {
-	return tx.findNames(ctx, workflowLanes(), f, after, limit)
+// FindWorkflows reads up to limit workflows that fit, by name, those after the
+// given one.
+func (tx *Tx) FindWorkflows(ctx context.Context, f LaneFilter, after string, limit int) ([]Workflow, error) {
+	rows, err := tx.findNamed(ctx, workflowLanes(), workflowColumns, f, after, limit)
+	return ScanAll(rows, err, "find workflows", scanWorkflow)
 }
 
-// FindSources reads the names of up to limit sources that fit, by name, those
-// after the given one.
-func (tx *Tx) FindSources(ctx context.Context, f LaneFilter, after string, limit int) ([]string, error) {
-	return tx.findNames(ctx, sourceLanes(), f, after, limit)
+// FindSources reads up to limit sources that fit, by name, those after the given
+// one.
+func (tx *Tx) FindSources(ctx context.Context, f LaneFilter, after string, limit int) ([]Source, error) {
+	rows, err := tx.findNamed(ctx, sourceLanes(), sourceColumnsOf("l"), f, after, limit)
+	return ScanAll(rows, err, "find sources", scanSource)
 }
 
-func (tx *Tx) findNames(ctx context.Context, t laneTable, f LaneFilter, after string, limit int) ([]string, error) {
-	rows, err := tx.Query(ctx, `select l.name from `+t.from+` where `+t.there+` and l.name > $1
+func (tx *Tx) findNamed(ctx context.Context, t laneTable, columns string, f LaneFilter, after string, limit int) (Rows, error) {
+	return tx.Query(ctx, `select `+columns+` from `+t.from+` where `+t.there+` and l.name > $1
 		and lower(l.name) like $2 escape '\' and `+t.fits(f.Word, 3)+` order by l.name limit $4`, after, f.like(), f.Word, limit)
-	return ScanAll(rows, err, "find lanes", func(row Scanner) (name string, err error) {
-		return name, row.Scan(&name)
-	})
-}
-
-// FoundSchedule is a schedule that was found: names belong to their owners.
-type FoundSchedule struct {
-	Name string
-	ID   string
 }
 
 // FindSchedules reads up to limit schedules of an owner that fit, by name and
 // id, those after the given one. An empty owner is everybody.
-func (tx *Tx) FindSchedules(ctx context.Context, ownerID string, f LaneFilter, after FoundSchedule, limit int) ([]FoundSchedule, error) {
+func (tx *Tx) FindSchedules(ctx context.Context, ownerID string, f LaneFilter, afterName, afterID string, limit int) ([]Schedule, error) {
 	t := scheduleLanes()
-	rows, err := tx.Query(ctx, `select l.name, l.id from `+t.from+` where `+t.there+` and (l.name, l.id) > ($2, $3)
-		and lower(l.name) like $4 escape '\' and `+t.fits(f.Word, 5)+` order by l.name, l.id limit $6`, ownerID, after.Name, after.ID, f.like(), f.Word, limit)
-	return ScanAll(rows, err, "find schedules", func(row Scanner) (s FoundSchedule, err error) {
-		return s, row.Scan(&s.Name, &s.ID)
-	})
+	rows, err := tx.Query(ctx, `select `+graphScheduleColumns+` from `+t.from+` where `+t.there+` and (l.name, l.id) > ($2, $3)
+		and lower(l.name) like $4 escape '\' and `+t.fits(f.Word, 5)+` order by l.name, l.id limit $6`, ownerID, afterName, afterID, f.like(), f.Word, limit)
+	return ScanAll(rows, err, "find schedules", scanGraphSchedule)
 }
 
 // CountWorkflows counts the workflows by their word.

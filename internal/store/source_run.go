@@ -21,9 +21,14 @@ type SourceRun struct {
 
 // SourceProgress is what a run has done.
 type SourceProgress struct {
-	Pages, Requests, Bytes               int64
-	RowsRead, RowsNew, RowsChanged, Same int64
-	Rejects                              int64
+	Pages       int64 `json:"pages"`
+	Requests    int64 `json:"requests"`
+	Bytes       int64 `json:"bytes"`
+	RowsRead    int64 `json:"rowsRead"`
+	RowsNew     int64 `json:"rowsNew"`
+	RowsChanged int64 `json:"rowsChanged"`
+	Same        int64 `json:"rowsSame"`
+	Rejects     int64 `json:"rejects"`
 }
 
 const sourceRunColumns = `run_id, source_id, version, definition, pages, requests, bytes, rows_read, rows_new, rows_changed, rows_same, rejects, note, started_at, updated_at`

@@ -3,9 +3,7 @@ package web
 import (
 	"errors"
 	"net/http"
-	"net/url"
 	"slices"
-	"strconv"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
@@ -74,14 +72,9 @@ func waitingItems(approvals []approvalAnswer, questions []runAnswer) []waitingIt
 	return out
 }
 
-// waitingGraphs asks for runs of graphs that wait for a person.
-func waitingGraphs(limit int) url.Values {
-	return url.Values{"kind": {string(pawl.KindSchedule)}, "status": {string(pawl.StatusPausedApproval)}, "limit": {strconv.Itoa(limit)}}
-}
-
 // questions reads what graphs ask, the newest first.
 func (s *Site) questions(r *http.Request, v *visit) ([]runAnswer, error) {
-	if s.cfg.Graphs == nil {
+	if !s.hasSchedules() {
 		return nil, nil
 	}
 	var list page[runAnswer]

@@ -108,7 +108,7 @@ func (s *Site) showBackfill(w http.ResponseWriter, r *http.Request, v *visit) {
 		out.Backfill.Slots, out.More = out.Backfill.Slots[:plannedShown], n-plannedShown
 	}
 	f := s.frameFor(r, v, "overview", "Backfill of "+out.Schedule.Name)
-	f.Live = string(pawl.KindSchedule) + ":" + out.Schedule.ID
+	f.Live = followSchedule(out.Schedule.ID)
 	s.show(w, r, "backfill.html", f, out)
 }
 

@@ -39,7 +39,7 @@ func (r *rig) makeSources(runs *ledger.Ledger) (*source.Service, error) {
 	r.t.Cleanup(client.Close)
 	book := quota.NewBook(r.db, nil, client, nil)
 	return source.New(source.Options{
-		DB: r.db, Ledger: runs, Fetcher: fetch.New(fetch.Options{Client: client, Book: book}), Book: book, Spool: r.t.TempDir(), Observe: r.pulse.ObserveSource,
+		DB: r.db, Ledger: runs, Fetcher: fetch.New(fetch.Options{Client: client, Book: book}), Book: book, Spool: r.t.TempDir(), Host: r.host(),
 	})
 }
 
@@ -76,7 +76,7 @@ func (r *rig) makeGraphs(runs *ledger.Ledger) (*schedule.Service, error) {
 			r.t.Errorf("close executions: %v", err)
 		}
 	})
-	return schedule.New(schedule.Options{DB: r.db, Ledger: runs, Executions: service, Grants: grant.Service{}, Observe: r.pulse.ObserveSchedule})
+	return schedule.New(schedule.Options{DB: r.db, Ledger: runs, Executions: service, Grants: grant.Service{}, Host: r.host()})
 }
 
 // fetching applies a source.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -15,6 +16,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/api"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/pgtest"
 	"github.com/pawlrun/pawl/internal/queue"
@@ -52,6 +54,11 @@ func onSQLite(t *testing.T) *rig {
 	return newRig(t, "sqlite:"+t.TempDir()+"/pawl.db")
 }
 
+// host is what the rig gives to the kinds.
+func (r *rig) host() lane.Host {
+	return lane.Host{Observe: func(c lane.Change) { r.pulse.Changed(c.Ref) }}
+}
+
 var scripts = sync.OnceValues(func() (*script.Pool, error) { return script.NewPool(script.Config{Workers: 2}) })
 
 func newRig(t *testing.T, address string) *rig {
@@ -71,8 +78,11 @@ func newRig(t *testing.T, address string) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runs := ledger.New(ledger.Config{Holdings: map[pawl.Kind]ledger.Holdings{pawl.KindWorkflow: workflow.Holdings{}}, Observe: r.pulse.ObserveRun})
-	flows, err := workflow.New(workflow.Options{DB: db, Ledger: runs, Scripts: pool, Tools: tools, Observe: r.pulse.ObserveWorkflow})
+	var kinds lane.Kinds
+	runs := ledger.New(ledger.Config{
+		Holdings: map[pawl.Kind]ledger.Holdings{pawl.KindWorkflow: workflow.Holdings{}}, Observe: func(e ledger.Event) { r.pulse.Changed(kinds.LaneOf(&e.Run)) },
+	})
+	flows, err := workflow.New(workflow.Options{DB: db, Ledger: runs, Scripts: pool, Tools: tools, Host: r.host()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,24 +94,26 @@ func newRig(t *testing.T, address string) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
+	kinds = lane.Kinds{flows, sources, graphs}
+	tasks := map[string]queue.Task{"fail": {Run: func(context.Context, *queue.Job) error { return queue.Permanent(io.ErrUnexpectedEOF) }, Record: true}}
+	for _, k := range kinds {
+		maps.Copy(tasks, k.Tasks())
+	}
 	jobs, err := queue.New(queue.Config{
 		DB: db, Node: store.Node{ID: "node-1", Share: true}, Workers: 4, Drain: time.Second, Pools: map[string]int{source.PoolName: 4, schedule.PoolName: 4},
-		Tasks: map[string]queue.Task{
-			workflow.TaskName: flows.Task(), source.TaskName: sources.Task(), schedule.TaskName: graphs.Task(), schedule.BackfillName: graphs.BackfillTask(),
-			"fail": {Run: func(context.Context, *queue.Job) error { return queue.Permanent(io.ErrUnexpectedEOF) }, Record: true},
-		},
+		Tasks: tasks,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	flows.Attach(jobs)
-	sources.Attach(jobs)
-	graphs.Attach(jobs)
+	for _, k := range kinds {
+		k.Attach(jobs)
+	}
 	r.run(jobs)
-	programs := api.New(api.Config{DB: db, Queue: jobs, Workflows: flows, Sources: sources, Schedules: graphs, Tools: tools, Version: "1.2.3"})
+	programs := api.New(api.Config{DB: db, Queue: jobs, Kinds: kinds, Workflows: flows, Sources: sources, Schedules: graphs, Tools: tools, Version: "1.2.3"})
 	t.Cleanup(programs.Close)
 	r.admin = r.token("admin", store.RoleAdmin, "*")
-	r.site, err = New(Config{API: programs, DB: db, Workflows: flows, Sources: sources, Graphs: graphs, Pulse: r.pulse, Version: "1.2.3", Admin: r.admin})
+	r.site, err = New(Config{API: programs, DB: db, Kinds: kinds, Pulse: r.pulse, Version: "1.2.3", Admin: r.admin})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,9 +2,12 @@ package web
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 )
@@ -42,7 +45,9 @@ const (
 )
 
 // countLanes returns the counts of what somebody sees, as well as they are known.
-func (s *Site) countLanes(ctx context.Context, owner string, now time.Time) wordCounts {
+func (s *Site) countLanes(ctx context.Context, v *visit) wordCounts {
+	owners, now := s.ownersOf(v), v.now
+	owner := fmt.Sprint(owners)
 	c := &s.counts
 	c.mu.Lock()
 	if c.of == nil || len(c.of) > maxCountsKept {
@@ -59,7 +64,7 @@ func (s *Site) countLanes(ctx context.Context, owner string, now time.Time) word
 	}
 	if kept.busy == nil {
 		kept.busy = make(chan struct{})
-		go s.recount(kept, owner) //nolint:contextcheck // it outlives the request that asked
+		go s.recount(kept, owners) //nolint:contextcheck // it outlives the request that asked
 	}
 	busy := kept.busy
 	c.mu.Unlock()
@@ -76,13 +81,13 @@ func (s *Site) countLanes(ctx context.Context, owner string, now time.Time) word
 }
 
 // recount counts once more, whoever waits for it.
-func (s *Site) recount(kept *keptCounts, owner string) {
+func (s *Site) recount(kept *keptCounts, owners map[pawl.Kind]string) {
 	ctx, cancel := context.WithTimeout(context.Background(), countsTimeout)
 	defer cancel()
 	stop := context.AfterFunc(s.ending, cancel)
 	defer stop()
 	begun := time.Now()
-	counts, err := s.count(ctx, owner)
+	counts, err := s.count(ctx, owners)
 	took := time.Since(begun)
 	if err != nil && ctx.Err() == nil {
 		s.log.Error("count lanes", "err", err)
@@ -96,26 +101,48 @@ func (s *Site) recount(kept *keptCounts, owner string) {
 	kept.busy = nil
 	s.counts.mu.Unlock()
 	if took > countsWait {
-		s.cfg.Pulse.Changed("", "") // pages that did not wait look again
+		s.cfg.Pulse.Changed(lane.Ref{}) // pages that did not wait look again
 	}
 }
 
-func (s *Site) count(ctx context.Context, owner string) (wordCounts, error) {
+// ownersOf is whose lanes somebody sees, by kind.
+func (s *Site) ownersOf(v *visit) map[pawl.Kind]string {
+	out := map[pawl.Kind]string{}
+	for _, k := range s.cfg.Kinds {
+		out[k.Kind()] = ownerOf(v, k.Kind())
+	}
+	return out
+}
+
+// workforce tells who there is to run things.
+func (s *Site) workforce(ctx context.Context) (there run.Workforce, err error) {
+	if s.cfg.Workforce == nil {
+		return there, nil
+	}
+	err = s.cfg.DB.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		there, err = s.cfg.Workforce(ctx, tx)
+		return err
+	})
+	return there, err
+}
+
+func (s *Site) count(ctx context.Context, owners map[pawl.Kind]string) (wordCounts, error) {
 	out := wordCounts{}
-	there, err := s.cfg.Workflows.Workforce(ctx)
+	there, err := s.workforce(ctx)
 	if err != nil {
 		return nil, err
 	}
 	err = s.cfg.DB.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		for _, k := range s.laneKinds() {
-			counted, err := k.count(ctx, tx, owner)
+		for _, k := range s.cfg.Kinds {
+			kind := k.Kind()
+			counted, err := k.Count(ctx, tx, owners[kind])
 			if err != nil {
 				return err
 			}
-			out[string(k.kind)] = map[run.State]int{}
+			out[string(kind)] = map[run.State]int{}
 			for word, n := range counted {
 				told, _ := there.Over(run.State(word), run.IssueNone)
-				out[string(k.kind)][told] += n
+				out[string(kind)][told] += n
 			}
 		}
 		return nil

@@ -1,13 +1,14 @@
 package web
 
 import (
+	"context"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/store"
 )
 
 // livePath is the stream that pages follow; ?lane=kind:name narrows it, and
@@ -38,7 +39,7 @@ func (s *Site) serveLive(w http.ResponseWriter, r *http.Request) {
 	if lane == "" {
 		lane = everyLane
 	}
-	if !s.maySee(r, who, lane) {
+	if !s.maySee(r, &visit{who: who}, lane) {
 		w.WriteHeader(http.StatusNotFound)
 		return
 	}
@@ -69,11 +70,24 @@ func (s *Site) serveLive(w http.ResponseWriter, r *http.Request) {
 	s.sendLive(w, r, f, place.Ended())
 }
 
-// maySee reports whether a visitor may know that a lane does something. What a
-// schedule does is its owner's alone.
-func (s *Site) maySee(r *http.Request, who visitor, lane string) bool {
-	id, ofSchedule := strings.CutPrefix(lane, string(pawl.KindSchedule)+":")
-	return !ofSchedule || s.inside.get(r.Context(), who.text, "/api/v1/schedules/"+url.PathEscape(id), nil, nil) == nil
+// maySee reports whether a visitor may know that a lane does something. What an
+// owned lane does is its owner's alone.
+func (s *Site) maySee(r *http.Request, v *visit, name string) bool {
+	kind, key, _ := strings.Cut(name, ":")
+	k, ok := s.cfg.Kinds.Get(pawl.Kind(kind))
+	if !ok {
+		return true
+	}
+	var owner string
+	err := s.cfg.DB.Read(r.Context(), func(ctx context.Context, tx *store.Tx) (err error) {
+		owner, err = k.OwnerOf(ctx, tx, key)
+		return err
+	})
+	if err != nil || owner == "" {
+		return err == nil
+	}
+	viewer := ownerOf(v, k.Kind())
+	return v.may(kind+"s", "read") && (viewer == "" || viewer == owner)
 }
 
 func (s *Site) sendLive(w http.ResponseWriter, r *http.Request, f *follower, ended <-chan struct{}) {

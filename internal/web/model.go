@@ -142,14 +142,19 @@ type runAnswer struct {
 }
 
 // LaneHref is the page of what it is a run of.
-func (r runAnswer) LaneHref() string { return lanePath(r.Kind, r.Lane, r.LaneID) }
+func (r runAnswer) LaneHref() string { return lanePath(r.Kind, r.laneKey()) }
 
 // Follows is what a page about the run follows, see Pulse.
 func (r runAnswer) Follows() string {
-	if r.Kind == string(pawl.KindSchedule) {
-		return r.Kind + ":" + r.LaneID
+	return r.Kind + ":" + r.laneKey()
+}
+
+// laneKey names the lane of the run: by its id where names are their owners'.
+func (r runAnswer) laneKey() string {
+	if r.LaneID != "" {
+		return r.LaneID
 	}
-	return r.Kind + ":" + r.Lane
+	return r.Lane
 }
 
 // Questions reports whether a graph waits for an answer.
@@ -161,9 +166,9 @@ func (r runAnswer) Questions() bool {
 // about. Without one it is that the run only waits.
 func (r runAnswer) Seen() string {
 	switch {
-	case r.Kind == string(pawl.KindSchedule) && r.Question != nil:
+	case r.Question != nil:
 		return pawl.FormatTime(r.Question.AskedAt)
-	case r.Kind == string(pawl.KindSchedule):
+	case isOfSchedule(r.Kind):
 		return ""
 	case r.Approval != nil && r.Status == string(pawl.StatusPausedApproval) && (r.Error == nil || r.Error.Class == ""):
 		return r.Approval.ID // without an error it waits for this, and not for an account

@@ -2,6 +2,8 @@ package web
 
 import (
 	"encoding/json"
+	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -217,3 +219,18 @@ func (q questionAnswer) Text() string {
 
 // Open reports whether nobody answered yet.
 func (q questionAnswer) Open() bool { return !given(q.Answer) }
+
+// followSchedule is what a page about a schedule follows, see Pulse.
+func followSchedule(id string) string { return string(pawl.KindSchedule) + ":" + id }
+
+func isOfSchedule(kind string) bool { return kind == string(pawl.KindSchedule) }
+
+func (s *Site) hasSchedules() bool {
+	_, ok := s.cfg.Kinds.Get(pawl.KindSchedule)
+	return ok
+}
+
+// waitingGraphs asks for runs of graphs that wait for a person.
+func waitingGraphs(limit int) url.Values {
+	return url.Values{"kind": {string(pawl.KindSchedule)}, "status": {string(pawl.StatusPausedApproval)}, "limit": {strconv.Itoa(limit)}}
+}

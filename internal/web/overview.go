@@ -1,7 +1,6 @@
 package web
 
 import (
-	"context"
 	"net/http"
 	"strings"
 
@@ -56,59 +55,26 @@ func (s *Site) overview(r *http.Request, v *visit) (out overviewPage, err error)
 	query := r.URL.Query()
 	out.Filter = laneFilter{Text: cut(strings.TrimSpace(query.Get("q")), maxText), Kind: query.Get("kind"), Word: run.State(query.Get("status"))}
 	out.Filters = out.Filter != laneFilter{}
-	there, err := s.cfg.Workflows.Workforce(r.Context())
+	there, err := s.workforce(r.Context())
 	if err != nil {
 		return out, err
 	}
-	if out.Filter.NoWorker = there.Missing; there.Missing {
+	if there.Missing {
 		out.NoWorker = there.Sentence()
 	}
-	owner := ownerOf(v)
-	counts := s.countLanes(r.Context(), owner, v.now)
+	counts := s.countLanes(r.Context(), v)
 	out.Counted = counts != nil
-	for _, k := range s.laneKinds() {
-		out.Kinds = append(out.Kinds, string(k.kind))
-	}
+	out.Kinds = s.kinds()
 	out.Words, out.Total = wordTabs(r, out.Filter, counts)
 	var next string
-	if out.Lanes, next, err = s.findLanes(r.Context(), owner, out.Filter, query.Get("cursor"), lanesPerPage); err != nil {
+	if out.Lanes, next, err = s.findLanes(r.Context(), v, out.Filter, query.Get("cursor"), lanesPerPage); err != nil {
 		return out, err
 	}
 	out.Pager = pagerOf(r, next)
 	if !out.Filters && out.Pager.First == "" {
-		out.Urgent, _, err = s.findLanes(r.Context(), owner, laneFilter{Word: run.NeedsAttention, NoWorker: there.Missing}, "", urgentShown)
+		out.Urgent, _, err = s.findLanes(r.Context(), v, laneFilter{Word: run.NeedsAttention}, "", urgentShown)
 	}
 	return out, err
-}
-
-// findLanes goes through the kinds, and in each by name. A cursor is the kind
-// and the name of the last lane of a page.
-func (s *Site) findLanes(ctx context.Context, owner string, f laneFilter, cursor string, limit int) (rows []laneRow, next string, err error) {
-	from, after, _ := strings.Cut(cursor, ":")
-	begun := cursor == ""
-	for _, k := range s.laneKinds() {
-		if !begun && string(k.kind) != from {
-			continue
-		}
-		begun = true
-		if f.Kind != "" && f.Kind != string(k.kind) {
-			after = ""
-			continue
-		}
-		if len(rows) >= limit { // the page is full, and there is another kind
-			return rows, string(k.kind) + ":", nil
-		}
-		found, more, err := k.find(ctx, owner, f, after, limit-len(rows))
-		if err != nil {
-			return nil, "", err
-		}
-		rows = append(rows, found...)
-		if more != "" {
-			return rows, string(k.kind) + ":" + more, nil
-		}
-		after = ""
-	}
-	return rows, "", nil
 }
 
 // wordTabs are the four words with how many lanes have each.

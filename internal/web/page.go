@@ -75,7 +75,7 @@ func (s *Site) frameFor(r *http.Request, v *visit, section, title string) frame 
 		if s.ask(r.Context(), v, "/api/v1/approvals", url.Values{"limit": {strconv.Itoa(approvalsCounted)}}, &waiting) == nil {
 			f.Approvals = len(waiting.Items)
 		}
-		if s.cfg.Graphs != nil && s.ask(r.Context(), v, "/api/v1/runs", waitingGraphs(approvalsCounted), &waiting) == nil {
+		if s.hasSchedules() && s.ask(r.Context(), v, "/api/v1/runs", waitingGraphs(approvalsCounted), &waiting) == nil {
 			f.Approvals += len(waiting.Items)
 		}
 	}

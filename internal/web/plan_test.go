@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/bulk"
 	"github.com/pawlrun/pawl/internal/pgtest"
 	"github.com/pawlrun/pawl/internal/store"
@@ -245,7 +246,7 @@ func (r *rig) counts(token, path string) {
 	if path != "/" {
 		return
 	}
-	if _, err := r.site.count(r.t.Context(), r.userOf(token)); err != nil {
+	if _, err := r.site.count(r.t.Context(), map[pawl.Kind]string{pawl.KindSchedule: r.userOf(token)}); err != nil {
 		r.t.Error(err)
 	}
 }

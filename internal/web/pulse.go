@@ -4,11 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/ledger"
-	"github.com/pawlrun/pawl/internal/schedule"
-	"github.com/pawlrun/pawl/internal/source"
-	"github.com/pawlrun/pawl/internal/workflow"
+	"github.com/pawlrun/pawl/internal/lane"
 )
 
 // Pulse tells open pages that something they show has changed: not what, only
@@ -26,7 +22,7 @@ type Pulse struct {
 
 // follower is one open page.
 type follower struct {
-	lane string        // kind:name, or kind:id of a schedule; everyLane is all
+	lane string        // kind:key; everyLane is all
 	wake chan struct{} // has room for one
 }
 
@@ -39,16 +35,16 @@ func NewPulse() *Pulse {
 }
 
 // Changed tells that something about a lane changed.
-func (p *Pulse) Changed(kind pawl.Kind, name string) {
+func (p *Pulse) Changed(of lane.Ref) {
 	p.told.Add(1)
 	if p.count.Load() == 0 {
 		return
 	}
-	lane := string(kind) + ":" + name
+	name := string(of.Kind) + ":" + of.Key
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for f := range p.followers {
-		if f.lane != everyLane && f.lane != lane {
+		if f.lane != everyLane && f.lane != name {
 			continue
 		}
 		select {
@@ -57,32 +53,6 @@ func (p *Pulse) Changed(kind pawl.Kind, name string) {
 		}
 	}
 }
-
-// ObserveRun is made for ledger.Config.
-func (p *Pulse) ObserveRun(e ledger.Event) {
-	if p.count.Load() == 0 {
-		p.told.Add(1)
-		return
-	}
-	name := e.Run.Lane
-	switch e.Run.Kind {
-	case pawl.KindWorkflow:
-		name = workflow.NameOfLane(name)
-	case pawl.KindSchedule:
-		name = schedule.ScheduleOfRun(&e.Run)
-	case pawl.KindSource:
-	}
-	p.Changed(e.Run.Kind, name)
-}
-
-// ObserveWorkflow is made for workflow.Options.
-func (p *Pulse) ObserveWorkflow(c workflow.Change) { p.Changed(pawl.KindWorkflow, c.Workflow) }
-
-// ObserveSource is made for source.Options.
-func (p *Pulse) ObserveSource(c source.Change) { p.Changed(pawl.KindSource, c.Source) }
-
-// ObserveSchedule is made for schedule.Options. Pages follow a schedule by its id.
-func (p *Pulse) ObserveSchedule(c schedule.Change) { p.Changed(pawl.KindSchedule, c.Schedule) }
 
 // Close ends all streams; there will be no others.
 func (p *Pulse) Close() {

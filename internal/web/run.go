@@ -16,11 +16,7 @@ type runsPage struct {
 	Pager              pager
 }
 
-// kinds and statuses are the choices of filters.
-func kinds() []string {
-	return []string{string(pawl.KindWorkflow), string(pawl.KindSource), string(pawl.KindSchedule)}
-}
-
+// statuses are the choices of a filter.
 func statuses() []string {
 	var out []string
 	for _, s := range pawl.Statuses() {
@@ -40,7 +36,7 @@ func (s *Site) showRuns(w http.ResponseWriter, r *http.Request, v *visit) {
 	f.Live = everyLane
 	s.show(w, r, "runs.html", f, runsPage{
 		Runs: list.Items, Kind: query.Get("kind"), Lane: query.Get("lane"), Status: query.Get("status"),
-		Kinds: kinds(), Statuses: statuses(), Pager: pagerOf(r, list.NextCursor),
+		Kinds: s.kinds(), Statuses: statuses(), Pager: pagerOf(r, list.NextCursor),
 	})
 }
 
@@ -134,7 +130,7 @@ func answerOf(r *http.Request) json.RawMessage {
 
 func (s *Site) rejectRun(w http.ResponseWriter, r *http.Request, v *visit) {
 	done := "Rejected. The workflow is paused."
-	if r.FormValue("kind") == string(pawl.KindSchedule) {
+	if isOfSchedule(r.FormValue("kind")) {
 		done = "Rejected. The slot ends here."
 	}
 	s.change(w, r, v, apiRun(r, "reject"), map[string]any{"seen": seenIn(r)}, done)

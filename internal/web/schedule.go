@@ -27,7 +27,7 @@ func apiSchedule(r *http.Request, below string) string {
 }
 
 func (s *Site) scheduleHeadOf(r *http.Request, v *visit, tab string) (h *scheduleHead, err error) {
-	h = &scheduleHead{Tab: tab, Base: schedulePath(r.PathValue("id")), CanWrite: v.may("schedules", "write"), CanRuns: v.may("runs", "write")}
+	h = &scheduleHead{Tab: tab, Base: lanePath(string(pawl.KindSchedule), r.PathValue("id")), CanWrite: v.may("schedules", "write"), CanRuns: v.may("runs", "write")}
 	if err := s.ask(r.Context(), v, apiSchedule(r, ""), nil, &h.scheduleAnswer); err != nil {
 		return h, err
 	}
@@ -63,7 +63,7 @@ func (s *Site) showScheduleTab(w http.ResponseWriter, r *http.Request, v *visit,
 		return
 	}
 	f := s.frameFor(r, v, "overview", h.Name+title)
-	f.Live = string(pawl.KindSchedule) + ":" + h.ID
+	f.Live = followSchedule(h.ID)
 	s.show(w, r, "schedule_"+tab+".html", f, body)
 }
 

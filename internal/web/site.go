@@ -11,22 +11,22 @@ import (
 	"time"
 
 	"github.com/pawlrun/pawl/internal/access"
-	"github.com/pawlrun/pawl/internal/schedule"
-	"github.com/pawlrun/pawl/internal/source"
+	"github.com/pawlrun/pawl/internal/lane"
+	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
-	"github.com/pawlrun/pawl/internal/workflow"
 )
 
-// Config is what a site is made of. API, DB and Workflows must be there.
+// Config is what a site is made of. API, DB and Kinds must be there.
 type Config struct {
 	// API answers what is asked for below /api, and the pages' own questions.
-	API       http.Handler
-	DB        *store.DB
-	Workflows *workflow.Service
-	Sources   *source.Service   // nil: there are none
-	Graphs    *schedule.Service // nil: there are no schedules
-	Log       *slog.Logger
-	Version   string
+	API     http.Handler
+	DB      *store.DB
+	Kinds   lane.Kinds
+	Log     *slog.Logger
+	Version string
+
+	// Workforce tells who there is to run things. Nil says that somebody is.
+	Workforce func(ctx context.Context, tx *store.Tx) (run.Workforce, error)
 
 	// Keeper knows the tokens, and how many pages may be followed; nil makes one.
 	Keeper *access.Keeper
@@ -55,8 +55,8 @@ type Site struct {
 
 // New makes a site.
 func New(cfg Config) (*Site, error) {
-	if cfg.API == nil || cfg.DB == nil || cfg.Workflows == nil {
-		return nil, errors.New("web: an API, a database and workflows are needed")
+	if cfg.API == nil || cfg.DB == nil || len(cfg.Kinds) == 0 {
+		return nil, errors.New("web: an API, a database and kinds are needed")
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)

@@ -28,7 +28,7 @@ func apiSource(r *http.Request, below string) string {
 
 // showSourceTab shows a page about a source: read fills its own part.
 func (s *Site) showSourceTab(w http.ResponseWriter, r *http.Request, v *visit, tab, title string, read func(h *sourceHead) (any, error)) {
-	h := &sourceHead{Tab: tab, Base: sourcePath(r.PathValue("name")), CanWrite: v.may("sources", "write")}
+	h := &sourceHead{Tab: tab, Base: lanePath(string(pawl.KindSource), r.PathValue("name")), CanWrite: v.may("sources", "write")}
 	if err := s.ask(r.Context(), v, apiSource(r, ""), nil, &h.sourceAnswer); err != nil {
 		s.problem(w, r, err)
 		return

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -128,10 +129,8 @@ func (s *Site) showTimeline(w http.ResponseWriter, r *http.Request, v *visit) {
 		window = windowAt(v.now, spans[i])
 	}
 	out := timelinePage{Spans: spans, Span: window.span.Name, Kind: query.Get("kind"), Axis: window.axis(), NowX: window.x(v.now)}
-	for _, k := range s.laneKinds() {
-		out.Kinds = append(out.Kinds, string(k.kind))
-	}
-	rows, next, err := s.findLanes(r.Context(), ownerOf(v), laneFilter{Kind: out.Kind}, query.Get("cursor"), linesPerPage)
+	out.Kinds = s.kinds()
+	rows, next, err := s.findLanes(r.Context(), v, laneFilter{Kind: out.Kind}, query.Get("cursor"), linesPerPage)
 	if err == nil {
 		out.Lines, err = s.timelineLines(r.Context(), rows, window)
 	}
@@ -150,11 +149,15 @@ func (s *Site) timelineLines(ctx context.Context, rows []laneRow, w timelineWind
 	err = s.cfg.DB.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
 		lines = nil
 		for _, row := range rows {
+			k, ok := s.cfg.Kinds.Get(row.Kind)
+			if !ok {
+				continue
+			}
 			line := timelineLine{laneRow: row}
-			if err := line.addPast(ctx, tx, w); err != nil {
+			if err := line.addPast(ctx, tx, k, w); err != nil {
 				return err
 			}
-			due, err := dueTimes(ctx, tx, &row, w)
+			due, err := dueTimes(ctx, tx, k, &row.Lane, w)
 			if err != nil {
 				return err
 			}
@@ -167,8 +170,8 @@ func (s *Site) timelineLines(ctx context.Context, rows []laneRow, w timelineWind
 }
 
 // addPast adds what ran.
-func (l *timelineLine) addPast(ctx context.Context, tx *store.Tx, w timelineWindow) error {
-	ran, err := l.ran(ctx, tx, w)
+func (l *timelineLine) addPast(ctx context.Context, tx *store.Tx, k lane.Kind, w timelineWindow) error {
+	ran, err := l.ran(ctx, tx, k, w)
 	if err != nil {
 		return err
 	}
@@ -221,30 +224,17 @@ type ranMark struct {
 	title    string
 }
 
-// ran reads what a lane ran in the window, the newest first: slots of a
-// schedule, runs of the others.
-func (l *timelineLine) ran(ctx context.Context, tx *store.Tx, w timelineWindow) (out []ranMark, err error) {
-	if l.Kind == string(pawl.KindSchedule) {
-		slots, err := tx.ListSlots(ctx, store.SlotFilter{ScheduleID: l.ID}, w.now, "", marksRead)
-		for i := range slots {
-			slot := &slots[i]
-			if slot.ScheduledFor.Before(w.from) {
-				break
-			}
-			told := slotAnswer{Status: slot.Status, Disposition: slot.Disposition}
-			out = append(out, ranMark{latest(slot.ScheduledFor, slot.StartedAt), slot.CompletedAt, tone(told.Became()), instant(slot.ScheduledFor) + " · " + called(told.Became())})
-		}
-		return out, err
+// ran reads what a lane ran in the window, the newest first: slots where it has
+// them, or else runs.
+func (l *timelineLine) ran(ctx context.Context, tx *store.Tx, k lane.Kind, w timelineWindow) (out []ranMark, err error) {
+	if hasSlots(k) {
+		return slotMarks(ctx, tx, l.ID, w)
 	}
-	lane := l.Name
-	if l.Kind == string(pawl.KindWorkflow) {
-		flow, err := tx.GetWorkflow(ctx, l.ID)
-		if err != nil {
-			return nil, err
-		}
-		lane = flow.Lane
+	of, _, err := k.Find(ctx, tx, lane.Viewer{}, l.Name)
+	if err != nil {
+		return nil, err
 	}
-	runs, err := tx.RunMarks(ctx, pawl.Kind(l.Kind), lane, w.from, w.to, marksRead)
+	runs, err := tx.RunMarks(ctx, l.Kind, of.Lane, w.from, w.to, marksRead)
 	for _, one := range runs {
 		out = append(out, ranMark{one.CreatedAt, restedAt(&one), tone(string(one.Status)), instant(one.CreatedAt) + " · " + called(string(one.Status))})
 	}

@@ -30,7 +30,7 @@ func apiWorkflow(r *http.Request, below string) string {
 // workflowHeadOf reads the head. The newest run is looked at only if somebody
 // has to decide about it.
 func (s *Site) workflowHeadOf(r *http.Request, v *visit, tab string) (h workflowHead, err error) {
-	h = workflowHead{Tab: tab, Base: workflowPath(r.PathValue("name")), CanWrite: v.may("workflows", "write"), CanRuns: v.may("runs", "write")}
+	h = workflowHead{Tab: tab, Base: lanePath(string(pawl.KindWorkflow), r.PathValue("name")), CanWrite: v.may("workflows", "write"), CanRuns: v.may("runs", "write")}
 	if err := s.ask(r.Context(), v, apiWorkflow(r, ""), nil, &h.workflowAnswer); err != nil {
 		return h, err
 	}

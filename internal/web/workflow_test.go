@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 )
@@ -58,9 +60,9 @@ func TestFilterAgreesWithTheWords(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			names, err := tx.FindWorkflows(ctx, store.LaneFilter{Word: string(run.NeedsAttention)}, "", 10)
-			if fmt.Sprint(names) != "[asks loses]" {
-				r.t.Errorf("found %v", names)
+			found, err := tx.FindWorkflows(ctx, store.LaneFilter{Word: string(run.NeedsAttention)}, "", 10)
+			if len(found) != 2 || found[0].Name != "asks" || found[1].Name != "loses" {
+				r.t.Errorf("found %v", found)
 			}
 			return err
 		})
@@ -244,12 +246,12 @@ func TestPulseTellsWhoFollows(t *testing.T) {
 	p := NewPulse()
 	all, _ := p.follow(everyLane)
 	one, _ := p.follow("workflow:a")
-	p.Changed("workflow", "b")
-	p.Changed("workflow", "b") // does not wait
+	p.Changed(lane.Named("workflow", "b"))
+	p.Changed(lane.Named("workflow", "b")) // does not wait
 	if len(all.wake) != 1 || len(one.wake) != 0 {
 		t.Errorf("all %d, one %d", len(all.wake), len(one.wake))
 	}
-	p.Changed("workflow", "a")
+	p.Changed(lane.Named("workflow", "a"))
 	p.leave(all)
 	if len(one.wake) != 1 || p.count.Load() != 1 {
 		t.Errorf("one %d, followers %d", len(one.wake), p.count.Load())
@@ -265,7 +267,7 @@ func TestPulseTellsWhoFollows(t *testing.T) {
 func TestOverviewDoesNotWaitForSlowCounts(t *testing.T) {
 	r := onSQLite(t)
 	r.deploy("rests", "put")
-	r.site.counts.of = map[string]*keptCounts{"": {busy: make(chan struct{})}} // a count that takes for ever
+	r.site.counts.of = map[string]*keptCounts{fmt.Sprint(map[pawl.Kind]string{"workflow": "", "source": "", "schedule": ""}): {busy: make(chan struct{})}} // a count that takes for ever
 	p := r.signedIn(r.admin).get("/").want(http.StatusOK)
 	p.has("lane-workflow-rests", "Needs attention", "Everything that runs here by itself.")
 	p.hasNot(`<span class="num">`)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/tool"
@@ -121,7 +122,7 @@ func (x *execution) ask(ctx context.Context, h *host) error {
 		}
 		tx.AfterCommit(func() { x.run, x.ended = next, true })
 		s := x.view.workflow
-		x.tell(tx, Change{What: "asked", Workflow: s.Name, Run: x.run.ID})
+		x.cfg.Emit(tx, lane.Change{Ref: refOf(s.Name), What: "asked", Run: x.run.ID})
 		return x.flush(ctx, tx)
 	})
 	if err != nil {
@@ -173,16 +174,16 @@ func (e *session) remind(ctx context.Context, v *view) error {
 			return err
 		}
 		if v.asked.ExpiresAt.After(tx.Now) {
-			e.tell(tx, Change{What: "asked again", Workflow: v.workflow.Name, Run: v.row.ID})
-			if err := e.notify(ctx, tx, Notice{
-				Workflow: v.workflow.Name, What: NoticeReminder, Issue: run.IssueApproval, Cause: v.row.ID + " reminder", RunID: v.row.ID, At: tx.Now,
+			e.cfg.Emit(tx, lane.Change{Ref: refOf(v.workflow.Name), What: "asked again", Run: v.row.ID})
+			if err := e.cfg.Notify(ctx, tx, lane.Notice{
+				Ref: refOf(v.workflow.Name), What: lane.NoticeReminder, Issue: run.IssueApproval, RunID: v.row.ID, At: tx.Now,
 				Text: "A question expires in " + v.asked.ExpiresAt.Sub(tx.Now).Round(time.Hour).String() + ": may it call " + v.asked.Tool + "." + v.asked.Method + "?",
 			}); err != nil {
 				return err
 			}
 			return tx.WarnedOfApproval(ctx, v.asked.ID)
 		}
-		e.tell(tx, Change{What: "expired", Workflow: v.workflow.Name, Run: v.row.ID})
+		e.cfg.Emit(tx, lane.Change{Ref: refOf(v.workflow.Name), What: "expired", Run: v.row.ID})
 		return tx.MoveApproval(ctx, v.asked.ID, store.ApprovalPending, store.ApprovalExpired, "")
 	})
 }

@@ -8,13 +8,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
 // notices makes the kit note what people are told.
 func (k *kit) notices() *[]string {
 	var told []string
-	k.s.cfg.Notify = func(_ context.Context, tx *store.Tx, n Notice) error {
+	k.s.cfg.Notify = func(_ context.Context, tx *store.Tx, n lane.Notice) error {
 		tx.AfterCommit(func() { told = append(told, n.What+" "+string(n.Issue)) })
 		return nil
 	}

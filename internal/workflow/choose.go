@@ -56,7 +56,7 @@ const consumersInRow = 100
 //
 // The order is: what became of the newest run, consumers by their oldest
 // event, due wakeAt, producers by their time.
-func choose(v *view, l *lane, oldest func(topics []string) (map[string]int64, error)) (step, error) {
+func choose(v *view, l *memory, oldest func(topics []string) (map[string]int64, error)) (step, error) {
 	if v.workflow.Desired != desiredActive {
 		if v.newest.Status == pawl.StatusActive && !v.row.StartedAt.IsZero() {
 			return step{do: actRecover, reason: "nobody executes run " + v.row.ID}, nil
@@ -194,7 +194,7 @@ func (v *view) dueProducer() step {
 }
 
 // chooseConsumer is the consumer whose turn it is, else when one wakes.
-func (v *view) chooseConsumer(l *lane, oldest func([]string) (map[string]int64, error)) (step, error) {
+func (v *view) chooseConsumer(l *memory, oldest func([]string) (map[string]int64, error)) (step, error) {
 	type candidate struct {
 		step
 		oldest int64

@@ -28,7 +28,7 @@ type sketch struct {
 	inRow  int
 }
 
-func (s sketch) view() (*view, *lane) {
+func (s sketch) view() (*view, *memory) {
 	v := &view{
 		now: noon(), workflow: store.Workflow{Desired: desiredActive, Version: "1"}, seqs: s.seqs, wakes: map[string]time.Time{},
 		config: Config{
@@ -52,7 +52,7 @@ func (s sketch) view() (*view, *lane) {
 		v.schedules = append(v.schedules, row)
 	}
 	slices.SortFunc(v.schedules, func(a, b store.ProducerSchedule) int { return a.NextRunAt.Compare(b.NextRunAt) })
-	l := &lane{inRow: s.inRow, marked: map[string]bool{}, seen: map[string]map[string]int64{"a": {}, "b": {}}}
+	l := &memory{inRow: s.inRow, marked: map[string]bool{}, seen: map[string]map[string]int64{"a": {}, "b": {}}}
 	return v, l
 }
 

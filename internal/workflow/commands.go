@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 )
@@ -21,10 +22,6 @@ const (
 	ReasonUndeployed = "not_deployed"
 )
 
-func refuse(op, reason, msg, hint string) error {
-	return &pawl.Error{Code: pawl.CodeConflict, Reason: reason, Op: op, Msg: msg, Hint: hint}
-}
-
 // RunNow asks for a run of every producer of a workflow, in the caller's
 // transaction; consumers run because of what they publish (A-12..A-18). It is
 // refused, with a reason and without any effect, unless the lane is idle and
@@ -35,7 +32,7 @@ func (s *Service) RunNow(ctx context.Context, tx *store.Tx, name, by string) err
 	if err != nil {
 		return err
 	}
-	v, err := s.look(ctx, tx, w.ID)
+	v, err := s.load(ctx, tx, w.ID)
 	if err != nil {
 		return err
 	}
@@ -47,29 +44,29 @@ func (s *Service) RunNow(ctx context.Context, tx *store.Tx, name, by string) err
 		return err
 	}
 	if n == 0 {
-		return refuse(op, ReasonUndeployed, fmt.Sprintf("workflow %q has no producers that could run", name), "Publish an event instead: its consumers run when there is one.")
+		return lane.Refuse(op, ReasonUndeployed, fmt.Sprintf("workflow %q has no producers that could run", name), "Publish an event instead: its consumers run when there is one.")
 	}
 	if err := tx.Audit(ctx, by, "workflow.run", "workflow:"+name, nil); err != nil {
 		return err
 	}
-	s.tell(tx, Change{What: "requested", Workflow: name})
+	s.cfg.Emit(tx, lane.Change{Ref: refOf(name), What: "requested"})
 	return s.arm(ctx, tx, w, tx.Now)
 }
 
 func (v *view) refuseRunNow(op string) error {
 	name := v.workflow.Name
-	word, issue := v.words()
+	word, issue := v.status()
 	switch {
 	case word == run.Stopped:
-		return refuse(op, ReasonPaused, fmt.Sprintf("workflow %q is %s", name, v.workflow.Desired), "Resume it first: pawl resume workflow "+name)
+		return lane.Refuse(op, ReasonPaused, fmt.Sprintf("workflow %q is %s", name, v.workflow.Desired), "Resume it first: pawl resume workflow "+name)
 	case v.newest.Status == pawl.StatusActive:
-		return refuse(op, ReasonRunActive, fmt.Sprintf("a run of workflow %q is active", name), "Wait until it has ended.")
+		return lane.Refuse(op, ReasonRunActive, fmt.Sprintf("a run of workflow %q is active", name), "Wait until it has ended.")
 	case issue == run.IssueBackingOff:
-		return refuse(op, ReasonBackingOff, fmt.Sprintf("workflow %q backs off after a failure", name), "It is tried again by itself; pawl why workflow "+name+" tells when.")
+		return lane.Refuse(op, ReasonBackingOff, fmt.Sprintf("workflow %q backs off after a failure", name), "It is tried again by itself; pawl why workflow "+name+" tells when.")
 	case issue == run.IssueFixing:
-		return refuse(op, ReasonFixing, fmt.Sprintf("the script of workflow %q is being fixed", name), "")
+		return lane.Refuse(op, ReasonFixing, fmt.Sprintf("the script of workflow %q is being fixed", name), "")
 	case run.Halts(v.newest, v.exhausted()):
-		return refuse(op, ReasonPaused, fmt.Sprintf("workflow %q is halted: %s", name, v.sentence(issue)), "pawl why workflow "+name+" tells what to do.")
+		return lane.Refuse(op, ReasonPaused, fmt.Sprintf("workflow %q is halted: %s", name, v.sentence(issue)), "pawl why workflow "+name+" tells what to do.")
 	}
 	return nil
 }
@@ -92,7 +89,7 @@ func (s *Service) Pause(ctx context.Context, tx *store.Tx, name, by string) (boo
 	if err := s.cancelActive(ctx, tx, w); err != nil {
 		return false, err
 	}
-	s.tell(tx, Change{What: "paused", Workflow: name})
+	s.cfg.Emit(tx, lane.Change{Ref: refOf(name), What: "paused"})
 	return true, tx.Audit(ctx, by, "workflow.pause", "workflow:"+name, nil)
 }
 
@@ -134,7 +131,7 @@ func (s *Service) Resume(ctx context.Context, tx *store.Tx, name, by string) (bo
 	if err != nil {
 		return false, err
 	}
-	v, err := s.look(ctx, tx, w.ID)
+	v, err := s.load(ctx, tx, w.ID)
 	if err != nil {
 		return false, err
 	}
@@ -155,7 +152,7 @@ func (s *Service) Resume(ctx context.Context, tx *store.Tx, name, by string) (bo
 	if err := tx.Audit(ctx, by, "workflow.resume", "workflow:"+name, nil); err != nil {
 		return false, err
 	}
-	s.tell(tx, Change{What: "resumed", Workflow: name})
+	s.cfg.Emit(tx, lane.Change{Ref: refOf(name), What: "resumed"})
 	return true, s.arm(ctx, tx, w, tx.Now)
 }
 
@@ -171,15 +168,15 @@ func (s *Service) Delete(ctx context.Context, tx *store.Tx, name, by string) err
 	if err := s.cancelActive(ctx, tx, w); err != nil {
 		return err
 	}
-	v, err := s.look(ctx, tx, w.ID)
+	v, err := s.load(ctx, tx, w.ID)
 	if err != nil {
 		return err
 	}
 	switch {
 	case v.newest.Status == pawl.StatusActive:
-		return refuse(op, ReasonRunActive, fmt.Sprintf("a run of workflow %q is active and has sent something already", name), "Try again when it has ended.")
+		return lane.Refuse(op, ReasonRunActive, fmt.Sprintf("a run of workflow %q is active and has sent something already", name), "Try again when it has ended.")
 	case run.Unresolved(v.newest.Ledger):
-		return refuse(op, "outcome_unknown", fmt.Sprintf("it is unknown what became of a call of workflow %q", name), "Resolve run "+v.row.ID+" first.")
+		return lane.Refuse(op, "outcome_unknown", fmt.Sprintf("it is unknown what became of a call of workflow %q", name), "Resolve run "+v.row.ID+" first.")
 	}
 	if err := s.endWaiting(ctx, tx, v); err != nil {
 		return err
@@ -188,7 +185,7 @@ func (s *Service) Delete(ctx context.Context, tx *store.Tx, name, by string) err
 		return err
 	}
 	tx.AfterCommit(func() { s.forget(w.ID) })
-	s.tell(tx, Change{What: "deleted", Workflow: name})
+	s.cfg.Emit(tx, lane.Change{Ref: refOf(name), What: "deleted"})
 	return tx.Audit(ctx, by, "workflow.delete", "workflow:"+name, nil)
 }
 
@@ -251,7 +248,7 @@ func (s *Service) PublishExternal(ctx context.Context, tx *store.Tx, name string
 	}
 	if published.News() {
 		// Told before it is handed over, so that it is heard before the run.
-		s.tell(tx, Change{What: "published", Workflow: name, Topic: e.Topic, Event: e.MessageID})
+		s.cfg.Emit(tx, lane.Change{Ref: refOf(name), What: "published", Detail: ChangeDetail{Topic: e.Topic, Event: e.MessageID}})
 		if err := s.arm(ctx, tx, w, tx.Now); err != nil {
 			return store.Event{}, none, err
 		}
@@ -301,7 +298,7 @@ func (s *Service) SkipInput(ctx context.Context, tx *store.Tx, inputID, by strin
 	if err := s.cancelTakers(ctx, tx, w, inputID); err != nil {
 		return false, err
 	}
-	s.tell(tx, Change{What: "skipped", Workflow: w.Name, Input: inputID})
+	s.cfg.Emit(tx, lane.Change{Ref: refOf(w.Name), What: "skipped", Detail: ChangeDetail{Input: inputID}})
 	if err := tx.Audit(ctx, by, "input.skip", "input:"+inputID, map[string]string{"workflow": w.Name, "title": input.Title}); err != nil {
 		return false, err
 	}
@@ -358,7 +355,7 @@ func (s *Service) CancelRun(ctx context.Context, tx *store.Tx, r store.Run, by s
 	}
 	cancelled, err := s.endRun(ctx, tx, r)
 	if errors.Is(err, pawl.ErrLeaseLost) { // nobody executes it; it is recovered first
-		return store.Run{}, refuse("cancel run", "recovering", fmt.Sprintf("run %s was interrupted and is about to be recovered", r.ID), "Try again in a moment.")
+		return store.Run{}, lane.Refuse("cancel run", "recovering", fmt.Sprintf("run %s was interrupted and is about to be recovered", r.ID), "Try again in a moment.")
 	}
 	if err != nil {
 		return store.Run{}, err

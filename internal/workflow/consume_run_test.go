@@ -228,7 +228,7 @@ func failedNextGoesForward(t *testing.T, k *kit) {
 	if second.Handler != "order" || second.HandlerType != pawl.HandlerConsumer || second.Lane != w.Lane || second.CreatedAt.IsZero() || second.UpdatedAt.IsZero() {
 		t.Errorf("the row of the successor is not whole: %+v", second)
 	}
-	details, err := k.s.RunDetails(t.Context(), second.ID)
+	details, err := k.details(t.Context(), second.ID)
 	if err != nil || len(details.Chain) != 2 || details.Chain[0].ID != second.ID || details.Chain[1].ID != first.ID {
 		t.Errorf("the chain is %v (%v)", details.Chain, err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/store"
 )
@@ -281,7 +282,7 @@ func (s *Service) putInForce(ctx context.Context, tx *store.Tx, w store.Workflow
 	if err := tx.Audit(ctx, by, "workflow.deploy", "workflow:"+w.Name, map[string]string{"version": out.Version, "what": out.What}); err != nil {
 		return err
 	}
-	s.tell(tx, Change{What: "deployed", Workflow: w.Name})
+	s.cfg.Emit(tx, lane.Change{Ref: refOf(w.Name), What: "deployed"})
 	return s.arm(ctx, tx, w, tx.Now)
 }
 

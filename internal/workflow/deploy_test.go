@@ -289,11 +289,11 @@ func deleteAndCreate(t *testing.T, k *kit) {
 	if until := k.work(old); !until.IsZero() || len(k.ranSince()) != 0 {
 		t.Errorf("the deleted workflow wants to be woken at %v", until)
 	}
-	if _, kept := k.s.lanes[old.ID]; kept {
+	if _, kept := k.s.memories[old.ID]; kept {
 		t.Error("the deleted workflow is kept in memory")
 	}
 	w := k.deploy(name, "1", d)
-	if w.ID == old.ID || w.Lane == old.Lane || NameOfLane(w.Lane) != name {
+	if w.ID == old.ID || w.Lane == old.Lane || k.s.LaneOf(&store.Run{Lane: w.Lane}).Name != name {
 		t.Errorf("the new one has the id %s and the lane %s", w.ID, w.Lane)
 	}
 	k.work(w)

@@ -43,9 +43,9 @@ func (x *execution) execute(ctx context.Context) error {
 	x.register(cancel)
 	defer x.unregister()
 	if x.run.HandlerType == pawl.HandlerConsumer {
-		x.lane.inRow++
+		x.memory.inRow++
 	} else {
-		x.lane.inRow = 0
+		x.memory.inRow = 0
 	}
 	err := x.drive(ctx)
 	if err == nil || x.ended {
@@ -144,8 +144,8 @@ func (x *execution) giveBack(ctx context.Context) {
 }
 
 func (x *execution) markDirty() {
-	if x.run.HandlerType == pawl.HandlerConsumer && x.lane.marked != nil {
-		x.lane.marked[x.run.Handler] = true
+	if x.run.HandlerType == pawl.HandlerConsumer && x.memory.marked != nil {
+		x.memory.marked[x.run.Handler] = true
 	}
 }
 
@@ -253,7 +253,7 @@ func (x *execution) stopWith(ctx context.Context, f ledger.Failure, also func(co
 	}
 	f.Message = x.cfg.Tools.RedactText(f.Message)
 	if f.Code == codeNoConnection {
-		x.lane.missing = x.run.ID
+		x.memory.missing = x.run.ID
 	}
 	var o ledger.Outcome
 	err := x.db.Write(ctx, func(ctx context.Context, tx *store.Tx) (err error) {

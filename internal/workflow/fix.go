@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/repair"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/script"
@@ -22,8 +23,8 @@ const (
 	fixedBy = "auto-fix"
 )
 
-// lookAtFixes reads what was tried to mend the newest run.
-func (s *Service) lookAtFixes(ctx context.Context, tx *store.Tx, v *view) error {
+// loadFixes reads what was tried to mend the newest run.
+func (s *Service) loadFixes(ctx context.Context, tx *store.Tx, v *view) error {
 	if s.cfg.Repair == nil || !run.MayAutoFix(v.newest) {
 		return nil
 	}
@@ -110,7 +111,7 @@ func (e *session) noteFix(ctx context.Context, v *view, r store.Repair) error {
 		if err := tx.Fence(ctx, e.claim.Fence()); err != nil {
 			return err
 		}
-		e.tell(tx, Change{What: "fix " + r.State, Workflow: v.workflow.Name, Run: v.row.ID})
+		e.cfg.Emit(tx, lane.Change{Ref: refOf(v.workflow.Name), What: "fix " + r.State, Run: v.row.ID})
 		return tx.AddRepair(ctx, r)
 	})
 }
@@ -166,7 +167,7 @@ func (e *session) settle(ctx context.Context, v *view, r store.Repair) error {
 		if r.Version, err = e.activate(ctx, tx, w, r, fixedBy); err != nil {
 			return err
 		}
-		e.tell(tx, Change{What: "fix activated", Workflow: w.Name, Run: v.row.ID})
+		e.cfg.Emit(tx, lane.Change{Ref: refOf(w.Name), What: "fix activated", Run: v.row.ID})
 		return tx.AddRepair(ctx, r)
 	})
 	if errors.Is(err, errOvertaken) {

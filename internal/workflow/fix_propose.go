@@ -8,6 +8,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -41,7 +42,7 @@ func (e *session) propose(ctx context.Context, tx *store.Tx, v *view, r store.Re
 	if err != nil {
 		return err
 	}
-	e.tell(tx, Change{What: "asked", Workflow: v.workflow.Name, Run: v.row.ID})
+	e.cfg.Emit(tx, lane.Change{Ref: refOf(v.workflow.Name), What: "asked", Run: v.row.ID})
 	return nil
 }
 
@@ -69,17 +70,17 @@ func (v *view) proposed() bool {
 func (s *Service) approveProposal(ctx context.Context, tx *store.Tx, v *view, hash string, always bool, by string) error {
 	const op = "approve run"
 	if always {
-		return refuse(op, "once", "a repaired script is approved once", "Leave always out.")
+		return lane.Refuse(op, "once", "a repaired script is approved once", "Leave always out.")
 	}
 	if hash != "" && hash != v.asked.Hash {
-		return refuse(op, "changed", "the proposal is another one than the one you saw", "Look at it again.")
+		return lane.Refuse(op, "changed", "the proposal is another one than the one you saw", "Look at it again.")
 	}
 	r, err := waiting(ctx, tx, v.row.ID)
 	if err != nil {
 		return err
 	}
 	if v.workflow.Version != r.BaseVersion || proposalHash(r) != v.asked.Hash {
-		return refuse(op, "changed", "another version was deployed meanwhile", "")
+		return lane.Refuse(op, "changed", "another version was deployed meanwhile", "")
 	}
 	version, err := s.activate(ctx, tx, v.workflow, r, by)
 	if err != nil {
@@ -91,7 +92,7 @@ func (s *Service) approveProposal(ctx context.Context, tx *store.Tx, v *view, ha
 	if err := tx.DecideRepair(ctx, v.row.ID, store.RepairActivated, version, "", by); err != nil {
 		return err
 	}
-	s.tell(tx, Change{What: "approved", Workflow: v.workflow.Name, Run: v.row.ID})
+	s.cfg.Emit(tx, lane.Change{Ref: refOf(v.workflow.Name), What: "approved", Run: v.row.ID})
 	return tx.Audit(ctx, by, "run.approve", "run:"+v.row.ID, map[string]string{"workflow": v.workflow.Name, "tool": proposalTool, "version": version, "hash": v.asked.Hash})
 }
 
@@ -103,7 +104,7 @@ func (s *Service) rejectProposal(ctx context.Context, tx *store.Tx, v *view, by 
 	if err := tx.DecideRepair(ctx, v.row.ID, store.RepairRejected, "", "a person refused it", by); err != nil {
 		return err
 	}
-	s.tell(tx, Change{What: "rejected", Workflow: v.workflow.Name, Run: v.row.ID})
+	s.cfg.Emit(tx, lane.Change{Ref: refOf(v.workflow.Name), What: "rejected", Run: v.row.ID})
 	if err := tx.Audit(ctx, by, "run.reject", "run:"+v.row.ID, map[string]string{"workflow": v.workflow.Name, "tool": proposalTool}); err != nil {
 		return err
 	}
@@ -121,7 +122,7 @@ func waiting(ctx context.Context, tx *store.Tx, runID string) (store.Repair, err
 			return r, nil
 		}
 	}
-	return store.Repair{}, refuse("approve run", "decided", "the proposal does not wait any more", "")
+	return store.Repair{}, lane.Refuse("approve run", "decided", "the proposal does not wait any more", "")
 }
 
 // dropProposal ends a proposal that came to nothing, because the run is retried

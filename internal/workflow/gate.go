@@ -4,35 +4,29 @@ import (
 	"fmt"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/run"
 )
-
-// Gate is one condition of running, and whether it is met.
-type Gate struct {
-	Name string
-	Open bool
-	Text string
-}
 
 // gates are the conditions of the next run: it begins when all are met. They are
 // told by the rules that the chooser goes by. looks says that somebody is about
 // to look at what waits.
-func (v *view) gates(l Lane, there run.Workforce, looks bool) []Gate {
-	worker := Gate{"worker", !there.Missing, there.Sentence()}
-	wanted := Gate{"wanted", v.workflow.Desired == desiredActive, "It is meant to run."}
+func (v *view) gates(l lane.Lane, there run.Workforce, looks bool) []lane.Gate {
+	worker := lane.Gate{Name: "worker", Open: !there.Missing, Text: there.Sentence()}
+	wanted := lane.Gate{Name: "wanted", Open: v.workflow.Desired == desiredActive, Text: "It is meant to run."}
 	if !wanted.Open {
 		wanted.Text = "It is " + v.workflow.Desired + "."
 	}
-	idle := Gate{"idle", v.newest.Status != pawl.StatusActive, "No run is under way."}
+	idle := lane.Gate{Name: "idle", Open: v.newest.Status != pawl.StatusActive, Text: "No run is under way."}
 	if !idle.Open {
 		idle.Text = fmt.Sprintf("Run %s is under way since %s.", v.row.ID, pawl.FormatTime(v.row.CreatedAt))
 	}
-	return []Gate{wanted, idle, v.gateHealthy(l), v.gateDue(l, looks), worker}
+	return []lane.Gate{wanted, idle, v.gateHealthy(l), v.gateDue(l, looks), worker}
 }
 
 // gateHealthy is whether anything is left undone that holds back new work.
-func (v *view) gateHealthy(l Lane) Gate {
-	g := Gate{Name: "healthy", Open: true}
+func (v *view) gateHealthy(l lane.Lane) lane.Gate {
+	g := lane.Gate{Name: "healthy", Open: true}
 	halted := v.newest.Status != pawl.StatusActive && run.Halts(v.newest, v.exhausted())
 	switch st, _ := v.chooseForRun(); {
 	case l.Issue == run.IssueInconsistent:
@@ -58,28 +52,28 @@ func (v *view) gateHealthy(l Lane) Gate {
 }
 
 // gateDue is whether there is something to do, beside what is under way.
-func (v *view) gateDue(l Lane, looks bool) Gate {
+func (v *view) gateDue(l lane.Lane, looks bool) lane.Gate {
 	due := v.dueProducer()
 	if v.newest.Status == pawl.StatusActive && due.handler == v.row.Handler {
 		due = step{} // that is what it does
 	}
 	switch st, decided := v.chooseForRun(); {
 	case decided && st.do != actWait && v.newest.Status != pawl.StatusActive:
-		return Gate{"due", true, "Its last run goes on."}
+		return lane.Gate{Name: "due", Open: true, Text: "Its last run goes on."}
 	case due.do == actProduce && due.trigger == triggerManual:
-		return Gate{"due", true, "Somebody asked for a run."}
+		return lane.Gate{Name: "due", Open: true, Text: "Somebody asked for a run."}
 	case due.do == actProduce:
-		return Gate{"due", true, "It is due since " + pawl.FormatTime(due.scheduledFor) + "."}
+		return lane.Gate{Name: "due", Open: true, Text: "It is due since " + pawl.FormatTime(due.scheduledFor) + "."}
 	case v.wakeIsDue():
-		return Gate{"due", true, "The time has come at which it wants to look again."}
+		return lane.Gate{Name: "due", Open: true, Text: "The time has come at which it wants to look again."}
 	case l.Pending > 0 && v.takesNothing(looks):
-		return Gate{"due", false, inputsWait(l.Pending) + "; it has looked at what waits and takes it up when something new comes, or when it wants to look again."}
+		return lane.Gate{Name: "due", Open: false, Text: inputsWait(l.Pending) + "; it has looked at what waits and takes it up when something new comes, or when it wants to look again."}
 	case l.Pending > 0:
-		return Gate{"due", true, inputsWait(l.Pending) + "."}
+		return lane.Gate{Name: "due", Open: true, Text: inputsWait(l.Pending) + "."}
 	case v.newest.Status == pawl.StatusActive:
-		return Gate{"due", false, "Nothing waits beside what is under way."}
+		return lane.Gate{Name: "due", Open: false, Text: "Nothing waits beside what is under way."}
 	}
-	return Gate{"due", false, "Its schedule is not due and nothing waits."}
+	return lane.Gate{Name: "due", Open: false, Text: "Its schedule is not due and nothing waits."}
 }
 
 // takesNothing: whoever works on the lane has looked at all that waits, and
@@ -105,7 +99,7 @@ func (v *view) wakeIsDue() bool {
 	return false
 }
 
-func (v *view) nextWords(l Lane, looks bool) string {
+func (v *view) nextWords(l lane.Lane, looks bool) string {
 	st, decided := v.chooseForRun()
 	switch {
 	case l.Issue == run.IssueNoWorker:

@@ -115,7 +115,7 @@ func restartBeforeRecoveredRun(t *testing.T, k *kit) {
 	w := k.deploy("twice-down", "1", orderDefinition())
 	k.publish(w, "in", "a")
 	k.crashAt(w, "begun", 1)
-	e := &session{Service: k.s, claim: k, lane: k.s.laneOf(w.ID, k.fence), id: w.ID}
+	e := &session{Service: k.s, claim: k, memory: k.s.memoryOf(w.ID, k.fence), id: w.ID}
 	v, st, err := e.next(t.Context())
 	if err != nil || st.do != actRecover {
 		t.Fatalf("the next step is %s (%v)", st.do, err)

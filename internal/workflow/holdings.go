@@ -20,7 +20,15 @@ func (Holdings) Mutation(ctx context.Context, tx *store.Tx, runID string) (ledge
 	if err != nil {
 		return ledger.Mutation{}, err
 	}
-	var sum ledger.Mutation
+	sum, ok := sumOf(rows)
+	if !ok {
+		return sum, fmt.Errorf("run %s made more than one call that did not fail", runID)
+	}
+	return sum, nil
+}
+
+// sumOf sums up calls; ok is false if they contradict each other.
+func sumOf(rows []store.Mutation) (sum ledger.Mutation, ok bool) {
 	states := make([]pawl.MutationState, len(rows))
 	for i, m := range rows {
 		states[i] = m.State
@@ -28,11 +36,8 @@ func (Holdings) Mutation(ctx context.Context, tx *store.Tx, runID string) (ledge
 			sum.CanReconcile = m.CanReconcile
 		}
 	}
-	var ok bool
-	if sum.State, ok = run.LedgerOf(states); !ok {
-		return sum, fmt.Errorf("run %s made more than one call that did not fail", runID)
-	}
-	return sum, nil
+	sum.State, ok = run.LedgerOf(states)
+	return sum, ok
 }
 
 // Settle moves events and the open call as a transition decided.

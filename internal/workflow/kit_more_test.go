@@ -337,3 +337,32 @@ func (k *kit) find(w store.Workflow, topic, id string) store.Event {
 	}
 	return list[0]
 }
+
+// runDetails are a run with all that belongs to it.
+type runDetails struct {
+	Run   store.Run
+	Calls []store.Mutation
+	Logs  []store.LogLine
+	Chain []store.Run // the whole retry chain, the newest first
+}
+
+// maxLogLines is how many lines of a run are shown.
+const maxLogLines = 1000
+
+// details reads a run.
+func (k *kit) details(ctx context.Context, id string) (d runDetails, err error) {
+	err = k.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		if d.Run, err = tx.GetRun(ctx, id); err != nil {
+			return err
+		}
+		if d.Chain, err = tx.RunChain(ctx, id); err != nil {
+			return err
+		}
+		if d.Calls, err = tx.RunMutations(ctx, id); err != nil {
+			return err
+		}
+		d.Logs, err = tx.RunLogs(ctx, id, maxLogLines)
+		return err
+	})
+	return d, err
+}

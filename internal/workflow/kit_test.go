@@ -11,6 +11,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/pgtest"
 	"github.com/pawlrun/pawl/internal/script"
@@ -34,7 +35,7 @@ type kit struct {
 
 	fault   func(place string) error
 	events  []ledger.Event
-	changes []Change
+	changes []lane.Change
 }
 
 // both runs a test on each database.
@@ -77,7 +78,7 @@ func (k *kit) start(node string) {
 			Holdings: map[pawl.Kind]ledger.Holdings{pawl.KindWorkflow: Holdings{}},
 			Observe:  func(e ledger.Event) { k.events = append(k.events, e) },
 		}),
-		Observe: func(c Change) { k.changes = append(k.changes, c) },
+		Host: lane.Host{Observe: func(c lane.Change) { k.changes = append(k.changes, c) }},
 		fault: func(place string) error {
 			if k.fault == nil {
 				return nil

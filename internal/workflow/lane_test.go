@@ -9,8 +9,8 @@ import (
 func takesMail() Consumer { return Consumer{Name: "take", Subscribe: []string{"mail", "post"}} }
 
 // freshLane has built its flags for a workflow of some consumers.
-func freshLane(pending map[string]int, seqs map[string]int64, consumers ...Consumer) *lane {
-	l := &lane{revision: -1}
+func freshLane(pending map[string]int, seqs map[string]int64, consumers ...Consumer) *memory {
+	l := &memory{revision: -1}
 	l.rebuild(&view{config: Config{Consumers: consumers}, seqs: seqs, workflow: store.Workflow{Revision: 3}}, pending)
 	return l
 }
@@ -78,7 +78,7 @@ func TestUnknownConsumerIsNotDirty(t *testing.T) {
 	if l.isDirty(takesMail(), map[string]int64{"mail": 1}) {
 		t.Error("an unknown consumer is dirty")
 	}
-	if (&lane{}).isDirty(takesMail(), map[string]int64{"mail": 1}) {
+	if (&memory{}).isDirty(takesMail(), map[string]int64{"mail": 1}) {
 		t.Error("a consumer is dirty before any flags are built")
 	}
 }
@@ -86,21 +86,21 @@ func TestUnknownConsumerIsNotDirty(t *testing.T) {
 // the memory of a lane belongs to one owner and one workflow; a new
 // owner begins with none, and so does whoever comes after it was forgotten.
 func TestMemoryOfALaneBelongsToItsOwner(t *testing.T) {
-	s := &Service{lanes: map[string]*lane{}}
-	first := s.laneOf("w", store.Fence{Node: "n", Epoch: 1})
+	s := &Service{memories: map[string]*memory{}}
+	first := s.memoryOf("w", store.Fence{Node: "n", Epoch: 1})
 	first.inRow = 7
-	if got := s.laneOf("w", store.Fence{Node: "n", Epoch: 1}); got != first {
+	if got := s.memoryOf("w", store.Fence{Node: "n", Epoch: 1}); got != first {
 		t.Error("the owner does not find its own memory")
 	}
-	if got := s.laneOf("x", store.Fence{Node: "n", Epoch: 1}); got.inRow != 0 {
+	if got := s.memoryOf("x", store.Fence{Node: "n", Epoch: 1}); got.inRow != 0 {
 		t.Error("two workflows share their memory")
 	}
-	if got := s.laneOf("w", store.Fence{Node: "n", Epoch: 2}); got.inRow != 0 || got.revision != -1 {
+	if got := s.memoryOf("w", store.Fence{Node: "n", Epoch: 2}); got.inRow != 0 || got.revision != -1 {
 		t.Error("a new owner finds the memory of the old one")
 	}
-	second := s.laneOf("w", store.Fence{Node: "n", Epoch: 2})
+	second := s.memoryOf("w", store.Fence{Node: "n", Epoch: 2})
 	s.forget("w")
-	if got := s.laneOf("w", store.Fence{Node: "n", Epoch: 2}); got == second {
+	if got := s.memoryOf("w", store.Fence{Node: "n", Epoch: 2}); got == second {
 		t.Error("a forgotten lane is remembered")
 	}
 }

@@ -39,7 +39,7 @@ func newLiveKit(t *testing.T, url string) *liveKit {
 	}
 	q, err := queue.New(queue.Config{
 		DB: db, Node: store.Node{ID: store.NewID(), Share: true}, Workers: 2,
-		Tasks: map[string]queue.Task{TaskName: l.s.Task(), SweepName: l.s.SweepTask()},
+		Tasks: l.s.Tasks(),
 	})
 	if err != nil {
 		t.Fatal(err)

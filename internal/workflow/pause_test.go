@@ -200,7 +200,7 @@ func pauseInNext(t *testing.T, k *kit) {
 func pauseBeforeBegin(t *testing.T, k *kit) {
 	w := k.deploy("before-begin", "1", consuming(takeOne("in")))
 	k.publish(w, "in", "a")
-	e := &session{Service: k.s, claim: k, lane: k.s.laneOf(w.ID, k.fence), id: w.ID}
+	e := &session{Service: k.s, claim: k, memory: k.s.memoryOf(w.ID, k.fence), id: w.ID}
 	v, st, err := e.next(t.Context())
 	if err != nil || st.do != actConsume {
 		t.Fatalf("the next step is %s (%v)", st.do, err)

@@ -116,7 +116,7 @@ func (x *execution) acknowledge(more bool) {
 	switch {
 	case !ok || x.run.HandlerType != pawl.HandlerConsumer:
 	case x.looked:
-		x.lane.acknowledge(c, x.view.seqs, more)
+		x.memory.acknowledge(c, x.view.seqs, more)
 	case more:
 		x.markDirty()
 	}

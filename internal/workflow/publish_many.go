@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -45,6 +46,6 @@ func (s *Service) PublishMany(ctx context.Context, tx *store.Tx, name string, ev
 	if err != nil || !published.News() {
 		return err
 	}
-	s.tell(tx, Change{What: "published", Workflow: name, Topic: events[0].Topic})
+	s.cfg.Emit(tx, lane.Change{Ref: refOf(name), What: "published", Detail: ChangeDetail{Topic: events[0].Topic}})
 	return s.arm(ctx, tx, w, tx.Now)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
@@ -34,7 +35,7 @@ func (s *Service) openRun(ctx context.Context, tx *store.Tx, op, runID string) (
 		return nil, err
 	}
 	if r.Kind != pawl.KindWorkflow {
-		return nil, refuse(op, "", "it is no run of a workflow", "")
+		return nil, lane.Refuse(op, "", "it is no run of a workflow", "")
 	}
 	w, err := tx.WorkflowByLane(ctx, r.Lane)
 	if err != nil {
@@ -43,12 +44,12 @@ func (s *Service) openRun(ctx context.Context, tx *store.Tx, op, runID string) (
 	if _, err := tx.HoldWorkflow(ctx, w.Name); err != nil {
 		return nil, err
 	}
-	v, err := s.look(ctx, tx, w.ID)
+	v, err := s.load(ctx, tx, w.ID)
 	if err != nil {
 		return nil, err
 	}
 	if v.row.ID != runID {
-		return nil, refuse(op, "history", fmt.Sprintf("run %s is over; the newest run of %s is %s", runID, w.Name, v.row.ID), "")
+		return nil, lane.Refuse(op, "history", fmt.Sprintf("run %s is over; the newest run of %s is %s", runID, w.Name, v.row.ID), "")
 	}
 	return v, nil
 }
@@ -57,7 +58,7 @@ func (v *view) is(op string, status pawl.Status) error {
 	if v.row.Status == status {
 		return nil
 	}
-	return refuse(op, "", fmt.Sprintf("run %s is %s, not %s", v.row.ID, v.row.Status, status), "pawl describe run "+v.row.ID+" tells how it stands.")
+	return lane.Refuse(op, "", fmt.Sprintf("run %s is %s, not %s", v.row.ID, v.row.Status, status), "pawl describe run "+v.row.ID+" tells how it stands.")
 }
 
 // SeenNothing is said instead of the id of a question by somebody who was shown
@@ -78,7 +79,7 @@ func (s *Service) Seen(ctx context.Context, tx *store.Tx, runID, asked string) e
 		open = v.asked.ID
 	}
 	if asked != open {
-		return refuse(op, "changed", "the question is another one than the one you saw", "Look at it again.")
+		return lane.Refuse(op, "changed", "the question is another one than the one you saw", "Look at it again.")
 	}
 	return nil
 }
@@ -104,11 +105,11 @@ func (s *Service) Approve(ctx context.Context, tx *store.Tx, runID, hash string,
 	}
 	switch {
 	case v.asked.State == store.ApprovalExpired, v.asked.State == store.ApprovalPending && !v.waitsForAnswer():
-		return refuse(op, "expired", "the question has expired", "Resume the run: it asks again.")
+		return lane.Refuse(op, "expired", "the question has expired", "Resume the run: it asks again.")
 	case v.asked.State != store.ApprovalPending:
-		return refuse(op, "decided", fmt.Sprintf("the question is %s already", v.asked.State), "")
+		return lane.Refuse(op, "decided", fmt.Sprintf("the question is %s already", v.asked.State), "")
 	case hash != "" && hash != v.asked.Hash:
-		return refuse(op, "changed", "the call is another one than the one you saw", "Look at it again.")
+		return lane.Refuse(op, "changed", "the call is another one than the one you saw", "Look at it again.")
 	}
 	if err := tx.MoveApproval(ctx, v.asked.ID, store.ApprovalPending, store.ApprovalApproved, by); err != nil {
 		return err
@@ -122,7 +123,7 @@ func (s *Service) Approve(ctx context.Context, tx *store.Tx, runID, hash string,
 	if err := tx.Audit(ctx, by, "run.approve", "run:"+runID, detail); err != nil {
 		return err
 	}
-	s.tell(tx, Change{What: "approved", Workflow: v.workflow.Name, Run: runID})
+	s.cfg.Emit(tx, lane.Change{Ref: refOf(v.workflow.Name), What: "approved", Run: runID})
 	return s.arm(ctx, tx, v.workflow, tx.Now)
 }
 
@@ -173,7 +174,7 @@ func (s *Service) Reject(ctx context.Context, tx *store.Tx, runID, by string) (s
 			return store.Run{}, err
 		}
 	}
-	s.tell(tx, Change{What: "rejected", Workflow: v.workflow.Name, Run: runID})
+	s.cfg.Emit(tx, lane.Change{Ref: refOf(v.workflow.Name), What: "rejected", Run: runID})
 	return cancelled, tx.Audit(ctx, by, "run.reject", "run:"+runID, map[string]string{"workflow": v.workflow.Name})
 }
 
@@ -187,7 +188,7 @@ func (s *Service) ResumeRun(ctx context.Context, tx *store.Tx, runID, by string)
 	}
 	switch {
 	case v.newest.Status == pawl.StatusActive || !run.Halts(v.newest, v.exhausted()):
-		return refuse(op, "", fmt.Sprintf("run %s is %s and needs nothing", runID, v.row.Status), "")
+		return lane.Refuse(op, "", fmt.Sprintf("run %s is %s and needs nothing", runID, v.row.Status), "")
 	}
 	if err := v.decideInstead(op); err != nil {
 		return err
@@ -202,11 +203,11 @@ func (v *view) decideInstead(op string) error {
 	case v.newest.Status == pawl.StatusActive:
 		return nil
 	case v.open != nil && v.open.State != pawl.MutationIndeterminate:
-		return refuse(op, "reconciling", "it is being asked what became of its call", "Wait until that is known; pawl why workflow "+v.workflow.Name+" tells when.")
+		return lane.Refuse(op, "reconciling", "it is being asked what became of its call", "Wait until that is known; pawl why workflow "+v.workflow.Name+" tells when.")
 	case run.Unresolved(v.newest.Ledger):
-		return refuse(op, "outcome_unknown", "it is unknown what became of its call", "Say what happened: pawl resolve "+v.row.ID+" --outcome happened|did-not-happen|skip")
+		return lane.Refuse(op, "outcome_unknown", "it is unknown what became of its call", "Say what happened: pawl resolve "+v.row.ID+" --outcome happened|did-not-happen|skip")
 	case v.waitsForAnswer() && !v.proposed():
-		return refuse(op, "approval", "it waits for your approval", "pawl approve "+v.row.ID)
+		return lane.Refuse(op, "approval", "it waits for your approval", "pawl approve "+v.row.ID)
 	}
 	return nil
 }
@@ -219,7 +220,7 @@ func (s *Service) clear(ctx context.Context, tx *store.Tx, v *view, action, by s
 	if err := tx.Audit(ctx, by, action, "run:"+v.row.ID, map[string]string{"workflow": v.workflow.Name}); err != nil {
 		return err
 	}
-	s.tell(tx, Change{What: "resumed", Workflow: v.workflow.Name, Run: v.row.ID})
+	s.cfg.Emit(tx, lane.Change{Ref: refOf(v.workflow.Name), What: "resumed", Run: v.row.ID})
 	return s.arm(ctx, tx, v.workflow, tx.Now)
 }
 
@@ -249,7 +250,7 @@ func (s *Service) Resolve(ctx context.Context, tx *store.Tx, runID string, o Out
 		return err
 	}
 	if v.open == nil || v.open.State != pawl.MutationIndeterminate {
-		return refuse(op, "reconciling", "it is still being asked what became of the call", "Wait until it gives up; pawl why workflow "+v.workflow.Name+" tells when.")
+		return lane.Refuse(op, "reconciling", "it is still being asked what became of the call", "Wait until it gives up; pawl why workflow "+v.workflow.Name+" tells when.")
 	}
 	if err := s.resolve(ctx, tx, v, o, result, by); err != nil {
 		return err
@@ -258,7 +259,7 @@ func (s *Service) Resolve(ctx context.Context, tx *store.Tx, runID string, o Out
 	if err := tx.Audit(ctx, by, "run.resolve", "run:"+runID, detail); err != nil {
 		return err
 	}
-	s.tell(tx, Change{What: "resolved", Workflow: v.workflow.Name, Run: runID})
+	s.cfg.Emit(tx, lane.Change{Ref: refOf(v.workflow.Name), What: "resolved", Run: runID})
 	return s.arm(ctx, tx, v.workflow, tx.Now)
 }
 
@@ -291,7 +292,7 @@ func (s *Service) resolve(ctx context.Context, tx *store.Tx, v *view, o Outcome,
 		return record(json.RawMessage(`{"status":"skipped"}`))
 	case TryAgain:
 		if !v.open.CanReconcile {
-			return refuse(op, "cannot_ask", fmt.Sprintf("%s.%s cannot be asked what became of a call", v.open.Tool, v.open.Method), "Look yourself and say what happened.")
+			return lane.Refuse(op, "cannot_ask", fmt.Sprintf("%s.%s cannot be asked what became of a call", v.open.Tool, v.open.Method), "Look yourself and say what happened.")
 		}
 		if err := tx.MoveMutation(ctx, v.open.ID, pawl.MutationIndeterminate, store.MutationChange{To: pawl.MutationNeedsReconcile}); err != nil {
 			return err

@@ -216,7 +216,7 @@ func runNowRace(t *testing.T, k *kit) {
 	w := k.deploy("race", "1", producing(map[string]string{"p": "1h"}))
 	k.work(w)
 	pass(time.Hour)
-	e := &session{Service: k.s, claim: k, lane: k.s.laneOf(w.ID, k.fence), id: w.ID}
+	e := &session{Service: k.s, claim: k, memory: k.s.memoryOf(w.ID, k.fence), id: w.ID}
 	v, st, err := e.next(t.Context())
 	if err != nil || st.do != actProduce {
 		t.Fatalf("the next step is %s (%v)", st.do, err)

@@ -269,7 +269,7 @@ func nothingIsCaught(t *testing.T, k *kit) {
 		if r.ErrorCode != c.code || !strings.HasPrefix(r.ErrorMessage, name+".workflow.ts:") {
 			t.Errorf("%s: the error is %s: %s", c.name, r.ErrorCode, r.ErrorMessage)
 		}
-		if d, err := k.s.RunDetails(t.Context(), r.ID); err != nil || len(d.Logs) != 0 {
+		if d, err := k.details(t.Context(), r.ID); err != nil || len(d.Logs) != 0 {
 			t.Errorf("%s: the script went on after the call: %+v (%v)", c.name, d.Logs, err)
 		}
 		if out := k.statuses(w, "out"); len(out) != 0 {
@@ -290,14 +290,14 @@ func nothingRunsAfterTheCall(t *testing.T, k *kit) {
 	k.work(w)
 	r := k.runOf(w, "order")
 	expectRun(t, r, pawl.PhaseCommitted, pawl.StatusCommitted)
-	d, err := k.s.RunDetails(t.Context(), r.ID)
+	d, err := k.details(t.Context(), r.ID)
 	if err != nil || len(d.Logs) != 1 || d.Logs[0].Text != "before" || d.Logs[0].Phase != pawl.PhaseMutating {
 		t.Errorf("the log is %+v (%v)", d.Logs, err)
 	}
 	w = k.deployScript("behind", probeScript("behind", "", "", `await ctx.tools.desk.order("behind")
     await ctx.tools.desk.order("never")`, ""))
 	k.work(w)
-	d, err = k.s.RunDetails(t.Context(), k.runOf(w, "order").ID)
+	d, err = k.details(t.Context(), k.runOf(w, "order").ID)
 	if err != nil || len(d.Logs) != 1 || d.Logs[0].Level != "warn" || !strings.Contains(d.Logs[0].Text, "behind it in the script did not run") {
 		t.Errorf("the log of a script with two calls is %+v (%v)", d.Logs, err)
 	}
@@ -417,7 +417,7 @@ func logIsStored(t *testing.T, k *kit) {
 		`ctx.log("act"); await ctx.tools.desk.order("logs");`, `ctx.log("tell"); if (prepared.data) throw new Error("after all");`))
 	k.work(w)
 	r := k.runOf(w, "order")
-	d, err := k.s.RunDetails(t.Context(), r.ID)
+	d, err := k.details(t.Context(), r.ID)
 	if err != nil {
 		t.Fatal(err)
 	}

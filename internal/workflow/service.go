@@ -9,10 +9,10 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/repair"
-	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/tool"
@@ -23,11 +23,6 @@ type Scripts interface {
 	Compile(ctx context.Context, file, source string) (*script.Program, error)
 	Describe(ctx context.Context, program *script.Program) (script.Description, error)
 	Run(ctx context.Context, req script.Request, host script.Host, limits script.Limits) (script.Result, error)
-}
-
-// Jobs arms lanes; *queue.Queue does.
-type Jobs interface {
-	EnqueueTx(ctx context.Context, tx *store.Tx, specs ...store.JobSpec) ([]store.Job, error)
 }
 
 // Options are what a service is made of.
@@ -42,37 +37,25 @@ type Options struct {
 	Limits script.Limits // of a phase; zero fields take their defaults
 	Log    *slog.Logger
 
-	// Observe is told of changes that are no run's, after their commit; it
-	// must not block. It may be nil.
-	Observe func(Change)
+	lane.Host
 
 	// Repair proposes corrected scripts; nil leaves that to people.
 	Repair repair.Repairer
-
-	// Workforce tells who there is to run things. Nil says that somebody is.
-	Workforce func(ctx context.Context, tx *store.Tx) (run.Workforce, error)
-	// Notify tells people something, in the transaction in which it becomes
-	// true; nil tells nobody.
-	Notify func(ctx context.Context, tx *store.Tx, n Notice) error
 
 	// fault is called at the places where a crash is tried, by tests; an
 	// error there ends the session on the spot.
 	fault func(place string) error
 }
 
-// Change is something that happened to a workflow beside its runs.
-type Change struct {
-	// deployed, paused, resumed, deleted, requested, published, skipped; of a run:
-	// asked, asked again, expired, approved, rejected, resumed, resolved, the What of
-	// a Notice; fix activated, or fix and the state of a repair.
-	What     string
-	Workflow string
-	At       time.Time
-	Topic    string // published
-	Event    string // published: its message id
-	Input    string // skipped
-	Run      string // of what happened to a run
+// ChangeDetail is what whoever follows a workflow is told beside what happened.
+type ChangeDetail struct {
+	Topic string `json:"topic,omitempty"` // published
+	Event string `json:"event,omitempty"` // published: its message id
+	Input string `json:"input,omitempty"` // skipped
 }
+
+// refOf names a workflow.
+func refOf(name string) lane.Ref { return lane.Named(pawl.KindWorkflow, name) }
 
 // Service deploys workflows and runs their lanes.
 type Service struct {
@@ -80,14 +63,14 @@ type Service struct {
 	db       *store.DB
 	ledger   *ledger.Ledger
 	log      *slog.Logger
-	jobs     Jobs
+	jobs     lane.Jobs
 	configs  configCache
 	programs *programCache
 	replays  chan struct{} // full while there are as many as there may be
 
-	mu      sync.Mutex
-	lanes   map[string]*lane          // by workflow id; guarded by mu
-	running map[string]runningSession // by workflow id; guarded by mu
+	mu       sync.Mutex
+	memories map[string]*memory        // by workflow id; guarded by mu
+	running  map[string]runningSession // by workflow id; guarded by mu
 	// rightsSeen are the rights that are known to be stored, by workflow id;
 	// guarded by mu.
 	rightsSeen map[string]rights
@@ -116,32 +99,27 @@ func New(cfg Options) (*Service, error) {
 	if cfg.Tools == nil {
 		cfg.Tools = &tool.Set{}
 	}
-	if cfg.Observe == nil {
-		cfg.Observe = func(Change) {}
-	}
-	if cfg.Workforce == nil {
-		cfg.Workforce = func(context.Context, *store.Tx) (run.Workforce, error) { return run.Workforce{}, nil }
-	}
+	cfg.Host = cfg.WithDefaults()
 	if cfg.fault == nil {
 		cfg.fault = func(string) error { return nil }
 	}
 	return &Service{
 		cfg: cfg, db: cfg.DB, ledger: cfg.Ledger, log: cfg.Log,
 		programs: newProgramCache(programsKept), replays: make(chan struct{}, MaxReplays),
-		lanes: map[string]*lane{}, running: map[string]runningSession{}, rightsSeen: map[string]rights{},
+		memories: map[string]*memory{}, running: map[string]runningSession{}, rightsSeen: map[string]rights{},
 	}, nil
 }
 
-// Attach gives the service the queue that carries its jobs. The queue needs the
-// service's task first, so it comes later.
-func (s *Service) Attach(jobs Jobs) { s.jobs = jobs }
+// Attach implements lane.Kind.
+func (s *Service) Attach(jobs lane.Jobs) { s.jobs = jobs }
 
-// Task is the code behind TaskName.
-func (s *Service) Task() queue.Task {
-	return queue.Task{Run: s.run, Internal: true, Backoff: func(_ int64, attempt int) time.Duration {
-		// A session fails only when the store does, so it is tried again soon.
-		return min(time.Second<<min(attempt-1, 5), 30*time.Second)
-	}}
+// Tasks implements lane.Kind.
+func (s *Service) Tasks() map[string]queue.Task {
+	return map[string]queue.Task{
+		TaskName:  {Run: s.run, Internal: true, Backoff: lane.Backoff},
+		SweepName: s.sweepTask(),
+		WakeName:  s.wakeTask(), // once at every start: consumers that left events, and runs that wait for a connection
+	}
 }
 
 type jobPayload struct {
@@ -161,10 +139,4 @@ func (s *Service) arm(ctx context.Context, tx *store.Tx, w store.Workflow, at ti
 	key := jobKey(w.Lane)
 	_, err = s.jobs.EnqueueTx(ctx, tx, store.JobSpec{Task: TaskName, Payload: payload, RunAt: at, Key: key, KeyMode: store.Earliest, Lane: key})
 	return err
-}
-
-// tell notes a change for after the commit.
-func (s *Service) tell(tx *store.Tx, c Change) {
-	c.At = tx.Now
-	tx.AfterCommit(func() { s.cfg.Observe(c) })
 }

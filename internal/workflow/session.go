@@ -7,6 +7,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/store"
@@ -22,22 +23,12 @@ const (
 // what it was based on.
 const maxConflicts = 5
 
-// claim is the right to work on a lane, as *queue.Job gives it.
-type claim interface {
-	Fence() store.Fence
-	Stopping() bool
-	// StillOwned fails if this process may have lost the lane without noticing,
-	// by a clock that counts the time in which the machine sleeps. A fence
-	// keeps such a process from writing; this keeps it from calling.
-	StillOwned() error
-}
-
 // session is one claim of a lane's job.
 type session struct {
 	*Service
-	claim claim
-	lane  *lane
-	id    string // of the workflow
+	claim  lane.Claim
+	memory *memory
+	id     string // of the workflow
 }
 
 // errGone is a workflow that was deleted.
@@ -58,8 +49,8 @@ func (s *Service) run(ctx context.Context, j *queue.Job) error {
 
 // work is one session. It returns when to look again, zero if nothing can
 // become due by itself.
-func (s *Service) work(ctx context.Context, c claim, workflowID string) (until time.Time, err error) {
-	e := &session{Service: s, claim: c, lane: s.laneOf(workflowID, c.Fence()), id: workflowID}
+func (s *Service) work(ctx context.Context, c lane.Claim, workflowID string) (until time.Time, err error) {
+	e := &session{Service: s, claim: c, memory: s.memoryOf(workflowID, c.Fence()), id: workflowID}
 	until, err = e.loop(ctx)
 	if errors.Is(err, errGone) {
 		s.forget(workflowID)
@@ -80,7 +71,7 @@ func (e *session) loop(ctx context.Context) (until time.Time, err error) {
 			return time.Time{}, err
 		}
 		if st.do == actWait {
-			return st.until, e.attend(ctx, v)
+			return st.until, e.updateAttention(ctx, v)
 		}
 		switch err := e.take(ctx, v, st); {
 		case err == nil:
@@ -96,17 +87,17 @@ func (e *session) loop(ctx context.Context) (until time.Time, err error) {
 // next looks and chooses.
 func (e *session) next(ctx context.Context) (v *view, st step, err error) {
 	err = e.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		if v, err = e.look(ctx, tx, e.id); err != nil {
+		if v, err = e.load(ctx, tx, e.id); err != nil {
 			return err
 		}
 		if !v.workflow.DeletedAt.IsZero() {
 			return errGone
 		}
-		if err := e.refresh(ctx, tx, e.lane, v); err != nil {
+		if err := e.refresh(ctx, tx, e.memory, v); err != nil {
 			return err
 		}
-		v.untried = v.row.ErrorCode == codeNoConnection && e.lane.missing != v.row.ID
-		st, err = choose(v, e.lane, func(topics []string) (map[string]int64, error) { return tx.OldestPending(ctx, e.id, topics) })
+		v.untried = v.row.ErrorCode == codeNoConnection && e.memory.missing != v.row.ID
+		st, err = choose(v, e.memory, func(topics []string) (map[string]int64, error) { return tx.OldestPending(ctx, e.id, topics) })
 		return err
 	})
 	if errors.Is(err, pawl.ErrNotFound) {

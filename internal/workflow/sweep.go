@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/store"
 )
@@ -24,18 +25,13 @@ const (
 	sweepBatch = 500
 )
 
-// SweepJob is the job of the sweep, due now.
-func SweepJob() store.JobSpec {
-	return store.JobSpec{Task: SweepName, Key: SweepName, KeyMode: store.Earliest}
+// Standing implements lane.Kind.
+func (s *Service) Standing() []store.JobSpec {
+	return []store.JobSpec{lane.StandingJob(SweepName), lane.StandingJob(WakeName)}
 }
 
-// StartJobs are the jobs that a process enqueues when it starts, due now.
-func StartJobs() []store.JobSpec {
-	return []store.JobSpec{SweepJob(), {Task: WakeName, Key: WakeName, KeyMode: store.Earliest}}
-}
-
-// WakeTask is the code behind WakeName.
-func (s *Service) WakeTask() queue.Task {
+// wakeTask is the code behind WakeName.
+func (s *Service) wakeTask() queue.Task {
 	return queue.Task{Internal: true, Run: func(ctx context.Context, _ *queue.Job) error {
 		for after := ""; ; {
 			page, err := s.wakePage(ctx, after)
@@ -63,8 +59,8 @@ func (s *Service) wakePage(ctx context.Context, after string) (page []store.Work
 	return page, err
 }
 
-// SweepTask is the code behind SweepName.
-func (s *Service) SweepTask() queue.Task {
+// sweepTask is the code behind SweepName.
+func (s *Service) sweepTask() queue.Task {
 	return queue.Task{Internal: true, Run: func(ctx context.Context, _ *queue.Job) error {
 		if err := s.sweep(ctx); err != nil {
 			return err
@@ -105,7 +101,7 @@ func (s *Service) sweepPage(ctx context.Context, after string) (page []store.Wor
 			return err
 		}
 		for _, w := range page {
-			v, err := s.look(ctx, tx, w.ID)
+			v, err := s.load(ctx, tx, w.ID)
 			if err != nil {
 				return err
 			}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/tool"
@@ -75,11 +76,11 @@ func wordsOfStates(t *testing.T, k *kit) {
 // and Idle before and after.
 func runningWhileActive(t *testing.T, k *kit) {
 	var during Details
-	var why Why
+	var why lane.Why
 	w := k.deploy("runs", "1", consuming(func(*goCtx, []json.RawMessage) any {
 		during = k.look("runs")
 		var err error
-		if why, err = k.s.Why(t.Context(), "runs"); err != nil {
+		if why, err = k.s.Why(t.Context(), lane.Viewer{}, "runs", time.Time{}); err != nil {
 			t.Error(err)
 		}
 		return take("in")
@@ -94,7 +95,7 @@ func runningWhileActive(t *testing.T, k *kit) {
 }
 
 // closedGates are the conditions that are not met.
-func closedGates(y Why) string {
+func closedGates(y lane.Why) string {
 	var list []string
 	for _, g := range y.Gates {
 		if !g.Open {
@@ -233,9 +234,9 @@ func nextInstantIsTheSchedulers(t *testing.T, k *kit) {
 // The four conditions of running, one after another.
 func whyTellsTheGate(t *testing.T, k *kit) {
 	w := k.deploy("why", "1", readingProducer())
-	why := func() Why {
+	why := func() lane.Why {
 		t.Helper()
-		y, err := k.s.Why(t.Context(), "why")
+		y, err := k.s.Why(t.Context(), lane.Viewer{}, "why", time.Time{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -265,9 +266,9 @@ func lanesPageByPage(t *testing.T, k *kit) {
 		k.deploy(fmt.Sprintf("page-%d", i), "1", consuming(takeOne("in")))
 	}
 	var names []string
-	after := "page"
+	after := lane.Place{Name: "page"}
 	for {
-		page, next, err := k.s.Lanes(t.Context(), after, 2)
+		page, next, err := k.s.List(t.Context(), lane.Query{After: after, Limit: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -276,7 +277,7 @@ func lanesPageByPage(t *testing.T, k *kit) {
 				names = append(names, l.Name)
 			}
 		}
-		if next == "" {
+		if next == (lane.Place{}) {
 			break
 		}
 		after = next

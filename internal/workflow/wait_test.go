@@ -11,6 +11,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/pgtest"
 	"github.com/pawlrun/pawl/internal/queue"
@@ -44,7 +45,7 @@ func restart(t *testing.T, k *kit, connections ...tool.Named) *process {
 	}
 	q, err := queue.New(queue.Config{
 		DB: k.db, Node: store.Node{ID: "node", Share: true}, Workers: 2,
-		Tasks: map[string]queue.Task{TaskName: k.s.Task(), SweepName: k.s.SweepTask(), WakeName: k.s.WakeTask()},
+		Tasks: k.s.Tasks(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +61,7 @@ func restart(t *testing.T, k *kit, connections ...tool.Named) *process {
 	var once sync.Once
 	p.stop = func() { once.Do(func() { stop(); done.Wait() }) }
 	t.Cleanup(p.stop)
-	for _, job := range StartJobs() {
+	for _, job := range k.s.Standing() {
 		if _, err := q.Enqueue(t.Context(), job); err != nil {
 			t.Fatal(err)
 		}
@@ -323,7 +324,7 @@ func TestDeletingEndsTheQuestion(t *testing.T) {
 func TestPausingIsNoRecovery(t *testing.T) {
 	inTime(t, func(t *testing.T, k *kit) {
 		var told []string
-		k.s.cfg.Notify = func(_ context.Context, _ *store.Tx, n Notice) error {
+		k.s.cfg.Notify = func(_ context.Context, _ *store.Tx, n lane.Notice) error {
 			told = append(told, n.What)
 			return nil
 		}
@@ -333,11 +334,11 @@ func TestPausingIsNoRecovery(t *testing.T) {
 		k.work(w)
 		k.pause("shop")
 		k.work(w)
-		expect(t, "told", told, []string{NoticeAttention})
+		expect(t, "told", told, []string{lane.NoticeAttention})
 		k.desk.fail("")
 		k.resume("shop")
 		k.work(w)
-		expect(t, "told when it goes on", told, []string{NoticeAttention, NoticeRecovered})
+		expect(t, "told when it goes on", told, []string{lane.NoticeAttention, lane.NoticeRecovered})
 	})
 }
 
@@ -346,8 +347,8 @@ func TestPausingIsNoRecovery(t *testing.T) {
 func TestFaultsInsideAreTold(t *testing.T) {
 	inTime(t, func(t *testing.T, k *kit) {
 		for class, issue := range map[pawl.Class]run.Issue{pawl.ClassInternal: run.IssueInternal, pawl.ClassAuth: run.IssueSignIn, pawl.ClassLogic: run.IssueFixesUsedUp} {
-			var told []Notice
-			k.s.cfg.Notify = func(_ context.Context, _ *store.Tx, n Notice) error {
+			var told []lane.Notice
+			k.s.cfg.Notify = func(_ context.Context, _ *store.Tx, n lane.Notice) error {
 				told = append(told, n)
 				return nil
 			}
@@ -355,7 +356,7 @@ func TestFaultsInsideAreTold(t *testing.T) {
 			k.desk.fail(class)
 			k.publish(w, "in", "a")
 			k.work(w)
-			if len(told) != 1 || told[0].What != NoticeAttention || told[0].Issue != issue || told[0].Text == "" || told[0].RunID != k.newest(w).ID {
+			if len(told) != 1 || told[0].What != lane.NoticeAttention || told[0].Issue != issue || told[0].Text == "" || told[0].RunID != k.newest(w).ID {
 				t.Errorf("%s: people were told %+v", class, told)
 			}
 		}
@@ -439,7 +440,7 @@ func TestPeopleReadOfInputs(t *testing.T) {
 		}
 		expectPlain := func(when string) {
 			t.Helper()
-			why, err := k.s.Why(t.Context(), "shop")
+			why, err := k.s.Why(t.Context(), lane.Viewer{}, "shop", time.Time{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -474,8 +475,8 @@ func TestWhyDoesNotPromiseARun(t *testing.T) {
 		<-left
 		k.publish(w, "in", "a")
 		<-left
-		gate := func() Gate {
-			why, err := k.s.Why(t.Context(), "shop")
+		gate := func() lane.Gate {
+			why, err := k.s.Why(t.Context(), lane.Viewer{}, "shop", time.Time{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -485,7 +486,7 @@ func TestWhyDoesNotPromiseARun(t *testing.T) {
 				}
 			}
 			t.Fatalf("no gate tells what is due: %+v", why.Gates)
-			return Gate{}
+			return lane.Gate{}
 		}
 		until(t, "the gate closes", func() bool { return !gate().Open })
 		if text := gate().Text; !strings.HasPrefix(text, "1 input waits; it has looked") {

@@ -43,13 +43,19 @@ type view struct {
 	fixAt   time.Time      // but not before
 }
 
-// look reads the view of a lane.
-func (s *Service) look(ctx context.Context, tx *store.Tx, workflowID string) (*view, error) {
-	v := &view{now: tx.Now, wakes: map[string]time.Time{}}
-	var err error
-	if v.workflow, err = tx.GetWorkflow(ctx, workflowID); err != nil {
+// load reads the view of a lane.
+func (s *Service) load(ctx context.Context, tx *store.Tx, workflowID string) (*view, error) {
+	w, err := tx.GetWorkflow(ctx, workflowID)
+	if err != nil {
 		return nil, err
 	}
+	return s.loadFrom(ctx, tx, w)
+}
+
+func (s *Service) loadFrom(ctx context.Context, tx *store.Tx, w store.Workflow) (*view, error) {
+	v := &view{now: tx.Now, workflow: w, wakes: map[string]time.Time{}}
+	workflowID := w.ID
+	var err error
 	if v.config, err = s.config(ctx, tx, workflowID, v.workflow.Version); err != nil {
 		return nil, err
 	}
@@ -68,10 +74,10 @@ func (s *Service) look(ctx context.Context, tx *store.Tx, workflowID string) (*v
 	if v.seqs, err = tx.TopicSeqs(ctx, workflowID); err != nil {
 		return nil, err
 	}
-	return v, s.lookAtRuns(ctx, tx, v)
+	return v, s.loadRuns(ctx, tx, v)
 }
 
-func (s *Service) lookAtRuns(ctx context.Context, tx *store.Tx, v *view) error {
+func (s *Service) loadRuns(ctx context.Context, tx *store.Tx, v *view) error {
 	row, err := tx.NewestRun(ctx, pawl.KindWorkflow, v.workflow.Lane)
 	if errors.Is(err, pawl.ErrNotFound) {
 		return nil
@@ -100,7 +106,7 @@ func (s *Service) lookAtRuns(ctx context.Context, tx *store.Tx, v *view) error {
 			return err
 		}
 	}
-	if err := s.lookAtFixes(ctx, tx, v); err != nil {
+	if err := s.loadFixes(ctx, tx, v); err != nil {
 		return err
 	}
 	retry, err := tx.GetRetry(ctx, pawl.KindWorkflow, v.workflow.Lane)

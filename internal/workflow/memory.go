@@ -8,10 +8,10 @@ import (
 	"github.com/pawlrun/pawl/internal/store"
 )
 
-// lane is what the owner of a lane keeps in memory about it. It belongs to
+// memory is what the owner of a lane keeps in memory about it. It belongs to
 // the one session that runs, and can be built anew from the store at any time
 //
-type lane struct {
+type memory struct {
 	fence    store.Fence
 	revision int64 // of the workflow's row that the rest was built for
 
@@ -25,14 +25,14 @@ type lane struct {
 	cause    string // why a person is needed; empty if none is
 }
 
-// laneOf returns the memory of a lane, an empty one for a new owner.
-func (s *Service) laneOf(workflowID string, fence store.Fence) *lane {
+// memoryOf returns the memory of a lane, an empty one for a new owner.
+func (s *Service) memoryOf(workflowID string, fence store.Fence) *memory {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l := s.lanes[workflowID]
+	l := s.memories[workflowID]
 	if l == nil || l.fence != fence {
-		l = &lane{fence: fence, revision: -1}
-		s.lanes[workflowID] = l
+		l = &memory{fence: fence, revision: -1}
+		s.memories[workflowID] = l
 	}
 	return l
 }
@@ -40,14 +40,14 @@ func (s *Service) laneOf(workflowID string, fence store.Fence) *lane {
 // forget drops the memory of a workflow that is gone.
 func (s *Service) forget(workflowID string) {
 	s.mu.Lock()
-	delete(s.lanes, workflowID)
+	delete(s.memories, workflowID)
 	s.mu.Unlock()
 	s.configs.invalidate(workflowID)
 }
 
 // isDirty reports whether there is news for a consumer. A consumer that is
 // not known is not dirty.
-func (l *lane) isDirty(c Consumer, seqs map[string]int64) bool {
+func (l *memory) isDirty(c Consumer, seqs map[string]int64) bool {
 	if l.marked[c.Name] {
 		return true
 	}
@@ -62,7 +62,7 @@ func (l *lane) isDirty(c Consumer, seqs map[string]int64) bool {
 
 // acknowledge notes what a consumer saw when its prepare began; more says that
 // it is to run again for what is left.
-func (l *lane) acknowledge(c Consumer, seqs map[string]int64, more bool) {
+func (l *memory) acknowledge(c Consumer, seqs map[string]int64, more bool) {
 	seen := make(map[string]int64, len(c.Subscribe))
 	for _, topic := range c.Subscribe {
 		seen[topic] = seqs[topic]
@@ -77,7 +77,7 @@ func (l *lane) acknowledge(c Consumer, seqs map[string]int64, more bool) {
 
 // rebuild makes the flags anew: a consumer with pending events is dirty, the
 // others have seen all there is.
-func (l *lane) rebuild(v *view, pending map[string]int) {
+func (l *memory) rebuild(v *view, pending map[string]int) {
 	l.seen, l.marked = map[string]map[string]int64{}, map[string]bool{}
 	for _, c := range v.config.Consumers {
 		waiting := 0
@@ -91,7 +91,7 @@ func (l *lane) rebuild(v *view, pending map[string]int) {
 
 // refresh rebuilds the flags if the lane is new here, or the workflow was
 // changed: deployed, paused and resumed.
-func (s *Service) refresh(ctx context.Context, tx *store.Tx, l *lane, v *view) error {
+func (s *Service) refresh(ctx context.Context, tx *store.Tx, l *memory, v *view) error {
 	if l.revision == v.workflow.Revision {
 		return nil
 	}

@@ -8,33 +8,19 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/grant"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/when"
 )
 
-// Lane is a schedule as people see it.
-type Lane struct {
-	ID       string
-	Name     string
-	State    run.State
-	Issue    run.Issue
-	Sentence string
-	Schedule string // in words
-	NextAt   time.Time
-	LastAt   time.Time
-	LastText string
-	Pending  int
-	Paused   bool
-	Labels   map[string]string
-	Do       string // the command that ends what the word and the issue tell; empty while it is idle
-}
-
 // Details are everything about one schedule.
 type Details struct {
-	Lane
+	lane.Lane
 	Row    store.Schedule
 	Open   []store.Slot // the oldest first
 	Recent []store.Slot // the latest first
@@ -48,31 +34,46 @@ type Details struct {
 // recentSlots is how many slots the details tell of.
 const recentSlots = 20
 
-// Lanes reads up to limit schedules, those after the given one, and that with
-// which to go on, empty at the end. An empty owner is everybody's.
-func (s *Service) Lanes(ctx context.Context, ownerID, after string, limit int) (page []Details, next string, err error) {
+// Kind implements lane.Kind.
+func (s *Service) Kind() pawl.Kind { return pawl.KindSchedule }
+
+// List implements lane.Kind.
+func (s *Service) List(ctx context.Context, q lane.Query) (page []lane.Lane, next lane.Place, err error) {
 	err = s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		page, next = nil, ""
-		list, err := tx.ListSchedules(ctx, ownerID, after, limit+1)
+		page, next = nil, lane.Place{}
+		there, err := s.cfg.Workforce(ctx, tx)
 		if err != nil {
 			return err
 		}
-		if len(list) > limit {
-			list = list[:limit]
-			if next = list[limit-1].ID; ownerID != "" {
-				next = list[limit-1].Name
-			}
+		list, err := tx.FindSchedules(ctx, q.Owner, q.Stored(there), q.After.Name, q.After.Key, q.Limit+1)
+		if err != nil {
+			return err
+		}
+		if len(list) > q.Limit {
+			list = list[:q.Limit]
+			next = refOf(list[q.Limit-1].ID, list[q.Limit-1].Name).Place()
 		}
 		for _, sch := range list {
 			d, err := s.details(ctx, tx, sch, 1)
 			if err != nil {
 				return err
 			}
-			page = append(page, d)
+			if q.Fits(&d.Lane) {
+				page = append(page, d.Lane)
+			}
 		}
 		return nil
 	})
 	return page, next, err
+}
+
+// Names implements lane.Kind.
+func (s *Service) Names(ctx context.Context, tx *store.Tx, owner string, limit int) (names []string, err error) {
+	list, err := tx.ListSchedules(ctx, owner, "", limit)
+	for i := range list {
+		names = append(names, list[i].Name)
+	}
+	return names, err
 }
 
 // Describe reads everything about a schedule of its owner.
@@ -109,11 +110,11 @@ func (s *Service) details(ctx context.Context, tx *store.Tx, sch store.Schedule,
 			d.Newest, err = newestOf(ctx, tx, slot)
 		}
 	}
-	if err := unlessGone(err); err != nil {
+	if err := pawl.IgnoreNotFound(err); err != nil {
 		return d, err
 	}
 	d.health, err = tx.GetAttention(ctx, pawl.KindSchedule, sch.ID)
-	if err := unlessGone(err); err != nil {
+	if err := pawl.IgnoreNotFound(err); err != nil {
 		return d, err
 	}
 	if d.refusal = s.refusalOf(ctx, tx, sch); d.refusal != nil {
@@ -138,15 +139,15 @@ func (s *Service) refusalOf(ctx context.Context, tx *store.Tx, sch store.Schedul
 	return err
 }
 
-func (d Details) lane(now time.Time) Lane {
+func (d Details) lane(now time.Time) lane.Lane {
 	sch := d.Row
-	l := Lane{ID: sch.ID, Name: sch.Name, Schedule: Words(sch), NextAt: d.nextAt(now), Paused: !sch.Enabled, Labels: sch.Labels}
+	l := lane.Lane{Ref: refOf(sch.ID, sch.Name), ID: sch.ID, Schedule: Words(sch), NextAt: d.nextAt(now), Paused: !sch.Enabled, Labels: sch.Labels}
 	for _, slot := range d.Open {
 		if run.SlotStatus(slot.Status) == run.SlotPending && !slot.ScheduledFor.After(now) {
 			l.Pending++
 		}
 	}
-	l.State, l.Issue, l.Sentence = d.words()
+	l.State, l.Issue, l.Sentence = d.status()
 	if l.State, l.Issue = d.there.Over(l.State, l.Issue); l.Issue == run.IssueNoWorker {
 		l.Sentence = d.there.Sentence()
 	}
@@ -167,9 +168,9 @@ func (d Details) nextAt(now time.Time) time.Time {
 	return time.Time{}
 }
 
-// words are the word, the issue and its sentence. What is wrong is what
-// attend noted: a slot that was passed over mends nothing.
-func (d Details) words() (run.State, run.Issue, string) {
+// status is the state, the issue and its sentence. What is wrong is what
+// updateAttention noted: a slot that was passed over mends nothing.
+func (d Details) status() (run.State, run.Issue, string) {
 	for _, slot := range d.Open {
 		if run.SlotStatus(slot.Status) == run.SlotRunning {
 			return d.runningWords(slot)
@@ -244,78 +245,154 @@ func (d Details) lastActivity() (time.Time, string) {
 	return slot.CompletedAt, fmt.Sprintf("Passed over the slot of %s (%s)", at, slot.Disposition)
 }
 
-// Gate is one condition of running, and whether it is met.
-type Gate struct {
-	Name string
-	Open bool
-	Text string
-}
-
-// Why tells what a schedule does next and why, and why it did not do more.
-type Why struct {
-	Details
-	At    time.Time
-	Next  string
-	Gates []Gate
-	Slot  *store.Slot // the one that was asked for
-	Runs  []store.Run // its last ones, the newest first
-}
-
-// Why reads why a schedule runs, does not run, or waits. With an instant it
-// tells what became of the slot of that time, or of the one before it.
-func (s *Service) Why(ctx context.Context, ownerID, id string, at time.Time) (y Why, err error) {
+// Why implements lane.Kind. With an instant it tells what became of the slot of
+// that time, or of the one before it.
+func (s *Service) Why(ctx context.Context, v lane.Viewer, name string, at time.Time) (y lane.Why, err error) {
 	err = s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		sch, err := s.Owned(ctx, tx, ownerID, id)
+		sch, err := s.named(ctx, tx, v, name)
 		if err != nil {
 			return err
 		}
-		y = Why{At: tx.Now}
-		if y.Details, err = s.details(ctx, tx, sch, recentSlots); err != nil {
+		d, err := s.details(ctx, tx, sch, recentSlots)
+		if err != nil {
 			return err
 		}
+		y = lane.Why{Lane: d.Lane, At: tx.Now, Gates: d.gates(tx.Now), Next: d.nextWords(tx.Now)}
 		if !at.IsZero() {
-			y.At = at
-			around, err := tx.ListSlots(ctx, store.SlotFilter{ScheduleID: id}, at.Add(time.Millisecond), "", 1)
-			if err != nil {
+			if err := s.whyAt(ctx, tx, &y, at); err != nil {
 				return err
 			}
-			if len(around) > 0 {
-				y.Slot = &around[0]
-			}
 		}
-		y.Gates = y.gates(tx.Now)
-		y.Next = y.nextWords(tx.Now)
-		y.Runs, _, err = tx.ListRuns(ctx, store.RunFilter{Schedule: id}, store.Place{}, recentSlots)
+		y.Recent, _, err = tx.ListRuns(ctx, store.RunFilter{Schedule: sch.ID}, store.Place{}, recentSlots)
 		return err
 	})
 	return y, err
 }
 
-func (d Details) gates(now time.Time) []Gate {
-	enabled := Gate{"enabled", d.Row.Enabled, "It is switched on."}
+// whyAt adds what was at an instant.
+func (s *Service) whyAt(ctx context.Context, tx *store.Tx, y *lane.Why, at time.Time) (err error) {
+	y.At = at
+	if y.Around, err = lane.ReadAround(ctx, tx, pawl.KindSchedule, y.Key, at); err != nil {
+		return err
+	}
+	around, err := tx.ListSlots(ctx, store.SlotFilter{ScheduleID: y.Key}, at.Add(time.Millisecond), "", 1)
+	if err != nil || len(around) == 0 {
+		return err
+	}
+	y.Slot = &around[0]
+	if !at.After(tx.Now) {
+		y.Around.Text = slotSentence(y.Slot)
+	}
+	return nil
+}
+
+// slotSentence says what was at an instant, by the slot of that time or the one
+// before it.
+func slotSentence(s *store.Slot) string {
+	slot := "The slot of " + pawl.FormatTime(s.ScheduledFor)
+	switch run.SlotStatus(s.Status) {
+	case run.SlotPending:
+		return slot + " waits."
+	case run.SlotRunning:
+		return slot + " runs since " + pawl.FormatTime(s.StartedAt) + "."
+	case run.SlotSuccess:
+		return slot + " ran, and ended at " + pawl.FormatTime(s.CompletedAt) + "."
+	case run.SlotError:
+		return slot + " failed (" + s.ErrorCode + "): " + s.ErrorMessage
+	case run.SlotSkipped:
+	}
+	return slot + " was passed over (" + s.Disposition + "): " + s.ErrorMessage
+}
+
+// named finds a schedule that somebody may see by its id, or one of their own by
+// its name.
+func (s *Service) named(ctx context.Context, tx *store.Tx, v lane.Viewer, name string) (store.Schedule, error) {
+	if uuid.Validate(name) == nil {
+		sch, err := s.Owned(ctx, tx, v.Owner, name)
+		if !errors.Is(err, pawl.ErrNotFound) {
+			return sch, err
+		}
+	}
+	return tx.ScheduleByName(ctx, v.UserID, name)
+}
+
+// LaneOf implements lane.Kind. A run has the name that the schedule had then.
+func (s *Service) LaneOf(r *store.Run) lane.Ref { return refOf(scheduleOfLane(r.Lane), r.Handler) }
+
+// Find implements lane.Kind.
+func (s *Service) Find(ctx context.Context, tx *store.Tx, v lane.Viewer, name string) (store.RunFilter, bool, error) {
+	sch, err := s.named(ctx, tx, v, name)
+	return store.RunFilter{Kind: pawl.KindSchedule, Schedule: sch.ID}, err == nil, pawl.IgnoreNotFound(err)
+}
+
+// OwnerOf implements lane.Kind.
+func (s *Service) OwnerOf(ctx context.Context, tx *store.Tx, id string) (string, error) {
+	sch, err := tx.GetSchedule(ctx, id)
+	return sch.OwnerUserID, err
+}
+
+// Count implements lane.Kind.
+func (s *Service) Count(ctx context.Context, tx *store.Tx, owner string) (map[string]int, error) {
+	return tx.CountSchedules(ctx, owner)
+}
+
+// Due implements lane.Kind: the schedules that are due first.
+func (s *Service) Due(ctx context.Context, owner string, before time.Time, limit int) (list []lane.Due, more bool, err error) {
+	err = s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		found, err := tx.DueSchedules(ctx, owner, before, limit+1)
+		if more = len(found) > limit; more {
+			found = found[:limit]
+		}
+		list = nil
+		parse := lane.Schedules{}
+		for _, sch := range found {
+			if schedule, err := parse.Parse(when.KindCron, sch.Cron, sch.Timezone); err == nil { // its zone may have been lost
+				list = append(list, lane.Due{Ref: refOf(sch.ID, sch.Name), Schedule: schedule})
+			}
+		}
+		return err
+	})
+	return list, more, err
+}
+
+// Repeats implements lane.Kind.
+func (s *Service) Repeats(ctx context.Context, tx *store.Tx, l *lane.Lane) ([]lane.Due, error) {
+	sch, err := tx.GetSchedule(ctx, l.ID)
+	if err != nil || !sch.Enabled {
+		return nil, err
+	}
+	schedule, err := scheduleOf(sch.Cron, sch.Timezone)
+	if err != nil {
+		return nil, nil //nolint:nilerr // its zone may have been lost
+	}
+	return []lane.Due{{Ref: l.Ref, Schedule: schedule, Next: l.NextAt}}, nil
+}
+
+func (d Details) gates(now time.Time) []lane.Gate {
+	enabled := lane.Gate{Name: "enabled", Open: d.Row.Enabled, Text: "It is switched on."}
 	if !enabled.Open {
 		enabled.Text = "It is switched off."
 		if d.Row.Issue != "" {
 			enabled.Text = "It was switched off: " + d.Row.Issue
 		}
 	}
-	due := Gate{Name: "due", Text: "No slot is due."}
-	idle := Gate{"idle", true, "No slot runs."}
+	due := lane.Gate{Name: "due", Text: "No slot is due."}
+	idle := lane.Gate{Name: "idle", Open: true, Text: "No slot runs."}
 	for _, slot := range d.Open {
 		switch {
 		case run.SlotStatus(slot.Status) == run.SlotRunning:
-			idle = Gate{"idle", false, "The slot of " + pawl.FormatTime(slot.ScheduledFor) + " runs since " + pawl.FormatTime(slot.StartedAt) + "."}
+			idle = lane.Gate{Name: "idle", Open: false, Text: "The slot of " + pawl.FormatTime(slot.ScheduledFor) + " runs since " + pawl.FormatTime(slot.StartedAt) + "."}
 		case !slot.ScheduledFor.After(now):
-			due = Gate{"due", true, "The slot of " + pawl.FormatTime(slot.ScheduledFor) + " waits."}
+			due = lane.Gate{Name: "due", Open: true, Text: "The slot of " + pawl.FormatTime(slot.ScheduledFor) + " waits."}
 		case !due.Open:
 			due.Text = "The next slot is that of " + pawl.FormatTime(slot.ScheduledFor) + "."
 		}
 	}
-	granted := Gate{"grant", d.refusal == nil, "The grant allows it."}
+	granted := lane.Gate{Name: "grant", Open: d.refusal == nil, Text: "The grant allows it."}
 	if d.refusal != nil {
 		granted.Text = refusalWords(d.refusal)
 	}
-	return []Gate{enabled, idle, due, granted, {"worker", !d.there.Missing, d.there.Sentence()}}
+	return []lane.Gate{enabled, idle, due, granted, {Name: "worker", Open: !d.there.Missing, Text: d.there.Sentence()}}
 }
 
 // refusalWords is a refusal of a grant as a sentence.
@@ -368,9 +445,6 @@ func Words(sch store.Schedule) string {
 	}
 	return schedule.Describe()
 }
-
-// ScheduleOfRun is the id of the schedule that a run belongs to.
-func ScheduleOfRun(r *store.Run) string { return scheduleOfLane(r.Lane) }
 
 // PolicyOf is the policy of a schedule as the contract names it.
 func PolicyOf(sch store.Schedule) pawl.ConcurrencyPolicy {

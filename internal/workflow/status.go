@@ -2,35 +2,20 @@ package workflow
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/when"
 )
-
-// Lane is a workflow as people see it (A-143..A-147).
-type Lane struct {
-	ID       string
-	Name     string
-	State    run.State
-	Issue    run.Issue
-	Sentence string // the issue in plain language; empty if there is none
-	Schedule string // in words
-	NextAt   time.Time
-	LastAt   time.Time // of the last activity
-	LastText string
-	Pending  int // inputs that wait, and events that come from none
-	Paused   bool
-	Labels   map[string]string
-	Do       string // the command that ends what the word and the issue tell; empty while it is idle
-}
 
 // Details are everything about one workflow.
 type Details struct {
-	Lane
+	lane.Lane
 	Workflow  store.Workflow
 	Version   store.WorkflowVersion
 	Config    Config
@@ -39,46 +24,50 @@ type Details struct {
 	Newest    store.Run // zero if it never ran
 }
 
-// Lanes reads up to limit workflows by name, those after the given one, and
-// the name with which to go on, empty at the end.
-func (s *Service) Lanes(ctx context.Context, after string, limit int) (page []Lane, next string, err error) {
+// Kind implements lane.Kind.
+func (s *Service) Kind() pawl.Kind { return pawl.KindWorkflow }
+
+// List implements lane.Kind.
+func (s *Service) List(ctx context.Context, q lane.Query) (page []lane.Lane, next lane.Place, err error) {
 	err = s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		page = nil
-		list, err := tx.ListWorkflows(ctx, after, limit+1)
-		if err != nil {
-			return err
-		}
+		page, next = nil, lane.Place{}
 		there, err := s.cfg.Workforce(ctx, tx)
 		if err != nil {
 			return err
 		}
-		if len(list) > limit {
-			list = list[:limit]
-			next = list[limit-1].Name
+		list, err := tx.FindWorkflows(ctx, q.Stored(there), q.After.Name, q.Limit+1)
+		if err != nil {
+			return err
+		}
+		if len(list) > q.Limit {
+			list = list[:q.Limit]
+			next = refOf(list[q.Limit-1].Name).Place()
 		}
 		for _, w := range list {
-			v, err := s.look(ctx, tx, w.ID)
+			v, err := s.loadFrom(ctx, tx, w)
 			if err != nil {
 				return err
 			}
-			l, err := s.laneView(ctx, tx, v, there)
+			l, err := s.laneFrom(ctx, tx, v, there)
 			if err != nil {
 				return err
 			}
-			page = append(page, l)
+			if q.Fits(&l) {
+				page = append(page, l)
+			}
 		}
 		return nil
 	})
 	return page, next, err
 }
 
-// Workforce tells who there is to run things.
-func (s *Service) Workforce(ctx context.Context) (there run.Workforce, err error) {
-	err = s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		there, err = s.cfg.Workforce(ctx, tx)
-		return err
-	})
-	return there, err
+// Names implements lane.Kind.
+func (s *Service) Names(ctx context.Context, tx *store.Tx, _ string, limit int) (names []string, err error) {
+	list, err := tx.ListWorkflows(ctx, "", limit)
+	for i := range list {
+		names = append(names, list[i].Name)
+	}
+	return names, err
 }
 
 // Describe reads everything about a workflow.
@@ -88,7 +77,7 @@ func (s *Service) Describe(ctx context.Context, name string) (d Details, err err
 		if err != nil {
 			return err
 		}
-		v, err := s.look(ctx, tx, w.ID)
+		v, err := s.loadFrom(ctx, tx, w)
 		if err != nil {
 			return err
 		}
@@ -96,7 +85,7 @@ func (s *Service) Describe(ctx context.Context, name string) (d Details, err err
 		if err != nil {
 			return err
 		}
-		if d.Lane, err = s.laneView(ctx, tx, v, there); err != nil {
+		if d.Lane, err = s.laneFrom(ctx, tx, v, there); err != nil {
 			return err
 		}
 		d.Workflow, d.Config, d.Schedules, d.Newest = v.workflow, v.config, v.schedules, v.row
@@ -109,10 +98,10 @@ func (s *Service) Describe(ctx context.Context, name string) (d Details, err err
 	return d, err
 }
 
-func (s *Service) laneView(ctx context.Context, tx *store.Tx, v *view, there run.Workforce) (Lane, error) {
-	word, issue := v.words()
-	l := Lane{
-		ID: v.workflow.ID, Name: v.workflow.Name, State: word, Issue: issue, Sentence: v.sentence(issue), Schedule: v.scheduleWords(),
+func (s *Service) laneFrom(ctx context.Context, tx *store.Tx, v *view, there run.Workforce) (lane.Lane, error) {
+	word, issue := v.status()
+	l := lane.Lane{
+		Ref: refOf(v.workflow.Name), ID: v.workflow.ID, State: word, Issue: issue, Sentence: v.sentence(issue), Schedule: v.scheduleWords(),
 		NextAt: v.nextAt(), Paused: v.workflow.Desired == desiredPaused, Labels: v.config.Labels,
 	}
 	orphans, err := tx.OrphanedReservations(ctx, v.workflow.ID, 1)
@@ -190,35 +179,26 @@ func callSentence(m store.Mutation) string {
 	return "Unknown whether it happened: " + what
 }
 
-// Why tells what a lane does next and why, and why it does not do more.
-type Why struct {
-	Lane
-	At     time.Time
-	Next   string // what it does next, in words
-	Gates  []Gate
-	Recent []store.Run // the newest first
-}
-
 // maxRecent is how many runs Why tells of.
 const maxRecent = 10
 
-// Why reads why a workflow runs, does not run, or waits.
-func (s *Service) Why(ctx context.Context, name string) (y Why, err error) {
+// Why implements lane.Kind.
+func (s *Service) Why(ctx context.Context, _ lane.Viewer, name string, at time.Time) (y lane.Why, err error) {
 	err = s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
 		w, err := tx.WorkflowByName(ctx, name)
 		if err != nil {
 			return err
 		}
-		v, err := s.look(ctx, tx, w.ID)
+		v, err := s.loadFrom(ctx, tx, w)
 		if err != nil {
 			return err
 		}
-		y = Why{At: tx.Now}
+		y = lane.Why{At: tx.Now}
 		there, err := s.cfg.Workforce(ctx, tx)
 		if err != nil {
 			return err
 		}
-		if y.Lane, err = s.laneView(ctx, tx, v, there); err != nil {
+		if y.Lane, err = s.laneFrom(ctx, tx, v, there); err != nil {
 			return err
 		}
 		armed, ok, err := tx.ArmedAt(ctx, TaskName, jobKey(w.Lane))
@@ -227,57 +207,68 @@ func (s *Service) Why(ctx context.Context, name string) (y Why, err error) {
 		}
 		looks := ok && !armed.After(tx.Now) // its job is there: what waits is looked at
 		y.Gates, y.Next = v.gates(y.Lane, there, looks), v.nextWords(y.Lane, looks)
+		if !at.IsZero() {
+			if y.Around, err = lane.ReadAround(ctx, tx, pawl.KindWorkflow, w.Lane, at); err != nil {
+				return err
+			}
+		}
 		y.Recent, _, err = tx.ListRuns(ctx, store.RunFilter{Kind: pawl.KindWorkflow, Lane: w.Lane}, store.Place{}, maxRecent)
 		return err
 	})
 	return y, err
 }
 
-// RunDetails are a run with all that belongs to it.
-type RunDetails struct {
-	Run   store.Run
-	Calls []store.Mutation
-	Logs  []store.LogLine
-	Chain []store.Run // the whole retry chain, the newest first
+// LaneOf implements lane.Kind. The lane of a run is the workflow's name, and a
+// number behind a # if there was one of that name before.
+func (s *Service) LaneOf(r *store.Run) lane.Ref {
+	name, _, _ := strings.Cut(r.Lane, "#")
+	return refOf(name)
 }
 
-// maxLogLines is how many lines of a run are shown.
-const maxLogLines = 1000
+// Find implements lane.Kind. An earlier workflow of the name had another lane.
+func (s *Service) Find(ctx context.Context, tx *store.Tx, _ lane.Viewer, name string) (store.RunFilter, bool, error) {
+	w, err := tx.WorkflowByName(ctx, name)
+	return store.RunFilter{Kind: pawl.KindWorkflow, Lane: w.Lane}, err == nil, pawl.IgnoreNotFound(err)
+}
 
-// RunDetails reads a run.
-func (s *Service) RunDetails(ctx context.Context, id string) (d RunDetails, err error) {
+// OwnerOf implements lane.Kind. Workflows are everybody's.
+func (s *Service) OwnerOf(context.Context, *store.Tx, string) (string, error) { return "", nil }
+
+// Count implements lane.Kind.
+func (s *Service) Count(ctx context.Context, tx *store.Tx, _ string) (map[string]int, error) {
+	return tx.CountWorkflows(ctx)
+}
+
+// Due implements lane.Kind: the producers that are due first.
+func (s *Service) Due(ctx context.Context, _ string, before time.Time, limit int) (list []lane.Due, more bool, err error) {
 	err = s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		if d.Run, err = tx.GetRun(ctx, id); err != nil {
-			return err
+		producers, err := tx.DueProducers(ctx, before, limit+1)
+		if more = len(producers) > limit; more {
+			producers = producers[:limit]
 		}
-		if d.Chain, err = tx.RunChain(ctx, id); err != nil {
-			return err
+		list = nil
+		parse := lane.Schedules{}
+		for _, p := range producers {
+			list = appendDue(list, parse, p.Workflow, &p.ProducerSchedule)
 		}
-		if d.Calls, err = tx.RunMutations(ctx, id); err != nil {
-			return err
-		}
-		d.Logs, err = tx.RunLogs(ctx, id, maxLogLines)
 		return err
 	})
-	return d, err
+	return list, more, err
 }
 
-// NameOfLane is the workflow's name in the lane of a run.
-func NameOfLane(lane string) string {
-	for i := range lane {
-		if lane[i] == '#' {
-			return lane[:i]
-		}
+// Repeats implements lane.Kind.
+func (s *Service) Repeats(ctx context.Context, tx *store.Tx, l *lane.Lane) (list []lane.Due, err error) {
+	producers, err := tx.ProducerSchedules(ctx, l.ID)
+	for i := range producers {
+		list = appendDue(list, lane.Schedules{}, l.Name, &producers[i])
 	}
-	return lane
+	return list, err
 }
 
-// LaneOf is the lane of a workflow that is there; the name itself if it is not,
-// so that a list of its runs is empty instead of an error.
-func (s *Service) LaneOf(ctx context.Context, tx *store.Tx, name string) (string, error) {
-	w, err := tx.WorkflowByName(ctx, name)
-	if errors.Is(err, pawl.ErrNotFound) {
-		return name, nil
+func appendDue(list []lane.Due, parse lane.Schedules, name string, p *store.ProducerSchedule) []lane.Due {
+	schedule, err := parse.Parse(when.Kind(p.Type), p.Value, p.Timezone)
+	if err != nil { // a zone may have been lost since it was checked
+		return list
 	}
-	return w.Lane, err
+	return append(list, lane.Due{Ref: refOf(name), Handler: p.Producer, Schedule: schedule, Next: p.NextRunAt})
 }

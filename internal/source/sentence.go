@@ -2,12 +2,12 @@ package source
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/when"
@@ -19,8 +19,8 @@ func (v *view) putOff() bool {
 	return v.row.Status == pawl.StatusPausedTransient && (v.row.ErrorCode == codeDeferred || v.row.ErrorCode == codeInterrupted)
 }
 
-// words are the word and the issue of the source.
-func (v *view) words() (run.State, run.Issue) {
+// status is the state and the issue of the source.
+func (v *view) status() (run.State, run.Issue) {
 	if v.wanted() && v.putOff() {
 		return run.Running, run.IssueRecovering
 	}
@@ -28,7 +28,7 @@ func (v *view) words() (run.State, run.Issue) {
 }
 
 func (v *view) issue() run.Issue {
-	_, issue := v.words()
+	_, issue := v.status()
 	return issue
 }
 
@@ -116,33 +116,19 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// attend tells people when a source begins to need them, once for each cause,
-// and when it no longer does.
-func (s *Service) attend(ctx context.Context, v *view) error {
-	word, issue := v.words()
-	cause := ""
+// updateAttention notes whether a source needs a person.
+func (s *Service) updateAttention(ctx context.Context, v *view) error {
+	word, issue := v.status()
+	now := store.Attention{Kind: pawl.KindSource, Lane: v.source.Name, Issue: string(issue), Text: "It works again."}
 	if word == run.NeedsAttention {
-		cause = string(issue) + ":" + chainCause(v)
+		now.Cause, now.Text = string(issue)+":"+chainCause(v), v.sentence(issue)
 	}
-	if cause == v.told {
+	if now.Cause == v.told {
 		return nil
 	}
 	return s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		known, err := tx.GetAttention(ctx, pawl.KindSource, v.source.Name)
-		if err != nil && !errors.Is(err, pawl.ErrNotFound) {
-			return err
-		}
-		if known.Cause == cause {
-			return nil
-		}
-		n := Notice{Source: v.source.Name, What: "needs_attention", Issue: issue, Text: v.sentence(issue), RunID: v.row.ID, At: tx.Now}
-		if cause == "" {
-			n.What, n.Text = "recovered", "It works again."
-		}
-		if err := tx.SetAttention(ctx, store.Attention{Kind: pawl.KindSource, Lane: v.source.Name, Cause: cause, Issue: string(issue), Text: n.Text, Since: tx.Now}); err != nil {
-			return err
-		}
-		return s.cfg.Notify(ctx, tx, n)
+		_, err := s.cfg.UpdateAttention(ctx, tx, refOf(v.source.Name), now, v.row.ID)
+		return err
 	}, store.Lazy)
 }
 
@@ -150,26 +136,10 @@ func (s *Service) attend(ctx context.Context, v *view) error {
 // each.
 func chainCause(v *view) string { return pawl.FormatTime(v.retry.PeriodStart) }
 
-// Lane is a source as people see it.
-type Lane struct {
-	ID       string
-	Name     string
-	State    run.State
-	Issue    run.Issue
-	Sentence string
-	Schedule string // in words
-	NextAt   time.Time
-	LastAt   time.Time
-	LastText string
-	Paused   bool
-	Labels   map[string]string
-	Do       string // the command that ends what the word and the issue tell; empty while it is idle
-}
-
-func (v *view) lane(last store.SourceRun) Lane {
-	word, issue := v.there.Over(v.words())
-	l := Lane{
-		ID: v.source.ID, Name: v.source.Name, State: word, Issue: issue, Sentence: v.sentence(issue), Do: v.remedy(issue),
+func (v *view) lane(last store.SourceRun) lane.Lane {
+	word, issue := v.there.Over(v.status())
+	l := lane.Lane{
+		Ref: refOf(v.source.Name), ID: v.source.ID, State: word, Issue: issue, Sentence: v.sentence(issue), Do: v.remedy(issue),
 		Paused: !v.source.PausedAt.IsZero(), Labels: v.def.Labels,
 	}
 	if schedule, err := v.def.Schedule.When(); err == nil {

@@ -6,16 +6,17 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/quota"
+	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/source/spec"
 	"github.com/pawlrun/pawl/internal/source/table"
 	"github.com/pawlrun/pawl/internal/store"
-	"github.com/pawlrun/pawl/internal/when"
 )
 
 // Details are everything about one source.
 type Details struct {
-	Lane
+	lane.Lane
 	Source     store.Source
 	Definition spec.Definition
 	State      store.SourceState
@@ -25,43 +26,54 @@ type Details struct {
 	Newest     store.Run // zero if it never ran
 	Last       store.SourceRun
 	Recent     []store.SourceRun // the newest first
-	Gates      []Gate
+	Gates      []lane.Gate
 	DueAt      time.Time
 }
 
 // recentRuns is how many runs the details tell of.
 const recentRuns = 20
 
-// Lanes reads up to limit sources by name, those after the given one, and the
-// name with which to go on, empty at the end.
-func (s *Service) Lanes(ctx context.Context, after string, limit int) (page []Lane, next string, err error) {
-	list, next, err := s.List(ctx, after, limit)
-	for _, d := range list {
-		page = append(page, d.Lane)
+// Kind implements lane.Kind.
+func (s *Service) Kind() pawl.Kind { return pawl.KindSource }
+
+// List implements lane.Kind.
+func (s *Service) List(ctx context.Context, q lane.Query) (page []lane.Lane, next lane.Place, err error) {
+	list, next, err := s.ListDetails(ctx, q)
+	for i := range list {
+		page = append(page, list[i].Lane)
 	}
 	return page, next, err
 }
 
-// List is Lanes with the details, but for the recent runs.
-func (s *Service) List(ctx context.Context, after string, limit int) (page []Details, next string, err error) {
+// Names implements lane.Kind.
+func (s *Service) Names(ctx context.Context, tx *store.Tx, _ string, limit int) (names []string, err error) {
+	list, err := tx.ListSources(ctx, "", limit)
+	for i := range list {
+		names = append(names, list[i].Name)
+	}
+	return names, err
+}
+
+// ListDetails is List with the details, but for the recent runs.
+func (s *Service) ListDetails(ctx context.Context, q lane.Query) (page []Details, next lane.Place, err error) {
 	var views []*view
 	var last []store.SourceRun
 	err = s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		views, last, next = nil, nil, ""
-		list, err := tx.ListSources(ctx, after, limit+1)
-		if err != nil {
-			return err
-		}
-		if len(list) > limit {
-			list = list[:limit]
-			next = list[limit-1].Name
-		}
+		views, last, next = nil, nil, lane.Place{}
 		there, err := s.cfg.Workforce(ctx, tx)
 		if err != nil {
 			return err
 		}
+		list, err := tx.FindSources(ctx, q.Stored(there), q.After.Name, q.Limit+1)
+		if err != nil {
+			return err
+		}
+		if len(list) > q.Limit {
+			list = list[:q.Limit]
+			next = refOf(list[q.Limit-1].Name).Place()
+		}
 		for _, src := range list {
-			v, err := s.viewOf(ctx, tx, src)
+			v, err := s.loadFrom(ctx, tx, src)
 			if err != nil {
 				return err
 			}
@@ -75,28 +87,22 @@ func (s *Service) List(ctx context.Context, after string, limit int) (page []Det
 		return nil
 	})
 	if err != nil {
-		return nil, "", err
+		return nil, next, err
 	}
 	for i, v := range views {
 		if err := s.askBook(ctx, v); err != nil {
-			return nil, "", err
+			return nil, next, err
 		}
-		page = append(page, v.details(last[i]))
+		if d := v.details(last[i]); q.Fits(&d.Lane) {
+			page = append(page, d)
+		}
 	}
 	return page, next, nil
 }
 
-// DueSource is a source that comes due by itself.
-type DueSource struct {
-	Name     string
-	Schedule when.Schedule
-	NextAt   time.Time // zero: it runs now
-}
-
-// Due reads up to limit sources by name that run without a person, with what
-// their definitions and states say, and whether there are more. It reads all of
-// them at once and does not ask the book of calls.
-func (s *Service) Due(ctx context.Context, limit int) (list []DueSource, more bool, err error) {
+// Due implements lane.Kind, by name, with what definitions and states say. It
+// reads all of them at once and does not ask the book of calls.
+func (s *Service) Due(ctx context.Context, _ string, _ time.Time, limit int) (list []lane.Due, more bool, err error) {
 	var rows []store.SourceTimes
 	var now time.Time
 	err = s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
@@ -123,9 +129,55 @@ func (s *Service) Due(ctx context.Context, limit int) (list []DueSource, more bo
 		if row.NextRetryAt.After(at) {
 			at = row.NextRetryAt
 		}
-		list = append(list, DueSource{row.Name, schedule, at})
+		list = append(list, lane.Due{Ref: refOf(row.Name), Schedule: schedule, Next: at})
 	}
 	return list, more, err
+}
+
+// Repeats implements lane.Kind.
+func (s *Service) Repeats(ctx context.Context, tx *store.Tx, l *lane.Lane) ([]lane.Due, error) {
+	src, err := tx.SourceByName(ctx, l.Name)
+	if err != nil {
+		return nil, err
+	}
+	def, err := spec.FromJSON(src.Definition)
+	if err != nil {
+		return nil, nil //nolint:nilerr // one that is no longer valid does not run either
+	}
+	schedule, err := def.Schedule.When()
+	if err != nil {
+		return nil, nil //nolint:nilerr // a zone may have been lost since it was checked
+	}
+	return []lane.Due{{Ref: l.Ref, Schedule: schedule, Next: l.NextAt}}, nil
+}
+
+// Count implements lane.Kind.
+func (s *Service) Count(ctx context.Context, tx *store.Tx, _ string) (map[string]int, error) {
+	return tx.CountSources(ctx)
+}
+
+// LaneOf implements lane.Kind.
+func (s *Service) LaneOf(r *store.Run) lane.Ref { return refOf(r.Lane) }
+
+// Find implements lane.Kind. The runs of one that is gone are still there.
+func (s *Service) Find(_ context.Context, _ *store.Tx, _ lane.Viewer, name string) (store.RunFilter, bool, error) {
+	return store.RunFilter{Kind: pawl.KindSource, Lane: name}, true, nil
+}
+
+// OwnerOf implements lane.Kind. Sources are everybody's.
+func (s *Service) OwnerOf(context.Context, *store.Tx, string) (string, error) { return "", nil }
+
+// Actions implements lane.Kind: nobody is asked anything by a run of a source.
+func (s *Service) Actions(ctx context.Context, tx *store.Tx, r *store.Run) ([]lane.Action, error) {
+	view, err := s.ledger.View(ctx, tx, *r)
+	if err != nil || !run.CanCancel(view) {
+		return nil, err
+	}
+	newest, err := tx.NewestRun(ctx, r.Kind, r.Lane)
+	if err != nil || newest.ID != r.ID {
+		return nil, err
+	}
+	return []lane.Action{{Name: "cancel"}}, nil
 }
 
 func firstOf(runs []store.SourceRun) store.SourceRun {
@@ -145,7 +197,7 @@ func (v *view) details(last store.SourceRun) Details {
 // Describe reads everything about a source.
 func (s *Service) Describe(ctx context.Context, name string) (d Details, err error) {
 	var recent []store.SourceRun
-	v, err := s.lookForPeople(ctx, name, func(ctx context.Context, tx *store.Tx, v *view) (err error) {
+	v, err := s.loadForPeople(ctx, name, func(ctx context.Context, tx *store.Tx, v *view) (err error) {
 		recent, err = tx.LatestSourceRuns(ctx, v.source.ID, recentRuns)
 		return err
 	})
@@ -157,28 +209,24 @@ func (s *Service) Describe(ctx context.Context, name string) (d Details, err err
 	return d, nil
 }
 
-// Why tells what a source does next and why, and why it does not do more.
-type Why struct {
-	Lane
-	At     time.Time
-	Next   string
-	Gates  []Gate
-	Recent []store.Run // the newest first
-}
-
-// Why reads why a source runs, does not run, or waits.
-func (s *Service) Why(ctx context.Context, name string) (Why, error) {
-	var y Why
+// Why implements lane.Kind.
+func (s *Service) Why(ctx context.Context, _ lane.Viewer, name string, at time.Time) (lane.Why, error) {
+	var y lane.Why
 	var last []store.SourceRun
-	v, err := s.lookForPeople(ctx, name, func(ctx context.Context, tx *store.Tx, v *view) (err error) {
+	v, err := s.loadForPeople(ctx, name, func(ctx context.Context, tx *store.Tx, v *view) (err error) {
 		if last, err = tx.LatestSourceRuns(ctx, v.source.ID, 1); err != nil {
 			return err
+		}
+		if !at.IsZero() {
+			if y.Around, err = lane.ReadAround(ctx, tx, pawl.KindSource, name, at); err != nil {
+				return err
+			}
 		}
 		y.Recent, _, err = tx.ListRuns(ctx, store.RunFilter{Kind: pawl.KindSource, Lane: name}, store.Place{}, 10)
 		return err
 	})
 	if err != nil {
-		return Why{}, err
+		return lane.Why{}, err
 	}
 	d := v.evaluate()
 	y.At, y.Gates, y.Next = v.now, d.gates, v.nextWords(d)
@@ -212,7 +260,7 @@ func (s *Service) Rows(ctx context.Context, name, cursor string, limit int) (row
 		if err != nil {
 			return err
 		}
-		v, err := s.viewOf(ctx, tx, src)
+		v, err := s.loadFrom(ctx, tx, src)
 		if err != nil {
 			return err
 		}

@@ -35,28 +35,28 @@ type view struct {
 	allowance  quota.Allowance
 }
 
-// lookForPeople is look with who there is to run it.
-func (s *Service) lookForPeople(ctx context.Context, name string, also func(context.Context, *store.Tx, *view) error) (*view, error) {
-	return s.look(ctx, name, also, func(ctx context.Context, tx *store.Tx, v *view) (err error) {
+// loadForPeople is load with who there is to run it.
+func (s *Service) loadForPeople(ctx context.Context, name string, also func(context.Context, *store.Tx, *view) error) (*view, error) {
+	return s.load(ctx, name, also, func(ctx context.Context, tx *store.Tx, v *view) (err error) {
 		v.there, err = s.cfg.Workforce(ctx, tx)
 		return err
 	})
 }
 
-// look reads a source as it is now, and with it what also reads, so that both
+// load reads a source as it is now, and with it what also reads, so that both
 // tell of one moment.
-func (s *Service) look(ctx context.Context, name string, also ...func(context.Context, *store.Tx, *view) error) (v *view, err error) {
+func (s *Service) load(ctx context.Context, name string, also ...func(context.Context, *store.Tx, *view) error) (v *view, err error) {
 	find := func(ctx context.Context, tx *store.Tx) (store.Source, error) { return tx.SourceByName(ctx, name) }
-	return s.lookWith(ctx, find, also...)
+	return s.loadWith(ctx, find, also...)
 }
 
-func (s *Service) lookWith(ctx context.Context, find func(context.Context, *store.Tx) (store.Source, error), also ...func(context.Context, *store.Tx, *view) error) (v *view, err error) {
+func (s *Service) loadWith(ctx context.Context, find func(context.Context, *store.Tx) (store.Source, error), also ...func(context.Context, *store.Tx, *view) error) (v *view, err error) {
 	err = s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
 		src, err := find(ctx, tx)
 		if err != nil {
 			return err
 		}
-		if v, err = s.viewOf(ctx, tx, src); err != nil {
+		if v, err = s.loadFrom(ctx, tx, src); err != nil {
 			return err
 		}
 		for _, read := range also {
@@ -78,8 +78,8 @@ func (s *Service) askBook(ctx context.Context, v *view) (err error) {
 	return err
 }
 
-// viewOf reads what the store knows. The book has not been asked.
-func (s *Service) viewOf(ctx context.Context, tx *store.Tx, src store.Source) (*view, error) {
+// loadFrom reads what the store knows. The book has not been asked.
+func (s *Service) loadFrom(ctx context.Context, tx *store.Tx, src store.Source) (*view, error) {
 	v := &view{now: tx.Now, source: src, quotaOpen: true}
 	if err := json.Unmarshal(src.Definition, &v.def); err != nil {
 		return nil, fmt.Errorf("read the definition of source %s: %w", src.Name, err)

@@ -7,13 +7,14 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/when"
 )
 
-// words are the word and the issue of the lane, by the rules that the chooser
+// status is the state and the issue of the lane, by the rules that the chooser
 // goes by.
-func (v *view) words() (run.State, run.Issue) {
+func (v *view) status() (run.State, run.Issue) {
 	if v.newest.Status == pawl.StatusFailedLogic && v.workflow.Desired == desiredActive && (v.cleared() || v.workflow.Version != v.row.ScriptVersion) {
 		return run.Running, run.IssueRecovering // a new version is there; the retry comes at once
 	}
@@ -125,7 +126,7 @@ func (v *view) putOff() bool {
 }
 
 // remedy is the command that ends what a lane stands in.
-func (v *view) remedy(l Lane) string {
+func (v *view) remedy(l lane.Lane) string {
 	resume := run.Command("resume", "workflow", v.workflow.Name)
 	switch l.Issue {
 	case run.IssueNone:

@@ -1,0 +1,97 @@
+package lane
+
+import (
+	"context"
+	"time"
+
+	"github.com/pawlrun/pawl/internal/run"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// Change is something that happened to a lane beside the steps of its runs.
+type Change struct {
+	Ref
+	What   string // a verb in the past, such as paused, deployed or requested
+	At     time.Time
+	Run    string // that it is about; may be empty
+	Detail any    // more for whoever follows, as an object in JSON; may be nil
+}
+
+// What notices tell.
+const (
+	NoticeAttention = "needs_attention"
+	NoticeRecovered = "recovered"
+	NoticeReminder  = "reminder" // it still needs attention
+)
+
+// Notice is something that people should know about a lane.
+type Notice struct {
+	Ref
+	What  string
+	Issue run.Issue // the cause
+	Text  string    // a sentence for people
+	RunID string    // may be empty
+	At    time.Time // zero is the instant of the transaction
+	// URL is where a person sees more. A path is taken below the server's
+	// address; empty is that address itself.
+	URL string
+}
+
+// Host is what a kind is given by the process that it is part of. Any field may
+// be nil.
+type Host struct {
+	// Observe is told of changes after their commit; it must not block.
+	Observe func(Change)
+	// Workforce tells who there is to run things. Nil says that somebody is.
+	Workforce func(ctx context.Context, tx *store.Tx) (run.Workforce, error)
+	// Notify tells people something, in the transaction in which it becomes
+	// true.
+	Notify func(ctx context.Context, tx *store.Tx, n Notice) error
+}
+
+// WithDefaults is the host with something in every field.
+func (h Host) WithDefaults() Host {
+	if h.Observe == nil {
+		h.Observe = func(Change) {}
+	}
+	if h.Workforce == nil {
+		h.Workforce = func(context.Context, *store.Tx) (run.Workforce, error) { return run.Workforce{}, nil }
+	}
+	if h.Notify == nil {
+		h.Notify = func(context.Context, *store.Tx, Notice) error { return nil }
+	}
+	return h
+}
+
+// Emit tells of a change after the commit.
+func (h Host) Emit(tx *store.Tx, c Change) {
+	c.At = tx.Now
+	tx.AfterCommit(func() { h.Observe(c) })
+}
+
+// UpdateAttention notes whether a lane needs a person, and tells people when that
+// begins, has another cause, or ends (lesson 33). What is told is enqueued in the
+// transaction that notes it, so a crash neither loses nor repeats it. Without a
+// cause the text tells that all is well again.
+func (h Host) UpdateAttention(ctx context.Context, tx *store.Tx, of Ref, now store.Attention, runID string) (told string, err error) {
+	known, err := tx.GetAttention(ctx, now.Kind, now.Lane)
+	if err != nil {
+		return "", err
+	}
+	same := known.Cause == now.Cause
+	if same && (now.Cause == "" || known.Text == now.Text) {
+		return "", nil
+	}
+	now.Since = tx.Now
+	if same {
+		now.Since = known.Since
+	}
+	if err := tx.SetAttention(ctx, now); err != nil || same {
+		return "", err
+	}
+	told = NoticeAttention
+	if now.Cause == "" {
+		told = NoticeRecovered
+	}
+	return told, h.Notify(ctx, tx, Notice{Ref: of, What: told, Issue: run.Issue(now.Issue), Text: now.Text, RunID: runID, At: tx.Now})
+}

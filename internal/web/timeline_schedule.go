@@ -1,0 +1,26 @@
+package web
+
+import (
+	"context"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// hasSlots reports whether lanes of a kind are told by their slots.
+func hasSlots(k lane.Kind) bool { return k.Kind() == pawl.KindSchedule }
+
+// slotMarks are the slots of a schedule in the window, the newest first.
+func slotMarks(ctx context.Context, tx *store.Tx, id string, w timelineWindow) (out []ranMark, err error) {
+	slots, err := tx.ListSlots(ctx, store.SlotFilter{ScheduleID: id}, w.now, "", marksRead)
+	for i := range slots {
+		slot := &slots[i]
+		if slot.ScheduledFor.Before(w.from) {
+			break
+		}
+		told := slotAnswer{Status: slot.Status, Disposition: slot.Disposition}
+		out = append(out, ranMark{latest(slot.ScheduledFor, slot.StartedAt), slot.CompletedAt, tone(told.Became()), instant(slot.ScheduledFor) + " · " + called(told.Became())})
+	}
+	return out, err
+}
