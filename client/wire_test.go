@@ -21,7 +21,7 @@ func wireTypes() []any {
 	return []any{
 		Account{}, AccountPatch{}, Activity{}, AnsweredRun{}, AppliedSchedule{}, AppliedSource{}, Approval{}, ApprovalRule{}, ApproveRequest{}, Around{},
 		Backfill{}, BackfillCounts{}, BackfillRequest{}, BlockedMethod{}, Caps{}, CapsRequest{}, ConfirmRequest{}, Connection{}, ConnectionMethod{}, ConnectionTest{},
-		CreatedSchedule{}, DaySpend{}, DeclaredConsumer{}, DeclaredProducer{}, DeclaredSchedule{}, DeletedSchedule{}, DeletedSource{}, Deployment{}, Event{},
+		CreatedSchedule{}, CurrentToken{}, DaySpend{}, DeclaredConsumer{}, DeclaredProducer{}, DeclaredSchedule{}, DeletedSchedule{}, DeletedSource{}, Deployment{}, Event{},
 		EventInputRequest{}, EventRequest{}, Fault{}, Gate{}, Grant{}, GrantRequest{}, Health{}, Input{}, InputDetail{}, Job{}, JobEvent{}, JobRequest{}, Lane{}, LaneWhy{},
 		LogLine{}, NewToken{}, NextInstant{}, NextInstants{}, Output{}, Page[Lane]{}, Pin{}, Pinned{}, PlannedSlot{}, Problem{}, PublishedEvent{}, Question{}, Readiness{},
 		Receipt{}, Reject{}, RejectRequest{}, Repair{}, Replay{}, ReplayCall{}, ReplayEffects{}, ReplayEvent{}, ReplayRequest{}, Reservation{}, ResetRequest{},
