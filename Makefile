@@ -43,12 +43,13 @@ build: ## build bin/pawl, one static program
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/pawl ./cmd/pawl
 
 .PHONY: dist
-dist: ## build the programs of a release into dist/, with checksums
+dist: ## build the programs of a release into dist/, with checksums and licences
 	@rm -rf dist && mkdir dist
 	@for target in $(DIST); do \
 		name=dist/pawl-$(VERSION)-$${target%/*}-$${target#*/}; echo "build $$name"; \
 		CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} go build -trimpath -ldflags '$(LDFLAGS)' -o $$name ./cmd/pawl || exit 1; \
 	done
+	@go run ./internal/notice > dist/NOTICES.txt && cp LICENSE dist/
 	@cd dist && (sha256sum pawl-* 2>/dev/null || shasum -a 256 pawl-*) > SHA256SUMS && cat SHA256SUMS
 
 .PHONY: test

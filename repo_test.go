@@ -63,8 +63,8 @@ var neighbours = map[string]string{
 	"internal/quota -> internal/outbound":  "tokens of providers are fetched through the guarded client",
 }
 
-// testOnly are packages that product code must not import.
-var testOnly = []string{"internal/lane/lanetest", "internal/pgtest", "internal/bulk", "internal/mutant"}
+// testOnly are packages for tests and releases, which product code must not import.
+var testOnly = []string{"internal/lane/lanetest", "internal/pgtest", "internal/bulk", "internal/mutant", "internal/notice"}
 
 // longestFile is in lines. Past it a file has more than one duty.
 const longestFile = 800
