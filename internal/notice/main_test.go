@@ -28,7 +28,7 @@ func TestNoticesCoverEverything(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range strings.Fields(packages) {
+	for path := range strings.FieldsSeq(packages) {
 		if strings.HasPrefix(path, "github.com/pawlrun/pawl") {
 			continue
 		}
