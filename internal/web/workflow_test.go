@@ -51,7 +51,9 @@ func TestFilterAgreesWithTheWords(t *testing.T) {
 		r.waitWord("asks", "Needs attention")
 		r.waitWord("loses", "Needs attention")
 		r.waitDone("does")
+		r.waitWord("does", "Idle") // its session has ended, too
 		r.ask("POST", "/api/v1/workflows/rests/pause", nil, nil)
+		r.waitWord("rests", "Stopped")
 		err := r.db.Read(r.t.Context(), func(ctx context.Context, tx *store.Tx) error {
 			counts, err := tx.CountWorkflows(ctx)
 			if want := "map[Idle:1 Needs attention:2 Stopped:1]"; err == nil && fmt.Sprint(counts) != want {
