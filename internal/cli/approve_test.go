@@ -217,7 +217,7 @@ func TestDescribeTellsWhatPeopleCanDo(t *testing.T) {
 		t.Error("what cannot be seen reaches the terminal")
 	}
 	locked := f.run("describe", "run", firstRun).stdout
-	if !strings.Contains(locked, "mends what is wrong, and who then says so: pawl resume run "+firstRun) || strings.Contains(locked, "pawl approve") {
+	if !strings.Contains(locked, "Fix the cause, then resume the run: pawl resume run "+firstRun) || strings.Contains(locked, "pawl approve") {
 		t.Errorf("%s", locked)
 	}
 }

@@ -26,7 +26,7 @@ func askingStory(r client.Run) string {
 	case r.Question != nil && (len(r.Question.Answer) == 0 || string(r.Question.Answer) == "null"):
 		return fmt.Sprintf("The graph asks the question below. Answer it: pawl approve %s --answer JSON", r.ID)
 	case r.Error != nil && r.Error.Class != "": // an account or a permission
-		return fmt.Sprintf("It waits for a person who mends what is wrong, and who then says so: pawl resume run %s", r.ID)
+		return fmt.Sprintf("Fix the cause, then resume the run: pawl resume run %s", r.ID)
 	case q == nil:
 		return ""
 	case q.State == client.ApprovalPending:
@@ -71,7 +71,7 @@ func describeActions(d *description, r client.Run) {
 				add(outcomeEffect(o), "resolve %s --outcome %s", r.ID, o)
 			}
 		case "resume":
-			add("says that the cause is mended, and lets it go on", "resume run %s", r.ID)
+			add("resumes the run once the cause is fixed", "resume run %s", r.ID)
 		case "cancel":
 			add(endsWords(r, "ends it; what it took waits again"), "cancel %s", r.ID)
 		}

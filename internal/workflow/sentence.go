@@ -51,7 +51,7 @@ func (v *view) sentence(issue run.Issue) string {
 		}
 		return tell("The last attempt failed; it is tried again " + soon(v.now, v.retry.NextAt))
 	case run.IssueRetriesUsedUp:
-		return tell(fmt.Sprintf("It failed %s in a row and is not tried again by itself; resume it when the cause is mended", times(v.retry.Count)))
+		return tell(fmt.Sprintf("It failed %s in a row and is not tried again by itself; resume it when the cause is fixed", times(v.retry.Count)))
 	case run.IssueFixing:
 		return tell("The script failed and is being fixed")
 	case run.IssueFixesUsedUp:
@@ -81,7 +81,7 @@ func (v *view) sentence(issue run.Issue) string {
 	case run.IssueFailed:
 		return tell("The last run failed")
 	case run.IssueInternal:
-		return tell("Something inside Pawl or a connection failed; resume it when it is mended")
+		return tell("Something inside Pawl or a connection failed; resume it when it is fixed")
 	case run.IssueInconsistent:
 		return "What is stored about its last run contradicts itself; nothing runs until somebody has looked."
 	}

@@ -52,12 +52,12 @@ func wordsOfStates(t *testing.T, k *kit) {
 		{"", nil, run.Idle, run.IssueNone, ""},
 		{"", func(w store.Workflow) { k.pause(w.Name) }, run.Stopped, run.IssuePaused, "It is paused; resume it to go on."},
 		{pawl.ClassTransient, nil, run.Running, run.IssueBackingOff, "The last attempt failed; it is tried again in 10 s: the desk says no."},
-		{pawl.ClassTransient, func(w store.Workflow) { k.settle(w) }, run.NeedsAttention, run.IssueRetriesUsedUp, "It failed 6 times in a row and is not tried again by itself; resume it when the cause is mended: the desk says no."},
+		{pawl.ClassTransient, func(w store.Workflow) { k.settle(w) }, run.NeedsAttention, run.IssueRetriesUsedUp, "It failed 6 times in a row and is not tried again by itself; resume it when the cause is fixed: the desk says no."},
 		{pawl.ClassLogic, nil, run.NeedsAttention, run.IssueFixesUsedUp, "The script failed; deploy a corrected version, or resume it if the cause was outside: the desk says no."},
 		{pawl.ClassAuth, nil, run.NeedsAttention, run.IssueSignIn, "An account must be connected again: the desk says no."},
 		{pawl.ClassPermission, nil, run.NeedsAttention, run.IssuePermission, "A permission is missing; grant it and resume: the desk says no."},
 		{pawl.ClassPrecondition, nil, run.NeedsAttention, run.IssuePrecondition, "Something that it needs is missing outside; add it and resume: the desk says no."},
-		{pawl.ClassInternal, nil, run.NeedsAttention, run.IssueInternal, "Something inside Pawl or a connection failed; resume it when it is mended: the desk says no."},
+		{pawl.ClassInternal, nil, run.NeedsAttention, run.IssueInternal, "Something inside Pawl or a connection failed; resume it when it is fixed: the desk says no."},
 		{pawl.ClassAuth, func(w store.Workflow) { k.pause(w.Name) }, run.Stopped, run.IssuePaused, "It is paused; resume it to go on."},
 	} {
 		w := k.deploy(fmt.Sprintf("state-%d", i), "1", readingProducer())
