@@ -60,7 +60,7 @@ test: ## run all tests, on SQLite and on a private PostgreSQL
 
 # The half of PostgreSQL is left out of tests that run on both databases; the
 # tests of PostgreSQL alone start one. What has not changed is not run again.
-QUICK = $(filter-out %/e2e %/internal/tool/mcp %/bench,$(shell go list ./...))
+QUICK = $(filter-out %/e2e %/internal/tool/mcp %/internal/pgtest,$(shell go list ./...))
 .PHONY: quick
 quick: ## run most tests in a minute: SQLite, no race detector, no browser, no Node
 	go test -p 4 -timeout $(TEST_TIMEOUT) -skip '.*/^postgres$$|.*/.*/^postgres$$|TestNothingThatIsReadScansWhatGrows' $(if $(filter ./...,$(PKG)),$(QUICK),$(PKG))
