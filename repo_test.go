@@ -44,7 +44,7 @@ var layers = [][]string{
 	},
 	{"internal/execution/contract"},
 	{"internal/store", "internal/definition", "internal/budget", "internal/run", "internal/when", "internal/visible", "examples"},
-	{"internal/redact"},
+	{"internal/redact", "internal/linediff"},
 	{"client"}, // what users' programs import with it they inherit
 	{"."},
 }

@@ -1,8 +1,9 @@
 package web
 
 import (
-	"slices"
 	"strings"
+
+	"github.com/pawlrun/pawl/internal/linediff"
 )
 
 // diffLine is one line of a comparison.
@@ -13,35 +14,25 @@ type diffLine struct {
 	Text string
 }
 
-const (
-	// maxCompared bounds the lines between the first and the last difference,
-	// on each side: the comparison takes their product in time and memory.
-	maxCompared = 2000
-
-	// diffContext is how many unchanged lines are shown around a change.
-	diffContext = 3
-)
+// diffContext is how many unchanged lines are shown around a change.
+const diffContext = 3
 
 // diff compares two texts by lines. An empty text before shows all of the one
 // after.
 func diff(before, after string) []diffLine {
-	a, b := lines(before), lines(after)
-	head := 0
-	for head < len(a) && head < len(b) && a[head] == b[head] {
-		head++
-	}
-	tail := 0
-	for tail < len(a)-head && tail < len(b)-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
-		tail++
-	}
 	var out []diffLine
-	for i := range head {
-		out = append(out, diffLine{" ", i + 1, i + 1, a[i]})
-	}
-	out = append(out, compare(a[head:len(a)-tail], b[head:len(b)-tail], head)...)
-	for i := range tail {
-		o, n := len(a)-tail+i, len(b)-tail+i
-		out = append(out, diffLine{" ", o + 1, n + 1, a[o]})
+	old, now := 0, 0
+	for _, e := range linediff.Lines(lines(before), lines(after)) {
+		line := diffLine{Sign: string(e.Op), Text: e.Line}
+		if e.Op != '+' {
+			old++
+			line.Old = old
+		}
+		if e.Op != '-' {
+			now++
+			line.New = now
+		}
+		out = append(out, line)
 	}
 	if before == "" {
 		return out
@@ -54,49 +45,6 @@ func lines(text string) []string {
 		return nil
 	}
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-}
-
-// compare finds the fewest lines to remove and add. head is how many lines come
-// before. What is too long is shown as removed and added whole.
-func compare(a, b []string, head int) (out []diffLine) {
-	long := len(a) > maxCompared || len(b) > maxCompared
-	var common [][]int32 // lengths of the longest common rest
-	if !long {
-		common = commonRests(a, b)
-	}
-	i, j := 0, 0
-	for i < len(a) || j < len(b) {
-		switch {
-		case !long && i < len(a) && j < len(b) && a[i] == b[j]:
-			out = append(out, diffLine{" ", head + i + 1, head + j + 1, a[i]})
-			i, j = i+1, j+1
-		case j == len(b) || i < len(a) && (long || common[i+1][j] >= common[i][j+1]):
-			out = append(out, diffLine{"-", head + i + 1, 0, a[i]})
-			i++
-		default:
-			out = append(out, diffLine{"+", 0, head + j + 1, b[j]})
-			j++
-		}
-	}
-	return out
-}
-
-func commonRests(a, b []string) [][]int32 {
-	common := make([][]int32, len(a)+1)
-	cells := make([]int32, (len(a)+1)*(len(b)+1))
-	for i := range common {
-		common[i] = cells[i*(len(b)+1) : (i+1)*(len(b)+1)]
-	}
-	for i, line := range slices.Backward(a) {
-		for j := len(b) - 1; j >= 0; j-- {
-			if line == b[j] {
-				common[i][j] = common[i+1][j+1] + 1
-			} else {
-				common[i][j] = max(common[i+1][j], common[i][j+1])
-			}
-		}
-	}
-	return common
 }
 
 // around leaves out what is far from any change.

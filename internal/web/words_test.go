@@ -74,8 +74,8 @@ func TestDiffShowsWhatChanged(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c.name, s, c.want)
 		}
 	}
-	long := strings.Repeat("a\n", 3*maxCompared)
-	if n := len(diff("x\n"+long+"y\n", "z\n"+strings.ReplaceAll(long, "a", "b")+"w\n")); n != 6*maxCompared+4 {
+	long := strings.Repeat("a\n", 6000)
+	if n := len(diff("x\n"+long+"y\n", "z\n"+strings.ReplaceAll(long, "a", "b")+"w\n")); n != 2*6000+4 {
 		t.Errorf("a long one has %d lines", n)
 	}
 }
