@@ -40,7 +40,6 @@ var layers = [][]string{
 	{
 		"internal/script", "internal/tool", "internal/repair", "internal/quota",
 		"internal/access", "internal/grant", "internal/ledger", "internal/queue", "internal/outbound",
-		"internal/cli/client", // speaks to a server over HTTP; stands on the root package alone
 	},
 	{"internal/execution/contract"},
 	{"internal/store", "internal/definition", "internal/budget", "internal/run", "internal/when", "internal/visible", "examples"},

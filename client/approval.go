@@ -28,3 +28,12 @@ type ApprovalRule struct {
 	CreatedAt Instant    `json:"createdAt"`
 	CreatedBy NullString `json:"createdBy" doc:"The user who said always."`
 }
+
+// The states of an approval.
+const (
+	ApprovalPending  = "pending"
+	ApprovalApproved = "approved" // and not made yet
+	ApprovalRejected = "rejected"
+	ApprovalExpired  = "expired"
+	ApprovalUsed     = "used" // the call was made
+)

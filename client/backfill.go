@@ -64,3 +64,12 @@ type BackfillRequest struct {
 type ConfirmRequest struct {
 	Hash string `json:"hash" minLength:"1" maxLength:"128" doc:"That of the plan that was seen."`
 }
+
+// The states of a backfill.
+const (
+	BackfillPlanned   = "planned"
+	BackfillRunning   = "running"
+	BackfillPaused    = "paused"
+	BackfillCancelled = "cancelled"
+	BackfillDone      = "done"
+)

@@ -48,3 +48,11 @@ type Pinned struct {
 	Pinned  []string `json:"pinned" nullable:"false" doc:"What was agreed to by this request, or whose pin was dropped; without what was agreed to already."`
 	Blocked []string `json:"blocked" nullable:"false" doc:"What is still blocked."`
 }
+
+// The states of a pin.
+const (
+	PinHolds   = "pinned"
+	PinChanged = "changed"
+	PinMissing = "new"
+	PinGone    = "gone"
+)

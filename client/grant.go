@@ -24,7 +24,11 @@ type Caps struct {
 }
 
 // CapsRequest is CapsV1 in a request, which has no other fields.
-type CapsRequest Caps
+type CapsRequest struct {
+	USDPerDay  *pawl.USD `json:"usdPerDay,omitempty" nullable:"true"`
+	USDPerRun  *pawl.USD `json:"usdPerRun,omitempty" nullable:"true"`
+	RunsPerDay *int64    `json:"runsPerDay,omitempty" nullable:"true"`
+}
 
 // GrantRequest asks for a grant. What may run is told by scopes or by
 // graphs, or by both.

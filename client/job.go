@@ -35,3 +35,13 @@ type JobRequest struct {
 	Priority    int             `json:"priority,omitempty" minimum:"-1" maximum:"1" doc:"1 runs before 0, 0 before -1."`
 	MaxAttempts int             `json:"maxAttempts,omitempty" minimum:"1" maximum:"1000" doc:"How often it is tried. Absent is what the task says."`
 }
+
+// The states of a job.
+const (
+	JobScheduled = "scheduled" // its time has not come
+	JobPending   = "pending"   // due, and waiting for its lane or a worker
+	JobRunning   = "running"
+	JobFailed    = "failed" // for good
+	JobSucceeded = "succeeded"
+	JobCancelled = "cancelled"
+)

@@ -12,13 +12,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 )
 
 // deployed is the answer to a deploy.
 func deployed(t *testing.T, name, what, previous string) fakeJSON {
 	t.Helper()
-	raw, err := json.Marshal(client.Deployed{Name: name, What: what, Version: "v", PreviousScript: previous})
+	raw, err := json.Marshal(client.Deployment{Name: name, What: what, Version: "v", PreviousScript: client.NullString(previous)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,11 +48,11 @@ func TestApplySaysWhatEachFileDid(t *testing.T) {
 	if want := "1 created, 1 updated, 1 unchanged.\n"; r.stderr != want {
 		t.Errorf("stderr: %s", r.stderr)
 	}
-	var sent client.Deploy
+	var sent client.ScriptRequest
 	if err := json.Unmarshal([]byte(f.sent()[0]), &sent); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(client.Deploy{Script: validScript("a"), Filename: "a.workflow.ts"}, sent); diff != "" {
+	if diff := cmp.Diff(client.ScriptRequest{Script: validScript("a"), Filename: "a.workflow.ts"}, sent); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -172,11 +172,11 @@ func TestApplyAsJSON(t *testing.T) {
 	})
 	r := apply(t, f, map[string]string{"a.workflow.ts": validScript("a"), "b.workflow.ts": validScript("b")}, ".", "-o", "json", "--diff")
 	r.expect(t, pawl.ExitDone)
-	var list struct{ Items []client.Deployed }
+	var list struct{ Items []client.Deployment }
 	if err := json.Unmarshal([]byte(r.stdout), &list); err != nil {
 		t.Fatalf("%v:\n%s", err, r.stdout)
 	}
-	want := []client.Deployed{{Name: "a", What: "updated", Version: "v", PreviousScript: "old\n"}, {Name: "b", What: "created", Version: "v"}}
+	want := []client.Deployment{{Name: "a", What: "updated", Version: "v", PreviousScript: "old\n"}, {Name: "b", What: "created", Version: "v"}}
 	if diff := cmp.Diff(want, list.Items); diff != "" {
 		t.Error(diff)
 	}

@@ -10,12 +10,12 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 )
 
 func TestBackupComesFromTheServerOrFromTheFile(t *testing.T) {
 	h := serve(t)
-	h.add(client.JobSpec{Task: "log", RunAt: time.Now().Add(time.Hour)})
+	h.add(client.JobRequest{Task: "log", RunAt: pawl.FormatTime(time.Now().Add(time.Hour))})
 	h.pawl("backup", "named.db").expect(t, pawl.ExitDone)
 	h.env = map[string]string{} // the file says who has it
 	r := h.pawl("backup", "found.db", "-o", "json")

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 	document "github.com/pawlrun/pawl/internal/definition"
 )
 
@@ -126,9 +126,9 @@ func accountWords(raw json.RawMessage) (string, error) {
 	}
 	words := []string{"no key", balanceWords(a)}
 	if a.KeyRef != "" {
-		words[0] = "key " + a.KeyRef
+		words[0] = string("key " + a.KeyRef)
 	}
-	if a.BalanceUSD != "" {
+	if a.BalanceUSD != nil {
 		words[1] += " left"
 	}
 	return strings.Join(words, ", "), nil

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 )
 
 func newApplyCommand(p *Process) *cobra.Command {
@@ -147,17 +147,17 @@ func (a *applier) send(ctx context.Context, file definition, name string) error 
 	}
 	// The folders of this machine mean nothing to others.
 	raw, err := a.put(ctx, client.WorkflowPath(name), func(dryRun bool) (url.Values, any) {
-		return nil, client.Deploy{Script: string(source), Filename: filepath.Base(file.shown), DryRun: dryRun}
+		return nil, client.ScriptRequest{Script: string(source), Filename: filepath.Base(file.shown), DryRun: dryRun}
 	})
 	if err != nil {
 		return refusedFile(file.shown, err)
 	}
-	var done client.Deployed
+	var done client.Deployment
 	if err := json.Unmarshal(raw, &done); err != nil {
 		return fmt.Errorf("read answer: %w", err)
 	}
 	return a.report(raw, string(pawl.KindWorkflow), name, done.What, func() (string, error) {
-		return unifiedDiff("deployed/"+name, file.shown, done.PreviousScript, string(source)), nil
+		return unifiedDiff("deployed/"+name, file.shown, string(done.PreviousScript), string(source)), nil
 	})
 }
 

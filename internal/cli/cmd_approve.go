@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 )
 
 // nothingSeen is the hash that is sent for a run that asked nothing when it
@@ -86,7 +86,7 @@ func (a *approver) approve(cmd *cobra.Command, c *client.Client, id string) erro
 	if err != nil {
 		return err
 	}
-	var r client.Run
+	var r client.RunDetail
 	if err := json.Unmarshal(raw, &r); err != nil {
 		return fmt.Errorf("read run: %w", err)
 	}
@@ -123,7 +123,7 @@ func (a *approver) approve(cmd *cobra.Command, c *client.Client, id string) erro
 }
 
 // question is what a run waits for an answer to, or nil.
-func question(r client.Run) *client.Approval {
+func question(r client.RunDetail) *client.Approval {
 	if r.Status != string(pawl.StatusPausedApproval) || r.Approval == nil || r.Approval.State != client.ApprovalPending {
 		return nil
 	}
@@ -153,13 +153,13 @@ func describeApproval(d *description, q *client.Approval) {
 	d.line("Asks for", q.Tool+"."+q.Method)
 	d.json("Arguments", q.Arguments)
 	d.line("Answer", approvalStory(q))
-	d.instant("Asked", q.CreatedAt)
+	d.instant("Asked", q.CreatedAt.Time)
 	if q.State == client.ApprovalPending {
-		d.instant("Expires", q.ExpiresAt)
+		d.instant("Expires", q.ExpiresAt.Time)
 	}
-	d.instant("Decided", q.DecidedAt)
+	d.instant("Decided", q.DecidedAt.Time)
 	if q.Title != "" {
-		d.line("Script says", strconv.Quote(q.Title)+" (the script's own words; nobody checked them)")
+		d.line("Script says", strconv.Quote(string(q.Title))+" (the script's own words; nobody checked them)")
 	}
 }
 
@@ -167,7 +167,7 @@ func describeApproval(d *description, q *client.Approval) {
 func approvalStory(q *client.Approval) string {
 	by := ""
 	if q.DecidedBy != "" {
-		by = " by " + q.DecidedBy
+		by = string(" by " + q.DecidedBy)
 	}
 	switch q.State {
 	case client.ApprovalPending:
@@ -193,7 +193,7 @@ func newRejectCommand(p *Process) *cobra.Command {
 		Example: "  pawl get approvals\n" +
 			"  pawl reject 0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e",
 	}, runKind(), "reject", func(answer json.RawMessage) string {
-		var r client.Run
+		var r client.RunDetail
 		if json.Unmarshal(answer, &r) == nil && r.Kind == string(pawl.KindSchedule) {
 			return "rejected"
 		}

@@ -7,11 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 )
 
 // reply answers what a graph asks. The answer that says nothing else is true.
-func (a *approver) reply(cmd *cobra.Command, c *client.Client, r client.Run) error {
+func (a *approver) reply(cmd *cobra.Command, c *client.Client, r client.RunDetail) error {
 	if a.always || a.hash != "" {
 		return usageError("Leave them out.", "--always and --hash are for the calls of workflows, and the run is one of the schedule %s", r.Lane)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 )
 
 func newBackfillCommand(p *Process) *cobra.Command {
@@ -177,19 +177,19 @@ const planShown = 5
 func planWords(schedule string, plan client.Backfill, now time.Time) string {
 	d := newDescription(now)
 	d.say("Backfill of the schedule %s:", schedule)
-	d.line("From", pawl.FormatTime(plan.From))
-	d.line("To", pawl.FormatTime(plan.To)+" (not itself)")
+	d.line("From", pawl.FormatTime(plan.From.Time))
+	d.line("To", pawl.FormatTime(plan.To.Time)+" (not itself)")
 	d.line("Slots", fmt.Sprint(plan.Total))
 	d.line("Left out", fmt.Sprintf("%d that ran, or wait, already", plan.Skipped))
 	if plan.Before > 0 {
 		d.line("Older", fmt.Sprintf("%s from before the schedule was made, run as it was at first", plural(plan.Before, "slot")))
 	}
-	d.line("Grant", plan.GrantID)
+	d.line("Grant", string(plan.GrantID))
 	sayUncovered(d, plan)
 	d.line("Pace", fmt.Sprintf("%d a minute: about %s", plan.PerMinute, compact(planTime(plan))))
 	cost := "unknown: the schedule has not run yet"
-	if plan.EstimateUSD != "" {
-		cost = "about " + usd(plan.EstimateUSD) + ", by its last runs"
+	if plan.EstimateUSD != nil {
+		cost = "about " + usd(*plan.EstimateUSD) + ", by its last runs"
 	}
 	d.line("Cost", cost)
 	var instants []string
@@ -198,7 +198,7 @@ func planWords(schedule string, plan client.Backfill, now time.Time) string {
 			instants = append(instants, fmt.Sprintf("and %d more", len(plan.Slots)-planShown))
 			break
 		}
-		instants = append(instants, pawl.FormatTime(slot.At))
+		instants = append(instants, pawl.FormatTime(slot.At.Time))
 	}
 	d.line("Instants", strings.Join(instants, ", "))
 	d.line("Id", plan.ID)

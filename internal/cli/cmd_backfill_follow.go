@@ -9,7 +9,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 )
 
 // followEvery is how often a backfill is looked at. The server starts at most

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -144,7 +144,7 @@ func (b *backer) download(ctx context.Context, url string, tmp *os.File) error {
 	if err != nil {
 		return err
 	}
-	c, err := client.New(client.Config{URL: url, Token: token})
+	c, err := client.New(client.Config{URL: url, Token: token, UserAgent: userAgent, Hints: hints()})
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 )
 
 func newConnectionsCommand(p *Process) *cobra.Command {
@@ -47,7 +47,7 @@ func newConnectionsTestCommand(p *Process) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var seen client.Trial
+		var seen client.ConnectionTest
 		if err := json.Unmarshal(raw, &seen); err != nil {
 			return fmt.Errorf("read answer: %w", err)
 		}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/visible"
 )
 
@@ -137,11 +137,11 @@ func tellPin(b *strings.Builder, p client.Pin) {
 	}
 	fmt.Fprintf(b, "%s %s; it %s\n", oneLine(visible.Text(p.Method)), what, class)
 	if p.Fixed {
-		fmt.Fprintf(b, "  Its pin is in the definition; agree by writing there: pin: %s\n", oneLine(p.Now))
+		fmt.Fprintf(b, "  Its pin is in the definition; agree by writing there: pin: %s\n", oneLine(string(p.Now)))
 	}
-	diff := unifiedDiff("agreed", "now", p.Was, p.Is)
+	diff := unifiedDiff("agreed", "now", string(p.Was), string(p.Is))
 	if p.State == client.PinChanged && p.Was == "" { // nobody kept what it was
-		diff = p.Change
+		diff = string(p.Change)
 	}
 	for line := range strings.Lines(diff) {
 		fmt.Fprintf(b, "  %s\n", oneLine(visible.Text(strings.TrimRight(line, "\n"))))
@@ -156,7 +156,7 @@ func (n *pinner) agree(cmd *cobra.Command, methods []string) error {
 		seen := map[string]string{}
 		for _, p := range n.pins {
 			if slices.Contains(methods, p.Method) {
-				seen[p.Method] = p.Now
+				seen[p.Method] = string(p.Now)
 			}
 		}
 		raw, err := n.client.Post(cmd.Context(), n.path, map[string]any{"methods": methods, "seen": seen})

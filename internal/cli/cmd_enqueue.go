@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 )
 
 func newEnqueueCommand(p *Process) *cobra.Command {
@@ -83,7 +83,7 @@ func (e *enqueuer) run(cmd *cobra.Command, args []string) error {
 	if err := json.Unmarshal(raw, &j); err != nil {
 		return fmt.Errorf("read job: %w", err)
 	}
-	if _, err := fmt.Fprintf(e.p.Stdout, "job %s runs %s\n", j.ID, relative(j.RunAt, time.Now())); err != nil {
+	if _, err := fmt.Fprintf(e.p.Stdout, "job %s runs %s\n", j.ID, relative(j.RunAt.Time, time.Now())); err != nil {
 		return err
 	}
 	e.p.say("Watch it with: pawl get job %s -w", j.ID)

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 )
 
 // watch shows what there is, and then every change as a row of its own, until
@@ -29,7 +29,7 @@ func (g *getter) watch(ctx context.Context) error {
 	case rules.changed == nil && rules.reread == nil:
 		watcher.Every = rereadEvery
 	}
-	watcher.Event = func(e client.Event) error { return w.event(ctx, e) }
+	watcher.Event = func(e client.StreamEvent) error { return w.event(ctx, e) }
 	return g.client.Watch(ctx, watcher)
 }
 
@@ -70,7 +70,7 @@ func (w *watching) catchUp(ctx context.Context) error {
 }
 
 // event shows the thing that an event is about.
-func (w *watching) event(ctx context.Context, e client.Event) error {
+func (w *watching) event(ctx context.Context, e client.StreamEvent) error {
 	rules := w.kind.watch
 	if !slices.Contains(rules.events, e.Type) {
 		return nil
@@ -93,7 +93,7 @@ func (w *watching) event(ctx context.Context, e client.Event) error {
 }
 
 // readAgain shows a thing that an event names but does not carry.
-func (w *watching) readAgain(ctx context.Context, e client.Event) error {
+func (w *watching) readAgain(ctx context.Context, e client.StreamEvent) error {
 	name, err := w.kind.watch.changed(e)
 	if err != nil || name == "" || (w.name != "" && w.name != name) {
 		return err

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -9,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/execution/contract"
 )
 
@@ -86,7 +85,7 @@ func newGrantCreateCommand(p *Process) *cobra.Command {
 }
 
 // request makes the request from the flags.
-func (g *granting) request(limited bool) (body client.NewGrant, err error) {
+func (g *granting) request(limited bool) (body client.GrantRequest, err error) {
 	switch {
 	case g.everything && len(g.graphs) > 0:
 		return body, usageError("Leave one of them out.", "--all-graphs and --graph cannot go together")
@@ -110,33 +109,29 @@ func (g *granting) request(limited bool) (body client.NewGrant, err error) {
 		return body, err
 	}
 	at, err := expiry(g.expires, time.Now())
-	body.ExpiresAt = pawl.FormatTime(at)
+	body.ExpiresAt = client.At(at)
 	return body, err
 }
 
-// caps are the bounds that were given; nil if none was.
-func (g *granting) caps(limited bool) (*client.Caps, error) {
-	var caps client.Caps
+// caps are the bounds that were given.
+func (g *granting) caps(limited bool) (caps client.CapsRequest, err error) {
 	for _, amount := range []struct {
 		flag, text string
-		into       *client.USD
+		into       **pawl.USD
 	}{{"--usd-per-day", g.usdPerDay, &caps.USDPerDay}, {"--usd-per-run", g.usdPerRun, &caps.USDPerRun}} {
 		if amount.text == "" {
 			continue
 		}
 		exact, err := pawl.ParseUSD(amount.text)
 		if err != nil {
-			return nil, misplaced(amount.flag, err)
+			return caps, misplaced(amount.flag, err)
 		}
-		*amount.into = json.Number(exact.String())
+		*amount.into = &exact
 	}
 	if limited {
 		caps.RunsPerDay = &g.runsPerDay
 	}
-	if caps == (client.Caps{}) {
-		return nil, nil //nolint:nilnil // no caps
-	}
-	return &caps, nil
+	return caps, nil
 }
 
 // agree asks for the consent that a grant of everything needs.
@@ -148,13 +143,13 @@ func (g *granting) agree(cmd *cobra.Command, p *Process) error {
 }
 
 // grantedWords say what was allowed.
-func grantedWords(g client.NewGrant) string {
+func grantedWords(g client.GrantRequest) string {
 	words := strings.Join(g.Graphs, ", ")
 	if g.WildcardConsent {
 		words = "every graph, of now and later"
 	}
-	if g.Caps != nil {
-		words += ", for at most " + capWords(*g.Caps)
+	if caps := capWords(client.Caps(g.Caps)); caps != "" {
+		words += ", for at most " + caps
 	}
 	return words
 }

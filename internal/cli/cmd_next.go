@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 )
 
 // mostHours is how far pawl next looks ahead: ten years.
@@ -68,7 +68,7 @@ func dueUntil(items []json.RawMessage, end time.Time) ([]dueLane, error) {
 			list = append(list, l)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b dueLane) int { return a.NextAt.Compare(b.NextAt) })
+	slices.SortStableFunc(list, func(a, b dueLane) int { return a.NextAt.Compare(b.NextAt.Time) })
 	return list, nil
 }
 
@@ -78,10 +78,10 @@ func writeDue(p *Process, out *outputFlag, list []dueLane, now time.Time) error 
 	for _, l := range list {
 		when := "now"
 		if l.NextAt.After(now) {
-			when = relative(l.NextAt, now)
+			when = relative(l.NextAt.Time, now)
 		}
 		raws = append(raws, l.raw)
-		rows = append(rows, []string{when, pawl.FormatTime(l.NextAt), l.Kind, l.Name, l.Status, orDash(l.Schedule)})
+		rows = append(rows, []string{when, pawl.FormatTime(l.NextAt.Time), l.Kind, l.Name, l.Status, orDash(l.Schedule)})
 	}
 	switch {
 	case out.machine():

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 )
 
 func newPublishCommand(p *Process) *cobra.Command {
@@ -47,7 +47,7 @@ func newPublishCommand(p *Process) *cobra.Command {
 		if out.machine() {
 			return writeMachine(p.Stdout, out.format, raw)
 		}
-		var done client.Published
+		var done client.PublishedEvent
 		if err := json.Unmarshal(raw, &done); err != nil {
 			return fmt.Errorf("read answer: %w", err)
 		}
@@ -58,7 +58,7 @@ func newPublishCommand(p *Process) *cobra.Command {
 }
 
 // publishedWords says what became of an event.
-func publishedWords(done client.Published, topic, workflow string) string {
+func publishedWords(done client.PublishedEvent, topic, workflow string) string {
 	where := topic + " of workflow " + workflow
 	switch {
 	case done.Changed:

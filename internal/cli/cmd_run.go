@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 )
 
 // What can be asked of things that run in lanes.
@@ -85,7 +85,7 @@ func resumeWorkflow(ctx context.Context, p *Process, c *client.Client, path, nam
 	if err := json.Unmarshal(raw, &now); err != nil {
 		return fmt.Errorf("read workflow: %w", err)
 	}
-	if !slices.Contains([]string{"approval", "outcome_unknown", "reconciling"}, now.IssueCode) {
+	if !slices.Contains([]string{"approval", "outcome_unknown", "reconciling"}, string(now.IssueCode)) {
 		_, err = fmt.Fprintf(p.Stdout, "workflow %s resumed\n", oneLine(name))
 		return err
 	}

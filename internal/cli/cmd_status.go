@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 )
 
 // needsAttention is the status of a lane that waits for a person.
@@ -67,10 +67,11 @@ const mostFailed = 1000
 
 func readStatus(cmd *cobra.Command, c *client.Client) (status, error) {
 	s := status{Lanes: map[string]int{}, Attention: []json.RawMessage{}}
-	var err error
-	if s.Checks, s.Ready, err = c.Ready(cmd.Context()); err != nil {
+	ready, err := c.Ready(cmd.Context())
+	if err != nil {
 		return s, err
 	}
+	s.Checks, s.Ready = ready.Checks, ready.Status == "ok"
 	items, _, err := c.List(cmd.Context(), client.LanesPath, nil, 0)
 	if err != nil {
 		return s, err

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 )
 
 func newWhyCommand(p *Process) *cobra.Command {
@@ -139,13 +139,13 @@ func (s whySubject) lane(ctx context.Context, c *client.Client) (kind, string, e
 
 // describeWhy tells how a lane stands, condition by condition.
 func describeWhy(raw json.RawMessage, now time.Time) (string, error) {
-	var y client.Why
+	var y client.LaneWhy
 	if err := json.Unmarshal(raw, &y); err != nil {
 		return "", fmt.Errorf("read why: %w", err)
 	}
 	d := newDescription(now)
 	next := y.NextAt
-	y.NextAt = time.Time{} // told below, in the server's words
+	y.NextAt = client.Instant{} // told below, in the server's words
 	laneStory(d, y.Lane, now)
 	if y.Next != "" {
 		d.say("%s", y.Next)
@@ -153,18 +153,18 @@ func describeWhy(raw json.RawMessage, now time.Time) (string, error) {
 	switch {
 	case y.Do == "":
 	case y.Status == "Running" && y.Issue == "":
-		d.line("To stop it", y.Do)
+		d.line("To stop it", string(y.Do))
 	default:
-		d.line("Do", y.Do)
+		d.line("Do", string(y.Do))
 	}
 	if y.Around != nil {
-		d.say("At %s: %s", pawl.FormatTime(y.Around.At), y.Around.Text)
+		d.say("At %s: %s", pawl.FormatTime(y.Around.At.Time), y.Around.Text)
 	}
 	d.gap()
 	d.line("Schedule", y.Schedule)
-	d.instant("Next", next)
+	d.instant("Next", next.Time)
 	if y.LastActivity.Text != "" {
-		d.line("Activity", y.LastActivity.Text+" ("+relative(y.LastActivity.At, now)+")")
+		d.line("Activity", y.LastActivity.Text+" ("+relative(y.LastActivity.At.Time, now)+")")
 	}
 	describeGates(d, y.Gates)
 	var rows [][]string

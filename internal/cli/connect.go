@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -26,7 +26,19 @@ func (sf *settingFlags) connect(p *Process) (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client.New(client.Config{URL: r.url, Token: token, Renew: r.renewToken, Patience: r.patience(p)})
+	return client.New(client.Config{URL: r.url, Token: token, UserAgent: userAgent, Renew: r.renewToken, Patience: r.patience(p), Hints: hints()})
+}
+
+const userAgent = "pawl-cli"
+
+// hints tell how commands are told which server to ask, and as whom.
+func hints() client.Hints {
+	return client.Hints{
+		NoToken:     "Set PAWL_TOKEN, or run this in the folder of the server's data (its admin.token is read).",
+		BadToken:    "The token is not valid here: check --token, PAWL_TOKEN, or the admin.token of the data folder.",
+		Unreachable: "Check --server and PAWL_URL, and that the server runs.",
+		NotPawl:     "Is it a Pawl server? Check --server and PAWL_URL.",
+	}
 }
 
 // patience is how long to wait for a server on this machine that does not

@@ -6,12 +6,12 @@ import (
 	"strings"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 )
 
 // waitingStory says what a run waits for, if that is something that a person
 // says, and how to say it; else it is empty.
-func waitingStory(r client.Run) string {
+func waitingStory(r client.RunDetail) string {
 	switch words := outcomesOf(r); {
 	case r.Status == string(pawl.StatusPausedApproval):
 		return askingStory(r)
@@ -21,7 +21,7 @@ func waitingStory(r client.Run) string {
 	return ""
 }
 
-func askingStory(r client.Run) string {
+func askingStory(r client.RunDetail) string {
 	switch q := r.Approval; {
 	case r.Question != nil && (len(r.Question.Answer) == 0 || string(r.Question.Answer) == "null"):
 		return fmt.Sprintf("The graph asks the question below. Answer it: pawl approve %s --answer JSON", r.ID)
@@ -40,8 +40,8 @@ func askingStory(r client.Run) string {
 }
 
 // outcomesOf are what can be said about the call of a run, nil if nothing.
-func outcomesOf(r client.Run) []string {
-	i := slices.IndexFunc(r.Actions, func(a client.Action) bool { return a.Name == "resolve" })
+func outcomesOf(r client.RunDetail) []string {
+	i := slices.IndexFunc(r.Actions, func(a client.RunAction) bool { return a.Name == "resolve" })
 	if i < 0 {
 		return nil
 	}
@@ -50,7 +50,7 @@ func outcomesOf(r client.Run) []string {
 
 // describeActions lists the commands that would do something about a run, with
 // what each does.
-func describeActions(d *description, r client.Run) {
+func describeActions(d *description, r client.RunDetail) {
 	var rows [][]string
 	add := func(effect, format string, args ...any) {
 		rows = append(rows, []string{"pawl " + fmt.Sprintf(format, args...), effect})
@@ -81,7 +81,7 @@ func describeActions(d *description, r client.Run) {
 
 // endsWords say what it means to end a run; ofWorkflow is for those that took
 // something.
-func endsWords(r client.Run, ofWorkflow string) string {
+func endsWords(r client.RunDetail, ofWorkflow string) string {
 	switch pawl.Kind(r.Kind) {
 	case pawl.KindSource:
 		return "ends it; the pages that it wrote stay"

@@ -10,17 +10,17 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 	rules "github.com/pawlrun/pawl/internal/run"
 )
 
 // describeRun tells what a run did, why it is as it is, and what comes next.
 func describeRun(raw json.RawMessage, now time.Time) (string, error) {
-	var r client.Run
+	var r client.RunDetail
 	if err := json.Unmarshal(raw, &r); err != nil {
 		return "", fmt.Errorf("read run: %w", err)
 	}
-	slices.SortStableFunc(r.Chain, func(a, b client.Run) int { return cmp.Compare(a.Attempt, b.Attempt) })
+	slices.SortStableFunc(r.Chain, func(a, b client.RunSummary) int { return cmp.Compare(a.Attempt, b.Attempt) })
 	d := newDescription(now)
 	if r.Kind == string(pawl.KindWorkflow) {
 		d.say("Run %s is attempt %d of the %s %s of the %s %s.", r.ID, max(1, r.Attempt), r.HandlerType, r.Handler, r.Kind, r.Lane)
@@ -32,13 +32,13 @@ func describeRun(raw json.RawMessage, now time.Time) (string, error) {
 	d.line("Status", r.Status)
 	d.line("Phases", phaseWords(r))
 	d.line("Trigger", triggerWords(r.Trigger))
-	d.instant("For", r.ScheduledFor)
-	d.instant("Created", r.CreatedAt)
-	d.instant("Started", r.StartedAt)
-	d.instant("Changed", r.UpdatedAt)
-	d.instant("Ended", r.EndedAt)
-	d.line("Took", runTook(r))
-	d.line("Version", r.ScriptVersion[:min(len(r.ScriptVersion), 12)])
+	d.instant("For", r.ScheduledFor.Time)
+	d.instant("Created", r.CreatedAt.Time)
+	d.instant("Started", r.StartedAt.Time)
+	d.instant("Changed", r.UpdatedAt.Time)
+	d.instant("Ended", r.EndedAt.Time)
+	d.line("Took", runTook(r.RunSummary))
+	d.line("Version", string(r.ScriptVersion[:min(len(r.ScriptVersion), 12)]))
 	if r.Error != nil {
 		d.line("Error", r.Error.Message)
 		d.line("Error class", r.Error.Class)
@@ -49,7 +49,7 @@ func describeRun(raw json.RawMessage, now time.Time) (string, error) {
 	if r.Question != nil {
 		d.json("Question", r.Question.Question)
 		d.json("Answer", r.Question.Answer)
-		d.line("Answered by", r.Question.AnsweredBy)
+		d.line("Answered by", string(r.Question.AnsweredBy))
 	}
 	d.json("Output", r.Output)
 	if r.Approval != nil {
@@ -65,32 +65,32 @@ func describeRun(raw json.RawMessage, now time.Time) (string, error) {
 }
 
 // describeProgress tells what a run of a source did.
-func describeProgress(d *description, p *client.Progress) {
+func describeProgress(d *description, p *client.RunProgress) {
 	if p == nil {
 		return
 	}
 	d.line("Fetched", fmt.Sprintf("%s, %s, %s", plural(int(p.Pages), "page"), plural(int(p.Requests), "request"), byteWords(p.Bytes)))
 	d.line("Rows", fmt.Sprintf("%d read: %d new, %d changed, %d there already, %d rejected", p.RowsRead, p.RowsNew, p.RowsChanged, p.RowsSame, p.Rejects))
-	d.line("Note", p.Note)
+	d.line("Note", string(p.Note))
 }
 
 // callsOf are the calls of a run; a server that does not list them tells the
 // one that counts.
-func callsOf(r client.Run) []client.Call {
+func callsOf(r client.RunDetail) []client.RunMutation {
 	if len(r.Mutations) > 0 || r.Mutation == nil {
 		return r.Mutations
 	}
-	return []client.Call{*r.Mutation}
+	return []client.RunMutation{*r.Mutation}
 }
 
-func describeCall(d *description, c client.Call) {
+func describeCall(d *description, c client.RunMutation) {
 	d.gap()
 	d.line("Call", callName(c))
 	d.line("Outcome", callStory(c.State))
-	d.line("Title", c.Title)
-	d.instant("Sent", c.CreatedAt)
-	d.instant("Known since", c.UpdatedAt)
-	d.line("Known by", c.ResolvedBy)
+	d.line("Title", string(c.Title))
+	d.instant("Sent", c.CreatedAt.Time)
+	d.instant("Known since", c.UpdatedAt.Time)
+	d.line("Known by", string(c.ResolvedBy))
 	d.line("Key", c.IdempotencyKey)
 	if c.Error != nil {
 		d.line("Error", c.Error.Message)
@@ -115,7 +115,7 @@ func callStory(state string) string {
 	return state
 }
 
-func describeAttempts(d *description, r client.Run) {
+func describeAttempts(d *description, r client.RunDetail) {
 	if len(r.Chain) < 2 {
 		return
 	}
@@ -136,13 +136,13 @@ func describeAttempts(d *description, r client.Run) {
 func describeLogs(d *description, logs []client.LogLine) {
 	var rows [][]string
 	for _, l := range logs {
-		rows = append(rows, []string{pawl.FormatTime(l.At), l.Phase, l.Level, l.Text})
+		rows = append(rows, []string{pawl.FormatTime(l.At.Time), l.Phase, l.Level, l.Text})
 	}
 	d.table("Log", []column{{title: "at"}, {title: "phase"}, {title: "level"}, {title: "text"}}, rows)
 }
 
 // phaseWords are the phases of the run with the present one marked.
-func phaseWords(r client.Run) string {
+func phaseWords(r client.RunDetail) string {
 	phases := pawl.Phases(pawl.HandlerType(r.HandlerType))
 	if !slices.Contains(phases, pawl.Phase(r.Phase)) {
 		return r.Phase
@@ -173,7 +173,7 @@ func triggerWords(trigger string) string {
 }
 
 // runStory says what became of a run and what comes next.
-func runStory(r client.Run, now time.Time) string {
+func runStory(r client.RunDetail, now time.Time) string {
 	for _, a := range r.Chain {
 		if a.Attempt == r.Attempt+1 {
 			return fmt.Sprintf("It stopped in phase %s, and attempt %d goes on with its work: run %s, which is %s.", r.Phase, a.Attempt, a.ID, a.Status)
@@ -192,7 +192,7 @@ func runStory(r client.Run, now time.Time) string {
 	}
 	switch rules.ExitOf(pawl.HandlerType(r.HandlerType), pawl.Status(r.Status)) {
 	case rules.ExitRunning:
-		return fmt.Sprintf("It is running, in phase %s for %s.", r.Phase, compact(now.Sub(r.UpdatedAt)))
+		return fmt.Sprintf("It is running, in phase %s for %s.", r.Phase, compact(now.Sub(r.UpdatedAt.Time)))
 	case rules.ExitNow:
 		return "It was interrupted. Another attempt follows at once."
 	case rules.ExitBackoff:

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 )
 
 // How much of a schedule describe tells.
@@ -32,7 +32,7 @@ func describeSchedule(raw json.RawMessage, now time.Time) (string, error) {
 	case !s.Enabled:
 		d.say("It is switched off. Switch it on with: pawl resume schedule %s", s.Name)
 	case s.NextRunAt.After(now):
-		d.say("It runs next %s.", relative(s.NextRunAt, now))
+		d.say("It runs next %s.", relative(s.NextRunAt.Time, now))
 	case !s.NextRunAt.IsZero():
 		d.say("It is due now.")
 	}
@@ -40,14 +40,14 @@ func describeSchedule(raw json.RawMessage, now time.Time) (string, error) {
 	d.line("Status", enabledWord(s))
 	d.line("Cron", s.Cron)
 	d.line("Timezone", s.Timezone)
-	d.line("Overlap", policyStory(s.ConcurrencyPolicy))
+	d.line("Overlap", policyStory(string(s.ConcurrencyPolicy)))
 	d.line("Grant", s.ExecutionGrantID)
-	d.instant("Next", s.NextRunAt)
-	d.instant("Last", s.LastRunAt)
+	d.instant("Next", s.NextRunAt.Time)
+	d.instant("Last", s.LastRunAt.Time)
 	d.line("Labels", labelWords(s.Labels))
 	d.line("Owner", s.OwnerUserID)
-	d.instant("Created", s.CreatedAt)
-	d.instant("Updated", s.UpdatedAt)
+	d.instant("Created", s.CreatedAt.Time)
+	d.instant("Updated", s.UpdatedAt.Time)
 	d.line("Id", s.ID)
 	d.json("Input", s.Input)
 	return d.String(), nil
@@ -109,7 +109,7 @@ func tellGrant(ctx context.Context, c *client.Client, d *description, s client.S
 		caps = "without caps"
 	}
 	d.line("Grant is", grantState(g, d.now)+", "+caps)
-	d.instant("Expires", g.ExpiresAt)
+	d.instant("Expires", g.ExpiresAt.Time)
 	return nil
 }
 
@@ -118,7 +118,7 @@ func tellGates(ctx context.Context, c *client.Client, d *description, s client.S
 	if err != nil {
 		return err
 	}
-	var y client.Why
+	var y client.LaneWhy
 	if err := json.Unmarshal(raw, &y); err != nil {
 		return fmt.Errorf("read why: %w", err)
 	}
@@ -141,7 +141,7 @@ func tellNext(ctx context.Context, c *client.Client, d *description, s client.Sc
 	}
 	var rows [][]string
 	for _, n := range next.Items {
-		rows = append(rows, []string{pawl.FormatTime(n.At), relative(n.At, d.now), n.Local, n.ClockChange})
+		rows = append(rows, []string{pawl.FormatTime(n.At.Time), relative(n.At.Time, d.now), n.Local, n.ClockChange})
 	}
 	d.table(title, []column{{title: "at"}, {title: "when"}, {title: "local"}, {}}, rows)
 	return nil
@@ -153,7 +153,7 @@ func tellSlots(ctx context.Context, c *client.Client, d *description, s client.S
 		return err
 	}
 	var rows [][]string
-	counts, cost := map[string]int{}, 0.0
+	counts, cost := map[string]int{}, pawl.USD(0)
 	for _, raw := range items {
 		var slot client.Slot
 		if err := json.Unmarshal(raw, &slot); err != nil {
@@ -161,8 +161,7 @@ func tellSlots(ctx context.Context, c *client.Client, d *description, s client.S
 		}
 		rows = append(rows, slotCells(slot, d.now))
 		counts[slot.Status]++
-		amount, _ := slot.CostUSD.Float64() // one that is no number costs nothing
-		cost += amount
+		cost += slot.CostUSD
 	}
 	title := "Slots"
 	if more {
@@ -170,12 +169,7 @@ func tellSlots(ctx context.Context, c *client.Client, d *description, s client.S
 	}
 	d.table(title, slotColumns(), rows)
 	if len(rows) > 0 {
-		d.say("  Of these %d succeeded, %d failed and %d were passed over. Together they cost %s USD.", counts["success"], counts["error"], counts["skipped"], shortNumber(cost))
+		d.say("  Of these %d succeeded, %d failed and %d were passed over. Together they cost %s USD.", counts["success"], counts["error"], counts["skipped"], cost)
 	}
 	return nil
-}
-
-// shortNumber writes a sum of money without the noise of its last digits.
-func shortNumber(v float64) string {
-	return json.Number(fmt.Sprintf("%.7g", v)).String()
 }

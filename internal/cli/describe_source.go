@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/visible"
 )
 
@@ -20,10 +20,10 @@ func describeSource(raw json.RawMessage, now time.Time) (string, error) {
 	}
 	d := newDescription(now)
 	next := s.Lane.NextAt
-	s.Lane.NextAt = time.Time{} // a source fetches; told in its own words
+	s.Lane.NextAt = client.Instant{} // a source fetches; told in its own words
 	laneStory(d, s.Lane, now)
 	d.say("%s", freshnessStory(s, now))
-	if story := nextFetchStory(s, next, now); story != "" {
+	if story := nextFetchStory(s, next.Time, now); story != "" {
 		d.say("%s", story)
 	}
 	d.gap()
@@ -31,21 +31,21 @@ func describeSource(raw json.RawMessage, now time.Time) (string, error) {
 	d.line("Table", s.Table)
 	d.line("Host", s.Host)
 	d.line("Schedule", s.Schedule)
-	d.instant("Next", next)
+	d.instant("Next", next.Time)
 	if s.Pagination == "none" {
 		s.Pagination = "one for each fetch"
 	}
 	d.line("Pages", s.Pagination)
 	d.line("Rows", fmt.Sprintf("%d written since it was made", s.Totals.Rows))
 	d.line("Failures", fmt.Sprintf("%d since it was made; %d of %d in this period", s.Totals.Failures, s.Retries.Count, s.Retries.Max))
-	d.instant("Retry", s.Retries.NextAt)
+	d.instant("Retry", s.Retries.NextAt.Time)
 	d.line("Quota", quotaWords(s.Quota, now))
 	if mark := string(s.Mark); mark != "" && mark != "null" {
 		d.line("Mark", visible.Text(mark))
 	}
 	d.line("Labels", labelWords(s.Labels))
-	d.instant("Created", s.CreatedAt)
-	d.instant("Updated", s.UpdatedAt)
+	d.instant("Created", s.CreatedAt.Time)
+	d.instant("Updated", s.UpdatedAt.Time)
 	d.line("Id", s.ID)
 	describeGates(d, s.Gates)
 	describeFetches(d, s.Recent)
@@ -63,18 +63,18 @@ func freshnessStory(s client.Source, now time.Time) string {
 	case f.LastSuccessAt.IsZero() && f.LastAttemptAt.IsZero():
 		return "It was never fetched."
 	case f.LastSuccessAt.IsZero():
-		return fmt.Sprintf("It was never fetched to its end; the last attempt began %s.", relative(f.LastAttemptAt, now))
+		return fmt.Sprintf("It was never fetched to its end; the last attempt began %s.", relative(f.LastAttemptAt.Time, now))
 	case f.Failed:
-		return fmt.Sprintf("Its rows are of %s; the last attempt, which began %s, did not succeed.", relative(f.LastSuccessAt, now), relative(f.LastAttemptAt, now))
+		return fmt.Sprintf("Its rows are of %s; the last attempt, which began %s, did not succeed.", relative(f.LastSuccessAt.Time, now), relative(f.LastAttemptAt.Time, now))
 	}
-	return fmt.Sprintf("Its rows are of %s.", relative(f.LastSuccessAt, now))
+	return fmt.Sprintf("Its rows are of %s.", relative(f.LastSuccessAt.Time, now))
 }
 
 // nextFetchStory says when it is fetched again.
 func nextFetchStory(s client.Source, next, now time.Time) string {
 	switch {
 	case !s.RequestedAt.IsZero():
-		return "Somebody asked for a fetch " + relative(s.RequestedAt, now) + "; it begins as soon as it can."
+		return "Somebody asked for a fetch " + relative(s.RequestedAt.Time, now) + "; it begins as soon as it can."
 	case next.IsZero():
 		return ""
 	case next.After(now):
@@ -87,9 +87,9 @@ func nextFetchStory(s client.Source, next, now time.Time) string {
 func quotaWords(q client.SourceQuota, now time.Time) string {
 	var parts []string
 	if q.Limited {
-		left := fmt.Sprintf("%d of %s left", q.Left, plural(q.Limit, "call"))
+		left := fmt.Sprintf("%d of %s left", deref(q.Left), plural(deref(q.Limit), "call"))
 		if q.ResetAt.After(now) {
-			left += ", all of them again " + relative(q.ResetAt, now)
+			left += ", all of them again " + relative(q.ResetAt.Time, now)
 		}
 		parts = append(parts, left)
 	}
@@ -103,20 +103,20 @@ func quotaWords(q client.SourceQuota, now time.Time) string {
 }
 
 // describeFetches lists what the last runs did.
-func describeFetches(d *description, runs []client.Run) {
+func describeFetches(d *description, runs []client.SourceRun) {
 	var rows [][]string
 	for _, r := range runs {
-		p := client.Progress{}
+		p := client.RunProgress{}
 		if r.Progress != nil {
 			p = *r.Progress
 		}
 		failure := p.Note
 		if r.Error != nil {
-			failure = r.Error.Message
+			failure = client.NullString(r.Error.Message)
 		}
 		n := func(v int64) string { return strconv.FormatInt(v, 10) }
 		rows = append(rows, []string{
-			relative(runTime(r), d.now), r.Status, n(p.Pages), n(p.RowsRead), n(p.RowsNew), n(p.RowsChanged), n(p.Rejects), byteWords(p.Bytes), orDash(runTook(r)), orDash(visible.Text(failure)), r.ID,
+			relative(runTime(r.RunSummary), d.now), r.Status, n(p.Pages), n(p.RowsRead), n(p.RowsNew), n(p.RowsChanged), n(p.Rejects), byteWords(p.Bytes), orDash(runTook(r.RunSummary)), orDash(visible.Text(string(failure))), r.ID,
 		})
 	}
 	d.table("Last runs", []column{

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 )
 
 // describeWorkflow tells how a workflow is, when it runs and of what it is
@@ -23,16 +23,16 @@ func describeWorkflow(raw json.RawMessage, now time.Time) (string, error) {
 	d.line("Status", w.Status)
 	d.line("Wanted", w.Desired)
 	d.line("Schedule", w.Schedule)
-	d.instant("Next", w.NextAt)
+	d.instant("Next", w.NextAt.Time)
 	if w.LastActivity.Text != "" {
-		d.line("Activity", w.LastActivity.Text+" ("+relative(w.LastActivity.At, now)+")")
+		d.line("Activity", w.LastActivity.Text+" ("+relative(w.LastActivity.At.Time, now)+")")
 	}
 	d.line("Pending", strconv.Itoa(w.Pending))
 	d.line("Labels", labelWords(w.Labels))
-	d.line("Version", versionWords(w.Lane))
+	d.line("Version", versionWords(w.Version, w.VersionNumber))
 	d.line("File", w.Filename)
-	d.instant("Deployed", w.DeployedAt)
-	d.instant("Created", w.CreatedAt)
+	d.instant("Deployed", w.DeployedAt.Time)
+	d.instant("Created", w.CreatedAt.Time)
 	d.line("Id", w.ID)
 	d.line("Topics", strings.Join(w.Config.Topics, ", "))
 	describeProducers(d, w)
@@ -56,31 +56,31 @@ func laneStory(d *description, l client.Lane, now time.Time) {
 	switch {
 	case l.NextAt.IsZero():
 	case l.NextAt.After(now):
-		d.say("It looks for work again %s.", relative(l.NextAt, now))
+		d.say("It looks for work again %s.", relative(l.NextAt.Time, now))
 	default:
 		d.say("It is due now.")
 	}
 }
 
 func describeProducers(d *description, w client.Workflow) {
-	states := map[string]client.ProducerState{}
+	states := map[string]client.WorkflowProducer{}
 	for _, s := range w.Producers {
 		states[s.Name] = s
 	}
 	var rows [][]string
 	for _, p := range w.Config.Producers {
 		s := states[p.Name]
-		next := relative(s.NextRunAt, d.now)
+		next := relative(s.NextRunAt.Time, d.now)
 		if !s.RequestedAt.IsZero() {
-			next = "now, as asked " + relative(s.RequestedAt, d.now)
+			next = "now, as asked " + relative(s.RequestedAt.Time, d.now)
 		}
-		rows = append(rows, []string{p.Name, orDash(s.Schedule), next, relative(s.LastRunAt, d.now), strings.Join(p.Publishes, ", ")})
+		rows = append(rows, []string{p.Name, orDash(s.Schedule), next, relative(s.LastRunAt.Time, d.now), strings.Join(p.Publishes, ", ")})
 	}
 	d.table("Producers", []column{{title: "name"}, {title: "schedule"}, {title: "next"}, {title: "last"}, {title: "publishes"}}, rows)
 }
 
 func describeConsumers(d *description, w client.Workflow) {
-	states := map[string]client.HandlerState{}
+	states := map[string]client.WorkflowHandler{}
 	for _, s := range w.Handlers {
 		states[s.Name] = s
 	}
@@ -94,7 +94,7 @@ func describeConsumers(d *description, w client.Workflow) {
 			phases += ", next"
 		}
 		rows = append(rows, []string{
-			c.Name, strings.Join(c.Subscribe, ", "), phases, orDash(strings.Join(c.Publishes, ", ")), relative(states[c.Name].WakeAt, d.now),
+			c.Name, strings.Join(c.Subscribe, ", "), phases, orDash(strings.Join(c.Publishes, ", ")), relative(states[c.Name].WakeAt.Time, d.now),
 		})
 	}
 	d.table("Consumers", []column{{title: "name"}, {title: "subscribes to"}, {title: "phases"}, {title: "publishes"}, {title: "wakes"}}, rows)

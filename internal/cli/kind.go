@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 )
 
 // kind is one kind of thing that commands can show and change.
@@ -102,11 +102,11 @@ type watchRules struct {
 	// subject is the thing that an event carries. Where events do not carry
 	// it, changed is the name by which to read it, empty if there is none.
 	subject func(data []byte) (json.RawMessage, error)
-	changed func(e client.Event) (string, error)
+	changed func(e client.StreamEvent) (string, error)
 
 	// reread are the things that an event may have changed, where it neither
 	// carries nor names one.
-	reread func(ctx context.Context, w *watching, e client.Event) ([]json.RawMessage, error)
+	reread func(ctx context.Context, w *watching, e client.StreamEvent) ([]json.RawMessage, error)
 
 	// brief makes things look the same wherever they come from: a list, an
 	// event, or the answer about one thing. Nil if they do anyway.

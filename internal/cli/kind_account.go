@@ -4,7 +4,8 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/pawlrun/pawl/internal/cli/client"
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 )
 
 // accountKind are who pays for runs of graphs.
@@ -22,7 +23,7 @@ func accountKind() kind {
 				return nil, err
 			}
 			return []string{
-				a.ID, orDash(a.Name), orDash(a.OwnerUserID), balanceWords(a), usd(a.ReservedUSD), usd(spentOn(a, now)), orDash(a.KeyRef), relative(a.CreatedAt, now),
+				a.ID, orDash(a.Name), orDash(a.OwnerUserID), balanceWords(a), usd(a.ReservedUSD), usd(spentOn(a, now)), orDash(string(a.KeyRef)), relative(a.CreatedAt.Time, now),
 			}, nil
 		},
 	}
@@ -30,19 +31,19 @@ func accountKind() kind {
 
 // balanceWords tell what is left on an account.
 func balanceWords(a client.Account) string {
-	if a.BalanceUSD == "" {
+	if a.BalanceUSD == nil {
 		return "not prepaid"
 	}
-	return usd(a.BalanceUSD)
+	return usd(*a.BalanceUSD)
 }
 
 // spentOn is what was spent on the UTC day of an instant.
-func spentOn(a client.Account, now time.Time) client.USD {
+func spentOn(a client.Account, now time.Time) pawl.USD {
 	today := now.UTC().Format(time.DateOnly)
 	for _, d := range a.Days {
 		if d.Day == today {
 			return d.AmountUSD
 		}
 	}
-	return "0"
+	return 0
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/visible"
 )
 
@@ -30,11 +30,11 @@ func approvalKind() kind {
 			}
 			expires := "-"
 			if q.State == client.ApprovalPending {
-				expires = relative(q.ExpiresAt, now)
+				expires = relative(q.ExpiresAt.Time, now)
 			}
 			return []string{
-				q.RunID, q.Tool + "." + q.Method, q.Workflow, relative(q.CreatedAt, now), expires, q.State, orDash(visible.Text(q.Title)),
-				visible.Text(string(compactJSON(q.Arguments))), orDash(q.DecidedBy),
+				q.RunID, q.Tool + "." + q.Method, q.Workflow, relative(q.CreatedAt.Time, now), expires, q.State, orDash(visible.Text(string(q.Title))),
+				visible.Text(string(compactJSON(q.Arguments))), orDash(string(q.DecidedBy)),
 			}, nil
 		},
 	}
@@ -43,11 +43,11 @@ func approvalKind() kind {
 // rereadApprovals reads the questions that an event may be about: new ones, and
 // those that were shown and are of the same run or workflow. What became of
 // them, only their runs tell.
-func rereadApprovals(ctx context.Context, w *watching, e client.Event) (items []json.RawMessage, err error) {
+func rereadApprovals(ctx context.Context, w *watching, e client.StreamEvent) (items []json.RawMessage, err error) {
 	var event struct {
-		What     string     `json:"what"`
-		Workflow string     `json:"workflow"`
-		Run      client.Run `json:"run"`
+		What     string           `json:"what"`
+		Workflow string           `json:"workflow"`
+		Run      client.RunDetail `json:"run"`
 	}
 	if err := json.Unmarshal(e.Data, &event); err != nil {
 		return nil, fmt.Errorf("read event: %w", err)

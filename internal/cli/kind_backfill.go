@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 )
 
 // backfillKind are the plans to run slots of the past.
@@ -23,13 +23,20 @@ func backfillKind() kind {
 			{title: "skipped", wide: true}, {title: "a minute", wide: true}, {title: "schedule", wide: true}, {title: "grant", wide: true}, {title: "created", wide: true},
 		},
 		row: func(raw json.RawMessage, now time.Time) ([]string, error) {
-			var b client.Backfill
+			var b struct {
+				client.Backfill
+				Schedule string `json:"schedule"` // its name, added by the commands
+			}
 			if err := json.Unmarshal(raw, &b); err != nil {
 				return nil, err
 			}
+			estimate := "-"
+			if b.EstimateUSD != nil {
+				estimate = usd(*b.EstimateUSD)
+			}
 			return []string{
-				b.ID, b.State, fmt.Sprintf("%d of %d", backfilled(b), b.Total), fmt.Sprint(b.Counts.Error), pawl.FormatTime(b.From), pawl.FormatTime(b.To), usd(b.EstimateUSD),
-				fmt.Sprint(b.Skipped), fmt.Sprint(b.PerMinute), cmp.Or(b.Schedule, b.ScheduleID), orDash(b.GrantID), relative(b.CreatedAt, now),
+				b.ID, b.State, fmt.Sprintf("%d of %d", backfilled(b.Backfill), b.Total), fmt.Sprint(b.Counts.Error), pawl.FormatTime(b.From.Time), pawl.FormatTime(b.To.Time), estimate,
+				fmt.Sprint(b.Skipped), fmt.Sprint(b.PerMinute), cmp.Or(b.Schedule, b.ScheduleID), orDash(string(b.GrantID)), relative(b.CreatedAt.Time, now),
 			}, nil
 		},
 	}

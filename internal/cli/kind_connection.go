@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/visible"
 )
 
@@ -35,7 +35,7 @@ func connectionRow(raw json.RawMessage, _ time.Time) ([]string, error) {
 	for _, b := range c.Blocked {
 		blocked = append(blocked, b.Name)
 	}
-	return []string{c.Name, c.Type, names("allow"), names("ask"), names("deny"), orDash(strings.Join(blocked, ",")), orDash(c.File)}, nil
+	return []string{c.Name, c.Type, names("allow"), names("ask"), names("deny"), orDash(strings.Join(blocked, ",")), orDash(string(c.File))}, nil
 }
 
 // describeConnection tells what scripts can do with a connection.
@@ -48,7 +48,7 @@ func describeConnection(raw json.RawMessage, now time.Time) (string, error) {
 	d.say("The connection %s is of the type %s. Scripts call it as ctx.tools.%s.", c.Name, c.Type, c.Name)
 	d.say("Try it out with: pawl connections test %s", c.Name)
 	d.gap()
-	d.line("File", c.File)
+	d.line("File", string(c.File))
 	if len(c.Methods) == 0 {
 		d.say("It has no methods, or does not know them yet.")
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/grant"
 )
 
@@ -29,7 +29,7 @@ func grantKind() kind {
 				madeFor = "a schedule"
 			}
 			return []string{
-				g.ID, grantState(g, now), orDash(strings.Join(graphsOf(g), ",")), orDash(capWords(g.Caps)), relative(g.ExpiresAt, now), relative(g.CreatedAt, now),
+				g.ID, grantState(g, now), orDash(strings.Join(graphsOf(g), ",")), orDash(capWords(g.Caps)), relative(g.ExpiresAt.Time, now), relative(g.CreatedAt.Time, now),
 				madeFor, orDash(g.BillingAccountID), orDash(g.UserID),
 			}, nil
 		},
@@ -59,11 +59,11 @@ func graphsOf(g client.Grant) []string {
 // capWords tell what runs under a grant may cost; empty if there is no bound.
 func capWords(c client.Caps) string {
 	var list []string
-	if c.USDPerDay != "" {
-		list = append(list, usd(c.USDPerDay)+" a day")
+	if c.USDPerDay != nil {
+		list = append(list, usd(*c.USDPerDay)+" a day")
 	}
-	if c.USDPerRun != "" {
-		list = append(list, usd(c.USDPerRun)+" a run")
+	if c.USDPerRun != nil {
+		list = append(list, usd(*c.USDPerRun)+" a run")
 	}
 	if c.RunsPerDay != nil {
 		list = append(list, plural(int(*c.RunsPerDay), "run")+" a day")
@@ -101,10 +101,10 @@ func describeGrant(raw json.RawMessage, now time.Time) (string, error) {
 		d.line("Caps", "none: what runs may cost is not bounded")
 	}
 	d.line("Account", g.BillingAccountID)
-	d.instant("Consent", g.WildcardConsentAt)
-	d.instant("Expires", g.ExpiresAt)
-	d.instant("Revoked", g.RevokedAt)
-	d.instant("Created", g.CreatedAt)
+	d.instant("Consent", g.WildcardConsentAt.Time)
+	d.instant("Expires", g.ExpiresAt.Time)
+	d.instant("Revoked", g.RevokedAt.Time)
+	d.instant("Created", g.CreatedAt.Time)
 	return d.String(), nil
 }
 
@@ -124,8 +124,8 @@ func receiptKind() kind {
 				return nil, err
 			}
 			return []string{
-				relative(r.CreatedAt, now), usd(r.AmountUSD), orDash(r.Executor), orDash(r.Model), strconv.FormatInt(r.InputTokens, 10), strconv.FormatInt(r.OutputTokens, 10), r.RunID,
-				strconv.Itoa(r.Attempt), orDash(r.ScheduleID), orDash(r.GrantID), r.ID,
+				relative(r.CreatedAt.Time, now), usd(r.AmountUSD), orDash(r.Executor), orDash(string(r.Model)), strconv.FormatInt(r.InputTokens, 10), strconv.FormatInt(r.OutputTokens, 10), r.RunID,
+				strconv.Itoa(r.Attempt), orDash(string(r.ScheduleID)), orDash(string(r.GrantID)), r.ID,
 			}, nil
 		},
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 )
 
 // inputPrefix begins the id of every input.
@@ -27,13 +27,13 @@ func inputKind() kind {
 func isInputID(name string) bool { return strings.HasPrefix(name, inputPrefix) }
 
 func inputRow(raw json.RawMessage, now time.Time) ([]string, error) {
-	var in client.Input
+	var in client.InputDetail
 	if err := json.Unmarshal(raw, &in); err != nil {
 		return nil, err
 	}
 	return []string{
-		in.ID, in.Status, relative(in.CreatedAt, now), in.Title, strconv.Itoa(len(in.Outputs)), in.Source,
-		in.Type, in.ExternalID, pawl.FormatTime(in.CreatedAt),
+		in.ID, in.Status, relative(in.CreatedAt.Time, now), in.Title, strconv.Itoa(len(in.Outputs)), in.Source,
+		in.Type, in.ExternalID, pawl.FormatTime(in.CreatedAt.Time),
 	}, nil
 }
 
@@ -45,19 +45,19 @@ func outputKind() kind {
 			{title: "arguments", wide: true, flex: true}, {title: "result", wide: true, flex: true},
 		},
 		row: func(raw json.RawMessage, now time.Time) ([]string, error) {
-			var c client.Call
+			var c client.Output
 			if err := json.Unmarshal(raw, &c); err != nil {
 				return nil, err
 			}
 			return []string{
-				relative(c.At, now), c.State, callName(c), orDash(c.Title), strconv.Itoa(len(c.Inputs)), orDash(c.RunID),
+				relative(c.At.Time, now), c.State, c.Tool + "." + c.Method, orDash(string(c.Title)), strconv.Itoa(len(c.Inputs)), orDash(c.RunID),
 				string(compactJSON(c.Arguments)), string(compactJSON(c.Result)),
 			}, nil
 		},
 	}
 }
 
-func callName(c client.Call) string { return c.Tool + "." + c.Method }
+func callName(c client.RunMutation) string { return c.Tool + "." + c.Method }
 
 func eventKind() kind {
 	return kind{
@@ -67,13 +67,13 @@ func eventKind() kind {
 			{title: "published by", wide: true}, {title: "held by", wide: true}, {title: "caused by", wide: true, flex: true},
 		},
 		row: func(raw json.RawMessage, now time.Time) ([]string, error) {
-			var e client.TopicEvent
+			var e client.Event
 			if err := json.Unmarshal(raw, &e); err != nil {
 				return nil, err
 			}
 			return []string{
-				e.Topic, e.MessageID, e.Status, relative(e.CreatedAt, now), strconv.Itoa(e.Attempt), string(compactJSON(e.Payload)),
-				orDash(e.CreatedBy), orDash(e.ReservedBy), orDash(strings.Join(e.CausedBy, ",")),
+				e.Topic, e.MessageID, e.Status, relative(e.CreatedAt.Time, now), strconv.Itoa(e.Attempt), string(compactJSON(e.Payload)),
+				orDash(e.CreatedBy), orDash(string(e.ReservedBy)), orDash(strings.Join(e.CausedBy, ",")),
 			}, nil
 		},
 	}

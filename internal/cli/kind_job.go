@@ -8,7 +8,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 )
 
 func jobKind() kind {
@@ -43,12 +43,12 @@ func jobRow(raw json.RawMessage, now time.Time) ([]string, error) {
 	}
 	age := "-"
 	if !j.CreatedAt.IsZero() {
-		age = compact(now.Sub(j.CreatedAt))
+		age = compact(now.Sub(j.CreatedAt.Time))
 	}
 	return []string{
 		j.ID, j.Task, j.State, relative(jobTime(j), now), attempts(j),
-		orDash(j.Lane), orDash(j.LastError),
-		orDash(j.Key), pawl.FormatTime(j.RunAt), age, orDash(j.Node), string(compactJSON(j.Payload)),
+		orDash(string(j.Lane)), orDash(string(j.LastError)),
+		orDash(string(j.Key)), pawl.FormatTime(j.RunAt.Time), age, orDash(string(j.Node)), string(compactJSON(j.Payload)),
 	}, nil
 }
 
@@ -57,19 +57,20 @@ func jobRow(raw json.RawMessage, now time.Time) ([]string, error) {
 func jobTime(j client.Job) time.Time {
 	switch {
 	case !j.FinishedAt.IsZero():
-		return j.FinishedAt
+		return j.FinishedAt.Time
 	case j.State == client.JobRunning && !j.StartedAt.IsZero():
-		return j.StartedAt
+		return j.StartedAt.Time
 	}
-	return j.RunAt
+	return j.RunAt.Time
 }
 
 // attempts are those that have ended, and how many there may be.
 func attempts(j client.Job) string {
-	if j.MaxAttempts == 0 {
+	most := deref(j.MaxAttempts)
+	if most == 0 {
 		return strconv.Itoa(j.Attempt)
 	}
-	return fmt.Sprintf("%d/%d", j.Attempt, j.MaxAttempts)
+	return fmt.Sprintf("%d/%d", j.Attempt, most)
 }
 
 func compactJSON(raw json.RawMessage) []byte {
@@ -92,17 +93,17 @@ func describeJob(raw json.RawMessage, now time.Time) (string, error) {
 	d.gap()
 	d.line("State", j.State)
 	d.line("Attempts", attempts(j))
-	d.line("Lane", j.Lane)
-	d.line("Key", j.Key)
-	if j.Priority != 0 {
-		d.line("Priority", strconv.Itoa(j.Priority))
+	d.line("Lane", string(j.Lane))
+	d.line("Key", string(j.Key))
+	if priority := deref(j.Priority); priority != 0 {
+		d.line("Priority", strconv.Itoa(priority))
 	}
-	d.line("Node", j.Node)
-	d.instant("Created", j.CreatedAt)
-	d.instant("Run at", j.RunAt)
-	d.instant("Started", j.StartedAt)
-	d.instant("Finished", j.FinishedAt)
-	d.line("Last error", j.LastError)
+	d.line("Node", string(j.Node))
+	d.instant("Created", j.CreatedAt.Time)
+	d.instant("Run at", j.RunAt.Time)
+	d.instant("Started", j.StartedAt.Time)
+	d.instant("Finished", j.FinishedAt.Time)
+	d.line("Last error", string(j.LastError))
 	d.json("Payload", j.Payload)
 	return d.String(), nil
 }
@@ -112,9 +113,9 @@ func jobStory(j client.Job, now time.Time) string {
 	switch j.State {
 	case client.JobScheduled:
 		if j.Attempt > 0 {
-			return fmt.Sprintf("It failed in %s; the next one is %s.", plural(j.Attempt, "attempt"), relative(j.RunAt, now))
+			return fmt.Sprintf("It failed in %s; the next one is %s.", plural(j.Attempt, "attempt"), relative(j.RunAt.Time, now))
 		}
-		return fmt.Sprintf("It waits for its time, which is %s.", relative(j.RunAt, now))
+		return fmt.Sprintf("It waits for its time, which is %s.", relative(j.RunAt.Time, now))
 	case client.JobPending:
 		if j.Lane != "" {
 			return fmt.Sprintf("It is due and waits until the lane %s is free: jobs of one lane run one after the other.", j.Lane)
@@ -124,7 +125,7 @@ func jobStory(j client.Job, now time.Time) string {
 		if j.StartedAt.IsZero() {
 			return "It is running."
 		}
-		return fmt.Sprintf("It is running for %s.", compact(now.Sub(j.StartedAt)))
+		return fmt.Sprintf("It is running for %s.", compact(now.Sub(j.StartedAt.Time)))
 	case client.JobFailed:
 		return fmt.Sprintf("It failed for good after %s. Run it again with: pawl retry job %s", plural(max(1, j.Attempt), "attempt"), j.ID)
 	case client.JobSucceeded:
@@ -142,5 +143,5 @@ func lateness(j client.Job) string {
 		return ""
 	}
 	return fmt.Sprintf("; it started %s after its time and took %s",
-		max(0, j.StartedAt.Sub(j.RunAt)).Round(time.Millisecond), j.FinishedAt.Sub(j.StartedAt).Round(time.Millisecond))
+		max(0, j.StartedAt.Sub(j.RunAt.Time)).Round(time.Millisecond), j.FinishedAt.Sub(j.StartedAt.Time).Round(time.Millisecond))
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 )
 
 func laneKind() kind {
@@ -34,7 +34,7 @@ func laneNews(raw json.RawMessage) (json.RawMessage, error) {
 	if err := json.Unmarshal(raw, &l); err != nil {
 		return nil, fmt.Errorf("read lane: %w", err)
 	}
-	l.NextAt, l.LastActivity.At = time.Time{}, time.Time{}
+	l.NextAt, l.NextText, l.LastActivity.At = client.Instant{}, "", client.Instant{}
 	return json.Marshal(l)
 }
 
@@ -48,7 +48,7 @@ func laneColumns() []column {
 
 func laneCells(l client.Lane, now time.Time) []string {
 	return []string{
-		l.Name, l.Status, relative(l.NextAt, now), strconv.Itoa(l.Pending), laneActivity(l, now),
+		l.Name, l.Status, relative(l.NextAt.Time, now), strconv.Itoa(l.Pending), laneActivity(l, now),
 		orDash(l.Schedule), orDash(labelWords(l.Labels)), l.ID,
 	}
 }
@@ -58,11 +58,11 @@ func laneCells(l client.Lane, now time.Time) []string {
 func laneActivity(l client.Lane, now time.Time) string {
 	switch {
 	case l.Issue != "":
-		return l.Issue
+		return string(l.Issue)
 	case l.LastActivity.Text == "":
 		return "-"
 	}
-	return relative(l.LastActivity.At, now) + ": " + l.LastActivity.Text
+	return relative(l.LastActivity.At.Time, now) + ": " + l.LastActivity.Text
 }
 
 // labelWords writes labels as selectors take them.

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/visible"
 )
 
@@ -15,11 +15,11 @@ func questionKind() kind {
 		instead: "Questions are those of runs. Show one with: pawl describe run RUN",
 		columns: []column{{title: "run"}, {title: "schedule", flex: true, least: 12}, {title: "asked"}, {title: "question", flex: true, least: 20}},
 		row: func(raw json.RawMessage, now time.Time) ([]string, error) {
-			var q client.AskedQuestion
+			var q client.Question
 			if err := json.Unmarshal(raw, &q); err != nil {
 				return nil, err
 			}
-			return []string{q.RunID, orDash(q.Schedule), relative(q.AskedAt, now), visible.Text(string(compactJSON(q.Question)))}, nil
+			return []string{q.RunID, orDash(q.Schedule), relative(q.AskedAt.Time, now), visible.Text(string(compactJSON(q.Question)))}, nil
 		},
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/visible"
 )
 
@@ -110,12 +110,15 @@ func rejectKind() kind {
 			{title: "raw", wide: true, flex: true, least: 20}, {title: "run", wide: true}, {title: "id", wide: true},
 		},
 		row: func(raw json.RawMessage, now time.Time) ([]string, error) {
-			var r client.Reject
+			var r struct {
+				client.Reject
+				Source string `json:"source"` // its name, added by the commands
+			}
 			if err := json.Unmarshal(raw, &r); err != nil {
 				return nil, err
 			}
 			return []string{
-				orDash(r.Source), relative(r.CreatedAt, now), strconv.Itoa(r.Page), strconv.Itoa(r.Row), visible.Text(r.Reason),
+				orDash(r.Source), relative(r.CreatedAt.Time, now), strconv.Itoa(r.Page), strconv.Itoa(r.Row), visible.Text(r.Reason),
 				visible.Text(r.Raw), r.RunID, r.ID,
 			}, nil
 		},

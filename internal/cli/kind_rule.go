@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 )
 
 // rulesBelow is where the rules of a workflow are, below it.
@@ -23,11 +23,11 @@ func ruleKind() kind {
 			{title: "created", wide: true},
 		},
 		row: func(raw json.RawMessage, now time.Time) ([]string, error) {
-			var r client.Rule
+			var r client.ApprovalRule
 			if err := json.Unmarshal(raw, &r); err != nil {
 				return nil, err
 			}
-			return []string{r.Workflow, r.Tool, r.Method, relative(r.CreatedAt, now), orDash(r.CreatedBy), r.CreatedAt.UTC().Format(time.RFC3339)}, nil
+			return []string{r.Workflow, r.Tool, r.Method, relative(r.CreatedAt.Time, now), orDash(string(r.CreatedBy)), r.CreatedAt.UTC().Format(time.RFC3339)}, nil
 		},
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 )
 
 func runKind() kind {
@@ -41,7 +41,7 @@ func briefRun(raw json.RawMessage) (json.RawMessage, error) {
 }
 
 func runRow(raw json.RawMessage, now time.Time) ([]string, error) {
-	var r client.Run
+	var r client.RunDetail
 	if err := json.Unmarshal(raw, &r); err != nil {
 		return nil, err
 	}
@@ -50,17 +50,17 @@ func runRow(raw json.RawMessage, now time.Time) ([]string, error) {
 		failure = orDash(r.Error.Message)
 	}
 	if !r.StartedAt.IsZero() {
-		started = pawl.FormatTime(r.StartedAt)
+		started = pawl.FormatTime(r.StartedAt.Time)
 	}
 	return []string{
-		r.ID, runSubject(r), r.Status, relative(runTime(r), now),
+		r.ID, runSubject(r), r.Status, relative(runTime(r.RunSummary), now),
 		r.Phase, strconv.Itoa(r.Attempt), failure,
-		r.Kind, orDash(r.Trigger), orDash(runTook(r)), orDash(r.RetryOf), started,
+		r.Kind, orDash(r.Trigger), orDash(runTook(r.RunSummary)), orDash(string(r.RetryOf)), started,
 	}, nil
 }
 
 // runSubject is what ran: the handler in its lane.
-func runSubject(r client.Run) string {
+func runSubject(r client.RunDetail) string {
 	if r.Handler == "" || r.Handler == r.Lane {
 		return r.Lane
 	}
@@ -68,17 +68,17 @@ func runSubject(r client.Run) string {
 }
 
 // runTime is when a run ended, or else when it last changed.
-func runTime(r client.Run) time.Time {
+func runTime(r client.RunSummary) time.Time {
 	if !r.EndedAt.IsZero() {
-		return r.EndedAt
+		return r.EndedAt.Time
 	}
-	return r.UpdatedAt
+	return r.UpdatedAt.Time
 }
 
 // runTook is how long a run that has ended took.
-func runTook(r client.Run) string {
+func runTook(r client.RunSummary) string {
 	if r.StartedAt.IsZero() || r.EndedAt.IsZero() {
 		return ""
 	}
-	return max(0, r.EndedAt.Sub(r.StartedAt)).Round(time.Millisecond).String()
+	return max(0, r.EndedAt.Sub(r.StartedAt.Time)).Round(time.Millisecond).String()
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/visible"
 )
 
@@ -29,8 +29,8 @@ func scheduleKind() kind {
 				return nil, err
 			}
 			return []string{
-				s.Name, enabledWord(s), s.GraphID, relative(s.NextRunAt, now), relative(s.LastRunAt, now), s.Cron, orDash(s.Timezone),
-				s.ConcurrencyPolicy, orDash(s.Issue), orDash(labelWords(s.Labels)), s.ExecutionGrantID, s.ID,
+				s.Name, enabledWord(s), s.GraphID, relative(s.NextRunAt.Time, now), relative(s.LastRunAt.Time, now), s.Cron, orDash(s.Timezone),
+				string(s.ConcurrencyPolicy), orDash(s.Issue), orDash(labelWords(s.Labels)), s.ExecutionGrantID, s.ID,
 			}, nil
 		},
 		describe: describeSchedule, more: describeSlots,
@@ -70,7 +70,7 @@ func scheduleTook(answer json.RawMessage, _ url.Values) string {
 }
 
 // scheduleOfEvent is the id of the schedule that an event is about.
-func scheduleOfEvent(e client.Event) (string, error) {
+func scheduleOfEvent(e client.StreamEvent) (string, error) {
 	var event struct {
 		Schedule string `json:"schedule"`
 	}
@@ -88,15 +88,18 @@ func slotKind() kind {
 		columns: append([]column{{title: "schedule", flex: true, least: 12}}, append(slotColumns(),
 			column{title: "trigger", wide: true}, column{title: "took", wide: true}, column{title: "trace", wide: true, flex: true}, column{title: "backfill", wide: true}, column{title: "id", wide: true})...),
 		row: func(raw json.RawMessage, now time.Time) ([]string, error) {
-			var s client.Slot
+			var s struct {
+				client.Slot
+				Schedule string `json:"schedule"` // its name, added by the commands
+			}
 			if err := json.Unmarshal(raw, &s); err != nil {
 				return nil, err
 			}
 			took := "-"
 			if !s.StartedAt.IsZero() && !s.CompletedAt.IsZero() {
-				took = s.CompletedAt.Sub(s.StartedAt).Round(time.Millisecond).String()
+				took = s.CompletedAt.Sub(s.StartedAt.Time).Round(time.Millisecond).String()
 			}
-			return append([]string{orDash(s.Schedule)}, append(slotCells(s, now), orDash(s.Trigger), took, orDash(s.TraceID), orDash(s.BackfillID), s.ID)...), nil
+			return append([]string{orDash(s.Schedule)}, append(slotCells(s.Slot, now), orDash(s.Trigger), took, orDash(string(s.TraceID)), orDash(string(s.BackfillID)), s.ID)...), nil
 		},
 	}
 }
@@ -112,20 +115,17 @@ func slotColumns() []column {
 func slotCells(s client.Slot, now time.Time) []string {
 	note := s.Note
 	if s.Error != nil {
-		note = s.Error.Code + ": " + s.Error.Message
+		note = client.NullString(s.Error.Code + ": " + s.Error.Message)
 	}
 	return []string{
-		pawl.FormatTime(s.ScheduledFor), relative(s.ScheduledFor, now), s.Status, orDash(s.Disposition), strconv.Itoa(s.AttemptCount), usd(s.CostUSD),
-		orDash(visible.Text(note)), orDash(s.RunID),
+		pawl.FormatTime(s.ScheduledFor.Time), relative(s.ScheduledFor.Time, now), s.Status, orDash(string(s.Disposition)), strconv.Itoa(s.AttemptCount), usd(s.CostUSD),
+		orDash(visible.Text(string(note))), orDash(string(s.RunID)),
 	}
 }
 
-// usd writes an amount of money; none at all is a dash.
-func usd(amount client.USD) string {
-	switch amount {
-	case "":
-		return "-"
-	case "0":
+// usd writes an amount of money.
+func usd(amount pawl.USD) string {
+	if amount == 0 {
 		return "0"
 	}
 	return amount.String() + " USD"

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 )
 
 func sourceKind() kind {
@@ -32,7 +32,7 @@ func sourceRow(raw json.RawMessage, now time.Time) ([]string, error) {
 		return nil, err
 	}
 	return []string{
-		s.Name, s.Status, relative(s.NextAt, now), relative(s.Freshness.LastSuccessAt, now), strconv.FormatInt(s.Totals.Rows, 10), laneActivity(s.Lane, now),
+		s.Name, s.Status, relative(s.NextAt.Time, now), relative(s.Freshness.LastSuccessAt.Time, now), strconv.FormatInt(s.Totals.Rows, 10), laneActivity(s.Lane, now),
 		s.Table, s.Host, quotaBrief(s.Quota, now), orDash(s.Schedule), orDash(labelWords(s.Labels)), s.ID,
 	}, nil
 }
@@ -41,11 +41,11 @@ func sourceRow(raw json.RawMessage, now time.Time) ([]string, error) {
 func quotaBrief(q client.SourceQuota, now time.Time) string {
 	switch {
 	case q.BlockedUntil.After(now):
-		return "blocked, " + relative(q.BlockedUntil, now)
+		return "blocked, " + relative(q.BlockedUntil.Time, now)
 	case !q.Limited:
 		return "-"
 	}
-	return fmt.Sprintf("%d of %d", q.Left, q.Limit)
+	return fmt.Sprintf("%d of %d", deref(q.Left), deref(q.Limit))
 }
 
 // sourceLoses tells how many rows go with a source.
@@ -73,7 +73,7 @@ func sourceTook(answer json.RawMessage, query url.Values) string {
 
 // sourceOfEvent is the source that an event is about: its own, or that of one
 // of its runs.
-func sourceOfEvent(e client.Event) (string, error) {
+func sourceOfEvent(e client.StreamEvent) (string, error) {
 	var event struct {
 		Source string `json:"source"`
 	}
@@ -88,9 +88,9 @@ func sourceOfEvent(e client.Event) (string, error) {
 
 // laneOfRunEvent is the lane of the run that an event is about, empty if that
 // is of another kind.
-func laneOfRunEvent(e client.Event, k pawl.Kind) (string, error) {
+func laneOfRunEvent(e client.StreamEvent, k pawl.Kind) (string, error) {
 	var event struct {
-		Run client.Run `json:"run"`
+		Run client.RunDetail `json:"run"`
 	}
 	if err := json.Unmarshal(e.Data, &event); err != nil {
 		return "", fmt.Errorf("read event: %w", err)

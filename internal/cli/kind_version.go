@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 )
 
 // versionKind are the scripts of a workflow, or the definitions of a source,
@@ -17,7 +17,7 @@ func versionKind() kind {
 			{title: "number"}, {title: "version"}, {title: "active"}, {title: "created"}, {title: "by", spare: true}, {title: "file", flex: true, spare: true},
 		},
 		row: func(raw json.RawMessage, now time.Time) ([]string, error) {
-			var v client.Version
+			var v client.WorkflowVersion
 			if err := json.Unmarshal(raw, &v); err != nil {
 				return nil, err
 			}
@@ -25,7 +25,7 @@ func versionKind() kind {
 			if v.Active {
 				active = "yes"
 			}
-			return []string{strconv.Itoa(v.Number), v.Version[:min(len(v.Version), 12)], active, relative(v.CreatedAt, now), orDash(v.CreatedBy), orDash(v.Filename)}, nil
+			return []string{strconv.Itoa(v.Number), v.Version[:min(len(v.Version), 12)], active, relative(v.CreatedAt.Time, now), orDash(string(v.CreatedBy)), orDash(v.Filename)}, nil
 		},
 	}
 }

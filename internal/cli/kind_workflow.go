@@ -8,7 +8,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 )
 
 func workflowKind() kind {
@@ -23,33 +23,33 @@ func workflowKind() kind {
 			return describeRepairs(ctx, c, nameOf(raw), now)
 		},
 		row: func(raw json.RawMessage, now time.Time) ([]string, error) {
-			var l client.Lane
+			var l client.WorkflowSummary
 			if err := json.Unmarshal(raw, &l); err != nil {
 				return nil, err
 			}
-			return append(laneCells(l, now), versionWords(l)), nil
+			return append(laneCells(l.Lane, now), versionWords(l.Version, l.VersionNumber)), nil
 		},
 	}
 }
 
 // versionWords is the number of a version and the beginning of its identity.
-func versionWords(l client.Lane) string {
-	short := l.Version[:min(len(l.Version), 12)]
+func versionWords(version string, number int) string {
+	short := version[:min(len(version), 12)]
 	switch {
-	case l.VersionNumber == 0:
+	case number == 0:
 		return orDash(short)
 	case short == "":
-		return strconv.Itoa(l.VersionNumber)
+		return strconv.Itoa(number)
 	}
-	return fmt.Sprintf("%d (%s)", l.VersionNumber, short)
+	return fmt.Sprintf("%d (%s)", number, short)
 }
 
 // workflowOfEvent is the workflow that an event is about: its own, or that of
 // one of its runs.
-func workflowOfEvent(e client.Event) (string, error) {
+func workflowOfEvent(e client.StreamEvent) (string, error) {
 	var event struct {
-		Workflow string     `json:"workflow"`
-		Run      client.Run `json:"run"`
+		Workflow string           `json:"workflow"`
+		Run      client.RunDetail `json:"run"`
 	}
 	if err := json.Unmarshal(e.Data, &event); err != nil {
 		return "", fmt.Errorf("read event: %w", err)

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 )
 
 // house is a real server that a test started with pawl serve.
@@ -51,9 +51,9 @@ func serve(t *testing.T, flags ...string) *house {
 	return h
 }
 
-func (h *house) add(spec client.JobSpec) client.Job {
+func (h *house) add(spec client.JobRequest) client.Job {
 	h.t.Helper()
-	j, err := h.api.AddJob(h.t.Context(), spec)
+	j, err := h.api.Enqueue(h.t.Context(), spec)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func (h *house) pawl(args ...string) result { h.t.Helper(); return h.run(h.t, ar
 
 func TestServeAnswersCommandsUntilItIsStopped(t *testing.T) {
 	h := serve(t)
-	later := h.add(client.JobSpec{Task: "log", Payload: map[string]string{"message": "later"}, RunAt: time.Now().Add(time.Hour), Key: "k", Lane: "l"})
+	later := h.add(client.JobRequest{Task: "log", Payload: json.RawMessage(`{"message":"later"}`), RunAt: pawl.FormatTime(time.Now().Add(time.Hour)), Key: "k", Lane: "l"})
 
 	r := h.pawl("get", "jobs", "--state", "scheduled", "--task", "log")
 	r.expect(t, pawl.ExitDone)
@@ -95,7 +95,7 @@ func TestFailedJobCanBeRetried(t *testing.T) {
 	h := serve(t)
 	defer h.end()
 	// Loopback is refused unless it was allowed, and that is for good.
-	j := h.add(client.JobSpec{Task: "http", Payload: map[string]string{"url": h.url + "/healthz"}})
+	j := h.add(client.JobRequest{Task: "http", Payload: json.RawMessage(`{"url":"` + h.url + `/healthz"}`)})
 	h.settle(j.ID, client.JobFailed)
 	if r := h.pawl("describe", "job", j.ID); !strings.Contains(r.stdout, "failed for good") || !strings.Contains(r.stdout, "private") && !strings.Contains(r.stdout, "loopback") {
 		t.Errorf("describe: %+v", r)
@@ -113,7 +113,7 @@ func (h *house) settle(id, state string) {
 	again := time.NewTicker(10 * time.Millisecond)
 	defer again.Stop()
 	for {
-		if j, err := h.api.GetJob(ctx, id); err == nil && j.State == state {
+		if j, err := h.api.Job(ctx, id); err == nil && j.State == state {
 			return
 		}
 		select {
@@ -148,14 +148,14 @@ func TestTokensOfARealServer(t *testing.T) {
 func TestWatchShowsChangesAsTheyCome(t *testing.T) {
 	h := serve(t)
 	defer h.end()
-	h.add(client.JobSpec{Task: "log", RunAt: time.Now().Add(time.Hour), Lane: "before"})
+	h.add(client.JobRequest{Task: "log", RunAt: pawl.FormatTime(time.Now().Add(time.Hour)), Lane: "before"})
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	p, stdout, stderr := h.process(t, "get", "jobs", "--task", "log", "-w")
 	ended := make(chan int, 1)
 	go func() { ended <- Run(ctx, p) }()
 	stdout.await(ctx, t, "before")
-	h.add(client.JobSpec{Task: "log", Lane: "while"})
+	h.add(client.JobRequest{Task: "log", Lane: "while"})
 	stdout.await(ctx, t, "succeeded")
 	cancel()
 	if code := <-ended; code != pawl.ExitDone {

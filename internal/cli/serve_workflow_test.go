@@ -10,7 +10,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 )
 
 const helloScript = `import { workflow } from "pawl";
@@ -92,14 +92,14 @@ func TestWorkflowFromItsFileToItsEnd(t *testing.T) {
 	h.shows([]string{"why", "workflow", "hello", "--at", "2020-01-01"}, "It had not run yet", "wanted", "greet")
 	h.shows([]string{"get", "runs", "--workflow", "hello", "--status", "committed"}, "hello/door", "hello/greet")
 
-	var runs struct{ Items []client.Run }
+	var runs struct{ Items []client.RunDetail }
 	if err := json.Unmarshal([]byte(h.pawl("get", "runs", "--lane", "hello", "-o", "json").stdout), &runs); err != nil || len(runs.Items) == 0 {
 		t.Fatalf("%v, %v", runs, err)
 	}
 	h.shows([]string{"describe", "run", runs.Items[0].ID}, "of the workflow hello.", "It is done.", "guests:")
 	h.pawl("cancel", runs.Items[0].ID).expect(t, pawl.ExitRefused)
 
-	var inputs struct{ Items []client.Input }
+	var inputs struct{ Items []client.InputDetail }
 	if err := json.Unmarshal([]byte(h.pawl("get", "inputs", "hello", "-o", "json").stdout), &inputs); err != nil || len(inputs.Items) != 1 {
 		t.Fatalf("%v, %v", inputs, err)
 	}

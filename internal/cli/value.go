@@ -108,3 +108,11 @@ func formatSize(n int64) string {
 	}
 	return strconv.FormatInt(n, 10)
 }
+
+// deref is what a pointer points at; of nil it is the zero value.
+func deref[T any](p *T) (value T) {
+	if p != nil {
+		value = *p
+	}
+	return value
+}

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 )
 
 const whyMail = `{"kind":"workflow","name":"mail-to-sheet","id":"w1","status":"Needs attention","issue":"It failed 5 times in a row.","schedule":"Every 5 minutes",` +
@@ -113,7 +113,7 @@ func TestNextShowsTheSoonestFirst(t *testing.T) {
 	if diff := cmp.Diff([]string{"overdue", "soon", "later"}, names); diff != "" {
 		t.Errorf("%s\n%s", diff, r.stdout)
 	}
-	var list struct{ Items []client.Lane }
+	var list struct{ Items []client.WorkflowSummary }
 	if err := json.Unmarshal([]byte(f.run("next", "--hours", "40", "-o", "json").stdout), &list); err != nil || len(list.Items) != 4 {
 		t.Errorf("%v, %v", list, err)
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 	document "github.com/pawlrun/pawl/internal/definition"
 	graphspec "github.com/pawlrun/pawl/internal/schedule/spec"
 	sourcespec "github.com/pawlrun/pawl/internal/source/spec"

@@ -8,7 +8,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 )
 
 // look is how often something is looked at until it is as it should be.
@@ -65,7 +65,7 @@ func (s *stage) deploy(ctx context.Context, from fs.FS, file, name string) error
 	if err != nil {
 		return err
 	}
-	deployed, err := s.api.Apply(ctx, name, client.Deploy{Script: script, Filename: name + ".workflow.ts"})
+	deployed, err := s.api.Deploy(ctx, name, client.ScriptRequest{Script: script, Filename: name + ".workflow.ts"})
 	if err != nil {
 		return s.ended(ctx, fmt.Errorf("deploy the workflow %s: %w", name, err))
 	}

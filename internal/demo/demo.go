@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/server"
 )
 

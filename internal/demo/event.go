@@ -8,7 +8,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 )
 
 // What can happen to a job, as far as the demo cares.
@@ -32,7 +32,7 @@ type happening struct {
 
 // readEvent reads an event of the stream; ok is false for one that is not
 // about a job.
-func readEvent(e client.Event) (h happening, ok bool) {
+func readEvent(e client.StreamEvent) (h happening, ok bool) {
 	if e.Type != "job" {
 		return h, false
 	}
@@ -64,7 +64,7 @@ func (s *stage) watch(ctx context.Context) (over <-chan struct{}, err error) {
 				}
 				return nil
 			},
-			Event: func(e client.Event) error {
+			Event: func(e client.StreamEvent) error {
 				if h, ok := readEvent(e); ok {
 					s.observe(h)
 				}

@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/examples"
-	"github.com/pawlrun/pawl/internal/cli/client"
 	"github.com/pawlrun/pawl/internal/run"
 )
 
@@ -31,7 +31,7 @@ func playApproval(ctx context.Context, s *stage) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	lane, err := read[client.Lane](ctx, s, client.WorkflowPath(largeOrdersName))
+	lane, err := read[client.WorkflowSummary](ctx, s, client.WorkflowPath(largeOrdersName))
 	if err != nil {
 		return "", s.ended(ctx, err)
 	}
@@ -41,11 +41,11 @@ func playApproval(ctx context.Context, s *stage) (string, error) {
 	if orders, posts := s.desk.book.placed(wish); len(orders) > 0 || posts > 0 {
 		return "", errors.New("it was ordered before anybody approved it")
 	}
-	s.story.note("needs approval", asked.Title+"; the desk knows nothing of it yet")
+	s.story.note("needs approval", string(asked.Title)+"; the desk knows nothing of it yet")
 	if err := s.approve(ctx, asked); err != nil {
 		return "", err
 	}
-	s.story.note("approved", asked.Title+", by the demo itself, because nobody else is here")
+	s.story.note("approved", string(asked.Title)+", by the demo itself, because nobody else is here")
 	if _, err := s.orderOf(ctx, largeOrdersName, wish); err != nil {
 		return "", err
 	}

@@ -2,10 +2,12 @@ package demo
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
-	"github.com/pawlrun/pawl/internal/cli/client"
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 )
 
 // guarded is a job that wants to call a private address. The demo's server was
@@ -15,9 +17,9 @@ func guarded() scene {
 }
 
 func playGuarded(ctx context.Context, s *stage) (string, error) {
-	j, err := s.ask(ctx, "a call into the private network", client.JobSpec{
-		Task: "http", Payload: map[string]any{"url": "http://10.0.0.1/secrets"},
-		RunAt: time.Now().Add(3200 * time.Millisecond).Truncate(time.Millisecond),
+	j, err := s.ask(ctx, "a call into the private network", client.JobRequest{
+		Task: "http", Payload: json.RawMessage(`{"url":"http://10.0.0.1/secrets"}`),
+		RunAt: pawl.FormatTime(time.Now().Add(3200 * time.Millisecond)),
 	})
 	if err != nil {
 		return "", err

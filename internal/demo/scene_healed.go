@@ -6,7 +6,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/pawlrun/pawl/internal/cli/client"
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 )
 
 // healed is a job that fails twice. It is tried again after longer and longer
@@ -19,7 +20,7 @@ func playHealed(ctx context.Context, s *stage) (string, error) {
 	path := "/invoice"
 	s.desk.plan(path, reply{status: http.StatusServiceUnavailable}, reply{status: http.StatusInternalServerError})
 	j, err := s.order(ctx, "invoice", path, map[string]any{"invoice": 1},
-		client.JobSpec{RunAt: time.Now().Add(2500 * time.Millisecond).Truncate(time.Millisecond), MaxAttempts: 5})
+		client.JobRequest{RunAt: pawl.FormatTime(time.Now().Add(2500 * time.Millisecond)), MaxAttempts: 5})
 	if err != nil {
 		return "", err
 	}

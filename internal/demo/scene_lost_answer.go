@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/examples"
-	"github.com/pawlrun/pawl/internal/cli/client"
 )
 
 // ordersName is the workflow of examples/orders that does not ask.
@@ -43,10 +43,10 @@ func playLostAnswer(ctx context.Context, s *stage) (string, error) {
 // says who knew what became of it.
 func (s *stage) orderOf(ctx context.Context, workflow, wish string) (by string, err error) {
 	query := url.Values{"kind": {string(pawl.KindWorkflow)}, "lane": {workflow}, "status": {string(pawl.StatusCommitted)}}
-	var call *client.Call
+	var call *client.RunMutation
 	err = s.await(ctx, "the order for "+wish+" is placed", func() (bool, error) {
-		runs, err := list[client.Run](ctx, s, client.RunsPath, query)
-		i := slices.IndexFunc(runs, func(r client.Run) bool { return r.Mutation != nil && about(r.Mutation.Arguments, wish) })
+		runs, err := list[client.RunDetail](ctx, s, client.RunsPath, query)
+		i := slices.IndexFunc(runs, func(r client.RunDetail) bool { return r.Mutation != nil && about(r.Mutation.Arguments, wish) })
 		if err != nil || i < 0 {
 			return false, err
 		}
@@ -59,7 +59,7 @@ func (s *stage) orderOf(ctx context.Context, workflow, wish string) (by string, 
 	if orders, posts := s.desk.book.placed(wish); len(orders) != 1 || posts != 1 {
 		return "", fmt.Errorf("%d orders for %s, asked for %d times", len(orders), wish, posts)
 	}
-	return call.ResolvedBy, nil
+	return string(call.ResolvedBy), nil
 }
 
 // about reports whether arguments name a wish.

@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/pawlrun/pawl/internal/cli/client"
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 )
 
 // latest is how late a job may be before the promise counts as broken. Pawl
@@ -24,7 +25,7 @@ func playOnTime(ctx context.Context, s *stage) (string, error) {
 	for i := range timers {
 		at := first.Add(time.Duration(i) * 1700 * time.Millisecond)
 		name := fmt.Sprintf("timer %d for %s", i+1, at.Local().Format(clock))
-		j, err := s.ask(ctx, name, client.JobSpec{Task: "log", Payload: map[string]any{"message": name}, RunAt: at})
+		j, err := s.ask(ctx, name, client.JobRequest{Task: "log", Payload: payloadOf(map[string]any{"message": name}), RunAt: pawl.FormatTime(at)})
 		if err != nil {
 			return "", err
 		}

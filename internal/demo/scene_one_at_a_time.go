@@ -6,7 +6,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/pawlrun/pawl/internal/cli/client"
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 )
 
 // oneAtATime is a lane: its jobs are due at the same instant, and run one
@@ -22,7 +23,7 @@ func playOneAtATime(ctx context.Context, s *stage) (string, error) {
 	for n := 1; n <= count; n++ {
 		path := fmt.Sprintf("/till/%d", n)
 		s.desk.plan(path, reply{status: http.StatusOK, after: 400 * time.Millisecond})
-		j, err := s.order(ctx, fmt.Sprintf("customer %d at the till", n), path, map[string]any{"customer": n}, client.JobSpec{RunAt: at, Lane: "till"})
+		j, err := s.order(ctx, fmt.Sprintf("customer %d at the till", n), path, map[string]any{"customer": n}, client.JobRequest{RunAt: pawl.FormatTime(at), Lane: "till"})
 		if err != nil {
 			return "", err
 		}

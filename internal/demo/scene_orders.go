@@ -6,7 +6,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/pawlrun/pawl/internal/cli/client"
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 )
 
 // orders are calls of an upstream that is mostly well: one call meets a fault
@@ -23,7 +24,7 @@ func playOrders(ctx context.Context, s *stage) (string, error) {
 	var ids []string
 	for n := 1; n <= count; n++ {
 		j, err := s.order(ctx, fmt.Sprintf("order %d", n), fmt.Sprintf("/calls/%d", n), map[string]any{"order": n},
-			client.JobSpec{RunAt: start.Add(time.Duration(n) * 900 * time.Millisecond)})
+			client.JobRequest{RunAt: pawl.FormatTime(start.Add(time.Duration(n) * 900 * time.Millisecond))})
 		if err != nil {
 			return "", err
 		}

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/examples"
-	"github.com/pawlrun/pawl/internal/cli/client"
 	"github.com/pawlrun/pawl/internal/schedule/spec"
 )
 
@@ -36,12 +36,12 @@ func playPoems(ctx context.Context, s *stage) (string, error) {
 	}
 	want := []client.Slot{manual}
 	seen := "a slot run by hand: a poem and a receipt"
-	if wait := time.Until(schedule.NextRunAt); wait < nextMinute {
+	if wait := time.Until(schedule.NextRunAt.Time); wait < nextMinute {
 		want = append(want, client.Slot{ScheduledFor: schedule.NextRunAt})
 		seen = "a slot run by hand and one of the clock: a poem and a receipt each"
 	}
 	for _, slot := range want {
-		if err := s.checkSlot(ctx, schedule.ID, slot.ScheduledFor); err != nil {
+		if err := s.checkSlot(ctx, schedule.ID, slot.ScheduledFor.Time); err != nil {
 			return "", err
 		}
 	}
@@ -116,7 +116,7 @@ func (s *stage) checkSlot(ctx context.Context, schedule string, at time.Time) er
 	if s.poet.asked(pawl.SlotKey(schedule, at)) == 0 {
 		return fmt.Errorf("the poet was not asked with the key of the slot of %s", at.Format(time.RFC3339))
 	}
-	receipts, err := list[client.Receipt](ctx, s, client.ReceiptsPath, url.Values{"run": {slot.RunID}})
+	receipts, err := list[client.Receipt](ctx, s, client.ReceiptsPath, url.Values{"run": {string(slot.RunID)}})
 	if err != nil {
 		return s.ended(ctx, err)
 	}
@@ -138,7 +138,7 @@ func (s *stage) checkKeys(ctx context.Context, schedule string) error {
 		return s.ended(ctx, err)
 	}
 	for _, key := range keys {
-		if !slices.ContainsFunc(slots, func(x client.Slot) bool { return pawl.SlotKey(schedule, x.ScheduledFor) == key }) {
+		if !slices.ContainsFunc(slots, func(x client.Slot) bool { return pawl.SlotKey(schedule, x.ScheduledFor.Time) == key }) {
 			return fmt.Errorf("the poet wrote for %s, which is no slot", key)
 		}
 	}

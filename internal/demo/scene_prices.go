@@ -10,8 +10,8 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/examples"
-	"github.com/pawlrun/pawl/internal/cli/client"
 	"github.com/pawlrun/pawl/internal/definition"
 )
 
@@ -48,7 +48,7 @@ func playPrices(ctx context.Context, s *stage) (string, error) {
 	if refused > 0 {
 		return "", fmt.Errorf("the market had to refuse %d calls over its limit", refused)
 	}
-	runs, err := list[client.Run](ctx, s, client.RunsPath, url.Values{"kind": {"source"}, "lane": {pricesName}})
+	runs, err := list[client.RunDetail](ctx, s, client.RunsPath, url.Values{"kind": {"source"}, "lane": {pricesName}})
 	if err != nil {
 		return "", s.ended(ctx, err)
 	}

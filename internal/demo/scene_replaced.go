@@ -7,7 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pawlrun/pawl/internal/cli/client"
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 )
 
 // replaced is a job with a key that is asked for again before it is due: only
@@ -23,7 +24,7 @@ func playReplaced(ctx context.Context, s *stage) (string, error) {
 	for v := 1; v <= versions; v++ {
 		name := fmt.Sprintf("reminder, version %d", v)
 		j, err := s.order(ctx, name, path, map[string]any{"version": v},
-			client.JobSpec{Key: key, KeyMode: "replace", RunAt: time.Now().Add(4 * time.Second).Truncate(time.Millisecond)})
+			client.JobRequest{Key: key, KeyMode: "replace", RunAt: pawl.FormatTime(time.Now().Add(4 * time.Second))})
 		if err != nil {
 			return "", err
 		}

@@ -2,11 +2,12 @@ package demo
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"sync"
 	"time"
 
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 )
 
 // stage is what scenes play on: the API of the server, the world outside of it,
@@ -44,14 +45,14 @@ func newStage(out outside, st *story, r rooms) *stage {
 }
 
 // ask gives the server a job. The name is what the story calls it.
-func (s *stage) ask(ctx context.Context, name string, spec client.JobSpec) (client.Job, error) {
+func (s *stage) ask(ctx context.Context, name string, spec client.JobRequest) (client.Job, error) {
 	return s.askFor(ctx, naming{name: name}, spec)
 }
 
-func (s *stage) askFor(ctx context.Context, n naming, spec client.JobSpec) (client.Job, error) {
+func (s *stage) askFor(ctx context.Context, n naming, spec client.JobRequest) (client.Job, error) {
 	s.naming.RLock()
 	defer s.naming.RUnlock()
-	j, err := s.api.AddJob(ctx, spec)
+	j, err := s.api.Enqueue(ctx, spec)
 	if err != nil {
 		return j, s.ended(ctx, fmt.Errorf("ask for %s: %w", n.name, err))
 	}
@@ -64,10 +65,19 @@ func (s *stage) askFor(ctx context.Context, n naming, spec client.JobSpec) (clie
 	return j, nil
 }
 
+// payloadOf is the payload of a job; the demo's own are always JSON.
+func payloadOf(value any) json.RawMessage {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		panic(err)
+	}
+	return raw
+}
+
 // order gives the server a job that calls the order desk.
-func (s *stage) order(ctx context.Context, name, path string, body any, spec client.JobSpec) (client.Job, error) {
+func (s *stage) order(ctx context.Context, name, path string, body any, spec client.JobRequest) (client.Job, error) {
 	spec.Task = "http"
-	spec.Payload = map[string]any{"url": s.desk.url + path, "body": body}
+	spec.Payload = payloadOf(map[string]any{"url": s.desk.url + path, "body": body})
 	return s.askFor(ctx, naming{name, path}, spec)
 }
 
@@ -141,4 +151,4 @@ func (s *stage) counts() (jobs, again int) {
 }
 
 // late is how long after its time an attempt started.
-func (h happening) late() time.Duration { return h.started.Sub(h.job.RunAt) }
+func (h happening) late() time.Duration { return h.started.Sub(h.job.RunAt.Time) }

@@ -5,14 +5,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pawlrun/pawl/internal/cli/client"
+	"github.com/pawlrun/pawl/client"
 )
 
 func TestStoryTellsHowAJobWent(t *testing.T) {
 	due := time.Date(2026, 1, 1, 12, 0, 3, 0, time.Local)
 	after := func(d time.Duration) time.Time { return due.Add(d) }
-	job := client.Job{Task: "http", RunAt: due}
-	laned := client.Job{Task: "http", RunAt: due, Lane: "till"}
+	job := client.Job{Task: "http", RunAt: client.At(due)}
+	laned := client.Job{Task: "http", RunAt: client.At(due), Lane: "till"}
 	tests := map[string]struct {
 		h    happening
 		want string

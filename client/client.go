@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -28,8 +29,9 @@ const (
 
 // Config says which server a Client talks to, and as whom.
 type Config struct {
-	URL   string
-	Token string // empty asks as nobody
+	URL       string // such as http://127.0.0.1:7295
+	Token     string // empty asks as nobody
+	UserAgent string // how the program is called in the server's log; empty is pawl-go
 
 	// Renew is the token as it is now, asked for when the server does not know
 	// the one that it was given. Nil: there is no other.
@@ -38,14 +40,26 @@ type Config struct {
 	// Patience is how long to wait for a server that does not listen yet. It is
 	// asked again and again. Nil: do not wait.
 	Patience func() time.Duration
+
+	// Hints say what the user of the program can do about an error that only the
+	// program can explain.
+	Hints Hints
+}
+
+// Hints are the hints of errors about the way to a server. What is empty is told
+// in general words.
+type Hints struct {
+	NoToken     string // the server wants a token, and there is none
+	BadToken    string // the server does not know the token
+	Unreachable string // nothing answers
+	NotPawl     string // what answers does not look like a Pawl server
 }
 
 // Client talks to one server. It is safe for concurrent use.
 type Client struct {
-	base     *url.URL
-	http     *http.Client
-	renew    func() string
-	patience func() time.Duration
+	base *url.URL
+	http *http.Client
+	cfg  Config
 
 	mu    sync.Mutex
 	token string // guarded by mu
@@ -59,7 +73,7 @@ func New(cfg Config) (*Client, error) {
 	}
 	dialer := &net.Dialer{Timeout: dialTimeout}
 	return &Client{
-		base: base, token: cfg.Token, renew: cfg.Renew, patience: cfg.Patience,
+		base: base, token: cfg.Token, cfg: cfg,
 		http: &http.Client{
 			Transport: &http.Transport{DialContext: dialer.DialContext, TLSHandshakeTimeout: dialTimeout, Proxy: http.ProxyFromEnvironment},
 			// A token is for the server that was named, and for no other.
@@ -139,10 +153,7 @@ func (c *Client) List(ctx context.Context, path string, query url.Values, limit 
 		if err != nil {
 			return nil, false, err
 		}
-		var page struct {
-			Items      []json.RawMessage `json:"items"`
-			NextCursor string            `json:"nextCursor"`
-		}
+		var page Page[json.RawMessage]
 		if err := json.Unmarshal(raw, &page); err != nil {
 			return nil, false, c.strange("a list that cannot be read", err)
 		}
@@ -150,10 +161,10 @@ func (c *Client) List(ctx context.Context, path string, query url.Values, limit 
 		if page.NextCursor == "" || (limit > 0 && len(items) >= limit) {
 			return items, page.NextCursor != "", nil
 		}
-		if page.NextCursor == ask.Get("cursor") {
+		if string(page.NextCursor) == ask.Get("cursor") {
 			return nil, false, c.strange("the same page of a list twice", nil)
 		}
-		ask.Set("cursor", page.NextCursor)
+		ask.Set("cursor", string(page.NextCursor))
 	}
 }
 
@@ -191,6 +202,20 @@ func (c *Client) callWithin(ctx context.Context, timeout time.Duration, method, 
 func (c *Client) send(ctx context.Context, timeout time.Duration, r Request) (json.RawMessage, http.Header, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	resp, raw, err := c.answer(ctx, r)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case resp.StatusCode >= 300:
+		return nil, nil, c.problem(resp, raw)
+	case len(raw) > 0 && !json.Valid(raw):
+		return nil, nil, c.strange("something that is no JSON", nil)
+	}
+	return raw, resp.Header, nil
+}
+
+// answer sends a request and reads what is answered, whatever it is.
+func (c *Client) answer(ctx context.Context, r Request) (*http.Response, []byte, error) {
 	req, err := c.request(ctx, r.Method, r.Path, r.Query, r.Body)
 	if err != nil {
 		return nil, nil, err
@@ -205,13 +230,7 @@ func (c *Client) send(ctx context.Context, timeout time.Duration, r Request) (js
 	if err != nil {
 		return nil, nil, c.unreachable(ctx, err)
 	}
-	if resp.StatusCode >= 300 {
-		return nil, nil, c.problem(resp, raw)
-	}
-	if len(raw) > 0 && !json.Valid(raw) {
-		return nil, nil, c.strange("something that is no JSON", nil)
-	}
-	return raw, resp.Header, nil
+	return resp, raw, nil
 }
 
 func (c *Client) request(ctx context.Context, method, path string, query url.Values, body any) (*http.Request, error) {
@@ -233,7 +252,7 @@ func (c *Client) request(ctx context.Context, method, path string, query url.Val
 		req.Header.Set("Content-Type", "application/json")
 	}
 	req.Header.Set("Accept", "application/json")
-	req.Header.Set("User-Agent", "pawl-cli")
+	req.Header.Set("User-Agent", cmp.Or(c.cfg.UserAgent, "pawl-go"))
 	c.authorize(req)
 	return req, nil
 }

@@ -124,7 +124,7 @@ func TestParametersAndReplacementsAreSent(t *testing.T) {
 	if want := `["GET","/api/v1/lanes/workflow/a%20b/why?at=x+y"]`; err != nil || strings.TrimSpace(string(raw)) != want {
 		t.Errorf("%v, %s, want %s", err, raw, want)
 	}
-	raw, err = c.Put(t.Context(), WorkflowPath("a/b", "events"), Deploy{})
+	raw, err = c.Put(t.Context(), WorkflowPath("a/b", "events"), ScriptRequest{})
 	if want := `["PUT","/api/v1/workflows/a%2Fb/events"]`; err != nil || strings.TrimSpace(string(raw)) != want {
 		t.Errorf("%v, %s, want %s", err, raw, want)
 	}
@@ -177,9 +177,9 @@ func TestListThatGoesInCirclesEnds(t *testing.T) {
 func TestServerThatDoesNotAnswerIsUnreachable(t *testing.T) {
 	for _, tt := range []struct{ url, hint string }{
 		{"http://127.0.0.1:1", "Start it with: pawl serve"},
-		{"http://0.0.0.0:1", "PAWL_URL"}, // not a loopback address, and nothing listens,
+		{"http://0.0.0.0:1", "Set HERE."}, // not a loopback address, and nothing listens
 	} {
-		c, err := New(Config{URL: tt.url})
+		c, err := New(Config{URL: tt.url, Hints: Hints{Unreachable: "Set HERE."}})
 		if err != nil {
 			t.Fatal(err)
 		}

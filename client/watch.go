@@ -30,7 +30,7 @@ type Watcher struct {
 	// where events were lost. What it reads then and the events after it leave
 	// no gap between them.
 	CatchUp func(ctx context.Context) error
-	Event   func(Event) error
+	Event   func(StreamEvent) error
 
 	// Every, if it is not zero, stands in for Event where events tell that
 	// something has changed but not what: CatchUp is called a moment after each
@@ -106,7 +106,7 @@ func (c *Client) follow(ctx context.Context, lastID *string, w Watcher) (connect
 // tell tells of the events of one connection until it breaks.
 func (c *Client) tell(ctx context.Context, events *eventReader, lastID *string, w Watcher) error {
 	type read struct {
-		event Event
+		event StreamEvent
 		err   error
 	}
 	heard := make(chan read)

@@ -30,7 +30,7 @@ func (c *Client) do(req *http.Request) (*http.Response, error) {
 // reach sends a request as soon as somebody listens.
 func (c *Client) reach(req *http.Request) (*http.Response, error) {
 	resp, err := c.http.Do(req)
-	for begin := time.Now(); errors.Is(err, syscall.ECONNREFUSED) && c.patience != nil && time.Since(begin) < c.patience(); {
+	for begin := time.Now(); errors.Is(err, syscall.ECONNREFUSED) && c.cfg.Patience != nil && time.Since(begin) < c.cfg.Patience(); {
 		select {
 		case <-req.Context().Done():
 			return nil, err
@@ -56,10 +56,10 @@ func repeat(req *http.Request) (again *http.Request, err error) {
 
 // renewed reports whether there is another token by now, and takes it.
 func (c *Client) renewed() bool {
-	if c.renew == nil {
+	if c.cfg.Renew == nil {
 		return false
 	}
-	token := c.renew()
+	token := c.cfg.Renew()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if token == "" || token == c.token {

@@ -25,13 +25,13 @@ func TestEventsAreReadAsTheStandardSays(t *testing.T) {
 		"data\n\n" +
 		"id: 4\nretry: 10\ndata: {}\n\n" +
 		"data: cut off"
-	want := []Event{
+	want := []StreamEvent{
 		{ID: "1", Type: "job", Data: []byte("one")},
 		{ID: "1", Type: "message", Data: []byte("two\n lines")},
 		{ID: "1", Type: "message", Data: []byte("")},
 		{ID: "4", Type: "message", Data: []byte("{}")},
 	}
-	var got []Event
+	var got []StreamEvent
 	reader := newEventReader(strings.NewReader(stream))
 	for {
 		e, err := reader.next()
@@ -82,7 +82,7 @@ func TestWatchConnectsAgainWhereItWas(t *testing.T) {
 	var told []string
 	err := c.Watch(ctx, Watcher{
 		CatchUp: func(context.Context) error { told = append(told, "connected"); return nil },
-		Event: func(e Event) error {
+		Event: func(e StreamEvent) error {
 			told = append(told, string(e.Data))
 			if e.ID == "3" {
 				cancel()
@@ -107,7 +107,7 @@ func TestWatchCatchesUpWhereEventsWereLost(t *testing.T) {
 	err := c.Watch(t.Context(), Watcher{
 		Kind: "job", ID: "7",
 		CatchUp: func(context.Context) error { told = append(told, "catch up"); return nil },
-		Event: func(e Event) error {
+		Event: func(e StreamEvent) error {
 			told = append(told, string(e.Data))
 			if e.ID == "5" {
 				return enough
@@ -149,7 +149,7 @@ func TestStreamThatFellSilentIsOpenedAgain(t *testing.T) {
 				}
 				return nil
 			},
-			Event: func(Event) error { return nil },
+			Event: func(StreamEvent) error { return nil },
 		})
 		if took := time.Since(began); !errors.Is(err, enough) || took != silence+firstReconnect {
 			t.Errorf("%v after %s", err, took)
@@ -158,7 +158,7 @@ func TestStreamThatFellSilentIsOpenedAgain(t *testing.T) {
 }
 
 func TestWatchEndsWhenItIsRefusedOrNeverConnected(t *testing.T) {
-	nothing := Watcher{CatchUp: func(context.Context) error { return nil }, Event: func(Event) error { return nil }}
+	nothing := Watcher{CatchUp: func(context.Context) error { return nil }, Event: func(StreamEvent) error { return nil }}
 	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/problem+json")
 		w.WriteHeader(http.StatusUnauthorized)
@@ -179,11 +179,11 @@ func TestWatchEndsWhenItIsRefusedOrNeverConnected(t *testing.T) {
 func TestWatchEndsWithTheErrorOfItsWatcher(t *testing.T) {
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) { streamOf(w, r, true, "data: x\n\n") })
 	enough := errors.New("enough")
-	err := c.Watch(t.Context(), Watcher{CatchUp: func(context.Context) error { return nil }, Event: func(Event) error { return enough }})
+	err := c.Watch(t.Context(), Watcher{CatchUp: func(context.Context) error { return nil }, Event: func(StreamEvent) error { return enough }})
 	if !errors.Is(err, enough) {
 		t.Errorf("event: %v", err)
 	}
-	err = c.Watch(t.Context(), Watcher{CatchUp: func(context.Context) error { return enough }, Event: func(Event) error { return nil }})
+	err = c.Watch(t.Context(), Watcher{CatchUp: func(context.Context) error { return enough }, Event: func(StreamEvent) error { return nil }})
 	if !errors.Is(err, enough) {
 		t.Errorf("connected: %v", err)
 	}

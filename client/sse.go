@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// Event is one server-sent event.
-type Event struct {
+// StreamEvent is one event of the stream of a server. What Data is depends on
+// the type: JobEvent, RunEvent, WorkflowEvent, SourceEvent or ScheduleEvent.
+type StreamEvent struct {
 	ID   string
 	Type string // "message" when the server gave none
 	Data []byte
@@ -30,7 +31,7 @@ func newEventReader(r io.Reader) *eventReader {
 
 // next returns the next event, or io.EOF at the end of the stream. What the
 // end cuts off is dropped.
-func (r *eventReader) next() (Event, error) {
+func (r *eventReader) next() (StreamEvent, error) {
 	kind, data := "message", []string(nil)
 	for r.lines.Scan() {
 		line := r.lines.Text()
@@ -39,7 +40,7 @@ func (r *eventReader) next() (Event, error) {
 				kind = "message"
 				continue
 			}
-			return Event{ID: r.id, Type: kind, Data: []byte(strings.Join(data, "\n"))}, nil
+			return StreamEvent{ID: r.id, Type: kind, Data: []byte(strings.Join(data, "\n"))}, nil
 		}
 		name, value, _ := strings.Cut(line, ":")
 		value = strings.TrimPrefix(value, " ")
@@ -53,7 +54,7 @@ func (r *eventReader) next() (Event, error) {
 		}
 	}
 	if err := r.lines.Err(); err != nil {
-		return Event{}, err
+		return StreamEvent{}, err
 	}
-	return Event{}, io.EOF
+	return StreamEvent{}, io.EOF
 }

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,23 +14,10 @@ import (
 	pawl "github.com/pawlrun/pawl"
 )
 
-// problem is how the API tells that it refuses.
-type problem struct {
-	Title  string `json:"title"`
-	Code   string `json:"code"`
-	Detail string `json:"detail"`
-	Hint   string `json:"hint"`
-	Errors []struct {
-		Pointer string `json:"pointer"`
-		Message string `json:"message"`
-	} `json:"errors"`
-	RequestID string `json:"requestId"`
-}
-
 // problem turns an answer that is no success into an error.
 func (c *Client) problem(resp *http.Response, raw []byte) error {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	var told problem
+	var told Problem
 	if kind != "application/problem+json" || json.Unmarshal(raw, &told) != nil {
 		return c.noProblem(resp)
 	}
@@ -51,10 +39,10 @@ func (c *Client) problem(resp *http.Response, raw []byte) error {
 	}
 	switch {
 	case e.Code != pawl.CodeUnauthorized:
-	case c.anonymous(): // the server tells of headers, which commands do not have
-		e.Hint = "Set PAWL_TOKEN, or run this in the folder of the server's data (its admin.token is read)."
+	case c.anonymous(): // the server tells of headers, which programs do not have
+		e.Hint = cmp.Or(c.cfg.Hints.NoToken, "Give the client a token.")
 	default:
-		e.Hint = "The token is not valid here: check --token, PAWL_TOKEN, or the admin.token of the data folder."
+		e.Hint = cmp.Or(c.cfg.Hints.BadToken, "The token is not valid here.")
 	}
 	return e
 }
@@ -73,7 +61,7 @@ func (c *Client) noProblem(resp *http.Response) error {
 func (c *Client) strange(what string, err error) error {
 	return &pawl.Error{
 		Code: pawl.CodeInternal, Msg: fmt.Sprintf("%s answered %s", c.URL(), what), Err: err,
-		Hint: "Is it a Pawl server? Check --server and PAWL_URL.",
+		Hint: cmp.Or(c.cfg.Hints.NotPawl, "Is it a Pawl server?"),
 	}
 }
 
@@ -109,7 +97,7 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 	if outer, ok := errors.AsType[*url.Error](err); ok {
 		err = outer.Err
 	}
-	hint := "Check --server and PAWL_URL, and that the server runs."
+	hint := cmp.Or(c.cfg.Hints.Unreachable, "Check the address, and that the server runs.")
 	if Local(c.base.String()) {
 		hint = "Start it with: pawl serve"
 	}
