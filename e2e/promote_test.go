@@ -108,7 +108,7 @@ func (s *server) rows() (days []string) {
 // An installation that was killed at work is moved: what waited goes on, what
 // was done stays done, and nothing is done twice.
 func TestPromotedInstallationGoesOn(t *testing.T) {
-	m, u, target := newStall(t), newUpstream(t), pgtest.URL(t)
+	m, u, target := newStall(t), newUpstream(t), pgtest.EmptyURL(t)
 	s := serveClerk(t, "sqlite:.pawl/pawl.db")
 	s.kill()
 	if err := os.WriteFile(filepath.Join(s.dir, "connections", "agents.yaml"), []byte(m.executor()), 0o600); err != nil {
@@ -266,7 +266,7 @@ func TestKilledPromotionLeavesOneDatabaseThatCounts(t *testing.T) {
 		{"after the file is marked", "promoted", "promoting"},
 	} {
 		t.Run(c.killed, func(t *testing.T) {
-			target := pgtest.URL(t)
+			target := pgtest.EmptyURL(t)
 			s := serve(t, "sqlite:.pawl/pawl.db")
 			j := s.enqueue(with(map[string]any{"task": "log", "payload": map[string]any{"message": "later"}}, "delay", "1h"))
 			s.kill()

@@ -28,7 +28,7 @@ func Schema(kind, title, doc string, of any) []byte {
 	s := schemaOf(reflect.TypeOf(of), rule{})
 	s.Schema, s.Title, s.Description = "https://json-schema.org/draft/2020-12/schema", title, doc
 	if s.Properties["kind"] == nil {
-		s.Properties["kind"] = &jsonschema.Schema{Description: "Needed in files; the API knows it.", Const: jsonschema.Ptr(any(kind))}
+		s.Properties["kind"] = &jsonschema.Schema{Description: "Needed in files; the API knows it.", Const: new(any(kind))}
 		s.PropertyOrder = slices.Insert(s.PropertyOrder, 0, "kind")
 	}
 	text, err := json.MarshalIndent(s, "", "  ")
@@ -48,7 +48,7 @@ func schemaOf(t reflect.Type, r rule) *jsonschema.Schema {
 	switch {
 	case t == reflect.TypeFor[json.RawMessage]():
 	case t == reflect.TypeFor[Secret](), t == reflect.TypeFor[time.Duration]():
-		s.Type, s.MinLength = "string", jsonschema.Ptr(1)
+		s.Type, s.MinLength = "string", new(1)
 	case t == reflect.TypeFor[Secrets]():
 		s.Type, s.AdditionalProperties = "object", &jsonschema.Schema{Type: "string"}
 	case t == reflect.TypeFor[Size]():
@@ -66,7 +66,7 @@ func schemaOf(t reflect.Type, r rule) *jsonschema.Schema {
 	default:
 		r.scalarSchema(t, s)
 	}
-	if d, ok := reflect.New(t).Interface().(Describer); ok {
+	if d, ok := reflect.TypeAssert[Describer](reflect.New(t)); ok {
 		d.DescribeSchema(s)
 	}
 	return s
@@ -101,12 +101,12 @@ func NotBoth(one, other string) *jsonschema.Schema {
 
 // scalarSchema says what the rule says about a text, a number or a flag.
 func (r rule) scalarSchema(t reflect.Type, s *jsonschema.Schema) {
-	switch t.Kind() { //nolint:exhaustive // the others cannot be read
+	switch t.Kind() {
 	case reflect.String:
 		s.Type, s.Pattern = "string", r.pattern
 		s.MinLength, s.MaxLength = r.length(r.least), r.length(r.most)
 		if (r.required || r.nonempty) && r.pattern == "" {
-			s.MinLength = jsonschema.Ptr(1)
+			s.MinLength = new(1)
 		}
 		for _, word := range r.oneof {
 			s.Enum = append(s.Enum, word)
@@ -122,7 +122,7 @@ func (r rule) scalarSchema(t reflect.Type, s *jsonschema.Schema) {
 		if r.seconds {
 			number := *s
 			number.Default = nil
-			*s = jsonschema.Schema{Default: s.Default, OneOf: []*jsonschema.Schema{&number, {Type: "string", MinLength: jsonschema.Ptr(2), Pattern: Interval}}}
+			*s = jsonschema.Schema{Default: s.Default, OneOf: []*jsonschema.Schema{&number, {Type: "string", MinLength: new(2), Pattern: Interval}}}
 		}
 	}
 }
@@ -131,12 +131,12 @@ func (rule) length(text string) *int {
 	if text == "" {
 		return nil
 	}
-	return jsonschema.Ptr(int(measured(reflect.TypeFor[int](), text)))
+	return new(int(measured(reflect.TypeFor[int](), text)))
 }
 
 func (rule) limit(text string) *float64 {
 	if text == "" {
 		return nil
 	}
-	return jsonschema.Ptr(float64(measured(reflect.TypeFor[int](), text)))
+	return new(float64(measured(reflect.TypeFor[int](), text)))
 }

@@ -15,7 +15,7 @@ func ProviderSchema() []byte {
 
 // DescribeSchema says how the fields depend on each other.
 func (written) DescribeSchema(s *jsonschema.Schema) {
-	s.Properties["kind"] = &jsonschema.Schema{Const: jsonschema.Ptr(any(kindProvider))}
+	s.Properties["kind"] = &jsonschema.Schema{Const: new(any(kindProvider))}
 	s.PropertyOrder, s.Required = append([]string{"kind"}, s.PropertyOrder...), []string{"kind", "domain"}
 	s.Properties["domain"].Examples = []any{"api.example.com", "localhost:8080"}
 	s.Properties["period"].Examples = []any{"30s", "1m", "1d"}
@@ -44,7 +44,7 @@ func (writtenAuth) DescribeSchema(s *jsonschema.Schema) {
 	var forms []*jsonschema.Schema
 	for _, auth := range []Auth{AuthBearer, AuthBasic, AuthOAuth2} {
 		form := &jsonschema.Schema{Type: "object", AdditionalProperties: s.AdditionalProperties, Required: []string{"type"}}
-		form.Properties = map[string]*jsonschema.Schema{"type": {Const: jsonschema.Ptr(any(auth))}}
+		form.Properties = map[string]*jsonschema.Schema{"type": {Const: new(any(auth))}}
 		form.PropertyOrder = append([]string{"type"}, authFields()[auth]...)
 		for _, name := range authFields()[auth] {
 			form.Properties[name] = s.Properties[name]

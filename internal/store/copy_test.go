@@ -102,7 +102,7 @@ func TestEveryTableIsCopiedOrStays(t *testing.T) {
 }
 
 func TestPromoteCopiesEveryTableAndRefusesTheFile(t *testing.T) {
-	file, server := sqliteURL(t), pgtest.URL(t)
+	file, server := sqliteURL(t), pgtest.EmptyURL(t)
 	from, to := pair(t, file, server)
 	tables := fillEveryTable(t, from)
 	odd := "it's \"odd\"; \\ \u00fc \u2603 \U0001f980\n\ttab"
@@ -174,7 +174,7 @@ func TestPromoteRefusesADatabaseWithRows(t *testing.T) {
 		`insert into users (id, name, role, created_at) values ('u', 'u', 'admin', 0)`,
 		`insert into nodes (id, name, addr, roles, version, started_at, seen_at) values ('n', 'n', '', '', '', 0, 0)`,
 	} {
-		from, to := pair(t, sqliteURL(t), pgtest.URL(t))
+		from, to := pair(t, sqliteURL(t), pgtest.EmptyURL(t))
 		mustWrite(t, to, func(ctx context.Context, tx *Tx) error { _, err := tx.Exec(ctx, insert); return err })
 		if _, err := Promote(t.Context(), from, to, PromoteOptions{}); !errors.Is(err, pawl.ErrConflict) {
 			t.Errorf("%s: %v", insert, err)
@@ -183,7 +183,7 @@ func TestPromoteRefusesADatabaseWithRows(t *testing.T) {
 }
 
 func TestPromoteNamesATextThatPostgresCannotStore(t *testing.T) {
-	file, server := sqliteURL(t), pgtest.URL(t)
+	file, server := sqliteURL(t), pgtest.EmptyURL(t)
 	from, to := pair(t, file, server)
 	mustWrite(t, from, func(ctx context.Context, tx *Tx) error {
 		_, err := tx.Exec(ctx, `insert into users (id, name, role, created_at) values ('u', 'a' || char(0) || 'b', 'admin', 0)`) // as an older version left it
@@ -205,7 +205,7 @@ func TestPromoteNamesATextThatPostgresCannotStore(t *testing.T) {
 func TestPromoteThatWasCutOffIsFinishedByTheNext(t *testing.T) {
 	for _, step := range []string{"copied", "copied and used", "marked"} {
 		t.Run(step, func(t *testing.T) {
-			file, server := sqliteURL(t), pgtest.URL(t)
+			file, server := sqliteURL(t), pgtest.EmptyURL(t)
 			from, to := pair(t, file, server)
 			fillEveryTable(t, from)
 			m := &move{from: from, to: to, o: PromoteOptions{Progress: func(string, int64, int64) {}}}
@@ -331,7 +331,7 @@ func TestBackupOfAnOpenFileAndOfPostgresIsRefused(t *testing.T) {
 	if _, err := db.Backup(t.Context()); !errors.Is(err, pawl.ErrConflict) {
 		t.Errorf("a second backup gave %v", err)
 	}
-	_, err := open(t, pgtest.URL(t)).Backup(t.Context())
+	_, err := open(t, pgtest.EmptyURL(t)).Backup(t.Context())
 	if e, ok := errors.AsType[*pawl.Error](err); !ok || e.Code != pawl.CodeInvalid || !strings.Contains(e.Hint, "pg_dump ") {
 		t.Errorf("PostgreSQL gave %v", err)
 	}

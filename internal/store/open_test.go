@@ -15,7 +15,7 @@ import (
 )
 
 func TestOpenTwiceKeepsSchemaAndData(t *testing.T) {
-	pgtest.Both(t, func(t *testing.T, url string) {
+	pgtest.BothEmpty(t, func(t *testing.T, url string) {
 		db, err := Open(t.Context(), url, Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -35,7 +35,7 @@ func TestOpenTwiceKeepsSchemaAndData(t *testing.T) {
 }
 
 func TestNewerSchemaIsRefused(t *testing.T) {
-	pgtest.Both(t, func(t *testing.T, url string) {
+	pgtest.BothEmpty(t, func(t *testing.T, url string) {
 		db, err := Open(t.Context(), url, Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -82,7 +82,7 @@ func TestUnusableURLsAreExplainedWithoutSecrets(t *testing.T) {
 // indexes: whatever holds on one holds on the other.
 func TestBothDatabasesHaveTheSameSchema(t *testing.T) {
 	lite := describeSQLite(t, open(t, sqliteURL(t)))
-	pg := describePostgres(t, open(t, pgtest.URL(t)))
+	pg := describePostgres(t, open(t, pgtest.EmptyURL(t)))
 	if diff := cmp.Diff(lite, pg); diff != "" {
 		t.Errorf("schemas differ (-sqlite +postgres):\n%s", diff)
 	}

@@ -9,10 +9,7 @@ import (
 	"github.com/pawlrun/pawl"
 )
 
-var (
-	namePattern       = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
-	identifierPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
-)
+var identifierPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
 
 // ownTables are those of Pawl. A test compares them with the migrations.
 func ownTables() []string {

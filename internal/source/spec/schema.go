@@ -19,7 +19,7 @@ func Schema() []byte {
 // get from page to page.
 func (Definition) DescribeSchema(s *jsonschema.Schema) {
 	s.Required = append(s.Required, "response")
-	s.Properties["labels"].AdditionalProperties.MaxLength = jsonschema.Ptr(2 * longestName)
+	s.Properties["labels"].AdditionalProperties.MaxLength = new(2 * longestName)
 	s.Properties["params"].Items.Properties["name"].Description = "Name of the parameter."
 	s.Properties["headers"].Items.Properties["name"].Description = "Name of the header."
 	s.AllOf = []*jsonschema.Schema{
@@ -47,9 +47,9 @@ func (Schedule) DescribeSchema(s *jsonschema.Schema) {
 func (Response) DescribeSchema(s *jsonschema.Schema) {
 	s.Properties["raw"].Default = json.RawMessage("false")
 	s.Properties["maxTotalBytes"].Default = json.RawMessage("4294967296")
-	s.Properties["maxTotalBytes"].Minimum = jsonschema.Ptr(1.0)
-	s.Properties["maxTotalBytes"].Maximum = jsonschema.Ptr(float64(mostBytes))
-	raw := &jsonschema.Schema{Required: []string{"raw"}, Properties: map[string]*jsonschema.Schema{"raw": {Const: jsonschema.Ptr(any(true))}}}
+	s.Properties["maxTotalBytes"].Minimum = new(1.0)
+	s.Properties["maxTotalBytes"].Maximum = new(float64(mostBytes))
+	raw := &jsonschema.Schema{Required: []string{"raw"}, Properties: map[string]*jsonschema.Schema{"raw": {Const: new(any(true))}}}
 	s.AnyOf = []*jsonschema.Schema{{Required: []string{"fields"}}, raw}
 }
 
@@ -63,8 +63,8 @@ func (Field) DescribeSchema(s *jsonschema.Schema) {
 func (Write) DescribeSchema(s *jsonschema.Schema) {
 	key := s.Properties["key"]
 	key.UniqueItems, key.Items.Pattern = true, identifierPattern.String()
-	s.If = &jsonschema.Schema{Required: []string{"mode"}, Properties: map[string]*jsonschema.Schema{"mode": {Const: jsonschema.Ptr(any(Upsert))}}}
-	s.Then = &jsonschema.Schema{Required: []string{"key"}, Properties: map[string]*jsonschema.Schema{"key": {MinItems: jsonschema.Ptr(1)}}}
+	s.If = &jsonschema.Schema{Required: []string{"mode"}, Properties: map[string]*jsonschema.Schema{"mode": {Const: new(any(Upsert))}}}
+	s.Then = &jsonschema.Schema{Required: []string{"key"}, Properties: map[string]*jsonschema.Schema{"key": {MinItems: new(1)}}}
 }
 
 // DescribeSchema says that pages or rows are counted.
@@ -85,6 +85,6 @@ func (LinkPagination) DescribeSchema(s *jsonschema.Schema) {
 // DescribeSchema says how long the names may be.
 func (Publish) DescribeSchema(s *jsonschema.Schema) {
 	for _, name := range s.Properties {
-		name.MaxLength = jsonschema.Ptr(longestTopic)
+		name.MaxLength = new(longestTopic)
 	}
 }
