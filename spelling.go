@@ -42,7 +42,7 @@ func Nearest(written string, known []string) string {
 	}
 	best, least := "", 2+len([]rune(written))/3
 	for _, word := range known {
-		if n := EditDistance(strings.ToLower(written), strings.ToLower(word)); n < least && n < len(word) {
+		if n := EditDistance(strings.ToLower(written), strings.ToLower(word)); n < least && n < max(len(word), len(written)) {
 			best, least = word, n
 		}
 	}

@@ -268,6 +268,37 @@ func TestCopiedIdentityGetsAnIdOfItsOwn(t *testing.T) {
 	}
 }
 
+// A node that stops has left for good: it neither joins again because its row is
+// gone, nor takes the place it gave up for somebody else's and another id for
+// itself, which the next start would go on with.
+func TestWhoLeavesIsGoneAndKeepsItsId(t *testing.T) {
+	url := pgtest.URL(t)
+	witness := openDB(t, url)
+	nudging, end := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer end()
+	wg.Go(func() { // so that it looks at the cluster all the time, to the last moment
+		for nudging.Err() == nil {
+			_ = witness.Notify(nudging, channel, msgChanged)
+		}
+	})
+	for range 12 {
+		cfg := Config{Tasks: map[string]Task{"t": newRecorder().task()}, Lease: 500 * time.Millisecond, Node: store.Node{ID: "leaver"}}
+		cfg.Renamed = func(id string) { t.Errorf("it took the id %s", id) }
+		q, stop := startQueue(t, openDB(t, url), cfg)
+		eventually(t, "it owns something", func() bool { return owned(q) > 0 })
+		stop()
+		var rows int
+		err := witness.Read(t.Context(), func(ctx context.Context, tx *store.Tx) error {
+			return tx.QueryRow(ctx, `select count(*) from nodes where id = $1`, "leaver").Scan(&rows)
+		})
+		if err != nil || rows != 0 {
+			t.Fatalf("%d rows of it are left, %v", rows, err)
+		}
+	}
+}
+
 // If the claim of an id was lost for a moment and somebody else joined under it,
 // the heartbeat tells: the node drops everything and goes on under another id.
 func TestDisplacedNodeGoesOnUnderAnotherId(t *testing.T) {

@@ -8,12 +8,8 @@ import (
 )
 
 // claimWait is how long a process waits for the id that it was given: the
-// database needs a moment, and a busy one some seconds, to see that the process
-// before it is gone.
-const (
-	claimWait  = 5 * time.Second
-	claimPause = 100 * time.Millisecond
-)
+// database needs a moment to see that the process before it is gone.
+const claimWait = 2 * time.Second
 
 // setNode makes this process the node of that id.
 func (q *Queue) setNode(id string) {
@@ -61,7 +57,7 @@ func (q *Queue) claim(ctx context.Context) {
 		case time.Since(since) > claimWait:
 			q.rename("a living process has it already")
 		default:
-			sleep(ctx, claimPause)
+			sleep(ctx, claimWait/20)
 		}
 	}
 	s.Close()

@@ -148,10 +148,15 @@ func (q *Queue) Run(ctx context.Context) error {
 	b.timer = time.AfterFunc(time.Hour, q.onTimer)
 	b.timer.Stop()
 	b.mu.Unlock()
+	leasing, stopLeasing := context.WithCancel(loops)
+	leased := make(chan struct{})
 	wg.Go(func() {
-		q.claim(loops)
-		wg.Go(func() { q.listen(loops) })
-		q.keepLease(loops)
+		defer close(leased)
+		q.claim(leasing)
+		if leasing.Err() == nil {
+			wg.Go(func() { q.listen(loops) })
+		}
+		q.keepLease(leasing)
 	})
 	wg.Go(func() { q.fetchLoop(loops) })
 	wg.Go(func() { q.finishLoop(loops) })
@@ -164,6 +169,11 @@ func (q *Queue) Run(ctx context.Context) error {
 	}
 	<-ctx.Done()
 	q.drain(loops, &workers)
+	// Who has left does not look for its place any more: it would take it for lost,
+	// and join again.
+	stopLeasing()
+	<-leased
+	q.leave(loops)
 	stop()
 	b.mu.Lock()
 	b.closed = true
@@ -209,14 +219,18 @@ func (q *Queue) drain(ctx context.Context, workers *sync.WaitGroup) {
 		}
 	}
 	q.flushAll(ctx)
-	leave, cancel := context.WithTimeout(ctx, 5*time.Second)
+}
+
+// leave gives the buckets back and removes this node.
+func (q *Queue) leave(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	if err := q.db.Leave(leave, q.Node()); err != nil {
+	if err := q.db.Leave(ctx, q.Node()); err != nil {
 		q.log.Warn("leave the cluster", "err", err)
 		return
 	}
 	// So that others do not wait for their next heartbeat.
-	if err := q.db.Notify(leave, channel, msgChanged); err != nil {
+	if err := q.db.Notify(ctx, channel, msgChanged); err != nil {
 		q.log.Warn("tell others of the end", "err", err)
 	}
 }

@@ -81,6 +81,9 @@ func (x *exchange) converse(ctx context.Context, payload []byte) error {
 		if done {
 			x.close()
 			x.w.end()
+			if x.failure != nil && !time.Now().Before(wall) {
+				return x.over(LimitWall) // what failed was a call that had no time left
+			}
 			return x.failure
 		}
 	}

@@ -69,7 +69,15 @@ func (db *DB) Beat(ctx context.Context, n Node) (View, error) {
 	if alive {
 		return v, nil
 	}
-	if slices.ContainsFunc(v.Nodes, func(other Node) bool { return other.ID == n.ID }) {
+	// The view can be from before the row was removed, so it does not tell.
+	taken := false
+	err = db.Read(ctx, func(ctx context.Context, tx *Tx) error {
+		return tx.QueryRow(ctx, `select exists (select 1 from nodes where id = $1 and incarnation <> $2)`, n.ID, n.Incarnation).Scan(&taken)
+	})
+	switch {
+	case err != nil:
+		return View{}, fmt.Errorf("heartbeat: %w", err)
+	case taken:
 		return v, &pawl.Error{Code: pawl.CodeConflict, Op: "heartbeat", Msg: "another process works under the id of this node"}
 	}
 	return v, &pawl.Error{Code: pawl.CodeLeaseLost, Op: "heartbeat", Msg: "this node was taken for dead"}

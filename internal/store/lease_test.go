@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 	"time"
 
@@ -113,6 +114,33 @@ func TestHeartbeatCountsForTheProcessThatJoinedLast(t *testing.T) {
 	}
 	if n := count(t, db, `select count(*) from buckets where node = 'n'`); n != 1 {
 		t.Errorf("%d buckets are left to the later one, want 1", n)
+	}
+}
+
+// A heartbeat that waits for whoever removes its row sees the row as it was. It is
+// no other process that it met.
+func TestHeartbeatWhileTheRowIsRemoved(t *testing.T) {
+	db := open(t, pgtest.URL(t))
+	n := Node{ID: "n", Incarnation: "one"}
+	if err := db.Join(t.Context(), n); err != nil {
+		t.Fatal(err)
+	}
+	beaten := make(chan error, 1)
+	mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
+		if _, err := tx.Exec(ctx, `delete from nodes where id = 'n'`); err != nil {
+			return err
+		}
+		go func() {
+			_, err := db.Beat(t.Context(), n)
+			beaten <- err
+		}()
+		for count(t, db, `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`) == 0 {
+			runtime.Gosched()
+		}
+		return nil
+	})
+	if err := <-beaten; !errors.Is(err, pawl.ErrLeaseLost) {
+		t.Errorf("got %v", err)
 	}
 }
 
