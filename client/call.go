@@ -93,7 +93,7 @@ func list[T any](ctx context.Context, c *Client, path string, query url.Values, 
 func (c *Client) Ready(ctx context.Context) (Readiness, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	resp, raw, err := c.answer(ctx, Request{Method: http.MethodGet, Path: "/readyz"})
+	resp, raw, err := c.answer(ctx, Request{Method: http.MethodGet, Path: "/readyz"}) //nolint:bodyclose // answer does
 	if err != nil {
 		return Readiness{}, err
 	}

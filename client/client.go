@@ -202,7 +202,7 @@ func (c *Client) callWithin(ctx context.Context, timeout time.Duration, method, 
 func (c *Client) send(ctx context.Context, timeout time.Duration, r Request) (json.RawMessage, http.Header, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	resp, raw, err := c.answer(ctx, r)
+	resp, raw, err := c.answer(ctx, r) //nolint:bodyclose // answer does
 	switch {
 	case err != nil:
 		return nil, nil, err

@@ -12,7 +12,7 @@ import (
 
 // Calls to private addresses are refused, unless the operator allows them.
 func ExampleNew() {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "hello") }))
 	defer server.Close()
 
 	private, err := outbound.ParsePrefixes([]string{"127.0.0.0/8"})
@@ -29,7 +29,7 @@ func ExampleNew() {
 		if err != nil {
 			panic(err)
 		}
-		resp, err := client.Do(ctx, req)
+		resp, err := client.Do(ctx, req) //nolint:bodyclose // ReadBody does
 		if err != nil {
 			refused, _ := errors.AsType[*outbound.Error](err)
 			fmt.Println(refused.Kind, "maybe sent:", refused.MaybeSent)
