@@ -148,19 +148,25 @@ func countFaults(n int) string {
 }
 
 // sentence begins with a capital and ends with a full stop, unless that would
-// become a part of a command that somebody is to type.
+// become a part of a command that somebody is to type, or of the name of a file.
 func sentence(s string) string {
 	r, size := utf8.DecodeRuneInString(s)
 	if size == 0 {
 		return s
 	}
-	if !strings.HasPrefix(s, "pawl ") {
+	if first, _, _ := strings.Cut(s, " "); first != "pawl" && !isPlace(first) {
 		s = string(unicode.ToUpper(r)) + s[size:]
 	}
 	if last, _ := utf8.DecodeLastRuneInString(s); !strings.ContainsRune(".!?…", last) && !endsInCommand(s) {
 		s += "."
 	}
 	return s
+}
+
+// isPlace reports whether a word is a place in a file, such as prices.yaml:5:10:
+func isPlace(word string) bool {
+	_, line, found := strings.Cut(word, ":")
+	return found && line != "" && line[0] >= '0' && line[0] <= '9'
 }
 
 // endsInCommand reports whether the last words of a text are a command: those

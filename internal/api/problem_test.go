@@ -164,6 +164,8 @@ func TestSentencesDoNotChangeCommands(t *testing.T) {
 		"pawl approve 42":                     "pawl approve 42",
 		"Resume it first: pawl resume w shop": "Resume it first: pawl resume w shop",
 		"look there: at the shop":             "Look there: at the shop.",
+		"prices.yaml:5:10: it is not known":   "prices.yaml:5:10: it is not known.",
+		"subscribe: it is empty":              "Subscribe: it is empty.",
 	} {
 		if got := sentence(written); got != want {
 			t.Errorf("%q becomes %q, want %q", written, got, want)
