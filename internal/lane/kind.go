@@ -100,7 +100,7 @@ func (q Query) Stored(there run.Workforce) store.LaneFilter {
 	if there.Missing && q.State == run.NeedsAttention {
 		return store.LaneFilter{Text: q.Text}
 	}
-	return store.LaneFilter{Text: q.Text, Word: string(q.State)}
+	return store.LaneFilter{Text: q.Text, State: string(q.State)}
 }
 
 // Fits reports whether a lane that was found has the state that is asked for.

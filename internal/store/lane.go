@@ -13,8 +13,8 @@ import (
 
 // LaneFilter picks lanes; empty fields pick all.
 type LaneFilter struct {
-	Text string // part of the name
-	Word string // Running, Idle, Needs attention or Stopped
+	Text  string // part of the name
+	State string // Running, Idle, Needs attention or Stopped
 }
 
 func (f LaneFilter) like() string {
@@ -105,7 +105,7 @@ func (tx *Tx) FindSources(ctx context.Context, f LaneFilter, after string, limit
 
 func (tx *Tx) findNamed(ctx context.Context, t laneTable, columns string, f LaneFilter, after string, limit int) (Rows, error) {
 	return tx.Query(ctx, `select `+columns+` from `+t.from+` where `+t.there+` and l.name > $1
-		and lower(l.name) like $2 escape '\' and `+t.fits(f.Word, 3)+` order by l.name limit $4`, after, f.like(), f.Word, limit)
+		and lower(l.name) like $2 escape '\' and `+t.fits(f.State, 3)+` order by l.name limit $4`, after, f.like(), f.State, limit)
 }
 
 // FindSchedules reads up to limit schedules of an owner that fit, by name and
@@ -113,7 +113,7 @@ func (tx *Tx) findNamed(ctx context.Context, t laneTable, columns string, f Lane
 func (tx *Tx) FindSchedules(ctx context.Context, ownerID string, f LaneFilter, afterName, afterID string, limit int) ([]Schedule, error) {
 	t := scheduleLanes()
 	rows, err := tx.Query(ctx, `select `+graphScheduleColumns+` from `+t.from+` where `+t.there+` and (l.name, l.id) > ($2, $3)
-		and lower(l.name) like $4 escape '\' and `+t.fits(f.Word, 5)+` order by l.name, l.id limit $6`, ownerID, afterName, afterID, f.like(), f.Word, limit)
+		and lower(l.name) like $4 escape '\' and `+t.fits(f.State, 5)+` order by l.name, l.id limit $6`, ownerID, afterName, afterID, f.like(), f.State, limit)
 	return ScanAll(rows, err, "find schedules", scanGraphSchedule)
 }
 

@@ -132,7 +132,7 @@ func TestFiltersAgreeWithTheWordsOfEveryKind(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			found, err := tx.FindSchedules(ctx, "", store.LaneFilter{Word: "Needs attention"}, "", "", 10)
+			found, err := tx.FindSchedules(ctx, "", store.LaneFilter{State: "Needs attention"}, "", "", 10)
 			if len(found) != 2 || found[0].Name != "asks" || found[1].Name != "fails" {
 				t.Errorf("found %v", found)
 			}

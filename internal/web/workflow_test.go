@@ -62,7 +62,7 @@ func TestFilterAgreesWithTheWords(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			found, err := tx.FindWorkflows(ctx, store.LaneFilter{Word: string(run.NeedsAttention)}, "", 10)
+			found, err := tx.FindWorkflows(ctx, store.LaneFilter{State: string(run.NeedsAttention)}, "", 10)
 			if len(found) != 2 || found[0].Name != "asks" || found[1].Name != "loses" {
 				r.t.Errorf("found %v", found)
 			}

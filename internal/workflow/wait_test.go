@@ -464,38 +464,3 @@ func TestPeopleReadOfInputs(t *testing.T) {
 		expectPlain("without its handler")
 	})
 }
-
-// Gates tell the truth: what waits and was looked at does not make a lane run.
-func TestWhyDoesNotPromiseARun(t *testing.T) {
-	pgtest.Both(t, func(t *testing.T, url string) {
-		k := newKitWithoutOwner(t, url)
-		p := restart(t, k)
-		left := make(chan struct{}, 100)
-		w := k.deploy("shop", "1", consuming(func(*goCtx, []json.RawMessage) any { left <- struct{}{}; return take("in") }))
-		<-left
-		k.publish(w, "in", "a")
-		<-left
-		gate := func() lane.Gate {
-			why, err := k.s.Why(t.Context(), lane.Viewer{}, "shop", time.Time{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, g := range why.Gates {
-				if g.Name == "due" {
-					return g
-				}
-			}
-			t.Fatalf("no gate tells what is due: %+v", why.Gates)
-			return lane.Gate{}
-		}
-		until(t, "the gate closes", func() bool { return !gate().Open })
-		if text := gate().Text; !strings.HasPrefix(text, "1 input waits; it has looked") {
-			t.Errorf("it says %q", text)
-		}
-		p.stop()
-		k.publish(w, "in", "b") // nobody works, so it is due
-		if g := gate(); !g.Open || g.Text != "2 inputs wait." {
-			t.Errorf("it says %+v", g)
-		}
-	})
-}

@@ -147,21 +147,11 @@ func (p *Provider) Run(ctx context.Context, r runner.Run, emit func(runner.Event
 	if result, refused := g.refuse(memory, r); refused {
 		return result, nil
 	}
-	call := memory.Next(r)
-	r.Resume = call.Resume
-	if err := emit(call.Event()); err != nil {
-		return runner.Result{}, err
-	}
-	ctx, end := p.going.Begin(ctx, r)
-	defer end()
-	ctx, cancel := runner.Within(ctx, r, g.timeout)
-	defer cancel()
-	result, answered, err := g.run(ctx, r, call.Key(r.Key), emit)
-	if err != nil {
-		return runner.Result{}, err
-	}
-	result.Retry = result.Retry && g.idempotent
-	return call.Answered(result, answered), nil
+	return p.going.Call(ctx, r, memory, g.timeout, emit, func(ctx context.Context, r runner.Run, key string) (runner.Result, bool, error) {
+		result, answered, err := g.run(ctx, r, key, emit)
+		result.Retry = result.Retry && g.idempotent
+		return result, answered, err
+	})
 }
 
 // refuse keeps a program that was started from being started again, unless it

@@ -108,20 +108,9 @@ func (p *Provider) Run(ctx context.Context, r runner.Run, emit func(runner.Event
 	if err != nil {
 		return runner.Result{}, err
 	}
-	call := memory.Next(r)
-	r.Resume = call.Resume
-	if err := emit(call.Event()); err != nil {
-		return runner.Result{}, err
-	}
-	ctx, end := p.going.Begin(ctx, r)
-	defer end()
-	ctx, cancel := runner.Within(ctx, r, g.timeout)
-	defer cancel()
-	result, answered, err := p.post(ctx, g, r, call.Key(r.Key), emit)
-	if err != nil {
-		return runner.Result{}, err
-	}
-	return call.Answered(result, answered), nil
+	return p.going.Call(ctx, r, memory, g.timeout, emit, func(ctx context.Context, r runner.Run, key string) (runner.Result, bool, error) {
+		return p.post(ctx, g, r, key, emit)
+	})
 }
 
 // Cancel ends the wait for the answer of a run.

@@ -1,8 +1,10 @@
 package runner
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 )
 
 // State is how far a call came that is remembered.
@@ -77,6 +79,26 @@ func (m Memory) Key(run string) string {
 
 // Event tells that the call is made now.
 func (m Memory) Event() Event { return Event{Kind: KindRemote, Remote: m.json()} }
+
+// Call makes the next call of a run whose graph answers in one piece: it is told
+// before it is made, can be stopped, and has its time. do makes it, and says
+// whether its result is the graph's own word.
+func (g *Going) Call(ctx context.Context, r Run, m Memory, limit time.Duration, emit func(Event) error, do func(ctx context.Context, r Run, key string) (result Result, answered bool, err error)) (Result, error) {
+	call := m.Next(r)
+	r.Resume = call.Resume
+	if err := emit(call.Event()); err != nil {
+		return Result{}, err
+	}
+	ctx, end := g.Begin(ctx, r)
+	defer end()
+	ctx, cancel := Within(ctx, r, limit)
+	defer cancel()
+	result, answered, err := do(ctx, r, call.Key(r.Key))
+	if err != nil {
+		return Result{}, err
+	}
+	return call.Answered(result, answered), nil
+}
 
 // Answered is the result of the call with what is remembered of it, which is
 // stored together with the result. A call that the graph did not answer is
