@@ -155,6 +155,9 @@ func (x *exchange) answer(id uint32, op, place string, value json.RawMessage, er
 	switch {
 	case aborted:
 		x.refuse(op, place, err)
+	case err != nil && x.hostCtx.Err() != nil:
+		// The phase is ending, and the call failed by it. A script that caught
+		// that would go another way than it goes when it runs again.
 	case err != nil:
 		text, _ := json.Marshal(map[string]string{"message": cut(err.Error(), mostText)}) // a string is always JSON
 		_ = x.w.write(x.id, frame{kind: toRefuse, id: id, payload: text})

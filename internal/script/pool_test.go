@@ -292,6 +292,24 @@ func TestClosingEndsEverything(t *testing.T) {
 	}
 }
 
+// A call that fails because the phase ends is not told to the script, which
+// would catch it and decide something that it decides otherwise next time.
+func TestEndingIsNotToldToTheScript(t *testing.T) {
+	p := newTestPool(t, Config{Workers: 1})
+	for range 20 {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		host := &fakeHost{answer: func(ctx context.Context, _ string, _ json.RawMessage) (json.RawMessage, error) {
+			cancel(pawl.ErrUnavailable)
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}}
+		_, err := p.Run(ctx, Request{Program: compileTest(t, handler(`try { await ctx.peek("a") } catch { return "caught" }`)), Handler: handlerPath}, host, Limits{})
+		if !errors.Is(err, pawl.ErrUnavailable) {
+			t.Fatalf("the phase ended with %v", err)
+		}
+	}
+}
+
 func TestManyPhasesAtOnceDoNotMix(t *testing.T) {
 	p := newTestPool(t, Config{Workers: 3, RunsPerWorker: 7})
 	program := compileTest(t, handler(`

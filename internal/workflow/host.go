@@ -367,6 +367,7 @@ func (h *host) onTool(ctx context.Context, args json.RawMessage) (json.RawMessag
 func (h *host) onMutation(ctx context.Context, t tool.Target, args json.RawMessage) error {
 	h.mu.Lock()
 	if h.first != nil || h.call != nil || h.asked != nil { // somebody was faster; see failed
+		h.noteSecondLocked(t.Name, t.Method.Name)
 		h.mu.Unlock()
 		return errCalled
 	}

@@ -39,10 +39,14 @@ func (h *host) noteSecond(op string, args json.RawMessage) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.noteSecondLocked(in.Connection, in.Method)
+}
+
+func (h *host) noteSecondLocked(connection, method string) {
 	if h.first != nil || h.second != nil {
 		return
 	}
-	h.second = violation(codeSecondCall, "tools.%s.%s was called in mutate beside another call; mutate makes one call, and only the first was made", in.Connection, in.Method)
+	h.second = violation(codeSecondCall, "tools.%s.%s was called in mutate beside another call; mutate makes one call, and only the first was made", connection, method)
 }
 
 // codeSecondCall is the code of a run whose mutate made more than one call.
