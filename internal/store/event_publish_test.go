@@ -434,12 +434,12 @@ func TestTopicsAreTakenInOneOrder(t *testing.T) {
 			list = append(list, event0(topic, "m", `1`))
 		}
 		var taken []string
-		for _, s := range statements(t, db, func(ctx context.Context, tx *Tx) error {
+		for _, s := range Statements(t, db, func(ctx context.Context, tx *Tx) error {
 			_, err := tx.Publish(ctx, w.ID, "run", list)
 			return err
 		}) {
-			if strings.HasPrefix(s.text, "update topics") {
-				taken = append(taken, s.args[1].(string))
+			if strings.HasPrefix(s.Text, "update topics") {
+				taken = append(taken, s.Args[1].(string))
 			}
 		}
 		if diff := cmp.Diff(topics, taken); diff != "" {

@@ -265,7 +265,7 @@ func TestCountPendingIsOneQuery(t *testing.T) {
 			{nil, map[string]int{}, 0},
 			{[]string{}, map[string]int{}, 0},
 		} {
-			asked := statements(t, db, func(ctx context.Context, tx *Tx) error {
+			asked := Statements(t, db, func(ctx context.Context, tx *Tx) error {
 				got, err := tx.CountPending(ctx, w.ID, c.topics)
 				if diff := cmp.Diff(c.want, got); diff != "" {
 					t.Errorf("%q (-want +got):\n%s", c.topics, diff)
@@ -308,7 +308,7 @@ func TestOldestPendingEventOverTopics(t *testing.T) {
 		}
 		expect("b1", "a", "b", "empty")
 		many := []string{"a", "b", "empty", "1", "2", "3", "4", "5", "6", "7"}
-		if asked := statements(t, db, func(ctx context.Context, tx *Tx) error { _, err := tx.OldestPending(ctx, w.ID, many); return err }); len(asked) != 1 { // T-138
+		if asked := Statements(t, db, func(ctx context.Context, tx *Tx) error { _, err := tx.OldestPending(ctx, w.ID, many); return err }); len(asked) != 1 { // T-138
 			t.Errorf("ten topics need %d statements", len(asked))
 		}
 		expect("a2", "empty", "a")

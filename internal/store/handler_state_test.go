@@ -103,7 +103,7 @@ func TestWakeTimesArePerConsumer(t *testing.T) {
 		setWake(t, db, w.ID, "late", at(8))
 
 		var wakes, states []HandlerState
-		sent := statements(t, db, func(ctx context.Context, tx *Tx) (err error) {
+		sent := Statements(t, db, func(ctx context.Context, tx *Tx) (err error) {
 			if wakes, err = tx.WakeTimes(ctx, w.ID); err != nil {
 				return err
 			}

@@ -102,3 +102,15 @@ func FromNullText(s *string) string {
 	}
 	return *s
 }
+
+// Also scans more columns behind those that a scan asks for.
+func Also(row Scanner, more ...any) Scanner {
+	return longRow{row, more}
+}
+
+type longRow struct {
+	row  Scanner
+	more []any
+}
+
+func (r longRow) Scan(dest ...any) error { return r.row.Scan(append(dest, r.more...)...) }

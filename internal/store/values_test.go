@@ -13,88 +13,15 @@ import (
 	pawl "github.com/pawlrun/pawl"
 )
 
-// statement is one that was sent to the database.
-type statement struct {
-	text string
-	args []any
-}
-
-// recorder notes the statements that pass through it.
-type recorder struct {
-	conn
-	sent []statement
-}
-
-func (r *recorder) exec(ctx context.Context, sql string, args []any) (int64, error) {
-	r.sent = append(r.sent, statement{sql, args})
-	return r.conn.exec(ctx, sql, args)
-}
-
-func (r *recorder) query(ctx context.Context, sql string, args []any) (Rows, error) {
-	r.sent = append(r.sent, statement{sql, args})
-	return r.conn.query(ctx, sql, args)
-}
-
-// statements runs fn and tells which statements it sent.
-func statements(t testing.TB, db *DB, fn Func) []statement {
-	t.Helper()
-	var sent []statement
-	mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
-		r := &recorder{conn: tx.conn}
-		tx.conn = r
-		err := fn(ctx, tx)
-		sent = r.sent
-		return err
-	})
-	return sent
-}
-
-func TestBatchesCoverTheListInFewSizes(t *testing.T) {
-	sizes := map[int]bool{}
-	for n := range 3000 {
-		list := make([]int, n)
-		for i := range list {
-			list[i] = i
-		}
-		var got []int
-		for batch := range Batches(list) {
-			sizes[len(batch)] = true
-			got = append(got, batch...)
-		}
-		if !slices.Equal(got, list) {
-			t.Fatalf("%d elements came back as %d", n, len(got))
-		}
-	}
-	if len(sizes) > 24 || sizes[0] || !sizes[rowsAtOnce] {
-		t.Errorf("%d sizes: %v", len(sizes), sizes)
-	}
-	for range Batches([]int{1, 2, 3}) {
-		break // a caller may stop
-	}
-}
-
-func TestValuesAreNumberedThroughout(t *testing.T) {
-	v := Values{}
-	v.Row("a", 1)
-	v.Row("b", 2)
-	if v.String() != "($1,$2),($3,$4)" || !slices.Equal(v.Args, []any{"a", 1, "b", 2}) {
-		t.Errorf("%s with %v", v.String(), v.Args)
-	}
-	text, args := In([]any{"x"}, []int64{7, 8})
-	if text != "($2,$3)" || !slices.Equal(args, []any{"x", int64(7), int64(8)}) {
-		t.Errorf("%s with %v", text, args)
-	}
-}
-
 // planOf tells how the database would run a statement.
-func planOf(t testing.TB, db *DB, s statement) string {
+func planOf(t testing.TB, db *DB, s Statement) string {
 	t.Helper()
 	return mustRead(t, db, func(ctx context.Context, tx *Tx) (string, error) {
 		explain, dest := `explain `, []any{new(string)}
 		if db.Name() == "sqlite" {
 			explain, dest = `explain query plan `, []any{new(int), new(int), new(int), new(string)}
 		}
-		rows, err := tx.Query(ctx, explain+s.text, s.args...)
+		rows, err := tx.Query(ctx, explain+s.Text, s.Args...)
 		lines, err := ScanAll(rows, err, "explain", func(row Scanner) (string, error) {
 			err := row.Scan(dest...)
 			return *dest[len(dest)-1].(*string), err
@@ -170,7 +97,7 @@ func TestHotStatementsUseTheirPartialIndexes(t *testing.T) {
 				return err
 			}},
 		} {
-			sent := statements(t, db, c.do)
+			sent := Statements(t, db, c.do)
 			if len(sent) == 0 {
 				t.Fatalf("%s sent nothing", c.name)
 			}

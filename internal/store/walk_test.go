@@ -15,7 +15,7 @@ import (
 // wherever in a large table it is what they look for.
 func TestRunsThatAreRareAreAllFound(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
-		const runs = 3*WindowRows*pageWindows/2 + 77
+		const runs = 3*WindowRows*PageWindows/2 + 77
 		mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
 			_, err := tx.Exec(ctx, `insert into runs (id, kind, lane, handler, handler_type, trigger, phase, status, attempt, created_at, updated_at)
 				with recursive n (i) as (select cast(1 as bigint) union all select i + 1 from n where i < $1)
@@ -55,7 +55,7 @@ func TestRunsThatAreRareAreAllFound(t *testing.T) {
 		}
 		// What is common is in order, whichever kinds it is of.
 		page, next, err := db.ListRuns(t.Context(), RunFilter{}, Place{}, 20)
-		if err != nil || len(page) != 20 || next.ID != page[19].ID || !slices.IsSortedFunc(page, func(a, b Run) int { return -runPlace(a).Compare(runPlace(b)) }) {
+		if err != nil || len(page) != 20 || next.ID != page[19].ID || !slices.IsSortedFunc(page, func(a, b Run) int { return -(Place{a.CreatedAt, a.ID}).Compare(Place{b.CreatedAt, b.ID}) }) {
 			t.Errorf("%v %v %v", page, next, err)
 		}
 	})
@@ -85,7 +85,7 @@ func everyRun(t *testing.T, limit int, list func(context.Context, *Tx, Place) ([
 // The same for jobs, events and inputs.
 func TestOtherThingsThatAreRareAreAllFound(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
-		const things = WindowRows*pageWindows + 99
+		const things = WindowRows*PageWindows + 99
 		mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
 			for _, sql := range []string{
 				`insert into job_history (id, task, state, run_at, finished_at, attempt) {n} select i, case when i in (2, 15000) then 'rare' else 'http' end,

@@ -1,0 +1,50 @@
+package store
+
+import (
+	"context"
+	"time"
+)
+
+func sourceLanes() LaneTable {
+	wanted, noted := `(l.status = 'active' and l.paused_at is null)`, NeedsAttention("source", "l.name")
+	return LaneTable{
+		From: "source_definitions l", There: "true", Wanted: wanted, Noted: wanted + " and " + noted,
+		Word: `case when not ` + wanted + ` then 'Stopped' when ` + noted + ` then 'Needs attention' else ` + NewestState("source", "l.name") + ` end`,
+	}
+}
+
+// FindSources reads up to limit sources that fit, by name, those after the given
+// one.
+func (tx *Tx) FindSources(ctx context.Context, f LaneFilter, after string, limit int) ([]Source, error) {
+	rows, err := tx.FindLanes(ctx, sourceLanes(), sourceColumnsOf("l"), f, after, limit)
+	return ScanAll(rows, err, "find sources", scanSource)
+}
+
+// CountSources counts the sources by their word.
+func (tx *Tx) CountSources(ctx context.Context) (map[string]int, error) {
+	return tx.CountLanes(ctx, sourceLanes())
+}
+
+// SourceTimes is a source with what decides when it comes due.
+type SourceTimes struct {
+	Source
+	SourceState
+	NextRetryAt time.Time // zero: it does not back off
+}
+
+// WantedSources reads up to limit sources by name that are meant to run and do
+// not need a person.
+func (tx *Tx) WantedSources(ctx context.Context, limit int) ([]SourceTimes, error) {
+	t := sourceLanes()
+	rows, err := tx.Query(ctx, `select `+sourceColumnsOf("l")+`, s.last_success_at, s.last_attempt_at, s.last_failed, s.requested_at, r.next_retry_at
+		from `+t.From+` join source_state s on s.source_id = l.id left join retries r on r.kind = 'source' and r.lane = l.name
+		where `+t.Wanted+` and not (`+t.Noted+`) order by l.name limit $1`, limit)
+	return ScanAll(rows, err, "find sources", func(row Scanner) (s SourceTimes, err error) {
+		var success, attempt, requested, retry *int64
+		var failed int64
+		s.Source, err = scanSource(Also(row, &success, &attempt, &failed, &requested, &retry))
+		s.LastSuccessAt, s.LastAttemptAt, s.RequestedAt, s.NextRetryAt = FromNullMillis(success), FromNullMillis(attempt), FromNullMillis(requested), FromNullMillis(retry)
+		s.LastFailed = failed != 0
+		return s, err
+	})
+}
