@@ -109,19 +109,12 @@ func (tx *Tx) TakeExecution(ctx context.Context, seen, next Execution) (taken bo
 	n, err := tx.Exec(ctx, `update execution_requests set attempt = $6, remote = $7, cancel_at = $8, owner = $9, lease_until = $10, updated_at = $11,
 			ok = null, trace_id = null, error_code = null, error_message = null, output = null, interrupt = null, finished_at = null
 		where idempotency_key = $1 and attempt = $2 and coalesce(owner, '') = $3 and coalesce(lease_until, 0) = $4 and (ok is not null) = ($5 = 1)`,
-		seen.Key, seen.Attempt, seen.Owner, msOrZero(seen.LeaseUntil), oneIf(seen.Finished),
+		seen.Key, seen.Attempt, seen.Owner, MillisOrZero(seen.LeaseUntil), oneIf(seen.Finished),
 		next.Attempt, rawOrNull(next.Remote), NullMillis(next.CancelAt), next.Owner, Millis(next.LeaseUntil), Millis(tx.Now))
 	if err != nil {
 		return false, fmt.Errorf("take over execution: %w", err)
 	}
 	return n == 1, nil
-}
-
-func msOrZero(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return Millis(t)
 }
 
 func oneIf(b bool) int64 {

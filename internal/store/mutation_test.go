@@ -90,10 +90,13 @@ func TestCallsOfARunAreNumbered(t *testing.T) {
 		again.IdempotencyKey = want[0].IdempotencyKey
 		err := db.Write(t.Context(), func(ctx context.Context, tx *Tx) error {
 			_, err := tx.InsertMutation(ctx, again, nil)
+			if !tx.IsUnique(err) {
+				t.Errorf("a key that was used: %v", err)
+			}
 			return err
 		})
-		if !db.isUnique(err) {
-			t.Errorf("a key that was used: %v", err)
+		if err == nil {
+			t.Error("a key that was used was written")
 		}
 	})
 }

@@ -23,7 +23,7 @@ type ReceiptCursor struct {
 // ListReceipts reads up to limit receipts, the newest first, and the cursor with
 // which to go on, zero at the end. A page may end early; see PageThrough.
 func (tx *Tx) ListReceipts(ctx context.Context, f ReceiptFilter, before ReceiptCursor, limit int) (page []Receipt, next ReceiptCursor, err error) {
-	place := func(r Receipt) Place { return Place{r.CreatedAt, r.ID} }
+	place := func(r Receipt) Place { return Place{CreatedAt: r.CreatedAt, ID: r.ID} }
 	o := NewestFirst()
 	page, end, more, err := PageThrough(Place(before), limit, place, func(from Place, want int) (Window[Receipt, Place], error) {
 		strands, err := tx.receiptStrands(ctx, f, from, want)

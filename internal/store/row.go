@@ -69,6 +69,14 @@ func IDBefore(id int64) int64 {
 // Millis turns an instant into its stored form.
 func Millis(t time.Time) int64 { return t.UnixMilli() }
 
+// MillisOrZero turns the zero time into 0.
+func MillisOrZero(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return Millis(t)
+}
+
 // NullMillis turns the zero time into NULL.
 func NullMillis(t time.Time) *int64 {
 	if t.IsZero() {

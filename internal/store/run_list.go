@@ -74,7 +74,7 @@ func (f RunFilter) strand(kind pawl.Kind) (s Strand) {
 	return s
 }
 
-func runPlace(r Run) Place { return Place{r.CreatedAt, r.ID} }
+func runPlace(r Run) Place { return Place{CreatedAt: r.CreatedAt, ID: r.ID} }
 
 // ListRuns reads up to limit runs, the newest first, and the cursor with which
 // to go on, zero at the end. A page may end early; see PageThrough.

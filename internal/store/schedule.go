@@ -212,7 +212,7 @@ func (tx *Tx) StaleSchedules(ctx context.Context, after Schedule, limit int) ([]
 		after = Schedule{}
 	}
 	rows, err := tx.Query(ctx, `select `+graphScheduleColumns+` from schedules where enabled = 1 and deleted_at is null and next_run_at <= $1
-		and (next_run_at, id) > ($2, $3) order by next_run_at, id limit $4`, Millis(tx.Now), msOrZero(after.NextRunAt), after.ID, limit-len(out))
+		and (next_run_at, id) > ($2, $3) order by next_run_at, id limit $4`, Millis(tx.Now), MillisOrZero(after.NextRunAt), after.ID, limit-len(out))
 	due, err := ScanAll(rows, err, "find stale schedules", scanGraphSchedule)
 	return append(out, due...), err
 }
