@@ -42,6 +42,11 @@ var layers = [][]string{
 		"internal/access", "internal/grant", "internal/ledger", "internal/queue", "internal/outbound",
 	},
 	{"internal/execution/contract"},
+	{
+		"internal/store/workflowstore", "internal/store/eventstore", "internal/store/mutationstore", "internal/store/sourcestore", "internal/store/quotastore",
+		"internal/store/schedulestore", "internal/store/executionstore", "internal/store/grantstore", "internal/store/userstore",
+	},
+	{"internal/store/runstore"},
 	{"internal/store", "internal/definition", "internal/budget", "internal/run", "internal/when", "internal/visible", "examples"},
 	{"internal/redact", "internal/linediff"},
 	{"client"}, // what users' programs import with it they inherit
@@ -60,6 +65,20 @@ var neighbours = map[string]string{
 	"internal/tool -> internal/quota":      "connectors book their calls",
 	"internal/repair -> internal/outbound": "models are reached through the guarded client",
 	"internal/quota -> internal/outbound":  "tokens of providers are fetched through the guarded client",
+}
+
+// rooms are the packages that reach the rows of each room of the store: the one
+// that owns them, and the surfaces. Runs are in all lanes, so all may.
+var rooms = map[string][]string{
+	"internal/store/workflowstore":  {"internal/workflow", "internal/api", "internal/web"},
+	"internal/store/eventstore":     {"internal/workflow", "internal/api", "internal/server", "internal/cli"},
+	"internal/store/mutationstore":  {"internal/workflow", "internal/api"},
+	"internal/store/sourcestore":    {"internal/source", "internal/api", "internal/web"},
+	"internal/store/quotastore":     {"internal/quota"},
+	"internal/store/schedulestore":  {"internal/schedule", "internal/lane", "internal/api", "internal/web"},
+	"internal/store/executionstore": {"internal/execution", "internal/schedule", "internal/api"},
+	"internal/store/grantstore":     {"internal/grant", "internal/billing", "internal/execution", "internal/api"},
+	"internal/store/userstore":      {"internal/access", "internal/task", "internal/server", "internal/api", "internal/web"},
 }
 
 // testOnly are packages for tests and releases, which product code must not import.
@@ -176,6 +195,8 @@ func checkImport(from, imported string) error {
 		return fmt.Errorf("it is not in the table of layers")
 	case from == to || neighbours[from+" -> "+to] != "":
 		return nil
+	case rooms[to] != nil && !slices.Contains(rooms[to], from):
+		return fmt.Errorf("the rows of %s are not those of %s; ask the package that owns them", to, from)
 	case slices.Contains(pure, from) && to != ".":
 		return fmt.Errorf("%s is pure: what it decides can be tested without a database, a network or a clock", from)
 	case rank(to) == rank(from) && slices.Contains(pure, to):
@@ -204,6 +225,37 @@ func layerOf(dir string) (entry string, known bool) {
 // rank is the layer's number from the top, and -1 for no layer.
 func rank(entry string) int {
 	return slices.IndexFunc(layers, func(layer []string) bool { return slices.Contains(layer, entry) })
+}
+
+// mostMethods are the exported methods of one type. Past it the type is more
+// than one thing.
+const mostMethods = 60
+
+func TestNoReceiverIsTooLarge(t *testing.T) {
+	methods := map[string]int{}
+	for name, file := range productFiles(t) {
+		for _, d := range file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || f.Recv == nil || !f.Name.IsExported() {
+				continue
+			}
+			of := f.Recv.List[0].Type
+			if star, ok := of.(*ast.StarExpr); ok {
+				of = star.X
+			}
+			if id, ok := of.(*ast.Ident); ok {
+				methods[path.Dir(name)+"."+id.Name]++
+			}
+		}
+	}
+	if methods["internal/store/runstore.Tx"] == 0 {
+		t.Fatal("no method was found")
+	}
+	for of, n := range methods {
+		if n > mostMethods {
+			t.Errorf("%s has %d exported methods, more than %d", of, n, mostMethods)
+		}
+	}
 }
 
 func TestNoFileIsTooLong(t *testing.T) {

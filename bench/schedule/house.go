@@ -18,6 +18,7 @@ import (
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 const probeTask = "bench.probe"
@@ -58,7 +59,7 @@ func open(ctx context.Context, p measure.Place) (h *house, err error) {
 		return h, err
 	}
 	return h, h.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		u, err := tx.EnsureUser(ctx, "ada", store.RoleOperator)
+		u, err := userstore.In(tx).EnsureUser(ctx, "ada", userstore.RoleOperator)
 		h.owner = u.ID
 		return err
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
 )
 
 // create makes schedules, a transaction for each hundred. Each gets a grant of
@@ -87,7 +88,7 @@ func (h *house) paced(ctx context.Context, n int, every time.Duration) ([]time.D
 	at, before := time.Now().Add(time.Second+time.Duration(n)*5*time.Millisecond).UTC().Truncate(time.Millisecond), h.closed.Load()
 	for made, after := 0, ""; made < n; {
 		err := h.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-			page, err := tx.ListSchedules(ctx, h.owner, after, min(100, n-made))
+			page, err := schedulestore.In(tx).ListSchedules(ctx, h.owner, after, min(100, n-made))
 			if err != nil {
 				return err
 			}
@@ -115,8 +116,8 @@ func (h *house) paced(ctx context.Context, n int, every time.Duration) ([]time.D
 
 // addSlot makes one more slot of a schedule with its job, as the schedule
 // itself does.
-func (h *house) addSlot(ctx context.Context, tx *store.Tx, sch store.Schedule, at time.Time) error {
-	if _, err := tx.InsertSlots(ctx, store.NewSlot{ScheduleID: sch.ID, ScheduledFor: at, Revision: sch.Revision, Trigger: "schedule"}); err != nil {
+func (h *house) addSlot(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, at time.Time) error {
+	if _, err := schedulestore.In(tx).InsertSlots(ctx, schedulestore.NewSlot{ScheduleID: sch.ID, ScheduledFor: at, Revision: sch.Revision, Trigger: "schedule"}); err != nil {
 		return err
 	}
 	payload := fmt.Appendf(nil, `{"scheduleId":%q,"scheduledFor":%q}`, sch.ID, pawl.FormatTime(at))

@@ -10,6 +10,7 @@ import (
 	"github.com/pawlrun/pawl/bench/measure"
 	"github.com/pawlrun/pawl/internal/source/spec"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/sourcestore"
 )
 
 // rates are rows per second.
@@ -203,7 +204,7 @@ func (h *house) applyDone(ctx context.Context, url string, n int) error {
 				if err != nil {
 					return err
 				}
-				if err := tx.SourceSucceeded(ctx, applied.Source.ID, nil); err != nil {
+				if err := sourcestore.In(tx).SourceSucceeded(ctx, applied.Source.ID, nil); err != nil {
 					return err
 				}
 			}

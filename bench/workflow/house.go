@@ -20,6 +20,8 @@ import (
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 	"github.com/pawlrun/pawl/internal/tool"
 	"github.com/pawlrun/pawl/internal/workflow"
 )
@@ -195,19 +197,19 @@ func (h *house) publish(ctx context.Context, name string, from, n int) error {
 	for n > 0 {
 		batch := min(n, 1000)
 		err := h.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-			w, err := tx.WorkflowByName(ctx, name)
+			w, err := workflowstore.In(tx).WorkflowByName(ctx, name)
 			if err != nil {
 				return err
 			}
-			events := make([]store.NewEvent, batch)
+			events := make([]eventstore.NewEvent, batch)
 			for i := range events {
-				events[i] = store.NewEvent{Topic: "in", MessageID: fmt.Sprint(from + i), Payload: json.RawMessage(fmt.Sprint(from + i))}
+				events[i] = eventstore.NewEvent{Topic: "in", MessageID: fmt.Sprint(from + i), Payload: json.RawMessage(fmt.Sprint(from + i))}
 			}
 			if batch == 1 { // as the API does
 				_, _, err := h.flows.PublishExternal(ctx, tx, name, workflow.ExternalEvent{Topic: "in", MessageID: events[0].MessageID, Payload: events[0].Payload}, "bench")
 				return err
 			}
-			_, err = tx.Publish(ctx, w.ID, "bench", events)
+			_, err = eventstore.In(tx).Publish(ctx, w.ID, "bench", events)
 			return err
 		})
 		if err != nil {

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 // Definition is what a definition does beyond its own kind when it runs. Empty
@@ -36,7 +36,7 @@ func (d Definition) needs() (list []struct{ scope, why string }) {
 
 // Define fails with an error of code forbidden unless a token may do all that
 // the definition will do.
-func Define(t *store.Token, d Definition) error {
+func Define(t *userstore.Token, d Definition) error {
 	for _, need := range d.needs() {
 		err := Require(t, need.scope)
 		if e, ok := err.(*pawl.Error); ok { //nolint:errorlint // Require gives nothing else

@@ -8,6 +8,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 // Keeper knows tokens by their texts, and what stays open in their name.
@@ -27,7 +28,7 @@ type Keeper struct {
 }
 
 type held struct {
-	token store.Token
+	token userstore.Token
 	until time.Time
 }
 
@@ -45,8 +46,8 @@ func NewKeeper(db *store.DB) *Keeper {
 
 // Find gives the good token with this text. It fails with an error of code
 // unauthorized, or with that of a database which does not answer.
-func (k *Keeper) Find(ctx context.Context, text string, now time.Time) (store.Token, error) {
-	hash := store.HashToken(text)
+func (k *Keeper) Find(ctx context.Context, text string, now time.Time) (userstore.Token, error) {
+	hash := userstore.HashToken(text)
 	t, found, era := k.get(hash, now)
 	if found {
 		return t, Good(&t, now)
@@ -59,8 +60,8 @@ func (k *Keeper) Find(ctx context.Context, text string, now time.Time) (store.To
 }
 
 // Look is Find that asks the database in any case.
-func (k *Keeper) Look(ctx context.Context, text string, now time.Time) (store.Token, error) {
-	t, err := k.db.TokenByText(ctx, text)
+func (k *Keeper) Look(ctx context.Context, text string, now time.Time) (userstore.Token, error) {
+	t, err := userstore.On(k.db).TokenByText(ctx, text)
 	if errors.Is(err, pawl.ErrNotFound) {
 		return t, unauthorized("the token is not known", "Check that it is a token of this server, and all of it.")
 	}
@@ -71,7 +72,7 @@ func (k *Keeper) Look(ctx context.Context, text string, now time.Time) (store.To
 }
 
 // Good fails with an error of code unauthorized if a token has ended.
-func Good(t *store.Token, now time.Time) error {
+func Good(t *userstore.Token, now time.Time) error {
 	switch {
 	case !t.RevokedAt.IsZero():
 		return unauthorized("the token was revoked", "Create a new one.")
@@ -97,7 +98,7 @@ func (k *Keeper) Forget() {
 }
 
 // get returns a token that was found a moment ago. era is to be given to put.
-func (k *Keeper) get(hash string, now time.Time) (t store.Token, found bool, era int64) {
+func (k *Keeper) get(hash string, now time.Time) (t userstore.Token, found bool, era int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	e, ok := k.entries[hash]
@@ -106,7 +107,7 @@ func (k *Keeper) get(hash string, now time.Time) (t store.Token, found bool, era
 
 // put keeps a token that was looked up in an era. If something was forgotten
 // meanwhile, what was read may be older than that and is not kept.
-func (k *Keeper) put(hash string, t store.Token, era int64, now time.Time) {
+func (k *Keeper) put(hash string, t userstore.Token, era int64, now time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if era != k.era {
@@ -121,7 +122,7 @@ func (k *Keeper) put(hash string, t store.Token, era int64, now time.Time) {
 // good tells which of the tokens are good now.
 func (k *Keeper) good(ctx context.Context, ids []string) (good map[string]bool, err error) {
 	err = k.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		good, err = tx.GoodTokens(ctx, ids)
+		good, err = userstore.In(tx).GoodTokens(ctx, ids)
 		return err
 	})
 	return good, err

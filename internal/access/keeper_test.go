@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 func TestKeeperHoldsForASecond(t *testing.T) {
@@ -15,7 +15,7 @@ func TestKeeperHoldsForASecond(t *testing.T) {
 	if found {
 		t.Error("found before it was put")
 	}
-	c.put("h", store.Token{ID: "1"}, era, now)
+	c.put("h", userstore.Token{ID: "1"}, era, now)
 	for after, want := range map[time.Duration]bool{0: true, 999 * time.Millisecond: true, time.Second: false} {
 		if token, found, _ := c.get("h", now.Add(after)); found != want || token.ID != "1" {
 			t.Errorf("after %v: %v", after, found)
@@ -32,12 +32,12 @@ func TestKeeperForgetsWhatIsBeingRead(t *testing.T) {
 	now := time.Now()
 	_, _, era := c.get("h", now)
 	c.Forget()
-	c.put("h", store.Token{}, era, now)
+	c.put("h", userstore.Token{}, era, now)
 	if _, found, _ := c.get("h", now); found {
 		t.Error("kept what was read before")
 	}
 	_, _, era = c.get("h", now)
-	c.put("h", store.Token{}, era, now)
+	c.put("h", userstore.Token{}, era, now)
 	c.Forget()
 	if _, found, _ := c.get("h", now); found {
 		t.Error("did not forget")
@@ -47,7 +47,7 @@ func TestKeeperForgetsWhatIsBeingRead(t *testing.T) {
 func TestKeeperIsBounded(t *testing.T) {
 	var c Keeper
 	for i := range mostHeld + 10 {
-		c.put(fmt.Sprint(i), store.Token{}, 0, time.Now())
+		c.put(fmt.Sprint(i), userstore.Token{}, 0, time.Now())
 	}
 	if len(c.entries) > mostHeld {
 		t.Errorf("%d entries", len(c.entries))

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 // Execute is the scope of services that run graphs.
@@ -37,13 +37,13 @@ func verbOf(word string) verb {
 	return verbNone
 }
 
-func verbOfRole(r store.Role) verb {
+func verbOfRole(r userstore.Role) verb {
 	switch r {
-	case store.RoleViewer:
+	case userstore.RoleViewer:
 		return verbRead
-	case store.RoleOperator:
+	case userstore.RoleOperator:
 		return verbWrite
-	case store.RoleAdmin:
+	case userstore.RoleAdmin:
 		return verbAdmin
 	}
 	return verbNone
@@ -75,18 +75,18 @@ func covers(granted []string, need string) bool {
 }
 
 // Allowed reports whether a token may do what needs the scope.
-func Allowed(t *store.Token, need string) bool {
+func Allowed(t *userstore.Token, need string) bool {
 	_, v := parse(need)
 	return covers(t.Scopes, need) && verbOfRole(t.User.Role) >= v
 }
 
 // IsAdmin reports whether the token's user may decide about others, as far as
 // scopes let them.
-func IsAdmin(t *store.Token) bool { return t.User.Role == store.RoleAdmin }
+func IsAdmin(t *userstore.Token) bool { return t.User.Role == userstore.RoleAdmin }
 
 // Require fails with an error of code forbidden that names the scope, unless
 // the token may do what needs it.
-func Require(t *store.Token, need string) error {
+func Require(t *userstore.Token, need string) error {
 	if Allowed(t, need) {
 		return nil
 	}
@@ -104,7 +104,7 @@ func Require(t *store.Token, need string) error {
 
 // Reach is the user whose things of a resource a token reaches: its own, or
 // everybody's (empty) for those who administer the resource.
-func Reach(t *store.Token, resource string) string {
+func Reach(t *userstore.Token, resource string) string {
 	if Allowed(t, resource+":admin") {
 		return ""
 	}
@@ -112,22 +112,22 @@ func Reach(t *store.Token, resource string) string {
 }
 
 // RoleFor is the least role that allows all of the scopes.
-func RoleFor(scopes []string) store.Role {
+func RoleFor(scopes []string) userstore.Role {
 	most := verbRead
 	for _, s := range scopes {
 		_, v := parse(s)
 		most = max(most, v)
 	}
-	for _, r := range []store.Role{store.RoleViewer, store.RoleOperator} {
+	for _, r := range []userstore.Role{userstore.RoleViewer, userstore.RoleOperator} {
 		if verbOfRole(r) >= most {
 			return r
 		}
 	}
-	return store.RoleAdmin
+	return userstore.RoleAdmin
 }
 
 // RoleAllows reports whether a role is at least as high as another.
-func RoleAllows(have, need store.Role) bool { return verbOfRole(have) >= verbOfRole(need) }
+func RoleAllows(have, need userstore.Role) bool { return verbOfRole(have) >= verbOfRole(need) }
 
 // IsRule reports whether a route can ask for this: a resource and a verb.
 func IsRule(scope string) bool {
@@ -147,4 +147,4 @@ func Words(resources []string) []string {
 }
 
 // Actor is how the audit log calls whoever holds a token.
-func Actor(t *store.Token) string { return t.User.Name + " (token " + t.ID + ")" }
+func Actor(t *userstore.Token) string { return t.User.Name + " (token " + t.ID + ")" }

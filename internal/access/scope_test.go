@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 func TestScopesInclude(t *testing.T) {
@@ -50,28 +50,28 @@ func TestScopesInclude(t *testing.T) {
 // scope of services is for admins to give, and for nothing else.
 func TestRolesBoundScopes(t *testing.T) {
 	for _, c := range []struct {
-		role  store.Role
+		role  userstore.Role
 		scope string
 		need  string
 		want  bool
 	}{
-		{store.RoleViewer, "*", "jobs:read", true},
-		{store.RoleViewer, "*", "jobs:write", false},
-		{store.RoleOperator, "*", "jobs:write", true},
-		{store.RoleOperator, "*", "jobs:admin", false},
-		{store.RoleAdmin, "jobs:read", "jobs:write", false},
-		{store.RoleOperator, "*", Execute, false},
-		{store.RoleOperator, Execute, Execute, false},
-		{store.RoleAdmin, Execute, Execute, true},
+		{userstore.RoleViewer, "*", "jobs:read", true},
+		{userstore.RoleViewer, "*", "jobs:write", false},
+		{userstore.RoleOperator, "*", "jobs:write", true},
+		{userstore.RoleOperator, "*", "jobs:admin", false},
+		{userstore.RoleAdmin, "jobs:read", "jobs:write", false},
+		{userstore.RoleOperator, "*", Execute, false},
+		{userstore.RoleOperator, Execute, Execute, false},
+		{userstore.RoleAdmin, Execute, Execute, true},
 		{"nobody", "*", "jobs:read", false},
 	} {
-		token := &store.Token{Scopes: []string{c.scope}, User: store.User{ID: "u", Name: "ada", Role: c.role}}
+		token := &userstore.Token{Scopes: []string{c.scope}, User: userstore.User{ID: "u", Name: "ada", Role: c.role}}
 		err := Require(token, c.need)
 		if Allowed(token, c.need) != c.want || (err == nil) != c.want || (err != nil && pawl.ErrorCode(err) != pawl.CodeForbidden) {
 			t.Errorf("%s with %s: %s is %v", c.role, c.scope, c.need, err)
 		}
 	}
-	if r := RoleFor([]string{"jobs:read", Execute}); r != store.RoleAdmin {
+	if r := RoleFor([]string{"jobs:read", Execute}); r != userstore.RoleAdmin {
 		t.Errorf("%s is given to a %s", Execute, r)
 	}
 }
@@ -102,7 +102,7 @@ func TestDefinitionsNeedTheRightForWhatTheyDo(t *testing.T) {
 		{Definition{Connection: "books"}, []string{"connections:write"}, true},
 		{Definition{Connection: "books", Publishes: "pay"}, []string{"connections:write"}, false},
 	} {
-		token := &store.Token{Scopes: c.scopes, User: store.User{Role: store.RoleOperator}}
+		token := &userstore.Token{Scopes: c.scopes, User: userstore.User{Role: userstore.RoleOperator}}
 		if err := Define(token, c.does); (err == nil) != c.want {
 			t.Errorf("%+v with %v: %v", c.does, c.scopes, err)
 		}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 // How many streams one process holds, of programs and of pages, and how many of
@@ -37,7 +37,7 @@ func (s *Stream) Close() { s.of.leave(s) }
 
 // Open takes a place for a stream. It fails with too_many_streams when there is
 // none left, for the user or at all.
-func (k *Keeper) Open(t *store.Token) (*Stream, error) { return k.streams.open(t) }
+func (k *Keeper) Open(t *userstore.Token) (*Stream, error) { return k.streams.open(t) }
 
 // streams are those of one process. While there are any, a goroutine watches
 // their tokens.
@@ -50,7 +50,7 @@ type streams struct {
 	wake   chan struct{}        // of the goroutine that watches; nil while there is none; guarded by mu
 }
 
-func (l *streams) open(t *store.Token) (*Stream, error) {
+func (l *streams) open(t *userstore.Token) (*Stream, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.list) >= MostStreams {

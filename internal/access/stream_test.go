@@ -10,11 +10,11 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
-func tokenOf(id, user string) *store.Token {
-	return &store.Token{ID: id, User: store.User{ID: user, Name: user}}
+func tokenOf(id, user string) *userstore.Token {
+	return &userstore.Token{ID: id, User: userstore.User{ID: user, Name: user}}
 }
 
 // One user cannot take all streams, and all users together not more than there

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/pawlrun/pawl/client"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 // Whoever makes or changes a schedule that runs a workflow needs the right to
@@ -15,7 +15,7 @@ import (
 func TestSchedulesOfWorkflowsNeedTheRightToRunThem(t *testing.T) {
 	both(t, func(r *rig) {
 		r.deploy("pay", producing("pay", "return {}"))
-		both, narrow := r.token("ada", store.RoleOperator, "schedules:write", "workflows:write"), r.token("ada", store.RoleOperator, "schedules:write", "workflows:read")
+		both, narrow := r.token("ada", userstore.RoleOperator, "schedules:write", "workflows:write"), r.token("ada", userstore.RoleOperator, "schedules:write", "workflows:read")
 		refused := func(p *reply) {
 			t.Helper()
 			if p := p.problem(403, "forbidden"); !strings.Contains(p.Detail, "workflows:write") || !strings.Contains(p.Detail, "runs the workflow pay") {
@@ -54,7 +54,7 @@ func TestSchedulesOfWorkflowsNeedTheRightToRunThem(t *testing.T) {
 func TestSourcesNeedTheRightForWhatTheyDo(t *testing.T) {
 	both(t, func(r *rig) {
 		r.deploy("pay", producing("pay", "return {}"))
-		narrow := r.token("ada", store.RoleOperator, "sources:write")
+		narrow := r.token("ada", userstore.RoleOperator, "sources:write")
 		for _, c := range []struct {
 			field, detail string
 			value         map[string]any
@@ -72,7 +72,7 @@ func TestSourcesNeedTheRightForWhatTheyDo(t *testing.T) {
 			if r.count(`select count(*) from source_definitions`) != 0 {
 				t.Error("what was refused is there")
 			}
-			full := r.token("ada", store.RoleOperator, c.scopes...)
+			full := r.token("ada", userstore.RoleOperator, c.scopes...)
 			r.as(full, "PUT", "/api/v1/sources/prices", d).want(http.StatusCreated)
 			if c.field == "write" { // its rows are elsewhere, and so is what is deleted
 				r.as(narrow, "DELETE", "/api/v1/sources/prices", nil).problem(403, "forbidden")
@@ -90,8 +90,8 @@ func TestReplayNeedsTheRightForWhatItShows(t *testing.T) {
 		id := r.waitRuns("?kind=workflow&status=committed", 2)[0].ID
 		path := "/api/v1/runs/" + id + "/replay"
 		own := map[string]any{"script": producing("mail", `ctx.log("mine"); return {}`)}
-		runs := r.token("ada", store.RoleViewer, "runs:read")
-		reader, writer := r.token("bob", store.RoleOperator, "runs:read", "workflows:read"), r.token("cleo", store.RoleOperator, "runs:read", "workflows:write")
+		runs := r.token("ada", userstore.RoleViewer, "runs:read")
+		reader, writer := r.token("bob", userstore.RoleOperator, "runs:read", "workflows:read"), r.token("cleo", userstore.RoleOperator, "runs:read", "workflows:write")
 		for _, c := range []struct {
 			token  string
 			body   any
@@ -116,14 +116,14 @@ func TestTokensForServicesCanBeMade(t *testing.T) {
 		body := map[string]any{"name": "worker", "scopes": []any{"graphs:execute"}, "user": "worker"}
 		var made client.NewToken
 		r.do("POST", "/api/v1/tokens", body).want(http.StatusCreated).into(&made)
-		if token := r.find(string(made.Text)); token.User.Role != store.RoleAdmin || len(token.Scopes) != 1 {
+		if token := r.find(string(made.Text)); token.User.Role != userstore.RoleAdmin || len(token.Scopes) != 1 {
 			t.Errorf("%+v", token)
 		}
 		for _, path := range []string{"/api/v1/jobs", "/api/v1/schedules", "/api/v1/tokens"} { // it may do nothing else
 			r.as(string(made.Text), "GET", path, nil).problem(403, "forbidden")
 		}
-		bob := r.token("bob", store.RoleOperator, "*")
+		bob := r.token("bob", userstore.RoleOperator, "*")
 		r.as(bob, "POST", "/api/v1/tokens", body).problem(403, "forbidden")
-		r.as(r.token("cleo", store.RoleAdmin, "tokens:admin"), "POST", "/api/v1/tokens", body).problem(403, "forbidden")
+		r.as(r.token("cleo", userstore.RoleAdmin, "tokens:admin"), "POST", "/api/v1/tokens", body).problem(403, "forbidden")
 	})
 }

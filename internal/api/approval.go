@@ -7,11 +7,13 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/mutationstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
 // approvalOf tells a question of the workflow with this name. Scripts are not
 // given secrets; should one have got hold of one nevertheless, it is not shown.
-func (a *API) approvalOf(q *store.Approval, workflow string) client.Approval {
+func (a *API) approvalOf(q *mutationstore.Approval, workflow string) client.Approval {
 	out := client.Approval{
 		ID: q.ID, Workflow: workflow, RunID: q.RunID, Tool: q.Tool, Method: q.Method, Arguments: q.Arguments, Address: client.NullString(q.Address), Hash: q.Hash,
 		Title: client.NullString(q.Title), State: string(q.State), CreatedAt: client.At(q.CreatedAt), ExpiresAt: client.At(q.ExpiresAt),
@@ -53,21 +55,21 @@ func (a *API) listApprovals(ctx context.Context, in *listApprovalsInput) (*listA
 	}
 	out, unknown := &listApprovalsOutput{}, false
 	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		filter := store.ApprovalFilter{State: store.ApprovalState(in.State), Oldest: oldest}
+		filter := mutationstore.ApprovalFilter{State: mutationstore.ApprovalState(in.State), Oldest: oldest}
 		if in.Workflow != "" {
-			w, err := tx.WorkflowByName(ctx, in.Workflow)
+			w, err := workflowstore.In(tx).WorkflowByName(ctx, in.Workflow)
 			if unknown = errors.Is(err, pawl.ErrNotFound); err != nil {
 				return err
 			}
 			filter.WorkflowID = w.ID
 		}
-		list, err := tx.ListApprovals(ctx, filter, store.Place{CreatedAt: at, ID: id}, in.Limit+1)
+		list, err := mutationstore.In(tx).ListApprovals(ctx, filter, store.Place{CreatedAt: at, ID: id}, in.Limit+1)
 		if err != nil {
 			return err
 		}
 		names, err := workflowNames(ctx, tx, list)
-		cursor := func(q store.Approval) string { return timeCursor(q.CreatedAt, q.ID) }
-		out.Body = cutPage(list, in.Limit, place, cursor, func(q store.Approval) client.Approval { return a.approvalOf(&q, names[q.WorkflowID]) })
+		cursor := func(q mutationstore.Approval) string { return timeCursor(q.CreatedAt, q.ID) }
+		out.Body = cutPage(list, in.Limit, place, cursor, func(q mutationstore.Approval) client.Approval { return a.approvalOf(&q, names[q.WorkflowID]) })
 		return err
 	})
 	if unknown {
@@ -77,13 +79,13 @@ func (a *API) listApprovals(ctx context.Context, in *listApprovalsInput) (*listA
 }
 
 // workflowNames are the names of the workflows that ask, by their ids.
-func workflowNames(ctx context.Context, tx *store.Tx, list []store.Approval) (map[string]string, error) {
+func workflowNames(ctx context.Context, tx *store.Tx, list []mutationstore.Approval) (map[string]string, error) {
 	names := map[string]string{}
 	for _, q := range list {
 		if names[q.WorkflowID] != "" {
 			continue
 		}
-		w, err := tx.GetWorkflow(ctx, q.WorkflowID)
+		w, err := workflowstore.In(tx).GetWorkflow(ctx, q.WorkflowID)
 		if err != nil {
 			return nil, err
 		}

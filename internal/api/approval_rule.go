@@ -10,6 +10,8 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/mutationstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
 type listRulesInput struct {
@@ -29,11 +31,11 @@ func (a *API) listRules(ctx context.Context, in *listRulesInput) (*listRulesOutp
 		return nil, err
 	}
 	out := &listRulesOutput{}
-	err = a.ofWorkflow(ctx, in.Name, func(ctx context.Context, tx *store.Tx, w store.Workflow) error {
-		rules, err := tx.ApprovalRules(ctx, w.ID)
-		slices.SortFunc(rules, func(x, y store.ApprovalRule) int { return strings.Compare(ruleKey(x), ruleKey(y)) }) // databases differ
+	err = a.ofWorkflow(ctx, in.Name, func(ctx context.Context, tx *store.Tx, w workflowstore.Workflow) error {
+		rules, err := mutationstore.In(tx).ApprovalRules(ctx, w.ID)
+		slices.SortFunc(rules, func(x, y mutationstore.ApprovalRule) int { return strings.Compare(ruleKey(x), ruleKey(y)) }) // databases differ
 		rules = following(rules, after, in.Limit+1, ruleKey)
-		out.Body = cutPage(rules, in.Limit, ruleCursor, ruleKey, func(r store.ApprovalRule) client.ApprovalRule {
+		out.Body = cutPage(rules, in.Limit, ruleCursor, ruleKey, func(r mutationstore.ApprovalRule) client.ApprovalRule {
 			return client.ApprovalRule{Workflow: w.Name, Tool: r.Tool, Method: r.Method, CreatedAt: client.At(r.CreatedAt), CreatedBy: client.NullString(userOf(r.CreatedBy))}
 		})
 		return err
@@ -42,7 +44,7 @@ func (a *API) listRules(ctx context.Context, in *listRulesInput) (*listRulesOutp
 }
 
 // ruleKey is the place of a rule in its list. Names of tools have no dots.
-func ruleKey(r store.ApprovalRule) string { return r.Tool + "." + r.Method }
+func ruleKey(r mutationstore.ApprovalRule) string { return r.Tool + "." + r.Method }
 
 // following is the part of a short sorted list that comes after the thing with this
 // key, which need not be there any more, and at most so many things.
@@ -70,12 +72,12 @@ func (a *API) revokeRule(ctx context.Context, in *revokeRuleInput) (*struct{}, e
 	who := actor(callOf(ctx).token)
 	found := false
 	err := a.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		w, err := tx.WorkflowByName(ctx, in.Name)
+		w, err := workflowstore.In(tx).WorkflowByName(ctx, in.Name)
 		if err != nil {
 			return err
 		}
 		found = true
-		if err := tx.RevokeApprovalRule(ctx, w.ID, in.Tool, in.Method, who); err != nil {
+		if err := mutationstore.In(tx).RevokeApprovalRule(ctx, w.ID, in.Tool, in.Method, who); err != nil {
 			return err
 		}
 		return tx.Audit(ctx, who, "approval.revoke", "workflow:"+w.Name, map[string]string{"tool": in.Tool, "method": in.Method})

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/pawlrun/pawl/client"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 // What people are asked is listed, the newest first, by its state.
@@ -59,7 +59,7 @@ func TestApprovalsAreListedByState(t *testing.T) {
 		r.do("GET", "/api/v1/approvals?workflow=%00", nil).problem(404, "not_found")
 		r.do("GET", "/api/v1/approvals?state=maybe", nil).problem(422, "invalid")
 		r.do("GET", "/api/v1/approvals?cursor=x", nil).problem(422, "invalid")
-		r.as(r.token("vera", store.RoleViewer, "read"), "GET", "/api/v1/approvals", nil).want(200)
+		r.as(r.token("vera", userstore.RoleViewer, "read"), "GET", "/api/v1/approvals", nil).want(200)
 		r.do("POST", "/api/v1/approvals", nil).problem(405, "method_not_allowed")
 	})
 }
@@ -83,7 +83,7 @@ func TestAlwaysHoldsUntilItIsRevoked(t *testing.T) {
 		r.publish("asking", "t", "2")
 		r.eventually("another is made unasked", func() bool { return len(r.desk.things()) == 2 })
 
-		r.as(r.token("vera", store.RoleViewer, "*"), "DELETE", rule, nil).problem(403, "forbidden")
+		r.as(r.token("vera", userstore.RoleViewer, "*"), "DELETE", rule, nil).problem(403, "forbidden")
 		r.do("DELETE", "/api/v1/workflows/askin/approvals/rules/desk/ask", nil).problem(404, "not_found")
 		r.do("GET", "/api/v1/workflows/askin/approvals/rules", nil).problem(404, "not_found")
 		r.do("DELETE", rule, nil).want(204)

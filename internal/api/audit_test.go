@@ -10,6 +10,7 @@ import (
 
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 	"github.com/pawlrun/pawl/internal/tool"
 )
 
@@ -109,7 +110,9 @@ func addPlainChanges(out map[string]func(r *rig) change) {
 	out["POST /api/v1/tokens"] = func(*rig) change {
 		return change{"/api/v1/tokens", map[string]any{"name": "x", "scopes": []any{"read"}}}
 	}
-	token := func(r *rig) string { return "/api/v1/tokens/" + r.find(r.token("ada", store.RoleViewer, "read")).ID }
+	token := func(r *rig) string {
+		return "/api/v1/tokens/" + r.find(r.token("ada", userstore.RoleViewer, "read")).ID
+	}
 	out["DELETE /api/v1/tokens/{id}"] = func(r *rig) change { return change{path: token(r)} }
 	out["POST /api/v1/tokens/{id}/revoke"] = func(r *rig) change { return change{path: token(r) + "/revoke"} }
 }

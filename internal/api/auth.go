@@ -10,7 +10,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/access"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 // maxToken bounds what is looked at of a header, in bytes.
@@ -18,7 +18,7 @@ const maxToken = 512
 
 // authenticate finds out who asks. Its errors are problems with status 401, or
 // that of a database which does not answer.
-func (a *API) authenticate(ctx context.Context, header string, now time.Time) (*store.Token, error) {
+func (a *API) authenticate(ctx context.Context, header string, now time.Time) (*userstore.Token, error) {
 	scheme, text, _ := strings.Cut(header, " ")
 	text = strings.TrimSpace(text)
 	if header == "" || !strings.EqualFold(scheme, "Bearer") || text == "" || len(text) > maxToken {
@@ -41,7 +41,7 @@ func unauthorized(detail, hint string) *problem {
 }
 
 // actor is how the audit log calls whoever holds the token.
-func actor(t *store.Token) string { return access.Actor(t) }
+func actor(t *userstore.Token) string { return access.Actor(t) }
 
 // touches notes when tokens were last used, at most once a minute each, behind
 // the back of the requests.
@@ -59,13 +59,13 @@ const (
 	maxTouches   = 10_000 // tokens that are remembered
 )
 
-func (s *touches) touch(ctx context.Context, t *store.Token, now time.Time) {
-	if now.Sub(t.LastUsedAt) < store.TokenUseEvery {
+func (s *touches) touch(ctx context.Context, t *userstore.Token, now time.Time) {
+	if now.Sub(t.LastUsedAt) < userstore.TokenUseEvery {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || now.Sub(s.last[t.ID]) < store.TokenUseEvery {
+	if s.closed || now.Sub(s.last[t.ID]) < userstore.TokenUseEvery {
 		return
 	}
 	if len(s.last) >= maxTouches {
@@ -76,7 +76,7 @@ func (s *touches) touch(ctx context.Context, t *store.Token, now time.Time) {
 	s.wg.Go(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), touchTimeout)
 		defer cancel()
-		if err := s.api.db.TouchToken(ctx, id, now); err != nil {
+		if err := userstore.On(s.api.db).TouchToken(ctx, id, now); err != nil {
 			s.api.log.Debug("note the use of a token", "token", id, "err", err)
 		}
 	})

@@ -9,7 +9,7 @@ import (
 
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/access"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 // operation is one operation of the OpenAPI document, as a client sees it.
@@ -60,9 +60,9 @@ func (op operation) target() string {
 
 func TestEveryRouteButHealthNeedsAToken(t *testing.T) {
 	both(t, func(r *rig) {
-		revoked := r.token("gone", store.RoleAdmin, "*")
+		revoked := r.token("gone", userstore.RoleAdmin, "*")
 		r.do("DELETE", "/api/v1/tokens/"+r.find(revoked).ID, nil).want(http.StatusNoContent)
-		expired := r.tokenUntil("late", store.RoleAdmin, time.Now().Add(-time.Second), "*")
+		expired := r.tokenUntil("late", userstore.RoleAdmin, time.Now().Add(-time.Second), "*")
 		for _, op := range r.operations() {
 			if op.scope == "" {
 				if !strings.HasSuffix(op.path, "z") {
@@ -89,7 +89,7 @@ func TestEveryRouteButHealthNeedsAToken(t *testing.T) {
 func TestEveryRouteNeedsItsScope(t *testing.T) {
 	both(t, func(r *rig) {
 		other := map[string]string{} // everything but the resource
-		full := r.token("full", store.RoleAdmin, "*")
+		full := r.token("full", userstore.RoleAdmin, "*")
 		for _, op := range r.operations() {
 			if op.scope == "" || op.scope == anyToken {
 				continue
@@ -102,20 +102,20 @@ func TestEveryRouteNeedsItsScope(t *testing.T) {
 						scopes = append(scopes, s)
 					}
 				}
-				other[resource] = r.token("all but "+resource, store.RoleAdmin, scopes...)
+				other[resource] = r.token("all but "+resource, userstore.RoleAdmin, scopes...)
 			}
 			p := r.as(other[resource], op.method, op.target(), nil).problem(http.StatusForbidden, "forbidden")
 			if !strings.Contains(p.Detail, op.scope) {
 				t.Errorf("%s %s: %q does not name the scope %s", op.method, op.path, p.Detail, op.scope)
 			}
 			if word != "read" {
-				r.as(r.token("reader", store.RoleAdmin, "read"), op.method, op.target(), nil).problem(http.StatusForbidden, "forbidden")
-				r.as(r.token("viewer", store.RoleViewer, "*"), op.method, op.target(), nil).problem(http.StatusForbidden, "forbidden")
+				r.as(r.token("reader", userstore.RoleAdmin, "read"), op.method, op.target(), nil).problem(http.StatusForbidden, "forbidden")
+				r.as(r.token("viewer", userstore.RoleViewer, "*"), op.method, op.target(), nil).problem(http.StatusForbidden, "forbidden")
 			}
 			if op.path == "/api/v1/stream" {
 				continue // it would not end
 			}
-			for _, token := range []string{full, r.token("exact", store.RoleAdmin, op.scope), r.token("word", store.RoleAdmin, word)} {
+			for _, token := range []string{full, r.token("exact", userstore.RoleAdmin, op.scope), r.token("word", userstore.RoleAdmin, word)} {
 				if p := r.as(token, op.method, op.target(), nil); p.status == http.StatusUnauthorized || p.status == http.StatusForbidden || p.status >= 500 {
 					t.Errorf("%s %s with the scope: %d %s", op.method, op.path, p.status, p.body)
 				}
@@ -128,13 +128,13 @@ func TestEveryRouteNeedsItsScope(t *testing.T) {
 func TestATokenKnowsWhatItMayDo(t *testing.T) {
 	both(t, func(r *rig) {
 		for name, c := range map[string]struct {
-			role   store.Role
+			role   userstore.Role
 			scopes []string
 			may    map[string]bool
 		}{
-			"narrow": {store.RoleAdmin, []string{"runs:read"}, map[string]bool{"GET /api/v1/runs": true, "GET /api/v1/lanes": false, "POST /api/v1/runs/{id}/approve": false}},
-			"viewer": {store.RoleViewer, []string{"*"}, map[string]bool{"GET /api/v1/lanes": true, "POST /api/v1/jobs": false, "POST /api/v1/tokens": false}},
-			"admin":  {store.RoleAdmin, []string{"*"}, map[string]bool{"GET /api/v1/lanes": true, "POST /api/v1/tokens": true}},
+			"narrow": {userstore.RoleAdmin, []string{"runs:read"}, map[string]bool{"GET /api/v1/runs": true, "GET /api/v1/lanes": false, "POST /api/v1/runs/{id}/approve": false}},
+			"viewer": {userstore.RoleViewer, []string{"*"}, map[string]bool{"GET /api/v1/lanes": true, "POST /api/v1/jobs": false, "POST /api/v1/tokens": false}},
+			"admin":  {userstore.RoleAdmin, []string{"*"}, map[string]bool{"GET /api/v1/lanes": true, "POST /api/v1/tokens": true}},
 		} {
 			token := r.token(name, c.role, c.scopes...)
 			var current client.CurrentToken
@@ -157,7 +157,7 @@ func TestATokenKnowsWhatItMayDo(t *testing.T) {
 // LastUsedAt is written behind the request, and not for every one.
 func TestUseOfATokenIsNotedOnceAMinute(t *testing.T) {
 	both(t, func(r *rig) {
-		token := r.token("ada", store.RoleViewer, "read")
+		token := r.token("ada", userstore.RoleViewer, "read")
 		r.as(token, "GET", "/api/v1/jobs", nil).want(http.StatusOK)
 		r.eventually("the use is noted", func() bool { return !r.find(token).LastUsedAt.IsZero() })
 		first := r.find(token).LastUsedAt

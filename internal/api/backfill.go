@@ -14,9 +14,11 @@ import (
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
-func backfillOf(b store.Backfill, plan schedule.Plan, counts map[string]int) client.Backfill {
+func backfillOf(b schedulestore.Backfill, plan schedule.Plan, counts map[string]int) client.Backfill {
 	n := func(s contract.SlotStatus) int { return counts[string(s)] }
 	return client.Backfill{
 		ID: b.ID, ScheduleID: b.ScheduleID, From: client.At(b.From), To: client.At(b.To), Hash: b.Hash, State: b.State,
@@ -127,13 +129,13 @@ func (a *API) listBackfills(ctx context.Context, in *listBackfillsInput) (*listB
 		return nil, err
 	}
 	out := &listBackfillsOutput{}
-	err = a.readSchedule(ctx, in.SchedulePath, func(ctx context.Context, tx *store.Tx, s store.Schedule) error {
-		list, err := tx.BackfillsBefore(ctx, s.ID, store.Place{CreatedAt: at, ID: id}, in.Limit+1)
+	err = a.readSchedule(ctx, in.SchedulePath, func(ctx context.Context, tx *store.Tx, s schedulestore.Schedule) error {
+		list, err := schedulestore.In(tx).BackfillsBefore(ctx, s.ID, store.Place{CreatedAt: at, ID: id}, in.Limit+1)
 		if err != nil {
 			return err
 		}
-		cursor := func(b store.Backfill) string { return timeCursor(b.CreatedAt, b.ID) }
-		out.Body = cutPage(list, in.Limit, backfillCursor, cursor, func(b store.Backfill) (told client.Backfill) {
+		cursor := func(b schedulestore.Backfill) string { return timeCursor(b.CreatedAt, b.ID) }
+		out.Body = cutPage(list, in.Limit, backfillCursor, cursor, func(b schedulestore.Backfill) (told client.Backfill) {
 			if err == nil {
 				told, err = a.backfillAnswer(ctx, tx, s.OwnerUserID, b.ID, false)
 			}
@@ -187,7 +189,7 @@ func (a *API) moveBackfill(to string) func(context.Context, *changeBackfillInput
 }
 
 // mayRunID is mayRun for a schedule that is there.
-func (a *API) mayRunID(ctx context.Context, tx *store.Tx, caller *store.Token, id string) error {
+func (a *API) mayRunID(ctx context.Context, tx *store.Tx, caller *userstore.Token, id string) error {
 	s, err := a.schedules.Owned(ctx, tx, access.Reach(caller, schedulesResource), id)
 	if err != nil {
 		return err
@@ -205,8 +207,8 @@ func (a *API) changeBackfill(ctx context.Context, in BackfillPath, runs bool, re
 	body, was, err := once(ctx, a, http.StatusOK, request, whole, func(ctx context.Context, tx *store.Tx) (client.Backfill, error) {
 		err := change(ctx, tx, owner, actor(caller))
 		if err == nil && runs {
-			var b store.Backfill
-			if b, err = tx.GetBackfill(ctx, in.ID); err == nil {
+			var b schedulestore.Backfill
+			if b, err = schedulestore.In(tx).GetBackfill(ctx, in.ID); err == nil {
 				err = a.mayRunID(ctx, tx, caller, b.ScheduleID)
 			}
 		}

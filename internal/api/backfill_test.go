@@ -8,7 +8,8 @@ import (
 
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/execution/contract"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 // C-60, C-79, X-29: a backfill is planned, shown with its cost, and runs only
@@ -23,7 +24,7 @@ func TestBackfillRunsWhatWasConfirmed(t *testing.T) {
 		if time.Date(year, 1, 1, 9, 0, 0, 0, time.UTC).After(now) {
 			year--
 		}
-		r.addSlots(store.NewSlot{ScheduleID: s.ID, ScheduledFor: time.Date(year, 1, 1, 8, 0, 0, 0, time.UTC), Trigger: "schedule", Status: "skipped", Disposition: "skipped_missed", Message: "Nobody was there."})
+		r.addSlots(schedulestore.NewSlot{ScheduleID: s.ID, ScheduledFor: time.Date(year, 1, 1, 8, 0, 0, 0, time.UTC), Trigger: "schedule", Status: "skipped", Disposition: "skipped_missed", Message: "Nobody was there."})
 		body := fmt.Sprintf(`{"from":"%d-06-01T00:00:00Z","to":"%d-01-01T08:30:00Z","perMinute":600}`, year-3, year)
 		var b client.Backfill
 		r.do("POST", "/api/v1/schedules/"+s.ID+"/backfill", body).want(201).into(&b)
@@ -31,7 +32,7 @@ func TestBackfillRunsWhatWasConfirmed(t *testing.T) {
 			t.Errorf("%+v", b)
 		}
 		path := "/api/v1/backfills/" + b.ID
-		bob := r.token("bob", store.RoleOperator, "*")
+		bob := r.token("bob", userstore.RoleOperator, "*")
 		r.as(bob, "GET", path, nil).problem(404, "not_found")
 		r.as(bob, "POST", path+"/confirm", map[string]string{"hash": b.Hash}).problem(404, "not_found")
 		r.do("POST", path+"/confirm", map[string]string{"hash": "other"}).problem(409, "plan_changed")
@@ -125,7 +126,7 @@ func TestBackfillsOfAScheduleAreListed(t *testing.T) {
 		if list := pages[client.Backfill](r, "/api/v1/schedules/"+other.ID+"/backfills?limit=2"); len(list) != 0 {
 			t.Errorf("the other one has %+v", list)
 		}
-		r.as(r.token("bob", store.RoleOperator, "*"), "GET", path, nil).problem(404, "not_found")
+		r.as(r.token("bob", userstore.RoleOperator, "*"), "GET", path, nil).problem(404, "not_found")
 	})
 }
 

@@ -9,12 +9,13 @@ import (
 	"testing"
 
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 func TestBackupIsAWholeCopyForAdministratorsOnly(t *testing.T) {
 	r := newRig(t, "sqlite:"+filepath.Join(t.TempDir(), "pawl.db"))
 	j := r.enqueue(map[string]any{"task": "echo", "delay": "1h"})
-	r.as(r.token("operator", store.RoleOperator, "*"), "POST", "/api/v1/backup", nil).problem(http.StatusForbidden, "forbidden")
+	r.as(r.token("operator", userstore.RoleOperator, "*"), "POST", "/api/v1/backup", nil).problem(http.StatusForbidden, "forbidden")
 	p := r.do("POST", "/api/v1/backup", nil).want(http.StatusOK)
 	if p.header.Get("Content-Type") != backupType || p.header.Get("Content-Length") != strconv.Itoa(len(p.body)) {
 		t.Errorf("headers %v for %d bytes", p.header, len(p.body))

@@ -8,6 +8,7 @@ import (
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/billing"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/grantstore"
 )
 
 const billingResource = "billing"
@@ -34,9 +35,9 @@ func (a *API) listAccounts(ctx context.Context, in *listAccountsInput) (*listAcc
 		return nil, err
 	}
 	var list []billing.Account
-	var next store.AccountCursor
+	var next grantstore.AccountCursor
 	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
-		list, next, err = billing.Accounts(ctx, tx, owner, store.AccountCursor{CreatedAt: at, ID: id}, in.Days, in.Limit)
+		list, next, err = billing.Accounts(ctx, tx, owner, grantstore.AccountCursor{CreatedAt: at, ID: id}, in.Days, in.Limit)
 		return err
 	})
 	if err != nil {
@@ -95,11 +96,11 @@ func (a *API) listReceipts(ctx context.Context, in *listReceiptsInput) (*listRec
 	if err := f.problem(); err != nil {
 		return nil, err
 	}
-	filter := store.ReceiptFilter{OwnerID: owner, AccountID: in.Account, GrantID: in.Grant, ScheduleID: in.Schedule, RunID: in.Run}
-	var list []store.Receipt
-	var next store.ReceiptCursor
+	filter := grantstore.ReceiptFilter{OwnerID: owner, AccountID: in.Account, GrantID: in.Grant, ScheduleID: in.Schedule, RunID: in.Run}
+	var list []grantstore.Receipt
+	var next grantstore.ReceiptCursor
 	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
-		list, next, err = billing.Receipts(ctx, tx, filter, store.ReceiptCursor{CreatedAt: at, ID: id}, in.Limit)
+		list, next, err = billing.Receipts(ctx, tx, filter, grantstore.ReceiptCursor{CreatedAt: at, ID: id}, in.Limit)
 		return err
 	})
 	if err != nil {
@@ -116,7 +117,7 @@ func (a *API) listReceipts(ctx context.Context, in *listReceiptsInput) (*listRec
 	return &listReceiptsOutput{pageOf(items, receiptCursor, cursor)}, nil
 }
 
-func receiptOf(r *store.Receipt) client.Receipt {
+func receiptOf(r *grantstore.Receipt) client.Receipt {
 	return client.Receipt{
 		ID: r.ID, BillingAccountID: r.AccountID, GrantID: client.NullString(r.GrantID), ScheduleID: client.NullString(r.ScheduleID), RunID: r.RunID, Attempt: r.Attempt,
 		SourceSystem: r.System, SourceReference: r.Reference, Executor: r.Executor, Model: client.NullString(r.Model),

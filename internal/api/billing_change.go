@@ -13,6 +13,7 @@ import (
 	"github.com/pawlrun/pawl/internal/billing"
 	"github.com/pawlrun/pawl/internal/definition"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 // accountDays is for how many days the answer to a change tells what was spent.
@@ -89,7 +90,7 @@ func (a *API) updateAccount(ctx context.Context, in *updateAccountInput) (*updat
 }
 
 // auditAccount notes what is different from before; nothing is no change.
-func auditAccount(ctx context.Context, tx *store.Tx, caller *store.Token, before, now billing.Account) error {
+func auditAccount(ctx context.Context, tx *store.Tx, caller *userstore.Token, before, now billing.Account) error {
 	detail := map[string]any{}
 	if before.KeyRef != now.KeyRef {
 		detail["keyRef"] = client.NullString(now.KeyRef)

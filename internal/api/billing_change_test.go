@@ -11,7 +11,7 @@ import (
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/pgtest/search"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 const accountsPath = "/api/v1/billing/accounts/"
@@ -111,15 +111,15 @@ func longName(n int) string { return strings.Repeat("A", n) }
 func TestOnlyAdminsChangeAccounts(t *testing.T) {
 	both(t, func(r *rig) {
 		mine := r.setAccount("default", `{}`).ID
-		bob := r.token("bob", store.RoleOperator, "*")
+		bob := r.token("bob", userstore.RoleOperator, "*")
 		var his client.Grant
 		r.as(bob, "POST", "/api/v1/grants", `{"graphs":["http:poet"]}`).want(201).into(&his)
 		for _, id := range []string{"default", his.BillingAccountID, mine} {
-			for _, token := range []string{bob, r.token("vera", store.RoleViewer, "*"), r.token("cleo", store.RoleAdmin, "billing:read", "grants:admin")} {
+			for _, token := range []string{bob, r.token("vera", userstore.RoleViewer, "*"), r.token("cleo", userstore.RoleAdmin, "billing:read", "grants:admin")} {
 				r.as(token, "PATCH", accountsPath+id, `{"keyRef":"${HOME}"}`).problem(403, "forbidden")
 			}
 		}
-		dora := r.token("dora", store.RoleAdmin, "billing:write") // an admin whose token is for her own things
+		dora := r.token("dora", userstore.RoleAdmin, "billing:write") // an admin whose token is for her own things
 		r.as(dora, "PATCH", accountsPath+"default", `{"keyRef":"${TEAM_KEY}"}`).want(200)
 		r.as(dora, "PATCH", accountsPath+mine, `{"keyRef":"${TEAM_KEY}"}`).problem(404, "not_found")
 		for _, id := range []string{uuid.NewString(), "nothing", "Default"} {

@@ -12,6 +12,7 @@ import (
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 	"github.com/pawlrun/pawl/internal/when"
 )
 
@@ -22,7 +23,7 @@ func TestAPageIsBoundedInBytes(t *testing.T) {
 		const things = 24
 		large := `{"text":"` + strings.Repeat("x", 1<<20) + `"}`
 		r.write(func(ctx context.Context, tx *store.Tx) error {
-			w, err := tx.WorkflowByName(ctx, "large")
+			w, err := workflowstore.In(tx).WorkflowByName(ctx, "large")
 			if err != nil {
 				return err
 			}

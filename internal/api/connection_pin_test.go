@@ -11,7 +11,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 	"github.com/pawlrun/pawl/internal/tool"
 )
 
@@ -110,10 +110,10 @@ func TestPinsAreRefusedWithAReason(t *testing.T) {
 				t.Errorf("%+v", p)
 			}
 		}
-		vera := r.token("vera", store.RoleViewer, "*")
+		vera := r.token("vera", userstore.RoleViewer, "*")
 		r.as(vera, "GET", path, nil).want(200)
 		r.as(vera, "POST", path, `{"methods":["news"]}`).problem(403, "forbidden")
-		r.as(r.token("otto", store.RoleOperator, "connections:write"), "POST", path, `{"methods":["news"]}`).want(200)
+		r.as(r.token("otto", userstore.RoleOperator, "connections:write"), "POST", path, `{"methods":["news"]}`).want(200)
 
 		c.err = &tool.Error{Class: pawl.ClassTransient, Code: "down", Msg: "nobody is there", Hint: "knock", Err: errors.New("inner words")}
 		for _, method := range []string{"GET", "POST"} {

@@ -12,7 +12,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 	"github.com/pawlrun/pawl/internal/tool"
 )
 
@@ -109,7 +109,7 @@ func TestConnectionIsTriedOut(t *testing.T) {
 		if p := r.do("POST", "/api/v1/connections/god/test", nil).problem(404, "not_found"); !strings.Contains(p.Hint, "good") {
 			t.Errorf("%+v", p)
 		}
-		r.as(r.token("vera", store.RoleViewer, "*"), "POST", "/api/v1/connections/good/test", nil).problem(403, "forbidden")
+		r.as(r.token("vera", userstore.RoleViewer, "*"), "POST", "/api/v1/connections/good/test", nil).problem(403, "forbidden")
 		r.do("GET", "/api/v1/connections/good/test", nil).problem(405, "method_not_allowed")
 	})
 }

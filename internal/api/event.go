@@ -5,9 +5,11 @@ import (
 
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
-func eventOf(e store.Event) client.Event {
+func eventOf(e eventstore.Event) client.Event {
 	return client.Event{
 		Topic: e.Topic, MessageID: e.MessageID, Payload: e.Payload, Status: string(e.Status), CausedBy: orEmpty(e.CausedBy),
 		Attempt: e.Attempt, Duplicates: e.Duplicates, CreatedAt: client.At(e.CreatedAt), CreatedBy: e.CreatedBy, ReservedBy: client.NullString(e.ReservedBy),
@@ -36,20 +38,20 @@ func (a *API) listEvents(ctx context.Context, in *listEventsInput) (*listEventsO
 		return nil, err
 	}
 	out := &listEventsOutput{}
-	err = a.ofWorkflow(ctx, in.Name, func(ctx context.Context, tx *store.Tx, w store.Workflow) error {
-		list, next, err := tx.EventPage(ctx, w.ID, filter, before, in.Limit)
+	err = a.ofWorkflow(ctx, in.Name, func(ctx context.Context, tx *store.Tx, w workflowstore.Workflow) error {
+		list, next, err := eventstore.In(tx).EventPage(ctx, w.ID, filter, before, in.Limit)
 		out.Body = pageOf(mapAll(list, eventOf), eventCursor, orderCursor(next))
 		return err
 	})
 	return out, err
 }
 
-func (in *listEventsInput) filter() (store.EventFilter, error) {
+func (in *listEventsInput) filter() (eventstore.EventFilter, error) {
 	var f faults
 	for _, p := range []struct{ pointer, value string }{{"/topic", in.Topic}, {"/input", in.Input}} {
 		if p.value != "" {
 			f.add(p.pointer, textFault(p.value, maxName), "")
 		}
 	}
-	return store.EventFilter{Topic: in.Topic, Status: store.EventStatus(in.Status), InputID: in.Input}, f.problem()
+	return eventstore.EventFilter{Topic: in.Topic, Status: eventstore.EventStatus(in.Status), InputID: in.Input}, f.problem()
 }

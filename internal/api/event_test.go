@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/pawlrun/pawl/client"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 // a messageId that is known makes a duplicate. It changes the payload
@@ -113,7 +113,7 @@ func TestEventsAreFilteredAndPaged(t *testing.T) {
 				t.Errorf("%s: %q, want %q", query, got, want)
 			}
 		}
-		viewer := r.token("vera", store.RoleViewer, "read")
+		viewer := r.token("vera", userstore.RoleViewer, "read")
 		r.as(viewer, "GET", "/api/v1/workflows/orders/events", nil).want(200)
 		r.as(viewer, "POST", "/api/v1/workflows/orders/events", map[string]any{"topic": "order", "messageId": "9"}).problem(403, "forbidden")
 	})

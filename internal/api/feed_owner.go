@@ -9,6 +9,7 @@ import (
 	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 // What a job or an owned lane does is told to its owner and to those who
@@ -46,7 +47,7 @@ type view struct {
 	jobs  *string              // the user whose jobs; nil is all, those of Pawl included
 }
 
-func (a *API) sightFor(t *store.Token) view {
+func (a *API) sightFor(t *userstore.Token) view {
 	lanes := map[pawl.Kind]string{}
 	for _, k := range a.kinds {
 		lanes[k.Kind()] = access.Reach(t, resourceOf(k.Kind()))

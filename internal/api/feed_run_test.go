@@ -11,7 +11,7 @@ import (
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/ledger"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/workflow"
 )
 
@@ -78,7 +78,7 @@ func TestFeedOfRunsSleepsWhileNobodyFollows(t *testing.T) {
 	f := NewFeed()
 	defer f.Close()
 	at := time.Date(2030, 1, 31, 9, 0, 0, 0, time.UTC)
-	run := ledger.Event{What: ledger.Stopped, Alarm: "odd", Run: store.Run{
+	run := ledger.Event{What: ledger.Stopped, Alarm: "odd", Run: runstore.Run{
 		ID: "r1", Kind: pawl.KindWorkflow, Lane: "mail#2", Handler: "look", HandlerType: pawl.HandlerProducer, Trigger: "manual", Phase: pawl.PhaseExecuting, Status: pawl.StatusFailedLogic,
 		Attempt: 1, PrepareResult: json.RawMessage(`"secret"`), ErrorCode: "c", ErrorClass: pawl.ClassLogic, ErrorMessage: "m", CreatedAt: at, UpdatedAt: at,
 	}}

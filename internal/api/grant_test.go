@@ -10,13 +10,15 @@ import (
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/grantstore"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 // grantOf makes a grant of a user and returns its id.
 func (r *rig) grantOf(user, body string) string {
 	r.t.Helper()
 	var g client.Grant
-	r.as(r.token(user, store.RoleAdmin, "*"), "POST", "/api/v1/grants", body).want(http.StatusCreated).into(&g)
+	r.as(r.token(user, userstore.RoleAdmin, "*"), "POST", "/api/v1/grants", body).want(http.StatusCreated).into(&g)
 	return g.ID
 }
 
@@ -55,7 +57,7 @@ func TestCreateGrant(t *testing.T) {
 // its schedules.
 func TestGrantsBelongToTheirOwnerAndCanBeRevoked(t *testing.T) {
 	both(t, func(r *rig) {
-		bob := r.token("bob", store.RoleOperator, "*")
+		bob := r.token("bob", userstore.RoleOperator, "*")
 		mine, his := r.grantOf("admin", `{"graphs":["http:poet"]}`), r.grantOf("bob", `{"graphs":["http:poet"]}`)
 		r.as(bob, "GET", "/api/v1/grants/"+mine, nil).problem(404, "not_found")
 		r.as(bob, "POST", "/api/v1/grants/"+mine+"/revoke", nil).problem(404, "not_found")
@@ -96,7 +98,7 @@ func TestBillingTellsWhatRunsCost(t *testing.T) {
 		}
 		r.write(func(ctx context.Context, tx *store.Tx) error {
 			balance := int64(50_000_000)
-			return tx.SetBalance(ctx, list[0].ID, &balance)
+			return grantstore.In(tx).SetBalance(ctx, list[0].ID, &balance)
 		})
 		r.waitSlot(s.ID, r.runSchedule(s.ID).ScheduledFor, "success")
 		if got := accounts().Items[0]; got.BalanceUSD.String() != "4.7" {
@@ -116,7 +118,7 @@ func TestBillingTellsWhatRunsCost(t *testing.T) {
 				}
 			}
 		}
-		bob := r.token("bob", store.RoleOperator, "*")
+		bob := r.token("bob", userstore.RoleOperator, "*")
 		var page client.Page[client.Receipt]
 		r.as(bob, "GET", "/api/v1/billing/receipts?run="+string(slot.RunID), nil).want(200).into(&page)
 		if len(page.Items) != 0 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 // maxIdempotencyKey is the length of the longest key, in characters.
@@ -73,7 +74,7 @@ func once[T any](ctx context.Context, a *API, status int, request any, keep func
 			out, err = do(ctx, tx)
 			return err
 		}
-		given, claimed, err := tx.ClaimIdempotencyKey(ctx, c.token.User.ID, c.idempotencyKey, asked)
+		given, claimed, err := userstore.In(tx).ClaimIdempotencyKey(ctx, c.token.User.ID, c.idempotencyKey, asked)
 		if err != nil {
 			return err
 		}
@@ -88,7 +89,7 @@ func once[T any](ctx context.Context, a *API, status int, request any, keep func
 		if err != nil {
 			return fmt.Errorf("write answer: %w", err)
 		}
-		return tx.SaveAnswer(ctx, c.token.User.ID, c.idempotencyKey, status, string(body))
+		return userstore.In(tx).SaveAnswer(ctx, c.token.User.ID, c.idempotencyKey, status, string(body))
 	})
 	return out, was, err
 }
@@ -115,7 +116,7 @@ func answered[T any](ctx context.Context, a *API, request any) (out T, was repla
 		return out, isNew, err
 	}
 	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		given, found, err := tx.FindAnswer(ctx, c.token.User.ID, c.idempotencyKey)
+		given, found, err := userstore.In(tx).FindAnswer(ctx, c.token.User.ID, c.idempotencyKey)
 		if err != nil || !found {
 			return err
 		}
@@ -126,7 +127,7 @@ func answered[T any](ctx context.Context, a *API, request any) (out T, was repla
 }
 
 // replay reads a kept answer, if it answers the same request.
-func replay[T any](given store.Answer, asked string, out *T) error {
+func replay[T any](given userstore.Answer, asked string, out *T) error {
 	if given.Request != asked {
 		return newProblem(http.StatusUnprocessableEntity, codeIdempotencyMismatch, "this idempotency key was used for another request", "",
 			client.Fault{Pointer: "/Idempotency-Key", Message: "was used for another request"})

@@ -12,6 +12,7 @@ import (
 	"github.com/pawlrun/pawl/internal/pgtest"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 func TestIdempotentRequestIsActedOnOnce(t *testing.T) {
@@ -40,7 +41,7 @@ func TestIdempotentRequestIsActedOnOnce(t *testing.T) {
 
 func TestIdempotencyKeysBelongToTheirUser(t *testing.T) {
 	both(t, func(r *rig) {
-		ada, adaToo, bob := r.token("ada", store.RoleOperator, "write"), r.token("ada", store.RoleOperator, "write"), r.token("bob", store.RoleOperator, "write")
+		ada, adaToo, bob := r.token("ada", userstore.RoleOperator, "write"), r.token("ada", userstore.RoleOperator, "write"), r.token("bob", userstore.RoleOperator, "write")
 		ids := map[string]bool{}
 		for _, token := range []string{ada, adaToo, bob} {
 			ids[r.as(token, "POST", "/api/v1/jobs", `{"task":"echo","delay":"1h"}`, "Idempotency-Key", "k").want(http.StatusCreated).job().ID] = true
@@ -131,7 +132,7 @@ func TestIdempotencyKeyIsForgottenAfterADay(t *testing.T) {
 	both(t, func(r *rig) {
 		body := `{"task":"echo","delay":"1h"}`
 		first := r.do("POST", "/api/v1/jobs", body, "Idempotency-Key", "k").want(http.StatusCreated).job()
-		r.exec(`update idempotency_keys set created_at = $1`, time.Now().Add(-store.IdempotencyKept-time.Second).UnixMilli())
+		r.exec(`update idempotency_keys set created_at = $1`, time.Now().Add(-userstore.IdempotencyKept-time.Second).UnixMilli())
 		p := r.do("POST", "/api/v1/jobs", body, "Idempotency-Key", "k").want(http.StatusCreated)
 		if p.job().ID == first.ID || p.header.Get("Idempotency-Replayed") != "" {
 			t.Error("the old answer was given")

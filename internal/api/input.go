@@ -9,12 +9,15 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/mutationstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
 // eventsShown is how many events of an input are shown with it.
 const eventsShown = 100
 
-func inputOf(i store.Input, workflow string, outputs []store.Output) client.Input {
+func inputOf(i eventstore.Input, workflow string, outputs []mutationstore.Output) client.Input {
 	out := client.Input{
 		ID: i.ID, Workflow: workflow, Source: i.Source, Type: i.Type, ExternalID: i.ExternalID, Title: i.Title, Status: string(i.Status),
 		CreatedAt: client.At(i.CreatedAt), CreatedBy: i.CreatedBy, SkippedAt: client.At(i.SkippedAt), SkippedBy: client.NullString(userOf(i.SkippedBy)), Outputs: []client.Output{},
@@ -43,8 +46,8 @@ func (a *API) listInputs(ctx context.Context, in *listInputsInput) (*listInputsO
 		return nil, err
 	}
 	out := &listInputsOutput{}
-	err = a.ofWorkflow(ctx, in.Name, func(ctx context.Context, tx *store.Tx, w store.Workflow) error {
-		list, next, err := tx.InputPage(ctx, w.ID, store.InputStatus(in.Status), store.InputCursor{CreatedAt: at, ID: id}, in.Limit)
+	err = a.ofWorkflow(ctx, in.Name, func(ctx context.Context, tx *store.Tx, w workflowstore.Workflow) error {
+		list, next, err := eventstore.In(tx).InputPage(ctx, w.ID, eventstore.InputStatus(in.Status), eventstore.InputCursor{CreatedAt: at, ID: id}, in.Limit)
 		if err != nil {
 			return err
 		}
@@ -52,7 +55,7 @@ func (a *API) listInputs(ctx context.Context, in *listInputsInput) (*listInputsO
 		for i := range list {
 			ids[i] = list[i].ID
 		}
-		outputs, err := tx.OutputsOfInputs(ctx, ids)
+		outputs, err := mutationstore.In(tx).OutputsOfInputs(ctx, ids)
 		if err != nil {
 			return err
 		}
@@ -60,7 +63,7 @@ func (a *API) listInputs(ctx context.Context, in *listInputsInput) (*listInputsO
 		if next.ID != "" {
 			cursor = timeCursor(next.CreatedAt, next.ID)
 		}
-		out.Body = pageOf(mapAll(list, func(i store.Input) client.Input { return inputOf(i, w.Name, outputs) }), inputCursor, cursor)
+		out.Body = pageOf(mapAll(list, func(i eventstore.Input) client.Input { return inputOf(i, w.Name, outputs) }), inputCursor, cursor)
 		return nil
 	})
 	return out, err
@@ -80,16 +83,16 @@ func (p InputPath) check() error {
 }
 
 // readInput reads an input with what was done about it, and its workflow.
-func readInput(ctx context.Context, tx *store.Tx, id string) (client.Input, store.Workflow, error) {
-	i, err := tx.GetInput(ctx, id)
+func readInput(ctx context.Context, tx *store.Tx, id string) (client.Input, workflowstore.Workflow, error) {
+	i, err := eventstore.In(tx).GetInput(ctx, id)
 	if err != nil {
-		return client.Input{}, store.Workflow{}, err
+		return client.Input{}, workflowstore.Workflow{}, err
 	}
-	w, err := tx.GetWorkflow(ctx, i.WorkflowID)
+	w, err := workflowstore.In(tx).GetWorkflow(ctx, i.WorkflowID)
 	if err != nil {
-		return client.Input{}, store.Workflow{}, err
+		return client.Input{}, workflowstore.Workflow{}, err
 	}
-	outputs, err := tx.OutputsOfInputs(ctx, []string{id})
+	outputs, err := mutationstore.In(tx).OutputsOfInputs(ctx, []string{id})
 	return inputOf(i, w.Name, outputs), w, err
 }
 
@@ -105,7 +108,7 @@ func (a *API) getInput(ctx context.Context, in *InputPath) (*inputOutput, error)
 		if err != nil {
 			return err
 		}
-		events, err := tx.ListEvents(ctx, w.ID, store.EventFilter{InputID: in.ID}, 0, eventsShown)
+		events, err := eventstore.In(tx).ListEvents(ctx, w.ID, eventstore.EventFilter{InputID: in.ID}, 0, eventsShown)
 		out.Body = client.InputDetail{Input: i, Events: make([]client.Event, len(events))}
 		for k, e := range events {
 			out.Body.Events[k] = eventOf(e)

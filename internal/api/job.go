@@ -9,13 +9,14 @@ import (
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 const jobsResource = "jobs"
 
 // jobsOf is the owner whose jobs a caller may see and change; nil is everybody.
 // Keys and lanes are always the caller's own.
-func jobsOf(caller *store.Token) *string {
+func jobsOf(caller *userstore.Token) *string {
 	if owner := access.Reach(caller, jobsResource); owner != "" {
 		return &owner
 	}
@@ -112,7 +113,7 @@ func (a *API) listJobs(ctx context.Context, in *listJobsInput) (*listJobsOutput,
 	return &listJobsOutput{pageOf(jobs, jobCursor, cursor)}, nil
 }
 
-func (in *listJobsInput) filter(caller *store.Token) (store.JobFilter, error) {
+func (in *listJobsInput) filter(caller *userstore.Token) (store.JobFilter, error) {
 	var faults []client.Fault
 	for _, p := range []struct{ name, value string }{{"task", in.Task}, {"lane", in.Lane}, {"key", in.Key}} {
 		if msg := textFault(p.value, maxName); p.value != "" && msg != "" {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 // cancelJob removes a job that has not ended, and stops it if it runs. Whether
@@ -65,7 +66,7 @@ func (a *API) retryJob(ctx context.Context, in *retryJobInput) (*retryJobOutput,
 
 // rearm makes a failed job wait again and tells its owner once that is
 // committed.
-func (a *API) rearm(ctx context.Context, tx *store.Tx, id int64, caller *store.Token) (client.Job, error) {
+func (a *API) rearm(ctx context.Context, tx *store.Tx, id int64, caller *userstore.Token) (client.Job, error) {
 	r, job, err := tx.RetryJob(ctx, jobsOf(caller), id)
 	if err != nil {
 		return client.Job{}, err

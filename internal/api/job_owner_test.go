@@ -12,6 +12,7 @@ import (
 
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 // held is one of Pawl's own jobs, as its row says.
@@ -65,7 +66,7 @@ func TestNoJobFromOutsideTouchesPawlsOwn(t *testing.T) {
 	both(t, func(r *rig) {
 		schedule := r.furnish()
 		before, lanes := r.ownJobs(), r.do("GET", "/api/v1/lanes", nil).want(200).body
-		mallory := r.token("mallory", store.RoleOperator, "jobs:write")
+		mallory := r.token("mallory", userstore.RoleOperator, "jobs:write")
 		for _, h := range before {
 			for _, who := range []string{mallory, r.admin} {
 				for _, mode := range []string{"replace", "preserve_run_at", "keep"} {
@@ -122,7 +123,7 @@ func TestJobsOfOthersAreNotThere(t *testing.T) {
 	both(t, func(r *rig) {
 		r.deploy("mail", producing("mail", "return {}"))
 		r.waitRuns("?kind=workflow&status=committed", 2)
-		alice, bob := r.token("alice", store.RoleOperator, "jobs:write", "stream:read"), r.token("bob", store.RoleOperator, "jobs:write", "stream:read")
+		alice, bob := r.token("alice", userstore.RoleOperator, "jobs:write", "stream:read"), r.token("bob", userstore.RoleOperator, "jobs:write", "stream:read")
 		told := r.listen(bob, "?kind=job")
 		make := func(who string) client.Job {
 			return r.as(who, "POST", "/api/v1/jobs", map[string]any{"task": "echo", "key": "k", "lane": "l", "delay": "1h"}).want(http.StatusCreated).job()

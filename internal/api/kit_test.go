@@ -29,6 +29,7 @@ import (
 	"github.com/pawlrun/pawl/internal/source"
 	"github.com/pawlrun/pawl/internal/source/fetch"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 	"github.com/pawlrun/pawl/internal/tool"
 )
 
@@ -40,9 +41,9 @@ type rig struct {
 	queue  *queue.Queue
 	api    *API
 	server *httptest.Server
-	admin  string      // the text of a token that may do everything
-	user   store.User  // its user
-	ran    chan string // task and payload of what ran
+	admin  string         // the text of a token that may do everything
+	user   userstore.User // its user
+	ran    chan string    // task and payload of what ran
 	log    *logBook
 	ready  error // what Config.Ready says
 	desk   *desk // what scripts touch
@@ -113,7 +114,7 @@ func newRig(t testing.TB, url string) *rig {
 	r.server.Start()
 	t.Cleanup(r.server.Close)
 	t.Cleanup(feed.Close)
-	r.admin = r.token("admin", store.RoleAdmin, "*")
+	r.admin = r.token("admin", userstore.RoleAdmin, "*")
 	r.user = r.find(r.admin).User
 	return r
 }
@@ -163,28 +164,28 @@ func (r *rig) runQueue() {
 }
 
 // token makes a token of a user with that name and role.
-func (r *rig) token(user string, role store.Role, scopes ...string) string {
+func (r *rig) token(user string, role userstore.Role, scopes ...string) string {
 	r.t.Helper()
 	return r.tokenUntil(user, role, time.Time{}, scopes...)
 }
 
-func (r *rig) tokenUntil(user string, role store.Role, expires time.Time, scopes ...string) (text string) {
+func (r *rig) tokenUntil(user string, role userstore.Role, expires time.Time, scopes ...string) (text string) {
 	r.t.Helper()
 	r.write(func(ctx context.Context, tx *store.Tx) error {
-		u, err := tx.EnsureUser(ctx, user, role)
+		u, err := userstore.In(tx).EnsureUser(ctx, user, role)
 		if err != nil {
 			return err
 		}
-		_, text, err = tx.CreateToken(ctx, store.TokenSpec{User: u, Name: "of " + user, Scopes: scopes, ExpiresAt: expires})
+		_, text, err = userstore.In(tx).CreateToken(ctx, userstore.TokenSpec{User: u, Name: "of " + user, Scopes: scopes, ExpiresAt: expires})
 		return err
 	})
 	return text
 }
 
 // find reads a token by its text.
-func (r *rig) find(text string) store.Token {
+func (r *rig) find(text string) userstore.Token {
 	r.t.Helper()
-	t, err := r.db.TokenByText(r.t.Context(), text)
+	t, err := userstore.On(r.db).TokenByText(r.t.Context(), text)
 	if err != nil {
 		r.t.Fatal(err)
 	}

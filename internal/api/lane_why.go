@@ -10,6 +10,7 @@ import (
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
 type whyLaneInput struct {
@@ -61,7 +62,7 @@ func (a *API) whyOf(y *lane.Why) client.LaneWhy {
 	return out
 }
 
-func (a *API) maybeRun(r *store.Run) *client.RunSummary {
+func (a *API) maybeRun(r *runstore.Run) *client.RunSummary {
 	if r == nil {
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 // call is what is known of a request beside its content.
@@ -21,8 +22,8 @@ type call struct {
 	method         string
 	path           string
 	idempotencyKey string
-	token          *store.Token // nil on open routes
-	broken         bool         // the body could not be read to its end
+	token          *userstore.Token // nil on open routes
+	broken         bool             // the body could not be read to its end
 }
 
 type callKey struct{}

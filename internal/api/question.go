@@ -6,6 +6,7 @@ import (
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/executionstore"
 )
 
 type listQuestionsOutput struct{ Body client.Page[client.Question] }
@@ -21,9 +22,9 @@ func (a *API) listQuestions(ctx context.Context, in *PageInput) (*listQuestionsO
 	}
 	viewer, out := access.Reach(callOf(ctx).token, schedulesResource), &listQuestionsOutput{}
 	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		list, err := tx.ListQuestions(ctx, viewer, store.Place{CreatedAt: at, ID: id}, in.Limit+1)
-		cursor := func(q store.AskedQuestion) string { return timeCursor(q.CreatedAt, q.RunID) }
-		out.Body = cutPage(list, in.Limit, questionCursor, cursor, func(q store.AskedQuestion) client.Question {
+		list, err := executionstore.In(tx).ListQuestions(ctx, viewer, store.Place{CreatedAt: at, ID: id}, in.Limit+1)
+		cursor := func(q executionstore.AskedQuestion) string { return timeCursor(q.CreatedAt, q.RunID) }
+		out.Body = cutPage(list, in.Limit, questionCursor, cursor, func(q executionstore.AskedQuestion) client.Question {
 			return client.Question{RunID: q.RunID, Schedule: q.Schedule, ScheduleID: q.ScheduleID, Question: q.Question, AskedAt: client.At(q.CreatedAt)}
 		})
 		return err

@@ -11,7 +11,7 @@ import (
 
 	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/schedule"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 const (
@@ -261,6 +261,6 @@ func (a *API) requireScope(scope string) func(huma.Context, func(huma.Context)) 
 type rule struct{ route, scope string }
 
 // allowed reports whether a token may use the route.
-func (r rule) allowed(t *store.Token) bool {
+func (r rule) allowed(t *userstore.Token) bool {
 	return r.scope == open || r.scope == anyToken || access.Allowed(t, r.scope)
 }

@@ -8,12 +8,14 @@ import (
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/mutationstore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
-func (a *API) runSummary(r *store.Run) client.RunSummary { return runSummary(r, a.kinds.LaneOf(r)) }
+func (a *API) runSummary(r *runstore.Run) client.RunSummary { return runSummary(r, a.kinds.LaneOf(r)) }
 
 // runSummary tells a run of a lane.
-func runSummary(r *store.Run, of lane.Ref) client.RunSummary {
+func runSummary(r *runstore.Run, of lane.Ref) client.RunSummary {
 	out := client.RunSummary{
 		ID: r.ID, Kind: string(r.Kind), Lane: of.Name, Handler: r.Handler, HandlerType: string(r.HandlerType),
 		Trigger: r.Trigger, RetryOf: client.NullString(r.RetryOf), Phase: string(r.Phase), Status: string(r.Status), Attempt: r.Attempt,
@@ -33,7 +35,7 @@ func runError(code, message string, class pawl.Class) *client.RunError {
 	return &client.RunError{Code: code, Message: message, Class: string(class)}
 }
 
-func (a *API) runSummaries(list []store.Run) []client.RunSummary {
+func (a *API) runSummaries(list []runstore.Run) []client.RunSummary {
 	out := make([]client.RunSummary, len(list))
 	for i := range list {
 		out[i] = a.runSummary(&list[i])
@@ -42,7 +44,7 @@ func (a *API) runSummaries(list []store.Run) []client.RunSummary {
 }
 
 // runOf tells a run with its calls, of which the last one counts.
-func (a *API) runOf(r *store.Run, calls []store.Mutation) client.Run {
+func (a *API) runOf(r *runstore.Run, calls []mutationstore.Mutation) client.Run {
 	out := client.Run{RunSummary: a.runSummary(r), PrepareResult: r.PrepareResult}
 	if n := len(calls); n > 0 {
 		m := runMutation(&calls[n-1])
@@ -51,7 +53,7 @@ func (a *API) runOf(r *store.Run, calls []store.Mutation) client.Run {
 	return out
 }
 
-func runMutation(m *store.Mutation) client.RunMutation {
+func runMutation(m *mutationstore.Mutation) client.RunMutation {
 	return client.RunMutation{
 		ID: m.ID, Tool: m.Tool, Method: m.Method, Title: client.NullString(m.Title), Arguments: m.Arguments, State: string(m.State), Result: m.Result,
 		Error: runError("", m.ErrorMessage, m.ErrorClass), IdempotencyKey: m.IdempotencyKey,
@@ -62,8 +64,8 @@ func runMutation(m *store.Mutation) client.RunMutation {
 
 // visibleRun reads a run that the caller may know of. One of a lane that is
 // somebody else's looks as if it were not there.
-func (a *API) visibleRun(ctx context.Context, tx *store.Tx, id string) (store.Run, error) {
-	r, err := tx.GetRun(ctx, id)
+func (a *API) visibleRun(ctx context.Context, tx *store.Tx, id string) (runstore.Run, error) {
+	r, err := runstore.In(tx).GetRun(ctx, id)
 	of := a.kinds.LaneOf(&r)
 	if err != nil || !of.Owned {
 		return r, err
@@ -72,7 +74,7 @@ func (a *API) visibleRun(ctx context.Context, tx *store.Tx, id string) (store.Ru
 	k, _ := a.kinds.Get(r.Kind) // who owned a lane is one of them
 	owner, err := k.OwnerOf(ctx, tx, of.Key)
 	if errors.Is(err, pawl.ErrNotFound) || err == nil && reach != "" && owner != reach {
-		return store.Run{}, &pawl.Error{Code: pawl.CodeNotFound, Op: "read run", Msg: "there is no run " + id}
+		return runstore.Run{}, &pawl.Error{Code: pawl.CodeNotFound, Op: "read run", Msg: "there is no run " + id}
 	}
 	return r, err
 }
@@ -114,15 +116,15 @@ func (a *API) runDetail(ctx context.Context, tx *store.Tx, id string) (client.Ru
 	if err != nil {
 		return client.RunDetail{}, err
 	}
-	chain, err := tx.RunChain(ctx, id)
+	chain, err := runstore.In(tx).RunChain(ctx, id)
 	if err != nil {
 		return client.RunDetail{}, err
 	}
-	calls, err := tx.RunMutations(ctx, id)
+	calls, err := mutationstore.In(tx).RunMutations(ctx, id)
 	if err != nil {
 		return client.RunDetail{}, err
 	}
-	logs, err := tx.RunLogs(ctx, id, maxLogLines)
+	logs, err := runstore.In(tx).RunLogs(ctx, id, maxLogLines)
 	if err != nil {
 		return client.RunDetail{}, err
 	}

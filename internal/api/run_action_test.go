@@ -9,6 +9,8 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/mutationstore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/workflow"
 )
 
@@ -52,7 +54,7 @@ func (r *rig) accepted(id string) []client.RunAction {
 		out = append(out, client.RunAction{Name: "resume"})
 	}
 	cancel := func(ctx context.Context, tx *store.Tx) error {
-		run, err := tx.GetRun(ctx, id)
+		run, err := runstore.In(tx).GetRun(ctx, id)
 		if err == nil {
 			_, err = flows.CancelRun(ctx, tx, run, "ann")
 		}
@@ -87,7 +89,7 @@ func TestActionsAreWhatWouldBeAccepted(t *testing.T) {
 		want[consume("lost", "lose", "paused:reconciliation")] = "resolve[happened did-not-happen skip]"
 		want[consume("doubt", "doubt", "paused:reconciliation")] = ""
 
-		for _, state := range []store.ApprovalState{store.ApprovalExpired, store.ApprovalApproved} {
+		for _, state := range []mutationstore.ApprovalState{mutationstore.ApprovalExpired, mutationstore.ApprovalApproved} {
 			id := consume(string(state), "ask", "paused:approval")
 			r.do("POST", "/api/v1/workflows/"+string(state)+"/pause", nil).want(200) // an approved one would go on
 			r.exec(`update approvals set state = $1 where run_id = $2`, string(state), id)

@@ -9,6 +9,9 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/executionstore"
+	"github.com/pawlrun/pawl/internal/store/mutationstore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/workflow"
 )
 
@@ -32,7 +35,7 @@ func (a *API) approveRun(ctx context.Context, in *approveRunInput) (*answerRunOu
 	if in.Body != nil {
 		body = *in.Body
 	}
-	return a.answerRun(ctx, in.RunPath, body, func(ctx context.Context, tx *store.Tx, r *store.Run, by string) error {
+	return a.answerRun(ctx, in.RunPath, body, func(ctx context.Context, tx *store.Tx, r *runstore.Run, by string) error {
 		if err := a.seen(ctx, tx, r, body.Seen); err != nil {
 			return err
 		}
@@ -51,7 +54,7 @@ func (a *API) rejectRun(ctx context.Context, in *rejectRunInput) (*answerRunOutp
 	if in.Body != nil {
 		body = *in.Body
 	}
-	return a.answerRun(ctx, in.RunPath, body, func(ctx context.Context, tx *store.Tx, r *store.Run, by string) error {
+	return a.answerRun(ctx, in.RunPath, body, func(ctx context.Context, tx *store.Tx, r *runstore.Run, by string) error {
 		if err := a.seen(ctx, tx, r, body.Seen); err != nil {
 			return err
 		}
@@ -60,7 +63,7 @@ func (a *API) rejectRun(ctx context.Context, in *rejectRunInput) (*answerRunOutp
 }
 
 func (a *API) resumeRun(ctx context.Context, in *changeRunInput) (*answerRunOutput, error) {
-	return a.answerRun(ctx, in.RunPath, struct{}{}, func(ctx context.Context, tx *store.Tx, r *store.Run, by string) error {
+	return a.answerRun(ctx, in.RunPath, struct{}{}, func(ctx context.Context, tx *store.Tx, r *runstore.Run, by string) error {
 		if err := a.ofWorkflowOnly(r, "resume run"); err != nil {
 			return err
 		}
@@ -83,7 +86,7 @@ func (a *API) resolveRun(ctx context.Context, in *resolveRunInput) (*answerRunOu
 	if outcome != workflow.Happened && len(result) > 0 && string(result) != "null" {
 		return nil, invalid("Leave it out, or say that it happened.", client.Fault{Pointer: "/result", Message: "is for the outcome happened only"})
 	}
-	return a.answerRun(ctx, in.RunPath, &in.Body, func(ctx context.Context, tx *store.Tx, r *store.Run, by string) error {
+	return a.answerRun(ctx, in.RunPath, &in.Body, func(ctx context.Context, tx *store.Tx, r *runstore.Run, by string) error {
 		if err := a.ofWorkflowOnly(r, "resolve run"); err != nil {
 			return err
 		}
@@ -92,7 +95,7 @@ func (a *API) resolveRun(ctx context.Context, in *resolveRunInput) (*answerRunOu
 }
 
 // answerRun does what somebody decided, once, and tells the run as it is then.
-func (a *API) answerRun(ctx context.Context, in RunPath, request any, decide func(ctx context.Context, tx *store.Tx, r *store.Run, by string) error) (*answerRunOutput, error) {
+func (a *API) answerRun(ctx context.Context, in RunPath, request any, decide func(ctx context.Context, tx *store.Tx, r *runstore.Run, by string) error) (*answerRunOutput, error) {
 	if err := in.check(); err != nil {
 		return nil, err
 	}
@@ -108,10 +111,10 @@ func (a *API) answerRun(ctx context.Context, in RunPath, request any, decide fun
 		if err := decide(ctx, tx, &r, who); err != nil {
 			return client.AnsweredRun{}, err
 		}
-		if r, err = tx.GetRun(ctx, in.ID); err != nil {
+		if r, err = runstore.In(tx).GetRun(ctx, in.ID); err != nil {
 			return client.AnsweredRun{}, err
 		}
-		calls, err := tx.RunMutations(ctx, in.ID)
+		calls, err := mutationstore.In(tx).RunMutations(ctx, in.ID)
 		if err != nil {
 			return client.AnsweredRun{}, err
 		}
@@ -125,9 +128,9 @@ func (a *API) answerRun(ctx context.Context, in RunPath, request any, decide fun
 }
 
 // answersOf reads what a run was asked for and what can be done about it.
-func (a *API) answersOf(ctx context.Context, tx *store.Tx, r *store.Run) (client.RunAnswers, error) {
+func (a *API) answersOf(ctx context.Context, tx *store.Tx, r *runstore.Run) (client.RunAnswers, error) {
 	out := client.RunAnswers{Actions: []client.RunAction{}}
-	asked, err := tx.NewestApproval(ctx, r.ID)
+	asked, err := mutationstore.In(tx).NewestApproval(ctx, r.ID)
 	switch {
 	case err == nil:
 		told := a.approvalOf(&asked, a.kinds.LaneOf(r).Name)
@@ -135,7 +138,7 @@ func (a *API) answersOf(ctx context.Context, tx *store.Tx, r *store.Run) (client
 	case !errors.Is(err, pawl.ErrNotFound):
 		return out, err
 	}
-	q, err := tx.GetQuestion(ctx, r.ID)
+	q, err := executionstore.In(tx).GetQuestion(ctx, r.ID)
 	switch {
 	case err == nil:
 		out.Question = &client.RunQuestion{Question: q.Question, Answer: q.Answer, AnsweredBy: client.NullString(userOf(q.AnsweredBy)), AskedAt: client.At(q.CreatedAt), AnsweredAt: client.At(q.AnsweredAt)}

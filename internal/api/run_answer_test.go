@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/pawlrun/pawl/client"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 // asking is a workflow whose call must be asked for. Its title does not tell
@@ -85,7 +85,7 @@ func TestApproveRun(t *testing.T) {
 		for _, method := range []string{"GET", "PUT", "DELETE"} {
 			r.do(method, path, nil).problem(405, "method_not_allowed")
 		}
-		r.as(r.token("vera", store.RoleViewer, "*"), "POST", path, nil).problem(403, "forbidden")
+		r.as(r.token("vera", userstore.RoleViewer, "*"), "POST", path, nil).problem(403, "forbidden")
 		r.do("POST", path, map[string]any{"hash": strings.Repeat("0", 64)}).problem(409, "changed")
 		for _, verb := range []string{"approve", "reject"} {
 			r.do("POST", "/api/v1/runs/"+id+"/"+verb, map[string]any{"seen": id}).problem(409, "changed")
@@ -161,7 +161,7 @@ func TestRejectRun(t *testing.T) {
 	both(t, func(r *rig) {
 		id := r.askedRun().ID
 		path := "/api/v1/runs/" + id + "/reject"
-		r.as(r.token("vera", store.RoleViewer, "*"), "POST", path, nil).problem(403, "forbidden")
+		r.as(r.token("vera", userstore.RoleViewer, "*"), "POST", path, nil).problem(403, "forbidden")
 		r.do("GET", path, nil).problem(405, "method_not_allowed")
 		var run client.AnsweredRun
 		r.do("POST", path, nil, "Idempotency-Key", "k").want(200).into(&run)
@@ -210,7 +210,7 @@ func TestResumeRun(t *testing.T) {
 			t.Errorf("actions %s", got)
 		}
 		path := "/api/v1/runs/" + first + "/resume"
-		r.as(r.token("vera", store.RoleViewer, "*"), "POST", path, nil).problem(403, "forbidden")
+		r.as(r.token("vera", userstore.RoleViewer, "*"), "POST", path, nil).problem(403, "forbidden")
 		r.do("POST", path, nil, "Idempotency-Key", "k").want(200)
 		second := r.waitRuns("?lane=broken&status=failed:logic", 2)[0]
 		if second.RetryOf == "" || string(second.RetryOf) != first {
@@ -281,7 +281,7 @@ func checkUnresolved(t *testing.T, r *rig, id string) {
 	if got := actionNames(r.detail(id).RunAnswers); got != "resolve[happened did-not-happen skip]" {
 		t.Errorf("actions %s", got)
 	}
-	r.as(r.token("vera", store.RoleViewer, "*"), "POST", path, `{"outcome":"skip"}`).problem(403, "forbidden")
+	r.as(r.token("vera", userstore.RoleViewer, "*"), "POST", path, `{"outcome":"skip"}`).problem(403, "forbidden")
 	r.do("GET", path, nil).problem(405, "method_not_allowed")
 	r.do("POST", path, nil).problem(400, "malformed")
 	for body, pointer := range map[string]string{

@@ -7,6 +7,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
 type changeRunInput struct {
@@ -33,7 +34,7 @@ func (a *API) cancelRun(ctx context.Context, in *changeRunInput) (*changeRunOutp
 		if r, err = a.cancel(ctx, tx, r, who); err != nil {
 			return client.Run{}, err
 		}
-		told, err := a.runsWithCalls(ctx, tx, []store.Run{r})
+		told, err := a.runsWithCalls(ctx, tx, []runstore.Run{r})
 		if err != nil {
 			return client.Run{}, err
 		}
@@ -46,9 +47,9 @@ func (a *API) cancelRun(ctx context.Context, in *changeRunInput) (*changeRunOutp
 }
 
 // cancel leaves it to the kind of a run to end it.
-func (a *API) cancel(ctx context.Context, tx *store.Tx, r store.Run, by string) (store.Run, error) {
+func (a *API) cancel(ctx context.Context, tx *store.Tx, r runstore.Run, by string) (runstore.Run, error) {
 	if k, ok := a.kinds.Get(r.Kind); ok {
 		return k.CancelRun(ctx, tx, r, by)
 	}
-	return store.Run{}, &pawl.Error{Code: pawl.CodeConflict, Op: "cancel run", Msg: "runs of this kind cannot be cancelled"}
+	return runstore.Run{}, &pawl.Error{Code: pawl.CodeConflict, Op: "cancel run", Msg: "runs of this kind cannot be cancelled"}
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/mutationstore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
 type listRunsInput struct {
@@ -38,7 +40,7 @@ func (a *API) listRuns(ctx context.Context, in *listRunsInput) (*listRunsOutput,
 		if err != nil {
 			return err
 		}
-		runs, next, err := tx.ListRuns(ctx, filter, store.Place{CreatedAt: at, ID: id}, in.Limit)
+		runs, next, err := runstore.In(tx).ListRuns(ctx, filter, store.Place{CreatedAt: at, ID: id}, in.Limit)
 		if err != nil {
 			return err
 		}
@@ -55,8 +57,8 @@ func (a *API) listRuns(ctx context.Context, in *listRunsInput) (*listRunsOutput,
 
 // runFilter turns the name of a lane into that of its runs. Without a kind it is
 // that of the first kind in which the two differ; else all runs of that lane.
-func (a *API) runFilter(ctx context.Context, tx *store.Tx, in *listRunsInput) (store.RunFilter, error) {
-	filter := store.RunFilter{Kind: pawl.Kind(in.Kind), Lane: in.Lane}
+func (a *API) runFilter(ctx context.Context, tx *store.Tx, in *listRunsInput) (runstore.RunFilter, error) {
+	filter := runstore.RunFilter{Kind: pawl.Kind(in.Kind), Lane: in.Lane}
 	if in.Lane != "" {
 		for _, k := range a.kinds {
 			if in.Kind != "" && in.Kind != string(k.Kind()) {
@@ -76,12 +78,12 @@ func (a *API) runFilter(ctx context.Context, tx *store.Tx, in *listRunsInput) (s
 	return filter, nil
 }
 
-func (a *API) runsWithCalls(ctx context.Context, tx *store.Tx, runs []store.Run) ([]client.Run, error) {
+func (a *API) runsWithCalls(ctx context.Context, tx *store.Tx, runs []runstore.Run) ([]client.Run, error) {
 	ids := make([]string, len(runs))
 	for i := range runs {
 		ids[i] = runs[i].ID
 	}
-	calls, err := tx.MutationsOfRuns(ctx, ids)
+	calls, err := mutationstore.In(tx).MutationsOfRuns(ctx, ids)
 	if err != nil {
 		return nil, err
 	}

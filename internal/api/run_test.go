@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/pawlrun/pawl/client"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 // A run has the fields that the surface names, and no more or fewer by
@@ -102,7 +102,7 @@ func TestCancelRun(t *testing.T) {
 		r.deploy("waiting", producing("waiting", `await ctx.tools.desk.wait({});`))
 		r.waitEntered()
 		active := r.waitRuns("?lane=waiting&status=active", 1)[0]
-		viewer := r.token("vera", store.RoleViewer, "*")
+		viewer := r.token("vera", userstore.RoleViewer, "*")
 		r.as(viewer, "POST", "/api/v1/runs/"+active.ID+"/cancel", nil).problem(403, "forbidden")
 		var run client.Run
 		r.do("POST", "/api/v1/runs/"+active.ID+"/cancel", nil, "Idempotency-Key", "k").want(200).into(&run)

@@ -14,6 +14,8 @@ import (
 	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 // What belongs to a user, such as schedules and grants, is theirs alone: to
@@ -26,7 +28,7 @@ type AllInput struct {
 }
 
 // owner is the user whose things are listed, empty for all.
-func (in AllInput) owner(caller *store.Token, resource string) (string, error) {
+func (in AllInput) owner(caller *userstore.Token, resource string) (string, error) {
 	if !in.All {
 		return caller.User.ID, nil
 	}
@@ -35,7 +37,7 @@ func (in AllInput) owner(caller *store.Token, resource string) (string, error) {
 
 const schedulesResource = "schedules"
 
-func scheduleOf(s store.Schedule) client.Schedule {
+func scheduleOf(s schedulestore.Schedule) client.Schedule {
 	out := client.Schedule{
 		ID: s.ID, Name: s.Name, OwnerUserID: s.OwnerUserID, ExecutionGrantID: s.GrantID, GraphID: s.GraphID, Input: s.Input, Cron: s.Cron, Timezone: s.Timezone,
 		ConcurrencyPolicy: schedule.PolicyOf(s), Enabled: s.Enabled, Labels: s.Labels, Issue: s.Issue,
@@ -69,14 +71,14 @@ func noSchedule(id string) error {
 }
 
 // readSchedule reads something of a schedule that the caller may see.
-func (a *API) readSchedule(ctx context.Context, in SchedulePath, read func(ctx context.Context, tx *store.Tx, s store.Schedule) error) error {
+func (a *API) readSchedule(ctx context.Context, in SchedulePath, read func(ctx context.Context, tx *store.Tx, s schedulestore.Schedule) error) error {
 	return a.readScheduleBy(ctx, in, a.schedules.Owned, read)
 }
 
 // findOwned finds a schedule that an owner may see.
-type findOwned func(ctx context.Context, tx *store.Tx, owner, id string) (store.Schedule, error)
+type findOwned func(ctx context.Context, tx *store.Tx, owner, id string) (schedulestore.Schedule, error)
 
-func (a *API) readScheduleBy(ctx context.Context, in SchedulePath, find findOwned, read func(ctx context.Context, tx *store.Tx, s store.Schedule) error) error {
+func (a *API) readScheduleBy(ctx context.Context, in SchedulePath, find findOwned, read func(ctx context.Context, tx *store.Tx, s schedulestore.Schedule) error) error {
 	if err := in.check(); err != nil {
 		return err
 	}
@@ -97,7 +99,7 @@ type scheduleOutput struct {
 
 func (a *API) getSchedule(ctx context.Context, in *SchedulePath) (*scheduleOutput, error) {
 	out := &scheduleOutput{}
-	err := a.readSchedule(ctx, *in, func(_ context.Context, _ *store.Tx, s store.Schedule) error {
+	err := a.readSchedule(ctx, *in, func(_ context.Context, _ *store.Tx, s schedulestore.Schedule) error {
 		out.Body = scheduleOf(s)
 		out.ETag = scheduleTag(&out.Body)
 		return nil
@@ -133,15 +135,15 @@ func (a *API) listSchedules(ctx context.Context, in *listSchedulesInput) (*listS
 	if err != nil {
 		return nil, err
 	}
-	var list []store.Schedule
+	var list []schedulestore.Schedule
 	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
-		list, err = tx.ListSchedules(ctx, owner, after, in.Limit+1)
+		list, err = schedulestore.In(tx).ListSchedules(ctx, owner, after, in.Limit+1)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	cursor := func(s store.Schedule) string {
+	cursor := func(s schedulestore.Schedule) string {
 		if owner == "" {
 			return s.ID
 		}
@@ -159,7 +161,7 @@ func (a *API) scheduleByName(ctx context.Context, name string) (*listSchedulesOu
 	}
 	owner := callOf(ctx).token.User.ID
 	err := a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		s, err := tx.ScheduleByName(ctx, owner, name)
+		s, err := schedulestore.In(tx).ScheduleByName(ctx, owner, name)
 		if err == nil {
 			out.Body.Items = []client.Schedule{scheduleOf(s)}
 		} else if errors.Is(err, pawl.ErrNotFound) {
@@ -186,7 +188,7 @@ func (a *API) nextOfSchedule(ctx context.Context, in *nextInput) (*nextOutput, e
 		return nil, err
 	}
 	out := &nextOutput{client.NextInstants{Items: []client.NextInstant{}}}
-	err = a.readSchedule(ctx, in.SchedulePath, func(_ context.Context, _ *store.Tx, s store.Schedule) error {
+	err = a.readSchedule(ctx, in.SchedulePath, func(_ context.Context, _ *store.Tx, s schedulestore.Schedule) error {
 		list, err := schedule.Next(s, after, in.Count)
 		if err != nil {
 			return err

@@ -11,6 +11,8 @@ import (
 	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 type createScheduleInput struct {
@@ -82,7 +84,7 @@ func (a *API) expectSchedule(ctx context.Context, tx *store.Tx, owner string, in
 	if _, err := a.schedules.Owned(ctx, tx, owner, in.ID); err != nil {
 		return err
 	}
-	s, err := tx.HoldSchedule(ctx, in.ID)
+	s, err := schedulestore.In(tx).HoldSchedule(ctx, in.ID)
 	if err != nil {
 		return err
 	}
@@ -92,7 +94,7 @@ func (a *API) expectSchedule(ctx context.Context, tx *store.Tx, owner string, in
 
 // mayRun fails unless the caller may do what the schedule does. It is asked with
 // the schedule as it will be, in the transaction that makes it so.
-func mayRun(caller *store.Token, s store.Schedule) error {
+func mayRun(caller *userstore.Token, s schedulestore.Schedule) error {
 	return access.Define(caller, access.Definition{Graph: s.GraphID})
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/pawlrun/pawl/internal/outbound"
 	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
 )
 
 // studio is where graphs run: those of the provider http on a server of its
@@ -202,10 +203,10 @@ func (r *rig) waitSlot(id string, at client.Instant, status contract.SlotStatus)
 }
 
 // addSlots writes slots of the past as if they had been passed over.
-func (r *rig) addSlots(list ...store.NewSlot) {
+func (r *rig) addSlots(list ...schedulestore.NewSlot) {
 	r.t.Helper()
 	r.write(func(ctx context.Context, tx *store.Tx) error {
-		_, err := tx.InsertSlots(ctx, list...)
+		_, err := schedulestore.In(tx).InsertSlots(ctx, list...)
 		return err
 	})
 }

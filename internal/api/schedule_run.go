@@ -9,15 +9,17 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
 )
 
 // scheduleRunDetail reads what only runs of schedules have.
-func (a *API) scheduleRunDetail(ctx context.Context, tx *store.Tx, r *store.Run) (out client.ScheduleRunDetail, err error) {
+func (a *API) scheduleRunDetail(ctx context.Context, tx *store.Tx, r *runstore.Run) (out client.ScheduleRunDetail, err error) {
 	if r.Kind != pawl.KindSchedule {
 		return out, nil
 	}
 	out.Output = r.OutputState
-	slot, err := tx.GetSlot(ctx, a.kinds.LaneOf(r).Key, r.ScheduledFor)
+	slot, err := schedulestore.In(tx).GetSlot(ctx, a.kinds.LaneOf(r).Key, r.ScheduledFor)
 	if errors.Is(err, pawl.ErrNotFound) {
 		return out, nil
 	}
@@ -28,7 +30,7 @@ func (a *API) scheduleRunDetail(ctx context.Context, tx *store.Tx, r *store.Run)
 
 // approve lets a run go on, by its kind: one of a workflow makes the call that
 // it asks for, one of a schedule gets the answer.
-func (a *API) approve(ctx context.Context, tx *store.Tx, r *store.Run, body *client.ApproveRequest, by string) error {
+func (a *API) approve(ctx context.Context, tx *store.Tx, r *runstore.Run, body *client.ApproveRequest, by string) error {
 	if r.Kind == pawl.KindSchedule {
 		var f faults
 		if body.Hash != "" {
@@ -49,7 +51,7 @@ func (a *API) approve(ctx context.Context, tx *store.Tx, r *store.Run, body *cli
 }
 
 // reject ends a run that asks, by its kind.
-func (a *API) reject(ctx context.Context, tx *store.Tx, r *store.Run, by string) error {
+func (a *API) reject(ctx context.Context, tx *store.Tx, r *runstore.Run, by string) error {
 	if r.Kind == pawl.KindSchedule {
 		return a.schedules.Reject(ctx, tx, *r, by)
 	}
@@ -58,7 +60,7 @@ func (a *API) reject(ctx context.Context, tx *store.Tx, r *store.Run, by string)
 }
 
 // ofWorkflowOnly refuses what only runs of workflows know.
-func (a *API) ofWorkflowOnly(r *store.Run, op string) error {
+func (a *API) ofWorkflowOnly(r *runstore.Run, op string) error {
 	if r.Kind == pawl.KindWorkflow {
 		return nil
 	}
@@ -71,7 +73,7 @@ func (a *API) ofWorkflowOnly(r *store.Run, op string) error {
 
 // seenQuestion refuses a decision about another question than the one that a
 // graph asks.
-func (a *API) seenQuestion(ctx context.Context, tx *store.Tx, r *store.Run, asked string) error {
+func (a *API) seenQuestion(ctx context.Context, tx *store.Tx, r *runstore.Run, asked string) error {
 	at, err := time.Parse(time.RFC3339, asked)
 	if err != nil {
 		return invalid("Send askedAt as it was told.", client.Fault{Pointer: "/seen", Message: "is no instant"})
@@ -80,7 +82,7 @@ func (a *API) seenQuestion(ctx context.Context, tx *store.Tx, r *store.Run, aske
 }
 
 // seen refuses a decision about another question than the one that is asked.
-func (a *API) seen(ctx context.Context, tx *store.Tx, r *store.Run, asked string) error {
+func (a *API) seen(ctx context.Context, tx *store.Tx, r *runstore.Run, asked string) error {
 	switch {
 	case asked == "":
 		return nil

@@ -12,7 +12,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/execution/contract"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 // C-24, C-27, X-61: a schedule has the fields of the surface, a grant for its
@@ -82,7 +82,7 @@ func TestBadSchedulesAreRefusedWithPlaces(t *testing.T) {
 // route; admins reach all by id, and list all if they ask.
 func TestSchedulesBelongToTheirOwner(t *testing.T) {
 	both(t, func(r *rig) {
-		bob := r.token("bob", store.RoleOperator, "*")
+		bob := r.token("bob", userstore.RoleOperator, "*")
 		mine := r.schedule(yearly("poet", "http:poet"))
 		var his client.Schedule
 		r.as(bob, "POST", "/api/v1/schedules", yearly("poet", "http:poet")).want(201).into(&his)
@@ -228,7 +228,7 @@ func TestRunScheduleNow(t *testing.T) {
 		if d.Kind != "schedule" || d.Lane != "poet" || string(d.LaneID) != s.ID || d.Trigger != "manual" || d.Status != "committed" || string(d.Output) != `{"poem":"leaf"}` || d.Slot.ID != slot.ID || len(d.Actions) != 0 {
 			t.Errorf("%+v", d)
 		}
-		bob := r.token("bob", store.RoleOperator, "*")
+		bob := r.token("bob", userstore.RoleOperator, "*")
 		r.as(bob, "GET", "/api/v1/runs/"+string(slot.RunID), nil).problem(404, "not_found")
 		r.as(bob, "POST", "/api/v1/runs/"+string(slot.RunID)+"/cancel", nil).problem(404, "not_found")
 		var page client.Page[client.Run]
@@ -279,7 +279,7 @@ func TestAnswerScheduleRun(t *testing.T) {
 		if q := d.Question; q == nil || string(q.Question) != `{"may":"I?"}` || !q.AnsweredAt.IsZero() || len(d.Actions) != 3 {
 			t.Errorf("%+v %+v", d.Question, d.Actions)
 		}
-		bob := r.token("bob", store.RoleOperator, "*")
+		bob := r.token("bob", userstore.RoleOperator, "*")
 		r.as(bob, "POST", path+"/approve", nil).problem(404, "not_found")
 		asked := pages[client.Question](r, "/api/v1/questions?limit=1")
 		if len(asked) != 1 || asked[0].RunID != run.ID || asked[0].Schedule != "asking" || asked[0].ScheduleID != s.ID || string(asked[0].Question) != `{"may":"I?"}` {
@@ -374,7 +374,7 @@ func TestSlotsOfADeletedScheduleStay(t *testing.T) {
 		r.do("DELETE", path, nil).want(200)
 		r.do("GET", path, nil).problem(404, "not_found")
 		r.do("GET", path+"/next", nil).problem(404, "not_found")
-		bob := r.token("bob", store.RoleOperator, "*")
+		bob := r.token("bob", userstore.RoleOperator, "*")
 		for query, want := range map[string]string{
 			"/slots": "skipped success", "/runs": "success", "/slots?status=skipped": "skipped", "/runs?status=skipped": "skipped",
 			"/runs?status=success": "success", "/runs?status=pending": "", "/runs?status=error": "",

@@ -6,9 +6,10 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
 )
 
-func slotOf(s store.Slot) client.Slot {
+func slotOf(s schedulestore.Slot) client.Slot {
 	out := client.Slot{
 		ID: s.ID, ScheduleID: s.ScheduleID, RunID: client.NullString(s.RunID), ScheduledFor: client.At(s.ScheduledFor),
 		StartedAt: client.At(s.StartedAt), CompletedAt: client.At(s.CompletedAt), Status: s.Status,
@@ -54,8 +55,8 @@ func (a *API) slots(ctx context.Context, in *listSlotsInput, ran bool) (*listSlo
 		return nil, err
 	}
 	out := &listSlotsOutput{}
-	err = a.readScheduleBy(ctx, in.SchedulePath, a.schedules.Kept, func(ctx context.Context, tx *store.Tx, s store.Schedule) error {
-		list, next, err := tx.SlotsOf(ctx, store.SlotFilter{ScheduleID: s.ID, Status: in.Status, Trigger: in.Trigger, Ran: ran}, at, in.Limit)
+	err = a.readScheduleBy(ctx, in.SchedulePath, a.schedules.Kept, func(ctx context.Context, tx *store.Tx, s schedulestore.Schedule) error {
+		list, next, err := schedulestore.In(tx).SlotsOf(ctx, schedulestore.SlotFilter{ScheduleID: s.ID, Status: in.Status, Trigger: in.Trigger, Ran: ran}, at, in.Limit)
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/pawlrun/pawl/internal/quota"
 	"github.com/pawlrun/pawl/internal/source"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/sourcestore"
 )
 
 func (a *API) sourceSummary(d *source.Details, now time.Time) client.SourceSummary {
@@ -111,12 +112,12 @@ func (a *API) describeSource(ctx context.Context, name string) (client.Source, e
 }
 
 // ofSource reads what belongs to a source, in one transaction.
-func (a *API) ofSource(ctx context.Context, name string, read func(ctx context.Context, tx *store.Tx, s store.Source) error) error {
+func (a *API) ofSource(ctx context.Context, name string, read func(ctx context.Context, tx *store.Tx, s sourcestore.Source) error) error {
 	if textFault(name, maxName) != "" {
 		return a.noSource(ctx, name)
 	}
 	err := a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		s, err := tx.SourceByName(ctx, name)
+		s, err := sourcestore.In(tx).SourceByName(ctx, name)
 		if err != nil {
 			return err
 		}

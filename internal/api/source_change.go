@@ -13,6 +13,7 @@ import (
 	"github.com/pawlrun/pawl/internal/source"
 	"github.com/pawlrun/pawl/internal/source/spec"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/sourcestore"
 )
 
 type applySourceInput struct {
@@ -47,7 +48,7 @@ func (a *API) applySource(ctx context.Context, in *applySourceInput) (*applySour
 	var before string // the version that was in force
 	if in.DryRun {
 		err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
-			before, err = in.before(ctx, tx.SourceByName)
+			before, err = in.before(ctx, sourcestore.In(tx).SourceByName)
 			return err
 		})
 		if err == nil {
@@ -55,7 +56,7 @@ func (a *API) applySource(ctx context.Context, in *applySourceInput) (*applySour
 		}
 	} else {
 		err = a.db.Write(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
-			if before, err = in.before(ctx, tx.HoldSource); err != nil {
+			if before, err = in.before(ctx, sourcestore.In(tx).HoldSource); err != nil {
 				return err
 			}
 			done, err = a.sources.Apply(ctx, tx, d, actor(caller))
@@ -90,7 +91,7 @@ func effectsOfSource(d spec.Definition) access.Definition {
 
 // before is the version that is in force, empty if there is none, unless it is
 // another one than the caller saw.
-func (in *applySourceInput) before(ctx context.Context, find func(context.Context, string) (store.Source, error)) (string, error) {
+func (in *applySourceInput) before(ctx context.Context, find func(context.Context, string) (sourcestore.Source, error)) (string, error) {
 	was, err := find(ctx, in.Name)
 	if err != nil && !errors.Is(err, pawl.ErrNotFound) {
 		return "", err
@@ -127,7 +128,7 @@ func (a *API) deleteSource(ctx context.Context, in *deleteSourceInput) (*deleteS
 func (a *API) mayDeleteRows(ctx context.Context, name string) error {
 	var d spec.Definition
 	err := a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		s, err := tx.SourceByName(ctx, name)
+		s, err := sourcestore.In(tx).SourceByName(ctx, name)
 		if err != nil {
 			return err
 		}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/definition"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 // The same definition is the same version, whoever sends it how often and in
@@ -280,7 +280,7 @@ func TestDeletedSourceIsGone(t *testing.T) {
 
 func TestViewersReadSourcesAndOperatorsApply(t *testing.T) {
 	both(t, func(r *rig) {
-		viewer, operator := r.token("vera", store.RoleViewer, "*"), r.token("otto", store.RoleOperator, "sources:write")
+		viewer, operator := r.token("vera", userstore.RoleViewer, "*"), r.token("otto", userstore.RoleOperator, "sources:write")
 		r.as(viewer, "PUT", "/api/v1/sources/prices", r.fetching("/prices")).problem(403, "forbidden")
 		r.as(operator, "PUT", "/api/v1/sources/prices", r.fetching("/prices")).want(201)
 		r.as(viewer, "GET", "/api/v1/sources/prices", nil).want(200)

@@ -10,6 +10,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/sourcestore"
 )
 
 // ListPart is the input of lists of one source.
@@ -73,10 +74,10 @@ func (a *API) listRejects(ctx context.Context, in *ListPart) (*listRejectsOutput
 		return nil, err
 	}
 	out := &listRejectsOutput{}
-	err = a.ofSource(ctx, in.Name, func(ctx context.Context, tx *store.Tx, s store.Source) error {
-		list, err := tx.ListRejects(ctx, s.Name, before, in.Limit+1)
-		cursor := func(r store.Reject) string { return strconv.FormatInt(r.ID, 10) }
-		out.Body = cutPage(list, in.Limit, rejectCursor, cursor, func(r store.Reject) client.Reject {
+	err = a.ofSource(ctx, in.Name, func(ctx context.Context, tx *store.Tx, s sourcestore.Source) error {
+		list, err := sourcestore.In(tx).ListRejects(ctx, s.Name, before, in.Limit+1)
+		cursor := func(r sourcestore.Reject) string { return strconv.FormatInt(r.ID, 10) }
+		out.Body = cutPage(list, in.Limit, rejectCursor, cursor, func(r sourcestore.Reject) client.Reject {
 			return client.Reject{ID: cursor(r), RunID: r.RunID, Page: r.Page, Row: r.Row, Reason: r.Reason, Raw: r.Raw, CreatedAt: client.At(r.CreatedAt)}
 		})
 		return err
@@ -101,10 +102,10 @@ func (a *API) listSourceVersions(ctx context.Context, in *listSourceVersionsInpu
 		return nil, err
 	}
 	out := &listSourceVersionsOutput{}
-	err = a.ofSource(ctx, in.Name, func(ctx context.Context, tx *store.Tx, s store.Source) error {
-		list, err := tx.ListSourceVersions(ctx, s.ID, before, in.Limit+1)
-		cursor := func(v store.SourceVersion) string { return strconv.Itoa(v.Number) }
-		out.Body = cutPage(list, in.Limit, sourceVersionCursor, cursor, func(v store.SourceVersion) client.SourceVersion {
+	err = a.ofSource(ctx, in.Name, func(ctx context.Context, tx *store.Tx, s sourcestore.Source) error {
+		list, err := sourcestore.In(tx).ListSourceVersions(ctx, s.ID, before, in.Limit+1)
+		cursor := func(v sourcestore.SourceVersion) string { return strconv.Itoa(v.Number) }
+		out.Body = cutPage(list, in.Limit, sourceVersionCursor, cursor, func(v sourcestore.SourceVersion) client.SourceVersion {
 			told := client.SourceVersion{Version: v.Version, Number: v.Number, CreatedAt: client.At(v.CreatedAt), CreatedBy: client.NullString(userOf(v.CreatedBy)), Active: v.Number == s.Number, Definition: nil}
 			if in.Definition {
 				told.Definition = v.Definition

@@ -7,15 +7,17 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/sourcestore"
 )
 
-func runProgress(r *store.SourceRun) *client.RunProgress {
+func runProgress(r *sourcestore.SourceRun) *client.RunProgress {
 	return &client.RunProgress{SourceProgress: sourceProgress(r.SourceProgress), Note: client.NullString(r.Note), UpdatedAt: client.At(r.UpdatedAt)}
 }
 
 // progressOf reads how far runs have come, by their ids; those of other kinds
 // and those that have not begun have none.
-func progressOf(ctx context.Context, tx *store.Tx, runs ...store.Run) (map[string]*client.RunProgress, error) {
+func progressOf(ctx context.Context, tx *store.Tx, runs ...runstore.Run) (map[string]*client.RunProgress, error) {
 	var ids []string
 	for i := range runs {
 		if runs[i].Kind == pawl.KindSource {
@@ -25,7 +27,7 @@ func progressOf(ctx context.Context, tx *store.Tx, runs ...store.Run) (map[strin
 	if len(ids) == 0 {
 		return nil, nil //nolint:nilnil // an empty map
 	}
-	found, err := tx.SourceRuns(ctx, ids)
+	found, err := sourcestore.In(tx).SourceRuns(ctx, ids)
 	out := map[string]*client.RunProgress{}
 	for id, r := range found {
 		out[id] = runProgress(&r)
@@ -38,8 +40,8 @@ const recentShown = 20
 
 // recentRuns reads the last runs of a source. Those of an earlier one of that
 // name are left out.
-func (a *API) recentRuns(ctx context.Context, tx *store.Tx, s *store.Source) ([]client.SourceRun, error) {
-	runs, _, err := tx.ListRuns(ctx, store.RunFilter{Kind: pawl.KindSource, Lane: s.Name}, store.Place{}, recentShown)
+func (a *API) recentRuns(ctx context.Context, tx *store.Tx, s *sourcestore.Source) ([]client.SourceRun, error) {
+	runs, _, err := runstore.In(tx).ListRuns(ctx, runstore.RunFilter{Kind: pawl.KindSource, Lane: s.Name}, store.Place{}, recentShown)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +59,7 @@ func (a *API) recentRuns(ctx context.Context, tx *store.Tx, s *store.Source) ([]
 }
 
 // askedOnly refuses to decide about a run that never asks.
-func askedOnly(r *store.Run) error {
+func askedOnly(r *runstore.Run) error {
 	if r.Kind != pawl.KindSource {
 		return nil
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 // about lists what events told of a schedule, as kinds and what happened.
@@ -31,7 +33,7 @@ func about(events []event, id string) (out []string) {
 // there, whether they listen or come back later.
 func TestStreamTellsOfSchedulesToTheirOwners(t *testing.T) {
 	both(t, func(r *rig) {
-		alice, bob := r.token("alice", store.RoleOperator, "*"), r.token("bob", store.RoleOperator, "*")
+		alice, bob := r.token("alice", userstore.RoleOperator, "*"), r.token("bob", userstore.RoleOperator, "*")
 		streams := map[string]<-chan event{"admin": r.listen(r.admin, ""), "alice": r.listen(alice, ""), "bob": r.listen(bob, "")}
 		r.api.feed.mu.Lock()
 		begin := r.api.feed.next - 1
@@ -82,7 +84,7 @@ func TestStreamHoldsBackWhatItCannotJudge(t *testing.T) {
 	}
 	f.publish("job", "1", subject{}, 1)
 	f.ObserveLane(lane.Change{Ref: lane.OwnedBy(pawl.KindSchedule, "s1", ""), What: "created"})
-	f.ObserveRun(ledger.Event{What: ledger.Begun, Run: store.Run{ID: "r1", Kind: pawl.KindSchedule, Lane: "s2:x"}}, lane.OwnedBy(pawl.KindSchedule, "s2", ""))
+	f.ObserveRun(ledger.Event{What: ledger.Begun, Run: runstore.Run{ID: "r1", Kind: pawl.KindSchedule, Lane: "s2:x"}}, lane.OwnedBy(pawl.KindSchedule, "s2", ""))
 	f.Observe(queue.Event{What: "started", Job: store.Job{ID: 7, Task: schedule.TaskName, Key: "s1:x"}})
 	f.Observe(queue.Event{What: "started", Job: store.Job{ID: 8, Task: "t", Owner: "bob"}})
 	f.Observe(queue.Event{What: "enqueued", Job: store.Job{ID: 9, Task: "t", Owner: "alice"}})

@@ -12,6 +12,7 @@ import (
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 // event is one event as a client reads it.
@@ -130,8 +131,8 @@ func TestStreamRefusesWhatItCannotRead(t *testing.T) {
 // (P1 15).
 func TestStreamEndsWithItsToken(t *testing.T) {
 	both(t, func(r *rig) {
-		here, elsewhere := r.token("ada", store.RoleViewer, "read"), r.token("bob", store.RoleViewer, "read")
-		brief := r.tokenUntil("cleo", store.RoleViewer, time.Now().Add(1500*time.Millisecond), "read")
+		here, elsewhere := r.token("ada", userstore.RoleViewer, "read"), r.token("bob", userstore.RoleViewer, "read")
+		brief := r.tokenUntil("cleo", userstore.RoleViewer, time.Now().Add(1500*time.Millisecond), "read")
 		streams := map[string]<-chan event{}
 		for _, token := range []string{here, elsewhere, brief, r.admin} {
 			streams[token] = r.listen(token, "")
@@ -159,7 +160,7 @@ func TestStreamEndsWithItsToken(t *testing.T) {
 // to try again (P1 15).
 func TestStreamsOfAUserAreBounded(t *testing.T) {
 	both(t, func(r *rig) {
-		token := r.find(r.token("mallory", store.RoleViewer, "read"))
+		token := r.find(r.token("mallory", userstore.RoleViewer, "read"))
 		var open []*access.Stream
 		for range access.MostStreamsOfUser {
 			s, err := r.api.keeper.Open(&token)
@@ -168,7 +169,7 @@ func TestStreamsOfAUserAreBounded(t *testing.T) {
 			}
 			open = append(open, s)
 		}
-		again := r.token("mallory", store.RoleViewer, "read") // another token of the same user
+		again := r.token("mallory", userstore.RoleViewer, "read") // another token of the same user
 		p := r.as(again, "GET", "/api/v1/stream", nil)
 		if p.problem(http.StatusTooManyRequests, "too_many_streams"); p.header.Get("Retry-After") == "" {
 			t.Error("does not say when to try again")

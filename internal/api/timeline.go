@@ -11,6 +11,7 @@ import (
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
 type timelineInput struct {
@@ -124,10 +125,10 @@ func untied(i tiedItem) client.TimelineItem { return i.TimelineItem }
 // pastItems are the runs that began in the window, and where to go on, zero at
 // the end.
 func (a *API) pastItems(ctx context.Context, in *timelineInput, from, to time.Time, after timelinePlace) (items []tiedItem, next store.Place, err error) {
-	filter := store.RunFilter{Kind: pawl.Kind(in.Kind), Viewer: access.Reach(callOf(ctx).token, schedulesResource), From: from, To: to}
+	filter := runstore.RunFilter{Kind: pawl.Kind(in.Kind), Viewer: access.Reach(callOf(ctx).token, schedulesResource), From: from, To: to}
 	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		var runs []store.Run
-		if runs, next, err = tx.RunsInOrder(ctx, filter, store.Place{CreatedAt: after.at, ID: after.tie}, in.Limit); err != nil {
+		var runs []runstore.Run
+		if runs, next, err = runstore.In(tx).RunsInOrder(ctx, filter, store.Place{CreatedAt: after.at, ID: after.tie}, in.Limit); err != nil {
 			return err
 		}
 		items = nil

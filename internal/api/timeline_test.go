@@ -9,7 +9,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/lane"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 	"github.com/pawlrun/pawl/internal/when"
 )
 
@@ -55,7 +55,7 @@ func TestTimelineHasThePastAndTheFuture(t *testing.T) {
 			t.Errorf("%v", got)
 		}
 		var page client.Page[client.TimelineItem]
-		r.as(r.token("bob", store.RoleViewer, "*"), "GET", query+"100", nil).want(200).into(&page)
+		r.as(r.token("bob", userstore.RoleViewer, "*"), "GET", query+"100", nil).want(200).into(&page)
 		for _, item := range page.Items {
 			if item.Kind == "schedule" {
 				t.Errorf("bob sees %+v", item)

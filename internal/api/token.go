@@ -14,13 +14,14 @@ import (
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 // maxTokenName is the length of the longest name of a token or user, in
 // characters.
 const maxTokenName = 128
 
-func tokenOf(t *store.Token) client.Token {
+func tokenOf(t *userstore.Token) client.Token {
 	return client.Token{
 		ID: t.ID, Name: t.Name, User: t.User.Name, Scopes: t.Scopes, CreatedAt: client.At(t.CreatedAt),
 		ExpiresAt: client.At(t.ExpiresAt), RevokedAt: client.At(t.RevokedAt), LastUsedAt: client.At(t.LastUsedAt),
@@ -61,11 +62,11 @@ func withoutText(t client.NewToken) client.NewToken {
 	return t
 }
 
-func makeToken(ctx context.Context, tx *store.Tx, r *client.TokenRequest, caller *store.Token, expires time.Time) (client.NewToken, error) {
+func makeToken(ctx context.Context, tx *store.Tx, r *client.TokenRequest, caller *userstore.Token, expires time.Time) (client.NewToken, error) {
 	user := caller.User
 	if r.User != "" {
 		var err error
-		if user, err = tx.EnsureUser(ctx, r.User, access.RoleFor(r.Scopes)); err != nil {
+		if user, err = userstore.In(tx).EnsureUser(ctx, r.User, access.RoleFor(r.Scopes)); err != nil {
 			return client.NewToken{}, err
 		}
 	}
@@ -73,7 +74,7 @@ func makeToken(ctx context.Context, tx *store.Tx, r *client.TokenRequest, caller
 		return client.NewToken{}, invalid(fmt.Sprintf("The scopes need the role %s.", need),
 			client.Fault{Pointer: "/scopes", Message: fmt.Sprintf("go beyond the role of %s, who is a %s", user.Name, user.Role)})
 	}
-	t, text, err := tx.CreateToken(ctx, store.TokenSpec{User: user, Name: r.Name, Scopes: r.Scopes, ExpiresAt: expires})
+	t, text, err := userstore.In(tx).CreateToken(ctx, userstore.TokenSpec{User: user, Name: r.Name, Scopes: r.Scopes, ExpiresAt: expires})
 	if err != nil {
 		return client.NewToken{}, err
 	}
@@ -86,7 +87,7 @@ func makeToken(ctx context.Context, tx *store.Tx, r *client.TokenRequest, caller
 
 // checkToken finds every fault of a request that the schema cannot, and returns
 // when the token expires.
-func (a *API) checkToken(r *client.TokenRequest, caller *store.Token, now time.Time) (expires time.Time, err error) {
+func (a *API) checkToken(r *client.TokenRequest, caller *userstore.Token, now time.Time) (expires time.Time, err error) {
 	var f faults
 	f.add("/name", textFault(r.Name, maxTokenName), "")
 	if r.User != "" {
@@ -143,7 +144,7 @@ func (a *API) listTokens(ctx context.Context, in *PageInput) (*listTokensOutput,
 	if before != "" && uuid.Validate(before) != nil {
 		return nil, badCursor()
 	}
-	tokens, err := a.db.ListTokens(ctx, ownerFilter(callOf(ctx).token), before, in.Limit+1)
+	tokens, err := userstore.On(a.db).ListTokens(ctx, ownerFilter(callOf(ctx).token), before, in.Limit+1)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +161,7 @@ func (a *API) listTokens(ctx context.Context, in *PageInput) (*listTokensOutput,
 }
 
 // ownerFilter is the user whose tokens the caller may see, empty for all.
-func ownerFilter(caller *store.Token) string {
+func ownerFilter(caller *userstore.Token) string {
 	return access.Reach(caller, "tokens")
 }
 
@@ -173,7 +174,7 @@ type tokenOutput struct{ Body client.Token }
 
 func (a *API) getToken(ctx context.Context, in *TokenPath) (*tokenOutput, error) {
 	caller := callOf(ctx).token
-	var t store.Token
+	var t userstore.Token
 	err := a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
 		t, err = visibleToken(ctx, tx, in.ID, caller)
 		return err
@@ -200,17 +201,17 @@ func (a *API) getCurrentToken(ctx context.Context, _ *struct{}) (*currentTokenOu
 
 // visibleToken finds a token that the caller may know of. A foreign one looks
 // as if it were not there.
-func visibleToken(ctx context.Context, tx *store.Tx, id string, caller *store.Token) (store.Token, error) {
+func visibleToken(ctx context.Context, tx *store.Tx, id string, caller *userstore.Token) (userstore.Token, error) {
 	gone := &pawl.Error{Code: pawl.CodeNotFound, Msg: "there is no such token", Hint: "GET /api/v1/tokens lists the tokens that you may see."}
 	if uuid.Validate(id) != nil {
-		return store.Token{}, gone
+		return userstore.Token{}, gone
 	}
-	t, err := tx.TokenByID(ctx, id)
+	t, err := userstore.In(tx).TokenByID(ctx, id)
 	if errors.Is(err, pawl.ErrNotFound) {
 		return t, gone
 	}
 	if owner := ownerFilter(caller); err == nil && owner != "" && owner != t.User.ID {
-		return store.Token{}, gone
+		return userstore.Token{}, gone
 	}
 	return t, err
 }
@@ -232,7 +233,7 @@ func (a *API) revokeToken(ctx context.Context, in *revokeTokenInput) (*revokeTok
 		if err != nil {
 			return struct{}{}, err
 		}
-		changed, err := tx.RevokeToken(ctx, t.ID)
+		changed, err := userstore.In(tx).RevokeToken(ctx, t.ID)
 		if err != nil || !changed {
 			return struct{}{}, err
 		}

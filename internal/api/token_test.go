@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/pawlrun/pawl/client"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 func (r *rig) createToken(body map[string]any, headers ...string) (p *reply, t client.NewToken) {
@@ -33,7 +33,7 @@ func TestTokenIsShownOnceAndWorks(t *testing.T) {
 		r.as(string(created.Text), "GET", "/api/v1/tokens", nil).problem(http.StatusForbidden, "forbidden")
 		for _, path := range []string{"/api/v1/tokens", "/api/v1/tokens/" + created.ID} {
 			body := string(r.do("GET", path, nil).want(http.StatusOK).body)
-			if strings.Contains(body, string(created.Text)) || strings.Contains(body, store.HashToken(string(created.Text))) || !strings.Contains(body, created.ID) {
+			if strings.Contains(body, string(created.Text)) || strings.Contains(body, userstore.HashToken(string(created.Text))) || !strings.Contains(body, created.ID) {
 				t.Errorf("%s shows %s", path, body)
 			}
 		}
@@ -75,7 +75,7 @@ func TestRevokedTokenIsWorthNothing(t *testing.T) {
 // A foreign token looks as if it were not there.
 func TestTokensOfOthersAreNotSeen(t *testing.T) {
 	both(t, func(r *rig) {
-		ada, bob := r.token("ada", store.RoleOperator, "write"), r.token("bob", store.RoleOperator, "write")
+		ada, bob := r.token("ada", userstore.RoleOperator, "write"), r.token("bob", userstore.RoleOperator, "write")
 		var page client.Page[client.Token]
 		r.as(ada, "GET", "/api/v1/tokens", nil).want(http.StatusOK).into(&page)
 		if len(page.Items) != 1 || page.Items[0].User != "ada" {
@@ -103,7 +103,7 @@ func TestTokensOfOthersAreNotSeen(t *testing.T) {
 
 func TestTokenCannotGiveWhatItDoesNotHave(t *testing.T) {
 	both(t, func(r *rig) {
-		some := r.token("some", store.RoleAdmin, "tokens:admin", "jobs:read")
+		some := r.token("some", userstore.RoleAdmin, "tokens:admin", "jobs:read")
 		for scope, status := range map[string]int{
 			"jobs:read": 201, "tokens:read": 201, "tokens:admin": 201,
 			"jobs:write": 403, "read": 403, "write": 403, "admin": 403, "*": 403, "metrics:read": 403,
@@ -125,7 +125,7 @@ func TestTokenCannotGiveWhatItDoesNotHave(t *testing.T) {
 func TestTokenForAnotherUser(t *testing.T) {
 	both(t, func(r *rig) {
 		_, created := r.createToken(map[string]any{"name": "x", "scopes": []string{"jobs:write", "read"}, "user": "ada"})
-		if role := r.find(string(created.Text)).User.Role; role != store.RoleOperator || created.User != "ada" {
+		if role := r.find(string(created.Text)).User.Role; role != userstore.RoleOperator || created.User != "ada" {
 			t.Errorf("user %s with role %s", created.User, role)
 		}
 		p := r.do("POST", "/api/v1/tokens", map[string]any{"name": "y", "scopes": []string{"tokens:admin"}, "user": "ada"}).problem(422, "invalid")
@@ -173,7 +173,7 @@ func TestBadTokensAreRefused(t *testing.T) {
 func TestTokenListHasPages(t *testing.T) {
 	both(t, func(r *rig) {
 		for range 6 {
-			r.token("ada", store.RoleViewer, "read")
+			r.token("ada", userstore.RoleViewer, "read")
 		}
 		seen := map[string]bool{}
 		query := "?limit=3"

@@ -9,6 +9,7 @@ import (
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 	"github.com/pawlrun/pawl/internal/workflow"
 )
 
@@ -47,7 +48,7 @@ func producersOf(d *workflow.Details) []client.WorkflowProducer {
 }
 
 func handlersOf(d *workflow.Details) []client.WorkflowHandler {
-	kept := map[string]store.HandlerState{}
+	kept := map[string]workflowstore.HandlerState{}
 	for _, s := range d.States {
 		kept[s.Handler] = s
 	}
@@ -107,7 +108,7 @@ func (a *API) withVersions(ctx context.Context, lanes []lane.Lane, after string)
 		return items, nil
 	}
 	err := a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		versions, err := tx.VersionsInForce(ctx, after, lanes[len(lanes)-1].Name)
+		versions, err := workflowstore.In(tx).VersionsInForce(ctx, after, lanes[len(lanes)-1].Name)
 		for i, l := range lanes {
 			items[i] = client.WorkflowSummary{Lane: laneOf(&l, tx.Now), Version: versions[l.ID].Version, VersionNumber: versions[l.ID].Number}
 		}
@@ -141,12 +142,12 @@ func (a *API) describeWorkflow(ctx context.Context, name string) (client.Workflo
 }
 
 // ofWorkflow reads what belongs to a workflow, in one transaction.
-func (a *API) ofWorkflow(ctx context.Context, name string, read func(ctx context.Context, tx *store.Tx, w store.Workflow) error) error {
+func (a *API) ofWorkflow(ctx context.Context, name string, read func(ctx context.Context, tx *store.Tx, w workflowstore.Workflow) error) error {
 	if textFault(name, maxName) != "" {
 		return a.noWorkflow(ctx, name)
 	}
 	err := a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		w, err := tx.WorkflowByName(ctx, name)
+		w, err := workflowstore.In(tx).WorkflowByName(ctx, name)
 		if err != nil {
 			return err
 		}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/script"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 	"github.com/pawlrun/pawl/internal/workflow"
 )
 
@@ -231,7 +231,7 @@ func TestUnknownWorkflowIsNotFound(t *testing.T) {
 
 func TestViewersReadAndOperatorsDeploy(t *testing.T) {
 	both(t, func(r *rig) {
-		viewer, operator := r.token("vera", store.RoleViewer, "*"), r.token("otto", store.RoleOperator, "workflows:write")
+		viewer, operator := r.token("vera", userstore.RoleViewer, "*"), r.token("otto", userstore.RoleOperator, "workflows:write")
 		body := map[string]any{"script": orders}
 		r.as(viewer, "PUT", "/api/v1/workflows/orders", body).problem(403, "forbidden")
 		r.as(operator, "PUT", "/api/v1/workflows/orders", body).want(201)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
 type listVersionsInput struct {
@@ -27,13 +28,13 @@ func (a *API) listVersions(ctx context.Context, in *listVersionsInput) (*listVer
 		return nil, err
 	}
 	out := &listVersionsOutput{}
-	err = a.ofWorkflow(ctx, in.Name, func(ctx context.Context, tx *store.Tx, w store.Workflow) error {
-		list, err := tx.ListWorkflowVersions(ctx, w.ID, before, in.Limit+1)
+	err = a.ofWorkflow(ctx, in.Name, func(ctx context.Context, tx *store.Tx, w workflowstore.Workflow) error {
+		list, err := workflowstore.In(tx).ListWorkflowVersions(ctx, w.ID, before, in.Limit+1)
 		if err != nil {
 			return err
 		}
-		cursor := func(v store.WorkflowVersion) string { return strconv.Itoa(v.Number) }
-		out.Body = cutPage(list, in.Limit, versionCursor, cursor, func(v store.WorkflowVersion) client.WorkflowVersion {
+		cursor := func(v workflowstore.WorkflowVersion) string { return strconv.Itoa(v.Number) }
+		out.Body = cutPage(list, in.Limit, versionCursor, cursor, func(v workflowstore.WorkflowVersion) client.WorkflowVersion {
 			told := client.WorkflowVersion{Version: v.Version, Number: v.Number, Filename: v.Filename, CreatedAt: client.At(v.CreatedAt), CreatedBy: client.NullString(userOf(v.CreatedBy)), Active: v.Version == w.Version, Script: nil}
 			if in.Source {
 				told.Script = &v.Source

@@ -7,6 +7,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/grantstore"
 )
 
 // Account is who pays, with what was spent lately.
@@ -31,26 +32,26 @@ type Spend struct {
 // EnsureAccount returns the default account of a user, which is made if there
 // is none yet.
 func EnsureAccount(ctx context.Context, tx *store.Tx, userID string) (Account, error) {
-	row, err := tx.EnsureAccount(ctx, userID)
+	row, err := grantstore.In(tx).EnsureAccount(ctx, userID)
 	return fromStore(row), err
 }
 
-func fromStore(a store.Account) Account {
+func fromStore(a grantstore.Account) Account {
 	return Account{ID: a.ID, OwnerID: a.OwnerID, Name: a.Name, KeyRef: a.KeyRef, Balance: (*pawl.USD)(a.Balance), CreatedAt: a.CreatedAt}
 }
 
 // Accounts reads up to limit accounts of a user, the oldest first, with what was
 // spent in the last days, today included, and the cursor to go on with; its ID
 // is empty at the end. An empty owner is everybody.
-func Accounts(ctx context.Context, tx *store.Tx, ownerID string, after store.AccountCursor, days, limit int) (page []Account, next store.AccountCursor, err error) {
-	rows, err := tx.ListAccounts(ctx, ownerID, after, limit+1)
+func Accounts(ctx context.Context, tx *store.Tx, ownerID string, after grantstore.AccountCursor, days, limit int) (page []Account, next grantstore.AccountCursor, err error) {
+	rows, err := grantstore.In(tx).ListAccounts(ctx, ownerID, after, limit+1)
 	if err != nil {
 		return nil, next, err
 	}
 	if len(rows) > limit {
 		rows = rows[:limit]
 		last := rows[limit-1]
-		next = store.AccountCursor{CreatedAt: last.CreatedAt, ID: last.ID}
+		next = grantstore.AccountCursor{CreatedAt: last.CreatedAt, ID: last.ID}
 	}
 	page = make([]Account, len(rows))
 	for i, row := range rows {
@@ -62,13 +63,13 @@ func Accounts(ctx context.Context, tx *store.Tx, ownerID string, after store.Acc
 }
 
 // withSpend adds what was spent in the last days, and what is set aside.
-func withSpend(ctx context.Context, tx *store.Tx, row store.Account, days int) (Account, error) {
+func withSpend(ctx context.Context, tx *store.Tx, row grantstore.Account, days int) (Account, error) {
 	out := fromStore(row)
-	reserved, err := tx.ReservedByAccount(ctx, row.ID)
+	reserved, err := grantstore.In(tx).ReservedByAccount(ctx, row.ID)
 	if err != nil {
 		return out, err
 	}
-	spent, err := tx.SpendByDay(ctx, row.ID, Day(tx.Now).AddDate(0, 0, 1-max(days, 1)))
+	spent, err := grantstore.In(tx).SpendByDay(ctx, row.ID, Day(tx.Now).AddDate(0, 0, 1-max(days, 1)))
 	if err != nil {
 		return out, err
 	}
@@ -83,7 +84,7 @@ func withSpend(ctx context.Context, tx *store.Tx, row store.Account, days int) (
 // is with what was spent in the last days. One of another owner is not found; an
 // empty owner is everybody.
 func Update(ctx context.Context, tx *store.Tx, ownerID, id string, in client.AccountPatch, days int) (was, now Account, err error) {
-	row, err := tx.HoldAccount(ctx, id)
+	row, err := grantstore.In(tx).HoldAccount(ctx, id)
 	if err != nil {
 		return was, now, err
 	}
@@ -96,13 +97,13 @@ func Update(ctx context.Context, tx *store.Tx, ownerID, id string, in client.Acc
 		if in.KeyRef.Value != nil {
 			row.KeyRef = *in.KeyRef.Value
 		}
-		if err := tx.SetKeyRef(ctx, id, row.KeyRef); err != nil {
+		if err := grantstore.In(tx).SetKeyRef(ctx, id, row.KeyRef); err != nil {
 			return was, now, err
 		}
 	}
 	if in.BalanceUSD.Set {
 		row.Balance = (*int64)(in.BalanceUSD.Value)
-		if err := tx.SetBalance(ctx, id, row.Balance); err != nil {
+		if err := grantstore.In(tx).SetBalance(ctx, id, row.Balance); err != nil {
 			return was, now, err
 		}
 	}
@@ -111,6 +112,6 @@ func Update(ctx context.Context, tx *store.Tx, ownerID, id string, in client.Acc
 }
 
 // Receipts reads up to limit receipts, the newest first, and the cursor to go on with; its ID is empty at the end.
-func Receipts(ctx context.Context, tx *store.Tx, f store.ReceiptFilter, after store.ReceiptCursor, limit int) (page []store.Receipt, next store.ReceiptCursor, err error) {
-	return tx.ListReceipts(ctx, f, after, limit)
+func Receipts(ctx context.Context, tx *store.Tx, f grantstore.ReceiptFilter, after grantstore.ReceiptCursor, limit int) (page []grantstore.Receipt, next grantstore.ReceiptCursor, err error) {
+	return grantstore.In(tx).ListReceipts(ctx, f, after, limit)
 }

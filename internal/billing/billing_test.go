@@ -15,6 +15,9 @@ import (
 	"github.com/pawlrun/pawl/internal/pgtest"
 	"github.com/pawlrun/pawl/internal/pgtest/migrated"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/executionstore"
+	"github.com/pawlrun/pawl/internal/store/grantstore"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 func TestMain(m *testing.M) { migrated.Main(m) }
@@ -38,7 +41,7 @@ func both(t *testing.T, test func(t *testing.T, k *kit)) {
 		t.Cleanup(func() { _ = db.Close() })
 		k := &kit{t: t, db: db}
 		k.write(func(ctx context.Context, tx *store.Tx) error {
-			u, err := tx.EnsureUser(ctx, "ada", store.RoleOperator)
+			u, err := userstore.In(tx).EnsureUser(ctx, "ada", userstore.RoleOperator)
 			k.user = u.ID
 			return err
 		})
@@ -65,7 +68,7 @@ func (k *kit) grant(caps grant.Caps) (g grant.Grant) {
 // asked puts a request for a run into the book, as the execution service does
 // before it reserves.
 func asked(ctx context.Context, tx *store.Tx, g grant.Grant, runID string) error {
-	_, err := tx.ClaimExecution(ctx, store.Execution{Key: runID, RunID: runID, Attempt: 1, GraphID: graph, GrantID: g.ID, Owner: "o", LeaseUntil: tx.Now})
+	_, err := executionstore.In(tx).ClaimExecution(ctx, executionstore.Execution{Key: runID, RunID: runID, Attempt: 1, GraphID: graph, GrantID: g.ID, Owner: "o", LeaseUntil: tx.Now})
 	return err
 }
 
@@ -183,7 +186,7 @@ func TestPrepaidBalance(t *testing.T) {
 	both(t, func(t *testing.T, k *kit) {
 		g := k.grant(grant.Caps{})
 		k.write(func(ctx context.Context, tx *store.Tx) error {
-			return tx.SetBalance(ctx, g.BillingAccountID, new(int64(100)))
+			return grantstore.In(tx).SetBalance(ctx, g.BillingAccountID, new(int64(100)))
 		})
 		if err := k.reserve(g, "a", 101); which(err) != CapBalance {
 			t.Errorf("too dear: %v", err)
@@ -200,7 +203,7 @@ func TestPrepaidBalance(t *testing.T) {
 		}
 		var accounts []Account
 		k.write(func(ctx context.Context, tx *store.Tx) (err error) {
-			accounts, _, err = Accounts(ctx, tx, k.user, store.AccountCursor{}, 7, 10)
+			accounts, _, err = Accounts(ctx, tx, k.user, grantstore.AccountCursor{}, 7, 10)
 			return err
 		})
 		if len(accounts) != 1 || *accounts[0].Balance != -50 || accounts[0].Reserved != 0 || len(accounts[0].Days) != 1 || accounts[0].Days[0].Amount != 150 {
@@ -215,7 +218,7 @@ func TestUnitsAreChargedOnce(t *testing.T) {
 	both(t, func(t *testing.T, k *kit) {
 		g := k.grant(grant.Caps{})
 		k.write(func(ctx context.Context, tx *store.Tx) error {
-			return tx.SetBalance(ctx, g.BillingAccountID, new(int64(1000)))
+			return grantstore.In(tx).SetBalance(ctx, g.BillingAccountID, new(int64(1000)))
 		})
 		facts := []Fact{
 			{Unit: "a", Model: "m", InputTokens: 3, OutputTokens: 4, Cost: 7}, {Unit: "free"}, {Unit: "a", Cost: 9},
@@ -226,13 +229,13 @@ func TestUnitsAreChargedOnce(t *testing.T) {
 				t.Errorf("time %d: %s", i, cost)
 			}
 		}
-		var page []store.Receipt
+		var page []grantstore.Receipt
 		k.write(func(ctx context.Context, tx *store.Tx) (err error) {
-			account, err := tx.AccountByID(ctx, g.BillingAccountID)
+			account, err := grantstore.In(tx).AccountByID(ctx, g.BillingAccountID)
 			if err != nil || *account.Balance != 992 {
 				t.Errorf("balance of %+v: %v", account, err)
 			}
-			page, _, err = Receipts(ctx, tx, store.ReceiptFilter{OwnerID: k.user}, store.ReceiptCursor{}, 10)
+			page, _, err = Receipts(ctx, tx, grantstore.ReceiptFilter{OwnerID: k.user}, grantstore.ReceiptCursor{}, 10)
 			return err
 		})
 		references := map[string]int64{}
@@ -253,11 +256,11 @@ func TestReceiptsHaveACursor(t *testing.T) {
 		g := k.grant(grant.Caps{})
 		k.settle(g, "r", Fact{Unit: "a"}, Fact{Unit: "b"}, Fact{Unit: "c"})
 		k.write(func(ctx context.Context, tx *store.Tx) error {
-			first, next, err := Receipts(ctx, tx, store.ReceiptFilter{OwnerID: k.user}, store.ReceiptCursor{}, 2)
+			first, next, err := Receipts(ctx, tx, grantstore.ReceiptFilter{OwnerID: k.user}, grantstore.ReceiptCursor{}, 2)
 			if err != nil || len(first) != 2 || next.ID == "" {
 				t.Errorf("%v %v %v", first, next, err)
 			}
-			second, end, err := Receipts(ctx, tx, store.ReceiptFilter{OwnerID: k.user}, next, 2)
+			second, end, err := Receipts(ctx, tx, grantstore.ReceiptFilter{OwnerID: k.user}, next, 2)
 			if len(second) != 1 || end.ID != "" {
 				t.Errorf("%v %v", second, end)
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/grant"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/grantstore"
 )
 
 // Which bound a run would break.
@@ -43,7 +44,7 @@ const estimateFrom = 20
 // average of the newest runs that have receipts, rounded up; before there are
 // any, the cap per run; without one, nothing.
 func Estimate(ctx context.Context, tx *store.Tx, g grant.Grant, graphID string) (pawl.USD, error) {
-	runs, total, err := tx.RecentCosts(ctx, g.ID, graphID, estimateFrom)
+	runs, total, err := grantstore.In(tx).RecentCosts(ctx, g.ID, graphID, estimateFrom)
 	switch {
 	case err != nil:
 		return 0, err
@@ -60,14 +61,14 @@ func Estimate(ctx context.Context, tx *store.Tx, g grant.Grant, graphID string) 
 // judged again: it was started. The grant and the account are held until the
 // transaction ends, so that rivals are judged one after the other.
 func Reserve(ctx context.Context, tx *store.Tx, g grant.Grant, runID string, attempt int, estimate pawl.USD) error {
-	if _, err := tx.HoldGrant(ctx, g.ID); err != nil {
+	if _, err := grantstore.In(tx).HoldGrant(ctx, g.ID); err != nil {
 		return err
 	}
-	account, err := tx.HoldAccount(ctx, g.BillingAccountID)
+	account, err := grantstore.In(tx).HoldAccount(ctx, g.BillingAccountID)
 	if err != nil {
 		return err
 	}
-	has, err := tx.HasReservation(ctx, runID, attempt)
+	has, err := grantstore.In(tx).HasReservation(ctx, runID, attempt)
 	if err != nil || has {
 		return err
 	}
@@ -77,7 +78,7 @@ func Reserve(ctx context.Context, tx *store.Tx, g grant.Grant, runID string, att
 	if err := checkBalance(ctx, tx, account, int64(estimate)); err != nil {
 		return err
 	}
-	return tx.InsertReservation(ctx, store.ChargeReservation{
+	return grantstore.In(tx).InsertReservation(ctx, grantstore.ChargeReservation{
 		RunID: runID, Attempt: attempt, GrantID: g.ID, AccountID: account.ID, Amount: int64(estimate),
 	})
 }
@@ -94,7 +95,7 @@ func ReserveFor(ctx context.Context, tx *store.Tx, g grant.Grant, graphID, runID
 // Unbounded reports whether neither the grant nor its account bounds what runs
 // may cost. Then nothing has to be set aside, and nobody is held: runs of one
 // owner do not wait for each other.
-func Unbounded(g grant.Grant, account store.Account) bool {
+func Unbounded(g grant.Grant, account grantstore.Account) bool {
 	return g.Caps.USDPerDay == nil && g.Caps.USDPerRun == nil && g.Caps.RunsPerDay == nil && account.Balance == nil
 }
 
@@ -104,7 +105,7 @@ func checkCaps(ctx context.Context, tx *store.Tx, g grant.Grant, runID string, e
 	}
 	today := Day(tx.Now)
 	if limit := g.Caps.RunsPerDay; limit != nil {
-		runs, err := tx.RunsOfGrant(ctx, g.ID, today, runID)
+		runs, err := grantstore.In(tx).RunsOfGrant(ctx, g.ID, today, runID)
 		if err != nil {
 			return err
 		}
@@ -113,11 +114,11 @@ func checkCaps(ctx context.Context, tx *store.Tx, g grant.Grant, runID string, e
 		}
 	}
 	if limit := g.Caps.USDPerDay; limit != nil {
-		spent, err := tx.SpentByGrant(ctx, g.ID, today)
+		spent, err := grantstore.In(tx).SpentByGrant(ctx, g.ID, today)
 		if err != nil {
 			return err
 		}
-		reserved, err := tx.ReservedByGrant(ctx, g.ID)
+		reserved, err := grantstore.In(tx).ReservedByGrant(ctx, g.ID)
 		if err != nil {
 			return err
 		}
@@ -129,11 +130,11 @@ func checkCaps(ctx context.Context, tx *store.Tx, g grant.Grant, runID string, e
 	return nil
 }
 
-func checkBalance(ctx context.Context, tx *store.Tx, account store.Account, estimate int64) error {
+func checkBalance(ctx context.Context, tx *store.Tx, account grantstore.Account, estimate int64) error {
 	if account.Balance == nil {
 		return nil
 	}
-	reserved, err := tx.ReservedByAccount(ctx, account.ID)
+	reserved, err := grantstore.In(tx).ReservedByAccount(ctx, account.ID)
 	if err != nil {
 		return err
 	}

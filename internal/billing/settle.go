@@ -9,6 +9,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/grantstore"
 )
 
 // System is the source system of the receipts that are written here.
@@ -62,7 +63,7 @@ func Charge(ctx context.Context, tx *store.Tx, a Attempt, facts []Fact) error {
 	var charged int64
 	for _, f := range facts {
 		amount := int64(within(f.Cost, maxUnitCost))
-		added, err := tx.InsertReceipt(ctx, store.Receipt{
+		added, err := grantstore.In(tx).InsertReceipt(ctx, grantstore.Receipt{
 			AccountID: a.AccountID, GrantID: a.GrantID, ScheduleID: a.ScheduleID, RunID: a.RunID, Attempt: a.Attempt,
 			System: System, Reference: run.UsageReference(a.RunID, a.Attempt, f.Unit), Executor: a.Executor, Model: f.Model,
 			InputTokens: within(f.InputTokens, maxTokens), OutputTokens: within(f.OutputTokens, maxTokens), Amount: amount,
@@ -77,7 +78,7 @@ func Charge(ctx context.Context, tx *store.Tx, a Attempt, facts []Fact) error {
 	if charged == 0 {
 		return nil
 	}
-	return tx.LowerBalance(ctx, a.AccountID, charged)
+	return grantstore.In(tx).LowerBalance(ctx, a.AccountID, charged)
 }
 
 func within[T int64 | pawl.USD](v, most T) T { return min(max(v, 0), most) }
@@ -89,9 +90,9 @@ func Settle(ctx context.Context, tx *store.Tx, a Attempt, facts []Fact) (pawl.US
 	if err := Charge(ctx, tx, a, facts); err != nil {
 		return 0, err
 	}
-	if err := tx.DeleteReservation(ctx, a.RunID, a.Attempt); err != nil {
+	if err := grantstore.In(tx).DeleteReservation(ctx, a.RunID, a.Attempt); err != nil {
 		return 0, err
 	}
-	cost, err := tx.CostOfRun(ctx, a.RunID)
+	cost, err := grantstore.In(tx).CostOfRun(ctx, a.RunID)
 	return pawl.USD(cost), err
 }

@@ -16,7 +16,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/outbound"
 	"github.com/pawlrun/pawl/internal/script"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
 	"github.com/pawlrun/pawl/internal/tool"
 	"github.com/pawlrun/pawl/internal/workflow"
 )
@@ -111,13 +111,13 @@ func (t *trying) run(ctx context.Context, p *Process, file string) error {
 }
 
 // parseEvents reads TOPIC=JSON; the ids are numbers.
-func parseEvents(list []string) (events []store.NewEvent, err error) {
+func parseEvents(list []string) (events []eventstore.NewEvent, err error) {
 	for i, text := range list {
 		topic, payload, ok := strings.Cut(text, "=")
 		if !ok || !json.Valid([]byte(payload)) {
 			return nil, usageError(`Such as --event 'mail.received={"from":"ann"}'.`, "--event %q is not TOPIC=JSON", text)
 		}
-		events = append(events, store.NewEvent{Topic: topic, MessageID: "event-" + strconv.Itoa(i+1), Payload: json.RawMessage(payload)})
+		events = append(events, eventstore.NewEvent{Topic: topic, MessageID: "event-" + strconv.Itoa(i+1), Payload: json.RawMessage(payload)})
 	}
 	return events, nil
 }

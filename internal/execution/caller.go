@@ -8,6 +8,7 @@ import (
 
 	"github.com/pawlrun/pawl/internal/executor/runner"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/grantstore"
 )
 
 // errNoKeys is why a service that was given no Keys resolves none.
@@ -33,7 +34,7 @@ func (f *flight) identify(ctx context.Context) error {
 	var err error
 	if account.ID == "" {
 		err = f.s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
-			account, err = tx.AccountByID(ctx, f.bill.AccountID)
+			account, err = grantstore.In(tx).AccountByID(ctx, f.bill.AccountID)
 			return err
 		})
 	}
@@ -47,7 +48,7 @@ func (f *flight) identify(ctx context.Context) error {
 }
 
 // keyOf resolves the key that an account names.
-func (s *Service) keyOf(account store.Account) (runner.Key, error) {
+func (s *Service) keyOf(account grantstore.Account) (runner.Key, error) {
 	value, err := s.keys(account.KeyRef)
 	if err != nil {
 		return runner.Key{}, &callerFault{account.ID, account.KeyRef, "is not set", err}

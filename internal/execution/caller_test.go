@@ -16,6 +16,7 @@ import (
 	"github.com/pawlrun/pawl/internal/executor/runner"
 	"github.com/pawlrun/pawl/internal/pgtest/search"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/grantstore"
 )
 
 // ring has the keys of a server, and keeps what the service logs.
@@ -59,7 +60,7 @@ func (r *ring) logged() string {
 func (k *kit) account() (id string) {
 	k.t.Helper()
 	k.write(func(ctx context.Context, tx *store.Tx) error {
-		g, err := tx.GrantByID(ctx, k.grantID)
+		g, err := grantstore.In(tx).GrantByID(ctx, k.grantID)
 		id = g.AccountID
 		return err
 	})
@@ -70,7 +71,7 @@ func (k *kit) account() (id string) {
 func (k *kit) point(ref string) {
 	k.t.Helper()
 	id := k.account()
-	k.write(func(ctx context.Context, tx *store.Tx) error { return tx.SetKeyRef(ctx, id, ref) })
+	k.write(func(ctx context.Context, tx *store.Tx) error { return grantstore.In(tx).SetKeyRef(ctx, id, ref) })
 }
 
 // seen is the caller of the latest run that the executor was asked for.

@@ -9,6 +9,8 @@ import (
 	"github.com/pawlrun/pawl/internal/executor/runner"
 	"github.com/pawlrun/pawl/internal/grant"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/executionstore"
+	"github.com/pawlrun/pawl/internal/store/grantstore"
 )
 
 // Cancel implements API. What nobody executes, because it waits for a person or
@@ -22,11 +24,11 @@ func (s *Service) cancel(ctx context.Context, key, by string) error {
 	var f *flight
 	err := s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		f = nil
-		asked, err := tx.AskCancelExecution(ctx, key)
+		asked, err := executionstore.In(tx).AskCancelExecution(ctx, key)
 		if err != nil {
 			return err
 		}
-		e, err := tx.ExecutionByKey(ctx, key)
+		e, err := executionstore.In(tx).ExecutionByKey(ctx, key)
 		if err != nil || !asked {
 			return err
 		}
@@ -50,12 +52,12 @@ func (s *Service) cancel(ctx context.Context, key, by string) error {
 
 // takeToStop claims an execution that is to be stopped, whatever its grant and
 // its graph have become. Nil means that a rival was faster; it sees the note.
-func (s *Service) takeToStop(ctx context.Context, tx *store.Tx, seen store.Execution) (*flight, error) {
+func (s *Service) takeToStop(ctx context.Context, tx *store.Tx, seen executionstore.Execution) (*flight, error) {
 	m, err := memoryOf(seen)
 	if err != nil {
 		return nil, err
 	}
-	g, err := tx.GrantByID(ctx, seen.GrantID)
+	g, err := grantstore.In(tx).GrantByID(ctx, seen.GrantID)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +67,7 @@ func (s *Service) takeToStop(ctx context.Context, tx *store.Tx, seen store.Execu
 	}
 	next := seen
 	next.Owner, next.LeaseUntil = s.newOwner(), tx.Now.Add(leaseFor)
-	taken, err := tx.TakeExecution(ctx, seen, next)
+	taken, err := executionstore.In(tx).TakeExecution(ctx, seen, next)
 	if err != nil || !taken {
 		return nil, err
 	}
@@ -118,7 +120,7 @@ func (s *Service) resume(ctx context.Context, key, question string, answer []byt
 // died; the executor tells whether the answer had arrived.
 func (s *Service) claimResumption(ctx context.Context, tx *store.Tx, key, question string, answer []byte) (*flight, contract.RunAnswerV1, error) {
 	none := contract.RunAnswerV1{}
-	e, err := tx.ExecutionByKey(ctx, key)
+	e, err := executionstore.In(tx).ExecutionByKey(ctx, key)
 	if err != nil {
 		return nil, none, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/pawlrun/pawl/internal/executor/runner"
 	"github.com/pawlrun/pawl/internal/grant"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/grantstore"
 )
 
 // stoppable is a graph that runs until it is cancelled.
@@ -273,7 +274,7 @@ func TestResumeAsksTheGrantAndSurvivesDeath(t *testing.T) {
 			t.Errorf("%+v %v", answer, err)
 		}
 		k.write(func(ctx context.Context, tx *store.Tx) error {
-			_, err := tx.RevokeGrant(ctx, k.grantID)
+			_, err := grantstore.In(tx).RevokeGrant(ctx, k.grantID)
 			return err
 		})
 		if code, _ := grant.RefusalCode(resumeError(k, "revoked")); code != contract.GrantRevoked {

@@ -11,6 +11,8 @@ import (
 	"github.com/pawlrun/pawl/internal/executor/runner"
 	"github.com/pawlrun/pawl/internal/grant"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/executionstore"
+	"github.com/pawlrun/pawl/internal/store/grantstore"
 )
 
 // ask is a request whose shape was checked.
@@ -102,7 +104,7 @@ func (s *Service) claim(ctx context.Context, tx *store.Tx, a ask) (*flight, cont
 				return f, none, err
 			}
 		}
-		e, err := tx.ExecutionByKey(ctx, a.key)
+		e, err := executionstore.In(tx).ExecutionByKey(ctx, a.key)
 		if errors.Is(err, pawl.ErrNotFound) && refusal != nil {
 			return nil, none, refusal
 		}
@@ -143,7 +145,7 @@ type newcomer struct {
 	grant   grant.Grant
 	exec    runner.Executor
 	name    string // of the graph
-	account store.Account
+	account grantstore.Account
 	limited bool // something bounds what it may cost
 }
 
@@ -162,14 +164,14 @@ func (s *Service) allow(ctx context.Context, tx *store.Tx, a ask) (n newcomer, e
 // claimNew claims a key. Nil means that it is known.
 func (s *Service) claimNew(ctx context.Context, tx *store.Tx, a ask, n newcomer) (*flight, error) {
 	m := memory{ScheduleID: a.req.ScheduleID, ScheduledFor: a.req.ScheduledFor}
-	e := store.Execution{
+	e := executionstore.Execution{
 		Key: a.key, Hash: a.hash, RunID: a.req.RunID, Attempt: max(a.req.Attempt, 1), GraphID: a.graphID, GrantID: n.grant.ID,
 		Remote: m.json(), Owner: s.newOwner(), LeaseUntil: tx.Now.Add(leaseFor),
 	}
 	if e.RunID == "" {
 		e.RunID = store.NewID()
 	}
-	claimed, err := tx.ClaimExecution(ctx, e)
+	claimed, err := executionstore.In(tx).ClaimExecution(ctx, e)
 	if err != nil || !claimed {
 		return nil, err
 	}
@@ -190,15 +192,15 @@ func (s *Service) newOwner() string { return s.node + "/" + store.NewID() }
 // bounded reads the account of a grant, and reports whether something bounds
 // what a run may cost. Such runs are counted against each other before they are
 // allowed, so each of them has a transaction of its own.
-func bounded(ctx context.Context, tx *store.Tx, g grant.Grant) (store.Account, bool, error) {
-	account, err := tx.AccountByID(ctx, g.BillingAccountID)
+func bounded(ctx context.Context, tx *store.Tx, g grant.Grant) (grantstore.Account, bool, error) {
+	account, err := grantstore.In(tx).AccountByID(ctx, g.BillingAccountID)
 	if err != nil || billing.Unbounded(g, account) {
 		return account, false, err
 	}
 	return account, true, tx.RequireOwnTx()
 }
 
-func reserve(ctx context.Context, tx *store.Tx, g grant.Grant, e store.Execution) error {
+func reserve(ctx context.Context, tx *store.Tx, g grant.Grant, e executionstore.Execution) error {
 	return billing.ReserveFor(ctx, tx, g, e.GraphID, e.RunID, e.Attempt)
 }
 
@@ -215,7 +217,7 @@ type takeWish struct {
 // The grant is asked again before anything new is begun. A run that may be
 // under way at its executor is followed to its end in any case: it was allowed,
 // it is paid for, and its outcome is wanted.
-func (s *Service) takeOver(ctx context.Context, tx *store.Tx, seen store.Execution, wish takeWish) (*flight, error) {
+func (s *Service) takeOver(ctx context.Context, tx *store.Tx, seen executionstore.Execution, wish takeWish) (*flight, error) {
 	m, err := memoryOf(seen)
 	if err != nil {
 		return nil, err
@@ -242,7 +244,7 @@ func (s *Service) takeOver(ctx context.Context, tx *store.Tx, seen store.Executi
 			return nil, err
 		}
 	}
-	taken, err := tx.TakeExecution(ctx, seen, next)
+	taken, err := executionstore.In(tx).TakeExecution(ctx, seen, next)
 	if err != nil || !taken {
 		return nil, err
 	}
@@ -257,7 +259,7 @@ func (s *Service) takeOver(ctx context.Context, tx *store.Tx, seen store.Executi
 	return s.newFlight(next, m, exec, name, g, wish.input, wish.resume), nil
 }
 
-func (s *Service) newFlight(e store.Execution, m memory, exec runner.Executor, name string, g grant.Grant, input, resume []byte) *flight {
+func (s *Service) newFlight(e executionstore.Execution, m memory, exec runner.Executor, name string, g grant.Grant, input, resume []byte) *flight {
 	provider, _, _ := contract.ParseGraphID(e.GraphID) // it was checked
 	return &flight{
 		s: s, key: e.Key, owner: e.Owner, exec: exec, memory: m, stopAtOnce: !e.CancelAt.IsZero(),

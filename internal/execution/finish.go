@@ -12,6 +12,7 @@ import (
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/executor/runner"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/executionstore"
 )
 
 // maxMessage bounds what is kept of an error message, in bytes.
@@ -41,7 +42,7 @@ func (f *flight) conclude(cause error, result runner.Result, err error) (contrac
 
 // finished stores an outcome with the receipts of the attempt.
 func (f *flight) finished(r runner.Result) (contract.RunAnswerV1, error) {
-	o := store.Outcome{OK: r.OK, TraceID: r.TraceID, Output: asJSON(r.Output)}
+	o := executionstore.Outcome{OK: r.OK, TraceID: r.TraceID, Output: asJSON(r.Output)}
 	if !r.OK {
 		o.ErrorCode, o.ErrorMessage = string(contract.Internal), clip(f.redact(r.Message))
 		if contract.ErrorCode(r.Code).Valid() {
@@ -58,12 +59,12 @@ func (f *flight) finished(r runner.Result) (contract.RunAnswerV1, error) {
 				return err
 			}
 		}
-		return tx.FinishExecution(ctx, f.key, f.owner, o, m.json(), int64(cost))
+		return executionstore.In(tx).FinishExecution(ctx, f.key, f.owner, o, m.json(), int64(cost))
 	})
 	if err != nil {
 		return contract.RunAnswerV1{}, f.writeError(err)
 	}
-	return answerOf(store.Execution{
+	return answerOf(executionstore.Execution{
 		RunID: f.run.RunID, Attempt: f.run.Attempt, Outcome: o, Remote: m.json(), Cost: int64(cost),
 	})
 }
@@ -83,7 +84,7 @@ func (f *flight) interrupted(r runner.Result) (contract.RunAnswerV1, error) {
 		if stop {
 			return errStopAsked
 		}
-		return tx.InterruptExecution(ctx, f.key, f.owner, r.TraceID, question, m.json(), int64(cost))
+		return executionstore.In(tx).InterruptExecution(ctx, f.key, f.owner, r.TraceID, question, m.json(), int64(cost))
 	})
 	if errors.Is(err, errStopAsked) {
 		return f.finished(f.stopElsewhere(context.WithoutCancel(f.s.base)))
@@ -91,8 +92,8 @@ func (f *flight) interrupted(r runner.Result) (contract.RunAnswerV1, error) {
 	if err != nil {
 		return contract.RunAnswerV1{}, f.writeError(err)
 	}
-	return answerOf(store.Execution{
-		RunID: f.run.RunID, Attempt: f.run.Attempt, Outcome: store.Outcome{TraceID: r.TraceID}, Interrupt: question, Remote: m.json(), Cost: int64(cost),
+	return answerOf(executionstore.Execution{
+		RunID: f.run.RunID, Attempt: f.run.Attempt, Outcome: executionstore.Outcome{TraceID: r.TraceID}, Interrupt: question, Remote: m.json(), Cost: int64(cost),
 	})
 }
 
@@ -103,7 +104,7 @@ func (f *flight) released() error {
 		if _, _, err := f.settle(ctx, tx, facts); err != nil {
 			return err
 		}
-		return tx.ReleaseExecution(ctx, f.key, f.owner)
+		return executionstore.In(tx).ReleaseExecution(ctx, f.key, f.owner)
 	})
 }
 
@@ -114,7 +115,7 @@ var errStopAsked = errors.New("somebody asked to stop the run")
 // the run. The fence comes first, as in every claim: whoever takes rows in one
 // order does not wait for each other in a circle.
 func (f *flight) settle(ctx context.Context, tx *store.Tx, facts []billing.Fact) (cost pawl.USD, stop bool, err error) {
-	cancelAt, err := tx.BeatExecution(ctx, f.key, f.owner, tx.Now.Add(leaseFor))
+	cancelAt, err := executionstore.In(tx).BeatExecution(ctx, f.key, f.owner, tx.Now.Add(leaseFor))
 	if err != nil {
 		return 0, false, err
 	}

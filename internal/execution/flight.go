@@ -11,6 +11,8 @@ import (
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/executor/runner"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/executionstore"
+	"github.com/pawlrun/pawl/internal/store/grantstore"
 )
 
 // How long things may take that are not the run itself.
@@ -26,9 +28,9 @@ type flight struct {
 	exec       runner.Executor
 	run        runner.Run // its Caller is written by identify, under mu
 	bill       billing.Attempt
-	stopAtOnce bool          // somebody asked to stop it before it was claimed
-	free       bool          // it is the first claim, and set nothing aside
-	account    store.Account // as the claim saw it; zero if it did not look
+	stopAtOnce bool               // somebody asked to stop it before it was claimed
+	free       bool               // it is the first claim, and set nothing aside
+	account    grantstore.Account // as the claim saw it; zero if it did not look
 
 	mu     sync.Mutex
 	memory memory         // guarded by mu
@@ -139,7 +141,9 @@ func (f *flight) remember(e runner.Event) error {
 	defer f.mu.Unlock()
 	f.memory.Remote = e.Remote
 	raw := f.memory.json()
-	return f.write(func(ctx context.Context, tx *store.Tx) error { return tx.RememberExecution(ctx, f.key, f.owner, raw) })
+	return f.write(func(ctx context.Context, tx *store.Tx) error {
+		return executionstore.In(tx).RememberExecution(ctx, f.key, f.owner, raw)
+	})
 }
 
 // write is a transaction that goes on when the run or the service is stopped.
@@ -184,7 +188,7 @@ func (f *flight) watch(ctx context.Context) {
 
 func (f *flight) beat(ctx context.Context) (cancelAt time.Time, err error) {
 	err = f.s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		cancelAt, err = tx.BeatExecution(ctx, f.key, f.owner, tx.Now.Add(leaseFor))
+		cancelAt, err = executionstore.In(tx).BeatExecution(ctx, f.key, f.owner, tx.Now.Add(leaseFor))
 		return err
 	})
 	return cancelAt, err
@@ -192,7 +196,7 @@ func (f *flight) beat(ctx context.Context) (cancelAt time.Time, err error) {
 
 func (f *flight) look(ctx context.Context) (cancelAt time.Time, err error) {
 	err = f.s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		e, err := tx.ExecutionByKey(ctx, f.key)
+		e, err := executionstore.In(tx).ExecutionByKey(ctx, f.key)
 		if err == nil && e.Owner == f.owner {
 			cancelAt = e.CancelAt
 		}

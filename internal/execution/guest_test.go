@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/grantstore"
 )
 
 // welcome lets in guests by the words of a test, each a user of its own.
@@ -210,7 +210,7 @@ func TestRunsThatAreOverAreForgotten(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := bare.keyOf(store.Account{ID: "a", KeyRef: "${K}"}); !errors.Is(err, errNoKeys) {
+		if _, err := bare.keyOf(grantstore.Account{ID: "a", KeyRef: "${K}"}); !errors.Is(err, errNoKeys) {
 			t.Errorf("%v", err)
 		}
 	})

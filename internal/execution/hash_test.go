@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/executionstore"
 )
 
 // Lesson 61, context 3.17.5: what means the same has the same hash, and nothing
@@ -60,19 +60,19 @@ func TestHashIsOfTheCanonicalForm(t *testing.T) {
 // Context 3.17.3: what a request means for what is stored under its key.
 func TestJudgeAKnownKey(t *testing.T) {
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	failed := store.Execution{Hash: "h", Attempt: 1, Finished: true}
+	failed := executionstore.Execution{Hash: "h", Attempt: 1, Finished: true}
 	unknown := failed
 	unknown.Remote = memory{Unknown: true}.json()
 	good := failed
 	good.Outcome.OK = true
-	alive := store.Execution{Hash: "h", Attempt: 1, Owner: "o", LeaseUntil: now.Add(time.Millisecond)}
+	alive := executionstore.Execution{Hash: "h", Attempt: 1, Owner: "o", LeaseUntil: now.Add(time.Millisecond)}
 	dead := alive
 	dead.LeaseUntil = now
-	released := store.Execution{Hash: "h", Attempt: 1, LeaseUntil: now.Add(time.Hour)}
-	asks := store.Execution{Hash: "h", Attempt: 1, Interrupt: json.RawMessage(`"?"`)}
+	released := executionstore.Execution{Hash: "h", Attempt: 1, LeaseUntil: now.Add(time.Hour)}
+	asks := executionstore.Execution{Hash: "h", Attempt: 1, Interrupt: json.RawMessage(`"?"`)}
 	for _, c := range []struct {
 		name    string
-		stored  store.Execution
+		stored  executionstore.Execution
 		hash    string
 		attempt int
 		want    move

@@ -3,7 +3,7 @@ package execution
 import (
 	"time"
 
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/executionstore"
 )
 
 // move is what to do about a key that is known.
@@ -23,7 +23,7 @@ const (
 // A stored outcome stands, failures included, until a later attempt is asked
 // for by its number. One whose outcome nobody knows stands for good: only a
 // person may have it started again, with another key.
-func judge(e store.Execution, hash string, attempt int, now time.Time) (move, error) {
+func judge(e executionstore.Execution, hash string, attempt int, now time.Time) (move, error) {
 	m, err := memoryOf(e)
 	switch {
 	case err != nil:

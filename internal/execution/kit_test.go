@@ -16,6 +16,7 @@ import (
 	"github.com/pawlrun/pawl/internal/pgtest"
 	"github.com/pawlrun/pawl/internal/pgtest/migrated"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 func TestMain(m *testing.M) { migrated.Main(m) }
@@ -95,7 +96,7 @@ func newKit(t testing.TB, url string) *kit {
 	k := &kit{t: t, db: db, fake: &fake{run: succeed}, keys: &ring{}}
 	k.s = k.service("node-1")
 	k.write(func(ctx context.Context, tx *store.Tx) error {
-		u, err := tx.EnsureUser(ctx, "ada", store.RoleOperator)
+		u, err := userstore.In(tx).EnsureUser(ctx, "ada", userstore.RoleOperator)
 		k.user = u.ID
 		return err
 	})

@@ -7,7 +7,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/execution/contract"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/executionstore"
 )
 
 // memory is what the service remembers about a key besides its columns: it is
@@ -48,7 +48,7 @@ func (m memory) json() json.RawMessage {
 	return raw
 }
 
-func memoryOf(e store.Execution) (m memory, err error) {
+func memoryOf(e executionstore.Execution) (m memory, err error) {
 	if e.Remote == nil {
 		return m, nil
 	}
@@ -60,7 +60,7 @@ func memoryOf(e store.Execution) (m memory, err error) {
 
 // answerOf tells what is stored under a key: an outcome, or a question to a
 // person.
-func answerOf(e store.Execution) (contract.RunAnswerV1, error) {
+func answerOf(e executionstore.Execution) (contract.RunAnswerV1, error) {
 	m, err := memoryOf(e)
 	if err != nil {
 		return contract.RunAnswerV1{}, err

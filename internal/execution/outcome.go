@@ -7,6 +7,7 @@ import (
 	"github.com/pawlrun/pawl/internal/billing"
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/executionstore"
 )
 
 // Outcome implements API.
@@ -15,7 +16,7 @@ func (s *Service) Outcome(ctx context.Context, key string) (answer contract.RunA
 		return answer, err
 	}
 	err = s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		e, err := tx.ExecutionByKey(ctx, key)
+		e, err := executionstore.In(tx).ExecutionByKey(ctx, key)
 		if err != nil {
 			return err
 		}
@@ -44,7 +45,7 @@ const (
 func (s *Service) Sweep(ctx context.Context) (closed int, err error) {
 	err = s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		closed = 0
-		left, err := tx.AbandonedExecutions(ctx, tx.Now.Add(-abandonedAfter), sweepAtOnce)
+		left, err := executionstore.In(tx).AbandonedExecutions(ctx, tx.Now.Add(-abandonedAfter), sweepAtOnce)
 		if err != nil {
 			return err
 		}
@@ -62,7 +63,7 @@ func (s *Service) Sweep(ctx context.Context) (closed int, err error) {
 	return closed, err
 }
 
-func (s *Service) giveUp(ctx context.Context, tx *store.Tx, seen store.Execution) (bool, error) {
+func (s *Service) giveUp(ctx context.Context, tx *store.Tx, seen executionstore.Execution) (bool, error) {
 	m, err := memoryOf(seen)
 	if err != nil {
 		m = memory{} // it is given up all the same
@@ -70,7 +71,7 @@ func (s *Service) giveUp(ctx context.Context, tx *store.Tx, seen store.Execution
 	m.Unknown = true
 	next := seen
 	next.Owner, next.LeaseUntil = s.newOwner(), tx.Now.Add(leaseFor)
-	taken, err := tx.TakeExecution(ctx, seen, next)
+	taken, err := executionstore.In(tx).TakeExecution(ctx, seen, next)
 	if err != nil || !taken {
 		return false, err
 	}
@@ -78,8 +79,8 @@ func (s *Service) giveUp(ctx context.Context, tx *store.Tx, seen store.Execution
 	if err != nil {
 		return false, err
 	}
-	o := store.Outcome{ErrorCode: string(contract.Aborted), ErrorMessage: "its executor died and nobody asked for it again; whether it ran is not known"}
-	return true, tx.FinishExecution(ctx, seen.Key, next.Owner, o, m.json(), int64(cost))
+	o := executionstore.Outcome{ErrorCode: string(contract.Aborted), ErrorMessage: "its executor died and nobody asked for it again; whether it ran is not known"}
+	return true, executionstore.In(tx).FinishExecution(ctx, seen.Key, next.Owner, o, m.json(), int64(cost))
 }
 
 // Recover gives up the claims of earlier processes of this node, so that nobody

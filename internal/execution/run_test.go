@@ -17,6 +17,7 @@ import (
 	"github.com/pawlrun/pawl/internal/executor/runner"
 	"github.com/pawlrun/pawl/internal/grant"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/grantstore"
 )
 
 // C-36, C-37, C-41, context 3.17.2: the run is drained, charged to the
@@ -166,7 +167,7 @@ func TestRefusalsLeaveNoTrace(t *testing.T) {
 		none := int64(0)
 		broke := k.grant(grant.Caps{RunsPerDay: &none}, graph)
 		k.write(func(ctx context.Context, tx *store.Tx) error {
-			if _, err := tx.RevokeGrant(ctx, revoked.ID); err != nil {
+			if _, err := grantstore.In(tx).RevokeGrant(ctx, revoked.ID); err != nil {
 				return err
 			}
 			_, err := tx.Exec(ctx, `update execution_grants set expires_at = 1 where id = $1`, expired.ID)

@@ -9,6 +9,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/grantstore"
 )
 
 // Check tells whether a grant allows a graph to run now. It looks in this
@@ -44,7 +45,7 @@ func RefusalCode(err error) (code contract.ErrorCode, ok bool) {
 // Authorize loads a grant and checks it for a graph, at the instant of the
 // transaction.
 func Authorize(ctx context.Context, tx *store.Tx, grantID, graphID string) (Grant, error) {
-	row, err := tx.GrantByID(ctx, grantID)
+	row, err := grantstore.In(tx).GrantByID(ctx, grantID)
 	if errors.Is(err, pawl.ErrNotFound) {
 		return Grant{}, refuse(contract.GrantNotFound, "there is no such grant", "Create a grant, and use its id.")
 	}

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/grantstore"
 )
 
 // Grant is the right to run graphs in the name of a user.
@@ -28,7 +28,7 @@ type Caps struct {
 	RunsPerDay *int64    `json:"runsPerDay"`
 }
 
-func fromStore(g store.Grant) Grant {
+func fromStore(g grantstore.Grant) Grant {
 	return Grant{
 		ID: g.ID, UserID: g.UserID, BillingAccountID: g.AccountID, Scopes: g.Scopes,
 		Caps:              Caps{USDPerDay: (*pawl.USD)(g.USDPerDay), USDPerRun: (*pawl.USD)(g.USDPerRun), RunsPerDay: g.RunsPerDay},

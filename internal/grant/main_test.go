@@ -7,6 +7,7 @@ import (
 	"github.com/pawlrun/pawl/internal/pgtest"
 	"github.com/pawlrun/pawl/internal/pgtest/migrated"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 func TestMain(m *testing.M) { migrated.Main(m) }
@@ -29,7 +30,7 @@ func both(t *testing.T, test func(t *testing.T, k *kit)) {
 		k := &kit{t: t, db: db}
 		k.write(func(ctx context.Context, tx *store.Tx) error {
 			for name, id := range map[string]*string{"ada": &k.ada, "bob": &k.bob} {
-				u, err := tx.EnsureUser(ctx, name, store.RoleOperator)
+				u, err := userstore.In(tx).EnsureUser(ctx, name, userstore.RoleOperator)
 				if err != nil {
 					return err
 				}

@@ -8,6 +8,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/grantstore"
 )
 
 // Service is the side of people: whoever owns grants makes, reads and revokes
@@ -34,7 +35,7 @@ func (Service) Create(ctx context.Context, tx *store.Tx, ownerID string, spec Sp
 	if err != nil {
 		return Grant{}, err
 	}
-	row := store.Grant{
+	row := grantstore.Grant{
 		UserID: ownerID, AccountID: account.ID, Scopes: slices.Compact(slices.Sorted(slices.Values(spec.Scopes))),
 		USDPerDay: (*int64)(spec.Caps.USDPerDay), USDPerRun: (*int64)(spec.Caps.USDPerRun), RunsPerDay: spec.Caps.RunsPerDay,
 		Automatic: spec.Automatic, ExpiresAt: spec.ExpiresAt,
@@ -42,7 +43,7 @@ func (Service) Create(ctx context.Context, tx *store.Tx, ownerID string, spec Sp
 	if slices.Contains(spec.Scopes, wildcard) {
 		row.WildcardConsentAt = tx.Now
 	}
-	row, err = tx.InsertGrant(ctx, row)
+	row, err = grantstore.In(tx).InsertGrant(ctx, row)
 	return fromStore(row), err
 }
 
@@ -87,13 +88,13 @@ func (spec Spec) check(now time.Time) error {
 	}
 }
 
-func accountOf(ctx context.Context, tx *store.Tx, ownerID, accountID string) (store.Account, error) {
+func accountOf(ctx context.Context, tx *store.Tx, ownerID, accountID string) (grantstore.Account, error) {
 	if accountID == "" {
-		return tx.EnsureAccount(ctx, ownerID)
+		return grantstore.In(tx).EnsureAccount(ctx, ownerID)
 	}
-	account, err := tx.AccountByID(ctx, accountID)
+	account, err := grantstore.In(tx).AccountByID(ctx, accountID)
 	if err == nil && account.OwnerID != ownerID {
-		return store.Account{}, &pawl.Error{Code: pawl.CodeNotFound, Op: "find billing account", Msg: "there is no such billing account"}
+		return grantstore.Account{}, &pawl.Error{Code: pawl.CodeNotFound, Op: "find billing account", Msg: "there is no such billing account"}
 	}
 	return account, err
 }
@@ -101,7 +102,7 @@ func accountOf(ctx context.Context, tx *store.Tx, ownerID, accountID string) (st
 // Get reads a grant of its owner, or fails with pawl.ErrNotFound. An empty
 // owner is everybody.
 func (Service) Get(ctx context.Context, tx *store.Tx, ownerID, id string) (Grant, error) {
-	row, err := tx.GrantByID(ctx, id)
+	row, err := grantstore.In(tx).GrantByID(ctx, id)
 	if err != nil {
 		return Grant{}, err
 	}
@@ -115,7 +116,7 @@ func (Service) Get(ctx context.Context, tx *store.Tx, ownerID, id string) (Grant
 // id of the last one that was read already, or empty. An empty owner is
 // everybody.
 func (Service) List(ctx context.Context, tx *store.Tx, ownerID, before string, limit int) ([]Grant, error) {
-	rows, err := tx.ListGrants(ctx, ownerID, before, limit)
+	rows, err := grantstore.In(tx).ListGrants(ctx, ownerID, before, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +133,7 @@ func (s Service) Revoke(ctx context.Context, tx *store.Tx, ownerID, id string) (
 	if _, err := s.Get(ctx, tx, ownerID, id); err != nil {
 		return Grant{}, err
 	}
-	if _, err := tx.RevokeGrant(ctx, id); err != nil {
+	if _, err := grantstore.In(tx).RevokeGrant(ctx, id); err != nil {
 		return Grant{}, err
 	}
 	return s.Get(ctx, tx, ownerID, id)
@@ -145,7 +146,7 @@ func (s Service) Delete(ctx context.Context, tx *store.Tx, ownerID, id string) e
 	if _, err := s.Get(ctx, tx, ownerID, id); err != nil {
 		return err
 	}
-	deleted, err := tx.DeleteGrant(ctx, id)
+	deleted, err := grantstore.In(tx).DeleteGrant(ctx, id)
 	if err == nil && !deleted {
 		return &pawl.Error{Code: pawl.CodeConflict, Op: "delete grant", Msg: "a schedule refers to the grant", Hint: "Revoke it instead."}
 	}

@@ -8,26 +8,27 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
 // Around is what was at an instant: the runs on both sides of it.
 type Around struct {
 	At     time.Time
-	Text   string     // in a sentence
-	Before *store.Run // the newest that began then or before; nil if there is none
-	After  *store.Run // the first that began after; nil if there is none
+	Text   string        // in a sentence
+	Before *runstore.Run // the newest that began then or before; nil if there is none
+	After  *runstore.Run // the first that began after; nil if there is none
 }
 
 // ReadAround reads the runs around an instant. The lane is that of the runs.
 func ReadAround(ctx context.Context, tx *store.Tx, kind pawl.Kind, lane string, at time.Time) (*Around, error) {
 	a := &Around{At: at}
-	before, err := tx.RunAtOrBefore(ctx, kind, lane, at)
+	before, err := runstore.In(tx).RunAtOrBefore(ctx, kind, lane, at)
 	if err == nil {
 		a.Before = &before
 	} else if !errors.Is(err, pawl.ErrNotFound) {
 		return nil, err
 	}
-	after, err := tx.RunAfter(ctx, kind, lane, at)
+	after, err := runstore.In(tx).RunAfter(ctx, kind, lane, at)
 	if err == nil {
 		a.After = &after
 	} else if !errors.Is(err, pawl.ErrNotFound) {

@@ -4,20 +4,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
 func TestAroundIsToldInWords(t *testing.T) {
 	now := time.Date(2030, 1, 31, 9, 0, 0, 0, time.UTC)
-	run := func(from, to time.Duration) *store.Run {
-		s := &store.Run{Handler: "look", CreatedAt: now.Add(from)}
+	run := func(from, to time.Duration) *runstore.Run {
+		s := &runstore.Run{Handler: "look", CreatedAt: now.Add(from)}
 		if to != 0 {
 			s.EndedAt = now.Add(to)
 		}
 		return s
 	}
 	for _, c := range []struct {
-		before, after *store.Run
+		before, after *runstore.Run
 		want          string
 	}{
 		{nil, nil, "It has never run."},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
 // Change is something that happened to a lane beside the steps of its runs.
@@ -73,8 +74,8 @@ func (h Host) Emit(tx *store.Tx, c Change) {
 // begins, has another cause, or ends (lesson 33). What is told is enqueued in the
 // transaction that notes it, so a crash neither loses nor repeats it. Without a
 // cause the text tells that all is well again.
-func (h Host) UpdateAttention(ctx context.Context, tx *store.Tx, of Ref, now store.Attention, runID string) (told string, err error) {
-	known, err := tx.GetAttention(ctx, now.Kind, now.Lane)
+func (h Host) UpdateAttention(ctx context.Context, tx *store.Tx, of Ref, now runstore.Attention, runID string) (told string, err error) {
+	known, err := runstore.In(tx).GetAttention(ctx, now.Kind, now.Lane)
 	if err != nil {
 		return "", err
 	}
@@ -86,7 +87,7 @@ func (h Host) UpdateAttention(ctx context.Context, tx *store.Tx, of Ref, now sto
 	if same {
 		now.Since = known.Since
 	}
-	if err := tx.SetAttention(ctx, now); err != nil || same {
+	if err := runstore.In(tx).SetAttention(ctx, now); err != nil || same {
 		return "", err
 	}
 	told = NoticeAttention

@@ -8,6 +8,7 @@ import (
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
 // Kind is one kind of lane. Its service implements it.
@@ -32,7 +33,7 @@ func (list Kinds) Get(kind pawl.Kind) (Kind, bool) {
 }
 
 // LaneOf is the lane that a run belongs to, under the name that it had then.
-func (list Kinds) LaneOf(r *store.Run) Ref {
+func (list Kinds) LaneOf(r *runstore.Run) Ref {
 	if k, ok := list.Get(r.Kind); ok {
 		return k.LaneOf(r)
 	}
@@ -61,17 +62,17 @@ type Reader interface {
 // Runs tells about the runs of lanes.
 type Runs interface {
 	// LaneOf is the lane that a run belongs to, under the name that it had then.
-	LaneOf(r *store.Run) Ref
+	LaneOf(r *runstore.Run) Ref
 	// Find picks the runs of a lane that the viewer names; ok is false if there
 	// is no such lane.
-	Find(ctx context.Context, tx *store.Tx, v Viewer, name string) (f store.RunFilter, ok bool, err error)
+	Find(ctx context.Context, tx *store.Tx, v Viewer, name string) (f runstore.RunFilter, ok bool, err error)
 	// OwnerOf is whose a lane is; empty is everybody's. It fails with
 	// pawl.ErrNotFound if it is gone.
 	OwnerOf(ctx context.Context, tx *store.Tx, key string) (string, error)
 	// Actions are what the kind accepts for a run now.
-	Actions(ctx context.Context, tx *store.Tx, r *store.Run) ([]Action, error)
+	Actions(ctx context.Context, tx *store.Tx, r *runstore.Run) ([]Action, error)
 	// CancelRun ends a run for good, or asks for its end.
-	CancelRun(ctx context.Context, tx *store.Tx, r store.Run, by string) (store.Run, error)
+	CancelRun(ctx context.Context, tx *store.Tx, r runstore.Run, by string) (runstore.Run, error)
 }
 
 // Worker is the work of a kind.
@@ -96,11 +97,11 @@ type Query struct {
 
 // Stored is the query as far as the database can tell the state. It knows nothing
 // of workers: with none, everything may need attention.
-func (q Query) Stored(there run.Workforce) store.LaneFilter {
+func (q Query) Stored(there run.Workforce) runstore.LaneFilter {
 	if there.Missing && q.State == run.NeedsAttention {
-		return store.LaneFilter{Text: q.Text}
+		return runstore.LaneFilter{Text: q.Text}
 	}
-	return store.LaneFilter{Text: q.Text, State: string(q.State)}
+	return runstore.LaneFilter{Text: q.Text, State: string(q.State)}
 }
 
 // Fits reports whether a lane that was found has the state that is asked for.

@@ -8,6 +8,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
 // Checkpoint is what a run keeps on reaching a phase: the prepare result on
@@ -19,16 +20,16 @@ type Checkpoint struct {
 
 // Start notes that the owner executes the run now. Begin, Retry and Resume
 // imply it; a successor that recovery made needs it.
-func (l *Ledger) Start(ctx context.Context, tx *store.Tx, r store.Run) (store.Run, error) {
+func (l *Ledger) Start(ctx context.Context, tx *store.Tx, r runstore.Run) (runstore.Run, error) {
 	if r.Status != pawl.StatusActive {
-		return store.Run{}, refuse("start run", r, "it is %s", r.Status)
+		return runstore.Run{}, refuse("start run", r, "it is %s", r.Status)
 	}
 	if err := tx.Fence(ctx, r.Owner); err != nil {
-		return store.Run{}, err
+		return runstore.Run{}, err
 	}
-	started, err := tx.StartRun(ctx, r)
+	started, err := runstore.In(tx).StartRun(ctx, r)
 	if err != nil {
-		return store.Run{}, err
+		return runstore.Run{}, err
 	}
 	l.emit(tx, Started, started, run.Decision{})
 	return started, nil
@@ -42,31 +43,31 @@ func (l *Ledger) Start(ctx context.Context, tx *store.Tx, r store.Run) (store.Ru
 // This step alone is also made on a run that is paused for reconciliation,
 // once it is known that the call happened or a person skipped it; the run stays
 // paused until the owner of its lane resumes it.
-func (l *Ledger) Advance(ctx context.Context, tx *store.Tx, r store.Run, to pawl.Phase, c Checkpoint) (store.Run, error) {
+func (l *Ledger) Advance(ctx context.Context, tx *store.Tx, r runstore.Run, to pawl.Phase, c Checkpoint) (runstore.Run, error) {
 	const op = "advance run"
 	waiting := r.Status == pawl.StatusPausedReconciliation && to == pawl.PhaseMutated
 	switch {
 	case r.Status != pawl.StatusActive && !waiting:
-		return store.Run{}, refuse(op, r, "it is %s", r.Status)
+		return runstore.Run{}, refuse(op, r, "it is %s", r.Status)
 	case to == pawl.PhaseCommitted || !run.CanAdvance(r.HandlerType, r.Phase, to):
-		return store.Run{}, refuse(op, r, "a %s cannot go from %s to %s", r.HandlerType, r.Phase, to)
+		return runstore.Run{}, refuse(op, r, "a %s cannot go from %s to %s", r.HandlerType, r.Phase, to)
 	}
 	if err := c.check(to); err != nil {
-		return store.Run{}, err
+		return runstore.Run{}, err
 	}
 	if !waiting {
 		if err := tx.Fence(ctx, r.Owner); err != nil {
-			return store.Run{}, err
+			return runstore.Run{}, err
 		}
 	}
 	if to == pawl.PhaseMutated {
 		if err := l.mutationResolved(ctx, tx, r, waiting); err != nil {
-			return store.Run{}, err
+			return runstore.Run{}, err
 		}
 	}
-	advanced, err := tx.AdvanceRun(ctx, r, to, store.RunResults{Prepare: c.PrepareResult, Mutation: c.MutationResult})
+	advanced, err := runstore.In(tx).AdvanceRun(ctx, r, to, runstore.RunResults{Prepare: c.PrepareResult, Mutation: c.MutationResult})
 	if err != nil {
-		return store.Run{}, err
+		return runstore.Run{}, err
 	}
 	l.emit(tx, Advanced, advanced, run.Decision{})
 	return advanced, nil
@@ -74,7 +75,7 @@ func (l *Ledger) Advance(ctx context.Context, tx *store.Tx, r store.Run, to pawl
 
 // mutationResolved fails unless there is a result to record. A run that waits
 // made a call, so for it the absence of an effect is none (X-20 is for others).
-func (l *Ledger) mutationResolved(ctx context.Context, tx *store.Tx, r store.Run, waiting bool) error {
+func (l *Ledger) mutationResolved(ctx context.Context, tx *store.Tx, r runstore.Run, waiting bool) error {
 	v, err := l.View(ctx, tx, r)
 	if err != nil {
 		return err
@@ -113,31 +114,31 @@ func checkJSON(op string, raw json.RawMessage) error {
 // Commit ends an active run that completed its last phase: what it reserved is
 // consumed, and the failures of its lane are forgotten. output
 // is the state that the handler returned; it may be empty.
-func (l *Ledger) Commit(ctx context.Context, tx *store.Tx, r store.Run, output json.RawMessage) (store.Run, error) {
+func (l *Ledger) Commit(ctx context.Context, tx *store.Tx, r runstore.Run, output json.RawMessage) (runstore.Run, error) {
 	const op = "commit run"
 	if r.Status != pawl.StatusActive || !run.CanAdvance(r.HandlerType, r.Phase, pawl.PhaseCommitted) {
-		return store.Run{}, refuse(op, r, "it is %s at %s", r.Status, r.Phase)
+		return runstore.Run{}, refuse(op, r, "it is %s at %s", r.Status, r.Phase)
 	}
 	if err := checkJSON(op, output); err != nil {
-		return store.Run{}, err
+		return runstore.Run{}, err
 	}
 	if err := tx.Fence(ctx, r.Owner); err != nil {
-		return store.Run{}, err
+		return runstore.Run{}, err
 	}
-	committed, err := tx.CommitRun(ctx, r, output)
+	committed, err := runstore.In(tx).CommitRun(ctx, r, output)
 	if err != nil {
-		return store.Run{}, err
+		return runstore.Run{}, err
 	}
-	if err := tx.ClearRetry(ctx, r.Kind, r.Lane); err != nil {
-		return store.Run{}, err
+	if err := runstore.In(tx).ClearRetry(ctx, r.Kind, r.Lane); err != nil {
+		return runstore.Run{}, err
 	}
 	v, err := l.View(ctx, tx, committed)
 	if err != nil {
-		return store.Run{}, err
+		return runstore.Run{}, err
 	}
 	d := run.Decide(v)
 	if err := l.settle(ctx, tx, committed, d, ""); err != nil {
-		return store.Run{}, err
+		return runstore.Run{}, err
 	}
 	l.emit(tx, Committed, committed, d)
 	return committed, nil

@@ -12,6 +12,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
 func allPhases() []pawl.Phase {
@@ -32,7 +33,7 @@ func TestPhaseOnlyMovesForward(t *testing.T) {
 				r := k.reachOrCommit(specOf(h, string(h)+" "+string(from)), from)
 				for _, to := range allPhases() {
 					before := k.dump()
-					_, err := step(k, func(ctx context.Context, tx *store.Tx) (store.Run, error) {
+					_, err := step(k, func(ctx context.Context, tx *store.Tx) (runstore.Run, error) {
 						r, err := k.l.Advance(ctx, tx, r, to, checkpoint(to))
 						if err == nil {
 							err = errUndo
@@ -52,7 +53,7 @@ func TestPhaseOnlyMovesForward(t *testing.T) {
 	})
 }
 
-func (k *kit) reachOrCommit(s Spec, phase pawl.Phase) store.Run {
+func (k *kit) reachOrCommit(s Spec, phase pawl.Phase) runstore.Run {
 	k.t.Helper()
 	if phase != pawl.PhaseCommitted {
 		return k.reach(s, phase)
@@ -61,9 +62,9 @@ func (k *kit) reachOrCommit(s Spec, phase pawl.Phase) store.Run {
 	return k.commit(k.reach(s, phases[len(phases)-2]))
 }
 
-func (k *kit) commit(r store.Run) store.Run {
+func (k *kit) commit(r runstore.Run) runstore.Run {
 	k.t.Helper()
-	return must(k, func(ctx context.Context, tx *store.Tx) (store.Run, error) {
+	return must(k, func(ctx context.Context, tx *store.Tx) (runstore.Run, error) {
 		return k.l.Commit(ctx, tx, r, json.RawMessage(`{"n":1}`))
 	})
 }
@@ -93,7 +94,7 @@ func TestPhasesAreReachedWithTheirResults(t *testing.T) {
 			"emitting, nothing reserved":  {pawl.PhasePrepared, pawl.PhaseEmitting, Checkpoint{}, true}, // X-19
 		} {
 			r := k.reach(consumer(name), c.from)
-			got, err := step(k, func(ctx context.Context, tx *store.Tx) (store.Run, error) {
+			got, err := step(k, func(ctx context.Context, tx *store.Tx) (runstore.Run, error) {
 				return k.l.Advance(ctx, tx, r, c.to, c.with)
 			})
 			if c.ok && (err != nil || got.Phase != c.to) || !c.ok && !errors.Is(err, pawl.ErrInvalid) {
@@ -117,7 +118,7 @@ func TestMutatedNeedsAResolvedCall(t *testing.T) {
 		for _, state := range run.MutationStates() {
 			r := k.reach(consumer("lane of "+string(state)), pawl.PhaseMutating)
 			k.callUpTo(r.ID, state)
-			_, err := step(k, func(ctx context.Context, tx *store.Tx) (store.Run, error) {
+			_, err := step(k, func(ctx context.Context, tx *store.Tx) (runstore.Run, error) {
 				return k.l.Advance(ctx, tx, r, pawl.PhaseMutated, checkpoint(pawl.PhaseMutated))
 			})
 			if run.Unresolved(state) != errors.Is(err, pawl.ErrConflict) || !run.Unresolved(state) && err != nil {
@@ -150,7 +151,7 @@ func TestCommitEndsTheRunAndTheFailuresOfItsLane(t *testing.T) {
 				r := k.reach(s, from)
 				was := run.Retry{Count: 2, Crashes: 1, PeriodStart: time.UnixMilli(1000).UTC(), NextAt: time.UnixMilli(2000).UTC()}
 				k.setRetry(s, was)
-				_, err := step(k, func(ctx context.Context, tx *store.Tx) (store.Run, error) {
+				_, err := step(k, func(ctx context.Context, tx *store.Tx) (runstore.Run, error) {
 					return k.l.Commit(ctx, tx, r, json.RawMessage(`{"n":1}`))
 				})
 				got := k.get(r.ID)
@@ -174,11 +175,11 @@ func TestCommitEndsTheRunAndTheFailuresOfItsLane(t *testing.T) {
 			}
 		}
 		r := k.begin(specOf(pawl.HandlerSource, "no state"))
-		if got := must(k, func(ctx context.Context, tx *store.Tx) (store.Run, error) { return k.l.Commit(ctx, tx, r, nil) }); got.OutputState != nil {
+		if got := must(k, func(ctx context.Context, tx *store.Tx) (runstore.Run, error) { return k.l.Commit(ctx, tx, r, nil) }); got.OutputState != nil {
 			t.Errorf("output %s", got.OutputState)
 		}
 		r = k.begin(specOf(pawl.HandlerSource, "bad state"))
-		if _, err := step(k, func(ctx context.Context, tx *store.Tx) (store.Run, error) {
+		if _, err := step(k, func(ctx context.Context, tx *store.Tx) (runstore.Run, error) {
 			return k.l.Commit(ctx, tx, r, json.RawMessage(`{`))
 		}); !errors.Is(err, pawl.ErrInvalid) {
 			t.Errorf("output that is not JSON: %v", err)
@@ -189,11 +190,11 @@ func TestCommitEndsTheRunAndTheFailuresOfItsLane(t *testing.T) {
 func (k *kit) setRetry(s Spec, r run.Retry) {
 	k.t.Helper()
 	k.write(func(ctx context.Context, tx *store.Tx) error {
-		row, err := tx.HoldRetry(ctx, s.Kind, s.Lane)
+		row, err := runstore.In(tx).HoldRetry(ctx, s.Kind, s.Lane)
 		if err != nil {
 			return err
 		}
 		row.Count, row.Crashes, row.PeriodStart, row.NextAt = r.Count, r.Crashes, r.PeriodStart, r.NextAt
-		return tx.SetRetry(ctx, row)
+		return runstore.In(tx).SetRetry(ctx, row)
 	})
 }

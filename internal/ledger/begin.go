@@ -8,6 +8,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
 // Spec asks for a first attempt.
@@ -29,24 +30,24 @@ type Spec struct {
 // lane has an active run; the transaction can go on after that, so that a slot
 // can be recorded as skipped. Whether the lane is halted is asked before
 // (run.Halts), not here.
-func (l *Ledger) Begin(ctx context.Context, tx *store.Tx, owner store.Fence, s Spec) (store.Run, error) {
+func (l *Ledger) Begin(ctx context.Context, tx *store.Tx, owner store.Fence, s Spec) (runstore.Run, error) {
 	if phaseOf(s) == "" || s.Lane == "" || s.Kind == "" {
-		return store.Run{}, &pawl.Error{Code: pawl.CodeInternal, Op: "begin run", Msg: fmt.Sprintf("%q is no lane of kind %q with a handler of type %q", s.Lane, s.Kind, s.HandlerType)}
+		return runstore.Run{}, &pawl.Error{Code: pawl.CodeInternal, Op: "begin run", Msg: fmt.Sprintf("%q is no lane of kind %q with a handler of type %q", s.Lane, s.Kind, s.HandlerType)}
 	}
 	if err := tx.Fence(ctx, owner); err != nil {
-		return store.Run{}, err
+		return runstore.Run{}, err
 	}
-	r, err := tx.InsertRun(ctx, store.Run{
+	r, err := runstore.In(tx).InsertRun(ctx, runstore.Run{
 		ID: store.NewID(), Kind: s.Kind, Lane: s.Lane, Handler: s.Handler, HandlerType: s.HandlerType,
 		Trigger: s.Trigger, ScheduledFor: s.ScheduledFor, ScriptVersion: s.ScriptVersion,
 		Phase: phaseOf(s), Status: pawl.StatusActive, Attempt: 1, Owner: owner, StartedAt: tx.Now,
 	})
 	if err != nil {
-		return store.Run{}, err
+		return runstore.Run{}, err
 	}
 	if s.HandlerType == pawl.HandlerSchedule { // the attempts are those of one slot
-		if err := tx.ClearRetry(ctx, s.Kind, s.Lane); err != nil {
-			return store.Run{}, err
+		if err := runstore.In(tx).ClearRetry(ctx, s.Kind, s.Lane); err != nil {
+			return runstore.Run{}, err
 		}
 	}
 	l.emit(tx, Begun, r, run.Decision{})
@@ -63,8 +64,8 @@ func phaseOf(s Spec) pawl.Phase {
 
 // succeed inserts the successor that was decided on and settles what the run
 // holds. An active successor belongs to the owner of the fence.
-func (l *Ledger) succeed(ctx context.Context, tx *store.Tx, owner store.Fence, r store.Run, d run.Decision, version string, started time.Time) (store.Run, error) {
-	next := store.Run{
+func (l *Ledger) succeed(ctx context.Context, tx *store.Tx, owner store.Fence, r runstore.Run, d run.Decision, version string, started time.Time) (runstore.Run, error) {
+	next := runstore.Run{
 		ID: store.NewID(), Kind: r.Kind, Lane: r.Lane, Handler: r.Handler, HandlerType: r.HandlerType,
 		Trigger: r.Trigger, ScheduledFor: r.ScheduledFor, ScriptVersion: version,
 		RetryOf: r.ID, Attempt: r.Attempt + 1, Phase: d.SuccessorPhase, Status: d.SuccessorStatus,
@@ -75,12 +76,12 @@ func (l *Ledger) succeed(ctx context.Context, tx *store.Tx, owner store.Fence, r
 	if next.Status == pawl.StatusActive {
 		next.Owner, next.StartedAt = owner, started
 	}
-	next, err := tx.InsertRun(ctx, next)
+	next, err := runstore.In(tx).InsertRun(ctx, next)
 	if err != nil {
-		return store.Run{}, err
+		return runstore.Run{}, err
 	}
 	if err := l.settle(ctx, tx, r, d, next.ID); err != nil {
-		return store.Run{}, err
+		return runstore.Run{}, err
 	}
 	l.emit(tx, Begun, next, d)
 	return next, nil

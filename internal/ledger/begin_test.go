@@ -12,6 +12,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
 // a run begins active at the first phase of its type and carries
@@ -22,7 +23,7 @@ func TestBeginMakesAnActiveRun(t *testing.T) {
 			s := specOf(h, "lane of "+string(h))
 			s.ScheduledFor = time.UnixMilli(1_900_000_000_000).UTC()
 			r := k.begin(s)
-			want := store.Run{
+			want := runstore.Run{
 				ID: r.ID, Kind: s.Kind, Lane: s.Lane, Handler: s.Handler, HandlerType: h, Trigger: s.Trigger, ScheduledFor: s.ScheduledFor,
 				ScriptVersion: s.ScriptVersion, Phase: run.FirstPhase(h), Status: pawl.StatusActive, Attempt: 1, Owner: k.owner,
 				CreatedAt: r.CreatedAt, UpdatedAt: r.CreatedAt, StartedAt: r.CreatedAt,
@@ -32,7 +33,7 @@ func TestBeginMakesAnActiveRun(t *testing.T) {
 			}
 		}
 		for _, s := range []Spec{{}, {Kind: pawl.KindSource, HandlerType: pawl.HandlerSource}, {Kind: pawl.KindSource, Lane: "l", HandlerType: "other"}} {
-			if _, err := step(k, func(ctx context.Context, tx *store.Tx) (store.Run, error) { return k.l.Begin(ctx, tx, k.owner, s) }); pawl.ErrorCode(err) != pawl.CodeInternal {
+			if _, err := step(k, func(ctx context.Context, tx *store.Tx) (runstore.Run, error) { return k.l.Begin(ctx, tx, k.owner, s) }); pawl.ErrorCode(err) != pawl.CodeInternal {
 				t.Errorf("%+v: %v", s, err)
 			}
 		}
@@ -65,7 +66,7 @@ func TestOneOfManyBeginsWins(t *testing.T) {
 				t.Errorf("refused with %v", err)
 			}
 		}
-		runs, _, err := k.db.ListRuns(t.Context(), store.RunFilter{}, store.Place{}, 100)
+		runs, _, err := runstore.On(k.db).ListRuns(t.Context(), runstore.RunFilter{}, store.Place{}, 100)
 		if err != nil || begun != 1 || len(runs) != 1 {
 			t.Errorf("%d began, %d rows, %v", begun, len(runs), err)
 		}
@@ -78,11 +79,11 @@ func TestOneOfManyBeginsWins(t *testing.T) {
 func TestTransitionsAreToldAfterTheCommit(t *testing.T) {
 	both(t, func(t *testing.T, k *kit) {
 		r := k.reach(consumer("lane"), pawl.PhaseMutating)
-		if _, err := step(k, func(ctx context.Context, tx *store.Tx) (store.Run, error) {
+		if _, err := step(k, func(ctx context.Context, tx *store.Tx) (runstore.Run, error) {
 			if _, err := k.l.Advance(ctx, tx, r, pawl.PhaseMutated, checkpoint(pawl.PhaseMutated)); err != nil {
-				return store.Run{}, err
+				return runstore.Run{}, err
 			}
-			return store.Run{}, errUndo
+			return runstore.Run{}, errUndo
 		}); !errors.Is(err, errUndo) {
 			t.Fatal(err)
 		}
@@ -91,10 +92,12 @@ func TestTransitionsAreToldAfterTheCommit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		next := must(k, func(ctx context.Context, tx *store.Tx) (store.Run, error) { return k.l.Start(ctx, tx, o.Successor) })
+		next := must(k, func(ctx context.Context, tx *store.Tx) (runstore.Run, error) { return k.l.Start(ctx, tx, o.Successor) })
 		next = k.stop(next, pawl.ClassAuth).Run
-		next = must(k, func(ctx context.Context, tx *store.Tx) (store.Run, error) { return k.l.Resume(ctx, tx, k.owner, next) })
-		must(k, func(ctx context.Context, tx *store.Tx) (store.Run, error) { return k.l.Cancel(ctx, tx, next) })
+		next = must(k, func(ctx context.Context, tx *store.Tx) (runstore.Run, error) {
+			return k.l.Resume(ctx, tx, k.owner, next)
+		})
+		must(k, func(ctx context.Context, tx *store.Tx) (runstore.Run, error) { return k.l.Cancel(ctx, tx, next) })
 		var got []string
 		for _, e := range k.events {
 			got = append(got, string(e.What)+" "+string(e.Run.Phase)+" "+string(e.Run.Status)+" "+e.Alarm)
@@ -114,7 +117,7 @@ func TestTransitionsAreToldAfterTheCommit(t *testing.T) {
 // what cannot be decided stops there, and keeps all it holds.
 func TestContradictionsAreToldWithAnAlarm(t *testing.T) {
 	both(t, func(t *testing.T, k *kit) {
-		crash := func(r store.Run) Outcome {
+		crash := func(r runstore.Run) Outcome {
 			k.events = nil
 			o := must(k, func(ctx context.Context, tx *store.Tx) (Outcome, error) { return k.l.Crash(ctx, tx, k.owner, r) })
 			if e := k.events[0]; e.What != Crashed || e.Alarm == "" || !o.Decision.Alarm {

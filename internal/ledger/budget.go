@@ -7,12 +7,13 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
 // changeRetry changes the retry state of the run's lane. Nobody else changes
 // it between the read and the write.
-func changeRetry(ctx context.Context, tx *store.Tx, r store.Run, change func(run.Retry) (run.Retry, bool)) (run.Retry, bool, error) {
-	row, err := tx.HoldRetry(ctx, r.Kind, r.Lane)
+func changeRetry(ctx context.Context, tx *store.Tx, r runstore.Run, change func(run.Retry) (run.Retry, bool)) (run.Retry, bool, error) {
+	row, err := runstore.In(tx).HoldRetry(ctx, r.Kind, r.Lane)
 	if err != nil {
 		return run.Retry{}, false, err
 	}
@@ -22,18 +23,18 @@ func changeRetry(ctx context.Context, tx *store.Tx, r store.Run, change func(run
 		return next, exhausted, nil
 	}
 	row.Count, row.Crashes, row.PeriodStart, row.NextAt = next.Count, next.Crashes, next.PeriodStart, next.NextAt
-	return next, exhausted, tx.SetRetry(ctx, row)
+	return next, exhausted, runstore.In(tx).SetRetry(ctx, row)
 }
 
 // RetryOf is the stored retry state as the rules know it.
-func RetryOf(row store.LaneRetry) run.Retry {
+func RetryOf(row runstore.LaneRetry) run.Retry {
 	return run.Retry{Count: row.Count, Crashes: row.Crashes, PeriodStart: row.PeriodStart, NextAt: row.NextAt}
 }
 
 // failed counts an attempt that ended without a crash, and says until when to
 // wait. A source has one budget for all failures, a workflow one for
 // transient ones, a schedule one for the attempts within a slot.
-func failed(was run.Retry, r store.Run, f Failure, now time.Time) (next run.Retry, exhausted bool) {
+func failed(was run.Retry, r runstore.Run, f Failure, now time.Time) (next run.Retry, exhausted bool) {
 	switch {
 	case f.Deferred:
 		next = was

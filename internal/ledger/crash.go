@@ -9,6 +9,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
 // Crash ends an active run that nobody executes any more, and inserts its
@@ -17,11 +18,11 @@ import (
 // that this very process gave up is not counted; see GaveUp.
 //
 // It fails with pawl.ErrConflict if the run is not active any more.
-func (l *Ledger) Crash(ctx context.Context, tx *store.Tx, owner store.Fence, r store.Run) (Outcome, error) {
+func (l *Ledger) Crash(ctx context.Context, tx *store.Tx, owner store.Fence, r runstore.Run) (Outcome, error) {
 	if err := tx.Fence(ctx, owner); err != nil {
 		return Outcome{}, err
 	}
-	now, err := tx.HoldRun(ctx, r.ID)
+	now, err := runstore.In(tx).HoldRun(ctx, r.ID)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -33,11 +34,11 @@ func (l *Ledger) Crash(ctx context.Context, tx *store.Tx, owner store.Fence, r s
 	if left && f.Class != "" {
 		return l.stopLeft(ctx, tx, now, f)
 	}
-	var why *store.RunFailure
+	var why *runstore.RunFailure
 	if left {
 		why = interrupted()
 	}
-	crashed, err := tx.StopRun(ctx, now, pawl.StatusCrashed, true, why)
+	crashed, err := runstore.In(tx).StopRun(ctx, now, pawl.StatusCrashed, true, why)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -87,7 +88,7 @@ func (l *Ledger) RecoverLane(ctx context.Context, db *store.DB, owner store.Fenc
 		if err := tx.Fence(ctx, owner); err != nil {
 			return err
 		}
-		r, err := tx.ActiveRun(ctx, kind, lane)
+		r, err := runstore.In(tx).ActiveRun(ctx, kind, lane)
 		switch {
 		case errors.Is(err, pawl.ErrNotFound):
 			return nil
@@ -109,9 +110,9 @@ func (l *Ledger) RecoverLane(ctx context.Context, db *store.DB, owner store.Fenc
 // gone, each in a transaction of its own; more says that there may be others.
 // It may be called at any time, also beside lanes that are at work.
 func (l *Ledger) Recover(ctx context.Context, db *store.DB, owner store.Fence, limit int) (done []Outcome, more bool, err error) {
-	var orphans []store.Run
+	var orphans []runstore.Run
 	err = db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		orphans, err = tx.OrphanRuns(ctx, owner, limit)
+		orphans, err = runstore.In(tx).OrphanRuns(ctx, owner, limit)
 		return err
 	})
 	if err != nil {

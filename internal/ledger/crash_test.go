@@ -11,6 +11,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
 // stopped is one row of the recovery table.
@@ -52,7 +53,7 @@ func recoveryTable() []stopped {
 }
 
 // arrive brings a run to a row of the table.
-func (k *kit) arrive(s Spec, phase pawl.Phase, ledger pawl.MutationState) store.Run {
+func (k *kit) arrive(s Spec, phase pawl.Phase, ledger pawl.MutationState) runstore.Run {
 	k.t.Helper()
 	if !run.MutationApplied(s.HandlerType, phase) {
 		r := k.reach(s, phase)
@@ -67,10 +68,10 @@ func (k *kit) arrive(s Spec, phase pawl.Phase, ledger pawl.MutationState) store.
 	return r
 }
 
-func (row stopped) check(k *kit, before, after, next store.Run) {
+func (row stopped) check(k *kit, before, after, next runstore.Run) {
 	k.t.Helper()
 	name := after.Lane
-	want := store.Run{
+	want := runstore.Run{
 		ID: next.ID, Kind: before.Kind, Lane: before.Lane, Handler: before.Handler, HandlerType: before.HandlerType, Trigger: before.Trigger,
 		RetryOf: before.ID, Attempt: before.Attempt + 1, ScriptVersion: next.ScriptVersion,
 		Phase: row.next, Status: pawl.StatusActive, Owner: k.owner,
@@ -152,7 +153,7 @@ func TestRecoveryTableAfterAFailure(t *testing.T) {
 // runs crash.
 func TestOnlyActiveRunsCrash(t *testing.T) {
 	both(t, func(t *testing.T, k *kit) {
-		var runs []store.Run
+		var runs []runstore.Run
 		for _, class := range []pawl.Class{pawl.ClassTransient, pawl.ClassLogic, pawl.ClassInternal, pawl.ClassAuth} {
 			runs = append(runs, k.stop(k.begin(consumer(string(class))), class).Run)
 		}
@@ -199,12 +200,12 @@ func TestRecoveryIsIdempotent(t *testing.T) {
 		if k.dump() != once {
 			t.Error("the second recovery changed something")
 		}
-		chain, err := k.db.RunChain(t.Context(), a.ID)
+		chain, err := runstore.On(k.db).RunChain(t.Context(), a.ID)
 		if err != nil || len(chain) != 2 || k.retry(s).Crashes != 1 {
 			t.Fatalf("%d in the chain, %v, %+v", len(chain), err, k.retry(s))
 		}
 		// The owner began it and gave up: found again by the same owner.
-		must(k, func(ctx context.Context, tx *store.Tx) (store.Run, error) { return k.l.Start(ctx, tx, chain[0]) })
+		must(k, func(ctx context.Context, tx *store.Tx) (runstore.Run, error) { return k.l.Start(ctx, tx, chain[0]) })
 		if o, err := k.l.RecoverLane(t.Context(), k.db, k.owner, s.Kind, s.Lane); err != nil || o.Run.ID != chain[0].ID || o.Successor.ID == "" {
 			t.Errorf("%+v, %v", o, err)
 		}
@@ -249,7 +250,7 @@ func TestCrashLoopNeedsAPerson(t *testing.T) {
 	both(t, func(t *testing.T, k *kit) {
 		s := consumer("lane")
 		r := k.reach(s, pawl.PhasePrepared)
-		crash := func(r store.Run) Outcome {
+		crash := func(r runstore.Run) Outcome {
 			t.Helper()
 			k.takeOver("n")
 			return must(k, func(ctx context.Context, tx *store.Tx) (Outcome, error) { return k.l.Crash(ctx, tx, k.owner, r) })

@@ -9,54 +9,55 @@ import (
 	"github.com/google/go-cmp/cmp"
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
 // transition is one of the package, called on a run.
 type transition struct {
 	name string
-	do   func(ctx context.Context, tx *store.Tx, k *kit, owner store.Fence, r store.Run) error
+	do   func(ctx context.Context, tx *store.Tx, k *kit, owner store.Fence, r runstore.Run) error
 }
 
 func transitions() []transition {
-	drop := func(_ store.Run, err error) error { return err }
+	drop := func(_ runstore.Run, err error) error { return err }
 	return []transition{
-		{"begin", func(ctx context.Context, tx *store.Tx, k *kit, owner store.Fence, r store.Run) error {
+		{"begin", func(ctx context.Context, tx *store.Tx, k *kit, owner store.Fence, r runstore.Run) error {
 			return drop(k.l.Begin(ctx, tx, owner, consumer(r.Lane+" other")))
 		}},
-		{"start", func(ctx context.Context, tx *store.Tx, k *kit, _ store.Fence, r store.Run) error {
+		{"start", func(ctx context.Context, tx *store.Tx, k *kit, _ store.Fence, r runstore.Run) error {
 			return drop(k.l.Start(ctx, tx, r))
 		}},
-		{"advance", func(ctx context.Context, tx *store.Tx, k *kit, _ store.Fence, r store.Run) error {
+		{"advance", func(ctx context.Context, tx *store.Tx, k *kit, _ store.Fence, r runstore.Run) error {
 			return drop(k.l.Advance(ctx, tx, r, pawl.PhaseEmitting, Checkpoint{}))
 		}},
-		{"hold", func(ctx context.Context, tx *store.Tx, k *kit, _ store.Fence, r store.Run) error {
+		{"hold", func(ctx context.Context, tx *store.Tx, k *kit, _ store.Fence, r runstore.Run) error {
 			return k.l.Hold(ctx, tx, r)
 		}},
-		{"commit", func(ctx context.Context, tx *store.Tx, k *kit, _ store.Fence, r store.Run) error {
+		{"commit", func(ctx context.Context, tx *store.Tx, k *kit, _ store.Fence, r runstore.Run) error {
 			return drop(k.l.Commit(ctx, tx, r, nil))
 		}},
-		{"stop", func(ctx context.Context, tx *store.Tx, k *kit, _ store.Fence, r store.Run) error {
+		{"stop", func(ctx context.Context, tx *store.Tx, k *kit, _ store.Fence, r runstore.Run) error {
 			_, err := k.l.Stop(ctx, tx, r, Failure{Class: pawl.ClassLogic})
 			return err
 		}},
-		{"cancel", func(ctx context.Context, tx *store.Tx, k *kit, _ store.Fence, r store.Run) error {
+		{"cancel", func(ctx context.Context, tx *store.Tx, k *kit, _ store.Fence, r runstore.Run) error {
 			return drop(k.l.Cancel(ctx, tx, r))
 		}},
-		{"crash", func(ctx context.Context, tx *store.Tx, k *kit, owner store.Fence, r store.Run) error {
+		{"crash", func(ctx context.Context, tx *store.Tx, k *kit, owner store.Fence, r runstore.Run) error {
 			_, err := k.l.Crash(ctx, tx, owner, r)
 			return err
 		}},
-		{"retry", func(ctx context.Context, tx *store.Tx, k *kit, owner store.Fence, r store.Run) error {
+		{"retry", func(ctx context.Context, tx *store.Tx, k *kit, owner store.Fence, r runstore.Run) error {
 			return drop(k.l.Retry(ctx, tx, owner, r, "v2", false))
 		}},
-		{"resume", func(ctx context.Context, tx *store.Tx, k *kit, owner store.Fence, r store.Run) error {
+		{"resume", func(ctx context.Context, tx *store.Tx, k *kit, owner store.Fence, r runstore.Run) error {
 			return drop(k.l.Resume(ctx, tx, owner, r))
 		}},
 	}
 }
 
 // fit returns a run on which the transition is allowed.
-func (k *kit) fit(name, lane string) store.Run {
+func (k *kit) fit(name, lane string) runstore.Run {
 	k.t.Helper()
 	s := consumer(lane)
 	switch name {
@@ -123,24 +124,24 @@ func TestLostFenceWritesNothing(t *testing.T) {
 // follows is another row.
 func TestEndedRowsAreNeverChanged(t *testing.T) {
 	both(t, func(t *testing.T, k *kit) {
-		for i, end := range []func(r store.Run) store.Run{
+		for i, end := range []func(r runstore.Run) runstore.Run{
 			k.commit,
-			func(r store.Run) store.Run { return k.stop(r, pawl.ClassTransient).Run },
-			func(r store.Run) store.Run { return k.stop(r, pawl.ClassLogic).Run },
-			func(r store.Run) store.Run { return k.stop(r, pawl.ClassInternal).Run },
-			func(r store.Run) store.Run {
+			func(r runstore.Run) runstore.Run { return k.stop(r, pawl.ClassTransient).Run },
+			func(r runstore.Run) runstore.Run { return k.stop(r, pawl.ClassLogic).Run },
+			func(r runstore.Run) runstore.Run { return k.stop(r, pawl.ClassInternal).Run },
+			func(r runstore.Run) runstore.Run {
 				return must(k, func(ctx context.Context, tx *store.Tx) (Outcome, error) { return k.l.Crash(ctx, tx, k.owner, r) }).Run
 			},
 		} {
 			active := k.reach(consumer(fmt.Sprint("lane ", i)), pawl.PhaseEmitting)
 			ended := end(active)
 			for _, tr := range transitions() {
-				for _, seen := range []store.Run{ended, active} { // as it is, and as a late caller believes
+				for _, seen := range []runstore.Run{ended, active} { // as it is, and as a late caller believes
 					err := k.db.Write(t.Context(), func(ctx context.Context, tx *store.Tx) error {
 						if err := tr.do(ctx, tx, k, k.owner, seen); err != nil {
 							return err
 						}
-						if now, err := tx.GetRun(ctx, ended.ID); err != nil || cmp.Diff(ended, now) != "" {
+						if now, err := runstore.In(tx).GetRun(ctx, ended.ID); err != nil || cmp.Diff(ended, now) != "" {
 							t.Errorf("%s rewrote a run that was %s: %v\n%s", tr.name, ended.Status, err, cmp.Diff(ended, now))
 						}
 						return errUndo
@@ -162,42 +163,42 @@ func TestCrashOnBothSidesOfEveryStep(t *testing.T) {
 	both(t, func(t *testing.T, k *kit) {
 		steps := []struct {
 			name string
-			do   func(ctx context.Context, tx *store.Tx, r store.Run) error
+			do   func(ctx context.Context, tx *store.Tx, r runstore.Run) error
 			next pawl.Phase // of the successor, if the crash comes after the step
 		}{
-			{"begin", func(ctx context.Context, tx *store.Tx, r store.Run) error {
+			{"begin", func(ctx context.Context, tx *store.Tx, r runstore.Run) error {
 				_, err := k.l.Begin(ctx, tx, k.owner, consumer(r.Lane))
 				return err
 			}, pawl.PhasePreparing},
-			{"prepare", func(ctx context.Context, tx *store.Tx, r store.Run) error {
+			{"prepare", func(ctx context.Context, tx *store.Tx, r runstore.Run) error {
 				if err := reserve(ctx, tx, r.ID); err != nil {
 					return err
 				}
 				_, err := k.l.Advance(ctx, tx, r, pawl.PhasePrepared, checkpoint(pawl.PhasePrepared))
 				return err
 			}, pawl.PhasePreparing},
-			{"mutate", func(ctx context.Context, tx *store.Tx, r store.Run) error {
+			{"mutate", func(ctx context.Context, tx *store.Tx, r runstore.Run) error {
 				_, err := k.l.Advance(ctx, tx, r, pawl.PhaseMutating, Checkpoint{})
 				return err
 			}, pawl.PhasePreparing},
-			{"call", func(ctx context.Context, tx *store.Tx, r store.Run) error {
+			{"call", func(ctx context.Context, tx *store.Tx, r runstore.Run) error {
 				if err := k.l.Hold(ctx, tx, r); err != nil {
 					return err
 				}
 				return putCall(ctx, tx, r.ID, true, pawl.MutationInFlight)
 			}, pawl.PhaseMutating},
-			{"answer", func(ctx context.Context, tx *store.Tx, r store.Run) error {
+			{"answer", func(ctx context.Context, tx *store.Tx, r runstore.Run) error {
 				if err := putCall(ctx, tx, r.ID, true, pawl.MutationApplied); err != nil {
 					return err
 				}
 				_, err := k.l.Advance(ctx, tx, r, pawl.PhaseMutated, checkpoint(pawl.PhaseMutated))
 				return err
 			}, pawl.PhaseEmitting},
-			{"emit", func(ctx context.Context, tx *store.Tx, r store.Run) error {
+			{"emit", func(ctx context.Context, tx *store.Tx, r runstore.Run) error {
 				_, err := k.l.Advance(ctx, tx, r, pawl.PhaseEmitting, Checkpoint{})
 				return err
 			}, pawl.PhaseEmitting},
-			{"commit", func(ctx context.Context, tx *store.Tx, r store.Run) error {
+			{"commit", func(ctx context.Context, tx *store.Tx, r runstore.Run) error {
 				_, err := k.l.Commit(ctx, tx, r, nil)
 				return err
 			}, ""},
@@ -205,9 +206,9 @@ func TestCrashOnBothSidesOfEveryStep(t *testing.T) {
 		for upTo, last := range steps {
 			lane := "lane of " + last.name
 			for _, st := range steps[:upTo+1] {
-				r, err := k.db.NewestRun(t.Context(), pawl.KindWorkflow, lane)
+				r, err := runstore.On(k.db).NewestRun(t.Context(), pawl.KindWorkflow, lane)
 				if err != nil {
-					r = store.Run{Lane: lane}
+					r = runstore.Run{Lane: lane}
 				}
 				before := k.dump()
 				if err := k.db.Write(t.Context(), func(ctx context.Context, tx *store.Tx) error {

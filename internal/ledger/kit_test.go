@@ -13,6 +13,7 @@ import (
 	"github.com/pawlrun/pawl/internal/pgtest"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
 // kit is a ledger on a database, whose consumers hold events and calls in two
@@ -118,9 +119,9 @@ func handlerTypes() []pawl.HandlerType {
 	return []pawl.HandlerType{pawl.HandlerProducer, pawl.HandlerConsumer, pawl.HandlerSource, pawl.HandlerSchedule}
 }
 
-func (k *kit) begin(s Spec) store.Run {
+func (k *kit) begin(s Spec) runstore.Run {
 	k.t.Helper()
-	return must(k, func(ctx context.Context, tx *store.Tx) (store.Run, error) { return k.l.Begin(ctx, tx, k.owner, s) })
+	return must(k, func(ctx context.Context, tx *store.Tx) (runstore.Run, error) { return k.l.Begin(ctx, tx, k.owner, s) })
 }
 
 var (
@@ -140,12 +141,12 @@ func checkpoint(to pawl.Phase) Checkpoint {
 	}
 }
 
-func (k *kit) advance(r store.Run, to pawl.Phase) store.Run {
+func (k *kit) advance(r runstore.Run, to pawl.Phase) runstore.Run {
 	k.t.Helper()
-	return must(k, func(ctx context.Context, tx *store.Tx) (store.Run, error) {
+	return must(k, func(ctx context.Context, tx *store.Tx) (runstore.Run, error) {
 		if to == pawl.PhasePrepared && r.Kind == pawl.KindWorkflow {
 			if err := reserve(ctx, tx, r.ID); err != nil {
-				return store.Run{}, err
+				return runstore.Run{}, err
 			}
 		}
 		return k.l.Advance(ctx, tx, r, to, checkpoint(to))
@@ -153,7 +154,7 @@ func (k *kit) advance(r store.Run, to pawl.Phase) store.Run {
 }
 
 // reach begins a run and brings it to a phase before committed.
-func (k *kit) reach(s Spec, phase pawl.Phase) store.Run {
+func (k *kit) reach(s Spec, phase pawl.Phase) runstore.Run {
 	k.t.Helper()
 	r := k.begin(s)
 	for _, to := range pawl.Phases(s.HandlerType)[1:] {
@@ -166,16 +167,16 @@ func (k *kit) reach(s Spec, phase pawl.Phase) store.Run {
 	return r
 }
 
-func (k *kit) stop(r store.Run, class pawl.Class) Outcome {
+func (k *kit) stop(r runstore.Run, class pawl.Class) Outcome {
 	k.t.Helper()
 	return must(k, func(ctx context.Context, tx *store.Tx) (Outcome, error) {
 		return k.l.Stop(ctx, tx, r, Failure{Class: class, Code: "code", Message: "message"})
 	})
 }
 
-func (k *kit) get(id string) store.Run {
+func (k *kit) get(id string) runstore.Run {
 	k.t.Helper()
-	r, err := k.db.GetRun(k.t.Context(), id)
+	r, err := runstore.On(k.db).GetRun(k.t.Context(), id)
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -188,7 +189,7 @@ func (k *kit) dump() string {
 	var out strings.Builder
 	err := k.db.Read(k.t.Context(), func(ctx context.Context, tx *store.Tx) error {
 		out.Reset()
-		runs, _, err := tx.ListRuns(ctx, store.RunFilter{}, store.Place{}, 10_000)
+		runs, _, err := runstore.In(tx).ListRuns(ctx, runstore.RunFilter{}, store.Place{}, 10_000)
 		for _, r := range runs {
 			fmt.Fprintf(&out, "%+v\n", r)
 		}
@@ -337,8 +338,8 @@ func (k *kit) mutation(runID string) pawl.MutationState {
 
 func (k *kit) retry(s Spec) run.Retry {
 	k.t.Helper()
-	row := must(k, func(ctx context.Context, tx *store.Tx) (store.LaneRetry, error) {
-		return tx.GetRetry(ctx, s.Kind, s.Lane)
+	row := must(k, func(ctx context.Context, tx *store.Tx) (runstore.LaneRetry, error) {
+		return runstore.In(tx).GetRetry(ctx, s.Kind, s.Lane)
 	})
 	return RetryOf(row)
 }

@@ -7,6 +7,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
 // Config says who takes part in the transitions.
@@ -77,7 +78,7 @@ const (
 // Event is one transition that was committed.
 type Event struct {
 	What What
-	Run  store.Run // as the transition left it
+	Run  runstore.Run // as the transition left it
 	// Alarm says what was found that the rules cannot lead to; mostly empty.
 	Alarm string
 }
@@ -99,7 +100,7 @@ func New(cfg Config) *Ledger {
 }
 
 // View returns what the rules need to know about a run.
-func (l *Ledger) View(ctx context.Context, tx *store.Tx, r store.Run) (run.Run, error) {
+func (l *Ledger) View(ctx context.Context, tx *store.Tx, r runstore.Run) (run.Run, error) {
 	v := run.Run{ID: r.ID, RetryOf: r.RetryOf, Type: r.HandlerType, Phase: r.Phase, Status: r.Status, Class: r.ErrorClass}
 	h := l.holdings[r.Kind]
 	if h == nil {
@@ -115,7 +116,7 @@ func (l *Ledger) View(ctx context.Context, tx *store.Tx, r store.Run) (run.Run, 
 
 // Hold fails unless the run is still active where its caller believes, and
 // keeps it so until the transaction ends.
-func (l *Ledger) Hold(ctx context.Context, tx *store.Tx, r store.Run) error {
+func (l *Ledger) Hold(ctx context.Context, tx *store.Tx, r runstore.Run) error {
 	const op = "hold run"
 	if r.Status != pawl.StatusActive {
 		return refuse(op, r, "it is %s", r.Status)
@@ -123,7 +124,7 @@ func (l *Ledger) Hold(ctx context.Context, tx *store.Tx, r store.Run) error {
 	if err := tx.Fence(ctx, r.Owner); err != nil {
 		return err
 	}
-	now, err := tx.HoldRun(ctx, r.ID)
+	now, err := runstore.In(tx).HoldRun(ctx, r.ID)
 	if err != nil {
 		return err
 	}
@@ -135,7 +136,7 @@ func (l *Ledger) Hold(ctx context.Context, tx *store.Tx, r store.Run) error {
 
 // settle passes on what was decided, if there is anything to do. Without a
 // successor nothing can change hands.
-func (l *Ledger) settle(ctx context.Context, tx *store.Tx, r store.Run, d run.Decision, successor string) error {
+func (l *Ledger) settle(ctx context.Context, tx *store.Tx, r runstore.Run, d run.Decision, successor string) error {
 	h := l.holdings[r.Kind]
 	s := Settlement{RunID: r.ID, Reservations: d.Reservations, Successor: successor, Mutation: d.LedgerMove}
 	if s.Reservations == run.ReservationsTransfer && successor == "" {
@@ -152,7 +153,7 @@ func (l *Ledger) settle(ctx context.Context, tx *store.Tx, r store.Run, d run.De
 }
 
 // tell notes a transition for after the commit.
-func (l *Ledger) emit(tx *store.Tx, what What, r store.Run, d run.Decision) {
+func (l *Ledger) emit(tx *store.Tx, what What, r runstore.Run, d run.Decision) {
 	e := Event{What: what, Run: r}
 	if d.Alarm {
 		e.Alarm = d.Reason
@@ -160,6 +161,6 @@ func (l *Ledger) emit(tx *store.Tx, what What, r store.Run, d run.Decision) {
 	tx.AfterCommit(func() { l.observe(e) })
 }
 
-func refuse(op string, r store.Run, format string, args ...any) error {
+func refuse(op string, r runstore.Run, format string, args ...any) error {
 	return &pawl.Error{Code: pawl.CodeConflict, Op: op, Msg: "run " + r.ID + ": " + fmt.Sprintf(format, args...)}
 }

@@ -7,6 +7,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
 // left are the runs that this process stopped executing without being able to
@@ -51,9 +52,9 @@ func (l *Ledger) forgetLeft(runID string) {
 }
 
 // stopLeft stops a run that this process had to leave; the caller holds it.
-func (l *Ledger) stopLeft(ctx context.Context, tx *store.Tx, now store.Run, f Failure) (Outcome, error) {
+func (l *Ledger) stopLeft(ctx context.Context, tx *store.Tx, now runstore.Run, f Failure) (Outcome, error) {
 	status, why := run.StatusFor(now.HandlerType, f.Class), f.stored()
-	stopped, err := tx.StopRun(ctx, now, status, !run.Resumable(status), &why)
+	stopped, err := runstore.In(tx).StopRun(ctx, now, status, !run.Resumable(status), &why)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -62,13 +63,13 @@ func (l *Ledger) stopLeft(ctx context.Context, tx *store.Tx, now store.Run, f Fa
 
 // interrupted is why a run ended that is recovered like a crashed one, although
 // nothing crashed.
-func interrupted() *store.RunFailure {
-	return &store.RunFailure{Code: "interrupted", Class: pawl.ClassTransient, Message: "The database was away; the run was left, and is taken up again."}
+func interrupted() *runstore.RunFailure {
+	return &runstore.RunFailure{Code: "interrupted", Class: pawl.ClassTransient, Message: "The database was away; the run was left, and is taken up again."}
 }
 
 // GotFurther forgets the crashes of a lane, in the transaction of the step that
 // no attempt of it had reached: it does not go round in a circle.
-func (l *Ledger) GotFurther(ctx context.Context, tx *store.Tx, r store.Run) error {
+func (l *Ledger) GotFurther(ctx context.Context, tx *store.Tx, r runstore.Run) error {
 	_, _, err := changeRetry(ctx, tx, r, func(was run.Retry) (run.Retry, bool) {
 		next := was
 		next.Crashes = 0

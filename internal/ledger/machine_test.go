@@ -9,6 +9,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 	"pgregory.net/rapid"
 )
 
@@ -17,7 +18,7 @@ import (
 func TestRandomLivesKeepTheInvariants(t *testing.T) {
 	both(t, func(t *testing.T, k *kit) {
 		rapid.Check(t, func(rt *rapid.T) {
-			m := &machine{t: rt, k: k, lane: store.NewID(), ended: map[string]store.Run{}, events: map[string]*modelEvent{}}
+			m := &machine{t: rt, k: k, lane: store.NewID(), ended: map[string]runstore.Run{}, events: map[string]*modelEvent{}}
 			rt.Repeat(map[string]func(*rapid.T){
 				"begin": m.begin, "advance": m.advance, "commit": m.commit, "stop": m.stop, "cancel": m.cancel,
 				"retry": m.retry, "resume": m.resume, "call": m.call, "answer": m.answer,
@@ -40,15 +41,15 @@ type machine struct {
 	t       *rapid.T
 	k       *kit
 	lane    string
-	runs    []*modelRun            // oldest first
-	events  map[string]*modelEvent // by the run that reserved it first
-	crashes int                    // in a row
-	seen    []store.Run            // copies that callers may still have
-	ended   map[string]store.Run   // rows as they were when their attempt ended
+	runs    []*modelRun             // oldest first
+	events  map[string]*modelEvent  // by the run that reserved it first
+	crashes int                     // in a row
+	seen    []runstore.Run          // copies that callers may still have
+	ended   map[string]runstore.Run // rows as they were when their attempt ended
 }
 
 func (m *machine) begin(t *rapid.T) {
-	var r store.Run
+	var r runstore.Run
 	m.try(t, m.active() == nil, func(ctx context.Context, tx *store.Tx) (err error) {
 		r, err = m.k.l.Begin(ctx, tx, m.k.owner, consumer(m.lane))
 		return err
@@ -69,7 +70,7 @@ func (m *machine) advance(t *rapid.T) {
 	allowed := (at.Status == pawl.StatusActive || waiting) && to != pawl.PhaseCommitted && run.CanAdvance(at.Type, at.Phase, to) &&
 		!(to == pawl.PhaseMutated && run.Unresolved(at.Ledger))
 	m.try(t, allowed, func(ctx context.Context, tx *store.Tx) error {
-		r, err := tx.GetRun(ctx, at.ID)
+		r, err := runstore.In(tx).GetRun(ctx, at.ID)
 		if err != nil {
 			return err
 		}
@@ -93,7 +94,7 @@ func (m *machine) commit(t *rapid.T) {
 	if at == nil {
 		return
 	}
-	m.try(t, at.Status == pawl.StatusActive && at.Phase == pawl.PhaseEmitting, m.on(at, func(ctx context.Context, tx *store.Tx, r store.Run) error {
+	m.try(t, at.Status == pawl.StatusActive && at.Phase == pawl.PhaseEmitting, m.on(at, func(ctx context.Context, tx *store.Tx, r runstore.Run) error {
 		_, err := m.k.l.Commit(ctx, tx, r, nil)
 		return err
 	}), func() {
@@ -108,7 +109,7 @@ func (m *machine) stop(t *rapid.T) {
 		return
 	}
 	class := rapid.SampledFrom([]pawl.Class{pawl.ClassTransient, pawl.ClassLogic, pawl.ClassAuth, pawl.ClassIndeterminate, pawl.ClassInternal}).Draw(t, "class")
-	m.try(t, at.Status == pawl.StatusActive, m.on(at, func(ctx context.Context, tx *store.Tx, r store.Run) error {
+	m.try(t, at.Status == pawl.StatusActive, m.on(at, func(ctx context.Context, tx *store.Tx, r runstore.Run) error {
 		_, err := m.k.l.Stop(ctx, tx, r, Failure{Class: class})
 		return err
 	}), func() {
@@ -125,7 +126,7 @@ func (m *machine) cancel(t *rapid.T) {
 	if at == nil {
 		return
 	}
-	m.try(t, run.CanCancel(at.Run), m.on(at, func(ctx context.Context, tx *store.Tx, r store.Run) error {
+	m.try(t, run.CanCancel(at.Run), m.on(at, func(ctx context.Context, tx *store.Tx, r runstore.Run) error {
 		_, err := m.k.l.Cancel(ctx, tx, r)
 		return err
 	}), func() {
@@ -141,8 +142,8 @@ func (m *machine) retry(t *rapid.T) {
 	}
 	d := run.Decide(at.Run)
 	allowed := d.Successor != run.SuccessorNone && m.successor(at.ID) == nil && (d.SuccessorStatus != pawl.StatusActive || m.active() == nil)
-	var next store.Run
-	m.try(t, allowed, m.on(at, func(ctx context.Context, tx *store.Tx, r store.Run) (err error) {
+	var next runstore.Run
+	m.try(t, allowed, m.on(at, func(ctx context.Context, tx *store.Tx, r runstore.Run) (err error) {
 		next, err = m.k.l.Retry(ctx, tx, m.k.owner, r, "version "+r.ID, false)
 		return err
 	}), func() { m.settle(at, d, m.add(next, at.Run, at.attempt+1)) })
@@ -154,7 +155,7 @@ func (m *machine) resume(t *rapid.T) {
 		return
 	}
 	allowed := run.Decide(at.Run).Resume && m.successor(at.ID) == nil && m.active() == nil
-	m.try(t, allowed, m.on(at, func(ctx context.Context, tx *store.Tx, r store.Run) error {
+	m.try(t, allowed, m.on(at, func(ctx context.Context, tx *store.Tx, r runstore.Run) error {
 		_, err := m.k.l.Resume(ctx, tx, m.k.owner, r)
 		return err
 	}), func() { at.Status, at.Class = pawl.StatusActive, "" })
@@ -166,7 +167,7 @@ func (m *machine) call(t *rapid.T) {
 	if at == nil || at.Phase != pawl.PhaseMutating || !run.CanCall(at.Ledger) {
 		return
 	}
-	m.try(t, true, m.on(at, func(ctx context.Context, tx *store.Tx, r store.Run) error {
+	m.try(t, true, m.on(at, func(ctx context.Context, tx *store.Tx, r runstore.Run) error {
 		if err := m.k.l.Hold(ctx, tx, r); err != nil {
 			return err
 		}
@@ -194,7 +195,7 @@ func (m *machine) crash(t *rapid.T) {
 	at := m.active()
 	if at != nil && rapid.Bool().Draw(t, "dies too") {
 		m.k.takeOver("dying")
-		if err := m.k.db.Write(m.k.t.Context(), m.on(at, func(ctx context.Context, tx *store.Tx, r store.Run) error {
+		if err := m.k.db.Write(m.k.t.Context(), m.on(at, func(ctx context.Context, tx *store.Tx, r runstore.Run) error {
 			if _, err := m.k.l.Crash(ctx, tx, m.k.owner, r); err != nil {
 				return err
 			}
@@ -277,9 +278,9 @@ func (m *machine) try(t *rapid.T, allowed bool, do store.Func, apply func()) {
 	}
 }
 
-func (m *machine) on(at *modelRun, do func(ctx context.Context, tx *store.Tx, r store.Run) error) store.Func {
+func (m *machine) on(at *modelRun, do func(ctx context.Context, tx *store.Tx, r runstore.Run) error) store.Func {
 	return func(ctx context.Context, tx *store.Tx) error {
-		r, err := tx.GetRun(ctx, at.ID)
+		r, err := runstore.In(tx).GetRun(ctx, at.ID)
 		if err != nil {
 			return err
 		}
@@ -299,7 +300,7 @@ func (m *machine) pick(t *rapid.T) *modelRun {
 	return m.runs[len(m.runs)-1-back]
 }
 
-func (m *machine) add(r store.Run, before run.Run, attempt int) *modelRun {
+func (m *machine) add(r runstore.Run, before run.Run, attempt int) *modelRun {
 	next := &modelRun{attempt: attempt, Run: run.Run{
 		ID: r.ID, RetryOf: before.ID, Type: pawl.HandlerConsumer, Phase: pawl.PhasePreparing, Status: pawl.StatusActive,
 	}}
@@ -359,7 +360,7 @@ func (m *machine) settle(r *modelRun, d run.Decision, next *modelRun) {
 
 // check compares the database with the model and looks at the invariants.
 func (m *machine) check(t *rapid.T) {
-	stored, _, err := m.k.db.ListRuns(m.k.t.Context(), store.RunFilter{Lane: m.lane}, store.Place{}, 1000)
+	stored, _, err := runstore.On(m.k.db).ListRuns(m.k.t.Context(), runstore.RunFilter{Lane: m.lane}, store.Place{}, 1000)
 	if err != nil || len(stored) != len(m.runs) {
 		t.Fatalf("%d rows, %d in the model, %v", len(stored), len(m.runs), err)
 	}
@@ -390,7 +391,7 @@ func (m *machine) check(t *rapid.T) {
 	m.seen = m.seen[max(0, len(m.seen)-12):]
 }
 
-func (m *machine) checkRow(t *rapid.T, r store.Run, want *modelRun) {
+func (m *machine) checkRow(t *rapid.T, r runstore.Run, want *modelRun) {
 	if was, ended := m.ended[r.ID]; ended {
 		if diff := cmp.Diff(was, r); diff != "" {
 			t.Fatalf("a row that ended was changed:\n%s", diff)
@@ -427,7 +428,7 @@ func (m *machine) checkRow(t *rapid.T, r store.Run, want *modelRun) {
 
 func (m *machine) checkRetry(t *rapid.T) {
 	err := m.k.db.Read(m.k.t.Context(), func(ctx context.Context, tx *store.Tx) error {
-		r, err := tx.GetRetry(ctx, pawl.KindWorkflow, m.lane)
+		r, err := runstore.In(tx).GetRetry(ctx, pawl.KindWorkflow, m.lane)
 		if err == nil && r.Crashes != m.crashes || err != nil && m.crashes != 0 {
 			t.Fatalf("%d crashes in a row, want %d, %v", r.Crashes, m.crashes, err)
 		}

@@ -7,6 +7,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
 // Retry inserts the successor of a run that stopped, in the shape that the
@@ -21,28 +22,28 @@ import (
 //
 // It fails with pawl.ErrConflict when nothing may follow the run, when it has
 // a successor already, or when the lane has an active run.
-func (l *Ledger) Retry(ctx context.Context, tx *store.Tx, owner store.Fence, r store.Run, version string, asked bool) (store.Run, error) {
+func (l *Ledger) Retry(ctx context.Context, tx *store.Tx, owner store.Fence, r runstore.Run, version string, asked bool) (runstore.Run, error) {
 	const op = "retry run"
 	if err := tx.Fence(ctx, owner); err != nil {
-		return store.Run{}, err
+		return runstore.Run{}, err
 	}
-	now, err := tx.HoldRun(ctx, r.ID)
+	now, err := runstore.In(tx).HoldRun(ctx, r.ID)
 	if err != nil {
-		return store.Run{}, err
+		return runstore.Run{}, err
 	}
 	v, err := l.View(ctx, tx, now)
 	if err != nil {
-		return store.Run{}, err
+		return runstore.Run{}, err
 	}
 	d := run.Decide(v)
 	if d.Successor == run.SuccessorNone {
-		return store.Run{}, refuse(op, now, "nothing can follow it: %s", d.Reason)
+		return runstore.Run{}, refuse(op, now, "nothing can follow it: %s", d.Reason)
 	}
 	if version == "" {
 		version = now.ScriptVersion
 	}
 	if d.Exit == run.ExitFix && version == now.ScriptVersion && !asked {
-		return store.Run{}, refuse(op, now, "its script failed and has not changed since")
+		return runstore.Run{}, refuse(op, now, "its script failed and has not changed since")
 	}
 	return l.succeed(ctx, tx, owner, now, d, version, tx.Now)
 }
@@ -50,33 +51,33 @@ func (l *Ledger) Retry(ctx context.Context, tx *store.Tx, owner store.Fence, r s
 // Resume makes a run that waits for approval or reconciliation active again:
 // the same row, at the same phase, with what it reserved. It is called
 // by the owner of the lane, when the wait is over.
-func (l *Ledger) Resume(ctx context.Context, tx *store.Tx, owner store.Fence, r store.Run) (store.Run, error) {
+func (l *Ledger) Resume(ctx context.Context, tx *store.Tx, owner store.Fence, r runstore.Run) (runstore.Run, error) {
 	const op = "resume run"
 	if err := tx.Fence(ctx, owner); err != nil {
-		return store.Run{}, err
+		return runstore.Run{}, err
 	}
-	now, err := tx.HoldRun(ctx, r.ID)
+	now, err := runstore.In(tx).HoldRun(ctx, r.ID)
 	if err != nil {
-		return store.Run{}, err
+		return runstore.Run{}, err
 	}
-	s, err := tx.Successor(ctx, r.ID)
+	s, err := runstore.In(tx).Successor(ctx, r.ID)
 	if err == nil {
-		return store.Run{}, refuse(op, now, "it is history: run %s follows it", s.ID)
+		return runstore.Run{}, refuse(op, now, "it is history: run %s follows it", s.ID)
 	}
 	if !errors.Is(err, pawl.ErrNotFound) {
-		return store.Run{}, err
+		return runstore.Run{}, err
 	}
 	v, err := l.View(ctx, tx, now)
 	if err != nil {
-		return store.Run{}, err
+		return runstore.Run{}, err
 	}
 	d := run.Decide(v)
 	if !d.Resume || !run.CanMove(now.Status, pawl.StatusActive) {
-		return store.Run{}, refuse(op, now, "it is %s at %s: %s", now.Status, now.Phase, d.Reason)
+		return runstore.Run{}, refuse(op, now, "it is %s at %s: %s", now.Status, now.Phase, d.Reason)
 	}
-	active, err := tx.ActivateRun(ctx, now, owner)
+	active, err := runstore.In(tx).ActivateRun(ctx, now, owner)
 	if err != nil {
-		return store.Run{}, err
+		return runstore.Run{}, err
 	}
 	l.emit(tx, Resumed, active, run.Decision{})
 	return active, nil

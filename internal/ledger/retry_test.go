@@ -10,11 +10,12 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
-func (k *kit) again(r store.Run, version string) store.Run {
+func (k *kit) again(r runstore.Run, version string) runstore.Run {
 	k.t.Helper()
-	return must(k, func(ctx context.Context, tx *store.Tx) (store.Run, error) {
+	return must(k, func(ctx context.Context, tx *store.Tx) (runstore.Run, error) {
 		return k.l.Retry(ctx, tx, k.owner, r, version, false)
 	})
 }
@@ -25,7 +26,7 @@ func TestTransientRetryStartsAfresh(t *testing.T) {
 	both(t, func(t *testing.T, k *kit) {
 		a := k.stop(k.begin(consumer("lane")), pawl.ClassTransient).Run
 		b := k.again(a, "")
-		want := store.Run{
+		want := runstore.Run{
 			ID: b.ID, Kind: a.Kind, Lane: a.Lane, Handler: a.Handler, HandlerType: a.HandlerType, Trigger: a.Trigger, ScriptVersion: "v1",
 			RetryOf: a.ID, Attempt: 2, Phase: pawl.PhasePreparing, Status: pawl.StatusActive, Owner: k.owner,
 			CreatedAt: b.CreatedAt, UpdatedAt: b.UpdatedAt, StartedAt: b.StartedAt,
@@ -48,7 +49,7 @@ func TestLogicRetryNeedsAnotherScript(t *testing.T) {
 	both(t, func(t *testing.T, k *kit) {
 		a := k.stop(k.begin(consumer("lane")), pawl.ClassLogic).Run
 		for _, version := range []string{"", "v1"} {
-			if _, err := step(k, func(ctx context.Context, tx *store.Tx) (store.Run, error) {
+			if _, err := step(k, func(ctx context.Context, tx *store.Tx) (runstore.Run, error) {
 				return k.l.Retry(ctx, tx, k.owner, a, version, false)
 			}); !errors.Is(err, pawl.ErrConflict) {
 				t.Errorf("retried with version %q: %v", version, err)
@@ -100,7 +101,7 @@ func TestOneOfManyRetriesWins(t *testing.T) {
 		errs := make([]error, 12)
 		for i := range errs {
 			wg.Go(func() {
-				_, errs[i] = step(k, func(ctx context.Context, tx *store.Tx) (store.Run, error) {
+				_, errs[i] = step(k, func(ctx context.Context, tx *store.Tx) (runstore.Run, error) {
 					return k.l.Retry(ctx, tx, k.owner, a, "", false)
 				})
 			})
@@ -114,7 +115,7 @@ func TestOneOfManyRetriesWins(t *testing.T) {
 				t.Errorf("refused with %v", err)
 			}
 		}
-		chain, err := k.db.RunChain(t.Context(), a.ID)
+		chain, err := runstore.On(k.db).RunChain(t.Context(), a.ID)
 		if err != nil || won != 1 || len(chain) != 2 {
 			t.Errorf("%d won, %d in the chain, %v", won, len(chain), err)
 		}
@@ -125,10 +126,10 @@ func TestOneOfManyRetriesWins(t *testing.T) {
 // is not to be followed.
 func TestRetryRefusals(t *testing.T) {
 	both(t, func(t *testing.T, k *kit) {
-		refused := func(what string, r store.Run) {
+		refused := func(what string, r runstore.Run) {
 			t.Helper()
 			before := k.dump()
-			_, err := step(k, func(ctx context.Context, tx *store.Tx) (store.Run, error) {
+			_, err := step(k, func(ctx context.Context, tx *store.Tx) (runstore.Run, error) {
 				return k.l.Retry(ctx, tx, k.owner, r, "v2", false)
 			})
 			if !errors.Is(err, pawl.ErrConflict) || k.dump() != before {
@@ -143,12 +144,12 @@ func TestRetryRefusals(t *testing.T) {
 		refused("it waits for approval", k.stop(k.begin(consumer("approval")), pawl.ClassAuth).Run)
 		refused("the slot is over", k.stop(k.begin(specOf(pawl.HandlerSchedule, "slot")), pawl.ClassLogic).Run)
 		cancelled := k.begin(consumer("cancelled"))
-		refused("it is cancelled", must(k, func(ctx context.Context, tx *store.Tx) (store.Run, error) { return k.l.Cancel(ctx, tx, cancelled) }))
+		refused("it is cancelled", must(k, func(ctx context.Context, tx *store.Tx) (runstore.Run, error) { return k.l.Cancel(ctx, tx, cancelled) }))
 		unknown := k.reach(consumer("unknown"), pawl.PhaseMutating)
 		k.call(unknown.ID, pawl.MutationInFlight)
 		refused("it is unknown whether the call happened", k.stop(unknown, pawl.ClassIndeterminate).Run)
-		if _, err := step(k, func(ctx context.Context, tx *store.Tx) (store.Run, error) {
-			return k.l.Retry(ctx, tx, k.owner, store.Run{ID: "nobody"}, "", false)
+		if _, err := step(k, func(ctx context.Context, tx *store.Tx) (runstore.Run, error) {
+			return k.l.Retry(ctx, tx, k.owner, runstore.Run{ID: "nobody"}, "", false)
 		}); !errors.Is(err, pawl.ErrNotFound) {
 			t.Errorf("there is no such run: %v", err)
 		}
@@ -166,7 +167,7 @@ func TestApprovedRunGoesOnAsTheSameRow(t *testing.T) {
 			}
 			paused := k.stop(r, pawl.ClassAuth).Run
 			k.takeOver("another")
-			got := must(k, func(ctx context.Context, tx *store.Tx) (store.Run, error) {
+			got := must(k, func(ctx context.Context, tx *store.Tx) (runstore.Run, error) {
 				return k.l.Resume(ctx, tx, k.owner, paused)
 			})
 			want := r
@@ -186,10 +187,10 @@ func TestApprovedRunGoesOnAsTheSameRow(t *testing.T) {
 // Only what waits is resumed, and not while the lane has an active run.
 func TestResumeRefusals(t *testing.T) {
 	both(t, func(t *testing.T, k *kit) {
-		refused := func(what string, r store.Run) {
+		refused := func(what string, r runstore.Run) {
 			t.Helper()
 			before := k.dump()
-			_, err := step(k, func(ctx context.Context, tx *store.Tx) (store.Run, error) { return k.l.Resume(ctx, tx, k.owner, r) })
+			_, err := step(k, func(ctx context.Context, tx *store.Tx) (runstore.Run, error) { return k.l.Resume(ctx, tx, k.owner, r) })
 			if !errors.Is(err, pawl.ErrConflict) || k.dump() != before {
 				t.Errorf("%s: %v", what, err)
 			}
@@ -223,7 +224,7 @@ func TestReconciliationEndsTheWait(t *testing.T) {
 			r := k.reach(consumer(string(outcome)), pawl.PhaseMutating)
 			k.call(r.ID, pawl.MutationInFlight)
 			r = k.stop(r, pawl.ClassIndeterminate).Run
-			record := func(ctx context.Context, tx *store.Tx) (store.Run, error) {
+			record := func(ctx context.Context, tx *store.Tx) (runstore.Run, error) {
 				return k.l.Advance(ctx, tx, r, pawl.PhaseMutated, checkpoint(pawl.PhaseMutated))
 			}
 			if _, err := step(k, record); !errors.Is(err, pawl.ErrConflict) {
@@ -246,7 +247,7 @@ func TestReconciliationEndsTheWait(t *testing.T) {
 			if err != nil || recorded.Status != pawl.StatusPausedReconciliation || recorded.Phase != pawl.PhaseMutated {
 				t.Fatalf("%s: %v, %+v", outcome, err, recorded)
 			}
-			resumed := must(k, func(ctx context.Context, tx *store.Tx) (store.Run, error) {
+			resumed := must(k, func(ctx context.Context, tx *store.Tx) (runstore.Run, error) {
 				return k.l.Resume(ctx, tx, k.owner, recorded)
 			})
 			k.commit(k.advance(resumed, pawl.PhaseEmitting))
@@ -263,9 +264,9 @@ func TestWaitingRunsDoNotAdvanceOtherwise(t *testing.T) {
 		waiting := k.reach(consumer("a"), pawl.PhaseMutating)
 		waiting = k.stop(waiting, pawl.ClassAuth).Run
 		approved := k.stop(k.reach(consumer("b"), pawl.PhaseMutated), pawl.ClassAuth).Run
-		for _, r := range []store.Run{waiting, approved} {
+		for _, r := range []runstore.Run{waiting, approved} {
 			to := pawl.Phases(r.HandlerType)[run.Order(r.HandlerType, r.Phase)+1]
-			if _, err := step(k, func(ctx context.Context, tx *store.Tx) (store.Run, error) {
+			if _, err := step(k, func(ctx context.Context, tx *store.Tx) (runstore.Run, error) {
 				return k.l.Advance(ctx, tx, r, to, checkpoint(to))
 			}); !errors.Is(err, pawl.ErrConflict) {
 				t.Errorf("%s to %s: %v", r.Phase, to, err)
@@ -291,7 +292,7 @@ func TestChainIsWalkedBothWays(t *testing.T) {
 				return err
 			}
 			back, err := run.Walk(v, func(id string) (run.Run, error) {
-				r, err := tx.GetRun(ctx, id)
+				r, err := runstore.In(tx).GetRun(ctx, id)
 				if err != nil {
 					return run.Run{}, err
 				}
@@ -306,7 +307,7 @@ func TestChainIsWalkedBothWays(t *testing.T) {
 				t.Errorf("%d attempts, %v", len(back), err)
 			}
 			for i, id := range ids[:len(ids)-1] {
-				if s, err := tx.Successor(ctx, id); err != nil || s.ID != ids[i+1] || s.Attempt != i+2 {
+				if s, err := runstore.In(tx).Successor(ctx, id); err != nil || s.ID != ids[i+1] || s.Attempt != i+2 {
 					t.Errorf("ahead: attempt %d is %s, %v", s.Attempt, s.ID, err)
 				}
 			}

@@ -9,6 +9,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
 // Failure is why a run stops. Its class was decided where it arose.
@@ -31,8 +32,8 @@ type Failure struct {
 const maxMessage = 4096
 
 // stored is the failure as both databases can keep it.
-func (f Failure) stored() store.RunFailure {
-	return store.RunFailure{Code: clean(f.Code), Class: f.Class, Message: clean(f.Message)}
+func (f Failure) stored() runstore.RunFailure {
+	return runstore.RunFailure{Code: clean(f.Code), Class: f.Class, Message: clean(f.Message)}
 }
 
 // clean drops what PostgreSQL refuses, because a strange answer of some
@@ -51,13 +52,13 @@ func clean(text string) string {
 
 // Outcome is what a transition that ends an attempt did and decided.
 type Outcome struct {
-	Run      store.Run    // as it ended
+	Run      runstore.Run // as it ended
 	Decision run.Decision // what follows
 	Retry    run.Retry    // of the lane, afterwards; zero in a pause that the same row leaves again
 	// Exhausted says that a budget is used up: the host starts nothing more by
 	// itself, or not in this period.
 	Exhausted bool
-	Successor store.Run // what was inserted in the same transaction; zero if nothing
+	Successor runstore.Run // what was inserted in the same transaction; zero if nothing
 }
 
 // Stop ends the execution of an active run that failed. The class decides the
@@ -65,7 +66,7 @@ type Outcome struct {
 // work will start afresh; the mutation row leaves in_flight; the failure is
 // counted for the lane. The successor, if there is to be one, is made by Retry
 // when its time has come.
-func (l *Ledger) Stop(ctx context.Context, tx *store.Tx, r store.Run, f Failure) (Outcome, error) {
+func (l *Ledger) Stop(ctx context.Context, tx *store.Tx, r runstore.Run, f Failure) (Outcome, error) {
 	if r.Status != pawl.StatusActive {
 		return Outcome{}, refuse("stop run", r, "it is %s", r.Status)
 	}
@@ -73,7 +74,7 @@ func (l *Ledger) Stop(ctx context.Context, tx *store.Tx, r store.Run, f Failure)
 		return Outcome{}, err
 	}
 	status, why := run.StatusFor(r.HandlerType, f.Class), f.stored()
-	stopped, err := tx.StopRun(ctx, r, status, !run.Resumable(status), &why)
+	stopped, err := runstore.In(tx).StopRun(ctx, r, status, !run.Resumable(status), &why)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -81,7 +82,7 @@ func (l *Ledger) Stop(ctx context.Context, tx *store.Tx, r store.Run, f Failure)
 }
 
 // conclude decides what follows a run that was stopped, and counts.
-func (l *Ledger) conclude(ctx context.Context, tx *store.Tx, stopped store.Run, f Failure) (Outcome, error) {
+func (l *Ledger) conclude(ctx context.Context, tx *store.Tx, stopped runstore.Run, f Failure) (Outcome, error) {
 	v, err := l.View(ctx, tx, stopped)
 	if err != nil {
 		return Outcome{}, err
@@ -102,24 +103,24 @@ func (l *Ledger) conclude(ctx context.Context, tx *store.Tx, stopped store.Run, 
 
 // Pause makes an active run wait for a person, who is asked something. It is
 // a signal, not a failure: nothing is counted, and the same row goes on.
-func (l *Ledger) Pause(ctx context.Context, tx *store.Tx, r store.Run) (store.Run, error) {
+func (l *Ledger) Pause(ctx context.Context, tx *store.Tx, r runstore.Run) (runstore.Run, error) {
 	if r.Status != pawl.StatusActive {
-		return store.Run{}, refuse("pause run", r, "it is %s", r.Status)
+		return runstore.Run{}, refuse("pause run", r, "it is %s", r.Status)
 	}
 	if err := tx.Fence(ctx, r.Owner); err != nil {
-		return store.Run{}, err
+		return runstore.Run{}, err
 	}
-	paused, err := tx.StopRun(ctx, r, pawl.StatusPausedApproval, false, nil)
+	paused, err := runstore.In(tx).StopRun(ctx, r, pawl.StatusPausedApproval, false, nil)
 	if err != nil {
-		return store.Run{}, err
+		return runstore.Run{}, err
 	}
 	v, err := l.View(ctx, tx, paused)
 	if err != nil {
-		return store.Run{}, err
+		return runstore.Run{}, err
 	}
 	d := run.Decide(v)
 	if !d.Resume { // the rules would not let it go on
-		return store.Run{}, refuse("pause run", paused, "%s", d.Reason)
+		return runstore.Run{}, refuse("pause run", paused, "%s", d.Reason)
 	}
 	l.emit(tx, Stopped, paused, d)
 	return paused, nil
@@ -129,38 +130,38 @@ func (l *Ledger) Pause(ctx context.Context, tx *store.Tx, r store.Run) (store.Ru
 // known not to have happened; what it reserved is released. r may be
 // some phases old: what counts is where the run is now. The owner that
 // executes it learns of it from its next transition, which fails.
-func (l *Ledger) Cancel(ctx context.Context, tx *store.Tx, r store.Run) (store.Run, error) {
+func (l *Ledger) Cancel(ctx context.Context, tx *store.Tx, r runstore.Run) (runstore.Run, error) {
 	const op = "cancel run"
 	if r.Status == pawl.StatusActive {
 		if err := tx.Fence(ctx, r.Owner); err != nil {
-			return store.Run{}, err
+			return runstore.Run{}, err
 		}
 	}
-	now, err := tx.HoldRun(ctx, r.ID)
+	now, err := runstore.In(tx).HoldRun(ctx, r.ID)
 	if err != nil {
-		return store.Run{}, err
+		return runstore.Run{}, err
 	}
 	if now.Status != r.Status || now.Owner != r.Owner {
-		return store.Run{}, refuse(op, now, "it is %s by now", now.Status)
+		return runstore.Run{}, refuse(op, now, "it is %s by now", now.Status)
 	}
 	v, err := l.View(ctx, tx, now)
 	if err != nil {
-		return store.Run{}, err
+		return runstore.Run{}, err
 	}
 	if !run.CanCancel(v) {
-		return store.Run{}, refuse(op, now, "it is %s at %s, which cannot be cancelled", now.Status, now.Phase)
+		return runstore.Run{}, refuse(op, now, "it is %s at %s, which cannot be cancelled", now.Status, now.Phase)
 	}
-	cancelled, err := tx.StopRun(ctx, now, pawl.StatusCancelled, true, nil)
+	cancelled, err := runstore.In(tx).StopRun(ctx, now, pawl.StatusCancelled, true, nil)
 	if err != nil {
-		return store.Run{}, err
+		return runstore.Run{}, err
 	}
 	v.Status = pawl.StatusCancelled
 	d := run.Decide(v)
 	if err := l.settle(ctx, tx, cancelled, d, ""); err != nil {
-		return store.Run{}, err
+		return runstore.Run{}, err
 	}
-	if err := tx.ClearRetry(ctx, r.Kind, r.Lane); err != nil {
-		return store.Run{}, err
+	if err := runstore.In(tx).ClearRetry(ctx, r.Kind, r.Lane); err != nil {
+		return runstore.Run{}, err
 	}
 	l.emit(tx, Cancelled, cancelled, d)
 	return cancelled, nil

@@ -14,6 +14,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
 // A-94..A-98, A-101, A-113..A-118: the class decides the status, the phase
@@ -197,7 +198,7 @@ func TestCancelOnlyWhileNothingWasSent(t *testing.T) {
 						r = k.stop(r, pawl.ClassPermission).Run
 					}
 					before := k.dump()
-					got, err := step(k, func(ctx context.Context, tx *store.Tx) (store.Run, error) { return k.l.Cancel(ctx, tx, r) })
+					got, err := step(k, func(ctx context.Context, tx *store.Tx) (runstore.Run, error) { return k.l.Cancel(ctx, tx, r) })
 					can := !run.MutationApplied(r.HandlerType, phase) && run.CanCall(state)
 					switch {
 					case !can && (!errors.Is(err, pawl.ErrConflict) || k.dump() != before):
@@ -221,8 +222,8 @@ func TestCancelBesideTheOwner(t *testing.T) {
 	both(t, func(t *testing.T, k *kit) {
 		seen := k.begin(consumer("lane"))
 		now := k.advance(seen, pawl.PhasePrepared)
-		must(k, func(ctx context.Context, tx *store.Tx) (store.Run, error) { return k.l.Cancel(ctx, tx, seen) })
-		if _, err := step(k, func(ctx context.Context, tx *store.Tx) (store.Run, error) {
+		must(k, func(ctx context.Context, tx *store.Tx) (runstore.Run, error) { return k.l.Cancel(ctx, tx, seen) })
+		if _, err := step(k, func(ctx context.Context, tx *store.Tx) (runstore.Run, error) {
 			return k.l.Advance(ctx, tx, now, pawl.PhaseMutating, Checkpoint{})
 		}); !errors.Is(err, pawl.ErrConflict) {
 			t.Errorf("the owner goes on: %v", err)
@@ -234,10 +235,10 @@ func TestCancelBesideTheOwner(t *testing.T) {
 		if _, err := step(k, func(ctx context.Context, tx *store.Tx) (bool, error) { return true, k.l.Hold(ctx, tx, paused) }); !errors.Is(err, pawl.ErrConflict) {
 			t.Errorf("held a run that is paused: %v", err)
 		}
-		resumed := must(k, func(ctx context.Context, tx *store.Tx) (store.Run, error) {
+		resumed := must(k, func(ctx context.Context, tx *store.Tx) (runstore.Run, error) {
 			return k.l.Resume(ctx, tx, k.owner, paused)
 		})
-		if _, err := step(k, func(ctx context.Context, tx *store.Tx) (store.Run, error) { return k.l.Cancel(ctx, tx, paused) }); !errors.Is(err, pawl.ErrConflict) {
+		if _, err := step(k, func(ctx context.Context, tx *store.Tx) (runstore.Run, error) { return k.l.Cancel(ctx, tx, paused) }); !errors.Is(err, pawl.ErrConflict) {
 			t.Errorf("cancelled a run that was resumed meanwhile: %v", err)
 		}
 		must(k, func(ctx context.Context, tx *store.Tx) (bool, error) { return true, k.l.Hold(ctx, tx, resumed) })
@@ -253,7 +254,7 @@ func TestCancelAndCallExcludeEachOther(t *testing.T) {
 			var wg sync.WaitGroup
 			var cancelled, called error
 			wg.Go(func() {
-				_, cancelled = step(k, func(ctx context.Context, tx *store.Tx) (store.Run, error) { return k.l.Cancel(ctx, tx, r) })
+				_, cancelled = step(k, func(ctx context.Context, tx *store.Tx) (runstore.Run, error) { return k.l.Cancel(ctx, tx, r) })
 			})
 			wg.Go(func() {
 				_, called = step(k, func(ctx context.Context, tx *store.Tx) (bool, error) {

@@ -10,6 +10,7 @@ import (
 	"github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/outbound"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/quotastore"
 )
 
 // Bounds of what a server can ask for.
@@ -74,7 +75,7 @@ func (b *Book) Acquire(ctx context.Context, domain string) error {
 func (b *Book) count(ctx context.Context, r rule) error {
 	var denied *Denied
 	err := b.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		taken, calls, err := tx.TakeCall(ctx, r.domain, r.limit)
+		taken, calls, err := quotastore.In(tx).TakeCall(ctx, r.domain, r.limit)
 		if err != nil || taken {
 			denied = nil
 			return err
@@ -93,7 +94,7 @@ func (b *Book) pass(ctx context.Context, r rule) error {
 	var denied *Denied
 	var broken bool
 	err := b.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		calls, err := tx.GetCalls(ctx, r.domain)
+		calls, err := quotastore.In(tx).GetCalls(ctx, r.domain)
 		if err == nil {
 			denied, broken = r.deny(calls, tx.Now), r.broken(calls, tx.Now)
 		}
@@ -101,7 +102,7 @@ func (b *Book) pass(ctx context.Context, r rule) error {
 	})
 	if err == nil && broken {
 		err = b.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-			calls, err := tx.GetCalls(ctx, r.domain)
+			calls, err := quotastore.In(tx).GetCalls(ctx, r.domain)
 			if err != nil {
 				return err
 			}
@@ -127,7 +128,7 @@ func outcome(err error, denied *Denied) error {
 func (b *Book) Peek(ctx context.Context, domain string) (open bool, until time.Time, a Allowance, err error) {
 	r := b.ruleOf(normal(domain))
 	err = b.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		calls, err := tx.GetCalls(ctx, r.domain)
+		calls, err := quotastore.In(tx).GetCalls(ctx, r.domain)
 		if err != nil {
 			return err
 		}
@@ -153,19 +154,19 @@ func (b *Book) Learn(ctx context.Context, domain string, status int, h http.Head
 	if !rest.IsZero() {
 		b.log.InfoContext(ctx, "a domain asks for rest", "domain", r.domain, "status", status, "until", pawl.FormatTime(rest))
 	}
-	note := store.DomainCalls{
+	note := quotastore.DomainCalls{
 		Domain: r.domain, BlockedUntil: rest,
-		Remote: store.RemoteAccount{Limit: told.limit, Left: told.left, ResetAt: told.reset},
+		Remote: quotastore.RemoteAccount{Limit: told.limit, Left: told.left, ResetAt: told.reset},
 	}
 	return b.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		return tx.NoteCalls(ctx, note, tx.Now.Add(r.longest))
+		return quotastore.In(tx).NoteCalls(ctx, note, tx.Now.Add(r.longest))
 	}, store.Lazy)
 }
 
 func (b *Book) ruleOf(domain string) rule {
 	r := rule{domain: domain, longest: longestRest}
 	if p, ok := b.providers.Find(domain); ok {
-		r.limit = store.CallLimit{Calls: p.Limit, Period: p.Period}
+		r.limit = quotastore.CallLimit{Calls: p.Limit, Period: p.Period}
 		r.longest = max(longestRest, min(p.Period, longestDayRest))
 	}
 	return r

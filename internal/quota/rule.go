@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/quotastore"
 )
 
 // rule is what holds for one domain.
 type rule struct {
 	domain  string
-	limit   store.CallLimit // zero: none
-	longest time.Duration   // rest that the domain can ask for
+	limit   quotastore.CallLimit // zero: none
+	longest time.Duration        // rest that the domain can ask for
 }
 
 func (r rule) limited() bool { return r.limit.Calls > 0 }
@@ -35,7 +36,7 @@ type Remote struct {
 }
 
 // judge says how a domain stands at an instant, by its page.
-func (r rule) judge(c store.DomainCalls, now time.Time) Allowance {
+func (r rule) judge(c quotastore.DomainCalls, now time.Time) Allowance {
 	a := Allowance{Domain: r.domain, Limited: r.limited(), Limit: r.limit.Calls}
 	if c.BlockedUntil.After(now) {
 		a.BlockedUntil = earliest(c.BlockedUntil, now.Add(r.longest))
@@ -57,7 +58,7 @@ func (r rule) judge(c store.DomainCalls, now time.Time) Allowance {
 
 // start is when the window of a page began. One that begins more than a period
 // from now was written by a clock that has been put back.
-func (r rule) start(c store.DomainCalls, now time.Time) time.Time {
+func (r rule) start(c quotastore.DomainCalls, now time.Time) time.Time {
 	if c.WindowStart.After(now.Add(r.limit.Period)) {
 		return now
 	}
@@ -72,7 +73,7 @@ func earliest(a, b time.Time) time.Time {
 }
 
 // deny is why a call must not be made at an instant, or nil.
-func (r rule) deny(c store.DomainCalls, now time.Time) *Denied {
+func (r rule) deny(c quotastore.DomainCalls, now time.Time) *Denied {
 	a := r.judge(c, now)
 	usedUp := a.Limited && a.Left == 0
 	switch {
@@ -86,17 +87,17 @@ func (r rule) deny(c store.DomainCalls, now time.Time) *Denied {
 
 // broken reports whether a page has instants that only a clock which has been
 // put back since can have written.
-func (r rule) broken(c store.DomainCalls, now time.Time) bool {
+func (r rule) broken(c quotastore.DomainCalls, now time.Time) bool {
 	return c.BlockedUntil.After(now.Add(r.longest)) || r.limited() && c.WindowStart.After(now.Add(r.limit.Period))
 }
 
 // mend puts a broken page right, so that what is judged as "an hour from now"
 // comes nearer.
-func (r rule) mend(ctx context.Context, tx *store.Tx, c store.DomainCalls) error {
+func (r rule) mend(ctx context.Context, tx *store.Tx, c quotastore.DomainCalls) error {
 	if !r.broken(c, tx.Now) {
 		return nil
 	}
-	return tx.MendCalls(ctx, r.domain, tx.Now.Add(r.longest), tx.Now.Add(r.limit.Period))
+	return quotastore.In(tx).MendCalls(ctx, r.domain, tx.Now.Add(r.longest), tx.Now.Add(r.limit.Period))
 }
 
 // shortPeriod writes a period as provider files do.

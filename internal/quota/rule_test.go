@@ -8,13 +8,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/quotastore"
 )
 
 // What Peek says by the page is what Acquire does in the database, at any
 // instant and for any page.
 func TestPeekAndAcquireAgree(t *testing.T) {
 	both(t, func(t *testing.T, db *store.DB, _ *Book) {
-		r := rule{domain: "a.example", limit: store.CallLimit{Calls: 3, Period: 10 * time.Second}, longest: time.Hour}
+		r := rule{domain: "a.example", limit: quotastore.CallLimit{Calls: 3, Period: 10 * time.Second}, longest: time.Hour}
 		rapid.Check(t, func(rt *rapid.T) {
 			second := rapid.IntRange(-30, 30)
 			page := []any{
@@ -34,12 +35,12 @@ func TestPeekAndAcquireAgree(t *testing.T) {
 				if _, err := tx.Exec(ctx, `insert into rate_limiter_state (domain, window_start, count, blocked_until, updated_at) values ('a.example', $1, $2, $3, 0)`, page...); err != nil {
 					return err
 				}
-				before, err := tx.GetCalls(ctx, r.domain)
+				before, err := quotastore.In(tx).GetCalls(ctx, r.domain)
 				if err != nil {
 					return err
 				}
 				denied := r.deny(before, tx.Now)
-				taken, after, err := tx.TakeCall(ctx, r.domain, r.limit)
+				taken, after, err := quotastore.In(tx).TakeCall(ctx, r.domain, r.limit)
 				switch {
 				case err != nil:
 				case taken != (denied == nil):

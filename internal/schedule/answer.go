@@ -11,11 +11,14 @@ import (
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/executionstore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
 )
 
 // answered goes on with a run that asked a person, once there is an answer.
 func (a *attempt) answered(ctx context.Context, tx *store.Tx) (step, error) {
-	q, err := tx.GetQuestion(ctx, a.run.ID)
+	q, err := executionstore.In(tx).GetQuestion(ctx, a.run.ID)
 	if err != nil || q.Answer == nil {
 		return step{}, pawl.IgnoreNotFound(err)
 	}
@@ -28,7 +31,7 @@ func (a *attempt) answered(ctx context.Context, tx *store.Tx) (step, error) {
 
 // Approve answers what a run of a schedule asks, in the caller's transaction,
 // and lets it go on. An absent answer is true.
-func (s *Service) Approve(ctx context.Context, tx *store.Tx, r store.Run, answer json.RawMessage, by string) error {
+func (s *Service) Approve(ctx context.Context, tx *store.Tx, r runstore.Run, answer json.RawMessage, by string) error {
 	sch, slot, err := s.waiting(ctx, tx, r, "approve run")
 	if err != nil {
 		return err
@@ -39,7 +42,7 @@ func (s *Service) Approve(ctx context.Context, tx *store.Tx, r store.Run, answer
 	if !json.Valid(answer) {
 		return &pawl.Error{Code: pawl.CodeInvalid, Op: "approve run", Msg: "the answer is not JSON", Fields: []pawl.Field{{Pointer: "/answer", Message: "must be JSON"}}}
 	}
-	open, err := tx.AnswerQuestion(ctx, r.ID, answer, by)
+	open, err := executionstore.In(tx).AnswerQuestion(ctx, r.ID, answer, by)
 	if err != nil {
 		return err
 	}
@@ -55,8 +58,8 @@ func (s *Service) Approve(ctx context.Context, tx *store.Tx, r store.Run, answer
 // Seen refuses a decision that is made about another question than the one that
 // the run asks now, in the caller's transaction: asked is when the one was asked
 // that was shown. A graph can ask several in a row.
-func (s *Service) Seen(ctx context.Context, tx *store.Tx, r store.Run, asked time.Time) error {
-	same, err := tx.HoldQuestion(ctx, r.ID, asked)
+func (s *Service) Seen(ctx context.Context, tx *store.Tx, r runstore.Run, asked time.Time) error {
+	same, err := executionstore.In(tx).HoldQuestion(ctx, r.ID, asked)
 	if err == nil && !same {
 		return lane.Refuse("decide about run", "changed", "the question is another one than the one you saw", "Look at it again.")
 	}
@@ -64,7 +67,7 @@ func (s *Service) Seen(ctx context.Context, tx *store.Tx, r store.Run, asked tim
 }
 
 // Reject ends a run that asks a person for good, in the caller's transaction.
-func (s *Service) Reject(ctx context.Context, tx *store.Tx, r store.Run, by string) error {
+func (s *Service) Reject(ctx context.Context, tx *store.Tx, r runstore.Run, by string) error {
 	sch, slot, err := s.waiting(ctx, tx, r, "reject run")
 	if err != nil {
 		return err
@@ -81,21 +84,21 @@ func (s *Service) Reject(ctx context.Context, tx *store.Tx, r store.Run, by stri
 }
 
 // waiting finds the slot of a run that asks a person.
-func (s *Service) waiting(ctx context.Context, tx *store.Tx, r store.Run, op string) (store.Schedule, store.Slot, error) {
+func (s *Service) waiting(ctx context.Context, tx *store.Tx, r runstore.Run, op string) (schedulestore.Schedule, schedulestore.Slot, error) {
 	if r.Status != pawl.StatusPausedApproval {
-		return store.Schedule{}, store.Slot{}, lane.Refuse(op, "not_waiting", "the run does not wait for an answer: it is "+string(r.Status), "")
+		return schedulestore.Schedule{}, schedulestore.Slot{}, lane.Refuse(op, "not_waiting", "the run does not wait for an answer: it is "+string(r.Status), "")
 	}
 	return s.slotOf(ctx, tx, r)
 }
 
 // slotOf finds the slot of any attempt.
-func (s *Service) slotOf(ctx context.Context, tx *store.Tx, r store.Run) (store.Schedule, store.Slot, error) {
+func (s *Service) slotOf(ctx context.Context, tx *store.Tx, r runstore.Run) (schedulestore.Schedule, schedulestore.Slot, error) {
 	id := scheduleOfLane(r.Lane)
-	sch, err := tx.GetSchedule(ctx, id)
+	sch, err := schedulestore.In(tx).GetSchedule(ctx, id)
 	if err != nil {
-		return store.Schedule{}, store.Slot{}, err
+		return schedulestore.Schedule{}, schedulestore.Slot{}, err
 	}
-	slot, err := tx.GetSlot(ctx, id, r.ScheduledFor)
+	slot, err := schedulestore.In(tx).GetSlot(ctx, id, r.ScheduledFor)
 	return sch, slot, err
 }
 
@@ -108,14 +111,14 @@ func scheduleOfLane(lane string) string {
 // CancelRun implements lane.Kind: it asks for the end of a run and tells the run as
 // it is then. One that is executed ends by itself when its executor has stopped
 // it; one that waits for a person ends at once.
-func (s *Service) CancelRun(ctx context.Context, tx *store.Tx, r store.Run, by string) (store.Run, error) {
+func (s *Service) CancelRun(ctx context.Context, tx *store.Tx, r runstore.Run, by string) (runstore.Run, error) {
 	if err := s.cancelRun(ctx, tx, r, by); err != nil {
-		return store.Run{}, err
+		return runstore.Run{}, err
 	}
-	return tx.GetRun(ctx, r.ID)
+	return runstore.In(tx).GetRun(ctx, r.ID)
 }
 
-func (s *Service) cancelRun(ctx context.Context, tx *store.Tx, r store.Run, by string) error {
+func (s *Service) cancelRun(ctx context.Context, tx *store.Tx, r runstore.Run, by string) error {
 	if r.Status == pawl.StatusPausedApproval {
 		return s.Reject(ctx, tx, r, by)
 	}
@@ -149,8 +152,8 @@ func (s *Service) cancelRun(ctx context.Context, tx *store.Tx, r store.Run, by s
 
 // noteIssue notes what a schedule needs a person for, nothing if the issue is
 // none. Failures of one kind in a row are one cause.
-func (s *Service) noteIssue(ctx context.Context, tx *store.Tx, sch store.Schedule, issue run.Issue, cause, runID, text string) error {
-	now := store.Attention{Kind: pawl.KindSchedule, Lane: sch.ID, Issue: string(issue), Text: "It works again."}
+func (s *Service) noteIssue(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, issue run.Issue, cause, runID, text string) error {
+	now := runstore.Attention{Kind: pawl.KindSchedule, Lane: sch.ID, Issue: string(issue), Text: "It works again."}
 	if issue != run.IssueNone {
 		now.Cause, now.Text = string(issue)+":"+cause, text
 	}
@@ -159,7 +162,7 @@ func (s *Service) noteIssue(ctx context.Context, tx *store.Tx, sch store.Schedul
 }
 
 // updateAttention notes what a closed slot means for people.
-func (s *Service) updateAttention(ctx context.Context, tx *store.Tx, sch store.Schedule, slot store.Slot) error {
+func (s *Service) updateAttention(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, slot schedulestore.Slot) error {
 	issue, text := slotIssue(slot)
 	if issue == run.IssueNone && slot.Disposition != string(run.DispositionFired) {
 		return nil // passed over; it says nothing about the schedule's health
@@ -168,7 +171,7 @@ func (s *Service) updateAttention(ctx context.Context, tx *store.Tx, sch store.S
 }
 
 // slotIssue is what a closed slot says about its schedule.
-func slotIssue(slot store.Slot) (run.Issue, string) {
+func slotIssue(slot schedulestore.Slot) (run.Issue, string) {
 	switch {
 	case slot.Status == string(run.SlotError) && slot.ErrorCode == string(contract.Aborted):
 		return run.IssueNone, ""
@@ -184,18 +187,18 @@ func slotIssue(slot store.Slot) (run.Issue, string) {
 
 // Actions implements lane.Kind: what is accepted for the newest run of a slot that
 // is open.
-func (s *Service) Actions(ctx context.Context, tx *store.Tx, r *store.Run) ([]lane.Action, error) {
-	slot, err := tx.GetSlot(ctx, scheduleOfLane(r.Lane), r.ScheduledFor)
+func (s *Service) Actions(ctx context.Context, tx *store.Tx, r *runstore.Run) ([]lane.Action, error) {
+	slot, err := schedulestore.In(tx).GetSlot(ctx, scheduleOfLane(r.Lane), r.ScheduledFor)
 	if err != nil || run.SlotStatus(slot.Status) != run.SlotRunning {
 		return nil, pawl.IgnoreNotFound(err)
 	}
-	newest, err := tx.NewestRun(ctx, r.Kind, r.Lane)
+	newest, err := runstore.In(tx).NewestRun(ctx, r.Kind, r.Lane)
 	if err != nil || newest.ID != r.ID {
 		return nil, err
 	}
 	switch r.Status {
 	case pawl.StatusPausedApproval:
-		q, err := tx.GetQuestion(ctx, r.ID)
+		q, err := executionstore.In(tx).GetQuestion(ctx, r.ID)
 		if err := pawl.IgnoreNotFound(err); err != nil {
 			return nil, err
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
 )
 
 // BackfillName is the task that starts the slots of a backfill, at its pace.
@@ -43,41 +44,41 @@ type BackfillAsk struct {
 
 // PlanBackfill makes a plan for the instants in [from, to), in the caller's
 // transaction. Nothing runs until a person confirms its hash.
-func (s *Service) PlanBackfill(ctx context.Context, tx *store.Tx, ownerID, id string, ask BackfillAsk, by string) (store.Backfill, error) {
+func (s *Service) PlanBackfill(ctx context.Context, tx *store.Tx, ownerID, id string, ask BackfillAsk, by string) (schedulestore.Backfill, error) {
 	sch, err := s.Owned(ctx, tx, ownerID, id)
 	if err != nil {
-		return store.Backfill{}, err
+		return schedulestore.Backfill{}, err
 	}
 	if ask.PerMinute == 0 {
 		ask.PerMinute = defaultPace
 	}
 	if err := ask.check(tx.Now); err != nil {
-		return store.Backfill{}, err
+		return schedulestore.Backfill{}, err
 	}
 	plan, err := s.plan(ctx, tx, sch, ask)
 	if err != nil {
-		return store.Backfill{}, err
+		return schedulestore.Backfill{}, err
 	}
 	if err := s.findUncovered(ctx, tx, sch, &plan); err != nil {
-		return store.Backfill{}, err
+		return schedulestore.Backfill{}, err
 	}
 	raw, err := plan.encode()
 	if err != nil {
-		return store.Backfill{}, err
+		return schedulestore.Backfill{}, err
 	}
 	hash, err := hashPlan(id, ask.PerMinute, raw)
 	if err != nil {
-		return store.Backfill{}, err
+		return schedulestore.Backfill{}, err
 	}
-	b := store.Backfill{
+	b := schedulestore.Backfill{
 		ScheduleID: id, From: ask.From, To: ask.To, Plan: raw, Hash: hash, State: BackfillPlanned, PerMinute: ask.PerMinute,
 		Total: len(plan.Slots), CreatedBy: by,
 	}
 	if b.Estimate, err = estimate(ctx, tx, id, plan); err != nil {
-		return store.Backfill{}, err
+		return schedulestore.Backfill{}, err
 	}
-	if b, err = tx.InsertBackfill(ctx, b); err != nil {
-		return store.Backfill{}, err
+	if b, err = schedulestore.In(tx).InsertBackfill(ctx, b); err != nil {
+		return schedulestore.Backfill{}, err
 	}
 	return b, tx.Audit(ctx, by, "backfill.plan", "backfill:"+b.ID, map[string]any{"schedule": id, "hash": hash, "slots": b.Total})
 }
@@ -85,7 +86,7 @@ func (s *Service) PlanBackfill(ctx context.Context, tx *store.Tx, ownerID, id st
 // estimate is what the slots of a plan that can run will cost if they cost what
 // the latest ones did; nil: nothing is known.
 func estimate(ctx context.Context, tx *store.Tx, scheduleID string, plan Plan) (*int64, error) {
-	each, known, err := tx.AverageSlotCost(ctx, scheduleID, 20)
+	each, known, err := schedulestore.In(tx).AverageSlotCost(ctx, scheduleID, 20)
 	if err != nil || !known {
 		return nil, err
 	}
@@ -95,28 +96,28 @@ func estimate(ctx context.Context, tx *store.Tx, scheduleID string, plan Plan) (
 
 // Confirm lets a backfill begin, in the caller's transaction. The hash is that
 // of the plan that the person saw.
-func (s *Service) Confirm(ctx context.Context, tx *store.Tx, ownerID, id, hash, by string) (store.Backfill, error) {
+func (s *Service) Confirm(ctx context.Context, tx *store.Tx, ownerID, id, hash, by string) (schedulestore.Backfill, error) {
 	b, err := s.ownedBackfill(ctx, tx, ownerID, id)
 	if err != nil {
-		return store.Backfill{}, err
+		return schedulestore.Backfill{}, err
 	}
 	switch {
 	case b.Hash != hash:
-		return store.Backfill{}, lane.Refuse("confirm backfill", "plan_changed", "this is not the plan that was shown", "Look at the plan again, and confirm its hash.")
+		return schedulestore.Backfill{}, lane.Refuse("confirm backfill", "plan_changed", "this is not the plan that was shown", "Look at the plan again, and confirm its hash.")
 	case b.State == BackfillRunning:
 		return b, nil
 	case b.State != BackfillPlanned:
-		return store.Backfill{}, lane.Refuse("confirm backfill", "not_planned", "the backfill is "+b.State, "Plan a new one.")
+		return schedulestore.Backfill{}, lane.Refuse("confirm backfill", "not_planned", "the backfill is "+b.State, "Plan a new one.")
 	}
-	if b, err = tx.MoveBackfill(ctx, id, BackfillRunning, by); err != nil {
-		return store.Backfill{}, err
+	if b, err = schedulestore.In(tx).MoveBackfill(ctx, id, BackfillRunning, by); err != nil {
+		return schedulestore.Backfill{}, err
 	}
 	return b, s.backfillChanged(ctx, tx, b, "backfill.confirm", by)
 }
 
 // Move pauses, resumes or cancels a backfill, in the caller's transaction. Slots
 // that have begun go on.
-func (s *Service) Move(ctx context.Context, tx *store.Tx, ownerID, id, to, by string) (store.Backfill, error) {
+func (s *Service) Move(ctx context.Context, tx *store.Tx, ownerID, id, to, by string) (schedulestore.Backfill, error) {
 	b, err := s.ownedBackfill(ctx, tx, ownerID, id)
 	if err != nil || b.State == to {
 		return b, err
@@ -130,15 +131,15 @@ func (s *Service) Move(ctx context.Context, tx *store.Tx, ownerID, id, to, by st
 		if b.State != from {
 			continue
 		}
-		if b, err = tx.MoveBackfill(ctx, id, to, ""); err != nil {
-			return store.Backfill{}, err
+		if b, err = schedulestore.In(tx).MoveBackfill(ctx, id, to, ""); err != nil {
+			return schedulestore.Backfill{}, err
 		}
 		return b, s.backfillChanged(ctx, tx, b, "backfill."+to, by)
 	}
-	return store.Backfill{}, lane.Refuse("change backfill", "wrong_state", "the backfill is "+b.State, "")
+	return schedulestore.Backfill{}, lane.Refuse("change backfill", "wrong_state", "the backfill is "+b.State, "")
 }
 
-func (s *Service) backfillChanged(ctx context.Context, tx *store.Tx, b store.Backfill, action, by string) error {
+func (s *Service) backfillChanged(ctx context.Context, tx *store.Tx, b schedulestore.Backfill, action, by string) error {
 	if err := tx.Audit(ctx, by, action, "backfill:"+b.ID, map[string]string{"schedule": b.ScheduleID, "hash": b.Hash}); err != nil {
 		return err
 	}
@@ -152,12 +153,12 @@ func (s *Service) backfillChanged(ctx context.Context, tx *store.Tx, b store.Bac
 
 // wakeBackfill lets a backfill go on, and its slots that wait look at what it
 // has become.
-func (s *Service) wakeBackfill(ctx context.Context, tx *store.Tx, b store.Backfill) error {
-	sch, err := tx.GetSchedule(ctx, b.ScheduleID)
+func (s *Service) wakeBackfill(ctx context.Context, tx *store.Tx, b schedulestore.Backfill) error {
+	sch, err := schedulestore.In(tx).GetSchedule(ctx, b.ScheduleID)
 	if err != nil {
 		return err
 	}
-	waiting, err := tx.ListSlots(ctx, store.SlotFilter{BackfillID: b.ID, Status: string(run.SlotPending)}, time.Time{}, "", 1000)
+	waiting, err := schedulestore.In(tx).ListSlots(ctx, schedulestore.SlotFilter{BackfillID: b.ID, Status: string(run.SlotPending)}, time.Time{}, "", 1000)
 	if err != nil {
 		return err
 	}
@@ -170,18 +171,18 @@ func (s *Service) wakeBackfill(ctx context.Context, tx *store.Tx, b store.Backfi
 }
 
 // ownedBackfill reads a backfill of the owner's schedule and holds it.
-func (s *Service) ownedBackfill(ctx context.Context, tx *store.Tx, ownerID, id string) (store.Backfill, error) {
-	b, err := tx.HoldBackfill(ctx, id)
+func (s *Service) ownedBackfill(ctx context.Context, tx *store.Tx, ownerID, id string) (schedulestore.Backfill, error) {
+	b, err := schedulestore.In(tx).HoldBackfill(ctx, id)
 	if err != nil {
-		return store.Backfill{}, err
+		return schedulestore.Backfill{}, err
 	}
 	return s.asOwner(ctx, tx, ownerID, b)
 }
 
 // Backfill reads a backfill of the owner's schedule, with its plan and what
 // became of its slots, by status. An empty owner is everybody.
-func (s *Service) Backfill(ctx context.Context, tx *store.Tx, ownerID, id string) (b store.Backfill, plan Plan, counts map[string]int, err error) {
-	if b, err = tx.GetBackfill(ctx, id); err != nil {
+func (s *Service) Backfill(ctx context.Context, tx *store.Tx, ownerID, id string) (b schedulestore.Backfill, plan Plan, counts map[string]int, err error) {
+	if b, err = schedulestore.In(tx).GetBackfill(ctx, id); err != nil {
 		return b, plan, nil, err
 	}
 	if b, err = s.asOwner(ctx, tx, ownerID, b); err != nil {
@@ -190,12 +191,12 @@ func (s *Service) Backfill(ctx context.Context, tx *store.Tx, ownerID, id string
 	if plan, err = decodePlan(b.Plan); err != nil {
 		return b, plan, nil, err
 	}
-	counts, err = tx.BackfillProgress(ctx, id)
+	counts, err = schedulestore.In(tx).BackfillProgress(ctx, id)
 	return b, plan, counts, err
 }
 
 // asOwner lets a backfill be seen by the owner of its schedule.
-func (s *Service) asOwner(ctx context.Context, tx *store.Tx, ownerID string, b store.Backfill) (store.Backfill, error) {
+func (s *Service) asOwner(ctx context.Context, tx *store.Tx, ownerID string, b schedulestore.Backfill) (schedulestore.Backfill, error) {
 	_, err := s.Owned(ctx, tx, ownerID, b.ScheduleID)
 	if errors.Is(err, pawl.ErrNotFound) {
 		err = &pawl.Error{Code: pawl.CodeNotFound, Op: "read backfill", Msg: fmt.Sprintf("there is no backfill %q", b.ID)}

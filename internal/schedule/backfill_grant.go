@@ -9,6 +9,7 @@ import (
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/grant"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
 )
 
 // Uncovered are the slots of a plan with one graph, which the grant did not allow
@@ -31,7 +32,7 @@ func (p Plan) lost() (n int) {
 // findUncovered notes which slots of a plan its grant does not allow, so that a
 // person knows before they confirm it. The usual reason: the schedule ran another
 // graph then, and its grant was made for the one of now.
-func (s *Service) findUncovered(ctx context.Context, tx *store.Tx, sch store.Schedule, plan *Plan) error {
+func (s *Service) findUncovered(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, plan *Plan) error {
 	if plan.GrantID != "" {
 		if err := s.usableGrant(ctx, tx, sch, plan.GrantID); err != nil {
 			return err
@@ -59,7 +60,7 @@ func (s *Service) findUncovered(ctx context.Context, tx *store.Tx, sch store.Sch
 
 // usableGrant refuses a grant that a person named for a backfill and that is not
 // the owner's, or over. Which graphs it allows is told in the plan.
-func (s *Service) usableGrant(ctx context.Context, tx *store.Tx, sch store.Schedule, id string) error {
+func (s *Service) usableGrant(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, id string) error {
 	g, err := s.cfg.Grants.Get(ctx, tx, sch.OwnerUserID, id)
 	if err == nil {
 		err = grant.Check(g, sch.GraphID, tx.Now)

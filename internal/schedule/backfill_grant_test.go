@@ -13,6 +13,7 @@ import (
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/grant"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
 )
 
 // grantFor makes a grant of an owner for graphs.
@@ -37,7 +38,7 @@ func (k *kit) revoke(id string) {
 
 // novelist is a schedule that missed 00:01 to 00:03 with one graph and has
 // another one now, with a grant for that alone.
-func (k *kit) novelist() store.Schedule {
+func (k *kit) novelist() schedulestore.Schedule {
 	sch := k.create(ask("s", ""))
 	k.pass(30 * time.Second)
 	k.restart(3 * time.Minute)

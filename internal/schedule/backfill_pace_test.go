@@ -5,15 +5,15 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
 )
 
 // executedOf is how many slots of a schedule were executed.
-func (k *kit) executedOf(sch store.Schedule) int { return len(k.graph.executed(sch.ID)) }
+func (k *kit) executedOf(sch schedulestore.Schedule) int { return len(k.graph.executed(sch.ID)) }
 
 // hourly is a schedule of every hour and a backfill of three slots of it that
 // begins, one a minute.
-func (k *kit) hourly() (store.Schedule, store.Backfill) {
+func (k *kit) hourly() (schedulestore.Schedule, schedulestore.Backfill) {
 	k.t.Helper()
 	in := ask("s", "")
 	in.Cron = "0 * * * *"
@@ -31,18 +31,18 @@ func (k *kit) hourly() (store.Schedule, store.Backfill) {
 // pause, not if the server was restarted meanwhile, and not if it died right
 // after it began a slot.
 func TestABackfillKeepsItsPaceWhenItGoesOn(t *testing.T) {
-	for name, interrupt := range map[string]func(k *kit, b store.Backfill){
-		"paused": func(k *kit, b store.Backfill) {
+	for name, interrupt := range map[string]func(k *kit, b schedulestore.Backfill){
+		"paused": func(k *kit, b schedulestore.Backfill) {
 			k.move(b, BackfillPaused)
 			k.pass(5 * time.Second)
 			k.move(b, BackfillRunning)
 		},
-		"paused over a restart": func(k *kit, b store.Backfill) {
+		"paused over a restart": func(k *kit, b schedulestore.Backfill) {
 			k.move(b, BackfillPaused)
 			k.restart(5 * time.Second)
 			k.move(b, BackfillRunning)
 		},
-		"died": func(k *kit, _ store.Backfill) { // before it noted when the job is due again
+		"died": func(k *kit, _ schedulestore.Backfill) { // before it noted when the job is due again
 			k.change(`update jobs set run_at = $1 where task = $2`, time.Now().UnixMilli(), BackfillName)
 			k.restart(5 * time.Second)
 		},

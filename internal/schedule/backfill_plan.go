@@ -10,6 +10,7 @@ import (
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
 	"github.com/pawlrun/pawl/internal/when"
 )
 
@@ -52,16 +53,16 @@ func (a BackfillAsk) check(now time.Time) error {
 
 // plan lists the instants that would run: those of the schedule as it was at
 // each time, without those that ran already.
-func (s *Service) plan(ctx context.Context, tx *store.Tx, sch store.Schedule, ask BackfillAsk) (Plan, error) {
-	versions, err := tx.ScheduleVersions(ctx, sch.ID, 1000)
+func (s *Service) plan(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, ask BackfillAsk) (Plan, error) {
+	versions, err := schedulestore.In(tx).ScheduleVersions(ctx, sch.ID, 1000)
 	if err != nil {
 		return Plan{}, err
 	}
-	known, err := tx.SlotsBetween(ctx, sch.ID, ask.From, ask.To, 100_000)
+	known, err := schedulestore.In(tx).SlotsBetween(ctx, sch.ID, ask.From, ask.To, 100_000)
 	if err != nil {
 		return Plan{}, err
 	}
-	byInstant := make(map[int64]store.Slot, len(known))
+	byInstant := make(map[int64]schedulestore.Slot, len(known))
 	for _, slot := range known {
 		byInstant[slot.ScheduledFor.UnixMilli()] = slot
 	}
@@ -94,7 +95,7 @@ func (s *Service) plan(ctx context.Context, tx *store.Tx, sch store.Schedule, as
 }
 
 // add puts the instants of one version into the plan.
-func (p *Plan) add(schedule when.Schedule, v store.ScheduleVersion, from, to time.Time, known map[int64]store.Slot) error {
+func (p *Plan) add(schedule when.Schedule, v schedulestore.ScheduleVersion, from, to time.Time, known map[int64]schedulestore.Slot) error {
 	for at := from.Add(-time.Millisecond); ; {
 		next, ok := schedule.Next(at)
 		if !ok || !next.Before(to) {
@@ -114,6 +115,6 @@ func (p *Plan) add(schedule when.Schedule, v store.ScheduleVersion, from, to tim
 }
 
 // reopens: a slot that was passed over and never began may run by consent.
-func reopens(slot store.Slot) bool {
+func reopens(slot schedulestore.Slot) bool {
 	return run.SlotStatus(slot.Status) == run.SlotSkipped && slot.StartedAt.IsZero()
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
 )
 
 type backfillPayload struct {
@@ -47,13 +48,13 @@ func (s *Service) backfillTask() queue.Task {
 
 // startNext makes the next slot of a backfill due, and says when to go on.
 func (s *Service) startNext(ctx context.Context, tx *store.Tx, id string) (time.Time, error) {
-	b, err := tx.HoldBackfill(ctx, id)
+	b, err := schedulestore.In(tx).HoldBackfill(ctx, id)
 	if err != nil || b.State != BackfillRunning {
 		return time.Time{}, pawl.IgnoreNotFound(err)
 	}
-	sch, err := tx.HoldSchedule(ctx, b.ScheduleID)
+	sch, err := schedulestore.In(tx).HoldSchedule(ctx, b.ScheduleID)
 	if errors.Is(err, pawl.ErrNotFound) {
-		_, err = tx.MoveBackfill(ctx, id, BackfillCancelled, "")
+		_, err = schedulestore.In(tx).MoveBackfill(ctx, id, BackfillCancelled, "")
 		return time.Time{}, err
 	}
 	if err != nil {
@@ -77,18 +78,18 @@ func (s *Service) startNext(ctx context.Context, tx *store.Tx, id string) (time.
 		if err != nil {
 			return time.Time{}, err
 		}
-		if err := tx.SetBackfillBegun(ctx, id, n+1); err != nil {
+		if err := schedulestore.In(tx).SetBackfillBegun(ctx, id, n+1); err != nil {
 			return time.Time{}, err
 		}
 		if begun {
 			return tx.Now.Add(interval(b)), nil
 		}
 	}
-	left, err := tx.ListSlots(ctx, store.SlotFilter{BackfillID: id, Open: true}, time.Time{}, "", 1)
+	left, err := schedulestore.In(tx).ListSlots(ctx, schedulestore.SlotFilter{BackfillID: id, Open: true}, time.Time{}, "", 1)
 	if err != nil || len(left) > 0 {
 		return tx.Now.Add(backfillLook), err // the last ones still run
 	}
-	b, err = tx.MoveBackfill(ctx, id, BackfillDone, "")
+	b, err = schedulestore.In(tx).MoveBackfill(ctx, id, BackfillDone, "")
 	if err == nil {
 		s.cfg.Emit(tx, lane.Change{Ref: refOf(b.ScheduleID, ""), What: "backfill", Detail: SlotDetail{Status: b.State}})
 	}
@@ -96,14 +97,16 @@ func (s *Service) startNext(ctx context.Context, tx *store.Tx, id string) (time.
 }
 
 // interval is the time between two starts of slots of a backfill.
-func interval(b store.Backfill) time.Duration { return time.Minute / time.Duration(b.PerMinute) }
+func interval(b schedulestore.Backfill) time.Duration {
+	return time.Minute / time.Duration(b.PerMinute)
+}
 
 // nextStart is when the next slot of a backfill may start. It is told by its
 // slots and not by when its job was to run: whoever goes on with a backfill after
 // a pause wakes the job at once, and so does a server that takes it over from one
 // that died.
-func nextStart(ctx context.Context, tx *store.Tx, b store.Backfill) (time.Time, error) {
-	last, err := tx.LastBackfillStart(ctx, b.ID)
+func nextStart(ctx context.Context, tx *store.Tx, b schedulestore.Backfill) (time.Time, error) {
+	last, err := schedulestore.In(tx).LastBackfillStart(ctx, b.ID)
 	if err != nil || last.IsZero() {
 		return time.Time{}, err
 	}
@@ -112,28 +115,28 @@ func nextStart(ctx context.Context, tx *store.Tx, b store.Backfill) (time.Time, 
 
 // crowded reports whether a slot of the backfill still waits for its turn: then
 // another one would only wait behind it, before those of the schedule itself.
-func (s *Service) crowded(ctx context.Context, tx *store.Tx, sch store.Schedule, b store.Backfill) (bool, error) {
+func (s *Service) crowded(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, b schedulestore.Backfill) (bool, error) {
 	if pawl.ConcurrencyPolicy(sch.Policy) == pawl.PolicyAllow {
 		return false, nil
 	}
-	waiting, err := tx.ListSlots(ctx, store.SlotFilter{BackfillID: b.ID, Status: string(run.SlotPending)}, time.Time{}, "", 1)
+	waiting, err := schedulestore.In(tx).ListSlots(ctx, schedulestore.SlotFilter{BackfillID: b.ID, Status: string(run.SlotPending)}, time.Time{}, "", 1)
 	return len(waiting) > 0, err
 }
 
 // startPlanned makes one slot of a plan due. It reports false when the slot has
 // run meanwhile, so that it is never repeated.
-func (s *Service) startPlanned(ctx context.Context, tx *store.Tx, sch store.Schedule, b store.Backfill, grantID string, p PlannedSlot) (bool, error) {
-	made, err := tx.InsertSlots(ctx, store.NewSlot{ScheduleID: sch.ID, ScheduledFor: p.At.Time, Revision: p.Revision, Trigger: triggerBackfill, BackfillID: b.ID})
+func (s *Service) startPlanned(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, b schedulestore.Backfill, grantID string, p PlannedSlot) (bool, error) {
+	made, err := schedulestore.In(tx).InsertSlots(ctx, schedulestore.NewSlot{ScheduleID: sch.ID, ScheduledFor: p.At.Time, Revision: p.Revision, Trigger: triggerBackfill, BackfillID: b.ID})
 	if err != nil {
 		return false, err
 	}
 	if made == 0 {
-		reopened, err := tx.ReopenSlot(ctx, sch.ID, p.At.Time, b.ID, p.Revision)
+		reopened, err := schedulestore.In(tx).ReopenSlot(ctx, sch.ID, p.At.Time, b.ID, p.Revision)
 		if err != nil || !reopened {
 			return false, err
 		}
 	}
-	if err := tx.SetBackfillGrant(ctx, b.ID, sch.ID, p.At.Time, grantID); err != nil {
+	if err := schedulestore.In(tx).SetBackfillGrant(ctx, b.ID, sch.ID, p.At.Time, grantID); err != nil {
 		return false, err
 	}
 	return true, s.arm(ctx, tx, sch, p.At.Time, tx.Now)

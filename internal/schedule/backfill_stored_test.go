@@ -14,6 +14,7 @@ import (
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
 )
 
 // A plan keeps the input of each revision once, however many slots run it, and
@@ -60,14 +61,14 @@ func TestAPlanIsReadAsItWasWritten(t *testing.T) {
 func TestAPlanOfTheOlderLayoutRuns(t *testing.T) {
 	inTime(t, func(t *testing.T, k *kit) {
 		sch := k.create(ask("s", ""))
-		b := store.Backfill{
+		b := schedulestore.Backfill{
 			ScheduleID: sch.ID, From: at(-2), To: at(0), Hash: "h", State: BackfillPlanned, PerMinute: 60, Total: 2, CreatedBy: "ada",
 			Plan: json.RawMessage(`{"slots":[{"at":"` + pawl.FormatTime(at(-2)) + `","revision":1,"graphId":"x:poet","input":{"n":1}},` +
 				`{"at":"` + pawl.FormatTime(at(-1)) + `","revision":1,"graphId":"x:poet","input":{"n":1},"was":"skipped_missed"}],"skipped":3,"missing":0}`),
 		}
 		var plan Plan
 		k.write(func(ctx context.Context, tx *store.Tx) (err error) {
-			if b, err = tx.InsertBackfill(ctx, b); err != nil {
+			if b, err = schedulestore.In(tx).InsertBackfill(ctx, b); err != nil {
 				return err
 			}
 			_, plan, _, err = k.s.Backfill(ctx, tx, k.owner, b.ID)

@@ -13,14 +13,15 @@ import (
 	"github.com/pawlrun/pawl/internal/billing"
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
 )
 
-func (k *kit) planFor(sch store.Schedule, from, to time.Time, pace int) (store.Backfill, Plan) {
+func (k *kit) planFor(sch schedulestore.Schedule, from, to time.Time, pace int) (schedulestore.Backfill, Plan) {
 	k.t.Helper()
 	return k.planAs(sch, BackfillAsk{From: from, To: to, PerMinute: pace})
 }
 
-func (k *kit) planAs(sch store.Schedule, ask BackfillAsk) (b store.Backfill, plan Plan) {
+func (k *kit) planAs(sch schedulestore.Schedule, ask BackfillAsk) (b schedulestore.Backfill, plan Plan) {
 	k.t.Helper()
 	k.write(func(ctx context.Context, tx *store.Tx) (err error) {
 		if b, err = k.s.PlanBackfill(ctx, tx, k.owner, sch.ID, ask, "ada"); err != nil {
@@ -32,7 +33,7 @@ func (k *kit) planAs(sch store.Schedule, ask BackfillAsk) (b store.Backfill, pla
 	return b, plan
 }
 
-func (k *kit) confirm(b store.Backfill) {
+func (k *kit) confirm(b schedulestore.Backfill) {
 	k.t.Helper()
 	k.write(func(ctx context.Context, tx *store.Tx) error {
 		_, err := k.s.Confirm(ctx, tx, k.owner, b.ID, b.Hash, "ada")
@@ -40,7 +41,7 @@ func (k *kit) confirm(b store.Backfill) {
 	})
 }
 
-func (k *kit) move(b store.Backfill, to string) {
+func (k *kit) move(b schedulestore.Backfill, to string) {
 	k.t.Helper()
 	k.write(func(ctx context.Context, tx *store.Tx) error {
 		_, err := k.s.Move(ctx, tx, k.owner, b.ID, to, "ada")
@@ -48,9 +49,12 @@ func (k *kit) move(b store.Backfill, to string) {
 	})
 }
 
-func (k *kit) backfill(id string) (b store.Backfill) {
+func (k *kit) backfill(id string) (b schedulestore.Backfill) {
 	k.t.Helper()
-	k.read(func(ctx context.Context, tx *store.Tx) (err error) { b, err = tx.GetBackfill(ctx, id); return err })
+	k.read(func(ctx context.Context, tx *store.Tx) (err error) {
+		b, err = schedulestore.In(tx).GetBackfill(ctx, id)
+		return err
+	})
 	return b
 }
 

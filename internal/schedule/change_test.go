@@ -12,9 +12,10 @@ import (
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/grant"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
 )
 
-func (k *kit) runNow(sch store.Schedule) (slot store.Slot) {
+func (k *kit) runNow(sch schedulestore.Schedule) (slot schedulestore.Slot) {
 	k.t.Helper()
 	k.write(func(ctx context.Context, tx *store.Tx) (err error) {
 		slot, err = k.s.RunNow(ctx, tx, k.owner, sch.ID, "tester")
@@ -202,7 +203,7 @@ func TestDeleteLeavesTheGrantOfAPerson(t *testing.T) {
 func TestRunNow(t *testing.T) {
 	inTime(t, func(t *testing.T, k *kit) {
 		k.graph.takes = 20 * time.Second
-		now := func(sch store.Schedule) string {
+		now := func(sch schedulestore.Schedule) string {
 			return k.try(func(ctx context.Context, tx *store.Tx) error {
 				_, err := k.s.RunNow(ctx, tx, k.owner, sch.ID, "t")
 				return err

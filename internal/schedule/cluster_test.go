@@ -12,6 +12,8 @@ import (
 	"github.com/pawlrun/pawl/internal/pgtest"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 // node is a server with its queue, in real time.
@@ -67,10 +69,10 @@ func TestTwoWorkersExecuteEverySlotOnce(t *testing.T) {
 	graph.takes = 700 * time.Millisecond
 	a, b := startNode(t, url, graph), startNode(t, url, graph)
 	const schedules = 24
-	slots := make([]store.Slot, schedules)
+	slots := make([]schedulestore.Slot, schedules)
 	for i := range schedules {
 		err := b.db.Write(t.Context(), func(ctx context.Context, tx *store.Tx) error {
-			user, err := tx.EnsureUser(ctx, "ada", store.RoleOperator)
+			user, err := userstore.In(tx).EnsureUser(ctx, "ada", userstore.RoleOperator)
 			if err != nil {
 				return err
 			}
@@ -93,10 +95,10 @@ func TestTwoWorkersExecuteEverySlotOnce(t *testing.T) {
 		open := 0
 		for i, slot := range slots {
 			err := b.db.Write(t.Context(), func(ctx context.Context, tx *store.Tx) (err error) {
-				if slots[i], err = tx.GetSlot(ctx, slot.ScheduleID, slot.ScheduledFor); err != nil {
+				if slots[i], err = schedulestore.In(tx).GetSlot(ctx, slot.ScheduleID, slot.ScheduledFor); err != nil {
 					return err
 				}
-				sch, err := tx.GetSchedule(ctx, slot.ScheduleID)
+				sch, err := schedulestore.In(tx).GetSchedule(ctx, slot.ScheduleID)
 				if err != nil || round > 20 {
 					return err
 				}

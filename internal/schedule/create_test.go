@@ -15,6 +15,7 @@ import (
 	"github.com/pawlrun/pawl/internal/grant"
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
 )
 
 // counts are the rows of the tables that creating a schedule writes to.
@@ -142,7 +143,7 @@ func TestForeignSchedulesAreNotFound(t *testing.T) {
 	inTime(t, func(t *testing.T, k *kit) {
 		sch, eve := k.create(ask("s", "")), k.user("eve")
 		before := k.counts()
-		var b store.Backfill
+		var b schedulestore.Backfill
 		k.write(func(ctx context.Context, tx *store.Tx) (err error) {
 			b, err = k.s.PlanBackfill(ctx, tx, k.owner, sch.ID, BackfillAsk{From: tx.Now.Add(-time.Hour), To: tx.Now}, "t")
 			return err
@@ -198,7 +199,7 @@ func TestForeignSchedulesAreNotFound(t *testing.T) {
 // schedule and keeps its id.
 func TestApplyMakesOrChangesOnce(t *testing.T) {
 	inTime(t, func(t *testing.T, k *kit) {
-		apply := func(in client.ScheduleRequest) (what string, now store.Schedule) {
+		apply := func(in client.ScheduleRequest) (what string, now schedulestore.Schedule) {
 			k.write(func(ctx context.Context, tx *store.Tx) (err error) {
 				what, _, now, err = k.s.Apply(ctx, tx, k.owner, in, "t")
 				return err

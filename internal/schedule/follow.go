@@ -9,6 +9,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
 	"github.com/pawlrun/pawl/internal/when"
 )
 
@@ -65,9 +66,9 @@ func dueBetween(schedule when.Schedule, after, now time.Time) (due []time.Time, 
 // chain makes sure that the schedule has its next slot, in the caller's
 // transaction, which holds the schedule's row. after is the instant that the
 // last known slot stands for.
-func (s *Service) chain(ctx context.Context, tx *store.Tx, sch store.Schedule, after time.Time, late bool) error {
+func (s *Service) chain(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, after time.Time, late bool) error {
 	if !sch.Enabled || !sch.DeletedAt.IsZero() {
-		return tx.SetScheduleTimes(ctx, sch.ID, time.Time{}, time.Time{})
+		return schedulestore.In(tx).SetScheduleTimes(ctx, sch.ID, time.Time{}, time.Time{})
 	}
 	schedule, err := scheduleOf(sch.Cron, sch.Timezone)
 	if err != nil {
@@ -87,14 +88,14 @@ func (s *Service) chain(ctx context.Context, tx *store.Tx, sch store.Schedule, a
 	if f.next.Equal(sch.NextRunAt) {
 		return nil
 	}
-	return tx.SetScheduleTimes(ctx, sch.ID, f.next, time.Time{})
+	return schedulestore.In(tx).SetScheduleTimes(ctx, sch.ID, f.next, time.Time{})
 }
 
 // setNext makes the slot of an instant wait for its time, or that of the first one
 // after it whose slot is not over. Such a slot is there if the clock went back.
-func (s *Service) setNext(ctx context.Context, tx *store.Tx, sch store.Schedule, schedule when.Schedule, at time.Time) (time.Time, error) {
+func (s *Service) setNext(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, schedule when.Schedule, at time.Time) (time.Time, error) {
 	for !at.IsZero() {
-		waits, err := tx.PlanSlot(ctx, sch.ID, at, sch.Revision)
+		waits, err := schedulestore.In(tx).PlanSlot(ctx, sch.ID, at, sch.Revision)
 		if err != nil {
 			return time.Time{}, err
 		}
@@ -107,10 +108,10 @@ func (s *Service) setNext(ctx context.Context, tx *store.Tx, sch store.Schedule,
 }
 
 // passOver records the slots that will not run.
-func (s *Service) passOver(ctx context.Context, tx *store.Tx, sch store.Schedule, f following) error {
-	slots := make([]store.NewSlot, len(f.passed))
+func (s *Service) passOver(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, f following) error {
+	slots := make([]schedulestore.NewSlot, len(f.passed))
 	for i, at := range f.passed {
-		slots[i] = store.NewSlot{
+		slots[i] = schedulestore.NewSlot{
 			ScheduleID: sch.ID, ScheduledFor: at, Revision: sch.Revision, Trigger: triggerSchedule,
 			Status: string(run.SlotSkipped), Disposition: string(f.disposition), Into: into(f), Message: passedWords(f),
 		}
@@ -118,7 +119,7 @@ func (s *Service) passOver(ctx context.Context, tx *store.Tx, sch store.Schedule
 	if len(slots) >= maxRecorded {
 		s.log.Warn("more slots passed than are recorded one by one", "schedule", sch.Name, "recorded", len(slots), "why", f.disposition)
 	}
-	_, err := tx.InsertSlots(ctx, slots...)
+	_, err := schedulestore.In(tx).InsertSlots(ctx, slots...)
 	return err
 }
 
@@ -128,7 +129,7 @@ func withoutSlot(ctx context.Context, tx *store.Tx, id string, due []time.Time) 
 	if len(due) == 0 {
 		return nil, nil
 	}
-	known, err := tx.SlotsBetween(ctx, id, due[0], due[len(due)-1].Add(time.Millisecond), 100*maxRecorded)
+	known, err := schedulestore.In(tx).SlotsBetween(ctx, id, due[0], due[len(due)-1].Add(time.Millisecond), 100*maxRecorded)
 	if err != nil {
 		return nil, err
 	}
@@ -174,8 +175,8 @@ const (
 
 // lastSlot is the instant after which the schedule goes on: that of its latest
 // slot, or when it was last changed if it has none since.
-func lastSlot(ctx context.Context, tx *store.Tx, sch store.Schedule) (time.Time, error) {
-	slot, err := tx.LatestSlot(ctx, sch.ID, sch.Revision)
+func lastSlot(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule) (time.Time, error) {
+	slot, err := schedulestore.In(tx).LatestSlot(ctx, sch.ID, sch.Revision)
 	if errors.Is(err, pawl.ErrNotFound) {
 		return sch.UpdatedAt, nil
 	}
@@ -184,14 +185,14 @@ func lastSlot(ctx context.Context, tx *store.Tx, sch store.Schedule) (time.Time,
 
 // planned reports whether a schedule has a slot from which it goes on by
 // itself: one that waits, or one whose end makes the next.
-func planned(ctx context.Context, tx *store.Tx, sch store.Schedule) (bool, error) {
-	open, err := tx.ListSlots(ctx, store.SlotFilter{ScheduleID: sch.ID, Trigger: triggerSchedule, Open: true}, time.Time{}, "", mostOpen)
-	return slices.ContainsFunc(open, func(slot store.Slot) bool { return leadsOn(sch, slot) }), err
+func planned(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule) (bool, error) {
+	open, err := schedulestore.In(tx).ListSlots(ctx, schedulestore.SlotFilter{ScheduleID: sch.ID, Trigger: triggerSchedule, Open: true}, time.Time{}, "", mostOpen)
+	return slices.ContainsFunc(open, func(slot schedulestore.Slot) bool { return leadsOn(sch, slot) }), err
 }
 
 // leadsOn reports whether a schedule goes on from this slot, which is not
 // closed: it waits, or its end makes the next.
-func leadsOn(sch store.Schedule, slot store.Slot) bool {
+func leadsOn(sch schedulestore.Schedule, slot schedulestore.Slot) bool {
 	switch {
 	case slot.Trigger != triggerSchedule:
 		return false

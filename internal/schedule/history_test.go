@@ -22,6 +22,8 @@ import (
 	"github.com/pawlrun/pawl/internal/pgtest"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
 )
 
 // C-06..C-11, C-18, C-39, C-52, C-58, C-59, X-30, X-50..X-56, X-62, X-64: whatever
@@ -132,7 +134,7 @@ type stretch struct {
 type life struct {
 	*kit
 	rt        *rapid.T
-	sch       store.Schedule
+	sch       schedulestore.Schedule
 	stretches []stretch
 	overlaps  bool // runs may run beside each other
 	edits     int
@@ -261,7 +263,7 @@ func (l *life) tryRunNow() {
 }
 
 // each does something to the newest run of every slot that runs.
-func (l *life) each(do func(ctx context.Context, tx *store.Tx, r store.Run) error) {
+func (l *life) each(do func(ctx context.Context, tx *store.Tx, r runstore.Run) error) {
 	for _, slot := range l.slots(l.sch) {
 		if slot.Status == string(run.SlotRunning) {
 			l.may(func(ctx context.Context, tx *store.Tx) error {
@@ -277,7 +279,7 @@ func (l *life) each(do func(ctx context.Context, tx *store.Tx, r store.Run) erro
 
 func (l *life) answerAll() {
 	yes := rapid.Bool().Draw(l.rt, "yes")
-	l.each(func(ctx context.Context, tx *store.Tx, r store.Run) error {
+	l.each(func(ctx context.Context, tx *store.Tx, r runstore.Run) error {
 		if yes {
 			return l.s.Approve(ctx, tx, r, nil, "t")
 		}
@@ -286,7 +288,7 @@ func (l *life) answerAll() {
 }
 
 func (l *life) cancelAll() {
-	l.each(func(ctx context.Context, tx *store.Tx, r store.Run) error { return l.s.cancelRun(ctx, tx, r, "t") })
+	l.each(func(ctx context.Context, tx *store.Tx, r runstore.Run) error { return l.s.cancelRun(ctx, tx, r, "t") })
 	synctest.Wait()
 }
 
@@ -313,7 +315,7 @@ func (l *life) heal() {
 	l.edit(client.SchedulePatch{Enabled: &on, Cron: &cron}, cron, true)
 	for range 12 {
 		l.pass(time.Minute)
-		l.each(func(ctx context.Context, tx *store.Tx, r store.Run) error {
+		l.each(func(ctx context.Context, tx *store.Tx, r runstore.Run) error {
 			if r.Status != pawl.StatusPausedApproval {
 				return nil
 			}
@@ -352,7 +354,7 @@ func (l *life) check(after string) {
 
 // checkEnd holds what must be true once everything is well again.
 func (l *life) checkEnd() {
-	rows, fired := map[int64]store.Slot{}, 0
+	rows, fired := map[int64]schedulestore.Slot{}, 0
 	for _, slot := range l.slots(l.sch) {
 		rows[slot.ScheduledFor.UnixMilli()] = slot
 		if slot.Status == string(run.SlotRunning) || slot.Status == string(run.SlotPending) && slot.ScheduledFor.Before(time.Now()) {

@@ -22,6 +22,9 @@ import (
 	"github.com/pawlrun/pawl/internal/pgtest"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 // kit is a service on a database in simulated time. Its jobs are rows of the
@@ -83,7 +86,7 @@ func newKit(t testing.TB, url string) *kit {
 func (k *kit) user(name string) (id string) {
 	k.t.Helper()
 	k.write(func(ctx context.Context, tx *store.Tx) error {
-		u, err := tx.EnsureUser(ctx, name, store.RoleOperator)
+		u, err := userstore.In(tx).EnsureUser(ctx, name, userstore.RoleOperator)
 		id = u.ID
 		return err
 	})
@@ -356,7 +359,7 @@ func ask(name string, policy pawl.ConcurrencyPolicy) client.ScheduleRequest {
 	return client.ScheduleRequest{Name: name, GraphID: "x:poet", Cron: "* * * * *", Input: json.RawMessage(`{"n":1}`), ConcurrencyPolicy: policy}
 }
 
-func (k *kit) create(in client.ScheduleRequest) (sch store.Schedule) {
+func (k *kit) create(in client.ScheduleRequest) (sch schedulestore.Schedule) {
 	k.t.Helper()
 	k.write(func(ctx context.Context, tx *store.Tx) (err error) {
 		sch, err = k.s.Create(ctx, tx, k.owner, in, "tester")
@@ -365,7 +368,7 @@ func (k *kit) create(in client.ScheduleRequest) (sch store.Schedule) {
 	return sch
 }
 
-func (k *kit) update(sch store.Schedule, in client.SchedulePatch) (now store.Schedule) {
+func (k *kit) update(sch schedulestore.Schedule, in client.SchedulePatch) (now schedulestore.Schedule) {
 	k.t.Helper()
 	k.write(func(ctx context.Context, tx *store.Tx) (err error) {
 		now, err = k.s.Update(ctx, tx, k.owner, sch.ID, in, "tester")
@@ -374,20 +377,20 @@ func (k *kit) update(sch store.Schedule, in client.SchedulePatch) (now store.Sch
 	return now
 }
 
-func (k *kit) schedule(id string) (sch store.Schedule) {
+func (k *kit) schedule(id string) (sch schedulestore.Schedule) {
 	k.t.Helper()
 	k.read(func(ctx context.Context, tx *store.Tx) (err error) {
-		sch, err = tx.GetSchedule(ctx, id)
+		sch, err = schedulestore.In(tx).GetSchedule(ctx, id)
 		return err
 	})
 	return sch
 }
 
 // slots are those of a schedule, the oldest first.
-func (k *kit) slots(sch store.Schedule) (list []store.Slot) {
+func (k *kit) slots(sch schedulestore.Schedule) (list []schedulestore.Slot) {
 	k.t.Helper()
 	k.read(func(ctx context.Context, tx *store.Tx) (err error) {
-		list, err = tx.ListSlots(ctx, store.SlotFilter{ScheduleID: sch.ID}, time.Time{}, "", 10_000)
+		list, err = schedulestore.In(tx).ListSlots(ctx, schedulestore.SlotFilter{ScheduleID: sch.ID}, time.Time{}, "", 10_000)
 		return err
 	})
 	slices.Reverse(list)
@@ -395,7 +398,7 @@ func (k *kit) slots(sch store.Schedule) (list []store.Slot) {
 }
 
 // story is the slots in short: the time of day, status, disposition and code.
-func (k *kit) story(sch store.Schedule) (out []string) {
+func (k *kit) story(sch schedulestore.Schedule) (out []string) {
 	k.t.Helper()
 	for _, slot := range k.slots(sch) {
 		words := []string{slot.ScheduledFor.Format("15:04"), slot.Status}
@@ -410,7 +413,7 @@ func (k *kit) story(sch store.Schedule) (out []string) {
 	return out
 }
 
-func (k *kit) wantStory(sch store.Schedule, want ...string) {
+func (k *kit) wantStory(sch schedulestore.Schedule, want ...string) {
 	k.t.Helper()
 	if got := k.story(sch); !slices.Equal(got, want) {
 		k.t.Errorf("the slots are\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
@@ -418,10 +421,10 @@ func (k *kit) wantStory(sch store.Schedule, want ...string) {
 }
 
 // runOf is the newest attempt of the slot that runs.
-func (k *kit) runOf(sch store.Schedule) (r store.Run) {
+func (k *kit) runOf(sch schedulestore.Schedule) (r runstore.Run) {
 	k.t.Helper()
 	k.read(func(ctx context.Context, tx *store.Tx) error {
-		running, err := tx.RunningSlots(ctx, sch.ID, 10)
+		running, err := schedulestore.In(tx).RunningSlots(ctx, sch.ID, 10)
 		if err != nil || len(running) != 1 {
 			return fmt.Errorf("%d slots run: %w", len(running), err)
 		}

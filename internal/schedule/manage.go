@@ -17,6 +17,7 @@ import (
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
 	"github.com/pawlrun/pawl/internal/when"
 )
 
@@ -27,7 +28,7 @@ var scheduleName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
 // checkSchedule finds everything that is wrong with a schedule, before anything
 // is written (C-26).
-func checkSchedule(s store.Schedule) error {
+func checkSchedule(s schedulestore.Schedule) error {
 	var faults []pawl.Field
 	add := func(pointer, format string, values ...any) {
 		faults = append(faults, pawl.Field{Pointer: pointer, Message: fmt.Sprintf(format, values...)})
@@ -63,8 +64,8 @@ func checkSchedule(s store.Schedule) error {
 
 // Create makes a schedule with its grant and its first slot, in the caller's
 // transaction (C-27, C-28).
-func (s *Service) Create(ctx context.Context, tx *store.Tx, ownerID string, in client.ScheduleRequest, by string) (store.Schedule, error) {
-	sch := store.Schedule{
+func (s *Service) Create(ctx context.Context, tx *store.Tx, ownerID string, in client.ScheduleRequest, by string) (schedulestore.Schedule, error) {
+	sch := schedulestore.Schedule{
 		Name: in.Name, OwnerUserID: ownerID, GrantID: in.ExecutionGrantID, GraphID: in.GraphID, Input: in.Input, Cron: in.Cron, Timezone: in.Timezone,
 		Policy: string(in.ConcurrencyPolicy), Enabled: in.Enabled == nil || *in.Enabled, Labels: in.Labels,
 	}
@@ -78,28 +79,28 @@ func (s *Service) Create(ctx context.Context, tx *store.Tx, ownerID string, in c
 		sch.Timezone = "UTC"
 	}
 	if err := checkSchedule(sch); err != nil {
-		return store.Schedule{}, err
+		return schedulestore.Schedule{}, err
 	}
 	var err error
 	if sch.GrantID, err = s.grantFor(ctx, tx, sch); err != nil {
-		return store.Schedule{}, err
+		return schedulestore.Schedule{}, err
 	}
-	if sch, err = tx.InsertSchedule(ctx, sch, by); err != nil {
-		return store.Schedule{}, err
+	if sch, err = schedulestore.In(tx).InsertSchedule(ctx, sch, by); err != nil {
+		return schedulestore.Schedule{}, err
 	}
 	if err := s.chain(ctx, tx, sch, tx.Now, false); err != nil {
-		return store.Schedule{}, err
+		return schedulestore.Schedule{}, err
 	}
 	if err := tx.Audit(ctx, by, "schedule.create", "schedule:"+sch.ID, map[string]string{"name": sch.Name, "graph": sch.GraphID}); err != nil {
-		return store.Schedule{}, err
+		return schedulestore.Schedule{}, err
 	}
 	s.cfg.Emit(tx, lane.Change{Ref: refOf(sch.ID, sch.Name), What: "created"})
-	return tx.GetSchedule(ctx, sch.ID)
+	return schedulestore.In(tx).GetSchedule(ctx, sch.ID)
 }
 
 // grantFor is the grant that a schedule runs under: the one that it names,
 // which must be the owner's and allow the graph, or one made for it alone.
-func (s *Service) grantFor(ctx context.Context, tx *store.Tx, sch store.Schedule) (string, error) {
+func (s *Service) grantFor(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule) (string, error) {
 	if sch.GrantID == "" {
 		g, err := s.cfg.Grants.CreateForGraph(ctx, tx, sch.OwnerUserID, sch.GraphID)
 		return g.ID, err
@@ -129,7 +130,7 @@ func badGrant(err error) error {
 
 // Owned reads a schedule of its owner; that of somebody else is not found. An
 // empty owner is everybody's.
-func (s *Service) Owned(ctx context.Context, tx *store.Tx, ownerID, id string) (store.Schedule, error) {
+func (s *Service) Owned(ctx context.Context, tx *store.Tx, ownerID, id string) (schedulestore.Schedule, error) {
 	sch, err := s.Kept(ctx, tx, ownerID, id)
 	if err == nil && !sch.DeletedAt.IsZero() {
 		err = noSchedule(id)
@@ -139,8 +140,8 @@ func (s *Service) Owned(ctx context.Context, tx *store.Tx, ownerID, id string) (
 
 // Kept reads a schedule like Owned, also one that was deleted: what it did can
 // still be read (X-60).
-func (s *Service) Kept(ctx context.Context, tx *store.Tx, ownerID, id string) (store.Schedule, error) {
-	sch, err := tx.GetSchedule(ctx, id)
+func (s *Service) Kept(ctx context.Context, tx *store.Tx, ownerID, id string) (schedulestore.Schedule, error) {
+	sch, err := schedulestore.In(tx).GetSchedule(ctx, id)
 	if err == nil && ownerID != "" && sch.OwnerUserID != ownerID {
 		err = noSchedule(id)
 	}
@@ -154,21 +155,21 @@ func noSchedule(id string) error {
 // Update changes a schedule, in the caller's transaction. A slot that waits for
 // the schedule as it was is closed, and the next one is that of the new one
 // (X-64).
-func (s *Service) Update(ctx context.Context, tx *store.Tx, ownerID, id string, in client.SchedulePatch, by string) (store.Schedule, error) {
+func (s *Service) Update(ctx context.Context, tx *store.Tx, ownerID, id string, in client.SchedulePatch, by string) (schedulestore.Schedule, error) {
 	if _, err := s.Owned(ctx, tx, ownerID, id); err != nil {
-		return store.Schedule{}, err
+		return schedulestore.Schedule{}, err
 	}
-	was, err := tx.HoldSchedule(ctx, id)
+	was, err := schedulestore.In(tx).HoldSchedule(ctx, id)
 	if err != nil {
-		return store.Schedule{}, err
+		return schedulestore.Schedule{}, err
 	}
 	next := merged(was, in)
 	if err := checkSchedule(next); err != nil {
-		return store.Schedule{}, err
+		return schedulestore.Schedule{}, err
 	}
 	if next.GrantID != was.GrantID || next.GraphID != was.GraphID {
 		if next.GrantID, err = s.regrant(ctx, tx, was, next); err != nil {
-			return store.Schedule{}, err
+			return schedulestore.Schedule{}, err
 		}
 	}
 	if next.Enabled && !was.Enabled {
@@ -179,26 +180,26 @@ func (s *Service) Update(ctx context.Context, tx *store.Tx, ownerID, id string, 
 	if !changed && next.Name == was.Name && maps.Equal(next.Labels, was.Labels) {
 		return was, nil
 	}
-	now, err := tx.UpdateSchedule(ctx, next, changed, by)
+	now, err := schedulestore.In(tx).UpdateSchedule(ctx, next, changed, by)
 	if err != nil {
-		return store.Schedule{}, err
+		return schedulestore.Schedule{}, err
 	}
 	if changed {
 		if err := s.supersede(ctx, tx, was, "The schedule was changed."); err != nil {
-			return store.Schedule{}, err
+			return schedulestore.Schedule{}, err
 		}
 		if err := s.chain(ctx, tx, now, tx.Now, false); err != nil {
-			return store.Schedule{}, err
+			return schedulestore.Schedule{}, err
 		}
 	}
 	if err := tx.Audit(ctx, by, "schedule.update", "schedule:"+id, map[string]any{"name": now.Name, "enabled": now.Enabled, "cron": now.Cron, "timezone": now.Timezone}); err != nil {
-		return store.Schedule{}, err
+		return schedulestore.Schedule{}, err
 	}
 	s.cfg.Emit(tx, lane.Change{Ref: refOf(id, now.Name), What: "updated"})
-	return tx.GetSchedule(ctx, id)
+	return schedulestore.In(tx).GetSchedule(ctx, id)
 }
 
-func merged(s store.Schedule, in client.SchedulePatch) store.Schedule {
+func merged(s schedulestore.Schedule, in client.SchedulePatch) schedulestore.Schedule {
 	set := func(to *string, from *string) {
 		if from != nil {
 			*to = *from
@@ -226,7 +227,7 @@ func merged(s store.Schedule, in client.SchedulePatch) store.Schedule {
 
 // regrant finds the grant of a schedule whose graph or grant changed. One that
 // was made for the old graph alone is replaced by one for the new graph.
-func (s *Service) regrant(ctx context.Context, tx *store.Tx, was, next store.Schedule) (string, error) {
+func (s *Service) regrant(ctx context.Context, tx *store.Tx, was, next schedulestore.Schedule) (string, error) {
 	if next.GrantID != was.GrantID {
 		return s.grantFor(ctx, tx, next)
 	}
@@ -246,8 +247,8 @@ func (s *Service) regrant(ctx context.Context, tx *store.Tx, was, next store.Sch
 
 // supersede ends what waits of a schedule as it was: the slots that have not
 // begun, and the instants that came due while one ran.
-func (s *Service) supersede(ctx context.Context, tx *store.Tx, was store.Schedule, why string) error {
-	open, err := tx.OpenSlots(ctx, was.ID, 1000)
+func (s *Service) supersede(ctx context.Context, tx *store.Tx, was schedulestore.Schedule, why string) error {
+	open, err := schedulestore.In(tx).OpenSlots(ctx, was.ID, 1000)
 	if err != nil {
 		return err
 	}
@@ -255,7 +256,7 @@ func (s *Service) supersede(ctx context.Context, tx *store.Tx, was store.Schedul
 		if run.SlotStatus(slot.Status) != run.SlotPending || slot.Trigger != triggerSchedule {
 			continue
 		}
-		if _, err := tx.CloseSlot(ctx, slot.ID, skipped(run.DispositionSuperseded, "", why)); err != nil {
+		if _, err := schedulestore.In(tx).CloseSlot(ctx, slot.ID, skipped(run.DispositionSuperseded, "", why)); err != nil {
 			return err
 		}
 	}
@@ -284,14 +285,14 @@ func (s *Service) Delete(ctx context.Context, tx *store.Tx, ownerID, id, by stri
 	if _, err := s.Owned(ctx, tx, ownerID, id); err != nil {
 		return false, err
 	}
-	sch, err := tx.HoldSchedule(ctx, id)
+	sch, err := schedulestore.In(tx).HoldSchedule(ctx, id)
 	if err != nil {
 		return false, err
 	}
 	if err := s.supersede(ctx, tx, sch, "The schedule was deleted."); err != nil {
 		return false, err
 	}
-	if err := tx.DeleteSchedule(ctx, id); err != nil {
+	if err := schedulestore.In(tx).DeleteSchedule(ctx, id); err != nil {
 		return false, err
 	}
 	if err := s.endAllWaiting(ctx, tx, id); err != nil {
@@ -313,11 +314,11 @@ func (s *Service) Delete(ctx context.Context, tx *store.Tx, ownerID, id, by stri
 // endAllWaiting ends the slots of a schedule that was deleted which have begun
 // and wait for a person or for another attempt.
 func (s *Service) endAllWaiting(ctx context.Context, tx *store.Tx, id string) error {
-	sch, err := tx.GetSchedule(ctx, id)
+	sch, err := schedulestore.In(tx).GetSchedule(ctx, id)
 	if err != nil {
 		return err
 	}
-	running, err := tx.RunningSlots(ctx, id, 1000)
+	running, err := schedulestore.In(tx).RunningSlots(ctx, id, 1000)
 	if err != nil {
 		return err
 	}
@@ -342,45 +343,45 @@ const (
 // RunNow makes a slot of this instant, in the caller's transaction. It is
 // refused while the schedule is switched off, and while a slot runs or waits
 // unless the policy allows that.
-func (s *Service) RunNow(ctx context.Context, tx *store.Tx, ownerID, id, by string) (store.Slot, error) {
+func (s *Service) RunNow(ctx context.Context, tx *store.Tx, ownerID, id, by string) (schedulestore.Slot, error) {
 	const op = "run schedule"
 	if _, err := s.Owned(ctx, tx, ownerID, id); err != nil {
-		return store.Slot{}, err
+		return schedulestore.Slot{}, err
 	}
-	sch, err := tx.HoldSchedule(ctx, id)
+	sch, err := schedulestore.In(tx).HoldSchedule(ctx, id)
 	if err != nil {
-		return store.Slot{}, err
+		return schedulestore.Slot{}, err
 	}
 	if !sch.Enabled {
-		return store.Slot{}, lane.Refuse(op, ReasonPaused, fmt.Sprintf("schedule %q is switched off", sch.Name), "Switch it on first: pawl resume schedule "+sch.Name)
+		return schedulestore.Slot{}, lane.Refuse(op, ReasonPaused, fmt.Sprintf("schedule %q is switched off", sch.Name), "Switch it on first: pawl resume schedule "+sch.Name)
 	}
-	open, err := tx.OpenSlots(ctx, id, 100)
+	open, err := schedulestore.In(tx).OpenSlots(ctx, id, 100)
 	if err != nil {
-		return store.Slot{}, err
+		return schedulestore.Slot{}, err
 	}
 	for _, slot := range open {
 		if mayOverlap(sch) || run.SlotStatus(slot.Status) == run.SlotPending && slot.ScheduledFor.After(tx.Now) {
 			continue
 		}
-		return store.Slot{}, lane.Refuse(op, ReasonRunActive, fmt.Sprintf("a run of schedule %q is active", sch.Name), "Wait until it has ended.")
+		return schedulestore.Slot{}, lane.Refuse(op, ReasonRunActive, fmt.Sprintf("a run of schedule %q is active", sch.Name), "Wait until it has ended.")
 	}
 	at := tx.Now
 	for made := int64(0); made == 0; at = at.Add(time.Millisecond) {
-		if made, err = tx.InsertSlots(ctx, store.NewSlot{ScheduleID: id, ScheduledFor: at, Revision: sch.Revision, Trigger: triggerManual}); err != nil {
-			return store.Slot{}, err
+		if made, err = schedulestore.In(tx).InsertSlots(ctx, schedulestore.NewSlot{ScheduleID: id, ScheduledFor: at, Revision: sch.Revision, Trigger: triggerManual}); err != nil {
+			return schedulestore.Slot{}, err
 		}
 		if made > 0 {
 			break
 		}
 	}
 	if err := tx.Audit(ctx, by, "schedule.run", "schedule:"+id, nil); err != nil {
-		return store.Slot{}, err
+		return schedulestore.Slot{}, err
 	}
 	s.cfg.Emit(tx, lane.Change{Ref: refOf(id, sch.Name), What: "requested", Detail: SlotDetail{Slot: client.At(at)}})
 	if err := s.arm(ctx, tx, sch, at, tx.Now); err != nil {
-		return store.Slot{}, err
+		return schedulestore.Slot{}, err
 	}
-	return tx.GetSlot(ctx, id, at)
+	return schedulestore.In(tx).GetSlot(ctx, id, at)
 }
 
 // What applying a definition did.
@@ -393,11 +394,11 @@ const (
 // Apply makes a schedule of an owner or changes the one of that name, in the
 // caller's transaction. The same definition changes nothing. The zero Schedule
 // was is that of a new one.
-func (s *Service) Apply(ctx context.Context, tx *store.Tx, ownerID string, in client.ScheduleRequest, by string) (what string, was, now store.Schedule, err error) {
-	was, err = tx.ScheduleByName(ctx, ownerID, in.Name)
+func (s *Service) Apply(ctx context.Context, tx *store.Tx, ownerID string, in client.ScheduleRequest, by string) (what string, was, now schedulestore.Schedule, err error) {
+	was, err = schedulestore.In(tx).ScheduleByName(ctx, ownerID, in.Name)
 	if errors.Is(err, pawl.ErrNotFound) {
 		now, err = s.Create(ctx, tx, ownerID, in, by)
-		return Created, store.Schedule{}, now, err
+		return Created, schedulestore.Schedule{}, now, err
 	}
 	if err != nil {
 		return "", was, was, err
@@ -424,7 +425,7 @@ func (s *Service) Apply(ctx context.Context, tx *store.Tx, ownerID string, in cl
 
 // same reports whether two schedules differ in nothing that a person can
 // change.
-func same(a, b store.Schedule) bool {
+func same(a, b schedulestore.Schedule) bool {
 	return a.GraphID == b.GraphID && sameJSON(a.Input, b.Input) && a.Cron == b.Cron && a.Timezone == b.Timezone && a.Policy == b.Policy &&
 		a.Enabled == b.Enabled && a.GrantID == b.GrantID && maps.Equal(a.Labels, b.Labels)
 }

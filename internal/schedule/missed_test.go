@@ -12,13 +12,14 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
 )
 
 // C-11, C-59, C-60, C-79, X-30: what came due while nobody was there is recorded
 // as missed, never executed, and one slot in the future follows.
 func TestAnOutageIsRecordedAndNotMadeUpFor(t *testing.T) {
 	inTime(t, func(t *testing.T, k *kit) {
-		var all []store.Schedule
+		var all []schedulestore.Schedule
 		for _, policy := range policies() {
 			all = append(all, k.create(ask(string(policy), policy)))
 		}
@@ -118,7 +119,7 @@ func TestASlotDelayedByARunIsNotMissed(t *testing.T) {
 
 // wholeStory fails unless every instant since the first slot has one row, and
 // the ones that are closed one disposition.
-func (k *kit) wholeStory(sch store.Schedule) {
+func (k *kit) wholeStory(sch schedulestore.Schedule) {
 	k.t.Helper()
 	slots := k.slots(sch)
 	for i, slot := range slots {

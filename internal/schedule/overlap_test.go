@@ -12,11 +12,12 @@ import (
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
 )
 
 // runsAndIsGivenBack starts a slot of 00:01 whose graph runs long and ends a while
 // after it was cancelled, and gives it back: the server stops.
-func (k *kit) runsAndIsGivenBack(policy pawl.ConcurrencyPolicy) store.Schedule {
+func (k *kit) runsAndIsGivenBack(policy pawl.ConcurrencyPolicy) schedulestore.Schedule {
 	k.t.Helper()
 	k.graph.set(func() { k.graph.takes, k.graph.stops = 10*time.Minute, 20*time.Second })
 	sch := k.create(ask(string(policy), policy))
@@ -30,7 +31,7 @@ func (k *kit) runsAndIsGivenBack(policy pawl.ConcurrencyPolicy) store.Schedule {
 	return sch
 }
 
-func (k *kit) wantNoOverlap(sch store.Schedule) {
+func (k *kit) wantNoOverlap(sch schedulestore.Schedule) {
 	k.t.Helper()
 	if both := k.graph.overlaps(sch.ID); both != "" {
 		k.t.Errorf("%s: runs overlap: %s", sch.Policy, both)

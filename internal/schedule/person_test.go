@@ -13,6 +13,7 @@ import (
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
 // asks makes the graph ask a person at its first attempt.
@@ -24,7 +25,7 @@ func (f *fakeGraph) asksPeople() {
 	})
 }
 
-func (k *kit) approve(r store.Run, answer string) {
+func (k *kit) approve(r runstore.Run, answer string) {
 	k.t.Helper()
 	k.write(func(ctx context.Context, tx *store.Tx) error {
 		return k.s.Approve(ctx, tx, r, json.RawMessage(answer), "ada")
@@ -174,7 +175,7 @@ func TestARejectionEndsTheRun(t *testing.T) {
 			t.Errorf("cancelled %v", k.graph.cancelled())
 		}
 		if e := k.try(func(ctx context.Context, tx *store.Tx) error {
-			gone, err := tx.GetRun(ctx, r.ID)
+			gone, err := runstore.In(tx).GetRun(ctx, r.ID)
 			if err != nil {
 				return err
 			}
@@ -190,7 +191,7 @@ func TestARejectionEndsTheRun(t *testing.T) {
 // refused.
 func TestCancelARun(t *testing.T) {
 	inTime(t, func(t *testing.T, k *kit) {
-		cancel := func(r store.Run) error {
+		cancel := func(r runstore.Run) error {
 			return k.db.Write(context.Background(), func(ctx context.Context, tx *store.Tx) error { return k.s.cancelRun(ctx, tx, r, "ada") })
 		}
 		k.graph.takes = 40 * time.Second
@@ -225,8 +226,11 @@ func TestCancelARun(t *testing.T) {
 		if got := k.graph.executed(sch.ID); !slices.Equal(got, []string{"00:01", "00:02 x2"}) {
 			t.Errorf("executed %v", got)
 		}
-		for _, r := range []store.Run{r, second} {
-			k.read(func(ctx context.Context, tx *store.Tx) (err error) { r, err = tx.GetRun(ctx, r.ID); return err })
+		for _, r := range []runstore.Run{r, second} {
+			k.read(func(ctx context.Context, tx *store.Tx) (err error) {
+				r, err = runstore.In(tx).GetRun(ctx, r.ID)
+				return err
+			})
 			if e := k.try(func(ctx context.Context, tx *store.Tx) error { return k.s.cancelRun(ctx, tx, r, "ada") }); e.Reason != "not_running" {
 				t.Errorf("a run that is over: %v", e)
 			}

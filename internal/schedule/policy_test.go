@@ -10,6 +10,7 @@ import (
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
 )
 
 // C-09, C-58, X-62: with Queue one slot waits for the end of the run and later
@@ -165,7 +166,7 @@ func TestASkippedSlotGivesNoNewAttempts(t *testing.T) {
 		k.pass(130 * time.Second)
 		at := time.Now()
 		k.write(func(ctx context.Context, tx *store.Tx) error { // a slot that comes due meanwhile
-			if _, err := tx.InsertSlots(ctx, store.NewSlot{ScheduleID: sch.ID, ScheduledFor: at, Trigger: triggerSchedule, Revision: sch.Revision}); err != nil {
+			if _, err := schedulestore.In(tx).InsertSlots(ctx, schedulestore.NewSlot{ScheduleID: sch.ID, ScheduledFor: at, Trigger: triggerSchedule, Revision: sch.Revision}); err != nil {
 				return err
 			}
 			return k.s.arm(ctx, tx, sch, at, at)

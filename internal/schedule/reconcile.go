@@ -11,6 +11,7 @@ import (
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
 )
 
 // ReconcileName is the task that gives schedules back what they lack (C-12,
@@ -47,7 +48,7 @@ func (s *Service) reconcileTask() queue.Task {
 // past, and returns how many it had to repair. It touches nothing that is
 // healthy, and costs nothing for schedules that are not due.
 func (s *Service) Reconcile(ctx context.Context) (repaired int, err error) {
-	err = s.eachStale(ctx, func(ctx context.Context, tx *store.Tx, sch store.Schedule) error {
+	err = s.eachStale(ctx, func(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule) error {
 		fixed, err := s.mend(ctx, tx, sch)
 		if fixed {
 			repaired++
@@ -60,11 +61,11 @@ func (s *Service) Reconcile(ctx context.Context) (repaired int, err error) {
 
 // eachStale calls fn for every stale schedule, in a transaction of its own that
 // holds the schedule's row.
-func (s *Service) eachStale(ctx context.Context, fn func(context.Context, *store.Tx, store.Schedule) error) error {
-	for after := (store.Schedule{}); ; {
-		var page []store.Schedule
+func (s *Service) eachStale(ctx context.Context, fn func(context.Context, *store.Tx, schedulestore.Schedule) error) error {
+	for after := (schedulestore.Schedule{}); ; {
+		var page []schedulestore.Schedule
 		err := s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
-			page, err = tx.StaleSchedules(ctx, after, reconcileBatch)
+			page, err = schedulestore.In(tx).StaleSchedules(ctx, after, reconcileBatch)
 			return err
 		})
 		if err != nil {
@@ -72,7 +73,7 @@ func (s *Service) eachStale(ctx context.Context, fn func(context.Context, *store
 		}
 		for _, sch := range page {
 			err := s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-				held, err := tx.HoldSchedule(ctx, sch.ID)
+				held, err := schedulestore.In(tx).HoldSchedule(ctx, sch.ID)
 				if err != nil || !held.Enabled {
 					return pawl.IgnoreNotFound(err)
 				}
@@ -91,7 +92,7 @@ func (s *Service) eachStale(ctx context.Context, fn func(context.Context, *store
 
 // mend gives a schedule its next slot if it has none, and a slot its job. A
 // schedule whose slot runs or waits with its job is healthy.
-func (s *Service) mend(ctx context.Context, tx *store.Tx, sch store.Schedule) (bool, error) {
+func (s *Service) mend(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule) (bool, error) {
 	there, err := planned(ctx, tx, sch)
 	if err != nil {
 		return false, err
@@ -106,7 +107,7 @@ func (s *Service) mend(ctx context.Context, tx *store.Tx, sch store.Schedule) (b
 			return false, err
 		}
 	}
-	open, err := tx.OpenSlots(ctx, sch.ID, 100)
+	open, err := schedulestore.In(tx).OpenSlots(ctx, sch.ID, 100)
 	if err != nil {
 		return false, err
 	}
@@ -135,7 +136,7 @@ func (s *Service) mend(ctx context.Context, tx *store.Tx, sch store.Schedule) (b
 }
 
 // waitsForPerson reports whether the run of a slot asked somebody something.
-func waitsForPerson(ctx context.Context, tx *store.Tx, slot store.Slot) bool {
+func waitsForPerson(ctx context.Context, tx *store.Tx, slot schedulestore.Slot) bool {
 	r, err := newestOf(ctx, tx, slot)
 	return err == nil && r.Status == pawl.StatusPausedApproval
 }
@@ -167,10 +168,10 @@ func (s *Service) beat(ctx context.Context) error {
 	var any bool
 	err := s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
 		now = tx.Now
-		if any, err = tx.HasSchedules(ctx); err != nil || !any {
+		if any, err = schedulestore.In(tx).HasSchedules(ctx); err != nil || !any {
 			return err
 		}
-		alive, err = tx.AliveAt(ctx)
+		alive, err = schedulestore.In(tx).AliveAt(ctx)
 		return err
 	})
 	if err != nil || !any {
@@ -178,20 +179,20 @@ func (s *Service) beat(ctx context.Context) error {
 	}
 	if now.Sub(alive) > grace { // zero: no worker noted that it was there before the first one died
 		s.log.Info("no worker was there for a while; what came due meanwhile is not made up for", "since", pawl.FormatTime(alive), "until", pawl.FormatTime(now))
-		if err := s.eachStale(ctx, func(ctx context.Context, tx *store.Tx, sch store.Schedule) error {
+		if err := s.eachStale(ctx, func(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule) error {
 			return s.passGap(ctx, tx, sch, alive)
 		}); err != nil {
 			return err
 		}
 	}
-	return s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error { return tx.SetAlive(ctx) }, store.Lazy)
+	return s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error { return schedulestore.In(tx).SetAlive(ctx) }, store.Lazy)
 }
 
 // passGap closes the slots of a schedule that came due in a gap, with all the
 // instants in it that have no slot yet. What a run that is under way has to
 // follow is left to its end, but begins after the gap.
-func (s *Service) passGap(ctx context.Context, tx *store.Tx, sch store.Schedule, alive time.Time) error {
-	open, err := tx.OpenSlots(ctx, sch.ID, 100)
+func (s *Service) passGap(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, alive time.Time) error {
+	open, err := schedulestore.In(tx).OpenSlots(ctx, sch.ID, 100)
 	if err != nil {
 		return err
 	}
@@ -213,7 +214,7 @@ func (s *Service) passGap(ctx context.Context, tx *store.Tx, sch store.Schedule,
 
 // recordGap records the instants of a gap for a schedule whose slot runs. Those
 // from before the gap wait for its end, or were passed over by its policy.
-func (s *Service) recordGap(ctx context.Context, tx *store.Tx, sch store.Schedule, alive time.Time) error {
+func (s *Service) recordGap(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, alive time.Time) error {
 	schedule, err := scheduleOf(sch.Cron, sch.Timezone)
 	if err != nil {
 		return err
@@ -239,8 +240,8 @@ func (s *Service) recordGap(ctx context.Context, tx *store.Tx, sch store.Schedul
 
 // missed closes a slot that nobody was there for, records the instants since
 // then, and makes the next one of the future (C-11, C-59).
-func (s *Service) missed(ctx context.Context, tx *store.Tx, sch store.Schedule, slot store.Slot) error {
-	if _, err := tx.CloseSlot(ctx, slot.ID, skipped(run.DispositionSkippedMissed, "", "No worker was there at this time.")); err != nil {
+func (s *Service) missed(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, slot schedulestore.Slot) error {
+	if _, err := schedulestore.In(tx).CloseSlot(ctx, slot.ID, skipped(run.DispositionSkippedMissed, "", "No worker was there at this time.")); err != nil {
 		return err
 	}
 	s.cfg.Emit(tx, lane.Change{Ref: refOf(sch.ID, sch.Name), What: "slot", Detail: SlotDetail{Slot: client.At(slot.ScheduledFor), Status: string(run.SlotSkipped)}})

@@ -14,6 +14,7 @@ import (
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
 	"github.com/pawlrun/pawl/internal/when"
 )
 
@@ -75,7 +76,7 @@ type slotPayload struct {
 
 // arm gives a slot its job, due at the instant or earlier if it is armed for
 // that.
-func (s *Service) arm(ctx context.Context, tx *store.Tx, sch store.Schedule, slot, at time.Time) error {
+func (s *Service) arm(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, slot, at time.Time) error {
 	payload, err := json.Marshal(slotPayload{sch.ID, client.At(slot)})
 	if err != nil {
 		return err
@@ -91,14 +92,14 @@ func (s *Service) arm(ctx context.Context, tx *store.Tx, sch store.Schedule, slo
 
 // beside reports whether slots of the schedule may come due while one runs, and
 // are not to wait in the queue for its end.
-func mayOverlap(sch store.Schedule) bool {
+func mayOverlap(sch schedulestore.Schedule) bool {
 	p := pawl.ConcurrencyPolicy(sch.Policy)
 	return p == pawl.PolicyAllow || p == pawl.PolicyReplace
 }
 
 // laneOf is the lane of the runs of a slot: the schedule, of which one run is
 // active at a time, unless its policy allows more.
-func laneOf(sch store.Schedule, slot time.Time) string {
+func laneOf(sch schedulestore.Schedule, slot time.Time) string {
 	if pawl.ConcurrencyPolicy(sch.Policy) == pawl.PolicyAllow {
 		return pawl.SlotKey(sch.ID, slot)
 	}

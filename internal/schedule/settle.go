@@ -14,6 +14,9 @@ import (
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/executionstore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
 )
 
 // settle writes what became of an attempt, in one transaction. It returns when
@@ -50,8 +53,8 @@ func (a *attempt) record(ctx context.Context, tx *store.Tx, answer contract.RunA
 }
 
 // endOf is how an outcome ends a slot.
-func endOf(answer contract.RunAnswerV1) store.SlotEnd {
-	end := store.SlotEnd{Status: string(run.SlotSuccess), Disposition: string(run.DispositionFired)}
+func endOf(answer contract.RunAnswerV1) schedulestore.SlotEnd {
+	end := schedulestore.SlotEnd{Status: string(run.SlotSuccess), Disposition: string(run.DispositionFired)}
 	if !answer.OK {
 		code := answer.ErrorCode
 		if !code.Valid() {
@@ -75,7 +78,7 @@ func costOf(answer contract.RunAnswerV1) int64 {
 
 // recordFailure ends an attempt that failed, and the slot with it unless
 // another attempt may help, which the execution service says.
-func (a *attempt) recordFailure(ctx context.Context, tx *store.Tx, sch store.Schedule, answer contract.RunAnswerV1) (time.Time, error) {
+func (a *attempt) recordFailure(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, answer contract.RunAnswerV1) (time.Time, error) {
 	end := endOf(answer)
 	why := ledger.Failure{Class: classOf(contract.ErrorCode(end.ErrorCode)), Code: end.ErrorCode, Message: end.ErrorMessage}
 	retry := answer.Retry && !answer.Unknown && sch.DeletedAt.IsZero()
@@ -90,7 +93,7 @@ func (a *attempt) recordFailure(ctx context.Context, tx *store.Tx, sch store.Sch
 		return time.Time{}, err
 	}
 	if retry && !o.Exhausted {
-		return o.Retry.NextAt, tx.SetSlotCost(ctx, a.slot.ID, costOf(answer))
+		return o.Retry.NextAt, schedulestore.In(tx).SetSlotCost(ctx, a.slot.ID, costOf(answer))
 	}
 	return time.Time{}, a.close(ctx, tx, sch, a.slot, end)
 }
@@ -115,7 +118,7 @@ func capped(err error) bool {
 
 // recordRefusal ends a slot whose attempt the execution service did not begin.
 // One of which an earlier attempt ran has failed; it was not skipped.
-func (a *attempt) recordRefusal(ctx context.Context, tx *store.Tx, sch store.Schedule, failure error) error {
+func (a *attempt) recordRefusal(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, failure error) error {
 	code, overBudget := contract.CodeOf(failure), capped(failure)
 	if overBudget {
 		code = contract.InsufficientCredits
@@ -146,11 +149,11 @@ func (a *attempt) recordRefusal(ctx context.Context, tx *store.Tx, sch store.Sch
 
 // switchOff disables a schedule because a cap was reached, and pauses the
 // backfill that reached it: a person decides whether it goes on.
-func (a *attempt) switchOff(ctx context.Context, tx *store.Tx, sch store.Schedule, why string) error {
+func (a *attempt) switchOff(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, why string) error {
 	if a.slot.BackfillID != "" {
-		b, err := tx.HoldBackfill(ctx, a.slot.BackfillID)
+		b, err := schedulestore.In(tx).HoldBackfill(ctx, a.slot.BackfillID)
 		if err == nil && b.State == BackfillRunning {
-			_, err = tx.MoveBackfill(ctx, b.ID, BackfillPaused, "")
+			_, err = schedulestore.In(tx).MoveBackfill(ctx, b.ID, BackfillPaused, "")
 		}
 		if err != nil {
 			return err
@@ -162,7 +165,7 @@ func (a *attempt) switchOff(ctx context.Context, tx *store.Tx, sch store.Schedul
 	if err := a.supersede(ctx, tx, sch, "The schedule was switched off: "+why); err != nil {
 		return err
 	}
-	return tx.SwitchOffSchedule(ctx, sch.ID, why)
+	return schedulestore.In(tx).SwitchOffSchedule(ctx, sch.ID, why)
 }
 
 func messageOf(err error) string {
@@ -173,13 +176,13 @@ func messageOf(err error) string {
 }
 
 // close ends a slot and goes on with the schedule, in one transaction.
-func (s *Service) close(ctx context.Context, tx *store.Tx, sch store.Schedule, slot store.Slot, end store.SlotEnd) error {
+func (s *Service) close(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, slot schedulestore.Slot, end schedulestore.SlotEnd) error {
 	if slot.RunID != "" { // the failures of a slot that began are its own
-		first, err := tx.GetRun(ctx, slot.RunID)
+		first, err := runstore.In(tx).GetRun(ctx, slot.RunID)
 		if err != nil {
 			return err
 		}
-		if err := tx.ClearRetry(ctx, first.Kind, first.Lane); err != nil {
+		if err := runstore.In(tx).ClearRetry(ctx, first.Kind, first.Lane); err != nil {
 			return err
 		}
 	}
@@ -188,8 +191,8 @@ func (s *Service) close(ctx context.Context, tx *store.Tx, sch store.Schedule, s
 
 // closeClear is close for a slot whose failures are forgotten, or that never
 // began.
-func (s *Service) closeClear(ctx context.Context, tx *store.Tx, sch store.Schedule, slot store.Slot, end store.SlotEnd) error {
-	closed, err := tx.CloseSlot(ctx, slot.ID, end)
+func (s *Service) closeClear(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, slot schedulestore.Slot, end schedulestore.SlotEnd) error {
+	closed, err := schedulestore.In(tx).CloseSlot(ctx, slot.ID, end)
 	if err != nil {
 		return err
 	}
@@ -205,8 +208,8 @@ const mostOpen = 100
 
 // armNext wakes slots that wait for the end of another one, and makes sure that
 // there is a next one.
-func (s *Service) armNext(ctx context.Context, tx *store.Tx, sch store.Schedule) error {
-	open, err := tx.OpenSlots(ctx, sch.ID, mostOpen)
+func (s *Service) armNext(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule) error {
+	open, err := schedulestore.In(tx).OpenSlots(ctx, sch.ID, mostOpen)
 	if err != nil {
 		return err
 	}
@@ -237,21 +240,21 @@ func (s *Service) armNext(ctx context.Context, tx *store.Tx, sch store.Schedule)
 }
 
 // interrupted makes the run wait for a person, with what the graph asks.
-func (a *attempt) interrupted(ctx context.Context, tx *store.Tx, sch store.Schedule, answer contract.RunAnswerV1) error {
+func (a *attempt) interrupted(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, answer contract.RunAnswerV1) error {
 	if _, err := a.ledger.Pause(ctx, tx, a.run); err != nil {
 		return err
 	}
-	if err := tx.SetSlotCost(ctx, a.slot.ID, costOf(answer)); err != nil {
+	if err := schedulestore.In(tx).SetSlotCost(ctx, a.slot.ID, costOf(answer)); err != nil {
 		return err
 	}
-	if err := tx.AskPerson(ctx, a.run.ID, sch.ID, answer.QuestionID, answer.Interrupt); err != nil {
+	if err := executionstore.In(tx).AskPerson(ctx, a.run.ID, sch.ID, answer.QuestionID, answer.Interrupt); err != nil {
 		return err
 	}
 	return a.askPeople(ctx, tx, sch, answer.Interrupt)
 }
 
 // askPeople tells people that a graph asks them something.
-func (a *attempt) askPeople(ctx context.Context, tx *store.Tx, sch store.Schedule, question json.RawMessage) error {
+func (a *attempt) askPeople(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, question json.RawMessage) error {
 	return a.noteIssue(ctx, tx, sch, run.IssueApproval, a.run.ID, a.run.ID, "The graph asks: "+clip(string(question)))
 }
 

@@ -15,18 +15,20 @@ import (
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
 	"github.com/pawlrun/pawl/internal/when"
 )
 
 // Details are everything about one schedule.
 type Details struct {
 	lane.Lane
-	Row    store.Schedule
-	Open   []store.Slot // the oldest first
-	Recent []store.Slot // the latest first
-	Newest store.Run    // zero if it never ran
+	Row    schedulestore.Schedule
+	Open   []schedulestore.Slot // the oldest first
+	Recent []schedulestore.Slot // the latest first
+	Newest runstore.Run         // zero if it never ran
 
-	health  store.Attention // what its slots say about it; zero: nothing is wrong
+	health  runstore.Attention // what its slots say about it; zero: nothing is wrong
 	there   run.Workforce
 	refusal error // why its grant does not allow it now; nil: it does
 }
@@ -45,7 +47,7 @@ func (s *Service) List(ctx context.Context, q lane.Query) (page []lane.Lane, nex
 		if err != nil {
 			return err
 		}
-		list, err := tx.FindSchedules(ctx, q.Owner, q.Stored(there), q.After.Name, q.After.Key, q.Limit+1)
+		list, err := schedulestore.In(tx).FindSchedules(ctx, q.Owner, q.Stored(there), q.After.Name, q.After.Key, q.Limit+1)
 		if err != nil {
 			return err
 		}
@@ -69,7 +71,7 @@ func (s *Service) List(ctx context.Context, q lane.Query) (page []lane.Lane, nex
 
 // Names implements lane.Kind.
 func (s *Service) Names(ctx context.Context, tx *store.Tx, owner string, limit int) (names []string, err error) {
-	list, err := tx.ListSchedules(ctx, owner, "", limit)
+	list, err := schedulestore.In(tx).ListSchedules(ctx, owner, "", limit)
 	for i := range list {
 		names = append(names, list[i].Name)
 	}
@@ -89,13 +91,13 @@ func (s *Service) Describe(ctx context.Context, ownerID, id string) (d Details, 
 	return d, err
 }
 
-func (s *Service) details(ctx context.Context, tx *store.Tx, sch store.Schedule, recent int) (Details, error) {
+func (s *Service) details(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, recent int) (Details, error) {
 	d := Details{Row: sch}
 	var err error
-	if d.Open, err = tx.OpenSlots(ctx, sch.ID, 20); err != nil {
+	if d.Open, err = schedulestore.In(tx).OpenSlots(ctx, sch.ID, 20); err != nil {
 		return d, err
 	}
-	closed, err := tx.ListSlots(ctx, store.SlotFilter{ScheduleID: sch.ID}, time.Time{}, "", recent+len(d.Open)+1)
+	closed, err := schedulestore.In(tx).ListSlots(ctx, schedulestore.SlotFilter{ScheduleID: sch.ID}, time.Time{}, "", recent+len(d.Open)+1)
 	if err != nil {
 		return d, err
 	}
@@ -104,7 +106,7 @@ func (s *Service) details(ctx context.Context, tx *store.Tx, sch store.Schedule,
 			d.Recent = append(d.Recent, slot)
 		}
 	}
-	d.Newest, err = tx.NewestRun(ctx, pawl.KindSchedule, sch.ID)
+	d.Newest, err = runstore.In(tx).NewestRun(ctx, pawl.KindSchedule, sch.ID)
 	for _, slot := range d.Open {
 		if run.SlotStatus(slot.Status) == run.SlotRunning {
 			d.Newest, err = newestOf(ctx, tx, slot)
@@ -113,7 +115,7 @@ func (s *Service) details(ctx context.Context, tx *store.Tx, sch store.Schedule,
 	if err := pawl.IgnoreNotFound(err); err != nil {
 		return d, err
 	}
-	d.health, err = tx.GetAttention(ctx, pawl.KindSchedule, sch.ID)
+	d.health, err = runstore.In(tx).GetAttention(ctx, pawl.KindSchedule, sch.ID)
 	if err := pawl.IgnoreNotFound(err); err != nil {
 		return d, err
 	}
@@ -131,7 +133,7 @@ func (s *Service) details(ctx context.Context, tx *store.Tx, sch store.Schedule,
 
 // refusalOf is why the grant of a schedule does not allow it to run now, or what
 // kept it from being looked up.
-func (s *Service) refusalOf(ctx context.Context, tx *store.Tx, sch store.Schedule) error {
+func (s *Service) refusalOf(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule) error {
 	if sch.GrantID == "" {
 		return nil
 	}
@@ -188,7 +190,7 @@ func (d Details) status() (run.State, run.Issue, string) {
 	return run.Idle, run.IssueNone, ""
 }
 
-func (d Details) runningWords(slot store.Slot) (run.State, run.Issue, string) {
+func (d Details) runningWords(slot schedulestore.Slot) (run.State, run.Issue, string) {
 	switch {
 	case d.Newest.Status == pawl.StatusPausedApproval:
 		return run.NeedsAttention, run.IssueApproval, "The graph asks something; answer it: pawl approve " + d.Newest.ID
@@ -263,7 +265,7 @@ func (s *Service) Why(ctx context.Context, v lane.Viewer, name string, at time.T
 				return err
 			}
 		}
-		y.Recent, _, err = tx.ListRuns(ctx, store.RunFilter{Schedule: sch.ID}, store.Place{}, recentSlots)
+		y.Recent, _, err = runstore.In(tx).ListRuns(ctx, runstore.RunFilter{Schedule: sch.ID}, store.Place{}, recentSlots)
 		return err
 	})
 	return y, err
@@ -275,7 +277,7 @@ func (s *Service) whyAt(ctx context.Context, tx *store.Tx, y *lane.Why, at time.
 	if y.Around, err = lane.ReadAround(ctx, tx, pawl.KindSchedule, y.Key, at); err != nil {
 		return err
 	}
-	around, err := tx.ListSlots(ctx, store.SlotFilter{ScheduleID: y.Key}, at.Add(time.Millisecond), "", 1)
+	around, err := schedulestore.In(tx).ListSlots(ctx, schedulestore.SlotFilter{ScheduleID: y.Key}, at.Add(time.Millisecond), "", 1)
 	if err != nil || len(around) == 0 {
 		return err
 	}
@@ -288,7 +290,7 @@ func (s *Service) whyAt(ctx context.Context, tx *store.Tx, y *lane.Why, at time.
 
 // slotSentence says what was at an instant, by the slot of that time or the one
 // before it.
-func slotSentence(s *store.Slot) string {
+func slotSentence(s *schedulestore.Slot) string {
 	slot := "The slot of " + pawl.FormatTime(s.ScheduledFor)
 	switch run.SlotStatus(s.Status) {
 	case run.SlotPending:
@@ -306,40 +308,40 @@ func slotSentence(s *store.Slot) string {
 
 // named finds a schedule that somebody may see by its id, or one of their own by
 // its name.
-func (s *Service) named(ctx context.Context, tx *store.Tx, v lane.Viewer, name string) (store.Schedule, error) {
+func (s *Service) named(ctx context.Context, tx *store.Tx, v lane.Viewer, name string) (schedulestore.Schedule, error) {
 	if uuid.Validate(name) == nil {
 		sch, err := s.Owned(ctx, tx, v.Owner, name)
 		if !errors.Is(err, pawl.ErrNotFound) {
 			return sch, err
 		}
 	}
-	return tx.ScheduleByName(ctx, v.UserID, name)
+	return schedulestore.In(tx).ScheduleByName(ctx, v.UserID, name)
 }
 
 // LaneOf implements lane.Kind. A run has the name that the schedule had then.
-func (s *Service) LaneOf(r *store.Run) lane.Ref { return refOf(scheduleOfLane(r.Lane), r.Handler) }
+func (s *Service) LaneOf(r *runstore.Run) lane.Ref { return refOf(scheduleOfLane(r.Lane), r.Handler) }
 
 // Find implements lane.Kind.
-func (s *Service) Find(ctx context.Context, tx *store.Tx, v lane.Viewer, name string) (store.RunFilter, bool, error) {
+func (s *Service) Find(ctx context.Context, tx *store.Tx, v lane.Viewer, name string) (runstore.RunFilter, bool, error) {
 	sch, err := s.named(ctx, tx, v, name)
-	return store.RunFilter{Kind: pawl.KindSchedule, Schedule: sch.ID}, err == nil, pawl.IgnoreNotFound(err)
+	return runstore.RunFilter{Kind: pawl.KindSchedule, Schedule: sch.ID}, err == nil, pawl.IgnoreNotFound(err)
 }
 
 // OwnerOf implements lane.Kind.
 func (s *Service) OwnerOf(ctx context.Context, tx *store.Tx, id string) (string, error) {
-	sch, err := tx.GetSchedule(ctx, id)
+	sch, err := schedulestore.In(tx).GetSchedule(ctx, id)
 	return sch.OwnerUserID, err
 }
 
 // Count implements lane.Kind.
 func (s *Service) Count(ctx context.Context, tx *store.Tx, owner string) (map[string]int, error) {
-	return tx.CountSchedules(ctx, owner)
+	return schedulestore.In(tx).CountSchedules(ctx, owner)
 }
 
 // Due implements lane.Kind: the schedules that are due first.
 func (s *Service) Due(ctx context.Context, owner string, before time.Time, limit int) (list []lane.Due, more bool, err error) {
 	err = s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		found, err := tx.DueSchedules(ctx, owner, before, limit+1)
+		found, err := schedulestore.In(tx).DueSchedules(ctx, owner, before, limit+1)
 		if more = len(found) > limit; more {
 			found = found[:limit]
 		}
@@ -357,7 +359,7 @@ func (s *Service) Due(ctx context.Context, owner string, before time.Time, limit
 
 // Repeats implements lane.Kind.
 func (s *Service) Repeats(ctx context.Context, tx *store.Tx, l *lane.Lane) ([]lane.Due, error) {
-	sch, err := tx.GetSchedule(ctx, l.ID)
+	sch, err := schedulestore.In(tx).GetSchedule(ctx, l.ID)
 	if err != nil || !sch.Enabled {
 		return nil, err
 	}
@@ -405,7 +407,7 @@ func refusalWords(err error) string {
 }
 
 func (d Details) nextWords(now time.Time) string {
-	runs := slices.ContainsFunc(d.Open, func(s store.Slot) bool { return run.SlotStatus(s.Status) == run.SlotRunning })
+	runs := slices.ContainsFunc(d.Open, func(s schedulestore.Slot) bool { return run.SlotStatus(s.Status) == run.SlotRunning })
 	switch next := d.nextAt(now); {
 	case !d.Row.Enabled && runs:
 		return "What runs goes on to its end; then it does nothing until it is switched on."
@@ -429,7 +431,7 @@ func (d Details) nextWords(now time.Time) string {
 func lowered(s string) string { return strings.ToLower(s[:1]) + s[1:] }
 
 // Next lists the next instants of a schedule, with clock changes marked.
-func Next(sch store.Schedule, after time.Time, count int) ([]when.Instant, error) {
+func Next(sch schedulestore.Schedule, after time.Time, count int) ([]when.Instant, error) {
 	schedule, err := scheduleOf(sch.Cron, sch.Timezone)
 	if err != nil {
 		return nil, err
@@ -438,7 +440,7 @@ func Next(sch store.Schedule, after time.Time, count int) ([]when.Instant, error
 }
 
 // Words are when a schedule is due, in words.
-func Words(sch store.Schedule) string {
+func Words(sch schedulestore.Schedule) string {
 	schedule, err := scheduleOf(sch.Cron, sch.Timezone)
 	if err != nil { // its zone may have been lost since it was checked
 		return sch.Cron
@@ -447,6 +449,6 @@ func Words(sch store.Schedule) string {
 }
 
 // PolicyOf is the policy of a schedule as the contract names it.
-func PolicyOf(sch store.Schedule) pawl.ConcurrencyPolicy {
+func PolicyOf(sch schedulestore.Schedule) pawl.ConcurrencyPolicy {
 	return pawl.ConcurrencyPolicy(sch.Policy)
 }

@@ -13,6 +13,9 @@ import (
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/executionstore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
 )
 
 // step is what follows a claim.
@@ -50,23 +53,23 @@ func (a *attempt) take(ctx context.Context, tx *store.Tx, scheduleID string, at 
 }
 
 // holdSlot holds the row of the slot, which is made if it is not there.
-func (a *attempt) holdSlot(ctx context.Context, tx *store.Tx, at time.Time) (store.Slot, error) {
-	slot, err := tx.HoldSlot(ctx, a.schedule.ID, at)
+func (a *attempt) holdSlot(ctx context.Context, tx *store.Tx, at time.Time) (schedulestore.Slot, error) {
+	slot, err := schedulestore.In(tx).HoldSlot(ctx, a.schedule.ID, at)
 	if !errors.Is(err, pawl.ErrNotFound) || !a.schedule.DeletedAt.IsZero() {
 		return slot, err
 	}
-	if _, err := tx.InsertSlots(ctx, store.NewSlot{ScheduleID: a.schedule.ID, ScheduledFor: at, Revision: a.schedule.Revision, Trigger: triggerSchedule}); err != nil {
-		return store.Slot{}, err
+	if _, err := schedulestore.In(tx).InsertSlots(ctx, schedulestore.NewSlot{ScheduleID: a.schedule.ID, ScheduledFor: at, Revision: a.schedule.Revision, Trigger: triggerSchedule}); err != nil {
+		return schedulestore.Slot{}, err
 	}
-	return tx.HoldSlot(ctx, a.schedule.ID, at)
+	return schedulestore.In(tx).HoldSlot(ctx, a.schedule.ID, at)
 }
 
 // holdOrRead holds the row of a schedule. One that is deleted is only read:
 // nothing of it begins, but what runs comes to its end.
-func holdOrRead(ctx context.Context, tx *store.Tx, id string) (store.Schedule, error) {
-	sch, err := tx.HoldSchedule(ctx, id)
+func holdOrRead(ctx context.Context, tx *store.Tx, id string) (schedulestore.Schedule, error) {
+	sch, err := schedulestore.In(tx).HoldSchedule(ctx, id)
 	if errors.Is(err, pawl.ErrNotFound) {
-		return tx.GetSchedule(ctx, id)
+		return schedulestore.In(tx).GetSchedule(ctx, id)
 	}
 	return sch, err
 }
@@ -81,7 +84,7 @@ func (a *attempt) pinToSlotRevision(ctx context.Context, tx *store.Tx) error {
 	if a.slot.Revision == a.schedule.Revision {
 		return nil
 	}
-	was, err := tx.ScheduleVersion(ctx, a.schedule.ID, a.slot.Revision)
+	was, err := schedulestore.In(tx).ScheduleVersion(ctx, a.schedule.ID, a.slot.Revision)
 	if err != nil {
 		return pawl.IgnoreNotFound(err) // that revision changed neither
 	}
@@ -89,12 +92,12 @@ func (a *attempt) pinToSlotRevision(ctx context.Context, tx *store.Tx) error {
 	return nil
 }
 
-func skipped(d run.Disposition, code contract.ErrorCode, message string) store.SlotEnd {
-	return store.SlotEnd{Status: string(run.SlotSkipped), Disposition: string(d), ErrorCode: string(code), ErrorMessage: message}
+func skipped(d run.Disposition, code contract.ErrorCode, message string) schedulestore.SlotEnd {
+	return schedulestore.SlotEnd{Status: string(run.SlotSkipped), Disposition: string(d), ErrorCode: string(code), ErrorMessage: message}
 }
 
-func failed(code contract.ErrorCode, message string) store.SlotEnd {
-	return store.SlotEnd{Status: string(run.SlotError), Disposition: string(run.DispositionFired), ErrorCode: string(code), ErrorMessage: message}
+func failed(code contract.ErrorCode, message string) schedulestore.SlotEnd {
+	return schedulestore.SlotEnd{Status: string(run.SlotError), Disposition: string(run.DispositionFired), ErrorCode: string(code), ErrorMessage: message}
 }
 
 // takePending begins the first attempt of a slot, unless something speaks
@@ -136,7 +139,7 @@ func (a *attempt) heldBack(ctx context.Context, tx *store.Tx) (step, bool, error
 	if a.slot.BackfillID == "" {
 		return step{}, false, nil
 	}
-	b, err := tx.GetBackfill(ctx, a.slot.BackfillID)
+	b, err := schedulestore.In(tx).GetBackfill(ctx, a.slot.BackfillID)
 	switch {
 	case err != nil:
 		return step{}, false, err
@@ -154,7 +157,7 @@ func (a *attempt) wasMissed(ctx context.Context, tx *store.Tx) (bool, error) {
 	if a.slot.Trigger != triggerSchedule || tx.Now.Sub(a.slot.ScheduledFor) <= grace {
 		return false, nil
 	}
-	alive, err := tx.AliveAt(ctx) // zero: no worker ever was
+	alive, err := schedulestore.In(tx).AliveAt(ctx) // zero: no worker ever was
 	if err != nil || tx.Now.Sub(alive) <= grace || a.slot.ScheduledFor.Before(alive) {
 		return false, err
 	}
@@ -176,7 +179,7 @@ func (a *attempt) busy(ctx context.Context, tx *store.Tx) (step, bool, error) {
 	if policy == pawl.PolicyAllow {
 		return step{}, false, nil
 	}
-	running, err := tx.RunningSlots(ctx, a.schedule.ID, mostRunning)
+	running, err := schedulestore.In(tx).RunningSlots(ctx, a.schedule.ID, mostRunning)
 	if err != nil {
 		return step{}, false, err
 	}
@@ -193,7 +196,7 @@ func (a *attempt) busy(ctx context.Context, tx *store.Tx) (step, bool, error) {
 // due: its job may have waited for that.
 func (a *attempt) forbidden(ctx context.Context, tx *store.Tx, runs bool) (step, bool, error) {
 	if !runs {
-		last, err := tx.NewestRun(ctx, pawl.KindSchedule, laneOf(a.schedule, a.slot.ScheduledFor))
+		last, err := runstore.In(tx).NewestRun(ctx, pawl.KindSchedule, laneOf(a.schedule, a.slot.ScheduledFor))
 		if err := pawl.IgnoreNotFound(err); err != nil {
 			return step{}, false, err
 		}
@@ -208,7 +211,7 @@ func (a *attempt) forbidden(ctx context.Context, tx *store.Tx, runs bool) (step,
 
 // replace ends the slots that run. One that nobody executes, because it waits
 // for a person or its next attempt, ends here; the others are waited for.
-func (a *attempt) replace(ctx context.Context, tx *store.Tx, running []store.Slot) (step, bool, error) {
+func (a *attempt) replace(ctx context.Context, tx *store.Tx, running []schedulestore.Slot) (step, bool, error) {
 	busy := len(running) == mostRunning // others may run besides these
 	for _, other := range running {
 		key := pawl.SlotKey(other.ScheduleID, other.ScheduledFor)
@@ -224,7 +227,7 @@ func (a *attempt) replace(ctx context.Context, tx *store.Tx, running []store.Slo
 
 // endWaiting ends a slot that has begun but that nobody executes at the moment.
 // It reports false for one that somebody does.
-func (s *Service) endWaiting(ctx context.Context, tx *store.Tx, sch store.Schedule, slot store.Slot, why string) (bool, error) {
+func (s *Service) endWaiting(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, slot schedulestore.Slot, why string) (bool, error) {
 	r, err := newestOf(ctx, tx, slot)
 	if err != nil {
 		return false, err
@@ -246,12 +249,12 @@ func (s *Service) endWaiting(ctx context.Context, tx *store.Tx, sch store.Schedu
 
 // newestOf is the latest attempt of a slot that has begun. Its lane is that of
 // the first attempt, whatever the policy of the schedule has become.
-func newestOf(ctx context.Context, tx *store.Tx, slot store.Slot) (store.Run, error) {
-	first, err := tx.GetRun(ctx, slot.RunID)
+func newestOf(ctx context.Context, tx *store.Tx, slot schedulestore.Slot) (runstore.Run, error) {
+	first, err := runstore.In(tx).GetRun(ctx, slot.RunID)
 	if err != nil {
-		return store.Run{}, err
+		return runstore.Run{}, err
 	}
-	r, err := tx.NewestRun(ctx, first.Kind, first.Lane)
+	r, err := runstore.In(tx).NewestRun(ctx, first.Kind, first.Lane)
 	if err == nil && !r.ScheduledFor.Equal(slot.ScheduledFor) {
 		err = &pawl.Error{Code: pawl.CodeInternal, Op: "run slot", Msg: "the newest run of the lane is not that of its running slot"}
 	}
@@ -269,7 +272,7 @@ func (s *Service) cancelElsewhere(ctx context.Context, key string) {
 }
 
 // pass closes a slot without a run and goes on with the schedule.
-func (a *attempt) pass(ctx context.Context, tx *store.Tx, end store.SlotEnd) (step, error) {
+func (a *attempt) pass(ctx context.Context, tx *store.Tx, end schedulestore.SlotEnd) (step, error) {
 	return step{}, a.close(ctx, tx, a.schedule, a.slot, end)
 }
 
@@ -295,19 +298,19 @@ func (a *attempt) begin(ctx context.Context, tx *store.Tx) (step, error) {
 func (a *attempt) announce(ctx context.Context, tx *store.Tx) error {
 	switch {
 	case a.slot.Trigger != triggerSchedule:
-		return tx.SetLastRun(ctx, a.schedule.ID)
+		return schedulestore.In(tx).SetLastRun(ctx, a.schedule.ID)
 	case mayOverlap(a.schedule):
 		if err := a.chain(ctx, tx, a.schedule, a.slot.ScheduledFor, false); err != nil {
 			return err
 		}
-		return tx.SetLastRun(ctx, a.schedule.ID)
+		return schedulestore.In(tx).SetLastRun(ctx, a.schedule.ID)
 	}
 	schedule, err := scheduleOf(a.schedule.Cron, a.schedule.Timezone)
 	if err != nil {
 		return err
 	}
 	next, _ := schedule.Next(a.slot.ScheduledFor)
-	return tx.SetScheduleTimes(ctx, a.schedule.ID, next, tx.Now)
+	return schedulestore.In(tx).SetScheduleTimes(ctx, a.schedule.ID, next, tx.Now)
 }
 
 // takeRunning goes on with a slot that has begun: after a crash, for another
@@ -349,7 +352,7 @@ func (a *attempt) again(ctx context.Context, tx *store.Tx) (step, error) {
 	if !a.schedule.DeletedAt.IsZero() && a.run.ErrorCode != notAnswered {
 		return a.pass(ctx, tx, failed(contract.Aborted, "The schedule was deleted."))
 	}
-	retry, err := tx.GetRetry(ctx, pawl.KindSchedule, a.run.Lane)
+	retry, err := runstore.In(tx).GetRetry(ctx, pawl.KindSchedule, a.run.Lane)
 	if err != nil && !errors.Is(err, pawl.ErrNotFound) {
 		return step{}, err
 	}
@@ -370,11 +373,11 @@ func (a *attempt) again(ctx context.Context, tx *store.Tx) (step, error) {
 // to pass on and of which nobody knows whether it arrived.
 func (a *attempt) findAnswer(ctx context.Context, tx *store.Tx) error {
 	for r := a.run; r.RetryOf != ""; {
-		before, err := tx.GetRun(ctx, r.RetryOf)
+		before, err := runstore.In(tx).GetRun(ctx, r.RetryOf)
 		if err != nil || before.Status != pawl.StatusCrashed && before.ErrorCode != notAnswered {
 			return pawl.IgnoreNotFound(err)
 		}
-		q, err := tx.GetQuestion(ctx, before.ID)
+		q, err := executionstore.In(tx).GetQuestion(ctx, before.ID)
 		if err == nil {
 			a.question, a.resume = q.ID, q.Answer
 			return nil
@@ -391,7 +394,7 @@ func (a *attempt) findAnswer(ctx context.Context, tx *store.Tx) error {
 // goes on with the one before it.
 func (a *attempt) started(ctx context.Context, tx *store.Tx, goesOn bool) (step, error) {
 	var err error
-	if a.slot, err = tx.StartSlot(ctx, a.slot.ID, store.SlotStart{RunID: a.run.ID, GrantID: a.schedule.GrantID, Again: goesOn}); err != nil {
+	if a.slot, err = schedulestore.In(tx).StartSlot(ctx, a.slot.ID, schedulestore.SlotStart{RunID: a.run.ID, GrantID: a.schedule.GrantID, Again: goesOn}); err != nil {
 		return step{}, err
 	}
 	if a.run.Phase == pawl.PhaseValidating {

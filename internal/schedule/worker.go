@@ -12,6 +12,8 @@ import (
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
 )
 
 // The task of a slot, and the workers that run it (C-73).
@@ -59,9 +61,9 @@ func (s *Service) run(ctx context.Context, j *queue.Job) error {
 type attempt struct {
 	*Service
 	claim    lane.Claim
-	schedule store.Schedule
-	slot     store.Slot
-	run      store.Run
+	schedule schedulestore.Schedule
+	slot     schedulestore.Slot
+	run      runstore.Run
 	resume   json.RawMessage // the answer of a person; nil for an attempt
 	question string          // which question it answers
 
@@ -126,7 +128,7 @@ func (a *attempt) claimSlot(ctx context.Context, scheduleID string, at time.Time
 func (s *Service) recover(ctx context.Context, c lane.Claim, scheduleID string, at time.Time) error {
 	var lane string
 	err := s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		slot, err := tx.GetSlot(ctx, scheduleID, at)
+		slot, err := schedulestore.In(tx).GetSlot(ctx, scheduleID, at)
 		if err != nil || run.SlotStatus(slot.Status) != run.SlotRunning {
 			return pawl.IgnoreNotFound(err)
 		}

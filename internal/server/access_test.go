@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/pawlrun/pawl/internal/pgtest"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 // up is a server that runs.
@@ -114,7 +114,7 @@ func TestGraphsAreRunByThoseWhoMay(t *testing.T) {
 			token string
 			want  int
 		}{
-			"nobody": {"", 401}, "unknown": {store.NewTokenText(), 401}, "operator": {operator, 403}, "admin of schedules": {narrow, 403},
+			"nobody": {"", 401}, "unknown": {userstore.NewTokenText(), 401}, "operator": {operator, 403}, "admin of schedules": {narrow, 403},
 			"service": {service, 0}, "admin": {u.admin, 0},
 		} {
 			status, code := u.ask(c.token, "POST", path, body, "Idempotency-Key", "k-"+strings.ReplaceAll(name, " ", "-"))

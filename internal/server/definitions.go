@@ -14,6 +14,7 @@ import (
 	graphspec "github.com/pawlrun/pawl/internal/schedule/spec"
 	sourcespec "github.com/pawlrun/pawl/internal/source/spec"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 	"github.com/pawlrun/pawl/internal/workflow"
 )
 
@@ -199,7 +200,7 @@ func (f *folders) document(ctx context.Context, path string, doc definition.Docu
 			return faults, nil
 		}
 		return nil, f.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-			owner, err := tx.UserByName(ctx, adminName)
+			owner, err := userstore.In(tx).UserByName(ctx, adminName)
 			if err != nil {
 				return err
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/pgtest"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/web"
 	"github.com/pawlrun/pawl/internal/workflow"
 )
@@ -45,7 +46,7 @@ func TestReplaysHaveWorkersOfTheirOwn(t *testing.T) {
 		if err != nil || len(taken) != 1 {
 			t.Fatal(taken, err)
 		}
-		var r store.Run
+		var r runstore.Run
 		err = db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 			r, err = s.ledger.Begin(ctx, tx, store.Fence{Bucket: taken[0].ID, Node: "n", Epoch: taken[0].Epoch}, ledger.Spec{
 				Kind: pawl.KindWorkflow, Lane: "idle", Handler: "p", HandlerType: pawl.HandlerProducer, Trigger: "manual", ScriptVersion: deployed.Version,

@@ -22,6 +22,7 @@ import (
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
@@ -72,7 +73,7 @@ func (s *server) loadServiceToken() (string, error) {
 	if err != nil || text != "" {
 		return text, err
 	}
-	text = store.NewTokenText()
+	text = userstore.NewTokenText()
 	return text, writeToken(path, text)
 }
 
@@ -149,7 +150,7 @@ func (s *server) askWorkflow(ctx context.Context, name string, r executor.Run) (
 	const owner = "workflow executor"
 	key := fmt.Sprintf("%s/%d", r.RunID, r.Attempt)
 	err := s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		if _, first, err := tx.ClaimIdempotencyKey(ctx, owner, key, name); err != nil || !first {
+		if _, first, err := userstore.In(tx).ClaimIdempotencyKey(ctx, owner, key, name); err != nil || !first {
 			return err
 		}
 		return s.workflows.RunNow(ctx, tx, name, "graph "+r.RunID)

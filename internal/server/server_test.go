@@ -17,6 +17,7 @@ import (
 	"github.com/pawlrun/pawl/internal/pgtest/migrated"
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 func TestMain(m *testing.M) {
@@ -81,7 +82,7 @@ func TestAdminTokenIsKeptLearnedAndStaysRevoked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		known, err := db.TokenByText(t.Context(), token)
+		known, err := userstore.On(db).TokenByText(t.Context(), token)
 		if err != nil {
 			t.Fatalf("the token does not work: %v", err)
 		}
@@ -93,11 +94,11 @@ func TestAdminTokenIsKeptLearnedAndStaysRevoked(t *testing.T) {
 		if _, err := ensureAdminToken(t.Context(), other, dir, log); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := other.TokenByText(t.Context(), token); err != nil {
+		if _, err := userstore.On(other).TokenByText(t.Context(), token); err != nil {
 			t.Errorf("another database did not learn the token: %v", err)
 		}
 		err = db.Write(t.Context(), func(ctx context.Context, tx *store.Tx) error {
-			_, err := tx.RevokeToken(ctx, known.ID)
+			_, err := userstore.In(tx).RevokeToken(ctx, known.ID)
 			return err
 		})
 		if err != nil {
@@ -106,7 +107,7 @@ func TestAdminTokenIsKeptLearnedAndStaysRevoked(t *testing.T) {
 		if _, err := ensureAdminToken(t.Context(), db, dir, log); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := db.TokenByText(t.Context(), token); err == nil && got.RevokedAt.IsZero() {
+		if got, err := userstore.On(db).TokenByText(t.Context(), token); err == nil && got.RevokedAt.IsZero() {
 			t.Error("a restart brought a revoked token back")
 		}
 	})

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 // adminName is the user that owns the first token.
@@ -27,16 +28,16 @@ func ensureAdminToken(ctx context.Context, db *store.DB, dataDir string, log *sl
 	}
 	fresh := text == ""
 	if fresh {
-		text = store.NewTokenText()
+		text = userstore.NewTokenText()
 	}
-	var t store.Token
+	var t userstore.Token
 	var created bool
 	err = db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		user, err := tx.EnsureUser(ctx, adminName, store.RoleAdmin)
+		user, err := userstore.In(tx).EnsureUser(ctx, adminName, userstore.RoleAdmin)
 		if err != nil {
 			return err
 		}
-		t, created, err = tx.EnsureToken(ctx, text, store.TokenSpec{User: user, Name: "admin.token", Scopes: []string{"*"}})
+		t, created, err = userstore.In(tx).EnsureToken(ctx, text, userstore.TokenSpec{User: user, Name: "admin.token", Scopes: []string{"*"}})
 		if err != nil || !created {
 			return err
 		}

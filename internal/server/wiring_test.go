@@ -18,6 +18,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/pgtest"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
 )
 
 // running is a server of a test.
@@ -226,7 +227,7 @@ func TestAServerKeepsTheClockOfWorkers(t *testing.T) {
 	eventually(t, "the clock of workers goes", func() bool {
 		var alive time.Time
 		err := db.Read(t.Context(), func(ctx context.Context, tx *store.Tx) (err error) {
-			alive, err = tx.AliveAt(ctx)
+			alive, err = schedulestore.In(tx).AliveAt(ctx)
 			return err
 		})
 		return err == nil && !alive.IsZero()

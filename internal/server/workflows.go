@@ -9,6 +9,7 @@ import (
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
 	"github.com/pawlrun/pawl/internal/tool"
 	"github.com/pawlrun/pawl/internal/workflow"
 )
@@ -43,7 +44,7 @@ func (s *server) buildWorkflows() (err error) {
 // publish is what connections of the type workflow do. Publishing the same
 // event again changes nothing, so it can be repeated at will.
 func (s *server) publish(ctx context.Context, name, topic, messageID string, payload json.RawMessage, key string) (json.RawMessage, error) {
-	var published store.Published
+	var published eventstore.Published
 	err := s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
 		_, published, err = s.workflows.PublishExternal(ctx, tx, name, workflow.ExternalEvent{Topic: topic, MessageID: messageID, Payload: payload}, "call "+key)
 		return err

@@ -10,6 +10,8 @@ import (
 	"github.com/pawlrun/pawl/internal/source/spec"
 	"github.com/pawlrun/pawl/internal/source/table"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/sourcestore"
 )
 
 // What applying a definition did.
@@ -21,7 +23,7 @@ const (
 
 // Applied is what applying a definition did.
 type Applied struct {
-	Source   store.Source
+	Source   sourcestore.Source
 	What     string
 	Previous json.RawMessage // the definition that was in force; nil for a new one
 }
@@ -33,7 +35,7 @@ var errDry = errors.New("dry run")
 // The same definition changes nothing. A run that is under way goes on with the
 // one that it began with.
 func (s *Service) Apply(ctx context.Context, tx *store.Tx, d spec.Definition, by string) (Applied, error) {
-	was, err := tx.HoldSource(ctx, d.Name)
+	was, err := sourcestore.In(tx).HoldSource(ctx, d.Name)
 	if err != nil && !errors.Is(err, pawl.ErrNotFound) {
 		return Applied{}, err
 	}
@@ -56,7 +58,7 @@ func (s *Service) Apply(ctx context.Context, tx *store.Tx, d spec.Definition, by
 	if err := s.checkTable(ctx, tx, d, was.ID); err != nil {
 		return Applied{}, err
 	}
-	now, err := tx.UpdateSource(ctx, was.ID, raw, d.Version(), d.Status, by)
+	now, err := sourcestore.In(tx).UpdateSource(ctx, was.ID, raw, d.Version(), d.Status, by)
 	if err != nil {
 		return Applied{}, err
 	}
@@ -67,12 +69,12 @@ func (s *Service) create(ctx context.Context, tx *store.Tx, d spec.Definition, r
 	if err := s.checkTable(ctx, tx, d, ""); err != nil {
 		return Applied{}, err
 	}
-	now, err := tx.InsertSource(ctx, store.Source{Name: d.Name, Definition: raw, Version: d.Version(), Status: d.Status}, by)
+	now, err := sourcestore.In(tx).InsertSource(ctx, sourcestore.Source{Name: d.Name, Definition: raw, Version: d.Version(), Status: d.Status}, by)
 	if err != nil {
 		return Applied{}, err
 	}
 	// The retry state is there from now on, and its first period begins.
-	if _, err := tx.HoldRetry(ctx, pawl.KindSource, d.Name); err != nil {
+	if _, err := runstore.In(tx).HoldRetry(ctx, pawl.KindSource, d.Name); err != nil {
 		return Applied{}, err
 	}
 	return Applied{Source: now, What: Created}, s.applied(ctx, tx, now, "source.create", by)
@@ -105,7 +107,7 @@ func (s *Service) checkTable(ctx context.Context, tx *store.Tx, d spec.Definitio
 func (s *Service) writersOf(ctx context.Context, tx *store.Tx, d spec.Definition, id string) (known []spec.Definition, err error) {
 	var stored []json.RawMessage
 	if id != "" {
-		versions, err := tx.ListSourceVersions(ctx, id, 0, maxVersions)
+		versions, err := sourcestore.In(tx).ListSourceVersions(ctx, id, 0, maxVersions)
 		if err != nil {
 			return nil, err
 		}
@@ -113,7 +115,7 @@ func (s *Service) writersOf(ctx context.Context, tx *store.Tx, d spec.Definition
 			stored = append(stored, v.Definition)
 		}
 	}
-	others, err := tx.SourcesOfTable(ctx, d.Table, d.Name)
+	others, err := sourcestore.In(tx).SourcesOfTable(ctx, d.Table, d.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +143,7 @@ func (s *Service) checkConnection(name string) error {
 	return nil
 }
 
-func (s *Service) applied(ctx context.Context, tx *store.Tx, src store.Source, action, by string) error {
+func (s *Service) applied(ctx context.Context, tx *store.Tx, src sourcestore.Source, action, by string) error {
 	if err := tx.Audit(ctx, by, action, "source:"+src.Name, map[string]string{"version": src.Version}); err != nil {
 		return err
 	}

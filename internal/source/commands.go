@@ -12,6 +12,8 @@ import (
 	"github.com/pawlrun/pawl/internal/source/spec"
 	"github.com/pawlrun/pawl/internal/source/table"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/sourcestore"
 )
 
 // Why a run now is refused, in the words that workflows use.
@@ -26,7 +28,7 @@ const (
 // off. Our own limit does not refuse it: the run waits for the limit.
 func (s *Service) RunNow(ctx context.Context, tx *store.Tx, name, by string) error {
 	const op = "run source"
-	src, err := tx.HoldSource(ctx, name)
+	src, err := sourcestore.In(tx).HoldSource(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -43,7 +45,7 @@ func (s *Service) RunNow(ctx context.Context, tx *store.Tx, name, by string) err
 		return lane.Refuse(op, ReasonBackingOff, fmt.Sprintf("source %q backs off after a failure until %s", name, pawl.FormatTime(v.retry.NextAt)),
 			"It is tried again by itself; to try at once give it a new budget: pawl reset source "+name)
 	}
-	if err := tx.RequestSource(ctx, src.ID); err != nil {
+	if err := sourcestore.In(tx).RequestSource(ctx, src.ID); err != nil {
 		return err
 	}
 	if err := tx.Audit(ctx, by, "source.run", "source:"+name, nil); err != nil {
@@ -57,11 +59,11 @@ func (s *Service) RunNow(ctx context.Context, tx *store.Tx, name, by string) err
 // way, in the caller's transaction; pages that were written stay. It reports
 // whether anything changed.
 func (s *Service) Pause(ctx context.Context, tx *store.Tx, name, by string) (bool, error) {
-	src, err := tx.HoldSource(ctx, name)
+	src, err := sourcestore.In(tx).HoldSource(ctx, name)
 	if err != nil || !src.PausedAt.IsZero() {
 		return false, err
 	}
-	if err := tx.SetSourcePaused(ctx, src.ID, true); err != nil {
+	if err := sourcestore.In(tx).SetSourcePaused(ctx, src.ID, true); err != nil {
 		return false, err
 	}
 	if err := s.cancelActive(ctx, tx, src); err != nil {
@@ -74,7 +76,7 @@ func (s *Service) Pause(ctx context.Context, tx *store.Tx, name, by string) (boo
 // Resume lets a source run again, in the caller's transaction; one that was
 // halted gets another chance. It reports whether anything changed.
 func (s *Service) Resume(ctx context.Context, tx *store.Tx, name, by string) (bool, error) {
-	src, err := tx.HoldSource(ctx, name)
+	src, err := sourcestore.In(tx).HoldSource(ctx, name)
 	if err != nil {
 		return false, err
 	}
@@ -89,11 +91,11 @@ func (s *Service) Resume(ctx context.Context, tx *store.Tx, name, by string) (bo
 	if src.PausedAt.IsZero() && !halted {
 		return false, nil
 	}
-	if err := tx.SetSourcePaused(ctx, src.ID, false); err != nil {
+	if err := sourcestore.In(tx).SetSourcePaused(ctx, src.ID, false); err != nil {
 		return false, err
 	}
 	if halted {
-		if err := tx.ClearRetry(ctx, pawl.KindSource, name); err != nil {
+		if err := runstore.In(tx).ClearRetry(ctx, pawl.KindSource, name); err != nil {
 			return false, err
 		}
 	}
@@ -108,23 +110,23 @@ func (s *Service) Resume(ctx context.Context, tx *store.Tx, name, by string) (bo
 // page, in the caller's transaction. With all, it also forgets how far the
 // incremental cursor had come, so that everything is fetched again.
 func (s *Service) Reset(ctx context.Context, tx *store.Tx, name string, all bool, by string) error {
-	src, err := tx.HoldSource(ctx, name)
+	src, err := sourcestore.In(tx).HoldSource(ctx, name)
 	if err != nil {
 		return err
 	}
-	row, err := tx.HoldRetry(ctx, pawl.KindSource, name)
+	row, err := runstore.In(tx).HoldRetry(ctx, pawl.KindSource, name)
 	if err != nil {
 		return err
 	}
 	row.Count, row.Crashes, row.PeriodStart, row.NextAt = 0, 0, tx.Now, time.Time{}
-	if err := tx.SetRetry(ctx, row); err != nil {
+	if err := runstore.In(tx).SetRetry(ctx, row); err != nil {
 		return err
 	}
-	if err := tx.SourceMoved(ctx, src.ID, nil, ""); err != nil {
+	if err := sourcestore.In(tx).SourceMoved(ctx, src.ID, nil, ""); err != nil {
 		return err
 	}
 	if all {
-		if err := tx.ResetSource(ctx, src.ID); err != nil {
+		if err := sourcestore.In(tx).ResetSource(ctx, src.ID); err != nil {
 			return err
 		}
 	}
@@ -137,38 +139,38 @@ func (s *Service) Reset(ctx context.Context, tx *store.Tx, name string, all bool
 
 // CancelRun implements lane.Kind: it ends the newest run of a source. Pages that
 // were written stay, and the schedule goes on.
-func (s *Service) CancelRun(ctx context.Context, tx *store.Tx, r store.Run, by string) (store.Run, error) {
+func (s *Service) CancelRun(ctx context.Context, tx *store.Tx, r runstore.Run, by string) (runstore.Run, error) {
 	const op = "cancel run"
-	newest, err := tx.NewestRun(ctx, r.Kind, r.Lane)
+	newest, err := runstore.In(tx).NewestRun(ctx, r.Kind, r.Lane)
 	if err != nil {
-		return store.Run{}, err
+		return runstore.Run{}, err
 	}
 	if newest.ID != r.ID {
-		return store.Run{}, lane.Refuse(op, "history", fmt.Sprintf("run %s is over; the newest run of %s is %s", r.ID, r.Lane, newest.ID), "")
+		return runstore.Run{}, lane.Refuse(op, "history", fmt.Sprintf("run %s is over; the newest run of %s is %s", r.ID, r.Lane, newest.ID), "")
 	}
 	cancelled, err := s.ledger.Cancel(ctx, tx, r)
 	if errors.Is(err, pawl.ErrLeaseLost) { // nobody executes it; it is recovered first
-		return store.Run{}, lane.Refuse(op, "recovering", fmt.Sprintf("run %s was interrupted and is about to be recovered", r.ID), "Try again in a moment.")
+		return runstore.Run{}, lane.Refuse(op, "recovering", fmt.Sprintf("run %s was interrupted and is about to be recovered", r.ID), "Try again in a moment.")
 	}
 	if err != nil {
-		return store.Run{}, err
+		return runstore.Run{}, err
 	}
-	src, err := tx.SourceByName(ctx, r.Lane)
+	src, err := sourcestore.In(tx).SourceByName(ctx, r.Lane)
 	if err != nil && !errors.Is(err, pawl.ErrNotFound) {
-		return store.Run{}, err
+		return runstore.Run{}, err
 	}
 	if err == nil {
 		tx.AfterCommit(func() { s.withdraw(src.ID, r.ID) })
 		if err := s.arm(ctx, tx, &src, tx.Now); err != nil {
-			return store.Run{}, err
+			return runstore.Run{}, err
 		}
 	}
 	return cancelled, tx.Audit(ctx, by, "run.cancel", "run:"+r.ID, nil)
 }
 
 // cancelActive cancels the run of a source that is under way.
-func (s *Service) cancelActive(ctx context.Context, tx *store.Tx, src store.Source) error {
-	r, err := tx.ActiveRun(ctx, pawl.KindSource, src.Name)
+func (s *Service) cancelActive(ctx context.Context, tx *store.Tx, src sourcestore.Source) error {
+	r, err := runstore.In(tx).ActiveRun(ctx, pawl.KindSource, src.Name)
 	if errors.Is(err, pawl.ErrNotFound) {
 		return nil
 	}
@@ -195,11 +197,11 @@ const deleteBatch = 5000
 func (s *Service) Delete(ctx context.Context, name string, keepRows bool, by string) (rows int64, err error) {
 	var v *view
 	err = s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		src, err := tx.HoldSource(ctx, name)
+		src, err := sourcestore.In(tx).HoldSource(ctx, name)
 		if err != nil {
 			return err
 		}
-		if err := tx.SetSourceDeleting(ctx, src.ID); err != nil {
+		if err := sourcestore.In(tx).SetSourceDeleting(ctx, src.ID); err != nil {
 			return err
 		}
 		if src.DeletingAt.IsZero() { // else it is written down already
@@ -225,11 +227,11 @@ func (s *Service) Delete(ctx context.Context, name string, keepRows bool, by str
 		return rows, err
 	}
 	return rows, s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		src, err := tx.HoldSource(ctx, name)
+		src, err := sourcestore.In(tx).HoldSource(ctx, name)
 		if err != nil {
 			return err
 		}
-		if err := tx.DeleteSource(ctx, src); err != nil {
+		if err := sourcestore.In(tx).DeleteSource(ctx, src); err != nil {
 			return err
 		}
 		s.cfg.Emit(tx, lane.Change{Ref: refOf(name), What: "deleted"})

@@ -11,6 +11,7 @@ import (
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/source/fetch"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/sourcestore"
 )
 
 // The codes of stops that are nobody's failure.
@@ -57,15 +58,15 @@ func (f *fetching) fail(ctx context.Context, tx *store.Tx, why ledger.Failure) e
 		return err
 	}
 	if why.Deferred {
-		return tx.NoteSourceRun(ctx, f.run.ID, why.Message)
+		return sourcestore.In(tx).NoteSourceRun(ctx, f.run.ID, why.Message)
 	}
 	if why.Class == pawl.ClassLogic && f.resumed && f.total.Pages == 0 { // the place is no good any more
-		if err := tx.SourceMoved(ctx, f.view.source.ID, nil, ""); err != nil {
+		if err := sourcestore.In(tx).SourceMoved(ctx, f.view.source.ID, nil, ""); err != nil {
 			return err
 		}
 	}
 	f.log.Warn("a fetch failed", "source", f.view.source.Name, "run", f.run.ID, "code", why.Code, "err", why.Message, "failures", o.Retry.Count, "next", o.Retry.NextAt)
-	return tx.SourceFailed(ctx, f.view.source.ID)
+	return sourcestore.In(tx).SourceFailed(ctx, f.view.source.ID)
 }
 
 // isAway reports whether an error says that our own database is away. The

@@ -15,6 +15,8 @@ import (
 	"github.com/pawlrun/pawl/internal/source/spec"
 	"github.com/pawlrun/pawl/internal/source/table"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/sourcestore"
 )
 
 // errWithdrawn ends a fetch whose run a person cancelled.
@@ -41,14 +43,14 @@ type fetching struct {
 	claim   lane.Claim
 	view    *view
 	def     spec.Definition // as it was when the run began
-	run     store.Run
+	run     runstore.Run
 	plan    *table.Plan
 	other   Database // where the rows go if not to our own database; nil if they do
 	ask     fetch.Ask
 	at      saved
 	resumed bool // it goes on where an earlier attempt stopped
 	reached int  // how many pages the attempts before it had written
-	total   store.SourceProgress
+	total   sourcestore.SourceProgress
 }
 
 // fetch runs a source once, if it still may.
@@ -105,11 +107,11 @@ func (f *fetching) begin(ctx context.Context) error {
 		if f.resumed {
 			note = fmt.Sprintf("It goes on after %d pages of an earlier attempt.", f.at.Position.Page)
 		}
-		r := store.SourceRun{RunID: f.run.ID, SourceID: f.view.source.ID, Version: f.view.source.Version, Definition: f.view.source.Definition, Note: note}
-		if err := tx.InsertSourceRun(ctx, r); err != nil {
+		r := sourcestore.SourceRun{RunID: f.run.ID, SourceID: f.view.source.ID, Version: f.view.source.Version, Definition: f.view.source.Definition, Note: note}
+		if err := sourcestore.In(tx).InsertSourceRun(ctx, r); err != nil {
 			return err
 		}
-		return tx.SourceBegan(ctx, f.view.source.ID)
+		return sourcestore.In(tx).SourceBegan(ctx, f.view.source.ID)
 	}, store.Lazy)
 	return err
 }
@@ -270,8 +272,8 @@ func (f *fetching) write(ctx context.Context, page *fetch.Page) error {
 	if page.Mark != "" && (after.Mark == "" || fetch.Greater(page.Mark, after.Mark)) {
 		after.Mark = page.Mark
 	}
-	var sum store.SourceProgress
-	var ended store.Run
+	var sum sourcestore.SourceProgress
+	var ended runstore.Run
 	var elsewhere table.Result
 	if f.other != nil {
 		err := f.writeElsewhere(ctx, func(ctx context.Context, db table.DB) (err error) {
@@ -328,15 +330,15 @@ func (f *fetching) rows(ctx context.Context, db table.DB, page *fetch.Page) (tab
 }
 
 // keep writes what belongs to a page beside its rows.
-func (f *fetching) keep(ctx context.Context, tx *store.Tx, page *fetch.Page, result table.Result, sum store.SourceProgress, after saved) error {
-	if err := tx.AddSourceProgress(ctx, f.run.ID, sum); err != nil {
+func (f *fetching) keep(ctx context.Context, tx *store.Tx, page *fetch.Page, result table.Result, sum sourcestore.SourceProgress, after saved) error {
+	if err := sourcestore.In(tx).AddSourceProgress(ctx, f.run.ID, sum); err != nil {
 		return err
 	}
-	if err := tx.AddRejects(ctx, f.rejects(page, result)); err != nil {
+	if err := sourcestore.In(tx).AddRejects(ctx, f.rejects(page, result)); err != nil {
 		return err
 	}
 	if n := int(sum.RowsNew); n > 0 {
-		if err := tx.SourceWrote(ctx, f.view.source.ID, n); err != nil {
+		if err := sourcestore.In(tx).SourceWrote(ctx, f.view.source.ID, n); err != nil {
 			return err
 		}
 	}
@@ -360,15 +362,15 @@ func (f *fetching) keep(ctx context.Context, tx *store.Tx, page *fetch.Page, res
 	if err != nil {
 		return err
 	}
-	return tx.SourceMoved(ctx, f.view.source.ID, raw, f.view.source.Version)
+	return sourcestore.In(tx).SourceMoved(ctx, f.view.source.ID, raw, f.view.source.Version)
 }
 
 // rejects are the rows that could not be read, and those that could not be
 // stored.
-func (f *fetching) rejects(page *fetch.Page, result table.Result) []store.Reject {
-	list := make([]store.Reject, 0, len(page.Rejects)+len(result.Rejected))
+func (f *fetching) rejects(page *fetch.Page, result table.Result) []sourcestore.Reject {
+	list := make([]sourcestore.Reject, 0, len(page.Rejects)+len(result.Rejected))
 	add := func(row int, reason, raw string) {
-		list = append(list, store.Reject{SourceName: f.view.source.Name, RunID: f.run.ID, Page: page.Number, Row: row, Reason: reason, Raw: raw})
+		list = append(list, sourcestore.Reject{SourceName: f.view.source.Name, RunID: f.run.ID, Page: page.Number, Row: row, Reason: reason, Raw: raw})
 	}
 	for _, r := range page.Rejects {
 		add(r.Row, r.Reason, r.Raw)
@@ -380,30 +382,30 @@ func (f *fetching) rejects(page *fetch.Page, result table.Result) []store.Reject
 }
 
 // commit ends the run with its last page.
-func (f *fetching) commit(ctx context.Context, tx *store.Tx, after saved) (store.Run, error) {
+func (f *fetching) commit(ctx context.Context, tx *store.Tx, after saved) (runstore.Run, error) {
 	var mark json.RawMessage
 	if f.def.Incremental != nil && after.Mark != "" {
 		raw, err := json.Marshal(after.Mark)
 		if err != nil {
-			return store.Run{}, err
+			return runstore.Run{}, err
 		}
 		mark = raw
 	}
-	if err := tx.SourceSucceeded(ctx, f.view.source.ID, mark); err != nil {
-		return store.Run{}, err
+	if err := sourcestore.In(tx).SourceSucceeded(ctx, f.view.source.ID, mark); err != nil {
+		return runstore.Run{}, err
 	}
 	return f.ledger.Commit(ctx, tx, f.run, nil)
 }
 
-func progressOf(page *fetch.Page, r table.Result) store.SourceProgress {
-	return store.SourceProgress{
+func progressOf(page *fetch.Page, r table.Result) sourcestore.SourceProgress {
+	return sourcestore.SourceProgress{
 		Pages: 1, Requests: int64(page.Requests), Bytes: page.Bytes, RowsRead: int64(page.Count + page.RejectCount), Rejects: int64(page.RejectCount + len(r.Rejected)),
 		RowsNew: int64(r.New), RowsChanged: int64(r.Changed), Same: int64(r.Same),
 	}
 }
 
-func plus(a, b store.SourceProgress) store.SourceProgress {
-	return store.SourceProgress{
+func plus(a, b sourcestore.SourceProgress) sourcestore.SourceProgress {
+	return sourcestore.SourceProgress{
 		Pages: a.Pages + b.Pages, Requests: a.Requests + b.Requests, Bytes: a.Bytes + b.Bytes, RowsRead: a.RowsRead + b.RowsRead,
 		RowsNew: a.RowsNew + b.RowsNew, RowsChanged: a.RowsChanged + b.RowsChanged, Same: a.Same + b.Same, Rejects: a.Rejects + b.Rejects,
 	}

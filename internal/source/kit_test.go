@@ -27,6 +27,7 @@ import (
 	"github.com/pawlrun/pawl/internal/source/fetch"
 	"github.com/pawlrun/pawl/internal/source/spec"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/sourcestore"
 )
 
 // kit is a service on a database, driven by hand: work is one claim of the
@@ -157,7 +158,7 @@ func (k *kit) define(text string) spec.Definition {
 }
 
 // apply puts a definition in force and returns the source.
-func (k *kit) apply(text string) store.Source {
+func (k *kit) apply(text string) sourcestore.Source {
 	k.t.Helper()
 	var out Applied
 	k.write(func(ctx context.Context, tx *store.Tx) (err error) {
@@ -175,7 +176,7 @@ func (k *kit) write(fn store.Func) {
 }
 
 // work is one claim; it returns when to look again.
-func (k *kit) work(src store.Source) time.Time {
+func (k *kit) work(src sourcestore.Source) time.Time {
 	k.t.Helper()
 	at, err := k.s.work(k.t.Context(), k, src.ID)
 	if err != nil {

@@ -12,6 +12,8 @@ import (
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/sourcestore"
 )
 
 // run is the task: see the package comment.
@@ -64,7 +66,9 @@ func (s *Service) work(ctx context.Context, c lane.Claim, id string) (time.Time,
 }
 
 func (s *Service) byID(ctx context.Context, id string) (*view, error) {
-	return s.loadWith(ctx, func(ctx context.Context, tx *store.Tx) (store.Source, error) { return tx.GetSource(ctx, id) })
+	return s.loadWith(ctx, func(ctx context.Context, tx *store.Tx) (sourcestore.Source, error) {
+		return sourcestore.In(tx).GetSource(ctx, id)
+	})
 }
 
 // recovered looks at a source after ending a run that nobody executes. A run
@@ -87,19 +91,19 @@ func (s *Service) recovered(ctx context.Context, c lane.Claim, id string) (*view
 // activate makes a run active in the caller's transaction: one that recovery
 // left to be started, the successor of one that stopped, or a first attempt. It
 // refuses with a conflict if anything changed since the view was taken.
-func (s *Service) activate(ctx context.Context, tx *store.Tx, c lane.Claim, v *view) (store.Run, error) {
+func (s *Service) activate(ctx context.Context, tx *store.Tx, c lane.Claim, v *view) (runstore.Run, error) {
 	if err := tx.Fence(ctx, c.Fence()); err != nil {
-		return store.Run{}, err
+		return runstore.Run{}, err
 	}
-	now, err := tx.ShareSource(ctx, v.source.ID)
+	now, err := sourcestore.In(tx).ShareSource(ctx, v.source.ID)
 	if err != nil {
-		return store.Run{}, err
+		return runstore.Run{}, err
 	}
 	if now.Revision != v.source.Revision {
-		return store.Run{}, &pawl.Error{Code: pawl.CodeConflict, Op: "begin run", Msg: "the source was changed"}
+		return runstore.Run{}, &pawl.Error{Code: pawl.CodeConflict, Op: "begin run", Msg: "the source was changed"}
 	}
 	if err := s.renewBudget(ctx, tx, v); err != nil {
-		return store.Run{}, err
+		return runstore.Run{}, err
 	}
 	switch {
 	case v.row.Status == pawl.StatusActive:
@@ -115,7 +119,7 @@ func (s *Service) activate(ctx context.Context, tx *store.Tx, c lane.Claim, v *v
 
 // renewBudget begins a new period if the stored one is over (B-40..B-42).
 func (s *Service) renewBudget(ctx context.Context, tx *store.Tx, v *view) error {
-	row, err := tx.HoldRetry(ctx, pawl.KindSource, v.source.Name)
+	row, err := runstore.In(tx).HoldRetry(ctx, pawl.KindSource, v.source.Name)
 	if err != nil {
 		return err
 	}
@@ -124,7 +128,7 @@ func (s *Service) renewBudget(ctx context.Context, tx *store.Tx, v *view) error 
 		return nil
 	}
 	row.Count, row.Crashes, row.PeriodStart, row.NextAt = next.Count, next.Crashes, next.PeriodStart, next.NextAt
-	return tx.SetRetry(ctx, row)
+	return runstore.In(tx).SetRetry(ctx, row)
 }
 
 func (v *view) trigger() string {

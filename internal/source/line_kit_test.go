@@ -9,6 +9,7 @@ import (
 
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/sourcestore"
 )
 
 // line is a kit with the real queue. The upstream holds every call until the
@@ -92,20 +93,20 @@ func (l *line) wantBegun(name string) {
 	}
 }
 
-func (l *line) add(name string) store.Source {
+func (l *line) add(name string) sourcestore.Source {
 	l.t.Helper()
 	return l.apply(definition(name, "/"+name, "schedule: interval:30s\n"))
 }
 
 // passInterval moves the last success of a source back by its interval: so much
 // time went by.
-func (l *line) passInterval(src store.Source) {
+func (l *line) passInterval(src sourcestore.Source) {
 	l.t.Helper()
 	l.change(`update source_state set last_success_at = last_success_at - 30000 where source_id = $1`, src.ID)
 }
 
 // evaluate makes the scheduler look at everything, in each way there is.
-func (l *line) evaluate(list ...store.Source) {
+func (l *line) evaluate(list ...sourcestore.Source) {
 	l.t.Helper()
 	for _, src := range list {
 		l.write(func(ctx context.Context, tx *store.Tx) error { return l.s.arm(ctx, tx, &src, tx.Now) })
@@ -116,7 +117,7 @@ func (l *line) evaluate(list ...store.Source) {
 }
 
 // entries are the jobs of a source, told apart by whether they are due.
-func (l *line) entries(src store.Source) (due, all int) {
+func (l *line) entries(src sourcestore.Source) (due, all int) {
 	l.t.Helper()
 	now := time.Now().UnixMilli()
 	for _, at := range l.column(`select case when run_at <= $1 then 'due' else 'later' end from jobs where task = $2 and lane = $3`, now, TaskName, jobKey(src.ID)) {
@@ -129,7 +130,7 @@ func (l *line) entries(src store.Source) (due, all int) {
 }
 
 // wantOneEntry fails unless the source is in flight, with one entry.
-func (l *line) wantOneEntry(when string, src store.Source) {
+func (l *line) wantOneEntry(when string, src sourcestore.Source) {
 	l.t.Helper()
 	if due, all := l.entries(src); due != 1 || all != 1 {
 		l.t.Errorf("%s: source %s has %d entries, %d of them due; want one that is due", when, src.Name, all, due)
@@ -137,7 +138,7 @@ func (l *line) wantOneEntry(when string, src store.Source) {
 }
 
 // waitOut waits until a source is not in flight any more.
-func (l *line) waitOut(src store.Source) {
+func (l *line) waitOut(src sourcestore.Source) {
 	l.t.Helper()
 	l.waitUntil("source "+src.Name+" is not in flight", func() bool {
 		due, all := l.entries(src)

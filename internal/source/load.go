@@ -14,17 +14,19 @@ import (
 	"github.com/pawlrun/pawl/internal/source/spec"
 	"github.com/pawlrun/pawl/internal/source/table"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/sourcestore"
 )
 
 // view is everything that decides what a source does next, as it was at one
 // instant.
 type view struct {
 	now    time.Time
-	source store.Source
+	source sourcestore.Source
 	def    spec.Definition
-	state  store.SourceState
-	retry  run.Retry // of the present period
-	row    store.Run // the newest run; zero if it never ran
+	state  sourcestore.SourceState
+	retry  run.Retry    // of the present period
+	row    runstore.Run // the newest run; zero if it never ran
 	newest run.Run
 	dataAt time.Time // newest row of the table; only asked for while no run is known
 	told   string    // why people were told that they are needed; empty if they are not
@@ -46,11 +48,13 @@ func (s *Service) loadForPeople(ctx context.Context, name string, also func(cont
 // load reads a source as it is now, and with it what also reads, so that both
 // tell of one moment.
 func (s *Service) load(ctx context.Context, name string, also ...func(context.Context, *store.Tx, *view) error) (v *view, err error) {
-	find := func(ctx context.Context, tx *store.Tx) (store.Source, error) { return tx.SourceByName(ctx, name) }
+	find := func(ctx context.Context, tx *store.Tx) (sourcestore.Source, error) {
+		return sourcestore.In(tx).SourceByName(ctx, name)
+	}
 	return s.loadWith(ctx, find, also...)
 }
 
-func (s *Service) loadWith(ctx context.Context, find func(context.Context, *store.Tx) (store.Source, error), also ...func(context.Context, *store.Tx, *view) error) (v *view, err error) {
+func (s *Service) loadWith(ctx context.Context, find func(context.Context, *store.Tx) (sourcestore.Source, error), also ...func(context.Context, *store.Tx, *view) error) (v *view, err error) {
 	err = s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
 		src, err := find(ctx, tx)
 		if err != nil {
@@ -79,16 +83,16 @@ func (s *Service) askBook(ctx context.Context, v *view) (err error) {
 }
 
 // loadFrom reads what the store knows. The book has not been asked.
-func (s *Service) loadFrom(ctx context.Context, tx *store.Tx, src store.Source) (*view, error) {
+func (s *Service) loadFrom(ctx context.Context, tx *store.Tx, src sourcestore.Source) (*view, error) {
 	v := &view{now: tx.Now, source: src, quotaOpen: true}
 	if err := json.Unmarshal(src.Definition, &v.def); err != nil {
 		return nil, fmt.Errorf("read the definition of source %s: %w", src.Name, err)
 	}
 	var err error
-	if v.state, err = tx.GetSourceState(ctx, src.ID); err != nil {
+	if v.state, err = sourcestore.In(tx).GetSourceState(ctx, src.ID); err != nil {
 		return nil, err
 	}
-	row, err := tx.GetRetry(ctx, pawl.KindSource, src.Name)
+	row, err := runstore.In(tx).GetRetry(ctx, pawl.KindSource, src.Name)
 	switch {
 	case err == nil:
 		v.retry = ledger.RetryOf(row)
@@ -98,12 +102,12 @@ func (s *Service) loadFrom(ctx context.Context, tx *store.Tx, src store.Source) 
 		return nil, err
 	}
 	v.retry, _ = v.retry.ResetIfDue(v.def.Budget(), v.now)
-	known, err := tx.GetAttention(ctx, pawl.KindSource, src.Name)
+	known, err := runstore.In(tx).GetAttention(ctx, pawl.KindSource, src.Name)
 	if err != nil && !errors.Is(err, pawl.ErrNotFound) {
 		return nil, err
 	}
 	v.told = known.Cause
-	newest, err := tx.NewestRun(ctx, pawl.KindSource, src.Name)
+	newest, err := runstore.In(tx).NewestRun(ctx, pawl.KindSource, src.Name)
 	if err != nil && !errors.Is(err, pawl.ErrNotFound) {
 		return nil, err
 	}

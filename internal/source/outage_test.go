@@ -13,6 +13,7 @@ import (
 	"github.com/pawlrun/pawl/internal/pgtest"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
 // PostgreSQL is restarted four times while a source fetches, each
@@ -61,7 +62,7 @@ func TestPostgresGoesAwayDuringAFetch(t *testing.T) {
 	k.apply(definition("s", "/pages", byPage))
 	newest := func() (status pawl.Status) {
 		_ = k.db.Read(t.Context(), func(ctx context.Context, tx *store.Tx) error { // it may be away
-			r, err := tx.NewestRun(ctx, pawl.KindSource, "s")
+			r, err := runstore.In(tx).NewestRun(ctx, pawl.KindSource, "s")
 			status = r.Status
 			return err
 		})

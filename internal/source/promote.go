@@ -8,6 +8,7 @@ import (
 	"github.com/pawlrun/pawl/internal/source/spec"
 	"github.com/pawlrun/pawl/internal/source/table"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/sourcestore"
 )
 
 // CopyTables makes the tables of the sources in PostgreSQL and tells how their
@@ -16,12 +17,12 @@ func CopyTables(ctx context.Context, from, to *store.Tx) ([]store.CopyTable, err
 	var now, then []spec.Definition
 	for after := ""; ; {
 		const atOnce = 200
-		page, err := from.ListSources(ctx, after, atOnce)
+		page, err := sourcestore.In(from).ListSources(ctx, after, atOnce)
 		if err != nil {
 			return nil, err
 		}
 		for _, s := range page {
-			versions, err := from.ListSourceVersions(ctx, s.ID, 0, maxVersions)
+			versions, err := sourcestore.In(from).ListSourceVersions(ctx, s.ID, 0, maxVersions)
 			if err != nil {
 				return nil, err
 			}

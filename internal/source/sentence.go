@@ -10,6 +10,8 @@ import (
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/sourcestore"
 	"github.com/pawlrun/pawl/internal/when"
 )
 
@@ -119,7 +121,7 @@ func times(n int) string {
 // updateAttention notes whether a source needs a person.
 func (s *Service) updateAttention(ctx context.Context, v *view) error {
 	word, issue := v.status()
-	now := store.Attention{Kind: pawl.KindSource, Lane: v.source.Name, Issue: string(issue), Text: "It works again."}
+	now := runstore.Attention{Kind: pawl.KindSource, Lane: v.source.Name, Issue: string(issue), Text: "It works again."}
 	if word == run.NeedsAttention {
 		now.Cause, now.Text = string(issue)+":"+chainCause(v), v.sentence(issue)
 	}
@@ -136,7 +138,7 @@ func (s *Service) updateAttention(ctx context.Context, v *view) error {
 // each.
 func chainCause(v *view) string { return pawl.FormatTime(v.retry.PeriodStart) }
 
-func (v *view) lane(last store.SourceRun) lane.Lane {
+func (v *view) lane(last sourcestore.SourceRun) lane.Lane {
 	word, issue := v.there.Over(v.status())
 	l := lane.Lane{
 		Ref: refOf(v.source.Name), ID: v.source.ID, State: word, Issue: issue, Sentence: v.sentence(issue), Do: v.remedy(issue),
@@ -156,7 +158,7 @@ func (v *view) lane(last store.SourceRun) lane.Lane {
 }
 
 // lastActivity is a sentence about what the source did last, in terms of rows.
-func (v *view) lastActivity(last store.SourceRun) (time.Time, string) {
+func (v *view) lastActivity(last sourcestore.SourceRun) (time.Time, string) {
 	switch {
 	case v.row.ID == "":
 		return v.source.UpdatedAt, "Defined"
@@ -174,7 +176,7 @@ func (v *view) lastActivity(last store.SourceRun) (time.Time, string) {
 	return v.row.UpdatedAt, "Failed: " + v.row.ErrorMessage
 }
 
-func fetchedWords(r store.SourceRun) string {
+func fetchedWords(r sourcestore.SourceRun) string {
 	if r.RowsNew+r.RowsChanged == 0 {
 		return fmt.Sprintf("Fetched %d rows; nothing was new", r.RowsRead)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/pawlrun/pawl/internal/source/fetch"
 	"github.com/pawlrun/pawl/internal/source/table"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/sourcestore"
 )
 
 // Book is the book of calls; *quota.Book is one.
@@ -69,8 +70,8 @@ type Options struct {
 
 // ProgressDetail is what whoever follows a source is told of a fetch under way.
 type ProgressDetail struct {
-	Run      string               `json:"run"`
-	Progress store.SourceProgress `json:"progress"`
+	Run      string                     `json:"run"`
+	Progress sourcestore.SourceProgress `json:"progress"`
 }
 
 // refOf names a source.
@@ -149,7 +150,7 @@ func jobKey(id string) string { return string(pawl.KindSource) + ":" + id }
 
 // arm makes the source look at the instant, or earlier if it is armed for that;
 // if it runs now, it will look once more.
-func (s *Service) arm(ctx context.Context, tx *store.Tx, src *store.Source, at time.Time) error {
+func (s *Service) arm(ctx context.Context, tx *store.Tx, src *sourcestore.Source, at time.Time) error {
 	payload, err := json.Marshal(jobPayload{src.ID, src.Name})
 	if err != nil {
 		return err

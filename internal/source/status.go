@@ -12,20 +12,22 @@ import (
 	"github.com/pawlrun/pawl/internal/source/spec"
 	"github.com/pawlrun/pawl/internal/source/table"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/sourcestore"
 )
 
 // Details are everything about one source.
 type Details struct {
 	lane.Lane
-	Source     store.Source
+	Source     sourcestore.Source
 	Definition spec.Definition
-	State      store.SourceState
+	State      sourcestore.SourceState
 	Retries    int // failures of this period
 	NextRetry  time.Time
 	Quota      quota.Allowance
-	Newest     store.Run // zero if it never ran
-	Last       store.SourceRun
-	Recent     []store.SourceRun // the newest first
+	Newest     runstore.Run // zero if it never ran
+	Last       sourcestore.SourceRun
+	Recent     []sourcestore.SourceRun // the newest first
 	Gates      []lane.Gate
 	DueAt      time.Time
 }
@@ -47,7 +49,7 @@ func (s *Service) List(ctx context.Context, q lane.Query) (page []lane.Lane, nex
 
 // Names implements lane.Kind.
 func (s *Service) Names(ctx context.Context, tx *store.Tx, _ string, limit int) (names []string, err error) {
-	list, err := tx.ListSources(ctx, "", limit)
+	list, err := sourcestore.In(tx).ListSources(ctx, "", limit)
 	for i := range list {
 		names = append(names, list[i].Name)
 	}
@@ -57,14 +59,14 @@ func (s *Service) Names(ctx context.Context, tx *store.Tx, _ string, limit int) 
 // ListDetails is List with the details, but for the recent runs.
 func (s *Service) ListDetails(ctx context.Context, q lane.Query) (page []Details, next lane.Place, err error) {
 	var views []*view
-	var last []store.SourceRun
+	var last []sourcestore.SourceRun
 	err = s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
 		views, last, next = nil, nil, lane.Place{}
 		there, err := s.cfg.Workforce(ctx, tx)
 		if err != nil {
 			return err
 		}
-		list, err := tx.FindSources(ctx, q.Stored(there), q.After.Name, q.Limit+1)
+		list, err := sourcestore.In(tx).FindSources(ctx, q.Stored(there), q.After.Name, q.Limit+1)
 		if err != nil {
 			return err
 		}
@@ -78,7 +80,7 @@ func (s *Service) ListDetails(ctx context.Context, q lane.Query) (page []Details
 				return err
 			}
 			v.there = there
-			runs, err := tx.LatestSourceRuns(ctx, src.ID, 1)
+			runs, err := sourcestore.In(tx).LatestSourceRuns(ctx, src.ID, 1)
 			if err != nil {
 				return err
 			}
@@ -103,11 +105,11 @@ func (s *Service) ListDetails(ctx context.Context, q lane.Query) (page []Details
 // Due implements lane.Kind, by name, with what definitions and states say. It
 // reads all of them at once and does not ask the book of calls.
 func (s *Service) Due(ctx context.Context, _ string, _ time.Time, limit int) (list []lane.Due, more bool, err error) {
-	var rows []store.SourceTimes
+	var rows []sourcestore.SourceTimes
 	var now time.Time
 	err = s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
 		now = tx.Now
-		rows, err = tx.WantedSources(ctx, limit+1)
+		rows, err = sourcestore.In(tx).WantedSources(ctx, limit+1)
 		return err
 	})
 	if more = len(rows) > limit; more {
@@ -136,7 +138,7 @@ func (s *Service) Due(ctx context.Context, _ string, _ time.Time, limit int) (li
 
 // Repeats implements lane.Kind.
 func (s *Service) Repeats(ctx context.Context, tx *store.Tx, l *lane.Lane) ([]lane.Due, error) {
-	src, err := tx.SourceByName(ctx, l.Name)
+	src, err := sourcestore.In(tx).SourceByName(ctx, l.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -153,41 +155,41 @@ func (s *Service) Repeats(ctx context.Context, tx *store.Tx, l *lane.Lane) ([]la
 
 // Count implements lane.Kind.
 func (s *Service) Count(ctx context.Context, tx *store.Tx, _ string) (map[string]int, error) {
-	return tx.CountSources(ctx)
+	return sourcestore.In(tx).CountSources(ctx)
 }
 
 // LaneOf implements lane.Kind.
-func (s *Service) LaneOf(r *store.Run) lane.Ref { return refOf(r.Lane) }
+func (s *Service) LaneOf(r *runstore.Run) lane.Ref { return refOf(r.Lane) }
 
 // Find implements lane.Kind. The runs of one that is gone are still there.
-func (s *Service) Find(_ context.Context, _ *store.Tx, _ lane.Viewer, name string) (store.RunFilter, bool, error) {
-	return store.RunFilter{Kind: pawl.KindSource, Lane: name}, true, nil
+func (s *Service) Find(_ context.Context, _ *store.Tx, _ lane.Viewer, name string) (runstore.RunFilter, bool, error) {
+	return runstore.RunFilter{Kind: pawl.KindSource, Lane: name}, true, nil
 }
 
 // OwnerOf implements lane.Kind. Sources are everybody's.
 func (s *Service) OwnerOf(context.Context, *store.Tx, string) (string, error) { return "", nil }
 
 // Actions implements lane.Kind: nobody is asked anything by a run of a source.
-func (s *Service) Actions(ctx context.Context, tx *store.Tx, r *store.Run) ([]lane.Action, error) {
+func (s *Service) Actions(ctx context.Context, tx *store.Tx, r *runstore.Run) ([]lane.Action, error) {
 	view, err := s.ledger.View(ctx, tx, *r)
 	if err != nil || !run.CanCancel(view) {
 		return nil, err
 	}
-	newest, err := tx.NewestRun(ctx, r.Kind, r.Lane)
+	newest, err := runstore.In(tx).NewestRun(ctx, r.Kind, r.Lane)
 	if err != nil || newest.ID != r.ID {
 		return nil, err
 	}
 	return []lane.Action{{Name: "cancel"}}, nil
 }
 
-func firstOf(runs []store.SourceRun) store.SourceRun {
+func firstOf(runs []sourcestore.SourceRun) sourcestore.SourceRun {
 	if len(runs) == 0 {
-		return store.SourceRun{}
+		return sourcestore.SourceRun{}
 	}
 	return runs[0]
 }
 
-func (v *view) details(last store.SourceRun) Details {
+func (v *view) details(last sourcestore.SourceRun) Details {
 	return Details{
 		Lane: v.lane(last), Source: v.source, Definition: v.def, State: v.state, Retries: v.retry.Count, NextRetry: v.retry.NextAt, Quota: v.allowance,
 		Newest: v.row, Last: last, Gates: v.evaluate().gates, DueAt: v.dueAt(),
@@ -196,9 +198,9 @@ func (v *view) details(last store.SourceRun) Details {
 
 // Describe reads everything about a source.
 func (s *Service) Describe(ctx context.Context, name string) (d Details, err error) {
-	var recent []store.SourceRun
+	var recent []sourcestore.SourceRun
 	v, err := s.loadForPeople(ctx, name, func(ctx context.Context, tx *store.Tx, v *view) (err error) {
-		recent, err = tx.LatestSourceRuns(ctx, v.source.ID, recentRuns)
+		recent, err = sourcestore.In(tx).LatestSourceRuns(ctx, v.source.ID, recentRuns)
 		return err
 	})
 	if err != nil {
@@ -212,9 +214,9 @@ func (s *Service) Describe(ctx context.Context, name string) (d Details, err err
 // Why implements lane.Kind.
 func (s *Service) Why(ctx context.Context, _ lane.Viewer, name string, at time.Time) (lane.Why, error) {
 	var y lane.Why
-	var last []store.SourceRun
+	var last []sourcestore.SourceRun
 	v, err := s.loadForPeople(ctx, name, func(ctx context.Context, tx *store.Tx, v *view) (err error) {
-		if last, err = tx.LatestSourceRuns(ctx, v.source.ID, 1); err != nil {
+		if last, err = sourcestore.In(tx).LatestSourceRuns(ctx, v.source.ID, 1); err != nil {
 			return err
 		}
 		if !at.IsZero() {
@@ -222,7 +224,7 @@ func (s *Service) Why(ctx context.Context, _ lane.Viewer, name string, at time.T
 				return err
 			}
 		}
-		y.Recent, _, err = tx.ListRuns(ctx, store.RunFilter{Kind: pawl.KindSource, Lane: name}, store.Place{}, 10)
+		y.Recent, _, err = runstore.In(tx).ListRuns(ctx, runstore.RunFilter{Kind: pawl.KindSource, Lane: name}, store.Place{}, 10)
 		return err
 	})
 	if err != nil {
@@ -256,7 +258,7 @@ func (v *view) nextWords(d verdict) string {
 // with which to go on.
 func (s *Service) Rows(ctx context.Context, name, cursor string, limit int) (rows []map[string]any, next string, err error) {
 	err = s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		src, err := tx.SourceByName(ctx, name)
+		src, err := sourcestore.In(tx).SourceByName(ctx, name)
 		if err != nil {
 			return err
 		}

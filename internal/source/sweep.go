@@ -7,6 +7,7 @@ import (
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/sourcestore"
 )
 
 // SweepName is the task that looks for active sources that have no job. It runs
@@ -33,9 +34,9 @@ func (s *Service) sweepTask() queue.Task {
 
 func (s *Service) sweep(ctx context.Context) error {
 	for after := ""; ; {
-		var page []store.Source
+		var page []sourcestore.Source
 		err := s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
-			page, err = tx.UnarmedSources(ctx, TaskName, after, sweepBatch)
+			page, err = sourcestore.In(tx).UnarmedSources(ctx, TaskName, after, sweepBatch)
 			return err
 		})
 		if err != nil {

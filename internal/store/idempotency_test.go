@@ -1,22 +1,24 @@
-package store
+package store_test
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 	"sync"
 	"testing"
 	"time"
 )
 
 // claim answers a key with a body, unless it was answered.
-func claim(t testing.TB, db *DB, owner, key, body string) (given Answer, claimed bool) {
+func claim(t testing.TB, db *store.DB, owner, key, body string) (given userstore.Answer, claimed bool) {
 	t.Helper()
-	err := db.Write(t.Context(), func(ctx context.Context, tx *Tx) (err error) {
-		if given, claimed, err = tx.ClaimIdempotencyKey(ctx, owner, key, "request of "+body); err != nil || !claimed {
+	err := db.Write(t.Context(), func(ctx context.Context, tx *store.Tx) (err error) {
+		if given, claimed, err = userstore.In(tx).ClaimIdempotencyKey(ctx, owner, key, "request of "+body); err != nil || !claimed {
 			return err
 		}
-		return tx.SaveAnswer(ctx, owner, key, 201, body)
+		return userstore.In(tx).SaveAnswer(ctx, owner, key, 201, body)
 	})
 	if err != nil {
 		t.Errorf("claim: %v", err)
@@ -25,11 +27,11 @@ func claim(t testing.TB, db *DB, owner, key, body string) (given Answer, claimed
 }
 
 func TestIdempotencyKeyIsAnsweredOnce(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	store.BothForTest(t, func(t *testing.T, db *store.DB) {
 		if _, claimed := claim(t, db, "ada", "k", "one"); !claimed {
 			t.Error("not claimed")
 		}
-		if given, claimed := claim(t, db, "ada", "k", "two"); claimed || given != (Answer{"request of one", 201, "one"}) {
+		if given, claimed := claim(t, db, "ada", "k", "two"); claimed || given != (userstore.Answer{Request: "request of one", Status: 201, Body: "one"}) {
 			t.Errorf("second time %+v %v", given, claimed)
 		}
 		for _, other := range [][2]string{{"bob", "k"}, {"ada", "l"}} {
@@ -42,7 +44,7 @@ func TestIdempotencyKeyIsAnsweredOnce(t *testing.T) {
 
 // Rivals wait for the one that was first, and get its answer.
 func TestIdempotencyRivalsGetOneAnswer(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	store.BothForTest(t, func(t *testing.T, db *store.DB) {
 		var mu sync.Mutex
 		var wg sync.WaitGroup
 		claims := 0
@@ -67,10 +69,10 @@ func TestIdempotencyRivalsGetOneAnswer(t *testing.T) {
 }
 
 func TestIdempotencyKeyOfAFailedTransactionIsFree(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	store.BothForTest(t, func(t *testing.T, db *store.DB) {
 		undo := errors.New("undo")
-		err := db.Write(t.Context(), func(ctx context.Context, tx *Tx) error {
-			if _, claimed, err := tx.ClaimIdempotencyKey(ctx, "ada", "k", "r"); err != nil || !claimed {
+		err := db.Write(t.Context(), func(ctx context.Context, tx *store.Tx) error {
+			if _, claimed, err := userstore.In(tx).ClaimIdempotencyKey(ctx, "ada", "k", "r"); err != nil || !claimed {
 				t.Errorf("claim: %v %v", claimed, err)
 			}
 			return undo
@@ -85,17 +87,17 @@ func TestIdempotencyKeyOfAFailedTransactionIsFree(t *testing.T) {
 }
 
 func TestDeleteOldIdempotencyKeys(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	store.BothForTest(t, func(t *testing.T, db *store.DB) {
 		for i := range 5 {
 			claim(t, db, "ada", fmt.Sprint(i), "x")
 		}
 		now := time.Now()
-		mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
-			_, err := tx.Exec(ctx, `update idempotency_keys set created_at = $1 where key <> '4'`, Millis(now.Add(-25*time.Hour)))
+		store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error {
+			_, err := tx.Exec(ctx, `update idempotency_keys set created_at = $1 where key <> '4'`, store.Millis(now.Add(-25*time.Hour)))
 			return err
 		})
 		for i, want := range []int64{3, 1, 0} {
-			if n, err := db.DeleteOldIdempotencyKeys(t.Context(), now.Add(-IdempotencyKept), 3); err != nil || n != want {
+			if n, err := userstore.On(db).DeleteOldIdempotencyKeys(t.Context(), now.Add(-userstore.IdempotencyKept), 3); err != nil || n != want {
 				t.Errorf("round %d: %d %v, want %d", i, n, err, want)
 			}
 		}
@@ -107,10 +109,10 @@ func TestDeleteOldIdempotencyKeys(t *testing.T) {
 
 // A key past its time counts as absent even if nobody swept it.
 func TestOldIdempotencyKeyIsFree(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	store.BothForTest(t, func(t *testing.T, db *store.DB) {
 		claim(t, db, "ada", "k", "one")
-		mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
-			_, err := tx.Exec(ctx, `update idempotency_keys set created_at = $1`, Millis(time.Now().Add(-IdempotencyKept-time.Minute)))
+		store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error {
+			_, err := tx.Exec(ctx, `update idempotency_keys set created_at = $1`, store.Millis(time.Now().Add(-userstore.IdempotencyKept-time.Minute)))
 			return err
 		})
 		if _, claimed := claim(t, db, "ada", "k", "two"); !claimed {

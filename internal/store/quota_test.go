@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"context"
@@ -7,37 +7,41 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/quotastore"
 )
 
 // callTo counts a call at an instant.
-func callTo(t testing.TB, db *DB, now time.Time, domain string, limit CallLimit) (taken bool, c DomainCalls) {
+func callTo(t testing.TB, db *store.DB, now time.Time, domain string, limit quotastore.CallLimit) (taken bool, c quotastore.DomainCalls) {
 	t.Helper()
-	mustWrite(t, db, func(ctx context.Context, tx *Tx) (err error) {
+	store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
 		tx.Now = now
-		taken, c, err = tx.TakeCall(ctx, domain, limit)
+		taken, c, err = quotastore.In(tx).TakeCall(ctx, domain, limit)
 		return err
 	})
 	return taken, c
 }
 
-func noteCalls(t testing.TB, db *DB, now time.Time, c DomainCalls) {
+func noteCalls(t testing.TB, db *store.DB, now time.Time, c quotastore.DomainCalls) {
 	t.Helper()
-	mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
+	store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error {
 		tx.Now = now
-		return tx.NoteCalls(ctx, c, now.Add(time.Hour))
+		return quotastore.In(tx).NoteCalls(ctx, c, now.Add(time.Hour))
 	})
 }
 
-func callsOf(t testing.TB, db *DB, domain string) DomainCalls {
+func callsOf(t testing.TB, db *store.DB, domain string) quotastore.DomainCalls {
 	t.Helper()
-	return mustRead(t, db, func(ctx context.Context, tx *Tx) (DomainCalls, error) { return tx.GetCalls(ctx, domain) })
+	return mustRead(t, db, func(ctx context.Context, tx *store.Tx) (quotastore.DomainCalls, error) {
+		return quotastore.In(tx).GetCalls(ctx, domain)
+	})
 }
 
 // B-23, context 3.16.3: a fixed window counts from its first call, denies when
 // it is full, and begins anew once the period has passed.
 func TestCallsAreCountedInAFixedWindow(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
-		limit := CallLimit{Calls: 2, Period: 10 * time.Second}
+	store.BothForTest(t, func(t *testing.T, db *store.DB) {
+		limit := quotastore.CallLimit{Calls: 2, Period: 10 * time.Second}
 		for _, step := range []struct {
 			at    int
 			taken bool
@@ -52,15 +56,15 @@ func TestCallsAreCountedInAFixedWindow(t *testing.T) {
 			{111, false, 110, 2},
 			{500, true, 500, 1},
 		} {
-			taken, c := callTo(t, db, at(step.at), "a.example", limit)
-			if taken != step.taken || !c.WindowStart.Equal(at(step.start)) || c.Count != step.count {
+			taken, c := callTo(t, db, store.AtForTest(step.at), "a.example", limit)
+			if taken != step.taken || !c.WindowStart.Equal(store.AtForTest(step.start)) || c.Count != step.count {
 				t.Errorf("at %d: taken %v, window from %v, count %d; want %+v", step.at, taken, c.WindowStart, c.Count, step)
 			}
 		}
-		if taken, _ := callTo(t, db, at(111), "b.example", limit); !taken {
+		if taken, _ := callTo(t, db, store.AtForTest(111), "b.example", limit); !taken {
 			t.Error("the limit of one domain stopped another")
 		}
-		if diff := cmp.Diff(DomainCalls{Domain: "never.example"}, callsOf(t, db, "never.example")); diff != "" {
+		if diff := cmp.Diff(quotastore.DomainCalls{Domain: "never.example"}, callsOf(t, db, "never.example")); diff != "" {
 			t.Errorf("a domain without a page (-want +got):\n%s", diff)
 		}
 	})
@@ -69,22 +73,22 @@ func TestCallsAreCountedInAFixedWindow(t *testing.T) {
 // a domain that asked for rest is not called, and nothing is counted;
 // of two such instants the later holds.
 func TestRestingDomainIsNotCalled(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
-		limit := CallLimit{Calls: 9, Period: time.Minute}
+	store.BothForTest(t, func(t *testing.T, db *store.DB) {
+		limit := quotastore.CallLimit{Calls: 9, Period: time.Minute}
 		hundred, zero := int64(100), int64(0)
-		callTo(t, db, at(0), "a.example", limit)
-		noteCalls(t, db, at(1), DomainCalls{Domain: "a.example", BlockedUntil: at(20), Remote: RemoteAccount{Limit: &hundred, Left: &zero, ResetAt: at(30)}})
-		noteCalls(t, db, at(2), DomainCalls{Domain: "a.example", BlockedUntil: at(10)})
-		noteCalls(t, db, at(3), DomainCalls{Domain: "a.example"})
-		want := DomainCalls{
-			Domain: "a.example", WindowStart: at(0), Count: 1, BlockedUntil: at(20), UpdatedAt: at(3),
-			Remote: RemoteAccount{Limit: &hundred, Left: &zero, ResetAt: at(30)},
+		callTo(t, db, store.AtForTest(0), "a.example", limit)
+		noteCalls(t, db, store.AtForTest(1), quotastore.DomainCalls{Domain: "a.example", BlockedUntil: store.AtForTest(20), Remote: quotastore.RemoteAccount{Limit: &hundred, Left: &zero, ResetAt: store.AtForTest(30)}})
+		noteCalls(t, db, store.AtForTest(2), quotastore.DomainCalls{Domain: "a.example", BlockedUntil: store.AtForTest(10)})
+		noteCalls(t, db, store.AtForTest(3), quotastore.DomainCalls{Domain: "a.example"})
+		want := quotastore.DomainCalls{
+			Domain: "a.example", WindowStart: store.AtForTest(0), Count: 1, BlockedUntil: store.AtForTest(20), UpdatedAt: store.AtForTest(3),
+			Remote: quotastore.RemoteAccount{Limit: &hundred, Left: &zero, ResetAt: store.AtForTest(30)},
 		}
-		taken, got := callTo(t, db, at(19), "a.example", limit)
+		taken, got := callTo(t, db, store.AtForTest(19), "a.example", limit)
 		if diff := cmp.Diff(want, got); taken || diff != "" {
 			t.Errorf("taken %v (-want +got):\n%s", taken, diff)
 		}
-		if taken, got = callTo(t, db, at(20), "a.example", limit); !taken || got.Count != 2 {
+		if taken, got = callTo(t, db, store.AtForTest(20), "a.example", limit); !taken || got.Count != 2 {
 			t.Errorf("after the rest: taken %v, count %d", taken, got.Count)
 		}
 	})
@@ -92,29 +96,29 @@ func TestRestingDomainIsNotCalled(t *testing.T) {
 
 // What a clock wrote that has been put back since does not hold for ever.
 func TestPagesOfAClockThatWasPutBackAreMended(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
-		limit := CallLimit{Calls: 2, Period: time.Minute}
-		far := at(100_000_000)
+	store.BothForTest(t, func(t *testing.T, db *store.DB) {
+		limit := quotastore.CallLimit{Calls: 2, Period: time.Minute}
+		far := store.AtForTest(100_000_000)
 		callTo(t, db, far, "a.example", limit)
-		if taken, c := callTo(t, db, at(0), "a.example", limit); !taken || c.Count != 2 || !c.WindowStart.Equal(at(0)) {
+		if taken, c := callTo(t, db, store.AtForTest(0), "a.example", limit); !taken || c.Count != 2 || !c.WindowStart.Equal(store.AtForTest(0)) {
 			t.Errorf("taken %v, count %d, window from %v: the window is kept, and the count with it", taken, c.Count, c.WindowStart)
 		}
-		if taken, _ := callTo(t, db, at(1), "a.example", limit); taken {
+		if taken, _ := callTo(t, db, store.AtForTest(1), "a.example", limit); taken {
 			t.Error("the limit was exceeded")
 		}
 		callTo(t, db, far, "a.example", limit)
-		noteCalls(t, db, far, DomainCalls{Domain: "a.example", BlockedUntil: far.Add(time.Minute)})
-		mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
-			tx.Now = at(2)
-			return tx.MendCalls(ctx, "a.example", at(2).Add(time.Hour), at(2).Add(time.Minute))
+		noteCalls(t, db, far, quotastore.DomainCalls{Domain: "a.example", BlockedUntil: far.Add(time.Minute)})
+		store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error {
+			tx.Now = store.AtForTest(2)
+			return quotastore.In(tx).MendCalls(ctx, "a.example", store.AtForTest(2).Add(time.Hour), store.AtForTest(2).Add(time.Minute))
 		})
 		got := callsOf(t, db, "a.example")
-		if !got.BlockedUntil.Equal(at(2).Add(time.Hour)) || !got.WindowStart.Equal(at(2)) || got.Count != 1 {
+		if !got.BlockedUntil.Equal(store.AtForTest(2).Add(time.Hour)) || !got.WindowStart.Equal(store.AtForTest(2)) || got.Count != 1 {
 			t.Errorf("mended to %+v", got)
 		}
-		noteCalls(t, db, far, DomainCalls{Domain: "a.example", BlockedUntil: far.Add(time.Minute)})
-		noteCalls(t, db, at(3), DomainCalls{Domain: "a.example", BlockedUntil: at(9)})
-		if got := callsOf(t, db, "a.example"); !got.BlockedUntil.Equal(at(9)) {
+		noteCalls(t, db, far, quotastore.DomainCalls{Domain: "a.example", BlockedUntil: far.Add(time.Minute)})
+		noteCalls(t, db, store.AtForTest(3), quotastore.DomainCalls{Domain: "a.example", BlockedUntil: store.AtForTest(9)})
+		if got := callsOf(t, db, "a.example"); !got.BlockedUntil.Equal(store.AtForTest(9)) {
 			t.Errorf("blocked until %v, which is the instant of the wrong clock", got.BlockedUntil)
 		}
 	})
@@ -122,19 +126,19 @@ func TestPagesOfAClockThatWasPutBackAreMended(t *testing.T) {
 
 // A limit holds however many come at once.
 func TestLimitHoldsForManyAtOnce(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	store.BothForTest(t, func(t *testing.T, db *store.DB) {
 		var group sync.WaitGroup
 		var mu sync.Mutex
 		total := 0
 		for range 30 {
 			group.Go(func() {
-				err := db.Write(t.Context(), func(ctx context.Context, tx *Tx) error {
-					taken, _, err := tx.TakeCall(ctx, "a.example", CallLimit{Calls: 7, Period: time.Hour})
+				err := db.Write(t.Context(), func(ctx context.Context, tx *store.Tx) error {
+					taken, _, err := quotastore.In(tx).TakeCall(ctx, "a.example", quotastore.CallLimit{Calls: 7, Period: time.Hour})
 					if taken {
 						tx.AfterCommit(func() { mu.Lock(); total++; mu.Unlock() })
 					}
 					return err
-				}, Lazy)
+				}, store.Lazy)
 				if err != nil {
 					t.Error(err)
 				}

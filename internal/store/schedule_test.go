@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"context"
@@ -11,17 +11,21 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/executionstore"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 // graphSchedule adds a schedule with an owner and a grant of its own.
-func graphSchedule(t testing.TB, db *DB, name string) (s Schedule) {
+func graphSchedule(t testing.TB, db *store.DB, name string) (s schedulestore.Schedule) {
 	t.Helper()
-	user := ensureUser(t, db, "ada", RoleOperator)
+	user := ensureUser(t, db, "ada", userstore.RoleOperator)
 	g := grantOf(t, db, user, nil)
-	mustWrite(t, db, func(ctx context.Context, tx *Tx) (err error) {
-		s, err = tx.InsertSchedule(ctx, Schedule{
+	store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
+		s, err = schedulestore.In(tx).InsertSchedule(ctx, schedulestore.Schedule{
 			Name: name, OwnerUserID: user.ID, GrantID: g.ID, GraphID: "x:poet", Input: json.RawMessage(`{"n":1}`), Cron: "* * * * *", Timezone: "UTC",
-			Policy: "Queue", Enabled: true, Labels: map[string]string{"a": "b"}, NextRunAt: at(60),
+			Policy: "Queue", Enabled: true, Labels: map[string]string{"a": "b"}, NextRunAt: store.AtForTest(60),
 		}, "ada")
 		return err
 	})
@@ -31,38 +35,49 @@ func graphSchedule(t testing.TB, db *DB, name string) (s Schedule) {
 // C-46, C-49, X-64: a schedule keeps what it is given, a change raises its
 // revision and leaves what it was, and a name is taken once for each owner.
 func TestScheduleKeepsWhatItWas(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	store.BothForTest(t, func(t *testing.T, db *store.DB) {
 		s := graphSchedule(t, db, "s")
-		got := mustRead(t, db, func(ctx context.Context, tx *Tx) (Schedule, error) { return tx.GetSchedule(ctx, s.ID) })
-		if diff := cmp.Diff(s, got); diff != "" || !got.Enabled || !got.NextRunAt.Equal(at(60)) || got.Labels["a"] != "b" {
+		got := mustRead(t, db, func(ctx context.Context, tx *store.Tx) (schedulestore.Schedule, error) {
+			return schedulestore.In(tx).GetSchedule(ctx, s.ID)
+		})
+		if diff := cmp.Diff(s, got); diff != "" || !got.Enabled || !got.NextRunAt.Equal(store.AtForTest(60)) || got.Labels["a"] != "b" {
 			t.Errorf("it is %+v (-want +got):\n%s", got, diff)
 		}
 		s.Cron, s.Input, s.NextRunAt = "0 * * * *", json.RawMessage(`{"n":2}`), time.Time{}
-		mustWrite(t, db, func(ctx context.Context, tx *Tx) (err error) {
-			if s, err = tx.UpdateSchedule(ctx, s, true, "eve"); err != nil {
+		store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
+			if s, err = schedulestore.In(tx).UpdateSchedule(ctx, s, true, "eve"); err != nil {
 				return err
 			}
 			s.Labels = nil
-			s, err = tx.UpdateSchedule(ctx, s, false, "eve")
+			s, err = schedulestore.In(tx).UpdateSchedule(ctx, s, false, "eve")
 			return err
 		})
-		versions := mustRead(t, db, func(ctx context.Context, tx *Tx) ([]ScheduleVersion, error) {
-			return tx.ScheduleVersions(ctx, s.ID, 10)
+		versions := mustRead(t, db, func(ctx context.Context, tx *store.Tx) ([]schedulestore.ScheduleVersion, error) {
+			return schedulestore.In(tx).ScheduleVersions(ctx, s.ID, 10)
 		})
 		if len(versions) != 2 || versions[0].Cron != "* * * * *" || string(versions[1].Input) != `{"n":2}` || versions[1].CreatedBy != "eve" || s.Revision != versions[1].Revision || !s.NextRunAt.IsZero() {
 			t.Errorf("revision %d, versions %+v", s.Revision, versions)
 		}
-		err := db.Write(t.Context(), func(ctx context.Context, tx *Tx) error { _, err := tx.InsertSchedule(ctx, s, "ada"); return err })
+		err := db.Write(t.Context(), func(ctx context.Context, tx *store.Tx) error {
+			_, err := schedulestore.In(tx).InsertSchedule(ctx, s, "ada")
+			return err
+		})
 		if e, ok := errors.AsType[*pawl.Error](err); !ok || e.Reason != "name_taken" {
 			t.Errorf("the same name: %v", err)
 		}
-		mustWrite(t, db, func(ctx context.Context, tx *Tx) error { return tx.DeleteSchedule(ctx, s.ID) })
+		store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error { return schedulestore.In(tx).DeleteSchedule(ctx, s.ID) })
 		if again := graphSchedule(t, db, "s"); again.ID == s.ID {
 			t.Error("a deleted one came back")
 		}
-		for name, read := range map[string]Func{
-			"hold":   func(ctx context.Context, tx *Tx) error { _, err := tx.HoldSchedule(ctx, s.ID); return err },
-			"change": func(ctx context.Context, tx *Tx) error { _, err := tx.UpdateSchedule(ctx, s, true, ""); return err },
+		for name, read := range map[string]store.Func{
+			"hold": func(ctx context.Context, tx *store.Tx) error {
+				_, err := schedulestore.In(tx).HoldSchedule(ctx, s.ID)
+				return err
+			},
+			"change": func(ctx context.Context, tx *store.Tx) error {
+				_, err := schedulestore.In(tx).UpdateSchedule(ctx, s, true, "")
+				return err
+			},
 		} {
 			if err := db.Write(t.Context(), read); !errors.Is(err, pawl.ErrNotFound) {
 				t.Errorf("%s of a deleted one: %v", name, err)
@@ -74,18 +89,18 @@ func TestScheduleKeepsWhatItWas(t *testing.T) {
 // C-14, X-59: stale are the enabled schedules whose next instant is unknown or
 // past, and no others.
 func TestStaleSchedules(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	store.BothForTest(t, func(t *testing.T, db *store.DB) {
 		var want []string
 		for name, c := range map[string]struct {
 			next  any
 			other string
 			stale bool
 		}{
-			"null": {nil, "", true}, "past": {Millis(at(9)), "", true}, "now": {Millis(at(10)), "", true}, "future": {Millis(at(11)), "", false},
+			"null": {nil, "", true}, "past": {store.Millis(store.AtForTest(9)), "", true}, "now": {store.Millis(store.AtForTest(10)), "", true}, "future": {store.Millis(store.AtForTest(11)), "", false},
 			"off": {nil, ", enabled = 0", false}, "gone": {nil, ", deleted_at = 1", false},
 		} {
 			s := graphSchedule(t, db, name)
-			mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
+			store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error {
 				_, err := tx.Exec(ctx, `update schedules set next_run_at = $2`+c.other+` where id = $1`, s.ID, c.next)
 				return err
 			})
@@ -95,11 +110,11 @@ func TestStaleSchedules(t *testing.T) {
 		}
 		slices.Sort(want)
 		var got []string
-		for after := (Schedule{}); ; {
-			var page []Schedule
-			err := db.Read(t.Context(), func(ctx context.Context, tx *Tx) (err error) {
-				tx.Now = at(10)
-				page, err = tx.StaleSchedules(ctx, after, 2)
+		for after := (schedulestore.Schedule{}); ; {
+			var page []schedulestore.Schedule
+			err := db.Read(t.Context(), func(ctx context.Context, tx *store.Tx) (err error) {
+				tx.Now = store.AtForTest(10)
+				page, err = schedulestore.In(tx).StaleSchedules(ctx, after, 2)
 				return err
 			})
 			if err != nil {
@@ -122,16 +137,19 @@ func TestStaleSchedules(t *testing.T) {
 
 // X-30: the clock of workers never goes back.
 func TestTheClockOfWorkersNeverGoesBack(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
-		alive := func(ctx context.Context, tx *Tx) (time.Time, error) { return tx.AliveAt(ctx) }
+	store.BothForTest(t, func(t *testing.T, db *store.DB) {
+		alive := func(ctx context.Context, tx *store.Tx) (time.Time, error) { return schedulestore.In(tx).AliveAt(ctx) }
 		if got := mustRead(t, db, alive); !got.IsZero() {
 			t.Errorf("before anybody was there it says %s", got)
 		}
 		for _, now := range []int{5, 9, 7} {
-			mustWrite(t, db, func(ctx context.Context, tx *Tx) error { tx.Now = at(now); return tx.SetAlive(ctx) })
+			store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error {
+				tx.Now = store.AtForTest(now)
+				return schedulestore.In(tx).SetAlive(ctx)
+			})
 		}
-		if got := mustRead(t, db, alive); !got.Equal(at(9)) {
-			t.Errorf("it says %s, want %s", got, at(9))
+		if got := mustRead(t, db, alive); !got.Equal(store.AtForTest(9)) {
+			t.Errorf("it says %s, want %s", got, store.AtForTest(9))
 		}
 	})
 }
@@ -139,51 +157,60 @@ func TestTheClockOfWorkersNeverGoesBack(t *testing.T) {
 // C-50, C-52, X-36, X-52, X-56: an instant has one slot, which starts and closes
 // once; attempts count inside it, and run and grant stay those of the start.
 func TestASlotStartsAndClosesOnce(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	store.BothForTest(t, func(t *testing.T, db *store.DB) {
 		s := graphSchedule(t, db, "s")
-		mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
+		store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error {
 			for i, want := range []int64{2, 1} {
-				n, err := tx.InsertSlots(ctx, NewSlot{ScheduleID: s.ID, ScheduledFor: at(1), Trigger: "schedule"}, NewSlot{ScheduleID: s.ID, ScheduledFor: at(2 + i), Trigger: "schedule"})
+				n, err := schedulestore.In(tx).InsertSlots(ctx, schedulestore.NewSlot{ScheduleID: s.ID, ScheduledFor: store.AtForTest(1), Trigger: "schedule"}, schedulestore.NewSlot{ScheduleID: s.ID, ScheduledFor: store.AtForTest(2 + i), Trigger: "schedule"})
 				if err != nil || n != want {
 					return fmt.Errorf("%d new, want %d: %w", n, want, err)
 				}
 			}
 			return nil
 		})
-		var slot Slot
+		var slot schedulestore.Slot
 		for i, c := range []struct {
-			start    SlotStart
+			start    schedulestore.SlotStart
 			attempts int
-		}{{SlotStart{"r1", "g1", false}, 1}, {SlotStart{"r2", "g2", true}, 1}, {SlotStart{"r3", "g3", false}, 2}} {
-			mustWrite(t, db, func(ctx context.Context, tx *Tx) (err error) {
-				tx.Now = at(10 + i)
-				if slot, err = tx.GetSlot(ctx, s.ID, at(1)); err != nil {
+		}{{schedulestore.SlotStart{RunID: "r1", GrantID: "g1", Again: false}, 1}, {schedulestore.SlotStart{RunID: "r2", GrantID: "g2", Again: true}, 1}, {schedulestore.SlotStart{RunID: "r3", GrantID: "g3", Again: false}, 2}} {
+			store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
+				tx.Now = store.AtForTest(10 + i)
+				if slot, err = schedulestore.In(tx).GetSlot(ctx, s.ID, store.AtForTest(1)); err != nil {
 					return err
 				}
-				slot, err = tx.StartSlot(ctx, slot.ID, c.start)
+				slot, err = schedulestore.In(tx).StartSlot(ctx, slot.ID, c.start)
 				return err
 			})
-			if slot.Attempts != c.attempts || slot.RunID != "r1" || slot.GrantID != "g1" || slot.Status != "running" || !slot.StartedAt.Equal(at(10)) {
+			if slot.Attempts != c.attempts || slot.RunID != "r1" || slot.GrantID != "g1" || slot.Status != "running" || !slot.StartedAt.Equal(store.AtForTest(10)) {
 				t.Errorf("start %d: %+v", i, slot)
 			}
 		}
-		end := SlotEnd{Status: "error", Disposition: "fired", TraceID: "t", ErrorCode: "internal", ErrorMessage: "no\x00", Cost: 7}
-		mustWrite(t, db, func(ctx context.Context, tx *Tx) (err error) { slot, err = tx.CloseSlot(ctx, slot.ID, end); return err })
+		end := schedulestore.SlotEnd{Status: "error", Disposition: "fired", TraceID: "t", ErrorCode: "internal", ErrorMessage: "no\x00", Cost: 7}
+		store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
+			slot, err = schedulestore.In(tx).CloseSlot(ctx, slot.ID, end)
+			return err
+		})
 		if slot.Status != "error" || slot.TraceID != "t" || slot.ErrorMessage != "no\uFFFD" || slot.Cost != 7 || slot.CompletedAt.IsZero() {
 			t.Errorf("closed: %+v", slot)
 		}
-		for name, again := range map[string]Func{
-			"start": func(ctx context.Context, tx *Tx) error { _, err := tx.StartSlot(ctx, slot.ID, SlotStart{}); return err },
-			"close": func(ctx context.Context, tx *Tx) error { _, err := tx.CloseSlot(ctx, slot.ID, end); return err },
-			"reopen": func(ctx context.Context, tx *Tx) error {
-				reopened, err := tx.ReopenSlot(ctx, s.ID, at(1), "b", 0)
+		for name, again := range map[string]store.Func{
+			"start": func(ctx context.Context, tx *store.Tx) error {
+				_, err := schedulestore.In(tx).StartSlot(ctx, slot.ID, schedulestore.SlotStart{})
+				return err
+			},
+			"close": func(ctx context.Context, tx *store.Tx) error {
+				_, err := schedulestore.In(tx).CloseSlot(ctx, slot.ID, end)
+				return err
+			},
+			"reopen": func(ctx context.Context, tx *store.Tx) error {
+				reopened, err := schedulestore.In(tx).ReopenSlot(ctx, s.ID, store.AtForTest(1), "b", 0)
 				if err == nil && !reopened {
 					err = pawl.ErrConflict
 				}
 				return err
 			},
-			"plan": func(ctx context.Context, tx *Tx) error {
-				waits, err := tx.PlanSlot(ctx, s.ID, at(1), 1)
+			"plan": func(ctx context.Context, tx *store.Tx) error {
+				waits, err := schedulestore.In(tx).PlanSlot(ctx, s.ID, store.AtForTest(1), 1)
 				if err == nil && !waits {
 					err = pawl.ErrConflict
 				}
@@ -200,41 +227,46 @@ func TestASlotStartsAndClosesOnce(t *testing.T) {
 // X-64, X-50: planning an instant makes its slot wait, also one that was taken
 // back before it began, and never one of which something else became.
 func TestPlanSlot(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	store.BothForTest(t, func(t *testing.T, db *store.DB) {
 		s := graphSchedule(t, db, "s")
 		for i, c := range []struct {
 			disposition string
 			want        bool
 		}{{"", true}, {"superseded", true}, {"skipped_disabled", true}, {"skipped_missed", false}, {"coalesced", false}, {"skipped_grant", false}} {
-			mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
-				if waits, err := tx.PlanSlot(ctx, s.ID, at(i), 1); err != nil || !waits {
+			store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error {
+				if waits, err := schedulestore.In(tx).PlanSlot(ctx, s.ID, store.AtForTest(i), 1); err != nil || !waits {
 					return fmt.Errorf("a new one waits: %v, %w", waits, err)
 				}
-				slot, err := tx.GetSlot(ctx, s.ID, at(i))
+				slot, err := schedulestore.In(tx).GetSlot(ctx, s.ID, store.AtForTest(i))
 				if err != nil {
 					return err
 				}
 				if c.disposition != "" {
-					if _, err := tx.CloseSlot(ctx, slot.ID, SlotEnd{Status: "skipped", Disposition: c.disposition, ErrorMessage: "why"}); err != nil {
+					if _, err := schedulestore.In(tx).CloseSlot(ctx, slot.ID, schedulestore.SlotEnd{Status: "skipped", Disposition: c.disposition, ErrorMessage: "why"}); err != nil {
 						return err
 					}
 				}
-				waits, err := tx.PlanSlot(ctx, s.ID, at(i), 2)
+				waits, err := schedulestore.In(tx).PlanSlot(ctx, s.ID, store.AtForTest(i), 2)
 				if err != nil {
 					return err
 				}
-				slot, err = tx.GetSlot(ctx, s.ID, at(i))
+				slot, err = schedulestore.In(tx).GetSlot(ctx, s.ID, store.AtForTest(i))
 				if waits != c.want || c.want != (slot.Status == "pending" && slot.Disposition == "" && slot.Revision == 2 && slot.ErrorMessage == "" && slot.CompletedAt.IsZero()) {
 					t.Errorf("%q: %v, %+v", c.disposition, waits, slot)
 				}
 				return err
 			})
 		}
-		latest := mustRead(t, db, func(ctx context.Context, tx *Tx) (Slot, error) { return tx.LatestSlot(ctx, s.ID, 2) })
-		if !latest.ScheduledFor.Equal(at(2)) {
+		latest := mustRead(t, db, func(ctx context.Context, tx *store.Tx) (schedulestore.Slot, error) {
+			return schedulestore.In(tx).LatestSlot(ctx, s.ID, 2)
+		})
+		if !latest.ScheduledFor.Equal(store.AtForTest(2)) {
 			t.Errorf("the latest of revision 2 is %s", latest.ScheduledFor)
 		}
-		err := db.Read(t.Context(), func(ctx context.Context, tx *Tx) error { _, err := tx.LatestSlot(ctx, s.ID, 7); return err })
+		err := db.Read(t.Context(), func(ctx context.Context, tx *store.Tx) error {
+			_, err := schedulestore.In(tx).LatestSlot(ctx, s.ID, 7)
+			return err
+		})
 		if !errors.Is(err, pawl.ErrNotFound) {
 			t.Errorf("of a revision without slots: %v", err)
 		}
@@ -244,26 +276,26 @@ func TestPlanSlot(t *testing.T) {
 // C-81: slots are listed page by page, the latest first, and those that are open
 // or run are found among many.
 func TestSlotsAreListed(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	store.BothForTest(t, func(t *testing.T, db *store.DB) {
 		s := graphSchedule(t, db, "s")
-		mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
+		store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error {
 			for i := range 30 {
-				if _, err := tx.InsertSlots(ctx, NewSlot{ScheduleID: s.ID, ScheduledFor: at(i), Trigger: "backfill", BackfillID: "b"}); err != nil {
+				if _, err := schedulestore.In(tx).InsertSlots(ctx, schedulestore.NewSlot{ScheduleID: s.ID, ScheduledFor: store.AtForTest(i), Trigger: "backfill", BackfillID: "b"}); err != nil {
 					return err
 				}
 			}
-			slot, err := tx.GetSlot(ctx, s.ID, at(25))
+			slot, err := schedulestore.In(tx).GetSlot(ctx, s.ID, store.AtForTest(25))
 			if err != nil {
 				return err
 			}
-			_, err = tx.StartSlot(ctx, slot.ID, SlotStart{RunID: "r"})
+			_, err = schedulestore.In(tx).StartSlot(ctx, slot.ID, schedulestore.SlotStart{RunID: "r"})
 			return err
 		})
 		var seen []time.Time
-		var last Slot
+		var last schedulestore.Slot
 		for {
-			page := mustRead(t, db, func(ctx context.Context, tx *Tx) ([]Slot, error) {
-				return tx.ListSlots(ctx, SlotFilter{ScheduleID: s.ID, Open: true}, last.ScheduledFor, last.ID, 7)
+			page := mustRead(t, db, func(ctx context.Context, tx *store.Tx) ([]schedulestore.Slot, error) {
+				return schedulestore.In(tx).ListSlots(ctx, schedulestore.SlotFilter{ScheduleID: s.ID, Open: true}, last.ScheduledFor, last.ID, 7)
 			})
 			for _, slot := range page {
 				seen, last = append(seen, slot.ScheduledFor), slot
@@ -272,15 +304,19 @@ func TestSlotsAreListed(t *testing.T) {
 				break
 			}
 		}
-		if len(seen) != 30 || !seen[0].Equal(at(29)) || !seen[29].Equal(at(0)) {
+		if len(seen) != 30 || !seen[0].Equal(store.AtForTest(29)) || !seen[29].Equal(store.AtForTest(0)) {
 			t.Errorf("listed %v", seen)
 		}
-		running := mustRead(t, db, func(ctx context.Context, tx *Tx) ([]Slot, error) { return tx.RunningSlots(ctx, s.ID, 5) })
-		between := mustRead(t, db, func(ctx context.Context, tx *Tx) ([]Slot, error) {
-			return tx.SlotsBetween(ctx, s.ID, at(3), at(6), 100)
+		running := mustRead(t, db, func(ctx context.Context, tx *store.Tx) ([]schedulestore.Slot, error) {
+			return schedulestore.In(tx).RunningSlots(ctx, s.ID, 5)
 		})
-		counts := mustRead(t, db, func(ctx context.Context, tx *Tx) (map[string]int, error) { return tx.BackfillProgress(ctx, "b") })
-		if len(running) != 1 || !running[0].ScheduledFor.Equal(at(25)) || len(between) != 3 || counts["pending"] != 29 || counts["running"] != 1 {
+		between := mustRead(t, db, func(ctx context.Context, tx *store.Tx) ([]schedulestore.Slot, error) {
+			return schedulestore.In(tx).SlotsBetween(ctx, s.ID, store.AtForTest(3), store.AtForTest(6), 100)
+		})
+		counts := mustRead(t, db, func(ctx context.Context, tx *store.Tx) (map[string]int, error) {
+			return schedulestore.In(tx).BackfillProgress(ctx, "b")
+		})
+		if len(running) != 1 || !running[0].ScheduledFor.Equal(store.AtForTest(25)) || len(between) != 3 || counts["pending"] != 29 || counts["running"] != 1 {
 			t.Errorf("running %v, between %d, counts %v", running, len(between), counts)
 		}
 	})
@@ -288,26 +324,30 @@ func TestSlotsAreListed(t *testing.T) {
 
 // A question is answered once; the graph may ask anew.
 func TestAQuestionIsAnsweredOnce(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	store.BothForTest(t, func(t *testing.T, db *store.DB) {
 		answer := func(text string) (open bool) {
-			mustWrite(t, db, func(ctx context.Context, tx *Tx) (err error) {
-				open, err = tx.AnswerQuestion(ctx, "r", json.RawMessage(text), "ada")
+			store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
+				open, err = executionstore.In(tx).AnswerQuestion(ctx, "r", json.RawMessage(text), "ada")
 				return err
 			})
 			return open
 		}
 		for i, question := range []string{`"may I?"`, `"and now?"`} {
-			mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
-				return tx.AskPerson(ctx, "r", "s", fmt.Sprint("q", i), json.RawMessage(question))
+			store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error {
+				return executionstore.In(tx).AskPerson(ctx, "r", "s", fmt.Sprint("q", i), json.RawMessage(question))
 			})
-			q := mustRead(t, db, func(ctx context.Context, tx *Tx) (GraphQuestion, error) { return tx.GetQuestion(ctx, "r") })
+			q := mustRead(t, db, func(ctx context.Context, tx *store.Tx) (executionstore.GraphQuestion, error) {
+				return executionstore.In(tx).GetQuestion(ctx, "r")
+			})
 			if string(q.Question) != question || q.Answer != nil || q.ID != fmt.Sprint("q", i) {
 				t.Errorf("it asks %+v", q)
 			}
 			if !answer(fmt.Sprint(i)) || answer(`"other"`) {
 				t.Error("it was not answered once")
 			}
-			q = mustRead(t, db, func(ctx context.Context, tx *Tx) (GraphQuestion, error) { return tx.GetQuestion(ctx, "r") })
+			q = mustRead(t, db, func(ctx context.Context, tx *store.Tx) (executionstore.GraphQuestion, error) {
+				return executionstore.In(tx).GetQuestion(ctx, "r")
+			})
 			if string(q.Answer) != fmt.Sprint(i) || q.AnsweredBy != "ada" || q.AnsweredAt.IsZero() {
 				t.Errorf("the answer is %+v", q)
 			}
@@ -318,51 +358,54 @@ func TestAQuestionIsAnsweredOnce(t *testing.T) {
 // A backfill moves through its states and remembers who confirmed it; what it
 // may cost is the average of what ran.
 func TestBackfillRemembersWhoConfirmedIt(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	store.BothForTest(t, func(t *testing.T, db *store.DB) {
 		s := graphSchedule(t, db, "s")
-		mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
-			if _, known, err := tx.AverageSlotCost(ctx, s.ID, 20); err != nil || known {
+		store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error {
+			if _, known, err := schedulestore.In(tx).AverageSlotCost(ctx, s.ID, 20); err != nil || known {
 				return fmt.Errorf("a cost is known: %w", err)
 			}
 			for i, cost := range []int64{3, 4} {
-				if _, err := tx.InsertSlots(ctx, NewSlot{ScheduleID: s.ID, ScheduledFor: at(i), Trigger: "schedule"}); err != nil {
+				if _, err := schedulestore.In(tx).InsertSlots(ctx, schedulestore.NewSlot{ScheduleID: s.ID, ScheduledFor: store.AtForTest(i), Trigger: "schedule"}); err != nil {
 					return err
 				}
-				slot, err := tx.GetSlot(ctx, s.ID, at(i))
+				slot, err := schedulestore.In(tx).GetSlot(ctx, s.ID, store.AtForTest(i))
 				if err != nil {
 					return err
 				}
-				if _, err := tx.CloseSlot(ctx, slot.ID, SlotEnd{Status: "success", Disposition: "fired", Cost: cost}); err != nil {
+				if _, err := schedulestore.In(tx).CloseSlot(ctx, slot.ID, schedulestore.SlotEnd{Status: "success", Disposition: "fired", Cost: cost}); err != nil {
 					return err
 				}
 			}
-			cost, known, err := tx.AverageSlotCost(ctx, s.ID, 20)
+			cost, known, err := schedulestore.In(tx).AverageSlotCost(ctx, s.ID, 20)
 			if cost != 4 || !known {
 				t.Errorf("the average is %d (%v), want 3.5 rounded up", cost, known)
 			}
 			return err
 		})
-		var b Backfill
-		mustWrite(t, db, func(ctx context.Context, tx *Tx) (err error) {
-			b, err = tx.InsertBackfill(ctx, Backfill{ScheduleID: s.ID, From: at(0), To: at(9), Plan: json.RawMessage(`{}`), Hash: "h", State: "planned", PerMinute: 10, Total: 9, CreatedBy: "ada"})
+		var b schedulestore.Backfill
+		store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
+			b, err = schedulestore.In(tx).InsertBackfill(ctx, schedulestore.Backfill{ScheduleID: s.ID, From: store.AtForTest(0), To: store.AtForTest(9), Plan: json.RawMessage(`{}`), Hash: "h", State: "planned", PerMinute: 10, Total: 9, CreatedBy: "ada"})
 			if err != nil {
 				return err
 			}
 			for _, move := range [][2]string{{"running", "eve"}, {"paused", ""}, {"running", ""}} {
-				if b, err = tx.MoveBackfill(ctx, b.ID, move[0], move[1]); err != nil {
+				if b, err = schedulestore.In(tx).MoveBackfill(ctx, b.ID, move[0], move[1]); err != nil {
 					return err
 				}
 			}
-			if err := tx.SetBackfillBegun(ctx, b.ID, 3); err != nil {
+			if err := schedulestore.In(tx).SetBackfillBegun(ctx, b.ID, 3); err != nil {
 				return err
 			}
-			b, err = tx.HoldBackfill(ctx, b.ID)
+			b, err = schedulestore.In(tx).HoldBackfill(ctx, b.ID)
 			return err
 		})
-		if b.State != "running" || b.ConfirmedBy != "eve" || b.ConfirmedAt.IsZero() || b.Begun != 3 || b.Estimate != nil || !b.To.Equal(at(9)) {
+		if b.State != "running" || b.ConfirmedBy != "eve" || b.ConfirmedAt.IsZero() || b.Begun != 3 || b.Estimate != nil || !b.To.Equal(store.AtForTest(9)) {
 			t.Errorf("it is %+v", b)
 		}
-		err := db.Read(t.Context(), func(ctx context.Context, tx *Tx) error { _, err := tx.GetBackfill(ctx, "none"); return err })
+		err := db.Read(t.Context(), func(ctx context.Context, tx *store.Tx) error {
+			_, err := schedulestore.In(tx).GetBackfill(ctx, "none")
+			return err
+		})
 		if !errors.Is(err, pawl.ErrNotFound) {
 			t.Errorf("of no backfill: %v", err)
 		}

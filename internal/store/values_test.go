@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"context"
@@ -11,18 +11,23 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/mutationstore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
 // planOf tells how the database would run a statement.
-func planOf(t testing.TB, db *DB, s Statement) string {
+func planOf(t testing.TB, db *store.DB, s store.Statement) string {
 	t.Helper()
-	return mustRead(t, db, func(ctx context.Context, tx *Tx) (string, error) {
+	return mustRead(t, db, func(ctx context.Context, tx *store.Tx) (string, error) {
 		explain, dest := `explain `, []any{new(string)}
 		if db.Name() == "sqlite" {
 			explain, dest = `explain query plan `, []any{new(int), new(int), new(int), new(string)}
 		}
 		rows, err := tx.Query(ctx, explain+s.Text, s.Args...)
-		lines, err := ScanAll(rows, err, "explain", func(row Scanner) (string, error) {
+		lines, err := store.ScanAll(rows, err, "explain", func(row store.Scanner) (string, error) {
 			err := row.Scan(dest...)
 			return *dest[len(dest)-1].(*string), err
 		})
@@ -32,9 +37,9 @@ func planOf(t testing.TB, db *DB, s Statement) string {
 
 // fillEvents makes 20,000 events in four topics, of which most have ended: in
 // every topic 400 are pending and 100 are held, by ten runs.
-func fillEvents(t testing.TB, db *DB, workflowID string) {
+func fillEvents(t testing.TB, db *store.DB, workflowID string) {
 	t.Helper()
-	mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
+	store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error {
 		_, err := tx.Exec(ctx, `insert into events (id, workflow_id, topic, seq, payload_seq, message_id, payload, status, reserved_by, created_by, caused_by, created_at, updated_at)
 			with recursive n(i) as (select 1 union all select i + 1 from n where i < 20000)
 			select i, $1, 't' || (i % 4), i, i, 'm' || i, '{}', case when i % 50 < 4 then 'pending' when i % 50 = 4 then 'reserved' else 'consumed' end,
@@ -46,7 +51,7 @@ func fillEvents(t testing.TB, db *DB, workflowID string) {
 		return err
 	})
 	if db.Name() == "postgres" {
-		mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
+		store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error {
 			_, err := tx.Exec(ctx, `analyze events`)
 			return err
 		})
@@ -56,48 +61,48 @@ func fillEvents(t testing.TB, db *DB, workflowID string) {
 // What is asked for every run must not grow with what has ended: it is read
 // from the partial indexes, without sorting.
 func TestHotStatementsUseTheirPartialIndexes(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	store.BothForTest(t, func(t *testing.T, db *store.DB) {
 		w := deployed(t, db, "mail", "t0", "t1", "t2", "t3")
 		fillEvents(t, db, w.ID)
 		for _, c := range []struct {
 			name, index string
-			do          Func
+			do          store.Func
 		}{
-			{"peek", "events_pending", func(ctx context.Context, tx *Tx) error {
-				list, err := tx.PeekEvents(ctx, w.ID, "t1", 100, 1<<30)
+			{"peek", "events_pending", func(ctx context.Context, tx *store.Tx) error {
+				list, err := eventstore.In(tx).PeekEvents(ctx, w.ID, "t1", 100, 1<<30)
 				if len(list) != 100 {
 					t.Errorf("peeked at %d events", len(list))
 				}
 				return err
 			}},
-			{"oldest", "events_pending", func(ctx context.Context, tx *Tx) error {
-				ages, err := tx.OldestPending(ctx, w.ID, []string{"t1", "t2"})
+			{"oldest", "events_pending", func(ctx context.Context, tx *store.Tx) error {
+				ages, err := eventstore.In(tx).OldestPending(ctx, w.ID, []string{"t1", "t2"})
 				if ages["t1"] != 1 && ages["t2"] != 1 {
 					t.Errorf("the oldest are %v", ages)
 				}
 				return err
 			}},
-			{"waiting", "events_pending", func(ctx context.Context, tx *Tx) error {
-				_, err := tx.CountWaiting(ctx, w.ID, []string{"t1", "t2"})
+			{"waiting", "events_pending", func(ctx context.Context, tx *store.Tx) error {
+				_, err := eventstore.In(tx).CountWaiting(ctx, w.ID, []string{"t1", "t2"})
 				return err
 			}},
-			{"count", "events_pending", func(ctx context.Context, tx *Tx) error {
-				_, err := tx.CountPending(ctx, w.ID, []string{"t1", "t2"})
+			{"count", "events_pending", func(ctx context.Context, tx *store.Tx) error {
+				_, err := eventstore.In(tx).CountPending(ctx, w.ID, []string{"t1", "t2"})
 				return err
 			}},
-			{"transfer", "events_reserved", func(ctx context.Context, tx *Tx) error {
-				_, err := tx.TransferEvents(ctx, "r4", "r5")
+			{"transfer", "events_reserved", func(ctx context.Context, tx *store.Tx) error {
+				_, err := eventstore.In(tx).TransferEvents(ctx, "r4", "r5")
 				return err
 			}},
-			{"release", "events_reserved", func(ctx context.Context, tx *Tx) error {
-				n, err := tx.ReleaseEvents(ctx, "r5")
+			{"release", "events_reserved", func(ctx context.Context, tx *store.Tx) error {
+				n, err := eventstore.In(tx).ReleaseEvents(ctx, "r5")
 				if n != 400 {
 					t.Errorf("released %d events", n)
 				}
 				return err
 			}},
 		} {
-			sent := Statements(t, db, c.do)
+			sent := store.Statements(t, db, c.do)
 			if len(sent) == 0 {
 				t.Fatalf("%s sent nothing", c.name)
 			}
@@ -119,7 +124,7 @@ func oddTexts() []string {
 }
 
 func TestOddTextsComeBackAsTheyAre(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	store.BothForTest(t, func(t *testing.T, db *store.DB) {
 		w := deployed(t, db, "mail", oddTexts()...)
 		for i, text := range oddTexts() {
 			if got := deployed(t, db, text); got.Name != text || got.Lane != text {
@@ -134,12 +139,14 @@ func TestOddTextsComeBackAsTheyAre(t *testing.T) {
 			if string(e.Payload) != string(payload) || e.MessageID != text || !slices.Equal(e.CausedBy, []string{text}) || linked(t, db, w.ID, text) != text {
 				t.Errorf("%q came back as %+v", text, e)
 			}
-			if err := reserved(t, db, w.ID, text, Reservation{text, []string{text}}); err != nil {
+			if err := reserved(t, db, w.ID, text, eventstore.Reservation{Topic: text, IDs: []string{text}}); err != nil {
 				t.Errorf("reserve %q: %v", text, err)
 			}
 			in := input0(w.ID, fmt.Sprint("i", i))
 			in.ExternalID, in.Title = text, text
-			mustWrite(t, db, func(ctx context.Context, tx *Tx) error { return tx.AddInputs(ctx, []Input{in}) })
+			store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error {
+				return eventstore.In(tx).AddInputs(ctx, []eventstore.Input{in})
+			})
 			if got := inputOf(t, db, in.ID); got.ExternalID != text || got.Title != text {
 				t.Errorf("%q came back as %+v", text, got)
 			}
@@ -149,11 +156,11 @@ func TestOddTextsComeBackAsTheyAre(t *testing.T) {
 
 // JSON escapes are text to both databases, NUL and half a surrogate pair too.
 func TestPayloadKeepsItsEscapes(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	store.BothForTest(t, func(t *testing.T, db *store.DB) {
 		w := deployed(t, db, "mail", "in")
 		const payload = `{"a":"\u0000","b":"\ud800","c":1.0,"a":2}`
 		published(t, db, w.ID, event0("in", "m", payload))
-		if p := published(t, db, w.ID, event0("in", "m", payload)); p != (Published{Duplicate: 1}) {
+		if p := published(t, db, w.ID, event0("in", "m", payload)); p != (eventstore.Published{Duplicate: 1}) {
 			t.Errorf("the same payload again: %+v", p)
 		}
 		if e := eventOf(t, db, w.ID, "in", "m"); string(e.Payload) != payload {
@@ -165,34 +172,34 @@ func TestPayloadKeepsItsEscapes(t *testing.T) {
 // PostgreSQL takes neither NUL nor what is not UTF-8. What identifies a thing
 // is refused, on both databases, before it breaks the transaction.
 func TestUnstorableNamesAreRefusedAndTheTransactionGoesOn(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	store.BothForTest(t, func(t *testing.T, db *store.DB) {
 		w := deployed(t, db, "mail", "in")
 		for _, bad := range []string{"a\x00b", "\x00", "a\xffb"} {
-			mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
-				_, insert := tx.InsertWorkflow(ctx, bad, "v1")
-				_, publish := tx.Publish(ctx, w.ID, "run", []NewEvent{event0("in", "good", `1`), event0("in", bad, `1`)})
+			store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error {
+				_, insert := workflowstore.In(tx).InsertWorkflow(ctx, bad, "v1")
+				_, publish := eventstore.In(tx).Publish(ctx, w.ID, "run", []eventstore.NewEvent{event0("in", "good", `1`), event0("in", bad, `1`)})
 				in := input0(w.ID, "i")
 				in.ExternalID = bad
 				for name, err := range map[string]error{
-					"workflow": insert, "publish": publish, "input": tx.AddInputs(ctx, []Input{in}),
-					"reserve": tx.ReserveEvents(ctx, w.ID, "r", []Reservation{{"in", []string{bad}}}),
-					"version": tx.AddWorkflowVersion(ctx, WorkflowVersion{WorkflowID: w.ID, Version: "v", Source: bad, Config: json.RawMessage(`{}`)}),
+					"workflow": insert, "publish": publish, "input": eventstore.In(tx).AddInputs(ctx, []eventstore.Input{in}),
+					"reserve": eventstore.In(tx).ReserveEvents(ctx, w.ID, "r", []eventstore.Reservation{{Topic: "in", IDs: []string{bad}}}),
+					"version": workflowstore.In(tx).AddWorkflowVersion(ctx, workflowstore.WorkflowVersion{WorkflowID: w.ID, Version: "v", Source: bad, Config: json.RawMessage(`{}`)}),
 				} {
 					if !errors.Is(err, pawl.ErrInvalid) {
 						t.Errorf("%s with %q: %v", name, bad, err)
 					}
 				}
-				if events, err := tx.EventsByMessage(ctx, w.ID, "in", []string{bad}); err != nil || len(events) != 0 {
+				if events, err := eventstore.In(tx).EventsByMessage(ctx, w.ID, "in", []string{bad}); err != nil || len(events) != 0 {
 					t.Errorf("events %q: %v, %v", bad, events, err)
 				}
-				known, err := tx.KnownInputs(ctx, w.ID, []string{bad})
+				known, err := eventstore.In(tx).KnownInputs(ctx, w.ID, []string{bad})
 				if len(known) != 0 {
 					t.Errorf("inputs %q: %v", bad, known)
 				}
 				return err
 			})
 		}
-		if n := count(t, db, `select (select count(*) from events) + (select count(*) from inputs) + (select count(*) from workflow_versions)`); n != 0 {
+		if n := store.CountForTest(t, db, `select (select count(*) from events) + (select count(*) from inputs) + (select count(*) from workflow_versions)`); n != 0 {
 			t.Errorf("%d rows of what was refused", n)
 		}
 	})
@@ -202,22 +209,26 @@ func TestUnstorableNamesAreRefusedAndTheTransactionGoesOn(t *testing.T) {
 // was applied must be recorded whatever the server answered.
 func TestUnstorableCharactersAreReplacedInFreeText(t *testing.T) {
 	const bad, good = "a\x00b\xffc", "a\uFFFDb\uFFFDc"
-	both(t, func(t *testing.T, db *DB) {
+	store.BothForTest(t, func(t *testing.T, db *store.DB) {
 		w := deployed(t, db, "mail", "in")
 		m := mutation0(w.ID, "r")
 		m.Title, m.Arguments = bad, json.RawMessage(`"`+bad+`"`)
 		in := input0(w.ID, "i")
 		in.Title = bad
-		mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
-			_, err := tx.InsertMutation(ctx, m, nil)
-			return errors.Join(err, tx.AddInputs(ctx, []Input{in}),
-				tx.MoveMutation(ctx, m.ID, pawl.MutationInFlight, MutationChange{To: pawl.MutationApplied, Result: json.RawMessage(`"` + bad + `"`), ErrorMessage: bad}),
-				tx.AddRunLogs(ctx, "r", []LogLine{{Text: bad}}), tx.SetHandlerState(ctx, w.ID, "h", json.RawMessage(`"`+bad+`"`)))
+		store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error {
+			_, err := mutationstore.In(tx).InsertMutation(ctx, m, nil)
+			return errors.Join(err, eventstore.In(tx).AddInputs(ctx, []eventstore.Input{in}),
+				mutationstore.In(tx).MoveMutation(ctx, m.ID, pawl.MutationInFlight, mutationstore.MutationChange{To: pawl.MutationApplied, Result: json.RawMessage(`"` + bad + `"`), ErrorMessage: bad}),
+				runstore.In(tx).AddRunLogs(ctx, "r", []runstore.LogLine{{Text: bad}}), workflowstore.In(tx).SetHandlerState(ctx, w.ID, "h", json.RawMessage(`"`+bad+`"`)))
 		})
 		published(t, db, w.ID, event0("in", "m", `"`+bad+`"`))
 		m = mutationOf(t, db, m.ID)
-		lines := mustRead(t, db, func(ctx context.Context, tx *Tx) ([]LogLine, error) { return tx.RunLogs(ctx, "r", 9) })
-		state := mustRead(t, db, func(ctx context.Context, tx *Tx) (HandlerState, error) { return tx.GetHandlerState(ctx, w.ID, "h") })
+		lines := mustRead(t, db, func(ctx context.Context, tx *store.Tx) ([]runstore.LogLine, error) {
+			return runstore.In(tx).RunLogs(ctx, "r", 9)
+		})
+		state := mustRead(t, db, func(ctx context.Context, tx *store.Tx) (workflowstore.HandlerState, error) {
+			return workflowstore.In(tx).GetHandlerState(ctx, w.ID, "h")
+		})
 		got := []string{m.Title, m.ErrorMessage, inputOf(t, db, "i").Title, lines[0].Text}
 		if diff := cmp.Diff([]string{good, good, good, good}, got); diff != "" {
 			t.Errorf("texts (-want +got):\n%s", diff)

@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"context"
@@ -9,14 +9,19 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/grantstore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 // Lists whose filter no index answers end pages early and leave nothing out,
 // wherever in a large table it is what they look for.
 func TestRunsThatAreRareAreAllFound(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
-		const runs = 3*WindowRows*PageWindows/2 + 77
-		mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
+	store.BothForTest(t, func(t *testing.T, db *store.DB) {
+		const runs = 3*store.WindowRows*store.PageWindows/2 + 77
+		store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error {
 			_, err := tx.Exec(ctx, `insert into runs (id, kind, lane, handler, handler_type, trigger, phase, status, attempt, created_at, updated_at)
 				with recursive n (i) as (select cast(1 as bigint) union all select i + 1 from n where i < $1)
 				select 'r' || (1000000 + i), case when i % 7 = 0 then 'source' when i % 1000 = 5 then 'schedule' else 'workflow' end, 'l', 'h', 'consumer', 'x', 'committed',
@@ -25,27 +30,27 @@ func TestRunsThatAreRareAreAllFound(t *testing.T) {
 		})
 		rare := []string{"r1029990", "r1020000", "r1000007", "r1000004", "r1000003"}
 		for name, c := range map[string]struct {
-			filter RunFilter
+			filter runstore.RunFilter
 			want   []string
 		}{
-			"status":                 {RunFilter{Status: pawl.StatusCancelled}, rare},
-			"lane and status":        {RunFilter{Lane: "l", Status: pawl.StatusCancelled}, rare},
-			"kind, lane and status":  {RunFilter{Kind: pawl.KindWorkflow, Lane: "l", Status: pawl.StatusCancelled}, []string{"r1029990", "r1020000", "r1000004", "r1000003"}},
-			"another lane":           {RunFilter{Lane: "m"}, nil},
-			"a viewer's own":         {RunFilter{Kind: pawl.KindSchedule, Viewer: "nobody"}, nil},
-			"what a viewer sees too": {RunFilter{Viewer: "nobody", Status: pawl.StatusCancelled}, rare},
-			"a time":                 {RunFilter{Lane: "l", Status: pawl.StatusCancelled, From: FromMillis(5), To: FromMillis(20001)}, []string{"r1020000", "r1000007"}},
+			"status":                 {runstore.RunFilter{Status: pawl.StatusCancelled}, rare},
+			"lane and status":        {runstore.RunFilter{Lane: "l", Status: pawl.StatusCancelled}, rare},
+			"kind, lane and status":  {runstore.RunFilter{Kind: pawl.KindWorkflow, Lane: "l", Status: pawl.StatusCancelled}, []string{"r1029990", "r1020000", "r1000004", "r1000003"}},
+			"another lane":           {runstore.RunFilter{Lane: "m"}, nil},
+			"a viewer's own":         {runstore.RunFilter{Kind: pawl.KindSchedule, Viewer: "nobody"}, nil},
+			"what a viewer sees too": {runstore.RunFilter{Viewer: "nobody", Status: pawl.StatusCancelled}, rare},
+			"a time":                 {runstore.RunFilter{Lane: "l", Status: pawl.StatusCancelled, From: store.FromMillis(5), To: store.FromMillis(20001)}, []string{"r1020000", "r1000007"}},
 		} {
 			for _, limit := range []int{1, 2, 50} {
 				t.Run(fmt.Sprint(name, limit), func(t *testing.T) {
-					down := everyRun(t, limit, func(ctx context.Context, tx *Tx, at Place) ([]Run, Place, error) {
-						return tx.ListRuns(ctx, c.filter, at, limit)
+					down := everyRun(t, limit, func(ctx context.Context, tx *store.Tx, at store.Place) ([]runstore.Run, store.Place, error) {
+						return runstore.In(tx).ListRuns(ctx, c.filter, at, limit)
 					}, db)
 					if !slices.Equal(down, c.want) {
 						t.Errorf("newest first: %v, want %v", down, c.want)
 					}
-					up := everyRun(t, limit, func(ctx context.Context, tx *Tx, at Place) ([]Run, Place, error) {
-						return tx.RunsInOrder(ctx, c.filter, at, limit)
+					up := everyRun(t, limit, func(ctx context.Context, tx *store.Tx, at store.Place) ([]runstore.Run, store.Place, error) {
+						return runstore.In(tx).RunsInOrder(ctx, c.filter, at, limit)
 					}, db)
 					if slices.Reverse(up); !slices.Equal(up, c.want) {
 						t.Errorf("oldest first: %v, want %v", up, c.want)
@@ -54,19 +59,21 @@ func TestRunsThatAreRareAreAllFound(t *testing.T) {
 			}
 		}
 		// What is common is in order, whichever kinds it is of.
-		page, next, err := db.ListRuns(t.Context(), RunFilter{}, Place{}, 20)
-		if err != nil || len(page) != 20 || next.ID != page[19].ID || !slices.IsSortedFunc(page, func(a, b Run) int { return -(Place{a.CreatedAt, a.ID}).Compare(Place{b.CreatedAt, b.ID}) }) {
+		page, next, err := runstore.On(db).ListRuns(t.Context(), runstore.RunFilter{}, store.Place{}, 20)
+		if err != nil || len(page) != 20 || next.ID != page[19].ID || !slices.IsSortedFunc(page, func(a, b runstore.Run) int {
+			return -(store.Place{a.CreatedAt, a.ID}).Compare(store.Place{b.CreatedAt, b.ID})
+		}) {
 			t.Errorf("%v %v %v", page, next, err)
 		}
 	})
 }
 
 // everyRun reads a list to its end, and no page of it is too long.
-func everyRun(t *testing.T, limit int, list func(context.Context, *Tx, Place) ([]Run, Place, error), db *DB) (ids []string) {
+func everyRun(t *testing.T, limit int, list func(context.Context, *store.Tx, store.Place) ([]runstore.Run, store.Place, error), db *store.DB) (ids []string) {
 	t.Helper()
-	for cursor, pages := (Place{}), 0; ; pages++ {
-		var page []Run
-		err := db.Read(t.Context(), func(ctx context.Context, tx *Tx) (err error) {
+	for cursor, pages := (store.Place{}), 0; ; pages++ {
+		var page []runstore.Run
+		err := db.Read(t.Context(), func(ctx context.Context, tx *store.Tx) (err error) {
 			page, cursor, err = list(ctx, tx, cursor)
 			return err
 		})
@@ -84,9 +91,9 @@ func everyRun(t *testing.T, limit int, list func(context.Context, *Tx, Place) ([
 
 // The same for jobs, events and inputs.
 func TestOtherThingsThatAreRareAreAllFound(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
-		const things = WindowRows*PageWindows + 99
-		mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
+	store.BothForTest(t, func(t *testing.T, db *store.DB) {
+		const things = store.WindowRows*store.PageWindows + 99
+		store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error {
 			for _, sql := range []string{
 				`insert into job_history (id, task, state, run_at, finished_at, attempt) {n} select i, case when i in (2, 15000) then 'rare' else 'http' end,
 					case when i in (2, 9) then 'cancelled' else 'succeeded' end, i, i, 1 from n`,
@@ -105,54 +112,54 @@ func TestOtherThingsThatAreRareAreAllFound(t *testing.T) {
 			return nil
 		})
 		for _, c := range []struct {
-			filter JobFilter
+			filter store.JobFilter
 			want   string
 		}{
-			{JobFilter{Task: "rare"}, "[112000 100005 15000 2]"}, {JobFilter{State: JobCancelled}, "[9 2]"}, {JobFilter{State: JobCancelled, Task: "rare"}, "[2]"},
-			{JobFilter{State: JobSucceeded, Task: "rare"}, "[15000]"}, {JobFilter{State: JobScheduled, Task: "rare"}, "[112000 100005]"}, {JobFilter{Lane: "nowhere"}, "[]"},
+			{store.JobFilter{Task: "rare"}, "[112000 100005 15000 2]"}, {store.JobFilter{State: store.JobCancelled}, "[9 2]"}, {store.JobFilter{State: store.JobCancelled, Task: "rare"}, "[2]"},
+			{store.JobFilter{State: store.JobSucceeded, Task: "rare"}, "[15000]"}, {store.JobFilter{State: store.JobScheduled, Task: "rare"}, "[112000 100005]"}, {store.JobFilter{Lane: "nowhere"}, "[]"},
 		} {
 			for _, limit := range []int{1, 50} {
-				got := drain(t, func(before int64) ([]JobRecord, int64, error) {
+				got := drain(t, func(before int64) ([]store.JobRecord, int64, error) {
 					return db.ListJobs(t.Context(), c.filter, before, limit)
-				}, func(r JobRecord) int64 { return r.ID })
+				}, func(r store.JobRecord) int64 { return r.ID })
 				if fmt.Sprint(got) != c.want {
 					t.Errorf("%+v: %v, want %s", c.filter, got, c.want)
 				}
 			}
 		}
 		for _, c := range []struct {
-			filter EventFilter
+			filter eventstore.EventFilter
 			want   string
 		}{
-			{EventFilter{Topic: "rare"}, "[10000 1]"}, {EventFilter{Status: EventSkipped}, "[9000 4]"}, {EventFilter{Status: EventSkipped, Topic: "rare"}, "[]"},
-			{EventFilter{InputID: "i100009"}, "[9]"},
+			{eventstore.EventFilter{Topic: "rare"}, "[10000 1]"}, {eventstore.EventFilter{Status: eventstore.EventSkipped}, "[9000 4]"}, {eventstore.EventFilter{Status: eventstore.EventSkipped, Topic: "rare"}, "[]"},
+			{eventstore.EventFilter{InputID: "i100009"}, "[9]"},
 		} {
-			got := drain(t, func(before int64) (page []Event, next int64, err error) {
-				err = db.Read(t.Context(), func(ctx context.Context, tx *Tx) error {
-					page, next, err = tx.EventPage(ctx, "w", c.filter, before, 1)
+			got := drain(t, func(before int64) (page []eventstore.Event, next int64, err error) {
+				err = db.Read(t.Context(), func(ctx context.Context, tx *store.Tx) error {
+					page, next, err = eventstore.In(tx).EventPage(ctx, "w", c.filter, before, 1)
 					return err
 				})
 				return page, next, err
-			}, func(e Event) int64 { return e.ID })
+			}, func(e eventstore.Event) int64 { return e.ID })
 			if fmt.Sprint(got) != c.want {
 				t.Errorf("%+v: %v, want %s", c.filter, got, c.want)
 			}
 		}
-		for status, want := range map[InputStatus]string{InputSkipped: "[6000 2]", InputOrphaned: "[7000 3]"} {
-			got := drain(t, func(before int64) (page []Input, next int64, err error) {
-				var cursor InputCursor
-				err = db.Read(t.Context(), func(ctx context.Context, tx *Tx) error {
+		for status, want := range map[eventstore.InputStatus]string{eventstore.InputSkipped: "[6000 2]", eventstore.InputOrphaned: "[7000 3]"} {
+			got := drain(t, func(before int64) (page []eventstore.Input, next int64, err error) {
+				var cursor eventstore.InputCursor
+				err = db.Read(t.Context(), func(ctx context.Context, tx *store.Tx) error {
 					if before > 0 {
-						cursor = InputCursor{FromMillis(before), fmt.Sprint("i", 100000+before)}
+						cursor = eventstore.InputCursor{CreatedAt: store.FromMillis(before), ID: fmt.Sprint("i", 100000+before)}
 					}
-					page, cursor, err = tx.InputPage(ctx, "w", status, cursor, 1)
+					page, cursor, err = eventstore.In(tx).InputPage(ctx, "w", status, cursor, 1)
 					return err
 				})
 				if cursor.ID == "" {
 					return page, 0, err
 				}
-				return page, Millis(cursor.CreatedAt), err
-			}, func(i Input) int64 { return Millis(i.CreatedAt) })
+				return page, store.Millis(cursor.CreatedAt), err
+			}, func(i eventstore.Input) int64 { return store.Millis(i.CreatedAt) })
 			if fmt.Sprint(got) != want {
 				t.Errorf("%s: %v, want %s", status, got, want)
 			}
@@ -182,16 +189,16 @@ func drain[T any](t *testing.T, list func(before int64) ([]T, int64, error), id 
 
 // A receipt that comes again is not added to its day again.
 func TestDaysCountAReceiptOnce(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
-		g := grantOf(t, db, ensureUser(t, db, "ada", RoleOperator), nil)
+	store.BothForTest(t, func(t *testing.T, db *store.DB) {
+		g := grantOf(t, db, ensureUser(t, db, "ada", userstore.RoleOperator), nil)
 		for range 3 {
-			mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
-				_, err := tx.InsertReceipt(ctx, receipt(g, "r", 1, "u", 7))
+			store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error {
+				_, err := grantstore.In(tx).InsertReceipt(ctx, receipt(g, "r", 1, "u", 7))
 				return err
 			})
 		}
-		days := mustRead(t, db, func(ctx context.Context, tx *Tx) ([]DaySpend, error) {
-			return tx.SpendByDay(ctx, g.AccountID, time.Now().AddDate(0, 0, -1))
+		days := mustRead(t, db, func(ctx context.Context, tx *store.Tx) ([]grantstore.DaySpend, error) {
+			return grantstore.In(tx).SpendByDay(ctx, g.AccountID, time.Now().AddDate(0, 0, -1))
 		})
 		if len(days) != 1 || days[0].Amount != 7 || days[0].Receipts != 1 {
 			t.Errorf("%+v", days)

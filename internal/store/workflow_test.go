@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"context"
@@ -12,26 +12,30 @@ import (
 	"github.com/google/go-cmp/cmp"
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/pgtest"
+	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
 // deployed adds a workflow with topics.
-func deployed(t testing.TB, db *DB, name string, topics ...string) Workflow {
+func deployed(t testing.TB, db *store.DB, name string, topics ...string) workflowstore.Workflow {
 	t.Helper()
-	var w Workflow
-	mustWrite(t, db, func(ctx context.Context, tx *Tx) (err error) {
-		if w, err = tx.InsertWorkflow(ctx, name, "v1"); err != nil {
+	var w workflowstore.Workflow
+	store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
+		if w, err = workflowstore.In(tx).InsertWorkflow(ctx, name, "v1"); err != nil {
 			return err
 		}
-		return tx.EnsureTopics(ctx, w.ID, topics)
+		return eventstore.In(tx).EnsureTopics(ctx, w.ID, topics)
 	})
 	return w
 }
 
 // mustRead returns what fn reads in a transaction of its own.
-func mustRead[T any](t testing.TB, db *DB, fn func(ctx context.Context, tx *Tx) (T, error)) T {
+func mustRead[T any](t testing.TB, db *store.DB, fn func(ctx context.Context, tx *store.Tx) (T, error)) T {
 	t.Helper()
 	var v T
-	err := db.Read(t.Context(), func(ctx context.Context, tx *Tx) (err error) {
+	err := db.Read(t.Context(), func(ctx context.Context, tx *store.Tx) (err error) {
 		v, err = fn(ctx, tx)
 		return err
 	})
@@ -43,9 +47,9 @@ func mustRead[T any](t testing.TB, db *DB, fn func(ctx context.Context, tx *Tx) 
 
 // waitsForLock returns once a transaction of this PostgreSQL database waits
 // for a lock, or fails if done is closed before that.
-func waitsForLock(t testing.TB, db *DB, done <-chan struct{}) {
+func waitsForLock(t testing.TB, db *store.DB, done <-chan struct{}) {
 	t.Helper()
-	for count(t, db, `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`) == 0 {
+	for store.CountForTest(t, db, `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`) == 0 {
 		select {
 		case <-done:
 			t.Fatal("the second transaction did not wait for the first")
@@ -57,17 +61,17 @@ func waitsForLock(t testing.TB, db *DB, done <-chan struct{}) {
 // during runs second while first, which has made its statements, is not yet
 // committed and second waits for it. It is for PostgreSQL: SQLite has one
 // writer.
-func during(t testing.TB, db *DB, first, second Func) {
+func during(t testing.TB, db *store.DB, first, second store.Func) {
 	t.Helper()
 	made, commit := make(chan struct{}), make(chan struct{})
 	done1, done2 := make(chan struct{}), make(chan struct{})
-	write := func(done chan struct{}, fn Func) {
+	write := func(done chan struct{}, fn store.Func) {
 		defer close(done)
 		if err := db.Write(t.Context(), fn); err != nil {
 			t.Errorf("write: %v", err)
 		}
 	}
-	go write(done1, func(ctx context.Context, tx *Tx) error {
+	go write(done1, func(ctx context.Context, tx *store.Tx) error {
 		defer func() { close(made); <-commit }()
 		return first(ctx, tx)
 	})
@@ -78,23 +82,33 @@ func during(t testing.TB, db *DB, first, second Func) {
 }
 
 func TestWorkflowComesBackAsItWasStored(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	store.BothForTest(t, func(t *testing.T, db *store.DB) {
 		w := deployed(t, db, "mail")
-		want := Workflow{
+		want := workflowstore.Workflow{
 			ID: w.ID, Name: "mail", Lane: "mail", Desired: "active", Version: "v1",
 			CreatedAt: w.CreatedAt, UpdatedAt: w.CreatedAt, DeployedAt: w.CreatedAt,
 		}
 		if diff := cmp.Diff(want, w); diff != "" || w.CreatedAt.IsZero() {
 			t.Errorf("inserted at %v (-want +got):\n%s", w.CreatedAt, diff)
 		}
-		for name, get := range map[string]func(ctx context.Context, tx *Tx) (Workflow, error){
-			"by name": func(ctx context.Context, tx *Tx) (Workflow, error) { return tx.WorkflowByName(ctx, "mail") },
-			"by id":   func(ctx context.Context, tx *Tx) (Workflow, error) { return tx.GetWorkflow(ctx, w.ID) },
-			"by lane": func(ctx context.Context, tx *Tx) (Workflow, error) { return tx.WorkflowByLane(ctx, "mail") },
-			"shared":  func(ctx context.Context, tx *Tx) (Workflow, error) { return tx.ShareWorkflow(ctx, w.ID) },
-			"held":    func(ctx context.Context, tx *Tx) (Workflow, error) { return tx.HoldWorkflow(ctx, "mail") },
+		for name, get := range map[string]func(ctx context.Context, tx *store.Tx) (workflowstore.Workflow, error){
+			"by name": func(ctx context.Context, tx *store.Tx) (workflowstore.Workflow, error) {
+				return workflowstore.In(tx).WorkflowByName(ctx, "mail")
+			},
+			"by id": func(ctx context.Context, tx *store.Tx) (workflowstore.Workflow, error) {
+				return workflowstore.In(tx).GetWorkflow(ctx, w.ID)
+			},
+			"by lane": func(ctx context.Context, tx *store.Tx) (workflowstore.Workflow, error) {
+				return workflowstore.In(tx).WorkflowByLane(ctx, "mail")
+			},
+			"shared": func(ctx context.Context, tx *store.Tx) (workflowstore.Workflow, error) {
+				return workflowstore.In(tx).ShareWorkflow(ctx, w.ID)
+			},
+			"held": func(ctx context.Context, tx *store.Tx) (workflowstore.Workflow, error) {
+				return workflowstore.In(tx).HoldWorkflow(ctx, "mail")
+			},
 		} {
-			mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
+			store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error {
 				got, err := get(ctx, tx)
 				if diff := cmp.Diff(w, got); diff != "" {
 					t.Errorf("%s (-inserted +read):\n%s", name, diff)
@@ -106,19 +120,19 @@ func TestWorkflowComesBackAsItWasStored(t *testing.T) {
 }
 
 func TestWorkflowThatIsNotThereIsNotFound(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
-		mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
-			_, byName := tx.WorkflowByName(ctx, "nobody")
-			_, byID := tx.GetWorkflow(ctx, "nobody")
-			_, byLane := tx.WorkflowByLane(ctx, "nobody")
-			_, shared := tx.ShareWorkflow(ctx, "nobody")
-			_, held := tx.HoldWorkflow(ctx, "nobody")
+	store.BothForTest(t, func(t *testing.T, db *store.DB) {
+		store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error {
+			_, byName := workflowstore.In(tx).WorkflowByName(ctx, "nobody")
+			_, byID := workflowstore.In(tx).GetWorkflow(ctx, "nobody")
+			_, byLane := workflowstore.In(tx).WorkflowByLane(ctx, "nobody")
+			_, shared := workflowstore.In(tx).ShareWorkflow(ctx, "nobody")
+			_, held := workflowstore.In(tx).HoldWorkflow(ctx, "nobody")
 			for name, err := range map[string]error{"by name": byName, "by id": byID, "by lane": byLane, "shared": shared, "held": held} {
 				if !errors.Is(err, pawl.ErrNotFound) || err.Error() != `read workflow: there is no workflow "nobody"` {
 					t.Errorf("%s: %v", name, err)
 				}
 			}
-			if _, err := tx.GetWorkflowVersion(ctx, "nobody", "v1"); !errors.Is(err, pawl.ErrNotFound) {
+			if _, err := workflowstore.In(tx).GetWorkflowVersion(ctx, "nobody", "v1"); !errors.Is(err, pawl.ErrNotFound) {
 				t.Errorf("version: %v", err)
 			}
 			return nil
@@ -128,37 +142,49 @@ func TestWorkflowThatIsNotThereIsNotFound(t *testing.T) {
 
 // Each change sets its own columns and no others, and raises the revision.
 func TestWorkflowChangesOneThingAtATime(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	store.BothForTest(t, func(t *testing.T, db *store.DB) {
 		other := deployed(t, db, "other")
 		want := deployed(t, db, "mail")
-		change := func(name string, fn Func, expect func(w *Workflow, tx *Tx)) {
+		change := func(name string, fn store.Func, expect func(w *workflowstore.Workflow, tx *store.Tx)) {
 			t.Helper()
-			mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
-				tx.Now = at(len(name)) // an instant that is not that of the insert
+			store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error {
+				tx.Now = store.AtForTest(len(name)) // an instant that is not that of the insert
 				if err := fn(ctx, tx); err != nil {
 					return err
 				}
 				want.UpdatedAt, want.Revision = tx.Now, want.Revision+1
 				expect(&want, tx)
-				got, err := tx.GetWorkflow(ctx, want.ID)
+				got, err := workflowstore.In(tx).GetWorkflow(ctx, want.ID)
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", name, diff)
 				}
 				return err
 			})
 		}
-		change("version", func(ctx context.Context, tx *Tx) error { return tx.SetWorkflowVersion(ctx, want.ID, "v2") },
-			func(w *Workflow, tx *Tx) { w.Version, w.DeployedAt = "v2", tx.Now })
-		change("desired", func(ctx context.Context, tx *Tx) error { return tx.SetWorkflowDesired(ctx, want.ID, "paused") },
-			func(w *Workflow, _ *Tx) { w.Desired = "paused" })
-		change("cleared", func(ctx context.Context, tx *Tx) error { return tx.SetWorkflowCleared(ctx, want.ID, "run") },
-			func(w *Workflow, _ *Tx) { w.ClearedRun = "run" })
-		change("forgotten", func(ctx context.Context, tx *Tx) error { return tx.SetWorkflowCleared(ctx, want.ID, "") },
-			func(w *Workflow, _ *Tx) { w.ClearedRun = "" })
-		change("touched", func(ctx context.Context, tx *Tx) error { return tx.TouchWorkflow(ctx, want.ID) }, func(*Workflow, *Tx) {})
-		change("deleted", func(ctx context.Context, tx *Tx) error { return tx.DeleteWorkflow(ctx, want.ID) },
-			func(w *Workflow, tx *Tx) { w.DeletedAt, w.Desired = tx.Now, "archived" })
-		got := mustRead(t, db, func(ctx context.Context, tx *Tx) (Workflow, error) { return tx.GetWorkflow(ctx, other.ID) })
+		change("version", func(ctx context.Context, tx *store.Tx) error {
+			return workflowstore.In(tx).SetWorkflowVersion(ctx, want.ID, "v2")
+		},
+			func(w *workflowstore.Workflow, tx *store.Tx) { w.Version, w.DeployedAt = "v2", tx.Now })
+		change("desired", func(ctx context.Context, tx *store.Tx) error {
+			return workflowstore.In(tx).SetWorkflowDesired(ctx, want.ID, "paused")
+		},
+			func(w *workflowstore.Workflow, _ *store.Tx) { w.Desired = "paused" })
+		change("cleared", func(ctx context.Context, tx *store.Tx) error {
+			return workflowstore.In(tx).SetWorkflowCleared(ctx, want.ID, "run")
+		},
+			func(w *workflowstore.Workflow, _ *store.Tx) { w.ClearedRun = "run" })
+		change("forgotten", func(ctx context.Context, tx *store.Tx) error {
+			return workflowstore.In(tx).SetWorkflowCleared(ctx, want.ID, "")
+		},
+			func(w *workflowstore.Workflow, _ *store.Tx) { w.ClearedRun = "" })
+		change("touched", func(ctx context.Context, tx *store.Tx) error { return workflowstore.In(tx).TouchWorkflow(ctx, want.ID) }, func(*workflowstore.Workflow, *store.Tx) {})
+		change("deleted", func(ctx context.Context, tx *store.Tx) error {
+			return workflowstore.In(tx).DeleteWorkflow(ctx, want.ID)
+		},
+			func(w *workflowstore.Workflow, tx *store.Tx) { w.DeletedAt, w.Desired = tx.Now, "archived" })
+		got := mustRead(t, db, func(ctx context.Context, tx *store.Tx) (workflowstore.Workflow, error) {
+			return workflowstore.In(tx).GetWorkflow(ctx, other.ID)
+		})
 		if diff := cmp.Diff(other, got); diff != "" {
 			t.Errorf("another workflow was changed:\n%s", diff)
 		}
@@ -167,20 +193,20 @@ func TestWorkflowChangesOneThingAtATime(t *testing.T) {
 
 // What a deleted workflow did is not the past of the next one of its name.
 func TestNameOfADeletedWorkflowIsFreeAndItsLaneIsNot(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	store.BothForTest(t, func(t *testing.T, db *store.DB) {
 		var lanes []string
 		for range 3 {
 			w := deployed(t, db, "mail")
 			lanes = append(lanes, w.Lane)
-			mustWrite(t, db, func(ctx context.Context, tx *Tx) error { return tx.DeleteWorkflow(ctx, w.ID) })
-			mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
-				if _, err := tx.WorkflowByName(ctx, "mail"); !errors.Is(err, pawl.ErrNotFound) {
+			store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error { return workflowstore.In(tx).DeleteWorkflow(ctx, w.ID) })
+			store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error {
+				if _, err := workflowstore.In(tx).WorkflowByName(ctx, "mail"); !errors.Is(err, pawl.ErrNotFound) {
 					t.Errorf("a deleted workflow was found by its name: %v", err)
 				}
-				if _, err := tx.HoldWorkflow(ctx, "mail"); !errors.Is(err, pawl.ErrNotFound) {
+				if _, err := workflowstore.In(tx).HoldWorkflow(ctx, "mail"); !errors.Is(err, pawl.ErrNotFound) {
 					t.Errorf("a deleted workflow was held: %v", err)
 				}
-				got, err := tx.WorkflowByLane(ctx, w.Lane)
+				got, err := workflowstore.In(tx).WorkflowByLane(ctx, w.Lane)
 				if got.ID != w.ID {
 					t.Errorf("lane %s is of %s, want the deleted %s", w.Lane, got.ID, w.ID)
 				}
@@ -199,13 +225,13 @@ func TestNameOfADeletedWorkflowIsFreeAndItsLaneIsNot(t *testing.T) {
 // Of many who deploy one name at the same time one succeeds, and the others
 // are told what happened.
 func TestConcurrentInsertsOfOneNameHaveOneWinner(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	store.BothForTest(t, func(t *testing.T, db *store.DB) {
 		var wg sync.WaitGroup
 		errs := make([]error, 8)
 		for i := range errs {
 			wg.Go(func() {
-				errs[i] = db.Write(t.Context(), func(ctx context.Context, tx *Tx) error {
-					_, err := tx.InsertWorkflow(ctx, "mail", fmt.Sprint("v", i))
+				errs[i] = db.Write(t.Context(), func(ctx context.Context, tx *store.Tx) error {
+					_, err := workflowstore.In(tx).InsertWorkflow(ctx, "mail", fmt.Sprint("v", i))
 					return err
 				})
 			})
@@ -220,7 +246,7 @@ func TestConcurrentInsertsOfOneNameHaveOneWinner(t *testing.T) {
 				t.Errorf("a rival got %v", err)
 			}
 		}
-		if n := count(t, db, `select count(*) from workflows`); won != 1 || n != 1 {
+		if n := store.CountForTest(t, db, `select count(*) from workflows`); won != 1 || n != 1 {
 			t.Errorf("%d won, %d rows", won, n)
 		}
 	})
@@ -229,32 +255,36 @@ func TestConcurrentInsertsOfOneNameHaveOneWinner(t *testing.T) {
 // Whoever begins work on what they read about a workflow has committed before
 // a pause does. PostgreSQL only: SQLite has one writer.
 func TestShareMakesChangesWait(t *testing.T) {
-	for name, change := range map[string]func(ctx context.Context, tx *Tx, w Workflow) error{
-		"pause":  func(ctx context.Context, tx *Tx, w Workflow) error { return tx.SetWorkflowDesired(ctx, w.ID, "paused") },
-		"delete": func(ctx context.Context, tx *Tx, w Workflow) error { return tx.DeleteWorkflow(ctx, w.ID) },
-		"hold": func(ctx context.Context, tx *Tx, w Workflow) error {
-			_, err := tx.HoldWorkflow(ctx, w.Name)
+	for name, change := range map[string]func(ctx context.Context, tx *store.Tx, w workflowstore.Workflow) error{
+		"pause": func(ctx context.Context, tx *store.Tx, w workflowstore.Workflow) error {
+			return workflowstore.In(tx).SetWorkflowDesired(ctx, w.ID, "paused")
+		},
+		"delete": func(ctx context.Context, tx *store.Tx, w workflowstore.Workflow) error {
+			return workflowstore.In(tx).DeleteWorkflow(ctx, w.ID)
+		},
+		"hold": func(ctx context.Context, tx *store.Tx, w workflowstore.Workflow) error {
+			_, err := workflowstore.In(tx).HoldWorkflow(ctx, w.Name)
 			return err
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			db := open(t, pgtest.URL(t))
+			db := store.OpenForTest(t, pgtest.URL(t))
 			w := deployed(t, db, "mail")
 			began := false
 			during(t, db,
-				func(ctx context.Context, tx *Tx) error {
-					got, err := tx.ShareWorkflow(ctx, w.ID)
+				func(ctx context.Context, tx *store.Tx) error {
+					got, err := workflowstore.In(tx).ShareWorkflow(ctx, w.ID)
 					if err != nil || got.Desired != "active" {
 						return fmt.Errorf("shared %+v: %w", got, err)
 					}
-					_, err = tx.InsertRun(ctx, run0(w.Lane))
+					_, err = runstore.In(tx).InsertRun(ctx, run0(w.Lane))
 					return err
 				},
-				func(ctx context.Context, tx *Tx) error {
+				func(ctx context.Context, tx *store.Tx) error {
 					if err := change(ctx, tx, w); err != nil {
 						return err
 					}
-					_, err := tx.ActiveRun(ctx, pawl.KindWorkflow, w.Lane)
+					_, err := runstore.In(tx).ActiveRun(ctx, pawl.KindWorkflow, w.Lane)
 					began = err == nil
 					return err
 				})
@@ -267,34 +297,34 @@ func TestShareMakesChangesWait(t *testing.T) {
 
 // Many begin work at the same time: sharers do not wait for each other.
 func TestShareLetsOthersShare(t *testing.T) {
-	db := open(t, pgtest.URL(t))
+	db := store.OpenForTest(t, pgtest.URL(t))
 	w := deployed(t, db, "mail")
-	share := func(ctx context.Context, tx *Tx) error {
-		_, err := tx.ShareWorkflow(ctx, w.ID)
+	share := func(ctx context.Context, tx *store.Tx) error {
+		_, err := workflowstore.In(tx).ShareWorkflow(ctx, w.ID)
 		return err
 	}
-	mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
+	store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error {
 		if err := share(ctx, tx); err != nil {
 			return err
 		}
-		mustWrite(t, db, share)
+		store.MustWriteForTest(t, db, share)
 		return nil
 	})
 }
 
 func TestHoldMakesSharersSeeTheChange(t *testing.T) {
-	db := open(t, pgtest.URL(t))
+	db := store.OpenForTest(t, pgtest.URL(t))
 	w := deployed(t, db, "mail")
 	var seen string
 	during(t, db,
-		func(ctx context.Context, tx *Tx) error {
-			if _, err := tx.HoldWorkflow(ctx, "mail"); err != nil {
+		func(ctx context.Context, tx *store.Tx) error {
+			if _, err := workflowstore.In(tx).HoldWorkflow(ctx, "mail"); err != nil {
 				return err
 			}
-			return tx.SetWorkflowDesired(ctx, w.ID, "paused")
+			return workflowstore.In(tx).SetWorkflowDesired(ctx, w.ID, "paused")
 		},
-		func(ctx context.Context, tx *Tx) error {
-			got, err := tx.ShareWorkflow(ctx, w.ID)
+		func(ctx context.Context, tx *store.Tx) error {
+			got, err := workflowstore.In(tx).ShareWorkflow(ctx, w.ID)
 			seen = got.Desired
 			return err
 		})
@@ -304,16 +334,20 @@ func TestHoldMakesSharersSeeTheChange(t *testing.T) {
 }
 
 func TestWorkflowsAreListedPageByPage(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	store.BothForTest(t, func(t *testing.T, db *store.DB) {
 		var want []string
 		for i := range 7 {
 			want = append(want, deployed(t, db, fmt.Sprint("w", i)).Name)
 		}
 		gone := deployed(t, db, "w2x")
-		mustWrite(t, db, func(ctx context.Context, tx *Tx) error { return tx.DeleteWorkflow(ctx, gone.ID) })
+		store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error {
+			return workflowstore.In(tx).DeleteWorkflow(ctx, gone.ID)
+		})
 		var got []string
 		for after := ""; ; {
-			page := mustRead(t, db, func(ctx context.Context, tx *Tx) ([]Workflow, error) { return tx.ListWorkflows(ctx, after, 3) })
+			page := mustRead(t, db, func(ctx context.Context, tx *store.Tx) ([]workflowstore.Workflow, error) {
+				return workflowstore.In(tx).ListWorkflows(ctx, after, 3)
+			})
 			for _, w := range page {
 				got = append(got, w.Name)
 			}
@@ -331,19 +365,19 @@ func TestWorkflowsAreListedPageByPage(t *testing.T) {
 // A workflow is unarmed if it is meant to run, could run by itself, and has no
 // job that waits for it.
 func TestUnarmedWorkflowsAreFound(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
-		scheduled := func(name string) Workflow {
+	store.BothForTest(t, func(t *testing.T, db *store.DB) {
+		scheduled := func(name string) workflowstore.Workflow {
 			w := deployed(t, db, name)
-			putSchedules(t, db, at(0), ProducerSchedule{WorkflowID: w.ID, Producer: "p", Type: "interval", Value: "5m"})
+			putSchedules(t, db, store.AtForTest(0), workflowstore.ProducerSchedule{WorkflowID: w.ID, Producer: "p", Type: "interval", Value: "5m"})
 			return w
 		}
 		scheduled("a scheduled")
-		setWake(t, db, deployed(t, db, "b wakes").ID, "h", at(0))
+		setWake(t, db, deployed(t, db, "b wakes").ID, "h", store.AtForTest(0))
 		insertRun(t, db, run0(deployed(t, db, "c runs").Lane))
-		enqueue(t, db, JobSpec{Task: "t", Key: "workflow:" + scheduled("d armed").Lane, RunAt: at(0), MaxAttempts: 1})
+		store.EnqueueForTest(t, db, store.JobSpec{Task: "t", Key: "workflow:" + scheduled("d armed").Lane, RunAt: store.AtForTest(0), MaxAttempts: 1})
 		paused, deleted := scheduled("e paused"), scheduled("f deleted")
-		mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
-			return errors.Join(tx.SetWorkflowDesired(ctx, paused.ID, "paused"), tx.DeleteWorkflow(ctx, deleted.ID))
+		store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error {
+			return errors.Join(workflowstore.In(tx).SetWorkflowDesired(ctx, paused.ID, "paused"), workflowstore.In(tx).DeleteWorkflow(ctx, deleted.ID))
 		})
 		setState(t, db, deployed(t, db, "g waits for events").ID, "h", `1`)
 		for _, page := range []struct {
@@ -351,8 +385,8 @@ func TestUnarmedWorkflowsAreFound(t *testing.T) {
 			limit int
 			want  string
 		}{{"", 9, "a scheduled, b wakes, c runs"}, {"", 1, "a scheduled"}, {"a scheduled", 9, "b wakes, c runs"}, {"c runs", 9, ""}} {
-			list := mustRead(t, db, func(ctx context.Context, tx *Tx) ([]Workflow, error) {
-				return tx.UnarmedWorkflows(ctx, "t", page.after, page.limit)
+			list := mustRead(t, db, func(ctx context.Context, tx *store.Tx) ([]workflowstore.Workflow, error) {
+				return workflowstore.In(tx).UnarmedWorkflows(ctx, "t", page.after, page.limit)
 			})
 			var names []string
 			for _, w := range list {
@@ -368,21 +402,21 @@ func TestUnarmedWorkflowsAreFound(t *testing.T) {
 // A version is its content: it is kept once, and numbered in the order of
 // arrival.
 func TestVersionsAreKeptOnceAndNumbered(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	store.BothForTest(t, func(t *testing.T, db *store.DB) {
 		w, other := deployed(t, db, "mail"), deployed(t, db, "other")
-		add := func(v WorkflowVersion) {
+		add := func(v workflowstore.WorkflowVersion) {
 			t.Helper()
-			mustWrite(t, db, func(ctx context.Context, tx *Tx) error { return tx.AddWorkflowVersion(ctx, v) })
+			store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error { return workflowstore.In(tx).AddWorkflowVersion(ctx, v) })
 		}
-		first := WorkflowVersion{WorkflowID: w.ID, Version: "a", Filename: "mail.ts", Source: "export default {} // ü", Config: json.RawMessage(`{"a":1}`), CreatedBy: "ann"}
+		first := workflowstore.WorkflowVersion{WorkflowID: w.ID, Version: "a", Filename: "mail.ts", Source: "export default {} // ü", Config: json.RawMessage(`{"a":1}`), CreatedBy: "ann"}
 		add(first)
-		add(WorkflowVersion{WorkflowID: w.ID, Version: "b", Filename: "mail.ts", Config: json.RawMessage(`{}`)})
-		add(WorkflowVersion{WorkflowID: w.ID, Version: "a", Filename: "renamed.ts", Source: "else", Config: json.RawMessage(`{}`), CreatedBy: "bob"})
-		add(WorkflowVersion{WorkflowID: w.ID, Version: "c", Filename: "mail.ts", Config: json.RawMessage(`{}`)})
-		add(WorkflowVersion{WorkflowID: other.ID, Version: "a", Filename: "other.ts", Config: json.RawMessage(`{}`)})
+		add(workflowstore.WorkflowVersion{WorkflowID: w.ID, Version: "b", Filename: "mail.ts", Config: json.RawMessage(`{}`)})
+		add(workflowstore.WorkflowVersion{WorkflowID: w.ID, Version: "a", Filename: "renamed.ts", Source: "else", Config: json.RawMessage(`{}`), CreatedBy: "bob"})
+		add(workflowstore.WorkflowVersion{WorkflowID: w.ID, Version: "c", Filename: "mail.ts", Config: json.RawMessage(`{}`)})
+		add(workflowstore.WorkflowVersion{WorkflowID: other.ID, Version: "a", Filename: "other.ts", Config: json.RawMessage(`{}`)})
 
-		got := mustRead(t, db, func(ctx context.Context, tx *Tx) (WorkflowVersion, error) {
-			return tx.GetWorkflowVersion(ctx, w.ID, "a")
+		got := mustRead(t, db, func(ctx context.Context, tx *store.Tx) (workflowstore.WorkflowVersion, error) {
+			return workflowstore.In(tx).GetWorkflowVersion(ctx, w.ID, "a")
 		})
 		first.Number, first.CreatedAt = 1, got.CreatedAt
 		if diff := cmp.Diff(first, got); diff != "" || got.CreatedAt.IsZero() {
@@ -393,8 +427,8 @@ func TestVersionsAreKeptOnceAndNumbered(t *testing.T) {
 			limit  int
 			want   string
 		}{{0, 9, "c3 b2 a1"}, {0, 2, "c3 b2"}, {2, 2, "a1"}, {1, 2, ""}} {
-			list := mustRead(t, db, func(ctx context.Context, tx *Tx) ([]WorkflowVersion, error) {
-				return tx.ListWorkflowVersions(ctx, w.ID, page.before, page.limit)
+			list := mustRead(t, db, func(ctx context.Context, tx *store.Tx) ([]workflowstore.WorkflowVersion, error) {
+				return workflowstore.In(tx).ListWorkflowVersions(ctx, w.ID, page.before, page.limit)
 			})
 			var names []string
 			for _, v := range list {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 // PruneName is the task that forgets what is old.
@@ -31,7 +32,9 @@ func Prune(db *store.DB, log *slog.Logger) queue.Task {
 			if err != nil {
 				return err
 			}
-			m, err := inBatches(ctx, func() (int64, error) { return db.DeleteOldIdempotencyKeys(ctx, now.Add(-keysKept), pruneBatch) })
+			m, err := inBatches(ctx, func() (int64, error) {
+				return userstore.On(db).DeleteOldIdempotencyKeys(ctx, now.Add(-keysKept), pruneBatch)
+			})
 			if err != nil {
 				return err
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 // Pages have no way around the rules of the API: whoever may nothing can do
@@ -29,7 +30,7 @@ func TestFormsHaveNoRightsOfTheirOwn(t *testing.T) {
 			t.Fatalf("only %d forms", len(forms))
 		}
 		lines := r.auditLines()
-		b := r.signedIn(r.token("nobody", store.RoleOperator, "docs:read"))
+		b := r.signedIn(r.token("nobody", userstore.RoleOperator, "docs:read"))
 		for _, form := range forms {
 			path := strings.NewReplacer("{name}", "orders", "{id}", "0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e").Replace(string(form[1]))
 			if path == "/signout" {
@@ -71,7 +72,7 @@ func TestPawlsOwnJobsAreShownAndNotTouched(t *testing.T) {
 			t.Fatal(err)
 		}
 		path := "/jobs/" + strconv.FormatInt(id, 10)
-		admin, otto := r.signedIn(r.admin), r.signedIn(r.token("otto", store.RoleOperator, "*"))
+		admin, otto := r.signedIn(r.admin), r.signedIn(r.token("otto", userstore.RoleOperator, "*"))
 		admin.get(path).want(http.StatusOK).has("Pawl itself").hasNot("Cancel the job")
 		admin.post(path+"/cancel", "back", path).want(http.StatusForbidden)
 		otto.get(path).want(http.StatusNotFound)
@@ -84,8 +85,8 @@ func TestPawlsOwnJobsAreShownAndNotTouched(t *testing.T) {
 // cannot follow everything there is.
 func TestLivePagesEndWithTheirToken(t *testing.T) {
 	both(t, func(r *rig) {
-		text := r.token("vera", store.RoleViewer, "read")
-		token, err := r.db.TokenByText(t.Context(), text)
+		text := r.token("vera", userstore.RoleViewer, "read")
+		token, err := userstore.On(r.db).TokenByText(t.Context(), text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +109,7 @@ func TestLivePagesEndWithTheirToken(t *testing.T) {
 			s.Close()
 		}
 		if err := r.db.Write(t.Context(), func(ctx context.Context, tx *store.Tx) error {
-			_, err := tx.RevokeToken(ctx, token.ID) // as another process does
+			_, err := userstore.In(tx).RevokeToken(ctx, token.ID) // as another process does
 			return err
 		}); err != nil {
 			t.Fatal(err)

@@ -11,11 +11,12 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
 )
 
 type backfillsPage struct {
 	Head      *scheduleHead
-	Backfills []store.Backfill
+	Backfills []schedulestore.Backfill
 	From, To  string        // what the form begins with
 	Grants    []grantAnswer // that can be chosen
 }
@@ -35,7 +36,7 @@ func (s *Site) showBackfills(w http.ResponseWriter, r *http.Request, v *visit) {
 		today := v.now.UTC().Truncate(24 * time.Hour)
 		out := backfillsPage{Head: h, From: today.AddDate(0, 0, -7).Format(formTime), To: today.Format(formTime)}
 		err := s.cfg.DB.Read(r.Context(), func(ctx context.Context, tx *store.Tx) (err error) {
-			out.Backfills, err = tx.ListBackfills(ctx, h.ID, backfillsShown)
+			out.Backfills, err = schedulestore.In(tx).ListBackfills(ctx, h.ID, backfillsShown)
 			return err
 		})
 		if err == nil && h.CanWrite && v.may("grants", "read") {

@@ -24,6 +24,7 @@ import (
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/source"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 	"github.com/pawlrun/pawl/internal/tool"
 	"github.com/pawlrun/pawl/internal/workflow"
 )
@@ -112,7 +113,7 @@ func newRig(t *testing.T, address string) *rig {
 	r.run(jobs)
 	programs := api.New(api.Config{DB: db, Queue: jobs, Kinds: kinds, Workflows: flows, Sources: sources, Schedules: graphs, Tools: tools, Version: "1.2.3"})
 	t.Cleanup(programs.Close)
-	r.admin = r.token("admin", store.RoleAdmin, "*")
+	r.admin = r.token("admin", userstore.RoleAdmin, "*")
 	r.site, err = New(Config{API: programs, DB: db, Kinds: kinds, Pulse: r.pulse, Version: "1.2.3", Admin: r.admin})
 	if err != nil {
 		t.Fatal(err)
@@ -151,14 +152,14 @@ func (r *rig) eventually(what string, cond func() bool) {
 }
 
 // token makes a token of a user with that name and role.
-func (r *rig) token(user string, role store.Role, scopes ...string) (text string) {
+func (r *rig) token(user string, role userstore.Role, scopes ...string) (text string) {
 	r.t.Helper()
 	err := r.db.Write(r.t.Context(), func(ctx context.Context, tx *store.Tx) error {
-		u, err := tx.EnsureUser(ctx, user, role)
+		u, err := userstore.In(tx).EnsureUser(ctx, user, role)
 		if err != nil {
 			return err
 		}
-		_, text, err = tx.CreateToken(ctx, store.TokenSpec{User: u, Name: "of " + user, Scopes: scopes})
+		_, text, err = userstore.In(tx).CreateToken(ctx, userstore.TokenSpec{User: u, Name: "of " + user, Scopes: scopes})
 		return err
 	})
 	if err != nil {

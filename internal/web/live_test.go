@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 // When a schedule of somebody else does something is not told either: its page
@@ -25,7 +25,7 @@ func TestOpenPagesAreNotToldOfSchedulesOfOthers(t *testing.T) {
 		_ = resp.Body.Close()
 		return resp.StatusCode
 	}
-	if got := answer(r.signedIn(r.token("bob", store.RoleOperator, "*"))); got != http.StatusNotFound {
+	if got := answer(r.signedIn(r.token("bob", userstore.RoleOperator, "*"))); got != http.StatusNotFound {
 		t.Errorf("bob follows a schedule of the admin: %d", got)
 	}
 	if got := answer(r.signedIn(r.admin)); got != http.StatusOK {

@@ -17,6 +17,7 @@ import (
 	"github.com/pawlrun/pawl/internal/bulk"
 	"github.com/pawlrun/pawl/internal/pgtest"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 // statements are what the database was asked while somebody listened.
@@ -197,7 +198,7 @@ func (r *rig) filled(size bulk.Size) (f filling) {
 	var made scheduleAnswer
 	schedule := map[string]any{"name": "seed", "graphId": "x:poet", "input": map[string]any{}, "cron": "0 9 * * *", "timezone": "Europe/Berlin"}
 	r.ask("POST", "/api/v1/schedules", schedule, &made)
-	f.viewer = r.token("other", store.RoleOperator, "*")
+	f.viewer = r.token("other", userstore.RoleOperator, "*")
 	if err := r.site.inside.call(r.t.Context(), f.viewer, "POST", "/api/v1/schedules", schedule, nil); err != nil { // makes the billing account
 		r.t.Fatal(err)
 	}
@@ -211,7 +212,7 @@ func (r *rig) filled(size bulk.Size) (f filling) {
 
 func (r *rig) userOf(token string) string {
 	r.t.Helper()
-	found, err := r.db.TokenByText(r.t.Context(), token)
+	found, err := userstore.On(r.db).TokenByText(r.t.Context(), token)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -9,6 +9,10 @@ import (
 	"testing"
 
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
+	"github.com/pawlrun/pawl/internal/store/sourcestore"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 func TestSchedulePageShowsSlotsAndClockChanges(t *testing.T) {
@@ -94,7 +98,7 @@ func TestGrantsAreMadeExactlyAndRevoked(t *testing.T) {
 		b.post("/grants/"+id+"/revoke", "back", "/grants").want(http.StatusSeeOther)
 		b.get("/grants?all=1").want(http.StatusOK).has("revoked").hasNot("/revoke\"")
 		b.post("/grants/none/revoke", "back", "/grants").want(http.StatusNotFound)
-		viewer := r.signedIn(r.token("vera", store.RoleViewer, "read"))
+		viewer := r.signedIn(r.token("vera", userstore.RoleViewer, "read"))
 		viewer.get("/grants").want(http.StatusOK).hasNot("New grant", "x:poet")
 	})
 }
@@ -118,21 +122,21 @@ func TestFiltersAgreeWithTheWordsOfEveryKind(t *testing.T) {
 		}
 		r.ask("PATCH", "/api/v1/schedules/"+off, map[string]any{"enabled": false}, nil)
 		err := r.db.Read(r.t.Context(), func(ctx context.Context, tx *store.Tx) error {
-			sources, err := tx.CountSources(ctx)
+			sources, err := sourcestore.In(tx).CountSources(ctx)
 			if want := "map[Idle:1 Stopped:1]"; err == nil && fmt.Sprint(sources) != want {
 				t.Errorf("counted %v, want %v", sources, want)
 			}
 			if err != nil {
 				return err
 			}
-			schedules, err := tx.CountSchedules(ctx, "")
+			schedules, err := schedulestore.In(tx).CountSchedules(ctx, "")
 			if want := "map[Idle:1 Needs attention:2 Stopped:1]"; err == nil && fmt.Sprint(schedules) != want {
 				t.Errorf("counted %v, want %v", schedules, want)
 			}
 			if err != nil {
 				return err
 			}
-			found, err := tx.FindSchedules(ctx, "", store.LaneFilter{State: "Needs attention"}, "", "", 10)
+			found, err := schedulestore.In(tx).FindSchedules(ctx, "", runstore.LaneFilter{State: "Needs attention"}, "", "", 10)
 			if len(found) != 2 || found[0].Name != "asks" || found[1].Name != "fails" {
 				t.Errorf("found %v", found)
 			}

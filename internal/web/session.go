@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 const (
@@ -114,7 +114,7 @@ func (s *sessions) take(cookie string) (n notice) {
 type visitor struct {
 	cookie string
 	text   string // of the token
-	token  store.Token
+	token  userstore.Token
 }
 
 // signedIn finds out who asks. The token is looked up every time, so that a
@@ -159,6 +159,6 @@ func (s *Site) setCookie(w http.ResponseWriter, r *http.Request, value string) {
 }
 
 // goodToken finds a token that may be used now.
-func (s *Site) goodToken(ctx context.Context, text string, now time.Time) (store.Token, error) {
+func (s *Site) goodToken(ctx context.Context, text string, now time.Time) (userstore.Token, error) {
 	return s.cfg.Keeper.Look(ctx, text, now)
 }

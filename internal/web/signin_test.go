@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 func TestEveryPageAsksWhoIsThere(t *testing.T) {
@@ -108,15 +109,15 @@ func TestLinksAndSessionsEnd(t *testing.T) {
 
 func TestRevokedTokenEndsItsSessions(t *testing.T) {
 	both(t, func(r *rig) {
-		text := r.token("ada", store.RoleViewer, "read")
+		text := r.token("ada", userstore.RoleViewer, "read")
 		b := r.signedIn(text)
 		b.get("/").want(http.StatusOK)
-		found, err := r.db.TokenByText(r.t.Context(), text)
+		found, err := userstore.On(r.db).TokenByText(r.t.Context(), text)
 		if err != nil {
 			r.t.Fatal(err)
 		}
 		err = r.db.Write(r.t.Context(), func(ctx context.Context, tx *store.Tx) error {
-			_, err := tx.RevokeToken(ctx, found.ID)
+			_, err := userstore.In(tx).RevokeToken(ctx, found.ID)
 			return err
 		})
 		if err != nil {

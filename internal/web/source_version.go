@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/sourcestore"
 )
 
 type sourceVersionsPage struct {
@@ -36,11 +37,11 @@ func (s *Site) compareDefinitions(ctx context.Context, out *sourceVersionsPage, 
 	}
 	err := s.cfg.DB.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
 		out.Shown, out.Against = nil, nil
-		src, err := tx.SourceByName(ctx, out.Head.Name)
+		src, err := sourcestore.In(tx).SourceByName(ctx, out.Head.Name)
 		if err != nil {
 			return err
 		}
-		list, err := tx.ListSourceVersions(ctx, src.ID, int64(shown)+1, 2)
+		list, err := sourcestore.In(tx).ListSourceVersions(ctx, src.ID, int64(shown)+1, 2)
 		if err != nil || len(list) == 0 || list[0].Number != shown {
 			return err
 		}
@@ -54,6 +55,6 @@ func (s *Site) compareDefinitions(ctx context.Context, out *sourceVersionsPage, 
 	return err
 }
 
-func definitionVersion(v *store.SourceVersion) *versionAnswer {
+func definitionVersion(v *sourcestore.SourceVersion) *versionAnswer {
 	return &versionAnswer{Number: v.Number, Version: v.Version, Filename: "As JSON, with all defaults", CreatedAt: v.CreatedAt, Script: pretty(v.Definition)}
 }

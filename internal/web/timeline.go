@@ -9,6 +9,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
 // The timeline draws a line for each lane: what ran on the left of now, what
@@ -234,7 +235,7 @@ func (l *timelineLine) ran(ctx context.Context, tx *store.Tx, k lane.Kind, w tim
 	if err != nil {
 		return nil, err
 	}
-	runs, err := tx.RunMarks(ctx, l.Kind, of.Lane, w.from, w.to, marksRead)
+	runs, err := runstore.In(tx).RunMarks(ctx, l.Kind, of.Lane, w.from, w.to, marksRead)
 	for _, one := range runs {
 		out = append(out, ranMark{one.CreatedAt, restedAt(&one), tone(string(one.Status)), instant(one.CreatedAt) + " · " + called(string(one.Status))})
 	}
@@ -243,7 +244,7 @@ func (l *timelineLine) ran(ctx context.Context, tx *store.Tx, k lane.Kind, w tim
 
 // restedAt is when a run is over, or was put off; zero while it goes on or waits
 // for a person.
-func restedAt(m *store.RunMark) time.Time {
+func restedAt(m *runstore.RunMark) time.Time {
 	switch {
 	case !m.EndedAt.IsZero():
 		return m.EndedAt

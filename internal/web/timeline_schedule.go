@@ -6,6 +6,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
 )
 
 // hasSlots reports whether lanes of a kind are told by their slots.
@@ -13,7 +14,7 @@ func hasSlots(k lane.Kind) bool { return k.Kind() == pawl.KindSchedule }
 
 // slotMarks are the slots of a schedule in the window, the newest first.
 func slotMarks(ctx context.Context, tx *store.Tx, id string, w timelineWindow) (out []ranMark, err error) {
-	slots, err := tx.ListSlots(ctx, store.SlotFilter{ScheduleID: id}, w.now, "", marksRead)
+	slots, err := schedulestore.In(tx).ListSlots(ctx, schedulestore.SlotFilter{ScheduleID: id}, w.now, "", marksRead)
 	for i := range slots {
 		slot := &slots[i]
 		if slot.ScheduledFor.Before(w.from) {

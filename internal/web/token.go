@@ -7,13 +7,14 @@ import (
 	"strings"
 
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 type tokensPage struct {
 	Tokens    []tokenAnswer
 	Pager     pager
-	Users     []store.User // for administrators
-	MoreUsers string       // the address of the next ones
+	Users     []userstore.User // for administrators
+	MoreUsers string           // the address of the next ones
 	CanCreate bool
 	CanRevoke bool
 	Made      *tokenAnswer // a moment ago, with its text
@@ -51,7 +52,7 @@ func (s *Site) tokens(w http.ResponseWriter, r *http.Request, v *visit, made *to
 func (s *Site) addUsers(r *http.Request, out *tokensPage) error {
 	after := r.URL.Query().Get("users")
 	err := s.cfg.DB.Read(r.Context(), func(ctx context.Context, tx *store.Tx) (err error) {
-		out.Users, err = tx.ListUsers(ctx, after, usersPerPage+1)
+		out.Users, err = userstore.In(tx).ListUsers(ctx, after, usersPerPage+1)
 		return err
 	})
 	if len(out.Users) > usersPerPage {

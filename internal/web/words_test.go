@@ -5,29 +5,29 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 func TestMayFollowsScopesAndRoles(t *testing.T) {
 	for _, c := range []struct {
 		scopes         string
-		role           store.Role
+		role           userstore.Role
 		resource, verb string
 		want           bool
 	}{
-		{"*", store.RoleAdmin, "audit", "admin", true},
-		{"*", store.RoleViewer, "runs", "write", false},
-		{"*", store.RoleViewer, "runs", "read", true},
-		{"read", store.RoleAdmin, "runs", "write", false},
-		{"write", store.RoleOperator, "runs", "read", true},
-		{"write", store.RoleOperator, "tokens", "admin", false},
-		{"jobs:write", store.RoleOperator, "jobs", "read", true},
-		{"jobs:write", store.RoleOperator, "runs", "read", false},
-		{"jobs:none", store.RoleAdmin, "jobs", "read", false},
-		{"", store.RoleAdmin, "jobs", "read", false},
+		{"*", userstore.RoleAdmin, "audit", "admin", true},
+		{"*", userstore.RoleViewer, "runs", "write", false},
+		{"*", userstore.RoleViewer, "runs", "read", true},
+		{"read", userstore.RoleAdmin, "runs", "write", false},
+		{"write", userstore.RoleOperator, "runs", "read", true},
+		{"write", userstore.RoleOperator, "tokens", "admin", false},
+		{"jobs:write", userstore.RoleOperator, "jobs", "read", true},
+		{"jobs:write", userstore.RoleOperator, "runs", "read", false},
+		{"jobs:none", userstore.RoleAdmin, "jobs", "read", false},
+		{"", userstore.RoleAdmin, "jobs", "read", false},
 		{"*", "nobody", "jobs", "read", false},
 	} {
-		token := store.Token{Scopes: strings.Fields(c.scopes), User: store.User{Role: c.role}}
+		token := userstore.Token{Scopes: strings.Fields(c.scopes), User: userstore.User{Role: c.role}}
 		if got := may(&token, c.resource, c.verb); got != c.want {
 			t.Errorf("%s of a %s for %s:%s: %v", c.scopes, c.role, c.resource, c.verb, got)
 		}

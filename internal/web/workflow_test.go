@@ -14,6 +14,9 @@ import (
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/userstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
 // the word, the sentence and what came in.
@@ -55,14 +58,14 @@ func TestFilterAgreesWithTheWords(t *testing.T) {
 		r.ask("POST", "/api/v1/workflows/rests/pause", nil, nil)
 		r.waitWord("rests", "Stopped")
 		err := r.db.Read(r.t.Context(), func(ctx context.Context, tx *store.Tx) error {
-			counts, err := tx.CountWorkflows(ctx)
+			counts, err := workflowstore.In(tx).CountWorkflows(ctx)
 			if want := "map[Idle:1 Needs attention:2 Stopped:1]"; err == nil && fmt.Sprint(counts) != want {
 				r.t.Errorf("counted %v, want %v", counts, want)
 			}
 			if err != nil {
 				return err
 			}
-			found, err := tx.FindWorkflows(ctx, store.LaneFilter{State: string(run.NeedsAttention)}, "", 10)
+			found, err := workflowstore.In(tx).FindWorkflows(ctx, runstore.LaneFilter{State: string(run.NeedsAttention)}, "", 10)
 			if len(found) != 2 || found[0].Name != "asks" || found[1].Name != "loses" {
 				r.t.Errorf("found %v", found)
 			}
@@ -157,7 +160,7 @@ func TestViewersAreOfferedAndAllowedNothing(t *testing.T) {
 	r := onSQLite(t)
 	r.deploy("asks", "ask", "o-1")
 	asking := r.waitWord("asks", "Needs attention")
-	b := r.signedIn(r.token("vera", store.RoleViewer, "read"))
+	b := r.signedIn(r.token("vera", userstore.RoleViewer, "read"))
 	b.get("/workflows/asks").want(http.StatusOK).has("You may look but not decide").hasNot("Run now", "Approve this call", "Skip it")
 	b.get("/approvals").want(http.StatusOK).hasNot("Approve this call")
 	b.get("/tokens").want(http.StatusOK).hasNot("New token", "of admin")
@@ -165,7 +168,7 @@ func TestViewersAreOfferedAndAllowedNothing(t *testing.T) {
 	b.post("/workflows/asks/pause", "back", "/").want(http.StatusForbidden)
 	b.post("/runs/"+asking.ID+"/approve", "back", "/approvals").want(http.StatusForbidden)
 	b.post("/tokens", "name", "x", "allow", "*", "back", "/tokens").want(http.StatusForbidden)
-	narrow := r.signedIn(r.token("nora", store.RoleOperator, "jobs:write"))
+	narrow := r.signedIn(r.token("nora", userstore.RoleOperator, "jobs:write"))
 	narrow.get("/").want(http.StatusForbidden)
 	narrow.get("/jobs").want(http.StatusOK)
 }
@@ -180,7 +183,7 @@ func TestTokensAreMadeShownOnceAndRevoked(t *testing.T) {
 		}
 		b.get("/tokens").want(http.StatusOK).hasNot(text)
 		ada := r.signedIn(text)
-		found, err := r.db.TokenByText(r.t.Context(), text)
+		found, err := userstore.On(r.db).TokenByText(r.t.Context(), text)
 		if err != nil {
 			r.t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
 type versionsPage struct {
@@ -52,11 +53,11 @@ func (s *Site) compareVersions(ctx context.Context, out *versionsPage, shown, ag
 func (s *Site) versionOf(ctx context.Context, name string, number int) (found *versionAnswer, err error) {
 	err = s.cfg.DB.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
 		found = nil
-		flow, err := tx.WorkflowByName(ctx, name)
+		flow, err := workflowstore.In(tx).WorkflowByName(ctx, name)
 		if err != nil || number < 1 {
 			return err
 		}
-		list, err := tx.ListWorkflowVersions(ctx, flow.ID, int64(number)+1, 1)
+		list, err := workflowstore.In(tx).ListWorkflowVersions(ctx, flow.ID, int64(number)+1, 1)
 		if err != nil || len(list) == 0 || list[0].Number != number {
 			return err
 		}

@@ -11,7 +11,8 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/queue"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/mutationstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 	"github.com/pawlrun/pawl/internal/tool"
 )
 
@@ -22,17 +23,17 @@ func TestACallThatIsUnderWayIsNotRepeated(t *testing.T) {
 	stops := []struct {
 		name  string
 		takes time.Duration
-		stop  func(t *testing.T, k *kit, w store.Workflow)
+		stop  func(t *testing.T, k *kit, w workflowstore.Workflow)
 	}{
-		{"crash", 6 * time.Second, func(_ *testing.T, k *kit, w store.Workflow) {
+		{"crash", 6 * time.Second, func(_ *testing.T, k *kit, w workflowstore.Workflow) {
 			k.desk.patience = time.Second // the caller dies one second into the call
 			k.crashAt(w, "called", 1)
 		}},
-		{"slow", 8 * time.Second, func(_ *testing.T, k *kit, w store.Workflow) {
+		{"slow", 8 * time.Second, func(_ *testing.T, k *kit, w workflowstore.Workflow) {
 			k.desk.patience = 5 * time.Second
 			k.work(w)
 		}},
-		{"suspend", 12 * time.Second, func(t *testing.T, k *kit, w store.Workflow) {
+		{"suspend", 12 * time.Second, func(t *testing.T, k *kit, w workflowstore.Workflow) {
 			ctx, cancel := context.WithTimeoutCause(t.Context(), 7*time.Second, errors.New("the database does not answer"))
 			defer cancel()
 			if _, err := k.s.work(ctx, k, w.ID); err == nil {
@@ -40,7 +41,7 @@ func TestACallThatIsUnderWayIsNotRepeated(t *testing.T) {
 			}
 			pass(2 * time.Second)
 		}},
-		{"slower than the default allows", 59 * time.Second, func(_ *testing.T, k *kit, w store.Workflow) {
+		{"slower than the default allows", 59 * time.Second, func(_ *testing.T, k *kit, w workflowstore.Workflow) {
 			k.desk.patience = 20 * time.Second
 			k.work(w)
 		}},
@@ -321,12 +322,12 @@ func (s *sleeper) StillOwned() error {
 // An act is a method for some events, and nothing else: arguments with the time
 // in them make no other act.
 func TestActsAreToldApart(t *testing.T) {
-	base := store.Mutation{Tool: "shop", Method: "post", Arguments: json.RawMessage(`{"at":1}`)}
+	base := mutationstore.Mutation{Tool: "shop", Method: "post", Arguments: json.RawMessage(`{"at":1}`)}
 	taken := func(topic string, ids ...string) Prepared {
 		return Prepared{Reservations: []Reservation{{Topic: topic, IDs: ids}}}
 	}
 	first := actOf(base, taken("in", "x", "y"))
-	with := func(change func(*store.Mutation)) store.Mutation {
+	with := func(change func(*mutationstore.Mutation)) mutationstore.Mutation {
 		m := base
 		change(&m)
 		return m
@@ -336,9 +337,9 @@ func TestActsAreToldApart(t *testing.T) {
 		same bool
 	}{
 		"another order of events":      {actOf(base, taken("in", "y", "x")), true},
-		"other arguments":              {actOf(with(func(m *store.Mutation) { m.Arguments = json.RawMessage(`{"at":2}`) }), taken("in", "x", "y")), true},
-		"another tool":                 {actOf(with(func(m *store.Mutation) { m.Tool = "store" }), taken("in", "x", "y")), false},
-		"another method":               {actOf(with(func(m *store.Mutation) { m.Method = "put" }), taken("in", "x", "y")), false},
+		"other arguments":              {actOf(with(func(m *mutationstore.Mutation) { m.Arguments = json.RawMessage(`{"at":2}`) }), taken("in", "x", "y")), true},
+		"another tool":                 {actOf(with(func(m *mutationstore.Mutation) { m.Tool = "store" }), taken("in", "x", "y")), false},
+		"another method":               {actOf(with(func(m *mutationstore.Mutation) { m.Method = "put" }), taken("in", "x", "y")), false},
 		"another topic":                {actOf(base, taken("out", "x", "y")), false},
 		"fewer events":                 {actOf(base, taken("in", "x")), false},
 		"events that look like others": {actOf(base, taken("in", "x\" \"y")), false},

@@ -8,17 +8,20 @@ import (
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/mutationstore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
 // Actions implements lane.Kind, by the rules that the commands go by. An answer
 // may come too late all the same: what counts is the state at the time of the
 // request.
-func (s *Service) Actions(ctx context.Context, tx *store.Tx, r *store.Run) ([]lane.Action, error) {
-	calls, err := tx.RunMutations(ctx, r.ID)
+func (s *Service) Actions(ctx context.Context, tx *store.Tx, r *runstore.Run) ([]lane.Action, error) {
+	calls, err := mutationstore.In(tx).RunMutations(ctx, r.ID)
 	if err != nil {
 		return nil, err
 	}
-	asked, err := tx.NewestApproval(ctx, r.ID)
+	asked, err := mutationstore.In(tx).NewestApproval(ctx, r.ID)
 	if err := pawl.IgnoreNotFound(err); err != nil {
 		return nil, err
 	}
@@ -31,21 +34,21 @@ func (s *Service) Actions(ctx context.Context, tx *store.Tx, r *store.Run) ([]la
 
 // isCurrent reports whether a run is the newest of a workflow that is there.
 // Only such a run can be decided about.
-func isCurrent(ctx context.Context, tx *store.Tx, r *store.Run) (bool, error) {
-	w, err := tx.WorkflowByLane(ctx, r.Lane)
+func isCurrent(ctx context.Context, tx *store.Tx, r *runstore.Run) (bool, error) {
+	w, err := workflowstore.In(tx).WorkflowByLane(ctx, r.Lane)
 	if errors.Is(err, pawl.ErrNotFound) {
 		return false, nil
 	}
 	if err != nil || !w.DeletedAt.IsZero() {
 		return false, err
 	}
-	newest, err := tx.NewestRun(ctx, r.Kind, r.Lane)
+	newest, err := runstore.In(tx).NewestRun(ctx, r.Kind, r.Lane)
 	return newest.ID == r.ID, err
 }
 
 // actionsOf are what can be done about a run. asked is the state of its last
 // question, empty if there was none.
-func actionsOf(r *store.Run, calls []store.Mutation, asked store.ApprovalState, current bool) (out []lane.Action) {
+func actionsOf(r *runstore.Run, calls []mutationstore.Mutation, asked mutationstore.ApprovalState, current bool) (out []lane.Action) {
 	sum, ok := sumOf(calls)
 	if !ok { // the ledger contradicts itself, so nothing is let through
 		return nil
@@ -58,11 +61,11 @@ func actionsOf(r *store.Run, calls []store.Mutation, asked store.ApprovalState, 
 	}
 	if current {
 		waits := r.Status == pawl.StatusPausedApproval
-		repaired := r.Status == pawl.StatusFailedLogic && asked == store.ApprovalPending // a script waits, not a call
-		if r.ErrorClass != "" {                                                          // for an account or a permission, not for an answer
+		repaired := r.Status == pawl.StatusFailedLogic && asked == mutationstore.ApprovalPending // a script waits, not a call
+		if r.ErrorClass != "" {                                                                  // for an account or a permission, not for an answer
 			asked = ""
 		}
-		pending := waits && asked == store.ApprovalPending
+		pending := waits && asked == mutationstore.ApprovalPending
 		add("approve", pending || repaired || waits && asked == "")
 		add("reject", repaired || waits && run.CanCancel(view))
 		if r.Status == pawl.StatusPausedReconciliation && sum.State == pawl.MutationIndeterminate {

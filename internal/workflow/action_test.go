@@ -4,13 +4,14 @@ import (
 	"testing"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/mutationstore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
 // A ledger that contradicts itself lets nobody do anything.
 func TestContradictoryLedgerOffersNothing(t *testing.T) {
-	run := &store.Run{Kind: pawl.KindWorkflow, HandlerType: pawl.HandlerConsumer, Phase: pawl.PhaseMutating, Status: pawl.StatusPausedReconciliation}
-	calls := []store.Mutation{{State: pawl.MutationApplied}, {State: pawl.MutationIndeterminate}}
+	run := &runstore.Run{Kind: pawl.KindWorkflow, HandlerType: pawl.HandlerConsumer, Phase: pawl.PhaseMutating, Status: pawl.StatusPausedReconciliation}
+	calls := []mutationstore.Mutation{{State: pawl.MutationApplied}, {State: pawl.MutationIndeterminate}}
 	if got := actionsOf(run, calls, "", true); len(got) != 0 {
 		t.Errorf("%v", got)
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/mutationstore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/tool"
 )
 
@@ -49,7 +51,7 @@ func (x *execution) approved(ctx context.Context, t tool.Target, args json.RawMe
 		return false, violation("tool", "tools.%s.%s: the arguments are no JSON", t.Name, t.Method.Name)
 	}
 	err = x.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		rules, err := tx.ApprovalRules(ctx, x.id)
+		rules, err := mutationstore.In(tx).ApprovalRules(ctx, x.id)
 		if err != nil {
 			return err
 		}
@@ -59,11 +61,11 @@ func (x *execution) approved(ctx context.Context, t tool.Target, args json.RawMe
 				return nil
 			}
 		}
-		a, err := tx.NewestApproval(ctx, x.run.ID)
+		a, err := mutationstore.In(tx).NewestApproval(ctx, x.run.ID)
 		if errors.Is(err, pawl.ErrNotFound) {
 			return nil
 		}
-		if err == nil && a.State == store.ApprovalApproved && a.Hash == hash {
+		if err == nil && a.State == mutationstore.ApprovalApproved && a.Hash == hash {
 			x.approval, ok = &a, true
 		}
 		return err
@@ -77,7 +79,7 @@ func (x *execution) useApproval(ctx context.Context, tx *store.Tx) error {
 	if x.approval == nil {
 		return nil
 	}
-	return tx.MoveApproval(ctx, x.approval.ID, store.ApprovalApproved, store.ApprovalUsed, "")
+	return mutationstore.In(tx).MoveApproval(ctx, x.approval.ID, mutationstore.ApprovalApproved, mutationstore.ApprovalUsed, "")
 }
 
 // sameInstant is the instant that mutate sees: for a run that asked a person,
@@ -109,7 +111,7 @@ func (x *execution) ask(ctx context.Context, h *host) error {
 		if err := tx.Fence(ctx, x.run.Owner); err != nil {
 			return err
 		}
-		_, err := tx.InsertApproval(ctx, store.Approval{
+		_, err := mutationstore.In(tx).InsertApproval(ctx, mutationstore.Approval{
 			WorkflowID: x.id, RunID: x.run.ID, Tool: call.target.Name, Method: call.target.Method.Name,
 			Arguments: x.cfg.Tools.Redact(orNullJSON(call.args)), Address: address, Hash: hash, Title: title, PhaseAt: h.now, ExpiresAt: tx.Now.Add(approvalTime),
 		})
@@ -132,11 +134,11 @@ func (x *execution) ask(ctx context.Context, h *host) error {
 }
 
 // askedBy reads the question that a run waits for, or nil.
-func askedBy(ctx context.Context, tx *store.Tx, r store.Run) (*store.Approval, error) {
+func askedBy(ctx context.Context, tx *store.Tx, r runstore.Run) (*mutationstore.Approval, error) {
 	if r.Status != pawl.StatusPausedApproval || r.ErrorClass != "" {
 		return nil, nil //nolint:nilnil // it waits for something else
 	}
-	a, err := tx.NewestApproval(ctx, r.ID)
+	a, err := mutationstore.In(tx).NewestApproval(ctx, r.ID)
 	if errors.Is(err, pawl.ErrNotFound) {
 		return nil, nil //nolint:nilnil // nothing was asked
 	}
@@ -144,14 +146,14 @@ func askedBy(ctx context.Context, tx *store.Tx, r store.Run) (*store.Approval, e
 }
 
 func (v *view) approvedCall() bool {
-	return v.asked != nil && v.asked.State == store.ApprovalApproved
+	return v.asked != nil && v.asked.State == mutationstore.ApprovalApproved
 }
 
 // waitsForAnswer reports whether the newest run asked something that can still
 // be answered. When the time is over it cannot, even if nobody has noted so:
 // nobody works on a lane that is paused or whose process is down.
 func (v *view) waitsForAnswer() bool {
-	return v.asked != nil && v.asked.State == store.ApprovalPending && v.asked.ExpiresAt.After(v.now)
+	return v.asked != nil && v.asked.State == mutationstore.ApprovalPending && v.asked.ExpiresAt.After(v.now)
 }
 
 // chooseReminder waits for the answer, and until somebody must be reminded.
@@ -181,9 +183,9 @@ func (e *session) remind(ctx context.Context, v *view) error {
 			}); err != nil {
 				return err
 			}
-			return tx.WarnedOfApproval(ctx, v.asked.ID)
+			return mutationstore.In(tx).WarnedOfApproval(ctx, v.asked.ID)
 		}
 		e.cfg.Emit(tx, lane.Change{Ref: refOf(v.workflow.Name), What: "expired", Run: v.row.ID})
-		return tx.MoveApproval(ctx, v.asked.ID, store.ApprovalPending, store.ApprovalExpired, "")
+		return mutationstore.In(tx).MoveApproval(ctx, v.asked.ID, mutationstore.ApprovalPending, mutationstore.ApprovalExpired, "")
 	})
 }

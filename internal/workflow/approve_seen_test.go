@@ -6,6 +6,8 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/mutationstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
 // What was approved is bound to where it goes: a connection that leads elsewhere
@@ -64,10 +66,10 @@ func TestADecisionIsAboutTheQuestionThatWasSeen(t *testing.T) {
 	})
 }
 
-func (k *kit) approvalOf(w store.Workflow) (a store.Approval) {
+func (k *kit) approvalOf(w workflowstore.Workflow) (a mutationstore.Approval) {
 	k.t.Helper()
 	if err := k.db.Read(k.t.Context(), func(ctx context.Context, tx *store.Tx) (err error) {
-		a, err = tx.NewestApproval(ctx, k.newest(w).ID)
+		a, err = mutationstore.In(tx).NewestApproval(ctx, k.newest(w).ID)
 		return err
 	}); err != nil {
 		k.t.Fatal(err)

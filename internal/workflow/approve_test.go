@@ -13,6 +13,10 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/mutationstore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
 // askDefinition is orderDefinition with a method that must be asked for. Its
@@ -32,7 +36,7 @@ func (k *kit) person(fn func(ctx context.Context, tx *store.Tx) error) error {
 	return k.db.Write(k.t.Context(), fn)
 }
 
-func (k *kit) newest(w store.Workflow) store.Run {
+func (k *kit) newest(w workflowstore.Workflow) runstore.Run {
 	k.t.Helper()
 	runs := k.runs(w)
 	return runs[len(runs)-1]
@@ -86,7 +90,7 @@ func TestApprovedCallIsMadeOnceByTheSameRun(t *testing.T) {
 		if err := approve(""); refusalOf(err) == "" {
 			t.Error("approving a run that is over is not refused")
 		}
-		if got, err := k.db.GetRun(t.Context(), r.ID); err != nil || got.Status != pawl.StatusCommitted {
+		if got, err := runstore.On(k.db).GetRun(t.Context(), r.ID); err != nil || got.Status != pawl.StatusCommitted {
 			t.Errorf("the run that asked is %s (%v): a pause is no end", got.Status, err)
 		}
 	})
@@ -112,7 +116,7 @@ func TestRejectedRunEndsAndPausesTheWorkflow(t *testing.T) {
 		if got := k.newest(w); got.ID != r.ID || got.Status != pawl.StatusCancelled {
 			t.Errorf("the run is %s", got.Status)
 		}
-		if got := k.statuses(w, "in")["a"]; got != store.EventPending {
+		if got := k.statuses(w, "in")["a"]; got != eventstore.EventPending {
 			t.Errorf("its event is %s", got)
 		}
 		if d, err := k.s.Describe(t.Context(), "shop"); err != nil || d.State != run.Stopped || !d.Paused {
@@ -139,7 +143,7 @@ func TestApprovalHoldsForWhatWasApproved(t *testing.T) {
 			t.Errorf("%d calls were made, not two", n)
 		}
 		if err := k.person(func(ctx context.Context, tx *store.Tx) error {
-			return tx.RevokeApprovalRule(ctx, w.ID, "desk", "sign", "ann")
+			return mutationstore.In(tx).RevokeApprovalRule(ctx, w.ID, "desk", "sign", "ann")
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -215,7 +219,7 @@ func TestCrashAroundAQuestion(t *testing.T) {
 }
 
 // settleApproving settles and approves whatever is asked.
-func (k *kit) settleApproving(w store.Workflow) {
+func (k *kit) settleApproving(w workflowstore.Workflow) {
 	k.t.Helper()
 	for range 10 {
 		k.work(w)
@@ -244,7 +248,7 @@ func TestQuestionEndsWithItsRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		k.read(func(ctx context.Context, tx *store.Tx) error {
-			pending, err := tx.ListApprovals(ctx, store.ApprovalFilter{State: store.ApprovalPending}, store.Place{}, 10)
+			pending, err := mutationstore.In(tx).ListApprovals(ctx, mutationstore.ApprovalFilter{State: mutationstore.ApprovalPending}, store.Place{}, 10)
 			if len(pending) > 0 {
 				t.Errorf("%d questions of a run that is over wait for an answer", len(pending))
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/mutationstore"
 	"github.com/pawlrun/pawl/internal/tool"
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
@@ -45,7 +46,7 @@ func absentAfter(m tool.Method) time.Duration {
 // for the same act is a repetition, whatever it sends: a script may put the time
 // into its arguments. A call for other events is another one, which would be
 // swallowed under the same key.
-func actOf(m store.Mutation, p Prepared) string {
+func actOf(m mutationstore.Mutation, p Prepared) string {
 	taken := []string{}
 	for _, r := range p.Reservations {
 		for _, id := range r.IDs {
@@ -92,19 +93,19 @@ func (x *execution) unknown(ctx context.Context, c *calledMutation, second *fail
 // person.
 func askLater(ctx context.Context, tx *store.Tx, c *calledMutation) error {
 	if !c.target.Method.Reconciles {
-		return tx.MoveMutation(ctx, c.row.ID, pawl.MutationInFlight, store.MutationChange{To: pawl.MutationIndeterminate})
+		return mutationstore.In(tx).MoveMutation(ctx, c.row.ID, pawl.MutationInFlight, mutationstore.MutationChange{To: pawl.MutationIndeterminate})
 	}
-	if err := tx.MoveMutation(ctx, c.row.ID, pawl.MutationInFlight, store.MutationChange{To: pawl.MutationNeedsReconcile}); err != nil {
+	if err := mutationstore.In(tx).MoveMutation(ctx, c.row.ID, pawl.MutationInFlight, mutationstore.MutationChange{To: pawl.MutationNeedsReconcile}); err != nil {
 		return err
 	}
 	wait, _ := run.Reconcile(0)
-	return tx.ReconcileLater(ctx, c.row.ID, 0, nextQuestion(c.row, tx.Now, wait, c.wait))
+	return mutationstore.In(tx).ReconcileLater(ctx, c.row.ID, 0, nextQuestion(c.row, tx.Now, wait, c.wait))
 }
 
 // nextQuestion is when to ask next: after a wait, and no later than at the
 // instant from which on "not there" is an answer, unless that has passed; but
 // not before our own limit allows it.
-func nextQuestion(row store.Mutation, now time.Time, wait, least time.Duration) time.Time {
+func nextQuestion(row mutationstore.Mutation, now time.Time, wait, least time.Duration) time.Time {
 	next := now.Add(wait)
 	if row.AbsentAt.After(now) && next.After(row.AbsentAt) {
 		next = row.AbsentAt
@@ -124,7 +125,7 @@ const (
 
 // tellsAbsence is what the answer Absent to a question that was asked at that
 // instant is worth.
-func tellsAbsence(row store.Mutation, asked time.Time) tool.State {
+func tellsAbsence(row mutationstore.Mutation, asked time.Time) tool.State {
 	if asked.Before(row.AbsentAt) {
 		return tooEarly
 	}
@@ -133,7 +134,7 @@ func tellsAbsence(row store.Mutation, asked time.Time) tool.State {
 
 // ask asks a tool what became of a call; a failed question is one for later. With
 // notAsked it returns how long to wait.
-func ask(ctx context.Context, t tool.Target, row store.Mutation) (tool.Answer, time.Duration) {
+func ask(ctx context.Context, t tool.Target, row mutationstore.Mutation) (tool.Answer, time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, reconcileTime)
 	defer cancel()
 	asked := time.Now()
@@ -182,15 +183,15 @@ func (e *session) reconcile(ctx context.Context, v *view) error {
 		}
 		switch answer.State {
 		case tool.Applied:
-			if err := tx.MoveMutation(ctx, row.ID, pawl.MutationNeedsReconcile, store.MutationChange{To: pawl.MutationApplied, Result: orNullJSON(answer.Result), ResolvedBy: "reconcile"}); err != nil {
+			if err := mutationstore.In(tx).MoveMutation(ctx, row.ID, pawl.MutationNeedsReconcile, mutationstore.MutationChange{To: pawl.MutationApplied, Result: orNullJSON(answer.Result), ResolvedBy: "reconcile"}); err != nil {
 				return err
 			}
 			_, err := e.ledger.Advance(ctx, tx, v.row, pawl.PhaseMutated, ledger.Checkpoint{MutationResult: result})
 			return err
 		case tool.NotApplied:
-			return tx.MoveMutation(ctx, row.ID, pawl.MutationNeedsReconcile, store.MutationChange{To: pawl.MutationFailed, ResolvedBy: "reconcile"})
+			return mutationstore.In(tx).MoveMutation(ctx, row.ID, pawl.MutationNeedsReconcile, mutationstore.MutationChange{To: pawl.MutationFailed, ResolvedBy: "reconcile"})
 		case tool.Absent:
-			return tx.MoveMutation(ctx, row.ID, pawl.MutationNeedsReconcile, store.MutationChange{To: pawl.MutationFailed, ResolvedBy: "reconcile", KeepFor: actOf(row, prepared)})
+			return mutationstore.In(tx).MoveMutation(ctx, row.ID, pawl.MutationNeedsReconcile, mutationstore.MutationChange{To: pawl.MutationFailed, ResolvedBy: "reconcile", KeepFor: actOf(row, prepared)})
 		case tooEarly, notAsked:
 			return askAgain(ctx, tx, row, wait)
 		case tool.Later:
@@ -201,20 +202,20 @@ func (e *session) reconcile(ctx context.Context, v *view) error {
 
 // askAgain arms the next question, after as long again as the call is out.
 // Nothing is counted: somebody answered, or nobody was asked.
-func askAgain(ctx context.Context, tx *store.Tx, row store.Mutation, least time.Duration) error {
+func askAgain(ctx context.Context, tx *store.Tx, row mutationstore.Mutation, least time.Duration) error {
 	first, _ := run.Reconcile(0)
 	longest, _ := run.Reconcile(math.MaxInt)
 	wait := min(max(tx.Now.Sub(row.CreatedAt), first), longest)
-	return tx.ReconcileLater(ctx, row.ID, row.ReconcileAttempts, nextQuestion(row, tx.Now, wait, least))
+	return mutationstore.In(tx).ReconcileLater(ctx, row.ID, row.ReconcileAttempts, nextQuestion(row, tx.Now, wait, least))
 }
 
 // askedInVain counts a question without an answer; after the last one a person
 // must say what happened.
-func askedInVain(ctx context.Context, tx *store.Tx, row store.Mutation) error {
+func askedInVain(ctx context.Context, tx *store.Tx, row mutationstore.Mutation) error {
 	attempts := row.ReconcileAttempts + 1
 	wait, ok := run.Reconcile(attempts)
-	if err := tx.ReconcileLater(ctx, row.ID, attempts, tx.Now.Add(wait)); err != nil || ok {
+	if err := mutationstore.In(tx).ReconcileLater(ctx, row.ID, attempts, tx.Now.Add(wait)); err != nil || ok {
 		return err
 	}
-	return tx.MoveMutation(ctx, row.ID, pawl.MutationNeedsReconcile, store.MutationChange{To: pawl.MutationIndeterminate})
+	return mutationstore.In(tx).MoveMutation(ctx, row.ID, pawl.MutationNeedsReconcile, mutationstore.MutationChange{To: pawl.MutationIndeterminate})
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
 // updateAttention notes, whenever a lane comes to rest, whether it needs a person.
@@ -15,7 +16,7 @@ func (e *session) updateAttention(ctx context.Context, v *view) error {
 	if word == run.Stopped { // a person stopped it, which mends nothing and is no news to anybody
 		return nil
 	}
-	now := store.Attention{Kind: pawl.KindWorkflow, Lane: v.workflow.Lane}
+	now := runstore.Attention{Kind: pawl.KindWorkflow, Lane: v.workflow.Lane}
 	now.Text = "It goes on."
 	if word == run.NeedsAttention {
 		now.Cause, now.Issue, now.Text = v.row.ID+" "+string(issue), string(issue), v.sentence(issue)
@@ -47,9 +48,9 @@ func (e *session) updateAttention(ctx context.Context, v *view) error {
 	})
 }
 
-func (e *session) attention(ctx context.Context, lane string) (a store.Attention, err error) {
+func (e *session) attention(ctx context.Context, lane string) (a runstore.Attention, err error) {
 	err = e.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		a, err = tx.GetAttention(ctx, pawl.KindWorkflow, lane)
+		a, err = runstore.In(tx).GetAttention(ctx, pawl.KindWorkflow, lane)
 		return err
 	})
 	return a, err

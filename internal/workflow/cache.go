@@ -9,6 +9,7 @@ import (
 
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
 // programsKept bounds the compiled scripts in memory, in bytes. One that is not
@@ -30,7 +31,7 @@ type configEntry struct {
 
 // get returns the declaration of a version; load is asked when it is not the
 // one that is kept.
-func (c *configCache) get(workflowID, version string, load func() (store.WorkflowVersion, error)) (Config, error) {
+func (c *configCache) get(workflowID, version string, load func() (workflowstore.WorkflowVersion, error)) (Config, error) {
 	c.mu.Lock()
 	e, ok := c.entries[workflowID]
 	c.mu.Unlock()
@@ -87,8 +88,8 @@ func parseConfig(raw json.RawMessage) (Config, error) {
 
 // config returns the declaration of a version of a workflow.
 func (s *Service) config(ctx context.Context, tx *store.Tx, workflowID, version string) (Config, error) {
-	return s.configs.get(workflowID, version, func() (store.WorkflowVersion, error) {
-		return tx.GetWorkflowVersion(ctx, workflowID, version)
+	return s.configs.get(workflowID, version, func() (workflowstore.WorkflowVersion, error) {
+		return workflowstore.In(tx).GetWorkflowVersion(ctx, workflowID, version)
 	})
 }
 
@@ -150,9 +151,9 @@ func (s *Service) program(ctx context.Context, workflowID, version string) (*scr
 	if p, ok := s.programs.get(version); ok {
 		return p, nil
 	}
-	var v store.WorkflowVersion
+	var v workflowstore.WorkflowVersion
 	err := s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
-		v, err = tx.GetWorkflowVersion(ctx, workflowID, version)
+		v, err = workflowstore.In(tx).GetWorkflowVersion(ctx, workflowID, version)
 		return err
 	})
 	if err != nil {

@@ -7,16 +7,16 @@ import (
 	"testing"
 
 	"github.com/pawlrun/pawl/internal/script"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
 // loads counts how often a declaration is read and parsed.
 type loads struct{ n int }
 
-func (l *loads) of(name string) func() (store.WorkflowVersion, error) {
-	return func() (store.WorkflowVersion, error) {
+func (l *loads) of(name string) func() (workflowstore.WorkflowVersion, error) {
+	return func() (workflowstore.WorkflowVersion, error) {
 		l.n++
-		return store.WorkflowVersion{Config: json.RawMessage(fmt.Sprintf(`{"name":%q}`, name))}, nil
+		return workflowstore.WorkflowVersion{Config: json.RawMessage(fmt.Sprintf(`{"name":%q}`, name))}, nil
 	}
 }
 
@@ -50,10 +50,12 @@ func TestDeclarationsAreParsedOnceAVersion(t *testing.T) {
 func TestUnreadableDeclarationIsNotKept(t *testing.T) {
 	var cache configCache
 	gone := errors.New("gone")
-	if _, err := cache.get("w", "1", func() (store.WorkflowVersion, error) { return store.WorkflowVersion{}, gone }); !errors.Is(err, gone) {
+	if _, err := cache.get("w", "1", func() (workflowstore.WorkflowVersion, error) { return workflowstore.WorkflowVersion{}, gone }); !errors.Is(err, gone) {
 		t.Errorf("it says %v", err)
 	}
-	if _, err := cache.get("w", "1", func() (store.WorkflowVersion, error) { return store.WorkflowVersion{Config: json.RawMessage(`{`)}, nil }); err == nil {
+	if _, err := cache.get("w", "1", func() (workflowstore.WorkflowVersion, error) {
+		return workflowstore.WorkflowVersion{Config: json.RawMessage(`{`)}, nil
+	}); err == nil {
 		t.Error("half a declaration is taken")
 	}
 	var l loads

@@ -8,7 +8,8 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/run"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/mutationstore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
 // action is what a session does next.
@@ -106,7 +107,7 @@ func (v *view) chooseForRun() (step, bool) {
 		return step{do: actWait, reason: d.Reason}, true
 	case d.Resume && (d.Exit == run.ExitNow || v.cleared() || v.approvedCall() || v.untried):
 		return v.named(step{do: actResume, reason: d.Reason}), true
-	case d.Resume && v.asked != nil && v.asked.State == store.ApprovalPending:
+	case d.Resume && v.asked != nil && v.asked.State == mutationstore.ApprovalPending:
 		return v.chooseReminder(d), true
 	case d.Resume || d.Exit == run.ExitUser && !v.cleared():
 		return step{do: actWait, reason: d.Reason}, true
@@ -159,13 +160,13 @@ func (v *view) chooseRetry(d run.Decision) step {
 	return step{do: actWait, reason: d.Reason}
 }
 
-func vanished(r store.Run) string {
+func vanished(r runstore.Run) string {
 	return fmt.Sprintf("the %s %q of run %s is not in the version in force", r.HandlerType, r.Handler, r.ID)
 }
 
 // hasHandler reports whether the version in force still has the handler of a
 // run.
-func (v *view) hasHandler(r store.Run) bool {
+func (v *view) hasHandler(r runstore.Run) bool {
 	if r.HandlerType == pawl.HandlerProducer {
 		_, ok := v.config.Producer(r.Handler)
 		return ok

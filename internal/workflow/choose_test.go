@@ -11,7 +11,8 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/run"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
 // noon is an instant for tests of pure code.
@@ -30,7 +31,7 @@ type sketch struct {
 
 func (s sketch) view() (*view, *memory) {
 	v := &view{
-		now: noon(), workflow: store.Workflow{Desired: desiredActive, Version: "1"}, seqs: s.seqs, wakes: map[string]time.Time{},
+		now: noon(), workflow: workflowstore.Workflow{Desired: desiredActive, Version: "1"}, seqs: s.seqs, wakes: map[string]time.Time{},
 		config: Config{
 			Topics:    []string{"a", "b"},
 			Consumers: []Consumer{{Name: "b", Subscribe: []string{"b"}}, {Name: "a", Subscribe: []string{"a"}}},
@@ -45,13 +46,13 @@ func (s sketch) view() (*view, *memory) {
 		if !ok {
 			d = time.Hour
 		}
-		row := store.ProducerSchedule{Producer: name, NextRunAt: v.now.Add(d)}
+		row := workflowstore.ProducerSchedule{Producer: name, NextRunAt: v.now.Add(d)}
 		if slices.Contains(s.asked, name) {
 			row.RequestedAt = v.now
 		}
 		v.schedules = append(v.schedules, row)
 	}
-	slices.SortFunc(v.schedules, func(a, b store.ProducerSchedule) int { return a.NextRunAt.Compare(b.NextRunAt) })
+	slices.SortFunc(v.schedules, func(a, b workflowstore.ProducerSchedule) int { return a.NextRunAt.Compare(b.NextRunAt) })
 	l := &memory{inRow: s.inRow, marked: map[string]bool{}, seen: map[string]map[string]int64{"a": {}, "b": {}}}
 	return v, l
 }
@@ -118,7 +119,7 @@ func TestChooserStartsNothingThatIsNotWanted(t *testing.T) {
 	for _, desired := range []string{desiredPaused, desiredArchived} {
 		v, l := sketch{seqs: map[string]int64{"a": 1}, wakes: map[string]time.Duration{"a": 0}, next: map[string]time.Duration{"p": 0}, asked: []string{"q"}}.view()
 		v.workflow.Desired = desired
-		v.row, v.newest = store.Run{ID: "r", Status: pawl.StatusCrashed}, run.Run{Type: pawl.HandlerProducer, Phase: pawl.PhaseExecuting, Status: pawl.StatusCrashed}
+		v.row, v.newest = runstore.Run{ID: "r", Status: pawl.StatusCrashed}, run.Run{Type: pawl.HandlerProducer, Phase: pawl.PhaseExecuting, Status: pawl.StatusCrashed}
 		st, err := choose(v, l, sketch{}.age)
 		if err != nil || st.do != actWait || !st.until.IsZero() {
 			t.Errorf("%s: %+v (%v)", desired, st, err)
@@ -229,7 +230,7 @@ func TestNewestRunComesFirst(t *testing.T) {
 		if c.status == pawl.StatusCommitted {
 			phase = pawl.PhaseCommitted
 		}
-		v.row = store.Run{ID: "r", Handler: "q", HandlerType: pawl.HandlerProducer, Phase: phase, Status: c.status, ScriptVersion: "1"}
+		v.row = runstore.Run{ID: "r", Handler: "q", HandlerType: pawl.HandlerProducer, Phase: phase, Status: c.status, ScriptVersion: "1"}
 		if c.started {
 			v.row.StartedAt = v.now
 		}

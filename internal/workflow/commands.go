@@ -11,6 +11,10 @@ import (
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/mutationstore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
 // Why a run now is refused.
@@ -28,7 +32,7 @@ const (
 // healthy.
 func (s *Service) RunNow(ctx context.Context, tx *store.Tx, name, by string) error {
 	const op = "run workflow"
-	w, err := tx.HoldWorkflow(ctx, name)
+	w, err := workflowstore.In(tx).HoldWorkflow(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -39,7 +43,7 @@ func (s *Service) RunNow(ctx context.Context, tx *store.Tx, name, by string) err
 	if err := v.refuseRunNow(op); err != nil {
 		return err
 	}
-	n, err := tx.RequestProducers(ctx, w.ID)
+	n, err := workflowstore.In(tx).RequestProducers(ctx, w.ID)
 	if err != nil {
 		return err
 	}
@@ -76,14 +80,14 @@ func (v *view) refuseRunNow(op string) error {
 // released; one that has goes on to its end. It reports whether anything
 // changed.
 func (s *Service) Pause(ctx context.Context, tx *store.Tx, name, by string) (bool, error) {
-	w, err := tx.HoldWorkflow(ctx, name)
+	w, err := workflowstore.In(tx).HoldWorkflow(ctx, name)
 	if err != nil {
 		return false, err
 	}
 	if w.Desired != desiredActive {
 		return false, nil
 	}
-	if err := tx.SetWorkflowDesired(ctx, w.ID, desiredPaused); err != nil {
+	if err := workflowstore.In(tx).SetWorkflowDesired(ctx, w.ID, desiredPaused); err != nil {
 		return false, err
 	}
 	if err := s.cancelActive(ctx, tx, w); err != nil {
@@ -94,17 +98,17 @@ func (s *Service) Pause(ctx context.Context, tx *store.Tx, name, by string) (boo
 }
 
 // endRun cancels a run for good, and with it the question that it asked.
-func (s *Service) endRun(ctx context.Context, tx *store.Tx, r store.Run) (store.Run, error) {
+func (s *Service) endRun(ctx context.Context, tx *store.Tx, r runstore.Run) (runstore.Run, error) {
 	cancelled, err := s.ledger.Cancel(ctx, tx, r)
 	if err != nil {
-		return store.Run{}, err
+		return runstore.Run{}, err
 	}
-	return cancelled, tx.DropApproval(ctx, r.ID)
+	return cancelled, mutationstore.In(tx).DropApproval(ctx, r.ID)
 }
 
 // cancelActive cancels the active run of a lane if nothing was sent yet.
-func (s *Service) cancelActive(ctx context.Context, tx *store.Tx, w store.Workflow) error {
-	r, err := tx.ActiveRun(ctx, pawl.KindWorkflow, w.Lane)
+func (s *Service) cancelActive(ctx context.Context, tx *store.Tx, w workflowstore.Workflow) error {
+	r, err := runstore.In(tx).ActiveRun(ctx, pawl.KindWorkflow, w.Lane)
 	if errors.Is(err, pawl.ErrNotFound) {
 		return nil
 	}
@@ -127,7 +131,7 @@ func (s *Service) cancelActive(ctx context.Context, tx *store.Tx, w store.Workfl
 // call stays unknown, and a question stays asked (context 3.7.6). It reports
 // whether anything changed.
 func (s *Service) Resume(ctx context.Context, tx *store.Tx, name, by string) (bool, error) {
-	w, err := tx.HoldWorkflow(ctx, name)
+	w, err := workflowstore.In(tx).HoldWorkflow(ctx, name)
 	if err != nil {
 		return false, err
 	}
@@ -140,7 +144,7 @@ func (s *Service) Resume(ctx context.Context, tx *store.Tx, name, by string) (bo
 		return false, nil
 	}
 	if w.Desired != desiredActive {
-		if err := tx.SetWorkflowDesired(ctx, w.ID, desiredActive); err != nil {
+		if err := workflowstore.In(tx).SetWorkflowDesired(ctx, w.ID, desiredActive); err != nil {
 			return false, err
 		}
 	}
@@ -161,7 +165,7 @@ func (s *Service) Resume(ctx context.Context, tx *store.Tx, name, by string) (bo
 // a run cannot be cancelled or a call has no known outcome.
 func (s *Service) Delete(ctx context.Context, tx *store.Tx, name, by string) error {
 	const op = "delete workflow"
-	w, err := tx.HoldWorkflow(ctx, name)
+	w, err := workflowstore.In(tx).HoldWorkflow(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -181,7 +185,7 @@ func (s *Service) Delete(ctx context.Context, tx *store.Tx, name, by string) err
 	if err := s.endWaiting(ctx, tx, v); err != nil {
 		return err
 	}
-	if err := tx.DeleteWorkflow(ctx, w.ID); err != nil {
+	if err := workflowstore.In(tx).DeleteWorkflow(ctx, w.ID); err != nil {
 		return err
 	}
 	tx.AfterCommit(func() { s.forget(w.ID) })
@@ -197,7 +201,7 @@ func (s *Service) endWaiting(ctx context.Context, tx *store.Tx, v *view) error {
 	}
 	_, err := s.endRun(ctx, tx, v.row)
 	if errors.Is(err, pawl.ErrConflict) { // its call happened: it stays as it is, and asks nothing any more
-		return tx.DropApproval(ctx, v.row.ID)
+		return mutationstore.In(tx).DropApproval(ctx, v.row.ID)
 	}
 	return err
 }
@@ -218,44 +222,44 @@ type OutsideInput struct {
 // PublishExternal adds an event from outside, in the caller's transaction, and
 // wakes the lane if it is news. A known messageId is a duplicate and changes
 // nothing once the event is taken.
-func (s *Service) PublishExternal(ctx context.Context, tx *store.Tx, name string, e ExternalEvent, by string) (store.Event, store.Published, error) {
-	none := store.Published{}
-	w, err := tx.WorkflowByName(ctx, name)
+func (s *Service) PublishExternal(ctx context.Context, tx *store.Tx, name string, e ExternalEvent, by string) (eventstore.Event, eventstore.Published, error) {
+	none := eventstore.Published{}
+	w, err := workflowstore.In(tx).WorkflowByName(ctx, name)
 	if err != nil {
-		return store.Event{}, none, err
+		return eventstore.Event{}, none, err
 	}
 	config, err := s.config(ctx, tx, w.ID, w.Version)
 	if err != nil {
-		return store.Event{}, none, err
+		return eventstore.Event{}, none, err
 	}
 	if err := checkOutside(config, e); err != nil {
-		return store.Event{}, none, err
+		return eventstore.Event{}, none, err
 	}
-	event := store.NewEvent{Topic: e.Topic, MessageID: e.MessageID, Payload: orNullJSON(e.Payload)}
+	event := eventstore.NewEvent{Topic: e.Topic, MessageID: e.MessageID, Payload: orNullJSON(e.Payload)}
 	if e.Input != nil {
 		input, err := newInput(w.ID, e.Input.Source, e.Input.Type, e.Input.ID, e.Input.Title, by)
 		if err != nil {
-			return store.Event{}, none, badEvent("/input", err.Error())
+			return eventstore.Event{}, none, badEvent("/input", err.Error())
 		}
-		if err := tx.AddInputs(ctx, []store.Input{input}); err != nil {
-			return store.Event{}, none, err
+		if err := eventstore.In(tx).AddInputs(ctx, []eventstore.Input{input}); err != nil {
+			return eventstore.Event{}, none, err
 		}
 		event.CausedBy = []string{input.ID}
 	}
-	published, err := tx.Publish(ctx, w.ID, by, []store.NewEvent{event})
+	published, err := eventstore.In(tx).Publish(ctx, w.ID, by, []eventstore.NewEvent{event})
 	if err != nil {
-		return store.Event{}, none, err
+		return eventstore.Event{}, none, err
 	}
 	if published.News() {
 		// Told before it is handed over, so that it is heard before the run.
 		s.cfg.Emit(tx, lane.Change{Ref: refOf(name), What: "published", Detail: ChangeDetail{Topic: e.Topic, Event: e.MessageID}})
 		if err := s.arm(ctx, tx, w, tx.Now); err != nil {
-			return store.Event{}, none, err
+			return eventstore.Event{}, none, err
 		}
 	}
-	stored, err := tx.EventsByMessage(ctx, w.ID, e.Topic, []string{e.MessageID})
+	stored, err := eventstore.In(tx).EventsByMessage(ctx, w.ID, e.Topic, []string{e.MessageID})
 	if err != nil || len(stored) != 1 {
-		return store.Event{}, none, errors.Join(err, fmt.Errorf("the event was not stored"))
+		return eventstore.Event{}, none, errors.Join(err, fmt.Errorf("the event was not stored"))
 	}
 	return stored[0], published, nil
 }
@@ -280,18 +284,18 @@ func badEvent(pointer, msg string) error {
 // are skipped; a run that took one of them is cancelled if nothing was sent,
 // and else finishes (context 3.2.6). It reports whether anything changed.
 func (s *Service) SkipInput(ctx context.Context, tx *store.Tx, inputID, by string) (bool, error) {
-	input, err := tx.GetInput(ctx, inputID)
+	input, err := eventstore.In(tx).GetInput(ctx, inputID)
 	if err != nil {
 		return false, err
 	}
-	w, err := tx.GetWorkflow(ctx, input.WorkflowID)
+	w, err := workflowstore.In(tx).GetWorkflow(ctx, input.WorkflowID)
 	if err != nil {
 		return false, err
 	}
-	if _, err := tx.HoldWorkflow(ctx, w.Name); err != nil && !errors.Is(err, pawl.ErrNotFound) {
+	if _, err := workflowstore.In(tx).HoldWorkflow(ctx, w.Name); err != nil && !errors.Is(err, pawl.ErrNotFound) {
 		return false, err
 	}
-	changed, err := tx.SkipInput(ctx, inputID, by)
+	changed, err := eventstore.In(tx).SkipInput(ctx, inputID, by)
 	if err != nil || !changed {
 		return false, err
 	}
@@ -309,12 +313,12 @@ func (s *Service) SkipInput(ctx context.Context, tx *store.Tx, inputID, by strin
 // be about to: its prepare can have seen them, and would fail for what is no
 // fault of the script. It is called once the input is skipped, so that nobody
 // takes another one meanwhile.
-func (s *Service) cancelTakers(ctx context.Context, tx *store.Tx, w store.Workflow, inputID string) error {
-	runs, err := tx.RunsHolding(ctx, inputID)
+func (s *Service) cancelTakers(ctx context.Context, tx *store.Tx, w workflowstore.Workflow, inputID string) error {
+	runs, err := eventstore.In(tx).RunsHolding(ctx, inputID)
 	if err != nil {
 		return err
 	}
-	active, err := tx.ActiveRun(ctx, pawl.KindWorkflow, w.Lane)
+	active, err := runstore.In(tx).ActiveRun(ctx, pawl.KindWorkflow, w.Lane)
 	switch {
 	case err == nil && active.Phase == pawl.PhasePreparing:
 		runs = append(runs, active.ID)
@@ -330,15 +334,15 @@ func (s *Service) cancelTakers(ctx context.Context, tx *store.Tx, w store.Workfl
 }
 
 // cancelRun cancels a run that has sent nothing; another one goes on.
-func (s *Service) cancelRun(ctx context.Context, tx *store.Tx, w store.Workflow, runID string) error {
-	r, err := tx.GetRun(ctx, runID)
+func (s *Service) cancelRun(ctx context.Context, tx *store.Tx, w workflowstore.Workflow, runID string) error {
+	r, err := runstore.In(tx).GetRun(ctx, runID)
 	if err != nil {
 		return err
 	}
 	_, err = s.endRun(ctx, tx, r)
 	if err == nil {
 		tx.AfterCommit(func() { s.withdraw(w.ID, runID) })
-		return tx.TouchWorkflow(ctx, w.ID) // events are pending again
+		return workflowstore.In(tx).TouchWorkflow(ctx, w.ID) // events are pending again
 	}
 	if errors.Is(err, pawl.ErrConflict) || errors.Is(err, pawl.ErrLeaseLost) {
 		return nil
@@ -348,24 +352,24 @@ func (s *Service) cancelRun(ctx context.Context, tx *store.Tx, w store.Workflow,
 
 // CancelRun ends a run for good, in the caller's transaction, as long as
 // nothing was sent. The lane then goes on with whatever is due.
-func (s *Service) CancelRun(ctx context.Context, tx *store.Tx, r store.Run, by string) (store.Run, error) {
-	w, err := tx.WorkflowByLane(ctx, r.Lane)
+func (s *Service) CancelRun(ctx context.Context, tx *store.Tx, r runstore.Run, by string) (runstore.Run, error) {
+	w, err := workflowstore.In(tx).WorkflowByLane(ctx, r.Lane)
 	if err != nil {
-		return store.Run{}, err
+		return runstore.Run{}, err
 	}
 	cancelled, err := s.endRun(ctx, tx, r)
 	if errors.Is(err, pawl.ErrLeaseLost) { // nobody executes it; it is recovered first
-		return store.Run{}, lane.Refuse("cancel run", "recovering", fmt.Sprintf("run %s was interrupted and is about to be recovered", r.ID), "Try again in a moment.")
+		return runstore.Run{}, lane.Refuse("cancel run", "recovering", fmt.Sprintf("run %s was interrupted and is about to be recovered", r.ID), "Try again in a moment.")
 	}
 	if err != nil {
-		return store.Run{}, err
+		return runstore.Run{}, err
 	}
 	tx.AfterCommit(func() { s.withdraw(w.ID, r.ID) })
-	if err := tx.TouchWorkflow(ctx, w.ID); err != nil { // events are pending again
-		return store.Run{}, err
+	if err := workflowstore.In(tx).TouchWorkflow(ctx, w.ID); err != nil { // events are pending again
+		return runstore.Run{}, err
 	}
 	if err := tx.Audit(ctx, by, "run.cancel", "run:"+r.ID, map[string]string{"workflow": w.Name}); err != nil {
-		return store.Run{}, err
+		return runstore.Run{}, err
 	}
 	return cancelled, s.arm(ctx, tx, w, tx.Now)
 }

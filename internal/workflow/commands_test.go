@@ -11,6 +11,8 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 	"github.com/pawlrun/pawl/internal/tool"
 )
 
@@ -100,7 +102,7 @@ func publishRefusals(t *testing.T, k *kit) {
 func publishAgain(t *testing.T, k *kit) {
 	w := k.deploy("again", "1", consuming(takeOne("in")))
 	k.work(w)
-	send := func(payload string) (e store.Event, p store.Published) {
+	send := func(payload string) (e eventstore.Event, p eventstore.Published) {
 		k.write(func(ctx context.Context, tx *store.Tx) (err error) {
 			e, p, err = k.s.PublishExternal(ctx, tx, "again", ExternalEvent{Topic: "in", MessageID: "a", Payload: json.RawMessage(payload)}, "tester")
 			return err
@@ -114,7 +116,7 @@ func publishAgain(t *testing.T, k *kit) {
 	}
 	k.work(w)
 	e, third := send("3")
-	if third.Duplicate != 1 || string(e.Payload) != "2" || e.Status != store.EventConsumed || e.Duplicates != 1 {
+	if third.Duplicate != 1 || string(e.Payload) != "2" || e.Status != eventstore.EventConsumed || e.Duplicates != 1 {
 		t.Errorf("after it was consumed: %+v, %s, %s", third, e.Payload, e.Status)
 	}
 }
@@ -139,7 +141,7 @@ func skipPending(t *testing.T, k *kit) {
 	expect(t, "skip, twice", []bool{k.skipInput(w, "a"), k.skipInput(w, "a")}, []bool{true, false})
 	k.resume("skip-pending")
 	k.work(w)
-	expect(t, "events", k.statuses(w, "in"), map[string]store.EventStatus{"a": "skipped", "b": "consumed"})
+	expect(t, "events", k.statuses(w, "in"), map[string]eventstore.EventStatus{"a": "skipped", "b": "consumed"})
 	err := k.do(func(ctx context.Context, tx *store.Tx) error {
 		_, err := k.s.SkipInput(ctx, tx, "in_unknown", "tester")
 		return err
@@ -168,7 +170,7 @@ func skipInPrepare(t *testing.T, k *kit) {
 			t.Errorf("a run of a healthy script is %s: %s", r.Status, r.ErrorMessage)
 		}
 	}
-	expect(t, "events", k.statuses(w, "in"), map[string]store.EventStatus{"a": "skipped", "b": "consumed"})
+	expect(t, "events", k.statuses(w, "in"), map[string]eventstore.EventStatus{"a": "skipped", "b": "consumed"})
 }
 
 // Context 3.2.6: before the call; the other event of the run is taken by the
@@ -190,7 +192,7 @@ func skipReserved(t *testing.T, k *kit) {
 	}))
 	k.publish(w, "in", "a", "b")
 	k.work(w)
-	expect(t, "events", k.statuses(w, "in"), map[string]store.EventStatus{"a": "skipped", "b": "consumed"})
+	expect(t, "events", k.statuses(w, "in"), map[string]eventstore.EventStatus{"a": "skipped", "b": "consumed"})
 	expect(t, "orders", k.desk.things(), []string{"b"})
 	expect(t, "first run", k.runs(w)[0].Status, pawl.StatusCancelled)
 	expect(t, "attempts of the other event", k.eventAttempts(w, "b"), 1)
@@ -203,14 +205,14 @@ func skipAfterCall(t *testing.T, k *kit) {
 	k.publish(w, "in", "a")
 	k.desk.answer = func(tool.Call) error { k.skipInput(w, "a"); return nil }
 	k.work(w)
-	expect(t, "event", k.statuses(w, "in")["a"], store.EventConsumed)
+	expect(t, "event", k.statuses(w, "in")["a"], eventstore.EventConsumed)
 	expect(t, "orders", k.desk.things(), []string{"a"})
 	for _, r := range k.runs(w) {
 		expect(t, "run", r.Status, pawl.StatusCommitted)
 	}
 	k.read(func(ctx context.Context, tx *store.Tx) error {
-		i, err := tx.GetInput(ctx, thingID(w, "a"))
-		expect(t, "input", i.Status, store.InputSkipped)
+		i, err := eventstore.In(tx).GetInput(ctx, thingID(w, "a"))
+		expect(t, "input", i.Status, eventstore.InputSkipped)
 		return err
 	})
 }
@@ -228,11 +230,11 @@ func skipStays(t *testing.T, k *kit) {
 	k.work(w)
 	k.skipInput(w, "a")
 	k.follow(w, time.Hour)
-	expect(t, "events", k.statuses(w, "in"), map[string]store.EventStatus{"a-1": "consumed", "a-2": "skipped"})
+	expect(t, "events", k.statuses(w, "in"), map[string]eventstore.EventStatus{"a-1": "consumed", "a-2": "skipped"})
 }
 
 // cancelNewest cancels the newest run as a person does.
-func (k *kit) cancelNewest(w store.Workflow) error {
+func (k *kit) cancelNewest(w workflowstore.Workflow) error {
 	return k.do(func(ctx context.Context, tx *store.Tx) error {
 		_, err := k.s.CancelRun(ctx, tx, k.lastRun(w), "tester")
 		return err
@@ -279,7 +281,7 @@ func cancelAfterCall(t *testing.T, k *kit) {
 		return nil
 	}
 	k.work(w)
-	expect(t, "event", k.statuses(w, "in")["a"], store.EventConsumed)
+	expect(t, "event", k.statuses(w, "in")["a"], eventstore.EventConsumed)
 	for _, r := range k.runs(w) {
 		expect(t, "run", r.Status, pawl.StatusCommitted)
 	}

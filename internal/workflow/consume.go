@@ -9,6 +9,9 @@ import (
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
 // resultNone is the result of a run that called nothing.
@@ -65,7 +68,7 @@ func (x *execution) reserve(ctx context.Context, c Consumer, p Prepared) error {
 		if err := tx.Fence(ctx, x.run.Owner); err != nil {
 			return err
 		}
-		if err := tx.ReserveEvents(ctx, x.id, x.run.ID, p.reservations()); err != nil {
+		if err := eventstore.In(tx).ReserveEvents(ctx, x.id, x.run.ID, p.reservations()); err != nil {
 			return err
 		}
 		next, err := x.ledger.Advance(ctx, tx, x.run, pawl.PhasePrepared, ledger.Checkpoint{PrepareResult: raw})
@@ -91,10 +94,10 @@ func (x *execution) reserve(ctx context.Context, c Consumer, p Prepared) error {
 
 // toEmitting records the result of the mutation and goes on to the phase that
 // tells of it.
-func (x *execution) toEmitting(ctx context.Context, tx *store.Tx, r store.Run, result json.RawMessage) (store.Run, error) {
+func (x *execution) toEmitting(ctx context.Context, tx *store.Tx, r runstore.Run, result json.RawMessage) (runstore.Run, error) {
 	next, err := x.ledger.Advance(ctx, tx, r, pawl.PhaseMutated, ledger.Checkpoint{MutationResult: result})
 	if err != nil {
-		return store.Run{}, err
+		return runstore.Run{}, err
 	}
 	return x.ledger.Advance(ctx, tx, next, pawl.PhaseEmitting, ledger.Checkpoint{})
 }
@@ -129,7 +132,7 @@ func (x *execution) emit(ctx context.Context) error {
 // at once. The workflow's row is shared, so that no deploy comes in
 // between.
 func (x *execution) setWake(ctx context.Context, tx *store.Tx, c Consumer) error {
-	w, err := tx.ShareWorkflow(ctx, x.id)
+	w, err := workflowstore.In(tx).ShareWorkflow(ctx, x.id)
 	if err != nil {
 		return err
 	}
@@ -142,5 +145,5 @@ func (x *execution) setWake(ctx context.Context, tx *store.Tx, c Consumer) error
 			return nil
 		}
 	}
-	return tx.SetWakeAt(ctx, x.id, x.run.Handler, x.prepared.Wake())
+	return workflowstore.In(tx).SetWakeAt(ctx, x.id, x.run.Handler, x.prepared.Wake())
 }

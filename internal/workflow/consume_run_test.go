@@ -8,6 +8,9 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/mutationstore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
 func TestConsumers(t *testing.T) {
@@ -184,9 +187,9 @@ func mutateWithoutCall(t *testing.T, k *kit) {
 	k.publish(w, "in", "a")
 	k.work(w)
 	expect(t, "result", got, `{"status":"none"}`)
-	expect(t, "event", k.statuses(w, "in")["a"], store.EventConsumed)
+	expect(t, "event", k.statuses(w, "in")["a"], eventstore.EventConsumed)
 	k.read(func(ctx context.Context, tx *store.Tx) error {
-		calls, err := tx.ListMutations(ctx, w.ID, store.MutationCursor{}, 10)
+		calls, err := mutationstore.In(tx).ListMutations(ctx, w.ID, mutationstore.MutationCursor{}, 10)
 		expect(t, "ledger rows", len(calls), 0)
 		return err
 	})
@@ -212,8 +215,8 @@ func failedNextGoesForward(t *testing.T, k *kit) {
 	expect(t, "events of the failed attempt", len(k.statuses(w, "out")), 0)
 	k.deploy("forward", "2", d)
 	k.work(w)
-	expect(t, "events of the successor", k.statuses(w, "out"), map[string]store.EventStatus{"out-a": "consumed"})
-	var second store.Run
+	expect(t, "events of the successor", k.statuses(w, "out"), map[string]eventstore.EventStatus{"out-a": "consumed"})
+	var second runstore.Run
 	for _, r := range k.runs(w) {
 		if r.ID == first.ID {
 			expect(t, "the first attempt", r, first)

@@ -9,6 +9,8 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
 func TestContract(t *testing.T) {
@@ -27,7 +29,7 @@ func TestContract(t *testing.T) {
 
 // faulty runs a producer that does something it must not, and fails unless that
 // is a logic failure of which nothing is left.
-func faultyProducer(t *testing.T, k *kit, name string, act func(c *goCtx)) store.Run {
+func faultyProducer(t *testing.T, k *kit, name string, act func(c *goCtx)) runstore.Run {
 	t.Helper()
 	w := k.deploy(name, "1", producing(nil).producer("p", Schedule{Interval: "1h"}, func(c *goCtx, _ []json.RawMessage) any {
 		c.thing(k, name, "before")
@@ -169,8 +171,8 @@ func reserveWhatIsNotThere(t *testing.T, k *kit) {
 		if r.Status != pawl.StatusFailedLogic || r.Phase != pawl.PhasePreparing || r.ErrorMessage == "" {
 			t.Errorf("%s: the run is %s at %s: %s", name, r.Status, r.Phase, r.ErrorMessage)
 		}
-		expect(t, name+": the good event", k.statuses(w, "in")["good"], store.EventPending)
-		expect(t, name+": the foreign event", k.statuses(w, "other")["theirs"], store.EventPending)
+		expect(t, name+": the good event", k.statuses(w, "in")["good"], eventstore.EventPending)
+		expect(t, name+": the foreign event", k.statuses(w, "other")["theirs"], eventstore.EventPending)
 	}
 }
 
@@ -196,7 +198,7 @@ func stateOverTheLimit(t *testing.T, k *kit) {
 	if r.Status != pawl.StatusFailedLogic || r.Phase != pawl.PhaseEmitting || k.kept(w, "take").State != nil {
 		t.Errorf("the run is %s at %s: %s", r.Status, r.Phase, r.ErrorMessage)
 	}
-	expect(t, "event", k.statuses(w, "in")["a"], store.EventReserved)
+	expect(t, "event", k.statuses(w, "in")["a"], eventstore.EventReserved)
 }
 
 // all of them in the one transaction of the commit.
@@ -232,8 +234,8 @@ func inputWithoutEvents(t *testing.T, k *kit) {
 	}))
 	k.work(w)
 	k.read(func(ctx context.Context, tx *store.Tx) error {
-		i, err := tx.GetInput(ctx, thingID(w, "a"))
-		expect(t, "input", i.Status, store.InputOrphaned)
+		i, err := eventstore.In(tx).GetInput(ctx, thingID(w, "a"))
+		expect(t, "input", i.Status, eventstore.InputOrphaned)
 		return err
 	})
 }

@@ -16,6 +16,10 @@ import (
 	"github.com/pawlrun/pawl/internal/pgtest"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/mutationstore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 	"github.com/pawlrun/pawl/internal/tool"
 )
 
@@ -30,7 +34,7 @@ func inTime(t *testing.T, test func(t *testing.T, k *kit)) {
 
 // settle works on a lane, through the instants it asks for, until it is idle
 // or halted.
-func (k *kit) settle(w store.Workflow) {
+func (k *kit) settle(w workflowstore.Workflow) {
 	k.t.Helper()
 	for range 100 {
 		until := k.work(w)
@@ -46,14 +50,14 @@ func (k *kit) settle(w store.Workflow) {
 // checkInvariants holds what must be true whenever nobody works: no event is
 // pending while a call that took it may have happened (lesson 4), every held
 // event belongs to an open run, at most one run is active.
-func (k *kit) checkInvariants(w store.Workflow) {
+func (k *kit) checkInvariants(w workflowstore.Workflow) {
 	k.t.Helper()
 	k.read(func(ctx context.Context, tx *store.Tx) error {
-		orphans, err := tx.OrphanedReservations(ctx, w.ID, 10)
+		orphans, err := eventstore.In(tx).OrphanedReservations(ctx, w.ID, 10)
 		if err != nil || len(orphans) > 0 {
 			k.t.Errorf("orphaned reservations: %v (%v)", orphans, err)
 		}
-		calls, err := tx.ListMutations(ctx, w.ID, store.MutationCursor{}, 500)
+		calls, err := mutationstore.In(tx).ListMutations(ctx, w.ID, mutationstore.MutationCursor{}, 500)
 		if err != nil {
 			return err
 		}
@@ -61,7 +65,7 @@ func (k *kit) checkInvariants(w store.Workflow) {
 			if !run.Unresolved(m.State) {
 				continue
 			}
-			r, err := tx.GetRun(ctx, m.RunID)
+			r, err := runstore.In(tx).GetRun(ctx, m.RunID)
 			if err != nil {
 				return err
 			}
@@ -70,12 +74,12 @@ func (k *kit) checkInvariants(w store.Workflow) {
 				return err
 			}
 			for _, res := range p.Reservations {
-				events, err := tx.EventsByMessage(ctx, w.ID, res.Topic, res.IDs)
+				events, err := eventstore.In(tx).EventsByMessage(ctx, w.ID, res.Topic, res.IDs)
 				if err != nil {
 					return err
 				}
 				for _, e := range events {
-					if e.Status != store.EventReserved || e.ReservedBy != r.ID {
+					if e.Status != eventstore.EventReserved || e.ReservedBy != r.ID {
 						k.t.Errorf("the call of run %s is %s, but its event %s is %s by %q", r.ID, m.State, e.MessageID, e.Status, e.ReservedBy)
 					}
 				}
@@ -109,7 +113,7 @@ func TestCrashAnywhereLosesAndRepeatsNothing(t *testing.T) {
 				if diff := cmp.Diff([]string{"a", "b", "c"}, k.desk.things()); diff != "" {
 					t.Errorf("crash at %s (%d): orders (-want +got):\n%s\n%v", place, n, diff, k.story(w))
 				}
-				want := map[string]store.EventStatus{"out-a": store.EventConsumed, "out-b": store.EventConsumed, "out-c": store.EventConsumed}
+				want := map[string]eventstore.EventStatus{"out-a": eventstore.EventConsumed, "out-b": eventstore.EventConsumed, "out-c": eventstore.EventConsumed}
 				if diff := cmp.Diff(want, k.statuses(w, "out")); diff != "" {
 					t.Errorf("crash at %s (%d): events (-want +got):\n%s\n%v", place, n, diff, k.story(w))
 				}
@@ -146,7 +150,7 @@ func TestCrashInFlightWaitsForReconciliation(t *testing.T) {
 		if wait := time.Until(until); wait <= 0 || wait > 20*time.Second {
 			t.Errorf("it asks again in %v, not within 20 s", wait)
 		}
-		if got := k.statuses(w, "in")["a"]; got != store.EventReserved {
+		if got := k.statuses(w, "in")["a"]; got != eventstore.EventReserved {
 			t.Errorf("the event is %s while it is unknown what the call did", got)
 		}
 		k.desk.inquiry = nil

@@ -17,6 +17,9 @@ import (
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
 // Deploy is a script to put in force.
@@ -31,8 +34,8 @@ type Deploy struct {
 	// none; it is asked in the transaction that changes it. Nil expects nothing.
 	Expect func(inForce string) error
 
-	confined bool          // auto-fix made it, and no person looked at its text
-	rights   []store.Right // that a person gives by deploying it
+	confined bool                  // auto-fix made it, and no person looked at its text
+	rights   []workflowstore.Right // that a person gives by deploying it
 }
 
 // What a deploy did.
@@ -143,9 +146,9 @@ func (s *Service) Apply(ctx context.Context, d Deploy) (Deployed, error) {
 }
 
 func (s *Service) deploy(ctx context.Context, tx *store.Tx, d Deploy, raw json.RawMessage, out *Deployed) error {
-	hold := tx.HoldWorkflow
+	hold := workflowstore.In(tx).HoldWorkflow
 	if d.DryRun {
-		hold = tx.WorkflowByName
+		hold = workflowstore.In(tx).WorkflowByName
 	}
 	w, err := hold(ctx, out.Name)
 	out.What, out.Before = Updated, w.Version
@@ -160,13 +163,13 @@ func (s *Service) deploy(ctx context.Context, tx *store.Tx, d Deploy, raw json.R
 		if d.DryRun {
 			return nil
 		}
-		if w, err = tx.InsertWorkflow(ctx, out.Name, out.Version); err != nil {
+		if w, err = workflowstore.In(tx).InsertWorkflow(ctx, out.Name, out.Version); err != nil {
 			return err
 		}
 	case err != nil:
 		return err
 	default:
-		was, err := tx.GetWorkflowVersion(ctx, w.ID, w.Version)
+		was, err := workflowstore.In(tx).GetWorkflowVersion(ctx, w.ID, w.Version)
 		if err != nil {
 			return err
 		}
@@ -185,19 +188,19 @@ func (s *Service) deploy(ctx context.Context, tx *store.Tx, d Deploy, raw json.R
 	if err != nil {
 		return err
 	}
-	version := store.WorkflowVersion{WorkflowID: w.ID, Version: out.Version, Filename: d.Filename, Source: d.Script, Config: raw, CreatedBy: d.By, Confined: d.confined}
-	if err := tx.AddWorkflowVersion(ctx, version); err != nil {
+	version := workflowstore.WorkflowVersion{WorkflowID: w.ID, Version: out.Version, Filename: d.Filename, Source: d.Script, Config: raw, CreatedBy: d.By, Confined: d.confined}
+	if err := workflowstore.In(tx).AddWorkflowVersion(ctx, version); err != nil {
 		return err
 	}
 	if !d.confined {
-		if _, err := tx.FreeWorkflowVersion(ctx, w.ID, out.Version); err != nil {
+		if _, err := workflowstore.In(tx).FreeWorkflowVersion(ctx, w.ID, out.Version); err != nil {
 			return err
 		}
-		if err := tx.AddRights(ctx, w.ID, d.rights); err != nil {
+		if err := workflowstore.In(tx).AddRights(ctx, w.ID, d.rights); err != nil {
 			return err
 		}
 	}
-	if err := tx.SetWorkflowVersion(ctx, w.ID, out.Version); err != nil {
+	if err := workflowstore.In(tx).SetWorkflowVersion(ctx, w.ID, out.Version); err != nil {
 		return err
 	}
 	if err := s.endMistyped(ctx, tx, w); err != nil {
@@ -209,8 +212,8 @@ func (s *Service) deploy(ctx context.Context, tx *store.Tx, d Deploy, raw json.R
 // endMistyped ends a run that waits for a connection: it would go on with the
 // old script, and the new one may use another. Nothing was sent, so what it was
 // about is done afresh.
-func (s *Service) endMistyped(ctx context.Context, tx *store.Tx, w store.Workflow) error {
-	r, err := tx.NewestRun(ctx, pawl.KindWorkflow, w.Lane)
+func (s *Service) endMistyped(ctx context.Context, tx *store.Tx, w workflowstore.Workflow) error {
+	r, err := runstore.In(tx).NewestRun(ctx, pawl.KindWorkflow, w.Lane)
 	if errors.Is(err, pawl.ErrNotFound) || err == nil && (r.Status != pawl.StatusPausedApproval || r.ErrorCode != codeNoConnection) {
 		return nil
 	}
@@ -222,15 +225,15 @@ func (s *Service) endMistyped(ctx context.Context, tx *store.Tx, w store.Workflo
 
 // agree notes that a person deployed what is in force already. That changes
 // nothing, unless auto-fix had made it: from now on it is theirs.
-func (s *Service) agree(ctx context.Context, tx *store.Tx, w store.Workflow, d Deploy, version string) error {
+func (s *Service) agree(ctx context.Context, tx *store.Tx, w workflowstore.Workflow, d Deploy, version string) error {
 	if d.confined {
 		return nil
 	}
-	news, err := tx.FreeWorkflowVersion(ctx, w.ID, version)
+	news, err := workflowstore.In(tx).FreeWorkflowVersion(ctx, w.ID, version)
 	if err != nil || !news {
 		return err
 	}
-	if err := tx.AddRights(ctx, w.ID, d.rights); err != nil {
+	if err := workflowstore.In(tx).AddRights(ctx, w.ID, d.rights); err != nil {
 		return err
 	}
 	tx.AfterCommit(func() { s.configs.invalidate(w.ID) })
@@ -240,11 +243,11 @@ func (s *Service) agree(ctx context.Context, tx *store.Tx, w store.Workflow, d D
 	return s.arm(ctx, tx, w, tx.Now)
 }
 
-func (s *Service) configBefore(ctx context.Context, tx *store.Tx, w store.Workflow, what string) (Config, error) {
+func (s *Service) configBefore(ctx context.Context, tx *store.Tx, w workflowstore.Workflow, what string) (Config, error) {
 	if what == Created {
 		return Config{}, nil
 	}
-	v, err := tx.GetWorkflowVersion(ctx, w.ID, w.Version)
+	v, err := workflowstore.In(tx).GetWorkflowVersion(ctx, w.ID, w.Version)
 	if err != nil {
 		return Config{}, err
 	}
@@ -253,22 +256,22 @@ func (s *Service) configBefore(ctx context.Context, tx *store.Tx, w store.Workfl
 
 // putInForce makes topics, schedules and consumers those of a new version, and
 // wakes the lane.
-func (s *Service) putInForce(ctx context.Context, tx *store.Tx, w store.Workflow, before Config, out *Deployed, by string) error {
+func (s *Service) putInForce(ctx context.Context, tx *store.Tx, w workflowstore.Workflow, before Config, out *Deployed, by string) error {
 	config := out.Config
-	if err := tx.EnsureTopics(ctx, w.ID, config.Topics); err != nil {
+	if err := eventstore.In(tx).EnsureTopics(ctx, w.ID, config.Topics); err != nil {
 		return err
 	}
-	if err := tx.SetSubscribed(ctx, w.ID, config.subscribed()); err != nil {
+	if err := eventstore.In(tx).SetSubscribed(ctx, w.ID, config.subscribed()); err != nil {
 		return err
 	}
 	for _, p := range config.Producers {
-		if err := tx.PutProducerSchedule(ctx, scheduleRow(w.ID, p, time.Time{})); err != nil {
+		if err := workflowstore.In(tx).PutProducerSchedule(ctx, scheduleRow(w.ID, p, time.Time{})); err != nil {
 			return err
 		}
 	}
 	for _, p := range before.Producers {
 		if _, ok := config.Producer(p.Name); !ok {
-			if err := tx.DeleteProducerSchedule(ctx, w.ID, p.Name); err != nil {
+			if err := workflowstore.In(tx).DeleteProducerSchedule(ctx, w.ID, p.Name); err != nil {
 				return err
 			}
 		}
@@ -276,7 +279,7 @@ func (s *Service) putInForce(ctx context.Context, tx *store.Tx, w store.Workflow
 	if err := wakeConsumers(ctx, tx, w.ID, before, config); err != nil {
 		return err
 	}
-	if _, err := tx.HoldRetry(ctx, pawl.KindWorkflow, w.Lane); err != nil { // registers the lane
+	if _, err := runstore.In(tx).HoldRetry(ctx, pawl.KindWorkflow, w.Lane); err != nil { // registers the lane
 		return err
 	}
 	if err := tx.Audit(ctx, by, "workflow.deploy", "workflow:"+w.Name, map[string]string{"version": out.Version, "what": out.What}); err != nil {
@@ -287,8 +290,8 @@ func (s *Service) putInForce(ctx context.Context, tx *store.Tx, w store.Workflow
 }
 
 // scheduleRow is the row of a producer's schedule.
-func scheduleRow(workflowID string, p Producer, next time.Time) store.ProducerSchedule {
-	return store.ProducerSchedule{
+func scheduleRow(workflowID string, p Producer, next time.Time) workflowstore.ProducerSchedule {
+	return workflowstore.ProducerSchedule{
 		WorkflowID: workflowID, Producer: p.Name, Type: p.Schedule.Type(), Value: p.Schedule.Value(), Timezone: p.Schedule.Timezone, NextRunAt: next,
 	}
 }
@@ -302,7 +305,7 @@ func wakeConsumers(ctx context.Context, tx *store.Tx, workflowID string, before,
 		if ok && sameTopics(was.Subscribe, c.Subscribe) {
 			continue
 		}
-		if err := tx.SetWakeAt(ctx, workflowID, c.Name, tx.Now); err != nil {
+		if err := workflowstore.In(tx).SetWakeAt(ctx, workflowID, c.Name, tx.Now); err != nil {
 			return err
 		}
 	}
@@ -310,7 +313,7 @@ func wakeConsumers(ctx context.Context, tx *store.Tx, workflowID string, before,
 		if _, ok := config.Consumer(c.Name); ok {
 			continue
 		}
-		if err := tx.SetWakeAt(ctx, workflowID, c.Name, time.Time{}); err != nil {
+		if err := workflowstore.In(tx).SetWakeAt(ctx, workflowID, c.Name, time.Time{}); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,9 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
 func TestDeploy(t *testing.T) {
@@ -174,7 +177,7 @@ func deployLeavesConsumers(t *testing.T, k *kit) {
 	k.deploy("leaves", "2", consuming(takeOne("in")).consumer("picky", takeOne("other"), "other"))
 	k.work(w)
 	expect(t, "runs", k.ranSince(), []string{"consumers.picky.prepare"})
-	expect(t, "event", k.statuses(w, "other")["a"], store.EventConsumed)
+	expect(t, "event", k.statuses(w, "other")["a"], eventstore.EventConsumed)
 }
 
 // A-119, context 3.13: mutate and next of the version whose prepare ran; the
@@ -213,7 +216,7 @@ func deployKeepsEvents(t *testing.T, k *kit) {
 	k.work(w)
 	expect(t, "runs", k.ranSince(), []string{"consumers.take.prepare"})
 	expect(t, "taken", k.taken(w, "take"), []string{"event: done", "event: waits"})
-	expect(t, "leftover", k.statuses(w, "old")["left"], store.EventPending)
+	expect(t, "leftover", k.statuses(w, "old")["left"], eventstore.EventPending)
 	expect(t, "pending", k.look("events").Pending, 0)
 	k.start("second")
 	k.work(w)
@@ -293,13 +296,13 @@ func deleteAndCreate(t *testing.T, k *kit) {
 		t.Error("the deleted workflow is kept in memory")
 	}
 	w := k.deploy(name, "1", d)
-	if w.ID == old.ID || w.Lane == old.Lane || k.s.LaneOf(&store.Run{Lane: w.Lane}).Name != name {
+	if w.ID == old.ID || w.Lane == old.Lane || k.s.LaneOf(&runstore.Run{Lane: w.Lane}).Name != name {
 		t.Errorf("the new one has the id %s and the lane %s", w.ID, w.Lane)
 	}
 	k.work(w)
 	expect(t, "runs of the new one", k.ranSince(), []string{"consumers.take.prepare", "producers.p.handler"})
 	expect(t, "events of the new one", len(k.statuses(w, "in")), 0)
-	if len(k.runs(old)) == 0 || k.find(old, "in", "a").Status != store.EventConsumed {
+	if len(k.runs(old)) == 0 || k.find(old, "in", "a").Status != eventstore.EventConsumed {
 		t.Error("what the old one did is gone")
 	}
 }
@@ -317,7 +320,7 @@ func deleteInPrepare(t *testing.T, k *kit) {
 		t.Errorf("it wants to be woken at %v", until)
 	}
 	expect(t, "story", k.story(w), []string{"take preparing cancelled"})
-	expect(t, "event", k.statuses(w, "in")["a"], store.EventPending)
+	expect(t, "event", k.statuses(w, "in")["a"], eventstore.EventPending)
 }
 
 // It is refused with a reason while what was sent is not recorded, and while it
@@ -348,7 +351,7 @@ func deleteAfterCall(t *testing.T, k *kit) {
 	expect(t, "tried", tried, true)
 	expect(t, "orders", k.desk.things(), []string{"a", "b"})
 	k.read(func(ctx context.Context, tx *store.Tx) error {
-		_, err := tx.WorkflowByName(ctx, "sent")
+		_, err := workflowstore.In(tx).WorkflowByName(ctx, "sent")
 		return err
 	})
 }

@@ -14,21 +14,23 @@ import (
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/mutationstore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
 // execution is one run that this process executes.
 type execution struct {
 	*session
 	view     *view
-	run      store.Run // as the last transition left it
-	config   Config    // of the run's version
-	rights   rights    // what that version may call; nil is everything
+	run      runstore.Run // as the last transition left it
+	config   Config       // of the run's version
+	rights   rights       // what that version may call; nil is everything
 	state    json.RawMessage
 	prepared Prepared
 	trace    trace
-	looked   bool            // prepare ran here, so that the view is what it saw
-	approval *store.Approval // of the call that is about to be made
-	ended    bool            // committed, stopped or cancelled
+	looked   bool                    // prepare ran here, so that the view is what it saw
+	approval *mutationstore.Approval // of the call that is about to be made
+	ended    bool                    // committed, stopped or cancelled
 }
 
 // errWithdrawn is the cause with which a run ends that a person took back.
@@ -129,14 +131,14 @@ func (x *execution) giveBack(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	err := x.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		spent, err := tx.GetRetry(ctx, x.run.Kind, x.run.Lane)
+		spent, err := runstore.In(tx).GetRetry(ctx, x.run.Kind, x.run.Lane)
 		if err != nil {
 			return err
 		}
 		if _, err := x.ledger.Cancel(ctx, tx, x.run); err != nil {
 			return err
 		}
-		return tx.SetRetry(ctx, spent)
+		return runstore.In(tx).SetRetry(ctx, spent)
 	})
 	if err != nil {
 		x.log.Info("a run is left for recovery", "run", x.run.ID, "why", err)

@@ -15,7 +15,8 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/run"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/tool"
 )
 
@@ -160,16 +161,16 @@ func TestBackoffHoldsTheWholeWorkflow(t *testing.T) {
 		if again := k.work(held); !again.Equal(until) {
 			t.Errorf("the lane that backs off wants to be woken at %v, not %v", again, until)
 		}
-		if last := k.lastRun(held); last.Handler != "order" || last.Status != pawl.StatusPausedTransient || k.find(held, "side", "s").Status != store.EventPending {
+		if last := k.lastRun(held); last.Handler != "order" || last.Status != pawl.StatusPausedTransient || k.find(held, "side", "s").Status != eventstore.EventPending {
 			t.Errorf("something ran while the workflow backs off: %v", k.story(held))
 		}
 		k.work(other)
-		if k.find(other, "side", "s").Status != store.EventConsumed || k.find(other, "in", "b").Status != store.EventConsumed {
+		if k.find(other, "side", "s").Status != eventstore.EventConsumed || k.find(other, "in", "b").Status != eventstore.EventConsumed {
 			t.Errorf("another workflow was held: %v", k.story(other))
 		}
 		pass(time.Until(until))
 		k.work(held)
-		if k.find(held, "in", "a").Status != store.EventConsumed || k.find(held, "side", "s").Status != store.EventConsumed {
+		if k.find(held, "in", "a").Status != eventstore.EventConsumed || k.find(held, "side", "s").Status != eventstore.EventConsumed {
 			t.Errorf("what came meanwhile was not done: %v", k.story(held))
 		}
 		var after []string
@@ -317,13 +318,13 @@ func TestFailureAfterTheMutationOnlyRepeatsNext(t *testing.T) {
 		b := k.lastRun(w)
 		w = k.deploy("shop", "3", version(false))
 		k.work(w)
-		var c store.Run
+		var c runstore.Run
 		for _, r := range k.runs(w) {
 			if r.RetryOf == b.ID {
 				c = r
 			}
 		}
-		for _, r := range []store.Run{b, c} {
+		for _, r := range []runstore.Run{b, c} {
 			if string(r.PrepareResult) != string(a.PrepareResult) || string(r.MutationResult) != string(a.MutationResult) || len(r.MutationResult) == 0 {
 				t.Errorf("run %d has the results %s and %s, not %s and %s", r.Attempt, r.PrepareResult, r.MutationResult, a.PrepareResult, a.MutationResult)
 			}
@@ -334,7 +335,7 @@ func TestFailureAfterTheMutationOnlyRepeatsNext(t *testing.T) {
 		if len(seen) != 4 || seen[0] != seen[1] || seen[1] != seen[2] || !strings.Contains(seen[0], `"applied"`) {
 			t.Errorf("next saw %q", seen)
 		}
-		if e := k.find(w, "in", "a"); e.Status != store.EventConsumed || e.ReservedBy != c.ID || e.Attempt != 0 {
+		if e := k.find(w, "in", "a"); e.Status != eventstore.EventConsumed || e.ReservedBy != c.ID || e.Attempt != 0 {
 			t.Errorf("the event is %s by %s after %d releases; it is to be consumed by the last run", e.Status, e.ReservedBy, e.Attempt)
 		}
 		if got := k.desk.things(); !slices.Equal(got, []string{"a", "b"}) {

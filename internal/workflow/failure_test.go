@@ -16,6 +16,9 @@ import (
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 	"github.com/pawlrun/pawl/internal/tool"
 )
 
@@ -83,7 +86,7 @@ func TestClassDecidesWhatFollows(t *testing.T) {
 					k.desk.refuse = nil
 					k.write(func(ctx context.Context, tx *store.Tx) error {
 						for _, c := range []string{"order", "tell"} {
-							if err := tx.SetWakeAt(ctx, w.ID, c, time.Time{}); err != nil {
+							if err := workflowstore.In(tx).SetWakeAt(ctx, w.ID, c, time.Time{}); err != nil {
 								return err
 							}
 						}
@@ -116,7 +119,7 @@ func TestClassDecidesWhatFollows(t *testing.T) {
 }
 
 // expectHeld compares what a run that failed holds.
-func (k *kit) expectHeld(t *testing.T, w store.Workflow, failed store.Run, keeps bool) {
+func (k *kit) expectHeld(t *testing.T, w workflowstore.Workflow, failed runstore.Run, keeps bool) {
 	t.Helper()
 	if failed.HandlerType == pawl.HandlerProducer {
 		return
@@ -127,16 +130,16 @@ func (k *kit) expectHeld(t *testing.T, w store.Workflow, failed store.Run, keeps
 		attempt = 1
 	}
 	switch held := keeps && failed.Phase == pawl.PhaseMutating; {
-	case held && (e.Status != store.EventReserved || e.ReservedBy != failed.ID):
+	case held && (e.Status != eventstore.EventReserved || e.ReservedBy != failed.ID):
 		t.Errorf("the event is %s by %q, and the run is to hold it", e.Status, e.ReservedBy)
-	case !held && (e.Status != store.EventPending || e.ReservedBy != "" || e.Attempt != attempt):
+	case !held && (e.Status != eventstore.EventPending || e.ReservedBy != "" || e.Attempt != attempt):
 		t.Errorf("the event is %s by %q after %d releases, and is to be pending after %d", e.Status, e.ReservedBy, e.Attempt, attempt)
 	}
 }
 
 // expectExit holds that nobody but the one of the case ends the wait, and lets
 // that one do it.
-func (k *kit) expectExit(t *testing.T, w store.Workflow, d definition, c failureCase, failed store.Run, until time.Time) {
+func (k *kit) expectExit(t *testing.T, w workflowstore.Workflow, d definition, c failureCase, failed runstore.Run, until time.Time) {
 	t.Helper()
 	if c.exit == run.ExitBackoff {
 		if wait := time.Until(until); wait != 10*time.Second {
@@ -181,7 +184,7 @@ func (k *kit) expectExit(t *testing.T, w store.Workflow, d definition, c failure
 }
 
 // expectSuccessor holds that a run is followed by one that committed.
-func (k *kit) expectSuccessor(t *testing.T, w store.Workflow, failed store.Run, version string) {
+func (k *kit) expectSuccessor(t *testing.T, w workflowstore.Workflow, failed runstore.Run, version string) {
 	t.Helper()
 	for _, r := range k.runs(w) {
 		if r.ID == failed.ID && (r.Status != failed.Status || r.Phase != failed.Phase || r.ErrorMessage != failed.ErrorMessage) {

@@ -11,6 +11,8 @@ import (
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
 const (
@@ -28,7 +30,7 @@ func (s *Service) loadFixes(ctx context.Context, tx *store.Tx, v *view) error {
 	if s.cfg.Repair == nil || !run.MayAutoFix(v.newest) {
 		return nil
 	}
-	chain, err := tx.RunChain(ctx, v.row.ID)
+	chain, err := runstore.In(tx).RunChain(ctx, v.row.ID)
 	if err != nil {
 		return err
 	}
@@ -36,12 +38,12 @@ func (s *Service) loadFixes(ctx context.Context, tx *store.Tx, v *view) error {
 	for i, r := range chain {
 		ids[i] = r.ID
 	}
-	if v.fixes, err = tx.RepairsOfRuns(ctx, ids); err != nil {
+	if v.fixes, err = workflowstore.In(tx).RepairsOfRuns(ctx, ids); err != nil {
 		return err
 	}
 	proposals, unanswered := countFixes(v.fixes, v.row.ID)
-	inHand := slices.ContainsFunc(v.fixes, func(r store.Repair) bool { // a person decides, or decided against it
-		return r.State == store.RepairProposed || r.State == store.RepairRejected && r.DecidedBy != ""
+	inHand := slices.ContainsFunc(v.fixes, func(r workflowstore.Repair) bool { // a person decides, or decided against it
+		return r.State == workflowstore.RepairProposed || r.State == workflowstore.RepairRejected && r.DecidedBy != ""
 	})
 	v.fixable = proposals < maxFixes && v.row.ErrorClass == pawl.ClassLogic && !inHand
 	if unanswered > 0 && v.fixable {
@@ -54,10 +56,10 @@ func (s *Service) loadFixes(ctx context.Context, tx *store.Tx, v *view) error {
 // countFixes counts the proposals of a chain, and the questions in a row to
 // which no answer came for its newest run. These prove nothing about the script,
 // so they use up no proposal; they back off as calls do, and end as they do.
-func countFixes(fixes []store.Repair, newest string) (proposals, unanswered int) {
+func countFixes(fixes []workflowstore.Repair, newest string) (proposals, unanswered int) {
 	for _, f := range fixes {
 		switch {
-		case f.State != store.RepairFailed:
+		case f.State != workflowstore.RepairFailed:
 			proposals, unanswered = proposals+1, 0
 		case f.RunID == newest:
 			unanswered++
@@ -72,7 +74,7 @@ func countFixes(fixes []store.Repair, newest string) (proposals, unanswered int)
 // leave a doubt waits for a person. What it is told, and what comes back, is not
 // trusted.
 func (e *session) fix(ctx context.Context, v *view) error {
-	r := store.Repair{WorkflowID: e.id, RunID: v.row.ID, BaseVersion: v.workflow.Version, Repairer: e.cfg.Repair.Name(), State: store.RepairFailed}
+	r := workflowstore.Repair{WorkflowID: e.id, RunID: v.row.ID, BaseVersion: v.workflow.Version, Repairer: e.cfg.Repair.Name(), State: workflowstore.RepairFailed}
 	recorded, err := e.recorded(ctx, v.row.ID)
 	if err != nil {
 		return err
@@ -86,12 +88,12 @@ func (e *session) fix(ctx context.Context, v *view) error {
 	}
 	if err != nil {
 		if told, ok := errors.AsType[*repair.Error](err); ok && told.Rejected {
-			r.State = store.RepairRejected // an answer came, and counts
+			r.State = workflowstore.RepairRejected // an answer came, and counts
 		}
 		r.Reason = err.Error()
 		return e.noteFix(ctx, v, r)
 	}
-	r.Script, r.Explanation, r.State = proposal.Script, proposal.Explanation, store.RepairRejected
+	r.Script, r.Explanation, r.State = proposal.Script, proposal.Explanation, workflowstore.RepairRejected
 	doubt, err := e.judge(ctx, v, recorded, proposal.Script)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -104,7 +106,7 @@ func (e *session) fix(ctx context.Context, v *view) error {
 	return e.settle(ctx, v, r)
 }
 
-func (e *session) noteFix(ctx context.Context, v *view, r store.Repair) error {
+func (e *session) noteFix(ctx context.Context, v *view, r workflowstore.Repair) error {
 	r.Reason = e.cfg.Tools.RedactText(r.Reason)
 	e.log.Info("a proposal did not come into force", "workflow", v.workflow.Name, "run", v.row.ID, "why", r.Reason)
 	return e.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
@@ -112,7 +114,7 @@ func (e *session) noteFix(ctx context.Context, v *view, r store.Repair) error {
 			return err
 		}
 		e.cfg.Emit(tx, lane.Change{Ref: refOf(v.workflow.Name), What: "fix " + r.State, Run: v.row.ID})
-		return tx.AddRepair(ctx, r)
+		return workflowstore.In(tx).AddRepair(ctx, r)
 	})
 }
 
@@ -134,11 +136,11 @@ func (e *session) evidence(v *view, r recordedRun) repair.Evidence {
 		out.Reads = append(out.Reads, repair.Read{Op: read.Op, Call: read.Call, Answer: read.Answer})
 	}
 	for _, f := range v.fixes {
-		if f.State == store.RepairFailed {
+		if f.State == workflowstore.RepairFailed {
 			continue
 		}
 		reason := f.Reason
-		if f.State == store.RepairActivated {
+		if f.State == workflowstore.RepairActivated {
 			reason = "it came into force and failed as well"
 		}
 		out.Attempts = append(out.Attempts, repair.Attempt{Script: f.Script, Error: reason})
@@ -148,12 +150,12 @@ func (e *session) evidence(v *view, r recordedRun) repair.Evidence {
 
 // settle puts a proposal in force, or lets it wait for a person if there is a
 // doubt, unless another version came into force meanwhile (lesson 42).
-func (e *session) settle(ctx context.Context, v *view, r store.Repair) error {
+func (e *session) settle(ctx context.Context, v *view, r workflowstore.Repair) error {
 	err := e.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		if err := tx.Fence(ctx, e.claim.Fence()); err != nil {
 			return err
 		}
-		w, err := tx.HoldWorkflow(ctx, v.workflow.Name)
+		w, err := workflowstore.In(tx).HoldWorkflow(ctx, v.workflow.Name)
 		if err != nil {
 			return err
 		}
@@ -163,15 +165,15 @@ func (e *session) settle(ctx context.Context, v *view, r store.Repair) error {
 		if r.Reason != "" {
 			return e.propose(ctx, tx, v, r)
 		}
-		r.State = store.RepairActivated
+		r.State = workflowstore.RepairActivated
 		if r.Version, err = e.activate(ctx, tx, w, r, fixedBy); err != nil {
 			return err
 		}
 		e.cfg.Emit(tx, lane.Change{Ref: refOf(w.Name), What: "fix activated", Run: v.row.ID})
-		return tx.AddRepair(ctx, r)
+		return workflowstore.In(tx).AddRepair(ctx, r)
 	})
 	if errors.Is(err, errOvertaken) {
-		r.State, r.Version, r.Reason = store.RepairRejected, "", "another version was deployed meanwhile"
+		r.State, r.Version, r.Reason = workflowstore.RepairRejected, "", "another version was deployed meanwhile"
 		return e.noteFix(ctx, v, r)
 	}
 	return err
@@ -179,8 +181,8 @@ func (e *session) settle(ctx context.Context, v *view, r store.Repair) error {
 
 // activate deploys a proposal, confined. What it declares was compared and is
 // what the version in force declares.
-func (s *Service) activate(ctx context.Context, tx *store.Tx, w store.Workflow, r store.Repair, by string) (version string, err error) {
-	base, err := tx.GetWorkflowVersion(ctx, w.ID, w.Version)
+func (s *Service) activate(ctx context.Context, tx *store.Tx, w workflowstore.Workflow, r workflowstore.Repair, by string) (version string, err error) {
+	base, err := workflowstore.In(tx).GetWorkflowVersion(ctx, w.ID, w.Version)
 	if err != nil {
 		return "", err
 	}

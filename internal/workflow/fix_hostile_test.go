@@ -13,6 +13,9 @@ import (
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/mutationstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 	"github.com/pawlrun/pawl/internal/tool"
 )
 
@@ -73,7 +76,7 @@ export default workflow({
 const throwsBad = `throw new Error("a bad event");`
 
 // payKit has a bank and one payment behind it.
-func payKit(t *testing.T, k *kit, pool *script.Pool) (store.Workflow, *bank) {
+func payKit(t *testing.T, k *kit, pool *script.Pool) (workflowstore.Workflow, *bank) {
 	b := &bank{calls: map[string]int{}}
 	k.plug("bank", b.tool())
 	k.s.cfg.Scripts, k.s.cfg.Trials, k.s.cfg.Limits = pool, pool, smallLimits
@@ -175,7 +178,7 @@ func TestConfinedVersionReadsOnlyWhatPeopleDeployed(t *testing.T) {
 		if b.count("look") != 1 || b.count("act") != 2 || b.count("fire") != 0 {
 			t.Errorf("after the approval: %v", b.calls)
 		}
-		if got := k.statuses(w, "in")["bad"]; got != store.EventConsumed {
+		if got := k.statuses(w, "in")["bad"]; got != eventstore.EventConsumed {
 			t.Errorf("the event is %s", got)
 		}
 	})
@@ -206,7 +209,7 @@ func TestPersonFreesAConfinedVersion(t *testing.T) {
 }
 
 // deployConfined puts a version in force as auto-fix does.
-func (k *kit) deployConfined(w store.Workflow, source string) {
+func (k *kit) deployConfined(w workflowstore.Workflow, source string) {
 	k.t.Helper()
 	config, _, err := Inspect(k.t.Context(), k.s.cfg.Scripts, "pay.workflow.ts", source)
 	if err != nil {
@@ -313,9 +316,9 @@ func TestPersonDecidesAboutAProposal(t *testing.T) {
 					t.Errorf("people see %s, %s", d.State, d.Issue)
 				}
 				r := k.runOf(w, "order")
-				var asked store.Approval
+				var asked mutationstore.Approval
 				k.read(func(ctx context.Context, tx *store.Tx) (err error) {
-					asked, err = tx.NewestApproval(ctx, r.ID)
+					asked, err = mutationstore.In(tx).NewestApproval(ctx, r.ID)
 					return err
 				})
 				if asked.Tool != proposalTool || !strings.Contains(string(asked.Arguments), "amount: 2,") || !strings.Contains(string(asked.Arguments), "would do something else") {
@@ -351,7 +354,7 @@ func TestPersonDecidesAboutAProposal(t *testing.T) {
 				}
 				if approve {
 					k.read(func(ctx context.Context, tx *store.Tx) error {
-						v, err := tx.GetWorkflowVersion(ctx, w.ID, k.workflow("pay").Version)
+						v, err := workflowstore.In(tx).GetWorkflowVersion(ctx, w.ID, k.workflow("pay").Version)
 						if err == nil && !v.Confined {
 							t.Error("what was approved is not confined")
 						}
@@ -385,7 +388,7 @@ func TestDeployEndsAProposal(t *testing.T) {
 			t.Errorf("proposals: %q, payments %v", got, b.args)
 		}
 		k.read(func(ctx context.Context, tx *store.Tx) error {
-			list, err := tx.ListApprovals(ctx, store.ApprovalFilter{State: store.ApprovalPending}, store.Place{}, 10)
+			list, err := mutationstore.In(tx).ListApprovals(ctx, mutationstore.ApprovalFilter{State: mutationstore.ApprovalPending}, store.Place{}, 10)
 			if len(list) > 0 {
 				t.Errorf("%d questions wait", len(list))
 			}

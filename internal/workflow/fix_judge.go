@@ -9,6 +9,8 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/repair"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
 // judge checks a proposal. An error refuses it: it does not deploy, declares
@@ -54,13 +56,13 @@ func (e *session) judge(ctx context.Context, v *view, r recordedRun, source stri
 
 // judgeGoodRuns replays runs that went well, those that made a call among them.
 func (e *session) judgeGoodRuns(ctx context.Context, v *view, script proposed) (doubt string, err error) {
-	var good []store.Run
+	var good []runstore.Run
 	err = e.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		called, err := tx.GoodRunsThatCalled(ctx, e.id, v.row.Handler, goodRuns)
+		called, err := runstore.In(tx).GoodRunsThatCalled(ctx, e.id, v.row.Handler, goodRuns)
 		if err != nil {
 			return err
 		}
-		good, err = tx.GoodRuns(ctx, pawl.KindWorkflow, v.row.Lane, v.row.Handler, goodRuns)
+		good, err = runstore.In(tx).GoodRuns(ctx, pawl.KindWorkflow, v.row.Lane, v.row.Handler, goodRuns)
 		good = append(called, good...)
 		return err
 	})
@@ -88,8 +90,8 @@ func (e *session) judgeGoodRuns(ctx context.Context, v *view, script proposed) (
 // declareBase returns what a repaired version may call. What the script that
 // failed names counts, if a person deployed it, also when that was before rights
 // were kept.
-func (e *session) declareBase(ctx context.Context, base store.WorkflowVersion) (may rights, err error) {
-	var named []store.Right
+func (e *session) declareBase(ctx context.Context, base workflowstore.WorkflowVersion) (may rights, err error) {
+	var named []workflowstore.Right
 	if !base.Confined {
 		program, err := e.cfg.Trials.Compile(ctx, base.Filename, base.Source)
 		if err != nil {
@@ -101,10 +103,10 @@ func (e *session) declareBase(ctx context.Context, base store.WorkflowVersion) (
 		if err := tx.Fence(ctx, e.claim.Fence()); err != nil {
 			return err
 		}
-		if err := tx.AddRights(ctx, e.id, named); err != nil {
+		if err := workflowstore.In(tx).AddRights(ctx, e.id, named); err != nil {
 			return err
 		}
-		list, err := tx.WorkflowRights(ctx, e.id)
+		list, err := workflowstore.In(tx).WorkflowRights(ctx, e.id)
 		may = rightsOf(list)
 		return err
 	}, store.Lazy)

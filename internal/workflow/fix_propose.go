@@ -10,6 +10,9 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/mutationstore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
 // A proposal that waits for a person is a question like any other, about the run
@@ -23,18 +26,18 @@ const (
 )
 
 // proposalHash names what is approved: this script in the place of that one.
-func proposalHash(r store.Repair) string {
+func proposalHash(r workflowstore.Repair) string {
 	sum := sha256.Sum256([]byte(r.BaseVersion + "\n" + r.Script))
 	return hex.EncodeToString(sum[:])
 }
 
 // propose lets a proposal wait for a person, with the doubt that there is.
-func (e *session) propose(ctx context.Context, tx *store.Tx, v *view, r store.Repair) error {
-	r.State = store.RepairProposed
-	if err := tx.AddRepair(ctx, r); err != nil {
+func (e *session) propose(ctx context.Context, tx *store.Tx, v *view, r workflowstore.Repair) error {
+	r.State = workflowstore.RepairProposed
+	if err := workflowstore.In(tx).AddRepair(ctx, r); err != nil {
 		return err
 	}
-	_, err := tx.InsertApproval(ctx, store.Approval{
+	_, err := mutationstore.In(tx).InsertApproval(ctx, mutationstore.Approval{
 		WorkflowID: e.id, RunID: v.row.ID, Tool: proposalTool, Method: proposalMethod, Hash: proposalHash(r), PhaseAt: tx.Now, ExpiresAt: tx.Now.Add(proposalTime),
 		Arguments: e.cfg.Tools.Redact(asJSON(map[string]string{"doubt": r.Reason, "explanation": r.Explanation, "script": r.Script})),
 		Title:     "May a repaired script come into force?",
@@ -48,11 +51,11 @@ func (e *session) propose(ctx context.Context, tx *store.Tx, v *view, r store.Re
 
 // proposalFor reads the proposal that waits for a person because a run failed,
 // as a question; nil if there is none.
-func proposalFor(ctx context.Context, tx *store.Tx, r store.Run) (*store.Approval, error) {
+func proposalFor(ctx context.Context, tx *store.Tx, r runstore.Run) (*mutationstore.Approval, error) {
 	if r.Status != pawl.StatusFailedLogic {
 		return nil, nil //nolint:nilnil // nothing is proposed
 	}
-	a, err := tx.NewestApproval(ctx, r.ID)
+	a, err := mutationstore.In(tx).NewestApproval(ctx, r.ID)
 	if errors.Is(err, pawl.ErrNotFound) || err == nil && a.Tool != proposalTool {
 		return nil, nil //nolint:nilnil // nothing was asked
 	}
@@ -86,10 +89,10 @@ func (s *Service) approveProposal(ctx context.Context, tx *store.Tx, v *view, ha
 	if err != nil {
 		return err
 	}
-	if err := tx.MoveApproval(ctx, v.asked.ID, store.ApprovalPending, store.ApprovalUsed, by); err != nil {
+	if err := mutationstore.In(tx).MoveApproval(ctx, v.asked.ID, mutationstore.ApprovalPending, mutationstore.ApprovalUsed, by); err != nil {
 		return err
 	}
-	if err := tx.DecideRepair(ctx, v.row.ID, store.RepairActivated, version, "", by); err != nil {
+	if err := workflowstore.In(tx).DecideRepair(ctx, v.row.ID, workflowstore.RepairActivated, version, "", by); err != nil {
 		return err
 	}
 	s.cfg.Emit(tx, lane.Change{Ref: refOf(v.workflow.Name), What: "approved", Run: v.row.ID})
@@ -98,10 +101,10 @@ func (s *Service) approveProposal(ctx context.Context, tx *store.Tx, v *view, ha
 
 // rejectProposal ends a proposal. The run stays as it is: the script failed.
 func (s *Service) rejectProposal(ctx context.Context, tx *store.Tx, v *view, by string) error {
-	if err := tx.MoveApproval(ctx, v.asked.ID, store.ApprovalPending, store.ApprovalRejected, by); err != nil {
+	if err := mutationstore.In(tx).MoveApproval(ctx, v.asked.ID, mutationstore.ApprovalPending, mutationstore.ApprovalRejected, by); err != nil {
 		return err
 	}
-	if err := tx.DecideRepair(ctx, v.row.ID, store.RepairRejected, "", "a person refused it", by); err != nil {
+	if err := workflowstore.In(tx).DecideRepair(ctx, v.row.ID, workflowstore.RepairRejected, "", "a person refused it", by); err != nil {
 		return err
 	}
 	s.cfg.Emit(tx, lane.Change{Ref: refOf(v.workflow.Name), What: "rejected", Run: v.row.ID})
@@ -112,27 +115,27 @@ func (s *Service) rejectProposal(ctx context.Context, tx *store.Tx, v *view, by 
 }
 
 // waiting reads the proposal that waits because of a run.
-func waiting(ctx context.Context, tx *store.Tx, runID string) (store.Repair, error) {
-	list, err := tx.RepairsOfRuns(ctx, []string{runID})
+func waiting(ctx context.Context, tx *store.Tx, runID string) (workflowstore.Repair, error) {
+	list, err := workflowstore.In(tx).RepairsOfRuns(ctx, []string{runID})
 	if err != nil {
-		return store.Repair{}, err
+		return workflowstore.Repair{}, err
 	}
 	for _, r := range list {
-		if r.State == store.RepairProposed {
+		if r.State == workflowstore.RepairProposed {
 			return r, nil
 		}
 	}
-	return store.Repair{}, lane.Refuse("approve run", "decided", "the proposal does not wait any more", "")
+	return workflowstore.Repair{}, lane.Refuse("approve run", "decided", "the proposal does not wait any more", "")
 }
 
 // dropProposal ends a proposal that came to nothing, because the run is retried
 // without it.
-func dropProposal(ctx context.Context, tx *store.Tx, r store.Run) error {
+func dropProposal(ctx context.Context, tx *store.Tx, r runstore.Run) error {
 	if r.Status != pawl.StatusFailedLogic {
 		return nil
 	}
-	if err := tx.DropApproval(ctx, r.ID); err != nil {
+	if err := mutationstore.In(tx).DropApproval(ctx, r.ID); err != nil {
 		return err
 	}
-	return tx.DecideRepair(ctx, r.ID, store.RepairRejected, "", "the run was tried again without it", "")
+	return workflowstore.In(tx).DecideRepair(ctx, r.ID, workflowstore.RepairRejected, "", "the run was tried again without it", "")
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/pawlrun/pawl/internal/repair"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
 // mechanic proposes what a test tells it to.
@@ -57,10 +59,10 @@ func mendedDefinition() definition {
 	return d
 }
 
-func (k *kit) repairs(w store.Workflow) (states []string) {
+func (k *kit) repairs(w workflowstore.Workflow) (states []string) {
 	k.t.Helper()
 	k.read(func(ctx context.Context, tx *store.Tx) error {
-		list, err := tx.ListRepairs(ctx, w.ID, store.Place{}, 10)
+		list, err := workflowstore.In(tx).ListRepairs(ctx, w.ID, store.Place{}, 10)
 		for _, r := range list {
 			states = append(states, strings.TrimSpace(r.State+" "+r.Reason))
 		}
@@ -93,7 +95,7 @@ func TestFailedScriptIsFixedAndRetriedAtOnce(t *testing.T) {
 		if got := k.workflow("shop").Version; got != VersionOf("w.ts", mended) {
 			t.Error("the proposal is not in force")
 		}
-		if got := k.statuses(w, "in")["bad"]; got != store.EventConsumed {
+		if got := k.statuses(w, "in")["bad"]; got != eventstore.EventConsumed {
 			t.Errorf("the event is %s", got)
 		}
 		if d, err := k.s.Describe(t.Context(), "shop"); err != nil || d.State != run.Idle {
@@ -191,7 +193,7 @@ func TestRepairerThatDoesNotAnswerIsAskedAgain(t *testing.T) {
 		if diff := cmp.Diff([]string{"activated", "failed away", "failed away", "failed away", "failed away", "failed away"}, k.repairs(w)); diff != "" {
 			t.Errorf("proposals (-want +got):\n%s", diff)
 		}
-		if got := k.statuses(w, "in")["bad"]; got != store.EventConsumed {
+		if got := k.statuses(w, "in")["bad"]; got != eventstore.EventConsumed {
 			t.Errorf("the event is %s", got)
 		}
 	})
@@ -235,7 +237,7 @@ func TestFixDoesNotOverwriteANewerVersion(t *testing.T) {
 		if diff := cmp.Diff([]string{"rejected another version was deployed meanwhile"}, k.repairs(w)); diff != "" {
 			t.Errorf("proposals (-want +got):\n%s", diff)
 		}
-		if got := k.statuses(w, "in")["bad"]; got != store.EventConsumed {
+		if got := k.statuses(w, "in")["bad"]; got != eventstore.EventConsumed {
 			t.Errorf("the event is %s", got)
 		}
 	})

@@ -8,6 +8,8 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/mutationstore"
 )
 
 // ..A-105, A-135, X-03: every event leads to one run with one
@@ -25,7 +27,7 @@ func TestEventsFlowThroughConsumersOnce(t *testing.T) {
 		for topic, ids := range map[string][]string{"in": {"a", "b", "c"}, "out": {"out-a", "out-b", "out-c"}} {
 			got := k.statuses(w, topic)
 			for _, id := range ids {
-				if got[id] != store.EventConsumed {
+				if got[id] != eventstore.EventConsumed {
 					t.Errorf("event %s of %s is %q, not consumed", id, topic, got[id])
 				}
 			}
@@ -36,16 +38,16 @@ func TestEventsFlowThroughConsumersOnce(t *testing.T) {
 			}
 		}
 		k.read(func(ctx context.Context, tx *store.Tx) error {
-			inputs, err := tx.ListInputs(ctx, w.ID, "", store.InputCursor{}, 10)
+			inputs, err := eventstore.In(tx).ListInputs(ctx, w.ID, "", eventstore.InputCursor{}, 10)
 			for _, i := range inputs {
-				if i.Status != store.InputDone {
+				if i.Status != eventstore.InputDone {
 					t.Errorf("input %s is %s", i.Title, i.Status)
 				}
-				calls, err := tx.MutationsOfInput(ctx, i.ID)
+				calls, err := mutationstore.In(tx).MutationsOfInput(ctx, i.ID)
 				if err != nil || len(calls) != 1 || calls[0].State != pawl.MutationApplied {
 					t.Errorf("input %s has the calls %v (%v), not one that was applied", i.Title, calls, err)
 				}
-				events, err := tx.ListEvents(ctx, w.ID, store.EventFilter{Topic: "out", InputID: i.ID}, 0, 10)
+				events, err := eventstore.In(tx).ListEvents(ctx, w.ID, eventstore.EventFilter{Topic: "out", InputID: i.ID}, 0, 10)
 				if err != nil || len(events) != 1 {
 					t.Errorf("input %s caused %d events of out (%v), not one", i.Title, len(events), err)
 				}

@@ -9,6 +9,8 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 	"github.com/pawlrun/pawl/internal/tool"
 )
 
@@ -70,7 +72,7 @@ func TestAnApprovalIsNotUsedForAnotherCall(t *testing.T) {
 }
 
 // approveNewest is a person who approves what the newest run asks.
-func (k *kit) approveNewest(w store.Workflow) {
+func (k *kit) approveNewest(w workflowstore.Workflow) {
 	k.t.Helper()
 	k.write(func(ctx context.Context, tx *store.Tx) error {
 		return k.s.Approve(ctx, tx, k.newest(w).ID, "", false, "ann")
@@ -99,7 +101,7 @@ func TestACrashedRunOfAPausedWorkflowIsEnded(t *testing.T) {
 			expect(t, place+": what ran while it was paused", k.ranSince(), []string{})
 			k.resume(w.Name)
 			k.settle(w)
-			if got := k.desk.things(); !slices.Equal(got, []string{"a"}) || k.statuses(w, "in")["a"] != store.EventConsumed {
+			if got := k.desk.things(); !slices.Equal(got, []string{"a"}) || k.statuses(w, "in")["a"] != eventstore.EventConsumed {
 				t.Errorf("%s: orders %v; %v", place, got, k.story(w))
 			}
 		}

@@ -9,6 +9,8 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
 func TestHalt(t *testing.T) {
@@ -172,16 +174,16 @@ func lostLeaseWritesNothing(t *testing.T, k *kit) {
 	k.fence = store.Fence{Bucket: k.fence.Bucket, Node: "thief", Epoch: k.fence.Epoch + 1}
 	k.start("second")
 	k.settleOnce(w)
-	expect(t, "event", k.statuses(w, "in")["x"], store.EventConsumed)
+	expect(t, "event", k.statuses(w, "in")["x"], eventstore.EventConsumed)
 	k.read(func(ctx context.Context, tx *store.Tx) error {
-		list, err := tx.ListEvents(ctx, w.ID, store.EventFilter{Topic: "in"}, 0, 10)
+		list, err := eventstore.In(tx).ListEvents(ctx, w.ID, eventstore.EventFilter{Topic: "in"}, 0, 10)
 		expect(t, "events", len(list), 1)
 		return err
 	})
 }
 
 // settleOnce works on a lane until it asks for a time ahead.
-func (k *kit) settleOnce(w store.Workflow) {
+func (k *kit) settleOnce(w workflowstore.Workflow) {
 	k.t.Helper()
 	for range 10 {
 		if until := k.work(w); until.IsZero() || until.After(time.Now()) {

@@ -9,7 +9,9 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/run"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/mutationstore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
 // check holds what must be true after everything that happens: nothing is done
@@ -41,7 +43,7 @@ func (l *life) work() time.Time {
 	}
 	for _, topic := range []string{"in", "out"} {
 		for id, status := range l.k.statuses(l.w, topic) {
-			if status == store.EventPending {
+			if status == eventstore.EventPending {
 				l.k.t.Fatalf("the lane rests until %v, and event %s is pending\n%s", until, id, l.story())
 			}
 		}
@@ -52,7 +54,7 @@ func (l *life) work() time.Time {
 // checkChains holds A-88..A-92, X-18: every attempt follows one that ended, of
 // the same handler, as the next one; what was recorded goes along.
 func (l *life) checkChains(after string) {
-	byID, followed := map[string]store.Run{}, map[string]string{}
+	byID, followed := map[string]runstore.Run{}, map[string]string{}
 	list := l.k.runs(l.w)
 	for i, r := range list {
 		byID[r.ID] = r
@@ -126,7 +128,7 @@ func (l *life) checkEnd() {
 	}
 	mixed := l.orderedWithSkipped()
 	for id, status := range out {
-		if status != store.EventConsumed && !(mixed[id] && status == store.EventSkipped) {
+		if status != eventstore.EventConsumed && !(mixed[id] && status == eventstore.EventSkipped) {
 			l.k.t.Errorf("event %s is %s", id, status)
 		}
 	}
@@ -161,16 +163,16 @@ func (l *life) callsThatCount() map[string][]pawl.MutationState {
 }
 
 // checkEvent holds how the story of one event may end.
-func (l *life) checkEvent(id string, status store.EventStatus, done []pawl.MutationState) {
+func (l *life) checkEvent(id string, status eventstore.EventStatus, done []pawl.MutationState) {
 	_, skipped := l.skipped[id]
 	switch {
-	case status != store.EventConsumed && status != store.EventSkipped:
+	case status != eventstore.EventConsumed && status != eventstore.EventSkipped:
 		l.k.t.Errorf("event %s is %s for ever", id, status)
 	case len(done) > 1:
 		l.k.t.Errorf("event %s has several calls that count: %v", id, done)
-	case len(done) == 0 && (!skipped || status == store.EventConsumed):
+	case len(done) == 0 && (!skipped || status == eventstore.EventConsumed):
 		l.k.t.Errorf("event %s is %s and no call of it counts", id, status)
-	case len(done) == 1 && (done[0] == pawl.MutationApplied) != (status == store.EventConsumed):
+	case len(done) == 1 && (done[0] == pawl.MutationApplied) != (status == eventstore.EventConsumed):
 		l.k.t.Errorf("event %s is %s and its call is %s", id, status, done[0])
 	}
 }
@@ -192,7 +194,7 @@ func (l *life) orderedWithSkipped() map[string]bool {
 
 // checkProducer holds X-22: the state of the producer and what it published
 // were always committed together.
-func (l *life) checkProducer(in map[string]store.EventStatus) {
+func (l *life) checkProducer(in map[string]eventstore.EventStatus) {
 	var state struct{ N int }
 	if err := json.Unmarshal(l.k.kept(l.w, "poll").State, &state); err != nil {
 		l.k.t.Fatal(err)
@@ -213,7 +215,7 @@ func (l *life) checkProducer(in map[string]store.EventStatus) {
 // or gave it up; the calls with the same key before it failed and were for the
 // same events; and none is open.
 func (l *life) checkLedger() {
-	last := map[string]store.Mutation{}
+	last := map[string]mutationstore.Mutation{}
 	for _, m := range l.k.ledgerRows(l.w) {
 		if was, again := last[m.IdempotencyKey]; again && (was.State != pawl.MutationFailed || !slices.Equal(idsIn(was.Arguments), idsIn(m.Arguments))) {
 			l.k.t.Errorf("the call %s %s has the key of %s %s, which is %s", m.ID, m.Arguments, was.ID, was.Arguments, was.State)

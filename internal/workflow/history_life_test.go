@@ -13,7 +13,9 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/queue"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/mutationstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 	"github.com/pawlrun/pawl/internal/tool"
 )
 
@@ -23,7 +25,7 @@ import (
 type life struct {
 	t         *rapid.T
 	k         *kit
-	w         store.Workflow
+	w         workflowstore.Workflow
 	revision  int
 	published []string
 	skipped   map[string]int // orders that an event may have that was skipped
@@ -217,7 +219,7 @@ func (l *life) inquiry(c tool.Call) (happened, known bool) {
 // nothing.
 func (l *life) mayBeUnderWay(key string) bool {
 	rows := l.k.ledgerRows(l.w)
-	at := slices.IndexFunc(rows, func(m store.Mutation) bool { return m.IdempotencyKey == key })
+	at := slices.IndexFunc(rows, func(m mutationstore.Mutation) bool { return m.IdempotencyKey == key })
 	return time.Now().Before(rows[at].CreatedAt.Add(time.Minute))
 }
 
@@ -324,7 +326,7 @@ func (l *life) skip() {
 	from := l.published
 	if rapid.IntRange(0, 3).Draw(l.t, "any") > 0 {
 		held := l.k.statuses(l.w, "in")
-		from = slices.DeleteFunc(slices.Clone(from), func(id string) bool { return held[id] != store.EventReserved })
+		from = slices.DeleteFunc(slices.Clone(from), func(id string) bool { return held[id] != eventstore.EventReserved })
 	}
 	if len(from) == 0 {
 		return

@@ -11,6 +11,8 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/mutationstore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
 // What people can say about a run, beside the outcomes of a call.
@@ -70,7 +72,7 @@ func (l *life) say() {
 }
 
 // newest is the newest run, zero if there was none.
-func (l *life) newest() (r store.Run) {
+func (l *life) newest() (r runstore.Run) {
 	if runs := l.k.runs(l.w); len(runs) > 0 {
 		r = runs[len(runs)-1]
 	}
@@ -79,7 +81,7 @@ func (l *life) newest() (r store.Run) {
 
 // answer says one thing about a run, and keeps the world's record of it if it is
 // accepted.
-func (l *life) answer(r store.Run, word string) error {
+func (l *life) answer(r runstore.Run, word string) error {
 	open := l.unknownCall(r)
 	err := l.k.do(func(ctx context.Context, tx *store.Tx) error {
 		switch word {
@@ -114,7 +116,7 @@ func (l *life) answer(r store.Run, word string) error {
 }
 
 // unknownCall is the call of a run of which only people can know.
-func (l *life) unknownCall(r store.Run) *store.Mutation {
+func (l *life) unknownCall(r runstore.Run) *mutationstore.Mutation {
 	for _, m := range l.k.ledgerRows(l.w) {
 		if m.RunID == r.ID && m.State == pawl.MutationIndeterminate {
 			return &m
@@ -124,12 +126,12 @@ func (l *life) unknownCall(r store.Run) *store.Mutation {
 }
 
 // question is what a run waits for an answer to, and that can be answered.
-func (l *life) question(r store.Run) (asked *store.Approval) {
+func (l *life) question(r runstore.Run) (asked *mutationstore.Approval) {
 	if r.Status != pawl.StatusPausedApproval {
 		return nil
 	}
 	l.k.read(func(ctx context.Context, tx *store.Tx) error {
-		a, err := tx.NewestApproval(ctx, r.ID)
+		a, err := mutationstore.In(tx).NewestApproval(ctx, r.ID)
 		if errors.Is(err, pawl.ErrNotFound) {
 			return nil
 		}
@@ -143,7 +145,7 @@ func (l *life) question(r store.Run) (asked *store.Approval) {
 
 // answerTruly is a person who answers what the newest run waits for, and
 // reports whether it waited.
-func (l *life) answerTruly(r store.Run) bool {
+func (l *life) answerTruly(r runstore.Run) bool {
 	if open := l.unknownCall(r); open != nil {
 		word := string(DidNotHappen)
 		if _, happened := l.k.desk.orders[open.IdempotencyKey]; happened {
@@ -154,7 +156,7 @@ func (l *life) answerTruly(r store.Run) bool {
 		}
 		return true
 	}
-	if asked := l.question(r); asked == nil || asked.State != store.ApprovalPending {
+	if asked := l.question(r); asked == nil || asked.State != mutationstore.ApprovalPending {
 		return false
 	}
 	if err := l.answer(r, sayApprove); err != nil {
@@ -187,7 +189,7 @@ func (l *life) doubt() {
 func (l *life) week() {
 	r := l.newest()
 	asked := l.question(r)
-	if asked == nil || asked.State != store.ApprovalPending {
+	if asked == nil || asked.State != mutationstore.ApprovalPending {
 		return
 	}
 	late := asked.ExpiresAt.Add(time.Second)
@@ -211,7 +213,7 @@ func (l *life) week() {
 // revoke takes back that the workflow need not ask.
 func (l *life) revoke() {
 	err := l.k.do(func(ctx context.Context, tx *store.Tx) error {
-		return tx.RevokeApprovalRule(ctx, l.w.ID, "desk", "sign", "tester")
+		return mutationstore.In(tx).RevokeApprovalRule(ctx, l.w.ID, "desk", "sign", "tester")
 	})
 	if err != nil && !errors.Is(err, pawl.ErrNotFound) {
 		l.k.t.Fatal(err)

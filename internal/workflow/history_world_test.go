@@ -8,6 +8,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/mutationstore"
 	"github.com/pawlrun/pawl/internal/tool"
 )
 
@@ -85,17 +86,17 @@ func (l *life) checkAllowed(c tool.Call) {
 	}
 	rows := l.k.ledgerRows(l.w)
 	slices.Reverse(rows) // a key belongs to the last call that has it
-	at := slices.IndexFunc(rows, func(m store.Mutation) bool { return m.IdempotencyKey == c.Key })
+	at := slices.IndexFunc(rows, func(m mutationstore.Mutation) bool { return m.IdempotencyKey == c.Key })
 	if at < 0 {
 		l.k.t.Fatalf("the call %s leaves and is not in the ledger", c.Args)
 	}
 	l.k.read(func(ctx context.Context, tx *store.Tx) error {
-		rules, err := tx.ApprovalRules(ctx, l.w.ID)
+		rules, err := mutationstore.In(tx).ApprovalRules(ctx, l.w.ID)
 		if err != nil || len(rules) > 0 {
 			return err
 		}
-		a, err := tx.NewestApproval(ctx, rows[at].RunID)
-		if errors.Is(err, pawl.ErrNotFound) || err == nil && (a.State != store.ApprovalUsed || string(a.Arguments) != string(c.Args)) {
+		a, err := mutationstore.In(tx).NewestApproval(ctx, rows[at].RunID)
+		if errors.Is(err, pawl.ErrNotFound) || err == nil && (a.State != mutationstore.ApprovalUsed || string(a.Arguments) != string(c.Args)) {
 			l.k.t.Fatalf("the call %s leaves, and what was asked is %s %s\n%s", c.Args, a.Arguments, a.State, l.story())
 		}
 		return err

@@ -8,6 +8,8 @@ import (
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/mutationstore"
 )
 
 // Holdings are what runs of workflows hold: the events they reserved and the
@@ -16,7 +18,7 @@ type Holdings struct{}
 
 // Mutation sums up the calls of a run.
 func (Holdings) Mutation(ctx context.Context, tx *store.Tx, runID string) (ledger.Mutation, error) {
-	rows, err := tx.RunMutations(ctx, runID)
+	rows, err := mutationstore.In(tx).RunMutations(ctx, runID)
 	if err != nil {
 		return ledger.Mutation{}, err
 	}
@@ -28,7 +30,7 @@ func (Holdings) Mutation(ctx context.Context, tx *store.Tx, runID string) (ledge
 }
 
 // sumOf sums up calls; ok is false if they contradict each other.
-func sumOf(rows []store.Mutation) (sum ledger.Mutation, ok bool) {
+func sumOf(rows []mutationstore.Mutation) (sum ledger.Mutation, ok bool) {
 	states := make([]pawl.MutationState, len(rows))
 	for i, m := range rows {
 		states[i] = m.State
@@ -50,12 +52,12 @@ func (Holdings) Settle(ctx context.Context, tx *store.Tx, s ledger.Settlement) e
 	var err error
 	switch s.Reservations {
 	case run.ReservationsRelease:
-		_, err = tx.ReleaseEvents(ctx, s.RunID)
+		_, err = eventstore.In(tx).ReleaseEvents(ctx, s.RunID)
 	case run.ReservationsConsumed:
-		_, err = tx.ConsumeEvents(ctx, s.RunID)
+		_, err = eventstore.In(tx).ConsumeEvents(ctx, s.RunID)
 	case run.ReservationsTransfer:
-		if _, err = tx.TransferEvents(ctx, s.RunID, s.Successor); err == nil {
-			err = tx.TransferMutation(ctx, s.RunID, s.Successor)
+		if _, err = eventstore.In(tx).TransferEvents(ctx, s.RunID, s.Successor); err == nil {
+			err = mutationstore.In(tx).TransferMutation(ctx, s.RunID, s.Successor)
 		}
 	case run.ReservationsNone, run.ReservationsKeep:
 	}
@@ -70,18 +72,18 @@ func moveOpen(ctx context.Context, tx *store.Tx, runID string, to pawl.MutationS
 	if err != nil || m == nil || m.State == to {
 		return err
 	}
-	if err := tx.MoveMutation(ctx, m.ID, m.State, store.MutationChange{To: to}); err != nil {
+	if err := mutationstore.In(tx).MoveMutation(ctx, m.ID, m.State, mutationstore.MutationChange{To: to}); err != nil {
 		return err
 	}
 	if to != pawl.MutationNeedsReconcile {
 		return nil
 	}
-	return tx.ReconcileLater(ctx, m.ID, m.ReconcileAttempts, tx.Now)
+	return mutationstore.In(tx).ReconcileLater(ctx, m.ID, m.ReconcileAttempts, tx.Now)
 }
 
 // openMutation reads the unresolved call of a run, or nil.
-func openMutation(ctx context.Context, tx *store.Tx, runID string) (*store.Mutation, error) {
-	rows, err := tx.RunMutations(ctx, runID)
+func openMutation(ctx context.Context, tx *store.Tx, runID string) (*mutationstore.Mutation, error) {
+	rows, err := mutationstore.In(tx).RunMutations(ctx, runID)
 	if err != nil {
 		return nil, err
 	}

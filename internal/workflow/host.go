@@ -12,7 +12,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/budget"
 	"github.com/pawlrun/pawl/internal/script"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
 	"github.com/pawlrun/pawl/internal/tool"
 )
 
@@ -36,8 +36,8 @@ var (
 
 // world is what a phase can reach, once the rules allow it.
 type world interface {
-	peek(ctx context.Context, topic string, limit int) ([]store.Event, error)
-	byMessage(ctx context.Context, topic string, ids []string) ([]store.Event, error)
+	peek(ctx context.Context, topic string, limit int) ([]eventstore.Event, error)
+	byMessage(ctx context.Context, topic string, ids []string) ([]eventstore.Event, error)
 	knownInput(ctx context.Context, id string) (bool, error)
 	lookup(connection, method string) (tool.Target, error)
 	read(ctx context.Context, t tool.Target, args json.RawMessage) (json.RawMessage, error)
@@ -74,9 +74,9 @@ type host struct {
 	subscribes []string
 
 	mu       sync.Mutex
-	first    *failure         // guarded by mu until the phase has ended, as are the others
-	events   []store.NewEvent // in the order of the script
-	inputs   []store.Input
+	first    *failure              // guarded by mu until the phase has ended, as are the others
+	events   []eventstore.NewEvent // in the order of the script
+	inputs   []eventstore.Input
 	known    map[string]bool // inputs that were registered or found
 	bytes    int             // of payloads
 	call     *calledMutation // the call that mutate made
@@ -258,7 +258,7 @@ func (h *host) onPeek(ctx context.Context, args json.RawMessage) (json.RawMessag
 		return nil, err
 	}
 	events, err := h.world.peek(ctx, in.Topic, min(limit, maxPeek))
-	if errors.Is(err, store.ErrEventsTooLarge) {
+	if errors.Is(err, eventstore.ErrEventsTooLarge) {
 		return nil, violation("too_large", "peek: the events have more than the %d MiB that one call answers: ask for fewer, such as ctx.peek(%q, { limit: 10 })", maxPeekBytes>>20, in.Topic)
 	}
 	return eventsJSON(events), err
@@ -279,7 +279,7 @@ func (h *host) onGetByIDs(ctx context.Context, args json.RawMessage) (json.RawMe
 		return nil, err
 	}
 	events, err := h.world.byMessage(ctx, in.Topic, in.IDs)
-	if errors.Is(err, store.ErrEventsTooLarge) {
+	if errors.Is(err, eventstore.ErrEventsTooLarge) {
 		return nil, violation("too_large", "getByIds: the events have more than the %d MiB that one call answers: ask for fewer ids", maxPeekBytes>>20)
 	}
 	return eventsJSON(events), err
@@ -318,7 +318,7 @@ type scriptEvent struct {
 	CreatedAt string          `json:"createdAt"`
 }
 
-func eventsJSON(events []store.Event) json.RawMessage {
+func eventsJSON(events []eventstore.Event) json.RawMessage {
 	out := make([]scriptEvent, len(events))
 	for i, e := range events {
 		out[i] = scriptEvent{e.Topic, e.MessageID, e.Payload, string(e.Status), e.Attempt, pawl.FormatTime(e.CreatedAt)}
@@ -436,7 +436,7 @@ func (h *host) onPublish(ctx context.Context, args json.RawMessage) error {
 		return violation("publish", "publish: a run publishes at most %d events and %d MiB", maxEvents, maxEventBytes>>20)
 	}
 	for _, topic := range in.Topics {
-		h.events = append(h.events, store.NewEvent{Topic: topic, MessageID: id, Payload: payload, CausedBy: causes})
+		h.events = append(h.events, eventstore.NewEvent{Topic: topic, MessageID: id, Payload: payload, CausedBy: causes})
 	}
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/pawlrun/pawl/internal/script"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
 )
 
 // causes checks the input that a publish names. A producer must name one, and
@@ -69,16 +69,16 @@ func (h *host) onRegister(args json.RawMessage) error {
 }
 
 // newInput checks what identifies an input.
-func newInput(scope, source, kind, id, title, by string) (store.Input, error) {
+func newInput(scope, source, kind, id, title, by string) (eventstore.Input, error) {
 	for _, part := range []struct{ name, text string }{{"source", source}, {"type", kind}, {"id", id}} {
 		if part.text == "" || len(part.text) > maxInputText || slices.Contains([]byte(part.text), 0) {
-			return store.Input{}, violation("input", "registerInput: %s must have 1 to %d bytes", part.name, maxInputText)
+			return eventstore.Input{}, violation("input", "registerInput: %s must have 1 to %d bytes", part.name, maxInputText)
 		}
 	}
 	if title = cleanTitle(title); title == "" {
 		title = source + " " + kind + " " + id
 	}
-	return store.Input{
+	return eventstore.Input{
 		ID: script.InputID(scope, source, kind, id), WorkflowID: scope,
 		Source: source, Type: kind, ExternalID: id, Title: title, CreatedBy: by,
 	}, nil

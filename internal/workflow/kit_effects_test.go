@@ -9,14 +9,17 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/mutationstore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 	"github.com/pawlrun/pawl/internal/tool"
 )
 
 // ledgerRows are the calls of a workflow, the oldest first.
-func (k *kit) ledgerRows(w store.Workflow) (list []store.Mutation) {
+func (k *kit) ledgerRows(w workflowstore.Workflow) (list []mutationstore.Mutation) {
 	k.t.Helper()
 	k.read(func(ctx context.Context, tx *store.Tx) (err error) {
-		list, err = tx.ListMutations(ctx, w.ID, store.MutationCursor{}, 500)
+		list, err = mutationstore.In(tx).ListMutations(ctx, w.ID, mutationstore.MutationCursor{}, 500)
 		return err
 	})
 	slices.Reverse(list)
@@ -109,7 +112,7 @@ func (d *desk) refuseTimes(method string, classes ...pawl.Class) {
 }
 
 // expectRun compares where a run stands.
-func expectRun(t *testing.T, r store.Run, phase pawl.Phase, status pawl.Status) {
+func expectRun(t *testing.T, r runstore.Run, phase pawl.Phase, status pawl.Status) {
 	t.Helper()
 	if r.Phase != phase || r.Status != status {
 		t.Errorf("run %s of %s is %s at %s, want %s at %s (%s)", r.ID, r.Handler, r.Status, r.Phase, status, phase, r.ErrorMessage)

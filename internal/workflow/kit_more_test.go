@@ -17,6 +17,10 @@ import (
 	"github.com/pawlrun/pawl/internal/pgtest"
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/mutationstore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 	"github.com/pawlrun/pawl/internal/tool"
 )
 
@@ -100,7 +104,7 @@ func count(ran []string, phase string) int {
 
 // follow lets time pass and works on the lane whenever it asked for it, the
 // last instant included.
-func (k *kit) follow(w store.Workflow, d time.Duration) {
+func (k *kit) follow(w workflowstore.Workflow, d time.Duration) {
 	k.t.Helper()
 	end := time.Now().Add(d)
 	for range 10_000 {
@@ -145,7 +149,7 @@ func (k *kit) remove(name string) error {
 	return k.do(func(ctx context.Context, tx *store.Tx) error { return k.s.Delete(ctx, tx, name, "tester") })
 }
 
-func (k *kit) skipInput(w store.Workflow, id string) (changed bool) {
+func (k *kit) skipInput(w workflowstore.Workflow, id string) (changed bool) {
 	k.t.Helper()
 	k.write(func(ctx context.Context, tx *store.Tx) (err error) {
 		changed, err = k.s.SkipInput(ctx, tx, thingID(w, id), "tester")
@@ -163,11 +167,11 @@ func reasonOf(err error) string {
 }
 
 // schedules are the rows of the producers, by their names.
-func (k *kit) schedules(w store.Workflow) map[string]store.ProducerSchedule {
+func (k *kit) schedules(w workflowstore.Workflow) map[string]workflowstore.ProducerSchedule {
 	k.t.Helper()
-	out := map[string]store.ProducerSchedule{}
+	out := map[string]workflowstore.ProducerSchedule{}
 	k.read(func(ctx context.Context, tx *store.Tx) error {
-		list, err := tx.ProducerSchedules(ctx, w.ID)
+		list, err := workflowstore.In(tx).ProducerSchedules(ctx, w.ID)
 		for _, p := range list {
 			out[p.Producer] = p
 		}
@@ -177,17 +181,17 @@ func (k *kit) schedules(w store.Workflow) map[string]store.ProducerSchedule {
 }
 
 // kept is what a handler keeps.
-func (k *kit) kept(w store.Workflow, handler string) (h store.HandlerState) {
+func (k *kit) kept(w workflowstore.Workflow, handler string) (h workflowstore.HandlerState) {
 	k.t.Helper()
 	k.read(func(ctx context.Context, tx *store.Tx) (err error) {
-		h, err = tx.GetHandlerState(ctx, w.ID, handler)
+		h, err = workflowstore.In(tx).GetHandlerState(ctx, w.ID, handler)
 		return err
 	})
 	return h
 }
 
 // lastRun is the newest run of a workflow.
-func (k *kit) lastRun(w store.Workflow) store.Run {
+func (k *kit) lastRun(w workflowstore.Workflow) runstore.Run {
 	k.t.Helper()
 	list := k.runs(w)
 	if len(list) == 0 {
@@ -197,7 +201,7 @@ func (k *kit) lastRun(w store.Workflow) store.Run {
 }
 
 // triggers are the causes of all runs of a handler, the oldest first.
-func (k *kit) triggers(w store.Workflow, handler string) (list []string) {
+func (k *kit) triggers(w workflowstore.Workflow, handler string) (list []string) {
 	k.t.Helper()
 	for _, r := range k.runs(w) {
 		if r.Handler == handler {
@@ -218,7 +222,7 @@ func (k *kit) look(name string) Details {
 }
 
 // thingID is the input of an event that publish and thing make.
-func thingID(w store.Workflow, id string) string {
+func thingID(w workflowstore.Workflow, id string) string {
 	return script.InputID(w.ID, "test", "thing", id)
 }
 
@@ -294,7 +298,7 @@ func sameInstant(stored, want time.Time) bool {
 }
 
 // allCommitted fails unless every run of a workflow is committed.
-func (k *kit) allCommitted(w store.Workflow) {
+func (k *kit) allCommitted(w workflowstore.Workflow) {
 	k.t.Helper()
 	for _, r := range k.runs(w) {
 		if r.Status != pawl.StatusCommitted {
@@ -325,11 +329,11 @@ func (d *desk) fail(class pawl.Class) {
 }
 
 // find reads one event.
-func (k *kit) find(w store.Workflow, topic, id string) store.Event {
+func (k *kit) find(w workflowstore.Workflow, topic, id string) eventstore.Event {
 	k.t.Helper()
-	var list []store.Event
+	var list []eventstore.Event
 	k.read(func(ctx context.Context, tx *store.Tx) (err error) {
-		list, err = tx.EventsByMessage(ctx, w.ID, topic, []string{id})
+		list, err = eventstore.In(tx).EventsByMessage(ctx, w.ID, topic, []string{id})
 		return err
 	})
 	if len(list) != 1 {
@@ -340,10 +344,10 @@ func (k *kit) find(w store.Workflow, topic, id string) store.Event {
 
 // runDetails are a run with all that belongs to it.
 type runDetails struct {
-	Run   store.Run
-	Calls []store.Mutation
-	Logs  []store.LogLine
-	Chain []store.Run // the whole retry chain, the newest first
+	Run   runstore.Run
+	Calls []mutationstore.Mutation
+	Logs  []runstore.LogLine
+	Chain []runstore.Run // the whole retry chain, the newest first
 }
 
 // maxLogLines is how many lines of a run are shown.
@@ -352,16 +356,16 @@ const maxLogLines = 1000
 // details reads a run.
 func (k *kit) details(ctx context.Context, id string) (d runDetails, err error) {
 	err = k.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		if d.Run, err = tx.GetRun(ctx, id); err != nil {
+		if d.Run, err = runstore.In(tx).GetRun(ctx, id); err != nil {
 			return err
 		}
-		if d.Chain, err = tx.RunChain(ctx, id); err != nil {
+		if d.Chain, err = runstore.In(tx).RunChain(ctx, id); err != nil {
 			return err
 		}
-		if d.Calls, err = tx.RunMutations(ctx, id); err != nil {
+		if d.Calls, err = mutationstore.In(tx).RunMutations(ctx, id); err != nil {
 			return err
 		}
-		d.Logs, err = tx.RunLogs(ctx, id, maxLogLines)
+		d.Logs, err = runstore.In(tx).RunLogs(ctx, id, maxLogLines)
 		return err
 	})
 	return d, err

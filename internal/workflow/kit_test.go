@@ -16,6 +16,9 @@ import (
 	"github.com/pawlrun/pawl/internal/pgtest"
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 	"github.com/pawlrun/pawl/internal/tool"
 )
 
@@ -107,7 +110,7 @@ func (k *kit) define(name, revision string, d definition) string {
 }
 
 // deploy puts a definition in force and returns the workflow.
-func (k *kit) deploy(name, revision string, d definition) store.Workflow {
+func (k *kit) deploy(name, revision string, d definition) workflowstore.Workflow {
 	k.t.Helper()
 	if _, err := k.s.Apply(k.t.Context(), Deploy{Filename: "w.ts", Script: k.define(name, revision, d), By: "tester"}); err != nil {
 		k.t.Fatal(err)
@@ -115,10 +118,10 @@ func (k *kit) deploy(name, revision string, d definition) store.Workflow {
 	return k.workflow(name)
 }
 
-func (k *kit) workflow(name string) (w store.Workflow) {
+func (k *kit) workflow(name string) (w workflowstore.Workflow) {
 	k.t.Helper()
 	k.read(func(ctx context.Context, tx *store.Tx) (err error) {
-		w, err = tx.WorkflowByName(ctx, name)
+		w, err = workflowstore.In(tx).WorkflowByName(ctx, name)
 		return err
 	})
 	return w
@@ -139,7 +142,7 @@ func (k *kit) write(fn store.Func) {
 }
 
 // work is one session of a workflow; it returns when to look again.
-func (k *kit) work(w store.Workflow) time.Time {
+func (k *kit) work(w workflowstore.Workflow) time.Time {
 	k.t.Helper()
 	until, err := k.s.work(k.t.Context(), k, w.ID)
 	if err != nil {
@@ -153,7 +156,7 @@ var errCrash = errors.New("crash")
 
 // crashAt runs a session that crashes at the n-th time it comes by a place, and
 // reports whether it did; the process is a new one afterwards.
-func (k *kit) crashAt(w store.Workflow, place string, n int) bool {
+func (k *kit) crashAt(w workflowstore.Workflow, place string, n int) bool {
 	k.t.Helper()
 	crashed := false
 	k.fault = func(at string) error {
@@ -176,7 +179,7 @@ func (k *kit) crashAt(w store.Workflow, place string, n int) bool {
 }
 
 // publish adds events from outside.
-func (k *kit) publish(w store.Workflow, topic string, ids ...string) {
+func (k *kit) publish(w workflowstore.Workflow, topic string, ids ...string) {
 	k.t.Helper()
 	for _, id := range ids {
 		k.write(func(ctx context.Context, tx *store.Tx) error {
@@ -190,10 +193,10 @@ func (k *kit) publish(w store.Workflow, topic string, ids ...string) {
 }
 
 // runs are all runs of a workflow, the oldest first.
-func (k *kit) runs(w store.Workflow) (list []store.Run) {
+func (k *kit) runs(w workflowstore.Workflow) (list []runstore.Run) {
 	k.t.Helper()
 	k.read(func(ctx context.Context, tx *store.Tx) (err error) {
-		list, _, err = tx.ListRuns(ctx, store.RunFilter{Kind: pawl.KindWorkflow, Lane: w.Lane}, store.Place{}, 500)
+		list, _, err = runstore.In(tx).ListRuns(ctx, runstore.RunFilter{Kind: pawl.KindWorkflow, Lane: w.Lane}, store.Place{}, 500)
 		return err
 	})
 	slices.Reverse(list)
@@ -201,7 +204,7 @@ func (k *kit) runs(w store.Workflow) (list []store.Run) {
 }
 
 // story is the runs in short: handler, phase, status.
-func (k *kit) story(w store.Workflow) []string {
+func (k *kit) story(w workflowstore.Workflow) []string {
 	k.t.Helper()
 	var out []string
 	for _, r := range k.runs(w) {
@@ -211,11 +214,11 @@ func (k *kit) story(w store.Workflow) []string {
 }
 
 // statuses are the events of a topic by their message id.
-func (k *kit) statuses(w store.Workflow, topic string) map[string]store.EventStatus {
+func (k *kit) statuses(w workflowstore.Workflow, topic string) map[string]eventstore.EventStatus {
 	k.t.Helper()
-	out := map[string]store.EventStatus{}
+	out := map[string]eventstore.EventStatus{}
 	k.read(func(ctx context.Context, tx *store.Tx) error {
-		list, err := tx.ListEvents(ctx, w.ID, store.EventFilter{Topic: topic}, 0, 1000)
+		list, err := eventstore.In(tx).ListEvents(ctx, w.ID, eventstore.EventFilter{Topic: topic}, 0, 1000)
 		for _, e := range list {
 			out[e.MessageID] = e.Status
 		}

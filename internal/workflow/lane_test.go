@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
 func takesMail() Consumer { return Consumer{Name: "take", Subscribe: []string{"mail", "post"}} }
@@ -11,7 +12,7 @@ func takesMail() Consumer { return Consumer{Name: "take", Subscribe: []string{"m
 // freshLane has built its flags for a workflow of some consumers.
 func freshLane(pending map[string]int, seqs map[string]int64, consumers ...Consumer) *memory {
 	l := &memory{revision: -1}
-	l.rebuild(&view{config: Config{Consumers: consumers}, seqs: seqs, workflow: store.Workflow{Revision: 3}}, pending)
+	l.rebuild(&view{config: Config{Consumers: consumers}, seqs: seqs, workflow: workflowstore.Workflow{Revision: 3}}, pending)
 	return l
 }
 

@@ -9,6 +9,10 @@ import (
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/mutationstore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
 // What a person wants of a workflow.
@@ -22,37 +26,37 @@ const (
 // instant; the lane's flags apart.
 type view struct {
 	now       time.Time
-	workflow  store.Workflow
+	workflow  workflowstore.Workflow
 	config    Config // of the version in force
-	schedules []store.ProducerSchedule
+	schedules []workflowstore.ProducerSchedule
 	wakes     map[string]time.Time // by consumer
 	seqs      map[string]int64     // by topic
 
-	row    store.Run // the newest run; zero if there was none
-	newest run.Run   // the same, as the rules see it
+	row    runstore.Run // the newest run; zero if there was none
+	newest run.Run      // the same, as the rules see it
 	retry  run.Retry
-	open   *store.Mutation // its unresolved call
-	asked  *store.Approval // the question that it waits for
+	open   *mutationstore.Mutation // its unresolved call
+	asked  *mutationstore.Approval // the question that it waits for
 
 	// untried says that the newest run waits for a connection that this process
 	// has not looked for yet.
 	untried bool
 
-	fixes   []store.Repair // what was asked for along its chain, the oldest first
-	fixable bool           // another one may be asked for
-	fixAt   time.Time      // but not before
+	fixes   []workflowstore.Repair // what was asked for along its chain, the oldest first
+	fixable bool                   // another one may be asked for
+	fixAt   time.Time              // but not before
 }
 
 // load reads the view of a lane.
 func (s *Service) load(ctx context.Context, tx *store.Tx, workflowID string) (*view, error) {
-	w, err := tx.GetWorkflow(ctx, workflowID)
+	w, err := workflowstore.In(tx).GetWorkflow(ctx, workflowID)
 	if err != nil {
 		return nil, err
 	}
 	return s.loadFrom(ctx, tx, w)
 }
 
-func (s *Service) loadFrom(ctx context.Context, tx *store.Tx, w store.Workflow) (*view, error) {
+func (s *Service) loadFrom(ctx context.Context, tx *store.Tx, w workflowstore.Workflow) (*view, error) {
 	v := &view{now: tx.Now, workflow: w, wakes: map[string]time.Time{}}
 	workflowID := w.ID
 	var err error
@@ -60,25 +64,25 @@ func (s *Service) loadFrom(ctx context.Context, tx *store.Tx, w store.Workflow) 
 		return nil, err
 	}
 	if len(v.config.Producers) > 0 {
-		if v.schedules, err = tx.ProducerSchedules(ctx, workflowID); err != nil {
+		if v.schedules, err = workflowstore.In(tx).ProducerSchedules(ctx, workflowID); err != nil {
 			return nil, err
 		}
 	}
-	wakes, err := tx.WakeTimes(ctx, workflowID)
+	wakes, err := workflowstore.In(tx).WakeTimes(ctx, workflowID)
 	if err != nil {
 		return nil, err
 	}
 	for _, h := range wakes {
 		v.wakes[h.Handler] = h.WakeAt
 	}
-	if v.seqs, err = tx.TopicSeqs(ctx, workflowID); err != nil {
+	if v.seqs, err = eventstore.In(tx).TopicSeqs(ctx, workflowID); err != nil {
 		return nil, err
 	}
 	return v, s.loadRuns(ctx, tx, v)
 }
 
 func (s *Service) loadRuns(ctx context.Context, tx *store.Tx, v *view) error {
-	row, err := tx.NewestRun(ctx, pawl.KindWorkflow, v.workflow.Lane)
+	row, err := runstore.In(tx).NewestRun(ctx, pawl.KindWorkflow, v.workflow.Lane)
 	if errors.Is(err, pawl.ErrNotFound) {
 		return nil
 	}
@@ -109,7 +113,7 @@ func (s *Service) loadRuns(ctx context.Context, tx *store.Tx, v *view) error {
 	if err := s.loadFixes(ctx, tx, v); err != nil {
 		return err
 	}
-	retry, err := tx.GetRetry(ctx, pawl.KindWorkflow, v.workflow.Lane)
+	retry, err := runstore.In(tx).GetRetry(ctx, pawl.KindWorkflow, v.workflow.Lane)
 	if errors.Is(err, pawl.ErrNotFound) {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
 )
 
 // memory is what the owner of a lane keeps in memory about it. It belongs to
@@ -95,7 +96,7 @@ func (s *Service) refresh(ctx context.Context, tx *store.Tx, l *memory, v *view)
 	if l.revision == v.workflow.Revision {
 		return nil
 	}
-	pending, err := tx.CountPending(ctx, v.workflow.ID, v.config.subscribed())
+	pending, err := eventstore.In(tx).CountPending(ctx, v.workflow.ID, v.config.subscribed())
 	if err != nil {
 		return err
 	}

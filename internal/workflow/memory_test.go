@@ -14,6 +14,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 	"github.com/pawlrun/pawl/internal/tool"
 )
 
@@ -115,9 +116,11 @@ func TestParallelLargeReadsAreBounded(t *testing.T) {
 	})
 }
 
-func (k *kit) runGlutton(w store.Workflow) {
+func (k *kit) runGlutton(w workflowstore.Workflow) {
 	k.t.Helper()
-	k.write(func(ctx context.Context, tx *store.Tx) error { return tx.SetWakeAt(ctx, w.ID, "order", tx.Now) })
+	k.write(func(ctx context.Context, tx *store.Tx) error {
+		return workflowstore.In(tx).SetWakeAt(ctx, w.ID, "order", tx.Now)
+	})
 	k.work(w)
 }
 

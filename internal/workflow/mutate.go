@@ -11,12 +11,14 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/mutationstore"
 	"github.com/pawlrun/pawl/internal/tool"
 )
 
 // calledMutation is the call of a run and what became of it.
 type calledMutation struct {
-	row    store.Mutation
+	row    mutationstore.Mutation
 	target tool.Target
 	result json.RawMessage
 	// err is why it failed; NotApplied of a *tool.Error tells a call that did
@@ -108,7 +110,7 @@ func (x *execution) openCall(ctx context.Context, t tool.Target, args json.RawMe
 		c.refused = true
 		return c
 	}
-	row := store.Mutation{
+	row := mutationstore.Mutation{
 		ID: store.NewID(), WorkflowID: x.id, RunID: x.run.ID, Tool: t.Name, Method: t.Method.Name, Arguments: args,
 		IdempotencyKey: store.NewID(), Title: title, CanReconcile: t.Method.Reconciles, AbsentAfter: absentAfter(t.Method),
 	}
@@ -116,16 +118,16 @@ func (x *execution) openCall(ctx context.Context, t tool.Target, args json.RawMe
 		if err := x.ledger.Hold(ctx, tx, x.run); err != nil {
 			return err
 		}
-		causes, err := tx.CausesOf(ctx, x.id, x.prepared.reservations())
+		causes, err := eventstore.In(tx).CausesOf(ctx, x.id, x.prepared.reservations())
 		if err != nil {
 			return err
 		}
-		if kept, err := tx.TakeKey(ctx, x.id, actOf(row, x.prepared)); err != nil {
+		if kept, err := mutationstore.In(tx).TakeKey(ctx, x.id, actOf(row, x.prepared)); err != nil {
 			return err
 		} else if kept != "" {
 			row.IdempotencyKey = kept
 		}
-		if c.row, err = tx.InsertMutation(ctx, row, causes); err != nil {
+		if c.row, err = mutationstore.In(tx).InsertMutation(ctx, row, causes); err != nil {
 			return err
 		}
 		return x.useApproval(ctx, tx)
@@ -153,7 +155,7 @@ func (x *execution) applied(ctx context.Context, c *calledMutation, second *fail
 		return x.unknown(ctx, &calledMutation{row: c.row, target: c.target, err: err}, second)
 	}
 	return x.record(ctx, func(ctx context.Context, tx *store.Tx) error {
-		return tx.MoveMutation(ctx, c.row.ID, pawl.MutationInFlight, store.MutationChange{To: pawl.MutationApplied, Result: orNullJSON(c.result), ResolvedBy: c.by})
+		return mutationstore.In(tx).MoveMutation(ctx, c.row.ID, pawl.MutationInFlight, mutationstore.MutationChange{To: pawl.MutationApplied, Result: orNullJSON(c.result), ResolvedBy: c.by})
 	}, result)
 }
 
@@ -208,12 +210,12 @@ func (x *execution) record(ctx context.Context, also func(context.Context, *stor
 // transaction. Unless the other end said so itself, the next call for the same
 // act carries the same key.
 func (x *execution) failed(ctx context.Context, c *calledMutation, f *failure, refused bool) error {
-	change := store.MutationChange{To: pawl.MutationFailed, ErrorClass: f.class, ErrorMessage: f.text, ResolvedBy: c.by}
+	change := mutationstore.MutationChange{To: pawl.MutationFailed, ErrorClass: f.class, ErrorMessage: f.text, ResolvedBy: c.by}
 	if !refused {
 		change.KeepFor = actOf(c.row, x.prepared)
 	}
 	return x.stopWith(ctx, f.stored(), func(ctx context.Context, tx *store.Tx) error {
-		return tx.MoveMutation(ctx, c.row.ID, pawl.MutationInFlight, change)
+		return mutationstore.In(tx).MoveMutation(ctx, c.row.ID, pawl.MutationInFlight, change)
 	})
 }
 
@@ -225,17 +227,17 @@ func (x *execution) newHost(r rules, publishes, subscribes []string) *host {
 // storeWorld is the world of a real run.
 type storeWorld struct{ x *execution }
 
-func (w storeWorld) peek(ctx context.Context, topic string, limit int) (events []store.Event, err error) {
+func (w storeWorld) peek(ctx context.Context, topic string, limit int) (events []eventstore.Event, err error) {
 	err = w.x.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		events, err = tx.PeekEvents(ctx, w.x.id, topic, limit, maxPeekBytes)
+		events, err = eventstore.In(tx).PeekEvents(ctx, w.x.id, topic, limit, maxPeekBytes)
 		return err
 	})
 	return events, err
 }
 
-func (w storeWorld) byMessage(ctx context.Context, topic string, ids []string) (events []store.Event, err error) {
+func (w storeWorld) byMessage(ctx context.Context, topic string, ids []string) (events []eventstore.Event, err error) {
 	err = w.x.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		events, err = tx.EventsByMessageWithin(ctx, w.x.id, topic, ids, maxPeekBytes)
+		events, err = eventstore.In(tx).EventsByMessageWithin(ctx, w.x.id, topic, ids, maxPeekBytes)
 		return err
 	})
 	return events, err
@@ -243,7 +245,7 @@ func (w storeWorld) byMessage(ctx context.Context, topic string, ids []string) (
 
 func (w storeWorld) knownInput(ctx context.Context, id string) (known bool, err error) {
 	err = w.x.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		found, err := tx.KnownInputs(ctx, w.x.id, []string{id})
+		found, err := eventstore.In(tx).KnownInputs(ctx, w.x.id, []string{id})
 		known = found[id]
 		return err
 	})

@@ -11,6 +11,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
 	"github.com/pawlrun/pawl/internal/tool"
 )
 
@@ -71,7 +72,7 @@ func TestShutdownInTheMiddleOfACallLosesNothing(t *testing.T) {
 			}
 			k.plug("slow", slow)
 			k.settle(w)
-			if len(orders) != 1 || k.find(w, "in", "a").Status != store.EventConsumed {
+			if len(orders) != 1 || k.find(w, "in", "a").Status != eventstore.EventConsumed {
 				t.Errorf("%s: there are the orders %v; the runs are %v", c.name, orders, k.story(w))
 			}
 		}
@@ -105,7 +106,7 @@ func TestShutdownBeforeTheCallGivesBack(t *testing.T) {
 			if r := k.lastRun(w); r.Status != pawl.StatusCancelled {
 				t.Errorf("%s: the run is %s at %s", path, r.Status, r.Phase)
 			}
-			if e := k.find(w, "in", "a"); e.Status != store.EventPending {
+			if e := k.find(w, "in", "a"); e.Status != eventstore.EventPending {
 				t.Errorf("%s: the event is %s", path, e.Status)
 			}
 			stop = func(error) {}
@@ -149,7 +150,7 @@ func TestLostLeaseInTheMiddleOfACall(t *testing.T) {
 			t.Errorf("another session of the old owner ended with %v", err)
 		}
 		k.settle(w)
-		if got := k.desk.things(); !slices.Equal(got, []string{"a"}) || k.find(w, "in", "a").Status != store.EventConsumed {
+		if got := k.desk.things(); !slices.Equal(got, []string{"a"}) || k.find(w, "in", "a").Status != eventstore.EventConsumed {
 			t.Errorf("orders %v: %v", got, k.story(w))
 		}
 	})

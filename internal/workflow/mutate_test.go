@@ -17,6 +17,8 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/mutationstore"
 	"github.com/pawlrun/pawl/internal/tool"
 )
 
@@ -26,7 +28,7 @@ import (
 func TestCallIsOnTheDiskBeforeItLeaves(t *testing.T) {
 	both(t, func(t *testing.T, k *kit) {
 		w := k.deploy("shop", "1", orderDefinition())
-		var looked []store.Mutation
+		var looked []mutationstore.Mutation
 		k.desk.refuse = func(c tool.Call) *tool.Error {
 			rows := k.ledgerRows(w)
 			m := rows[len(rows)-1]
@@ -43,7 +45,7 @@ func TestCallIsOnTheDiskBeforeItLeaves(t *testing.T) {
 			if err := json.Unmarshal(c.Args, &id); err != nil {
 				t.Fatal(err)
 			}
-			if e := k.find(w, "in", id); m.RunID != r.ID || e.Status != store.EventReserved || e.ReservedBy != r.ID {
+			if e := k.find(w, "in", id); m.RunID != r.ID || e.Status != eventstore.EventReserved || e.ReservedBy != r.ID {
 				t.Errorf("the row belongs to %s; the event is %s by %s; the run is %s", m.RunID, e.Status, e.ReservedBy, r.ID)
 			}
 			return nil
@@ -85,7 +87,7 @@ func TestAppliedCallIsRecordedWithItsResult(t *testing.T) {
 			if len(rows) != 1 || rows[0].State != pawl.MutationApplied || rows[0].ResolvedBy != "answer" || rows[0].ResolvedAt.IsZero() || strings.ReplaceAll(string(rows[0].Result), " ", "") != c.stored {
 				t.Errorf("%s: the rows are %+v", name, rows)
 			}
-			if e := k.find(w, "in", "a"); e.Status != store.EventConsumed {
+			if e := k.find(w, "in", "a"); e.Status != eventstore.EventConsumed {
 				t.Errorf("%s: the event is %s", name, e.Status)
 			}
 		}
@@ -140,7 +142,7 @@ func TestResumeAfterRefusedRightsOpensANewRow(t *testing.T) {
 				if rows := k.ledgerRows(w); len(rows) != n || rows[n-1].State != pawl.MutationFailed || rows[n-1].N != n || rows[n-1].RunID != first.ID {
 					t.Errorf("%s, refusal %d: the rows are %+v", class, n, rows)
 				}
-				if e := k.find(w, "in", string(class)); e.Status != store.EventReserved || e.ReservedBy != first.ID || e.Attempt != 0 {
+				if e := k.find(w, "in", string(class)); e.Status != eventstore.EventReserved || e.ReservedBy != first.ID || e.Attempt != 0 {
 					t.Errorf("%s, refusal %d: the event is %s by %q", class, n, e.Status, e.ReservedBy)
 				}
 				if !k.resume(w.Name) {
@@ -181,7 +183,7 @@ func TestRunThatWaitsForRightsCanBeCancelled(t *testing.T) {
 			_, err := k.s.CancelRun(ctx, tx, waits, "tester")
 			return err
 		})
-		if e := k.find(w, "in", "a"); e.Status != store.EventPending || e.Attempt != 1 {
+		if e := k.find(w, "in", "a"); e.Status != eventstore.EventPending || e.Attempt != 1 {
 			t.Errorf("the event is %s after %d releases", e.Status, e.Attempt)
 		}
 		k.settle(w)
@@ -212,7 +214,7 @@ func TestMutateWithoutACallHasTheResultNone(t *testing.T) {
 		if rows := k.ledgerRows(w); len(rows) != 0 {
 			t.Errorf("there are the rows %+v", rows)
 		}
-		if e := k.find(w, "in", "a"); e.Status != store.EventConsumed {
+		if e := k.find(w, "in", "a"); e.Status != eventstore.EventConsumed {
 			t.Errorf("the event is %s", e.Status)
 		}
 	})
@@ -388,9 +390,9 @@ func TestCallsThatMayNotLeaveAreNotMade(t *testing.T) {
 			if rows := k.ledgerRows(w); len(rows) != 0 {
 				t.Errorf("%s.%s: there are the rows %+v", c.connection, c.method, rows)
 			}
-			want := store.EventPending
+			want := eventstore.EventPending
 			if c.status == pawl.StatusPausedApproval && c.phase == pawl.PhaseMutating {
-				want = store.EventReserved
+				want = eventstore.EventReserved
 			}
 			if e := k.find(w, "in", "a"); e.Status != want {
 				t.Errorf("%s.%s: the event is %s, not %s", c.connection, c.method, e.Status, want)

@@ -7,7 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
 // A-21..A-23, A-33: the patterns that scripts are written in, each with what
@@ -25,7 +26,7 @@ func TestPatterns(t *testing.T) {
 
 // taken are the events that the runs of a consumer took, a list for each run
 // that took any.
-func (k *kit) taken(w store.Workflow, consumer string) (list []string) {
+func (k *kit) taken(w workflowstore.Workflow, consumer string) (list []string) {
 	k.t.Helper()
 	for _, r := range k.runs(w) {
 		var p Prepared
@@ -70,7 +71,7 @@ func patternCorrelation(t *testing.T, k *kit) {
 	k.publish(w, "paid", "2")
 	k.work(w)
 	expect(t, "taken", k.taken(w, "match"), []string{"event: 2 2"})
-	expect(t, "left", k.statuses(w, "ordered")["1"], store.EventPending)
+	expect(t, "left", k.statuses(w, "ordered")["1"], eventstore.EventPending)
 }
 
 // Before nine it only asks to be woken; at nine it takes what there is.
@@ -167,5 +168,5 @@ func patternFilter(t *testing.T, k *kit) {
 	k.publish(w, "in", "good")
 	k.work(w)
 	expect(t, "taken", k.taken(w, "take"), []string{"event: good"})
-	expect(t, "left", k.statuses(w, "in")["bad 1"], store.EventPending)
+	expect(t, "left", k.statuses(w, "in")["bad 1"], eventstore.EventPending)
 }

@@ -8,7 +8,8 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/run"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 	"github.com/pawlrun/pawl/internal/tool"
 )
 
@@ -99,17 +100,17 @@ func pauseInPrepare(t *testing.T, k *kit) {
 	}
 	expect(t, "story", k.story(w), []string{"take preparing cancelled"})
 	expect(t, "error", k.lastRun(w).ErrorMessage, "")
-	expect(t, "event", k.statuses(w, "in")["a"], store.EventPending)
+	expect(t, "event", k.statuses(w, "in")["a"], eventstore.EventPending)
 	expect(t, "attempts of the event", k.eventAttempts(w, "a"), 0)
 	pauses = false
 	k.resume("in-prepare")
 	k.work(w)
-	expect(t, "event", k.statuses(w, "in")["a"], store.EventConsumed)
+	expect(t, "event", k.statuses(w, "in")["a"], eventstore.EventConsumed)
 	expect(t, "retry chain", k.lastRun(w).RetryOf, "")
 }
 
 // eventAttempts is how often an event of "in" was taken and given back.
-func (k *kit) eventAttempts(w store.Workflow, id string) int {
+func (k *kit) eventAttempts(w workflowstore.Workflow, id string) int {
 	k.t.Helper()
 	return k.find(w, "in", id).Attempt
 }
@@ -136,7 +137,7 @@ func pauseInProducer(t *testing.T, k *kit) {
 	pauses = false
 	k.resume(name)
 	k.work(w)
-	expect(t, "event", k.statuses(w, "in")["x"], store.EventConsumed)
+	expect(t, "event", k.statuses(w, "in")["x"], eventstore.EventConsumed)
 }
 
 // Nothing was sent yet, so the run ends and its events are pending again, one
@@ -154,7 +155,7 @@ func pauseInMutate(t *testing.T, k *kit) {
 	k.publish(w, "in", "a")
 	k.work(w)
 	expect(t, "story", k.story(w), []string{"order mutating cancelled"})
-	expect(t, "event", k.statuses(w, "in")["a"], store.EventPending)
+	expect(t, "event", k.statuses(w, "in")["a"], eventstore.EventPending)
 	expect(t, "attempts of the event", k.eventAttempts(w, "a"), 1)
 	expect(t, "orders", len(k.desk.things()), 0)
 	pauses = false
@@ -175,9 +176,9 @@ func pauseAfterCall(t *testing.T, k *kit) {
 		t.Errorf("it wants to be woken at %v", until)
 	}
 	expect(t, "last run", k.lastRun(w).Status, pawl.StatusCommitted)
-	expect(t, "events", k.statuses(w, "in"), map[string]store.EventStatus{"a": "consumed", "b": "pending"})
+	expect(t, "events", k.statuses(w, "in"), map[string]eventstore.EventStatus{"a": "consumed", "b": "pending"})
 	expect(t, "orders", k.desk.things(), []string{"a"})
-	expect(t, "what next published", k.statuses(w, "out")["out-a"], store.EventPending)
+	expect(t, "what next published", k.statuses(w, "out")["out-a"], eventstore.EventPending)
 }
 
 // The same while next runs.
@@ -193,7 +194,7 @@ func pauseInNext(t *testing.T, k *kit) {
 	k.publish(w, "in", "a")
 	k.work(w)
 	expect(t, "last run", k.lastRun(w).Status, pawl.StatusCommitted)
-	expect(t, "what next published", k.statuses(w, "out")["out-a"], store.EventPending)
+	expect(t, "what next published", k.statuses(w, "out")["out-a"], eventstore.EventPending)
 }
 
 // whoever was chosen before the pause does not begin after it.

@@ -9,7 +9,9 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/script"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
 // phaseNames are the columns of the matrix of context 3.3.
@@ -75,7 +77,7 @@ func probeDefinition(phase string, probe func(c *goCtx)) definition {
 
 // probeRun runs a probe in a phase and returns the run that it was in. A
 // consumer is given the event a.
-func (k *kit) probeRun(name, phase string, probe func(c *goCtx, scope string)) (store.Workflow, store.Run) {
+func (k *kit) probeRun(name, phase string, probe func(c *goCtx, scope string)) (workflowstore.Workflow, runstore.Run) {
 	k.t.Helper()
 	scope, handler := "", "order"
 	probed := false
@@ -89,7 +91,7 @@ func (k *kit) probeRun(name, phase string, probe func(c *goCtx, scope string)) (
 	if !probed {
 		k.t.Fatalf("%s: the phase did not run", name)
 	}
-	var of store.Run
+	var of runstore.Run
 	for _, r := range k.runs(w) {
 		if r.Handler == handler {
 			of = r
@@ -109,7 +111,7 @@ func TestPhasesMayDoWhatTheMatrixAllows(t *testing.T) {
 				name := strings.ReplaceAll(row.operation, " ", "-") + "-in-" + phase
 				w, r := k.probeRun(strings.ToLower(name), phase, row.do)
 				expectRun(t, r, pawl.PhaseCommitted, pawl.StatusCommitted)
-				if row.operation == "topic publish" && k.statuses(w, "out")["probe"] != store.EventConsumed {
+				if row.operation == "topic publish" && k.statuses(w, "out")["probe"] != eventstore.EventConsumed {
 					t.Errorf("%s: what it published is not there: %v", name, k.statuses(w, "out"))
 				}
 			}
@@ -159,7 +161,7 @@ func TestPhasesCannotDoWhatTheMatrixRefuses(t *testing.T) {
 
 // expectNoEffect holds that a refused probe left nothing behind, and that what
 // its run took is where the rules of recovery want it.
-func (k *kit) expectNoEffect(t *testing.T, w store.Workflow, phase string) {
+func (k *kit) expectNoEffect(t *testing.T, w workflowstore.Workflow, phase string) {
 	t.Helper()
 	if out := k.statuses(w, "out"); len(out) != 0 {
 		t.Errorf("it published %v", out)
@@ -170,9 +172,9 @@ func (k *kit) expectNoEffect(t *testing.T, w store.Workflow, phase string) {
 	if phase == "producer" {
 		return
 	}
-	want := store.EventPending
+	want := eventstore.EventPending
 	if phase == "next" { // the result is recorded, so it only goes forward
-		want = store.EventReserved
+		want = eventstore.EventReserved
 	}
 	if e := k.find(w, "in", "a"); e.Status != want {
 		t.Errorf("the event is %s, want %s", e.Status, want)
@@ -237,7 +239,7 @@ func TestReservationIsAllOrNothing(t *testing.T) {
 			k.work(w)
 			expectRun(t, k.lastRun(w), pawl.PhasePreparing, pawl.StatusFailedLogic)
 			for _, id := range []string{"a", "b"} {
-				if e := k.find(w, "in", id); e.Status != store.EventPending {
+				if e := k.find(w, "in", id); e.Status != eventstore.EventPending {
 					t.Errorf("%s: event %s is %s", name, id, e.Status)
 				}
 			}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
 )
 
 func TestPriorities(t *testing.T) {
@@ -135,5 +135,5 @@ func sessionGivesWorkerBack(t *testing.T, k *kit) {
 	}
 	k.settle(w)
 	expect(t, "taken in the end", len(k.taken(w, "take")), 6)
-	expect(t, "left", k.statuses(w, "in")["f"], store.EventConsumed)
+	expect(t, "left", k.statuses(w, "in")["f"], eventstore.EventConsumed)
 }

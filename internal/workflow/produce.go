@@ -9,6 +9,8 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
 // MaxState is the most bytes of the state that a handler returns.
@@ -35,7 +37,7 @@ func (x *execution) produce(ctx context.Context) error {
 	}
 	return x.commit(ctx, h, result, func(ctx context.Context, tx *store.Tx) error {
 		at, _ := next(tx.Now)
-		return tx.ProducerRan(ctx, scheduleRow(x.id, p, at))
+		return workflowstore.In(tx).ProducerRan(ctx, scheduleRow(x.id, p, at))
 	})
 }
 
@@ -125,12 +127,12 @@ func (x *execution) acknowledge(more bool) {
 // writeEffects writes what the handler gathered while it ran.
 func (x *execution) writeEffects(ctx context.Context, tx *store.Tx, h *host, state json.RawMessage) error {
 	if h != nil {
-		if err := tx.AddInputs(ctx, h.inputs); err != nil {
+		if err := eventstore.In(tx).AddInputs(ctx, h.inputs); err != nil {
 			return err
 		}
 		events := h.events
 		if x.run.HandlerType == pawl.HandlerConsumer && len(events) > 0 {
-			causes, err := tx.CausesOf(ctx, x.id, x.prepared.reservations())
+			causes, err := eventstore.In(tx).CausesOf(ctx, x.id, x.prepared.reservations())
 			if err != nil {
 				return err
 			}
@@ -138,11 +140,11 @@ func (x *execution) writeEffects(ctx context.Context, tx *store.Tx, h *host, sta
 				events[i].CausedBy = causes
 			}
 		}
-		if _, err := tx.Publish(ctx, x.id, x.run.ID, events); err != nil {
+		if _, err := eventstore.In(tx).Publish(ctx, x.id, x.run.ID, events); err != nil {
 			return err
 		}
 	}
-	return tx.SetHandlerState(ctx, x.id, x.run.Handler, state)
+	return workflowstore.In(tx).SetHandlerState(ctx, x.id, x.run.Handler, state)
 }
 
 // moreFor reports whether a consumer that took events left some.
@@ -151,15 +153,15 @@ func (x *execution) moreFor(ctx context.Context, tx *store.Tx) (bool, error) {
 		return false, nil
 	}
 	c, _ := x.config.Consumer(x.run.Handler)
-	oldest, err := tx.OldestPending(ctx, x.id, c.Subscribe)
+	oldest, err := eventstore.In(tx).OldestPending(ctx, x.id, c.Subscribe)
 	return len(oldest) > 0, err
 }
 
 // reservations are those of the store.
-func (p Prepared) reservations() []store.Reservation {
-	out := make([]store.Reservation, len(p.Reservations))
+func (p Prepared) reservations() []eventstore.Reservation {
+	out := make([]eventstore.Reservation, len(p.Reservations))
 	for i, r := range p.Reservations {
-		out[i] = store.Reservation{Topic: r.Topic, IDs: r.IDs}
+		out[i] = eventstore.Reservation{Topic: r.Topic, IDs: r.IDs}
 	}
 	return out
 }

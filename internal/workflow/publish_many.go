@@ -6,6 +6,8 @@ import (
 
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
 // PublishMany adds events from outside, in the caller's transaction, and wakes
@@ -14,7 +16,7 @@ func (s *Service) PublishMany(ctx context.Context, tx *store.Tx, name string, ev
 	if len(events) == 0 {
 		return nil
 	}
-	w, err := tx.WorkflowByName(ctx, name)
+	w, err := workflowstore.In(tx).WorkflowByName(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -22,13 +24,13 @@ func (s *Service) PublishMany(ctx context.Context, tx *store.Tx, name string, ev
 	if err != nil {
 		return err
 	}
-	list := make([]store.NewEvent, len(events))
-	var inputs []store.Input
+	list := make([]eventstore.NewEvent, len(events))
+	var inputs []eventstore.Input
 	for i, e := range events {
 		if err := checkOutside(config, e); err != nil {
 			return err
 		}
-		list[i] = store.NewEvent{Topic: e.Topic, MessageID: e.MessageID, Payload: orNullJSON(e.Payload)}
+		list[i] = eventstore.NewEvent{Topic: e.Topic, MessageID: e.MessageID, Payload: orNullJSON(e.Payload)}
 		if e.Input == nil {
 			continue
 		}
@@ -39,10 +41,10 @@ func (s *Service) PublishMany(ctx context.Context, tx *store.Tx, name string, ev
 		inputs = append(inputs, input)
 		list[i].CausedBy = []string{input.ID}
 	}
-	if err := tx.AddInputs(ctx, inputs); err != nil {
+	if err := eventstore.In(tx).AddInputs(ctx, inputs); err != nil {
 		return err
 	}
-	published, err := tx.Publish(ctx, w.ID, by, list)
+	published, err := eventstore.In(tx).Publish(ctx, w.ID, by, list)
 	if err != nil || !published.News() {
 		return err
 	}

@@ -11,7 +11,9 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/run"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 	"github.com/pawlrun/pawl/internal/tool"
 )
 
@@ -66,7 +68,7 @@ func TestUnknownOutcomeIsAskedAboutAtOnce(t *testing.T) {
 		}
 		first := k.lastRun(w)
 		expectRun(t, first, pawl.PhaseMutating, pawl.StatusPausedReconciliation)
-		if e := k.find(w, "in", "b"); e.Status != store.EventReserved {
+		if e := k.find(w, "in", "b"); e.Status != eventstore.EventReserved {
 			t.Errorf("failed: the event is %s while the call may be under way", e.Status)
 		}
 		k.desk.refuse = nil
@@ -144,7 +146,7 @@ func TestReconcileLoopEndsWithAPerson(t *testing.T) {
 // expectStuckOn holds that a workflow with a call of unknown outcome does
 // nothing, whatever time, a restart, a new version and a person who resumes it
 // do (context 3.7.6).
-func (k *kit) expectStuckOn(t *testing.T, w store.Workflow, waits store.Run) {
+func (k *kit) expectStuckOn(t *testing.T, w workflowstore.Workflow, waits runstore.Run) {
 	t.Helper()
 	for what, do := range map[string]func(){
 		"a day":         func() { pass(24 * time.Hour) },
@@ -161,7 +163,7 @@ func (k *kit) expectStuckOn(t *testing.T, w store.Workflow, waits store.Run) {
 			t.Errorf("after %s there is a run of %s that is %s", what, r.Handler, r.Status)
 		}
 	}
-	if e := k.find(w, "in", "a"); e.Status != store.EventReserved || e.ReservedBy != waits.ID {
+	if e := k.find(w, "in", "a"); e.Status != eventstore.EventReserved || e.ReservedBy != waits.ID {
 		t.Errorf("the event is %s by %q", e.Status, e.ReservedBy)
 	}
 }
@@ -210,7 +212,7 @@ func TestReconcileLoopFindsOut(t *testing.T) {
 				t.Errorf("happened %v: orders %v", happened, got)
 			}
 			wantAttempt := map[bool]int{true: 0, false: 1}[happened]
-			if e := k.find(w, "in", "a"); e.Status != store.EventConsumed || e.Attempt != wantAttempt {
+			if e := k.find(w, "in", "a"); e.Status != eventstore.EventConsumed || e.Attempt != wantAttempt {
 				t.Errorf("happened %v: the event is %s after %d releases", happened, e.Status, e.Attempt)
 			}
 		}

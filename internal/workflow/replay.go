@@ -10,6 +10,10 @@ import (
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/mutationstore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
 // MaxReplays is how many replays people have at once in one process; others
@@ -22,14 +26,14 @@ type Effects struct {
 	Reservations []Reservation
 	Data         json.RawMessage
 	Call         *TriedCall
-	Events       []store.NewEvent
+	Events       []eventstore.NewEvent
 	State        json.RawMessage
 }
 
 // Replayed is a run that was run again with what it read then and with calls
 // switched off.
 type Replayed struct {
-	Run     store.Run
+	Run     runstore.Run
 	Then    Effects
 	Now     Effects
 	Logs    []script.LogLine
@@ -123,7 +127,7 @@ func (s *Service) shown(e Effects) Effects {
 		call.Arguments = s.cfg.Tools.Redact(call.Arguments)
 		e.Call = &call
 	}
-	events := make([]store.NewEvent, len(e.Events))
+	events := make([]eventstore.NewEvent, len(e.Events))
 	for i, event := range e.Events {
 		event.Payload = s.cfg.Tools.Redact(event.Payload)
 		events[i] = event
@@ -172,16 +176,16 @@ func (r *recording) onlyNext() bool {
 	return len(r.reads) == 0
 }
 
-func noHandler(r store.Run) error {
+func noHandler(r runstore.Run) error {
 	return &pawl.Error{Code: pawl.CodeInvalid, Op: "replay run", Msg: fmt.Sprintf("the script has no %s %q", r.HandlerType, r.Handler)}
 }
 
 // recordedRun is what is known of a run.
 type recordedRun struct {
-	run      store.Run
-	workflow store.Workflow
-	version  store.WorkflowVersion
-	reads    []store.RunRead
+	run      runstore.Run
+	workflow workflowstore.Workflow
+	version  workflowstore.WorkflowVersion
+	reads    []runstore.RunRead
 	then     Effects
 	call     *recordedCall
 }
@@ -199,25 +203,25 @@ func (c *recordedCall) made() *TriedCall {
 
 func (s *Service) recorded(ctx context.Context, runID string) (r recordedRun, err error) {
 	err = s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		if r.run, err = tx.GetRun(ctx, runID); err != nil {
+		if r.run, err = runstore.In(tx).GetRun(ctx, runID); err != nil {
 			return err
 		}
 		if r.run.Kind != pawl.KindWorkflow {
 			return &pawl.Error{Code: pawl.CodeInvalid, Op: "replay run", Msg: "it is no run of a workflow"}
 		}
-		if r.workflow, err = tx.WorkflowByLane(ctx, r.run.Lane); err != nil {
+		if r.workflow, err = workflowstore.In(tx).WorkflowByLane(ctx, r.run.Lane); err != nil {
 			return err
 		}
-		if r.version, err = tx.GetWorkflowVersion(ctx, r.workflow.ID, r.run.ScriptVersion); err != nil {
+		if r.version, err = workflowstore.In(tx).GetWorkflowVersion(ctx, r.workflow.ID, r.run.ScriptVersion); err != nil {
 			return err
 		}
-		if r.reads, err = tx.RunReads(ctx, runID); err != nil {
+		if r.reads, err = runstore.In(tx).RunReads(ctx, runID); err != nil {
 			return err
 		}
 		if r.call, err = callOf(ctx, tx, r.run); err != nil {
 			return err
 		}
-		events, err := tx.EventsOfRun(ctx, r.workflow.ID, r.run)
+		events, err := eventstore.In(tx).EventsOfRun(ctx, r.workflow.ID, r.run)
 		if err != nil {
 			return err
 		}
@@ -229,9 +233,9 @@ func (s *Service) recorded(ctx context.Context, runID string) (r recordedRun, er
 // callOf reads the last call of a run, or the one that it asks for; nil if
 // there is none. A run that went on after a crash has its call in the one
 // before it.
-func callOf(ctx context.Context, tx *store.Tx, r store.Run) (*recordedCall, error) {
+func callOf(ctx context.Context, tx *store.Tx, r runstore.Run) (*recordedCall, error) {
 	for of := r; ; {
-		calls, err := tx.RunMutations(ctx, of.ID)
+		calls, err := mutationstore.In(tx).RunMutations(ctx, of.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -242,7 +246,7 @@ func callOf(ctx context.Context, tx *store.Tx, r store.Run) (*recordedCall, erro
 		if of.RetryOf == "" || !run.MutationApplied(of.HandlerType, of.Phase) {
 			break
 		}
-		if of, err = tx.GetRun(ctx, of.RetryOf); err != nil {
+		if of, err = runstore.In(tx).GetRun(ctx, of.RetryOf); err != nil {
 			return nil, err
 		}
 	}
@@ -253,7 +257,7 @@ func callOf(ctx context.Context, tx *store.Tx, r store.Run) (*recordedCall, erro
 	return &recordedCall{tool: a.Tool, method: a.Method, arguments: a.Arguments}, nil
 }
 
-func (r *recordedRun) fill(events []store.Event) error {
+func (r *recordedRun) fill(events []eventstore.Event) error {
 	r.then.State = r.run.OutputState
 	if len(r.run.PrepareResult) > 0 {
 		var p Prepared
@@ -266,7 +270,7 @@ func (r *recordedRun) fill(events []store.Event) error {
 		r.then.Call = r.call.made()
 	}
 	for _, e := range events {
-		r.then.Events = append(r.then.Events, store.NewEvent{Topic: e.Topic, MessageID: e.MessageID, Payload: e.Payload})
+		r.then.Events = append(r.then.Events, eventstore.NewEvent{Topic: e.Topic, MessageID: e.MessageID, Payload: e.Payload})
 	}
 	return nil
 }

@@ -7,21 +7,21 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/script"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
 // recording is what a run read, out of which its replay is answered. A script
 // reads many things at once, so every field is guarded.
 type recording struct {
-	run store.Run
+	run runstore.Run
 
 	mu     sync.Mutex
-	reads  map[string][]store.RunRead // by readKey, in their order, those not used yet; guarded by mu
-	missed bool                       // something was asked for of which the answer is not known; guarded by mu
+	reads  map[string][]runstore.RunRead // by readKey, in their order, those not used yet; guarded by mu
+	missed bool                          // something was asked for of which the answer is not known; guarded by mu
 }
 
-func newRecording(run store.Run, reads []store.RunRead) *recording {
-	r := &recording{run: run, reads: map[string][]store.RunRead{}}
+func newRecording(run runstore.Run, reads []runstore.RunRead) *recording {
+	r := &recording{run: run, reads: map[string][]runstore.RunRead{}}
 	for _, read := range reads {
 		key := readKey(read.Op, read.Call)
 		r.reads[key] = append(r.reads[key], read)
@@ -33,13 +33,13 @@ func newRecording(run store.Run, reads []store.RunRead) *recording {
 func readKey(op string, call json.RawMessage) string { return op + "\n" + canonical(call) }
 
 // take returns the first answer to a read that was not given yet.
-func (r *recording) take(key string) (read store.RunRead, known bool) {
+func (r *recording) take(key string) (read runstore.RunRead, known bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	left := r.reads[key]
 	if len(left) == 0 {
 		r.missed = true
-		return store.RunRead{}, false
+		return runstore.RunRead{}, false
 	}
 	r.reads[key] = left[1:]
 	r.missed = r.missed || left[0].Cut

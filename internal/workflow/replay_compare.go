@@ -8,7 +8,8 @@ import (
 	"strings"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
 // mostShown is how many characters of a value a difference quotes.
@@ -61,7 +62,7 @@ func sameCall(then, now TriedCall, redact func(json.RawMessage) json.RawMessage)
 
 // failureDifference says how the end of a replay differs from that of the run;
 // it is empty if it does not.
-func failureDifference(r store.Run, failure string, class pawl.Class) string {
+func failureDifference(r runstore.Run, failure string, class pawl.Class) string {
 	failed := r.ErrorClass != "" && r.Status != pawl.StatusCommitted
 	switch {
 	case failed && failure == "":
@@ -81,8 +82,8 @@ func cutShown(text string) string {
 	return text
 }
 
-func indexOf(list []store.NewEvent, e store.NewEvent) int {
-	return slices.IndexFunc(list, func(have store.NewEvent) bool { return have.Topic == e.Topic && have.MessageID == e.MessageID })
+func indexOf(list []eventstore.NewEvent, e eventstore.NewEvent) int {
+	return slices.IndexFunc(list, func(have eventstore.NewEvent) bool { return have.Topic == e.Topic && have.MessageID == e.MessageID })
 }
 
 func asJSON(v any) json.RawMessage {

@@ -11,7 +11,8 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/script"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 	"github.com/pawlrun/pawl/internal/tool"
 )
 
@@ -73,7 +74,7 @@ func TestReplayOfParallelReads(t *testing.T) {
 }
 
 // taking is the run that took an event.
-func (k *kit) taking(w store.Workflow, event string) string {
+func (k *kit) taking(w workflowstore.Workflow, event string) string {
 	k.t.Helper()
 	for _, r := range k.runs(w) {
 		if strings.Contains(string(r.PrepareResult), `"`+event+`"`) {
@@ -97,7 +98,7 @@ func TestTryWithParallelReads(t *testing.T) {
 	}
 	_, done, err := Try{
 		Scripts: pool, Tools: tools, Filename: "crowd.workflow.ts", Script: parallelScript,
-		Events: []store.NewEvent{{Topic: "in", MessageID: "a", Payload: json.RawMessage(`"a"`)}},
+		Events: []eventstore.NewEvent{{Topic: "in", MessageID: "a", Payload: json.RawMessage(`"a"`)}},
 	}.Run(t.Context())
 	if err != nil || len(done) == 0 || done[0].Failure != "" || done[0].Call == nil || done[0].Call.Method != "order" || done[0].Call.Policy != tool.Ask {
 		t.Errorf("tried: %+v, %v", done, err)

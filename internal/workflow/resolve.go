@@ -11,6 +11,10 @@ import (
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/mutationstore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
 // What people can say about a run. Each is refused unless the run is in the
@@ -30,18 +34,18 @@ const (
 // openRun reads a run that is the newest of its lane, with all that belongs to
 // it, and keeps others from answering meanwhile.
 func (s *Service) openRun(ctx context.Context, tx *store.Tx, op, runID string) (*view, error) {
-	r, err := tx.GetRun(ctx, runID)
+	r, err := runstore.In(tx).GetRun(ctx, runID)
 	if err != nil {
 		return nil, err
 	}
 	if r.Kind != pawl.KindWorkflow {
 		return nil, lane.Refuse(op, "", "it is no run of a workflow", "")
 	}
-	w, err := tx.WorkflowByLane(ctx, r.Lane)
+	w, err := workflowstore.In(tx).WorkflowByLane(ctx, r.Lane)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := tx.HoldWorkflow(ctx, w.Name); err != nil {
+	if _, err := workflowstore.In(tx).HoldWorkflow(ctx, w.Name); err != nil {
 		return nil, err
 	}
 	v, err := s.load(ctx, tx, w.ID)
@@ -104,18 +108,18 @@ func (s *Service) Approve(ctx context.Context, tx *store.Tx, runID, hash string,
 		return s.grant(ctx, tx, v, by)
 	}
 	switch {
-	case v.asked.State == store.ApprovalExpired, v.asked.State == store.ApprovalPending && !v.waitsForAnswer():
+	case v.asked.State == mutationstore.ApprovalExpired, v.asked.State == mutationstore.ApprovalPending && !v.waitsForAnswer():
 		return lane.Refuse(op, "expired", "the question has expired", "Resume the run: it asks again.")
-	case v.asked.State != store.ApprovalPending:
+	case v.asked.State != mutationstore.ApprovalPending:
 		return lane.Refuse(op, "decided", fmt.Sprintf("the question is %s already", v.asked.State), "")
 	case hash != "" && hash != v.asked.Hash:
 		return lane.Refuse(op, "changed", "the call is another one than the one you saw", "Look at it again.")
 	}
-	if err := tx.MoveApproval(ctx, v.asked.ID, store.ApprovalPending, store.ApprovalApproved, by); err != nil {
+	if err := mutationstore.In(tx).MoveApproval(ctx, v.asked.ID, mutationstore.ApprovalPending, mutationstore.ApprovalApproved, by); err != nil {
 		return err
 	}
 	if always {
-		if err := tx.AddApprovalRule(ctx, v.workflow.ID, v.asked.Tool, v.asked.Method, by); err != nil {
+		if err := mutationstore.In(tx).AddApprovalRule(ctx, v.workflow.ID, v.asked.Tool, v.asked.Method, by); err != nil {
 			return err
 		}
 	}
@@ -131,7 +135,7 @@ func (s *Service) Approve(ctx context.Context, tx *store.Tx, runID, hash string,
 // one that Pawl itself refused, the workflow has it from now on.
 func (s *Service) grant(ctx context.Context, tx *store.Tx, v *view, by string) error {
 	if v.row.ErrorCode == codeNotGranted {
-		granted, err := tx.GrantRights(ctx, v.workflow.ID, v.row.ID, by)
+		granted, err := workflowstore.In(tx).GrantRights(ctx, v.workflow.ID, v.row.ID, by)
 		if err != nil {
 			return err
 		}
@@ -148,30 +152,30 @@ func (s *Service) grant(ctx context.Context, tx *store.Tx, v *view, by string) e
 // Reject ends a run that waits for a person, in the caller's transaction: what
 // it reserved is released and the workflow is paused (X-66). A repaired script
 // that waits is refused, and nothing else changes.
-func (s *Service) Reject(ctx context.Context, tx *store.Tx, runID, by string) (store.Run, error) {
+func (s *Service) Reject(ctx context.Context, tx *store.Tx, runID, by string) (runstore.Run, error) {
 	const op = "reject run"
 	v, err := s.openRun(ctx, tx, op, runID)
 	if err != nil {
-		return store.Run{}, err
+		return runstore.Run{}, err
 	}
 	if v.proposed() {
 		return v.row, s.rejectProposal(ctx, tx, v, by)
 	}
 	if err := v.is(op, pawl.StatusPausedApproval); err != nil {
-		return store.Run{}, err
+		return runstore.Run{}, err
 	}
-	if v.asked != nil && v.asked.State == store.ApprovalPending {
-		if err := tx.MoveApproval(ctx, v.asked.ID, store.ApprovalPending, store.ApprovalRejected, by); err != nil {
-			return store.Run{}, err
+	if v.asked != nil && v.asked.State == mutationstore.ApprovalPending {
+		if err := mutationstore.In(tx).MoveApproval(ctx, v.asked.ID, mutationstore.ApprovalPending, mutationstore.ApprovalRejected, by); err != nil {
+			return runstore.Run{}, err
 		}
 	}
 	cancelled, err := s.endRun(ctx, tx, v.row)
 	if err != nil {
-		return store.Run{}, err
+		return runstore.Run{}, err
 	}
 	if v.workflow.Desired == desiredActive {
-		if err := tx.SetWorkflowDesired(ctx, v.workflow.ID, desiredPaused); err != nil {
-			return store.Run{}, err
+		if err := workflowstore.In(tx).SetWorkflowDesired(ctx, v.workflow.ID, desiredPaused); err != nil {
+			return runstore.Run{}, err
 		}
 	}
 	s.cfg.Emit(tx, lane.Change{Ref: refOf(v.workflow.Name), What: "rejected", Run: runID})
@@ -227,15 +231,15 @@ func (s *Service) clear(ctx context.Context, tx *store.Tx, v *view, action, by s
 // setCleared lets the newest run go on, once. A question whose time is over
 // makes room for the one that the run will ask.
 func setCleared(ctx context.Context, tx *store.Tx, v *view) error {
-	if v.asked != nil && v.asked.State == store.ApprovalPending {
-		if err := tx.MoveApproval(ctx, v.asked.ID, store.ApprovalPending, store.ApprovalExpired, ""); err != nil {
+	if v.asked != nil && v.asked.State == mutationstore.ApprovalPending {
+		if err := mutationstore.In(tx).MoveApproval(ctx, v.asked.ID, mutationstore.ApprovalPending, mutationstore.ApprovalExpired, ""); err != nil {
 			return err
 		}
 	}
-	if err := tx.SetWorkflowCleared(ctx, v.workflow.ID, v.row.ID); err != nil {
+	if err := workflowstore.In(tx).SetWorkflowCleared(ctx, v.workflow.ID, v.row.ID); err != nil {
 		return err
 	}
-	return tx.ClearRetry(ctx, pawl.KindWorkflow, v.workflow.Lane)
+	return runstore.In(tx).ClearRetry(ctx, pawl.KindWorkflow, v.workflow.Lane)
 }
 
 // Resolve records what a person knows about a call, in the caller's
@@ -265,9 +269,9 @@ func (s *Service) Resolve(ctx context.Context, tx *store.Tx, runID string, o Out
 
 func (s *Service) resolve(ctx context.Context, tx *store.Tx, v *view, o Outcome, result json.RawMessage, by string) error {
 	const op = "resolve run"
-	move := func(c store.MutationChange) error {
+	move := func(c mutationstore.MutationChange) error {
 		c.ResolvedBy = by
-		return tx.MoveMutation(ctx, v.open.ID, pawl.MutationIndeterminate, c)
+		return mutationstore.In(tx).MoveMutation(ctx, v.open.ID, pawl.MutationIndeterminate, c)
 	}
 	record := func(result json.RawMessage) error {
 		_, err := s.ledger.Advance(ctx, tx, v.row, pawl.PhaseMutated, ledger.Checkpoint{MutationResult: result})
@@ -279,14 +283,14 @@ func (s *Service) resolve(ctx context.Context, tx *store.Tx, v *view, o Outcome,
 		if err != nil {
 			return &pawl.Error{Code: pawl.CodeInvalid, Op: op, Msg: "the result is no JSON", Fields: []pawl.Field{{Pointer: "/result", Message: "must be JSON"}}}
 		}
-		return errors.Join(move(store.MutationChange{To: pawl.MutationApplied, Result: orNullJSON(result)}), record(told))
+		return errors.Join(move(mutationstore.MutationChange{To: pawl.MutationApplied, Result: orNullJSON(result)}), record(told))
 	case DidNotHappen:
-		return move(store.MutationChange{To: pawl.MutationFailed})
+		return move(mutationstore.MutationChange{To: pawl.MutationFailed})
 	case SkipIt:
-		if err := move(store.MutationChange{To: pawl.MutationSkipped}); err != nil {
+		if err := move(mutationstore.MutationChange{To: pawl.MutationSkipped}); err != nil {
 			return err
 		}
-		if _, err := tx.SkipReservedEvents(ctx, v.row.ID); err != nil {
+		if _, err := eventstore.In(tx).SkipReservedEvents(ctx, v.row.ID); err != nil {
 			return err
 		}
 		return record(json.RawMessage(`{"status":"skipped"}`))
@@ -294,10 +298,10 @@ func (s *Service) resolve(ctx context.Context, tx *store.Tx, v *view, o Outcome,
 		if !v.open.CanReconcile {
 			return lane.Refuse(op, "cannot_ask", fmt.Sprintf("%s.%s cannot be asked what became of a call", v.open.Tool, v.open.Method), "Look yourself and say what happened.")
 		}
-		if err := tx.MoveMutation(ctx, v.open.ID, pawl.MutationIndeterminate, store.MutationChange{To: pawl.MutationNeedsReconcile}); err != nil {
+		if err := mutationstore.In(tx).MoveMutation(ctx, v.open.ID, pawl.MutationIndeterminate, mutationstore.MutationChange{To: pawl.MutationNeedsReconcile}); err != nil {
 			return err
 		}
-		return tx.ReconcileLater(ctx, v.open.ID, 0, tx.Now)
+		return mutationstore.In(tx).ReconcileLater(ctx, v.open.ID, 0, tx.Now)
 	}
 	return &pawl.Error{
 		Code: pawl.CodeInvalid, Op: op, Msg: "unknown outcome", Hint: "Use happened, did-not-happen, skip or try-again.",

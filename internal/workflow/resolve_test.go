@@ -11,11 +11,14 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 	"github.com/pawlrun/pawl/internal/tool"
 )
 
 // unknownOutcome brings a run to where only a person knows what happened.
-func unknownOutcome(k *kit, name string) (store.Workflow, store.Run) {
+func unknownOutcome(k *kit, name string) (workflowstore.Workflow, runstore.Run) {
 	k.t.Helper()
 	w := k.deploy(name, "1", orderDefinition())
 	k.settle(w)
@@ -27,7 +30,7 @@ func unknownOutcome(k *kit, name string) (store.Workflow, store.Run) {
 	return w, k.newest(w)
 }
 
-func (k *kit) resolve(r store.Run, o Outcome, result string) error {
+func (k *kit) resolve(r runstore.Run, o Outcome, result string) error {
 	k.t.Helper()
 	return k.person(func(ctx context.Context, tx *store.Tx) error {
 		return k.s.Resolve(ctx, tx, r.ID, o, json.RawMessage(result), "ann")
@@ -41,14 +44,14 @@ func TestPeopleSayWhatBecameOfACall(t *testing.T) {
 		outcome Outcome
 		result  string
 		orders  int // at the desk afterwards: the lost one, and a repeated one
-		event   store.EventStatus
+		event   eventstore.EventStatus
 		told    string // what next was told
 	}{
-		{Happened, `{"number":7}`, 1, store.EventConsumed, `{"status":"applied","result":{"number":7}}`},
-		{Happened, ``, 1, store.EventConsumed, `{"status":"applied","result":null}`},
-		{DidNotHappen, ``, 2, store.EventConsumed, `{"status":"applied","result":{"number":2}}`},
-		{SkipIt, ``, 1, store.EventSkipped, `{"status":"skipped"}`},
-		{TryAgain, ``, 1, store.EventConsumed, `{"status":"applied","result":{"number":"asked"}}`},
+		{Happened, `{"number":7}`, 1, eventstore.EventConsumed, `{"status":"applied","result":{"number":7}}`},
+		{Happened, ``, 1, eventstore.EventConsumed, `{"status":"applied","result":null}`},
+		{DidNotHappen, ``, 2, eventstore.EventConsumed, `{"status":"applied","result":{"number":2}}`},
+		{SkipIt, ``, 1, eventstore.EventSkipped, `{"status":"skipped"}`},
+		{TryAgain, ``, 1, eventstore.EventConsumed, `{"status":"applied","result":{"number":"asked"}}`},
 	} {
 		t.Run(string(test.outcome)+test.result, func(t *testing.T) {
 			inTime(t, func(t *testing.T, k *kit) {
@@ -79,7 +82,7 @@ func TestPeopleSayWhatBecameOfACall(t *testing.T) {
 					t.Errorf("the event is %s, not %s", got, test.event)
 				}
 				k.read(func(ctx context.Context, tx *store.Tx) error {
-					events, err := tx.EventsByMessage(ctx, w.ID, "out", []string{"out-a"})
+					events, err := eventstore.In(tx).EventsByMessage(ctx, w.ID, "out", []string{"out-a"})
 					if err != nil || len(events) != 1 {
 						t.Fatalf("next published %d events (%v)", len(events), err)
 					}

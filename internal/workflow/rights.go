@@ -7,6 +7,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/repair"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
 // A version that auto-fix made is confined: it may call the methods of
@@ -20,7 +21,7 @@ const codeNotGranted = "not_granted"
 // rights are what a confined version may call.
 type rights map[repair.Call]bool
 
-func rightsOf(list []store.Right) rights {
+func rightsOf(list []workflowstore.Right) rights {
 	out := rights{}
 	for _, r := range list {
 		out[repair.Call{Tool: r.Tool, Method: r.Method}] = true
@@ -43,11 +44,11 @@ func (s *Service) rightsFor(ctx context.Context, tx *store.Tx, workflowID, versi
 	if s.configs.free(workflowID, version) {
 		return nil, nil //nolint:nilnil // it is not confined
 	}
-	v, err := tx.GetWorkflowVersion(ctx, workflowID, version)
+	v, err := workflowstore.In(tx).GetWorkflowVersion(ctx, workflowID, version)
 	if err != nil || !v.Confined {
 		return nil, err
 	}
-	list, err := tx.WorkflowRights(ctx, workflowID)
+	list, err := workflowstore.In(tx).WorkflowRights(ctx, workflowID)
 	return rightsOf(list), err
 }
 
@@ -55,7 +56,7 @@ func (s *Service) rightsFor(ctx context.Context, tx *store.Tx, workflowID, versi
 // and notes it, so that a person can grant it.
 func (x *execution) checkRight(connection, method string) error {
 	if err := x.rights.check(connection, method); err != nil {
-		x.trace.calls(store.Right{Tool: connection, Method: method, How: store.RightAsked, Subject: x.run.ID})
+		x.trace.calls(workflowstore.Right{Tool: connection, Method: method, How: workflowstore.RightAsked, Subject: x.run.ID})
 		return err
 	}
 	return nil
@@ -66,7 +67,7 @@ func (x *execution) used(connection, method string) {
 	if x.rights != nil || x.knownRight(connection, method) {
 		return
 	}
-	x.trace.calls(store.Right{Tool: connection, Method: method, How: store.RightUsed, Subject: x.run.ScriptVersion})
+	x.trace.calls(workflowstore.Right{Tool: connection, Method: method, How: workflowstore.RightUsed, Subject: x.run.ScriptVersion})
 }
 
 func (x *execution) knownRight(connection, method string) bool {
@@ -76,24 +77,24 @@ func (x *execution) knownRight(connection, method string) bool {
 }
 
 // rightsKept remembers what is stored as used.
-func (s *Service) rightsKept(workflowID string, list []store.Right) {
+func (s *Service) rightsKept(workflowID string, list []workflowstore.Right) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.rightsSeen[workflowID] == nil {
 		s.rightsSeen[workflowID] = rights{}
 	}
 	for _, r := range list {
-		if r.How == store.RightUsed {
+		if r.How == workflowstore.RightUsed {
 			s.rightsSeen[workflowID][repair.Call{Tool: r.Tool, Method: r.Method}] = true
 		}
 	}
 }
 
 // declared are the rights that a person gives by deploying a script.
-func declared(version, javascript string) []store.Right {
-	var out []store.Right
+func declared(version, javascript string) []workflowstore.Right {
+	var out []workflowstore.Right
 	for _, c := range repair.CallsOf(javascript) {
-		out = append(out, store.Right{Tool: c.Tool, Method: c.Method, How: store.RightDeclared, Subject: version})
+		out = append(out, workflowstore.Right{Tool: c.Tool, Method: c.Method, How: workflowstore.RightDeclared, Subject: version})
 	}
 	return out
 }

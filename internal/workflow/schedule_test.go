@@ -14,6 +14,8 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
 func TestProducers(t *testing.T) {
@@ -298,7 +300,7 @@ func producerCommitsAtOnce(t *testing.T, k *kit) {
 	expect(t, "schedule before the commit", k.schedules(w)["p"], before)
 	expect(t, "input before the commit", k.knows(w, "y"), false)
 	k.work(w)
-	expect(t, "event after the commit", k.statuses(w, "in")["y"], store.EventConsumed)
+	expect(t, "event after the commit", k.statuses(w, "in")["y"], eventstore.EventConsumed)
 	expect(t, "state after the commit", string(k.kept(w, "p").State), `{"n":2}`)
 	expect(t, "input after the commit", k.knows(w, "y"), true)
 	for _, r := range k.runs(w) {
@@ -309,10 +311,10 @@ func producerCommitsAtOnce(t *testing.T, k *kit) {
 }
 
 // knows reports whether an input is registered.
-func (k *kit) knows(w store.Workflow, id string) (known bool) {
+func (k *kit) knows(w workflowstore.Workflow, id string) (known bool) {
 	k.t.Helper()
 	k.read(func(ctx context.Context, tx *store.Tx) error {
-		found, err := tx.KnownInputs(ctx, w.ID, []string{thingID(w, id)})
+		found, err := eventstore.In(tx).KnownInputs(ctx, w.ID, []string{thingID(w, id)})
 		known = found[thingID(w, id)]
 		return err
 	})

@@ -15,7 +15,9 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/script"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 	"github.com/pawlrun/pawl/internal/tool"
 )
 
@@ -54,7 +56,7 @@ func TestRealScripts(t *testing.T) {
 }
 
 // deployScript deploys a script of a file of its own name.
-func (k *kit) deployScript(name, source string) store.Workflow {
+func (k *kit) deployScript(name, source string) workflowstore.Workflow {
 	k.t.Helper()
 	if _, err := k.s.Apply(k.t.Context(), Deploy{Filename: name + ".workflow.ts", Script: source, By: "tester"}); err != nil {
 		k.t.Fatalf("deploy %s: %v\n%s", name, err, source)
@@ -63,7 +65,7 @@ func (k *kit) deployScript(name, source string) store.Workflow {
 }
 
 // runOf is the newest run of a handler.
-func (k *kit) runOf(w store.Workflow, handler string) (of store.Run) {
+func (k *kit) runOf(w workflowstore.Workflow, handler string) (of runstore.Run) {
 	k.t.Helper()
 	for _, r := range k.runs(w) {
 		if r.Handler == handler {
@@ -142,7 +144,7 @@ func exampleRuns(t *testing.T, k *kit) {
 	for topic, ids := range map[string][]string{"mail.received": {"m1", "m2"}, "row.added": {"row:m1", "row:m2"}} {
 		got := k.statuses(w, topic)
 		for _, id := range ids {
-			if len(got) != 2 || got[id] != store.EventConsumed {
+			if len(got) != 2 || got[id] != eventstore.EventConsumed {
 				t.Errorf("%s has the events %v", topic, got)
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/pawlrun/pawl/internal/repair"
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 	"github.com/pawlrun/pawl/internal/tool"
 )
 
@@ -131,7 +132,7 @@ func jobKey(lane string) string { return string(pawl.KindWorkflow) + ":" + lane 
 
 // arm makes the lane run at the instant, or earlier if it is armed for that;
 // if it runs now, it will look once more.
-func (s *Service) arm(ctx context.Context, tx *store.Tx, w store.Workflow, at time.Time) error {
+func (s *Service) arm(ctx context.Context, tx *store.Tx, w workflowstore.Workflow, at time.Time) error {
 	payload, err := json.Marshal(jobPayload{w.ID})
 	if err != nil {
 		return err

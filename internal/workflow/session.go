@@ -11,6 +11,9 @@ import (
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
 // How long a session may keep its worker while other lanes wait.
@@ -97,7 +100,9 @@ func (e *session) next(ctx context.Context) (v *view, st step, err error) {
 			return err
 		}
 		v.untried = v.row.ErrorCode == codeNoConnection && e.memory.missing != v.row.ID
-		st, err = choose(v, e.memory, func(topics []string) (map[string]int64, error) { return tx.OldestPending(ctx, e.id, topics) })
+		st, err = choose(v, e.memory, func(topics []string) (map[string]int64, error) {
+			return eventstore.In(tx).OldestPending(ctx, e.id, topics)
+		})
 		return err
 	})
 	if errors.Is(err, pawl.ErrNotFound) {
@@ -122,21 +127,21 @@ func (e *session) take(ctx context.Context, v *view, st step) error {
 		if v.row.Owner != e.claim.Fence() { // whoever recovered it ended before it began
 			return e.recover(ctx, v)
 		}
-		return e.revive(ctx, v, func(ctx context.Context, tx *store.Tx) (store.Run, error) { return e.ledger.Start(ctx, tx, v.row) })
+		return e.revive(ctx, v, func(ctx context.Context, tx *store.Tx) (runstore.Run, error) { return e.ledger.Start(ctx, tx, v.row) })
 	case actResume:
-		return e.revive(ctx, v, func(ctx context.Context, tx *store.Tx) (store.Run, error) {
+		return e.revive(ctx, v, func(ctx context.Context, tx *store.Tx) (runstore.Run, error) {
 			if err := e.forgetCleared(ctx, tx, v); err != nil {
-				return store.Run{}, err
+				return runstore.Run{}, err
 			}
 			return e.ledger.Resume(ctx, tx, e.claim.Fence(), v.row)
 		})
 	case actRetry:
-		return e.revive(ctx, v, func(ctx context.Context, tx *store.Tx) (store.Run, error) {
+		return e.revive(ctx, v, func(ctx context.Context, tx *store.Tx) (runstore.Run, error) {
 			if err := e.forgetCleared(ctx, tx, v); err != nil {
-				return store.Run{}, err
+				return runstore.Run{}, err
 			}
 			if err := dropProposal(ctx, tx, v.row); err != nil {
-				return store.Run{}, err
+				return runstore.Run{}, err
 			}
 			version := "" // the same; only a script that failed is replaced
 			if v.row.Status == pawl.StatusFailedLogic {
@@ -157,7 +162,7 @@ func (e *session) forgetCleared(ctx context.Context, tx *store.Tx, v *view) erro
 	if !v.cleared() {
 		return nil
 	}
-	return tx.SetWorkflowCleared(ctx, e.id, "")
+	return workflowstore.In(tx).SetWorkflowCleared(ctx, e.id, "")
 }
 
 // recover ends a run that nobody executes; what follows is chosen next.
@@ -176,16 +181,16 @@ func (e *session) begin(ctx context.Context, v *view, st step) error {
 	if st.do == actConsume {
 		kind = pawl.HandlerConsumer
 	}
-	return e.revive(ctx, v, func(ctx context.Context, tx *store.Tx) (store.Run, error) {
+	return e.revive(ctx, v, func(ctx context.Context, tx *store.Tx) (runstore.Run, error) {
 		if err := tx.Fence(ctx, e.claim.Fence()); err != nil {
-			return store.Run{}, err
+			return runstore.Run{}, err
 		}
-		now, err := tx.ShareWorkflow(ctx, e.id)
+		now, err := workflowstore.In(tx).ShareWorkflow(ctx, e.id)
 		if err != nil {
-			return store.Run{}, err
+			return runstore.Run{}, err
 		}
 		if now.Revision != v.workflow.Revision {
-			return store.Run{}, &pawl.Error{Code: pawl.CodeConflict, Op: "begin run", Msg: "the workflow was changed"}
+			return runstore.Run{}, &pawl.Error{Code: pawl.CodeConflict, Op: "begin run", Msg: "the workflow was changed"}
 		}
 		return e.ledger.Begin(ctx, tx, e.claim.Fence(), ledger.Spec{
 			Kind: pawl.KindWorkflow, Lane: v.workflow.Lane, Handler: st.handler, HandlerType: kind,
@@ -197,7 +202,7 @@ func (e *session) begin(ctx context.Context, v *view, st step) error {
 // revive makes a run active in a transaction, reads what its handler keeps in
 // the same one, and executes it. Losing that transaction repeats nothing, so
 // it does not wait for the disk.
-func (e *session) revive(ctx context.Context, v *view, activate func(context.Context, *store.Tx) (store.Run, error)) error {
+func (e *session) revive(ctx context.Context, v *view, activate func(context.Context, *store.Tx) (runstore.Run, error)) error {
 	x := &execution{session: e, view: v}
 	err := e.db.Write(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
 		if x.run, err = activate(ctx, tx); err != nil {
@@ -209,7 +214,7 @@ func (e *session) revive(ctx context.Context, v *view, activate func(context.Con
 		if x.rights, err = e.rightsFor(ctx, tx, e.id, x.run.ScriptVersion); err != nil {
 			return err
 		}
-		kept, err := tx.GetHandlerState(ctx, e.id, x.run.Handler)
+		kept, err := workflowstore.In(tx).GetHandlerState(ctx, e.id, x.run.Handler)
 		x.state = kept.State
 		return err
 	}, store.Lazy)

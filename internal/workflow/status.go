@@ -10,18 +10,22 @@ import (
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/mutationstore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 	"github.com/pawlrun/pawl/internal/when"
 )
 
 // Details are everything about one workflow.
 type Details struct {
 	lane.Lane
-	Workflow  store.Workflow
-	Version   store.WorkflowVersion
+	Workflow  workflowstore.Workflow
+	Version   workflowstore.WorkflowVersion
 	Config    Config
-	Schedules []store.ProducerSchedule
-	States    []store.HandlerState
-	Newest    store.Run // zero if it never ran
+	Schedules []workflowstore.ProducerSchedule
+	States    []workflowstore.HandlerState
+	Newest    runstore.Run // zero if it never ran
 }
 
 // Kind implements lane.Kind.
@@ -35,7 +39,7 @@ func (s *Service) List(ctx context.Context, q lane.Query) (page []lane.Lane, nex
 		if err != nil {
 			return err
 		}
-		list, err := tx.FindWorkflows(ctx, q.Stored(there), q.After.Name, q.Limit+1)
+		list, err := workflowstore.In(tx).FindWorkflows(ctx, q.Stored(there), q.After.Name, q.Limit+1)
 		if err != nil {
 			return err
 		}
@@ -63,7 +67,7 @@ func (s *Service) List(ctx context.Context, q lane.Query) (page []lane.Lane, nex
 
 // Names implements lane.Kind.
 func (s *Service) Names(ctx context.Context, tx *store.Tx, _ string, limit int) (names []string, err error) {
-	list, err := tx.ListWorkflows(ctx, "", limit)
+	list, err := workflowstore.In(tx).ListWorkflows(ctx, "", limit)
 	for i := range list {
 		names = append(names, list[i].Name)
 	}
@@ -73,7 +77,7 @@ func (s *Service) Names(ctx context.Context, tx *store.Tx, _ string, limit int) 
 // Describe reads everything about a workflow.
 func (s *Service) Describe(ctx context.Context, name string) (d Details, err error) {
 	err = s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		w, err := tx.WorkflowByName(ctx, name)
+		w, err := workflowstore.In(tx).WorkflowByName(ctx, name)
 		if err != nil {
 			return err
 		}
@@ -89,10 +93,10 @@ func (s *Service) Describe(ctx context.Context, name string) (d Details, err err
 			return err
 		}
 		d.Workflow, d.Config, d.Schedules, d.Newest = v.workflow, v.config, v.schedules, v.row
-		if d.Version, err = tx.GetWorkflowVersion(ctx, w.ID, w.Version); err != nil {
+		if d.Version, err = workflowstore.In(tx).GetWorkflowVersion(ctx, w.ID, w.Version); err != nil {
 			return err
 		}
-		d.States, err = tx.HandlerStates(ctx, w.ID)
+		d.States, err = workflowstore.In(tx).HandlerStates(ctx, w.ID)
 		return err
 	})
 	return d, err
@@ -104,7 +108,7 @@ func (s *Service) laneFrom(ctx context.Context, tx *store.Tx, v *view, there run
 		Ref: refOf(v.workflow.Name), ID: v.workflow.ID, State: word, Issue: issue, Sentence: v.sentence(issue), Schedule: v.scheduleWords(),
 		NextAt: v.nextAt(), Paused: v.workflow.Desired == desiredPaused, Labels: v.config.Labels,
 	}
-	orphans, err := tx.OrphanedReservations(ctx, v.workflow.ID, 1)
+	orphans, err := eventstore.In(tx).OrphanedReservations(ctx, v.workflow.ID, 1)
 	if err != nil {
 		return l, err
 	}
@@ -119,7 +123,7 @@ func (s *Service) laneFrom(ctx context.Context, tx *store.Tx, v *view, there run
 	if l.State, l.Issue = there.Over(l.State, l.Issue); l.Issue == run.IssueNoWorker {
 		l.Sentence = there.Sentence()
 	}
-	if l.Pending, err = tx.CountWaiting(ctx, v.workflow.ID, v.config.subscribed()); err != nil {
+	if l.Pending, err = eventstore.In(tx).CountWaiting(ctx, v.workflow.ID, v.config.subscribed()); err != nil {
 		return l, err
 	}
 	l.Do = v.remedy(l)
@@ -138,11 +142,11 @@ func (v *view) lostItsHandler() bool {
 // inputs and effects. What became of the newest run is told if that came
 // after both, unless it only found nothing to do.
 func lastActivity(ctx context.Context, tx *store.Tx, v *view) (time.Time, string, error) {
-	calls, err := tx.ListMutations(ctx, v.workflow.ID, store.MutationCursor{}, 1)
+	calls, err := mutationstore.In(tx).ListMutations(ctx, v.workflow.ID, mutationstore.MutationCursor{}, 1)
 	if err != nil {
 		return time.Time{}, "", err
 	}
-	inputs, err := tx.ListInputs(ctx, v.workflow.ID, "", store.InputCursor{}, 1)
+	inputs, err := eventstore.In(tx).ListInputs(ctx, v.workflow.ID, "", eventstore.InputCursor{}, 1)
 	if err != nil {
 		return time.Time{}, "", err
 	}
@@ -160,7 +164,7 @@ func lastActivity(ctx context.Context, tx *store.Tx, v *view) (time.Time, string
 	return at, text, nil
 }
 
-func callSentence(m store.Mutation) string {
+func callSentence(m mutationstore.Mutation) string {
 	what := m.Title
 	if what == "" {
 		what = m.Tool + "." + m.Method
@@ -185,7 +189,7 @@ const maxRecent = 10
 // Why implements lane.Kind.
 func (s *Service) Why(ctx context.Context, _ lane.Viewer, name string, at time.Time) (y lane.Why, err error) {
 	err = s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		w, err := tx.WorkflowByName(ctx, name)
+		w, err := workflowstore.In(tx).WorkflowByName(ctx, name)
 		if err != nil {
 			return err
 		}
@@ -201,7 +205,7 @@ func (s *Service) Why(ctx context.Context, _ lane.Viewer, name string, at time.T
 		if y.Lane, err = s.laneFrom(ctx, tx, v, there); err != nil {
 			return err
 		}
-		armed, ok, err := tx.ArmedAt(ctx, TaskName, jobKey(w.Lane))
+		armed, ok, err := workflowstore.In(tx).ArmedAt(ctx, TaskName, jobKey(w.Lane))
 		if err != nil {
 			return err
 		}
@@ -212,7 +216,7 @@ func (s *Service) Why(ctx context.Context, _ lane.Viewer, name string, at time.T
 				return err
 			}
 		}
-		y.Recent, _, err = tx.ListRuns(ctx, store.RunFilter{Kind: pawl.KindWorkflow, Lane: w.Lane}, store.Place{}, maxRecent)
+		y.Recent, _, err = runstore.In(tx).ListRuns(ctx, runstore.RunFilter{Kind: pawl.KindWorkflow, Lane: w.Lane}, store.Place{}, maxRecent)
 		return err
 	})
 	return y, err
@@ -220,15 +224,15 @@ func (s *Service) Why(ctx context.Context, _ lane.Viewer, name string, at time.T
 
 // LaneOf implements lane.Kind. The lane of a run is the workflow's name, and a
 // number behind a # if there was one of that name before.
-func (s *Service) LaneOf(r *store.Run) lane.Ref {
+func (s *Service) LaneOf(r *runstore.Run) lane.Ref {
 	name, _, _ := strings.Cut(r.Lane, "#")
 	return refOf(name)
 }
 
 // Find implements lane.Kind. An earlier workflow of the name had another lane.
-func (s *Service) Find(ctx context.Context, tx *store.Tx, _ lane.Viewer, name string) (store.RunFilter, bool, error) {
-	w, err := tx.WorkflowByName(ctx, name)
-	return store.RunFilter{Kind: pawl.KindWorkflow, Lane: w.Lane}, err == nil, pawl.IgnoreNotFound(err)
+func (s *Service) Find(ctx context.Context, tx *store.Tx, _ lane.Viewer, name string) (runstore.RunFilter, bool, error) {
+	w, err := workflowstore.In(tx).WorkflowByName(ctx, name)
+	return runstore.RunFilter{Kind: pawl.KindWorkflow, Lane: w.Lane}, err == nil, pawl.IgnoreNotFound(err)
 }
 
 // OwnerOf implements lane.Kind. Workflows are everybody's.
@@ -236,13 +240,13 @@ func (s *Service) OwnerOf(context.Context, *store.Tx, string) (string, error) { 
 
 // Count implements lane.Kind.
 func (s *Service) Count(ctx context.Context, tx *store.Tx, _ string) (map[string]int, error) {
-	return tx.CountWorkflows(ctx)
+	return workflowstore.In(tx).CountWorkflows(ctx)
 }
 
 // Due implements lane.Kind: the producers that are due first.
 func (s *Service) Due(ctx context.Context, _ string, before time.Time, limit int) (list []lane.Due, more bool, err error) {
 	err = s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		producers, err := tx.DueProducers(ctx, before, limit+1)
+		producers, err := workflowstore.In(tx).DueProducers(ctx, before, limit+1)
 		if more = len(producers) > limit; more {
 			producers = producers[:limit]
 		}
@@ -258,14 +262,14 @@ func (s *Service) Due(ctx context.Context, _ string, before time.Time, limit int
 
 // Repeats implements lane.Kind.
 func (s *Service) Repeats(ctx context.Context, tx *store.Tx, l *lane.Lane) (list []lane.Due, err error) {
-	producers, err := tx.ProducerSchedules(ctx, l.ID)
+	producers, err := workflowstore.In(tx).ProducerSchedules(ctx, l.ID)
 	for i := range producers {
 		list = appendDue(list, lane.Schedules{}, l.Name, &producers[i])
 	}
 	return list, err
 }
 
-func appendDue(list []lane.Due, parse lane.Schedules, name string, p *store.ProducerSchedule) []lane.Due {
+func appendDue(list []lane.Due, parse lane.Schedules, name string, p *workflowstore.ProducerSchedule) []lane.Due {
 	schedule, err := parse.Parse(when.Kind(p.Type), p.Value, p.Timezone)
 	if err != nil { // a zone may have been lost since it was checked
 		return list

@@ -7,6 +7,8 @@ import (
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
 // SweepName is the task that looks for lanes that could be due and have no job,
@@ -44,9 +46,9 @@ func (s *Service) wakeTask() queue.Task {
 }
 
 // wakePage arms some of the workflows that a new process is to look at.
-func (s *Service) wakePage(ctx context.Context, after string) (page []store.Workflow, err error) {
+func (s *Service) wakePage(ctx context.Context, after string) (page []workflowstore.Workflow, err error) {
 	err = s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		if page, err = tx.WaitingWorkflows(ctx, after, codeNoConnection, sweepBatch); err != nil {
+		if page, err = workflowstore.In(tx).WaitingWorkflows(ctx, after, codeNoConnection, sweepBatch); err != nil {
 			return err
 		}
 		for _, w := range page {
@@ -71,9 +73,9 @@ func (s *Service) sweepTask() queue.Task {
 
 // sweep does one round.
 func (s *Service) sweep(ctx context.Context) error {
-	var orphans []store.OrphanedReservation
+	var orphans []eventstore.OrphanedReservation
 	err := s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
-		orphans, err = tx.OrphanedReservations(ctx, "", sweepBatch)
+		orphans, err = eventstore.In(tx).OrphanedReservations(ctx, "", sweepBatch)
 		return err
 	})
 	if err != nil {
@@ -93,11 +95,11 @@ func (s *Service) sweep(ctx context.Context) error {
 
 // sweepPage arms those of some workflows without a job that have something to
 // do, now or later.
-func (s *Service) sweepPage(ctx context.Context, after string) (page []store.Workflow, err error) {
-	var due []store.Workflow
+func (s *Service) sweepPage(ctx context.Context, after string) (page []workflowstore.Workflow, err error) {
+	var due []workflowstore.Workflow
 	err = s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
 		due = nil
-		if page, err = tx.UnarmedWorkflows(ctx, TaskName, after, sweepBatch); err != nil {
+		if page, err = workflowstore.In(tx).UnarmedWorkflows(ctx, TaskName, after, sweepBatch); err != nil {
 			return err
 		}
 		for _, w := range page {

@@ -12,6 +12,8 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
 // What is kept of what a run read, so that it can be replayed.
@@ -27,11 +29,11 @@ const (
 // it down.
 type trace struct {
 	mu    sync.Mutex
-	lines []store.LogLine // guarded by mu, as are the others
-	reads []store.RunRead
-	right []store.Right // calls that are not known to be stored
-	made  int           // reads so far
-	bytes int           // of answers that were kept
+	lines []runstore.LogLine // guarded by mu, as are the others
+	reads []runstore.RunRead
+	right []workflowstore.Right // calls that are not known to be stored
+	made  int                   // reads so far
+	bytes int                   // of answers that were kept
 }
 
 // said notes what a phase logged.
@@ -39,10 +41,10 @@ func (t *trace) said(phase pawl.Phase, r script.Result) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, l := range r.Logs {
-		t.lines = append(t.lines, store.LogLine{Phase: phase, At: l.At, Level: l.Level, Text: l.Text})
+		t.lines = append(t.lines, runstore.LogLine{Phase: phase, At: l.At, Level: l.Level, Text: l.Text})
 	}
 	if r.LogsCut {
-		t.lines = append(t.lines, store.LogLine{Phase: phase, At: time.Now(), Level: "warn", Text: "(more was logged than is kept)"})
+		t.lines = append(t.lines, runstore.LogLine{Phase: phase, At: time.Now(), Level: "warn", Text: "(more was logged than is kept)"})
 	}
 }
 
@@ -50,7 +52,7 @@ func (t *trace) said(phase pawl.Phase, r script.Result) {
 func (t *trace) warn(phase pawl.Phase, text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.lines = append(t.lines, store.LogLine{Phase: phase, At: time.Now(), Level: "warn", Text: text})
+	t.lines = append(t.lines, runstore.LogLine{Phase: phase, At: time.Now(), Level: "warn", Text: text})
 }
 
 // read notes a read and its answer; what is too much is told to be missing.
@@ -60,7 +62,7 @@ func (t *trace) read(phase pawl.Phase, op string, call, answer json.RawMessage, 
 	if t.made++; t.made > maxReads {
 		return
 	}
-	r := store.RunRead{Phase: phase, Op: op, Call: call, At: time.Now()}
+	r := runstore.RunRead{Phase: phase, Op: op, Call: call, At: time.Now()}
 	switch {
 	case err != nil:
 		r.Error = cutText(failureFrom(err).text, maxErrorText)
@@ -74,7 +76,7 @@ func (t *trace) read(phase pawl.Phase, op string, call, answer json.RawMessage, 
 }
 
 // calls notes a call that says something about rights, once.
-func (t *trace) calls(r store.Right) {
+func (t *trace) calls(r workflowstore.Right) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !slices.Contains(t.right, r) {
@@ -98,19 +100,19 @@ func (x *execution) flush(ctx context.Context, tx *store.Tx) error {
 	rights := x.trace.right
 	lines, reads, first := x.trace.lines, x.trace.reads, min(x.trace.made, maxReads)-len(x.trace.reads)
 	x.trace.mu.Unlock()
-	if err := tx.AddRunLogs(ctx, x.run.ID, x.redactedLines(lines)); err != nil {
+	if err := runstore.In(tx).AddRunLogs(ctx, x.run.ID, x.redactedLines(lines)); err != nil {
 		return err
 	}
 	if len(reads) > 0 && x.run.ID == x.view.row.ID { // it goes on: what counts is what it reads now
-		if err := tx.ForgetRunReads(ctx, x.run.ID, first); err != nil {
+		if err := runstore.In(tx).ForgetRunReads(ctx, x.run.ID, first); err != nil {
 			return err
 		}
 	}
-	if err := tx.AddRunReads(ctx, x.run.ID, first, x.redacted(reads)); err != nil {
+	if err := runstore.In(tx).AddRunReads(ctx, x.run.ID, first, x.redacted(reads)); err != nil {
 		return err
 	}
 	if len(rights) > 0 {
-		if err := tx.AddRights(ctx, x.id, rights); err != nil {
+		if err := workflowstore.In(tx).AddRights(ctx, x.id, rights); err != nil {
 			return err
 		}
 	}
@@ -124,8 +126,8 @@ func (x *execution) flush(ctx context.Context, tx *store.Tx) error {
 	return nil
 }
 
-func (x *execution) redactedLines(lines []store.LogLine) []store.LogLine {
-	out := make([]store.LogLine, len(lines))
+func (x *execution) redactedLines(lines []runstore.LogLine) []runstore.LogLine {
+	out := make([]runstore.LogLine, len(lines))
 	for i, l := range lines {
 		l.Text = x.cfg.Tools.RedactText(l.Text)
 		out[i] = l
@@ -135,8 +137,8 @@ func (x *execution) redactedLines(lines []store.LogLine) []store.LogLine {
 
 // redacted takes secrets out of what was answered, whoever put them there. The
 // arguments come without.
-func (x *execution) redacted(reads []store.RunRead) []store.RunRead {
-	out := make([]store.RunRead, len(reads))
+func (x *execution) redacted(reads []runstore.RunRead) []runstore.RunRead {
+	out := make([]runstore.RunRead, len(reads))
 	for i, r := range reads {
 		r.Answer, r.Error = x.cfg.Tools.Redact(r.Answer), x.cfg.Tools.RedactText(r.Error)
 		out[i] = r

@@ -9,7 +9,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/script"
-	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
 	"github.com/pawlrun/pawl/internal/tool"
 )
 
@@ -21,7 +21,7 @@ type Try struct {
 	Limits   script.Limits
 	Filename string
 	Script   string
-	Events   []store.NewEvent // to begin with
+	Events   []eventstore.NewEvent // to begin with
 	// Result is what next is told that the call answered; nil is null.
 	Result json.RawMessage
 }
@@ -32,8 +32,8 @@ type Tried struct {
 	Type     pawl.HandlerType
 	Prepared *Prepared
 	Call     *TriedCall // what mutate would have called
-	Events   []store.NewEvent
-	Inputs   []store.Input
+	Events   []eventstore.NewEvent
+	Inputs   []eventstore.Input
 	State    json.RawMessage // nil if it returned none
 	Logs     []script.LogLine
 	Failure  string // why it failed, with the place; empty if it did not
@@ -83,7 +83,7 @@ type trial struct {
 	Try
 	program *script.Program
 	config  Config
-	events  []store.Event
+	events  []eventstore.Event
 	inputs  map[string]bool
 	states  map[string]json.RawMessage
 	done    []Tried
@@ -97,11 +97,11 @@ type trial struct {
 	call      *recordedCall // nil if it called nothing
 }
 
-func (r *trial) add(e store.NewEvent) {
-	if i := slices.IndexFunc(r.events, func(have store.Event) bool { return have.Topic == e.Topic && have.MessageID == e.MessageID }); i >= 0 {
+func (r *trial) add(e eventstore.NewEvent) {
+	if i := slices.IndexFunc(r.events, func(have eventstore.Event) bool { return have.Topic == e.Topic && have.MessageID == e.MessageID }); i >= 0 {
 		return
 	}
-	r.events = append(r.events, store.Event{Topic: e.Topic, MessageID: e.MessageID, Payload: e.Payload, Status: store.EventPending, CreatedAt: phaseNow()})
+	r.events = append(r.events, eventstore.Event{Topic: e.Topic, MessageID: e.MessageID, Payload: e.Payload, Status: eventstore.EventPending, CreatedAt: phaseNow()})
 }
 
 func (r *trial) host(rules rules, publishes, subscribes []string) *host {
@@ -252,28 +252,28 @@ func (r *trial) reserve(p Prepared) error {
 	}
 	for _, res := range p.Reservations {
 		for _, id := range res.IDs {
-			i := slices.IndexFunc(r.events, func(e store.Event) bool {
-				return e.Topic == res.Topic && e.MessageID == id && e.Status == store.EventPending
+			i := slices.IndexFunc(r.events, func(e eventstore.Event) bool {
+				return e.Topic == res.Topic && e.MessageID == id && e.Status == eventstore.EventPending
 			})
 			if i < 0 {
 				return &pawl.Error{Code: pawl.CodeInvalid, Msg: fmt.Sprintf("there is no pending event %q in topic %q", id, res.Topic)}
 			}
-			r.events[i].Status = store.EventConsumed
+			r.events[i].Status = eventstore.EventConsumed
 		}
 	}
 	return nil
 }
 
-func (r *trial) peek(_ context.Context, topic string, limit int) (out []store.Event, _ error) {
+func (r *trial) peek(_ context.Context, topic string, limit int) (out []eventstore.Event, _ error) {
 	for _, e := range r.events {
-		if e.Topic == topic && e.Status == store.EventPending && len(out) < limit {
+		if e.Topic == topic && e.Status == eventstore.EventPending && len(out) < limit {
 			out = append(out, e)
 		}
 	}
 	return out, nil
 }
 
-func (r *trial) byMessage(_ context.Context, topic string, ids []string) (out []store.Event, _ error) {
+func (r *trial) byMessage(_ context.Context, topic string, ids []string) (out []eventstore.Event, _ error) {
 	for _, e := range r.events {
 		if e.Topic == topic && slices.Contains(ids, e.MessageID) {
 			out = append(out, e)

@@ -13,6 +13,8 @@ import (
 	"github.com/pawlrun/pawl/internal/pgtest"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 	"github.com/pawlrun/pawl/internal/tool"
 )
 
@@ -45,21 +47,21 @@ func readingProducer() definition {
 func wordsOfStates(t *testing.T, k *kit) {
 	for i, c := range []struct {
 		class    pawl.Class
-		after    func(w store.Workflow)
+		after    func(w workflowstore.Workflow)
 		word     run.State
 		issue    run.Issue
 		sentence string
 	}{
 		{"", nil, run.Idle, run.IssueNone, ""},
-		{"", func(w store.Workflow) { k.pause(w.Name) }, run.Stopped, run.IssuePaused, "It is paused; resume it to go on."},
+		{"", func(w workflowstore.Workflow) { k.pause(w.Name) }, run.Stopped, run.IssuePaused, "It is paused; resume it to go on."},
 		{pawl.ClassTransient, nil, run.Running, run.IssueBackingOff, "The last attempt failed; it is tried again in 10 s: the desk says no."},
-		{pawl.ClassTransient, func(w store.Workflow) { k.settle(w) }, run.NeedsAttention, run.IssueRetriesUsedUp, "It failed 6 times in a row and is not tried again by itself; resume it when the cause is fixed: the desk says no."},
+		{pawl.ClassTransient, func(w workflowstore.Workflow) { k.settle(w) }, run.NeedsAttention, run.IssueRetriesUsedUp, "It failed 6 times in a row and is not tried again by itself; resume it when the cause is fixed: the desk says no."},
 		{pawl.ClassLogic, nil, run.NeedsAttention, run.IssueFixesUsedUp, "The script failed; deploy a corrected version, or resume it if the cause was outside: the desk says no."},
 		{pawl.ClassAuth, nil, run.NeedsAttention, run.IssueSignIn, "An account must be connected again: the desk says no."},
 		{pawl.ClassPermission, nil, run.NeedsAttention, run.IssuePermission, "A permission is missing; grant it and resume: the desk says no."},
 		{pawl.ClassPrecondition, nil, run.NeedsAttention, run.IssuePrecondition, "Something that it needs is missing outside; add it and resume: the desk says no."},
 		{pawl.ClassInternal, nil, run.NeedsAttention, run.IssueInternal, "Something inside Pawl or a connection failed; resume it when it is fixed: the desk says no."},
-		{pawl.ClassAuth, func(w store.Workflow) { k.pause(w.Name) }, run.Stopped, run.IssuePaused, "It is paused; resume it to go on."},
+		{pawl.ClassAuth, func(w workflowstore.Workflow) { k.pause(w.Name) }, run.Stopped, run.IssuePaused, "It is paused; resume it to go on."},
 	} {
 		w := k.deploy(fmt.Sprintf("state-%d", i), "1", readingProducer())
 		k.desk.fail(c.class)
@@ -304,7 +306,7 @@ func orphanIsTold(t *testing.T, k *kit) {
 	}
 	k.start("second")
 	k.work(w)
-	expect(t, "event", k.statuses(w, "in")["a"], store.EventReserved)
+	expect(t, "event", k.statuses(w, "in")["a"], eventstore.EventReserved)
 	k.write(func(ctx context.Context, tx *store.Tx) error { // so that no other test sees it
 		_, err := tx.Exec(ctx, `update events set status = 'consumed' where workflow_id = $1`, w.ID)
 		return err
@@ -319,7 +321,7 @@ func sweepArmsLanes(t *testing.T, k *kit) {
 	stopped := k.deploy("sweep-stopped", "1", producing(map[string]string{"p": "1h"}))
 	halted := k.deploy("sweep-halted", "1", readingProducer())
 	k.desk.fail(pawl.ClassAuth)
-	for _, w := range []store.Workflow{timed, naps, quiet, stopped, halted} {
+	for _, w := range []workflowstore.Workflow{timed, naps, quiet, stopped, halted} {
 		k.work(w)
 	}
 	k.pause("sweep-stopped")
@@ -334,7 +336,7 @@ func sweepArmsLanes(t *testing.T, k *kit) {
 		}
 		armed[s.Key] = true
 	}
-	for _, w := range []store.Workflow{timed, naps, quiet, stopped, halted} {
+	for _, w := range []workflowstore.Workflow{timed, naps, quiet, stopped, halted} {
 		if want := w.ID == timed.ID || w.ID == naps.ID; armed[jobKey(w.Lane)] != want {
 			t.Errorf("%s is armed: %v", w.Name, !want)
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/mutationstore"
 	"github.com/pawlrun/pawl/internal/tool"
 )
 
@@ -310,8 +311,8 @@ func TestDeletingEndsTheQuestion(t *testing.T) {
 			t.Errorf("the run is %s", got.Status)
 		}
 		k.read(func(ctx context.Context, tx *store.Tx) error {
-			a, err := tx.NewestApproval(ctx, r.ID)
-			if err != nil || a.State != store.ApprovalExpired {
+			a, err := mutationstore.In(tx).NewestApproval(ctx, r.ID)
+			if err != nil || a.State != mutationstore.ApprovalExpired {
 				t.Errorf("the question is %s (%v)", a.State, err)
 			}
 			return nil

@@ -8,6 +8,8 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/mutationstore"
 )
 
 func TestWakeAt(t *testing.T) {
@@ -43,7 +45,7 @@ func wakeIsRecorded(t *testing.T, k *kit) {
 	k.publish(w, "in", "a", "b")
 	expect(t, "next look", k.work(w), begun.Add(61*time.Minute))
 	expect(t, "stored after events were taken", k.kept(w, "take").WakeAt, begun.Add(61*time.Minute))
-	expect(t, "events", k.statuses(w, "in"), map[string]store.EventStatus{"a": "consumed", "b": "consumed"})
+	expect(t, "events", k.statuses(w, "in"), map[string]eventstore.EventStatus{"a": "consumed", "b": "consumed"})
 	k.ranSince()
 	k.follow(w, time.Hour-time.Millisecond)
 	expect(t, "runs before the instant", len(k.ranSince()), 0)
@@ -196,7 +198,7 @@ func wakeThatIsNoText(t *testing.T, k *kit) {
 	if r.Status != pawl.StatusFailedLogic || r.Phase != pawl.PhasePreparing || r.ErrorMessage == "" {
 		t.Errorf("the run is %s at %s: %s", r.Status, r.Phase, r.ErrorMessage)
 	}
-	expect(t, "event", k.statuses(w, "in")["a"], store.EventPending)
+	expect(t, "event", k.statuses(w, "in")["a"], eventstore.EventPending)
 }
 
 // all that a hostile script gets is a prepare every 30 s, which
@@ -211,10 +213,10 @@ func hostileScriptGetsLittle(t *testing.T, k *kit) {
 	if n := count(ran, "consumers.take.prepare"); n < 20 || n > 22 || n != len(ran) {
 		t.Errorf("in ten minutes it ran %d times, %d of them prepare", len(ran), n)
 	}
-	expect(t, "events", k.statuses(w, "in"), map[string]store.EventStatus{"a": "pending"})
+	expect(t, "events", k.statuses(w, "in"), map[string]eventstore.EventStatus{"a": "pending"})
 	expect(t, "calls", len(k.desk.things()), 0)
 	k.read(func(ctx context.Context, tx *store.Tx) error {
-		list, err := tx.ListMutations(ctx, w.ID, store.MutationCursor{}, 10)
+		list, err := mutationstore.In(tx).ListMutations(ctx, w.ID, mutationstore.MutationCursor{}, 10)
 		expect(t, "ledger rows", len(list), 0)
 		return err
 	})

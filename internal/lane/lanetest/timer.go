@@ -13,6 +13,7 @@ import (
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/when"
 )
 
@@ -84,25 +85,25 @@ func (t *Timers) Repeats(_ context.Context, _ *store.Tx, l *lane.Lane) ([]lane.D
 }
 
 // LaneOf a run is its name.
-func (t *Timers) LaneOf(r *store.Run) lane.Ref { return refOf(r.Lane) }
+func (t *Timers) LaneOf(r *runstore.Run) lane.Ref { return refOf(r.Lane) }
 
 // Find runs by the name.
-func (t *Timers) Find(_ context.Context, _ *store.Tx, _ lane.Viewer, name string) (store.RunFilter, bool, error) {
+func (t *Timers) Find(_ context.Context, _ *store.Tx, _ lane.Viewer, name string) (runstore.RunFilter, bool, error) {
 	_, ok := t.Every[name]
-	return store.RunFilter{Kind: Kind, Lane: name}, ok, nil
+	return runstore.RunFilter{Kind: Kind, Lane: name}, ok, nil
 }
 
 // OwnerOf a timer is everybody.
 func (t *Timers) OwnerOf(context.Context, *store.Tx, string) (string, error) { return "", nil }
 
 // Actions are none.
-func (t *Timers) Actions(context.Context, *store.Tx, *store.Run) ([]lane.Action, error) {
+func (t *Timers) Actions(context.Context, *store.Tx, *runstore.Run) ([]lane.Action, error) {
 	return nil, nil
 }
 
 // CancelRun is refused.
-func (t *Timers) CancelRun(context.Context, *store.Tx, store.Run, string) (store.Run, error) {
-	return store.Run{}, lane.Refuse("cancel run", "timer", "a timer does not end", "")
+func (t *Timers) CancelRun(context.Context, *store.Tx, runstore.Run, string) (runstore.Run, error) {
+	return runstore.Run{}, lane.Refuse("cancel run", "timer", "a timer does not end", "")
 }
 
 // Tasks are one: a tick.

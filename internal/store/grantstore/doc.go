@@ -1,0 +1,3 @@
+// Package grantstore is the room of the store for grants, billing accounts and
+// receipts.
+package grantstore

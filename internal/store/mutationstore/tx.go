@@ -1,0 +1,9 @@
+package mutationstore
+
+import "github.com/pawlrun/pawl/internal/store"
+
+// Tx is a transaction that reaches the rows of mutations.
+type Tx struct{ *store.Tx }
+
+// In opens the room in a transaction.
+func In(tx *store.Tx) Tx { return Tx{tx} }

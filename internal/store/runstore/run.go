@@ -1,0 +1,237 @@
+package runstore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// Run is one attempt, and one row. What may become of it is decided by
+// internal/run and done by internal/ledger; here are only the statements.
+type Run struct {
+	ID          string
+	Kind        pawl.Kind
+	Lane        string
+	Handler     string
+	HandlerType pawl.HandlerType
+	Trigger     string // what caused the work; the same along a chain
+	RetryOf     string // the attempt before this one; empty for the first
+	Phase       pawl.Phase
+	Status      pawl.Status
+	Attempt     int // place in its chain, counted from 1
+
+	ScheduledFor time.Time // the slot it stands for; zero if none
+
+	PrepareResult  json.RawMessage
+	MutationResult json.RawMessage
+	OutputState    json.RawMessage
+
+	ErrorCode    string
+	ErrorClass   pawl.Class
+	ErrorMessage string
+
+	ScriptVersion string
+	Owner         store.Fence // of whoever last made it active; the zero Fence if nobody did
+
+	CreatedAt time.Time // grows along a lane
+	UpdatedAt time.Time
+	StartedAt time.Time // zero until somebody executes it
+	EndedAt   time.Time // zero while active and in a pause that the same row leaves again
+}
+
+const runColumns = `id, kind, lane, handler, handler_type, trigger, retry_of, phase, status, attempt, scheduled_for,
+	prepare_result, mutation_result, output_state, error_code, error_class, error_message, script_version,
+	node, bucket, epoch, created_at, updated_at, started_at, ended_at`
+
+// scanRun reads runColumns.
+func scanRun(row store.Scanner) (Run, error) {
+	var r Run
+	var retryOf, prepared, mutated, output, code, class, message, version, node *string
+	var scheduled, bucket, epoch, started, ended *int64
+	var created, updated int64
+	err := row.Scan(&r.ID, &r.Kind, &r.Lane, &r.Handler, &r.HandlerType, &r.Trigger, &retryOf, &r.Phase, &r.Status, &r.Attempt, &scheduled,
+		&prepared, &mutated, &output, &code, &class, &message, &version,
+		&node, &bucket, &epoch, &created, &updated, &started, &ended)
+	if err != nil {
+		return Run{}, err
+	}
+	r.RetryOf, r.ScheduledFor = store.FromNullText(retryOf), store.FromNullMillis(scheduled)
+	r.PrepareResult, r.MutationResult, r.OutputState = store.FromNullJSON(prepared), store.FromNullJSON(mutated), store.FromNullJSON(output)
+	r.ErrorCode, r.ErrorClass, r.ErrorMessage = store.FromNullText(code), pawl.Class(store.FromNullText(class)), store.FromNullText(message)
+	r.ScriptVersion = store.FromNullText(version)
+	if bucket != nil && epoch != nil {
+		r.Owner = store.Fence{Bucket: int(*bucket), Node: store.FromNullText(node), Epoch: *epoch}
+	}
+	r.CreatedAt, r.UpdatedAt, r.StartedAt, r.EndedAt = store.FromMillis(created), store.FromMillis(updated), store.FromNullMillis(started), store.FromNullMillis(ended)
+	return r, nil
+}
+
+func scanRuns(rows store.Rows, err error) ([]Run, error) {
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var out []Run
+	for rows.Next() {
+		r, err := scanRun(rows)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, r)
+	}
+	return out, rows.Err()
+}
+
+// jsonOrNull keeps JSON; what PostgreSQL refuses in a text is replaced.
+func jsonOrNull(raw json.RawMessage) *string { return store.NullText(string(raw)) }
+
+// InsertRun adds a run and returns it as stored. It fails with
+// pawl.ErrConflict when the lane has an active run already, or the run before
+// it a successor: the unique indexes say so, nobody looks first. The
+// transaction can go on after that.
+//
+// created_at is the transaction's instant, or later if the lane has a run of
+// that instant or, by the clock of another node, of a later one: so the newest
+// run of a lane is always the one inserted last.
+func (tx Tx) InsertRun(ctx context.Context, r Run) (Run, error) {
+	stored, err := scanRun(tx.QueryRow(ctx, `insert into runs (`+runColumns+`) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,
+			$12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
+			coalesce((select case when created_at >= $22 then created_at + 1 else $22 end from runs
+				where kind = $2 and lane = $3 order by created_at desc limit 1), $22), $22, $23, null)
+		on conflict do nothing returning `+runColumns,
+		r.ID, r.Kind, r.Lane, r.Handler, r.HandlerType, r.Trigger, store.NullText(r.RetryOf), r.Phase, r.Status, r.Attempt, store.NullMillis(r.ScheduledFor),
+		jsonOrNull(r.PrepareResult), jsonOrNull(r.MutationResult), jsonOrNull(r.OutputState),
+		store.NullText(r.ErrorCode), store.NullText(string(r.ErrorClass)), store.NullText(r.ErrorMessage), store.NullText(r.ScriptVersion),
+		ownerNode(r.Owner), ownerBucket(r.Owner), ownerEpoch(r.Owner), store.Millis(tx.Now), store.NullMillis(r.StartedAt)))
+	if errors.Is(err, store.ErrNoRow) {
+		return Run{}, tx.whyRefused(ctx, r)
+	}
+	if err != nil {
+		return Run{}, fmt.Errorf("insert run: %w", err)
+	}
+	return stored, nil
+}
+
+// A fence has an epoch from 1 on; before that nobody owned the bucket.
+func ownerNode(f store.Fence) *string { return store.NullText(f.Node) }
+
+func ownerBucket(f store.Fence) *int64 {
+	if f.Epoch == 0 {
+		return nil
+	}
+	bucket := int64(f.Bucket)
+	return &bucket
+}
+
+func ownerEpoch(f store.Fence) *int64 {
+	if f.Epoch == 0 {
+		return nil
+	}
+	return &f.Epoch
+}
+
+// whyRefused says which of the two rules kept a run out.
+func (tx Tx) whyRefused(ctx context.Context, r Run) error {
+	if r.RetryOf != "" {
+		s, err := tx.Successor(ctx, r.RetryOf)
+		if err == nil {
+			return runConflict("insert run", "run %s has a successor already, run %s", r.RetryOf, s.ID)
+		}
+		if !errors.Is(err, pawl.ErrNotFound) {
+			return err
+		}
+	}
+	return runConflict("insert run", "run_active: a run of %s %s is active", r.Kind, r.Lane)
+}
+
+func runConflict(op, format string, args ...any) error {
+	return &pawl.Error{Code: pawl.CodeConflict, Op: op, Msg: fmt.Sprintf(format, args...)}
+}
+
+// RunResults are what a run keeps on reaching a phase; empty ones stay as they
+// are.
+type RunResults struct {
+	Prepare  json.RawMessage
+	Mutation json.RawMessage
+}
+
+// RunFailure is why a run stopped.
+type RunFailure struct {
+	Code    string
+	Class   pawl.Class
+	Message string
+}
+
+// changeRun sets columns of a run that is still at the phase and status of r,
+// and returns the new row; otherwise it fails with pawl.ErrConflict. $1 to $4
+// of the assignments are taken: id, phase, status and now.
+func (tx Tx) changeRun(ctx context.Context, r Run, assignments string, args ...any) (Run, error) {
+	changed, err := scanRun(tx.QueryRow(ctx, `update runs set updated_at = $4, `+assignments+`
+		where id = $1 and phase = $2 and status is not distinct from $3 returning `+runColumns,
+		append([]any{r.ID, r.Phase, r.Status, store.Millis(tx.Now)}, args...)...))
+	if errors.Is(err, store.ErrNoRow) {
+		return Run{}, runConflict("change run", "run %s is not %s at %s any more", r.ID, r.Status, r.Phase)
+	}
+	if err != nil {
+		return Run{}, fmt.Errorf("change run: %w", err)
+	}
+	return changed, nil
+}
+
+// AdvanceRun moves the phase of a run that is still as r says, and keeps the
+// results; the status stays.
+func (tx Tx) AdvanceRun(ctx context.Context, r Run, to pawl.Phase, keep RunResults) (Run, error) {
+	return tx.changeRun(ctx, r, `phase = $5, prepare_result = coalesce($6, prepare_result), mutation_result = coalesce($7, mutation_result),
+		started_at = coalesce(started_at, $4)`, to, jsonOrNull(keep.Prepare), jsonOrNull(keep.Mutation))
+}
+
+// StartRun notes that somebody executes the run now.
+func (tx Tx) StartRun(ctx context.Context, r Run) (Run, error) {
+	return tx.changeRun(ctx, r, `started_at = coalesce(started_at, $4)`)
+}
+
+// CommitRun ends a run that is still as r says.
+func (tx Tx) CommitRun(ctx context.Context, r Run, output json.RawMessage) (Run, error) {
+	return tx.changeRun(ctx, r, `phase = $5, status = $6, output_state = $7, started_at = coalesce(started_at, $4), ended_at = $4`,
+		pawl.PhaseCommitted, pawl.StatusCommitted, jsonOrNull(output))
+}
+
+// StopRun gives a run that is still as r says another status than active; the
+// phase stays. ended says that this attempt is history from now on. A nil
+// failure leaves what the row says about an earlier one.
+func (tx Tx) StopRun(ctx context.Context, r Run, to pawl.Status, ended bool, why *RunFailure) (Run, error) {
+	set, args := `status = $5`, []any{to}
+	if ended {
+		set += `, ended_at = $4`
+	}
+	if why != nil {
+		set += `, error_code = $6, error_class = $7, error_message = $8`
+		args = append(args, store.NullText(why.Code), store.NullText(string(why.Class)), store.NullText(why.Message))
+	}
+	return tx.changeRun(ctx, r, set, args...)
+}
+
+// ActivateRun makes a waiting run active again for its new owner; the phase
+// stays and the reason of the wait is forgotten. It fails with
+// pawl.ErrConflict when the lane has another active run.
+func (tx Tx) ActivateRun(ctx context.Context, r Run, owner store.Fence) (Run, error) {
+	active, err := tx.changeRun(ctx, r, `status = $5, node = $6, bucket = $7, epoch = $8, started_at = coalesce(started_at, $4),
+		error_code = null, error_class = null, error_message = null`,
+		pawl.StatusActive, ownerNode(owner), ownerBucket(owner), ownerEpoch(owner))
+	if tx.IsUnique(err) {
+		return Run{}, runConflict("activate run", "run_active: a run of %s %s is active", r.Kind, r.Lane)
+	}
+	return active, err
+}
+
+// HoldRun reads a run as it is now and keeps others from changing it until the
+// transaction ends, so that what is decided about it stays right.
+func (tx Tx) HoldRun(ctx context.Context, id string) (Run, error) {
+	r, err := scanRun(tx.QueryRow(ctx, `select `+runColumns+` from runs where id = $1`+tx.ForUpdate(), id))
+	return r, noRun(err, "run "+id)
+}

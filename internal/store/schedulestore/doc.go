@@ -1,0 +1,3 @@
+// Package schedulestore is the room of the store for schedules, their slots and
+// backfills.
+package schedulestore

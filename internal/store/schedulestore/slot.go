@@ -1,0 +1,332 @@
+package schedulestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// Slot is one instant of a schedule and what became of it. It is the authority
+// for whether that instant ran.
+type Slot struct {
+	ID           string
+	ScheduleID   string
+	RunID        string // of the first attempt; empty until it starts
+	ScheduledFor time.Time
+	StartedAt    time.Time
+	CompletedAt  time.Time
+	Status       string // pending, running, success, error, skipped
+	Disposition  string // empty until it is closed
+	Attempts     int
+	TraceID      string
+	ErrorCode    string
+	ErrorMessage string
+	Cost         int64 // 10^-7 USD
+	Trigger      string
+	BackfillID   string
+	GrantID      string    // that it began under; empty until it starts, unless a backfill named one
+	Revision     int64     // of the schedule when the slot was made
+	Into         time.Time // coalesced: the slot that stands for it
+	CreatedAt    time.Time
+	UpdatedAt    time.Time
+}
+
+const slotColumns = `id, schedule_id, run_id, scheduled_for, started_at, completed_at, status, disposition, attempt_count, langfuse_trace_id,
+	error_code, error_message, cost, trigger, backfill_id, grant_id, revision, into_slot, created_at, updated_at`
+
+func scanSlot(row store.Scanner) (Slot, error) {
+	var s Slot
+	var at, created, updated int64
+	var started, completed, into *int64
+	var disposition, trace, code, message, backfill, grant *string
+	err := row.Scan(&s.ID, &s.ScheduleID, &s.RunID, &at, &started, &completed, &s.Status, &disposition, &s.Attempts, &trace,
+		&code, &message, &s.Cost, &s.Trigger, &backfill, &grant, &s.Revision, &into, &created, &updated)
+	if err != nil {
+		return Slot{}, err
+	}
+	s.ScheduledFor, s.StartedAt, s.CompletedAt, s.Into = store.FromMillis(at), store.FromNullMillis(started), store.FromNullMillis(completed), store.FromNullMillis(into)
+	s.Disposition, s.TraceID, s.ErrorCode, s.ErrorMessage = store.FromNullText(disposition), store.FromNullText(trace), store.FromNullText(code), store.FromNullText(message)
+	s.BackfillID, s.GrantID = store.FromNullText(backfill), store.FromNullText(grant)
+	s.CreatedAt, s.UpdatedAt = store.FromMillis(created), store.FromMillis(updated)
+	return s, nil
+}
+
+func noSlot(err error, scheduleID string, at time.Time) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, store.ErrNoRow):
+		return &pawl.Error{Code: pawl.CodeNotFound, Op: "read slot", Msg: fmt.Sprintf("schedule %s has no slot at %s", scheduleID, pawl.FormatTime(at))}
+	}
+	return fmt.Errorf("read slot: %w", err)
+}
+
+// NewSlot asks for a slot.
+type NewSlot struct {
+	ScheduleID   string
+	ScheduledFor time.Time
+	Revision     int64
+	Trigger      string
+	BackfillID   string
+
+	// A slot that is closed as it is made: it never was to run.
+	Status      string // empty is pending
+	Disposition string
+	Into        time.Time
+	Message     string
+}
+
+// InsertSlots adds slots; those that are there already stay as they are. It
+// returns how many were new.
+func (tx Tx) InsertSlots(ctx context.Context, list ...NewSlot) (int64, error) {
+	var made int64
+	for batch := range store.Batches(list) {
+		v := store.Values{}
+		for _, s := range batch {
+			status, completed := s.Status, any(nil)
+			if status == "" {
+				status = "pending"
+			} else {
+				completed = store.Millis(tx.Now)
+			}
+			v.Row(store.NewID(), s.ScheduleID, store.Millis(s.ScheduledFor), status, store.NullText(s.Disposition), completed, store.NullText(s.Message), s.Trigger,
+				store.NullText(s.BackfillID), s.Revision, store.NullMillis(s.Into), store.Millis(tx.Now), store.Millis(tx.Now))
+		}
+		n, err := tx.Exec(ctx, `insert into schedule_runs (id, schedule_id, scheduled_for, status, disposition, completed_at, error_message, trigger,
+			backfill_id, revision, into_slot, created_at, updated_at) values `+v.String()+` on conflict (schedule_id, scheduled_for) do nothing`, v.Args...)
+		if err != nil {
+			return made, fmt.Errorf("insert slots: %w", err)
+		}
+		made += n
+	}
+	return made, nil
+}
+
+// PlanSlot makes sure that an instant has a slot of this revision that waits. One
+// that was taken back before it began, because the schedule was changed or
+// switched off, waits again. It reports false if the instant is over: something
+// else became of its slot.
+func (tx Tx) PlanSlot(ctx context.Context, scheduleID string, at time.Time, revision int64) (bool, error) {
+	n, err := tx.Exec(ctx, `insert into schedule_runs as s (id, schedule_id, scheduled_for, trigger, revision, created_at, updated_at)
+		values ($1, $2, $3, 'schedule', $4, $5, $5) on conflict (schedule_id, scheduled_for) do update set status = 'pending', disposition = null,
+		completed_at = null, error_code = null, error_message = null, into_slot = null, revision = excluded.revision, updated_at = excluded.updated_at
+		where s.started_at is null and s.trigger = 'schedule' and (s.status = 'pending' or s.disposition in ('superseded', 'skipped_disabled'))`,
+		store.NewID(), scheduleID, store.Millis(at), revision, store.Millis(tx.Now))
+	if err != nil {
+		return false, fmt.Errorf("plan slot: %w", err)
+	}
+	return n > 0, nil
+}
+
+// GetSlot reads a slot, or fails with pawl.ErrNotFound.
+func (tx Tx) GetSlot(ctx context.Context, scheduleID string, at time.Time) (Slot, error) {
+	s, err := scanSlot(tx.QueryRow(ctx, `select `+slotColumns+` from schedule_runs where schedule_id = $1 and scheduled_for = $2`, scheduleID, store.Millis(at)))
+	return s, noSlot(err, scheduleID, at)
+}
+
+// HoldSlot reads a slot and keeps others from changing it until the transaction
+// ends.
+func (tx Tx) HoldSlot(ctx context.Context, scheduleID string, at time.Time) (Slot, error) {
+	s, err := scanSlot(tx.QueryRow(ctx, `select `+slotColumns+` from schedule_runs where schedule_id = $1 and scheduled_for = $2`+tx.ForUpdate(), scheduleID, store.Millis(at)))
+	return s, noSlot(err, scheduleID, at)
+}
+
+// SlotStart is how an attempt of a slot begins.
+type SlotStart struct {
+	RunID   string // of the first attempt
+	GrantID string // that the slot runs under
+	// Again: it goes on with the attempt before it, of which nobody knows the
+	// outcome yet.
+	Again bool
+}
+
+// StartSlot makes a pending slot running, or begins another attempt of one that
+// runs. The run and the grant are set once and stay (X-56). It fails with
+// pawl.ErrConflict if the slot is closed.
+func (tx Tx) StartSlot(ctx context.Context, id string, start SlotStart) (Slot, error) {
+	s, err := scanSlot(tx.QueryRow(ctx, `update schedule_runs set status = 'running', started_at = coalesce(started_at, $2), attempt_count = attempt_count + $4,
+		run_id = case when run_id = '' then $3 else run_id end, grant_id = coalesce(grant_id, $5), updated_at = $2
+		where id = $1 and status in ('pending', 'running') returning `+slotColumns, id, store.Millis(tx.Now), start.RunID, flag(!start.Again), store.NullText(start.GrantID)))
+	return s, slotClosed(err, "start slot")
+}
+
+func slotClosed(err error, op string) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, store.ErrNoRow):
+		return &pawl.Error{Code: pawl.CodeConflict, Reason: "slot_closed", Op: op, Msg: "the slot is closed already"}
+	}
+	return fmt.Errorf("%s: %w", op, err)
+}
+
+// SlotEnd is how a slot ends.
+type SlotEnd struct {
+	Status       string
+	Disposition  string
+	TraceID      string
+	ErrorCode    string
+	ErrorMessage string
+	Cost         int64 // of all attempts together
+	Into         time.Time
+}
+
+// CloseSlot ends an open slot for good. It fails with pawl.ErrConflict if it
+// was closed already.
+func (tx Tx) CloseSlot(ctx context.Context, id string, e SlotEnd) (Slot, error) {
+	s, err := scanSlot(tx.QueryRow(ctx, `update schedule_runs set status = $2, disposition = $3, completed_at = $4, updated_at = $4,
+		langfuse_trace_id = coalesce($5, langfuse_trace_id), error_code = $6, error_message = $7, cost = case when $8 > cost then $8 else cost end, into_slot = $9
+		where id = $1 and status in ('pending', 'running') returning `+slotColumns,
+		id, e.Status, e.Disposition, store.Millis(tx.Now), store.NullText(e.TraceID), store.NullText(e.ErrorCode), store.NullText(e.ErrorMessage), e.Cost, store.NullMillis(e.Into)))
+	return s, slotClosed(err, "close slot")
+}
+
+// SetSlotCost notes what a slot that has not ended cost so far, all attempts
+// together.
+func (tx Tx) SetSlotCost(ctx context.Context, id string, cost int64) error {
+	if _, err := tx.Exec(ctx, `update schedule_runs set cost = case when $2 > cost then $2 else cost end, updated_at = $3 where id = $1`, id, cost, store.Millis(tx.Now)); err != nil {
+		return fmt.Errorf("set slot cost: %w", err)
+	}
+	return nil
+}
+
+// ReopenSlot makes a slot that never started pending again, for a backfill that
+// a person asked for. It reports whether there was such a slot.
+func (tx Tx) ReopenSlot(ctx context.Context, scheduleID string, at time.Time, backfillID string, revision int64) (bool, error) {
+	n, err := tx.Exec(ctx, `update schedule_runs set status = 'pending', disposition = null, completed_at = null, error_code = null, error_message = null,
+		into_slot = null, trigger = 'backfill', backfill_id = $3, revision = $4, updated_at = $5
+		where schedule_id = $1 and scheduled_for = $2 and status = 'skipped' and started_at is null`, scheduleID, store.Millis(at), backfillID, revision, store.Millis(tx.Now))
+	if err != nil {
+		return false, fmt.Errorf("reopen slot: %w", err)
+	}
+	return n > 0, nil
+}
+
+// SetBackfillGrant names the grant that a slot of a backfill is to begin under;
+// empty is that of its schedule.
+func (tx Tx) SetBackfillGrant(ctx context.Context, id, scheduleID string, at time.Time, grantID string) error {
+	_, err := tx.Exec(ctx, `update schedule_runs set grant_id = $4 where schedule_id = $1 and scheduled_for = $2 and backfill_id = $3 and started_at is null`,
+		scheduleID, store.Millis(at), id, store.NullText(grantID))
+	if err != nil {
+		return fmt.Errorf("set grant of a slot: %w", err)
+	}
+	return nil
+}
+
+// OpenSlots reads the slots of a schedule that are not closed, the oldest first.
+func (tx Tx) OpenSlots(ctx context.Context, scheduleID string, limit int) ([]Slot, error) {
+	rows, err := tx.Query(ctx, `select `+slotColumns+` from schedule_runs where schedule_id = $1 and completed_at is null order by scheduled_for limit $2`, scheduleID, limit)
+	return store.ScanAll(rows, err, "read open slots", scanSlot)
+}
+
+// RunningSlots reads the slots of a schedule that have begun and are not
+// closed, the oldest first.
+func (tx Tx) RunningSlots(ctx context.Context, scheduleID string, limit int) ([]Slot, error) {
+	// Both conditions, so that the index of open slots serves it.
+	rows, err := tx.Query(ctx, `select `+slotColumns+` from schedule_runs where schedule_id = $1 and completed_at is null and status = 'running'
+		order by scheduled_for limit $2`, scheduleID, limit)
+	return store.ScanAll(rows, err, "read running slots", scanSlot)
+}
+
+// LatestSlot reads the slot of the latest instant that a revision of a schedule
+// made for itself, or fails with pawl.ErrNotFound.
+func (tx Tx) LatestSlot(ctx context.Context, scheduleID string, revision int64) (Slot, error) {
+	s, err := scanSlot(tx.QueryRow(ctx, `select `+slotColumns+` from schedule_runs where schedule_id = $1 and trigger = 'schedule' and revision = $2
+		order by scheduled_for desc limit 1`, scheduleID, revision))
+	return s, noSlot(err, scheduleID, time.Time{})
+}
+
+// SlotFilter picks slots; empty fields pick all.
+type SlotFilter struct {
+	ScheduleID string
+	BackfillID string
+	Status     string
+	Trigger    string
+	Open       bool // only those that are not closed
+	Ran        bool // only those that started
+}
+
+// Where are those that an index answers, and the rest.
+func (f SlotFilter) conditions() (base, rest store.Where) {
+	base.Texts = []string{"true"}
+	if f.ScheduleID != "" {
+		base.Add("schedule_id = ?", f.ScheduleID)
+	}
+	if f.BackfillID != "" {
+		base.Add("backfill_id = ?", f.BackfillID)
+	}
+	if f.Open {
+		base.Add("completed_at is null")
+	}
+	if f.Status != "" {
+		rest.Add("status = ?", f.Status)
+	}
+	if f.Trigger != "" {
+		rest.Add("trigger = ?", f.Trigger)
+	}
+	if f.Ran {
+		rest.Add("started_at is not null")
+	}
+	return base, rest
+}
+
+// ListSlots reads up to limit slots, those of the latest instants first; before
+// is the instant and id of the last one that was read already, or zero.
+func (tx Tx) ListSlots(ctx context.Context, f SlotFilter, before time.Time, beforeID string, limit int) ([]Slot, error) {
+	c, rest := f.conditions()
+	c.Join(&rest)
+	if !before.IsZero() {
+		c.Add("(scheduled_for, id) < (?, ?)", store.Millis(before), beforeID)
+	}
+	text := c.String()
+	rows, err := tx.Query(ctx, `select `+slotColumns+` from schedule_runs where `+text+` order by scheduled_for desc, id desc`+c.Limit(limit), c.Args...)
+	return store.ScanAll(rows, err, "list slots", scanSlot)
+}
+
+// SlotsOf reads up to limit slots of one schedule, those of the latest instants
+// before the given one first, and the instant with which to go on, zero at the
+// end. A page may end early; see PageThrough.
+func (tx Tx) SlotsOf(ctx context.Context, f SlotFilter, before time.Time, limit int) (page []Slot, next time.Time, err error) {
+	place := func(s Slot) time.Time { return s.ScheduledFor }
+	page, next, more, err := store.PageThrough(before, limit, place, func(before time.Time, want int) (l store.Window[Slot, time.Time], err error) {
+		c, rest := f.conditions()
+		if !before.IsZero() { // a schedule has one slot for an instant
+			c.Add("scheduled_for < ?", store.Millis(before))
+		}
+		if len(rest.Texts) > 0 {
+			if l.Floor, l.Cut, err = store.WindowEnd(ctx, tx.Tx, "scheduled_for", "schedule_runs", "scheduled_for desc", &c, scanInstant); err != nil {
+				return l, err
+			}
+		}
+		c.Join(&rest)
+		if l.Cut {
+			c.Add("scheduled_for >= ?", store.Millis(l.Floor))
+		}
+		text := c.String()
+		rows, err := tx.Query(ctx, `select `+slotColumns+` from schedule_runs where `+text+` order by scheduled_for desc`+c.Limit(want), c.Args...)
+		l.Rows, err = store.ScanAll(rows, err, "list slots", scanSlot)
+		return l, err
+	})
+	if !more {
+		next = time.Time{}
+	}
+	return page, next, err
+}
+
+func scanInstant(row store.Scanner) (time.Time, error) {
+	var at int64
+	err := row.Scan(&at)
+	return store.FromMillis(at), err
+}
+
+// SlotsBetween reads the slots of a schedule with instants in [from, to), the
+// oldest first.
+func (tx Tx) SlotsBetween(ctx context.Context, scheduleID string, from, to time.Time, limit int) ([]Slot, error) {
+	rows, err := tx.Query(ctx, `select `+slotColumns+` from schedule_runs where schedule_id = $1 and scheduled_for >= $2 and scheduled_for < $3
+		order by scheduled_for limit $4`, scheduleID, store.Millis(from), store.Millis(to), limit)
+	return store.ScanAll(rows, err, "read slots", scanSlot)
+}
