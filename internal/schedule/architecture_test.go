@@ -61,7 +61,7 @@ func TestNobodyPollsForDueSchedules(t *testing.T) {
 		}
 	}
 	found := 0
-	names, err := filepath.Glob("../store/*.go")
+	names, err := filepath.Glob("../store/*/*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
