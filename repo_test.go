@@ -48,7 +48,7 @@ var layers = [][]string{
 	},
 	{"internal/store/runstore"},
 	{"internal/store", "internal/definition", "internal/budget", "internal/run", "internal/when", "internal/visible", "examples"},
-	{"internal/redact", "internal/linediff"},
+	{"internal/redact", "internal/linediff", "internal/mail"},
 	{"client"}, // what users' programs import with it they inherit
 	{"."},
 }

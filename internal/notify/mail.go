@@ -1,18 +1,19 @@
 package notify
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"crypto/x509"
 	"fmt"
-	"mime"
-	"mime/quotedprintable"
-	"net/mail"
+	"net"
+	netmail "net/mail"
+	"net/netip"
 	"strings"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/lane"
+	"github.com/pawlrun/pawl/internal/mail"
 	"github.com/pawlrun/pawl/internal/outbound"
 )
 
@@ -39,91 +40,106 @@ type Mail struct {
 
 // mailbox sends letters to one address. Each address is a target of its own,
 // because a server may take a mail for one and not for another; all get the
-// same mail, with all addresses in its head.
+// same mail, with all addresses in its headers.
 type mailbox struct {
-	server server
-	from   *mail.Address
-	all    []*mail.Address
-	to     *mail.Address
+	server *mail.Server
+	from   netmail.Address
+	all    []netmail.Address
+	to     string
 }
 
 func newMailboxes(m Mail, client *outbound.Client) ([]*mailbox, error) {
-	s, err := newServer(m, client)
+	server, err := newServer(m, client)
 	if err != nil {
 		return nil, err
 	}
-	from, err := parseAddress(m.From)
+	from, err := parseAddress("the sender of mails", m.From)
 	if err != nil {
-		return nil, invalid("the sender of mails "+err.Error(), "Use an address such as pawl@example.com.")
+		return nil, err
 	}
 	if len(m.To) == 0 {
 		return nil, invalid("mails have nobody to go to", "Give at least one address.")
 	}
-	var all []*mail.Address
+	var all []netmail.Address
 	for _, text := range m.To {
-		to, err := parseAddress(text)
+		to, err := parseAddress("a receiver of mails", text)
 		if err != nil {
-			return nil, invalid("a receiver of mails "+err.Error(), "Use addresses such as ops@example.com.")
+			return nil, err
 		}
 		all = append(all, to)
 	}
 	var boxes []*mailbox
 	for _, to := range all {
-		boxes = append(boxes, &mailbox{server: s, from: from, all: all, to: to})
+		boxes = append(boxes, &mailbox{server: server, from: from, all: all, to: to.Address})
 	}
 	return boxes, nil
 }
 
-func parseAddress(text string) (*mail.Address, error) {
+func parseAddress(who, text string) (netmail.Address, error) {
+	const hint = "Use an address such as ops@example.com."
 	if text == "" {
-		return nil, fmt.Errorf("is not given")
+		return netmail.Address{}, invalid(who+" is not given", hint)
 	}
-	a, err := mail.ParseAddress(text)
-	if err != nil {
-		return nil, fmt.Errorf("%q is no address", text)
-	}
-	if strings.ContainsFunc(a.Address, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return nil, fmt.Errorf("%q has characters that not every mail server knows", text)
+	a, fault := mail.ParseAddress(text)
+	if fault != "" {
+		return a, invalid(fmt.Sprintf("%s %q %s", who, text, fault), hint)
 	}
 	return a, nil
 }
 
-func (b *mailbox) send(ctx context.Context, l letter, _ time.Time) error {
-	text, err := b.compose(l)
-	if err != nil {
-		return fmt.Errorf("write the mail: %w", err)
+// newServer checks how a mail server is to be reached.
+func newServer(m Mail, client *outbound.Client) (*mail.Server, error) {
+	if m.Host == "" || strings.ContainsAny(m.Host, ":/@ ") && net.ParseIP(m.Host) == nil {
+		return nil, invalid(fmt.Sprintf("%q is no mail server", m.Host), "Use a host such as smtp.example.com.")
 	}
-	return b.server.deliver(ctx, b.from.Address, b.to.Address, text)
+	s := &mail.Server{
+		Host: m.Host, Port: m.Port, Username: m.Username, Password: m.Password, Roots: m.RootCAs,
+		Plain: netip.Addr.IsLoopback, Timeout: attemptTime,
+		Dial: client.Dial,
+	}
+	ip := net.ParseIP(m.Host)
+	local := m.Host == "localhost" || ip != nil && ip.IsLoopback()
+	port := 0
+	switch way := m.TLS; {
+	case way == TLSStart || way == "" && !local:
+		s.TLS, port = mail.TLSStart, 587
+	case way == TLSImplicit:
+		s.TLS, port = mail.TLSImplicit, 465
+	case way != TLSNone && way != "":
+		return nil, invalid(fmt.Sprintf("%q is no way to a mail server", way), "Use starttls, tls or none.")
+	case !local:
+		return nil, invalid("mails would leave this machine without TLS", "Use starttls or tls; none is for localhost.")
+	default:
+		s.TLS, port = mail.TLSNone, 25
+	}
+	s.Port = cmp.Or(s.Port, port)
+	if s.Port < 0 || s.Port > 65535 {
+		return nil, invalid(fmt.Sprintf("%d is no port", s.Port), "Use 587 for starttls or 465 for tls.")
+	}
+	if (m.Username == "") != (m.Password == "") {
+		return nil, invalid("signing in to the mail server needs both a user name and a password", "Give both, or none.")
+	}
+	return s, nil
 }
 
-// compose writes a mail. It depends on the notice alone, so that every attempt
-// sends the same.
-func (b *mailbox) compose(l letter) ([]byte, error) {
-	var to []string
-	for _, a := range b.all {
-		to = append(to, a.String())
+// send hands a mail over. It returns nil once the server has said that it takes
+// care of it.
+func (b *mailbox) send(ctx context.Context, l letter, _ time.Time) error {
+	encoded := b.message(l).Encode()
+	encoded.Recipients = []string{b.to}
+	if _, err := b.server.Send(ctx, encoded); err != nil {
+		return fmt.Errorf("%s: %w", b.server.Host, err)
 	}
-	_, domain, _ := strings.Cut(b.from.Address, "@")
-	var out bytes.Buffer
-	for _, h := range [][2]string{
-		{"From", b.from.String()},
-		{"To", strings.Join(to, ",\r\n\t")},
-		{"Subject", mime.QEncoding.Encode("utf-8", l.subject())},
-		{"Date", l.At.Format(time.RFC1123Z)},
-		{"Message-ID", "<" + l.ID + "@" + domain + ">"},
-		{"Auto-Submitted", "auto-generated"}, // so that nobody's absence answers
-		{"MIME-Version", "1.0"},
-		{"Content-Type", "text/plain; charset=utf-8"},
-		{"Content-Transfer-Encoding", "quoted-printable"},
-	} {
-		out.WriteString(h[0] + ": " + h[1] + "\r\n")
+	return nil
+}
+
+// message depends on the notice alone, so that every attempt sends the same.
+func (b *mailbox) message(l letter) mail.Message {
+	text := l.mailText()
+	return mail.Message{
+		Key: l.ID, Date: l.At, From: b.from, To: b.all, Subject: l.subject(), Text: &text,
+		Headers: []mail.Header{{Name: "Auto-Submitted", Value: "auto-generated"}}, // so that nobody's absence answers
 	}
-	out.WriteString("\r\n")
-	body := quotedprintable.NewWriter(&out)
-	if _, err := body.Write([]byte(l.mailText())); err != nil {
-		return nil, err
-	}
-	return out.Bytes(), body.Close()
 }
 
 func (l letter) subject() string {

@@ -111,9 +111,9 @@ func TestMailNeedsAWayThatIsSafe(t *testing.T) {
 		"no STARTTLS":       {&postOffice{}, func(m *Mail) { m.TLS, m.RootCAs = TLSStart, pool }, "does not offer STARTTLS"},
 		"not trusted":       {&postOffice{cert: cert}, func(m *Mail) { m.TLS = TLSStart }, "no secure connection"},
 		"not trusted, TLS":  {&postOffice{cert: cert, implicit: true}, func(m *Mail) { m.TLS = TLSImplicit }, "no secure connection"},
-		"another password":  {&postOffice{signIn: "eA=="}, func(m *Mail) { m.Username, m.Password = "user", "s3cret" }, "sign in: 535"},
-		"no word":           {&postOffice{mute: true}, func(*Mail) {}, "gave up waiting"},
-		"no word, over TLS": {&postOffice{mute: true}, func(m *Mail) { m.TLS = TLSImplicit }, "gave up waiting"},
+		"another password":  {&postOffice{signIn: "eA=="}, func(m *Mail) { m.Username, m.Password = "user", "s3cret" }, `does not let "user" in: 535`},
+		"no word":           {&postOffice{mute: true}, func(*Mail) {}, "the server was too slow"},
+		"no word, over TLS": {&postOffice{mute: true}, func(m *Mail) { m.TLS = TLSImplicit }, "the server was too slow"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.office.open(t)
@@ -144,8 +144,8 @@ func TestPortsFollowTheWay(t *testing.T) {
 		{"localhost", TLSStart, "localhost:587"},
 	} {
 		s, err := newServer(Mail{Host: c.host, TLS: c.way}, nil)
-		if err != nil || s.address != c.want {
-			t.Errorf("%s %s: %s %v, want %s", c.host, c.way, s.address, err, c.want)
+		if err != nil || s.Address() != c.want {
+			t.Errorf("%s %s: %s %v, want %s", c.host, c.way, s.Address(), err, c.want)
 		}
 	}
 }

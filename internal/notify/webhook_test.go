@@ -216,8 +216,8 @@ func TestBadConfigurationIsRefusedWithoutQuotingIt(t *testing.T) {
 		"half a sign-in":     {withMail(func(m *Mail) { m.Password = "s3cret" }), "both a user name and a password"},
 		"no sender":          {withMail(func(m *Mail) { m.From = "" }), "sender of mails is not given"},
 		"nobody":             {withMail(func(m *Mail) { m.To = nil }), "nobody to go to"},
-		"no address":         {withMail(func(m *Mail) { m.To = []string{"ops"} }), `"ops" is no address`},
-		"odd address":        {withMail(func(m *Mail) { m.To = []string{"ops@exämple.com"} }), "characters"},
+		"no address":         {withMail(func(m *Mail) { m.To = []string{"ops"} }), `"ops" is not an address`},
+		"odd address":        {withMail(func(m *Mail) { m.To = []string{"ops@exämple.com"} }), "not plain ASCII"},
 	} {
 		_, err := New(c.cfg)
 		e, ok := errors.AsType[*pawl.Error](err)

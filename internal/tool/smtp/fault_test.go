@@ -3,6 +3,7 @@ package smtp
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -59,7 +60,7 @@ func TestOutcomesAreTrueWhereverTheServerFails(t *testing.T) {
 					})
 					s := connectTo(t, server, mode.definition)
 					if do == hang {
-						s.timeout = 200 * time.Millisecond
+						s.server.Timeout = 200 * time.Millisecond
 					}
 					_, err := s.Call(t.Context(), callOf(t, "key", hello))
 					judge(t, server, step, do, err)
@@ -142,7 +143,7 @@ func TestServersThatCannotBeReached(t *testing.T) {
 		{"nowhere.invalid", nil, pawl.ClassTransient, "dns"},
 	} {
 		s, _, _ := define(t, environment(t, test.allow...), "host: "+test.host+"\nfrom: a@example.com")
-		s.port = closed
+		s.server.Port = closed
 		checkFault(t, fail(t, t.Context(), s, callOf(t, "key", hello)), test.class, test.code)
 		if saw, err := s.Test(t.Context()); err == nil {
 			t.Errorf("Test saw %q", saw)
@@ -160,7 +161,7 @@ func TestTLSIsRequired(t *testing.T) {
 	for _, mode := range []string{"", "tls: implicit"} {
 		stranger := newServer(t, func(s *smtpServer) { s.implicit = mode != "" })
 		s := connectTo(t, stranger, mode+"\n"+login)
-		s.roots = nil // nobody vouches for the certificate
+		s.server.Roots = nil // nobody vouches for the certificate
 		checkFault(t, fail(t, t.Context(), s, callOf(t, "key", hello)), pawl.ClassTransient, "tls")
 	}
 
@@ -169,8 +170,8 @@ func TestTLSIsRequired(t *testing.T) {
 }
 
 func TestWithoutTLSOnlyLocalServersAreUsed(t *testing.T) {
-	for address, want := range map[string]bool{"127.0.0.1:25": true, "[::1]:25": true, "10.1.2.3:25": true, "192.168.0.1:25": true, "[fd00::1]:25": true, "192.0.2.1:25": false, "[2001:db8::1]:25": false, "[::ffff:8.8.8.8]:25": false} {
-		if got := isLocal(tcpAddress(t, address)); got != want {
+	for address, want := range map[string]bool{"127.0.0.1": true, "::1": true, "10.1.2.3": true, "192.168.0.1": true, "fd00::1": true, "192.0.2.1": false, "2001:db8::1": false} {
+		if got := isLocal(netip.MustParseAddr(address)); got != want {
 			t.Errorf("%s is local: %v", address, got)
 		}
 	}

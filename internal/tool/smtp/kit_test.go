@@ -74,7 +74,7 @@ func connectTo(t *testing.T, server *smtpServer, more ...string) *Server {
 	if !ok || faults != "" {
 		t.Fatalf("the definition has faults: %s", faults)
 	}
-	_, s.roots = selfSigned(t)
+	_, s.server.Roots = selfSigned(t)
 	return s
 }
 
@@ -138,13 +138,4 @@ func portOf(t *testing.T, server *smtpServer) int {
 		t.Fatal(err)
 	}
 	return port
-}
-
-func tcpAddress(t *testing.T, text string) *net.TCPAddr {
-	t.Helper()
-	address, err := netip.ParseAddrPort(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return net.TCPAddrFromAddrPort(address)
 }

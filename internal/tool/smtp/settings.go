@@ -1,22 +1,20 @@
 package smtp
 
 import (
+	"context"
 	"net"
-	netmail "net/mail"
-	"strconv"
+	"net/netip"
 	"strings"
 	"time"
 
 	"github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/definition"
+	"github.com/pawlrun/pawl/internal/mail"
 	"github.com/pawlrun/pawl/internal/redact"
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
-// Defaults and limits of settings.
-const (
-	portImplicit = 465
-)
+const portImplicit = 465
 
 // New makes the connection that a definition describes:
 //
@@ -30,29 +28,29 @@ const (
 func New(settings *connector.Settings) (connector.Connection, bool) {
 	var written written
 	settings.Read(&written)
-	s := &Server{
-		env: settings.Env, name: settings.Name, host: written.Host.Value, port: written.Port, tls: written.TLS,
-		username: written.Username.Value, password: written.Password.Value, timeout: written.Timeout,
-	}
+	s := &Server{name: settings.Name, server: mail.Server{
+		Host: written.Host.Value, Port: written.Port, TLS: mail.TLS(written.TLS), Timeout: written.Timeout,
+		Username: written.Username.Value, Password: written.Password.Value, Dial: dialer(settings.Env), Plain: isLocal,
+	}}
 	switch {
-	case s.tls != "":
-	case s.port == portImplicit:
-		s.tls = tlsImplicit
+	case s.server.TLS != "":
+	case s.server.Port == portImplicit:
+		s.server.TLS = mail.TLSImplicit
 	default:
-		s.tls = tlsStartTLS
+		s.server.TLS = mail.TLSStart
 	}
-	if strings.ContainsAny(s.host, " \t\r\n/@[]") || strings.Contains(s.host, ":") && net.ParseIP(s.host) == nil {
+	if strings.ContainsAny(s.server.Host, " \t\r\n/@[]") || strings.Contains(s.server.Host, ":") && net.ParseIP(s.server.Host) == nil {
 		settings.Add("/host", "host %s is not the name of a host; the port has a field of its own", pawl.Quote(written.Host.Written))
 	}
 	checkLogin(settings, written)
 	if from := written.From; from.Value != "" {
-		address, fault := parseAddress(from.Value)
+		address, fault := mail.ParseAddress(from.Value)
 		if fault != "" {
 			settings.Add("/from", "from %s cannot be used: %s", pawl.Quote(from.Written), fault)
 		}
-		s.from = netmail.Address{Name: address.Name, Address: address.Address}
+		s.from = address
 	}
-	s.secrets = redact.New(append(settings.Secrets(), redact.Secret{Name: "password", Value: s.password}))
+	s.secrets = redact.New(append(settings.Secrets(), redact.Secret{Name: "password", Value: s.server.Password}))
 	return s, settings.OK()
 }
 
@@ -77,5 +75,17 @@ func checkLogin(settings *connector.Settings, w written) {
 	}
 }
 
-// address is where the server is: host:port.
-func (s *Server) address() string { return net.JoinHostPort(s.host, strconv.Itoa(s.port)) }
+// dialer connects to addresses that may be called. Its errors are
+// *connector.Error.
+func dialer(env connector.Env) func(ctx context.Context, network, address string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := env.Dial(ctx, network, address)
+		if err != nil {
+			return nil, connector.DialFault(address, err)
+		}
+		return conn, nil
+	}
+}
+
+// isLocal reports whether an address is not reached through the internet.
+func isLocal(ip netip.Addr) bool { return ip.IsLoopback() || ip.IsPrivate() }

@@ -38,7 +38,7 @@ func TestDefinitionsHaveDefaults(t *testing.T) {
 			t.Fatal(faults)
 		}
 		port, tls, _ := strings.Cut(want, " ")
-		same(t, []string{"smtp.example.com:" + port, tls}, []string{s.address(), s.tls})
-		same(t, time.Minute, s.timeout)
+		same(t, []string{"smtp.example.com:" + port, tls}, []string{s.server.Address(), string(s.server.TLS)})
+		same(t, time.Minute, s.server.Timeout)
 	}
 }

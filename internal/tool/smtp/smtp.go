@@ -2,40 +2,25 @@ package smtp
 
 import (
 	"context"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	netmail "net/mail"
 	"time"
 
 	"github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/mail"
 	"github.com/pawlrun/pawl/internal/redact"
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
 const methodSend = "send"
 
-// The ways to secure a connection.
-const (
-	tlsStartTLS = "starttls" // begins in clear and has to change to TLS
-	tlsImplicit = "implicit" // is TLS from the first byte
-	tlsNone     = "none"     // in clear; for addresses that are not public
-)
-
 // Server is the connection to one mail server.
 type Server struct {
-	env      connector.Env
-	name     string // of the connection, for messages
-	host     string
-	port     int
-	tls      string
-	username string // empty: no login
-	password string
-	from     netmail.Address
-	timeout  time.Duration
-	secrets  redact.Redactor
-
-	roots *x509.CertPool // nil: those of the system; tests have their own
+	name    string // of the connection, for messages
+	server  mail.Server
+	from    netmail.Address
+	secrets redact.Redactor
 }
 
 // Methods lists send.
@@ -61,19 +46,20 @@ func (s *Server) Call(ctx context.Context, c connector.Call) (json.RawMessage, e
 	if c.Key == "" {
 		return nil, &connector.Error{Class: pawl.ClassInternal, Code: "no_key", NotApplied: true, Msg: "a mutation needs an idempotency key"}
 	}
-	asked, err := parse(c.Args)
+	m, err := parse(c.Args)
 	if err != nil {
 		return nil, err
 	}
-	m := s.compose(asked, c.Key, time.Now())
-	if len(m.content) > largestMessage {
-		return nil, connector.BadArguments("Send a link instead.", "the message has %d bytes, more than the %d allowed", len(m.content), largestMessage)
+	m.Key, m.Date, m.From = c.Key, time.Now(), s.from
+	encoded := m.Encode()
+	if n := len(encoded.Content); n > largestMessage {
+		return nil, connector.BadArguments("Send a link instead.", "the message has %d bytes, more than the %d allowed", n, largestMessage)
 	}
-	response, err := s.deliver(ctx, m)
+	response, err := s.server.Send(ctx, encoded)
 	if err != nil {
-		return nil, s.tell(err)
+		return nil, s.fault(err)
 	}
-	answer, err := json.Marshal(result{MessageID: m.id, Accepted: m.recipients, Response: s.secrets.Text(response)})
+	answer, err := json.Marshal(result{MessageID: encoded.ID, Accepted: encoded.Recipients, Response: s.secrets.Text(response)})
 	if err != nil { // it was sent all the same
 		return nil, &connector.Error{Class: pawl.ClassInternal, Code: "internal", Msg: "the result cannot be encoded"}
 	}
@@ -87,45 +73,45 @@ func (s *Server) Reconcile(context.Context, connector.Call) (connector.Answer, e
 
 // Test connects and logs in, and sends nothing.
 func (s *Server) Test(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	d, err := s.connect(ctx)
+	secure, err := s.server.Test(ctx)
 	if err != nil {
-		return "", s.tell(err)
+		return "", s.fault(err)
 	}
-	defer d.quit()
 	saw := "the server answered in clear"
-	if d.secure {
+	if secure {
 		saw = "the server answered over TLS"
 	}
-	if s.username != "" {
-		saw += " and let " + pawl.Quote(s.username) + " in"
+	if s.server.Username != "" {
+		saw += " and let " + pawl.Quote(s.server.Username) + " in"
 	}
 	return saw, nil
 }
 
-// tell is the last step of every error: it names the connection and holds no
+// fault is the last step of every error: it names the connection and holds no
 // secret.
-func (s *Server) tell(err error) *connector.Error {
-	e, ok := errors.AsType[*connector.Error](err)
-	if !ok {
-		return &connector.Error{Class: pawl.ClassInternal, Code: "internal", Msg: s.service() + ": the call did not work"}
-	}
-	told := *e
-	told.Msg, told.Hint = s.secrets.Text(s.service()+": "+e.Msg), s.secrets.Text(e.Hint)
-	told.Err = nil // causes quote what the server sent
-	for _, cause := range []error{context.Canceled, context.DeadlineExceeded} {
-		if errors.Is(e.Err, cause) {
-			told.Err = cause
+func (s *Server) fault(err error) *connector.Error {
+	fault := connector.Error{Class: pawl.ClassInternal, Code: "internal", Msg: "the call did not work"}
+	if e, ok := errors.AsType[*connector.Error](err); ok { // of the dialer
+		fault = *e
+	} else if e, ok := errors.AsType[*mail.Error](err); ok {
+		fault = connector.Error{
+			Class: e.Class, Code: e.Code, Msg: e.Msg, Hint: e.Hint, NotApplied: e.Class != pawl.ClassIndeterminate, NotSent: e.Interrupted,
 		}
 	}
-	return &told
+	fault.Msg, fault.Hint = s.secrets.Text(s.service()+": "+fault.Msg), s.secrets.Text(fault.Hint)
+	fault.Err = nil // causes quote what the server sent
+	for _, cause := range []error{context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, cause) {
+			fault.Err = cause
+		}
+	}
+	return &fault
 }
 
 // service names the connection and where it leads.
 func (s *Server) service() string {
 	if s.name == "" {
-		return s.address()
+		return s.server.Address()
 	}
-	return s.name + " (" + s.address() + ")"
+	return s.name + " (" + s.server.Address() + ")"
 }

@@ -1,4 +1,4 @@
-package smtp
+package mail
 
 import (
 	"context"
@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
-// deliver hands a message over to the server and returns what that said.
-func (s *Server) deliver(ctx context.Context, m message) (response string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+// Send hands a message over to the server and returns what that said. Its
+// errors are those of Dial, or *Error.
+func (s *Server) Send(ctx context.Context, m Encoded) (response string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
 	d, err := s.connect(ctx)
 	if err != nil {
@@ -21,7 +21,7 @@ func (s *Server) deliver(ctx context.Context, m message) (response string, err e
 		d.quit() // before any of it was sent
 		return "", err
 	}
-	if err := d.write(m.content); err != nil {
+	if err := d.write(m.Content); err != nil {
 		d.close() // before the dot; without one there is no message
 		return "", d.lost(err)
 	}
@@ -29,28 +29,28 @@ func (s *Server) deliver(ctx context.Context, m message) (response string, err e
 		d.close()
 		return "", d.lost(ctx.Err())
 	}
-	return d.finish(m, s.timeout)
+	return d.finish(m, s.Timeout)
 }
 
 // envelope says who sends the message and who gets it, up to the point where
 // the server waits for it.
-func (d *dialogue) envelope(m message) error {
+func (d *dialogue) envelope(m Encoded) error {
 	size, sized := d.extensions["SIZE"]
-	if most, err := strconv.ParseInt(size, 10, 64); err == nil && most > 0 && int64(len(m.content)) > most {
-		return &connector.Error{
-			Class: pawl.ClassLogic, Code: "too_large", NotApplied: true,
+	if most, err := strconv.ParseInt(size, 10, 64); err == nil && most > 0 && int64(len(m.Content)) > most {
+		return &Error{
+			Class: pawl.ClassLogic, Code: "too_large",
 			Msg: "the message is larger than the server takes, which is " + strconv.FormatInt(most, 10) + " bytes",
 		}
 	}
-	from := "MAIL FROM:<" + m.sender + ">"
+	from := "MAIL FROM:<" + m.Sender + ">"
 	if sized {
-		from += " SIZE=" + strconv.Itoa(len(m.content))
+		from += " SIZE=" + strconv.Itoa(len(m.Content))
 	}
 	r, err := d.command("%s", from)
 	if err := d.check("MAIL FROM", r, err); err != nil {
 		return err
 	}
-	for _, recipient := range m.recipients {
+	for _, recipient := range m.Recipients {
 		r, err := d.command("RCPT TO:<%s>", recipient)
 		if err := d.check("RCPT TO "+recipient, r, err); err != nil {
 			return err
@@ -68,7 +68,7 @@ func (d *dialogue) envelope(m message) error {
 
 // finish sends the dot that makes it a message, and waits for the answer. From
 // here on, only the server can say that it did not happen.
-func (d *dialogue) finish(m message, wait time.Duration) (response string, err error) {
+func (d *dialogue) finish(m Encoded, wait time.Duration) (response string, err error) {
 	_ = d.conn.SetDeadline(time.Now().Add(wait))
 	r, err := d.command(".")
 	if err != nil {

@@ -1,4 +1,4 @@
-package smtp
+package mail
 
 import (
 	"bufio"
@@ -39,7 +39,8 @@ type reply struct {
 	text string // of all lines, joined
 }
 
-func (r reply) ok() bool { return r.code >= 200 && r.code < 300 }
+func (r reply) ok() bool       { return r.code >= 200 && r.code < 300 }
+func (r reply) String() string { return fmt.Sprintf("%d %s", r.code, r.text) }
 
 // errReply is an answer that is not SMTP.
 var errReply = errors.New("the answer is not SMTP")

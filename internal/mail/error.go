@@ -1,20 +1,36 @@
-package smtp
+package mail
 
 import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"net"
 	"strings"
 	"unicode"
 
 	"github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
 // longestQuote is how much of what a server says is shown, in characters.
 const longestQuote = 300
+
+const hintLogin = "Check username and password of the connection."
+
+// Error is why a message was not sent or, of [pawl.ClassIndeterminate], why
+// nobody knows whether it was.
+type Error struct {
+	Class pawl.Class
+	Code  string // a short word for programs
+	Msg   string // what went wrong, for people; it may quote the server
+	Hint  string // what to do about it
+	// Interrupted says that the server did not refuse it: the dialogue ended
+	// before the message was complete.
+	Interrupted bool
+	Err         error // the cause
+}
+
+func (e *Error) Error() string { return e.Msg }
+func (e *Error) Unwrap() error { return e.Err }
 
 // check is the fault of a step before the dot, or nil.
 func (d *dialogue) check(step string, r reply, err error) error {
@@ -30,62 +46,48 @@ func (d *dialogue) check(step string, r reply, err error) error {
 }
 
 // refused is a step, or a message, that the server said no to.
-func refused(step string, r reply) *connector.Error {
-	fault := &connector.Error{
-		Class: pawl.ClassLogic, Code: "refused", NotApplied: true,
-		Msg: fmt.Sprintf("the server refused %s: %d %s", step, r.code, r.text),
-	}
+func refused(step string, r reply) *Error {
+	e := &Error{Class: pawl.ClassLogic, Code: "refused", Msg: "the server refused " + step + ": " + r.String()}
 	switch {
 	case r.code < 500:
-		fault.Class, fault.Code = pawl.ClassTransient, "try_later"
+		e.Class, e.Code = pawl.ClassTransient, "try_later"
 	case r.code == 530 || r.code == 534 || r.code == 535 || r.code == 538:
-		fault.Class, fault.Code, fault.Hint = pawl.ClassAuth, "auth", "Check username and password of the connection."
+		e.Class, e.Code, e.Hint = pawl.ClassAuth, "auth", hintLogin
 	}
-	return fault
-}
-
-// notLetIn is a login that failed.
-func (s *Server) notLetIn(r reply) *connector.Error {
-	return &connector.Error{
-		Class: pawl.ClassAuth, Code: "auth", NotApplied: true,
-		Msg:  fmt.Sprintf("the server does not let %s in: %d %s", pawl.Quote(s.username), r.code, r.text),
-		Hint: "Check username and password of the connection.",
-	}
+	return e
 }
 
 // lost is a dialogue that ended before the dot.
-func (d *dialogue) lost(err error) *connector.Error {
-	if fault := d.ended(); fault != nil {
-		return fault
+func (d *dialogue) lost(err error) *Error {
+	if e := d.ended(); e != nil {
+		return e
 	}
-	fault := &connector.Error{
-		Class: pawl.ClassTransient, Code: "broken", NotApplied: true, NotSent: true, Err: err,
-		Msg: "the connection was lost before the message was sent",
-	}
+	e := &Error{Class: pawl.ClassTransient, Code: "broken", Interrupted: true, Err: err, Msg: "the connection was lost before the message was sent"}
 	if errors.Is(err, errReply) {
-		fault.Code, fault.Msg = "strange", "the server gave an answer that is not SMTP"
+		e.Code, e.Msg = "strange", "the server gave an answer that is not SMTP"
 	}
-	return fault
+	return e
 }
 
 // ended is the fault of a call that was told to stop or ran out of time before
 // the dot, or nil.
-func (d *dialogue) ended() *connector.Error {
-	switch err := d.ctx.Err(); {
-	case err == nil:
+func (d *dialogue) ended() *Error {
+	err := d.ctx.Err()
+	if err == nil {
 		return nil
-	case errors.Is(err, context.DeadlineExceeded):
-		return &connector.Error{Class: pawl.ClassTransient, Code: "timeout", NotApplied: true, NotSent: true, Err: err, Msg: "the server was too slow; the message was not sent"}
-	default:
-		return &connector.Error{Class: pawl.ClassTransient, Code: "interrupted", NotApplied: true, NotSent: true, Err: err, Msg: "the call was told to stop before the message was sent"}
 	}
+	e := &Error{Class: pawl.ClassTransient, Code: "interrupted", Interrupted: true, Err: err, Msg: "the call was told to stop before the message was sent"}
+	if errors.Is(err, context.DeadlineExceeded) {
+		e.Code, e.Msg = "timeout", "the server was too slow; the message was not sent"
+	}
+	return e
 }
 
 // unanswered is a message of which nobody knows whether it was accepted.
-func unanswered(m message, err error) *connector.Error {
-	return &connector.Error{
+func unanswered(m Encoded, err error) *Error {
+	return &Error{
 		Class: pawl.ClassIndeterminate, Code: "unanswered", Err: err,
-		Msg:  "the server did not say whether it accepted the message " + m.id,
+		Msg:  "the server did not say whether it accepted the message " + m.ID,
 		Hint: "Look for the Message-ID in the log of the server, or ask a recipient.",
 	}
 }
