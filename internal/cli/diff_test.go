@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/pawlrun/pawl/internal/linediff"
 	"pgregory.net/rapid"
 )
 
@@ -78,22 +76,6 @@ func TestApplyingTheDiffGivesTheNewText(t *testing.T) {
 	})
 }
 
-func TestDiffHasTheFewestEdits(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		before := slices.Collect(strings.Lines(texts().Draw(t, "before")))
-		after := slices.Collect(strings.Lines(texts().Draw(t, "after")))
-		changed := 0
-		for _, e := range linediff.Lines(before, after) {
-			if e.Op != ' ' {
-				changed++
-			}
-		}
-		if want := len(before) + len(after) - 2*commonLines(before, after); changed != want {
-			t.Fatalf("%d edits, want %d", changed, want)
-		}
-	})
-}
-
 func TestTextsThatShareNothingAreReplaced(t *testing.T) {
 	var before, after strings.Builder
 	for i := range 1000 {
@@ -104,24 +86,6 @@ func TestTextsThatShareNothingAreReplaced(t *testing.T) {
 	if err != nil || got != after.String() {
 		t.Errorf("%v, %d bytes", err, len(got))
 	}
-}
-
-// commonLines is the length of the longest common subsequence, by the table
-// that every textbook has.
-func commonLines(a, b []string) int {
-	table := make([][]int, len(a)+1)
-	for i := range table {
-		table[i] = make([]int, len(b)+1)
-	}
-	for i := range a {
-		for j := range b {
-			table[i+1][j+1] = max(table[i][j+1], table[i+1][j])
-			if a[i] == b[j] {
-				table[i+1][j+1] = table[i][j] + 1
-			}
-		}
-	}
-	return table[len(a)][len(b)]
 }
 
 // patch applies a unified diff, checking everything that it says about the old

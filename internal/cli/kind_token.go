@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"time"
+
+	"github.com/pawlrun/pawl/client"
 )
 
 const tokensPath = "/api/v1/tokens"
@@ -19,30 +21,18 @@ func tokenKind() kind {
 	}
 }
 
-// apiToken is a token as the API lists it; the secret is never in it.
-type apiToken struct {
-	ID         string    `json:"id"`
-	Name       string    `json:"name"`
-	User       string    `json:"user"`
-	Scopes     []string  `json:"scopes"`
-	CreatedAt  time.Time `json:"createdAt"`
-	ExpiresAt  time.Time `json:"expiresAt"`
-	RevokedAt  time.Time `json:"revokedAt"`
-	LastUsedAt time.Time `json:"lastUsedAt"`
-}
-
 func tokenRow(raw json.RawMessage, now time.Time) ([]string, error) {
-	var t apiToken
+	var t client.Token
 	if err := json.Unmarshal(raw, &t); err != nil {
 		return nil, err
 	}
 	return []string{
-		t.ID, orDash(t.Name), t.state(now), orDash(strings.Join(t.Scopes, ",")),
-		relative(t.LastUsedAt, now), relative(t.ExpiresAt, now), relative(t.CreatedAt, now), orDash(t.User),
+		t.ID, orDash(t.Name), tokenState(t, now), orDash(strings.Join(t.Scopes, ",")),
+		relative(t.LastUsedAt.Time, now), relative(t.ExpiresAt.Time, now), relative(t.CreatedAt.Time, now), orDash(t.User),
 	}, nil
 }
 
-func (t apiToken) state(now time.Time) string {
+func tokenState(t client.Token, now time.Time) string {
 	switch {
 	case !t.RevokedAt.IsZero():
 		return "revoked"

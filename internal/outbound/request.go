@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"unicode"
 )
 
 // firstHop checks req and copies it, with the headers that the client owns in
@@ -63,10 +62,9 @@ func checkRequest(req *http.Request) error {
 // checkHeaders finds control characters before the transport does, to name the
 // header: a secret read from a file often ends in a line break.
 func checkHeaders(h http.Header) error {
-	isControl := func(r rune) bool { return r != '\t' && unicode.IsControl(r) }
 	for name, values := range h {
 		for _, value := range values {
-			if strings.ContainsFunc(value, isControl) {
+			if !IsHeaderValue(value) {
 				return fmt.Errorf("the value of the header %s holds a line break or another control character", clip(name))
 			}
 		}

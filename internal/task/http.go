@@ -96,13 +96,10 @@ func headerFault(name, value string) string {
 	case "host", "content-length", "transfer-encoding", "connection", "idempotency-key":
 		return "is set by Pawl"
 	}
-	valid := func(r rune) bool { return r == '\t' || (r >= ' ' && r != 0x7f) }
-	if name == "" || strings.ContainsFunc(name, func(r rune) bool {
-		return !strings.ContainsRune("!#$%&'*+-.^_`|~0123456789", r) && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
-	}) {
+	if !outbound.IsHeaderName(name) {
 		return "is no header name"
 	}
-	if strings.ContainsFunc(value, func(r rune) bool { return !valid(r) }) {
+	if !outbound.IsHeaderValue(value) {
 		return "has a character that headers cannot carry"
 	}
 	return ""

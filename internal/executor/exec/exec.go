@@ -24,7 +24,6 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
@@ -93,11 +92,8 @@ func readGraph(s *connector.Settings, pointer string, w writtenGraph) graph {
 		if g.callerKey && variable.Name == callerVariable {
 			s.AddName(variable.Pointer, "%s is set by callerKey; keep one of them", callerVariable)
 		}
-		if !regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString(variable.Name) || strings.ContainsRune(variable.Value, 0) {
-			s.AddName(variable.Pointer, "%s cannot be an environment variable", pawl.Quote(variable.Name))
-		}
-		g.env = append(g.env, variable.Name+"="+variable.Value)
 	}
+	g.env = s.Environment(w.Env)
 	g.command = readCommand(s, pointer+"/command", g.dir, w.Command)
 	return g
 }

@@ -289,7 +289,7 @@ func TestDefinitionFaults(t *testing.T) {
 		"graphs: {poet: {command: sh}}":                      "command must be a list of texts",
 		"graphs: {poet: {command: [nope-99]}}":               "is not there, or is not a program",
 		"graphs: {poet: {command: [sh, '${KEY}']}}":          "put secrets into env",
-		"graphs: {poet: {command: [sh], env: {'A B': x}}}":   "cannot be an environment variable",
+		"graphs: {poet: {command: [sh], env: {'A B': x}}}":   "is not the name of an environment variable",
 		"graphs: {poet: {command: [sh], idempotent: maybe}}": "must be true or false",
 	} {
 		s := settingsOf(t, t.TempDir(), text)

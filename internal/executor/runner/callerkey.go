@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/outbound"
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
@@ -40,7 +41,7 @@ func (w *WrittenCallerKey) CallerKey(s *connector.Settings) CallerKey {
 		c.prefix = "Bearer "
 	}
 	switch {
-	case !isHeaderName(w.Header):
+	case !outbound.IsHeaderName(w.Header):
 		s.Add("/callerKey/header", "%s is not the name of a header", pawl.Quote(w.Header))
 	case slices.Contains(append(ownHeaders(), "Accept"), c.header):
 		s.Add("/callerKey/header", "the header %s is set by Pawl", w.Header)

@@ -3,10 +3,7 @@ package runner
 import (
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
-	"strings"
-	"unicode"
 
 	"github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/definition"
@@ -44,31 +41,18 @@ func ownHeaders() []string {
 	return []string{"Connection", "Content-Length", "Content-Type", "Host", "Idempotency-Key", "Last-Event-Id", "Transfer-Encoding", "Upgrade"}
 }
 
-func isHeaderName(name string) bool {
-	return regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$").MatchString(name)
-}
-
-// Headers are the headers that go with every request. Their values are
-// secrets, so faults tell the names only. The header of the caller's key is not
-// among them.
+// Headers are the headers that go with every request. The header of the
+// caller's key is not among them.
 func Headers(s *connector.Settings, written definition.Secrets, caller CallerKey) http.Header {
-	headers := http.Header{}
-	for _, field := range written {
-		name := http.CanonicalHeaderKey(field.Name)
-		switch {
-		case !isHeaderName(field.Name):
-			s.AddName(field.Pointer, "%s is not the name of a header", pawl.Quote(field.Name))
+	return s.Headers(written, func(name string) string {
+		switch name = http.CanonicalHeaderKey(name); {
 		case slices.Contains(ownHeaders(), name):
-			s.AddName(field.Pointer, "the header %s is set by Pawl", field.Name)
+			return "is set by Pawl"
 		case name == caller.header:
-			s.AddName(field.Pointer, "the header %s is that of callerKey; keep one of them, or name another header there", field.Name)
-		case strings.ContainsFunc(field.Value, func(r rune) bool { return r != '\t' && unicode.IsControl(r) }):
-			s.Add(field.Pointer, "the value of the header %s holds a line break or another control character", field.Name)
-		default:
-			headers.Set(field.Name, field.Value)
+			return "is that of callerKey; keep one of them, or name another header there"
 		}
-	}
-	return headers
+		return ""
+	})
 }
 
 // GraphName notes a fault if a graph of the settings cannot be called by this

@@ -1,6 +1,10 @@
 package spec
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/pawlrun/pawl/internal/outbound"
+)
 
 // pagination checks how the source gets from page to page.
 func (c checker) pagination() {
@@ -53,7 +57,7 @@ func (c checker) link(p LinkPagination) {
 		c.add(at, "header or nextPath is missing: where the link to the next page is, such as {header: Link}")
 	case p.Header != "" && p.NextPath != "":
 		c.add(at+"/nextPath", "header and nextPath exclude each other: keep one of them")
-	case p.Header != "" && !isHeaderName(p.Header):
+	case p.Header != "" && !outbound.IsHeaderName(p.Header):
 		c.add(at+"/header", "%q is not the name of a header", p.Header)
 	}
 	c.answerPath(at+"/nextPath", p.NextPath)

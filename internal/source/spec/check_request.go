@@ -9,6 +9,7 @@ import (
 
 	"github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/definition"
+	"github.com/pawlrun/pawl/internal/outbound"
 )
 
 const providerHint = "definitions are stored and shown, so they hold no credentials: give it to the server in a provider file (kind: provider) for the domain"
@@ -76,7 +77,7 @@ func (c checker) secret(pointer string, pair Pair) {
 func (c checker) header(pointer string, pair Pair) {
 	name := http.CanonicalHeaderKey(pair.Name)
 	switch {
-	case !isHeaderName(pair.Name):
+	case !outbound.IsHeaderName(pair.Name):
 		c.add(pointer+"/name", "%s is not the name of a header", pawl.Quote(pair.Name))
 	case slices.Contains(ownHeaders(), name) || strings.HasPrefix(name, "Proxy-"):
 		c.add(pointer+"/name", "%s is set by Pawl for each connection, and cannot be set here", name)
@@ -96,14 +97,6 @@ func ownHeaders() []string {
 		"Accept-Encoding", "Connection", "Content-Length", "Expect", "Host", "Keep-Alive",
 		"Te", "Trailer", "Transfer-Encoding", "Upgrade",
 	}
-}
-
-// isHeaderName is the token of RFC 9110, section 5.6.2.
-func isHeaderName(name string) bool {
-	return name != "" && len(name) <= longestName && !strings.ContainsFunc(name, func(r rune) bool {
-		letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
-		return !letter && !strings.ContainsRune("!#$%&'*+-.^_`|~", r)
-	})
 }
 
 // isCredential reports whether a parameter or header is one by its name. A

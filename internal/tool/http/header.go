@@ -5,9 +5,9 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/outbound"
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
@@ -16,16 +16,6 @@ const (
 	mostHeaders   = 64
 	longestHeader = 8 << 10 // bytes of a value
 )
-
-// isToken reports whether a text can be the name of a header.
-func isToken(name string) bool {
-	const others = "!#$%&'*+-.^_`|~"
-	return name != "" && len(name) <= 256 && !strings.ContainsFunc(name, func(r rune) bool {
-		letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
-		digit := '0' <= r && r <= '9'
-		return !letter && !digit && !strings.ContainsRune(others, r)
-	})
-}
 
 // canonical is one spelling of the name of a header. Many servers take _ and -
 // for the same.
@@ -62,8 +52,8 @@ func (s *Service) scriptHeaders(given map[string]*string) (http.Header, error) {
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		value := given[name]
 		switch {
-		case !isToken(name):
-			return nil, connector.BadArguments("", "%s cannot be the name of a header", pawl.Quote(name))
+		case !outbound.IsHeaderName(name):
+			return nil, connector.BadArguments("", "%s is not the name of a header", pawl.Quote(name))
 		case isOwn(name) || isOverride(name) || s.isKeyHeader(name):
 			return nil, connector.BadArguments("", "the header %s cannot be set by a script", name)
 		case isCredential(name) || s.isDefined(name):
@@ -72,7 +62,7 @@ func (s *Service) scriptHeaders(given map[string]*string) (http.Header, error) {
 			return nil, connector.BadArguments("", "the header %s is there twice", name)
 		case value == nil:
 			continue
-		case len(*value) > longestHeader || strings.ContainsFunc(*value, func(r rune) bool { return r != '\t' && unicode.IsControl(r) }):
+		case len(*value) > longestHeader || !outbound.IsHeaderValue(*value):
 			return nil, connector.BadArguments("", "the value of the header %s is too long, or has control characters", name)
 		}
 		headers.Set(name, *value)

@@ -2,23 +2,19 @@ package httptool
 
 import (
 	"cmp"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/definition"
+	"github.com/pawlrun/pawl/internal/outbound"
 	"github.com/pawlrun/pawl/internal/redact"
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
-// Defaults and limits of settings.
-const (
-	defaultIdempotencyHeader = "Idempotency-Key"
-)
+const defaultIdempotencyHeader = "Idempotency-Key"
 
 // New makes the connection that a definition describes:
 //
@@ -33,7 +29,7 @@ const (
 func New(settings *connector.Settings) (connector.Connection, bool) {
 	var written written
 	settings.Read(&written)
-	s := &Service{client: settings.HTTP, name: settings.Name, headers: http.Header{}, reconcile: map[string]question{}}
+	s := &Service{client: settings.HTTP, name: settings.Name, reconcile: map[string]question{}}
 	s.quota, s.log = settings.Quota, settings.Log
 	s.timeout, s.maxBody, s.idempotencyHeader = written.Timeout, int64(written.MaxBody), defaultIdempotencyHeader
 	if written.BaseURL.Value != "" {
@@ -42,7 +38,7 @@ func New(settings *connector.Settings) (connector.Connection, bool) {
 	if written.IdempotencyHeader.Value != "" {
 		s.readIdempotencyHeader(settings, written.IdempotencyHeader)
 	}
-	s.readHeaders(settings, written.Headers)
+	s.headers = settings.Headers(written.Headers, s.ownHeader)
 	for method, q := range written.Reconcile {
 		s.readQuestion(settings, method, q)
 	}
@@ -102,8 +98,8 @@ func (s *Service) readBase(settings *connector.Settings, field definition.Secret
 
 func (s *Service) readIdempotencyHeader(settings *connector.Settings, field definition.Secret) {
 	switch {
-	case !isToken(field.Value):
-		settings.Add(field.Pointer, "%s cannot be the name of a header", pawl.Quote(field.Written))
+	case !outbound.IsHeaderName(field.Value):
+		settings.Add(field.Pointer, "%s is not the name of a header", pawl.Quote(field.Written))
 	case isOwn(field.Value) || isCredential(field.Value):
 		settings.Add(field.Pointer, "the header %s has another meaning", field.Value)
 	default:
@@ -111,24 +107,12 @@ func (s *Service) readIdempotencyHeader(settings *connector.Settings, field defi
 	}
 }
 
-// readHeaders reads the headers of every request. Their values are secrets, so
-// faults tell the names only.
-func (s *Service) readHeaders(settings *connector.Settings, headers definition.Secrets) {
-	isControl := func(r rune) bool { return r != '\t' && unicode.IsControl(r) }
-	for _, field := range headers {
-		switch {
-		case !isToken(field.Name):
-			settings.AddName(field.Pointer, "%s cannot be the name of a header", pawl.Quote(field.Name))
-		case isOwn(field.Name) || strings.EqualFold(field.Name, s.idempotencyHeader):
-			settings.AddName(field.Pointer, "the header %s is set by Pawl", field.Name)
-		case s.headers.Get(field.Name) != "":
-			settings.AddName(field.Pointer, "the header %s is there twice", field.Name)
-		case strings.ContainsFunc(field.Value, isControl):
-			settings.Add(field.Pointer, "the value of the header %s holds a line break or another control character", field.Name)
-		default:
-			s.headers.Set(field.Name, field.Value)
-		}
+// ownHeader is why a header cannot be in a definition, or empty.
+func (s *Service) ownHeader(name string) string {
+	if isOwn(name) || strings.EqualFold(name, s.idempotencyHeader) {
+		return "is set by Pawl"
 	}
+	return ""
 }
 
 func (s *Service) readQuestion(settings *connector.Settings, method string, w writtenQuestion) {

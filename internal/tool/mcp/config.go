@@ -5,10 +5,8 @@ import (
 	"net/url"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/pawlrun/pawl"
 	document "github.com/pawlrun/pawl/internal/definition"
@@ -92,15 +90,7 @@ func readProgram(s *connector.Settings, cfg *config, command []string) {
 		}
 	}
 	cfg.command = command
-	for _, variable := range written.Env {
-		if !regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString(variable.Name) {
-			s.AddName(variable.Pointer, "%s is not the name of an environment variable", pawl.Quote(variable.Name))
-		}
-		if strings.ContainsRune(variable.Value, 0) {
-			s.Add(variable.Pointer, "%s holds a character that no environment variable can hold", variable.Name)
-		}
-		cfg.env = append(cfg.env, variable.Name+"="+variable.Value)
-	}
+	cfg.env = s.Environment(written.Env)
 	cfg.dir = s.Folder()
 	if dir := written.Dir.Value; dir != "" {
 		cfg.dir = document.Within(s.Folder(), dir)
@@ -140,14 +130,5 @@ func readNetwork(s *connector.Settings, cfg *config, address document.Secret) {
 	case u.User != nil:
 		s.Add("/url", "url holds a user name or password; put credentials into headers")
 	}
-	cfg.headers = http.Header{}
-	for _, header := range written.Headers {
-		if !regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$").MatchString(header.Name) {
-			s.AddName(header.Pointer, "%s is not the name of a header", pawl.Quote(header.Name))
-		}
-		if strings.ContainsFunc(header.Value, func(r rune) bool { return r != '\t' && unicode.IsControl(r) }) {
-			s.Add(header.Pointer, "the value of %s holds a line break or another control character", header.Name)
-		}
-		cfg.headers.Set(header.Name, header.Value)
-	}
+	cfg.headers = s.Headers(written.Headers, func(string) string { return "" }) // the protocol's own win
 }

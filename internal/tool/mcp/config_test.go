@@ -24,7 +24,7 @@ func TestFaultsOfADefinitionAreToldWithTheirPlaces(t *testing.T) {
 		{"url: '${THE_KEY}'", "it.yaml:2:6: url \"${THE_KEY}\" must begin with https://"},
 		{"url: https://a:b@example.com", "it.yaml:2:6: url holds a user name or password"},
 		{"url: https://example.com\nheaders: {'a b': c}", "it.yaml:3:11: \"a b\" is not the name of a header"},
-		{"url: https://example.com\nheaders: {A: \"b\\nc\"}", "it.yaml:3:14: the value of A holds a line break"},
+		{"url: https://example.com\nheaders: {A: \"b\\nc\"}", "it.yaml:3:14: the value of the header A holds a line break"},
 		{"url: https://example.com\nenv: {A: b}", "it.yaml:3:1: unknown field \"env\""},
 		{"url: https://example.com\ntimeout: 1ms", "it.yaml:3:10: timeout must be from 1s to 1h"},
 		{"url: https://example.com\ntools: {x: {class: reed}}", "it.yaml:3:20: class \"reed\" is not known. Did you mean read?"},
