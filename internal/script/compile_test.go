@@ -117,11 +117,11 @@ func TestToolchainIsThatOfTheModule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for module, name := range map[string]string{"github.com/evanw/esbuild": "esbuild", "modernc.org/quickjs": "quickjs"} {
+	for module, name := range map[string]string{"github.com/evanw/esbuild": "esbuild", "modernc.org/libquickjs": "libquickjs"} {
 		_, rest, _ := strings.Cut(string(text), module+" v")
 		version, _, _ := strings.Cut(rest, "\n")
 		version, _, _ = strings.Cut(version, " ")
-		if want := name + "/" + version; version == "" || !strings.Contains(toolchain+" ", want+" ") {
+		if want := name + "/" + version; version == "" || !strings.Contains(toolchain+" libquickjs/"+quickVersion+" ", want+" ") {
 			t.Errorf("toolchain %q lacks %q: change it, so that programs get a new version", toolchain, want)
 		}
 	}

@@ -3,30 +3,20 @@ package script
 import "errors"
 
 // engine is all that a worker needs of a JavaScript engine, so that the engine
-// can be replaced. Everything an engine makes is used by one goroutine, except
-// vm.interrupt.
+// can be replaced. It has one environment at a time, which serves one phase.
+// One goroutine uses it, except for interrupt.
 type engine interface {
 	// name and version, part of the identity of a compiled program.
 	name() string
-	// compile translates JavaScript into code that any vm of this engine in
-	// this process can load. Code never leaves the process: engines trust it.
+	// compile translates JavaScript into code that this engine can load. Code
+	// never leaves the process: engines trust it.
 	compile(javascript string) (code, error)
-	// newVM makes an environment that no script has touched, with the prelude
-	// loaded. What the prelude sends goes to host.
-	newVM(host hostFunc) (vm, error)
-}
 
-// code is what an engine loads.
-type code []byte
-
-// hostFunc takes one message of the prelude and answers it. A panic in it ends
-// the script, without its catch and finally blocks, and comes out of the
-// method of vm that was running it. Promises may swallow the end of the
-// script, so hostFunc must refuse to act after it has panicked once.
-type hostFunc func(op, text string) string
-
-// vm is one isolated environment. It serves one phase and is then closed.
-type vm interface {
+	// open makes the environment what it was when the image was saved; with none
+	// it has the prelude and nothing else. Whatever scripts did since is gone.
+	open(image)
+	// save makes an image of the environment.
+	save() image
 	// limit sets the most bytes of heap and the most nested calls.
 	limit(heap int64, stack int)
 	// load runs the top level of a program.
@@ -39,10 +29,24 @@ type vm interface {
 	// full reports whether next to no heap is left.
 	full() bool
 	// interrupt stops the script soon, or never when it is inside a built-in
-	// function that does not look. Any goroutine may call it, at any time.
+	// function that does not look. It holds until open. Any goroutine may call
+	// it, at any time.
 	interrupt()
+	// close forgets what the script left. What was opened cannot be used any more.
 	close()
 }
+
+// code is what an engine loads.
+type code []byte
+
+// image is an environment as it was at some time.
+type image []uint64
+
+// hostFunc takes one message of the prelude and answers it. A panic in it ends
+// the script, without its catch and finally blocks, and comes out of the
+// method of the engine that was running it. Promises may swallow the end of the
+// script, so hostFunc must refuse to act after it has panicked once.
+type hostFunc func(op, text string) string
 
 // errEngine is a fault of the engine itself; the worker ends.
 var errEngine = errors.New("the JavaScript engine failed")

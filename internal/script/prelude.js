@@ -59,14 +59,22 @@
   // ---- Time and chance, fixed for the phase ----
 
   let now = 0; // ms since 1970
+  let ready = false; // both are set
+
+  // clock ends the top level of a script that asks for the time before it is
+  // set: such a program runs again in each phase.
+  function clock() {
+    if (!ready) host("early", "");
+    return now;
+  }
 
   const FixedDate = function Date(...args) {
-    if (new.target === undefined) return apply(dateText, new RealDate(now), []);
-    return construct(RealDate, args.length === 0 ? [now] : args, new.target);
+    if (new.target === undefined) return apply(dateText, new RealDate(clock()), []);
+    return construct(RealDate, args.length === 0 ? [clock()] : args, new.target);
   };
   defineProperty(FixedDate, "length", { __proto__: null, value: 7 });
   defineProperty(FixedDate, "prototype", { __proto__: null, value: RealDate.prototype });
-  hide(FixedDate, "now", () => now);
+  hide(FixedDate, "now", clock);
   hide(FixedDate, "parse", RealDate.parse);
   hide(FixedDate, "UTC", RealDate.UTC);
   hide(RealDate.prototype, "constructor", FixedDate);
@@ -74,7 +82,7 @@
 
   // instant is a Date that also adds and compares like a number.
   function instant() {
-    const date = new RealDate(now);
+    const date = new RealDate(clock());
     hide(date, toPrimitive, (hint) => apply(hint === "string" ? dateISO : dateValue, date, []));
     return date;
   }
@@ -93,7 +101,10 @@
     a = imul(high, 0x9e3779b1); b = low | 0; c = high | 0; d = 1;
     for (let i = 0; i < 12; i++) next32();
   }
-  hide(Math, "random", () => ((next32() >>> 5) * 67108864 + (next32() >>> 6)) / 9007199254740992);
+  hide(Math, "random", () => {
+    if (!ready) host("early", "");
+    return ((next32() >>> 5) * 67108864 + (next32() >>> 6)) / 9007199254740992;
+  });
 
   // ---- Calls to the host ----
 
@@ -355,6 +366,7 @@
         mostCalls = phase.hostCalls;
         mostInFlight = phase.inFlight;
         seed(phase.seedHigh, phase.seedLow);
+        ready = true;
         return undefined;
       }
       case "begin": begin(parse(text)); return undefined;

@@ -22,7 +22,8 @@ type Program struct {
 	parsed *sourceMap
 }
 
-// toolchain is part of every Version. A test holds it and go.mod together.
+// toolchain is part of every Version. A test holds it and go.mod together; the
+// QuickJS in it changes with quickVersion.
 const toolchain = "pawl/1 esbuild/0.28.2 quickjs/0.25.0"
 
 // version returns the identity of a source. The kind of file is part of it,

@@ -12,11 +12,7 @@ import (
 // confine takes from the process, before it has read anything, what a script
 // could misuse if it broke out of the engine: files, sockets, other processes,
 // endless memory. What is left is reading and writing the pipes it was given.
-func confine(heapText string, memory meter) (protection string, confined bool, err error) {
-	heap, err := strconv.ParseInt(heapText, 10, 64)
-	if err != nil {
-		return "", false, fmt.Errorf("read the heap limit: %w", err)
-	}
+func confine(heap int64, memory meter) (protection string, confined bool, err error) {
 	// When memory runs out, workers go before the server.
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) // best effort
 	if err := closeInherited(memory); err != nil {
@@ -59,7 +55,7 @@ func closeInherited(memory meter) error {
 // limitResources sets limits of the kernel. Memory is counted from what the
 // process has now, since some builds reserve much at the start.
 func limitResources(heap int64, memory meter) error {
-	data := uint64(memory.data() + 4*heap + 128<<20)
+	data := uint64(memory.data() + arenaSize(heap) + 3*heap + 128<<20)
 	for _, limit := range []struct {
 		resource int
 		most     uint64

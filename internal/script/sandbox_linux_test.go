@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -31,7 +30,7 @@ func probeMain(what string) {
 		serverMain()
 	}
 	report := map[string]string{"files": openFiles(), "environment": strings.Join(os.Environ(), " ")}
-	_, confined, err := confine(strconv.Itoa(8<<20), memory)
+	_, confined, err := confine(8<<20, memory)
 	if err != nil || !confined {
 		panic(fmt.Sprint("not confined: ", err))
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"time"
 )
 
@@ -35,7 +36,7 @@ func WorkerMain() {
 	runtime.GOMAXPROCS(2) // the script, and the watch over it
 	debug.SetMaxStack(workerStack)
 	time.Local = time.UTC // the machine's zone is none of a script's business
-	w := &workerSide{in: bufio.NewReaderSize(rawFile(0), 16<<10), engine: newQuick(), programs: map[string]code{}, memory: openMeter()}
+	w := &workerSide{in: bufio.NewReaderSize(rawFile(0), 16<<10), programs: map[string]*prepared{}, memory: openMeter()}
 	os.Exit(w.main())
 }
 
@@ -49,21 +50,29 @@ type workerSide struct {
 	in     *bufio.Reader
 	out    []byte // the frame being written
 	engine engine
-	spare  vm // made ahead, never used
 
-	programs  map[string]code // by Program.Version
-	kept      int             // bytes of programs
-	phase     *phase          // the one that runs, or nil
-	lastCall  uint32          // ids are never used twice, so that a late answer finds nobody
+	programs  map[string]*prepared // by Program.Version
+	kept      int                  // bytes of programs
+	phase     *phase               // the one that runs, or nil
+	lastCall  uint32               // ids are never used twice, so that a late answer finds nobody
 	memory    meter
 	startSize int64 // of the process, in bytes
 }
 
 func (w *workerSide) main() int {
-	protection, confined, err := confine(os.Args[2], w.memory)
+	heap, err := strconv.ParseInt(os.Args[2], 10, 64)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "read the heap limit:", err)
+		return exitSetup
+	}
+	protection, confined, err := confine(heap, w.memory)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "confine the worker:", err)
 		return exitSetup
+	}
+	if w.engine, err = newQuick(heap, func(op, text string) string { return w.phase.host(op, text) }); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return exitEngine
 	}
 	w.startSize = w.memory.peak()
 	greeting, err := json.Marshal(hello{
@@ -74,10 +83,6 @@ func (w *workerSide) main() int {
 	}
 	w.send(frame{kind: fromHello, payload: greeting})
 	for {
-		if err := w.prepareSpare(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return exitEngine
-		}
 		f, err := readFrame(w.in, toLimit)
 		if err != nil {
 			return exitDone
@@ -118,14 +123,6 @@ func toLimit(k kind) int {
 
 // mostProgram is the most bytes of compiled JavaScript, and of its source map.
 const mostProgram = 16 << 20
-
-// prepareSpare makes the next VM ahead of time.
-func (w *workerSide) prepareSpare() (err error) {
-	if w.spare == nil {
-		w.spare, err = w.engine.newVM(func(op, text string) string { return w.phase.host(op, text) })
-	}
-	return err
-}
 
 // send writes a frame. A worker that cannot write has nobody to work for.
 func (w *workerSide) send(f frame) {

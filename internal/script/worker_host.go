@@ -10,7 +10,7 @@ import (
 // host takes a message of the prelude. After the ending it stops whatever
 // still runs: promises may have swallowed the first stop.
 func (p *phase) host(op, text string) string {
-	if p.over() {
+	if p.preparing || p.over() {
 		p.halt()
 	}
 	switch op {
@@ -27,7 +27,7 @@ func (p *phase) host(op, text string) string {
 		return p.inputOf(text)
 	case "nothing", "value", "thrown":
 		p.settle(op, text)
-		p.vm.interrupt() // what the handler left running ends with it
+		p.engine.interrupt() // what the handler left running ends with it
 	}
 	return ""
 }
@@ -60,7 +60,7 @@ func (p *phase) stop(limit Limit) {
 // halt ends the script: no catch and no finally block runs. A promise executor
 // or an async function swallows this, so the interrupt ends what goes on.
 func (p *phase) halt() {
-	p.vm.interrupt()
+	p.engine.interrupt()
 	panic(stopped{})
 }
 

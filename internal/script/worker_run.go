@@ -13,8 +13,12 @@ type phase struct {
 	id     uint32
 	scope  string
 	limits Limits
-	vm     vm
+	engine engine
 	watch  *watch
+
+	// preparing says that the top level of the program runs for no phase in
+	// particular, so it may ask nobody for anything.
+	preparing bool
 
 	calls    int // made
 	inFlight map[uint32]struct{}
@@ -37,18 +41,16 @@ func (w *workerSide) run(f frame) {
 	if err != nil {
 		os.Exit(exitProtocol)
 	}
-	p := &phase{w: w, id: f.id, scope: header.Scope, limits: header.Limits, inFlight: map[uint32]struct{}{}}
-	p.vm, w.spare = w.spare, nil
-	p.vm.limit(header.Limits.Heap, header.Limits.Stack)
+	p := &phase{w: w, id: f.id, scope: header.Scope, limits: header.Limits, engine: w.engine, inFlight: map[uint32]struct{}{}}
 	w.phase = p
-	p.watch = startWatch(header.Limits.CPU, p.vm.interrupt)
+	p.watch = startWatch(header.Limits.CPU, p.engine.interrupt)
 	dropped := p.work(header, args)
 	if p.end.Thrown != nil && p.end.Thrown.Null && p.swelled() {
 		p.end.Limit = LimitHeap
 	}
 	p.end.CPU = p.watch.stop()
 	w.report(p, dropped)
-	p.vm.close() // after the report: nobody waits for it
+	p.engine.close() // after the report: nobody waits for it
 	w.phase = nil
 }
 
@@ -87,10 +89,7 @@ func (p *phase) work(header runHeader, args []byte) (dropped bool) {
 	if dropped || p.over() {
 		return dropped
 	}
-	p.enter(func() error { return p.vm.dispatch("set", "", settings(header)) })
-	if !p.over() {
-		p.enter(func() error { return p.vm.load(program) })
-	}
+	p.start(program, header)
 	if !p.over() {
 		p.enter(func() error { return p.begin(header.Handler, args) })
 	}
@@ -109,15 +108,83 @@ func (p *phase) work(header runHeader, args []byte) (dropped bool) {
 	}
 }
 
+// prepared is a program as a worker keeps it.
+type prepared struct {
+	code  code
+	image image // its top level has run; nil if there is none
+	// bound says that the top level must run in each phase: it failed, or asked
+	// for the time, for chance or for something of the host.
+	bound bool
+}
+
+// start brings the environment to where the top level of the program has run.
+func (p *phase) start(program *prepared, header runHeader) {
+	if program.image == nil && !program.bound {
+		p.prepare(program)
+	}
+	if p.over() {
+		return
+	}
+	p.open(program.image)
+	p.enter(func() error { return p.engine.dispatch("set", "", settings(header)) })
+	if program.image == nil && !p.over() {
+		p.enter(func() error { return p.engine.load(program.code) })
+	}
+}
+
+func (p *phase) open(from image) {
+	p.engine.open(from)
+	p.engine.limit(p.limits.Heap, p.limits.Stack)
+}
+
+// prepare runs the top level of a program and keeps an image of the environment
+// for all phases, if it is the same for all of them. If it is not, nothing has
+// happened.
+func (p *phase) prepare(program *prepared) {
+	p.open(nil)
+	p.preparing = true
+	err := p.trial(program.code)
+	p.preparing = false
+	switch {
+	case p.watch.expired():
+		p.take(err)
+	case err != nil:
+		program.bound = true
+	default:
+		if kept := p.engine.save(); p.w.fits(len(kept) * 8) {
+			program.image = kept
+		} else {
+			program.bound = true
+		}
+	}
+}
+
+// errEarly is a top level that asked for what only a phase has.
+var errEarly = errors.New("the top level depends on the phase")
+
+// trial runs a top level that may end early.
+func (p *phase) trial(program code) (err error) {
+	defer func() {
+		switch r := recover(); r.(type) {
+		case nil:
+		case stopped:
+			err = errEarly
+		default:
+			panic(r) // a fault of the engine: the worker ends
+		}
+	}()
+	return p.engine.load(program)
+}
+
 func (p *phase) begin(handler string, args []byte) error {
 	if handler == "" {
-		return p.vm.dispatch("describe", "", "")
+		return p.engine.dispatch("describe", "", "")
 	}
 	name, err := json.Marshal(handler)
 	if err != nil {
 		return err
 	}
-	return p.vm.dispatch("begin", "", `{"handler":`+string(name)+`,"args":`+string(args)+`}`)
+	return p.engine.dispatch("begin", "", `{"handler":`+string(name)+`,"args":`+string(args)+`}`)
 }
 
 // settings is what the prelude must know of a phase. JavaScript numbers are
@@ -205,7 +272,7 @@ func (p *phase) drain() {
 	for more := true; more && !p.over(); {
 		more = false
 		p.enter(func() (err error) {
-			more, err = p.vm.settle()
+			more, err = p.engine.settle()
 			return err
 		})
 	}
@@ -214,7 +281,7 @@ func (p *phase) drain() {
 // starve ends a phase that waits for nothing. Memory may be the reason: an
 // engine without memory drops promise jobs.
 func (p *phase) starve() {
-	if p.vm.full() {
+	if p.engine.full() {
 		p.finish(ending{Limit: LimitHeap})
 	}
 	p.finish(ending{Never: true})
@@ -224,7 +291,7 @@ func (p *phase) starve() {
 // limit of memory. What it held is mostly gone by now, so the process is asked
 // how large it ever was.
 func (p *phase) swelled() bool {
-	return p.w.grown() >= p.limits.Heap/4*3 || p.vm.full()
+	return p.w.grown() >= p.limits.Heap/4*3 || p.engine.full()
 }
 
 // await waits for the next answer and hands it to the script.
@@ -249,13 +316,13 @@ func (p *phase) await() (dropped bool) {
 	}
 	delete(p.inFlight, f.id)
 	p.enter(func() error {
-		return p.vm.dispatch(op, strconv.FormatUint(uint64(f.id), 10), string(f.payload))
+		return p.engine.dispatch(op, strconv.FormatUint(uint64(f.id), 10), string(f.payload))
 	})
 	return false
 }
 
 // program returns the code of a program, asking for it when it is not here.
-func (p *phase) program(version string) (program code, dropped bool) {
+func (p *phase) program(version string) (program *prepared, dropped bool) {
 	if program, ok := p.w.programs[version]; ok {
 		return program, false
 	}
@@ -268,28 +335,46 @@ func (p *phase) program(version string) (program code, dropped bool) {
 		case f.kind == toAbort && f.id == p.id:
 			return nil, true
 		case f.kind == toProgram:
-			program, err := p.w.engine.compile(shifted(string(f.payload)))
+			compiled, err := p.engine.compile(shifted(string(f.payload)))
 			if err != nil {
 				p.take(err)
 				return nil, false
 			}
-			p.w.keep(version, program)
-			return program, false
+			return p.w.keep(version, compiled), false
 		}
 	}
 }
 
-// How many programs a worker keeps, and how many bytes of them.
+// How many programs a worker keeps, how many bytes of them, and of one image.
 const (
 	mostPrograms = 64
-	mostKept     = 16 << 20
+	mostKept     = 48 << 20
+	mostImage    = 8 << 20
 )
 
-func (w *workerSide) keep(version string, program code) {
-	w.kept += len(program)
-	if len(w.programs) >= mostPrograms || w.kept > mostKept {
-		clear(w.programs)
-		w.kept = len(program)
+func (w *workerSide) keep(version string, compiled code) *prepared {
+	if len(w.programs) >= mostPrograms {
+		w.forget()
 	}
+	w.fits(len(compiled))
+	program := &prepared{code: compiled}
 	w.programs[version] = program
+	return program
+}
+
+// fits makes room for so many bytes, if they may be kept at all.
+func (w *workerSide) fits(size int) bool {
+	if size > mostImage {
+		return false
+	}
+	if w.kept+size > mostKept {
+		w.forget()
+	}
+	w.kept += size
+	return true
+}
+
+func (w *workerSide) forget() {
+	clear(w.programs)
+	w.kept = 0
 }
