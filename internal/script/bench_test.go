@@ -103,3 +103,47 @@ func BenchmarkCompile(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkEngine is what the engine itself costs, in this process.
+func BenchmarkEngine(b *testing.B) {
+	var q *quick
+	q, err := newQuick(DefaultLimits().Heap, func(string, string) string { return "" })
+	if err != nil {
+		b.Fatal(err)
+	}
+	compiled, err := q.compile(shifted(benchProgram(b).JavaScript))
+	if err != nil {
+		b.Fatal(err)
+	}
+	q.open(nil)
+	if err := q.load(compiled); err != nil {
+		b.Fatal(err)
+	}
+	loaded := q.save()
+	b.Run("open", func(b *testing.B) {
+		b.ReportMetric(float64(len(loaded)*8)/1024, "KiB")
+		for b.Loop() {
+			q.open(loaded)
+		}
+	})
+	b.Run("open and begin", func(b *testing.B) {
+		for b.Loop() {
+			q.open(loaded)
+			q.limit(128<<20, 2000)
+			if err := q.dispatch("set", "", settings(runHeader{})); err != nil {
+				b.Fatal(err)
+			}
+			if err := q.dispatch("begin", "", `{"handler":"producers.p.handler","args":[{"n":1}]}`); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("load", func(b *testing.B) {
+		for b.Loop() {
+			q.open(nil)
+			if err := q.load(compiled); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

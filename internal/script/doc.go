@@ -30,16 +30,25 @@
 // says so in the log.
 //
 //	server                                    worker
-//	Pool.Run ── run, arguments ─────────────▶ takes the spare VM
-//	         ◀─ need ─────────── program ───▶ compiles it, once
+//	Pool.Run ── run, arguments ─────────────▶ opens the image of its program
+//	         ◀─ need ─────────── program ───▶ compiles it and makes the image, once
 //	Host.Call ◀─ call 7: tool ─────────────── ctx.tools.mail.search()
 //	         ── answer 7 ───────────────────▶ resolves the promise
 //	Host.Call ◀─ tell: publish ────────────── ctx.publish()
-//	         ◀─ done, value ───────────────── then closes the VM, makes a spare
+//	         ◀─ done, value ───────────────── then forgets what the phase left
 //
 // A worker serves one phase at a time, on one goroutine that also reads and
 // writes the pipes. It is replaced after any doubt: a kill, a crash, a full
 // heap, or simply many phases.
+//
+// # Images
+//
+// The memory of the engine is an arena of our own, and nothing else points into
+// it. So a copy of what is in use is an image of the environment, and copying it
+// back makes the environment what it was, whatever a script did to it. A worker
+// runs the top level of a program once and starts every phase from there. A top
+// level that asks for the time, for chance or for the host depends on the phase;
+// it runs in each.
 //
 // # Limits, and who holds them
 //

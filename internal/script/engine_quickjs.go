@@ -37,7 +37,7 @@ type quick struct {
 
 // theQuick is the engine of this process: functions that C calls have nothing
 // else to find it by.
-var theQuick *quick
+var theQuick *quick //nolint:gochecknoglobals // a worker has one engine, and C has no other way to it
 
 // Room for the engine's own structures beside the heap of scripts, and for what
 // fragmentation costs.
@@ -174,7 +174,7 @@ func (q *quick) dispatch(op, id, text string) error {
 		}
 	}
 	args := q.args // a script that calls back uses them as well
-	value := js.XJS_Call(q.tls, q.context, q.entry, undefined, int32(len(q.args)), uintptr(unsafe.Pointer(&q.args)))
+	value := js.XJS_Call(q.tls, q.context, q.entry, js.TJSValue{Ftag: js.EJS_TAG_UNDEFINED}, int32(len(q.args)), uintptr(unsafe.Pointer(&q.args)))
 	for _, arg := range args {
 		js.XFreeValue(q.tls, q.context, arg)
 	}
@@ -262,8 +262,6 @@ func (q *quick) newText(text string) js.TJSValue {
 func (q *quick) bytes(at uintptr, size js.Tsize_t) []byte {
 	return unsafe.Slice(in[byte](at), size)
 }
-
-var undefined = js.TJSValue{Ftag: js.EJS_TAG_UNDEFINED}
 
 // in is what is at an address that C gave.
 func in[T any](at uintptr) *T { return *(**T)(unsafe.Pointer(&at)) }
