@@ -6,8 +6,6 @@ import "errors"
 // can be replaced. It has one environment at a time, which serves one phase.
 // One goroutine uses it, except for interrupt.
 type engine interface {
-	// name and version, part of the identity of a compiled program.
-	name() string
 	// compile translates JavaScript into code that this engine can load. Code
 	// never leaves the process: engines trust it.
 	compile(javascript string) (code, error)

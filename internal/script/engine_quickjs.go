@@ -89,7 +89,8 @@ func (q *quick) loadPrelude() error {
 	return nil
 }
 
-func (*quick) name() string { return "quickjs " + quickVersion }
+// engineName is what workers say they run.
+const engineName = "quickjs " + quickVersion
 
 // quickVersion is that of modernc.org/libquickjs. A test holds it and go.mod
 // together.

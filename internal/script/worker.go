@@ -70,18 +70,18 @@ func (w *workerSide) main() int {
 		fmt.Fprintln(os.Stderr, "confine the worker:", err)
 		return exitSetup
 	}
-	if w.engine, err = newQuick(heap, func(op, text string) string { return w.phase.host(op, text) }); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return exitEngine
-	}
 	w.startSize = w.memory.peak()
 	greeting, err := json.Marshal(hello{
-		Protocol: protocolVersion, Engine: w.engine.name(), Protection: protection, Confined: confined,
+		Protocol: protocolVersion, Engine: engineName, Protection: protection, Confined: confined,
 	})
 	if err != nil {
 		return exitSetup
 	}
 	w.send(frame{kind: fromHello, payload: greeting})
+	if w.engine, err = newQuick(heap, func(op, text string) string { return w.phase.host(op, text) }); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return exitEngine
+	}
 	for {
 		f, err := readFrame(w.in, toLimit)
 		if err != nil {
