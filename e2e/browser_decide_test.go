@@ -183,19 +183,19 @@ func alwaysTakesTwoSteps(t *testing.T, g *stage, b *tab) {
 	g.pays("payments", 30)
 	b.sees("Pay 30 EUR", "POST "+g.elsewhere+"/orders")
 	b.press("Approve always…")
-	b.sees("the workflow payments may call desk.post", "pawl delete rule payments desk.post")
+	b.sees("workflow payments will call desk.post", "pawl delete rule payments desk.post")
 	b.shots("always")
 	if n := rules(); n != 0 || g.paid(30) {
 		t.Fatalf("one step made %d rules", n)
 	}
 	b.press("Approve all such calls")
-	b.sees("may do so from now on")
+	b.sees("no longer asks before this call")
 	g.pays("payments", 31)
 	g.eventually("31 EUR are paid", func() bool { return g.paid(31) })
 	b.open("/workflows/payments/why")
-	b.sees("What it may do without asking", "desk.post")
+	b.sees("Standing approvals", "desk.post")
 	b.press("Revoke")
-	b.sees("Revoked:", "Nobody said always")
+	b.sees("Revoked.", "No calls are always approved")
 	if n := rules(); n != 0 {
 		t.Errorf("%d rules are left", n)
 	}

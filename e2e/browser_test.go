@@ -97,7 +97,7 @@ func resolveUncertain(_ *testing.T, g *stage, b *tab) {
 	b.press("It happened…")
 	b.do("say what it returned", chromedp.SendKeys(chromedp.CSS("textarea[name=result]"), `{"parcel": 7}`))
 	b.press("It happened")
-	b.sees("Noted.", "✓ Idle", "happened")
+	b.sees("Recorded.", "✓ Idle", "happened")
 }
 
 func answerGraph(_ *testing.T, _ *stage, b *tab) {
@@ -105,15 +105,15 @@ func answerGraph(_ *testing.T, _ *stage, b *tab) {
 	b.sees("Publish the poem about autumn?", "evening-poet")
 	b.do("answer", chromedp.SendKeys(chromedp.CSS("input[name=answer]"), "yes, gladly"))
 	b.press("Answer")
-	b.sees("Approved.", "Nobody waits for you.")
+	b.sees("Approved.", "Nothing is waiting for you.")
 }
 
 func runNowRefused(_ *testing.T, g *stage, b *tab) {
 	b.open("/sources/prices")
-	b.sees("Newest rows", "symbol")
+	b.sees("Latest rows", "symbol")
 	g.slow.Store(true)
 	b.press("Run now")
-	b.sees("A run was asked for.", "1 page · ")
+	b.sees("Run requested.", "1 page · ")
 	g.hold <- struct{}{}
 	b.sees("2 pages · ")
 	b.allow("409")
@@ -134,16 +134,16 @@ func runNowRefused(_ *testing.T, g *stage, b *tab) {
 func pauseAndResume(t *testing.T, g *stage, b *tab) {
 	b.open("/sources/prices")
 	b.press("Pause")
-	b.sees("Paused: nothing more is fetched.", "■ Stopped")
+	b.sees("Paused. Nothing more will be fetched.", "■ Stopped")
 	b.press("Resume")
 	b.sees("Resumed.", "Run now")
 	b.open("/schedules/" + g.reports)
-	b.press("Switch off")
-	b.sees("Switched off", "none of these will run")
-	b.press("Switch on")
-	b.sees("Switched on.", "✓ Idle")
+	b.press("Disable")
+	b.sees("Disabled.", "none of these will run")
+	b.press("Enable")
+	b.sees("Enabled.", "✓ Idle")
 	b.open("/?status=Stopped")
-	b.sees("Nothing fits.")
+	b.sees("No matches.")
 	if t.Failed() {
 		t.Log(b.text())
 	}
@@ -155,14 +155,14 @@ func backfill(t *testing.T, g *stage, b *tab) {
 	const form = "2006-01-02T15:04"
 	b.do("fill the form", chromedp.SetValue(chromedp.CSS("input[name=from]"), day.AddDate(0, 0, -20).Format(form)),
 		chromedp.SetValue(chromedp.CSS("input[name=to]"), day.Format(form)), chromedp.SetValue(chromedp.CSS("input[name=perMinute]"), "600"))
-	b.press("Make a plan")
-	b.sees("20 slots would run", "did not run")
+	b.press("Plan backfill")
+	b.sees("20 slots will run", "did not run")
 	b.press("Run 20 slots")
-	b.sees("It begins.")
+	b.sees("Backfill started.")
 	b.until(`(v => v > 0 && v < 20)(document.querySelector("progress")?.value ?? 0)`)
 	b.press("Pause")
-	b.sees("Paused: no more slots begin.")
-	b.press("Go on")
+	b.sees("Paused. No more slots will start.")
+	b.press("Resume")
 	b.until(`document.querySelector("progress").value === 20`)
 	b.sees("✓ done", "20 of 20 slots", "✓ 20 done")
 	b.open("/schedules/" + g.reports)
@@ -194,7 +194,7 @@ func keyboardOnly(t *testing.T, _ *stage, b *tab) {
 		t.Fatalf("the keyboard is at %q", active())
 	}
 	key(kb.Enter)
-	b.sees("Paused: nothing more is started.")
+	b.sees("Paused. Nothing more will start.")
 	b.until(`document.activeElement.classList.contains("notice")`) // what became of it is read out, and is where one goes on
 	for range 10 {
 		if key(kb.Tab); active() == "Resume" {

@@ -73,7 +73,7 @@ func TestPawlsOwnJobsAreShownAndNotTouched(t *testing.T) {
 		}
 		path := "/jobs/" + strconv.FormatInt(id, 10)
 		admin, otto := r.signedIn(r.admin), r.signedIn(r.token("otto", userstore.RoleOperator, "*"))
-		admin.get(path).want(http.StatusOK).has("Pawl itself").hasNot("Cancel the job")
+		admin.get(path).want(http.StatusOK).has("Pawl; it cannot be changed").hasNot("Cancel the job")
 		admin.post(path+"/cancel", "back", path).want(http.StatusForbidden)
 		otto.get(path).want(http.StatusNotFound)
 		otto.post(path+"/cancel", "back", "/jobs").want(http.StatusNotFound)

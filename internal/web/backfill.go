@@ -68,7 +68,7 @@ func (s *Site) planBackfill(w http.ResponseWriter, r *http.Request, v *visit) {
 	if text := strings.TrimSpace(r.FormValue("perMinute")); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil {
-			s.refused(w, r, &pawl.Error{Code: pawl.CodeInvalid, Msg: "slots a minute is not a number", Hint: "Use a number from 1 to 600."})
+			s.refused(w, r, &pawl.Error{Code: pawl.CodeInvalid, Msg: "slots per minute is not a number", Hint: "Use a number from 1 to 600."})
 			return
 		}
 		body["perMinute"] = n
@@ -119,17 +119,17 @@ func apiBackfill(r *http.Request, below string) string {
 
 // confirmBackfill lets the plan begin that the page showed, and no other.
 func (s *Site) confirmBackfill(w http.ResponseWriter, r *http.Request, v *visit) {
-	s.change(w, r, v, apiBackfill(r, "/confirm"), map[string]any{"hash": r.FormValue("hash")}, "It begins.")
+	s.change(w, r, v, apiBackfill(r, "/confirm"), map[string]any{"hash": r.FormValue("hash")}, "Backfill started.")
 }
 
 func (s *Site) pauseBackfill(w http.ResponseWriter, r *http.Request, v *visit) {
-	s.change(w, r, v, apiBackfill(r, "/pause"), nil, "Paused: no more slots begin.")
+	s.change(w, r, v, apiBackfill(r, "/pause"), nil, "Paused. No more slots will start.")
 }
 
 func (s *Site) resumeBackfill(w http.ResponseWriter, r *http.Request, v *visit) {
-	s.change(w, r, v, apiBackfill(r, "/resume"), nil, "It goes on.")
+	s.change(w, r, v, apiBackfill(r, "/resume"), nil, "Resumed.")
 }
 
 func (s *Site) cancelBackfill(w http.ResponseWriter, r *http.Request, v *visit) {
-	s.change(w, r, v, apiBackfill(r, "/cancel"), nil, "Given up. Slots that have begun go on.")
+	s.change(w, r, v, apiBackfill(r, "/cancel"), nil, "Cancelled. Running slots continue.")
 }

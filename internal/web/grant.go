@@ -134,9 +134,9 @@ func (s *Site) createGrant(w http.ResponseWriter, r *http.Request, v *visit) {
 		}
 		body["expiresAt"] = pawl.FormatTime(v.now.AddDate(0, 0, n))
 	}
-	s.change(w, r, v, "/api/v1/grants", body, "The grant was made.")
+	s.change(w, r, v, "/api/v1/grants", body, "Grant created.")
 }
 
 func (s *Site) revokeGrant(w http.ResponseWriter, r *http.Request, v *visit) {
-	s.change(w, r, v, "/api/v1/grants/"+segment(r, "id")+"/revoke", nil, "Revoked: nothing runs under it any more.")
+	s.change(w, r, v, "/api/v1/grants/"+segment(r, "id")+"/revoke", nil, "Revoked. Nothing can run under this grant any more.")
 }

@@ -53,7 +53,7 @@ func (s *Site) showJob(w http.ResponseWriter, r *http.Request, v *visit) {
 }
 
 func (s *Site) retryJob(w http.ResponseWriter, r *http.Request, v *visit) {
-	s.change(w, r, v, "/api/v1/jobs/"+segment(r, "id")+"/retry", nil, "It runs again now.")
+	s.change(w, r, v, "/api/v1/jobs/"+segment(r, "id")+"/retry", nil, "Retrying now.")
 }
 
 func (s *Site) cancelJob(w http.ResponseWriter, r *http.Request, v *visit) {

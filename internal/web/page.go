@@ -144,12 +144,12 @@ func (s *Site) noticeOf(r *http.Request, err error) (status int, n notice) {
 	case ok && e.Code.HTTPStatus() < http.StatusInternalServerError:
 		return e.Code.HTTPStatus(), notice{Bad: true, Text: sentence(e.Msg), Hint: e.Hint, Code: string(e.Code)}
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, pawl.ErrUnavailable):
-		return http.StatusServiceUnavailable, notice{Bad: true, Text: "The database does not answer in time.", Hint: "Try again in a moment."}
+		return http.StatusServiceUnavailable, notice{Bad: true, Text: "The database did not answer in time.", Hint: "Try again in a moment."}
 	}
 	if r.Context().Err() == nil {
 		s.log.Error("a page failed", "method", r.Method, "path", r.URL.Path, "err", err)
 	}
-	return http.StatusInternalServerError, notice{Bad: true, Text: "Something went wrong inside Pawl.", Hint: "The server's log has the cause."}
+	return http.StatusInternalServerError, notice{Bad: true, Text: "Something went wrong in Pawl.", Hint: "See the server log for the cause."}
 }
 
 // fail shows what went wrong as a page of its own.

@@ -100,7 +100,7 @@ func (s *Site) approveRun(w http.ResponseWriter, r *http.Request, v *visit) {
 	done := "Approved."
 	if r.FormValue("always") != "" {
 		body["always"] = true
-		done = "Approved, and this workflow may do so from now on."
+		done = "Approved. The workflow no longer asks before this call."
 	}
 	s.change(w, r, v, apiRun(r, "approve"), body, done)
 }
@@ -131,13 +131,13 @@ func answerOf(r *http.Request) json.RawMessage {
 func (s *Site) rejectRun(w http.ResponseWriter, r *http.Request, v *visit) {
 	done := "Rejected. The workflow is paused."
 	if isOfSchedule(r.FormValue("kind")) {
-		done = "Rejected. The slot ends here."
+		done = "Rejected. The slot has ended."
 	}
 	s.change(w, r, v, apiRun(r, "reject"), map[string]any{"seen": seenIn(r)}, done)
 }
 
 func (s *Site) resumeRun(w http.ResponseWriter, r *http.Request, v *visit) {
-	s.change(w, r, v, apiRun(r, "resume"), nil, "It is tried again.")
+	s.change(w, r, v, apiRun(r, "resume"), nil, "Retrying now.")
 }
 
 func (s *Site) cancelRun(w http.ResponseWriter, r *http.Request, v *visit) {
@@ -154,5 +154,5 @@ func (s *Site) resolveRun(w http.ResponseWriter, r *http.Request, v *visit) {
 		}
 		body["result"] = json.RawMessage(text)
 	}
-	s.change(w, r, v, apiRun(r, "resolve"), body, "Noted.")
+	s.change(w, r, v, apiRun(r, "resolve"), body, "Recorded.")
 }

@@ -123,13 +123,13 @@ func (s *Site) showScheduleWhy(w http.ResponseWriter, r *http.Request, v *visit)
 }
 
 func (s *Site) runSchedule(w http.ResponseWriter, r *http.Request, v *visit) {
-	s.change(w, r, v, apiSchedule(r, "/run"), nil, "A run was asked for.")
+	s.change(w, r, v, apiSchedule(r, "/run"), nil, "Run requested.")
 }
 
 func (s *Site) enableSchedule(w http.ResponseWriter, r *http.Request, v *visit) {
-	s.changeBy(w, r, v, http.MethodPatch, apiSchedule(r, ""), map[string]any{"enabled": true}, "Switched on.")
+	s.changeBy(w, r, v, http.MethodPatch, apiSchedule(r, ""), map[string]any{"enabled": true}, "Enabled.")
 }
 
 func (s *Site) disableSchedule(w http.ResponseWriter, r *http.Request, v *visit) {
-	s.changeBy(w, r, v, http.MethodPatch, apiSchedule(r, ""), map[string]any{"enabled": false}, "Switched off: no slot is started by itself.")
+	s.changeBy(w, r, v, http.MethodPatch, apiSchedule(r, ""), map[string]any{"enabled": false}, "Disabled. No slots will start automatically.")
 }

@@ -20,7 +20,7 @@ func TestSchedulePageShowsSlotsAndClockChanges(t *testing.T) {
 		id := r.schedule("poems", "poet", "30 2 * * *")
 		why := r.waitLane("schedule", id, "Idle")
 		b := r.signedIn(r.admin)
-		p := b.get("/schedules/"+id).want(http.StatusOK).has("x:poet", "Europe/Berlin", "manual", "✓", "the next waits", "⋯", "tone-warn", "&lt;b&gt;")
+		p := b.get("/schedules/"+id).want(http.StatusOK).has("x:poet", "Europe/Berlin", "manual", "✓", "the next run waits", "⋯", "tone-warn", "&lt;b&gt;")
 		p.hasNot("<b>")
 		if n := strings.Count(p.body, "◷"); n != changesShown {
 			t.Errorf("%d clock changes are marked", n)
@@ -30,10 +30,10 @@ func TestSchedulePageShowsSlotsAndClockChanges(t *testing.T) {
 		}
 		b.get("/runs/"+why.Recent[0].ID).want(http.StatusOK).has(`href="/schedules/`+id, "&lt;b&gt;leaf").hasNot("<b>leaf")
 		b.post("/schedules/"+id+"/disable", "back", "/schedules/"+id).want(http.StatusSeeOther)
-		b.get("/schedules/"+id).want(http.StatusOK).has("none of these will run", "Switch on")
+		b.get("/schedules/"+id).want(http.StatusOK).has("none of these will run", "Enable")
 		b.post("/schedules/"+id+"/run", "back", "/schedules/"+id).want(http.StatusConflict).has(`role="alert"`)
 		b.post("/schedules/"+id+"/enable", "back", "/schedules/"+id).want(http.StatusSeeOther)
-		b.get("/schedules/"+id).want(http.StatusOK).has("Switched on.", "Run now")
+		b.get("/schedules/"+id).want(http.StatusOK).has("Enabled.", "Run now")
 	})
 }
 
@@ -51,7 +51,7 @@ func TestGraphsAreAnsweredAndRejectedInTheInbox(t *testing.T) {
 			b.post("/runs/"+asking+"/"+action, "answer", "yes", "seen", "2026-01-01T00:00:00.000Z", "back", "/approvals").want(http.StatusConflict)
 			b.post("/runs/"+asking+"/"+action, "answer", "yes", "back", "/approvals").want(http.StatusUnprocessableEntity)
 			b.post("/runs/"+asking+"/"+action, "answer", "yes, please", "kind", "schedule", "seen", seen, "back", "/approvals").want(http.StatusSeeOther)
-			b.get("/approvals").want(http.StatusOK).has("Nobody waits for you.")
+			b.get("/approvals").want(http.StatusOK).has("Nothing is waiting for you.")
 			r.waitLane("schedule", id, "Idle")
 		}
 	})
@@ -64,13 +64,13 @@ func TestBackfillIsPlannedConfirmedAndFollowed(t *testing.T) {
 		b := r.signedIn(r.admin)
 		plan := "/schedules/" + id + "/backfill"
 		back := plan + "s"
-		b.post(plan, "from", "yesterday", "to", "", "back", back).want(http.StatusUnprocessableEntity).has("not a date and time", "Run slots of the past")
+		b.post(plan, "from", "yesterday", "to", "", "back", back).want(http.StatusUnprocessableEntity).has("not a date and time", "Backfill past slots")
 		b.post(plan, "from", "2030-01-01T00:00", "to", "2031-01-01T00:00", "back", back).want(http.StatusUnprocessableEntity).has(`role="alert"`)
 		p := b.post(plan, "from", "2026-01-01T00:00", "to", "2026-01-04T00:00", "perMinute", "600", "back", back).want(http.StatusSeeOther)
 		path := p.header.Get("Location")
-		page := b.get(path).want(http.StatusOK).has("3 slots would run", "Run 3 slots", "did not run")
+		page := b.get(path).want(http.StatusOK).has("3 slots will run", "Run 3 slots", "did not run")
 		hash := regexp.MustCompile(`name="hash" value="([^"]+)"`).FindStringSubmatch(page.body)[1]
-		b.post(path+"/confirm", "hash", "another", "back", path).want(http.StatusConflict).has("The plan", `role="alert"`)
+		b.post(path+"/confirm", "hash", "another", "back", path).want(http.StatusConflict).has("<h2>Plan</h2>", `role="alert"`)
 		b.post(path+"/confirm", "hash", hash, "back", path).want(http.StatusSeeOther)
 		r.eventually("it is done", func() bool {
 			var told backfillAnswer
@@ -79,7 +79,7 @@ func TestBackfillIsPlannedConfirmedAndFollowed(t *testing.T) {
 		})
 		b.get(path).want(http.StatusOK).has(`<progress value="3" max="3"`, "3 of 3 slots")
 		b.post(path+"/pause", "back", path).want(http.StatusConflict)
-		b.get(back).want(http.StatusOK).has(path, "3 of 3 begun")
+		b.get(back).want(http.StatusOK).has(path, "3 of 3 started")
 		b.get("/schedules/" + id + "?trigger=backfill").want(http.StatusOK).has(path)
 		b.get("/backfills/none").want(http.StatusNotFound)
 	})
@@ -88,9 +88,9 @@ func TestBackfillIsPlannedConfirmedAndFollowed(t *testing.T) {
 func TestGrantsAreMadeExactlyAndRevoked(t *testing.T) {
 	both(t, func(r *rig) {
 		b := r.signedIn(r.admin)
-		b.get("/grants").want(http.StatusOK).has("There are no grants yet", "New grant")
+		b.get("/grants").want(http.StatusOK).has("No grants yet", "New grant")
 		b.post("/grants", "graphs", "x:poet, x:asks", "usdPerDay", "1.5", "runsPerDay", "10", "days", "30", "back", "/grants").want(http.StatusSeeOther)
-		p := b.get("/grants").want(http.StatusOK).has("The grant was made.", "x:poet", "x:asks", "$1.50 a day", "10 runs a day", "in 29 d")
+		p := b.get("/grants").want(http.StatusOK).has("Grant created.", "x:poet", "x:asks", "$1.50 per day", "10 runs per day", "in 29 d")
 		id := regexp.MustCompile(`/grants/([^/]+)/revoke`).FindStringSubmatch(p.body)[1]
 		for _, form := range [][]string{{"graphs", "no graph"}, {"graphs", "*"}, {"graphs", ""}, {"graphs", "x:poet", "usdPerRun", "much"}, {"graphs", "x:poet", "days", "-1"}, {"graphs", "x:poet", "runsPerDay", "many"}} {
 			b.post("/grants", append(form, "back", "/grants")...).want(http.StatusUnprocessableEntity).has(`role="alert"`)

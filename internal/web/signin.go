@@ -114,11 +114,11 @@ func (s *Site) showSignIn(w http.ResponseWriter, r *http.Request) {
 	}
 	now := time.Now()
 	if !s.links.use(code, now) {
-		s.refuseSignIn(w, r, next, "This link was used already, or is older than 15 minutes.", "Restart the server for a new one, or paste a token.")
+		s.refuseSignIn(w, r, next, "This link has already been used or is older than 15 minutes.", "Restart the server for a new one, or paste a token.")
 		return
 	}
 	if _, err := s.goodToken(r.Context(), s.cfg.Admin, now); err != nil {
-		s.refuseSignIn(w, r, next, "The administrator's token of this server is not valid any more.", "Paste another token.")
+		s.refuseSignIn(w, r, next, "The administrator's token of this server is no longer valid.", "Paste another token.")
 		return
 	}
 	s.setCookie(w, r, s.sessions.begin(s.cfg.Admin, now))
@@ -130,14 +130,14 @@ func (s *Site) signIn(w http.ResponseWriter, r *http.Request) {
 	next := localPath(r.FormValue("next"))
 	text := strings.TrimSpace(r.FormValue("token"))
 	if text == "" || len(text) > maxToken {
-		s.refuseSignIn(w, r, next, "This is not a token.", "A token begins with pawl_ and is one word.")
+		s.refuseSignIn(w, r, next, "This is not a token.", "A token starts with pawl_ and contains no spaces.")
 		return
 	}
 	now := time.Now()
 	_, err := s.goodToken(r.Context(), text, now)
 	switch {
 	case pawl.ErrorCode(err) == pawl.CodeUnauthorized:
-		s.refuseSignIn(w, r, next, "This token is not valid here.", "It may be another server's, expired or revoked.")
+		s.refuseSignIn(w, r, next, "This token is not valid on this server.", "It may be expired, revoked or from another server.")
 		return
 	case err != nil:
 		s.problem(w, r, err)

@@ -38,7 +38,7 @@ func pagePaths() []string {
 func TestSignInByToken(t *testing.T) {
 	both(t, func(r *rig) {
 		b := r.browser()
-		b.post("/signin", "token", "pawl_wrong").want(http.StatusUnauthorized).has("not valid here")
+		b.post("/signin", "token", "pawl_wrong").want(http.StatusUnauthorized).has("not valid on this server")
 		b.post("/signin", "token", "").want(http.StatusUnauthorized)
 		b.post("/signin", "token", strings.Repeat("x", 4096)).want(http.StatusUnauthorized)
 		p := b.post("/signin", "token", " "+r.admin+"\n", "next", "/jobs").want(http.StatusSeeOther)
@@ -76,7 +76,7 @@ func TestOneTimeLinkWorksOnce(t *testing.T) {
 	b.get(link).want(http.StatusSeeOther)
 	b.get("/").want(http.StatusOK)
 	other := r.browser()
-	other.get(link).want(http.StatusUnauthorized).has("used already")
+	other.get(link).want(http.StatusUnauthorized).has("already been used")
 	other.get("/").want(http.StatusSeeOther)
 	other.get("/signin?code=guessed").want(http.StatusUnauthorized)
 }

@@ -114,7 +114,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 	if err := s.guard.Check(r); err != nil {
-		s.fail(out, r, http.StatusForbidden, notice{Bad: true, Text: "This request came from another site and was not carried out.", Hint: "Open the page here and try again."})
+		s.fail(out, r, http.StatusForbidden, notice{Bad: true, Text: "This request came from another site and was refused.", Hint: "Open the page here and try again."})
 		return
 	}
 	if r.Body != nil {
@@ -163,7 +163,7 @@ func (s *Site) recovered(out *answer, r *http.Request, v any) {
 	if out.sent {
 		panic(http.ErrAbortHandler) // half a page was sent: nobody should take it for whole
 	}
-	s.fail(out, r, http.StatusInternalServerError, notice{Bad: true, Text: "Something went wrong inside Pawl.", Hint: "The server's log has the cause."})
+	s.fail(out, r, http.StatusInternalServerError, notice{Bad: true, Text: "Something went wrong in Pawl.", Hint: "See the server log for the cause."})
 }
 
 // answer remembers whether anything was sent.

@@ -206,11 +206,11 @@ func (s *Site) showSourceRuns(w http.ResponseWriter, r *http.Request, v *visit) 
 }
 
 func (s *Site) runSource(w http.ResponseWriter, r *http.Request, v *visit) {
-	s.change(w, r, v, apiSource(r, "/run"), nil, "A run was asked for.")
+	s.change(w, r, v, apiSource(r, "/run"), nil, "Run requested.")
 }
 
 func (s *Site) pauseSource(w http.ResponseWriter, r *http.Request, v *visit) {
-	s.change(w, r, v, apiSource(r, "/pause"), nil, "Paused: nothing more is fetched.")
+	s.change(w, r, v, apiSource(r, "/pause"), nil, "Paused. Nothing more will be fetched.")
 }
 
 func (s *Site) resumeSource(w http.ResponseWriter, r *http.Request, v *visit) {
@@ -220,10 +220,10 @@ func (s *Site) resumeSource(w http.ResponseWriter, r *http.Request, v *visit) {
 // resetSource forgets failures, and with all also how far it has come.
 func (s *Site) resetSource(w http.ResponseWriter, r *http.Request, v *visit) {
 	body := map[string]any{}
-	done := "Its failures are forgotten, and it is tried again."
+	done := "Failures cleared. It runs again now."
 	if r.FormValue("all") != "" {
 		body["all"] = true
-		done = "It fetches everything again."
+		done = "Reset. It fetches everything again."
 	}
 	s.change(w, r, v, apiSource(r, "/reset"), body, done)
 }

@@ -56,5 +56,5 @@ func (s *Site) compareDefinitions(ctx context.Context, out *sourceVersionsPage, 
 }
 
 func definitionVersion(v *sourcestore.SourceVersion) *versionAnswer {
-	return &versionAnswer{Number: v.Number, Version: v.Version, Filename: "As JSON, with all defaults", CreatedAt: v.CreatedAt, Script: pretty(v.Definition)}
+	return &versionAnswer{Number: v.Number, Version: v.Version, Filename: "JSON, with all defaults", CreatedAt: v.CreatedAt, Script: pretty(v.Definition)}
 }

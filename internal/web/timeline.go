@@ -180,7 +180,7 @@ func (l *timelineLine) addPast(ctx context.Context, tx *store.Tx, k lane.Kind, w
 	slices.Reverse(ran)
 	if l.More {
 		x := w.x(ran[0].from)
-		l.Marks = append(l.Marks, timelineMark{0, max(markWidth, x), "more", "More ran here than is drawn"})
+		l.Marks = append(l.Marks, timelineMark{0, max(markWidth, x), "more", "More runs than can be drawn"})
 	}
 	for _, one := range ran {
 		if one.tone == "bad" {

@@ -108,21 +108,21 @@ func called(state string) string {
 	}
 	switch state {
 	case "paused:transient":
-		return "tried again later"
+		return "retrying later"
 	case "paused:approval":
-		return "waits for a person"
+		return "waiting for a person"
 	case "paused:reconciliation":
 		return "outcome unknown"
 	case "failed:logic":
 		return "script failed"
 	case "failed:internal":
-		return "failed inside"
+		return "internal error"
 	case "in_flight":
-		return "under way"
+		return "in progress"
 	case "needs_reconcile":
-		return "being asked for"
+		return "checking outcome"
 	case "indeterminate":
-		return "unknown"
+		return "outcome unknown"
 	case "applied":
 		return "happened"
 	case "committed":
@@ -130,7 +130,7 @@ func called(state string) string {
 	case "crashed":
 		return "interrupted"
 	case "orphaned":
-		return "nothing came of it"
+		return "no outcome"
 	}
 	return state
 }
@@ -167,14 +167,14 @@ func slotWords() map[string]string {
 	return map[string]string{
 		"success":          "done",
 		"error":            "failed",
-		"coalesced":        "joined a later one",
-		"skipped_overlap":  "skipped: still busy",
-		"skipped_missed":   "missed: nobody was there",
-		"skipped_disabled": "skipped: switched off",
-		"skipped_grant":    "not allowed",
-		"skipped_budget":   "budget spent",
-		"superseded":       "replaced by a change",
-		"planned":          "waits for you",
+		"coalesced":        "merged into a later slot",
+		"skipped_overlap":  "skipped: previous run active",
+		"skipped_missed":   "missed: no server was running",
+		"skipped_disabled": "skipped: disabled",
+		"skipped_grant":    "skipped: not allowed",
+		"skipped_budget":   "skipped: budget used up",
+		"superseded":       "superseded by a change",
+		"planned":          "waiting for confirmation",
 	}
 }
 
@@ -255,21 +255,21 @@ func short(id string) string {
 func gateName(name string) string {
 	switch name {
 	case "wanted", "enabled":
-		return "switched on"
+		return "enabled"
 	case "idle", "in_flight":
-		return "not busy"
+		return "no active run"
 	case "healthy":
-		return "nothing unfinished"
+		return "no unresolved run"
 	case "due", "schedule":
-		return "something to do"
+		return "due"
 	case "quota":
-		return "calls left"
+		return "quota left"
 	case "retry":
 		return "not backing off"
 	case "grant":
-		return "allowed"
+		return "grant allows it"
 	case "worker":
-		return "a worker"
+		return "worker available"
 	}
 	return name
 }

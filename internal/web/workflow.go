@@ -150,15 +150,15 @@ func (s *Site) showWorkflowWhy(w http.ResponseWriter, r *http.Request, v *visit)
 
 // revokeRule makes a workflow ask again before it calls a method.
 func (s *Site) revokeRule(w http.ResponseWriter, r *http.Request, v *visit) {
-	s.changeBy(w, r, v, http.MethodDelete, apiWorkflow(r, "/approvals/rules/"+segment(r, "tool")+"/"+segment(r, "method")), nil, "Revoked: it asks again before it makes such a call.")
+	s.changeBy(w, r, v, http.MethodDelete, apiWorkflow(r, "/approvals/rules/"+segment(r, "tool")+"/"+segment(r, "method")), nil, "Revoked. The workflow asks again before this call.")
 }
 
 func (s *Site) runWorkflow(w http.ResponseWriter, r *http.Request, v *visit) {
-	s.change(w, r, v, apiWorkflow(r, "/run"), nil, "A run was asked for.")
+	s.change(w, r, v, apiWorkflow(r, "/run"), nil, "Run requested.")
 }
 
 func (s *Site) pauseWorkflow(w http.ResponseWriter, r *http.Request, v *visit) {
-	s.change(w, r, v, apiWorkflow(r, "/pause"), nil, "Paused: nothing more is started.")
+	s.change(w, r, v, apiWorkflow(r, "/pause"), nil, "Paused. Nothing more will start.")
 }
 
 func (s *Site) resumeWorkflow(w http.ResponseWriter, r *http.Request, v *visit) {
@@ -166,5 +166,5 @@ func (s *Site) resumeWorkflow(w http.ResponseWriter, r *http.Request, v *visit) 
 }
 
 func (s *Site) skipInput(w http.ResponseWriter, r *http.Request, v *visit) {
-	s.change(w, r, v, "/api/v1/inputs/"+segment(r, "id")+"/skip", nil, "Skipped: what waited of it is given up.")
+	s.change(w, r, v, "/api/v1/inputs/"+segment(r, "id")+"/skip", nil, "Skipped.")
 }

@@ -23,7 +23,7 @@ import (
 func TestOverviewShowsLanesAndFiltersThem(t *testing.T) {
 	both(t, func(r *rig) {
 		b := r.signedIn(r.admin)
-		b.get("/").want(http.StatusOK).has("Nothing runs here yet")
+		b.get("/").want(http.StatusOK).has("Nothing is deployed yet")
 		r.deploy("asks", "ask", "o-1")
 		r.deploy("does", "put", "o-1")
 		r.deploy("rests", "put")
@@ -40,8 +40,8 @@ func TestOverviewShowsLanesAndFiltersThem(t *testing.T) {
 				}
 			}
 		}
-		b.get("/?q=%25").want(http.StatusOK).has("Nothing fits")
-		b.get("/?kind=source").want(http.StatusOK).has("Nothing fits")
+		b.get("/?q=%25").want(http.StatusOK).has("No matches")
+		b.get("/?kind=source").want(http.StatusOK).has("No matches")
 	})
 }
 
@@ -150,7 +150,7 @@ func TestRefusalsAreShownInPlace(t *testing.T) {
 		r.deploy("rests", "put")
 		b := r.signedIn(r.admin)
 		b.post("/workflows/rests/pause", "back", "/workflows/rests").want(http.StatusSeeOther)
-		b.get("/workflows/rests").want(http.StatusOK).has("Paused: nothing more is started.", "Resume")
+		b.get("/workflows/rests").want(http.StatusOK).has("Paused. Nothing more will start.", "Resume")
 		b.post("/workflows/rests/run", "back", "/workflows/rests").want(http.StatusConflict).has("is paused", "Inputs → outputs", `name="back" value="/workflows/rests"`)
 		b.post("/workflows/rests/resume", "back", "/workflows/rests").want(http.StatusSeeOther)
 	})
@@ -161,7 +161,7 @@ func TestViewersAreOfferedAndAllowedNothing(t *testing.T) {
 	r.deploy("asks", "ask", "o-1")
 	asking := r.waitWord("asks", "Needs attention")
 	b := r.signedIn(r.token("vera", userstore.RoleViewer, "read"))
-	b.get("/workflows/asks").want(http.StatusOK).has("You may look but not decide").hasNot("Run now", "Approve this call", "Skip it")
+	b.get("/workflows/asks").want(http.StatusOK).has("To decide, sign in with a token").hasNot("Run now", "Approve this call", "Skip it")
 	b.get("/approvals").want(http.StatusOK).hasNot("Approve this call")
 	b.get("/tokens").want(http.StatusOK).hasNot("New token", "of admin")
 	b.get("/audit").want(http.StatusForbidden)
@@ -274,6 +274,6 @@ func TestOverviewDoesNotWaitForSlowCounts(t *testing.T) {
 	r.deploy("rests", "put")
 	r.site.counts.of = map[string]*keptCounts{fmt.Sprint(map[pawl.Kind]string{"workflow": "", "source": "", "schedule": ""}): {busy: make(chan struct{})}} // a count that takes for ever
 	p := r.signedIn(r.admin).get("/").want(http.StatusOK)
-	p.has("lane-workflow-rests", "Needs attention", "Everything that runs here by itself.")
+	p.has("lane-workflow-rests", "Needs attention", "Workflows, sources and schedules.")
 	p.hasNot(`<span class="num">`)
 }
