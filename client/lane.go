@@ -7,7 +7,7 @@ type Lane struct {
 	Name         string            `json:"name" example:"mail-to-sheet"`
 	ID           string            `json:"id" format:"uuid"`
 	Status       string            `json:"status" enum:"Running,Idle,Needs attention,Stopped"`
-	Issue        NullString        `json:"issue" doc:"What is the matter, in a sentence; null if nothing is." example:"It is paused; resume it to go on."`
+	Issue        NullString        `json:"issue" doc:"What is the matter, in a sentence; null if nothing is." example:"It is paused; resume it to continue."`
 	IssueCode    NullString        `json:"issueCode" doc:"The same for programs, such as paused, backing_off or sign_in."`
 	Schedule     string            `json:"schedule" example:"Every 5 minutes" doc:"How often it looks for work, in words."`
 	NextAt       Instant           `json:"nextAt" nullable:"true" doc:"When it does something by itself; null if it does not, or waits for events."`
@@ -28,7 +28,7 @@ type Activity struct {
 type LaneWhy struct {
 	Lane
 	At     Instant      `json:"at" doc:"As of when this is told."`
-	Next   string       `json:"next" example:"It looks again at 2030-01-31T09:00:00.000Z." doc:"What it does next."`
+	Next   string       `json:"next" example:"It checks again at 2030-01-31T09:00:00.000Z." doc:"What it does next."`
 	Do     NullString   `json:"do" example:"pawl approve 0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e" doc:"The command that ends what its status tells; null while it is idle."`
 	Gates  []Gate       `json:"gates" nullable:"false" doc:"The conditions of running; it runs when all are open."`
 	Recent []RunSummary `json:"recent" nullable:"false" doc:"Its last runs, the newest first."`
@@ -41,7 +41,7 @@ type LaneWhy struct {
 type Gate struct {
 	Name  string  `json:"name" example:"wanted"`
 	Open  bool    `json:"open"`
-	Text  string  `json:"text" example:"It is meant to run."`
+	Text  string  `json:"text" example:"It is enabled."`
 	Until Instant `json:"until" nullable:"true" doc:"When it opens by itself; null if it is not known, or open."`
 }
 

@@ -69,7 +69,7 @@ type SourceRun struct {
 // with every page.
 type RunProgress struct {
 	SourceProgress
-	Note      NullString `json:"note" example:"It goes on after 3 pages of an earlier attempt." doc:"What is worth knowing about it."`
+	Note      NullString `json:"note" example:"It continues after 3 pages of an earlier attempt." doc:"What is worth knowing about it."`
 	UpdatedAt Instant    `json:"updatedAt"`
 }
 

@@ -37,7 +37,7 @@ func (c *pinnedDesk) Pin(_ context.Context, methods []string, seen map[string]st
 		case p.Fixed:
 			return &pawl.Error{Code: pawl.CodeInvalid, Reason: "fixed", Msg: "the pin is in the definition", Hint: "Write pin: x there."}
 		case seen[p.Method] != p.Now:
-			return &pawl.Error{Code: pawl.CodeConflict, Reason: "changed", Msg: "it is another one than the one you saw"}
+			return &pawl.Error{Code: pawl.CodeConflict, Reason: "changed", Msg: "it is not the one you saw"}
 		}
 		c.pins[i].Pinned, c.pins[i].State, c.pins[i].Change = p.Now, tool.PinHolds, ""
 	}

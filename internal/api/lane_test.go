@@ -159,7 +159,7 @@ func TestWhyTellsOfAnInstant(t *testing.T) {
 		if a := at(last.EndedAt.Time); a.Before.ID != last.ID || a.After != nil || !strings.Contains(a.Text, "Nothing ran") {
 			t.Errorf("after the last: %+v", a)
 		}
-		if a := at(time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond)); a.Before.ID != last.ID || a.Text != "That is still to come." {
+		if a := at(time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond)); a.Before.ID != last.ID || a.Text != "That time is in the future." {
 			t.Errorf("later: %+v", a)
 		}
 	})

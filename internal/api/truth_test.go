@@ -84,16 +84,16 @@ func workflowSituations() []situation {
 		{"w-found-nothing", "workflow", producer(""), "committed", "Idle", "", ""},
 		{"w-did-it", "workflow", consumer(`await ctx.tools.desk.put({});`), "committed", "Idle", "", ""},
 		{"w-running", "workflow", producer(`await ctx.tools.desk.wait({});`), "active", "Running", "", "pawl cancel"},
-		{"w-asks", "workflow", asks, "paused:approval", "Needs attention", "waits for your approval", "pawl approve"},
+		{"w-asks", "workflow", asks, "paused:approval", "Needs attention", "waiting for your approval", "pawl approve"},
 		{"w-locked", "workflow", consumer(`await ctx.tools.desk.lock({});`), "paused:approval", "Needs attention", "permission", "pawl resume workflow"},
 		{"w-lost", "workflow", consumer(`await ctx.tools.desk.lose({});`), "paused:reconciliation", "Needs attention", "unknown whether", "pawl resolve"},
-		{"w-doubts", "workflow", consumer(`await ctx.tools.desk.doubt({});`), "paused:reconciliation", "Running", "being asked", "pawl describe run"},
+		{"w-doubts", "workflow", consumer(`await ctx.tools.desk.doubt({});`), "paused:reconciliation", "Running", "being checked", "pawl describe run"},
 		{"w-busy", "workflow", busy, "paused:transient", "Running", "tried again", "pawl resume workflow"},
 		{"w-spent", "workflow", func(r *rig, name string) {
 			busy(r, name)
 			r.waitRuns("?kind=workflow&lane="+name+"&status=paused:transient", 1)
 			r.exec(`update retries set retry_count = 99 where kind = 'workflow' and lane like $1`, name+"%")
-		}, "paused:transient", "Needs attention", "not tried again by itself", "pawl resume workflow"},
+		}, "paused:transient", "Needs attention", "not retried automatically", "pawl resume workflow"},
 		{"w-throws", "workflow", throws, "failed:logic", "Needs attention", "The script failed", "pawl resume workflow"},
 		{"w-paused", "workflow", then(producer(""), "committed", "pause"), "committed", "Stopped", "It is paused", "pawl resume workflow"},
 		{"w-paused-asking", "workflow", then(asks, "paused:approval", "pause"), "paused:approval", "Stopped", "It is paused", "pawl resume workflow"},
@@ -116,7 +116,7 @@ func sourceSituations() []situation {
 		{"s-fetched", "source", from("/prices"), "committed", "Idle", "", ""},
 		{"s-fetching", "source", from("/slow"), "active", "Running", "", "pawl cancel"},
 		{"s-busy", "source", from("/busy"), "paused:transient", "Running", "tried again", "pawl reset source"},
-		{"s-locked", "source", from("/locked"), "failed:logic", "Needs attention", "other credentials", "pawl reset source"},
+		{"s-locked", "source", from("/locked"), "failed:logic", "Needs attention", "rejected the credentials", "pawl reset source"},
 		{"s-spent", "source", from("/busy", "execution", map[string]any{"maxRetries": 1}), "paused:transient", "Needs attention", "The one attempt of this period failed", "pawl reset source"},
 		{"s-not-json", "source", from("/page"), "failed:logic", "Running", "failed", "pawl reset source"},
 		{"s-inactive", "source", from("/prices", "status", "draft"), "", "Stopped", "only active sources run", "pawl apply"},
@@ -124,7 +124,7 @@ func sourceSituations() []situation {
 			from("/prices")(r, name)
 			r.waitRuns("?kind=source&lane="+name+"&status=committed", 1)
 			r.do("POST", "/api/v1/sources/"+name+"/pause", nil).want(http.StatusOK)
-		}, "committed", "Stopped", "It is paused", "pawl resume source"},
+		}, "committed", "Stopped", "It has been paused", "pawl resume source"},
 		{"s-limited", "source", func(r *rig, name string) { // two calls are allowed here; the host asked for less rest than that
 			d := r.fetching("", "table", "s_limited")
 			d["url"] = limited(r)
@@ -145,12 +145,12 @@ func scheduleSituations() []situation {
 		{"p-new", "schedule", func(r *rig, name string) { r.schedule(yearly(name, "x:poet")) }, "", "Idle", "", ""},
 		{"p-ran", "schedule", make("x:poet"), "success", "Idle", "", ""},
 		{"p-running", "schedule", make("x:waits"), "running", "Running", "", "pawl cancel"},
-		{"p-asks", "schedule", make("x:asks"), "running", "Needs attention", "asks something", "pawl approve"},
+		{"p-asks", "schedule", make("x:asks"), "running", "Needs attention", "asks a question", "pawl approve"},
 		{"p-failed", "schedule", make("x:fails"), "error", "Needs attention", "no such poem", "pawl run schedule"},
 		{"p-off", "schedule", func(r *rig, name string) {
 			r.schedule(yearly(name, "x:poet"))
 			r.do("PATCH", "/api/v1/schedules/"+id(r, name), map[string]any{"enabled": false}).want(http.StatusOK)
-		}, "skipped", "Stopped", "switched off", "pawl resume schedule"},
+		}, "skipped", "Stopped", "is disabled", "pawl resume schedule"},
 		{"p-revoked", "schedule", func(r *rig, name string) {
 			s := r.schedule(yearly(name, "x:poet"))
 			r.do("POST", "/api/v1/grants/"+s.ExecutionGrantID+"/revoke", nil).want(http.StatusOK)
@@ -330,37 +330,35 @@ func claims() map[string]func(f facts) bool {
 		return strings.HasPrefix(f.status, "failed") || f.status == "paused:transient" || f.status == "error" || f.class != "" || f.failures > 0
 	}
 	return map[string]func(f facts) bool{
-		"there was nothing to do":   func(f facts) bool { return f.status == "committed" },
-		"Its last run is over":      func(f facts) bool { return f.status == "committed" },
-		"did not end well":          not(active),
-		"No run is under way":       not(active),
-		"Nothing of it runs":        not(active),
+		"; nothing to do":           func(f facts) bool { return f.status == "committed" },
+		"Its last run has finished": func(f facts) bool { return f.status == "committed" },
+		"did not succeed":           not(active),
+		"No run is active":          not(active),
 		"No slot runs":              not(active),
-		"is under way since":        active,
-		"It fetches now":            active,
-		"It never ran":              func(f facts) bool { return f.runs == 0 },
-		"It never fetched":          func(f facts) bool { return f.runs == 0 },
+		"been active since":         active,
+		"It is fetching":            active,
+		"has never run":             func(f facts) bool { return f.runs == 0 },
 		"Failed: ":                  failed,
 		"ailed and is tried again":  failed,
-		"backs off":                 func(f facts) bool { return f.backsOff },
+		"is backing off":            func(f facts) bool { return f.backsOff },
 		"The grant allows":          func(f facts) bool { return !f.refused },
 		"grant was revoked":         func(f facts) bool { return f.refused },
-		"will be passed over":       func(f facts) bool { return f.refused },
-		"waits for your approval":   func(f facts) bool { return f.asked == 1 },
+		"will be skipped: ":         func(f facts) bool { return f.refused },
+		"waiting for your approval": func(f facts) bool { return f.asked == 1 },
 		"Asked for approval":        func(f facts) bool { return f.asked == 1 },
-		"asks something":            func(f facts) bool { return f.asked == 1 },
+		"asks a question":           func(f facts) bool { return f.asked == 1 },
 		"unknown whether":           func(f facts) bool { return f.call == "indeterminate" },
-		"being asked what became":   func(f facts) bool { return f.call == "needs_reconcile" || f.call == "in_flight" },
+		"being checked":             func(f facts) bool { return f.call == "needs_reconcile" || f.call == "in_flight" },
 		"Done: ":                    func(f facts) bool { return f.lastCall == "applied" },
 		"It is paused":              func(f facts) bool { return !f.wanted },
-		"It is meant to run":        func(f facts) bool { return f.wanted },
-		"It is switched on":         func(f facts) bool { return f.wanted },
-		"It is switched off":        func(f facts) bool { return !f.wanted },
+		"been paused since":         func(f facts) bool { return !f.wanted },
+		"It is enabled":             func(f facts) bool { return f.wanted },
+		"It is disabled":            func(f facts) bool { return !f.wanted },
 		"1 event waits":             func(f facts) bool { return f.pending == 1 },
 		"no event waits":            func(f facts) bool { return f.pending == 0 },
 		"took nothing":              func(f facts) bool { return f.pending > 0 && f.jobs == 0 },
 		"It is due now":             func(f facts) bool { return f.jobs > 0 || f.due },
-		"Somebody asked for a run.": func(f facts) bool { return f.requests > 0 },
+		"A run was requested.":      func(f facts) bool { return f.requests > 0 },
 		"No worker":                 func(facts) bool { return true }, // told only with nobody there; see the gate
 	}
 }

@@ -163,7 +163,7 @@ func triggerWords(trigger string) string {
 	case "schedule":
 		return "schedule (it was due)"
 	case "manual":
-		return "manual (somebody asked for it)"
+		return "manual (a run was requested)"
 	case "event":
 		return "event (there were events that it had not seen)"
 	case "wake":
@@ -196,7 +196,7 @@ func runStory(r client.RunDetail, now time.Time) string {
 	case rules.ExitNow:
 		return "It was interrupted. Another attempt follows at once."
 	case rules.ExitBackoff:
-		return fmt.Sprintf("It failed for a reason that may pass. Another attempt follows by itself; pawl why %s %s tells when.", r.Kind, r.Lane)
+		return fmt.Sprintf("It failed for a reason that may pass. Another attempt follows by itself; pawl why %s %s shows when.", r.Kind, r.Lane)
 	case rules.ExitFix:
 		return "The script failed. Another attempt follows when a corrected version is deployed: pawl apply -f FILE"
 	case rules.ExitReconcile:

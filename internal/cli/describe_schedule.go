@@ -30,7 +30,7 @@ func describeSchedule(raw json.RawMessage, now time.Time) (string, error) {
 	case !s.Enabled && s.Issue != "":
 		d.say("It was switched off by itself: %s Switch it on again with: pawl resume schedule %s", s.Issue, s.Name)
 	case !s.Enabled:
-		d.say("It is switched off. Switch it on with: pawl resume schedule %s", s.Name)
+		d.say("It is disabled. Switch it on with: pawl resume schedule %s", s.Name)
 	case s.NextRunAt.After(now):
 		d.say("It runs next %s.", relative(s.NextRunAt.Time, now))
 	case !s.NextRunAt.IsZero():

@@ -52,7 +52,7 @@ func scheduleAPI(t *testing.T) *fake {
 		"GET /api/v1/grants/" + grantID:                     {200, grantJSON},
 		"POST /api/v1/grants/" + grantID + "/revoke":        {200, grantJSON},
 		"GET /api/v1/billing/receipts":                      {200, `{"items":[{"id":"c1","runId":"` + runID + `","scheduleId":"` + poetID + `","attempt":1,"executor":"langgraph","model":"m-1","inputTokens":10,"outputTokens":20,"amountUsd":0.0123,"createdAt":"2026-01-01T00:00:00.000Z"}]}`},
-		"GET /api/v1/lanes/schedule/" + poetID + "/why":     {200, `{"kind":"schedule","name":"morning-poet","gates":[{"name":"enabled","open":true,"text":"It is switched on."}]}`},
+		"GET /api/v1/lanes/schedule/" + poetID + "/why":     {200, `{"kind":"schedule","name":"morning-poet","gates":[{"name":"enabled","open":true,"text":"It is enabled."}]}`},
 		"GET /api/v1/backfills/" + backfillID:               {200, planJSON("done", 3, 3, 0)},
 		"POST /api/v1/backfills/" + backfillID + "/confirm": {200, planJSON("running", 0, 0, 0)},
 		"POST /api/v1/backfills/" + backfillID + "/cancel":  {200, planJSON("cancelled", 0, 0, 0)},
@@ -108,7 +108,7 @@ func TestVerbsOfSchedules(t *testing.T) {
 
 func TestScheduleIsDescribedInWords(t *testing.T) {
 	scheduleAPI(t).says([]string{"describe", "schedule", "morning-poet"},
-		"The schedule morning-poet runs the graph langgraph:poet.", "It runs next in", "Queue: a slot that comes due", "active, 2 USD a day, 10 runs a day", "It is switched on.",
+		"The schedule morning-poet runs the graph langgraph:poet.", "It runs next in", "Queue: a slot that comes due", "active, 2 USD a day, 10 runs a day", "It is enabled.",
 		"Next instants (At 09:00)", "clocks go forward", "skipped_missed", "0 succeeded, 1 failed and 1 were passed over. Together they cost 0.25 USD.", `"topic": "autumn"`)
 }
 

@@ -10,7 +10,7 @@ import (
 
 const (
 	idleLane = `{"kind":"source","name":"prices","id":"1","status":"Idle","lastActivity":{"text":""}}`
-	sickLane = `{"kind":"workflow","name":"bills","id":"2","status":"Needs attention","issue":"It waits for your approval.","lastActivity":{"text":""}}`
+	sickLane = `{"kind":"workflow","name":"bills","id":"2","status":"Needs attention","issue":"It is waiting for your approval.","lastActivity":{"text":""}}`
 	ready    = `{"status":"ok","checks":{"database":"ok"}}`
 )
 
@@ -31,7 +31,7 @@ func TestStatusTellsByItsExitCode(t *testing.T) {
 	}
 	r = statusAPI(t, idleLane, sickLane).run("status")
 	r.expect(t, pawl.ExitFailed, "1 of 2 lanes needs attention")
-	if !strings.Contains(r.stdout, "bills") || !strings.Contains(r.stdout, "waits for your approval") || strings.Contains(r.stdout, "prices") {
+	if !strings.Contains(r.stdout, "bills") || !strings.Contains(r.stdout, "waiting for your approval") || strings.Contains(r.stdout, "prices") {
 		t.Errorf("got:\n%s", r.stdout)
 	}
 	f := statusAPI(t, idleLane)

@@ -14,8 +14,8 @@ import (
 
 const whyMail = `{"kind":"workflow","name":"mail-to-sheet","id":"w1","status":"Needs attention","issue":"It failed 5 times in a row.","schedule":"Every 5 minutes",` +
 	`"nextAt":null,"lastActivity":{"at":"2026-01-01T00:00:00.000Z","text":"Deployed"},"pending":0,"paused":false,"labels":{},` +
-	`"at":"2026-01-01T00:00:00.000Z","next":"It does nothing by itself until then.",` +
-	`"gates":[{"name":"wanted","open":true,"text":"It is meant to run."},{"name":"healthy","open":false,"text":"It failed 5 times in a row."}],` +
+	`"at":"2026-01-01T00:00:00.000Z","next":"It does nothing until then.",` +
+	`"gates":[{"name":"wanted","open":true,"text":"It is enabled."},{"name":"healthy","open":false,"text":"It failed 5 times in a row."}],` +
 	`"recent":[{"id":"` + runID + `","handler":"addRow","status":"paused:transient","updatedAt":"2026-01-01T00:00:00.000Z","error":{"message":"sheet answered 503"}}],` +
 	`"around":{"at":"2026-01-01T09:00:00.000Z","text":"Nothing ran."}}`
 
@@ -80,8 +80,8 @@ func TestWhyTellsEveryCondition(t *testing.T) {
 	r := f.run("why", "workflow", "mail-to-sheet", "--at", "2026-01-01T09:00:00Z")
 	r.expect(t, pawl.ExitDone)
 	for _, w := range []string{
-		"The workflow mail-to-sheet needs attention.\nIt failed 5 times in a row.\nIt does nothing by itself until then.\nAt 2026-01-01T09:00:00.000Z: Nothing ran.\n",
-		"wanted      yes   It is meant to run.", "healthy     no    It failed 5 times in a row.", runID + "   addRow    paused:transient", "sheet answered 503",
+		"The workflow mail-to-sheet needs attention.\nIt failed 5 times in a row.\nIt does nothing until then.\nAt 2026-01-01T09:00:00.000Z: Nothing ran.\n",
+		"wanted      yes   It is enabled.", "healthy     no    It failed 5 times in a row.", runID + "   addRow    paused:transient", "sheet answered 503",
 	} {
 		if !strings.Contains(r.stdout, w) {
 			t.Errorf("lacks %q:\n%s", w, r.stdout)

@@ -42,15 +42,15 @@ func (a *Around) sentence(now time.Time) string {
 	before, after := a.Before, a.After
 	switch {
 	case a.At.After(now):
-		return "That is still to come."
+		return "That time is in the future."
 	case before != nil && (before.EndedAt.IsZero() || before.EndedAt.After(a.At)):
-		return fmt.Sprintf("A run of %s had begun at %s and was not over.", before.Handler, pawl.FormatTime(before.CreatedAt))
+		return fmt.Sprintf("A run of %s had started at %s and was still active.", before.Handler, pawl.FormatTime(before.CreatedAt))
 	case before == nil && after == nil:
 		return "It has never run."
 	case before == nil:
-		return fmt.Sprintf("It had not run yet; its first run began at %s.", pawl.FormatTime(after.CreatedAt))
+		return fmt.Sprintf("It had not run yet; its first run started at %s.", pawl.FormatTime(after.CreatedAt))
 	case after == nil:
-		return fmt.Sprintf("Nothing ran; the run before was over at %s, and there was none after.", pawl.FormatTime(before.EndedAt))
+		return fmt.Sprintf("Nothing ran; the previous run ended at %s, and there was none after it.", pawl.FormatTime(before.EndedAt))
 	}
-	return fmt.Sprintf("Nothing ran; the run before was over at %s, and the next began at %s.", pawl.FormatTime(before.EndedAt), pawl.FormatTime(after.CreatedAt))
+	return fmt.Sprintf("Nothing ran; the previous run ended at %s, and the next started at %s.", pawl.FormatTime(before.EndedAt), pawl.FormatTime(after.CreatedAt))
 }

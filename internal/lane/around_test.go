@@ -21,11 +21,11 @@ func TestAroundIsToldInWords(t *testing.T) {
 		want          string
 	}{
 		{nil, nil, "It has never run."},
-		{nil, run(time.Second, 0), "It had not run yet; its first run began at 2030-01-31T09:00:01.000Z."},
-		{run(-time.Second, 0), nil, "A run of look had begun at 2030-01-31T08:59:59.000Z and was not over."},
-		{run(-time.Second, time.Second), nil, "A run of look had begun at 2030-01-31T08:59:59.000Z and was not over."},
-		{run(-2*time.Second, -time.Second), nil, "Nothing ran; the run before was over at 2030-01-31T08:59:59.000Z, and there was none after."},
-		{run(-2*time.Second, -time.Second), run(time.Second, 0), "Nothing ran; the run before was over at 2030-01-31T08:59:59.000Z, and the next began at 2030-01-31T09:00:01.000Z."},
+		{nil, run(time.Second, 0), "It had not run yet; its first run started at 2030-01-31T09:00:01.000Z."},
+		{run(-time.Second, 0), nil, "A run of look had started at 2030-01-31T08:59:59.000Z and was still active."},
+		{run(-time.Second, time.Second), nil, "A run of look had started at 2030-01-31T08:59:59.000Z and was still active."},
+		{run(-2*time.Second, -time.Second), nil, "Nothing ran; the previous run ended at 2030-01-31T08:59:59.000Z, and there was none after it."},
+		{run(-2*time.Second, -time.Second), run(time.Second, 0), "Nothing ran; the previous run ended at 2030-01-31T08:59:59.000Z, and the next started at 2030-01-31T09:00:01.000Z."},
 	} {
 		a := &Around{At: now, Before: c.before, After: c.after}
 		if got := a.sentence(now.Add(time.Hour)); got != c.want {

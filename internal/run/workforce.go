@@ -18,11 +18,11 @@ type Workforce struct {
 func (w Workforce) Sentence() string {
 	switch {
 	case !w.Missing:
-		return "A worker is there."
+		return "A worker is running."
 	case w.Seen.IsZero():
-		return "No worker is there, and nothing runs until one is."
+		return "No worker is running, and nothing runs until one starts."
 	}
-	return "No worker has been seen since " + pawl.FormatTime(w.Seen) + ", and nothing runs until one is there."
+	return "No worker has been seen since " + pawl.FormatTime(w.Seen) + ", and nothing runs until one starts."
 }
 
 // Over says the word and the issue of a lane in the light of who is there: with

@@ -30,9 +30,9 @@ func TestNobodyIsThere(t *testing.T) {
 	}
 	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	for want, w := range map[string]Workforce{
-		"A worker is there.": {Seen: at},
-		"No worker is there, and nothing runs until one is.":                                           {Missing: true},
-		"No worker has been seen since 2030-01-02T03:04:05.000Z, and nothing runs until one is there.": {Missing: true, Seen: at},
+		"A worker is running.": {Seen: at},
+		"No worker is running, and nothing runs until one starts.":                                   {Missing: true},
+		"No worker has been seen since 2030-01-02T03:04:05.000Z, and nothing runs until one starts.": {Missing: true, Seen: at},
 	} {
 		if got := w.Sentence(); got != want {
 			t.Errorf("%+v: %s", w, got)

@@ -47,7 +47,7 @@ func (s *Service) Approve(ctx context.Context, tx *store.Tx, r runstore.Run, ans
 		return err
 	}
 	if !open {
-		return lane.Refuse("approve run", "not_waiting", "the run was answered already", "")
+		return lane.Refuse("approve run", "not_waiting", "the run has already been answered", "")
 	}
 	if err := tx.Audit(ctx, by, "run.approve", "run:"+r.ID, map[string]string{"schedule": sch.Name}); err != nil {
 		return err
@@ -61,7 +61,7 @@ func (s *Service) Approve(ctx context.Context, tx *store.Tx, r runstore.Run, ans
 func (s *Service) Seen(ctx context.Context, tx *store.Tx, r runstore.Run, asked time.Time) error {
 	same, err := executionstore.In(tx).HoldQuestion(ctx, r.ID, asked)
 	if err == nil && !same {
-		return lane.Refuse("decide about run", "changed", "the question is another one than the one you saw", "Look at it again.")
+		return lane.Refuse("decide about run", "changed", "the question is not the one you saw", "Review it again.")
 	}
 	return err
 }
@@ -134,7 +134,7 @@ func (s *Service) cancelRun(ctx context.Context, tx *store.Tx, r runstore.Run, b
 	}
 	if r.Status == pawl.StatusPausedTransient && r.ErrorCode != notAnswered { // it waits for its next attempt, which it will not have
 		if run.SlotStatus(slot.Status).Closed() {
-			return lane.Refuse("cancel run", "not_running", "the slot of the run is closed already", "")
+			return lane.Refuse("cancel run", "not_running", "the slot of the run is already closed", "")
 		}
 		newest, err := newestOf(ctx, tx, slot)
 		if err != nil {

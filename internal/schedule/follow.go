@@ -156,13 +156,13 @@ func into(f following) time.Time {
 func passedWords(f following) string {
 	switch f.disposition {
 	case run.DispositionSkippedMissed:
-		return "No worker was there at this time."
+		return "No worker was running at this time."
 	case run.DispositionSkippedOverlap:
-		return "The run before it was still under way."
+		return "The previous run was still active."
 	case run.DispositionSuperseded:
 		return "The schedule was changed before it could run."
 	default:
-		return "The slot of " + pawl.FormatTime(f.next) + " stands for it."
+		return "The slot of " + pawl.FormatTime(f.next) + " covers it."
 	}
 }
 

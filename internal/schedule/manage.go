@@ -353,7 +353,7 @@ func (s *Service) RunNow(ctx context.Context, tx *store.Tx, ownerID, id, by stri
 		return schedulestore.Slot{}, err
 	}
 	if !sch.Enabled {
-		return schedulestore.Slot{}, lane.Refuse(op, ReasonPaused, fmt.Sprintf("schedule %q is switched off", sch.Name), "Switch it on first: pawl resume schedule "+sch.Name)
+		return schedulestore.Slot{}, lane.Refuse(op, ReasonPaused, fmt.Sprintf("schedule %q is disabled", sch.Name), "Enable it first: pawl resume schedule "+sch.Name)
 	}
 	open, err := schedulestore.In(tx).OpenSlots(ctx, id, 100)
 	if err != nil {

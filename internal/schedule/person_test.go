@@ -281,7 +281,7 @@ func TestARefusedResumptionTellsThatTheSlotRan(t *testing.T) {
 			k.pass(5 * time.Second)
 			slot := k.slots(sch)[0]
 			if slot.Status != "error" || slot.Disposition != "fired" || slot.ErrorCode != code || slot.Cost != 7 || slot.StartedAt.IsZero() ||
-				slot.ErrorMessage != "It could not go on with the answer of a person: "+refusal.Msg {
+				slot.ErrorMessage != "It could not continue with the answer of a person: "+refusal.Msg {
 				t.Errorf("%+v", slot)
 			}
 			if key := pawl.SlotKey(sch.ID, slot.ScheduledFor); !slices.Contains(k.graph.cancelled(), key) {

@@ -241,7 +241,7 @@ func (s *Service) recordGap(ctx context.Context, tx *store.Tx, sch schedulestore
 // missed closes a slot that nobody was there for, records the instants since
 // then, and makes the next one of the future (C-11, C-59).
 func (s *Service) missed(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, slot schedulestore.Slot) error {
-	if _, err := schedulestore.In(tx).CloseSlot(ctx, slot.ID, skipped(run.DispositionSkippedMissed, "", "No worker was there at this time.")); err != nil {
+	if _, err := schedulestore.In(tx).CloseSlot(ctx, slot.ID, skipped(run.DispositionSkippedMissed, "", "No worker was running at this time.")); err != nil {
 		return err
 	}
 	s.cfg.Emit(tx, lane.Change{Ref: refOf(sch.ID, sch.Name), What: "slot", Detail: SlotDetail{Slot: client.At(slot.ScheduledFor), Status: string(run.SlotSkipped)}})

@@ -126,7 +126,7 @@ func (a *attempt) recordRefusal(ctx context.Context, tx *store.Tx, sch schedules
 	end := failed(code, messageOf(failure))
 	switch {
 	case a.resume != nil: // it ran until it asked
-		end.ErrorMessage = "It could not go on with the answer of a person: " + end.ErrorMessage
+		end.ErrorMessage = "It could not continue with the answer of a person: " + end.ErrorMessage
 		key := a.key()
 		tx.AfterCommit(func() { go a.cancelElsewhere(context.WithoutCancel(ctx), key) })
 	case a.slot.Attempts > 1:
@@ -162,7 +162,7 @@ func (a *attempt) switchOff(ctx context.Context, tx *store.Tx, sch schedulestore
 	if !sch.DeletedAt.IsZero() {
 		return nil
 	}
-	if err := a.supersede(ctx, tx, sch, "The schedule was switched off: "+why); err != nil {
+	if err := a.supersede(ctx, tx, sch, "The schedule was disabled: "+why); err != nil {
 		return err
 	}
 	return schedulestore.In(tx).SwitchOffSchedule(ctx, sch.ID, why)

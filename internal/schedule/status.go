@@ -181,9 +181,9 @@ func (d Details) status() (run.State, run.Issue, string) {
 	issue := run.Issue(d.health.Issue)
 	switch {
 	case !d.Row.Enabled && d.Row.Issue != "":
-		return run.NeedsAttention, run.IssuePrecondition, "It was switched off: " + d.Row.Issue + " Switch it on again to go on."
+		return run.NeedsAttention, run.IssuePrecondition, "It was disabled: " + d.Row.Issue + " Enable it to continue."
 	case !d.Row.Enabled:
-		return run.Stopped, run.IssuePaused, "It is switched off; resume it to go on."
+		return run.Stopped, run.IssuePaused, "It is disabled; resume it to continue."
 	case issue != run.IssueNone:
 		return run.NeedsAttention, issue, d.health.Text
 	}
@@ -193,7 +193,7 @@ func (d Details) status() (run.State, run.Issue, string) {
 func (d Details) runningWords(slot schedulestore.Slot) (run.State, run.Issue, string) {
 	switch {
 	case d.Newest.Status == pawl.StatusPausedApproval:
-		return run.NeedsAttention, run.IssueApproval, "The graph asks something; answer it: pawl approve " + d.Newest.ID
+		return run.NeedsAttention, run.IssueApproval, "The graph asks a question; answer it with: pawl approve " + d.Newest.ID
 	case d.Newest.Status == pawl.StatusPausedTransient && d.Newest.ErrorCode != notAnswered:
 		return run.Running, run.IssueBackingOff, fmt.Sprintf("Attempt %d of the slot %s failed and is tried again: %s", slot.Attempts, pawl.FormatTime(slot.ScheduledFor), d.Newest.ErrorMessage)
 	}
@@ -244,7 +244,7 @@ func (d Details) lastActivity() (time.Time, string) {
 	case run.SlotStatus(slot.Status) == run.SlotError:
 		return slot.CompletedAt, "Failed: " + slot.ErrorMessage
 	}
-	return slot.CompletedAt, fmt.Sprintf("Passed over the slot of %s (%s)", at, slot.Disposition)
+	return slot.CompletedAt, fmt.Sprintf("Skipped the slot of %s (%s)", at, slot.Disposition)
 }
 
 // Why implements lane.Kind. With an instant it tells what became of the slot of
@@ -303,7 +303,7 @@ func slotSentence(s *schedulestore.Slot) string {
 		return slot + " failed (" + s.ErrorCode + "): " + s.ErrorMessage
 	case run.SlotSkipped:
 	}
-	return slot + " was passed over (" + s.Disposition + "): " + s.ErrorMessage
+	return slot + " was skipped (" + s.Disposition + "): " + s.ErrorMessage
 }
 
 // named finds a schedule that somebody may see by its id, or one of their own by
@@ -371,11 +371,11 @@ func (s *Service) Repeats(ctx context.Context, tx *store.Tx, l *lane.Lane) ([]la
 }
 
 func (d Details) gates(now time.Time) []lane.Gate {
-	enabled := lane.Gate{Name: "enabled", Open: d.Row.Enabled, Text: "It is switched on."}
+	enabled := lane.Gate{Name: "enabled", Open: d.Row.Enabled, Text: "It is enabled."}
 	if !enabled.Open {
-		enabled.Text = "It is switched off."
+		enabled.Text = "It is disabled."
 		if d.Row.Issue != "" {
-			enabled.Text = "It was switched off: " + d.Row.Issue
+			enabled.Text = "It was disabled: " + d.Row.Issue
 		}
 	}
 	due := lane.Gate{Name: "due", Text: "No slot is due."}
@@ -410,19 +410,19 @@ func (d Details) nextWords(now time.Time) string {
 	runs := slices.ContainsFunc(d.Open, func(s schedulestore.Slot) bool { return run.SlotStatus(s.Status) == run.SlotRunning })
 	switch next := d.nextAt(now); {
 	case !d.Row.Enabled && runs:
-		return "What runs goes on to its end; then it does nothing until it is switched on."
+		return "The active run finishes; then it does nothing until it is enabled."
 	case !d.Row.Enabled:
-		return "It does nothing until it is switched on."
+		return "It does nothing until it is enabled."
 	case d.there.Missing:
-		return "It does nothing until a worker is there."
+		return "It does nothing until a worker is running."
 	case next.IsZero() && runs:
-		return "It goes on when the slot that is open has ended."
+		return "It continues when the open slot has ended."
 	case next.IsZero() && d.Pending > 0:
 		return "It is due now."
 	case next.IsZero():
 		return "No further slot is planned."
 	case d.refusal != nil:
-		return "The slot of " + pawl.FormatTime(next) + " comes up " + strings.TrimPrefix(when.Until(now, next), "Next ") + " and will be passed over: " + strings.TrimSuffix(lowered(refusalWords(d.refusal)), ".") + "."
+		return "The slot of " + pawl.FormatTime(next) + " comes up " + strings.TrimPrefix(when.Until(now, next), "Next ") + " and will be skipped: " + strings.TrimSuffix(lowered(refusalWords(d.refusal)), ".") + "."
 	default:
 		return when.Until(now, next) + ", at " + pawl.FormatTime(next) + "."
 	}

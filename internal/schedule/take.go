@@ -108,7 +108,7 @@ func (a *attempt) takePending(ctx context.Context, tx *store.Tx) (step, error) {
 	case !a.schedule.DeletedAt.IsZero():
 		return a.pass(ctx, tx, skipped(run.DispositionSkippedDisabled, "", "The schedule was deleted."))
 	case own && !a.schedule.Enabled:
-		return a.pass(ctx, tx, skipped(run.DispositionSkippedDisabled, "", "The schedule was switched off."))
+		return a.pass(ctx, tx, skipped(run.DispositionSkippedDisabled, "", "The schedule was disabled."))
 	case own && a.slot.Revision != a.schedule.Revision:
 		return a.pass(ctx, tx, skipped(run.DispositionSuperseded, "", "The schedule was changed."))
 	case own && a.slot.ScheduledFor.After(tx.Now):
@@ -205,7 +205,7 @@ func (a *attempt) forbidden(ctx context.Context, tx *store.Tx, runs bool) (step,
 	if !runs {
 		return step{}, false, nil
 	}
-	s, err := a.pass(ctx, tx, skipped(run.DispositionSkippedOverlap, "", "The run before it was still under way."))
+	s, err := a.pass(ctx, tx, skipped(run.DispositionSkippedOverlap, "", "The previous run was still active."))
 	return s, true, err
 }
 

@@ -113,7 +113,7 @@ func (a *attempt) leave(err error) {
 	if !errors.Is(err, pawl.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, queue.ErrLeaseLost) && !errors.Is(err, pawl.ErrLeaseLost) {
 		return
 	}
-	a.ledger.GaveUp(a.run.ID, ledger.Failure{Class: pawl.ClassTransient, Code: notAnswered, Message: "The database was away.", Deferred: true})
+	a.ledger.GaveUp(a.run.ID, ledger.Failure{Class: pawl.ClassTransient, Code: notAnswered, Message: "The database was unavailable.", Deferred: true})
 }
 
 func (a *attempt) claimSlot(ctx context.Context, scheduleID string, at time.Time) (next step, err error) {

@@ -42,8 +42,8 @@ func (s *Service) RunNow(ctx context.Context, tx *store.Tx, name, by string) err
 	case v.row.Status == pawl.StatusActive:
 		return lane.Refuse(op, ReasonRunActive, fmt.Sprintf("a run of source %q is active", name), "Wait until it has ended.")
 	case !v.retry.Ready(v.def.Budget(), v.now):
-		return lane.Refuse(op, ReasonBackingOff, fmt.Sprintf("source %q backs off after a failure until %s", name, pawl.FormatTime(v.retry.NextAt)),
-			"It is tried again by itself; to try at once give it a new budget: pawl reset source "+name)
+		return lane.Refuse(op, ReasonBackingOff, fmt.Sprintf("source %q is backing off after a failure until %s", name, pawl.FormatTime(v.retry.NextAt)),
+			"It is retried automatically; to try at once give it a new budget: pawl reset source "+name)
 	}
 	if err := sourcestore.In(tx).RequestSource(ctx, src.ID); err != nil {
 		return err

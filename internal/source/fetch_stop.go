@@ -82,7 +82,7 @@ func isAway(err error) bool {
 // leave leaves the run to whoever looks at the source next.
 func (f *fetching) leave() {
 	f.ledger.GaveUp(f.run.ID, ledger.Failure{
-		Class: pawl.ClassTransient, Code: codeInterrupted, Message: "The database was away; it goes on where it was.", Deferred: true, Budget: f.def.Budget(),
+		Class: pawl.ClassTransient, Code: codeInterrupted, Message: "The database was unavailable; it continues where it was.", Deferred: true, Budget: f.def.Budget(),
 	})
 }
 
@@ -110,7 +110,7 @@ func (f *fetching) failureOf(err error) ledger.Failure {
 		why.Message = fmt.Sprintf("the fetch took longer than %s; the %d pages that were written stay", f.def.Timeout(), f.total.Pages)
 	case errors.Is(err, queue.ErrShutdown):
 		why.Class, why.Code, why.Deferred = pawl.ClassTransient, codeInterrupted, true
-		why.Message = "The server stopped; it goes on after the start."
+		why.Message = "The server stopped; it continues after a restart."
 	case errors.Is(err, queue.ErrCancelled):
 		why.Class, why.Code = pawl.ClassTransient, "cancelled"
 		why.Message = "the job was cancelled"

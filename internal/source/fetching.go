@@ -105,7 +105,7 @@ func (f *fetching) begin(ctx context.Context) error {
 		}
 		note := ""
 		if f.resumed {
-			note = fmt.Sprintf("It goes on after %d pages of an earlier attempt.", f.at.Position.Page)
+			note = fmt.Sprintf("It continues after %d pages of an earlier attempt.", f.at.Position.Page)
 		}
 		r := sourcestore.SourceRun{RunID: f.run.ID, SourceID: f.view.source.ID, Version: f.view.source.Version, Definition: f.view.source.Definition, Note: note}
 		if err := sourcestore.In(tx).InsertSourceRun(ctx, r); err != nil {

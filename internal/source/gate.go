@@ -53,20 +53,20 @@ func (v *view) gateWanted() lane.Gate {
 	case !v.source.DeletingAt.IsZero():
 		return lane.Gate{Name: gateWanted, Text: "It is being deleted."}
 	case !v.source.PausedAt.IsZero():
-		return lane.Gate{Name: gateWanted, Text: "It is paused since " + pawl.FormatTime(v.source.PausedAt) + "."}
+		return lane.Gate{Name: gateWanted, Text: "It has been paused since " + pawl.FormatTime(v.source.PausedAt) + "."}
 	case !v.wanted():
 		return lane.Gate{Name: gateWanted, Text: fmt.Sprintf("Its status is %q, and only active sources run.", v.source.Status)}
 	case v.newest.Status != pawl.StatusActive && v.row.ID != "" && run.Halts(v.newest, v.exhausted()):
 		return lane.Gate{Name: gateWanted, Text: "It is halted: " + v.sentence(v.issue())}
 	}
-	return lane.Gate{Name: gateWanted, Open: true, Text: "It is meant to run."}
+	return lane.Gate{Name: gateWanted, Open: true, Text: "It is enabled."}
 }
 
 func (v *view) gateSchedule() lane.Gate {
 	g := lane.Gate{Name: gateSchedule, Until: v.dueAt()}
 	switch {
 	case g.Until.IsZero():
-		g.Text = "Its schedule has no further instant."
+		g.Text = "Its schedule has ended."
 	case g.Until.After(v.now):
 		g.Text = "It is due at " + pawl.FormatTime(g.Until) + "; the last run was at " + pawl.FormatTime(v.lastRun()) + "."
 	default:
@@ -78,24 +78,24 @@ func (v *view) gateSchedule() lane.Gate {
 func (v *view) dueWords() string {
 	switch {
 	case !v.state.RequestedAt.IsZero():
-		return "Somebody asked for a run at " + pawl.FormatTime(v.state.RequestedAt) + "."
+		return "A run was requested at " + pawl.FormatTime(v.state.RequestedAt) + "."
 	case v.row.Status == pawl.StatusActive:
-		return "It was due; that is what is fetched now."
+		return "It was due and is being fetched now."
 	case v.unfinished():
-		return "The fetch that began at " + pawl.FormatTime(v.state.LastAttemptAt) + " did not end well."
+		return "The fetch that began at " + pawl.FormatTime(v.state.LastAttemptAt) + " did not succeed."
 	case v.lastRun().IsZero():
-		return "It never ran."
+		return "It has never run."
 	}
-	return "It is due since " + pawl.FormatTime(v.dueAt()) + "."
+	return "It has been due since " + pawl.FormatTime(v.dueAt()) + "."
 }
 
 // gateInFlight looks at the ledger: whoever holds the job of the source asks
 // only once nothing of it runs.
 func (v *view) gateInFlight() lane.Gate {
 	if v.row.Status == pawl.StatusActive {
-		return lane.Gate{Name: gateInFlight, Text: fmt.Sprintf("Run %s is under way since %s.", v.row.ID, pawl.FormatTime(v.row.CreatedAt))}
+		return lane.Gate{Name: gateInFlight, Text: fmt.Sprintf("Run %s has been active since %s.", v.row.ID, pawl.FormatTime(v.row.CreatedAt))}
 	}
-	return lane.Gate{Name: gateInFlight, Open: true, Text: "Nothing of it runs."}
+	return lane.Gate{Name: gateInFlight, Open: true, Text: "No run is active."}
 }
 
 func (v *view) gateQuota() lane.Gate {
@@ -141,6 +141,6 @@ func (v *view) gateRetry() lane.Gate {
 		g.Text = fmt.Sprintf("%s of this period failed; a new period begins at %s.", allAttempts(budget.MaxRetries), pawl.FormatTime(g.Until))
 		return g
 	}
-	g.Text = fmt.Sprintf("It backs off after failure %d of %d until %s.", v.retry.Count, budget.MaxRetries, pawl.FormatTime(g.Until))
+	g.Text = fmt.Sprintf("It is backing off after failure %d of %d until %s.", v.retry.Count, budget.MaxRetries, pawl.FormatTime(g.Until))
 	return g
 }

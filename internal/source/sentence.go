@@ -49,22 +49,22 @@ func (v *view) sentence(issue run.Issue) string {
 		if v.source.PausedAt.IsZero() {
 			return v.gateWanted().Text
 		}
-		return strings.TrimSuffix(v.gateWanted().Text, ".") + "; resume it to go on."
+		return strings.TrimSuffix(v.gateWanted().Text, ".") + "; resume it to continue."
 	case run.IssueRecovering:
 		if v.putOff() {
 			return strings.TrimSuffix(v.row.ErrorMessage, ".") + "."
 		}
-		return "It goes on after an interruption."
+		return "It continues after an interruption."
 	case run.IssueRetriesUsedUp:
 		return fmt.Sprintf("%s of this period failed%s. It is tried again %s; reset it to try at once.", allAttempts(v.def.Budget().MaxRetries), why, v.soon())
 	case run.IssueCrashLoop:
-		return fmt.Sprintf("It was interrupted %s in a row and is not tried again by itself; resume it to try once more.", times(v.retry.Crashes))
+		return fmt.Sprintf("It was interrupted %s in a row and is not retried automatically; resume it to try once more.", times(v.retry.Crashes))
 	case run.IssueSignIn:
-		return "The server asks for other credentials" + why + ". When they are right, reset the source; it is tried again by itself " + v.soon() + "."
+		return "The server rejected the credentials" + why + ". Fix them and reset the source; otherwise it is retried " + v.soon() + "."
 	case run.IssuePermission:
-		return "The server does not allow it" + why + ". When that has changed, reset the source; it is tried again by itself " + v.soon() + "."
+		return "The server denied access" + why + ". When that is fixed, reset the source; otherwise it is retried " + v.soon() + "."
 	case run.IssueInconsistent:
-		return "What is stored about its last run contradicts itself; nothing runs until somebody has looked."
+		return "The stored state of its last run is inconsistent; nothing runs until it has been checked."
 	default:
 		return "The last fetch failed" + why + ". It is tried again " + v.soon() + "."
 	}
@@ -171,7 +171,7 @@ func (v *view) lastActivity(last sourcestore.SourceRun) (time.Time, string) {
 	case v.row.Status == pawl.StatusCancelled:
 		return v.row.UpdatedAt, "Cancelled"
 	case v.putOff():
-		return v.row.UpdatedAt, "Put off: " + v.row.ErrorMessage
+		return v.row.UpdatedAt, "Delayed: " + v.row.ErrorMessage
 	}
 	return v.row.UpdatedAt, "Failed: " + v.row.ErrorMessage
 }

@@ -240,13 +240,13 @@ func (v *view) nextWords(d verdict) string {
 	quota := v.gateQuota()
 	switch {
 	case v.there.Missing && v.wanted():
-		return "It does nothing until a worker is there."
+		return "It does nothing until a worker is running."
 	case v.row.Status == pawl.StatusActive:
-		return "It fetches now, and looks again when the run has ended."
+		return "It is fetching now, and checks again when the run has ended."
 	case d.open:
 		return "It runs as soon as a worker is free."
 	case d.at.IsZero():
-		return "It does nothing by itself until that changes."
+		return "It does nothing until that changes."
 	}
 	if !quota.Open && d.at.Equal(quota.Until) {
 		return "It runs at " + pawl.FormatTime(d.at) + ", when " + v.def.Host() + " may be called again."
@@ -267,7 +267,7 @@ func (s *Service) Rows(ctx context.Context, name, cursor string, limit int) (row
 			return err
 		}
 		if v.def.Write.Connection != "" {
-			return &pawl.Error{Code: pawl.CodeInvalid, Op: "read rows", Msg: "the rows of this source are in another database", Hint: "Ask the database of connection " + v.def.Write.Connection + "."}
+			return &pawl.Error{Code: pawl.CodeInvalid, Op: "read rows", Msg: "the rows of this source are in another database", Hint: "Query the database of connection " + v.def.Write.Connection + "."}
 		}
 		plan, err := table.New(s.db.Name(), v.def)
 		if err != nil {

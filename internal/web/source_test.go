@@ -12,7 +12,7 @@ func TestSourcePagesShowRowsAndWhatDidNotFit(t *testing.T) {
 		why := r.waitLane("source", "prices", "Idle")
 		b := r.signedIn(r.admin)
 		b.get("/").want(http.StatusOK).has("lane-source-prices", "Fetched 3 rows, 2 new, 1 rejected", "Every hour")
-		b.get("/sources/prices").want(http.StatusOK).has("&lt;b&gt;one&lt;/b&gt;", "just now", "no limit", "Nothing of it runs").hasNot("<b>one", "_run")
+		b.get("/sources/prices").want(http.StatusOK).has("&lt;b&gt;one&lt;/b&gt;", "just now", "no limit", "No run is active").hasNot("<b>one", "_run")
 		b.get("/sources/prices/rows").want(http.StatusOK).has("three", "_run").hasNot("<b>one")
 		b.get("/sources/prices/rejects").want(http.StatusOK).has("row 2 of page 1", "&lt;i&gt;no number").hasNot("<i>no")
 		b.get("/sources/prices/runs").want(http.StatusOK).has("1 page · 3 rows read · 2 new · 1 rejected")

@@ -48,7 +48,7 @@ func approvalHash(version string, t tool.Target, address string, args json.RawMe
 func (x *execution) approved(ctx context.Context, t tool.Target, args json.RawMessage) (ok bool, err error) {
 	hash, err := approvalHash(x.run.ScriptVersion, t, x.cfg.Tools.Address(t, args), args)
 	if err != nil {
-		return false, violation("tool", "tools.%s.%s: the arguments are no JSON", t.Name, t.Method.Name)
+		return false, violation("tool", "tools.%s.%s: the arguments are not JSON", t.Name, t.Method.Name)
 	}
 	err = x.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
 		rules, err := mutationstore.In(tx).ApprovalRules(ctx, x.id)
@@ -98,7 +98,7 @@ func (x *execution) ask(ctx context.Context, h *host) error {
 	address := x.cfg.Tools.Address(call.target, call.args)
 	hash, err := approvalHash(x.run.ScriptVersion, call.target, address, call.args)
 	if err != nil {
-		return x.stop(ctx, pawl.ClassLogic, "tool", "the arguments of the call are no JSON")
+		return x.stop(ctx, pawl.ClassLogic, "tool", "the arguments of the call are not JSON")
 	}
 	title := ""
 	if x.prepared.UI != nil {

@@ -185,7 +185,7 @@ func (v *view) dueProducer() step {
 		}
 		switch {
 		case !p.RequestedAt.IsZero():
-			return step{do: actProduce, handler: p.Producer, trigger: triggerManual, reason: "somebody asked for it"}
+			return step{do: actProduce, handler: p.Producer, trigger: triggerManual, reason: "a run was requested"}
 		case !p.NextRunAt.After(v.now):
 			return step{do: actProduce, handler: p.Producer, trigger: triggerSchedule, scheduledFor: p.NextRunAt, reason: "its schedule is due"}
 		}

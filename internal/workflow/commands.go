@@ -66,11 +66,11 @@ func (v *view) refuseRunNow(op string) error {
 	case v.newest.Status == pawl.StatusActive:
 		return lane.Refuse(op, ReasonRunActive, fmt.Sprintf("a run of workflow %q is active", name), "Wait until it has ended.")
 	case issue == run.IssueBackingOff:
-		return lane.Refuse(op, ReasonBackingOff, fmt.Sprintf("workflow %q backs off after a failure", name), "It is tried again by itself; pawl why workflow "+name+" tells when.")
+		return lane.Refuse(op, ReasonBackingOff, fmt.Sprintf("workflow %q is backing off after a failure", name), "It is retried automatically; pawl why workflow "+name+" shows when.")
 	case issue == run.IssueFixing:
 		return lane.Refuse(op, ReasonFixing, fmt.Sprintf("the script of workflow %q is being fixed", name), "")
 	case run.Halts(v.newest, v.exhausted()):
-		return lane.Refuse(op, ReasonPaused, fmt.Sprintf("workflow %q is halted: %s", name, v.sentence(issue)), "pawl why workflow "+name+" tells what to do.")
+		return lane.Refuse(op, ReasonPaused, fmt.Sprintf("workflow %q is halted: %s", name, v.sentence(issue)), "pawl why workflow "+name+" shows what to do.")
 	}
 	return nil
 }
@@ -180,7 +180,7 @@ func (s *Service) Delete(ctx context.Context, tx *store.Tx, name, by string) err
 	case v.newest.Status == pawl.StatusActive:
 		return lane.Refuse(op, ReasonRunActive, fmt.Sprintf("a run of workflow %q is active and has sent something already", name), "Try again when it has ended.")
 	case run.Unresolved(v.newest.Ledger):
-		return lane.Refuse(op, "outcome_unknown", fmt.Sprintf("it is unknown what became of a call of workflow %q", name), "Resolve run "+v.row.ID+" first.")
+		return lane.Refuse(op, "outcome_unknown", fmt.Sprintf("the outcome of a call of workflow %q is unknown", name), "Resolve run "+v.row.ID+" first.")
 	}
 	if err := s.endWaiting(ctx, tx, v); err != nil {
 		return err

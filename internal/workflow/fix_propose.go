@@ -76,7 +76,7 @@ func (s *Service) approveProposal(ctx context.Context, tx *store.Tx, v *view, ha
 		return lane.Refuse(op, "once", "a repaired script is approved once", "Leave always out.")
 	}
 	if hash != "" && hash != v.asked.Hash {
-		return lane.Refuse(op, "changed", "the proposal is another one than the one you saw", "Look at it again.")
+		return lane.Refuse(op, "changed", "the proposal is not the one you saw", "Review it again.")
 	}
 	r, err := waiting(ctx, tx, v.row.ID)
 	if err != nil {

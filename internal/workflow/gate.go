@@ -13,13 +13,13 @@ import (
 // to look at what waits.
 func (v *view) gates(l lane.Lane, there run.Workforce, looks bool) []lane.Gate {
 	worker := lane.Gate{Name: "worker", Open: !there.Missing, Text: there.Sentence()}
-	wanted := lane.Gate{Name: "wanted", Open: v.workflow.Desired == desiredActive, Text: "It is meant to run."}
+	wanted := lane.Gate{Name: "wanted", Open: v.workflow.Desired == desiredActive, Text: "It is enabled."}
 	if !wanted.Open {
 		wanted.Text = "It is " + v.workflow.Desired + "."
 	}
-	idle := lane.Gate{Name: "idle", Open: v.newest.Status != pawl.StatusActive, Text: "No run is under way."}
+	idle := lane.Gate{Name: "idle", Open: v.newest.Status != pawl.StatusActive, Text: "No run is active."}
 	if !idle.Open {
-		idle.Text = fmt.Sprintf("Run %s is under way since %s.", v.row.ID, pawl.FormatTime(v.row.CreatedAt))
+		idle.Text = fmt.Sprintf("Run %s has been active since %s.", v.row.ID, pawl.FormatTime(v.row.CreatedAt))
 	}
 	return []lane.Gate{wanted, idle, v.gateHealthy(l), v.gateDue(l, looks), worker}
 }
@@ -32,21 +32,21 @@ func (v *view) gateHealthy(l lane.Lane) lane.Gate {
 	case l.Issue == run.IssueInconsistent:
 		g.Open, g.Text = false, l.Sentence
 	case v.row.ID == "":
-		g.Text = "It never ran."
+		g.Text = "It has never run."
 	case v.newest.Status == pawl.StatusActive:
-		g.Text = "Nothing is left undone of the runs before."
+		g.Text = "No earlier run is unresolved."
 	case halted && st.do != actWait:
-		g.Text = "Its last run goes on: " + st.reason + "."
+		g.Text = "Its last run continues: " + st.reason + "."
 	case halted:
 		_, issue := run.Health(v.newest, v.exhausted() && !v.cleared())
 		g.Open, g.Text = false, v.sentence(issue)
 		if g.Text == "" { // it goes on as soon as it is meant to run
-			g.Text = "Its last run is not over: " + st.reason + "."
+			g.Text = "Its last run has not finished: " + st.reason + "."
 		}
 	case v.newest.Status == pawl.StatusCancelled:
 		g.Text = "Its last run was cancelled."
 	default:
-		g.Text = "Its last run is over."
+		g.Text = "Its last run has finished."
 	}
 	return g
 }
@@ -59,21 +59,21 @@ func (v *view) gateDue(l lane.Lane, looks bool) lane.Gate {
 	}
 	switch st, decided := v.chooseForRun(); {
 	case decided && st.do != actWait && v.newest.Status != pawl.StatusActive:
-		return lane.Gate{Name: "due", Open: true, Text: "Its last run goes on."}
+		return lane.Gate{Name: "due", Open: true, Text: "Its last run continues."}
 	case due.do == actProduce && due.trigger == triggerManual:
-		return lane.Gate{Name: "due", Open: true, Text: "Somebody asked for a run."}
+		return lane.Gate{Name: "due", Open: true, Text: "A run was requested."}
 	case due.do == actProduce:
-		return lane.Gate{Name: "due", Open: true, Text: "It is due since " + pawl.FormatTime(due.scheduledFor) + "."}
+		return lane.Gate{Name: "due", Open: true, Text: "It has been due since " + pawl.FormatTime(due.scheduledFor) + "."}
 	case v.wakeIsDue():
-		return lane.Gate{Name: "due", Open: true, Text: "The time has come at which it wants to look again."}
+		return lane.Gate{Name: "due", Open: true, Text: "It is time for its next check."}
 	case l.Pending > 0 && v.takesNothing(looks):
-		return lane.Gate{Name: "due", Open: false, Text: inputsWait(l.Pending) + "; it has looked at what waits and takes it up when something new comes, or when it wants to look again."}
+		return lane.Gate{Name: "due", Open: false, Text: inputsWait(l.Pending) + "; it has seen what is waiting and continues when something new arrives, or at its next check."}
 	case l.Pending > 0:
 		return lane.Gate{Name: "due", Open: true, Text: inputsWait(l.Pending) + "."}
 	case v.newest.Status == pawl.StatusActive:
-		return lane.Gate{Name: "due", Open: false, Text: "Nothing waits beside what is under way."}
+		return lane.Gate{Name: "due", Open: false, Text: "Nothing is waiting besides the active run."}
 	}
-	return lane.Gate{Name: "due", Open: false, Text: "Its schedule is not due and nothing waits."}
+	return lane.Gate{Name: "due", Open: false, Text: "Its schedule is not due and nothing is waiting."}
 }
 
 // takesNothing: whoever works on the lane has looked at all that waits, and
@@ -84,9 +84,9 @@ func (v *view) takesNothing(looks bool) bool {
 
 func inputsWait(n int) string {
 	if n == 1 {
-		return "1 input waits"
+		return "1 input is waiting"
 	}
-	return fmt.Sprintf("%d inputs wait", n)
+	return fmt.Sprintf("%d inputs are waiting", n)
 }
 
 // wakeIsDue reports whether a consumer is to be woken.
@@ -103,21 +103,21 @@ func (v *view) nextWords(l lane.Lane, looks bool) string {
 	st, decided := v.chooseForRun()
 	switch {
 	case l.Issue == run.IssueNoWorker:
-		return "It does nothing until a worker is there."
+		return "It does nothing until a worker is running."
 	case v.newest.Status == pawl.StatusActive && v.workflow.Desired == desiredActive:
-		return "It looks again when the run has ended."
+		return "It checks again when the run has ended."
 	case v.newest.Status == pawl.StatusActive:
-		return "The run is brought to its end; nothing more is started."
+		return "The active run finishes; nothing more is started."
 	case decided && st.do != actWait && l.State != run.Stopped:
-		return "It goes on at once."
+		return "It continues now."
 	case l.NextAt.IsZero() && l.State == run.Idle && l.Pending > 0 && !v.takesNothing(looks):
 		return "It is due now."
 	case l.NextAt.IsZero() && l.State == run.Idle:
-		return "It runs when an event comes."
+		return "It runs when an event arrives."
 	case l.NextAt.IsZero():
-		return "It does nothing by itself until then."
+		return "It does nothing until then."
 	case !l.NextAt.After(v.now):
 		return "It is due now."
 	}
-	return "It looks again at " + pawl.FormatTime(l.NextAt) + "."
+	return "It checks again at " + pawl.FormatTime(l.NextAt) + "."
 }

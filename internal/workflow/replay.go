@@ -207,7 +207,7 @@ func (s *Service) recorded(ctx context.Context, runID string) (r recordedRun, er
 			return err
 		}
 		if r.run.Kind != pawl.KindWorkflow {
-			return &pawl.Error{Code: pawl.CodeInvalid, Op: "replay run", Msg: "it is no run of a workflow"}
+			return &pawl.Error{Code: pawl.CodeInvalid, Op: "replay run", Msg: "it is not a run of a workflow"}
 		}
 		if r.workflow, err = workflowstore.In(tx).WorkflowByLane(ctx, r.run.Lane); err != nil {
 			return err

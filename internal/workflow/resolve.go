@@ -39,7 +39,7 @@ func (s *Service) openRun(ctx context.Context, tx *store.Tx, op, runID string) (
 		return nil, err
 	}
 	if r.Kind != pawl.KindWorkflow {
-		return nil, lane.Refuse(op, "", "it is no run of a workflow", "")
+		return nil, lane.Refuse(op, "", "it is not a run of a workflow", "")
 	}
 	w, err := workflowstore.In(tx).WorkflowByLane(ctx, r.Lane)
 	if err != nil {
@@ -62,7 +62,7 @@ func (v *view) is(op string, status pawl.Status) error {
 	if v.row.Status == status {
 		return nil
 	}
-	return lane.Refuse(op, "", fmt.Sprintf("run %s is %s, not %s", v.row.ID, v.row.Status, status), "pawl describe run "+v.row.ID+" tells how it stands.")
+	return lane.Refuse(op, "", fmt.Sprintf("run %s is %s, not %s", v.row.ID, v.row.Status, status), "pawl describe run "+v.row.ID+" shows its state.")
 }
 
 // SeenNothing is said instead of the id of a question by somebody who was shown
@@ -83,7 +83,7 @@ func (s *Service) Seen(ctx context.Context, tx *store.Tx, runID, asked string) e
 		open = v.asked.ID
 	}
 	if asked != open {
-		return lane.Refuse(op, "changed", "the question is another one than the one you saw", "Look at it again.")
+		return lane.Refuse(op, "changed", "the question is not the one you saw", "Review it again.")
 	}
 	return nil
 }
@@ -111,9 +111,9 @@ func (s *Service) Approve(ctx context.Context, tx *store.Tx, runID, hash string,
 	case v.asked.State == mutationstore.ApprovalExpired, v.asked.State == mutationstore.ApprovalPending && !v.waitsForAnswer():
 		return lane.Refuse(op, "expired", "the question has expired", "Resume the run: it asks again.")
 	case v.asked.State != mutationstore.ApprovalPending:
-		return lane.Refuse(op, "decided", fmt.Sprintf("the question is %s already", v.asked.State), "")
+		return lane.Refuse(op, "decided", fmt.Sprintf("the question is already %s", v.asked.State), "")
 	case hash != "" && hash != v.asked.Hash:
-		return lane.Refuse(op, "changed", "the call is another one than the one you saw", "Look at it again.")
+		return lane.Refuse(op, "changed", "the call is not the one you saw", "Review it again.")
 	}
 	if err := mutationstore.In(tx).MoveApproval(ctx, v.asked.ID, mutationstore.ApprovalPending, mutationstore.ApprovalApproved, by); err != nil {
 		return err
@@ -207,11 +207,11 @@ func (v *view) decideInstead(op string) error {
 	case v.newest.Status == pawl.StatusActive:
 		return nil
 	case v.open != nil && v.open.State != pawl.MutationIndeterminate:
-		return lane.Refuse(op, "reconciling", "it is being asked what became of its call", "Wait until that is known; pawl why workflow "+v.workflow.Name+" tells when.")
+		return lane.Refuse(op, "reconciling", "the outcome of its call is being checked", "Wait until that is known; pawl why workflow "+v.workflow.Name+" shows when.")
 	case run.Unresolved(v.newest.Ledger):
-		return lane.Refuse(op, "outcome_unknown", "it is unknown what became of its call", "Say what happened: pawl resolve "+v.row.ID+" --outcome happened|did-not-happen|skip")
+		return lane.Refuse(op, "outcome_unknown", "the outcome of its call is unknown", "Record what happened: pawl resolve "+v.row.ID+" --outcome happened|did-not-happen|skip")
 	case v.waitsForAnswer() && !v.proposed():
-		return lane.Refuse(op, "approval", "it waits for your approval", "pawl approve "+v.row.ID)
+		return lane.Refuse(op, "approval", "it is waiting for your approval", "pawl approve "+v.row.ID)
 	}
 	return nil
 }
@@ -254,7 +254,7 @@ func (s *Service) Resolve(ctx context.Context, tx *store.Tx, runID string, o Out
 		return err
 	}
 	if v.open == nil || v.open.State != pawl.MutationIndeterminate {
-		return lane.Refuse(op, "reconciling", "it is still being asked what became of the call", "Wait until it gives up; pawl why workflow "+v.workflow.Name+" tells when.")
+		return lane.Refuse(op, "reconciling", "the outcome of the call is still being checked", "Wait until it gives up; pawl why workflow "+v.workflow.Name+" shows when.")
 	}
 	if err := s.resolve(ctx, tx, v, o, result, by); err != nil {
 		return err
@@ -281,7 +281,7 @@ func (s *Service) resolve(ctx context.Context, tx *store.Tx, v *view, o Outcome,
 	case Happened:
 		told, err := appliedResult(result)
 		if err != nil {
-			return &pawl.Error{Code: pawl.CodeInvalid, Op: op, Msg: "the result is no JSON", Fields: []pawl.Field{{Pointer: "/result", Message: "must be JSON"}}}
+			return &pawl.Error{Code: pawl.CodeInvalid, Op: op, Msg: "the result is not JSON", Fields: []pawl.Field{{Pointer: "/result", Message: "must be JSON"}}}
 		}
 		return errors.Join(move(mutationstore.MutationChange{To: pawl.MutationApplied, Result: orNullJSON(result)}), record(told))
 	case DidNotHappen:
@@ -296,7 +296,7 @@ func (s *Service) resolve(ctx context.Context, tx *store.Tx, v *view, o Outcome,
 		return record(json.RawMessage(`{"status":"skipped"}`))
 	case TryAgain:
 		if !v.open.CanReconcile {
-			return lane.Refuse(op, "cannot_ask", fmt.Sprintf("%s.%s cannot be asked what became of a call", v.open.Tool, v.open.Method), "Look yourself and say what happened.")
+			return lane.Refuse(op, "cannot_ask", fmt.Sprintf("%s.%s cannot report the outcome of a call", v.open.Tool, v.open.Method), "Check it yourself and record what happened.")
 		}
 		if err := mutationstore.In(tx).MoveMutation(ctx, v.open.ID, pawl.MutationIndeterminate, mutationstore.MutationChange{To: pawl.MutationNeedsReconcile}); err != nil {
 			return err

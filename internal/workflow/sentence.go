@@ -38,7 +38,7 @@ func (v *view) sentence(issue run.Issue) string {
 	case run.IssueNone:
 		return ""
 	case run.IssuePaused:
-		return "It is paused; resume it to go on."
+		return "It is paused; resume it to continue."
 	case run.IssueArchived:
 		return "It is archived."
 	case run.IssueNotDeployed:
@@ -47,43 +47,43 @@ func (v *view) sentence(issue run.Issue) string {
 		return ""
 	case run.IssueBackingOff:
 		if v.row.ErrorCode == codeDeferred {
-			return tell("It keeps to the limit that you set for the service and goes on " + soon(v.now, v.retry.NextAt) + "; that counts as no attempt")
+			return tell("It has reached the limit that you set for the service and continues " + soon(v.now, v.retry.NextAt) + "; this does not count as an attempt")
 		}
 		return tell("The last attempt failed; it is tried again " + soon(v.now, v.retry.NextAt))
 	case run.IssueRetriesUsedUp:
-		return tell(fmt.Sprintf("It failed %s in a row and is not tried again by itself; resume it when the cause is fixed", times(v.retry.Count)))
+		return tell(fmt.Sprintf("It failed %s in a row and is not retried automatically; resume it when the cause is fixed", times(v.retry.Count)))
 	case run.IssueFixing:
 		return tell("The script failed and is being fixed")
 	case run.IssueFixesUsedUp:
-		return tell("The script failed; deploy a corrected version, or resume it if the cause was outside")
+		return tell("The script failed; deploy a corrected version, or resume it if the cause was external")
 	case run.IssueReconciling:
-		return "It is being asked what became of its last call" + v.callName() + "; nothing else runs meanwhile."
+		return "The outcome of its last call is being checked" + v.callName() + "; nothing else runs meanwhile."
 	case run.IssueOutcomeUnknown:
-		return "It is unknown whether its last call" + v.callName() + " happened; look there and say what happened: happened, did-not-happen or skip."
+		return "It is unknown whether its last call" + v.callName() + " happened; check there and record the outcome: happened, did-not-happen or skip."
 	case run.IssueApproval:
 		if v.proposed() {
-			return tell("The script failed, and a repaired one waits for your approval")
+			return tell("The script failed, and a repaired one is waiting for your approval")
 		}
-		return tell("It waits for your approval")
+		return tell("It is waiting for your approval")
 	case run.IssueSignIn:
 		return tell("An account must be connected again")
 	case run.IssuePermission:
 		return tell("A permission is missing; grant it and resume")
 	case run.IssuePrecondition:
 		if v.row.ErrorCode == codeNoConnection {
-			return tell("It waits for a connection that this server does not have, and goes on by itself when the server is started with it")
+			return tell("It is waiting for a connection that this server does not have, and continues when the server is started with it")
 		}
-		return tell("Something that it needs is missing outside; add it and resume")
+		return tell("Something that it needs is missing; add it and resume")
 	case run.IssueRecovering:
-		return "It goes on after an interruption."
+		return "It continues after an interruption."
 	case run.IssueCrashLoop:
-		return fmt.Sprintf("It was interrupted %s in a row and is not tried again by itself; resume it to try once more.", times(v.retry.Crashes))
+		return fmt.Sprintf("It was interrupted %s in a row and is not retried automatically; resume it to try once more.", times(v.retry.Crashes))
 	case run.IssueFailed:
 		return tell("The last run failed")
 	case run.IssueInternal:
-		return tell("Something inside Pawl or a connection failed; resume it when it is fixed")
+		return tell("Pawl or a connection failed; resume it when that is fixed")
 	case run.IssueInconsistent:
-		return "What is stored about its last run contradicts itself; nothing runs until somebody has looked."
+		return "The stored state of its last run is inconsistent; nothing runs until it has been checked."
 	}
 	return tell(string(issue))
 }
@@ -97,9 +97,9 @@ func (v *view) runSentence() string {
 	}
 	switch v.row.Status {
 	case pawl.StatusActive:
-		return "At work"
+		return "Working"
 	case pawl.StatusCommitted:
-		return "Checked; there was nothing to do"
+		return "Checked; nothing to do"
 	case pawl.StatusCancelled:
 		return "A run was cancelled"
 	case pawl.StatusCrashed:
@@ -112,7 +112,7 @@ func (v *view) runSentence() string {
 		}
 	case pawl.StatusPausedTransient:
 		if v.putOff() {
-			return "Put off" + why
+			return "Delayed" + why
 		}
 	case pawl.StatusFailedLogic, pawl.StatusFailedInternal:
 	}

@@ -114,11 +114,11 @@ func (s *Service) laneFrom(ctx context.Context, tx *store.Tx, v *view, there run
 	}
 	if len(orphans) > 0 { // told, never repaired silently (context 3.12.4)
 		l.State, l.Issue = run.NeedsAttention, run.IssueInconsistent
-		l.Sentence = fmt.Sprintf("Event %q is held by run %s, which has ended; this is a fault of Pawl, please report it.", orphans[0].MessageID, orphans[0].RunID)
+		l.Sentence = fmt.Sprintf("Event %q is held by run %s, which has ended; this is a bug in Pawl, please report it.", orphans[0].MessageID, orphans[0].RunID)
 	}
 	if v.lostItsHandler() && word != run.Stopped {
 		l.State, l.Issue = run.NeedsAttention, run.IssueInconsistent
-		l.Sentence = "The deployed version lacks the part that its unfinished run is of; deploy one that has it, or cancel run " + v.row.ID + "."
+		l.Sentence = "The deployed version lacks the part of the script that its unfinished run belongs to; deploy one that has it, or cancel run " + v.row.ID + "."
 	}
 	if l.State, l.Issue = there.Over(l.State, l.Issue); l.Issue == run.IssueNoWorker {
 		l.Sentence = there.Sentence()
@@ -177,10 +177,10 @@ func callSentence(m mutationstore.Mutation) string {
 	case pawl.MutationSkipped:
 		return "Skipped: " + what
 	case pawl.MutationInFlight:
-		return "Under way: " + what
+		return "In progress: " + what
 	case pawl.MutationNone, pawl.MutationNeedsReconcile, pawl.MutationIndeterminate:
 	}
-	return "Unknown whether it happened: " + what
+	return "Outcome unknown: " + what
 }
 
 // maxRecent is how many runs Why tells of.

@@ -53,15 +53,15 @@ func wordsOfStates(t *testing.T, k *kit) {
 		sentence string
 	}{
 		{"", nil, run.Idle, run.IssueNone, ""},
-		{"", func(w workflowstore.Workflow) { k.pause(w.Name) }, run.Stopped, run.IssuePaused, "It is paused; resume it to go on."},
+		{"", func(w workflowstore.Workflow) { k.pause(w.Name) }, run.Stopped, run.IssuePaused, "It is paused; resume it to continue."},
 		{pawl.ClassTransient, nil, run.Running, run.IssueBackingOff, "The last attempt failed; it is tried again in 10 s: the desk says no."},
-		{pawl.ClassTransient, func(w workflowstore.Workflow) { k.settle(w) }, run.NeedsAttention, run.IssueRetriesUsedUp, "It failed 6 times in a row and is not tried again by itself; resume it when the cause is fixed: the desk says no."},
-		{pawl.ClassLogic, nil, run.NeedsAttention, run.IssueFixesUsedUp, "The script failed; deploy a corrected version, or resume it if the cause was outside: the desk says no."},
+		{pawl.ClassTransient, func(w workflowstore.Workflow) { k.settle(w) }, run.NeedsAttention, run.IssueRetriesUsedUp, "It failed 6 times in a row and is not retried automatically; resume it when the cause is fixed: the desk says no."},
+		{pawl.ClassLogic, nil, run.NeedsAttention, run.IssueFixesUsedUp, "The script failed; deploy a corrected version, or resume it if the cause was external: the desk says no."},
 		{pawl.ClassAuth, nil, run.NeedsAttention, run.IssueSignIn, "An account must be connected again: the desk says no."},
 		{pawl.ClassPermission, nil, run.NeedsAttention, run.IssuePermission, "A permission is missing; grant it and resume: the desk says no."},
-		{pawl.ClassPrecondition, nil, run.NeedsAttention, run.IssuePrecondition, "Something that it needs is missing outside; add it and resume: the desk says no."},
-		{pawl.ClassInternal, nil, run.NeedsAttention, run.IssueInternal, "Something inside Pawl or a connection failed; resume it when it is fixed: the desk says no."},
-		{pawl.ClassAuth, func(w workflowstore.Workflow) { k.pause(w.Name) }, run.Stopped, run.IssuePaused, "It is paused; resume it to go on."},
+		{pawl.ClassPrecondition, nil, run.NeedsAttention, run.IssuePrecondition, "Something that it needs is missing; add it and resume: the desk says no."},
+		{pawl.ClassInternal, nil, run.NeedsAttention, run.IssueInternal, "Pawl or a connection failed; resume it when that is fixed: the desk says no."},
+		{pawl.ClassAuth, func(w workflowstore.Workflow) { k.pause(w.Name) }, run.Stopped, run.IssuePaused, "It is paused; resume it to continue."},
 	} {
 		w := k.deploy(fmt.Sprintf("state-%d", i), "1", readingProducer())
 		k.desk.fail(c.class)
@@ -153,7 +153,7 @@ func lastActivityInWords(t *testing.T, k *kit) {
 	w := k.deploy("activity", "1", orderDefinition())
 	expect(t, "after the deploy", k.look("activity").LastText, "Deployed")
 	k.work(w)
-	expect(t, "after a look", k.look("activity").LastText, "Checked; there was nothing to do")
+	expect(t, "after a look", k.look("activity").LastText, "Checked; nothing to do")
 	pass(time.Second)
 	k.publish(w, "in", "a")
 	d := k.look("activity")
@@ -367,12 +367,12 @@ func TestWhyDoesNotPromiseARun(t *testing.T) {
 			return lane.Gate{}
 		}
 		until(t, "the gate closes", func() bool { return !gate().Open })
-		if text := gate().Text; !strings.HasPrefix(text, "1 input waits; it has looked") {
+		if text := gate().Text; !strings.HasPrefix(text, "1 input is waiting; it has seen") {
 			t.Errorf("it says %q", text)
 		}
 		p.stop()
 		k.publish(w, "in", "b") // nobody works, so it is due
-		if g := gate(); !g.Open || g.Text != "2 inputs wait." {
+		if g := gate(); !g.Open || g.Text != "2 inputs are waiting." {
 			t.Errorf("it says %+v", g)
 		}
 	})

@@ -136,7 +136,7 @@ func TestAMissingConnectionIsWaitedFor(t *testing.T) {
 		k.publish(w, "in", "a")
 		until(t, "it waits", func() bool { return k.look("shop").Issue == run.IssuePrecondition })
 		see := k.look("shop")
-		if see.State != run.NeedsAttention || !strings.Contains(see.Sentence, "goes on by itself") || !strings.Contains(see.Sentence, `no connection "desk"`) {
+		if see.State != run.NeedsAttention || !strings.Contains(see.Sentence, "continues when the server is started") || !strings.Contains(see.Sentence, `no connection "desk"`) {
 			t.Errorf("people see %s: %s", see.State, see.Sentence)
 		}
 		waits := k.newest(w)
@@ -212,7 +212,7 @@ func TestOurOwnLimitSpendsNothing(t *testing.T) {
 				t.Errorf("%s: it is tried again in %v", method, time.Until(until))
 			}
 			see := k.look(name)
-			if see.State != run.Running || !strings.Contains(see.Sentence, "counts as no attempt") || !strings.Contains(see.Sentence, "limit that you set") {
+			if see.State != run.Running || !strings.Contains(see.Sentence, "does not count as an attempt") || !strings.Contains(see.Sentence, "limit that you set") {
 				t.Errorf("%s: people see %s: %s", method, see.State, see.Sentence)
 			}
 			k.settle(w)

@@ -99,7 +99,7 @@ func (c *Connection) refusePin(name string, known []string, tools map[string]def
 		return c.fixedFault(name, now)
 	case looked && was != now:
 		return &pawl.Error{
-			Code: pawl.CodeConflict, Reason: "changed", Op: "pin a tool", Msg: "the tool " + pawl.Quote(name) + " is another one than the one you saw",
+			Code: pawl.CodeConflict, Reason: "changed", Op: "pin a tool", Msg: "the tool " + pawl.Quote(name) + " is not the one you saw",
 			Hint: "Look at it again: pawl connections pin " + c.cfg.name,
 		}
 	}
