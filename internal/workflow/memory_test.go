@@ -1,17 +1,21 @@
 package workflow
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/pgtest"
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/workflowstore"
@@ -19,8 +23,9 @@ import (
 )
 
 // growth runs something and returns by how many bytes this process has grown
-// at its largest.
+// at its largest. What is not held any more hardly counts.
 func growth(work func()) uint64 {
+	defer debug.SetGCPercent(debug.SetGCPercent(20))
 	runtime.GC()
 	var before, now runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -46,82 +51,111 @@ func growth(work func()) uint64 {
 	return most - before.HeapInuse
 }
 
-// mostGrowth is far below what 32 large answers at once take, and far above
-// what those take that there is room for.
-const mostGrowth = 400 << 20
+// gluttony is a script that makes a large call several times at once.
+type gluttony struct {
+	call string
+	n    int
+	most uint64 // MiB; below what n answers take, above what those do that there is room for
+	says string // why it fails; empty if it does not
+}
+
+func (g gluttony) script() string {
+	return `export default { name: "glutton", topics: { in: {} }, consumers: { order: { subscribe: ["in"], async prepare(ctx) {
+  const big = "z".repeat(2 << 20);
+  const columns = (n, size) => "select " + Array.from({ length: n }, (_, i) => "zeroblob(" + size + ") as b" + i).join();
+  await Promise.all(Array.from({ length: ` + strconv.Itoa(g.n) + ` }, () => ` + cmp.Or(g.call, "null") + `));
+  return { reservations: [], data: null };
+} } } }`
+}
+
+// bounded runs scripts and looks how far the process grows.
+func (k *kit) bounded(t *testing.T, cases map[string]gluttony) {
+	t.Helper()
+	k.t = t
+	w := k.deployScript("glutton", gluttony{}.script())
+	k.publishLarge("glutton", 6)
+	for name, test := range cases {
+		t.Run(name, func(t *testing.T) {
+			k.t = t
+			k.deployScript("glutton", test.script())
+			grown := growth(func() {
+				k.write(func(ctx context.Context, tx *store.Tx) error {
+					return workflowstore.In(tx).SetWakeAt(ctx, w.ID, "order", tx.Now)
+				})
+				k.work(w)
+			})
+			r := k.runOf(w, "order")
+			if test.says == "" && r.Status != pawl.StatusCommitted || !strings.Contains(r.ErrorMessage, test.says) || r.ErrorClass != "" && r.ErrorClass != pawl.ClassLogic {
+				t.Errorf("the run is %s: %s", r.Status, r.ErrorMessage)
+			}
+			if grown>>20 > test.most {
+				t.Errorf("the process grew by %d MiB, want at most %d", grown>>20, test.most)
+			}
+		})
+	}
+}
+
+// publishLarge publishes events of a MiB each, m0 and so on.
+func (k *kit) publishLarge(workflow string, n int) {
+	k.t.Helper()
+	payload := json.RawMessage(`"` + strings.Repeat("y", 1<<20) + `"`)
+	k.write(func(ctx context.Context, tx *store.Tx) error {
+		for i := range n {
+			_, _, err := k.s.PublishExternal(ctx, tx, workflow, ExternalEvent{Topic: "in", MessageID: fmt.Sprint("m", i), Payload: payload}, "tester")
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
 
 // Many large reads at once fill the memory of the server no more than a few do:
 // the others wait.
 func TestParallelLargeReadsAreBounded(t *testing.T) {
 	pool := testPool(t)
 	both(t, func(t *testing.T, k *kit) {
-		folder := t.TempDir()
-		if err := os.WriteFile(filepath.Join(folder, "crm.db"), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(folder, "large.txt"), []byte(strings.Repeat("x", 3<<20)), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		definition := "kind: connection\nname: crm\ntype: sql\nurl: sqlite:crm.db\nreadOnly: true\n---\nkind: connection\nname: disk\ntype: file\nroot: .\n"
-		if err := os.WriteFile(filepath.Join(folder, "c.yaml"), []byte(definition), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		tools, err := tool.Load(folder, tool.Env{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = tools.Close() })
-		k.s.cfg.Scripts, k.s.cfg.Limits, k.s.cfg.Tools = pool, script.Limits{}, tools
-		const head, tail = `export default { name: "glutton", topics: { in: {} }, consumers: { order: { subscribe: ["in"], async prepare(ctx) {
-  const all = (make) => Promise.all(Array.from({ length: 32 }, make));
-  `, `
-  return { reservations: [], data: null };
-} } } }`
-		w := k.deployScript("glutton", head+tail)
-		k.write(func(ctx context.Context, tx *store.Tx) error {
-			for i := range 6 {
-				_, _, err := k.s.PublishExternal(ctx, tx, "glutton", ExternalEvent{Topic: "in", MessageID: fmt.Sprint("m", i), Payload: json.RawMessage(fmt.Sprintf("%q", strings.Repeat("y", 1<<20)))}, "tester")
-				if err != nil {
-					return err
-				}
-			}
-			return nil
+		k.s.cfg.Scripts, k.s.cfg.Limits = pool, script.Limits{Bytes: 1}
+		k.bounded(t, map[string]gluttony{
+			"peek":     {`ctx.peek("in").then((list) => list.length)`, 6, 50, ""},
+			"getByIds": {`ctx.getByIds("in", ["m1", "m2", "m3", "m4", "m5"]).then((list) => list.length)`, 6, 50, ""},
 		})
-		for name, test := range map[string]struct {
-			body string
-			says string // why it fails; empty if it does not
-		}{
-			"peek":            {`await all(async () => (await ctx.peek("in")).length);`, ""},
-			"getByIds":        {`await all(async () => (await ctx.getByIds("in", ["m1", "m2", "m3", "m4", "m5"])).length);`, ""},
-			"files":           {`await all(async () => (await ctx.tools.disk.read({ path: "large.txt" })).size);`, ""},
-			"large blobs":     {`await all(() => ctx.tools.crm.query({ sql: "select zeroblob(60000000) as b" }));`, "too big"},
-			"many blobs":      {`await all(() => ctx.tools.crm.query({ sql: "select " + Array.from({ length: 200 }, (_, i) => "zeroblob(8000000) as b" + i).join() }));`, "too big"},
-			"a wide row":      {`await all(() => ctx.tools.crm.query({ sql: "select " + Array.from({ length: 200 }, (_, i) => "zeroblob(160000) as b" + i).join() }));`, "4 MiB"},
-			"blobs that fit":  {`await all(async () => { await ctx.tools.crm.query({ sql: "select zeroblob(3000000) as b" }); });`, ""},
-			"large arguments": {`const big = "z".repeat(6 << 20); await all(() => ctx.tools.disk.read({ path: big }));`, "path"},
-		} {
-			t.Run(name, func(t *testing.T) {
-				k.t = t
-				k.deployScript("glutton", head+test.body+tail)
-				grown := growth(func() { k.runGlutton(w) })
-				r := k.runOf(w, "order")
-				if test.says == "" && r.Status != pawl.StatusCommitted || !strings.Contains(r.ErrorMessage, test.says) || r.ErrorClass != "" && r.ErrorClass != pawl.ClassLogic {
-					t.Errorf("the run is %s: %s", r.Status, r.ErrorMessage)
-				}
-				if grown > mostGrowth {
-					t.Errorf("the process grew by %d MiB", grown>>20)
-				}
-			})
-		}
 	})
 }
 
-func (k *kit) runGlutton(w workflowstore.Workflow) {
-	k.t.Helper()
-	k.write(func(ctx context.Context, tx *store.Tx) error {
-		return workflowstore.In(tx).SetWakeAt(ctx, w.ID, "order", tx.Now)
+// What tools answer and take is bounded in the same way.
+func TestParallelLargeCallsOfToolsAreBounded(t *testing.T) {
+	k := newKit(t, pgtest.SQLite(t))
+	folder := t.TempDir()
+	for name, content := range map[string]string{
+		"crm.db":    "",
+		"large.txt": strings.Repeat("x", 3<<20),
+		"c.yaml":    "kind: connection\nname: crm\ntype: sql\nurl: sqlite:crm.db\nreadOnly: true\n---\nkind: connection\nname: disk\ntype: file\nroot: .\n",
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tools, err := tool.Load(folder, tool.Env{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tools.Close() })
+	k.s.cfg.Scripts, k.s.cfg.Tools = testPool(t), tools
+	t.Run("as much as is allowed by default", func(t *testing.T) {
+		k.s.cfg.Limits = script.Limits{}
+		k.bounded(t, map[string]gluttony{
+			"a wide row": {`ctx.tools.crm.query({ sql: columns(200, 160000) })`, 12, 200, "4 MiB"},
+		})
 	})
-	k.work(w)
+	k.s.cfg.Limits = script.Limits{Bytes: 1}
+	k.bounded(t, map[string]gluttony{
+		"files":           {`ctx.tools.disk.read({ path: "large.txt" }).then((file) => file.size)`, 12, 40, ""},
+		"large blobs":     {`ctx.tools.crm.query({ sql: columns(1, 60000000) })`, 12, 40, "too big"},
+		"many blobs":      {`ctx.tools.crm.query({ sql: columns(200, 8000000) })`, 12, 40, "too big"},
+		"blobs that fit":  {`ctx.tools.crm.query({ sql: columns(1, 3000000) }).then(() => null)`, 6, 50, ""},
+		"large arguments": {`ctx.tools.disk.read({ path: big })`, 4, 100, "path"},
+	})
 }
 
 // One answer has a limit, which is met while it is read and not after; so have
@@ -136,15 +170,7 @@ func TestLargeAnswersAndArgumentsAreRefused(t *testing.T) {
   async mutate(ctx) { ` + mutate + ` } } } }`
 		}
 		w := k.deployScript("large", script("throw new Error('not yet');", ""))
-		k.write(func(ctx context.Context, tx *store.Tx) error {
-			for i := range 12 {
-				_, _, err := k.s.PublishExternal(ctx, tx, "large", ExternalEvent{Topic: "in", MessageID: fmt.Sprint("m", i), Payload: json.RawMessage(fmt.Sprintf("%q", strings.Repeat("y", 1<<20)))}, "tester")
-				if err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+		k.publishLarge("large", 12)
 		k.work(w)
 		for _, test := range []struct{ prepare, mutate, says string }{
 			{`await ctx.peek("in");`, "", "peek: the events have more than the 7 MiB that one call answers: ask for fewer"},
