@@ -274,35 +274,49 @@ func (r *rig) readable(token string, pairs bool) (out []string) {
 		if item.Get == nil || strings.HasSuffix(path, "/stream") {
 			continue
 		}
-		var filters []string
+		var filters [][]string // of each parameter, with each value
 		for _, p := range item.Get.Parameters {
 			if p.In != "query" || p.Name == "cursor" {
 				continue
 			}
-			values := slices.Concat(p.Schema.Enum, r.sampleValues(p.Name))
-			if len(values) == 0 {
+			var filter []string
+			for _, v := range slices.Concat(p.Schema.Enum, r.sampleValues(p.Name)) {
+				filter = append(filter, url.Values{p.Name: {v}}.Encode())
+			}
+			if len(filter) == 0 {
 				r.t.Errorf("%s takes %s: say in sampleValues what to ask for", path, p.Name)
+				continue
 			}
-			for _, v := range values {
-				filters = append(filters, url.Values{p.Name: {v}}.Encode())
-			}
+			filters = append(filters, filter)
+		}
+		queries := slices.Concat(filters...)
+		if pairs {
+			queries = append(queries, inPairs(filters)...)
 		}
 		for _, place := range samplePaths(path) {
 			if strings.Contains(place, "{") {
 				r.t.Errorf("%s: say in samplePaths what to ask for", path)
 			}
 			out = append(out, place)
-			for i, one := range filters {
-				out = append(out, place+"?"+one)
-				for _, two := range filters[i+1:] {
-					if name, _, _ := strings.Cut(one, "="); pairs && !strings.HasPrefix(two, name+"=") {
-						out = append(out, place+"?"+one+"&"+two)
-					}
-				}
+			for _, query := range queries {
+				out = append(out, place+"?"+query)
 			}
 		}
 	}
 	slices.Sort(out)
+	return out
+}
+
+// inPairs combines each filter with each other one, so that every value of both
+// is among the pairs.
+func inPairs(filters [][]string) (out []string) {
+	for i, one := range filters {
+		for _, two := range filters[i+1:] {
+			for n := range max(len(one), len(two)) {
+				out = append(out, one[n%len(one)]+"&"+two[n%len(two)])
+			}
+		}
+	}
 	return out
 }
 
