@@ -26,7 +26,8 @@ PKG ?= ./...
 LONGEST := $(addprefix ./,internal/workflow internal/web e2e internal/api internal/script internal/schedule internal/store internal/queue internal/source)
 PACKAGES = $(if $(filter ./...,$(PKG)),$(LONGEST)) $(PKG)
 # Built aside and moved, so that one that runs already is not written over.
-WITH_POSTGRES = mkdir -p bin/tools && go build -o bin/tools/with-postgres.$$$$ ./internal/pgtest/with && mv bin/tools/with-postgres.$$$$ bin/tools/with-postgres
+# Without cgo, so that it shares what the program itself is built from.
+WITH_POSTGRES = mkdir -p bin/tools && CGO_ENABLED=0 go build -o bin/tools/with-postgres.$$$$ ./internal/pgtest/with && mv bin/tools/with-postgres.$$$$ bin/tools/with-postgres
 DIST := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 FUZZ_TIME := 20s
 

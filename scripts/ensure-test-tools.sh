@@ -19,7 +19,7 @@ missing() {
         packages="gcc libc6-dev"
     fi
     # A server that is already named needs no programs on this machine.
-    if [ -z "${PAWL_TEST_POSTGRES:-}" ] && ! go run ./internal/pgtest/with -find >/dev/null 2>&1; then
+    if [ -z "${PAWL_TEST_POSTGRES:-}" ] && ! CGO_ENABLED=0 go run ./internal/pgtest/with -find >/dev/null 2>&1; then
         packages="${packages:+$packages }postgresql"
     fi
     # MCP servers of others, which tests speak to, are written for Node.
@@ -108,4 +108,4 @@ apt_get update || echo "apt-get update had errors; trying to install anyway" >&2
 # shellcheck disable=SC2086 # the list is split on purpose
 apt_get install -y --no-install-recommends $packages
 
-[ -n "${PAWL_TEST_POSTGRES:-}" ] || go run ./internal/pgtest/with -find >/dev/null
+[ -n "${PAWL_TEST_POSTGRES:-}" ] || CGO_ENABLED=0 go run ./internal/pgtest/with -find >/dev/null

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/pgtest"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/runstore"
@@ -17,6 +18,7 @@ import (
 // crashes, against a model that knows only the rules of internal/run.
 func TestRandomLivesKeepTheInvariants(t *testing.T) {
 	both(t, func(t *testing.T, k *kit) {
+		pgtest.Percent(t, 30)
 		rapid.Check(t, func(rt *rapid.T) {
 			m := &machine{t: rt, k: k, lane: store.NewID(), ended: map[string]runstore.Run{}, events: map[string]*modelEvent{}}
 			rt.Repeat(map[string]func(*rapid.T){

@@ -105,7 +105,7 @@ func TestNothingIsLostInChaos(t *testing.T) {
 
 		var want []string // payloads that must run
 		lastOfKey := map[string]string{}
-		deadline := time.Now().Add(6 * time.Second)
+		deadline := time.Now().Add(3 * time.Second)
 		nextKill := time.Now().Add(700 * time.Millisecond)
 		for i := 0; time.Now().Before(deadline); i++ {
 			spec := store.JobSpec{Task: "t", Payload: json.RawMessage(strconv.Itoa(i)), RunAt: time.Now().Add(time.Duration(rand.IntN(300)-100) * time.Millisecond)}

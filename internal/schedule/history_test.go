@@ -4,11 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -32,7 +30,7 @@ import (
 // what succeeded was executed once for each attempt, runs overlap only where
 // they may, and the schedule goes on.
 func TestEveryHistoryEndsWithOneDispositionPerSlot(t *testing.T) {
-	t.Run("sqlite", func(t *testing.T) { checkHistories(t, 60, emptyFiles(t)) })
+	t.Run("sqlite", func(t *testing.T) { checkHistories(t, 25, emptyFiles(t)) })
 	t.Run("postgres", func(t *testing.T) { // slower, and the rules are the same
 		checkHistories(t, 5, func() string { return pgtest.URL(t) })
 	})
@@ -66,15 +64,7 @@ func emptyFiles(t *testing.T) func() string {
 // checkHistories tries so many per cent of the cases that rapid is told to try.
 // Each has a clock and a database of its own.
 func checkHistories(t *testing.T, percent int, url func() string) {
-	checks := flag.Lookup("rapid.checks").Value
-	all, err := strconv.Atoi(checks.String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := checks.Set(fmt.Sprint(max(all*percent/100, 1))); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = checks.Set(fmt.Sprint(all)) }()
+	pgtest.Percent(t, percent)
 	rapid.Check(t, func(rt *rapid.T) {
 		var ended any
 		at := url()

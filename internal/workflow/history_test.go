@@ -2,11 +2,9 @@ package workflow
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"testing"
 	"testing/synctest"
 
@@ -24,10 +22,10 @@ import (
 // not happen: a person, or the desk in answer to the call. What "whatever" is: see the actions of life; what must hold after
 // every one of them and in the end: see check and checkEnd.
 func TestEveryHistoryEndsWithOneEffectPerEvent(t *testing.T) {
-	t.Run("sqlite", func(t *testing.T) { checkHistories(t, 100, emptyFiles(t)) })
+	t.Run("sqlite", func(t *testing.T) { checkHistories(t, 40, emptyFiles(t)) })
 	t.Run("postgres", func(t *testing.T) { // slower, and the rules are the same
 		url := pgtest.URL(t)
-		checkHistories(t, 25, func() string { return url })
+		checkHistories(t, 10, func() string { return url })
 	})
 }
 
@@ -56,19 +54,10 @@ func emptyFiles(t *testing.T) func() string {
 	}
 }
 
-// checkHistories tries so many per cent of the cases that rapid is told to try:
-// -rapid.checks=1000 looks ten times as hard. Each has a clock, a process and a
-// workflow of its own.
+// checkHistories tries so many per cent of the cases that rapid is told to try.
+// Each has a clock, a process and a workflow of its own.
 func checkHistories(t *testing.T, percent int, url func() string) {
-	checks := flag.Lookup("rapid.checks").Value
-	all, err := strconv.Atoi(checks.String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := checks.Set(fmt.Sprint(max(all*percent/100, 1))); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = checks.Set(fmt.Sprint(all)) }()
+	pgtest.Percent(t, percent)
 	n := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		n++
