@@ -3,6 +3,8 @@ package ledger
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"slices"
 	"unicode/utf8"
 
 	pawl "github.com/pawlrun/pawl"
@@ -35,24 +37,28 @@ func (l *Ledger) Start(ctx context.Context, tx *store.Tx, r runstore.Run) (runst
 	return started, nil
 }
 
-// Advance moves an active run one phase on and stores the result of the phase
-// that is completed. The last step is Commit's.
+// Advance moves an active run on, through all phases of a path, and stores the
+// results of those that are completed. The last step is Commit's.
 //
 // The transaction that advances to mutated is the one that also resolves the
 // mutation row, before this call: while it is unresolved there is no result.
 // This step alone is also made on a run that is paused for reconciliation,
 // once it is known that the call happened or a person skipped it; the run stays
 // paused until the owner of its lane resumes it.
-func (l *Ledger) Advance(ctx context.Context, tx *store.Tx, r runstore.Run, to pawl.Phase, c Checkpoint) (runstore.Run, error) {
+func (l *Ledger) Advance(ctx context.Context, tx *store.Tx, r runstore.Run, c Checkpoint, path ...pawl.Phase) (runstore.Run, error) {
 	const op = "advance run"
-	waiting := r.Status == pawl.StatusPausedReconciliation && to == pawl.PhaseMutated
-	switch {
-	case r.Status != pawl.StatusActive && !waiting:
+	waiting := r.Status == pawl.StatusPausedReconciliation && slices.Equal(path, []pawl.Phase{pawl.PhaseMutated})
+	if r.Status != pawl.StatusActive && !waiting {
 		return runstore.Run{}, refuse(op, r, "it is %s", r.Status)
-	case to == pawl.PhaseCommitted || !run.CanAdvance(r.HandlerType, r.Phase, to):
-		return runstore.Run{}, refuse(op, r, "a %s cannot go from %s to %s", r.HandlerType, r.Phase, to)
 	}
-	if err := c.check(to); err != nil {
+	at := r.Phase
+	for _, to := range path {
+		if to == pawl.PhaseCommitted || !run.CanAdvance(r.HandlerType, at, to) {
+			return runstore.Run{}, refuse(op, r, "a %s cannot go from %s to %s", r.HandlerType, at, to)
+		}
+		at = to
+	}
+	if err := c.check(path); err != nil {
 		return runstore.Run{}, err
 	}
 	if !waiting {
@@ -60,16 +66,20 @@ func (l *Ledger) Advance(ctx context.Context, tx *store.Tx, r runstore.Run, to p
 			return runstore.Run{}, err
 		}
 	}
-	if to == pawl.PhaseMutated {
+	if slices.Contains(path, pawl.PhaseMutated) {
 		if err := l.mutationResolved(ctx, tx, r, waiting); err != nil {
 			return runstore.Run{}, err
 		}
 	}
-	advanced, err := runstore.In(tx).AdvanceRun(ctx, r, to, runstore.RunResults{Prepare: c.PrepareResult, Mutation: c.MutationResult})
+	advanced, err := runstore.In(tx).AdvanceRun(ctx, r, at, runstore.RunResults{Prepare: c.PrepareResult, Mutation: c.MutationResult})
 	if err != nil {
 		return runstore.Run{}, err
 	}
-	l.emit(tx, Advanced, advanced, run.Decision{})
+	for _, to := range path {
+		passed := advanced
+		passed.Phase = to
+		l.emit(tx, Advanced, passed, run.Decision{})
+	}
 	return advanced, nil
 }
 
@@ -87,13 +97,13 @@ func (l *Ledger) mutationResolved(ctx context.Context, tx *store.Tx, r runstore.
 }
 
 // check holds: a phase is reached together with its result.
-func (c Checkpoint) check(to pawl.Phase) error {
+func (c Checkpoint) check(path []pawl.Phase) error {
 	for _, result := range []struct {
 		of    pawl.Phase
 		value json.RawMessage
 	}{{pawl.PhasePrepared, c.PrepareResult}, {pawl.PhaseMutated, c.MutationResult}} {
-		if (to == result.of) != (len(result.value) > 0) {
-			return &pawl.Error{Code: pawl.CodeInvalid, Op: "advance run", Msg: "the result of " + string(result.of) + " is stored on reaching it, not on reaching " + string(to) + " and not later"}
+		if slices.Contains(path, result.of) != (len(result.value) > 0) {
+			return &pawl.Error{Code: pawl.CodeInvalid, Op: "advance run", Msg: fmt.Sprintf("the result of %s is stored on reaching it, not on the way over %s and not later", result.of, path)}
 		}
 		if err := checkJSON("advance run", result.value); err != nil {
 			return err

@@ -34,7 +34,7 @@ func TestPhaseOnlyMovesForward(t *testing.T) {
 				for _, to := range allPhases() {
 					before := k.dump()
 					_, err := step(k, func(ctx context.Context, tx *store.Tx) (runstore.Run, error) {
-						r, err := k.l.Advance(ctx, tx, r, to, checkpoint(to))
+						r, err := k.l.Advance(ctx, tx, r, checkpoint(to), to)
 						if err == nil {
 							err = errUndo
 						}
@@ -95,7 +95,7 @@ func TestPhasesAreReachedWithTheirResults(t *testing.T) {
 		} {
 			r := k.reach(consumer(name), c.from)
 			got, err := step(k, func(ctx context.Context, tx *store.Tx) (runstore.Run, error) {
-				return k.l.Advance(ctx, tx, r, c.to, c.with)
+				return k.l.Advance(ctx, tx, r, c.with, c.to)
 			})
 			if c.ok && (err != nil || got.Phase != c.to) || !c.ok && !errors.Is(err, pawl.ErrInvalid) {
 				t.Errorf("%s: %v", name, err)
@@ -119,7 +119,7 @@ func TestMutatedNeedsAResolvedCall(t *testing.T) {
 			r := k.reach(consumer("lane of "+string(state)), pawl.PhaseMutating)
 			k.callUpTo(r.ID, state)
 			_, err := step(k, func(ctx context.Context, tx *store.Tx) (runstore.Run, error) {
-				return k.l.Advance(ctx, tx, r, pawl.PhaseMutated, checkpoint(pawl.PhaseMutated))
+				return k.l.Advance(ctx, tx, r, checkpoint(pawl.PhaseMutated), pawl.PhaseMutated)
 			})
 			if run.Unresolved(state) != errors.Is(err, pawl.ErrConflict) || !run.Unresolved(state) && err != nil {
 				t.Errorf("ledger %q: %v", state, err)

@@ -80,7 +80,7 @@ func TestTransitionsAreToldAfterTheCommit(t *testing.T) {
 	both(t, func(t *testing.T, k *kit) {
 		r := k.reach(consumer("lane"), pawl.PhaseMutating)
 		if _, err := step(k, func(ctx context.Context, tx *store.Tx) (runstore.Run, error) {
-			if _, err := k.l.Advance(ctx, tx, r, pawl.PhaseMutated, checkpoint(pawl.PhaseMutated)); err != nil {
+			if _, err := k.l.Advance(ctx, tx, r, checkpoint(pawl.PhaseMutated), pawl.PhaseMutated); err != nil {
 				return runstore.Run{}, err
 			}
 			return runstore.Run{}, errUndo

@@ -28,7 +28,7 @@ func transitions() []transition {
 			return drop(k.l.Start(ctx, tx, r))
 		}},
 		{"advance", func(ctx context.Context, tx *store.Tx, k *kit, _ store.Fence, r runstore.Run) error {
-			return drop(k.l.Advance(ctx, tx, r, pawl.PhaseEmitting, Checkpoint{}))
+			return drop(k.l.Advance(ctx, tx, r, Checkpoint{}, pawl.PhaseEmitting))
 		}},
 		{"hold", func(ctx context.Context, tx *store.Tx, k *kit, _ store.Fence, r runstore.Run) error {
 			return k.l.Hold(ctx, tx, r)
@@ -174,11 +174,11 @@ func TestCrashOnBothSidesOfEveryStep(t *testing.T) {
 				if err := reserve(ctx, tx, r.ID); err != nil {
 					return err
 				}
-				_, err := k.l.Advance(ctx, tx, r, pawl.PhasePrepared, checkpoint(pawl.PhasePrepared))
+				_, err := k.l.Advance(ctx, tx, r, checkpoint(pawl.PhasePrepared), pawl.PhasePrepared)
 				return err
 			}, pawl.PhasePreparing},
 			{"mutate", func(ctx context.Context, tx *store.Tx, r runstore.Run) error {
-				_, err := k.l.Advance(ctx, tx, r, pawl.PhaseMutating, Checkpoint{})
+				_, err := k.l.Advance(ctx, tx, r, Checkpoint{}, pawl.PhaseMutating)
 				return err
 			}, pawl.PhasePreparing},
 			{"call", func(ctx context.Context, tx *store.Tx, r runstore.Run) error {
@@ -191,11 +191,11 @@ func TestCrashOnBothSidesOfEveryStep(t *testing.T) {
 				if err := putCall(ctx, tx, r.ID, true, pawl.MutationApplied); err != nil {
 					return err
 				}
-				_, err := k.l.Advance(ctx, tx, r, pawl.PhaseMutated, checkpoint(pawl.PhaseMutated))
+				_, err := k.l.Advance(ctx, tx, r, checkpoint(pawl.PhaseMutated), pawl.PhaseMutated)
 				return err
 			}, pawl.PhaseEmitting},
 			{"emit", func(ctx context.Context, tx *store.Tx, r runstore.Run) error {
-				_, err := k.l.Advance(ctx, tx, r, pawl.PhaseEmitting, Checkpoint{})
+				_, err := k.l.Advance(ctx, tx, r, Checkpoint{}, pawl.PhaseEmitting)
 				return err
 			}, pawl.PhaseEmitting},
 			{"commit", func(ctx context.Context, tx *store.Tx, r runstore.Run) error {

@@ -149,7 +149,7 @@ func (k *kit) advance(r runstore.Run, to pawl.Phase) runstore.Run {
 				return runstore.Run{}, err
 			}
 		}
-		return k.l.Advance(ctx, tx, r, to, checkpoint(to))
+		return k.l.Advance(ctx, tx, r, checkpoint(to), to)
 	})
 }
 

@@ -81,7 +81,7 @@ func (m *machine) advance(t *rapid.T) {
 				return err
 			}
 		}
-		_, err = m.k.l.Advance(ctx, tx, r, to, checkpoint(to))
+		_, err = m.k.l.Advance(ctx, tx, r, checkpoint(to), to)
 		return err
 	}, func() {
 		at.Phase = to

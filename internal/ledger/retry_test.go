@@ -225,7 +225,7 @@ func TestReconciliationEndsTheWait(t *testing.T) {
 			k.call(r.ID, pawl.MutationInFlight)
 			r = k.stop(r, pawl.ClassIndeterminate).Run
 			record := func(ctx context.Context, tx *store.Tx) (runstore.Run, error) {
-				return k.l.Advance(ctx, tx, r, pawl.PhaseMutated, checkpoint(pawl.PhaseMutated))
+				return k.l.Advance(ctx, tx, r, checkpoint(pawl.PhaseMutated), pawl.PhaseMutated)
 			}
 			if _, err := step(k, record); !errors.Is(err, pawl.ErrConflict) {
 				t.Errorf("recorded a result that is not known: %v", err)
@@ -267,7 +267,7 @@ func TestWaitingRunsDoNotAdvanceOtherwise(t *testing.T) {
 		for _, r := range []runstore.Run{waiting, approved} {
 			to := pawl.Phases(r.HandlerType)[run.Order(r.HandlerType, r.Phase)+1]
 			if _, err := step(k, func(ctx context.Context, tx *store.Tx) (runstore.Run, error) {
-				return k.l.Advance(ctx, tx, r, to, checkpoint(to))
+				return k.l.Advance(ctx, tx, r, checkpoint(to), to)
 			}); !errors.Is(err, pawl.ErrConflict) {
 				t.Errorf("%s to %s: %v", r.Phase, to, err)
 			}

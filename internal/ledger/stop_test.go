@@ -224,7 +224,7 @@ func TestCancelBesideTheOwner(t *testing.T) {
 		now := k.advance(seen, pawl.PhasePrepared)
 		must(k, func(ctx context.Context, tx *store.Tx) (runstore.Run, error) { return k.l.Cancel(ctx, tx, seen) })
 		if _, err := step(k, func(ctx context.Context, tx *store.Tx) (runstore.Run, error) {
-			return k.l.Advance(ctx, tx, now, pawl.PhaseMutating, Checkpoint{})
+			return k.l.Advance(ctx, tx, now, Checkpoint{}, pawl.PhaseMutating)
 		}); !errors.Is(err, pawl.ErrConflict) {
 			t.Errorf("the owner goes on: %v", err)
 		}

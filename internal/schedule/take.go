@@ -398,7 +398,7 @@ func (a *attempt) started(ctx context.Context, tx *store.Tx, goesOn bool) (step,
 		return step{}, err
 	}
 	if a.run.Phase == pawl.PhaseValidating {
-		if a.run, err = a.ledger.Advance(ctx, tx, a.run, pawl.PhaseExecuting, ledger.Checkpoint{}); err != nil {
+		if a.run, err = a.ledger.Advance(ctx, tx, a.run, ledger.Checkpoint{}, pawl.PhaseExecuting); err != nil {
 			return step{}, err
 		}
 	}

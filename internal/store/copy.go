@@ -247,7 +247,7 @@ func (m *move) send(ctx context.Context, from, to *Tx, t *CopyTable, tell func()
 	for i, c := range t.Columns {
 		names[i] = c.Name
 	}
-	n, err := to.conn.(pgConn).q.(pgx.Tx).CopyFrom(ctx, pgx.Identifier{t.To}, names, rows)
+	n, err := to.conn.(*pgTx).copyFrom(ctx, pgx.Identifier{t.To}, names, rows)
 	if rows.err != nil {
 		return checksum{}, rows.err // says more than what PostgreSQL makes of it
 	}

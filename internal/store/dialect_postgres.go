@@ -37,9 +37,20 @@ const (
 	lockName       = `select pg_try_advisory_lock(7295003, hashtext($1))`
 )
 
-// fence sends lock and look in one round trip; the look is a statement of its
-// own, so that it sees what is there after the lock was granted.
+// fence sends lock and look in one round trip, if they cannot go with the next
+// statement; the look is a statement of its own, so that it sees what is there
+// after the lock was granted.
 func (postgres) fence(ctx context.Context, tx *Tx, f Fence) (bool, error) {
+	if t, ok := tx.conn.(*pgTx); ok {
+		t.post(command{lockShared, []any{[]int{f.Bucket}}}, nil)
+		t.post(command{selectFence, []any{f.Bucket, f.Node, f.Epoch}}, func(rows int64) error {
+			if rows != 1 {
+				return errLeaseLost()
+			}
+			return nil
+		})
+		return true, nil
+	}
 	n, err := tx.conn.(inARow).execInARow(ctx, command{lockShared, []any{[]int{f.Bucket}}}, command{selectFence, []any{f.Bucket, f.Node, f.Epoch}})
 	return n == 1, err
 }

@@ -78,7 +78,7 @@ func moved(t testing.TB, db *store.DB, workflowID, topic, id string, to eventsto
 		var err error
 		switch to {
 		case eventstore.EventConsumed:
-			_, err = eventstore.In(tx).ConsumeEvents(ctx, "holder of "+id)
+			err = eventstore.In(tx).ConsumeEvents(ctx, "holder of "+id)
 		case eventstore.EventSkipped:
 			_, err = eventstore.In(tx).SkipReservedEvents(ctx, "holder of "+id)
 		case eventstore.EventPending:

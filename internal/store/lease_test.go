@@ -67,6 +67,9 @@ func TestTakeoverLeavesTransactionsUnderWayAlone(t *testing.T) {
 		if err := tx.Fence(ctx, fence); err != nil {
 			return err
 		}
+		if err := insert(1, 1)(ctx, tx); err != nil { // the fence travels with it
+			return err
+		}
 		got, err := db.Take(ctx, "n2", taken...) // must not wait for this transaction
 		if err != nil || len(got) != 2 || got[0].ID != 8 || got[1].ID != 9 {
 			t.Errorf("took %+v, %v; want 8 and 9", got, err)
@@ -74,7 +77,7 @@ func TestTakeoverLeavesTransactionsUnderWayAlone(t *testing.T) {
 		if gone, err := db.Release(ctx, fence); err != nil || len(gone) != 0 {
 			t.Errorf("released %v, %v under a transaction", gone, err)
 		}
-		return insert(1, 1)(ctx, tx)
+		return nil
 	})
 	if got, err := db.Take(t.Context(), "n2", taken[0]); err != nil || len(got) != 1 {
 		t.Errorf("took %+v, %v after the transaction", got, err)

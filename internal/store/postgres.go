@@ -140,22 +140,16 @@ func (db *DB) writePostgres(ctx context.Context, fn Func, lazy bool) error {
 // commitPostgres leaves it to the caller to tell the transaction that it was
 // committed.
 func (db *DB) commitPostgres(ctx context.Context, fn Func, lazy bool) (*Tx, error) {
-	tx := &Tx{Now: now(), db: db}
-	ran := false
+	t := &pgTx{asIs: db.promoting}
+	t.post(command{sql: beginWrite}, nil)
+	if lazy {
+		t.post(command{sql: lazyCommit}, nil)
+	}
+	tx := &Tx{Now: now(), db: db, conn: t}
 	err := db.bounded(ctx, func(ctx context.Context) error {
-		return pgx.BeginTxFunc(ctx, db.pool, pgx.TxOptions{}, func(ptx pgx.Tx) error {
-			tx.conn = pgConn{ptx, db.promoting}
-			if lazy {
-				if _, err := ptx.Exec(ctx, `set local synchronous_commit = off`); err != nil {
-					return err
-				}
-			}
-			err := fn(ctx, tx)
-			ran = err == nil
-			return err
-		})
+		return inPostgres(ctx, db.pool, t, func(ctx context.Context) error { return fn(ctx, tx) })
 	})
-	if ran && inDoubt(err) {
+	if t.asked && inDoubt(err) {
 		tx.doubted()
 	}
 	return tx, err

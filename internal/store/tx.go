@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	pawl "github.com/pawlrun/pawl"
 )
 
@@ -35,6 +34,22 @@ const Lazy Option = 1
 func (tx *Tx) Exec(ctx context.Context, sql string, args ...any) (int64, error) {
 	tx.db.traced(sql, args)
 	return tx.conn.exec(ctx, sql, args)
+}
+
+// Post runs a statement of which nobody needs to know at once how it ends: it may
+// travel with the next one, and it is that one, or the commit, that fails. The
+// check, which may be nil, gets how many rows it changed.
+func (tx *Tx) Post(ctx context.Context, check func(rows int64) error, sql string, args ...any) error {
+	tx.db.traced(sql, args)
+	if t, ok := tx.conn.(*pgTx); ok {
+		t.post(command{sql, args}, check)
+		return nil
+	}
+	n, err := tx.conn.exec(ctx, sql, args)
+	if err == nil && check != nil {
+		err = check(n)
+	}
+	return err
 }
 
 // Query runs a query. The rows must be closed before the next statement.
@@ -143,9 +158,9 @@ func (db *DB) Read(ctx context.Context, fn Func) error {
 		return db.wrap(db.sqliteFile.read(ctx, db, fn))
 	}
 	return db.wrap(db.bounded(ctx, func(ctx context.Context) error {
-		return pgx.BeginTxFunc(ctx, db.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(ptx pgx.Tx) error {
-			return fn(ctx, &Tx{Now: now(), db: db, conn: pgConn{q: ptx}})
-		})
+		t := &pgTx{}
+		t.post(command{sql: beginRead}, nil)
+		return inPostgres(ctx, db.pool, t, func(ctx context.Context) error { return fn(ctx, &Tx{Now: now(), db: db, conn: t}) })
 	}))
 }
 
@@ -160,7 +175,7 @@ type Fence struct {
 
 // Fence fails with pawl.ErrLeaseLost unless this fence still holds, and keeps
 // it holding until the transaction ends. It comes first in a holder's
-// transaction.
+// transaction. It may be the next statement, or the commit, that fails.
 func (tx *Tx) Fence(ctx context.Context, f Fence) error {
 	if f == tx.fenced && f.Epoch > 0 {
 		return nil
@@ -170,10 +185,14 @@ func (tx *Tx) Fence(ctx context.Context, f Fence) error {
 		return err
 	}
 	if !held {
-		return &pawl.Error{Code: pawl.CodeLeaseLost, Op: "write", Msg: "another node owns this lane now"}
+		return errLeaseLost()
 	}
 	tx.fenced = f
 	return nil
+}
+
+func errLeaseLost() error {
+	return &pawl.Error{Code: pawl.CodeLeaseLost, Op: "write", Msg: "another node owns this lane now"}
 }
 
 const selectFence = `select 1 from buckets where id = $1 and node = $2 and epoch = $3`

@@ -186,7 +186,7 @@ func (e *session) reconcile(ctx context.Context, v *view) error {
 			if err := mutationstore.In(tx).MoveMutation(ctx, row.ID, pawl.MutationNeedsReconcile, mutationstore.MutationChange{To: pawl.MutationApplied, Result: orNullJSON(answer.Result), ResolvedBy: "reconcile"}); err != nil {
 				return err
 			}
-			_, err := e.ledger.Advance(ctx, tx, v.row, pawl.PhaseMutated, ledger.Checkpoint{MutationResult: result})
+			_, err := e.ledger.Advance(ctx, tx, v.row, ledger.Checkpoint{MutationResult: result}, pawl.PhaseMutated)
 			return err
 		case tool.NotApplied:
 			return mutationstore.In(tx).MoveMutation(ctx, row.ID, pawl.MutationNeedsReconcile, mutationstore.MutationChange{To: pawl.MutationFailed, ResolvedBy: "reconcile"})

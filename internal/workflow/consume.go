@@ -10,7 +10,6 @@ import (
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/eventstore"
-	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
@@ -61,6 +60,10 @@ func (x *execution) reserve(ctx context.Context, c Consumer, p Prepared) error {
 	if err != nil {
 		return err
 	}
+	kept, path := ledger.Checkpoint{PrepareResult: raw}, []pawl.Phase{pawl.PhasePrepared, run.AfterPrepared(p.Reserved())}
+	if path[1] == pawl.PhaseMutating && !c.HasMutate {
+		kept.MutationResult, path = json.RawMessage(resultNone), append(path, pawl.PhaseMutated, pawl.PhaseEmitting)
+	}
 	if err := x.cfg.fault("before reserve"); err != nil {
 		return err
 	}
@@ -71,17 +74,9 @@ func (x *execution) reserve(ctx context.Context, c Consumer, p Prepared) error {
 		if err := eventstore.In(tx).ReserveEvents(ctx, x.id, x.run.ID, p.reservations()); err != nil {
 			return err
 		}
-		next, err := x.ledger.Advance(ctx, tx, x.run, pawl.PhasePrepared, ledger.Checkpoint{PrepareResult: raw})
+		next, err := x.ledger.Advance(ctx, tx, x.run, kept, path...)
 		if err != nil {
 			return err
-		}
-		if next, err = x.ledger.Advance(ctx, tx, next, run.AfterPrepared(p.Reserved()), ledger.Checkpoint{}); err != nil {
-			return err
-		}
-		if next.Phase == pawl.PhaseMutating && !c.HasMutate {
-			if next, err = x.toEmitting(ctx, tx, next, json.RawMessage(resultNone)); err != nil {
-				return err
-			}
 		}
 		tx.AfterCommit(func() { x.run, x.prepared = next, p })
 		return x.flush(ctx, tx)
@@ -90,16 +85,6 @@ func (x *execution) reserve(ctx context.Context, c Consumer, p Prepared) error {
 		return err
 	}
 	return x.cfg.fault("reserved")
-}
-
-// toEmitting records the result of the mutation and goes on to the phase that
-// tells of it.
-func (x *execution) toEmitting(ctx context.Context, tx *store.Tx, r runstore.Run, result json.RawMessage) (runstore.Run, error) {
-	next, err := x.ledger.Advance(ctx, tx, r, pawl.PhaseMutated, ledger.Checkpoint{MutationResult: result})
-	if err != nil {
-		return runstore.Run{}, err
-	}
-	return x.ledger.Advance(ctx, tx, next, pawl.PhaseEmitting, ledger.Checkpoint{})
 }
 
 // emit runs next, which always runs if there is one, and commits.

@@ -219,7 +219,7 @@ func seedOf(runID, function string) uint64 {
 // advance moves the run one phase on, with nothing to keep.
 func (x *execution) advance(ctx context.Context, to pawl.Phase) error {
 	return x.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		next, err := x.ledger.Advance(ctx, tx, x.run, to, ledger.Checkpoint{})
+		next, err := x.ledger.Advance(ctx, tx, x.run, ledger.Checkpoint{}, to)
 		if err != nil {
 			return err
 		}

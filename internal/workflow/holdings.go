@@ -54,7 +54,7 @@ func (Holdings) Settle(ctx context.Context, tx *store.Tx, s ledger.Settlement) e
 	case run.ReservationsRelease:
 		_, err = eventstore.In(tx).ReleaseEvents(ctx, s.RunID)
 	case run.ReservationsConsumed:
-		_, err = eventstore.In(tx).ConsumeEvents(ctx, s.RunID)
+		err = eventstore.In(tx).ConsumeEvents(ctx, s.RunID)
 	case run.ReservationsTransfer:
 		if _, err = eventstore.In(tx).TransferEvents(ctx, s.RunID, s.Successor); err == nil {
 			err = mutationstore.In(tx).TransferMutation(ctx, s.RunID, s.Successor)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/eventstore"
@@ -193,7 +194,7 @@ func (x *execution) record(ctx context.Context, also func(context.Context, *stor
 				return err
 			}
 		}
-		next, err := x.toEmitting(ctx, tx, x.run, result)
+		next, err := x.ledger.Advance(ctx, tx, x.run, ledger.Checkpoint{MutationResult: result}, pawl.PhaseMutated, pawl.PhaseEmitting)
 		if err != nil {
 			return err
 		}

@@ -274,7 +274,7 @@ func (s *Service) resolve(ctx context.Context, tx *store.Tx, v *view, o Outcome,
 		return mutationstore.In(tx).MoveMutation(ctx, v.open.ID, pawl.MutationIndeterminate, c)
 	}
 	record := func(result json.RawMessage) error {
-		_, err := s.ledger.Advance(ctx, tx, v.row, pawl.PhaseMutated, ledger.Checkpoint{MutationResult: result})
+		_, err := s.ledger.Advance(ctx, tx, v.row, ledger.Checkpoint{MutationResult: result}, pawl.PhaseMutated)
 		return err
 	}
 	switch o {

@@ -242,8 +242,8 @@ func (tx Tx) ReleaseEvents(ctx context.Context, runID string) (int64, error) {
 }
 
 // ConsumeEvents ends the events that a run holds.
-func (tx Tx) ConsumeEvents(ctx context.Context, runID string) (int64, error) {
-	return tx.moveReserved(ctx, `status = 'consumed'`, runID)
+func (tx Tx) ConsumeEvents(ctx context.Context, runID string) error {
+	return tx.Post(ctx, nil, `update events set status = 'consumed', updated_at = $2 where reserved_by = $1 and status = 'reserved'`, runID, store.Millis(tx.Now))
 }
 
 // SkipReservedEvents ends the events that a run holds because a person said so.

@@ -94,7 +94,7 @@ func (tx Tx) InsertMutation(ctx context.Context, m Mutation, inputs []string) (M
 		for _, id := range batch {
 			v.Row(id, m.ID)
 		}
-		if _, err := tx.Exec(ctx, `insert into mutation_inputs (input_id, mutation_id) values `+v.String()+` on conflict do nothing`, v.Args...); err != nil {
+		if err := tx.Post(ctx, nil, `insert into mutation_inputs (input_id, mutation_id) values `+v.String()+` on conflict do nothing`, v.Args...); err != nil {
 			return Mutation{}, fmt.Errorf("link mutation: %w", err)
 		}
 	}
@@ -136,17 +136,16 @@ func (tx Tx) MoveMutation(ctx context.Context, id string, from pawl.MutationStat
 	if final {
 		resolved = store.NullMillis(tx.Now)
 	}
-	n, err := tx.Exec(ctx, `update mutations set state = $3, result = coalesce($4, result), error_class = coalesce($5, error_class), error_message = coalesce($6, error_message),
+	moved := func(rows int64) error {
+		if rows == 0 {
+			return &pawl.Error{Code: pawl.CodeConflict, Op: "move mutation", Msg: fmt.Sprintf("the call is not %s any more", from)}
+		}
+		return nil
+	}
+	return tx.Post(ctx, moved, `update mutations set state = $3, result = coalesce($4, result), error_class = coalesce($5, error_class), error_message = coalesce($6, error_message),
 		resolved_by = coalesce($7, resolved_by), resolved_at = coalesce($8, resolved_at), next_reconcile_at = null, updated_at = $9, kept_for = $10
 		where id = $1 and state = $2`,
 		id, string(from), string(c.To), store.NullText(string(c.Result)), store.NullText(string(c.ErrorClass)), store.NullText(c.ErrorMessage), store.NullText(c.ResolvedBy), resolved, store.Millis(tx.Now), store.NullText(c.KeepFor))
-	if err != nil {
-		return fmt.Errorf("move mutation: %w", err)
-	}
-	if n == 0 {
-		return &pawl.Error{Code: pawl.CodeConflict, Op: "move mutation", Msg: fmt.Sprintf("the call is not %s any more", from)}
-	}
-	return nil
 }
 
 // ReconcileLater notes that a mutation was asked for in vain, and when it is

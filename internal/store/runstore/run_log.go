@@ -32,7 +32,7 @@ func (tx Tx) AddRunLogs(ctx context.Context, runID string, lines []LogLine) erro
 			v.Row(runID, have, string(l.Phase), store.Millis(l.At), l.Level, l.Text)
 			have++
 		}
-		if _, err := tx.Exec(ctx, `insert into run_logs (run_id, n, phase, at, level, text) values `+v.String(), v.Args...); err != nil {
+		if err := tx.Post(ctx, nil, `insert into run_logs (run_id, n, phase, at, level, text) values `+v.String(), v.Args...); err != nil {
 			return fmt.Errorf("add run logs: %w", err)
 		}
 	}

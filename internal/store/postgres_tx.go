@@ -1,0 +1,199 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// pgTx is a transaction on PostgreSQL in which no statement travels alone that
+// need not: what nobody waits for, such as its begin, goes with the next one that
+// somebody does.
+type pgTx struct {
+	conn    *pgx.Conn
+	asIs    bool // text that cannot be stored is an error
+	waiting []posted
+	sent    bool // the server knows of the transaction
+	asked   bool // it was asked to commit
+}
+
+// posted is a statement that nobody waits for.
+type posted struct {
+	command
+	check func(rows int64) error // may be nil
+}
+
+const (
+	beginWrite = `begin`
+	beginRead  = `begin isolation level repeatable read read only`
+	lazyCommit = `set local synchronous_commit = off`
+	rollback   = `rollback`
+
+	// rollbackTime is how long a transaction that failed may take to end.
+	rollbackTime = 5 * time.Second
+)
+
+// inPostgres runs fn in a transaction and commits it.
+func inPostgres(ctx context.Context, pool *pgxpool.Pool, t *pgTx, fn func(ctx context.Context) error) error {
+	c, err := pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Release()
+	t.conn = c.Conn()
+	committed := false
+	defer func() { // also if fn panics
+		if !committed && t.sent && !t.conn.IsClosed() {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTime)
+			defer cancel()
+			_, _ = t.conn.Exec(ctx, rollback) // a connection that is still in a transaction is not used again
+		}
+	}()
+	if err := fn(ctx); err != nil {
+		return err
+	}
+	err = t.commit(ctx)
+	committed = err == nil
+	return err
+}
+
+func (t *pgTx) commit(ctx context.Context) error {
+	if !t.sent && len(t.waiting) == 1 { // nothing was asked for
+		return nil
+	}
+	for _, p := range t.waiting {
+		if p.check == nil {
+			continue
+		}
+		if err := t.flush(ctx); err != nil { // what it finds may forbid the commit
+			return err
+		}
+		break
+	}
+	t.asked = true
+	tag, _, err := t.send(ctx, command{sql: `commit`}, false)
+	if err == nil && tag.String() == "ROLLBACK" {
+		return pgx.ErrTxCommitRollback
+	}
+	return err
+}
+
+// post runs a statement with the next one that somebody waits for.
+func (t *pgTx) post(c command, check func(rows int64) error) {
+	if !t.asIs {
+		c.args = cleanArgs(c.args)
+	}
+	t.waiting = append(t.waiting, posted{c, check})
+}
+
+func (t *pgTx) exec(ctx context.Context, sql string, args []any) (int64, error) {
+	tag, _, err := t.send(ctx, command{sql, args}, false)
+	return tag.RowsAffected(), err
+}
+
+func (t *pgTx) query(ctx context.Context, sql string, args []any) (Rows, error) {
+	_, rows, err := t.send(ctx, command{sql, args}, true)
+	return rows, err
+}
+
+// flush sends what waits.
+func (t *pgTx) flush(ctx context.Context) error {
+	if len(t.waiting) == 0 {
+		return nil
+	}
+	results, err := t.sendWaiting(ctx, nil)
+	if err != nil {
+		return err
+	}
+	return results.Close()
+}
+
+// send runs a statement behind those that wait.
+func (t *pgTx) send(ctx context.Context, c command, wantsRows bool) (tag pgconn.CommandTag, rows Rows, err error) {
+	if !t.asIs {
+		c.args = cleanArgs(c.args)
+	}
+	if len(c.args) == 0 && !wantsRows && c.sql != `commit` { // may be several, which cannot go with others
+		if err := t.flush(ctx); err != nil {
+			return tag, nil, err
+		}
+	}
+	if len(t.waiting) == 0 {
+		t.sent = true
+		if wantsRows {
+			rows, err := t.conn.Query(ctx, c.sql, c.args...)
+			return tag, rows, err
+		}
+		tag, err = t.conn.Exec(ctx, c.sql, c.args...)
+		return tag, nil, err
+	}
+	results, err := t.sendWaiting(ctx, &c)
+	if err != nil {
+		return tag, nil, err
+	}
+	if wantsRows {
+		rows, err := results.Query()
+		return tag, batchRows{rows, results}, err
+	}
+	if tag, err = results.Exec(); err != nil {
+		_ = results.Close() // it says the same
+		return tag, nil, err
+	}
+	return tag, nil, results.Close()
+}
+
+// sendWaiting sends what waits and a statement behind it, whose result is the
+// next one; after an error there is none.
+func (t *pgTx) sendWaiting(ctx context.Context, last *command) (pgx.BatchResults, error) {
+	batch, waiting := &pgx.Batch{}, t.waiting
+	for _, p := range waiting {
+		batch.Queue(p.sql, p.args...)
+	}
+	if last != nil {
+		batch.Queue(last.sql, last.args...)
+	}
+	t.waiting, t.sent = nil, true
+	results := t.conn.SendBatch(ctx, batch)
+	for _, p := range waiting {
+		tag, err := results.Exec()
+		if err == nil && p.check != nil {
+			err = p.check(tag.RowsAffected())
+		}
+		if err != nil {
+			_ = results.Close() // what comes of the others does not matter any more
+			return nil, err
+		}
+	}
+	return results, nil
+}
+
+// execInARow sends several statements at once.
+func (t *pgTx) execInARow(ctx context.Context, list ...command) (int64, error) {
+	for _, c := range list[:len(list)-1] {
+		t.post(c, nil)
+	}
+	last := list[len(list)-1]
+	return t.exec(ctx, last.sql, last.args)
+}
+
+// copyFrom writes many rows at once.
+func (t *pgTx) copyFrom(ctx context.Context, table pgx.Identifier, columns []string, rows pgx.CopyFromSource) (int64, error) {
+	if err := t.flush(ctx); err != nil {
+		return 0, err
+	}
+	return t.conn.CopyFrom(ctx, table, columns, rows)
+}
+
+// batchRows are rows with statements before them.
+type batchRows struct {
+	pgx.Rows
+	results pgx.BatchResults
+}
+
+func (r batchRows) Close() {
+	r.Rows.Close()
+	_ = r.results.Close() // there is nothing behind the rows
+}
