@@ -15,7 +15,8 @@ TEST_TIMEOUT := 15m
 # compiler in Go's clothes: watching them costs four times the tests themselves.
 # A mutex tells the detector by itself what it orders. Watching its inside as well
 # finds nothing more, and SQLite locks one for every piece of memory.
-RACE := -race $(foreach package,modernc.org/... github.com/evanw/esbuild/... internal/sync,-gcflags='$(package)=-race=false')
+# In GOFLAGS, because a test builds the program, too, and it is compiled once.
+RACE := -race $(foreach package,modernc.org/... github.com/evanw/esbuild/... internal/sync,-gcflags=$(package)=-race=false)
 # A program that is watched would sleep for a second before it ends.
 export GORACE ?= atexit_sleep_ms=0
 # What to test: make test PKG=./internal/queue
@@ -61,7 +62,7 @@ dist: ## build the programs of a release into dist/, with checksums and licences
 test: ## run all tests, on SQLite and on a private PostgreSQL
 	@scripts/ensure-test-tools.sh
 	@$(WITH_POSTGRES)
-	bin/tools/with-postgres -fast -- go test $(RACE) -vet=off -p 4 -timeout $(TEST_TIMEOUT) $(PACKAGES)
+	GOFLAGS="$$(go env GOFLAGS) $(RACE)" bin/tools/with-postgres -fast -- go test -vet=off -p 4 -timeout $(TEST_TIMEOUT) $(PACKAGES)
 
 # The half of PostgreSQL is left out of tests that run on both databases; the
 # tests of PostgreSQL alone start one. What has not changed is not run again.

@@ -21,7 +21,8 @@ import (
 	"github.com/pawlrun/pawl/internal/pgtest"
 )
 
-// binary is the program under test, built once.
+// binary is the program under test, built once: with the flags in GOFLAGS, so
+// that make test watches it for races, too, and compiles nothing twice.
 var binary string
 
 func TestMain(m *testing.M) {
@@ -31,7 +32,6 @@ func TestMain(m *testing.M) {
 	}
 	binary = filepath.Join(dir, "pawl")
 	build := exec.Command("go", "build", "-o", binary, "github.com/pawlrun/pawl/cmd/pawl")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
 		os.Exit(1)
@@ -89,6 +89,9 @@ func serve(t *testing.T, database string) *server {
 	s.start()
 	t.Cleanup(func() {
 		s.kill()
+		if strings.Contains(s.log.String(), "WARNING: DATA RACE") {
+			t.Error("the server has a data race")
+		}
 		if t.Failed() {
 			t.Logf("log of %s:\n%s", s.url, s.log)
 		}

@@ -34,9 +34,10 @@ type studio struct {
 	release chan struct{} // closed: x:waits ends
 
 	mu     sync.Mutex
-	keys   []string          // guarded by mu: what http:poet was called with, as key and body
-	env    map[string]string // guarded by mu: the environment that keys of accounts are in
-	badges []string          // guarded by mu: the keys that keyed:poet was called with
+	keys   []string                 // guarded by mu: what http:poet was called with, as key and body
+	env    map[string]string        // guarded by mu: the environment that keys of accounts are in
+	badges []string                 // guarded by mu: the keys that keyed:poet was called with
+	stops  map[string]chan struct{} // guarded by mu: by key, what tells x:waits that it is cancelled
 }
 
 // getenv and setenv are the environment of the server, as far as keys of
@@ -88,6 +89,8 @@ func (s *studio) Run(ctx context.Context, r executor.Run, _ func(executor.Event)
 		s.entered <- r.Key
 		select {
 		case <-s.release:
+		case <-s.stop(r.Key):
+			return executor.Result{Code: string(contract.Aborted), Message: "it was stopped"}, nil
 		case <-ctx.Done():
 			return executor.Result{Code: string(contract.Aborted), Message: "it was stopped"}, nil
 		}
@@ -95,7 +98,23 @@ func (s *studio) Run(ctx context.Context, r executor.Run, _ func(executor.Event)
 	return executor.Result{OK: true, Output: json.RawMessage(`{}`)}, nil
 }
 
-func (s *studio) Cancel(context.Context, executor.Run) error { return nil }
+func (s *studio) Cancel(_ context.Context, r executor.Run) error {
+	select {
+	case s.stop(r.Key) <- struct{}{}:
+	default: // it was told already
+	}
+	return nil
+}
+
+// stop is what tells the run of a key to end.
+func (s *studio) stop(key string) chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stops[key] == nil {
+		s.stops[key] = make(chan struct{}, 1)
+	}
+	return s.stops[key]
+}
 
 func (s *studio) calls() []string {
 	s.mu.Lock()
@@ -118,7 +137,7 @@ func (s *studio) poet(w http.ResponseWriter, r *http.Request) {
 // makeGraphs makes the service that the API speaks to.
 func (r *rig) makeGraphs(feed *Feed) {
 	r.t.Helper()
-	r.studio = &studio{entered: make(chan string, 100), release: make(chan struct{}), env: map[string]string{}}
+	r.studio = &studio{entered: make(chan string, 100), release: make(chan struct{}), stops: map[string]chan struct{}{}, env: map[string]string{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", r.studio.poet)
 	mux.HandleFunc("/keyed", r.studio.keyed)
