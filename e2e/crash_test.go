@@ -93,6 +93,7 @@ func TestLaneNeverOverlaps(t *testing.T) {
 }
 
 func TestTwoServersOnePostgresSurviveOneAnother(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	database := pgtest.URL(t)
 	u := newUpstream(t)
 	a := serve(t, database)

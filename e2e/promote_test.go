@@ -108,6 +108,7 @@ func (s *server) rows() (days []string) {
 // An installation that was killed at work is moved: what waited goes on, what
 // was done stays done, and nothing is done twice.
 func TestPromotedInstallationGoesOn(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	m, u, target := newStall(t), newUpstream(t), pgtest.EmptyURL(t)
 	s := serveClerk(t, "sqlite:.pawl/pawl.db")
 	s.kill()
