@@ -41,7 +41,7 @@ type PlannedSlot struct {
 	At       Instant `json:"at"`
 	Revision int64   `json:"revision" doc:"Of the schedule that is run."`
 	GraphID  string  `json:"graphId"`
-	Was      string  `json:"was,omitempty" doc:"What became of the slot before; absent if nothing is known of it."`
+	Was      string  `json:"was,omitempty" doc:"The earlier outcome of the slot; absent if unknown."`
 }
 
 // UncoveredSlots are slots of a plan with one graph, which the grant does not allow.

@@ -69,7 +69,7 @@ type Client struct {
 func New(cfg Config) (*Client, error) {
 	base, err := url.Parse(cfg.URL)
 	if err != nil || base.Host == "" || (base.Scheme != "http" && base.Scheme != "https") {
-		return nil, &pawl.Error{Code: pawl.CodeUsage, Msg: fmt.Sprintf("%q is no address of a server", cfg.URL), Hint: "Use a URL such as http://127.0.0.1:7295."}
+		return nil, &pawl.Error{Code: pawl.CodeUsage, Msg: fmt.Sprintf("%q is not an address of a server", cfg.URL), Hint: "Use a URL such as http://127.0.0.1:7295."}
 	}
 	dialer := &net.Dialer{Timeout: dialTimeout}
 	return &Client{
@@ -209,7 +209,7 @@ func (c *Client) send(ctx context.Context, timeout time.Duration, r Request) (js
 	case resp.StatusCode >= 300:
 		return nil, nil, c.problem(resp, raw)
 	case len(raw) > 0 && !json.Valid(raw):
-		return nil, nil, c.strange("something that is no JSON", nil)
+		return nil, nil, c.strange("something that is not JSON", nil)
 	}
 	return raw, resp.Header, nil
 }

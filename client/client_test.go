@@ -52,7 +52,7 @@ func TestProblemsBecomeErrorsWithTheirCode(t *testing.T) {
 		"another server": {404, "text/html", `<html>`, pawl.CodeInternal, 1, "404 Not Found"},
 		"broken problem": {404, "application/problem+json", `{`, pawl.CodeInternal, 1, "404"},
 		"redirect":       {302, "text/html", ``, pawl.CodeInternal, 1, "302"},
-		"no JSON":        {200, "text/html", `<html>`, pawl.CodeInternal, 1, "no JSON"},
+		"not JSON":        {200, "text/html", `<html>`, pawl.CodeInternal, 1, "not JSON"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -77,10 +77,10 @@ func TestProblemKeepsHintAndPlaces(t *testing.T) {
 	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/problem+json")
 		w.WriteHeader(422)
-		_, _ = w.Write([]byte(`{"code":"invalid","detail":"bad","hint":"do so","errors":[{"pointer":"/runAt","message":"is no time"}]}`))
+		_, _ = w.Write([]byte(`{"code":"invalid","detail":"bad","hint":"do so","errors":[{"pointer":"/runAt","message":"is not a time"}]}`))
 	})
 	_, err := c.Post(t.Context(), "/x", map[string]string{"a": "b"})
-	want := &pawl.Error{Code: pawl.CodeInvalid, Msg: "bad", Hint: "do so", Fields: []pawl.Field{{Pointer: "/runAt", Message: "is no time"}}}
+	want := &pawl.Error{Code: pawl.CodeInvalid, Msg: "bad", Hint: "do so", Fields: []pawl.Field{{Pointer: "/runAt", Message: "is not a time"}}}
 	got, _ := errors.AsType[*pawl.Error](err)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -81,6 +81,6 @@ func fake(answers map[string]string) *httptest.Server {
 		}
 		w.Header().Set("Content-Type", "application/problem+json")
 		w.WriteHeader(http.StatusNotFound)
-		fmt.Fprint(w, `{"status":404,"code":"not_found","detail":"There is no such thing."}`) //nolint:errcheck // an example
+		fmt.Fprint(w, `{"status":404,"code":"not_found","detail":"Not found."}`) //nolint:errcheck // an example
 	}))
 }

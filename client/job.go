@@ -16,7 +16,7 @@ type Job struct {
 	MaxAttempts *int            `json:"maxAttempts" doc:"0 is unlimited. Null once the job has ended."`
 	CreatedAt   Instant         `json:"createdAt"`
 	CreatedBy   NullString      `json:"createdBy" doc:"The user who enqueued it."`
-	Internal    bool            `json:"internal" doc:"It is Pawl's own: nobody can replace, cancel or retry it."`
+	Internal    bool            `json:"internal" doc:"Internal to Pawl: it cannot be replaced, cancelled or retried."`
 	StartedAt   Instant         `json:"startedAt" nullable:"true"`
 	FinishedAt  Instant         `json:"finishedAt" nullable:"true"`
 	LastError   NullString      `json:"lastError"`

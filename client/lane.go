@@ -7,10 +7,10 @@ type Lane struct {
 	Name         string            `json:"name" example:"mail-to-sheet"`
 	ID           string            `json:"id" format:"uuid"`
 	Status       string            `json:"status" enum:"Running,Idle,Needs attention,Stopped"`
-	Issue        NullString        `json:"issue" doc:"What is the matter, in a sentence; null if nothing is." example:"It is paused; resume it to continue."`
+	Issue        NullString        `json:"issue" doc:"What is wrong, in a sentence; null if nothing is." example:"It is paused; resume it to continue."`
 	IssueCode    NullString        `json:"issueCode" doc:"The same for programs, such as paused, backing_off or sign_in."`
-	Schedule     string            `json:"schedule" example:"Every 5 minutes" doc:"How often it looks for work, in words."`
-	NextAt       Instant           `json:"nextAt" nullable:"true" doc:"When it does something by itself; null if it does not, or waits for events."`
+	Schedule     string            `json:"schedule" example:"Every 5 minutes" doc:"A description of its schedule."`
+	NextAt       Instant           `json:"nextAt" nullable:"true" doc:"When it runs next; null if nothing is scheduled, or it waits for events."`
 	NextText     NullString        `json:"nextText" example:"Next in 3 min" doc:"The same as a countdown."`
 	LastActivity Activity          `json:"lastActivity"`
 	Pending      int               `json:"pending" doc:"How much waits to be worked on."`
@@ -27,9 +27,9 @@ type Activity struct {
 // LaneWhy is why a lane runs, does not run, or waits.
 type LaneWhy struct {
 	Lane
-	At     Instant      `json:"at" doc:"As of when this is told."`
+	At     Instant      `json:"at" doc:"The time that this describes."`
 	Next   string       `json:"next" example:"It checks again at 2030-01-31T09:00:00.000Z." doc:"What it does next."`
-	Do     NullString   `json:"do" example:"pawl approve 0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e" doc:"The command that ends what its status tells; null while it is idle."`
+	Do     NullString   `json:"do" example:"pawl approve 0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e" doc:"The command that resolves its status; null while it is idle."`
 	Gates  []Gate       `json:"gates" nullable:"false" doc:"The conditions of running; it runs when all are open."`
 	Recent []RunSummary `json:"recent" nullable:"false" doc:"Its last runs, the newest first."`
 	Around *Around      `json:"around" doc:"What was at the instant that was asked for; null if none was."`
@@ -42,7 +42,7 @@ type Gate struct {
 	Name  string  `json:"name" example:"wanted"`
 	Open  bool    `json:"open"`
 	Text  string  `json:"text" example:"It is enabled."`
-	Until Instant `json:"until" nullable:"true" doc:"When it opens by itself; null if it is not known, or open."`
+	Until Instant `json:"until" nullable:"true" doc:"When it opens; null if unknown, or open."`
 }
 
 // Around are the runs around an instant.

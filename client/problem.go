@@ -4,7 +4,7 @@ package client
 // of Client turn it into a *pawl.Error.
 type Problem struct {
 	Type      string  `json:"type" example:"urn:pawl:problem:invalid" doc:"Names the kind of problem; it ends with the code."`
-	Title     string  `json:"title" example:"The request is not valid" doc:"The kind of problem, in words."`
+	Title     string  `json:"title" example:"The request is not valid" doc:"The kind of problem."`
 	Status    int     `json:"status" example:"422" doc:"The HTTP status."`
 	Code      string  `json:"code" example:"invalid" doc:"The kind of problem, for programs."`
 	Detail    string  `json:"detail" example:"The request has a fault." doc:"What went wrong this time."`

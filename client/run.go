@@ -13,7 +13,7 @@ type RunSummary struct {
 	Trigger       string     `json:"trigger" example:"schedule" doc:"What caused it: schedule, manual, event or wake. The same along a chain."`
 	RetryOf       NullString `json:"retryOf" doc:"The attempt before this one."`
 	Phase         string     `json:"phase" enum:"executing,preparing,prepared,mutating,mutated,emitting,fetching,validating,committed" doc:"How far it came."`
-	Status        string     `json:"status" enum:"active,paused:transient,paused:approval,paused:reconciliation,failed:logic,failed:internal,committed,crashed,cancelled" doc:"What became of it."`
+	Status        string     `json:"status" enum:"active,paused:transient,paused:approval,paused:reconciliation,failed:logic,failed:internal,committed,crashed,cancelled" doc:"The status of the run."`
 	Attempt       int        `json:"attempt" example:"1" doc:"Its place in the chain of retries."`
 	ScheduledFor  Instant    `json:"scheduledFor" nullable:"true" doc:"The instant that it stands for; null if it was not due to a schedule."`
 	Error         *RunError  `json:"error" doc:"Why it stopped; null if it did not."`
@@ -28,7 +28,7 @@ type RunSummary struct {
 type Run struct {
 	RunSummary
 	PrepareResult json.RawMessage `json:"prepareResult" doc:"What prepare returned; null before."`
-	Mutation      *RunMutation    `json:"mutation" doc:"Its call that changes the outside; null if there is none."`
+	Mutation      *RunMutation    `json:"mutation" doc:"Its call that has side effects; null if there is none."`
 	Progress      *RunProgress    `json:"progress" doc:"Of a run of a source: what it has done so far; else null."`
 }
 
@@ -49,7 +49,7 @@ type RunError struct {
 	Class   string `json:"class" enum:"transient,logic,auth,permission,indeterminate,precondition,internal"`
 }
 
-// RunMutation is a call that changes the outside, as the ledger has it.
+// RunMutation is a call that has side effects, as the ledger has it.
 type RunMutation struct {
 	ID                string          `json:"id" format:"uuid"`
 	Tool              string          `json:"tool" example:"sheet"`
@@ -62,7 +62,7 @@ type RunMutation struct {
 	IdempotencyKey    string          `json:"idempotencyKey"`
 	ReconcileAttempts int             `json:"reconcileAttempts" doc:"How often it was asked for in vain."`
 	NextReconcileAt   Instant         `json:"nextReconcileAt" nullable:"true"`
-	ResolvedBy        NullString      `json:"resolvedBy" doc:"Who knew what became of it: answer, reconcile, or a person."`
+	ResolvedBy        NullString      `json:"resolvedBy" doc:"How the outcome became known: answer, reconcile, or a person."`
 	ResolvedAt        Instant         `json:"resolvedAt" nullable:"true"`
 	CreatedAt         Instant         `json:"createdAt"`
 	UpdatedAt         Instant         `json:"updatedAt"`

@@ -18,7 +18,7 @@ type RunAction struct {
 // RunQuestion is what a graph asks a person.
 type RunQuestion struct {
 	Question   json.RawMessage `json:"question" doc:"As the graph put it."`
-	Answer     json.RawMessage `json:"answer" doc:"Null until somebody answered."`
+	Answer     json.RawMessage `json:"answer" doc:"Null until it was answered."`
 	AnsweredBy NullString      `json:"answeredBy"`
 	AskedAt    Instant         `json:"askedAt"`
 	AnsweredAt Instant         `json:"answeredAt" nullable:"true"`
@@ -56,6 +56,6 @@ type RejectRequest struct {
 
 // ResolveRequest says what became of a call.
 type ResolveRequest struct {
-	Outcome string          `json:"outcome" enum:"happened,did-not-happen,skip,try-again" doc:"happened: the run goes on. did-not-happen: the work starts again. skip: the run goes on without it, and its events are given up. try-again: the other side is asked once more."`
+	Outcome string          `json:"outcome" enum:"happened,did-not-happen,skip,try-again" doc:"happened: the run continues. did-not-happen: the work starts again. skip: the run continues without it, and its events are skipped. try-again: the outcome is checked once more."`
 	Result  json.RawMessage `json:"result,omitempty" example:"{\"row\":7}" doc:"With happened: what the call returned, for the script. Absent is null."`
 }

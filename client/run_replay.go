@@ -13,7 +13,7 @@ type ReplayRequest struct {
 type Replay struct {
 	RunID       string        `json:"runId"`
 	Same        bool          `json:"same" doc:"It would do the same, or fail in the same way."`
-	Differences []string      `json:"differences" nullable:"false" doc:"What it would do otherwise, in words."`
+	Differences []string      `json:"differences" nullable:"false" doc:"How it would behave differently."`
 	Then        ReplayEffects `json:"then" doc:"What it did."`
 	Now         ReplayEffects `json:"now" doc:"What it would do."`
 	Logs        []string      `json:"logs" nullable:"false"`

@@ -19,7 +19,7 @@ type Schedule struct {
 	ConcurrencyPolicy pawl.ConcurrencyPolicy `json:"concurrencyPolicy" enum:"Queue,Forbid,Allow,Replace"`
 	Enabled           bool                   `json:"enabled"`
 	Labels            map[string]string      `json:"labels" nullable:"false"`
-	Issue             string                 `json:"issue,omitempty" doc:"Why it was switched off by itself; absent if it was not."`
+	Issue             string                 `json:"issue,omitempty" doc:"Why it was disabled automatically; absent if it was not."`
 	NextRunAt         Instant                `json:"nextRunAt" nullable:"true" doc:"Null: none is planned."`
 	LastRunAt         Instant                `json:"lastRunAt" nullable:"true" doc:"When its last run started; null: it never ran."`
 	CreatedAt         Instant                `json:"createdAt"`
@@ -77,7 +77,7 @@ type DeletedSchedule struct {
 // AppliedSchedule tells what became of a definition that was applied.
 type AppliedSchedule struct {
 	What     string    `json:"what" enum:"created,updated,unchanged"`
-	DryRun   bool      `json:"dryRun" doc:"Nothing was changed; what tells what would be."`
+	DryRun   bool      `json:"dryRun" doc:"Nothing was changed; what shows what would be."`
 	Schedule Schedule  `json:"schedule" doc:"As it is now."`
 	Previous *Schedule `json:"previous,omitempty" doc:"As it was before; absent if it is new."`
 }

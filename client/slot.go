@@ -11,7 +11,7 @@ type Slot struct {
 	StartedAt     Instant    `json:"startedAt" nullable:"true"`
 	CompletedAt   Instant    `json:"completedAt" nullable:"true"`
 	Status        string     `json:"status" enum:"pending,running,success,error,skipped"`
-	Disposition   NullString `json:"disposition" doc:"What became of it: fired, coalesced, skipped_overlap, skipped_missed, skipped_disabled, skipped_grant, skipped_budget or superseded; null until it is closed."`
+	Disposition   NullString `json:"disposition" doc:"The outcome: fired, coalesced, skipped_overlap, skipped_missed, skipped_disabled, skipped_grant, skipped_budget or superseded; null until it is closed."`
 	AttemptCount  int        `json:"attemptCount"`
 	TraceID       NullString `json:"traceId"`
 	Error         *SlotError `json:"error" doc:"Null unless it failed or was refused."`

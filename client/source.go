@@ -49,9 +49,9 @@ type Source struct {
 	Definition    json.RawMessage `json:"definition" doc:"In force, with all defaults filled in."`
 	Version       string          `json:"version" doc:"A hash of the definition."`
 	VersionNumber int             `json:"versionNumber" example:"3" doc:"Counts the definitions that were applied."`
-	Pagination    string          `json:"pagination" example:"cursor" doc:"How it gets from page to page, in words."`
+	Pagination    string          `json:"pagination" example:"cursor" doc:"A description of its pagination."`
 	Mark          json.RawMessage `json:"mark" doc:"How far the incremental cursor has come; null if there is none."`
-	RequestedAt   Instant         `json:"requestedAt" nullable:"true" doc:"When somebody asked for a run that has not begun yet."`
+	RequestedAt   Instant         `json:"requestedAt" nullable:"true" doc:"When a run was requested that has not started yet."`
 	DueAt         Instant         `json:"dueAt" nullable:"true" doc:"When its schedule lets it run."`
 	Gates         []Gate          `json:"gates" nullable:"false" doc:"The conditions of running; it runs when all are open."`
 	Recent        []SourceRun     `json:"recent" nullable:"false" doc:"Its last runs, the newest first."`
@@ -105,7 +105,7 @@ type SourceVersion struct {
 	Number     int             `json:"number" example:"3" doc:"Counts the definitions of a source."`
 	CreatedAt  Instant         `json:"createdAt"`
 	CreatedBy  NullString      `json:"createdBy" doc:"The user who applied it."`
-	Active     bool            `json:"active" doc:"It is the one in force."`
+	Active     bool            `json:"active" doc:"Whether it is the active one."`
 	Definition json.RawMessage `json:"definition,omitempty" doc:"If it was asked for."`
 }
 
@@ -113,11 +113,11 @@ type SourceVersion struct {
 type AppliedSource struct {
 	Name          string          `json:"name" example:"prices-aapl"`
 	What          string          `json:"what" enum:"created,updated,unchanged"`
-	DryRun        bool            `json:"dryRun" doc:"Nothing was changed; what tells what would be."`
+	DryRun        bool            `json:"dryRun" doc:"Nothing was changed; what shows what would be."`
 	Version       string          `json:"version" doc:"A hash of the definition."`
 	VersionNumber int             `json:"versionNumber" example:"3" doc:"Counts the definitions that were applied."`
 	Definition    json.RawMessage `json:"definition" doc:"With all defaults filled in."`
-	Previous      json.RawMessage `json:"previous" doc:"The definition that was in force before; null for a new source."`
+	Previous      json.RawMessage `json:"previous" doc:"The previous definition; null for a new source."`
 }
 
 // DeletedSource is what deleting a source did.

@@ -5,8 +5,8 @@ type SourceTrial struct {
 	Fields   []SourceField  `json:"fields" nullable:"false" doc:"The columns, in the order of the definition."`
 	Rows     []SourceRow    `json:"rows" nullable:"false" doc:"The first rows, by the names of their columns."`
 	RowsRead int            `json:"rowsRead" doc:"Rows of the pages that were fetched."`
-	Rejects  []TrialReject  `json:"rejects" nullable:"false" doc:"The first rows that did not fit."`
-	Rejected int            `json:"rejected" doc:"Rows that did not fit."`
+	Rejects  []TrialReject  `json:"rejects" nullable:"false" doc:"The first rejected rows."`
+	Rejected int            `json:"rejected" doc:"Number of rejected rows."`
 	Requests []TrialRequest `json:"requests" nullable:"false" doc:"The calls that were made."`
 	More     bool           `json:"more" doc:"There are more pages than were fetched."`
 	Since    NullString     `json:"since" doc:"The value of the incremental parameter that was sent; null if none was."`

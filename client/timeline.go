@@ -4,7 +4,7 @@ package client
 type Timeline struct {
 	Page[TimelineItem]
 	Now     Instant `json:"now" doc:"The past ends here, and the future begins."`
-	Partial bool    `json:"partial" doc:"There is more that runs by itself than was looked at for the future."`
+	Partial bool    `json:"partial" doc:"There are more lanes than were included for the future."`
 }
 
 // TimelineItem is a run of the past, or something that comes due.

@@ -3,7 +3,7 @@ package client
 // WorkflowSummary is a workflow as the list of all has it.
 type WorkflowSummary struct {
 	Lane
-	Version       string `json:"version" doc:"Of the script in force: a hash of its content."`
+	Version       string `json:"version" doc:"A hash of the active script."`
 	VersionNumber int    `json:"versionNumber" example:"3" doc:"Counts the scripts that were deployed."`
 }
 
@@ -11,10 +11,10 @@ type WorkflowSummary struct {
 type Workflow struct {
 	Lane
 	Desired       string             `json:"desired" enum:"active,paused,archived" doc:"What a person wants of it."`
-	Version       string             `json:"version" doc:"Of the script in force: a hash of its content."`
+	Version       string             `json:"version" doc:"A hash of the active script."`
 	VersionNumber int                `json:"versionNumber" example:"3" doc:"Counts the scripts that were deployed."`
 	Filename      string             `json:"filename" example:"mail-to-sheet.workflow.ts"`
-	Script        string             `json:"script" doc:"The source in force."`
+	Script        string             `json:"script" doc:"The active script."`
 	Config        WorkflowConfig     `json:"config" doc:"What the script declares."`
 	Producers     []WorkflowProducer `json:"producers" nullable:"false" doc:"When producers run, the next one first."`
 	Handlers      []WorkflowHandler  `json:"handlers" nullable:"false" doc:"What handlers keep, in the order of the script."`
@@ -58,7 +58,7 @@ type WorkflowProducer struct {
 	Schedule    string  `json:"schedule" example:"Every 5 minutes" doc:"In words."`
 	NextRunAt   Instant `json:"nextRunAt"`
 	LastRunAt   Instant `json:"lastRunAt" nullable:"true"`
-	RequestedAt Instant `json:"requestedAt" nullable:"true" doc:"When somebody asked for a run that has not been yet."`
+	RequestedAt Instant `json:"requestedAt" nullable:"true" doc:"When a run was requested that has not started yet."`
 }
 
 // WorkflowHandler is what a handler keeps.
@@ -82,7 +82,7 @@ type WorkflowVersion struct {
 	Filename  string     `json:"filename" example:"mail-to-sheet.workflow.ts"`
 	CreatedAt Instant    `json:"createdAt" doc:"When it was deployed for the first time."`
 	CreatedBy NullString `json:"createdBy" doc:"The user who deployed it."`
-	Active    bool       `json:"active" doc:"It is the one in force."`
+	Active    bool       `json:"active" doc:"Whether it is the active one."`
 	Script    *string    `json:"script,omitempty" doc:"The source, if it was asked for."`
 }
 
@@ -91,7 +91,7 @@ type Repair struct {
 	ID          string     `json:"id"`
 	RunID       string     `json:"runId" doc:"The run that failed."`
 	State       string     `json:"state" enum:"activated,rejected,failed,proposed" doc:"activated: it came into force. rejected: it was refused. failed: there was none. proposed: it waits for a person; approve or reject the run."`
-	Reason      NullString `json:"reason" doc:"Why it did not come into force, or not by itself."`
+	Reason      NullString `json:"reason" doc:"Why it was not activated, or not automatically."`
 	Explanation NullString `json:"explanation" doc:"What the repairer says about it; not to be trusted."`
 	Repairer    string     `json:"repairer"`
 	Script      NullString `json:"script" doc:"What was proposed."`

@@ -11,9 +11,9 @@ type ScriptRequest struct {
 type Deployment struct {
 	Name           string          `json:"name" example:"mail-to-sheet"`
 	What           string          `json:"what" enum:"created,updated,unchanged"`
-	DryRun         bool            `json:"dryRun" doc:"Nothing was changed; what tells what would be."`
+	DryRun         bool            `json:"dryRun" doc:"Nothing was changed; what shows what would be."`
 	Version        string          `json:"version" doc:"A hash of the script's content."`
-	PreviousScript NullString      `json:"previousScript" doc:"The source that was in force before; null for a new workflow."`
+	PreviousScript NullString      `json:"previousScript" doc:"The previous script; null for a new workflow."`
 	Warnings       []ScriptWarning `json:"warnings" nullable:"false"`
 }
 

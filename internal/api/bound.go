@@ -38,7 +38,7 @@ func bounded[I, O any](ctx context.Context, in *I, handler func(context.Context,
 		case !errors.Is(err, store.ErrBudget):
 			return out, err
 		case page.Limit <= 1:
-			return nil, newProblem(http.StatusUnprocessableEntity, "too_large", "what is next in this list is too large to be told", "Ask for it by its id.")
+			return nil, newProblem(http.StatusUnprocessableEntity, "too_large", "the next item of this list is too large to be returned", "Ask for it by its id.")
 		}
 	}
 }

@@ -80,7 +80,7 @@ type pinInput struct {
 	ConnectionPath
 	Body struct {
 		Methods []string          `json:"methods" minItems:"1" maxItems:"2000" nullable:"false" doc:"What to agree to. A pin of what the other side no longer has is dropped."`
-		Seen    map[string]string `json:"seen,omitempty" doc:"The hash that you saw of a method, as now tells it, or an empty text if it was gone. If it is another one by now, nothing is pinned."`
+		Seen    map[string]string `json:"seen,omitempty" doc:"The hash of a method as you saw it in now, or an empty text if it was gone. If it has changed since, nothing is pinned."`
 	}
 }
 

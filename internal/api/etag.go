@@ -16,7 +16,7 @@ import (
 // changes is still as the caller saw it (exported, like all types that inputs
 // embed, because huma sees no others).
 type MatchHeader struct {
-	IfMatch     string `header:"If-Match" maxLength:"1024" doc:"Change it only if its ETag is this one; refused with 412 if somebody changed it meanwhile. Absent changes it in any case." example:"\"3f1a2b4c\""`
+	IfMatch     string `header:"If-Match" maxLength:"1024" doc:"Change it only if its ETag is this one; refused with 412 if it was changed in the meantime. Without it, the change is unconditional." example:"\"3f1a2b4c\""`
 	IfNoneMatch string `header:"If-None-Match" maxLength:"1024" doc:"With *, create it only if it is not there yet; refused with 412 if it is."`
 }
 

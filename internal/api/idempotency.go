@@ -27,7 +27,7 @@ type OnceHeader struct {
 // nothing. They are carried out again; a key is only kept from meaning two
 // things.
 type CheckedHeader struct {
-	IdempotencyKey string `header:"Idempotency-Key" maxLength:"255" doc:"The request changes nothing, so it may be sent again with or without a key, and is answered anew. A key that was used for another request is refused." example:"trial-4711"`
+	IdempotencyKey string `header:"Idempotency-Key" maxLength:"255" doc:"The request changes nothing, so it may be sent again with or without a key, and is answered again. A key that was used for another request is refused." example:"trial-4711"`
 }
 
 // replayed is the header of an answer that was given before.

@@ -38,19 +38,19 @@ func (a *API) newDocument() *huma.OpenAPI {
 		Components: &huma.Components{
 			Schemas: schemas,
 			SecuritySchemes: map[string]*huma.SecurityScheme{
-				bearer: {Type: "http", Scheme: "bearer", Description: "A token, as `pawl token create` makes it. What it may do is told by its scopes: `read`, `write`, `admin`, one of a resource such as `jobs:read`, or `*`."},
+				bearer: {Type: "http", Scheme: "bearer", Description: "A token, as `pawl token create` makes it. Its scopes determine what it may do: `read`, `write`, `admin`, one of a resource such as `jobs:read`, or `*`."},
 			},
 		},
 		Security: securityOf("read"),
 		Tags: []*huma.Tag{
-			{Name: "Lanes", Description: "Everything that runs by itself, as people see it: how it does, and why."},
-			{Name: "Workflows", Description: "Scripts that watch the outside and act on it."},
-			{Name: "Inputs", Description: "The things of the outside that workflows found, and what was done about them."},
+			{Name: "Lanes", Description: "Workflows, sources and schedules: status, next run, and why."},
+			{Name: "Workflows", Description: "Scripts that react to other systems and act on them."},
+			{Name: "Inputs", Description: "What workflows picked up, and the calls they made about it."},
 			{Name: "Sources", Description: "What is fetched into tables, on a schedule."},
 			{Name: "Schedules", Description: "Graphs that run at their instants, each instant once."},
 			{Name: "Grants", Description: "Which graphs may run in whose name, and what they may cost."},
 			{Name: "Billing", Description: "Who pays for runs of graphs, and what they cost."},
-			{Name: "Runs", Description: "What was tried, and what became of it."},
+			{Name: "Runs", Description: "Attempts of lanes, and their outcomes."},
 			{Name: "Approvals", Description: "What people are asked, and what they decide about runs."},
 			{Name: "Connections", Description: "What scripts may touch."},
 			{Name: "Jobs", Description: "The queue: what must run later."},
@@ -109,7 +109,7 @@ func (a *API) describe() {
 		a.describeExecution(doc)
 	}
 	ready := doc.Paths["/readyz"].Get.Responses
-	ready["503"] = &huma.Response{Description: "Something does not work; the checks tell what.", Content: ready["200"].Content}
+	ready["503"] = &huma.Response{Description: "Something does not work; see the checks.", Content: ready["200"].Content}
 }
 
 // executionPath is the route of the execution service, which is served beside
@@ -124,7 +124,7 @@ func (a *API) describeExecution(doc *huma.OpenAPI) {
 	}
 	responses := a.errorResponses(route{method: http.MethodPost, scope: "graphs:execute", errors: []int{http.StatusPaymentRequired, http.StatusNotFound, http.StatusConflict}})
 	responses["200"] = &huma.Response{
-		Description: "The graph ran, or is known not to have: ok tells which.",
+		Description: "The graph ran, or is known not to have run; see ok.",
 		Content:     map[string]*huma.MediaType{"application/json": {Schema: schemas.Schema(reflect.TypeFor[contract.RunAnswerV1](), true, "RunAnswerV1")}},
 	}
 	request := schemas.Schema(reflect.TypeFor[contract.RunRequestV1](), true, "RunRequestV1")

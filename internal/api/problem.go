@@ -65,7 +65,7 @@ func wordsOf(code string, status int) (title, hint string) {
 	case string(pawl.CodeForbidden):
 		return "This is not allowed", "Use a token that has the scope."
 	case string(pawl.CodeNotFound):
-		return "There is no such thing", "Check the name or id; what belongs to somebody else looks as if it were not there."
+		return "Not found", "Check the name or ID. Resources of other users are reported as not found."
 	case string(pawl.CodeConflict):
 		return "Refused in the present state", "Look at its state first."
 	case string(pawl.CodeTooLarge):

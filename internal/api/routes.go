@@ -67,7 +67,7 @@ func (a *API) routes() {
 
 // laneRoutes are those of what runs by itself, and of its runs.
 func (a *API) laneRoutes() {
-	add(a, route{method: "GET", path: "/api/v1/lanes", scope: "lanes:read", id: "listLanes", tag: "Lanes", summary: "List everything that runs by itself, by kind and name"}, a.listLanes)
+	add(a, route{method: "GET", path: "/api/v1/lanes", scope: "lanes:read", id: "listLanes", tag: "Lanes", summary: "List workflows, sources and schedules, by kind and name"}, a.listLanes)
 	add(a, route{method: "GET", path: "/api/v1/lanes/{kind}/{name}/why", scope: "lanes:read", id: "whyLane", tag: "Lanes", summary: "Tell why something runs, does not run, or waits", errors: []int{404}}, a.whyLane)
 
 	add(a, route{method: "GET", path: "/api/v1/timeline", scope: "lanes:read", id: "getTimeline", tag: "Lanes", summary: "List the runs of the past and what is due in the future, in the order of time"}, a.getTimeline)
@@ -99,10 +99,10 @@ func (a *API) answerRoutes() {
 	add(a, route{method: "POST", path: "/api/v1/runs/{id}/approve", scope: "runs:write", id: "approveRun", tag: "Approvals", summary: "Let a run make the call that it asks for; refused with decided, changed or expired", errors: []int{404, 409}}, a.approveRun)
 	add(a, route{method: "POST", path: "/api/v1/runs/{id}/reject", scope: "runs:write", id: "rejectRun", tag: "Approvals", summary: "End a run that asks, release its events and pause its workflow", errors: []int{404, 409}}, a.rejectRun)
 	add(a, route{method: "POST", path: "/api/v1/runs/{id}/resume", scope: "runs:write", id: "resumeRun", tag: "Approvals", summary: "Say that what stopped a run is fixed; refused with approval or outcome_unknown", errors: []int{404, 409}}, a.resumeRun)
-	add(a, route{method: "POST", path: "/api/v1/runs/{id}/resolve", scope: "runs:write", id: "resolveRun", tag: "Approvals", summary: "Say what became of a call; refused with reconciling or cannot_ask", errors: []int{404, 409}}, a.resolveRun)
-	add(a, route{method: "POST", path: "/api/v1/runs/{id}/replay", scope: "runs:read", id: "replayRun", tag: "Runs", summary: "Run a run again with what it read then and with calls switched off; it changes nothing. Needs workflows:read as well, and workflows:write with a script of your own", errors: []int{404}, maxBody: maxScriptBody}, a.replayRun)
+	add(a, route{method: "POST", path: "/api/v1/runs/{id}/resolve", scope: "runs:write", id: "resolveRun", tag: "Approvals", summary: "Record the outcome of a call; refused with reconciling or cannot_ask", errors: []int{404, 409}}, a.resolveRun)
+	add(a, route{method: "POST", path: "/api/v1/runs/{id}/replay", scope: "runs:read", id: "replayRun", tag: "Runs", summary: "Replay a run with the data it read and without making calls; it changes nothing. Needs workflows:read as well, and workflows:write with a script of your own", errors: []int{404}, maxBody: maxScriptBody}, a.replayRun)
 	add(a, route{method: "GET", path: "/api/v1/approvals", scope: "runs:read", id: "listApprovals", tag: "Approvals", summary: "List what people are asked, the newest first"}, a.listApprovals)
-	add(a, route{method: "GET", path: "/api/v1/workflows/{name}/approvals/rules", scope: "workflows:read", id: "listApprovalRules", tag: "Approvals", summary: "List the methods that a workflow may call without asking, because somebody said always", errors: []int{404}}, a.listRules)
+	add(a, route{method: "GET", path: "/api/v1/workflows/{name}/approvals/rules", scope: "workflows:read", id: "listApprovalRules", tag: "Approvals", summary: "List the methods that a workflow may call without asking, because they are always approved", errors: []int{404}}, a.listRules)
 	add(a, route{method: "DELETE", path: "/api/v1/workflows/{name}/approvals/rules/{tool}/{method}", scope: "workflows:write", id: "revokeApprovalRule", tag: "Approvals", summary: "Make a workflow ask again before it calls a method", status: http.StatusNoContent, errors: []int{404}}, a.revokeRule)
 }
 
@@ -113,11 +113,11 @@ func (a *API) sourceRoutes() {
 	add(a, route{method: "PUT", path: "/api/v1/sources/{name}", scope: "sources:write", id: "applySource", tag: "Sources", summary: "Apply a definition, in JSON or YAML; the same one again changes nothing. Refused with table_mismatch or deleting", status: http.StatusOK, also: http.StatusCreated, errors: []int{404, 409, 412}, maxBody: maxDefinitionBody, definition: "source"}, a.applySource)
 	add(a, route{method: "DELETE", path: "/api/v1/sources/{name}", scope: "sources:write", id: "deleteSource", tag: "Sources", summary: "Delete a source with its rows; its runs can still be read", errors: []int{404, 409}, endless: true}, a.deleteSource)
 	add(a, route{method: "POST", path: "/api/v1/sources/{name}/run", scope: "sources:write", id: "runSource", tag: "Sources", summary: "Fetch now; refused with run_active, backing_off or paused", status: http.StatusAccepted, errors: []int{404, 409}}, a.runSource)
-	add(a, route{method: "POST", path: "/api/v1/sources/{name}/pause", scope: "sources:write", id: "pauseSource", tag: "Sources", summary: "Pause a source: a fetch that is under way is cancelled, and none is started", errors: []int{404}}, a.pauseSource)
+	add(a, route{method: "POST", path: "/api/v1/sources/{name}/pause", scope: "sources:write", id: "pauseSource", tag: "Sources", summary: "Pause a source: a running fetch is cancelled, and no new one is started", errors: []int{404}}, a.pauseSource)
 	add(a, route{method: "POST", path: "/api/v1/sources/{name}/resume", scope: "sources:write", id: "resumeSource", tag: "Sources", summary: "Resume a source that is paused, or halted by something that is fixed now", errors: []int{404}}, a.resumeSource)
-	add(a, route{method: "POST", path: "/api/v1/sources/{name}/reset", scope: "sources:write", id: "resetSource", tag: "Sources", summary: "Forget the failures of a source and where its last fetch was cut off", errors: []int{404}}, a.resetSource)
+	add(a, route{method: "POST", path: "/api/v1/sources/{name}/reset", scope: "sources:write", id: "resetSource", tag: "Sources", summary: "Clear the failures of a source and the position of its last unfinished fetch", errors: []int{404}}, a.resetSource)
 	add(a, route{method: "GET", path: "/api/v1/sources/{name}/rows", scope: "sources:read", id: "listSourceRows", tag: "Sources", summary: "List the rows of a source, the newest first", errors: []int{404}}, a.listRows)
-	add(a, route{method: "GET", path: "/api/v1/sources/{name}/rejects", scope: "sources:read", id: "listSourceRejects", tag: "Sources", summary: "List the rows that did not fit, the newest first", errors: []int{404}}, a.listRejects)
+	add(a, route{method: "GET", path: "/api/v1/sources/{name}/rejects", scope: "sources:read", id: "listSourceRejects", tag: "Sources", summary: "List rejected rows, newest first", errors: []int{404}}, a.listRejects)
 	add(a, route{method: "GET", path: "/api/v1/sources/{name}/versions", scope: "sources:read", id: "listSourceVersions", tag: "Sources", summary: "List the definitions that were applied, the newest first", errors: []int{404}}, a.listSourceVersions)
 	if a.cfg.Fetcher != nil {
 		add(a, route{method: "POST", path: "/api/v1/sources/test", scope: "sources:write", id: "testSource", tag: "Sources", summary: "Fetch the first pages of a definition, in JSON or YAML, and write nothing; the codes of what goes wrong outside begin with fetch_", maxBody: maxDefinitionBody, definition: "source"}, a.trySource)
@@ -134,7 +134,7 @@ func (a *API) scheduleRoutes() {
 	add(a, route{method: "PATCH", path: "/api/v1/schedules/{id}", scope: "schedules:write", id: "updateSchedule", tag: "Schedules", summary: "Change what is given of a schedule, and keep the rest; refused with name_taken", errors: []int{404, 409, 412}}, a.updateSchedule)
 	add(a, route{method: "DELETE", path: "/api/v1/schedules/{id}", scope: "schedules:write", id: "deleteSchedule", tag: "Schedules", summary: "Delete a schedule, and revoke the grant that was made for it", errors: []int{404}}, a.deleteSchedule)
 	add(a, route{method: "GET", path: "/api/v1/schedules/{id}/runs", scope: "schedules:read", id: "listScheduleRuns", tag: "Schedules", summary: "List the slots that started, or those of a status, the latest instant first; also of a deleted schedule", errors: []int{404}}, a.listScheduleRuns)
-	add(a, route{method: "GET", path: "/api/v1/schedules/{id}/slots", scope: "schedules:read", id: "listSlots", tag: "Schedules", summary: "List all known slots with what became of them, the latest instant first; also of a deleted schedule", errors: []int{404}}, a.listSlots)
+	add(a, route{method: "GET", path: "/api/v1/schedules/{id}/slots", scope: "schedules:read", id: "listSlots", tag: "Schedules", summary: "List all known slots with their outcome, latest first; also of a deleted schedule", errors: []int{404}}, a.listSlots)
 	add(a, route{method: "GET", path: "/api/v1/schedules/{id}/next", scope: "schedules:read", id: "nextOfSchedule", tag: "Schedules", summary: "Tell the next instants, with days of clock changes marked", errors: []int{404}}, a.nextOfSchedule)
 	add(a, route{method: "POST", path: "/api/v1/schedules/{id}/run", scope: "schedules:write", id: "runSchedule", tag: "Schedules", summary: "Run now; refused with run_active or paused", status: http.StatusAccepted, errors: []int{404, 409}}, a.runSchedule)
 	add(a, route{method: "POST", path: "/api/v1/schedules/{id}/backfill", scope: "schedules:write", id: "planBackfill", tag: "Schedules", summary: "Plan to run slots of the past; nothing runs until the plan is confirmed", status: http.StatusCreated, errors: []int{404}}, a.planBackfill)
@@ -163,7 +163,7 @@ func (a *API) connectionRoutes() {
 	add(a, route{method: "GET", path: "/api/v1/connections", scope: "connections:read", id: "listConnections", tag: "Connections", summary: "List connections by name"}, a.listConnections)
 	add(a, route{method: "GET", path: "/api/v1/connections/{name}", scope: "connections:read", id: "getConnection", tag: "Connections", summary: "Show a connection", errors: []int{404}}, a.getConnection)
 	add(a, route{method: "POST", path: "/api/v1/connections/{name}/test", scope: "connections:write", id: "testConnection", tag: "Connections", summary: "Try a connection out, without an effect outside", errors: []int{404}}, a.testConnection)
-	add(a, route{method: "GET", path: "/api/v1/connections/{name}/pins", scope: "connections:read", id: "listPins", tag: "Connections", summary: "Ask an MCP server for its tools, and tell how they compare to what was agreed to; refused with nothing_to_pin", errors: []int{404, 409, 503}}, a.listPins)
+	add(a, route{method: "GET", path: "/api/v1/connections/{name}/pins", scope: "connections:read", id: "listPins", tag: "Connections", summary: "Ask an MCP server for its tools, and compare them with what was pinned; refused with nothing_to_pin", errors: []int{404, 409, 503}}, a.listPins)
 	add(a, route{method: "POST", path: "/api/v1/connections/{name}/pins", scope: "connections:write", id: "pinMethods", tag: "Connections", summary: "Agree to tools of an MCP server as they are now; refused with nothing_to_pin, changed or fixed", errors: []int{404, 409, 503}}, a.pinMethods)
 }
 

@@ -182,7 +182,7 @@ func TestRejectRun(t *testing.T) {
 	})
 }
 
-// A question that nobody answered in time is asked again after a resume.
+// A question that not answered in time is asked again after a resume.
 func TestExpiredQuestionIsAskedAgain(t *testing.T) {
 	both(t, func(r *rig) {
 		id := r.askedRun().ID

@@ -171,7 +171,7 @@ type applyScheduleInput struct {
 type applyScheduleOutput struct {
 	Status   int
 	Location string `header:"Location"`
-	ETag     string `header:"ETag" doc:"Of the definition that is in force now."`
+	ETag     string `header:"ETag" doc:"Of the active definition."`
 	Body     client.AppliedSchedule
 }
 

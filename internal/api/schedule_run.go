@@ -67,7 +67,7 @@ func (a *API) ofWorkflowOnly(r *runstore.Run, op string) error {
 	name := a.kinds.LaneOf(r).Name
 	return &pawl.Error{
 		Code: pawl.CodeConflict, Op: op, Msg: fmt.Sprintf("run %s is one of the %s %q; this is for runs of workflows", r.ID, r.Kind, name),
-		Hint: fmt.Sprintf("pawl why %s %s tells what it waits for.", r.Kind, name),
+		Hint: fmt.Sprintf("pawl why %s %s shows what it is waiting for.", r.Kind, name),
 	}
 }
 
@@ -76,7 +76,7 @@ func (a *API) ofWorkflowOnly(r *runstore.Run, op string) error {
 func (a *API) seenQuestion(ctx context.Context, tx *store.Tx, r *runstore.Run, asked string) error {
 	at, err := time.Parse(time.RFC3339, asked)
 	if err != nil {
-		return invalid("Send askedAt as it was told.", client.Fault{Pointer: "/seen", Message: "is no instant"})
+		return invalid("Send askedAt as you received it.", client.Fault{Pointer: "/seen", Message: "is not a time"})
 	}
 	return a.schedules.Seen(ctx, tx, *r, at)
 }

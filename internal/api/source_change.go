@@ -26,7 +26,7 @@ type applySourceInput struct {
 type applySourceOutput struct {
 	Status   int
 	Location string `header:"Location"`
-	ETag     string `header:"ETag" doc:"Of the definition that is in force now."`
+	ETag     string `header:"ETag" doc:"Of the active definition."`
 	Body     client.AppliedSource
 }
 

@@ -64,7 +64,7 @@ func askedOnly(r *runstore.Run) error {
 		return nil
 	}
 	return &pawl.Error{
-		Code: pawl.CodeConflict, Op: "answer run", Msg: fmt.Sprintf("run %s is one of source %q, and runs of sources ask nobody", r.ID, r.Lane),
-		Hint: fmt.Sprintf("pawl why source %s tells what it waits for.", r.Lane),
+		Code: pawl.CodeConflict, Op: "answer run", Msg: fmt.Sprintf("run %s is a run of source %q, which asks no questions", r.ID, r.Lane),
+		Hint: fmt.Sprintf("pawl why source %s shows what it is waiting for.", r.Lane),
 	}
 }

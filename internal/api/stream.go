@@ -24,7 +24,7 @@ const (
 )
 
 type streamInput struct {
-	Kind   string `query:"kind" example:"job" doc:"Only events of these kinds, separated by commas: job, run, workflow, source, schedule. What a schedule or a job does is only told to its owner and to admins."`
+	Kind   string `query:"kind" example:"job" doc:"Only events of these kinds, separated by commas: job, run, workflow, source, schedule. Events of schedules and jobs are sent only to their owner and to admins."`
 	ID     string `query:"id" doc:"Only events about the thing with this id."`
 	LastID string `header:"Last-Event-ID" doc:"The number of the last event that was seen: go on after it."`
 }

@@ -26,7 +26,7 @@ type deployInput struct {
 type deployOutput struct {
 	Status   int
 	Location string `header:"Location"`
-	ETag     string `header:"ETag" doc:"Of the script that is in force now."`
+	ETag     string `header:"ETag" doc:"Of the active script."`
 	Body     client.Deployment
 }
 

@@ -109,7 +109,7 @@ func TestApplySendsNothingIfOneFileIsFaulty(t *testing.T) {
 			[]string{"c.yaml:1:1: a connection is not applied", "--connection-dir"}},
 		"provider":  {map[string]string{"p.yml": "kind: \"provider\"\n"}, []string{"p.yml"}, []string{"--provider-dir"}},
 		"no kind":   {map[string]string{"c.yaml": "name: x\n"}, []string{"c.yaml"}, []string{"c.yaml: the file defines nothing"}},
-		"other":     {map[string]string{"c.txt": "x"}, []string{"c.txt"}, []string{"c.txt: the file is no definition"}},
+		"other":     {map[string]string{"c.txt": "x"}, []string{"c.txt"}, []string{"c.txt: the file is not a definition"}},
 		"nothing":   {map[string]string{"c.txt": "x"}, []string{"."}, []string{"there is nothing to apply in ."}},
 		"only yaml": {map[string]string{"c.yaml": "kind: executor\n"}, []string{"."}, []string{"c.yaml: left out", "there is nothing to apply in ."}},
 	}

@@ -70,7 +70,7 @@ func TestApproveAsksOnATerminal(t *testing.T) {
 	}
 	f, r := ask("y\n", runID)
 	r.expect(t, pawl.ExitDone, "The workflow mail-to-sheet asks whether it may make this call:", "Asks for:     sheet.append\n", "Arguments:\n  {\n    \"row\": [\n      \"ann\",",
-		`"\u202egnp.exe\u202e"`, `Script says:  "Nothing\x1b[2J to see\u202e" (the script's own words; nobody checked them)`, "Let it call sheet.append so? [y/N]")
+		`"\u202egnp.exe\u202e"`, `Script says:  "Nothing\x1b[2J to see\u202e" (written by the script, not verified)`, "Let it call sheet.append so? [y/N]")
 	if strings.ContainsAny(r.stderr, "\x1b\u202e") || !slices.Equal(f.sent(), []string{`{"hash":"abc"}`}) || r.stdout != "run "+runID+" approved\n" {
 		t.Errorf("sent %v:\n%s%s", f.sent(), r.stdout, r.stderr)
 	}
@@ -92,7 +92,7 @@ func TestApproveAsksOnATerminal(t *testing.T) {
 
 func TestRejectAndResumeOfARun(t *testing.T) {
 	for _, tt := range []struct{ args, asked, said string }{
-		{"reject " + runID, "POST /api/v1/runs/" + runID + "/reject", "run " + runID + " rejected; its workflow is paused until somebody resumes it\n"},
+		{"reject " + runID, "POST /api/v1/runs/" + runID + "/reject", "run " + runID + " rejected; its workflow is paused until you resume it\n"},
 		{"resume run " + firstRun, "POST /api/v1/runs/" + firstRun + "/resume", "run " + firstRun + " resumed\n"},
 	} {
 		f := askingAPI(t)
@@ -114,12 +114,12 @@ func TestWatchedRunsLeaveOutWhatEventsDoNotCarry(t *testing.T) {
 // Context 3.7: people say what became of a call.
 func TestResolveSaysWhatHappened(t *testing.T) {
 	for _, tt := range []struct{ args, body, said string }{
-		{"--outcome happened", `{"outcome":"happened"}`, "it happened, and the run goes on"},
+		{"--outcome happened", `{"outcome":"happened"}`, "it happened, and the run continues"},
 		{`--outcome happened --result {"row":7}`, `{"outcome":"happened","result":{"row":7}}`, "it happened"},
 		{"--outcome happened --result -", `{"outcome":"happened","result":[1]}`, "it happened"},
 		{"--outcome did-not-happen", `{"outcome":"did-not-happen"}`, "it did not happen, and the work starts again"},
 		{"--outcome did_not_happen", `{"outcome":"did-not-happen"}`, "it did not happen"},
-		{"--outcome skip", `{"outcome":"skip"}`, "the run goes on without it"},
+		{"--outcome skip", `{"outcome":"skip"}`, "the run continues without it"},
 		{"--outcome try-again", `{"outcome":"try-again"}`, "the other side is asked once more"},
 	} {
 		f := askingAPI(t)
@@ -133,7 +133,7 @@ func TestResolveSaysWhatHappened(t *testing.T) {
 	}
 	for _, tt := range []struct{ args, says string }{
 		{"", "Write --outcome happened|did-not-happen|skip|try-again."}, {"--outcome skipp", "Did you mean skip?"}, {"--outcome skip --result 1", "--result is for --outcome happened only"},
-		{"--outcome happened --result {", "--result: this is no JSON"}, {"--outcome happened --result @absent", "--result: "},
+		{"--outcome happened --result {", "--result: this is not JSON"}, {"--outcome happened --result @absent", "--result: "},
 	} {
 		f := askingAPI(t)
 		r := f.run(append([]string{"resolve", runID}, strings.Fields(tt.args)...)...)
@@ -206,7 +206,7 @@ func TestDescribeTellsWhatPeopleCanDo(t *testing.T) {
 	r.expect(t, pawl.ExitDone)
 	for _, w := range []string{
 		"It asks whether it may call sheet.append with the arguments below. Let it: pawl approve " + runID + "\n", "Asks for:     sheet.append\nArguments:\n  {", `"\u202egnp.exe\u202e"`, "Answer:       none yet", "Expires:      2999-01-01",
-		"(the script's own words", "What you can do:", "pawl approve " + runID + "            lets it make this call, and no other", "pawl approve " + runID + " --always   the same, and mail-to-sheet may call sheet.append",
+		"(written by the script", "What you can do:", "pawl approve " + runID + "            lets it make this call, and no other", "pawl approve " + runID + " --always   the same, and mail-to-sheet may call sheet.append",
 		"pawl reject " + runID + "             ends it;", "pawl cancel " + runID,
 	} {
 		if !strings.Contains(r.stdout, w) {
@@ -227,14 +227,14 @@ func TestStoryOfARunNamesTheCommand(t *testing.T) {
 		return `{"id":"r","lane":"mail","status":"paused:approval","handlerType":"consumer","approval":{"tool":"a","method":"b","state":"` + state + `","decidedBy":"ann","decidedAt":"2026-01-01T00:00:00Z"},"actions":[]}`
 	}
 	for raw, want := range map[string][]string{
-		asked("expired"):  {"Let it ask again: pawl resume run r", "Answer:       nobody answered in time"},
+		asked("expired"):  {"Let it ask again: pawl resume run r", "Answer:       not answered in time"},
 		asked("approved"): {"unless the workflow is paused: pawl resume workflow mail", "approved by ann; the call was not made yet"},
-		asked("rejected"): {"It waits for a person.", "rejected by ann"},
+		asked("rejected"): {"It is waiting for a person.", "rejected by ann"},
 		asked("odd"):      {"Answer:       odd"},
 		`{"id":"r","status":"committed","approval":{"state":"used","decidedBy":"ann"}}`: {"It is done.", "approved by ann; the call was made"},
 		`{"id":"r","status":"paused:reconciliation","handlerType":"consumer","actions":[{"name":"resolve","outcomes":["happened","did-not-happen","skip","try-again","odd"]}]}`: {
-			"Look there, then say it: pawl resolve r --outcome happened|did-not-happen|skip|try-again", "pawl resolve r --outcome happened         it happened: the run goes on", "pawl resolve r --outcome odd",
-			"the call is made again", "is given up", "asks the other side once more",
+			"Look there, then say it: pawl resolve r --outcome happened|did-not-happen|skip|try-again", "pawl resolve r --outcome happened         it happened: the run continues", "pawl resolve r --outcome odd",
+			"the call is made again", "its events are skipped", "asks the other side once more",
 		},
 		`{"id":"r","status":"paused:reconciliation","handlerType":"consumer","actions":[]}`:               {"Nothing is sent again until that is known."},
 		`{"id":"r","status":"failed:logic","handlerType":"consumer","actions":[{"name":"resume"}]}`:       {"pawl apply -f FILE", "pawl resume run r"},

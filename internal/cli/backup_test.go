@@ -57,7 +57,7 @@ func TestBackupWritesOverNothingUnlessForced(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.run(t, "backup", "there.db", "--force").expect(t, pawl.ExitUsage, "the database itself")
-	c.run(t, "backup", "sub").expect(t, pawl.ExitUsage, "is no file")
+	c.run(t, "backup", "sub").expect(t, pawl.ExitUsage, "is not a file")
 	c.run(t, "backup", "copy.db").expect(t, pawl.ExitFailed) // no database
 	if _, err := os.Stat(filepath.Join(dir, "copy.db")); err == nil {
 		t.Error("a copy of what is no database was kept")

@@ -159,7 +159,7 @@ func describeApproval(d *description, q *client.Approval) {
 	}
 	d.instant("Decided", q.DecidedAt.Time)
 	if q.Title != "" {
-		d.line("Script says", strconv.Quote(string(q.Title))+" (the script's own words; nobody checked them)")
+		d.line("Script says", strconv.Quote(string(q.Title))+" (written by the script, not verified)")
 	}
 }
 
@@ -179,7 +179,7 @@ func approvalStory(q *client.Approval) string {
 	case client.ApprovalRejected:
 		return "rejected" + by
 	case client.ApprovalExpired:
-		return "nobody answered in time"
+		return "not answered in time"
 	}
 	return q.State
 }
@@ -197,6 +197,6 @@ func newRejectCommand(p *Process) *cobra.Command {
 		if json.Unmarshal(answer, &r) == nil && r.Kind == string(pawl.KindSchedule) {
 			return "rejected"
 		}
-		return "rejected; its workflow is paused until somebody resumes it"
+		return "rejected; its workflow is paused until you resume it"
 	})
 }

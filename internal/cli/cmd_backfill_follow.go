@@ -62,7 +62,7 @@ func (b *backfiller) look(ctx context.Context, place string) (now client.Backfil
 // leave tells that what runs goes on.
 func (b *backfiller) leave(bar *progressBar, id string) error {
 	bar.end()
-	b.p.say("The backfill goes on without you.")
+	b.p.say("The backfill continues in the background.")
 	b.p.say("Look at it with: pawl get backfill %s. End it with: pawl backfill --cancel %s", id, id)
 	return nil
 }
@@ -71,7 +71,7 @@ func (b *backfiller) leave(bar *progressBar, id string) error {
 func (b *backfiller) conclude(now client.Backfill) error {
 	_, err := fmt.Fprintf(b.p.Stdout, "backfill %s done: %d succeeded, %d failed, %d passed over\n", now.ID, now.Counts.Success, now.Counts.Error, now.Counts.Skipped)
 	if err == nil && now.Counts.Error > 0 {
-		err = &pawl.Error{Code: pawl.CodeInvalid, Msg: plural(now.Counts.Error, "slot") + " failed", Hint: "pawl get slots " + b.name + " --status error tells why."}
+		err = &pawl.Error{Code: pawl.CodeInvalid, Msg: plural(now.Counts.Error, "slot") + " failed", Hint: "pawl get slots " + b.name + " --status error shows why."}
 	}
 	return err
 }

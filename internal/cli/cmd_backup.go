@@ -89,7 +89,7 @@ func (b *backer) checkTarget(target string) error {
 	case err != nil:
 		return fmt.Errorf("write backup: %w", err)
 	case !info.Mode().IsRegular():
-		return usageError("Name a file that is to be made.", "%s is no file", target)
+		return usageError("Name a file that is to be made.", "%s is not a file", target)
 	}
 	if path, ok := store.SQLitePath(b.set.server.Database); ok {
 		if own, err := os.Stat(path); err == nil && os.SameFile(own, info) {
@@ -156,7 +156,7 @@ func (b *backer) download(ctx context.Context, url string, tmp *os.File) error {
 	defer body.Close() //nolint:errcheck // it was read
 	n, err := io.Copy(tmp, &counted{body, size, b.bar.show, 0})
 	if err != nil || n == 0 {
-		return &pawl.Error{Code: pawl.CodeUnavailable, Op: "read backup", Msg: "the copy was cut off", Hint: "Try again.", Err: err}
+		return &pawl.Error{Code: pawl.CodeUnavailable, Op: "read backup", Msg: "the copy was interrupted", Hint: "Try again.", Err: err}
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ func newCancelCommand(p *Process) *cobra.Command {
 		Use: "cancel RUN", Short: "Cancel a run",
 		Long: "Cancels a run. A workflow's run cannot be cancelled once it has sent something, because the\n" +
 			"effect cannot be undone; the command then fails with exit code 4. A source keeps the pages\n" +
-			"that were already written. For a schedule's run, the executor is told to stop.",
+			"that were already written. For a schedule's run, the executor is asked to stop.",
 		Example: "  pawl cancel 0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e",
 	}, runKind(), "cancel", always("cancelled"))
 }

@@ -133,14 +133,14 @@ func tellPin(b *strings.Builder, p client.Pin) {
 	}[p.State]
 	class := "reads"
 	if p.Class == "mutation" {
-		class = "changes the outside"
+		class = "has side effects"
 	}
 	fmt.Fprintf(b, "%s %s; it %s\n", oneLine(visible.Text(p.Method)), what, class)
 	if p.Fixed {
 		fmt.Fprintf(b, "  Its pin is in the definition; agree by writing there: pin: %s\n", oneLine(string(p.Now)))
 	}
 	diff := unifiedDiff("agreed", "now", string(p.Was), string(p.Is))
-	if p.State == client.PinChanged && p.Was == "" { // nobody kept what it was
+	if p.State == client.PinChanged && p.Was == "" { // its earlier version was not kept
 		diff = string(p.Change)
 	}
 	for line := range strings.Lines(diff) {

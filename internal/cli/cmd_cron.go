@@ -76,7 +76,7 @@ func readInstant(flag, text string, zone *time.Location, now time.Time) (time.Ti
 			return t, nil
 		}
 	}
-	return time.Time{}, usageError("Use a time such as 2026-03-28T12:00:00Z or 2026-03-28.", "%s: %q is no time", flag, text)
+	return time.Time{}, usageError("Use a time such as 2026-03-28T12:00:00Z or 2026-03-28.", "%s: %q is not a time", flag, text)
 }
 
 func writeNext(p *Process, instants []time.Time) error {

@@ -55,7 +55,7 @@ func newDeleteCommand(p *Process) *cobra.Command {
 // yes. Where nobody can answer it does not ask.
 func confirm(ctx context.Context, p *Process, question string) error {
 	if !p.asks() {
-		return usageError("Add --yes to do it without a question.", "this needs a yes, and there is no terminal to ask on")
+		return usageError("Add --yes to do it without a question.", "this needs confirmation, and there is no terminal to ask on")
 	}
 	if _, err := fmt.Fprintf(p.Stderr, "%s [y/N] ", oneLine(question)); err != nil {
 		return err

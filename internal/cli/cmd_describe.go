@@ -32,7 +32,7 @@ func newDescribeCommand(p *Process) *cobra.Command {
 			return err
 		}
 		if k.describe == nil {
-			return usageError(cmp.Or(k.instead, "Show it with: pawl get "+k.plural+" "+args[1]+" -o yaml"), "there is no description of %s", k.plural)
+			return usageError(cmp.Or(k.instead, "Show it with: pawl get "+k.plural+" "+args[1]+" -o yaml"), "%s cannot be described", k.plural)
 		}
 		c, err := flags.connect(p)
 		if err != nil {

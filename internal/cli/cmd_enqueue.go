@@ -126,7 +126,7 @@ func (e *enqueuer) content(args []string) (any, error) {
 	request := e.method != "" || e.body != "" || len(e.headers) > 0
 	switch {
 	case e.payload != "" && (request || e.message != "" || len(args) > 1):
-		return nil, usageError("Say it in one way.", "--payload is all that the task is told")
+		return nil, usageError("Say it in one way.", "--payload replaces the other options of the task")
 	case e.payload != "":
 		return readJSON(e.p, "--payload", e.payload)
 	case (len(args) > 1 || request) && !isHTTP:

@@ -24,7 +24,7 @@ func newGetCommand(p *Process) *cobra.Command {
 			"and backfills to a schedule: NAME is the name of their owner, or the ID of a single input or\n" +
 			"backfill. Versions belong to a workflow, or to a source written as source/NAME. Without a\n" +
 			"NAME, rejects, slots, backfills and rules of all owners are listed.\n\n" +
-			"Rules are calls that a workflow can make without approval, because somebody approved them\n" +
+			"Rules are calls that a workflow can make without approval, because a user approved them\n" +
 			"for good; questions are what graphs ask." +
 			"\n\nKinds: " + strings.Join(kindNames(nil), ", "),
 		Example: "  pawl get workflows -w\n" +

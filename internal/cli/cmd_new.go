@@ -64,7 +64,7 @@ func newNewCommand(p *Process) *cobra.Command {
 // write makes the file, which must not be there.
 func (t template) write(p *Process, dir, name string) error {
 	if !regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`).MatchString(name) {
-		return usageError("Use small letters, digits and dashes, such as morning-report.", "%q is no name for a %s", name, t.kind)
+		return usageError("Use small letters, digits and dashes, such as morning-report.", "%q is not a valid name for a %s", name, t.kind)
 	}
 	text, err := templates.ReadFile("template/" + t.kind + t.suffix[strings.LastIndexByte(t.suffix, '.'):])
 	if err != nil {

@@ -87,7 +87,7 @@ func writeDue(p *Process, out *outputFlag, list []dueLane, now time.Time) error 
 	case out.machine():
 		return writeMachine(p.Stdout, out.format, listOf(raws))
 	case len(rows) == 0:
-		p.say("Nothing will run by itself in that time.")
+		p.say("Nothing is scheduled to run in that time.")
 		return nil
 	}
 	columns := []column{

@@ -108,7 +108,7 @@ func readJSON(p *Process, flag, text string) (json.RawMessage, error) {
 		return nil, usageError("", "%s: %s", flag, err)
 	}
 	if !json.Valid(raw) {
-		return nil, usageError("Write JSON: "+flag+` '{"from": "ann"}', @FILE, or - for stdin.`, "%s: this is no JSON", flag)
+		return nil, usageError("Write JSON: "+flag+` '{"from": "ann"}', @FILE, or - for stdin.`, "%s: this is not JSON", flag)
 	}
 	return raw, nil
 }

@@ -71,7 +71,7 @@ func resolution(p *Process, outcome, result string) (map[string]any, error) {
 		if guess := pawl.Suggest(word, outcomes(), ""); guess != "" {
 			all = guess + " " + all
 		}
-		return nil, usageError(all, "--outcome: %q is no outcome", outcome)
+		return nil, usageError(all, "--outcome: %q is not an outcome", outcome)
 	}
 	body := map[string]any{"outcome": word}
 	if result == "" {
@@ -92,11 +92,11 @@ func resolution(p *Process, outcome, result string) (map[string]any, error) {
 func resolvedWords(outcome string) string {
 	switch outcome {
 	case "happened":
-		return "it happened, and the run goes on"
+		return "it happened, and the run continues"
 	case "did-not-happen":
 		return "it did not happen, and the work starts again"
 	case "skip":
-		return "the run goes on without it, and what it took is given up"
+		return "the run continues without it, and its events are skipped"
 	}
 	return "the other side is asked once more"
 }

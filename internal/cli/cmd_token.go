@@ -83,7 +83,7 @@ func expiry(text string, now time.Time) (time.Time, error) {
 	}
 	d, err := parseDuration(text)
 	if err != nil || d <= 0 {
-		return time.Time{}, usageError("Use 90d, 12h or 2027-01-01T00:00:00Z.", "--expires: %q is no time", text)
+		return time.Time{}, usageError("Use 90d, 12h or 2027-01-01T00:00:00Z.", "--expires: %q is not a time", text)
 	}
 	return now.Add(d), nil
 }

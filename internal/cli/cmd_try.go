@@ -79,7 +79,7 @@ func (t *trying) run(ctx context.Context, p *Process, file string) error {
 	try := workflow.Try{Filename: filepath.Base(file), Script: string(source)}
 	if t.result != "" {
 		if try.Result = json.RawMessage(t.result); !json.Valid(try.Result) {
-			return usageError(`Such as --result '{"id":1}'.`, "--result is no JSON")
+			return usageError(`Such as --result '{"id":1}'.`, "--result is not JSON")
 		}
 	}
 	if try.Events, err = parseEvents(t.events); err != nil {
@@ -193,7 +193,7 @@ func (t *trying) report(p *Process, config workflow.Config, tried []workflow.Tri
 		}
 	} else {
 		var b bytes.Buffer
-		fmt.Fprintf(&b, "Workflow %s, with calls switched off:\n", config.Name)
+		fmt.Fprintf(&b, "Workflow %s, without making calls:\n", config.Name)
 		for _, one := range list {
 			one.tell(&b)
 		}

@@ -244,7 +244,7 @@ func writeTried(p *Process, b *bytes.Buffer, d *spec.Definition, rows []map[stri
 
 // tell counts what was seen, and shows what did not fit.
 func (t triedSource) tell(b *bytes.Buffer) {
-	fmt.Fprintf(b, "\n%s read, %d shown; %d did not fit.\n", plural(t.RowsRead, "row"), len(t.Rows), t.Rejected)
+	fmt.Fprintf(b, "\n%s read, %d shown; %d rejected.\n", plural(t.RowsRead, "row"), len(t.Rows), t.Rejected)
 	for _, r := range t.Rejects {
 		fmt.Fprintf(b, "  row %d: %s: %s\n", r.Row, oneLine(visible.Text(r.Reason)), oneLine(visible.Text(cut(r.Raw, 120))))
 	}

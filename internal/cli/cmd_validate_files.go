@@ -75,7 +75,7 @@ func (d *definitions) addFolder(p *Process, folder string) error {
 func (d *definitions) addNamed(p *Process, file string) {
 	if !d.add(p, file) {
 		c := checked{File: file}
-		c.refuse(fault{Message: "the file is no definition", Hint: definitionHint})
+		c.refuse(fault{Message: "the file is not a definition", Hint: definitionHint})
 		d.strange = append(d.strange, c)
 	}
 }

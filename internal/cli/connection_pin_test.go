@@ -13,7 +13,7 @@ const (
 	heldPin    = `{"method":"get","class":"read","state":"pinned","pinned":"g","now":"g","change":null,"was":null,"is":null,"fixed":false}`
 	changedPin = `{"method":"look","class":"mutation","state":"changed","pinned":"l0","now":"l1","change":"x","was":"description:\n  Looks.\nreadOnlyHint: true\n","is":"description:\n  Looks` + "\u202e" + `.\nreadOnlyHint: true\n","fixed":false}`
 	newPin     = `{"method":"news","class":"read","state":"new","pinned":null,"now":"n1","change":null,"was":null,"is":"description:\n  News.\n","fixed":false}`
-	fixedPin   = `{"method":"fix","class":"read","state":"changed","pinned":"f0","now":"f1","change":"nobody kept what it was","was":null,"is":"description:\n","fixed":true}`
+	fixedPin   = `{"method":"fix","class":"read","state":"changed","pinned":"f0","now":"f1","change":"its earlier version was not kept","was":null,"is":"description:\n","fixed":true}`
 )
 
 func pinAPI(t *testing.T, pins ...string) *fake {
@@ -33,9 +33,9 @@ func TestPinShowsWhatIsBlocked(t *testing.T) {
 	r.expect(t, pawl.ExitDone)
 	want := `fix is not what was agreed to; it reads
   Its pin is in the definition; agree by writing there: pin: f1
-  nobody kept what it was
+  its earlier version was not kept
 
-look is not what was agreed to; it changes the outside
+look is not what was agreed to; it has side effects
   --- agreed
   +++ now
   @@ -1,3 +1,3 @@
@@ -94,7 +94,7 @@ func TestBlockedToolsAreShownInWords(t *testing.T) {
 		t.Errorf("%s", r.stdout)
 	}
 	r := f.run("describe", "connection", "box")
-	for _, w := range []string{"Blocked until somebody agrees to them as they are now:\n", "look     It was never pinned.", "Look at them with: pawl connections pin box\n"} {
+	for _, w := range []string{"Blocked until you accept them as they are now:\n", "look     It was never pinned.", "Look at them with: pawl connections pin box\n"} {
 		if !strings.Contains(r.stdout, w) {
 			t.Errorf("lacks %q:\n%s", w, r.stdout)
 		}

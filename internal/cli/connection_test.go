@@ -38,8 +38,8 @@ func TestDescribeTellsAConnectionInWords(t *testing.T) {
 	r.expect(t, pawl.ExitDone)
 	for _, w := range []string{
 		"The connection shop is of the type http. Scripts call it as ctx.tools.shop.\nTry it out with: pawl connections test shop\n", "File:         shop.yaml",
-		"delete   changes the outside   deny: the call is refused          a person is asked what happened", "get      reads                 allow: the call is made            -",
-		"post     changes the outside   ask: a person approves each call   the other side is asked what happened",
+		"delete   has side effects   deny: the call is refused          a person is asked what happened", "get      reads              allow: the call is made            -",
+		"post     has side effects   ask: a person approves each call   the other side is asked what happened",
 	} {
 		if !strings.Contains(r.stdout, w) {
 			t.Errorf("lacks %q:\n%s", w, r.stdout)

@@ -32,9 +32,9 @@ func askingStory(r client.RunDetail) string {
 	case q.State == client.ApprovalPending:
 		return fmt.Sprintf("It asks whether it may call %s.%s with the arguments below. Let it: pawl approve %s", q.Tool, q.Method, r.ID)
 	case q.State == client.ApprovalExpired:
-		return fmt.Sprintf("Nobody answered its question in time. Let it ask again: pawl resume run %s", r.ID)
+		return fmt.Sprintf("Its question was not answered in time. Let it ask again: pawl resume run %s", r.ID)
 	case q.State == client.ApprovalApproved:
-		return fmt.Sprintf("Its call is approved. It goes on at once, unless the workflow is paused: pawl resume workflow %s", r.Lane)
+		return fmt.Sprintf("Its call is approved. It continues now, unless the workflow is paused: pawl resume workflow %s", r.Lane)
 	}
 	return ""
 }
@@ -95,11 +95,11 @@ func endsWords(r client.RunDetail, ofWorkflow string) string {
 func outcomeEffect(outcome string) string {
 	switch outcome {
 	case "happened":
-		return "it happened: the run goes on; --result JSON is what the call returned"
+		return "it happened: the run continues; --result JSON is what the call returned"
 	case "did-not-happen":
 		return "it did not: the work starts again, and the call is made again"
 	case "skip":
-		return "whatever it was: the run goes on without it, and what it took is given up"
+		return "whatever it was: the run continues without it, and its events are skipped"
 	case "try-again":
 		return "asks the other side once more"
 	}

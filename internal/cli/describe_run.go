@@ -104,7 +104,7 @@ func callStory(state string) string {
 	words := map[pawl.MutationState]string{
 		pawl.MutationApplied:        "it happened",
 		pawl.MutationFailed:         "it did not happen",
-		pawl.MutationInFlight:       "it is under way",
+		pawl.MutationInFlight:       "it is in progress",
 		pawl.MutationNeedsReconcile: "unknown; the other side is being asked",
 		pawl.MutationIndeterminate:  "unknown; a person must say what happened",
 		pawl.MutationSkipped:        "a person decided to skip it",
@@ -176,7 +176,7 @@ func triggerWords(trigger string) string {
 func runStory(r client.RunDetail, now time.Time) string {
 	for _, a := range r.Chain {
 		if a.Attempt == r.Attempt+1 {
-			return fmt.Sprintf("It stopped in phase %s, and attempt %d goes on with its work: run %s, which is %s.", r.Phase, a.Attempt, a.ID, a.Status)
+			return fmt.Sprintf("It stopped in phase %s, and attempt %d continues its work: run %s, which is %s.", r.Phase, a.Attempt, a.ID, a.Status)
 		}
 	}
 	if text := waitingStory(r); text != "" {
@@ -185,7 +185,7 @@ func runStory(r client.RunDetail, now time.Time) string {
 	settled := map[pawl.Status]string{
 		pawl.StatusCommitted:      "It is done. Nothing follows.",
 		pawl.StatusCancelled:      "It was cancelled before anything was sent. Nothing follows.",
-		pawl.StatusPausedApproval: "It waits for a person. Then it goes on where it is, with the events that it holds.",
+		pawl.StatusPausedApproval: "It is waiting for a person. Then it continues where it is, with the events that it holds.",
 	}
 	if text := settled[pawl.Status(r.Status)]; text != "" {
 		return text
@@ -194,15 +194,15 @@ func runStory(r client.RunDetail, now time.Time) string {
 	case rules.ExitRunning:
 		return fmt.Sprintf("It is running, in phase %s for %s.", r.Phase, compact(now.Sub(r.UpdatedAt.Time)))
 	case rules.ExitNow:
-		return "It was interrupted. Another attempt follows at once."
+		return "It was interrupted. Another attempt follows immediately."
 	case rules.ExitBackoff:
-		return fmt.Sprintf("It failed for a reason that may pass. Another attempt follows by itself; pawl why %s %s shows when.", r.Kind, r.Lane)
+		return fmt.Sprintf("It failed for a temporary reason. Another attempt follows automatically; pawl why %s %s shows when.", r.Kind, r.Lane)
 	case rules.ExitFix:
 		return "The script failed. Another attempt follows when a corrected version is deployed: pawl apply -f FILE"
 	case rules.ExitReconcile:
 		return "It is unknown whether its call happened. Nothing is sent again until that is known."
 	case rules.ExitUser:
-		return fmt.Sprintf("It failed inside Pawl or a connection. Another attempt follows when somebody resumes it: pawl resume %s %s", r.Kind, r.Lane)
+		return fmt.Sprintf("Pawl or a connection failed. Another attempt follows when you resume it: pawl resume %s %s", r.Kind, r.Lane)
 	case rules.ExitNone:
 	}
 	return "It is " + r.Status + "."

@@ -28,7 +28,7 @@ func describeSchedule(raw json.RawMessage, now time.Time) (string, error) {
 	d.say("The schedule %s runs the graph %s.", s.Name, s.GraphID)
 	switch {
 	case !s.Enabled && s.Issue != "":
-		d.say("It was switched off by itself: %s Switch it on again with: pawl resume schedule %s", s.Issue, s.Name)
+		d.say("It was disabled automatically: %s Enable it with: pawl resume schedule %s", s.Issue, s.Name)
 	case !s.Enabled:
 		d.say("It is disabled. Switch it on with: pawl resume schedule %s", s.Name)
 	case s.NextRunAt.After(now):
@@ -61,7 +61,7 @@ func policyStory(policy string) string {
 	case "Forbid":
 		return "Forbid: a slot that comes due while another runs is skipped"
 	case "Allow":
-		return "Allow: a slot that comes due while another runs begins beside it"
+		return "Allow: a slot that is due while another is running starts as well"
 	case "Replace":
 		return "Replace: a slot that comes due while another runs takes its place"
 	}
@@ -137,7 +137,7 @@ func tellNext(ctx context.Context, c *client.Client, d *description, s client.Sc
 	}
 	title := "Next instants (" + next.Schedule + ")"
 	if !next.Enabled {
-		title = "Next instants, if it were switched on (" + next.Schedule + ")"
+		title = "Next times, if it were enabled (" + next.Schedule + ")"
 	}
 	var rows [][]string
 	for _, n := range next.Items {

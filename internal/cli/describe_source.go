@@ -74,7 +74,7 @@ func freshnessStory(s client.Source, now time.Time) string {
 func nextFetchStory(s client.Source, next, now time.Time) string {
 	switch {
 	case !s.RequestedAt.IsZero():
-		return "Somebody asked for a fetch " + relative(s.RequestedAt.Time, now) + "; it begins as soon as it can."
+		return "A fetch was requested " + relative(s.RequestedAt.Time, now) + "; it begins as soon as it can."
 	case next.IsZero():
 		return ""
 	case next.After(now):

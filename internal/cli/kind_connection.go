@@ -57,7 +57,7 @@ func describeConnection(raw json.RawMessage, now time.Time) (string, error) {
 	for _, m := range c.Methods {
 		class, unknown := "reads", "-"
 		if m.Class == "mutation" {
-			class, unknown = "changes the outside", "a person is asked what happened"
+			class, unknown = "has side effects", "a person is asked what happened"
 			if m.Reconciles {
 				unknown = "the other side is asked what happened"
 			}
@@ -78,7 +78,7 @@ func describeBlocked(d *description, c client.Connection) {
 	if len(rows) == 0 {
 		return
 	}
-	d.table("Blocked until somebody agrees to them as they are now", []column{{title: "method"}, {title: "why"}}, rows)
+	d.table("Blocked until you accept them as they are now", []column{{title: "method"}, {title: "why"}}, rows)
 	d.say("  Look at them with: pawl connections pin %s", c.Name)
 }
 

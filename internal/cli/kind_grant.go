@@ -89,7 +89,7 @@ func describeGrant(raw json.RawMessage, now time.Time) (string, error) {
 	case "expired":
 		d.say("It has expired: nothing runs under it any more.")
 	default:
-		d.say("It is in force. End it with: pawl grant revoke %s", g.ID)
+		d.say("It is active. Revoke it with: pawl grant revoke %s", g.ID)
 	}
 	if g.Automatic {
 		d.say("It was made for one schedule, and is revoked with it.")

@@ -34,7 +34,7 @@ func TestTemplatesAreValid(t *testing.T) {
 
 func TestNewRefusesWhatIsNoName(t *testing.T) {
 	for _, name := range []string{"", ".", "../x", "a b", "Großes", "-x", "x-", strings.Repeat("x", 64), "NAME"} {
-		run(t, "new", "source", "--", name).expect(t, pawl.ExitUsage, "is no name")
+		run(t, "new", "source", "--", name).expect(t, pawl.ExitUsage, "is not a valid name")
 	}
 	run(t, "new", "schedul", "x").expect(t, pawl.ExitUsage, "Did you mean schedule?")
 	run(t, "new", "grant", "x").expect(t, pawl.ExitUsage, "Kinds: workflow, source, schedule")

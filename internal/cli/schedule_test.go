@@ -176,7 +176,7 @@ func TestInterruptedBackfillGoesOn(t *testing.T) {
 	go func() { ended <- Run(ctx, p) }()
 	stderr.await(ctx, t, "0 of 3 slots, 1 running")
 	cancel()
-	if code := <-ended; code != pawl.ExitDone || !strings.Contains(stderr.String(), "The backfill goes on without you.\n") || !strings.Contains(stderr.String(), "--cancel "+backfillID) {
+	if code := <-ended; code != pawl.ExitDone || !strings.Contains(stderr.String(), "The backfill continues in the background.\n") || !strings.Contains(stderr.String(), "--cancel "+backfillID) {
 		t.Errorf("code %d: %s", code, stderr)
 	}
 	if strings.Contains(f.requests(), "/cancel") {

@@ -13,7 +13,7 @@ func parseSelector(texts []string) (selector, error) {
 		for part := range strings.SplitSeq(text, ",") {
 			name, value, ok := strings.Cut(strings.TrimSpace(part), "=")
 			if name = strings.TrimSpace(name); !ok || name == "" {
-				return nil, usageError("Write -l team=data.", "-l: %q is no label and value", part)
+				return nil, usageError("Write -l team=data.", "-l: %q is not a label and value", part)
 			}
 			s[name] = strings.TrimPrefix(strings.TrimSpace(value), "=") // == is as good
 		}

@@ -100,7 +100,7 @@ func TestScheduleFromItsFileToItsEnd(t *testing.T) {
 	h.shows([]string{"resume", "schedule", "morning-poet"}, "resumed")
 	made := h.pawl("grant", "create", "--graph", "agents:poet", "--usd-per-day", "1.5", "--expires", "1d")
 	made.expect(t, pawl.ExitDone)
-	h.shows([]string{"describe", "grant", strings.TrimSpace(made.stdout)}, "1.5 USD a day", "It is in force.")
+	h.shows([]string{"describe", "grant", strings.TrimSpace(made.stdout)}, "1.5 USD a day", "It is active.")
 	h.shows([]string{"grant", "revoke", strings.TrimSpace(made.stdout)}, "revoked")
 	h.shows([]string{"get", "grants"}, "revoked")
 	h.shows([]string{"delete", "schedule", "morning-poet", "--yes"}, "schedule morning-poet deleted; the grant that was made for it is revoked")

@@ -50,7 +50,7 @@ func TestSourceIsTriedWithoutAServer(t *testing.T) {
 	with := []string{"--allow-private", "127.0.0.0/8", "--provider-dir", "keys"}
 	r := c.run(t, append([]string{"test", "prices.yaml"}, with...)...)
 	r.expect(t, pawl.ExitDone)
-	for _, w := range []string{"Source prices, with nothing written:", "page 1: GET " + s.URL + "/prices -> 200, 2 rows", "page 2: GET", "ID   CLOSE\n1    2.5\n2    3\n", "2 shown; 1 did not fit", `row 1: `, "close"} {
+	for _, w := range []string{"Source prices, with nothing written:", "page 1: GET " + s.URL + "/prices -> 200, 2 rows", "page 2: GET", "ID   CLOSE\n1    2.5\n2    3\n", "2 shown; 1 rejected", `row 1: `, "close"} {
 		if !strings.Contains(r.stdout, w) {
 			t.Errorf("lacks %q:\n%s", w, r.stdout)
 		}

@@ -108,7 +108,7 @@ func TestValidateAsJSON(t *testing.T) {
 	want := map[string]any{"items": []any{
 		item("a.workflow.ts", "workflow", "a"),
 		item("b.workflow.ts", "workflow", "", map[string]any{"line": 2.0, "column": 8.0, "message": `Unexpected ";"`, "hint": ""}),
-		item("c.txt", "", "", map[string]any{"line": 0.0, "column": 0.0, "message": "the file is no definition", "hint": definitionHint}),
+		item("c.txt", "", "", map[string]any{"line": 0.0, "column": 0.0, "message": "the file is not a definition", "hint": definitionHint}),
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -122,7 +122,7 @@ func TestValidateNeedsSomethingToCheck(t *testing.T) {
 	c.run(t, "validate", "a.workflow.ts", "absent.workflow.ts").expect(t, pawl.ExitNotFound, "there is no absent.workflow.ts")
 	c.run(t, "validate", "empty").expect(t, pawl.ExitFailed, "there is no definition in empty", "hint: "+definitionHint)
 	c.run(t, "validate", "x.yaml").expect(t, pawl.ExitFailed, "x.yaml: not checked", "there is no definition in x.yaml")
-	c.run(t, "validate", "empty/x.txt").expect(t, pawl.ExitFailed, "x.txt: the file is no definition")
+	c.run(t, "validate", "empty/x.txt").expect(t, pawl.ExitFailed, "x.txt: the file is not a definition")
 	if err := os.Mkdir(filepath.Join(dir, "folder.workflow.ts"), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -51,7 +51,7 @@ func splitList(text string, paths bool) []string {
 func parseNumber(s string) (int, error) {
 	n, err := strconv.Atoi(s)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no whole number", s)
+		return 0, fmt.Errorf("%q is not a whole number", s)
 	}
 	return n, nil
 }
@@ -66,7 +66,7 @@ func parseDuration(s string) (time.Duration, error) {
 	}
 	d, err := when.ParseInterval(s)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no length of time; write 300s, 5m or a number of seconds", s)
+		return 0, fmt.Errorf("%q is not a duration; write 300s, 5m or a number of seconds", s)
 	}
 	return d, nil
 }
@@ -75,7 +75,7 @@ func parseDuration(s string) (time.Duration, error) {
 func parseSize(s string) (int64, error) {
 	n, ok := document.ParseSize(s)
 	if !ok {
-		return 0, fmt.Errorf("%q is no size; write 128MiB, 64KiB or a number of bytes", s)
+		return 0, fmt.Errorf("%q is not a size; write 128MiB, 64KiB or a number of bytes", s)
 	}
 	return n, nil
 }

@@ -33,6 +33,6 @@ func TestVersionIsTheBestThatIsKnown(t *testing.T) {
 
 func TestAddressThatIsNone(t *testing.T) {
 	for _, addr := range []string{":99999", "127.0.0.1:-1", ":http", "127.0.0.1"} {
-		run(t, "serve", "--addr", addr).expect(t, pawl.ExitUsage, "--addr", "is no ")
+		run(t, "serve", "--addr", addr).expect(t, pawl.ExitUsage, "--addr", "is not a")
 	}
 }

@@ -28,7 +28,7 @@ func TestDescribeTellsARunWithItsChainCallAndLog(t *testing.T) {
 	r := workflowAPI(t).run("describe", "run", runID)
 	r.expect(t, pawl.ExitDone)
 	for _, w := range []string{
-		"Run " + runID + " is attempt 2 of the consumer addRow of the workflow mail-to-sheet.\nIt failed for a reason that may pass. Another attempt follows by itself; pawl why workflow mail-to-sheet shows when.\n",
+		"Run " + runID + " is attempt 2 of the consumer addRow of the workflow mail-to-sheet.\nIt failed for a temporary reason. Another attempt follows automatically; pawl why workflow mail-to-sheet shows when.\n",
 		"Phases:       preparing > prepared > [mutating] > mutated > emitting > committed", "Trigger:      event (", "Took:         2s", "Error:        sheet answered 503",
 		"Prepared:\n  {\n    \"data\": {", "Call:         sheet.append\nOutcome:      failed: it did not happen\nTitle:        Add a row for Ann", "Arguments:\n  {\n    \"row\": [",
 		"1     " + firstRun + "   crashed", "2     " + runID + "   paused:transient", "this run", "preparing   info    one mail\\u001b[2J",
@@ -49,13 +49,13 @@ func TestStoryOfARunSaysWhatComesNext(t *testing.T) {
 		`{` + consumer + `,"status":"committed"}`:                                                                   "It is done.",
 		`{` + consumer + `,"status":"cancelled"}`:                                                                   "It was cancelled before anything was sent.",
 		`{` + consumer + `,"status":"active","updatedAt":"2026-01-01T11:59:57Z"}`:                                   "It is running, in phase mutating for 3s.",
-		`{` + consumer + `,"status":"crashed"}`:                                                                     "Another attempt follows at once.",
+		`{` + consumer + `,"status":"crashed"}`:                                                                     "Another attempt follows immediately.",
 		`{` + consumer + `,"status":"failed:logic"}`:                                                                "pawl apply -f FILE",
 		`{` + consumer + `,"status":"failed:internal"}`:                                                             "pawl resume workflow mail",
-		`{` + consumer + `,"status":"paused:approval"}`:                                                             "It waits for a person.",
+		`{` + consumer + `,"status":"paused:approval"}`:                                                             "It is waiting for a person.",
 		`{` + consumer + `,"status":"paused:reconciliation"}`:                                                       "Nothing is sent again until that is known.",
 		`{` + consumer + `,"status":"paused:transient"}`:                                                            "pawl why workflow mail shows when",
-		`{` + consumer + `,"status":"crashed","chain":[{"attempt":2,"id":"next","status":"active"}]}`:               "attempt 2 goes on with its work: run next, which is active.",
+		`{` + consumer + `,"status":"crashed","chain":[{"attempt":2,"id":"next","status":"active"}]}`:               "attempt 2 continues its work: run next, which is active.",
 		`{"handlerType":"schedule","kind":"schedule","lane":"s","attempt":1,"status":"failed:logic"}`:               "It is failed:logic.",
 		`{"handlerType":"later","phase":"x","status":"odd","mutation":{"tool":"a","method":"b","state":"applied"}}`: "Outcome:      applied: it happened",
 	}

@@ -118,7 +118,7 @@ func TestNextShowsTheSoonestFirst(t *testing.T) {
 		t.Errorf("%v, %v", list, err)
 	}
 	f.answer["GET /api/v1/lanes"] = fakeJSON{200, `{"items":[]}`}
-	f.run("next").expect(t, pawl.ExitDone, "Nothing will run by itself")
+	f.run("next").expect(t, pawl.ExitDone, "Nothing is scheduled to run")
 }
 
 func TestPublishSendsAnEvent(t *testing.T) {

@@ -33,7 +33,7 @@ func (e *InProgressError) Unwrap() error {
 // Abandoned says that a run was begun and that whoever executed it is gone.
 func Abandoned(runID string) error {
 	return &pawl.Error{
-		Code: pawl.CodeConflict, Reason: ReasonAbandoned, Op: "look at run", Msg: fmt.Sprintf("nobody executes run %s any more", runID),
+		Code: pawl.CodeConflict, Reason: ReasonAbandoned, Op: "look at run", Msg: fmt.Sprintf("run %s is no longer being executed", runID),
 		Hint: "Ask for it again with the same Idempotency-Key to go on, or cancel it.",
 	}
 }
@@ -47,7 +47,7 @@ func errMismatch() error {
 
 func errNotInterrupted(runID string) error {
 	return &pawl.Error{
-		Code: pawl.CodeConflict, Reason: ReasonNotInterrupted, Op: "resume run", Msg: fmt.Sprintf("run %s asks nobody anything", runID),
+		Code: pawl.CodeConflict, Reason: ReasonNotInterrupted, Op: "resume run", Msg: fmt.Sprintf("run %s asks no question", runID),
 	}
 }
 
@@ -62,6 +62,6 @@ func again(err error) error {
 	}
 	return &pawl.Error{
 		Code: pawl.CodeUnavailable, Op: "run graph", Msg: "the run could not be followed to its end",
-		Hint: "Ask again with the same Idempotency-Key: it goes on where it was.", Err: err,
+		Hint: "Repeat the request with the same Idempotency-Key: it continues where it was.", Err: err,
 	}
 }

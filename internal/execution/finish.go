@@ -109,7 +109,7 @@ func (f *flight) released() error {
 }
 
 // errStopAsked keeps a run that was cancelled from waiting for a person.
-var errStopAsked = errors.New("somebody asked to stop the run")
+var errStopAsked = errors.New("the run was asked to stop")
 
 // settle ends the money of this claim and tells whether somebody asked to stop
 // the run. The fence comes first, as in every claim: whoever takes rows in one

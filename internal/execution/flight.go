@@ -153,7 +153,7 @@ func (f *flight) write(fn store.Func) error {
 	return f.s.db.WriteShared(ctx, f.key, fn)
 }
 
-// watch moves the lease and looks whether somebody asked to stop the run, until
+// watch moves the lease and looks whether the run was asked to stop, until
 // everything is written. A lost lease ends the run here.
 func (f *flight) watch(ctx context.Context) {
 	ticks := time.NewTicker(lookEvery)

@@ -172,8 +172,8 @@ func TestProblemsOfTheInside(t *testing.T) {
 		status int
 		detail string
 	}{
-		"left":     {context.Canceled, 503, "the request was given up; the run goes on"},
-		"too long": {fmt.Errorf("wait: %w", context.DeadlineExceeded), 503, "the request was given up; the run goes on"},
+		"left":     {context.Canceled, 503, "the request was cancelled; the run continues"},
+		"too long": {fmt.Errorf("wait: %w", context.DeadlineExceeded), 503, "the request was cancelled; the run continues"},
 		"unknown":  {errors.New("password=hunter2"), 500, "internal error"},
 		"internal": {&pawl.Error{Code: pawl.CodeInternal, Msg: "password=hunter2", Reason: "x"}, 500, "internal error"},
 	} {

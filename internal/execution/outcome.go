@@ -79,7 +79,7 @@ func (s *Service) giveUp(ctx context.Context, tx *store.Tx, seen executionstore.
 	if err != nil {
 		return false, err
 	}
-	o := executionstore.Outcome{ErrorCode: string(contract.Aborted), ErrorMessage: "its executor died and nobody asked for it again; whether it ran is not known"}
+	o := executionstore.Outcome{ErrorCode: string(contract.Aborted), ErrorMessage: "its executor died and was not asked again; it is unknown whether it ran"}
 	return true, executionstore.In(tx).FinishExecution(ctx, seen.Key, next.Owner, o, m.json(), int64(cost))
 }
 

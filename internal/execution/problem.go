@@ -54,7 +54,7 @@ func problemOf(err error) problem {
 	switch {
 	case ok:
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		e = &pawl.Error{Code: pawl.CodeUnavailable, Msg: "the request was given up; the run goes on", Hint: "Ask again with the same Idempotency-Key."}
+		e = &pawl.Error{Code: pawl.CodeUnavailable, Msg: "the request was cancelled; the run continues", Hint: "Ask again with the same Idempotency-Key."}
 	default:
 		e = &pawl.Error{Code: pawl.CodeInternal, Msg: "internal error"}
 	}

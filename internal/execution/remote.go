@@ -124,6 +124,6 @@ func unreachable(ctx context.Context, err error) error {
 	}
 	return &pawl.Error{
 		Code: pawl.CodeUnreachable, Op: "run graph", Msg: "the execution service did not answer",
-		Hint: "Ask again with the same Idempotency-Key: a run that was begun goes on.", Err: err,
+		Hint: "Repeat the request with the same Idempotency-Key: a run that was started continues.", Err: err,
 	}
 }

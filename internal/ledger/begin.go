@@ -32,7 +32,7 @@ type Spec struct {
 // (run.Halts), not here.
 func (l *Ledger) Begin(ctx context.Context, tx *store.Tx, owner store.Fence, s Spec) (runstore.Run, error) {
 	if phaseOf(s) == "" || s.Lane == "" || s.Kind == "" {
-		return runstore.Run{}, &pawl.Error{Code: pawl.CodeInternal, Op: "begin run", Msg: fmt.Sprintf("%q is no lane of kind %q with a handler of type %q", s.Lane, s.Kind, s.HandlerType)}
+		return runstore.Run{}, &pawl.Error{Code: pawl.CodeInternal, Op: "begin run", Msg: fmt.Sprintf("%q is not a lane of kind %q with a handler of type %q", s.Lane, s.Kind, s.HandlerType)}
 	}
 	if err := tx.Fence(ctx, owner); err != nil {
 		return runstore.Run{}, err

@@ -64,7 +64,7 @@ func (l *Ledger) stopLeft(ctx context.Context, tx *store.Tx, now runstore.Run, f
 // interrupted is why a run ended that is recovered like a crashed one, although
 // nothing crashed.
 func interrupted() *runstore.RunFailure {
-	return &runstore.RunFailure{Code: "interrupted", Class: pawl.ClassTransient, Message: "The database was away; the run was left, and is taken up again."}
+	return &runstore.RunFailure{Code: "interrupted", Class: pawl.ClassTransient, Message: "The database was unavailable; the run is continued later."}
 }
 
 // GotFurther forgets the crashes of a lane, in the transaction of the step that

@@ -76,7 +76,7 @@ func (d *dialogue) ended() *Error {
 	if err == nil {
 		return nil
 	}
-	e := &Error{Class: pawl.ClassTransient, Code: "interrupted", Interrupted: true, Err: err, Msg: "the call was told to stop before the message was sent"}
+	e := &Error{Class: pawl.ClassTransient, Code: "interrupted", Interrupted: true, Err: err, Msg: "the call was cancelled before the message was sent"}
 	if errors.Is(err, context.DeadlineExceeded) {
 		e.Code, e.Msg = "timeout", "the server was too slow; the message was not sent"
 	}

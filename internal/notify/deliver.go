@@ -76,11 +76,11 @@ func (n *Notifier) run(ctx context.Context, j *queue.Job) error {
 	err := t.via.send(ctx, l, now)
 	switch {
 	case err == nil:
-		n.log.InfoContext(ctx, "told about a lane", "target", t.name, "what", l.What, "kind", l.Kind, "lane", l.Lane, "issue", l.Issue, "notice", l.ID)
+		n.log.InfoContext(ctx, "sent a notice about a lane", "target", t.name, "what", l.What, "kind", l.Kind, "lane", l.Lane, "issue", l.Issue, "notice", l.ID)
 		return nil
 	case errors.Is(err, errGone):
 		t.gone.Store(true)
-		n.log.ErrorContext(ctx, "a target answered that it is gone; it gets no notices until this process starts anew", "target", t.name, "err", err)
+		n.log.ErrorContext(ctx, "a target answered that it is gone; it gets no notices until this process is restarted", "target", t.name, "err", err)
 		return nil
 	}
 	if w, ok := errors.AsType[later](err); ok {
@@ -93,9 +93,9 @@ func (n *Notifier) run(ctx context.Context, j *queue.Job) error {
 // logs it.
 func lost(j *queue.Job, l letter, err error) error {
 	if j.MaxAttempts == 0 || j.Attempt+1 < j.MaxAttempts {
-		return fmt.Errorf("tell %s: %w", l.Target, err)
+		return fmt.Errorf("notify %s: %w", l.Target, err)
 	}
-	return fmt.Errorf("a notice is lost (%s, %s %q, %s): tell %s: %w", l.What, l.Kind, l.Lane, l.Issue, l.Target, err)
+	return fmt.Errorf("a notice is lost (%s, %s %q, %s): notify %s: %w", l.What, l.Kind, l.Lane, l.Issue, l.Target, err)
 }
 
 // older looks for a notice of the same lane to the same target that arose

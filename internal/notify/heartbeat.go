@@ -65,7 +65,7 @@ func NewHeartbeat(cfg HeartbeatConfig) (*Heartbeat, error) {
 	}
 	u, err := url.Parse(cfg.URL)
 	if err != nil {
-		return nil, invalid("the URL of the heartbeat is no URL", "")
+		return nil, invalid("the URL of the heartbeat is not a URL", "")
 	}
 	h.host = u.Host
 	return h, nil

@@ -58,7 +58,7 @@ func newMailboxes(m Mail, client *outbound.Client) ([]*mailbox, error) {
 		return nil, err
 	}
 	if len(m.To) == 0 {
-		return nil, invalid("mails have nobody to go to", "Give at least one address.")
+		return nil, invalid("mails have no recipient", "Give at least one address.")
 	}
 	var all []netmail.Address
 	for _, text := range m.To {
@@ -90,7 +90,7 @@ func parseAddress(who, text string) (netmail.Address, error) {
 // newServer checks how a mail server is to be reached.
 func newServer(m Mail, client *outbound.Client) (*mail.Server, error) {
 	if m.Host == "" || strings.ContainsAny(m.Host, ":/@ ") && net.ParseIP(m.Host) == nil {
-		return nil, invalid(fmt.Sprintf("%q is no mail server", m.Host), "Use a host such as smtp.example.com.")
+		return nil, invalid(fmt.Sprintf("%q is not the name of a mail server", m.Host), "Use a host such as smtp.example.com.")
 	}
 	s := &mail.Server{
 		Host: m.Host, Port: m.Port, Username: m.Username, Password: m.Password, Roots: m.RootCAs,
@@ -106,7 +106,7 @@ func newServer(m Mail, client *outbound.Client) (*mail.Server, error) {
 	case way == TLSImplicit:
 		s.TLS, port = mail.TLSImplicit, 465
 	case way != TLSNone && way != "":
-		return nil, invalid(fmt.Sprintf("%q is no way to a mail server", way), "Use starttls, tls or none.")
+		return nil, invalid(fmt.Sprintf("%q is not a way to a mail server", way), "Use starttls, tls or none.")
 	case !local:
 		return nil, invalid("mails would leave this machine without TLS", "Use starttls or tls; none is for localhost.")
 	default:
@@ -114,7 +114,7 @@ func newServer(m Mail, client *outbound.Client) (*mail.Server, error) {
 	}
 	s.Port = cmp.Or(s.Port, port)
 	if s.Port < 0 || s.Port > 65535 {
-		return nil, invalid(fmt.Sprintf("%d is no port", s.Port), "Use 587 for starttls or 465 for tls.")
+		return nil, invalid(fmt.Sprintf("%d is not a port", s.Port), "Use 587 for starttls or 465 for tls.")
 	}
 	if (m.Username == "") != (m.Password == "") {
 		return nil, invalid("signing in to the mail server needs both a user name and a password", "Give both, or none.")

@@ -24,7 +24,7 @@ func validate(n lane.Notice) error {
 	switch n.What {
 	case lane.NoticeAttention, lane.NoticeRecovered, lane.NoticeReminder:
 	default:
-		return fmt.Errorf("notify: %q is nothing that can be told", n.What)
+		return fmt.Errorf("notify: unknown notice %q", n.What)
 	}
 	if n.Kind == "" || n.Name == "" {
 		return fmt.Errorf("notify: the notice names no lane")

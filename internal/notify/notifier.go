@@ -135,7 +135,7 @@ func urlFault(raw string) string {
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil:
-		return "is no URL"
+		return "is not a URL"
 	case u.Scheme != "http" && u.Scheme != "https":
 		return "does not begin with http:// or https://"
 	case u.Hostname() == "":

@@ -50,7 +50,7 @@ func newWebhook(name string, w Webhook, client *outbound.Client) (*webhook, erro
 	}
 	u, err := url.Parse(w.URL)
 	if err != nil {
-		return nil, invalid("the URL of "+name+" is no URL", "")
+		return nil, invalid("the URL of "+name+" is not a URL", "")
 	}
 	return &webhook{url: w.URL, host: u.Host, key: key, client: client}, nil
 }

@@ -81,7 +81,7 @@ func (l *lessee) runOnce(ctx context.Context, now time.Duration) error {
 	view, err := l.q.db.Beat(ctx, l.q.Node())
 	switch {
 	case errors.Is(err, pawl.ErrLeaseLost):
-		l.q.log.Error("others took this node for dead, because its heartbeat stood still; it starts anew")
+		l.q.log.Error("other nodes considered this node dead because its heartbeat stopped; it starts again")
 		l.startAnew()
 		return err
 	case errors.Is(err, pawl.ErrConflict):
@@ -129,7 +129,7 @@ func (l *lessee) answered(v store.View, now time.Duration) {
 	b.mu.Unlock()
 	if l.silent {
 		l.silent = false
-		l.q.log.Info("the database answers again; work goes on")
+		l.q.log.Info("the database answers again; work continues")
 		l.q.hints.nudge()
 	}
 }
@@ -151,7 +151,7 @@ func (l *lessee) failed(err error, now time.Duration) {
 		return
 	}
 	l.silent = true
-	l.q.log.Error("no heartbeat reaches the database; nothing new starts until one does, and what runs goes on")
+	l.q.log.Error("no heartbeat reaches the database; nothing new starts until one does, and running work continues")
 	l.q.board.mu.Lock()
 	l.q.board.suspend()
 	l.q.board.mu.Unlock()

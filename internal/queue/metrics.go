@@ -46,7 +46,7 @@ func (m *Metrics) attach(q *Queue) {
 			func() float64 { q.board.mu.Lock(); defer q.board.mu.Unlock(); return float64(len(q.board.entries)) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "pawl_queue_buckets", Help: "Buckets that this process owns."},
 			func() float64 { q.board.mu.Lock(); defer q.board.mu.Unlock(); return float64(len(q.board.owned)) }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "pawl_queue_buckets_unheld", Help: "Buckets in the name of this process that it does not own: above zero for long, nobody works them."},
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "pawl_queue_buckets_unheld", Help: "Buckets in the name of this process that it does not own: above zero for long, nobody processes them."},
 			func() float64 { return float64(q.health.unheldShares()) }),
 	)
 }

@@ -215,7 +215,7 @@ func (q *Queue) drain(ctx context.Context, workers *sync.WaitGroup) {
 		}
 		b.mu.Unlock()
 		if !waitFor(done, 5*time.Second) {
-			q.log.Warn("jobs did not stop when told to; they will run again")
+			q.log.Warn("jobs did not stop in time; they will run again")
 		}
 	}
 	q.flushAll(ctx)

@@ -156,7 +156,7 @@ func (q *Queue) recovered(ctx context.Context, j *Job, e *entry) (last error, fi
 	q.board.mu.Unlock()
 	j.Recovered = true
 	j.Attempt++
-	q.log.Info("job was cut off by the end of its process; it runs again", "job", j.ID, "task", j.Task, "attempt", j.Attempt+1)
+	q.log.Info("job was interrupted by the end of its process; it runs again", "job", j.ID, "task", j.Task, "attempt", j.Attempt+1)
 	if j.MaxAttempts > 0 && j.Attempt >= j.MaxAttempts {
 		return Permanent(errors.New("its process ended during the last allowed attempt")), true
 	}

@@ -46,7 +46,7 @@ func (l *loading) add(documents []definition.Document, faults []pawl.Field, kind
 				faults = append(faults, l.provider(doc)...)
 			}
 		case !slices.Contains(kinds, doc.Kind):
-			faults = append(faults, doc.Fault("/kind", "this is no provider but %s. %s", pawl.Quote(doc.Kind),
+			faults = append(faults, doc.Fault("/kind", "this is %s, not a provider. %s", pawl.Quote(doc.Kind),
 				pawl.Suggest(doc.Kind, []string{kindProvider}, "Files of providers say kind: provider.")))
 		}
 	}

@@ -50,8 +50,8 @@ func TestFaultyProvidersAreRefused(t *testing.T) {
 		want []string // in this order, one for each fault
 	}{
 		{"domain: a.example", []string{"1:1: kind is missing"}},
-		{"kind: providr\ndomain: a.example", []string{"1:7: this is no provider but \"providr\". Did you mean provider?"}},
-		{"kind: source\nname: x", []string{"1:7: this is no provider"}},
+		{"kind: providr\ndomain: a.example", []string{"1:7: this is \"providr\", not a provider. Did you mean provider?"}},
+		{"kind: source\nname: x", []string{", not a provider"}},
 		{"kind: provider", []string{"1:1: domain is missing"}},
 		{"kind: provider\ndomain: https://a.example/x", []string{"2:9: domain \"https://a.example/x\" must be the host"}},
 		{"kind: provider\ndomain: 'user@a.example'", []string{"2:9: domain"}},

@@ -9,7 +9,7 @@ import (
 // ProviderSchema is the JSON Schema of provider files, for editors. What is
 // right by it may still be refused, as only Load can look at secrets.
 func ProviderSchema() []byte {
-	return definition.Schema(kindProvider, "Pawl provider", "What Pawl knows about one domain of the outside: how often it may be called, and with which credential. "+
+	return definition.Schema(kindProvider, "Pawl provider", "The limits and the credential of one domain: how often it may be called, and with which key. "+
 		"Any text may be ${ENV_NAME} or file:PATH, relative to the file; secrets are held in memory only.", written{})
 }
 

@@ -65,7 +65,7 @@ func (k *keeper) get(ctx context.Context) (secret, error) {
 	k.mu.Unlock()
 	select {
 	case <-ctx.Done():
-		return nil, &CredentialError{Domain: k.provider.Domain, Class: pawl.ClassTransient, Msg: "the call was told to stop", Err: context.Cause(ctx)}
+		return nil, &CredentialError{Domain: k.provider.Domain, Class: pawl.ClassTransient, Msg: "the call was cancelled", Err: context.Cause(ctx)}
 	case <-a.done:
 	}
 	if a.err != nil && good {

@@ -126,7 +126,7 @@ func readToken(body []byte, asked time.Time) (t token, class pawl.Class, reason 
 	case len(value) > longestToken || strings.ContainsFunc(value, strange):
 		return token{}, pawl.ClassAuth, "the token endpoint answered with a token that cannot be sent"
 	case answer.TokenType != "" && !strings.EqualFold(answer.TokenType, "bearer"):
-		return token{}, pawl.ClassAuth, "the token endpoint answered with a token that is no bearer token"
+		return token{}, pawl.ClassAuth, "the token endpoint answered with a token that is not a bearer token"
 	}
 	life := tokenLife(strings.Trim(string(answer.ExpiresIn), `"`))
 	expires := asked.Add(life)

@@ -11,7 +11,7 @@ type message struct {
 	Content string `json:"content"`
 }
 
-const cutOff = "it was cut off at the limit of tokens; raise maxTokens"
+const cutOff = "it was truncated at the token limit; raise maxTokens"
 
 // openai is the format of OpenAI's chat completions, which most servers speak.
 type openai struct{}

@@ -267,7 +267,7 @@ func missing(thrown *scriptError) string {
 	}
 	switch thrown.Message {
 	case "'fetch' is not defined", "'XMLHttpRequest' is not defined", "'WebSocket' is not defined":
-		return " (the outside is reached through ctx.tools only: add a connection of the type http)"
+		return " (other systems are available through ctx.tools only: add a connection of type http)"
 	case "'setTimeout' is not defined", "'setInterval' is not defined":
 		return " (there are no timers: a producer has a schedule, and prepare can return wakeAt)"
 	case "'process' is not defined":

@@ -79,7 +79,7 @@ func parseVLQ(field string) ([]int, error) {
 	for i := range len(field) {
 		digit := strings.IndexByte(digits, field[i])
 		if digit < 0 || shift > 30 {
-			return nil, fmt.Errorf("read a source map: %q is no list of numbers", field)
+			return nil, fmt.Errorf("read a source map: %q is not a list of numbers", field)
 		}
 		value |= digit & 31 << shift
 		shift += 5

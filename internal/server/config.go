@@ -83,10 +83,10 @@ func (c Config) Validate() error {
 	}
 	_, port, wrong := net.SplitHostPort(c.Addr)
 	if wrong != nil {
-		return bad("addr", fmt.Sprintf("%q is no address", c.Addr), "Use HOST:PORT, such as 127.0.0.1:7295.")
+		return bad("addr", fmt.Sprintf("%q is not an address", c.Addr), "Use HOST:PORT, such as 127.0.0.1:7295.")
 	}
 	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
-		return bad("addr", fmt.Sprintf("%q is no port", port), "Ports are 1 to 65535, or 0 for any that is free.")
+		return bad("addr", fmt.Sprintf("%q is not a port", port), "Ports are 1 to 65535, or 0 for any that is free.")
 	}
 	switch scheme, _, _ := strings.Cut(c.Database, ":"); scheme {
 	case "sqlite", "postgres", "postgresql":
@@ -118,7 +118,7 @@ func (c Config) Validate() error {
 	}
 	for _, dir := range c.Dirs {
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return bad("DIR", fmt.Sprintf("%q is no folder", dir), "Name a folder with definitions, such as *.workflow.ts.")
+			return bad("DIR", fmt.Sprintf("%q is not a folder", dir), "Name a folder with definitions, such as *.workflow.ts.")
 		}
 	}
 	if c.MaxPayload < 1 || c.ScriptTimeout <= 0 || c.ScriptMemory < 1<<20 || c.Drain < 0 {

@@ -43,7 +43,7 @@ func (s *Service) RunNow(ctx context.Context, tx *store.Tx, name, by string) err
 		return lane.Refuse(op, ReasonRunActive, fmt.Sprintf("a run of source %q is active", name), "Wait until it has ended.")
 	case !v.retry.Ready(v.def.Budget(), v.now):
 		return lane.Refuse(op, ReasonBackingOff, fmt.Sprintf("source %q is backing off after a failure until %s", name, pawl.FormatTime(v.retry.NextAt)),
-			"It is retried automatically; to try at once give it a new budget: pawl reset source "+name)
+			"It is retried automatically; to retry now, reset it: pawl reset source "+name)
 	}
 	if err := sourcestore.In(tx).RequestSource(ctx, src.ID); err != nil {
 		return err

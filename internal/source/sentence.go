@@ -56,7 +56,7 @@ func (v *view) sentence(issue run.Issue) string {
 		}
 		return "It continues after an interruption."
 	case run.IssueRetriesUsedUp:
-		return fmt.Sprintf("%s of this period failed%s. It is tried again %s; reset it to try at once.", allAttempts(v.def.Budget().MaxRetries), why, v.soon())
+		return fmt.Sprintf("%s of this period failed%s. It is retried %s; reset it to retry now.", allAttempts(v.def.Budget().MaxRetries), why, v.soon())
 	case run.IssueCrashLoop:
 		return fmt.Sprintf("It was interrupted %s in a row and is not retried automatically; resume it to try once more.", times(v.retry.Crashes))
 	case run.IssueSignIn:

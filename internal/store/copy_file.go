@@ -138,7 +138,7 @@ func CheckFile(ctx context.Context, path string) (c FileContents, err error) {
 		ours = ours || name == "schema_migrations"
 	}
 	if !ours {
-		return c, &pawl.Error{Code: pawl.CodeInvalid, Op: "check database", Msg: path + " is no database of Pawl"}
+		return c, &pawl.Error{Code: pawl.CodeInvalid, Op: "check database", Msg: path + " is not a Pawl database"}
 	}
 	return c, nil
 }

@@ -99,7 +99,7 @@ func classifyPostgres(err error) errorKind {
 }
 
 // ErrNoAnswer is a database that did not answer in its time.
-var ErrNoAnswer error = &pawl.Error{Code: pawl.CodeUnavailable, Msg: "the database does not answer in time", Hint: "Pawl goes on by itself once it answers again."}
+var ErrNoAnswer error = &pawl.Error{Code: pawl.CodeUnavailable, Msg: "the database does not answer in time", Hint: "Pawl continues automatically when it answers again."}
 
 // Refused reports whether an error is the answer of a database that works: it
 // did not carry the transaction out, and would not the next time either. Else
@@ -144,11 +144,11 @@ func (db *DB) wrap(err error) error {
 	switch db.dialect.classify(err) {
 	case errorUnavailable:
 		if db.sqliteFile != nil {
-			return &pawl.Error{Code: pawl.CodeUnavailable, Msg: "the database file cannot be read or written", Hint: "Check the disk; Pawl goes on by itself once it can.", Err: err}
+			return &pawl.Error{Code: pawl.CodeUnavailable, Msg: "the database file cannot be read or written", Hint: "Check the disk; Pawl continues automatically when it can.", Err: err}
 		}
-		return &pawl.Error{Code: pawl.CodeUnavailable, Msg: "the database cannot be reached", Hint: "Pawl goes on by itself once it answers again.", Err: inWords(err)}
+		return &pawl.Error{Code: pawl.CodeUnavailable, Msg: "the database cannot be reached", Hint: "Pawl continues automatically when it answers again.", Err: inWords(err)}
 	case errorFull:
-		return &pawl.Error{Code: pawl.CodeUnavailable, Msg: "the database has no space left", Hint: "Free disk space; Pawl goes on by itself.", Err: err}
+		return &pawl.Error{Code: pawl.CodeUnavailable, Msg: "the database has no space left", Hint: "Free disk space; Pawl continues automatically.", Err: err}
 	case errorContention, errorSameID:
 		return &pawl.Error{Code: pawl.CodeUnavailable, Msg: "the database is busy", Hint: "Try again.", Err: err}
 	case errorText:

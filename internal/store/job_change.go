@@ -48,7 +48,7 @@ func (tx *Tx) touchJob(ctx context.Context, op string, owner *string, id int64) 
 	r, err := tx.findJob(ctx, owner, id)
 	if err == nil && r.Owner == "" {
 		err = &pawl.Error{
-			Code: pawl.CodeForbidden, Reason: "internal_job", Op: op, Msg: fmt.Sprintf("job %d is Pawl's own, and nobody can change it", id),
+			Code: pawl.CodeForbidden, Reason: "internal_job", Op: op, Msg: fmt.Sprintf("job %d is internal to Pawl and cannot be changed", id),
 			Hint: "Pause, resume, run or delete the workflow, source or schedule that it is for.",
 		}
 	}

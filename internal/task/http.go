@@ -97,7 +97,7 @@ func headerFault(name, value string) string {
 		return "is set by Pawl"
 	}
 	if !outbound.IsHeaderName(name) {
-		return "is no header name"
+		return "is not a header name"
 	}
 	if !outbound.IsHeaderValue(value) {
 		return "has a character that headers cannot carry"

@@ -130,7 +130,7 @@ func (s *Set) Lookup(connection, method string) (Target, error) {
 	if _, learns := found.Connection.(connector.Starter); learns && len(methods) == 0 {
 		return Target{}, &Error{
 			Class: pawl.ClassTransient, Code: "not_ready", NotApplied: true,
-			Msg: fmt.Sprintf("nobody knows yet what the connection %s can do, for its server was never reached", connection),
+			Msg: fmt.Sprintf("the methods of the connection %s are not known yet, because its server was never reached", connection),
 		}
 	}
 	if at < 0 {

@@ -60,7 +60,7 @@ type inputAnswer struct {
 	Outputs    []callAnswer `json:"outputs"`
 }
 
-// callAnswer is a call that changes the outside: an output of a workflow, and a
+// callAnswer is a call that has side effects: an output of a workflow, and a
 // mutation of a run.
 type callAnswer struct {
 	ID                string          `json:"id"`

@@ -17,7 +17,7 @@ func (e *session) updateAttention(ctx context.Context, v *view) error {
 		return nil
 	}
 	now := runstore.Attention{Kind: pawl.KindWorkflow, Lane: v.workflow.Lane}
-	now.Text = "It goes on."
+	now.Text = "It works again."
 	if word == run.NeedsAttention {
 		now.Cause, now.Issue, now.Text = v.row.ID+" "+string(issue), string(issue), v.sentence(issue)
 	}

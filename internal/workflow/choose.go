@@ -161,7 +161,7 @@ func (v *view) chooseRetry(d run.Decision) step {
 }
 
 func vanished(r runstore.Run) string {
-	return fmt.Sprintf("the %s %q of run %s is not in the version in force", r.HandlerType, r.Handler, r.ID)
+	return fmt.Sprintf("the %s %q of run %s is not in the active version", r.HandlerType, r.Handler, r.ID)
 }
 
 // hasHandler reports whether the version in force still has the handler of a

@@ -269,7 +269,7 @@ func checkOutside(config Config, e ExternalEvent) error {
 	case !slices.Contains(config.Topics, e.Topic):
 		return badEvent("/topic", fmt.Sprintf("workflow %q has no topic %q; it has %s", config.Name, e.Topic, quotedList(config.Topics)))
 	case len(config.Subscribers(e.Topic)) == 0:
-		return badEvent("/topic", fmt.Sprintf("nobody subscribes to %q", e.Topic))
+		return badEvent("/topic", fmt.Sprintf("no consumer subscribes to %q", e.Topic))
 	case e.MessageID == "" || len(e.MessageID) > maxMessageID || slices.Contains([]byte(e.MessageID), 0):
 		return badEvent("/messageId", fmt.Sprintf("must have 1 to %d bytes", maxMessageID))
 	}

@@ -195,4 +195,4 @@ func (s *Service) activate(ctx context.Context, tx *store.Tx, w workflowstore.Wo
 	return out.Version, s.deploy(ctx, tx, d, base.Config, &out)
 }
 
-var errOvertaken = errors.New("another version is in force")
+var errOvertaken = errors.New("another version is active")

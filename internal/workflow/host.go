@@ -341,7 +341,7 @@ func (h *host) onTool(ctx context.Context, args json.RawMessage) (json.RawMessag
 	}
 	name := in.Connection + "." + in.Method
 	if !h.rules.read && !h.rules.mutate {
-		return nil, violation("phase", "tools.%s cannot be used in %s: next tells what happened and calls nothing", name, h.phase)
+		return nil, violation("phase", "tools.%s cannot be used in %s: next records what happened and calls nothing", name, h.phase)
 	}
 	target, err := h.world.lookup(in.Connection, in.Method)
 	if err != nil {
@@ -349,7 +349,7 @@ func (h *host) onTool(ctx context.Context, args json.RawMessage) (json.RawMessag
 	}
 	switch {
 	case target.Method.Mutation && !h.rules.mutate:
-		return nil, violation("phase", "tools.%s changes the outside and cannot be used in %s: call it in mutate", name, h.phase)
+		return nil, violation("phase", "tools.%s has side effects and cannot be used in %s: call it in mutate", name, h.phase)
 	case !target.Method.Mutation && !h.rules.read:
 		return nil, violation("phase", "tools.%s only reads and cannot be used in %s: read in prepare and pass on what was read in data", name, h.phase)
 	case target.Policy == tool.Deny:

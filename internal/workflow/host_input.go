@@ -30,7 +30,7 @@ func (h *host) causes(ctx context.Context, inputID string) ([]string, error) {
 			return nil, err
 		}
 		if !found {
-			return nil, violation("input", "publish: %q is no input of this workflow; use what registerInput returned", cutText(inputID, 60))
+			return nil, violation("input", "publish: %q is not an input of this workflow; use what registerInput returned", cutText(inputID, 60))
 		}
 		h.know(inputID)
 	}

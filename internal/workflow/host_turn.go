@@ -46,7 +46,7 @@ func (h *host) noteSecondLocked(connection, method string) {
 	if h.first != nil || h.second != nil {
 		return
 	}
-	h.second = violation(codeSecondCall, "tools.%s.%s was called in mutate beside another call; mutate makes one call, and only the first was made", connection, method)
+	h.second = violation(codeSecondCall, "tools.%s.%s was called in mutate in addition to another call; mutate makes one call, and only the first was made", connection, method)
 }
 
 // codeSecondCall is the code of a run whose mutate made more than one call.

@@ -44,7 +44,7 @@ func (k *kit) plug(name string, c tool.Connection) {
 	k.s.cfg.Tools = set
 }
 
-// goTool is a connection of Go functions: act changes the outside and can be
+// goTool is a connection of Go functions: act has side effects and can be
 // asked about it, fire changes it and cannot, look reads.
 type goTool struct {
 	call      func(ctx context.Context, c tool.Call) (json.RawMessage, error)

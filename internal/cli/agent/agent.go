@@ -59,7 +59,7 @@ func tools() []tool {
 		{name: "list_inputs", about: "List what a workflow found outside, with what it did about it.", path: "/api/v1/workflows/{name}/inputs", arguments: []argument{need("name", "its name"), limit, cursor}},
 		{name: "get_source", about: "Show a source: definition, freshness, progress, limits.", path: "/api/v1/sources/{name}", arguments: []argument{need("name", "its name")}},
 		{name: "list_rows", about: "List rows that a source fetched, the newest first.", path: "/api/v1/sources/{name}/rows", arguments: []argument{need("name", "its name"), limit, cursor}},
-		{name: "list_slots", about: "List the slots of a schedule with what became of each.", path: "/api/v1/schedules/{id}/slots", arguments: []argument{need("id", "id of the schedule"), limit, cursor}},
+		{name: "list_slots", about: "List the slots of a schedule with their outcomes.", path: "/api/v1/schedules/{id}/slots", arguments: []argument{need("id", "id of the schedule"), limit, cursor}},
 		{name: "list_approvals", about: "List calls that wait for the approval of a person.", path: "/api/v1/approvals", arguments: []argument{limit, cursor}},
 
 		{name: "run_now", about: "Run a workflow or a source now. It is refused with the reason while that cannot be.", path: "/api/v1/{kind}s/{name}/run", writes: true, arguments: []argument{need("kind", "workflow or source"), need("name", "its name")}},
@@ -68,7 +68,7 @@ func tools() []tool {
 		{name: "publish_event", about: "Give a workflow an event.", path: "/api/v1/workflows/{name}/events", writes: true, arguments: []argument{need("name", "the workflow"), need("topic", "its topic"), need("messageId", "unique in the topic"), {name: "payload", about: "what it carries", any: true}}},
 		{name: "approve_run", about: "Approve the call that a run waits to make. Read it first: it will be made.", path: "/api/v1/runs/{id}/approve", writes: true, destroys: true, arguments: []argument{run, text("hash", "of the call that was read, so that nothing else is approved")}},
 		{name: "reject_run", about: "Reject the call that a run waits to make; the run ends for good.", path: "/api/v1/runs/{id}/reject", writes: true, destroys: true, arguments: []argument{run}},
-		{name: "resolve_run", about: "Say what became of a call whose outcome nobody else knows.", path: "/api/v1/runs/{id}/resolve", writes: true, destroys: true, arguments: []argument{run, need("outcome", "happened, did-not-happen, skip or try-again"), {name: "result", about: "of a call that happened", any: true}}},
+		{name: "resolve_run", about: "Record the outcome of a call whose outcome is unknown.", path: "/api/v1/runs/{id}/resolve", writes: true, destroys: true, arguments: []argument{run, need("outcome", "happened, did-not-happen, skip or try-again"), {name: "result", about: "of a call that happened", any: true}}},
 		{name: "cancel_run", about: "End a run for good.", path: "/api/v1/runs/{id}/cancel", writes: true, destroys: true, arguments: []argument{run}},
 	}
 }

@@ -32,7 +32,7 @@ type written struct {
 	Grant             string                 `json:"grant" doc:"The id of the grant that it runs under. Without one, a grant for this graph alone is made."`
 	ConcurrencyPolicy pawl.ConcurrencyPolicy `json:"concurrencyPolicy" definition:"oneof=Queue|Forbid|Allow|Replace" doc:"What happens when a slot comes due while the one before it runs."`
 	Enabled           *bool                  `json:"enabled" doc:"Whether it runs."`
-	Labels            map[string]string      `json:"labels" doc:"For people, and to pick many at once."`
+	Labels            map[string]string      `json:"labels" doc:"For selecting with -l."`
 }
 
 // DescribeSchema says what holds for what is missing.

@@ -100,7 +100,7 @@ func interrupted(ctx context.Context) *Error {
 func fromCall(req *http.Request, err error) *Error {
 	e, ok := errors.AsType[*outbound.Error](err)
 	if !ok {
-		return ours("call the outside", err)
+		return ours("send the request", err)
 	}
 	out := &Error{Class: e.Class, Code: CodeNetwork, Msg: e.Error(), Hint: e.Hint, Err: err}
 	switch e.Kind {

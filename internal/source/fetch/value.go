@@ -38,7 +38,7 @@ func (e *encoder) json(b []byte, t spec.Type, raw []byte) ([]byte, string) {
 	case 't', 'f':
 		return appendBoolean(b, t, raw)
 	case '{', '[':
-		return b, structure(raw) + ", which does not fit the type " + string(t)
+		return b, structure(raw) + ", which does not match the type " + string(t)
 	}
 	return appendNumeral(b, t, raw)
 }

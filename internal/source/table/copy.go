@@ -168,7 +168,7 @@ func converted(kind spec.Type, v any) (any, error) {
 		return t.Truncate(time.Microsecond), nil
 	}
 	if text, ok := v.(string); ok && (kind == spec.Object || kind == rawText) && !json.Valid([]byte(text)) {
-		return nil, fmt.Errorf("%.60q is no JSON", text)
+		return nil, fmt.Errorf("%.60q is not JSON", text)
 	}
 	out, reason := normal(postgres{}, kind, v)
 	if reason != "" {

@@ -146,7 +146,7 @@ func (p *Plan) identifyInto(fit *fitting, found *existing) (faults []string) {
 		fit.unique = true
 	default:
 		want := append([]string{colSource}, p.key...)
-		return []string{fmt.Sprintf("it has no unique index that tells the rows apart, such as (%s)", strings.Join(want, ", "))}
+		return []string{fmt.Sprintf("it has no unique index that identifies rows, such as (%s)", strings.Join(want, ", "))}
 	}
 	return nil
 }
@@ -238,7 +238,7 @@ func kindIn(known []spec.Definition, table, column string) (spec.Type, bool) {
 func (p *Plan) mismatch(faults ...string) *pawl.Error {
 	e := &pawl.Error{
 		Code: pawl.CodeInvalid, Reason: ReasonMismatch,
-		Msg:  fmt.Sprintf("table %s does not fit the source %s: %s", p.shape.name, p.source, strings.Join(faults, "; ")),
+		Msg:  fmt.Sprintf("table %s does not match source %s: %s", p.shape.name, p.source, strings.Join(faults, "; ")),
 		Hint: "Change the table or the definition, or name a table that does not exist yet: Pawl creates it.",
 	}
 	for _, f := range faults {

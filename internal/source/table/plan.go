@@ -59,7 +59,7 @@ func New(dialectName string, d spec.Definition) (*Plan, error) {
 	case Postgres:
 		p.sql = postgres{}
 	default:
-		return nil, fmt.Errorf("plan table: %q is no database that rows can be written to", dialectName)
+		return nil, fmt.Errorf("plan table: %q is not a database that rows can be written to", dialectName)
 	}
 	if strings.HasPrefix(strings.ToLower(d.Table), "_pawl_") {
 		return nil, &pawl.Error{Code: pawl.CodeInvalid, Op: "plan table", Msg: fmt.Sprintf("the name %s is kept for Pawl", d.Table), Hint: "Choose a table whose name does not begin with _pawl_."}
@@ -75,7 +75,7 @@ func New(dialectName string, d spec.Definition) (*Plan, error) {
 	}
 	for _, k := range p.key {
 		if !slices.ContainsFunc(p.fields, func(c column) bool { return c.name == k }) {
-			return nil, &pawl.Error{Code: pawl.CodeInvalid, Op: "plan table", Msg: fmt.Sprintf("the key column %s is no target of a field", k)}
+			return nil, &pawl.Error{Code: pawl.CodeInvalid, Op: "plan table", Msg: fmt.Sprintf("the key column %s is not the target of a field", k)}
 		}
 	}
 	p.shape = p.natural(d.Table)

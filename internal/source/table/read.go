@@ -27,7 +27,7 @@ func (p *Plan) LastRow(ctx context.Context, db DB, sourceName string) (time.Time
 	}
 	at, ok := scanned(instant, last).(time.Time)
 	if !ok {
-		return at, fmt.Errorf("read newest row of %s: created_at %v is no instant", p.shape.name, last)
+		return at, fmt.Errorf("read newest row of %s: created_at %v is not a time", p.shape.name, last)
 	}
 	return at, nil
 }

@@ -25,7 +25,7 @@ func normal(sql dialect, kind spec.Type, v any) (any, string) {
 		if kind == spec.Date {
 			t, err := time.Parse(dateText, x)
 			if err != nil {
-				return nil, fmt.Sprintf("%q is no date", x)
+				return nil, fmt.Sprintf("%q is not a date", x)
 			}
 			return t, ""
 		}
@@ -59,7 +59,7 @@ func normal(sql dialect, kind spec.Type, v any) (any, string) {
 			return time.Date(x.Year(), x.Month(), x.Day(), 0, 0, 0, 0, time.UTC), ""
 		}
 	}
-	return nil, fmt.Sprintf("%T is no %s", v, kind)
+	return nil, fmt.Sprintf("%T is not a %s", v, kind)
 }
 
 func storable(sql dialect, kind spec.Type, text string) (any, string) {

@@ -132,7 +132,7 @@ func owned(op string, n int64, err error) error {
 		return fmt.Errorf("%s: %w", op, err)
 	}
 	if n == 0 {
-		return &pawl.Error{Code: pawl.CodeLeaseLost, Op: op, Msg: "somebody else owns this execution now"}
+		return &pawl.Error{Code: pawl.CodeLeaseLost, Op: op, Msg: "another process owns this execution now"}
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/pawlrun/pawl/internal/store"
 )
 
-// Mutation is one call that changes the outside. Its row is durable before the
+// Mutation is one call that has side effects. Its row is durable before the
 // call leaves the host.
 type Mutation struct {
 	ID             string

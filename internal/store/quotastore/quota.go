@@ -123,7 +123,7 @@ func (tx Tx) MendCalls(ctx context.Context, domain string, latestBlock, latestSt
 		where domain = $1 and (blocked_until > $3 or window_start > $4)`,
 		domain, store.Millis(tx.Now), store.Millis(latestBlock), store.Millis(latestStart))
 	if err != nil {
-		return fmt.Errorf("mend calls: %w", err)
+		return fmt.Errorf("fix calls: %w", err)
 	}
 	return nil
 }

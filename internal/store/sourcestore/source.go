@@ -88,7 +88,7 @@ func (tx Tx) InsertSource(ctx context.Context, s Source, by string) (Source, err
 	s, err := scanSource(tx.QueryRow(ctx, `insert into source_definitions (id, name, definition, version, number, status, created_at, updated_at)
 		values ($1, $2, $3, $4, 1, $5, $6, $6) returning `+sourceColumns, store.NewID(), s.Name, string(s.Definition), s.Version, s.Status, store.Millis(tx.Now)))
 	if tx.IsUnique(err) {
-		return Source{}, &pawl.Error{Code: pawl.CodeConflict, Op: "insert source", Msg: "the source was made by somebody else at this moment", Hint: "Try again."}
+		return Source{}, &pawl.Error{Code: pawl.CodeConflict, Op: "insert source", Msg: "the source was created by someone else at the same time", Hint: "Try again."}
 	}
 	if err != nil {
 		return Source{}, fmt.Errorf("insert source: %w", err)

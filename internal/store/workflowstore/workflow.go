@@ -105,7 +105,7 @@ func (tx Tx) InsertWorkflow(ctx context.Context, name, version string) (Workflow
 	w, err := scanWorkflow(tx.QueryRow(ctx, `insert into workflows (id, name, lane, desired, version, created_at, updated_at, deployed_at)
 		values ($1, $2, $3, 'active', $4, $5, $5, $5) returning `+workflowColumns, store.NewID(), name, lane, version, store.Millis(tx.Now)))
 	if tx.IsUnique(err) {
-		return Workflow{}, &pawl.Error{Code: pawl.CodeConflict, Op: "insert workflow", Msg: fmt.Sprintf("workflow %q was deployed by somebody else at this moment", name), Hint: "Try again."}
+		return Workflow{}, &pawl.Error{Code: pawl.CodeConflict, Op: "insert workflow", Msg: fmt.Sprintf("workflow %q was deployed by someone else at the same time", name), Hint: "Try again."}
 	}
 	if err != nil {
 		return Workflow{}, fmt.Errorf("insert workflow: %w", err)

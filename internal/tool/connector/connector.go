@@ -13,7 +13,7 @@ import (
 // Method is one thing that a connection can do.
 type Method struct {
 	Name       string
-	Mutation   bool // changes the outside; else a read
+	Mutation   bool // has side effects; else a read
 	Reconciles bool // can be asked later whether a call happened; mutations only
 
 	// AbsentAfter is how long a call may be under way at the other end, from

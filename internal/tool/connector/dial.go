@@ -35,7 +35,7 @@ func DialFault(server string, err error) *Error {
 	case isNet && timed.Timeout() || errors.Is(err, context.DeadlineExceeded):
 		return fault(pawl.ClassTransient, "timeout", "", "no connection in time")
 	case errors.Is(err, context.Canceled):
-		return fault(pawl.ClassTransient, "interrupted", "", "the call was told to stop before it was connected")
+		return fault(pawl.ClassTransient, "interrupted", "", "the call was cancelled before it was connected")
 	case hasNumber:
 		return fault(pawl.ClassTransient, "unreachable", "", number.Error())
 	}

@@ -101,7 +101,7 @@ func repeated(r record) error {
 	default:
 		return &connector.Error{
 			Class: pawl.ClassIndeterminate, Code: "unclear",
-			Msg: "it cannot be told any more whether an earlier call with this key happened", Hint: "Look into the file.",
+			Msg: "it can no longer be determined whether an earlier call with this key happened", Hint: "Look into the file.",
 		}
 	}
 }

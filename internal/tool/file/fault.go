@@ -23,7 +23,7 @@ func logicFault(code, hint, format string, values ...any) *connector.Error {
 
 // interrupted is a call that was told to stop before it had any effect.
 func interrupted(cause error) *connector.Error {
-	return &connector.Error{Class: pawl.ClassTransient, Code: "interrupted", NotApplied: true, Msg: "the call was told to stop before it began", Err: cause}
+	return &connector.Error{Class: pawl.ClassTransient, Code: "interrupted", NotApplied: true, Msg: "the call was cancelled before it began", Err: cause}
 }
 
 // pathFault is what went wrong with the file or folder that a script named.

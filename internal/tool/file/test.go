@@ -18,7 +18,7 @@ func (f *Folder) Test(ctx context.Context) (string, error) {
 	if e, ok := errors.AsType[*connector.Error](err); ok && e.Code == "no_evidence" {
 		return "", &connector.Error{
 			Class: pawl.ClassPrecondition, Code: "no_books",
-			Msg:  "the folder of the connection has no folder " + books + " in it: it cannot be written to, or somebody removed that",
+			Msg:  "the folder of the connection has no folder " + books + " in it: it cannot be written to, or it was removed",
 			Hint: "Give Pawl the right to write into the folder, and start it again.",
 		}
 	}

@@ -95,7 +95,7 @@ func fault(err error) error {
 	if e, ok := errors.AsType[*connector.Error](err); ok {
 		return e
 	}
-	out := &connector.Error{Class: pawl.ClassIndeterminate, Code: "internal", Msg: "it is unknown what became of the graph", Err: err}
+	out := &connector.Error{Class: pawl.ClassIndeterminate, Code: "internal", Msg: "the outcome of the graph is unknown", Err: err}
 	e, ok := errors.AsType[*pawl.Error](err)
 	if !ok {
 		return out

@@ -68,7 +68,7 @@ func pathFault(path string) string {
 		return "it has a #; write %23"
 	}
 	if _, err := url.PathUnescape(path); err != nil {
-		return "it has a % that is no escape; write %25"
+		return "it has a % that is not an escape; write %25"
 	}
 	if climbs(path) {
 		return "it has . or .. as a name, a \\, or control characters"

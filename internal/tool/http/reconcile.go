@@ -37,7 +37,7 @@ func (s *Service) ask(q question, c connector.Call) (*url.URL, error) {
 func (s *Service) Reconcile(ctx context.Context, c connector.Call) (connector.Answer, error) {
 	q, ok := s.reconcile[c.Method]
 	if !ok {
-		return connector.Answer{}, &connector.Error{Class: pawl.ClassInternal, Code: "no_reconcile", Msg: "the connection cannot tell what became of a " + c.Method}
+		return connector.Answer{}, &connector.Error{Class: pawl.ClassInternal, Code: "no_reconcile", Msg: "the connection cannot report the outcome of a " + c.Method}
 	}
 	target, err := s.ask(q, c)
 	if err != nil {

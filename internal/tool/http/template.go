@@ -78,7 +78,7 @@ func (t template) expand(key string, args json.RawMessage) (string, error) {
 			value, _, _ = strings.Cut(value, "?")
 		}
 		if value == "" {
-			fault = connector.BadArguments("It is needed to ask later what became of the call.", "there is no text or number for %s", strings.Join(p.name, "."))
+			fault = connector.BadArguments("It is needed to check the outcome of the call later.", "there is no text or number for %s", strings.Join(p.name, "."))
 		}
 		if p.path {
 			return value

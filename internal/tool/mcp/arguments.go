@@ -36,7 +36,7 @@ func checkArguments(raw json.RawMessage, tool definition) (json.RawMessage, *con
 		return nil, connector.BadArguments(argumentHint(tool), "the arguments are not an object")
 	}
 	if err := violation(tool.InputSchema, arguments); err != nil {
-		return nil, connector.BadArguments(argumentHint(tool), "the arguments do not fit to the tool %s: %s", pawl.Quote(tool.Name), explainViolation(err))
+		return nil, connector.BadArguments(argumentHint(tool), "the arguments do not match the tool %s: %s", pawl.Quote(tool.Name), explainViolation(err))
 	}
 	return raw, nil
 }

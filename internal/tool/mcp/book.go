@@ -199,7 +199,7 @@ func (b *book) compare(d definition) (state connector.PinState, hash, change str
 	case hash == d.hash():
 		return connector.PinHolds, hash, ""
 	case !known:
-		return connector.PinChanged, hash, "nobody kept what it was"
+		return connector.PinChanged, hash, "its earlier version was not kept"
 	}
 	return connector.PinChanged, hash, describeChange(pinned.definition, d)
 }

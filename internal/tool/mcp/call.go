@@ -140,7 +140,7 @@ func (c *Connection) ping(s *session) {
 	defer cancel()
 	err := s.client.Ping(ctx, nil)
 	if err != nil && ctx.Err() != nil && c.life.Err() == nil {
-		c.log.Warn("the MCP server does not answer any more; the session is made anew")
+		c.log.Warn("the MCP server no longer answers; a new session is opened")
 		s.drop()
 	}
 }

@@ -23,7 +23,7 @@ func describeChange(old, now definition) string {
 	}
 	parts = append(parts, hintChanges(old.Annotations, now.Annotations)...)
 	if len(parts) == 0 { // the record of the pin was edited
-		return "it does not fit to its pin"
+		return "it does not match its pin"
 	}
 	return strings.Join(parts, "; ")
 }

@@ -60,7 +60,7 @@ func New(s *connector.Settings) (connector.Connection, bool) {
 		return c, true
 	}
 	if err := c.book.load(); err != nil {
-		s.Add("", "%s. Repair the file, or remove it to pin anew", err)
+		s.Add("", "%s. Repair the file, or remove it to pin again", err)
 		return nil, false
 	}
 	return c, true

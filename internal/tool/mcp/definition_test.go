@@ -68,7 +68,7 @@ func TestChangesAreToldInShort(t *testing.T) {
 	if got := describeChange(old, now); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if got := describeChange(old, old); got != "it does not fit to its pin" {
+	if got := describeChange(old, old); got != "it does not match its pin" {
 		t.Error(got)
 	}
 	deep := old

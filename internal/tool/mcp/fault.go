@@ -95,7 +95,7 @@ func interrupted(ctx context.Context, mutation, arrived bool) *connector.Error {
 	cause := context.Cause(ctx)
 	e := &connector.Error{
 		Class: classOf(mutation && arrived, pawl.ClassTransient), NotApplied: !mutation || !arrived, NotSent: !arrived,
-		Code: "interrupted", Msg: "the call was told to stop", Err: cause,
+		Code: "interrupted", Msg: "the call was cancelled", Err: cause,
 	}
 	switch {
 	case errors.Is(cause, errTimeout), errors.Is(cause, context.DeadlineExceeded):
@@ -127,7 +127,7 @@ func (c *Connection) listFault(ctx context.Context, err error) *connector.Error 
 	}
 	return &connector.Error{
 		Class: pawl.ClassTransient, Code: "server_ended", NotApplied: true, NotSent: true,
-		Msg: "the server did not tell its tools", Err: c.clean(err),
+		Msg: "the server did not list its tools", Err: c.clean(err),
 	}
 }
 

@@ -68,7 +68,7 @@ func (s *Server) Call(ctx context.Context, c connector.Call) (json.RawMessage, e
 
 // Reconcile has no answer: a mail server cannot be asked.
 func (s *Server) Reconcile(context.Context, connector.Call) (connector.Answer, error) {
-	return connector.Answer{}, &connector.Error{Class: pawl.ClassInternal, Code: "no_reconcile", Msg: "a mail server cannot be asked what became of a message"}
+	return connector.Answer{}, &connector.Error{Class: pawl.ClassInternal, Code: "no_reconcile", Msg: "a mail server cannot report the outcome of a message"}
 }
 
 // Test connects and logs in, and sends nothing.

@@ -19,7 +19,7 @@ const (
 )
 
 const booksHint = "Let the role create it, or create it yourself: " + createBooks +
-	"; the role needs to select, insert and update. Or set track: false, and give up knowing what became of a call whose answer was lost."
+	"; the role needs to select, insert and update. Or set track: false, which gives up knowing the outcome of a call whose answer was lost."
 
 // entry is what is recorded about a call.
 type entry struct {

@@ -29,7 +29,7 @@ func (d *Database) tell(err error) *connector.Error {
 	return &told
 }
 
-// interruption keeps of a cause only that the call was told to stop or ran out
+// interruption keeps of a cause only that the call was cancelled or ran out
 // of time. Other causes quote addresses and values.
 func interruption(err error) error {
 	for _, cause := range []error{context.Canceled, context.DeadlineExceeded} {
@@ -54,7 +54,7 @@ func stopped(ctx context.Context) *connector.Error {
 	default:
 		return &connector.Error{
 			Class: pawl.ClassTransient, Code: "interrupted", NotApplied: true, Err: err,
-			Msg: "the call was told to stop, and was undone",
+			Msg: "the call was cancelled, and was undone",
 		}
 	}
 }

@@ -70,7 +70,7 @@ func (w *Workflow) Call(ctx context.Context, c connector.Call) (json.RawMessage,
 		return nil, err
 	}
 	if err := context.Cause(ctx); err != nil {
-		return nil, &connector.Error{Class: pawl.ClassTransient, Code: "interrupted", NotApplied: true, Msg: "the call was told to stop before it began", Err: err}
+		return nil, &connector.Error{Class: pawl.ClassTransient, Code: "interrupted", NotApplied: true, Msg: "the call was cancelled before it began", Err: err}
 	}
 	result, err := w.publish(ctx, w.name, *a.Topic, *a.MessageID, a.Payload, c.Key)
 	if err != nil {
