@@ -9,6 +9,7 @@ import (
 	"net/url"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 )
 
 // inside asks the API of the same process, as the holder of a token.
@@ -64,17 +65,7 @@ func (i apiClient) call(ctx context.Context, token, method, path string, body, o
 }
 
 // refusal is a problem that the API answered with.
-type refusal struct {
-	Status int    `json:"status"`
-	Code   string `json:"code"`
-	Detail string `json:"detail"`
-	Hint   string `json:"hint"`
-	Errors []struct {
-		Pointer string `json:"pointer"`
-		Message string `json:"message"`
-	} `json:"errors"`
-	RequestID string `json:"requestId"`
-}
+type refusal struct{ client.Problem }
 
 func (p *refusal) Error() string { return p.Detail }
 

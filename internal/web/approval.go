@@ -7,6 +7,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 )
 
 type approvalsPage struct {
@@ -20,8 +21,8 @@ type approvalsPage struct {
 // waitingItem is a call that is to be approved or a question of a graph.
 type waitingItem struct {
 	At       time.Time
-	Approval *approvalAnswer
-	Question *runAnswer
+	Approval *client.Approval
+	Question *runView
 }
 
 const approvalsPerPage = 25
@@ -31,7 +32,7 @@ func (s *Site) showApprovals(w http.ResponseWriter, r *http.Request, v *visit) {
 	if query.Get("state") == "" || query.Get("state") == "pending" {
 		query.Set("order", "oldest") // what comes is added below, and moves nothing that somebody reads
 	}
-	var list page[approvalAnswer]
+	var list client.Page[client.Approval]
 	if err := s.ask(r.Context(), v, "/api/v1/approvals", query, &list); err != nil {
 		s.problem(w, r, err)
 		return
@@ -40,7 +41,7 @@ func (s *Site) showApprovals(w http.ResponseWriter, r *http.Request, v *visit) {
 	if state == "" {
 		state = "pending"
 	}
-	var questions []runAnswer
+	var questions []runView
 	if state == "pending" && query.Get("cursor") == "" {
 		var err error
 		if questions, err = s.questions(r, v); err != nil {
@@ -58,13 +59,13 @@ func (s *Site) showApprovals(w http.ResponseWriter, r *http.Request, v *visit) {
 
 // waitingItems puts approvals and questions of graphs in the order in which they
 // were asked. Without questions the list stays as it is.
-func waitingItems(approvals []approvalAnswer, questions []runAnswer) []waitingItem {
+func waitingItems(approvals []client.Approval, questions []runView) []waitingItem {
 	var out []waitingItem
 	for i := range approvals {
-		out = append(out, waitingItem{At: approvals[i].CreatedAt, Approval: &approvals[i]})
+		out = append(out, waitingItem{At: approvals[i].CreatedAt.Time, Approval: &approvals[i]})
 	}
 	for i := range questions {
-		out = append(out, waitingItem{At: questions[i].Question.AskedAt, Question: &questions[i]})
+		out = append(out, waitingItem{At: questions[i].Question.AskedAt.Time, Question: &questions[i]})
 	}
 	if len(questions) > 0 {
 		slices.SortStableFunc(out, func(a, b waitingItem) int { return a.At.Compare(b.At) })
@@ -73,17 +74,17 @@ func waitingItems(approvals []approvalAnswer, questions []runAnswer) []waitingIt
 }
 
 // questions reads what graphs ask, the newest first.
-func (s *Site) questions(r *http.Request, v *visit) ([]runAnswer, error) {
+func (s *Site) questions(r *http.Request, v *visit) ([]runView, error) {
 	if !s.hasSchedules() {
 		return nil, nil
 	}
-	var list page[runAnswer]
+	var list client.Page[runView]
 	if err := s.ask(r.Context(), v, "/api/v1/runs", waitingGraphs(approvalsPerPage), &list); err != nil {
 		return nil, err
 	}
-	var out []runAnswer
+	var out []runView
 	for _, one := range list.Items {
-		var whole runAnswer
+		var whole runView
 		err := s.ask(r.Context(), v, "/api/v1/runs/"+one.ID, nil, &whole)
 		switch {
 		case errors.Is(err, pawl.ErrNotFound):

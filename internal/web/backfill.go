@@ -10,6 +10,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/schedulestore"
 )
@@ -17,8 +18,8 @@ import (
 type backfillsPage struct {
 	Head      *scheduleHead
 	Backfills []schedulestore.Backfill
-	From, To  string        // what the form begins with
-	Grants    []grantAnswer // that can be chosen
+	From, To  string      // what the form begins with
+	Grants    []grantView // that can be chosen
 }
 
 const (
@@ -48,10 +49,10 @@ func (s *Site) showBackfills(w http.ResponseWriter, r *http.Request, v *visit) {
 
 // grantsToChoose are the newest grants of the visitor that are neither over nor
 // made for one schedule alone.
-func (s *Site) grantsToChoose(r *http.Request, v *visit) ([]grantAnswer, error) {
-	var list page[grantAnswer]
+func (s *Site) grantsToChoose(r *http.Request, v *visit) ([]grantView, error) {
+	var list client.Page[grantView]
 	err := s.ask(r.Context(), v, "/api/v1/grants", url.Values{"limit": {strconv.Itoa(grantsChosen)}}, &list)
-	return slices.DeleteFunc(list.Items, func(g grantAnswer) bool { return g.Automatic || g.Over(v.now) }), err
+	return slices.DeleteFunc(list.Items, func(g grantView) bool { return g.Automatic || g.Over(v.now) }), err
 }
 
 // planBackfill has a plan made, and leads to it.
@@ -76,7 +77,7 @@ func (s *Site) planBackfill(w http.ResponseWriter, r *http.Request, v *visit) {
 	if id := r.FormValue("grantId"); id != "" {
 		body["grantId"] = id
 	}
-	var made backfillAnswer
+	var made backfillView
 	if err := s.inside.post(r.Context(), v.who.text, apiSchedule(r, "/backfill"), body, &made); err != nil {
 		s.refused(w, r, err)
 		return
@@ -85,8 +86,8 @@ func (s *Site) planBackfill(w http.ResponseWriter, r *http.Request, v *visit) {
 }
 
 type backfillPage struct {
-	Backfill backfillAnswer
-	Schedule scheduleAnswer
+	Backfill backfillView
+	Schedule client.Schedule
 	CanWrite bool
 	More     int // slots of the plan that are not shown
 }

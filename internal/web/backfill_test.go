@@ -16,7 +16,7 @@ func TestBackfillPageTellsWhatTheGrantDoesNotCover(t *testing.T) {
 		b.get(back).want(http.StatusOK).hasNot(`name="grantId"`)
 		path := b.post("/schedules/"+id+"/backfill", append(form, "back", back)...).want(http.StatusSeeOther).header.Get("Location")
 		b.get(path).want(http.StatusOK).has("3 slots of <code>x:poet</code> would be skipped: the grant does not cover the graph", "plan the backfill again", "the schedule’s grant", "3 slots are older than the schedule")
-		var made grantAnswer
+		var made grantView
 		r.ask("POST", "/api/v1/grants", map[string]any{"graphs": []string{"x:asks", "x:poet"}}, &made)
 		b.get(back).want(http.StatusOK).has(`<option value="`+made.ID+`">x:asks, x:poet`, "The schedule’s grant")
 		path = b.post("/schedules/"+id+"/backfill", append(form, "grantId", made.ID, "back", back)...).want(http.StatusSeeOther).header.Get("Location")

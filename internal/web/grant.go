@@ -8,15 +8,16 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 )
 
 type grantsPage struct {
-	Grants   []grantAnswer
+	Grants   []grantView
 	Pager    pager
-	Accounts []accountAnswer
+	Accounts []client.Account
 	Days     []daySpend // the oldest first, all of them
 	Total    pawl.USD
-	Receipts []receiptAnswer
+	Receipts []client.Receipt
 	CanWrite bool
 	All      bool // those of everybody
 	MayAll   bool
@@ -44,7 +45,7 @@ func (s *Site) showGrants(w http.ResponseWriter, r *http.Request, v *visit) {
 	if out.All {
 		query.Set("all", "true")
 	}
-	var grants page[grantAnswer]
+	var grants client.Page[grantView]
 	if err := s.ask(r.Context(), v, "/api/v1/grants", query, &grants); err != nil {
 		s.problem(w, r, err)
 		return
@@ -68,16 +69,16 @@ func (s *Site) addSpend(r *http.Request, v *visit, out *grantsPage) error {
 		receipts.Set("all", "true")
 	}
 	for more := true; more; { // the sum needs all of them
-		var list page[accountAnswer]
+		var list client.Page[client.Account]
 		if err := s.ask(r.Context(), v, "/api/v1/billing/accounts", accounts, &list); err != nil {
 			return err
 		}
 		out.Accounts = append(out.Accounts, list.Items...)
-		accounts.Set("cursor", list.NextCursor)
+		accounts.Set("cursor", string(list.NextCursor))
 		more = list.NextCursor != ""
 	}
 	out.Days, out.Total = spendByDay(out.Accounts, v.now)
-	var paid page[receiptAnswer]
+	var paid client.Page[client.Receipt]
 	err := s.ask(r.Context(), v, "/api/v1/billing/receipts", receipts, &paid)
 	out.Receipts = paid.Items
 	return err
@@ -85,12 +86,12 @@ func (s *Site) addSpend(r *http.Request, v *visit, out *grantsPage) error {
 
 // spendByDay adds up what all accounts spent, with the days on which that was
 // nothing.
-func spendByDay(accounts []accountAnswer, now time.Time) (days []daySpend, total pawl.USD) {
+func spendByDay(accounts []client.Account, now time.Time) (days []daySpend, total pawl.USD) {
 	sums := map[string]pawl.USD{}
 	for _, account := range accounts {
 		for _, day := range account.Days {
-			sums[day.Day] += day.Amount
-			total += day.Amount
+			sums[day.Day] += day.AmountUSD
+			total += day.AmountUSD
 		}
 	}
 	today := now.UTC().Truncate(24 * time.Hour)
@@ -120,7 +121,7 @@ func (s *Site) createGrant(w http.ResponseWriter, r *http.Request, v *visit) {
 	if text := strings.TrimSpace(r.FormValue("runsPerDay")); text != "" {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			s.refused(w, r, &pawl.Error{Code: pawl.CodeInvalid, Msg: "runs a day is not a number"})
+			s.refused(w, r, &pawl.Error{Code: pawl.CodeInvalid, Msg: "runs per day is not a number"})
 			return
 		}
 		caps["runsPerDay"] = n
@@ -129,7 +130,7 @@ func (s *Site) createGrant(w http.ResponseWriter, r *http.Request, v *visit) {
 	if text := strings.TrimSpace(r.FormValue("days")); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > 36500 {
-			s.refused(w, r, &pawl.Error{Code: pawl.CodeInvalid, Msg: "ends after is not a number of days"})
+			s.refused(w, r, &pawl.Error{Code: pawl.CodeInvalid, Msg: "the expiry is not a number of days"})
 			return
 		}
 		body["expiresAt"] = pawl.FormatTime(v.now.AddDate(0, 0, n))

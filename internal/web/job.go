@@ -3,11 +3,12 @@ package web
 import (
 	"net/http"
 
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
 type jobsPage struct {
-	Jobs              []jobAnswer
+	Jobs              []client.Job
 	State, Task, Lane string
 	States            []string
 	Pager             pager
@@ -17,7 +18,7 @@ const jobsPerPage = 50
 
 func (s *Site) showJobs(w http.ResponseWriter, r *http.Request, v *visit) {
 	query := listQuery(r, jobsPerPage, "state", "task", "lane")
-	var list page[jobAnswer]
+	var list client.Page[client.Job]
 	if err := s.ask(r.Context(), v, "/api/v1/jobs", query, &list); err != nil {
 		s.problem(w, r, err)
 		return
@@ -32,7 +33,7 @@ func (s *Site) showJobs(w http.ResponseWriter, r *http.Request, v *visit) {
 }
 
 type jobPage struct {
-	Job      jobAnswer
+	Job      client.Job
 	CanWrite bool
 }
 
@@ -42,7 +43,7 @@ func (p jobPage) Waits() bool {
 }
 
 func (s *Site) showJob(w http.ResponseWriter, r *http.Request, v *visit) {
-	var one jobAnswer
+	var one client.Job
 	if err := s.ask(r.Context(), v, "/api/v1/jobs/"+segment(r, "id"), nil, &one); err != nil {
 		s.problem(w, r, err)
 		return

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/execution"
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/executor"
@@ -92,10 +93,10 @@ func (r *rig) fetching(name, path string) {
 }
 
 // waitLane waits until a source or schedule has this word.
-func (r *rig) waitLane(kind, name, word string) (why whyAnswer) {
+func (r *rig) waitLane(kind, name, word string) (why client.LaneWhy) {
 	r.t.Helper()
 	r.eventually(name+" is "+word, func() bool {
-		why = whyAnswer{}
+		why = client.LaneWhy{}
 		r.ask("GET", "/api/v1/lanes/"+kind+"/"+name+"/why", nil, &why)
 		return why.Status == word && len(why.Recent) > 0
 	})
@@ -105,7 +106,7 @@ func (r *rig) waitLane(kind, name, word string) (why whyAnswer) {
 // schedule makes a schedule of the admin and runs it once.
 func (r *rig) schedule(name, graphName, cron string) (id string) {
 	r.t.Helper()
-	var made scheduleAnswer
+	var made client.Schedule
 	r.ask("POST", "/api/v1/schedules", map[string]any{"name": name, "graphId": "x:" + graphName, "input": map[string]any{"topic": "<b>"}, "cron": cron, "timezone": "Europe/Berlin"}, &made)
 	r.ask("POST", "/api/v1/schedules/"+made.ID+"/run", nil, nil)
 	return made.ID

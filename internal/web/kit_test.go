@@ -15,6 +15,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/api"
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/ledger"
@@ -217,14 +218,14 @@ func (r *rig) deploy(name, method string, events ...string) {
 }
 
 // waitWord waits until a workflow has this word, and returns its newest run.
-func (r *rig) waitWord(name, word string) (newest runAnswer) {
+func (r *rig) waitWord(name, word string) (newest runView) {
 	r.t.Helper()
 	r.eventually(name+" is "+word, func() bool {
-		var w workflowAnswer
+		var w client.Workflow
 		r.ask("GET", "/api/v1/workflows/"+name, nil, &w)
 		return w.Status == word
 	})
-	var list page[runAnswer]
+	var list client.Page[runView]
 	r.ask("GET", "/api/v1/runs?kind=workflow&limit=1&lane="+name, nil, &list)
 	if len(list.Items) > 0 {
 		newest = list.Items[0]
@@ -233,15 +234,15 @@ func (r *rig) waitWord(name, word string) (newest runAnswer) {
 }
 
 // waitDone waits until an input was worked off and the workflow rests.
-func (r *rig) waitDone(name string) runAnswer {
+func (r *rig) waitDone(name string) runView {
 	r.t.Helper()
 	r.eventually(name+" did its work", func() bool {
-		var list page[inputAnswer]
+		var list client.Page[client.Input]
 		r.ask("GET", "/api/v1/workflows/"+name+"/inputs?status=done", nil, &list)
 		return len(list.Items) == 1
 	})
 	r.eventually(name+" rests", func() bool {
-		var list page[runAnswer]
+		var list client.Page[runView]
 		r.ask("GET", "/api/v1/runs?kind=workflow&status=active&lane="+name, nil, &list)
 		return len(list.Items) == 0
 	})

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/visible"
 )
 
@@ -70,7 +71,7 @@ func (s *Site) frameFor(r *http.Request, v *visit, section, title string) frame 
 	f.IsAdmin = v.may("audit", "admin")
 	f.Since = v.since
 	if v.may("runs", "read") {
-		var waiting page[struct{}]
+		var waiting client.Page[struct{}]
 		// Without the number the page is still the page.
 		if s.ask(r.Context(), v, "/api/v1/approvals", url.Values{"limit": {strconv.Itoa(approvalsCounted)}}, &waiting) == nil {
 			f.Approvals = len(waiting.Items)
@@ -176,12 +177,6 @@ func (s *Site) showLost(w http.ResponseWriter, r *http.Request, _ *visit) {
 	s.fail(w, r, http.StatusNotFound, notice{Text: "There is no page at " + r.URL.Path + ".", Hint: "The overview lists everything that runs."})
 }
 
-// page is a list as the API answers it.
-type page[T any] struct {
-	Items      []T    `json:"items"`
-	NextCursor string `json:"nextCursor"`
-}
-
 // pager leads to the other pages of a list.
 type pager struct {
 	First string // empty on the first page
@@ -189,7 +184,7 @@ type pager struct {
 }
 
 // pagerOf makes a pager of a list whose place is in the parameter cursor.
-func pagerOf(r *http.Request, next string) pager {
+func pagerOf[T ~string](r *http.Request, next T) pager {
 	var p pager
 	query := r.URL.Query()
 	if query.Get("cursor") != "" {
@@ -197,7 +192,7 @@ func pagerOf(r *http.Request, next string) pager {
 		p.First = pathWith(r.URL.Path, query)
 	}
 	if next != "" {
-		query.Set("cursor", next)
+		query.Set("cursor", string(next))
 		p.Next = pathWith(r.URL.Path, query)
 	}
 	return p

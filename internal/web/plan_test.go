@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/bulk"
 	"github.com/pawlrun/pawl/internal/pgtest"
 	"github.com/pawlrun/pawl/internal/store"
@@ -195,7 +196,7 @@ func (r *rig) filled(size bulk.Size) (f filling) {
 	r.t.Helper()
 	r.ask("PUT", "/api/v1/workflows/seed", map[string]any{"script": seedScript, "filename": "seed.workflow.js"}, nil)
 	r.fetching("seed", "/prices")
-	var made scheduleAnswer
+	var made client.Schedule
 	schedule := map[string]any{"name": "seed", "graphId": "x:poet", "input": map[string]any{}, "cron": "0 9 * * *", "timezone": "Europe/Berlin"}
 	r.ask("POST", "/api/v1/schedules", schedule, &made)
 	f.viewer = r.token("other", userstore.RoleOperator, "*")

@@ -6,11 +6,12 @@ import (
 	"strings"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/workflow"
 )
 
 type runsPage struct {
-	Runs               []runAnswer
+	Runs               []runView
 	Kind, Lane, Status string
 	Kinds, Statuses    []string
 	Pager              pager
@@ -27,7 +28,7 @@ func statuses() []string {
 
 func (s *Site) showRuns(w http.ResponseWriter, r *http.Request, v *visit) {
 	query := listQuery(r, runsPerPage, "kind", "lane", "status")
-	var list page[runAnswer]
+	var list client.Page[runView]
 	if err := s.ask(r.Context(), v, "/api/v1/runs", query, &list); err != nil {
 		s.problem(w, r, err)
 		return
@@ -41,7 +42,7 @@ func (s *Site) showRuns(w http.ResponseWriter, r *http.Request, v *visit) {
 }
 
 type runPage struct {
-	Run      runAnswer
+	Run      runView
 	CanWrite bool
 	Steps    []phaseStep
 }
@@ -55,7 +56,7 @@ type phaseStep struct {
 // showRun is the view for whoever wants to know exactly: here are phases,
 // handlers and the chain of retries.
 func (s *Site) showRun(w http.ResponseWriter, r *http.Request, v *visit) {
-	var one runAnswer
+	var one runView
 	if err := s.ask(r.Context(), v, "/api/v1/runs/"+segment(r, "id"), nil, &one); err != nil {
 		s.problem(w, r, err)
 		return

@@ -6,15 +6,16 @@ import (
 	"strconv"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 )
 
 // scheduleHead is the part that all pages about a schedule have.
 type scheduleHead struct {
-	scheduleAnswer
-	Why      whyAnswer // with its word and sentence
+	client.Schedule
+	Why      client.LaneWhy // with its word and sentence
 	Tab      string
-	Base     string     // the address of its first page
-	Newest   *runAnswer // what asks or could be decided about; nil if nothing needs a person
+	Base     string   // the address of its first page
+	Newest   *runView // what asks or could be decided about; nil if nothing needs a person
 	CanWrite bool
 	CanRuns  bool
 }
@@ -28,7 +29,7 @@ func apiSchedule(r *http.Request, below string) string {
 
 func (s *Site) scheduleHeadOf(r *http.Request, v *visit, tab string) (h *scheduleHead, err error) {
 	h = &scheduleHead{Tab: tab, Base: lanePath(string(pawl.KindSchedule), r.PathValue("id")), CanWrite: v.may("schedules", "write"), CanRuns: v.may("runs", "write")}
-	if err := s.ask(r.Context(), v, apiSchedule(r, ""), nil, &h.scheduleAnswer); err != nil {
+	if err := s.ask(r.Context(), v, apiSchedule(r, ""), nil, &h.Schedule); err != nil {
 		return h, err
 	}
 	if !v.may("lanes", "read") {
@@ -40,7 +41,7 @@ func (s *Site) scheduleHeadOf(r *http.Request, v *visit, tab string) (h *schedul
 	if !h.Attention() || len(h.Why.Recent) == 0 || !v.may("runs", "read") {
 		return h, nil
 	}
-	newest := &runAnswer{}
+	newest := &runView{}
 	if err := s.ask(r.Context(), v, "/api/v1/runs/"+h.Why.Recent[0].ID, nil, newest); err != nil {
 		return h, err
 	}
@@ -69,8 +70,8 @@ func (s *Site) showScheduleTab(w http.ResponseWriter, r *http.Request, v *visit,
 
 type schedulePage struct {
 	Head    *scheduleHead
-	Next    nextAnswer
-	Slots   []slotAnswer
+	Next    []nextInstant
+	Slots   []client.Slot
 	Status  string
 	Trigger string
 	Pager   pager
@@ -88,11 +89,12 @@ func (s *Site) showSchedule(w http.ResponseWriter, r *http.Request, v *visit) {
 	s.showScheduleTab(w, r, v, "slots", "", func(h *scheduleHead) (any, error) {
 		query := listQuery(r, slotsPerPage, "status", "trigger")
 		out := schedulePage{Head: h, Status: query.Get("status"), Trigger: query.Get("trigger")}
-		if err := s.ask(r.Context(), v, apiSchedule(r, "/next"), url.Values{"count": {strconv.Itoa(nextLooked)}}, &out.Next); err != nil {
+		var next client.NextInstants
+		if err := s.ask(r.Context(), v, apiSchedule(r, "/next"), url.Values{"count": {strconv.Itoa(nextLooked)}}, &next); err != nil {
 			return nil, err
 		}
-		out.Next.shorten(nextShown, changesShown)
-		var list page[slotAnswer]
+		out.Next = shorten(next.Items, nextShown, changesShown)
+		var list client.Page[client.Slot]
 		err := s.ask(r.Context(), v, apiSchedule(r, "/slots"), query, &list)
 		out.Slots, out.Pager = list.Items, pagerOf(r, list.NextCursor)
 		return out, err
@@ -101,7 +103,7 @@ func (s *Site) showSchedule(w http.ResponseWriter, r *http.Request, v *visit) {
 
 type scheduleRunsPage struct {
 	Head  *scheduleHead
-	Runs  []runAnswer
+	Runs  []runView
 	Pager pager
 }
 
@@ -110,7 +112,7 @@ func (s *Site) showScheduleRuns(w http.ResponseWriter, r *http.Request, v *visit
 		query := listQuery(r, runsPerPage, "status")
 		query.Set("kind", string(pawl.KindSchedule))
 		query.Set("lane", h.ID)
-		var list page[runAnswer]
+		var list client.Page[runView]
 		err := s.ask(r.Context(), v, "/api/v1/runs", query, &list)
 		return scheduleRunsPage{h, list.Items, pagerOf(r, list.NextCursor)}, err
 	})

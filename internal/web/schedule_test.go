@@ -73,7 +73,7 @@ func TestBackfillIsPlannedConfirmedAndFollowed(t *testing.T) {
 		b.post(path+"/confirm", "hash", "another", "back", path).want(http.StatusConflict).has("<h2>Plan</h2>", `role="alert"`)
 		b.post(path+"/confirm", "hash", hash, "back", path).want(http.StatusSeeOther)
 		r.eventually("it is done", func() bool {
-			var told backfillAnswer
+			var told backfillView
 			r.ask("GET", "/api/v1"+path, nil, &told)
 			return told.State == "done"
 		})

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/pawlrun/pawl/client"
 )
 
 // Every page has the policy, and nothing that the policy would refuse; every
@@ -18,7 +20,7 @@ func TestPagesKeepToTheirPolicy(t *testing.T) {
 	r.waitLane("source", "prices", "Idle")
 	id := r.schedule("poems", "poet", "30 2 * * *")
 	r.waitLane("schedule", id, "Idle")
-	var plan backfillAnswer
+	var plan backfillView
 	r.ask("POST", "/api/v1/schedules/"+id+"/backfill", map[string]any{"from": "2026-01-01T00:00:00Z", "to": "2026-01-09T00:00:00Z"}, &plan)
 	b := r.signedIn(r.admin)
 	paths := append(pagePaths(), "/sources/prices", "/sources/prices/rows", "/sources/prices/rejects", "/sources/prices/runs", "/sources/prices/versions",
@@ -83,7 +85,7 @@ func TestWritesOfOtherSitesAreRefused(t *testing.T) {
 		p := b.do("POST", "/workflows/asks/pause", map[string][]string{"back": {"/"}}, headers...)
 		p.want(http.StatusForbidden).has("another site")
 	}
-	var w workflowAnswer
+	var w client.Workflow
 	r.ask("GET", "/api/v1/workflows/asks", nil, &w)
 	if w.Paused {
 		t.Error("it was carried out nevertheless")

@@ -8,12 +8,13 @@ import (
 	"strconv"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 )
 
 // sourceHead is the part that all pages about a source have: its word and
 // sentence, its actions, how fresh its rows are, and how far it has come.
 type sourceHead struct {
-	sourceAnswer
+	client.Source
 	Tab      string
 	Base     string // the address of its first page
 	CanWrite bool
@@ -22,6 +23,17 @@ type sourceHead struct {
 // Attention reports whether the card for a person is shown.
 func (h sourceHead) Attention() bool { return h.Status == "Needs attention" }
 
+// Fetching is the run that is active, or nil.
+func (h sourceHead) Fetching() *client.SourceRun {
+	if h.LastRun != nil && h.LastRun.Status == "active" {
+		return h.LastRun
+	}
+	return nil
+}
+
+// written is how many rows a run changed in the table.
+func written(p *client.RunProgress) int64 { return p.RowsNew + p.RowsChanged }
+
 func apiSource(r *http.Request, below string) string {
 	return "/api/v1/sources/" + segment(r, "name") + below
 }
@@ -29,7 +41,7 @@ func apiSource(r *http.Request, below string) string {
 // showSourceTab shows a page about a source: read fills its own part.
 func (s *Site) showSourceTab(w http.ResponseWriter, r *http.Request, v *visit, tab, title string, read func(h *sourceHead) (any, error)) {
 	h := &sourceHead{Tab: tab, Base: lanePath(string(pawl.KindSource), r.PathValue("name")), CanWrite: v.may("sources", "write")}
-	if err := s.ask(r.Context(), v, apiSource(r, ""), nil, &h.sourceAnswer); err != nil {
+	if err := s.ask(r.Context(), v, apiSource(r, ""), nil, &h.Source); err != nil {
 		s.problem(w, r, err)
 		return
 	}
@@ -45,7 +57,7 @@ func (s *Site) showSourceTab(w http.ResponseWriter, r *http.Request, v *visit, t
 
 type sourcePage struct {
 	Head    *sourceHead
-	Chart   []runAnswer // the oldest first
+	Chart   []runView // the oldest first
 	Columns []string
 	Rows    [][]string
 	NoRows  string // why rows cannot be shown
@@ -81,7 +93,7 @@ func (s *Site) addChart(r *http.Request, v *visit, out *sourcePage) error {
 	if !v.may("runs", "read") {
 		return nil
 	}
-	var list page[runAnswer]
+	var list client.Page[runView]
 	query := url.Values{"kind": {string(pawl.KindSource)}, "lane": {out.Head.Name}, "limit": {strconv.Itoa(chartRuns)}}
 	if err := s.ask(r.Context(), v, "/api/v1/runs", query, &list); err != nil {
 		return err
@@ -121,7 +133,7 @@ func (s *Site) showSourceRows(w http.ResponseWriter, r *http.Request, v *visit) 
 // rowsOf reads rows as texts, with the columns in the order of the definition.
 func (s *Site) rowsOf(r *http.Request, v *visit, h *sourceHead, query url.Values) (out sourceRowsPage, next string, err error) {
 	out.Head = h
-	var list page[map[string]json.RawMessage]
+	var list client.Page[map[string]json.RawMessage]
 	if err := s.ask(r.Context(), v, apiSource(r, "/rows"), query, &list); err != nil {
 		return out, "", err
 	}
@@ -133,7 +145,7 @@ func (s *Site) rowsOf(r *http.Request, v *visit, h *sourceHead, query url.Values
 		}
 		out.Rows = append(out.Rows, cells)
 	}
-	return out, list.NextCursor, nil
+	return out, string(list.NextCursor), nil
 }
 
 // columnsOf are the columns of a definition, then those that the rows have
@@ -176,13 +188,13 @@ func cellText(raw json.RawMessage) string {
 
 type rejectsPage struct {
 	Head    *sourceHead
-	Rejects []rejectAnswer
+	Rejects []client.Reject
 	Pager   pager
 }
 
 func (s *Site) showSourceRejects(w http.ResponseWriter, r *http.Request, v *visit) {
 	s.showSourceTab(w, r, v, "rejects", " · rejected rows", func(h *sourceHead) (any, error) {
-		var list page[rejectAnswer]
+		var list client.Page[client.Reject]
 		err := s.ask(r.Context(), v, apiSource(r, "/rejects"), listQuery(r, rejectsShown), &list)
 		return rejectsPage{h, list.Items, pagerOf(r, list.NextCursor)}, err
 	})
@@ -190,7 +202,7 @@ func (s *Site) showSourceRejects(w http.ResponseWriter, r *http.Request, v *visi
 
 type sourceRunsPage struct {
 	Head  *sourceHead
-	Runs  []runAnswer
+	Runs  []runView
 	Pager pager
 }
 
@@ -199,7 +211,7 @@ func (s *Site) showSourceRuns(w http.ResponseWriter, r *http.Request, v *visit) 
 		query := listQuery(r, runsPerPage, "status")
 		query.Set("kind", string(pawl.KindSource))
 		query.Set("lane", h.Name)
-		var list page[runAnswer]
+		var list client.Page[runView]
 		err := s.ask(r.Context(), v, "/api/v1/runs", query, &list)
 		return sourceRunsPage{h, list.Items, pagerOf(r, list.NextCursor)}, err
 	})

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/sourcestore"
 )
@@ -18,7 +19,7 @@ type sourceVersionsPage struct {
 // against the one before it.
 func (s *Site) showSourceVersions(w http.ResponseWriter, r *http.Request, v *visit) {
 	s.showSourceTab(w, r, v, "versions", " · definition", func(h *sourceHead) (any, error) {
-		var list page[versionAnswer]
+		var list client.Page[client.SourceVersion]
 		if err := s.ask(r.Context(), v, apiSource(r, "/versions"), listQuery(r, versionsPerPage), &list); err != nil {
 			return nil, err
 		}
@@ -55,6 +56,6 @@ func (s *Site) compareDefinitions(ctx context.Context, out *sourceVersionsPage, 
 	return err
 }
 
-func definitionVersion(v *sourcestore.SourceVersion) *versionAnswer {
-	return &versionAnswer{Number: v.Number, Version: v.Version, Filename: "JSON, with all defaults", CreatedAt: v.CreatedAt, Script: pretty(v.Definition)}
+func definitionVersion(v *sourcestore.SourceVersion) *shownVersion {
+	return &shownVersion{Number: v.Number, Version: v.Version, Filename: "JSON, with all defaults", Script: pretty(v.Definition)}
 }

@@ -6,6 +6,9 @@ import (
 	"html/template"
 	"io"
 	"path"
+	"reflect"
+
+	"github.com/pawlrun/pawl/client"
 )
 
 //go:embed all:templates
@@ -63,32 +66,43 @@ func (p pages) write(w io.Writer, name string, f frame) error {
 // functions are what templates can call.
 func functions(assets map[string]string) template.FuncMap {
 	return template.FuncMap{
-		"asset":    func(name string) (string, error) { return assetAddress(assets, name) },
-		"actor":    actor,
-		"ago":      ago,
-		"instant":  instant,
-		"stamp":    stamp,
-		"until":    until,
-		"took":     took,
-		"tone":     tone,
-		"sign":     sign,
-		"called":   called,
-		"pretty":   pretty,
-		"short":    short,
-		"number":   number,
-		"plural":   plural,
-		"segment":  pathSegment,
-		"sentence": sentence,
-		"usd":      usd,
-		"waiting":  waitingCount,
-		"times":    readTimes,
-		"inZone":   inZone,
-		"gateName": gateName,
-		"given":    given,
-		"size":     size,
-		"args":     arguments,
-		"list":     func(items ...any) []any { return items },
+		"asset":        func(name string) (string, error) { return assetAddress(assets, name) },
+		"actor":        actor,
+		"ago":          ago,
+		"instant":      instant,
+		"stamp":        stamp,
+		"until":        until,
+		"took":         took,
+		"tone":         tone,
+		"sign":         sign,
+		"called":       ofText(called),
+		"pretty":       pretty,
+		"short":        short,
+		"number":       number,
+		"plural":       plural,
+		"segment":      ofText(pathSegment),
+		"sentence":     sentence,
+		"usd":          usd,
+		"waiting":      waitingCount,
+		"times":        ofText(readTimes),
+		"inZone":       inZone,
+		"gateName":     gateName,
+		"given":        given,
+		"size":         size,
+		"callName":     callName,
+		"callState":    callState,
+		"callError":    callError,
+		"questionText": questionText,
+		"slotOutcome":  func(s client.Slot) string { return slotOutcome(s.Status, string(s.Disposition)) },
+		"written":      written,
+		"args":         arguments,
+		"list":         func(items ...any) []any { return items },
 	}
+}
+
+// ofText makes a function of texts one of every type of text that the API has.
+func ofText(f func(string) string) func(any) string {
+	return func(text any) string { return f(reflect.ValueOf(text).String()) }
 }
 
 // arguments makes a map of names and values, for templates that call others.

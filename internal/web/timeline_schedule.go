@@ -20,8 +20,8 @@ func slotMarks(ctx context.Context, tx *store.Tx, id string, w timelineWindow) (
 		if slot.ScheduledFor.Before(w.from) {
 			break
 		}
-		told := slotAnswer{Status: slot.Status, Disposition: slot.Disposition}
-		out = append(out, ranMark{latest(slot.ScheduledFor, slot.StartedAt), slot.CompletedAt, tone(told.Became()), instant(slot.ScheduledFor) + " · " + called(told.Became())})
+		outcome := slotOutcome(slot.Status, slot.Disposition)
+		out = append(out, ranMark{latest(slot.ScheduledFor, slot.StartedAt), slot.CompletedAt, tone(outcome), instant(slot.ScheduledFor) + " · " + called(outcome)})
 	}
 	return out, err
 }

@@ -6,19 +6,20 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 type tokensPage struct {
-	Tokens    []tokenAnswer
+	Tokens    []client.Token
 	Pager     pager
 	Users     []userstore.User // for administrators
 	MoreUsers string           // the address of the next ones
 	CanCreate bool
 	CanRevoke bool
-	Made      *tokenAnswer // a moment ago, with its text
-	Own       string       // the id of the token that this visit is by
+	Made      *client.NewToken // a moment ago, with its text
+	Own       string           // the id of the token that this visit is by
 }
 
 const (
@@ -30,8 +31,8 @@ func (s *Site) showTokens(w http.ResponseWriter, r *http.Request, v *visit) {
 	s.tokens(w, r, v, nil)
 }
 
-func (s *Site) tokens(w http.ResponseWriter, r *http.Request, v *visit, made *tokenAnswer) {
-	var list page[tokenAnswer]
+func (s *Site) tokens(w http.ResponseWriter, r *http.Request, v *visit, made *client.NewToken) {
+	var list client.Page[client.Token]
 	if err := s.ask(r.Context(), v, "/api/v1/tokens", listQuery(r, tokensPerPage), &list); err != nil {
 		s.problem(w, r, err)
 		return
@@ -73,7 +74,7 @@ func (s *Site) createToken(w http.ResponseWriter, r *http.Request, v *visit) {
 			body[name] = value
 		}
 	}
-	made := &tokenAnswer{}
+	made := &client.NewToken{}
 	if err := s.inside.post(r.Context(), v.who.text, "/api/v1/tokens", body, made); err != nil {
 		s.refused(w, r, err)
 		return

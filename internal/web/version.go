@@ -3,13 +3,19 @@ package web
 // comparison is a list of what was put in force, and one of it against the one
 // before.
 type comparison struct {
-	Versions []versionAnswer
+	Versions any // of client.WorkflowVersion or client.SourceVersion
 	Pager    pager
 
-	Shown   *versionAnswer // that was picked
-	Against *versionAnswer // what it is compared with; nil for the first one
+	Shown   *shownVersion // that was picked
+	Against *shownVersion // what it is compared with; nil for the first one
 	Diff    []diffLine
 	Same    bool
+}
+
+// shownVersion is a version with its text.
+type shownVersion struct {
+	Number                    int
+	Version, Filename, Script string
 }
 
 // compare fills the difference.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
@@ -17,11 +18,14 @@ import (
 	"github.com/pawlrun/pawl/internal/when"
 )
 
+// moment is an instant, of Go or of the API.
+type moment interface{ UTC() time.Time }
+
 // ago says how long ago an instant is, and how far ahead if it is to come.
-func ago(now, at time.Time) string {
-	d := now.Sub(at)
+func ago(now time.Time, at moment) string {
+	d := now.Sub(at.UTC())
 	switch {
-	case at.IsZero():
+	case at.UTC().IsZero():
 		return "never"
 	case d < -time.Second:
 		return "in " + span(-d)
@@ -45,17 +49,20 @@ func span(d time.Duration) string {
 }
 
 // until is the countdown to an instant, under a heading that says next.
-func until(now, at time.Time) string { return strings.TrimPrefix(when.Until(now, at), "Next ") }
+func until(now time.Time, at moment) string {
+	return strings.TrimPrefix(when.Until(now, at.UTC()), "Next ")
+}
 
 // took is how long something lasted; until now if it has not ended.
-func took(now, from, to time.Time) string {
-	if from.IsZero() {
+func took(now time.Time, from, to moment) string {
+	begin, end := from.UTC(), to.UTC()
+	if begin.IsZero() {
 		return ""
 	}
-	if to.IsZero() {
-		to = now
+	if end.IsZero() {
+		end = now
 	}
-	switch d := to.Sub(from); {
+	switch d := end.Sub(begin); {
 	case d < time.Second:
 		return fmt.Sprintf("%d ms", max(0, d.Milliseconds()))
 	case d < time.Minute:
@@ -66,8 +73,8 @@ func took(now, from, to time.Time) string {
 }
 
 // instant is a point in time for people; stamp is the same for programs.
-func instant(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05") + " UTC" }
-func stamp(at time.Time) string   { return pawl.FormatTime(at) }
+func instant(at moment) string { return at.UTC().Format("2006-01-02 15:04:05") + " UTC" }
+func stamp(at moment) string   { return pawl.FormatTime(at.UTC()) }
 
 // tone is the class of colours that a state has. The state is always written,
 // too: the colour only repeats it.
@@ -154,12 +161,12 @@ var exactInstant = sync.OnceValue(func() *regexp.Regexp {
 
 // inZone is an instant on the clocks of a zone; where the zone is not known it
 // is UTC.
-func inZone(at time.Time, zone string) string {
+func inZone(at moment, zone string) string {
 	where, err := time.LoadLocation(zone)
 	if err != nil {
 		where = time.UTC
 	}
-	return at.In(where).Format("Mon 2 Jan 2006 15:04")
+	return at.UTC().In(where).Format("Mon 2 Jan 2006 15:04")
 }
 
 // slotWords are what became of a slot of a schedule, and of a backfill.
@@ -192,7 +199,7 @@ func usd(m pawl.USD) string {
 }
 
 // size is a number of bytes.
-func size(n int) string {
+func size(n int64) string {
 	switch {
 	case n < 1000:
 		return fmt.Sprintf("%d B", n)
@@ -282,17 +289,26 @@ func waitingCount(n int) string {
 	return strconv.Itoa(n)
 }
 
+// whole is a whole number of any type, or what points to one.
+func whole(n any) int64 {
+	v := reflect.Indirect(reflect.ValueOf(n))
+	if !v.CanInt() {
+		return 0
+	}
+	return v.Int()
+}
+
 // number has a comma between thousands.
-func number(n int) string {
-	s := strconv.Itoa(n)
+func number(n any) string {
+	s := strconv.FormatInt(whole(n), 10)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
 		s = s[:i] + "," + s[i:]
 	}
 	return s
 }
 
-func plural(n int, one, many string) string {
-	if n == 1 {
+func plural(n any, one, many string) string {
+	if whole(n) == 1 {
 		return "1 " + one
 	}
 	return number(n) + " " + many

@@ -7,15 +7,16 @@ import (
 	"strconv"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 )
 
 // workflowHead is the part that all pages about a workflow have: its word and
 // sentence, its actions, and what it needs a person for.
 type workflowHead struct {
-	workflowAnswer
+	client.Workflow
 	Tab      string
-	Base     string     // the address of its first page
-	Newest   *runAnswer // with what can be done about it; nil if nothing needs a person
+	Base     string   // the address of its first page
+	Newest   *runView // with what can be done about it; nil if nothing needs a person
 	CanWrite bool
 	CanRuns  bool
 }
@@ -31,20 +32,20 @@ func apiWorkflow(r *http.Request, below string) string {
 // has to decide about it.
 func (s *Site) workflowHeadOf(r *http.Request, v *visit, tab string) (h workflowHead, err error) {
 	h = workflowHead{Tab: tab, Base: lanePath(string(pawl.KindWorkflow), r.PathValue("name")), CanWrite: v.may("workflows", "write"), CanRuns: v.may("runs", "write")}
-	if err := s.ask(r.Context(), v, apiWorkflow(r, ""), nil, &h.workflowAnswer); err != nil {
+	if err := s.ask(r.Context(), v, apiWorkflow(r, ""), nil, &h.Workflow); err != nil {
 		return h, err
 	}
 	if !h.Attention() || !v.may("runs", "read") {
 		return h, nil
 	}
-	var newest page[runAnswer]
+	var newest client.Page[runView]
 	if err := s.ask(r.Context(), v, "/api/v1/runs", url.Values{"kind": {string(pawl.KindWorkflow)}, "lane": {h.Name}, "limit": {"1"}}, &newest); err != nil {
 		return h, err
 	}
 	if len(newest.Items) == 0 {
 		return h, nil
 	}
-	h.Newest = &runAnswer{}
+	h.Newest = &runView{}
 	return h, s.ask(r.Context(), v, "/api/v1/runs/"+newest.Items[0].ID, nil, h.Newest)
 }
 
@@ -67,7 +68,7 @@ func (s *Site) showTab(w http.ResponseWriter, r *http.Request, v *visit, tab, ti
 
 type inputsPage struct {
 	Head   *workflowHead
-	Inputs []inputAnswer
+	Inputs []client.Input
 	Status string
 	Pager  pager
 }
@@ -78,7 +79,7 @@ const inputsPerPage = 25
 // people, without handlers, topics, phases and retries.
 func (s *Site) showWorkflow(w http.ResponseWriter, r *http.Request, v *visit) {
 	s.showTab(w, r, v, "inputs", "", func(h *workflowHead) (any, error) {
-		var list page[inputAnswer]
+		var list client.Page[client.Input]
 		err := s.ask(r.Context(), v, apiWorkflow(r, "/inputs"), listQuery(r, inputsPerPage, "status"), &list)
 		return inputsPage{h, list.Items, r.URL.Query().Get("status"), pagerOf(r, list.NextCursor)}, err
 	})
@@ -86,13 +87,13 @@ func (s *Site) showWorkflow(w http.ResponseWriter, r *http.Request, v *visit) {
 
 type outputsPage struct {
 	Head    *workflowHead
-	Outputs []callAnswer
+	Outputs []client.Output
 	Pager   pager
 }
 
 func (s *Site) showWorkflowOutputs(w http.ResponseWriter, r *http.Request, v *visit) {
 	s.showTab(w, r, v, "outputs", " · outputs", func(h *workflowHead) (any, error) {
-		var list page[callAnswer]
+		var list client.Page[client.Output]
 		err := s.ask(r.Context(), v, apiWorkflow(r, "/outputs"), listQuery(r, inputsPerPage), &list)
 		return outputsPage{h, list.Items, pagerOf(r, list.NextCursor)}, err
 	})
@@ -100,8 +101,8 @@ func (s *Site) showWorkflowOutputs(w http.ResponseWriter, r *http.Request, v *vi
 
 type workflowRunsPage struct {
 	Head   *workflowHead
-	Runs   []runAnswer
-	Chart  []runAnswer // oldest first
+	Runs   []runView
+	Chart  []runView // oldest first
 	Status string
 	Pager  pager
 }
@@ -113,7 +114,7 @@ func (s *Site) showWorkflowRuns(w http.ResponseWriter, r *http.Request, v *visit
 		query := listQuery(r, runsPerPage, "status")
 		query.Set("kind", string(pawl.KindWorkflow))
 		query.Set("lane", h.Name)
-		var list page[runAnswer]
+		var list client.Page[runView]
 		err := s.ask(r.Context(), v, "/api/v1/runs", query, &list)
 		out := workflowRunsPage{Head: h, Runs: list.Items, Status: query.Get("status"), Pager: pagerOf(r, list.NextCursor)}
 		for _, one := range slices.Backward(list.Items) {
@@ -126,20 +127,20 @@ func (s *Site) showWorkflowRuns(w http.ResponseWriter, r *http.Request, v *visit
 }
 
 // Millis is how long the run took, for charts.
-func (r runAnswer) Millis() string {
-	return strconv.FormatInt(r.EndedAt.Sub(r.StartedAt).Milliseconds(), 10)
+func (r runView) Millis() string {
+	return strconv.FormatInt(r.EndedAt.Sub(r.StartedAt.Time).Milliseconds(), 10)
 }
 
 type whyPage struct {
 	Head  *workflowHead
-	Why   whyAnswer
-	Rules []ruleAnswer // what it may call without asking
+	Why   client.LaneWhy
+	Rules []client.ApprovalRule // what it may call without asking
 }
 
 func (s *Site) showWorkflowWhy(w http.ResponseWriter, r *http.Request, v *visit) {
 	s.showTab(w, r, v, "why", " · why", func(h *workflowHead) (any, error) {
 		out := whyPage{Head: h}
-		var rules page[ruleAnswer]
+		var rules client.Page[client.ApprovalRule]
 		if err := s.ask(r.Context(), v, apiWorkflow(r, "/approvals/rules"), url.Values{"limit": {"500"}}, &rules); err != nil {
 			return nil, err
 		}

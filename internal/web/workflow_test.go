@@ -11,6 +11,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
@@ -194,7 +195,7 @@ func TestTokensAreMadeShownOnceAndRevoked(t *testing.T) {
 
 func TestJobsAreShownAndRunAgain(t *testing.T) {
 	both(t, func(r *rig) {
-		var job jobAnswer
+		var job client.Job
 		r.ask("POST", "/api/v1/jobs", map[string]any{"task": "fail", "payload": map[string]any{"a": "<i>"}}, &job)
 		b := r.signedIn(r.admin)
 		r.eventually("it failed", func() bool { return strings.Contains(b.get("/jobs?state=failed").body, "/jobs/"+job.ID) })

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
@@ -20,7 +21,7 @@ const versionsPerPage = 20
 // the one before it, or against ?against=.
 func (s *Site) showWorkflowVersions(w http.ResponseWriter, r *http.Request, v *visit) {
 	s.showTab(w, r, v, "versions", " · versions", func(h *workflowHead) (any, error) {
-		var list page[versionAnswer]
+		var list client.Page[client.WorkflowVersion]
 		if err := s.ask(r.Context(), v, apiWorkflow(r, "/versions"), listQuery(r, versionsPerPage), &list); err != nil {
 			return nil, err
 		}
@@ -50,7 +51,7 @@ func (s *Site) compareVersions(ctx context.Context, out *versionsPage, shown, ag
 
 // versionOf reads the script with a number. It is nil if there is none: numbers
 // are what somebody can write into an address.
-func (s *Site) versionOf(ctx context.Context, name string, number int) (found *versionAnswer, err error) {
+func (s *Site) versionOf(ctx context.Context, name string, number int) (found *shownVersion, err error) {
 	err = s.cfg.DB.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
 		found = nil
 		flow, err := workflowstore.In(tx).WorkflowByName(ctx, name)
@@ -61,7 +62,7 @@ func (s *Site) versionOf(ctx context.Context, name string, number int) (found *v
 		if err != nil || len(list) == 0 || list[0].Number != number {
 			return err
 		}
-		found = &versionAnswer{Number: number, Version: list[0].Version, Filename: list[0].Filename, CreatedAt: list[0].CreatedAt, Script: list[0].Source}
+		found = &shownVersion{Number: number, Version: list[0].Version, Filename: list[0].Filename, Script: list[0].Source}
 		return nil
 	})
 	return found, err
