@@ -262,7 +262,7 @@ func TestATypeIsNotChangedOnEitherDatabase(t *testing.T) {
 			t.Helper()
 			err := apply(d)
 			e, ok := errors.AsType[*pawl.Error](err)
-			if !ok || e.Reason != "table_mismatch" || e.Msg != "table items does not fit the source "+d.Name+": "+want || e.Hint == "" {
+			if !ok || e.Reason != "table_mismatch" || e.Msg != "table items does not match source "+d.Name+": "+want || e.Hint == "" {
 				t.Errorf("%v, want %s", err, want)
 			}
 		}

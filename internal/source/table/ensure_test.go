@@ -173,7 +173,7 @@ func TestEnsureByTwoAtOnce(t *testing.T) {
 func TestPlansThatCannotBe(t *testing.T) {
 	bad := map[string]spec.Definition{
 		"upsert needs a key": prices(spec.Upsert),
-		"no target":          prices(spec.Append, "nothing"),
+		"not the target":     prices(spec.Append, "nothing"),
 		"kept for Pawl":      with(prices(spec.Append), func(d *spec.Definition) { d.Table = "_PAWL_stage_x" }),
 	}
 	for says, d := range bad {

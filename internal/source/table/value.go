@@ -59,7 +59,7 @@ func normal(sql dialect, kind spec.Type, v any) (any, string) {
 			return time.Date(x.Year(), x.Month(), x.Day(), 0, 0, 0, 0, time.UTC), ""
 		}
 	}
-	return nil, fmt.Sprintf("%T is not a %s", v, kind)
+	return nil, fmt.Sprintf("%T is not of type %s", v, kind)
 }
 
 func storable(sql dialect, kind spec.Type, text string) (any, string) {

@@ -139,7 +139,7 @@ func TestRowsThatCannotBeStoredAreRejected(t *testing.T) {
 		for _, r := range res.Rejected {
 			got = append(got, fmt.Sprintf("%d %s", r.Row, r.Reason))
 		}
-		want := "1 has no value for the key column id|3 name has a NUL character or is not UTF-8|4 name has a NUL character or is not UTF-8|5 id string is no integer"
+		want := "1 has no value for the key column id|3 name has a NUL character or is not UTF-8|4 name has a NUL character or is not UTF-8|5 id string is not of type integer"
 		if strings.Join(got, "|") != want {
 			t.Errorf("rejected:\n got %s\nwant %s", strings.Join(got, "|"), want)
 		}
