@@ -453,3 +453,61 @@ func TestYAMLIsReadInOnePlace(t *testing.T) {
 		}
 	}
 }
+
+// The structs that cross HTTP are in client: the server, the command line, the
+// pages and users' programs share them. A struct with as many JSON fields as
+// this elsewhere in what speaks HTTP is a copy, or has a reason.
+func TestWhatCrossesHTTPIsInTheClient(t *testing.T) {
+	const fields = 4
+	reasons := map[string]string{
+		"internal/cli/cmd_status.go status":               "what pawl status prints",
+		"internal/cli/cmd_try.go triedJSON":               "what pawl test prints",
+		"internal/cli/cmd_try.go triedCall":               "what pawl test prints",
+		"internal/cli/cmd_try.go triedInput":              "what pawl test prints",
+		"internal/cli/cmd_try_source.go triedSource":      "what pawl test prints",
+		"internal/cli/cmd_try_source.go triedRequest":     "what pawl test prints",
+		"internal/cli/cmd_validate.go checked":            "what pawl validate prints",
+		"internal/cli/cmd_validate.go fault":              "what pawl validate prints",
+		"internal/cli/cmd_version.go build":               "what pawl version prints",
+		"internal/cli/yaml_file.go sent":                  "both answers to apply, of which the definitions are shown as they are",
+		"internal/demo/market.go price":                   "what the demo's own API serves",
+		"internal/demo/scene_prices.go tableRow":          "a row of the demo's own table",
+		"internal/execution/memory.go memory":             "what is stored of an execution",
+		"internal/execution/problem.go problem":           "the execution service's own, with the run that is in progress",
+		"internal/execution/contract/run.go RunRequestV1": "the versioned contract with executors",
+		"internal/execution/contract/run.go RunAnswerV1":  "the versioned contract with executors",
+	}
+	for _, folder := range []string{"internal/api", "internal/web", "internal/cli", "internal/server", "internal/demo", "internal/execution"} {
+		for name, file := range filesUnder(t, folder) {
+			where := ""
+			ast.Inspect(file, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.TypeSpec:
+					where = name + " " + n.Name.Name
+				case *ast.FuncDecl:
+					where = name + " " + n.Name.Name
+				case *ast.StructType:
+					if count := jsonFields(n); count >= fields && reasons[where] == "" {
+						t.Errorf("%s: a struct with %d JSON fields; use the type of client, or give the reason here", where, count)
+					} else if count >= fields {
+						delete(reasons, where)
+					}
+				}
+				return true
+			})
+		}
+	}
+	for where := range reasons {
+		t.Errorf("%s is gone; remove its reason", where)
+	}
+}
+
+// jsonFields is how many fields of a struct have a name in JSON.
+func jsonFields(s *ast.StructType) (count int) {
+	for _, field := range s.Fields.List {
+		if field.Tag != nil && strings.Contains(field.Tag.Value, `json:"`) && !strings.Contains(field.Tag.Value, `json:"-"`) {
+			count++
+		}
+	}
+	return count
+}

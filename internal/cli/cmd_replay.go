@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 )
 
 func newReplayCommand(p *Process) *cobra.Command {
@@ -57,13 +58,7 @@ func newReplayCommand(p *Process) *cobra.Command {
 
 // tellReplay shows what would be different.
 func tellReplay(p *Process, out *outputFlag, raw json.RawMessage) error {
-	var r struct {
-		RunID       string   `json:"runId"`
-		Same        bool     `json:"same"`
-		Differences []string `json:"differences"`
-		Logs        []string `json:"logs"`
-		Error       string   `json:"error"`
-	}
+	var r client.Replay
 	if err := json.Unmarshal(raw, &r); err != nil {
 		return fmt.Errorf("read replay: %w", err)
 	}
@@ -76,9 +71,9 @@ func tellReplay(p *Process, out *outputFlag, raw json.RawMessage) error {
 		case r.Same:
 			fmt.Fprintf(&b, "Run %s would do the same.\n", r.RunID)
 		case r.Error != "" && len(r.Differences) == 0:
-			fmt.Fprintf(&b, "Run %s would fail as it did: %s\n", r.RunID, oneLine(r.Error))
+			fmt.Fprintf(&b, "Run %s would fail as it did: %s\n", r.RunID, oneLine(string(r.Error)))
 		case r.Error != "":
-			fmt.Fprintf(&b, "Run %s would fail: %s\n", r.RunID, oneLine(r.Error))
+			fmt.Fprintf(&b, "Run %s would fail: %s\n", r.RunID, oneLine(string(r.Error)))
 		default:
 			fmt.Fprintf(&b, "Run %s would do something else:\n", r.RunID)
 		}

@@ -28,28 +28,19 @@ func describeRepairs(ctx context.Context, c *client.Client, workflow string, now
 	var b strings.Builder
 	b.WriteString("\nProposed repairs, the newest first:\n")
 	for _, raw := range items {
-		var r struct {
-			RunID       string    `json:"runId"`
-			State       string    `json:"state"`
-			Reason      string    `json:"reason"`
-			Explanation string    `json:"explanation"`
-			Repairer    string    `json:"repairer"`
-			Script      string    `json:"script"`
-			BaseScript  string    `json:"baseScript"`
-			CreatedAt   time.Time `json:"createdAt"`
-		}
+		var r client.Repair
 		if err := json.Unmarshal(raw, &r); err != nil {
 			return "", fmt.Errorf("read repair: %w", err)
 		}
-		fmt.Fprintf(&b, "\n  %s %s by %s, for run %s\n", relative(r.CreatedAt, now), r.State, oneLine(r.Repairer), r.RunID)
+		fmt.Fprintf(&b, "\n  %s %s by %s, for run %s\n", relative(r.CreatedAt.Time, now), r.State, oneLine(r.Repairer), r.RunID)
 		if r.Reason != "" {
-			fmt.Fprintf(&b, "  because: %s\n", oneLine(r.Reason))
+			fmt.Fprintf(&b, "  because: %s\n", oneLine(string(r.Reason)))
 		}
 		if r.Explanation != "" {
-			fmt.Fprintf(&b, "  it says: %s\n", oneLine(r.Explanation))
+			fmt.Fprintf(&b, "  it says: %s\n", oneLine(string(r.Explanation)))
 		}
 		if r.Script != "" {
-			for line := range strings.Lines(unifiedDiff("failed", "proposed", r.BaseScript, r.Script)) {
+			for line := range strings.Lines(unifiedDiff("failed", "proposed", string(r.BaseScript), string(r.Script))) {
 				b.WriteString("    " + line)
 			}
 		}

@@ -36,16 +36,11 @@ func readEvent(e client.StreamEvent) (h happening, ok bool) {
 	if e.Type != "job" {
 		return h, false
 	}
-	var data struct {
-		What  string     `json:"what"`
-		At    time.Time  `json:"at"`
-		Job   client.Job `json:"job"`
-		Error string     `json:"error"`
-	}
+	var data client.JobEvent
 	if json.Unmarshal(e.Data, &data) != nil {
 		return h, false
 	}
-	return happening{what: data.What, at: data.At, job: data.Job, err: data.Error}, true
+	return happening{what: data.What, at: data.At.Time, job: data.Job, err: string(data.Error)}, true
 }
 
 // watch follows the events of the server until ctx ends. It returns when the
