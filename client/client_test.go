@@ -52,7 +52,7 @@ func TestProblemsBecomeErrorsWithTheirCode(t *testing.T) {
 		"another server": {404, "text/html", `<html>`, pawl.CodeInternal, 1, "404 Not Found"},
 		"broken problem": {404, "application/problem+json", `{`, pawl.CodeInternal, 1, "404"},
 		"redirect":       {302, "text/html", ``, pawl.CodeInternal, 1, "302"},
-		"not JSON":        {200, "text/html", `<html>`, pawl.CodeInternal, 1, "not JSON"},
+		"not JSON":       {200, "text/html", `<html>`, pawl.CodeInternal, 1, "not JSON"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

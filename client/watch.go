@@ -100,11 +100,11 @@ func (c *Client) follow(ctx context.Context, lastID *string, w Watcher) (connect
 	if err := w.CatchUp(ctx); err != nil {
 		return true, err
 	}
-	return true, c.tell(ctx, newEventReader(&heard{resp.Body, dead}), lastID, w)
+	return true, c.dispatch(ctx, newEventReader(&heard{resp.Body, dead}), lastID, w)
 }
 
-// tell tells of the events of one connection until it breaks.
-func (c *Client) tell(ctx context.Context, events *eventReader, lastID *string, w Watcher) error {
+// dispatch passes on the events of one connection until it breaks.
+func (c *Client) dispatch(ctx context.Context, events *eventReader, lastID *string, w Watcher) error {
 	type read struct {
 		event StreamEvent
 		err   error

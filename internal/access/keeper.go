@@ -52,15 +52,15 @@ func (k *Keeper) Find(ctx context.Context, text string, now time.Time) (userstor
 	if found {
 		return t, Good(&t, now)
 	}
-	t, err := k.Look(ctx, text, now)
+	t, err := k.Load(ctx, text, now)
 	if err == nil {
 		k.put(hash, t, era, now)
 	}
 	return t, err
 }
 
-// Look is Find that asks the database in any case.
-func (k *Keeper) Look(ctx context.Context, text string, now time.Time) (userstore.Token, error) {
+// Load is Find that asks the database in any case.
+func (k *Keeper) Load(ctx context.Context, text string, now time.Time) (userstore.Token, error) {
 	t, err := userstore.On(k.db).TokenByText(ctx, text)
 	if errors.Is(err, pawl.ErrNotFound) {
 		return t, unauthorized("the token is not known", "Check that it is a token of this server, and all of it.")

@@ -135,8 +135,8 @@ func IsRule(scope string) bool {
 	return v != verbNone && resource != everything && resource != ""
 }
 
-// Words lists every scope there is, for the resources that routes name.
-func Words(resources []string) []string {
+// AllScopes lists every scope there is, for the resources that routes name.
+func AllScopes(resources []string) []string {
 	words := []string{everything, "read", "write", "admin"}
 	for _, resource := range resources {
 		for _, word := range []string{"read", "write", "admin"} {

@@ -89,7 +89,7 @@ func (a *API) revokeRule(ctx context.Context, in *revokeRuleInput) (*struct{}, e
 		return nil, a.noWorkflow(ctx, in.Name)
 	case errors.Is(err, pawl.ErrNotFound):
 		return nil, &pawl.Error{
-			Code: pawl.CodeNotFound, Op: "revoke approval rule", Msg: fmt.Sprintf("%s.%s is not always approved", in.Tool, in.Method),
+			Code: pawl.CodeNotFound, Op: "revoke approval rule", Msg: fmt.Sprintf("there is no standing approval for %s.%s", in.Tool, in.Method),
 			Hint: "List standing approvals: pawl get rules " + in.Name,
 		}
 	}

@@ -87,7 +87,7 @@ func TestAlwaysHoldsUntilItIsRevoked(t *testing.T) {
 		r.do("DELETE", "/api/v1/workflows/askin/approvals/rules/desk/ask", nil).problem(404, "not_found")
 		r.do("GET", "/api/v1/workflows/askin/approvals/rules", nil).problem(404, "not_found")
 		r.do("DELETE", rule, nil).want(204)
-		if p := r.do("DELETE", rule, nil).problem(404, "not_found"); !strings.Contains(p.Detail, "Nobody said always to desk.ask") {
+		if p := r.do("DELETE", rule, nil).problem(404, "not_found"); !strings.Contains(p.Detail, "no standing approval for desk.ask") {
 			t.Errorf("%+v", p)
 		}
 		if e := r.audited("approval.revoke", "workflow:asking"); string(e.Detail) != `{"method":"ask","tool":"desk"}` || r.entries("approval.revoke") != 1 {

@@ -193,7 +193,7 @@ func (a *API) nextOfSchedule(ctx context.Context, in *nextInput) (*nextOutput, e
 		if err != nil {
 			return err
 		}
-		out.Body.Enabled, out.Body.Schedule, out.Body.Items = s.Enabled, schedule.Words(s), out.Body.Items[:0]
+		out.Body.Enabled, out.Body.Schedule, out.Body.Items = s.Enabled, schedule.DescribeTimes(s), out.Body.Items[:0]
 		for _, next := range list {
 			out.Body.Items = append(out.Body.Items, client.NextInstant{At: client.At(next.Time), Local: next.Local, ClockChange: next.ClockChange})
 		}

@@ -93,7 +93,7 @@ func (a *API) checkToken(r *client.TokenRequest, caller *userstore.Token, now ti
 	if r.User != "" {
 		f.add("/user", textFault(r.User, maxTokenName), "")
 	}
-	words := access.Words(sortedKeys(a.resources))
+	words := access.AllScopes(sortedKeys(a.resources))
 	for i, s := range r.Scopes {
 		if !slices.Contains(words, s) {
 			f.add(fmt.Sprintf("/scopes/%d", i), "is not a scope", choicesHint(s, "scopes", words))

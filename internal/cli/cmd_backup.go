@@ -78,7 +78,7 @@ func (b *backer) run(ctx context.Context, name string) (err error) {
 		return err
 	}
 	b.bar.end()
-	return b.tell(name, contents)
+	return b.report(name, contents)
 }
 
 func (b *backer) checkTarget(target string) error {
@@ -201,7 +201,7 @@ func (b *backer) place(tmp, target string) error {
 	return nil
 }
 
-func (b *backer) tell(name string, c store.FileContents) error {
+func (b *backer) report(name string, c store.FileContents) error {
 	if b.out.machine() {
 		raw, err := json.Marshal(map[string]any{"file": name, "tables": c.Tables, "rows": c.Rows, "bytes": c.Bytes})
 		if err != nil {

@@ -107,7 +107,7 @@ func (n *pinner) show() error {
 		if p.Fixed {
 			fixed++
 		}
-		tellPin(&b, p)
+		writePin(&b, p)
 	}
 	if blocked == 0 {
 		fmt.Fprintf(&b, "Nothing is blocked: %s as agreed to.\n", areTools(len(n.pins)))
@@ -125,9 +125,9 @@ func areTools(n int) string {
 	return fmt.Sprintf("all %d tools are", n)
 }
 
-// tellPin tells how a method differs from what was agreed to. All of it is the
+// writePin tells how a method differs from what was agreed to. All of it is the
 // other side's words, so what cannot be seen is made visible.
-func tellPin(b *strings.Builder, p client.Pin) {
+func writePin(b *strings.Builder, p client.Pin) {
 	what := map[string]string{
 		client.PinChanged: "is not what was agreed to", client.PinMissing: "is new", client.PinGone: "is gone",
 	}[p.State]

@@ -76,7 +76,7 @@ func (m *promoter) run(ctx context.Context, usage string) error {
 	if err != nil {
 		return err
 	}
-	return m.tell(done, to.String())
+	return m.report(done, to.String())
 }
 
 func (m *promoter) check(set *resolved, usage string) error {
@@ -127,7 +127,7 @@ func (m *promoter) takeBack(ctx context.Context, from *store.DB) error {
 	return nil
 }
 
-func (m *promoter) tell(done store.PromoteResult, to string) error {
+func (m *promoter) report(done store.PromoteResult, to string) error {
 	for _, name := range done.Left {
 		m.p.say("note: the table %s belongs to no source and was not copied", name)
 	}

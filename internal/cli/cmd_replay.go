@@ -51,13 +51,13 @@ func newReplayCommand(p *Process) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return tellReplay(p, out, raw)
+		return printReplay(p, out, raw)
 	}
 	return cmd
 }
 
-// tellReplay shows what would be different.
-func tellReplay(p *Process, out *outputFlag, raw json.RawMessage) error {
+// printReplay shows what would be different.
+func printReplay(p *Process, out *outputFlag, raw json.RawMessage) error {
 	var r client.Replay
 	if err := json.Unmarshal(raw, &r); err != nil {
 		return fmt.Errorf("read replay: %w", err)

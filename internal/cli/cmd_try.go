@@ -195,7 +195,7 @@ func (t *trying) report(p *Process, config workflow.Config, tried []workflow.Tri
 		var b bytes.Buffer
 		fmt.Fprintf(&b, "Workflow %s, without making calls:\n", config.Name)
 		for _, one := range list {
-			one.tell(&b)
+			one.writeTo(&b)
 		}
 		if _, err := p.Stdout.Write(b.Bytes()); err != nil {
 			return err
@@ -207,7 +207,7 @@ func (t *trying) report(p *Process, config workflow.Config, tried []workflow.Tri
 	return nil
 }
 
-func (t triedJSON) tell(b *bytes.Buffer) {
+func (t triedJSON) writeTo(b *bytes.Buffer) {
 	fmt.Fprintf(b, "\n%s %s\n", t.Type, t.Handler)
 	line := func(what, format string, args ...any) {
 		fmt.Fprintf(b, "  %-11s %s\n", what, oneLine(fmt.Sprintf(format, args...)))

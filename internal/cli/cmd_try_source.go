@@ -218,7 +218,7 @@ func (t *trying) reportSource(p *Process, d *spec.Definition, tried *source.Trie
 			return err
 		}
 	}
-	list.tell(&b)
+	list.writeTo(&b)
 	_, err := p.Stdout.Write(b.Bytes())
 	return err
 }
@@ -242,8 +242,8 @@ func writeTried(p *Process, b *bytes.Buffer, d *spec.Definition, rows []map[stri
 	return newSheet(p, columns).write(b, cells, true)
 }
 
-// tell counts what was seen, and shows what did not fit.
-func (t triedSource) tell(b *bytes.Buffer) {
+// writeTo counts what was seen, and shows what did not fit.
+func (t triedSource) writeTo(b *bytes.Buffer) {
 	fmt.Fprintf(b, "\n%s read, %d shown; %d rejected.\n", plural(t.RowsRead, "row"), len(t.Rows), t.Rejected)
 	for _, r := range t.Rejects {
 		fmt.Fprintf(b, "  row %d: %s: %s\n", r.Row, oneLine(visible.Text(r.Reason)), oneLine(visible.Text(cut(r.Raw, 120))))

@@ -76,7 +76,7 @@ func describeSlots(ctx context.Context, c *client.Client, raw json.RawMessage, n
 		return "", fmt.Errorf("read schedule: %w", err)
 	}
 	d := newDescription(now)
-	for _, tell := range []func(context.Context, *client.Client, *description, client.Schedule) error{tellGrant, tellGates, tellNext, tellSlots} {
+	for _, tell := range []func(context.Context, *client.Client, *description, client.Schedule) error{addGrant, addGates, addNext, addSlots} {
 		if err := tell(ctx, c, d, s); err != nil && !missing(err) {
 			return "", err
 		}
@@ -91,7 +91,7 @@ func missing(err error) bool {
 	return errors.Is(err, pawl.ErrNotFound) || pawl.ErrorCode(err) == pawl.CodeForbidden
 }
 
-func tellGrant(ctx context.Context, c *client.Client, d *description, s client.Schedule) error {
+func addGrant(ctx context.Context, c *client.Client, d *description, s client.Schedule) error {
 	if s.ExecutionGrantID == "" {
 		return nil
 	}
@@ -113,7 +113,7 @@ func tellGrant(ctx context.Context, c *client.Client, d *description, s client.S
 	return nil
 }
 
-func tellGates(ctx context.Context, c *client.Client, d *description, s client.Schedule) error {
+func addGates(ctx context.Context, c *client.Client, d *description, s client.Schedule) error {
 	raw, err := c.Get(ctx, client.WhyPath(scheduleKind().singular, s.ID))
 	if err != nil {
 		return err
@@ -126,7 +126,7 @@ func tellGates(ctx context.Context, c *client.Client, d *description, s client.S
 	return nil
 }
 
-func tellNext(ctx context.Context, c *client.Client, d *description, s client.Schedule) error {
+func addNext(ctx context.Context, c *client.Client, d *description, s client.Schedule) error {
 	raw, err := c.GetWith(ctx, client.SchedulePath(s.ID, "next"), url.Values{"count": {fmt.Sprint(nextShown)}})
 	if err != nil {
 		return err
@@ -147,7 +147,7 @@ func tellNext(ctx context.Context, c *client.Client, d *description, s client.Sc
 	return nil
 }
 
-func tellSlots(ctx context.Context, c *client.Client, d *description, s client.Schedule) error {
+func addSlots(ctx context.Context, c *client.Client, d *description, s client.Schedule) error {
 	items, more, err := c.List(ctx, client.SchedulePath(s.ID, "slots"), nil, slotsShown)
 	if err != nil {
 		return err

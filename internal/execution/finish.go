@@ -49,7 +49,7 @@ func (f *flight) finished(r runner.Result) (contract.RunAnswerV1, error) {
 			o.ErrorCode = r.Code
 		}
 	}
-	m, facts := f.told(r)
+	m, facts := f.snapshotWith(r)
 	m.Input = nil
 	m.Unknown, m.Retry, m.RetryAfterMS = r.Unknown, r.Retry && !r.OK && !r.Unknown, r.RetryAfter.Milliseconds()
 	var cost pawl.USD
@@ -72,7 +72,7 @@ func (f *flight) finished(r runner.Result) (contract.RunAnswerV1, error) {
 // interrupted stores a question to a person. What was used so far is settled;
 // what goes on after the answer is reserved again.
 func (f *flight) interrupted(r runner.Result) (contract.RunAnswerV1, error) {
-	m, facts := f.told(r)
+	m, facts := f.snapshotWith(r)
 	m.Units, m.Asked, m.Question, m.Input = m.Units+len(facts), true, store.NewID(), f.run.Input
 	question := asJSON(r.Interrupt)
 	var cost pawl.USD
@@ -99,7 +99,7 @@ func (f *flight) interrupted(r runner.Result) (contract.RunAnswerV1, error) {
 
 // released ends the claim without an outcome.
 func (f *flight) released() error {
-	_, facts := f.tell()
+	_, facts := f.snapshot()
 	return f.write(func(ctx context.Context, tx *store.Tx) error {
 		if _, _, err := f.settle(ctx, tx, facts); err != nil {
 			return err
@@ -123,16 +123,16 @@ func (f *flight) settle(ctx context.Context, tx *store.Tx, facts []billing.Fact)
 	return cost, !cancelAt.IsZero(), err
 }
 
-func (f *flight) tell() (memory, []billing.Fact) {
+func (f *flight) snapshot() (memory, []billing.Fact) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.memory, f.facts
 }
 
-// told is tell with what the executor wants remembered of this result. It is
+// snapshotWith is snapshot with what the executor wants remembered of this result. It is
 // stored with the result, so that no crash finds one without the other.
-func (f *flight) told(r runner.Result) (memory, []billing.Fact) {
-	m, facts := f.tell()
+func (f *flight) snapshotWith(r runner.Result) (memory, []billing.Fact) {
+	m, facts := f.snapshot()
 	if r.Remote != nil {
 		m.Remote = r.Remote
 	}

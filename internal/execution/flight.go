@@ -90,10 +90,10 @@ func (f *flight) runGraph(ctx context.Context) (runner.Result, error) {
 
 // stopElsewhere cancels a run that this process does not follow.
 func (f *flight) stopElsewhere(ctx context.Context) runner.Result {
-	m, _ := f.tell()
+	m, _ := f.snapshot()
 	run := f.run
 	run.Remote = m.Remote
-	if !f.tellExecutor(ctx, run) {
+	if !f.cancelExecutor(ctx, run) {
 		return runner.Result{Code: string(contract.Aborted), Message: "the run was cancelled, and its executor did not take note", Unknown: true}
 	}
 	return runner.Result{Code: string(contract.Aborted), Message: "the run was cancelled"}
@@ -172,7 +172,7 @@ func (f *flight) watch(ctx context.Context) {
 			beaten = now
 			cancelAt, err = f.beat(ctx)
 		case f.s.db.Shared(): // else whoever cancels is in this process
-			cancelAt, err = f.look(ctx)
+			cancelAt, err = f.loadCancel(ctx)
 		}
 		switch {
 		case errors.Is(err, pawl.ErrLeaseLost):
@@ -194,7 +194,7 @@ func (f *flight) beat(ctx context.Context) (cancelAt time.Time, err error) {
 	return cancelAt, err
 }
 
-func (f *flight) look(ctx context.Context) (cancelAt time.Time, err error) {
+func (f *flight) loadCancel(ctx context.Context) (cancelAt time.Time, err error) {
 	err = f.s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
 		e, err := executionstore.In(tx).ExecutionByKey(ctx, f.key)
 		if err == nil && e.Owner == f.owner {
@@ -217,7 +217,7 @@ func (f *flight) askStop(ctx context.Context) {
 	run := f.run
 	run.Remote = f.memory.Remote
 	f.helpers.Go(func() {
-		f.tellExecutor(context.WithoutCancel(ctx), run)
+		f.cancelExecutor(context.WithoutCancel(ctx), run)
 		select {
 		case <-f.ended:
 		case <-time.After(cancelGrace):
@@ -226,8 +226,8 @@ func (f *flight) askStop(ctx context.Context) {
 	})
 }
 
-// tellExecutor reports whether the executor took note that a run is cancelled.
-func (f *flight) tellExecutor(ctx context.Context, run runner.Run) bool {
+// cancelExecutor reports whether the executor took note that a run is cancelled.
+func (f *flight) cancelExecutor(ctx context.Context, run runner.Run) bool {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	err := run.Caller.Key.CleanError(f.exec.Cancel(ctx, run))

@@ -182,13 +182,13 @@ func TestProblemsOfTheInside(t *testing.T) {
 			t.Errorf("%s: %+v", name, p)
 		}
 		w := httptest.NewRecorder()
-		(&Service{log: discard()}).tell(w, nil, c.err)
+		(&Service{log: discard()}).respond(w, nil, c.err)
 		if again := w.Header().Get("Retry-After") == "1"; again != (c.status == 503) || strings.Contains(w.Body.String(), "hunter2") {
 			t.Errorf("%s: %v %s", name, w.Header(), w.Body)
 		}
 	}
 	w := httptest.NewRecorder()
-	(&Service{log: discard()}).tell(w, nil, &InProgressError{RunID: "r"})
+	(&Service{log: discard()}).respond(w, nil, &InProgressError{RunID: "r"})
 	if w.Code != 409 || w.Header().Get("Retry-After") != "1" {
 		t.Errorf("in progress: %d %v", w.Code, w.Header())
 	}

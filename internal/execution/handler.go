@@ -62,14 +62,14 @@ func (s *Service) Handler(token string) http.Handler {
 		if err == nil {
 			answer, err = s.Outcome(r.Context(), key)
 		}
-		s.tell(w, answer, err)
+		s.respond(w, answer, err)
 	})
 	mux.HandleFunc("POST "+pathCancel, func(w http.ResponseWriter, r *http.Request) {
 		key, err := keyOf(r)
 		if err == nil {
 			err = s.cancel(r.Context(), key, guestOf(r).Actor)
 		}
-		s.tell(w, struct{}{}, err)
+		s.respond(w, struct{}{}, err)
 	})
 	mux.HandleFunc("POST "+pathResume, s.serveResume)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -78,7 +78,7 @@ func (s *Service) Handler(token string) http.Handler {
 			if pawl.ErrorCode(err) == pawl.CodeUnauthorized {
 				w.Header().Set("WWW-Authenticate", "Bearer")
 			}
-			s.tell(w, nil, err)
+			s.respond(w, nil, err)
 			return
 		}
 		mux.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), guestKey{}, guest)))
@@ -142,37 +142,37 @@ func keyOf(r *http.Request) (string, error) {
 
 func (s *Service) serveRun(w http.ResponseWriter, r *http.Request, graphID string) {
 	if err := checkGraphID(graphID); err != nil {
-		s.tell(w, nil, err)
+		s.respond(w, nil, err)
 		return
 	}
 	key, err := keyOf(r)
 	if err != nil {
-		s.tell(w, nil, err)
+		s.respond(w, nil, err)
 		return
 	}
 	var req contract.RunRequestV1
 	if err := readBody(w, r, &req); err != nil {
-		s.tell(w, nil, err)
+		s.respond(w, nil, err)
 		return
 	}
 	guest := guestOf(r)
 	answer, err := s.run(r.Context(), key, graphID, guest.clean(req), guest.Actor)
-	s.tell(w, answer, err)
+	s.respond(w, answer, err)
 }
 
 func (s *Service) serveResume(w http.ResponseWriter, r *http.Request) {
 	key, err := keyOf(r)
 	if err != nil {
-		s.tell(w, nil, err)
+		s.respond(w, nil, err)
 		return
 	}
 	var person json.RawMessage
 	if err := readBody(w, r, &person); err != nil {
-		s.tell(w, nil, err)
+		s.respond(w, nil, err)
 		return
 	}
 	answer, err := s.resume(r.Context(), key, r.URL.Query().Get("question"), person, guestOf(r).Actor)
-	s.tell(w, answer, err)
+	s.respond(w, answer, err)
 }
 
 // readBody reads one JSON value. Unknown fields are left alone: a newer caller

@@ -30,8 +30,8 @@ type problemFault struct {
 	Message string `json:"message"`
 }
 
-// tell writes an answer, or the problem of an error.
-func (s *Service) tell(w http.ResponseWriter, answer any, err error) {
+// respond writes an answer, or the problem of an error.
+func (s *Service) respond(w http.ResponseWriter, answer any, err error) {
 	if err == nil {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(answer) // the caller is gone, or not

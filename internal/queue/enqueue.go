@@ -43,10 +43,10 @@ func (q *Queue) Enqueue(ctx context.Context, specs ...store.JobSpec) ([]store.Jo
 	if q.enq.running.Load() && len(specs) == 1 {
 		return q.enq.enqueue(ctx, specs)
 	}
-	return q.enqueueAlone(ctx, specs)
+	return q.enqueueOwnTx(ctx, specs)
 }
 
-func (q *Queue) enqueueAlone(ctx context.Context, specs []store.JobSpec) (jobs []store.Job, err error) {
+func (q *Queue) enqueueOwnTx(ctx context.Context, specs []store.JobSpec) (jobs []store.Job, err error) {
 	if !slices.ContainsFunc(specs, func(s store.JobSpec) bool { return s.Key != "" }) {
 		q.fill(specs)
 		jobs, err = q.db.EnqueueOwnTx(ctx, specs)
@@ -206,7 +206,7 @@ func (e *enqueuer) write(group []*enqueueRequest) {
 		for _, r := range group {
 			specs = append(specs, r.specs...)
 		}
-		jobs, err := e.q.enqueueAlone(context.WithoutCancel(group[0].ctx), specs)
+		jobs, err := e.q.enqueueOwnTx(context.WithoutCancel(group[0].ctx), specs)
 		if err == nil {
 			for _, r := range group {
 				r.jobs, jobs = jobs[:len(r.specs)], jobs[len(r.specs):]
@@ -221,7 +221,7 @@ func (e *enqueuer) write(group []*enqueueRequest) {
 		}
 	}
 	for _, r := range group {
-		r.jobs, r.err = e.q.enqueueAlone(r.ctx, r.specs)
+		r.jobs, r.err = e.q.enqueueOwnTx(r.ctx, r.specs)
 	}
 }
 
@@ -234,6 +234,6 @@ func (e *enqueuer) enqueue(ctx context.Context, specs []store.JobSpec) ([]store.
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	case <-e.stopped:
-		return e.q.enqueueAlone(ctx, specs)
+		return e.q.enqueueOwnTx(ctx, specs)
 	}
 }

@@ -83,7 +83,7 @@ func (b *Book) count(ctx context.Context, r rule) error {
 		if denied = r.deny(calls, tx.Now); denied == nil {
 			return errors.New("book a call: the page of " + r.domain + " says neither yes nor no")
 		}
-		return r.mend(ctx, tx, calls)
+		return r.repair(ctx, tx, calls)
 	}, store.Lazy)
 	return outcome(err, denied)
 }
@@ -106,7 +106,7 @@ func (b *Book) pass(ctx context.Context, r rule) error {
 			if err != nil {
 				return err
 			}
-			return r.mend(ctx, tx, calls)
+			return r.repair(ctx, tx, calls)
 		}, store.Lazy)
 	}
 	return outcome(err, denied)

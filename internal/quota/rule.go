@@ -91,13 +91,13 @@ func (r rule) broken(c quotastore.DomainCalls, now time.Time) bool {
 	return c.BlockedUntil.After(now.Add(r.longest)) || r.limited() && c.WindowStart.After(now.Add(r.limit.Period))
 }
 
-// mend puts a broken page right, so that what is judged as "an hour from now"
+// repair puts a broken page right, so that what is judged as "an hour from now"
 // comes nearer.
-func (r rule) mend(ctx context.Context, tx *store.Tx, c quotastore.DomainCalls) error {
+func (r rule) repair(ctx context.Context, tx *store.Tx, c quotastore.DomainCalls) error {
 	if !r.broken(c, tx.Now) {
 		return nil
 	}
-	return quotastore.In(tx).MendCalls(ctx, r.domain, tx.Now.Add(r.longest), tx.Now.Add(r.limit.Period))
+	return quotastore.In(tx).RepairCalls(ctx, r.domain, tx.Now.Add(r.longest), tx.Now.Add(r.limit.Period))
 }
 
 // shortPeriod writes a period as provider files do.

@@ -49,7 +49,7 @@ func (s *Service) reconcileTask() queue.Task {
 // healthy, and costs nothing for schedules that are not due.
 func (s *Service) Reconcile(ctx context.Context) (repaired int, err error) {
 	err = s.eachStale(ctx, func(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule) error {
-		fixed, err := s.mend(ctx, tx, sch)
+		fixed, err := s.repair(ctx, tx, sch)
 		if fixed {
 			repaired++
 			s.log.Warn("a schedule had lost its next slot", "schedule", sch.Name, "id", sch.ID)
@@ -90,9 +90,9 @@ func (s *Service) eachStale(ctx context.Context, fn func(context.Context, *store
 	}
 }
 
-// mend gives a schedule its next slot if it has none, and a slot its job. A
+// repair gives a schedule its next slot if it has none, and a slot its job. A
 // schedule whose slot runs or waits with its job is healthy.
-func (s *Service) mend(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule) (bool, error) {
+func (s *Service) repair(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule) (bool, error) {
 	there, err := planned(ctx, tx, sch)
 	if err != nil {
 		return false, err

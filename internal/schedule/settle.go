@@ -247,14 +247,14 @@ func (a *attempt) interrupted(ctx context.Context, tx *store.Tx, sch schedulesto
 	if err := schedulestore.In(tx).SetSlotCost(ctx, a.slot.ID, costOf(answer)); err != nil {
 		return err
 	}
-	if err := executionstore.In(tx).AskPerson(ctx, a.run.ID, sch.ID, answer.QuestionID, answer.Interrupt); err != nil {
+	if err := executionstore.In(tx).StoreQuestion(ctx, a.run.ID, sch.ID, answer.QuestionID, answer.Interrupt); err != nil {
 		return err
 	}
-	return a.askPeople(ctx, tx, sch, answer.Interrupt)
+	return a.notifyQuestion(ctx, tx, sch, answer.Interrupt)
 }
 
-// askPeople tells people that a graph asks them something.
-func (a *attempt) askPeople(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, question json.RawMessage) error {
+// notifyQuestion tells people that a graph asks them something.
+func (a *attempt) notifyQuestion(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, question json.RawMessage) error {
 	return a.noteIssue(ctx, tx, sch, run.IssueApproval, a.run.ID, a.run.ID, "The graph asks: "+clip(string(question)))
 }
 

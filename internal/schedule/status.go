@@ -143,7 +143,7 @@ func (s *Service) refusalOf(ctx context.Context, tx *store.Tx, sch schedulestore
 
 func (d Details) lane(now time.Time) lane.Lane {
 	sch := d.Row
-	l := lane.Lane{Ref: refOf(sch.ID, sch.Name), ID: sch.ID, Schedule: Words(sch), NextAt: d.nextAt(now), Paused: !sch.Enabled, Labels: sch.Labels}
+	l := lane.Lane{Ref: refOf(sch.ID, sch.Name), ID: sch.ID, Schedule: DescribeTimes(sch), NextAt: d.nextAt(now), Paused: !sch.Enabled, Labels: sch.Labels}
 	for _, slot := range d.Open {
 		if run.SlotStatus(slot.Status) == run.SlotPending && !slot.ScheduledFor.After(now) {
 			l.Pending++
@@ -439,8 +439,8 @@ func Next(sch schedulestore.Schedule, after time.Time, count int) ([]when.Instan
 	return schedule.Preview(after, count), nil
 }
 
-// Words are when a schedule is due, in words.
-func Words(sch schedulestore.Schedule) string {
+// DescribeTimes are when a schedule is due, in words.
+func DescribeTimes(sch schedulestore.Schedule) string {
 	schedule, err := scheduleOf(sch.Cron, sch.Timezone)
 	if err != nil { // its zone may have been lost since it was checked
 		return sch.Cron

@@ -30,12 +30,12 @@ func startWatch(limit time.Duration, interrupt func()) *watch {
 	w := &watch{limit: limit, begin: processorTime(), interrupt: interrupt}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.timer = time.AfterFunc(limit, w.look)
+	w.timer = time.AfterFunc(limit, w.check)
 	return w
 }
 
-// look runs whenever the limit could have been reached.
-func (w *watch) look() {
+// check runs whenever the limit could have been reached.
+func (w *watch) check() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.timer == nil {

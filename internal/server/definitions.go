@@ -39,7 +39,7 @@ type folders struct {
 // the version that is in force stays.
 func (s *server) applyDefinitions(ctx context.Context) (*folders, error) {
 	f := &folders{s, map[string]mark{}}
-	return f, f.look(ctx)
+	return f, f.applyChanged(ctx)
 }
 
 // watch applies files that change until the context ends. A file that goes away
@@ -55,15 +55,15 @@ func (f *folders) watch(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if err := f.look(ctx); err != nil && ctx.Err() == nil {
+			if err := f.applyChanged(ctx); err != nil && ctx.Err() == nil {
 				f.log.Error("definitions cannot be applied", "err", err)
 			}
 		}
 	}
 }
 
-// look applies every file that is new or has changed.
-func (f *folders) look(ctx context.Context) error {
+// applyChanged applies every file that is new or has changed.
+func (f *folders) applyChanged(ctx context.Context) error {
 	there := map[string]bool{}
 	for _, dir := range f.cfg.Dirs {
 		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {

@@ -110,7 +110,7 @@ func TestPagesOfAClockThatWasPutBackAreMended(t *testing.T) {
 		noteCalls(t, db, far, quotastore.DomainCalls{Domain: "a.example", BlockedUntil: far.Add(time.Minute)})
 		store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error {
 			tx.Now = store.AtForTest(2)
-			return quotastore.In(tx).MendCalls(ctx, "a.example", store.AtForTest(2).Add(time.Hour), store.AtForTest(2).Add(time.Minute))
+			return quotastore.In(tx).RepairCalls(ctx, "a.example", store.AtForTest(2).Add(time.Hour), store.AtForTest(2).Add(time.Minute))
 		})
 		got := callsOf(t, db, "a.example")
 		if !got.BlockedUntil.Equal(store.AtForTest(2).Add(time.Hour)) || !got.WindowStart.Equal(store.AtForTest(2)) || got.Count != 1 {

@@ -334,7 +334,7 @@ func TestAQuestionIsAnsweredOnce(t *testing.T) {
 		}
 		for i, question := range []string{`"may I?"`, `"and now?"`} {
 			store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error {
-				return executionstore.In(tx).AskPerson(ctx, "r", "s", fmt.Sprint("q", i), json.RawMessage(question))
+				return executionstore.In(tx).StoreQuestion(ctx, "r", "s", fmt.Sprint("q", i), json.RawMessage(question))
 			})
 			q := mustRead(t, db, func(ctx context.Context, tx *store.Tx) (executionstore.GraphQuestion, error) {
 				return executionstore.In(tx).GetQuestion(ctx, "r")

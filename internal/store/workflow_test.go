@@ -242,7 +242,7 @@ func TestConcurrentInsertsOfOneNameHaveOneWinner(t *testing.T) {
 			switch {
 			case err == nil:
 				won++
-			case !errors.Is(err, pawl.ErrConflict) || !strings.Contains(err.Error(), `workflow "mail" was deployed by somebody else`):
+			case !errors.Is(err, pawl.ErrConflict) || !strings.Contains(err.Error(), `workflow "mail" was deployed by someone else`):
 				t.Errorf("a rival got %v", err)
 			}
 		}

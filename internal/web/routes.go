@@ -85,7 +85,7 @@ func (s *Site) page(pattern string, show func(http.ResponseWriter, *http.Request
 	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		who, ok := s.signedIn(r)
 		if !ok {
-			s.askWho(w, r)
+			s.redirectToSignIn(w, r)
 			return
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), pageTimeout)

@@ -160,5 +160,5 @@ func (s *Site) setCookie(w http.ResponseWriter, r *http.Request, value string) {
 
 // goodToken finds a token that may be used now.
 func (s *Site) goodToken(ctx context.Context, text string, now time.Time) (userstore.Token, error) {
-	return s.cfg.Keeper.Look(ctx, text, now)
+	return s.cfg.Keeper.Load(ctx, text, now)
 }

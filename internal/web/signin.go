@@ -77,8 +77,8 @@ func localPath(path string) string {
 	return path
 }
 
-// askWho sends somebody who is not signed in to the page where one does.
-func (s *Site) askWho(w http.ResponseWriter, r *http.Request) {
+// redirectToSignIn sends somebody who is not signed in to the page where one does.
+func (s *Site) redirectToSignIn(w http.ResponseWriter, r *http.Request) {
 	to := "/signin"
 	if r.Method == http.MethodGet {
 		to = signInPath(r.URL.RequestURI())

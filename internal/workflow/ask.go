@@ -123,9 +123,9 @@ const (
 	notAsked tool.State = "not asked"
 )
 
-// tellsAbsence is what the answer Absent to a question that was asked at that
+// absenceVerdict is what the answer Absent to a question that was asked at that
 // instant is worth.
-func tellsAbsence(row mutationstore.Mutation, asked time.Time) tool.State {
+func absenceVerdict(row mutationstore.Mutation, asked time.Time) tool.State {
 	if asked.Before(row.AbsentAt) {
 		return tooEarly
 	}
@@ -147,7 +147,7 @@ func ask(ctx context.Context, t tool.Target, row mutationstore.Mutation) (tool.A
 		return tool.Answer{State: tool.Later}, 0
 	}
 	if answer.State == tool.Absent {
-		answer.State = tellsAbsence(row, asked)
+		answer.State = absenceVerdict(row, asked)
 	}
 	return answer, 0
 }
@@ -196,7 +196,7 @@ func (e *session) reconcile(ctx context.Context, v *view) error {
 			return askAgain(ctx, tx, row, wait)
 		case tool.Later:
 		}
-		return askedInVain(ctx, tx, row)
+		return countUnanswered(ctx, tx, row)
 	})
 }
 
@@ -209,9 +209,9 @@ func askAgain(ctx context.Context, tx *store.Tx, row mutationstore.Mutation, lea
 	return mutationstore.In(tx).ReconcileLater(ctx, row.ID, row.ReconcileAttempts, nextQuestion(row, tx.Now, wait, least))
 }
 
-// askedInVain counts a question without an answer; after the last one a person
+// countUnanswered counts a question without an answer; after the last one a person
 // must say what happened.
-func askedInVain(ctx context.Context, tx *store.Tx, row mutationstore.Mutation) error {
+func countUnanswered(ctx context.Context, tx *store.Tx, row mutationstore.Mutation) error {
 	attempts := row.ReconcileAttempts + 1
 	wait, ok := run.Reconcile(attempts)
 	if err := mutationstore.In(tx).ReconcileLater(ctx, row.ID, attempts, tx.Now.Add(wait)); err != nil || ok {

@@ -95,7 +95,7 @@ func (c *checker) check() Config {
 	for _, h := range consumers {
 		config.Consumers = append(config.Consumers, c.consumer(h))
 	}
-	c.together(config)
+	c.checkAcrossHandlers(config)
 	return config
 }
 
@@ -110,8 +110,8 @@ func exportKind(kind string) string {
 	return "a " + cutText(kind, mostQuoted)
 }
 
-// together checks what no handler can get wrong alone.
-func (c *checker) together(config Config) {
+// checkAcrossHandlers checks what no handler can get wrong alone.
+func (c *checker) checkAcrossHandlers(config Config) {
 	for _, k := range config.Consumers {
 		if _, taken := config.Producer(k.Name); taken {
 			h := declaredHandler{"consumers", k.Name, object{}}

@@ -169,7 +169,7 @@ func (x *execution) call(ctx context.Context, function string, host *host, args 
 		Program: program, Handler: group + x.run.Handler + "." + function, Args: args,
 		Now: host.now, Seed: seedOf(x.run.ID, function), Scope: x.id,
 	}, host, x.cfg.Limits)
-	x.trace.said(x.run.Phase, result)
+	x.trace.addLogs(x.run.Phase, result)
 	if ended := context.Cause(ctx); ended != nil && host.call == nil {
 		return nil, ended
 	}

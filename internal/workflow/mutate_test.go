@@ -267,7 +267,7 @@ func TestSecondCallHasNoEffect(t *testing.T) {
 		// What happened is recorded; that the script wanted more is its fault.
 		r := k.newest(w)
 		expectRun(t, r, pawl.PhaseEmitting, pawl.StatusFailedLogic)
-		if r.ErrorCode != codeSecondCall || !strings.Contains(r.ErrorMessage, "tools.slow.fire was called in mutate beside another call") {
+		if r.ErrorCode != codeSecondCall || !strings.Contains(r.ErrorMessage, "tools.slow.fire was called in mutate in addition to another call") {
 			t.Errorf("the error is %s: %s", r.ErrorCode, r.ErrorMessage)
 		}
 		k.deploy("shop", "2", orderDefinition())

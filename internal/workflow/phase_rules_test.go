@@ -203,7 +203,7 @@ func TestFaultsOfScriptsAreLogic(t *testing.T) {
 		{"publish with an empty message id", "next", publish(map[string]any{"topics": []string{"out"}, "event": map[string]any{"messageId": ""}}), "publish", "messageId"},
 		{"publish in next with an input", "next", publish(map[string]any{"topics": []string{"out"}, "event": map[string]any{"messageId": "m", "inputId": "i"}}), "input", "inputId"},
 		{"publish of a producer without an input", "producer", publish(map[string]any{"topics": []string{"out"}, "event": event}), "input", "inputId"},
-		{"publish of a producer with an unknown input", "producer", publish(map[string]any{"topics": []string{"out"}, "event": map[string]any{"messageId": "m", "inputId": "in_0"}}), "input", "no input"},
+		{"publish of a producer with an unknown input", "producer", publish(map[string]any{"topics": []string{"out"}, "event": map[string]any{"messageId": "m", "inputId": "in_0"}}), "input", "not an input"},
 		{"peek at a topic of others", "prepare", func(c *goCtx, _ string) { c.peek("out") }, "topic", `does not subscribe to "out"`},
 		{"peek with a wrong limit", "prepare", func(c *goCtx, _ string) { c.call("peek", map[string]any{"topic": "in", "limit": 0}) }, "peek", "limit"},
 		{"getByIds of a topic of others", "prepare", func(c *goCtx, _ string) { c.call("getByIds", map[string]any{"topic": "out", "ids": []string{"x"}}) }, "topic", "subscribe"},

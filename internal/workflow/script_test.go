@@ -353,7 +353,7 @@ func twoCallsAreOne(t *testing.T, k *kit) {
 		if c.twice { // what happened is recorded, and the script is told what it did
 			r := k.runOf(w, "order")
 			expectRun(t, r, pawl.PhaseEmitting, pawl.StatusFailedLogic)
-			if r.ErrorCode != codeSecondCall || !strings.Contains(r.ErrorMessage, "tools.slow.fire was called in mutate beside another call") {
+			if r.ErrorCode != codeSecondCall || !strings.Contains(r.ErrorMessage, "tools.slow.fire was called in mutate in addition to another call") {
 				t.Errorf("%s: %s: %s", c.piece, r.ErrorCode, r.ErrorMessage)
 			}
 			k.deployScript(name, probeScript(name, "", "", `await ctx.tools.slow.fire(4)`, ""))

@@ -36,8 +36,8 @@ type trace struct {
 	bytes int                   // of answers that were kept
 }
 
-// said notes what a phase logged.
-func (t *trace) said(phase pawl.Phase, r script.Result) {
+// addLogs notes what a phase logged.
+func (t *trace) addLogs(phase pawl.Phase, r script.Result) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, l := range r.Logs {

@@ -28,7 +28,7 @@ const (
 	statusInterrupted = "interrupted"
 )
 
-func (r serverRun) goesOn() bool { return r.Status == statusPending || r.Status == statusRunning }
+func (r serverRun) isActive() bool { return r.Status == statusPending || r.Status == statusRunning }
 
 // Names in the metadata of threads and runs.
 const (
@@ -117,7 +117,7 @@ func (f *following) search(ctx context.Context) (*located, *fault) {
 		case problem != nil && problem.gone():
 		case problem != nil:
 			return nil, problem
-		case run != nil && (attempt == f.run.Attempt || run.goesOn() || run.Status == statusSuccess):
+		case run != nil && (attempt == f.run.Attempt || run.isActive() || run.Status == statusSuccess):
 			return &located{thread, *run}, nil
 		}
 	}

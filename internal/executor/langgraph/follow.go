@@ -60,7 +60,7 @@ func (f *following) check(ctx context.Context) (result runner.Result, over bool,
 		return runner.Result{}, false, nil
 	case problem != nil:
 		return runner.Result{}, true, fmt.Errorf("follow the run: %s", problem.result.Message)
-	case run.goesOn():
+	case run.isActive():
 		return runner.Result{}, false, nil
 	}
 	return f.conclude(ctx, run)
@@ -98,7 +98,7 @@ func (p asker) end(ctx context.Context, thread, run string) bool {
 		var now serverRun
 		problem := p.call(ctx, http.MethodGet, path, nil, &now)
 		switch {
-		case problem == nil && !now.goesOn():
+		case problem == nil && !now.isActive():
 			return true
 		case problem != nil && !problem.passes():
 			return false
@@ -134,7 +134,7 @@ func (p *Provider) Cancel(ctx context.Context, r runner.Run) error {
 	var now serverRun
 	problem := server.call(ctx, http.MethodGet, "/threads/"+m.Thread+"/runs/"+m.Run, nil, &now)
 	switch {
-	case problem != nil && problem.gone(), problem == nil && !now.goesOn():
+	case problem != nil && problem.gone(), problem == nil && !now.isActive():
 		return nil
 	case problem != nil:
 		return fmt.Errorf("find the run: %s", problem.result.Message)

@@ -322,7 +322,7 @@ func realCancel(t *testing.T, s *langServer) {
 		if result, err := <-results, <-faults; err != nil || result.Code != runner.CodeAborted || result.Retry || result.Unknown {
 			t.Errorf("%s: %+v, %v", place, result, err)
 		}
-		if runs := s.runs(b.memory(t).Thread); len(runs) != 1 || runs[0].goesOn() {
+		if runs := s.runs(b.memory(t).Thread); len(runs) != 1 || runs[0].isActive() {
 			t.Errorf("%s: the server has %+v", place, runs)
 		}
 		if err := canceller.Cancel(t.Context(), r); err != nil {
@@ -344,7 +344,7 @@ func realTimeout(t *testing.T, s *langServer) {
 	if result.Code != runner.CodeTimeout || !result.Retry || result.Unknown {
 		t.Errorf("%+v", result)
 	}
-	if runs := s.runs(b.memory(t).Thread); len(runs) != 1 || runs[0].goesOn() {
+	if runs := s.runs(b.memory(t).Thread); len(runs) != 1 || runs[0].isActive() {
 		t.Errorf("the server has %+v", runs)
 	}
 }

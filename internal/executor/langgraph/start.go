@@ -78,7 +78,7 @@ func (f *following) ask(ctx context.Context, what, metadata map[string]any) (run
 	case problem != nil && !problem.maybeSent && !problem.busy():
 		return f.neverBegan(ctx, problem.result)
 	}
-	return f.lookAgain(ctx, problem)
+	return f.findLost(ctx, problem)
 }
 
 // neverBegan is the result of a request that the server refused, or that did
@@ -94,14 +94,14 @@ func (f *following) neverBegan(ctx context.Context, result runner.Result) (runne
 	return result, false, err
 }
 
-// lookAgain finds the run of a request whose answer was lost, or that was
+// findLost finds the run of a request whose answer was lost, or that was
 // refused because the thread is busy.
-func (f *following) lookAgain(ctx context.Context, problem *fault) (runner.Result, bool, error) {
+func (f *following) findLost(ctx context.Context, problem *fault) (runner.Result, bool, error) {
 	stopped, ended, err := runner.Ended(ctx)
 	if err != nil {
 		return runner.Result{}, false, err
 	}
-	run := f.lookHard(context.WithoutCancel(ctx)) // its time may be over, but then it has to be ended
+	run := f.pollForRun(context.WithoutCancel(ctx)) // its time may be over, but then it has to be ended
 	switch {
 	case run != nil:
 		return f.adopt(located{f.memory.Thread, *run})
@@ -116,8 +116,8 @@ func (f *following) lookAgain(ctx context.Context, problem *fault) (runner.Resul
 	return runner.Result{}, false, fmt.Errorf("start the run: the answer names none")
 }
 
-// lookHard looks several times for the run that was just asked for.
-func (f *following) lookHard(ctx context.Context) *serverRun {
+// pollForRun looks several times for the run that was just asked for.
+func (f *following) pollForRun(ctx context.Context) *serverRun {
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
 	const tries = 4

@@ -51,7 +51,7 @@ func Refusal(resp *http.Response, body []byte) (result Result, ok bool) {
 // reasonIn is what the body of a refusal says: the message of its error, or a
 // short text.
 func reasonIn(body []byte) string {
-	if _, told := Told(body); told != "" {
+	if _, told := ErrorOf(body); told != "" {
 		return told
 	}
 	const short = 300 // bytes; what is longer is a page

@@ -72,8 +72,8 @@ func ReadAnswer(raw []byte, emit func(Event) error) (result Result, readable boo
 	return result, true, nil
 }
 
-// Told is the code and the message of the error in an answer, if there is one.
-func Told(raw []byte) (code, message string) {
+// ErrorOf is the code and the message of the error in an answer, if there is one.
+func ErrorOf(raw []byte) (code, message string) {
 	var answer, fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &answer) != nil || json.Unmarshal(answer["error"], &fields) != nil {
 		return "", ""
@@ -82,7 +82,7 @@ func Told(raw []byte) (code, message string) {
 }
 
 func readFailure(raw json.RawMessage) Result {
-	code, message := Told(fmt.Appendf(nil, `{"error":%s}`, orNull(raw)))
+	code, message := ErrorOf(fmt.Appendf(nil, `{"error":%s}`, orNull(raw)))
 	// What is wrong with a grant is for Pawl to say.
 	if known := contract.ErrorCode(code); !known.Valid() || known.IsGrant() {
 		code = CodeInternal

@@ -307,7 +307,7 @@ func (tx Tx) ListEvents(ctx context.Context, workflowID string, f EventFilter, b
 // page may end early; see PageThrough.
 func (tx Tx) EventPage(ctx context.Context, workflowID string, f EventFilter, before int64, limit int) (page []Event, next int64, err error) {
 	page, next, more, err := store.PageThrough(store.IDBefore(before), limit, func(e Event) int64 { return e.ID }, func(before int64, want int) (store.Window[Event, int64], error) {
-		return tx.lookAtEvents(ctx, workflowID, f, before, want)
+		return tx.scanEvents(ctx, workflowID, f, before, want)
 	})
 	if !more {
 		next = 0
@@ -315,7 +315,7 @@ func (tx Tx) EventPage(ctx context.Context, workflowID string, f EventFilter, be
 	return page, next, err
 }
 
-func (tx Tx) lookAtEvents(ctx context.Context, workflowID string, f EventFilter, before int64, want int) (l store.Window[Event, int64], err error) {
+func (tx Tx) scanEvents(ctx context.Context, workflowID string, f EventFilter, before int64, want int) (l store.Window[Event, int64], err error) {
 	var c, rest store.Where
 	c.Add("workflow_id = ? and id < ?", workflowID, before)
 	if f.Topic != "" {

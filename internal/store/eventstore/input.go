@@ -121,7 +121,7 @@ func (tx Tx) ListInputs(ctx context.Context, workflowID string, status InputStat
 func (tx Tx) InputPage(ctx context.Context, workflowID string, status InputStatus, before InputCursor, limit int) (page []Input, next InputCursor, err error) {
 	place := func(i Input) InputCursor { return InputCursor{i.CreatedAt, i.ID} }
 	page, next, more, err := store.PageThrough(before, limit, place, func(before InputCursor, want int) (store.Window[Input, InputCursor], error) {
-		return tx.lookAtInputs(ctx, workflowID, status, before, want)
+		return tx.scanInputs(ctx, workflowID, status, before, want)
 	})
 	if !more {
 		next = InputCursor{}
@@ -129,7 +129,7 @@ func (tx Tx) InputPage(ctx context.Context, workflowID string, status InputStatu
 	return page, next, err
 }
 
-func (tx Tx) lookAtInputs(ctx context.Context, workflowID string, status InputStatus, before InputCursor, want int) (l store.Window[Input, InputCursor], err error) {
+func (tx Tx) scanInputs(ctx context.Context, workflowID string, status InputStatus, before InputCursor, want int) (l store.Window[Input, InputCursor], err error) {
 	var c store.Where
 	c.Add("i.workflow_id = ?", workflowID)
 	if before.ID != "" {

@@ -36,9 +36,9 @@ func scanQuestion(row store.Scanner) (GraphQuestion, error) {
 	return q, err
 }
 
-// AskPerson keeps what a graph asks. A run that asks again after an answer has
+// StoreQuestion keeps what a graph asks. A run that asks again after an answer has
 // a new question.
-func (tx Tx) AskPerson(ctx context.Context, runID, scheduleID, id string, question json.RawMessage) error {
+func (tx Tx) StoreQuestion(ctx context.Context, runID, scheduleID, id string, question json.RawMessage) error {
 	_, err := tx.Exec(ctx, `insert into graph_questions (run_id, schedule_id, question_id, question, created_at) values ($1, $2, $5, $3, $4)
 		on conflict (run_id) do update set question_id = excluded.question_id, question = excluded.question, answer = null, answered_by = null, answered_at = null, created_at = excluded.created_at`,
 		runID, scheduleID, string(question), store.Millis(tx.Now), store.NullText(id))

@@ -32,7 +32,7 @@ func (tx Tx) ListReceipts(ctx context.Context, f ReceiptFilter, before ReceiptCu
 			return store.Window[Receipt, store.Place]{}, err
 		}
 		return store.MergeStrands(strands, o, want, place, func(s store.Strand) (store.Window[Receipt, store.Place], error) {
-			return tx.lookAtReceipts(ctx, s, o, from, want)
+			return tx.scanReceipts(ctx, s, o, from, want)
 		})
 	})
 	if !more {
@@ -41,7 +41,7 @@ func (tx Tx) ListReceipts(ctx context.Context, f ReceiptFilter, before ReceiptCu
 	return page, ReceiptCursor(end), err
 }
 
-func (tx Tx) lookAtReceipts(ctx context.Context, s store.Strand, o store.Order, from store.Place, want int) (store.Window[Receipt, store.Place], error) {
+func (tx Tx) scanReceipts(ctx context.Context, s store.Strand, o store.Order, from store.Place, want int) (store.Window[Receipt, store.Place], error) {
 	c, l, err := store.Narrow[Receipt](ctx, tx.Tx, "charge_receipts", s, o, from)
 	if err != nil {
 		return l, err

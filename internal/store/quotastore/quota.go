@@ -112,10 +112,10 @@ func (tx Tx) NoteCalls(ctx context.Context, c DomainCalls, latest time.Time) err
 	return nil
 }
 
-// MendCalls puts right what only a clock that was put back since can have
+// RepairCalls puts right what only a clock that was put back since can have
 // written: a block past the latest instant that can be right ends there, and
 // a window that begins after the given one begins now.
-func (tx Tx) MendCalls(ctx context.Context, domain string, latestBlock, latestStart time.Time) error {
+func (tx Tx) RepairCalls(ctx context.Context, domain string, latestBlock, latestStart time.Time) error {
 	_, err := tx.Exec(ctx, `update rate_limiter_state set
 			blocked_until = case when blocked_until > $3 then $3 else blocked_until end,
 			window_start = case when window_start > $4 then $2 else window_start end,

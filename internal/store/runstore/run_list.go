@@ -92,7 +92,7 @@ func (tx Tx) runs(ctx context.Context, f RunFilter, o store.Order, from store.Pl
 	strands := f.strands()
 	page, next, more, err := store.PageThrough(from, limit, runPlace, func(from store.Place, want int) (store.Window[Run, store.Place], error) {
 		return store.MergeStrands(strands, o, want, runPlace, func(s store.Strand) (store.Window[Run, store.Place], error) {
-			return tx.lookAtStrand(ctx, s, o, from, want)
+			return tx.scanStrand(ctx, s, o, from, want)
 		})
 	})
 	if err != nil {
@@ -104,7 +104,7 @@ func (tx Tx) runs(ctx context.Context, f RunFilter, o store.Order, from store.Pl
 	return page, next, nil
 }
 
-func (tx Tx) lookAtStrand(ctx context.Context, s store.Strand, o store.Order, from store.Place, want int) (l store.Window[Run, store.Place], err error) {
+func (tx Tx) scanStrand(ctx context.Context, s store.Strand, o store.Order, from store.Place, want int) (l store.Window[Run, store.Place], err error) {
 	c, l, err := store.Narrow[Run](ctx, tx.Tx, "runs", s, o, from)
 	if err != nil {
 		return l, err

@@ -47,7 +47,7 @@ func (f *Folder) list(ctx context.Context, raw json.RawMessage) (json.RawMessage
 		return nil, err
 	}
 	defer func() { _ = root.Close() }() // only read from
-	info, err := look(root, name)
+	info, err := lstat(root, name)
 	if err == nil && !info.IsDir() {
 		err = syscall.ENOTDIR
 	}

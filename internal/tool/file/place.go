@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// look tells what is at a path, without following links: neither at its end
+// lstat is what is at a path, without following links: neither at its end
 // nor on the way.
-func look(root *os.Root, name string) (fs.FileInfo, error) {
+func lstat(root *os.Root, name string) (fs.FileInfo, error) {
 	for i, c := range name {
 		if c != '/' {
 			continue
@@ -41,7 +41,7 @@ func look(root *os.Root, name string) (fs.FileInfo, error) {
 // openFile opens a regular file. Should the path become something else
 // between looking and opening, opening does not block on it.
 func openFile(root *os.Root, name string, flag int) (*os.File, fs.FileInfo, error) {
-	info, err := look(root, name)
+	info, err := lstat(root, name)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -71,7 +71,7 @@ func makeParents(root *os.Root, name string) error {
 	}
 	for part := range strings.SplitSeq(parent, "/") {
 		made = path.Join(made, part)
-		info, err := look(root, made)
+		info, err := lstat(root, made)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			err = makeFolder(root, made, 0o755)

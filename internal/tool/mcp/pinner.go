@@ -12,7 +12,7 @@ import (
 
 // Pins tells how the tools of the server compare to their pins.
 func (c *Connection) Pins(ctx context.Context) ([]connector.Pin, error) {
-	tools, err := c.look(ctx)
+	tools, err := c.listTools(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (c *Connection) compare(tools map[string]definition) (pins []connector.Pin)
 
 // Pin agrees to tools as the server describes them now. See connector.Pinner.
 func (c *Connection) Pin(ctx context.Context, names []string, seen map[string]string) error {
-	tools, err := c.look(ctx)
+	tools, err := c.listTools(ctx)
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (c *Connection) fixedFault(name, now string) error {
 
 // Test asks the server for its tools.
 func (c *Connection) Test(ctx context.Context) (string, error) {
-	tools, err := c.look(ctx)
+	tools, err := c.listTools(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -137,9 +137,9 @@ func (c *Connection) Test(ctx context.Context) (string, error) {
 	return fmt.Sprintf("The server has %d tools.", len(tools)), nil
 }
 
-// look asks the server for its tools as they are now. Its errors are
+// listTools asks the server for its tools as they are now. Its errors are
 // *connector.Error.
-func (c *Connection) look(ctx context.Context) (map[string]definition, error) {
+func (c *Connection) listTools(ctx context.Context) (map[string]definition, error) {
 	ctx, cancel := c.limit(ctx)
 	defer cancel()
 	s, fault := c.acquire(ctx)

@@ -25,7 +25,7 @@ func (c *Connection) supervise() {
 		var failure *connector.Error
 		if err == nil {
 			c.publish(s)
-			c.attend(s)
+			c.watchSession(s)
 			s.carry.shut(s.client)
 			failure = c.endFault(s)
 		} else {
@@ -82,8 +82,8 @@ func (c *Connection) spreadLocked() {
 	}
 }
 
-// attend stays with a session until it is over.
-func (c *Connection) attend(s *session) {
+// watchSession stays with a session until it is over.
+func (c *Connection) watchSession(s *session) {
 	c.working.Go(func() {
 		_ = s.client.Wait() // who drops it knows why, and explain does
 		s.drop()

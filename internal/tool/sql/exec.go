@@ -78,7 +78,7 @@ func (d *Database) Reconcile(ctx context.Context, c connector.Call) (connector.A
 	defer cancel()
 	answer, err := d.lookUp(ctx, c.Key)
 	if err != nil {
-		told := d.tell(err)
+		told := d.report(err)
 		told.NotApplied = false
 		return connector.Answer{}, told
 	}

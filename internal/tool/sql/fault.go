@@ -13,9 +13,9 @@ import (
 // longestQuote is how much of what a database says is shown, in characters.
 const longestQuote = 500
 
-// tell is the last step of every error: it names the connection and holds no
+// report is the last step of every error: it names the connection and holds no
 // secret.
-func (d *Database) tell(err error) *connector.Error {
+func (d *Database) report(err error) *connector.Error {
 	e, ok := errors.AsType[*connector.Error](err)
 	if !ok {
 		return &connector.Error{Class: pawl.ClassInternal, Code: "internal", Msg: d.service + ": the call did not work"}

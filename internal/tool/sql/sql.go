@@ -102,7 +102,7 @@ func (d *Database) Call(ctx context.Context, c connector.Call) (json.RawMessage,
 		}
 	}
 	if err != nil {
-		return nil, d.tell(err)
+		return nil, d.report(err)
 	}
 	return result, nil
 }
@@ -131,12 +131,12 @@ func (d *Database) Test(ctx context.Context) (string, error) {
 	defer cancel()
 	tx, err := d.engine.begin(ctx, false)
 	if err != nil {
-		return "", d.tell(err)
+		return "", d.report(err)
 	}
 	defer tx.close(ctx)
 	saw, err := d.engine.describe(ctx, tx)
 	if err != nil {
-		return "", d.tell(err)
+		return "", d.report(err)
 	}
 	return saw, nil
 }
