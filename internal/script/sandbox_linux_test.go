@@ -35,6 +35,9 @@ func probeMain(what string) {
 		panic(fmt.Sprint("not confined: ", err))
 	}
 	if what == "memory" {
+		if _, err := newPages(arenaSize(8 << 20)); err != nil { // as the engine does
+			panic(err)
+		}
 		eat := make([][]byte, 0)
 		for range 64 {
 			block := make([]byte, 64<<20)

@@ -124,7 +124,7 @@ func (t *pgTx) send(ctx context.Context, c command, wantsRows bool) (tag pgconn.
 	if len(t.waiting) == 0 {
 		t.sent = true
 		if wantsRows {
-			rows, err := t.conn.Query(ctx, c.sql, c.args...)
+			rows, err := t.conn.Query(ctx, c.sql, c.args...) //nolint:sqlclosecheck // whoever asked closes them
 			return tag, rows, err
 		}
 		tag, err = t.conn.Exec(ctx, c.sql, c.args...)
