@@ -133,7 +133,7 @@ func modules(ctx context.Context) (map[string]string, error) {
 
 func golang(ctx context.Context, env []string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Env = append(os.Environ(), env...)
+	cmd.Env = append(append(os.Environ(), "GOFLAGS="), env...) // the flags of a test are not those of a release
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
