@@ -376,69 +376,6 @@ func TestEveryMetricIsExplained(t *testing.T) {
 	}
 }
 
-// migrations are the texts of the migrations, by file.
-func migrations(t *testing.T) map[string]string {
-	t.Helper()
-	out := map[string]string{}
-	for _, name := range repositoryFiles(t) {
-		if path.Dir(name) == "internal/store/migrations" {
-			out[path.Base(name)] = string(read(t, name))
-		}
-	}
-	if len(out) < 5 {
-		t.Fatalf("found %d migrations", len(out))
-	}
-	return out
-}
-
-// structFields are the fields of a struct with their types as they are written.
-func structFields(t *testing.T, file, name string) map[string]string {
-	t.Helper()
-	fields := map[string]string{}
-	ast.Inspect(parse(t, file, read(t, file)), func(node ast.Node) bool {
-		spec, ok := node.(*ast.TypeSpec)
-		if !ok || spec.Name.Name != name {
-			return true
-		}
-		if s, ok := spec.Type.(*ast.StructType); ok {
-			for _, f := range s.Fields.List {
-				for _, ident := range f.Names {
-					fields[ident.Name] = typeText(f.Type)
-				}
-			}
-		}
-		return false
-	})
-	return fields
-}
-
-// methodsOf are the names of the methods in a file.
-func methodsOf(file *ast.File) (names []string) {
-	for _, decl := range file.Decls {
-		if f, ok := decl.(*ast.FuncDecl); ok && f.Recv != nil {
-			names = append(names, f.Name.Name)
-		}
-	}
-	return names
-}
-
-// typeText is a simple type or name as it is written.
-func typeText(e ast.Expr) string {
-	switch e := e.(type) {
-	case *ast.Ident:
-		return e.Name
-	case *ast.BasicLit:
-		return e.Value
-	case *ast.SelectorExpr:
-		return typeText(e.X) + "." + e.Sel.Name
-	case *ast.StarExpr:
-		return "*" + typeText(e.X)
-	case *ast.MapType:
-		return "map[" + typeText(e.Key) + "]" + typeText(e.Value)
-	}
-	return ""
-}
-
 // YAML has one reader, so that a fault looks the same wherever it is made; the
 // command line writes it as well. Tests read what it wrote.
 func TestYAMLIsReadInOnePlace(t *testing.T) {

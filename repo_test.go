@@ -4,19 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
 	"maps"
 	"os"
-	"os/exec"
 	"path"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 )
 
@@ -47,8 +41,9 @@ var layers = [][]string{
 		"internal/store/schedulestore", "internal/store/executionstore", "internal/store/grantstore", "internal/store/userstore",
 	},
 	{"internal/store/runstore"},
-	{"internal/store", "internal/definition", "internal/budget", "internal/run", "internal/when", "internal/visible", "examples"},
+	{"internal/store", "internal/definition", "internal/budget", "internal/run", "internal/when", "examples"},
 	{"internal/redact", "internal/linediff", "internal/mail"},
+	{"internal/visible"},
 	{"client"}, // what users' programs import with it they inherit
 	{"."},
 }
@@ -375,129 +370,4 @@ func TestTestsDoNotSleep(t *testing.T) {
 			t.Errorf("%s calls time.Sleep: it is slow when it is long and fails when it is short; wait for the event, or run in a synctest bubble", name)
 		}
 	}
-}
-
-// calls reports whether the file calls receiver.method.
-func calls(file *ast.File, receiver, method string) bool {
-	found := false
-	ast.Inspect(file, func(node ast.Node) bool {
-		call, ok := node.(*ast.CallExpr)
-		if !ok {
-			return !found
-		}
-		if selector, ok := call.Fun.(*ast.SelectorExpr); ok && selector.Sel.Name == method {
-			ident, ok := selector.X.(*ast.Ident)
-			found = found || ok && ident.Name == receiver
-		}
-		return !found
-	})
-	return found
-}
-
-func importsOf(file *ast.File) []string {
-	var paths []string
-	for _, spec := range file.Imports {
-		imported, _ := strconv.Unquote(spec.Path.Value) // the parser has accepted it
-		paths = append(paths, imported)
-	}
-	return paths
-}
-
-// productFiles are the files that end up in the program: those of this module
-// that are neither tests nor for tests. Benchmarks are modules of their own.
-func productFiles(t *testing.T) map[string]*ast.File {
-	files := goFiles(t)
-	maps.DeleteFunc(files, func(name string, _ *ast.File) bool {
-		entry, _ := layerOf(path.Dir(name))
-		return strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "bench/") || slices.Contains(testOnly, entry)
-	})
-	return files
-}
-
-func testFiles(t *testing.T) map[string]*ast.File {
-	files := goFiles(t)
-	maps.DeleteFunc(files, func(name string, _ *ast.File) bool { return !strings.HasSuffix(name, "_test.go") })
-	return files
-}
-
-// parsed keeps what goFiles read: a thousand files are parsed once, not once
-// for every rule.
-var parsed struct {
-	sync.Mutex
-	files map[string]*ast.File
-}
-
-// goFiles has every Go file of the repository, but for what the go command does
-// not build either. The map is the caller's own, the trees are not.
-func goFiles(t *testing.T) map[string]*ast.File {
-	t.Helper()
-	parsed.Lock()
-	defer parsed.Unlock()
-	if parsed.files == nil {
-		files := map[string]*ast.File{}
-		for _, name := range repositoryFiles(t) {
-			if path.Ext(name) == ".go" && !strings.Contains("/"+name, "/testdata/") {
-				files[name] = parse(t, name, read(t, name))
-			}
-		}
-		parsed.files = files
-	}
-	return maps.Clone(parsed.files)
-}
-
-func parse(t *testing.T, name string, text []byte) *ast.File {
-	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.ParseComments|parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatalf("parse %s: %v", name, err)
-	}
-	return file
-}
-
-func read(t *testing.T, name string) []byte {
-	t.Helper()
-	text, err := os.ReadFile(filepath.FromSlash(name))
-	if err != nil {
-		t.Fatalf("read a file of the repository: %v", err)
-	}
-	return text
-}
-
-// repositoryFiles lists what Git has or would add, sorted; in a source archive
-// without Git, every file.
-func repositoryFiles(t *testing.T) []string {
-	t.Helper()
-	var names []string
-	listed, err := exec.CommandContext(t.Context(), "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
-	if err == nil {
-		names = strings.Split(strings.Trim(string(listed), "\x00"), "\x00")
-	} else {
-		names = walk(t)
-	}
-	names = slices.DeleteFunc(names, func(name string) bool {
-		info, err := os.Lstat(filepath.FromSlash(name))
-		return err != nil || !info.Mode().IsRegular() // removed but not committed, or a link
-	})
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
-func walk(t *testing.T) []string {
-	t.Helper()
-	var names []string
-	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && (name == ".git" || name == "bin"):
-			return filepath.SkipDir
-		case !entry.IsDir():
-			names = append(names, filepath.ToSlash(name))
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatalf("walk the repository: %v", err)
-	}
-	return names
 }

@@ -5,10 +5,9 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
-	"strings"
-	"unicode"
 
 	"github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/visible"
 )
 
 // longestQuote is how much of what a server says is shown, in characters.
@@ -104,15 +103,5 @@ func tlsReason(err error) string {
 	return quote(err.Error())
 }
 
-// quote makes what a server says fit for a message: one line of bounded
-// length.
-func quote(said string) string {
-	words := strings.FieldsFunc(strings.ToValidUTF8(said, "\uFFFD"), func(r rune) bool {
-		return unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
-	})
-	line := []rune(strings.Join(words, " "))
-	if len(line) > longestQuote {
-		return string(line[:longestQuote]) + "..."
-	}
-	return string(line)
-}
+// quote makes what a server says fit for a message.
+func quote(said string) string { return visible.Excerpt(said, longestQuote) }

@@ -2,10 +2,11 @@ package store_test
 
 import (
 	"context"
-	"github.com/pawlrun/pawl/internal/store"
-	"github.com/pawlrun/pawl/internal/store/schedulestore"
 	"testing"
 	"time"
+
+	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
 )
 
 // The pace of a backfill is told by its slots: by when they began or were passed

@@ -60,24 +60,17 @@ type pgQuerier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-type pgConn struct {
-	q    pgQuerier
-	asIs bool // text that cannot be stored is an error
-}
+// pgConn is a pool of connections, for statements that are transactions of
+// their own.
+type pgConn struct{ q pgQuerier }
 
 func (c pgConn) exec(ctx context.Context, sql string, args []any) (int64, error) {
-	if !c.asIs {
-		args = cleanArgs(args)
-	}
-	tag, err := c.q.Exec(ctx, sql, args...)
+	tag, err := c.q.Exec(ctx, sql, cleanArgs(args)...)
 	return tag.RowsAffected(), err
 }
 
 func (c pgConn) query(ctx context.Context, sql string, args []any) (Rows, error) {
-	if !c.asIs {
-		args = cleanArgs(args)
-	}
-	return c.q.Query(ctx, sql, args...)
+	return c.q.Query(ctx, sql, cleanArgs(args)...)
 }
 
 // hotQuery and hotExec run a statement of the queue's hot path.
@@ -99,12 +92,6 @@ type command struct {
 	args []any
 }
 
-// inARow is a connection that sends several statements at once. It returns how
-// many rows the last one changed or found.
-type inARow interface {
-	execInARow(ctx context.Context, list ...command) (int64, error)
-}
-
 // batchSender is a transaction or a pool of connections; without an explicit
 // BEGIN the statements of a batch are one transaction.
 type batchSender interface {
@@ -123,6 +110,8 @@ func (c *collected) query(context.Context, string, []any) (Rows, error) {
 	return nil, errors.ErrUnsupported
 }
 
+// execInARow sends several statements at once. It returns how many rows the last
+// one changed or found.
 func (c pgConn) execInARow(ctx context.Context, list ...command) (n int64, err error) {
 	batch := &pgx.Batch{}
 	for _, s := range list {

@@ -51,7 +51,7 @@ func (postgres) fence(ctx context.Context, tx *Tx, f Fence) (bool, error) {
 		})
 		return true, nil
 	}
-	n, err := tx.conn.(inARow).execInARow(ctx, command{lockShared, []any{[]int{f.Bucket}}}, command{selectFence, []any{f.Bucket, f.Node, f.Epoch}})
+	n, err := tx.conn.(*sharedConn).execInARow(ctx, command{lockShared, []any{[]int{f.Bucket}}}, command{selectFence, []any{f.Bucket, f.Node, f.Epoch}})
 	return n == 1, err
 }
 

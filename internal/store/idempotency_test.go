@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/pawlrun/pawl/internal/store"
-	"github.com/pawlrun/pawl/internal/store/userstore"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
 // claim answers a key with a body, unless it was answered.

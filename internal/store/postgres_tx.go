@@ -170,15 +170,6 @@ func (t *pgTx) sendWaiting(ctx context.Context, last *command) (pgx.BatchResults
 	return results, nil
 }
 
-// execInARow sends several statements at once.
-func (t *pgTx) execInARow(ctx context.Context, list ...command) (int64, error) {
-	for _, c := range list[:len(list)-1] {
-		t.post(c, nil)
-	}
-	last := list[len(list)-1]
-	return t.exec(ctx, last.sql, last.args)
-}
-
 // copyFrom writes many rows at once.
 func (t *pgTx) copyFrom(ctx context.Context, table pgx.Identifier, columns []string, rows pgx.CopyFromSource) (int64, error) {
 	if err := t.flush(ctx); err != nil {

@@ -3,10 +3,11 @@ package store_test
 import (
 	"context"
 	"fmt"
+	"testing"
+
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/sourcestore"
 	"github.com/pawlrun/pawl/internal/store/workflowstore"
-	"testing"
 )
 
 // a workflow and a source whose key is taken by a job of somebody else, or

@@ -34,6 +34,19 @@ func Line(s string) string {
 	}, s))
 }
 
+// Excerpt is the beginning of what others said, fit for a message: one line of at
+// most so many characters, without those that nobody sees.
+func Excerpt(said string, most int) string {
+	words := strings.FieldsFunc(strings.ToValidUTF8(said, "\uFFFD"), func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
+	})
+	line := []rune(strings.Join(words, " "))
+	if len(line) > most {
+		return string(line[:most]) + "..."
+	}
+	return string(line)
+}
+
 // Has reports whether a text has hidden characters.
 func Has(s string) bool {
 	found := false

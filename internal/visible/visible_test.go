@@ -88,3 +88,17 @@ func TestPagesMarkHiddenCharacters(t *testing.T) {
 		}
 	}
 }
+
+func TestExcerptIsOneShortLine(t *testing.T) {
+	for said, want := range map[string]string{
+		"":                          "",
+		" a\r\n\tb\u202ec ":         "a b c",
+		"bad \xff byte":             "bad \uFFFD byte",
+		"twelve of ü":               "twelve of ü",
+		"twelve of them and others": "twelve of th...",
+	} {
+		if got := Excerpt(said, 12); got != want {
+			t.Errorf("%q: %q, want %q", said, got, want)
+		}
+	}
+}

@@ -3,8 +3,9 @@ package grantstore
 import (
 	"context"
 	"fmt"
-	"github.com/pawlrun/pawl/internal/store"
 	"time"
+
+	"github.com/pawlrun/pawl/internal/store"
 )
 
 // sumOf reads one whole number. PostgreSQL sums bigints to a numeric, hence

@@ -2,8 +2,9 @@ package grantstore
 
 import (
 	"context"
-	"github.com/pawlrun/pawl/internal/store"
 	"time"
+
+	"github.com/pawlrun/pawl/internal/store"
 )
 
 // ReceiptFilter picks receipts; empty fields pick all.

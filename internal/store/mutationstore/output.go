@@ -3,8 +3,9 @@ package mutationstore
 import (
 	"cmp"
 	"context"
-	"github.com/pawlrun/pawl/internal/store"
 	"slices"
+
+	"github.com/pawlrun/pawl/internal/store"
 )
 
 // Output is a call with the inputs that it comes from.

@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/pawlrun/pawl/internal/store"
 	"time"
+
+	"github.com/pawlrun/pawl/internal/store"
 )
 
 // DomainCalls is the page of one domain in the book of calls.

@@ -3,8 +3,9 @@ package runstore
 import (
 	"context"
 	"fmt"
-	"github.com/pawlrun/pawl/internal/store"
 	"strings"
+
+	"github.com/pawlrun/pawl/internal/store"
 )
 
 // Lanes are found and counted by the word that people see (X-28) as far as SQL
@@ -18,6 +19,7 @@ type LaneFilter struct {
 	State string // Running, Idle, Needs attention or Stopped
 }
 
+// Like is the pattern of the names, in lower case.
 func (f LaneFilter) Like() string {
 	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(strings.ToLower(f.Text)) + "%"
 }
@@ -59,11 +61,14 @@ func (t LaneTable) Fits(word string, parameter int) string {
 	return fmt.Sprintf(`$%d = %s`, parameter, t.Word)
 }
 
+// FindLanes reads up to limit lanes whose name is their key, by name, those after
+// the given one.
 func (tx Tx) FindLanes(ctx context.Context, t LaneTable, columns string, f LaneFilter, after string, limit int) (store.Rows, error) {
 	return tx.Query(ctx, `select `+columns+` from `+t.From+` where `+t.There+` and l.name > $1
 		and lower(l.name) like $2 escape '\' and `+t.Fits(f.State, 3)+` order by l.name limit $4`, after, f.Like(), f.State, limit)
 }
 
+// CountLanes counts lanes by their state.
 func (tx Tx) CountLanes(ctx context.Context, t LaneTable, args ...any) (map[string]int, error) {
 	type count struct {
 		word string

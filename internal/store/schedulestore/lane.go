@@ -2,9 +2,10 @@ package schedulestore
 
 import (
 	"context"
+	"time"
+
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/runstore"
-	"time"
 )
 
 // scheduleLanes are those of one owner, whose id is the parameter $1; empty is

@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/pawlrun/pawl/internal/store"
 	"time"
+
+	"github.com/pawlrun/pawl/internal/store"
 )
 
 // IdempotencyKept is how long an answer is kept for its idempotency key.

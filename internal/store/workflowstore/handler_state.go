@@ -4,8 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"github.com/pawlrun/pawl/internal/store"
 	"time"
+
+	"github.com/pawlrun/pawl/internal/store"
 )
 
 // HandlerState is what a handler returned last, and when a consumer wants to

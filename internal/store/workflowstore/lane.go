@@ -2,9 +2,10 @@ package workflowstore
 
 import (
 	"context"
+	"time"
+
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/runstore"
-	"time"
 )
 
 func workflowLanes() runstore.LaneTable {

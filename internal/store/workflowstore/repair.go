@@ -3,8 +3,9 @@ package workflowstore
 import (
 	"context"
 	"fmt"
-	"github.com/pawlrun/pawl/internal/store"
 	"time"
+
+	"github.com/pawlrun/pawl/internal/store"
 )
 
 // What became of a proposal.

@@ -3,6 +3,7 @@ package workflowstore
 import (
 	"context"
 	"fmt"
+
 	"github.com/pawlrun/pawl/internal/store"
 )
 

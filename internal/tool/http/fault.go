@@ -7,11 +7,11 @@ import (
 	"net/http"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/outbound"
 	"github.com/pawlrun/pawl/internal/tool/connector"
+	"github.com/pawlrun/pawl/internal/visible"
 )
 
 const (
@@ -119,12 +119,5 @@ func codeOf(status int) string {
 // quote is the beginning of what a service said, on one line. Secrets are taken
 // out of the whole, so that none is cut and missed.
 func (s *Service) quote(body []byte) string {
-	clean := s.secrets.Text(strings.ToValidUTF8(string(body), "\uFFFD"))
-	words := []rune(strings.Join(strings.FieldsFunc(clean, func(r rune) bool {
-		return unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
-	}), " "))
-	if len(words) > longestQuote {
-		return string(words[:longestQuote]) + "..."
-	}
-	return string(words)
+	return visible.Excerpt(s.secrets.Text(strings.ToValidUTF8(string(body), "\uFFFD")), longestQuote)
 }

@@ -3,11 +3,10 @@ package sqltool
 import (
 	"context"
 	"errors"
-	"strings"
-	"unicode"
 
 	"github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/tool/connector"
+	"github.com/pawlrun/pawl/internal/visible"
 )
 
 // longestQuote is how much of what a database says is shown, in characters.
@@ -67,15 +66,5 @@ func unanswered(err error) *connector.Error {
 	}
 }
 
-// quote makes what a database says fit for a message: one line of bounded
-// length.
-func quote(said string) string {
-	words := strings.FieldsFunc(strings.ToValidUTF8(said, "\uFFFD"), func(r rune) bool {
-		return unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
-	})
-	line := []rune(strings.Join(words, " "))
-	if len(line) > longestQuote {
-		return string(line[:longestQuote]) + "..."
-	}
-	return string(line)
-}
+// quote makes what a database says fit for a message.
+func quote(said string) string { return visible.Excerpt(said, longestQuote) }
