@@ -2,7 +2,7 @@
 // durability, beside the two raw limits of the same run: how often the disk
 // commits, and how many phases the sandbox runs.
 //
-// usage: go run ./workflow [-quick] [-pg URL] [-only SQLite|PostgreSQL] [-dir DIR] [-out FILE]
+// usage: go run ./workflow [-quick] [-runs] [-pg URL] [-only SQLite|PostgreSQL] [-dir DIR] [-out FILE]
 //
 // Without -pg (or PAWL_TEST_POSTGRES) only SQLite is measured.
 package main
@@ -14,7 +14,9 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"runtime/pprof"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/pawlrun/pawl/internal/script"
@@ -24,6 +26,8 @@ import (
 type sizes struct {
 	events, lanes, perLane, samples, idle, pending, pendingRuns int
 	raw                                                         time.Duration
+	runsOnly                                                    bool
+	profile                                                     string // of the runs
 }
 
 func main() {
@@ -33,6 +37,8 @@ func main() {
 	only := flag.String("only", "", "measure only `SQLite` or PostgreSQL")
 	dir := flag.String("dir", "", "keep the databases below this `directory`, which should be on a real disk")
 	out := flag.String("out", "", "also write the report to this `file`")
+	runs := flag.Bool("runs", false, "measure only runs per second and what they cost")
+	profile := flag.String("cpuprofile", "", "write a profile of this process to this `file`")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -40,6 +46,8 @@ func main() {
 	if *quick {
 		s = sizes{events: 200, lanes: 100, perLane: 2, samples: 50, idle: 1000, pending: 10_000, pendingRuns: 50, raw: time.Second}
 	}
+	s.runsOnly = *runs
+	s.profile = *profile
 	var report strings.Builder
 	fmt.Fprintf(&report, "# Workflows beside the raw limits\n\nWritten by `make bench-workflow` on %s: %d cores, %s/%s, %s. Full durability.\n",
 		time.Now().UTC().Format("2006-01-02"), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
@@ -61,6 +69,21 @@ func main() {
 	}
 }
 
+// startProfile begins a profile of the processor.
+func startProfile(file string) (stop func(), err error) {
+	if file == "" {
+		return func() {}, nil
+	}
+	f, err := os.Create(file)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, err
+	}
+	return sync.OnceFunc(func() { pprof.StopCPUProfile(); _ = f.Close() }), nil
+}
+
 // measure takes all measurements on one database.
 func measure(ctx context.Context, report *strings.Builder, name, pg, dir string, s sizes) error {
 	say := func(format string, args ...any) { fmt.Fprintf(os.Stderr, name+": "+format+"\n", args...) }
@@ -77,16 +100,26 @@ func measure(ctx context.Context, report *strings.Builder, name, pg, dir string,
 	line("phases of the sandbox per second", "%.0f", phases)
 	limit := min(commits/commitsPerRun, phases/phasesPerRun)
 	line("tighter limit of runs per second (three durable commits, three phases a run)", "%.0f", limit)
+	stop, err := startProfile(s.profile)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	for _, shape := range []struct {
 		what       string
 		lanes, per int
 	}{{"one workflow", 1, s.events}, {fmt.Sprintf("%d workflows", s.lanes), s.lanes, s.perLane}} {
 		say("runs, %s", shape.what)
-		rate, err := drainRuns(ctx, pg, dir, shape.lanes, shape.per)
+		rate, cost, err := drainRuns(ctx, pg, dir, shape.lanes, shape.per)
 		if err != nil {
 			return err
 		}
 		line("runs per second, "+shape.what+" (share of the limit)", "%.0f (%.2f)", rate, rate/limit)
+		line("processor time of such a run", "%s", cost)
+	}
+	stop()
+	if s.runsOnly {
+		return nil
 	}
 	say("publish to prepare")
 	p50, p99, err := publishToPrepare(ctx, pg, dir, s.samples)

@@ -86,36 +86,38 @@ func perSecond(length time.Duration, do func(n int) error) (float64, error) {
 	return float64(count.Load()) / time.Since(begun).Seconds(), nil
 }
 
-// drainRuns measures runs per second over events that are there already.
-func drainRuns(ctx context.Context, pg, dir string, lanes, per int) (float64, error) {
+// drainRuns measures runs per second over events that are there already,
+// and what a run costs.
+func drainRuns(ctx context.Context, pg, dir string, lanes, per int) (rate float64, cost string, err error) {
 	h, err := open(ctx, pg, dir)
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
 	defer h.close()
 	if err := h.deployAll(ctx, lanes); err != nil {
-		return 0, err
+		return 0, "", err
 	}
 	h.run(ctx)
 	if err := h.await(ctx, int64(lanes)); err != nil { // the first prepare of each
-		return 0, err
+		return 0, "", err
 	}
 	before := h.committed.Load()
 	for i := range lanes {
 		if err := h.publish(ctx, laneName(i), 2, per); err != nil {
-			return 0, err
+			return 0, "", err
 		}
 	}
-	begun := time.Now()
+	server, n := postmaster(ctx, pg), lanes*(per+1)
+	begun, used := time.Now(), processorUse(server)
 	for i := range lanes { // one more event wakes the lane
 		if err := h.publish(ctx, laneName(i), 1, 1); err != nil {
-			return 0, err
+			return 0, "", err
 		}
 	}
-	if err := h.await(ctx, before+int64(lanes*(per+1))); err != nil {
-		return 0, err
+	if err := h.await(ctx, before+int64(n)); err != nil {
+		return 0, "", err
 	}
-	return float64(lanes*(per+1)) / time.Since(begun).Seconds(), nil
+	return float64(n) / time.Since(begun).Seconds(), processorUse(server).minus(used).per(n), nil
 }
 
 func laneName(i int) string { return "bench-" + strconv.Itoa(i) }

@@ -18,6 +18,10 @@ import (
 type Checkpoint struct {
 	PrepareResult  json.RawMessage
 	MutationResult json.RawMessage
+
+	// Mutation is what the owner of the run knows about its call, because it made
+	// it and has held the lane since; nil is to be looked up.
+	Mutation *Mutation
 }
 
 // Start notes that the owner executes the run now. Begin, Retry and Resume
@@ -67,7 +71,7 @@ func (l *Ledger) Advance(ctx context.Context, tx *store.Tx, r runstore.Run, c Ch
 		}
 	}
 	if slices.Contains(path, pawl.PhaseMutated) {
-		if err := l.mutationResolved(ctx, tx, r, waiting); err != nil {
+		if err := l.mutationResolved(ctx, tx, r, c.Mutation, waiting); err != nil {
 			return runstore.Run{}, err
 		}
 	}
@@ -85,8 +89,8 @@ func (l *Ledger) Advance(ctx context.Context, tx *store.Tx, r runstore.Run, c Ch
 
 // mutationResolved fails unless there is a result to record. A run that waits
 // made a call, so for it the absence of an effect is none (X-20 is for others).
-func (l *Ledger) mutationResolved(ctx context.Context, tx *store.Tx, r runstore.Run, waiting bool) error {
-	v, err := l.View(ctx, tx, r)
+func (l *Ledger) mutationResolved(ctx context.Context, tx *store.Tx, r runstore.Run, known *Mutation, waiting bool) error {
+	v, err := l.viewKnowing(ctx, tx, r, known)
 	if err != nil {
 		return err
 	}
@@ -125,6 +129,12 @@ func checkJSON(op string, raw json.RawMessage) error {
 // consumed, and the failures of its lane are forgotten. output
 // is the state that the handler returned; it may be empty.
 func (l *Ledger) Commit(ctx context.Context, tx *store.Tx, r runstore.Run, output json.RawMessage) (runstore.Run, error) {
+	return l.CommitKnowing(ctx, tx, r, output, nil)
+}
+
+// CommitKnowing is Commit for an owner that may know about the call of the run;
+// see Checkpoint.
+func (l *Ledger) CommitKnowing(ctx context.Context, tx *store.Tx, r runstore.Run, output json.RawMessage, known *Mutation) (runstore.Run, error) {
 	const op = "commit run"
 	if r.Status != pawl.StatusActive || !run.CanAdvance(r.HandlerType, r.Phase, pawl.PhaseCommitted) {
 		return runstore.Run{}, refuse(op, r, "it is %s at %s", r.Status, r.Phase)
@@ -142,7 +152,7 @@ func (l *Ledger) Commit(ctx context.Context, tx *store.Tx, r runstore.Run, outpu
 	if err := runstore.In(tx).ClearRetry(ctx, r.Kind, r.Lane); err != nil {
 		return runstore.Run{}, err
 	}
-	v, err := l.View(ctx, tx, committed)
+	v, err := l.viewKnowing(ctx, tx, committed, known)
 	if err != nil {
 		return runstore.Run{}, err
 	}

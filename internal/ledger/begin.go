@@ -54,6 +54,33 @@ func (l *Ledger) Begin(ctx context.Context, tx *store.Tx, owner store.Fence, s S
 	return r, nil
 }
 
+// Draft is Begin without a database: the run as Enter will store it, created
+// after the given run of its lane.
+func (l *Ledger) Draft(owner store.Fence, s Spec, before runstore.Run) runstore.Run {
+	now := time.Now().UTC().Truncate(time.Millisecond)
+	r := runstore.Run{
+		ID: store.NewID(), Kind: s.Kind, Lane: s.Lane, Handler: s.Handler, HandlerType: s.HandlerType,
+		Trigger: s.Trigger, ScheduledFor: s.ScheduledFor, ScriptVersion: s.ScriptVersion,
+		Phase: phaseOf(s), Status: pawl.StatusActive, Attempt: 1, Owner: owner, CreatedAt: now, UpdatedAt: now, StartedAt: now,
+	}
+	if !r.CreatedAt.After(before.CreatedAt) {
+		r.CreatedAt = before.CreatedAt.Add(time.Millisecond)
+	}
+	return r
+}
+
+// Enter stores a draft.
+func (l *Ledger) Enter(ctx context.Context, tx *store.Tx, draft runstore.Run) error {
+	if err := tx.Fence(ctx, draft.Owner); err != nil {
+		return err
+	}
+	if err := runstore.In(tx).PutRun(ctx, draft); err != nil {
+		return err
+	}
+	l.emit(tx, Begun, draft, run.Decision{})
+	return nil
+}
+
 // phaseOf is the phase that a run begins at, empty if there is none.
 func phaseOf(s Spec) pawl.Phase {
 	if s.Validated && s.HandlerType == pawl.HandlerSchedule {

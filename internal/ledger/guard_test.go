@@ -85,6 +85,9 @@ func TestLostFenceWritesNothing(t *testing.T) {
 					if err := tr.do(ctx, tx, k, owner, r); err != nil {
 						return err
 					}
+					if _, err := runstore.In(tx).GetRun(ctx, r.ID); err != nil && !errors.Is(err, pawl.ErrNotFound) { // what was posted fails here at the latest
+						return err
+					}
 					return errUndo
 				})
 			}
@@ -141,8 +144,12 @@ func TestEndedRowsAreNeverChanged(t *testing.T) {
 						if err := tr.do(ctx, tx, k, k.owner, seen); err != nil {
 							return err
 						}
-						if now, err := runstore.In(tx).GetRun(ctx, ended.ID); err != nil || cmp.Diff(ended, now) != "" {
-							t.Errorf("%s rewrote a run that was %s: %v\n%s", tr.name, ended.Status, err, cmp.Diff(ended, now))
+						now, err := runstore.In(tx).GetRun(ctx, ended.ID) // what was posted fails here at the latest
+						if err != nil {
+							return err
+						}
+						if diff := cmp.Diff(ended, now); diff != "" {
+							t.Errorf("%s rewrote a run that was %s:\n%s", tr.name, ended.Status, diff)
 						}
 						return errUndo
 					})

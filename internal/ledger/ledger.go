@@ -101,7 +101,16 @@ func New(cfg Config) *Ledger {
 
 // View returns what the rules need to know about a run.
 func (l *Ledger) View(ctx context.Context, tx *store.Tx, r runstore.Run) (run.Run, error) {
+	return l.viewKnowing(ctx, tx, r, nil)
+}
+
+// viewKnowing is View for who may know about the call of the run.
+func (l *Ledger) viewKnowing(ctx context.Context, tx *store.Tx, r runstore.Run, known *Mutation) (run.Run, error) {
 	v := run.Run{ID: r.ID, RetryOf: r.RetryOf, Type: r.HandlerType, Phase: r.Phase, Status: r.Status, Class: r.ErrorClass}
+	if known != nil {
+		v.Ledger, v.CanReconcile = known.State, known.CanReconcile
+		return v, nil
+	}
 	h := l.holdings[r.Kind]
 	if h == nil {
 		return v, nil
@@ -124,14 +133,7 @@ func (l *Ledger) Hold(ctx context.Context, tx *store.Tx, r runstore.Run) error {
 	if err := tx.Fence(ctx, r.Owner); err != nil {
 		return err
 	}
-	now, err := runstore.In(tx).HoldRun(ctx, r.ID)
-	if err != nil {
-		return err
-	}
-	if now.Status != r.Status || now.Phase != r.Phase || now.Owner != r.Owner {
-		return refuse(op, r, "it is %s at %s", now.Status, now.Phase)
-	}
-	return nil
+	return runstore.In(tx).HoldActive(ctx, r)
 }
 
 // settle passes on what was decided, if there is anything to do. Without a
@@ -152,7 +154,7 @@ func (l *Ledger) settle(ctx context.Context, tx *store.Tx, r runstore.Run, d run
 	return nil
 }
 
-// tell notes a transition for after the commit.
+// emit notes a transition for after the commit.
 func (l *Ledger) emit(tx *store.Tx, what What, r runstore.Run, d run.Decision) {
 	e := Event{What: what, Run: r}
 	if d.Alarm {

@@ -42,13 +42,8 @@ const (
 // after the lock was granted.
 func (postgres) fence(ctx context.Context, tx *Tx, f Fence) (bool, error) {
 	if t, ok := tx.conn.(*pgTx); ok {
-		t.post(command{lockShared, []any{[]int{f.Bucket}}}, nil)
-		t.post(command{selectFence, []any{f.Bucket, f.Node, f.Epoch}}, func(rows int64) error {
-			if rows != 1 {
-				return errLeaseLost()
-			}
-			return nil
-		})
+		t.post(posted{command: command{lockShared, []any{[]int{f.Bucket}}}, fence: true})
+		t.post(posted{command: command{selectFence, []any{f.Bucket, f.Node, f.Epoch}}, expects: true, rows: 1, otherwise: errLeaseLost(), fence: true})
 		return true, nil
 	}
 	n, err := tx.conn.(*sharedConn).execInARow(ctx, command{lockShared, []any{[]int{f.Bucket}}}, command{selectFence, []any{f.Bucket, f.Node, f.Epoch}})

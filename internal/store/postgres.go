@@ -141,15 +141,15 @@ func (db *DB) writePostgres(ctx context.Context, fn Func, lazy bool) error {
 // committed.
 func (db *DB) commitPostgres(ctx context.Context, fn Func, lazy bool) (*Tx, error) {
 	t := &pgTx{asIs: db.promoting}
-	t.post(command{sql: beginWrite}, nil)
+	t.post(posted{command: command{sql: beginWrite}})
 	if lazy {
-		t.post(command{sql: lazyCommit}, nil)
+		t.post(posted{command: command{sql: lazyCommit}})
 	}
 	tx := &Tx{Now: now(), db: db, conn: t}
 	err := db.bounded(ctx, func(ctx context.Context) error {
 		return inPostgres(ctx, db.pool, t, func(ctx context.Context) error { return fn(ctx, tx) })
 	})
-	if t.asked && inDoubt(err) {
+	if t.inDoubt(err) {
 		tx.doubted()
 	}
 	return tx, err

@@ -2,6 +2,9 @@ package store
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -18,18 +21,64 @@ type pgTx struct {
 	waiting []posted
 	sent    bool // the server knows of the transaction
 	asked   bool // it was asked to commit
+	refused bool // and did not, because of a statement before the commit
+	failed  *plan
+
+	// plan says that there is no connection yet: see WritePlan. unplanned is a
+	// plan of which somebody wanted an answer.
+	plan, unplanned bool
 }
 
 // posted is a statement that nobody waits for.
 type posted struct {
 	command
-	check func(rows int64) error // may be nil
+	scan func(Rows, error) error // gets the answer; nil if nobody wants it
+
+	expects   bool // it fails with otherwise unless it changes or finds so many rows
+	rows      int
+	otherwise error
+
+	fence bool  // a plan that goes with another one of the same bucket needs it once
+	from  *plan // whose it is; nil if it belongs to no plan
 }
+
+// guarded is the statement with its expectation checked by the server, so that
+// the commit can travel with it: the division fails, and with it everything
+// behind it.
+func (p posted) guarded() string {
+	if !p.expects {
+		return p.sql
+	}
+	changed := p.sql
+	if !strings.HasPrefix(changed, "select") {
+		changed += " returning 1"
+	}
+	return fmt.Sprintf(`with changed as (%s) select 1 / (case when count(*) = %d then 1 else 0 end) from changed`, changed, p.rows)
+}
+
+// result reads the answer.
+func (p posted) result(results pgx.BatchResults, guarded bool) error {
+	if p.scan != nil {
+		rows, err := results.Query() //nolint:sqlclosecheck // whoever scans closes them
+		return p.scan(rows, err)
+	}
+	tag, err := results.Exec()
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok && p.expects && e.Code == divisionByZero {
+		return p.otherwise
+	}
+	if err == nil && p.expects && !guarded && tag.RowsAffected() != int64(p.rows) {
+		return p.otherwise
+	}
+	return err
+}
+
+const divisionByZero = "22012"
 
 const (
 	beginWrite = `begin`
 	beginRead  = `begin isolation level repeatable read read only`
 	lazyCommit = `set local synchronous_commit = off`
+	commitNow  = `commit`
 	rollback   = `rollback`
 
 	// rollbackTime is how long a transaction that failed may take to end.
@@ -60,21 +109,16 @@ func inPostgres(ctx context.Context, pool *pgxpool.Pool, t *pgTx, fn func(ctx co
 	return err
 }
 
+// inDoubt reports whether the transaction may have been committed although it
+// failed like this.
+func (t *pgTx) inDoubt(err error) bool { return t.asked && !t.refused && inDoubt(err) }
+
 func (t *pgTx) commit(ctx context.Context) error {
 	if !t.sent && len(t.waiting) == 1 { // nothing was asked for
 		return nil
 	}
-	for _, p := range t.waiting {
-		if p.check == nil {
-			continue
-		}
-		if err := t.flush(ctx); err != nil { // what it finds may forbid the commit
-			return err
-		}
-		break
-	}
 	t.asked = true
-	tag, _, err := t.send(ctx, command{sql: `commit`}, false)
+	tag, _, err := t.send(ctx, command{sql: commitNow}, false)
 	if err == nil && tag.String() == "ROLLBACK" {
 		return pgx.ErrTxCommitRollback
 	}
@@ -82,11 +126,11 @@ func (t *pgTx) commit(ctx context.Context) error {
 }
 
 // post runs a statement with the next one that somebody waits for.
-func (t *pgTx) post(c command, check func(rows int64) error) {
+func (t *pgTx) post(p posted) {
 	if !t.asIs {
-		c.args = cleanArgs(c.args)
+		p.args = cleanArgs(p.args)
 	}
-	t.waiting = append(t.waiting, posted{c, check})
+	t.waiting = append(t.waiting, p)
 }
 
 func (t *pgTx) exec(ctx context.Context, sql string, args []any) (int64, error) {
@@ -113,10 +157,14 @@ func (t *pgTx) flush(ctx context.Context) error {
 
 // send runs a statement behind those that wait.
 func (t *pgTx) send(ctx context.Context, c command, wantsRows bool) (tag pgconn.CommandTag, rows Rows, err error) {
+	if t.plan {
+		t.unplanned = true
+		return tag, nil, errUnplanned
+	}
 	if !t.asIs {
 		c.args = cleanArgs(c.args)
 	}
-	if len(c.args) == 0 && !wantsRows && c.sql != `commit` { // may be several, which cannot go with others
+	if len(c.args) == 0 && !wantsRows && c.sql != commitNow { // may be several, which cannot go with others
 		if err := t.flush(ctx); err != nil {
 			return tag, nil, err
 		}
@@ -148,9 +196,13 @@ func (t *pgTx) send(ctx context.Context, c command, wantsRows bool) (tag pgconn.
 // sendWaiting sends what waits and a statement behind it, whose result is the
 // next one; after an error there is none.
 func (t *pgTx) sendWaiting(ctx context.Context, last *command) (pgx.BatchResults, error) {
-	batch, waiting := &pgx.Batch{}, t.waiting
+	batch, waiting, guarded := &pgx.Batch{}, t.waiting, last != nil && last.sql == commitNow
 	for _, p := range waiting {
-		batch.Queue(p.sql, p.args...)
+		text := p.sql
+		if guarded {
+			text = p.guarded()
+		}
+		batch.Queue(text, p.args...)
 	}
 	if last != nil {
 		batch.Queue(last.sql, last.args...)
@@ -158,12 +210,11 @@ func (t *pgTx) sendWaiting(ctx context.Context, last *command) (pgx.BatchResults
 	t.waiting, t.sent = nil, true
 	results := t.conn.SendBatch(ctx, batch)
 	for _, p := range waiting {
-		tag, err := results.Exec()
-		if err == nil && p.check != nil {
-			err = p.check(tag.RowsAffected())
-		}
-		if err != nil {
+		if err := p.result(results, guarded); err != nil {
 			_ = results.Close() // what comes of the others does not matter any more
+			if !t.conn.IsClosed() {
+				t.refused, t.failed = true, p.from
+			}
 			return nil, err
 		}
 	}

@@ -27,6 +27,7 @@ type DB struct {
 	dsn  string
 
 	txGroup txGroup       // PostgreSQL: the transactions that become one
+	plans   plans         // PostgreSQL: the plans that go together
 	maxTx   time.Duration // PostgreSQL: how long a transaction may take; zero is for ever
 
 	promoting bool // PostgreSQL: rows are copied as they are, or not at all

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
@@ -37,19 +38,59 @@ func (tx *Tx) Exec(ctx context.Context, sql string, args ...any) (int64, error) 
 }
 
 // Post runs a statement of which nobody needs to know at once how it ends: it may
-// travel with the next one, and it is that one, or the commit, that fails. The
-// check, which may be nil, gets how many rows it changed.
-func (tx *Tx) Post(ctx context.Context, check func(rows int64) error, sql string, args ...any) error {
+// travel with the next one, and it is that one, or the commit, that fails.
+func (tx *Tx) Post(ctx context.Context, sql string, args ...any) error {
 	tx.db.traced(sql, args)
 	if t, ok := tx.conn.(*pgTx); ok {
-		t.post(command{sql, args}, check)
+		t.post(posted{command: command{sql, args}})
 		return nil
 	}
-	n, err := tx.conn.exec(ctx, sql, args)
-	if err == nil && check != nil {
-		err = check(n)
-	}
+	_, err := tx.conn.exec(ctx, sql, args)
 	return err
+}
+
+// Expect is Post for a statement that must change, or a select that must find, so
+// many rows; else the transaction fails with otherwise.
+func (tx *Tx) Expect(ctx context.Context, rows int, otherwise error, sql string, args ...any) error {
+	tx.db.traced(sql, args)
+	switch c := tx.conn.(type) {
+	case *pgTx:
+		c.post(posted{command: command{sql, args}, expects: true, rows: rows, otherwise: otherwise})
+		return nil
+	default:
+		n, err := countRows(ctx, c, sql, args)
+		if err == nil && n != int64(rows) {
+			err = otherwise
+		}
+		return err
+	}
+}
+
+// countRows counts what a statement changes or finds.
+func countRows(ctx context.Context, c conn, sql string, args []any) (n int64, err error) {
+	if !strings.HasPrefix(sql, "select") {
+		return c.exec(ctx, sql, args)
+	}
+	rows, err := c.query(ctx, sql, args)
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		n++
+	}
+	return n, rows.Err()
+}
+
+// Ask is Query for an answer that nobody needs before the transaction is
+// committed: scan gets it when it is there.
+func (tx *Tx) Ask(ctx context.Context, scan func(Rows, error) error, sql string, args ...any) error {
+	if t, ok := tx.conn.(*pgTx); ok {
+		tx.db.traced(sql, args)
+		t.post(posted{command: command{sql, args}, scan: func(rows Rows, err error) error { return scan(budgeted(ctx, rows, err)) }})
+		return nil
+	}
+	return scan(tx.Query(ctx, sql, args...))
 }
 
 // Query runs a query. The rows must be closed before the next statement.
@@ -159,7 +200,7 @@ func (db *DB) Read(ctx context.Context, fn Func) error {
 	}
 	return db.wrap(db.bounded(ctx, func(ctx context.Context) error {
 		t := &pgTx{}
-		t.post(command{sql: beginRead}, nil)
+		t.post(posted{command: command{sql: beginRead}})
 		return inPostgres(ctx, db.pool, t, func(ctx context.Context) error { return fn(ctx, &Tx{Now: now(), db: db, conn: t}) })
 	}))
 }

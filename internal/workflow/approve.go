@@ -107,29 +107,21 @@ func (x *execution) ask(ctx context.Context, h *host) error {
 	if err := x.cfg.fault("before ask"); err != nil {
 		return err
 	}
-	err = x.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		if err := tx.Fence(ctx, x.run.Owner); err != nil {
-			return err
-		}
+	err = x.write(ctx, func(ctx context.Context, tx *store.Tx, r runstore.Run) (runstore.Run, error) {
 		_, err := mutationstore.In(tx).InsertApproval(ctx, mutationstore.Approval{
 			WorkflowID: x.id, RunID: x.run.ID, Tool: call.target.Name, Method: call.target.Method.Name,
 			Arguments: x.cfg.Tools.Redact(orNullJSON(call.args)), Address: address, Hash: hash, Title: title, PhaseAt: h.now, ExpiresAt: tx.Now.Add(approvalTime),
 		})
 		if err != nil {
-			return err
+			return runstore.Run{}, err
 		}
-		next, err := x.ledger.Pause(ctx, tx, x.run)
-		if err != nil {
-			return err
-		}
-		tx.AfterCommit(func() { x.run, x.ended = next, true })
-		s := x.view.workflow
-		x.cfg.Emit(tx, lane.Change{Ref: refOf(s.Name), What: "asked", Run: x.run.ID})
-		return x.flush(ctx, tx)
+		x.cfg.Emit(tx, lane.Change{Ref: refOf(x.view.workflow.Name), What: "asked", Run: r.ID})
+		return x.ledger.Pause(ctx, tx, r)
 	})
 	if err != nil {
 		return fmt.Errorf("ask about run %s: %w", x.run.ID, err)
 	}
+	x.ended = true
 	return x.cfg.fault("asked person")
 }
 

@@ -321,6 +321,7 @@ func TestQuestionExpiresWhileNobodyWorks(t *testing.T) {
 // A run whose process is gone is recovered before anybody can cancel it.
 func TestCancellingAnInterruptedRunIsRefused(t *testing.T) {
 	inTime(t, func(t *testing.T, k *kit) {
+		k.writeThrough()
 		w := k.deploy("shop", "1", orderDefinition())
 		k.publish(w, "in", "a")
 		k.crashAt(w, "begun", 1)

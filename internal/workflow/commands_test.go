@@ -176,6 +176,7 @@ func skipInPrepare(t *testing.T, k *kit) {
 // Context 3.2.6: before the call; the other event of the run is taken by the
 // next one.
 func skipReserved(t *testing.T, k *kit) {
+	k.writeThrough()
 	d := orderDefinition()
 	mutate := d.handlers["consumers.order.mutate"]
 	first := true
@@ -243,6 +244,7 @@ func (k *kit) cancelNewest(w workflowstore.Workflow) error {
 
 // it is over for good; its events are news for the next run.
 func cancelGivesBack(t *testing.T, k *kit) {
+	k.writeThrough()
 	d := orderDefinition()
 	mutate := d.handlers["consumers.order.mutate"]
 	first := true

@@ -4,12 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
+	"sync"
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
@@ -33,11 +36,7 @@ func (x *execution) prepare(ctx context.Context) error {
 	if err != nil {
 		return x.stop(ctx, pawl.ClassLogic, "prepare_result", textOf(err))
 	}
-	err = x.reserve(ctx, c, prepared)
-	if errors.Is(err, pawl.ErrInvalid) { // of the events that it named
-		return x.stop(ctx, pawl.ClassLogic, "reservation", textOf(err))
-	}
-	return err
+	return x.reserve(ctx, c, prepared)
 }
 
 // textOf is what people read of an error: what and hint.
@@ -52,39 +51,111 @@ func textOf(err error) string {
 	return e.Msg + " (" + e.Hint + ")"
 }
 
-// reserve stores what prepare returned and takes the events, all or none, and
+// reserve keeps what prepare returned and takes the events, all or none, and
 // goes on to the phase that comes next. Nothing was sent yet, so losing it
-// only repeats prepare.
+// only repeats prepare; and events that this prepare saw pending can be had, so
+// it need not wait for the database.
 func (x *execution) reserve(ctx context.Context, c Consumer, p Prepared) error {
 	raw, err := json.Marshal(p)
 	if err != nil {
 		return err
 	}
-	kept, path := ledger.Checkpoint{PrepareResult: raw}, []pawl.Phase{pawl.PhasePrepared, run.AfterPrepared(p.Reserved())}
+	kept, path := ledger.Checkpoint{PrepareResult: raw, Mutation: x.mutation}, []pawl.Phase{pawl.PhasePrepared, run.AfterPrepared(p.Reserved())}
 	if path[1] == pawl.PhaseMutating && !c.HasMutate {
 		kept.MutationResult, path = json.RawMessage(resultNone), append(path, pawl.PhaseMutated, pawl.PhaseEmitting)
 	}
 	if err := x.cfg.fault("before reserve"); err != nil {
 		return err
 	}
-	err = x.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		if err := tx.Fence(ctx, x.run.Owner); err != nil {
-			return err
+	x.prepared = p
+	step := func(ctx context.Context, tx *store.Tx, r runstore.Run) (runstore.Run, error) {
+		if err := eventstore.In(tx).ReserveEvents(ctx, x.id, r.ID, p.reservations()); err != nil {
+			return runstore.Run{}, err
 		}
-		if err := eventstore.In(tx).ReserveEvents(ctx, x.id, x.run.ID, p.reservations()); err != nil {
-			return err
-		}
-		next, err := x.ledger.Advance(ctx, tx, x.run, kept, path...)
-		if err != nil {
-			return err
-		}
-		tx.AfterCommit(func() { x.run, x.prepared = next, p })
-		return x.flush(ctx, tx)
-	}, store.Lazy)
+		return x.ledger.Advance(ctx, tx, r, kept, path...)
+	}
+	if x.peeked.all(p) {
+		next := x.run
+		next.Phase, next.PrepareResult, next.MutationResult = path[len(path)-1], raw, kept.MutationResult
+		err = x.later(ctx, next, step)
+	} else {
+		err = x.write(ctx, step, store.Lazy)
+	}
 	if err != nil {
 		return err
 	}
 	return x.cfg.fault("reserved")
+}
+
+// unreserved ends a run that wanted events which cannot be had. If prepare saw
+// them pending, a person was faster and nobody did anything wrong; else it is a
+// step back to before the reservation, which nobody has seen, and the script's
+// fault.
+func (x *execution) unreserved(ctx context.Context) error {
+	if x.peeked.all(x.prepared) {
+		x.giveBack(context.WithoutCancel(ctx))
+		return &pawl.Error{Code: pawl.CodeConflict, Op: "reserve events", Msg: "an event that prepare saw is gone"}
+	}
+	why := x.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		return eventstore.In(tx).WhyNotReserved(ctx, x.id, x.prepared.reservations())
+	})
+	if !errors.Is(why, pawl.ErrInvalid) {
+		return why
+	}
+	x.unwritten.mu.Lock()
+	if n := len(x.unwritten.steps); n > 0 && x.run.Phase != pawl.PhasePreparing {
+		x.unwritten.steps = x.unwritten.steps[:n-1]
+	}
+	x.run.Phase, x.run.PrepareResult, x.run.MutationResult = pawl.PhasePreparing, nil, nil
+	x.unwritten.mu.Unlock()
+	return x.stop(ctx, pawl.ClassLogic, "reservation", textOf(why))
+}
+
+// peeked are the pending events that prepare saw, with the inputs they come from.
+type peeked struct {
+	mu     sync.Mutex
+	causes map[[2]string][]string // by topic and message id; guarded by mu
+}
+
+func (p *peeked) add(events []eventstore.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.causes == nil {
+		p.causes = map[[2]string][]string{}
+	}
+	for _, e := range events {
+		if e.Status == eventstore.EventPending {
+			p.causes[[2]string{e.Topic, e.MessageID}] = e.CausedBy
+		}
+	}
+}
+
+// all reports whether everything that is to be reserved was seen, and is named
+// once.
+func (p *peeked) all(of Prepared) bool {
+	_, ok := p.causesOf(of)
+	return ok
+}
+
+// causesOf are the inputs from which the reserved events come, in order and
+// without repetition, if all of them were seen.
+func (p *peeked) causesOf(of Prepared) (causes []string, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	named := map[[2]string]bool{}
+	for _, r := range of.Reservations {
+		for _, id := range r.IDs {
+			key := [2]string{r.Topic, id}
+			from, seen := p.causes[key]
+			if !seen || named[key] {
+				return nil, false
+			}
+			named[key] = true
+			causes = append(causes, from...)
+		}
+	}
+	slices.Sort(causes)
+	return slices.Compact(causes), true
 }
 
 // emit runs next, which always runs if there is one, and commits.
@@ -117,6 +188,9 @@ func (x *execution) emit(ctx context.Context) error {
 // at once. The workflow's row is shared, so that no deploy comes in
 // between.
 func (x *execution) setWake(ctx context.Context, tx *store.Tx, c Consumer) error {
+	if x.prepared.Wake().IsZero() && x.view.wakes[c.Name].IsZero() && x.view.workflow.Version == x.run.ScriptVersion {
+		return nil // whatever a deploy set meanwhile stays
+	}
 	w, err := workflowstore.In(tx).ShareWorkflow(ctx, x.id)
 	if err != nil {
 		return err

@@ -183,6 +183,7 @@ func deployLeavesConsumers(t *testing.T, k *kit) {
 // A-119, context 3.13: mutate and next of the version whose prepare ran; the
 // next run is of the new one.
 func deployDuringRun(t *testing.T, k *kit) {
+	k.writeThrough()
 	const name = "during-run"
 	var phases []string
 	version := func(v string, prepared func()) definition {
@@ -309,6 +310,7 @@ func deleteAndCreate(t *testing.T, k *kit) {
 
 // The session ends without an error, and the run is cancelled.
 func deleteInPrepare(t *testing.T, k *kit) {
+	k.writeThrough()
 	w := k.deploy("deleted", "1", consuming(func(c *goCtx, _ []json.RawMessage) any {
 		if err := k.remove("deleted"); err != nil {
 			t.Error(err)

@@ -32,6 +32,7 @@ func TestAScheduleThatIsEditedDuringARunStays(t *testing.T) {
 // stay wakes when it asked to.
 func TestASubscriptionThatIsEditedDuringARunStays(t *testing.T) {
 	inTime(t, func(t *testing.T, k *kit) {
+		k.writeThrough()
 		for _, c := range []struct {
 			name   string
 			topics []string

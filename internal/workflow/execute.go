@@ -14,6 +14,7 @@ import (
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
 	"github.com/pawlrun/pawl/internal/store/mutationstore"
 	"github.com/pawlrun/pawl/internal/store/runstore"
 )
@@ -22,7 +23,7 @@ import (
 type execution struct {
 	*session
 	view     *view
-	run      runstore.Run // as the last transition left it
+	run      runstore.Run // as the last transition left it; see unwritten
 	config   Config       // of the run's version
 	rights   rights       // what that version may call; nil is everything
 	state    json.RawMessage
@@ -31,6 +32,12 @@ type execution struct {
 	looked   bool                    // prepare ran here, so that the view is what it saw
 	approval *mutationstore.Approval // of the call that is about to be made
 	ended    bool                    // committed, stopped or cancelled
+
+	// mutation is what is known about the call of the run; nil if it was made
+	// before this process took over.
+	mutation  *ledger.Mutation
+	unwritten unwritten
+	peeked    peeked
 }
 
 // errWithdrawn is the cause with which a run ends that a person took back.
@@ -44,6 +51,7 @@ func (x *execution) execute(ctx context.Context) error {
 	defer cancel(nil)
 	x.register(cancel)
 	defer x.unregister()
+	defer x.unwritten.drop()
 	if x.run.HandlerType == pawl.HandlerConsumer {
 		x.memory.inRow++
 	} else {
@@ -81,7 +89,7 @@ func (x *execution) drive(ctx context.Context) error {
 		case pawl.PhasePreparing:
 			err = x.prepare(ctx)
 		case pawl.PhasePrepared:
-			err = x.advance(ctx, run.AfterPrepared(x.prepared.Reserved()))
+			err = x.write(ctx, x.advance(ledger.Checkpoint{}, run.AfterPrepared(x.prepared.Reserved())), store.Lazy)
 		case pawl.PhaseMutating:
 			err = x.mutate(ctx)
 		case pawl.PhaseMutated:
@@ -89,11 +97,14 @@ func (x *execution) drive(ctx context.Context) error {
 				err = x.stop(ctx, pawl.ClassLogic, codeSecondCall, before.ErrorMessage)
 				break
 			}
-			err = x.advance(ctx, pawl.PhaseEmitting)
+			err = x.write(ctx, x.advance(ledger.Checkpoint{}, pawl.PhaseEmitting), store.Lazy)
 		case pawl.PhaseEmitting:
 			err = x.emit(ctx)
 		default:
 			err = x.stop(ctx, pawl.ClassInternal, "phase", "the run has the phase "+string(x.run.Phase)+", in which nothing can be done")
+		}
+		if errors.Is(err, eventstore.ErrNotReserved) {
+			err = x.unreserved(ctx)
 		}
 		if err != nil {
 			return err
@@ -128,6 +139,10 @@ func (s *Service) withdraw(workflowID, runID string) {
 // like a crash; one that sent something must be recovered instead. It is no
 // person who cancels, so the failures before it still count.
 func (x *execution) giveBack(ctx context.Context) {
+	x.unwritten.drop()
+	if !x.unwritten.written() {
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	err := x.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
@@ -216,16 +231,11 @@ func seedOf(runID, function string) uint64 {
 	return h.Sum64()
 }
 
-// advance moves the run one phase on, with nothing to keep.
-func (x *execution) advance(ctx context.Context, to pawl.Phase) error {
-	return x.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		next, err := x.ledger.Advance(ctx, tx, x.run, ledger.Checkpoint{}, to)
-		if err != nil {
-			return err
-		}
-		tx.AfterCommit(func() { x.run = next })
-		return nil
-	}, store.Lazy)
+// advance moves the run on.
+func (x *execution) advance(keep ledger.Checkpoint, path ...pawl.Phase) transition {
+	return func(ctx context.Context, tx *store.Tx, r runstore.Run) (runstore.Run, error) {
+		return x.ledger.Advance(ctx, tx, r, keep, path...)
+	}
 }
 
 // stop ends the run with a failure of a class that was decided where it arose.
@@ -257,25 +267,19 @@ func (x *execution) stopWith(ctx context.Context, f ledger.Failure, also func(co
 	if f.Code == codeNoConnection {
 		x.memory.missing = x.run.ID
 	}
-	var o ledger.Outcome
-	err := x.db.Write(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
-		if err := tx.Fence(ctx, x.run.Owner); err != nil {
-			return err
-		}
+	err := x.write(ctx, func(ctx context.Context, tx *store.Tx, r runstore.Run) (runstore.Run, error) {
 		if also != nil {
 			if err := also(ctx, tx); err != nil {
-				return err
+				return runstore.Run{}, err
 			}
 		}
-		if o, err = x.ledger.Stop(ctx, tx, x.run, f); err != nil {
-			return err
-		}
-		return x.flush(ctx, tx)
+		o, err := x.ledger.Stop(ctx, tx, r, f)
+		return o.Run, err
 	})
 	if err != nil {
 		return fmt.Errorf("stop run %s: %w", x.run.ID, err)
 	}
-	x.run, x.ended = o.Run, true
+	x.ended = true
 	x.log.Info("a run stopped", "workflow", x.view.workflow.Name, "handler", x.run.Handler, "run", x.run.ID, "phase", x.run.Phase, "status", x.run.Status, "error", f.Message)
 	return x.cfg.fault("stopped")
 }

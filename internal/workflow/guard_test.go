@@ -83,6 +83,7 @@ func (k *kit) approveNewest(w workflowstore.Workflow) {
 // ended as crashed by the next owner, paused or not; and nothing else begins.
 func TestACrashedRunOfAPausedWorkflowIsEnded(t *testing.T) {
 	inTime(t, func(t *testing.T, k *kit) {
+		k.writeThrough()
 		for i, place := range []string{"begun", "reserved", "in flight", "recorded"} {
 			k.desk.clear()
 			w := k.deploy(fmt.Sprint("shop-", i), "1", orderDefinition())

@@ -114,6 +114,7 @@ func resumeThatDoesNotHelp(t *testing.T, k *kit) {
 // recovery has made the successor, and then the process ends
 // before it starts. The next owner goes on all the same.
 func restartBeforeRecoveredRun(t *testing.T, k *kit) {
+	k.writeThrough()
 	w := k.deploy("twice-down", "1", orderDefinition())
 	k.publish(w, "in", "a")
 	k.crashAt(w, "begun", 1)
@@ -136,6 +137,7 @@ func restartBeforeRecoveredRun(t *testing.T, k *kit) {
 // while it is paused nobody touches the run; after resume it is
 // found, ended as crashed, and its work is done once.
 func crashWhilePaused(t *testing.T, k *kit) {
+	k.writeThrough()
 	w := k.deploy("down-paused", "1", orderDefinition())
 	k.publish(w, "in", "a")
 	k.crashAt(w, "reserved", 1)

@@ -37,6 +37,7 @@ type kit struct {
 	armed   armedJobs
 
 	fault   func(place string) error
+	through bool // every step of a run is written at once
 	events  []ledger.Event
 	changes []lane.Change
 }
@@ -81,7 +82,8 @@ func (k *kit) start(node string) {
 			Holdings: map[pawl.Kind]ledger.Holdings{pawl.KindWorkflow: Holdings{}},
 			Observe:  func(e ledger.Event) { k.events = append(k.events, e) },
 		}),
-		Host: lane.Host{Observe: func(c lane.Change) { k.changes = append(k.changes, c) }},
+		Host:         lane.Host{Observe: func(c lane.Change) { k.changes = append(k.changes, c) }},
+		writeThrough: k.through,
 		fault: func(place string) error {
 			if k.fault == nil {
 				return nil
@@ -93,6 +95,13 @@ func (k *kit) start(node string) {
 		k.t.Fatal(err)
 	}
 	k.s.Attach(&k.armed)
+}
+
+// writeThrough is for tests that look at the rows of a run between its steps,
+// which would be written some milliseconds later.
+func (k *kit) writeThrough() {
+	k.through = true
+	k.s.cfg.writeThrough = true
 }
 
 // Fence, Stopping and StillOwned make the kit a claim.

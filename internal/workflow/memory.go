@@ -7,6 +7,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/mutationstore"
 )
 
 // memory is what the owner of a lane keeps in memory about it. It belongs to
@@ -19,6 +20,10 @@ type memory struct {
 	seen   map[string]map[string]int64 // consumer, topic: the number of the last event when its last prepare began
 	marked map[string]bool             // consumers that are to run whatever they have seen
 	inRow  int                         // runs of consumers since a producer ran
+
+	// keepsKeys says that there may be a key for a call to come; see
+	// mutationstore.TakeKey.
+	keepsKeys, keysKnown bool
 
 	missing string // the run that this process has no connection for
 
@@ -88,6 +93,18 @@ func (l *memory) rebuild(v *view, pending map[string]int) {
 		l.acknowledge(c, v.seqs, waiting > 0)
 	}
 	l.revision = v.workflow.Revision
+}
+
+// refreshKeys finds out whether there may be a key for a call to come. Only a run
+// that did not commit leaves one.
+func (l *memory) refreshKeys(ctx context.Context, tx *store.Tx, v *view) (err error) {
+	clean := v.row.ID == "" || v.row.Status == pawl.StatusCommitted
+	if l.keysKnown && clean {
+		return nil
+	}
+	l.keysKnown = clean
+	l.keepsKeys, err = mutationstore.In(tx).KeepsKeys(ctx, v.workflow.ID)
+	return err
 }
 
 // refresh rebuilds the flags if the lane is new here, or the workflow was

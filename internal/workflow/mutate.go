@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/eventstore"
 	"github.com/pawlrun/pawl/internal/store/mutationstore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/tool"
 )
 
@@ -115,23 +117,26 @@ func (x *execution) openCall(ctx context.Context, t tool.Target, args json.RawMe
 		ID: store.NewID(), WorkflowID: x.id, RunID: x.run.ID, Tool: t.Name, Method: t.Method.Name, Arguments: args,
 		IdempotencyKey: store.NewID(), Title: title, CanReconcile: t.Method.Reconciles, AbsentAfter: absentAfter(t.Method),
 	}
-	c.err = x.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		if err := x.ledger.Hold(ctx, tx, x.run); err != nil {
-			return err
+	_, c.err = x.writeBeside(ctx, func(ctx context.Context, tx *store.Tx, r runstore.Run) (runstore.Run, error) {
+		row := row
+		if err := x.ledger.Hold(ctx, tx, r); err != nil {
+			return r, err
 		}
-		causes, err := eventstore.In(tx).CausesOf(ctx, x.id, x.prepared.reservations())
+		causes, err := x.causes(ctx, tx)
 		if err != nil {
-			return err
+			return r, err
 		}
-		if kept, err := mutationstore.In(tx).TakeKey(ctx, x.id, actOf(row, x.prepared)); err != nil {
-			return err
-		} else if kept != "" {
-			row.IdempotencyKey = kept
+		if x.memory.keepsKeys {
+			kept, err := mutationstore.In(tx).TakeKey(ctx, x.id, actOf(row, x.prepared))
+			if err != nil {
+				return r, err
+			}
+			row.IdempotencyKey = cmp.Or(kept, row.IdempotencyKey)
 		}
 		if c.row, err = mutationstore.In(tx).InsertMutation(ctx, row, causes); err != nil {
-			return err
+			return r, err
 		}
-		return x.useApproval(ctx, tx)
+		return r, x.useApproval(ctx, tx)
 	})
 	if c.err == nil {
 		c.err = x.cfg.fault("in flight")
@@ -154,6 +159,9 @@ func (x *execution) applied(ctx context.Context, c *calledMutation, second *fail
 	result, err := appliedResult(c.result)
 	if err != nil {
 		return x.unknown(ctx, &calledMutation{row: c.row, target: c.target, err: err}, second)
+	}
+	if x.mutation != nil {
+		x.mutation = &ledger.Mutation{State: pawl.MutationApplied}
 	}
 	return x.record(ctx, func(ctx context.Context, tx *store.Tx) error {
 		return mutationstore.In(tx).MoveMutation(ctx, c.row.ID, pawl.MutationInFlight, mutationstore.MutationChange{To: pawl.MutationApplied, Result: orNullJSON(c.result), ResolvedBy: c.by})
@@ -185,21 +193,13 @@ func (x *execution) record(ctx context.Context, also func(context.Context, *stor
 	if err := x.cfg.fault("before result"); err != nil {
 		return err
 	}
-	err := x.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		if err := tx.Fence(ctx, x.run.Owner); err != nil {
-			return err
-		}
+	err := x.write(ctx, func(ctx context.Context, tx *store.Tx, r runstore.Run) (runstore.Run, error) {
 		if also != nil {
 			if err := also(ctx, tx); err != nil {
-				return err
+				return runstore.Run{}, err
 			}
 		}
-		next, err := x.ledger.Advance(ctx, tx, x.run, ledger.Checkpoint{MutationResult: result}, pawl.PhaseMutated, pawl.PhaseEmitting)
-		if err != nil {
-			return err
-		}
-		tx.AfterCommit(func() { x.run = next })
-		return x.flush(ctx, tx)
+		return x.ledger.Advance(ctx, tx, r, ledger.Checkpoint{MutationResult: result, Mutation: x.mutation}, pawl.PhaseMutated, pawl.PhaseEmitting)
 	})
 	if err != nil {
 		return fmt.Errorf("record the result of run %s: %w", x.run.ID, err)
@@ -220,6 +220,14 @@ func (x *execution) failed(ctx context.Context, c *calledMutation, f *failure, r
 	})
 }
 
+// causes are the inputs from which the events of the run come.
+func (x *execution) causes(ctx context.Context, tx *store.Tx) ([]string, error) {
+	if known, ok := x.peeked.causesOf(x.prepared); ok {
+		return known, nil
+	}
+	return eventstore.In(tx).CausesOf(ctx, x.id, x.prepared.reservations())
+}
+
 // newHost makes the host of one phase of the run.
 func (x *execution) newHost(r rules, publishes, subscribes []string) *host {
 	return &host{rules: r, world: storeWorld{x}, now: phaseNow(), scope: x.id, createdBy: x.run.ID, publishes: publishes, subscribes: subscribes}
@@ -233,6 +241,7 @@ func (w storeWorld) peek(ctx context.Context, topic string, limit int) (events [
 		events, err = eventstore.In(tx).PeekEvents(ctx, w.x.id, topic, limit, maxPeekBytes)
 		return err
 	})
+	w.x.peeked.add(events)
 	return events, err
 }
 

@@ -83,6 +83,7 @@ func TestShutdownInTheMiddleOfACallLosesNothing(t *testing.T) {
 // run and gives the events back, so that it does not look like a crash.
 func TestShutdownBeforeTheCallGivesBack(t *testing.T) {
 	inTime(t, func(t *testing.T, k *kit) {
+		k.writeThrough()
 		for i, path := range []string{"consumers.order.prepare", "consumers.order.mutate"} {
 			k.desk.clear()
 			stop := func(error) {}

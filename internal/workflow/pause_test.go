@@ -86,6 +86,7 @@ func pauseTwice(t *testing.T, k *kit) {
 // Lesson 37, context 3.8: no error, no failure that a script is fixed for;
 // the run is cancelled, and after resume prepare runs again.
 func pauseInPrepare(t *testing.T, k *kit) {
+	k.writeThrough()
 	pauses := true
 	w := k.deploy("in-prepare", "1", consuming(func(c *goCtx, _ []json.RawMessage) any {
 		ids := c.peek("in")
@@ -117,6 +118,7 @@ func (k *kit) eventAttempts(w workflowstore.Workflow, id string) int {
 
 // A-131, lesson 37: its schedule stays due and nothing of it is there.
 func pauseInProducer(t *testing.T, k *kit) {
+	k.writeThrough()
 	const name = "in-producer"
 	pauses := true
 	w := k.deploy(name, "1", producing(nil).producer("p", Schedule{Interval: "1h"}, func(c *goCtx, _ []json.RawMessage) any {
@@ -143,6 +145,7 @@ func pauseInProducer(t *testing.T, k *kit) {
 // Nothing was sent yet, so the run ends and its events are pending again, one
 // attempt later.
 func pauseInMutate(t *testing.T, k *kit) {
+	k.writeThrough()
 	d := orderDefinition()
 	mutate := d.handlers["consumers.order.mutate"]
 	pauses := true

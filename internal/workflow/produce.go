@@ -10,6 +10,7 @@ import (
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
@@ -37,7 +38,7 @@ func (x *execution) produce(ctx context.Context) error {
 	}
 	return x.commit(ctx, h, result, func(ctx context.Context, tx *store.Tx) error {
 		at, _ := next(tx.Now)
-		return workflowstore.In(tx).ProducerRan(ctx, scheduleRow(x.id, p, at))
+		return workflowstore.In(tx).ProducerRan(ctx, scheduleRow(x.id, p, at), x.run.StartedAt)
 	})
 }
 
@@ -70,7 +71,9 @@ func checkState(r *script.Result) string {
 }
 
 // commit ends the run: its events, inputs, state and whatever belongs to its
-// kind of handler become true in one transaction, on the disk.
+// kind of handler become true in one transaction. It does not wait for the disk:
+// a machine that dies before it is there runs next again, from the result that
+// is, or begins anew what called nothing.
 func (x *execution) commit(ctx context.Context, h *host, result *script.Result, also func(context.Context, *store.Tx) error) error {
 	var state json.RawMessage
 	if result != nil && result.HasValue {
@@ -79,33 +82,26 @@ func (x *execution) commit(ctx context.Context, h *host, result *script.Result, 
 	if err := x.cfg.fault("before commit"); err != nil {
 		return err
 	}
-	var more bool
-	err := x.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		if err := tx.Fence(ctx, x.run.Owner); err != nil {
-			return err
-		}
+	more := false
+	err := x.write(ctx, func(ctx context.Context, tx *store.Tx, r runstore.Run) (runstore.Run, error) {
 		if err := x.writeEffects(ctx, tx, h, state); err != nil {
-			return err
+			return runstore.Run{}, err
 		}
 		if also != nil {
 			if err := also(ctx, tx); err != nil {
-				return err
+				return runstore.Run{}, err
 			}
 		}
-		next, err := x.ledger.Commit(ctx, tx, x.run, state)
+		next, err := x.ledger.CommitKnowing(ctx, tx, r, state, x.mutation)
 		if err != nil {
-			return err
+			return runstore.Run{}, err
 		}
-		if err := x.flush(ctx, tx); err != nil {
-			return err
-		}
-		more, err = x.moreFor(ctx, tx)
-		tx.AfterCommit(func() { x.run, x.ended = next, true })
-		return err
-	})
+		return next, x.askMore(ctx, tx, &more)
+	}, store.Lazy)
 	if err != nil {
 		return fmt.Errorf("commit run %s: %w", x.run.ID, err)
 	}
+	x.ended = true
 	x.acknowledge(more)
 	return x.cfg.fault("committed")
 }
@@ -132,7 +128,7 @@ func (x *execution) writeEffects(ctx context.Context, tx *store.Tx, h *host, sta
 		}
 		events := h.events
 		if x.run.HandlerType == pawl.HandlerConsumer && len(events) > 0 {
-			causes, err := eventstore.In(tx).CausesOf(ctx, x.id, x.prepared.reservations())
+			causes, err := x.causes(ctx, tx)
 			if err != nil {
 				return err
 			}
@@ -147,14 +143,13 @@ func (x *execution) writeEffects(ctx context.Context, tx *store.Tx, h *host, sta
 	return workflowstore.In(tx).SetHandlerState(ctx, x.id, x.run.Handler, state)
 }
 
-// moreFor reports whether a consumer that took events left some.
-func (x *execution) moreFor(ctx context.Context, tx *store.Tx) (bool, error) {
+// askMore finds out whether a consumer that took events left some.
+func (x *execution) askMore(ctx context.Context, tx *store.Tx, more *bool) error {
 	if x.run.HandlerType != pawl.HandlerConsumer || x.prepared.Reserved() == 0 {
-		return false, nil
+		return nil
 	}
 	c, _ := x.config.Consumer(x.run.Handler)
-	oldest, err := eventstore.In(tx).OldestPending(ctx, x.id, c.Subscribe)
-	return len(oldest) > 0, err
+	return eventstore.In(tx).AskPending(ctx, x.id, c.Subscribe, func(any bool) { *more = any })
 }
 
 // reservations are those of the store.

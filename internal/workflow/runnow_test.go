@@ -86,6 +86,7 @@ func runNowMovesTimes(t *testing.T, k *kit) {
 
 // the request is in the store, not in memory.
 func runNowSurvivesRestart(t *testing.T, k *kit) {
+	k.writeThrough()
 	w := k.deploy("survivor", "1", producing(map[string]string{"p": "1d", "q": "1d"}))
 	k.work(w)
 	if err := k.runNow("survivor"); err != nil {
@@ -144,6 +145,7 @@ func refusedNow(t *testing.T, k *kit, name, reason string) {
 
 //
 func runNowWhileActive(t *testing.T, k *kit) {
+	k.writeThrough()
 	const name = "active"
 	tried := 0
 	try := func(c *goCtx, _ []json.RawMessage) any {

@@ -251,6 +251,7 @@ func producersHaveTheirOwnTimes(t *testing.T, k *kit) {
 // while a handler runs the store takes no other
 // run of its lane, and all that is due comes one after another.
 func handlersNeverRunAtOnce(t *testing.T, k *kit) {
+	k.writeThrough()
 	busy, runs := false, 0
 	alone := func(*goCtx, []json.RawMessage) any {
 		if busy {

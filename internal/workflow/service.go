@@ -46,6 +46,9 @@ type Options struct {
 	// fault is called at the places where a crash is tried, by tests; an
 	// error there ends the session on the spot.
 	fault func(place string) error
+	// writeThrough writes every step of a run at once, for tests that look at
+	// the rows of each.
+	writeThrough bool
 }
 
 // ChangeDetail is what whoever follows a workflow is told beside what happened.

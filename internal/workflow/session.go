@@ -99,6 +99,9 @@ func (e *session) next(ctx context.Context) (v *view, st step, err error) {
 		if err := e.refresh(ctx, tx, e.memory, v); err != nil {
 			return err
 		}
+		if err := e.memory.refreshKeys(ctx, tx, v); err != nil {
+			return err
+		}
 		v.untried = v.row.ErrorCode == codeNoConnection && e.memory.missing != v.row.ID
 		st, err = choose(v, e.memory, func(topics []string) (map[string]int64, error) {
 			return eventstore.In(tx).OldestPending(ctx, e.id, topics)
@@ -174,32 +177,46 @@ func (e *session) recover(ctx context.Context, v *view) error {
 	return err
 }
 
-// begin starts a first attempt. The workflow's row is shared until the run is
-// there, so that no pause and no deploy comes in between.
+// begin starts a first attempt. It is stored only if nobody changed the
+// workflow's row since the view, so that no pause and no deploy comes in between
+//
 func (e *session) begin(ctx context.Context, v *view, st step) error {
 	kind := pawl.HandlerProducer
 	if st.do == actConsume {
 		kind = pawl.HandlerConsumer
 	}
-	return e.revive(ctx, v, func(ctx context.Context, tx *store.Tx) (runstore.Run, error) {
-		if err := tx.Fence(ctx, e.claim.Fence()); err != nil {
-			return runstore.Run{}, err
+	draft := e.ledger.Draft(e.claim.Fence(), ledger.Spec{
+		Kind: pawl.KindWorkflow, Lane: v.workflow.Lane, Handler: st.handler, HandlerType: kind,
+		Trigger: st.trigger, ScheduledFor: st.scheduledFor, ScriptVersion: v.workflow.Version,
+	}, v.row)
+	x := &execution{session: e, view: v, config: v.config, mutation: &ledger.Mutation{}}
+	err := e.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+		if x.rights, err = e.rightsFor(ctx, tx, e.id, draft.ScriptVersion); err != nil {
+			return err
 		}
-		now, err := workflowstore.In(tx).ShareWorkflow(ctx, e.id)
-		if err != nil {
-			return runstore.Run{}, err
-		}
-		if now.Revision != v.workflow.Revision {
-			return runstore.Run{}, &pawl.Error{Code: pawl.CodeConflict, Op: "begin run", Msg: "the workflow was changed"}
-		}
-		return e.ledger.Begin(ctx, tx, e.claim.Fence(), ledger.Spec{
-			Kind: pawl.KindWorkflow, Lane: v.workflow.Lane, Handler: st.handler, HandlerType: kind,
-			Trigger: st.trigger, ScheduledFor: st.scheduledFor, ScriptVersion: v.workflow.Version,
-		})
+		kept, err := workflowstore.In(tx).GetHandlerState(ctx, e.id, draft.Handler)
+		x.state = kept.State
+		return err
 	})
+	if err != nil {
+		return err
+	}
+	err = x.later(ctx, draft, func(ctx context.Context, tx *store.Tx, _ runstore.Run) (runstore.Run, error) {
+		if err := workflowstore.In(tx).ExpectRevision(ctx, e.id, v.workflow.Revision); err != nil {
+			return runstore.Run{}, err
+		}
+		return draft, e.ledger.Enter(ctx, tx, draft)
+	})
+	if err != nil {
+		return err
+	}
+	if err := e.cfg.fault("begun"); err != nil {
+		return err
+	}
+	return x.execute(ctx)
 }
 
-// revive makes a run active in a transaction, reads what its handler keeps in
+// revive makes a run of the database active in a transaction, reads what its handler keeps in
 // the same one, and executes it. Losing that transaction repeats nothing, so
 // it does not wait for the disk.
 func (e *session) revive(ctx context.Context, v *view, activate func(context.Context, *store.Tx) (runstore.Run, error)) error {
@@ -214,6 +231,9 @@ func (e *session) revive(ctx context.Context, v *view, activate func(context.Con
 		if x.rights, err = e.rightsFor(ctx, tx, e.id, x.run.ScriptVersion); err != nil {
 			return err
 		}
+		if x.trace.logged, err = runstore.In(tx).CountRunLogs(ctx, x.run.ID); err != nil {
+			return err
+		}
 		kept, err := workflowstore.In(tx).GetHandlerState(ctx, e.id, x.run.Handler)
 		x.state = kept.State
 		return err
@@ -221,6 +241,7 @@ func (e *session) revive(ctx context.Context, v *view, activate func(context.Con
 	if err != nil {
 		return err
 	}
+	x.unwritten.row = x.run
 	if err := e.cfg.fault("begun"); err != nil {
 		return err
 	}

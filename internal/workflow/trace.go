@@ -34,6 +34,8 @@ type trace struct {
 	right []workflowstore.Right // calls that are not known to be stored
 	made  int                   // reads so far
 	bytes int                   // of answers that were kept
+
+	logged int // lines that are stored
 }
 
 // addLogs notes what a phase logged.
@@ -97,10 +99,10 @@ func (x *execution) begins() {
 // flush writes down what was gathered, in the transaction of a transition.
 func (x *execution) flush(ctx context.Context, tx *store.Tx) error {
 	x.trace.mu.Lock()
-	rights := x.trace.right
+	rights, logged := x.trace.right, x.trace.logged
 	lines, reads, first := x.trace.lines, x.trace.reads, min(x.trace.made, maxReads)-len(x.trace.reads)
 	x.trace.mu.Unlock()
-	if err := runstore.In(tx).AddRunLogs(ctx, x.run.ID, x.redactedLines(lines)); err != nil {
+	if err := runstore.In(tx).AddRunLogs(ctx, x.run.ID, logged, x.redactedLines(lines)); err != nil {
 		return err
 	}
 	if len(reads) > 0 && x.run.ID == x.view.row.ID { // it goes on: what counts is what it reads now
@@ -120,7 +122,7 @@ func (x *execution) flush(ctx context.Context, tx *store.Tx) error {
 		x.rightsKept(x.id, rights)
 		x.trace.mu.Lock()
 		defer x.trace.mu.Unlock()
-		x.trace.right = x.trace.right[len(rights):]
+		x.trace.right, x.trace.logged = x.trace.right[len(rights):], logged+len(lines)
 		x.trace.lines, x.trace.reads = x.trace.lines[len(lines):], x.trace.reads[len(reads):]
 	})
 	return nil

@@ -78,6 +78,7 @@ func wordsOfStates(t *testing.T, k *kit) {
 
 // and Idle before and after.
 func runningWhileActive(t *testing.T, k *kit) {
+	k.writeThrough()
 	var during Details
 	var why lane.Why
 	w := k.deploy("runs", "1", consuming(func(*goCtx, []json.RawMessage) any {

@@ -128,6 +128,7 @@ func wakeSurvivesRestart(t *testing.T, k *kit) {
 // at prepared it is in the run only; a run that is aborted leaves
 // the old value, which is still due, in force.
 func wakeTakesEffectWithCommit(t *testing.T, k *kit) {
+	k.writeThrough()
 	var inNext, inRun time.Time
 	first := true
 	d := consuming(func(c *goCtx, _ []json.RawMessage) any {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -110,17 +111,39 @@ func (tx Tx) EventsByMessageWithin(ctx context.Context, workflowID, topic string
 // OldestPending reads the id of the oldest pending event of each of some topics,
 // in one statement; topics without one are absent. Each topic is one step into
 // the index of pending events, however many there are.
-func (tx Tx) OldestPending(ctx context.Context, workflowID string, topics []string) (map[string]int64, error) {
-	out := map[string]int64{}
+func (tx Tx) OldestPending(ctx context.Context, workflowID string, topics []string) (out map[string]int64, err error) {
 	if len(topics) == 0 {
-		return out, nil
+		return nil, nil
 	}
+	sql, args := oldestPending(workflowID, topics)
+	return scanOldest(tx.Query(ctx, sql, args...))
+}
+
+// AskPending is OldestPending for who only wants to know, some time before the
+// transaction is committed, whether there is any.
+func (tx Tx) AskPending(ctx context.Context, workflowID string, topics []string, any func(bool)) error {
+	if len(topics) == 0 {
+		return nil
+	}
+	sql, args := oldestPending(workflowID, topics)
+	return tx.Ask(ctx, func(rows store.Rows, err error) error {
+		found, err := scanOldest(rows, err)
+		any(len(found) > 0)
+		return err
+	}, sql, args...)
+}
+
+func oldestPending(workflowID string, topics []string) (string, []any) {
 	parts, args := make([]string, len(topics)), []any{workflowID}
 	for i, topic := range topics {
 		args = append(args, topic)
 		parts[i] = fmt.Sprintf(`select topic, id from (select topic, id from events where workflow_id = $1 and topic = $%d and status = 'pending' order by seq limit 1) as t%d`, len(args), i)
 	}
-	rows, err := tx.Query(ctx, strings.Join(parts, " union all "), args...)
+	return strings.Join(parts, " union all "), args
+}
+
+func scanOldest(rows store.Rows, err error) (map[string]int64, error) {
+	out := map[string]int64{}
 	_, err = store.ScanAll(rows, err, "find oldest events", func(row store.Scanner) (struct{}, error) {
 		var topic string
 		var id int64
@@ -172,48 +195,54 @@ type Reservation struct {
 	IDs   []string // message ids
 }
 
-// ReserveEvents gives pending events to a run: all of them, or none and
-// pawl.ErrInvalid with what is wrong about the first that cannot be had. The
-// caller then gives up its transaction.
+// ErrNotReserved is why events could not be reserved; see WhyNotReserved.
+var ErrNotReserved = errors.New("not every event is there and pending")
+
+// ReserveEvents gives pending events to a run: all of them, or the transaction
+// fails with ErrNotReserved.
 func (tx Tx) ReserveEvents(ctx context.Context, workflowID, runID string, list []Reservation) error {
 	for _, r := range list {
 		if i := slices.IndexFunc(r.IDs, func(id string) bool { return !store.Storable(id) }); i >= 0 {
-			return notReserved(fmt.Sprintf("there is no event %q in topic %q", r.IDs[i], r.Topic))
+			return ErrNotReserved
 		}
 		for ids := range store.Batches(r.IDs) {
 			names, args := store.In([]any{workflowID, r.Topic, runID, store.Millis(tx.Now)}, ids)
-			n, err := tx.Exec(ctx, `update events set status = 'reserved', reserved_by = $3, updated_at = $4
+			err := tx.Expect(ctx, len(ids), ErrNotReserved, `update events set status = 'reserved', reserved_by = $3, updated_at = $4
 				where workflow_id = $1 and topic = $2 and status = 'pending' and message_id in `+names, args...)
 			if err != nil {
 				return fmt.Errorf("reserve events: %w", err)
-			}
-			if int(n) != len(ids) {
-				return tx.whyNotReserved(ctx, workflowID, runID, r.Topic, ids)
 			}
 		}
 	}
 	return nil
 }
 
-func (tx Tx) whyNotReserved(ctx context.Context, workflowID, runID, topic string, ids []string) error {
-	found, err := tx.EventsByMessage(ctx, workflowID, topic, ids)
-	if err != nil {
-		return err
-	}
-	there := map[string]Event{}
-	for _, e := range found {
-		there[e.MessageID] = e
-	}
-	for _, id := range ids {
-		e, ok := there[id]
-		switch {
-		case !ok:
-			return notReserved(fmt.Sprintf("there is no event %q in topic %q", id, topic))
-		case e.ReservedBy != runID || e.Status != EventReserved:
-			return notReserved(fmt.Sprintf("event %q of topic %q is %s, not pending", id, topic, e.Status))
+// WhyNotReserved says, as pawl.ErrInvalid, what is wrong about the first event
+// that cannot be reserved.
+func (tx Tx) WhyNotReserved(ctx context.Context, workflowID string, list []Reservation) error {
+	for _, r := range list {
+		found, err := tx.EventsByMessage(ctx, workflowID, r.Topic, r.IDs)
+		if err != nil {
+			return err
+		}
+		there := map[string]Event{}
+		for _, e := range found {
+			there[e.MessageID] = e
+		}
+		for _, id := range r.IDs {
+			e, ok := there[id]
+			switch {
+			case !ok:
+				return notReserved(fmt.Sprintf("there is no event %q in topic %q", id, r.Topic))
+			case e.Status != EventPending:
+				return notReserved(fmt.Sprintf("event %q of topic %q is %s, not pending", id, r.Topic, e.Status))
+			}
+		}
+		if len(there) < len(r.IDs) {
+			return notReserved(fmt.Sprintf("an event of topic %q is named twice", r.Topic))
 		}
 	}
-	return notReserved(fmt.Sprintf("an event of topic %q is named twice", topic))
+	return notReserved("an event was taken by somebody else")
 }
 
 func notReserved(msg string) error {
@@ -243,7 +272,7 @@ func (tx Tx) ReleaseEvents(ctx context.Context, runID string) (int64, error) {
 
 // ConsumeEvents ends the events that a run holds.
 func (tx Tx) ConsumeEvents(ctx context.Context, runID string) error {
-	return tx.Post(ctx, nil, `update events set status = 'consumed', updated_at = $2 where reserved_by = $1 and status = 'reserved'`, runID, store.Millis(tx.Now))
+	return tx.Post(ctx, `update events set status = 'consumed', updated_at = $2 where reserved_by = $1 and status = 'reserved'`, runID, store.Millis(tx.Now))
 }
 
 // SkipReservedEvents ends the events that a run holds because a person said so.

@@ -272,7 +272,7 @@ func (tx Tx) putCauses(ctx context.Context, list []NewEvent, ids map[string]int6
 		for _, l := range batch {
 			v.Row(l.input, l.event)
 		}
-		if err := tx.Post(ctx, nil, `insert into event_causes (input_id, event_id) values `+v.String()+` on conflict do nothing`, v.Args...); err != nil {
+		if err := tx.Post(ctx, `insert into event_causes (input_id, event_id) values `+v.String()+` on conflict do nothing`, v.Args...); err != nil {
 			return fmt.Errorf("link causes: %w", err)
 		}
 	}

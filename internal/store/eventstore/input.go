@@ -70,7 +70,7 @@ func (tx Tx) AddInputs(ctx context.Context, list []Input) error {
 			}
 			v.Row(i.ID, i.WorkflowID, i.Source, i.Type, i.ExternalID, i.Title, i.CreatedBy, store.Millis(tx.Now))
 		}
-		if err := tx.Post(ctx, nil, `insert into inputs (id, workflow_id, source, type, external_id, title, created_by, created_at)
+		if err := tx.Post(ctx, `insert into inputs (id, workflow_id, source, type, external_id, title, created_by, created_at)
 			values `+v.String()+` on conflict do nothing`, v.Args...); err != nil {
 			return fmt.Errorf("register inputs: %w", err)
 		}

@@ -71,8 +71,8 @@ func scanMutation(row store.Scanner) (Mutation, error) {
 	return m, nil
 }
 
-// InsertMutation opens the ledger row of a call, in flight. N and AbsentAt are
-// given here. The key must be a new one, or one that TakeKey returned in the
+// InsertMutation opens the ledger row of a call, in flight, and returns it without
+// its N. N and AbsentAt are given here. The key must be a new one, or one that TakeKey returned in the
 // same transaction.
 func (tx Tx) InsertMutation(ctx context.Context, m Mutation, inputs []string) (Mutation, error) {
 	can := 0
@@ -81,20 +81,22 @@ func (tx Tx) InsertMutation(ctx context.Context, m Mutation, inputs []string) (M
 	}
 	var absent *int64
 	if m.AbsentAfter > 0 {
-		absent = store.NullMillis(tx.Now.Add(m.AbsentAfter))
+		m.AbsentAt = tx.Now.Add(m.AbsentAfter)
+		absent = store.NullMillis(m.AbsentAt)
 	}
-	m, err := scanMutation(tx.QueryRow(ctx, `insert into mutations (id, workflow_id, run_id, n, tool, method, arguments, idempotency_key, title, state, can_reconcile, created_at, updated_at, absent_at)
-		values ($1, $2, $3, (select coalesce(max(n), 0) + 1 from mutations where run_id = $3), $4, $5, $6, $7, $8, 'in_flight', $9, $10, $10, $11) returning `+mutationColumns,
-		m.ID, m.WorkflowID, m.RunID, m.Tool, m.Method, string(m.Arguments), m.IdempotencyKey, store.NullText(m.Title), can, store.Millis(tx.Now), absent))
+	err := tx.Post(ctx, `insert into mutations (id, workflow_id, run_id, n, tool, method, arguments, idempotency_key, title, state, can_reconcile, created_at, updated_at, absent_at)
+		values ($1, $2, $3, (select coalesce(max(n), 0) + 1 from mutations where run_id = $3), $4, $5, $6, $7, $8, 'in_flight', $9, $10, $10, $11)`,
+		m.ID, m.WorkflowID, m.RunID, m.Tool, m.Method, string(m.Arguments), m.IdempotencyKey, store.NullText(m.Title), can, store.Millis(tx.Now), absent)
 	if err != nil {
 		return Mutation{}, fmt.Errorf("insert mutation: %w", err)
 	}
+	m.State, m.CreatedAt, m.UpdatedAt = pawl.MutationInFlight, tx.Now, tx.Now
 	for batch := range store.Batches(inputs) {
 		v := store.Values{}
 		for _, id := range batch {
 			v.Row(id, m.ID)
 		}
-		if err := tx.Post(ctx, nil, `insert into mutation_inputs (input_id, mutation_id) values `+v.String()+` on conflict do nothing`, v.Args...); err != nil {
+		if err := tx.Post(ctx, `insert into mutation_inputs (input_id, mutation_id) values `+v.String()+` on conflict do nothing`, v.Args...); err != nil {
 			return Mutation{}, fmt.Errorf("link mutation: %w", err)
 		}
 	}
@@ -128,6 +130,14 @@ func (tx Tx) TakeKey(ctx context.Context, workflowID, act string) (key string, e
 	return keys[len(keys)-1], nil
 }
 
+// KeepsKeys reports whether a workflow has a key that TakeKey would return for some
+// act.
+func (tx Tx) KeepsKeys(ctx context.Context, workflowID string) (bool, error) {
+	var n int
+	err := tx.QueryRow(ctx, `select count(*) from (select 1 from mutations where workflow_id = $1 and kept_for is not null limit 1) as k`, workflowID).Scan(&n)
+	return n > 0, err
+}
+
 // MoveMutation changes the state of a mutation that is still in the given one,
 // or fails with pawl.ErrConflict.
 func (tx Tx) MoveMutation(ctx context.Context, id string, from pawl.MutationState, c MutationChange) error {
@@ -136,13 +146,8 @@ func (tx Tx) MoveMutation(ctx context.Context, id string, from pawl.MutationStat
 	if final {
 		resolved = store.NullMillis(tx.Now)
 	}
-	moved := func(rows int64) error {
-		if rows == 0 {
-			return &pawl.Error{Code: pawl.CodeConflict, Op: "move mutation", Msg: fmt.Sprintf("the call is not %s any more", from)}
-		}
-		return nil
-	}
-	return tx.Post(ctx, moved, `update mutations set state = $3, result = coalesce($4, result), error_class = coalesce($5, error_class), error_message = coalesce($6, error_message),
+	otherwise := &pawl.Error{Code: pawl.CodeConflict, Op: "move mutation", Msg: fmt.Sprintf("the call is not %s any more", from)}
+	return tx.Expect(ctx, 1, otherwise, `update mutations set state = $3, result = coalesce($4, result), error_class = coalesce($5, error_class), error_message = coalesce($6, error_message),
 		resolved_by = coalesce($7, resolved_by), resolved_at = coalesce($8, resolved_at), next_reconcile_at = null, updated_at = $9, kept_for = $10
 		where id = $1 and state = $2`,
 		id, string(from), string(c.To), store.NullText(string(c.Result)), store.NullText(string(c.ErrorClass)), store.NullText(c.ErrorMessage), store.NullText(c.ResolvedBy), resolved, store.Millis(tx.Now), store.NullText(c.KeepFor))

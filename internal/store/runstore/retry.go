@@ -58,7 +58,7 @@ func (tx Tx) HoldRetry(ctx context.Context, kind pawl.Kind, lane string) (LaneRe
 
 // SetRetry writes the retry state of a lane that was held.
 func (tx Tx) SetRetry(ctx context.Context, r LaneRetry) error {
-	err := tx.Post(ctx, nil, `update retries set retry_count = $3, crash_count = $4, period_start = $5, next_retry_at = $6, updated_at = $7
+	err := tx.Post(ctx, `update retries set retry_count = $3, crash_count = $4, period_start = $5, next_retry_at = $6, updated_at = $7
 		where kind = $1 and lane = $2`, r.Kind, r.Lane, r.Count, r.Crashes, store.Millis(r.PeriodStart), store.NullMillis(r.NextAt), store.Millis(tx.Now))
 	if err != nil {
 		return fmt.Errorf("set retry state: %w", err)
@@ -70,7 +70,7 @@ func (tx Tx) SetRetry(ctx context.Context, r LaneRetry) error {
 // It is one statement, which changes nothing if there is nothing to forget,
 // because every commit of a run does it.
 func (tx Tx) ClearRetry(ctx context.Context, kind pawl.Kind, lane string) error {
-	err := tx.Post(ctx, nil, `update retries set retry_count = 0, crash_count = 0, next_retry_at = null, updated_at = $3
+	err := tx.Post(ctx, `update retries set retry_count = 0, crash_count = 0, next_retry_at = null, updated_at = $3
 		where kind = $1 and lane = $2 and (retry_count <> 0 or crash_count <> 0 or next_retry_at is not null)`, kind, lane, store.Millis(tx.Now))
 	if err != nil {
 		return fmt.Errorf("clear retry state: %w", err)

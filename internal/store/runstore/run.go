@@ -117,6 +117,17 @@ func (tx Tx) InsertRun(ctx context.Context, r Run) (Run, error) {
 	return stored, nil
 }
 
+// PutRun adds a first attempt as it is, with an instant that its caller knows to
+// be behind that of every other run of the lane. If the lane has an active run
+// already the transaction fails with pawl.ErrConflict.
+func (tx Tx) PutRun(ctx context.Context, r Run) error {
+	return tx.Expect(ctx, 1, runConflict("insert run", "run_active: a run of %s %s is active", r.Kind, r.Lane),
+		`insert into runs (id, kind, lane, handler, handler_type, trigger, phase, status, attempt, scheduled_for, script_version, node, bucket, epoch, created_at, updated_at, started_at)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) on conflict do nothing`,
+		r.ID, r.Kind, r.Lane, r.Handler, r.HandlerType, r.Trigger, r.Phase, r.Status, r.Attempt, store.NullMillis(r.ScheduledFor), store.NullText(r.ScriptVersion),
+		ownerNode(r.Owner), ownerBucket(r.Owner), ownerEpoch(r.Owner), store.Millis(r.CreatedAt), store.Millis(r.UpdatedAt), store.NullMillis(r.StartedAt))
+}
+
 // A fence has an epoch from 1 on; before that nobody owned the bucket.
 func ownerNode(f store.Fence) *string { return store.NullText(f.Node) }
 
@@ -167,37 +178,51 @@ type RunFailure struct {
 	Message string
 }
 
-// changeRun sets columns of a run that is still at the phase and status of r,
-// and returns the new row; otherwise it fails with pawl.ErrConflict. $1 to $4
-// of the assignments are taken: id, phase, status and now.
-func (tx Tx) changeRun(ctx context.Context, r Run, assignments string, args ...any) (Run, error) {
-	changed, err := scanRun(tx.QueryRow(ctx, `update runs set updated_at = $4, `+assignments+`
-		where id = $1 and phase = $2 and status is not distinct from $3 returning `+runColumns,
-		append([]any{r.ID, r.Phase, r.Status, store.Millis(tx.Now)}, args...)...))
-	if errors.Is(err, store.ErrNoRow) {
-		return Run{}, runConflict("change run", "run %s is not %s at %s any more", r.ID, r.Status, r.Phase)
+// changeRun sets columns of a run that is still at the phase and status of r;
+// otherwise the transaction fails with pawl.ErrConflict. $1 to $4 of the
+// assignments are taken: id, phase, status and now.
+func (tx Tx) changeRun(ctx context.Context, r Run, assignments string, args ...any) error {
+	return tx.Expect(ctx, 1, runConflict("change run", "run %s is not %s at %s any more", r.ID, r.Status, r.Phase), `update runs set updated_at = $4, `+assignments+whereRun,
+		append([]any{r.ID, r.Phase, r.Status, store.Millis(tx.Now)}, args...)...)
+}
+
+// whereRun finds a run that is still as its caller believes.
+const whereRun = ` where id = $1 and phase = $2 and status is not distinct from $3`
+
+// begun is a run that somebody executes.
+func (tx Tx) begun(r Run) Run {
+	if r.StartedAt.IsZero() {
+		r.StartedAt = tx.Now
 	}
-	if err != nil {
-		return Run{}, fmt.Errorf("change run: %w", err)
-	}
-	return changed, nil
+	r.UpdatedAt = tx.Now
+	return r
 }
 
 // AdvanceRun moves the phase of a run that is still as r says, and keeps the
 // results; the status stays.
 func (tx Tx) AdvanceRun(ctx context.Context, r Run, to pawl.Phase, keep RunResults) (Run, error) {
-	return tx.changeRun(ctx, r, `phase = $5, prepare_result = coalesce($6, prepare_result), mutation_result = coalesce($7, mutation_result),
+	next := tx.begun(r)
+	next.Phase = to
+	if len(keep.Prepare) > 0 {
+		next.PrepareResult = keep.Prepare
+	}
+	if len(keep.Mutation) > 0 {
+		next.MutationResult = keep.Mutation
+	}
+	return next, tx.changeRun(ctx, r, `phase = $5, prepare_result = coalesce($6, prepare_result), mutation_result = coalesce($7, mutation_result),
 		started_at = coalesce(started_at, $4)`, to, jsonOrNull(keep.Prepare), jsonOrNull(keep.Mutation))
 }
 
 // StartRun notes that somebody executes the run now.
 func (tx Tx) StartRun(ctx context.Context, r Run) (Run, error) {
-	return tx.changeRun(ctx, r, `started_at = coalesce(started_at, $4)`)
+	return tx.begun(r), tx.changeRun(ctx, r, `started_at = coalesce(started_at, $4)`)
 }
 
 // CommitRun ends a run that is still as r says.
 func (tx Tx) CommitRun(ctx context.Context, r Run, output json.RawMessage) (Run, error) {
-	return tx.changeRun(ctx, r, `phase = $5, status = $6, output_state = $7, started_at = coalesce(started_at, $4), ended_at = $4`,
+	next := tx.begun(r)
+	next.Phase, next.Status, next.OutputState, next.EndedAt = pawl.PhaseCommitted, pawl.StatusCommitted, output, tx.Now
+	return next, tx.changeRun(ctx, r, `phase = $5, status = $6, output_state = $7, started_at = coalesce(started_at, $4), ended_at = $4`,
 		pawl.PhaseCommitted, pawl.StatusCommitted, jsonOrNull(output))
 }
 
@@ -205,28 +230,48 @@ func (tx Tx) CommitRun(ctx context.Context, r Run, output json.RawMessage) (Run,
 // phase stays. ended says that this attempt is history from now on. A nil
 // failure leaves what the row says about an earlier one.
 func (tx Tx) StopRun(ctx context.Context, r Run, to pawl.Status, ended bool, why *RunFailure) (Run, error) {
+	next := r
+	next.Status, next.UpdatedAt = to, tx.Now
 	set, args := `status = $5`, []any{to}
 	if ended {
+		next.EndedAt = tx.Now
 		set += `, ended_at = $4`
 	}
 	if why != nil {
+		next.ErrorCode, next.ErrorClass, next.ErrorMessage = why.Code, why.Class, why.Message
 		set += `, error_code = $6, error_class = $7, error_message = $8`
 		args = append(args, store.NullText(why.Code), store.NullText(string(why.Class)), store.NullText(why.Message))
 	}
-	return tx.changeRun(ctx, r, set, args...)
+	return next, tx.changeRun(ctx, r, set, args...)
 }
 
 // ActivateRun makes a waiting run active again for its new owner; the phase
 // stays and the reason of the wait is forgotten. It fails with
 // pawl.ErrConflict when the lane has another active run.
 func (tx Tx) ActivateRun(ctx context.Context, r Run, owner store.Fence) (Run, error) {
-	active, err := tx.changeRun(ctx, r, `status = $5, node = $6, bucket = $7, epoch = $8, started_at = coalesce(started_at, $4),
-		error_code = null, error_class = null, error_message = null`,
-		pawl.StatusActive, ownerNode(owner), ownerBucket(owner), ownerEpoch(owner))
-	if tx.IsUnique(err) {
+	n, err := tx.Exec(ctx, `update runs set updated_at = $4, status = $5, node = $6, bucket = $7, epoch = $8, started_at = coalesce(started_at, $4),
+		error_code = null, error_class = null, error_message = null`+whereRun,
+		r.ID, r.Phase, r.Status, store.Millis(tx.Now), pawl.StatusActive, ownerNode(owner), ownerBucket(owner), ownerEpoch(owner))
+	switch {
+	case tx.IsUnique(err):
 		return Run{}, runConflict("activate run", "run_active: a run of %s %s is active", r.Kind, r.Lane)
+	case err != nil:
+		return Run{}, fmt.Errorf("activate run: %w", err)
+	case n == 0:
+		return Run{}, runConflict("activate run", "run %s is not %s at %s any more", r.ID, r.Status, r.Phase)
 	}
-	return active, err
+	next := tx.begun(r)
+	next.Status, next.Owner = pawl.StatusActive, owner
+	next.ErrorCode, next.ErrorClass, next.ErrorMessage = "", "", ""
+	return next, nil
+}
+
+// HoldActive fails with pawl.ErrConflict unless a run is still active where its
+// owner believes, and keeps it so until the transaction ends.
+func (tx Tx) HoldActive(ctx context.Context, r Run) error {
+	return tx.Expect(ctx, 1, runConflict("hold run", "run %s is not active at %s any more", r.ID, r.Phase),
+		`select 1 from runs where id = $1 and phase = $2 and status = 'active' and node = $3 and bucket = $4 and epoch = $5`+tx.ForUpdate(),
+		r.ID, r.Phase, r.Owner.Node, r.Owner.Bucket, r.Owner.Epoch)
 }
 
 // HoldRun reads a run as it is now and keeps others from changing it until the

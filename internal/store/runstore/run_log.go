@@ -17,22 +17,23 @@ type LogLine struct {
 	Text  string
 }
 
-// AddRunLogs keeps lines of a run.
-func (tx Tx) AddRunLogs(ctx context.Context, runID string, lines []LogLine) error {
-	if len(lines) == 0 {
-		return nil
+// CountRunLogs counts the lines of a run.
+func (tx Tx) CountRunLogs(ctx context.Context, runID string) (n int, err error) {
+	if err := tx.QueryRow(ctx, `select count(*) from run_logs where run_id = $1`, runID).Scan(&n); err != nil {
+		return 0, fmt.Errorf("count run logs: %w", err)
 	}
-	var have int
-	if err := tx.QueryRow(ctx, `select count(*) from run_logs where run_id = $1`, runID).Scan(&have); err != nil {
-		return fmt.Errorf("add run logs: %w", err)
-	}
+	return n, nil
+}
+
+// AddRunLogs keeps lines of a run, behind the first ones that it has.
+func (tx Tx) AddRunLogs(ctx context.Context, runID string, first int, lines []LogLine) error {
 	for batch := range store.Batches(lines) {
 		v := store.Values{}
 		for _, l := range batch {
-			v.Row(runID, have, string(l.Phase), store.Millis(l.At), l.Level, l.Text)
-			have++
+			v.Row(runID, first, string(l.Phase), store.Millis(l.At), l.Level, l.Text)
+			first++
 		}
-		if err := tx.Post(ctx, nil, `insert into run_logs (run_id, n, phase, at, level, text) values `+v.String(), v.Args...); err != nil {
+		if err := tx.Post(ctx, `insert into run_logs (run_id, n, phase, at, level, text) values `+v.String(), v.Args...); err != nil {
 			return fmt.Errorf("add run logs: %w", err)
 		}
 	}

@@ -33,7 +33,7 @@ func (tx Tx) AddRunReads(ctx context.Context, runID string, first int, list []Ru
 			v.Row(runID, first+i, string(r.Phase), r.Op, string(r.Call), store.NullText(string(r.Answer)), store.NullText(r.Error), cut, store.Millis(r.At))
 		}
 		first += len(part)
-		if err := tx.Post(ctx, nil, `insert into run_reads (run_id, n, phase, op, call, answer, error, cut, at) values `+v.String(), v.Args...); err != nil {
+		if err := tx.Post(ctx, `insert into run_reads (run_id, n, phase, op, call, answer, error, cut, at) values `+v.String(), v.Args...); err != nil {
 			return fmt.Errorf("keep what a run read: %w", err)
 		}
 	}

@@ -58,7 +58,7 @@ func (tx Tx) SetHandlerState(ctx context.Context, workflowID, handler string, st
 	if len(state) == 0 {
 		return nil
 	}
-	err := tx.Post(ctx, nil, `insert into handler_state (workflow_id, handler, state, updated_at) values ($1, $2, $3, $4)
+	err := tx.Post(ctx, `insert into handler_state (workflow_id, handler, state, updated_at) values ($1, $2, $3, $4)
 		on conflict (workflow_id, handler) do update set state = excluded.state, updated_at = excluded.updated_at`,
 		workflowID, handler, string(state), store.Millis(tx.Now))
 	if err != nil {
@@ -72,10 +72,10 @@ func (tx Tx) SetHandlerState(ctx context.Context, workflowID, handler string, st
 func (tx Tx) SetWakeAt(ctx context.Context, workflowID, handler string, at time.Time) error {
 	var err error
 	if at.IsZero() {
-		err = tx.Post(ctx, nil, `update handler_state set wake_at = null, updated_at = $3 where workflow_id = $1 and handler = $2 and wake_at is not null`,
+		err = tx.Post(ctx, `update handler_state set wake_at = null, updated_at = $3 where workflow_id = $1 and handler = $2 and wake_at is not null`,
 			workflowID, handler, store.Millis(tx.Now))
 	} else {
-		err = tx.Post(ctx, nil, `insert into handler_state (workflow_id, handler, wake_at, updated_at) values ($1, $2, $3, $4)
+		err = tx.Post(ctx, `insert into handler_state (workflow_id, handler, wake_at, updated_at) values ($1, $2, $3, $4)
 			on conflict (workflow_id, handler) do update set wake_at = excluded.wake_at, updated_at = excluded.updated_at`,
 			workflowID, handler, store.Millis(at), store.Millis(tx.Now))
 	}

@@ -78,13 +78,14 @@ func (tx Tx) RequestProducers(ctx context.Context, workflowID string) (int, erro
 }
 
 // ProducerRan moves the schedule on after a committed run, and fulfils the
-// request for one. ran is the schedule that the run was for and the instant that
-// follows by it: if there is another one by now, that one's time stays (X-12).
+// request for one that was there when it began. ran is the schedule that the run
+// was for and the instant that follows by it: if there is another one by now, that
+// one's time stays (X-12).
 // Without a row there is nothing to do.
-func (tx Tx) ProducerRan(ctx context.Context, ran ProducerSchedule) error {
-	_, err := tx.Exec(ctx, `update producer_schedules set last_run_at = $4, requested_at = null, updated_at = $4,
+func (tx Tx) ProducerRan(ctx context.Context, ran ProducerSchedule, began time.Time) error {
+	err := tx.Post(ctx, `update producer_schedules set last_run_at = $4, updated_at = $4, requested_at = case when requested_at > $8 then requested_at else null end,
 			next_run_at = case when schedule_type = $5 and schedule_value = $6 and coalesce(timezone, '') = $7 then $3 else next_run_at end
-		where workflow_id = $1 and producer_name = $2`, ran.WorkflowID, ran.Producer, store.Millis(ran.NextRunAt), store.Millis(tx.Now), ran.Type, ran.Value, ran.Timezone)
+		where workflow_id = $1 and producer_name = $2`, ran.WorkflowID, ran.Producer, store.Millis(ran.NextRunAt), store.Millis(tx.Now), ran.Type, ran.Value, ran.Timezone, store.Millis(began))
 	if err != nil {
 		return fmt.Errorf("move producer schedule: %w", err)
 	}

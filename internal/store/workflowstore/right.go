@@ -32,7 +32,7 @@ func (tx Tx) AddRights(ctx context.Context, workflowID string, list []Right) err
 		for _, r := range part {
 			v.Row(workflowID, r.Tool, r.Method, r.How, r.Subject, store.Millis(tx.Now))
 		}
-		_, err := tx.Exec(ctx, `insert into workflow_rights (workflow_id, tool, method, how, subject, created_at) values `+v.String()+`
+		err := tx.Post(ctx, `insert into workflow_rights (workflow_id, tool, method, how, subject, created_at) values `+v.String()+`
 			on conflict (workflow_id, tool, method) do update set how = excluded.how, subject = excluded.subject, created_at = excluded.created_at
 			where workflow_rights.how = 'asked'`, v.Args...)
 		if err != nil {

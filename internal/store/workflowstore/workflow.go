@@ -81,6 +81,13 @@ func (tx Tx) ShareWorkflow(ctx context.Context, id string) (Workflow, error) {
 	return w, noWorkflow(err, id)
 }
 
+// ExpectRevision fails with pawl.ErrConflict unless the row of a workflow is still
+// of this revision, and keeps it so until the transaction ends.
+func (tx Tx) ExpectRevision(ctx context.Context, id string, revision int64) error {
+	otherwise := &pawl.Error{Code: pawl.CodeConflict, Op: "share workflow", Msg: "the workflow was changed"}
+	return tx.Expect(ctx, 1, otherwise, `select 1 from workflows where id = $1 and revision = $2`+tx.ForShare(), id, revision)
+}
+
 // HoldWorkflow reads a workflow by its name and keeps others from changing or
 // sharing its row until the transaction ends.
 func (tx Tx) HoldWorkflow(ctx context.Context, name string) (Workflow, error) {
