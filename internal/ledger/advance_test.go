@@ -83,13 +83,13 @@ func TestPhasesAreReachedWithTheirResults(t *testing.T) {
 			"prepared with its result":    {pawl.PhasePreparing, pawl.PhasePrepared, prepared, true},
 			"prepared without":            {pawl.PhasePreparing, pawl.PhasePrepared, Checkpoint{}, false},
 			"prepared with the other":     {pawl.PhasePreparing, pawl.PhasePrepared, mutated, false},
-			"prepared with both":          {pawl.PhasePreparing, pawl.PhasePrepared, Checkpoint{prepareResult, mutationResult}, false},
+			"prepared with both":          {pawl.PhasePreparing, pawl.PhasePrepared, Checkpoint{PrepareResult: prepareResult, MutationResult: mutationResult}, false},
 			"prepared with what is text":  {pawl.PhasePreparing, pawl.PhasePrepared, Checkpoint{PrepareResult: json.RawMessage(`{`)}, false},
 			"prepared with broken UTF-8":  {pawl.PhasePreparing, pawl.PhasePrepared, Checkpoint{PrepareResult: json.RawMessage("\"\xff\"")}, false},
 			"mutating with a result":      {pawl.PhasePrepared, pawl.PhaseMutating, prepared, false},
 			"mutated with its result":     {pawl.PhaseMutating, pawl.PhaseMutated, mutated, true},
 			"mutated without":             {pawl.PhaseMutating, pawl.PhaseMutated, Checkpoint{}, false},
-			"mutated with a new prepared": {pawl.PhaseMutating, pawl.PhaseMutated, Checkpoint{prepareResult, mutationResult}, false},
+			"mutated with a new prepared": {pawl.PhaseMutating, pawl.PhaseMutated, Checkpoint{PrepareResult: prepareResult, MutationResult: mutationResult}, false},
 			"emitting with a result":      {pawl.PhaseMutated, pawl.PhaseEmitting, mutated, false},
 			"emitting, nothing reserved":  {pawl.PhasePrepared, pawl.PhaseEmitting, Checkpoint{}, true}, // X-19
 		} {

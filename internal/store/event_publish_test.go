@@ -45,7 +45,8 @@ func eventOf(t testing.TB, db *store.DB, workflowID, topic, id string) eventstor
 func topicSeqs(t testing.TB, db *store.DB, workflowID string) map[string]int64 {
 	t.Helper()
 	return mustRead(t, db, func(ctx context.Context, tx *store.Tx) (map[string]int64, error) {
-		return eventstore.In(tx).TopicSeqs(ctx, workflowID)
+		seqs := map[string]int64{}
+		return seqs, errors.Join(eventstore.In(tx).AskTopicSeqs(ctx, workflowID, seqs), tx.Flush(ctx))
 	})
 }
 
@@ -368,7 +369,8 @@ func TestReaderOfATopicsNumberSeesEveryEventUpToIt(t *testing.T) {
 				default:
 				}
 				err := db.Read(t.Context(), func(ctx context.Context, tx *store.Tx) error {
-					seqs, err := eventstore.In(tx).TopicSeqs(ctx, w.ID)
+					seqs := map[string]int64{}
+					err := errors.Join(eventstore.In(tx).AskTopicSeqs(ctx, w.ID, seqs), tx.Flush(ctx))
 					if err != nil {
 						return err
 					}

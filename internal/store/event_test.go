@@ -26,8 +26,14 @@ func peeked(t testing.TB, db *store.DB, workflowID, topic string, limit int) str
 // when they cannot be had.
 func reserved(t testing.TB, db *store.DB, workflowID, runID string, list ...eventstore.Reservation) error {
 	t.Helper()
-	return db.Write(t.Context(), func(ctx context.Context, tx *store.Tx) error {
+	err := db.Write(t.Context(), func(ctx context.Context, tx *store.Tx) error {
 		return eventstore.In(tx).ReserveEvents(ctx, workflowID, runID, list)
+	})
+	if !errors.Is(err, eventstore.ErrNotReserved) {
+		return err
+	}
+	return db.Read(t.Context(), func(ctx context.Context, tx *store.Tx) error {
+		return eventstore.In(tx).WhyNotReserved(ctx, workflowID, list)
 	})
 }
 

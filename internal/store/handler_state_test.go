@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"testing"
 	"time"
 
@@ -114,7 +115,7 @@ func TestWakeTimesArePerConsumer(t *testing.T) {
 
 		var wakes, states []workflowstore.HandlerState
 		sent := store.Statements(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
-			if wakes, err = workflowstore.In(tx).WakeTimes(ctx, w.ID); err != nil {
+			if err := errors.Join(workflowstore.In(tx).AskWakeTimes(ctx, w.ID, &wakes), tx.Flush(ctx)); err != nil {
 				return err
 			}
 			states, err = workflowstore.In(tx).HandlerStates(ctx, w.ID)

@@ -148,6 +148,10 @@ func (t *pgTx) flush(ctx context.Context) error {
 	if len(t.waiting) == 0 {
 		return nil
 	}
+	if t.plan {
+		t.unplanned = true
+		return errUnplanned
+	}
 	results, err := t.sendWaiting(ctx, nil)
 	if err != nil {
 		return err

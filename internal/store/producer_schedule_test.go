@@ -42,7 +42,7 @@ func ranFor(t testing.TB, db *store.DB, now time.Time, run workflowstore.Produce
 	t.Helper()
 	store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error {
 		tx.Now = now
-		return workflowstore.In(tx).ProducerRan(ctx, run)
+		return workflowstore.In(tx).ProducerRan(ctx, run, now)
 	})
 }
 

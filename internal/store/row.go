@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -11,6 +12,15 @@ import (
 
 // Scanner is a row that can be read: of QueryRow, or one of Query.
 type Scanner interface{ Scan(dest ...any) error }
+
+// AskAll asks for rows, which are appended to out when they are there.
+func AskAll[T any](ctx context.Context, tx *Tx, out *[]T, op string, scan func(Scanner) (T, error), sql string, args ...any) error {
+	return tx.Ask(ctx, func(rows Rows, err error) error {
+		found, err := ScanAll(rows, err, op, scan)
+		*out = append(*out, found...)
+		return err
+	}, sql, args...)
+}
 
 // ScanAll reads every row of a query.
 func ScanAll[T any](rows Rows, err error, op string, scan func(row Scanner) (T, error)) ([]T, error) {

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -20,12 +21,15 @@ func TestRunLogsKeepTheirOrder(t *testing.T) {
 				lines = append(lines, runstore.LogLine{Phase: phase, At: store.AtForTest(1), Level: "info", Text: fmt.Sprint("line ", len(want)+len(lines), "\nü")})
 			}
 			want = append(want, lines...)
-			store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error { return runstore.In(tx).AddRunLogs(ctx, "r", lines) })
+			store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error {
+				first, err := runstore.In(tx).CountRunLogs(ctx, "r")
+				return errors.Join(err, runstore.In(tx).AddRunLogs(ctx, "r", first, lines))
+			})
 		}
 		add(3, pawl.PhasePreparing)
 		add(0, pawl.PhaseMutating)
 		store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error {
-			return runstore.In(tx).AddRunLogs(ctx, "another run", []runstore.LogLine{{Phase: pawl.PhaseExecuting, At: store.AtForTest(0), Level: "error", Text: "no"}})
+			return runstore.In(tx).AddRunLogs(ctx, "another run", 0, []runstore.LogLine{{Phase: pawl.PhaseExecuting, At: store.AtForTest(0), Level: "error", Text: "no"}})
 		})
 		add(1200, pawl.PhaseEmitting)
 		for _, limit := range []int{0, 2, 1203, 5000} {

@@ -93,6 +93,14 @@ func (tx *Tx) Ask(ctx context.Context, scan func(Rows, error) error, sql string,
 	return scan(tx.Query(ctx, sql, args...))
 }
 
+// Flush sends what travels with the next statement now, and waits for the answers.
+func (tx *Tx) Flush(ctx context.Context) error {
+	if t, ok := tx.conn.(*pgTx); ok {
+		return t.flush(ctx)
+	}
+	return nil
+}
+
 // Query runs a query. The rows must be closed before the next statement.
 func (tx *Tx) Query(ctx context.Context, sql string, args ...any) (Rows, error) {
 	tx.db.traced(sql, args)

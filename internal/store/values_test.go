@@ -219,7 +219,7 @@ func TestUnstorableCharactersAreReplacedInFreeText(t *testing.T) {
 			_, err := mutationstore.In(tx).InsertMutation(ctx, m, nil)
 			return errors.Join(err, eventstore.In(tx).AddInputs(ctx, []eventstore.Input{in}),
 				mutationstore.In(tx).MoveMutation(ctx, m.ID, pawl.MutationInFlight, mutationstore.MutationChange{To: pawl.MutationApplied, Result: json.RawMessage(`"` + bad + `"`), ErrorMessage: bad}),
-				runstore.In(tx).AddRunLogs(ctx, "r", []runstore.LogLine{{Text: bad}}), workflowstore.In(tx).SetHandlerState(ctx, w.ID, "h", json.RawMessage(`"`+bad+`"`)))
+				runstore.In(tx).AddRunLogs(ctx, "r", 0, []runstore.LogLine{{Text: bad}}), workflowstore.In(tx).SetHandlerState(ctx, w.ID, "h", json.RawMessage(`"`+bad+`"`)))
 		})
 		published(t, db, w.ID, event0("in", "m", `"`+bad+`"`))
 		m = mutationOf(t, db, m.ID)

@@ -28,6 +28,7 @@ type view struct {
 	now       time.Time
 	workflow  workflowstore.Workflow
 	config    Config // of the version in force
+	rights    rights // of the version in force, if a run of it is to begin
 	schedules []workflowstore.ProducerSchedule
 	wakes     map[string]time.Time // by consumer
 	seqs      map[string]int64     // by topic
@@ -41,6 +42,8 @@ type view struct {
 	// untried says that the newest run waits for a connection that this process
 	// has not looked for yet.
 	untried bool
+
+	foreseen *foreseen // what its prepare is likely to ask for; nil if nobody knows
 
 	fixes   []workflowstore.Repair // what was asked for along its chain, the oldest first
 	fixable bool                   // another one may be asked for
@@ -57,41 +60,41 @@ func (s *Service) load(ctx context.Context, tx *store.Tx, workflowID string) (*v
 }
 
 func (s *Service) loadFrom(ctx context.Context, tx *store.Tx, w workflowstore.Workflow) (*view, error) {
-	v := &view{now: tx.Now, workflow: w, wakes: map[string]time.Time{}}
+	v := &view{now: tx.Now, workflow: w, wakes: map[string]time.Time{}, seqs: map[string]int64{}}
 	workflowID := w.ID
 	var err error
 	if v.config, err = s.config(ctx, tx, workflowID, v.workflow.Version); err != nil {
 		return nil, err
 	}
-	if len(v.config.Producers) > 0 {
-		if v.schedules, err = workflowstore.In(tx).ProducerSchedules(ctx, workflowID); err != nil {
-			return nil, err
-		}
+	var wakes []workflowstore.HandlerState
+	var newest []runstore.Run
+	err = errors.Join(
+		workflowstore.In(tx).AskWakeTimes(ctx, workflowID, &wakes),
+		eventstore.In(tx).AskTopicSeqs(ctx, workflowID, v.seqs),
+		runstore.In(tx).AskNewestRun(ctx, pawl.KindWorkflow, v.workflow.Lane, &newest))
+	if err == nil && len(v.config.Producers) > 0 {
+		err = workflowstore.In(tx).AskProducerSchedules(ctx, workflowID, &v.schedules)
 	}
-	wakes, err := workflowstore.In(tx).WakeTimes(ctx, workflowID)
+	if err == nil {
+		err = tx.Flush(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
 	for _, h := range wakes {
 		v.wakes[h.Handler] = h.WakeAt
 	}
-	if v.seqs, err = eventstore.In(tx).TopicSeqs(ctx, workflowID); err != nil {
-		return nil, err
+	if len(newest) == 0 {
+		return v, nil
 	}
-	return v, s.loadRuns(ctx, tx, v)
+	return v, s.loadRun(ctx, tx, v, newest[0])
 }
 
-func (s *Service) loadRuns(ctx context.Context, tx *store.Tx, v *view) error {
-	row, err := runstore.In(tx).NewestRun(ctx, pawl.KindWorkflow, v.workflow.Lane)
-	if errors.Is(err, pawl.ErrNotFound) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
+// loadRun reads what belongs to the newest run of a lane.
+func (s *Service) loadRun(ctx context.Context, tx *store.Tx, v *view, row runstore.Run) (err error) {
 	v.row = row
 	if !run.Open(row.Status) { // what it called is history
-		v.newest = run.Run{ID: row.ID, RetryOf: row.RetryOf, Type: row.HandlerType, Phase: row.Phase, Status: row.Status, Class: row.ErrorClass}
+		v.newest = ended(row)
 		return nil
 	}
 	if v.newest, err = s.ledger.View(ctx, tx, row); err != nil {
@@ -119,6 +122,11 @@ func (s *Service) loadRuns(ctx context.Context, tx *store.Tx, v *view) error {
 	}
 	v.retry = ledger.RetryOf(retry)
 	return err
+}
+
+// ended is a run that is history, as the rules see it.
+func ended(row runstore.Run) run.Run {
+	return run.Run{ID: row.ID, RetryOf: row.RetryOf, Type: row.HandlerType, Phase: row.Phase, Status: row.Status, Class: row.ErrorClass}
 }
 
 // exhausted reports whether the budget that belongs to the newest run's status

@@ -82,7 +82,7 @@ func (x *execution) commit(ctx context.Context, h *host, result *script.Result, 
 	if err := x.cfg.fault("before commit"); err != nil {
 		return err
 	}
-	more := false
+	var n news
 	err := x.write(ctx, func(ctx context.Context, tx *store.Tx, r runstore.Run) (runstore.Run, error) {
 		if err := x.writeEffects(ctx, tx, h, state); err != nil {
 			return runstore.Run{}, err
@@ -96,13 +96,14 @@ func (x *execution) commit(ctx context.Context, h *host, result *script.Result, 
 		if err != nil {
 			return runstore.Run{}, err
 		}
-		return next, x.askMore(ctx, tx, &more)
+		return next, x.askAhead(ctx, tx, &n)
 	}, store.Lazy)
 	if err != nil {
 		return fmt.Errorf("commit run %s: %w", x.run.ID, err)
 	}
 	x.ended = true
-	x.acknowledge(more)
+	x.acknowledge(n.more)
+	x.lookAhead(&n, state)
 	return x.cfg.fault("committed")
 }
 
@@ -141,15 +142,6 @@ func (x *execution) writeEffects(ctx context.Context, tx *store.Tx, h *host, sta
 		}
 	}
 	return workflowstore.In(tx).SetHandlerState(ctx, x.id, x.run.Handler, state)
-}
-
-// askMore finds out whether a consumer that took events left some.
-func (x *execution) askMore(ctx context.Context, tx *store.Tx, more *bool) error {
-	if x.run.HandlerType != pawl.HandlerConsumer || x.prepared.Reserved() == 0 {
-		return nil
-	}
-	c, _ := x.config.Consumer(x.run.Handler)
-	return eventstore.In(tx).AskPending(ctx, x.id, c.Subscribe, func(any bool) { *more = any })
 }
 
 // reservations are those of the store.

@@ -32,6 +32,12 @@ type session struct {
 	claim  lane.Claim
 	memory *memory
 	id     string // of the workflow
+
+	// What the owner of the lane knows without asking, because the run before
+	// it committed.
+	ahead  *view                      // what the next step depends on; nil is to be loaded
+	states map[string]json.RawMessage // what handlers keep, by name; nil is a handler that keeps nothing
+	habit  habit
 }
 
 // errGone is a workflow that was deleted.
@@ -76,7 +82,11 @@ func (e *session) loop(ctx context.Context) (until time.Time, err error) {
 		if st.do == actWait {
 			return st.until, e.updateAttention(ctx, v)
 		}
-		switch err := e.take(ctx, v, st); {
+		err = e.take(ctx, v, st)
+		if err != nil { // somebody may know better
+			e.ahead, e.states = nil, nil
+		}
+		switch {
 		case err == nil:
 			conflicts = 0
 		case errors.Is(err, pawl.ErrConflict) && conflicts < maxConflicts:
@@ -89,6 +99,17 @@ func (e *session) loop(ctx context.Context) (until time.Time, err error) {
 
 // next looks and chooses.
 func (e *session) next(ctx context.Context) (v *view, st step, err error) {
+	if v, e.ahead = e.ahead, nil; v != nil {
+		v.now = time.Now().UTC().Truncate(time.Millisecond)
+		st, err = choose(v, e.memory, func(topics []string) (oldest map[string]int64, err error) {
+			err = e.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+				oldest, err = eventstore.In(tx).OldestPending(ctx, e.id, topics)
+				return err
+			})
+			return oldest, err
+		})
+		return v, st, err
+	}
 	err = e.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
 		if v, err = e.load(ctx, tx, e.id); err != nil {
 			return err
@@ -106,7 +127,17 @@ func (e *session) next(ctx context.Context) (v *view, st step, err error) {
 		st, err = choose(v, e.memory, func(topics []string) (map[string]int64, error) {
 			return eventstore.In(tx).OldestPending(ctx, e.id, topics)
 		})
-		return err
+		if err != nil || st.do != actConsume && st.do != actProduce {
+			return err
+		}
+		v.rights, err = e.rightsFor(ctx, tx, e.id, v.workflow.Version)
+		if err != nil {
+			return err
+		}
+		if _, known := e.states[st.handler]; known {
+			return nil
+		}
+		return e.loadState(ctx, tx, st.handler)
 	})
 	if errors.Is(err, pawl.ErrNotFound) {
 		err = errGone
@@ -189,19 +220,13 @@ func (e *session) begin(ctx context.Context, v *view, st step) error {
 		Kind: pawl.KindWorkflow, Lane: v.workflow.Lane, Handler: st.handler, HandlerType: kind,
 		Trigger: st.trigger, ScheduledFor: st.scheduledFor, ScriptVersion: v.workflow.Version,
 	}, v.row)
-	x := &execution{session: e, view: v, config: v.config, mutation: &ledger.Mutation{}}
-	err := e.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
-		if x.rights, err = e.rightsFor(ctx, tx, e.id, draft.ScriptVersion); err != nil {
+	if _, known := e.states[draft.Handler]; !known {
+		if err := e.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error { return e.loadState(ctx, tx, draft.Handler) }); err != nil {
 			return err
 		}
-		kept, err := workflowstore.In(tx).GetHandlerState(ctx, e.id, draft.Handler)
-		x.state = kept.State
-		return err
-	})
-	if err != nil {
-		return err
 	}
-	err = x.later(ctx, draft, func(ctx context.Context, tx *store.Tx, _ runstore.Run) (runstore.Run, error) {
+	x := &execution{session: e, view: v, config: v.config, rights: v.rights, state: e.states[draft.Handler], mutation: &ledger.Mutation{}}
+	err := x.later(ctx, draft, func(ctx context.Context, tx *store.Tx, _ runstore.Run) (runstore.Run, error) {
 		if err := workflowstore.In(tx).ExpectRevision(ctx, e.id, v.workflow.Revision); err != nil {
 			return runstore.Run{}, err
 		}
@@ -214,6 +239,16 @@ func (e *session) begin(ctx context.Context, v *view, st step) error {
 		return err
 	}
 	return x.execute(ctx)
+}
+
+// loadState reads what a handler keeps.
+func (e *session) loadState(ctx context.Context, tx *store.Tx, handler string) error {
+	kept, err := workflowstore.In(tx).GetHandlerState(ctx, e.id, handler)
+	if e.states == nil {
+		e.states = map[string]json.RawMessage{}
+	}
+	e.states[handler] = kept.State
+	return err
 }
 
 // revive makes a run of the database active in a transaction, reads what its handler keeps in

@@ -79,9 +79,23 @@ func scanEvents(left *int) func(row store.Scanner) (Event, error) {
 // PeekEvents reads up to limit pending events of a topic, the oldest first. If
 // they have more than so many bytes together it fails with ErrEventsTooLarge.
 func (tx Tx) PeekEvents(ctx context.Context, workflowID, topic string, limit, bytes int) ([]Event, error) {
-	rows, err := tx.Query(ctx, `select `+eventColumns+` from events where workflow_id = $1 and topic = $2 and status = 'pending' order by seq limit $3`, workflowID, topic, limit)
+	rows, err := tx.Query(ctx, peekEvents, workflowID, topic, limit)
 	return store.ScanAll(rows, err, "peek events", scanEvents(&bytes))
 }
+
+// AskPeek is PeekEvents for who needs the answer later.
+func (tx Tx) AskPeek(ctx context.Context, workflowID, topic string, limit, bytes int, got func([]Event, error)) error {
+	return tx.Ask(ctx, func(rows store.Rows, err error) error {
+		events, err := store.ScanAll(rows, err, "peek events", scanEvents(&bytes))
+		got(events, err)
+		if errors.Is(err, ErrEventsTooLarge) {
+			return nil
+		}
+		return err
+	}, peekEvents, workflowID, topic, limit)
+}
+
+const peekEvents = `select ` + eventColumns + ` from events where workflow_id = $1 and topic = $2 and status = 'pending' order by seq limit $3`
 
 // EventsByMessage reads events of a topic by their message ids, whatever
 // became of them, the oldest first and each once.
@@ -196,7 +210,7 @@ type Reservation struct {
 }
 
 // ErrNotReserved is why events could not be reserved; see WhyNotReserved.
-var ErrNotReserved = errors.New("not every event is there and pending")
+var ErrNotReserved = fmt.Errorf("not every event is there and pending: %w", pawl.ErrInvalid)
 
 // ReserveEvents gives pending events to a run: all of them, or the transaction
 // fails with ErrNotReserved.
@@ -220,6 +234,7 @@ func (tx Tx) ReserveEvents(ctx context.Context, workflowID, runID string, list [
 // WhyNotReserved says, as pawl.ErrInvalid, what is wrong about the first event
 // that cannot be reserved.
 func (tx Tx) WhyNotReserved(ctx context.Context, workflowID string, list []Reservation) error {
+	named := map[[2]string]bool{}
 	for _, r := range list {
 		found, err := tx.EventsByMessage(ctx, workflowID, r.Topic, r.IDs)
 		if err != nil {
@@ -236,10 +251,10 @@ func (tx Tx) WhyNotReserved(ctx context.Context, workflowID string, list []Reser
 				return notReserved(fmt.Sprintf("there is no event %q in topic %q", id, r.Topic))
 			case e.Status != EventPending:
 				return notReserved(fmt.Sprintf("event %q of topic %q is %s, not pending", id, r.Topic, e.Status))
+			case named[[2]string{r.Topic, id}]:
+				return notReserved(fmt.Sprintf("an event of topic %q is named twice", r.Topic))
 			}
-		}
-		if len(there) < len(r.IDs) {
-			return notReserved(fmt.Sprintf("an event of topic %q is named twice", r.Topic))
+			named[[2]string{r.Topic, id}] = true
 		}
 	}
 	return notReserved("an event was taken by somebody else")

@@ -61,20 +61,20 @@ func (tx Tx) SetSubscribed(ctx context.Context, workflowID string, names []strin
 	return nil
 }
 
-// TopicSeqs reads the number of the last event of every topic of a workflow.
+// AskTopicSeqs asks for the number of the last event of every topic of a workflow.
 // Numbers are given in the order of commits: whoever read one has seen, or can
 // see, every event up to it.
-func (tx Tx) TopicSeqs(ctx context.Context, workflowID string) (map[string]int64, error) {
-	out := map[string]int64{}
-	rows, err := tx.Query(ctx, `select name, seq from topics where workflow_id = $1`, workflowID)
-	_, err = store.ScanAll(rows, err, "read topics", func(row store.Scanner) (struct{}, error) {
-		var name string
-		var seq int64
-		err := row.Scan(&name, &seq)
-		out[name] = seq
-		return struct{}{}, err
-	})
-	return out, err
+func (tx Tx) AskTopicSeqs(ctx context.Context, workflowID string, out map[string]int64) error {
+	return tx.Ask(ctx, func(rows store.Rows, err error) error {
+		_, err = store.ScanAll(rows, err, "read topics", func(row store.Scanner) (struct{}, error) {
+			var name string
+			var seq int64
+			err := row.Scan(&name, &seq)
+			out[name] = seq
+			return struct{}{}, err
+		})
+		return err
+	}, `select name, seq from topics where workflow_id = $1`, workflowID)
 }
 
 // Publish adds events to topics of a workflow. One whose message id is known

@@ -28,10 +28,17 @@ func (tx Tx) GetRun(ctx context.Context, id string) (Run, error) {
 
 // NewestRun reads the newest run of a lane, or fails with pawl.ErrNotFound.
 func (tx Tx) NewestRun(ctx context.Context, kind pawl.Kind, lane string) (Run, error) {
-	r, err := scanRun(tx.QueryRow(ctx, `select `+runColumns+` from runs where kind = $1 and lane = $2
-		order by created_at desc, id desc limit 1`, kind, lane))
+	r, err := scanRun(tx.QueryRow(ctx, newestRun, kind, lane))
 	return r, noRun(err, fmt.Sprintf("run of %s %s", kind, lane))
 }
+
+// AskNewestRun is NewestRun for who needs the answer later, and none if there is
+// none.
+func (tx Tx) AskNewestRun(ctx context.Context, kind pawl.Kind, lane string, out *[]Run) error {
+	return store.AskAll(ctx, tx.Tx, out, "read run", scanRun, newestRun, kind, lane)
+}
+
+const newestRun = `select ` + runColumns + ` from runs where kind = $1 and lane = $2 order by created_at desc, id desc limit 1`
 
 // ActiveRun reads the one active run of a lane, or fails with pawl.ErrNotFound.
 func (tx Tx) ActiveRun(ctx context.Context, kind pawl.Kind, lane string) (Run, error) {

@@ -34,11 +34,11 @@ func (tx Tx) HandlerStates(ctx context.Context, workflowID string) ([]HandlerSta
 	return store.ScanAll(rows, err, "read handler states", scanHandlerState)
 }
 
-// WakeTimes reads when consumers of a workflow want to be woken, without their
+// AskWakeTimes asks when consumers of a workflow want to be woken, without their
 // states.
-func (tx Tx) WakeTimes(ctx context.Context, workflowID string) ([]HandlerState, error) {
-	rows, err := tx.Query(ctx, `select handler, null, wake_at from handler_state where workflow_id = $1 and wake_at is not null order by wake_at, handler`, workflowID)
-	return store.ScanAll(rows, err, "read wake times", scanHandlerState)
+func (tx Tx) AskWakeTimes(ctx context.Context, workflowID string, out *[]HandlerState) error {
+	return store.AskAll(ctx, tx.Tx, out, "read wake times", scanHandlerState,
+		`select handler, null, wake_at from handler_state where workflow_id = $1 and wake_at is not null order by wake_at, handler`, workflowID)
 }
 
 // GetHandlerState reads what one handler keeps; the zero state if it keeps

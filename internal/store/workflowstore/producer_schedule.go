@@ -36,9 +36,18 @@ func scanSchedule(row store.Scanner) (ProducerSchedule, error) {
 }
 
 // ProducerSchedules reads the schedules of a workflow, the next one first.
-func (tx Tx) ProducerSchedules(ctx context.Context, workflowID string) ([]ProducerSchedule, error) {
-	rows, err := tx.Query(ctx, `select `+scheduleColumns+` from producer_schedules where workflow_id = $1 order by next_run_at, producer_name`, workflowID)
-	return store.ScanAll(rows, err, "read producer schedules", scanSchedule)
+func (tx Tx) ProducerSchedules(ctx context.Context, workflowID string) (list []ProducerSchedule, err error) {
+	err = tx.AskProducerSchedules(ctx, workflowID, &list)
+	if err == nil {
+		err = tx.Flush(ctx)
+	}
+	return list, err
+}
+
+// AskProducerSchedules is ProducerSchedules for who needs the answer later.
+func (tx Tx) AskProducerSchedules(ctx context.Context, workflowID string, out *[]ProducerSchedule) error {
+	return store.AskAll(ctx, tx.Tx, out, "read producer schedules", scanSchedule,
+		`select `+scheduleColumns+` from producer_schedules where workflow_id = $1 order by next_run_at, producer_name`, workflowID)
 }
 
 // PutProducerSchedule adds the schedule of a new producer, due now, or changes

@@ -74,6 +74,20 @@ func (tx Tx) WorkflowByLane(ctx context.Context, lane string) (Workflow, error) 
 	return w, noWorkflow(err, lane)
 }
 
+// AskRevision asks which revision the row of a workflow has, and whether somebody
+// wants a producer of it to run.
+func (tx Tx) AskRevision(ctx context.Context, id string, revision *int64, requested *bool) error {
+	return tx.Ask(ctx, func(rows store.Rows, err error) error {
+		_, err = store.ScanAll(rows, err, "read revision", func(row store.Scanner) (struct{}, error) {
+			var requests int
+			err := row.Scan(revision, &requests)
+			*requested = requests > 0
+			return struct{}{}, err
+		})
+		return err
+	}, `select revision, (select count(*) from producer_schedules where workflow_id = workflows.id and requested_at is not null) from workflows where id = $1`, id)
+}
+
 // ShareWorkflow reads a workflow and keeps others from changing its row until
 // the transaction ends.
 func (tx Tx) ShareWorkflow(ctx context.Context, id string) (Workflow, error) {
