@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strings"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
@@ -13,6 +12,7 @@ import (
 	"github.com/pawlrun/pawl/internal/executor/runner"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/executionstore"
+	"github.com/pawlrun/pawl/internal/visible"
 )
 
 // maxMessage bounds what is kept of an error message, in bytes.
@@ -44,7 +44,7 @@ func (f *flight) conclude(cause error, result runner.Result, err error) (contrac
 func (f *flight) finished(r runner.Result) (contract.RunAnswerV1, error) {
 	o := executionstore.Outcome{OK: r.OK, TraceID: r.TraceID, Output: asJSON(r.Output)}
 	if !r.OK {
-		o.ErrorCode, o.ErrorMessage = string(contract.Internal), clip(f.redact(r.Message))
+		o.ErrorCode, o.ErrorMessage = string(contract.Internal), visible.Truncate(f.redact(r.Message), maxMessage)
 		if contract.ErrorCode(r.Code).Valid() {
 			o.ErrorCode = r.Code
 		}
@@ -171,11 +171,4 @@ func asJSON(raw json.RawMessage) json.RawMessage {
 	}
 	text, _ := json.Marshal(string(raw)) // a string always can be
 	return text
-}
-
-func clip(s string) string {
-	if len(s) > maxMessage {
-		s = strings.ToValidUTF8(s[:maxMessage], "") + "..."
-	}
-	return s
 }

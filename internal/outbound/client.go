@@ -126,7 +126,7 @@ func (c *Client) Do(ctx context.Context, req *http.Request) (*http.Response, err
 		resp, failure := c.send(ctx, hop)
 		if failure != nil {
 			if followed > 0 {
-				failure.Reason += " (redirected from " + clip(req.URL.Host) + ")"
+				failure.Reason += " (redirected from " + excerpt(req.URL.Host) + ")"
 			}
 			return nil, failure
 		}
@@ -176,7 +176,7 @@ func (c *Client) Dial(ctx context.Context, network, address string) (net.Conn, e
 	if blocked, ok := errors.AsType[*refusal](err); ok { // the dialer's own text names the address
 		host, _, _ := net.SplitHostPort(address)
 		reason, hint := blocked.describe(host)
-		return nil, &Error{Kind: KindBlocked, Class: pawl.ClassPermission, Method: "dial", Host: clip(address), Reason: reason, Hint: hint}
+		return nil, &Error{Kind: KindBlocked, Class: pawl.ClassPermission, Method: "dial", Host: excerpt(address), Reason: reason, Hint: hint}
 	}
 	return conn, err
 }

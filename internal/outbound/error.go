@@ -2,10 +2,9 @@ package outbound
 
 import (
 	"net/http"
-	"strings"
-	"unicode"
 
 	"github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/visible"
 )
 
 // Kind says where a call went wrong.
@@ -48,7 +47,7 @@ type Error struct {
 func newError(req *http.Request, e Error) *Error {
 	e.Method = orDefault(req.Method, http.MethodGet)
 	if req.URL != nil {
-		e.Host = clip(req.URL.Host)
+		e.Host = excerpt(req.URL.Host)
 	}
 	e.Class = e.Verdict(EffectOf(e.Method)).Class
 	return &e
@@ -105,17 +104,5 @@ func (e *Error) Verdict(effect Effect) Verdict {
 	return Verdict{pawl.ClassTransient, NotHappened}
 }
 
-// clip makes foreign text fit for a message: one line of bounded length.
-func clip(s string) string {
-	const limit = 200 // runes
-	s = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, s)
-	if r := []rune(s); len(r) > limit {
-		return string(r[:limit]) + "..."
-	}
-	return s
-}
+// excerpt makes foreign text fit for a message.
+func excerpt(s string) string { return visible.Excerpt(s, 200) }

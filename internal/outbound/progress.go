@@ -111,7 +111,7 @@ func tlsReason(err error) string {
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
 		return "the server does not speak TLS"
 	}
-	return clip(err.Error())
+	return excerpt(err.Error())
 }
 
 func isTimeout(err error) bool {

@@ -79,7 +79,7 @@ func (c *Client) redirectTarget(hop *http.Request, resp *http.Response, followed
 		return target, nil
 	}
 	if !sameOrigin(hop.URL, target) {
-		return nil, fmt.Errorf("it is redirected to another host (%s), and only a read may follow", clip(target.Host))
+		return nil, fmt.Errorf("it is redirected to another host (%s), and only a read may follow", excerpt(target.Host))
 	}
 	if hasBody(hop) && hop.GetBody == nil {
 		return nil, errors.New("it is redirected, and its body cannot be sent again")

@@ -65,7 +65,7 @@ func checkHeaders(h http.Header) error {
 	for name, values := range h {
 		for _, value := range values {
 			if !IsHeaderValue(value) {
-				return fmt.Errorf("the value of the header %s holds a line break or another control character", clip(name))
+				return fmt.Errorf("the value of the header %s holds a line break or another control character", excerpt(name))
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/visible"
 )
 
 // Task is the code behind a task name.
@@ -137,7 +138,7 @@ type panicked struct {
 
 func (p *panicked) Error() string { return fmt.Sprintf("panic: %v", p.value) }
 
-// maxError bounds what is stored of an error.
+// maxError bounds what is stored of an error, in bytes.
 const maxError = 4096
 
 // verdict turns how a run ended into what is written. cause is the cause of
@@ -148,7 +149,7 @@ func verdict(j *Job, t Task, err, cause error, now time.Time) store.Finished {
 		f.Verdict = store.Done
 		return f
 	}
-	f.Error = clip(err.Error())
+	f.Error = visible.Truncate(err.Error(), maxError)
 	if s, ok := errors.AsType[snooze](err); ok {
 		f.Verdict, f.RunAt = store.Snooze, s.at
 		return f
@@ -191,11 +192,4 @@ func DefaultBackoff(id int64, attempt int) time.Duration {
 	}
 	spread := uint64(id) * 0x9E3779B97F4A7C15 >> 54 // 0..1023
 	return d - d/4*time.Duration(spread)/1024
-}
-
-func clip(s string) string {
-	if len(s) <= maxError {
-		return s
-	}
-	return s[:maxError] + "…"
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/visible"
 )
 
 // work is one worker of a pool: it runs one job after the other.
@@ -186,7 +187,7 @@ func (q *Queue) ended(j *Job, f store.Finished, err error) {
 	if err == nil || f.Verdict == store.Snooze {
 		return
 	}
-	attrs := []any{"job", j.ID, "task", j.Task, "attempt", j.Attempt + 1, "err", clip(err.Error())}
+	attrs := []any{"job", j.ID, "task", j.Task, "attempt", j.Attempt + 1, "err", visible.Truncate(err.Error(), maxError)}
 	if p, ok := errors.AsType[*panicked](err); ok {
 		attrs = append(attrs, "stack", string(p.stack))
 	}

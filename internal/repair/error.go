@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/outbound"
+	"github.com/pawlrun/pawl/internal/visible"
 )
 
 // Error is a question that gave no proposal. Its text is safe to show.
@@ -80,7 +80,7 @@ const shownText = 500
 
 // text returns the beginning of s as one line without secrets. A text that
 // quotes even a piece of the key is left out.
-func (h hider) text(s string) string { return clip(h.clean(s), shownText) }
+func (h hider) text(s string) string { return visible.Excerpt(h.clean(s), shownText) }
 
 // tail is text for the end of s.
 func (h hider) tail(s string) string {
@@ -88,7 +88,7 @@ func (h hider) tail(s string) string {
 	if r := []rune(s); len(r) > shownText {
 		s = "..." + string(r[len(r)-shownText:])
 	}
-	return clip(s, shownText+len("..."))
+	return visible.Excerpt(s, shownText+len("..."))
 }
 
 func (h hider) clean(s string) string {
@@ -114,18 +114,4 @@ func (h hider) holdsKey(s string) bool {
 		}
 	}
 	return false
-}
-
-// clip makes foreign text fit for a message: one line of at most limit runes.
-func clip(s string, limit int) string {
-	s = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(strings.TrimSpace(s), "?"))
-	if r := []rune(s); len(r) > limit {
-		return string(r[:limit]) + "..."
-	}
-	return s
 }

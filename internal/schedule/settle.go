@@ -17,6 +17,7 @@ import (
 	"github.com/pawlrun/pawl/internal/store/executionstore"
 	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/store/schedulestore"
+	"github.com/pawlrun/pawl/internal/visible"
 )
 
 // settle writes what became of an attempt, in one transaction. It returns when
@@ -255,13 +256,5 @@ func (a *attempt) interrupted(ctx context.Context, tx *store.Tx, sch schedulesto
 
 // notifyQuestion tells people that a graph asks them something.
 func (a *attempt) notifyQuestion(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, question json.RawMessage) error {
-	return a.noteIssue(ctx, tx, sch, run.IssueApproval, a.run.ID, a.run.ID, "The graph asks: "+clip(string(question)))
-}
-
-func clip(text string) string {
-	const most = 300
-	if len(text) <= most {
-		return text
-	}
-	return text[:most] + "..."
+	return a.noteIssue(ctx, tx, sch, run.IssueApproval, a.run.ID, a.run.ID, "The graph asks: "+visible.Truncate(string(question), 300))
 }

@@ -9,6 +9,8 @@ import (
 	"unicode/utf16"
 
 	"github.com/evanw/esbuild/pkg/api"
+
+	"github.com/pawlrun/pawl/internal/visible"
 )
 
 const (
@@ -113,15 +115,15 @@ func onlyPawl(file string) api.Plugin {
 func diagnostics(messages []api.Message, file string) []Diagnostic {
 	var list []Diagnostic
 	for _, m := range messages[:min(len(messages), maxFaults)] {
-		d := Diagnostic{Place: Place{File: file}, Message: cut(m.Text, mostText)}
+		d := Diagnostic{Place: Place{File: file}, Message: visible.Truncate(m.Text, mostText)}
 		if m.Location != nil {
-			d.Line, d.Column, d.Text = m.Location.Line, column(m.Location), cut(m.Location.LineText, 200)
+			d.Line, d.Column, d.Text = m.Location.Line, column(m.Location), visible.Truncate(m.Location.LineText, 200)
 		}
 		if m.Location != nil && m.Location.Suggestion != "" {
-			d.Hint = "write " + cut(m.Location.Suggestion, 200)
+			d.Hint = "write " + visible.Truncate(m.Location.Suggestion, 200)
 		}
 		if len(m.Notes) > 0 {
-			d.Hint = cut(m.Notes[0].Text, mostText)
+			d.Hint = visible.Truncate(m.Notes[0].Text, mostText)
 		}
 		list = append(list, d)
 	}
@@ -160,5 +162,5 @@ func cleanName(file string) string {
 			return '_'
 		}
 		return r
-	}, cut(file, 500))
+	}, visible.Truncate(file, 500))
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pawlrun/pawl/internal/budget"
+	"github.com/pawlrun/pawl/internal/visible"
 )
 
 // mostBytes is how long frames of a running phase may be.
@@ -83,7 +84,7 @@ func (x *exchange) take(f frame) error {
 	if f.kind == fromTell {
 		defer held.Release()
 		if !isTold(op) {
-			return fmt.Errorf("%w: %q without an answer", errProtocol, cut(op, 40))
+			return fmt.Errorf("%w: %q without an answer", errProtocol, visible.Truncate(op, 40))
 		}
 		if _, err := x.host.Call(ctx, op, args); err != nil {
 			x.refuse(op, place, err)
@@ -92,7 +93,7 @@ func (x *exchange) take(f frame) error {
 	}
 	if !isAsked(op) {
 		held.Release()
-		return fmt.Errorf("%w: %q with an answer", errProtocol, cut(op, 40))
+		return fmt.Errorf("%w: %q with an answer", errProtocol, visible.Truncate(op, 40))
 	}
 	if err := x.open(f.id); err != nil {
 		held.Release()
@@ -159,7 +160,7 @@ func (x *exchange) answer(id uint32, op, place string, value json.RawMessage, er
 		// The phase is ending, and the call failed by it. A script that caught
 		// that would go another way than it goes when it runs again.
 	case err != nil:
-		text, _ := json.Marshal(map[string]string{"message": cut(err.Error(), mostText)}) // a string is always JSON
+		text, _ := json.Marshal(map[string]string{"message": visible.Truncate(err.Error(), mostText)}) // a string is always JSON
 		_ = x.w.write(x.id, frame{kind: toRefuse, id: id, payload: text})
 	case len(value) > x.limits.Payload:
 		x.stop(x.over(LimitPayload))
@@ -204,9 +205,9 @@ func (x *exchange) log(f frame) error {
 	switch level {
 	case "debug", "info", "warn", "error":
 	default:
-		return fmt.Errorf("%w: a line of level %q", errProtocol, cut(level, 40))
+		return fmt.Errorf("%w: a line of level %q", errProtocol, visible.Truncate(level, 40))
 	}
-	text = cut(x.program.mapText(text), mostLine)
+	text = visible.Truncate(x.program.mapText(text), mostLine)
 	x.result.Logs = append(x.result.Logs, LogLine{At: time.Now(), Level: level, Text: text})
 	return nil
 }
@@ -255,7 +256,7 @@ func (x *exchange) failed(end ending) error {
 		return ErrNeverSettles
 	}
 	return &Thrown{
-		Name: cut(end.Thrown.Name, mostText), Message: cut(end.Thrown.Message, mostText) + missing(end.Thrown), Stack: stack, Place: place,
+		Name: visible.Truncate(end.Thrown.Name, mostText), Message: visible.Truncate(end.Thrown.Message, mostText) + missing(end.Thrown), Stack: stack, Place: place,
 	}
 }
 

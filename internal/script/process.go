@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/visible"
 )
 
 // worker is a worker process as the pool sees it. Everything that comes from
@@ -207,7 +208,7 @@ func (w *worker) epitaph() string {
 
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
-	return cut(line, 300)
+	return visible.Truncate(line, 300)
 }
 
 // opening keeps the beginning of what is written to it, where Go says why a

@@ -66,21 +66,3 @@ func isLowSurrogate(text []byte) bool {
 	unit := codeUnit(escapeAt(text))
 	return unit >= 0xDC00 && unit <= 0xDFFF
 }
-
-// cut shortens foreign text to at most limit bytes and makes it valid UTF-8.
-func cut(s string, limit int) string {
-	if len(s) > limit {
-		s = s[:limit]
-		for len(s) > 0 && !utf8.RuneStart(s[len(s)-1]) {
-			s = s[:len(s)-1]
-		}
-		if len(s) > 0 && s[len(s)-1] >= utf8.RuneSelf {
-			s = s[:len(s)-1] // the first byte of a character that was cut
-		}
-		s += "..."
-	}
-	if !utf8.ValidString(s) {
-		s = string(bytes.ToValidUTF8([]byte(s), []byte("\uFFFD")))
-	}
-	return s
-}

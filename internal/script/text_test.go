@@ -52,20 +52,6 @@ func FuzzWellFormed(f *testing.F) {
 	})
 }
 
-func TestCutKeepsCharactersWhole(t *testing.T) {
-	for limit := range 12 {
-		if got := cut("aé😀bc", limit); !utf8.ValidString(got) || len(got) > limit+3 {
-			t.Errorf("cut at %d: %q", limit, got)
-		}
-	}
-	if got := cut("ab\xffc", 10); got != "ab\uFFFDc" {
-		t.Errorf("got %q", got)
-	}
-	if got := cut("abc", 3); got != "abc" {
-		t.Errorf("got %q", got)
-	}
-}
-
 func TestFramesSurviveTheWire(t *testing.T) {
 	frames := []frame{{fromCall, 7, []byte("x")}, {fromDone, 1<<32 - 1, []byte{}}, {toRun, 0, bytes.Repeat([]byte("é"), 1e5)}}
 	var wire []byte

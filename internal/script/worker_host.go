@@ -5,6 +5,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/pawlrun/pawl/internal/visible"
 )
 
 // host takes a message of the prelude. After the ending it stops whatever
@@ -88,7 +90,7 @@ func (p *phase) count(text string) {
 // the other side knows that lines are missing.
 func (p *phase) log(text string) {
 	level, line, _ := strings.Cut(text, "\x00")
-	line = cut(line, mostLine-64)
+	line = visible.Truncate(line, mostLine-64)
 	before := p.logged
 	p.logged += len(line) + lineCost
 	switch {

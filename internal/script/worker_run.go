@@ -5,6 +5,8 @@ import (
 	"errors"
 	"os"
 	"strconv"
+
+	"github.com/pawlrun/pawl/internal/visible"
 )
 
 // phase is one run of a handler inside a worker.
@@ -263,7 +265,7 @@ func isInternal(e *scriptError, message string) bool {
 
 // clean cuts what a script can make as long as it likes.
 func clean(e *scriptError) *scriptError {
-	e.Name, e.Message, e.Stack = cut(e.Name, mostText), cut(e.Message, mostText), cut(e.Stack, mostStackText)
+	e.Name, e.Message, e.Stack = visible.Truncate(e.Name, mostText), visible.Truncate(e.Message, mostText), visible.Truncate(e.Stack, mostStackText)
 	return e
 }
 

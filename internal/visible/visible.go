@@ -47,6 +47,20 @@ func Excerpt(said string, most int) string {
 	return string(line)
 }
 
+// Truncate is a text that others wrote, valid, and cut between characters after
+// at most so many bytes. Where something is left out, "..." follows.
+func Truncate(s string, most int) string {
+	if len(s) <= most {
+		return strings.ToValidUTF8(s, "\uFFFD")
+	}
+	for range utf8.UTFMax - 1 {
+		if most > 0 && !utf8.RuneStart(s[most]) {
+			most--
+		}
+	}
+	return strings.ToValidUTF8(s[:most], "\uFFFD") + "..."
+}
+
 // Has reports whether a text has hidden characters.
 func Has(s string) bool {
 	found := false

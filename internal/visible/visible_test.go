@@ -102,3 +102,16 @@ func TestExcerptIsOneShortLine(t *testing.T) {
 		}
 	}
 }
+
+func TestTruncateKeepsCharactersWhole(t *testing.T) {
+	for most, want := range []string{"...", "a...", "a...", "aé...", "aé...", "aé...", "aé...", "aé😀...", "aé😀b...", "aé😀bc", "aé😀bc"} {
+		if got := Truncate("aé😀bc", most); got != want {
+			t.Errorf("at %d: %q, want %q", most, got, want)
+		}
+	}
+	for said, want := range map[string]string{"ab\xffc": "ab\uFFFDc", "\x80\x80\x80\x80\x80\x80\x80\x80\x80": "\uFFFD...", "": ""} {
+		if got := Truncate(said, 8); got != want {
+			t.Errorf("%q: %q, want %q", said, got, want)
+		}
+	}
+}

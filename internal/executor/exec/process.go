@@ -101,7 +101,7 @@ func (o *talkOutput) Write(p []byte) (int, error) {
 }
 
 func (o *talkOutput) endLine() {
-	text := runner.Clip(string(o.line))
+	text := runner.Excerpt(string(o.line))
 	o.line = o.line[:0]
 	if text == "" || o.fault != nil {
 		return

@@ -61,7 +61,7 @@ func (f *following) meaning(run serverRun, state threadState, cancelled bool) ru
 	case run.Status == statusSuccess:
 		return runner.Result{OK: true, Output: state.output()}
 	}
-	return runner.Failure(runner.CodeInternal, "the run ended as "+runner.Clip(run.Status))
+	return runner.Failure(runner.CodeInternal, "the run ended as "+runner.Excerpt(run.Status))
 }
 
 // state is the state of the thread that the remembered run left. When another
@@ -166,7 +166,7 @@ func failureText(raw json.RawMessage) string {
 		var said string
 		if json.Unmarshal(raw, &said) == nil {
 			if !json.Valid([]byte(said)) {
-				return runner.Clip(said)
+				return runner.Excerpt(said)
 			}
 			raw = json.RawMessage(said)
 			continue

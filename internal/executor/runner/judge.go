@@ -59,7 +59,7 @@ func reasonIn(body []byte) string {
 	if len(body) > short || json.Valid(body) || bytes.HasPrefix(body, []byte("<")) {
 		return ""
 	}
-	return Clip(string(body))
+	return Excerpt(string(body))
 }
 
 // NoAnswer is the result of a call that gave no answer. An error means that

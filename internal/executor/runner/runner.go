@@ -141,4 +141,4 @@ func Unknown(message string) Result {
 }
 
 // Progress is the event that tells a text.
-func Progress(text string) Event { return Event{Kind: KindProgress, Text: Clip(text)} }
+func Progress(text string) Event { return Event{Kind: KindProgress, Text: Excerpt(text)} }

@@ -197,11 +197,11 @@ func TestEndsAreToldApart(t *testing.T) {
 	})
 }
 
-func TestForeignTextIsClipped(t *testing.T) {
-	if got := Clip(" a\x00\r\nb\xff "); got != "a   b\uFFFD" {
+func TestForeignTextFitsAMessage(t *testing.T) {
+	if got := Excerpt(" a\x00\r\nb\xff "); got != "a b\uFFFD" {
 		t.Errorf("%q", got)
 	}
-	if got := Clip(strings.Repeat("ä", 1001)); got != strings.Repeat("ä", 1000)+"..." {
+	if got := Excerpt(strings.Repeat("ä", 1001)); got != strings.Repeat("ä", 1000)+"..." {
 		t.Errorf("%d", len(got))
 	}
 }

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/execution/contract"
+	"github.com/pawlrun/pawl/internal/visible"
 )
 
 // Body is what a graph is told about its run:
@@ -68,7 +68,7 @@ func ReadAnswer(raw []byte, emit func(Event) error) (result Result, readable boo
 	default:
 		result = readFailure(fields["error"])
 	}
-	result.TraceID = Clip(text(fields["traceId"]))
+	result.TraceID = Excerpt(text(fields["traceId"]))
 	return result, true, nil
 }
 
@@ -78,7 +78,7 @@ func ErrorOf(raw []byte) (code, message string) {
 	if json.Unmarshal(raw, &answer) != nil || json.Unmarshal(answer["error"], &fields) != nil {
 		return "", ""
 	}
-	return text(fields["code"]), Clip(text(fields["message"]))
+	return text(fields["code"]), Excerpt(text(fields["message"]))
 }
 
 func readFailure(raw json.RawMessage) Result {
@@ -162,18 +162,5 @@ func text(raw json.RawMessage) string {
 	return value
 }
 
-// Clip makes foreign text fit for a message: without control characters, and
-// not endless.
-func Clip(text string) string {
-	const longest = 1000 // characters
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(text, "\uFFFD"))
-	if runes := []rune(text); len(runes) > longest {
-		return string(runes[:longest]) + "..."
-	}
-	return strings.TrimSpace(text)
-}
+// Excerpt makes foreign text fit for a message.
+func Excerpt(text string) string { return visible.Excerpt(text, 1000) }

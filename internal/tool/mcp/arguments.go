@@ -68,7 +68,7 @@ func violation(schema json.RawMessage, arguments map[string]any) (err error) {
 // explainViolation is what the validator says, without the words that only
 // mean something to those who know the schema.
 func explainViolation(err error) string {
-	return clip(strings.NewReplacer("validating root: ", "", "validating /properties/", "").Replace(err.Error()))
+	return quote(strings.NewReplacer("validating root: ", "", "validating /properties/", "").Replace(err.Error()))
 }
 
 // argumentHint names the arguments of a tool.

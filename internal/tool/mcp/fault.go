@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -15,6 +14,7 @@ import (
 	"github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/outbound"
 	"github.com/pawlrun/pawl/internal/tool/connector"
+	"github.com/pawlrun/pawl/internal/visible"
 )
 
 // codeHandshake is the code of a server that is there and with which no
@@ -39,12 +39,12 @@ func (c *Connection) callFault(ctx context.Context, s *session, err error, notes
 	case isAnswer && answer.Code == jsonrpc.CodeInvalidParams:
 		return &connector.Error{
 			Class: pawl.ClassLogic, Code: connector.CodeBadArguments, NotApplied: true,
-			Msg: "the server does not accept the arguments: " + clip(c.redact.Text(answer.Message)),
+			Msg: "the server does not accept the arguments: " + quote(c.redact.Text(answer.Message)),
 		}
 	case isAnswer && answer.Code == jsonrpc.CodeMethodNotFound:
 		return &connector.Error{
 			Class: pawl.ClassLogic, Code: "unknown_method", NotApplied: true,
-			Msg: "the server does not know what it is asked for: " + clip(c.redact.Text(answer.Message)),
+			Msg: "the server does not know what it is asked for: " + quote(c.redact.Text(answer.Message)),
 		}
 	case failure != nil:
 		return networkFault(failure, mutation)
@@ -55,7 +55,7 @@ func (c *Connection) callFault(ctx context.Context, s *session, err error, notes
 	case isAnswer && arrived && !errors.Is(err, sdk.ErrConnectionClosed):
 		return &connector.Error{
 			Class: classOf(mutation, pawl.ClassLogic), Code: "tool_error", NotApplied: !mutation,
-			Msg: "the server answered with an error: " + clip(c.redact.Text(answer.Message)),
+			Msg: "the server answered with an error: " + quote(c.redact.Text(answer.Message)),
 		}
 	case s.carry.overflowed():
 		return unreadable(mutation && arrived, "too_large", "the server sent a message that is too large", nil)
@@ -112,7 +112,7 @@ func interrupted(ctx context.Context, mutation, arrived bool) *connector.Error {
 func (c *Connection) toolFault(tool definition, answer *sdk.CallToolResult, mutation bool) *connector.Error {
 	msg := "the tool " + pawl.Quote(tool.Name) + " answered with an error"
 	if text := textOf(answer); text != "" {
-		msg += ": " + clip(c.redact.Text(text))
+		msg += ": " + quote(c.redact.Text(text))
 	}
 	if answer.NeedsInput() {
 		msg = "the tool " + pawl.Quote(tool.Name) + " asks for more input, which Pawl does not give to servers"
@@ -198,17 +198,5 @@ func waitUntil(failure *connector.Error, next time.Time) *connector.Error {
 	return &e
 }
 
-// clip makes text of a server fit for a message: one line of bounded length.
-func clip(text string) string {
-	const longest = 500 // runes
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(text, "?"))
-	if runes := []rune(text); len(runes) > longest {
-		return string(runes[:longest]) + "..."
-	}
-	return text
-}
+// quote makes text of a server fit for a message.
+func quote(text string) string { return visible.Excerpt(text, 500) }
