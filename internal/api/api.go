@@ -5,11 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"sync"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pawlrun/pawl/internal/access"
@@ -82,9 +79,6 @@ const (
 	handlerTimeout = 30 * time.Second
 	// bodyTimeout bounds the reading of a body.
 	bodyTimeout = 30 * time.Second
-
-	// lostPattern takes what no route takes.
-	lostPattern = "/"
 )
 
 var errPanic = errors.New("a handler panicked")
@@ -102,17 +96,10 @@ type API struct {
 	log       *slog.Logger
 	feed      *Feed
 
-	mux       *http.ServeMux
-	huma      huma.API
-	openPaths map[string]bool // that need no token; fixed after New
-	resources map[string]bool // that scopes can name; fixed after New
-	rules     []rule          // of every route; fixed after New
-	keeper    *access.Keeper
-	touches   touches
-
-	document func() ([]byte, error) // the OpenAPI document, made once
-	page     func() ([]byte, error) // the page of /docs, made once
-	metrics  http.Handler
+	surface *surface
+	keeper  *access.Keeper
+	touches touches
+	metrics http.Handler
 }
 
 // New makes an API.
@@ -134,33 +121,16 @@ func New(cfg Config) *API {
 	}
 	a := &API{
 		cfg: cfg, keeper: cfg.Keeper, db: cfg.DB, queue: cfg.Queue, kinds: cfg.Kinds, workflows: cfg.Workflows, sources: cfg.Sources, schedules: cfg.Schedules, tools: cfg.Tools, log: cfg.Log, feed: cfg.Feed,
-		mux: http.NewServeMux(), openPaths: map[string]bool{}, resources: map[string]bool{},
+		surface: surfaceOf(shape{
+			version: cfg.Version, maxBody: cfg.MaxPayload + bodyRoom,
+			workflows: cfg.Workflows != nil, sources: cfg.Sources != nil, fetcher: cfg.Fetcher != nil, schedules: cfg.Schedules != nil, tools: cfg.Tools != nil,
+		}),
 	}
 	a.touches = touches{api: a, last: map[string]time.Time{}}
-	a.huma = humago.New(a.mux, a.humaConfig())
 	a.metrics = a.newMetrics()
-	a.routes()
-	a.describe()
-	a.document = sync.OnceValues(a.makeDocument)
-	a.page = sync.OnceValues(a.makePage)
-	a.mux.HandleFunc(lostPattern, a.lost)
 	return a
 }
 
 // Close waits for what requests left to be done behind their back. It is
 // called when no more requests come.
 func (a *API) Close() { a.touches.close() }
-
-func (a *API) maxBody() int64 { return a.cfg.MaxPayload + bodyRoom }
-
-// humaConfig turns off all that huma would serve by itself.
-func (a *API) humaConfig() huma.Config {
-	format := jsonFormat()
-	return huma.Config{
-		OpenAPI:                      a.newDocument(),
-		Formats:                      map[string]huma.Format{"application/json": format, "json": format},
-		DefaultFormat:                "application/json",
-		RejectUnknownQueryParameters: true,
-		Transformers:                 []huma.Transformer{a.transform},
-	}
-}

@@ -97,7 +97,7 @@ func TestEveryRouteNeedsItsScope(t *testing.T) {
 			resource, word, _ := strings.Cut(op.scope, ":")
 			if other[resource] == "" {
 				var scopes []string
-				for _, s := range access.AllScopes(sortedKeys(r.api.resources)) {
+				for _, s := range access.AllScopes(sortedKeys(r.api.surface.resources)) {
 					if strings.Contains(s, ":") && !strings.HasPrefix(s, resource+":") {
 						scopes = append(scopes, s)
 					}

@@ -179,8 +179,8 @@ type changeBackfillInput struct {
 }
 
 // moveBackfill makes the handler that brings a backfill to a state.
-func (a *API) moveBackfill(to string) func(context.Context, *changeBackfillInput) (*backfillOutput, error) {
-	return func(ctx context.Context, in *changeBackfillInput) (*backfillOutput, error) {
+func moveBackfill(to string) func(*API, context.Context, *changeBackfillInput) (*backfillOutput, error) {
+	return func(a *API, ctx context.Context, in *changeBackfillInput) (*backfillOutput, error) {
 		return a.changeBackfill(ctx, in.BackfillPath, to == schedule.BackfillRunning, struct{}{}, func(ctx context.Context, tx *store.Tx, owner, by string) error {
 			_, err := a.schedules.Move(ctx, tx, owner, in.ID, to, by)
 			return err

@@ -27,13 +27,13 @@ func pagePolicy() string {
 }
 
 // makePage renders the OpenAPI document for people.
-func (a *API) makePage() ([]byte, error) {
+func (s *surface) makePage() ([]byte, error) {
 	t, err := template.New("docs").Parse(pageTemplate)
 	if err != nil {
 		return nil, fmt.Errorf("read the template of the docs: %w", err)
 	}
 	var b bytes.Buffer
-	if err := t.Execute(&b, pageModel(a.huma.OpenAPI())); err != nil {
+	if err := t.Execute(&b, pageModel(s.huma.OpenAPI())); err != nil {
 		return nil, fmt.Errorf("write the docs: %w", err)
 	}
 	return b.Bytes(), nil

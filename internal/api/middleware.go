@@ -18,6 +18,7 @@ import (
 
 // call is what is known of a request beside its content.
 type call struct {
+	api            *API
 	id             string
 	method         string
 	path           string
@@ -43,7 +44,7 @@ const strictPolicy = "default-src 'none'; frame-ancestors 'none'; base-uri 'none
 // what the route promises, and carries the request's id.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
-	c := &call{id: requestID(r.Header.Get("X-Request-Id")), method: r.Method, path: r.URL.Path}
+	c := &call{api: a, id: requestID(r.Header.Get("X-Request-Id")), method: r.Method, path: r.URL.Path}
 	out := &answer{ResponseWriter: w, call: c}
 	if r.Body != nil {
 		r.Body = &body{r.Body, c}
@@ -65,18 +66,18 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.fail(out, r, err)
 		return
 	}
-	a.mux.ServeHTTP(out, r)
+	a.surface.mux.ServeHTTP(out, r)
 }
 
 // admit finds out who asks, and reads what is about the request as a whole.
 func (a *API) admit(r *http.Request, c *call, now time.Time) (err error) {
-	if a.openPaths[r.URL.Path] {
+	if a.surface.openPaths[r.URL.Path] {
 		return nil
 	}
 	if c.token, err = a.authenticate(r.Context(), r.Header.Get("Authorization"), now); err != nil {
 		return err
 	}
-	if most := max(a.maxBody(), maxScriptBody); r.ContentLength > most { // the route may take less
+	if most := max(a.surface.maxBody, maxScriptBody); r.ContentLength > most { // the route may take less
 		return tooLarge(most)
 	}
 	if err := checkQuery(r.URL.RawQuery); err != nil {
@@ -147,7 +148,7 @@ func (a *API) lost(w http.ResponseWriter, r *http.Request) {
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
 		probe := r.Clone(r.Context())
 		probe.Method = method
-		if _, pattern := a.mux.Handler(probe); pattern != lostPattern && pattern != "" {
+		if _, pattern := a.surface.mux.Handler(probe); pattern != lostPattern && pattern != "" {
 			if allow != "" {
 				allow += ", "
 			}

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/execution/contract"
@@ -26,12 +25,12 @@ Instants are RFC 3339 in UTC with milliseconds. Lists take ` + "`limit` and `cur
 header ` + "`Idempotency-Key`" + ` is acted on once, however often it is sent.`
 
 // newDocument is the OpenAPI document before there are routes.
-func (a *API) newDocument() *huma.OpenAPI {
+func (s *surface) newDocument() *huma.OpenAPI {
 	schemas := newSchemas()
 	return &huma.OpenAPI{
 		OpenAPI: "3.1.0",
 		Info: &huma.Info{
-			Title: "Pawl", Version: a.cfg.Version, Description: description,
+			Title: "Pawl", Version: s.version, Description: description,
 			License: &huma.License{Name: "Apache 2.0", Identifier: "Apache-2.0"},
 		},
 		Servers: []*huma.Server{{URL: "/", Description: "The server that this document is from."}},
@@ -74,7 +73,7 @@ func securityOf(scope string) []map[string][]string {
 }
 
 // errorResponses describes how a route can fail.
-func (a *API) errorResponses(r route) map[string]*huma.Response {
+func (s *surface) errorResponses(r route) map[string]*huma.Response {
 	statuses := append([]int{http.StatusInternalServerError}, r.errors...)
 	if r.scope != open {
 		statuses = append(statuses, http.StatusUnauthorized, http.StatusForbidden, http.StatusUnprocessableEntity, http.StatusServiceUnavailable)
@@ -82,7 +81,7 @@ func (a *API) errorResponses(r route) map[string]*huma.Response {
 	if r.method == http.MethodPost || r.method == http.MethodPut || r.method == http.MethodPatch {
 		statuses = append(statuses, http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
 	}
-	schema := a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[client.Problem](), true, "Problem")
+	schema := s.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[client.Problem](), true, "Problem")
 	out := map[string]*huma.Response{}
 	for _, status := range statuses {
 		out[strconv.Itoa(status)] = &huma.Response{
@@ -94,19 +93,19 @@ func (a *API) errorResponses(r route) map[string]*huma.Response {
 }
 
 // describe finishes the document once all routes are there.
-func (a *API) describe() {
-	doc := a.huma.OpenAPI()
+func (s *surface) describe() {
+	doc := s.huma.OpenAPI()
 	schemas := doc.Components.Schemas.Map()
 	delete(schemas, "ErrorModel") // huma's own; transform never lets it out
 	delete(schemas, "ErrorDetail")
-	for name, s := range schemas {
-		markNullable(s, doc.Components.Schemas.TypeFromRef(schemasPrefix+name))
+	for name, schema := range schemas {
+		markNullable(schema, doc.Components.Schemas.TypeFromRef(schemasPrefix+name))
 		if !strings.HasSuffix(name, "Request") && !strings.HasSuffix(name, "V1Input") {
-			s.AdditionalProperties = nil // answers may get more fields
+			schema.AdditionalProperties = nil // answers may get more fields
 		}
 	}
-	if a.schedules != nil {
-		a.describeExecution(doc)
+	if s.schedules {
+		s.describeExecution(doc)
 	}
 	ready := doc.Paths["/readyz"].Get.Responses
 	ready["503"] = &huma.Response{Description: "Something does not work; see the checks.", Content: ready["200"].Content}
@@ -117,12 +116,12 @@ func (a *API) describe() {
 const executionPath = "/api/internal/graphs/{graphId}/runs"
 
 // describeExecution adds the route by which other programs run graphs.
-func (a *API) describeExecution(doc *huma.OpenAPI) {
+func (s *surface) describeExecution(doc *huma.OpenAPI) {
 	schemas := doc.Components.Schemas
 	text := func(longest int) *huma.Schema {
 		return &huma.Schema{Type: huma.TypeString, MaxLength: &longest}
 	}
-	responses := a.errorResponses(route{method: http.MethodPost, scope: "graphs:execute", errors: []int{http.StatusPaymentRequired, http.StatusNotFound, http.StatusConflict}})
+	responses := s.errorResponses(route{method: http.MethodPost, scope: "graphs:execute", errors: []int{http.StatusPaymentRequired, http.StatusNotFound, http.StatusConflict}})
 	responses["200"] = &huma.Response{
 		Description: "The graph ran, or is known not to have run; see ok.",
 		Content:     map[string]*huma.MediaType{"application/json": {Schema: schemas.Schema(reflect.TypeFor[contract.RunAnswerV1](), true, "RunAnswerV1")}},
@@ -145,7 +144,7 @@ func (a *API) describeExecution(doc *huma.OpenAPI) {
 	}
 }
 
-func (a *API) makeDocument() ([]byte, error) { return json.Marshal(a.huma.OpenAPI()) }
+func (s *surface) makeDocument() ([]byte, error) { return json.Marshal(s.huma.OpenAPI()) }
 
 // written is an answer that is not JSON made by huma.
 type written struct {
@@ -155,19 +154,13 @@ type written struct {
 }
 
 func (a *API) getDocument(context.Context, *struct{}) (*written, error) {
-	text, err := a.document()
+	text, err := a.surface.document()
 	return &written{ContentType: "application/json", Body: text}, err
 }
 
 func (a *API) getDocs(context.Context, *struct{}) (*written, error) {
-	text, err := a.page()
+	text, err := a.surface.page()
 	return &written{ContentType: "text/html; charset=utf-8", Policy: pagePolicy(), Body: text}, err
-}
-
-// refuse answers in the place of a handler.
-func (a *API) refuse(ctx huma.Context, err error) {
-	r, w := humago.Unwrap(ctx)
-	a.fail(w, r, err)
 }
 
 // operations lists the operations of the document in the order of its tags.

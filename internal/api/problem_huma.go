@@ -15,13 +15,13 @@ import (
 
 // transform is called by huma on every body before it is written. It turns
 // huma's own errors, which arise before a handler is called, into problems.
-func (a *API) transform(ctx huma.Context, _ string, v any) (any, error) {
+func (s *surface) transform(ctx huma.Context, _ string, v any) (any, error) {
 	model, ok := v.(*huma.ErrorModel)
 	if !ok {
 		return v, nil
 	}
 	c := callOf(ctx.Context())
-	p := a.problemOfHuma(ctx, model)
+	p := s.problemOfHuma(ctx, model)
 	if c.broken && model.Status == http.StatusInternalServerError { // see answer.WriteHeader
 		p = newProblem(http.StatusBadRequest, codeMalformed, "the body could not be read to its end", "Send all of it, with its length or in well-formed chunks.")
 	}
@@ -29,7 +29,7 @@ func (a *API) transform(ctx huma.Context, _ string, v any) (any, error) {
 	return p, nil
 }
 
-func (a *API) problemOfHuma(ctx huma.Context, m *huma.ErrorModel) *problem {
+func (s *surface) problemOfHuma(ctx huma.Context, m *huma.ErrorModel) *problem {
 	switch m.Status {
 	case http.StatusBadRequest:
 		if len(m.Errors) > 0 {
@@ -45,7 +45,7 @@ func (a *API) problemOfHuma(ctx huma.Context, m *huma.ErrorModel) *problem {
 	case http.StatusUnsupportedMediaType:
 		return newProblem(m.Status, codeUnsupportedMedia, fmt.Sprintf("the body is said to be %q", ctx.Header("Content-Type")), "")
 	case http.StatusUnprocessableEntity:
-		return a.invalidInput(ctx.Operation(), m.Errors)
+		return s.invalidInput(ctx.Operation(), m.Errors)
 	}
 	return newProblem(m.Status, string(pawl.CodeInternal), "internal error", "")
 }
@@ -55,11 +55,11 @@ func tooLarge(most int64) *problem {
 }
 
 // invalidInput names every fault by its JSON pointer, in order.
-func (a *API) invalidInput(op *huma.Operation, details []*huma.ErrorDetail) *problem {
+func (s *surface) invalidInput(op *huma.Operation, details []*huma.ErrorDetail) *problem {
 	var faults []client.Fault
 	hint := ""
 	for _, d := range details {
-		f, h := a.faultOf(op, d)
+		f, h := s.faultOf(op, d)
 		faults = append(faults, f)
 		hint = cmp.Or(hint, h)
 	}
@@ -69,7 +69,7 @@ func (a *API) invalidInput(op *huma.Operation, details []*huma.ErrorDetail) *pro
 
 // faultOf gives the place and the words of one fault that huma found, and what
 // to do about it if there is more to say.
-func (a *API) faultOf(op *huma.Operation, d *huma.ErrorDetail) (client.Fault, string) {
+func (s *surface) faultOf(op *huma.Operation, d *huma.ErrorDetail) (client.Fault, string) {
 	pointer := pointerOf(d.Location)
 	msg := d.Message
 	if at, rest, ok := strings.Cut(msg, " "); ok && strings.HasPrefix(at, "/") && pointer == "" {
@@ -80,7 +80,7 @@ func (a *API) faultOf(op *huma.Operation, d *huma.ErrorDetail) (client.Fault, st
 	}
 	switch msg {
 	case "unexpected property":
-		return client.Fault{Pointer: pointer, Message: "is not a field of this request"}, a.fieldsHint(op, pointer)
+		return client.Fault{Pointer: pointer, Message: "is not a field of this request"}, s.fieldsHint(op, pointer)
 	case "unknown query parameter":
 		return client.Fault{Pointer: pointer, Message: "is not a parameter of this request"}, parametersHint(op)
 	case "expected string to be RFC 3339 date-time":
@@ -141,7 +141,7 @@ func plainWords(msg string) string {
 }
 
 // fieldsHint names the fields that the body has, for a field that it has not.
-func (a *API) fieldsHint(op *huma.Operation, pointer string) string {
+func (s *surface) fieldsHint(op *huma.Operation, pointer string) string {
 	if op.RequestBody == nil || strings.Count(pointer, "/") != 1 {
 		return ""
 	}
@@ -151,7 +151,7 @@ func (a *API) fieldsHint(op *huma.Operation, pointer string) string {
 	}
 	schema := content.Schema
 	if schema.Ref != "" {
-		schema = a.huma.OpenAPI().Components.Schemas.SchemaFromRef(schema.Ref)
+		schema = s.huma.OpenAPI().Components.Schemas.SchemaFromRef(schema.Ref)
 	}
 	return choicesHint(strings.TrimPrefix(pointer, "/"), "fields", sortedKeys(schema.Properties))
 }

@@ -128,11 +128,12 @@ func TestFaultsOfOurOwnStayInTheLog(t *testing.T) {
 func bareAPI(t *testing.T, log *logBook) *API {
 	t.Helper()
 	a := New(Config{Log: newLogger(log)})
-	fail := func(path string, handler func(context.Context, *struct{}) (*healthOutput, error)) {
-		add(a, route{method: "GET", path: path, scope: open, id: path, summary: "x"}, handler)
+	a.surface = newSurface(a.surface.shape) // of its own
+	fail := func(path string, handler func(*API, context.Context, *struct{}) (*healthOutput, error)) {
+		add(a.surface, route{method: "GET", path: path, scope: open, id: path, summary: "x"}, handler)
 	}
-	fail("/panic", func(context.Context, *struct{}) (*healthOutput, error) { panic("hunter2") })
-	fail("/error", func(context.Context, *struct{}) (*healthOutput, error) { return nil, errors.New("hunter2") })
+	fail("/panic", func(*API, context.Context, *struct{}) (*healthOutput, error) { panic("hunter2") })
+	fail("/error", func(*API, context.Context, *struct{}) (*healthOutput, error) { return nil, errors.New("hunter2") })
 	return a
 }
 
@@ -148,7 +149,7 @@ func TestPointers(t *testing.T) {
 }
 
 func TestUnknownStatusOfHumaIsInternal(t *testing.T) {
-	p := (&API{}).problemOfHuma(nil, &huma.ErrorModel{Status: 500, Detail: "cannot read request body"})
+	p := (&surface{}).problemOfHuma(nil, &huma.ErrorModel{Status: 500, Detail: "cannot read request body"})
 	if p.Code != "internal" || strings.Contains(p.Detail, "read") {
 		t.Errorf("%+v", p)
 	}

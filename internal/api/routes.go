@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/schedule"
@@ -23,148 +24,148 @@ const (
 
 // routes is every route there is, with the scope that it needs. Package access
 // decides whether a token has it.
-func (a *API) routes() {
-	add(a, route{method: "GET", path: "/healthz", scope: open, id: "getHealth", tag: "Health", summary: "Is the process alive"}, a.getHealth)
-	add(a, route{method: "GET", path: "/readyz", scope: open, id: "getReadiness", tag: "Health", summary: "Can the process do its work", errors: []int{503}}, a.getReadiness)
-	add(a, route{method: "GET", path: "/metrics", scope: "metrics:read", id: "getMetrics", tag: "Health", summary: "Numbers for Prometheus", produces: "text/plain"}, a.getMetrics)
+func (s *surface) routes() {
+	add(s, route{method: "GET", path: "/healthz", scope: open, id: "getHealth", tag: "Health", summary: "Is the process alive"}, (*API).getHealth)
+	add(s, route{method: "GET", path: "/readyz", scope: open, id: "getReadiness", tag: "Health", summary: "Can the process do its work", errors: []int{503}}, (*API).getReadiness)
+	add(s, route{method: "GET", path: "/metrics", scope: "metrics:read", id: "getMetrics", tag: "Health", summary: "Numbers for Prometheus", produces: "text/plain"}, (*API).getMetrics)
 
-	add(a, route{method: "POST", path: "/api/v1/backup", scope: "backup:admin", id: "backUp", tag: "Health", summary: "Copy the SQLite database as it is now; on PostgreSQL use pg_dump", produces: backupType, errors: []int{409}, endless: true}, a.backup)
+	add(s, route{method: "POST", path: "/api/v1/backup", scope: "backup:admin", id: "backUp", tag: "Health", summary: "Copy the SQLite database as it is now; on PostgreSQL use pg_dump", produces: backupType, errors: []int{409}, endless: true}, (*API).backup)
 
-	add(a, route{method: "GET", path: "/openapi.json", scope: "docs:read", id: "getOpenAPI", tag: "Description", summary: "This API as an OpenAPI document", produces: "application/json"}, a.getDocument)
-	add(a, route{method: "GET", path: "/docs", scope: "docs:read", id: "getDocs", tag: "Description", summary: "This API as a page to read", produces: "text/html"}, a.getDocs)
-	add(a, route{method: "GET", path: "/api/v1/schemas", scope: "docs:read", id: "listSchemas", tag: "Description", summary: "List the kinds of definitions that have a JSON Schema"}, a.listSchemas)
-	add(a, route{method: "GET", path: "/api/v1/schemas/{kind}", scope: "docs:read", id: "getSchema", tag: "Description", summary: "Show the JSON Schema of a kind of definition", produces: "application/json", errors: []int{404}}, a.getSchema)
+	add(s, route{method: "GET", path: "/openapi.json", scope: "docs:read", id: "getOpenAPI", tag: "Description", summary: "This API as an OpenAPI document", produces: "application/json"}, (*API).getDocument)
+	add(s, route{method: "GET", path: "/docs", scope: "docs:read", id: "getDocs", tag: "Description", summary: "This API as a page to read", produces: "text/html"}, (*API).getDocs)
+	add(s, route{method: "GET", path: "/api/v1/schemas", scope: "docs:read", id: "listSchemas", tag: "Description", summary: "List the kinds of definitions that have a JSON Schema"}, (*API).listSchemas)
+	add(s, route{method: "GET", path: "/api/v1/schemas/{kind}", scope: "docs:read", id: "getSchema", tag: "Description", summary: "Show the JSON Schema of a kind of definition", produces: "application/json", errors: []int{404}}, (*API).getSchema)
 
-	add(a, route{method: "POST", path: "/api/v1/jobs", scope: "jobs:write", id: "createJob", tag: "Jobs", summary: "Enqueue a job", status: http.StatusCreated}, a.createJob)
-	add(a, route{method: "GET", path: "/api/v1/jobs", scope: "jobs:read", id: "listJobs", tag: "Jobs", summary: "List jobs, the newest first"}, a.listJobs)
-	add(a, route{method: "GET", path: "/api/v1/jobs/{id}", scope: "jobs:read", id: "getJob", tag: "Jobs", summary: "Show a job", errors: []int{404}}, a.getJob)
-	add(a, route{method: "DELETE", path: "/api/v1/jobs/{id}", scope: "jobs:write", id: "cancelJob", tag: "Jobs", summary: "Cancel a job", status: http.StatusNoContent, errors: []int{404, 409}}, a.cancelJob)
-	add(a, route{method: "POST", path: "/api/v1/jobs/{id}/retry", scope: "jobs:write", id: "retryJob", tag: "Jobs", summary: "Run a failed job again, now", errors: []int{404, 409}}, a.retryJob)
+	add(s, route{method: "POST", path: "/api/v1/jobs", scope: "jobs:write", id: "createJob", tag: "Jobs", summary: "Enqueue a job", status: http.StatusCreated}, (*API).createJob)
+	add(s, route{method: "GET", path: "/api/v1/jobs", scope: "jobs:read", id: "listJobs", tag: "Jobs", summary: "List jobs, the newest first"}, (*API).listJobs)
+	add(s, route{method: "GET", path: "/api/v1/jobs/{id}", scope: "jobs:read", id: "getJob", tag: "Jobs", summary: "Show a job", errors: []int{404}}, (*API).getJob)
+	add(s, route{method: "DELETE", path: "/api/v1/jobs/{id}", scope: "jobs:write", id: "cancelJob", tag: "Jobs", summary: "Cancel a job", status: http.StatusNoContent, errors: []int{404, 409}}, (*API).cancelJob)
+	add(s, route{method: "POST", path: "/api/v1/jobs/{id}/retry", scope: "jobs:write", id: "retryJob", tag: "Jobs", summary: "Run a failed job again, now", errors: []int{404, 409}}, (*API).retryJob)
 
-	if a.workflows != nil {
-		a.laneRoutes()
-		a.answerRoutes()
+	if s.workflows {
+		s.laneRoutes()
+		s.answerRoutes()
 	}
-	if a.sources != nil {
-		a.sourceRoutes()
+	if s.sources {
+		s.sourceRoutes()
 	}
-	if a.schedules != nil {
-		a.scheduleRoutes()
+	if s.schedules {
+		s.scheduleRoutes()
 	}
-	if a.tools != nil {
-		a.connectionRoutes()
+	if s.tools {
+		s.connectionRoutes()
 	}
 
-	add(a, route{method: "GET", path: "/api/v1/stream", scope: "stream:read", id: "stream", tag: "Events", summary: "Follow every change of state, as server-sent events", produces: "text/event-stream", endless: true}, a.stream)
+	add(s, route{method: "GET", path: "/api/v1/stream", scope: "stream:read", id: "stream", tag: "Events", summary: "Follow every change of state, as server-sent events", produces: "text/event-stream", endless: true}, (*API).stream)
 
-	add(a, route{method: "POST", path: "/api/v1/tokens", scope: "tokens:admin", id: "createToken", tag: "Tokens", summary: "Create a token; its text is shown this once", status: http.StatusCreated}, a.createToken)
-	add(a, route{method: "GET", path: "/api/v1/tokens", scope: "tokens:read", id: "listTokens", tag: "Tokens", summary: "List your tokens, or everybody's with tokens:admin"}, a.listTokens)
-	add(a, route{method: "GET", path: "/api/v1/tokens/current", scope: anyToken, id: "getCurrentToken", tag: "Tokens", summary: "Show the token that you ask with, and what it may do"}, a.getCurrentToken)
-	add(a, route{method: "GET", path: "/api/v1/tokens/{id}", scope: "tokens:read", id: "getToken", tag: "Tokens", summary: "Show a token", errors: []int{404}}, a.getToken)
-	add(a, route{method: "DELETE", path: "/api/v1/tokens/{id}", scope: "tokens:write", id: "revokeToken", tag: "Tokens", summary: "Revoke a token of yours, or anybody's with tokens:admin", status: http.StatusNoContent, errors: []int{404}}, a.revokeToken)
-	add(a, route{method: "POST", path: "/api/v1/tokens/{id}/revoke", scope: "tokens:write", id: "revokeTokenByPost", tag: "Tokens", summary: "Revoke a token, for clients that cannot DELETE", status: http.StatusNoContent, errors: []int{404}}, a.revokeToken)
+	add(s, route{method: "POST", path: "/api/v1/tokens", scope: "tokens:admin", id: "createToken", tag: "Tokens", summary: "Create a token; its text is shown this once", status: http.StatusCreated}, (*API).createToken)
+	add(s, route{method: "GET", path: "/api/v1/tokens", scope: "tokens:read", id: "listTokens", tag: "Tokens", summary: "List your tokens, or everybody's with tokens:admin"}, (*API).listTokens)
+	add(s, route{method: "GET", path: "/api/v1/tokens/current", scope: anyToken, id: "getCurrentToken", tag: "Tokens", summary: "Show the token that you ask with, and what it may do"}, (*API).getCurrentToken)
+	add(s, route{method: "GET", path: "/api/v1/tokens/{id}", scope: "tokens:read", id: "getToken", tag: "Tokens", summary: "Show a token", errors: []int{404}}, (*API).getToken)
+	add(s, route{method: "DELETE", path: "/api/v1/tokens/{id}", scope: "tokens:write", id: "revokeToken", tag: "Tokens", summary: "Revoke a token of yours, or anybody's with tokens:admin", status: http.StatusNoContent, errors: []int{404}}, (*API).revokeToken)
+	add(s, route{method: "POST", path: "/api/v1/tokens/{id}/revoke", scope: "tokens:write", id: "revokeTokenByPost", tag: "Tokens", summary: "Revoke a token, for clients that cannot DELETE", status: http.StatusNoContent, errors: []int{404}}, (*API).revokeToken)
 }
 
 // laneRoutes are those of what runs by itself, and of its runs.
-func (a *API) laneRoutes() {
-	add(a, route{method: "GET", path: "/api/v1/lanes", scope: "lanes:read", id: "listLanes", tag: "Lanes", summary: "List workflows, sources and schedules, by kind and name"}, a.listLanes)
-	add(a, route{method: "GET", path: "/api/v1/lanes/{kind}/{name}/why", scope: "lanes:read", id: "whyLane", tag: "Lanes", summary: "Tell why something runs, does not run, or waits", errors: []int{404}}, a.whyLane)
+func (s *surface) laneRoutes() {
+	add(s, route{method: "GET", path: "/api/v1/lanes", scope: "lanes:read", id: "listLanes", tag: "Lanes", summary: "List workflows, sources and schedules, by kind and name"}, (*API).listLanes)
+	add(s, route{method: "GET", path: "/api/v1/lanes/{kind}/{name}/why", scope: "lanes:read", id: "whyLane", tag: "Lanes", summary: "Tell why something runs, does not run, or waits", errors: []int{404}}, (*API).whyLane)
 
-	add(a, route{method: "GET", path: "/api/v1/timeline", scope: "lanes:read", id: "getTimeline", tag: "Lanes", summary: "List the runs of the past and what is due in the future, in the order of time"}, a.getTimeline)
+	add(s, route{method: "GET", path: "/api/v1/timeline", scope: "lanes:read", id: "getTimeline", tag: "Lanes", summary: "List the runs of the past and what is due in the future, in the order of time"}, (*API).getTimeline)
 
-	add(a, route{method: "GET", path: "/api/v1/workflows", scope: "workflows:read", id: "listWorkflows", tag: "Workflows", summary: "List workflows by name"}, a.listWorkflows)
-	add(a, route{method: "GET", path: "/api/v1/workflows/{name}", scope: "workflows:read", id: "getWorkflow", tag: "Workflows", summary: "Show a workflow with its script", errors: []int{404}}, a.getWorkflow)
-	add(a, route{method: "PUT", path: "/api/v1/workflows/{name}", scope: "workflows:write", id: "deployWorkflow", tag: "Workflows", summary: "Deploy a script; the same one again changes nothing", status: http.StatusOK, also: http.StatusCreated, errors: []int{404, 409, 412}, maxBody: maxScriptBody}, a.deployWorkflow)
-	add(a, route{method: "DELETE", path: "/api/v1/workflows/{name}", scope: "workflows:write", id: "deleteWorkflow", tag: "Workflows", summary: "Delete a workflow; what it did can still be read", status: http.StatusNoContent, errors: []int{404, 409}}, a.deleteWorkflow)
-	add(a, route{method: "POST", path: "/api/v1/workflows/{name}/run", scope: "workflows:write", id: "runWorkflow", tag: "Workflows", summary: "Run every producer now; refused with run_active, backing_off, fixing, paused or not_deployed", status: http.StatusAccepted, errors: []int{404, 409}}, a.runWorkflow)
-	add(a, route{method: "POST", path: "/api/v1/workflows/{name}/pause", scope: "workflows:write", id: "pauseWorkflow", tag: "Workflows", summary: "Pause a workflow: nothing more is started", errors: []int{404}}, a.pauseWorkflow)
-	add(a, route{method: "POST", path: "/api/v1/workflows/{name}/resume", scope: "workflows:write", id: "resumeWorkflow", tag: "Workflows", summary: "Resume a workflow that is paused, or halted by something that is fixed now", errors: []int{404}}, a.resumeWorkflow)
-	add(a, route{method: "GET", path: "/api/v1/workflows/{name}/versions", scope: "workflows:read", id: "listWorkflowVersions", tag: "Workflows", summary: "List what was deployed, the newest first", errors: []int{404}}, a.listVersions)
-	add(a, route{method: "GET", path: "/api/v1/workflows/{name}/repairs", scope: "workflows:read", id: "listWorkflowRepairs", tag: "Workflows", summary: "List the scripts that were proposed after a failure, the newest first", errors: []int{404}}, a.listRepairs)
-	add(a, route{method: "GET", path: "/api/v1/workflows/{name}/inputs", scope: "workflows:read", id: "listInputs", tag: "Inputs", summary: "List what a workflow found outside, the newest first", errors: []int{404}}, a.listInputs)
-	add(a, route{method: "GET", path: "/api/v1/workflows/{name}/outputs", scope: "workflows:read", id: "listOutputs", tag: "Inputs", summary: "List what a workflow did outside, the newest first", errors: []int{404}}, a.listOutputs)
-	add(a, route{method: "GET", path: "/api/v1/workflows/{name}/events", scope: "workflows:read", id: "listEvents", tag: "Inputs", summary: "List the events of a workflow, the newest first", errors: []int{404}}, a.listEvents)
-	add(a, route{method: "POST", path: "/api/v1/workflows/{name}/events", scope: "workflows:write", id: "publishEvent", tag: "Inputs", summary: "Publish an event from outside; 200 if its messageId is known already", status: http.StatusCreated, also: http.StatusOK, errors: []int{404}}, a.publishEvent)
+	add(s, route{method: "GET", path: "/api/v1/workflows", scope: "workflows:read", id: "listWorkflows", tag: "Workflows", summary: "List workflows by name"}, (*API).listWorkflows)
+	add(s, route{method: "GET", path: "/api/v1/workflows/{name}", scope: "workflows:read", id: "getWorkflow", tag: "Workflows", summary: "Show a workflow with its script", errors: []int{404}}, (*API).getWorkflow)
+	add(s, route{method: "PUT", path: "/api/v1/workflows/{name}", scope: "workflows:write", id: "deployWorkflow", tag: "Workflows", summary: "Deploy a script; the same one again changes nothing", status: http.StatusOK, also: http.StatusCreated, errors: []int{404, 409, 412}, maxBody: maxScriptBody}, (*API).deployWorkflow)
+	add(s, route{method: "DELETE", path: "/api/v1/workflows/{name}", scope: "workflows:write", id: "deleteWorkflow", tag: "Workflows", summary: "Delete a workflow; what it did can still be read", status: http.StatusNoContent, errors: []int{404, 409}}, (*API).deleteWorkflow)
+	add(s, route{method: "POST", path: "/api/v1/workflows/{name}/run", scope: "workflows:write", id: "runWorkflow", tag: "Workflows", summary: "Run every producer now; refused with run_active, backing_off, fixing, paused or not_deployed", status: http.StatusAccepted, errors: []int{404, 409}}, (*API).runWorkflow)
+	add(s, route{method: "POST", path: "/api/v1/workflows/{name}/pause", scope: "workflows:write", id: "pauseWorkflow", tag: "Workflows", summary: "Pause a workflow: nothing more is started", errors: []int{404}}, (*API).pauseWorkflow)
+	add(s, route{method: "POST", path: "/api/v1/workflows/{name}/resume", scope: "workflows:write", id: "resumeWorkflow", tag: "Workflows", summary: "Resume a workflow that is paused, or halted by something that is fixed now", errors: []int{404}}, (*API).resumeWorkflow)
+	add(s, route{method: "GET", path: "/api/v1/workflows/{name}/versions", scope: "workflows:read", id: "listWorkflowVersions", tag: "Workflows", summary: "List what was deployed, the newest first", errors: []int{404}}, (*API).listVersions)
+	add(s, route{method: "GET", path: "/api/v1/workflows/{name}/repairs", scope: "workflows:read", id: "listWorkflowRepairs", tag: "Workflows", summary: "List the scripts that were proposed after a failure, the newest first", errors: []int{404}}, (*API).listRepairs)
+	add(s, route{method: "GET", path: "/api/v1/workflows/{name}/inputs", scope: "workflows:read", id: "listInputs", tag: "Inputs", summary: "List what a workflow found outside, the newest first", errors: []int{404}}, (*API).listInputs)
+	add(s, route{method: "GET", path: "/api/v1/workflows/{name}/outputs", scope: "workflows:read", id: "listOutputs", tag: "Inputs", summary: "List what a workflow did outside, the newest first", errors: []int{404}}, (*API).listOutputs)
+	add(s, route{method: "GET", path: "/api/v1/workflows/{name}/events", scope: "workflows:read", id: "listEvents", tag: "Inputs", summary: "List the events of a workflow, the newest first", errors: []int{404}}, (*API).listEvents)
+	add(s, route{method: "POST", path: "/api/v1/workflows/{name}/events", scope: "workflows:write", id: "publishEvent", tag: "Inputs", summary: "Publish an event from outside; 200 if its messageId is known already", status: http.StatusCreated, also: http.StatusOK, errors: []int{404}}, (*API).publishEvent)
 
-	add(a, route{method: "GET", path: "/api/v1/inputs/{id}", scope: "workflows:read", id: "getInput", tag: "Inputs", summary: "Show an input with what came of it", errors: []int{404}}, a.getInput)
-	add(a, route{method: "POST", path: "/api/v1/inputs/{id}/skip", scope: "workflows:write", id: "skipInput", tag: "Inputs", summary: "Give up an input: its pending events are skipped", errors: []int{404}}, a.skipInput)
+	add(s, route{method: "GET", path: "/api/v1/inputs/{id}", scope: "workflows:read", id: "getInput", tag: "Inputs", summary: "Show an input with what came of it", errors: []int{404}}, (*API).getInput)
+	add(s, route{method: "POST", path: "/api/v1/inputs/{id}/skip", scope: "workflows:write", id: "skipInput", tag: "Inputs", summary: "Give up an input: its pending events are skipped", errors: []int{404}}, (*API).skipInput)
 
-	add(a, route{method: "GET", path: "/api/v1/runs", scope: "runs:read", id: "listRuns", tag: "Runs", summary: "List runs, the newest first"}, a.listRuns)
-	add(a, route{method: "GET", path: "/api/v1/runs/{id}", scope: "runs:read", id: "getRun", tag: "Runs", summary: "Show a run with its retry chain, its calls and its log", errors: []int{404}}, a.getRun)
-	add(a, route{method: "POST", path: "/api/v1/runs/{id}/cancel", scope: "runs:write", id: "cancelRun", tag: "Runs", summary: "Cancel a run that has sent nothing yet", errors: []int{404, 409}}, a.cancelRun)
+	add(s, route{method: "GET", path: "/api/v1/runs", scope: "runs:read", id: "listRuns", tag: "Runs", summary: "List runs, the newest first"}, (*API).listRuns)
+	add(s, route{method: "GET", path: "/api/v1/runs/{id}", scope: "runs:read", id: "getRun", tag: "Runs", summary: "Show a run with its retry chain, its calls and its log", errors: []int{404}}, (*API).getRun)
+	add(s, route{method: "POST", path: "/api/v1/runs/{id}/cancel", scope: "runs:write", id: "cancelRun", tag: "Runs", summary: "Cancel a run that has sent nothing yet", errors: []int{404, 409}}, (*API).cancelRun)
 }
 
 // answerRoutes are those by which people decide about runs.
-func (a *API) answerRoutes() {
-	add(a, route{method: "POST", path: "/api/v1/runs/{id}/approve", scope: "runs:write", id: "approveRun", tag: "Approvals", summary: "Let a run make the call that it asks for; refused with decided, changed or expired", errors: []int{404, 409}}, a.approveRun)
-	add(a, route{method: "POST", path: "/api/v1/runs/{id}/reject", scope: "runs:write", id: "rejectRun", tag: "Approvals", summary: "End a run that asks, release its events and pause its workflow", errors: []int{404, 409}}, a.rejectRun)
-	add(a, route{method: "POST", path: "/api/v1/runs/{id}/resume", scope: "runs:write", id: "resumeRun", tag: "Approvals", summary: "Say that what stopped a run is fixed; refused with approval or outcome_unknown", errors: []int{404, 409}}, a.resumeRun)
-	add(a, route{method: "POST", path: "/api/v1/runs/{id}/resolve", scope: "runs:write", id: "resolveRun", tag: "Approvals", summary: "Record the outcome of a call; refused with reconciling or cannot_ask", errors: []int{404, 409}}, a.resolveRun)
-	add(a, route{method: "POST", path: "/api/v1/runs/{id}/replay", scope: "runs:read", id: "replayRun", tag: "Runs", summary: "Replay a run with the data it read and without making calls; it changes nothing. Needs workflows:read as well, and workflows:write with a script of your own", errors: []int{404}, maxBody: maxScriptBody}, a.replayRun)
-	add(a, route{method: "GET", path: "/api/v1/approvals", scope: "runs:read", id: "listApprovals", tag: "Approvals", summary: "List what people are asked, the newest first"}, a.listApprovals)
-	add(a, route{method: "GET", path: "/api/v1/workflows/{name}/approvals/rules", scope: "workflows:read", id: "listApprovalRules", tag: "Approvals", summary: "List the methods that a workflow may call without asking, because they are always approved", errors: []int{404}}, a.listRules)
-	add(a, route{method: "DELETE", path: "/api/v1/workflows/{name}/approvals/rules/{tool}/{method}", scope: "workflows:write", id: "revokeApprovalRule", tag: "Approvals", summary: "Make a workflow ask again before it calls a method", status: http.StatusNoContent, errors: []int{404}}, a.revokeRule)
+func (s *surface) answerRoutes() {
+	add(s, route{method: "POST", path: "/api/v1/runs/{id}/approve", scope: "runs:write", id: "approveRun", tag: "Approvals", summary: "Let a run make the call that it asks for; refused with decided, changed or expired", errors: []int{404, 409}}, (*API).approveRun)
+	add(s, route{method: "POST", path: "/api/v1/runs/{id}/reject", scope: "runs:write", id: "rejectRun", tag: "Approvals", summary: "End a run that asks, release its events and pause its workflow", errors: []int{404, 409}}, (*API).rejectRun)
+	add(s, route{method: "POST", path: "/api/v1/runs/{id}/resume", scope: "runs:write", id: "resumeRun", tag: "Approvals", summary: "Say that what stopped a run is fixed; refused with approval or outcome_unknown", errors: []int{404, 409}}, (*API).resumeRun)
+	add(s, route{method: "POST", path: "/api/v1/runs/{id}/resolve", scope: "runs:write", id: "resolveRun", tag: "Approvals", summary: "Record the outcome of a call; refused with reconciling or cannot_ask", errors: []int{404, 409}}, (*API).resolveRun)
+	add(s, route{method: "POST", path: "/api/v1/runs/{id}/replay", scope: "runs:read", id: "replayRun", tag: "Runs", summary: "Replay a run with the data it read and without making calls; it changes nothing. Needs workflows:read as well, and workflows:write with a script of your own", errors: []int{404}, maxBody: maxScriptBody}, (*API).replayRun)
+	add(s, route{method: "GET", path: "/api/v1/approvals", scope: "runs:read", id: "listApprovals", tag: "Approvals", summary: "List what people are asked, the newest first"}, (*API).listApprovals)
+	add(s, route{method: "GET", path: "/api/v1/workflows/{name}/approvals/rules", scope: "workflows:read", id: "listApprovalRules", tag: "Approvals", summary: "List the methods that a workflow may call without asking, because they are always approved", errors: []int{404}}, (*API).listRules)
+	add(s, route{method: "DELETE", path: "/api/v1/workflows/{name}/approvals/rules/{tool}/{method}", scope: "workflows:write", id: "revokeApprovalRule", tag: "Approvals", summary: "Make a workflow ask again before it calls a method", status: http.StatusNoContent, errors: []int{404}}, (*API).revokeRule)
 }
 
 // sourceRoutes are those of what is fetched into tables.
-func (a *API) sourceRoutes() {
-	add(a, route{method: "GET", path: "/api/v1/sources", scope: "sources:read", id: "listSources", tag: "Sources", summary: "List sources by name"}, a.listSources)
-	add(a, route{method: "GET", path: "/api/v1/sources/{name}", scope: "sources:read", id: "getSource", tag: "Sources", summary: "Show a source with its definition, its gates and its last runs", errors: []int{404}}, a.getSource)
-	add(a, route{method: "PUT", path: "/api/v1/sources/{name}", scope: "sources:write", id: "applySource", tag: "Sources", summary: "Apply a definition, in JSON or YAML; the same one again changes nothing. Refused with table_mismatch or deleting", status: http.StatusOK, also: http.StatusCreated, errors: []int{404, 409, 412}, maxBody: maxDefinitionBody, definition: "source"}, a.applySource)
-	add(a, route{method: "DELETE", path: "/api/v1/sources/{name}", scope: "sources:write", id: "deleteSource", tag: "Sources", summary: "Delete a source with its rows; its runs can still be read", errors: []int{404, 409}, endless: true}, a.deleteSource)
-	add(a, route{method: "POST", path: "/api/v1/sources/{name}/run", scope: "sources:write", id: "runSource", tag: "Sources", summary: "Fetch now; refused with run_active, backing_off or paused", status: http.StatusAccepted, errors: []int{404, 409}}, a.runSource)
-	add(a, route{method: "POST", path: "/api/v1/sources/{name}/pause", scope: "sources:write", id: "pauseSource", tag: "Sources", summary: "Pause a source: a running fetch is cancelled, and no new one is started", errors: []int{404}}, a.pauseSource)
-	add(a, route{method: "POST", path: "/api/v1/sources/{name}/resume", scope: "sources:write", id: "resumeSource", tag: "Sources", summary: "Resume a source that is paused, or halted by something that is fixed now", errors: []int{404}}, a.resumeSource)
-	add(a, route{method: "POST", path: "/api/v1/sources/{name}/reset", scope: "sources:write", id: "resetSource", tag: "Sources", summary: "Clear the failures of a source and the position of its last unfinished fetch", errors: []int{404}}, a.resetSource)
-	add(a, route{method: "GET", path: "/api/v1/sources/{name}/rows", scope: "sources:read", id: "listSourceRows", tag: "Sources", summary: "List the rows of a source, the newest first", errors: []int{404}}, a.listRows)
-	add(a, route{method: "GET", path: "/api/v1/sources/{name}/rejects", scope: "sources:read", id: "listSourceRejects", tag: "Sources", summary: "List rejected rows, newest first", errors: []int{404}}, a.listRejects)
-	add(a, route{method: "GET", path: "/api/v1/sources/{name}/versions", scope: "sources:read", id: "listSourceVersions", tag: "Sources", summary: "List the definitions that were applied, the newest first", errors: []int{404}}, a.listSourceVersions)
-	if a.cfg.Fetcher != nil {
-		add(a, route{method: "POST", path: "/api/v1/sources/test", scope: "sources:write", id: "testSource", tag: "Sources", summary: "Fetch the first pages of a definition, in JSON or YAML, and write nothing; the codes of what goes wrong outside begin with fetch_", maxBody: maxDefinitionBody, definition: "source"}, a.trySource)
+func (s *surface) sourceRoutes() {
+	add(s, route{method: "GET", path: "/api/v1/sources", scope: "sources:read", id: "listSources", tag: "Sources", summary: "List sources by name"}, (*API).listSources)
+	add(s, route{method: "GET", path: "/api/v1/sources/{name}", scope: "sources:read", id: "getSource", tag: "Sources", summary: "Show a source with its definition, its gates and its last runs", errors: []int{404}}, (*API).getSource)
+	add(s, route{method: "PUT", path: "/api/v1/sources/{name}", scope: "sources:write", id: "applySource", tag: "Sources", summary: "Apply a definition, in JSON or YAML; the same one again changes nothing. Refused with table_mismatch or deleting", status: http.StatusOK, also: http.StatusCreated, errors: []int{404, 409, 412}, maxBody: maxDefinitionBody, definition: "source"}, (*API).applySource)
+	add(s, route{method: "DELETE", path: "/api/v1/sources/{name}", scope: "sources:write", id: "deleteSource", tag: "Sources", summary: "Delete a source with its rows; its runs can still be read", errors: []int{404, 409}, endless: true}, (*API).deleteSource)
+	add(s, route{method: "POST", path: "/api/v1/sources/{name}/run", scope: "sources:write", id: "runSource", tag: "Sources", summary: "Fetch now; refused with run_active, backing_off or paused", status: http.StatusAccepted, errors: []int{404, 409}}, (*API).runSource)
+	add(s, route{method: "POST", path: "/api/v1/sources/{name}/pause", scope: "sources:write", id: "pauseSource", tag: "Sources", summary: "Pause a source: a running fetch is cancelled, and no new one is started", errors: []int{404}}, (*API).pauseSource)
+	add(s, route{method: "POST", path: "/api/v1/sources/{name}/resume", scope: "sources:write", id: "resumeSource", tag: "Sources", summary: "Resume a source that is paused, or halted by something that is fixed now", errors: []int{404}}, (*API).resumeSource)
+	add(s, route{method: "POST", path: "/api/v1/sources/{name}/reset", scope: "sources:write", id: "resetSource", tag: "Sources", summary: "Clear the failures of a source and the position of its last unfinished fetch", errors: []int{404}}, (*API).resetSource)
+	add(s, route{method: "GET", path: "/api/v1/sources/{name}/rows", scope: "sources:read", id: "listSourceRows", tag: "Sources", summary: "List the rows of a source, the newest first", errors: []int{404}}, (*API).listRows)
+	add(s, route{method: "GET", path: "/api/v1/sources/{name}/rejects", scope: "sources:read", id: "listSourceRejects", tag: "Sources", summary: "List rejected rows, newest first", errors: []int{404}}, (*API).listRejects)
+	add(s, route{method: "GET", path: "/api/v1/sources/{name}/versions", scope: "sources:read", id: "listSourceVersions", tag: "Sources", summary: "List the definitions that were applied, the newest first", errors: []int{404}}, (*API).listSourceVersions)
+	if s.fetcher {
+		add(s, route{method: "POST", path: "/api/v1/sources/test", scope: "sources:write", id: "testSource", tag: "Sources", summary: "Fetch the first pages of a definition, in JSON or YAML, and write nothing; the codes of what goes wrong outside begin with fetch_", maxBody: maxDefinitionBody, definition: "source"}, (*API).trySource)
 	}
 }
 
 // scheduleRoutes are those of graphs that run at their instants, of who allowed
 // it, and of what it cost.
-func (a *API) scheduleRoutes() {
-	add(a, route{method: "POST", path: "/api/v1/schedules", scope: "schedules:write", id: "createSchedule", tag: "Schedules", summary: "Create a schedule, with a grant for its graph unless it names one; refused with name_taken", status: http.StatusCreated, errors: []int{409}}, a.createSchedule)
-	add(a, route{method: "GET", path: "/api/v1/schedules", scope: "schedules:read", id: "listSchedules", tag: "Schedules", summary: "List your schedules by name"}, a.listSchedules)
-	add(a, route{method: "PUT", path: "/api/v1/schedules/by-name/{name}", scope: "schedules:write", id: "applySchedule", tag: "Schedules", summary: "Create or change your schedule of that name; the same definition again changes nothing", status: http.StatusOK, also: http.StatusCreated, errors: []int{404, 409, 412}}, a.applySchedule)
-	add(a, route{method: "GET", path: "/api/v1/schedules/{id}", scope: "schedules:read", id: "getSchedule", tag: "Schedules", summary: "Show a schedule", errors: []int{404}}, a.getSchedule)
-	add(a, route{method: "PATCH", path: "/api/v1/schedules/{id}", scope: "schedules:write", id: "updateSchedule", tag: "Schedules", summary: "Change what is given of a schedule, and keep the rest; refused with name_taken", errors: []int{404, 409, 412}}, a.updateSchedule)
-	add(a, route{method: "DELETE", path: "/api/v1/schedules/{id}", scope: "schedules:write", id: "deleteSchedule", tag: "Schedules", summary: "Delete a schedule, and revoke the grant that was made for it", errors: []int{404}}, a.deleteSchedule)
-	add(a, route{method: "GET", path: "/api/v1/schedules/{id}/runs", scope: "schedules:read", id: "listScheduleRuns", tag: "Schedules", summary: "List the slots that started, or those of a status, the latest instant first; also of a deleted schedule", errors: []int{404}}, a.listScheduleRuns)
-	add(a, route{method: "GET", path: "/api/v1/schedules/{id}/slots", scope: "schedules:read", id: "listSlots", tag: "Schedules", summary: "List all known slots with their outcome, latest first; also of a deleted schedule", errors: []int{404}}, a.listSlots)
-	add(a, route{method: "GET", path: "/api/v1/schedules/{id}/next", scope: "schedules:read", id: "nextOfSchedule", tag: "Schedules", summary: "Tell the next instants, with days of clock changes marked", errors: []int{404}}, a.nextOfSchedule)
-	add(a, route{method: "POST", path: "/api/v1/schedules/{id}/run", scope: "schedules:write", id: "runSchedule", tag: "Schedules", summary: "Run now; refused with run_active or paused", status: http.StatusAccepted, errors: []int{404, 409}}, a.runSchedule)
-	add(a, route{method: "POST", path: "/api/v1/schedules/{id}/backfill", scope: "schedules:write", id: "planBackfill", tag: "Schedules", summary: "Plan to run slots of the past; nothing runs until the plan is confirmed", status: http.StatusCreated, errors: []int{404}}, a.planBackfill)
+func (s *surface) scheduleRoutes() {
+	add(s, route{method: "POST", path: "/api/v1/schedules", scope: "schedules:write", id: "createSchedule", tag: "Schedules", summary: "Create a schedule, with a grant for its graph unless it names one; refused with name_taken", status: http.StatusCreated, errors: []int{409}}, (*API).createSchedule)
+	add(s, route{method: "GET", path: "/api/v1/schedules", scope: "schedules:read", id: "listSchedules", tag: "Schedules", summary: "List your schedules by name"}, (*API).listSchedules)
+	add(s, route{method: "PUT", path: "/api/v1/schedules/by-name/{name}", scope: "schedules:write", id: "applySchedule", tag: "Schedules", summary: "Create or change your schedule of that name; the same definition again changes nothing", status: http.StatusOK, also: http.StatusCreated, errors: []int{404, 409, 412}}, (*API).applySchedule)
+	add(s, route{method: "GET", path: "/api/v1/schedules/{id}", scope: "schedules:read", id: "getSchedule", tag: "Schedules", summary: "Show a schedule", errors: []int{404}}, (*API).getSchedule)
+	add(s, route{method: "PATCH", path: "/api/v1/schedules/{id}", scope: "schedules:write", id: "updateSchedule", tag: "Schedules", summary: "Change what is given of a schedule, and keep the rest; refused with name_taken", errors: []int{404, 409, 412}}, (*API).updateSchedule)
+	add(s, route{method: "DELETE", path: "/api/v1/schedules/{id}", scope: "schedules:write", id: "deleteSchedule", tag: "Schedules", summary: "Delete a schedule, and revoke the grant that was made for it", errors: []int{404}}, (*API).deleteSchedule)
+	add(s, route{method: "GET", path: "/api/v1/schedules/{id}/runs", scope: "schedules:read", id: "listScheduleRuns", tag: "Schedules", summary: "List the slots that started, or those of a status, the latest instant first; also of a deleted schedule", errors: []int{404}}, (*API).listScheduleRuns)
+	add(s, route{method: "GET", path: "/api/v1/schedules/{id}/slots", scope: "schedules:read", id: "listSlots", tag: "Schedules", summary: "List all known slots with their outcome, latest first; also of a deleted schedule", errors: []int{404}}, (*API).listSlots)
+	add(s, route{method: "GET", path: "/api/v1/schedules/{id}/next", scope: "schedules:read", id: "nextOfSchedule", tag: "Schedules", summary: "Tell the next instants, with days of clock changes marked", errors: []int{404}}, (*API).nextOfSchedule)
+	add(s, route{method: "POST", path: "/api/v1/schedules/{id}/run", scope: "schedules:write", id: "runSchedule", tag: "Schedules", summary: "Run now; refused with run_active or paused", status: http.StatusAccepted, errors: []int{404, 409}}, (*API).runSchedule)
+	add(s, route{method: "POST", path: "/api/v1/schedules/{id}/backfill", scope: "schedules:write", id: "planBackfill", tag: "Schedules", summary: "Plan to run slots of the past; nothing runs until the plan is confirmed", status: http.StatusCreated, errors: []int{404}}, (*API).planBackfill)
 
-	add(a, route{method: "GET", path: "/api/v1/schedules/{id}/backfills", scope: "schedules:read", id: "listBackfills", tag: "Schedules", summary: "List the backfills of a schedule, the newest first", errors: []int{404}}, a.listBackfills)
-	add(a, route{method: "GET", path: "/api/v1/questions", scope: "runs:read", id: "listQuestions", tag: "Approvals", summary: "List what graphs of your schedules ask people, the newest first; answered by approving the run"}, a.listQuestions)
+	add(s, route{method: "GET", path: "/api/v1/schedules/{id}/backfills", scope: "schedules:read", id: "listBackfills", tag: "Schedules", summary: "List the backfills of a schedule, the newest first", errors: []int{404}}, (*API).listBackfills)
+	add(s, route{method: "GET", path: "/api/v1/questions", scope: "runs:read", id: "listQuestions", tag: "Approvals", summary: "List what graphs of your schedules ask people, the newest first; answered by approving the run"}, (*API).listQuestions)
 
-	add(a, route{method: "GET", path: "/api/v1/backfills/{id}", scope: "schedules:read", id: "getBackfill", tag: "Schedules", summary: "Show a backfill and how far it has come", errors: []int{404}}, a.getBackfill)
-	add(a, route{method: "POST", path: "/api/v1/backfills/{id}/confirm", scope: "schedules:write", id: "confirmBackfill", tag: "Schedules", summary: "Let a backfill begin; refused with plan_changed or not_planned", errors: []int{404, 409}}, a.confirmBackfill)
-	add(a, route{method: "POST", path: "/api/v1/backfills/{id}/pause", scope: "schedules:write", id: "pauseBackfill", tag: "Schedules", summary: "Start no more slots of a backfill; refused with wrong_state", errors: []int{404, 409}}, a.moveBackfill(schedule.BackfillPaused))
-	add(a, route{method: "POST", path: "/api/v1/backfills/{id}/resume", scope: "schedules:write", id: "resumeBackfill", tag: "Schedules", summary: "Go on with a backfill; refused with wrong_state", errors: []int{404, 409}}, a.moveBackfill(schedule.BackfillRunning))
-	add(a, route{method: "POST", path: "/api/v1/backfills/{id}/cancel", scope: "schedules:write", id: "cancelBackfill", tag: "Schedules", summary: "Give up a backfill; slots that have begun go on", errors: []int{404, 409}}, a.moveBackfill(schedule.BackfillCancelled))
+	add(s, route{method: "GET", path: "/api/v1/backfills/{id}", scope: "schedules:read", id: "getBackfill", tag: "Schedules", summary: "Show a backfill and how far it has come", errors: []int{404}}, (*API).getBackfill)
+	add(s, route{method: "POST", path: "/api/v1/backfills/{id}/confirm", scope: "schedules:write", id: "confirmBackfill", tag: "Schedules", summary: "Let a backfill begin; refused with plan_changed or not_planned", errors: []int{404, 409}}, (*API).confirmBackfill)
+	add(s, route{method: "POST", path: "/api/v1/backfills/{id}/pause", scope: "schedules:write", id: "pauseBackfill", tag: "Schedules", summary: "Start no more slots of a backfill; refused with wrong_state", errors: []int{404, 409}}, moveBackfill(schedule.BackfillPaused))
+	add(s, route{method: "POST", path: "/api/v1/backfills/{id}/resume", scope: "schedules:write", id: "resumeBackfill", tag: "Schedules", summary: "Go on with a backfill; refused with wrong_state", errors: []int{404, 409}}, moveBackfill(schedule.BackfillRunning))
+	add(s, route{method: "POST", path: "/api/v1/backfills/{id}/cancel", scope: "schedules:write", id: "cancelBackfill", tag: "Schedules", summary: "Give up a backfill; slots that have begun go on", errors: []int{404, 409}}, moveBackfill(schedule.BackfillCancelled))
 
-	add(a, route{method: "POST", path: "/api/v1/grants", scope: "grants:write", id: "createGrant", tag: "Grants", summary: "Allow graphs to run in your name", status: http.StatusCreated}, a.createGrant)
-	add(a, route{method: "GET", path: "/api/v1/grants", scope: "grants:read", id: "listGrants", tag: "Grants", summary: "List your grants, the newest first"}, a.listGrants)
-	add(a, route{method: "GET", path: "/api/v1/grants/{id}", scope: "grants:read", id: "getGrant", tag: "Grants", summary: "Show a grant", errors: []int{404}}, a.getGrant)
-	add(a, route{method: "POST", path: "/api/v1/grants/{id}/revoke", scope: "grants:write", id: "revokeGrant", tag: "Grants", summary: "Revoke a grant for good", errors: []int{404}}, a.revokeGrant)
+	add(s, route{method: "POST", path: "/api/v1/grants", scope: "grants:write", id: "createGrant", tag: "Grants", summary: "Allow graphs to run in your name", status: http.StatusCreated}, (*API).createGrant)
+	add(s, route{method: "GET", path: "/api/v1/grants", scope: "grants:read", id: "listGrants", tag: "Grants", summary: "List your grants, the newest first"}, (*API).listGrants)
+	add(s, route{method: "GET", path: "/api/v1/grants/{id}", scope: "grants:read", id: "getGrant", tag: "Grants", summary: "Show a grant", errors: []int{404}}, (*API).getGrant)
+	add(s, route{method: "POST", path: "/api/v1/grants/{id}/revoke", scope: "grants:write", id: "revokeGrant", tag: "Grants", summary: "Revoke a grant for good", errors: []int{404}}, (*API).revokeGrant)
 
-	add(a, route{method: "GET", path: "/api/v1/billing/accounts", scope: "billing:read", id: "listBillingAccounts", tag: "Billing", summary: "List your billing accounts, the oldest first, with what was spent by day"}, a.listAccounts)
-	add(a, route{method: "PATCH", path: "/api/v1/billing/accounts/{id}", scope: "billing:write", id: "updateBillingAccount", tag: "Billing", summary: "Set the key and the prepaid balance of a billing account; for admins only", errors: []int{404}}, a.updateAccount)
-	add(a, route{method: "GET", path: "/api/v1/billing/receipts", scope: "billing:read", id: "listReceipts", tag: "Billing", summary: "List the receipts of your accounts, the newest first"}, a.listReceipts)
+	add(s, route{method: "GET", path: "/api/v1/billing/accounts", scope: "billing:read", id: "listBillingAccounts", tag: "Billing", summary: "List your billing accounts, the oldest first, with what was spent by day"}, (*API).listAccounts)
+	add(s, route{method: "PATCH", path: "/api/v1/billing/accounts/{id}", scope: "billing:write", id: "updateBillingAccount", tag: "Billing", summary: "Set the key and the prepaid balance of a billing account; for admins only", errors: []int{404}}, (*API).updateAccount)
+	add(s, route{method: "GET", path: "/api/v1/billing/receipts", scope: "billing:read", id: "listReceipts", tag: "Billing", summary: "List the receipts of your accounts, the newest first"}, (*API).listReceipts)
 }
 
 // connectionRoutes are those of what scripts may touch.
-func (a *API) connectionRoutes() {
-	add(a, route{method: "GET", path: "/api/v1/connections", scope: "connections:read", id: "listConnections", tag: "Connections", summary: "List connections by name"}, a.listConnections)
-	add(a, route{method: "GET", path: "/api/v1/connections/{name}", scope: "connections:read", id: "getConnection", tag: "Connections", summary: "Show a connection", errors: []int{404}}, a.getConnection)
-	add(a, route{method: "POST", path: "/api/v1/connections/{name}/test", scope: "connections:write", id: "testConnection", tag: "Connections", summary: "Try a connection out, without an effect outside", errors: []int{404}}, a.testConnection)
-	add(a, route{method: "GET", path: "/api/v1/connections/{name}/pins", scope: "connections:read", id: "listPins", tag: "Connections", summary: "Ask an MCP server for its tools, and compare them with what was pinned; refused with nothing_to_pin", errors: []int{404, 409, 503}}, a.listPins)
-	add(a, route{method: "POST", path: "/api/v1/connections/{name}/pins", scope: "connections:write", id: "pinMethods", tag: "Connections", summary: "Agree to tools of an MCP server as they are now; refused with nothing_to_pin, changed or fixed", errors: []int{404, 409, 503}}, a.pinMethods)
+func (s *surface) connectionRoutes() {
+	add(s, route{method: "GET", path: "/api/v1/connections", scope: "connections:read", id: "listConnections", tag: "Connections", summary: "List connections by name"}, (*API).listConnections)
+	add(s, route{method: "GET", path: "/api/v1/connections/{name}", scope: "connections:read", id: "getConnection", tag: "Connections", summary: "Show a connection", errors: []int{404}}, (*API).getConnection)
+	add(s, route{method: "POST", path: "/api/v1/connections/{name}/test", scope: "connections:write", id: "testConnection", tag: "Connections", summary: "Try a connection out, without an effect outside", errors: []int{404}}, (*API).testConnection)
+	add(s, route{method: "GET", path: "/api/v1/connections/{name}/pins", scope: "connections:read", id: "listPins", tag: "Connections", summary: "Ask an MCP server for its tools, and compare them with what was pinned; refused with nothing_to_pin", errors: []int{404, 409, 503}}, (*API).listPins)
+	add(s, route{method: "POST", path: "/api/v1/connections/{name}/pins", scope: "connections:write", id: "pinMethods", tag: "Connections", summary: "Agree to tools of an MCP server as they are now; refused with nothing_to_pin, changed or fixed", errors: []int{404, 409, 503}}, (*API).pinMethods)
 }
 
 // route is one line of the list.
@@ -184,24 +185,25 @@ type route struct {
 }
 
 // add makes a handler answer a route. Its errors become problems.
-func add[I, O any](a *API, r route, handler func(context.Context, *I) (*O, error)) {
+func add[I, O any](s *surface, r route, handler func(*API, context.Context, *I) (*O, error)) {
 	if r.scope == open {
-		a.openPaths[r.path] = true
+		s.openPaths[r.path] = true
 	} else if r.scope != anyToken && !access.IsRule(r.scope) {
 		panic("api: " + r.method + " " + r.path + " has no rule for who may ask")
 	} else if r.scope != anyToken {
 		resource, _, _ := strings.Cut(r.scope, ":")
-		a.resources[resource] = true
+		s.resources[resource] = true
 	}
-	a.rules = append(a.rules, rule{r.method + " " + r.path, r.scope})
-	op := a.operation(r)
-	huma.Register(a.huma, op, func(ctx context.Context, in *I) (*O, error) {
+	s.rules = append(s.rules, rule{r.method + " " + r.path, r.scope})
+	op := s.operation(r)
+	huma.Register(s.huma, op, func(ctx context.Context, in *I) (*O, error) {
 		if !r.endless {
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeout(ctx, handlerTimeout)
 			defer cancel()
 		}
-		out, err := bounded(ctx, in, handler)
+		a := callOf(ctx).api
+		out, err := bounded(ctx, in, func(ctx context.Context, in *I) (*O, error) { return handler(a, ctx, in) })
 		if err != nil {
 			return nil, a.problemOf(ctx, err)
 		}
@@ -214,13 +216,13 @@ func add[I, O any](a *API, r route, handler func(context.Context, *I) (*O, error
 }
 
 // operation describes a route to huma.
-func (a *API) operation(r route) huma.Operation {
+func (s *surface) operation(r route) huma.Operation {
 	op := huma.Operation{
 		OperationID: r.id, Method: r.method, Path: r.path, Summary: r.summary, Tags: []string{r.tag},
-		DefaultStatus: r.status, MaxBodyBytes: cmp.Or(r.maxBody, a.maxBody()) + 1, BodyReadTimeout: bodyTimeout,
+		DefaultStatus: r.status, MaxBodyBytes: cmp.Or(r.maxBody, s.maxBody) + 1, BodyReadTimeout: bodyTimeout,
 		Security:    securityOf(r.scope),
-		Middlewares: huma.Middlewares{a.requireScope(r.scope)},
-		Responses:   a.errorResponses(r),
+		Middlewares: huma.Middlewares{requireScope(r.scope)},
+		Responses:   s.errorResponses(r),
 	}
 	switch r.scope {
 	case open:
@@ -245,11 +247,13 @@ func (a *API) operation(r route) huma.Operation {
 }
 
 // requireScope stands before a handler, and before its request is read.
-func (a *API) requireScope(scope string) func(huma.Context, func(huma.Context)) {
+func requireScope(scope string) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		if scope != open && scope != anyToken {
-			if err := access.Require(callOf(ctx.Context()).token, scope); err != nil {
-				a.refuse(ctx, err)
+			c := callOf(ctx.Context())
+			if err := access.Require(c.token, scope); err != nil {
+				r, w := humago.Unwrap(ctx)
+				c.api.fail(w, r, err)
 				return
 			}
 		}

@@ -93,7 +93,7 @@ func (a *API) checkToken(r *client.TokenRequest, caller *userstore.Token, now ti
 	if r.User != "" {
 		f.add("/user", textFault(r.User, maxTokenName), "")
 	}
-	words := access.AllScopes(sortedKeys(a.resources))
+	words := access.AllScopes(sortedKeys(a.surface.resources))
 	for i, s := range r.Scopes {
 		if !slices.Contains(words, s) {
 			f.add(fmt.Sprintf("/scopes/%d", i), "is not a scope", choicesHint(s, "scopes", words))
@@ -191,7 +191,7 @@ type currentTokenOutput struct{ Body client.CurrentToken }
 func (a *API) getCurrentToken(ctx context.Context, _ *struct{}) (*currentTokenOutput, error) {
 	t := callOf(ctx).token
 	out := client.CurrentToken{Token: tokenOf(t), Role: string(t.User.Role), Routes: []string{}}
-	for _, r := range a.rules {
+	for _, r := range a.surface.rules {
 		if r.allowed(t) {
 			out.Routes = append(out.Routes, r.route)
 		}

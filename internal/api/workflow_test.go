@@ -250,7 +250,7 @@ func TestViewersReadAndOperatorsDeploy(t *testing.T) {
 // A process without workflows has no routes of theirs.
 func TestWithoutWorkflowsThereAreNoLanes(t *testing.T) {
 	a := New(Config{})
-	if doc := a.huma.OpenAPI(); doc.Paths["/api/v1/lanes"] != nil || doc.Paths["/api/v1/jobs"] == nil {
+	if doc := a.surface.huma.OpenAPI(); doc.Paths["/api/v1/lanes"] != nil || doc.Paths["/api/v1/jobs"] == nil {
 		t.Errorf("routes %v", sortedKeys(doc.Paths))
 	}
 }
