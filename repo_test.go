@@ -70,7 +70,7 @@ var rooms = map[string][]string{
 	"internal/store/mutationstore":  {"internal/workflow", "internal/api"},
 	"internal/store/sourcestore":    {"internal/source", "internal/api", "internal/web"},
 	"internal/store/quotastore":     {"internal/quota"},
-	"internal/store/schedulestore":  {"internal/schedule", "internal/lane", "internal/api", "internal/web"},
+	"internal/store/schedulestore":  {"internal/schedule", "internal/api", "internal/web"},
 	"internal/store/executionstore": {"internal/execution", "internal/schedule", "internal/api"},
 	"internal/store/grantstore":     {"internal/grant", "internal/billing", "internal/execution", "internal/api"},
 	"internal/store/userstore":      {"internal/access", "internal/task", "internal/server", "internal/api", "internal/web"},

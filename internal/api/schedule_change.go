@@ -153,7 +153,7 @@ func (a *API) runSchedule(ctx context.Context, in *changeScheduleInput) (*runSch
 			return client.Slot{}, err
 		}
 		slot, err := a.schedules.RunNow(ctx, tx, s.OwnerUserID, in.ID, actor(caller))
-		return slotOf(slot), err
+		return schedule.SlotOf(slot), err
 	})
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
+	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/store/schedulestore"
@@ -23,7 +24,7 @@ func (a *API) scheduleRunDetail(ctx context.Context, tx *store.Tx, r *runstore.R
 	if errors.Is(err, pawl.ErrNotFound) {
 		return out, nil
 	}
-	told := slotOf(slot)
+	told := schedule.SlotOf(slot)
 	out.Slot = &told
 	return out, err
 }

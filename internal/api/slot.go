@@ -3,26 +3,11 @@ package api
 import (
 	"context"
 
-	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
+	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/schedulestore"
 )
-
-func slotOf(s schedulestore.Slot) client.Slot {
-	out := client.Slot{
-		ID: s.ID, ScheduleID: s.ScheduleID, RunID: client.NullString(s.RunID), ScheduledFor: client.At(s.ScheduledFor),
-		StartedAt: client.At(s.StartedAt), CompletedAt: client.At(s.CompletedAt), Status: s.Status,
-		Disposition: client.NullString(s.Disposition), AttemptCount: s.Attempts, TraceID: client.NullString(s.TraceID), CostUSD: pawl.USD(s.Cost), Trigger: s.Trigger,
-		BackfillID: client.NullString(s.BackfillID), Revision: s.Revision, CoalescedInto: client.At(s.Into),
-	}
-	if s.ErrorCode != "" {
-		out.Error = &client.SlotError{Code: s.ErrorCode, Message: s.ErrorMessage}
-	} else {
-		out.Note = client.NullString(s.ErrorMessage)
-	}
-	return out
-}
 
 type listSlotsInput struct {
 	SchedulePath
@@ -64,7 +49,7 @@ func (a *API) slots(ctx context.Context, in *listSlotsInput, ran bool) (*listSlo
 		if !next.IsZero() {
 			cursor = timeCursor(next, s.ID)
 		}
-		out.Body = pageOf(mapAll(list, slotOf), slotCursor, cursor)
+		out.Body = pageOf(mapAll(list, schedule.SlotOf), slotCursor, cursor)
 		return nil
 	})
 	return out, err

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store/runstore"
-	"github.com/pawlrun/pawl/internal/store/schedulestore"
 )
 
 // Ref names a lane. Where names belong to their owners the key is the lane's id;
@@ -77,7 +77,7 @@ type Why struct {
 	At     time.Time
 	Next   string // what it does next, in words
 	Gates  []Gate
-	Recent []runstore.Run      // the newest first
-	Around *Around             // nil unless an instant was asked for
-	Slot   *schedulestore.Slot // of a schedule: that of the instant, or the one before it
+	Recent []runstore.Run // the newest first
+	Around *Around        // nil unless an instant was asked for
+	Slot   *client.Slot   // of a schedule: that of the instant, or the one before it
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/grant"
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/run"
@@ -281,11 +282,28 @@ func (s *Service) whyAt(ctx context.Context, tx *store.Tx, y *lane.Why, at time.
 	if err != nil || len(around) == 0 {
 		return err
 	}
-	y.Slot = &around[0]
+	slot := SlotOf(around[0])
+	y.Slot = &slot
 	if !at.After(tx.Now) {
-		y.Around.Text = slotSentence(y.Slot)
+		y.Around.Text = slotSentence(&around[0])
 	}
 	return nil
+}
+
+// SlotOf is a slot as programs see it.
+func SlotOf(s schedulestore.Slot) client.Slot {
+	out := client.Slot{
+		ID: s.ID, ScheduleID: s.ScheduleID, RunID: client.NullString(s.RunID), ScheduledFor: client.At(s.ScheduledFor),
+		StartedAt: client.At(s.StartedAt), CompletedAt: client.At(s.CompletedAt), Status: s.Status,
+		Disposition: client.NullString(s.Disposition), AttemptCount: s.Attempts, TraceID: client.NullString(s.TraceID), CostUSD: pawl.USD(s.Cost), Trigger: s.Trigger,
+		BackfillID: client.NullString(s.BackfillID), Revision: s.Revision, CoalescedInto: client.At(s.Into),
+	}
+	if s.ErrorCode != "" {
+		out.Error = &client.SlotError{Code: s.ErrorCode, Message: s.ErrorMessage}
+	} else {
+		out.Note = client.NullString(s.ErrorMessage)
+	}
+	return out
 }
 
 // slotSentence says what was at an instant, by the slot of that time or the one
