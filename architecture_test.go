@@ -1,6 +1,7 @@
 package pawl_test
 
 import (
+	"bytes"
 	"go/ast"
 	"maps"
 	"path"
@@ -215,7 +216,7 @@ func TestSchedulesAndSlotsHaveTheirOperations(t *testing.T) {
 		writes := regexp.MustCompile(`(insert into|update|delete from) ` + table + `\b`)
 		found := false
 		for name := range productFiles(t) {
-			if writes.Match(read(t, name)) {
+			if text := read(t, name); bytes.Contains(text, []byte(" "+table)) && writes.Match(text) { // the expression alone takes long
 				if found = found || name == home; name != home {
 					t.Errorf("%s writes the table %s, which %s does", name, table, home)
 				}

@@ -269,11 +269,15 @@ func TestNoFileIsTooLong(t *testing.T) {
 func TestNoFileNamesAPathOfAMachine(t *testing.T) {
 	// Put together here, so that this file passes its own rule. A path
 	// starts a word; the same folders inside a URL or below another are fine.
-	machinePath := regexp.MustCompile("(?m)(?:^|[\\s\"'`=:(,])/(?:" + strings.Join([]string{"root", "home", "work", "Users"}, "|") + ")/[\\w.~-]+")
+	folders := []string{"root", "home", "work", "Users"}
+	machinePath := regexp.MustCompile("(?m)(?:^|[\\s\"'`=:(,])/(?:" + strings.Join(folders, "|") + ")/[\\w.~-]+")
 	for _, name := range repositoryFiles(t) {
 		text := read(t, name)
 		if bytes.IndexByte(text, 0) >= 0 {
 			continue // not text
+		}
+		if !slices.ContainsFunc(folders, func(folder string) bool { return bytes.Contains(text, []byte("/"+folder+"/")) }) {
+			continue // the expression alone takes long
 		}
 		for _, found := range machinePath.FindAllIndex(text, -1) {
 			line := 1 + bytes.Count(text[:found[0]+1], []byte("\n"))

@@ -32,6 +32,9 @@ type locator struct {
 // that variables that refer to each other end somewhere.
 const mostSteps = 100
 
+// mostLine is how much of a line is shown, in characters.
+const mostLine = 200
+
 func newLocator(source string) *locator {
 	l := &locator{source: source, tokens: scanTokens(source), export: -1, root: -1, declared: map[string]int{}, literals: map[int]*literal{}}
 	l.findDeclarations()
@@ -220,9 +223,9 @@ func (l *locator) place(offset int) (line, column int, text string) {
 			column++ // two UTF-16 units
 		}
 	}
-	text = l.source[start:]
+	text = l.source[start:min(len(l.source), start+utf8.UTFMax*mostLine)]
 	if end := strings.IndexAny(text, "\n\r\u2028\u2029"); end >= 0 {
 		text = text[:end]
 	}
-	return line, column, strings.ToValidUTF8(cutText(text, 200), "\uFFFD")
+	return line, column, strings.ToValidUTF8(cutText(text, mostLine), "\uFFFD")
 }
