@@ -64,12 +64,13 @@ test: ## run all tests, on SQLite and on a private PostgreSQL
 	@$(WITH_POSTGRES)
 	GOFLAGS="$$(go env GOFLAGS) $(RACE)" bin/tools/with-postgres -fast -- go test -vet=off -p 4 -timeout $(TEST_TIMEOUT) $(PACKAGES)
 
-# The half of PostgreSQL is left out of tests that run on both databases; the
-# tests of PostgreSQL alone start one. What has not changed is not run again.
-QUICK = $(filter-out %/e2e %/internal/tool/mcp %/internal/pgtest,$(shell go list ./...))
+# What needs PostgreSQL is left out, and what takes long: real servers, browsers,
+# Node, clocks, and limits that are reached. What has not changed is not run again.
+QUICK = $(filter-out %/e2e %/internal/tool/mcp %/internal/pgtest %/internal/demo %/internal/executor/langgraph,$(shell go list ./...))
+SLOW := TestNothingThatIsReadScansWhatGrows|TestAServerKeepsTheClockOfWorkers|TestEndlessScriptsEnd|TestDescribeIsLimited|TestErrorAtEveryStep
 .PHONY: quick
 quick: ## run most tests in a minute: SQLite, no race detector, no browser, no Node
-	go test -p 4 -timeout $(TEST_TIMEOUT) -skip '.*/^postgres$$|.*/.*/^postgres$$|TestNothingThatIsReadScansWhatGrows' $(if $(filter ./...,$(PKG)),$(QUICK),$(PKG))
+	PAWL_TEST_POSTGRES=none go test -vet=off -p 4 -timeout $(TEST_TIMEOUT) -skip '$(SLOW)' $(if $(filter ./...,$(PKG)),$(QUICK),$(PKG))
 
 .PHONY: pg
 pg: ## keep a private PostgreSQL for your own go test; prints the line that names it

@@ -18,5 +18,6 @@
 // pipe, on which the watcher stops PostgreSQL and removes the folder.
 //
 // A machine without PostgreSQL fails the test, with the command that installs
-// it: a skipped test would say nothing about the database most people use.
+// it: a skipped test would say nothing about the database most people use. Only
+// who sets PAWL_TEST_POSTGRES to none, as make quick does, leaves these tests out.
 package pgtest

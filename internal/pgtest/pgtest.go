@@ -16,6 +16,17 @@ import (
 // a user who may create databases. It spares a test run a cluster per package.
 const EnvURL = "PAWL_TEST_POSTGRES"
 
+// none is the value of EnvURL with which make quick leaves out what needs
+// PostgreSQL.
+const none = "none"
+
+func leaveOut(t testing.TB) {
+	t.Helper()
+	if os.Getenv(EnvURL) == none {
+		t.Skip("left out: " + EnvURL + " is " + none)
+	}
+}
+
 // dropTimeout bounds the removal of a database after its test.
 const dropTimeout = 30 * time.Second
 
@@ -106,6 +117,7 @@ func MainPrepared(m *testing.M, prepare Prepare) {
 // adminURL returns the address of the server's administrative database.
 func adminURL(t testing.TB) string {
 	t.Helper()
+	leaveOut(t)
 	admin, err := shared.url(t.Context())
 	if err != nil {
 		t.Fatalf("PostgreSQL for tests: %v", err)

@@ -17,6 +17,7 @@ type Server struct {
 // ends. It takes a second or two: tests that only need a database use URL.
 func NewServer(t testing.TB) *Server {
 	t.Helper()
+	leaveOut(t)
 	cluster, err := NewCluster(t.Context())
 	if err != nil {
 		t.Fatalf("PostgreSQL for tests: %v", err)
