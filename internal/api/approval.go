@@ -32,8 +32,6 @@ type listApprovalsInput struct {
 	Order    string `query:"order" enum:"newest,oldest" default:"newest" doc:"Which come first."`
 }
 
-type listApprovalsOutput struct{ Body client.Page[client.Approval] }
-
 // approvalCursor is for a list that begins with the newest, oldestCursor for one
 // that begins with the oldest.
 const (
@@ -41,7 +39,7 @@ const (
 	oldestCursor   = "approval_oldest"
 )
 
-func (a *API) listApprovals(ctx context.Context, in *listApprovalsInput) (*listApprovalsOutput, error) {
+func (a *API) listApprovals(ctx context.Context, in *listApprovalsInput) (*pageOutput[client.Approval], error) {
 	oldest, place := in.Order == "oldest", approvalCursor
 	if oldest {
 		place = oldestCursor
@@ -53,7 +51,7 @@ func (a *API) listApprovals(ctx context.Context, in *listApprovalsInput) (*listA
 	if in.Workflow != "" && textFault(in.Workflow, maxName) != "" {
 		return nil, a.noWorkflow(ctx, in.Workflow)
 	}
-	out, unknown := &listApprovalsOutput{}, false
+	out, unknown := &pageOutput[client.Approval]{}, false
 	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
 		filter := mutationstore.ApprovalFilter{State: mutationstore.ApprovalState(in.State), Oldest: oldest}
 		if in.Workflow != "" {

@@ -19,18 +19,14 @@ type listRulesInput struct {
 	PageInput
 }
 
-type listRulesOutput struct {
-	Body client.Page[client.ApprovalRule]
-}
-
 const ruleCursor = "rule"
 
-func (a *API) listRules(ctx context.Context, in *listRulesInput) (*listRulesOutput, error) {
+func (a *API) listRules(ctx context.Context, in *listRulesInput) (*pageOutput[client.ApprovalRule], error) {
 	after, err := in.place(ruleCursor)
 	if err != nil {
 		return nil, err
 	}
-	out := &listRulesOutput{}
+	out := &pageOutput[client.ApprovalRule]{}
 	err = a.ofWorkflow(ctx, in.Name, func(ctx context.Context, tx *store.Tx, w workflowstore.Workflow) error {
 		rules, err := mutationstore.In(tx).ApprovalRules(ctx, w.ID)
 		slices.SortFunc(rules, func(x, y mutationstore.ApprovalRule) int { return strings.Compare(ruleKey(x), ruleKey(y)) }) // databases differ

@@ -119,16 +119,14 @@ type listBackfillsInput struct {
 	PageInput
 }
 
-type listBackfillsOutput struct{ Body client.Page[client.Backfill] }
-
 const backfillCursor = "backfill"
 
-func (a *API) listBackfills(ctx context.Context, in *listBackfillsInput) (*listBackfillsOutput, error) {
+func (a *API) listBackfills(ctx context.Context, in *listBackfillsInput) (*pageOutput[client.Backfill], error) {
 	at, id, err := in.placeInTime(backfillCursor)
 	if err != nil {
 		return nil, err
 	}
-	out := &listBackfillsOutput{}
+	out := &pageOutput[client.Backfill]{}
 	err = a.readSchedule(ctx, in.SchedulePath, func(ctx context.Context, tx *store.Tx, s schedulestore.Schedule) error {
 		list, err := schedulestore.In(tx).BackfillsBefore(ctx, s.ID, store.Place{CreatedAt: at, ID: id}, in.Limit+1)
 		if err != nil {
@@ -146,13 +144,11 @@ func (a *API) listBackfills(ctx context.Context, in *listBackfillsInput) (*listB
 	return out, err
 }
 
-type getBackfillOutput struct{ Body client.Backfill }
-
-func (a *API) getBackfill(ctx context.Context, in *getBackfillInput) (*getBackfillOutput, error) {
+func (a *API) getBackfill(ctx context.Context, in *getBackfillInput) (*output[client.Backfill], error) {
 	if err := in.check(); err != nil {
 		return nil, err
 	}
-	owner, out := access.Reach(callOf(ctx).token, schedulesResource), &getBackfillOutput{}
+	owner, out := access.Reach(callOf(ctx).token, schedulesResource), &output[client.Backfill]{}
 	err := a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
 		out.Body, err = a.backfillAnswer(ctx, tx, owner, in.ID, in.Slots)
 		return err

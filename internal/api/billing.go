@@ -19,13 +19,9 @@ type listAccountsInput struct {
 	Days int `query:"days" minimum:"1" maximum:"366" default:"30" doc:"Tell what was spent in this many days, today included."`
 }
 
-type listAccountsOutput struct {
-	Body client.Page[client.Account]
-}
-
 const accountCursor = "account"
 
-func (a *API) listAccounts(ctx context.Context, in *listAccountsInput) (*listAccountsOutput, error) {
+func (a *API) listAccounts(ctx context.Context, in *listAccountsInput) (*pageOutput[client.Account], error) {
 	at, id, err := in.placeInTime(accountCursor)
 	if err != nil {
 		return nil, err
@@ -51,7 +47,7 @@ func (a *API) listAccounts(ctx context.Context, in *listAccountsInput) (*listAcc
 	if next.ID != "" {
 		cursor = timeCursor(next.CreatedAt, next.ID)
 	}
-	return &listAccountsOutput{pageOf(accounts, accountCursor, cursor)}, nil
+	return &pageOutput[client.Account]{pageOf(accounts, accountCursor, cursor)}, nil
 }
 
 func accountOf(acc *billing.Account) client.Account {
@@ -74,11 +70,9 @@ type listReceiptsInput struct {
 	Run      string `query:"run" doc:"Only those of the run with this id, which is that of the first attempt."`
 }
 
-type listReceiptsOutput struct{ Body client.Page[client.Receipt] }
-
 const receiptCursor = "receipt"
 
-func (a *API) listReceipts(ctx context.Context, in *listReceiptsInput) (*listReceiptsOutput, error) {
+func (a *API) listReceipts(ctx context.Context, in *listReceiptsInput) (*pageOutput[client.Receipt], error) {
 	at, id, err := in.placeInTime(receiptCursor)
 	if err != nil {
 		return nil, err
@@ -114,7 +108,7 @@ func (a *API) listReceipts(ctx context.Context, in *listReceiptsInput) (*listRec
 	if next.ID != "" {
 		cursor = timeCursor(next.CreatedAt, next.ID)
 	}
-	return &listReceiptsOutput{pageOf(items, receiptCursor, cursor)}, nil
+	return &pageOutput[client.Receipt]{pageOf(items, receiptCursor, cursor)}, nil
 }
 
 func receiptOf(r *grantstore.Receipt) client.Receipt {

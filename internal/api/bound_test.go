@@ -64,7 +64,7 @@ func TestAPageIsBoundedInBytes(t *testing.T) {
 func TestAThingThatIsTooLargeForAPage(t *testing.T) {
 	in := &listEventsInput{PageInput: PageInput{Limit: 500}}
 	var limits []int
-	_, err := bounded(t.Context(), in, func(_ context.Context, in *listEventsInput) (*listEventsOutput, error) {
+	_, err := bounded(t.Context(), in, func(_ context.Context, in *listEventsInput) (*pageOutput[client.Event], error) {
 		limits = append(limits, in.Limit)
 		return nil, fmt.Errorf("list: %w", store.ErrBudget)
 	})

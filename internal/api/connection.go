@@ -31,20 +31,16 @@ func (a *API) connectionOf(i tool.Info) client.Connection {
 	return out
 }
 
-type listConnectionsOutput struct {
-	Body client.Page[client.Connection]
-}
-
 const connectionCursor = "connection"
 
-func (a *API) listConnections(_ context.Context, in *PageInput) (*listConnectionsOutput, error) {
+func (a *API) listConnections(_ context.Context, in *PageInput) (*pageOutput[client.Connection], error) {
 	after, err := in.place(connectionCursor)
 	if err != nil {
 		return nil, err
 	}
 	name := func(i tool.Info) string { return i.Name }
 	list := following(a.tools.Describe(), after, in.Limit+1, name)
-	return &listConnectionsOutput{cutPage(list, in.Limit, connectionCursor, name, a.connectionOf)}, nil
+	return &pageOutput[client.Connection]{cutPage(list, in.Limit, connectionCursor, name, a.connectionOf)}, nil
 }
 
 // ConnectionPath is the input of requests about one connection.
@@ -52,20 +48,16 @@ type ConnectionPath struct {
 	Name string `path:"name" example:"shop" doc:"The connection's name."`
 }
 
-type connectionOutput struct{ Body client.Connection }
-
-func (a *API) getConnection(_ context.Context, in *ConnectionPath) (*connectionOutput, error) {
+func (a *API) getConnection(_ context.Context, in *ConnectionPath) (*output[client.Connection], error) {
 	var names []string
 	for _, i := range a.tools.Describe() {
 		if i.Name == in.Name {
-			return &connectionOutput{a.connectionOf(i)}, nil
+			return &output[client.Connection]{a.connectionOf(i)}, nil
 		}
 		names = append(names, i.Name)
 	}
 	return nil, &pawl.Error{Code: pawl.CodeNotFound, Op: "find connection", Msg: fmt.Sprintf("there is no connection %q", in.Name), Hint: choicesHint(in.Name, "connections", names)}
 }
-
-type testConnectionOutput struct{ Body client.ConnectionTest }
 
 // testTimeout bounds a trial, so that there is an answer before the request
 // itself is given up.
@@ -77,7 +69,7 @@ type testConnectionInput struct {
 }
 
 // testConnection tries a connection out. It changes nothing, here or outside.
-func (a *API) testConnection(ctx context.Context, in *testConnectionInput) (*testConnectionOutput, error) {
+func (a *API) testConnection(ctx context.Context, in *testConnectionInput) (*output[client.ConnectionTest], error) {
 	if err := a.check(ctx, nil); err != nil {
 		return nil, err
 	}
@@ -93,5 +85,5 @@ func (a *API) testConnection(ctx context.Context, in *testConnectionInput) (*tes
 		told.Text = strings.TrimSpace(sentence(e.Msg) + " " + sentence(e.Hint)) // not the cause, which is for logs
 	}
 	told.Text = a.tools.RedactText(told.Text)
-	return &testConnectionOutput{told}, nil
+	return &output[client.ConnectionTest]{told}, nil
 }

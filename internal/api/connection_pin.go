@@ -40,11 +40,9 @@ type listPinsInput struct {
 	PageInput
 }
 
-type listPinsOutput struct{ Body client.Page[client.Pin] }
-
 const pinCursor = "pin"
 
-func (a *API) listPins(ctx context.Context, in *listPinsInput) (*listPinsOutput, error) {
+func (a *API) listPins(ctx context.Context, in *listPinsInput) (*pageOutput[client.Pin], error) {
 	after, err := in.place(pinCursor)
 	if err != nil {
 		return nil, err
@@ -55,7 +53,7 @@ func (a *API) listPins(ctx context.Context, in *listPinsInput) (*listPinsOutput,
 	}
 	method := func(p tool.Pin) string { return p.Method }
 	pins = following(pins, after, in.Limit+1, method)
-	return &listPinsOutput{cutPage(pins, in.Limit, pinCursor, method, a.pinOf)}, nil
+	return &pageOutput[client.Pin]{cutPage(pins, in.Limit, pinCursor, method, a.pinOf)}, nil
 }
 
 // pins asks the other side.

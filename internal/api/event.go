@@ -24,11 +24,9 @@ type listEventsInput struct {
 	Input  string `query:"input" doc:"Only events that come from the input with this id."`
 }
 
-type listEventsOutput struct{ Body client.Page[client.Event] }
-
 const eventCursor = "event"
 
-func (a *API) listEvents(ctx context.Context, in *listEventsInput) (*listEventsOutput, error) {
+func (a *API) listEvents(ctx context.Context, in *listEventsInput) (*pageOutput[client.Event], error) {
 	before, err := in.placeInOrder(eventCursor)
 	if err != nil {
 		return nil, err
@@ -37,7 +35,7 @@ func (a *API) listEvents(ctx context.Context, in *listEventsInput) (*listEventsO
 	if err != nil {
 		return nil, err
 	}
-	out := &listEventsOutput{}
+	out := &pageOutput[client.Event]{}
 	err = a.ofWorkflow(ctx, in.Name, func(ctx context.Context, tx *store.Tx, w workflowstore.Workflow) error {
 		list, next, err := eventstore.In(tx).EventPage(ctx, w.ID, filter, before, in.Limit)
 		out.Body = pageOf(mapAll(list, eventOf), eventCursor, orderCursor(next))

@@ -86,11 +86,9 @@ type listGrantsInput struct {
 	AllInput
 }
 
-type listGrantsOutput struct{ Body client.Page[client.Grant] }
-
 const grantCursor = "grant"
 
-func (a *API) listGrants(ctx context.Context, in *listGrantsInput) (*listGrantsOutput, error) {
+func (a *API) listGrants(ctx context.Context, in *listGrantsInput) (*pageOutput[client.Grant], error) {
 	before, err := in.place(grantCursor)
 	if err != nil {
 		return nil, err
@@ -110,7 +108,7 @@ func (a *API) listGrants(ctx context.Context, in *listGrantsInput) (*listGrantsO
 	if err != nil {
 		return nil, err
 	}
-	return &listGrantsOutput{cutPage(list, in.Limit, grantCursor, func(g grant.Grant) string { return g.ID }, grantOf)}, nil
+	return &pageOutput[client.Grant]{cutPage(list, in.Limit, grantCursor, func(g grant.Grant) string { return g.ID }, grantOf)}, nil
 }
 
 // GrantPath is the input of requests about one grant.
@@ -125,13 +123,11 @@ func (p GrantPath) check() error {
 	return nil
 }
 
-type grantOutput struct{ Body client.Grant }
-
-func (a *API) getGrant(ctx context.Context, in *GrantPath) (*grantOutput, error) {
+func (a *API) getGrant(ctx context.Context, in *GrantPath) (*output[client.Grant], error) {
 	if err := in.check(); err != nil {
 		return nil, err
 	}
-	owner, out := access.Reach(callOf(ctx).token, grantsResource), &grantOutput{}
+	owner, out := access.Reach(callOf(ctx).token, grantsResource), &output[client.Grant]{}
 	err := a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
 		g, err := grant.Service{}.Get(ctx, tx, owner, in.ID)
 		out.Body = grantOf(g)

@@ -17,10 +17,8 @@ const (
 	wordUnavailable = "unavailable"
 )
 
-type healthOutput struct{ Body client.Health }
-
-func (a *API) getHealth(context.Context, *struct{}) (*healthOutput, error) {
-	return &healthOutput{client.Health{Status: wordOK}}, nil
+func (a *API) getHealth(context.Context, *struct{}) (*output[client.Health], error) {
+	return &output[client.Health]{client.Health{Status: wordOK}}, nil
 }
 
 type readinessOutput struct {

@@ -36,16 +36,14 @@ type listInputsInput struct {
 	Status string `query:"status" enum:"pending,done,skipped,orphaned" doc:"Only inputs with this status."`
 }
 
-type listInputsOutput struct{ Body client.Page[client.Input] }
-
 const inputCursor = "input"
 
-func (a *API) listInputs(ctx context.Context, in *listInputsInput) (*listInputsOutput, error) {
+func (a *API) listInputs(ctx context.Context, in *listInputsInput) (*pageOutput[client.Input], error) {
 	at, id, err := in.placeInTime(inputCursor)
 	if err != nil {
 		return nil, err
 	}
-	out := &listInputsOutput{}
+	out := &pageOutput[client.Input]{}
 	err = a.ofWorkflow(ctx, in.Name, func(ctx context.Context, tx *store.Tx, w workflowstore.Workflow) error {
 		list, next, err := eventstore.In(tx).InputPage(ctx, w.ID, eventstore.InputStatus(in.Status), eventstore.InputCursor{CreatedAt: at, ID: id}, in.Limit)
 		if err != nil {
@@ -96,13 +94,11 @@ func readInput(ctx context.Context, tx *store.Tx, id string) (client.Input, work
 	return inputOf(i, w.Name, outputs), w, err
 }
 
-type inputOutput struct{ Body client.InputDetail }
-
-func (a *API) getInput(ctx context.Context, in *InputPath) (*inputOutput, error) {
+func (a *API) getInput(ctx context.Context, in *InputPath) (*output[client.InputDetail], error) {
 	if err := in.check(); err != nil {
 		return nil, err
 	}
-	out := &inputOutput{}
+	out := &output[client.InputDetail]{}
 	err := a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
 		i, w, err := readInput(ctx, tx, in.ID)
 		if err != nil {

@@ -59,9 +59,7 @@ func (p JobPath) number() (int64, error) {
 	return id, nil
 }
 
-type jobOutput struct{ Body client.Job }
-
-func (a *API) getJob(ctx context.Context, in *JobPath) (*jobOutput, error) {
+func (a *API) getJob(ctx context.Context, in *JobPath) (*output[client.Job], error) {
 	id, err := in.number()
 	if err != nil {
 		return nil, err
@@ -70,7 +68,7 @@ func (a *API) getJob(ctx context.Context, in *JobPath) (*jobOutput, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &jobOutput{a.presentJob(&r)}, nil
+	return &output[client.Job]{a.presentJob(&r)}, nil
 }
 
 type listJobsInput struct {
@@ -81,11 +79,9 @@ type listJobsInput struct {
 	State string `query:"state" enum:"scheduled,pending,running,failed,succeeded,cancelled" doc:"Only jobs in this state."`
 }
 
-type listJobsOutput struct{ Body client.Page[client.Job] }
-
 const jobCursor = "job"
 
-func (a *API) listJobs(ctx context.Context, in *listJobsInput) (*listJobsOutput, error) {
+func (a *API) listJobs(ctx context.Context, in *listJobsInput) (*pageOutput[client.Job], error) {
 	filter, err := in.filter(callOf(ctx).token)
 	if err != nil {
 		return nil, err
@@ -110,7 +106,7 @@ func (a *API) listJobs(ctx context.Context, in *listJobsInput) (*listJobsOutput,
 	if next != 0 {
 		cursor = strconv.FormatInt(next, 10)
 	}
-	return &listJobsOutput{pageOf(jobs, jobCursor, cursor)}, nil
+	return &pageOutput[client.Job]{pageOf(jobs, jobCursor, cursor)}, nil
 }
 
 func (in *listJobsInput) filter(caller *userstore.Token) (store.JobFilter, error) {

@@ -42,13 +42,11 @@ type listLanesInput struct {
 	Kind string `query:"kind" enum:"workflow,source,schedule" doc:"Only lanes of this kind."`
 }
 
-type listLanesOutput struct{ Body client.Page[client.Lane] }
-
 const laneCursor = "lane"
 
 // listLanes goes through the kinds, and in each by name. A cursor is the kind
 // and the name of the last lane of a page.
-func (a *API) listLanes(ctx context.Context, in *listLanesInput) (*listLanesOutput, error) {
+func (a *API) listLanes(ctx context.Context, in *listLanesInput) (*pageOutput[client.Lane], error) {
 	place, err := in.place(laneCursor)
 	if err != nil {
 		return nil, err
@@ -82,5 +80,5 @@ func (a *API) listLanes(ctx context.Context, in *listLanesInput) (*listLanesOutp
 	}
 	now := time.Now()
 	cursor := func(l lane.Lane) string { return string(l.Kind) + ":" + l.Place().String() }
-	return &listLanesOutput{cutPage(lanes, in.Limit, laneCursor, cursor, func(l lane.Lane) client.Lane { return laneOf(&l, now) })}, nil
+	return &pageOutput[client.Lane]{cutPage(lanes, in.Limit, laneCursor, cursor, func(l lane.Lane) client.Lane { return laneOf(&l, now) })}, nil
 }

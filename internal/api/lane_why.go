@@ -19,9 +19,7 @@ type whyLaneInput struct {
 	At   string `query:"at" format:"date-time" doc:"Tell also of the runs around this instant."`
 }
 
-type whyLaneOutput struct{ Body client.LaneWhy }
-
-func (a *API) whyLane(ctx context.Context, in *whyLaneInput) (*whyLaneOutput, error) {
+func (a *API) whyLane(ctx context.Context, in *whyLaneInput) (*output[client.LaneWhy], error) {
 	var at time.Time
 	if in.At != "" {
 		var err error
@@ -47,7 +45,7 @@ func (a *API) whyLane(ctx context.Context, in *whyLaneInput) (*whyLaneOutput, er
 	if err != nil {
 		return nil, err
 	}
-	return &whyLaneOutput{a.whyOf(&why)}, nil
+	return &output[client.LaneWhy]{a.whyOf(&why)}, nil
 }
 
 func (a *API) whyOf(y *lane.Why) client.LaneWhy {

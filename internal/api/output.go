@@ -21,16 +21,14 @@ type listOutputsInput struct {
 	PageInput
 }
 
-type listOutputsOutput struct{ Body client.Page[client.Output] }
-
 const outputCursor = "output"
 
-func (a *API) listOutputs(ctx context.Context, in *listOutputsInput) (*listOutputsOutput, error) {
+func (a *API) listOutputs(ctx context.Context, in *listOutputsInput) (*pageOutput[client.Output], error) {
 	at, id, err := in.placeInTime(outputCursor)
 	if err != nil {
 		return nil, err
 	}
-	out := &listOutputsOutput{}
+	out := &pageOutput[client.Output]{}
 	err = a.ofWorkflow(ctx, in.Name, func(ctx context.Context, tx *store.Tx, w workflowstore.Workflow) error {
 		calls, err := mutationstore.In(tx).ListMutations(ctx, w.ID, mutationstore.MutationCursor{CreatedAt: at, ID: id}, in.Limit+1)
 		if err != nil {

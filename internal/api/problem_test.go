@@ -129,11 +129,13 @@ func bareAPI(t *testing.T, log *logBook) *API {
 	t.Helper()
 	a := New(Config{Log: newLogger(log)})
 	a.surface = newSurface(a.surface.shape) // of its own
-	fail := func(path string, handler func(*API, context.Context, *struct{}) (*healthOutput, error)) {
+	fail := func(path string, handler func(*API, context.Context, *struct{}) (*output[client.Health], error)) {
 		add(a.surface, route{method: "GET", path: path, scope: open, id: path, summary: "x"}, handler)
 	}
-	fail("/panic", func(*API, context.Context, *struct{}) (*healthOutput, error) { panic("hunter2") })
-	fail("/error", func(*API, context.Context, *struct{}) (*healthOutput, error) { return nil, errors.New("hunter2") })
+	fail("/panic", func(*API, context.Context, *struct{}) (*output[client.Health], error) { panic("hunter2") })
+	fail("/error", func(*API, context.Context, *struct{}) (*output[client.Health], error) {
+		return nil, errors.New("hunter2")
+	})
 	return a
 }
 

@@ -9,18 +9,16 @@ import (
 	"github.com/pawlrun/pawl/internal/store/executionstore"
 )
 
-type listQuestionsOutput struct{ Body client.Page[client.Question] }
-
 const questionCursor = "question"
 
 // listQuestions has those of the schedules of the caller, and of everybody for
 // admins, as the list of runs does.
-func (a *API) listQuestions(ctx context.Context, in *PageInput) (*listQuestionsOutput, error) {
+func (a *API) listQuestions(ctx context.Context, in *PageInput) (*pageOutput[client.Question], error) {
 	at, id, err := in.placeInTime(questionCursor)
 	if err != nil {
 		return nil, err
 	}
-	viewer, out := access.Reach(callOf(ctx).token, schedulesResource), &listQuestionsOutput{}
+	viewer, out := access.Reach(callOf(ctx).token, schedulesResource), &pageOutput[client.Question]{}
 	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
 		list, err := executionstore.In(tx).ListQuestions(ctx, viewer, store.Place{CreatedAt: at, ID: id}, in.Limit+1)
 		cursor := func(q executionstore.AskedQuestion) string { return timeCursor(q.CreatedAt, q.RunID) }

@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/store/userstore"
@@ -183,6 +184,12 @@ type route struct {
 	maxBody      int64  // bytes; 0 is what bodies usually may have
 	definition   string // the kind of thing that its body defines, in JSON or YAML; mostly empty
 }
+
+// output is an answer that is its body alone.
+type output[T any] struct{ Body T }
+
+// pageOutput is an answer that is a page of a list.
+type pageOutput[T any] struct{ Body client.Page[T] }
 
 // add makes a handler answer a route. Its errors become problems.
 func add[I, O any](s *surface, r route, handler func(*API, context.Context, *I) (*O, error)) {

@@ -93,13 +93,11 @@ func (p RunPath) check() error {
 	return nil
 }
 
-type runOutput struct{ Body client.RunDetail }
-
-func (a *API) getRun(ctx context.Context, in *RunPath) (*runOutput, error) {
+func (a *API) getRun(ctx context.Context, in *RunPath) (*output[client.RunDetail], error) {
 	if err := in.check(); err != nil {
 		return nil, err
 	}
-	out := &runOutput{}
+	out := &output[client.RunDetail]{}
 	err := a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
 		out.Body, err = a.runDetail(ctx, tx, in.ID)
 		return err

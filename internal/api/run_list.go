@@ -18,11 +18,9 @@ type listRunsInput struct {
 	Status string `query:"status" enum:"active,paused:transient,paused:approval,paused:reconciliation,failed:logic,failed:internal,committed,crashed,cancelled" doc:"Only runs with this status."`
 }
 
-type listRunsOutput struct{ Body client.Page[client.Run] }
-
 const runCursor = "run"
 
-func (a *API) listRuns(ctx context.Context, in *listRunsInput) (*listRunsOutput, error) {
+func (a *API) listRuns(ctx context.Context, in *listRunsInput) (*pageOutput[client.Run], error) {
 	at, id, err := in.placeInTime(runCursor)
 	if err != nil {
 		return nil, err
@@ -34,7 +32,7 @@ func (a *API) listRuns(ctx context.Context, in *listRunsInput) (*listRunsOutput,
 	if err := f.problem(); err != nil {
 		return nil, err
 	}
-	out := &listRunsOutput{}
+	out := &pageOutput[client.Run]{}
 	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
 		filter, err := a.runFilter(ctx, tx, in)
 		if err != nil {

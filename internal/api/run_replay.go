@@ -15,10 +15,8 @@ type replayRunInput struct {
 	Body *client.ReplayRequest
 }
 
-type replayRunOutput struct{ Body client.Replay }
-
 // replayRun changes nothing: it is a POST because it carries a script.
-func (a *API) replayRun(ctx context.Context, in *replayRunInput) (*replayRunOutput, error) {
+func (a *API) replayRun(ctx context.Context, in *replayRunInput) (*output[client.Replay], error) {
 	if err := a.check(ctx, in.Body); err != nil {
 		return nil, err
 	}
@@ -43,7 +41,7 @@ func (a *API) replayRun(ctx context.Context, in *replayRunInput) (*replayRunOutp
 	for _, l := range r.Logs {
 		out.Logs = append(out.Logs, l.Text)
 	}
-	return &replayRunOutput{out}, nil
+	return &output[client.Replay]{out}, nil
 }
 
 // mayReplay fails unless the caller may see what a replay shows: the script, the

@@ -113,14 +113,10 @@ type listSchedulesInput struct {
 	Name string `query:"name" doc:"Only the one of yours with this name."`
 }
 
-type listSchedulesOutput struct {
-	Body client.SchedulePage
-}
-
 const scheduleCursor = "schedule"
 
 // listSchedules goes by name, or by id through those of everybody.
-func (a *API) listSchedules(ctx context.Context, in *listSchedulesInput) (*listSchedulesOutput, error) {
+func (a *API) listSchedules(ctx context.Context, in *listSchedulesInput) (*output[client.SchedulePage], error) {
 	after, err := in.place(scheduleCursor)
 	if err != nil {
 		return nil, err
@@ -150,12 +146,12 @@ func (a *API) listSchedules(ctx context.Context, in *listSchedulesInput) (*listS
 		return s.Name
 	}
 	page := cutPage(list, in.Limit, scheduleCursor, cursor, scheduleOf)
-	return &listSchedulesOutput{client.SchedulePage(page)}, nil
+	return &output[client.SchedulePage]{client.SchedulePage(page)}, nil
 }
 
 // scheduleByName is a list of the caller's schedule of that name, or of none.
-func (a *API) scheduleByName(ctx context.Context, name string) (*listSchedulesOutput, error) {
-	out := &listSchedulesOutput{client.SchedulePage{Items: []client.Schedule{}}}
+func (a *API) scheduleByName(ctx context.Context, name string) (*output[client.SchedulePage], error) {
+	out := &output[client.SchedulePage]{client.SchedulePage{Items: []client.Schedule{}}}
 	if fault := textFault(name, maxName); fault != "" {
 		return nil, invalid("", client.Fault{Pointer: "/name", Message: fault})
 	}
@@ -178,16 +174,12 @@ type nextInput struct {
 	After string `query:"after" format:"date-time" doc:"Those after this instant; absent is now."`
 }
 
-type nextOutput struct {
-	Body client.NextInstants
-}
-
-func (a *API) nextOfSchedule(ctx context.Context, in *nextInput) (*nextOutput, error) {
+func (a *API) nextOfSchedule(ctx context.Context, in *nextInput) (*output[client.NextInstants], error) {
 	after, err := instantParameter("/after", in.After, time.Now())
 	if err != nil {
 		return nil, err
 	}
-	out := &nextOutput{client.NextInstants{Items: []client.NextInstant{}}}
+	out := &output[client.NextInstants]{client.NextInstants{Items: []client.NextInstant{}}}
 	err = a.readSchedule(ctx, in.SchedulePath, func(_ context.Context, _ *store.Tx, s schedulestore.Schedule) error {
 		list, err := schedule.Next(s, after, in.Count)
 		if err != nil {

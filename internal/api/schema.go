@@ -16,20 +16,16 @@ func definitionSchemas() map[string][]byte {
 	return map[string][]byte{"source": spec.Schema(), "provider": quota.ProviderSchema(), "schedule": graphspec.Schema()}
 }
 
-type listSchemasOutput struct {
-	Body client.Page[client.SchemaPlace]
-}
-
 const schemaCursor = "schema"
 
-func (a *API) listSchemas(_ context.Context, in *PageInput) (*listSchemasOutput, error) {
+func (a *API) listSchemas(_ context.Context, in *PageInput) (*pageOutput[client.SchemaPlace], error) {
 	after, err := in.place(schemaCursor)
 	if err != nil {
 		return nil, err
 	}
 	kind := func(k string) string { return k }
 	list := following(sortedKeys(definitionSchemas()), after, in.Limit+1, kind)
-	return &listSchemasOutput{cutPage(list, in.Limit, schemaCursor, kind, func(k string) client.SchemaPlace { return client.SchemaPlace{Kind: k, Path: "/api/v1/schemas/" + k} })}, nil
+	return &pageOutput[client.SchemaPlace]{cutPage(list, in.Limit, schemaCursor, kind, func(k string) client.SchemaPlace { return client.SchemaPlace{Kind: k, Path: "/api/v1/schemas/" + k} })}, nil
 }
 
 // SchemaPath is the input of requests about one schema.

@@ -53,13 +53,9 @@ type SourcePath struct {
 	Name string `path:"name" example:"prices-aapl" doc:"The source's name."`
 }
 
-type listSourcesOutput struct {
-	Body client.Page[client.SourceSummary]
-}
-
 const sourceCursor = "source"
 
-func (a *API) listSources(ctx context.Context, in *PageInput) (*listSourcesOutput, error) {
+func (a *API) listSources(ctx context.Context, in *PageInput) (*pageOutput[client.SourceSummary], error) {
 	after, err := in.place(sourceCursor)
 	if err != nil {
 		return nil, err
@@ -76,7 +72,7 @@ func (a *API) listSources(ctx context.Context, in *PageInput) (*listSourcesOutpu
 	for i := range list {
 		items[i] = a.sourceSummary(&list[i], now)
 	}
-	return &listSourcesOutput{pageOf(items, sourceCursor, next.Name)}, nil
+	return &pageOutput[client.SourceSummary]{pageOf(items, sourceCursor, next.Name)}, nil
 }
 
 type sourceOutput struct {

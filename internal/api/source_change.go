@@ -104,11 +104,9 @@ type deleteSourceInput struct {
 	KeepRows bool `query:"keepRows" doc:"Leave its rows in the table."`
 }
 
-type deleteSourceOutput struct{ Body client.DeletedSource }
-
 // deleteSource takes as long as there are rows. Whoever gives up waiting can
 // ask again: it goes on where it was.
-func (a *API) deleteSource(ctx context.Context, in *deleteSourceInput) (*deleteSourceOutput, error) {
+func (a *API) deleteSource(ctx context.Context, in *deleteSourceInput) (*output[client.DeletedSource], error) {
 	if textFault(in.Name, maxName) != "" {
 		return nil, a.noSource(ctx, in.Name)
 	}
@@ -121,7 +119,7 @@ func (a *API) deleteSource(ctx context.Context, in *deleteSourceInput) (*deleteS
 	if err != nil {
 		return nil, a.aboutSource(ctx, in.Name, err)
 	}
-	return &deleteSourceOutput{client.DeletedSource{Name: in.Name, Rows: rows}}, nil
+	return &output[client.DeletedSource]{client.DeletedSource{Name: in.Name, Rows: rows}}, nil
 }
 
 // mayDeleteRows fails unless the caller may write where the rows of a source are.

@@ -19,11 +19,9 @@ type ListPart struct {
 	PageInput
 }
 
-type listRowsOutput struct{ Body client.Page[client.SourceRow] }
-
 const rowCursor = "row"
 
-func (a *API) listRows(ctx context.Context, in *ListPart) (*listRowsOutput, error) {
+func (a *API) listRows(ctx context.Context, in *ListPart) (*pageOutput[client.SourceRow], error) {
 	before, err := in.place(rowCursor)
 	if err != nil {
 		return nil, err
@@ -48,7 +46,7 @@ func (a *API) listRows(ctx context.Context, in *ListPart) (*listRowsOutput, erro
 			items[i][column] = valueAnswer(v)
 		}
 	}
-	return &listRowsOutput{pageOf(items, rowCursor, next)}, nil
+	return &pageOutput[client.SourceRow]{pageOf(items, rowCursor, next)}, nil
 }
 
 // tellValue brings the value of a column into the form that answers have.
@@ -64,16 +62,14 @@ func valueAnswer(v any) any {
 	return v
 }
 
-type listRejectsOutput struct{ Body client.Page[client.Reject] }
-
 const rejectCursor = "reject"
 
-func (a *API) listRejects(ctx context.Context, in *ListPart) (*listRejectsOutput, error) {
+func (a *API) listRejects(ctx context.Context, in *ListPart) (*pageOutput[client.Reject], error) {
 	before, err := in.placeInOrder(rejectCursor)
 	if err != nil {
 		return nil, err
 	}
-	out := &listRejectsOutput{}
+	out := &pageOutput[client.Reject]{}
 	err = a.ofSource(ctx, in.Name, func(ctx context.Context, tx *store.Tx, s sourcestore.Source) error {
 		list, err := sourcestore.In(tx).ListRejects(ctx, s.Name, before, in.Limit+1)
 		cursor := func(r sourcestore.Reject) string { return strconv.FormatInt(r.ID, 10) }
@@ -90,18 +86,14 @@ type listSourceVersionsInput struct {
 	Definition bool `query:"definition" doc:"Show the definitions, too."`
 }
 
-type listSourceVersionsOutput struct {
-	Body client.Page[client.SourceVersion]
-}
-
 const sourceVersionCursor = "source-version"
 
-func (a *API) listSourceVersions(ctx context.Context, in *listSourceVersionsInput) (*listSourceVersionsOutput, error) {
+func (a *API) listSourceVersions(ctx context.Context, in *listSourceVersionsInput) (*pageOutput[client.SourceVersion], error) {
 	before, err := in.placeInOrder(sourceVersionCursor)
 	if err != nil {
 		return nil, err
 	}
-	out := &listSourceVersionsOutput{}
+	out := &pageOutput[client.SourceVersion]{}
 	err = a.ofSource(ctx, in.Name, func(ctx context.Context, tx *store.Tx, s sourcestore.Source) error {
 		list, err := sourcestore.In(tx).ListSourceVersions(ctx, s.ID, before, in.Limit+1)
 		cursor := func(v sourcestore.SourceVersion) string { return strconv.Itoa(v.Number) }

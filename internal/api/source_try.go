@@ -26,11 +26,9 @@ type trySourceInput struct {
 	Rows  int `query:"rows" minimum:"1" maximum:"100" default:"20" doc:"How many rows and rejects to show at most."`
 }
 
-type trySourceOutput struct{ Body client.SourceTrial }
-
 // trySource fetches the first pages of a definition. It writes nothing, but
 // the calls count for the limit of the host.
-func (a *API) trySource(ctx context.Context, in *trySourceInput) (*trySourceOutput, error) {
+func (a *API) trySource(ctx context.Context, in *trySourceInput) (*output[client.SourceTrial], error) {
 	d, err := in.source("test")
 	if err != nil {
 		return nil, err
@@ -47,7 +45,7 @@ func (a *API) trySource(ctx context.Context, in *trySourceInput) (*trySourceOutp
 	if err != nil {
 		return nil, err
 	}
-	return &trySourceOutput{trialOf(&d, &tried)}, nil
+	return &output[client.SourceTrial]{trialOf(&d, &tried)}, nil
 }
 
 func trialOf(d *spec.Definition, t *source.Tried) client.SourceTrial {

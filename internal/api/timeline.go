@@ -21,8 +21,6 @@ type timelineInput struct {
 	Kind string `query:"kind" enum:"workflow,source,schedule" doc:"Only what is of this kind."`
 }
 
-type timelineOutput struct{ Body client.Timeline }
-
 const (
 	timelineCursor = "timeline"
 	longestWindow  = 31 * 24 * time.Hour
@@ -72,7 +70,7 @@ func (in *timelineInput) after() (p timelinePlace, err error) {
 
 // getTimeline tells first the runs and then what comes due: all runs have begun
 // by now, and nothing that comes due does so before.
-func (a *API) getTimeline(ctx context.Context, in *timelineInput) (*timelineOutput, error) {
+func (a *API) getTimeline(ctx context.Context, in *timelineInput) (*output[client.Timeline], error) {
 	now := time.Now().UTC()
 	from, to, err := in.window(now)
 	if err != nil {
@@ -82,7 +80,7 @@ func (a *API) getTimeline(ctx context.Context, in *timelineInput) (*timelineOutp
 	if err != nil {
 		return nil, err
 	}
-	out := &timelineOutput{client.Timeline{Now: client.At(now)}}
+	out := &output[client.Timeline]{client.Timeline{Now: client.At(now)}}
 	var items []tiedItem
 	if after.what != isSlot && from.Before(now) {
 		var next store.Place

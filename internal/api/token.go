@@ -132,11 +132,9 @@ func (f *faults) expiry(r *client.TokenRequest, now time.Time) time.Time {
 	return time.Time{}
 }
 
-type listTokensOutput struct{ Body client.Page[client.Token] }
-
 const tokenCursor = "token"
 
-func (a *API) listTokens(ctx context.Context, in *PageInput) (*listTokensOutput, error) {
+func (a *API) listTokens(ctx context.Context, in *PageInput) (*pageOutput[client.Token], error) {
 	before, err := in.place(tokenCursor)
 	if err != nil {
 		return nil, err
@@ -157,7 +155,7 @@ func (a *API) listTokens(ctx context.Context, in *PageInput) (*listTokensOutput,
 	for i := range tokens {
 		out = append(out, tokenOf(&tokens[i]))
 	}
-	return &listTokensOutput{pageOf(out, tokenCursor, next)}, nil
+	return &pageOutput[client.Token]{pageOf(out, tokenCursor, next)}, nil
 }
 
 // ownerFilter is the user whose tokens the caller may see, empty for all.
@@ -170,9 +168,7 @@ type TokenPath struct {
 	ID string `path:"id" doc:"The token's id."`
 }
 
-type tokenOutput struct{ Body client.Token }
-
-func (a *API) getToken(ctx context.Context, in *TokenPath) (*tokenOutput, error) {
+func (a *API) getToken(ctx context.Context, in *TokenPath) (*output[client.Token], error) {
 	caller := callOf(ctx).token
 	var t userstore.Token
 	err := a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
@@ -182,13 +178,11 @@ func (a *API) getToken(ctx context.Context, in *TokenPath) (*tokenOutput, error)
 	if err != nil {
 		return nil, err
 	}
-	return &tokenOutput{tokenOf(&t)}, nil
+	return &output[client.Token]{tokenOf(&t)}, nil
 }
 
-type currentTokenOutput struct{ Body client.CurrentToken }
-
 // getCurrentToken tells a program what it may do before it tries.
-func (a *API) getCurrentToken(ctx context.Context, _ *struct{}) (*currentTokenOutput, error) {
+func (a *API) getCurrentToken(ctx context.Context, _ *struct{}) (*output[client.CurrentToken], error) {
 	t := callOf(ctx).token
 	out := client.CurrentToken{Token: tokenOf(t), Role: string(t.User.Role), Routes: []string{}}
 	for _, r := range a.surface.rules {
@@ -196,7 +190,7 @@ func (a *API) getCurrentToken(ctx context.Context, _ *struct{}) (*currentTokenOu
 			out.Routes = append(out.Routes, r.route)
 		}
 	}
-	return &currentTokenOutput{out}, nil
+	return &output[client.CurrentToken]{out}, nil
 }
 
 // visibleToken finds a token that the caller may know of. A foreign one looks

@@ -78,13 +78,9 @@ type WorkflowPath struct {
 	Name string `path:"name" example:"mail-to-sheet" doc:"The workflow's name."`
 }
 
-type listWorkflowsOutput struct {
-	Body client.Page[client.WorkflowSummary]
-}
-
 const workflowCursor = "workflow"
 
-func (a *API) listWorkflows(ctx context.Context, in *PageInput) (*listWorkflowsOutput, error) {
+func (a *API) listWorkflows(ctx context.Context, in *PageInput) (*pageOutput[client.WorkflowSummary], error) {
 	after, err := in.place(workflowCursor)
 	if err != nil {
 		return nil, err
@@ -97,7 +93,7 @@ func (a *API) listWorkflows(ctx context.Context, in *PageInput) (*listWorkflowsO
 		return nil, err
 	}
 	items, err := a.withVersions(ctx, lanes, after)
-	return &listWorkflowsOutput{pageOf(items, workflowCursor, next.Name)}, err
+	return &pageOutput[client.WorkflowSummary]{pageOf(items, workflowCursor, next.Name)}, err
 }
 
 // withVersions adds to workflows, which are those by name after one, which

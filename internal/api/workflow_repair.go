@@ -13,16 +13,14 @@ type listRepairsInput struct {
 	PageInput
 }
 
-type listRepairsOutput struct{ Body client.Page[client.Repair] }
-
 const repairCursor = "repair"
 
-func (a *API) listRepairs(ctx context.Context, in *listRepairsInput) (*listRepairsOutput, error) {
+func (a *API) listRepairs(ctx context.Context, in *listRepairsInput) (*pageOutput[client.Repair], error) {
 	at, id, err := in.placeInTime(repairCursor)
 	if err != nil {
 		return nil, err
 	}
-	out := &listRepairsOutput{}
+	out := &pageOutput[client.Repair]{}
 	err = a.ofWorkflow(ctx, in.Name, func(ctx context.Context, tx *store.Tx, w workflowstore.Workflow) error {
 		list, err := workflowstore.In(tx).ListRepairs(ctx, w.ID, store.Place{CreatedAt: at, ID: id}, in.Limit+1)
 		if err != nil {

@@ -16,18 +16,14 @@ type listVersionsInput struct {
 	Source bool `query:"source" doc:"Show the scripts, too."`
 }
 
-type listVersionsOutput struct {
-	Body client.Page[client.WorkflowVersion]
-}
-
 const versionCursor = "version"
 
-func (a *API) listVersions(ctx context.Context, in *listVersionsInput) (*listVersionsOutput, error) {
+func (a *API) listVersions(ctx context.Context, in *listVersionsInput) (*pageOutput[client.WorkflowVersion], error) {
 	before, err := in.placeInOrder(versionCursor)
 	if err != nil {
 		return nil, err
 	}
-	out := &listVersionsOutput{}
+	out := &pageOutput[client.WorkflowVersion]{}
 	err = a.ofWorkflow(ctx, in.Name, func(ctx context.Context, tx *store.Tx, w workflowstore.Workflow) error {
 		list, err := workflowstore.In(tx).ListWorkflowVersions(ctx, w.ID, before, in.Limit+1)
 		if err != nil {
