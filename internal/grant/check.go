@@ -55,20 +55,3 @@ func Authorize(ctx context.Context, tx *store.Tx, grantID, graphID string) (Gran
 	g := fromStore(row)
 	return g, Check(g, graphID, tx.Now)
 }
-
-// Gate is the worker's side: it can ask whether a graph may run, and nothing
-// else.
-type Gate struct{ db *store.DB }
-
-// NewGate makes a gate on a database.
-func NewGate(db *store.DB) Gate { return Gate{db} }
-
-// ValidateForGraph tells whether a grant allows a graph to run now. A refusal
-// has a RefusalCode; every other error is one of the infrastructure and is to
-// be tried again.
-func (g Gate) ValidateForGraph(ctx context.Context, grantID, graphID string) error {
-	return g.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		_, err := Authorize(ctx, tx, grantID, graphID)
-		return err
-	})
-}

@@ -32,9 +32,9 @@ func TestCheckLooksInOrder(t *testing.T) {
 		{"another graph", Grant{Scopes: exact}, "langgraph:poets", contract.GrantScope},
 		{"another provider", Grant{Scopes: exact}, "http:poet", contract.GrantScope},
 		{"other case", Grant{Scopes: exact}, "LangGraph:poet", contract.GrantScope},
-		{"wildcard", Grant{Scopes: []string{ScopeForAll()}, WildcardConsentAt: before}, "langgraph:poet", ""},
-		{"wildcard without consent", Grant{Scopes: []string{ScopeForAll()}}, "langgraph:poet", contract.GrantScope},
-		{"the wildcard as a graph", Grant{Scopes: []string{ScopeForAll()}, WildcardConsentAt: before}, "*", contract.GrantScope},
+		{"wildcard", Grant{Scopes: []string{wildcard}, WildcardConsentAt: before}, "langgraph:poet", ""},
+		{"wildcard without consent", Grant{Scopes: []string{wildcard}}, "langgraph:poet", contract.GrantScope},
+		{"the wildcard as a graph", Grant{Scopes: []string{wildcard}, WildcardConsentAt: before}, "*", contract.GrantScope},
 		{"a graph with a star", Grant{Scopes: []string{ScopeFor("langgraph:*")}, WildcardConsentAt: before}, "langgraph:*", contract.GrantScope},
 		{"a provider's wildcard covers nothing", Grant{Scopes: []string{ScopeFor("langgraph:*")}}, "langgraph:poet", contract.GrantScope},
 		{"no scopes", Grant{}, "langgraph:poet", contract.GrantScope},
@@ -62,7 +62,7 @@ func TestValidScopes(t *testing.T) {
 		good   bool
 	}{
 		{[]string{ScopeFor("langgraph:poet")}, true},
-		{[]string{ScopeForAll()}, true},
+		{[]string{wildcard}, true},
 		{[]string{ScopeFor("a:b"), ScopeFor("a:c")}, true},
 		{nil, false},
 		{many, false},
@@ -83,10 +83,16 @@ func TestValidScopes(t *testing.T) {
 	}
 }
 
+func authorize(ctx context.Context, db *store.DB, grantID, graphID string) error {
+	return db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		_, err := Authorize(ctx, tx, grantID, graphID)
+		return err
+	})
+}
+
 // C-66, C-34: the gate takes two ids and tells which of four is wrong.
 func TestGateTellsWhy(t *testing.T) {
 	both(t, func(t *testing.T, k *kit) {
-		gate := NewGate(k.db)
 		good, err := k.create(k.ada, Spec{Scopes: []string{ScopeFor("a:b")}})
 		if err != nil {
 			t.Fatal(err)
@@ -110,7 +116,7 @@ func TestGateTellsWhy(t *testing.T) {
 			{expired.ID, "a:b", contract.GrantExpired},
 			{"nobody's", "a:b", contract.GrantNotFound},
 		} {
-			err := gate.ValidateForGraph(t.Context(), c.grant, c.graph)
+			err := authorize(t.Context(), k.db, c.grant, c.graph)
 			if code, _ := RefusalCode(err); code != c.want || (err == nil) != (c.want == "") {
 				t.Errorf("%v: %v", c, err)
 			}
@@ -126,18 +132,17 @@ func TestInfrastructureErrorIsNoRefusal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		gate := NewGate(k.db)
 		k.write(func(ctx context.Context, tx *store.Tx) error {
 			_, err := tx.Exec(ctx, `alter table execution_grants rename to lost`)
 			return err
 		})
-		err = gate.ValidateForGraph(t.Context(), g.ID, "a:b")
+		err = authorize(t.Context(), k.db, g.ID, "a:b")
 		if code, refused := RefusalCode(err); err == nil || refused {
 			t.Errorf("%v is %s", err, code)
 		}
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
-		err = gate.ValidateForGraph(gone, g.ID, "a:b")
+		err = authorize(gone, k.db, g.ID, "a:b")
 		if _, refused := RefusalCode(err); refused || !errors.Is(err, context.Canceled) {
 			t.Errorf("%v", err)
 		}

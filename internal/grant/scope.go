@@ -18,10 +18,6 @@ const (
 // ScopeFor is the scope that covers one graph and no other.
 func ScopeFor(graphID string) string { return scopePrefix + graphID }
 
-// ScopeForAll is the scope that covers every graph, of now and later. A grant
-// with it needs the consent of its owner.
-func ScopeForAll() string { return wildcard }
-
 // ScopesFor are the scopes that cover these graphs; * is every graph.
 func ScopesFor(graphs []string) []string {
 	out := make([]string, len(graphs))

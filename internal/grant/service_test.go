@@ -14,7 +14,7 @@ import (
 // exact.
 func TestWildcardNeedsConsent(t *testing.T) {
 	both(t, func(t *testing.T, k *kit) {
-		all := []string{ScopeForAll()}
+		all := []string{wildcard}
 		if _, err := k.create(k.ada, Spec{Scopes: all}); !errors.Is(err, pawl.ErrInvalid) {
 			t.Errorf("without consent: %v", err)
 		}

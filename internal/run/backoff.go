@@ -1,8 +1,6 @@
 package run
 
 import (
-	"hash/fnv"
-	"strconv"
 	"time"
 )
 
@@ -42,21 +40,6 @@ func SlotAttempt(failures int) (wait time.Duration, ok bool) {
 // chain are enough to stop recovering by itself.
 func CrashLoop(crashes int) bool { return crashes >= CrashAttempts }
 
-// JobDelay returns how long a generic job waits after its attempt (counted
-// from 1) ended in an error: 1 s, doubling up to 10 min, shortened by up to a
-// fifth so that jobs that failed together do not return together. The share
-// depends on nothing but the job and the attempt, so a preview is exact.
-func JobDelay(jobID string, attempt int) time.Duration {
-	full := doubled(time.Second, 10*time.Minute, attempt-1)
-	return full - full/5*time.Duration(thousandth(jobID, attempt))/1000
-}
-
-// AtLeastAsked returns the longer of our own wait and the one that the other
-// side asked for (Retry-After), the latter cut to the limit.
-func AtLeastAsked(own, asked, limit time.Duration) time.Duration {
-	return max(own, min(asked, limit))
-}
-
 // doubled returns base doubled n times, at most limit. It cannot overflow,
 // however large n is.
 func doubled(base, limit time.Duration, n int) time.Duration {
@@ -68,13 +51,4 @@ func doubled(base, limit time.Duration, n int) time.Duration {
 		d *= 2
 	}
 	return min(d, limit)
-}
-
-// thousandth maps a job's attempt to 0..999, evenly and for ever the same.
-func thousandth(jobID string, attempt int) uint64 {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(jobID + "#" + strconv.Itoa(attempt))) // a hash never fails
-	// The low bits of FNV alone are weak for short inputs that differ little.
-	sum := h.Sum64()
-	return (sum ^ sum>>32) % 1000
 }

@@ -36,23 +36,6 @@ func IsOpen(r Run, hasSuccessor bool) bool {
 	return !hasSuccessor && Open(r.Status) && !Settled(r.Type, r.Status)
 }
 
-// CrashesInRow counts the crashed attempts at the new end of a chain, as
-// returned by Walk. An attempt that is active now has not ended and is passed
-// over.
-func CrashesInRow(chain []Run) int {
-	n := 0
-	for i, r := range chain {
-		if i == 0 && r.Status == pawl.StatusActive {
-			continue
-		}
-		if r.Status != pawl.StatusCrashed {
-			break
-		}
-		n++
-	}
-	return n
-}
-
 // Halts reports whether the newest run of a lane keeps it from ordinary work
 // . exhausted says that the budget of this run's status is used up.
 //

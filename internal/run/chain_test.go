@@ -6,8 +6,9 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/pawlrun/pawl"
 	"pgregory.net/rapid"
+
+	"github.com/pawlrun/pawl"
 )
 
 func lookupIn(runs map[string]Run) func(string) (Run, error) {
@@ -90,33 +91,6 @@ func TestOpenMeansUnresolvedWithoutSuccessor(t *testing.T) {
 			if IsOpen(r, true) {
 				t.Errorf("%s %s is open although it has a successor", ht, s)
 			}
-		}
-	}
-}
-
-// only the crashes at the new end count, and the running attempt is not
-// one of them.
-func TestCrashesInRow(t *testing.T) {
-	crash, active, transient := pawl.StatusCrashed, pawl.StatusActive, pawl.StatusPausedTransient
-	tests := []struct {
-		newestFirst []pawl.Status
-		want        int
-	}{
-		{nil, 0},
-		{[]pawl.Status{active}, 0},
-		{[]pawl.Status{crash}, 1},
-		{[]pawl.Status{active, crash, crash}, 2},
-		{[]pawl.Status{crash, crash, crash, transient, crash}, 3},
-		{[]pawl.Status{transient, crash, crash}, 0},
-		{[]pawl.Status{crash, active, crash}, 1},
-	}
-	for _, tt := range tests {
-		var chain []Run
-		for _, s := range tt.newestFirst {
-			chain = append(chain, Run{Status: s})
-		}
-		if got := CrashesInRow(chain); got != tt.want {
-			t.Errorf("CrashesInRow(%v) = %d, want %d", tt.newestFirst, got, tt.want)
 		}
 	}
 }

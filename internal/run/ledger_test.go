@@ -3,8 +3,9 @@ package run
 import (
 	"testing"
 
-	"github.com/pawlrun/pawl"
 	"pgregory.net/rapid"
+
+	"github.com/pawlrun/pawl"
 )
 
 const (

@@ -3,8 +3,9 @@ package run
 import (
 	"testing"
 
-	"github.com/pawlrun/pawl"
 	"pgregory.net/rapid"
+
+	"github.com/pawlrun/pawl"
 )
 
 // lane is a model of one consumer with one event, kept by these rules alone.

@@ -1,10 +1,8 @@
 package run
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // SlotStatus is the status of one slot of a schedule.
@@ -87,19 +85,6 @@ func (d Disposition) Closes(s SlotStatus) bool {
 // count from 1.
 func AttemptID(runID string, attempt int) string {
 	return runID + "/" + strconv.Itoa(attempt)
-}
-
-// ParseAttemptID splits what AttemptID made.
-func ParseAttemptID(id string) (runID string, attempt int, err error) {
-	i := strings.LastIndexByte(id, '/')
-	if i <= 0 {
-		return "", 0, fmt.Errorf("parse attempt id %q: it has no attempt", id)
-	}
-	n, err := strconv.Atoi(id[i+1:])
-	if err != nil || n < 1 || strconv.Itoa(n) != id[i+1:] {
-		return "", 0, fmt.Errorf("parse attempt id %q: the attempt is not a count from 1", id)
-	}
-	return id[:i], n, nil
 }
 
 // UsageReference names one unit of usage of one attempt, so that it is charged

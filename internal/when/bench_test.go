@@ -43,11 +43,3 @@ func BenchmarkCron(b *testing.B) {
 		}
 	}
 }
-
-func BenchmarkJitter(b *testing.B) {
-	slot := time.Date(2026, 5, 14, 4, 53, 0, 0, time.UTC)
-	b.ReportAllocs()
-	for b.Loop() {
-		Jitter("schedule:0198a2b4-7c1e-7aaa-8bbb-ccccdddd0001", slot, time.Minute)
-	}
-}
