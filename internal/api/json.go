@@ -13,8 +13,12 @@ import (
 )
 
 // init makes field names exact: huma would take "RunAt" for "runAt", and what
-// is accepted by accident must be accepted for ever.
-func init() { huma.ValidateStrictCasing = true }
+// is accepted by accident must be accepted for ever. And it has huma say what is
+// wrong as we do.
+func init() {
+	huma.ValidateStrictCasing = true
+	setMessages()
+}
 
 // jsonFormat is how bodies are read and written.
 func jsonFormat() huma.Format {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/validation"
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
@@ -67,6 +68,41 @@ func (s *surface) invalidInput(op *huma.Operation, details []*huma.ErrorDetail) 
 	return invalid(hint, faults...)
 }
 
+// requiredPrefix begins the message about a field that is missing; its name
+// follows.
+const requiredPrefix = "is required: "
+
+// setMessages has huma speak of what it finds as the rest of the API does: what
+// follows "/runAt ".
+func setMessages() {
+	for message, words := range map[*string]string{
+		&validation.MsgUnexpectedProperty:             "is not a field of this request",
+		&validation.MsgExpectedRequiredProperty:       requiredPrefix + "%s",
+		&validation.MsgExpectedRFC3339DateTime:        "must be an RFC 3339 date-time",
+		&validation.MsgExpectedRFC3986URI:             "must be a URL: %v",
+		&validation.MsgExpectedRFC4122UUID:            "must be a UUID: %v",
+		&validation.MsgExpectedBoolean:                "must be true or false",
+		&validation.MsgExpectedNumber:                 "must be a number",
+		&validation.MsgExpectedInteger:                "must be a whole number",
+		&validation.MsgExpectedString:                 "must be a string",
+		&validation.MsgExpectedArray:                  "must be an array",
+		&validation.MsgExpectedObject:                 "must be an object",
+		&validation.MsgExpectedOneOf:                  "must be one of %s",
+		&validation.MsgExpectedMinimumNumber:          "must be at least %v",
+		&validation.MsgExpectedExclusiveMinimumNumber: "must be more than %v",
+		&validation.MsgExpectedMaximumNumber:          "must be at most %v",
+		&validation.MsgExpectedExclusiveMaximumNumber: "must be less than %v",
+		&validation.MsgExpectedMinLength:              "must have at least this many characters: %d",
+		&validation.MsgExpectedMaxLength:              "must have at most this many characters: %d",
+		&validation.MsgExpectedMatchPattern:           "must match %s",
+		&validation.MsgExpectedMinItems:               "must have at least this many items: %d",
+		&validation.MsgExpectedMaxItems:               "must have at most this many items: %d",
+		&validation.MsgExpectedArrayItemsUnique:       "must not name anything twice",
+	} {
+		*message = words
+	}
+}
+
 // faultOf gives the place and the words of one fault that huma found, and what
 // to do about it if there is more to say.
 func (s *surface) faultOf(op *huma.Operation, d *huma.ErrorDetail) (client.Fault, string) {
@@ -75,18 +111,34 @@ func (s *surface) faultOf(op *huma.Operation, d *huma.ErrorDetail) (client.Fault
 	if at, rest, ok := strings.Cut(msg, " "); ok && strings.HasPrefix(at, "/") && pointer == "" {
 		return client.Fault{Pointer: at, Message: rest}, "" // from decode, which knows the place better
 	}
-	if name, ok := cutBoth(msg, "expected required property ", " to be present"); ok {
+	if name, ok := strings.CutPrefix(msg, requiredPrefix); ok {
 		return client.Fault{Pointer: pointer + "/" + escapePointer(name), Message: "is required"}, ""
 	}
-	switch msg {
-	case "unexpected property":
-		return client.Fault{Pointer: pointer, Message: "is not a field of this request"}, s.fieldsHint(op, pointer)
-	case "unknown query parameter":
-		return client.Fault{Pointer: pointer, Message: "is not a parameter of this request"}, parametersHint(op)
-	case "expected string to be RFC 3339 date-time":
-		return client.Fault{Pointer: pointer, Message: "must be an RFC 3339 date-time"}, "Use RFC 3339 with an offset, such as 2030-01-31T09:00:00Z."
+	if list, ok := strings.CutPrefix(msg, "must be one of "); ok {
+		return client.Fault{Pointer: pointer, Message: msg}, didYouMean(d.Value, strings.Split(list, ", "))
 	}
-	return client.Fault{Pointer: pointer, Message: plainWords(msg)}, ""
+	switch msg {
+	case validation.MsgUnexpectedProperty:
+		return client.Fault{Pointer: pointer, Message: msg}, s.fieldsHint(op, pointer)
+	case validation.MsgExpectedRFC3339DateTime:
+		return client.Fault{Pointer: pointer, Message: msg}, "Use RFC 3339 with an offset, such as 2030-01-31T09:00:00Z."
+	case "unknown query parameter": // these three are written where huma reads parameters
+		return client.Fault{Pointer: pointer, Message: "is not a parameter of this request"}, parametersHint(op)
+	case "invalid integer":
+		msg = validation.MsgExpectedInteger
+	case "invalid boolean":
+		msg = validation.MsgExpectedBoolean
+	}
+	return client.Fault{Pointer: pointer, Message: msg}, ""
+}
+
+// didYouMean names the choice that was probably meant, where a message names all.
+func didYouMean(written any, choices []string) string {
+	text, _ := written.(string)
+	if near := pawl.Nearest(text, choices); near != "" {
+		return fmt.Sprintf("Did you mean %q?", near)
+	}
+	return ""
 }
 
 // pointerOf turns huma's body.items[3].tags into /items/3/tags, and
@@ -106,38 +158,6 @@ func pointerOf(location string) string {
 
 func escapePointer(name string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
-}
-
-func cutBoth(s, prefix, suffix string) (string, bool) {
-	s, front := strings.CutPrefix(s, prefix)
-	s, back := strings.CutSuffix(s, suffix)
-	return s, front && back
-}
-
-// plainWords turns huma's "expected number <= 1" into "must be at most 1".
-func plainWords(msg string) string {
-	for _, w := range []struct{ from, to string }{
-		{"expected number >= ", "must be at least "},
-		{"expected number <= ", "must be at most "},
-		{"expected length >= ", "must have at least this many characters: "},
-		{"expected length <= ", "must have at most this many characters: "},
-		{"expected array length >= ", "must have at least this many items: "},
-		{"expected array length <= ", "must have at most this many items: "},
-		{"expected array items to be unique", "must not name anything twice"},
-		{"expected value to be one of ", "must be one of "},
-		{"expected integer", "must be a whole number"},
-		{"expected number", "must be a number"},
-		{"expected string", "must be a string"},
-		{"expected boolean", "must be true or false"},
-		{"expected array", "must be an array"},
-		{"expected object", "must be an object"},
-		{"invalid integer", "must be a whole number"},
-	} {
-		if rest, ok := strings.CutPrefix(msg, w.from); ok {
-			return w.to + rest
-		}
-	}
-	return msg
 }
 
 // fieldsHint names the fields that the body has, for a field that it has not.

@@ -150,6 +150,36 @@ func TestPointers(t *testing.T) {
 	}
 }
 
+// What the schema of a request finds is told like everything else: the place, what
+// must be there, and a hint where there is one.
+func TestFaultsOfTheSchemaReadLikeOurs(t *testing.T) {
+	both(t, func(r *rig) {
+		const usual = "Correct what the errors point at"
+		for _, c := range []struct {
+			method, path string
+			body         any
+			want, hint   string
+		}{
+			{"GET", "/api/v1/jobs?limit=0", nil, "/limit must be at least 1", usual},
+			{"GET", "/api/v1/jobs?limit=501", nil, "/limit must be at most 500", usual},
+			{"GET", "/api/v1/jobs?limit=x", nil, "/limit must be a whole number", usual},
+			{"GET", "/api/v1/jobs?state=runing", nil, "/state must be one of scheduled, pending, running, failed, succeeded, cancelled", `Did you mean "running"?`},
+			{"GET", "/api/v1/jobs?state=xyzzy", nil, "/state must be one of scheduled, pending, running, failed, succeeded, cancelled", usual},
+			{"GET", "/api/v1/jobs?stat=running", nil, "/stat is not a parameter of this request", "The parameters are "},
+			{"POST", "/api/v1/jobs", map[string]any{}, "/task is required", usual},
+			{"POST", "/api/v1/jobs", map[string]any{"task": ""}, "/task must have at least this many characters: 1", usual},
+			{"POST", "/api/v1/jobs", map[string]any{"task": strings.Repeat("x", 257)}, "/task must have at most this many characters: 256", usual},
+			{"POST", "/api/v1/jobs", map[string]any{"task": "echo", "runAt": "soon"}, "/runAt must be an RFC 3339 date-time", "Use RFC 3339 "},
+			{"POST", "/api/v1/jobs", map[string]any{"task": "echo", "runat": 1}, "/runat is not a field of this request", `Did you mean "runAt"? `},
+		} {
+			p := r.do(c.method, c.path, c.body).problem(422, "invalid")
+			if len(p.Errors) != 1 || p.Errors[0].Pointer+" "+p.Errors[0].Message != c.want || !strings.HasPrefix(string(p.Hint), c.hint) {
+				t.Errorf("%s %s %v: %+v, hint %q; want %s, hint %q", c.method, c.path, c.body, p.Errors, p.Hint, c.want, c.hint)
+			}
+		}
+	})
+}
+
 func TestUnknownStatusOfHumaIsInternal(t *testing.T) {
 	p := (&surface{}).problemOfHuma(nil, &huma.ErrorModel{Status: 500, Detail: "cannot read request body"})
 	if p.Code != "internal" || strings.Contains(p.Detail, "read") {
