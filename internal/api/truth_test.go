@@ -35,18 +35,24 @@ type situation struct {
 func TestWhatPeopleAreToldIsSo(t *testing.T) {
 	both(t, func(r *rig) {
 		list := append(append(workflowSituations(), sourceSituations()...), scheduleSituations()...)
+		told := map[string]bool{}
 		for _, s := range list {
 			s.begin(r, s.name)
 		}
 		for _, s := range list {
 			r.reached(s)
-			r.compare(s, false)
+			r.compare(s, false, told)
 		}
 		r.nobody.Store(true)
 		for _, s := range list {
-			r.compare(s, true)
+			r.compare(s, true, told)
 		}
 		r.nobody.Store(false)
+		for part := range claims() {
+			if !told[part] {
+				r.t.Errorf("no situation was told %q: the claim holds nothing", part)
+			}
+		}
 		close(r.desk.release)
 		close(r.outside.release)
 		close(r.studio.release)
@@ -261,8 +267,9 @@ func (r *rig) facts(s situation) (f facts) {
 	return f
 }
 
-// compare holds everything that is told against the rows.
-func (r *rig) compare(s situation, nobody bool) {
+// compare holds everything that is told against the rows, and notes which claims
+// were told.
+func (r *rig) compare(s situation, nobody bool, told map[string]bool) {
 	r.t.Helper()
 	f, y := r.facts(s), r.whyOf(s.kind, s.name)
 	wrong := func(format string, args ...any) {
@@ -286,7 +293,7 @@ func (r *rig) compare(s situation, nobody bool) {
 		wrong("it names %v, and its newest run is %s", found, f.newest)
 	}
 	r.compareGates(s, f, y, nobody, wrong)
-	r.compareSentences(s, f, y, wrong)
+	r.compareSentences(s, f, y, told, wrong)
 	for _, l := range pages[client.Lane](r, "/api/v1/lanes?limit=500&kind="+s.kind) {
 		if l.Name == s.name && (l.Status != y.Status || string(l.Issue) != string(y.Issue) && !strings.Contains(string(y.Issue), " in ") || l.LastActivity.Text != y.LastActivity.Text) {
 			wrong("the list says %s, %s, %s", l.Status, string(l.Issue), l.LastActivity.Text)
@@ -354,16 +361,16 @@ func claims() map[string]func(f facts) bool {
 		"been paused since":         func(f facts) bool { return !f.wanted },
 		"It is enabled":             func(f facts) bool { return f.wanted },
 		"It is disabled":            func(f facts) bool { return !f.wanted },
-		"1 event waits":             func(f facts) bool { return f.pending == 1 },
-		"no event waits":            func(f facts) bool { return f.pending == 0 },
-		"took nothing":              func(f facts) bool { return f.pending > 0 && f.jobs == 0 },
+		"1 input is waiting":        func(f facts) bool { return f.pending == 1 },
+		"nothing is waiting":        func(f facts) bool { return f.pending == 0 },
+		"it has seen what is":       func(f facts) bool { return f.pending > 0 && f.jobs == 0 },
 		"It is due now":             func(f facts) bool { return f.jobs > 0 || f.due },
 		"A run was requested.":      func(f facts) bool { return f.requests > 0 },
 		"No worker":                 func(facts) bool { return true }, // told only with nobody there; see the gate
 	}
 }
 
-func (r *rig) compareSentences(s situation, f facts, y client.LaneWhy, wrong func(string, ...any)) {
+func (r *rig) compareSentences(s situation, f facts, y client.LaneWhy, told map[string]bool, wrong func(string, ...any)) {
 	r.t.Helper()
 	sentences := []string{string(y.Issue), y.Next, y.LastActivity.Text}
 	for _, g := range y.Gates {
@@ -371,7 +378,10 @@ func (r *rig) compareSentences(s situation, f facts, y client.LaneWhy, wrong fun
 	}
 	for _, sentence := range sentences {
 		for part, so := range claims() {
-			if strings.Contains(sentence, part) && !so(f) {
+			if !strings.Contains(sentence, part) {
+				continue
+			}
+			if told[part] = true; !so(f) {
 				wrong("%q is not so: %+v", sentence, f)
 			}
 		}

@@ -183,8 +183,8 @@ func TestAStopPutsTheFetchOff(t *testing.T) {
 		})
 		k.work(src)
 		v := k.wantStatus("s", pawl.StatusPausedTransient)
-		if v.row.ErrorCode != codeInterrupted || v.retry.Count != 0 {
-			t.Fatalf("it stopped with %s and %d failures", v.row.ErrorCode, v.retry.Count)
+		if v.row.ErrorCode != codeInterrupted || v.row.ErrorMessage != "The server stopped; it continues after a restart." || v.retry.Count != 0 {
+			t.Fatalf("it stopped with %s (%s) and %d failures", v.row.ErrorCode, v.row.ErrorMessage, v.retry.Count)
 		}
 		k.api.on(nil)
 		k.stopping.Store(false)

@@ -143,7 +143,7 @@ func TestATimeoutKeepsThePagesBeforeIt(t *testing.T) {
 		src := k.apply(definition("s", "/pages", byPage+"execution: {timeout: 1}\n"))
 		k.work(src)
 		v := k.wantStatus("s", pawl.StatusPausedTransient)
-		if v.row.ErrorCode != "timeout" || v.retry.Count != 1 {
+		if v.row.ErrorCode != "timeout" || !strings.HasSuffix(v.row.ErrorMessage, "longer than 1s; the 2 pages that were written stay") || v.retry.Count != 1 {
 			t.Errorf("it failed with %s (%s) and %d failures, want a timeout that counts", v.row.ErrorCode, v.row.ErrorMessage, v.retry.Count)
 		}
 		select {

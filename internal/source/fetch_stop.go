@@ -37,8 +37,7 @@ func (f *fetching) stop(ctx context.Context, err error) error {
 		f.leave()
 		return err
 	}
-	_, outside := errors.AsType[*fetch.Error](err)
-	if e, ok := errors.AsType[*pawl.Error](err); ok && !outside && e.Code == pawl.CodeConflict && e.Reason == "" {
+	if e, ok := errors.AsType[*pawl.Error](err); ok && e.Code == pawl.CodeConflict && e.Reason == "" {
 		return err // a person was faster
 	}
 	why := f.failureOf(err)
@@ -111,9 +110,6 @@ func (f *fetching) failureOf(err error) ledger.Failure {
 	case errors.Is(err, queue.ErrShutdown):
 		why.Class, why.Code, why.Deferred = pawl.ClassTransient, codeInterrupted, true
 		why.Message = "The server stopped; it continues after a restart."
-	case errors.Is(err, queue.ErrCancelled):
-		why.Class, why.Code = pawl.ClassTransient, "cancelled"
-		why.Message = "the job was cancelled"
 	}
 	if e, ok := errors.AsType[*pawl.Error](err); ok {
 		why.Class, why.Code, why.Message = pawl.ClassLogic, string(e.Code), e.Msg

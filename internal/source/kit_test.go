@@ -161,8 +161,9 @@ func (k *kit) define(text string) spec.Definition {
 func (k *kit) apply(text string) sourcestore.Source {
 	k.t.Helper()
 	var out Applied
+	d := k.define(text)
 	k.write(func(ctx context.Context, tx *store.Tx) (err error) {
-		out, err = k.s.Apply(ctx, tx, k.define(text), "tester")
+		out, err = k.s.Apply(ctx, tx, d, "tester")
 		return err
 	})
 	return out.Source

@@ -36,7 +36,7 @@ func TestPostgresGoesAwayDuringAFetch(t *testing.T) {
 	var pages []string
 	var away sync.WaitGroup
 	gone := map[string]bool{}
-	k.api.on(func(_ int, _ http.ResponseWriter, r *http.Request) bool {
+	k.api.on(func(_ int, w http.ResponseWriter, r *http.Request) bool {
 		mu.Lock()
 		defer mu.Unlock()
 		page := r.URL.Query().Get("page")
@@ -47,13 +47,16 @@ func TestPostgresGoesAwayDuringAFetch(t *testing.T) {
 		gone[page] = true
 		away.Wait()
 		server.Kill()
+		if page == "6" { // and now how it failed cannot be written
+			http.Error(w, "down", http.StatusBadGateway)
+		}
 		away.Go(func() {
 			if page == "4" { // until the lease is lost
 				eventually(t, "the queue says that it cannot work", func() bool { return q.Health() != nil })
 			}
 			server.Start()
 		})
-		return false
+		return page == "6"
 	})
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
