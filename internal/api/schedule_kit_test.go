@@ -85,6 +85,8 @@ func (s *studio) Run(ctx context.Context, r executor.Run, _ func(executor.Event)
 		return executor.Result{OK: true, Output: r.Resume}, nil
 	case r.Name == "fails":
 		return executor.Result{Code: string(contract.InvalidRequest), Message: "no such poem"}, nil
+	case r.Name == "busy":
+		return executor.Result{Code: string(contract.RateLimit), Message: "too many poems", Retry: true, RetryAfter: time.Hour}, nil
 	case r.Name == "waits":
 		s.entered <- r.Key
 		select {

@@ -103,6 +103,10 @@ func workflowSituations() []situation {
 		{"w-throws", "workflow", throws, "failed:logic", "Needs attention", "The script failed", "pawl resume workflow"},
 		{"w-paused", "workflow", then(producer(""), "committed", "pause"), "committed", "Stopped", "It is paused", "pawl resume workflow"},
 		{"w-paused-asking", "workflow", then(asks, "paused:approval", "pause"), "paused:approval", "Stopped", "It is paused", "pawl resume workflow"},
+		{"w-paused-requested", "workflow", func(r *rig, name string) { // asked for, and paused before anybody took it
+			then(producer(""), "committed", "pause")(r, name)
+			r.exec(`update producer_schedules set requested_at = $1 where workflow_id = (select id from workflows where name = $2)`, time.Now().UnixMilli(), name)
+		}, "committed", "Stopped", "It is paused", "pawl resume workflow"},
 		{"w-rejected", "workflow", then(asks, "paused:approval", "reject"), "cancelled", "Stopped", "It is paused", "pawl resume workflow"},
 		{"w-took-nothing", "workflow", func(r *rig, name string) {
 			r.deploy(name, producing(name, ""))
@@ -153,6 +157,7 @@ func scheduleSituations() []situation {
 		{"p-running", "schedule", make("x:waits"), "running", "Running", "", "pawl cancel"},
 		{"p-asks", "schedule", make("x:asks"), "running", "Needs attention", "asks a question", "pawl approve"},
 		{"p-failed", "schedule", make("x:fails"), "error", "Needs attention", "no such poem", "pawl run schedule"},
+		{"p-busy", "schedule", make("x:busy"), "running", "Running", "failed and is tried again: too many poems", "pawl cancel"},
 		{"p-off", "schedule", func(r *rig, name string) {
 			r.schedule(yearly(name, "x:poet"))
 			r.do("PATCH", "/api/v1/schedules/"+id(r, name), map[string]any{"enabled": false}).want(http.StatusOK)
@@ -364,7 +369,6 @@ func claims() map[string]func(f facts) bool {
 		"1 input is waiting":        func(f facts) bool { return f.pending == 1 },
 		"nothing is waiting":        func(f facts) bool { return f.pending == 0 },
 		"it has seen what is":       func(f facts) bool { return f.pending > 0 && f.jobs == 0 },
-		"It is due now":             func(f facts) bool { return f.jobs > 0 || f.due },
 		"A run was requested.":      func(f facts) bool { return f.requests > 0 },
 		"No worker":                 func(facts) bool { return true }, // told only with nobody there; see the gate
 	}
