@@ -51,7 +51,6 @@ func checkSchedule(s schedulestore.Schedule) error {
 	zone, err := when.LoadZone(s.Timezone)
 	if err != nil {
 		add("/timezone", "%s", messageOf(err))
-		zone = time.UTC
 	}
 	if _, err := when.Cron(s.Cron, zone); err != nil {
 		add("/cron", "%s", messageOf(err))
