@@ -131,7 +131,7 @@ fuzz: ## feed random input to every parser, FUZZ_TIME each
 	@scripts/fuzz.sh $(FUZZ_TIME)
 
 # Packages that keep promises: a fault in them must be noticed by their tests.
-PROMISES := $(addprefix ./internal/,run ledger queue store workflow source schedule execution)
+PROMISES := $(addprefix ./internal/,run ledger queue store workflow source schedule execution) $(addprefix ./,$(wildcard internal/store/*store))
 SAMPLE := 100
 
 .PHONY: mutants

@@ -4,7 +4,7 @@
 //	go run ./internal/mutant/hunt -sample 200 ./internal/queue ./internal/store
 //
 // Conditions are turned round and steps are left out, one at a time. A fault is
-// held by a package's own tests. The tests are built once, with all faults
+// held by a package's own tests, or by those of the folder above if it has none. The tests are built once, with all faults
 // switched off; each test is run alone to learn what it reaches; then each
 // fault meets the tests that reach it, the quickest first. Tests that need
 // PostgreSQL find it in PAWL_TEST_POSTGRES, so run it beside one: make mutants.

@@ -81,21 +81,34 @@ func huntPackage(ctx context.Context, out io.Writer, name string, o options) err
 	return report(out, name, verdicts, broken)
 }
 
+// listed is what the go command knows of a package.
+type listed struct {
+	Dir, ImportPath                    string
+	GoFiles, TestGoFiles, XTestGoFiles []string
+}
+
+func list(ctx context.Context, name string) (found listed, err error) {
+	text, err := exec.CommandContext(ctx, "go", "list", "-json=Dir,ImportPath,GoFiles,TestGoFiles,XTestGoFiles", name).Output()
+	if err != nil {
+		return found, commandError("go list", err)
+	}
+	return found, json.Unmarshal(text, &found)
+}
+
 // build plants all faults and compiles the tests with the copies in place of
 // the files.
 func (p *prey) build(ctx context.Context, name, only string) error {
-	listed, err := exec.CommandContext(ctx, "go", "list", "-json=Dir,GoFiles", name).Output()
+	found, err := list(ctx, name)
 	if err != nil {
-		return commandError("go list", err)
-	}
-	var found struct {
-		Dir     string
-		GoFiles []string
-	}
-	if err := json.Unmarshal(listed, &found); err != nil {
 		return err
 	}
-	p.folder = found.Dir
+	tests := found
+	for len(tests.TestGoFiles)+len(tests.XTestGoFiles) == 0 { // those of the folder above hold it, too
+		if tests, err = list(ctx, filepath.Dir(tests.Dir)); err != nil {
+			return fmt.Errorf("find tests of %s: %w", name, err)
+		}
+	}
+	p.folder = tests.Dir
 	plants, replaced := &planter{}, map[string]string{}
 	for _, file := range found.GoFiles {
 		if only != "" && file != only {
@@ -120,7 +133,7 @@ func (p *prey) build(ctx context.Context, name, only string) error {
 	if err := os.WriteFile(overlayFile, overlay, 0o600); err != nil {
 		return err
 	}
-	if _, err = exec.CommandContext(ctx, "go", "test", "-c", "-overlay", overlayFile, "-o", p.program, name).Output(); err != nil {
+	if _, err = exec.CommandContext(ctx, "go", "test", "-c", "-overlay", overlayFile, "-o", p.program, tests.ImportPath).Output(); err != nil {
 		return commandError("build the tests", err)
 	}
 	return nil
