@@ -12,6 +12,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/visible"
 )
 
 // Bounds of what is stored and sent, in characters.
@@ -86,7 +87,8 @@ func (l letter) key(target string) string {
 	return Name + ":" + hex.EncodeToString(sum[:16])
 }
 
-// oneLine makes text fit for one line of bounded length.
+// oneLine makes text fit for one line of bounded length, on which everything can
+// be seen.
 func oneLine(s string, limit int) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
@@ -94,7 +96,7 @@ func oneLine(s string, limit int) string {
 		}
 		return r
 	}, strings.ToValidUTF8(s, "\uFFFD"))
-	s = strings.TrimSpace(s)
+	s = visible.Text(strings.TrimSpace(s))
 	if r := []rune(s); len(r) > limit {
 		return string(r[:limit-1]) + "…"
 	}

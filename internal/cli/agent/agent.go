@@ -17,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/visible"
 )
 
 // API is the server that the tools speak of; *client.Client is one.
@@ -154,7 +155,7 @@ func (t tool) handler(api API) mcp.ToolHandler {
 		if len(raw) == 0 {
 			raw = json.RawMessage(`{"ok":true}`)
 		}
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(raw)}}}, nil
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: visible.Text(string(raw))}}}, nil // JSON of the same values
 	}
 }
 
@@ -201,5 +202,5 @@ func refused(err error) *mcp.CallToolResult {
 	if e, ok := errors.AsType[*pawl.Error](err); ok && e.Hint != "" {
 		message += " " + e.Hint
 	}
-	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: message}}}
+	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: visible.Text(message)}}}
 }

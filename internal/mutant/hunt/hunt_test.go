@@ -25,14 +25,17 @@ func TestHuntFindsWhatNoTestHolds(t *testing.T) {
 	}
 }
 
-// A package without tests is held by those of the folder above.
-func TestHuntBorrowsTheTestsAbove(t *testing.T) {
-	var out bytes.Buffer
-	if err := run(t.Context(), &out, []string{"-sample", "0", "-seed", "1", "./testdata/till/drawer"}); err != nil {
-		t.Fatal(err)
-	}
-	if told := out.String(); !strings.Contains(told, "drawer.go:12:3: not noticed: left out: Opened++") || !strings.Contains(told, "2 of 3 faults noticed") {
-		t.Errorf("the hunt says:\n%s", told)
+// A package without tests is held by those of the folder above, or by those
+// that are named.
+func TestHuntBorrowsTests(t *testing.T) {
+	for _, args := range [][]string{{"./testdata/till/drawer"}, {"-by", "./testdata/till", "./testdata/till/drawer"}} {
+		var out bytes.Buffer
+		if err := run(t.Context(), &out, append([]string{"-sample", "0", "-seed", "1"}, args...)); err != nil {
+			t.Fatal(err)
+		}
+		if told := out.String(); !strings.Contains(told, "drawer.go:12:3: not noticed: left out: Opened++") || !strings.Contains(told, "2 of 3 faults noticed") {
+			t.Errorf("the hunt says:\n%s", told)
+		}
 	}
 }
 

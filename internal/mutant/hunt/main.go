@@ -38,6 +38,7 @@ type options struct {
 	spend   time.Duration
 	workers int
 	only    string
+	by      string
 }
 
 func run(ctx context.Context, out io.Writer, args []string) error {
@@ -49,6 +50,7 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	flags.DurationVar(&o.spend, "spend", 0, "leave out the slowest tests once those of a fault usually take longer than this together; 0: run all")
 	flags.IntVar(&o.workers, "workers", 2, "how many faults are tried at the same time")
 	flags.StringVar(&o.only, "only", "", "try the faults of one file")
+	flags.StringVar(&o.by, "by", "", "the package whose tests are run; empty: the package's own, or those of the folder above")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

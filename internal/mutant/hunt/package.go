@@ -50,7 +50,7 @@ func huntPackage(ctx context.Context, out io.Writer, name string, o options) err
 	}
 	defer func() { _ = os.RemoveAll(scratch) }()
 	p := &prey{scratch: scratch, program: filepath.Join(scratch, "tests"), limit: o.limit, spend: o.spend}
-	if err := p.build(ctx, name, o.only); err != nil {
+	if err := p.build(ctx, name, o); err != nil {
 		return err
 	}
 	broken, err := p.observe(ctx, o.workers)
@@ -97,12 +97,17 @@ func list(ctx context.Context, name string) (found listed, err error) {
 
 // build plants all faults and compiles the tests with the copies in place of
 // the files.
-func (p *prey) build(ctx context.Context, name, only string) error {
+func (p *prey) build(ctx context.Context, name string, o options) error {
 	found, err := list(ctx, name)
 	if err != nil {
 		return err
 	}
 	tests := found
+	if o.by != "" {
+		if tests, err = list(ctx, o.by); err != nil {
+			return err
+		}
+	}
 	for len(tests.TestGoFiles)+len(tests.XTestGoFiles) == 0 { // those of the folder above hold it, too
 		if tests, err = list(ctx, filepath.Dir(tests.Dir)); err != nil {
 			return fmt.Errorf("find tests of %s: %w", name, err)
@@ -111,7 +116,7 @@ func (p *prey) build(ctx context.Context, name, only string) error {
 	p.folder = tests.Dir
 	plants, replaced := &planter{}, map[string]string{}
 	for _, file := range found.GoFiles {
-		if only != "" && file != only {
+		if o.only != "" && file != o.only {
 			continue
 		}
 		original := filepath.Join(found.Dir, file)
