@@ -80,6 +80,13 @@ type AppliedSchedule struct {
 	DryRun   bool      `json:"dryRun" doc:"Nothing was changed; what shows what would be."`
 	Schedule Schedule  `json:"schedule" doc:"As it is now."`
 	Previous *Schedule `json:"previous,omitempty" doc:"As it was before; absent if it is new."`
+	Warnings []Warning `json:"warnings" nullable:"false" doc:"What this server lacks to run it."`
+}
+
+// Warning is something that is probably not meant.
+type Warning struct {
+	Message string     `json:"message" example:"there is no executor \"http\" for the graph http:poet"`
+	Hint    NullString `json:"hint"`
 }
 
 // NextInstants is when a schedule comes due.

@@ -29,7 +29,7 @@ func wireTypes() []any {
 		Schedule{}, ScheduleEvent{}, SchedulePage{}, SchedulePatch{}, ScheduleRequest{}, ScheduleRunDetail{}, SchemaPlace{}, ScriptRequest{}, ScriptWarning{}, Slot{},
 		SlotError{}, Source{}, SourceEvent{}, SourceField{}, SourceFreshness{}, SourceProgress{}, SourceQuota{}, SourceRetries{}, SourceRun{}, SourceSummary{},
 		SourceTotals{}, SourceTrial{}, SourceVersion{}, Timeline{}, TimelineItem{}, Token{}, TokenRequest{}, TrialReject{}, TrialRequest{}, UncoveredSlots{},
-		UpdatedSchedule{}, Workflow{}, WorkflowConfig{}, WorkflowEvent{}, WorkflowHandler{}, WorkflowProducer{}, WorkflowSummary{}, WorkflowVersion{},
+		UpdatedSchedule{}, Warning{}, Workflow{}, WorkflowConfig{}, WorkflowEvent{}, WorkflowHandler{}, WorkflowProducer{}, WorkflowSummary{}, WorkflowVersion{},
 	}
 }
 

@@ -44,6 +44,10 @@ type Config struct {
 	// without them there are no such routes.
 	Schedules *schedule.Service
 
+	// FindGraph tells why this server cannot run a graph; nil if that is not its
+	// matter.
+	FindGraph func(graphID string) error
+
 	// Tools are the connections that scripts may touch; without them there are
 	// no routes of connections.
 	Tools *tool.Set

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"reflect"
 
+	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/schedule"
@@ -90,6 +91,17 @@ func (a *API) expectSchedule(ctx context.Context, tx *store.Tx, owner string, in
 	}
 	was := scheduleOf(s)
 	return in.expect(fmt.Sprintf("the schedule %q", was.Name), scheduleTag(&was))
+}
+
+// missingGraph warns of a graph that nobody here could run now. It can be there
+// by the time it is due.
+func (a *API) missingGraph(graphID string) []client.Warning {
+	if a.cfg.FindGraph != nil {
+		if e, ok := errors.AsType[*pawl.Error](a.cfg.FindGraph(graphID)); ok {
+			return []client.Warning{{Message: e.Msg, Hint: client.NullString(e.Hint)}}
+		}
+	}
+	return []client.Warning{}
 }
 
 // mayRun fails unless the caller may do what the schedule does. It is asked with
@@ -196,7 +208,7 @@ func (a *API) applySchedule(ctx context.Context, in *applyScheduleInput) (*apply
 		if err != nil {
 			return err
 		}
-		out.Body = client.AppliedSchedule{What: what, DryRun: in.DryRun, Schedule: scheduleOf(now)}
+		out.Body = client.AppliedSchedule{What: what, DryRun: in.DryRun, Schedule: scheduleOf(now), Warnings: a.missingGraph(now.GraphID)}
 		out.ETag = scheduleTag(&out.Body.Schedule)
 		previous := client.Schedule{}
 		if was.ID != "" {

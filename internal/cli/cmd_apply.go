@@ -33,7 +33,7 @@ func newApplyCommand(p *Process) *cobra.Command {
 			"  pawl apply -f - --filename mail.workflow.ts < mail.workflow.ts",
 		GroupID: groupChange, Args: takes(0, -1),
 	}
-	a := &applier{p: p, flags: addSettingFlags(cmd, forClient), out: addOutputFlag(cmd, formatTable, formatJSON, formatYAML), counts: map[string]int{}}
+	a := &applier{p: p, flags: addSettingFlags(cmd, forClient), out: addOutputFlag(cmd, formatTable, formatJSON, formatYAML), counts: map[string]int{}, warned: map[string]bool{}}
 	files := cmd.Flags().StringArrayP("file", "f", nil, "apply the file or folder at `PATH`; - reads stdin (repeatable)")
 	cmd.Flags().StringVar(&a.filename, "filename", "", "treat stdin as a file called `NAME`, ending in .workflow.ts or .workflow.js (default YAML)")
 	cmd.Flags().BoolVar(&a.dryRun, "dry-run", false, "show what would change without changing it")
@@ -61,7 +61,8 @@ type applier struct {
 	counts  map[string]int // of what was done, in the server's words
 	answers []json.RawMessage
 
-	documents []applicable // that are sent after the workflows, in this order
+	warned    map[string]bool // places of warnings that were told
+	documents []applicable    // that are sent after the workflows, in this order
 }
 
 func (a *applier) apply(ctx context.Context, paths []string) (err error) {
@@ -121,7 +122,7 @@ func (a *applier) check(ctx context.Context, found *definitions, paths []string)
 	wrong := 0
 	for _, c := range results {
 		for _, w := range c.Warnings {
-			a.p.sayFault(c.File, "warning: ", w)
+			a.warn(c.File, w)
 		}
 		for _, f := range c.Errors {
 			a.p.sayFault(c.File, "", f)
@@ -137,6 +138,15 @@ func (a *applier) check(ctx context.Context, found *definitions, paths []string)
 		return nil, &pawl.Error{Code: pawl.CodeInvalid, Msg: "there is nothing to apply in " + sentence(paths), Hint: "Workflows are in *.workflow.ts and *.workflow.js, sources and schedules in *.yaml and *.yml."}
 	}
 	return names, nil
+}
+
+// warn tells of something in a file that is probably not meant. What was found
+// before it was sent, the server finds again.
+func (a *applier) warn(file string, w fault) {
+	if place := fmt.Sprint(file, w.Line, w.Column, w.Message); !a.warned[place] {
+		a.warned[place] = true
+		a.p.sayFault(file, "warning: ", w)
+	}
 }
 
 // send puts one workflow in force and says what that did.
@@ -155,6 +165,10 @@ func (a *applier) send(ctx context.Context, file definition, name string) error 
 	var done client.Deployment
 	if err := json.Unmarshal(raw, &done); err != nil {
 		return fmt.Errorf("read answer: %w", err)
+	}
+	for _, w := range done.Warnings {
+		message := strings.TrimPrefix(w.Message, fmt.Sprintf("%s:%d:%d: ", filepath.Base(file.shown), w.Line, w.Column))
+		a.warn(file.shown, fault{w.Line, w.Column, message, string(w.Hint)})
 	}
 	return a.report(raw, string(pawl.KindWorkflow), name, done.What, func() (string, error) {
 		return unifiedDiff("deployed/"+name, file.shown, string(done.PreviousScript), string(source)), nil
@@ -175,6 +189,9 @@ func (a *applier) sendDocument(ctx context.Context, doc applicable) error {
 	var done sent
 	if err := json.Unmarshal(raw, &done); err != nil {
 		return fmt.Errorf("read answer: %w", err)
+	}
+	for _, w := range done.Warnings {
+		a.warn(doc.file.shown, fault{Message: w.Message, Hint: string(w.Hint)})
 	}
 	return a.report(raw, doc.kind, doc.name, done.What, func() (string, error) {
 		before, after, err := done.versions()

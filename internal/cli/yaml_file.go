@@ -154,6 +154,8 @@ type sent struct {
 
 	Definition json.RawMessage `json:"definition"` // of a source
 	Schedule   json.RawMessage `json:"schedule"`   // of a schedule
+
+	Warnings []client.Warning `json:"warnings"`
 }
 
 // versions are how the definition was and is, as YAML.

@@ -57,6 +57,18 @@ func (s *server) buildGraphs(ctx context.Context) (err error) {
 	return err
 }
 
+// findGraph tells why this server cannot run a graph; nil where another one runs
+// them.
+func (s *server) findGraph() func(graphID string) error {
+	if s.cfg.ExecutionURL != "" {
+		return nil
+	}
+	return func(graphID string) error {
+		_, _, err := s.executors.Lookup(graphID)
+		return err
+	}
+}
+
 // keyOf is what the key reference of a billing account stands for now, resolved
 // like those of connections.
 func keyOf(ref string) (string, error) { return definition.FromEnvironment(ref, os.Getenv) }
