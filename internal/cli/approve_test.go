@@ -249,3 +249,23 @@ func TestStoryOfARunNamesTheCommand(t *testing.T) {
 		}
 	}
 }
+
+// Context 3.7.6: resuming a workflow that waits for something else is not said to
+// have resumed it: what it waits for is said, and the command that ends it.
+func TestResumeSaysWhatItDoesNotEnd(t *testing.T) {
+	for code, helped := range map[string]bool{"approval": false, "outcome_unknown": false, "reconciling": false, "logic": true, "": true} {
+		lane := `"kind":"workflow","name":"mail","status":"Needs attention","issue":"It is waiting for something.","issueCode":"` + code + `"`
+		f := newFake(t, map[string]fakeJSON{
+			"POST /api/v1/workflows/mail/resume":  {200, `{` + lane + `}`},
+			"GET /api/v1/lanes/workflow/mail/why": {200, `{` + lane + `,"do":"pawl approve ` + runID + `"}`},
+		})
+		r := f.run("resume", "workflow", "mail")
+		r.expect(t, pawl.ExitDone)
+		if said := strings.Contains(r.stdout, "workflow mail resumed"); said != helped {
+			t.Errorf("%s: %+v", code, r)
+		}
+		if !helped && (!strings.Contains(r.stdout, "waits for something else") || !strings.Contains(r.stderr, "It is waiting for something.") || !strings.Contains(r.stderr, "pawl approve "+runID)) {
+			t.Errorf("%s: %+v", code, r)
+		}
+	}
+}

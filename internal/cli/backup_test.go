@@ -11,6 +11,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
+	"github.com/pawlrun/pawl/internal/store"
 )
 
 func TestBackupComesFromTheServerOrFromTheFile(t *testing.T) {
@@ -76,6 +77,40 @@ func TestBackupWritesOverNothingUnlessForced(t *testing.T) {
 	h.env["PAWL_TOKEN"] = "pawl_wrong"
 	h.pawl("backup", "x.db").expect(t, pawl.ExitNotAllowed)
 	h.end()
+}
+
+// The file of the lock says who has the database, and whoever wrote it is told no
+// token of the user: only the token beside the database goes there, and only to
+// this machine. A server that was named gets what the user named.
+func TestBackupTellsNobodyATokenOfTheUser(t *testing.T) {
+	h := serve(t)
+	mine := "pawl_token_for_another_server"
+	elsewhere := folder(t, map[string]string{".pawl/admin.token": mine + "\n", "mine.token": mine + "\n"})
+	database := filepath.Join(h.dir, ".pawl", "pawl.db")
+	for name, env := range map[string]map[string]string{
+		"token": {"PAWL_TOKEN": mine}, "file": {"PAWL_TOKEN_FILE": filepath.Join(elsewhere, "mine.token")}, "folder": {},
+	} {
+		c := call{dir: elsewhere, env: env}
+		c.run(t, "backup", name+".db", "--database", "sqlite:"+database).expect(t, pawl.ExitDone) // with the token beside the file
+		c.run(t, "backup", name+"-named.db", "--server", h.url).expect(t, pawl.ExitNotAllowed)
+	}
+	h.end()
+}
+
+// A lock that names a server on another machine leads nowhere: nobody is asked,
+// and the user is told who has the database.
+func TestBackupAsksNobodyElsewhere(t *testing.T) {
+	for name, addr := range map[string]string{"another machine": "192.0.2.1:7295", "a name": "db.example.com:7295"} {
+		t.Run(name, func(t *testing.T) {
+			dir := folder(t, map[string]string{".pawl/admin.token": "pawl_secret\n"})
+			db, err := store.Open(t.Context(), "sqlite:"+filepath.Join(dir, ".pawl", "pawl.db"), store.Options{Holder: "pawl at " + addr + " (process 1)"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close() //nolint:errcheck // a test
+			call{dir: dir}.run(t, "backup", "copy.db").expect(t, pawl.ExitRefused, "in use by pawl at "+addr)
+		})
+	}
 }
 
 func TestBackupOfPostgresNamesTheToolWithoutThePassword(t *testing.T) {

@@ -93,6 +93,11 @@ func resumeWorkflow(ctx context.Context, p *Process, c *client.Client, path, nam
 		return err
 	}
 	p.say("%s", now.Issue)
-	p.say("The command that ends this: pawl why workflow %s", name)
+	why, err := c.Why(ctx, now.Kind, now.Name)
+	if err != nil || why.Do == "" {
+		p.say("The command that ends this: pawl why workflow %s", name)
+		return nil
+	}
+	p.say("The command that ends this: %s", why.Do)
 	return nil
 }

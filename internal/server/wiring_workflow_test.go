@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"testing"
 
 	"github.com/pawlrun/pawl/internal/pgtest"
@@ -68,6 +69,34 @@ func TestAStartAsksConsumersWhoseEventsWait(t *testing.T) {
 		r.stop()
 		r = launch(t, cfg)
 		eventually(t, "the start asks it again", func() bool { return asked() == 3 })
+		r.stop()
+	})
+}
+
+// X-32, A-130: a start also finds the workflow whose job somebody lost, and that is
+// due.
+func TestAStartFindsAWorkflowWithoutAJob(t *testing.T) {
+	pgtest.Both(t, func(t *testing.T, url string) {
+		cfg := configOf(t, url)
+		r := launch(t, cfg)
+		looked := func(n int) func() bool {
+			return func() bool {
+				var list struct {
+					Items []struct{ Handler, Status string }
+				}
+				r.read("/api/v1/runs?kind=workflow&lane=hesitant&limit=100", &list)
+				list.Items = slices.DeleteFunc(list.Items, func(run struct{ Handler, Status string }) bool {
+					return run.Handler != "look" || run.Status != "committed"
+				})
+				return len(list.Items) == n
+			}
+		}
+		r.deploy()
+		eventually(t, "the producer runs", looked(1))
+		r.stop()
+		r.change(`delete from jobs where task = 'pawl.workflow'`, `update producer_schedules set next_run_at = 1`)
+		r = launch(t, cfg)
+		eventually(t, "the producer runs although its job is gone", looked(2))
 		r.stop()
 	})
 }

@@ -139,7 +139,7 @@ func (s *Service) Resume(ctx context.Context, tx *store.Tx, name, by string) (bo
 	if err != nil {
 		return false, err
 	}
-	halted := v.newest.Status != pawl.StatusActive && run.Halts(v.newest, v.exhausted()) && !v.waitsForAnswer()
+	halted := v.newest.Status != pawl.StatusActive && run.Halts(v.newest, v.exhausted()) && !v.waitsForAnswer() && !run.Unresolved(v.newest.Ledger)
 	if w.Desired == desiredActive && !halted {
 		return false, nil
 	}

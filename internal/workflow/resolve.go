@@ -200,7 +200,7 @@ func (s *Service) ResumeRun(ctx context.Context, tx *store.Tx, runID, by string)
 	return s.clear(ctx, tx, v, "run.resume", by)
 }
 
-// decideInstead refuses to resume a lane whose newest run waits for a word that
+// decideInstead refuses to resume a run that waits for a word that
 // resuming does not say, and tells which.
 func (v *view) decideInstead(op string) error {
 	switch {
