@@ -332,3 +332,34 @@ func TestDrainDeadlineInterrupts(t *testing.T) {
 		}
 	})
 }
+
+// An end that the database refused in every form is written when it does not
+// any more, and the job does not run again.
+func TestAnEndThatWasPutAsideIsWrittenLater(t *testing.T) {
+	bubble(t, func(t *testing.T, db *store.DB) {
+		refuse(t, db, "jobs", "update", "task", "bad")
+		ran := 0
+		bad := Task{Run: func(context.Context, *Job) error { ran++; return Permanent(errors.New("no")) }}
+		q, stop := startQueue(t, db, Config{Tasks: map[string]Task{"bad": bad}})
+		defer stop()
+		if _, err := q.Enqueue(t.Context(), store.JobSpec{Task: "bad"}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(stuckFor / 2)
+		if failed, _, err := db.ListJobs(t.Context(), store.JobFilter{State: store.JobFailed}, 0, 10); err != nil || len(failed) != 0 {
+			t.Fatalf("%d ends were written, %v", len(failed), err)
+		}
+		err := db.Write(t.Context(), func(ctx context.Context, tx *store.Tx) error {
+			_, err := tx.Exec(ctx, `drop trigger refuse_jobsupdatetask`)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(stuckFor)
+		failed, _, err := db.ListJobs(t.Context(), store.JobFilter{State: store.JobFailed}, 0, 10)
+		if err != nil || len(failed) != 1 || failed[0].Attempt != 1 || ran != 1 {
+			t.Errorf("%+v, %v; it ran %d times", failed, err, ran)
+		}
+	})
+}
