@@ -93,11 +93,10 @@ func resumeWorkflow(ctx context.Context, p *Process, c *client.Client, path, nam
 		return err
 	}
 	p.say("%s", now.Issue)
-	why, err := c.Why(ctx, now.Kind, now.Name)
-	if err != nil || why.Do == "" {
-		p.say("The command that ends this: pawl why workflow %s", name)
-		return nil
+	end := "pawl why workflow " + name
+	if why, err := c.Why(ctx, now.Kind, now.Name); err == nil && why.Do != "" {
+		end = string(why.Do)
 	}
-	p.say("The command that ends this: %s", why.Do)
+	p.say("The command that ends this: %s", end)
 	return nil
 }

@@ -30,7 +30,7 @@ import (
 
 // hostileTexts are what somebody outside may say, as JavaScript, with what must
 // be seen of it: all of it for people, and the very text for programs.
-var hostileTexts = map[string]struct{ script, seen, value string }{ //nolint:gochecknoglobals // a constant table
+var hostileTexts = map[string]struct{ script, seen, value string }{
 	"bidi":       {`"pay \u202e0001\u202c EUR \u2066x\u2069 end"`, `pay \u202e0001\u202c EUR \u2066x\u2069 end`, "pay \u202e0001\u202c EUR \u2066x\u2069 end"},
 	"zero-width": {`"pay 1\u200b0\u2060\ufeff\u00ad\u3164 end"`, `pay 1\u200b0\u2060\ufeff\u00ad\u3164 end`, "pay 1\u200b0\u2060\ufeff\u00ad\u3164 end"},
 	"escape":     {`"a \u001b[2J\u001b]0;owned\u0007 \u009b31m\u007f end"`, `31m`, "a \x1b[2J\x1b]0;owned\a \u009b31m\x7f end"},

@@ -141,7 +141,10 @@ func TestADeletedScheduleIsToldAndGone(t *testing.T) {
 		}); e.Code != pawl.CodeNotFound {
 			t.Errorf("it is read: %v", e)
 		}
-		k.read(func(ctx context.Context, tx *store.Tx) error { _, err := k.s.Kept(ctx, tx, k.owner, sch.ID); return err })
+		k.read(func(ctx context.Context, tx *store.Tx) error {
+			_, err := k.s.Kept(ctx, tx, k.owner, sch.ID)
+			return err
+		})
 	})
 }
 
