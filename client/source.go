@@ -96,7 +96,8 @@ type Reject struct {
 	Row       int     `json:"row" doc:"Of the page, from 1."`
 	Reason    string  `json:"reason" example:"close: \"n/a\" is no number"`
 	Raw       string  `json:"raw" doc:"As it came, cut if it is long."`
-	CreatedAt Instant `json:"createdAt"`
+	Times     int     `json:"times" example:"3" doc:"How often it was met, in this run and earlier ones."`
+	CreatedAt Instant `json:"createdAt" doc:"When it was last met."`
 }
 
 // SourceVersion is a definition as it was applied.

@@ -74,7 +74,7 @@ func (a *API) listRejects(ctx context.Context, in *ListPart) (*pageOutput[client
 		list, err := sourcestore.In(tx).ListRejects(ctx, s.Name, before, in.Limit+1)
 		cursor := func(r sourcestore.Reject) string { return strconv.FormatInt(r.ID, 10) }
 		out.Body = cutPage(list, in.Limit, rejectCursor, cursor, func(r sourcestore.Reject) client.Reject {
-			return client.Reject{ID: cursor(r), RunID: r.RunID, Page: r.Page, Row: r.Row, Reason: r.Reason, Raw: r.Raw, CreatedAt: client.At(r.CreatedAt)}
+			return client.Reject{ID: cursor(r), RunID: r.RunID, Page: r.Page, Row: r.Row, Reason: r.Reason, Raw: r.Raw, Times: r.Times, CreatedAt: client.At(r.CreatedAt)}
 		})
 		return err
 	})

@@ -107,7 +107,7 @@ func rejectKind() kind {
 		watch: watchRules{events: []string{"source"}},
 		columns: []column{
 			{title: "source", flex: true, least: 12}, {title: "when"}, {title: "page"}, {title: "row"}, {title: "reason", flex: true, least: 24},
-			{title: "raw", wide: true, flex: true, least: 20}, {title: "run", wide: true}, {title: "id", wide: true},
+			{title: "raw", wide: true, flex: true, least: 20}, {title: "times", wide: true}, {title: "run", wide: true}, {title: "id", wide: true},
 		},
 		row: func(raw json.RawMessage, now time.Time) ([]string, error) {
 			var r struct {
@@ -119,7 +119,7 @@ func rejectKind() kind {
 			}
 			return []string{
 				orDash(r.Source), relative(r.CreatedAt.Time, now), strconv.Itoa(r.Page), strconv.Itoa(r.Row), visible.Text(r.Reason),
-				visible.Text(r.Raw), r.RunID, r.ID,
+				visible.Text(r.Raw), strconv.Itoa(r.Times), r.RunID, r.ID,
 			}, nil
 		},
 	}

@@ -2,6 +2,8 @@ package sourcestore
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -106,17 +108,48 @@ type Reject struct {
 	Row        int
 	Reason     string
 	Raw        string
+	Times      int // that it was met
 	CreatedAt  time.Time
 }
 
-// AddRejects keeps rows that did not fit.
+// hash is the same for a row that is met again and does not fit for the same
+// reason.
+func (r Reject) hash() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", r.SourceName, r.Reason, r.Raw))
+	return hex.EncodeToString(sum[:16])
+}
+
+// AddRejects keeps rows that did not fit. One that was met before is kept once,
+// as the newest, with how often that was.
 func (tx Tx) AddRejects(ctx context.Context, list []Reject) error {
-	for batch := range store.Batches(list) {
-		v := store.Values{}
-		for _, r := range batch {
-			v.Row(tx.NextID(), r.SourceName, r.RunID, r.Page, r.Row, r.Reason, r.Raw, store.Millis(tx.Now))
+	last, times := map[string]Reject{}, map[string]int{}
+	var hashes []string
+	for _, r := range list {
+		h := r.hash()
+		if last[h] = r; times[h] == 0 {
+			hashes = append(hashes, h)
 		}
-		if _, err := tx.Exec(ctx, `insert into _rejects (id, source_name, run_id, page, row_number, reason, raw, created_at) values `+v.String(), v.Args...); err != nil {
+		times[h]++
+	}
+	for batch := range store.Batches(hashes) {
+		text, args := store.In(nil, batch)
+		rows, err := tx.Query(ctx, `delete from _rejects where hash in `+text+` returning hash, times`, args...)
+		_, err = store.ScanAll(rows, err, "add rejects", func(row store.Scanner) (struct{}, error) {
+			var h string
+			var n int
+			err := row.Scan(&h, &n)
+			times[h] += n
+			return struct{}{}, err
+		})
+		if err != nil {
+			return err
+		}
+		v := store.Values{}
+		for _, h := range batch {
+			r := last[h]
+			v.Row(tx.NextID(), r.SourceName, r.RunID, r.Page, r.Row, r.Reason, r.Raw, store.Millis(tx.Now), h, times[h])
+		}
+		if _, err := tx.Exec(ctx, `insert into _rejects (id, source_name, run_id, page, row_number, reason, raw, created_at, hash, times) values `+v.String(), v.Args...); err != nil {
 			return fmt.Errorf("add rejects: %w", err)
 		}
 	}
@@ -129,11 +162,11 @@ func (tx Tx) ListRejects(ctx context.Context, sourceName string, before int64, l
 	if before == 0 {
 		before = 1 << 62
 	}
-	rows, err := tx.Query(ctx, `select id, source_name, run_id, page, row_number, reason, raw, created_at from _rejects
+	rows, err := tx.Query(ctx, `select id, source_name, run_id, page, row_number, reason, raw, created_at, times from _rejects
 		where source_name = $1 and id < $2 order by id desc limit $3`, sourceName, before, limit)
 	return store.ScanAll(rows, err, "list rejects", func(row store.Scanner) (r Reject, err error) {
 		var created int64
-		err = row.Scan(&r.ID, &r.SourceName, &r.RunID, &r.Page, &r.Row, &r.Reason, &r.Raw, &created)
+		err = row.Scan(&r.ID, &r.SourceName, &r.RunID, &r.Page, &r.Row, &r.Reason, &r.Raw, &created, &r.Times)
 		r.CreatedAt = store.FromMillis(created)
 		return r, err
 	})
