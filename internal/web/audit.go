@@ -2,11 +2,24 @@ package web
 
 import (
 	"net/http"
+	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/store"
 )
+
+// subjectPath is the page of what an entry of the audit log is about; empty if it
+// has none. What was deleted is not found there.
+func subjectPath(subject string) string {
+	kind, key, found := strings.Cut(subject, ":")
+	if !found || key == "" || !slices.Contains([]string{"run", "workflow", "source", "schedule", "backfill", "job"}, kind) {
+		return ""
+	}
+	return "/" + kind + "s/" + url.PathEscape(key)
+}
 
 type auditPage struct {
 	Entries []store.AuditEntry

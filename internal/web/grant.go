@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -9,6 +10,8 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
+	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
 )
 
 type grantsPage struct {
@@ -35,6 +38,7 @@ const (
 	spendDays     = 30
 
 	accountsAtOnce = 500 // the most that the API tells
+	schedulesNamed = 5   // of those that run under a grant
 )
 
 // showGrants is who allowed what to run, and what it cost.
@@ -51,6 +55,10 @@ func (s *Site) showGrants(w http.ResponseWriter, r *http.Request, v *visit) {
 		return
 	}
 	out.Grants, out.Pager = grants.Items, pagerOf(r, grants.NextCursor)
+	if err := s.nameSchedules(r.Context(), v, out.Grants); err != nil {
+		s.problem(w, r, err)
+		return
+	}
 	if v.may("billing", "read") {
 		if err := s.addSpend(r, v, &out); err != nil {
 			s.problem(w, r, err)
@@ -60,6 +68,24 @@ func (s *Site) showGrants(w http.ResponseWriter, r *http.Request, v *visit) {
 	f := s.frameFor(r, v, "grants", "Grants and spend")
 	f.Live = everyLane
 	s.show(w, r, "grants.html", f, out)
+}
+
+// nameSchedules adds to grants the schedules that run under them, so that one
+// knows what revoking would stop.
+func (s *Site) nameSchedules(ctx context.Context, v *visit, grants []grantView) error {
+	if !v.may("schedules", "read") {
+		return nil
+	}
+	return s.cfg.DB.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		for i := range grants {
+			list, err := schedulestore.In(tx).SchedulesUnder(ctx, grants[i].ID, schedulesNamed)
+			if err != nil {
+				return err
+			}
+			grants[i].Schedules = list
+		}
+		return nil
+	})
 }
 
 func (s *Site) addSpend(r *http.Request, v *visit, out *grantsPage) error {

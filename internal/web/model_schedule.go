@@ -10,6 +10,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/grant"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
 )
 
 // nextInstant is when a schedule comes due.
@@ -59,7 +60,10 @@ func (b backfillView) Percent() int {
 }
 
 // grantView is a grant with what it is about.
-type grantView struct{ client.Grant }
+type grantView struct {
+	client.Grant
+	Schedules []schedulestore.Schedule `json:"-"` // that run under it, the first ones
+}
 
 // Graphs are the graphs that the scopes name.
 func (g grantView) Graphs() []string {

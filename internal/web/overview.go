@@ -1,10 +1,14 @@
 package web
 
 import (
+	"context"
 	"net/http"
+	"net/url"
+	"strconv"
 	"strings"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/run"
 )
 
@@ -20,6 +24,9 @@ type overviewPage struct {
 	Filters bool // something is filtered
 
 	NoWorker string // a sentence if nobody is there to run anything
+
+	FailedJobs int  // of those who look; on the first page of all
+	MoreFailed bool // than were counted
 }
 
 // wordTab is one of the four words as a filter.
@@ -34,6 +41,7 @@ const (
 	lanesPerPage = 50
 	urgentShown  = 5
 	maxText      = 100 // characters of a text to look for
+	failedRead   = 100 // failed jobs that are counted
 )
 
 func (s *Site) showOverview(w http.ResponseWriter, r *http.Request, v *visit) {
@@ -72,9 +80,23 @@ func (s *Site) overview(r *http.Request, v *visit) (out overviewPage, err error)
 	}
 	out.Pager = pagerOf(r, next)
 	if !out.Filters && out.Pager.First == "" {
-		out.Urgent, _, err = s.findLanes(r.Context(), v, laneFilter{Word: run.NeedsAttention}, "", urgentShown)
+		if out.Urgent, _, err = s.findLanes(r.Context(), v, laneFilter{Word: run.NeedsAttention}, "", urgentShown); err == nil && v.may("jobs", "read") {
+			err = s.countFailedJobs(r.Context(), v, &out)
+		}
 	}
 	return out, err
+}
+
+// countFailedJobs counts the jobs that failed for good. They belong to no lane,
+// so that nothing else would tell of them.
+func (s *Site) countFailedJobs(ctx context.Context, v *visit, out *overviewPage) error {
+	var failed client.Page[client.Job]
+	query := url.Values{"state": {client.JobFailed}, "limit": {strconv.Itoa(failedRead)}}
+	if err := s.ask(ctx, v, "/api/v1/jobs", query, &failed); err != nil {
+		return err
+	}
+	out.FailedJobs, out.MoreFailed = len(failed.Items), failed.NextCursor != ""
+	return nil
 }
 
 // wordTabs are the four words with how many lanes have each.

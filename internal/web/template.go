@@ -68,6 +68,7 @@ func functions(assets map[string]string) template.FuncMap {
 	return template.FuncMap{
 		"asset":        func(name string) (string, error) { return assetAddress(assets, name) },
 		"actor":        actor,
+		"subjectPath":  subjectPath,
 		"ago":          ago,
 		"instant":      instant,
 		"stamp":        stamp,

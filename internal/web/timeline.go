@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"slices"
 	"time"
 
@@ -96,6 +97,7 @@ type timelineMark struct {
 	X, Width float64
 	Tone     string // as of states; next is what comes due, more what is not drawn one by one
 	Title    string
+	Href     string // of the run; empty if there is none, or it is many
 }
 
 // timelineLine is a lane with its marks.
@@ -180,7 +182,7 @@ func (l *timelineLine) addPast(ctx context.Context, tx *store.Tx, k lane.Kind, w
 	slices.Reverse(ran)
 	if l.More {
 		x := w.x(ran[0].from)
-		l.Marks = append(l.Marks, timelineMark{0, max(markWidth, x), "more", "More runs than can be drawn"})
+		l.Marks = append(l.Marks, timelineMark{X: 0, Width: max(markWidth, x), Tone: "more", Title: "More runs than can be drawn"})
 	}
 	for _, one := range ran {
 		if one.tone == "bad" {
@@ -204,12 +206,12 @@ func (l *timelineLine) addMark(one ranMark, w timelineWindow) {
 		if last.Tone != "more" && from < last.X+max(last.Width, markWidth) && last.Width <= 2*markWidth && width <= 2*markWidth {
 			last.Width = max(last.Width, from+width-last.X)
 			if worse(one.tone, last.Tone) {
-				last.Tone, last.Title = one.tone, one.title
+				last.Tone, last.Title, last.Href = one.tone, one.title, one.href
 			}
 			return
 		}
 	}
-	l.Marks = append(l.Marks, timelineMark{from, width, one.tone, one.title})
+	l.Marks = append(l.Marks, timelineMark{from, width, one.tone, one.title, one.href})
 }
 
 // worse reports whether a tone should be seen rather than the other.
@@ -223,6 +225,7 @@ type ranMark struct {
 	from, to time.Time
 	tone     string
 	title    string
+	href     string
 }
 
 // ran reads what a lane ran in the window, the newest first: slots where it has
@@ -237,7 +240,7 @@ func (l *timelineLine) ran(ctx context.Context, tx *store.Tx, k lane.Kind, w tim
 	}
 	runs, err := runstore.In(tx).RunMarks(ctx, l.Kind, of.Lane, w.from, w.to, marksRead)
 	for _, one := range runs {
-		out = append(out, ranMark{one.CreatedAt, restedAt(&one), tone(string(one.Status)), instant(one.CreatedAt) + " · " + called(string(one.Status))})
+		out = append(out, ranMark{one.CreatedAt, restedAt(&one), tone(string(one.Status)), instant(one.CreatedAt) + " · " + called(string(one.Status)), "/runs/" + url.PathEscape(one.ID)})
 	}
 	return out, err
 }

@@ -36,9 +36,9 @@ func dueMarks(d lane.Due, w timelineWindow) (out []timelineMark) {
 	for n := 0; ok && at.Before(w.to); n++ {
 		x := w.x(at)
 		if step := d.Schedule.Interval(); step > 0 && step < 2*near || n == dueShown {
-			return append(out, timelineMark{x, lineWidth - x, "band", "Due " + when.Until(w.now, at) + ", then " + d.Schedule.Describe()})
+			return append(out, timelineMark{x, lineWidth - x, "band", "Due " + when.Until(w.now, at) + ", then " + d.Schedule.Describe(), ""})
 		}
-		out = append(out, timelineMark{min(x, lineWidth-markWidth), markWidth, "next", "Due at " + instant(at)})
+		out = append(out, timelineMark{min(x, lineWidth-markWidth), markWidth, "next", "Due at " + instant(at), ""})
 		at, ok = d.Schedule.Next(at)
 	}
 	return out

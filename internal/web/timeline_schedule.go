@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"net/url"
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/lane"
@@ -21,7 +22,11 @@ func slotMarks(ctx context.Context, tx *store.Tx, id string, w timelineWindow) (
 			break
 		}
 		outcome := slotOutcome(slot.Status, slot.Disposition)
-		out = append(out, ranMark{latest(slot.ScheduledFor, slot.StartedAt), slot.CompletedAt, tone(outcome), instant(slot.ScheduledFor) + " · " + called(outcome)})
+		href := ""
+		if slot.RunID != "" {
+			href = "/runs/" + url.PathEscape(slot.RunID)
+		}
+		out = append(out, ranMark{latest(slot.ScheduledFor, slot.StartedAt), slot.CompletedAt, tone(outcome), instant(slot.ScheduledFor) + " · " + called(outcome), href})
 	}
 	return out, err
 }

@@ -157,6 +157,12 @@ func (tx Tx) ScheduleByName(ctx context.Context, ownerID, name string) (Schedule
 	return s, noSchedule(err, name)
 }
 
+// SchedulesUnder reads up to limit schedules that run under a grant, by name.
+func (tx Tx) SchedulesUnder(ctx context.Context, grantID string, limit int) ([]Schedule, error) {
+	rows, err := tx.Query(ctx, `select `+graphScheduleColumns+` from schedules where execution_grant_id = $1 and deleted_at is null order by name, id limit $2`, grantID, limit)
+	return store.ScanAll(rows, err, "read schedules of a grant", scanGraphSchedule)
+}
+
 // ListSchedules reads up to limit schedules of an owner by name, those after the
 // given one; an empty owner is everybody, by id.
 func (tx Tx) ListSchedules(ctx context.Context, ownerID, after string, limit int) ([]Schedule, error) {
