@@ -50,7 +50,8 @@ type runPage struct {
 // phaseStep is one phase of a run's way.
 type phaseStep struct {
 	Name  string
-	State string // past, here or ahead
+	State string // past, here, stopped or ahead
+	Tone  string // of what stopped there
 }
 
 // showRun is the view for whoever wants to know exactly: here are phases,
@@ -63,24 +64,28 @@ func (s *Site) showRun(w http.ResponseWriter, r *http.Request, v *visit) {
 	}
 	f := s.frameFor(r, v, "runs", "Run of "+one.Lane)
 	f.Live = one.Follows()
-	body := runPage{Run: one, CanWrite: v.may("runs", "write"), Steps: steps(one.HandlerType, one.Phase)}
+	body := runPage{Run: one, CanWrite: v.may("runs", "write"), Steps: steps(one.HandlerType, one.Phase, one.Status)}
 	s.show(w, r, "run.html", f, body)
 }
 
-// steps is the way of a run of this type, and how far it came.
-func steps(handlerType, phase string) (out []phaseStep) {
-	state := "past"
+// steps is the way of a run of this type, and how far it came. One that does not
+// go on stopped at its phase.
+func steps(handlerType, phase, status string) (out []phaseStep) {
+	state, tone, here := "past", tone(status), "here"
+	if status != string(pawl.StatusActive) {
+		here = "stopped"
+	}
 	for _, p := range pawl.Phases(pawl.HandlerType(handlerType)) {
 		name := string(p)
 		switch {
 		case name == phase && p == pawl.PhaseCommitted:
 			state = "past"
 		case name == phase:
-			state = "here"
-		case state == "here":
+			state = here
+		case state == here:
 			state = "ahead"
 		}
-		out = append(out, phaseStep{name, state})
+		out = append(out, phaseStep{name, state, tone})
 	}
 	return out
 }

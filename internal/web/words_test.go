@@ -96,3 +96,25 @@ func TestJSONIsShownAsItIsSent(t *testing.T) {
 		t.Errorf("%d bytes are shown", len(got))
 	}
 }
+
+// A run that failed or waits stopped at its phase, and is not drawn as one that
+// goes on there.
+func TestPhasesTellWhereARunStopped(t *testing.T) {
+	for status, want := range map[string]string{
+		"active": "past here ahead", "failed:logic": "past stopped:bad ahead", "paused:approval": "past stopped:warn ahead", "crashed": "past stopped:bad ahead", "committed": "past past past",
+	} {
+		phase := "prepared"
+		if status == "committed" {
+			phase = "committed"
+		}
+		told := map[string]string{}
+		for _, s := range steps("consumer", phase, status) {
+			if told[s.Name] = s.State; s.State == "stopped" {
+				told[s.Name] += ":" + s.Tone
+			}
+		}
+		if got := told["preparing"] + " " + told["prepared"] + " " + told["mutating"]; got != want {
+			t.Errorf("%s: %s, want %s", status, got, want)
+		}
+	}
+}
