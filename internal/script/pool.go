@@ -124,16 +124,17 @@ func (p *Pool) enter(ctx context.Context) (tied context.Context, leave func(), e
 	}, nil
 }
 
-// acquire returns a worker for one phase. Callers that must wait are served in
-// the order in which they came.
-func (p *Pool) acquire(ctx context.Context) (*worker, error) {
+// acquire returns a worker for one phase of a program, one that has it ready if
+// there is a choice. Callers that must wait are served in the order in which they
+// came.
+func (p *Pool) acquire(ctx context.Context, program string) (*worker, error) {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
 		return nil, errClosed
 	}
 	if len(p.waiting) == 0 {
-		if w := p.popIdle(); w != nil {
+		if w := p.popIdle(program); w != nil {
 			p.mu.Unlock()
 			return w, nil
 		}
@@ -182,12 +183,19 @@ func (p *Pool) useTurn(ctx context.Context, w *worker, open bool) (*worker, erro
 	return p.start(ctx)
 }
 
-// popIdle takes the idle worker that was used last, so that the others can
-// end. Those that have died meanwhile are forgotten.
-func (p *Pool) popIdle() *worker {
+// popIdle takes an idle worker that knows the program, else the one that was used
+// last, so that the others can end. Those that have died meanwhile are forgotten.
+func (p *Pool) popIdle(program string) *worker {
 	for len(p.idle) > 0 {
-		w := p.idle[len(p.idle)-1]
-		p.idle = p.idle[:len(p.idle)-1]
+		i := len(p.idle) - 1
+		for k, w := range slices.Backward(p.idle) {
+			if w.knows[program] {
+				i = k
+				break
+			}
+		}
+		w := p.idle[i]
+		p.idle = slices.Delete(p.idle, i, i+1)
 		if w.alive() {
 			return w
 		}

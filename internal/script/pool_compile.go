@@ -29,7 +29,7 @@ func (p *Pool) Compile(ctx context.Context, file, source string) (*Program, erro
 		return nil, err
 	}
 	defer leave()
-	w, err := p.acquire(ctx)
+	w, err := p.acquire(ctx, "")
 	if err != nil {
 		return nil, fmt.Errorf("wait for a script worker: %w", err)
 	}

@@ -344,6 +344,38 @@ func TestWorkersKeepManyPrograms(t *testing.T) {
 	}
 }
 
+// A program goes to a worker that has it ready, if one is idle: with many
+// programs, each worker would else have to prepare all of them.
+func TestAProgramStaysWithItsWorker(t *testing.T) {
+	p := newTestPool(t, Config{Workers: 2})
+	programs := []*Program{compileTest(t, handler(`await ctx.peek("a"); return 1`)), compileTest(t, handler(`await ctx.peek("a"); return 2`))}
+	var both, done sync.WaitGroup
+	both.Add(2)
+	for _, program := range programs { // at once, so that each has a worker of its own
+		done.Go(func() {
+			host := &fakeHost{answer: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+				both.Done()
+				both.Wait()
+				return json.RawMessage(`[]`), nil
+			}}
+			if _, err := p.Run(t.Context(), Request{Program: program, Handler: handlerPath}, host, Limits{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	done.Wait()
+	for i := range 6 {
+		if _, err := p.Run(t.Context(), Request{Program: programs[i%2], Handler: handlerPath}, &fakeHost{answer: echo}, Limits{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, w := range p.idle {
+		if len(w.knows) != 1 {
+			t.Errorf("a worker has run %d of the two programs", len(w.knows))
+		}
+	}
+}
+
 func TestPoolInsideAWorkerIsRefused(t *testing.T) {
 	args := os.Args
 	t.Cleanup(func() { os.Args = args })

@@ -34,7 +34,8 @@ type worker struct {
 	broken bool       // guarded by mu: a frame was not written whole
 	phase  uint32     // guarded by mu: who may write, 0 for nobody
 
-	runs      int // also the id of the last phase
+	runs      int             // also the id of the last phase
+	knows     map[string]bool // programs that it ran, and may have ready
 	idleSince time.Time
 }
 
@@ -129,6 +130,15 @@ func (w *worker) greet(ctx context.Context) error {
 		return errProtocol
 	}
 	return nil
+}
+
+// note remembers that the worker has a program. Whoever has a worker for a phase
+// is the only one to use it.
+func (w *worker) note(program string) {
+	if w.knows == nil || len(w.knows) > 2*mostPrograms {
+		w.knows = map[string]bool{}
+	}
+	w.knows[program] = true
 }
 
 // begin gives the worker to a phase, and end takes it back.

@@ -101,11 +101,12 @@ func (p *Pool) run(ctx context.Context, req Request, host Host, limits Limits) (
 		return Result{}, err
 	}
 	defer leave()
-	w, err := p.acquire(ctx)
+	w, err := p.acquire(ctx, req.Program.Version)
 	if err != nil {
 		return Result{}, fmt.Errorf("wait for a script worker: %w", err)
 	}
 	x.w = w
+	w.note(req.Program.Version)
 	err = x.converse(ctx, payload)
 	if x.reusable {
 		p.release(w)

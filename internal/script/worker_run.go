@@ -117,6 +117,7 @@ type prepared struct {
 	// bound says that the top level must run in each phase: it failed, or asked
 	// for the time, for chance or for something of the host.
 	bound bool
+	size  int // bytes of both
 }
 
 // start brings the environment to where the top level of the program has run.
@@ -153,8 +154,9 @@ func (p *phase) prepare(program *prepared) {
 	case err != nil:
 		program.bound = true
 	default:
-		if kept := p.engine.save(); p.w.fits(len(kept) * 8) {
+		if kept := p.engine.save(); len(kept)*8 <= mostImage {
 			program.image = kept
+			p.w.grow(program, len(kept)*8)
 		} else {
 			program.bound = true
 		}
@@ -349,34 +351,29 @@ func (p *phase) program(version string) (program *prepared, dropped bool) {
 
 // How many programs a worker keeps, how many bytes of them, and of one image.
 const (
-	mostPrograms = 64
+	mostPrograms = 256
 	mostKept     = 48 << 20
 	mostImage    = 8 << 20
 )
 
 func (w *workerSide) keep(version string, compiled code) *prepared {
-	if len(w.programs) >= mostPrograms {
-		w.forget()
-	}
-	w.fits(len(compiled))
 	program := &prepared{code: compiled}
+	w.grow(program, len(compiled))
 	w.programs[version] = program
 	return program
 }
 
-// fits makes room for so many bytes, if they may be kept at all.
-func (w *workerSide) fits(size int) bool {
-	if size > mostImage {
-		return false
-	}
-	if w.kept+size > mostKept {
-		w.forget()
+// grow counts bytes of a program, and makes room for them by forgetting others.
+func (w *workerSide) grow(program *prepared, size int) {
+	for version, other := range w.programs { // in no order, so that nobody who takes turns is always out
+		if w.kept+size <= mostKept && len(w.programs) < mostPrograms {
+			break
+		}
+		if other != program {
+			w.kept -= other.size
+			delete(w.programs, version)
+		}
 	}
 	w.kept += size
-	return true
-}
-
-func (w *workerSide) forget() {
-	clear(w.programs)
-	w.kept = 0
+	program.size += size
 }
