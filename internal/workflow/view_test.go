@@ -78,11 +78,15 @@ func wordsOfStates(t *testing.T, k *kit) {
 
 // and Idle before and after.
 func runningWhileActive(t *testing.T, k *kit) {
-	k.writeThrough()
 	var during Details
 	var why lane.Why
 	w := k.deploy("runs", "1", consuming(func(*goCtx, []json.RawMessage) any {
-		during = k.look("runs")
+		for range 100 { // a prepare that takes its time is written down by itself
+			if during = k.look("runs"); during.State == run.Running {
+				break
+			}
+			pass(holdTime)
+		}
 		var err error
 		if why, err = k.s.Why(t.Context(), lane.Viewer{}, "runs", time.Time{}); err != nil {
 			t.Error(err)
