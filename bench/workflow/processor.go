@@ -45,7 +45,7 @@ func postmaster(ctx context.Context, pg string) int {
 	if err := c.QueryRow(ctx, `select pg_backend_pid()`).Scan(&backend); err != nil {
 		return 0
 	}
-	parent, _ := readStat(strconv.Itoa(backend))
+	parent, _, _ := readStat(strconv.Itoa(backend))
 	return parent
 }
 
@@ -58,10 +58,11 @@ func processorUse(postmaster int) processor {
 		if _, err := strconv.Atoi(e.Name()); err != nil {
 			continue
 		}
-		parent, used := readStat(e.Name())
+		parent, used, ended := readStat(e.Name())
 		switch {
 		case e.Name() == strconv.Itoa(os.Getpid()):
 			sum.server += used
+			sum.workers += ended
 		case parent == os.Getpid():
 			sum.workers += used
 		case postmaster > 0 && (parent == postmaster || e.Name() == strconv.Itoa(postmaster)):
@@ -71,21 +72,24 @@ func processorUse(postmaster int) processor {
 	return sum
 }
 
-// readStat reads the parent and the processor time of a process; zero where
-// there is no such process.
-func readStat(pid string) (parent int, used time.Duration) {
+// readStat reads the parent of a process, its processor time, and that of its
+// children that have ended; zero where there is no such process.
+func readStat(pid string) (parent int, used, ended time.Duration) {
 	raw, err := os.ReadFile("/proc/" + pid + "/stat")
 	if err != nil {
-		return 0, 0
+		return 0, 0, 0
 	}
 	_, rest, _ := strings.Cut(string(raw), ") ") // the name before it may have spaces
 	fields := strings.Fields(rest)
-	if len(fields) < 13 {
-		return 0, 0
+	if len(fields) < 15 {
+		return 0, 0, 0
 	}
 	parent, _ = strconv.Atoi(fields[1])
-	user, _ := strconv.Atoi(fields[11])
-	system, _ := strconv.Atoi(fields[12])
 	const tick = 10 * time.Millisecond // of Linux, on every machine that it runs on
-	return parent, time.Duration(user+system) * tick
+	sum := func(user, system string) time.Duration {
+		u, _ := strconv.Atoi(user)
+		s, _ := strconv.Atoi(system)
+		return time.Duration(u+s) * tick
+	}
+	return parent, sum(fields[11], fields[12]), sum(fields[13], fields[14])
 }

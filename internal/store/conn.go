@@ -161,7 +161,7 @@ func (c *liteConn) prepare(ctx context.Context, text string) (*sql.Stmt, error) 
 
 // peeked are the parameters whose values SQLite looks at when it plans: a limit,
 // and the kind of a run, which is the condition of a partial index.
-var peeked = regexp.MustCompile(`\b(limit|kind =) (\$\d+)`) //nolint:gochecknoglobals // compiled once
+var peeked = regexp.MustCompile(`\b(limit|kind =) (\$\d+)`)
 
 // planOnce hides the values of parameters from the planner of SQLite. It would
 // make the plan of such a statement anew whenever it is given another value, which

@@ -61,6 +61,7 @@ func TestWhatChangesBetweenTwoRunsIsRespected(t *testing.T) {
 					change = func(k *kit, name string) { k.deploy(name, "2", version("2")) }
 				}
 				w := k.deploy("between", "1", version("1"))
+				k.settle(w) // a new consumer is asked once
 				k.publish(w, "in", "a", "b", "c")
 				k.fault = func(place string) error {
 					if place == "committed" && change != nil {

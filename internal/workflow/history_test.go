@@ -66,6 +66,9 @@ func checkHistories(t *testing.T, percent int, url func() string) {
 			defer func() { ended = recover() }() // for the goroutine of rapid
 			k := newKitOn(t, url())
 			k.t = &caseTB{TB: t, rt: rt}
+			if rapid.Bool().Draw(rt, "each step by itself") {
+				k.writeThrough()
+			}
 			live(rt, k, fmt.Sprintf("shop-%d", n))
 		})
 		switch {

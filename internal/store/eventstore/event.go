@@ -127,7 +127,7 @@ func (tx Tx) EventsByMessageWithin(ctx context.Context, workflowID, topic string
 // the index of pending events, however many there are.
 func (tx Tx) OldestPending(ctx context.Context, workflowID string, topics []string) (out map[string]int64, err error) {
 	if len(topics) == 0 {
-		return nil, nil
+		return map[string]int64{}, nil
 	}
 	sql, args := oldestPending(workflowID, topics)
 	return scanOldest(tx.Query(ctx, sql, args...))
