@@ -82,9 +82,9 @@ func serverConfig(addr, dir string, r rooms) server.Config {
 
 func opening(s server.Started, dir string, cfg Config) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "A Pawl server is running at %s, with its data in %s.\n", s.URL, dir)
+	fmt.Fprintf(&b, "Pawl is running at %s with data in %s.\n", s.URL, dir)
 	if !cfg.Once {
-		fmt.Fprintf(&b, "Watch it in a browser (the link works once):  %s\n", s.SignInURL)
+		fmt.Fprintf(&b, "Open in a browser (single use):  %s\n", s.SignInURL)
 	}
 	b.WriteString("\n")
 	return b.String()
@@ -92,20 +92,20 @@ func opening(s server.Started, dir string, cfg Config) string {
 
 // goingOn says what can be done while the demo goes on.
 func goingOn(s server.Started, dir string, cfg Config) string {
-	until := "Ctrl-C ends it."
+	until := "Press Ctrl-C to stop."
 	if cfg.Length > 0 {
-		until = "It ends by itself."
+		until = "It stops on its own."
 	}
 	return fmt.Sprintf(`
-It goes on: letters arrive, prices change, orders are placed, and some wait for you. %s
+The demo keeps running: letters arrive, prices change, orders are placed, and some need your approval. %s
 
-  In a browser (works once, for 15 minutes):  %s
+  In a browser (single use, valid for 15 minutes):  %s
   In another terminal:
     export PAWL_URL=%s PAWL_DATA=%s
-    %[5]s get lanes -w                  # everything that runs, as it changes
-    %[5]s get approvals                 # what waits for you; pawl approve RUN lets it go on
-    %[5]s why %[6]s              # why it waits
-    %[5]s status                        # does anything need you?
+    %[5]s get lanes -w                  # watch all lanes
+    %[5]s get approvals                 # list pending approvals; pawl approve RUN approves one
+    %[5]s why %[6]s              # why it is waiting
+    %[5]s status                        # what needs attention
 
 `, until, s.SignInURL, s.URL, dir, cmp.Or(cfg.Program, "pawl"), largeOrdersName)
 }

@@ -36,7 +36,7 @@ func TestDemoEndsWhenItsTimeIsOver(t *testing.T) {
 	if err := Run(t.Context(), Config{Out: &out, Addr: "127.0.0.1:0", Length: 200 * time.Millisecond}); err != nil {
 		t.Error(err)
 	}
-	if !strings.Contains(out.String(), "not all could be shown") {
+	if !strings.Contains(out.String(), "not all were shown") {
 		t.Error(out.String())
 	}
 }
@@ -56,7 +56,7 @@ func TestDemoGoesOnUntilItIsInterrupted(t *testing.T) {
 	if err := Run(ctx, Config{Out: heard, Addr: "127.0.0.1:0"}); err != nil {
 		t.Errorf("%v\n%s", err, out.String())
 	}
-	for _, words := range []string{"Every promise was kept.", "/signin?code=", "pawl get approvals", "Ctrl-C ends it."} {
+	for _, words := range []string{"Every promise was kept.", "/signin?code=", "pawl get approvals", "Press Ctrl-C to stop."} {
 		if !strings.Contains(out.String(), words) {
 			t.Errorf("it lacks %q:\n%s", words, out.String())
 		}

@@ -60,7 +60,7 @@ func (s *stage) live(ctx context.Context) {
 func (l *living) sendLetter() {
 	lines, err := l.bookLines()
 	if err == nil && slices.Contains(lines, l.letter(l.letters).line()) {
-		l.story.note("entered", l.letter(l.letters).name+" into the book")
+		l.story.note("recorded", l.letter(l.letters).name+" in the book")
 	}
 	if old := l.letter(l.letters - mostLetters); err == nil && slices.Contains(lines, old.line()) {
 		_ = os.Remove(l.inbox(old)) // it is in nobody's way
@@ -68,7 +68,7 @@ func (l *living) sendLetter() {
 	l.letters++
 	next := l.letter(l.letters)
 	if err := os.WriteFile(l.inbox(next), []byte(next.text+"\n"), 0o600); err != nil {
-		l.story.note("failed", "no letter could be put into the inbox: "+err.Error())
+		l.story.note("failed", "cannot write a letter to the inbox: "+err.Error())
 		return
 	}
 	l.story.note("arrived", next.name+" in the inbox")

@@ -122,7 +122,7 @@ func (b *orderBook) takeOrder(w http.ResponseWriter, r *http.Request) {
 	}
 	o := b.enter(key, asked)
 	if o.lost {
-		b.tell("lost", o.Thing+" was ordered, and the answer of the desk got lost")
+		b.tell("lost", o.Thing+" was ordered; the response from the desk was lost")
 		panic(http.ErrAbortHandler)
 	}
 	b.tell("ordered", fmt.Sprintf("%s, as number %d", o.Thing, o.Number))
@@ -153,7 +153,7 @@ func (b *orderBook) findOrder(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
 		return
 	}
-	b.tell("healed", "the desk knew the order of "+o.Thing+" by its key; it is not sent again")
+	b.tell("healed", "the desk found the order for "+o.Thing+" by its key; not sent again")
 	answerJSON(w, http.StatusOK, o)
 }
 

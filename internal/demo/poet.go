@@ -86,7 +86,7 @@ func (p *poet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	text, lost := p.write(key, fmt.Sprintf("Of %s I sing, for %s has come.", run.Input.Topic, run.ScheduledFor.Local().Format(time.TimeOnly)))
 	if lost {
-		p.tell("lost", "the answer of the poet")
+		p.tell("lost", "the response from the poet")
 		panic(http.ErrAbortHandler)
 	}
 	p.tell("wrote", "the poet: "+text)

@@ -19,7 +19,7 @@ const largeOrdersName = "large-orders"
 // approval is an order that a person must see before it is sent. Here the demo
 // is the person.
 func approval() scene {
-	return scene{name: "approval", promise: "a call that needs approval is not made before it has it", play: playApproval}
+	return scene{name: "approval", promise: "a call that needs approval waits for it", play: playApproval}
 }
 
 func playApproval(ctx context.Context, s *stage) (string, error) {
@@ -41,15 +41,15 @@ func playApproval(ctx context.Context, s *stage) (string, error) {
 	if orders, posts := s.desk.book.placed(wish); len(orders) > 0 || posts > 0 {
 		return "", errors.New("it was ordered before anybody approved it")
 	}
-	s.story.note("needs approval", string(asked.Title)+"; the desk knows nothing of it yet")
+	s.story.note("needs approval", string(asked.Title)+"; not sent to the desk yet")
 	if err := s.approve(ctx, asked); err != nil {
 		return "", err
 	}
-	s.story.note("approved", string(asked.Title)+", by the demo itself, because nobody else is here")
+	s.story.note("approved", string(asked.Title)+", by the demo itself")
 	if _, err := s.orderOf(ctx, largeOrdersName, wish); err != nil {
 		return "", err
 	}
-	return "a grand piano was ordered when the demo had approved it, and not before", nil
+	return "a grand piano was ordered only after approval", nil
 }
 
 // awaitQuestion waits until the order for a wish is asked for. What an earlier

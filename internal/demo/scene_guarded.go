@@ -13,7 +13,7 @@ import (
 // guarded is a job that wants to call a private address. The demo's server was
 // told to allow 127.0.0.1 alone, so the call is refused before it is made.
 func guarded() scene {
-	return scene{name: "guarded", promise: "private addresses are out of reach unless they were allowed", play: playGuarded}
+	return scene{name: "guarded", promise: "private addresses are blocked unless allowed", play: playGuarded}
 }
 
 func playGuarded(ctx context.Context, s *stage) (string, error) {
@@ -31,5 +31,5 @@ func playGuarded(ctx context.Context, s *stage) (string, error) {
 	if h.what != failed {
 		return "", fmt.Errorf("the call %s instead of being refused", h.what)
 	}
-	return "a call to 10.0.0.1 was refused at once, and not repeated", nil
+	return "a call to 10.0.0.1 was blocked immediately and not retried", nil
 }

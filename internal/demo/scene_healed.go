@@ -13,7 +13,7 @@ import (
 // healed is a job that fails twice. It is tried again after longer and longer
 // pauses until it succeeds.
 func healed() scene {
-	return scene{name: "healed", promise: "a job that fails is tried again, after longer and longer pauses", play: playHealed}
+	return scene{name: "healed", promise: "a failed job is retried with increasing delays", play: playHealed}
 }
 
 func playHealed(ctx context.Context, s *stage) (string, error) {
@@ -35,5 +35,5 @@ func playHealed(ctx context.Context, s *stage) (string, error) {
 	if second <= first {
 		return "", fmt.Errorf("the second pause of %s is not longer than the first of %s", second, first)
 	}
-	return fmt.Sprintf("failed twice, healed after pauses of %s and %s", seconds(first), seconds(second)), nil
+	return fmt.Sprintf("failed twice, succeeded after delays of %s and %s", seconds(first), seconds(second)), nil
 }

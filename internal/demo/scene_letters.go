@@ -16,7 +16,7 @@ import (
 // entered into the book, every letter once, although the inbox is looked into
 // again and again.
 func letters() scene {
-	return scene{name: "letters", promise: "a workflow does every thing once, however often it looks", play: playLetters}
+	return scene{name: "letters", promise: "a workflow handles every input once, however often it polls", play: playLetters}
 }
 
 func playLetters(ctx context.Context, s *stage) (string, error) {
@@ -48,7 +48,7 @@ func playLetters(ctx context.Context, s *stage) (string, error) {
 			return "", fmt.Errorf("%q is in the book %d times", line, n)
 		}
 	}
-	return fmt.Sprintf("%d letters entered into the book once each", len(want)), nil
+	return fmt.Sprintf("%d letters recorded, each once", len(want)), nil
 }
 
 // awaitLines waits until all lines are in the book.
@@ -67,7 +67,7 @@ func (s *stage) awaitLines(ctx context.Context, want []string) error {
 			case !told[line]:
 				told[line] = true
 				name, _, _ := strings.Cut(line, ":")
-				s.story.note("entered", name+" into the book")
+				s.story.note("recorded", name+" in the book")
 			}
 		}
 		if missing == 0 {

@@ -18,7 +18,7 @@ const ordersName = "orders"
 // lostAnswer is an order that the desk takes and whose answer gets lost. Nobody
 // knows what became of it until the desk is asked by its key.
 func lostAnswer() scene {
-	return scene{name: "lost answer", promise: "an order whose answer is lost is found again, not sent twice", play: playLostAnswer}
+	return scene{name: "lost answer", promise: "an order whose response is lost is looked up, not sent twice", play: playLostAnswer}
 }
 
 func playLostAnswer(ctx context.Context, s *stage) (string, error) {
@@ -36,7 +36,7 @@ func playLostAnswer(ctx context.Context, s *stage) (string, error) {
 			return "", fmt.Errorf("the lost order is known by its %s", by)
 		}
 	}
-	return fmt.Sprintf("%d orders placed once each; for one the desk had to be asked what became of it", len(wishes)), nil
+	return fmt.Sprintf("%d orders placed, each once; one was confirmed by asking the desk", len(wishes)), nil
 }
 
 // orderOf waits until the order for a wish is placed and its run has ended, and

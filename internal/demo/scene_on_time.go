@@ -15,7 +15,7 @@ const latest = time.Second
 
 // onTime is a row of timers: each goes off when it should, and never before.
 func onTime() scene {
-	return scene{name: "on time", promise: "a timer goes off at its instant, never before it", play: playOnTime}
+	return scene{name: "on time", promise: "a timer fires on time, never early", play: playOnTime}
 }
 
 func playOnTime(ctx context.Context, s *stage) (string, error) {

@@ -13,7 +13,7 @@ import (
 // oneAtATime is a lane: its jobs are due at the same instant, and run one
 // after the other in the order in which they were asked for.
 func oneAtATime() scene {
-	return scene{name: "one at a time", promise: "jobs of one lane never overlap, and keep their order", play: playOneAtATime}
+	return scene{name: "one at a time", promise: "jobs in a lane run one at a time, in order", play: playOneAtATime}
 }
 
 func playOneAtATime(ctx context.Context, s *stage) (string, error) {
@@ -43,5 +43,5 @@ func playOneAtATime(ctx context.Context, s *stage) (string, error) {
 		}
 		before = visits[0]
 	}
-	return fmt.Sprintf("%d customers at one till, one after the other", count), nil
+	return fmt.Sprintf("%d customers at one till, one at a time", count), nil
 }

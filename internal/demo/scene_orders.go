@@ -13,7 +13,7 @@ import (
 // orders are calls of an upstream that is mostly well: one call meets a fault
 // and is repeated, one is slow, and every order arrives.
 func orders() scene {
-	return scene{name: "orders", promise: "every call arrives; one that met a fault is repeated", play: playOrders}
+	return scene{name: "orders", promise: "every call arrives; failed ones are retried", play: playOrders}
 }
 
 func playOrders(ctx context.Context, s *stage) (string, error) {
@@ -42,7 +42,7 @@ func playOrders(ctx context.Context, s *stage) (string, error) {
 			return "", fmt.Errorf("order %d: %w", i+1, err)
 		}
 	}
-	return fmt.Sprintf("%d orders arrived, order %d after a fault of the desk", count, faulty), nil
+	return fmt.Sprintf("%d orders arrived, order %d after an error at the desk", count, faulty), nil
 }
 
 // checkVisits tells whether there were as many requests as expected, all with

@@ -21,7 +21,7 @@ const nextMinute = 10 * time.Second
 // poems is a schedule, the one of examples/poet but for every minute: each slot
 // is one poem with one receipt, although an answer is lost.
 func poems() scene {
-	return scene{name: "poems", promise: "every slot of a schedule runs once, and is paid for once", play: playPoems}
+	return scene{name: "poems", promise: "every schedule slot runs once and is billed once", play: playPoems}
 }
 
 func playPoems(ctx context.Context, s *stage) (string, error) {

@@ -22,7 +22,7 @@ const pricesName = "prices"
 // up in the table, although the market fails, dies in the middle of a page, and
 // has a limit.
 func prices() scene {
-	return scene{name: "prices", promise: "a source fetches every page, and every row is there once", play: playPrices}
+	return scene{name: "prices", promise: "a source fetches every page and stores every row once", play: playPrices}
 }
 
 func playPrices(ctx context.Context, s *stage) (string, error) {
@@ -53,7 +53,7 @@ func playPrices(ctx context.Context, s *stage) (string, error) {
 		return "", s.ended(ctx, err)
 	}
 	s.story.note("compared", fmt.Sprintf("%d rows of the table prices with the market, after %d runs", len(rows), len(runs)))
-	return fmt.Sprintf("%d rows as the market has them, none twice, after an error 500 and a page that was cut off; never over its limit", len(rows)), nil
+	return fmt.Sprintf("%d rows match the market, none twice, despite a 500 and a truncated page; the rate limit was respected", len(rows)), nil
 }
 
 // applyPrices applies the definition. One of an earlier start is deleted with

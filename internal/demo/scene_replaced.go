@@ -14,7 +14,7 @@ import (
 // replaced is a job with a key that is asked for again before it is due: only
 // the last version runs.
 func replaced() scene {
-	return scene{name: "replaced", promise: "asking again with the same key replaces the job that waits", play: playReplaced}
+	return scene{name: "replaced", promise: "a job with the same key replaces the pending one", play: playReplaced}
 }
 
 func playReplaced(ctx context.Context, s *stage) (string, error) {
@@ -29,7 +29,7 @@ func playReplaced(ctx context.Context, s *stage) (string, error) {
 			return "", err
 		}
 		last = j
-		s.story.note("asked for", name+", in the place of any that waits")
+		s.story.note("asked for", name+", replacing any that is pending")
 		if err := pause(ctx, 600*time.Millisecond); err != nil {
 			return "", err
 		}
@@ -44,7 +44,7 @@ func playReplaced(ctx context.Context, s *stage) (string, error) {
 	if !strings.Contains(visits[0].body, fmt.Sprintf(`"version":%d`, versions)) {
 		return "", fmt.Errorf("the desk got %s instead of version %d", visits[0].body, versions)
 	}
-	return fmt.Sprintf("asked for %d times, ran once, with version %d", versions, versions), nil
+	return fmt.Sprintf("enqueued %d times, ran once, with version %d", versions, versions), nil
 }
 
 // pause waits, unless the demo ends.

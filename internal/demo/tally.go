@@ -19,7 +19,7 @@ func (t tally) summary(st *story, jobs, again int, took time.Duration) string {
 		case o.broken():
 			fmt.Fprintf(&b, "%s %-14s %s\n%17sbroken: %s\n", st.mark(false), sc.name, sc.promise, "", o.err)
 		case o.err != nil:
-			fmt.Fprintf(&b, "- %-14s %s\n%17sthe demo ended first\n", sc.name, sc.promise, "")
+			fmt.Fprintf(&b, "- %-14s %s\n%17snot shown: the demo ended first\n", sc.name, sc.promise, "")
 		default:
 			fmt.Fprintf(&b, "%s %-14s %s\n%17s%s\n", st.mark(true), sc.name, sc.promise, "", o.seen)
 		}
@@ -38,7 +38,7 @@ func (t tally) words() string {
 	case t.verdict() != nil:
 		return "Not every promise was kept."
 	case cut:
-		return "No promise was broken; not all could be shown."
+		return "No promise was broken, but not all were shown."
 	}
 	return "Every promise was kept."
 }

@@ -47,7 +47,7 @@ func TestSceneThatWasCutShortIsNeitherKeptNorBroken(t *testing.T) {
 	if err := total.verdict(); err != nil {
 		t.Error(err)
 	}
-	if text := total.summary(&story{}, 1, 1, 0); !strings.Contains(text, "- "+total[0].scene.name) || !strings.Contains(text, "the demo ended first") || !strings.Contains(text, "not all could be shown") {
+	if text := total.summary(&story{}, 1, 1, 0); !strings.Contains(text, "- "+total[0].scene.name) || !strings.Contains(text, "not shown: the demo ended first") || !strings.Contains(text, "not all were shown") {
 		t.Error(text)
 	}
 }
