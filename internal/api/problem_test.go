@@ -163,7 +163,7 @@ func TestFaultsOfTheSchemaReadLikeOurs(t *testing.T) {
 			{"GET", "/api/v1/jobs?limit=0", nil, "/limit must be at least 1", usual},
 			{"GET", "/api/v1/jobs?limit=501", nil, "/limit must be at most 500", usual},
 			{"GET", "/api/v1/jobs?limit=x", nil, "/limit must be a whole number", usual},
-			{"GET", "/api/v1/jobs?state=runing", nil, "/state must be one of scheduled, pending, running, failed, succeeded, cancelled", `Did you mean "running"?`},
+			{"GET", "/api/v1/jobs?state=schedule", nil, "/state must be one of scheduled, pending, running, failed, succeeded, cancelled", `Did you mean "scheduled"?`},
 			{"GET", "/api/v1/jobs?state=xyzzy", nil, "/state must be one of scheduled, pending, running, failed, succeeded, cancelled", usual},
 			{"GET", "/api/v1/jobs?stat=running", nil, "/stat is not a parameter of this request", "The parameters are "},
 			{"POST", "/api/v1/jobs", map[string]any{}, "/task is required", usual},
