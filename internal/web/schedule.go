@@ -109,11 +109,7 @@ type scheduleRunsPage struct {
 
 func (s *Site) showScheduleRuns(w http.ResponseWriter, r *http.Request, v *visit) {
 	s.showScheduleTab(w, r, v, "runs", " · runs", func(h *scheduleHead) (any, error) {
-		query := listQuery(r, runsPerPage, "status")
-		query.Set("kind", string(pawl.KindSchedule))
-		query.Set("lane", h.ID)
-		var list client.Page[runView]
-		err := s.ask(r.Context(), v, "/api/v1/runs", query, &list)
+		list, err := s.runsOf(r, v, pawl.KindSchedule, h.ID)
 		return scheduleRunsPage{h, list.Items, pagerOf(r, list.NextCursor)}, err
 	})
 }

@@ -208,11 +208,7 @@ type sourceRunsPage struct {
 
 func (s *Site) showSourceRuns(w http.ResponseWriter, r *http.Request, v *visit) {
 	s.showSourceTab(w, r, v, "runs", " · runs", func(h *sourceHead) (any, error) {
-		query := listQuery(r, runsPerPage, "status")
-		query.Set("kind", string(pawl.KindSource))
-		query.Set("lane", h.Name)
-		var list client.Page[runView]
-		err := s.ask(r.Context(), v, "/api/v1/runs", query, &list)
+		list, err := s.runsOf(r, v, pawl.KindSource, h.Name)
 		return sourceRunsPage{h, list.Items, pagerOf(r, list.NextCursor)}, err
 	})
 }

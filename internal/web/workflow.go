@@ -109,14 +109,19 @@ type workflowRunsPage struct {
 
 const runsPerPage = 50
 
+// runsOf asks for the runs of a lane that its page shows.
+func (s *Site) runsOf(r *http.Request, v *visit, kind pawl.Kind, lane string) (list client.Page[runView], err error) {
+	query := listQuery(r, runsPerPage, "status")
+	query.Set("kind", string(kind))
+	query.Set("lane", lane)
+	err = s.ask(r.Context(), v, "/api/v1/runs", query, &list)
+	return list, err
+}
+
 func (s *Site) showWorkflowRuns(w http.ResponseWriter, r *http.Request, v *visit) {
 	s.showTab(w, r, v, "runs", " · runs", func(h *workflowHead) (any, error) {
-		query := listQuery(r, runsPerPage, "status")
-		query.Set("kind", string(pawl.KindWorkflow))
-		query.Set("lane", h.Name)
-		var list client.Page[runView]
-		err := s.ask(r.Context(), v, "/api/v1/runs", query, &list)
-		out := workflowRunsPage{Head: h, Runs: list.Items, Status: query.Get("status"), Pager: pagerOf(r, list.NextCursor)}
+		list, err := s.runsOf(r, v, pawl.KindWorkflow, h.Name)
+		out := workflowRunsPage{Head: h, Runs: list.Items, Status: r.URL.Query().Get("status"), Pager: pagerOf(r, list.NextCursor)}
 		for _, one := range slices.Backward(list.Items) {
 			if !one.StartedAt.IsZero() && !one.EndedAt.IsZero() {
 				out.Chart = append(out.Chart, one)

@@ -8,10 +8,10 @@ import (
 	"net/url"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/outbound"
+	"github.com/pawlrun/pawl/internal/visible"
 )
 
 // The codes of Error.
@@ -131,17 +131,7 @@ func excerpt(req *http.Request, body []byte, limit int) string {
 	for _, secret := range secrets(req) {
 		text = strings.ReplaceAll(text, secret, "***")
 	}
-	text = strings.Map(func(r rune) rune {
-		if !unicode.IsGraphic(r) {
-			return ' '
-		}
-		return r
-	}, text)
-	text = strings.Join(strings.Fields(text), " ")
-	if r := []rune(text); len(r) > limit {
-		return string(r[:limit]) + "..."
-	}
-	return text
+	return visible.Excerpt(text, limit)
 }
 
 // secrets lists what of a request must not be shown: the values of the query
