@@ -34,7 +34,7 @@ func TestTheProgramWithoutC(t *testing.T) {
 	if err := demo.Start(); err != nil {
 		t.Fatal(err)
 	}
-	wanted := map[string]bool{"ordered": true, "entered": true, "wrote": true, "on time": true} // workflows, a schedule, a timer
+	wanted := map[string]bool{"ordered": true, "recorded": true, "wrote": true, "on time": true} // workflows, a schedule, a timer
 	var said strings.Builder
 	for lines := bufio.NewScanner(out); len(wanted) > 0 && lines.Scan(); {
 		said.WriteString(lines.Text() + "\n")

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/pawlrun/pawl/internal/pgtest"
@@ -21,7 +22,7 @@ func TestRejectsAreKeptUntilTheirSourceGoes(t *testing.T) {
 			}
 			var list []sourcestore.Reject
 			for i := range 100 {
-				list = append(list, sourcestore.Reject{SourceName: "s", RunID: "r", Page: 2, Row: i + 1, Reason: "no number", Raw: "{\x00}"})
+				list = append(list, sourcestore.Reject{SourceName: "s", RunID: "r", Page: 2, Row: i + 1, Reason: "no number", Raw: fmt.Sprintf("{\x00%d}", i)})
 			}
 			return sourcestore.In(tx).AddRejects(ctx, list)
 		})
