@@ -31,6 +31,7 @@ func newLiteMeter(path string) (Meter, error) {
 		return nil, fmt.Errorf("open %s: SQLite answers %d", path, rc)
 	}
 	m.db = libc.AtomicLoadPUintptr(place)
+	sqlite3.Xsqlite3_busy_timeout(m.tls, m.db, 10_000) // ms; the server writes beside it
 	return m, nil
 }
 
