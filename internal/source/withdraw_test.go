@@ -223,6 +223,9 @@ func TestDeletingRemovesRowsElsewhere(t *testing.T) {
 		if len(there.items("s")) != 10 || len(k.column(`select id from source_definitions`)) != 1 {
 			t.Error("the source is gone, and its rows are not")
 		}
+		if n := len(k.column(`select id from audit_log where action = 'source.delete'`)); n != 1 {
+			t.Errorf("that somebody deletes it is in the audit log %d times, want at once", n)
+		}
 		reach = nil
 		rows, err := k.s.Delete(t.Context(), "s", false, "me")
 		if left := there.items("s"); err != nil || rows != 10 || len(left) != 0 {
