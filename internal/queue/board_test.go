@@ -103,3 +103,27 @@ func TestChangeDuringTheFinishIsNotForgotten(t *testing.T) {
 		t.Errorf("cursor at %v, dirty %v: the new time of the job is not read", c.runAt, c.dirty)
 	}
 }
+
+// A lane runs one job at a time: the next one is taken only when the one before
+// is out of hand.
+func TestBoardGivesOneJobOfALaneAtATime(t *testing.T) {
+	now := time.Unix(1_900_000_000, 0)
+	b := newTestBoard()
+	for id := range int64(3) {
+		j := job(id+1, now)
+		j.Lane = "l"
+		b.offer(j, false, now, now)
+	}
+	for id := range int64(3) {
+		e, _ := b.take(b.pools[0], now)
+		if e == nil || e.job.ID != id+1 {
+			t.Fatalf("took %+v, want job %d", e, id+1)
+		}
+		if beside, _ := b.take(b.pools[0], now); beside != nil {
+			t.Fatalf("job %d runs beside job %d", beside.job.ID, e.job.ID)
+		}
+		f := store.Finished{Job: &e.job}
+		b.finish(e, f)
+		b.written([]store.Finished{f})
+	}
+}
