@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/store"
@@ -153,5 +154,25 @@ func TestASkippedEventStopsACallThatIsNotWritten(t *testing.T) {
 				t.Errorf("a run is %s: %s", r.Status, r.ErrorMessage)
 			}
 		}
+	})
+}
+
+// A run that is not written yet when its workflow is paused is not executed to its
+// end: the phase that is under way is stopped.
+func TestPausingEndsARunThatIsNotWritten(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		stopped := false
+		w := k.deploy("early", "1", consuming(func(c *goCtx, _ []json.RawMessage) any {
+			k.pause("early")
+			select {
+			case <-c.ctx.Done():
+				stopped = true
+			case <-time.After(time.Hour):
+			}
+			return take("in")
+		}))
+		k.settle(w)
+		expect(t, "stopped", stopped, true)
+		expect(t, "runs", len(k.story(w)), 0)
 	})
 }

@@ -36,6 +36,7 @@ type execution struct {
 	// mutation is what is known about the call of the run; nil if it was made
 	// before this process took over.
 	mutation  *ledger.Mutation
+	cancel    context.CancelCauseFunc // ends the phase that is under way
 	unwritten unwritten
 	peeked    peeked
 }
@@ -49,6 +50,9 @@ var errWithdrawn = errors.New("the run was cancelled")
 func (x *execution) execute(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	if x.cancel == nil {
+		x.cancel = cancel
+	}
 	x.register(cancel)
 	defer x.unregister()
 	defer x.unwritten.drop()

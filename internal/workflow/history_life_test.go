@@ -181,6 +181,9 @@ func (l *life) beforeOrder(c tool.Call) *tool.Error {
 	if outcome == lostRequest {
 		return &tool.Error{Class: pawl.ClassTransient, Code: "lost", Msg: "lost on the way"}
 	}
+	if l.k.desk.done(c.Key) { // a definite refusal of what has happened is the other end's word that it did not
+		l.world.deny(c.Key, c.Args)
+	}
 	return refusal(pawl.Class(outcome))
 }
 

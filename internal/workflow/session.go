@@ -226,6 +226,8 @@ func (e *session) begin(ctx context.Context, v *view, st step) error {
 		}
 	}
 	x := &execution{session: e, view: v, config: v.config, rights: v.rights, state: e.states[draft.Handler], mutation: &ledger.Mutation{}}
+	ctx, x.cancel = context.WithCancelCause(ctx)
+	defer x.cancel(nil)
 	err := x.later(ctx, draft, func(ctx context.Context, tx *store.Tx, _ runstore.Run) (runstore.Run, error) {
 		if err := workflowstore.In(tx).ExpectRevision(ctx, e.id, v.workflow.Revision); err != nil {
 			return runstore.Run{}, err

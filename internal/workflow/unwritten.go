@@ -2,9 +2,11 @@ package workflow
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
+	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/runstore"
 )
@@ -45,8 +47,9 @@ func (x *execution) later(ctx context.Context, next runstore.Run, step transitio
 	return nil
 }
 
-// writeHeld writes what was held for too long. If it cannot be written, the next
-// step finds that out.
+// writeHeld writes what was held for too long. A run that may not be written any
+// more, because somebody changed the workflow, ends at once; whatever else is
+// wrong the next step finds out.
 func (x *execution) writeHeld(ctx context.Context) {
 	x.unwritten.mu.Lock()
 	defer x.unwritten.mu.Unlock()
@@ -54,7 +57,11 @@ func (x *execution) writeHeld(ctx context.Context) {
 	if len(x.unwritten.steps) == 0 {
 		return
 	}
-	if _, err := x.writeLocked(ctx, nil, store.Lazy); err != nil {
+	_, err := x.writeLocked(ctx, nil, store.Lazy)
+	switch {
+	case errors.Is(err, pawl.ErrConflict):
+		x.cancel(errWithdrawn)
+	case err != nil:
 		x.log.Debug("a run was not written yet", "run", x.run.ID, "why", err)
 	}
 }
