@@ -31,6 +31,9 @@
 // nothing. A transaction whose owner vanished is ended by the server before the
 // lease is over (see the bounds in postgres.go).
 //
+// A transaction that needs no answer before it commits is a plan (WritePlan): one
+// round trip on PostgreSQL, and one transaction for all plans that wait.
+//
 // # What a crash does
 //
 // A transaction is either wholly there after a restart or not at all. A

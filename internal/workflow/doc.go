@@ -30,8 +30,9 @@
 //
 // # Runs
 //
-// A run's changes are those of internal/ledger, one transaction each. What a
-// handler publishes or registers is kept aside and written in the transaction
+// A run's changes are those of internal/ledger. Those before its call are written
+// with the call, or after some milliseconds (unwritten.go). What a handler
+// publishes or registers is kept aside and written in the transaction
 // that commits its run, and so is the state that it returns.
 //
 //	producer   begin ── handler ── commit: events, inputs, state, schedule
@@ -41,7 +42,8 @@
 //
 // The in_flight row of a call is on the disk before the call leaves; its result
 // is on the disk before next runs. Whatever can be lost to a crash without
-// repeating an effect is committed without waiting for the disk.
+// repeating an effect is committed without waiting for the disk. The commit of a
+// run asks for what the next step depends on (ahead.go).
 //
 // # What "not there" is worth
 //

@@ -277,6 +277,9 @@ func (w storeWorld) lookup(connection, method string) (tool.Target, error) {
 
 func (w storeWorld) read(ctx context.Context, t tool.Target, args json.RawMessage) (json.RawMessage, error) {
 	w.x.used(t.Name, t.Method.Name)
+	if err := w.x.writeHeld(ctx); err != nil { // whoever is called can look at the run
+		return nil, err
+	}
 	return t.Connection.Call(ctx, tool.Call{Method: t.Method.Name, Args: args})
 }
 

@@ -15,7 +15,7 @@ import (
 // no effects, so there is nothing to keep until then: to begin, to reserve and to
 // write down the call are one transaction. Losing it only means that the run is
 // begun again. So that people see what goes on, no step stays unwritten for
-// longer than this.
+// longer than this, nor while the run calls somebody outside.
 const holdTime = 5 * time.Millisecond
 
 // transition is a step of a run in a transaction: it gets the run as the step
@@ -42,28 +42,28 @@ func (x *execution) later(ctx context.Context, next runstore.Run, step transitio
 		return err
 	}
 	if x.unwritten.timer == nil {
-		x.unwritten.timer = time.AfterFunc(holdTime, func() { x.writeHeld(ctx) })
+		x.unwritten.timer = time.AfterFunc(holdTime, func() {
+			if err := x.writeHeld(ctx); err != nil { // the next step finds out
+				x.log.Debug("a run was not written yet", "run", next.ID, "why", err)
+			}
+		})
 	}
 	return nil
 }
 
-// writeHeld writes what was held for too long. A run that may not be written any
-// more, because somebody changed the workflow, ends at once; whatever else is
-// wrong the next step finds out.
-func (x *execution) writeHeld(ctx context.Context) {
+// writeHeld writes what was held until now. A run that may not be written any
+// more, because somebody changed the workflow, ends at once.
+func (x *execution) writeHeld(ctx context.Context) error {
 	x.unwritten.mu.Lock()
 	defer x.unwritten.mu.Unlock()
-	x.unwritten.timer = nil
 	if len(x.unwritten.steps) == 0 {
-		return
+		return nil
 	}
 	_, err := x.writeLocked(ctx, nil, store.Lazy)
-	switch {
-	case errors.Is(err, pawl.ErrConflict):
+	if errors.Is(err, pawl.ErrConflict) {
 		x.cancel(errWithdrawn)
-	case err != nil:
-		x.log.Debug("a run was not written yet", "run", x.run.ID, "why", err)
 	}
+	return err
 }
 
 // write takes a step and writes it with those before it.
