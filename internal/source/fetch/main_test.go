@@ -22,7 +22,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // testLimit bounds every call of a test that should end sooner by itself.
-const testLimit = 20 * time.Second
+const testLimit = time.Minute
 
 // newFetcher makes a fetcher that may call the loopback.
 func newFetcher(t testing.TB, book Book) *Fetcher {
