@@ -43,15 +43,11 @@ const shapeQuery = `select coalesce(md5(string_agg(line, ' ' order by line)), ''
 	union all select concat_ws(' ', 'statistic', starelid, staattnum) from pg_statistic where starelid >= 16384
 ) as lines`
 
-// Tables; those that a test added; those with rows, or room that rows left; and
-// of these the ones that are more than a few rows, for which PostgreSQL would plan
-// in another way than for an empty table: up to ten pages that nobody has vacuumed
-// are all the same to it.
+// Tables; those that a test added; those with rows, or room that rows left.
 const (
 	tablesQuery = `select oid::bigint from pg_class where relkind = 'r' and oid >= 16384`
 	addedQuery  = `select oid::regclass::text from pg_class where relkind = 'r' and oid >= 16384 and not oid::bigint = any($1)`
 	filledQuery = `select oid::regclass::text from pg_class where relkind = 'r' and oid >= 16384 and pg_relation_size(oid) > 0`
-	grownQuery  = filledQuery + ` and (reltuples >= 0 or pg_relation_size(oid) > 10 * 8192 or pg_table_size(oid) > 1 << 20)`
 )
 
 // pool keeps the prepared databases of a process between its tests. Preparing
@@ -218,13 +214,8 @@ func (d *database) restore(ctx context.Context, conn *pgx.Conn) error {
 	if shape != d.shape {
 		return errChanged
 	}
-	if err := change(ctx, conn, "TRUNCATE", grownQuery); err != nil {
+	if err := change(ctx, conn, "TRUNCATE", filledQuery); err != nil {
 		return err
-	}
-	if empty(ctx, conn) != nil { // the user may not do that
-		if err := change(ctx, conn, "TRUNCATE", filledQuery); err != nil {
-			return err
-		}
 	}
 	for table, rows := range d.rows {
 		if _, err := conn.PgConn().CopyFrom(ctx, bytes.NewReader(rows), "COPY "+table+" FROM STDIN"); err != nil {
@@ -232,18 +223,6 @@ func (d *database) restore(ctx context.Context, conn *pgx.Conn) error {
 		}
 	}
 	return nil
-}
-
-// empty deletes the rows of all tables. To truncate them would take twenty times
-// as long, because every table and every index would get a new file.
-func empty(ctx context.Context, conn *pgx.Conn) error {
-	tables, err := list[string](ctx, conn, filledQuery)
-	if err != nil || len(tables) == 0 {
-		return err
-	}
-	// Nothing is left that references could point to.
-	_, err = conn.Exec(ctx, "SET session_replication_role = replica; DELETE FROM "+strings.Join(tables, "; DELETE FROM "))
-	return err
 }
 
 // change does something to the tables that a query lists.

@@ -25,7 +25,6 @@ func prepareItems(times *int) Prepare {
 func TestThePoolGivesEveryTestTheSameDatabase(t *testing.T) {
 	for what, sql := range map[string]string{
 		"rows":      `update items set name = 'two'; insert into items values (3, 'three'); insert into notes values (3, 'a note'); delete from items where id = 1`,
-		"much":      `insert into items select n, 'x' from generate_series(2, 10000) n`,
 		"a table":   `create table more (id bigserial primary key); insert into more default values`,
 		"a column":  `alter table items add column more text`,
 		"a default": `alter table items alter column name set default 'x'`,
@@ -57,7 +56,7 @@ func TestThePoolGivesEveryTestTheSameDatabase(t *testing.T) {
 				}
 				wantPrepared(t, second)
 			})
-			if kept := what == "rows" || what == "much" || what == "a table"; kept != (times == 1) {
+			if kept := what == "rows" || what == "a table"; kept != (times == 1) {
 				t.Errorf("prepared %d databases after a test that changed %s", times, what)
 			}
 		})
@@ -67,11 +66,11 @@ func TestThePoolGivesEveryTestTheSameDatabase(t *testing.T) {
 // wantPrepared looks at a database as tests can: its tables, and their rows.
 func wantPrepared(t *testing.T, url string) {
 	t.Helper()
-	const want = "items(id,name) notes(item,text) 1 one 0 small"
+	const want = "items(id,name) notes(item,text) 1 one 0"
 	var got string
 	if err := withConn(t.Context(), url, func(ctx context.Context, conn *pgx.Conn) error {
 		return conn.QueryRow(ctx, `select string_agg(line, ' ' order by line) || ' ' || (select string_agg(id || ' ' || name, ',') from items) ||
-			' ' || (select count(*) from notes) || case when pg_relation_size('items') <= 10 * 8192 then ' small' else ' large' end
+			' ' || (select count(*) from notes)
 			from (select table_name || '(' || string_agg(column_name, ',' order by ordinal_position) || ')' as line
 				from information_schema.columns where table_schema = 'public' group by table_name) as tables`).Scan(&got)
 	}); err != nil {
