@@ -18,14 +18,9 @@ const byCursor = "cursorPagination: {cursorParam: cursor, nextCursorPath: cursor
 func TestFailuresAreCountedAndDelaysAreNoted(t *testing.T) {
 	both(t, func(t *testing.T, k *kit) {
 		src := k.apply(definition("s", "/pages", byPage))
-		k.api.on(func(n int, w http.ResponseWriter, _ *http.Request) bool {
-			switch n {
-			case 2: // it stops in the middle
+		k.api.on(func(n int, _ http.ResponseWriter, _ *http.Request) bool {
+			if n == 2 { // it stops in the middle
 				k.stopping.Store(true)
-				return false
-			case 5:
-				http.Error(w, "down", http.StatusBadGateway)
-				return true
 			}
 			return false
 		})
@@ -34,6 +29,10 @@ func TestFailuresAreCountedAndDelaysAreNoted(t *testing.T) {
 			t.Errorf("after a delay there are %d failures, and the run is noted as %q (%v)", d.State.FailuresTotal, d.Recent[0].Note, err)
 		}
 		k.stopping.Store(false)
+		k.api.on(func(_ int, w http.ResponseWriter, _ *http.Request) bool {
+			http.Error(w, "down", http.StatusBadGateway)
+			return true
+		})
 		k.work(src)
 		k.wantStatus("s", pawl.StatusPausedTransient)
 		if d, err := k.s.Describe(t.Context(), "s"); err != nil || d.State.FailuresTotal != 1 || strings.Contains(d.Recent[0].Note, "stopped") {
