@@ -37,11 +37,7 @@ func (l *Ledger) Begin(ctx context.Context, tx *store.Tx, owner store.Fence, s S
 	if err := tx.Fence(ctx, owner); err != nil {
 		return runstore.Run{}, err
 	}
-	r, err := runstore.In(tx).InsertRun(ctx, runstore.Run{
-		ID: store.NewID(), Kind: s.Kind, Lane: s.Lane, Handler: s.Handler, HandlerType: s.HandlerType,
-		Trigger: s.Trigger, ScheduledFor: s.ScheduledFor, ScriptVersion: s.ScriptVersion,
-		Phase: phaseOf(s), Status: pawl.StatusActive, Attempt: 1, Owner: owner, StartedAt: tx.Now,
-	})
+	r, err := runstore.In(tx).InsertRun(ctx, first(owner, s, tx.Now))
 	if err != nil {
 		return runstore.Run{}, err
 	}
@@ -58,11 +54,7 @@ func (l *Ledger) Begin(ctx context.Context, tx *store.Tx, owner store.Fence, s S
 // after the given run of its lane.
 func (l *Ledger) Draft(owner store.Fence, s Spec, before runstore.Run) runstore.Run {
 	now := time.Now().UTC().Truncate(time.Millisecond)
-	r := runstore.Run{
-		ID: store.NewID(), Kind: s.Kind, Lane: s.Lane, Handler: s.Handler, HandlerType: s.HandlerType,
-		Trigger: s.Trigger, ScheduledFor: s.ScheduledFor, ScriptVersion: s.ScriptVersion,
-		Phase: phaseOf(s), Status: pawl.StatusActive, Attempt: 1, Owner: owner, CreatedAt: now, UpdatedAt: now, StartedAt: now,
-	}
+	r := first(owner, s, now)
 	if !r.CreatedAt.After(before.CreatedAt) {
 		r.CreatedAt = before.CreatedAt.Add(time.Millisecond)
 	}
@@ -79,6 +71,15 @@ func (l *Ledger) Enter(ctx context.Context, tx *store.Tx, draft runstore.Run) er
 	}
 	l.emit(tx, Begun, draft, run.Decision{})
 	return nil
+}
+
+// first is a first attempt that begins now.
+func first(owner store.Fence, s Spec, now time.Time) runstore.Run {
+	return runstore.Run{
+		ID: store.NewID(), Kind: s.Kind, Lane: s.Lane, Handler: s.Handler, HandlerType: s.HandlerType,
+		Trigger: s.Trigger, ScheduledFor: s.ScheduledFor, ScriptVersion: s.ScriptVersion,
+		Phase: phaseOf(s), Status: pawl.StatusActive, Attempt: 1, Owner: owner, CreatedAt: now, UpdatedAt: now, StartedAt: now,
+	}
 }
 
 // phaseOf is the phase that a run begins at, empty if there is none.

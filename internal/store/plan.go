@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 )
 
 // WritePlan is Write for a transaction that needs no answer from the database
@@ -73,11 +72,7 @@ func (db *DB) plan(ctx context.Context, fn Func, lazy bool) (*plan, error) {
 
 // plans finds the plans that can go together: while some are on their way, those
 // that come wait, and are the next.
-type plans struct {
-	mu      sync.Mutex
-	leaders int     // groups that are under way
-	waiting []*plan // in the order in which they came
-}
+type plans struct{ line[*plan] }
 
 const (
 	maxPlans       = 128 // that go together
@@ -86,57 +81,31 @@ const (
 
 // commit brings a plan to the database, by itself or with others.
 func (g *plans) commit(db *DB, p *plan) {
-	if !g.enter(p) {
-		return
+	if !g.enter(p, maxPlanLeaders) && !<-p.turn {
+		return // it was taken along
 	}
-	for _, other := range db.commitPlans(g.gather(p)) {
-		if other != p {
-			other.turn <- false
-		}
+	n, group := 0, []*plan{p}
+	group = append(group, g.gather(func(*plan) bool {
+		n++
+		return n < maxPlans
+	})...)
+	db.commitPlans(group)
+	for _, other := range group[1:] {
+		other.turn <- false
 	}
-	g.pass()
+	g.passOn()
 }
 
-// enter waits until a plan leads (true) or was taken along.
-func (g *plans) enter(p *plan) (leads bool) {
-	g.mu.Lock()
-	if g.leaders < maxPlanLeaders {
-		g.leaders++
-		g.mu.Unlock()
-		return true
+// passOn makes the first that waits lead.
+func (g *plans) passOn() {
+	if next, ok := g.pass(); ok {
+		next.turn <- true
 	}
-	g.waiting = append(g.waiting, p)
-	g.mu.Unlock()
-	return <-p.turn
 }
 
-// gather takes along those that wait.
-func (g *plans) gather(p *plan) []*plan {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	n := min(len(g.waiting), maxPlans-1)
-	list := append([]*plan{p}, g.waiting[:n]...)
-	g.waiting = slices.Delete(g.waiting, 0, n)
-	return list
-}
-
-// pass makes the first that waits lead.
-func (g *plans) pass() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if len(g.waiting) == 0 {
-		g.leaders--
-		return
-	}
-	next := g.waiting[0]
-	g.waiting = slices.Delete(g.waiting, 0, 1)
-	next.turn <- true
-}
-
-// commitPlans commits plans as one transaction. One that cannot be kept is left
-// out, and the others are tried again without it. It returns all of them, with how
-// each ended.
-func (db *DB) commitPlans(all []*plan) []*plan {
+// commitPlans commits plans as one transaction, and notes in each how it ended.
+// One that cannot be kept is left out, and the others are tried again without it.
+func (db *DB) commitPlans(all []*plan) {
 	left := slices.DeleteFunc(slices.Clone(all), func(p *plan) bool {
 		p.err = context.Cause(p.ctx)
 		return p.err != nil
@@ -157,7 +126,6 @@ func (db *DB) commitPlans(all []*plan) []*plan {
 		failed.alone = len(left) > 1 && db.dialect.classify(err) == errorContention
 		left = slices.DeleteFunc(left, func(p *plan) bool { return p == failed })
 	}
-	return all
 }
 
 // sendPlans sends plans and their commit in one round trip.

@@ -33,7 +33,7 @@ func (c *crowd) gathered(wait int, plans ...func() error) []error {
 			c.db.plans.mu.Unlock()
 		}
 		for range maxPlanLeaders {
-			c.db.plans.pass()
+			c.db.plans.passOn()
 		}
 	}
 	wg.Wait()

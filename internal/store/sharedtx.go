@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -37,13 +36,8 @@ func (db *DB) WriteShared(ctx context.Context, lane string, fn Func) error {
 	return db.retryContention(ctx, func() error { return db.txGroup.write(ctx, db, lane, fn) })
 }
 
-// txGroup finds the transactions that can become one. The first that come
-// lead; who comes meanwhile waits until one of them has ended, and leads then.
-type txGroup struct {
-	mu      sync.Mutex
-	leaders int            // who are at work
-	waiting []*participant // in the order in which they came
-}
+// txGroup finds the transactions that can become one.
+type txGroup struct{ line[*participant] }
 
 // participant is a transaction that may become part of another one.
 type participant struct {
@@ -73,7 +67,7 @@ const (
 
 func (t *txGroup) write(ctx context.Context, db *DB, lane string, fn Func) error {
 	m := &participant{ctx: ctx, lane: lane, fn: fn, turn: make(chan turn, 1)}
-	next := t.enter(ctx, m)
+	next := t.await(ctx, m)
 	if next == turnJoin {
 		m.shared.attend(m) //nolint:contextcheck // it has its own
 		next = <-m.turn
@@ -88,16 +82,11 @@ func (t *txGroup) write(ctx context.Context, db *DB, lane string, fn Func) error
 	}
 }
 
-// enter waits for the turn of a member.
-func (t *txGroup) enter(ctx context.Context, m *participant) turn {
-	t.mu.Lock()
-	if t.leaders < maxLeaders {
-		t.leaders++
-		t.mu.Unlock()
+// await waits for the turn of a member.
+func (t *txGroup) await(ctx context.Context, m *participant) turn {
+	if t.enter(m, maxLeaders) {
 		return turnLead
 	}
-	t.waiting = append(t.waiting, m)
-	t.mu.Unlock()
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
@@ -112,23 +101,12 @@ func (t *txGroup) enter(ctx context.Context, m *participant) turn {
 	return <-m.turn // somebody took it along
 }
 
-func (t *txGroup) leave(m *participant) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	i := slices.Index(t.waiting, m)
-	if i < 0 {
-		return false
-	}
-	t.waiting = slices.Delete(t.waiting, i, i+1)
-	return true
-}
-
 // lead runs a member and those that may go with it, and makes another one lead,
 // who does not have to wait for what follows the commit.
 func (t *txGroup) lead(db *DB, m *participant) error {
-	pass := sync.OnceFunc(t.pass)
+	pass := sync.OnceFunc(t.passOn)
 	defer pass() // also if a function panics
-	members := t.gather(m)
+	members := t.members(m)
 	if len(members) > 1 {
 		p := &sharedTx{db: db, members: members}
 		p.run(context.WithoutCancel(m.ctx))
@@ -148,32 +126,23 @@ func (t *txGroup) lead(db *DB, m *participant) error {
 	return err
 }
 
-// gather takes those that wait and whose lanes are others.
-func (t *txGroup) gather(m *participant) []*participant {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	members, lanes := []*participant{m}, map[string]bool{m.lane: true}
-	t.waiting = slices.DeleteFunc(t.waiting, func(w *participant) bool {
-		if len(members) == maxTogether || lanes[w.lane] || w.ctx.Err() != nil {
+// members takes along those that wait and whose lanes are others.
+func (t *txGroup) members(m *participant) []*participant {
+	lanes := map[string]bool{m.lane: true}
+	return append([]*participant{m}, t.gather(func(w *participant) bool {
+		if len(lanes) == maxTogether || lanes[w.lane] || w.ctx.Err() != nil {
 			return false
 		}
-		members, lanes[w.lane] = append(members, w), true
+		lanes[w.lane] = true
 		return true
-	})
-	return members
+	})...)
 }
 
-// pass makes the first that waits lead.
-func (t *txGroup) pass() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.waiting) == 0 {
-		t.leaders--
-		return
+// passOn makes the first that waits lead.
+func (t *txGroup) passOn() {
+	if next, ok := t.pass(); ok {
+		next.turn <- turnLead
 	}
-	next := t.waiting[0]
-	t.waiting = slices.Delete(t.waiting, 0, 1)
-	next.turn <- turnLead
 }
 
 // end does what follows a commit, in the goroutine of the caller.

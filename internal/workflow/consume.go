@@ -88,9 +88,8 @@ func (x *execution) reserve(ctx context.Context, c Consumer, p Prepared) error {
 }
 
 // unreserved ends a run that wanted events which cannot be had. If prepare saw
-// them pending, a person was faster and nobody did anything wrong; else it is a
-// step back to before the reservation, which nobody has seen, and the script's
-// fault.
+// them pending, a person was faster and nobody did anything wrong; else the
+// reservation was refused at once, and it is the script's fault.
 func (x *execution) unreserved(ctx context.Context) error {
 	if x.peeked.all(x.prepared) {
 		x.giveBack(context.WithoutCancel(ctx))
@@ -102,12 +101,6 @@ func (x *execution) unreserved(ctx context.Context) error {
 	if !errors.Is(why, pawl.ErrInvalid) {
 		return why
 	}
-	x.unwritten.mu.Lock()
-	if n := len(x.unwritten.steps); n > 0 && x.run.Phase != pawl.PhasePreparing {
-		x.unwritten.steps = x.unwritten.steps[:n-1]
-	}
-	x.run.Phase, x.run.PrepareResult, x.run.MutationResult = pawl.PhasePreparing, nil, nil
-	x.unwritten.mu.Unlock()
 	return x.stop(ctx, pawl.ClassLogic, "reservation", textOf(why))
 }
 

@@ -36,7 +36,7 @@ type execution struct {
 	// mutation is what is known about the call of the run; nil if it was made
 	// before this process took over.
 	mutation  *ledger.Mutation
-	cancel    context.CancelCauseFunc // ends the phase that is under way
+	cancel    context.CancelCauseFunc // of the context that it is executed with
 	unwritten unwritten
 	peeked    peeked
 }
@@ -48,12 +48,7 @@ var errWithdrawn = errors.New("the run was cancelled")
 // store, the lease or the process does not let it go on; what a script does
 // wrong is the run's own end.
 func (x *execution) execute(ctx context.Context) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	if x.cancel == nil {
-		x.cancel = cancel
-	}
-	x.register(cancel)
+	x.register()
 	defer x.unregister()
 	defer x.unwritten.drop()
 	if x.run.HandlerType == pawl.HandlerConsumer {
@@ -118,10 +113,10 @@ func (x *execution) drive(ctx context.Context) error {
 }
 
 // register lets a person's action stop the run in this process at once.
-func (x *execution) register(cancel context.CancelCauseFunc) {
+func (x *execution) register() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.running[x.id] = runningSession{x.run.ID, cancel}
+	x.running[x.id] = runningSession{x.run.ID, x.cancel}
 }
 
 func (x *execution) unregister() {

@@ -100,7 +100,7 @@ func (e *session) loop(ctx context.Context) (until time.Time, err error) {
 // next looks and chooses.
 func (e *session) next(ctx context.Context) (v *view, st step, err error) {
 	if v, e.ahead = e.ahead, nil; v != nil {
-		v.now = time.Now().UTC().Truncate(time.Millisecond)
+		v.now = phaseNow()
 		st, err = choose(v, e.memory, func(topics []string) (oldest map[string]int64, err error) {
 			err = e.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
 				oldest, err = eventstore.In(tx).OldestPending(ctx, e.id, topics)
@@ -285,5 +285,7 @@ func (e *session) revive(ctx context.Context, v *view, activate func(context.Con
 	if x.run.Status != pawl.StatusActive { // it waits for reconciliation
 		return nil
 	}
+	ctx, x.cancel = context.WithCancelCause(ctx)
+	defer x.cancel(nil)
 	return x.execute(ctx)
 }
