@@ -39,6 +39,13 @@ func lanes() []string {
 		`insert into schedules (id, name, owner_user_id, execution_grant_id, graph_id, input, cron, timezone, concurrency_policy, labels, next_run_at, created_at, updated_at) {n:schedules}
 			select ` + schedule + `, 'g' || (100000 + i), ` + owner + `, ` + grant + `, graph_id, input, cron, timezone, case when i % 2 = 0 then 'Allow' else 'Queue' end, labels,
 			{now} + 3600000 + i * 1000, {then}, {then} from n cross join (select * from schedules where id = {schedule}) t`,
+		`insert into lanes (kind, lane, id, name, owner, state, cause, issue, text, since) {n:flows}
+			select 'workflow', 'w' || (100000 + i), ` + flow + `, 'w' || (100000 + i), '', case when i % 20 = 0 then 'Stopped' when i <= 30 then 'Needs attention' else 'Idle' end,
+			case when i <= 30 then 'c' else '' end, case when i <= 30 then 'approval' else '' end, case when i <= 30 then 'It waits.' else '' end, {now} from n`,
+		`insert into lanes (kind, lane, id, name, owner, state, cause, issue, text) {n:sources}
+			select 'source', 's' || (100000 + i), ` + source + `, 's' || (100000 + i), '', 'Idle', '', '', '' from n`,
+		`insert into lanes (kind, lane, id, name, owner, state, cause, issue, text) {n:schedules}
+			select 'schedule', ` + schedule + `, ` + schedule + `, 'g' || (100000 + i), ` + owner + `, 'Idle', '', '', '' from n`,
 		`insert into schedule_versions (schedule_id, revision, graph_id, input, cron, timezone, enabled, created_at) {n:schedules}
 			select ` + schedule + `, 0, graph_id, input, cron, timezone, 1, {then} from n cross join (select * from schedules where id = {schedule}) t`,
 	}
@@ -107,6 +114,5 @@ func around() []string {
 			select {run}, '00000003-0000-7000-8000-' || (100000000000 + (i % {schedules}) + 1), '{}', case when i <= 10 then null else '{}' end, 'ada', {at}, {at} from n`,
 		`insert into backfills (id, schedule_id, from_at, to_at, plan, hash, state, per_minute, begun, total, created_by, created_at, updated_at) {n:300}
 			select '00000009-0000-7000-8000-' || (100000000000 + i), '00000003-0000-7000-8000-100000000001', {then}, {now}, '{"slots":[]}', 'h', 'done', 1, 1, 1, 'ada', {at}, {at} from n`,
-		`insert into attention (kind, lane, cause, issue, text, since) {n:30} select 'workflow', 'w' || (100000 + i), 'c', 'approval', 'It waits.', {now} from n where i <= {flows}`,
 	}
 }

@@ -7,6 +7,6 @@
 // folder and a line in internal/server.
 //
 //	kind's transaction ── Host.Emit ───────────► stream, pages   (after the commit)
-//	                   ── Host.UpdateAttention ► a person        (in the same transaction)
+//	                   ── Host.Settle ──────────► its row, and a person (in the same transaction)
 //	surfaces           ── Kind.List, Why, Due, Actions ──► lanes
 package lane

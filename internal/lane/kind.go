@@ -47,8 +47,6 @@ type Reader interface {
 	List(ctx context.Context, q Query) (page []Lane, next Place, err error)
 	// Names reads up to limit names, for whoever mistyped one.
 	Names(ctx context.Context, tx *store.Tx, owner string, limit int) ([]string, error)
-	// Count counts lanes by their state. Who there is to run them is left out.
-	Count(ctx context.Context, tx *store.Tx, owner string) (map[string]int, error)
 	// Why tells why a lane runs, does not run, or waits. With an instant it tells
 	// also what was then.
 	Why(ctx context.Context, v Viewer, name string, at time.Time) (Why, error)
@@ -95,13 +93,14 @@ type Query struct {
 	Limit int
 }
 
-// Stored is the query as far as the database can tell the state. It knows nothing
-// of workers: with none, everything may need attention.
+// Stored is the query as rows of lanes answer it. They know nothing of workers:
+// with none, everything may need attention.
 func (q Query) Stored(there run.Workforce) runstore.LaneFilter {
+	f := runstore.LaneFilter{Text: q.Text, State: string(q.State)}
 	if there.Missing && q.State == run.NeedsAttention {
-		return runstore.LaneFilter{Text: q.Text}
+		f.State = ""
 	}
-	return runstore.LaneFilter{Text: q.Text, State: string(q.State)}
+	return f
 }
 
 // Fits reports whether a lane that was found has the state that is asked for.

@@ -26,7 +26,7 @@ func (a *attempt) answered(ctx context.Context, tx *store.Tx) (step, error) {
 		return step{}, err
 	}
 	a.question, a.resume = q.ID, q.Answer
-	return step{execute: true}, nil
+	return step{execute: true}, a.settleLane(ctx, tx, a.schedule.ID)
 }
 
 // Approve answers what a run of a schedule asks, in the caller's transaction,
@@ -148,41 +148,6 @@ func (s *Service) cancelRun(ctx context.Context, tx *store.Tx, r runstore.Run, b
 	key := pawl.SlotKey(sch.ID, slot.ScheduledFor)
 	tx.AfterCommit(func() { go s.cancelElsewhere(context.WithoutCancel(ctx), key) })
 	return nil
-}
-
-// noteIssue notes what a schedule needs a person for, nothing if the issue is
-// none. Failures of one kind in a row are one cause.
-func (s *Service) noteIssue(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, issue run.Issue, cause, runID, text string) error {
-	now := runstore.Attention{Kind: pawl.KindSchedule, Lane: sch.ID, Issue: string(issue), Text: "It works again."}
-	if issue != run.IssueNone {
-		now.Cause, now.Text = string(issue)+":"+cause, text
-	}
-	_, err := s.cfg.UpdateAttention(ctx, tx, refOf(sch.ID, sch.Name), now, runID)
-	return err
-}
-
-// updateAttention notes what a closed slot means for people.
-func (s *Service) updateAttention(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, slot schedulestore.Slot) error {
-	issue, text := slotIssue(slot)
-	if issue == run.IssueNone && slot.Disposition != string(run.DispositionFired) {
-		return nil // passed over; it says nothing about the schedule's health
-	}
-	return s.noteIssue(ctx, tx, sch, issue, slot.ErrorCode, slot.RunID, text)
-}
-
-// slotIssue is what a closed slot says about its schedule.
-func slotIssue(slot schedulestore.Slot) (run.Issue, string) {
-	switch {
-	case slot.Status == string(run.SlotError) && slot.ErrorCode == string(contract.Aborted):
-		return run.IssueNone, ""
-	case slot.Status == string(run.SlotError):
-		return run.IssueFailed, "The run of " + pawl.FormatTime(slot.ScheduledFor) + " failed (" + slot.ErrorCode + "): " + slot.ErrorMessage
-	case slot.Disposition == string(run.DispositionSkippedGrant):
-		return run.IssuePermission, "The grant does not allow it: " + slot.ErrorMessage
-	case slot.Disposition == string(run.DispositionSkippedBudget):
-		return run.IssuePrecondition, "Its budget is used up: " + slot.ErrorMessage
-	}
-	return run.IssueNone, ""
 }
 
 // Actions implements lane.Kind: what is accepted for the newest run of a slot that

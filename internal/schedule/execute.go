@@ -122,7 +122,10 @@ func (a *attempt) giveBack(ctx context.Context, cause error) error {
 	defer cancel()
 	err := a.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		_, err := a.ledger.Stop(ctx, tx, a.run, ledger.Failure{Class: pawl.ClassTransient, Code: notAnswered, Message: "The server stopped.", Deferred: true})
-		return err
+		if err != nil {
+			return err
+		}
+		return a.settleLane(ctx, tx, a.schedule.ID)
 	})
 	if err != nil {
 		a.log.Warn("a run could not be given back; the next owner finds it", "run", a.run.ID, "err", err)

@@ -93,6 +93,9 @@ func (s *Service) Create(ctx context.Context, tx *store.Tx, ownerID string, in c
 	if err := tx.Audit(ctx, by, "schedule.create", "schedule:"+sch.ID, map[string]string{"name": sch.Name, "graph": sch.GraphID}); err != nil {
 		return schedulestore.Schedule{}, err
 	}
+	if err := s.settleLane(ctx, tx, sch.ID); err != nil {
+		return schedulestore.Schedule{}, err
+	}
 	s.cfg.Emit(tx, lane.Change{Ref: refOf(sch.ID, sch.Name), What: "created"})
 	return schedulestore.In(tx).GetSchedule(ctx, sch.ID)
 }
@@ -192,6 +195,9 @@ func (s *Service) Update(ctx context.Context, tx *store.Tx, ownerID, id string, 
 		}
 	}
 	if err := tx.Audit(ctx, by, "schedule.update", "schedule:"+id, map[string]any{"name": now.Name, "enabled": now.Enabled, "cron": now.Cron, "timezone": now.Timezone}); err != nil {
+		return schedulestore.Schedule{}, err
+	}
+	if err := s.settleLane(ctx, tx, id); err != nil {
 		return schedulestore.Schedule{}, err
 	}
 	s.cfg.Emit(tx, lane.Change{Ref: refOf(id, now.Name), What: "updated"})

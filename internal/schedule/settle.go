@@ -94,7 +94,10 @@ func (a *attempt) recordFailure(ctx context.Context, tx *store.Tx, sch schedules
 		return time.Time{}, err
 	}
 	if retry && !o.Exhausted {
-		return o.Retry.NextAt, schedulestore.In(tx).SetSlotCost(ctx, a.slot.ID, costOf(answer))
+		if err := schedulestore.In(tx).SetSlotCost(ctx, a.slot.ID, costOf(answer)); err != nil {
+			return time.Time{}, err
+		}
+		return o.Retry.NextAt, a.settleLane(ctx, tx, sch.ID)
 	}
 	return time.Time{}, a.close(ctx, tx, sch, a.slot, end)
 }
@@ -198,7 +201,7 @@ func (s *Service) closeClear(ctx context.Context, tx *store.Tx, sch schedulestor
 		return err
 	}
 	s.cfg.Emit(tx, lane.Change{Ref: refOf(sch.ID, sch.Name), What: "slot", Detail: SlotDetail{Slot: client.At(slot.ScheduledFor), Status: closed.Status}})
-	if err := s.updateAttention(ctx, tx, sch, closed); err != nil {
+	if err := s.noteSlot(ctx, tx, sch, closed); err != nil {
 		return err
 	}
 	return s.armNext(ctx, tx, sch)

@@ -29,7 +29,7 @@ type Details struct {
 	Recent []schedulestore.Slot // the latest first
 	Newest runstore.Run         // zero if it never ran
 
-	health  runstore.Attention // what its slots say about it; zero: nothing is wrong
+	health  runstore.Attention // what its slots say about it, as its row has it; zero: nothing is wrong
 	there   run.Workforce
 	refusal error // why its grant does not allow it now; nil: it does
 }
@@ -48,7 +48,9 @@ func (s *Service) List(ctx context.Context, q lane.Query) (page []lane.Lane, nex
 		if err != nil {
 			return err
 		}
-		list, err := schedulestore.In(tx).FindSchedules(ctx, q.Owner, q.Stored(there), q.After.Name, q.After.Key, q.Limit+1)
+		f := q.Stored(there)
+		f.Owner = q.Owner
+		list, err := schedulestore.In(tx).FindSchedules(ctx, f, q.After.Name, q.After.Key, q.Limit+1)
 		if err != nil {
 			return err
 		}
@@ -109,17 +111,18 @@ func (s *Service) details(ctx context.Context, tx *store.Tx, sch schedulestore.S
 	}
 	d.Newest, err = runstore.In(tx).NewestRun(ctx, pawl.KindSchedule, sch.ID)
 	for _, slot := range d.Open {
-		if run.SlotStatus(slot.Status) == run.SlotRunning {
+		if run.SlotStatus(slot.Status) == run.SlotRunning && d.Newest.Status != pawl.StatusPausedApproval {
 			d.Newest, err = newestOf(ctx, tx, slot)
 		}
 	}
 	if err := pawl.IgnoreNotFound(err); err != nil {
 		return d, err
 	}
-	d.health, err = runstore.In(tx).GetAttention(ctx, pawl.KindSchedule, sch.ID)
+	known, err := runstore.In(tx).GetLane(ctx, pawl.KindSchedule, sch.ID)
 	if err := pawl.IgnoreNotFound(err); err != nil {
 		return d, err
 	}
+	d.health = known.Attention
 	if d.refusal = s.refusalOf(ctx, tx, sch); d.refusal != nil {
 		if _, refused := grant.RefusalCode(d.refusal); !refused {
 			return d, d.refusal
@@ -172,21 +175,26 @@ func (d Details) nextAt(now time.Time) time.Time {
 }
 
 // status is the state, the issue and its sentence. What is wrong is what
-// updateAttention noted: a slot that was passed over mends nothing.
+// the row of the lane keeps: a slot that was passed over mends nothing.
 func (d Details) status() (run.State, run.Issue, string) {
 	for _, slot := range d.Open {
 		if run.SlotStatus(slot.Status) == run.SlotRunning {
 			return d.runningWords(slot)
 		}
 	}
-	issue := run.Issue(d.health.Issue)
+	return restOf(d.Row, d.health)
+}
+
+// restOf is status while no slot has begun.
+func restOf(sch schedulestore.Schedule, health runstore.Attention) (run.State, run.Issue, string) {
+	issue := run.Issue(health.Issue)
 	switch {
-	case !d.Row.Enabled && d.Row.Issue != "":
-		return run.NeedsAttention, run.IssuePrecondition, "It was disabled: " + d.Row.Issue + " Enable it to continue."
-	case !d.Row.Enabled:
+	case !sch.Enabled && sch.Issue != "":
+		return run.NeedsAttention, run.IssuePrecondition, "It was disabled: " + sch.Issue + " Enable it to continue."
+	case !sch.Enabled:
 		return run.Stopped, run.IssuePaused, "It is disabled; resume it to continue."
 	case issue != run.IssueNone:
-		return run.NeedsAttention, issue, d.health.Text
+		return run.NeedsAttention, issue, health.Text
 	}
 	return run.Idle, run.IssueNone, ""
 }
@@ -349,11 +357,6 @@ func (s *Service) Find(ctx context.Context, tx *store.Tx, v lane.Viewer, name st
 func (s *Service) OwnerOf(ctx context.Context, tx *store.Tx, id string) (string, error) {
 	sch, err := schedulestore.In(tx).GetSchedule(ctx, id)
 	return sch.OwnerUserID, err
-}
-
-// Count implements lane.Kind.
-func (s *Service) Count(ctx context.Context, tx *store.Tx, owner string) (map[string]int, error) {
-	return schedulestore.In(tx).CountSchedules(ctx, owner)
 }
 
 // Due implements lane.Kind: the schedules that are due first.

@@ -148,7 +148,7 @@ func (s *Service) applied(ctx context.Context, tx *store.Tx, src sourcestore.Sou
 		return err
 	}
 	s.cfg.Emit(tx, lane.Change{Ref: refOf(src.Name), What: "applied"})
-	return s.arm(ctx, tx, &src, tx.Now)
+	return s.changed(ctx, tx, &src)
 }
 
 // DryRun tells what applying a definition would do, and changes nothing.

@@ -69,6 +69,9 @@ func (s *Service) Pause(ctx context.Context, tx *store.Tx, name, by string) (boo
 	if err := s.cancelActive(ctx, tx, src); err != nil {
 		return false, err
 	}
+	if err := s.settle(ctx, tx, name); err != nil {
+		return false, err
+	}
 	s.cfg.Emit(tx, lane.Change{Ref: refOf(name), What: "paused"})
 	return true, tx.Audit(ctx, by, "source.pause", "source:"+name, nil)
 }
@@ -103,7 +106,7 @@ func (s *Service) Resume(ctx context.Context, tx *store.Tx, name, by string) (bo
 		return false, err
 	}
 	s.cfg.Emit(tx, lane.Change{Ref: refOf(name), What: "resumed"})
-	return true, s.arm(ctx, tx, &src, tx.Now)
+	return true, s.changed(ctx, tx, &src)
 }
 
 // Reset gives a source a new budget and lets its next fetch begin at the first
@@ -134,7 +137,7 @@ func (s *Service) Reset(ctx context.Context, tx *store.Tx, name string, all bool
 		return err
 	}
 	s.cfg.Emit(tx, lane.Change{Ref: refOf(name), What: "reset"})
-	return s.arm(ctx, tx, &src, tx.Now)
+	return s.changed(ctx, tx, &src)
 }
 
 // CancelRun implements lane.Kind: it ends the newest run of a source. Pages that
@@ -161,7 +164,7 @@ func (s *Service) CancelRun(ctx context.Context, tx *store.Tx, r runstore.Run, b
 	}
 	if err == nil {
 		tx.AfterCommit(func() { s.withdraw(src.ID, r.ID) })
-		if err := s.arm(ctx, tx, &src, tx.Now); err != nil {
+		if err := s.changed(ctx, tx, &src); err != nil {
 			return runstore.Run{}, err
 		}
 	}
@@ -210,6 +213,9 @@ func (s *Service) Delete(ctx context.Context, name string, keepRows bool, by str
 			}
 		}
 		if err := s.cancelActive(ctx, tx, src); err != nil {
+			return err
+		}
+		if err := s.settle(ctx, tx, name); err != nil {
 			return err
 		}
 		v, err = s.loadFrom(ctx, tx, src)

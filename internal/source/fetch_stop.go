@@ -57,7 +57,10 @@ func (f *fetching) fail(ctx context.Context, tx *store.Tx, why ledger.Failure) e
 		return err
 	}
 	if why.Deferred {
-		return sourcestore.In(tx).NoteSourceRun(ctx, f.run.ID, why.Message)
+		if err := sourcestore.In(tx).NoteSourceRun(ctx, f.run.ID, why.Message); err != nil {
+			return err
+		}
+		return f.settle(ctx, tx, f.view.source.Name)
 	}
 	if why.Class == pawl.ClassLogic && f.resumed && f.total.Pages == 0 { // the place is no good any more
 		if err := sourcestore.In(tx).SourceMoved(ctx, f.view.source.ID, nil, ""); err != nil {
@@ -65,7 +68,10 @@ func (f *fetching) fail(ctx context.Context, tx *store.Tx, why ledger.Failure) e
 		}
 	}
 	f.log.Warn("a fetch failed", "source", f.view.source.Name, "run", f.run.ID, "code", why.Code, "err", why.Message, "failures", o.Retry.Count, "next", o.Retry.NextAt)
-	return sourcestore.In(tx).SourceFailed(ctx, f.view.source.ID)
+	if err := sourcestore.In(tx).SourceFailed(ctx, f.view.source.ID); err != nil {
+		return err
+	}
+	return f.settle(ctx, tx, f.view.source.Name)
 }
 
 // isAway reports whether an error says that our own database is away. The

@@ -11,6 +11,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/queue"
+	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/source/fetch"
 	"github.com/pawlrun/pawl/internal/source/spec"
 	"github.com/pawlrun/pawl/internal/source/table"
@@ -394,7 +395,11 @@ func (f *fetching) commit(ctx context.Context, tx *store.Tx, after saved) (runst
 	if err := sourcestore.In(tx).SourceSucceeded(ctx, f.view.source.ID, mark); err != nil {
 		return runstore.Run{}, err
 	}
-	return f.ledger.Commit(ctx, tx, f.run, nil)
+	done, err := f.ledger.Commit(ctx, tx, f.run, nil)
+	if err != nil || f.view.known.State == string(run.Idle) {
+		return done, err
+	}
+	return done, f.settle(ctx, tx, f.view.source.Name)
 }
 
 func progressOf(page *fetch.Page, r table.Result) sourcestore.SourceProgress {

@@ -27,6 +27,7 @@ import (
 	"github.com/pawlrun/pawl/internal/source/fetch"
 	"github.com/pawlrun/pawl/internal/source/spec"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/store/sourcestore"
 )
 
@@ -183,7 +184,37 @@ func (k *kit) work(src sourcestore.Source) time.Time {
 	if err != nil {
 		k.t.Fatalf("work: %v", err)
 	}
+	k.checkRow(src.Name)
 	return at
+}
+
+// checkRow holds that the row of a source says how it stands, and that it is
+// found by it.
+func (k *kit) checkRow(name string) {
+	k.t.Helper()
+	var v *view
+	var found []sourcestore.Source
+	err := k.db.Read(k.t.Context(), func(ctx context.Context, tx *store.Tx) error {
+		src, err := sourcestore.In(tx).SourceByName(ctx, name)
+		if err != nil {
+			return err
+		}
+		if v, err = k.s.loadFrom(ctx, tx, src); err != nil {
+			return err
+		}
+		state, _ := v.status()
+		found, err = sourcestore.In(tx).FindSources(ctx, runstore.LaneFilter{State: string(state), Text: name}, "", 1)
+		return err
+	})
+	if errors.Is(err, pawl.ErrNotFound) {
+		return // it was deleted
+	}
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	if r := v.rest(); v.known.State != string(r.State) || r.Attention != nil && r.Attention.Cause != v.known.Cause || len(found) != 1 {
+		k.t.Errorf("the row says %s (%s), and the source is %s (%+v); found %v", v.known.State, v.known.Cause, r.State, r.Attention, found)
+	}
 }
 
 func (k *kit) look(name string) *view {

@@ -40,7 +40,7 @@ func (s *Service) work(ctx context.Context, c lane.Claim, id string) (time.Time,
 		return time.Time{}, err
 	}
 	if d := v.evaluate(); !d.open && v.row.Status != pawl.StatusActive {
-		return d.at, s.updateAttention(ctx, v)
+		return d.at, s.settleOnce(ctx, v)
 	}
 	select {
 	case s.places <- struct{}{}:
@@ -62,7 +62,7 @@ func (s *Service) work(ctx context.Context, c lane.Claim, id string) (time.Time,
 	if d.open {
 		d.at = v.now // it is due again already
 	}
-	return d.at, s.updateAttention(ctx, v)
+	return d.at, s.settleOnce(ctx, v)
 }
 
 func (s *Service) byID(ctx context.Context, id string) (*view, error) {

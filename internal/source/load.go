@@ -28,8 +28,8 @@ type view struct {
 	retry  run.Retry    // of the present period
 	row    runstore.Run // the newest run; zero if it never ran
 	newest run.Run
-	dataAt time.Time // newest row of the table; only asked for while no run is known
-	told   string    // why people were told that they are needed; empty if they are not
+	dataAt time.Time     // newest row of the table; only asked for while no run is known
+	known  runstore.Lane // its row, as it was written last
 
 	there      run.Workforce // looked up for people only
 	quotaOpen  bool
@@ -102,11 +102,9 @@ func (s *Service) loadFrom(ctx context.Context, tx *store.Tx, src sourcestore.So
 		return nil, err
 	}
 	v.retry, _ = v.retry.ResetIfDue(v.def.Budget(), v.now)
-	known, err := runstore.In(tx).GetAttention(ctx, pawl.KindSource, src.Name)
-	if err != nil && !errors.Is(err, pawl.ErrNotFound) {
+	if v.known, err = runstore.In(tx).GetLane(ctx, pawl.KindSource, src.Name); err != nil {
 		return nil, err
 	}
-	v.told = known.Cause
 	newest, err := runstore.In(tx).NewestRun(ctx, pawl.KindSource, src.Name)
 	if err != nil && !errors.Is(err, pawl.ErrNotFound) {
 		return nil, err

@@ -118,20 +118,54 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// updateAttention notes whether a source needs a person.
-func (s *Service) updateAttention(ctx context.Context, v *view) error {
-	word, issue := v.status()
-	now := runstore.Attention{Kind: pawl.KindSource, Lane: v.source.Name, Issue: string(issue), Text: "It works again."}
-	if word == run.NeedsAttention {
-		now.Cause, now.Text = string(issue)+":"+chainCause(v), v.sentence(issue)
+// rest is how a source stands when no run of it is active. Only one that is idle
+// works again: while it tries, or is stopped, people know what they knew.
+func (v *view) rest() lane.Rest {
+	state, issue := v.status()
+	r := lane.Rest{Lane: v.source.Name, State: state, Run: v.row.ID}
+	switch {
+	case state == run.NeedsAttention:
+		r.Attention = &runstore.Attention{Cause: string(issue) + ":" + chainCause(v), Issue: string(issue), Text: v.sentence(issue)}
+	case state == run.Idle:
+		r.Attention = &runstore.Attention{}
+	case state == run.Running && issue == run.IssueNone: // a run is active, which its row tells
+		r.State = run.Idle
 	}
-	if now.Cause == v.told {
+	return r
+}
+
+// settle writes how a source stands, in the transaction that changed it.
+func (s *Service) settle(ctx context.Context, tx *store.Tx, name string) error {
+	src, err := sourcestore.In(tx).SourceByName(ctx, name)
+	if err != nil {
+		return pawl.IgnoreNotFound(err) // it is deleted, and what it began comes to its end
+	}
+	v, err := s.loadFrom(ctx, tx, src)
+	if err != nil {
+		return err
+	}
+	_, err = s.cfg.Settle(ctx, tx, refOf(name), v.rest())
+	return err
+}
+
+// settleOnce is settle for a source that was just looked at, unless its row says
+// so already: time alone can renew its budget.
+func (s *Service) settleOnce(ctx context.Context, v *view) error {
+	if r := v.rest(); v.known.State == string(r.State) && (r.Attention == nil || r.Attention.Cause == v.known.Cause) {
 		return nil
 	}
 	return s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		_, err := s.cfg.UpdateAttention(ctx, tx, refOf(v.source.Name), now, v.row.ID)
-		return err
+		return s.settle(ctx, tx, v.source.Name)
 	}, store.Lazy)
+}
+
+// changed is for commands: it writes how the source stands and lets its owner
+// look at it.
+func (s *Service) changed(ctx context.Context, tx *store.Tx, src *sourcestore.Source) error {
+	if err := s.settle(ctx, tx, src.Name); err != nil {
+		return err
+	}
+	return s.arm(ctx, tx, src, tx.Now)
 }
 
 // chainCause names the period in which the budget was used up: one notice for

@@ -153,11 +153,6 @@ func (s *Service) Repeats(ctx context.Context, tx *store.Tx, l *lane.Lane) ([]la
 	return []lane.Due{{Ref: l.Ref, Schedule: schedule, Next: l.NextAt}}, nil
 }
 
-// Count implements lane.Kind.
-func (s *Service) Count(ctx context.Context, tx *store.Tx, _ string) (map[string]int, error) {
-	return sourcestore.In(tx).CountSources(ctx)
-}
-
 // LaneOf implements lane.Kind.
 func (s *Service) LaneOf(r *runstore.Run) lane.Ref { return refOf(r.Lane) }
 

@@ -101,7 +101,7 @@ func TestWhetherWritingWorksIsRemembered(t *testing.T) {
 // sqliteErrorForTest is what SQLite says when it has no room for a page.
 func sqliteErrorForTest(t *testing.T, db *DB) (full error) {
 	t.Helper()
-	for _, sql := range []string{`pragma max_page_count = 1`, `create table too_much (x)`} {
+	for _, sql := range []string{`pragma max_page_count = 1`, `create table too_much as select zeroblob(100000)`} {
 		full = db.Write(t.Context(), func(ctx context.Context, tx *Tx) error { _, err := tx.Exec(ctx, sql); return err })
 	}
 	if classifySQLite(full) != errorFull {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/executionstore"
 	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
 	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
@@ -160,35 +162,101 @@ func TestQuestionOfAGraphIsAnsweredOnce(t *testing.T) {
 	})
 }
 
-// What a lane needs a person for is kept with since when, and forgotten without
-// a cause.
-func TestAttentionIsKeptUntilItHasNoCause(t *testing.T) {
+// Lanes are found by name and by how they stand, which an active run decides
+// whatever their row says of their rest; one that is stopped stays so.
+func TestLanesAreFoundByHowTheyStand(t *testing.T) {
 	store.BothForTest(t, func(t *testing.T, db *store.DB) {
-		set := func(a runstore.Attention) (now time.Time) {
-			store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error {
-				now = tx.Now
-				return runstore.In(tx).SetAttention(ctx, a)
+		state := map[string]string{"busy": "Idle", "calm": "Idle", "hurt": "Needs attention", "mended": "Needs attention", "off": "Stopped", "tries": "Running", "ends": "Stopped"}
+		store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error {
+			for name, state := range state {
+				w, err := workflowstore.In(tx).InsertWorkflow(ctx, name, "v")
+				if err != nil {
+					return err
+				}
+				l := runstore.Lane{Kind: pawl.KindWorkflow, Lane: w.Lane, State: state}
+				if state == "Needs attention" {
+					l.Attention = runstore.Attention{Cause: "c", Issue: "failed", Text: "It failed.", Since: tx.Now}
+				}
+				if err := runstore.In(tx).SetLane(ctx, l); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		for _, lane := range []string{"busy", "mended", "ends"} {
+			insertRun(t, db, run0(lane))
+		}
+		find := func(f runstore.LaneFilter, after string, limit int) (names string) {
+			list := mustRead(t, db, func(ctx context.Context, tx *store.Tx) ([]workflowstore.Workflow, error) {
+				return workflowstore.In(tx).FindWorkflows(ctx, f, after, limit)
 			})
-			return now
+			for _, w := range list {
+				names += w.Name + " "
+			}
+			return strings.TrimSpace(names)
 		}
-		get := func() runstore.Attention {
-			return mustRead(t, db, func(ctx context.Context, tx *store.Tx) (runstore.Attention, error) {
-				return runstore.In(tx).GetAttention(ctx, pawl.KindSource, "s")
-			})
+		for state, want := range map[string]string{"": "busy calm ends hurt mended off tries", "Running": "busy mended tries", "Idle": "calm", "Needs attention": "hurt", "Stopped": "ends off"} {
+			if got := find(runstore.LaneFilter{State: state}, "", 10); got != want {
+				t.Errorf("%s: %s, want %s", state, got, want)
+			}
 		}
-		want := runstore.Attention{Kind: pawl.KindSource, Lane: "s", Cause: "r internal", Issue: "internal", Text: "It failed."}
-		now := set(want)
-		if want.Since = get().Since; !want.Since.Equal(now.Truncate(time.Millisecond)) {
-			t.Errorf("it is since %v, want %v", want.Since, now)
+		if got := find(runstore.LaneFilter{Text: "E"}, "ends", 2); got != "mended tries" {
+			t.Errorf("found %s", got)
 		}
-		want.Since, want.Text = want.Since.Add(-time.Hour), "It failed again."
-		set(want)
-		if diff := cmp.Diff(want, get()); diff != "" {
+		counted := mustRead(t, db, func(ctx context.Context, tx *store.Tx) (map[string]int, error) {
+			return runstore.In(tx).CountLanes(ctx, pawl.KindWorkflow, "")
+		})
+		if diff := cmp.Diff(map[string]int{"Running": 3, "Idle": 1, "Needs attention": 1, "Stopped": 2}, counted); diff != "" {
 			t.Error(diff)
 		}
-		set(runstore.Attention{Kind: pawl.KindSource, Lane: "s"})
-		if got := get(); got != (runstore.Attention{}) {
-			t.Errorf("%+v", got)
+	})
+}
+
+// The row of a schedule has its owner and its name, and is gone with it. A slot
+// that asks a person needs that person, whatever runs beside it.
+func TestLaneOfASchedule(t *testing.T) {
+	store.BothForTest(t, func(t *testing.T, db *store.DB) {
+		sch := graphSchedule(t, db, "first")
+		set := func(change func(ctx context.Context, tx *store.Tx) error) {
+			t.Helper()
+			store.MustWriteForTest(t, db, change)
+		}
+		read := func() (l runstore.Lane, count map[string]int) {
+			t.Helper()
+			l = mustRead(t, db, func(ctx context.Context, tx *store.Tx) (runstore.Lane, error) {
+				l, err := runstore.In(tx).GetLane(ctx, pawl.KindSchedule, sch.ID)
+				return l, pawl.IgnoreNotFound(err)
+			})
+			count = mustRead(t, db, func(ctx context.Context, tx *store.Tx) (map[string]int, error) {
+				return runstore.In(tx).CountLanes(ctx, pawl.KindSchedule, sch.OwnerUserID)
+			})
+			return l, count
+		}
+		want := runstore.Lane{Kind: pawl.KindSchedule, Lane: sch.ID, ID: sch.ID, Name: "first", Owner: sch.OwnerUserID, State: "Idle"}
+		if got, n := read(); got != want || n["Idle"] != 1 {
+			t.Errorf("%+v %v", got, n)
+		}
+		set(func(ctx context.Context, tx *store.Tx) error {
+			sch.Name = "second"
+			_, err := schedulestore.In(tx).UpdateSchedule(ctx, sch, false, "ada")
+			return err
+		})
+		r := run0(sch.ID + "#beside")
+		r.Kind, r.HandlerType, r.Phase = pawl.KindSchedule, pawl.HandlerSchedule, pawl.PhaseExecuting
+		insertRun(t, db, r)
+		want.Name = "second"
+		if got, n := read(); got != want || n["Running"] != 1 {
+			t.Errorf("%+v %v", got, n)
+		}
+		want.State, want.Attention = "Needs attention", runstore.Attention{Cause: "c", Issue: "approval", Text: "May it?", Since: store.AtForTest(5)}
+		set(func(ctx context.Context, tx *store.Tx) error { return runstore.In(tx).SetLane(ctx, want) })
+		got, n := read()
+		if diff := cmp.Diff(want, got); diff != "" || n["Needs attention"] != 1 {
+			t.Errorf("%v %s", n, diff)
+		}
+		set(func(ctx context.Context, tx *store.Tx) error { return schedulestore.In(tx).DeleteSchedule(ctx, sch.ID) })
+		if got, n := read(); got != (runstore.Lane{}) || len(n) != 0 {
+			t.Errorf("%+v %v", got, n)
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 )
 
@@ -132,3 +133,12 @@ type longRow struct {
 }
 
 func (r longRow) Scan(dest ...any) error { return r.row.Scan(append(dest, r.more...)...) }
+
+// Prefixed are the columns of a table that has another name in a statement.
+func Prefixed(alias, columns string) string {
+	list := strings.Split(columns, ",")
+	for i, name := range list {
+		list[i] = alias + "." + strings.TrimSpace(name)
+	}
+	return strings.Join(list, ", ")
+}

@@ -179,7 +179,7 @@ func TestWorkflowChangesOneThingAtATime(t *testing.T) {
 			func(w *workflowstore.Workflow, _ *store.Tx) { w.ClearedRun = "" })
 		change("touched", func(ctx context.Context, tx *store.Tx) error { return workflowstore.In(tx).TouchWorkflow(ctx, want.ID) }, func(*workflowstore.Workflow, *store.Tx) {})
 		change("deleted", func(ctx context.Context, tx *store.Tx) error {
-			return workflowstore.In(tx).DeleteWorkflow(ctx, want.ID)
+			return workflowstore.In(tx).DeleteWorkflow(ctx, want)
 		},
 			func(w *workflowstore.Workflow, tx *store.Tx) { w.DeletedAt, w.Desired = tx.Now, "archived" })
 		got := mustRead(t, db, func(ctx context.Context, tx *store.Tx) (workflowstore.Workflow, error) {
@@ -198,7 +198,7 @@ func TestNameOfADeletedWorkflowIsFreeAndItsLaneIsNot(t *testing.T) {
 		for range 3 {
 			w := deployed(t, db, "mail")
 			lanes = append(lanes, w.Lane)
-			store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error { return workflowstore.In(tx).DeleteWorkflow(ctx, w.ID) })
+			store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error { return workflowstore.In(tx).DeleteWorkflow(ctx, w) })
 			store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error {
 				if _, err := workflowstore.In(tx).WorkflowByName(ctx, "mail"); !errors.Is(err, pawl.ErrNotFound) {
 					t.Errorf("a deleted workflow was found by its name: %v", err)
@@ -260,7 +260,7 @@ func TestShareMakesChangesWait(t *testing.T) {
 			return workflowstore.In(tx).SetWorkflowDesired(ctx, w.ID, "paused")
 		},
 		"delete": func(ctx context.Context, tx *store.Tx, w workflowstore.Workflow) error {
-			return workflowstore.In(tx).DeleteWorkflow(ctx, w.ID)
+			return workflowstore.In(tx).DeleteWorkflow(ctx, w)
 		},
 		"hold": func(ctx context.Context, tx *store.Tx, w workflowstore.Workflow) error {
 			_, err := workflowstore.In(tx).HoldWorkflow(ctx, w.Name)
@@ -341,7 +341,7 @@ func TestWorkflowsAreListedPageByPage(t *testing.T) {
 		}
 		gone := deployed(t, db, "w2x")
 		store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error {
-			return workflowstore.In(tx).DeleteWorkflow(ctx, gone.ID)
+			return workflowstore.In(tx).DeleteWorkflow(ctx, gone)
 		})
 		var got []string
 		for after := ""; ; {
@@ -377,7 +377,7 @@ func TestUnarmedWorkflowsAreFound(t *testing.T) {
 		store.EnqueueForTest(t, db, store.JobSpec{Task: "t", Key: "workflow:" + scheduled("d armed").Lane, RunAt: store.AtForTest(0), MaxAttempts: 1})
 		paused, deleted := scheduled("e paused"), scheduled("f deleted")
 		store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error {
-			return errors.Join(workflowstore.In(tx).SetWorkflowDesired(ctx, paused.ID, "paused"), workflowstore.In(tx).DeleteWorkflow(ctx, deleted.ID))
+			return errors.Join(workflowstore.In(tx).SetWorkflowDesired(ctx, paused.ID, "paused"), workflowstore.In(tx).DeleteWorkflow(ctx, deleted))
 		})
 		setState(t, db, deployed(t, db, "g waits for events").ID, "h", `1`)
 		for _, page := range []struct {

@@ -16,8 +16,7 @@ type overviewPage struct {
 	Filter  laneFilter
 	Words   []wordTab
 	Kinds   []string
-	Total   int       // of all kinds; 0 if it is not known yet
-	Counted bool      // the numbers are known
+	Total   int       // of all kinds
 	Urgent  []laneRow // what needs a person, on the first page of all
 	Lanes   []laneRow
 	Pager   pager
@@ -70,8 +69,10 @@ func (s *Site) overview(r *http.Request, v *visit) (out overviewPage, err error)
 	if there.Missing {
 		out.NoWorker = there.Sentence()
 	}
-	counts := s.countLanes(r.Context(), v)
-	out.Counted = counts != nil
+	counts, err := s.countLanes(r.Context(), v, there)
+	if err != nil {
+		return out, err
+	}
 	out.Kinds = s.kinds()
 	out.Words, out.Total = wordTabs(r, out.Filter, counts)
 	var next string
@@ -100,7 +101,7 @@ func (s *Site) countFailedJobs(ctx context.Context, v *visit, out *overviewPage)
 }
 
 // wordTabs are the four words with how many lanes have each.
-func wordTabs(r *http.Request, f laneFilter, counts wordCounts) (tabs []wordTab, total int) {
+func wordTabs(r *http.Request, f laneFilter, counts stateCounts) (tabs []wordTab, total int) {
 	tabs = append(tabs, wordTab{})
 	for _, word := range []run.State{run.NeedsAttention, run.Running, run.Idle, run.Stopped} {
 		tabs = append(tabs, wordTab{Word: string(word)})

@@ -16,7 +16,6 @@ type Pulse struct {
 	mu        sync.Mutex
 	followers map[*follower]struct{} // guarded by mu
 	closed    bool                   // guarded by mu
-	atEnd     []func()               // guarded by mu
 	end       chan struct{}          // closed by Close
 }
 
@@ -61,17 +60,7 @@ func (p *Pulse) Close() {
 	if !p.closed {
 		p.closed = true
 		close(p.end)
-		for _, f := range p.atEnd {
-			f()
-		}
 	}
-}
-
-// whenClosed has a function called when there will be no more to tell.
-func (p *Pulse) whenClosed(f func()) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.atEnd = append(p.atEnd, f)
 }
 
 // follow adds a page. It reports false when there will be nothing to tell. How

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/store/schedulestore"
-	"github.com/pawlrun/pawl/internal/store/sourcestore"
 	"github.com/pawlrun/pawl/internal/store/userstore"
 )
 
@@ -122,21 +122,21 @@ func TestFiltersAgreeWithTheWordsOfEveryKind(t *testing.T) {
 		}
 		r.ask("PATCH", "/api/v1/schedules/"+off, map[string]any{"enabled": false}, nil)
 		err := r.db.Read(r.t.Context(), func(ctx context.Context, tx *store.Tx) error {
-			sources, err := sourcestore.In(tx).CountSources(ctx)
+			sources, err := runstore.In(tx).CountLanes(ctx, pawl.KindSource, "")
 			if want := "map[Idle:1 Stopped:1]"; err == nil && fmt.Sprint(sources) != want {
 				t.Errorf("counted %v, want %v", sources, want)
 			}
 			if err != nil {
 				return err
 			}
-			schedules, err := schedulestore.In(tx).CountSchedules(ctx, "")
+			schedules, err := runstore.In(tx).CountLanes(ctx, pawl.KindSchedule, "")
 			if want := "map[Idle:1 Needs attention:2 Stopped:1]"; err == nil && fmt.Sprint(schedules) != want {
 				t.Errorf("counted %v, want %v", schedules, want)
 			}
 			if err != nil {
 				return err
 			}
-			found, err := schedulestore.In(tx).FindSchedules(ctx, "", runstore.LaneFilter{State: "Needs attention"}, "", "", 10)
+			found, err := schedulestore.In(tx).FindSchedules(ctx, runstore.LaneFilter{State: "Needs attention"}, "", "", 10)
 			if len(found) != 2 || found[0].Name != "asks" || found[1].Name != "fails" {
 				t.Errorf("found %v", found)
 			}

@@ -49,8 +49,6 @@ type Site struct {
 	mux      *http.ServeMux
 	guard    *http.CrossOriginProtection
 	pages    pages
-	counts   laneCounts
-	ending   context.Context // done when the server stops
 }
 
 // New makes a site.
@@ -75,9 +73,6 @@ func New(cfg Config) (*Site, error) {
 		cfg: cfg, log: cfg.Log, inside: apiClient{cfg.API}, sessions: newSessions(), links: newLinks(), pages: pages,
 		mux: http.NewServeMux(), guard: http.NewCrossOriginProtection(),
 	}
-	ending, end := context.WithCancel(context.Background())
-	s.ending = ending
-	cfg.Pulse.whenClosed(end)
 	s.routes()
 	return s, nil
 }

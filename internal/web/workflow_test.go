@@ -59,7 +59,7 @@ func TestFilterAgreesWithTheWords(t *testing.T) {
 		r.ask("POST", "/api/v1/workflows/rests/pause", nil, nil)
 		r.waitWord("rests", "Stopped")
 		err := r.db.Read(r.t.Context(), func(ctx context.Context, tx *store.Tx) error {
-			counts, err := workflowstore.In(tx).CountWorkflows(ctx)
+			counts, err := runstore.In(tx).CountLanes(ctx, pawl.KindWorkflow, "")
 			if want := "map[Idle:1 Needs attention:2 Stopped:1]"; err == nil && fmt.Sprint(counts) != want {
 				r.t.Errorf("counted %v, want %v", counts, want)
 			}
@@ -266,15 +266,4 @@ func TestPulseTellsWhoFollows(t *testing.T) {
 	if _, ok := p.follow(everyLane); ok {
 		t.Error("somebody follows after the end")
 	}
-}
-
-// Counting ten thousand lanes takes longer than a page may: the page comes
-// without the numbers and is told when they are there.
-func TestOverviewDoesNotWaitForSlowCounts(t *testing.T) {
-	r := onSQLite(t)
-	r.deploy("rests", "put")
-	r.site.counts.of = map[string]*keptCounts{fmt.Sprint(map[pawl.Kind]string{"workflow": "", "source": "", "schedule": ""}): {busy: make(chan struct{})}} // a count that takes for ever
-	p := r.signedIn(r.admin).get("/").want(http.StatusOK)
-	p.has("lane-workflow-rests", "Needs attention", "Workflows, sources and schedules.")
-	p.hasNot(`<span class="num">`)
 }

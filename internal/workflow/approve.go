@@ -116,7 +116,11 @@ func (x *execution) ask(ctx context.Context, h *host) error {
 			return runstore.Run{}, err
 		}
 		x.cfg.Emit(tx, lane.Change{Ref: refOf(x.view.workflow.Name), What: "asked", Run: r.ID})
-		return x.ledger.Pause(ctx, tx, r)
+		paused, err := x.ledger.Pause(ctx, tx, r)
+		if err != nil {
+			return runstore.Run{}, err
+		}
+		return paused, x.settleLane(ctx, tx, x.id)
 	})
 	if err != nil {
 		return fmt.Errorf("ask about run %s: %w", x.run.ID, err)

@@ -93,6 +93,9 @@ func (s *Service) Pause(ctx context.Context, tx *store.Tx, name, by string) (boo
 	if err := s.cancelActive(ctx, tx, w); err != nil {
 		return false, err
 	}
+	if err := s.settleLane(ctx, tx, w.ID); err != nil {
+		return false, err
+	}
 	s.cfg.Emit(tx, lane.Change{Ref: refOf(name), What: "paused"})
 	return true, tx.Audit(ctx, by, "workflow.pause", "workflow:"+name, nil)
 }
@@ -157,7 +160,7 @@ func (s *Service) Resume(ctx context.Context, tx *store.Tx, name, by string) (bo
 		return false, err
 	}
 	s.cfg.Emit(tx, lane.Change{Ref: refOf(name), What: "resumed"})
-	return true, s.arm(ctx, tx, w, tx.Now)
+	return true, s.changed(ctx, tx, w)
 }
 
 // Delete removes a workflow, in the caller's transaction: its name is free and
@@ -185,7 +188,7 @@ func (s *Service) Delete(ctx context.Context, tx *store.Tx, name, by string) err
 	if err := s.endWaiting(ctx, tx, v); err != nil {
 		return err
 	}
-	if err := workflowstore.In(tx).DeleteWorkflow(ctx, w.ID); err != nil {
+	if err := workflowstore.In(tx).DeleteWorkflow(ctx, w); err != nil {
 		return err
 	}
 	tx.AfterCommit(func() { s.forget(w.ID) })
@@ -306,7 +309,7 @@ func (s *Service) SkipInput(ctx context.Context, tx *store.Tx, inputID, by strin
 	if err := tx.Audit(ctx, by, "input.skip", "input:"+inputID, map[string]string{"workflow": w.Name, "title": input.Title}); err != nil {
 		return false, err
 	}
-	return true, s.arm(ctx, tx, w, tx.Now)
+	return true, s.changed(ctx, tx, w)
 }
 
 // cancelTakers cancels the runs that took events of an input, and one that may
@@ -371,5 +374,5 @@ func (s *Service) CancelRun(ctx context.Context, tx *store.Tx, r runstore.Run, b
 	if err := tx.Audit(ctx, by, "run.cancel", "run:"+r.ID, map[string]string{"workflow": w.Name}); err != nil {
 		return runstore.Run{}, err
 	}
-	return cancelled, s.arm(ctx, tx, w, tx.Now)
+	return cancelled, s.changed(ctx, tx, w)
 }

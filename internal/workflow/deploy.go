@@ -286,7 +286,7 @@ func (s *Service) putInForce(ctx context.Context, tx *store.Tx, w workflowstore.
 		return err
 	}
 	s.cfg.Emit(tx, lane.Change{Ref: refOf(w.Name), What: "deployed"})
-	return s.arm(ctx, tx, w, tx.Now)
+	return s.changed(ctx, tx, w)
 }
 
 // scheduleRow is the row of a producer's schedule.

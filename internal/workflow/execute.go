@@ -152,7 +152,10 @@ func (x *execution) giveBack(ctx context.Context) {
 		if _, err := x.ledger.Cancel(ctx, tx, x.run); err != nil {
 			return err
 		}
-		return runstore.In(tx).SetRetry(ctx, spent)
+		if err := runstore.In(tx).SetRetry(ctx, spent); err != nil {
+			return err
+		}
+		return x.settleLane(ctx, tx, x.id)
 	})
 	if err != nil {
 		x.log.Info("a run is left for recovery", "run", x.run.ID, "why", err)
@@ -273,7 +276,10 @@ func (x *execution) stopWith(ctx context.Context, f ledger.Failure, also func(co
 			}
 		}
 		o, err := x.ledger.Stop(ctx, tx, r, f)
-		return o.Run, err
+		if err != nil {
+			return runstore.Run{}, err
+		}
+		return o.Run, x.settleLane(ctx, tx, x.id)
 	})
 	if err != nil {
 		return fmt.Errorf("stop run %s: %w", x.run.ID, err)

@@ -19,6 +19,13 @@ import (
 // that was skipped is done.
 func (l *life) check(after string) {
 	l.k.checkInvariants(l.w)
+	// What a person does to a lane that rests is in its row at once; what a crash
+	// left is, when somebody has looked.
+	if slices.Contains([]string{"crash", "shutdown", "restart", "during"}, after) {
+		l.sure = false
+	} else if l.sure {
+		l.k.checkRow(l.w, after)
+	}
 	if id := l.world.repeated(); id != "" {
 		l.k.t.Fatalf("after %s: %s was ordered twice, and nobody said in between that it was not\n%s", after, id, l.story())
 	}
@@ -38,6 +45,7 @@ func (l *life) check(after string) {
 func (l *life) work() time.Time {
 	until := l.k.work(l.w)
 	idle := until.IsZero() || until.After(time.Now())
+	l.sure = idle
 	if w := l.k.workflow(l.w.Name); !idle || w.Desired != desiredActive || !run.Terminal(l.k.lastRun(l.w).Status) {
 		return until
 	}

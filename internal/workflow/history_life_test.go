@@ -29,6 +29,7 @@ type life struct {
 	revision  int
 	published []string
 	skipped   map[string]int // orders that an event may have that was skipped
+	sure      bool           // its row says how it stands: somebody looked at it since the last crash
 
 	world  reality           // what really happened, and what was said about it
 	calls  []string          // what becomes of the next orders; no more: applied

@@ -157,7 +157,35 @@ func (k *kit) work(w workflowstore.Workflow) time.Time {
 	if err != nil {
 		k.t.Fatal(err)
 	}
+	if until.IsZero() || until.After(time.Now()) { // it rests
+		k.checkRow(w, "a session")
+	}
 	return until
+}
+
+// checkRow holds that the row of a lane says how it stands, and that it is found
+// by it.
+func (k *kit) checkRow(w workflowstore.Workflow, after string) {
+	k.t.Helper()
+	k.read(func(ctx context.Context, tx *store.Tx) error {
+		v, err := k.s.load(ctx, tx, w.ID)
+		if err != nil || !v.workflow.DeletedAt.IsZero() {
+			return pawl.IgnoreNotFound(err)
+		}
+		row, err := runstore.In(tx).GetLane(ctx, pawl.KindWorkflow, w.Lane)
+		if err != nil {
+			return err
+		}
+		if r := v.rest(); row.State != string(r.State) || r.Attention != nil && r.Attention.Cause != row.Cause {
+			k.t.Errorf("after %s: the row says %s (%s), and the lane is %s (%+v)", after, row.State, row.Cause, r.State, r.Attention)
+		}
+		state, _ := v.status()
+		found, err := workflowstore.In(tx).FindWorkflows(ctx, runstore.LaneFilter{State: string(state), Text: w.Name}, "", 10)
+		if err == nil && !slices.ContainsFunc(found, func(f workflowstore.Workflow) bool { return f.ID == w.ID }) {
+			k.t.Errorf("after %s: the lane is %s and not found by it", after, state)
+		}
+		return err
+	})
 }
 
 // errCrash is the end of a process.

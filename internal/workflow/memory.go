@@ -27,8 +27,7 @@ type memory struct {
 
 	missing string // the run that this process has no connection for
 
-	attended bool   // cause is what people know
-	cause    string // why a person is needed; empty if none is
+	settled settled
 }
 
 // memoryOf returns the memory of a lane, an empty one for a new owner.

@@ -128,7 +128,7 @@ func (s *Service) Approve(ctx context.Context, tx *store.Tx, runID, hash string,
 		return err
 	}
 	s.cfg.Emit(tx, lane.Change{Ref: refOf(v.workflow.Name), What: "approved", Run: runID})
-	return s.arm(ctx, tx, v.workflow, tx.Now)
+	return s.changed(ctx, tx, v.workflow)
 }
 
 // grant lets a run go on that waits for an account or a permission. If it is
@@ -178,6 +178,9 @@ func (s *Service) Reject(ctx context.Context, tx *store.Tx, runID, by string) (r
 			return runstore.Run{}, err
 		}
 	}
+	if err := s.settleLane(ctx, tx, v.workflow.ID); err != nil {
+		return runstore.Run{}, err
+	}
 	s.cfg.Emit(tx, lane.Change{Ref: refOf(v.workflow.Name), What: "rejected", Run: runID})
 	return cancelled, tx.Audit(ctx, by, "run.reject", "run:"+runID, map[string]string{"workflow": v.workflow.Name})
 }
@@ -225,7 +228,7 @@ func (s *Service) clear(ctx context.Context, tx *store.Tx, v *view, action, by s
 		return err
 	}
 	s.cfg.Emit(tx, lane.Change{Ref: refOf(v.workflow.Name), What: "resumed", Run: v.row.ID})
-	return s.arm(ctx, tx, v.workflow, tx.Now)
+	return s.changed(ctx, tx, v.workflow)
 }
 
 // setCleared lets the newest run go on, once. A question whose time is over
@@ -264,7 +267,7 @@ func (s *Service) Resolve(ctx context.Context, tx *store.Tx, runID string, o Out
 		return err
 	}
 	s.cfg.Emit(tx, lane.Change{Ref: refOf(v.workflow.Name), What: "resolved", Run: runID})
-	return s.arm(ctx, tx, v.workflow, tx.Now)
+	return s.changed(ctx, tx, v.workflow)
 }
 
 func (s *Service) resolve(ctx context.Context, tx *store.Tx, v *view, o Outcome, result json.RawMessage, by string) error {

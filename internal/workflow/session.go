@@ -80,7 +80,7 @@ func (e *session) loop(ctx context.Context) (until time.Time, err error) {
 			return time.Time{}, err
 		}
 		if st.do == actWait {
-			return st.until, e.updateAttention(ctx, v)
+			return st.until, e.settleOnce(ctx, v)
 		}
 		err = e.take(ctx, v, st)
 		if err != nil { // somebody may know better

@@ -238,11 +238,6 @@ func (s *Service) Find(ctx context.Context, tx *store.Tx, _ lane.Viewer, name st
 // OwnerOf implements lane.Kind. Workflows are everybody's.
 func (s *Service) OwnerOf(context.Context, *store.Tx, string) (string, error) { return "", nil }
 
-// Count implements lane.Kind.
-func (s *Service) Count(ctx context.Context, tx *store.Tx, _ string) (map[string]int, error) {
-	return workflowstore.In(tx).CountWorkflows(ctx)
-}
-
 // Due implements lane.Kind: the producers that are due first.
 func (s *Service) Due(ctx context.Context, _ string, before time.Time, limit int) (list []lane.Due, more bool, err error) {
 	err = s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {

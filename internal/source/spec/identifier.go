@@ -16,7 +16,7 @@ func ownTables() []string {
 	return []string{
 		"_rejects", "approval_rules", "approvals", "attention", "audit_log", "backfills", "billing_accounts",
 		"buckets", "charge_days", "charge_receipts", "charge_reservations", "event_causes", "events", "execution_grants",
-		"execution_requests", "graph_questions", "handler_state", "idempotency_keys", "inputs", "job_history", "jobs",
+		"execution_requests", "graph_questions", "handler_state", "idempotency_keys", "inputs", "job_history", "jobs", "lanes",
 		"mutation_inputs", "mutations", "mutations_next", "nodes", "producer_schedules", "promotions", "rate_limiter_state", "repairs",
 		"retries", "run_logs", "run_reads", "runs", "schedule_runs", "schedule_versions", "schedules",
 		"schema_migrations", "source_definitions", "source_runs", "source_state", "source_versions",

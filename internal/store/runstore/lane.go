@@ -2,85 +2,157 @@ package runstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"time"
 
+	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
-// Lanes are found and counted by the word that people see (X-28) as far as SQL
-// can tell it. What is shown comes from the rules of each kind; these reads only
-// find the candidates, so that looking for three among ten thousand does not go
-// through all of them.
+// Lane is the row of a lane: who it is, and how it stands while no run of it is
+// active. The room of its kind inserts and removes it with the lane, so that it
+// is always there; its kind writes the rest when it changes.
+type Lane struct {
+	Kind  pawl.Kind
+	Lane  string // that of its runs; of a schedule the id
+	ID    string
+	Name  string
+	Owner string // empty: everybody's
+	State string // Running, Idle, Needs attention or Stopped
+	Attention
+}
+
+// Attention is what people were told that a lane needs them for. The zero value
+// is that nothing is the matter.
+type Attention struct {
+	Cause string // run and issue: another one is told again
+	Issue string
+	Text  string
+	Since time.Time
+}
+
+const laneColumns = "l.kind, l.lane, l.id, l.name, l.owner, l.state, l.cause, l.issue, l.text, l.since"
+
+func scanLane(row store.Scanner) (l Lane, err error) {
+	var since *int64
+	err = row.Scan(&l.Kind, &l.Lane, &l.ID, &l.Name, &l.Owner, &l.State, &l.Cause, &l.Issue, &l.Text, &since)
+	l.Since = store.FromNullMillis(since)
+	return l, err
+}
+
+// InsertLane adds the row of a lane that is idle.
+func (tx Tx) InsertLane(ctx context.Context, l Lane) error {
+	_, err := tx.Exec(ctx, `insert into lanes (kind, lane, id, name, owner, state, cause, issue, text) values ($1, $2, $3, $4, $5, 'Idle', '', '', '')`,
+		l.Kind, l.Lane, l.ID, l.Name, l.Owner)
+	if err != nil {
+		return fmt.Errorf("insert lane: %w", err)
+	}
+	return nil
+}
+
+// RenameLane gives a lane another name.
+func (tx Tx) RenameLane(ctx context.Context, kind pawl.Kind, lane, name string) error {
+	if _, err := tx.Exec(ctx, `update lanes set name = $3 where kind = $1 and lane = $2`, kind, lane, name); err != nil {
+		return fmt.Errorf("rename lane: %w", err)
+	}
+	return nil
+}
+
+// DropLane removes the row of a lane that is gone.
+func (tx Tx) DropLane(ctx context.Context, kind pawl.Kind, lane string) error {
+	if _, err := tx.Exec(ctx, `delete from lanes where kind = $1 and lane = $2`, kind, lane); err != nil {
+		return fmt.Errorf("drop lane: %w", err)
+	}
+	return nil
+}
+
+// GetLane reads the row of a lane.
+func (tx Tx) GetLane(ctx context.Context, kind pawl.Kind, lane string) (Lane, error) {
+	l, err := scanLane(tx.QueryRow(ctx, `select `+laneColumns+` from lanes l where kind = $1 and lane = $2`, kind, lane))
+	if errors.Is(err, store.ErrNoRow) {
+		return Lane{}, &pawl.Error{Code: pawl.CodeNotFound, Op: "read lane", Msg: fmt.Sprintf("there is no %s %q", kind, lane)}
+	}
+	if err != nil {
+		return Lane{}, fmt.Errorf("read lane: %w", err)
+	}
+	return l, nil
+}
+
+// SetLane writes how a lane stands; one that is gone stays so.
+func (tx Tx) SetLane(ctx context.Context, l Lane) error {
+	_, err := tx.Exec(ctx, `update lanes set state = $3, cause = $4, issue = $5, text = $6, since = $7 where kind = $1 and lane = $2`,
+		l.Kind, l.Lane, l.State, l.Cause, l.Issue, l.Text, store.NullMillis(l.Since))
+	if err != nil {
+		return fmt.Errorf("change lane: %w", err)
+	}
+	return nil
+}
 
 // LaneFilter picks lanes; empty fields pick all.
 type LaneFilter struct {
+	Owner string
 	Text  string // part of the name
 	State string // Running, Idle, Needs attention or Stopped
 }
 
-// Like is the pattern of the names, in lower case.
-func (f LaneFilter) Like() string {
-	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(strings.ToLower(f.Text)) + "%"
+// runsNow is the condition that a lane of a kind is at work, whatever its row
+// says of its rest. There are as few active runs as there is work under way.
+func runsNow(kind pawl.Kind) string {
+	if kind == pawl.KindSchedule {
+		// Slots that run beside each other have lanes of their own, which begin
+		// with the id. One that asks a person needs that person meanwhile.
+		return `(l.state <> 'Stopped' and not (l.state = 'Needs attention' and l.issue = 'approval')
+			and l.lane in (select substr(r.lane, 1, 36) from runs r where r.kind = 'schedule' and r.status = 'active'))`
+	}
+	return `(l.state <> 'Stopped' and l.lane in (select r.lane from runs r where r.kind = '` + string(kind) + `' and r.status = 'active'))`
 }
 
-// NewestState is the word of a lane that is meant to run, by the status of its
-// newest run; runs_lane has it.
-func NewestState(kind, lane string) string {
-	return `case coalesce((select r.status from runs r where r.kind = '` + kind + `' and r.lane = ` + lane + `
-		order by r.created_at desc, r.id desc limit 1), '')
-		when 'paused:approval' then 'Needs attention' when 'failed:internal' then 'Needs attention'
-		when 'active' then 'Running' when 'paused:transient' then 'Running' when 'paused:reconciliation' then 'Running'
-		when 'crashed' then 'Running' when 'failed:logic' then 'Running'
-		else 'Idle' end`
-}
-
-// NeedsAttention is the condition that a lane needs a person: that was written down when
-// it came to rest. It is asked for most and is mostly little.
-func NeedsAttention(kind, lane string) string {
-	return lane + ` in (select a.lane from attention a where a.kind = '` + kind + `')`
-}
-
-// LaneTable is how lanes of one kind are found.
-type LaneTable struct {
-	From   string // with its alias
-	There  string // the lane is not deleted
-	Wanted string // the lane is meant to run
-	Noted  string // it needs a person
-	Word   string // an expression; costs a look at the newest run
-}
-
-// Fits is the condition of a word, which is the parameter of this number.
-func (t LaneTable) Fits(word string, parameter int) string {
-	switch word {
+// FindLanes reads up to limit lanes of a kind by name, those after the given
+// place, with the columns of a table that is joined to them as t.
+func (tx Tx) FindLanes(ctx context.Context, kind pawl.Kind, table, columns string, f LaneFilter, afterName, afterLane string, limit int) (store.Rows, error) {
+	c := store.Where{}
+	c.Add("l.kind = ?", kind)
+	if afterLane == "" { // where names are unique
+		c.Add("l.name > ?", afterName)
+	} else {
+		c.Add("(l.name, l.lane) > (?, ?)", afterName, afterLane)
+	}
+	if f.Owner != "" {
+		c.Add("l.owner = ?", f.Owner)
+	}
+	if f.Text != "" {
+		c.Add(`lower(l.name) like ? escape '\'`, "%"+strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(strings.ToLower(f.Text))+"%")
+	}
+	switch f.State {
 	case "":
-		return fmt.Sprintf(`$%d = ''`, parameter)
-	case "Needs attention":
-		return fmt.Sprintf(`$%d <> '' and %s`, parameter, t.Noted)
+	case "Stopped":
+		c.Add("l.state = ?", f.State)
+	case "Running":
+		c.Add("(l.state = ? or "+runsNow(kind)+")", f.State)
+	default:
+		c.Add("l.state = ? and not "+runsNow(kind), f.State)
 	}
-	return fmt.Sprintf(`$%d = %s`, parameter, t.Word)
+	where := c.String()
+	return tx.Query(ctx, `select `+columns+` from lanes l join `+table+` t on t.id = l.id where `+where+` order by l.name, l.lane`+c.Limit(limit), c.Args...)
 }
 
-// FindLanes reads up to limit lanes whose name is their key, by name, those after
-// the given one.
-func (tx Tx) FindLanes(ctx context.Context, t LaneTable, columns string, f LaneFilter, after string, limit int) (store.Rows, error) {
-	return tx.Query(ctx, `select `+columns+` from `+t.From+` where `+t.There+` and l.name > $1
-		and lower(l.name) like $2 escape '\' and `+t.Fits(f.State, 3)+` order by l.name limit $4`, after, f.Like(), f.State, limit)
-}
-
-// CountLanes counts lanes by their state.
-func (tx Tx) CountLanes(ctx context.Context, t LaneTable, args ...any) (map[string]int, error) {
+// CountLanes counts the lanes of a kind by their state. An empty owner is
+// everybody.
+func (tx Tx) CountLanes(ctx context.Context, kind pawl.Kind, owner string) (map[string]int, error) {
 	type count struct {
-		word string
-		n    int
+		state string
+		n     int
 	}
-	rows, err := tx.Query(ctx, `select word, count(*) from (select `+t.Word+` as word from `+t.From+` where `+t.There+`) as lanes group by word`, args...)
+	rows, err := tx.Query(ctx, `select state, count(*) from (select case when `+runsNow(kind)+` then 'Running' else l.state end as state
+		from lanes l where l.kind = $1 and (l.owner = $2 or $2 = '')) as now group by state`, kind, owner)
 	list, err := store.ScanAll(rows, err, "count lanes", func(row store.Scanner) (c count, err error) {
-		return c, row.Scan(&c.word, &c.n)
+		return c, row.Scan(&c.state, &c.n)
 	})
 	out := map[string]int{}
 	for _, c := range list {
-		out[c.word] = c.n
+		out[c.state] = c.n
 	}
 	return out, err
 }

@@ -9,6 +9,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
 // Schedule is a graph that runs at its instants.
@@ -87,6 +88,9 @@ func (tx Tx) InsertSchedule(ctx context.Context, s Schedule, by string) (Schedul
 	if err != nil {
 		return Schedule{}, fmt.Errorf("insert schedule: %w", err)
 	}
+	if err := runstore.In(tx.Tx).InsertLane(ctx, runstore.Lane{Kind: pawl.KindSchedule, Lane: s.ID, ID: s.ID, Name: s.Name, Owner: s.OwnerUserID}); err != nil {
+		return Schedule{}, err
+	}
 	return s, tx.addScheduleVersion(ctx, s, by)
 }
 
@@ -115,8 +119,8 @@ func (tx Tx) UpdateSchedule(ctx context.Context, s Schedule, changed bool, by st
 	if err := noSchedule(err, s.ID); err != nil {
 		return Schedule{}, err
 	}
-	if !changed {
-		return s, nil
+	if err := runstore.In(tx.Tx).RenameLane(ctx, pawl.KindSchedule, s.ID, s.Name); err != nil || !changed {
+		return s, err
 	}
 	return s, tx.addScheduleVersion(ctx, s, by)
 }
@@ -135,7 +139,7 @@ func (tx Tx) DeleteSchedule(ctx context.Context, id string) error {
 	if _, err := tx.Exec(ctx, `update schedules set deleted_at = $2, updated_at = $2, enabled = 0, next_run_at = null, revision = revision + 1 where id = $1`, id, store.Millis(tx.Now)); err != nil {
 		return fmt.Errorf("delete schedule: %w", err)
 	}
-	return nil
+	return runstore.In(tx.Tx).DropLane(ctx, pawl.KindSchedule, id)
 }
 
 // GetSchedule reads a schedule, a deleted one too.

@@ -4,28 +4,16 @@ import (
 	"context"
 	"time"
 
+	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
-func sourceLanes() runstore.LaneTable {
-	wanted, noted := `(l.status = 'active' and l.paused_at is null)`, runstore.NeedsAttention("source", "l.name")
-	return runstore.LaneTable{
-		From: "source_definitions l", There: "true", Wanted: wanted, Noted: wanted + " and " + noted,
-		Word: `case when not ` + wanted + ` then 'Stopped' when ` + noted + ` then 'Needs attention' else ` + runstore.NewestState("source", "l.name") + ` end`,
-	}
-}
-
 // FindSources reads up to limit sources that fit, by name, those after the given
 // one.
 func (tx Tx) FindSources(ctx context.Context, f runstore.LaneFilter, after string, limit int) ([]Source, error) {
-	rows, err := runstore.In(tx.Tx).FindLanes(ctx, sourceLanes(), sourceColumnsOf("l"), f, after, limit)
+	rows, err := runstore.In(tx.Tx).FindLanes(ctx, pawl.KindSource, "source_definitions", store.Prefixed("t", sourceColumns), f, after, "", limit)
 	return store.ScanAll(rows, err, "find sources", scanSource)
-}
-
-// CountSources counts the sources by their word.
-func (tx Tx) CountSources(ctx context.Context) (map[string]int, error) {
-	return runstore.In(tx.Tx).CountLanes(ctx, sourceLanes())
 }
 
 // SourceTimes is a source with what decides when it comes due.
@@ -38,10 +26,9 @@ type SourceTimes struct {
 // WantedSources reads up to limit sources by name that are meant to run and do
 // not need a person.
 func (tx Tx) WantedSources(ctx context.Context, limit int) ([]SourceTimes, error) {
-	t := sourceLanes()
-	rows, err := tx.Query(ctx, `select `+sourceColumnsOf("l")+`, s.last_success_at, s.last_attempt_at, s.last_failed, s.requested_at, r.next_retry_at
-		from `+t.From+` join source_state s on s.source_id = l.id left join retries r on r.kind = 'source' and r.lane = l.name
-		where `+t.Wanted+` and not (`+t.Noted+`) order by l.name limit $1`, limit)
+	rows, err := tx.Query(ctx, `select `+store.Prefixed("d", sourceColumns)+`, s.last_success_at, s.last_attempt_at, s.last_failed, s.requested_at, r.next_retry_at
+		from lanes l join source_definitions d on d.id = l.id join source_state s on s.source_id = l.id left join retries r on r.kind = 'source' and r.lane = l.lane
+		where l.kind = 'source' and l.state not in ('Stopped', 'Needs attention') order by l.name limit $1`, limit)
 	return store.ScanAll(rows, err, "find sources", func(row store.Scanner) (s SourceTimes, err error) {
 		var success, attempt, requested, retry *int64
 		var failed int64

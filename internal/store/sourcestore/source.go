@@ -10,6 +10,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
 // Source is a definition under its name.
@@ -28,11 +29,6 @@ type Source struct {
 }
 
 const sourceColumns = `id, name, definition, version, number, status, paused_at, deleting_at, revision, created_at, updated_at`
-
-// sourceColumnsOf are those of a table that has another name.
-func sourceColumnsOf(alias string) string {
-	return alias + "." + strings.ReplaceAll(sourceColumns, ", ", ", "+alias+".")
-}
 
 func scanSource(row store.Scanner) (Source, error) {
 	var s Source
@@ -96,6 +92,9 @@ func (tx Tx) InsertSource(ctx context.Context, s Source, by string) (Source, err
 	if _, err := tx.Exec(ctx, `insert into source_state (source_id, updated_at) values ($1, $2)`, s.ID, store.Millis(tx.Now)); err != nil {
 		return Source{}, fmt.Errorf("insert source: %w", err)
 	}
+	if err := runstore.In(tx.Tx).InsertLane(ctx, runstore.Lane{Kind: pawl.KindSource, Lane: s.Name, ID: s.ID, Name: s.Name}); err != nil {
+		return Source{}, err
+	}
 	return s, tx.addSourceVersion(ctx, s, by)
 }
 
@@ -158,7 +157,7 @@ func (tx Tx) DeleteSource(ctx context.Context, s Source) error {
 	if _, err := tx.Exec(ctx, `delete from retries where kind = $1 and lane = $2`, pawl.KindSource, s.Name); err != nil {
 		return fmt.Errorf("delete source: %w", err)
 	}
-	return nil
+	return runstore.In(tx.Tx).DropLane(ctx, pawl.KindSource, s.Name)
 }
 
 // ListSources reads up to limit sources by name, those after the given one.

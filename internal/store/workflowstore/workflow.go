@@ -10,6 +10,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
 // Workflow is what was deployed under a name.
@@ -131,7 +132,7 @@ func (tx Tx) InsertWorkflow(ctx context.Context, name, version string) (Workflow
 	if err != nil {
 		return Workflow{}, fmt.Errorf("insert workflow: %w", err)
 	}
-	return w, nil
+	return w, runstore.In(tx.Tx).InsertLane(ctx, runstore.Lane{Kind: pawl.KindWorkflow, Lane: w.Lane, ID: w.ID, Name: w.Name})
 }
 
 // SetWorkflowVersion puts a version in force.
@@ -160,8 +161,11 @@ func (tx Tx) TouchWorkflow(ctx context.Context, id string) error {
 }
 
 // DeleteWorkflow frees the name; the rows stay for whoever asks what happened.
-func (tx Tx) DeleteWorkflow(ctx context.Context, id string) error {
-	return tx.setWorkflow(ctx, id, `deleted_at = $2, desired = $3`, "archived")
+func (tx Tx) DeleteWorkflow(ctx context.Context, w Workflow) error {
+	if err := tx.setWorkflow(ctx, w.ID, `deleted_at = $2, desired = $3`, "archived"); err != nil {
+		return err
+	}
+	return runstore.In(tx.Tx).DropLane(ctx, pawl.KindWorkflow, w.Lane)
 }
 
 func (tx Tx) setWorkflow(ctx context.Context, id, assignments string, value any) error {
