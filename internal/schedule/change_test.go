@@ -113,6 +113,7 @@ func TestDisableAndEnable(t *testing.T) {
 		k.pass(time.Minute)
 		k.wantStory(sch, "00:01 success", "00:02 success", "00:03 skipped superseded", "00:06 success", "00:07 pending")
 		k.change(`update schedules set enabled = 0`) // whoever did that: the slot finds out (X-50)
+		k.change(`update lanes set state = 'Stopped'`)
 		k.pass(2 * time.Minute)
 		if got := k.story(sch); got[len(got)-1] != "00:07 skipped skipped_disabled" {
 			t.Errorf("%v", got)

@@ -333,7 +333,7 @@ func (l *life) check(after string) {
 			l.t.Errorf("after %s: %d executions in %d attempts: %+v", after, executed, slot.Attempts, slot)
 		}
 	}
-	l.checkRow(after)
+	l.checkRows()
 	if both := l.graph.overlaps(l.sch.ID); both != "" && !l.overlaps {
 		l.t.Errorf("after %s: runs overlap: %s", after, both)
 	}
@@ -341,22 +341,6 @@ func (l *life) check(after string) {
 		l.t.Errorf("after %s: the reconciler had to repair %d (%v)", after, n, err)
 	}
 	l.endIfFailed()
-}
-
-// checkRow holds that the schedule is found by how it stands.
-func (l *life) checkRow(after string) {
-	d, err := l.s.Describe(l.t.Context(), l.sch.OwnerUserID, l.sch.ID)
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	var counted map[string]int
-	err = l.db.Read(l.t.Context(), func(ctx context.Context, tx *store.Tx) error {
-		counted, err = runstore.In(tx).CountLanes(ctx, pawl.KindSchedule, "")
-		return err
-	})
-	if err != nil || counted[string(d.State)] != 1 {
-		l.t.Errorf("after %s: the schedule is %s (%s), and is counted as %v (%v)", after, d.State, d.Sentence, counted, err)
-	}
 }
 
 // checkEnd holds what must be true once everything is well again.

@@ -189,11 +189,37 @@ func (k *kit) pass(d time.Duration) {
 				k.t.Fatal(err)
 			}
 		}
+		k.checkRows()
 		if !time.Now().Before(until) {
 			return
 		}
 		time.Sleep(min(k.quiet(), time.Until(until)))
 	}
+}
+
+// checkRows holds that every schedule is found by how it stands.
+func (k *kit) checkRows() {
+	k.t.Helper()
+	k.read(func(ctx context.Context, tx *store.Tx) error {
+		all, err := schedulestore.In(tx).FindSchedules(ctx, runstore.LaneFilter{}, "", "", 100)
+		if err != nil {
+			return err
+		}
+		for _, sch := range all {
+			d, err := k.s.details(ctx, tx, sch, 1)
+			if err != nil {
+				return err
+			}
+			found, err := schedulestore.In(tx).FindSchedules(ctx, runstore.LaneFilter{State: string(d.State)}, "", "", 100)
+			if err != nil {
+				return err
+			}
+			if !slices.ContainsFunc(found, func(f schedulestore.Schedule) bool { return f.ID == sch.ID }) {
+				k.t.Errorf("at %s the schedule is %s (%s), and is not found by it", time.Now().UTC().Format(time.TimeOnly), d.State, d.Sentence)
+			}
+		}
+		return nil
+	})
 }
 
 // quiet is for how long nothing can happen.

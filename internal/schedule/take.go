@@ -337,7 +337,7 @@ func (a *attempt) takeRunning(ctx context.Context, tx *store.Tx) (step, error) {
 	case pawl.StatusPausedTransient:
 		return a.again(ctx, tx)
 	case pawl.StatusCrashed:
-		return step{lost: true}, nil
+		return step{lost: true}, a.settleLane(ctx, tx, a.schedule.ID)
 	default:
 		return a.pass(ctx, tx, failed(contract.Aborted, "The run was cancelled."))
 	}

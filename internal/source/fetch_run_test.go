@@ -127,6 +127,31 @@ func TestRetriesSpendABudgetThatResets(t *testing.T) {
 	})
 }
 
+// What ends a fetch is in the row of its lane, and people are told, even if the
+// process ends right after it.
+func TestAFailedFetchIsInTheRowOfItsLane(t *testing.T) {
+	both(t, func(t *testing.T, k *kit) {
+		src := k.apply(definition("s", "/pages", byPage))
+		k.api.on(func(_ int, w http.ResponseWriter, _ *http.Request) bool {
+			http.Error(w, "who are you?", http.StatusUnauthorized)
+			return true
+		})
+		k.fault = func(place string) error {
+			if place == "stopped" {
+				return errFault
+			}
+			return nil
+		}
+		if _, err := k.s.work(t.Context(), k, src.ID); !errors.Is(err, errFault) {
+			t.Fatalf("it went on: %v", err)
+		}
+		k.checkRow("s")
+		if len(k.notices) != 1 || k.notices[0].Issue != run.IssueSignIn {
+			t.Errorf("people were told %v", k.notices)
+		}
+	})
+}
+
 // B-32, B-33, B-34, B-35, B-36, B-37, B-39, X-40, X-45: the timeout covers the whole fetch, aborts the
 // call under way, keeps the pages before it and counts as a failure.
 func TestATimeoutKeepsThePagesBeforeIt(t *testing.T) {

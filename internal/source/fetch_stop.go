@@ -47,7 +47,10 @@ func (f *fetching) stop(ctx context.Context, err error) error {
 	if isAway(err) || writing.Err() != nil {
 		f.leave()
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return f.cfg.fault("stopped")
 }
 
 // fail writes how the fetch ended.

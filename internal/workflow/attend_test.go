@@ -48,3 +48,21 @@ func TestPeopleAreToldOncePerCauseAndOnRecovery(t *testing.T) {
 		}
 	})
 }
+
+// What ends a run is in the row of its lane, and people are told, even if the
+// process ends right after it; so is what it asks.
+func TestWhatEndsARunIsInTheRowOfItsLane(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		broken := orderDefinition()
+		broken.handlers["consumers.order.prepare"] = func(*goCtx, []json.RawMessage) any { throw("no"); return nil }
+		w := k.deploy("shop", "1", broken)
+		told := k.notices()
+		if !k.crashAt(w, "stopped", 1) {
+			t.Fatal("no run stopped")
+		}
+		k.checkRow(w, "the stop")
+		if want := []string{"needs_attention fixes_used_up"}; !slices.Equal(*told, want) {
+			t.Errorf("people were told %v, not %v", *told, want)
+		}
+	})
+}

@@ -102,8 +102,9 @@ type LaneFilter struct {
 func runsNow(kind pawl.Kind) string {
 	if kind == pawl.KindSchedule {
 		// Slots that run beside each other have lanes of their own, which begin
-		// with the id. One that asks a person needs that person meanwhile.
-		return `(l.state <> 'Stopped' and not (l.state = 'Needs attention' and l.issue = 'approval')
+		// with the id. One that asks a person needs that person meanwhile, and
+		// one that runs goes on when its schedule is switched off.
+		return `(not (l.state = 'Needs attention' and l.issue = 'approval')
 			and l.lane in (select substr(r.lane, 1, 36) from runs r where r.kind = 'schedule' and r.status = 'active'))`
 	}
 	return `(l.state <> 'Stopped' and l.lane in (select r.lane from runs r where r.kind = '` + string(kind) + `' and r.status = 'active'))`
@@ -127,8 +128,6 @@ func (tx Tx) FindLanes(ctx context.Context, kind pawl.Kind, table, columns strin
 	}
 	switch f.State {
 	case "":
-	case "Stopped":
-		c.Add("l.state = ?", f.State)
 	case "Running":
 		c.Add("(l.state = ? or "+runsNow(kind)+")", f.State)
 	default:
