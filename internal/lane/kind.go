@@ -2,6 +2,7 @@ package lane
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
@@ -101,6 +102,11 @@ func (q Query) Stored(there run.Workforce) runstore.LaneFilter {
 		f.State = ""
 	}
 	return f
+}
+
+// Fitting are the lanes that have the state that is asked for.
+func (q Query) Fitting(list []Lane) []Lane {
+	return slices.DeleteFunc(list, func(l Lane) bool { return !q.Fits(&l) })
 }
 
 // Fits reports whether a lane that was found has the state that is asked for.

@@ -21,6 +21,7 @@ import (
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/pgtest"
 	"github.com/pawlrun/pawl/internal/queue"
+	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/store/schedulestore"
@@ -206,7 +207,7 @@ func (k *kit) checkRows() {
 			return err
 		}
 		for _, sch := range all {
-			d, err := k.s.details(ctx, tx, sch, 1)
+			d, err := k.s.details(ctx, tx, sch, 1, run.Workforce{})
 			if err != nil {
 				return err
 			}

@@ -58,16 +58,14 @@ func (s *Service) List(ctx context.Context, q lane.Query) (page []lane.Lane, nex
 			list = list[:q.Limit]
 			next = refOf(list[q.Limit-1].ID, list[q.Limit-1].Name).Place()
 		}
-		for _, sch := range list {
-			d, err := s.details(ctx, tx, sch, 1)
-			if err != nil {
-				return err
-			}
-			if q.Fits(&d.Lane) {
-				page = append(page, d.Lane)
-			}
-		}
-		return nil
+		page = make([]lane.Lane, len(list))
+		err = tx.Each(ctx, len(list), func(ctx context.Context, tx *store.Tx, i int) error {
+			d, err := s.details(ctx, tx, list[i], 1, there)
+			page[i] = d.Lane
+			return err
+		})
+		page = q.Fitting(page)
+		return err
 	})
 	return page, next, err
 }
@@ -88,14 +86,18 @@ func (s *Service) Describe(ctx context.Context, ownerID, id string) (d Details, 
 		if err != nil {
 			return err
 		}
-		d, err = s.details(ctx, tx, sch, recentSlots)
+		there, err := s.cfg.Workforce(ctx, tx)
+		if err != nil {
+			return err
+		}
+		d, err = s.details(ctx, tx, sch, recentSlots, there)
 		return err
 	})
 	return d, err
 }
 
-func (s *Service) details(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, recent int) (Details, error) {
-	d := Details{Row: sch}
+func (s *Service) details(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, recent int, there run.Workforce) (Details, error) {
+	d := Details{Row: sch, there: there}
 	var err error
 	if d.Open, err = schedulestore.In(tx).OpenSlots(ctx, sch.ID, 20); err != nil {
 		return d, err
@@ -127,9 +129,6 @@ func (s *Service) details(ctx context.Context, tx *store.Tx, sch schedulestore.S
 		if _, refused := grant.RefusalCode(d.refusal); !refused {
 			return d, d.refusal
 		}
-	}
-	if d.there, err = s.cfg.Workforce(ctx, tx); err != nil {
-		return d, err
 	}
 	d.Lane = d.lane(tx.Now)
 	return d, nil
@@ -264,7 +263,11 @@ func (s *Service) Why(ctx context.Context, v lane.Viewer, name string, at time.T
 		if err != nil {
 			return err
 		}
-		d, err := s.details(ctx, tx, sch, recentSlots)
+		there, err := s.cfg.Workforce(ctx, tx)
+		if err != nil {
+			return err
+		}
+		d, err := s.details(ctx, tx, sch, recentSlots, there)
 		if err != nil {
 			return err
 		}

@@ -74,27 +74,29 @@ func (s *Service) ListDetails(ctx context.Context, q lane.Query) (page []Details
 			list = list[:q.Limit]
 			next = refOf(list[q.Limit-1].Name).Place()
 		}
-		for _, src := range list {
-			v, err := s.loadFrom(ctx, tx, src)
+		views, last = make([]*view, len(list)), make([]sourcestore.SourceRun, len(list))
+		return tx.Each(ctx, len(list), func(ctx context.Context, tx *store.Tx, i int) error {
+			v, err := s.loadFrom(ctx, tx, list[i])
 			if err != nil {
 				return err
 			}
 			v.there = there
-			runs, err := sourcestore.In(tx).LatestSourceRuns(ctx, src.ID, 1)
-			if err != nil {
-				return err
-			}
-			views, last = append(views, v), append(last, firstOf(runs))
-		}
-		return nil
+			runs, err := sourcestore.In(tx).LatestSourceRuns(ctx, list[i].ID, 1)
+			views[i], last[i] = v, firstOf(runs)
+			return err
+		})
 	})
 	if err != nil {
 		return nil, next, err
 	}
+	books := map[string]*view{} // by host: many sources call one
 	for i, v := range views {
-		if err := s.askBook(ctx, v); err != nil {
+		if known := books[v.def.Host()]; known != nil {
+			v.quotaOpen, v.quotaUntil, v.allowance = known.quotaOpen, known.quotaUntil, known.allowance
+		} else if err := s.askBook(ctx, v); err != nil {
 			return nil, next, err
 		}
+		books[v.def.Host()] = v
 		if d := v.details(last[i]); q.Fits(&d.Lane) {
 			page = append(page, d)
 		}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -37,6 +38,7 @@ type sharedTx struct {
 
 	mu     sync.Mutex              // guards what follows, while members run
 	live   int                     // members whose function has not ended
+	err    error                   // of the first statement that failed
 	list   []batchRequest          // what goes out next
 	parked []batchRequest          // what waits until another member has ended
 	holds  map[string]*participant // who holds what
@@ -61,15 +63,18 @@ type reply struct {
 func (p *sharedTx) run(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, partyTimeout)
 	defer cancel()
-	p.ready, p.holds, p.live = make(chan struct{}, 1), map[string]*participant{}, len(p.members)
-	p.fields = map[string][]pgconn.FieldDescription{}
+	p.prepare(now())
 	begun := false
 	err := pgx.BeginTxFunc(ctx, p.db.pool, pgx.TxOptions{}, func(tx pgx.Tx) error {
 		begun = true
 		if _, err := tx.Exec(ctx, sharedLocks); err != nil {
 			return err
 		}
-		p.serve(ctx, tx)
+		go p.attend(p.members[0]) //nolint:contextcheck // it has its own; its caller is busy with this
+		for _, m := range p.members[1:] {
+			m.turn <- turnJoin
+		}
+		p.serve(ctx, tx.Conn())
 		if p.broken {
 			return errApart
 		}
@@ -93,15 +98,17 @@ func (p *sharedTx) turnOf(m *participant) turn {
 	return turnEnded
 }
 
-// serve runs the functions of all members and answers them.
-func (p *sharedTx) serve(ctx context.Context, tx pgx.Tx) {
+// prepare gives every member its part of the transaction.
+func (p *sharedTx) prepare(at time.Time) {
+	p.ready, p.holds, p.live = make(chan struct{}, 1), map[string]*participant{}, len(p.members)
+	p.fields = map[string][]pgconn.FieldDescription{}
 	for _, m := range p.members {
-		m.shared, m.tx = p, &Tx{Now: now(), db: p.db, conn: &sharedConn{p, m, make(chan reply, 1)}}
+		m.shared, m.tx = p, &Tx{Now: at, db: p.db, conn: &sharedConn{p, m, make(chan reply, 1)}}
 	}
-	go p.attend(p.members[0]) //nolint:contextcheck // it has its own; its caller is busy with this
-	for _, m := range p.members[1:] {
-		m.turn <- turnJoin
-	}
+}
+
+// serve answers the functions of all members until they have ended.
+func (p *sharedTx) serve(ctx context.Context, conn *pgx.Conn) {
 	pause := time.NewTimer(sharedPause)
 	defer pause.Stop()
 	for {
@@ -115,7 +122,7 @@ func (p *sharedTx) serve(ctx context.Context, tx pgx.Tx) {
 		if over {
 			return
 		}
-		p.answer(ctx, tx)
+		p.answer(ctx, conn)
 		pause.Reset(sharedPause)
 	}
 }
@@ -186,15 +193,18 @@ func (p *sharedTx) release(m *participant) {
 func (m *participant) failed() bool { return m.err != nil || m.panic != nil }
 
 // answer sends the statements that are wanted and gives everybody its answer.
-func (p *sharedTx) answer(ctx context.Context, tx pgx.Tx) {
+func (p *sharedTx) answer(ctx context.Context, conn *pgx.Conn) {
 	list, broken := p.next()
 	replies := make([]reply, len(list))
 	if !broken && len(list) > 0 {
-		broken = !p.send(ctx, tx, list, replies)
+		broken = !p.send(ctx, conn, list, replies)
 	}
 	if broken {
 		p.mu.Lock()
 		p.broken = true
+		for i := range replies {
+			p.err = cmp.Or(p.err, replies[i].err)
+		}
 		p.mu.Unlock()
 	}
 	for i, w := range list {
@@ -224,7 +234,7 @@ func (p *sharedTx) next() (list []batchRequest, broken bool) {
 }
 
 // send reports whether all statements succeeded.
-func (p *sharedTx) send(ctx context.Context, tx pgx.Tx, list []batchRequest, replies []reply) bool {
+func (p *sharedTx) send(ctx context.Context, conn *pgx.Conn, list []batchRequest, replies []reply) bool {
 	p.types.Lock()
 	defer p.types.Unlock()
 	batch, fences := &pgx.Batch{}, map[string]int{}
@@ -239,13 +249,13 @@ func (p *sharedTx) send(ctx context.Context, tx pgx.Tx, list []batchRequest, rep
 			c.queueInto(batch)
 		}
 	}
-	results, ok := tx.SendBatch(ctx, batch), true
+	results, ok := conn.SendBatch(ctx, batch), true
 	for i, w := range list {
 		if first, there := fences[w.fence()]; there && first != i { // what holds for one holds for all
 			replies[i] = replies[first]
 			continue
 		}
-		replies[i] = p.read(results, w, tx.Conn())
+		replies[i] = p.read(results, w, conn)
 		ok = ok && replies[i].err == nil
 	}
 	return results.Close() == nil && ok

@@ -85,6 +85,9 @@ func countRows(ctx context.Context, c conn, sql string, args []any) (n int64, er
 // Ask is Query for an answer that nobody needs before the transaction is
 // committed: scan gets it when it is there.
 func (tx *Tx) Ask(ctx context.Context, scan func(Rows, error) error, sql string, args ...any) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	if t, ok := tx.conn.(*pgTx); ok {
 		tx.db.traced(sql, args)
 		t.post(posted{command: command{sql, args}, scan: func(rows Rows, err error) error { return scan(budgeted(ctx, rows, err)) }})
@@ -103,6 +106,9 @@ func (tx *Tx) Flush(ctx context.Context) error {
 
 // Query runs a query. The rows must be closed before the next statement.
 func (tx *Tx) Query(ctx context.Context, sql string, args ...any) (Rows, error) {
+	if err := ctx.Err(); err != nil { // nobody wants the answer
+		return nil, err
+	}
 	tx.db.traced(sql, args)
 	rows, err := tx.conn.query(ctx, sql, args)
 	return budgeted(ctx, rows, err)
@@ -110,6 +116,9 @@ func (tx *Tx) Query(ctx context.Context, sql string, args ...any) (Rows, error) 
 
 // QueryRow runs a query that wants one row.
 func (tx *Tx) QueryRow(ctx context.Context, sql string, args ...any) Row {
+	if err := ctx.Err(); err != nil {
+		return Row{err: err}
+	}
 	tx.db.traced(sql, args)
 	rows, err := tx.conn.query(ctx, sql, args)
 	rows, err = budgeted(ctx, rows, err)

@@ -47,20 +47,17 @@ func (s *Service) List(ctx context.Context, q lane.Query) (page []lane.Lane, nex
 			list = list[:q.Limit]
 			next = refOf(list[q.Limit-1].Name).Place()
 		}
-		for _, w := range list {
-			v, err := s.loadFrom(ctx, tx, w)
+		page = make([]lane.Lane, len(list))
+		err = tx.Each(ctx, len(list), func(ctx context.Context, tx *store.Tx, i int) error {
+			v, err := s.loadFrom(ctx, tx, list[i])
 			if err != nil {
 				return err
 			}
-			l, err := s.laneFrom(ctx, tx, v, there)
-			if err != nil {
-				return err
-			}
-			if q.Fits(&l) {
-				page = append(page, l)
-			}
-		}
-		return nil
+			page[i], err = s.laneFrom(ctx, tx, v, there)
+			return err
+		})
+		page = q.Fitting(page)
+		return err
 	})
 	return page, next, err
 }
