@@ -34,7 +34,7 @@ func (tx *Tx) sideBySide(ctx context.Context, t *pgTx, n int, fn func(ctx contex
 		}
 		p.prepare(tx.Now)
 		for _, m := range p.members {
-			go p.attend(m)
+			go p.attend(m) //nolint:contextcheck // it has its own
 		}
 		p.serve(ctx, t.conn)
 		for _, m := range p.members {
