@@ -24,12 +24,14 @@ func (s *Service) noteSlot(ctx context.Context, tx *store.Tx, sch schedulestore.
 // noteIssue notes what a schedule needs a person for, nothing if the issue is
 // none. Failures of one kind in a row are one cause.
 func (s *Service) noteIssue(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, issue run.Issue, cause, runID, text string) error {
+	// As it mostly is. Of slots beside each other one may have waited for the
+	// schedule's row while another one wrote that of the lane.
+	if issue == run.IssueNone && sch.Calm && sch.Enabled && !mayOverlap(sch) {
+		return nil
+	}
 	known, err := runstore.In(tx).GetLane(ctx, pawl.KindSchedule, sch.ID)
 	if err != nil {
 		return pawl.IgnoreNotFound(err) // it is deleted, and what it began comes to its end
-	}
-	if issue == run.IssueNone && known.State == string(run.Idle) && known.Cause == "" && sch.Enabled { // as it mostly is
-		return nil
 	}
 	health := runstore.Attention{}
 	if issue != run.IssueNone {

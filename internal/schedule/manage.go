@@ -93,9 +93,6 @@ func (s *Service) Create(ctx context.Context, tx *store.Tx, ownerID string, in c
 	if err := tx.Audit(ctx, by, "schedule.create", "schedule:"+sch.ID, map[string]string{"name": sch.Name, "graph": sch.GraphID}); err != nil {
 		return schedulestore.Schedule{}, err
 	}
-	if err := s.settleLane(ctx, tx, sch.ID); err != nil {
-		return schedulestore.Schedule{}, err
-	}
 	s.cfg.Emit(tx, lane.Change{Ref: refOf(sch.ID, sch.Name), What: "created"})
 	return schedulestore.In(tx).GetSchedule(ctx, sch.ID)
 }

@@ -42,10 +42,10 @@ func scanLane(row store.Scanner) (l Lane, err error) {
 	return l, err
 }
 
-// InsertLane adds the row of a lane that is idle.
+// InsertLane adds the row of a lane.
 func (tx Tx) InsertLane(ctx context.Context, l Lane) error {
-	_, err := tx.Exec(ctx, `insert into lanes (kind, lane, id, name, owner, state, cause, issue, text) values ($1, $2, $3, $4, $5, 'Idle', '', '', '')`,
-		l.Kind, l.Lane, l.ID, l.Name, l.Owner)
+	_, err := tx.Exec(ctx, `insert into lanes (kind, lane, id, name, owner, state, cause, issue, text) values ($1, $2, $3, $4, $5, $6, '', '', '')`,
+		l.Kind, l.Lane, l.ID, l.Name, l.Owner, l.State)
 	if err != nil {
 		return fmt.Errorf("insert lane: %w", err)
 	}

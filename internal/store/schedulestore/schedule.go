@@ -27,6 +27,7 @@ type Schedule struct {
 	Labels      map[string]string
 	Revision    int64  // raised by every change of what a slot depends on
 	Issue       string // why it was switched off by itself; mostly empty
+	Calm        bool   // its lane is idle and nobody is needed; only HoldSchedule looks
 	NextRunAt   time.Time
 	LastRunAt   time.Time // when the last run started
 	CreatedAt   time.Time
@@ -88,7 +89,11 @@ func (tx Tx) InsertSchedule(ctx context.Context, s Schedule, by string) (Schedul
 	if err != nil {
 		return Schedule{}, fmt.Errorf("insert schedule: %w", err)
 	}
-	if err := runstore.In(tx.Tx).InsertLane(ctx, runstore.Lane{Kind: pawl.KindSchedule, Lane: s.ID, ID: s.ID, Name: s.Name, Owner: s.OwnerUserID}); err != nil {
+	state := "Idle"
+	if !s.Enabled {
+		state = "Stopped"
+	}
+	if err := runstore.In(tx.Tx).InsertLane(ctx, runstore.Lane{Kind: pawl.KindSchedule, Lane: s.ID, ID: s.ID, Name: s.Name, Owner: s.OwnerUserID, State: state}); err != nil {
 		return Schedule{}, err
 	}
 	return s, tx.addScheduleVersion(ctx, s, by)
@@ -151,7 +156,11 @@ func (tx Tx) GetSchedule(ctx context.Context, id string) (Schedule, error) {
 // HoldSchedule reads a schedule that is not deleted and keeps others from
 // changing its row until the transaction ends.
 func (tx Tx) HoldSchedule(ctx context.Context, id string) (Schedule, error) {
-	s, err := scanGraphSchedule(tx.QueryRow(ctx, `select `+graphScheduleColumns+` from schedules where id = $1 and deleted_at is null`+tx.ForUpdate(), id))
+	var calm int
+	row := tx.QueryRow(ctx, `select `+graphScheduleColumns+`, case when exists (select 1 from lanes l where l.kind = 'schedule' and l.lane = schedules.id
+		and l.state = 'Idle' and l.cause = '') then 1 else 0 end from schedules where id = $1 and deleted_at is null`+tx.ForUpdate(), id)
+	s, err := scanGraphSchedule(store.Also(row, &calm))
+	s.Calm = calm != 0
 	return s, noSchedule(err, id)
 }
 

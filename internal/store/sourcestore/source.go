@@ -92,7 +92,7 @@ func (tx Tx) InsertSource(ctx context.Context, s Source, by string) (Source, err
 	if _, err := tx.Exec(ctx, `insert into source_state (source_id, updated_at) values ($1, $2)`, s.ID, store.Millis(tx.Now)); err != nil {
 		return Source{}, fmt.Errorf("insert source: %w", err)
 	}
-	if err := runstore.In(tx.Tx).InsertLane(ctx, runstore.Lane{Kind: pawl.KindSource, Lane: s.Name, ID: s.ID, Name: s.Name}); err != nil {
+	if err := runstore.In(tx.Tx).InsertLane(ctx, runstore.Lane{Kind: pawl.KindSource, Lane: s.Name, ID: s.ID, Name: s.Name, State: "Idle"}); err != nil {
 		return Source{}, err
 	}
 	return s, tx.addSourceVersion(ctx, s, by)

@@ -132,7 +132,7 @@ func (tx Tx) InsertWorkflow(ctx context.Context, name, version string) (Workflow
 	if err != nil {
 		return Workflow{}, fmt.Errorf("insert workflow: %w", err)
 	}
-	return w, runstore.In(tx.Tx).InsertLane(ctx, runstore.Lane{Kind: pawl.KindWorkflow, Lane: w.Lane, ID: w.ID, Name: w.Name})
+	return w, runstore.In(tx.Tx).InsertLane(ctx, runstore.Lane{Kind: pawl.KindWorkflow, Lane: w.Lane, ID: w.ID, Name: w.Name, State: "Idle"})
 }
 
 // SetWorkflowVersion puts a version in force.
