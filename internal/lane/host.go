@@ -4,10 +4,8 @@ import (
 	"context"
 	"time"
 
-	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
-	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
 // Change is something that happened to a lane beside the steps of its runs.
@@ -69,50 +67,4 @@ func (h Host) WithDefaults() Host {
 func (h Host) Emit(tx *store.Tx, c Change) {
 	c.At = tx.Now
 	tx.AfterCommit(func() { h.Observe(c) })
-}
-
-// Rest is how a lane stands while no run of it is active.
-type Rest struct {
-	Lane  string // that of its runs
-	State run.State
-	// Attention is what a person is needed for, the zero one if for nothing. Nil
-	// is what people know already: one who stops a lane, or lets it try again,
-	// has not mended it yet.
-	Attention *runstore.Attention
-	Run       string // that it comes from; may be empty
-}
-
-// Settle writes how a lane stands, in the transaction that changes it, and tells
-// people when they begin to be needed, for another cause, or are no longer
-// (lesson 33). What is told is enqueued in the same transaction, so a crash
-// neither loses nor repeats it.
-func (h Host) Settle(ctx context.Context, tx *store.Tx, of Ref, r Rest) (told string, err error) {
-	known, err := runstore.In(tx).GetLane(ctx, of.Kind, r.Lane)
-	if err != nil {
-		return "", pawl.IgnoreNotFound(err) // it is deleted, and what it began comes to its end
-	}
-	now := known
-	now.State = string(r.State)
-	if r.Attention != nil {
-		now.Attention = *r.Attention
-		now.Since = known.Since
-	}
-	same := known.Cause == now.Cause
-	switch {
-	case now.Cause == "":
-		now.Attention = runstore.Attention{}
-	case !same:
-		now.Since = tx.Now
-	}
-	if now == known {
-		return "", nil
-	}
-	if err := runstore.In(tx).SetLane(ctx, now); err != nil || same {
-		return "", err
-	}
-	n := Notice{Ref: of, What: NoticeAttention, Issue: run.Issue(now.Issue), Text: now.Text, RunID: r.Run, At: tx.Now}
-	if now.Cause == "" {
-		n.What, n.Text = NoticeRecovered, "It works again."
-	}
-	return n.What, h.Notify(ctx, tx, n)
 }

@@ -149,6 +149,17 @@ func TestAFailedFetchIsInTheRowOfItsLane(t *testing.T) {
 		if len(k.notices) != 1 || k.notices[0].Issue != run.IssueSignIn {
 			t.Errorf("people were told %v", k.notices)
 		}
+		k.fault = nil
+		for _, do := range []func(ctx context.Context, tx *store.Tx, name, by string) (bool, error){k.s.Pause, k.s.Resume} { // which mends nothing
+			k.write(func(ctx context.Context, tx *store.Tx) error {
+				_, err := do(ctx, tx, "s", "t")
+				return err
+			})
+			k.work(src)
+		}
+		if len(k.notices) != 1 {
+			t.Errorf("people were told %v", k.notices)
+		}
 	})
 }
 

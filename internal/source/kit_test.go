@@ -212,7 +212,7 @@ func (k *kit) checkRow(name string) {
 	if err != nil {
 		k.t.Fatal(err)
 	}
-	if r := v.rest(); v.known.State != string(r.State) || r.Attention != nil && r.Attention.Cause != v.known.Cause || len(found) != 1 {
+	if r := v.rest(); !r.SaidBy(v.known) || len(found) != 1 {
 		k.t.Errorf("the row says %s (%s), and the source is %s (%+v); found %v", v.known.State, v.known.Cause, r.State, r.Attention, found)
 	}
 }

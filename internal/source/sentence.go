@@ -10,7 +10,6 @@ import (
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
-	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/store/sourcestore"
 	"github.com/pawlrun/pawl/internal/when"
 )
@@ -118,20 +117,10 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// rest is how a source stands when no run of it is active. Only one that is idle
-// works again: while it tries, or is stopped, people know what they knew.
+// rest is how the source stands when no run of it is active.
 func (v *view) rest() lane.Rest {
 	state, issue := v.status()
-	r := lane.Rest{Lane: v.source.Name, State: state, Run: v.row.ID}
-	switch {
-	case state == run.NeedsAttention:
-		r.Attention = &runstore.Attention{Cause: string(issue) + ":" + chainCause(v), Issue: string(issue), Text: v.sentence(issue)}
-	case state == run.Idle:
-		r.Attention = &runstore.Attention{}
-	case state == run.Running && issue == run.IssueNone: // a run is active, which its row tells
-		r.State = run.Idle
-	}
-	return r
+	return lane.RestOf(v.source.Name, state, issue, string(issue)+":"+chainCause(v), v.sentence(issue), v.row.ID)
 }
 
 // settle writes how a source stands, in the transaction that changed it.
@@ -151,7 +140,7 @@ func (s *Service) settle(ctx context.Context, tx *store.Tx, name string) error {
 // settleOnce is settle for a source that was just looked at, unless its row says
 // so already: time alone can renew its budget.
 func (s *Service) settleOnce(ctx context.Context, v *view) error {
-	if r := v.rest(); v.known.State == string(r.State) && (r.Attention == nil || r.Attention.Cause == v.known.Cause) {
+	if v.rest().SaidBy(v.known) {
 		return nil
 	}
 	return s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {

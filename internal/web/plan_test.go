@@ -79,7 +79,7 @@ func planSize(database string) bulk.Size {
 	if database == "sqlite" { // plans do not depend on the number of rows, and with -race it is slow
 		return bulk.Size{Lanes: 300, Runs: 40_000}
 	}
-	return bulk.Size{Lanes: 1000, Runs: 100_000}
+	return bulk.Size{Lanes: 1000, Runs: 200_000}
 }
 
 // Every statement of every page, of every list and of whatever else can be read

@@ -176,7 +176,7 @@ func (k *kit) checkRow(w workflowstore.Workflow, after string) {
 		if err != nil {
 			return err
 		}
-		if r := v.rest(); row.State != string(r.State) || r.Attention != nil && r.Attention.Cause != row.Cause {
+		if r := v.rest(); !r.SaidBy(row) {
 			k.t.Errorf("after %s: the row says %s (%s), and the lane is %s (%+v)", after, row.State, row.Cause, r.State, r.Attention)
 		}
 		state, _ := v.status()

@@ -11,20 +11,10 @@ import (
 	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
-// rest is how a lane stands when no run of it is active. Only one that is idle
-// works again: while it tries, or is stopped, people know what they knew.
+// rest is how the lane stands when no run of it is active.
 func (v *view) rest() lane.Rest {
 	state, issue := v.status()
-	r := lane.Rest{Lane: v.workflow.Lane, State: state, Run: v.row.ID}
-	switch {
-	case state == run.NeedsAttention:
-		r.Attention = &runstore.Attention{Cause: v.row.ID + " " + string(issue), Issue: string(issue), Text: v.sentence(issue)}
-	case state == run.Idle:
-		r.Attention = &runstore.Attention{}
-	case state == run.Running && issue == run.IssueNone: // a run is active, which its row tells
-		r.State = run.Idle
-	}
-	return r
+	return lane.RestOf(v.workflow.Lane, state, issue, v.row.ID+" "+string(issue), v.sentence(issue), v.row.ID)
 }
 
 // settleLane writes how a lane stands, in the transaction that changed it.
@@ -73,7 +63,7 @@ func (e *session) settleOnce(ctx context.Context, v *view) error {
 		known, err = runstore.In(tx).GetLane(ctx, pawl.KindWorkflow, v.workflow.Lane)
 		return pawl.IgnoreNotFound(err)
 	})
-	if err == nil && (known.State != string(r.State) || r.Attention != nil && r.Attention.Cause != known.Cause) {
+	if err == nil && !r.SaidBy(known) {
 		err = e.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 			if err := tx.Fence(ctx, e.claim.Fence()); err != nil {
 				return err
