@@ -32,6 +32,23 @@ func (k *kit) approve(r runstore.Run, answer string) {
 	})
 }
 
+// A schedule whose question was answered runs, and needs nobody any more.
+func TestAnAnsweredScheduleRuns(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		k.graph.asksPeople()
+		sch := k.create(ask("s", ""))
+		k.pass(70 * time.Second)
+		k.checkRows()
+		k.graph.set(func() { k.graph.answer, k.graph.takes = nil, 30*time.Second })
+		k.approve(k.runOf(sch), `true`)
+		k.pass(5 * time.Second)
+		if d, err := k.s.Describe(t.Context(), k.owner, sch.ID); err != nil || d.State != run.Running {
+			t.Fatalf("it is %s (%v)", d.State, err)
+		}
+		k.checkRows()
+	})
+}
+
 // A graph that asks a person waits without costing anything; the answer makes
 // the same run go on, and the chain goes on after it.
 func TestAnAnswerResumesTheRun(t *testing.T) {
