@@ -109,14 +109,19 @@ func newRig(t testing.TB, url string) *rig {
 		Ready: func(context.Context) error { return r.ready },
 	})
 	t.Cleanup(r.api.Close)
-	r.server = httptest.NewUnstartedServer(r.api)
-	r.server.Config.ReadTimeout = 500 * time.Millisecond // a stream outlives it
-	r.server.Start()
-	t.Cleanup(r.server.Close)
+	r.serve(30 * time.Second)
 	t.Cleanup(feed.Close)
 	r.admin = r.token("admin", userstore.RoleAdmin, "*")
 	r.user = r.find(r.admin).User
 	return r
+}
+
+// serve answers at another address from now on, with so much time for a request.
+func (r *rig) serve(patience time.Duration) {
+	r.server = httptest.NewUnstartedServer(r.api)
+	r.server.Config.ReadTimeout = patience
+	r.server.Start()
+	r.t.Cleanup(r.server.Close)
 }
 
 // workforce is who works, for people.

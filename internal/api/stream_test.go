@@ -131,6 +131,7 @@ func TestStreamRefusesWhatItCannotRead(t *testing.T) {
 // (P1 15).
 func TestStreamEndsWithItsToken(t *testing.T) {
 	both(t, func(r *rig) {
+		r.serve(500 * time.Millisecond) // a stream outlives what a request may take
 		here, elsewhere := r.token("ada", userstore.RoleViewer, "read"), r.token("bob", userstore.RoleViewer, "read")
 		brief := r.tokenUntil("cleo", userstore.RoleViewer, time.Now().Add(1500*time.Millisecond), "read")
 		streams := map[string]<-chan event{}
