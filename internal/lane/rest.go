@@ -3,7 +3,6 @@ package lane
 import (
 	"context"
 
-	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/runstore"
@@ -11,7 +10,6 @@ import (
 
 // Rest is how a lane stands while no run of it is active.
 type Rest struct {
-	Lane  string // that of its runs
 	State run.State
 	// Attention is what a person is needed for, the zero one if for nothing. Nil
 	// is what people know already: one who stops a lane, or lets it try again,
@@ -23,8 +21,8 @@ type Rest struct {
 // RestOf is the rest of a lane by its state and issue, with the cause and the
 // sentence that people are told if they are needed. Only one that is idle works
 // again.
-func RestOf(lane string, state run.State, issue run.Issue, cause, text, runID string) Rest {
-	r := Rest{Lane: lane, State: state, Run: runID}
+func RestOf(state run.State, issue run.Issue, cause, text, runID string) Rest {
+	r := Rest{State: state, Run: runID}
 	switch {
 	case state == run.NeedsAttention:
 		r.Attention = &runstore.Attention{Cause: cause, Issue: string(issue), Text: text}
@@ -41,15 +39,11 @@ func (r Rest) SaidBy(row runstore.Lane) bool {
 	return row.State == string(r.State) && (r.Attention == nil || r.Attention.Cause == row.Cause)
 }
 
-// Settle writes how a lane stands, in the transaction that changes it, and tells
-// people when they begin to be needed, for another cause, or are no longer
-// (lesson 33). What is told is enqueued in the same transaction, so a crash
-// neither loses nor repeats it.
-func (h Host) Settle(ctx context.Context, tx *store.Tx, of Ref, r Rest) (told string, err error) {
-	known, err := runstore.In(tx).GetLane(ctx, of.Kind, r.Lane)
-	if err != nil {
-		return "", pawl.IgnoreNotFound(err) // it is deleted, and what it began comes to its end
-	}
+// Settle writes how a lane stands, in the transaction that changes it and that
+// read its row, and tells people when they begin to be needed, for another cause,
+// or are no longer (lesson 33). What is told is enqueued in the same transaction,
+// so a crash neither loses nor repeats it.
+func (h Host) Settle(ctx context.Context, tx *store.Tx, of Ref, known runstore.Lane, r Rest) (told string, err error) {
 	now := known
 	now.State = string(r.State)
 	if r.Attention != nil {

@@ -74,7 +74,7 @@ func (s *Service) settleAs(ctx context.Context, tx *store.Tx, known runstore.Lan
 	case tries:
 		state = run.Running
 	}
-	_, err = s.cfg.Settle(ctx, tx, refOf(sch.ID, sch.Name), lane.Rest{Lane: sch.ID, State: state, Attention: &told, Run: runID})
+	_, err = s.cfg.Settle(ctx, tx, refOf(sch.ID, sch.Name), known, lane.Rest{State: state, Attention: &told, Run: runID})
 	return err
 }
 

@@ -120,7 +120,7 @@ func times(n int) string {
 // rest is how the source stands when no run of it is active.
 func (v *view) rest() lane.Rest {
 	state, issue := v.status()
-	return lane.RestOf(v.source.Name, state, issue, string(issue)+":"+chainCause(v), v.sentence(issue), v.row.ID)
+	return lane.RestOf(state, issue, string(issue)+":"+chainCause(v), v.sentence(issue), v.row.ID)
 }
 
 // settle writes how a source stands, in the transaction that changed it.
@@ -133,7 +133,7 @@ func (s *Service) settle(ctx context.Context, tx *store.Tx, name string) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.cfg.Settle(ctx, tx, refOf(name), v.rest())
+	_, err = s.cfg.Settle(ctx, tx, refOf(name), v.known, v.rest())
 	return err
 }
 

@@ -38,7 +38,7 @@ type sharedTx struct {
 
 	mu     sync.Mutex              // guards what follows, while members run
 	live   int                     // members whose function has not ended
-	err    error                   // of the first statement that failed
+	err    error                   // of the statement that broke it
 	list   []batchRequest          // what goes out next
 	parked []batchRequest          // what waits until another member has ended
 	holds  map[string]*participant // who holds what
@@ -197,15 +197,12 @@ func (p *sharedTx) answer(ctx context.Context, conn *pgx.Conn) {
 	list, broken := p.next()
 	replies := make([]reply, len(list))
 	if !broken && len(list) > 0 {
-		broken = !p.send(ctx, conn, list, replies)
-	}
-	if broken {
-		p.mu.Lock()
-		p.broken = true
-		for i := range replies {
-			p.err = cmp.Or(p.err, replies[i].err)
+		if err := p.send(ctx, conn, list, replies); err != nil {
+			broken = true
+			p.mu.Lock()
+			p.broken, p.err = true, err
+			p.mu.Unlock()
 		}
-		p.mu.Unlock()
 	}
 	for i, w := range list {
 		if broken {
@@ -233,8 +230,8 @@ func (p *sharedTx) next() (list []batchRequest, broken bool) {
 	return list, p.broken
 }
 
-// send reports whether all statements succeeded.
-func (p *sharedTx) send(ctx context.Context, conn *pgx.Conn, list []batchRequest, replies []reply) bool {
+// send fails with the first statement that does.
+func (p *sharedTx) send(ctx context.Context, conn *pgx.Conn, list []batchRequest, replies []reply) (err error) {
 	p.types.Lock()
 	defer p.types.Unlock()
 	batch, fences := &pgx.Batch{}, map[string]int{}
@@ -249,16 +246,16 @@ func (p *sharedTx) send(ctx context.Context, conn *pgx.Conn, list []batchRequest
 			c.queueInto(batch)
 		}
 	}
-	results, ok := conn.SendBatch(ctx, batch), true
+	results := conn.SendBatch(ctx, batch)
 	for i, w := range list {
 		if first, there := fences[w.fence()]; there && first != i { // what holds for one holds for all
 			replies[i] = replies[first]
 			continue
 		}
 		replies[i] = p.read(results, w, conn)
-		ok = ok && replies[i].err == nil
+		err = cmp.Or(err, replies[i].err)
 	}
-	return results.Close() == nil && ok
+	return cmp.Or(err, results.Close())
 }
 
 // fence names the fence that is asked for, if it is one.

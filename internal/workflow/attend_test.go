@@ -10,6 +10,7 @@ import (
 
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
 // notices makes the kit note what people are told.
@@ -22,14 +23,19 @@ func (k *kit) notices() *[]string {
 	return &told
 }
 
+// deployBroken deploys a shop whose orders fail, and notes what people are told.
+func (k *kit) deployBroken() (workflowstore.Workflow, *[]string) {
+	k.t.Helper()
+	broken := orderDefinition()
+	broken.handlers["consumers.order.prepare"] = func(*goCtx, []json.RawMessage) any { throw("no"); return nil }
+	return k.deploy("shop", "1", broken), k.notices()
+}
+
 // A-139, lesson 33: every entry into needs attention is told once for its cause,
 // also by the next owner, and so is its end.
 func TestPeopleAreToldOncePerCauseAndOnRecovery(t *testing.T) {
 	inTime(t, func(t *testing.T, k *kit) {
-		broken := orderDefinition()
-		broken.handlers["consumers.order.prepare"] = func(*goCtx, []json.RawMessage) any { throw("no"); return nil }
-		w := k.deploy("shop", "1", broken)
-		told := k.notices()
+		w, told := k.deployBroken()
 		k.settle(w)
 		k.work(w)
 		if want := []string{"needs_attention fixes_used_up"}; !slices.Equal(*told, want) {
@@ -53,10 +59,7 @@ func TestPeopleAreToldOncePerCauseAndOnRecovery(t *testing.T) {
 // process ends right after it; so is what it asks.
 func TestWhatEndsARunIsInTheRowOfItsLane(t *testing.T) {
 	inTime(t, func(t *testing.T, k *kit) {
-		broken := orderDefinition()
-		broken.handlers["consumers.order.prepare"] = func(*goCtx, []json.RawMessage) any { throw("no"); return nil }
-		w := k.deploy("shop", "1", broken)
-		told := k.notices()
+		w, told := k.deployBroken()
 		if !k.crashAt(w, "stopped", 1) {
 			t.Fatal("no run stopped")
 		}

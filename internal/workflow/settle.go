@@ -14,7 +14,7 @@ import (
 // rest is how the lane stands when no run of it is active.
 func (v *view) rest() lane.Rest {
 	state, issue := v.status()
-	return lane.RestOf(v.workflow.Lane, state, issue, v.row.ID+" "+string(issue), v.sentence(issue), v.row.ID)
+	return lane.RestOf(state, issue, v.row.ID+" "+string(issue), v.sentence(issue), v.row.ID)
 }
 
 // settleLane writes how a lane stands, in the transaction that changed it.
@@ -23,8 +23,12 @@ func (s *Service) settleLane(ctx context.Context, tx *store.Tx, workflowID strin
 	if err != nil {
 		return err
 	}
+	known, err := runstore.In(tx).GetLane(ctx, pawl.KindWorkflow, v.workflow.Lane)
+	if err != nil {
+		return pawl.IgnoreNotFound(err) // it is deleted, and what it began comes to its end
+	}
 	ref := refOf(v.workflow.Name)
-	told, err := s.cfg.Settle(ctx, tx, ref, v.rest())
+	told, err := s.cfg.Settle(ctx, tx, ref, known, v.rest())
 	if told != "" {
 		s.cfg.Emit(tx, lane.Change{Ref: ref, What: told, Run: v.row.ID})
 	}
