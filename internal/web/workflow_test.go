@@ -43,6 +43,7 @@ func TestOverviewShowsLanesAndFiltersThem(t *testing.T) {
 		}
 		b.get("/?q=%25").want(http.StatusOK).has("No matches")
 		b.get("/?kind=source").want(http.StatusOK).has("No matches")
+		b.get("/?cursor=nowhere").want(http.StatusOK).has("No matches").hasNot("pawl apply")
 	})
 }
 

@@ -22,7 +22,7 @@ func (c checker) response() {
 		c.add("/response/maxTotalBytes", "maxTotalBytes must be from 1 to %d", int64(mostBytes))
 	}
 	if len(r.Fields) == 0 && !r.Raw {
-		c.add("/response/fields", "fields are missing: they say which values of a row go to which columns, such as fields: [{source: id, target: id}]")
+		c.add("/response/fields", "fields are missing: they say which values of a row go to which columns, such as response: {fields: [{source: id, target: id}]}")
 	}
 	c.fields(r.Fields)
 }
