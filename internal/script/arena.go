@@ -1,6 +1,9 @@
 package script
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // arena is the memory of one JavaScript engine, its own records included. As
 // nothing else points into it from outside, a copy of what is in use is an
@@ -51,6 +54,34 @@ func (a *arena) restore(image []uint64) {
 		wipe(a.words[len(image):was])
 	}
 	copy(a.words, image)
+}
+
+// differ makes an image of what is not as it was in base, or is behind its end.
+func (a *arena) differ(base []uint64) *image {
+	now, kept := a.words[:a.used()], &image{}
+	size := 0
+	for at := 0; at < len(now); at += blockWords {
+		if end := min(at+blockWords, len(now)); end > len(base) || !slices.Equal(now[at:end], base[at:end]) {
+			kept.blocks = append(kept.blocks, uint32(at/blockWords))
+			size += end - at
+		}
+	}
+	kept.words = make([]uint64, 0, size)
+	for _, n := range kept.blocks {
+		at := int(n) * blockWords
+		kept.words = append(kept.words, now[at:min(at+blockWords, len(now))]...)
+	}
+	return kept
+}
+
+// apply makes everything what it was when the image was made, if it is now what
+// the image differs from.
+func (a *arena) apply(from *image) {
+	rest := from.words
+	for _, n := range from.blocks {
+		at := int(n) * blockWords
+		rest = rest[copy(a.words[at:min(at+blockWords, len(a.words))], rest):]
+	}
 }
 
 // listOf is the list that a free block of a size belongs to.

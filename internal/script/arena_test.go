@@ -14,7 +14,8 @@ func TestArenaKeepsWhatIsInItsBlocks(t *testing.T) {
 		chance := rand.New(rand.NewPCG(seed, 1))
 		a := newArena(make([]uint64, 40_000))
 		blocks := map[uint64]uint64{} // what every word of each has
-		var image []uint64
+		var base, whole []uint64
+		var image *image
 		var kept map[uint64]uint64
 		fill := func(p, value uint64) {
 			for i := range a.bytesOf(p) / 8 {
@@ -55,11 +56,17 @@ func TestArenaKeepsWhatIsInItsBlocks(t *testing.T) {
 					}
 					fill(moved, value)
 				}
+			case base == nil:
+				base = a.save()
 			case image == nil:
-				image = a.save()
+				image, whole = a.differ(base), a.save()
 				kept = maps.Clone(blocks)
 			case n == 99:
-				a.restore(image)
+				a.restore(base)
+				a.apply(image)
+				if !slices.Equal(whole, a.save()) {
+					t.Fatalf("seed %d: it is not what it was", seed)
+				}
 				blocks = maps.Clone(kept)
 				if i := slices.IndexFunc(a.words[a.used():], func(w uint64) bool { return w != 0 }); i >= 0 {
 					t.Fatalf("seed %d: word %d behind the image is %d", seed, i, a.words[a.used()+i])

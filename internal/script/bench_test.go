@@ -121,7 +121,7 @@ func BenchmarkEngine(b *testing.B) {
 	}
 	loaded := q.save()
 	b.Run("open", func(b *testing.B) {
-		b.ReportMetric(float64(len(loaded)*8)/1024, "KiB")
+		b.ReportMetric(float64(loaded.size())/1024, "KiB")
 		for b.Loop() {
 			q.open(loaded)
 		}

@@ -12,9 +12,9 @@ type engine interface {
 
 	// open makes the environment what it was when the image was saved; with none
 	// it has the prelude and nothing else. Whatever scripts did since is gone.
-	open(image)
+	open(*image)
 	// save makes an image of the environment.
-	save() image
+	save() *image
 	// limit sets the most bytes of heap and the most nested calls.
 	limit(heap int64, stack int)
 	// load runs the top level of a program.
@@ -37,8 +37,18 @@ type engine interface {
 // code is what an engine loads.
 type code []byte
 
-// image is an environment as it was at some time.
-type image []uint64
+// image is an environment as it was at some time: what differs from one that has
+// the prelude and nothing else.
+type image struct {
+	blocks []uint32 // their numbers, in order
+	words  []uint64 // blockWords of each, fewer of the last one if the environment ended there
+}
+
+// blockWords is how much is compared and copied at once.
+const blockWords = 64
+
+// size is how many bytes an image takes.
+func (i *image) size() int { return len(i.words)*8 + len(i.blocks)*4 }
 
 // hostFunc takes one message of the prelude and answers it. A panic in it ends
 // the script, without its catch and finally blocks, and comes out of the

@@ -17,8 +17,8 @@ import (
 // text.
 type quick struct {
 	memory *arena
-	base   int64 // address of the arena
-	blank  image // the prelude is loaded, and nothing else
+	base   int64    // address of the arena
+	blank  []uint64 // the prelude is loaded, and nothing else
 	host   hostFunc
 
 	tls     *libc.TLS
@@ -125,15 +125,15 @@ func (q *quick) compileHere(javascript string) (code, error) {
 	return append(code(nil), q.bytes(at, q.size)...), nil
 }
 
-func (q *quick) open(from image) {
-	if from == nil {
-		from = q.blank
+func (q *quick) open(from *image) {
+	q.memory.restore(q.blank)
+	if from != nil {
+		q.memory.apply(from)
 	}
-	q.memory.restore(from)
 	q.stop.Store(false)
 }
 
-func (q *quick) save() image { return q.memory.save() }
+func (q *quick) save() *image { return q.memory.differ(q.blank) }
 
 func (q *quick) close() { q.memory.restore(q.blank) }
 

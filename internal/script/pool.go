@@ -18,7 +18,7 @@ type Config struct {
 	Workers int
 	// Idle is how long a worker waits for work before it ends (default 1 min).
 	Idle time.Duration
-	// RunsPerWorker is how many phases a process serves (default 1000).
+	// RunsPerWorker is how many phases a process serves (default 10,000).
 	RunsPerWorker int
 	// Heap is the most that Limits.Heap may ask for (default 128 MiB). The
 	// kernel lets a worker have a few times as much.
@@ -66,7 +66,7 @@ func NewPool(cfg Config) (*Pool, error) {
 	}
 	cfg.Workers = orDefault(cfg.Workers, 8)
 	cfg.Idle = orDefault(cfg.Idle, time.Minute)
-	cfg.RunsPerWorker = orDefault(cfg.RunsPerWorker, 1000)
+	cfg.RunsPerWorker = orDefault(cfg.RunsPerWorker, 10_000)
 	cfg.Heap = orDefault(cfg.Heap, DefaultLimits().Heap)
 	cfg.Bytes = orDefault(cfg.Bytes, 256<<20)
 	if cfg.Log == nil {
@@ -183,16 +183,18 @@ func (p *Pool) useTurn(ctx context.Context, w *worker, open bool) (*worker, erro
 	return p.start(ctx)
 }
 
-// popIdle takes an idle worker that knows the program, else the one that was used
-// last, so that the others can end. Those that have died meanwhile are forgotten.
+// popIdle takes an idle worker that knows the program. If there is none, it is the
+// one that has waited longest of those that were just used, because whoever used
+// the last one is about to come back to it; one that nobody used for a while is
+// left to end. Those that have died meanwhile are forgotten.
 func (p *Pool) popIdle(program string) *worker {
 	for len(p.idle) > 0 {
-		i := len(p.idle) - 1
-		for k, w := range slices.Backward(p.idle) {
-			if w.knows[program] {
-				i = k
-				break
-			}
+		i := slices.IndexFunc(p.idle, func(w *worker) bool { return w.knows[program] })
+		if i < 0 {
+			i = slices.IndexFunc(p.idle, func(w *worker) bool { return time.Since(w.idleSince) < justUsed })
+		}
+		if i < 0 {
+			i = len(p.idle) - 1
 		}
 		w := p.idle[i]
 		p.idle = slices.Delete(p.idle, i, i+1)
@@ -204,6 +206,10 @@ func (p *Pool) popIdle(program string) *worker {
 	}
 	return nil
 }
+
+// justUsed is how long ago a worker may have been used by somebody who comes back
+// to it.
+const justUsed = time.Second
 
 // start starts a worker in a slot that is already counted.
 func (p *Pool) start(ctx context.Context) (*worker, error) {

@@ -113,7 +113,7 @@ func (p *phase) work(header runHeader, args []byte) (dropped bool) {
 // prepared is a program as a worker keeps it.
 type prepared struct {
 	code  code
-	image image // its top level has run; nil if there is none
+	image *image // its top level has run; nil if there is none
 	// bound says that the top level must run in each phase: it failed, or asked
 	// for the time, for chance or for something of the host.
 	bound bool
@@ -135,7 +135,7 @@ func (p *phase) start(program *prepared, header runHeader) {
 	}
 }
 
-func (p *phase) open(from image) {
+func (p *phase) open(from *image) {
 	p.engine.open(from)
 	p.engine.limit(p.limits.Heap, p.limits.Stack)
 }
@@ -154,9 +154,9 @@ func (p *phase) prepare(program *prepared) {
 	case err != nil:
 		program.bound = true
 	default:
-		if kept := p.engine.save(); len(kept)*8 <= mostImage {
+		if kept := p.engine.save(); kept.size() <= mostImage {
 			program.image = kept
-			p.w.grow(program, len(kept)*8)
+			p.w.grow(program, kept.size())
 		} else {
 			program.bound = true
 		}
@@ -351,7 +351,7 @@ func (p *phase) program(version string) (program *prepared, dropped bool) {
 
 // How many programs a worker keeps, how many bytes of them, and of one image.
 const (
-	mostPrograms = 256
+	mostPrograms = 1024
 	mostKept     = 48 << 20
 	mostImage    = 8 << 20
 )
