@@ -55,14 +55,8 @@ func (l *Ledger) Advance(ctx context.Context, tx *store.Tx, r runstore.Run, c Ch
 	if r.Status != pawl.StatusActive && !waiting {
 		return runstore.Run{}, refuse(op, r, "it is %s", r.Status)
 	}
-	at := r.Phase
-	for _, to := range path {
-		if to == pawl.PhaseCommitted || !run.CanAdvance(r.HandlerType, at, to) {
-			return runstore.Run{}, refuse(op, r, "a %s cannot go from %s to %s", r.HandlerType, at, to)
-		}
-		at = to
-	}
-	if err := c.check(path); err != nil {
+	at, err := c.check(op, r, path)
+	if err != nil {
 		return runstore.Run{}, err
 	}
 	if !waiting {
@@ -79,12 +73,16 @@ func (l *Ledger) Advance(ctx context.Context, tx *store.Tx, r runstore.Run, c Ch
 	if err != nil {
 		return runstore.Run{}, err
 	}
-	for _, to := range path {
-		passed := advanced
-		passed.Phase = to
-		l.emit(tx, Advanced, passed, run.Decision{})
-	}
+	l.emitPath(tx, advanced, path)
 	return advanced, nil
+}
+
+// emitPath notes that a run went through phases.
+func (l *Ledger) emitPath(tx *store.Tx, r runstore.Run, path []pawl.Phase) {
+	for _, to := range path {
+		r.Phase = to
+		l.emit(tx, Advanced, r, run.Decision{})
+	}
 }
 
 // mutationResolved fails unless there is a result to record. A run that waits
@@ -100,20 +98,28 @@ func (l *Ledger) mutationResolved(ctx context.Context, tx *store.Tx, r runstore.
 	return nil
 }
 
-// check holds: a phase is reached together with its result.
-func (c Checkpoint) check(path []pawl.Phase) error {
+// check returns where a path leads. It holds: phases are passed in
+// their order, and one is reached together with its result.
+func (c Checkpoint) check(op string, r runstore.Run, path []pawl.Phase) (at pawl.Phase, err error) {
+	at = r.Phase
+	for _, to := range path {
+		if to == pawl.PhaseCommitted || !run.CanAdvance(r.HandlerType, at, to) {
+			return at, refuse(op, r, "a %s cannot go from %s to %s", r.HandlerType, at, to)
+		}
+		at = to
+	}
 	for _, result := range []struct {
 		of    pawl.Phase
 		value json.RawMessage
 	}{{pawl.PhasePrepared, c.PrepareResult}, {pawl.PhaseMutated, c.MutationResult}} {
 		if slices.Contains(path, result.of) != (len(result.value) > 0) {
-			return &pawl.Error{Code: pawl.CodeInvalid, Op: "advance run", Msg: fmt.Sprintf("the result of %s is stored on reaching it, not on the way over %s and not later", result.of, path)}
+			return at, &pawl.Error{Code: pawl.CodeInvalid, Op: op, Msg: fmt.Sprintf("the result of %s is stored on reaching it, not on the way over %s and not later", result.of, path)}
 		}
-		if err := checkJSON("advance run", result.value); err != nil {
-			return err
+		if err := checkJSON(op, result.value); err != nil {
+			return at, err
 		}
 	}
-	return nil
+	return at, nil
 }
 
 // checkJSON refuses what PostgreSQL would refuse, before the transaction is
@@ -129,12 +135,13 @@ func checkJSON(op string, raw json.RawMessage) error {
 // consumed, and the failures of its lane are forgotten. output
 // is the state that the handler returned; it may be empty.
 func (l *Ledger) Commit(ctx context.Context, tx *store.Tx, r runstore.Run, output json.RawMessage) (runstore.Run, error) {
-	return l.CommitKnowing(ctx, tx, r, output, nil)
+	return l.CommitKnowing(ctx, tx, r, output, nil, false)
 }
 
-// CommitKnowing is Commit for an owner that may know about the call of the run;
-// see Checkpoint.
-func (l *Ledger) CommitKnowing(ctx context.Context, tx *store.Tx, r runstore.Run, output json.RawMessage, known *Mutation) (runstore.Run, error) {
+// CommitKnowing is Commit for an owner that may know about the call of the run,
+// see Checkpoint, and whether the lane is calm: the run before committed, so that
+// there are no failures to forget.
+func (l *Ledger) CommitKnowing(ctx context.Context, tx *store.Tx, r runstore.Run, output json.RawMessage, known *Mutation, calm bool) (runstore.Run, error) {
 	const op = "commit run"
 	if r.Status != pawl.StatusActive || !run.CanAdvance(r.HandlerType, r.Phase, pawl.PhaseCommitted) {
 		return runstore.Run{}, refuse(op, r, "it is %s at %s", r.Status, r.Phase)
@@ -149,8 +156,10 @@ func (l *Ledger) CommitKnowing(ctx context.Context, tx *store.Tx, r runstore.Run
 	if err != nil {
 		return runstore.Run{}, err
 	}
-	if err := runstore.In(tx).ClearRetry(ctx, r.Kind, r.Lane); err != nil {
-		return runstore.Run{}, err
+	if !calm {
+		if err := runstore.In(tx).ClearRetry(ctx, r.Kind, r.Lane); err != nil {
+			return runstore.Run{}, err
+		}
 	}
 	v, err := l.viewKnowing(ctx, tx, committed, known)
 	if err != nil {

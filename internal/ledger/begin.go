@@ -61,16 +61,25 @@ func (l *Ledger) Draft(owner store.Fence, s Spec, before runstore.Run) runstore.
 	return r
 }
 
-// Enter stores a draft.
-func (l *Ledger) Enter(ctx context.Context, tx *store.Tx, draft runstore.Run) error {
-	if err := tx.Fence(ctx, draft.Owner); err != nil {
-		return err
+// Enter stores a draft, at its first phase or as far as it came since: see Advance.
+func (l *Ledger) Enter(ctx context.Context, tx *store.Tx, draft runstore.Run, c Checkpoint, path ...pawl.Phase) (runstore.Run, error) {
+	at, err := c.check("enter run", draft, path)
+	if err != nil {
+		return runstore.Run{}, err
 	}
-	if err := runstore.In(tx).PutRun(ctx, draft); err != nil {
-		return err
+	if err := tx.Fence(ctx, draft.Owner); err != nil {
+		return runstore.Run{}, err
+	}
+	entered := draft
+	if len(path) > 0 {
+		entered.Phase, entered.PrepareResult, entered.MutationResult, entered.UpdatedAt = at, c.PrepareResult, c.MutationResult, tx.Now
+	}
+	if err := runstore.In(tx).PutRun(ctx, entered); err != nil {
+		return runstore.Run{}, err
 	}
 	l.emit(tx, Begun, draft, run.Decision{})
-	return nil
+	l.emitPath(tx, entered, path)
+	return entered, nil
 }
 
 // first is a first attempt that begins now.

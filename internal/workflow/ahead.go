@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"sync"
+	"time"
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/store"
@@ -20,8 +22,12 @@ import (
 // way: the run is refused if the workflow is another one, and newer events are
 // seen afterwards.
 
-// news is what others may have changed, as of the commit of a run.
+// It asks with the result of the call already if it can expect that nothing of the
+// run concerns anybody else: then the commit can be held (see held).
+
+// news is what others may have changed, as of an instant.
 type news struct {
+	at        time.Time
 	revision  int64
 	requested bool
 	seqs      map[string]int64
@@ -37,13 +43,16 @@ type habit struct {
 	handler string // guarded by mu, as are the others
 	topic   string
 	limit   int
+	bytes   int    // of an event
+	tells   string // the handler that published, or asked to be woken, when it ran last
 }
 
-// foreseen is what a peek will see.
+// foreseen is what a peek will see: the first of these events.
 type foreseen struct {
 	handler, topic string
 	limit          int
 	events         []eventstore.Event
+	at             time.Time
 }
 
 // maxAheadLimit and maxAheadBytes bound the events that are read before anybody
@@ -51,12 +60,17 @@ type foreseen struct {
 const (
 	maxAheadLimit = 100
 	maxAheadBytes = 256 << 10
+	maxAheadRuns  = 32
 )
+
+// newsTime is how long it is good enough to know what others wanted a moment ago.
+// What is built on it is conditional all the same.
+const newsTime = 50 * time.Millisecond
 
 // askAhead asks for what the next step depends on. The numbers of the topics come
 // first: whoever has seen one can see every event up to it.
 func (x *execution) askAhead(ctx context.Context, tx *store.Tx, n *news) error {
-	n.seqs = map[string]int64{}
+	n.seqs, n.at = map[string]int64{}, time.Now()
 	if err := workflowstore.In(tx).AskRevision(ctx, x.id, &n.revision, &n.requested); err != nil {
 		return err
 	}
@@ -67,11 +81,11 @@ func (x *execution) askAhead(ctx context.Context, tx *store.Tx, n *news) error {
 		return nil
 	}
 	c, _ := x.config.Consumer(x.run.Handler)
-	if topic, limit := x.habit.of(x.run.Handler); limit > 0 && limit <= maxAheadLimit && len(c.Subscribe) == 1 && c.Subscribe[0] == topic {
-		return eventstore.In(tx).AskPeek(ctx, x.id, topic, limit, maxAheadBytes, func(events []eventstore.Event, err error) {
+	if topic, limit, width := x.habit.of(x.run.Handler); limit > 0 && limit <= maxAheadLimit && len(c.Subscribe) == 1 && c.Subscribe[0] == topic {
+		return eventstore.In(tx).AskPeek(ctx, x.id, topic, width, maxAheadBytes, func(events []eventstore.Event, err error) {
 			n.more = len(events) > 0 || errors.Is(err, eventstore.ErrEventsTooLarge)
 			if err == nil {
-				n.foreseen = &foreseen{x.run.Handler, topic, limit, events}
+				n.foreseen = &foreseen{x.run.Handler, topic, limit, events, n.at}
 			}
 		})
 	}
@@ -84,16 +98,67 @@ func (x *execution) lookAhead(n *news, state json.RawMessage) {
 		x.states[x.run.Handler] = state
 	}
 	v := *x.view
-	if n.revision != v.workflow.Revision || n.requested || x.run.HandlerType != pawl.HandlerConsumer || x.run.ScriptVersion != v.workflow.Version {
-		return
-	}
-	if !x.prepared.Wake().IsZero() || !v.wakes[x.run.Handler].IsZero() { // a deploy may have had its say
+	if n.revision != v.workflow.Revision || n.requested || !x.asBefore() {
 		return
 	}
 	x.ahead = &view{
 		workflow: v.workflow, config: v.config, rights: x.rights, schedules: v.schedules, wakes: v.wakes, seqs: n.seqs,
-		row: x.run, newest: ended(x.run), foreseen: n.foreseen,
+		row: x.run, newest: ended(x.run), foreseen: n.foreseen, calm: true,
 	}
+}
+
+// asBefore reports whether the run leaves everything but events and the state of
+// its handler as its owner knows it. Of instants to wake at a deploy may have had its
+// say.
+func (x *execution) asBefore() bool {
+	return x.run.HandlerType == pawl.HandlerConsumer && x.run.ScriptVersion == x.view.workflow.Version &&
+		x.prepared.Wake().IsZero() && x.view.wakes[x.run.Handler].IsZero()
+}
+
+// foresee finds out what the next step depends on while the run is not over, and
+// whether it must be asked for. It is nil if the run is likely to change it.
+func (x *execution) foresee() (n *news, ask bool) {
+	x.habit.mu.Lock()
+	defer x.habit.mu.Unlock()
+	if !x.looked || !x.asBefore() || x.habit.tells == x.run.Handler {
+		return nil, false
+	}
+	if rest := x.rest(); rest != nil {
+		return &news{at: rest.at, revision: x.view.workflow.Revision, seqs: x.view.seqs, more: true, foreseen: rest}, false
+	}
+	return &news{}, true
+}
+
+// rest is what the next peek will see if enough was read for this one.
+func (x *execution) rest() *foreseen {
+	f := x.foreseen
+	if f == nil || time.Since(f.at) > newsTime {
+		return nil
+	}
+	rest := *f
+	rest.events = slices.DeleteFunc(slices.Clone(f.events), func(e eventstore.Event) bool {
+		return slices.ContainsFunc(x.prepared.Reservations, func(r Reservation) bool { return r.Topic == e.Topic && slices.Contains(r.IDs, e.MessageID) })
+	})
+	if len(rest.events) < f.limit || len(rest.events) == len(f.events) {
+		return nil
+	}
+	return &rest
+}
+
+// keepsNews reports whether what was asked for with the result of the call is still
+// so. It is not if the handler published: who gets that is looked up.
+func (x *execution) keepsNews(h *host) bool {
+	tells := h != nil && len(h.events)+len(h.inputs) > 0 || !x.asBefore()
+	x.habit.mu.Lock()
+	defer x.habit.mu.Unlock()
+	switch {
+	case tells:
+		x.habit.tells = x.run.Handler
+	case x.habit.tells == x.run.Handler:
+		x.habit.tells = ""
+	}
+	n := x.news
+	return n != nil && !tells && n.revision == x.view.workflow.Revision && !n.requested
 }
 
 // seenAhead is what was read for a peek before it was made, once.
@@ -102,18 +167,32 @@ func (x *execution) seenAhead(topic string, limit int) ([]eventstore.Event, bool
 	defer x.habit.mu.Unlock()
 	x.habit.handler, x.habit.topic, x.habit.limit = x.run.Handler, topic, limit
 	f := x.view.foreseen
-	x.view.foreseen = nil
+	x.view.foreseen, x.foreseen = nil, nil
 	if f == nil || f.handler != x.run.Handler || f.topic != topic || f.limit != limit {
 		return nil, false
 	}
-	return f.events, true
+	x.foreseen = f
+	return f.events[:min(limit, len(f.events))], true
 }
 
-func (h *habit) of(handler string) (topic string, limit int) {
+// sawEvents notes how large events are.
+func (h *habit) sawEvents(events []eventstore.Event) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.bytes = 0
+	for _, e := range events {
+		h.bytes = max(h.bytes, len(e.Payload))
+	}
+}
+
+// of is at what a handler will look, and how many events are worth reading then:
+// those of some runs, if they are small.
+func (h *habit) of(handler string) (topic string, limit, width int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.handler != handler {
-		return "", 0
+		return "", 0, 0
 	}
-	return h.topic, h.limit
+	width = min(h.limit*maxAheadRuns, maxAheadLimit, maxAheadBytes/4/(h.bytes+1))
+	return h.topic, h.limit, max(h.limit, width)
 }

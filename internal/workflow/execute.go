@@ -23,6 +23,7 @@ import (
 type execution struct {
 	*session
 	view     *view
+	draft    runstore.Run // as it began, if that was here
 	run      runstore.Run // as the last transition left it; see unwritten
 	config   Config       // of the run's version
 	rights   rights       // what that version may call; nil is everything
@@ -39,6 +40,9 @@ type execution struct {
 	cancel    context.CancelCauseFunc // of the context that it is executed with
 	unwritten unwritten
 	peeked    peeked
+
+	foreseen *foreseen // what prepare saw without asking; guarded by habit.mu
+	news     *news     // what was asked for with the result of the call; nil if nothing was
 }
 
 // errWithdrawn is the cause with which a run ends that a person took back.

@@ -29,6 +29,7 @@ type life struct {
 	revision  int
 	published []string
 	skipped   map[string]int // orders that an event may have that was skipped
+	quiet     bool           // the first consumer publishes nothing, so that its commits are held
 	sure      bool           // its row says how it stands: somebody looked at it since the last crash
 
 	world  reality           // what really happened, and what was said about it
@@ -56,7 +57,7 @@ var (
 		lostAnswer, lostRequest, lostAnswer, lostRequest, falseRefusal, string(pawl.ClassTransient), string(pawl.ClassLogic),
 		string(pawl.ClassAuth), string(pawl.ClassPermission), string(pawl.ClassPrecondition), string(pawl.ClassInternal),
 	}
-	livePlaces = append(slices.Clone(places), "asked", "before stop", "stopped", "before ask", "asked person")
+	livePlaces = append(slices.Clone(places), "before held", "asked", "before stop", "stopped", "before ask", "asked person")
 	livePaths  = []string{"producers.poll.handler", "consumers.order.prepare", "consumers.order.mutate", "consumers.order.next", "order", "consumers.tell.prepare"}
 )
 
@@ -68,6 +69,7 @@ func newLife(rt *rapid.T, k *kit, name string) *life {
 	k.desk.effect = l.world.happened
 	k.desk.patience = 5 * time.Second
 	k.desk.ignoresKeys = rapid.Bool().Draw(rt, "keys ignored")
+	l.quiet = rapid.Bool().Draw(rt, "quiet")
 	l.w = k.deploy(name, "0", l.definition(edition{batch: 1, every: "1m", method: rapid.SampledFrom(methods).Draw(rt, "method")}))
 	return l
 }
@@ -103,9 +105,9 @@ func (l *life) definition(e edition) definition {
 	for path, then := range map[string]goHandler{
 		"producers.poll.handler": l.poll,
 		"consumers.order.prepare": func(c *goCtx, _ []json.RawMessage) any {
-			ids := c.peek("in")
+			ids := c.peekSome("in", e.batch)
 			c.tool("desk", "read", nil)
-			return take("in", ids[:min(len(ids), e.batch)]...)
+			return take("in", ids...)
 		},
 		"consumers.order.mutate": func(c *goCtx, args []json.RawMessage) any {
 			order := dataOf(args[0])
@@ -117,6 +119,9 @@ func (l *life) definition(e edition) definition {
 		},
 		"consumers.order.next": func(c *goCtx, args []json.RawMessage) any {
 			for _, id := range idsOf(args[0]) {
+				if l.quiet {
+					break
+				}
 				c.publish("out", "out-"+id, nil, "")
 			}
 			return nothing{}

@@ -307,9 +307,11 @@ func (c *goCtx) call(op string, args any) json.RawMessage {
 	return out
 }
 
-func (c *goCtx) peek(topic string) (ids []string) {
+func (c *goCtx) peek(topic string) (ids []string) { return c.peekSome(topic, 100) }
+
+func (c *goCtx) peekSome(topic string, limit int) (ids []string) {
 	var events []scriptEvent
-	if err := json.Unmarshal(c.call("peek", map[string]any{"topic": topic}), &events); err != nil {
+	if err := json.Unmarshal(c.call("peek", map[string]any{"topic": topic, "limit": limit}), &events); err != nil {
 		panic(err)
 	}
 	for _, e := range events {

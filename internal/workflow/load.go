@@ -44,6 +44,7 @@ type view struct {
 	untried bool
 
 	foreseen *foreseen // what its prepare is likely to ask for; nil if nobody knows
+	calm     bool      // the newest run committed here, so that the lane has no failures to forget
 
 	fixes   []workflowstore.Repair // what was asked for along its chain, the oldest first
 	fixable bool                   // another one may be asked for

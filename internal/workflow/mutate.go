@@ -119,8 +119,10 @@ func (x *execution) openCall(ctx context.Context, t tool.Target, args json.RawMe
 	}
 	_, c.err = x.writeBeside(ctx, func(ctx context.Context, tx *store.Tx, r runstore.Run) (runstore.Run, error) {
 		row := row
-		if err := x.ledger.Hold(ctx, tx, r); err != nil {
-			return r, err
+		if x.unwritten.row.ID != "" { // else this transaction begins it
+			if err := x.ledger.Hold(ctx, tx, r); err != nil {
+				return r, err
+			}
 		}
 		causes, err := x.causes(ctx, tx)
 		if err != nil {
@@ -193,17 +195,23 @@ func (x *execution) record(ctx context.Context, also func(context.Context, *stor
 	if err := x.cfg.fault("before result"); err != nil {
 		return err
 	}
+	news, ask := x.foresee()
 	err := x.write(ctx, func(ctx context.Context, tx *store.Tx, r runstore.Run) (runstore.Run, error) {
 		if also != nil {
 			if err := also(ctx, tx); err != nil {
 				return runstore.Run{}, err
 			}
 		}
-		return x.ledger.Advance(ctx, tx, r, ledger.Checkpoint{MutationResult: result, Mutation: x.mutation}, pawl.PhaseMutated, pawl.PhaseEmitting)
+		next, err := x.ledger.Advance(ctx, tx, r, ledger.Checkpoint{MutationResult: result, Mutation: x.mutation}, pawl.PhaseMutated, pawl.PhaseEmitting)
+		if err == nil && ask {
+			err = x.askAhead(ctx, tx, news)
+		}
+		return next, err
 	})
 	if err != nil {
 		return fmt.Errorf("record the result of run %s: %w", x.run.ID, err)
 	}
+	x.news = news
 	return x.cfg.fault("recorded")
 }
 
@@ -246,6 +254,7 @@ func (w storeWorld) peek(ctx context.Context, topic string, limit int) (events [
 		events, err = eventstore.In(tx).PeekEvents(ctx, w.x.id, topic, limit, maxPeekBytes)
 		return err
 	})
+	w.x.habit.sawEvents(events)
 	w.x.peeked.add(events)
 	return events, err
 }

@@ -71,9 +71,10 @@ func checkState(r *script.Result) string {
 }
 
 // commit ends the run: its events, inputs, state and whatever belongs to its
-// kind of handler become true in one transaction. It does not wait for the disk:
-// a machine that dies before it is there runs next again, from the result that
-// is, or begins anew what called nothing.
+// kind of handler become true in one transaction. It does not wait for the disk,
+// and if the next run is certain it waits for that one (see held): whoever dies
+// before it is there runs next again, from the result that is, or begins anew what
+// called nothing.
 func (x *execution) commit(ctx context.Context, h *host, result *script.Result, also func(context.Context, *store.Tx) error) error {
 	var state json.RawMessage
 	if result != nil && result.HasValue {
@@ -82,8 +83,12 @@ func (x *execution) commit(ctx context.Context, h *host, result *script.Result, 
 	if err := x.cfg.fault("before commit"); err != nil {
 		return err
 	}
-	var n news
-	err := x.write(ctx, func(ctx context.Context, tx *store.Tx, r runstore.Run) (runstore.Run, error) {
+	n := x.news
+	ask := !x.keepsNews(h)
+	if ask {
+		n = &news{}
+	}
+	step := func(ctx context.Context, tx *store.Tx, r runstore.Run) (runstore.Run, error) {
 		if err := x.writeEffects(ctx, tx, h, state); err != nil {
 			return runstore.Run{}, err
 		}
@@ -92,18 +97,20 @@ func (x *execution) commit(ctx context.Context, h *host, result *script.Result, 
 				return runstore.Run{}, err
 			}
 		}
-		next, err := x.ledger.CommitKnowing(ctx, tx, r, state, x.mutation)
-		if err != nil {
-			return runstore.Run{}, err
+		next, err := x.ledger.CommitKnowing(ctx, tx, r, state, x.mutation, x.view.calm)
+		if err == nil && ask {
+			err = x.askAhead(ctx, tx, n)
 		}
-		return next, x.askAhead(ctx, tx, &n)
-	}, store.Lazy)
-	if err != nil {
+		return next, err
+	}
+	if !ask && n.foreseen != nil && len(n.foreseen.events) > 0 && !x.cfg.writeThrough {
+		x.hold(ctx, step, state)
+	} else if err := x.write(ctx, step, store.Lazy); err != nil {
 		return fmt.Errorf("commit run %s: %w", x.run.ID, err)
 	}
 	x.ended = true
 	x.acknowledge(n.more)
-	x.lookAhead(&n, state)
+	x.lookAhead(n, state)
 	return x.cfg.fault("committed")
 }
 

@@ -38,6 +38,7 @@ type session struct {
 	ahead  *view                      // what the next step depends on; nil is to be loaded
 	states map[string]json.RawMessage // what handlers keep, by name; nil is a handler that keeps nothing
 	habit  habit
+	held   held
 }
 
 // errGone is a workflow that was deleted.
@@ -68,8 +69,24 @@ func (s *Service) work(ctx context.Context, c lane.Claim, workflowID string) (un
 	return until, err
 }
 
-// loop takes steps until there is nothing to do.
+// loop takes steps until there is nothing to do, and leaves nothing unwritten.
 func (e *session) loop(ctx context.Context) (until time.Time, err error) {
+	until, err = e.steps(ctx)
+	if held := e.writeCommit(ctx); err == nil && held != nil {
+		return e.again(held)
+	}
+	return until, err
+}
+
+// again is what a session ends with that found out that somebody was faster.
+func (e *session) again(err error) (time.Time, error) {
+	if errors.Is(err, pawl.ErrConflict) {
+		return time.Now(), nil
+	}
+	return time.Time{}, err
+}
+
+func (e *session) steps(ctx context.Context) (until time.Time, err error) {
 	begun, conflicts := time.Now(), 0
 	for n := 0; ; n++ {
 		if n == sessionSteps || time.Since(begun) > sessionTime || e.claim.Stopping() {
@@ -79,12 +96,18 @@ func (e *session) loop(ctx context.Context) (until time.Time, err error) {
 		if err != nil {
 			return time.Time{}, err
 		}
+		if st.do != actConsume && st.do != actProduce { // which take the commit of the run before along
+			if err := e.writeCommit(ctx); err != nil {
+				return e.again(err)
+			}
+		}
 		if st.do == actWait {
 			return st.until, e.settleOnce(ctx, v)
 		}
 		err = e.take(ctx, v, st)
 		if err != nil { // somebody may know better
 			e.ahead, e.states = nil, nil
+			e.forgetFailed()
 		}
 		switch {
 		case err == nil:
@@ -109,6 +132,9 @@ func (e *session) next(ctx context.Context) (v *view, st step, err error) {
 			return oldest, err
 		})
 		return v, st, err
+	}
+	if err := e.writeCommit(ctx); err != nil && !errors.Is(err, pawl.ErrConflict) {
+		return nil, step{}, err
 	}
 	err = e.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
 		if v, err = e.load(ctx, tx, e.id); err != nil {
@@ -228,19 +254,24 @@ func (e *session) begin(ctx context.Context, v *view, st step) error {
 	x := &execution{session: e, view: v, config: v.config, rights: v.rights, state: e.states[draft.Handler], mutation: &ledger.Mutation{}}
 	ctx, x.cancel = context.WithCancelCause(ctx)
 	defer x.cancel(nil)
-	err := x.later(ctx, draft, func(ctx context.Context, tx *store.Tx, _ runstore.Run) (runstore.Run, error) {
-		if err := workflowstore.In(tx).ExpectRevision(ctx, e.id, v.workflow.Revision); err != nil {
-			return runstore.Run{}, err
-		}
-		return draft, e.ledger.Enter(ctx, tx, draft)
-	})
-	if err != nil {
+	x.draft = draft
+	if err := x.later(ctx, draft, x.enter(ledger.Checkpoint{})); err != nil {
 		return err
 	}
 	if err := e.cfg.fault("begun"); err != nil {
 		return err
 	}
 	return x.execute(ctx)
+}
+
+// enter stores the run as far as it came.
+func (x *execution) enter(kept ledger.Checkpoint, path ...pawl.Phase) transition {
+	return func(ctx context.Context, tx *store.Tx, _ runstore.Run) (runstore.Run, error) {
+		if err := workflowstore.In(tx).ExpectRevision(ctx, x.id, x.view.workflow.Revision); err != nil {
+			return runstore.Run{}, err
+		}
+		return x.ledger.Enter(ctx, tx, x.draft, kept, path...)
+	}
 }
 
 // loadState reads what a handler keeps.

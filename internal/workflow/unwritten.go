@@ -30,11 +30,26 @@ type unwritten struct {
 	timer *time.Timer
 }
 
+// laterAs is later for a step that is another one as long as the run is not in the
+// database: first then stands for all there is.
+func (x *execution) laterAs(ctx context.Context, next runstore.Run, step, first transition) error {
+	x.unwritten.mu.Lock()
+	defer x.unwritten.mu.Unlock()
+	if x.unwritten.row.ID == "" {
+		step, x.unwritten.steps = first, nil
+	}
+	return x.laterLocked(ctx, next, step)
+}
+
 // later takes a step that leads to next, which is written with one that comes
 // after it, or by itself if none comes soon.
 func (x *execution) later(ctx context.Context, next runstore.Run, step transition) error {
 	x.unwritten.mu.Lock()
 	defer x.unwritten.mu.Unlock()
+	return x.laterLocked(ctx, next, step)
+}
+
+func (x *execution) laterLocked(ctx context.Context, next runstore.Run, step transition) error {
 	x.unwritten.steps = append(x.unwritten.steps, step)
 	x.run = next
 	if x.cfg.writeThrough {
@@ -84,10 +99,18 @@ func (x *execution) writeBeside(ctx context.Context, step transition, opts ...st
 }
 
 func (x *execution) writeLocked(ctx context.Context, last transition, opts ...store.Option) (runstore.Run, error) {
-	u := &x.unwritten
+	u, before := &x.unwritten, &x.held
+	before.mu.Lock()
+	defer before.mu.Unlock()
+	if before.err != nil { // this run is one that follows it
+		return runstore.Run{}, before.err
+	}
 	var next runstore.Run
 	err := x.db.WritePlan(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
 		if err := tx.Fence(ctx, x.run.Owner); err != nil {
+			return err
+		}
+		if err := before.commit(ctx, tx); err != nil {
 			return err
 		}
 		next = u.row
@@ -103,7 +126,7 @@ func (x *execution) writeLocked(ctx context.Context, last transition, opts ...st
 		}
 		return x.flush(ctx, tx)
 	}, opts...)
-	if err == nil {
+	if err = before.wrote(ctx, err); err == nil {
 		u.row, u.steps = next, nil
 		u.stopTimer()
 	}

@@ -117,15 +117,17 @@ func (tx Tx) InsertRun(ctx context.Context, r Run) (Run, error) {
 	return stored, nil
 }
 
-// PutRun adds a first attempt as it is, with an instant that its caller knows to
+// PutRun adds a first attempt as it is, wherever it is by now, with an instant that its caller knows to
 // be behind that of every other run of the lane. If the lane has an active run
 // already the transaction fails with pawl.ErrConflict.
 func (tx Tx) PutRun(ctx context.Context, r Run) error {
 	return tx.Expect(ctx, 1, runConflict("insert run", "run_active: a run of %s %s is active", r.Kind, r.Lane),
-		`insert into runs (id, kind, lane, handler, handler_type, trigger, phase, status, attempt, scheduled_for, script_version, node, bucket, epoch, created_at, updated_at, started_at)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) on conflict do nothing`,
+		`insert into runs (id, kind, lane, handler, handler_type, trigger, phase, status, attempt, scheduled_for, script_version, node, bucket, epoch,
+			created_at, updated_at, started_at, prepare_result, mutation_result)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) on conflict do nothing`,
 		r.ID, r.Kind, r.Lane, r.Handler, r.HandlerType, r.Trigger, r.Phase, r.Status, r.Attempt, store.NullMillis(r.ScheduledFor), store.NullText(r.ScriptVersion),
-		ownerNode(r.Owner), ownerBucket(r.Owner), ownerEpoch(r.Owner), store.Millis(r.CreatedAt), store.Millis(r.UpdatedAt), store.NullMillis(r.StartedAt))
+		ownerNode(r.Owner), ownerBucket(r.Owner), ownerEpoch(r.Owner), store.Millis(r.CreatedAt), store.Millis(r.UpdatedAt), store.NullMillis(r.StartedAt),
+		jsonOrNull(r.PrepareResult), jsonOrNull(r.MutationResult))
 }
 
 // A fence has an epoch from 1 on; before that nobody owned the bucket.

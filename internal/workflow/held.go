@@ -1,0 +1,129 @@
+package workflow
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/ledger"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// held is the commit of a run that is written with the first steps of the next one,
+// or by itself if these do not come soon: what the run did is on the disk, nobody
+// waits for what it leaves, and the lane has more to do. Losing it only means that
+// next runs again, from that result.
+//
+// The next run stands on it, so it is written only together with it or after it. If
+// that one cannot be written, this one is all the same, by itself.
+type held struct {
+	mu    sync.Mutex
+	of    *execution // nil if there is none; guarded by mu, as are the others
+	step  transition
+	timer *time.Timer
+	err   error // why it is not written
+}
+
+// hold ends the run in memory.
+func (x *execution) hold(ctx context.Context, commit transition, state json.RawMessage) {
+	ctx = context.WithoutCancel(ctx)
+	h := &x.held
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.of, h.step = x, commit
+	h.timer = time.AfterFunc(holdTime, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.of == x {
+			_ = h.writeLocked(ctx) // whoever wants to write next finds out
+		}
+	})
+	x.run.Phase, x.run.Status, x.run.OutputState = pawl.PhaseCommitted, pawl.StatusCommitted, state
+}
+
+// commit is the step in the transaction of somebody who holds mu.
+func (h *held) commit(ctx context.Context, tx *store.Tx) error {
+	if h.of == nil {
+		return nil
+	}
+	if _, err := h.step(ctx, tx, h.of.unwritten.row); err != nil {
+		return err
+	}
+	return h.of.flush(ctx, tx)
+}
+
+// wrote notes how a transaction ended that took the commit along. If it may be to
+// blame for its end, the commit is written without it.
+func (h *held) wrote(ctx context.Context, err error) error {
+	switch {
+	case h.of == nil:
+	case err == nil:
+		h.clear()
+	case errors.Is(err, pawl.ErrUnavailable), errors.Is(err, pawl.ErrLeaseLost):
+		h.err = err
+	default:
+		if alone := h.writeLocked(ctx); alone != nil {
+			return alone
+		}
+	}
+	return err
+}
+
+// writeLocked writes the commit by itself.
+func (h *held) writeLocked(ctx context.Context) error {
+	if h.of == nil || h.err != nil {
+		return h.err
+	}
+	x := h.of
+	if h.err = x.cfg.fault("before held"); h.err != nil {
+		return h.err
+	}
+	h.err = x.db.WritePlan(context.WithoutCancel(ctx), func(ctx context.Context, tx *store.Tx) error {
+		if err := tx.Fence(ctx, x.run.Owner); err != nil {
+			return err
+		}
+		return h.commit(ctx, tx)
+	}, store.Lazy)
+	if h.err == nil {
+		h.clear()
+	}
+	return h.err
+}
+
+func (h *held) clear() {
+	h.timer.Stop()
+	h.of, h.step, h.timer, h.err = nil, nil, nil, nil
+}
+
+// writeCommit writes the commit that is held, for whoever needs it in the database.
+func (e *session) writeCommit(ctx context.Context) error {
+	e.held.mu.Lock()
+	err := e.held.writeLocked(ctx)
+	e.held.mu.Unlock()
+	if err != nil {
+		e.forgetFailed()
+	}
+	return err
+}
+
+// forgetFailed takes back what the session knew of a run whose commit could not be
+// written: it is as if the run had not ended.
+func (e *session) forgetFailed() {
+	e.held.mu.Lock()
+	defer e.held.mu.Unlock()
+	x, err := e.held.of, e.held.err
+	if err == nil {
+		return
+	}
+	e.held.clear()
+	e.ahead, e.states = nil, nil
+	switch {
+	case errors.Is(err, pawl.ErrConflict): // a person was faster
+		x.markDirty()
+	case errors.Is(err, pawl.ErrUnavailable), errors.Is(err, pawl.ErrLeaseLost):
+		x.ledger.GaveUp(x.run.ID, ledger.Failure{}) // nothing crashed
+	}
+}
