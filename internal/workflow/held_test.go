@@ -48,16 +48,16 @@ func (k *kit) stateOf(w workflowstore.Workflow, handler string) (state string) {
 	return state
 }
 
-// atPlace calls something once, at the n-th time that a run comes by a place.
-func (k *kit) atPlace(place string, n int, do func() error) {
+// atCommit calls something once, when the first run is committed as far as its owner
+// knows.
+func (k *kit) atCommit(do func() error) {
 	k.fault = func(at string) error {
-		if at == place {
-			n--
+		if at != "committed" || do == nil {
+			return nil
 		}
-		if at == place && n == 0 {
-			return do()
-		}
-		return nil
+		act := do
+		do = nil
+		return act()
 	}
 }
 
@@ -118,7 +118,7 @@ func TestWhatChangesWhileACommitIsHeldIsRespected(t *testing.T) {
 				w := k.deploy("held", "1", quietDefinition())
 				k.settle(w)
 				k.publish(w, "in", "a", "b", "c")
-				k.atPlace("committed", 1, func() error {
+				k.atCommit(func() error {
 					expect(t, "the run", k.story(w)[len(k.story(w))-1], "order emitting active")
 					c.change(k, "held")
 					return nil
@@ -149,7 +149,7 @@ func TestAHeldCommitIsWrittenSoon(t *testing.T) {
 		}))
 		k.settle(w)
 		k.publish(w, "in", "a", "b")
-		k.atPlace("committed", 1, func() error { slow = true; return nil })
+		k.atCommit(func() error { slow = true; return nil })
 		k.settle(w)
 		expect(t, "orders", k.desk.things(), []string{"a", "b"})
 		k.allCommitted(w)
@@ -159,7 +159,7 @@ func TestAHeldCommitIsWrittenSoon(t *testing.T) {
 		k.settle(w)
 		k.publish(w, "in", "a", "b")
 		ctx, cancel := context.WithCancelCause(t.Context())
-		k.atPlace("committed", 1, func() error { cancel(queue.ErrShutdown); return nil })
+		k.atCommit(func() error { cancel(queue.ErrShutdown); return nil })
 		if _, err := k.s.work(ctx, k, w.ID); err != nil && !errors.Is(err, queue.ErrShutdown) && !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
@@ -185,7 +185,7 @@ func TestACommitThatIsRefusedTakesTheNextRunAlong(t *testing.T) {
 		w := k.deploy("refused", "1", d)
 		k.settle(w)
 		k.publish(w, "in", "a", "b")
-		k.atPlace("committed", 1, func() error {
+		k.atCommit(func() error {
 			k.write(func(ctx context.Context, tx *store.Tx) error {
 				_, err := tx.Exec(ctx, `update runs set status = 'committed', phase = 'committed' where status = 'active'`)
 				if err == nil {
