@@ -103,7 +103,7 @@ bench-queue: ## measure the queue beside its peers and the raw limit
 	cd bench && go run ./queue
 
 .PHONY: bench-workflow
-bench-workflow: ## measure workflows beside the raw limits
+bench-workflow: ## measure workflows beside the raw limits and peers
 	@scripts/ensure-test-tools.sh
 	@$(WITH_POSTGRES)
 	bin/tools/with-postgres -- sh -c 'cd bench && go run ./workflow -out WORKFLOWS.md'

@@ -234,3 +234,11 @@ func (h *house) await(ctx context.Context, runs int64) error {
 	}
 	return nil
 }
+
+// stored counts the runs of which the database says that they have committed.
+func (h *house) stored(ctx context.Context) (n int, err error) {
+	err = h.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		return tx.QueryRow(ctx, `select count(*) from runs where status = 'committed'`).Scan(&n)
+	})
+	return n, err
+}

@@ -1,14 +1,16 @@
 // Command workflow measures workflows on SQLite and PostgreSQL with full
 // durability, beside the two raw limits of the same run: how often the disk
-// commits, and how many phases the sandbox runs.
+// commits, and how many phases the sandbox runs; and on PostgreSQL beside peers,
+// which it builds from modules of their own and starts as processes.
 //
-// usage: go run ./workflow [-quick] [-runs] [-pg URL] [-only SQLite|PostgreSQL] [-dir DIR] [-out FILE]
+// usage: go run ./workflow [-quick] [-runs | -peers] [-pg URL] [-only SQLite|PostgreSQL] [-dir DIR] [-out FILE]
 //
-// Without -pg (or PAWL_TEST_POSTGRES) only SQLite is measured.
+// Without -pg (or PAWL_TEST_POSTGRES) only SQLite is measured, and no peer.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -17,6 +19,7 @@ import (
 	"runtime/pprof"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/pawlrun/pawl/internal/script"
@@ -38,13 +41,19 @@ func main() {
 	dir := flag.String("dir", "", "keep the databases below this `directory`, which should be on a real disk")
 	out := flag.String("out", "", "also write the report to this `file`")
 	runs := flag.Bool("runs", false, "measure only runs per second and what they cost")
+	peers := flag.Bool("peers", false, "measure only Pawl beside its peers, on PostgreSQL")
 	profile := flag.String("cpuprofile", "", "write a profile of this process to this `file`")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	s := sizes{events: 2000, lanes: 1000, perLane: 2, samples: 300, idle: 10_000, pending: 100_000, pendingRuns: 200, raw: 3 * time.Second}
+	beside := peerSizes{rounds: 3, one: 600, many: 1000, warmUp: 300, limit: 5 * time.Minute}
 	if *quick {
 		s = sizes{events: 200, lanes: 100, perLane: 2, samples: 50, idle: 1000, pending: 10_000, pendingRuns: 50, raw: time.Second}
+		beside = peerSizes{rounds: 1, one: 60, many: 100, warmUp: 30, limit: 2 * time.Minute}
+	}
+	if *peers && (*runs || *only == "SQLite" || *pg == "") {
+		fail(errors.New("peers are measured on PostgreSQL, and not with -runs"))
 	}
 	s.runsOnly = *runs
 	s.profile = *profile
@@ -52,21 +61,38 @@ func main() {
 	fmt.Fprintf(&report, "# Workflows beside the raw limits\n\nWritten by `make bench-workflow` on %s: %d cores, %s/%s, %s. Full durability.\n",
 		time.Now().UTC().Format("2006-01-02"), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 	for _, db := range []struct{ name, url string }{{"SQLite", ""}, {"PostgreSQL", *pg}} {
-		if db.name == "PostgreSQL" && db.url == "" || *only != "" && *only != db.name {
+		if db.name == "PostgreSQL" && db.url == "" || *only != "" && *only != db.name || *peers {
 			continue
 		}
 		if err := measure(ctx, &report, db.name, db.url, *dir, s); err != nil {
-			fmt.Fprintln(os.Stderr, "bench:", err)
-			os.Exit(1)
+			fail(err)
 		}
+	}
+	var failed error
+	switch {
+	case *runs || *only == "SQLite":
+	case *pg == "":
+		report.WriteString("\n## Beside peers, PostgreSQL\n\nNot measured: there was no PostgreSQL.\n")
+	default:
+		failed = measurePeers(ctx, &report, *pg, *dir, beside)
+	}
+	if ctx.Err() != nil {
+		fail(errors.New("interrupted"))
 	}
 	fmt.Print(report.String())
-	if *out != "" {
+	if *out != "" { // a peer that failed is said to have failed
 		if err := os.WriteFile(*out, []byte(report.String()), 0o644); err != nil {
-			fmt.Fprintln(os.Stderr, "bench:", err)
-			os.Exit(1)
+			fail(err)
 		}
 	}
+	if failed != nil {
+		fail(fmt.Errorf("not everything could be measured: %w", failed))
+	}
+}
+
+func fail(err error) {
+	fmt.Fprintln(os.Stderr, "bench:", err)
+	os.Exit(1)
 }
 
 // startProfile begins a profile of the processor.

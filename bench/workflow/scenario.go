@@ -107,6 +107,10 @@ func drainRuns(ctx context.Context, pg, dir string, lanes, per int) (rate float6
 			return 0, "", err
 		}
 	}
+	stored, err := h.stored(ctx)
+	if err != nil {
+		return 0, "", err
+	}
 	server, n := postmaster(ctx, pg), lanes*(per+1)
 	begun, used := time.Now(), processorUse(server)
 	for i := range lanes { // one more event wakes the lane
@@ -117,7 +121,15 @@ func drainRuns(ctx context.Context, pg, dir string, lanes, per int) (rate float6
 	if err := h.await(ctx, before+int64(n)); err != nil {
 		return 0, "", err
 	}
-	return float64(n) / time.Since(begun).Seconds(), processorUse(server).minus(used).per(n), nil
+	now, err := h.stored(ctx)
+	if err != nil {
+		return 0, "", err
+	}
+	took, cost := time.Since(begun), processorUse(server).minus(used).per(n)
+	if now-stored != n {
+		return 0, "", fmt.Errorf("the database has %d committed runs, which should be %d", now-stored, n)
+	}
+	return float64(n) / took.Seconds(), cost, nil
 }
 
 func laneName(i int) string { return "bench-" + strconv.Itoa(i) }
