@@ -18,13 +18,12 @@ import (
 // next runs again, from that result.
 //
 // The next run stands on it, so it is written only together with it or after it. If
-// that one cannot be written, this one is all the same, by itself.
+// that one cannot be written, this one is all the same, when its owner looks again.
 type held struct {
 	mu    sync.Mutex
 	of    *execution // nil if there is none; guarded by mu, as are the others
 	step  transition
 	timer *time.Timer
-	err   error // why it is not written
 }
 
 // hold ends the run in memory.
@@ -38,7 +37,7 @@ func (x *execution) hold(ctx context.Context, commit transition, state json.RawM
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if h.of == x {
-			_ = h.writeLocked(ctx) // whoever wants to write next finds out
+			_ = h.writeLocked(ctx) // whoever writes next finds out
 		}
 	})
 	x.run.Phase, x.run.Status, x.run.OutputState = pawl.PhaseCommitted, pawl.StatusCommitted, state
@@ -55,68 +54,42 @@ func (h *held) commit(ctx context.Context, tx *store.Tx) error {
 	return h.of.flush(ctx, tx)
 }
 
-// wrote notes how a transaction ended that took the commit along. If it may be to
-// blame for its end, the commit is written without it.
-func (h *held) wrote(ctx context.Context, err error) error {
-	switch {
-	case h.of == nil:
-	case err == nil:
-		h.clear()
-	case errors.Is(err, pawl.ErrUnavailable), errors.Is(err, pawl.ErrLeaseLost):
-		h.err = err
-	default:
-		if alone := h.writeLocked(ctx); alone != nil {
-			return alone
-		}
-	}
-	return err
-}
-
 // writeLocked writes the commit by itself.
 func (h *held) writeLocked(ctx context.Context) error {
-	if h.of == nil || h.err != nil {
-		return h.err
+	if h.of == nil {
+		return nil
 	}
-	x := h.of
-	if h.err = x.cfg.fault("before held"); h.err != nil {
-		return h.err
+	if err := h.of.cfg.fault("before held"); err != nil {
+		return err
 	}
-	h.err = x.db.WritePlan(context.WithoutCancel(ctx), func(ctx context.Context, tx *store.Tx) error {
-		if err := tx.Fence(ctx, x.run.Owner); err != nil {
+	err := h.of.db.WritePlan(context.WithoutCancel(ctx), func(ctx context.Context, tx *store.Tx) error {
+		if err := tx.Fence(ctx, h.of.run.Owner); err != nil {
 			return err
 		}
 		return h.commit(ctx, tx)
 	}, store.Lazy)
-	if h.err == nil {
+	if err == nil {
 		h.clear()
-	}
-	return h.err
-}
-
-func (h *held) clear() {
-	h.timer.Stop()
-	h.of, h.step, h.timer, h.err = nil, nil, nil, nil
-}
-
-// writeCommit writes the commit that is held, for whoever needs it in the database.
-func (e *session) writeCommit(ctx context.Context) error {
-	e.held.mu.Lock()
-	err := e.held.writeLocked(ctx)
-	e.held.mu.Unlock()
-	if err != nil {
-		e.forgetFailed()
 	}
 	return err
 }
 
-// forgetFailed takes back what the session knew of a run whose commit could not be
-// written: it is as if the run had not ended.
-func (e *session) forgetFailed() {
+func (h *held) clear() {
+	if h.of != nil {
+		h.timer.Stop()
+		h.of, h.step, h.timer = nil, nil, nil
+	}
+}
+
+// writeCommit writes the commit that is held, for whoever needs it in the database.
+// If that cannot be, it is as if the run had not ended, and its owner forgets what it
+// knew.
+func (e *session) writeCommit(ctx context.Context) error {
 	e.held.mu.Lock()
 	defer e.held.mu.Unlock()
-	x, err := e.held.of, e.held.err
+	x, err := e.held.of, e.held.writeLocked(ctx)
 	if err == nil {
-		return
+		return nil
 	}
 	e.held.clear()
 	e.ahead, e.states = nil, nil
@@ -126,4 +99,5 @@ func (e *session) forgetFailed() {
 	case errors.Is(err, pawl.ErrUnavailable), errors.Is(err, pawl.ErrLeaseLost):
 		x.ledger.GaveUp(x.run.ID, ledger.Failure{}) // nothing crashed
 	}
+	return err
 }

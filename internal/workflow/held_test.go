@@ -150,9 +150,15 @@ func TestAHeldCommitIsWrittenSoon(t *testing.T) {
 		k.settle(w)
 		k.publish(w, "in", "a", "b")
 		k.atCommit(func() error { slow = true; return nil })
+		k.scripts.says = "consumers.order.next"
 		k.settle(w)
 		expect(t, "orders", k.desk.things(), []string{"a", "b"})
 		k.allCommitted(w)
+		for _, r := range k.runs(w)[1:] {
+			if d, err := k.details(t.Context(), r.ID); err != nil || len(d.Logs) != 1 || d.Logs[0].Text != "said" {
+				t.Errorf("what next logged: %v, %v", d.Logs, err)
+			}
+		}
 	})
 	inTime(t, func(t *testing.T, k *kit) {
 		w := k.deploy("soon", "1", quietDefinition())

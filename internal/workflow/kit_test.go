@@ -337,6 +337,7 @@ type fakeScripts struct {
 	defs map[string]definition // by source
 	mu   sync.Mutex
 	ran  []string // paths, in order
+	says string   // the path that logs a line
 }
 
 func (f *fakeScripts) Compile(_ context.Context, file, source string) (*script.Program, error) {
@@ -391,6 +392,9 @@ func (f *fakeScripts) Run(ctx context.Context, req script.Request, host script.H
 			panic(p)
 		}
 	}()
+	if req.Handler == f.says {
+		out.Logs = []script.LogLine{{At: req.Now, Level: "info", Text: "said"}}
+	}
 	value := handler(&goCtx{ctx, host, req.Now}, req.Args)
 	if _, none := value.(nothing); none {
 		return out, nil

@@ -72,18 +72,14 @@ func (s *Service) work(ctx context.Context, c lane.Claim, workflowID string) (un
 // loop takes steps until there is nothing to do, and leaves nothing unwritten.
 func (e *session) loop(ctx context.Context) (until time.Time, err error) {
 	until, err = e.steps(ctx)
-	if held := e.writeCommit(ctx); err == nil && held != nil {
-		return e.again(held)
-	}
-	return until, err
-}
-
-// again is what a session ends with that found out that somebody was faster.
-func (e *session) again(err error) (time.Time, error) {
-	if errors.Is(err, pawl.ErrConflict) {
+	held := e.writeCommit(ctx)
+	switch {
+	case held == nil || err != nil:
+		return until, err
+	case errors.Is(held, pawl.ErrConflict): // somebody was faster
 		return time.Now(), nil
 	}
-	return time.Time{}, err
+	return time.Time{}, held
 }
 
 func (e *session) steps(ctx context.Context) (until time.Time, err error) {
@@ -96,18 +92,12 @@ func (e *session) steps(ctx context.Context) (until time.Time, err error) {
 		if err != nil {
 			return time.Time{}, err
 		}
-		if st.do != actConsume && st.do != actProduce { // which take the commit of the run before along
-			if err := e.writeCommit(ctx); err != nil {
-				return e.again(err)
-			}
-		}
 		if st.do == actWait {
 			return st.until, e.settleOnce(ctx, v)
 		}
 		err = e.take(ctx, v, st)
 		if err != nil { // somebody may know better
 			e.ahead, e.states = nil, nil
-			e.forgetFailed()
 		}
 		switch {
 		case err == nil:

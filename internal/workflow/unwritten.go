@@ -102,9 +102,6 @@ func (x *execution) writeLocked(ctx context.Context, last transition, opts ...st
 	u, before := &x.unwritten, &x.held
 	before.mu.Lock()
 	defer before.mu.Unlock()
-	if before.err != nil { // this run is one that follows it
-		return runstore.Run{}, before.err
-	}
 	var next runstore.Run
 	err := x.db.WritePlan(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
 		if err := tx.Fence(ctx, x.run.Owner); err != nil {
@@ -126,7 +123,8 @@ func (x *execution) writeLocked(ctx context.Context, last transition, opts ...st
 		}
 		return x.flush(ctx, tx)
 	}, opts...)
-	if err = before.wrote(ctx, err); err == nil {
+	if err == nil {
+		before.clear()
 		u.row, u.steps = next, nil
 		u.stopTimer()
 	}
