@@ -104,7 +104,7 @@ func (x *execution) commit(ctx context.Context, h *host, result *script.Result, 
 		return next, err
 	}
 	if !ask && n.foreseen != nil && len(n.foreseen.events) > 0 && !x.cfg.writeThrough {
-		x.hold(ctx, step, state)
+		x.hold(step, state)
 	} else if err := x.write(ctx, step, store.Lazy); err != nil {
 		return fmt.Errorf("commit run %s: %w", x.run.ID, err)
 	}

@@ -99,9 +99,7 @@ func (x *execution) writeBeside(ctx context.Context, step transition, opts ...st
 }
 
 func (x *execution) writeLocked(ctx context.Context, last transition, opts ...store.Option) (runstore.Run, error) {
-	u, before := &x.unwritten, &x.held
-	before.mu.Lock()
-	defer before.mu.Unlock()
+	u, before := &x.unwritten, x.held
 	var next runstore.Run
 	err := x.db.WritePlan(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
 		if err := tx.Fence(ctx, x.run.Owner); err != nil {
@@ -124,7 +122,7 @@ func (x *execution) writeLocked(ctx context.Context, last transition, opts ...st
 		return x.flush(ctx, tx)
 	}, opts...)
 	if err == nil {
-		before.clear()
+		x.held = held{}
 		u.row, u.steps = next, nil
 		u.stopTimer()
 	}
