@@ -104,15 +104,16 @@ func TestJobInDoubtRunsSoon(t *testing.T) {
 	eventually(t, "the worker is ready", func() bool { return owned(q) == 64 && q.Health() == nil })
 	p := proxy.New(t, url)
 	api := startAPI(t, openDB(t, p.URL()))
-	for name, enqueue := range map[string]func() error{
+	eventually(t, "it has joined", func() bool { return api.Health() == nil && api.enq.running.Load() })
+	for name, enqueue := range map[string]func() error{ // all answers: heartbeats take some of them
 		"alone": func() error {
-			p.LoseAnswers("INSERT", 1)
-			p.LoseAnswers("SELECT 1", 1) // the look after it
+			p.LoseAnswers("INSERT", -1)
+			p.LoseAnswers("SELECT 1", -1) // the look after it
 			_, err := api.Enqueue(t.Context(), store.JobSpec{Task: "t"})
 			return err
 		},
 		"in a transaction": func() error {
-			p.LoseAnswers("COMMIT", 1)
+			p.LoseAnswers("COMMIT", -1)
 			return api.db.Write(t.Context(), func(ctx context.Context, tx *store.Tx) error {
 				_, err := api.EnqueueTx(ctx, tx, store.JobSpec{Task: "t"})
 				return err

@@ -247,6 +247,31 @@ func TestLeavingIsTold(t *testing.T) {
 	}
 }
 
+// Who joins while a node cannot hear is noticed as soon as it can, and not at its
+// next heartbeat.
+func TestJoiningUnheardIsNoticed(t *testing.T) {
+	url := pgtest.URL(t)
+	tasks := map[string]Task{"t": newRecorder().task()}
+	lease := 150 * time.Second // a heartbeat every 30 s
+	witness := openDB(t, url)
+	q1, _ := startQueue(t, openDB(t, url), Config{Tasks: tasks, Lease: lease})
+	eventually(t, "the first node owns all", func() bool { return owned(q1) == 64 })
+	eventually(t, "it is made deaf, for a second", func() bool {
+		ended := 0
+		err := witness.Read(t.Context(), func(ctx context.Context, tx *store.Tx) error {
+			return tx.QueryRow(ctx, `select count(*) from (select pg_terminate_backend(pid) as ended from pg_stat_activity
+				where datname = current_database() and query like 'listen %') x where ended`).Scan(&ended)
+		})
+		return err == nil && ended == 1
+	})
+	began := time.Now()
+	q2, _ := startQueue(t, openDB(t, url), Config{Tasks: tasks, Lease: lease})
+	eventually(t, "two nodes own half each", func() bool { return owned(q1) == 32 && owned(q2) == 32 })
+	if d := time.Since(began); d > 25*time.Second {
+		t.Errorf("it took %v", d)
+	}
+}
+
 // Two living processes under one id, as of a copied data folder: the second one
 // gets an id of its own, says so, and they share the work.
 func TestCopiedIdentityGetsAnIdOfItsOwn(t *testing.T) {

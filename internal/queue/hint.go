@@ -188,16 +188,17 @@ func (q *Queue) listenOnce(ctx context.Context) error {
 		}
 	}
 	defer s.Close()
-	return s.Listen(ctx, channel, q.cfg.limits.answer, q.sweep, q.hear)
+	ready := func() {
+		q.sweep()
+		q.lookAround() // who joined or left before it could hear said so in vain
+	}
+	return s.Listen(ctx, channel, q.cfg.limits.answer, ready, q.hear)
 }
 
 func (q *Queue) hear(message string) {
 	now := time.Now()
 	if strings.HasSuffix(message, msgChanged) {
-		select {
-		case q.nudges <- struct{}{}:
-		default:
-		}
+		q.lookAround()
 	}
 	q.board.mu.Lock()
 	defer q.board.mu.Unlock()
@@ -248,6 +249,14 @@ func (q *Queue) sweep() {
 	q.board.mu.Lock()
 	q.board.rescan(true)
 	q.board.mu.Unlock()
+}
+
+// lookAround makes the lessee look who there is, now instead of at its next beat.
+func (q *Queue) lookAround() {
+	select {
+	case q.nudges <- struct{}{}:
+	default: // it is going to
+	}
 }
 
 func sleep(ctx context.Context, d time.Duration) {
