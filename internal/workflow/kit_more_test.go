@@ -308,7 +308,7 @@ func (k *kit) allCommitted(w workflowstore.Workflow) {
 }
 
 // expect compares two values by how they print.
-func expect(t *testing.T, what string, got, want any) {
+func expect(t testing.TB, what string, got, want any) {
 	t.Helper()
 	if g, w := fmt.Sprint(got), fmt.Sprint(want); g != w {
 		t.Errorf("%s: %s, want %s", what, g, w)
