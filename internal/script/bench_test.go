@@ -111,7 +111,7 @@ func BenchmarkEngine(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	compiled, err := q.compile(shifted(benchProgram(b).JavaScript))
+	compiled, err := q.compile(shifted(benchProgram(b).JavaScript()))
 	if err != nil {
 		b.Fatal(err)
 	}

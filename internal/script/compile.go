@@ -40,8 +40,18 @@ export { same as workflow, same as producer, same as consumer };
 // Types are not checked.
 func Compile(file, source string) (*Program, error) {
 	file = cleanName(file)
+	made, err := translate(file, source)
+	if err != nil {
+		return nil, err
+	}
+	program := NewProgram(file, made.JavaScript, []byte(made.SourceMap))
+	program.Version, program.Warnings = version(file, source), made.Warnings
+	return program, nil
+}
+
+func translate(file, source string) (made compiled, err error) {
 	if len(source) > MaxSource {
-		return nil, invalid(file, Diagnostic{
+		return made, invalid(file, Diagnostic{
 			Message: fmt.Sprintf("the script has %d bytes; the limit is %s", len(source), sizeText(MaxSource)),
 			Hint:    "split it into several workflows",
 		})
@@ -61,9 +71,11 @@ func Compile(file, source string) (*Program, error) {
 		Charset:       api.CharsetASCII, // so that columns mean the same to everyone
 		Banner:        map[string]string{"js": `"use strict";`},
 		Sourcemap:     api.SourceMapExternal,
-		LegalComments: api.LegalCommentsNone,
-		LogLevel:      api.LogLevelSilent,
-		LogLimit:      maxFaults,
+		// Whoever looks for a place has the source.
+		SourcesContent: api.SourcesContentExclude,
+		LegalComments:  api.LegalCommentsNone,
+		LogLevel:       api.LogLevelSilent,
+		LogLimit:       maxFaults,
 	}
 	result := api.Build(options)
 	if len(result.Errors) == 0 && mentionsRequire(result.OutputFiles) {
@@ -73,17 +85,17 @@ func Compile(file, source string) (*Program, error) {
 		result = api.Build(options)
 	}
 	if len(result.Errors) > 0 {
-		return nil, invalid(file, diagnostics(result.Errors, file)...)
+		return made, invalid(file, diagnostics(result.Errors, file)...)
 	}
-	program := &Program{Version: version(file, source), File: file, Warnings: diagnostics(result.Warnings, file)}
+	made.Warnings = diagnostics(result.Warnings, file)
 	for _, output := range result.OutputFiles {
 		if strings.HasSuffix(output.Path, ".map") {
-			program.SourceMap = output.Contents
+			made.SourceMap = string(output.Contents)
 		} else {
-			program.JavaScript = string(output.Contents)
+			made.JavaScript = string(output.Contents)
 		}
 	}
-	return program, nil
+	return made, nil
 }
 
 // mentionsRequire reports whether the compiler has added its own require.

@@ -78,8 +78,8 @@ func TestCompileReadsNoFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(first.JavaScript, "mine") || !strings.Contains(first.JavaScript, "??") {
-		t.Errorf("a file changed the outcome:\n%s", first.JavaScript)
+	if strings.Contains(first.JavaScript(), "mine") || !strings.Contains(first.JavaScript(), "??") {
+		t.Errorf("a file changed the outcome:\n%s", first.JavaScript())
 	}
 }
 
@@ -138,8 +138,8 @@ func TestPoolCompilesAsTheFunctionDoes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Version != want.Version || got.JavaScript != want.JavaScript || string(got.SourceMap) != string(want.SourceMap) {
-		t.Errorf("got\n%s\nwant\n%s", got.JavaScript, want.JavaScript)
+	if got.Version != want.Version || got.JavaScript() != want.JavaScript() || string(got.SourceMap()) != string(want.SourceMap()) {
+		t.Errorf("got\n%s\nwant\n%s", got.JavaScript(), want.JavaScript())
 	}
 	if len(got.Warnings) != 1 || got.Warnings[0] != want.Warnings[0] || got.Warnings[0].Line != 3 {
 		t.Errorf("warnings %v, want %v", got.Warnings, want.Warnings)

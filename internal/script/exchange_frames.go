@@ -58,7 +58,7 @@ func (x *exchange) sendProgram() error {
 		return fmt.Errorf("%w: the program again", errProtocol)
 	}
 	x.asked = true
-	return x.w.write(x.id, frame{kind: toProgram, id: x.id, payload: []byte(x.program.JavaScript)})
+	return x.w.write(x.id, frame{kind: toProgram, id: x.id, payload: []byte(x.program.JavaScript())})
 }
 
 // take checks a call and has the host do it: one that needs no answer here and

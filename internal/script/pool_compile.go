@@ -42,10 +42,9 @@ func (p *Pool) Compile(ctx context.Context, file, source string) (*Program, erro
 	if len(made.Faults) > 0 {
 		return nil, invalid(file, made.Faults...)
 	}
-	return &Program{
-		Version: version(file, source), File: file,
-		JavaScript: made.JavaScript, SourceMap: []byte(made.SourceMap), Warnings: made.Warnings,
-	}, nil
+	program := NewProgram(file, made.JavaScript, []byte(made.SourceMap))
+	program.Version, program.Warnings = version(file, source), made.Warnings
+	return program, nil
 }
 
 // compile has the worker compile. After an error the worker must go.

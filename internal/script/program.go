@@ -1,9 +1,12 @@
 package script
 
 import (
+	"bytes"
+	"compress/flate"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"sync"
 )
 
@@ -12,15 +15,57 @@ import (
 type Program struct {
 	// Version identifies what runs: a hash of the source and of the tools that
 	// translate and run it.
-	Version    string
-	File       string // the name in messages
-	JavaScript string
-	SourceMap  []byte
-	Warnings   []Diagnostic
+	Version  string
+	File     string // the name in messages
+	Warnings []Diagnostic
+
+	// packed is the JavaScript and, from mapAt on, its source map, compressed: a
+	// server has thousands of programs in memory, and needs the text of one only
+	// when a worker does not have it yet, and the map only when it fails.
+	packed      []byte
+	mapAt, size int
 
 	once   sync.Once
 	parsed *sourceMap
 }
+
+// NewProgram makes a program of what was compiled. Its version is up to the caller.
+func NewProgram(file, javascript string, sourceMap []byte) *Program {
+	p := &Program{File: file, mapAt: len(javascript), size: len(javascript) + len(sourceMap)}
+	var packed bytes.Buffer
+	w := packers.Get().(*flate.Writer)
+	w.Reset(&packed)
+	_, _ = io.WriteString(w, javascript) // memory takes whatever is written
+	_, _ = w.Write(sourceMap)
+	_ = w.Close()
+	packers.Put(w)
+	p.packed = bytes.Clone(packed.Bytes())
+	return p
+}
+
+// packers are used again, because one takes more memory than most programs.
+var packers = sync.Pool{New: func() any { //nolint:gochecknoglobals // has no state but memory
+	w, _ := flate.NewWriter(nil, flate.DefaultCompression) // the level is valid
+	return w
+}}
+
+// JavaScript is what runs.
+func (p *Program) JavaScript() string { return string(p.unpack(0, p.mapAt)) }
+
+// SourceMap tells where in the source a place of the JavaScript comes from.
+func (p *Program) SourceMap() []byte { return p.unpack(p.mapAt, p.size) }
+
+func (p *Program) unpack(from, to int) []byte {
+	text := make([]byte, to)
+	if _, err := io.ReadFull(flate.NewReader(bytes.NewReader(p.packed)), text); err != nil {
+		panic(fmt.Sprintf("a program that was packed by this process cannot be read: %v", err))
+	}
+	return text[from:]
+}
+
+// Size is about how much memory the program takes: its text, and what the parsed
+// map adds.
+func (p *Program) Size() int { return 512 + len(p.packed) + 4*(p.size-p.mapAt) }
 
 // toolchain is part of every Version. A test holds it and go.mod together; the
 // QuickJS in it changes with quickVersion.
@@ -39,7 +84,7 @@ func version(file, source string) string {
 // read: places are then not known.
 func (p *Program) places() *sourceMap {
 	p.once.Do(func() {
-		if m, err := parseSourceMap(p.SourceMap); err == nil {
+		if m, err := parseSourceMap(p.SourceMap()); err == nil {
 			p.parsed = m
 		}
 	})

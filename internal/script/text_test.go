@@ -119,7 +119,7 @@ func FuzzSourceMap(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		program := &Program{File: "f", SourceMap: text}
+		program := NewProgram("f", "", text)
 		mapped, place := program.mapStack(stack)
 		if strings.Count(mapped, "\n") > mostFrames || place.Line < 0 || place.Column < 0 {
 			t.Fatalf("%q, %v", mapped, place)

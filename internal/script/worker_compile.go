@@ -16,14 +16,12 @@ type compiled struct {
 // compilePayload serves a toCompile frame.
 func compilePayload(payload []byte) compiled {
 	file, source, _ := strings.Cut(string(payload), "\x00")
-	program, err := Compile(file, source)
+	made, err := translate(cleanName(file), source)
 	if faults, ok := errors.AsType[Diagnostics](err); ok {
 		return compiled{Faults: faults}
 	}
-	if len(program.JavaScript) > mostProgram/4 || len(program.SourceMap) > mostProgram/4 {
+	if len(made.JavaScript) > mostProgram/4 || len(made.SourceMap) > mostProgram/4 {
 		return compiled{Faults: []Diagnostic{{Place: Place{File: file}, Message: "the script becomes too large when it is compiled"}}}
 	}
-	return compiled{
-		JavaScript: program.JavaScript, SourceMap: string(program.SourceMap), Warnings: program.Warnings,
-	}
+	return made
 }

@@ -71,7 +71,7 @@ func (l *lite) open(ctx context.Context) error {
 	var err error
 	// WAL with synchronous=FULL waits for the disk at every commit. The size of
 	// the log is bounded so that one large transaction does not keep it large.
-	if l.writeDB, err = sql.Open("sqlite", liteDSN(l.path, "journal_mode(WAL)", "synchronous(FULL)", "journal_size_limit(67108864)")); err != nil {
+	if l.writeDB, err = sql.Open("sqlite", liteDSN(l.path, "cache_size(-8000)", "journal_mode(WAL)", "synchronous(FULL)", "journal_size_limit(67108864)")); err != nil {
 		return err
 	}
 	l.writeDB.SetMaxOpenConns(1)
@@ -80,7 +80,9 @@ func (l *lite) open(ctx context.Context) error {
 		return err
 	}
 	l.writer = newLiteConn(c)
-	if l.readDB, err = sql.Open("sqlite", liteDSN(l.path, "query_only(1)")); err != nil {
+	// A reader forgets its pages whenever something was written, so more of them
+	// would only take memory; the system has the file in its own cache.
+	if l.readDB, err = sql.Open("sqlite", liteDSN(l.path, "cache_size(-2000)", "query_only(1)")); err != nil {
 		return err
 	}
 	l.readers = make(chan *liteConn, liteReaders)
@@ -96,7 +98,7 @@ func (l *lite) open(ctx context.Context) error {
 }
 
 func liteDSN(path string, pragmas ...string) string {
-	q := url.Values{"_pragma": append([]string{"busy_timeout(5000)", "foreign_keys(1)", "cache_size(-16000)", "temp_store(MEMORY)"}, pragmas...)}
+	q := url.Values{"_pragma": append([]string{"busy_timeout(5000)", "foreign_keys(1)", "temp_store(MEMORY)"}, pragmas...)}
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: q.Encode()}).String()
 }
 

@@ -131,19 +131,15 @@ func (c *programCache) put(key string, p *script.Program) {
 		return
 	}
 	c.found[key] = c.order.PushFront(programEntry{key, p})
-	c.size += sizeOf(p)
+	c.size += p.Size()
 	for c.size > c.most && len(c.found) > 1 {
 		oldest := c.order.Back()
 		entry := oldest.Value.(programEntry)
 		delete(c.found, entry.key)
-		c.size -= sizeOf(entry.program)
+		c.size -= entry.program.Size()
 		c.order.Remove(oldest)
 	}
 }
-
-// sizeOf is about how much memory a program takes: its text, its source map,
-// and what the parsed map adds.
-func sizeOf(p *script.Program) int { return 1024 + len(p.JavaScript) + 4*len(p.SourceMap) }
 
 // program returns what runs for a version of a workflow. Two workflows with one
 // source share it, which is why it is not kept under the workflow.

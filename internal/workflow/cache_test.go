@@ -66,7 +66,7 @@ func TestUnreadableDeclarationIsNotKept(t *testing.T) {
 
 // Compiled scripts are bounded, and those that were used last stay.
 func TestProgramsUsedLastAreKept(t *testing.T) {
-	cache := newProgramCache(2 * sizeOf(&script.Program{}))
+	cache := newProgramCache(2 * (&script.Program{}).Size())
 	for _, key := range []string{"a", "b"} {
 		cache.put(key, &script.Program{File: key})
 	}

@@ -134,7 +134,7 @@ func (s *Service) Apply(ctx context.Context, d Deploy) (Deployed, error) {
 	}
 	out := Deployed{Name: config.Name, Version: VersionOf(d.Filename, d.Script), Config: config}
 	out.Warnings = append(program.Warnings, missingConnections(d.Filename, d.Script, s.cfg.Tools)...)
-	d.rights = declared(out.Version, program.JavaScript)
+	d.rights = declared(out.Version, program.JavaScript())
 	write := s.db.Write
 	if d.DryRun {
 		write = func(ctx context.Context, fn store.Func, _ ...store.Option) error { return s.db.Read(ctx, fn) }

@@ -30,7 +30,7 @@ func (e *session) judge(ctx context.Context, v *view, r recordedRun, source stri
 	if err != nil {
 		return "", err
 	}
-	for _, c := range repair.CallsOf(program.JavaScript) {
+	for _, c := range repair.CallsOf(program.JavaScript()) {
 		if err := may.check(c.Tool, c.Method); err != nil {
 			return "", fmt.Errorf("it calls %s.%s, which no version does that a person deployed", c.Tool, c.Method)
 		}
@@ -97,7 +97,7 @@ func (e *session) declareBase(ctx context.Context, base workflowstore.WorkflowVe
 		if err != nil {
 			return nil, err
 		}
-		named = declared(base.Version, program.JavaScript)
+		named = declared(base.Version, program.JavaScript())
 	}
 	err = e.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		if err := tx.Fence(ctx, e.claim.Fence()); err != nil {

@@ -344,11 +344,11 @@ func (f *fakeScripts) Compile(_ context.Context, file, source string) (*script.P
 	if _, ok := f.defs[source]; !ok {
 		return nil, &pawl.Error{Code: pawl.CodeInvalid, Msg: "no such script"}
 	}
-	return &script.Program{File: file, JavaScript: source}, nil
+	return script.NewProgram(file, source, nil), nil
 }
 
 func (f *fakeScripts) Describe(_ context.Context, p *script.Program) (script.Description, error) {
-	c := f.defs[p.JavaScript].config
+	c := f.defs[p.JavaScript()].config
 	d := script.Description{Kind: "object"}
 	topics, producers, consumers := map[string]any{}, map[string]any{}, map[string]any{}
 	for _, t := range c.Topics {
@@ -364,7 +364,7 @@ func (f *fakeScripts) Describe(_ context.Context, p *script.Program) (script.Des
 		}
 		consumers[k.Name] = entry
 	}
-	for path := range f.defs[p.JavaScript].handlers {
+	for path := range f.defs[p.JavaScript()].handlers {
 		d.Functions = append(d.Functions, path)
 	}
 	slices.Sort(d.Functions)
@@ -376,7 +376,7 @@ func (f *fakeScripts) Describe(_ context.Context, p *script.Program) (script.Des
 func (f *fakeScripts) Run(ctx context.Context, req script.Request, host script.Host, _ script.Limits) (out script.Result, err error) {
 	f.mu.Lock()
 	f.ran = append(f.ran, req.Handler)
-	handler := f.defs[req.Program.JavaScript].handlers[req.Handler]
+	handler := f.defs[req.Program.JavaScript()].handlers[req.Handler]
 	f.mu.Unlock()
 	if handler == nil {
 		return out, &script.Thrown{Name: "TypeError", Message: req.Handler + " is not a function"}
