@@ -35,6 +35,7 @@ type house struct {
 
 	committed atomic.Int64           // runs
 	onPrepare atomic.Pointer[func()] // called when a prepare is about to run
+	claimed   atomic.Int64           // when a worker last got a job, in nanoseconds
 
 	stop  func()
 	clean func()
@@ -75,6 +76,11 @@ func open(ctx context.Context, pg, dir string) (*house, error) {
 	h.queue, err = queue.New(queue.Config{
 		DB: h.db, Node: store.Node{ID: store.NewID(), Name: "bench", Share: true}, Workers: 8,
 		Tasks: h.flows.Tasks(),
+		Observe: func(e queue.Event) {
+			if e.What == "started" {
+				h.claimed.Store(time.Now().UnixNano())
+			}
+		},
 	})
 	if err != nil {
 		return nil, err

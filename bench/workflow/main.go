@@ -3,7 +3,7 @@
 // commits, and how many phases the sandbox runs; and on PostgreSQL beside peers,
 // which it builds from modules of their own and starts as processes.
 //
-// usage: go run ./workflow [-quick] [-runs | -peers] [-pg URL] [-only SQLite|PostgreSQL] [-dir DIR] [-out FILE]
+// usage: go run ./workflow [-quick] [-parts limits,runs,latency,pending,idle,cold,peers] [-pg URL] [-only SQLite|PostgreSQL] [-dir DIR] [-out FILE]
 //
 // Without -pg (or PAWL_TEST_POSTGRES) only SQLite is measured, and no peer.
 package main
@@ -17,6 +17,7 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/pprof"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -25,12 +26,14 @@ import (
 	"github.com/pawlrun/pawl/internal/script"
 )
 
+var allParts = []string{"limits", "runs", "latency", "pending", "idle", "cold", "peers"} //nolint:gochecknoglobals // a table
+
 // sizes are how much is measured.
 type sizes struct {
 	events, lanes, perLane, samples, idle, pending, pendingRuns int
 	raw                                                         time.Duration
-	runsOnly                                                    bool
-	profile                                                     string // of the runs
+	parts                                                       map[string]bool
+	profile, heap                                               string // of the runs, and of idle workflows
 }
 
 func main() {
@@ -40,9 +43,9 @@ func main() {
 	only := flag.String("only", "", "measure only `SQLite` or PostgreSQL")
 	dir := flag.String("dir", "", "keep the databases below this `directory`, which should be on a real disk")
 	out := flag.String("out", "", "also write the report to this `file`")
-	runs := flag.Bool("runs", false, "measure only runs per second and what they cost")
-	peers := flag.Bool("peers", false, "measure only Pawl beside its peers, on PostgreSQL")
-	profile := flag.String("cpuprofile", "", "write a profile of this process to this `file`")
+	parts := flag.String("parts", strings.Join(allParts, ","), "measure only these `parts`")
+	profile := flag.String("cpuprofile", "", "write a profile of this process during the runs to this `file`")
+	heap := flag.String("memprofile", "", "write a profile of the memory that idle workflows use to this `file`")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -52,16 +55,19 @@ func main() {
 		s = sizes{events: 200, lanes: 100, perLane: 2, samples: 50, idle: 1000, pending: 10_000, pendingRuns: 50, raw: time.Second}
 		beside = peerSizes{rounds: 1, one: 60, many: 100, warmUp: 30, limit: 2 * time.Minute}
 	}
-	if *peers && (*runs || *only == "SQLite" || *pg == "") {
-		fail(errors.New("peers are measured on PostgreSQL, and not with -runs"))
+	s.parts = map[string]bool{}
+	for part := range strings.SplitSeq(*parts, ",") {
+		if !slices.Contains(allParts, part) {
+			fail(fmt.Errorf("there is no part %q; there are %s", part, strings.Join(allParts, ", ")))
+		}
+		s.parts[part] = true
 	}
-	s.runsOnly = *runs
-	s.profile = *profile
+	s.profile, s.heap = *profile, *heap
 	var report strings.Builder
 	fmt.Fprintf(&report, "# Workflows beside the raw limits\n\nWritten by `make bench-workflow` on %s: %d cores, %s/%s, %s. Full durability.\n",
 		time.Now().UTC().Format("2006-01-02"), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 	for _, db := range []struct{ name, url string }{{"SQLite", ""}, {"PostgreSQL", *pg}} {
-		if db.name == "PostgreSQL" && db.url == "" || *only != "" && *only != db.name || *peers {
+		if db.name == "PostgreSQL" && db.url == "" || *only != "" && *only != db.name || *parts == "peers" {
 			continue
 		}
 		if err := measure(ctx, &report, db.name, db.url, *dir, s); err != nil {
@@ -70,7 +76,7 @@ func main() {
 	}
 	var failed error
 	switch {
-	case *runs || *only == "SQLite":
+	case !s.parts["peers"] || *only == "SQLite":
 	case *pg == "":
 		report.WriteString("\n## Beside peers, PostgreSQL\n\nNot measured: there was no PostgreSQL.\n")
 	default:
@@ -110,22 +116,71 @@ func startProfile(file string) (stop func(), err error) {
 	return sync.OnceFunc(func() { pprof.StopCPUProfile(); _ = f.Close() }), nil
 }
 
-// measure takes all measurements on one database.
+// table is what was measured on one database.
+type table struct {
+	*strings.Builder
+	name string
+}
+
+func (t table) say(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, t.name+": "+format+"\n", args...)
+}
+
+func (t table) line(what, value string, args ...any) {
+	fmt.Fprintf(t, "| %s | %s |\n", what, fmt.Sprintf(value, args...))
+}
+
+// measure takes the measurements on one database.
 func measure(ctx context.Context, report *strings.Builder, name, pg, dir string, s sizes) error {
-	say := func(format string, args ...any) { fmt.Fprintf(os.Stderr, name+": "+format+"\n", args...) }
-	say("raw limits")
-	commits, phases, err := rawLimits(ctx, pg, dir, s.raw)
-	if err != nil {
-		return err
+	t := table{report, name}
+	fmt.Fprintf(t, "\n## %s\n\n| | |\n|---|--:|\n", name)
+	limit := 0.0
+	if s.parts["limits"] {
+		t.say("raw limits")
+		commits, phases, err := rawLimits(ctx, pg, dir, s.raw)
+		if err != nil {
+			return err
+		}
+		t.line("small commits per second, 8 lanes at once", "%.0f", commits)
+		t.line("phases of the sandbox per second", "%.0f", phases)
+		limit = min(commits/commitsPerRun, phases/phasesPerRun)
+		t.line("tighter limit of runs per second (three durable commits, three phases a run)", "%.0f", limit)
 	}
-	fmt.Fprintf(report, "\n## %s\n\n| | |\n|---|--:|\n", name)
-	line := func(what, value string, args ...any) {
-		fmt.Fprintf(report, "| %s | %s |\n", what, fmt.Sprintf(value, args...))
+	if s.parts["runs"] {
+		if err := t.runs(ctx, pg, dir, s, limit); err != nil {
+			return err
+		}
 	}
-	line("small commits per second, 8 lanes at once", "%.0f", commits)
-	line("phases of the sandbox per second", "%.0f", phases)
-	limit := min(commits/commitsPerRun, phases/phasesPerRun)
-	line("tighter limit of runs per second (three durable commits, three phases a run)", "%.0f", limit)
+	if s.parts["latency"] {
+		t.say("publish to prepare")
+		stages, err := publishToPrepare(ctx, pg, dir, s.samples)
+		if err != nil {
+			return err
+		}
+		for _, stage := range []struct {
+			what string
+			took []time.Duration
+		}{
+			{"publish to prepare when idle, p50 / p99", stages.all}, {"of that: the publish itself", stages.publish},
+			{"of that: until a worker has the job", stages.claim}, {"of that: until prepare starts", stages.look},
+		} {
+			p50, p99 := quantiles(stage.took)
+			t.line(stage.what, "%.2f / %.2f ms", ms(p50), ms(p99))
+		}
+	}
+	if s.parts["pending"] {
+		t.say("pending events")
+		few, many, err := pendingCost(ctx, pg, dir, s.pendingRuns, s.pending)
+		if err != nil {
+			return err
+		}
+		t.line(fmt.Sprintf("a run beside %d pending events of its topic, against beside 100", s.pending), "%.2f ms / %.2f ms (%.2fx)", ms(many), ms(few), float64(many)/float64(few))
+	}
+	return t.rest(ctx, pg, dir, s)
+}
+
+// runs measures how many runs there are in a second, and what one costs.
+func (t table) runs(ctx context.Context, pg, dir string, s sizes, limit float64) error {
 	stop, err := startProfile(s.profile)
 	if err != nil {
 		return err
@@ -135,43 +190,34 @@ func measure(ctx context.Context, report *strings.Builder, name, pg, dir string,
 		what       string
 		lanes, per int
 	}{{"one workflow", 1, s.events}, {fmt.Sprintf("%d workflows", s.lanes), s.lanes, s.perLane}} {
-		say("runs, %s", shape.what)
+		t.say("runs, %s", shape.what)
 		rate, cost, err := drainRuns(ctx, pg, dir, shape.lanes, shape.per)
 		if err != nil {
 			return err
 		}
-		line("runs per second, "+shape.what+" (share of the limit)", "%.0f (%.2f)", rate, rate/limit)
-		line("processor time of such a run", "%s", cost)
+		t.line("runs per second, "+shape.what+" (share of the limit)", "%.0f (%.2f)", rate, rate/limit)
+		t.line("processor time of such a run", "%s", cost)
 	}
-	stop()
-	if s.runsOnly {
-		return nil
+	return nil
+}
+
+// rest measures what is there when nothing happens.
+func (t table) rest(ctx context.Context, pg, dir string, s sizes) error {
+	if s.parts["idle"] {
+		t.say("idle workflows")
+		memory, cpu, err := idleCost(ctx, pg, dir, s.idle, s.heap)
+		if err != nil {
+			return err
+		}
+		t.line(fmt.Sprintf("memory of the process with %d idle workflows", s.idle), "%.0f MB", float64(memory)/1e6)
+		t.line("processor time in 10 s of that", "%.0f ms", ms(cpu))
 	}
-	say("publish to prepare")
-	p50, p99, err := publishToPrepare(ctx, pg, dir, s.samples)
-	if err != nil {
-		return err
-	}
-	line("publish to prepare when idle, p50 / p99", "%.2f / %.2f ms", ms(p50), ms(p99))
-	say("pending events")
-	few, many, err := pendingCost(ctx, pg, dir, s.pendingRuns, s.pending)
-	if err != nil {
-		return err
-	}
-	line(fmt.Sprintf("a run beside %d pending events of its topic, against beside 100", s.pending), "%.2f ms / %.2f ms (%.2fx)", ms(many), ms(few), float64(many)/float64(few))
-	say("idle workflows")
-	memory, cpu, err := idleCost(ctx, pg, dir, s.idle)
-	if err != nil {
-		return err
-	}
-	line(fmt.Sprintf("memory of the process with %d idle workflows", s.idle), "%.0f MB", float64(memory)/1e6)
-	line("processor time in 10 s of that", "%.0f ms", ms(cpu))
-	if name == "SQLite" {
+	if s.parts["cold"] && pg == "" {
 		cold, warm, err := coldPhase(ctx)
 		if err != nil {
 			return err
 		}
-		line("first phase of a script in a new worker / the next ones, p50", "%.1f / %.2f ms", ms(cold), ms(warm))
+		t.line("first phase of a script in a new worker / the next ones, p50", "%.1f / %.2f ms", ms(cold), ms(warm))
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/pprof"
 	"slices"
 	"strconv"
 	"strings"
@@ -143,22 +144,41 @@ func (h *house) deployAll(ctx context.Context, lanes int) error {
 	return nil
 }
 
-// publishToPrepare measures how long an idle lane takes from the return of a
+// stages are the ways of an event to its prepare: until its publish is on the
+// disk, until a worker has the lane's job, and until the lane has looked, chosen
+// and prepared the run.
+type stages struct {
+	publish, claim, look, all []time.Duration
+}
+
+func (s *stages) add(asked, published, claimed, began time.Time) {
+	s.publish = append(s.publish, published.Sub(asked))
+	s.claim = append(s.claim, max(0, claimed.Sub(published)))
+	s.look = append(s.look, began.Sub(claimed))
+	s.all = append(s.all, began.Sub(asked))
+}
+
+// quantiles is the middle of a stage and what 99 of 100 do not reach.
+func quantiles(list []time.Duration) (p50, p99 time.Duration) {
+	list = slices.Sorted(slices.Values(list))
+	return list[len(list)/2], list[len(list)*99/100]
+}
+
+// publishToPrepare measures how long an idle lane takes from the beginning of a
 // publish to the start of prepare.
-func publishToPrepare(ctx context.Context, pg, dir string, samples int) (p50, p99 time.Duration, err error) {
+func publishToPrepare(ctx context.Context, pg, dir string, samples int) (s stages, err error) {
 	h, err := open(ctx, pg, dir)
 	if err != nil {
-		return 0, 0, err
+		return s, err
 	}
 	defer h.close()
 	if err := h.deployAll(ctx, 1); err != nil {
-		return 0, 0, err
+		return s, err
 	}
 	h.run(ctx)
-	var list []time.Duration
 	for n := range samples + 20 {
 		if err := h.await(ctx, int64(n+1)); err != nil {
-			return 0, 0, err
+			return s, err
 		}
 		time.Sleep(15 * time.Millisecond)
 		began := make(chan time.Time, 4)
@@ -166,14 +186,14 @@ func publishToPrepare(ctx context.Context, pg, dir string, samples int) (p50, p9
 		h.onPrepare.Store(&fn)
 		asked := time.Now()
 		if err := h.publish(ctx, laneName(0), n+1, 1); err != nil {
-			return 0, 0, err
+			return s, err
 		}
-		if took := (<-began).Sub(asked); n >= 20 {
-			list = append(list, took)
+		published := time.Now()
+		if at := <-began; n >= 20 {
+			s.add(asked, published, time.Unix(0, h.claimed.Load()), at)
 		}
 	}
-	slices.Sort(list)
-	return list[len(list)/2], list[len(list)*99/100], nil
+	return s, nil
 }
 
 // pendingCost measures a run beside few and beside many pending events.
@@ -208,7 +228,7 @@ func pendingCost(ctx context.Context, pg, dir string, runs, pending int) (few, m
 }
 
 // idleCost measures memory and processor time of idle workflows.
-func idleCost(ctx context.Context, pg, dir string, lanes int) (memory int64, cpu time.Duration, err error) {
+func idleCost(ctx context.Context, pg, dir string, lanes int, profile string) (memory int64, cpu time.Duration, err error) {
 	h, err := open(ctx, pg, dir)
 	if err != nil {
 		return 0, 0, err
@@ -228,8 +248,15 @@ func idleCost(ctx context.Context, pg, dir string, lanes int) (memory int64, cpu
 	before := processorTime()
 	time.Sleep(10 * time.Second)
 	cpu = processorTime() - before
-	memory, err = residentSize()
-	return memory, cpu, err
+	if memory, err = residentSize(); err != nil || profile == "" {
+		return memory, cpu, err
+	}
+	f, err := os.Create(profile)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer f.Close() //nolint:errcheck // WriteHeapProfile has told
+	return memory, cpu, pprof.WriteHeapProfile(f)
 }
 
 func processorTime() time.Duration {
