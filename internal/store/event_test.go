@@ -268,9 +268,9 @@ func TestReleaseCountsAttempts(t *testing.T) {
 	})
 }
 
-// one query counts the pending events of all topics; topics without one
-// are absent, and no topics need no query.
-func TestCountPendingIsOneQuery(t *testing.T) {
+// one query finds the topics with pending events; topics without one are
+// absent, and no topics need no query.
+func TestOldestPendingIsOneQuery(t *testing.T) {
 	store.BothForTest(t, func(t *testing.T, db *store.DB) {
 		w, other := deployed(t, db, "mail", "in", "out", "empty", "ended"), deployed(t, db, "other", "in")
 		abc(t, db, w.ID)
@@ -279,19 +279,24 @@ func TestCountPendingIsOneQuery(t *testing.T) {
 		moved(t, db, w.ID, "in", "a", eventstore.EventReserved)
 		moved(t, db, w.ID, "ended", "x", eventstore.EventConsumed)
 		moved(t, db, w.ID, "ended", "y", eventstore.EventSkipped)
+		ids := map[string]int64{"inb": eventOf(t, db, w.ID, "in", "b").ID, "outx": eventOf(t, db, w.ID, "out", "x").ID}
 		for _, c := range []struct {
 			topics  []string
-			want    map[string]int
+			want    map[string]string // the oldest of each
 			queries int
 		}{
-			{[]string{"in", "out", "empty", "ended", "nowhere"}, map[string]int{"in": 2, "out": 1}, 1},
-			{[]string{"in"}, map[string]int{"in": 2}, 1},
-			{nil, map[string]int{}, 0},
-			{[]string{}, map[string]int{}, 0},
+			{[]string{"in", "out", "empty", "ended", "nowhere"}, map[string]string{"in": "b", "out": "x"}, 1},
+			{[]string{"in"}, map[string]string{"in": "b"}, 1},
+			{nil, nil, 0},
+			{[]string{}, nil, 0},
 		} {
 			asked := store.Statements(t, db, func(ctx context.Context, tx *store.Tx) error {
-				got, err := eventstore.In(tx).CountPending(ctx, w.ID, c.topics)
-				if diff := cmp.Diff(c.want, got); diff != "" {
+				got, err := eventstore.In(tx).OldestPending(ctx, w.ID, c.topics)
+				want := map[string]int64{}
+				for topic, message := range c.want {
+					want[topic] = ids[topic+message]
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("%q (-want +got):\n%s", c.topics, diff)
 				}
 				return err

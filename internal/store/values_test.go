@@ -86,10 +86,6 @@ func TestHotStatementsUseTheirPartialIndexes(t *testing.T) {
 				_, err := eventstore.In(tx).CountWaiting(ctx, w.ID, []string{"t1", "t2"})
 				return err
 			}},
-			{"count", "events_pending", func(ctx context.Context, tx *store.Tx) error {
-				_, err := eventstore.In(tx).CountPending(ctx, w.ID, []string{"t1", "t2"})
-				return err
-			}},
 			{"transfer", "events_reserved", func(ctx context.Context, tx *store.Tx) error {
 				_, err := eventstore.In(tx).TransferEvents(ctx, "r4", "r5")
 				return err

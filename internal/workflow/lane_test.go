@@ -10,7 +10,7 @@ import (
 func takesMail() Consumer { return Consumer{Name: "take", Subscribe: []string{"mail", "post"}} }
 
 // freshLane has built its flags for a workflow of some consumers.
-func freshLane(pending map[string]int, seqs map[string]int64, consumers ...Consumer) *memory {
+func freshLane(pending map[string]int64, seqs map[string]int64, consumers ...Consumer) *memory {
 	l := &memory{revision: -1}
 	l.rebuild(&view{config: Config{Consumers: consumers}, seqs: seqs, workflow: workflowstore.Workflow{Revision: 3}}, pending)
 	return l
@@ -39,7 +39,7 @@ func TestEventMakesItsSubscribersDirty(t *testing.T) {
 // again for what came after its prepare began, or if there is more to take.
 func TestCommitAcknowledgesWhatPrepareSaw(t *testing.T) {
 	c, at := takesMail(), map[string]int64{"mail": 5}
-	l := freshLane(map[string]int{"mail": 1}, at, c)
+	l := freshLane(map[string]int64{"mail": 1}, at, c)
 	if !l.isDirty(c, at) {
 		t.Fatal("a consumer with a pending event begins clean")
 	}
@@ -61,7 +61,7 @@ func TestCommitAcknowledgesWhatPrepareSaw(t *testing.T) {
 func TestRebuiltFlagsFollowFromPendingEvents(t *testing.T) {
 	other := Consumer{Name: "other", Subscribe: []string{"news"}}
 	seqs := map[string]int64{"mail": 5, "news": 9, "abandoned": 77}
-	l := freshLane(map[string]int{"post": 1, "abandoned": 77}, seqs, takesMail(), other)
+	l := freshLane(map[string]int64{"post": 1, "abandoned": 77}, seqs, takesMail(), other)
 	if !l.isDirty(takesMail(), seqs) {
 		t.Error("a consumer with a pending event is clean after a restart")
 	}

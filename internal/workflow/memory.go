@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
@@ -82,14 +83,11 @@ func (l *memory) acknowledge(c Consumer, seqs map[string]int64, more bool) {
 
 // rebuild makes the flags anew: a consumer with pending events is dirty, the
 // others have seen all there is.
-func (l *memory) rebuild(v *view, pending map[string]int) {
+func (l *memory) rebuild(v *view, pending map[string]int64) {
 	l.seen, l.marked = map[string]map[string]int64{}, map[string]bool{}
 	for _, c := range v.config.Consumers {
-		waiting := 0
-		for _, topic := range c.Subscribe {
-			waiting += pending[topic]
-		}
-		l.acknowledge(c, v.seqs, waiting > 0)
+		waits := slices.ContainsFunc(c.Subscribe, func(topic string) bool { _, waits := pending[topic]; return waits })
+		l.acknowledge(c, v.seqs, waits)
 	}
 	l.revision = v.workflow.Revision
 }
@@ -112,7 +110,7 @@ func (s *Service) refresh(ctx context.Context, tx *store.Tx, l *memory, v *view)
 	if l.revision == v.workflow.Revision {
 		return nil
 	}
-	pending, err := eventstore.In(tx).CountPending(ctx, v.workflow.ID, v.config.subscribed())
+	pending, err := eventstore.In(tx).OldestPending(ctx, v.workflow.ID, v.config.subscribed())
 	if err != nil {
 		return err
 	}

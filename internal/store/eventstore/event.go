@@ -168,25 +168,6 @@ func scanOldest(rows store.Rows, err error) (map[string]int64, error) {
 	return out, err
 }
 
-// CountPending counts the pending events of some topics, in one query; topics
-// without one are absent (A-65).
-func (tx Tx) CountPending(ctx context.Context, workflowID string, topics []string) (map[string]int, error) {
-	out := map[string]int{}
-	if len(topics) == 0 {
-		return out, nil
-	}
-	list, args := store.In([]any{workflowID}, topics)
-	rows, err := tx.Query(ctx, `select topic, count(*) from events where workflow_id = $1 and status = 'pending' and topic in `+list+` group by topic`, args...)
-	_, err = store.ScanAll(rows, err, "count pending events", func(row store.Scanner) (struct{}, error) {
-		var topic string
-		var n int
-		err := row.Scan(&topic, &n)
-		out[topic] = n
-		return struct{}{}, err
-	})
-	return out, err
-}
-
 // CountWaiting counts what waits in some topics, as people count it: the inputs
 // that pending events come from, and the pending events that come from none
 // (A-146).

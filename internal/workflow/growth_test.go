@@ -1,0 +1,250 @@
+package workflow
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/pawlrun/pawl/internal/bulk"
+	"github.com/pawlrun/pawl/internal/pgtest"
+	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/workflowstore"
+)
+
+// heard are the statements of transactions, each text once with its last values.
+type heard struct {
+	mu    sync.Mutex
+	on    bool             // guarded by mu, as are the others
+	args  map[string][]any // by statement
+	count int
+}
+
+func (h *heard) note(sql string, args []any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.on {
+		h.args[sql] = slices.Clone(args)
+		h.count++
+	}
+}
+
+// during returns what was asked while a function ran, and how often.
+func (h *heard) during(do func()) (map[string][]any, int) {
+	h.mu.Lock()
+	h.on, h.args, h.count = true, map[string][]any{}, 0
+	h.mu.Unlock()
+	do()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.on = false
+	return h.args, h.count
+}
+
+// newHeardKit is newKit with somebody who hears what the database is asked.
+func newHeardKit(t *testing.T, url string) (*kit, *heard) {
+	t.Helper()
+	h := &heard{}
+	db, err := store.Open(t.Context(), url, store.Options{Trace: h.note})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	k := &kit{t: t, url: url, db: db, desk: newDesk()}
+	k.scripts.defs = map[string]definition{}
+	k.start("n1")
+	return k, h
+}
+
+// past is how much a lane has behind it: enough for a planner to see that it is
+// much, and for a step that reads it to be seen. A million would take minutes to
+// make and change no plan.
+const past = 100_000
+
+// mostOfAStatement is what one statement of a run may do: instructions of SQLite's
+// machine, or rows of PostgreSQL. One that reads a lane's past does a hundred times
+// as much.
+func mostOfAStatement(database string) int64 {
+	if database == "sqlite" {
+		return 3000
+	}
+	return 150
+}
+
+// No statement of a publish, of a run with its call, or of a look that finds
+// nothing reads more rows because a lane has done much, or because much waits.
+func TestNoStepOfARunReadsItsPast(t *testing.T) {
+	pgtest.Both(t, func(t *testing.T, url string) {
+		k, h := newHeardKit(t, url)
+		w := k.deploy("old", "1", orderDefinition())
+		k.settle(w)
+		k.publish(w, "in", "first")
+		k.settle(w)
+		k.age(w)
+		k.start("n2") // one that has to load all that it knows
+		asked, _ := h.during(func() {
+			k.publish(w, "in", "a", "b")
+			k.rest(w)
+		})
+		if !slices.Equal(k.desk.things(), []string{"a", "b", "first"}) {
+			t.Fatalf("orders: %v", k.desk.things())
+		}
+		k.checkCosts(asked)
+		k.pile(w)
+		k.start("n3")
+		asked, _ = h.during(func() {
+			if until, err := k.s.work(t.Context(), k, w.ID); err != nil || until.IsZero() {
+				t.Errorf("a session beside many events rests: %v, %v", until, err)
+			}
+		})
+		k.checkCosts(asked)
+	})
+}
+
+// checkCosts holds that no statement reads what grows.
+func (k *kit) checkCosts(asked map[string][]any) {
+	k.t.Helper()
+	meter, err := bulk.NewMeter(k.t.Context(), k.url)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	defer meter.Close()
+	measured, worst, dearest := 0, bulk.Cost{}, ""
+	for sql, args := range asked {
+		cost, err := meter.Cost(k.t.Context(), sql, args)
+		if err != nil && strings.HasPrefix(sql, "insert into") {
+			continue // it meets the rows that it made
+		}
+		if err != nil {
+			k.t.Errorf("%v\n%s\n%v", err, sql, args)
+			continue
+		}
+		measured++
+		if cost.Steps > worst.Steps {
+			worst, dearest = cost, sql
+		}
+		for _, table := range cost.Scans {
+			if grows, _ := bulk.Grows(table); grows && cost.Steps > 10 { // it may be that small
+				k.t.Errorf("reads all of %s:\n%s\n%s", table, sql, cost.Plan)
+			}
+		}
+		if cost.Steps > mostOfAStatement(k.db.Name()) {
+			k.t.Errorf("takes %d steps:\n%s\n%v\n%s", cost.Steps, sql, args, cost.Plan)
+		}
+	}
+	if measured < 15 {
+		k.t.Errorf("only %d statements were measured", measured)
+	}
+	k.t.Logf("%d statements; the dearest took %d steps: %s\n%s", measured, worst.Steps, dearest, worst.Plan)
+}
+
+// pile makes many events wait.
+func (k *kit) pile(w workflowstore.Workflow) {
+	k.t.Helper()
+	k.write(func(ctx context.Context, tx *store.Tx) error {
+		_, err := tx.Exec(ctx, `insert into events (id, workflow_id, topic, seq, payload_seq, message_id, payload, status, created_by, caused_by, created_at, updated_at)
+			with recursive n(i) as (select 1 union all select i + 1 from n where i < $1)
+			select $1 + i, workflow_id, topic, seq + 10 + i, seq + 10 + i, 'p-' || i, payload, 'pending', created_by, caused_by, created_at + i, updated_at + i
+			from n cross join (select * from events where workflow_id = $2 and topic = 'in' and message_id = 'first') t`, past, w.ID)
+		if err == nil {
+			_, err = tx.Exec(ctx, `update topics set seq = seq + 10 + $1 where workflow_id = $2 and name = 'in'`, past, w.ID)
+		}
+		return err
+	})
+	k.analyze()
+}
+
+// analyze lets PostgreSQL count its rows, as it does by itself some time after they
+// came.
+func (k *kit) analyze() {
+	if k.db.Name() == "postgres" {
+		k.write(func(ctx context.Context, tx *store.Tx) error { _, err := tx.Exec(ctx, `analyze`); return err })
+	}
+}
+
+// rest works on a lane until there is nothing to do, and asks for nothing besides.
+func (k *kit) rest(w workflowstore.Workflow) {
+	k.t.Helper()
+	for range 100 {
+		until, err := k.s.work(k.t.Context(), k, w.ID)
+		if err != nil {
+			k.t.Fatal(err)
+		}
+		if until.IsZero() {
+			return
+		}
+	}
+	k.t.Fatal("the lane does not come to rest")
+}
+
+// age gives a lane a past: runs with their calls and logs, events that were
+// consumed and some that nobody takes, inputs and causes.
+func (k *kit) age(w workflowstore.Workflow) {
+	k.t.Helper()
+	const count = `with recursive n(i) as (select 1 union all select i + 1 from n where i < $1) `
+	const runID, callID = `'00000000-0000-7000-8000-' || (100000000000 + i)`, `'00000001-0000-7000-8000-' || (100000000000 + i)`
+	for _, sql := range []string{
+		`insert into runs (id, kind, lane, handler, handler_type, trigger, phase, status, attempt, created_at, updated_at, started_at, ended_at) ` + count + `
+			select ` + runID + `, kind, lane, handler, handler_type, trigger, phase, status, 1, created_at - 1000 * i, updated_at - 1000 * i, created_at - 1000 * i, updated_at - 1000 * i
+			from n cross join (select * from runs where lane = {lane} and handler = 'order' order by created_at desc limit 1) t`,
+		`insert into mutations (id, workflow_id, run_id, n, tool, method, arguments, idempotency_key, title, state, can_reconcile, result, resolved_at, created_at, updated_at) ` + count + `
+			select ` + callID + `, workflow_id, ` + runID + `, 1, tool, method, arguments, 'k-' || i, title, state, can_reconcile, result, resolved_at - 1000 * i, created_at - 1000 * i, updated_at - 1000 * i
+			from n cross join (select * from mutations where workflow_id = {id}) t`,
+		`insert into run_logs (run_id, n, phase, at, level, text) ` + count + `select ` + runID + `, 1, 'prepare', 1, 'info', 'looked' from n`,
+		`insert into events (id, workflow_id, topic, seq, payload_seq, message_id, payload, status, reserved_by, created_by, caused_by, created_at, updated_at) ` + count + `
+			select i, workflow_id, topic, -i, -i, 'm-' || i, payload, status, ` + runID + `, created_by, caused_by, created_at - i, updated_at - i
+			from n cross join (select * from events where workflow_id = {id} and topic = 'in') t where i > 100`,
+		`insert into inputs (id, workflow_id, source, type, external_id, title, created_by, created_at) ` + count + `
+			select 'i-' || i, workflow_id, source, type, 'o-' || i, title, created_by, created_at - i from n cross join (select * from inputs where workflow_id = {id}) t`,
+		`insert into event_causes (input_id, event_id) ` + count + `select 'i-' || i, i from n`,
+		`insert into mutation_inputs (input_id, mutation_id) ` + count + `select 'i-' || i, ` + callID + ` from n`,
+	} {
+		sql = strings.NewReplacer("{lane}", "'"+w.Lane+"'", "{id}", "'"+w.ID+"'").Replace(sql)
+		k.write(func(ctx context.Context, tx *store.Tx) error {
+			n, err := tx.Exec(ctx, sql, past)
+			if err == nil && n < past-100 {
+				err = fmt.Errorf("%d rows: %s", n, sql)
+			}
+			return err
+		})
+	}
+	k.analyze()
+}
+
+// One statement chooses among consumers, however many there are, and so do the
+// ones that begin a run.
+func TestManyConsumersAreChosenFromByOneStatement(t *testing.T) {
+	pgtest.Both(t, func(t *testing.T, url string) {
+		const most = 100 // that a workflow may have
+		k, h := newHeardKit(t, url)
+		asked := map[int]int{}
+		for _, n := range []int{2, most} {
+			d := definition{handlers: map[string]goHandler{}}
+			for i := range n {
+				topic, name := fmt.Sprint("t", i), fmt.Sprint("c", i)
+				d.config.Topics = append(d.config.Topics, topic)
+				d.config.Consumers = append(d.config.Consumers, Consumer{Name: name, Subscribe: []string{topic}})
+				d.handlers["consumers."+name+".prepare"] = takeOne(topic)
+			}
+			slices.Sort(d.config.Topics)
+			w := k.deploy(fmt.Sprint("many-", n), "1", d)
+			k.settle(w)
+			for i := range n {
+				k.publish(w, fmt.Sprint("t", i), "a")
+			}
+			k.settle(w)
+			k.start("n2")
+			_, asked[n] = h.during(func() { // it has to load, to choose among two that have news, and to rest
+				k.publish(w, "t1", "b")
+				k.publish(w, "t0", "b")
+				k.rest(w)
+			})
+		}
+		t.Logf("%d statements with two consumers, %d with %d", asked[2], asked[most], most)
+		if asked[most] > asked[2] {
+			t.Errorf("%d statements with two consumers, %d with %d", asked[2], asked[most], most)
+		}
+	})
+}
