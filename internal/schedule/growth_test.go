@@ -58,7 +58,8 @@ func TestNoStepOfASlotReadsThePast(t *testing.T) {
 	})
 }
 
-// pastOf makes a schedule that ran once and gives it a past.
+// pastOf makes a schedule that ran once and gives it a past. Every second run is of
+// another lane, and newer.
 func (k *kit) pastOf(policy pawl.ConcurrencyPolicy) {
 	k.t.Helper()
 	sch := k.create(ask("old-"+string(policy), policy))
@@ -66,7 +67,7 @@ func (k *kit) pastOf(policy pawl.ConcurrencyPolicy) {
 	id := func(kind string) string { return fmt.Sprintf(`'%s-%s-' || i`, kind, policy) }
 	const count = `with recursive n(i) as (select 1 union all select i + 1 from n where i < $2) `
 	k.change(`insert into runs (id, kind, lane, handler, handler_type, trigger, phase, status, attempt, created_at, updated_at, started_at, ended_at) `+count+`
-		select `+id("r")+`, kind, lane, handler, handler_type, trigger, phase, status, 1, created_at - 60000 * i, updated_at - 60000 * i, created_at - 60000 * i, updated_at - 60000 * i
+		select `+id("r")+`, kind, case when i % 2 = 0 then lane else 'other' end, handler, handler_type, trigger, phase, status, 1, created_at - 60000 * i * (1 - i % 2 * 2), updated_at - 60000 * i * (1 - i % 2 * 2), created_at - 60000 * i * (1 - i % 2 * 2), updated_at - 60000 * i * (1 - i % 2 * 2)
 		from n cross join (select * from runs where id = (select min(run_id) from schedule_runs where schedule_id = $1 and run_id <> '')) t`, sch.ID, past)
 	k.change(`insert into schedule_runs (id, schedule_id, run_id, scheduled_for, started_at, completed_at, status, disposition, attempt_count, trigger, grant_id, revision, created_at, updated_at) `+count+`
 		select `+id("s")+`, schedule_id, `+id("r")+`, scheduled_for - 60000 * i, started_at - 60000 * i, completed_at - 60000 * i, status, disposition, 1, trigger, grant_id, revision, created_at - 60000 * i, updated_at - 60000 * i

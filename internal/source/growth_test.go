@@ -51,12 +51,13 @@ func TestNoStepOfAFetchReadsThePast(t *testing.T) {
 	})
 }
 
-// pastOf gives a source that fetched once a past.
+// pastOf gives a source that fetched once a past. Every second run is of another
+// source, and newer.
 func (k *kit) pastOf(sourceID string) {
 	k.t.Helper()
 	const count = `with recursive n(i) as (select 1 union all select i + 1 from n where i < $1) `
 	k.change(`insert into runs (id, kind, lane, handler, handler_type, trigger, phase, status, attempt, created_at, updated_at, started_at, ended_at) `+count+`
-		select 'r-' || i, kind, lane, handler, handler_type, trigger, phase, status, 1, created_at - 60000 * i, updated_at - 60000 * i, created_at - 60000 * i, updated_at - 60000 * i
+		select 'r-' || i, kind, case when i % 2 = 0 then lane else 'other' end, handler, handler_type, trigger, phase, status, 1, created_at - 60000 * i * (1 - i % 2 * 2), updated_at - 60000 * i * (1 - i % 2 * 2), created_at - 60000 * i * (1 - i % 2 * 2), updated_at - 60000 * i * (1 - i % 2 * 2)
 		from n cross join (select * from runs where kind = 'source') t`, past)
 	k.change(`insert into source_runs (run_id, source_id, version, definition, pages, started_at, updated_at) `+count+`
 		select 'r-' || i, source_id, version, '{}', 1, started_at - 60000 * i, updated_at - 60000 * i

@@ -115,14 +115,14 @@ func (k *kit) rest(w workflowstore.Workflow) {
 }
 
 // age gives a lane a past: runs with their calls and logs, events that were
-// consumed and some that nobody takes, inputs and causes.
+// consumed, inputs and causes. Every second run is of another lane, and newer.
 func (k *kit) age(w workflowstore.Workflow) {
 	k.t.Helper()
 	const count = `with recursive n(i) as (select 1 union all select i + 1 from n where i < $1) `
 	const runID, callID = `'00000000-0000-7000-8000-' || (100000000000 + i)`, `'00000001-0000-7000-8000-' || (100000000000 + i)`
 	for _, sql := range []string{
 		`insert into runs (id, kind, lane, handler, handler_type, trigger, phase, status, attempt, created_at, updated_at, started_at, ended_at) ` + count + `
-			select ` + runID + `, kind, lane, handler, handler_type, trigger, phase, status, 1, created_at - 1000 * i, updated_at - 1000 * i, created_at - 1000 * i, updated_at - 1000 * i
+			select ` + runID + `, kind, case when i % 2 = 0 then lane else 'other' end, handler, handler_type, trigger, phase, status, 1, created_at - 1000 * i * (1 - i % 2 * 2), updated_at - 1000 * i * (1 - i % 2 * 2), created_at - 1000 * i * (1 - i % 2 * 2), updated_at - 1000 * i * (1 - i % 2 * 2)
 			from n cross join (select * from runs where lane = {lane} and handler = 'order' order by created_at desc limit 1) t`,
 		`insert into mutations (id, workflow_id, run_id, n, tool, method, arguments, idempotency_key, title, state, can_reconcile, result, resolved_at, created_at, updated_at) ` + count + `
 			select ` + callID + `, workflow_id, ` + runID + `, 1, tool, method, arguments, 'k-' || i, title, state, can_reconcile, result, resolved_at - 1000 * i, created_at - 1000 * i, updated_at - 1000 * i
