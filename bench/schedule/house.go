@@ -37,10 +37,11 @@ type house struct {
 	queue  *queue.Queue
 	stop   func()
 
-	noop   noop
-	closed atomic.Int64 // slots
-	failed atomic.Int64
-	probed chan struct{}
+	noop       noop
+	closed     atomic.Int64 // slots
+	failed     atomic.Int64
+	statements atomic.Int64
+	probed     chan struct{}
 }
 
 // open makes a house on a new database, and starts it.
@@ -67,7 +68,7 @@ func open(ctx context.Context, p measure.Place) (h *house, err error) {
 
 // start is the start of a process, up to its first claims.
 func (h *house) start(ctx context.Context) (err error) {
-	if h.db, err = store.Open(ctx, h.at, store.Options{}); err != nil {
+	if h.db, err = store.Open(ctx, h.at, store.Options{Trace: func(string, []any) { h.statements.Add(1) }}); err != nil {
 		return err
 	}
 	log, node := slog.New(slog.DiscardHandler), store.NewID()

@@ -2,13 +2,14 @@
 // durability and an executor that does nothing: what many that wait cost, and
 // how late slots start.
 //
-// usage: go run ./schedule [-quick] [-pg URL] [-only SQLite|PostgreSQL] [-dir DIR] [-out FILE] [-cpuprofile FILE]
+// usage: go run ./schedule [-quick] [-slots N] [-pg URL] [-only SQLite|PostgreSQL] [-dir DIR] [-out FILE] [-cpuprofile FILE]
 //
 // Without -pg (or PAWL_TEST_POSTGRES) only SQLite is measured.
 package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"time"
 
@@ -29,7 +30,13 @@ const note = "Lateness is from the instant of a slot to the call of its executor
 	"reserved, executed, settled and closed, with the next slot in place. All schedules belong to one person and one billing account."
 
 func main() {
-	measure.Main("Schedules", "bench-schedule", all, note)
+	slots := flag.Int("slots", 0, "measure only `N` slots of one instant and what they cost")
+	measure.Main("Schedules", "bench-schedule", func(ctx context.Context, r *measure.Report, p measure.Place, quick bool) error {
+		if *slots > 0 {
+			return slotsOnly(ctx, r, p, *slots)
+		}
+		return all(ctx, r, p, quick)
+	}, note)
 }
 
 func all(ctx context.Context, r *measure.Report, p measure.Place, quick bool) error {

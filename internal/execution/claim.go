@@ -163,6 +163,21 @@ func (s *Service) allow(ctx context.Context, tx *store.Tx, a ask) (n newcomer, e
 
 // claimNew claims a key. Nil means that it is known.
 func (s *Service) claimNew(ctx context.Context, tx *store.Tx, a ask, n newcomer) (*flight, error) {
+	f := s.draft(tx, a, n)
+	claimed, err := executionstore.In(tx).ClaimExecution(ctx, f.claimed)
+	if err != nil || !claimed {
+		return nil, err
+	}
+	if n.limited {
+		if err := reserve(ctx, tx, n.grant, f.claimed); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+// draft is a claim of a key that is not written yet.
+func (s *Service) draft(tx *store.Tx, a ask, n newcomer) *flight {
 	m := memory{ScheduleID: a.req.ScheduleID, ScheduledFor: a.req.ScheduledFor}
 	e := executionstore.Execution{
 		Key: a.key, Hash: a.hash, RunID: a.req.RunID, Attempt: max(a.req.Attempt, 1), GraphID: a.graphID, GrantID: n.grant.ID,
@@ -171,18 +186,9 @@ func (s *Service) claimNew(ctx context.Context, tx *store.Tx, a ask, n newcomer)
 	if e.RunID == "" {
 		e.RunID = store.NewID()
 	}
-	claimed, err := executionstore.In(tx).ClaimExecution(ctx, e)
-	if err != nil || !claimed {
-		return nil, err
-	}
-	if n.limited {
-		if err := reserve(ctx, tx, n.grant, e); err != nil {
-			return nil, err
-		}
-	}
 	f := s.newFlight(e, m, n.exec, n.name, n.grant, a.req.Input, nil)
-	f.account, f.free = n.account, !n.limited
-	return f, nil
+	f.claimed, f.account, f.free = e, n.account, !n.limited
+	return f
 }
 
 // newOwner names a claim. No two claims have one name, not even those of one

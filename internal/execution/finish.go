@@ -52,6 +52,11 @@ func (f *flight) finished(r runner.Result) (contract.RunAnswerV1, error) {
 	m, facts := f.snapshotWith(r)
 	m.Input = nil
 	m.Unknown, m.Retry, m.RetryAfterMS = r.Unknown, r.Retry && !r.OK && !r.Unknown, r.RetryAfter.Milliseconds()
+	if f.end != nil && r.OK && f.free && len(facts) == 0 {
+		if answer, ended := f.endElsewhere(o, m); ended {
+			return answer, nil
+		}
+	}
 	var cost pawl.USD
 	err := f.retryWrite(func(ctx context.Context, tx *store.Tx) (err error) {
 		if !f.free || len(facts) > 0 {

@@ -32,6 +32,10 @@ type flight struct {
 	free       bool               // it is the first claim, and set nothing aside
 	account    grantstore.Account // as the claim saw it; zero if it did not look
 
+	claimed        executionstore.Execution                  // of the first claim, as it was written
+	end            func(contract.RunAnswerV1, Success) error // who else writes of a good outcome; may be nil
+	endedElsewhere bool                                      // it did
+
 	mu     sync.Mutex
 	memory memory         // guarded by mu
 	facts  []billing.Fact // of this claim; guarded by mu

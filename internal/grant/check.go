@@ -55,3 +55,22 @@ func Authorize(ctx context.Context, tx *store.Tx, grantID, graphID string) (Gran
 	g := fromStore(row)
 	return g, Check(g, graphID, tx.Now)
 }
+
+// Funded is a grant with the account that pays for what runs under it.
+type Funded struct {
+	Grant
+	Account grantstore.Account
+}
+
+// Load reads grants with their accounts, by their ids. It checks nothing.
+func Load(ctx context.Context, tx *store.Tx, ids []string) (map[string]Funded, error) {
+	rows, err := grantstore.In(tx).GrantsByID(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]Funded, len(rows))
+	for _, row := range rows {
+		out[row.ID] = Funded{fromStore(row.Grant), row.Account}
+	}
+	return out, nil
+}

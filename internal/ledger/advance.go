@@ -172,3 +172,22 @@ func (l *Ledger) CommitKnowing(ctx context.Context, tx *store.Tx, r runstore.Run
 	l.emit(tx, Committed, committed, d)
 	return committed, nil
 }
+
+// CommitAll is Commit for runs of lanes without failures that hold nothing, whose
+// fences the transaction has. If one is not as its caller believes any more the
+// transaction fails with store.ErrSetRefused.
+func (l *Ledger) CommitAll(ctx context.Context, tx *store.Tx, list []runstore.Run, outputs []json.RawMessage) error {
+	for i, r := range list {
+		if l.holdings[r.Kind] != nil || r.Status != pawl.StatusActive || !run.CanAdvance(r.HandlerType, r.Phase, pawl.PhaseCommitted) || checkJSON("commit run", outputs[i]) != nil {
+			return fmt.Errorf("commit run %s: %w", r.ID, store.ErrSetRefused)
+		}
+	}
+	committed, err := runstore.In(tx).CommitRuns(ctx, list, outputs)
+	if err != nil {
+		return err
+	}
+	for _, r := range committed {
+		l.emit(tx, Committed, r, run.Decision{})
+	}
+	return nil
+}

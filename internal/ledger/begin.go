@@ -50,6 +50,20 @@ func (l *Ledger) Begin(ctx context.Context, tx *store.Tx, owner store.Fence, s S
 	return r, nil
 }
 
+// BeginAll is Begin for lanes without failures, whose fences the transaction has.
+// If one of them has an active run the transaction fails with
+// store.ErrSetRefused.
+func (l *Ledger) BeginAll(ctx context.Context, tx *store.Tx, drafts []runstore.Run) ([]runstore.Run, error) {
+	list, err := runstore.In(tx).InsertRuns(ctx, drafts)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range list {
+		l.emit(tx, Begun, r, run.Decision{})
+	}
+	return list, nil
+}
+
 // Draft is Begin without a database: the run as Enter will store it, created
 // after the given run of its lane.
 func (l *Ledger) Draft(owner store.Fence, s Spec, before runstore.Run) runstore.Run {

@@ -15,6 +15,7 @@ import (
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
 )
 
 // key is the idempotency key of the slot.
@@ -94,21 +95,30 @@ func isRefusal(err error) bool {
 	return ok && e.Reason == execution.ReasonNotInterrupted
 }
 
-func (a *attempt) ask(ctx context.Context) (contract.RunAnswerV1, error) {
-	if a.resume != nil {
+func (a *attempt) ask(ctx context.Context) (answer contract.RunAnswerV1, err error) {
+	switch flight := a.flight; {
+	case flight != nil:
+		a.flight = nil // from now on it is known by its key
+		answer, a.ended, err = a.local.Fly(ctx, flight, func(answer contract.RunAnswerV1, success execution.Success) error {
+			return a.endTogether(answer, &success)
+		})
+		return answer, err
+	case a.resume != nil:
 		return a.cfg.Executions.Resume(ctx, a.key(), a.question, a.resume)
 	}
-	return a.cfg.Executions.Run(ctx, a.key(), a.schedule.GraphID, contract.RunRequestV1{
-		ExecutionGrantID: a.schedule.GrantID, Input: a.input(), RunID: a.slot.RunID, Attempt: a.slot.Attempts,
-		ScheduleID: a.schedule.ID, ScheduledFor: client.At(a.slot.ScheduledFor),
-	})
+	return a.cfg.Executions.Run(ctx, a.key(), a.schedule.GraphID, requestOf(a.schedule, a.slot))
 }
 
-func (a *attempt) input() json.RawMessage {
-	if len(a.schedule.Input) == 0 {
-		return json.RawMessage("{}")
+// requestOf is what the execution service is asked for a slot that has begun.
+func requestOf(sch schedulestore.Schedule, slot schedulestore.Slot) contract.RunRequestV1 {
+	input := sch.Input
+	if len(input) == 0 {
+		input = json.RawMessage("{}")
 	}
-	return a.schedule.Input
+	return contract.RunRequestV1{
+		ExecutionGrantID: sch.GrantID, Input: input, RunID: slot.RunID, Attempt: slot.Attempts,
+		ScheduleID: sch.ID, ScheduledFor: client.At(slot.ScheduledFor),
+	}
 }
 
 // giveBack ends an attempt because the process stops, so that it does not count

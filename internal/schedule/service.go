@@ -48,6 +48,10 @@ type Service struct {
 	ledger *ledger.Ledger
 	log    *slog.Logger
 	jobs   lane.Jobs
+
+	local  executor // nil: the execution service is another process
+	starts store.Sets[*start]
+	ends   store.Sets[*ending]
 }
 
 // New makes a service. Attach must follow before it is used.
@@ -62,7 +66,8 @@ func New(cfg Options) (*Service, error) {
 	if cfg.fault == nil {
 		cfg.fault = func(string) error { return nil }
 	}
-	return &Service{cfg: cfg, db: cfg.DB, ledger: cfg.Ledger, log: cfg.Log}, nil
+	local, _ := cfg.Executions.(executor)
+	return &Service{cfg: cfg, db: cfg.DB, ledger: cfg.Ledger, log: cfg.Log, local: local}, nil
 }
 
 // Attach implements lane.Kind.
@@ -77,17 +82,23 @@ type slotPayload struct {
 // arm gives a slot its job, due at the instant or earlier if it is armed for
 // that.
 func (s *Service) arm(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, slot, at time.Time) error {
-	payload, err := json.Marshal(slotPayload{sch.ID, client.At(slot)})
+	job, err := jobOf(sch, slot, at)
 	if err != nil {
 		return err
 	}
+	_, err = s.jobs.EnqueueTx(ctx, tx, job)
+	return err
+}
+
+// jobOf is the job of a slot.
+func jobOf(sch schedulestore.Schedule, slot, at time.Time) (store.JobSpec, error) {
+	payload, err := json.Marshal(slotPayload{sch.ID, client.At(slot)})
 	key := pawl.SlotKey(sch.ID, slot)
 	lane := sch.ID
 	if mayOverlap(sch) {
 		lane = key
 	}
-	_, err = s.jobs.EnqueueTx(ctx, tx, store.JobSpec{Task: TaskName, Payload: payload, RunAt: at, Key: key, KeyMode: store.Earliest, Lane: lane})
-	return err
+	return store.JobSpec{Task: TaskName, Payload: payload, RunAt: at, Key: key, KeyMode: store.Earliest, Lane: lane}, err
 }
 
 // beside reports whether slots of the schedule may come due while one runs, and

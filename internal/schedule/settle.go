@@ -7,10 +7,8 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/billing"
 	"github.com/pawlrun/pawl/internal/execution/contract"
-	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
@@ -23,6 +21,14 @@ import (
 // settle writes what became of an attempt, in one transaction. It returns when
 // to try again, zero if the slot is closed or waits for a person.
 func (a *attempt) settle(ctx context.Context, answer contract.RunAnswerV1, failure error) (again time.Time, err error) {
+	if a.ended {
+		return time.Time{}, nil
+	}
+	if failure == nil {
+		if err := a.endTogether(answer, nil); err == nil || !apart(err) {
+			return time.Time{}, err
+		}
+	}
 	err = a.db.WriteShared(ctx, a.schedule.ID, func(ctx context.Context, tx *store.Tx) error {
 		again, err = a.record(ctx, tx, answer, failure)
 		return err
@@ -200,7 +206,7 @@ func (s *Service) closeClear(ctx context.Context, tx *store.Tx, sch schedulestor
 	if err != nil {
 		return err
 	}
-	s.cfg.Emit(tx, lane.Change{Ref: refOf(sch.ID, sch.Name), What: "slot", Detail: SlotDetail{Slot: client.At(slot.ScheduledFor), Status: closed.Status}})
+	s.emitSlot(tx, sch, closed)
 	if err := s.noteSlot(ctx, tx, sch, closed); err != nil {
 		return err
 	}

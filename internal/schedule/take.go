@@ -6,10 +6,8 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/grant"
-	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
@@ -402,6 +400,6 @@ func (a *attempt) started(ctx context.Context, tx *store.Tx, goesOn bool) (step,
 			return step{}, err
 		}
 	}
-	a.cfg.Emit(tx, lane.Change{Ref: refOf(a.schedule.ID, a.schedule.Name), What: "slot", Detail: SlotDetail{Slot: client.At(a.slot.ScheduledFor), Status: a.slot.Status}})
+	a.emitSlot(tx, a.schedule, a.slot)
 	return step{execute: true}, nil
 }

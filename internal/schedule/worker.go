@@ -7,6 +7,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/execution"
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/queue"
@@ -67,6 +68,10 @@ type attempt struct {
 	resume   json.RawMessage // the answer of a person; nil for an attempt
 	question string          // which question it answers
 
+	together bool              // it began together with others
+	flight   *execution.Flight // that was claimed and has not left; nil: there is none
+	ended    bool              // it ended together with others
+
 	recovered bool // an attempt that nobody executes was ended
 }
 
@@ -117,6 +122,11 @@ func (a *attempt) leave(err error) {
 }
 
 func (a *attempt) claimSlot(ctx context.Context, scheduleID string, at time.Time) (next step, err error) {
+	if !a.recovered { // else it is known to have begun
+		if begun, err := a.beginTogether(ctx, scheduleID, at); begun || err != nil {
+			return step{execute: begun}, err
+		}
+	}
 	err = a.db.WriteShared(ctx, scheduleID, func(ctx context.Context, tx *store.Tx) error {
 		next, err = a.take(ctx, tx, scheduleID, at)
 		return err

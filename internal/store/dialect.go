@@ -34,6 +34,13 @@ type dialect interface {
 	// until the transaction ends.
 	holdLock() string
 
+	// skipLock ends a select that leaves out rows that somebody else holds, and
+	// holds the others.
+	skipLock() string
+
+	// rowset makes a table v of rows; see Tx.Rowset.
+	rowset(before []any, names, types []string, rows [][]any) (table string, args []any)
+
 	// tryLockBuckets takes exclusive locks until the transaction ends, and
 	// tells which it got: others are held by transactions that are under way.
 	tryLockBuckets(ctx context.Context, tx *Tx, buckets []int) ([]int, error)

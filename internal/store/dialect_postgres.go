@@ -2,7 +2,9 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -15,6 +17,7 @@ func (postgres) buckets() int                 { return 64 }
 func (postgres) classify(err error) errorKind { return classifyPostgres(err) }
 func (postgres) shareLock() string            { return " for share" }
 func (postgres) holdLock() string             { return holdSuffix }
+func (postgres) skipLock() string             { return holdSuffix + " skip locked" }
 
 // holdSuffix also tells transactions that become one what their members hold.
 const holdSuffix = " for update"
@@ -26,6 +29,19 @@ func (postgres) types() map[string]string {
 		// turns over completely, so it must be vacuumed often.
 		"hot_options": "with (fillfactor=100, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_cost_delay=0)",
 	}
+}
+
+func (postgres) rowset(before []any, names, types []string, rows [][]any) (string, []any) {
+	args, lists := before, make([]string, len(names))
+	for i, t := range types {
+		if t == "text" {
+			args = append(args, columnOf[string](rows, i))
+		} else {
+			args = append(args, columnOf[int64](rows, i))
+		}
+		lists[i] = fmt.Sprintf("$%d::%s[]", len(args), t)
+	}
+	return "unnest(" + strings.Join(lists, ", ") + ") v (" + strings.Join(names, ", ") + ")", args
 }
 
 // The first key of Pawl's advisory locks keeps them apart from other users'

@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 )
 
@@ -12,6 +14,15 @@ func (sqliteDB) name() string                 { return "sqlite" }
 func (sqliteDB) classify(err error) errorKind { return classifySQLite(err) }
 func (sqliteDB) shareLock() string            { return "" } // the single writer is the lock
 func (sqliteDB) holdLock() string             { return "" }
+func (sqliteDB) skipLock() string             { return "" }
+
+func (sqliteDB) rowset(before []any, names, _ []string, rows [][]any) (string, []any) {
+	columns := make([]string, len(names))
+	for i, name := range names {
+		columns[i] = fmt.Sprintf("value->>%d as %s", i, name)
+	}
+	return fmt.Sprintf("(select %s from json_each($%d)) v", strings.Join(columns, ", "), len(before)+1), append(before, JSONText(rows))
+}
 
 // buckets: one process owns the file and so every bucket; one bucket keeps a
 // fetch a single index scan.

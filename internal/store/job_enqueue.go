@@ -16,16 +16,22 @@ import (
 // are all that adds jobs.
 func (tx *Tx) Enqueue(ctx context.Context, specs []JobSpec) ([]Job, error) {
 	out := make([]Job, len(specs))
+	for i, s := range specs {
+		out[i] = tx.db.newJob(s, tx.Now)
+	}
+	added, err := tx.addKeyed(ctx, out, specs)
+	if err != nil {
+		return nil, fmt.Errorf("enqueue: %w", err)
+	}
 	var plain []Job
 	var makers []*string
 	var lines []AuditEntry
 	for i, s := range specs {
-		j := tx.db.newJob(s, tx.Now)
-		if s.Key == "" {
-			out[i] = j
+		j := out[i]
+		switch {
+		case s.Key == "":
 			plain, makers = append(plain, j), append(makers, NullText(s.CreatedBy))
-		} else {
-			var err error
+		case !added[j.ID]:
 			if out[i], err = tx.enqueueKeyed(ctx, j, s); err != nil {
 				return nil, fmt.Errorf("enqueue %s: %w", s.Task, err)
 			}
@@ -179,6 +185,32 @@ func runAtOf(mode KeyMode) string {
 
 func insertArgs(j Job, createdBy *string) []any {
 	return []any{j.ID, j.Bucket, j.Priority, Millis(j.RunAt), j.MaxAttempts, j.Task, j.Owner, NullText(j.Lane), NullText(j.Key), string(j.Payload), Millis(j.CreatedAt), createdBy}
+}
+
+// addKeyed adds those of several jobs with keys whose keys nobody has, in one
+// statement, and tells which these are.
+func (tx *Tx) addKeyed(ctx context.Context, jobs []Job, specs []JobSpec) (map[int64]bool, error) {
+	var rows [][]any
+	for i, j := range jobs {
+		if j.Key != "" {
+			rows = append(rows, []any{
+				j.ID, int64(j.Bucket), int64(j.Priority), Millis(j.RunAt), int64(j.MaxAttempts), j.Task, j.Owner, NullText(j.Lane), j.Key, string(j.Payload), Millis(j.CreatedAt), NullText(specs[i].CreatedBy),
+			})
+		}
+	}
+	added := map[int64]bool{}
+	if len(rows) < 2 {
+		return added, nil
+	}
+	table, args := tx.Rowset(nil, "id bigint, bucket bigint, priority bigint, at bigint, tries bigint, task text, owner_ text, lane text, key_ text, payload text, made bigint, maker text", rows)
+	found, err := tx.Query(ctx, `insert into jobs (id, bucket, priority, run_at, max_attempts, task, owner, lane, key, payload, created_at, created_by)
+		select v.id, v.bucket, v.priority, v.at, v.tries, v.task, v.owner_, v.lane, v.key_, v.payload, v.made, v.maker from `+table+` where true
+		on conflict (key, owner) where key is not null do nothing returning id`, args...)
+	ids, err := ScanAll(found, err, "add jobs", ScanID)
+	for _, id := range ids {
+		added[id] = true
+	}
+	return added, err
 }
 
 func (tx *Tx) enqueueKeyed(ctx context.Context, j Job, s JobSpec) (Job, error) {

@@ -134,6 +134,12 @@ type longRow struct {
 
 func (r longRow) Scan(dest ...any) error { return r.row.Scan(append(dest, r.more...)...) }
 
+// ScanFunc is a Scanner that asks somebody else: so one row is read as two things.
+type ScanFunc func(dest ...any) error
+
+// Scan calls it.
+func (f ScanFunc) Scan(dest ...any) error { return f(dest...) }
+
 // Prefixed are the columns of a table that has another name in a statement.
 func Prefixed(alias, columns string) string {
 	list := strings.Split(columns, ",")

@@ -259,6 +259,10 @@ const selectFence = `select 1 from buckets where id = $1 and node = $2 and epoch
 // the transaction ends.
 func (tx *Tx) ForUpdate() string { return tx.db.dialect.holdLock() }
 
+// SkipLocked ends a select that leaves out the rows that somebody else holds, and
+// holds the others as ForUpdate does.
+func (tx *Tx) SkipLocked() string { return tx.db.dialect.skipLock() }
+
 // ForShare ends a select whose rows nobody may change until the transaction
 // ends.
 func (tx *Tx) ForShare() string { return tx.db.dialect.shareLock() }

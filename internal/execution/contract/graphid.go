@@ -2,7 +2,6 @@ package contract
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/pawlrun/pawl"
@@ -21,17 +20,25 @@ const (
 func ParseGraphID(id string) (provider, name string, err error) {
 	provider, name, _ = strings.Cut(id, ":")
 	switch {
-	case !graphPart(provider, `^[A-Za-z][A-Za-z0-9_-]*$`, longestProvider):
+	case !graphPart(provider, longestProvider, "_-") || !letter(provider[0]):
 		return "", "", badGraphID(id, "the provider begins with a letter and has letters, digits, _ and - only")
-	case !graphPart(name, `^[A-Za-z0-9][A-Za-z0-9_.-]*$`, longestGraphName):
+	case !graphPart(name, longestGraphName, "_.-") || strings.IndexByte("_.-", name[0]) >= 0:
 		return "", "", badGraphID(id, "the name begins with a letter or digit and has letters, digits, _, - and . only")
 	}
 	return provider, name, nil
 }
 
-func graphPart(text, pattern string, longest int) bool {
-	return len(text) <= longest && regexp.MustCompile(pattern).MatchString(text)
+// graphPart reports whether a text has letters, digits and these marks only.
+func graphPart(text string, longest int, marks string) bool {
+	for i := range len(text) {
+		if c := text[i]; !letter(c) && (c < '0' || c > '9') && strings.IndexByte(marks, c) < 0 {
+			return false
+		}
+	}
+	return text != "" && len(text) <= longest
 }
+
+func letter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
 func badGraphID(id, why string) error {
 	const shown = 80 // bytes

@@ -83,25 +83,30 @@ type NewSlot struct {
 // InsertSlots adds slots; those that are there already stay as they are. It
 // returns how many were new.
 func (tx Tx) InsertSlots(ctx context.Context, list ...NewSlot) (int64, error) {
-	var made int64
-	for batch := range store.Batches(list) {
-		v := store.Values{}
-		for _, s := range batch {
-			status, completed := s.Status, any(nil)
-			if status == "" {
-				status = "pending"
-			} else {
-				completed = store.Millis(tx.Now)
-			}
-			v.Row(store.NewID(), s.ScheduleID, store.Millis(s.ScheduledFor), status, store.NullText(s.Disposition), completed, store.NullText(s.Message), s.Trigger,
-				store.NullText(s.BackfillID), s.Revision, store.NullMillis(s.Into), store.Millis(tx.Now), store.Millis(tx.Now))
+	if len(list) == 0 {
+		return 0, nil
+	}
+	rows := make([][]any, len(list))
+	for i, s := range list {
+		status, completed := s.Status, time.Time{}
+		if status == "" {
+			status = "pending"
+		} else {
+			completed = tx.Now
 		}
-		n, err := tx.Exec(ctx, `insert into schedule_runs (id, schedule_id, scheduled_for, status, disposition, completed_at, error_message, trigger,
-			backfill_id, revision, into_slot, created_at, updated_at) values `+v.String()+` on conflict (schedule_id, scheduled_for) do nothing`, v.Args...)
-		if err != nil {
-			return made, fmt.Errorf("insert slots: %w", err)
+		rows[i] = []any{
+			store.NewID(), s.ScheduleID, store.Millis(s.ScheduledFor), status, store.NullText(s.Disposition), store.NullMillis(completed), store.NullText(s.Message), s.Trigger,
+			store.NullText(s.BackfillID), s.Revision, store.NullMillis(s.Into),
 		}
-		made += n
+	}
+	table, args := tx.Rowset([]any{store.Millis(tx.Now)}, "id text, schedule text, at bigint, status text, disposition text, completed bigint, message text, trigger_ text, "+
+		"backfill text, revision bigint, into_ bigint", rows)
+	made, err := tx.Exec(ctx, `insert into schedule_runs (id, schedule_id, scheduled_for, status, disposition, completed_at, error_message, trigger,
+		backfill_id, revision, into_slot, created_at, updated_at)
+		select v.id, v.schedule, v.at, v.status, v.disposition, v.completed, v.message, v.trigger_, v.backfill, v.revision, v.into_, $1, $1
+		from `+table+` where true on conflict (schedule_id, scheduled_for) do nothing`, args...)
+	if err != nil {
+		return 0, fmt.Errorf("insert slots: %w", err)
 	}
 	return made, nil
 }
