@@ -118,6 +118,9 @@ func (s *Service) claim(ctx context.Context, tx *store.Tx, a ask) (*flight, cont
 		if err != nil {
 			return nil, none, err
 		}
+		if what == moveWait && s.doubts.has(e.Owner) {
+			what = moveTake
+		}
 		switch what {
 		case moveRefuse:
 			return nil, none, errMismatch()
@@ -188,6 +191,7 @@ func (s *Service) draft(tx *store.Tx, a ask, n newcomer) *flight {
 	}
 	f := s.newFlight(e, m, n.exec, n.name, n.grant, a.req.Input, nil)
 	f.claimed, f.account, f.free = e, n.account, !n.limited
+	tx.InDoubt(func() { s.doubts.note(e.Owner, tx.Now) })
 	return f
 }
 

@@ -79,6 +79,8 @@ type Service struct {
 	admitted func(ctx context.Context, token string) (Guest, error)
 	progress func(runID, text string)
 
+	doubts doubts
+
 	base context.Context // of all runs; ends with Close
 	stop context.CancelCauseFunc
 	runs sync.WaitGroup

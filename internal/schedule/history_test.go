@@ -163,7 +163,7 @@ func (l *life) actions() map[string]func() {
 	return map[string]func(){
 		"pass": func() { l.pass(l.seconds("seconds", 200)) },
 		"crash": func() {
-			place := rapid.SampledFrom([]string{"claimed", "answered"}).Draw(l.rt, "place")
+			place := rapid.SampledFrom([]string{"starting", "claimed", "answered", "ending", "ended"}).Draw(l.rt, "place")
 			l.crashAt(func(at string) error {
 				if at != place {
 					return nil

@@ -10,12 +10,14 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
+	"github.com/pawlrun/pawl/internal/execution"
 	"github.com/pawlrun/pawl/internal/grant"
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/ledger"
@@ -37,8 +39,12 @@ type kit struct {
 	s     *Service
 	fence store.Fence
 	graph *fakeGraph
+	poet  *poet  // if there is one, the execution service is part of the process
 	owner string // a user
 	node  int
+
+	statements atomic.Int64
+	dead       chan struct{} // closed when the test is over: what a dead process would do waits for it
 
 	fault   func(place string) error
 	changes []lane.Change
@@ -73,13 +79,26 @@ func onSQLite(t *testing.T, test func(t *testing.T, k *kit)) {
 
 func newKit(t testing.TB, url string) *kit {
 	t.Helper()
-	db, err := store.Open(t.Context(), url, store.Options{})
+	return newKitWith(t, url, nil)
+}
+
+func newKitWith(t testing.TB, url string, p *poet) *kit {
+	t.Helper()
+	k := &kit{t: t, graph: newFakeGraph(), poet: p, dead: make(chan struct{})}
+	db, err := store.Open(t.Context(), url, store.Options{Trace: func(string, []any) { k.statements.Add(1) }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &kit{t: t, db: db, graph: newFakeGraph()}
+	k.db = db
+	t.Cleanup(func() { _ = db.Close() })
 	k.start()
-	t.Cleanup(func() { k.kill(); _ = db.Close() })
+	t.Cleanup(func() {
+		close(k.dead)
+		k.kill()
+		if p != nil {
+			p.end()
+		}
+	})
 	k.owner = k.user("ada")
 	return k
 }
@@ -105,8 +124,12 @@ func (k *kit) start() {
 		k.t.Fatalf("take bucket: %v, %v", taken, err)
 	}
 	k.fence = store.Fence{Bucket: taken[0].ID, Node: node, Epoch: taken[0].Epoch}
+	var executions execution.API = k.graph
+	if k.poet != nil {
+		executions = k.poet.service(k)
+	}
 	k.s, err = New(Options{
-		DB: k.db, Ledger: ledger.New(ledger.Config{}), Executions: k.graph, Grants: grant.Service{},
+		DB: k.db, Ledger: ledger.New(ledger.Config{}), Executions: executions, Grants: grant.Service{},
 		Host: lane.Host{
 			Observe: func(c lane.Change) { k.mu.Lock(); k.changes = append(k.changes, c); k.mu.Unlock() },
 			Notify: func(_ context.Context, _ *store.Tx, n lane.Notice) error {

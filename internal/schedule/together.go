@@ -98,6 +98,9 @@ func (w *start) owner() store.Fence         { return w.fence }
 // beginTogether begins the first attempt of a slot if it is like most. After an
 // error it may have begun.
 func (a *attempt) beginTogether(ctx context.Context, scheduleID string, at time.Time) (bool, error) {
+	if err := a.cfg.fault("starting"); err != nil {
+		return false, err
+	}
 	w := &start{ctx: ctx, fence: a.claim.Fence(), at: schedulestore.Place{ScheduleID: scheduleID, ScheduledFor: at}}
 	a.starts.Do(w, a.beginAll)
 	if w.begun || w.err != nil {

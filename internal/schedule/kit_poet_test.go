@@ -1,0 +1,90 @@
+package schedule
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/pawlrun/pawl/internal/execution"
+	"github.com/pawlrun/pawl/internal/executor/runner"
+	"github.com/pawlrun/pawl/internal/pgtest"
+)
+
+// poet is an executor that keeps its word: whoever asks again with a key gets what
+// was written under it. It counts what it really did.
+type poet struct {
+	takes    time.Duration
+	services []*execution.Service // of all processes, which end with the test
+
+	mu    sync.Mutex
+	keys  map[string]int // how often each was written for; guarded by mu
+	asked int            // guarded by mu
+	usage *runner.Usage  // that it reports; guarded by mu
+}
+
+// Lookup finds itself.
+func (p *poet) Lookup(string) (runner.Executor, string, error) { return p, "poet", nil }
+
+// Run writes a poem for a key.
+func (p *poet) Run(ctx context.Context, r runner.Run, emit func(runner.Event) error) (runner.Result, error) {
+	p.mu.Lock()
+	p.asked++
+	if p.keys[r.Key] == 0 {
+		p.keys[r.Key]++
+	}
+	usage := p.usage
+	p.mu.Unlock()
+	if usage != nil {
+		if err := emit(runner.Event{Kind: runner.KindUsage, Usage: usage}); err != nil {
+			return runner.Result{}, err
+		}
+	}
+	select {
+	case <-time.After(p.takes):
+	case <-ctx.Done():
+		return runner.Result{}, context.Cause(ctx)
+	}
+	return runner.Result{OK: true, Output: json.RawMessage(`{"poem":"leaf"}`), TraceID: "t"}, nil
+}
+
+// Cancel has nothing to end.
+func (p *poet) Cancel(context.Context, runner.Run) error { return nil }
+
+// wrote is for how many keys it wrote, and how often it was asked.
+func (p *poet) wrote() (keys, asked int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.keys), p.asked
+}
+
+// service is the execution service of a process of the kit's node.
+func (p *poet) service(k *kit) *execution.Service {
+	k.t.Helper()
+	s, err := execution.New(execution.Config{DB: k.db, Graphs: p, Node: "host"})
+	if err == nil {
+		_, err = s.Recover(k.t.Context())
+	}
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	p.services = append(p.services, s)
+	return s
+}
+
+// end ends what is left of all processes.
+func (p *poet) end() {
+	for _, s := range p.services {
+		_ = s.Close(context.Background())
+	}
+}
+
+// withPoet is inTime with the execution service in the process.
+func withPoet(t *testing.T, test func(t *testing.T, k *kit)) {
+	t.Helper()
+	pgtest.Both(t, func(t *testing.T, url string) {
+		synctest.Test(t, func(t *testing.T) { test(t, newKitWith(t, url, &poet{keys: map[string]int{}})) })
+	})
+}
