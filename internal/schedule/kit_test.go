@@ -44,7 +44,8 @@ type kit struct {
 	node  int
 
 	statements atomic.Int64
-	dead       chan struct{} // closed when the test is over: what a dead process would do waits for it
+	trace      func(sql string, args []any) // set while nothing goes on; may be nil
+	dead       chan struct{}                // closed when the test is over: what a dead process would do waits for it
 
 	fault   func(place string) error
 	changes []lane.Change
@@ -85,7 +86,7 @@ func newKit(t testing.TB, url string) *kit {
 func newKitWith(t testing.TB, url string, p *poet) *kit {
 	t.Helper()
 	k := &kit{t: t, graph: newFakeGraph(), poet: p, dead: make(chan struct{})}
-	db, err := store.Open(t.Context(), url, store.Options{Trace: func(string, []any) { k.statements.Add(1) }})
+	db, err := store.Open(t.Context(), url, store.Options{Trace: k.asked})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,6 +102,14 @@ func newKitWith(t testing.TB, url string, p *poet) *kit {
 	})
 	k.owner = k.user("ada")
 	return k
+}
+
+// asked counts the statements, and tells who wants to know.
+func (k *kit) asked(sql string, args []any) {
+	k.statements.Add(1)
+	if k.trace != nil {
+		k.trace(sql, args)
+	}
 }
 
 func (k *kit) user(name string) (id string) {

@@ -216,8 +216,8 @@ func TestASetEndsAsTheScheduleIsThen(t *testing.T) {
 		k.poet.takes = 10 * time.Second
 		off, cron := false, "*/2 * * * *"
 		changes := map[string]func(sch schedulestore.Schedule){
-			"off":    func(sch schedulestore.Schedule) { k.update(sch, client.SchedulePatch{Enabled: &off}) },
-			"cron":   func(sch schedulestore.Schedule) { k.update(sch, client.SchedulePatch{Cron: &cron}) },
+			"off":  func(sch schedulestore.Schedule) { k.update(sch, client.SchedulePatch{Enabled: &off}) },
+			"cron": func(sch schedulestore.Schedule) { k.update(sch, client.SchedulePatch{Cron: &cron}) },
 			"manual": func(sch schedulestore.Schedule) { // waits for the end of this one
 				k.write(func(ctx context.Context, tx *store.Tx) error {
 					_, err := schedulestore.In(tx).InsertSlots(ctx, schedulestore.NewSlot{ScheduleID: sch.ID, ScheduledFor: tx.Now, Revision: sch.Revision, Trigger: triggerManual})
@@ -293,6 +293,7 @@ func TestALostAnswerStartsNothingTwice(t *testing.T) {
 		} else {
 			p.LoseAnswers("COMMIT", 1)
 		}
+		begun := time.Now()
 		again, err := k.s.work(t.Context(), &turn{fence: k.fence}, sch.ID, at)
 		if !end && !errors.Is(err, pawl.ErrUnavailable) {
 			t.Errorf("it ended with %v", err)
@@ -308,6 +309,9 @@ func TestALostAnswerStartsNothingTwice(t *testing.T) {
 		}
 		if keys, asked := k.poet.wrote(); keys != 1 || asked != 1 {
 			t.Errorf("it was started %d times", asked)
+		}
+		if took := time.Since(begun); took > 20*time.Second {
+			t.Errorf("it waited %s for a claim of which it knows that nothing left", took)
 		}
 		if slots := k.slots(sch); len(slots) != 2 || slots[0].Status != "success" || slots[0].Attempts != 1 || slots[1].Status != "pending" {
 			t.Errorf("the slots are %v", k.story(sch))

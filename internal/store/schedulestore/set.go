@@ -97,7 +97,7 @@ func (tx Tx) StartSlots(ctx context.Context, list []Started) error {
 	now := []any{store.Millis(tx.Now)}
 	table, args := tx.Rowset(now, "slot text, run text, grant_ text", slots)
 	if err := tx.ChangeAll(ctx, len(list), "start slots", `update schedule_runs set status = 'running', started_at = $1, attempt_count = attempt_count + 1,
-		run_id = v.run, grant_id = coalesce(grant_id, v.grant_), updated_at = $1 from `+table+` where id = v.slot and status = 'pending' and run_id = ''`, args...); err != nil {
+		run_id = v.run, grant_id = coalesce(grant_id, v.grant_), updated_at = $1 from `+table+` where id = v.slot and status = 'pending'`, args...); err != nil {
 		return err
 	}
 	table, args = tx.Rowset(now, "schedule text, next bigint", schedules)
