@@ -47,6 +47,9 @@
 // starts. Receipts are written as usage is reported, once per unit, and once
 // more with the outcome in one transaction. The reservation stays until then.
 //
+// A claim whose commit was not answered never leaves. If it is found to be there,
+// this process takes it over at once (doubts).
+//
 // # Who stops a run
 //
 // A caller that goes away does not: the run goes on to its end and the next

@@ -28,6 +28,12 @@
 // answers. A slot goes on with the graph, the input and the grant it began with,
 // whatever its schedule becomes meanwhile.
 //
+// Slots of many schedules that are due at the same time, and that nothing speaks
+// against, are claimed in one transaction, together with their executions if the
+// service is in this process; those that end well are closed in another one
+// (together.go). What is different about a slot sends it through take and record,
+// by itself.
+//
 // # What nobody was there for
 //
 // Workers note every 20 s that they are at work. What came due in a gap of that

@@ -188,10 +188,11 @@ func (s *Service) draft(tx *store.Tx, w *start, g grant.Funded) bool {
 
 // writeStarts writes what was drafted.
 func (s *Service) writeStarts(ctx context.Context, tx *store.Tx, all []*start) error {
-	drafts, slots, flights := make([]runstore.Run, len(all)), make([]schedulestore.Started, len(all)), make([]*execution.Flight, len(all))
+	drafts, flights := make([]runstore.Run, len(all)), make([]*execution.Flight, len(all))
+	slots, turns := make([]schedulestore.Slot, len(all)), make([]schedulestore.Turn, len(all))
 	for i, w := range all {
-		drafts[i], flights[i] = w.run, w.flight
-		slots[i] = schedulestore.Started{Slot: w.held.Slot, Next: w.next}
+		drafts[i], flights[i], slots[i] = w.run, w.flight, w.held.Slot
+		turns[i] = schedulestore.Turn{ScheduleID: w.held.Schedule.ID, Next: w.next}
 		s.emitSlot(tx, w.held.Schedule, w.held.Slot)
 	}
 	if s.local != nil {
@@ -200,6 +201,9 @@ func (s *Service) writeStarts(ctx context.Context, tx *store.Tx, all []*start) e
 		}
 	}
 	if err := schedulestore.In(tx).StartSlots(ctx, slots); err != nil {
+		return err
+	}
+	if err := schedulestore.In(tx).SetTurns(ctx, turns); err != nil {
 		return err
 	}
 	runs, err := s.ledger.BeginAll(ctx, tx, drafts)

@@ -199,6 +199,22 @@ func (tx Tx) SetScheduleTimes(ctx context.Context, id string, next, last time.Ti
 	return nil
 }
 
+// Turn is a schedule that runs now, and when it does so next.
+type Turn struct {
+	ScheduleID string
+	Next       time.Time // zero: never
+}
+
+// SetTurns notes that runs of schedules start now, and when the next ones will.
+func (tx Tx) SetTurns(ctx context.Context, list []Turn) error {
+	rows := make([][]any, len(list))
+	for i, t := range list {
+		rows[i] = []any{t.ScheduleID, store.NullMillis(t.Next)}
+	}
+	table, args := tx.Rowset([]any{store.Millis(tx.Now)}, "schedule text, next bigint", rows)
+	return tx.ChangeAll(ctx, len(list), "change schedule times", `update schedules set next_run_at = v.next, last_run_at = $1 from `+table+` where id = v.schedule`, args...)
+}
+
 // SetLastRun notes that a run of a schedule starts now.
 func (tx Tx) SetLastRun(ctx context.Context, id string) error {
 	if _, err := tx.Exec(ctx, `update schedules set last_run_at = $2 where id = $1`, id, store.Millis(tx.Now)); err != nil {

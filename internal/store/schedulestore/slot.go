@@ -159,6 +159,19 @@ func (tx Tx) StartSlot(ctx context.Context, id string, start SlotStart) (Slot, e
 	return s, slotClosed(err, "start slot")
 }
 
+// StartSlots makes pending slots running, with the runs and grants that they have
+// here. If one is not pending any more the transaction fails with
+// store.ErrSetRefused.
+func (tx Tx) StartSlots(ctx context.Context, list []Slot) error {
+	rows := make([][]any, len(list))
+	for i, s := range list {
+		rows[i] = []any{s.ID, s.RunID, s.GrantID}
+	}
+	table, args := tx.Rowset([]any{store.Millis(tx.Now)}, "slot text, run text, grant_ text", rows)
+	return tx.ChangeAll(ctx, len(list), "start slots", `update schedule_runs set status = 'running', started_at = $1, attempt_count = attempt_count + 1,
+		run_id = v.run, grant_id = coalesce(grant_id, v.grant_), updated_at = $1 from `+table+` where id = v.slot and status = 'pending'`, args...)
+}
+
 func slotClosed(err error, op string) error {
 	switch {
 	case err == nil:
@@ -188,6 +201,35 @@ func (tx Tx) CloseSlot(ctx context.Context, id string, e SlotEnd) (Slot, error) 
 		where id = $1 and status in ('pending', 'running') returning `+slotColumns,
 		id, e.Status, e.Disposition, store.Millis(tx.Now), store.NullText(e.TraceID), store.NullText(e.ErrorCode), store.NullText(e.ErrorMessage), e.Cost, store.NullMillis(e.Into)))
 	return s, slotClosed(err, "close slot")
+}
+
+// Ended is the end of a slot and the instant of the next one.
+type Ended struct {
+	Slot Slot
+	SlotEnd
+	Next time.Time
+}
+
+// CloseSlots ends slots that run, for good, and makes the next ones. If one does
+// not run any more, or the next instant of one has a slot, the transaction fails
+// with store.ErrSetRefused.
+func (tx Tx) CloseSlots(ctx context.Context, list []Ended) error {
+	ends, next := make([][]any, len(list)), make([]NewSlot, len(list))
+	for i, e := range list {
+		ends[i] = []any{e.Slot.ID, e.Status, e.Disposition, store.NullText(e.TraceID), e.Cost}
+		next[i] = NewSlot{ScheduleID: e.Slot.ScheduleID, ScheduledFor: e.Next, Revision: e.Slot.Revision, Trigger: e.Slot.Trigger}
+	}
+	table, args := tx.Rowset([]any{store.Millis(tx.Now)}, "slot text, end_status text, end_disposition text, trace text, end_cost bigint", ends)
+	if err := tx.ChangeAll(ctx, len(list), "close slots", `update schedule_runs set status = v.end_status, disposition = v.end_disposition, completed_at = $1, updated_at = $1,
+		langfuse_trace_id = coalesce(v.trace, langfuse_trace_id), error_code = null, error_message = null, cost = case when v.end_cost > cost then v.end_cost else cost end
+		from `+table+` where id = v.slot and status = 'running'`, args...); err != nil {
+		return err
+	}
+	made, err := tx.InsertSlots(ctx, next...)
+	if err == nil && made != int64(len(list)) {
+		err = store.ErrSetRefused
+	}
+	return err
 }
 
 // SetSlotCost notes what a slot that has not ended cost so far, all attempts
