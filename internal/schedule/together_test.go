@@ -127,6 +127,13 @@ func TestSlotsOfOneInstantGoTogether(t *testing.T) {
 // A slot that is not like the others is left out, or all go by themselves; each
 // gets what it would have got alone.
 func TestSlotsThatAreNotLikeTheOthersGoTheirOwnWay(t *testing.T) {
+	for _, refused := range []bool{false, true} {
+		t.Run(fmt.Sprintf("refused=%v", refused), func(t *testing.T) { checkOwnWays(t, refused) })
+	}
+}
+
+func checkOwnWays(t *testing.T, refused bool) {
+	t.Helper()
 	withPoet(t, func(t *testing.T, k *kit) {
 		want := map[string]string{
 			"plain": "00:01 success", "forbid": "00:01 success", "allow": "00:01 success", "replace": "00:01 success", "off": "00:01 skipped skipped_disabled",
@@ -134,6 +141,9 @@ func TestSlotsThatAreNotLikeTheOthersGoTheirOwnWay(t *testing.T) {
 		}
 		made := map[string]schedulestore.Schedule{}
 		for name := range want {
+			if name == "known" && !refused {
+				continue
+			}
 			in := ask(name, map[string]pawl.ConcurrencyPolicy{"forbid": pawl.PolicyForbid, "allow": pawl.PolicyAllow, "replace": pawl.PolicyReplace}[name])
 			made[name] = k.create(in)
 		}
@@ -143,9 +153,10 @@ func TestSlotsThatAreNotLikeTheOthersGoTheirOwnWay(t *testing.T) {
 		k.change(`update schedules set enabled = 0 where id = $1`, made["off"].ID)
 		k.change(`update lanes set state = 'Stopped' where id = $1`, made["off"].ID)
 		k.change(`update schedules set deleted_at = 1 where id = $1`, made["gone"].ID)
-		// Its key was used for something else, so that the start of all is refused.
-		k.change(`insert into execution_requests (idempotency_key, request_hash, run_id, graph_id, grant_id, created_at, updated_at, ok) values ($1, 'other', 'r', 'x:poet', 'g', 0, 0, 1)`,
-			pawl.SlotKey(made["known"].ID, at))
+		if refused { // its key was used for something else, so that the start of all is refused
+			k.change(`insert into execution_requests (idempotency_key, request_hash, run_id, graph_id, grant_id, created_at, updated_at, ok) values ($1, 'other', 'r', 'x:poet', 'g', 0, 0, 1)`,
+				pawl.SlotKey(made["known"].ID, at))
+		}
 		k.pass(time.Until(at) + time.Second)
 		for name, sch := range made {
 			if got := k.story(sch); got[0] != want[name] {
@@ -163,6 +174,67 @@ func TestSlotsThatAreNotLikeTheOthersGoTheirOwnWay(t *testing.T) {
 			t.Errorf("beside it: %v", got)
 		}
 	})
+}
+
+// A slot begins and ends together with others only if everything is as it mostly
+// is; each of these sends it its own way.
+func TestOnlySlotsLikeMostGoTogether(t *testing.T) {
+	now := time.Date(2030, 1, 1, 0, 1, 0, 0, time.UTC)
+	next := now.Add(time.Minute)
+	pending := schedulestore.Held{
+		Schedule: schedulestore.Schedule{Enabled: true, Calm: true, Revision: 3, Policy: string(pawl.PolicyForbid), NextRunAt: next},
+		Slot:     schedulestore.Slot{Status: "pending", Trigger: triggerSchedule, Revision: 3, ScheduledFor: now},
+		LastEnd:  now,
+	}
+	running := pending
+	running.Slot.Status, running.Slot.RunID = "running", "r"
+	if !canBegin(pending, now) || !goesOn(running, "r", next, now) {
+		t.Fatal("a slot like most goes its own way")
+	}
+	for name, change := range map[string]func(h *schedulestore.Held){
+		"status":   func(h *schedulestore.Held) { h.Slot.Status = "success" },
+		"disabled": func(h *schedulestore.Held) { h.Schedule.Enabled = false },
+		"revision": func(h *schedulestore.Held) { h.Schedule.Revision++ },
+		"allow":    func(h *schedulestore.Held) { h.Schedule.Policy = string(pawl.PolicyAllow) },
+		"replace":  func(h *schedulestore.Held) { h.Schedule.Policy = string(pawl.PolicyReplace) },
+		"failures": func(h *schedulestore.Held) { h.Failures = true },
+		"others":   func(h *schedulestore.Held) { h.Running, h.Open = true, true },
+	} {
+		begins, goes := pending, running
+		change(&begins)
+		change(&goes)
+		if canBegin(begins, now) || goesOn(goes, "r", next, now) {
+			t.Errorf("%s: it goes with the others", name)
+		}
+	}
+	for name, change := range map[string]func(h *schedulestore.Held){
+		"manual":  func(h *schedulestore.Held) { h.Slot.Trigger = triggerManual },
+		"granted": func(h *schedulestore.Held) { h.Slot.GrantID = "g" },
+		"early":   func(h *schedulestore.Held) { h.Slot.ScheduledFor = now.Add(time.Millisecond) },
+		"late":    func(h *schedulestore.Held) { h.Slot.ScheduledFor = now.Add(-grace - time.Millisecond) },
+		"forbid":  func(h *schedulestore.Held) { h.LastEnd = now.Add(time.Millisecond) },
+	} {
+		h := pending
+		change(&h)
+		if canBegin(h, now) {
+			t.Errorf("%s: it begins with the others", name)
+		}
+	}
+	for name, change := range map[string]func(h *schedulestore.Held){
+		"another run": func(h *schedulestore.Held) { h.Slot.RunID = "s" },
+		"not well":    func(h *schedulestore.Held) { h.Schedule.Calm = false },
+		"waiting":     func(h *schedulestore.Held) { h.Open = true },
+		"another day": func(h *schedulestore.Held) { h.Schedule.NextRunAt = next.Add(time.Minute) },
+	} {
+		h := running
+		change(&h)
+		if goesOn(h, "r", next, now) {
+			t.Errorf("%s: it ends with the others", name)
+		}
+	}
+	if goesOn(running, "r", next, next) {
+		t.Error("what came due meanwhile is not looked at")
+	}
 }
 
 // What a person does to one slot while many end refuses the end of all of them;
