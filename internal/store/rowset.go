@@ -49,7 +49,12 @@ func (tx *Tx) ChangeAll(ctx context.Context, rows int, op, sql string, args ...a
 	return nil
 }
 
-// FenceAll is Fence for all of these, which may have a bucket in common.
+// goByIndex keeps PostgreSQL from reading whole tables for the rows of a set, which
+// pays off only while they are small: every statement for a set has its index.
+const goByIndex = `select set_config(name, 'off', true) from unnest(array['enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'enable_material', 'enable_bitmapscan', 'jit']) name`
+
+// FenceAll is Fence for all of these, which may have a bucket in common. It begins
+// a transaction of statements for sets.
 func (tx *Tx) FenceAll(ctx context.Context, fences []Fence) error {
 	var rows [][]any
 	var buckets []int
@@ -61,6 +66,7 @@ func (tx *Tx) FenceAll(ctx context.Context, fences []Fence) error {
 		}
 	}
 	if t, ok := tx.conn.(*pgTx); ok {
+		t.post(posted{command: command{sql: goByIndex}})
 		t.post(posted{command: command{lockShared, []any{buckets}}})
 	}
 	table, args := tx.Rowset(nil, "bucket bigint, node text, epoch bigint", rows)
