@@ -50,8 +50,13 @@ func (tx *Tx) ChangeAll(ctx context.Context, rows int, op, sql string, args ...a
 }
 
 // goByIndex keeps PostgreSQL from reading whole tables for the rows of a set, which
-// pays off only while they are small: every statement for a set has its index.
-const goByIndex = `select set_config(name, 'off', true) from unnest(array['enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'enable_material', 'enable_bitmapscan', 'jit']) name`
+// pays off only while they are small: every statement for a set has its index. A
+// plan that was made while a table was small may be a bad one for long, so that
+// those of large sets are made anew.
+const goByIndex = `select set_config('plan_cache_mode', $1, true), set_config(name, 'off', true) from unnest(array['enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'enable_material', 'enable_bitmapscan', 'jit']) name`
+
+// planSets is from how many rows on it pays to make a plan.
+const planSets = 16
 
 // FenceAll is Fence for all of these, which may have a bucket in common. It begins
 // a transaction of statements for sets.
@@ -66,7 +71,11 @@ func (tx *Tx) FenceAll(ctx context.Context, fences []Fence) error {
 		}
 	}
 	if t, ok := tx.conn.(*pgTx); ok {
-		t.post(posted{command: command{sql: goByIndex}})
+		mode := "auto"
+		if len(fences) > planSets {
+			mode = "force_custom_plan"
+		}
+		t.post(posted{command: command{goByIndex, []any{mode}}})
 		t.post(posted{command: command{lockShared, []any{buckets}}})
 	}
 	table, args := tx.Rowset(nil, "bucket bigint, node text, epoch bigint", rows)

@@ -36,5 +36,5 @@ func (tx Tx) FinishExecutions(ctx context.Context, list []Success) error {
 	}
 	table, args := tx.Rowset([]any{store.Millis(tx.Now)}, "key_ text, owner_ text, trace text, output_ text, remote_ text", rows)
 	return tx.ChangeAll(ctx, len(list), "finish executions", `update execution_requests set ok = 1, trace_id = v.trace, error_code = null, error_message = null, output = v.output_, remote = v.remote_, cost = 0,
-		interrupt = null, owner = null, lease_until = null, updated_at = $1, finished_at = $1 from `+table+` where idempotency_key = v.key_ and owner = v.owner_ and ok is null`, args...)
+		interrupt = null, owner = null, lease_until = null, updated_at = $1, finished_at = $1 from `+table+` where idempotency_key = v.key_ and owner = v.owner_ and coalesce(ok, -1) < 0`, args...)
 }

@@ -37,7 +37,8 @@ func (tx Tx) HoldSlots(ctx context.Context, places []Place) ([]Held, error) {
 	}
 	table, args := tx.Rowset(nil, "schedule text, at bigint", list)
 	// The rest is read by a statement of its own, so that it sees what is there
-	// after the schedules were held.
+	// after the schedules were held. Conditions that say little are written so that
+	// a planner without statistics does not take them for telling ones.
 	free := map[string]bool{}
 	if lock := tx.SkipLocked(); lock != "" {
 		ids := `select s.id from ` + table + ` cross join schedules s where s.id = v.schedule` + lock
@@ -52,13 +53,13 @@ func (tx Tx) HoldSlots(ctx context.Context, places []Place) ([]Held, error) {
 		}
 	}
 	rows, err := tx.Query(ctx, `select `+store.Prefixed("s", graphScheduleColumns)+`, `+store.Prefixed("r", slotColumns)+`,
-		case when exists (select 1 from lanes l where l.kind = 'schedule' and l.lane = s.id and l.state = 'Idle' and l.cause = '') then 1 else 0 end,
+		case when (select l.state || ' ' || l.cause from lanes l where l.kind = 'schedule' and l.lane = s.id) = 'Idle ' then 1 else 0 end,
 		(select min(case when o.status = 'running' then 0 else 1 end) from schedule_runs o where o.schedule_id = s.id and o.completed_at is null and o.id <> r.id),
 		case when exists (select 1 from retries f where f.kind = 'schedule' and f.lane = s.id
 			and (f.retry_count <> 0 or f.crash_count <> 0 or f.next_retry_at is not null)) then 1 else 0 end,
 		(select n.ended_at from runs n where n.kind = 'schedule' and n.lane = s.id order by n.created_at desc, n.id desc limit 1)
 		from `+table+` cross join schedules s cross join schedule_runs r
-		where s.id = v.schedule and s.deleted_at is null and r.schedule_id = v.schedule and r.scheduled_for = v.at`, args...)
+		where s.id = v.schedule and coalesce(s.deleted_at, 0) < 1 and r.schedule_id = v.schedule and r.scheduled_for = v.at`, args...)
 	held, err := store.ScanAll(rows, err, "hold slots", scanHeld)
 	if tx.SkipLocked() != "" {
 		held = slices.DeleteFunc(held, func(h Held) bool { return !free[h.Schedule.ID] })
