@@ -237,6 +237,11 @@ func deployWithoutHandlerOfRun(t *testing.T, k *kit) {
 	}
 	expect(t, "runs", len(k.ranSince()), 0)
 	d := k.look("vanished")
+	k.read(func(ctx context.Context, tx *store.Tx) error { // whoever looks for lanes that need somebody finds it
+		row, err := runstore.In(tx).GetLane(ctx, pawl.KindWorkflow, w.Lane)
+		expect(t, "row", fmt.Sprint(row.State, " ", row.Cause != ""), fmt.Sprint(run.NeedsAttention, " ", true))
+		return err
+	})
 	if d.State != run.NeedsAttention || d.Issue != run.IssueInconsistent || d.Sentence == "" {
 		t.Errorf("people see %s, %s: %s", d.State, d.Issue, d.Sentence)
 	}

@@ -15,6 +15,14 @@ import (
 // status is the state and the issue of the lane, by the rules that the chooser
 // goes by.
 func (v *view) status() (run.State, run.Issue) {
+	state, issue := v.statusOfRun()
+	if state != run.Stopped && v.lostItsHandler() {
+		return run.NeedsAttention, run.IssueInconsistent
+	}
+	return state, issue
+}
+
+func (v *view) statusOfRun() (run.State, run.Issue) {
 	if v.newest.Status == pawl.StatusFailedLogic && v.workflow.Desired == desiredActive && (v.cleared() || v.workflow.Version != v.row.ScriptVersion) {
 		return run.Running, run.IssueRecovering // a new version is there; the retry comes at once
 	}
@@ -83,6 +91,9 @@ func (v *view) sentence(issue run.Issue) string {
 	case run.IssueInternal:
 		return tell("Pawl or a connection failed; resume it when that is fixed")
 	case run.IssueInconsistent:
+		if v.lostItsHandler() {
+			return "The deployed version lacks the part of the script that its unfinished run belongs to; deploy one that has it, or cancel run " + v.row.ID + "."
+		}
 		return "The stored state of its last run is inconsistent; nothing runs until it has been checked."
 	}
 	return tell(string(issue))

@@ -113,10 +113,6 @@ func (s *Service) laneFrom(ctx context.Context, tx *store.Tx, v *view, there run
 		l.State, l.Issue = run.NeedsAttention, run.IssueInconsistent
 		l.Sentence = fmt.Sprintf("Event %q is held by run %s, which has ended; this is a bug in Pawl, please report it.", orphans[0].MessageID, orphans[0].RunID)
 	}
-	if v.lostItsHandler() && word != run.Stopped {
-		l.State, l.Issue = run.NeedsAttention, run.IssueInconsistent
-		l.Sentence = "The deployed version lacks the part of the script that its unfinished run belongs to; deploy one that has it, or cancel run " + v.row.ID + "."
-	}
 	if l.State, l.Issue = there.Over(l.State, l.Issue); l.Issue == run.IssueNoWorker {
 		l.Sentence = there.Sentence()
 	}
