@@ -35,7 +35,7 @@ func NewMeter(ctx context.Context, url string) (Meter, error) {
 // number or a text.
 func plain(arg any) (any, error) {
 	switch v := arg.(type) {
-	case nil, string, int64:
+	case nil, string, int64, []int, []int64, []*int64, []string, []*string: // lists are PostgreSQL's own
 		return v, nil
 	case int:
 		return int64(v), nil

@@ -78,7 +78,8 @@ func (x *execution) reserve(ctx context.Context, c Consumer, p Prepared) error {
 		next := x.run
 		next.Phase, next.PrepareResult, next.MutationResult = path[len(path)-1], raw, kept.MutationResult
 		err = x.laterAs(ctx, next, step, func(ctx context.Context, tx *store.Tx, r runstore.Run) (runstore.Run, error) {
-			if r, err = x.enter(kept, path...)(ctx, tx, r); err != nil {
+			r, err := x.enter(kept, path...)(ctx, tx, r)
+			if err != nil {
 				return r, err
 			}
 			return r, eventstore.In(tx).ReserveEvents(ctx, x.id, r.ID, p.reservations())

@@ -154,6 +154,7 @@ func TestManyConsumersAreChosenFromByOneStatement(t *testing.T) {
 	pgtest.Both(t, func(t *testing.T, url string) {
 		const most = 100 // that a workflow may have
 		k, h := newHeardKit(t, url)
+		k.writeThrough() // else it depends on the clock what is written together
 		asked := map[int]int{}
 		for _, n := range []int{2, most} {
 			d := definition{handlers: map[string]goHandler{}}

@@ -141,7 +141,7 @@ func TestAHeldCommitIsWrittenSoon(t *testing.T) {
 		d, slow := quietDefinition(), false
 		w := k.deploy("soon", "1", d.handler("consumers.order.prepare", func(c *goCtx, args []json.RawMessage) any {
 			if slow {
-				time.Sleep(holdTime + time.Millisecond)
+				<-time.After(holdTime + time.Millisecond)
 				expect(t, "the run before", k.story(k.workflow("soon"))[1], "order committed committed")
 			}
 			slow = false
