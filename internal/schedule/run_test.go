@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -103,8 +104,10 @@ func TestACrashNeitherLosesNorRepeatsASlot(t *testing.T) {
 					}
 					name := fmt.Sprintf("%s-%s-%v", policy, place, ok)
 					sch := k.create(ask(name, policy))
-					crashes := 0
+					crashes, mu := 0, sync.Mutex{}
 					k.crashAt(func(at string) error {
+						mu.Lock()
+						defer mu.Unlock()
 						if at == place && crashes < 2 {
 							crashes++
 							return errCrash
