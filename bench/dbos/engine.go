@@ -12,7 +12,7 @@ import (
 	"github.com/pawlrun/pawl/bench/subject/peer"
 )
 
-// Found by trying.
+// A first guess, tried on a busy machine only.
 const (
 	atOnce      = 40 // workflows
 	connections = 40
