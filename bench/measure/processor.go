@@ -25,7 +25,7 @@ func Postmaster(ctx context.Context, pg string) int {
 	if err := c.QueryRow(ctx, `select pg_backend_pid()`).Scan(&backend); err != nil {
 		return 0
 	}
-	parent, _ := processOf(strconv.Itoa(backend))
+	parent, _, _ := ReadStat(strconv.Itoa(backend))
 	return parent
 }
 
@@ -33,7 +33,7 @@ func Postmaster(ctx context.Context, pg string) int {
 func ProcessorTimeOf(postmaster int) (sum time.Duration) {
 	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {
-		parent, used := processOf(e.Name())
+		parent, used, _ := ReadStat(e.Name())
 		if postmaster > 0 && (parent == postmaster || e.Name() == strconv.Itoa(postmaster)) {
 			sum += used
 		}
@@ -41,21 +41,24 @@ func ProcessorTimeOf(postmaster int) (sum time.Duration) {
 	return sum
 }
 
-// processOf reads the parent of a process and its processor time; zero where
-// there is no such process.
-func processOf(pid string) (parent int, used time.Duration) {
+// ReadStat reads the parent of a process, its processor time, and that of its
+// children that have ended; zero where there is no such process.
+func ReadStat(pid string) (parent int, used, ended time.Duration) {
 	raw, err := os.ReadFile("/proc/" + pid + "/stat")
 	if err != nil {
-		return 0, 0
+		return 0, 0, 0
 	}
 	_, rest, _ := strings.Cut(string(raw), ") ") // the name before it may have spaces
 	fields := strings.Fields(rest)
 	if len(fields) < 15 {
-		return 0, 0
+		return 0, 0, 0
 	}
 	parent, _ = strconv.Atoi(fields[1])
 	const tick = 10 * time.Millisecond // of Linux, on every machine that it runs on
-	user, _ := strconv.Atoi(fields[11])
-	system, _ := strconv.Atoi(fields[12])
-	return parent, time.Duration(user+system) * tick
+	sum := func(user, system string) time.Duration {
+		u, _ := strconv.Atoi(user)
+		s, _ := strconv.Atoi(system)
+		return time.Duration(u+s) * tick
+	}
+	return parent, sum(fields[11], fields[12]), sum(fields[13], fields[14])
 }

@@ -70,7 +70,7 @@ func main() {
 		if db.name == "PostgreSQL" && db.url == "" || *only != "" && *only != db.name || *parts == "peers" {
 			continue
 		}
-		if err := measure(ctx, &report, db.name, db.url, *dir, s); err != nil {
+		if err := measureAll(ctx, &report, db.name, db.url, *dir, s); err != nil {
 			fail(err)
 		}
 	}
@@ -130,8 +130,8 @@ func (t table) line(what, value string, args ...any) {
 	fmt.Fprintf(t, "| %s | %s |\n", what, fmt.Sprintf(value, args...))
 }
 
-// measure takes the measurements on one database.
-func measure(ctx context.Context, report *strings.Builder, name, pg, dir string, s sizes) error {
+// measureAll takes the measurements on one database.
+func measureAll(ctx context.Context, report *strings.Builder, name, pg, dir string, s sizes) error {
 	t := table{report, name}
 	fmt.Fprintf(t, "\n## %s\n\n| | |\n|---|--:|\n", name)
 	limit := 0.0

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/pawlrun/pawl/bench/measure"
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/store"
 )
@@ -112,7 +113,7 @@ func drainRuns(ctx context.Context, pg, dir string, lanes, per int) (rate float6
 	if err != nil {
 		return 0, "", err
 	}
-	server, n := postmaster(ctx, pg), lanes*(per+1)
+	server, n := measure.Postmaster(ctx, pg), lanes*(per+1)
 	begun, used := time.Now(), processorUse(server)
 	for i := range lanes { // one more event wakes the lane
 		if err := h.publish(ctx, laneName(i), 1, 1); err != nil {
