@@ -102,6 +102,7 @@ type board struct {
 	fetching  bool
 	fetches   int64
 	tombs     []int64 // deleted while a fetch was under way that may still see them
+	past      past
 	stopping  bool    // starts nothing more
 	closed    bool
 }

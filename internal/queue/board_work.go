@@ -131,6 +131,7 @@ func (b *board) written(jobs []store.Finished) {
 		if e == nil || e.place != inFinish {
 			continue
 		}
+		b.past.note(j.ID, j.Rev)
 		if k := b.owned[j.Bucket]; k != nil {
 			k.busy--
 		}

@@ -33,7 +33,8 @@ func (q *Queue) fill(specs []store.JobSpec) {
 // HandOver tells the owners of jobs that a transaction added or changed, once
 // it is committed.
 func (q *Queue) HandOver(tx *store.Tx, jobs ...store.Job) {
-	tx.AfterCommit(func() { q.committed(jobs) })
+	moment := q.board.past.now()
+	tx.AfterCommit(func() { q.committed(jobs, moment) })
 	tx.InDoubt(func() { q.doubt(jobs) })
 }
 
@@ -49,12 +50,13 @@ func (q *Queue) Enqueue(ctx context.Context, specs ...store.JobSpec) ([]store.Jo
 func (q *Queue) enqueueOwnTx(ctx context.Context, specs []store.JobSpec) (jobs []store.Job, err error) {
 	if !slices.ContainsFunc(specs, func(s store.JobSpec) bool { return s.Key != "" }) {
 		q.fill(specs)
+		moment := q.board.past.now()
 		jobs, err = q.db.EnqueueOwnTx(ctx, specs)
 		if err != nil {
 			q.doubt(jobs)
 			return nil, err
 		}
-		q.committed(jobs)
+		q.committed(jobs, moment)
 		return jobs, nil
 	}
 	err = q.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
@@ -65,20 +67,26 @@ func (q *Queue) enqueueOwnTx(ctx context.Context, specs []store.JobSpec) (jobs [
 }
 
 // committed hands new rows to their owner: in memory if that is this process,
-// else by a hint.
-func (q *Queue) committed(jobs []store.Job) {
+// else by a hint. A fetch may have found them since the moment, which was before
+// the commit; then they may have ended.
+func (q *Queue) committed(jobs []store.Job, moment uint64) {
 	now := time.Now()
 	for _, j := range jobs { // before it can start
 		q.cfg.Observe(Event{What: "enqueued", Job: j, At: now})
 	}
 	var foreign []store.Job
 	q.board.mu.Lock()
+	gone, known := q.board.past.since(moment, jobs)
 	for _, j := range jobs {
-		if q.board.owned[j.Bucket] == nil {
+		rev, ended := gone[j.ID]
+		switch {
+		case q.board.owned[j.Bucket] == nil:
 			foreign = append(foreign, j)
-			continue
+		case !known:
+			q.board.announce(j.Bucket, j.Priority, j.RunAt, now)
+		case !ended || rev < j.Rev:
+			q.board.offer(j, false, now, now)
 		}
-		q.board.offer(j, false, now, now)
 	}
 	q.board.mu.Unlock()
 	q.hints.due(foreign)
