@@ -41,6 +41,9 @@ type Config struct {
 	UserAgent string
 	// RootCAs replaces the certificate authorities of the system when not nil.
 	RootCAs *x509.CertPool
+	// Dial takes the place of the network, and of the guard of private addresses,
+	// in tests; nil is the network.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // withDefaults fills the zero fields.

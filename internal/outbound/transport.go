@@ -38,9 +38,13 @@ func mutationTransport(cfg Config, dialer *net.Dialer) *http.Transport {
 
 // baseTransport has no proxy: one would dial in place of the guarded dialer.
 func baseTransport(cfg Config, dialer *net.Dialer) *http.Transport {
+	dial := dialer.DialContext
+	if cfg.Dial != nil {
+		dial = cfg.Dial
+	}
 	return &http.Transport{
 		Proxy:                  nil,
-		DialContext:            dialer.DialContext,
+		DialContext:            dial,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: cfg.RootCAs},
 		TLSHandshakeTimeout:    cfg.TLSTimeout,
 		MaxResponseHeaderBytes: maxHeaderBytes,

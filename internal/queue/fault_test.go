@@ -115,7 +115,7 @@ func TestWokenNodeStartsNothing(t *testing.T) {
 	var asleep atomic.Int64
 	clock := func() time.Duration { return sinceBoot() + time.Duration(asleep.Load()) }
 	entered, leave, owns := make(chan int64, 9), make(chan struct{}), make(chan error, 9)
-	q, _ := startQueue(t, openDB(t, p.URL()), Config{Workers: 1, Lease: 10 * time.Second, clock: clock, Drain: time.Millisecond, Tasks: map[string]Task{"t": {
+	q, _ := startQueue(t, openDB(t, p.URL()), Config{Workers: 1, Lease: 10 * time.Second, Clock: clock, Drain: time.Millisecond, Tasks: map[string]Task{"t": {
 		Run: func(_ context.Context, j *Job) error {
 			entered <- j.ID
 			<-leave
@@ -152,7 +152,7 @@ func TestGateIsLookedAtBeforeTheHandler(t *testing.T) {
 	var asleep atomic.Int64
 	ran := atomic.Bool{}
 	q, err := New(Config{
-		DB: openDB(t, pgtest.URL(t)), Node: store.Node{ID: "n"}, clock: func() time.Duration { return time.Duration(asleep.Load()) },
+		DB: openDB(t, pgtest.URL(t)), Node: store.Node{ID: "n"}, Clock: func() time.Duration { return time.Duration(asleep.Load()) },
 		Tasks: map[string]Task{"t": {Run: func(context.Context, *Job) error { ran.Store(true); return nil }}},
 	})
 	if err != nil {

@@ -46,8 +46,11 @@ type Config struct {
 	// Metrics counts; nil does not.
 	Metrics *Metrics
 
-	limits limits               // for tests
-	clock  func() time.Duration // for tests; nil is sinceBoot
+	// Clock is by what leases are measured, for tests; nil is the time since the
+	// machine was started, suspended or not.
+	Clock func() time.Duration
+
+	limits limits // for tests
 }
 
 // Event is something that happened to a job.
@@ -70,7 +73,7 @@ type Queue struct {
 	node     atomic.Pointer[store.Node] // who this process is; see rename
 	link     atomic.Pointer[store.Link]
 	nudges   chan struct{} // something changed in the cluster
-	flushing sync.Mutex    // one batch at a time, so that a lane's jobs end in order
+	flushing store.Turn    // one batch at a time, so that a lane's jobs end in order
 	// finishing bounds the batches; guarded by flushing
 	finishing patience
 	health    health
@@ -104,8 +107,8 @@ func New(cfg Config) (*Queue, error) {
 	}
 	cfg.Tasks = maps.Clone(cfg.Tasks)
 	q := &Queue{cfg: cfg, db: cfg.DB, log: cfg.Log, board: newBoard(cfg.limits, cfg.DB.Shared()), nudges: make(chan struct{}, 1)}
-	if cfg.clock != nil {
-		q.board.clock = cfg.clock
+	if cfg.Clock != nil {
+		q.board.clock = cfg.Clock
 	}
 	q.finishing.q = q
 	q.setNode(cfg.Node.ID)

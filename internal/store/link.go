@@ -13,6 +13,9 @@ import (
 // a hint and may be lost. On SQLite there is nobody else to tell.
 func (db *DB) Notify(ctx context.Context, channel, message string) error {
 	if db.sqliteFile != nil {
+		if db.Shared() {
+			return db.sqliteFile.sim.notify(ctx, message)
+		}
 		return nil
 	}
 	return db.wrap(db.hotExec(ctx, `select pg_notify($1, $2)`, channel, message))
@@ -25,11 +28,15 @@ type Link struct {
 	c       *pgx.Conn
 	name    string // that it wants
 	claimed bool
+	sim     *simulatedLink // in tests; else nil
 }
 
 // OpenLink opens a link. It must be closed.
 func (db *DB) OpenLink(ctx context.Context) (*Link, error) {
 	if db.sqliteFile != nil {
+		if db.Shared() {
+			return db.sqliteFile.sim.link(db), nil
+		}
 		return &Link{db: db}, nil
 	}
 	c, err := pgx.ConnectConfig(ctx, db.pool.Config().ConnConfig)
@@ -49,6 +56,10 @@ func (db *DB) OpenLink(ctx context.Context) (*Link, error) {
 
 // Close ends the link. It may be called more than once.
 func (s *Link) Close() {
+	if s != nil && s.sim != nil {
+		s.sim.cut()
+		return
+	}
 	if s == nil || s.c == nil {
 		return
 	}
@@ -62,6 +73,9 @@ func (s *Link) Close() {
 // Claim makes the name this link's for as long as it lasts, and reports
 // whether it could: no other living link has it.
 func (s *Link) Claim(ctx context.Context, name string) (claimed bool, err error) {
+	if s.sim != nil {
+		return s.sim.claim(ctx, name)
+	}
 	if s.c == nil {
 		return true, nil
 	}
@@ -78,6 +92,9 @@ func (s *Link) Claim(ctx context.Context, name string) (claimed bool, err error)
 // long for it: a connection that is dead says nothing either. A name that could
 // not be claimed is then tried again. On SQLite it waits for the context.
 func (s *Link) Listen(ctx context.Context, channel string, silence time.Duration, ready func(), fn func(message string)) error {
+	if s.sim != nil {
+		return s.sim.listen(ctx, ready, fn)
+	}
 	if s.c == nil {
 		<-ctx.Done()
 		return context.Cause(ctx)

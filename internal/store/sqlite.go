@@ -33,6 +33,8 @@ type lite struct {
 	copying atomic.Bool // a backup is being made
 
 	lazyNow bool // the writer's synchronous pragma is NORMAL; used by the writer only
+
+	sim *simulatedLite // that takes the place of the file, in tests; else nil
 }
 
 const (
@@ -104,6 +106,9 @@ func liteDSN(path string, pragmas ...string) string {
 
 // close may be called more than once.
 func (l *lite) close() error {
+	if l.sim != nil {
+		return nil
+	}
 	var err error
 	l.closeOnce.Do(func() { err = l.shut() })
 	return err
@@ -134,6 +139,9 @@ func (l *lite) shut() error {
 
 // read borrows a reader; callers wait when all are in use.
 func (l *lite) read(ctx context.Context, db *DB, fn Func) error {
+	if l.sim != nil {
+		return l.sim.read(ctx, db, fn)
+	}
 	var c *liteConn
 	select {
 	case <-l.stop:
@@ -173,7 +181,10 @@ type request struct {
 	panic any
 }
 
-func (l *lite) write(ctx context.Context, fn Func, lazy bool) error {
+func (l *lite) write(ctx context.Context, db *DB, fn Func, lazy bool) error {
+	if l.sim != nil {
+		return l.sim.write(ctx, db, fn)
+	}
 	r := &request{ctx: ctx, fn: fn, lazy: lazy, done: make(chan struct{})}
 	select {
 	case l.requests <- r:

@@ -126,7 +126,9 @@ func (db *DB) Close() error {
 func (db *DB) Name() string { return db.dialect.name() }
 
 // Shared reports whether other processes may use the database too.
-func (db *DB) Shared() bool { return db.sqliteFile == nil }
+func (db *DB) Shared() bool {
+	return db.sqliteFile == nil || db.sqliteFile.sim != nil && db.sqliteFile.sim.shared
+}
 
 // Buckets is the number of buckets that jobs hash to.
 func (db *DB) Buckets() int { return db.dialect.buckets() }

@@ -163,7 +163,7 @@ func (db *DB) Write(ctx context.Context, fn Func, opts ...Option) error {
 	lazy := len(opts) > 0 && opts[0] == Lazy
 	return db.retryContention(ctx, func() error {
 		if db.sqliteFile != nil {
-			return db.sqliteFile.write(ctx, fn, lazy)
+			return db.sqliteFile.write(ctx, db, fn, lazy)
 		}
 		return db.writePostgres(ctx, fn, lazy)
 	})

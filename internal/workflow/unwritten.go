@@ -3,7 +3,6 @@ package workflow
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
@@ -24,7 +23,7 @@ type transition func(ctx context.Context, tx *store.Tx, r runstore.Run) (runstor
 
 // unwritten are the steps of a run that are not in the database yet.
 type unwritten struct {
-	mu    sync.Mutex
+	mu    store.Turn
 	row   runstore.Run // as the database has it, the zero Run if it has none; guarded by mu, as are the others
 	steps []transition
 	timer *time.Timer
