@@ -36,7 +36,7 @@ type flight struct {
 	end            func(contract.RunAnswerV1, Success) error // who else writes of a good outcome; may be nil
 	endedElsewhere bool                                      // it did
 
-	mu     sync.Mutex
+	mu     store.Turn
 	memory memory         // guarded by mu
 	facts  []billing.Fact // of this claim; guarded by mu
 

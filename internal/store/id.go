@@ -3,6 +3,7 @@ package store
 import (
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -44,7 +45,25 @@ func (s *idSource) next(now time.Time) int64 {
 }
 
 // NewID makes the id of a row that people see: a UUID that sorts by time.
-func NewID() string { return uuid.Must(uuid.NewV7()).String() }
+func NewID() string {
+	if made := simulatedIDs.Load(); made != nil {
+		return (*made)()
+	}
+	return uuid.Must(uuid.NewV7()).String()
+}
+
+// simulatedIDs takes the place of chance in NewID; see SimulateIDs.
+var simulatedIDs atomic.Pointer[func() string] //nolint:gochecknoglobals // whoever makes an id has nothing else at hand
+
+// SimulateIDs makes NewID do as it is told, in tests that are to repeat
+// themselves; nil ends that.
+func SimulateIDs(made func() string) {
+	if made == nil {
+		simulatedIDs.Store(nil)
+		return
+	}
+	simulatedIDs.Store(&made)
+}
 
 // IDAt is the first number that NextID can have made at an instant.
 func IDAt(t time.Time) int64 { return (t.UnixMilli() - idEpoch) << 22 }
