@@ -316,7 +316,7 @@ func TestTheClaimsOfADeadNodeEndWithIt(t *testing.T) {
 		old := begin(k, k.s, "k")
 		k.eventually("it runs", func() bool { return len(k.fake.asked()) == 1 })
 		second := k.service("node-2")
-		if err := k.db.Bury(t.Context(), "node-1", 7); err != nil { // another heartbeat than it has: it lives
+		if buried, err := k.db.Bury(t.Context(), "node-1", 7); err != nil || buried { // another heartbeat than it has: it lives
 			t.Fatal(err)
 		}
 		if _, err := second.Run(t.Context(), "k", graph, k.request(`{}`)); !errors.Is(err, pawl.ErrConflict) {
@@ -326,7 +326,7 @@ func TestTheClaimsOfADeadNodeEndWithIt(t *testing.T) {
 		if err != nil || len(v.Nodes) != 1 {
 			t.Fatal(v.Nodes, err)
 		}
-		if err := k.db.Bury(t.Context(), "node-1", v.Nodes[0].Beat); err != nil {
+		if buried, err := k.db.Bury(t.Context(), "node-1", v.Nodes[0].Beat); err != nil || !buried {
 			t.Fatal(err)
 		}
 		if answer, err := second.Run(t.Context(), "k", graph, k.request(`{}`)); err != nil || !answer.OK {

@@ -105,6 +105,8 @@ type board struct {
 	past      past
 	stopping  bool    // starts nothing more
 	closed    bool
+
+	lost func(bucket int) // told of every bucket that is disowned; may be nil
 }
 
 func newBoard(l limits, shared bool) *board {

@@ -154,7 +154,9 @@ func (b *board) written(jobs []store.Finished) {
 }
 
 // disown drops a bucket and everything of it that is in hand. Running jobs are
-// told to stop, with the cause.
+// told to stop, with the cause. Whoever has the bucket by now is told to look: it
+// may have read everything before something was committed here that this node
+// still took for its own.
 func (b *board) disown(id int, cause error) {
 	k := b.owned[id]
 	if k == nil {
@@ -190,6 +192,9 @@ func (b *board) disown(id int, cause error) {
 	}
 	b.finished = kept
 	b.signalFetch() // there is room
+	if b.lost != nil {
+		b.lost(id)
+	}
 }
 
 // drain stops a bucket's jobs from starting and drops those that wait.
@@ -221,6 +226,15 @@ func (b *board) drain(id int) {
 // undrain goes on with a bucket; all of its jobs are read again.
 func (b *board) undrain(k *bucket) {
 	k.draining, k.suspended, k.leaving = false, false, false
+	b.reread(k.id)
+}
+
+// reread makes everything of a bucket that is held be read again.
+func (b *board) reread(id int) {
+	k := b.owned[id]
+	if k == nil {
+		return
+	}
 	for i := range k.cursors {
 		k.cursors[i].rewind()
 	}

@@ -43,7 +43,9 @@
 // monotonic clock; so clocks need not agree. Time in which the watcher itself
 // could not see does not count. A node that cannot raise its counter starts
 // nothing from seven tenths of a lease on, by a clock that also counts the time
-// in which the machine was suspended; what runs goes on, and how it ended is
+// in which the machine was suspended. The dead are buried before anything of
+// theirs is taken, at the heartbeat that was seen: one that beats at that moment
+// either keeps its buckets or finds itself buried. What runs goes on, and how it ended is
 // written if the buckets turn out to be still its own.
 //
 // An id belongs to one living process: a connection of its own holds it as an advisory lock,
@@ -79,7 +81,9 @@
 // . Its jobs have their ids; they are looked for, at once and for as long as
 // the commit may still arrive, by their owners. Ends, marks, releases and takings
 // are repeated, and recognise themselves by revision, start or epoch. A hint that
-// could not be sent is kept until it is.
+// could not be sent is kept until it is. What a node committed and could not tell
+// of, because it died or took a bucket for its own that another one had, is found
+// by its owner: a node that joins, or finds a bucket lost, makes the others look.
 //
 // Every round trip of a loop has a deadline (5 s, longer after each that ran
 // out), LISTEN asks for a sign of life after as long a silence, and a deadline

@@ -67,7 +67,28 @@ func (h *health) shares(unheld int, now time.Time) {
 }
 
 // Health is nil while the queue works, else what keeps it from working.
-func (q *Queue) Health() error { return q.health.judge(time.Now(), q.cfg.Lease) }
+func (q *Queue) Health() error {
+	b := q.board
+	b.mu.Lock()
+	ends, checks := len(b.finished) > 0, false
+	for _, e := range b.entries {
+		checks = checks || e.place == inReady || e.place == inCheck
+	}
+	b.mu.Unlock()
+	q.health.forgive(dutyWrite, ends)
+	q.health.forgive(dutyCheck, checks)
+	return q.health.judge(time.Now(), q.cfg.Lease)
+}
+
+// forgive forgets that a duty failed of which nothing is left to do: what it was
+// for has another owner by now, and nobody would ever do it with success.
+func (h *health) forgive(duty string, left bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if _, under := h.since[duty]; !left && !under {
+		delete(h.failed, duty)
+	}
+}
 
 func (h *health) judge(now time.Time, lease time.Duration) error {
 	h.mu.Lock()

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -20,14 +21,20 @@ const channel = "pawl_jobs"
 type hints struct {
 	q    *Queue
 	mu   sync.Mutex
-	when map[[2]int]time.Time // bucket and priority; guarded by mu
-	stop []int64              // jobs to be told to stop; guarded by mu
-	news bool                 // the owners of buckets change; guarded by mu
+	said // guarded by mu: what is to be said
 	wake chan struct{}
 }
 
+// said is what there is to say.
+type said struct {
+	when map[[2]int]time.Time // bucket and priority
+	stop []int64              // jobs to be told to stop
+	look []int                // buckets to be looked at by their owners
+	news bool                 // the owners of buckets change
+}
+
 func newHints(q *Queue) *hints {
-	return &hints{q: q, when: map[[2]int]time.Time{}, wake: make(chan struct{}, 1)}
+	return &hints{q: q, said: said{when: map[[2]int]time.Time{}}, wake: make(chan struct{}, 1)}
 }
 
 func (h *hints) due(jobs []store.Job) {
@@ -41,6 +48,17 @@ func (h *hints) due(jobs []store.Job) {
 			h.when[k] = j.RunAt
 		}
 	}
+	h.mu.Unlock()
+	h.nudge()
+}
+
+// lost makes the new owner of a bucket look at all of it.
+func (h *hints) lost(bucket int) {
+	if !h.q.db.Shared() {
+		return
+	}
+	h.mu.Lock()
+	h.look = append(h.look, bucket)
 	h.mu.Unlock()
 	h.nudge()
 }
@@ -82,8 +100,8 @@ func (h *hints) run(ctx context.Context) {
 			return
 		case <-h.wake:
 		}
-		when, stop, news := h.drain()
-		for _, m := range messages(when, stop, news) {
+		said := h.drain()
+		for _, m := range said.messages() {
 			err := p.run(ctx, func(ctx context.Context) error { return h.q.db.Notify(ctx, channel, m) })
 			if err == nil {
 				continue
@@ -91,7 +109,7 @@ func (h *hints) run(ctx context.Context) {
 			if ctx.Err() == nil {
 				h.q.log.Warn("send hint; it is sent again", "err", err)
 			}
-			h.keep(when, stop, news) // all of it: hearing twice does no harm
+			h.keep(said) // all of it: hearing twice does no harm
 			sleep(ctx, h.q.cfg.limits.answer/5)
 			break
 		}
@@ -102,25 +120,26 @@ func (h *hints) run(ctx context.Context) {
 // run it.
 const maxStops = 10_000
 
-func (h *hints) drain() (when map[[2]int]time.Time, stop []int64, news bool) {
+func (h *hints) drain() said {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	when, stop, news = h.when, h.stop, h.news
-	h.when, h.stop, h.news = map[[2]int]time.Time{}, nil, false
-	return when, stop, news
+	out := h.said
+	h.said = said{when: map[[2]int]time.Time{}}
+	return out
 }
 
-func (h *hints) keep(when map[[2]int]time.Time, stop []int64, news bool) {
+func (h *hints) keep(s said) {
 	h.mu.Lock()
-	for k, t := range when {
+	for k, t := range s.when {
 		if now, ok := h.when[k]; !ok || t.Before(now) {
 			h.when[k] = t
 		}
 	}
-	if h.stop = append(stop, h.stop...); len(h.stop) > maxStops {
+	if h.stop = append(s.stop, h.stop...); len(h.stop) > maxStops {
 		h.stop = h.stop[len(h.stop)-maxStops:]
 	}
-	h.news = h.news || news
+	h.look = append(s.look, h.look...)
+	h.news = h.news || s.news
 	h.mu.Unlock()
 	h.nudge()
 }
@@ -132,23 +151,26 @@ const maxMessage = 7000
 const msgChanged = "v\n"
 
 // messages puts what is to be said into words.
-func messages(when map[[2]int]time.Time, stop []int64, news bool) []string {
+func (s said) messages() []string {
 	var out []string
 	var m strings.Builder
-	add := func(s string) {
-		if m.Len()+len(s) > maxMessage {
+	add := func(line string) {
+		if m.Len()+len(line) > maxMessage {
 			out = append(out, m.String())
 			m.Reset()
 		}
-		m.WriteString(s)
+		m.WriteString(line)
 	}
-	for k, t := range when {
+	for k, t := range s.when {
 		add(fmt.Sprintf("d %d %d %d\n", k[0], k[1], t.UnixMilli()))
 	}
-	for _, id := range stop {
+	for _, id := range s.stop {
 		add(fmt.Sprintf("c %d\n", id))
 	}
-	if news {
+	for _, bucket := range slices.Compact(slices.Sorted(slices.Values(s.look))) {
+		add(fmt.Sprintf("l %d\n", bucket))
+	}
+	if s.news {
 		add(msgChanged)
 	}
 	if m.Len() > 0 {
@@ -199,6 +221,9 @@ func (q *Queue) hear(message string) {
 	now := time.Now()
 	if strings.HasSuffix(message, msgChanged) {
 		q.lookAround()
+		// The one that joins may be the successor of one that committed something
+		// and died before it could say so.
+		q.sweep()
 	}
 	q.board.mu.Lock()
 	defer q.board.mu.Unlock()
@@ -213,6 +238,10 @@ func (q *Queue) hear(message string) {
 		case strings.HasPrefix(line, "c "):
 			if _, err := fmt.Sscanf(line, "c %d", &n); err == nil {
 				q.board.revoke(n)
+			}
+		case strings.HasPrefix(line, "l "):
+			if _, err := fmt.Sscanf(line, "l %d", &bucket); err == nil {
+				q.board.reread(bucket)
 			}
 		}
 	}

@@ -45,7 +45,7 @@ func (q *Queue) keepLease(ctx context.Context) {
 			return
 		case err != nil:
 			l.failed(err, q.board.clock())
-		case !q.db.Shared(): // nobody can take the file from this process
+		case !q.db.Shared() && !l.hurry: // it has its bucket, and nobody can take the file from this process
 			<-ctx.Done()
 			return
 		}
@@ -173,6 +173,9 @@ func (l *lessee) startAnew() {
 // arrange compares the view of the cluster with what this node holds.
 func (l *lessee) arrange(ctx context.Context, v store.View, now time.Duration) error {
 	dead := l.watch(v, now)
+	if err := l.bury(ctx, v, dead); err != nil {
+		return err
+	}
 	sharers := 1
 	for _, n := range v.Nodes {
 		if n.ID != l.q.Node().ID && n.Share && !dead[n.ID] {
@@ -183,15 +186,29 @@ func (l *lessee) arrange(ctx context.Context, v store.View, now time.Duration) e
 	if err := l.take(ctx, v, dead, fair); err != nil {
 		return err
 	}
-	for _, n := range v.Nodes {
-		if dead[n.ID] {
-			l.q.log.Warn("another node is dead", "node", n.ID)
-			if err := l.q.db.Bury(ctx, n.ID, n.Beat); err != nil {
-				return err
-			}
-		}
-	}
 	return l.giveBack(ctx, fair, now)
+}
+
+// bury removes the dead before anything of theirs is taken. One that raises its
+// heartbeat in this very moment either finds that it is buried, and starts
+// nothing, or is not buried, and keeps its buckets: else it would take itself for
+// their owner until its next heartbeat.
+func (l *lessee) bury(ctx context.Context, v store.View, dead map[string]bool) error {
+	for _, n := range v.Nodes {
+		if !dead[n.ID] {
+			continue
+		}
+		buried, err := l.q.db.Bury(ctx, n.ID, n.Beat)
+		if err != nil {
+			return err
+		}
+		if !buried { // or another one buried it: then the next view has no row of it
+			delete(dead, n.ID)
+			continue
+		}
+		l.q.log.Warn("another node is dead", "node", n.ID)
+	}
+	return nil
 }
 
 // compare drops buckets that have another owner by now, and goes on with those

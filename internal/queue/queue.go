@@ -118,6 +118,7 @@ func New(cfg Config) (*Queue, error) {
 	}
 	q.enq = newEnqueuer(q)
 	q.hints = newHints(q)
+	q.board.lost = q.hints.lost
 	if cfg.Metrics != nil {
 		cfg.Metrics.attach(q)
 	}

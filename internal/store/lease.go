@@ -97,17 +97,19 @@ func (db *DB) Leave(ctx context.Context, n Node) error {
 }
 
 // Bury removes a node that did not raise its heartbeat since it was seen at
-// the given one. Its buckets stay its own until they are taken; what it executed
+// the given one, and reports whether it is removed: one that did lives. Its buckets stay its own until they are taken; what it executed
 // for the execution service ends with it, so that nobody waits for its leases.
-func (db *DB) Bury(ctx context.Context, id string, beat int64) error {
-	return db.Write(ctx, func(ctx context.Context, tx *Tx) error {
+func (db *DB) Bury(ctx context.Context, id string, beat int64) (buried bool, err error) {
+	err = db.Write(ctx, func(ctx context.Context, tx *Tx) error {
 		n, err := tx.Exec(ctx, `delete from nodes where id = $1 and beat = $2`, id, beat)
-		if err != nil || n == 0 {
+		buried = n == 1
+		if err != nil || !buried {
 			return err
 		}
 		_, err = tx.ReleaseExecutionsOf(ctx, id+"/")
 		return err
 	})
+	return buried, err
 }
 
 // ReleaseExecutionsOf gives up every claim whose owner has a name that begins so:

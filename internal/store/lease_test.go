@@ -39,13 +39,13 @@ func TestBeatFailsForANodeThatWasBuried(t *testing.T) {
 	if err != nil || len(v.Nodes) != 1 || len(v.Buckets) != db.Buckets() {
 		t.Fatalf("beat: %+v, %v", v, err)
 	}
-	if err := db.Bury(t.Context(), "n1", 0); err != nil { // an old heartbeat: it lives
+	if buried, err := db.Bury(t.Context(), "n1", 0); err != nil || buried { // an old heartbeat: it lives
 		t.Fatal(err)
 	}
 	if _, err := db.Beat(t.Context(), Node{ID: "n1"}); err != nil {
 		t.Errorf("a living node was buried: %v", err)
 	}
-	if err := db.Bury(t.Context(), "n1", 2); err != nil {
+	if buried, err := db.Bury(t.Context(), "n1", 2); err != nil || !buried {
 		t.Fatal(err)
 	}
 	if _, err := db.Beat(t.Context(), Node{ID: "n1"}); !errors.Is(err, pawl.ErrLeaseLost) {
