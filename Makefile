@@ -134,6 +134,16 @@ fuzz: ## feed random input to every parser, FUZZ_TIME each
 PROMISES := $(addprefix ./internal/,run ledger queue store workflow source schedule execution) $(addprefix ./,$(wildcard internal/store/*store))
 SAMPLE := 100
 
+SEEDS := 10000
+FROM := 1
+.PHONY: simulate
+simulate: ## live SEEDS histories of whole clusters in simulated time, from seed FROM on
+	PAWL_TEST_POSTGRES=none go test -vet=off -timeout 24h ./internal/simulate -run '^TestHistories$$' -v -seeds $(SEEDS) -from $(FROM)
+
+.PHONY: plant
+plant: ## break the code in known ways; tell within how many histories each is found
+	go run ./internal/simulate/plant
+
 .PHONY: mutants
 mutants: ## break the code in many small ways, SAMPLE for each package; tell what no test notices
 	@scripts/ensure-test-tools.sh

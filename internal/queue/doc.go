@@ -43,10 +43,10 @@
 // monotonic clock; so clocks need not agree. Time in which the watcher itself
 // could not see does not count. A node that cannot raise its counter starts
 // nothing from seven tenths of a lease on, by a clock that also counts the time
-// in which the machine was suspended. The dead are buried before anything of
-// theirs is taken, at the heartbeat that was seen: one that beats at that moment
-// either keeps its buckets or finds itself buried. What runs goes on, and how it ended is
-// written if the buckets turn out to be still its own.
+// in which the machine was suspended; what runs goes on, and how it ended is
+// written if the buckets turn out to be still its own. The dead are buried before
+// anything of theirs is taken, at the heartbeat that was seen: one that beats at
+// that moment either keeps its buckets or finds itself buried.
 //
 // An id belongs to one living process: a connection of its own holds it as an advisory lock,
 // and a heartbeat counts only for the incarnation that joined last. A process

@@ -33,10 +33,14 @@ type SimulatedProcess struct {
 	// Number is that of the process in ids.
 	Number int64
 	// Step is called before a transaction ("read", "write"), after a commit and
-	// before anybody hears of it ("committed"), and before a message ("notify").
+	// before anybody hears of it ("committed"), before a message ("notify"), and
+	// before one is heard ("hear").
 	// Its error is that of the transaction, which happened if it was committed. It
 	// takes as long as the database takes to answer.
 	Step func(ctx context.Context, what string) error
+	// Stale is told of a transaction that commits in the name of a fence that does
+	// not hold.
+	Stale func(f Fence)
 }
 
 // simulatedLite is a handle.
@@ -90,6 +94,9 @@ func (s *Simulation) Close() error {
 
 // Open is a process that opens the database.
 func (s *Simulation) Open(p SimulatedProcess) *DB {
+	if p.Stale == nil {
+		p.Stale = func(Fence) {}
+	}
 	if p.Step == nil {
 		p.Step = func(context.Context, string) error { return nil }
 	}
@@ -154,6 +161,13 @@ func (s *simulatedLite) transact(ctx context.Context, tx *Tx, fn Func) (err erro
 	}()
 	if err := fn(ctx, tx); err != nil {
 		return err
+	}
+	if f := tx.fenced; f.Epoch > 0 {
+		if n, err := countRows(ctx, s.conn, selectFence, []any{f.Bucket, f.Node, f.Epoch}); err != nil {
+			return err
+		} else if n == 0 {
+			s.process.Stale(f)
+		}
 	}
 	done = true
 	return nil
@@ -226,6 +240,9 @@ func (l *simulatedLink) listen(ctx context.Context, ready func(), fn func(string
 		case <-l.broken:
 			return ErrNoAnswer
 		case m := <-l.heard:
+			if err := l.db.sqliteFile.sim.process.Step(ctx, "hear"); err != nil {
+				return err
+			}
 			fn(m)
 		}
 	}

@@ -1,0 +1,113 @@
+package simulate
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/pawlrun/pawl/internal/run"
+)
+
+// bound is how long what is due may wait when nothing is wrong: for a lease that
+// has to end and be noticed, and for those that were asked before.
+func (w *world) bound() time.Duration {
+	if w.plan.shared {
+		return 2*lease + 5*time.Second
+	}
+	return 6 * time.Second
+}
+
+// checkAlways holds what must be true at any time.
+func (w *world) checkAlways() {
+	w.mu.Lock()
+	since := time.Since(w.fault)
+	w.mu.Unlock()
+	if since < w.bound() || len(w.alive()) < len(w.nodes) {
+		return
+	}
+	w.checkDue()
+	w.checkShares()
+}
+
+// checkDue holds that whatever is due runs: there is no lost wake-up.
+func (w *world) checkDue() {
+	late := time.Now().Add(-w.bound()).UnixMilli()
+	rows := w.rows(`select id||'', coalesce(lane, '')||'', task||'', run_at||'' from jobs where state = 0 and run_at <= $1`, time.Now().UnixMilli())
+	busy := map[string]bool{}
+	waits := [][]string{}
+	for _, row := range rows {
+		id, _ := strconv.ParseInt(row[0], 10, 64)
+		running := false
+		for _, l := range w.alive() {
+			running = running || l.queue.IsRunning(id)
+		}
+		at, _ := strconv.ParseInt(row[3], 10, 64)
+		switch {
+		case running:
+			busy[row[1]] = true
+		case at <= late:
+			waits = append(waits, row)
+		}
+	}
+	for _, row := range waits {
+		if row[1] == "" || !busy[row[1]] {
+			w.fail("job %s of %s (lane %q) has been due for %v, and nobody runs it", row[0], row[2], row[1], time.Since(time.UnixMilli(atoi(row[3]))))
+		}
+	}
+}
+
+func atoi(s string) int64 {
+	n, _ := strconv.ParseInt(s, 10, 64)
+	return n
+}
+
+// checkShares holds that every share is held by one of the living.
+func (w *world) checkShares() {
+	for _, row := range w.rows(`select id||'', coalesce(node, '')||'' from buckets`) {
+		held := false
+		for _, n := range w.nodes {
+			held = held || n.id == row[1]
+		}
+		if !held {
+			w.fail("share %s belongs to %q, who is not there", row[0], row[1])
+		}
+	}
+	for _, l := range w.alive() {
+		if err := l.queue.Health(); err != nil {
+			w.fail("node %d is not well: %v", l.n.index, err)
+		}
+	}
+}
+
+// settled reports whether the nodes have shared the lanes.
+func (w *world) settled() bool {
+	for _, row := range w.rows(`select coalesce(node, '')||'' from buckets`) {
+		held := false
+		for _, n := range w.nodes {
+			held = held || n.id == row[0]
+		}
+		if !held {
+			return false
+		}
+	}
+	return true
+}
+
+// checkEnd holds what must be true when all is well and done.
+func (w *world) checkEnd() {
+	w.checkJobs()
+	for _, lane := range w.lanes() {
+		lane.check()
+	}
+}
+
+// troubled is a lane that is in need of somebody by its row, and why; empty: none
+// is.
+func (w *world) troubled() string {
+	for _, row := range w.rows(`select kind||'', state||'', coalesce(cause, '')||'', coalesce(text, '')||'' from lanes`) {
+		if row[1] != string(run.Idle) || row[2] != "" {
+			return fmt.Sprintf("the row of the %s says %s (%s: %s)", row[0], row[1], row[2], row[3])
+		}
+	}
+	return ""
+}

@@ -1,0 +1,303 @@
+package simulate
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
+	"github.com/pawlrun/pawl/internal/executor/runner"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// graph is what schedules run, far away: it goes on when nobody watches.
+type graph struct {
+	w *world
+
+	mu    sync.Mutex
+	runs  map[string]*graphRun // by key and attempt; guarded by mu, as are the others
+	fates []string             // of the next runs
+	takes []time.Duration
+}
+
+type graphRun struct {
+	key      string // of the slot
+	begun    int
+	ends     time.Time
+	fate     string
+	resumed  bool
+	canceled bool
+}
+
+func newGraph(w *world) *graph { return &graph{w: w, runs: map[string]*graphRun{}} }
+
+// graphsOf is the graphs as a process reaches them.
+type graphsOf struct {
+	g *graph
+	l *life
+}
+
+func (o graphsOf) Lookup(string) (runner.Executor, string, error) { return o, "poet", nil }
+
+func (o graphsOf) Cancel(_ context.Context, r runner.Run) error {
+	o.l.stands()
+	if o.l.isDead() {
+		return errDead
+	}
+	o.g.mu.Lock()
+	defer o.g.mu.Unlock()
+	if run := o.g.runs[nameOf(r)]; run != nil {
+		run.canceled = true
+	}
+	return nil
+}
+
+func nameOf(r runner.Run) string { return fmt.Sprintf("%s/%d", r.Key, r.Attempt) }
+
+func (o graphsOf) Run(ctx context.Context, r runner.Run, emit func(runner.Event) error) (runner.Result, error) {
+	name := nameOf(r)
+	remote := json.RawMessage(fmt.Sprintf("%q", name))
+	mine := string(r.Remote) == string(remote)
+	if !mine {
+		if err := emit(runner.Event{Kind: runner.KindRemote, Remote: remote}); err != nil {
+			return runner.Result{}, err
+		}
+	}
+	o.l.stands()
+	if o.l.isDead() {
+		return runner.Result{}, errDead
+	}
+	run := o.begin(name, r, mine)
+	for {
+		o.g.mu.Lock()
+		left, fate, canceled := time.Until(run.ends), run.fate, run.canceled
+		if fate == "ask" && r.Resume != nil {
+			run.resumed = true
+		}
+		asks := fate == "ask" && !run.resumed
+		o.g.mu.Unlock()
+		switch {
+		case o.l.isDead():
+			return runner.Result{}, errDead
+		case canceled:
+			return runner.Final(runner.CodeAborted, "somebody stopped it"), nil
+		case left > 0:
+			select {
+			case <-ctx.Done():
+				return runner.Result{}, context.Cause(ctx)
+			case <-time.After(min(left, time.Second)):
+			}
+			o.l.stands()
+		case asks:
+			return runner.Result{Interrupt: json.RawMessage(`"may I?"`)}, nil
+		case fate == "fail":
+			return runner.Failure(runner.CodeInternal, "it fails"), nil
+		case fate == "refuse":
+			return runner.Final(runner.CodeInvalidRequest, "it refuses"), nil
+		default:
+			return runner.Result{OK: true, Output: json.RawMessage(`{"poem":"leaf"}`)}, nil
+		}
+	}
+}
+
+// begin starts a run, or finds the one that was started.
+func (o graphsOf) begin(name string, r runner.Run, mine bool) *graphRun {
+	g := o.g
+	o.l.mu.Lock()
+	excused := o.l.faulted.After(time.Now().Add(-2 * lease))
+	o.l.mu.Unlock()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	run := g.runs[name]
+	if run == nil {
+		run = &graphRun{key: r.Key, ends: time.Now().Add(time.Second)}
+		if len(g.fates) > 0 {
+			run.fate, g.fates = g.fates[0], g.fates[1:]
+		}
+		if len(g.takes) > 0 {
+			run.ends, g.takes = time.Now().Add(g.takes[0]), g.takes[1:]
+		}
+		g.runs[name] = run
+		run.begun++
+		g.w.note("node %d: the graph begins %s", o.l.n.index, name)
+	} else if !mine && !excused {
+		g.w.fail("%s is begun a second time by somebody who does not know of the first", name)
+	}
+	return run
+}
+
+// calendar is what is known of the schedule.
+type calendar struct {
+	w      *world
+	owner  string
+	id     string
+	made   time.Time
+	edited bool // its instants are not those of every minute
+	healed time.Time
+}
+
+func newCalendar(w *world, r *rand.Rand) *calendar {
+	c := &calendar{w: w, owner: "ada"}
+	policy := pick(r, []pawl.ConcurrencyPolicy{pawl.PolicyQueue, pawl.PolicyForbid, pawl.PolicyAllow, pawl.PolicyReplace})
+	err := w.try(0, func(l *life) error {
+		return l.db.Write(l.ctx, func(ctx context.Context, tx *store.Tx) error {
+			if _, err := tx.Exec(ctx, `insert into users (id, name, role, created_at) values ($1, $1, 'operator', 1) on conflict do nothing`, c.owner); err != nil {
+				return err
+			}
+			sch, err := l.schedules.Create(ctx, tx, c.owner, client.ScheduleRequest{
+				Name: "s", GraphID: "x:poet", Cron: "* * * * *", Input: json.RawMessage(`{"n":1}`), ConcurrencyPolicy: policy,
+			}, "tester")
+			c.id, c.made = sch.ID, tx.Now
+			return err
+		})
+	})
+	w.note("a schedule with policy %s: %v", policy, err)
+	w.refused("create schedule", err)
+	return c
+}
+
+func (c *calendar) act(r *rand.Rand, what string) {
+	g := c.w.graph
+	switch what {
+	case "graph":
+		g.mu.Lock()
+		for range 1 + r.IntN(2) {
+			g.fates = append(g.fates, pick(r, []string{"", "ask", "fail", "fail", "refuse"}))
+			g.takes = append(g.takes, pick(r, []time.Duration{0, time.Second, 9 * time.Second, 35 * time.Second, 80 * time.Second}))
+		}
+		g.mu.Unlock()
+		c.fire(r)
+	case "fire":
+		c.fire(r)
+	case "answer":
+		c.answer(r, r.IntN(4) > 0)
+	case "edit schedule":
+		c.edited = true
+		cron := pick(r, []string{"* * * * *", "*/2 * * * *"})
+		c.update(r, client.SchedulePatch{Cron: &cron})
+	case "switch schedule":
+		c.edited = true
+		on := r.IntN(2) == 0
+		c.update(r, client.SchedulePatch{Enabled: &on})
+	case "revoke grant":
+		revoked := "null"
+		if r.IntN(2) == 0 {
+			revoked = "1"
+		}
+		_ = c.w.do(r, "grant revoked at "+revoked, func(ctx context.Context, _ *life, tx *store.Tx) error {
+			_, err := tx.Exec(ctx, `update execution_grants set revoked_at = `+revoked)
+			return err
+		})
+	case "cancel run":
+		c.each(func(id string) {
+			_ = c.w.do(r, "cancel", func(ctx context.Context, l *life, tx *store.Tx) error {
+				run, err := runOf(ctx, tx, id)
+				if err == nil {
+					_, err = l.schedules.CancelRun(ctx, tx, run, "tester")
+				}
+				return err
+			})
+		})
+	}
+}
+
+func (c *calendar) fire(r *rand.Rand) {
+	_ = c.w.do(r, "fire", func(ctx context.Context, l *life, tx *store.Tx) error {
+		_, err := l.schedules.RunNow(ctx, tx, c.owner, c.id, "tester")
+		return err
+	})
+}
+
+func (c *calendar) update(r *rand.Rand, patch client.SchedulePatch) {
+	_ = c.w.do(r, "edit schedule", func(ctx context.Context, l *life, tx *store.Tx) error {
+		_, err := l.schedules.Update(ctx, tx, c.owner, c.id, patch, "tester")
+		return err
+	})
+}
+
+// each does something about every run that is not over.
+func (c *calendar) each(do func(id string)) {
+	for _, row := range c.w.rows(`select id||'' from runs where kind = 'schedule' and (status = 'active' or status like 'paused%')`) {
+		do(row[0])
+	}
+}
+
+func (c *calendar) answer(r *rand.Rand, yes bool) {
+	c.each(func(id string) {
+		_ = c.w.do(r, "answer", func(ctx context.Context, l *life, tx *store.Tx) error {
+			run, err := runOf(ctx, tx, id)
+			switch {
+			case err != nil || run.Status != pawl.StatusPausedApproval:
+				return err
+			case yes:
+				return l.schedules.Approve(ctx, tx, run, nil, "tester")
+			}
+			return l.schedules.Reject(ctx, tx, run, "tester")
+		})
+	})
+}
+
+func (c *calendar) heal(r *rand.Rand, round int) bool {
+	if round == 0 {
+		g := c.w.graph
+		g.mu.Lock()
+		g.fates, g.takes = nil, nil
+		g.mu.Unlock()
+		c.healed = time.Now()
+		_ = c.w.do(r, "grant", func(ctx context.Context, _ *life, tx *store.Tx) error {
+			_, err := tx.Exec(ctx, `update execution_grants set revoked_at = null`)
+			return err
+		})
+		on, cron := true, "* * * * *"
+		c.update(r, client.SchedulePatch{Enabled: &on, Cron: &cron})
+	}
+	c.answer(r, true)
+	open := c.w.rows(`select id||'' from schedule_runs where disposition is null and scheduled_for <= $1`, time.Now().UnixMilli())
+	fired := c.w.rows(`select id||'' from schedule_runs where disposition = 'fired' and scheduled_for > $1 limit 1`, c.healed.UnixMilli())
+	return len(open) == 0 && len(fired) > 0
+}
+
+// check holds that every instant has one slot, that slots ran as often as they
+// were tried, and that what was skipped did not run.
+func (c *calendar) check() {
+	w := c.w
+	there := map[int64]bool{}
+	begun := map[string]int{}
+	for _, run := range w.graph.runs {
+		begun[run.key] += run.begun
+	}
+	for _, s := range w.rows(`select scheduled_for||'', status||'', coalesce(disposition, '')||'', attempt_count||'' from schedule_runs`) {
+		at := atoi(s[0])
+		there[at] = true
+		n := begun[pawl.SlotKey(c.id, time.UnixMilli(at).UTC())]
+		switch {
+		case s[2] == "" && at <= time.Now().UnixMilli():
+			w.fail("the slot of %s is %s and has no disposition", time.UnixMilli(at).UTC().Format(time.TimeOnly), s[1])
+		case s[1] == "skipped" && n > 0:
+			w.fail("a slot was skipped and ran %d times", n)
+		case int64(n) > atoi(s[3]):
+			w.fail("a slot ran %d times in %s attempts", n, s[3])
+		case s[1] == "success" && n == 0:
+			w.fail("a slot succeeded and did not run")
+		}
+	}
+	if !c.edited {
+		for at := c.made.Truncate(time.Minute).Add(time.Minute); !at.After(time.Now()); at = at.Add(time.Minute) {
+			if !there[at.UnixMilli()] {
+				w.fail("the instant %s has no slot", at.UTC().Format(time.TimeOnly))
+			}
+		}
+	}
+	for _, row := range w.rows(`select id||'' from runs where kind = 'schedule' and status = 'active'`) {
+		w.fail("run %s of a schedule is active", row[0])
+	}
+	if l := w.alive()[0]; true {
+		if n, err := l.schedules.Reconcile(context.Background()); n != 0 || err != nil {
+			w.fail("the reconciler had to repair %d (%v)", n, err)
+		}
+	}
+}

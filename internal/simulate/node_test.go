@@ -1,0 +1,394 @@
+package simulate
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"sync"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/execution"
+	"github.com/pawlrun/pawl/internal/grant"
+	"github.com/pawlrun/pawl/internal/lane"
+	"github.com/pawlrun/pawl/internal/ledger"
+	"github.com/pawlrun/pawl/internal/outbound"
+	"github.com/pawlrun/pawl/internal/queue"
+	"github.com/pawlrun/pawl/internal/quota"
+	"github.com/pawlrun/pawl/internal/schedule"
+	"github.com/pawlrun/pawl/internal/source"
+	"github.com/pawlrun/pawl/internal/source/fetch"
+	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/task"
+	"github.com/pawlrun/pawl/internal/tool"
+	"github.com/pawlrun/pawl/internal/workflow"
+)
+
+// node is a place where processes live, one after the other, under one id.
+type node struct {
+	w     *world
+	index int
+	id    string
+	lives int
+
+	mu   sync.Mutex
+	life *life // the process that is there; nil: none. Guarded by mu
+	due  bool  // one is to be born; guarded by mu
+}
+
+// life is one process.
+type life struct {
+	n      *node
+	number int
+	db     *store.DB
+	client *outbound.Client
+
+	queue     *queue.Queue
+	workflows *workflow.Service
+	sources   *source.Service
+	schedules *schedule.Service
+	execution *execution.Service
+	kinds     lane.Kinds
+
+	ctx     context.Context
+	end     context.CancelCauseFunc
+	ended   sync.WaitGroup
+	born    time.Time
+	faulted time.Time // guarded by mu: when the last fault of it ended, or will
+
+	mu     sync.Mutex
+	dead   bool
+	leaves bool              // it is told to stop
+	thaw   time.Time         // it stands still until then
+	away   time.Time         // the database refuses it until then
+	hang   time.Time         // the database does not answer it until then
+	lose   int               // commits of which it does not hear
+	trap   *trap             // where it dies
+	counts map[uint64]uint64 // of steps, by who asks for what
+}
+
+// trap is a commit before or after which a process dies.
+type trap struct {
+	what  string // write, committed
+	left  int
+	again time.Duration // until the next one is born; negative is never
+}
+
+// The ways in which a database is not there.
+var (
+	errAway error = &pawl.Error{Code: pawl.CodeUnavailable, Msg: "the database cannot be reached (simulated)"}
+	errLost error = &pawl.Error{Code: pawl.CodeUnavailable, Msg: "the answer was lost (simulated)"}
+	errDead error = &pawl.Error{Code: pawl.CodeUnavailable, Msg: "this process is dead (simulated)"}
+)
+
+// now is the process that is there.
+func (n *node) now() *life {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.life
+}
+
+// lease is as it is in production.
+const lease = 10 * time.Second
+
+// start is a process that begins. Like a server it gives up if the database
+// is away, and like one that is watched over it is started again.
+func (n *node) start() {
+	for {
+		l, err := n.build()
+		if err == nil {
+			if err = l.serve(); err == nil {
+				return
+			}
+			l.kill()
+		}
+		if n.w.closing.Load() {
+			return
+		}
+		n.w.note("node %d cannot start: %v", n.index, err)
+		pass(time.Second)
+	}
+}
+
+func (n *node) build() (*life, error) {
+	n.lives++
+	w := n.w
+	l := &life{n: n, number: n.lives, born: time.Now(), counts: map[uint64]uint64{}}
+	l.ctx, l.end = context.WithCancelCause(context.Background())
+	l.db = w.sim.Open(store.SimulatedProcess{Number: int64(n.index*100 + n.lives), Step: l.step, Stale: func(f store.Fence) {
+		w.fail("node %d writes in the name of bucket %d at epoch %d, which it does not have", n.index, f.Bucket, f.Epoch)
+	}})
+	var err error
+	if l.client, err = outbound.New(outbound.Config{Dial: w.upstream.dial(l)}); err != nil {
+		return nil, err
+	}
+	tools, err := tool.NewSet(tool.Named{Name: "desk", Type: "test", Connection: deskOf{w.desk, l}, Policy: map[string]tool.Policy{
+		"order": tool.Allow, "mail": tool.Allow, "read": tool.Allow,
+	}})
+	if err != nil {
+		return nil, err
+	}
+	log := slog.New(slog.DiscardHandler)
+	if w.logs != nil {
+		log = slog.New(slog.NewTextHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelDebug})).With("node", n.index, "life", n.lives)
+	}
+	book := ledger.New(ledger.Config{
+		Holdings: map[pawl.Kind]ledger.Holdings{pawl.KindWorkflow: workflow.Holdings{}},
+		Observe: func(e ledger.Event) {
+			if e.Alarm != "" {
+				w.fail("a run contradicts the rules: %s", e.Alarm)
+			}
+		},
+	})
+	if l.workflows, err = workflow.New(workflow.Options{DB: l.db, Ledger: book, Scripts: goScripts{}, Tools: tools, Log: log}); err != nil {
+		return nil, err
+	}
+	calls := quota.NewBook(l.db, nil, l.client, log)
+	if l.sources, err = source.New(source.Options{
+		DB: l.db, Ledger: book, Fetcher: fetch.New(fetch.Options{Client: l.client, Book: calls, Log: log}), Book: calls, Log: log, Workers: 2, Spool: w.spool,
+		Publish: l.publishRows,
+	}); err != nil {
+		return nil, err
+	}
+	if l.execution, err = execution.New(execution.Config{DB: l.db, Graphs: graphsOf{w.graph, l}, Node: n.id, Log: log}); err != nil {
+		return nil, err
+	}
+	if l.schedules, err = schedule.New(schedule.Options{DB: l.db, Ledger: book, Executions: l.execution, Grants: grant.Service{}, Log: log}); err != nil {
+		return nil, err
+	}
+	l.kinds = lane.Kinds{l.workflows, l.sources, l.schedules}
+	tasks := map[string]queue.Task{jobTask: {Run: l.runJob, Record: true}, task.PruneName: task.Prune(l.db, log)}
+	for _, k := range l.kinds {
+		for name, t := range k.Tasks() {
+			tasks[name] = l.watched(t)
+		}
+	}
+	l.queue, err = queue.New(queue.Config{
+		DB: l.db, Log: log, Workers: 3, Pools: map[string]int{source.PoolName: 2, schedule.PoolName: 4}, Clock: l.clock, Lease: lease,
+		Node:  store.Node{ID: n.id, Name: fmt.Sprint("node ", n.index), Roles: "api,worker", Version: "test", Share: true},
+		Tasks: tasks, Observe: func(queue.Event) {},
+		Renamed: func(id string) { n.id = id },
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range l.kinds {
+		k.Attach(l.queue)
+	}
+	return l, nil
+}
+
+// serve is the order in which a server starts.
+func (l *life) serve() error {
+	w := l.n.w
+	if _, err := l.execution.Recover(l.ctx); err != nil {
+		return err
+	}
+	if w.plan.has("schedule") {
+		if err := l.schedules.Start(l.ctx); err != nil {
+			return err
+		}
+		l.ended.Go(func() { l.schedules.Beat(l.ctx) })
+	}
+	l.n.mu.Lock()
+	l.n.life = l
+	l.n.mu.Unlock()
+	l.ended.Go(func() { _ = l.queue.Run(l.ctx) })
+	var standing []store.JobSpec
+	for _, k := range l.kinds {
+		if w.plan.has(string(k.Kind())) {
+			standing = append(standing, k.Standing()...)
+		}
+	}
+	for _, job := range standing {
+		_, _ = l.queue.Enqueue(l.ctx, job) // the next start does
+	}
+	return nil
+}
+
+// kill is the end without a word: nothing leaves it from now on, and nothing
+// reaches it.
+func (l *life) kill() {
+	l.mu.Lock()
+	l.dead = true
+	l.mu.Unlock()
+	l.n.mu.Lock()
+	if l.n.life == l {
+		l.n.life = nil
+	}
+	l.n.mu.Unlock()
+	l.db.Cut()
+	l.end(queue.ErrShutdown)
+	l.client.Close()
+	go func() { _ = l.execution.Close(context.Background()) }()
+}
+
+// stop is the graceful end; it lasts.
+func (l *life) stop() {
+	l.mu.Lock()
+	l.leaves = true
+	l.away, l.hang, l.lose, l.trap = time.Time{}, time.Time{}, 0, nil
+	l.mu.Unlock()
+	pass(20 * time.Millisecond) // until nothing is on its way
+	l.n.mu.Lock()
+	if l.n.life == l {
+		l.n.life = nil
+	}
+	l.n.mu.Unlock()
+	l.end(queue.ErrShutdown)
+	l.ended.Wait()
+	_ = l.execution.Close(context.Background())
+	l.kill()
+}
+
+// clock is what the process measures leases by. To whoever asks while it stands
+// still it is the instant at which it goes on: that is when it would ask.
+func (l *life) clock() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	if l.thaw.After(now) {
+		now = l.thaw
+	}
+	return now.Sub(epoch)
+}
+
+func (l *life) isDead() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.dead
+}
+
+// blame notes that what happens to the process until then is not its fault.
+func (l *life) blame(until time.Time) {
+	if until.After(l.faulted) {
+		l.faulted = until
+	}
+}
+
+// stands waits for as long as the process stands still.
+func (l *life) stands() {
+	for {
+		l.mu.Lock()
+		thaw := l.thaw
+		l.mu.Unlock()
+		if !thaw.After(time.Now()) {
+			return
+		}
+		pass(time.Until(thaw))
+	}
+}
+
+// step is one exchange with the database.
+func (l *life) step(ctx context.Context, what string) error {
+	l.mu.Lock()
+	if l.dead {
+		l.mu.Unlock()
+		return errDead
+	}
+	asked := whoAsks(what)
+	n := l.counts[asked]
+	l.counts[asked]++
+	l.mu.Unlock()
+	w := l.n.w
+	w.steps.Add(1)
+	if *trace {
+		w.note("node %d: %s %d", l.n.index, what, n)
+	}
+	r := dice(w.plan.seed^asked, what, uint64(l.n.index)<<40|uint64(l.number)<<32|n)
+	pass(time.Duration(20_000 + r.Int64N(w.slow)))
+	l.stands()
+	l.mu.Lock()
+	hang, away := l.hang, l.away
+	l.mu.Unlock()
+	if wait := time.Until(hang); wait > 0 && w.plan.shared {
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-l.ctx.Done():
+			return errDead
+		}
+		l.stands()
+	}
+	if away.After(time.Now()) {
+		return errAway
+	}
+	l.mu.Lock()
+	t := l.trap
+	dies := false
+	switch {
+	case l.dead:
+		l.mu.Unlock()
+		return errDead
+	case t != nil && t.what == what:
+		if t.left--; t.left <= 0 {
+			l.trap, dies = nil, true
+		}
+	case what == "committed" && l.lose > 0:
+		l.lose--
+		l.blame(time.Now().Add(time.Second))
+		l.mu.Unlock()
+		w.hurt("lost answer", time.Now().Add(time.Second))
+		w.note("node %d does not hear of a commit", l.n.index)
+		return errLost
+	}
+	l.mu.Unlock()
+	if dies {
+		w.note("node %d dies at %s", l.n.index, what)
+		l.kill()
+		w.reborn(l.n, t.again)
+		return errDead
+	}
+	return nil
+}
+
+// watched is a task of a kind, which begins only where its lane belongs.
+func (l *life) watched(t queue.Task) queue.Task {
+	run := t.Run
+	t.Run = func(ctx context.Context, j *queue.Job) error {
+		if l.isDead() {
+			return errDead
+		}
+		if j.Lane != "" {
+			l.n.w.begins(l, j)
+			defer l.n.w.ends(l, j)
+		}
+		return run(ctx, j)
+	}
+	return t
+}
+
+// publishRows is what internal/server does with the rows of a page.
+func (l *life) publishRows(ctx context.Context, tx *store.Tx, from, name, topic string, rows []source.Row) error {
+	events := make([]workflow.ExternalEvent, len(rows))
+	for i, r := range rows {
+		events[i] = workflow.ExternalEvent{
+			Topic: topic, MessageID: r.MessageID, Payload: r.Payload,
+			Input: &workflow.OutsideInput{Source: "source", Type: from, ID: r.Key, Title: "Row " + r.Key + " of " + from},
+		}
+	}
+	return l.workflows.PublishMany(ctx, tx, name, events, "source "+from)
+}
+
+// functions are the hashes of the names of functions, by where they are called.
+var functions sync.Map
+
+// whoAsks is a number for the functions that led here. Of two loops of a process
+// that ask at the same instant, it does not matter then who is the first: each has
+// chances of its own.
+func whoAsks(what string) uint64 {
+	var callers [24]uintptr
+	sum := hashOf(what)
+	for _, pc := range callers[:runtime.Callers(3, callers[:])] {
+		name, known := functions.Load(pc)
+		if !known {
+			frame, _ := runtime.CallersFrames([]uintptr{pc}).Next()
+			name = hashOf(frame.Function)
+			functions.Store(pc, name)
+		}
+		sum = sum*31 + name.(uint64)
+	}
+	return sum
+}

@@ -1,0 +1,104 @@
+package simulate
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+)
+
+// plan is a history before it is lived. What a step does in detail is decided by
+// chances of its own, so that leaving out another one changes nothing about it.
+type plan struct {
+	seed   uint64
+	shared bool // nodes share a database, else they follow each other on a file
+	nodes  int
+	kinds  []string // that have a lane
+	calm   bool     // no step is a fault
+	steps  []step
+}
+
+// step is one thing that happens.
+type step struct {
+	after  time.Duration // since the step before
+	what   string
+	chance uint64
+}
+
+func (p *plan) has(kind string) bool { return slices.Contains(p.kinds, kind) }
+
+func (p *plan) String() string {
+	var b strings.Builder
+	on := "a file"
+	if p.shared {
+		on = fmt.Sprintf("a database that %d nodes share", p.nodes)
+	}
+	fmt.Fprintf(&b, "seed %d: %s on %s\n", p.seed, strings.Join(p.kinds, ", "), on)
+	for _, s := range p.steps {
+		fmt.Fprintf(&b, "  %8s later: %s\n", s.after, s.what)
+	}
+	return b.String()
+}
+
+// The steps, as often as they are likely.
+var (
+	faults       = []string{"crash", "crash", "crash", "crash", "stop", "refuse"} // a file that refuses is a disk that is full
+	sharedFaults = []string{"lose answers", "lose answers", "freeze", "freeze", "freeze", "hang", "outage", "cut link"}
+	stepsOf      = map[string][]string{
+		"jobs": {"enqueue", "enqueue", "enqueue", "enqueue later"},
+		"workflow": {
+			"publish", "publish", "publish", "publish", "trouble", "trouble", "trouble", "bad read", "say", "say", "say", "skip", "pause", "resume", "resume",
+			"deploy", "run now", "revoke rule",
+		},
+		"source":   {"items", "items", "items", "bad upstream", "bad upstream", "fetch now", "pause source", "resume source", "edit source"},
+		"schedule": {"graph", "graph", "graph", "answer", "edit schedule", "switch schedule", "fire", "revoke grant", "cancel run"},
+	}
+	gaps = []time.Duration{0, 3 * time.Millisecond, 40 * time.Millisecond, 300 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second, 8 * time.Second, 14 * time.Second}
+)
+
+// kindSets are which kinds have lanes: mostly one, because what goes wrong
+// between two of them needs fewer histories than what goes wrong in one.
+var kindSets = [][]string{
+	{"jobs"}, {"jobs"}, {"workflow"}, {"workflow"}, {"workflow"}, {"source"}, {"schedule"}, {"jobs", "workflow"}, {"source", "workflow"}, {"jobs", "workflow", "source", "schedule"},
+}
+
+// newPlan draws a history.
+func newPlan(seed uint64) *plan {
+	r := rand.New(rand.NewPCG(seed, 1))
+	p := &plan{seed: seed, shared: r.IntN(5) < 3, nodes: 1, kinds: pick(r, kindSets), calm: r.IntN(12) == 0}
+	if p.shared {
+		p.nodes = pick(r, []int{1, 2, 2, 3})
+	}
+	n := pick(r, []int{2, 3, 4, 5, 6, 8, 12})
+	for range n {
+		what := ""
+		switch fault := !p.calm && r.IntN(5) < 2; {
+		case fault && p.shared && r.IntN(2) == 0:
+			what = pick(r, sharedFaults)
+		case fault:
+			what = pick(r, faults)
+		default:
+			what = pick(r, stepsOf[pick(r, p.kinds)])
+		}
+		gap := pick(r, gaps)
+		p.steps = append(p.steps, step{after: gap + time.Duration(r.Int64N(int64(gap/2)+1000))*1, what: what, chance: r.Uint64()})
+	}
+	return p
+}
+
+func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
+
+// dice draws by name: the same seed and the same words are the same number,
+// whatever else was drawn.
+func dice(seed uint64, words string, n uint64) *rand.Rand {
+	return rand.New(rand.NewPCG(seed^hashOf(words), n))
+}
+
+func hashOf(words string) uint64 {
+	h := uint64(14695981039346656037)
+	for i := range len(words) {
+		h = (h ^ uint64(words[i])) * 1099511628211
+	}
+	return h
+}

@@ -1,0 +1,409 @@
+package simulate
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/run"
+	"github.com/pawlrun/pawl/internal/script"
+	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/workflow"
+)
+
+// shop is what is known of the workflow.
+type shop struct {
+	w         *world
+	id        string
+	editions  int
+	producing bool
+
+	published []string        // asked for, in order; guarded by w.mu, as are the others
+	accepted  map[string]bool // that are known to be there
+	skipped   map[string]bool // that somebody gave up, or tried to
+}
+
+func newShop(w *world, r *rand.Rand) *shop {
+	s := &shop{w: w, accepted: map[string]bool{}, skipped: map[string]bool{}, producing: r.IntN(3) == 0}
+	w.desk.ignoresKeys = r.IntN(3) == 0
+	return s
+}
+
+// open deploys the first version.
+func (s *shop) open(r *rand.Rand) {
+	s.deploy(0, edition{Batch: 1, Method: pick(r, methods)})
+	s.id = s.w.rows(`select id||'' from workflows`)[0][0]
+}
+
+var methods = []string{"order", "order", "sign", "mail"}
+
+func (s *shop) deploy(at int, e edition) {
+	s.editions++
+	e.N = s.editions
+	if s.producing {
+		e.Every = "20s"
+	}
+	text, _ := json.Marshal(e)
+	err := s.w.try(at, func(l *life) error {
+		_, err := l.workflows.Apply(l.ctx, workflow.Deploy{Filename: "shop.ts", Script: string(text), By: "tester"})
+		return err
+	})
+	s.w.note("deploy %s: %v", text, err)
+	s.w.refused("deploy", err)
+}
+
+// publish is a client who publishes until it is told that the event is there.
+func (s *shop) publish(r *rand.Rand) {
+	for i := range 1 + r.IntN(3) {
+		s.w.mu.Lock()
+		id := fmt.Sprint("e", len(s.published)+1)
+		s.published = append(s.published, id)
+		s.w.mu.Unlock()
+		at := r.IntN(len(s.w.nodes))
+		s.w.acts.Go(func() {
+			pass(time.Duration(i) * 5077) // no two at the same instant
+			err := s.w.try(at, func(l *life) error {
+				return l.db.Write(l.ctx, func(ctx context.Context, tx *store.Tx) error {
+					_, _, err := l.workflows.PublishExternal(ctx, tx, "shop", workflow.ExternalEvent{
+						Topic: "in", MessageID: id, Payload: json.RawMessage(fmt.Sprintf("%q", id)),
+						Input: &workflow.OutsideInput{Source: "test", Type: "thing", ID: id, Title: "Thing " + id},
+					}, "tester")
+					return err
+				})
+			})
+			s.w.mu.Lock()
+			s.accepted[id] = err == nil
+			s.w.mu.Unlock()
+			s.w.note("event %s: %v", id, err)
+			s.w.refused("publish", err)
+		})
+	}
+}
+
+// act is one step of people, or of the desk.
+func (s *shop) act(r *rand.Rand, what string) {
+	d := s.w.desk
+	switch what {
+	case "publish":
+		s.publish(r)
+	case "trouble":
+		d.mu.Lock()
+		for range 1 + r.IntN(2) {
+			d.calls = append(d.calls, pick(r, outcomes))
+		}
+		d.takes = append(d.takes, pick(r, []time.Duration{0, 0, 0, time.Second, 4 * time.Second, 8 * time.Second, 40 * time.Second}))
+		d.blind += pick(r, []int{0, 0, 1, 2, 7})
+		s.w.note("the desk: %v, takes %v, blind %d", d.calls, d.takes, d.blind)
+		d.mu.Unlock()
+		s.publish(r)
+	case "bad read":
+		d.mu.Lock()
+		d.reads = append(d.reads, pick(r, []pawl.Class{pawl.ClassTransient, pawl.ClassTransient, pawl.ClassLogic, pawl.ClassAuth}))
+		d.mu.Unlock()
+		s.publish(r)
+	case "say":
+		s.say(r)
+	case "skip":
+		s.skip(r)
+	case "pause":
+		_ = s.w.do(r, "pause", func(ctx context.Context, l *life, tx *store.Tx) error {
+			_, err := l.workflows.Pause(ctx, tx, "shop", "tester")
+			return err
+		})
+	case "resume":
+		_ = s.w.do(r, "resume", func(ctx context.Context, l *life, tx *store.Tx) error {
+			_, err := l.workflows.Resume(ctx, tx, "shop", "tester")
+			return err
+		})
+	case "run now":
+		_ = s.w.do(r, "run now", func(ctx context.Context, l *life, tx *store.Tx) error {
+			return l.workflows.RunNow(ctx, tx, "shop", "tester")
+		})
+	case "deploy":
+		s.deploy(r.IntN(len(s.w.nodes)), edition{Broken: pick(r, broken), Batch: 1 + r.IntN(2), Method: pick(r, methods)})
+	case "revoke rule":
+		_ = s.w.do(r, "revoke", func(ctx context.Context, _ *life, tx *store.Tx) error {
+			_, err := tx.Exec(ctx, `update approval_rules set revoked_by = 'tester', revoked_at = $1 where revoked_at is null`, store.Millis(tx.Now))
+			return err
+		})
+	}
+}
+
+var (
+	broken   = []string{"", "", "", "consumers.order.prepare", "consumers.order.mutate", "consumers.order.next"}
+	outcomes = []string{
+		"", lostAnswer, lostRequest, lostAnswer, lostRequest, falseRefusal, string(pawl.ClassTransient), string(pawl.ClassTransient), string(pawl.ClassLogic),
+		string(pawl.ClassAuth), string(pawl.ClassPermission), string(pawl.ClassPrecondition), string(pawl.ClassInternal),
+	}
+)
+
+func (s *shop) skip(r *rand.Rand) {
+	s.w.mu.Lock()
+	list := slices.Clone(s.published)
+	s.w.mu.Unlock()
+	if len(list) == 0 {
+		return
+	}
+	id := pick(r, list)
+	s.w.mu.Lock()
+	s.skipped[id] = true
+	s.w.mu.Unlock()
+	_ = s.w.do(r, "skip "+id, func(ctx context.Context, l *life, tx *store.Tx) error {
+		_, err := l.workflows.SkipInput(ctx, tx, script.InputID(s.id, "test", "thing", id), "tester")
+		return err
+	})
+}
+
+// newest is the newest run: its id, status and class of error.
+func (s *shop) newest() (id string, status pawl.Status) {
+	rows := s.w.rows(`select id||'', status||'' from runs where kind = 'workflow' order by id desc limit 1`)
+	if len(rows) == 0 {
+		return "", ""
+	}
+	return rows[0][0], pawl.Status(rows[0][1])
+}
+
+// unknown is the call of a run of which only people can know: its key and what it
+// ordered.
+func (s *shop) unknown(runID string) (key string, ids []string) {
+	for _, row := range s.w.rows(`select idempotency_key||'', arguments||'' from mutations where run_id = $1 and state = 'indeterminate'`, runID) {
+		return row[0], idsIn(json.RawMessage(row[1]))
+	}
+	return "", nil
+}
+
+// say is a person who answers about the newest run, truly or not.
+func (s *shop) say(r *rand.Rand) {
+	id, status := s.newest()
+	if id == "" {
+		return
+	}
+	switch status {
+	case pawl.StatusPausedApproval:
+		word := pick(r, []string{"approve", "approve", "approve", "always", "reject", "resume"})
+		_ = s.w.do(r, word, func(ctx context.Context, l *life, tx *store.Tx) error {
+			switch word {
+			case "reject":
+				_, err := l.workflows.Reject(ctx, tx, id, "tester")
+				return err
+			case "resume":
+				return l.workflows.ResumeRun(ctx, tx, id, "tester")
+			}
+			return l.workflows.Approve(ctx, tx, id, "", word == "always", "tester")
+		})
+	case pawl.StatusPausedReconciliation:
+		s.resolve(r, id, pick(r, []workflow.Outcome{workflow.Happened, workflow.DidNotHappen, workflow.SkipIt, workflow.TryAgain}))
+	default:
+		_ = s.w.do(r, "resume the run", func(ctx context.Context, l *life, tx *store.Tx) error {
+			return l.workflows.ResumeRun(ctx, tx, id, "tester")
+		})
+	}
+}
+
+func (s *shop) resolve(r *rand.Rand, runID string, o workflow.Outcome) {
+	key, ids := s.unknown(runID)
+	if key != "" {
+		happened := s.w.desk.happened(key)
+		d := s.w.desk
+		d.mu.Lock()
+		switch {
+		case o == workflow.DidNotHappen && happened:
+			d.deny(key, ids)
+		case o == workflow.Happened && !happened:
+			d.misled[key] = true
+		}
+		d.mu.Unlock()
+		s.w.mu.Lock()
+		for _, id := range ids {
+			if o == workflow.SkipIt {
+				s.skipped[id] = true
+			}
+		}
+		s.w.mu.Unlock()
+	}
+	_ = s.w.do(r, string(o), func(ctx context.Context, l *life, tx *store.Tx) error {
+		return l.workflows.Resolve(ctx, tx, runID, o, json.RawMessage(`"seen"`), "tester")
+	})
+}
+
+// heal is one round of people who mend things; it reports whether there is
+// nothing left to do.
+func (s *shop) heal(r *rand.Rand, round int) bool {
+	if round == 0 {
+		s.w.desk.heal()
+		s.producing = false
+		s.deploy(0, edition{Batch: 1, Method: "order"})
+		_ = s.w.do(r, "resume", func(ctx context.Context, l *life, tx *store.Tx) error {
+			_, err := l.workflows.Resume(ctx, tx, "shop", "tester")
+			return err
+		})
+	}
+	id, status := s.newest()
+	asked := len(s.w.rows(`select id||'' from approvals where run_id = $1 and state = 'pending'`, id)) > 0
+	switch key, _ := s.unknown(id); {
+	case key != "" && s.w.desk.happened(key):
+		s.resolve(r, id, workflow.Happened)
+	case key != "":
+		s.resolve(r, id, workflow.DidNotHappen)
+	case status == pawl.StatusPausedApproval && asked:
+		_ = s.w.do(r, "approve", func(ctx context.Context, l *life, tx *store.Tx) error {
+			return l.workflows.Approve(ctx, tx, id, "", false, "tester")
+		})
+	case s.quiet():
+		return true
+	default:
+		_ = s.w.do(r, "resume", func(ctx context.Context, l *life, tx *store.Tx) error {
+			_, err := l.workflows.Resume(ctx, tx, "shop", "tester")
+			return err
+		})
+	}
+	return false
+}
+
+// quiet reports whether the workflow has nothing to do.
+func (s *shop) quiet() bool {
+	open := s.w.rows(`select id||'' from events where status in ('pending', 'reserved') limit 1`)
+	_, status := s.newest()
+	return len(open) == 0 && (status == "" || run.Terminal(status))
+}
+
+// check holds what must be true in the end.
+func (s *shop) check() {
+	w := s.w
+	counting := map[string][]string{} // calls that count, by event
+	last := map[string][]string{}
+	for _, m := range w.rows(`select idempotency_key||'', state||'', arguments||'', id||'' from mutations order by id`) {
+		key, state := m[0], m[1]
+		if was := last[key]; was != nil && (was[1] != "failed" || was[2] != m[2]) {
+			w.fail("the call %s has the key of %s, which is %s", m[2], was[2], was[1])
+		}
+		last[key] = m
+		if state == "applied" || state == "skipped" {
+			for _, id := range idsIn(json.RawMessage(m[2])) {
+				counting[id] = append(counting[id], state)
+			}
+		}
+	}
+	for key, m := range last {
+		happened := w.desk.happened(key)
+		if !slices.Contains([]string{"applied", "failed", "skipped"}, m[1]) || (m[1] == "applied") != happened && m[1] != "skipped" && !w.desk.misled[key] {
+			w.fail("the call %s is %s, and that it happened is %v", m[2], m[1], happened)
+		}
+	}
+	for key, o := range w.desk.orders {
+		if last[key] == nil {
+			w.fail("the order of %v is not in the ledger", o.ids)
+		}
+	}
+	out := map[string]string{}
+	in := map[string]string{}
+	for _, e := range w.rows(`select topic||'', message_id||'', status||'' from events`) {
+		if e[0] == "in" {
+			in[e[1]] = e[2]
+		} else {
+			out[e[1]] = e[2]
+		}
+	}
+	for _, id := range s.published {
+		if _, there := in[id]; !there && s.accepted[id] {
+			w.fail("event %s was accepted and is gone", id)
+		}
+	}
+	for id, status := range in {
+		s.checkEvent(id, status, counting[id])
+		if _, told := out["out-"+id]; told != (len(counting[id]) == 1) {
+			w.fail("event %s has the calls %v, and that next told of it is %v", id, counting[id], told)
+		}
+	}
+	for id, status := range out {
+		if status != "consumed" && !(status == "skipped" && len(s.skipped) > 0) {
+			w.fail("event %s is %s", id, status)
+		}
+	}
+	s.checkProducer(in)
+	s.checkChains()
+	for _, o := range w.rows(`select e.message_id||'' from events e left join runs r on r.id = e.reserved_by where e.status = 'reserved' and (r.id is null or r.ended_at is not null)`) {
+		w.fail("event %s is held by nobody", o[0])
+	}
+	if l := w.alive()[0]; true {
+		switch d, err := l.workflows.Describe(context.Background(), "shop"); {
+		case err != nil:
+			w.fail("describe: %v", err)
+		case d.State != run.Idle && d.State != run.Running || d.Pending != 0:
+			w.fail("people see %s (%s) with %d pending", d.State, d.Sentence, d.Pending)
+		}
+	}
+}
+
+// checkEvent holds how the story of one event may end.
+func (s *shop) checkEvent(id, status string, done []string) {
+	n := s.w.desk.effects(id)
+	skipped := s.skipped[id]
+	switch {
+	case status != "consumed" && status != "skipped":
+		s.w.fail("event %s is %s for ever", id, status)
+	case status == "skipped" && !skipped:
+		s.w.fail("event %s is skipped, and nobody skipped it", id)
+	case len(done) > 1:
+		s.w.fail("event %s has several calls that count: %v", id, done)
+	case len(done) == 0 && (!skipped || status == "consumed"):
+		s.w.fail("event %s is %s and no call of it counts", id, status)
+	case len(done) == 1 && done[0] == "applied" && n == 0 && !s.lied(id):
+		s.w.fail("event %s counts as ordered, and was not", id)
+	}
+}
+
+// lied reports whether somebody said of an order of the event what is not true.
+func (s *shop) lied(id string) bool {
+	for _, m := range s.w.rows(`select idempotency_key||'', arguments||'' from mutations`) {
+		if s.w.desk.misled[m[0]] && strings.Contains(m[1], fmt.Sprintf("%q", id)) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkProducer holds that the state of the producer and what it published were
+// committed together.
+func (s *shop) checkProducer(in map[string]string) {
+	polled := 0
+	for id := range in {
+		if strings.HasPrefix(id, "p") {
+			polled++
+		}
+	}
+	for _, row := range s.w.rows(`select state||'' from handler_state where handler = 'poll'`) {
+		var state struct{ N int }
+		_ = json.Unmarshal([]byte(row[0]), &state)
+		if state.N != polled {
+			s.w.fail("the producer counted to %d and published %d", state.N, polled)
+		}
+	}
+}
+
+// checkChains holds that every attempt follows one that ended, as the next one.
+func (s *shop) checkChains() {
+	followed := map[string]string{}
+	attempt := map[string]string{}
+	for _, r := range s.w.rows(`select id||'', coalesce(retry_of, '')||'', attempt||'', status||'' from runs where kind = 'workflow' order by created_at, id`) {
+		attempt[r[0]] = r[2]
+		if r[3] == "active" {
+			s.w.fail("run %s is active", r[0])
+		}
+		if r[1] == "" {
+			continue
+		}
+		if followed[r[1]] != "" {
+			s.w.fail("run %s is followed by %s and %s", r[1], followed[r[1]], r[0])
+		}
+		followed[r[1]] = r[0]
+		if fmt.Sprint(attempt[r[1]]) == r[2] {
+			s.w.fail("run %s is attempt %s as the one before it", r[0], r[2])
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package simulate
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+var (
+	oneSeed = flag.Int64("seed", -1, "live the history of this seed alone, and tell it")
+	seeds   = flag.Int("seeds", 0, "live this many histories; zero: as many as fit into the budget")
+	from    = flag.Uint64("from", 1, "the first seed")
+	budget  = flag.Duration("budget", 20*time.Second, "how long to live histories")
+	long    = flag.Bool("long", false, "do not shorten a history that fails")
+	trace   = flag.Bool("trace", false, "tell of every exchange with the database")
+	loud    = flag.Bool("loud", false, "with -seed: show what nodes log")
+	logTo   io.Writer
+)
+
+// outcome is what came of a history.
+type outcome struct {
+	failed []string
+	story  []string
+	steps  int64
+	counts map[string]int
+	took   time.Duration // of simulated time
+}
+
+// liveOnce lives a plan in a bubble of its own.
+func liveOnce(t *testing.T, p *plan, sim *store.Simulation) (out outcome) {
+	t.Helper()
+	var made atomic.Uint64
+	var mu sync.Mutex
+	counts := map[uint64]uint64{}
+	store.SimulateIDs(func() string {
+		n, asked := made.Add(1), whoAsks("id")
+		mu.Lock()
+		r := dice(p.seed^asked, "id", counts[asked])
+		counts[asked]++
+		mu.Unlock()
+		return fmt.Sprintf("%012x", time.Now().UnixMilli())[:8] + fmt.Sprintf("-%s-7%03x-%04x-%012x", fmt.Sprintf("%012x", time.Now().UnixMilli())[8:], n&0xfff, 0x8000|n>>12, r.Uint64()>>16)
+	})
+	defer store.SimulateIDs(nil)
+	synctest.Test(t, func(t *testing.T) {
+		w, err := live(p, sim, t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = outcome{w.failed, w.story, w.steps.Load(), w.counts, time.Since(w.began)}
+	})
+	return out
+}
+
+// TestHistories lives histories, each decided by its seed: whatever happens to a
+// cluster and around it, nothing is lost, nothing is done twice, lanes are serial,
+// slots run once, what is due runs in time, and what people are told is true.
+func TestHistories(t *testing.T) {
+	sim, err := store.NewSimulation(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = sim.Close() })
+	old := runtime.GOMAXPROCS(1) // what runs at one instant, runs in one order
+	defer runtime.GOMAXPROCS(old)
+	if *oneSeed >= 0 {
+		if *loud {
+			logTo = os.Stderr
+		}
+		p := newPlan(uint64(*oneSeed))
+		out := liveOnce(t, p, sim)
+		_, _ = fmt.Fprintf(os.Stdout, "%s%s\n%d steps of the database in %v\n", p, strings.Join(out.story, "\n"), out.steps, out.took)
+		if len(out.failed) > 0 {
+			report(t, p, out, sim)
+		}
+		return
+	}
+	begin := time.Now()
+	n, steps, lived := 0, int64(0), time.Duration(0)
+	used := processorTime()
+	counts := map[string]int{}
+	for seed := *from; *seeds > 0 && n < *seeds || *seeds == 0 && time.Since(begin) < *budget; seed++ {
+		p := newPlan(seed)
+		out := liveOnce(t, p, sim)
+		n++
+		steps += out.steps
+		lived += out.took
+		for what, k := range out.counts {
+			counts[what] += k
+		}
+		if len(out.failed) > 0 {
+			t.Logf("found by history %d", n)
+			report(t, p, out, sim)
+			return
+		}
+	}
+	used = processorTime() - used
+	t.Logf("%d histories (%.0f per second of a processor) of %v in %v, %d exchanges with the database, faults %v",
+		n, float64(n)/used.Seconds(), lived.Round(time.Second), time.Since(begin).Round(time.Millisecond), steps, counts)
+}
+
+// A seed is a history. What remains of chance is the runtime's, which draws the
+// order of timers of one instant, so not every one happens again as it did.
+func TestMostSeedsRepeatThemselves(t *testing.T) {
+	sim, err := store.NewSimulation(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = sim.Close() })
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	const n = 20
+	same := 0
+	for seed := uint64(1); seed <= n; seed++ {
+		if slices.Equal(liveOnce(t, newPlan(seed), sim).story, liveOnce(t, newPlan(seed), sim).story) {
+			same++
+		}
+	}
+	if same < n/2 {
+		t.Errorf("of %d histories %d happened again as they did", n, same)
+	}
+}
+
+// report shortens a history that fails and tells it.
+func report(t *testing.T, p *plan, out outcome, sim *store.Simulation) {
+	t.Helper()
+	shortest, told := p, out
+	for again := !*long; again; {
+		again = false
+		for i := range shortest.steps {
+			less := *shortest
+			less.steps = slices.Delete(slices.Clone(shortest.steps), i, i+1)
+			if i < len(less.steps) {
+				less.steps[i].after += shortest.steps[i].after
+			}
+			if o := liveOnce(t, &less, sim); len(o.failed) > 0 {
+				shortest, told, again = &less, o, true
+				break
+			}
+		}
+	}
+	t.Errorf("%s\n%s\n%s\nrun it again: go test ./internal/simulate -run TestHistories -seed %d", told.failed[0], shortest, strings.Join(told.story, "\n"), p.seed)
+}
+
+// pass lets simulated time go by.
+func pass(d time.Duration) { time.Sleep(d) }
+
+// processorTime is what this process has used so far.
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

@@ -1,0 +1,255 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/queue"
+	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+)
+
+// epoch is where the clock of a bubble begins.
+var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// world is one history that is lived: the nodes, everything outside of them, and
+// what is known to be true.
+type world struct {
+	plan     *plan
+	sim      *store.Simulation
+	observer *store.DB // sees rows at no cost of time
+	nodes    []*node
+	logs     io.Writer // what nodes log; nil: nowhere
+	spool    string
+	slow     int64 // how long an answer of the database takes at most, in ns
+
+	desk     *desk
+	upstream *upstream
+	graph    *graph
+
+	steps   atomic.Int64 // exchanges with the database
+	closing atomic.Bool
+	acts    sync.WaitGroup // of people and machines that go on by themselves
+
+	mu       sync.Mutex
+	failed   []string          // what is not as it must be; guarded by mu
+	story    []string          // guarded by mu
+	began    time.Time         // of the history
+	fault    time.Time         // when the last fault ended, or will; guarded by mu
+	jobs     map[string]*job   // by name; guarded by mu
+	working  map[string][]turn // by lane: what runs; guarded by mu
+	counts   map[string]int    // faults by kind; guarded by mu
+	healing  bool
+	shop     *shop
+	feed     *feed
+	calendar *calendar
+}
+
+// turn is a job that runs somewhere.
+type turn struct {
+	l     *life
+	since time.Time
+}
+
+// note is a line of the story.
+func (w *world) note(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.story = append(w.story, fmt.Sprintf("%9.4fs ", time.Since(w.began).Seconds())+fmt.Sprintf(format, args...))
+}
+
+// fail notes that something is not as it must be.
+func (w *world) fail(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	w.note("WRONG: %s", text)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.failed = append(w.failed, text)
+}
+
+func (w *world) ok() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.failed) == 0
+}
+
+// hurt notes a fault that ends at an instant.
+func (w *world) hurt(what string, until time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.counts[what]++
+	if until.After(w.fault) {
+		w.fault = until
+	}
+}
+
+// reborn lets the next process of a node begin.
+func (w *world) reborn(n *node, after time.Duration) {
+	w.hurt("death", time.Now().Add(max(after, 0)))
+	n.mu.Lock()
+	due := n.due
+	n.due = true
+	n.mu.Unlock()
+	if due {
+		return
+	}
+	w.acts.Go(func() {
+		pass(after)
+		n.mu.Lock()
+		n.due = false
+		n.mu.Unlock()
+		if !w.closing.Load() {
+			n.start()
+		}
+	})
+}
+
+// read sees rows as they are.
+func (w *world) read(fn func(ctx context.Context, tx *store.Tx) error) {
+	if err := w.observer.Read(context.Background(), fn); err != nil {
+		w.fail("the observer cannot read: %v", err)
+	}
+}
+
+// rows reads texts.
+func (w *world) rows(sql string, args ...any) (out [][]string) {
+	w.read(func(ctx context.Context, tx *store.Tx) error {
+		rows, err := tx.Query(ctx, sql, args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		n := strings.Count(sql[:strings.Index(sql, " from ")], "||''")
+		for rows.Next() {
+			line, into := make([]string, n), make([]any, n)
+			for i := range line {
+				into[i] = &line[i]
+			}
+			if err := rows.Scan(into...); err != nil {
+				return err
+			}
+			out = append(out, line)
+		}
+		return rows.Err()
+	})
+	return out
+}
+
+// begins holds that a job begins only where its lane belongs, and while no other
+// of its lane runs. A process that is no longer heard of may still have one under
+// way, and nobody else can know.
+func (w *world) begins(l *life, j *queue.Job) {
+	f := j.Fence()
+	if held := w.rows(`select node||'' from buckets where id = $1 and node = $2 and epoch = $3`, f.Bucket, f.Node, f.Epoch); len(held) == 0 {
+		w.fail("node %d begins job %d of lane %s, which belongs to another node", l.n.index, j.ID, j.Lane)
+	}
+	now := time.Now()
+	w.mu.Lock()
+	var beside *life
+	for _, t := range w.working[j.Lane] {
+		t.l.mu.Lock()
+		heard := !t.l.dead && t.l.faulted.Before(t.since.Add(-2*lease))
+		t.l.mu.Unlock()
+		if heard {
+			beside = t.l
+		}
+	}
+	w.working[j.Lane] = append(w.working[j.Lane], turn{l, now})
+	w.mu.Unlock()
+	if beside != nil {
+		w.fail("a job of lane %s begins at node %d while another one runs at node %d", j.Lane, l.n.index, beside.n.index)
+	}
+}
+
+func (w *world) ends(l *life, j *queue.Job) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	list := w.working[j.Lane]
+	for i, t := range list {
+		if t.l == l {
+			w.working[j.Lane] = append(list[:i:i], list[i+1:]...)
+			return
+		}
+	}
+}
+
+// leaves holds that no call leaves a process that must not act any more.
+func (w *world) leaves(l *life, what string) {
+	l.mu.Lock()
+	thaw := l.thaw
+	l.mu.Unlock()
+	if thaw.After(time.Now()) {
+		// It looked at the clock before it was stopped, and goes on when it is woken.
+		l.stands()
+	}
+	_ = what
+}
+
+// alive are the processes that are there.
+func (w *world) alive() (list []*life) {
+	for _, n := range w.nodes {
+		if l := n.now(); l != nil {
+			list = append(list, l)
+		}
+	}
+	return list
+}
+
+// try lets somebody do something at a node until it works: at each that is
+// there, one after the other. It ends if it is refused.
+func (w *world) try(first int, do func(l *life) error) error {
+	for i := first; ; i++ {
+		if w.closing.Load() {
+			return errAway
+		}
+		l := w.nodes[i%len(w.nodes)].now()
+		if l == nil {
+			pass(500 * time.Millisecond)
+			continue
+		}
+		err := do(l)
+		if err == nil || !gone(err) {
+			return err
+		}
+		pass(300 * time.Millisecond)
+	}
+}
+
+// gone reports whether an error tells nothing about what became of it.
+func gone(err error) bool {
+	return errors.Is(err, pawl.ErrUnavailable) ||
+		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, queue.ErrShutdown)
+}
+
+// refused holds that what people do is done or refused for a reason.
+func (w *world) refused(what string, err error) {
+	if err != nil && !gone(err) && !errors.Is(err, pawl.ErrConflict) && !errors.Is(err, pawl.ErrNotFound) {
+		w.fail("%s: %v", what, err)
+	}
+}
+
+// do is a person who does something once, at one node, and does not know what
+// became of it if that node does not say.
+func (w *world) do(r *rand.Rand, what string, fn func(ctx context.Context, l *life, tx *store.Tx) error) error {
+	l := w.nodes[r.IntN(len(w.nodes))].now()
+	if l == nil {
+		return errAway
+	}
+	err := l.db.Write(l.ctx, func(ctx context.Context, tx *store.Tx) error { return fn(ctx, l, tx) })
+	w.note("%s at node %d: %v", what, l.n.index, err)
+	w.refused(what, err)
+	return err
+}
+
+// runOf reads a run.
+func runOf(ctx context.Context, tx *store.Tx, id string) (runstore.Run, error) {
+	return runstore.In(tx).GetRun(ctx, id)
+}
