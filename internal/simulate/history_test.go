@@ -217,6 +217,15 @@ func (w *world) heal(r *rand.Rand) {
 			return
 		}
 		if round > 90 {
+			for _, r := range w.rows(`select kind||'', handler||'', phase||'', status||'', attempt||'', created_at||'', coalesce(error_message, '')||'' from runs where kind = 'workflow' order by id desc limit 4`) {
+				w.note("a run: %v", r)
+			}
+			for _, j := range w.rows(`select task||'', run_at||'', coalesce(last_error, '')||'' from jobs`) {
+				w.note("a job: %v", j)
+			}
+			for _, e := range w.rows(`select topic||'', message_id||'', status||'', coalesce(reserved_by, '')||'' from events where status <> 'consumed'`) {
+				w.note("an event: %v", e)
+			}
 			w.fail("it does not get well: %s", w.troubled())
 			return
 		}

@@ -165,7 +165,7 @@ func (n *node) build() (*life, error) {
 		}
 	}
 	l.queue, err = queue.New(queue.Config{
-		DB: l.db, Log: log, Workers: 3, Pools: map[string]int{source.PoolName: 2, schedule.PoolName: 4}, Clock: l.clock, Lease: lease,
+		DB: l.db, Log: log, Workers: 3, Pools: map[string]int{source.PoolName: 2, schedule.PoolName: 16}, Clock: l.clock, Lease: lease,
 		Node:  store.Node{ID: n.id, Name: fmt.Sprint("node ", n.index), Roles: "api,worker", Version: "test", Share: true},
 		Tasks: tasks, Observe: func(queue.Event) {},
 		Renamed: func(id string) { n.id = id },

@@ -22,6 +22,7 @@ type shop struct {
 	id        string
 	editions  int
 	producing bool
+	every     string
 
 	published []string        // asked for, in order; guarded by w.mu, as are the others
 	accepted  map[string]bool // that are known to be there
@@ -29,7 +30,7 @@ type shop struct {
 }
 
 func newShop(w *world, r *rand.Rand) *shop {
-	s := &shop{w: w, accepted: map[string]bool{}, skipped: map[string]bool{}, producing: r.IntN(3) == 0}
+	s := &shop{w: w, accepted: map[string]bool{}, skipped: map[string]bool{}, producing: r.IntN(3) == 0, every: "20s"}
 	w.desk.ignoresKeys = r.IntN(3) == 0
 	return s
 }
@@ -45,8 +46,8 @@ var methods = []string{"order", "order", "sign", "mail"}
 func (s *shop) deploy(at int, e edition) {
 	s.editions++
 	e.N = s.editions
-	if s.producing {
-		e.Every = "20s"
+	if s.producing { // one that a run waits for must not vanish
+		e.Every = s.every
 	}
 	text, _ := json.Marshal(e)
 	err := s.w.try(at, func(l *life) error {
@@ -236,7 +237,7 @@ func (s *shop) resolve(r *rand.Rand, runID string, o workflow.Outcome) {
 func (s *shop) heal(r *rand.Rand, round int) bool {
 	if round == 0 {
 		s.w.desk.heal()
-		s.producing = false
+		s.every = "8760h"
 		s.deploy(0, edition{Batch: 1, Method: "order"})
 		_ = s.w.do(r, "resume", func(ctx context.Context, l *life, tx *store.Tx) error {
 			_, err := l.workflows.Resume(ctx, tx, "shop", "tester")

@@ -88,11 +88,21 @@ func TestHistories(t *testing.T) {
 	}
 	begin := time.Now()
 	n, steps, lived := 0, int64(0), time.Duration(0)
-	used := processorTime()
+	cost := map[string]*struct {
+		n    int
+		used time.Duration
+	}{"a file": {}, "a shared database": {}}
 	counts := map[string]int{}
 	for seed := *from; *seeds > 0 && n < *seeds || *seeds == 0 && time.Since(begin) < *budget; seed++ {
 		p := newPlan(seed)
+		on := cost["a file"]
+		if p.shared {
+			on = cost["a shared database"]
+		}
+		before := processorTime()
 		out := liveOnce(t, p, sim)
+		on.n++
+		on.used += processorTime() - before
 		n++
 		steps += out.steps
 		lived += out.took
@@ -105,9 +115,10 @@ func TestHistories(t *testing.T) {
 			return
 		}
 	}
-	used = processorTime() - used
-	t.Logf("%d histories (%.0f per second of a processor) of %v in %v, %d exchanges with the database, faults %v",
-		n, float64(n)/used.Seconds(), lived.Round(time.Second), time.Since(begin).Round(time.Millisecond), steps, counts)
+	t.Logf("%d histories of %v in %v, %d exchanges with the database, faults %v", n, lived.Round(time.Second), time.Since(begin).Round(time.Millisecond), steps, counts)
+	for on, c := range cost {
+		t.Logf("on %s: %d, %.0f for each second of a processor", on, c.n, float64(c.n)/c.used.Seconds())
+	}
 }
 
 // A seed is a history. What remains of chance is the runtime's, which draws the
