@@ -269,8 +269,9 @@ func (s *shop) heal(r *rand.Rand, round int) bool {
 // quiet reports whether the workflow has nothing to do.
 func (s *shop) quiet() bool {
 	open := s.w.rows(`select id||'' from events where status in ('pending', 'reserved') limit 1`)
+	due := s.w.rows(`select id||'' from producer_schedules where requested_at is not null or next_run_at <= $1`, time.Now().Add(time.Minute).UnixMilli())
 	_, status := s.newest()
-	return len(open) == 0 && (status == "" || run.Terminal(status))
+	return len(open) == 0 && len(due) == 0 && (status == "" || run.Terminal(status))
 }
 
 // check holds what must be true in the end.
