@@ -20,6 +20,37 @@ import (
 // epoch is where the clock of a bubble begins.
 var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
+// crowd is a sync.WaitGroup to which somebody may be added while others wait.
+type crowd struct {
+	mu   sync.Mutex
+	left sync.Cond // of mu
+	n    int       // guarded by mu
+}
+
+func (c *crowd) Go(f func()) {
+	c.mu.Lock()
+	c.n++
+	c.mu.Unlock()
+	go func() {
+		defer func() {
+			c.mu.Lock()
+			c.n--
+			c.mu.Unlock()
+			c.left.Broadcast()
+		}()
+		f()
+	}()
+}
+
+func (c *crowd) Wait() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.left.L = &c.mu
+	for c.n > 0 {
+		c.left.Wait()
+	}
+}
+
 // world is one history that is lived: the nodes, everything outside of them, and
 // what is known to be true.
 type world struct {
@@ -37,7 +68,7 @@ type world struct {
 
 	steps   atomic.Int64 // exchanges with the database
 	closing atomic.Bool
-	acts    sync.WaitGroup // of people and machines that go on by themselves
+	acts    crowd // of people and machines that go on by themselves
 
 	mu       sync.Mutex
 	failed   []string          // what is not as it must be; guarded by mu
