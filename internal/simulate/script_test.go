@@ -25,11 +25,11 @@ type edition struct {
 type goScripts struct{}
 
 func (goScripts) Compile(_ context.Context, file, source string) (*script.Program, error) {
-	return &script.Program{File: file, JavaScript: source}, nil
+	return script.NewProgram(file, source, nil), nil
 }
 
 func editionOf(p *script.Program) (e edition, err error) {
-	return e, json.Unmarshal([]byte(p.JavaScript), &e)
+	return e, json.Unmarshal([]byte(p.JavaScript()), &e)
 }
 
 func (goScripts) Describe(_ context.Context, p *script.Program) (script.Description, error) {
