@@ -30,7 +30,8 @@ type desk struct {
 type order struct {
 	ids  []string
 	ends time.Time
-	n    int // how often it was carried out
+	long bool // it takes longer than Pawl asks for it
+	n    int  // how often it was carried out
 }
 
 // What becomes of an order, beside the classes of a refusal.
@@ -147,7 +148,7 @@ func (d *desk) begin(c tool.Call) (ends time.Time, fate error) {
 	if !known {
 		o = &order{ids: idsIn(c.Args), ends: time.Now()}
 		if len(d.takes) > 0 {
-			o.ends, d.takes = o.ends.Add(d.takes[0]), d.takes[1:]
+			o.ends, o.long, d.takes = o.ends.Add(d.takes[0]), d.takes[0] > time.Minute, d.takes[1:]
 		}
 		d.orders[c.Key] = o
 	}
@@ -202,8 +203,12 @@ func (o deskOf) Reconcile(_ context.Context, c tool.Call) (tool.Answer, error) {
 		d.blind--
 		return tool.Answer{State: tool.Later}, nil
 	}
-	if ord := d.orders[c.Key]; ord != nil && !time.Now().Before(ord.ends) {
+	ord := d.orders[c.Key]
+	if ord != nil && !time.Now().Before(ord.ends) {
 		return tool.Answer{State: tool.Applied, Result: json.RawMessage(`{"number":2}`)}, nil
+	}
+	if ord != nil && ord.long { // that it is not there is believed after a minute
+		d.misled[c.Key] = true
 	}
 	return tool.Answer{State: tool.Absent}, nil
 }

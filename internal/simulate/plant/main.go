@@ -76,6 +76,10 @@ func known() []bug {
 			"a job in doubt is not looked for", "internal/queue/enqueue.go",
 			"	if len(jobs) == 0 {\n		return\n	}\n	for _, wait", "	if true {\n		return\n	}\n	for _, wait",
 		},
+		{
+			"a job that ended before its commit was told is offered once more", "internal/queue/board_work.go",
+			"		b.past.note(j.ID, j.Rev)\n", "",
+		},
 		// What the simulator found, before it was mended.
 		{
 			"the owner of a bucket is not told to look when another node finds it lost", "internal/queue/board_work.go",
