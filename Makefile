@@ -3,7 +3,8 @@
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 COMMIT := $(shell git rev-parse HEAD 2>/dev/null)
-LDFLAGS := -s -w -X github.com/pawlrun/pawl/internal/cli.version=$(VERSION) -X github.com/pawlrun/pawl/internal/cli.commit=$(COMMIT)
+DATE := $(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
+LDFLAGS := -s -w -X github.com/pawlrun/pawl/internal/cli.version=$(VERSION) -X github.com/pawlrun/pawl/internal/cli.commit=$(COMMIT) -X github.com/pawlrun/pawl/internal/cli.date=$(DATE)
 
 # Pinned, and built once into bin/tools by the Go toolchain.
 LINT_VERSION := v2.14.0

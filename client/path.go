@@ -15,6 +15,7 @@ const (
 	InputsPath      = "/api/v1/inputs"
 	JobsPath        = "/api/v1/jobs"
 	LanesPath       = "/api/v1/lanes"
+	NodesPath       = "/api/v1/nodes"
 	QuestionsPath   = "/api/v1/questions"
 	ReceiptsPath    = "/api/v1/billing/receipts"
 	RunsPath        = "/api/v1/runs"

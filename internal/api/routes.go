@@ -59,6 +59,8 @@ func (s *surface) routes() {
 
 	add(s, route{method: "GET", path: "/api/v1/stream", scope: "stream:read", id: "stream", tag: "Events", summary: "Follow every change of state, as server-sent events", produces: "text/event-stream", endless: true}, (*API).stream)
 
+	add(s, route{method: "GET", path: client.NodesPath, scope: "nodes:read", id: "listNodes", tag: "Health", summary: "List the processes on the database, with the schemas that they serve"}, (*API).listNodes)
+
 	add(s, route{method: "POST", path: "/api/v1/tokens", scope: "tokens:admin", id: "createToken", tag: "Tokens", summary: "Create a token; its text is shown this once", status: http.StatusCreated}, (*API).createToken)
 	add(s, route{method: "GET", path: "/api/v1/tokens", scope: "tokens:read", id: "listTokens", tag: "Tokens", summary: "List your tokens, or everybody's with tokens:admin"}, (*API).listTokens)
 	add(s, route{method: "GET", path: "/api/v1/tokens/current", scope: anyToken, id: "getCurrentToken", tag: "Tokens", summary: "Show the token that you ask with, and what it may do"}, (*API).getCurrentToken)

@@ -122,7 +122,7 @@ func kinds() []kind {
 		workflowKind(), sourceKind(), scheduleKind(), laneKind(), runKind(), inputKind(), outputKind(), eventKind(),
 		rowKind(), rejectKind(), slotKind(), grantKind(), accountKind(), receiptKind(), backfillKind(),
 		versionKind(), approvalKind(), questionKind(), ruleKind(), connectionKind(),
-		jobKind(), tokenKind(),
+		jobKind(), tokenKind(), nodeKind(),
 	}
 }
 

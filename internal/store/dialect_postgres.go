@@ -50,7 +50,10 @@ const (
 	lockShared     = `select pg_advisory_xact_lock_shared(7295001, b::int) from (select unnest($1::bigint[]) b order by 1) o`
 	tryExclusive   = `select b from unnest($1::bigint[]) b where pg_try_advisory_xact_lock(7295001, b::int)`
 	lockMigrations = `select pg_advisory_xact_lock(7295002, 0)`
-	lockName       = `select pg_try_advisory_lock(7295003, hashtext($1))`
+
+	// haveSchema asks whether there are tables of ours; all came in one transaction.
+	haveSchema = `select to_regclass('schema_migrations') is not null`
+	lockName   = `select pg_try_advisory_lock(7295003, hashtext($1))`
 )
 
 // fence sends lock and look in one round trip, if they cannot go with the next

@@ -22,6 +22,10 @@ type Node struct {
 	SeenAt    time.Time
 	Beat      int64
 	Share     bool // takes buckets
+
+	// The schemas that its program serves; see Schema. Zero: it does not tell.
+	// Join tells those of this program.
+	SchemaMin, SchemaMax int
 }
 
 // Bucket is a share of the lanes, with its owner.
@@ -40,12 +44,14 @@ type View struct {
 // Join adds a node, or takes over the row of an earlier process of the same
 // identity.
 func (db *DB) Join(ctx context.Context, n Node) error {
+	n.SchemaMin, n.SchemaMax = Schema()
 	return db.Write(ctx, func(ctx context.Context, tx *Tx) error {
-		_, err := tx.Exec(ctx, `insert into nodes as n (id, incarnation, name, addr, roles, version, started_at, seen_at, beat, share)
-			values ($1, $8, $2, $3, $4, $5, $6, $6, 0, $7)
+		_, err := tx.Exec(ctx, `insert into nodes as n (id, incarnation, name, addr, roles, version, started_at, seen_at, beat, share, schema_min, schema_max)
+			values ($1, $8, $2, $3, $4, $5, $6, $6, 0, $7, $9, $10)
 			on conflict (id) do update set incarnation = excluded.incarnation, name = excluded.name, addr = excluded.addr, roles = excluded.roles,
-				version = excluded.version, started_at = excluded.started_at, seen_at = excluded.seen_at, beat = n.beat + 1, share = excluded.share`,
-			n.ID, n.Name, n.Addr, n.Roles, n.Version, Millis(tx.Now), boolInt(n.Share), n.Incarnation)
+				version = excluded.version, started_at = excluded.started_at, seen_at = excluded.seen_at, beat = n.beat + 1, share = excluded.share,
+				schema_min = excluded.schema_min, schema_max = excluded.schema_max`,
+			n.ID, n.Name, n.Addr, n.Roles, n.Version, Millis(tx.Now), boolInt(n.Share), n.Incarnation, n.SchemaMin, n.SchemaMax)
 		return err
 	})
 }
@@ -191,7 +197,7 @@ func (db *DB) Cluster(ctx context.Context) (v View, err error) {
 
 func (tx *Tx) view(ctx context.Context) (View, error) {
 	var v View
-	rows, err := tx.Query(ctx, `select id, name, addr, roles, version, started_at, seen_at, beat, share from nodes order by id`)
+	rows, err := tx.Query(ctx, `select id, name, addr, roles, version, started_at, seen_at, beat, share, coalesce(schema_min, 0), coalesce(schema_max, 0) from nodes order by id`)
 	if err != nil {
 		return v, err
 	}
@@ -200,7 +206,7 @@ func (tx *Tx) view(ctx context.Context) (View, error) {
 		var n Node
 		var started, seen int64
 		var share int
-		if err := rows.Scan(&n.ID, &n.Name, &n.Addr, &n.Roles, &n.Version, &started, &seen, &n.Beat, &share); err != nil {
+		if err := rows.Scan(&n.ID, &n.Name, &n.Addr, &n.Roles, &n.Version, &started, &seen, &n.Beat, &share, &n.SchemaMin, &n.SchemaMax); err != nil {
 			return v, err
 		}
 		n.StartedAt, n.SeenAt, n.Share = FromMillis(started), FromMillis(seen), share == 1

@@ -61,7 +61,7 @@ func NewSimulation(ctx context.Context) (*Simulation, error) {
 		return nil, err
 	}
 	s := &Simulation{sql: db, conn: newLiteConn(c), turn: make(chan struct{}, 1)}
-	return s, s.Open(SimulatedProcess{}).migrate(ctx)
+	return s, s.Open(SimulatedProcess{}).migrate(ctx, 0)
 }
 
 // Begin starts a history. With buckets it is a database that processes share,

@@ -44,7 +44,7 @@ const (
 
 func openSQLite(ctx context.Context, path string, o Options) (*DB, error) {
 	if path == "" || path == ":memory:" {
-		return nil, &pawl.Error{Code: pawl.CodeInvalid, Op: "open database", Msg: "a SQLite database needs a file", Hint: "Use sqlite:PATH."}
+		return nil, errNoFile()
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
@@ -67,6 +67,10 @@ func openSQLite(ctx context.Context, path string, o Options) (*DB, error) {
 	db := &DB{dialect: sqliteDB{}, sqliteFile: l}
 	go l.run(db) //nolint:contextcheck // an interrupted statement would undo the whole group
 	return db, nil
+}
+
+func errNoFile() error {
+	return &pawl.Error{Code: pawl.CodeInvalid, Op: "open database", Msg: "a SQLite database needs a file", Hint: "Use sqlite:PATH."}
 }
 
 func (l *lite) open(ctx context.Context) error {

@@ -30,6 +30,8 @@ type DB struct {
 	plans   plans         // PostgreSQL: the plans that go together
 	maxTx   time.Duration // PostgreSQL: how long a transaction may take; zero is for ever
 
+	applied Migrated // what Open did to the schema
+
 	promoting bool // PostgreSQL: rows are copied as they are, or not at all
 
 	mu     sync.Mutex
@@ -56,6 +58,10 @@ type Options struct {
 	// tests of what statements cost. It is called by many goroutines.
 	Trace func(sql string, args []any)
 
+	// UpTo is the schema that this program takes for its own, for tests of
+	// upgrades; zero is the newest.
+	UpTo int
+
 	// Promoting opens a database that was left for another one, or that has
 	// not taken over yet. It is for Promote alone.
 	Promoting bool
@@ -67,14 +73,32 @@ type Options struct {
 // process has it. It fails with the same for a database that another one has
 // taken over from; see Promote.
 func Open(ctx context.Context, rawURL string, o Options) (*DB, error) {
+	db, err := connect(ctx, rawURL, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := db.migrate(ctx, o.UpTo); err != nil {
+		_ = db.Close()
+		return nil, err
+	}
+	if o.Promoting {
+		return db, nil
+	}
+	if err := db.refuseMoved(ctx); err != nil {
+		_ = db.Close()
+		return nil, err
+	}
+	return db, nil
+}
+
+// connect opens a database and leaves its schema as it is.
+func connect(ctx context.Context, rawURL string, o Options) (db *DB, err error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.MaxConns == 0 {
 		o.MaxConns = 16
 	}
-	var db *DB
-	var err error
 	switch scheme, rest, _ := strings.Cut(rawURL, ":"); scheme {
 	case "sqlite":
 		db, err = openSQLite(ctx, strings.TrimPrefix(rest, "//"), o)
@@ -91,17 +115,6 @@ func Open(ctx context.Context, rawURL string, o Options) (*DB, error) {
 	}
 	db.log, db.trace = o.Log, o.Trace
 	db.ids.init()
-	if err := db.migrate(ctx); err != nil {
-		_ = db.Close()
-		return nil, err
-	}
-	if o.Promoting {
-		return db, nil
-	}
-	if err := db.refuseMoved(ctx); err != nil {
-		_ = db.Close()
-		return nil, err
-	}
 	return db, nil
 }
 
