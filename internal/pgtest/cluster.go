@@ -223,9 +223,21 @@ func (c *Cluster) run(ctx context.Context, name string, args ...string) error {
 	return nil
 }
 
-func (c *Cluster) program(name string) string { return filepath.Join(c.bin, name) }
-func (c *Cluster) data() string               { return filepath.Join(c.dir, "data") }
-func (c *Cluster) logFile() string            { return filepath.Join(c.dir, "postgres.log") }
+// program is the path of a program. Some machines have links to the server's own
+// programs in PATH, and the others only where those lead.
+func (c *Cluster) program(name string) string {
+	path := filepath.Join(c.bin, name)
+	if _, err := os.Stat(path); err == nil {
+		return path
+	}
+	if server, err := filepath.EvalSymlinks(filepath.Join(c.bin, "postgres")); err == nil {
+		return filepath.Join(filepath.Dir(server), name)
+	}
+	return path
+}
+
+func (c *Cluster) data() string    { return filepath.Join(c.dir, "data") }
+func (c *Cluster) logFile() string { return filepath.Join(c.dir, "postgres.log") }
 
 // log returns the last of what the server wrote, or nothing before its first
 // start.

@@ -2,6 +2,7 @@ package pgtest
 
 import (
 	"context"
+	"strings"
 	"testing"
 )
 
@@ -28,6 +29,36 @@ func NewServer(t testing.TB) *Server {
 		}
 	})
 	return &Server{t: t, cluster: cluster}
+}
+
+// Standby starts a server that follows this one: what is committed here is there
+// as well before it is answered. It is removed when the test ends.
+func (s *Server) Standby() *Server {
+	s.t.Helper()
+	cluster, err := s.cluster.NewStandby(s.t.Context())
+	if err != nil {
+		s.t.Fatalf("a standby of the test's PostgreSQL: %v", err)
+	}
+	s.t.Cleanup(func() {
+		if err := cluster.Close(); err != nil {
+			s.t.Errorf("remove the standby of the test's PostgreSQL: %v", err)
+		}
+	})
+	return &Server{t: s.t, cluster: cluster}
+}
+
+// BothURL is the address of the database on this server and on the other one.
+func (s *Server) BothURL(other *Server) string {
+	return strings.Replace(s.URL(), s.cluster.Host(), s.cluster.Host()+","+other.cluster.Host(), 1)
+}
+
+// Promote makes a standby the primary; the old one was killed before.
+func (s *Server) Promote() { s.t.Helper(); s.step("promote", s.cluster.Promote) }
+
+// Follow makes the killed server a standby of another one.
+func (s *Server) Follow(primary *Server) {
+	s.t.Helper()
+	s.step("rejoin", func(ctx context.Context) error { return s.cluster.Follow(ctx, primary.cluster) })
 }
 
 // URL is the address of an empty database of the server; it stays the same

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -60,6 +61,7 @@ const (
 	idleInTransaction = 6 * time.Second  // a transaction that says nothing is ended
 	lockTimeout       = 5 * time.Second  // a statement that waits for a lock is given up
 	connectTimeout    = 5 * time.Second  // for connection, TLS and password together
+	nextServerAfter   = 2 * time.Second  // the same, where there is another server to try
 	ackTimeout        = 10 * time.Second // data that nobody acknowledges ends the connection
 	aliveIdle         = 5 * time.Second  // a silent connection is asked whether it lives
 	aliveEvery        = 2 * time.Second
@@ -95,7 +97,35 @@ func poolConfig(dsn string, o Options) (*pgxpool.Config, error) {
 		cfg.ConnConfig.ConnectTimeout = connectTimeout
 	}
 	cfg.ConnConfig.DialFunc = dial
+	if namesSeveralServers(cfg.ConnConfig) {
+		cfg.ConnConfig.ConnectTimeout = min(cfg.ConnConfig.ConnectTimeout, nextServerAfter)
+		if cfg.ConnConfig.ValidateConnect == nil {
+			cfg.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+		}
+	}
 	return cfg, nil
+}
+
+// namesSeveralServers: one of them is the primary and the others follow it, and
+// who is which changes. A node needs the one that it can write to, whatever the
+// URL asks for, or forgets to.
+func namesSeveralServers(c *pgx.ConnConfig) bool {
+	return slices.ContainsFunc(c.Fallbacks, func(f *pgconn.FallbackConfig) bool { return f.Host != c.Host || f.Port != c.Port })
+}
+
+// serversOf shows the servers and the database of a PostgreSQL URL, or is empty.
+func serversOf(dsn string) string {
+	c, err := pgconn.ParseConfig(dsn)
+	if err != nil || !strings.HasPrefix(dsn, "postgres") {
+		return ""
+	}
+	hosts := []string{net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port)))}
+	for _, f := range c.Fallbacks {
+		if host := net.JoinHostPort(f.Host, strconv.Itoa(int(f.Port))); !slices.Contains(hosts, host) {
+			hosts = append(hosts, host)
+		}
+	}
+	return "postgres://" + strings.Join(hosts, ",") + "/" + c.Database
 }
 
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }

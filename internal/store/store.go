@@ -193,6 +193,9 @@ func (db *DB) String() string {
 // redactURL shows a URL without what might be secret.
 func redactURL(raw string) string {
 	u, err := url.Parse(raw)
+	if several := serversOf(raw); err != nil && several != "" { // url reads no list of hosts of which some have ports
+		return several
+	}
 	if err != nil || u.Scheme == "" {
 		return "(not a URL)"
 	}

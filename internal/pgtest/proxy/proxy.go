@@ -1,6 +1,8 @@
 package proxy
 
 import (
+	"context"
+	"fmt"
 	"net"
 	"net/url"
 	"strings"
@@ -14,6 +16,7 @@ type Proxy struct {
 	listener net.Listener
 	server   string // host:port
 	url      string
+	served   sync.WaitGroup
 
 	mu      sync.Mutex
 	changed *sync.Cond         // guards what follows
@@ -36,13 +39,23 @@ type loss struct {
 // New starts a proxy before the server of a URL, until the test ends.
 func New(t testing.TB, serverURL string) *Proxy {
 	t.Helper()
+	p, err := Start(t.Context(), serverURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return p
+}
+
+// Start starts a proxy before the server of a URL; Close ends it.
+func Start(ctx context.Context, serverURL string) (*Proxy, error) {
 	u, err := url.Parse(serverURL)
 	if err != nil || u.Host == "" {
-		t.Fatalf("proxy: %q is no URL of a server", serverURL)
+		return nil, fmt.Errorf("proxy: %q is no URL of a server", serverURL)
 	}
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatalf("proxy: %v", err)
+		return nil, fmt.Errorf("proxy: %w", err)
 	}
 	p := &Proxy{listener: listener, server: u.Host, links: map[*link]struct{}{}}
 	if u.Port() == "" {
@@ -54,19 +67,23 @@ func New(t testing.TB, serverURL string) *Proxy {
 	q.Set("sslmode", "disable")
 	u.RawQuery = q.Encode()
 	p.url = u.String()
-	var wg sync.WaitGroup
-	wg.Go(func() { p.accept(&wg) })
-	t.Cleanup(func() {
-		p.change(func() { p.closed = true })
-		_ = listener.Close()
-		p.Cut()
-		wg.Wait()
-	})
-	return p
+	p.served.Go(p.accept)
+	return p, nil
+}
+
+// Close ends the proxy and what goes through it.
+func (p *Proxy) Close() {
+	p.change(func() { p.closed = true })
+	_ = p.listener.Close()
+	p.Cut()
+	p.served.Wait()
 }
 
 // URL is the database behind the proxy.
 func (p *Proxy) URL() string { return p.url }
+
+// Host is where the proxy listens: host and port.
+func (p *Proxy) Host() string { return p.listener.Addr().String() }
 
 func (p *Proxy) change(fn func()) {
 	p.mu.Lock()
@@ -131,13 +148,13 @@ func (p *Proxy) Lost() int { p.mu.Lock(); defer p.mu.Unlock(); return p.lost }
 // Open tells how many connections are open.
 func (p *Proxy) Open() int { p.mu.Lock(); defer p.mu.Unlock(); return len(p.links) }
 
-func (p *Proxy) accept(wg *sync.WaitGroup) {
+func (p *Proxy) accept() {
 	for {
 		client, err := p.listener.Accept()
 		if err != nil {
 			return
 		}
-		wg.Go(func() { p.serve(client) })
+		p.served.Go(func() { p.serve(client) })
 	}
 }
 
