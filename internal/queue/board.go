@@ -31,7 +31,7 @@ type limits struct {
 }
 
 func defaultLimits() limits {
-	return limits{answer: 5 * time.Second, hand: 8000, batch: 2000, lane: 64, horizon: time.Second, fresh: 20 * time.Millisecond}
+	return limits{answer: 4 * time.Second, hand: 8000, batch: 2000, lane: 64, horizon: time.Second, fresh: 20 * time.Millisecond}
 }
 
 // capacity leaves room for the urgent when the hand is full of the ordinary.
@@ -103,7 +103,7 @@ type board struct {
 	fetches   int64
 	tombs     []int64 // deleted while a fetch was under way that may still see them
 	past      past
-	stopping  bool    // starts nothing more
+	stopping  bool // starts nothing more
 	closed    bool
 
 	lost func(bucket int) // told of every bucket that is disowned; may be nil

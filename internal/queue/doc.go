@@ -33,7 +33,7 @@
 //     until it is found, and it is written with less and less, at last as failed.
 //   - Memory is bounded: some thousand jobs in hand and a small window for
 //     each lane. What does not fit stays in the table and is fetched later.
-//   - There is one timer. At idle a node sends one heartbeat every two seconds
+//   - There is one timer. At idle a node sends a heartbeat every 0.9 s
 //     to PostgreSQL, and nothing at all to SQLite.
 //
 // # Leases
@@ -62,7 +62,7 @@
 //
 // # The window of a stale node
 //
-// With the lease L (10 s) and a beat every L/5: after the start of its last good
+// With the lease L (4.5 s) and a beat every L/5: after the start of its last good
 // beat a node starts jobs for 7L/10 at most, and others take over no earlier than
 // L after they last saw it change. StillOwned is asked before every handler and
 // before every call that leaves. So what a stale node can still do outside is:
@@ -85,7 +85,7 @@
 // of, because it died or took a bucket for its own that another one had, is found
 // by its owner: a node that joins, or finds a bucket lost, makes the others look.
 //
-// Every round trip of a loop has a deadline (5 s, longer after each that ran
+// Every round trip of a loop has a deadline (4 s, longer after each that ran
 // out), LISTEN asks for a sign of life after as long a silence, and a deadline
 // that runs out drops all idle connections: one that died without a word is
 // seldom alone.

@@ -9,11 +9,12 @@ import (
 	"github.com/pawlrun/pawl/internal/store"
 )
 
-// sighting is what this node knows of another one's heartbeat: how long it has
-// been seen to stand still.
+// sighting is what this node knows of another one's heartbeat, and since when it
+// has stood still: from when the first look at it was answered, less what was not
+// seen since.
 type sighting struct {
 	beat  int64
-	stood time.Duration
+	since time.Duration
 }
 
 // sweepEvery is how often a node looks at everything again.
@@ -24,7 +25,7 @@ type lessee struct {
 	q        *Queue
 	seen     map[string]sighting
 	looked   bool
-	lookedAt time.Duration // when the cluster was last seen
+	lookedAt time.Duration // when the last look that was answered began
 	joined   bool
 	beatAt   time.Duration // when the last heartbeat that worked was sent
 	sweptAt  time.Duration
@@ -36,7 +37,6 @@ type lessee struct {
 func (q *Queue) keepLease(ctx context.Context) {
 	now := q.board.clock()
 	l := &lessee{q: q, seen: map[string]sighting{}, beatAt: now, sweptAt: now}
-	every := q.cfg.Lease / 5
 	for ctx.Err() == nil {
 		started := q.board.clock()
 		err := l.runOnce(ctx, started)
@@ -49,12 +49,26 @@ func (q *Queue) keepLease(ctx context.Context) {
 			<-ctx.Done()
 			return
 		}
-		wait := every - (q.board.clock() - started)
-		if l.hurry {
-			wait = min(wait, every/10)
-		}
-		q.pauseOrNudge(ctx, max(wait, every/20))
+		q.pauseOrNudge(ctx, l.nextLook(q.board.clock()-started))
 	}
+}
+
+// nextLook is how long to wait for the next heartbeat after one that took so
+// long. A node that stays silent is looked at again when it is dead, and not up to
+// a heartbeat later.
+func (l *lessee) nextLook(took time.Duration) time.Duration {
+	every := l.q.cfg.Lease / 5
+	wait := every
+	for id, s := range l.seen {
+		if left := l.q.cfg.Lease - (l.lookedAt - s.since); id != l.q.Node().ID && left > 0 {
+			wait = min(wait, left)
+		}
+	}
+	wait -= took
+	if l.hurry {
+		wait = min(wait, every/10)
+	}
+	return max(wait, every/20)
 }
 
 // pauseOrNudge waits, or until another node says that something changed.
@@ -172,8 +186,9 @@ func (l *lessee) startAnew() {
 
 // arrange compares the view of the cluster with what this node holds.
 func (l *lessee) arrange(ctx context.Context, v store.View, now time.Duration) error {
-	dead := l.watch(v, now)
-	if err := l.bury(ctx, v, dead); err != nil {
+	dead := l.watch(v, now, l.q.board.clock())
+	buried, err := l.bury(ctx, v, dead)
+	if err != nil {
 		return err
 	}
 	sharers := 1
@@ -183,7 +198,11 @@ func (l *lessee) arrange(ctx context.Context, v store.View, now time.Duration) e
 		}
 	}
 	fair := (len(v.Buckets) + sharers - 1) / sharers
-	if err := l.take(ctx, v, dead, fair); err != nil {
+	err = l.take(ctx, v, dead, fair)
+	if buried {
+		l.q.hints.changed() // what is left is for the others, who need not wait for their next look
+	}
+	if err != nil {
 		return err
 	}
 	return l.giveBack(ctx, fair, now)
@@ -193,22 +212,23 @@ func (l *lessee) arrange(ctx context.Context, v store.View, now time.Duration) e
 // heartbeat in this very moment either finds that it is buried, and starts
 // nothing, or is not buried, and keeps its buckets: else it would take itself for
 // their owner until its next heartbeat.
-func (l *lessee) bury(ctx context.Context, v store.View, dead map[string]bool) error {
+func (l *lessee) bury(ctx context.Context, v store.View, dead map[string]bool) (some bool, err error) {
 	for _, n := range v.Nodes {
 		if !dead[n.ID] {
 			continue
 		}
 		buried, err := l.q.db.Bury(ctx, n.ID, n.Beat)
 		if err != nil {
-			return err
+			return some, err
 		}
 		if !buried { // or another one buried it: then the next view has no row of it
 			delete(dead, n.ID)
 			continue
 		}
+		some = true
 		l.q.log.Warn("another node is dead", "node", n.ID)
 	}
-	return nil
+	return some, nil
 }
 
 // compare drops buckets that have another owner by now, and goes on with those
@@ -236,26 +256,32 @@ func (l *lessee) compare(v store.View) {
 }
 
 // watch tells which nodes are dead: their heartbeat was seen to stand still for
-// a whole lease. Time in which this node saw nothing does not count: the others
-// could be heard as little as it could hear.
-func (l *lessee) watch(v store.View, now time.Duration) map[string]bool {
+// a whole lease. The look began at now and was answered by then: whatever it shows
+// may have happened a moment before the answer, and it shows nothing of what
+// happened after its begin. So silence lasts from an answer to a begin.
+//
+// Time in which this node saw nothing does not count, because the others could be
+// heard as little as it could hear: of the time between two looks no more than
+// that of a heartbeat and a half does, and after half a lease without a look all
+// watching begins anew.
+func (l *lessee) watch(v store.View, now, answered time.Duration) map[string]bool {
+	lease := l.q.cfg.Lease
 	gap := now - l.lookedAt
-	if !l.looked || gap > l.q.cfg.Lease/2 {
-		gap = 0
-	}
+	anew := !l.looked || gap > lease/2
+	unseen := max(0, gap-lease*3/10)
 	l.looked, l.lookedAt = true, now
 	dead := map[string]bool{}
 	there := map[string]bool{}
 	for _, n := range v.Nodes {
 		there[n.ID] = true
 		s, ok := l.seen[n.ID]
-		if !ok || s.beat != n.Beat {
-			l.seen[n.ID] = sighting{beat: n.Beat}
+		if !ok || anew || s.beat != n.Beat {
+			l.seen[n.ID] = sighting{beat: n.Beat, since: answered}
 			continue
 		}
-		s.stood += gap
+		s.since += unseen
 		l.seen[n.ID] = s
-		if n.ID != l.q.Node().ID && s.stood >= l.q.cfg.Lease {
+		if n.ID != l.q.Node().ID && now-s.since >= lease {
 			dead[n.ID] = true
 		}
 	}

@@ -206,16 +206,45 @@ func TestBucketsOfTheLivingAreLeftAlone(t *testing.T) {
 // Nodes that went away are forgotten, and what they left is looked for.
 func TestANodeThatLeftIsForgotten(t *testing.T) {
 	l := newLessee(t, pgtest.URL(t), 0)
-	l.watch(store.View{Nodes: []store.Node{{ID: "me"}, {ID: "other", Beat: 7}}}, time.Hour)
+	l.watch(store.View{Nodes: []store.Node{{ID: "me"}, {ID: "other", Beat: 7}}}, time.Hour, time.Hour)
 	for i := range l.q.board.owned[0].cursors {
 		l.q.board.owned[0].cursors[i] = cursor{runAt: time.Now()}
 	}
-	l.watch(store.View{Nodes: []store.Node{{ID: "me"}}}, time.Hour+time.Millisecond)
+	l.watch(store.View{Nodes: []store.Node{{ID: "me"}}}, time.Hour+time.Millisecond, time.Hour+time.Millisecond)
 	if _, known := l.seen["other"]; known || !l.q.board.owned[0].cursors[0].dirty {
 		t.Errorf("it is known: %v, and what it left is not read", known)
 	}
 	l.startAnew()
 	if len(l.seen) != 0 || l.joined || len(l.q.board.owned) != 0 || l.lost(t) != 1 {
 		t.Errorf("a node that starts anew knows %v and holds %d", l.seen, len(l.q.board.owned))
+	}
+}
+
+// A silent node is looked at again at the instant when it is dead. One that is
+// dead already, and this node itself, are no reason to hurry.
+func TestTheNextLookIsWhenASilentNodeIsDead(t *testing.T) {
+	l := newLessee(t, pgtest.URL(t))
+	for _, c := range []struct {
+		stood map[string]time.Duration
+		took  time.Duration
+		hurry bool
+		want  time.Duration
+	}{
+		{nil, 0, false, 200 * time.Millisecond},
+		{nil, 50 * time.Millisecond, false, 150 * time.Millisecond},
+		{map[string]time.Duration{"other": 300 * time.Millisecond}, 0, false, 200 * time.Millisecond},
+		{map[string]time.Duration{"other": 920 * time.Millisecond, "third": 0}, 20 * time.Millisecond, false, 60 * time.Millisecond},
+		{map[string]time.Duration{"me": 920 * time.Millisecond, "dead": 1200 * time.Millisecond}, 0, false, 200 * time.Millisecond},
+		{nil, 0, true, 20 * time.Millisecond},
+		{nil, time.Second, false, 10 * time.Millisecond},
+	} {
+		clear(l.seen)
+		l.lookedAt = time.Hour
+		for id, stood := range c.stood {
+			l.seen[id] = sighting{since: time.Hour - stood}
+		}
+		if l.hurry = c.hurry; l.nextLook(c.took) != c.want {
+			t.Errorf("%+v: the next look is in %s", c, l.nextLook(c.took))
+		}
 	}
 }

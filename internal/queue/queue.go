@@ -33,7 +33,7 @@ type Config struct {
 	// pool: what waits long for others does not keep the rest waiting.
 	Pools map[string]int
 
-	// Lease is how long a silent node keeps its buckets (default 10 s).
+	// Lease is how long a silent node keeps its buckets (default 4.5 s).
 	Lease time.Duration
 
 	// Drain is how long running jobs may go on when the process stops
@@ -52,6 +52,11 @@ type Config struct {
 
 	limits limits // for tests
 }
+
+// defaultLease is so short that the lanes of a dead node run again within six
+// seconds: it is seen to be dead a lease after the last look at which it lived,
+// which is up to a heartbeat after the node's own last one.
+const defaultLease = 4500 * time.Millisecond
 
 // Event is something that happened to a job.
 type Event struct {
@@ -88,7 +93,7 @@ func New(cfg Config) (*Queue, error) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	if cfg.Lease == 0 {
-		cfg.Lease = 10 * time.Second
+		cfg.Lease = defaultLease
 	}
 	if cfg.Drain == 0 {
 		cfg.Drain = 30 * time.Second

@@ -169,22 +169,29 @@ func TestDrainingBucketReadsNothing(t *testing.T) {
 	}
 }
 
-// Silence counts only while it was listened to.
+// Silence counts only while it was listened to: from an answer on, up to the begin
+// of a look, less what is not seen in between.
 func TestSilenceIsWhatWasSeen(t *testing.T) {
-	q, err := New(Config{DB: openDB(t, pgtest.URL(t)), Node: store.Node{ID: "me"}})
+	q, err := New(Config{DB: openDB(t, pgtest.URL(t)), Node: store.Node{ID: "me"}, Lease: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &lessee{q: q, seen: map[string]sighting{}}
 	view := store.View{Nodes: []store.Node{{ID: "me"}, {ID: "other", Beat: 7}}}
-	lease, now := q.cfg.Lease, time.Hour
-	look := func(gap time.Duration) bool { now += gap; return l.watch(view, now)["other"] }
-	for _, gap := range []time.Duration{0, lease / 4, 3 * lease, lease / 4, lease, lease / 4} {
-		if look(gap) {
-			t.Fatalf("dead after a gap of %v, of which nothing was seen", gap)
+	type look struct{ after, took time.Duration } // since the look before began, and until this one is answered
+	s := time.Second
+	for name, looks := range map[string][]look{ // the other one is dead at the last, and not before
+		"one look after the other":                 {{0, 0}, {2 * s, 0}, {2 * s, 0}, {2 * s, 0}, {2 * s, 0}, {2*s - 1, 0}, {1, 0}},
+		"the first answer is late":                 {{0, 3 * s / 2}, {2 * s, 0}, {2 * s, 0}, {2 * s, 0}, {2 * s, 0}, {2 * s, 0}, {3*s/2 - 1, 0}, {1, 0}},
+		"another answer is late":                   {{0, 0}, {2 * s, 0}, {2 * s, 0}, {2 * s, 2 * s}, {2 * s, 0}, {2*s - 1, s}, {1, 0}},
+		"not all of a longer pause was seen":       {{0, 0}, {2 * s, 0}, {2 * s, 0}, {2 * s, 0}, {5 * s, 0}, {s - 1, 0}, {1, 0}},
+		"after half a lease of nothing it is anew": {{0, 0}, {2 * s, 0}, {2 * s, 0}, {2 * s, 0}, {2 * s, 0}, {5*s + 1, s}, {2 * s, 0}, {2 * s, 0}, {2 * s, 0}, {2 * s, 0}, {3*s - 1, 0}, {1, 0}},
+	} {
+		l, now := &lessee{q: q, seen: map[string]sighting{}}, time.Hour
+		for i, look := range looks {
+			now += look.after
+			if dead := l.watch(view, now, now+look.took)["other"]; dead != (i == len(looks)-1) {
+				t.Errorf("%s: at look %d of %d it is dead: %v", name, i+1, len(looks), dead)
+			}
 		}
-	}
-	if !look(lease / 4) {
-		t.Error("not dead after a whole lease of silence")
 	}
 }

@@ -77,7 +77,7 @@ func TestNodeThatBeatsAtTheLastMomentKeepsItsBuckets(t *testing.T) {
 		t.Fatal(err)
 	}
 	for now := time.Hour; now < time.Hour+2*l.q.cfg.Lease; now += l.q.cfg.Lease / 3 {
-		l.watch(seen, now)
+		l.watch(seen, now, now)
 	}
 	if _, err := l.q.db.Beat(t.Context(), other); err != nil {
 		t.Fatal(err)
@@ -85,21 +85,21 @@ func TestNodeThatBeatsAtTheLastMomentKeepsItsBuckets(t *testing.T) {
 	if err := l.arrange(t.Context(), seen, time.Hour+2*l.q.cfg.Lease); err != nil {
 		t.Fatal(err)
 	}
-	if l.q.board.owned[7] != nil {
-		t.Error("a bucket of a node that lives was taken")
+	if l.q.board.owned[7] != nil || l.q.hints.news {
+		t.Error("a bucket of a node that lives was taken, or others were told to look")
 	}
 	// Without a heartbeat it is buried, and what it had is taken.
 	if seen, err = l.q.db.Cluster(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for now := 2 * time.Hour; now < 2*time.Hour+2*l.q.cfg.Lease; now += l.q.cfg.Lease / 3 {
-		l.watch(seen, now)
+		l.watch(seen, now, now)
 	}
 	if err := l.arrange(t.Context(), seen, 2*time.Hour+2*l.q.cfg.Lease); err != nil {
 		t.Fatal(err)
 	}
-	if l.q.board.owned[7] == nil {
-		t.Error("the bucket of a dead node was not taken")
+	if l.q.board.owned[7] == nil || !l.q.hints.news {
+		t.Error("the bucket of a dead node was not taken, or others were not told to look")
 	}
 }
 

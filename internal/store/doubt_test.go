@@ -172,7 +172,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 		t.Errorf("%d and %d connections", db.pool.Config().MaxConns, db.hot.Config().MaxConns)
 	}
 	for name, want := range map[string]string{
-		"idle_in_transaction_session_timeout": "6s", "lock_timeout": "5s",
+		"idle_in_transaction_session_timeout": "4s", "lock_timeout": "5s",
 		"tcp_keepalives_idle": "5", "tcp_keepalives_interval": "2", "tcp_keepalives_count": "3", "tcp_user_timeout": "10000",
 	} {
 		for _, q := range []pgQuerier{db.pool, db.hot} {

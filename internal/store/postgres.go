@@ -56,9 +56,9 @@ func openPostgres(ctx context.Context, dsn string, o Options) (*DB, error) {
 }
 
 // The bounds of a connection. Whoever holds a lock and is not heard of any more
-// must lose it before the lease of its node is over (10 s).
+// must lose it before the lease of its node is over (4.5 s).
 const (
-	idleInTransaction = 6 * time.Second  // a transaction that says nothing is ended
+	idleInTransaction = 4 * time.Second  // a transaction that says nothing is ended
 	lockTimeout       = 5 * time.Second  // a statement that waits for a lock is given up
 	connectTimeout    = 5 * time.Second  // for connection, TLS and password together
 	nextServerAfter   = 2 * time.Second  // the same, where there is another server to try
