@@ -137,6 +137,15 @@ SAMPLE := 100
 
 SEEDS := 10000
 FROM := 1
+CHAOS_SECONDS := 600
+# Empty draws one, and says which.
+CHAOS_SEED :=
+
+.PHONY: chaos
+chaos: ## kill, freeze and disconnect real nodes under load for CHAOS_SECONDS, as CHAOS_SEED says
+	@scripts/ensure-test-tools.sh
+	go run ./internal/chaos -seconds $(CHAOS_SECONDS) $(if $(CHAOS_SEED),-seed $(CHAOS_SEED))
+
 .PHONY: simulate
 simulate: ## live SEEDS histories of whole clusters in simulated time, from seed FROM on
 	PAWL_TEST_POSTGRES=none go test -vet=off -timeout 24h ./internal/simulate -run '^TestHistories$$' -v -seeds $(SEEDS) -from $(FROM)

@@ -77,7 +77,7 @@ var rooms = map[string][]string{
 }
 
 // testOnly are packages for tests and releases, which product code must not import.
-var testOnly = []string{"internal/lane/lanetest", "internal/pgtest", "internal/bulk", "internal/mutant", "internal/notice", "internal/simulate"}
+var testOnly = []string{"internal/lane/lanetest", "internal/pgtest", "internal/bulk", "internal/mutant", "internal/notice", "internal/simulate", "internal/chaos"}
 
 // longestFile is in lines. Past it a file has more than one duty.
 const longestFile = 800
