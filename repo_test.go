@@ -28,6 +28,7 @@ var layers = [][]string{
 	{"internal/server"},
 	{"internal/api", "internal/web"},
 	{"internal/workflow", "internal/source", "internal/schedule", "internal/task", "internal/notify"},
+	{"internal/calendar"},
 	{"internal/lane"},
 	{"internal/execution"},
 	{"internal/executor", "internal/billing"},
@@ -39,6 +40,7 @@ var layers = [][]string{
 	{
 		"internal/store/workflowstore", "internal/store/eventstore", "internal/store/mutationstore", "internal/store/sourcestore", "internal/store/quotastore",
 		"internal/store/schedulestore", "internal/store/executionstore", "internal/store/grantstore", "internal/store/userstore",
+		"internal/store/calendarstore",
 	},
 	{"internal/store/runstore"},
 	{"internal/store", "internal/definition", "internal/budget", "internal/run", "internal/when", "examples"},
@@ -71,6 +73,7 @@ var rooms = map[string][]string{
 	"internal/store/sourcestore":    {"internal/source", "internal/api", "internal/web"},
 	"internal/store/quotastore":     {"internal/quota"},
 	"internal/store/schedulestore":  {"internal/schedule", "internal/api", "internal/web"},
+	"internal/store/calendarstore":  {"internal/calendar", "internal/api"},
 	"internal/store/executionstore": {"internal/execution", "internal/schedule", "internal/api"},
 	"internal/store/grantstore":     {"internal/grant", "internal/billing", "internal/execution", "internal/api"},
 	"internal/store/userstore":      {"internal/access", "internal/task", "internal/server", "internal/api", "internal/web"},

@@ -14,16 +14,18 @@ type Schedule struct {
 	ExecutionGrantID  string                 `json:"executionGrantId"`
 	GraphID           string                 `json:"graphId"`
 	Input             json.RawMessage        `json:"input"`
-	Cron              string                 `json:"cron"`
+	Cron              Cron                   `json:"cron,omitempty" doc:"One expression, or a list of several; absent if interval or at take its place."`
 	Timezone          string                 `json:"timezone"`
 	ConcurrencyPolicy pawl.ConcurrencyPolicy `json:"concurrencyPolicy" enum:"Queue,Forbid,Allow,Replace"`
 	Enabled           bool                   `json:"enabled"`
 	Labels            map[string]string      `json:"labels" nullable:"false"`
 	Issue             string                 `json:"issue,omitempty" doc:"Why it was disabled automatically; absent if it was not."`
+	Begun             int64                  `json:"begun,omitempty" doc:"How many slots of its own have begun; maxRuns counts them."`
 	NextRunAt         Instant                `json:"nextRunAt" nullable:"true" doc:"Null: none is planned."`
 	LastRunAt         Instant                `json:"lastRunAt" nullable:"true" doc:"When its last run started; null: it never ran."`
 	CreatedAt         Instant                `json:"createdAt"`
 	UpdatedAt         Instant                `json:"updatedAt"`
+	Timing
 }
 
 // ScheduleRequest asks for a schedule.
@@ -31,12 +33,13 @@ type ScheduleRequest struct {
 	Name              string                 `json:"name" example:"morning-poet"`
 	GraphID           string                 `json:"graphId" example:"langgraph:poet" doc:"provider:name"`
 	Input             json.RawMessage        `json:"input" doc:"Any JSON; the graph gets it as it is."`
-	Cron              string                 `json:"cron" example:"0 9 * * *"`
+	Cron              Cron                   `json:"cron,omitempty" doc:"One expression, or a list of several. One of cron, interval and at is needed."`
 	Timezone          string                 `json:"timezone" example:"Europe/Berlin" doc:"The name of an IANA zone."`
 	ExecutionGrantID  string                 `json:"executionGrantId,omitempty" doc:"Absent: one is made, for this graph alone."`
 	ConcurrencyPolicy pawl.ConcurrencyPolicy `json:"concurrencyPolicy,omitempty" enum:"Queue,Forbid,Allow,Replace" doc:"What happens to a slot that comes due while another runs. Absent: Queue."`
 	Enabled           *bool                  `json:"enabled,omitempty" doc:"Absent: true."`
 	Labels            map[string]string      `json:"labels,omitempty"`
+	Timing
 }
 
 // CreatedSchedule is the schedule that was made.
@@ -55,12 +58,13 @@ type SchedulePatch struct {
 	Name              *string                 `json:"name,omitempty"`
 	GraphID           *string                 `json:"graphId,omitempty"`
 	Input             json.RawMessage         `json:"input,omitempty"`
-	Cron              *string                 `json:"cron,omitempty"`
+	Cron              *Cron                   `json:"cron,omitempty" doc:"Takes the place of interval and at."`
 	Timezone          *string                 `json:"timezone,omitempty"`
 	ExecutionGrantID  *string                 `json:"executionGrantId,omitempty"`
 	ConcurrencyPolicy *pawl.ConcurrencyPolicy `json:"concurrencyPolicy,omitempty" enum:"Queue,Forbid,Allow,Replace"`
 	Enabled           *bool                   `json:"enabled,omitempty"`
 	Labels            *map[string]string      `json:"labels,omitempty"`
+	TimingPatch
 }
 
 // UpdatedSchedule is the schedule as it is now.
@@ -101,4 +105,5 @@ type NextInstant struct {
 	At          Instant `json:"at"`
 	Local       string  `json:"local" doc:"The same with the offset of the schedule's zone."`
 	ClockChange string  `json:"clockChange,omitempty" doc:"What the clocks do on that day; absent on others."`
+	StartsAt    Instant `json:"startsAt,omitzero" doc:"When it starts, by its jitter; absent without one."`
 }

@@ -19,8 +19,8 @@ import (
 // wireTypes are all types of the package that cross the wire.
 func wireTypes() []any {
 	return []any{
-		Account{}, AccountPatch{}, Activity{}, AnsweredRun{}, AppliedSchedule{}, AppliedSource{}, Approval{}, ApprovalRule{}, ApproveRequest{}, Around{},
-		Backfill{}, BackfillCounts{}, BackfillRequest{}, BlockedMethod{}, Caps{}, CapsRequest{}, ConfirmRequest{}, Connection{}, ConnectionMethod{}, ConnectionTest{},
+		Account{}, AccountPatch{}, Activity{}, AnsweredRun{}, AppliedCalendar{}, AppliedSchedule{}, AppliedSource{}, Approval{}, ApprovalRule{}, ApproveRequest{}, Around{},
+		Backfill{}, BackfillCounts{}, BackfillRequest{}, BlockedMethod{}, Calendar{}, CalendarRequest{}, Caps{}, CapsRequest{}, ConfirmRequest{}, Connection{}, ConnectionMethod{}, ConnectionTest{},
 		CreatedSchedule{}, CurrentToken{}, DaySpend{}, DeclaredConsumer{}, DeclaredProducer{}, DeclaredSchedule{}, DeletedSchedule{}, DeletedSource{}, Deployment{}, Event{},
 		EventInputRequest{}, EventRequest{}, Fault{}, Gate{}, Grant{}, GrantRequest{}, Health{}, Input{}, InputDetail{}, Job{}, JobEvent{}, JobRequest{}, Lane{}, LaneWhy{},
 		LogLine{}, NewToken{}, NextInstant{}, NextInstants{}, Output{}, Page[Lane]{}, Pin{}, Pinned{}, PlannedSlot{}, Problem{}, PublishedEvent{}, Question{}, Readiness{},
@@ -28,7 +28,7 @@ func wireTypes() []any {
 		ResolveRequest{}, Run{}, RunAction{}, RunAnswers{}, RunDetail{}, RunError{}, RunEvent{}, RunMutation{}, RunProgress{}, RunQuestion{}, RunRequested{}, RunSummary{},
 		Schedule{}, ScheduleEvent{}, SchedulePage{}, SchedulePatch{}, ScheduleRequest{}, ScheduleRunDetail{}, SchemaPlace{}, ScriptRequest{}, ScriptWarning{}, Slot{},
 		SlotError{}, Source{}, SourceEvent{}, SourceField{}, SourceFreshness{}, SourceProgress{}, SourceQuota{}, SourceRetries{}, SourceRun{}, SourceSummary{},
-		SourceTotals{}, SourceTrial{}, SourceVersion{}, Timeline{}, TimelineItem{}, Token{}, TokenRequest{}, TrialReject{}, TrialRequest{}, UncoveredSlots{},
+		SourceTotals{}, SourceTrial{}, SourceVersion{}, Timeline{}, TimelineItem{}, Timing{}, TimingPatch{}, Token{}, TokenRequest{}, TrialReject{}, TrialRequest{}, UncoveredSlots{},
 		UpdatedSchedule{}, Warning{}, Workflow{}, WorkflowConfig{}, WorkflowEvent{}, WorkflowHandler{}, WorkflowProducer{}, WorkflowSummary{}, WorkflowVersion{},
 	}
 }

@@ -56,7 +56,7 @@ func (p *poet) slots() int {
 }
 
 // serveWith starts a server that knows the poet.
-func serveWith(t *testing.T, database string, p *poet) *server {
+func serveWith(t *testing.T, database string, p *poet, folders ...string) *server {
 	t.Helper()
 	dir := t.TempDir()
 	text := "kind: executor\nname: http\ntype: http\ngraphs: {poet: {url: \"" + p.URL + "/poet\", timeout: 1m}}\n"
@@ -66,6 +66,7 @@ func serveWith(t *testing.T, database string, p *poet) *server {
 	addr := freeAddr(t)
 	s := &server{t: t, dir: t.TempDir(), url: "http://" + addr, log: &logBuffer{}}
 	s.args = []string{"serve", "--addr", addr, "--database", database, "--allow-private", "127.0.0.1/32", "--connection-dir", dir}
+	s.args = append(s.args, folders...)
 	s.start()
 	t.Cleanup(func() {
 		s.kill()

@@ -22,7 +22,7 @@ func (h *house) create(ctx context.Context, prefix, cron string, n int) error {
 		err := h.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 			for i := from; i < min(from+100, n); i++ {
 				_, err := h.graphs.Create(ctx, tx, h.owner, client.ScheduleRequest{
-					Name: fmt.Sprintf("%s-%06d", prefix, i), GraphID: "bench:noop", Input: json.RawMessage(`{}`), Cron: cron, Timezone: "UTC",
+					Name: fmt.Sprintf("%s-%06d", prefix, i), GraphID: "bench:noop", Input: json.RawMessage(`{}`), Cron: client.Cron(cron), Timezone: "UTC",
 				}, "bench")
 				if err != nil {
 					return err

@@ -94,6 +94,14 @@ func addPlainChanges(out map[string]func(r *rig) change) {
 	out["PUT /api/v1/schedules/by-name/{name}"] = func(*rig) change {
 		return change{"/api/v1/schedules/by-name/applied", yearly("applied", "http:poet")}
 	}
+	calendar := func(name string) change {
+		return change{"/api/v1/calendars/" + name, map[string]any{"name": name, "days": []any{"2099-01-01"}}}
+	}
+	out["PUT /api/v1/calendars/{name}"] = func(*rig) change { return calendar("cnew") }
+	out["DELETE /api/v1/calendars/{name}"] = func(r *rig) change {
+		r.do("PUT", "/api/v1/calendars/cold", calendar("cold").body).want(http.StatusCreated)
+		return change{path: "/api/v1/calendars/cold"}
+	}
 	out["POST /api/v1/grants"] = func(*rig) change { return change{"/api/v1/grants", map[string]any{"graphs": []any{"http:poet"}}} }
 	out["POST /api/v1/grants/{id}/revoke"] = func(r *rig) change {
 		return change{path: "/api/v1/grants/" + r.grantOf("admin", `{"graphs":["http:poet"]}`) + "/revoke"}

@@ -47,6 +47,7 @@ func (s *surface) newDocument() *huma.OpenAPI {
 			{Name: "Inputs", Description: "What workflows picked up, and the calls they made about it."},
 			{Name: "Sources", Description: "What is fetched into tables, on a schedule."},
 			{Name: "Schedules", Description: "Graphs that run at their instants, each instant once."},
+			{Name: "Calendars", Description: "Days that schedules leave out together."},
 			{Name: "Grants", Description: "Which graphs may run in whose name, and what they may cost."},
 			{Name: "Billing", Description: "Who pays for runs of graphs, and what they cost."},
 			{Name: "Runs", Description: "Attempts of lanes, and their outcomes."},

@@ -21,7 +21,17 @@ func newSchemas() huma.Registry {
 	schemas.RegisterTypeAlias(reflect.TypeFor[pawl.USD](), reflect.TypeFor[float64]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[client.Optional[string]](), reflect.TypeFor[string]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[client.Optional[pawl.USD]](), reflect.TypeFor[float64]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[client.Cron](), reflect.TypeFor[cronSchema]())
 	return schemas
+}
+
+// cronSchema describes client.Cron.
+type cronSchema struct{}
+
+// Schema is a text or a list of texts.
+func (cronSchema) Schema(huma.Registry) *huma.Schema {
+	text := &huma.Schema{Type: huma.TypeString}
+	return &huma.Schema{OneOf: []*huma.Schema{text, {Type: huma.TypeArray, Items: text}}, Examples: []any{"0 9 * * *"}}
 }
 
 // instantSchema describes client.Instant.

@@ -52,6 +52,7 @@ func (s *surface) routes() {
 	}
 	if s.schedules {
 		s.scheduleRoutes()
+		s.calendarRoutes()
 	}
 	if s.tools {
 		s.connectionRoutes()

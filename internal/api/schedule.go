@@ -39,7 +39,7 @@ const schedulesResource = "schedules"
 
 func scheduleOf(s schedulestore.Schedule) client.Schedule {
 	out := client.Schedule{
-		ID: s.ID, Name: s.Name, OwnerUserID: s.OwnerUserID, ExecutionGrantID: s.GrantID, GraphID: s.GraphID, Input: s.Input, Cron: s.Cron, Timezone: s.Timezone,
+		ID: s.ID, Name: s.Name, OwnerUserID: s.OwnerUserID, ExecutionGrantID: s.GrantID, GraphID: s.GraphID, Input: s.Input, Cron: client.Cron(s.Cron), Timezone: s.Timezone, Timing: schedule.TimingOf(s), Begun: s.Begun,
 		ConcurrencyPolicy: schedule.PolicyOf(s), Enabled: s.Enabled, Labels: s.Labels, Issue: s.Issue,
 		NextRunAt: client.At(s.NextRunAt), LastRunAt: client.At(s.LastRunAt),
 		CreatedAt: client.At(s.CreatedAt), UpdatedAt: client.At(s.UpdatedAt),
@@ -180,14 +180,14 @@ func (a *API) nextOfSchedule(ctx context.Context, in *nextInput) (*output[client
 		return nil, err
 	}
 	out := &output[client.NextInstants]{client.NextInstants{Items: []client.NextInstant{}}}
-	err = a.readSchedule(ctx, in.SchedulePath, func(_ context.Context, _ *store.Tx, s schedulestore.Schedule) error {
-		list, err := schedule.Next(s, after, in.Count)
+	err = a.readSchedule(ctx, in.SchedulePath, func(ctx context.Context, tx *store.Tx, s schedulestore.Schedule) error {
+		list, words, err := a.schedules.Next(ctx, tx, s, after, in.Count)
 		if err != nil {
 			return err
 		}
-		out.Body.Enabled, out.Body.Schedule, out.Body.Items = s.Enabled, schedule.DescribeTimes(s), out.Body.Items[:0]
+		out.Body.Enabled, out.Body.Schedule, out.Body.Items = s.Enabled, words, out.Body.Items[:0]
 		for _, next := range list {
-			out.Body.Items = append(out.Body.Items, client.NextInstant{At: client.At(next.Time), Local: next.Local, ClockChange: next.ClockChange})
+			out.Body.Items = append(out.Body.Items, client.NextInstant{At: client.At(next.Time), Local: next.Local, ClockChange: next.ClockChange, StartsAt: client.At(next.Start)})
 		}
 		return nil
 	})

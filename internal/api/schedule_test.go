@@ -69,8 +69,13 @@ func TestBadSchedulesAreRefusedWithPlaces(t *testing.T) {
 		if got := pointers(r.do("POST", "/api/v1/schedules", yearly("poet", "nothing", "cron", "x", "timezone", "y")).problem(422, "invalid")); len(got) != 3 {
 			t.Errorf("all at once: %v", got)
 		}
-		if got := pointers(r.do("POST", "/api/v1/schedules", `{"name":"a"}`).problem(422, "invalid")); len(got) != 4 {
+		if got := pointers(r.do("POST", "/api/v1/schedules", `{"name":"a"}`).problem(422, "invalid")); len(got) != 3 {
 			t.Errorf("missing: %v", got)
+		}
+		timeless := yearly("a", "http:poet")
+		delete(timeless, "cron")
+		if got := pointers(r.do("POST", "/api/v1/schedules", timeless).problem(422, "invalid")); !slices.Equal(got, []string{"/cron"}) {
+			t.Errorf("without times: %v", got)
 		}
 		if n := r.count(`select count(*) from schedules`) + r.count(`select count(*) from execution_grants where automatic = 1`); n != 0 {
 			t.Errorf("refusals left %d rows", n)

@@ -6,6 +6,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
+	calendarspec "github.com/pawlrun/pawl/internal/calendar/spec"
 	"github.com/pawlrun/pawl/internal/quota"
 	graphspec "github.com/pawlrun/pawl/internal/schedule/spec"
 	"github.com/pawlrun/pawl/internal/source/spec"
@@ -13,7 +14,7 @@ import (
 
 // definitionSchemas are the JSON Schemas of what people define in files.
 func definitionSchemas() map[string][]byte {
-	return map[string][]byte{"source": spec.Schema(), "provider": quota.ProviderSchema(), "schedule": graphspec.Schema()}
+	return map[string][]byte{"source": spec.Schema(), "provider": quota.ProviderSchema(), "schedule": graphspec.Schema(), "calendar": calendarspec.Schema()}
 }
 
 const schemaCursor = "schema"

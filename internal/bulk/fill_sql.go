@@ -46,6 +46,7 @@ func lanes() []string {
 			select 'source', 's' || (100000 + i), ` + source + `, 's' || (100000 + i), '', 'Idle', '', '', '' from n`,
 		`insert into lanes (kind, lane, id, name, owner, state, cause, issue, text) {n:schedules}
 			select 'schedule', ` + schedule + `, ` + schedule + `, 'g' || (100000 + i), ` + owner + `, 'Idle', '', '', '' from n`,
+		`insert into calendars (name, revision, days, created_at, updated_at) {n:300} select 'c' || (100000 + i), 1, '["2099-01-01"]', {then}, {then} from n`,
 		`insert into schedule_versions (schedule_id, revision, graph_id, input, cron, timezone, enabled, created_at) {n:schedules}
 			select ` + schedule + `, 0, graph_id, input, cron, timezone, 1, {then} from n cross join (select * from schedules where id = {schedule}) t`,
 	}

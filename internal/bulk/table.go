@@ -11,10 +11,10 @@ var tables = map[string]bool{ //nolint:gochecknoglobals // a constant table
 	// Days of accounts and grants; a year of ten thousand schedules is millions.
 	"charge_days": true,
 	// Versions and backfills are made by people, but never forgotten.
-	"backfills": true, "schedule_versions": true, "source_versions": true, "workflow_versions": true,
+	"backfills": true, "calendar_versions": true, "schedule_versions": true, "source_versions": true, "workflow_versions": true,
 
 	// A row for each lane, handler, topic or method that is defined.
-	"approval_rules": false, "execution_grants": false, "handler_state": false, "lanes": false, "producer_schedules": false, "retries": false,
+	"approval_rules": false, "calendars": false, "execution_grants": false, "handler_state": false, "lanes": false, "producer_schedules": false, "retries": false,
 	"schedules": false, "source_definitions": false, "source_state": false, "topics": false, "workflow_rights": false, "workflows": false,
 	// A row for each person, token, domain, node or run that is under way.
 	"billing_accounts": false, "buckets": false, "charge_reservations": false, "nodes": false, "promotions": false, "rate_limiter_state": false,

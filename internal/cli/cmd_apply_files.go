@@ -84,7 +84,7 @@ func (a *applier) checkDocuments(files []definition, paths []string) (list []che
 		list = append(append(list, results...), a.served(file, named)...)
 		a.documents = append(a.documents, send...)
 	}
-	slices.SortStableFunc(a.documents, func(x, y applicable) int { // sources before schedules
+	slices.SortStableFunc(a.documents, func(x, y applicable) int { // calendars and sources before schedules
 		return slices.Index(yamlKinds(), x.kind) - slices.Index(yamlKinds(), y.kind)
 	})
 	return list

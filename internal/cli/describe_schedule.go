@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
@@ -38,7 +39,8 @@ func describeSchedule(raw json.RawMessage, now time.Time) (string, error) {
 	}
 	d.gap()
 	d.line("Status", enabledWord(s))
-	d.line("Cron", s.Cron)
+	d.line("Cron", string(s.Cron))
+	describeTiming(d, s)
 	d.line("Timezone", s.Timezone)
 	d.line("Overlap", policyStory(string(s.ConcurrencyPolicy)))
 	d.line("Grant", s.ExecutionGrantID)
@@ -51,6 +53,19 @@ func describeSchedule(raw json.RawMessage, now time.Time) (string, error) {
 	d.line("Id", s.ID)
 	d.json("Input", s.Input)
 	return d.String(), nil
+}
+
+// describeTiming tells when a schedule runs besides its expressions.
+func describeTiming(d *description, s client.Schedule) {
+	d.line("Interval", s.Interval)
+	d.line("At", s.At)
+	d.line("From", s.From)
+	d.line("Until", s.Until)
+	d.line("Except", strings.Join(s.Except, ", "))
+	d.line("Jitter", s.Jitter)
+	if s.MaxRuns > 0 {
+		d.line("Runs", fmt.Sprintf("%d of %d", s.Begun, s.MaxRuns))
+	}
 }
 
 // policyStory says what happens to a slot that comes due while another runs.
@@ -141,7 +156,11 @@ func addNext(ctx context.Context, c *client.Client, d *description, s client.Sch
 	}
 	var rows [][]string
 	for _, n := range next.Items {
-		rows = append(rows, []string{pawl.FormatTime(n.At.Time), relative(n.At.Time, d.now), n.Local, n.ClockChange})
+		note := n.ClockChange
+		if !n.StartsAt.IsZero() {
+			note = strings.TrimPrefix(note+"; starts at "+pawl.FormatTime(n.StartsAt.Time), "; ")
+		}
+		rows = append(rows, []string{pawl.FormatTime(n.At.Time), relative(n.At.Time, d.now), n.Local, note})
 	}
 	d.table(title, []column{{title: "at"}, {title: "when"}, {title: "local"}, {}}, rows)
 	return nil

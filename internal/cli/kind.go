@@ -120,7 +120,7 @@ type watchRules struct {
 func kinds() []kind {
 	return []kind{
 		workflowKind(), sourceKind(), scheduleKind(), laneKind(), runKind(), inputKind(), outputKind(), eventKind(),
-		rowKind(), rejectKind(), slotKind(), grantKind(), accountKind(), receiptKind(), backfillKind(),
+		rowKind(), rejectKind(), slotKind(), grantKind(), accountKind(), receiptKind(), backfillKind(), calendarKind(),
 		versionKind(), approvalKind(), questionKind(), ruleKind(), connectionKind(),
 		jobKind(), tokenKind(), nodeKind(),
 	}

@@ -29,12 +29,23 @@ func scheduleKind() kind {
 				return nil, err
 			}
 			return []string{
-				s.Name, enabledWord(s), s.GraphID, relative(s.NextRunAt.Time, now), relative(s.LastRunAt.Time, now), s.Cron, orDash(s.Timezone),
+				s.Name, enabledWord(s), s.GraphID, relative(s.NextRunAt.Time, now), relative(s.LastRunAt.Time, now), timesWord(s), orDash(s.Timezone),
 				string(s.ConcurrencyPolicy), orDash(s.Issue), orDash(labelWords(s.Labels)), s.ExecutionGrantID, s.ID,
 			}, nil
 		},
 		describe: describeSchedule, more: describeSlots,
 	}
+}
+
+// timesWord is when a schedule runs, as it was written.
+func timesWord(s client.Schedule) string {
+	switch {
+	case s.Interval != "":
+		return "every " + s.Interval
+	case s.At != "":
+		return "at " + s.At
+	}
+	return string(s.Cron)
 }
 
 func enabledWord(s client.Schedule) string {

@@ -10,6 +10,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
+	calendarspec "github.com/pawlrun/pawl/internal/calendar/spec"
 	document "github.com/pawlrun/pawl/internal/definition"
 	graphspec "github.com/pawlrun/pawl/internal/schedule/spec"
 	sourcespec "github.com/pawlrun/pawl/internal/source/spec"
@@ -24,7 +25,7 @@ const (
 
 // yamlKinds are all kinds that a YAML file may define.
 func yamlKinds() []string {
-	return []string{sourcespec.Kind, graphspec.Kind, kindProvider, kindConnection, kindExecutor}
+	return []string{calendarspec.Kind, sourcespec.Kind, graphspec.Kind, kindProvider, kindConnection, kindExecutor}
 }
 
 // yamlFile is a YAML file with what it defines.
@@ -83,6 +84,10 @@ func (f yamlFile) check() (list []checked, send []applicable) {
 			in, wrong := graphspec.FromDocument(doc)
 			faults, to.path, to.body = wrong, client.NamedSchedulePath(doc.Name), in
 			c.summary = fmt.Sprintf("schedule %s of the graph %s", in.Name, in.GraphID)
+		case calendarspec.Kind:
+			in, wrong := calendarspec.FromDocument(doc)
+			faults, to.path, to.body = wrong, client.CalendarPath(doc.Name), in
+			c.summary = fmt.Sprintf("calendar %s of %s", in.Name, plural(len(in.Days), "date"))
 		case kindConnection, kindExecutor, kindProvider:
 			continue
 		default:
@@ -154,6 +159,7 @@ type sent struct {
 
 	Definition json.RawMessage `json:"definition"` // of a source
 	Schedule   json.RawMessage `json:"schedule"`   // of a schedule
+	Calendar   json.RawMessage `json:"calendar"`   // of a calendar
 
 	Warnings []client.Warning `json:"warnings"`
 }
@@ -163,6 +169,9 @@ func (s sent) versions() (before, after string, err error) {
 	previous, now := s.Previous, s.Definition
 	if len(s.Schedule) > 0 {
 		now = s.Schedule
+	}
+	if len(s.Calendar) > 0 {
+		now = s.Calendar
 	}
 	if before, err = asDefinition(previous); err != nil {
 		return "", "", err
@@ -176,7 +185,7 @@ func asDefinition(raw json.RawMessage) (string, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return "", nil
 	}
-	bare, err := without(raw, "id", "ownerUserId", "issue", "nextRunAt", "lastRunAt", "createdAt", "updatedAt")
+	bare, err := without(raw, "id", "ownerUserId", "issue", "nextRunAt", "lastRunAt", "createdAt", "updatedAt", "begun", "revision", "usedBy")
 	if err != nil {
 		return "", err
 	}

@@ -58,6 +58,7 @@ const (
 	DispositionSkippedGrant    Disposition = "skipped_grant"    // not authorised any more
 	DispositionSkippedBudget   Disposition = "skipped_budget"   // the money or the count is spent
 	DispositionSuperseded      Disposition = "superseded"       // the schedule was edited
+	DispositionExcluded        Disposition = "excluded"         // an edit of the schedule or a calendar leaves it out
 )
 
 // Dispositions returns the closed set of dispositions.
@@ -65,6 +66,7 @@ func Dispositions() []Disposition {
 	return []Disposition{
 		DispositionFired, DispositionCoalesced, DispositionSkippedOverlap, DispositionSkippedMissed,
 		DispositionSkippedDisabled, DispositionSkippedGrant, DispositionSkippedBudget, DispositionSuperseded,
+		DispositionExcluded,
 	}
 }
 

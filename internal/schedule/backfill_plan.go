@@ -78,7 +78,7 @@ func (s *Service) plan(ctx context.Context, tx *store.Tx, sch schedulestore.Sche
 		if from.Before(ask.From) {
 			from = ask.From
 		}
-		schedule, err := scheduleOf(v.Cron, v.Timezone)
+		schedule, err := s.times(ctx, tx, sch.ID, v.Cron, v.Timezone, v.Timing)
 		if err != nil {
 			return Plan{}, err
 		}

@@ -29,7 +29,7 @@ func (k *kit) runNow(sch schedulestore.Schedule) (slot schedulestore.Slot) {
 func TestAnEditSupersedesTheSlotThatWaits(t *testing.T) {
 	inTime(t, func(t *testing.T, k *kit) {
 		sch := k.create(ask("s", ""))
-		cron := "*/2 * * * *"
+		cron := client.Cron("*/2 * * * *")
 		now := k.update(sch, client.SchedulePatch{Cron: &cron, Input: json.RawMessage(`{"n":2}`)})
 		if now.Revision != sch.Revision+1 || !now.NextRunAt.Equal(at(2)) {
 			t.Errorf("it is %+v", now)

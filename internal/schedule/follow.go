@@ -53,7 +53,7 @@ func dueBetween(schedule when.Schedule, after, now time.Time) (due []time.Time, 
 		if !ok {
 			return due, time.Time{}
 		}
-		if n.After(now) {
+		if schedule.Start(n).After(now) {
 			return due, n
 		}
 		if due = append(due, n); len(due) > 2*maxRecorded {
@@ -68,9 +68,9 @@ func dueBetween(schedule when.Schedule, after, now time.Time) (due []time.Time, 
 // last known slot stands for.
 func (s *Service) chain(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, after time.Time, late bool) error {
 	if !sch.Enabled || !sch.DeletedAt.IsZero() {
-		return schedulestore.In(tx).SetScheduleTimes(ctx, sch.ID, time.Time{}, time.Time{})
+		return schedulestore.In(tx).SetScheduleTimes(ctx, sch.ID, time.Time{})
 	}
-	schedule, err := scheduleOf(sch.Cron, sch.Timezone)
+	schedule, err := s.timesOf(ctx, tx, sch)
 	if err != nil {
 		return err
 	}
@@ -79,16 +79,24 @@ func (s *Service) chain(ctx context.Context, tx *store.Tx, sch schedulestore.Sch
 		return err
 	}
 	f := follow(pawl.ConcurrencyPolicy(sch.Policy), due, future, late)
+	if spent(sch) {
+		f = following{}
+	}
 	if f.next, err = s.setNext(ctx, tx, sch, schedule, f.next); err != nil {
 		return err
 	}
 	if err := s.passOver(ctx, tx, sch, f); err != nil {
 		return err
 	}
+	if f.next.IsZero() {
+		if err := schedulestore.In(tx).EndSchedule(ctx, sch.ID); err != nil {
+			return err
+		}
+	}
 	if f.next.Equal(sch.NextRunAt) {
 		return nil
 	}
-	return schedulestore.In(tx).SetScheduleTimes(ctx, sch.ID, f.next, time.Time{})
+	return schedulestore.In(tx).SetScheduleTimes(ctx, sch.ID, f.next)
 }
 
 // setNext makes the slot of an instant wait for its time, or that of the first one
@@ -100,7 +108,7 @@ func (s *Service) setNext(ctx context.Context, tx *store.Tx, sch schedulestore.S
 			return time.Time{}, err
 		}
 		if waits {
-			return at, s.arm(ctx, tx, sch, at, at)
+			return at, s.arm(ctx, tx, sch, at, schedule.Start(at))
 		}
 		at, _ = schedule.Next(at) // zero at the end
 	}

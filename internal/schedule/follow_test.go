@@ -9,6 +9,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/run"
+	"github.com/pawlrun/pawl/internal/when"
 )
 
 func at(minute int) time.Time { return time.Date(2000, 1, 1, 0, minute, 0, 0, time.UTC) }
@@ -52,7 +53,7 @@ func TestFollowDecidesByPolicy(t *testing.T) {
 // C-74: the next instant is in the future, and of very many that passed the
 // latest are told one by one.
 func TestDueBetweenIsBounded(t *testing.T) {
-	schedule, err := scheduleOf("* * * * *", "UTC")
+	schedule, err := when.Parse(when.KindCron, "* * * * *", "UTC")
 	if err != nil {
 		t.Fatal(err)
 	}

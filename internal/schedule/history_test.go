@@ -22,6 +22,7 @@ import (
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/store/schedulestore"
+	"github.com/pawlrun/pawl/internal/when"
 )
 
 // C-06..C-11, C-18, C-39, C-52, C-58, C-59, X-30, X-50..X-56, X-62, X-64: whatever
@@ -180,7 +181,7 @@ func (l *life) actions() map[string]func() {
 		},
 		"cron": func() {
 			cron := rapid.SampledFrom([]string{"* * * * *", "*/2 * * * *", "*/3 * * * *"}).Draw(l.rt, "cron")
-			l.edit(client.SchedulePatch{Cron: &cron}, cron, l.now().enabled)
+			l.edit(client.SchedulePatch{Cron: new(client.Cron(cron))}, cron, l.now().enabled)
 		},
 		"policy": func() {
 			policy := rapid.SampledFrom(policies()).Draw(l.rt, "policy")
@@ -302,7 +303,7 @@ func (l *life) heal() {
 	l.change(`update execution_grants set revoked_at = null`)
 	l.change(`update execution_grants set revoked_at = 1 where id not in (select execution_grant_id from schedules)`)
 	on, cron := true, "* * * * *"
-	l.edit(client.SchedulePatch{Enabled: &on, Cron: &cron}, cron, true)
+	l.edit(client.SchedulePatch{Enabled: &on, Cron: new(client.Cron(cron))}, cron, true)
 	for range 12 {
 		l.pass(time.Minute)
 		l.each(func(ctx context.Context, tx *store.Tx, r runstore.Run) error {
@@ -363,7 +364,7 @@ func (l *life) checkEnd() {
 		if !s.enabled {
 			continue
 		}
-		schedule, err := scheduleOf(s.cron, "UTC")
+		schedule, err := when.Parse(when.KindCron, s.cron, "UTC")
 		if err != nil {
 			l.t.Fatal(err)
 		}

@@ -18,7 +18,6 @@ import (
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/schedulestore"
-	"github.com/pawlrun/pawl/internal/when"
 )
 
 // maxInput is the most bytes of the input of a schedule.
@@ -28,7 +27,7 @@ var scheduleName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
 // checkSchedule finds everything that is wrong with a schedule, before anything
 // is written (C-26).
-func checkSchedule(s schedulestore.Schedule) error {
+func checkSchedule(s schedulestore.Schedule, times error) error {
 	var faults []pawl.Field
 	add := func(pointer, format string, values ...any) {
 		faults = append(faults, pawl.Field{Pointer: pointer, Message: fmt.Sprintf(format, values...)})
@@ -48,12 +47,10 @@ func checkSchedule(s schedulestore.Schedule) error {
 	if len(s.Labels) > 64 {
 		add("/labels", "must have at most 64 entries")
 	}
-	zone, err := when.LoadZone(s.Timezone)
-	if err != nil {
-		add("/timezone", "%s", messageOf(err))
-	}
-	if _, err := when.Cron(s.Cron, zone); err != nil {
-		add("/cron", "%s", messageOf(err))
+	if e, ok := errors.AsType[*pawl.Error](times); ok && e.Code == pawl.CodeInvalid {
+		faults = append(faults, e.Fields...)
+	} else if times != nil {
+		return times
 	}
 	if len(faults) > 0 {
 		return &pawl.Error{Code: pawl.CodeInvalid, Op: "check schedule", Msg: "the schedule is not valid", Hint: "pawl cron EXPR shows what an expression means.", Fields: faults}
@@ -65,8 +62,8 @@ func checkSchedule(s schedulestore.Schedule) error {
 // transaction (C-27, C-28).
 func (s *Service) Create(ctx context.Context, tx *store.Tx, ownerID string, in client.ScheduleRequest, by string) (schedulestore.Schedule, error) {
 	sch := schedulestore.Schedule{
-		Name: in.Name, OwnerUserID: ownerID, GrantID: in.ExecutionGrantID, GraphID: in.GraphID, Input: in.Input, Cron: in.Cron, Timezone: in.Timezone,
-		Policy: string(in.ConcurrencyPolicy), Enabled: in.Enabled == nil || *in.Enabled, Labels: in.Labels,
+		Name: in.Name, OwnerUserID: ownerID, GrantID: in.ExecutionGrantID, GraphID: in.GraphID, Input: in.Input, Cron: string(in.Cron), Timezone: in.Timezone,
+		Timing: newTiming(in.Timing), MaxRuns: in.MaxRuns, Policy: string(in.ConcurrencyPolicy), Enabled: in.Enabled == nil || *in.Enabled, Labels: in.Labels,
 	}
 	if len(sch.Input) == 0 {
 		sch.Input = json.RawMessage("{}")
@@ -77,7 +74,7 @@ func (s *Service) Create(ctx context.Context, tx *store.Tx, ownerID string, in c
 	if sch.Timezone == "" {
 		sch.Timezone = "UTC"
 	}
-	if err := checkSchedule(sch); err != nil {
+	if err := checkSchedule(sch, s.planTimes(ctx, tx, &sch, schedulestore.Schedule{})); err != nil {
 		return schedulestore.Schedule{}, err
 	}
 	var err error
@@ -155,7 +152,12 @@ func noSchedule(id string) error {
 // the schedule as it was is closed, and the next one is that of the new one
 // (X-64).
 func (s *Service) Update(ctx context.Context, tx *store.Tx, ownerID, id string, in client.SchedulePatch, by string) (schedulestore.Schedule, error) {
-	if _, err := s.Owned(ctx, tx, ownerID, id); err != nil {
+	read, err := s.Owned(ctx, tx, ownerID, id)
+	if err != nil {
+		return schedulestore.Schedule{}, err
+	}
+	// Calendars before schedules, as whoever changes a calendar does.
+	if err := s.shareCalendars(ctx, tx, merged(read, in)); err != nil {
 		return schedulestore.Schedule{}, err
 	}
 	was, err := schedulestore.In(tx).HoldSchedule(ctx, id)
@@ -163,7 +165,7 @@ func (s *Service) Update(ctx context.Context, tx *store.Tx, ownerID, id string, 
 		return schedulestore.Schedule{}, err
 	}
 	next := merged(was, in)
-	if err := checkSchedule(next); err != nil {
+	if err := checkSchedule(next, s.planTimes(ctx, tx, &next, was)); err != nil {
 		return schedulestore.Schedule{}, err
 	}
 	if next.GrantID != was.GrantID || next.GraphID != was.GraphID {
@@ -175,7 +177,8 @@ func (s *Service) Update(ctx context.Context, tx *store.Tx, ownerID, id string, 
 		next.Issue = ""
 	}
 	changed := next.Cron != was.Cron || next.Timezone != was.Timezone || next.Enabled != was.Enabled || next.Policy != was.Policy ||
-		next.GraphID != was.GraphID || string(next.Input) != string(was.Input) || next.GrantID != was.GrantID
+		next.GraphID != was.GraphID || string(next.Input) != string(was.Input) || next.GrantID != was.GrantID ||
+		next.Timing != was.Timing || next.MaxRuns != was.MaxRuns
 	if !changed && next.Name == was.Name && maps.Equal(next.Labels, was.Labels) {
 		return was, nil
 	}
@@ -184,6 +187,9 @@ func (s *Service) Update(ctx context.Context, tx *store.Tx, ownerID, id string, 
 		return schedulestore.Schedule{}, err
 	}
 	if changed {
+		if err := s.exclude(ctx, tx, now); err != nil {
+			return schedulestore.Schedule{}, err
+		}
 		if err := s.supersede(ctx, tx, was, "The schedule was changed."); err != nil {
 			return schedulestore.Schedule{}, err
 		}
@@ -209,7 +215,7 @@ func merged(s schedulestore.Schedule, in client.SchedulePatch) schedulestore.Sch
 	}
 	set(&s.Name, in.Name)
 	set(&s.GraphID, in.GraphID)
-	set(&s.Cron, in.Cron)
+	mergeTiming(&s, in.Cron, in.TimingPatch)
 	set(&s.Timezone, in.Timezone)
 	set(&s.GrantID, in.ExecutionGrantID)
 	if len(in.Input) > 0 {
@@ -265,7 +271,7 @@ func (s *Service) supersede(ctx context.Context, tx *store.Tx, was schedulestore
 	if !was.Enabled {
 		return nil
 	}
-	schedule, err := scheduleOf(was.Cron, was.Timezone)
+	schedule, err := s.timesOf(ctx, tx, was)
 	if err != nil {
 		return err
 	}
@@ -405,7 +411,7 @@ func (s *Service) Apply(ctx context.Context, tx *store.Tx, ownerID string, in cl
 	if err != nil {
 		return "", was, was, err
 	}
-	update := client.SchedulePatch{GraphID: &in.GraphID, Input: in.Input, Cron: &in.Cron, Timezone: &in.Timezone, Enabled: in.Enabled, Labels: &in.Labels}
+	update := client.SchedulePatch{GraphID: &in.GraphID, Input: in.Input, Cron: &in.Cron, Timezone: &in.Timezone, Enabled: in.Enabled, Labels: &in.Labels, TimingPatch: declared(in.Timing)}
 	if len(update.Input) == 0 {
 		update.Input = json.RawMessage("{}")
 	}
@@ -429,7 +435,7 @@ func (s *Service) Apply(ctx context.Context, tx *store.Tx, ownerID string, in cl
 // change.
 func same(a, b schedulestore.Schedule) bool {
 	return a.GraphID == b.GraphID && sameJSON(a.Input, b.Input) && a.Cron == b.Cron && a.Timezone == b.Timezone && a.Policy == b.Policy &&
-		a.Enabled == b.Enabled && a.GrantID == b.GrantID && maps.Equal(a.Labels, b.Labels)
+		a.Timing == b.Timing && a.MaxRuns == b.MaxRuns && a.Enabled == b.Enabled && a.GrantID == b.GrantID && maps.Equal(a.Labels, b.Labels)
 }
 
 func sameJSON(a, b json.RawMessage) bool {

@@ -80,7 +80,7 @@ func TestEverythingCanBeChanged(t *testing.T) {
 			apply func(*client.ScheduleRequest)
 		}{
 			"graph":   {client.SchedulePatch{GraphID: &graph}, func(r *client.ScheduleRequest) { r.GraphID = graph }},
-			"cron":    {client.SchedulePatch{Cron: &cron}, func(r *client.ScheduleRequest) { r.Cron = cron }},
+			"cron":    {client.SchedulePatch{Cron: new(client.Cron(cron))}, func(r *client.ScheduleRequest) { r.Cron = client.Cron(cron) }},
 			"zone":    {client.SchedulePatch{Timezone: &zone}, func(r *client.ScheduleRequest) { r.Timezone = zone }},
 			"grant":   {client.SchedulePatch{ExecutionGrantID: &own}, func(r *client.ScheduleRequest) { r.ExecutionGrantID = own }},
 			"input":   {client.SchedulePatch{Input: json.RawMessage(`{}`)}, func(r *client.ScheduleRequest) { r.Input = nil }},
@@ -170,7 +170,7 @@ func TestAnEditSupersedesWhatCameDueDuringARun(t *testing.T) {
 		k.graph.takes = 3*time.Minute + 30*time.Second
 		sch := k.create(ask("s", ""))
 		k.pass(4*time.Minute + 10*time.Second)
-		cron, on, off := "0 * * * *", true, false
+		cron, on, off := client.Cron("0 * * * *"), true, false
 		k.update(sch, client.SchedulePatch{Cron: &cron})
 		k.wantStory(sch, "00:01 running", "00:02 skipped superseded", "00:03 skipped superseded", "00:04 skipped superseded", "01:00 pending")
 		k.update(sch, client.SchedulePatch{Enabled: &off})

@@ -97,7 +97,6 @@ func (s *Service) repair(ctx context.Context, tx *store.Tx, sch schedulestore.Sc
 	if err != nil {
 		return false, err
 	}
-	mended := !there
 	if !there {
 		after, err := lastSlot(ctx, tx, sch)
 		if err != nil {
@@ -108,6 +107,11 @@ func (s *Service) repair(ctx context.Context, tx *store.Tx, sch schedulestore.Sc
 		}
 	}
 	open, err := schedulestore.In(tx).OpenSlots(ctx, sch.ID, 100)
+	if err != nil {
+		return false, err
+	}
+	mended := !there && slices.ContainsFunc(open, func(slot schedulestore.Slot) bool { return leadsOn(sch, slot) }) // else it has ended
+	times, err := s.timesOf(ctx, tx, sch)
 	if err != nil {
 		return false, err
 	}
@@ -123,7 +127,7 @@ func (s *Service) repair(ctx context.Context, tx *store.Tx, sch schedulestore.Sc
 		if known[keys[i]] || run.SlotStatus(slot.Status) == run.SlotRunning && waitsForPerson(ctx, tx, slot) {
 			continue
 		}
-		at := slot.ScheduledFor
+		at := startOf(times, slot)
 		if at.Before(tx.Now) {
 			at = tx.Now
 		}
@@ -200,8 +204,13 @@ func (s *Service) passGap(ctx context.Context, tx *store.Tx, sch schedulestore.S
 	for _, slot := range open {
 		running = running || run.SlotStatus(slot.Status) == run.SlotRunning
 	}
+	times, err := s.timesOf(ctx, tx, sch)
+	if err != nil {
+		return err
+	}
 	for _, slot := range open {
-		late := tx.Now.Sub(slot.ScheduledFor) > grace && (slot.ScheduledFor.After(alive) || !running)
+		start := startOf(times, slot)
+		late := tx.Now.Sub(start) > grace && (start.After(alive) || !running)
 		if run.SlotStatus(slot.Status) == run.SlotPending && slot.Trigger == triggerSchedule && late {
 			return s.missed(ctx, tx, sch, slot)
 		}
@@ -215,7 +224,7 @@ func (s *Service) passGap(ctx context.Context, tx *store.Tx, sch schedulestore.S
 // recordGap records the instants of a gap for a schedule whose slot runs. Those
 // from before the gap wait for its end, or were passed over by its policy.
 func (s *Service) recordGap(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, alive time.Time) error {
-	schedule, err := scheduleOf(sch.Cron, sch.Timezone)
+	schedule, err := s.timesOf(ctx, tx, sch)
 	if err != nil {
 		return err
 	}

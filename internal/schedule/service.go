@@ -9,13 +9,13 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
+	"github.com/pawlrun/pawl/internal/calendar"
 	"github.com/pawlrun/pawl/internal/execution"
 	"github.com/pawlrun/pawl/internal/grant"
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/schedulestore"
-	"github.com/pawlrun/pawl/internal/when"
 )
 
 // Options are what a service is made of.
@@ -24,6 +24,7 @@ type Options struct {
 	Ledger     *ledger.Ledger
 	Executions execution.API
 	Grants     grant.Service
+	Calendars  *calendar.Book // nil: those of schedules alone
 	Log        *slog.Logger
 
 	lane.Host
@@ -62,13 +63,21 @@ func New(cfg Options) (*Service, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
+	if cfg.Calendars == nil {
+		cfg.Calendars = &calendar.Book{}
+	}
 	cfg.Host = cfg.WithDefaults()
 	if cfg.fault == nil {
 		cfg.fault = func(string) error { return nil }
 	}
 	local, _ := cfg.Executions.(executor)
-	return &Service{cfg: cfg, db: cfg.DB, ledger: cfg.Ledger, log: cfg.Log, local: local}, nil
+	s := &Service{cfg: cfg, db: cfg.DB, ledger: cfg.Ledger, log: cfg.Log, local: local}
+	cfg.Calendars.Use(s)
+	return s, nil
 }
+
+// Calendars are those whose days schedules leave out.
+func (s *Service) Calendars() *calendar.Book { return s.cfg.Calendars }
 
 // Attach implements lane.Kind.
 func (s *Service) Attach(jobs lane.Jobs) { s.jobs = jobs }
@@ -115,9 +124,4 @@ func laneOf(sch schedulestore.Schedule, slot time.Time) string {
 		return pawl.SlotKey(sch.ID, slot)
 	}
 	return sch.ID
-}
-
-// scheduleOf is when a schedule is due.
-func scheduleOf(cron, timezone string) (when.Schedule, error) {
-	return when.Parse(when.KindCron, cron, timezone)
 }

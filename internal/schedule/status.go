@@ -29,6 +29,7 @@ type Details struct {
 	Recent []schedulestore.Slot // the latest first
 	Newest runstore.Run         // zero if it never ran
 
+	times   when.Schedule      // zero: its zone was lost
 	health  runstore.Attention // what its slots say about it, as its row has it; zero: nothing is wrong
 	there   run.Workforce
 	refusal error // why its grant does not allow it now; nil: it does
@@ -99,6 +100,9 @@ func (s *Service) Describe(ctx context.Context, ownerID, id string) (d Details, 
 func (s *Service) details(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, recent int, there run.Workforce) (Details, error) {
 	d := Details{Row: sch, there: there}
 	var err error
+	if d.times, err = s.knownTimes(ctx, tx, sch); err != nil {
+		return d, err
+	}
 	if d.Open, err = schedulestore.In(tx).OpenSlots(ctx, sch.ID, 20); err != nil {
 		return d, err
 	}
@@ -146,9 +150,9 @@ func (s *Service) refusalOf(ctx context.Context, tx *store.Tx, sch schedulestore
 
 func (d Details) lane(now time.Time) lane.Lane {
 	sch := d.Row
-	l := lane.Lane{Ref: refOf(sch.ID, sch.Name), ID: sch.ID, Schedule: DescribeTimes(sch), NextAt: d.nextAt(now), Paused: !sch.Enabled, Labels: sch.Labels}
+	l := lane.Lane{Ref: refOf(sch.ID, sch.Name), ID: sch.ID, Schedule: d.timesInWords(), NextAt: d.nextAt(now), Paused: !sch.Enabled, Labels: sch.Labels}
 	for _, slot := range d.Open {
-		if run.SlotStatus(slot.Status) == run.SlotPending && !slot.ScheduledFor.After(now) {
+		if run.SlotStatus(slot.Status) == run.SlotPending && !startOf(d.times, slot).After(now) {
 			l.Pending++
 		}
 	}
@@ -163,8 +167,11 @@ func (d Details) lane(now time.Time) lane.Lane {
 
 func (d Details) nextAt(now time.Time) time.Time {
 	for _, slot := range d.Open {
-		if run.SlotStatus(slot.Status) == run.SlotPending && slot.ScheduledFor.After(now) {
-			return slot.ScheduledFor
+		if start := startOf(d.times, slot); run.SlotStatus(slot.Status) == run.SlotPending && start.After(now) {
+			if slot.ScheduledFor.After(now) {
+				return slot.ScheduledFor
+			}
+			return start // only its jitter keeps it
 		}
 	}
 	if d.Row.Enabled && d.Row.NextRunAt.After(now) {
@@ -273,7 +280,7 @@ func (s *Service) Why(ctx context.Context, v lane.Viewer, name string, at time.T
 		}
 		y = lane.Why{Lane: d.Lane, At: tx.Now, Gates: d.gates(tx.Now), Next: d.nextWords(tx.Now)}
 		if !at.IsZero() {
-			if err := s.whyAt(ctx, tx, &y, at); err != nil {
+			if err := s.whyAt(ctx, tx, &y, d, at); err != nil {
 				return err
 			}
 		}
@@ -284,18 +291,25 @@ func (s *Service) Why(ctx context.Context, v lane.Viewer, name string, at time.T
 }
 
 // whyAt adds what was at an instant.
-func (s *Service) whyAt(ctx context.Context, tx *store.Tx, y *lane.Why, at time.Time) (err error) {
+func (s *Service) whyAt(ctx context.Context, tx *store.Tx, y *lane.Why, d Details, at time.Time) (err error) {
 	y.At = at
 	if y.Around, err = lane.ReadAround(ctx, tx, pawl.KindSchedule, y.Key, at); err != nil {
 		return err
 	}
 	around, err := schedulestore.In(tx).ListSlots(ctx, schedulestore.SlotFilter{ScheduleID: y.Key}, at.Add(time.Millisecond), "", 1)
-	if err != nil || len(around) == 0 {
+	if err != nil {
 		return err
+	}
+	if why, would := d.times.ExcludedAt(at); would && (len(around) == 0 || !around[0].ScheduledFor.Equal(at)) {
+		y.Around.Text = "Nothing runs at " + pawl.FormatTime(at) + ": " + why + "."
+		return nil
+	}
+	if len(around) == 0 {
+		return nil
 	}
 	slot := SlotOf(around[0])
 	y.Slot = &slot
-	if !at.After(tx.Now) {
+	if !at.After(tx.Now) || around[0].ScheduledFor.Equal(at) {
 		y.Around.Text = slotSentence(&around[0])
 	}
 	return nil
@@ -372,7 +386,11 @@ func (s *Service) Due(ctx context.Context, owner string, before time.Time, limit
 		list = nil
 		parse := lane.Schedules{}
 		for _, sch := range found {
-			if schedule, err := parse.Parse(when.KindCron, sch.Cron, sch.Timezone); err == nil { // its zone may have been lost
+			schedule, err := s.comingTimes(ctx, tx, sch, parse)
+			if err != nil {
+				return err
+			}
+			if schedule.Kind() != "" { // its zone may have been lost
 				list = append(list, lane.Due{Ref: refOf(sch.ID, sch.Name), Schedule: schedule})
 			}
 		}
@@ -387,9 +405,9 @@ func (s *Service) Repeats(ctx context.Context, tx *store.Tx, l *lane.Lane) ([]la
 	if err != nil || !sch.Enabled {
 		return nil, err
 	}
-	schedule, err := scheduleOf(sch.Cron, sch.Timezone)
-	if err != nil {
-		return nil, nil //nolint:nilerr // its zone may have been lost
+	schedule, err := s.comingTimes(ctx, tx, sch, lane.Schedules{})
+	if err != nil || schedule.Kind() == "" { // its zone may have been lost
+		return nil, err
 	}
 	return []lane.Due{{Ref: l.Ref, Schedule: schedule, Next: l.NextAt}}, nil
 }
@@ -408,6 +426,8 @@ func (d Details) gates(now time.Time) []lane.Gate {
 		switch {
 		case run.SlotStatus(slot.Status) == run.SlotRunning:
 			idle = lane.Gate{Name: "idle", Open: false, Text: "The slot of " + pawl.FormatTime(slot.ScheduledFor) + " runs since " + pawl.FormatTime(slot.StartedAt) + "."}
+		case startOf(d.times, slot).After(now) && !slot.ScheduledFor.After(now):
+			due.Text = "The slot of " + pawl.FormatTime(slot.ScheduledFor) + " starts at " + pawl.FormatTime(startOf(d.times, slot)) + ", by its jitter."
 		case !slot.ScheduledFor.After(now):
 			due = lane.Gate{Name: "due", Open: true, Text: "The slot of " + pawl.FormatTime(slot.ScheduledFor) + " waits."}
 		case !due.Open:
@@ -443,8 +463,10 @@ func (d Details) nextWords(now time.Time) string {
 		return "It continues when the open slot has ended."
 	case next.IsZero() && d.Pending > 0:
 		return "It is due now."
+	case next.IsZero() && spent(d.Row):
+		return fmt.Sprintf("No further slot is planned: it has begun %d slots, as many as maxRuns allows.", d.Row.Begun)
 	case next.IsZero():
-		return "No further slot is planned."
+		return "No further slot is planned" + d.endWords(now) + "."
 	case d.refusal != nil:
 		return "The slot of " + pawl.FormatTime(next) + " comes up " + strings.TrimPrefix(when.Until(now, next), "Next ") + " and will be skipped: " + strings.TrimSuffix(lowered(refusalWords(d.refusal)), ".") + "."
 	default:
@@ -453,24 +475,6 @@ func (d Details) nextWords(now time.Time) string {
 }
 
 func lowered(s string) string { return strings.ToLower(s[:1]) + s[1:] }
-
-// Next lists the next instants of a schedule, with clock changes marked.
-func Next(sch schedulestore.Schedule, after time.Time, count int) ([]when.Instant, error) {
-	schedule, err := scheduleOf(sch.Cron, sch.Timezone)
-	if err != nil {
-		return nil, err
-	}
-	return schedule.Preview(after, count), nil
-}
-
-// DescribeTimes are when a schedule is due, in words.
-func DescribeTimes(sch schedulestore.Schedule) string {
-	schedule, err := scheduleOf(sch.Cron, sch.Timezone)
-	if err != nil { // its zone may have been lost since it was checked
-		return sch.Cron
-	}
-	return schedule.Describe()
-}
 
 // PolicyOf is the policy of a schedule as the contract names it.
 func PolicyOf(sch schedulestore.Schedule) pawl.ConcurrencyPolicy {

@@ -3,6 +3,7 @@ package schedule
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
@@ -14,6 +15,7 @@ import (
 	"github.com/pawlrun/pawl/internal/store/executionstore"
 	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/store/schedulestore"
+	"github.com/pawlrun/pawl/internal/when"
 )
 
 // step is what follows a claim.
@@ -102,6 +104,11 @@ func failed(code contract.ErrorCode, message string) schedulestore.SlotEnd {
 // against it.
 func (a *attempt) takePending(ctx context.Context, tx *store.Tx) (step, error) {
 	own := a.slot.Trigger == triggerSchedule
+	times, err := a.timesOf(ctx, tx, a.schedule)
+	if err != nil {
+		return step{}, err
+	}
+	start := startOf(times, a.slot)
 	switch {
 	case !a.schedule.DeletedAt.IsZero():
 		return a.pass(ctx, tx, skipped(run.DispositionSkippedDisabled, "", "The schedule was deleted."))
@@ -109,13 +116,15 @@ func (a *attempt) takePending(ctx context.Context, tx *store.Tx) (step, error) {
 		return a.pass(ctx, tx, skipped(run.DispositionSkippedDisabled, "", "The schedule was disabled."))
 	case own && a.slot.Revision != a.schedule.Revision:
 		return a.pass(ctx, tx, skipped(run.DispositionSuperseded, "", "The schedule was changed."))
-	case own && a.slot.ScheduledFor.After(tx.Now):
-		return step{again: a.slot.ScheduledFor}, nil
+	case own && start.After(tx.Now):
+		return step{again: start}, nil
+	case own && spent(a.schedule):
+		return a.pass(ctx, tx, skipped(run.DispositionSkippedDisabled, "", fmt.Sprintf("The schedule has begun %d slots, as many as maxRuns allows.", a.schedule.Begun)))
 	}
 	if s, held, err := a.heldBack(ctx, tx); err != nil || held {
 		return s, err
 	}
-	if missed, err := a.wasMissed(ctx, tx); err != nil || missed {
+	if missed, err := a.wasMissed(ctx, tx, start); err != nil || missed {
 		return step{}, err
 	}
 	if s, busy, err := a.busy(ctx, tx); err != nil || busy {
@@ -150,13 +159,21 @@ func (a *attempt) heldBack(ctx context.Context, tx *store.Tx) (step, bool, error
 	return step{}, false, nil
 }
 
+// startOf is when a slot starts: one of the schedule's own by its jitter.
+func startOf(times when.Schedule, slot schedulestore.Slot) time.Time {
+	if slot.Trigger != triggerSchedule {
+		return slot.ScheduledFor
+	}
+	return times.Start(slot.ScheduledFor)
+}
+
 // wasMissed closes a slot that came due in a gap in which no worker was there.
-func (a *attempt) wasMissed(ctx context.Context, tx *store.Tx) (bool, error) {
-	if a.slot.Trigger != triggerSchedule || tx.Now.Sub(a.slot.ScheduledFor) <= grace {
+func (a *attempt) wasMissed(ctx context.Context, tx *store.Tx, start time.Time) (bool, error) {
+	if a.slot.Trigger != triggerSchedule || tx.Now.Sub(start) <= grace {
 		return false, nil
 	}
 	alive, err := schedulestore.In(tx).AliveAt(ctx) // zero: no worker ever was
-	if err != nil || tx.Now.Sub(alive) <= grace || a.slot.ScheduledFor.Before(alive) {
+	if err != nil || tx.Now.Sub(alive) <= grace || start.Before(alive) {
 		return false, err
 	}
 	return true, a.missed(ctx, tx, a.schedule, a.slot)
@@ -296,19 +313,20 @@ func (a *attempt) begin(ctx context.Context, tx *store.Tx) (step, error) {
 func (a *attempt) announce(ctx context.Context, tx *store.Tx) error {
 	switch {
 	case a.slot.Trigger != triggerSchedule:
-		return schedulestore.In(tx).SetLastRun(ctx, a.schedule.ID)
+		return schedulestore.In(tx).SetLastRun(ctx, a.schedule.ID, false)
 	case mayOverlap(a.schedule):
-		if err := a.chain(ctx, tx, a.schedule, a.slot.ScheduledFor, false); err != nil {
+		begins := a.schedule
+		begins.Begun++
+		if err := a.chain(ctx, tx, begins, a.slot.ScheduledFor, false); err != nil {
 			return err
 		}
-		return schedulestore.In(tx).SetLastRun(ctx, a.schedule.ID)
+		return schedulestore.In(tx).SetLastRun(ctx, a.schedule.ID, true)
 	}
-	schedule, err := scheduleOf(a.schedule.Cron, a.schedule.Timezone)
+	schedule, err := a.timesOf(ctx, tx, a.schedule)
 	if err != nil {
 		return err
 	}
-	next, _ := schedule.Next(a.slot.ScheduledFor)
-	return schedulestore.In(tx).SetScheduleTimes(ctx, a.schedule.ID, next, tx.Now)
+	return schedulestore.In(tx).SetTurn(ctx, schedulestore.Turn{ScheduleID: a.schedule.ID, Next: nextOwn(a.schedule, schedule, a.slot.ScheduledFor)})
 }
 
 // takeRunning goes on with a slot that has begun: after a crash, for another

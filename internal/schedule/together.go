@@ -87,7 +87,7 @@ type start struct {
 	begun  bool // else it must be looked at by itself
 	err    error
 	held   schedulestore.Held
-	next   time.Time // instant of its schedule
+	next   time.Time // instant of its schedule; zero: there is none
 	run    runstore.Run
 	flight *execution.Flight // nil: the execution service is another process
 }
@@ -143,11 +143,12 @@ func (s *Service) holdStarts(ctx context.Context, tx *store.Tx, all []*start) ([
 	some, err := holdTogether(ctx, tx, all, func(w *start, h schedulestore.Held) (bool, error) {
 		w.held = h
 		ids = append(ids, h.Schedule.GrantID)
-		schedule, err := scheduleOf(h.Schedule.Cron, h.Schedule.Timezone)
-		if err == nil {
-			w.next, _ = schedule.Next(h.Slot.ScheduledFor)
+		schedule, err := s.timesOf(ctx, tx, h.Schedule)
+		if err != nil {
+			return false, err
 		}
-		return canBegin(h, tx.Now), err
+		w.next = nextOwn(h.Schedule, schedule, h.Slot.ScheduledFor)
+		return canBegin(h, startOf(schedule, h.Slot), tx.Now), nil
 	})
 	if err != nil || len(some) == 0 {
 		return nil, err
@@ -158,11 +159,11 @@ func (s *Service) holdStarts(ctx context.Context, tx *store.Tx, all []*start) ([
 
 // canBegin reports whether a slot is due and nothing speaks against its first
 // attempt but perhaps its grant. What else there is, take knows.
-func canBegin(h schedulestore.Held, now time.Time) bool {
+func canBegin(h schedulestore.Held, start, now time.Time) bool {
 	sch, slot := h.Schedule, h.Slot
 	return run.SlotStatus(slot.Status) == run.SlotPending && slot.Trigger == triggerSchedule && slot.GrantID == "" &&
 		sch.Enabled && slot.Revision == sch.Revision && !mayOverlap(sch) &&
-		!slot.ScheduledFor.After(now) && now.Sub(slot.ScheduledFor) <= grace &&
+		!start.After(now) && now.Sub(start) <= grace && !spent(sch) &&
 		!h.Running && !h.Failures && (pawl.ConcurrencyPolicy(sch.Policy) != pawl.PolicyForbid || !h.LastEnd.After(slot.ScheduledFor))
 }
 
@@ -226,6 +227,7 @@ type ending struct {
 	answer  contract.RunAnswerV1
 	success *execution.Success // nil: the outcome is written
 	next    time.Time          // instant of its schedule
+	start   time.Time          // of that, by the jitter
 
 	closed bool // else it must be looked at by itself
 	err    error
@@ -263,11 +265,13 @@ func (s *Service) endAll(all []*ending) {
 	var ended []*ending
 	err := s.db.Write(context.Background(), func(ctx context.Context, tx *store.Tx) (err error) {
 		ended, err = holdTogether(ctx, tx, all, func(e *ending, h schedulestore.Held) (bool, error) {
-			schedule, err := scheduleOf(h.Schedule.Cron, h.Schedule.Timezone)
-			if err == nil {
-				e.next, _ = schedule.Next(h.Slot.ScheduledFor)
+			schedule, err := s.timesOf(ctx, tx, h.Schedule)
+			if err != nil || spent(h.Schedule) {
+				return false, err
 			}
-			return goesOn(h, e.run.ID, e.next, tx.Now), err
+			e.next, _ = schedule.Next(h.Slot.ScheduledFor)
+			e.start = schedule.Start(e.next)
+			return goesOn(h, e.run.ID, e.next, tx.Now), nil
 		})
 		if err == nil && len(ended) > 0 {
 			err = s.writeEnds(ctx, tx, ended)
@@ -301,7 +305,7 @@ func (s *Service) writeEnds(ctx context.Context, tx *store.Tx, all []*ending) er
 	for i, e := range all {
 		runs[i], outputs[i] = e.run, e.answer.Output
 		slots[i] = schedulestore.Ended{Slot: e.slot, SlotEnd: endOf(e.answer), Next: e.next}
-		job, err := jobOf(e.schedule, e.next, e.next)
+		job, err := jobOf(e.schedule, e.next, e.start)
 		if err != nil {
 			return err
 		}

@@ -188,7 +188,7 @@ func TestOnlySlotsLikeMostGoTogether(t *testing.T) {
 	}
 	running := pending
 	running.Slot.Status, running.Slot.RunID = "running", "r"
-	if !canBegin(pending, now) || !goesOn(running, "r", next, now) {
+	if !canBegin(pending, pending.Slot.ScheduledFor, now) || !goesOn(running, "r", next, now) {
 		t.Fatal("a slot like most goes its own way")
 	}
 	for name, change := range map[string]func(h *schedulestore.Held){
@@ -203,7 +203,7 @@ func TestOnlySlotsLikeMostGoTogether(t *testing.T) {
 		begins, goes := pending, running
 		change(&begins)
 		change(&goes)
-		if canBegin(begins, now) || goesOn(goes, "r", next, now) {
+		if canBegin(begins, begins.Slot.ScheduledFor, now) || goesOn(goes, "r", next, now) {
 			t.Errorf("%s: it goes with the others", name)
 		}
 	}
@@ -216,7 +216,7 @@ func TestOnlySlotsLikeMostGoTogether(t *testing.T) {
 	} {
 		h := pending
 		change(&h)
-		if canBegin(h, now) {
+		if canBegin(h, h.Slot.ScheduledFor, now) {
 			t.Errorf("%s: it begins with the others", name)
 		}
 	}
@@ -286,7 +286,7 @@ func TestASlotThatCostsSomethingIsCharged(t *testing.T) {
 func TestASetEndsAsTheScheduleIsThen(t *testing.T) {
 	withPoet(t, func(t *testing.T, k *kit) {
 		k.poet.takes = 10 * time.Second
-		off, cron := false, "*/2 * * * *"
+		off, cron := false, client.Cron("*/2 * * * *")
 		changes := map[string]func(sch schedulestore.Schedule){
 			"off":  func(sch schedulestore.Schedule) { k.update(sch, client.SchedulePatch{Enabled: &off}) },
 			"cron": func(sch schedulestore.Schedule) { k.update(sch, client.SchedulePatch{Cron: &cron}) },

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/calendar"
+	calendarspec "github.com/pawlrun/pawl/internal/calendar/spec"
 	"github.com/pawlrun/pawl/internal/definition"
 	graphspec "github.com/pawlrun/pawl/internal/schedule/spec"
 	sourcespec "github.com/pawlrun/pawl/internal/source/spec"
@@ -31,14 +33,15 @@ type mark struct {
 // last applied.
 type folders struct {
 	*server
-	seen map[string]mark
+	seen  map[string]mark
+	wrong map[string]bool // files that were refused
 }
 
 // applyDefinitions applies what is in the folders that the server was started
 // with. What is wrong with a file is told with its place, and changes nothing:
 // the version that is in force stays.
 func (s *server) applyDefinitions(ctx context.Context) (*folders, error) {
-	f := &folders{s, map[string]mark{}}
+	f := &folders{s, map[string]mark{}, map[string]bool{}}
 	return f, f.applyChanged(ctx)
 }
 
@@ -65,6 +68,7 @@ func (f *folders) watch(ctx context.Context) {
 // applyChanged applies every file that is new or has changed.
 func (f *folders) applyChanged(ctx context.Context) error {
 	there := map[string]bool{}
+	var paths []string
 	for _, dir := range f.cfg.Dirs {
 		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil {
@@ -77,11 +81,21 @@ func (f *folders) applyChanged(ctx context.Context) error {
 			if entry.IsDir() || strings.HasPrefix(name, ".") || !isDefinition(name) {
 				return nil
 			}
-			there[path] = true
-			return f.file(ctx, path)
+			there[path], paths = true, append(paths, path)
+			return nil
 		})
 		if err != nil {
 			return &pawl.Error{Code: pawl.CodeInvalid, Op: "apply definitions", Msg: "the folder " + dir + " cannot be read", Err: err}
+		}
+	}
+	for _, path := range paths { // schedules name calendars, whatever their files are called
+		if err := f.calendars(ctx, path); err != nil {
+			return err
+		}
+	}
+	for _, path := range paths {
+		if err := f.file(ctx, path); err != nil {
+			return err
 		}
 	}
 	for path := range f.seen {
@@ -99,6 +113,50 @@ func isScript(name string) bool {
 
 func isDefinition(name string) bool {
 	return isScript(name) || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
+}
+
+// calendars applies the calendars of a file unless it is as it was. What is wrong
+// with it is told when the file is applied. A new calendar may be what other files
+// were refused for.
+func (f *folders) calendars(ctx context.Context, path string) error {
+	info, err := os.Stat(path)
+	if err != nil || isScript(path) || f.seen[path] == (mark{info.ModTime(), info.Size()}) {
+		return nil //nolint:nilerr // it went away at this moment
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	list, _ := definition.Read(path, text) // its faults are told when it is applied
+	for _, doc := range list {
+		if doc.Kind != calendarspec.Kind {
+			continue
+		}
+		faults, err := f.calendar(ctx, path, doc)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err == nil && len(faults) == 0 {
+			for other := range f.wrong {
+				delete(f.seen, other)
+			}
+		}
+	}
+	return nil
+}
+
+func (f *folders) calendar(ctx context.Context, path string, doc definition.Document) ([]pawl.Field, error) {
+	in, faults := calendarspec.FromDocument(doc)
+	if len(faults) > 0 {
+		return faults, nil
+	}
+	return nil, f.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		what, _, _, err := f.schedules.Calendars().Apply(ctx, tx, in, "serve")
+		if err == nil && what != calendar.Unchanged {
+			tx.AfterCommit(func() { f.applied(doc.Kind, in.Name, what, path) })
+		}
+		return err
+	})
 }
 
 // file applies one file unless it is as it was.
@@ -125,7 +183,9 @@ func (f *folders) file(ctx context.Context, path string) error {
 	}
 	if e, ok := errors.AsType[*pawl.Error](err); ok && (e.Code == pawl.CodeInvalid || e.Code == pawl.CodeTooLarge || e.Code == pawl.CodeConflict || e.Code == pawl.CodeNotFound || e.Code == pawl.CodeForbidden) {
 		f.refused(path, e)
-		err = nil
+		f.wrong[path], err = true, nil
+	} else if err == nil {
+		delete(f.wrong, path)
 	}
 	if err == nil {
 		f.seen[path] = now
@@ -210,9 +270,11 @@ func (f *folders) document(ctx context.Context, path string, doc definition.Docu
 			}
 			return err
 		})
+	case calendarspec.Kind:
+		return f.calendar(ctx, path, doc)
 	case "connection", "executor", "provider":
 		return nil, nil // read at start, from the folders that are named for them
 	}
 	return []pawl.Field{doc.Fault("/kind", "unknown kind %s. %s", pawl.Quote(doc.Kind),
-		pawl.Suggest(doc.Kind, []string{sourcespec.Kind, graphspec.Kind, "connection", "executor", "provider"}, "It is source or schedule."))}, nil
+		pawl.Suggest(doc.Kind, []string{sourcespec.Kind, graphspec.Kind, calendarspec.Kind, "connection", "executor", "provider"}, "It is source, schedule or calendar."))}, nil
 }

@@ -360,6 +360,8 @@ func samplePaths(path string) []string {
 		values = []string{bulk.HotSource}
 	case strings.Contains(path, "/schedules/"):
 		values = []string{bulk.ScheduleID(1), bulk.ScheduleID(2)}
+	case strings.Contains(path, "/calendars/"):
+		values = []string{"c100001"}
 	case strings.Contains(path, "/connections/"):
 		values = []string{"desk"}
 	case strings.Contains(path, "/tokens/"):

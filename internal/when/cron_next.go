@@ -98,4 +98,4 @@ func offsetBefore(m int64, zone *time.Location) int64 {
 	return floorDiv(int64(offset), 60)
 }
 
-func ceilMinute(t time.Time) int64 { return -floorDiv(-t.Unix(), 60) }
+func ceilMinute(t time.Time) int64 { return floorDiv(t.Add(time.Minute-time.Nanosecond).Unix(), 60) }

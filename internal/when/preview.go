@@ -14,6 +14,8 @@ type Instant struct {
 	// ClockChange says what the clocks do on that local day, such as "clocks
 	// go forward 1 h at 02:00"; it is empty on other days.
 	ClockChange string
+
+	Start time.Time // when it starts: later than Time by the jitter; zero without one
 }
 
 // Preview returns the next n instants after the given one, as NextN, and marks
@@ -21,11 +23,15 @@ type Instant struct {
 func (s Schedule) Preview(after time.Time, n int) []Instant {
 	var list []Instant
 	for _, t := range s.NextN(after, n) {
-		list = append(list, Instant{
+		one := Instant{
 			Time:        t,
 			Local:       t.In(s.zone).Format(time.RFC3339),
 			ClockChange: clockChange(t, s.zone),
-		})
+		}
+		if s.jitter > 0 {
+			one.Start = s.Start(t)
+		}
+		list = append(list, one)
 	}
 	return list
 }

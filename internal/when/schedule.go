@@ -10,10 +10,11 @@ import (
 // Kind says how a schedule tells its instants.
 type Kind string
 
-// The two kinds. The set is closed.
+// The kinds. The set is closed.
 const (
 	KindInterval Kind = "interval"
 	KindCron     Kind = "cron"
+	KindOnce     Kind = "once"
 )
 
 // Spec is a schedule as a person writes it: an interval, or a cron expression
@@ -35,6 +36,13 @@ type Schedule struct {
 	interval time.Duration  // for KindInterval, else zero
 	cron     *cronExpr      // for KindCron, else nil
 	zone     *time.Location // never nil except in the zero Schedule
+
+	more   []*cronExpr   // for KindCron: further expressions
+	once   time.Time     // for KindOnce, else zero
+	anchor time.Time     // for KindInterval: where it counts from; zero: from the instant that is given
+	jitter time.Duration // starts are later by less than this
+	seed   string        // of the jitter
+	limits
 }
 
 // New makes a schedule from what a person wrote. It refuses a spec with both
@@ -78,6 +86,7 @@ func Parse(kind Kind, value, zone string) (Schedule, error) {
 			return Schedule{}, err
 		}
 		return Cron(value, loc)
+	case KindOnce: // has no stored form of its own: see Rule
 	}
 	return Schedule{}, specError(fmt.Sprintf("has the unknown kind %q", string(kind)), "the kinds are interval and cron")
 }
@@ -116,10 +125,12 @@ func Cron(expression string, zone *time.Location) (Schedule, error) {
 	return Schedule{value: e.text, cron: e, zone: zone}, nil
 }
 
-// Kind says whether the schedule is an interval or a cron expression. It is
-// empty for the zero Schedule.
+// Kind says whether the schedule is an interval, cron expressions or one instant.
+// It is empty for the zero Schedule.
 func (s Schedule) Kind() Kind {
 	switch {
+	case !s.once.IsZero():
+		return KindOnce
 	case s.cron != nil:
 		return KindCron
 	case s.interval > 0:
@@ -128,12 +139,25 @@ func (s Schedule) Kind() Kind {
 	return ""
 }
 
-// Value is the interval or expression as it was written; with Kind and Zone it
-// is what Parse takes.
+// Value is the interval, expression or instant as it was written, several
+// expressions with semicolons; with Kind and Zone it is what Parse takes of a
+// schedule without limits.
 func (s Schedule) Value() string { return s.value }
 
-// Interval is the length of an interval, and zero for a cron expression.
-func (s Schedule) Interval() time.Duration { return s.interval }
+// Interval is the length of an interval that counts from any instant, and zero
+// for whatever has instants of its own.
+func (s Schedule) Interval() time.Duration {
+	if !s.simple() {
+		return 0
+	}
+	return s.interval
+}
+
+// simple reports whether the schedule is one interval or one expression, without
+// limits.
+func (s Schedule) simple() bool {
+	return s.once.IsZero() && len(s.more) == 0 && s.anchor.IsZero() && s.limits.none()
+}
 
 // Zone is where a cron expression is read; it is UTC for intervals and nil for
 // the zero Schedule.
@@ -147,14 +171,19 @@ func (s Schedule) String() string {
 		return "every " + s.value
 	case KindCron:
 		return fmt.Sprintf("cron %q in %s", s.value, s.zone)
+	case KindOnce:
+		return "once at " + s.value
 	}
 	return "no schedule"
 }
 
 // Next returns the first instant of the schedule that is strictly after the
-// given one, in UTC. It reports false for the zero Schedule, and when that
-// instant would be past the year 9999.
+// given one, in UTC. It reports false for the zero Schedule, when that instant
+// would be past the year 9999, and when the limits of the schedule leave none.
 func (s Schedule) Next(after time.Time) (time.Time, bool) {
+	if !s.simple() {
+		return s.nextAllowed(after, endOfTime())
+	}
 	switch s.Kind() {
 	case KindInterval:
 		next := after.UTC().Add(s.interval)
@@ -166,13 +195,19 @@ func (s Schedule) Next(after time.Time) (time.Time, bool) {
 		if ok {
 			return time.Unix(m*60, 0).UTC(), true
 		}
+	case KindOnce:
 	}
 	return time.Time{}, false
 }
 
+func endOfTime() time.Time { return time.Unix(endMinute*60, 0).UTC() }
+
 // NextWithin is Next for whoever does not look further than end: it reports
 // false if the next instant is not before end, and does not search behind it.
 func (s Schedule) NextWithin(after, end time.Time) (time.Time, bool) {
+	if !s.simple() {
+		return s.nextAllowed(after, end)
+	}
 	if s.cron == nil {
 		next, ok := s.Next(after)
 		return next, ok && next.Before(end)

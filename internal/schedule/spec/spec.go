@@ -27,16 +27,49 @@ type written struct {
 	Name              string                 `json:"name" definition:"required" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$" doc:"Unique among the schedules of its owner."`
 	Graph             string                 `json:"graph" definition:"required" pattern:"^[A-Za-z][A-Za-z0-9_-]*:[A-Za-z0-9][A-Za-z0-9_.-]*$" doc:"What runs: provider:name."`
 	Input             json.RawMessage        `json:"input" doc:"What the graph gets. It holds no credentials."`
-	Cron              string                 `json:"cron" definition:"required" doc:"Five fields, or @daily and the like."`
+	Cron              crons                  `json:"cron" doc:"Five fields, or @daily and the like; several as a list. One of cron, interval and at is needed."`
 	Timezone          string                 `json:"timezone" doc:"An IANA zone in which the expression is read."`
 	Grant             string                 `json:"grant" doc:"The id of the grant that it runs under. Without one, a grant for this graph alone is made."`
 	ConcurrencyPolicy pawl.ConcurrencyPolicy `json:"concurrencyPolicy" definition:"oneof=Queue|Forbid|Allow|Replace" doc:"What happens when a slot comes due while the one before it runs."`
 	Enabled           *bool                  `json:"enabled" doc:"Whether it runs."`
 	Labels            map[string]string      `json:"labels" doc:"For selecting with -l."`
+	Interval          string                 `json:"interval" definition:"nonempty" doc:"Instead of cron: the time between two slots, such as 90m."`
+	At                string                 `json:"at" definition:"nonempty" doc:"Instead of cron: the one instant at which it runs, such as 2026-12-24T18:00:00+01:00."`
+	From              string                 `json:"from" definition:"nonempty" doc:"A date or an instant, in the zone: nothing runs before it."`
+	Until             string                 `json:"until" definition:"nonempty" doc:"A date or an instant, in the zone: the last on which it runs."`
+	Except            []string               `json:"except" definition:"max=100" doc:"What is left out: dates, ranges of dates such as 2026-12-24/2027-01-01, cron expressions, and calendar:NAME."`
+	MaxRuns           int64                  `json:"maxRuns" definition:"min=1,max=1000000000" doc:"After how many slots it ends."`
+	Jitter            string                 `json:"jitter" definition:"nonempty" doc:"Each slot starts later than its time by less than this, such as 5m; always by the same."`
+}
+
+// crons are one expression or several.
+type crons []string
+
+// ReadValue takes a text or a list of texts.
+func (c *crons) ReadValue(v definition.Value) {
+	if v.Shape() == definition.List {
+		v.Decode((*[]string)(c))
+		if len(*c) == 0 {
+			v.Refuse("cron is empty")
+		}
+		return
+	}
+	var one string
+	v.Decode(&one)
+	*c = crons{one}
+}
+
+// DescribeSchema says that both forms are right.
+func (crons) DescribeSchema(s *jsonschema.Schema) {
+	text := &jsonschema.Schema{Type: "string", MinLength: new(1)}
+	*s = jsonschema.Schema{OneOf: []*jsonschema.Schema{text, {Type: "array", Items: text, MinItems: new(1), MaxItems: new(20)}}}
 }
 
 // DescribeSchema says what holds for what is missing.
 func (written) DescribeSchema(s *jsonschema.Schema) {
+	for _, one := range []string{"cron", "interval", "at"} {
+		s.OneOf = append(s.OneOf, &jsonschema.Schema{Required: []string{one}})
+	}
 	for field, normal := range map[string]string{"input": `{}`, "timezone": `"UTC"`, "concurrencyPolicy": `"Queue"`, "enabled": `true`} {
 		s.Properties[field].Default = json.RawMessage(normal)
 	}
@@ -70,16 +103,23 @@ func FromDocument(doc definition.Document) (client.ScheduleRequest, []pawl.Field
 	if _, _, err := contract.ParseGraphID(w.Graph); err != nil {
 		faults.Add("/graph", "%s", messageOf(err))
 	}
-	zone, err := when.LoadZone(w.Timezone)
-	if err != nil {
-		faults.Add("/timezone", "%s", messageOf(err))
-	} else if _, err := when.Cron(w.Cron, zone); err != nil {
-		faults.Add("/cron", "%s", messageOf(err))
+	for _, f := range w.timeFaults() {
+		faults.Add(f.Pointer, "%s", f.Message)
 	}
 	return client.ScheduleRequest{
-		Name: w.Name, GraphID: w.Graph, Input: w.Input, Cron: w.Cron, Timezone: w.Timezone, ExecutionGrantID: w.Grant,
+		Name: w.Name, GraphID: w.Graph, Input: w.Input, Cron: client.Crons(w.Cron...), Timezone: w.Timezone, ExecutionGrantID: w.Grant,
 		ConcurrencyPolicy: w.ConcurrencyPolicy, Enabled: w.Enabled, Labels: w.Labels,
+		Timing: client.Timing{Interval: w.Interval, At: w.At, From: w.From, Until: w.Until, Except: w.Except, MaxRuns: w.MaxRuns, Jitter: w.Jitter},
 	}, faults.Fields()
+}
+
+// timeFaults are what is wrong with when it runs. Whether a calendar is there, and
+// whether anything is still to come, is for the server to say.
+func (w written) timeFaults() []pawl.Field {
+	_, err := when.Rule{
+		Cron: w.Cron, Interval: w.Interval, At: w.At, Timezone: w.Timezone, From: w.From, Until: w.Until, Except: w.Except, Jitter: w.Jitter,
+	}.Schedule(when.Context{})
+	return definition.FieldsOf(err)
 }
 
 func messageOf(err error) string {

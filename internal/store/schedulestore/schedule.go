@@ -20,8 +20,11 @@ type Schedule struct {
 	GrantID     string
 	GraphID     string
 	Input       json.RawMessage
-	Cron        string
+	Cron        string // empty: Timing has the times
 	Timezone    string
+	Timing      string // JSON of when it runs besides Cron; empty: nothing
+	MaxRuns     int64  // how many of its own slots may begin; zero: any number
+	Begun       int64  // how many of them have
 	Policy      string
 	Enabled     bool
 	Labels      map[string]string
@@ -36,19 +39,20 @@ type Schedule struct {
 }
 
 const graphScheduleColumns = `id, name, owner_user_id, execution_grant_id, graph_id, input, cron, timezone, concurrency_policy, enabled, labels,
-	revision, issue, next_run_at, last_run_at, created_at, updated_at, deleted_at`
+	revision, issue, next_run_at, last_run_at, created_at, updated_at, deleted_at, timing, max_runs, begun`
 
 func scanGraphSchedule(row store.Scanner) (Schedule, error) {
 	var s Schedule
 	var input, labels string
 	var enabled, created, updated int64
-	var issue *string
-	var next, last, deleted *int64
+	var issue, timing *string
+	var next, last, deleted, most *int64
 	err := row.Scan(&s.ID, &s.Name, &s.OwnerUserID, &s.GrantID, &s.GraphID, &input, &s.Cron, &s.Timezone, &s.Policy, &enabled, &labels,
-		&s.Revision, &issue, &next, &last, &created, &updated, &deleted)
+		&s.Revision, &issue, &next, &last, &created, &updated, &deleted, &timing, &most, &s.Begun)
 	if err != nil {
 		return Schedule{}, err
 	}
+	s.Timing, s.MaxRuns = store.FromNullText(timing), fromNull(most)
 	s.Input, s.Enabled, s.Issue = json.RawMessage(input), enabled != 0, store.FromNullText(issue)
 	s.NextRunAt, s.LastRunAt, s.DeletedAt = store.FromNullMillis(next), store.FromNullMillis(last), store.FromNullMillis(deleted)
 	s.CreatedAt, s.UpdatedAt = store.FromMillis(created), store.FromMillis(updated)
@@ -65,6 +69,21 @@ func noSchedule(err error, id string) error {
 	return fmt.Errorf("read schedule: %w", err)
 }
 
+// fromNull and nullNumber keep zero as null.
+func fromNull(n *int64) int64 {
+	if n == nil {
+		return 0
+	}
+	return *n
+}
+
+func nullNumber(n int64) *int64 {
+	if n == 0 {
+		return nil
+	}
+	return &n
+}
+
 func flag(b bool) int64 {
 	if b {
 		return 1
@@ -79,10 +98,10 @@ func (tx Tx) InsertSchedule(ctx context.Context, s Schedule, by string) (Schedul
 		return Schedule{}, err
 	}
 	s, err = scanGraphSchedule(tx.QueryRow(ctx, `insert into schedules (id, name, owner_user_id, execution_grant_id, graph_id, input, cron, timezone,
-		concurrency_policy, enabled, labels, next_run_at, created_at, updated_at)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13) returning `+graphScheduleColumns,
+		concurrency_policy, enabled, labels, next_run_at, created_at, updated_at, timing, max_runs)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14, $15) returning `+graphScheduleColumns,
 		store.NewID(), s.Name, s.OwnerUserID, s.GrantID, s.GraphID, string(s.Input), s.Cron, s.Timezone, s.Policy, flag(s.Enabled), string(labels),
-		store.NullMillis(s.NextRunAt), store.Millis(tx.Now)))
+		store.NullMillis(s.NextRunAt), store.Millis(tx.Now), store.NullText(s.Timing), nullNumber(s.MaxRuns)))
 	if tx.IsUnique(err) {
 		return Schedule{}, &pawl.Error{Code: pawl.CodeConflict, Reason: "name_taken", Op: "create schedule", Msg: "a schedule of this name is there already", Hint: "Change that one, or use another name."}
 	}
@@ -114,10 +133,10 @@ func (tx Tx) UpdateSchedule(ctx context.Context, s Schedule, changed bool, by st
 		return Schedule{}, err
 	}
 	s, err = scanGraphSchedule(tx.QueryRow(ctx, `update schedules set name = $2, execution_grant_id = $3, graph_id = $4, input = $5, cron = $6, timezone = $7,
-		concurrency_policy = $8, enabled = $9, labels = $10, issue = $11, next_run_at = $12, revision = revision + $13, updated_at = $14
-		where id = $1 and deleted_at is null returning `+graphScheduleColumns,
+		concurrency_policy = $8, enabled = $9, labels = $10, issue = $11, next_run_at = $12, revision = revision + $13, updated_at = $14,
+		timing = $15, max_runs = $16, ended = 0 where id = $1 and deleted_at is null returning `+graphScheduleColumns,
 		s.ID, s.Name, s.GrantID, s.GraphID, string(s.Input), s.Cron, s.Timezone, s.Policy, flag(s.Enabled), string(labels), store.NullText(s.Issue),
-		store.NullMillis(s.NextRunAt), flag(changed), store.Millis(tx.Now)))
+		store.NullMillis(s.NextRunAt), flag(changed), store.Millis(tx.Now), store.NullText(s.Timing), nullNumber(s.MaxRuns)))
 	if tx.IsUnique(err) {
 		return Schedule{}, &pawl.Error{Code: pawl.CodeConflict, Reason: "name_taken", Op: "change schedule", Msg: "a schedule of this name is there already", Hint: "Use another name."}
 	}
@@ -131,8 +150,8 @@ func (tx Tx) UpdateSchedule(ctx context.Context, s Schedule, changed bool, by st
 }
 
 func (tx Tx) addScheduleVersion(ctx context.Context, s Schedule, by string) error {
-	_, err := tx.Exec(ctx, `insert into schedule_versions (schedule_id, revision, graph_id, input, cron, timezone, enabled, created_at, created_by)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, s.ID, s.Revision, s.GraphID, string(s.Input), s.Cron, s.Timezone, flag(s.Enabled), store.Millis(tx.Now), store.NullText(by))
+	_, err := tx.Exec(ctx, `insert into schedule_versions (schedule_id, revision, graph_id, input, cron, timezone, enabled, created_at, created_by, timing)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`, s.ID, s.Revision, s.GraphID, string(s.Input), s.Cron, s.Timezone, flag(s.Enabled), store.Millis(tx.Now), store.NullText(by), store.NullText(s.Timing))
 	if err != nil {
 		return fmt.Errorf("add schedule version: %w", err)
 	}
@@ -176,6 +195,13 @@ func (tx Tx) SchedulesUnder(ctx context.Context, grantID string, limit int) ([]S
 	return store.ScanAll(rows, err, "read schedules of a grant", scanGraphSchedule)
 }
 
+// SchedulesNaming reads the schedules whose times have a text in them, by id;
+// perhaps others as well.
+func (tx Tx) SchedulesNaming(ctx context.Context, text string) ([]Schedule, error) {
+	rows, err := tx.Query(ctx, `select `+graphScheduleColumns+` from schedules where deleted_at is null and timing like $1 order by id`, "%"+text+"%")
+	return store.ScanAll(rows, err, "find schedules", scanGraphSchedule)
+}
+
 // ListSchedules reads up to limit schedules of an owner by name, those after the
 // given one; an empty owner is everybody, by id.
 func (tx Tx) ListSchedules(ctx context.Context, ownerID, after string, limit int) ([]Schedule, error) {
@@ -189,10 +215,9 @@ func (tx Tx) ListSchedules(ctx context.Context, ownerID, after string, limit int
 	return store.ScanAll(rows, err, "list schedules", scanGraphSchedule)
 }
 
-// SetScheduleTimes keeps when a schedule runs next, and when it last started;
-// the zero LastRunAt leaves that as it is.
-func (tx Tx) SetScheduleTimes(ctx context.Context, id string, next, last time.Time) error {
-	_, err := tx.Exec(ctx, `update schedules set next_run_at = $2, last_run_at = coalesce($3, last_run_at) where id = $1`, id, store.NullMillis(next), store.NullMillis(last))
+// SetScheduleTimes keeps when a schedule runs next.
+func (tx Tx) SetScheduleTimes(ctx context.Context, id string, next time.Time) error {
+	_, err := tx.Exec(ctx, `update schedules set next_run_at = $2 where id = $1`, id, store.NullMillis(next))
 	if err != nil {
 		return fmt.Errorf("change schedule times: %w", err)
 	}
@@ -212,13 +237,34 @@ func (tx Tx) SetTurns(ctx context.Context, list []Turn) error {
 		rows[i] = []any{t.ScheduleID, store.NullMillis(t.Next)}
 	}
 	table, args := tx.Rowset([]any{store.Millis(tx.Now)}, "schedule text, next bigint", rows)
-	return tx.ChangeAll(ctx, len(list), "change schedule times", `update schedules set next_run_at = v.next, last_run_at = $1 from `+table+` where id = v.schedule`, args...)
+	return tx.ChangeAll(ctx, len(list), "change schedule times", `update schedules set next_run_at = v.next, last_run_at = $1, begun = begun + 1 from `+table+` where id = v.schedule`, args...)
 }
 
-// SetLastRun notes that a run of a schedule starts now.
-func (tx Tx) SetLastRun(ctx context.Context, id string) error {
-	if _, err := tx.Exec(ctx, `update schedules set last_run_at = $2 where id = $1`, id, store.Millis(tx.Now)); err != nil {
+// SetTurn notes that a run of a slot of its own starts now, and when the next one
+// will.
+func (tx Tx) SetTurn(ctx context.Context, t Turn) error {
+	if _, err := tx.Exec(ctx, `update schedules set next_run_at = $2, last_run_at = $3, begun = begun + 1 where id = $1`, t.ScheduleID, store.NullMillis(t.Next), store.Millis(tx.Now)); err != nil {
 		return fmt.Errorf("change schedule times: %w", err)
+	}
+	return nil
+}
+
+// SetLastRun notes that a run of a schedule starts now; own says that it is that of
+// a slot of its own.
+func (tx Tx) SetLastRun(ctx context.Context, id string, own bool) error {
+	if _, err := tx.Exec(ctx, `update schedules set last_run_at = $2, begun = begun + $3 where id = $1`, id, store.Millis(tx.Now), flag(own)); err != nil {
+		return fmt.Errorf("change schedule times: %w", err)
+	}
+	return nil
+}
+
+// EndSchedule notes that a schedule has no further instant, unless one of its
+// slots is open: then its end tells. Nobody has to look after it any more.
+func (tx Tx) EndSchedule(ctx context.Context, id string) error {
+	_, err := tx.Exec(ctx, `update schedules set ended = 1 where id = $1
+		and not exists (select 1 from schedule_runs r where r.schedule_id = $1 and r.completed_at is null)`, id)
+	if err != nil {
+		return fmt.Errorf("end schedule: %w", err)
 	}
 	return nil
 }
@@ -241,7 +287,7 @@ func (tx Tx) StaleSchedules(ctx context.Context, after Schedule, limit int) ([]S
 	var err error
 	if after.NextRunAt.IsZero() {
 		rows, err := tx.Query(ctx, `select `+graphScheduleColumns+` from schedules where enabled = 1 and deleted_at is null and next_run_at is null
-			and id > $1 order by id limit $2`, after.ID, limit)
+			and ended = 0 and id > $1 order by id limit $2`, after.ID, limit)
 		if out, err = store.ScanAll(rows, err, "find stale schedules", scanGraphSchedule); err != nil || len(out) == limit {
 			return out, err
 		}
@@ -260,18 +306,20 @@ type ScheduleVersion struct {
 	Input     json.RawMessage
 	Cron      string
 	Timezone  string
+	Timing    string
 	Enabled   bool
 	CreatedAt time.Time
 	CreatedBy string
 }
 
-const scheduleVersionColumns = `revision, graph_id, input, cron, timezone, enabled, created_at, created_by`
+const scheduleVersionColumns = `revision, graph_id, input, cron, timezone, enabled, created_at, created_by, timing`
 
 func scanScheduleVersion(row store.Scanner) (v ScheduleVersion, err error) {
 	var input string
 	var enabled, created int64
-	var by *string
-	err = row.Scan(&v.Revision, &v.GraphID, &input, &v.Cron, &v.Timezone, &enabled, &created, &by)
+	var by, timing *string
+	err = row.Scan(&v.Revision, &v.GraphID, &input, &v.Cron, &v.Timezone, &enabled, &created, &by, &timing)
+	v.Timing = store.FromNullText(timing)
 	v.Input, v.Enabled, v.CreatedAt, v.CreatedBy = json.RawMessage(input), enabled != 0, store.FromMillis(created), store.FromNullText(by)
 	return v, err
 }

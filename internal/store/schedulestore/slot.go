@@ -119,7 +119,7 @@ func (tx Tx) PlanSlot(ctx context.Context, scheduleID string, at time.Time, revi
 	n, err := tx.Exec(ctx, `insert into schedule_runs as s (id, schedule_id, scheduled_for, trigger, revision, created_at, updated_at)
 		values ($1, $2, $3, 'schedule', $4, $5, $5) on conflict (schedule_id, scheduled_for) do update set status = 'pending', disposition = null,
 		completed_at = null, error_code = null, error_message = null, into_slot = null, revision = excluded.revision, updated_at = excluded.updated_at
-		where s.started_at is null and s.trigger = 'schedule' and (s.status = 'pending' or s.disposition in ('superseded', 'skipped_disabled'))`,
+		where s.started_at is null and s.trigger = 'schedule' and (s.status = 'pending' or s.disposition in ('superseded', 'skipped_disabled', 'excluded'))`,
 		store.NewID(), scheduleID, store.Millis(at), revision, store.Millis(tx.Now))
 	if err != nil {
 		return false, fmt.Errorf("plan slot: %w", err)
