@@ -177,7 +177,7 @@ func (c *calendar) act(r *rand.Rand, what string) {
 		c.answer(r, r.IntN(4) > 0)
 	case "edit schedule":
 		c.edited = true
-		cron := pick(r, []string{"* * * * *", "*/2 * * * *"})
+		cron := pick(r, []client.Cron{"* * * * *", "*/2 * * * *"})
 		c.update(r, client.SchedulePatch{Cron: &cron})
 	case "switch schedule":
 		c.edited = true
@@ -252,7 +252,7 @@ func (c *calendar) heal(r *rand.Rand, round int) bool {
 			_, err := tx.Exec(ctx, `update execution_grants set revoked_at = null`)
 			return err
 		})
-		on, cron := true, "* * * * *"
+		on, cron := true, client.Cron("* * * * *")
 		c.update(r, client.SchedulePatch{Enabled: &on, Cron: &cron})
 	}
 	c.answer(r, true)
