@@ -316,7 +316,7 @@ func TestTheQueueIsInTheSameSchema(t *testing.T) {
 // over.
 func TestTheJobsOfTheHouse(t *testing.T) {
 	want := map[string][]string{
-		"internal/server":   {`"http"`, `"log"`, "executionSweep", "notify.HeartbeatName", "notify.Name", "task.PruneName"},
+		"internal/server":   {`"http"`, `"log"`, "executionSweep", "notify.HeartbeatName", "notify.Name", "prune.Name"},
 		"internal/workflow": {"SweepName", "TaskName", "WakeName"},
 		"internal/source":   {"SweepName", "TaskName"},
 		"internal/schedule": {"BackfillName", "ReconcileName", "TaskName"},
@@ -363,7 +363,7 @@ func namesAKind(file string, kinds []string) bool {
 // C-84: every number that is measured is explained to whoever runs it.
 func TestEveryMetricIsExplained(t *testing.T) {
 	explained, found := string(read(t, "docs/operations.md")), 0
-	for _, folder := range []string{"internal/queue", "internal/api"} {
+	for _, folder := range []string{"internal/queue", "internal/api", "internal/prune"} {
 		for name := range filesUnder(t, folder) {
 			for _, match := range regexp.MustCompile(`(?:Name: |NewDesc\()"(pawl_[a-z_]+)"`).FindAllSubmatch(read(t, name), -1) {
 				if found++; !strings.Contains(explained, string(match[1])) {

@@ -27,7 +27,7 @@ var layers = [][]string{
 	{"internal/demo"},
 	{"internal/server"},
 	{"internal/api", "internal/web"},
-	{"internal/workflow", "internal/source", "internal/schedule", "internal/task", "internal/notify"},
+	{"internal/workflow", "internal/source", "internal/schedule", "internal/task", "internal/notify", "internal/prune"},
 	{"internal/calendar"},
 	{"internal/lane"},
 	{"internal/execution"},
@@ -39,11 +39,11 @@ var layers = [][]string{
 	{"internal/execution/contract"},
 	{
 		"internal/store/workflowstore", "internal/store/eventstore", "internal/store/mutationstore", "internal/store/sourcestore", "internal/store/quotastore",
-		"internal/store/schedulestore", "internal/store/executionstore", "internal/store/grantstore", "internal/store/userstore",
+		"internal/store/schedulestore", "internal/store/executionstore", "internal/store/grantstore", "internal/store/userstore", "internal/store/prunestore",
 		"internal/store/calendarstore",
 	},
 	{"internal/store/runstore"},
-	{"internal/store", "internal/definition", "internal/budget", "internal/run", "internal/when", "examples"},
+	{"internal/store", "internal/definition", "internal/budget", "internal/run", "internal/when", "internal/retention", "examples"},
 	{"internal/redact", "internal/linediff", "internal/mail"},
 	{"internal/visible"},
 	{"client"}, // what users' programs import with it they inherit
@@ -52,7 +52,7 @@ var layers = [][]string{
 
 // pure packages stand on the root package alone; their neighbours may import
 // them.
-var pure = []string{"internal/run", "internal/when"}
+var pure = []string{"internal/run", "internal/when", "internal/retention"}
 
 // neighbours are the imports allowed within a layer, with the reason.
 var neighbours = map[string]string{
@@ -68,7 +68,7 @@ var neighbours = map[string]string{
 // that owns them, and the surfaces. Runs are in all lanes, so all may.
 var rooms = map[string][]string{
 	"internal/store/workflowstore":  {"internal/workflow", "internal/api", "internal/web"},
-	"internal/store/eventstore":     {"internal/workflow", "internal/api", "internal/server", "internal/cli"},
+	"internal/store/eventstore":     {"internal/workflow", "internal/api", "internal/server", "internal/cli", "internal/prune"},
 	"internal/store/mutationstore":  {"internal/workflow", "internal/api"},
 	"internal/store/sourcestore":    {"internal/source", "internal/api", "internal/web"},
 	"internal/store/quotastore":     {"internal/quota"},
@@ -76,7 +76,8 @@ var rooms = map[string][]string{
 	"internal/store/calendarstore":  {"internal/calendar", "internal/api"},
 	"internal/store/executionstore": {"internal/execution", "internal/schedule", "internal/api"},
 	"internal/store/grantstore":     {"internal/grant", "internal/billing", "internal/execution", "internal/api"},
-	"internal/store/userstore":      {"internal/access", "internal/task", "internal/server", "internal/api", "internal/web"},
+	"internal/store/userstore":      {"internal/access", "internal/prune", "internal/server", "internal/api", "internal/web"},
+	"internal/store/prunestore":     {"internal/prune"},
 }
 
 // testOnly are packages for tests and releases, which product code must not import.

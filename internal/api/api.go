@@ -11,6 +11,7 @@ import (
 
 	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/lane"
+	"github.com/pawlrun/pawl/internal/prune"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/source"
@@ -51,6 +52,10 @@ type Config struct {
 	// Tools are the connections that scripts may touch; without them there are
 	// no routes of connections.
 	Tools *tool.Set
+
+	// Pruner removes what is older than it is kept; nil makes one that goes by
+	// the usual ages.
+	Pruner *prune.Service
 
 	// Keeper knows the tokens; nil makes one.
 	Keeper *access.Keeper
@@ -122,6 +127,9 @@ func New(cfg Config) *API {
 	}
 	if cfg.Keeper == nil {
 		cfg.Keeper = access.NewKeeper(cfg.DB)
+	}
+	if cfg.Pruner == nil {
+		cfg.Pruner = prune.New(prune.Config{DB: cfg.DB, Log: cfg.Log})
 	}
 	a := &API{
 		cfg: cfg, keeper: cfg.Keeper, db: cfg.DB, queue: cfg.Queue, kinds: cfg.Kinds, workflows: cfg.Workflows, sources: cfg.Sources, schedules: cfg.Schedules, tools: cfg.Tools, log: cfg.Log, feed: cfg.Feed,

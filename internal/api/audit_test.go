@@ -85,6 +85,7 @@ func addPlainChanges(out map[string]func(r *rig) change) {
 		r.waitState(j.ID, store.JobFailed)
 		return change{path: "/api/v1/jobs/" + j.ID + "/retry"}
 	}
+	out["POST /api/v1/prune"] = func(*rig) change { return change{path: "/api/v1/prune"} }
 	out["POST /api/v1/backup"] = func(*rig) change { return change{path: "/api/v1/backup"} }
 	out["PUT /api/v1/workflows/{name}"] = func(*rig) change {
 		return change{"/api/v1/workflows/new", map[string]any{"script": producing("new", "return {}"), "filename": "new.workflow.js"}}

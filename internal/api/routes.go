@@ -32,6 +32,9 @@ func (s *surface) routes() {
 
 	add(s, route{method: "POST", path: "/api/v1/backup", scope: "backup:admin", id: "backUp", tag: "Health", summary: "Copy the SQLite database as it is now; on PostgreSQL use pg_dump", produces: backupType, errors: []int{409}, endless: true}, (*API).backup)
 
+	add(s, route{method: "GET", path: "/api/v1/storage", scope: "storage:admin", id: "getStorage", tag: "Health", summary: "Tell how large the database is, by table and by lane, and what it grows by; for admins only"}, (*API).getStorage)
+	add(s, route{method: "POST", path: "/api/v1/prune", scope: "storage:admin", id: "prune", tag: "Health", summary: "Remove what is older than it is kept, as happens every hour, or tell what would be removed"}, (*API).prune)
+
 	add(s, route{method: "GET", path: "/openapi.json", scope: "docs:read", id: "getOpenAPI", tag: "Description", summary: "This API as an OpenAPI document", produces: "application/json"}, (*API).getDocument)
 	add(s, route{method: "GET", path: "/docs", scope: "docs:read", id: "getDocs", tag: "Description", summary: "This API as a page to read", produces: "text/html"}, (*API).getDocs)
 	add(s, route{method: "GET", path: "/api/v1/schemas", scope: "docs:read", id: "listSchemas", tag: "Description", summary: "List the kinds of definitions that have a JSON Schema"}, (*API).listSchemas)

@@ -8,6 +8,8 @@ var tables = map[string]bool{ //nolint:gochecknoglobals // a constant table
 	"graph_questions": true, "idempotency_keys": true, "inputs": true, "job_history": true, "jobs": true, "mutation_inputs": true,
 	"mutations": true, "repairs": true, "_rejects": true, "run_logs": true, "run_reads": true, "runs": true, "schedule_runs": true, "source_runs": true,
 
+	// Message ids are never forgotten.
+	"event_tombs": true,
 	// Days of accounts and grants; a year of ten thousand schedules is millions.
 	"charge_days": true,
 	// Versions and backfills are made by people, but never forgotten.
@@ -19,6 +21,8 @@ var tables = map[string]bool{ //nolint:gochecknoglobals // a constant table
 	// A row for each person, token, domain, node or run that is under way.
 	"billing_accounts": false, "buckets": false, "charge_reservations": false, "nodes": false, "promotions": false, "rate_limiter_state": false,
 	"schema_migrations": false, "tokens": false, "users": false, "worker_clock": false, "write_probe": false,
+	// A row for each walk, table, day of three months, or mistake of a clock.
+	"retention_clock": false, "retention_floors": false, "retention_leaps": false, "storage_days": false,
 }
 
 // Grows reports whether a table grows with use, and whether that is known.

@@ -25,8 +25,9 @@ func newGetCommand(p *Process) *cobra.Command {
 			"backfill. Versions belong to a workflow, or to a source written as source/NAME. Without a\n" +
 			"NAME, rejects, slots, backfills and rules of all owners are listed.\n\n" +
 			"Rules are calls that a workflow can make without approval, because a user approved them\n" +
-			"for good; questions are what graphs ask." +
-			"\n\nKinds: " + strings.Join(kindNames(nil), ", "),
+			"for good; questions are what graphs ask. Storage is how large the database is, by table and\n" +
+			"by lane, and what it grows by." +
+			"\n\nKinds: " + strings.Join(kindNames(nil), ", ") + ", " + storageWord,
 		Example: "  pawl get workflows -w\n" +
 			"  pawl get workflow mail-to-sheet -o yaml\n" +
 			"  pawl get runs --workflow mail-to-sheet --status failed:logic\n" +
@@ -38,7 +39,8 @@ func newGetCommand(p *Process) *cobra.Command {
 			"  pawl get slots morning-poet --status error\n" +
 			"  pawl get receipts --schedule morning-poet\n" +
 			"  pawl get lanes -l team=data\n" +
-			"  pawl get jobs --state failed -o wide",
+			"  pawl get jobs --state failed -o wide\n" +
+			"  pawl get storage",
 		GroupID: groupLook, Args: takes(1, 2),
 	}
 	g := &getter{p: p, flags: addSettingFlags(cmd, forClient), out: addOutputFlag(cmd, formatTable, formatWide, formatJSON, formatYAML), owners: map[string]*string{}}
@@ -52,6 +54,9 @@ func newGetCommand(p *Process) *cobra.Command {
 	cmd.Flags().StringArrayVarP(&g.labels, "selector", "l", nil, "show only those with the label `NAME=VALUE` (repeatable; lanes, workflows, sources, schedules)")
 	g.filters = addFilterFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if strings.EqualFold(args[0], storageWord) {
+			return g.showStorage(cmd.Context(), args, *watch)
+		}
 		if err := g.prepare(cmd.Context(), args); err != nil {
 			return err
 		}

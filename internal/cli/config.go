@@ -88,6 +88,14 @@ func (sf *settingFlags) load(p *Process) (*resolved, error) {
 		if err := def.set(&r.values, texts); err != nil {
 			return nil, misplaced(place, err)
 		}
+		if def.merged { // what the other places say of other names
+			if texts, err = sf.merge(p, def, file); err != nil {
+				return nil, err
+			}
+			if err := def.set(&r.values, texts); err != nil {
+				return nil, misplaced(place, err)
+			}
+		}
 		r.origin[def.name()] = place
 		r.found[def.name()] = !named && place == file[def.key].place
 	}
@@ -122,24 +130,45 @@ func (s setting) name() string {
 // find returns what was written for a setting in the place that counts, and
 // that place; no texts when it was not given.
 func (sf *settingFlags) find(p *Process, def setting, file map[string]fileValue) (texts []string, place string) {
+	for _, from := range sf.places(p, def, file) {
+		texts, place = from.texts, from.place
+	}
+	return texts, place
+}
+
+// merge returns what was written for a setting in all places, that of the place
+// which counts most last. Each must be right by itself.
+func (sf *settingFlags) merge(p *Process, def setting, file map[string]fileValue) (texts []string, err error) {
+	for _, from := range sf.places(p, def, file) {
+		if err := def.set(&values{}, from.texts); err != nil {
+			return nil, misplaced(from.place, err)
+		}
+		texts = append(texts, from.texts...)
+	}
+	return texts, nil
+}
+
+// places are where a setting was given: file, environment, flag.
+func (sf *settingFlags) places(p *Process, def setting, file map[string]fileValue) (list []fileValue) {
 	_, isList := def.at(&values{}).(*[]string)
+	if v, ok := file[def.key]; ok && def.key != "" {
+		list = append(list, v)
+	}
+	if text := p.Getenv(def.env); text != "" {
+		texts := []string{text}
+		if isList {
+			texts = splitList(text, def.paths)
+		}
+		list = append(list, fileValue{texts, def.env})
+	}
 	if flag := sf.flags[def.flag]; flag != nil && len(flag.texts) > 0 {
-		texts = flag.texts
+		texts := flag.texts
 		if isList && !def.paths {
 			texts = splitList(strings.Join(texts, ","), false)
 		}
-		return texts, "--" + def.flag
+		list = append(list, fileValue{texts, "--" + def.flag})
 	}
-	if text := p.Getenv(def.env); text != "" {
-		if isList {
-			return splitList(text, def.paths), def.env
-		}
-		return []string{text}, def.env
-	}
-	if v, ok := file[def.key]; ok && def.key != "" {
-		return v.texts, v.place
-	}
-	return nil, ""
+	return list
 }
 
 // readFile reads the config file, if there is one, and reports whether it was

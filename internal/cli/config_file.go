@@ -36,6 +36,9 @@ func parseConfigFile(name string, text []byte) (map[string]fileValue, error) {
 		}
 		place := fmt.Sprintf("%s: %s", doc.Place(document.Pointer(key)), key)
 		texts, err := readValue(def, value)
+		if def.merged && value.Shape() == document.Mapping {
+			texts, err = readPairs(value)
+		}
 		if err == nil {
 			err = def.set(&values{}, texts)
 		}
@@ -79,6 +82,23 @@ func readValue(def setting, value document.Value) ([]string, error) {
 	}
 	if len(texts) == 0 {
 		return nil, errors.New("the list is empty; leave the key out instead")
+	}
+	return texts, nil
+}
+
+// readPairs turns a mapping into texts of the form NAME=VALUE.
+func readPairs(value document.Value) ([]string, error) {
+	texts := []string{}
+	for name, v := range value.Fields() {
+		switch v.Shape() {
+		case document.Text, document.Number, document.Flag:
+			texts = append(texts, name+"="+v.Written())
+		case document.Null, document.List, document.Mapping:
+			return nil, fmt.Errorf("%s: a text is needed", name)
+		}
+	}
+	if len(texts) == 0 {
+		return nil, errors.New("the mapping is empty; leave the key out instead")
 	}
 	return texts, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/retention"
 	"github.com/pawlrun/pawl/internal/server"
 )
 
@@ -61,6 +62,7 @@ func samples() map[string][3][2]string {
 		"heartbeatURL":           {{"https://a", "https://a"}, {"https://b", "https://b"}, {"https://c", "https://c"}},
 		"publicURL":              {{"https://a", "https://a"}, {"https://b", "https://b"}, {"https://c", "https://c"}},
 		"executionURL":           {{"https://a", "https://a"}, {"https://b", "https://b"}, {"https://c", "https://c"}},
+		"keep":                   {{"runs=1d", "slots=9d,reads=2h,logs=3d,runs=1d"}, {"reads=2h, logs=3d", "slots=9d,reads=2h,logs=3d"}, {"{slots: 9d}", "slots=9d"}}, // each adds to the others
 		"logFormat":              {{"json", "json"}, {"text", "text"}, {"json", "json"}},
 		"logLevel":               {{"warn", "warn"}, {"debug", "debug"}, {"error", "error"}},
 		"server":                 {{"http://a", "http://a"}, {"http://b", "http://b"}, {"http://c", "http://c"}},
@@ -134,10 +136,43 @@ func TestEveryFieldOfTheServerHasASetting(t *testing.T) {
 		LogFormat: "x", LogLevel: "x", MaxPayload: 1, Drain: 1,
 		AutoFix: "x", AutoFixCommand: []string{"x"}, AutoFixURL: "x", AutoFixModel: "x", AutoFixKeyFile: "x",
 		NotifyWebhooks: []string{"x"}, NotifySecretFile: "x", NotifyMailHost: "x", NotifyMailPort: 1, NotifyMailTLS: "x", NotifyMailUser: "x",
-		NotifyMailPasswordFile: "x", NotifyMailFrom: "x", NotifyMailTo: []string{"x"}, HeartbeatURL: "x", PublicURL: "x", ExecutionURL: "x",
+		NotifyMailPasswordFile: "x", NotifyMailFrom: "x", NotifyMailTo: []string{"x"}, HeartbeatURL: "x", PublicURL: "x", ExecutionURL: "x", Keep: []string{"x"},
 	}
 	if diff := cmp.Diff(want, v.server); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// For how long things are kept is refused where it makes no sense, with the place;
+// of one kind the flag counts more than the variable, and that more than the file.
+func TestAgesAreCheckedWhereTheyAreGiven(t *testing.T) {
+	for _, c := range []struct{ file, env, flag, want string }{
+		{"keep: {runs: -1d}\n", "", "", "pawl.yaml:1:7: keep: runs: \"-1d\" keeps nothing"},
+		{"keep: [runs=0s]\n", "", "", "pawl.yaml:1:7: keep: runs: \"0s\" keeps nothing"},
+		{"keep:\n  runz: 1d\n", "", "", "pawl.yaml:2:3: keep: there is nothing called \"runz\" to keep"},
+		{"keep: {runs: [1]}\n", "", "", "pawl.yaml:1:7: keep: runs: a text is needed"},
+		{"keep: {}\n", "", "", "pawl.yaml:1:7: keep: the mapping is empty; leave the key out instead"},
+		{"keep: soon\n", "", "", "pawl.yaml:1:7: keep: \"soon\" has no age"},
+		{"", "runs=soon", "", "PAWL_KEEP: runs: \"soon\" is not an age"},
+		{"", "runs=1d,runs", "reads=1d", "PAWL_KEEP: \"runs\" has no age"},
+		{"", "", "receipts=1h", "--keep: receipts: \"1h\" is too short"},
+	} {
+		var flags []string
+		if c.flag != "" {
+			flags = []string{"--keep", c.flag}
+		}
+		_, err := resolve(t, forServer, call{dir: folder(t, map[string]string{"pawl.yaml": c.file}), env: map[string]string{"PAWL_KEEP": c.env}}, flags...)
+		if err == nil || err.Error() != c.want {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	r, err := resolve(t, forServer, call{dir: folder(t, map[string]string{"pawl.yaml": "keep: {runs: 1d, logs: 1d, reads: 1d}\n"}), env: map[string]string{"PAWL_KEEP": "runs=2d,logs=2d"}}, "--keep", "runs=3d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ages, err := retention.Parse(r.server.Keep)
+	if got := strings.Join(ages.Texts(), " "); err != nil || got != "runs=3d reads=1d logs=2d" {
+		t.Error(got, err)
 	}
 }
 

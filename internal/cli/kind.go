@@ -146,6 +146,9 @@ func findKind(word string) (kind, error) {
 			return k, nil
 		}
 	}
+	if lower == storageWord {
+		return kind{}, usageError("pawl get storage", "storage can only be shown with get")
+	}
 	there := "Kinds: " + strings.Join(kindNames(nil), ", ") + "."
 	if guess := pawl.Suggest(word, kindNames(nil), ""); guess != "" {
 		there = guess + " " + there

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"github.com/pawlrun/pawl/internal/outbound"
+	"github.com/pawlrun/pawl/internal/retention"
 	"github.com/pawlrun/pawl/internal/server"
 )
 
@@ -37,6 +38,10 @@ type setting struct {
 
 	// paths: the values are paths, so that commas do not part them.
 	paths bool
+
+	// merged: a list of NAME=VALUE of which each place adds to the ones before;
+	// in the config file it is a mapping.
+	merged bool
 
 	// at is where the value goes. Its type says what is accepted: *string,
 	// *[]string, *int, *int64 (bytes), *time.Duration.
@@ -119,6 +124,9 @@ func serverSettings() []setting {
 			usage: "public `URL` of this server, for links in notifications", at: func(v *values) any { return &v.server.PublicURL }},
 		{key: "executionURL", flag: "execution-url", env: "PAWL_EXECUTION_URL", scope: forServer,
 			usage: "run the graphs of schedules in the process at `URL` (default this one)", at: func(v *values) any { return &v.server.ExecutionURL }},
+		{key: "keep", flag: "keep", env: "PAWL_KEEP", scope: forServer, merged: true,
+			usage: "keep a kind of history for so long, as `KIND=AGE` such as runs=30d, or forever (repeatable)", at: func(v *values) any { return &v.server.Keep },
+			check: func(v *values) error { _, err := retention.Parse(v.server.Keep); return err }},
 		{key: "logFormat", flag: "log-format", env: "PAWL_LOG_FORMAT", scope: forServer,
 			usage: "write the log as `FORMAT`: text or json", at: func(v *values) any { return &v.server.LogFormat }},
 		{key: "logLevel", flag: "log-level", env: "PAWL_LOG_LEVEL", scope: forServer,

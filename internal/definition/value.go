@@ -67,6 +67,17 @@ func (v Value) Items() []Value {
 	return items
 }
 
+// Fields are the values of a mapping in the order of the file, by name.
+func (v Value) Fields() iter.Seq2[string, Value] {
+	return func(yield func(string, Value) bool) {
+		for _, field := range v.node.named {
+			if !yield(field.name, Value{node: field.value, pointer: v.pointer + Pointer(field.name), decoder: v.decoder}) {
+				return
+			}
+		}
+	}
+}
+
 // Decode puts the value into what the pointer points to, by the rules of
 // Document.Check. To decode into the own type again would never end: use a
 // type with the same fields and without ReadValue.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +13,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/outbound"
+	"github.com/pawlrun/pawl/internal/retention"
 )
 
 // Config is everything a server is told. The command line fills it from
@@ -52,6 +54,8 @@ type Config struct {
 	NotifyMailTo           []string
 	HeartbeatURL           string // asked for while all is well
 	PublicURL              string // of this server, for links in notices
+
+	Keep []string // for how long things are kept, as KIND=AGE; what is absent is as usual
 
 	ExecutionURL string // of the execution service, for a worker that has none of its own
 
@@ -123,6 +127,10 @@ func (c Config) Validate() error {
 	}
 	if c.MaxPayload < 1 || c.ScriptTimeout <= 0 || c.ScriptMemory < 1<<20 || c.Drain < 0 {
 		return bad("limits", "a limit is too small", "Payload at least 1 byte, script memory at least 1 MiB, times above zero.")
+	}
+	if _, err := retention.Parse(c.Keep); err != nil {
+		e, _ := errors.AsType[*pawl.Error](err)
+		return bad("keep", e.Msg, e.Hint)
 	}
 	_, err := outbound.ParsePrefixes(c.AllowPrivate)
 	return err

@@ -28,6 +28,7 @@ import (
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/notify"
 	"github.com/pawlrun/pawl/internal/outbound"
+	"github.com/pawlrun/pawl/internal/prune"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/quota"
 	"github.com/pawlrun/pawl/internal/schedule"
@@ -73,6 +74,7 @@ type server struct {
 	kinds        lane.Kinds
 	notices      *notify.Notifier
 	heartbeat    *notify.Heartbeat
+	pruner       *prune.Service
 	queue        *queue.Queue
 	feed         *api.Feed
 	api          *api.API
@@ -178,6 +180,9 @@ func (s *server) build(ctx context.Context) (err error) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	s.feed, s.pulse = api.NewFeed(), web.NewPulse()
+	if err := s.buildPruner(registry); err != nil {
+		return err
+	}
 	if err := s.buildNotices(); err != nil {
 		return err
 	}
@@ -203,7 +208,7 @@ func (s *server) build(ctx context.Context) (err error) {
 	s.notices.Attach(s.queue)
 	s.api = api.New(api.Config{ //nolint:contextcheck // its requests bring their own
 		DB: s.db, Keeper: s.keeper, Queue: s.queue, Kinds: s.kinds, Workflows: s.workflows, Sources: s.sources, Fetcher: s.fetcher, Schedules: s.schedules, Tools: s.tools, Log: s.log, Gatherer: registry, Version: s.cfg.Version,
-		MaxPayload: s.cfg.MaxPayload, Feed: s.feed, FindGraph: s.findGraph(),
+		MaxPayload: s.cfg.MaxPayload, Feed: s.feed, FindGraph: s.findGraph(), Pruner: s.pruner,
 	})
 	var handler http.Handler = s.api
 	if !slices.Contains(s.cfg.Roles, RoleAPI) {
@@ -278,7 +283,7 @@ func (s *server) tasks() map[string]queue.Task {
 	out := map[string]queue.Task{
 		"http":         in(userPool, task.HTTP(s.client)),
 		"log":          in(userPool, task.Log(s.log)),
-		task.PruneName: task.Prune(s.db, s.log),
+		prune.Name:     s.pruner.Task(),
 
 		executionSweep: s.executionSweepTask(),
 
@@ -293,7 +298,7 @@ func (s *server) tasks() map[string]queue.Task {
 
 // standing are the jobs that every start makes sure of.
 func (s *server) standing() []store.JobSpec {
-	out := append(s.heartbeat.Jobs(), task.PruneJob(), lane.StandingJob(executionSweep))
+	out := append(s.heartbeat.Jobs(), prune.Job(), lane.StandingJob(executionSweep))
 	for _, k := range s.kinds {
 		out = append(out, k.Standing()...)
 	}

@@ -14,6 +14,11 @@ import (
 type dialect interface {
 	name() string
 
+	// storage measures the database, and sample is a source of rows for some of
+	// a large table, called t.
+	storage(ctx context.Context, tx *Tx) (Storage, error)
+	sample(table string, size TableSize) string
+
 	// buckets is how many buckets jobs hash to.
 	buckets() int
 

@@ -28,6 +28,7 @@ func (postgres) types() map[string]string {
 		// A job row is written once and deleted, so pages may be full; the table
 		// turns over completely, so it must be vacuumed often.
 		"hot_options": "with (fillfactor=100, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_cost_delay=0)",
+		"compact":     "",
 	}
 }
 

@@ -29,7 +29,7 @@ func (sqliteDB) rowset(before []any, names, _ []string, rows [][]any) (string, [
 func (sqliteDB) buckets() int { return 1 }
 
 func (sqliteDB) types() map[string]string {
-	return map[string]string{"id": "integer primary key", "hot_options": ""}
+	return map[string]string{"id": "integer primary key", "hot_options": "", "compact": "without rowid"}
 }
 
 // The single writer is the lock.

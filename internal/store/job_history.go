@@ -1,10 +1,5 @@
 package store
 
-import (
-	"context"
-	"time"
-)
-
 // historyRow is a line of job_history on its way into the database.
 type historyRow struct {
 	ID         int64   `json:"id"`
@@ -35,14 +30,4 @@ func historyRows(jobs []Finished, node string) []historyRow {
 		})
 	}
 	return out
-}
-
-// PruneJobHistory forgets up to limit outcomes that ended before the instant.
-func (db *DB) PruneJobHistory(ctx context.Context, before time.Time, limit int) (n int64, err error) {
-	err = db.Write(ctx, func(ctx context.Context, tx *Tx) error {
-		n, err = tx.Exec(ctx, `delete from job_history where id in (
-			select id from job_history where finished_at < $1 order by finished_at limit $2)`, Millis(before), limit)
-		return err
-	})
-	return n, err
 }

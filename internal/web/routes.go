@@ -73,6 +73,7 @@ func (s *Site) routes() {
 	s.page("POST /jobs/{id}/retry", s.retryJob)
 
 	s.page("GET /audit", s.showAudit)
+	s.page("GET /storage", s.showStorage)
 	s.page("GET /tokens", s.showTokens)
 	s.page("POST /tokens", s.createToken)
 	s.page("POST /tokens/{id}/revoke", s.revokeToken)

@@ -84,6 +84,7 @@ func functions(assets map[string]string) template.FuncMap {
 		"segment":      ofText(pathSegment),
 		"sentence":     sentence,
 		"usd":          usd,
+		"daysUntil":    daysUntil,
 		"waiting":      waitingCount,
 		"times":        ofText(readTimes),
 		"inZone":       inZone,

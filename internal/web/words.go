@@ -201,12 +201,16 @@ func usd(m pawl.USD) string {
 // size is a number of bytes.
 func size(n int64) string {
 	switch {
+	case n < 0:
+		return "-" + size(-n)
 	case n < 1000:
 		return fmt.Sprintf("%d B", n)
 	case n < 1_000_000:
 		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	case n < 10_000_000_000:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 	}
-	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
 }
 
 // given reports whether there is a JSON value, other than null.

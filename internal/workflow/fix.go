@@ -8,6 +8,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/repair"
+	"github.com/pawlrun/pawl/internal/retention"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/store"
@@ -20,7 +21,7 @@ const (
 	// failure in a row calls a person (context 3.9).
 	maxFixes = 2
 	// goodRuns is how many runs that went well a proposal must not change.
-	goodRuns = 3
+	goodRuns = retention.GoodRuns
 
 	fixedBy = "auto-fix"
 )

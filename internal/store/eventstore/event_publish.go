@@ -120,19 +120,26 @@ func lastOfEach(list []NewEvent) []NewEvent {
 // commit in the order of their numbers, and SkipInput wait for them.
 func (tx Tx) publishTo(ctx context.Context, workflowID, createdBy, topic string, list []NewEvent) (Published, error) {
 	var p Published
-	var last int64
-	err := tx.QueryRow(ctx, `update topics set seq = seq + $3 where workflow_id = $1 and name = $2 returning seq`, workflowID, topic, len(list)).Scan(&last)
+	var last, forgotten int64
+	err := tx.QueryRow(ctx, `update topics set seq = seq + $3 where workflow_id = $1 and name = $2 returning seq, forgotten`, workflowID, topic, len(list)).Scan(&last, &forgotten)
 	if errors.Is(err, store.ErrNoRow) {
 		return p, &pawl.Error{Code: pawl.CodeNotFound, Msg: "there is no such topic"}
 	}
 	if err != nil {
 		return p, err
 	}
+	wanted := len(list) // numbers that were taken
+	if forgotten > 0 {
+		if list, err = tx.withoutForgotten(ctx, workflowID, topic, list); err != nil {
+			return p, err
+		}
+		p.Duplicate = wanted - len(list)
+	}
 	skipped, err := tx.skippedAmong(ctx, list)
 	if err != nil {
 		return p, err
 	}
-	batch := eventBatch{workflowID: workflowID, createdBy: createdBy, topic: topic, seq: last - int64(len(list)), skipped: skipped}
+	batch := eventBatch{workflowID: workflowID, createdBy: createdBy, topic: topic, seq: last - int64(wanted), skipped: skipped}
 	for batch.list = range store.Batches(list) {
 		got, err := tx.putEvents(ctx, batch)
 		if err != nil {
@@ -142,11 +149,24 @@ func (tx Tx) publishTo(ctx context.Context, workflowID, createdBy, topic string,
 		batch.seq += int64(len(batch.list))
 	}
 	if !p.News() { // nobody is woken for what is known
-		if _, err := tx.Exec(ctx, `update topics set seq = seq - $3 where workflow_id = $1 and name = $2`, workflowID, topic, len(list)); err != nil {
+		if _, err := tx.Exec(ctx, `update topics set seq = seq - $3 where workflow_id = $1 and name = $2`, workflowID, topic, wanted); err != nil {
 			return p, err
 		}
 	}
 	return p, nil
+}
+
+// withoutForgotten leaves out what was consumed or skipped once, and is removed.
+func (tx Tx) withoutForgotten(ctx context.Context, workflowID, topic string, list []NewEvent) ([]NewEvent, error) {
+	messages := make([]string, len(list))
+	for i, e := range list {
+		messages[i] = e.MessageID
+	}
+	known, err := tx.forgotten(ctx, workflowID, topic, messages)
+	if err != nil || len(known) == 0 {
+		return list, err
+	}
+	return slices.DeleteFunc(list, func(e NewEvent) bool { return known[e.MessageID] }), nil
 }
 
 // skippedAmong reads which of the inputs that events come from were skipped.

@@ -17,9 +17,9 @@ type InputStatus string
 // The closed set of input statuses.
 const (
 	InputPending  InputStatus = "pending"  // an event of it waits or is held
-	InputDone     InputStatus = "done"     // all its events have ended
+	InputDone     InputStatus = "done"     // all its events have ended, and may be removed since
 	InputSkipped  InputStatus = "skipped"  // a person said so
-	InputOrphaned InputStatus = "orphaned" // there is no event of it
+	InputOrphaned InputStatus = "orphaned" // there never was an event of it
 )
 
 // Input is a thing of the outside that events come from.
@@ -40,7 +40,7 @@ type Input struct {
 // inputStatus computes the status of i. It has scalar subqueries, because
 // PostgreSQL would answer EXISTS by reading all events there are.
 const inputStatus = `case when i.skipped_at is not null then 'skipped'
-	when (select 1 from event_causes c where c.input_id = i.id limit 1) is null then 'orphaned'
+	when (select 1 from event_causes c where c.input_id = i.id limit 1) is null then case when i.ended_at is null then 'orphaned' else 'done' end
 	when (select 1 from event_causes c join events e on e.id = c.event_id
 		join topics t on t.workflow_id = e.workflow_id and t.name = e.topic and t.subscribed = 1
 		where c.input_id = i.id and e.status in ('pending', 'reserved') limit 1) = 1 then 'pending'

@@ -1,0 +1,76 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/pawlrun/pawl/client"
+	"github.com/pawlrun/pawl/internal/prune"
+	"github.com/pawlrun/pawl/internal/retention"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// pruneTime is how long a request may prune; there may be more.
+const pruneTime = 15 * time.Second
+
+func (a *API) getStorage(ctx context.Context, _ *struct{}) (*output[client.Storage], error) {
+	s, err := a.cfg.Pruner.Storage(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &output[client.Storage]{storageOf(s)}, nil
+}
+
+func storageOf(s prune.Storage) client.Storage {
+	out := client.Storage{
+		Database: s.Database, TotalBytes: s.Bytes, FreeBytes: s.Free, BytesPerDay: s.PerDay, FullAt: client.At(s.FullAt),
+		Keep: map[string]string{}, Tables: []client.StorageTable{}, Lanes: []client.StorageLane{},
+	}
+	if s.Room >= 0 {
+		out.RoomBytes = &s.Room
+	}
+	for kind, age := range s.Keep {
+		out.Keep[string(kind)] = retention.FormatAge(age)
+	}
+	for _, t := range s.Tables {
+		out.Tables = append(out.Tables, client.StorageTable{Name: t.Name, Rows: t.Rows, Bytes: t.Bytes, BytesPerDay: t.PerDay, Estimated: !t.Exact})
+	}
+	for _, l := range s.Lanes {
+		out.Lanes = append(out.Lanes, client.StorageLane{Kind: string(l.Lane.Kind), Name: l.Name, Rows: l.Rows, Bytes: l.Bytes})
+	}
+	return out
+}
+
+type pruneInput struct {
+	CheckedHeader
+	DryRun bool `query:"dryRun" doc:"Only tell what would be removed."`
+	Resume bool `query:"resume" doc:"Go on where an earlier request ran out of time."`
+}
+
+// prune removes what is older than it is kept. It is the same that happens by
+// itself every hour, without the rests.
+func (a *API) prune(ctx context.Context, in *pruneInput) (*output[client.Pruned], error) {
+	if err := a.check(ctx, map[string]bool{"dryRun": in.DryRun, "resume": in.Resume}); err != nil {
+		return nil, err
+	}
+	done, err := a.cfg.Pruner.Prune(ctx, prune.Options{Dry: in.DryRun, Anew: !in.Resume, Budget: pruneTime})
+	if err != nil {
+		return nil, err
+	}
+	if !in.DryRun {
+		who := actor(callOf(ctx).token)
+		err = a.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+			return tx.Audit(ctx, who, "database.prune", "database", map[string]any{"rows": done.Rows(), "bytes": done.Bytes(), "more": done.More})
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	out := client.Pruned{DryRun: in.DryRun, Rows: done.Rows(), Bytes: done.Bytes(), More: done.More, Items: []client.PrunedItem{}}
+	for _, r := range done.Removed {
+		out.Items = append(out.Items, client.PrunedItem{
+			Kind: string(r.Kind), LaneKind: string(r.Lane.Kind), Lane: r.Name, Rows: r.Rows, Bytes: r.Bytes, Oldest: client.At(r.Oldest),
+		})
+	}
+	return &output[client.Pruned]{out}, nil
+}

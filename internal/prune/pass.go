@@ -1,0 +1,311 @@
+package prune
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/retention"
+	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/prunestore"
+)
+
+// Options are how a pass is made. The zero value removes everything that is too
+// old, and goes on until it has.
+type Options struct {
+	// Dry removes nothing and tells what would be.
+	Dry bool
+	// Budget is how long it may take; zero is as long as it needs.
+	Budget time.Duration
+	// Rest pauses after each step, so that others hardly wait.
+	Rest bool
+	// Anew begins every walk at its beginning.
+	Anew bool
+}
+
+// Removed is what was removed, or would be, of one kind and lane.
+type Removed struct {
+	Kind   retention.Kind
+	Lane   retention.Lane // zero: what belongs to no lane
+	Name   string         // of the lane, for people; empty: none
+	Rows   int64
+	Bytes  int64 // about; of content
+	Oldest time.Time
+}
+
+// Result is what a pass did.
+type Result struct {
+	Removed []Removed // by kind and lane
+	More    bool      // it ran out of time before its end
+	Leapt   bool      // the clock was not where it was expected
+}
+
+// Rows is how many rows there were in all.
+func (r Result) Rows() (n int64) {
+	for _, x := range r.Removed {
+		n += x.Rows
+	}
+	return n
+}
+
+// Bytes is about how large they were.
+func (r Result) Bytes() (n int64) {
+	for _, x := range r.Removed {
+		n += x.Bytes
+	}
+	return n
+}
+
+// pass is one pass through everything.
+type pass struct {
+	*Service
+	o      Options
+	clock  retention.Clock
+	policy retention.Policy
+	known  map[retention.Lane]prunestore.Lane // by what runs call it, and by its id
+	lanes  map[retention.Lane]*laneFacts
+	floors map[string]prunestore.Floor
+	sums   map[sumKey]*Removed
+	begun  time.Time
+	now    time.Time
+}
+
+type sumKey struct {
+	kind retention.Kind
+	lane retention.Lane
+}
+
+// laneFacts are what is asked once in a pass about a lane.
+type laneFacts struct {
+	newest prunestore.Run
+	good   map[string]bool // runs that a proposal is tried with; nil: not asked for
+}
+
+// Prune makes a pass.
+func (s *Service) Prune(ctx context.Context, o Options) (Result, error) {
+	p := &pass{Service: s, o: o, lanes: map[retention.Lane]*laneFacts{}, sums: map[sumKey]*Removed{}, begun: time.Now()}
+	leapt, err := p.begin(ctx)
+	if err != nil {
+		return Result{}, fmt.Errorf("prune: %w", err)
+	}
+	if leapt {
+		s.log.WarnContext(ctx, "the clock leapt; nothing becomes older by it", "clock", p.clock.At)
+	}
+	more := false
+	for _, w := range p.walks() {
+		end, err := p.walk(ctx, w)
+		if err != nil {
+			return Result{}, fmt.Errorf("prune %s: %w", w.kind, err)
+		}
+		more = more || !end
+	}
+	return Result{Removed: p.total(), More: more, Leapt: leapt}, nil
+}
+
+// begin looks at the clock and reads what holds for the whole pass.
+func (p *pass) begin(ctx context.Context) (leapt bool, err error) {
+	read := func(ctx context.Context, tx *store.Tx) (err error) {
+		p.now = tx.Now
+		in := prunestore.In(tx)
+		if p.o.Dry {
+			if p.clock, err = readClock(ctx, in); err == nil {
+				p.clock, _, leapt = p.clock.Look(tx.Now)
+			}
+		} else if p.clock, leapt, err = look(ctx, in); err == nil && p.o.Anew {
+			err = in.DropFloors(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		if p.floors, err = in.Floors(ctx); err != nil {
+			return err
+		}
+		lanes, err := in.Lanes(ctx)
+		if err != nil {
+			return err
+		}
+		p.policy, p.known = retention.Policy{All: p.keep, Lanes: map[retention.Lane]retention.Ages{}}, map[retention.Lane]prunestore.Lane{}
+		for _, l := range lanes {
+			p.known[retention.Lane{Kind: l.Kind, Lane: l.Lane}], p.known[retention.Lane{Kind: l.Kind, Lane: l.ID}] = l, l
+		}
+		return nil
+	}
+	if p.o.Dry {
+		return leapt, p.db.Read(ctx, read)
+	}
+	err = p.db.Write(ctx, read)
+	return leapt, err
+}
+
+// laneOf is the lane of a row, by what its table calls it; one that is deleted is
+// called by that.
+func (p *pass) laneOf(kind pawl.Kind, key string) retention.Lane {
+	l := retention.Lane{Kind: kind, Lane: key}
+	if known, ok := p.known[l]; ok {
+		l.Lane = known.Lane
+	}
+	return l
+}
+
+const (
+	mostRows  = 500 // that a step looks at
+	fewRows   = 16
+	stepTime  = 15 * time.Millisecond // that a step should take at most
+	restTimes = 3                     // as long as a step took, it rests
+)
+
+// walk goes from the floor to the cut. It reports whether it came to the end.
+func (p *pass) walk(ctx context.Context, w walk) (end bool, err error) {
+	cut := p.clock.Cut(w.age)
+	if cut.IsZero() {
+		return true, nil
+	}
+	floor, known := p.floors[w.name()]
+	if !known || p.o.Dry || p.now.Sub(floor.Since).Abs() > rewalk {
+		floor = prunestore.Floor{Since: p.now}
+	}
+	for {
+		if p.o.Budget > 0 && time.Since(p.begun) > p.o.Budget {
+			return false, nil
+		}
+		if err := ctx.Err(); err != nil {
+			return false, context.Cause(ctx)
+		}
+		began := time.Now()
+		s, err := p.step(ctx, span{w, floor.Place, cut, p.rows(w)})
+		if err != nil {
+			return false, err
+		}
+		if !s.end {
+			floor.Place = s.next
+		}
+		if err := p.remove(ctx, w, s, floor); err != nil {
+			return false, err
+		}
+		took := time.Since(began)
+		p.adapt(w, took)
+		if s.end {
+			return true, nil
+		}
+		if p.o.Rest {
+			if err := rest(ctx, took*restTimes); err != nil {
+				return false, err
+			}
+		}
+	}
+}
+
+// remove does what a step decided, and notes how far the walk has come.
+func (p *pass) remove(ctx context.Context, w walk, s step, floor prunestore.Floor) error {
+	if !p.o.Dry && (s.remove != nil || !s.end) {
+		if err := p.cfg.fault("before " + string(w.kind)); err != nil {
+			return err
+		}
+		err := p.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+			if s.remove != nil {
+				if err := s.remove(ctx, prunestore.In(tx)); err != nil {
+					return err
+				}
+			}
+			return prunestore.In(tx).SetFloor(ctx, w.name(), floor)
+		}, store.Lazy)
+		if err != nil {
+			return err
+		}
+		if err := p.cfg.fault("after " + string(w.kind)); err != nil {
+			return err
+		}
+	}
+	for _, r := range s.removed {
+		p.count(r)
+	}
+	return nil
+}
+
+func (p *pass) count(r Removed) {
+	if !p.o.Dry {
+		p.removed.WithLabelValues(string(r.Kind)).Add(float64(r.Rows))
+		p.freed.WithLabelValues(string(r.Kind)).Add(float64(r.Bytes))
+	}
+	sum := p.sums[sumKey{r.Kind, r.Lane}]
+	if sum == nil {
+		r.Name = cmp.Or(p.known[r.Lane].Name, r.Lane.Lane)
+		p.sums[sumKey{r.Kind, r.Lane}] = &r
+		return
+	}
+	sum.Rows, sum.Bytes = sum.Rows+r.Rows, sum.Bytes+r.Bytes
+	if r.Oldest.Before(sum.Oldest) {
+		sum.Oldest = r.Oldest
+	}
+}
+
+func (p *pass) total() []Removed {
+	kinds := retention.Kinds()
+	out := make([]Removed, 0, len(p.sums))
+	for _, r := range p.sums {
+		out = append(out, *r)
+	}
+	slices.SortFunc(out, func(a, b Removed) int {
+		return cmp.Or(cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind)), cmp.Compare(a.Lane.Kind, b.Lane.Kind), cmp.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+// rows is how many rows the next step looks at.
+func (p *pass) rows(w walk) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n := p.size[w.name()]; n > 0 {
+		return n
+	}
+	return fewRows * 4
+}
+
+// adapt makes steps smaller that take long, and larger that do not.
+func (p *pass) adapt(w walk, took time.Duration) {
+	n := p.rows(w)
+	switch {
+	case took > stepTime:
+		n = max(fewRows, n/2)
+	case took < stepTime/3:
+		n = min(mostRows, n*2)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.size[w.name()] = n
+}
+
+func rest(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// facts are what is asked once about a lane.
+func (p *pass) facts(ctx context.Context, tx *store.Tx, l retention.Lane) (*laneFacts, error) {
+	if f := p.lanes[l]; f != nil {
+		return f, nil
+	}
+	f := &laneFacts{}
+	var err error
+	if f.newest, _, err = prunestore.In(tx).NewestRun(ctx, l.Kind, l.Lane); err != nil {
+		return nil, err
+	}
+	if l.Kind == pawl.KindWorkflow {
+		if f.good, err = prunestore.In(tx).GoodRuns(ctx, l.Lane, retention.GoodRuns); err != nil {
+			return nil, err
+		}
+	}
+	p.lanes[l] = f
+	return f, nil
+}
+
+// needs reports whether a run is needed by a rule: it is the newest of its lane,
+// or one that a proposal is tried with.
+func (f *laneFacts) needs(id string) bool { return f.newest.ID == id || f.good[id] }

@@ -1,0 +1,199 @@
+package prune
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/pawlrun/pawl/internal/queue"
+	"github.com/pawlrun/pawl/internal/retention"
+	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/prunestore"
+)
+
+var errKilled = errors.New("killed")
+
+// A process that dies on either side of any step leaves nothing half removed, and
+// the next pass ends what it began. Message ids stay known.
+func TestAPassThatIsKilledIsFinishedByTheNext(t *testing.T) {
+	both(t, func(t *testing.T, k *kit) {
+		k.run(row{id: "z", days: 0})
+		for i := range 150 {
+			k.run(row{id: number(i), days: float64(100 + i)})
+			k.event(number(i), "consumed", number(i), number(i), float64(100+i), float64(100+i))
+		}
+		whole := func(at string) {
+			t.Helper()
+			for what, sql := range map[string]string{
+				"logs without a run":                        `run_logs l where not exists (select 1 from runs r where r.id = l.run_id)`,
+				"runs without successors":                   `runs r where r.retry_of is not null and not exists (select 1 from runs s where s.id = r.retry_of)`,
+				"events both there and known to be removed": `events e where 150 - (select count(*) from event_tombs) <> (select count(*) from events)`,
+			} {
+				if n := k.count(sql); n != 0 {
+					t.Errorf("killed %s: %d %s", at, n, what)
+				}
+			}
+		}
+		kills := 0
+		for range 200 {
+			left := 1 + kills%3 // the first, second or third step
+			died := ""
+			k.s = New(Config{DB: k.db, fault: func(at string) error {
+				if left--; left == 0 {
+					died = at
+					return errKilled
+				}
+				return nil
+			}})
+			for _, kind := range retention.Kinds() {
+				k.s.size[string(kind)+" of workflow"] = fewRows
+			}
+			_, err := k.s.Prune(t.Context(), Options{})
+			if whole(died); err == nil {
+				break
+			}
+			if !errors.Is(err, errKilled) {
+				t.Fatal(err)
+			}
+			kills++
+		}
+		if kills < 20 {
+			t.Errorf("it was killed %d times only", kills)
+		}
+		k.keeps()
+		k.prune()
+		k.left("id", "runs", "z")
+		k.left("message_id", "events")
+		if p := k.publish(number(0), number(149)); p.New != 0 {
+			t.Errorf("published again: %+v", p)
+		}
+	})
+}
+
+// What is told beforehand is what is done then, and telling changes nothing.
+func TestADryPassTellsWhatAPassDoes(t *testing.T) {
+	both(t, func(t *testing.T, k *kit) {
+		k.run(row{id: "z", days: 0})
+		for i := range 100 {
+			k.run(row{id: number(i), days: float64(10 + i)})
+			k.event(number(i), "consumed", "x", "y", float64(i), float64(i))
+		}
+		count := func() int {
+			return k.count(`runs`) + k.count(`run_logs`) + k.count(`run_reads`) + k.count(`events`) + k.count(`retention_floors`) + k.count(`retention_clock`)
+		}
+		before := count()
+		dry, err := k.s.Prune(t.Context(), Options{Dry: true})
+		if err != nil || count() != before {
+			t.Fatalf("%d rows were %d: %v", count(), before, err)
+		}
+		done := k.prune()
+		if dry.Rows() != done.Rows() || dry.Bytes() != done.Bytes() || len(dry.Removed) != len(done.Removed) || done.Rows() == 0 {
+			t.Errorf("%+v was told, and done was\n%+v", dry, done)
+		}
+	})
+}
+
+// A clock that jumps a year ahead removes no year of history; set right, it goes
+// on as before.
+func TestAClockThatJumpsRemovesNothing(t *testing.T) {
+	both(t, func(t *testing.T, k *kit) {
+		k.run(row{id: "z", days: 0})
+		for i := range 20 {
+			k.run(row{id: number(i), days: float64(i)})
+		}
+		k.prune()
+		// The database was last looked at a year ago by the clock of now, and its
+		// rows are as old as they were then.
+		const year = 365 * day
+		for table, columns := range map[string][]string{"runs": {"created_at", "updated_at", "ended_at"}, "run_logs": {"at"}, "run_reads": {"at"}, "retention_clock": {"at"}, "retention_floors": {"since"}} {
+			for _, c := range columns {
+				k.exec(`update `+table+` set `+c+` = `+c+` - $1`, year.Milliseconds())
+			}
+		}
+		reads := k.count(`run_reads`)
+		done := k.prune()
+		if !done.Leapt || k.count(`runs`) != 21 || k.count(`run_logs`) != 21 {
+			t.Errorf("%+v; %d runs and %d logs are left", done, k.count(`runs`), k.count(`run_logs`))
+		}
+		// A day of it is believed.
+		if n := k.count(`run_reads`); n < reads-1 {
+			t.Errorf("%d of %d reads are left", n, reads)
+		}
+		if again := k.prune(); again.Leapt || again.Rows() != 0 {
+			t.Errorf("the second time %+v", again)
+		}
+	})
+}
+
+// Whoever looked last before an upgrade is believed: the first look of a new
+// database counts from there.
+func TestTheClockIsKept(t *testing.T) {
+	both(t, func(t *testing.T, k *kit) {
+		read := func() (c retention.Clock) {
+			err := k.db.Read(t.Context(), func(ctx context.Context, tx *store.Tx) (err error) {
+				c, err = readClock(ctx, prunestore.In(tx))
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return c
+		}
+		if c := read(); !c.At.IsZero() {
+			t.Errorf("a new database has seen %v", c)
+		}
+		k.prune()
+		if c := read(); time.Since(c.At) > time.Minute || len(c.Leaps) != 0 {
+			t.Errorf("%v", c)
+		}
+		k.exec(`update retention_clock set at = at - 100000000`) // more than a day
+		k.prune()
+		k.exec(`update retention_clock set at = at + 100000000`)
+		k.prune()
+		if c := read(); time.Since(c.At) > time.Minute || len(c.Leaps) != 2 || !c.Leaps[0].After.After(c.Leaps[0].Before) || !c.Leaps[1].After.Before(c.Leaps[1].Before) {
+			t.Errorf("%v", c)
+		}
+	})
+}
+
+// A pass that has no time left says that there is more, and the next goes on where
+// it was.
+func TestAPassIsBounded(t *testing.T) {
+	both(t, func(t *testing.T, k *kit) {
+		k.run(row{id: "z", days: 0})
+		for i := range 40 {
+			k.run(row{id: number(i), days: 100})
+		}
+		done, err := k.s.Prune(t.Context(), Options{Budget: 1})
+		if err != nil || !done.More || k.count(`runs`) != 41 {
+			t.Errorf("%+v, %v; %d runs are left", done, err, k.count(`runs`))
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := k.s.Prune(ctx, Options{}); err == nil {
+			t.Error("it goes on when nobody waits")
+		}
+		if done = k.prune(); done.More || k.count(`runs`) != 1 {
+			t.Errorf("%+v; %d runs are left", done, k.count(`runs`))
+		}
+	})
+}
+
+// The job of the house prunes, and asks to be run again.
+func TestTheJobPrunes(t *testing.T) {
+	both(t, func(t *testing.T, k *kit) {
+		k.run(row{id: "z", days: 0})
+		k.run(row{id: "old", days: 100})
+		k.exec(`insert into idempotency_keys (owner, key, request, status, answer, created_at) values ('u', 'old', '', 200, '', $1), ('u', 'new', '', 200, '', $2)`, ago(2), ago(0))
+		if err := k.s.Task().Run(t.Context(), &queue.Job{}); !reflect.DeepEqual(reflect.TypeOf(err), reflect.TypeOf(queue.Snooze(time.Now()))) {
+			t.Errorf("it must ask to be run again: %v", err)
+		}
+		k.left("id", "runs", "z")
+		k.left("key", "idempotency_keys", "new")
+		if job := Job(); job.Task != Name || job.Key != Name {
+			t.Errorf("%+v", job)
+		}
+	})
+}

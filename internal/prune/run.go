@@ -1,0 +1,206 @@
+package prune
+
+import (
+	"context"
+	"slices"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/retention"
+	"github.com/pawlrun/pawl/internal/run"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/prunestore"
+)
+
+// oldRuns reads the runs of a step, and where it ends.
+func (at span) oldRuns(ctx context.Context, tx prunestore.Tx) (list []prunestore.Run, s step, err error) {
+	list, err = tx.OldRuns(ctx, at.of, at.only.Lane, at.from, at.cut, at.limit)
+	if s.end = len(list) < at.limit; !s.end {
+		s.next = list[len(list)-1].Place()
+	}
+	return list, s, err
+}
+
+// isOpen reports whether something is still expected of a run itself.
+func isOpen(r prunestore.Run) bool {
+	return run.IsOpen(run.Run{Type: r.Type, Status: r.Status}, r.Followed)
+}
+
+// openAmong finds which of some runs are open.
+func openAmong(ctx context.Context, tx prunestore.Tx, ids []string) (map[string]bool, error) {
+	list, err := tx.Unended(ctx, ids)
+	out := map[string]bool{}
+	for _, r := range list {
+		out[r.ID] = isOpen(r)
+	}
+	return out, err
+}
+
+func laneOfRun(r prunestore.Run) retention.Lane {
+	return retention.Lane{Kind: r.Kind, Lane: r.Lane}
+}
+
+func decideReads(ctx context.Context, tx prunestore.Tx, p *pass, at span) (step, error) {
+	return p.decideParts(ctx, tx, at, prunestore.Tx.SizeOfReads, prunestore.Tx.DeleteReads)
+}
+
+func decideLogs(ctx context.Context, tx prunestore.Tx, p *pass, at span) (step, error) {
+	return p.decideParts(ctx, tx, at, prunestore.Tx.SizeOfLogs, prunestore.Tx.DeleteLogs)
+}
+
+// decideParts decides about something that runs have: it goes before they do,
+// unless they are needed or somebody may still go on with them.
+func (p *pass) decideParts(ctx context.Context, tx prunestore.Tx, at span,
+	measure func(tx prunestore.Tx, ctx context.Context, ids []string) (map[string]prunestore.Size, error),
+	remove func(tx prunestore.Tx, ctx context.Context, ids []string) (int64, error),
+) (step, error) {
+	list, s, err := at.oldRuns(ctx, tx)
+	if err != nil {
+		return s, err
+	}
+	var ids []string
+	for _, r := range list {
+		f, err := p.facts(ctx, tx.Tx, laneOfRun(r))
+		if err != nil {
+			return s, err
+		}
+		// Of a chain that is not at its end the newest attempt is that of its lane.
+		if isOpen(r) || f.needs(r.ID) || r.Followed && isOpen(f.newest) || !at.takes(p, laneOfRun(r)) {
+			continue
+		}
+		ids = append(ids, r.ID)
+	}
+	sizes, err := measure(tx, ctx, ids)
+	if err != nil {
+		return s, err
+	}
+	var gone []string
+	for _, r := range list {
+		if size, ok := sizes[r.ID]; ok {
+			gone = append(gone, r.ID)
+			s.removed = append(s.removed, Removed{Kind: at.kind, Lane: laneOfRun(r), Rows: size.Rows, Bytes: size.Bytes, Oldest: r.CreatedAt})
+		}
+	}
+	if len(gone) > 0 {
+		s.remove = func(ctx context.Context, tx prunestore.Tx) error {
+			_, err := remove(tx, ctx, gone)
+			return err
+		}
+	}
+	return s, nil
+}
+
+// mostAttempts bounds how many attempts of chains one transaction removes.
+const mostAttempts = 1000
+
+// decideRuns removes chains of attempts as a whole: when the last one is old and
+// nothing more is expected of it, and nothing refers to any of them.
+func decideRuns(ctx context.Context, tx prunestore.Tx, p *pass, at span) (step, error) {
+	list, s, err := at.oldRuns(ctx, tx)
+	if err != nil {
+		return s, err
+	}
+	last := slices.DeleteFunc(list, func(r prunestore.Run) bool { return r.Followed || isOpen(r) || !at.takes(p, laneOfRun(r)) })
+	chains, err := chainsOf(ctx, tx, last)
+	if err != nil {
+		return s, err
+	}
+	used, err := p.usedRuns(ctx, tx, at.of, chains)
+	if err != nil {
+		return s, err
+	}
+	var gone []string
+	for _, chain := range chains {
+		if slices.ContainsFunc(chain, func(r prunestore.Run) bool { return used[r.ID] }) {
+			continue
+		}
+		if len(gone) > 0 && len(gone)+len(chain) > mostAttempts {
+			break // the next walk takes it
+		}
+		if len(chain) > mostAttempts {
+			chain = chain[len(chain)-mostAttempts:] // its oldest attempts
+		}
+		for _, r := range chain {
+			gone = append(gone, r.ID)
+			s.removed = append(s.removed, Removed{Kind: at.kind, Lane: laneOfRun(r), Rows: 1, Bytes: r.Bytes, Oldest: r.CreatedAt})
+		}
+	}
+	if len(gone) > 0 {
+		s.remove = func(ctx context.Context, tx prunestore.Tx) error { return removeRuns(ctx, tx, gone) }
+	}
+	return s, nil
+}
+
+// removeRuns looks once more whether something refers to the runs, now that nobody
+// else can change that.
+func removeRuns(ctx context.Context, tx prunestore.Tx, ids []string) error {
+	used, err := tx.RunsInUse(ctx, ids)
+	if err != nil || len(used) > 0 {
+		return err // the next walk sees it too
+	}
+	_, err = tx.DeleteRuns(ctx, ids)
+	return err
+}
+
+// chainsOf reads the attempts before each of some runs, which are the first of
+// their chain.
+func chainsOf(ctx context.Context, tx prunestore.Tx, last []prunestore.Run) ([][]prunestore.Run, error) {
+	chains, at := make([][]prunestore.Run, len(last)), map[string]int{} // by the attempt that comes next
+	for i, r := range last {
+		chains[i] = []prunestore.Run{r}
+		if r.RetryOf != "" {
+			at[r.RetryOf] = i
+		}
+	}
+	for list := last; len(at) > 0; {
+		var err error
+		if list, err = tx.Before(ctx, list); err != nil {
+			return nil, err
+		}
+		next := map[string]int{}
+		for _, r := range list {
+			i := at[r.ID]
+			chains[i] = append(chains[i], r)
+			if r.RetryOf != "" {
+				next[r.RetryOf] = i
+			}
+		}
+		at = next
+	}
+	return chains, nil
+}
+
+// usedRuns finds which runs of some chains must stay.
+func (p *pass) usedRuns(ctx context.Context, tx prunestore.Tx, kind pawl.Kind, chains [][]prunestore.Run) (map[string]bool, error) {
+	var ids []string
+	byLane := map[string][]eventstore.Span{}
+	for _, chain := range chains {
+		for _, r := range chain {
+			ids = append(ids, r.ID)
+			byLane[r.Lane] = append(byLane[r.Lane], eventstore.Span{RunID: r.ID, From: r.CreatedAt, To: r.EndedAt})
+		}
+	}
+	used, err := tx.RunsInUse(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	for lane, spans := range byLane {
+		f, err := p.facts(ctx, tx.Tx, retention.Lane{Kind: kind, Lane: lane})
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range spans {
+			used[s.RunID] = used[s.RunID] || f.needs(s.RunID)
+		}
+		if kind != pawl.KindWorkflow {
+			continue
+		}
+		by, err := eventstore.In(tx.Tx).RunsOfEvents(ctx, lane, spans)
+		if err != nil {
+			return nil, err
+		}
+		for id := range by {
+			used[id] = true
+		}
+	}
+	return used, nil
+}

@@ -1,0 +1,105 @@
+package prune
+
+import (
+	"context"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/retention"
+	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/prunestore"
+)
+
+// walk is a way through rows of one kind: those of one lane, or those of all that
+// have no age of their own.
+type walk struct {
+	kind retention.Kind
+	of   pawl.Kind      // whose rows they are; empty: nobody's
+	only retention.Lane // zero: all
+	age  time.Duration
+
+	decide func(ctx context.Context, tx prunestore.Tx, p *pass, at span) (step, error)
+}
+
+// span is what a step looks at: up to limit rows behind a place, before the cut.
+type span struct {
+	walk
+	from  prunestore.Place
+	cut   time.Time
+	limit int
+}
+
+// step is what was decided about a few rows.
+type step struct {
+	next    prunestore.Place // of the last one that was looked at
+	end     bool             // there are no more before the cut
+	removed []Removed
+	remove  func(ctx context.Context, tx prunestore.Tx) error // nil: there is nothing to remove
+}
+
+func (w walk) name() string {
+	name := string(w.kind)
+	if w.of != "" {
+		name += " of " + string(w.of)
+	}
+	if w.only.Lane != "" {
+		name += " " + w.only.Lane
+	}
+	return name
+}
+
+// takes reports whether a row of a lane is this walk's.
+func (w walk) takes(p *pass, l retention.Lane) bool {
+	if w.only.Lane != "" {
+		return l == w.only
+	}
+	_, own := p.policy.Lanes[l][w.kind]
+	return !own
+}
+
+// walks are all ways, in an order in which what refers to others goes first.
+func (p *pass) walks() (list []walk) {
+	add := func(w walk) {
+		w.age = p.policy.All[w.kind]
+		list = append(list, w)
+		for _, l := range p.policy.Special(w.kind) {
+			if l.Kind == w.of {
+				w.only, w.age = l, p.policy.Lanes[l][w.kind]
+				list = append(list, w)
+			}
+		}
+	}
+	kinds := []pawl.Kind{pawl.KindWorkflow, pawl.KindSource, pawl.KindSchedule}
+	add(walk{kind: retention.JobHistory, decide: decideJobs})
+	add(walk{kind: retention.Reads, of: pawl.KindWorkflow, decide: decideReads})
+	add(walk{kind: retention.Events, of: pawl.KindWorkflow, decide: decideEvents})
+	for _, kind := range kinds {
+		add(walk{kind: retention.Logs, of: kind, decide: decideLogs})
+	}
+	add(walk{kind: retention.Rejects, of: pawl.KindSource, decide: decideRejects})
+	add(walk{kind: retention.Mutations, of: pawl.KindWorkflow, decide: decideMutations})
+	add(walk{kind: retention.Receipts, decide: decideReceipts})
+	add(walk{kind: retention.Slots, of: pawl.KindSchedule, decide: decideSlots})
+	for _, kind := range kinds {
+		add(walk{kind: retention.Runs, of: kind, decide: decideRuns})
+	}
+	add(walk{kind: retention.Audit, decide: decideAudit})
+	return list
+}
+
+// step decides about the next rows.
+func (p *pass) step(ctx context.Context, at span) (s step, err error) {
+	err = p.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		s, err = at.decide(ctx, prunestore.In(tx), p, at)
+		return err
+	})
+	return s, err
+}
+
+// id is the id of the lane that is walked through; empty: all.
+func (at span) id(p *pass) string {
+	if at.only.Lane == "" {
+		return ""
+	}
+	return p.known[at.only].ID
+}

@@ -1,0 +1,228 @@
+package prunestore
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+)
+
+// Run is what decides whether a run is removed.
+type Run struct {
+	ID        string
+	Kind      pawl.Kind
+	Lane      string // of a schedule its id
+	Type      pawl.HandlerType
+	Status    pawl.Status
+	RetryOf   string
+	Followed  bool // it has a successor
+	Idle      bool // it looked and found nothing to do
+	CreatedAt time.Time
+	EndedAt   time.Time // when it was last changed, if it has not ended
+	Bytes     int64
+}
+
+// Place is where the run is in a walk.
+func (r Run) Place() Place { return Place{At: store.Millis(r.CreatedAt), ID: r.ID} }
+
+const runColumns = `r.id, r.kind, r.lane, r.handler_type, r.status, r.retry_of, (select s.id from runs s where s.retry_of = r.id), r.created_at, coalesce(r.ended_at, r.updated_at),
+	400 + coalesce(length(r.prepare_result), 0) + coalesce(length(r.mutation_result), 0) + coalesce(length(r.output_state), 0) + coalesce(length(r.error_message), 0)`
+
+func scanRun(row store.Scanner) (r Run, err error) {
+	var retryOf, successor *string
+	var created, ended int64
+	err = row.Scan(&r.ID, &r.Kind, &r.Lane, &r.Type, &r.Status, &retryOf, &successor, &created, &ended, &r.Bytes)
+	r.RetryOf, r.Followed = store.FromNullText(retryOf), successor != nil
+	r.CreatedAt, r.EndedAt = store.FromMillis(created), store.FromMillis(ended)
+	if r.Kind == pawl.KindSchedule && len(r.Lane) > scheduleID {
+		r.Lane = r.Lane[:scheduleID]
+	}
+	return r, err
+}
+
+// scheduleID is how long the id of a schedule is, with which its lanes begin.
+const scheduleID = 36
+
+// OldRuns reads up to limit runs of a kind that were made before the cut, the
+// oldest first, behind a place. An empty lane is every one.
+func (tx Tx) OldRuns(ctx context.Context, kind pawl.Kind, lane string, after Place, cut time.Time, limit int) ([]Run, error) {
+	var c store.Where
+	switch {
+	case lane != "" && kind == pawl.KindSchedule: // spelled like the index runs_schedule
+		c.Add("r.kind = 'schedule' and substr(lane, 1, 36) = ?", lane)
+	case lane != "":
+		c.Add("r.kind = ? and r.lane = ?", kind, lane)
+	default:
+		c.Add("r.kind = ?", kind)
+	}
+	c.Add("(r.created_at, r.id) > (?, ?)", after.At, after.ID)
+	c.Add("r.created_at < ?", store.Millis(cut))
+	text := c.String()
+	rows, err := tx.Query(ctx, `select `+runColumns+` from runs r where `+text+` order by r.created_at, r.id`+c.Limit(limit), c.Args...)
+	return store.ScanAll(rows, err, "read old runs", scanRun)
+}
+
+// NewestRun reads the newest run of a lane; false if there is none.
+func (tx Tx) NewestRun(ctx context.Context, kind pawl.Kind, lane string) (Run, bool, error) {
+	where := "r.kind = $1 and r.lane = $2"
+	args := []any{kind, lane}
+	if kind == pawl.KindSchedule {
+		where, args = "r.kind = 'schedule' and substr(lane, 1, 36) = $1", args[1:]
+	}
+	rows, err := tx.Query(ctx, `select `+runColumns+` from runs r where `+where+` order by r.created_at desc, r.id desc limit 1`, args...)
+	list, err := store.ScanAll(rows, err, "read newest run", scanRun)
+	if err != nil || len(list) == 0 {
+		return Run{}, false, err
+	}
+	return list[0], true, nil
+}
+
+// Before reads the attempts before some runs, of which each names its own in
+// RetryOf.
+func (tx Tx) Before(ctx context.Context, list []Run) (out []Run, err error) {
+	var ids []string
+	for _, r := range list {
+		if r.RetryOf != "" {
+			ids = append(ids, r.RetryOf)
+		}
+	}
+	for batch := range store.Batches(ids) {
+		text, args := store.In(nil, batch)
+		rows, err := tx.Query(ctx, `select `+runColumns+` from runs r where r.id in `+text, args...)
+		some, err := store.ScanAll(rows, err, "read earlier attempts", scanRun)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, some...)
+	}
+	return out, nil
+}
+
+// inUse finds runs that something refers to which is there for its own reasons,
+// or that somebody is asked about.
+const inUse = `select run_id from mutations where run_id in {list}
+	union select run_id from charge_receipts where run_id in {list}
+	union select run_id from charge_reservations where run_id in {list}
+	union select reserved_by from events where status = 'reserved' and reserved_by in {list}
+	union select run_id from approvals where state = 'pending' and run_id in {list}
+	union select run_id from repairs where state = 'proposed' and run_id in {list}
+	union select run_id from graph_questions where answer is null and run_id in {list}
+	union select subject from workflow_rights where how = 'asked' and subject in {list}
+	union select s.run_id from schedule_runs s left join backfills b on b.id = s.backfill_id
+		where s.run_id in {list} and (s.completed_at is null or b.state in ('planned', 'running', 'paused'))`
+
+// RunsInUse finds which of some runs the ledger, receipts, held events, open slots
+// or people who are asked refer to.
+func (tx Tx) RunsInUse(ctx context.Context, ids []string) (map[string]bool, error) {
+	return found(ctx, tx, "find runs in use", inUse, ids)
+}
+
+// GoodRuns reads the runs of a workflow that a proposal of another script is
+// tried with: of each handler of its script the last ones that went well, and the
+// last ones of those that made a call.
+func (tx Tx) GoodRuns(ctx context.Context, lane string, most int) (map[string]bool, error) {
+	rows, err := tx.Query(ctx, `select w.id, v.config from workflows w join workflow_versions v on v.workflow_id = w.id and v.version = w.version where w.lane = $1`, lane)
+	type script struct{ id, config string }
+	list, err := store.ScanAll(rows, err, "read script", func(row store.Scanner) (s script, err error) { return s, row.Scan(&s.id, &s.config) })
+	out := map[string]bool{}
+	if err != nil || len(list) == 0 {
+		return out, err
+	}
+	var config struct {
+		Producers, Consumers []struct{ Name string }
+	}
+	if err := json.Unmarshal([]byte(list[0].config), &config); err != nil {
+		return nil, fmt.Errorf("read script of %s: %w", lane, err)
+	}
+	runs := runstore.In(tx.Tx)
+	for _, h := range slices.Concat(config.Producers, config.Consumers) {
+		good, err := runs.GoodRuns(ctx, pawl.KindWorkflow, lane, h.Name, most)
+		if err != nil {
+			return nil, err
+		}
+		called, err := runs.GoodRunsThatCalled(ctx, list[0].id, h.Name, most)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range append(good, called...) {
+			out[r.ID] = true
+		}
+	}
+	return out, nil
+}
+
+// DeleteRuns removes runs with what hangs on them. They are whole chains, or
+// their oldest attempts: the attempt that follows them becomes the first.
+func (tx Tx) DeleteRuns(ctx context.Context, ids []string) (n int64, err error) {
+	for _, table := range []string{"run_logs", "run_reads", "source_runs", "approvals", "repairs", "graph_questions"} {
+		if _, err := deleteIn(ctx, tx, table, "run_id", ids); err != nil {
+			return 0, err
+		}
+	}
+	for batch := range store.Batches(ids) {
+		text, args := store.In(nil, batch)
+		if _, err := tx.Exec(ctx, `update runs set retry_of = null where retry_of in `+text, args...); err != nil {
+			return 0, fmt.Errorf("cut chains: %w", err)
+		}
+	}
+	return deleteIn(ctx, tx, "runs", "id", ids)
+}
+
+// SizeOfReads is how much is kept of what some runs read; SizeOfLogs of what they
+// logged.
+func (tx Tx) SizeOfReads(ctx context.Context, ids []string) (map[string]Size, error) {
+	return tx.sizeByRun(ctx, "run_reads", "120 + length(call) + coalesce(length(answer), 0) + coalesce(length(error), 0)", ids)
+}
+
+// SizeOfLogs is how much some runs logged.
+func (tx Tx) SizeOfLogs(ctx context.Context, ids []string) (map[string]Size, error) {
+	return tx.sizeByRun(ctx, "run_logs", "80 + length(text)", ids)
+}
+
+func (tx Tx) sizeByRun(ctx context.Context, table, bytes string, ids []string) (map[string]Size, error) {
+	out := map[string]Size{}
+	for batch := range store.Batches(ids) {
+		text, args := store.In(nil, batch)
+		rows, err := tx.Query(ctx, `select run_id, count(*), cast(sum(`+bytes+`) as bigint) from `+table+` where run_id in `+text+` group by run_id`, args...)
+		_, err = store.ScanAll(rows, err, "measure "+table, func(row store.Scanner) (struct{}, error) {
+			var id string
+			var s Size
+			err := row.Scan(&id, &s.Rows, &s.Bytes)
+			out[id] = s
+			return struct{}{}, err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// DeleteReads removes what some runs read.
+func (tx Tx) DeleteReads(ctx context.Context, ids []string) (int64, error) {
+	return deleteIn(ctx, tx, "run_reads", "run_id", ids)
+}
+
+// DeleteLogs removes what some runs logged.
+func (tx Tx) DeleteLogs(ctx context.Context, ids []string) (int64, error) {
+	return deleteIn(ctx, tx, "run_logs", "run_id", ids)
+}
+
+// Unended reads those of some runs that have neither committed nor been cancelled.
+func (tx Tx) Unended(ctx context.Context, ids []string) (out []Run, err error) {
+	for batch := range store.Batches(ids) {
+		text, args := store.In(nil, batch)
+		rows, err := tx.Query(ctx, `select `+runColumns+` from runs r where r.status not in ('committed', 'cancelled') and r.id in `+text, args...)
+		some, err := store.ScanAll(rows, err, "find runs that have not ended", scanRun)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, some...)
+	}
+	return out, nil
+}
