@@ -6,7 +6,7 @@ package bulk
 var tables = map[string]bool{ //nolint:gochecknoglobals // a constant table
 	"approvals": true, "audit_log": true, "charge_receipts": true, "event_causes": true, "events": true, "execution_requests": true,
 	"graph_questions": true, "idempotency_keys": true, "inputs": true, "job_history": true, "jobs": true, "mutation_inputs": true,
-	"mutations": true, "repairs": true, "_rejects": true, "run_logs": true, "run_reads": true, "runs": true, "schedule_runs": true, "source_runs": true,
+	"mutations": true, "repairs": true, "_rejects": true, "read_contents": true, "run_logs": true, "run_reads": true, "runs": true, "schedule_runs": true, "source_runs": true,
 
 	// Message ids are never forgotten.
 	"event_tombs": true,

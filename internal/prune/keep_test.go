@@ -2,6 +2,7 @@ package prune
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -9,17 +10,18 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/retention"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
 // What is older than its kind is kept goes, what is younger stays, and what runs
 // have goes before they do.
 func TestWhatIsOldGoes(t *testing.T) {
 	both(t, func(t *testing.T, k *kit) {
-		for _, r := range []row{{id: "new", days: 0}, {id: "d1", days: 1}, {id: "d8", days: 8}, {id: "d31", days: 31}, {id: "d89", days: 89}, {id: "d91", days: 91},
+		for _, r := range []row{{id: "new", days: 0}, {id: "d1", days: 0.9}, {id: "d8", days: 8}, {id: "d31", days: 31}, {id: "d89", days: 89}, {id: "d91", days: 91},
 			{id: "s-new", kind: "source", lane: "s", days: 0}, {id: "s91", kind: "source", lane: "s", days: 91}} {
 			k.run(r)
 		}
-		k.exec(`insert into source_runs (run_id, source_id, version, definition, started_at, updated_at) values ('s91', 's', 'v', '{}', 0, 0)`)
+		k.exec(`insert into source_runs (run_id, source_id, version, definition, rows_new, started_at, updated_at) values ('s91', 's', 'v', '{}', 1, 0, 0)`)
 		k.exec(`insert into job_history (id, task, state, run_at, finished_at, attempt) values (1, 't', 'succeeded', 0, $1, 1), (2, 't', 'succeeded', 0, $2, 1)`, ago(8), ago(6))
 		k.exec(`insert into audit_log (id, at, actor, action, subject) values (1, $1, 'ann', 'a', 's'), (2, $2, 'ann', 'a', 's')`, ago(401), ago(399))
 		k.exec(`insert into _rejects (id, source_name, run_id, page, row_number, reason, raw, created_at) values ($1, 's', 's91', 1, 1, '', '', $3), ($2, 's', 's91', 1, 2, '', '', $4)`, k.number(31), k.number(29), ago(31), ago(29))
@@ -285,5 +287,88 @@ func TestLanesHaveAgesOfTheirOwn(t *testing.T) {
 		}
 		k.left("id", "runs", "w0", "w2", "short0", "long0", "long2", "long100")
 		k.left("run_id", "run_reads", "w0", "w2", "short0", "long0", "long2")
+	})
+}
+
+// An answer that a run got before is kept once, comes back as it was, and goes when
+// no read refers to it any more.
+func TestAnswersAreKeptOnce(t *testing.T) {
+	both(t, func(t *testing.T, k *kit) {
+		large, other := json.RawMessage(`"`+strings.Repeat("x", 5000)+`"`), json.RawMessage(`"`+strings.Repeat("y", 5000)+`"`)
+		add := func(workflow, run string, answers ...json.RawMessage) {
+			t.Helper()
+			var list []runstore.RunRead
+			for _, a := range answers {
+				list = append(list, runstore.RunRead{Phase: "prepare", Op: "tool", Call: json.RawMessage(`{}`), Answer: a})
+			}
+			err := k.db.Write(t.Context(), func(ctx context.Context, tx *store.Tx) error {
+				return runstore.In(tx).AddRunReads(ctx, workflow, run, 1, list)
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		k.run(row{id: "z", days: 0})
+		for i := range 3 {
+			k.run(row{id: number(i), days: 8})
+			add("id-w", number(i), large, json.RawMessage(`"small"`), large, other, nil)
+		}
+		add("id-w", "z", large)
+		add("id-v", "elsewhere", large)
+		k.left("workflow_id", "read_contents", "id-v", "id-w", "id-w")
+		var got []runstore.RunRead
+		err := k.db.Read(t.Context(), func(ctx context.Context, tx *store.Tx) (err error) {
+			got, err = runstore.In(tx).RunReads(ctx, number(1))
+			return err
+		})
+		if err != nil || len(got) != 6 {
+			t.Fatal(len(got), err)
+		}
+		for i, want := range []string{`{}`, string(large), `"small"`, string(large), string(other), ""} {
+			if string(got[i].Answer) != want {
+				t.Errorf("read %d is %.20s", i, got[i].Answer)
+			}
+		}
+		k.exec(`update read_contents set at = $1 where workflow_id = 'id-w'`, ago(8))
+		k.exec(`insert into read_contents (id, workflow_id, at, content) values ('young', 'id-w', $1, 'c')`, ago(1))
+		k.prune()
+		k.left("workflow_id || substr(content, 1, 2)", "read_contents", `id-v"x`, `id-w"x`, "id-wc")
+		k.left("run_id", "run_reads", "z", "z", "elsewhere")
+	})
+}
+
+// Runs that looked and found nothing to do go sooner than others.
+func TestIdleRunsGoSooner(t *testing.T) {
+	both(t, func(t *testing.T, k *kit) {
+		const none = `{"reservations":[],"data":null}`
+		k.run(row{id: "newest", prepared: none, days: 0})
+		k.run(row{id: "young", prepared: none, days: 0.9})
+		k.run(row{id: "looked", prepared: none, days: 2})
+		k.run(row{id: "produced nothing", prepared: nothing, days: 2})
+		k.run(row{id: "took", prepared: `{"reservations":[{"topic":"t","ids":["a"]}],"data":null}`, days: 2})
+		k.run(row{id: "published", prepared: nothing, days: 2})
+		k.event("p", "consumed", "published", "x", 2, 2)
+		k.run(row{id: "called", prepared: none, days: 2})
+		k.exec(`insert into mutations (id, workflow_id, run_id, n, tool, method, arguments, idempotency_key, state, can_reconcile, resolved_at, created_at, updated_at)
+			values ('m', 'id-w', 'called', 1, 't', 'm', '{}', 'k', 'applied', 0, $1, $1, $1)`, ago(2))
+		k.run(row{id: "failed", status: "crashed", prepared: none, days: 3})
+		k.run(row{id: "retried", retryOf: "failed", prepared: none, days: 2})
+		k.run(row{id: "good", handler: "look", prepared: none, days: 2})
+		// What it published may be removed by now, so nobody knows.
+		k.run(row{id: "long ago", prepared: nothing, days: 40})
+		k.run(row{id: "s-new", kind: "source", lane: "s", days: 0})
+		for id, rows := range map[string]int{"s-nothing": 0, "s-rows": 1} {
+			k.run(row{id: id, kind: "source", lane: "s", days: 2})
+			k.exec(`insert into source_runs (run_id, source_id, version, definition, rows_new, started_at, updated_at) values ($1, 's', 'v', '{}', $2, 0, 0)`, id, rows)
+		}
+		k.prune()
+		k.left("id", "runs", "newest", "young", "took", "published", "called", "failed", "retried", "good", "long ago", "s-new", "s-rows")
+		k.keeps("idle-runs=forever")
+		k.exec(`delete from retention_floors`)
+		k.run(row{id: "kept", prepared: none, days: 50})
+		k.prune()
+		if k.count(`runs where id = 'kept'`) != 1 {
+			t.Error("what is kept forever is gone")
+		}
 	})
 }

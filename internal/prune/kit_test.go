@@ -113,6 +113,9 @@ type row struct {
 	days                                               float64
 }
 
+// nothing is what a producer prepares.
+const nothing = "nothing"
+
 func (k *kit) run(r row) {
 	k.t.Helper()
 	or := func(s *string, usual string) {
@@ -124,6 +127,12 @@ func (k *kit) run(r row) {
 	or(&r.lane, "w")
 	or(&r.handler, "old") // one that the script does not have any more
 	or(&r.status, "committed")
+	if r.kind == "workflow" {
+		or(&r.prepared, `{"reservations":[{"topic":"t","ids":["something"]}],"data":null}`)
+	}
+	if r.prepared == nothing {
+		r.prepared = ""
+	}
 	types := map[string]string{"workflow": "consumer", "source": "source", "schedule": "schedule"}
 	at := ago(r.days)
 	k.exec(`insert into runs (id, kind, lane, handler, handler_type, trigger, retry_of, phase, status, attempt, prepare_result, created_at, updated_at, ended_at)

@@ -164,7 +164,7 @@ func (p *pass) walk(ctx context.Context, w walk) (end bool, err error) {
 		return true, nil
 	}
 	floor, known := p.floors[w.name()]
-	if !known || p.o.Dry || p.now.Sub(floor.Since).Abs() > rewalk {
+	if !known || p.o.Dry || p.now.Sub(floor.Since).Abs() > cmp.Or(w.rewalk, rewalk) {
 		floor = prunestore.Floor{Since: p.now}
 	}
 	for {

@@ -106,3 +106,12 @@ func decideMutations(ctx context.Context, tx prunestore.Tx, p *pass, at span) (s
 		return tx.DeleteMutations(ctx, ids)
 	}, gone), err
 }
+
+// decideContents removes answers that nothing refers to.
+func decideContents(ctx context.Context, tx prunestore.Tx, p *pass, at span) (step, error) {
+	list, err := tx.OldContents(ctx, at.from, at.cut, at.limit)
+	s, gone := p.pick(at, list, nil)
+	return s.by(func(tx prunestore.Tx, ctx context.Context, list []prunestore.Old) (int64, error) {
+		return int64(len(list)), tx.DeleteContents(ctx, list, at.cut)
+	}, gone), err
+}

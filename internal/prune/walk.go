@@ -14,9 +14,12 @@ import (
 // have no age of their own.
 type walk struct {
 	kind retention.Kind
+	part string         // of the kind; empty: all, or the main one
 	of   pawl.Kind      // whose rows they are; empty: nobody's
 	only retention.Lane // zero: all
 	age  time.Duration
+
+	rewalk time.Duration // after which it begins at its beginning; zero is as usual
 
 	decide func(ctx context.Context, tx prunestore.Tx, p *pass, at span) (step, error)
 }
@@ -39,6 +42,9 @@ type step struct {
 
 func (w walk) name() string {
 	name := string(w.kind)
+	if w.part != "" {
+		name += " (" + w.part + ")"
+	}
 	if w.of != "" {
 		name += " of " + string(w.of)
 	}
@@ -50,8 +56,8 @@ func (w walk) name() string {
 
 // takes reports whether a row of a lane is this walk's.
 func (w walk) takes(p *pass, l retention.Lane) bool {
-	if w.only.Lane != "" {
-		return l == w.only
+	if w.only.Lane != "" || w.part != "" {
+		return w.part != "" || l == w.only
 	}
 	_, own := p.policy.Lanes[l][w.kind]
 	return !own
@@ -72,6 +78,12 @@ func (p *pass) walks() (list []walk) {
 	kinds := []pawl.Kind{pawl.KindWorkflow, pawl.KindSource, pawl.KindSchedule}
 	add(walk{kind: retention.JobHistory, decide: decideJobs})
 	add(walk{kind: retention.Reads, of: pawl.KindWorkflow, decide: decideReads})
+	// Answers are walked through by their ids, all of them whatever the lane: nothing
+	// refers to those that are removed.
+	list = append(list, walk{kind: retention.Reads, part: "contents", of: pawl.KindWorkflow, age: p.policy.All[retention.Reads], decide: decideContents})
+	for _, kind := range kinds[:2] { // a slot of a schedule always does something
+		add(walk{kind: retention.IdleRuns, of: kind, rewalk: idleRewalk, decide: decideIdle})
+	}
 	add(walk{kind: retention.Events, of: pawl.KindWorkflow, decide: decideEvents})
 	for _, kind := range kinds {
 		add(walk{kind: retention.Logs, of: kind, decide: decideLogs})

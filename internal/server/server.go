@@ -281,9 +281,9 @@ func (s *server) queueConfig(registry prometheus.Registerer) queue.Config {
 // tasks are what jobs can be of: the kinds', and those of the house.
 func (s *server) tasks() map[string]queue.Task {
 	out := map[string]queue.Task{
-		"http":         in(userPool, task.HTTP(s.client)),
-		"log":          in(userPool, task.Log(s.log)),
-		prune.Name:     s.pruner.Task(),
+		"http":     in(userPool, task.HTTP(s.client)),
+		"log":      in(userPool, task.Log(s.log)),
+		prune.Name: s.pruner.Task(),
 
 		executionSweep: s.executionSweepTask(),
 

@@ -27,7 +27,7 @@ type Storage struct {
 // countedBytes is up to which size a table, or a SQLite file, is measured and
 // counted; larger ones are estimated, so that the answer comes soon however much
 // there is.
-const countedBytes = 32 << 20
+const countedBytes = 4 << 20
 
 // Storage measures the database. What is large is estimated, by statistics on
 // PostgreSQL and by samples on SQLite.
@@ -81,7 +81,7 @@ func (tx *Tx) Shares(ctx context.Context, g Grouping, size TableSize) ([]Share, 
 }
 
 // sampleRows is about how many rows a sample has.
-const sampleRows = 4096
+const sampleRows = 2048
 
 // counts counts the rows of tables, in one statement.
 func (tx *Tx) counts(ctx context.Context, names []string) (map[string]int64, error) {
@@ -182,7 +182,7 @@ func (sqliteDB) storage(ctx context.Context, tx *Tx) (s Storage, err error) {
 const (
 	probes    = 96
 	probeRows = 16
-	fewIDs    = 20_000 // up to this many it is counted
+	fewIDs    = 1000 // up to this many it is counted
 )
 
 // estimateTables says about how many rows tables of a large file have and divides
@@ -270,7 +270,7 @@ func (tx *Tx) estimate(ctx context.Context, table string, w width) (n int64, wei
 func (sqliteDB) sample(table string, _ TableSize) string {
 	parts := make([]string, sampleRows/64)
 	for i := range parts {
-		parts[i] = fmt.Sprintf(`select * from (select * from "%s" where rowid >= (select min(rowid) + cast((max(rowid) - min(rowid)) * %.6f as integer) from "%[1]s") order by rowid limit 64)`, table, rand.Float64()) //nolint:gosec // a sample
+		parts[i] = fmt.Sprintf(`select * from (select * from "%s" where rowid >= (select min(rowid) from "%[1]s") + cast(((select max(rowid) from "%[1]s") - (select min(rowid) from "%[1]s")) * %.6f as integer) order by rowid limit 64)`, table, rand.Float64()) //nolint:gosec // a sample
 	}
 	return `(` + strings.Join(parts, " union all ") + `) t`
 }

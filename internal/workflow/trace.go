@@ -110,7 +110,7 @@ func (x *execution) flush(ctx context.Context, tx *store.Tx) error {
 			return err
 		}
 	}
-	if err := runstore.In(tx).AddRunReads(ctx, x.run.ID, first, x.redacted(reads)); err != nil {
+	if err := runstore.In(tx).AddRunReads(ctx, x.id, x.run.ID, first, x.redacted(reads)); err != nil {
 		return err
 	}
 	if len(rights) > 0 {

@@ -52,3 +52,15 @@ create table storage_days (
   bytes       bigint not null,
   primary key (name, day)
 );
+
+-- What runs were answered, once for each workflow: an answer that is the same again
+-- costs a reference.
+create table read_contents (
+  id           text primary key,           -- of the workflow and the content: half of a SHA-256
+  workflow_id  text not null,
+  at           bigint not null,            -- when it was last the answer
+  content      text not null
+);
+
+alter table run_reads add column content text;  -- the id of the answer; null: it is in the row, or there is none
+create index run_reads_content on run_reads (content) where content is not null;

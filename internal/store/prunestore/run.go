@@ -21,7 +21,6 @@ type Run struct {
 	Status    pawl.Status
 	RetryOf   string
 	Followed  bool // it has a successor
-	Idle      bool // it looked and found nothing to do
 	CreatedAt time.Time
 	EndedAt   time.Time // when it was last changed, if it has not ended
 	Bytes     int64
@@ -176,7 +175,7 @@ func (tx Tx) DeleteRuns(ctx context.Context, ids []string) (n int64, err error) 
 // SizeOfReads is how much is kept of what some runs read; SizeOfLogs of what they
 // logged.
 func (tx Tx) SizeOfReads(ctx context.Context, ids []string) (map[string]Size, error) {
-	return tx.sizeByRun(ctx, "run_reads", "120 + length(call) + coalesce(length(answer), 0) + coalesce(length(error), 0)", ids)
+	return tx.sizeByRun(ctx, "run_reads", "120 + length(call) + coalesce(length(answer), length(content), 0) + coalesce(length(error), 0)", ids)
 }
 
 // SizeOfLogs is how much some runs logged.
@@ -225,4 +224,39 @@ func (tx Tx) Unended(ctx context.Context, ids []string) (out []Run, err error) {
 		out = append(out, some...)
 	}
 	return out, nil
+}
+
+// OldContents reads up to limit answers behind an id that no run was given since
+// the cut; those that a read refers to are needed.
+func (tx Tx) OldContents(ctx context.Context, after Place, cut time.Time, limit int) ([]Old, error) {
+	rows, err := tx.Query(ctx, `select c.id, c.workflow_id, '', c.at, 60 + length(c.content),
+		case when c.at >= $2 or exists (select 1 from run_reads r where r.content = c.id) then 1 else 0 end, 0
+		from read_contents c where c.id > $1 order by c.id limit $3`, after.ID, store.Millis(cut), limit)
+	return store.ScanAll(rows, err, "read old answers", scanOld)
+}
+
+// DeleteContents removes answers that no read refers to and that no run was given
+// since the cut.
+func (tx Tx) DeleteContents(ctx context.Context, list []Old, cut time.Time) error {
+	ids := make([]string, len(list))
+	for i, o := range list {
+		ids[i] = o.ID
+	}
+	for batch := range store.Batches(ids) {
+		text, args := store.In([]any{store.Millis(cut)}, batch)
+		if _, err := tx.Exec(ctx, `delete from read_contents where at < $1 and not exists (select 1 from run_reads r where r.content = read_contents.id) and id in `+text, args...); err != nil {
+			return fmt.Errorf("remove answers: %w", err)
+		}
+	}
+	return nil
+}
+
+// Reserving finds which of some runs took events.
+func (tx Tx) Reserving(ctx context.Context, ids []string) (map[string]bool, error) {
+	return found(ctx, tx, "find who took events", `select id from runs where prepare_result is not null and prepare_result not like '{"reservations":[],%' and id in {list}`, ids)
+}
+
+// FetchedNothing finds which of some runs of sources brought nothing new.
+func (tx Tx) FetchedNothing(ctx context.Context, ids []string) (map[string]bool, error) {
+	return found(ctx, tx, "find who fetched nothing", `select run_id from source_runs where rows_new = 0 and rows_changed = 0 and rejects = 0 and run_id in {list}`, ids)
 }

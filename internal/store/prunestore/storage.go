@@ -16,6 +16,7 @@ func Groupings() []store.Grouping {
 		{Table: "runs", Kind: `t.kind`, Key: `case when t.kind = 'schedule' then substr(t.lane, 1, 36) else t.lane end`,
 			Bytes: `400 + coalesce(length(t.prepare_result), 0) + coalesce(length(t.mutation_result), 0) + coalesce(length(t.output_state), 0)`},
 		{Table: "run_reads", Joins: ofRun, Kind: runKind, Key: runKey, Bytes: `120 + length(t.call) + coalesce(length(t.answer), 0)`},
+		{Table: "read_contents", Kind: `'workflow'`, Key: `t.workflow_id`, Bytes: `100 + length(t.content)`},
 		{Table: "run_logs", Joins: ofRun, Kind: runKind, Key: runKey, Bytes: `80 + length(t.text)`},
 		{Table: "source_runs", Joins: ofRun, Kind: runKind, Key: runKey, Bytes: `200 + length(t.definition)`},
 		{Table: "events", Kind: `'workflow'`, Key: `t.workflow_id`, Bytes: `200 + length(t.payload)`},
