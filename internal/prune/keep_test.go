@@ -248,7 +248,9 @@ func TestMessagesAreKnownWhenTheirEventsAreGone(t *testing.T) {
 		}
 		k.event("pending", "pending", "x", "", 400, 400)
 		k.event("young", "consumed", "x", "", 400, 29)
-		k.prune()
+		if done := k.prune(); done.Rows() != 2 {
+			t.Errorf("%+v", done)
+		}
 		k.left("message_id", "events", "pending", "young")
 		if p := k.publish("consumed", "skipped", "young", "new", "consumed"); p.New != 1 || p.Duplicate != 3 {
 			t.Errorf("published again: %+v", p)
@@ -331,7 +333,9 @@ func TestAnswersAreKeptOnce(t *testing.T) {
 		}
 		k.exec(`update read_contents set at = $1 where workflow_id = 'id-w'`, ago(8))
 		k.exec(`insert into read_contents (id, workflow_id, at, content) values ('young', 'id-w', $1, 'c')`, ago(1))
-		k.prune()
+		if done := k.prune(); done.Rows() != 3*6+1 { // the reads of three runs, and one answer
+			t.Errorf("%+v", done)
+		}
 		k.left("workflow_id || substr(content, 1, 2)", "read_contents", `id-v"x`, `id-w"x`, "id-wc")
 		k.left("run_id", "run_reads", "z", "z", "elsewhere")
 	})
