@@ -14,13 +14,13 @@ import (
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/outbound"
+	"github.com/pawlrun/pawl/internal/prune"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/quota"
 	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/source"
 	"github.com/pawlrun/pawl/internal/source/fetch"
 	"github.com/pawlrun/pawl/internal/store"
-	"github.com/pawlrun/pawl/internal/task"
 	"github.com/pawlrun/pawl/internal/tool"
 	"github.com/pawlrun/pawl/internal/workflow"
 )
@@ -158,7 +158,7 @@ func (n *node) build() (*life, error) {
 		return nil, err
 	}
 	l.kinds = lane.Kinds{l.workflows, l.sources, l.schedules}
-	tasks := map[string]queue.Task{jobTask: {Run: l.runJob, Record: true}, task.PruneName: task.Prune(l.db, log)}
+	tasks := map[string]queue.Task{jobTask: {Run: l.runJob, Record: true}, prune.Name: prune.New(prune.Config{DB: l.db, Log: log}).Task()}
 	for _, k := range l.kinds {
 		for name, t := range k.Tasks() {
 			tasks[name] = l.watched(t)
