@@ -54,10 +54,11 @@ type UncoveredSlots struct {
 
 // BackfillRequest asks for a plan. Nothing runs until it is confirmed.
 type BackfillRequest struct {
-	From      Instant `json:"from"`
-	To        Instant `json:"to" doc:"This instant itself does not belong to it. Not in the future."`
-	PerMinute int     `json:"perMinute,omitempty" minimum:"1" maximum:"600" doc:"How many slots begin in a minute. Absent: 10."`
-	GrantID   string  `json:"grantId,omitempty" format:"uuid" doc:"The grant that the slots are to run under, for instance because the schedule ran another graph then. Absent: that of the schedule."`
+	From      Instant  `json:"from"`
+	To        Instant  `json:"to" doc:"This instant itself does not belong to it. Not in the future."`
+	PerMinute int      `json:"perMinute,omitempty" minimum:"1" maximum:"600" doc:"How many slots begin in a minute. Absent: 10."`
+	Include   []string `json:"include,omitempty" enum:"failed" doc:"Slots that are otherwise left out: failed, those that ended with an error."`
+	GrantID   string   `json:"grantId,omitempty" format:"uuid" doc:"The grant that the slots are to run under, for instance because the schedule ran another graph then. Absent: that of the schedule."`
 }
 
 // ConfirmRequest lets a plan begin.

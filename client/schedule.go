@@ -11,9 +11,13 @@ type Schedule struct {
 	ID                string                 `json:"id"`
 	Name              string                 `json:"name"`
 	OwnerUserID       string                 `json:"ownerUserId"`
-	ExecutionGrantID  string                 `json:"executionGrantId"`
-	GraphID           string                 `json:"graphId"`
+	ExecutionGrantID  string                 `json:"executionGrantId,omitempty" doc:"Absent if what it runs needs no grant."`
+	GraphID           string                 `json:"graphId,omitempty" doc:"Absent if it runs something else than a graph; see run."`
 	Input             json.RawMessage        `json:"input"`
+	Run               *PlainRun              `json:"run,omitempty" doc:"What it runs instead of a graph."`
+	Idempotent        bool                   `json:"idempotent" doc:"What it runs may be started twice."`
+	Missed            *Missed                `json:"missed,omitempty" doc:"What becomes of slots that came due while no worker was running; absent: none of them runs."`
+	Retry             *Retry                 `json:"retry,omitempty" doc:"How often a slot is tried; absent: a graph 3 times, anything else once."`
 	Cron              Cron                   `json:"cron,omitempty" doc:"One expression, or a list of several; absent if interval or at take its place."`
 	Timezone          string                 `json:"timezone"`
 	ConcurrencyPolicy pawl.ConcurrencyPolicy `json:"concurrencyPolicy" enum:"Queue,Forbid,Allow,Replace"`
@@ -31,8 +35,12 @@ type Schedule struct {
 // ScheduleRequest asks for a schedule.
 type ScheduleRequest struct {
 	Name              string                 `json:"name" example:"morning-poet"`
-	GraphID           string                 `json:"graphId" example:"langgraph:poet" doc:"provider:name"`
-	Input             json.RawMessage        `json:"input" doc:"Any JSON; the graph gets it as it is."`
+	GraphID           string                 `json:"graphId,omitempty" example:"langgraph:poet" doc:"provider:name; or send run."`
+	Input             json.RawMessage        `json:"input,omitempty" doc:"Any JSON; the graph gets it as it is."`
+	Run               *PlainRun              `json:"run,omitempty" doc:"What runs instead of a graph: a command, a URL or a job."`
+	Idempotent        bool                   `json:"idempotent,omitempty" doc:"What runs may be started twice. Absent: false."`
+	Missed            *Missed                `json:"missed,omitempty" doc:"What becomes of slots that came due while no worker was running. Absent: none of them runs."`
+	Retry             *Retry                 `json:"retry,omitempty" doc:"How often a slot is tried. Absent: a graph 3 times, anything else once."`
 	Cron              Cron                   `json:"cron,omitempty" doc:"One expression, or a list of several. One of cron, interval and at is needed."`
 	Timezone          string                 `json:"timezone" example:"Europe/Berlin" doc:"The name of an IANA zone."`
 	ExecutionGrantID  string                 `json:"executionGrantId,omitempty" doc:"Absent: one is made, for this graph alone."`
@@ -58,6 +66,10 @@ type SchedulePatch struct {
 	Name              *string                 `json:"name,omitempty"`
 	GraphID           *string                 `json:"graphId,omitempty"`
 	Input             json.RawMessage         `json:"input,omitempty"`
+	Run               *PlainRun               `json:"run,omitempty"`
+	Idempotent        *bool                   `json:"idempotent,omitempty"`
+	Missed            *Missed                 `json:"missed,omitempty"`
+	Retry             *Retry                  `json:"retry,omitempty"`
 	Cron              *Cron                   `json:"cron,omitempty" doc:"Takes the place of interval and at."`
 	Timezone          *string                 `json:"timezone,omitempty"`
 	ExecutionGrantID  *string                 `json:"executionGrantId,omitempty"`

@@ -11,16 +11,19 @@ type Slot struct {
 	StartedAt     Instant    `json:"startedAt" nullable:"true"`
 	CompletedAt   Instant    `json:"completedAt" nullable:"true"`
 	Status        string     `json:"status" enum:"pending,running,success,error,skipped"`
-	Disposition   NullString `json:"disposition" doc:"The outcome: fired, coalesced, skipped_overlap, skipped_missed, skipped_disabled, skipped_grant, skipped_budget or superseded; null until it is closed."`
+	Disposition   NullString `json:"disposition" doc:"The outcome: fired, coalesced, skipped_overlap, skipped_missed, skipped_disabled, skipped_grant, skipped_budget, superseded or excluded; null until it is closed."`
 	AttemptCount  int        `json:"attemptCount"`
+	Unknown       bool       `json:"unknown" doc:"Nobody knows whether it ran, and no person has said."`
 	TraceID       NullString `json:"traceId"`
 	Error         *SlotError `json:"error" doc:"Null unless it failed or was refused."`
 	Note          NullString `json:"note" doc:"Why it was passed over, in a sentence; null if it was not."`
 	CostUSD       pawl.USD   `json:"costUsd"`
-	Trigger       string     `json:"trigger" enum:"schedule,manual,backfill"`
+	Trigger       string     `json:"trigger" enum:"schedule,manual,backfill,retry"`
 	BackfillID    NullString `json:"backfillId"`
 	Revision      int64      `json:"revision" doc:"Of the schedule when the slot was made."`
 	CoalescedInto Instant    `json:"coalescedInto" nullable:"true" doc:"The slot that stands for it; null if none does."`
+
+	Output *PlainOutput `json:"output,omitempty" doc:"What its command, URL or job left behind, also while it runs; lists show the end of it. Absent for graphs, whose runs have it."`
 }
 
 // SlotError is why a slot did not succeed.

@@ -13,6 +13,7 @@ type Definition struct {
 	Graph      string // the graph that it runs, as provider:name
 	Publishes  string // the workflow that gets events of it
 	Connection string // the connection that it writes with
+	Job        string // the task of the job that it enqueues
 }
 
 // workflowProvider is the provider of graphs that are workflows of this server.
@@ -30,6 +31,9 @@ func (d Definition) needs() (list []struct{ scope, why string }) {
 	}
 	if d.Connection != "" {
 		add("connections:write", "writes with the connection "+d.Connection)
+	}
+	if d.Job != "" {
+		add("jobs:write", "enqueues a job of the task "+d.Job)
 	}
 	return list
 }

@@ -49,6 +49,10 @@ type Config struct {
 	// matter.
 	FindGraph func(graphID string) error
 
+	// AllowCommands lets admins bring commands, and what refers to the server's
+	// secrets, in schedules. Else only the folders that it serves may.
+	AllowCommands bool
+
 	// Tools are the connections that scripts may touch; without them there are
 	// no routes of connections.
 	Tools *tool.Set

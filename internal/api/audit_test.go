@@ -103,6 +103,9 @@ func addPlainChanges(out map[string]func(r *rig) change) {
 		r.do("PUT", "/api/v1/calendars/cold", calendar("cold").body).want(http.StatusCreated)
 		return change{path: "/api/v1/calendars/cold"}
 	}
+	for _, verb := range []string{"skip", "retry"} {
+		out["POST /api/v1/schedules/{id}/slots/{instant}/"+verb] = func(r *rig) change { return change{path: r.slotTo(verb)} }
+	}
 	out["POST /api/v1/grants"] = func(*rig) change { return change{"/api/v1/grants", map[string]any{"graphs": []any{"http:poet"}}} }
 	out["POST /api/v1/grants/{id}/revoke"] = func(r *rig) change {
 		return change{path: "/api/v1/grants/" + r.grantOf("admin", `{"graphs":["http:poet"]}`) + "/revoke"}

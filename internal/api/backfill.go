@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -80,7 +81,7 @@ func (a *API) planBackfill(ctx context.Context, in *planBackfillInput) (*backfil
 	}
 	caller := callOf(ctx).token
 	owner := access.Reach(caller, schedulesResource)
-	ask := schedule.BackfillAsk{From: in.Body.From.Time, To: in.Body.To.Time, PerMinute: in.Body.PerMinute, GrantID: in.Body.GrantID}
+	ask := schedule.BackfillAsk{From: in.Body.From.Time, To: in.Body.To.Time, PerMinute: in.Body.PerMinute, GrantID: in.Body.GrantID, Failed: slices.Contains(in.Body.Include, "failed")}
 	body, was, err := once(ctx, a, http.StatusCreated, &in.Body, whole, func(ctx context.Context, tx *store.Tx) (client.Backfill, error) {
 		if err := a.mayRunID(ctx, tx, caller, in.ID); err != nil {
 			return client.Backfill{}, err

@@ -104,6 +104,8 @@ func (r *rig) posts(t *testing.T) map[string]func() request {
 		"/api/v1/schedules/{id}/run": func() request {
 			return request{"/api/v1/schedules/" + r.schedule(yearly("runs-now", "http:poet")).ID + "/run", nil}
 		},
+		"/api/v1/schedules/{id}/slots/{instant}/retry": func() request { return request{r.slotTo("retry"), nil} },
+		"/api/v1/schedules/{id}/slots/{instant}/skip":  func() request { return request{r.slotTo("skip"), nil} },
 		"/api/v1/schedules/{id}/backfill": func() request {
 			return request{"/api/v1/schedules/" + r.schedule(yearly("tofill", "http:poet")).ID + "/backfill", `{"from":"2010-06-01T00:00:00Z","to":"2012-06-01T00:00:00Z"}`}
 		},

@@ -87,10 +87,7 @@ func (a *API) resolveRun(ctx context.Context, in *resolveRunInput) (*answerRunOu
 		return nil, invalid("Leave it out, or say that it happened.", client.Fault{Pointer: "/result", Message: "is for the outcome happened only"})
 	}
 	return a.answerRun(ctx, in.RunPath, &in.Body, func(ctx context.Context, tx *store.Tx, r *runstore.Run, by string) error {
-		if err := a.ofWorkflowOnly(r, "resolve run"); err != nil {
-			return err
-		}
-		return a.workflows.Resolve(ctx, tx, in.ID, outcome, result, by)
+		return a.resolve(ctx, tx, r, outcome, result, by)
 	})
 }
 

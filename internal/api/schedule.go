@@ -12,6 +12,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/access"
+	"github.com/pawlrun/pawl/internal/execution/work"
 	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/schedulestore"
@@ -44,6 +45,15 @@ func scheduleOf(s schedulestore.Schedule) client.Schedule {
 		NextRunAt: client.At(s.NextRunAt), LastRunAt: client.At(s.LastRunAt),
 		CreatedAt: client.At(s.CreatedAt), UpdatedAt: client.At(s.UpdatedAt),
 	}
+	if work.Is(s.GraphID) {
+		what, err := work.Read(s.Input)
+		if err == nil {
+			out.Run = &what
+		}
+		out.GraphID, out.Input = "", nil
+	}
+	rules := schedule.RulesOf(s)
+	out.Idempotent, out.Missed, out.Retry = rules.Idempotent, rules.Missed, rules.Retry
 	if out.Labels == nil {
 		out.Labels = map[string]string{}
 	}

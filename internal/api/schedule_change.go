@@ -10,6 +10,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/access"
+	"github.com/pawlrun/pawl/internal/execution/work"
 	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/schedulestore"
@@ -35,6 +36,9 @@ func (a *API) createSchedule(ctx context.Context, in *createScheduleInput) (*cre
 		s, err := a.schedules.Create(ctx, tx, caller.User.ID, in.Body, actor(caller))
 		if err == nil {
 			err = mayRun(caller, s)
+		}
+		if err == nil {
+			err = a.mayBring(caller, schedulestore.Schedule{}, s)
 		}
 		return client.CreatedSchedule{Schedule: scheduleOf(s)}, err
 	})
@@ -68,9 +72,16 @@ func (a *API) updateSchedule(ctx context.Context, in *updateScheduleInput) (*upd
 				return client.UpdatedSchedule{}, err
 			}
 		}
+		was, err := a.schedules.Owned(ctx, tx, access.Reach(caller, schedulesResource), in.ID)
+		if err != nil {
+			return client.UpdatedSchedule{}, err
+		}
 		s, err := a.schedules.Update(ctx, tx, access.Reach(caller, schedulesResource), in.ID, in.Body, actor(caller))
 		if err == nil && !onlyStops(in.Body) {
 			err = mayRun(caller, s)
+		}
+		if err == nil {
+			err = a.mayBring(caller, was, s)
 		}
 		return client.UpdatedSchedule{Schedule: scheduleOf(s)}, err
 	})
@@ -107,7 +118,45 @@ func (a *API) missingGraph(graphID string) []client.Warning {
 // mayRun fails unless the caller may do what the schedule does. It is asked with
 // the schedule as it will be, in the transaction that makes it so.
 func mayRun(caller *userstore.Token, s schedulestore.Schedule) error {
-	return access.Define(caller, access.Definition{Graph: s.GraphID})
+	d := access.Definition{Graph: s.GraphID}
+	if s.GraphID == work.Job {
+		what, err := work.Read(s.Input)
+		if err != nil {
+			return err
+		}
+		d.Job = what.Job.Task
+	}
+	return access.Define(caller, d)
+}
+
+// ReasonCommands is why somebody may not bring a command.
+const ReasonCommands = "commands_not_allowed"
+
+// mayBring fails if the caller brings a command, or something that refers to
+// secrets of the server, and may not: whoever runs the server decides that.
+func (a *API) mayBring(caller *userstore.Token, was, now schedulestore.Schedule) error {
+	if !work.Is(now.GraphID) || was.GraphID == now.GraphID && string(was.Input) == string(now.Input) {
+		return nil
+	}
+	what, err := work.Read(now.Input)
+	if err != nil {
+		return err
+	}
+	does := "runs a command"
+	if len(what.Command) == 0 {
+		if !work.NamesSecrets(what) {
+			return nil
+		}
+		does = "refers to variables of the server"
+	}
+	hint := "Put the definition into a folder that the server serves, or start the server with --allow-commands."
+	if a.cfg.AllowCommands {
+		if access.Allowed(caller, schedulesResource+":admin") {
+			return nil
+		}
+		hint = "Ask an admin to apply it."
+	}
+	return &pawl.Error{Code: pawl.CodeForbidden, Reason: ReasonCommands, Op: "apply schedule", Msg: "the schedule " + does + ", which you may not bring to this server", Hint: hint}
 }
 
 // onlyStops reports whether a change does nothing but switch a schedule off.
@@ -204,6 +253,9 @@ func (a *API) applySchedule(ctx context.Context, in *applyScheduleInput) (*apply
 		what, was, now, err := a.schedules.Apply(ctx, tx, caller.User.ID, in.Body, actor(caller))
 		if err == nil {
 			err = mayRun(caller, now)
+		}
+		if err == nil {
+			err = a.mayBring(caller, was, now)
 		}
 		if err != nil {
 			return err

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/definition"
 	"github.com/pawlrun/pawl/internal/execution"
@@ -230,4 +231,15 @@ func (r *rig) addSlots(list ...schedulestore.NewSlot) {
 		_, err := schedulestore.In(tx).InsertSlots(ctx, list...)
 		return err
 	})
+}
+
+// slotTo is the path of a change of a slot that can be made.
+func (r *rig) slotTo(verb string) string {
+	r.t.Helper()
+	s := r.schedule(yearly(store.NewID(), "http:poet"))
+	path := "/api/v1/schedules/" + s.ID + "/slots/" + pawl.FormatTime(s.NextRunAt.Time) + "/"
+	if verb == "retry" {
+		r.do("POST", path+"skip", nil).want(http.StatusOK)
+	}
+	return path + verb
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/store/schedulestore"
+	"github.com/pawlrun/pawl/internal/workflow"
 )
 
 // scheduleRunDetail reads what only runs of schedules have.
@@ -24,8 +26,17 @@ func (a *API) scheduleRunDetail(ctx context.Context, tx *store.Tx, r *runstore.R
 	if errors.Is(err, pawl.ErrNotFound) {
 		return out, nil
 	}
-	told := schedule.SlotOf(slot)
-	out.Slot = &told
+	if err != nil {
+		return out, err
+	}
+	told := []client.Slot{schedule.SlotOf(slot)}
+	if err := addOutputs(ctx, tx, told, 0); err != nil {
+		return out, err
+	}
+	if told[0].Output != nil && len(out.Output) == 0 {
+		out.Output, err = json.Marshal(told[0].Output)
+	}
+	out.Slot = &told[0]
 	return out, err
 }
 
@@ -58,6 +69,18 @@ func (a *API) reject(ctx context.Context, tx *store.Tx, r *runstore.Run, by stri
 	}
 	_, err := a.workflows.Reject(ctx, tx, r.ID, by)
 	return err
+}
+
+// resolve says what became of something of which nobody knows it, by the kind of the
+// run: a call of a workflow, or a slot of a schedule.
+func (a *API) resolve(ctx context.Context, tx *store.Tx, r *runstore.Run, outcome workflow.Outcome, result json.RawMessage, by string) error {
+	if r.Kind == pawl.KindSchedule {
+		return a.resolveSlot(ctx, tx, r, string(outcome), by)
+	}
+	if err := a.ofWorkflowOnly(r, "resolve run"); err != nil {
+		return err
+	}
+	return a.workflows.Resolve(ctx, tx, r.ID, outcome, result, by)
 }
 
 // ofWorkflowOnly refuses what only runs of workflows know.

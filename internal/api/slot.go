@@ -13,7 +13,7 @@ type listSlotsInput struct {
 	SchedulePath
 	PageInput
 	Status  string `query:"status" enum:"pending,running,success,error,skipped" doc:"Only slots with this status."`
-	Trigger string `query:"trigger" enum:"schedule,manual,backfill" doc:"Only slots that came about like this."`
+	Trigger string `query:"trigger" enum:"schedule,manual,backfill,retry" doc:"Only slots that came about like this."`
 }
 
 const slotCursor = "slot"
@@ -45,8 +45,9 @@ func (a *API) slots(ctx context.Context, in *listSlotsInput, ran bool) (*pageOut
 		if !next.IsZero() {
 			cursor = timeCursor(next, s.ID)
 		}
-		out.Body = pageOf(mapAll(list, schedule.SlotOf), slotCursor, cursor)
-		return nil
+		slots := mapAll(list, schedule.SlotOf)
+		out.Body = pageOf(slots, slotCursor, cursor)
+		return addOutputs(ctx, tx, out.Body.Items, shortOutput)
 	})
 	return out, err
 }

@@ -18,7 +18,8 @@ import (
 func newBackfillCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "backfill SCHEDULE --from TIME --to TIME", Short: "Run past slots of a schedule that did not run",
-		Long: "Runs the slots of a schedule from --from up to, but not including, --to that have not run.\n" +
+		Long: "Runs the slots of a schedule from --from up to, but not including, --to that have not run,\n" +
+			"and with --include failed those that failed, too.\n" +
 			"The command shows the plan and its estimated cost, and asks for confirmation before anything\n" +
 			"runs. Then it shows progress until the backfill is done. Ctrl-C only stops the display: the\n" +
 			"backfill continues until you use --pause or --cancel.\n\n" +
@@ -37,6 +38,8 @@ func newBackfillCommand(p *Process) *cobra.Command {
 	cmd.Flags().StringVar(&b.to, "to", "", "end before `TIME` (not in the future)")
 	cmd.Flags().IntVar(&b.perMinute, "per-minute", 0, "start at most `N` slots a minute (default 10)")
 	cmd.Flags().StringVar(&b.grant, "grant", "", "run the slots under the grant `ID` (default the schedule's grant)")
+	cmd.Flags().StringArrayVar(&b.include, "include", nil, "also run slots that `WHICH`: failed (repeatable)")
+	_ = cmd.RegisterFlagCompletionFunc("include", cobra.FixedCompletions([]string{includeFailed}, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 	cmd.Flags().BoolVarP(&b.yes, "yes", "y", false, "skip the confirmation prompt")
 	for _, verb := range []string{"pause", "resume", "cancel"} {
 		b.moves[verb] = cmd.Flags().String(verb, "", verb+" the backfill with this `ID`")
@@ -45,6 +48,9 @@ func newBackfillCommand(p *Process) *cobra.Command {
 	return cmd
 }
 
+// includeFailed are the slots that ended with an error.
+const includeFailed = "failed"
+
 // backfiller is one call of backfill.
 type backfiller struct {
 	p         *Process
@@ -52,6 +58,7 @@ type backfiller struct {
 	from, to  string
 	perMinute int
 	grant     string // id
+	include   []string
 	yes       bool
 	moves     map[string]*string // ids, by what is to be done
 
@@ -110,6 +117,12 @@ func (b *backfiller) request(cmd *cobra.Command, args []string, now time.Time) (
 	}
 	if b.grant != "" {
 		ask["grantId"] = b.grant
+	}
+	for _, which := range b.include {
+		if which != includeFailed {
+			return nil, usageError("Write --include failed.", "--include: %q is not among the slots that can be included", which)
+		}
+		ask["include"] = []string{includeFailed}
 	}
 	b.name = args[0]
 	return ask, nil

@@ -18,13 +18,29 @@ func newCancelCommand(p *Process) *cobra.Command {
 }
 
 func newSkipCommand(p *Process) *cobra.Command {
-	return newOneCommand(p, &cobra.Command{
-		Use: "skip INPUT", Short: "Skip an input",
+	cmd, flags := oneCommand(p, &cobra.Command{
+		Use: "skip INPUT | skip slot SCHEDULE INSTANT", Short: "Skip an input, or a slot of a schedule",
 		Long: "Skips an input: work that has not been done for it will not be done. A run that has already\n" +
-			"sent something for it continues to its end.",
+			"sent something for it continues to its end.\n\n" +
+			"Or skips a slot of a schedule: one that waits will not run. One that failed, or of which it\n" +
+			"is unknown whether it ran, is left as it is, and the schedule no longer needs attention\n" +
+			"because of it.",
 		Example: "  pawl get inputs mail-to-sheet\n" +
-			"  pawl skip in_9d5e96a3ee1dd54fdc920bef83db0a58",
+			"  pawl skip in_9d5e96a3ee1dd54fdc920bef83db0a58\n" +
+			"  pawl skip slot nightly-backup 2026-12-24T02:00:00Z",
 	}, inputKind(), "skip", always("skipped"))
+	one := cmd.RunE
+	cmd.Args = takes(1, 3)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if k := slotKind(); args[0] == k.singular || args[0] == k.plural {
+			return changeSlot(cmd, p, flags, "skip", args[1:])
+		}
+		if len(args) > 2 {
+			return usageError("Usage: pawl skip INPUT", "%s does not take %q", cmd.CommandPath(), args[2])
+		}
+		return one(cmd, args)
+	}
+	return cmd
 }
 
 // always says the same, whatever the answer.
@@ -36,6 +52,12 @@ func always(said string) func(json.RawMessage) string {
 // id, and says what the answer means. The kind may be written before it, as
 // other commands want it.
 func newOneCommand(p *Process, cmd *cobra.Command, k kind, verb string, said func(answer json.RawMessage) string) *cobra.Command {
+	cmd, _ = oneCommand(p, cmd, k, verb, said)
+	return cmd
+}
+
+// oneCommand is newOneCommand with the flags of the command.
+func oneCommand(p *Process, cmd *cobra.Command, k kind, verb string, said func(answer json.RawMessage) string) (*cobra.Command, *settingFlags) {
 	cmd.GroupID, cmd.Args, cmd.ValidArgsFunction = groupChange, takes(1, 2), cobra.NoFileCompletions
 	flags := addSettingFlags(cmd, forClient)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -62,5 +84,5 @@ func newOneCommand(p *Process, cmd *cobra.Command, k kind, verb string, said fun
 		_, err = fmt.Fprintf(p.Stdout, "%s %s %s\n", k.singular, id, said(answer))
 		return err
 	}
-	return cmd
+	return cmd, flags
 }

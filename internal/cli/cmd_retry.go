@@ -8,21 +8,27 @@ import (
 
 func newRetryCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "retry KIND NAME", Short: "Retry a failed job",
-		Long: "Enqueues a failed job again, with a full set of attempts.",
+		Use: "retry KIND NAME [INSTANT]", Short: "Retry a failed job, or a slot of a schedule",
+		Long: "Enqueues a failed job again, with a full set of attempts; or runs a slot of a schedule again\n" +
+			"that failed, was skipped, or of which it is unknown whether it ran. A slot runs what the\n" +
+			"schedule runs now. One that succeeded is not run again.",
 		Example: "  pawl get jobs --state failed\n" +
-			"  pawl retry job 42",
-		GroupID: groupChange, Args: takes(2, 2),
+			"  pawl retry job 42\n" +
+			"  pawl retry slot nightly-backup 2026-12-24T02:00:00Z",
+		GroupID: groupChange, Args: takes(2, 3),
 	}
 	flags := addSettingFlags(cmd, forClient)
-	cmd.ValidArgsFunction = completeKind(p, flags, func(k kind) bool { return k.plural == jobKind().plural })
+	cmd.ValidArgsFunction = completeKind(p, flags, func(k kind) bool { return k.plural == jobKind().plural || k.plural == slotKind().plural })
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		k, err := findKind(args[0])
 		if err != nil {
 			return err
 		}
-		if k.plural != jobKind().plural {
-			return usageError("pawl retry job ID runs a failed job again.", "%s cannot be retried", k.plural)
+		if k.plural == slotKind().plural {
+			return changeSlot(cmd, p, flags, "retry", args[1:])
+		}
+		if k.plural != jobKind().plural || len(args) != 2 {
+			return usageError("pawl retry job ID runs a failed job again, pawl retry slot SCHEDULE INSTANT a slot.", "%s cannot be retried", k.plural)
 		}
 		if _, err := k.pathOf(args[1]); err != nil {
 			return err

@@ -27,11 +27,17 @@ type settingFlags struct {
 type settingFlag struct {
 	texts    []string
 	fallback string
+	isSwitch bool // it needs no value
 }
 
 func (f *settingFlag) String() string        { return f.fallback }
 func (f *settingFlag) Set(text string) error { f.texts = append(f.texts, text); return nil }
-func (f *settingFlag) Type() string          { return "value" }
+func (f *settingFlag) Type() string {
+	if f.isSwitch {
+		return "bool"
+	}
+	return "value"
+}
 
 // addSettingFlags gives a command the flags of its scope.
 func addSettingFlags(cmd *cobra.Command, s scope) *settingFlags {
@@ -44,9 +50,18 @@ func addSettingFlags(cmd *cobra.Command, s scope) *settingFlags {
 		flag := &settingFlag{fallback: formatValue(def.at(&defaults))}
 		sf.flags[def.flag] = flag
 		cmd.Flags().Var(flag, def.flag, fmt.Sprintf("%s [%s]", def.usage, def.env))
+		if isSwitch(def.at(&defaults)) {
+			flag.isSwitch, cmd.Flags().Lookup(def.flag).NoOptDefVal = true, "true"
+		}
 	}
 	cmd.Flags().StringVar(&sf.config, "config", "", "read settings from `FILE` (pawl.yaml, if it is there) [PAWL_CONFIG]")
 	return sf
+}
+
+// isSwitch reports whether a value is true or false.
+func isSwitch(target any) bool {
+	_, is := target.(*bool)
+	return is
 }
 
 // resolved are the settings of one call, with where each was given.

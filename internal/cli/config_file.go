@@ -106,7 +106,11 @@ func readPairs(value document.Value) ([]string, error) {
 func readScalar(target any, value document.Value) (string, error) {
 	_, isText := target.(*string)
 	_, isNumber := target.(*int)
+	_, isSwitch := target.(*bool)
 	switch {
+	case isSwitch && value.Shape() == document.Flag:
+		return value.Written(), nil
+	case isSwitch:
 	case value.Shape() == document.Text && isNumber:
 		return "", fmt.Errorf("a whole number is needed, not the text %q", value.Text())
 	case value.Shape() == document.Text, value.Shape() == document.Number && !isText:
@@ -117,6 +121,8 @@ func readScalar(target any, value document.Value) (string, error) {
 
 func wanted(target any) string {
 	switch target.(type) {
+	case *bool:
+		return "true or false"
 	case *int:
 		return "a whole number"
 	case *int64:

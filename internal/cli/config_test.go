@@ -63,6 +63,7 @@ func samples() map[string][3][2]string {
 		"publicURL":              {{"https://a", "https://a"}, {"https://b", "https://b"}, {"https://c", "https://c"}},
 		"executionURL":           {{"https://a", "https://a"}, {"https://b", "https://b"}, {"https://c", "https://c"}},
 		"keep":                   {{"runs=1d", "slots=9d,reads=2h,logs=3d,runs=1d"}, {"reads=2h, logs=3d", "slots=9d,reads=2h,logs=3d"}, {"{slots: 9d}", "slots=9d"}}, // each adds to the others
+		"allowCommands":          {{"true", "true"}, {"0", "false"}, {"true", "true"}},
 		"logFormat":              {{"json", "json"}, {"text", "text"}, {"json", "json"}},
 		"logLevel":               {{"warn", "warn"}, {"debug", "debug"}, {"error", "error"}},
 		"server":                 {{"http://a", "http://a"}, {"http://b", "http://b"}, {"http://c", "http://c"}},
@@ -107,7 +108,7 @@ func TestFlagBeatsVariableBeatsFileBeatsDefault(t *testing.T) {
 			}
 			env[def.env] = sample[1][0]
 			check("variable", sample[1][1])
-			flag = []string{"--" + def.flag, sample[0][0]}
+			flag = []string{"--" + def.flag + "=" + sample[0][0]}
 			check("flag", sample[0][1])
 		})
 	}
@@ -122,6 +123,8 @@ func TestEveryFieldOfTheServerHasASetting(t *testing.T) {
 			*target = "x"
 		case *[]string:
 			*target = []string{"x"}
+		case *bool:
+			*target = true
 		case *int:
 			*target = 1
 		case *int64:
@@ -132,7 +135,7 @@ func TestEveryFieldOfTheServerHasASetting(t *testing.T) {
 	}
 	want := server.Config{
 		Addr: "x", Database: "x", Data: "x", Providers: []string{"x"}, ProviderDirs: []string{"x"}, ConnectionDir: "x",
-		Workers: 1, SourceQueue: 1, AllowPrivate: []string{"x"}, AllowHosts: []string{"x"}, Roles: []string{"x"}, ScriptTimeout: 1, ScriptMemory: 1,
+		Workers: 1, SourceQueue: 1, AllowPrivate: []string{"x"}, AllowCommands: true, AllowHosts: []string{"x"}, Roles: []string{"x"}, ScriptTimeout: 1, ScriptMemory: 1,
 		LogFormat: "x", LogLevel: "x", MaxPayload: 1, Drain: 1,
 		AutoFix: "x", AutoFixCommand: []string{"x"}, AutoFixURL: "x", AutoFixModel: "x", AutoFixKeyFile: "x",
 		NotifyWebhooks: []string{"x"}, NotifySecretFile: "x", NotifyMailHost: "x", NotifyMailPort: 1, NotifyMailTLS: "x", NotifyMailUser: "x",

@@ -51,7 +51,11 @@ func describeRun(raw json.RawMessage, now time.Time) (string, error) {
 		d.json("Answer", r.Question.Answer)
 		d.line("Answered by", string(r.Question.AnsweredBy))
 	}
-	d.json("Output", r.Output)
+	if o := plainOutput(r); o != nil {
+		describeOutput(d, o)
+	} else {
+		d.json("Output", r.Output)
+	}
 	if r.Approval != nil {
 		describeApproval(d, r.Approval)
 	}
@@ -162,6 +166,8 @@ func triggerWords(trigger string) string {
 	switch trigger {
 	case "schedule":
 		return "schedule (it was due)"
+	case "retry":
+		return "retry (a person asked for it once more)"
 	case "manual":
 		return "manual (a run was requested)"
 	case "event":

@@ -26,7 +26,7 @@ func describeSchedule(raw json.RawMessage, now time.Time) (string, error) {
 		return "", fmt.Errorf("read schedule: %w", err)
 	}
 	d := newDescription(now)
-	d.say("The schedule %s runs the graph %s.", s.Name, s.GraphID)
+	d.say("The schedule %s runs %s.", s.Name, workWords(s.GraphID, s.Run))
 	switch {
 	case !s.Enabled && s.Issue != "":
 		d.say("It was disabled automatically: %s Enable it with: pawl resume schedule %s", s.Issue, s.Name)
@@ -51,7 +51,17 @@ func describeSchedule(raw json.RawMessage, now time.Time) (string, error) {
 	d.instant("Created", s.CreatedAt.Time)
 	d.instant("Updated", s.UpdatedAt.Time)
 	d.line("Id", s.ID)
-	d.json("Input", s.Input)
+	d.line("Missed", missedStory(s.Missed))
+	d.line("Attempts", retryStory(s))
+	if s.Run != nil {
+		raw, err := json.Marshal(s.Run)
+		if err != nil {
+			return "", err
+		}
+		d.json("Run", raw)
+	} else {
+		d.json("Input", s.Input)
+	}
 	return d.String(), nil
 }
 
@@ -66,6 +76,36 @@ func describeTiming(d *description, s client.Schedule) {
 	if s.MaxRuns > 0 {
 		d.line("Runs", fmt.Sprintf("%d of %d", s.Begun, s.MaxRuns))
 	}
+}
+
+// missedStory says what becomes of slots that nobody was there for.
+func missedStory(m *client.Missed) string {
+	if m == nil {
+		return ""
+	}
+	late := ""
+	if m.Within != "" {
+		late = " that is at most " + m.Within + " late"
+	}
+	switch m.Policy {
+	case "last":
+		return "last: the latest slot" + late + " runs later"
+	case "all":
+		return "all: every slot" + late + " runs later"
+	}
+	return m.Policy
+}
+
+// retryStory says how often a slot is tried.
+func retryStory(s client.Schedule) string {
+	if s.Retry == nil {
+		return ""
+	}
+	told := fmt.Sprintf("up to %d", s.Retry.Attempts)
+	if s.Retry.Within != "" {
+		told += " within " + s.Retry.Within
+	}
+	return told
 }
 
 // policyStory says what happens to a slot that comes due while another runs.

@@ -100,7 +100,7 @@ func TestCompletionProposesKinds(t *testing.T) {
 		"describe": "workflows sources schedules runs inputs grants calendars connections jobs",
 		"delete":   "workflows sources schedules calendars rules jobs tokens",
 		"run":      "workflows sources schedules", "pause": "workflows sources schedules", "resume": "workflows sources schedules runs", "why": "workflows sources schedules",
-		"retry": "jobs", "reset": "sources",
+		"retry": "slots jobs", "reset": "sources",
 	} {
 		r := run(t, "__complete", command, "")
 		proposed, _, _ := strings.Cut(r.stdout, ":") // then comes how to go on

@@ -20,7 +20,7 @@ func scheduleKind() kind {
 		verbs: []string{verbRun, verbPause, verbResume, verbWhy}, ask: askSchedule,
 		watch: watchRules{events: []string{"schedule"}, changed: scheduleOfEvent},
 		columns: []column{
-			{title: "name", flex: true, least: 16}, {title: "status", state: true}, {title: "graph", flex: true, least: 12}, {title: "next"}, {title: "last"}, {title: "cron", spare: true}, {title: "timezone", spare: true},
+			{title: "name", flex: true, least: 16}, {title: "status", state: true}, {title: "runs", flex: true, least: 12}, {title: "next"}, {title: "last"}, {title: "cron", spare: true}, {title: "timezone", spare: true},
 			{title: "policy", wide: true}, {title: "issue", wide: true, flex: true}, {title: "labels", wide: true, flex: true}, {title: "grant", wide: true}, {title: "id", wide: true},
 		},
 		row: func(raw json.RawMessage, now time.Time) ([]string, error) {
@@ -29,8 +29,8 @@ func scheduleKind() kind {
 				return nil, err
 			}
 			return []string{
-				s.Name, enabledWord(s), s.GraphID, relative(s.NextRunAt.Time, now), relative(s.LastRunAt.Time, now), timesWord(s), orDash(s.Timezone),
-				string(s.ConcurrencyPolicy), orDash(s.Issue), orDash(labelWords(s.Labels)), s.ExecutionGrantID, s.ID,
+				s.Name, enabledWord(s), workCell(s), relative(s.NextRunAt.Time, now), relative(s.LastRunAt.Time, now), timesWord(s), orDash(s.Timezone),
+				string(s.ConcurrencyPolicy), orDash(s.Issue), orDash(labelWords(s.Labels)), orDash(s.ExecutionGrantID), s.ID,
 			}, nil
 		},
 		describe: describeSchedule, more: describeSlots,

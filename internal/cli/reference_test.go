@@ -166,8 +166,8 @@ func settingReference() string {
 		p.say("\n## %s\n", part.title)
 		p.table("Flag", "Environment", "In the file", "Default", "Meaning")
 		for _, s := range part.list {
-			name, usage := pflag.UnquoteUsage(&pflag.Flag{Usage: s.usage})
-			p.row(code("--"+s.flag+" "+name), code(s.env), code(s.key), code(formatValue(s.at(&defaults))), usage)
+			name, usage := pflag.UnquoteUsage(&pflag.Flag{Usage: s.usage, Value: &settingFlag{isSwitch: isSwitch(s.at(&defaults))}})
+			p.row(code(strings.TrimSpace("--"+s.flag+" "+name)), code(s.env), code(s.key), code(formatValue(s.at(&defaults))), usage)
 		}
 	}
 	p.say("\nCommands find the server where `--server` says, else where `addr` says, and take the token that\nthey are given, else the one in the data folder if the server is on this machine.")

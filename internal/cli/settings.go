@@ -44,7 +44,7 @@ type setting struct {
 	merged bool
 
 	// at is where the value goes. Its type says what is accepted: *string,
-	// *[]string, *int, *int64 (bytes), *time.Duration.
+	// *[]string, *bool, *int, *int64 (bytes), *time.Duration.
 	at func(*values) any
 
 	// check finds what is wrong with a value beyond its type; nil accepts all.
@@ -80,6 +80,8 @@ func serverSettings() []setting {
 		{key: "allowPrivate", flag: "allow-private", env: "PAWL_ALLOW_PRIVATE", scope: forServer,
 			usage: "allow jobs to call private addresses in `CIDR` (repeatable)", at: func(v *values) any { return &v.server.AllowPrivate },
 			check: func(v *values) error { _, err := outbound.ParsePrefixes(v.server.AllowPrivate); return err }},
+		{key: "allowCommands", flag: "allow-commands", env: "PAWL_ALLOW_COMMANDS", scope: forServer,
+			usage: "let admins apply schedules that run commands of this machine; definitions in served folders always may", at: func(v *values) any { return &v.server.AllowCommands }},
 		{key: "roles", flag: "roles", env: "PAWL_ROLES", scope: forServer,
 			usage: "`ROLES` of this process: api, worker", at: func(v *values) any { return &v.server.Roles }},
 		{key: "scriptTimeout", flag: "script-timeout", env: "PAWL_SCRIPT_TIMEOUT", scope: forServer,

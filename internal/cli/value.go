@@ -20,6 +20,8 @@ func parseInto(target any, texts []string) (err error) {
 		*t = last
 	case *[]string:
 		*t = texts
+	case *bool:
+		*t, err = parseSwitch(last)
 	case *int:
 		*t, err = parseNumber(last)
 	case *int64:
@@ -46,6 +48,17 @@ func splitList(text string, paths bool) []string {
 		}
 	}
 	return parts
+}
+
+// parseSwitch reads true or false, also as 1 and 0, on and off, yes and no.
+func parseSwitch(s string) (bool, error) {
+	switch strings.ToLower(s) {
+	case "true", "1", "on", "yes":
+		return true, nil
+	case "false", "0", "off", "no":
+		return false, nil
+	}
+	return false, fmt.Errorf("%q is neither true nor false", s)
 }
 
 func parseNumber(s string) (int, error) {
@@ -87,6 +100,8 @@ func formatValue(target any) string {
 		return *t
 	case *[]string:
 		return strings.Join(*t, ",")
+	case *bool:
+		return strconv.FormatBool(*t)
 	case *int:
 		return strconv.Itoa(*t)
 	case *int64:

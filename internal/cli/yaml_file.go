@@ -83,7 +83,7 @@ func (f yamlFile) check() (list []checked, send []applicable) {
 		case graphspec.Kind:
 			in, wrong := graphspec.FromDocument(doc)
 			faults, to.path, to.body = wrong, client.NamedSchedulePath(doc.Name), in
-			c.summary = fmt.Sprintf("schedule %s of the graph %s", in.Name, in.GraphID)
+			c.summary = fmt.Sprintf("schedule %s of %s", in.Name, workWords(in.GraphID, in.Run))
 		case calendarspec.Kind:
 			in, wrong := calendarspec.FromDocument(doc)
 			faults, to.path, to.body = wrong, client.CalendarPath(doc.Name), in

@@ -104,6 +104,12 @@ func FromEnvironment(text string, getenv func(string) string) (string, error) {
 	return resolver{getenv: getenv}.fromEnvironment(text)
 }
 
+// Resolve is a text with what its references, such as ${NAME}, stand for. Its errors
+// name the variables, never what is in them.
+func Resolve(text string, getenv func(string) string) (string, error) {
+	return resolver{getenv: getenv}.fromEnvironment(text)
+}
+
 func reference() *regexp.Regexp { return regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`) }
 
 // resolver puts secrets into the texts of one definition. Its errors name

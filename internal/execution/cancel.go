@@ -6,6 +6,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/execution/contract"
+	"github.com/pawlrun/pawl/internal/execution/work"
 	"github.com/pawlrun/pawl/internal/executor/runner"
 	"github.com/pawlrun/pawl/internal/grant"
 	"github.com/pawlrun/pawl/internal/store"
@@ -57,9 +58,11 @@ func (s *Service) takeToStop(ctx context.Context, tx *store.Tx, seen executionst
 	if err != nil {
 		return nil, err
 	}
-	g, err := grantstore.In(tx).GrantByID(ctx, seen.GrantID)
-	if err != nil {
-		return nil, err
+	var g grantstore.Grant
+	if !work.Is(seen.GraphID) {
+		if g, err = grantstore.In(tx).GrantByID(ctx, seen.GrantID); err != nil {
+			return nil, err
+		}
 	}
 	exec, name, err := s.graphs.Lookup(seen.GraphID)
 	if err != nil { // the graph is gone: there is nobody to tell

@@ -8,6 +8,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/billing"
 	"github.com/pawlrun/pawl/internal/execution/contract"
+	"github.com/pawlrun/pawl/internal/execution/work"
 	"github.com/pawlrun/pawl/internal/executor/runner"
 	"github.com/pawlrun/pawl/internal/grant"
 	"github.com/pawlrun/pawl/internal/store"
@@ -68,7 +69,14 @@ func checked(key, graphID string, req contract.RunRequestV1) (ask, error) {
 	if err := contract.CheckKey(key); err != nil {
 		return ask{}, err
 	}
-	if err := req.Check(); err != nil {
+	check := req.Check
+	if work.Is(graphID) {
+		if req.ScheduleID == "" { // nobody but a slot brings one
+			return ask{}, errNoGraph(nil)
+		}
+		check = req.CheckPlain
+	}
+	if err := check(); err != nil {
 		return ask{}, err
 	}
 	hash, err := requestHash(graphID, req.ExecutionGrantID, req.Input)
@@ -84,12 +92,16 @@ func checked(key, graphID string, req contract.RunRequestV1) (ask, error) {
 // checkGraphID: what cannot be a graph is not found.
 func checkGraphID(graphID string) error {
 	if _, _, err := contract.ParseGraphID(graphID); err != nil {
-		return &pawl.Error{
-			Code: pawl.CodeNotFound, Op: "run graph", Msg: "there is no such graph",
-			Hint: "A graph id looks like langgraph:poet.", Err: err,
-		}
+		return errNoGraph(err)
 	}
 	return nil
+}
+
+func errNoGraph(err error) error {
+	return &pawl.Error{
+		Code: pawl.CodeNotFound, Op: "run graph", Msg: "there is no such graph",
+		Hint: "A graph id looks like langgraph:poet.", Err: err,
+	}
 }
 
 // claim makes this service the executor of a key, or tells what is stored
@@ -131,7 +143,7 @@ func (s *Service) claim(ctx context.Context, tx *store.Tx, a ask) (*flight, cont
 			return nil, answer, err
 		case moveTake, moveAgain:
 		}
-		f, err := s.takeOver(ctx, tx, e, takeWish{again: what == moveAgain, attempt: a.req.Attempt, input: a.req.Input})
+		f, err := s.takeOver(ctx, tx, e, takeWish{again: what == moveAgain, attempt: a.req.Attempt, input: a.req.Input, hash: a.hash, req: a.req})
 		if err != nil || f != nil {
 			return f, none, err
 		}
@@ -154,6 +166,10 @@ type newcomer struct {
 
 // allow asks the grant, the graph and the account. It writes nothing.
 func (s *Service) allow(ctx context.Context, tx *store.Tx, a ask) (n newcomer, err error) {
+	if work.Is(a.graphID) { // it needs no grant, and nobody pays
+		n.exec, n.name, err = s.graphs.Lookup(a.graphID)
+		return n, err
+	}
 	if n.grant, err = grant.Authorize(ctx, tx, a.req.ExecutionGrantID, a.graphID); err != nil {
 		return n, err
 	}
@@ -190,6 +206,7 @@ func (s *Service) draft(tx *store.Tx, a ask, n newcomer) *flight {
 		e.RunID = store.NewID()
 	}
 	f := s.newFlight(e, m, n.exec, n.name, n.grant, a.req.Input, nil)
+	f.about(a.req)
 	f.claimed, f.account, f.free = e, n.account, !n.limited
 	tx.InDoubt(func() { s.doubts.note(e.Owner, tx.Now) })
 	return f
@@ -220,6 +237,8 @@ type takeWish struct {
 	attempt int    //
 	input   []byte // of the request; that of a resumption is remembered
 	resume  []byte // the answer of a person
+	hash    string // of the request; empty leaves it
+	req     contract.RunRequestV1
 }
 
 // takeOver claims what nobody executes. Nil means that a rival was faster.
@@ -233,9 +252,16 @@ func (s *Service) takeOver(ctx context.Context, tx *store.Tx, seen executionstor
 		return nil, err
 	}
 	begins := wish.again || wish.resume != nil || m.Remote == nil
-	g, err := grant.Authorize(ctx, tx, seen.GrantID, seen.GraphID)
-	if _, refused := grant.RefusalCode(err); err != nil && (begins || !refused || g.ID == "") {
-		return nil, err
+	var g grant.Grant
+	if !work.Is(seen.GraphID) {
+		under := seen.GrantID
+		if wish.hash != "" && wish.again { // a person may have given the slot another one
+			under = wish.req.ExecutionGrantID
+		}
+		g, err = grant.Authorize(ctx, tx, under, seen.GraphID)
+		if _, refused := grant.RefusalCode(err); err != nil && (begins || !refused || g.ID == "") {
+			return nil, err
+		}
 	}
 	exec, name, err := s.graphs.Lookup(seen.GraphID)
 	if err != nil {
@@ -247,9 +273,12 @@ func (s *Service) takeOver(ctx context.Context, tx *store.Tx, seen executionstor
 		next.Attempt, next.CancelAt = wish.attempt, time.Time{}
 		m.Units, m.Asked, m.Question, m.Input, m.Retry, m.RetryAfterMS = 0, false, "", nil, false, 0
 	}
-	next.Remote = m.json()
+	next.Remote, next.GrantID = m.json(), g.ID
+	if wish.hash != "" {
+		next.Hash = wish.hash
+	}
 	limited := false
-	if begins {
+	if begins && !work.Is(seen.GraphID) {
 		if _, limited, err = bounded(ctx, tx, g); err != nil {
 			return nil, err
 		}
@@ -266,7 +295,15 @@ func (s *Service) takeOver(ctx context.Context, tx *store.Tx, seen executionstor
 	if wish.input == nil {
 		wish.input = m.Input
 	}
-	return s.newFlight(next, m, exec, name, g, wish.input, wish.resume), nil
+	f := s.newFlight(next, m, exec, name, g, wish.input, wish.resume)
+	f.about(wish.req)
+	return f, nil
+}
+
+// about tells the run what its request says of it that is not part of what makes
+// two requests the same.
+func (f *flight) about(req contract.RunRequestV1) {
+	f.run.Schedule, f.run.Timezone, f.run.Idempotent, f.run.Retries, f.run.Asked = req.Schedule, req.Timezone, req.Idempotent, req.Retries, req.Asked
 }
 
 func (s *Service) newFlight(e executionstore.Execution, m memory, exec runner.Executor, name string, g grant.Grant, input, resume []byte) *flight {

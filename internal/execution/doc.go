@@ -40,6 +40,9 @@
 // key that is not there fails the attempt, which may be tried again, without a
 // call.
 //
+// Commands, URLs and jobs of schedules (package work) go in nobody's name: they have
+// no grant and no account, and nobody but the slot of a schedule can ask for them.
+//
 // # What a crash does
 //
 // What the executor asked to be remembered was stored before the call that it

@@ -2,6 +2,7 @@ package execution
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"sync"
 	"time"
@@ -114,8 +115,23 @@ func (f *flight) emit(e runner.Event) error {
 		}
 	case runner.KindRemote:
 		return f.remember(e)
+	case runner.KindOutput:
+		f.show(e.Output)
 	}
 	return nil
+}
+
+// show keeps what the run has written so far. It never fails the run: all of it is
+// written with the outcome.
+func (f *flight) show(output json.RawMessage) {
+	err := f.write(func(ctx context.Context, tx *store.Tx) error {
+		return executionstore.In(tx).ShowExecution(ctx, f.key, f.owner, output)
+	})
+	if err != nil {
+		f.s.log.Warn("what a run has written is shown later", "run", f.run.RunID, "err", err)
+		return
+	}
+	f.s.shown(f.run.ScheduleID, f.run.Schedule)
 }
 
 // use charges a unit of usage. It never fails the run: what cannot be written

@@ -37,6 +37,7 @@ func (g Guest) key(key string) string {
 func (g Guest) clean(req contract.RunRequestV1) contract.RunRequestV1 {
 	if g.Actor != "" {
 		req.RunID, req.ScheduleID, req.ScheduledFor = "", "", client.Instant{}
+		req.Schedule, req.Timezone, req.Idempotent, req.Retries, req.Asked = "", "", false, false, false
 	}
 	return req
 }

@@ -28,7 +28,7 @@ func judge(e executionstore.Execution, hash string, attempt int, now time.Time) 
 	switch {
 	case err != nil:
 		return 0, err
-	case e.Hash != hash:
+	case e.Hash != hash && e.Hash != "": // none: a person had it opened for another request
 		return moveRefuse, nil
 	case e.Finished && !e.Outcome.OK && attempt > e.Attempt && !m.Unknown:
 		return moveAgain, nil

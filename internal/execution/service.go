@@ -58,6 +58,10 @@ type Config struct {
 	Redact   func(string) string      // leaves secrets out of what executors say; may be nil
 	Progress func(runID, text string) // told what graphs say on their way; must not block; may be nil
 
+	// Shown is told that there is more to see of a run of a schedule; it must not
+	// block; may be nil.
+	Shown func(scheduleID, schedule string)
+
 	// Keys is what a key reference of a billing account, such as ${TEAM_KEY},
 	// stands for now. Its errors never quote a key. Nil: there are none.
 	Keys func(ref string) (string, error)
@@ -78,6 +82,7 @@ type Service struct {
 	keys     func(ref string) (string, error)
 	admitted func(ctx context.Context, token string) (Guest, error)
 	progress func(runID, text string)
+	shown    func(scheduleID, schedule string)
 
 	doubts doubts
 
@@ -103,6 +108,9 @@ func New(cfg Config) (*Service, error) {
 	if cfg.Progress == nil {
 		cfg.Progress = func(string, string) {}
 	}
+	if cfg.Shown == nil {
+		cfg.Shown = func(string, string) {}
+	}
 	if cfg.Redact == nil {
 		cfg.Redact = func(text string) string { return text }
 	}
@@ -111,7 +119,7 @@ func New(cfg Config) (*Service, error) {
 	}
 	base, stop := context.WithCancelCause(context.Background())
 	return &Service{
-		db: cfg.DB, graphs: cfg.Graphs, node: cfg.Node, log: cfg.Log, redact: cfg.Redact, keys: cfg.Keys, admitted: cfg.Admit, progress: cfg.Progress,
+		db: cfg.DB, graphs: cfg.Graphs, node: cfg.Node, log: cfg.Log, redact: cfg.Redact, keys: cfg.Keys, admitted: cfg.Admit, progress: cfg.Progress, shown: cfg.Shown,
 		base: base, stop: stop, flights: map[string]*flight{},
 	}, nil
 }

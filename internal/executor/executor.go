@@ -19,6 +19,7 @@ import (
 	execprog "github.com/pawlrun/pawl/internal/executor/exec"
 	httpexec "github.com/pawlrun/pawl/internal/executor/http"
 	"github.com/pawlrun/pawl/internal/executor/langgraph"
+	"github.com/pawlrun/pawl/internal/executor/plain"
 	"github.com/pawlrun/pawl/internal/executor/runner"
 	"github.com/pawlrun/pawl/internal/outbound"
 	"github.com/pawlrun/pawl/internal/tool/connector"
@@ -53,6 +54,8 @@ type Env struct {
 	// Workflow runs a workflow of this process as a graph of the provider
 	// workflow, which is there without a definition. Nil: it is not there.
 	Workflow func(ctx context.Context, name string, r Run, emit func(Event) error) (Result, error)
+	// Jobs are what schedules enqueue. Nil: they cannot.
+	Jobs plain.Jobs
 	// CheckOnly is a folder that is only looked at: nothing is called, and
 	// programs need not be installed.
 	CheckOnly bool

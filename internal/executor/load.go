@@ -7,6 +7,8 @@ import (
 
 	"github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/definition"
+	"github.com/pawlrun/pawl/internal/execution/work"
+	"github.com/pawlrun/pawl/internal/executor/plain"
 	"github.com/pawlrun/pawl/internal/redact"
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
@@ -25,6 +27,7 @@ func Load(dir string, env Env) (*Set, error) {
 	if env.Workflow != nil {
 		l.members[workflowProvider] = member{Provider: &workflows{run: env.Workflow}, kind: workflowProvider}
 	}
+	l.members[work.Provider] = member{Provider: plain.New(plain.Env{Getenv: env.Getenv, HTTP: env.HTTP, Jobs: env.Jobs, Log: env.Log}), kind: work.Provider}
 	if dir != "" {
 		documents, faults := definition.ReadFolder(dir, "connections", env.Getenv)
 		l.faults = faults
@@ -82,6 +85,9 @@ func (l *loading) definition(doc definition.Document) {
 func (l *loading) name(s *connector.Settings, name string) {
 	if name == workflowProvider {
 		s.Add("/name", "the name %s belongs to the workflows of this server", workflowProvider)
+	}
+	if name == work.Provider {
+		s.Add("/name", "the name %s belongs to this server", work.Provider)
 	}
 	if first, taken := l.places[name]; taken && name != "" {
 		s.Add("/name", "the executor %s is already defined at %s", name, first)

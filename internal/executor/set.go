@@ -9,6 +9,7 @@ import (
 
 	"github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/execution/contract"
+	"github.com/pawlrun/pawl/internal/execution/work"
 	"github.com/pawlrun/pawl/internal/executor/runner"
 	"github.com/pawlrun/pawl/internal/redact"
 )
@@ -52,7 +53,7 @@ func (s *Set) Lookup(graphID string) (Executor, string, error) {
 	}
 	m, known := s.members[provider]
 	if !known {
-		names := slices.Sorted(maps.Keys(s.members))
+		names := slices.DeleteFunc(slices.Sorted(maps.Keys(s.members)), func(name string) bool { return name == work.Provider })
 		hint := "No executor is configured. Define one: {kind: executor, name: langgraph, type: langgraph, url: ...}."
 		if len(names) > 0 {
 			hint = pawl.Suggest(provider, names, "The executors are "+strings.Join(names, ", ")+".")
@@ -77,6 +78,9 @@ func notFound(message, hint string) error {
 func (s *Set) Describe() []Info {
 	var infos []Info
 	for _, provider := range slices.Sorted(maps.Keys(s.members)) {
+		if provider == work.Provider {
+			continue // what schedules run without a graph
+		}
 		m := s.members[provider]
 		info := Info{Provider: provider, Type: m.kind, File: m.file}
 		graphs := m.Graphs()

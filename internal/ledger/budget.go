@@ -56,11 +56,8 @@ func failed(was run.Retry, r runstore.Run, f Failure, now time.Time) (next run.R
 		return next, false
 	case r.HandlerType == pawl.HandlerSchedule:
 		next = run.Retry{Count: was.Count + 1, PeriodStart: was.PeriodStart}
-		wait, ok := run.SlotAttempt(next.Count)
-		if ok {
-			next.NextAt = now.Add(wait)
-		}
-		exhausted = !ok
+		next.NextAt = f.Slot.Next(next.Count, now, f.RetryAfter, r.ID)
+		return next, next.NextAt.IsZero()
 	default:
 		var ok bool
 		next, ok = was.FailTransient(now)

@@ -26,6 +26,8 @@ type Failure struct {
 	Deferred bool
 	// Budget is what a source may spend; the zero Budget is the default one.
 	Budget run.Budget
+	// Slot is what a slot of a schedule may spend; the zero one is the default.
+	Slot run.SlotBudget
 }
 
 // maxMessage bounds a stored message, in bytes.

@@ -29,13 +29,6 @@ func Reconcile(attempts int) (wait time.Duration, ok bool) {
 	return doubled(10*time.Second, 10*time.Minute, attempts), attempts < ReconcileAttempts
 }
 
-// SlotAttempt returns how long to wait before the next attempt within one slot
-// of a schedule, after the given number of failed ones: 1 s, doubling up to
-// 30 s. ok is false once the slot ends as an error.
-func SlotAttempt(failures int) (wait time.Duration, ok bool) {
-	return doubled(time.Second, 30*time.Second, failures-1), failures < SlotAttempts
-}
-
 // CrashLoop reports whether that many consecutive crashed attempts of one
 // chain are enough to stop recovering by itself.
 func CrashLoop(crashes int) bool { return crashes >= CrashAttempts }

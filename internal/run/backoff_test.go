@@ -20,7 +20,6 @@ func TestBackoffTables(t *testing.T) {
 	}{
 		{"transient", Transient, 1, []time.Duration{10 * s, 20 * s, 40 * s, 80 * s, 160 * s, 320 * s, 600 * s, 600 * s}, 6},
 		{"reconcile", Reconcile, 0, []time.Duration{10 * s, 20 * s, 40 * s, 80 * s, 160 * s, 320 * s, 600 * s, 600 * s}, 5},
-		{"slot", SlotAttempt, 1, []time.Duration{1 * s, 2 * s, 4 * s, 8 * s, 16 * s, 30 * s, 30 * s}, 3},
 	}
 	for _, tt := range tests {
 		for i, want := range tt.waits {

@@ -58,15 +58,14 @@ const (
 	DispositionSkippedGrant    Disposition = "skipped_grant"    // not authorised any more
 	DispositionSkippedBudget   Disposition = "skipped_budget"   // the money or the count is spent
 	DispositionSuperseded      Disposition = "superseded"       // the schedule was edited
-	DispositionExcluded        Disposition = "excluded"         // an edit of the schedule or a calendar leaves it out
+	DispositionExcluded        Disposition = "excluded"         // an edit of the schedule or a calendar leaves it out, or a person did
 )
 
 // Dispositions returns the closed set of dispositions.
 func Dispositions() []Disposition {
 	return []Disposition{
 		DispositionFired, DispositionCoalesced, DispositionSkippedOverlap, DispositionSkippedMissed,
-		DispositionSkippedDisabled, DispositionSkippedGrant, DispositionSkippedBudget, DispositionSuperseded,
-		DispositionExcluded,
+		DispositionSkippedDisabled, DispositionSkippedGrant, DispositionSkippedBudget, DispositionSuperseded, DispositionExcluded,
 	}
 }
 

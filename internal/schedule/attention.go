@@ -14,6 +14,9 @@ import (
 
 // noteSlot notes what a closed slot means for people.
 func (s *Service) noteSlot(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, slot schedulestore.Slot) error {
+	if slot.Doubt {
+		return s.noteIssue(ctx, tx, sch, run.IssueOutcomeUnknown, pawl.FormatTime(slot.ScheduledFor), slot.RunID, doubt(sch, slot))
+	}
 	issue, text := slotIssue(slot)
 	if issue == run.IssueNone && slot.Disposition != string(run.DispositionFired) {
 		return nil // passed over; it says nothing about the schedule's health
@@ -59,6 +62,11 @@ func (s *Service) settleAs(ctx context.Context, tx *store.Tx, known runstore.Lan
 	asks, tries, err := waitingSlots(ctx, tx, sch.ID)
 	if err != nil {
 		return err
+	}
+	if health.Issue == string(run.IssueNone) || health.Issue == string(run.IssueOutcomeUnknown) { // that another slot ended well answers nothing
+		if health, err = attentionOf(ctx, tx, sch); err != nil {
+			return err
+		}
 	}
 	if asks && known.Issue == string(run.IssueApproval) { // that another slot ended well does not answer it
 		health = known.Attention

@@ -40,6 +40,7 @@ type BackfillAsk struct {
 	From, To  time.Time
 	PerMinute int    // zero is the default
 	GrantID   string // of the owner of the schedule; empty is the schedule's own
+	Failed    bool   // those that failed, too
 }
 
 // PlanBackfill makes a plan for the instants in [from, to), in the caller's

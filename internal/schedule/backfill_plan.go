@@ -82,7 +82,7 @@ func (s *Service) plan(ctx context.Context, tx *store.Tx, sch schedulestore.Sche
 		if err != nil {
 			return Plan{}, err
 		}
-		if err := plan.add(schedule, v, from, to, byInstant); err != nil {
+		if err := plan.add(schedule, v, from, to, byInstant, ask.Failed); err != nil {
 			return Plan{}, err
 		}
 	}
@@ -95,7 +95,7 @@ func (s *Service) plan(ctx context.Context, tx *store.Tx, sch schedulestore.Sche
 }
 
 // add puts the instants of one version into the plan.
-func (p *Plan) add(schedule when.Schedule, v schedulestore.ScheduleVersion, from, to time.Time, known map[int64]schedulestore.Slot) error {
+func (p *Plan) add(schedule when.Schedule, v schedulestore.ScheduleVersion, from, to time.Time, known map[int64]schedulestore.Slot, failed bool) error {
 	for at := from.Add(-time.Millisecond); ; {
 		next, ok := schedule.Next(at)
 		if !ok || !next.Before(to) {
@@ -103,16 +103,24 @@ func (p *Plan) add(schedule when.Schedule, v schedulestore.ScheduleVersion, from
 		}
 		at = next
 		slot, there := known[next.UnixMilli()]
-		if there && !reopens(slot) {
+		was := slot.Disposition
+		again := failed && run.SlotStatus(slot.Status) == run.SlotError && !slot.Doubt
+		if again {
+			was = wasError
+		}
+		if there && !reopens(slot) && !again {
 			p.Skipped++
 			continue
 		}
 		if len(p.Slots) == maxBackfill {
 			return &pawl.Error{Code: pawl.CodeInvalid, Reason: "too_many", Op: "plan backfill", Msg: fmt.Sprintf("the backfill has more than %d slots", maxBackfill), Hint: "Ask for a shorter time."}
 		}
-		p.Slots = append(p.Slots, PlannedSlot{At: client.At(next), Revision: v.Revision, GraphID: v.GraphID, Input: v.Input, Was: slot.Disposition})
+		p.Slots = append(p.Slots, PlannedSlot{At: client.At(next), Revision: v.Revision, GraphID: v.GraphID, Input: v.Input, Was: was})
 	}
 }
+
+// wasError is what became of a slot that failed.
+const wasError = string(run.SlotError)
 
 // reopens: a slot that was passed over and never began may run by consent.
 func reopens(slot schedulestore.Slot) bool {

@@ -130,7 +130,15 @@ func (s *Service) startPlanned(ctx context.Context, tx *store.Tx, sch schedulest
 	if err != nil {
 		return false, err
 	}
-	if made == 0 {
+	if made == 0 && p.Was == wasError {
+		slot, err := schedulestore.In(tx).HoldSlot(ctx, sch.ID, p.At.Time)
+		if err != nil || run.SlotStatus(slot.Status) != run.SlotError {
+			return false, err
+		}
+		if err := s.reopen(ctx, tx, sch, slot, schedulestore.Again{Trigger: triggerBackfill, BackfillID: b.ID, Revision: p.Revision}); err != nil {
+			return false, err
+		}
+	} else if made == 0 {
 		reopened, err := schedulestore.In(tx).ReopenSlot(ctx, sch.ID, p.At.Time, b.ID, p.Revision)
 		if err != nil || !reopened {
 			return false, err

@@ -72,13 +72,13 @@ func TestABackfillMakesUpForWhatWasMissed(t *testing.T) {
 	inTime(t, func(t *testing.T, k *kit) {
 		sch := k.create(ask("s", ""))
 		k.pass(90 * time.Second)
-		k.restart(2 * time.Minute) // missed 00:02 and 00:03
+		k.restart(2 * time.Minute) // missed 00:02; 00:03 is about to run
 		k.update(sch, client.SchedulePatch{Input: json.RawMessage(`{"n":2}`)})
 		k.pass(time.Minute)        // 00:04:30
-		k.restart(2 * time.Minute) // missed 00:05 and 00:06
+		k.restart(2 * time.Minute) // the same with 00:05 and 00:06
 		k.update(sch, client.SchedulePatch{Input: json.RawMessage(`{"n":3}`)})
 		b, plan := k.planFor(sch, at(1), at(6).Add(time.Second), 6)
-		want := []string{`00:02 {"n":1} skipped_missed`, `00:03 {"n":1} skipped_missed`, `00:05 {"n":2} skipped_missed`, `00:06 {"n":2} skipped_missed`}
+		want := []string{`00:02 {"n":1} skipped_missed`, `00:03 {"n":1} superseded`, `00:05 {"n":2} skipped_missed`, `00:06 {"n":2} superseded`}
 		if !slices.Equal(plan.words(), want) || plan.Skipped != 2 || b.Total != 4 || b.State != BackfillPlanned {
 			t.Errorf("the plan is %v, %d ran: %+v", plan.words(), plan.Skipped, b)
 		}

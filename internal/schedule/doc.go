@@ -1,5 +1,5 @@
-// Package schedule is the third kind: schedules that run graphs at their instants,
-// under a grant, once for each slot.
+// Package schedule is the third kind: schedules that run graphs under a grant, or
+// commands, URLs and jobs, at their instants, once for each slot.
 //
 // # Slots
 //
@@ -23,7 +23,7 @@
 // run begins and the following instant is noted. Then the execution service is
 // asked, in this process or over HTTP, with the slot's key, so that asking twice
 // runs once. The outcome closes the slot, or leaves it for another attempt if
-// the service says that one may help: three at most, inside the slot. A service
+// the service says that one may help: three at most, or what the definition says, inside the slot. A service
 // that cannot be reached says nothing: it is asked the same again until it
 // answers. A slot goes on with the graph, the input and the grant it began with,
 // whatever its schedule becomes meanwhile.
@@ -34,11 +34,20 @@
 // (together.go). What is different about a slot sends it through take and record,
 // by itself.
 //
+// # Without a grant
+//
+// What a schedule runs instead of a graph (package work) is a graph to the
+// execution service, which needs no grant and costs nothing. It is started once for
+// an attempt; how many attempts a slot has is what its definition says (Rules). If
+// nobody knows whether it ran, the slot is closed with a doubt, which keeps the
+// schedule in need of a person until one has decided: RetrySlot, SkipSlot, Resolve.
+//
 // # What nobody was there for
 //
 // Workers note every 20 s that they are at work. What came due in a gap of that
 // clock, and more than a minute ago, was missed: it is recorded as such and
-// never made up for by itself. What came due before the gap only waited.
+// never made up for by itself, unless the definition says so, which is
+// consent. What came due before the gap, or a moment ago, only waited.
 //
 // # What a crash does
 //

@@ -11,6 +11,7 @@ import (
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/execution"
 	"github.com/pawlrun/pawl/internal/execution/contract"
+	"github.com/pawlrun/pawl/internal/execution/work"
 	"github.com/pawlrun/pawl/internal/grant"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/queue"
@@ -115,10 +116,16 @@ func requestOf(sch schedulestore.Schedule, slot schedulestore.Slot) contract.Run
 	if len(input) == 0 {
 		input = json.RawMessage("{}")
 	}
-	return contract.RunRequestV1{
+	rules := RulesOf(sch)
+	req := contract.RunRequestV1{
 		ExecutionGrantID: sch.GrantID, Input: input, RunID: slot.RunID, Attempt: slot.Attempts,
-		ScheduleID: sch.ID, ScheduledFor: client.At(slot.ScheduledFor),
+		ScheduleID: sch.ID, ScheduledFor: client.At(slot.ScheduledFor), Schedule: sch.Name, Timezone: sch.Timezone,
+		Idempotent: rules.Idempotent, Retries: rules.Retry != nil, Asked: slot.Trigger == triggerRetry || slot.Trigger == triggerBackfill,
 	}
+	if work.Is(sch.GraphID) {
+		req.ExecutionGrantID = "" // that which the schedule may have had
+	}
+	return req
 }
 
 // giveBack ends an attempt because the process stops, so that it does not count
@@ -161,6 +168,9 @@ func (a *attempt) closeWithKnownOutcome(ctx context.Context) (time.Time, error) 
 	if asks := len(answer.Interrupt) > 0; asks || failure != nil || answer.ErrorCode == contract.Aborted {
 		a.log.Warn("a slot is given up: the server stopped during every attempt", "schedule", a.schedule.Name, "slot", pawl.FormatTime(a.slot.ScheduledFor), "outcome", failure)
 		end = failed(contract.Internal, "The server stopped during every attempt.")
+		if work.Is(a.schedule.GraphID) { // it may have been started, and keeps no word
+			end.ErrorMessage, end.Doubt = "It is unknown whether it ran: the server stopped during every attempt.", true
+		}
 		if asks {
 			a.cancelElsewhere(ctx, a.key())
 		}

@@ -27,13 +27,11 @@ type following struct {
 
 // follow decides by policy what becomes of the instants that came due after a
 // slot, and which one is next; future is the first that is not due yet. It is
-// pure. late says that what is past was missed, because nobody was there.
-func follow(policy pawl.ConcurrencyPolicy, due []time.Time, future time.Time, late bool) following {
+// pure. What was missed, because nobody was there, is left out before.
+func follow(policy pawl.ConcurrencyPolicy, due []time.Time, future time.Time) following {
 	switch {
 	case len(due) == 0:
 		return following{next: future}
-	case late:
-		return following{due, run.DispositionSkippedMissed, future}
 	case policy == pawl.PolicyForbid:
 		return following{due, run.DispositionSkippedOverlap, future}
 	case policy == pawl.PolicyReplace:
@@ -78,9 +76,14 @@ func (s *Service) chain(ctx context.Context, tx *store.Tx, sch schedulestore.Sch
 	if due, err = withoutSlot(ctx, tx, sch.ID, due); err != nil {
 		return err
 	}
-	f := follow(pawl.ConcurrencyPolicy(sch.Policy), due, future, late)
-	if spent(sch) {
+	f := follow(pawl.ConcurrencyPolicy(sch.Policy), due, future)
+	switch {
+	case spent(sch):
 		f = following{}
+	case late:
+		if f, err = s.chainLate(ctx, tx, sch, due, future); err != nil {
+			return err
+		}
 	}
 	if f.next, err = s.setNext(ctx, tx, sch, schedule, f.next); err != nil {
 		return err
@@ -179,6 +182,7 @@ const (
 	triggerSchedule = "schedule"
 	triggerManual   = "manual"
 	triggerBackfill = "backfill"
+	triggerRetry    = "retry" // a person asked for it once more
 )
 
 // lastSlot is the instant after which the schedule goes on: that of its latest

@@ -3,6 +3,7 @@ package schedule
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -23,6 +24,46 @@ type poet struct {
 	keys  map[string]int // how often each was written for; guarded by mu
 	asked int            // guarded by mu
 	usage *runner.Usage  // that it reports; guarded by mu
+
+	program func(r runner.Run) runner.Result // it is one that keeps no word; nil: it is not; guarded by mu
+	starts  []runner.Run                     // of the program; guarded by mu
+	going   runner.Going
+}
+
+// runProgram runs a program that is started once for an attempt.
+func (p *poet) runProgram(ctx context.Context, r runner.Run, emit func(runner.Event) error, program func(r runner.Run) runner.Result) (runner.Result, error) {
+	m, err := runner.Remember(r)
+	if err != nil {
+		return runner.Result{}, err
+	}
+	if m.State == runner.StateGoing && m.Attempt == r.Attempt && !r.Idempotent {
+		return runner.Unknown("its end was not seen"), nil
+	}
+	return p.going.Call(ctx, r, m, 0, emit, func(ctx context.Context, r runner.Run, _ string) (runner.Result, bool, error) {
+		p.mu.Lock()
+		p.starts = append(p.starts, r)
+		p.mu.Unlock()
+		select {
+		case <-time.After(p.takes):
+		case <-ctx.Done():
+			return runner.Result{}, false, context.Cause(ctx)
+		}
+		result := program(r)
+		return result, !result.Unknown, nil
+	})
+}
+
+// started is how often the program was started.
+func (p *poet) started() []runner.Run {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.starts)
+}
+
+func (p *poet) setProgram(program func(r runner.Run) runner.Result) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.program = program
 }
 
 // Lookup finds itself.
@@ -35,8 +76,11 @@ func (p *poet) Run(ctx context.Context, r runner.Run, emit func(runner.Event) er
 	if p.keys[r.Key] == 0 {
 		p.keys[r.Key]++
 	}
-	usage := p.usage
+	usage, program := p.usage, p.program
 	p.mu.Unlock()
+	if program != nil {
+		return p.runProgram(ctx, r, emit, program)
+	}
 	if usage != nil {
 		if err := emit(runner.Event{Kind: runner.KindUsage, Usage: usage}); err != nil {
 			return runner.Result{}, err

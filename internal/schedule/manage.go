@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"time"
@@ -13,6 +14,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/execution/contract"
+	"github.com/pawlrun/pawl/internal/execution/work"
 	"github.com/pawlrun/pawl/internal/grant"
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/run"
@@ -35,12 +37,8 @@ func checkSchedule(s schedulestore.Schedule, times error) error {
 	if !scheduleName.MatchString(s.Name) {
 		add("/name", "must begin with a letter or digit and have at most 128 letters, digits, dots, hyphens and underscores")
 	}
-	if _, _, err := contract.ParseGraphID(s.GraphID); err != nil {
-		add("/graphId", "%s", messageOf(err))
-	}
-	if !json.Valid(s.Input) || len(s.Input) > maxInput {
-		add("/input", "must be JSON of at most %d bytes", maxInput)
-	}
+	checkWhat(s, add)
+	RulesOf(s).check(add)
 	if !pawl.ConcurrencyPolicy(s.Policy).Valid() {
 		add("/concurrencyPolicy", "must be Queue, Forbid, Allow or Replace, not %q", s.Policy)
 	}
@@ -58,6 +56,52 @@ func checkSchedule(s schedulestore.Schedule, times error) error {
 	return nil
 }
 
+// checkWhat finds what is wrong with what a schedule runs.
+func checkWhat(s schedulestore.Schedule, add func(pointer, format string, values ...any)) {
+	if work.Is(s.GraphID) {
+		what, err := work.Read(s.Input)
+		if err != nil || len(s.Input) > maxInput {
+			add("/run", "must be JSON of at most %d bytes", maxInput)
+			return
+		}
+		work.Check(what, func(pointer, format string, values ...any) { add("/run"+pointer, format, values...) })
+		if what.Dir != "" && !filepath.IsAbs(what.Dir) {
+			add("/run/dir", "must be the whole path of a folder; one from the definition's folder is for definitions that the server reads itself")
+		}
+		return
+	}
+	if _, _, err := contract.ParseGraphID(s.GraphID); err != nil {
+		add("/graphId", "%s", messageOf(err))
+	}
+	if !json.Valid(s.Input) || len(s.Input) > maxInput {
+		add("/input", "must be JSON of at most %d bytes", maxInput)
+	}
+}
+
+// oneWork refuses a request that says more than one thing that is to run.
+func oneWork(graphID string, input json.RawMessage, grantID string, what *client.PlainRun) error {
+	var faults []pawl.Field
+	add := func(pointer, message string) { faults = append(faults, pawl.Field{Pointer: pointer, Message: message}) }
+	if work.Is(graphID) {
+		add("/graphId", "the provider "+work.Provider+" belongs to this server; send run")
+	}
+	if what != nil {
+		if graphID != "" {
+			add("/run", "excludes graphId")
+		}
+		if len(input) > 0 {
+			add("/input", "is for graphs; a command has env, a URL has body")
+		}
+		if grantID != "" {
+			add("/executionGrantId", "is for graphs; what run says needs none")
+		}
+	}
+	if len(faults) == 0 {
+		return nil
+	}
+	return &pawl.Error{Code: pawl.CodeInvalid, Op: "check schedule", Msg: "the schedule is not valid", Hint: "A schedule has either a graph or a run.", Fields: faults}
+}
+
 // Create makes a schedule with its grant and its first slot, in the caller's
 // transaction (C-27, C-28).
 func (s *Service) Create(ctx context.Context, tx *store.Tx, ownerID string, in client.ScheduleRequest, by string) (schedulestore.Schedule, error) {
@@ -65,6 +109,13 @@ func (s *Service) Create(ctx context.Context, tx *store.Tx, ownerID string, in c
 		Name: in.Name, OwnerUserID: ownerID, GrantID: in.ExecutionGrantID, GraphID: in.GraphID, Input: in.Input, Cron: string(in.Cron), Timezone: in.Timezone,
 		Timing: newTiming(in.Timing), MaxRuns: in.MaxRuns, Policy: string(in.ConcurrencyPolicy), Enabled: in.Enabled == nil || *in.Enabled, Labels: in.Labels,
 	}
+	if err := oneWork(in.GraphID, in.Input, in.ExecutionGrantID, in.Run); err != nil {
+		return schedulestore.Schedule{}, err
+	}
+	if in.Run != nil {
+		sch.GraphID, sch.Input = work.Graph(*in.Run)
+	}
+	sch.Rules = Rules{in.Idempotent, in.Missed, in.Retry}.store()
 	if len(sch.Input) == 0 {
 		sch.Input = json.RawMessage("{}")
 	}
@@ -97,6 +148,9 @@ func (s *Service) Create(ctx context.Context, tx *store.Tx, ownerID string, in c
 // grantFor is the grant that a schedule runs under: the one that it names,
 // which must be the owner's and allow the graph, or one made for it alone.
 func (s *Service) grantFor(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule) (string, error) {
+	if work.Is(sch.GraphID) {
+		return "", nil
+	}
 	if sch.GrantID == "" {
 		g, err := s.cfg.Grants.CreateForGraph(ctx, tx, sch.OwnerUserID, sch.GraphID)
 		return g.ID, err
@@ -152,6 +206,15 @@ func noSchedule(id string) error {
 // the schedule as it was is closed, and the next one is that of the new one
 //
 func (s *Service) Update(ctx context.Context, tx *store.Tx, ownerID, id string, in client.SchedulePatch, by string) (schedulestore.Schedule, error) {
+	was, err := s.Owned(ctx, tx, ownerID, id)
+	if err != nil {
+		return schedulestore.Schedule{}, err
+	}
+	return s.update(ctx, tx, ownerID, id, in, RulesOf(was), by)
+}
+
+// update changes a schedule whose rules are these as far as the change says nothing.
+func (s *Service) update(ctx context.Context, tx *store.Tx, ownerID, id string, in client.SchedulePatch, rules Rules, by string) (schedulestore.Schedule, error) {
 	read, err := s.Owned(ctx, tx, ownerID, id)
 	if err != nil {
 		return schedulestore.Schedule{}, err
@@ -164,7 +227,22 @@ func (s *Service) Update(ctx context.Context, tx *store.Tx, ownerID, id string, 
 	if err != nil {
 		return schedulestore.Schedule{}, err
 	}
-	next := merged(was, in)
+	graphID, grantID := "", ""
+	if in.GraphID != nil {
+		graphID = *in.GraphID
+	}
+	if in.ExecutionGrantID != nil {
+		grantID = *in.ExecutionGrantID
+	}
+	if err := oneWork(graphID, in.Input, grantID, in.Run); err != nil {
+		return schedulestore.Schedule{}, err
+	}
+	if work.Is(was.GraphID) && in.GraphID == nil && len(in.Input) > 0 {
+		return schedulestore.Schedule{}, oneWork("", in.Input, "", &client.PlainRun{})
+	}
+	held := was
+	held.Rules = rules.store()
+	next := merged(held, in)
 	if err := checkSchedule(next, s.planTimes(ctx, tx, &next, was)); err != nil {
 		return schedulestore.Schedule{}, err
 	}
@@ -178,7 +256,7 @@ func (s *Service) Update(ctx context.Context, tx *store.Tx, ownerID, id string, 
 	}
 	changed := next.Cron != was.Cron || next.Timezone != was.Timezone || next.Enabled != was.Enabled || next.Policy != was.Policy ||
 		next.GraphID != was.GraphID || string(next.Input) != string(was.Input) || next.GrantID != was.GrantID ||
-		next.Timing != was.Timing || next.MaxRuns != was.MaxRuns
+		next.Timing != was.Timing || next.MaxRuns != was.MaxRuns || !sameRules(next, was)
 	if !changed && next.Name == was.Name && maps.Equal(next.Labels, was.Labels) {
 		return was, nil
 	}
@@ -214,6 +292,9 @@ func merged(s schedulestore.Schedule, in client.SchedulePatch) schedulestore.Sch
 		}
 	}
 	set(&s.Name, in.Name)
+	if in.GraphID != nil && work.Is(s.GraphID) {
+		s.Input = json.RawMessage("{}") // what was is no input of a graph
+	}
 	set(&s.GraphID, in.GraphID)
 	mergeTiming(&s, in.Cron, in.TimingPatch)
 	set(&s.Timezone, in.Timezone)
@@ -230,18 +311,37 @@ func merged(s schedulestore.Schedule, in client.SchedulePatch) schedulestore.Sch
 	if in.Labels != nil {
 		s.Labels = *in.Labels
 	}
+	if in.Run != nil {
+		s.GraphID, s.Input = work.Graph(*in.Run)
+	}
+	rules := RulesOf(s)
+	if in.Idempotent != nil {
+		rules.Idempotent = *in.Idempotent
+	}
+	if in.Missed != nil {
+		rules.Missed = in.Missed
+	}
+	if in.Retry != nil {
+		rules.Retry = in.Retry
+	}
+	s.Rules = rules.store()
 	return s
 }
+
+func sameRules(a, b schedulestore.Schedule) bool { return reflect.DeepEqual(RulesOf(a), RulesOf(b)) }
 
 // regrant finds the grant of a schedule whose graph or grant changed. One that
 // was made for the old graph alone is replaced by one for the new graph.
 func (s *Service) regrant(ctx context.Context, tx *store.Tx, was, next schedulestore.Schedule) (string, error) {
-	if next.GrantID != was.GrantID {
+	if next.GrantID != was.GrantID || was.GrantID == "" {
 		return s.grantFor(ctx, tx, next)
 	}
 	g, err := s.cfg.Grants.Get(ctx, tx, was.OwnerUserID, was.GrantID)
 	if err != nil {
 		return "", err
+	}
+	if !g.Automatic && work.Is(next.GraphID) {
+		return "", nil
 	}
 	if !g.Automatic {
 		return g.ID, badGrant(grant.Check(g, next.GraphID, tx.Now))
@@ -249,8 +349,8 @@ func (s *Service) regrant(ctx context.Context, tx *store.Tx, was, next schedules
 	if _, err := s.cfg.Grants.Revoke(ctx, tx, was.OwnerUserID, g.ID); err != nil {
 		return "", err
 	}
-	made, err := s.cfg.Grants.CreateForGraph(ctx, tx, was.OwnerUserID, next.GraphID)
-	return made.ID, err
+	next.GrantID = ""
+	return s.grantFor(ctx, tx, next)
 }
 
 // supersede ends what waits of a schedule as it was: the slots that have not
@@ -306,9 +406,11 @@ func (s *Service) Delete(ctx context.Context, tx *store.Tx, ownerID, id, by stri
 	if err := s.endAllWaiting(ctx, tx, id); err != nil {
 		return false, err
 	}
-	g, err := s.cfg.Grants.Get(ctx, tx, sch.OwnerUserID, sch.GrantID)
-	if err != nil {
-		return false, err
+	var g grant.Grant
+	if sch.GrantID != "" {
+		if g, err = s.cfg.Grants.Get(ctx, tx, sch.OwnerUserID, sch.GrantID); err != nil {
+			return false, err
+		}
 	}
 	if g.Automatic {
 		if _, err := s.cfg.Grants.Revoke(ctx, tx, sch.OwnerUserID, g.ID); err != nil {
@@ -411,9 +513,23 @@ func (s *Service) Apply(ctx context.Context, tx *store.Tx, ownerID string, in cl
 	if err != nil {
 		return "", was, was, err
 	}
-	update := client.SchedulePatch{GraphID: &in.GraphID, Input: in.Input, Cron: &in.Cron, Timezone: &in.Timezone, Enabled: in.Enabled, Labels: &in.Labels, TimingPatch: declared(in.Timing)}
-	if len(update.Input) == 0 {
-		update.Input = json.RawMessage("{}")
+	if err := oneWork(in.GraphID, in.Input, in.ExecutionGrantID, in.Run); err != nil {
+		return "", was, was, err
+	}
+	update := client.SchedulePatch{Run: in.Run, Cron: &in.Cron, Timezone: &in.Timezone, Enabled: in.Enabled, Labels: &in.Labels, TimingPatch: declared(in.Timing)}
+	if in.Run == nil {
+		update.GraphID, update.Input = &in.GraphID, in.Input
+		if len(update.Input) == 0 {
+			update.Input = json.RawMessage("{}")
+		}
+	}
+	update.Idempotent, update.Missed, update.Retry = &in.Idempotent, in.Missed, in.Retry
+	bare := RulesOf(was) // what the definition does not say any more
+	if in.Missed == nil {
+		bare.Missed = nil
+	}
+	if in.Retry == nil {
+		bare.Retry = nil
 	}
 	if in.Timezone == "" {
 		update.Timezone = nil
@@ -424,17 +540,19 @@ func (s *Service) Apply(ctx context.Context, tx *store.Tx, ownerID string, in cl
 	if in.ExecutionGrantID != "" {
 		update.ExecutionGrantID = &in.ExecutionGrantID
 	}
-	if same(was, merged(was, update)) {
+	held := was
+	held.Rules = bare.store()
+	if same(was, merged(held, update)) {
 		return Unchanged, was, was, nil
 	}
-	now, err = s.Update(ctx, tx, ownerID, was.ID, update, by)
+	now, err = s.update(ctx, tx, ownerID, was.ID, update, bare, by)
 	return Updated, was, now, err
 }
 
 // same reports whether two schedules differ in nothing that a person can
 // change.
 func same(a, b schedulestore.Schedule) bool {
-	return a.GraphID == b.GraphID && sameJSON(a.Input, b.Input) && a.Cron == b.Cron && a.Timezone == b.Timezone && a.Policy == b.Policy &&
+	return a.GraphID == b.GraphID && sameJSON(a.Input, b.Input) && sameRules(a, b) && a.Cron == b.Cron && a.Timezone == b.Timezone && a.Policy == b.Policy &&
 		a.Timing == b.Timing && a.MaxRuns == b.MaxRuns && a.Enabled == b.Enabled && a.GrantID == b.GrantID && maps.Equal(a.Labels, b.Labels)
 }
 

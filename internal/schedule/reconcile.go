@@ -6,7 +6,6 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
-	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/run"
@@ -212,7 +211,8 @@ func (s *Service) passGap(ctx context.Context, tx *store.Tx, sch schedulestore.S
 		start := startOf(times, slot)
 		late := tx.Now.Sub(start) > grace && (start.After(alive) || !running)
 		if run.SlotStatus(slot.Status) == run.SlotPending && slot.Trigger == triggerSchedule && late {
-			return s.missed(ctx, tx, sch, slot)
+			_, err := s.missed(ctx, tx, sch, slot)
+			return err
 		}
 	}
 	if !running {
@@ -237,22 +237,13 @@ func (s *Service) recordGap(ctx context.Context, tx *store.Tx, sch schedulestore
 		return err
 	}
 	begun, _ := slices.BinarySearchFunc(due, alive, func(at, alive time.Time) int { return at.Compare(alive.Add(1)) })
-	before := follow(pawl.ConcurrencyPolicy(sch.Policy), due[:begun], time.Time{}, false)
+	before := follow(pawl.ConcurrencyPolicy(sch.Policy), due[:begun], time.Time{})
 	if before.next, err = s.setNext(ctx, tx, sch, schedule, before.next); err != nil {
 		return err
 	}
 	if err := s.passOver(ctx, tx, sch, before); err != nil {
 		return err
 	}
-	return s.passOver(ctx, tx, sch, following{due[begun:], run.DispositionSkippedMissed, time.Time{}})
-}
-
-// missed closes a slot that nobody was there for, records the instants since
-// then, and makes the next one of the future (C-11, C-59).
-func (s *Service) missed(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, slot schedulestore.Slot) error {
-	if _, err := schedulestore.In(tx).CloseSlot(ctx, slot.ID, skipped(run.DispositionSkippedMissed, "", "No worker was running at this time.")); err != nil {
-		return err
-	}
-	s.cfg.Emit(tx, lane.Change{Ref: refOf(sch.ID, sch.Name), What: "slot", Detail: SlotDetail{Slot: client.At(slot.ScheduledFor), Status: string(run.SlotSkipped)}})
-	return s.chain(ctx, tx, sch, slot.ScheduledFor, true)
+	_, err = s.chainLate(ctx, tx, sch, due[begun:], time.Time{})
+	return err
 }

@@ -9,6 +9,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/billing"
 	"github.com/pawlrun/pawl/internal/execution/contract"
+	"github.com/pawlrun/pawl/internal/execution/work"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
@@ -49,7 +50,7 @@ func (a *attempt) record(ctx context.Context, tx *store.Tx, answer contract.RunA
 	}
 	switch {
 	case answer.OK:
-		if _, err := a.ledger.Commit(ctx, tx, a.run, answer.Output); err != nil {
+		if _, err := a.ledger.Commit(ctx, tx, a.run, outputOf(a.schedule, answer)); err != nil {
 			return time.Time{}, err
 		}
 		return time.Time{}, a.closeClear(ctx, tx, sch, a.slot, endOf(answer))
@@ -57,6 +58,15 @@ func (a *attempt) record(ctx context.Context, tx *store.Tx, answer contract.RunA
 		return time.Time{}, a.interrupted(ctx, tx, sch, answer)
 	}
 	return a.recordFailure(ctx, tx, sch, answer)
+}
+
+// outputOf is what the run keeps of an outcome. What a plain run has written is
+// long, and stays where it is shown while it runs.
+func outputOf(sch schedulestore.Schedule, answer contract.RunAnswerV1) json.RawMessage {
+	if work.Is(sch.GraphID) {
+		return nil
+	}
+	return answer.Output
 }
 
 // endOf is how an outcome ends a slot.
@@ -69,7 +79,8 @@ func endOf(answer contract.RunAnswerV1) schedulestore.SlotEnd {
 		}
 		end = failed(code, answer.ErrorMessage)
 		if answer.Unknown {
-			end.ErrorMessage = "It is unknown whether the graph ran: " + answer.ErrorMessage
+			end.ErrorMessage = "It is unknown whether it ran: " + answer.ErrorMessage
+			end.Doubt = code != contract.Aborted // a person stopped it, and knows
 		}
 	}
 	end.TraceID, end.Cost = answer.TraceID, costOf(answer)
@@ -87,8 +98,8 @@ func costOf(answer contract.RunAnswerV1) int64 {
 // another attempt may help, which the execution service says.
 func (a *attempt) recordFailure(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, answer contract.RunAnswerV1) (time.Time, error) {
 	end := endOf(answer)
-	why := ledger.Failure{Class: classOf(contract.ErrorCode(end.ErrorCode)), Code: end.ErrorCode, Message: end.ErrorMessage}
-	retry := answer.Retry && !answer.Unknown && sch.DeletedAt.IsZero()
+	why := ledger.Failure{Class: classOf(contract.ErrorCode(end.ErrorCode)), Code: end.ErrorCode, Message: end.ErrorMessage, Slot: budgetOf(a.schedule, a.slot)}
+	retry := answer.Retry && !answer.Unknown && sch.DeletedAt.IsZero() && why.Slot.Attempts != 1
 	if retry {
 		why.Class, why.RetryAfter = pawl.ClassTransient, time.Duration(answer.RetryAfterMS)*time.Millisecond
 	}

@@ -236,6 +236,8 @@ func (d Details) remedy(issue run.Issue) string {
 		return run.Command("grant", "create", "--graph", d.Row.GraphID) // its id goes into the definition
 	case run.IssueFailed:
 		return run.Command("run", "schedule", name) // one that succeeds
+	case run.IssueOutcomeUnknown:
+		return run.Command("get", "slots", name) // its text has both ways
 	case run.IssuePrecondition:
 		if d.Row.Enabled { // its budget is used up
 			return run.Command("describe", "grant", d.Row.GrantID)
@@ -319,7 +321,7 @@ func (s *Service) whyAt(ctx context.Context, tx *store.Tx, y *lane.Why, d Detail
 func SlotOf(s schedulestore.Slot) client.Slot {
 	out := client.Slot{
 		ID: s.ID, ScheduleID: s.ScheduleID, RunID: client.NullString(s.RunID), ScheduledFor: client.At(s.ScheduledFor),
-		StartedAt: client.At(s.StartedAt), CompletedAt: client.At(s.CompletedAt), Status: s.Status,
+		StartedAt: client.At(s.StartedAt), CompletedAt: client.At(s.CompletedAt), Status: s.Status, Unknown: s.Doubt,
 		Disposition: client.NullString(s.Disposition), AttemptCount: s.Attempts, TraceID: client.NullString(s.TraceID), CostUSD: pawl.USD(s.Cost), Trigger: s.Trigger,
 		BackfillID: client.NullString(s.BackfillID), Revision: s.Revision, CoalescedInto: client.At(s.Into),
 	}
@@ -435,6 +437,9 @@ func (d Details) gates(now time.Time) []lane.Gate {
 		}
 	}
 	granted := lane.Gate{Name: "grant", Open: d.refusal == nil, Text: "The grant allows it."}
+	if d.Row.GrantID == "" {
+		granted.Text = "It needs no grant."
+	}
 	if d.refusal != nil {
 		granted.Text = refusalWords(d.refusal)
 	}

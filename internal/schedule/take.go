@@ -8,6 +8,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/execution/contract"
+	"github.com/pawlrun/pawl/internal/execution/work"
 	"github.com/pawlrun/pawl/internal/grant"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/run"
@@ -88,7 +89,7 @@ func (a *attempt) pinToSlotRevision(ctx context.Context, tx *store.Tx) error {
 	if err != nil {
 		return pawl.IgnoreNotFound(err) // that revision changed neither
 	}
-	a.schedule.GraphID, a.schedule.Input = was.GraphID, was.Input
+	a.schedule.GraphID, a.schedule.Input, a.schedule.Rules = was.GraphID, was.Input, was.Rules
 	return nil
 }
 
@@ -129,6 +130,9 @@ func (a *attempt) takePending(ctx context.Context, tx *store.Tx) (step, error) {
 	}
 	if s, busy, err := a.busy(ctx, tx); err != nil || busy {
 		return s, err
+	}
+	if work.Is(a.schedule.GraphID) {
+		return a.begin(ctx, tx)
 	}
 	if _, err := grant.Authorize(ctx, tx, a.schedule.GrantID, a.schedule.GraphID); err != nil {
 		code, refused := grant.RefusalCode(err)
@@ -176,7 +180,7 @@ func (a *attempt) wasMissed(ctx context.Context, tx *store.Tx, start time.Time) 
 	if err != nil || tx.Now.Sub(alive) <= grace || start.Before(alive) {
 		return false, err
 	}
-	return true, a.missed(ctx, tx, a.schedule, a.slot)
+	return a.missed(ctx, tx, a.schedule, a.slot)
 }
 
 // replaceEvery is how often a slot that replaces another one asks for the end
@@ -201,7 +205,7 @@ func (a *attempt) busy(ctx context.Context, tx *store.Tx) (step, bool, error) {
 	if policy == pawl.PolicyForbid && a.slot.Trigger == triggerSchedule {
 		return a.forbidden(ctx, tx, len(running) > 0)
 	}
-	if policy == pawl.PolicyReplace && a.slot.Trigger != triggerBackfill { // what is past replaces nothing
+	if policy == pawl.PolicyReplace && a.slot.Trigger != triggerBackfill && a.slot.Trigger != triggerRetry { // what is past replaces nothing
 		return a.replace(ctx, tx, running)
 	}
 	return step{again: tx.Now.Add(whileWaiting)}, len(running) > 0, nil // its end wakes this one
@@ -326,7 +330,11 @@ func (a *attempt) announce(ctx context.Context, tx *store.Tx) error {
 	if err != nil {
 		return err
 	}
-	return schedulestore.In(tx).SetTurn(ctx, schedulestore.Turn{ScheduleID: a.schedule.ID, Next: nextOwn(a.schedule, schedule, a.slot.ScheduledFor)})
+	next := nextOwn(a.schedule, schedule, a.slot.ScheduledFor)
+	if !next.After(tx.Now) && a.schedule.NextRunAt.After(tx.Now) {
+		next = a.schedule.NextRunAt // it was missed and runs late: what comes is known
+	}
+	return schedulestore.In(tx).SetTurn(ctx, schedulestore.Turn{ScheduleID: a.schedule.ID, Next: next})
 }
 
 // takeRunning goes on with a slot that has begun: after a crash, for another

@@ -11,6 +11,7 @@ import (
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/execution"
 	"github.com/pawlrun/pawl/internal/execution/contract"
+	"github.com/pawlrun/pawl/internal/execution/work"
 	"github.com/pawlrun/pawl/internal/grant"
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/ledger"
@@ -142,7 +143,9 @@ func (s *Service) holdStarts(ctx context.Context, tx *store.Tx, all []*start) ([
 	var ids []string
 	some, err := holdTogether(ctx, tx, all, func(w *start, h schedulestore.Held) (bool, error) {
 		w.held = h
-		ids = append(ids, h.Schedule.GrantID)
+		if h.Schedule.GrantID != "" {
+			ids = append(ids, h.Schedule.GrantID)
+		}
 		schedule, err := s.timesOf(ctx, tx, h.Schedule)
 		if err != nil {
 			return false, err
@@ -172,7 +175,7 @@ func canBegin(h schedulestore.Held, start, now time.Time) bool {
 // have something against it.
 func (s *Service) draft(tx *store.Tx, w *start, g grant.Funded) bool {
 	sch, slot := w.held.Schedule, &w.held.Slot
-	if g.ID == "" || grant.Check(g.Grant, sch.GraphID, tx.Now) != nil {
+	if !work.Is(sch.GraphID) && (g.ID == "" || grant.Check(g.Grant, sch.GraphID, tx.Now) != nil) {
 		return false
 	}
 	w.run = s.ledger.Draft(w.fence, ledger.Spec{
@@ -303,7 +306,7 @@ func (s *Service) writeEnds(ctx context.Context, tx *store.Tx, all []*ending) er
 	runs, outputs, slots := make([]runstore.Run, len(all)), make([]json.RawMessage, len(all)), make([]schedulestore.Ended, len(all))
 	jobs, outcomes := make([]store.JobSpec, len(all)), make([]execution.Success, 0, len(all))
 	for i, e := range all {
-		runs[i], outputs[i] = e.run, e.answer.Output
+		runs[i], outputs[i] = e.run, outputOf(e.schedule, e.answer)
 		slots[i] = schedulestore.Ended{Slot: e.slot, SlotEnd: endOf(e.answer), Next: e.next}
 		job, err := jobOf(e.schedule, e.next, e.start)
 		if err != nil {

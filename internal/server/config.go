@@ -28,6 +28,7 @@ type Config struct {
 	Workers       int
 	SourceQueue   int
 	AllowPrivate  []string
+	AllowCommands bool     // admins may bring commands over the API, too
 	AllowHosts    []string // names under which a server on loopback may be asked, beside its own
 	Roles         []string
 	ScriptTimeout time.Duration

@@ -13,6 +13,7 @@ import (
 	"github.com/pawlrun/pawl/internal/calendar"
 	calendarspec "github.com/pawlrun/pawl/internal/calendar/spec"
 	"github.com/pawlrun/pawl/internal/definition"
+	"github.com/pawlrun/pawl/internal/execution/work"
 	graphspec "github.com/pawlrun/pawl/internal/schedule/spec"
 	sourcespec "github.com/pawlrun/pawl/internal/source/spec"
 	"github.com/pawlrun/pawl/internal/store"
@@ -258,6 +259,13 @@ func (f *folders) document(ctx context.Context, path string, doc definition.Docu
 		in, faults := graphspec.FromDocument(doc)
 		if len(faults) > 0 {
 			return faults, nil
+		}
+		if in.Run != nil {
+			folder, err := filepath.Abs(filepath.Dir(path))
+			if err != nil {
+				return nil, err
+			}
+			*in.Run = work.InFolder(*in.Run, folder)
 		}
 		return nil, f.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 			owner, err := userstore.In(tx).UserByName(ctx, adminName)

@@ -18,6 +18,7 @@ import (
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/executor"
 	"github.com/pawlrun/pawl/internal/grant"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/schedule"
@@ -32,11 +33,11 @@ const graphWorkers = 256
 
 // buildGraphs makes the kind whose lanes run graphs.
 func (s *server) buildGraphs(ctx context.Context) (err error) {
-	s.executors, err = executor.Load(s.cfg.ConnectionDir, executor.Env{Getenv: os.Getenv, HTTP: s.client, Workflow: s.runWorkflow, Log: s.log})
+	s.executors, err = executor.Load(s.cfg.ConnectionDir, executor.Env{Getenv: os.Getenv, HTTP: s.client, Workflow: s.runWorkflow, Jobs: slotJobs{s}, Log: s.log})
 	if err != nil {
 		return err
 	}
-	if s.execution, err = execution.New(execution.Config{DB: s.db, Graphs: s.executors, Node: s.identity.id, Redact: s.executors.Redact, Keys: keyOf, Admit: s.mayExecute, Log: s.log}); err != nil {
+	if s.execution, err = execution.New(execution.Config{DB: s.db, Graphs: s.executors, Node: s.identity.id, Redact: s.executors.Redact, Keys: keyOf, Admit: s.mayExecute, Shown: s.outputShown, Log: s.log}); err != nil {
 		return err
 	}
 	if _, err := s.execution.Recover(ctx); err != nil {
@@ -55,6 +56,11 @@ func (s *server) buildGraphs(ctx context.Context) (err error) {
 		DB: s.db, Ledger: s.ledger, Executions: ask, Grants: grant.Service{}, Log: s.log, Host: s.host(),
 	})
 	return err
+}
+
+// outputShown tells pages that there is more to see of a run.
+func (s *server) outputShown(scheduleID, schedule string) {
+	s.pulse.Changed(lane.OwnedBy(pawl.KindSchedule, scheduleID, schedule))
 }
 
 // findGraph tells why this server cannot run a graph; nil where another one runs

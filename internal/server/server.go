@@ -208,7 +208,7 @@ func (s *server) build(ctx context.Context) (err error) {
 	s.notices.Attach(s.queue)
 	s.api = api.New(api.Config{ //nolint:contextcheck // its requests bring their own
 		DB: s.db, Keeper: s.keeper, Queue: s.queue, Kinds: s.kinds, Workflows: s.workflows, Sources: s.sources, Fetcher: s.fetcher, Schedules: s.schedules, Tools: s.tools, Log: s.log, Gatherer: registry, Version: s.cfg.Version,
-		MaxPayload: s.cfg.MaxPayload, Feed: s.feed, FindGraph: s.findGraph(), Pruner: s.pruner,
+		MaxPayload: s.cfg.MaxPayload, Feed: s.feed, FindGraph: s.findGraph(), Pruner: s.pruner, AllowCommands: s.cfg.AllowCommands,
 	})
 	var handler http.Handler = s.api
 	if !slices.Contains(s.cfg.Roles, RoleAPI) {

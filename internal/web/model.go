@@ -26,6 +26,15 @@ func (r runView) laneKey() string {
 	return r.Lane
 }
 
+// PlainOutput is what the command, URL or job of the run left behind; nil if it ran
+// something else.
+func (r runView) PlainOutput() *client.PlainOutput {
+	if r.Slot == nil {
+		return nil
+	}
+	return r.Slot.Output
+}
+
 // Questions reports whether a graph waits for an answer.
 func (r runView) Questions() bool {
 	return r.Question != nil && isOpen(r.Question) && r.Can("approve")

@@ -41,14 +41,7 @@ func (s *Site) routes() {
 	s.page("POST /sources/{name}/resume", s.resumeSource)
 	s.page("POST /sources/{name}/reset", s.resetSource)
 
-	s.page("GET /schedules/{id}", s.showSchedule)
-	s.page("GET /schedules/{id}/runs", s.showScheduleRuns)
-	s.page("GET /schedules/{id}/why", s.showScheduleWhy)
-	s.page("GET /schedules/{id}/backfills", s.showBackfills)
-	s.page("POST /schedules/{id}/run", s.runSchedule)
-	s.page("POST /schedules/{id}/enable", s.enableSchedule)
-	s.page("POST /schedules/{id}/disable", s.disableSchedule)
-	s.page("POST /schedules/{id}/backfill", s.planBackfill)
+	s.scheduleRoutes()
 	s.page("GET /backfills/{id}", s.showBackfill)
 	s.page("POST /backfills/{id}/confirm", s.confirmBackfill)
 	s.page("POST /backfills/{id}/pause", s.pauseBackfill)
@@ -93,4 +86,17 @@ func (s *Site) page(pattern string, show func(http.ResponseWriter, *http.Request
 		defer cancel()
 		show(w, r.WithContext(ctx), &visit{who: who, now: time.Now(), since: s.cfg.Pulse.told.Load()})
 	})
+}
+
+func (s *Site) scheduleRoutes() {
+	s.page("GET /schedules/{id}", s.showSchedule)
+	s.page("GET /schedules/{id}/runs", s.showScheduleRuns)
+	s.page("GET /schedules/{id}/why", s.showScheduleWhy)
+	s.page("GET /schedules/{id}/backfills", s.showBackfills)
+	s.page("POST /schedules/{id}/run", s.runSchedule)
+	s.page("POST /schedules/{id}/slots/{instant}/retry", s.retrySlot)
+	s.page("POST /schedules/{id}/slots/{instant}/skip", s.skipSlot)
+	s.page("POST /schedules/{id}/enable", s.enableSchedule)
+	s.page("POST /schedules/{id}/disable", s.disableSchedule)
+	s.page("POST /schedules/{id}/backfill", s.planBackfill)
 }

@@ -1,9 +1,12 @@
 package web
 
 import (
+	"cmp"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
@@ -122,6 +125,55 @@ func (s *Site) showScheduleWhy(w http.ResponseWriter, r *http.Request, v *visit)
 
 func (s *Site) runSchedule(w http.ResponseWriter, r *http.Request, v *visit) {
 	s.change(w, r, v, apiSchedule(r, "/run"), nil, "Run requested.")
+}
+
+// Work is what the schedule runs instead of a graph, in a line.
+func (h scheduleHead) Work() string {
+	switch r := h.Run; {
+	case r == nil:
+		return ""
+	case len(r.Command) > 0:
+		return strings.Join(r.Command, " ")
+	case r.URL != "":
+		return cmp.Or(strings.ToUpper(r.Method), http.MethodPost) + " " + r.URL
+	default:
+		return r.Job.Task
+	}
+}
+
+// RunJSON is what the schedule runs instead of a graph.
+func (h scheduleHead) RunJSON() json.RawMessage {
+	raw, _ := json.Marshal(h.Run) // it came as JSON
+	return raw
+}
+
+// slotActions are what can be decided about a slot.
+func slotActions(slot client.Slot) []string {
+	switch {
+	case slot.Unknown:
+		return []string{"retry", "skip"}
+	case slot.Status == "error", slot.Status == "skipped":
+		return []string{"retry"}
+	case slot.Status == "pending":
+		return []string{"skip"}
+	}
+	return nil
+}
+
+// slotAction is the label of such a decision.
+func slotAction(verb string) string {
+	if verb == "retry" {
+		return "Run again"
+	}
+	return "Skip"
+}
+
+func (s *Site) retrySlot(w http.ResponseWriter, r *http.Request, v *visit) {
+	s.change(w, r, v, apiSchedule(r, "/slots/"+segment(r, "instant")+"/retry"), nil, "The slot runs again.")
+}
+
+func (s *Site) skipSlot(w http.ResponseWriter, r *http.Request, v *visit) {
+	s.change(w, r, v, apiSchedule(r, "/slots/"+segment(r, "instant")+"/skip"), nil, "Skipped.")
 }
 
 func (s *Site) enableSchedule(w http.ResponseWriter, r *http.Request, v *visit) {

@@ -96,6 +96,8 @@ func functions(assets map[string]string) template.FuncMap {
 		"callError":    callError,
 		"questionText": questionText,
 		"slotOutcome":  func(s client.Slot) string { return slotOutcome(s.Status, string(s.Disposition)) },
+		"slotActions":  slotActions,
+		"slotAction":   slotAction,
 		"written":      written,
 		"args":         arguments,
 		"list":         func(items ...any) []any { return items },

@@ -19,7 +19,7 @@ import (
 func TestContractsSurviveTheWire(t *testing.T) {
 	at := client.At(time.Date(2030, 1, 31, 9, 0, 0, 5e6, time.UTC))
 	for _, value := range []any{
-		RunRequestV1{ExecutionGrantID: "g", Input: json.RawMessage(`{"x":1}`), RunID: "r", Attempt: 2, ScheduleID: "s", ScheduledFor: at},
+		RunRequestV1{ExecutionGrantID: "g", Input: json.RawMessage(`{"x":1}`), RunID: "r", Attempt: 2, ScheduleID: "s", ScheduledFor: at, Schedule: "n", Timezone: "UTC", Idempotent: true, Retries: true, Asked: true},
 		RunAnswerV1{
 			OK: true, RunID: "r", TraceID: "t", ErrorCode: Timeout, ErrorMessage: "m", Output: json.RawMessage(`[1]`), CostUSD: new(pawl.USD(12345)),
 			Interrupt: json.RawMessage(`"?"`), QuestionID: "q", Attempt: 2, Unknown: true, Retry: true, RetryAfterMS: 1500,

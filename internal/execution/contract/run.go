@@ -24,13 +24,24 @@ type RunRequestV1 struct {
 	Attempt          int             `json:"attempt,omitempty"` // absent: whatever the key is at
 	ScheduleID       string          `json:"scheduleId,omitempty"`
 	ScheduledFor     client.Instant  `json:"scheduledFor,omitzero"`
+	Schedule         string          `json:"schedule,omitempty"`   // its name
+	Timezone         string          `json:"timezone,omitempty"`   // of the schedule
+	Idempotent       bool            `json:"idempotent,omitempty"` // what runs may be started twice
+	Retries          bool            `json:"retries,omitempty"`    // a failure that is known may be followed by another start
+	Asked            bool            `json:"asked,omitempty"`      // a person asked for this attempt
 }
 
 // Check reports every fault of a request, with its place.
-func (r RunRequestV1) Check() error {
+func (r RunRequestV1) Check() error { return r.check(true) }
+
+// CheckPlain is Check for a graph that needs no grant.
+func (r RunRequestV1) CheckPlain() error { return r.check(false) }
+
+func (r RunRequestV1) check(granted bool) error {
 	var faults []pawl.Field
 	add := func(pointer, message string) { faults = append(faults, pawl.Field{Pointer: pointer, Message: message}) }
 	switch {
+	case r.ExecutionGrantID == "" && !granted:
 	case r.ExecutionGrantID == "":
 		add("/executionGrantId", "must be the id of a grant")
 	case !isID(r.ExecutionGrantID):

@@ -15,7 +15,8 @@
 // nobody knows how far it came, and it may still be running. Only the answer of a
 // person starts it again, because it asked for that. Whoever writes one that can
 // be started twice says idempotent: true; its failures are tried again like those
-// of other graphs.
+// of other graphs. A schedule can say so, too, or ask for another start after a
+// failure that is known; and so can a person.
 package execprog
 
 import (
@@ -145,7 +146,7 @@ func (p *Provider) Run(ctx context.Context, r runner.Run, emit func(runner.Event
 	}
 	return p.going.Call(ctx, r, memory, g.timeout, emit, func(ctx context.Context, r runner.Run, key string) (runner.Result, bool, error) {
 		result, answered, err := g.run(ctx, r, key, emit)
-		result.Retry = result.Retry && g.idempotent
+		result.Retry = result.Retry && (g.idempotent || r.Idempotent || r.Retries)
 		return result, answered, err
 	})
 }
@@ -154,7 +155,9 @@ func (p *Provider) Run(ctx context.Context, r runner.Run, emit func(runner.Event
 // says that it may be, or asked a person who has answered.
 func (g graph) refuse(m runner.Memory, r runner.Run) (runner.Result, bool) {
 	switch {
-	case g.idempotent, m.State == "", m.State == runner.StateAsks && r.Resume != nil:
+	case g.idempotent, r.Idempotent, m.State == "", m.State == runner.StateAsks && r.Resume != nil:
+		return runner.Result{}, false
+	case r.Attempt > m.Attempt && (r.Retries || r.Asked): // how it ended is known, or a person has decided
 		return runner.Result{}, false
 	case m.State == runner.StateGoing && m.Attempt == r.Attempt:
 		return runner.Unknown("the program was at work when it was last seen, and its end was not"), true

@@ -23,7 +23,10 @@ import (
 	"github.com/pawlrun/pawl/internal/tool/connector"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/pawlrun/pawl/internal/executor/process.startGuard.func1"),
+		goleak.IgnoreAnyFunction("github.com/pawlrun/pawl/internal/executor/process.start.func1.1")) // they last as long as the process
+}
 
 func settingsOf(t *testing.T, dir, text string) *connector.Settings {
 	t.Helper()

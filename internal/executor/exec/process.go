@@ -3,18 +3,15 @@ package execprog
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"syscall"
 	"time"
 
+	"github.com/pawlrun/pawl/internal/executor/process"
 	"github.com/pawlrun/pawl/internal/executor/runner"
 )
 
-// endGrace is how long a program is waited for that was told to end, and how
-// long output is waited for that others of its group hold open.
+// endGrace is how long a program is waited for that was told to end.
 const endGrace = 2 * time.Second
 
 // Limits of what a program writes.
@@ -38,26 +35,9 @@ func (g graph) environment(r runner.Run, key string) []string {
 // start runs the program to its end. An error means that it was not started;
 // exit is how it ended, nil if it went well.
 func (g graph) start(ctx context.Context, body []byte, env []string, output, talk interface{ Write([]byte) (int, error) }) (exit, err error) {
-	cmd := exec.CommandContext(ctx, g.command[0], g.command[1:]...)
-	cmd.Dir = g.dir
-	cmd.Env = env
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(body), output, talk
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.WaitDelay = endGrace
-	signal := func(s syscall.Signal) { _ = syscall.Kill(-cmd.Process.Pid, s) } // that it is gone is no fault
-	cmd.Cancel = func() error {
-		signal(syscall.SIGTERM)
-		return nil
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	exit = cmd.Wait()
-	signal(syscall.SIGKILL) // what it left behind
-	if errors.Is(exit, exec.ErrWaitDelay) {
-		exit = nil // it ended well, and something that it started held its output open
-	}
-	return exit, nil
+	return process.Program{
+		Command: g.command, Dir: g.dir, Env: env, Stdin: bytes.NewReader(body), Stdout: output, Stderr: talk, Grace: endGrace,
+	}.Run(ctx)
 }
 
 // answerOutput keeps what a program writes to its standard output.

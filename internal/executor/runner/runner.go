@@ -23,7 +23,12 @@ type Run struct {
 	RunID        string // stays the same over all attempts of a slot
 	Attempt      int    // from 1; stays the same when a crashed run is taken over
 	ScheduleID   string // empty if no schedule asked for the run
+	Schedule     string // its name
+	Timezone     string // of the schedule
 	ScheduledFor time.Time
+	Idempotent   bool   // whoever asks says that it may be started twice
+	Retries      bool   // whoever asks says that a failure that is known may be followed by another start
+	Asked        bool   // a person asked for this attempt
 	GraphID      string // provider:name
 	Name         string // the second part of the graph id
 	Input        json.RawMessage
@@ -47,6 +52,7 @@ const (
 	KindProgress = "progress"
 	KindUsage    = "usage"
 	KindRemote   = "remote"
+	KindOutput   = "output"
 )
 
 // Event is something that happens while a graph runs. The same usage may be
@@ -56,6 +62,7 @@ type Event struct {
 	Text   string          // of progress
 	Usage  *Usage          // of usage
 	Remote json.RawMessage // of remote: to be given back in Run.Remote
+	Output json.RawMessage // of output: what there is so far, for whoever looks
 }
 
 // Result is how a run ended.

@@ -9,7 +9,6 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/definition"
-	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/when"
 )
 
@@ -18,14 +17,18 @@ const Kind = "schedule"
 
 // Schema is the JSON Schema of a definition.
 func Schema() []byte {
-	return definition.Schema(Kind, "Schedule", "A graph that runs at the instants of a cron expression.", written{})
+	return definition.Schema(Kind, "Schedule", "A graph, a command, a URL or a job that runs at the instants of a cron expression.", written{})
 }
 
 // written is a definition as it stands in a file. The defaults are those of the
 // service that takes it.
 type written struct {
 	Name              string                 `json:"name" definition:"required" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$" doc:"Unique among the schedules of its owner."`
-	Graph             string                 `json:"graph" definition:"required" pattern:"^[A-Za-z][A-Za-z0-9_-]*:[A-Za-z0-9][A-Za-z0-9_.-]*$" doc:"What runs: provider:name."`
+	Graph             string                 `json:"graph" definition:"nonempty" pattern:"^[A-Za-z][A-Za-z0-9_-]*:[A-Za-z0-9][A-Za-z0-9_.-]*$" doc:"What runs: provider:name. Or run."`
+	Run               *writtenRun            `json:"run" doc:"What runs instead of a graph: exactly one of command, url and job. It needs no grant."`
+	Idempotent        bool                   `json:"idempotent" doc:"Whether what runs may be started twice for one slot."`
+	Missed            *writtenMissed         `json:"missed" doc:"What becomes of slots that came due while no worker was running."`
+	Retry             *writtenRetry          `json:"retry" doc:"How often a slot is tried. Without it a graph is tried 3 times, anything else once."`
 	Input             json.RawMessage        `json:"input" doc:"What the graph gets. It holds no credentials."`
 	Cron              crons                  `json:"cron" doc:"Five fields, or @daily and the like; several as a list. One of cron, interval and at is needed."`
 	Timezone          string                 `json:"timezone" doc:"An IANA zone in which the expression is read."`
@@ -100,13 +103,12 @@ func Parse(file string, text []byte) ([]client.ScheduleRequest, error) {
 func FromDocument(doc definition.Document) (client.ScheduleRequest, []pawl.Field) {
 	var w written
 	faults := doc.Check(&w)
-	if _, _, err := contract.ParseGraphID(w.Graph); err != nil {
-		faults.Add("/graph", "%s", messageOf(err))
-	}
+	w.checkWork(faults)
 	for _, f := range w.timeFaults() {
 		faults.Add(f.Pointer, "%s", f.Message)
 	}
 	return client.ScheduleRequest{
+		Run: w.Run.request(), Idempotent: w.Idempotent, Missed: w.Missed.request(), Retry: w.Retry.request(),
 		Name: w.Name, GraphID: w.Graph, Input: w.Input, Cron: client.Crons(w.Cron...), Timezone: w.Timezone, ExecutionGrantID: w.Grant,
 		ConcurrencyPolicy: w.ConcurrencyPolicy, Enabled: w.Enabled, Labels: w.Labels,
 		Timing: client.Timing{Interval: w.Interval, At: w.At, From: w.From, Until: w.Until, Except: w.Except, MaxRuns: w.MaxRuns, Jitter: w.Jitter},

@@ -103,15 +103,15 @@ func (tx Tx) ClaimExecution(ctx context.Context, e Execution) (claimed bool, err
 }
 
 // TakeExecution makes next the state of an execution that nobody executes:
-// its attempt, remote, cancellation, owner and lease; an outcome or interrupt
+// its hash, grant, attempt, remote, cancellation, owner and lease; an outcome or interrupt
 // of before is gone. It compares and sets: unless the row is still as it was
 // seen it changes nothing and reports false.
 func (tx Tx) TakeExecution(ctx context.Context, seen, next Execution) (taken bool, err error) {
 	n, err := tx.Exec(ctx, `update execution_requests set attempt = $6, remote = $7, cancel_at = $8, owner = $9, lease_until = $10, updated_at = $11,
-			ok = null, trace_id = null, error_code = null, error_message = null, output = null, interrupt = null, finished_at = null
+			ok = null, trace_id = null, error_code = null, error_message = null, output = case when attempt = $6 then output end, interrupt = null, finished_at = null, request_hash = $12, grant_id = $13
 		where idempotency_key = $1 and attempt = $2 and coalesce(owner, '') = $3 and coalesce(lease_until, 0) = $4 and (ok is not null) = ($5 = 1)`,
 		seen.Key, seen.Attempt, seen.Owner, store.MillisOrZero(seen.LeaseUntil), oneIf(seen.Finished),
-		next.Attempt, rawOrNull(next.Remote), store.NullMillis(next.CancelAt), next.Owner, store.Millis(next.LeaseUntil), store.Millis(tx.Now))
+		next.Attempt, rawOrNull(next.Remote), store.NullMillis(next.CancelAt), next.Owner, store.Millis(next.LeaseUntil), store.Millis(tx.Now), next.Hash, next.GrantID)
 	if err != nil {
 		return false, fmt.Errorf("take over execution: %w", err)
 	}
@@ -157,10 +157,11 @@ func (tx Tx) RememberExecution(ctx context.Context, key, owner string, remote js
 	return owned("remember execution", n, err)
 }
 
-// FinishExecution stores the outcome and ends the claim. It fails with
+// FinishExecution stores the outcome and ends the claim. Without an output that
+// which was shown last stays. It fails with
 // pawl.ErrLeaseLost.
 func (tx Tx) FinishExecution(ctx context.Context, key, owner string, o Outcome, remote json.RawMessage, cost int64) error {
-	n, err := tx.Exec(ctx, `update execution_requests set ok = $3, trace_id = $4, error_code = $5, error_message = $6, output = $7, remote = $8, cost = $9,
+	n, err := tx.Exec(ctx, `update execution_requests set ok = $3, trace_id = $4, error_code = $5, error_message = $6, output = coalesce($7, output), remote = $8, cost = $9,
 			interrupt = null, owner = null, lease_until = null, updated_at = $10, finished_at = $10
 		where idempotency_key = $1 and owner = $2 and ok is null`, key, owner, oneIf(o.OK), store.NullText(o.TraceID), store.NullText(o.ErrorCode),
 		store.NullText(o.ErrorMessage), rawOrNull(o.Output), rawOrNull(remote), cost, store.Millis(tx.Now))
@@ -202,4 +203,45 @@ func (tx Tx) AbandonedExecutions(ctx context.Context, before time.Time, limit in
 	rows, err := tx.Query(ctx, `select `+executionColumns+` from execution_requests
 		where ok is null and lease_until < $1 order by lease_until limit $2`, store.Millis(before), limit)
 	return store.ScanAll(rows, err, "list abandoned executions", scanExecution)
+}
+
+// ShowExecution keeps what an execution has written so far, for whoever looks while
+// it runs. It fails with pawl.ErrLeaseLost.
+func (tx Tx) ShowExecution(ctx context.Context, key, owner string, output json.RawMessage) error {
+	n, err := tx.Exec(ctx, `update execution_requests set output = $3, updated_at = $4
+		where idempotency_key = $1 and owner = $2 and ok is null`, key, owner, rawOrNull(output), store.Millis(tx.Now))
+	return owned("show execution", n, err)
+}
+
+// ReopenExecution lets a later attempt of an execution that failed be another
+// request, with what is remembered from now on. It reports false if there is none
+// that ended so.
+func (tx Tx) ReopenExecution(ctx context.Context, key string, remote json.RawMessage) (bool, error) {
+	n, err := tx.Exec(ctx, `update execution_requests set request_hash = '', remote = $2, updated_at = $3
+		where idempotency_key = $1 and ok = 0`, key, rawOrNull(remote), store.Millis(tx.Now))
+	if err != nil {
+		return false, fmt.Errorf("reopen execution: %w", err)
+	}
+	return n > 0, nil
+}
+
+// PlainOutputs reads what executions without a grant have written, by key; others,
+// and those that have written nothing, are left out.
+func (tx Tx) PlainOutputs(ctx context.Context, keys []string) (map[string]json.RawMessage, error) {
+	list := make([][]any, len(keys))
+	for i, key := range keys {
+		list[i] = []any{key}
+	}
+	table, args := tx.Rowset(nil, "key text", list)
+	rows, err := tx.Query(ctx, `select e.idempotency_key, e.output from `+table+` cross join execution_requests e where e.idempotency_key = v.key and e.graph_id like 'pawl:%' and e.output is not null`, args...)
+	type pair struct{ key, output string }
+	found, err := store.ScanAll(rows, err, "read outputs", func(row store.Scanner) (p pair, err error) {
+		err = row.Scan(&p.key, &p.output)
+		return p, err
+	})
+	out := make(map[string]json.RawMessage, len(found))
+	for _, p := range found {
+		out[p.key] = json.RawMessage(p.output)
+	}
+	return out, err
 }

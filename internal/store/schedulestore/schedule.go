@@ -17,7 +17,7 @@ type Schedule struct {
 	ID          string
 	Name        string
 	OwnerUserID string
-	GrantID     string
+	GrantID     string // empty: what it runs needs none
 	GraphID     string
 	Input       json.RawMessage
 	Cron        string // empty: Timing has the times
@@ -28,9 +28,10 @@ type Schedule struct {
 	Policy      string
 	Enabled     bool
 	Labels      map[string]string
-	Revision    int64  // raised by every change of what a slot depends on
-	Issue       string // why it was switched off by itself; mostly empty
-	Calm        bool   // its lane is idle and nobody is needed; only HoldSchedule looks
+	Rules       json.RawMessage // what holds for doing a slot again; nil: what usually does
+	Revision    int64           // raised by every change of what a slot depends on
+	Issue       string          // why it was switched off by itself; mostly empty
+	Calm        bool            // its lane is idle and nobody is needed; only HoldSchedule looks
 	NextRunAt   time.Time
 	LastRunAt   time.Time // when the last run started
 	CreatedAt   time.Time
@@ -39,21 +40,22 @@ type Schedule struct {
 }
 
 const graphScheduleColumns = `id, name, owner_user_id, execution_grant_id, graph_id, input, cron, timezone, concurrency_policy, enabled, labels,
-	revision, issue, next_run_at, last_run_at, created_at, updated_at, deleted_at, timing, max_runs, begun`
+	rules, revision, issue, next_run_at, last_run_at, created_at, updated_at, deleted_at, timing, max_runs, begun`
 
 func scanGraphSchedule(row store.Scanner) (Schedule, error) {
 	var s Schedule
 	var input, labels string
 	var enabled, created, updated int64
-	var issue, timing *string
+	var grant, rules, issue, timing *string
 	var next, last, deleted, most *int64
-	err := row.Scan(&s.ID, &s.Name, &s.OwnerUserID, &s.GrantID, &s.GraphID, &input, &s.Cron, &s.Timezone, &s.Policy, &enabled, &labels,
-		&s.Revision, &issue, &next, &last, &created, &updated, &deleted, &timing, &most, &s.Begun)
+	err := row.Scan(&s.ID, &s.Name, &s.OwnerUserID, &grant, &s.GraphID, &input, &s.Cron, &s.Timezone, &s.Policy, &enabled, &labels,
+		&rules, &s.Revision, &issue, &next, &last, &created, &updated, &deleted, &timing, &most, &s.Begun)
 	if err != nil {
 		return Schedule{}, err
 	}
 	s.Timing, s.MaxRuns = store.FromNullText(timing), fromNull(most)
 	s.Input, s.Enabled, s.Issue = json.RawMessage(input), enabled != 0, store.FromNullText(issue)
+	s.GrantID, s.Rules = store.FromNullText(grant), store.FromNullJSON(rules)
 	s.NextRunAt, s.LastRunAt, s.DeletedAt = store.FromNullMillis(next), store.FromNullMillis(last), store.FromNullMillis(deleted)
 	s.CreatedAt, s.UpdatedAt = store.FromMillis(created), store.FromMillis(updated)
 	return s, json.Unmarshal([]byte(labels), &s.Labels)
@@ -98,10 +100,10 @@ func (tx Tx) InsertSchedule(ctx context.Context, s Schedule, by string) (Schedul
 		return Schedule{}, err
 	}
 	s, err = scanGraphSchedule(tx.QueryRow(ctx, `insert into schedules (id, name, owner_user_id, execution_grant_id, graph_id, input, cron, timezone,
-		concurrency_policy, enabled, labels, next_run_at, created_at, updated_at, timing, max_runs)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14, $15) returning `+graphScheduleColumns,
-		store.NewID(), s.Name, s.OwnerUserID, s.GrantID, s.GraphID, string(s.Input), s.Cron, s.Timezone, s.Policy, flag(s.Enabled), string(labels),
-		store.NullMillis(s.NextRunAt), store.Millis(tx.Now), store.NullText(s.Timing), nullNumber(s.MaxRuns)))
+		concurrency_policy, enabled, labels, next_run_at, created_at, updated_at, timing, max_runs, rules)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14, $15, $16) returning `+graphScheduleColumns,
+		store.NewID(), s.Name, s.OwnerUserID, store.NullText(s.GrantID), s.GraphID, string(s.Input), s.Cron, s.Timezone, s.Policy, flag(s.Enabled), string(labels),
+		store.NullMillis(s.NextRunAt), store.Millis(tx.Now), store.NullText(s.Timing), nullNumber(s.MaxRuns), store.NullText(string(s.Rules))))
 	if tx.IsUnique(err) {
 		return Schedule{}, &pawl.Error{Code: pawl.CodeConflict, Reason: "name_taken", Op: "create schedule", Msg: "a schedule of this name is there already", Hint: "Change that one, or use another name."}
 	}
@@ -134,9 +136,9 @@ func (tx Tx) UpdateSchedule(ctx context.Context, s Schedule, changed bool, by st
 	}
 	s, err = scanGraphSchedule(tx.QueryRow(ctx, `update schedules set name = $2, execution_grant_id = $3, graph_id = $4, input = $5, cron = $6, timezone = $7,
 		concurrency_policy = $8, enabled = $9, labels = $10, issue = $11, next_run_at = $12, revision = revision + $13, updated_at = $14,
-		timing = $15, max_runs = $16, ended = 0 where id = $1 and deleted_at is null returning `+graphScheduleColumns,
-		s.ID, s.Name, s.GrantID, s.GraphID, string(s.Input), s.Cron, s.Timezone, s.Policy, flag(s.Enabled), string(labels), store.NullText(s.Issue),
-		store.NullMillis(s.NextRunAt), flag(changed), store.Millis(tx.Now), store.NullText(s.Timing), nullNumber(s.MaxRuns)))
+		timing = $15, max_runs = $16, rules = $17, ended = 0 where id = $1 and deleted_at is null returning `+graphScheduleColumns,
+		s.ID, s.Name, store.NullText(s.GrantID), s.GraphID, string(s.Input), s.Cron, s.Timezone, s.Policy, flag(s.Enabled), string(labels), store.NullText(s.Issue),
+		store.NullMillis(s.NextRunAt), flag(changed), store.Millis(tx.Now), store.NullText(s.Timing), nullNumber(s.MaxRuns), store.NullText(string(s.Rules))))
 	if tx.IsUnique(err) {
 		return Schedule{}, &pawl.Error{Code: pawl.CodeConflict, Reason: "name_taken", Op: "change schedule", Msg: "a schedule of this name is there already", Hint: "Use another name."}
 	}
@@ -150,8 +152,9 @@ func (tx Tx) UpdateSchedule(ctx context.Context, s Schedule, changed bool, by st
 }
 
 func (tx Tx) addScheduleVersion(ctx context.Context, s Schedule, by string) error {
-	_, err := tx.Exec(ctx, `insert into schedule_versions (schedule_id, revision, graph_id, input, cron, timezone, enabled, created_at, created_by, timing)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`, s.ID, s.Revision, s.GraphID, string(s.Input), s.Cron, s.Timezone, flag(s.Enabled), store.Millis(tx.Now), store.NullText(by), store.NullText(s.Timing))
+	_, err := tx.Exec(ctx, `insert into schedule_versions (schedule_id, revision, graph_id, input, cron, timezone, enabled, created_at, created_by, timing, rules)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`, s.ID, s.Revision, s.GraphID, string(s.Input), s.Cron, s.Timezone, flag(s.Enabled), store.Millis(tx.Now), store.NullText(by),
+		store.NullText(s.Timing), store.NullText(string(s.Rules)))
 	if err != nil {
 		return fmt.Errorf("add schedule version: %w", err)
 	}
@@ -304,6 +307,7 @@ type ScheduleVersion struct {
 	Revision  int64
 	GraphID   string
 	Input     json.RawMessage
+	Rules     json.RawMessage
 	Cron      string
 	Timezone  string
 	Timing    string
@@ -312,14 +316,14 @@ type ScheduleVersion struct {
 	CreatedBy string
 }
 
-const scheduleVersionColumns = `revision, graph_id, input, cron, timezone, enabled, created_at, created_by, timing`
+const scheduleVersionColumns = `revision, graph_id, input, rules, cron, timezone, enabled, created_at, created_by, timing`
 
 func scanScheduleVersion(row store.Scanner) (v ScheduleVersion, err error) {
 	var input string
 	var enabled, created int64
-	var by, timing *string
-	err = row.Scan(&v.Revision, &v.GraphID, &input, &v.Cron, &v.Timezone, &enabled, &created, &by, &timing)
-	v.Timing = store.FromNullText(timing)
+	var by, rules, timing *string
+	err = row.Scan(&v.Revision, &v.GraphID, &input, &rules, &v.Cron, &v.Timezone, &enabled, &created, &by, &timing)
+	v.Rules, v.Timing = store.FromNullJSON(rules), store.FromNullText(timing)
 	v.Input, v.Enabled, v.CreatedAt, v.CreatedBy = json.RawMessage(input), enabled != 0, store.FromMillis(created), store.FromNullText(by)
 	return v, err
 }

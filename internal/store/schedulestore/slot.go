@@ -31,23 +31,25 @@ type Slot struct {
 	GrantID      string    // that it began under; empty until it starts, unless a backfill named one
 	Revision     int64     // of the schedule when the slot was made
 	Into         time.Time // coalesced: the slot that stands for it
+	Doubt        bool      // nobody knows whether it ran, and no person has said
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
 }
 
 const slotColumns = `id, schedule_id, run_id, scheduled_for, started_at, completed_at, status, disposition, attempt_count, langfuse_trace_id,
-	error_code, error_message, cost, trigger, backfill_id, grant_id, revision, into_slot, created_at, updated_at`
+	error_code, error_message, cost, trigger, backfill_id, grant_id, revision, into_slot, doubt, created_at, updated_at`
 
 func scanSlot(row store.Scanner) (Slot, error) {
 	var s Slot
 	var at, created, updated int64
-	var started, completed, into *int64
+	var started, completed, into, doubt *int64
 	var disposition, trace, code, message, backfill, grant *string
 	err := row.Scan(&s.ID, &s.ScheduleID, &s.RunID, &at, &started, &completed, &s.Status, &disposition, &s.Attempts, &trace,
-		&code, &message, &s.Cost, &s.Trigger, &backfill, &grant, &s.Revision, &into, &created, &updated)
+		&code, &message, &s.Cost, &s.Trigger, &backfill, &grant, &s.Revision, &into, &doubt, &created, &updated)
 	if err != nil {
 		return Slot{}, err
 	}
+	s.Doubt = doubt != nil
 	s.ScheduledFor, s.StartedAt, s.CompletedAt, s.Into = store.FromMillis(at), store.FromNullMillis(started), store.FromNullMillis(completed), store.FromNullMillis(into)
 	s.Disposition, s.TraceID, s.ErrorCode, s.ErrorMessage = store.FromNullText(disposition), store.FromNullText(trace), store.FromNullText(code), store.FromNullText(message)
 	s.BackfillID, s.GrantID = store.FromNullText(backfill), store.FromNullText(grant)
@@ -165,7 +167,7 @@ func (tx Tx) StartSlot(ctx context.Context, id string, start SlotStart) (Slot, e
 func (tx Tx) StartSlots(ctx context.Context, list []Slot) error {
 	rows := make([][]any, len(list))
 	for i, s := range list {
-		rows[i] = []any{s.ID, s.RunID, s.GrantID}
+		rows[i] = []any{s.ID, s.RunID, store.NullText(s.GrantID)}
 	}
 	table, args := tx.Rowset([]any{store.Millis(tx.Now)}, "slot text, run text, grant_ text", rows)
 	return tx.ChangeAll(ctx, len(list), "start slots", `update schedule_runs set status = 'running', started_at = $1, attempt_count = attempt_count + 1,
@@ -191,16 +193,25 @@ type SlotEnd struct {
 	ErrorMessage string
 	Cost         int64 // of all attempts together
 	Into         time.Time
+	Doubt        bool // nobody knows whether it ran
 }
 
 // CloseSlot ends an open slot for good. It fails with pawl.ErrConflict if it
 // was closed already.
 func (tx Tx) CloseSlot(ctx context.Context, id string, e SlotEnd) (Slot, error) {
 	s, err := scanSlot(tx.QueryRow(ctx, `update schedule_runs set status = $2, disposition = $3, completed_at = $4, updated_at = $4,
-		langfuse_trace_id = coalesce($5, langfuse_trace_id), error_code = $6, error_message = $7, cost = case when $8 > cost then $8 else cost end, into_slot = $9
+		langfuse_trace_id = coalesce($5, langfuse_trace_id), error_code = $6, error_message = $7, cost = case when $8 > cost then $8 else cost end, into_slot = $9, doubt = $10
 		where id = $1 and status in ('pending', 'running') returning `+slotColumns,
-		id, e.Status, e.Disposition, store.Millis(tx.Now), store.NullText(e.TraceID), store.NullText(e.ErrorCode), store.NullText(e.ErrorMessage), e.Cost, store.NullMillis(e.Into)))
+		id, e.Status, e.Disposition, store.Millis(tx.Now), store.NullText(e.TraceID), store.NullText(e.ErrorCode), store.NullText(e.ErrorMessage), e.Cost, store.NullMillis(e.Into), oneOrNull(e.Doubt)))
 	return s, slotClosed(err, "close slot")
+}
+
+func oneOrNull(b bool) *int64 {
+	if !b {
+		return nil
+	}
+	one := int64(1)
+	return &one
 }
 
 // Ended is the end of a slot and the instant of the next one.
@@ -376,4 +387,37 @@ func (tx Tx) SlotsBetween(ctx context.Context, scheduleID string, from, to time.
 	rows, err := tx.Query(ctx, `select `+slotColumns+` from schedule_runs where schedule_id = $1 and scheduled_for >= $2 and scheduled_for < $3
 		order by scheduled_for limit $4`, scheduleID, store.Millis(from), store.Millis(to), limit)
 	return store.ScanAll(rows, err, "read slots", scanSlot)
+}
+
+// Again is as what a slot is run again.
+type Again struct {
+	Trigger    string
+	BackfillID string // empty: of none
+	Revision   int64
+}
+
+// RetrySlot makes a slot that failed or was passed over pending again, for a
+// person who asked for it, under the grant that its schedule has now. Its attempts go on counting, and its run is another one. It fails with pawl.ErrConflict if the slot is
+// open or succeeded.
+func (tx Tx) RetrySlot(ctx context.Context, id string, as Again) (Slot, error) {
+	s, err := scanSlot(tx.QueryRow(ctx, `update schedule_runs set status = 'pending', disposition = null, completed_at = null, error_code = null, error_message = null,
+		into_slot = null, doubt = null, grant_id = null, run_id = '', started_at = null, trigger = $2, backfill_id = $3, revision = $4, updated_at = $5
+		where id = $1 and status in ('error', 'skipped') returning `+slotColumns, id, as.Trigger, store.NullText(as.BackfillID), as.Revision, store.Millis(tx.Now)))
+	return s, slotClosed(err, "retry slot")
+}
+
+// SettleDoubt notes that a person has said what became of a slot, or that it does
+// not matter. With a status that is how it ended.
+func (tx Tx) SettleDoubt(ctx context.Context, id, status, message string) (Slot, error) {
+	s, err := scanSlot(tx.QueryRow(ctx, `update schedule_runs set doubt = null, status = case when $2 = '' then status else $2 end,
+		error_code = case when $2 = 'success' then null else error_code end, error_message = coalesce($3, error_message), updated_at = $4
+		where id = $1 and completed_at is not null returning `+slotColumns, id, status, store.NullText(message), store.Millis(tx.Now)))
+	return s, slotClosed(err, "resolve slot")
+}
+
+// DoubtfulSlot reads the oldest slot of a schedule of which nobody knows whether it
+// ran, or fails with pawl.ErrNotFound.
+func (tx Tx) DoubtfulSlot(ctx context.Context, scheduleID string) (Slot, error) {
+	s, err := scanSlot(tx.QueryRow(ctx, `select `+slotColumns+` from schedule_runs where schedule_id = $1 and doubt is not null order by scheduled_for limit 1`, scheduleID))
+	return s, noSlot(err, scheduleID, time.Time{})
 }
