@@ -308,7 +308,8 @@ func (f *flight) about(req contract.RunRequestV1) {
 
 func (s *Service) newFlight(e executionstore.Execution, m memory, exec runner.Executor, name string, g grant.Grant, input, resume []byte) *flight {
 	provider, _, _ := contract.ParseGraphID(e.GraphID) // it was checked
-	return &flight{
+	begun := time.Now()
+	f := &flight{
 		s: s, key: e.Key, owner: e.Owner, exec: exec, memory: m, stopAtOnce: !e.CancelAt.IsZero(),
 		run: runner.Run{
 			RunID: e.RunID, Attempt: e.Attempt, ScheduleID: m.ScheduleID, ScheduledFor: m.ScheduledFor.Time,
@@ -320,4 +321,6 @@ func (s *Service) newFlight(e executionstore.Execution, m memory, exec runner.Ex
 		},
 		ended: make(chan struct{}), done: make(chan struct{}),
 	}
+	f.beaten.Store(&begun)
+	return f
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
@@ -33,6 +34,8 @@ type flight struct {
 	free       bool               // it is the first claim, and set nothing aside
 	account    grantstore.Account // as the claim saw it; zero if it did not look
 
+	beaten atomic.Pointer[time.Time] // when the lease was last moved, or got
+
 	claimed        executionstore.Execution                  // of the first claim, as it was written
 	end            func(contract.RunAnswerV1, Success) error // who else writes of a good outcome; may be nil
 	endedElsewhere bool                                      // it did
@@ -60,12 +63,30 @@ func (f *flight) fly() {
 	watch, unwatch := context.WithCancel(context.WithoutCancel(ctx))
 	f.helpers.Go(func() { f.watch(watch) })
 
-	result, err := f.runGraph(ctx)
+	result, err := f.runGraph(runner.WithPermit(ctx, f.stillOwned))
 	close(f.ended)
 	f.answer, f.err = f.conclude(context.Cause(ctx), result, err)
 	unwatch()
 	f.setStopped()
 	f.helpers.Wait()
+}
+
+// actFor is how long a claim is acted for without its lease being moved; others
+// may take it over after the whole lease.
+const actFor = leaseFor * 7 / 10
+
+// errLapsed ends a run here whose claim may have ended without this process
+// having noticed: it was stopped, or the database is away.
+var errLapsed = &pawl.Error{Code: pawl.CodeUnavailable, Op: "run graph", Msg: "the claim of the run may be over, because no heartbeat reached the database"}
+
+// stillOwned is asked before anything leaves. Nothing leaves any more once it has
+// failed, and the run is given back.
+func (f *flight) stillOwned() error {
+	if f.s.alive() == nil && time.Since(*f.beaten.Load()) < actFor {
+		return nil
+	}
+	f.cancel(errLapsed)
+	return errLapsed
 }
 
 // setStopped makes it too late to ask for a stop.
@@ -207,10 +228,14 @@ func (f *flight) watch(ctx context.Context) {
 }
 
 func (f *flight) beat(ctx context.Context) (cancelAt time.Time, err error) {
+	begun := time.Now()
 	err = f.s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		cancelAt, err = executionstore.In(tx).BeatExecution(ctx, f.key, f.owner, tx.Now.Add(leaseFor))
 		return err
 	})
+	if err == nil {
+		f.beaten.Store(&begun)
+	}
 	return cancelAt, err
 }
 

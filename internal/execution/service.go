@@ -66,6 +66,11 @@ type Config struct {
 	// stands for now. Its errors never quote a key. Nil: there are none.
 	Keys func(ref string) (string, error)
 
+	// Alive is nil as long as this process may act. Others end its claims when
+	// they take it for dead, before the leases do. It is asked before every call
+	// of an executor leaves. Nil: always.
+	Alive func() error
+
 	// Admit is asked by Handler whether somebody with another token than that of
 	// the service may run graphs. Its errors have the code unauthorized or
 	// forbidden. Nil: nobody may.
@@ -80,6 +85,7 @@ type Service struct {
 	log      *slog.Logger
 	redact   func(string) string
 	keys     func(ref string) (string, error)
+	alive    func() error
 	admitted func(ctx context.Context, token string) (Guest, error)
 	progress func(runID, text string)
 	shown    func(scheduleID, schedule string)
@@ -117,9 +123,12 @@ func New(cfg Config) (*Service, error) {
 	if cfg.Keys == nil {
 		cfg.Keys = func(string) (string, error) { return "", errNoKeys }
 	}
+	if cfg.Alive == nil {
+		cfg.Alive = func() error { return nil }
+	}
 	base, stop := context.WithCancelCause(context.Background())
 	return &Service{
-		db: cfg.DB, graphs: cfg.Graphs, node: cfg.Node, log: cfg.Log, redact: cfg.Redact, keys: cfg.Keys, admitted: cfg.Admit, progress: cfg.Progress, shown: cfg.Shown,
+		db: cfg.DB, graphs: cfg.Graphs, node: cfg.Node, log: cfg.Log, redact: cfg.Redact, keys: cfg.Keys, alive: cfg.Alive, admitted: cfg.Admit, progress: cfg.Progress, shown: cfg.Shown,
 		base: base, stop: stop, flights: map[string]*flight{},
 	}, nil
 }

@@ -152,7 +152,17 @@ func (c *Client) send(ctx context.Context, hop *http.Request) (*http.Response, *
 	defer stopWaiting()
 
 	var p progress
-	resp, err := c.transportFor(hop).RoundTrip(hop.WithContext(p.watch(ctx)))
+	if EffectOf(hop.Method) != Read {
+		p.permission = askPermit(ctx)
+	}
+	if p.permission.ask() != nil {
+		cancel(nil)
+		if hop.Body != nil {
+			_ = hop.Body.Close()
+		}
+		return nil, p.notPermitted(hop)
+	}
+	resp, err := c.transportFor(hop).RoundTrip(hop.WithContext(p.watch(p.permission.attach(ctx))))
 	if err != nil {
 		e := p.explain(ctx, hop, err)
 		cancel(nil)
@@ -175,7 +185,7 @@ func (c *Client) limitWait(ctx context.Context, cancel context.CancelCauseFunc) 
 // Dial connects to an address that may be called, for whoever speaks something
 // else than HTTP. An address that may not be called is an *Error.
 func (c *Client) Dial(ctx context.Context, network, address string) (net.Conn, error) {
-	conn, err := c.dialer.DialContext(ctx, network, address)
+	conn, err := permittedDial(c.dialer.DialContext)(askPermit(ctx).attach(ctx), network, address)
 	if blocked, ok := errors.AsType[*refusal](err); ok { // the dialer's own text names the address
 		host, _, _ := net.SplitHostPort(address)
 		reason, hint := blocked.describe(host)

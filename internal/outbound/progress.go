@@ -21,6 +21,8 @@ type progress struct {
 	secured   atomic.Bool // the TLS handshake began
 	connected atomic.Bool // bytes of the request may leave from here on
 	answered  atomic.Bool // the first byte of the answer arrived
+
+	permission *permission // nil: none is needed
 }
 
 // watch returns a context that makes the transport report to p.
@@ -28,7 +30,7 @@ func (p *progress) watch(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GetConn:              func(string) { p.asked.Store(true) },
 		TLSHandshakeStart:    func() { p.secured.Store(true) },
-		GotConn:              func(httptrace.GotConnInfo) { p.connected.Store(true) },
+		GotConn:              func(httptrace.GotConnInfo) { p.permission.connected(); p.connected.Store(true) },
 		GotFirstResponseByte: func() { p.answered.Store(true) },
 	})
 }
@@ -36,6 +38,9 @@ func (p *progress) watch(ctx context.Context) context.Context {
 // explain turns the transport's error into an Error. The kind comes from how
 // far the request got, not from the text of the error.
 func (p *progress) explain(ctx context.Context, hop *http.Request, err error) *Error {
+	if p.permission.denial() != nil {
+		return p.notPermitted(hop)
+	}
 	e := Error{MaybeSent: p.connected.Load(), Err: err}
 	blocked, isBlocked := errors.AsType[*refusal](err)
 	dns, isDNS := errors.AsType[*net.DNSError](err)
@@ -60,6 +65,16 @@ func (p *progress) explain(ctx context.Context, hop *http.Request, err error) *E
 		e.Kind, e.Reason = KindBroken, "the connection ended before an answer"
 	}
 	return newError(hop, e)
+}
+
+// notPermitted explains a call that was not to leave any more.
+func (p *progress) notPermitted(hop *http.Request) *Error {
+	sent := p.connected.Load() && p.permission.written.Load()
+	reason := "not sent, because another node may have taken over"
+	if sent {
+		reason = "cut off, because another node may have taken over"
+	}
+	return newError(hop, Error{Kind: KindCancelled, MaybeSent: sent, Reason: reason, Err: p.permission.denial()})
 }
 
 // interrupted explains a call whose context ended. The error keeps both the

@@ -33,6 +33,7 @@ func mutationTransport(cfg Config, dialer *net.Dialer) *http.Transport {
 	t := baseTransport(cfg, dialer)
 	t.Protocols = protocols(false)
 	t.DisableKeepAlives = true
+	t.DialContext = permittedDial(t.DialContext) // a connection is of one request
 	return t
 }
 

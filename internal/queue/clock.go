@@ -31,6 +31,17 @@ func (b *board) extend(until time.Duration) {
 	}
 }
 
+// StillAlive is nil as long as this node may act for whatever it has begun: its
+// last heartbeat is young. A process that works on no jobs has none to lose.
+func (q *Queue) StillAlive() error {
+	q.board.mu.Lock()
+	defer q.board.mu.Unlock()
+	if q.cfg.Workers > 0 && !q.board.mayStart() {
+		return ErrLeaseLost
+	}
+	return nil
+}
+
 // StillOwned is nil as long as this node may act for the job's lane, as far as
 // it can know without asking: its last heartbeat is young, and nobody is known
 // to have taken the lane. It costs next to nothing and is asked immediately

@@ -64,10 +64,11 @@
 //
 // With the lease L (4.5 s) and a beat every L/5: after the start of its last good
 // beat a node starts jobs for 7L/10 at most, and others take over no earlier than
-// L after they last saw it change. StillOwned is asked before every handler and
-// before every call that leaves. So what a stale node can still do outside is:
+// L after they last saw it change. StillOwned is asked before every handler,
+// before every call, and before each piece of a call's request is written to the
+// network (outbound.WithPermit). So what a stale node can still do outside is:
 //
-//   - finish a call whose first byte was sent in time, however long that lasts: a
+//   - hear the answer of a call that was written in time, however long that lasts: a
 //     call cannot be fenced. The new owner runs the same job meanwhile, and sends
 //     the same idempotency key;
 //   - begin a call if it is stopped between the look at the clock and the write to

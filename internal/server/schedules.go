@@ -37,7 +37,7 @@ func (s *server) buildGraphs(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.execution, err = execution.New(execution.Config{DB: s.db, Graphs: s.executors, Node: s.identity.id, Redact: s.executors.Redact, Keys: keyOf, Admit: s.mayExecute, Shown: s.outputShown, Log: s.log}); err != nil {
+	if s.execution, err = execution.New(execution.Config{DB: s.db, Graphs: s.executors, Node: s.identity.id, Redact: s.executors.Redact, Keys: keyOf, Admit: s.mayExecute, Shown: s.outputShown, Alive: func() error { return s.queue.StillAlive() }, Log: s.log}); err != nil {
 		return err
 	}
 	if _, err := s.execution.Recover(ctx); err != nil {

@@ -6,13 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
@@ -112,51 +110,26 @@ func runHTTP(ctx context.Context, client *outbound.Client, j *queue.Job) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
-	var gone atomic.Bool
-	body := func() (io.ReadCloser, error) {
-		return io.NopCloser(&guardedBody{bytes.NewReader(p.Body), j, &gone}), nil
-	}
-	req, err := http.NewRequestWithContext(ctx, p.Method, p.URL, nil)
+	req, err := http.NewRequestWithContext(ctx, p.Method, p.URL, bytes.NewReader(p.Body))
 	if err != nil {
 		return queue.Permanent(err)
 	}
 	if len(p.Body) > 0 {
-		req.Body, _ = body()
-		req.GetBody, req.ContentLength = body, int64(len(p.Body))
 		req.Header.Set("Content-Type", "application/json")
 	}
 	for name, value := range p.Headers {
 		req.Header.Set(name, value)
 	}
 	req.Header.Set("Idempotency-Key", "job-"+strconv.FormatInt(j.ID, 10))
-	if err := j.StillOwned(); err != nil {
+	if err := j.StillOwned(); err != nil { // of a read nobody asks again
 		return err
 	}
-	resp, err := client.Do(ctx, req)
-	if err != nil && gone.Load() {
-		return queue.ErrLeaseLost
-	}
+	resp, err := client.Do(outbound.WithPermit(ctx, j.StillOwned), req)
 	if err != nil {
 		return judgeError(err)
 	}
 	defer resp.Body.Close() //nolint:errcheck // the body is of no interest
 	return judgeAnswer(resp, time.Now())
-}
-
-// guardedBody is a body that is only sent while the job's lane is this node's:
-// connecting may take long.
-type guardedBody struct {
-	io.Reader
-	job  interface{ StillOwned() error }
-	gone *atomic.Bool // it was not sent
-}
-
-func (b *guardedBody) Read(p []byte) (int, error) {
-	if err := b.job.StillOwned(); err != nil {
-		b.gone.Store(true)
-		return 0, err
-	}
-	return b.Reader.Read(p)
 }
 
 // judgeError tells what will not get better by itself from what may.

@@ -11,7 +11,6 @@ import (
 	"net/http/httptest"
 	"runtime"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -166,9 +165,15 @@ func answering(t *testing.T, line string) (addr string) {
 }
 
 // A lane that turned out to be another node's gets nothing from this one any
-// more: neither the request, nor, if that was decided while it connected, its
-// body.
+// more: neither a request that was about to be made, nor one that was about to be
+// written because its connection took long.
 func TestNothingIsSentForALaneThatIsLost(t *testing.T) {
+	t.Run("before", func(t *testing.T) { testNothingIsSent(t, false, "POST", "1") })
+	t.Run("before a read", func(t *testing.T) { testNothingIsSent(t, false, "GET", "") })
+	t.Run("while it connects", func(t *testing.T) { testNothingIsSent(t, true, "POST", "1") })
+}
+
+func testNothingIsSent(t *testing.T, connecting bool, method, content string) {
 	url := pgtest.URL(t)
 	p := proxy.New(t, url)
 	asked := make(chan string, 9)
@@ -182,16 +187,33 @@ func TestNothingIsSentForALaneThatIsLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close() //nolint:errcheck // a test
-	send := HTTP(newClient(t, "127.0.0.1")).Run
+	var job *queue.Job
+	loseLane := func() {
+		p.Stall()
+		for job.StillOwned() == nil { // until the lease may be over
+			runtime.Gosched()
+		}
+	}
 	result := make(chan error, 9)
+	client, err := outbound.New(outbound.Config{Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		if connecting && len(result) == 0 {
+			loseLane()
+		}
+		return conn, err
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	send := HTTP(client).Run
 	q, err := queue.New(queue.Config{DB: db, Node: store.Node{ID: "n", Share: true}, Workers: 1, Lease: time.Second, Tasks: map[string]queue.Task{
 		"http": {Run: func(ctx context.Context, j *queue.Job) error {
 			if len(result) > 0 {
 				return send(ctx, j)
 			}
-			p.Stall()
-			for j.StillOwned() == nil { // until the lease may be over
-				runtime.Gosched()
+			if job = j; !connecting {
+				loseLane()
 			}
 			err := send(ctx, j)
 			result <- err
@@ -202,45 +224,25 @@ func TestNothingIsSentForALaneThatIsLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	payload := json.RawMessage(`{"url":"` + s.URL + `","method":"` + method + `"}`)
+	if content != "" {
+		payload = json.RawMessage(`{"url":"` + s.URL + `","method":"` + method + `","body":` + content + `}`)
+	}
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- q.Run(ctx) }()
-	if _, err := q.Enqueue(ctx, store.JobSpec{Task: "http", MaxAttempts: 1, Payload: json.RawMessage(`{"url":"` + s.URL + `","body":1}`)}); err != nil {
+	if _, err := q.Enqueue(ctx, store.JobSpec{Task: "http", MaxAttempts: 1, Payload: payload}); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-result; !errors.Is(err, queue.ErrLeaseLost) || len(asked) != 0 {
 		t.Errorf("it gave %v, and %d requests", err, len(asked))
 	}
-	if body := <-asked; body != "1" { // by the same node, whose lease turned out to hold
+	if body := <-asked; body != content { // by the same node, whose lease turned out to hold
 		t.Errorf("sent %q", body)
 	}
 	stop()
 	<-done
 }
-
-// A body is not sent once the lane is lost, however long connecting took.
-func TestBodyAsksWhetherTheLaneIsStillOurs(t *testing.T) {
-	var gone atomic.Bool
-	lost := false
-	b := &guardedBody{strings.NewReader("12"), owner(func() error {
-		if lost {
-			return queue.ErrLeaseLost
-		}
-		return nil
-	}), &gone}
-	buf := make([]byte, 1)
-	if n, err := b.Read(buf); n != 1 || err != nil || gone.Load() {
-		t.Errorf("read %d, %v", n, err)
-	}
-	lost = true
-	if n, err := b.Read(buf); n != 0 || !errors.Is(err, queue.ErrLeaseLost) || !gone.Load() {
-		t.Errorf("read %d, %v", n, err)
-	}
-}
-
-type owner func() error
-
-func (o owner) StillOwned() error { return o() }
 
 func TestRetryAfterIsHonouredButClamped(t *testing.T) {
 	for header, want := range map[string]time.Duration{"120": 2 * time.Minute, "999999": time.Hour} {

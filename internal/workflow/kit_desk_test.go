@@ -10,6 +10,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/outbound"
 	"github.com/pawlrun/pawl/internal/tool"
 )
 
@@ -32,6 +33,7 @@ type desk struct {
 	effect  func(call tool.Call)              // told of everything that happens
 	answer  func(call tool.Call) error        // after the order was taken; nil answers
 	refuse  func(call tool.Call) *tool.Error  // before anything happens
+	permit  func(err error) *tool.Error       // told whether the call may leave; nil does not ask
 	inquiry func(call tool.Call) (bool, bool) // reconcile: happened, known; nil tells the truth
 }
 
@@ -64,6 +66,11 @@ func (d *desk) Call(ctx context.Context, c tool.Call) (json.RawMessage, error) {
 	}
 	if c.Method == "read" {
 		return json.RawMessage(`{"open":true}`), nil
+	}
+	if d.permit != nil {
+		if err := d.permit(outbound.Permitted(ctx)); err != nil {
+			return nil, err
+		}
 	}
 	d.take(c)
 	if err := d.wait(ctx, c); err != nil {

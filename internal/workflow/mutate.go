@@ -11,6 +11,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/ledger"
+	"github.com/pawlrun/pawl/internal/outbound"
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/eventstore"
@@ -149,7 +150,7 @@ func (x *execution) openCall(ctx context.Context, t tool.Target, args json.RawMe
 	if c.refused = c.err != nil; c.refused {
 		return c
 	}
-	c.result, c.err = t.Connection.Call(ctx, tool.Call{Method: t.Method.Name, Args: args, Key: c.row.IdempotencyKey})
+	c.result, c.err = t.Connection.Call(outbound.WithPermit(ctx, x.claim.StillOwned), tool.Call{Method: t.Method.Name, Args: args, Key: c.row.IdempotencyKey})
 	if err := x.cfg.fault("called"); err != nil {
 		c.refused, c.err = true, err // tests: the answer is lost with the process
 	}
