@@ -144,12 +144,12 @@ func terminated(ctx context.Context, r *run, _ *node, begun func()) error {
 func crashed(ctx context.Context, r *run, _ *node, begun func()) error {
 	r.db.mu.Lock()
 	defer r.db.mu.Unlock()
-	begun()
 	p := r.db.servers[r.db.primary]
 	if err := p.Kill(ctx); err != nil {
 		return err
 	}
 	pause(ctx, r.chance(1500*time.Millisecond))
+	defer begun() // how long the server takes to recover is its own matter
 	return p.Start(ctx)
 }
 

@@ -51,3 +51,40 @@ func TestSeveralServersAreShownWithoutSecrets(t *testing.T) {
 		}
 	}
 }
+
+// A transaction on a connection that died without a word does not keep a process
+// from ending.
+func TestCloseDoesNotWaitForTheSilentlyDead(t *testing.T) {
+	p := proxy.New(t, pgtest.URL(t))
+	db, err := Open(t.Context(), p.URL(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- db.Write(context.WithoutCancel(t.Context()), func(ctx context.Context, tx *Tx) error {
+			if _, err := tx.Exec(ctx, `insert into write_probe (id, at) values (7, 7)`); err != nil {
+				return err
+			}
+			p.HalfOpen()
+			close(begun)
+			_, err := tx.Exec(ctx, `update write_probe set at = 8 where id = 7`)
+			return err
+		})
+	}()
+	<-begun
+	closed := make(chan error, 1)
+	go func() { closed <- db.Close() }()
+	select {
+	case err := <-closed:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(4 * closeWait):
+		t.Error("it waits for a dead connection")
+	}
+	p.Close() // now the dead one is told
+	if err := <-ended; err == nil {
+		t.Error("the transaction of a dead connection succeeded")
+	}
+}

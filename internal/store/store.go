@@ -130,10 +130,22 @@ func (db *DB) Close() error {
 	for _, s := range open {
 		s.Close()
 	}
-	db.hot.Close()
-	db.pool.Close()
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		db.hot.Close()
+		db.pool.Close()
+	}()
+	select {
+	case <-closed:
+	case <-time.After(closeWait):
+	}
 	return nil
 }
+
+// closeWait is how long transactions may go on while a database is closed. One
+// whose connection died without a word would keep the process for minutes.
+const closeWait = 5 * time.Second
 
 // Name is "sqlite" or "postgres".
 func (db *DB) Name() string { return db.dialect.name() }
