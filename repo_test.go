@@ -44,7 +44,7 @@ var layers = [][]string{
 	},
 	{"internal/store/runstore"},
 	{"internal/store", "internal/definition", "internal/budget", "internal/run", "internal/when", "internal/retention", "examples"},
-	{"internal/redact", "internal/linediff", "internal/mail"},
+	{"internal/redact", "internal/linediff", "internal/mail", "internal/telemetry"},
 	{"internal/visible"},
 	{"client"}, // what users' programs import with it they inherit
 	{"."},

@@ -46,6 +46,7 @@ type server struct {
 	dir  string // working directory, with .pawl in it
 	url  string
 	args []string
+	env  []string // beside that of the test
 	cmd  *exec.Cmd
 	log  *logBuffer
 	done chan struct{}
@@ -112,6 +113,7 @@ func (s *server) launchWith(w io.Writer) {
 	s.t.Helper()
 	s.cmd = exec.Command(binary, s.args...)
 	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = s.dir, s.log, w
+	s.cmd.Env = append(os.Environ(), s.env...)
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}

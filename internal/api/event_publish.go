@@ -9,6 +9,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/telemetry"
 	"github.com/pawlrun/pawl/internal/workflow"
 )
 
@@ -18,6 +19,7 @@ const maxEventID = 512
 type publishEventInput struct {
 	WorkflowPath
 	OnceHeader
+	TraceHeader
 	Body client.EventRequest
 }
 
@@ -38,6 +40,7 @@ func (a *API) publishEvent(ctx context.Context, in *publishEventInput) (*publish
 		return nil, err
 	}
 	caller := callOf(ctx).token
+	ctx = telemetry.Request(ctx, in.Traceparent)
 	body, was, err := once(ctx, a, http.StatusCreated, &in.Body, whole, func(ctx context.Context, tx *store.Tx) (client.PublishedEvent, error) {
 		stored, did, err := a.workflows.PublishExternal(ctx, tx, in.Name, e, caller.User.Name)
 		if err == nil && did.New+did.Changed > 0 {

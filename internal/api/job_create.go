@@ -12,6 +12,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/telemetry"
 	"github.com/pawlrun/pawl/internal/when"
 )
 
@@ -27,7 +28,13 @@ func earliestRunAt() time.Time { return time.Date(2000, 1, 1, 0, 0, 0, 0, time.U
 
 type createJobInput struct {
 	OnceHeader
+	TraceHeader
 	Body client.JobRequest
+}
+
+// TraceHeader is the header of requests that are a part of a trace.
+type TraceHeader struct {
+	Traceparent string `header:"Traceparent" doc:"The trace that this is a part of (W3C Trace Context). It is passed on to what is called later. One that cannot be read is ignored." example:"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"`
 }
 
 type createJobOutput struct {
@@ -42,6 +49,7 @@ func (a *API) createJob(ctx context.Context, in *createJobInput) (*createJobOutp
 		return nil, err
 	}
 	c := callOf(ctx)
+	spec.Trace = telemetry.Clean(in.Traceparent)
 	spec.Owner, spec.CreatedBy, spec.Actor = c.token.User.ID, c.token.User.Name, actor(c.token)
 	var job client.Job
 	was := isNew

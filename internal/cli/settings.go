@@ -129,6 +129,8 @@ func serverSettings() []setting {
 		{key: "keep", flag: "keep", env: "PAWL_KEEP", scope: forServer, merged: true,
 			usage: "keep a kind of history for so long, as `KIND=AGE` such as runs=30d, or forever (repeatable)", at: func(v *values) any { return &v.server.Keep },
 			check: func(v *values) error { _, err := retention.Parse(v.server.Keep); return err }},
+		{key: "otlpEndpoint", flag: "otlp-endpoint", env: "PAWL_OTLP_ENDPOINT", scope: forServer,
+			usage: "send OpenTelemetry traces and metrics to the collector at `URL`, by OTLP over HTTP (default OTEL_EXPORTER_OTLP_ENDPOINT)", at: func(v *values) any { return &v.server.OTLPEndpoint }},
 		{key: "logFormat", flag: "log-format", env: "PAWL_LOG_FORMAT", scope: forServer,
 			usage: "write the log as `FORMAT`: text or json", at: func(v *values) any { return &v.server.LogFormat }},
 		{key: "logLevel", flag: "log-level", env: "PAWL_LOG_LEVEL", scope: forServer,

@@ -39,6 +39,9 @@ type Config struct {
 	HeaderTimeout time.Duration
 	// UserAgent is sent when the caller sets none.
 	UserAgent string
+	// Around is told of every request before it is sent, may add headers to it, and
+	// gives what is told of its end: the answer, or the error. Nil is nobody.
+	Around func(ctx context.Context, hop *http.Request) (end func(*http.Response, error))
 	// RootCAs replaces the certificate authorities of the system when not nil.
 	RootCAs *x509.CertPool
 	// Dial takes the place of the network, and of the guard of private addresses,
@@ -126,7 +129,7 @@ func (c *Client) Do(ctx context.Context, req *http.Request) (*http.Response, err
 		return nil, err
 	}
 	for followed := 0; ; followed++ {
-		resp, failure := c.send(ctx, hop)
+		resp, failure := c.told(ctx, hop)
 		if failure != nil {
 			if followed > 0 {
 				failure.Reason += " (redirected from " + excerpt(req.URL.Host) + ")"
@@ -143,6 +146,21 @@ func (c *Client) Do(ctx context.Context, req *http.Request) (*http.Response, err
 			return nil, err
 		}
 	}
+}
+
+// told sends a request, and tells whoever wants to know.
+func (c *Client) told(ctx context.Context, hop *http.Request) (*http.Response, *Error) {
+	if c.cfg.Around == nil {
+		return c.send(ctx, hop)
+	}
+	end := c.cfg.Around(ctx, hop)
+	resp, failure := c.send(ctx, hop)
+	if failure != nil {
+		end(nil, failure)
+	} else {
+		end(resp, nil)
+	}
+	return resp, failure
 }
 
 // send makes one request and classifies its failure.

@@ -110,6 +110,12 @@ func (s snooze) Error() string { return s.why }
 // spending an attempt.
 func Snooze(at time.Time) error { return snooze{at, ""} }
 
+// IsSnooze reports whether an error of a task is a Snooze, which is no failure.
+func IsSnooze(err error) bool {
+	_, ok := errors.AsType[snooze](err)
+	return ok
+}
+
 type retryAt struct {
 	at  time.Time
 	err error

@@ -14,6 +14,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/outbound"
 	"github.com/pawlrun/pawl/internal/retention"
+	"github.com/pawlrun/pawl/internal/telemetry"
 )
 
 // Config is everything a server is told. The command line fills it from
@@ -59,6 +60,8 @@ type Config struct {
 	Keep []string // for how long things are kept, as KIND=AGE; what is absent is as usual
 
 	ExecutionURL string // of the execution service, for a worker that has none of its own
+
+	OTLPEndpoint string // of the collector of traces and metrics; empty: the variables of OpenTelemetry say whether there is one
 
 	Dirs    []string  // definitions
 	Logs    io.Writer // nil is standard error
@@ -132,6 +135,9 @@ func (c Config) Validate() error {
 	if _, err := retention.Parse(c.Keep); err != nil {
 		e, _ := errors.AsType[*pawl.Error](err)
 		return bad("keep", e.Msg, e.Hint)
+	}
+	if _, err := telemetry.Wanted(c.OTLPEndpoint, os.Getenv); err != nil {
+		return err
 	}
 	_, err := outbound.ParsePrefixes(c.AllowPrivate)
 	return err

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -57,6 +56,7 @@ type server struct {
 	db           *store.DB
 	keeper       *access.Keeper
 	identity     identity
+	tracing      *tracing
 	token        string // path
 	client       *outbound.Client
 	tools        *tool.Set
@@ -94,7 +94,8 @@ func Run(ctx context.Context, cfg Config, ready func(Started)) error {
 		cfg.Logs = os.Stderr
 	}
 	tuneCollector()
-	s := &server{cfg: cfg, log: newLogger(cfg.Logs, cfg.LogFormat, cfg.LogLevel)}
+	s := &server{cfg: cfg, tracing: newTracing()}
+	s.log = slog.New(s.tracing.logs(newLogger(cfg.Logs, cfg.LogFormat, cfg.LogLevel).Handler()))
 	defer s.close()
 	if err := s.build(ctx); err != nil {
 		return err
@@ -174,11 +175,14 @@ func (s *server) build(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.client, err = outbound.New(outbound.Config{AllowPrivate: allow, UserAgent: "pawl/" + s.cfg.Version}); err != nil {
-		return err
-	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if err := s.buildTracing(ctx, registry); err != nil {
+		return err
+	}
+	if s.client, err = outbound.New(outbound.Config{AllowPrivate: allow, UserAgent: "pawl/" + s.cfg.Version, Around: s.tracing.call}); err != nil {
+		return err
+	}
 	s.feed, s.pulse = api.NewFeed(), web.NewPulse()
 	if err := s.buildPruner(registry); err != nil {
 		return err
@@ -230,6 +234,7 @@ func (s *server) observeRun(e ledger.Event) {
 	if e.Alarm != "" {
 		s.log.Error("a run contradicts the rules", "run", e.Run.ID, "kind", e.Run.Kind, "lane", e.Run.Lane, "what", e.Alarm)
 	}
+	s.tracing.run(e)
 	of := s.kinds.LaneOf(&e.Run)
 	s.feed.ObserveRun(e, of)
 	s.pulse.Changed(of)
@@ -290,8 +295,13 @@ func (s *server) tasks() map[string]queue.Task {
 		notify.Name:          in(noticePool, s.notices.Task()),
 		notify.HeartbeatName: in(noticePool, s.heartbeat.Task()),
 	}
+	for name, t := range out {
+		out[name] = s.tracing.task(name, "", t)
+	}
 	for _, k := range s.kinds {
-		maps.Copy(out, k.Tasks())
+		for name, t := range k.Tasks() {
+			out[name] = s.tracing.task(name, k.Kind(), t)
+		}
 	}
 	return out
 }
@@ -383,6 +393,7 @@ func (s *server) serve(ctx context.Context, ready func(Started)) error {
 
 // close releases what build made, in reverse order.
 func (s *server) close() {
+	s.closeTracing()
 	for _, pool := range []*script.Pool{s.trials, s.pool} {
 		if pool != nil {
 			pool.Close()

@@ -98,7 +98,7 @@ func JSONText(v any) string {
 	return cleanJSON(string(b))
 }
 
-const jobColumns = "id, rev, bucket, priority, run_at, attempt, max_attempts, task, owner, lane, key, payload, created_at, started_at"
+const jobColumns = "id, rev, bucket, priority, run_at, attempt, max_attempts, task, owner, lane, key, payload, created_at, started_at, trace"
 
 // cutOff is 1 for a row that carries the mark of another run, which so was cut
 // off. A mark whose answer was lost is written again and is the same one.

@@ -148,14 +148,14 @@ func (postgres) insertJobs(ctx context.Context, c conn, jobs []Job, createdBy []
 	}
 	n := len(jobs)
 	id, b, p, at, tries, made := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
-	task, owner, lane, payload := make([]string, n), make([]string, n), make([]*string, n), make([]string, n)
+	task, owner, lane, payload, trace := make([]string, n), make([]string, n), make([]*string, n), make([]string, n), make([]*string, n)
 	for k, j := range jobs {
 		id[k], b[k], p[k], at[k], tries[k], made[k] = j.ID, int64(j.Bucket), int64(j.Priority), Millis(j.RunAt), int64(j.MaxAttempts), Millis(j.CreatedAt)
-		task[k], owner[k], lane[k], payload[k] = j.Task, j.Owner, NullText(j.Lane), string(j.Payload)
+		task[k], owner[k], lane[k], payload[k], trace[k] = j.Task, j.Owner, NullText(j.Lane), string(j.Payload), NullText(j.Trace)
 	}
-	_, err := c.exec(ctx, `insert into jobs (id, bucket, priority, run_at, max_attempts, task, owner, lane, payload, created_at, created_by)
-		select * from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::text[], $8::text[], $9::text[], $10::bigint[], $11::text[])`,
-		[]any{id, b, p, at, tries, task, owner, lane, payload, made, createdBy})
+	_, err := c.exec(ctx, `insert into jobs (id, bucket, priority, run_at, max_attempts, task, owner, lane, payload, created_at, created_by, trace)
+		select * from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::text[], $8::text[], $9::text[], $10::bigint[], $11::text[], $12::text[])`,
+		[]any{id, b, p, at, tries, task, owner, lane, payload, made, createdBy, trace})
 	return err
 }
 

@@ -123,12 +123,12 @@ func (sqliteDB) insertJobs(ctx context.Context, c conn, jobs []Job, createdBy []
 		}
 		return nil
 	}
-	rows := make([][11]any, len(jobs))
+	rows := make([][12]any, len(jobs))
 	for i, j := range jobs {
-		rows[i] = [11]any{j.ID, j.Bucket, j.Priority, Millis(j.RunAt), j.MaxAttempts, j.Task, j.Owner, NullText(j.Lane), string(j.Payload), Millis(j.CreatedAt), createdBy[i]}
+		rows[i] = [12]any{j.ID, j.Bucket, j.Priority, Millis(j.RunAt), j.MaxAttempts, j.Task, j.Owner, NullText(j.Lane), string(j.Payload), Millis(j.CreatedAt), createdBy[i], NullText(j.Trace)}
 	}
-	_, err := c.exec(ctx, `insert into jobs (id, bucket, priority, run_at, max_attempts, task, owner, lane, payload, created_at, created_by)
-		select value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8, value->>9, value->>10 from json_each($1)`, []any{JSONText(rows)})
+	_, err := c.exec(ctx, `insert into jobs (id, bucket, priority, run_at, max_attempts, task, owner, lane, payload, created_at, created_by, trace)
+		select value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8, value->>9, value->>10, value->>11 from json_each($1)`, []any{JSONText(rows)})
 	return err
 }
 

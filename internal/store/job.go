@@ -24,6 +24,7 @@ type Job struct {
 	Payload     json.RawMessage
 	CreatedAt   time.Time
 	StartedAt   time.Time // zero unless the row carries the mark of a long run
+	Trace       string    // the traceparent of whoever asked for it; empty if there is none
 }
 
 // Lane names a lane: those of different owners have nothing to do with each
@@ -69,6 +70,7 @@ type JobSpec struct {
 	Priority    int
 	MaxAttempts int
 	CreatedBy   string
+	Trace       string // the traceparent of whoever asks for it
 
 	// Actor is who the audit log says made the job, in the transaction that
 	// makes it; empty writes no line, which is for Pawl's own.
@@ -125,13 +127,14 @@ type jobScan struct {
 	runAt, created int64
 	started        *int64
 	lane, key      *string
+	trace          *string
 	payload        []byte
 	dest           []any
 }
 
 func newJobScan(more ...any) *jobScan {
 	s := &jobScan{}
-	s.dest = append([]any{nil, nil, nil, nil, &s.runAt, nil, nil, nil, nil, &s.lane, &s.key, &s.payload, &s.created, &s.started}, more...)
+	s.dest = append([]any{nil, nil, nil, nil, &s.runAt, nil, nil, nil, nil, &s.lane, &s.key, &s.payload, &s.created, &s.started, &s.trace}, more...)
 	return s
 }
 
@@ -143,7 +146,7 @@ func (s *jobScan) into(rows Rows, j *Job) error {
 		return err
 	}
 	j.RunAt, j.CreatedAt, j.StartedAt = FromMillis(s.runAt), FromMillis(s.created), FromNullMillis(s.started)
-	j.Lane, j.Key, j.Payload = FromNullText(s.lane), FromNullText(s.key), s.payload
+	j.Lane, j.Key, j.Payload, j.Trace = FromNullText(s.lane), FromNullText(s.key), s.payload, FromNullText(s.trace)
 	return nil
 }
 

@@ -158,17 +158,17 @@ func (db *DB) newJob(s JobSpec, now time.Time) Job {
 	return Job{
 		ID: db.ids.next(now), Bucket: db.BucketOf(s.Lane, s.Key), Priority: s.Priority,
 		RunAt: at.UTC().Truncate(time.Millisecond), MaxAttempts: s.MaxAttempts,
-		Task: s.Task, Owner: s.Owner, Lane: s.Lane, Key: s.Key, Payload: payload, CreatedAt: now,
+		Task: s.Task, Owner: s.Owner, Lane: s.Lane, Key: s.Key, Payload: payload, CreatedAt: now, Trace: s.Trace,
 	}
 }
 
-const insertJob = `insert into jobs as j (id, bucket, priority, run_at, max_attempts, task, owner, lane, key, payload, created_at, created_by)
-	values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) `
+const insertJob = `insert into jobs as j (id, bucket, priority, run_at, max_attempts, task, owner, lane, key, payload, created_at, created_by, trace)
+	values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) `
 
 // A job that failed for good is revived by any mode: it counts as absent.
 const onConflictReplace = `on conflict (key, owner) where key is not null do update set
 	bucket = excluded.bucket, priority = excluded.priority, max_attempts = excluded.max_attempts, task = excluded.task,
-	lane = excluded.lane, payload = excluded.payload, created_by = excluded.created_by,
+	lane = excluded.lane, payload = excluded.payload, created_by = excluded.created_by, trace = excluded.trace,
 	rev = j.rev + 1, attempt = 0, state = 0, started_at = null, node = null, kept_at = null, kept = null, last_error = null, run_at = `
 
 // runAtOf gives the expression for the new time in each mode.
@@ -184,7 +184,7 @@ func runAtOf(mode KeyMode) string {
 }
 
 func insertArgs(j Job, createdBy *string) []any {
-	return []any{j.ID, j.Bucket, j.Priority, Millis(j.RunAt), j.MaxAttempts, j.Task, j.Owner, NullText(j.Lane), NullText(j.Key), string(j.Payload), Millis(j.CreatedAt), createdBy}
+	return []any{j.ID, j.Bucket, j.Priority, Millis(j.RunAt), j.MaxAttempts, j.Task, j.Owner, NullText(j.Lane), NullText(j.Key), string(j.Payload), Millis(j.CreatedAt), createdBy, NullText(j.Trace)}
 }
 
 // addKeyed adds those of several jobs with keys whose keys nobody has, in one
@@ -194,7 +194,7 @@ func (tx *Tx) addKeyed(ctx context.Context, jobs []Job, specs []JobSpec) (map[in
 	for i, j := range jobs {
 		if j.Key != "" {
 			rows = append(rows, []any{
-				j.ID, int64(j.Bucket), int64(j.Priority), Millis(j.RunAt), int64(j.MaxAttempts), j.Task, j.Owner, NullText(j.Lane), j.Key, string(j.Payload), Millis(j.CreatedAt), NullText(specs[i].CreatedBy),
+				j.ID, int64(j.Bucket), int64(j.Priority), Millis(j.RunAt), int64(j.MaxAttempts), j.Task, j.Owner, NullText(j.Lane), j.Key, string(j.Payload), Millis(j.CreatedAt), NullText(specs[i].CreatedBy), NullText(j.Trace),
 			})
 		}
 	}
@@ -202,9 +202,9 @@ func (tx *Tx) addKeyed(ctx context.Context, jobs []Job, specs []JobSpec) (map[in
 	if len(rows) < 2 {
 		return added, nil
 	}
-	table, args := tx.Rowset(nil, "id bigint, bucket bigint, priority bigint, at bigint, tries bigint, task text, owner_ text, lane text, key_ text, payload text, made bigint, maker text", rows)
-	found, err := tx.Query(ctx, `insert into jobs (id, bucket, priority, run_at, max_attempts, task, owner, lane, key, payload, created_at, created_by)
-		select v.id, v.bucket, v.priority, v.at, v.tries, v.task, v.owner_, v.lane, v.key_, v.payload, v.made, v.maker from `+table+` where true
+	table, args := tx.Rowset(nil, "id bigint, bucket bigint, priority bigint, at bigint, tries bigint, task text, owner_ text, lane text, key_ text, payload text, made bigint, maker text, trace_ text", rows)
+	found, err := tx.Query(ctx, `insert into jobs (id, bucket, priority, run_at, max_attempts, task, owner, lane, key, payload, created_at, created_by, trace)
+		select v.id, v.bucket, v.priority, v.at, v.tries, v.task, v.owner_, v.lane, v.key_, v.payload, v.made, v.maker, v.trace_ from `+table+` where true
 		on conflict (key, owner) where key is not null do nothing returning id`, args...)
 	ids, err := ScanAll(found, err, "add jobs", ScanID)
 	for _, id := range ids {

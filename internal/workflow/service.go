@@ -16,6 +16,7 @@ import (
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/workflowstore"
+	"github.com/pawlrun/pawl/internal/telemetry"
 	"github.com/pawlrun/pawl/internal/tool"
 )
 
@@ -141,6 +142,6 @@ func (s *Service) arm(ctx context.Context, tx *store.Tx, w workflowstore.Workflo
 		return err
 	}
 	key := jobKey(w.Lane)
-	_, err = s.jobs.EnqueueTx(ctx, tx, store.JobSpec{Task: TaskName, Payload: payload, RunAt: at, Key: key, KeyMode: store.Earliest, Lane: key})
+	_, err = s.jobs.EnqueueTx(ctx, tx, store.JobSpec{Task: TaskName, Payload: payload, RunAt: at, Key: key, KeyMode: store.Earliest, Lane: key, Trace: telemetry.Requested(ctx)})
 	return err
 }

@@ -6,3 +6,5 @@ alter table schema_migrations add column oldest bigint;
 
 alter table nodes add column schema_min bigint;
 alter table nodes add column schema_max bigint;
+
+alter table jobs add column trace text;                -- the traceparent of whoever asked for it
