@@ -96,7 +96,7 @@ func Run(ctx context.Context, cfg Config, ready func(Started)) error {
 	tuneCollector()
 	s := &server{cfg: cfg, tracing: newTracing()}
 	s.log = slog.New(s.tracing.logs(newLogger(cfg.Logs, cfg.LogFormat, cfg.LogLevel).Handler()))
-	defer s.close()
+	defer s.close() //nolint:contextcheck // what was traced last is sent when the context has ended
 	if err := s.build(ctx); err != nil {
 		return err
 	}

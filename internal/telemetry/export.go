@@ -27,7 +27,6 @@ import (
 // Config says where to send what.
 type Config struct {
 	Endpoint string // of the collector, for HTTP; empty: the standard variables say it
-	Getenv   func(string) string
 
 	Version  string
 	Instance string // the id of this node
@@ -113,8 +112,9 @@ func New(ctx context.Context, cfg Config) (*Exporter, error) {
 	if err != nil && !errors.Is(err, resource.ErrPartialResource) {
 		return nil, fmt.Errorf("export: %w", err)
 	}
+	batches := newBatcher(spans, cfg.Log, cfg.Registry) //nolint:contextcheck // it goes on until it is closed
 	e := &Exporter{
-		spans: sdk.NewTracerProvider(sdk.WithResource(about), sdk.WithSpanProcessor(newBatcher(spans, cfg.Log, cfg.Registry))),
+		spans: sdk.NewTracerProvider(sdk.WithResource(about), sdk.WithSpanProcessor(batches)),
 		numbers: sdkmetric.NewMeterProvider(sdkmetric.WithResource(about), sdkmetric.WithReader(
 			sdkmetric.NewPeriodicReader(numbers, sdkmetric.WithProducer(prombridge.NewMetricProducer(prombridge.WithGatherer(cfg.Registry)))))),
 	}
