@@ -27,7 +27,7 @@ var layers = [][]string{
 	{"internal/demo"},
 	{"internal/server"},
 	{"internal/api", "internal/web"},
-	{"internal/workflow", "internal/source", "internal/schedule", "internal/task", "internal/notify", "internal/prune"},
+	{"internal/workflow", "internal/source", "internal/schedule", "internal/task", "internal/notify", "internal/prune", "internal/hook"},
 	{"internal/calendar"},
 	{"internal/lane"},
 	{"internal/execution"},
@@ -40,7 +40,7 @@ var layers = [][]string{
 	{
 		"internal/store/workflowstore", "internal/store/eventstore", "internal/store/mutationstore", "internal/store/sourcestore", "internal/store/quotastore",
 		"internal/store/schedulestore", "internal/store/executionstore", "internal/store/grantstore", "internal/store/userstore", "internal/store/prunestore",
-		"internal/store/calendarstore",
+		"internal/store/calendarstore", "internal/store/hookstore",
 	},
 	{"internal/store/runstore"},
 	{"internal/store", "internal/definition", "internal/budget", "internal/run", "internal/when", "internal/retention", "examples"},
@@ -76,6 +76,7 @@ var rooms = map[string][]string{
 	"internal/store/calendarstore":  {"internal/calendar", "internal/api"},
 	"internal/store/executionstore": {"internal/execution", "internal/schedule", "internal/api"},
 	"internal/store/grantstore":     {"internal/grant", "internal/billing", "internal/execution", "internal/api"},
+	"internal/store/hookstore":      {"internal/hook", "internal/prune", "internal/api"},
 	"internal/store/userstore":      {"internal/access", "internal/prune", "internal/server", "internal/api", "internal/web"},
 	"internal/store/prunestore":     {"internal/prune"},
 }

@@ -12,6 +12,7 @@ const (
 	BackfillsPath   = "/api/v1/backfills"
 	ConnectionsPath = "/api/v1/connections"
 	GrantsPath      = "/api/v1/grants"
+	HooksPath       = "/api/v1/hooks"
 	InputsPath      = "/api/v1/inputs"
 	JobsPath        = "/api/v1/jobs"
 	LanesPath       = "/api/v1/lanes"
@@ -35,6 +36,15 @@ func WorkflowPath(name string, below ...string) string { return join(WorkflowsPa
 
 // SourcePath is where a source is, or something below it.
 func SourcePath(name string, below ...string) string { return join(SourcesPath, name, below) }
+
+// HookPath is where a hook is, or something below it.
+func HookPath(name string, below ...string) string { return join(HooksPath, name, below) }
+
+// DeliveryPath is where a delivery is, by its id or the sender's, or something below
+// it.
+func DeliveryPath(hook, id string, below ...string) string {
+	return join(HookPath(hook, "deliveries"), id, below)
+}
 
 // SchedulePath is where a schedule is, by its id, or something below it.
 func SchedulePath(id string, below ...string) string { return join(SchedulesPath, id, below) }

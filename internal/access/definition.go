@@ -14,6 +14,7 @@ type Definition struct {
 	Publishes  string // the workflow that gets events of it
 	Connection string // the connection that it writes with
 	Job        string // the task of the job that it enqueues
+	Runs       string // the schedule that it runs
 }
 
 // workflowProvider is the provider of graphs that are workflows of this server.
@@ -34,6 +35,9 @@ func (d Definition) needs() (list []struct{ scope, why string }) {
 	}
 	if d.Job != "" {
 		add("jobs:write", "enqueues a job of the task "+d.Job)
+	}
+	if d.Runs != "" {
+		add("schedules:write", "runs the schedule "+d.Runs)
 	}
 	return list
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pawlrun/pawl/internal/access"
+	"github.com/pawlrun/pawl/internal/hook"
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/prune"
 	"github.com/pawlrun/pawl/internal/queue"
@@ -60,6 +61,9 @@ type Config struct {
 	// Pruner removes what is older than it is kept; nil makes one that goes by
 	// the usual ages.
 	Pruner *prune.Service
+	// Hooks are what the routes of hooks speak of; without them there are no such
+	// routes.
+	Hooks *hook.Service
 
 	// Keeper knows the tokens; nil makes one.
 	Keeper *access.Keeper
@@ -106,6 +110,7 @@ type API struct {
 	sources   *source.Service   // nil if there are none
 	schedules *schedule.Service // nil if there are none
 	tools     *tool.Set         // nil if there are none
+	hooks     *hook.Service     // nil if there are none
 	log       *slog.Logger
 	feed      *Feed
 
@@ -136,10 +141,10 @@ func New(cfg Config) *API {
 		cfg.Pruner = prune.New(prune.Config{DB: cfg.DB, Log: cfg.Log})
 	}
 	a := &API{
-		cfg: cfg, keeper: cfg.Keeper, db: cfg.DB, queue: cfg.Queue, kinds: cfg.Kinds, workflows: cfg.Workflows, sources: cfg.Sources, schedules: cfg.Schedules, tools: cfg.Tools, log: cfg.Log, feed: cfg.Feed,
+		cfg: cfg, keeper: cfg.Keeper, db: cfg.DB, queue: cfg.Queue, kinds: cfg.Kinds, workflows: cfg.Workflows, sources: cfg.Sources, schedules: cfg.Schedules, tools: cfg.Tools, hooks: cfg.Hooks, log: cfg.Log, feed: cfg.Feed,
 		surface: surfaceOf(shape{
 			version: cfg.Version, maxBody: cfg.MaxPayload + bodyRoom,
-			workflows: cfg.Workflows != nil, sources: cfg.Sources != nil, fetcher: cfg.Fetcher != nil, schedules: cfg.Schedules != nil, tools: cfg.Tools != nil,
+			workflows: cfg.Workflows != nil, sources: cfg.Sources != nil, fetcher: cfg.Fetcher != nil, schedules: cfg.Schedules != nil, tools: cfg.Tools != nil, hooks: cfg.Hooks != nil,
 		}),
 	}
 	a.touches = touches{api: a, last: map[string]time.Time{}}

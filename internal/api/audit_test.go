@@ -91,6 +91,14 @@ func addPlainChanges(out map[string]func(r *rig) change) {
 		return change{"/api/v1/workflows/new", map[string]any{"script": producing("new", "return {}"), "filename": "new.workflow.js"}}
 	}
 	out["PUT /api/v1/sources/{name}"] = func(r *rig) change { return change{"/api/v1/sources/snew", r.fetching("/prices")} }
+	out["PUT /api/v1/hooks/{name}"] = func(*rig) change { return change{"/api/v1/hooks/hnew", hookOf(logging)} }
+	out["DELETE /api/v1/hooks/{name}"] = func(r *rig) change {
+		r.putHook("hdel", logging)
+		return change{path: "/api/v1/hooks/hdel"}
+	}
+	out["POST /api/v1/hooks/{name}/deliveries/{id}/redeliver"] = func(r *rig) change {
+		return change{path: "/api/v1/hooks/hagain/deliveries/" + r.putHook("hagain", logging).ID + "/redeliver"}
+	}
 	out["POST /api/v1/schedules"] = func(*rig) change { return change{"/api/v1/schedules", yearly("created", "http:poet")} }
 	out["PUT /api/v1/schedules/by-name/{name}"] = func(*rig) change {
 		return change{"/api/v1/schedules/by-name/applied", yearly("applied", "http:poet")}

@@ -57,6 +57,9 @@ func (r *rig) posts(t *testing.T) map[string]func() request {
 		return request{path + verb, nil}
 	}
 	return map[string]func() request{
+		"/api/v1/hooks/{name}/deliveries/{id}/redeliver": func() request {
+			return request{"/api/v1/hooks/walked/deliveries/" + r.putHook("walked", logging).ID + "/redeliver", nil}
+		},
 		"/api/v1/jobs": func() request { return request{"/api/v1/jobs", `{"task":"echo","delay":"1h"}`} },
 		"/api/v1/jobs/{id}/retry": func() request {
 			j := r.enqueue(map[string]any{"task": "fail"})

@@ -20,6 +20,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
+	"github.com/pawlrun/pawl/internal/hook"
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/pgtest"
@@ -58,6 +59,7 @@ type rig struct {
 	fetcher *fetch.Fetcher
 	studio  *studio // where graphs run
 	graphs  *schedule.Service
+	hooks   *hook.Service
 }
 
 const testMaxPayload = 4096
@@ -87,11 +89,13 @@ func newRig(t testing.TB, url string) *rig {
 	flows := r.workflows(feed)
 	r.makeSources(feed)
 	r.makeGraphs(feed)
+	r.makeHooks(flows)
 	tasks := r.tasks()
 	r.kinds = lane.Kinds{flows, r.sources, r.graphs}
 	for _, k := range r.kinds {
 		maps.Copy(tasks, k.Tasks())
 	}
+	maps.Copy(tasks, r.hooks.Tasks())
 	registry := prometheus.NewRegistry()
 	r.queue, err = queue.New(queue.Config{
 		DB: db, Node: store.Node{ID: "node-1", Share: true}, Workers: 4, Log: slog.New(slog.DiscardHandler),
@@ -103,9 +107,10 @@ func newRig(t testing.TB, url string) *rig {
 	for _, k := range r.kinds {
 		k.Attach(r.queue)
 	}
+	r.hooks.Attach(r.queue)
 	r.runQueue()
 	r.api = New(Config{
-		DB: db, Queue: r.queue, Kinds: r.kinds, Workflows: flows, Sources: r.sources, Fetcher: r.fetcher, Schedules: r.graphs, Tools: r.tools, Log: logger, Gatherer: registry, Version: "1.2.3", MaxPayload: testMaxPayload, Feed: feed,
+		DB: db, Queue: r.queue, Kinds: r.kinds, Workflows: flows, Sources: r.sources, Fetcher: r.fetcher, Schedules: r.graphs, Tools: r.tools, Hooks: r.hooks, Log: logger, Gatherer: registry, Version: "1.2.3", MaxPayload: testMaxPayload, Feed: feed,
 		Ready: func(context.Context) error { return r.ready },
 	})
 	t.Cleanup(r.api.Close)

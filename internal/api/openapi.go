@@ -53,6 +53,7 @@ func (s *surface) newDocument() *huma.OpenAPI {
 			{Name: "Runs", Description: "Attempts of lanes, and their outcomes."},
 			{Name: "Approvals", Description: "What people are asked, and what they decide about runs."},
 			{Name: "Connections", Description: "What scripts may touch."},
+			{Name: "Hooks", Description: "What others send: webhooks."},
 			{Name: "Jobs", Description: "The queue: what must run later."},
 			{Name: "Events", Description: "What happens, as it happens."},
 			{Name: "Tokens", Description: "Who may ask."},

@@ -60,6 +60,9 @@ func (s *surface) routes() {
 	if s.tools {
 		s.connectionRoutes()
 	}
+	if s.hooks {
+		s.hookRoutes()
+	}
 
 	add(s, route{method: "GET", path: "/api/v1/stream", scope: "stream:read", id: "stream", tag: "Events", summary: "Follow every change of state, as server-sent events", produces: "text/event-stream", endless: true}, (*API).stream)
 
@@ -167,6 +170,18 @@ func (s *surface) scheduleRoutes() {
 	add(s, route{method: "GET", path: "/api/v1/billing/accounts", scope: "billing:read", id: "listBillingAccounts", tag: "Billing", summary: "List your billing accounts, the oldest first, with what was spent by day"}, (*API).listAccounts)
 	add(s, route{method: "PATCH", path: "/api/v1/billing/accounts/{id}", scope: "billing:write", id: "updateBillingAccount", tag: "Billing", summary: "Set the key and the prepaid balance of a billing account; for admins only", errors: []int{404}}, (*API).updateAccount)
 	add(s, route{method: "GET", path: "/api/v1/billing/receipts", scope: "billing:read", id: "listReceipts", tag: "Billing", summary: "List the receipts of your accounts, the newest first"}, (*API).listReceipts)
+}
+
+// hookRoutes are those of what others send. The deliveries themselves come in at an
+// address of their own.
+func (s *surface) hookRoutes() {
+	add(s, route{method: "GET", path: "/api/v1/hooks", scope: "hooks:read", id: "listHooks", tag: "Hooks", summary: "List hooks by name"}, (*API).listHooks)
+	add(s, route{method: "GET", path: "/api/v1/hooks/{name}", scope: "hooks:read", id: "getHook", tag: "Hooks", summary: "Show a hook", errors: []int{404}}, (*API).getHook)
+	add(s, route{method: "PUT", path: "/api/v1/hooks/{name}", scope: "hooks:write", id: "applyHook", tag: "Hooks", summary: "Apply a definition, in JSON or YAML; the same one again changes nothing. It needs the scope of what a delivery becomes as well", status: http.StatusOK, also: http.StatusCreated, errors: []int{404, 412}, maxBody: maxDefinitionBody, definition: "hook"}, (*API).applyHook)
+	add(s, route{method: "DELETE", path: "/api/v1/hooks/{name}", scope: "hooks:write", id: "deleteHook", tag: "Hooks", summary: "Delete a hook; what was delivered can still be read", status: http.StatusNoContent, errors: []int{404}}, (*API).deleteHook)
+	add(s, route{method: "GET", path: "/api/v1/hooks/{name}/deliveries", scope: "hooks:read", id: "listDeliveries", tag: "Hooks", summary: "List what was sent to a hook, the newest first, without bodies; also of a deleted hook", errors: []int{404}}, (*API).listDeliveries)
+	add(s, route{method: "GET", path: "/api/v1/hooks/{name}/deliveries/{id}", scope: "hooks:write", id: "getDelivery", tag: "Hooks", summary: "Show a delivery with its body", errors: []int{404}}, (*API).getDelivery)
+	add(s, route{method: "POST", path: "/api/v1/hooks/{name}/deliveries/{id}/redeliver", scope: "hooks:write", id: "redeliver", tag: "Hooks", summary: "Let a delivery have its effect again, by the hook as it is now; refused with refused, filtered, or by what it would become", status: http.StatusAccepted, errors: []int{404, 409}}, (*API).redeliver)
 }
 
 // connectionRoutes are those of what scripts may touch.

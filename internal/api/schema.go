@@ -7,6 +7,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
 	calendarspec "github.com/pawlrun/pawl/internal/calendar/spec"
+	hookspec "github.com/pawlrun/pawl/internal/hook/spec"
 	"github.com/pawlrun/pawl/internal/quota"
 	graphspec "github.com/pawlrun/pawl/internal/schedule/spec"
 	"github.com/pawlrun/pawl/internal/source/spec"
@@ -14,7 +15,7 @@ import (
 
 // definitionSchemas are the JSON Schemas of what people define in files.
 func definitionSchemas() map[string][]byte {
-	return map[string][]byte{"source": spec.Schema(), "provider": quota.ProviderSchema(), "schedule": graphspec.Schema(), "calendar": calendarspec.Schema()}
+	return map[string][]byte{"source": spec.Schema(), "provider": quota.ProviderSchema(), "schedule": graphspec.Schema(), "calendar": calendarspec.Schema(), "hook": hookspec.Schema()}
 }
 
 const schemaCursor = "schema"

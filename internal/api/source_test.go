@@ -184,7 +184,7 @@ func TestUnknownSourceIsNotFound(t *testing.T) {
 func TestSchemasAreServed(t *testing.T) {
 	both(t, func(r *rig) {
 		list := pages[client.SchemaPlace](r, "/api/v1/schemas?limit=1")
-		if len(list) != 4 || list[0].Kind != "calendar" || list[1].Kind != "provider" || list[2].Kind != "schedule" || list[3].Kind != "source" {
+		if len(list) != 5 || list[0].Kind != "calendar" || list[1].Kind != "hook" || list[2].Kind != "provider" || list[3].Kind != "schedule" || list[4].Kind != "source" {
 			t.Fatalf("%+v", list)
 		}
 		for _, place := range list {

@@ -33,6 +33,8 @@ func lanes() []string {
 		`insert into source_versions (source_id, number, version, definition, created_at) {n:300}
 			select '00000002-0000-7000-8000-100000000001', i, version, definition, {then} from n cross join (select * from source_definitions where name = {source}) t`,
 
+		`insert into hooks (name, definition, version, owner, created_at, updated_at, updated_by) {n:30}
+			select 'h' || i, '{"name":"h","verify":{"scheme":"github","secret":"${NONE}"},"job":{"task":"log"},"maxBytes":1048576}', 'v', {owner}, {then}, {then}, 'ada' from n`,
 		`insert into execution_grants (id, user_id, billing_account_id, scopes, automatic, created_at) {n:schedules}
 			select ` + grant + `, ` + owner + `, (select a.id from billing_accounts a where a.owner_id = ` + owner + ` limit 1), t.scopes, 1, {then}
 			from n cross join (select g.* from execution_grants g join schedules s on s.execution_grant_id = g.id where s.id = {schedule}) t`,
@@ -105,6 +107,8 @@ func around() []string {
 			select {id} + 1, i % 64, 0, {now} + 86400000 + i * 1000, 3, case when i % 500 = 0 then 1 else 0 end, case when i = 1 then 'log' else 'http' end,
 			case when i % 100 = 0 then 'l' || (i % 7) else null end, case when i % 100 = 0 then 'job-' || i else null end, '{}', {at} from n`,
 		`insert into audit_log (id, at, actor, action, subject, detail) {n:half} select {id}, {at}, 'ada', 'run.cancel', 'run ' || i, '{}' from n`,
+		`insert into hook_deliveries (id, hook, delivery_id, received_at, outcome, attempts, effects, headers, body, bytes, updated_at) {n:half}
+			select {id}, 'h' || (i % 7), 'd-' || i, {at}, case when i % 1000 = 0 then 'failed' when i % 100 = 1 then 'filtered' else 'delivered' end, 1, 1, '{}', '{}', 2, {at} from n`,
 		`insert into idempotency_keys (owner, key, request, status, answer, created_at) {n:fifth} select 'ada', 'i-' || i, '', 200, '{}', {at} from n`,
 		`insert into approvals (id, workflow_id, run_id, tool, method, arguments, hash, state, phase_at, created_at, expires_at) {n:few}
 			select '0000000b-0000-7000-8000-' || (100000000000 + i), '00000001-0000-7000-8000-' || (100000000000 + (i % {flows}) + 1), {run}, 'desk', 'put', '{}', 'h',

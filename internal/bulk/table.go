@@ -5,7 +5,7 @@ package bulk
 // read whole.
 var tables = map[string]bool{ //nolint:gochecknoglobals // a constant table
 	"approvals": true, "audit_log": true, "charge_receipts": true, "event_causes": true, "events": true, "execution_requests": true,
-	"graph_questions": true, "idempotency_keys": true, "inputs": true, "job_history": true, "jobs": true, "mutation_inputs": true,
+	"graph_questions": true, "hook_deliveries": true, "idempotency_keys": true, "inputs": true, "job_history": true, "jobs": true, "mutation_inputs": true,
 	"mutations": true, "repairs": true, "_rejects": true, "read_contents": true, "run_logs": true, "run_reads": true, "runs": true, "schedule_runs": true, "source_runs": true,
 
 	// Message ids are never forgotten.
@@ -16,7 +16,7 @@ var tables = map[string]bool{ //nolint:gochecknoglobals // a constant table
 	"backfills": true, "calendar_versions": true, "schedule_versions": true, "source_versions": true, "workflow_versions": true,
 
 	// A row for each lane, handler, topic or method that is defined.
-	"approval_rules": false, "calendars": false, "execution_grants": false, "handler_state": false, "lanes": false, "producer_schedules": false, "retries": false,
+	"approval_rules": false, "calendars": false, "execution_grants": false, "handler_state": false, "hooks": false, "lanes": false, "producer_schedules": false, "retries": false,
 	"schedules": false, "source_definitions": false, "source_state": false, "topics": false, "workflow_rights": false, "workflows": false,
 	// A row for each person, token, domain, node or run that is under way.
 	"billing_accounts": false, "buckets": false, "charge_reservations": false, "nodes": false, "promotions": false, "rate_limiter_state": false,

@@ -21,10 +21,10 @@ import (
 func newApplyCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply -f PATH...",
-		Short: "Create or update workflows, sources and schedules from files",
+		Short: "Create or update workflows, sources, schedules and hooks from files",
 		Long: "Creates or updates the resources defined in files, or in folders and everything below them:\n" +
-			"workflows in *.workflow.ts and *.workflow.js, sources and schedules in *.yaml and *.yml. A\n" +
-			"file can hold several YAML definitions.\n\n" +
+			"workflows in *.workflow.ts and *.workflow.js, sources, schedules and hooks in *.yaml and *.yml.\n" +
+			"A file can hold several YAML definitions.\n\n" +
 			"All files are validated first, as by pawl validate; if one has errors, nothing is sent.\n" +
 			"Unchanged definitions are left alone.",
 		Example: "  pawl apply -f mail.workflow.ts\n" +

@@ -21,9 +21,10 @@ func newGetCommand(p *Process) *cobra.Command {
 		Short: "List resources, or show one",
 		Long: "Lists resources of a kind, or shows one.\n\n" +
 			"Inputs, outputs, events and rules belong to a workflow, rows and rejects to a source, slots\n" +
-			"and backfills to a schedule: NAME is the name of their owner, or the ID of a single input or\n" +
-			"backfill. Versions belong to a workflow, or to a source written as source/NAME. Without a\n" +
-			"NAME, rejects, slots, backfills and rules of all owners are listed.\n\n" +
+			"and backfills to a schedule, deliveries to a hook: NAME is the name of their owner, or the ID\n" +
+			"of a single input or backfill. Versions belong to a workflow, or to a source written as\n" +
+			"source/NAME. Without a NAME, rejects, slots, backfills, rules and deliveries of all owners\n" +
+			"are listed.\n\n" +
 			"Rules are calls that a workflow can make without approval, because a user approved them\n" +
 			"for good; questions are what graphs ask. Storage is how large the database is, by table and\n" +
 			"by lane, and what it grows by." +
@@ -38,6 +39,7 @@ func newGetCommand(p *Process) *cobra.Command {
 			"  pawl get versions source/prices\n" +
 			"  pawl get slots morning-poet --status error\n" +
 			"  pawl get receipts --schedule morning-poet\n" +
+			"  pawl get deliveries github --outcome refused\n" +
 			"  pawl get lanes -l team=data\n" +
 			"  pawl get jobs --state failed -o wide\n" +
 			"  pawl get storage",

@@ -48,7 +48,7 @@ func newServeCommand(p *Process) *cobra.Command {
 // announce tells that the server serves: a person in a few lines, a log in one.
 func (p *Process) announce(s server.Started, cfg server.Config) {
 	if !p.StderrTerminal {
-		serveLog(p.Stderr, cfg.LogFormat).Info("serving", "url", s.URL, "database", withoutPassword(s.Database), "adminToken", s.AdminTokenPath)
+		serveLog(p.Stderr, cfg.LogFormat).Info("serving", "url", s.URL, "hooks", s.HookURL, "database", withoutPassword(s.Database), "adminToken", s.AdminTokenPath)
 		return
 	}
 	bold := func(s string) string { return s }
@@ -58,6 +58,9 @@ func (p *Process) announce(s server.Started, cfg server.Config) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n  %s listens on %s\n\n", bold("pawl "+cfg.Version), bold(s.URL))
 	fmt.Fprintf(&b, "  database   %s\n", withoutPassword(s.Database))
+	if s.HookURL != "" && s.HookURL != s.URL {
+		fmt.Fprintf(&b, "  hooks      %s\n", s.HookURL)
+	}
 	if s.AdminTokenPath != "" {
 		fmt.Fprintf(&b, "  token      in %s\n", s.AdminTokenPath)
 	}

@@ -31,6 +31,7 @@ func resolve(t *testing.T, s scope, c call, flags ...string) (*resolved, error) 
 func samples() map[string][3][2]string {
 	return map[string][3][2]string{
 		"addr":                   {{"a:1", "a:1"}, {"b:2", "b:2"}, {"c:3", "c:3"}},
+		"hookAddr":               {{"a:1", "a:1"}, {"b:2", "b:2"}, {"c:3", "c:3"}},
 		"database":               {{"postgres://a", "postgres://a"}, {"postgres://b", "postgres://b"}, {"postgres://c", "postgres://c"}},
 		"data":                   {{"/a", "/a"}, {"/b", "/b"}, {"/c", "/c"}},
 		"providers":              {{"/a,x", "/a,x"}, {"/b", "/b"}, {"[/c, /d]", "/c,/d"}},
@@ -134,7 +135,7 @@ func TestEveryFieldOfTheServerHasASetting(t *testing.T) {
 		}
 	}
 	want := server.Config{
-		Addr: "x", Database: "x", Data: "x", Providers: []string{"x"}, ProviderDirs: []string{"x"}, ConnectionDir: "x",
+		Addr: "x", HookAddr: "x", Database: "x", Data: "x", Providers: []string{"x"}, ProviderDirs: []string{"x"}, ConnectionDir: "x",
 		Workers: 1, SourceQueue: 1, AllowPrivate: []string{"x"}, AllowCommands: true, AllowHosts: []string{"x"}, Roles: []string{"x"}, ScriptTimeout: 1, ScriptMemory: 1,
 		LogFormat: "x", LogLevel: "x", MaxPayload: 1, Drain: 1,
 		AutoFix: "x", AutoFixCommand: []string{"x"}, AutoFixURL: "x", AutoFixModel: "x", AutoFixKeyFile: "x",

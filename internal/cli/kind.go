@@ -121,7 +121,7 @@ func kinds() []kind {
 	return []kind{
 		workflowKind(), sourceKind(), scheduleKind(), laneKind(), runKind(), inputKind(), outputKind(), eventKind(),
 		rowKind(), rejectKind(), slotKind(), grantKind(), accountKind(), receiptKind(), backfillKind(), calendarKind(),
-		versionKind(), approvalKind(), questionKind(), ruleKind(), connectionKind(),
+		versionKind(), approvalKind(), questionKind(), ruleKind(), connectionKind(), hookKind(), deliveryKind(),
 		jobKind(), tokenKind(), nodeKind(),
 	}
 }

@@ -60,6 +60,8 @@ func serverSettings() []setting {
 	return []setting{
 		{key: "addr", flag: "addr", env: "PAWL_ADDR", scope: forServer | seenByClient,
 			usage: "listen on `HOST:PORT`", at: func(v *values) any { return &v.server.Addr }},
+		{key: "hookAddr", flag: "hook-addr", env: "PAWL_HOOK_ADDR", scope: forServer,
+			usage: "take deliveries of hooks on `HOST:PORT`, and nothing else there (default the address of the server)", at: func(v *values) any { return &v.server.HookAddr }},
 		{key: "database", flag: "database", env: "PAWL_DATABASE", scope: forServer | forOffline,
 			usage: "store data in the database at `URL`: sqlite:PATH or postgres://...", at: func(v *values) any { return &v.server.Database }},
 		{key: "data", flag: "data", env: "PAWL_DATA", scope: forServer | forClient | forOffline, paths: true,

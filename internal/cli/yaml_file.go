@@ -12,6 +12,7 @@ import (
 	"github.com/pawlrun/pawl/client"
 	calendarspec "github.com/pawlrun/pawl/internal/calendar/spec"
 	document "github.com/pawlrun/pawl/internal/definition"
+	hookspec "github.com/pawlrun/pawl/internal/hook/spec"
 	graphspec "github.com/pawlrun/pawl/internal/schedule/spec"
 	sourcespec "github.com/pawlrun/pawl/internal/source/spec"
 )
@@ -25,7 +26,7 @@ const (
 
 // yamlKinds are all kinds that a YAML file may define.
 func yamlKinds() []string {
-	return []string{calendarspec.Kind, sourcespec.Kind, graphspec.Kind, kindProvider, kindConnection, kindExecutor}
+	return []string{calendarspec.Kind, sourcespec.Kind, graphspec.Kind, hookspec.Kind, kindProvider, kindConnection, kindExecutor}
 }
 
 // yamlFile is a YAML file with what it defines.
@@ -68,7 +69,7 @@ type applicable struct {
 	body       any
 }
 
-// check checks the sources and schedules of a file, and that its other kinds
+// check checks the sources, schedules and hooks of a file, and that its other kinds
 // are known.
 func (f yamlFile) check() (list []checked, send []applicable) {
 	for _, doc := range f.documents {
@@ -88,6 +89,10 @@ func (f yamlFile) check() (list []checked, send []applicable) {
 			in, wrong := calendarspec.FromDocument(doc)
 			faults, to.path, to.body = wrong, client.CalendarPath(doc.Name), in
 			c.summary = fmt.Sprintf("calendar %s of %s", in.Name, plural(len(in.Days), "date"))
+		case hookspec.Kind:
+			d, wrong := hookspec.FromDocument(doc)
+			faults, to.path, to.body = wrong, client.HookPath(doc.Name), doc.JSON()
+			c.summary = fmt.Sprintf("hook %s, which %s", d.Name, d.Effect())
 		case kindConnection, kindExecutor, kindProvider:
 			continue
 		default:

@@ -132,7 +132,7 @@ func (p part) parse() (file *ast.File, refused *fault, err error) {
 			err = fmt.Errorf("parse: %v", r)
 		}
 	}()
-	tokens := lexer.Tokenize(p.text)
+	tokens := joinKeys(lexer.Tokenize(p.text))
 	if refused := p.guard(tokens); refused != nil {
 		return nil, refused, nil
 	}

@@ -104,10 +104,11 @@ func FromEnvironment(text string, getenv func(string) string) (string, error) {
 	return resolver{getenv: getenv}.fromEnvironment(text)
 }
 
-// Resolve is a text with what its references, such as ${NAME}, stand for. Its errors
-// name the variables, never what is in them.
-func Resolve(text string, getenv func(string) string) (string, error) {
-	return resolver{getenv: getenv}.fromEnvironment(text)
+// Resolve is what a text stands for that may name variables and files, as in a
+// Secret; files are relative to the folder. Its errors name variables and files,
+// never what is in them.
+func Resolve(text, folder string, getenv func(string) string) (string, error) {
+	return resolver{folder: folder, getenv: getenv}.resolve(text)
 }
 
 func reference() *regexp.Regexp { return regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`) }
@@ -207,4 +208,10 @@ func reason(err error) error {
 		return e.Err
 	}
 	return err
+}
+
+// ResolveVariables is a text with what its references, such as ${NAME}, stand for. Its
+// errors name the variables, never what is in them.
+func ResolveVariables(text string, getenv func(string) string) (string, error) {
+	return resolver{getenv: getenv}.fromEnvironment(text)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/retention"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/hookstore"
 	"github.com/pawlrun/pawl/internal/store/prunestore"
 	"github.com/pawlrun/pawl/internal/store/userstore"
 )
@@ -87,7 +88,7 @@ func (s *Service) Task() queue.Task {
 		if err != nil {
 			return err
 		}
-		if err := s.forgetKeys(ctx); err != nil {
+		if err := s.forgetRest(ctx); err != nil {
 			return err
 		}
 		if rows := done.Rows(); rows > 0 {
@@ -109,8 +110,12 @@ func Job() store.JobSpec {
 	return store.JobSpec{Task: Name, Key: Name, KeyMode: store.Keep, Priority: -1}
 }
 
-// forgetKeys removes idempotency keys, which are kept for a day.
-func (s *Service) forgetKeys(ctx context.Context) error {
+// deliveriesKept is for how long deliveries of hooks are kept.
+const deliveriesKept = 30 * 24 * time.Hour
+
+// forgetRest removes idempotency keys, which are kept for a day, and deliveries of
+// hooks.
+func (s *Service) forgetRest(ctx context.Context) error {
 	var clock retention.Clock
 	err := s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
 		clock, err = readClock(ctx, prunestore.In(tx))
@@ -119,6 +124,12 @@ func (s *Service) forgetKeys(ctx context.Context) error {
 	for err == nil {
 		var n int64
 		if n, err = userstore.On(s.db).DeleteOldIdempotencyKeys(ctx, clock.Cut(userstore.IdempotencyKept), mostRows); n < mostRows {
+			break
+		}
+	}
+	for err == nil {
+		var n int64
+		if n, err = hookstore.PruneDeliveries(ctx, s.db, clock.Cut(deliveriesKept), mostRows); n < mostRows {
 			break
 		}
 	}

@@ -21,6 +21,7 @@ import (
 // flags, environment and file.
 type Config struct {
 	Addr          string
+	HookAddr      string // where deliveries of hooks are taken; empty is Addr
 	Database      string
 	Data          string
 	Providers     []string
@@ -96,6 +97,11 @@ func (c Config) Validate() error {
 	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
 		return bad("addr", fmt.Sprintf("%q is not a port", port), "Ports are 1 to 65535, or 0 for any that is free.")
 	}
+	if c.HookAddr != "" {
+		if err := c.validateHookAddr(bad); err != nil {
+			return err
+		}
+	}
 	switch scheme, _, _ := strings.Cut(c.Database, ":"); scheme {
 	case "sqlite", "postgres", "postgresql":
 	default:
@@ -141,4 +147,19 @@ func (c Config) Validate() error {
 	}
 	_, err := outbound.ParsePrefixes(c.AllowPrivate)
 	return err
+}
+
+// validateHookAddr finds what is wrong with the address of hooks.
+func (c Config) validateHookAddr(bad func(name, msg, hint string) error) error {
+	_, port, err := net.SplitHostPort(c.HookAddr)
+	n, noPort := strconv.Atoi(port)
+	switch {
+	case err != nil || noPort != nil || n < 0 || n > 65535:
+		return bad("hookAddr", fmt.Sprintf("%q is not an address", c.HookAddr), "Use HOST:PORT, such as 0.0.0.0:7296.")
+	case c.HookAddr == c.Addr && n != 0:
+		return bad("hookAddr", "it is that of the server itself", "Leave it out to take deliveries there, or use another port.")
+	case !slices.Contains(c.Roles, RoleAPI):
+		return bad("hookAddr", "a process without the role api takes no deliveries", "Add the role, or leave the address out.")
+	}
+	return nil
 }

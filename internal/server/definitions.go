@@ -14,6 +14,7 @@ import (
 	calendarspec "github.com/pawlrun/pawl/internal/calendar/spec"
 	"github.com/pawlrun/pawl/internal/definition"
 	"github.com/pawlrun/pawl/internal/execution/work"
+	hookspec "github.com/pawlrun/pawl/internal/hook/spec"
 	graphspec "github.com/pawlrun/pawl/internal/schedule/spec"
 	sourcespec "github.com/pawlrun/pawl/internal/source/spec"
 	"github.com/pawlrun/pawl/internal/store"
@@ -280,9 +281,35 @@ func (f *folders) document(ctx context.Context, path string, doc definition.Docu
 		})
 	case calendarspec.Kind:
 		return f.calendar(ctx, path, doc)
+	case hookspec.Kind:
+		return f.hook(ctx, path, doc)
 	case "connection", "executor", "provider":
 		return nil, nil // read at start, from the folders that are named for them
 	}
 	return []pawl.Field{doc.Fault("/kind", "unknown kind %s. %s", pawl.Quote(doc.Kind),
-		pawl.Suggest(doc.Kind, []string{sourcespec.Kind, graphspec.Kind, calendarspec.Kind, "connection", "executor", "provider"}, "It is source, schedule or calendar."))}, nil
+		pawl.Suggest(doc.Kind, []string{sourcespec.Kind, graphspec.Kind, calendarspec.Kind, hookspec.Kind, "connection", "executor", "provider"}, "It is source, schedule, calendar or hook."))}, nil
+}
+
+// hook applies a hook. Its secrets may be files, or stand in the file itself; they
+// stay in memory.
+func (f *folders) hook(ctx context.Context, path string, doc definition.Document) ([]pawl.Field, error) {
+	d, faults := hookspec.FromDocument(doc)
+	if len(faults) > 0 {
+		return faults, nil
+	}
+	secrets, faults := d.ResolveFile(doc, os.Getenv)
+	if len(faults) > 0 {
+		return faults, nil
+	}
+	return nil, f.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		owner, err := userstore.In(tx).UserByName(ctx, adminName)
+		if err != nil {
+			return err
+		}
+		out, err := f.hooks.Apply(ctx, tx, d, secrets, owner.ID, "serve")
+		if err == nil {
+			tx.AfterCommit(func() { f.applied(doc.Kind, d.Name, out.What, path) })
+		}
+		return err
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -23,6 +24,7 @@ import (
 	"github.com/pawlrun/pawl/internal/api"
 	"github.com/pawlrun/pawl/internal/execution"
 	"github.com/pawlrun/pawl/internal/executor"
+	"github.com/pawlrun/pawl/internal/hook"
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/notify"
@@ -45,6 +47,7 @@ import (
 type Started struct {
 	URL            string
 	SignInURL      string // signs one browser in as the administrator, once; empty without the role api
+	HookURL        string // where deliveries of hooks are taken; empty without the role api
 	AdminTokenPath string
 	Database       string
 }
@@ -72,6 +75,7 @@ type server struct {
 	serviceToken string // the service token
 	schedules    *schedule.Service
 	kinds        lane.Kinds
+	hooks        *hook.Service
 	notices      *notify.Notifier
 	heartbeat    *notify.Heartbeat
 	pruner       *prune.Service
@@ -82,6 +86,8 @@ type server struct {
 	site         *web.Site // nil without the role api
 	http         *http.Server
 	listen       net.Listener
+	hookHTTP     *http.Server // nil if deliveries come in by http
+	hookListen   net.Listener
 }
 
 // Run serves until the context ends, then stops in order. ready is called once
@@ -157,6 +163,9 @@ func (s *server) build(ctx context.Context) (err error) {
 	if s.listen, err = listen(ctx, s.cfg.Addr); err != nil {
 		return s.deaf(err)
 	}
+	if err := s.listenForHooks(ctx); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(s.cfg.Data, 0o700); err != nil {
 		return fmt.Errorf("make data folder: %w", err)
 	}
@@ -202,6 +211,7 @@ func (s *server) build(ctx context.Context) (err error) {
 	if err := s.buildGraphs(ctx); err != nil {
 		return err
 	}
+	s.buildHooks(registry)
 	s.kinds = lane.Kinds{s.workflows, s.sources, s.schedules}
 	if s.queue, err = queue.New(s.queueConfig(registry)); err != nil {
 		return err
@@ -210,8 +220,9 @@ func (s *server) build(ctx context.Context) (err error) {
 		k.Attach(s.queue)
 	}
 	s.notices.Attach(s.queue)
+	s.hooks.Attach(s.queue)
 	s.api = api.New(api.Config{ //nolint:contextcheck // its requests bring their own
-		DB: s.db, Keeper: s.keeper, Queue: s.queue, Kinds: s.kinds, Workflows: s.workflows, Sources: s.sources, Fetcher: s.fetcher, Schedules: s.schedules, Tools: s.tools, Log: s.log, Gatherer: registry, Version: s.cfg.Version,
+		DB: s.db, Keeper: s.keeper, Queue: s.queue, Kinds: s.kinds, Workflows: s.workflows, Sources: s.sources, Fetcher: s.fetcher, Schedules: s.schedules, Tools: s.tools, Hooks: s.hooks, Log: s.log, Gatherer: registry, Version: s.cfg.Version,
 		MaxPayload: s.cfg.MaxPayload, Feed: s.feed, FindGraph: s.findGraph(), Pruner: s.pruner, AllowCommands: s.cfg.AllowCommands,
 	})
 	var handler http.Handler = s.api
@@ -222,11 +233,18 @@ func (s *server) build(ctx context.Context) (err error) {
 	} else {
 		handler = s.internalHandler(s.site)
 	}
-	s.http = &http.Server{
-		Handler: patient(s.guardHost(handler), writePatience), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
-		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	s.http = s.httpServer(s.withHooks(s.guardHost(handler)))
+	if s.hookListen != nil {
+		s.hookHTTP = s.hookServer()
 	}
 	return nil
+}
+
+func (s *server) httpServer(handler http.Handler) *http.Server {
+	return &http.Server{
+		Handler: patient(handler, writePatience), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
 }
 
 // observeRun tells who follows, and the log what the rules cannot lead to.
@@ -303,6 +321,7 @@ func (s *server) tasks() map[string]queue.Task {
 			out[name] = s.tracing.task(name, k.Kind(), t)
 		}
 	}
+	maps.Copy(out, s.hooks.Tasks())
 	return out
 }
 
@@ -356,21 +375,29 @@ func (s *server) serve(ctx context.Context, ready func(Started)) error {
 			s.log.Warn("arm a job of the house", "task", job.Task, "err", err) // the next start does
 		}
 	}
-	defined, err := s.applyDefinitions(ctx)
+	err := s.hooks.Load(ctx)
+	var defined *folders
+	if err == nil {
+		defined, err = s.applyDefinitions(ctx)
+	}
 	if err != nil {
 		stopWork()
 		wg.Wait()
 		return err
 	}
 	wg.Go(func() { defined.watch(work) })
-	failed := make(chan error, 1)
-	wg.Go(func() {
-		if err := s.http.Serve(s.listen); !errors.Is(err, http.ErrServerClosed) {
+	failed := make(chan error, 2)
+	serve := func(h *http.Server, l net.Listener) {
+		if err := h.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			failed <- fmt.Errorf("serve HTTP: %w", err)
 		}
-	})
+	}
+	wg.Go(func() { serve(s.http, s.listen) })
+	if s.hookHTTP != nil {
+		wg.Go(func() { serve(s.hookHTTP, s.hookListen) })
+	}
 	base := "http://" + s.listen.Addr().String()
-	ready(Started{URL: base, SignInURL: s.signInURL(base), AdminTokenPath: s.token, Database: s.db.String()})
+	ready(Started{URL: base, SignInURL: s.signInURL(base), HookURL: s.hookURL(base), AdminTokenPath: s.token, Database: s.db.String()})
 	select {
 	case <-ctx.Done():
 		s.log.Info("stopping")
@@ -380,8 +407,13 @@ func (s *server) serve(ctx context.Context, ready func(Started)) error {
 	s.pulse.Close()
 	stop, cancel := context.WithTimeout(work, 5*time.Second)
 	defer cancel()
-	if stopErr := s.http.Shutdown(stop); stopErr != nil {
-		_ = s.http.Close()
+	for _, h := range []*http.Server{s.hookHTTP, s.http} {
+		if h == nil {
+			continue
+		}
+		if stopErr := h.Shutdown(stop); stopErr != nil {
+			_ = h.Close()
+		}
 	}
 	s.api.Close()
 	stopWork()
@@ -416,7 +448,9 @@ func (s *server) close() {
 			s.log.Warn("close database", "err", err)
 		}
 	}
-	if s.listen != nil {
-		_ = s.listen.Close()
+	for _, l := range []net.Listener{s.hookListen, s.listen} {
+		if l != nil {
+			_ = l.Close()
+		}
 	}
 }

@@ -15,8 +15,11 @@ import (
 // has none. What was deleted is not found there.
 func subjectPath(subject string) string {
 	kind, key, found := strings.Cut(subject, ":")
-	if !found || key == "" || !slices.Contains([]string{"run", "workflow", "source", "schedule", "backfill", "job"}, kind) {
+	if !found || key == "" || !slices.Contains([]string{"run", "workflow", "source", "schedule", "backfill", "job", "hook"}, kind) {
 		return ""
+	}
+	if kind == "hook" {
+		return webhooksPath + "/" + url.PathEscape(key)
 	}
 	return "/" + kind + "s/" + url.PathEscape(key)
 }

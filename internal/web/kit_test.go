@@ -17,6 +17,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/api"
+	"github.com/pawlrun/pawl/internal/hook"
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/pgtest"
@@ -39,6 +40,7 @@ type rig struct {
 	site    *Site
 	pulse   *Pulse
 	server  *httptest.Server
+	hooks   *hook.Service
 
 	outside string // what sources fetch from
 	admin   string // the text of a token that may do everything
@@ -112,7 +114,7 @@ func newRig(t *testing.T, address string) *rig {
 		k.Attach(jobs)
 	}
 	r.run(jobs)
-	programs := api.New(api.Config{DB: db, Queue: jobs, Kinds: kinds, Workflows: flows, Sources: sources, Schedules: graphs, Tools: tools, Version: "1.2.3"})
+	programs := api.New(api.Config{DB: db, Queue: jobs, Kinds: kinds, Workflows: flows, Sources: sources, Schedules: graphs, Tools: tools, Hooks: r.makeHooks(), Version: "1.2.3"})
 	t.Cleanup(programs.Close)
 	r.admin = r.token("admin", userstore.RoleAdmin, "*")
 	r.site, err = New(Config{API: programs, DB: db, Kinds: kinds, Pulse: r.pulse, Version: "1.2.3", Admin: r.admin})

@@ -365,6 +365,8 @@ func samplePaths(path string) []string {
 		values = []string{bulk.ScheduleID(1), bulk.ScheduleID(2)}
 	case strings.Contains(path, "/calendars/"):
 		values = []string{"c100001"}
+	case strings.Contains(path, "/hooks/"):
+		return []string{strings.NewReplacer("{name}", "h1", "{id}", "d-1").Replace(path), strings.NewReplacer("{name}", "h2", "{id}", "1").Replace(path)}
 	case strings.Contains(path, "/connections/"):
 		values = []string{"desk"}
 	case strings.Contains(path, "/tokens/"):
@@ -399,6 +401,7 @@ func planPages() []string {
 		"/sources/" + bulk.HotSource, "/sources/" + bulk.HotSource + "/rows", "/sources/" + bulk.HotSource + "/rejects", "/sources/" + bulk.HotSource + "/runs",
 		"/sources/" + bulk.HotSource + "/versions", schedule, asIf, schedule + "/runs", asIf + "/runs", schedule + "/why", asIf + "/why", schedule + "/backfills",
 		"/backfills/" + bulk.BackfillID(1), "/grants", "/runs", "/runs?lane=" + bulk.HotWorkflow, "/runs?lane=nowhere", "/jobs", "/jobs/1", "/audit", "/storage", "/tokens", "/signin",
+		"/webhooks", "/webhooks/h1", "/webhooks/h1/d-1", "/webhooks/h1?outcome=failed", "/webhooks/h1?outcome=delivered", "/webhooks/h1?outcome=refused",
 	}
 	for _, n := range []int{10, 15, 17, 18} {
 		out = append(out, "/runs/"+bulk.RunID(n))

@@ -65,6 +65,11 @@ func (s *Site) routes() {
 	s.page("POST /jobs/{id}/cancel", s.cancelJob)
 	s.page("POST /jobs/{id}/retry", s.retryJob)
 
+	s.page("GET /webhooks", s.showHooks)
+	s.page("GET /webhooks/{name}", s.showHook)
+	s.page("GET /webhooks/{name}/{id}", s.showDelivery)
+	s.page("POST /webhooks/{name}/{id}/redeliver", s.redeliver)
+
 	s.page("GET /audit", s.showAudit)
 	s.page("GET /storage", s.showStorage)
 	s.page("GET /tokens", s.showTokens)

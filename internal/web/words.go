@@ -85,9 +85,9 @@ func tone(state string) string {
 	case "Needs attention", "paused:approval", "paused:reconciliation", "failed:internal", "failed", "indeterminate", "needs_reconcile", "orphaned",
 		"skipped_grant", "skipped_budget", "planned":
 		return "warn"
-	case "failed:logic", "crashed", "rejected", "expired", "revoked", "error":
+	case "failed:logic", "crashed", "rejected", "expired", "revoked", "error", "refused":
 		return "bad"
-	case "Idle", "committed", "applied", "done", "succeeded", "consumed", "approved", "used", "activated", "success":
+	case "Idle", "committed", "applied", "done", "succeeded", "consumed", "approved", "used", "activated", "success", "delivered":
 		return "good"
 	}
 	return "rest" // Stopped, paused:transient, cancelled, skipped, scheduled

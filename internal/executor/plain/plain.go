@@ -127,7 +127,7 @@ type secrets struct {
 
 // resolve is a text with what its references stand for.
 func (s *secrets) resolve(text string) string {
-	value, err := definition.Resolve(text, func(name string) string {
+	value, err := definition.ResolveVariables(text, func(name string) string {
 		value := s.getenv(name)
 		if value != "" {
 			s.found = append(s.found, redact.Secret{Name: name, Value: value})

@@ -16,7 +16,7 @@ func ownTables() []string {
 	return []string{
 		"_rejects", "approval_rules", "approvals", "attention", "audit_log", "backfills", "billing_accounts",
 		"buckets", "calendar_versions", "calendars", "charge_days", "charge_receipts", "charge_reservations", "event_causes", "event_tombs", "events", "execution_grants",
-		"execution_requests", "graph_questions", "handler_state", "idempotency_keys", "inputs", "job_history", "jobs", "lanes",
+		"execution_requests", "graph_questions", "handler_state", "hook_deliveries", "hooks", "idempotency_keys", "inputs", "job_history", "jobs", "lanes",
 		"mutation_inputs", "mutations", "mutations_next", "nodes", "producer_schedules", "promotions", "rate_limiter_state", "read_contents", "repairs",
 		"retention_clock", "retention_floors", "retention_leaps", "retries", "run_logs", "run_reads", "runs", "schedule_runs", "schedule_versions", "schedules",
 		"schema_migrations", "source_definitions", "source_runs", "source_state", "source_versions", "storage_days",

@@ -1,0 +1,150 @@
+package verify
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// toSign is what a library of a vendor is to sign.
+type toSign struct {
+	Scheme string `json:"scheme"`
+	Secret string `json:"secret"`
+	ID     string `json:"id"`
+	At     int64  `json:"at"`
+	Body   string `json:"body"`
+}
+
+// signByVendors lets the libraries that testdata pins sign. The first test that asks
+// installs them, in a cache that outlives the tests.
+func signByVendors(t *testing.T, list []toSign) []http.Header {
+	t.Helper()
+	for _, program := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Fatalf("%s is missing: the libraries of those who send webhooks are written for it; install the packages nodejs and npm", program)
+		}
+	}
+	var pinned []byte
+	for _, name := range []string{"testdata/package-lock.json", "testdata/sign.mjs"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pinned = append(pinned, text...)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(pinned)
+	folder := filepath.Join(cache, "pawl-test", "webhooks", hex.EncodeToString(sum[:8]))
+	if err := installOnce(t.Context(), folder); err != nil {
+		t.Fatalf("install the libraries of npm: %v", err)
+	}
+	in, err := json.Marshal(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := exec.CommandContext(t.Context(), "node", "sign.mjs")
+	node.Dir, node.Stdin, node.Stderr = folder, bytes.NewReader(in), os.Stderr
+	out, err := node.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var signed []map[string]string
+	if err := json.Unmarshal(out, &signed); err != nil || len(signed) != len(list) {
+		t.Fatalf("the libraries answered %s: %v", out, err)
+	}
+	headers := make([]http.Header, len(signed))
+	for i, fields := range signed {
+		headers[i] = http.Header{}
+		for name, value := range fields {
+			headers[i].Set(name, value)
+		}
+	}
+	return headers
+}
+
+// installOnce makes the folder, unless it is there. Other processes may want the
+// same at the same time.
+func installOnce(ctx context.Context, folder string) error {
+	if err := os.MkdirAll(filepath.Dir(folder), 0o700); err != nil {
+		return err
+	}
+	lock, err := os.Create(folder + ".lock")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Close() }() // nothing is written to it
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return err
+	}
+	if _, err := os.Stat(folder); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	part := folder + ".part"
+	if err := errors.Join(os.RemoveAll(part), os.CopyFS(part, os.DirFS("testdata"))); err != nil {
+		return err
+	}
+	npm := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+	npm.Dir = part
+	if output, err := npm.CombinedOutput(); err != nil {
+		return fmt.Errorf("npm ci: %w\n%s", err, output)
+	}
+	return os.Rename(part, folder)
+}
+
+// What the vendors' own libraries sign is believed, and nothing of it can be changed:
+// not a byte of the body, not the secret, not the id or the time where they are
+// signed.
+func TestVendorsSign(t *testing.T) {
+	const at = 1_700_000_000
+	now := time.Unix(at, 0).Add(90 * time.Second)
+	secrets := map[string]string{GitHub: "It's a Secret to Everybody", Standard: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", Stripe: "whsec_9f8a"}
+	var list []toSign
+	for _, scheme := range []string{GitHub, Standard, Stripe} {
+		for _, body := range []string{"{}", `{"action":"opened","n":1}`, "{\"name\":\"Zoë \u2028 \\u0000\"}", string(bytes.Repeat([]byte("x"), 70_000))} {
+			list = append(list, toSign{scheme, secrets[scheme], "msg_2Lh9KRb0pzN4LePd3XiA4v12Axj", at, body})
+		}
+	}
+	for i, h := range signByVendors(t, list) {
+		c := list[i]
+		s := Settings{Scheme: c.Scheme, Tolerance: 5 * time.Minute}
+		v := verifier(t, s, c.Secret)
+		if err := v.Check(h, []byte(c.Body), now); err != nil {
+			t.Errorf("%s of %d bytes is refused: %v", c.Scheme, len(c.Body), err)
+		}
+		refusedWith(t, c.Scheme+", another body", v.Check(h, []byte(c.Body+" "), now), BadSignature)
+		other := verifier(t, s, "whsec_"+"c29tZXRoaW5nIGVsc2U=")
+		refusedWith(t, c.Scheme+", another secret", other.Check(h, []byte(c.Body), now), BadSignature)
+		refusedWith(t, c.Scheme+", cut off", v.Check(h, []byte(c.Body[:len(c.Body)-1]), now), BadSignature)
+		if c.Scheme == GitHub {
+			continue
+		}
+		refusedWith(t, c.Scheme+", old", v.Check(h, []byte(c.Body), time.Unix(at+301, 0)), TooOld)
+		refusedWith(t, c.Scheme+", ahead", v.Check(h, []byte(c.Body), time.Unix(at-301, 0)), TooNew)
+		for _, skew := range []int64{-300, 300} {
+			if err := v.Check(h, []byte(c.Body), time.Unix(at+skew, 0)); err != nil {
+				t.Errorf("%s with a clock %d s away: %v", c.Scheme, skew, err)
+			}
+		}
+	}
+	h := signByVendors(t, []toSign{{Standard, secrets[Standard], "msg_1", at, "{}"}})[0]
+	for name, value := range map[string]string{"webhook-id": "msg_2", "webhook-timestamp": fmt.Sprint(at + 1)} {
+		changed := h.Clone()
+		changed.Set(name, value)
+		refusedWith(t, "another "+name, verifier(t, Settings{Scheme: Standard, Tolerance: time.Hour}, secrets[Standard]).Check(changed, []byte("{}"), now), BadSignature)
+	}
+}
