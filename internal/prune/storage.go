@@ -106,6 +106,9 @@ func laneSizes(ctx context.Context, tx *store.Tx, sizes store.Storage) ([]LaneSi
 			return nil, err
 		}
 		for _, s := range shares {
+			if s.Key == "" { // what belonged to a run that is removed
+				continue
+			}
 			lane := retention.Lane{Kind: pawl.Kind(s.Kind), Lane: s.Key}
 			if of[lane] == nil { // it is deleted
 				of[lane] = &LaneSize{Lane: lane, Name: s.Key}

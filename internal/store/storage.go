@@ -24,10 +24,13 @@ type Storage struct {
 	Tables []TableSize // by name
 }
 
-// countedBytes is up to which size a table, or a SQLite file, is measured and
-// counted; larger ones are estimated, so that the answer comes soon however much
-// there is.
-const countedBytes = 4 << 20
+// countedFile is up to which size the tables of a SQLite file are measured and
+// counted, and countedTable up to which size a table of PostgreSQL is counted;
+// larger ones are estimated, so that the answer comes soon however much there is.
+const (
+	countedFile  = 4 << 20
+	countedTable = 1 << 20
+)
 
 // Storage measures the database. What is large is estimated, by statistics on
 // PostgreSQL and by samples on SQLite.
@@ -48,11 +51,9 @@ type Share struct {
 }
 
 // Grouping says whose the rows of a table are: expressions of the kind and the key
-// of the lane, and of the bytes of a row, over a source of rows that begins with
-// the table as t.
+// of the lane, and of the bytes of a row, over the table as t.
 type Grouping struct {
 	Table            string
-	Joins            string
 	Kind, Key, Bytes string
 }
 
@@ -63,7 +64,7 @@ func (tx *Tx) Shares(ctx context.Context, g Grouping, size TableSize) ([]Share, 
 	if !size.Exact {
 		from = tx.db.dialect.sample(g.Table, size)
 	}
-	rows, err := tx.Query(ctx, fmt.Sprintf(`select %s, %s, count(*), cast(coalesce(sum(%s), 0) as bigint) from %s %s group by 1, 2`, g.Kind, g.Key, g.Bytes, from, g.Joins))
+	rows, err := tx.Query(ctx, fmt.Sprintf(`select %s, %s, count(*), cast(coalesce(sum(%s), 0) as bigint) from %s group by 1, 2`, g.Kind, g.Key, g.Bytes, from))
 	list, err := ScanAll(rows, err, "divide "+g.Table, func(row Scanner) (s Share, err error) {
 		var n, b int64
 		err = row.Scan(&s.Kind, &s.Key, &n, &b)
@@ -83,10 +84,10 @@ func (tx *Tx) Shares(ctx context.Context, g Grouping, size TableSize) ([]Share, 
 // sampleRows is about how many rows a sample has.
 const sampleRows = 2048
 
-// counts counts the rows of tables, in one statement.
+// counts counts the rows of tables, of a few in each statement.
 func (tx *Tx) counts(ctx context.Context, names []string) (map[string]int64, error) {
 	out := map[string]int64{}
-	for batch := range slices.Chunk(names, 50) {
+	for batch := range slices.Chunk(names, 2) {
 		parts := make([]string, len(batch))
 		for i, name := range batch {
 			parts[i] = fmt.Sprintf(`select %d, count(*) from "%s"`, i, name)
@@ -124,7 +125,7 @@ func (postgres) storage(ctx context.Context, tx *Tx) (s Storage, err error) {
 	}
 	var small []string
 	for _, r := range list {
-		if r.bytes <= countedBytes || r.tuples < 0 || r.pages == 0 {
+		if r.bytes <= countedTable || r.tuples < 0 || r.pages == 0 {
 			small = append(small, r.Name)
 		}
 	}
@@ -155,7 +156,7 @@ func (sqliteDB) storage(ctx context.Context, tx *Tx) (s Storage, err error) {
 	if err != nil {
 		return s, err
 	}
-	if s.Bytes > countedBytes {
+	if s.Bytes > countedFile {
 		return s, tx.estimateTables(ctx, names, &s)
 	}
 	counted, err := tx.counts(ctx, names)

@@ -135,7 +135,7 @@ func (c *planCheck) check(path string, asked []statement) {
 			c.worst, c.dearest = cost, path+": "+s.sql
 		}
 		for _, table := range cost.Scans {
-			if strings.HasSuffix(path, "/storage") { // counts tables of up to 4 MiB, and takes samples of others
+			if strings.HasSuffix(path, "/storage") { // counts what is small, and takes samples of the rest
 				continue
 			}
 			if grows, _ := bulk.Grows(table); grows && cost.Steps > smallTable {
