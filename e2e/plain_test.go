@@ -80,7 +80,7 @@ func TestAKilledCommandRanOnceOrNobodyKnows(t *testing.T) {
 kind: schedule
 name: nightly
 run:
-  command: [/bin/sh, -c, 'echo $PAWL_SCHEDULED_FOR >> `+marks+`; sleep 300 & echo $! >> `+children+`; echo on its way; sleep 0.4; kill %1; echo done']
+  command: [/bin/sh, -c, 'echo $PAWL_SCHEDULED_FOR >> `+marks+`; sleep 300 & echo $! >> `+children+`; echo on its way; sleep 0.4; kill $!; echo done']
 cron: "0 0 1 1 *"
 concurrencyPolicy: Allow
 `)
