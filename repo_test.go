@@ -28,7 +28,7 @@ var layers = [][]string{
 	{"internal/server"},
 	{"internal/api", "internal/web"},
 	{"internal/workflow", "internal/source", "internal/schedule", "internal/task", "internal/notify", "internal/prune", "internal/hook"},
-	{"internal/calendar"},
+	{"internal/calendar", "internal/moving"},
 	{"internal/lane"},
 	{"internal/execution"},
 	{"internal/executor", "internal/billing"},

@@ -53,7 +53,7 @@ func newRoot(p *Process) *cobra.Command {
 		newApplyCommand(p), newEnqueueCommand(p), newRunCommand(p), newPauseCommand(p), newResumeCommand(p), newCancelCommand(p),
 		newApproveCommand(p), newRejectCommand(p), newResolveCommand(p), newConnectionsCommand(p),
 		newSkipCommand(p), newPublishCommand(p), newMCPCommand(p), newResetCommand(p), newBackfillCommand(p), newDeleteCommand(p), newRetryCommand(p), newRedeliverCommand(p), newGrantCommand(p), newAccountCommand(p), newTokenCommand(p),
-		newValidateCommand(p), newTestCommand(p), newReplayCommand(p), newTypesCommand(p), newCronCommand(p), newBackupCommand(p), newPruneCommand(p), newPromoteCommand(p), newMigrateCommand(p), newVersionCommand(p), newCompletionCommand(p),
+		newValidateCommand(p), newTestCommand(p), newReplayCommand(p), newTypesCommand(p), newCronCommand(p), newImportCommand(p), newBackupCommand(p), newPruneCommand(p), newPromoteCommand(p), newMigrateCommand(p), newVersionCommand(p), newCompletionCommand(p),
 	)
 	root.SetHelpCommand(newHelpCommand())
 	root.SetHelpCommandGroupID(groupTools)

@@ -43,6 +43,8 @@ type Context struct {
 	Calendar func(name string) (Calendar, error)
 	// MinInterval is as in Spec.
 	MinInterval time.Duration
+	// Zone is that of the rule where it is loaded already; nil: it is loaded.
+	Zone *time.Location
 }
 
 // Plain reports whether the rule is one expression without limits.
@@ -105,6 +107,9 @@ func (p *ruleParser) pass(pointer string, err error) {
 }
 
 func (p *ruleParser) readZone() *time.Location {
+	if p.context.Zone != nil {
+		return p.context.Zone
+	}
 	zone, err := LoadZone(p.rule.Timezone)
 	if err != nil {
 		p.pass("/timezone", err)

@@ -25,9 +25,3 @@ create table calendar_versions (
   created_by  text,
   primary key (name, revision)
 );
-
--- A row of slots that will not run may stand for many instants.
-alter table schedule_runs add column through_at bigint;   -- the last instant that it covers; null: it is one slot
-alter table schedule_runs add column instants bigint;     -- how many it covers; null: one
-
-create index schedule_runs_range on schedule_runs (schedule_id, through_at) where through_at is not null;
