@@ -64,6 +64,7 @@ func samples() map[string][3][2]string {
 		"publicURL":              {{"https://a", "https://a"}, {"https://b", "https://b"}, {"https://c", "https://c"}},
 		"executionURL":           {{"https://a", "https://a"}, {"https://b", "https://b"}, {"https://c", "https://c"}},
 		"keep":                   {{"runs=1d", "slots=9d,reads=2h,logs=3d,runs=1d"}, {"reads=2h, logs=3d", "slots=9d,reads=2h,logs=3d"}, {"{slots: 9d}", "slots=9d"}}, // each adds to the others
+		"otlpEndpoint":           {{"http://a", "http://a"}, {"http://b", "http://b"}, {"http://c", "http://c"}},
 		"allowCommands":          {{"true", "true"}, {"0", "false"}, {"true", "true"}},
 		"logFormat":              {{"json", "json"}, {"text", "text"}, {"json", "json"}},
 		"logLevel":               {{"warn", "warn"}, {"debug", "debug"}, {"error", "error"}},
@@ -140,7 +141,7 @@ func TestEveryFieldOfTheServerHasASetting(t *testing.T) {
 		LogFormat: "x", LogLevel: "x", MaxPayload: 1, Drain: 1,
 		AutoFix: "x", AutoFixCommand: []string{"x"}, AutoFixURL: "x", AutoFixModel: "x", AutoFixKeyFile: "x",
 		NotifyWebhooks: []string{"x"}, NotifySecretFile: "x", NotifyMailHost: "x", NotifyMailPort: 1, NotifyMailTLS: "x", NotifyMailUser: "x",
-		NotifyMailPasswordFile: "x", NotifyMailFrom: "x", NotifyMailTo: []string{"x"}, HeartbeatURL: "x", PublicURL: "x", ExecutionURL: "x", Keep: []string{"x"},
+		NotifyMailPasswordFile: "x", NotifyMailFrom: "x", NotifyMailTo: []string{"x"}, HeartbeatURL: "x", PublicURL: "x", ExecutionURL: "x", Keep: []string{"x"}, OTLPEndpoint: "x",
 	}
 	if diff := cmp.Diff(want, v.server); diff != "" {
 		t.Error(diff)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
@@ -115,8 +116,12 @@ func TestSchemasAreTold(t *testing.T) {
 			Schema        struct{ Min, Max int }
 		}
 	}
-	r = h.pawl("get", "nodes", "-o", "json")
-	if err := json.Unmarshal([]byte(r.stdout), &list); err != nil || len(list.Items) != 1 || list.Items[0].Schema.Min != least || list.Items[0].Schema.Max != newest || list.Items[0].Shares != 1 || len(list.Items[0].Roles) != 2 {
+	err := error(nil)
+	for end := time.Now().Add(time.Minute); time.Now().Before(end) && (len(list.Items) != 1 || list.Items[0].Shares != 1); { // it takes them a moment after its start
+		r = h.pawl("get", "nodes", "-o", "json")
+		err = json.Unmarshal([]byte(r.stdout), &list)
+	}
+	if err != nil || len(list.Items) != 1 || list.Items[0].Schema.Min != least || list.Items[0].Schema.Max != newest || list.Items[0].Shares != 1 || len(list.Items[0].Roles) != 2 {
 		t.Errorf("%s: %v", r.stdout, err)
 	}
 	if r := h.pawl("get", "nodes"); !strings.Contains(r.stdout, "SCHEMA") || !strings.Contains(r.stdout, schemaWords(client.SchemaRange{Min: least, Max: newest})) {
