@@ -195,7 +195,9 @@ func TestTracesReachTheCollector(t *testing.T) {
 				published++
 				s.traced("/api/v1/workflows/clerk/events", map[string]any{"topic": "order", "messageId": fmt.Sprint("o-", published), "payload": 1}, strings.Replace(aParent, "4bf9", "abcd", 1))
 			}
-			return slices.ContainsFunc(c.find("run workflow"), func(r *spanpb.Span) bool { return hex.EncodeToString(r.TraceId) == strings.Replace(aTrace, "4bf9", "abcd", 1) })
+			return slices.ContainsFunc(c.find("run workflow"), func(r *spanpb.Span) bool {
+				return hex.EncodeToString(r.TraceId) == strings.Replace(aTrace, "4bf9", "abcd", 1)
+			})
 		})
 		s.eventually("all is done", func() bool { return len(s.lines()) == published && s.lane().Status == "Idle" })
 		s.stop() // what waits is sent
