@@ -93,7 +93,8 @@ func serveHooks(t *testing.T, database string, files map[string]string) hooked {
 }
 
 // deliver posts as GitHub does; 0 is no answer.
-func (h hooked) deliver(base, id, event, body string) int {
+func (h hooked) deliver(base, id, event string) int {
+	const body = issueOpened
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/hooks/github", strings.NewReader(body))
@@ -158,7 +159,7 @@ func TestKilledServerLosesNoDelivery(t *testing.T) {
 				for i := range each {
 					id := fmt.Sprintf("d-%d-%d", n, i)
 					h.eventually("somebody answers", func() bool {
-						status := h.deliver(h.hooks, id, "issues", issueOpened)
+						status := h.deliver(h.hooks, id, "issues")
 						if status == http.StatusAccepted {
 							if _, twice := accepted.LoadOrStore(id, true); twice {
 								t.Errorf("%s was accepted twice", id)
@@ -201,7 +202,7 @@ func TestKilledServerLosesNoDelivery(t *testing.T) {
 func TestAHookFromEndToEnd(t *testing.T) {
 	pgtest.Both(t, func(t *testing.T, database string) {
 		h := serveHooks(t, database, map[string]string{"triage.workflow.ts": triage})
-		if status := h.deliver(h.hooks, "d0", "issues", issueOpened); status != http.StatusNotFound {
+		if status := h.deliver(h.hooks, "d0", "issues"); status != http.StatusNotFound {
 			t.Errorf("before there is a hook: %d", status)
 		}
 		file := filepath.Join(h.dir, "github.yaml")
@@ -220,7 +221,7 @@ func TestAHookFromEndToEnd(t *testing.T) {
 			{"one that is filtered", h.hooks, "d2", "push", http.StatusAccepted},
 			{"at the address of the API", h.url, "d3", "issues", http.StatusNotFound},
 		} {
-			if status := h.deliver(c.base, c.id, c.event, issueOpened); status != c.want {
+			if status := h.deliver(c.base, c.id, c.event); status != c.want {
 				t.Errorf("%s: %d, want %d", c.what, status, c.want)
 			}
 		}
@@ -266,13 +267,13 @@ func TestAHookFromEndToEnd(t *testing.T) {
 		}
 		h.kill()
 		h.start()
-		if status := h.deliver(h.hooks, "d1", "issues", issueOpened); status != http.StatusOK {
+		if status := h.deliver(h.hooks, "d1", "issues"); status != http.StatusOK {
 			t.Errorf("after a restart: %d", status)
 		}
 		if out, err := h.run("delete", "hook", "github", "--yes"); err != nil {
 			t.Errorf("delete: %s, %v", out, err)
 		}
-		if status := h.deliver(h.hooks, "d9", "issues", issueOpened); status != http.StatusNotFound {
+		if status := h.deliver(h.hooks, "d9", "issues"); status != http.StatusNotFound {
 			t.Errorf("after it was deleted: %d", status)
 		}
 	})
@@ -288,7 +289,7 @@ func TestHooksAtTheMainAddress(t *testing.T) {
 	}, nil); status != http.StatusCreated {
 		t.Fatalf("apply: %d", status)
 	}
-	if status := h.deliver(h.url, "d1", "issues", issueOpened); status != http.StatusAccepted {
+	if status := h.deliver(h.url, "d1", "issues"); status != http.StatusAccepted {
 		t.Errorf("a delivery: %d", status)
 	}
 	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, h.url+"/hooks/nobody", nil)
@@ -303,8 +304,8 @@ func TestHooksAtTheMainAddress(t *testing.T) {
 // A person sees what came in and why it was refused, and delivers it again.
 func TestHooksInABrowser(t *testing.T) {
 	h := serveHooks(t, pgtest.SQLite(t), map[string]string{"triage.workflow.ts": triage, "github.yaml": githubHook})
-	h.deliver(h.hooks, "first-delivery", "issues", issueOpened)
-	h.deliver(h.hooks, "a-push", "push", issueOpened)
+	h.deliver(h.hooks, "first-delivery", "issues")
+	h.deliver(h.hooks, "a-push", "push")
 	b := openTab(t, h.url)
 	b.size(1280, 860, 1)
 	b.open("/")
@@ -315,7 +316,7 @@ func TestHooksInABrowser(t *testing.T) {
 	b.sees("publishes issue.opened to the workflow triage")
 	b.press("github")
 	b.sees("first-delivery", "published issue.opened to triage", "a-push", "header:X-GitHub-Event is push, not issues", "POST /hooks/github")
-	h.deliver(h.hooks, "while-they-look", "issues", issueOpened)
+	h.deliver(h.hooks, "while-they-look", "issues")
 	b.sees("while-they-look") // without loading the page
 	picture(t, b, "hook")
 	b.press("first-delivery")

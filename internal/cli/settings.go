@@ -56,7 +56,13 @@ func settings() []setting {
 	return append(serverSettings(), clientSettings()...)
 }
 
+// serverSettings are those of a server.
 func serverSettings() []setting {
+	return append(workSettings(), outsideSettings()...)
+}
+
+// workSettings are what it does, and with what.
+func workSettings() []setting {
 	return []setting{
 		{key: "addr", flag: "addr", env: "PAWL_ADDR", scope: forServer | seenByClient,
 			usage: "listen on `HOST:PORT`", at: func(v *values) any { return &v.server.Addr }},
@@ -104,6 +110,13 @@ func serverSettings() []setting {
 			usage: "use the model `NAME`", at: func(v *values) any { return &v.server.AutoFixModel }},
 		{key: "autoFixKeyFile", flag: "auto-fix-key-file", env: "PAWL_AUTO_FIX_KEY_FILE", scope: forServer, paths: true,
 			usage: "read the model's API key from `FILE`", at: func(v *values) any { return &v.server.AutoFixKeyFile }},
+	}
+}
+
+// outsideSettings are whom it tells, how it is reached and watched, and what it
+// keeps.
+func outsideSettings() []setting {
+	return []setting{
 		{key: "notifyWebhooks", flag: "notify-webhook", env: "PAWL_NOTIFY_WEBHOOK", scope: forServer,
 			usage: "post to `URL` when a lane needs attention, and when it has recovered (repeatable)", at: func(v *values) any { return &v.server.NotifyWebhooks }},
 		{key: "notifySecretFile", flag: "notify-secret-file", env: "PAWL_NOTIFY_SECRET_FILE", scope: forServer, paths: true,
