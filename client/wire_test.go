@@ -29,6 +29,7 @@ func wireTypes() []any {
 		Schedule{}, ScheduleEvent{}, SchedulePage{}, SchedulePatch{}, ScheduleRequest{}, ScheduleRunDetail{}, SchemaPlace{}, ScriptRequest{}, ScriptWarning{}, Slot{},
 		SlotError{}, Source{}, SourceEvent{}, SourceField{}, SourceFreshness{}, SourceProgress{}, SourceQuota{}, SourceRetries{}, SourceRun{}, SourceSummary{},
 		SourceTotals{}, SourceTrial{}, SourceVersion{}, Timeline{}, TimelineItem{}, Timing{}, TimingPatch{}, Token{}, TokenRequest{}, TrialReject{}, TrialRequest{}, UncoveredSlots{},
+		Hook{}, Delivery{}, AppliedHook{}, Received{}, PlainRun{}, PlainJob{}, Missed{}, Retry{}, PlainOutput{}, Storage{}, StorageTable{}, StorageLane{}, Pruned{}, PrunedItem{}, Node{}, SchemaRange{},
 		UpdatedSchedule{}, Warning{}, Workflow{}, WorkflowConfig{}, WorkflowEvent{}, WorkflowHandler{}, WorkflowProducer{}, WorkflowSummary{}, WorkflowVersion{},
 	}
 }

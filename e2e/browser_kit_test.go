@@ -165,6 +165,18 @@ func (b *tab) press(label string) {
 	b.do("press "+label, chromedp.Click(chromedp.JSPath(found)))
 }
 
+// write writes into a field that is seen, or that is once what hides it is unfolded:
+// a page that is loaded anew folds it.
+func (b *tab) write(field, text string) {
+	b.t.Helper()
+	b.until(fmt.Sprintf(`(() => {
+		const e = document.querySelector(%q), around = e?.closest("details");
+		if (around) around.open = true;
+		return !document.documentElement.dataset.moved && !!e?.offsetParent;
+	})()`, field))
+	b.do("write into "+field, chromedp.SendKeys(chromedp.CSS(field), text))
+}
+
 // scheme makes the page light or dark.
 func (b *tab) scheme(name string) {
 	b.t.Helper()

@@ -66,6 +66,7 @@ func (r *rig) posts(t *testing.T) map[string]func() request {
 			r.waitState(j.ID, "failed")
 			return request{"/api/v1/jobs/" + j.ID + "/retry", nil}
 		},
+		"/api/v1/prune":  func() request { return request{"/api/v1/prune", nil} },
 		"/api/v1/tokens": func() request { return request{"/api/v1/tokens", `{"name":"x","scopes":["read"]}`} },
 		"/api/v1/tokens/{id}/revoke": func() request {
 			token := r.find(r.token("mallory", "viewer", "read"))

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"net/http"
 	"time"
 
 	"github.com/pawlrun/pawl/client"
@@ -42,29 +43,28 @@ func storageOf(s prune.Storage) client.Storage {
 }
 
 type pruneInput struct {
-	CheckedHeader
+	OnceHeader
 	DryRun bool `query:"dryRun" doc:"Only tell what would be removed."`
 	Resume bool `query:"resume" doc:"Go on where an earlier request ran out of time."`
 }
 
+type pruneOutput struct {
+	Replayed replayed `header:"Idempotency-Replayed"`
+	Body     client.Pruned
+}
+
 // prune removes what is older than it is kept. It is the same that happens by
-// itself every hour, without the rests.
-func (a *API) prune(ctx context.Context, in *pruneInput) (*output[client.Pruned], error) {
-	if err := a.check(ctx, map[string]bool{"dryRun": in.DryRun, "resume": in.Resume}); err != nil {
-		return nil, err
+// itself every hour, without the rests. It takes many transactions, so that two
+// requests with one key at the same time may both be carried out: what is removed is
+// removed once.
+func (a *API) prune(ctx context.Context, in *pruneInput) (*pruneOutput, error) {
+	asked := map[string]bool{"dryRun": in.DryRun, "resume": in.Resume}
+	if kept, was, err := answered[client.Pruned](ctx, a, asked); err != nil || was == isReplayed {
+		return &pruneOutput{was, kept}, err
 	}
 	done, err := a.cfg.Pruner.Prune(ctx, prune.Options{Dry: in.DryRun, Anew: !in.Resume, Budget: pruneTime})
 	if err != nil {
 		return nil, err
-	}
-	if !in.DryRun {
-		who := actor(callOf(ctx).token)
-		err = a.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-			return tx.Audit(ctx, who, "database.prune", "database", map[string]any{"rows": done.Rows(), "bytes": done.Bytes(), "more": done.More})
-		})
-		if err != nil {
-			return nil, err
-		}
 	}
 	out := client.Pruned{DryRun: in.DryRun, Rows: done.Rows(), Bytes: done.Bytes(), More: done.More, Items: []client.PrunedItem{}}
 	for _, r := range done.Removed {
@@ -72,5 +72,12 @@ func (a *API) prune(ctx context.Context, in *pruneInput) (*output[client.Pruned]
 			Kind: string(r.Kind), LaneKind: string(r.Lane.Kind), Lane: r.Name, Rows: r.Rows, Bytes: r.Bytes, Oldest: client.At(r.Oldest),
 		})
 	}
-	return &output[client.Pruned]{out}, nil
+	who := actor(callOf(ctx).token)
+	out, was, err := once(ctx, a, http.StatusOK, asked, whole, func(ctx context.Context, tx *store.Tx) (client.Pruned, error) {
+		if in.DryRun {
+			return out, nil
+		}
+		return out, tx.Audit(ctx, who, "database.prune", "database", map[string]any{"rows": done.Rows(), "bytes": done.Bytes(), "more": done.More})
+	})
+	return &pruneOutput{was, out}, err
 }

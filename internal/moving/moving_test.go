@@ -152,18 +152,14 @@ func TestBadCrontabs(t *testing.T) {
 	}
 }
 
-// Ten thousand lines take less than a second.
+// Ten thousand lines are ten thousand schedules; see the benchmark for how long it takes.
 func TestManyLines(t *testing.T) {
 	var b strings.Builder
 	for i := range 10_000 {
 		fmt.Fprintf(&b, "%d %d * * * /usr/local/bin/job --number %d\n", i%60, i%24, i)
 	}
-	begun := time.Now()
 	r := Crontab(b.String(), options())
 	text := r.YAML()
-	if took := time.Since(begun); took > 5*time.Second { // a busy machine; see the benchmark
-		t.Errorf("it took %v", took)
-	}
 	names := map[string]bool{}
 	for _, s := range r.Schedules {
 		names[s.Name] = true

@@ -88,7 +88,9 @@ func (s *Service) SkipSlot(ctx context.Context, tx *store.Tx, ownerID, id string
 	case run.SlotSuccess, run.SlotSkipped:
 		return schedulestore.Slot{}, lane.Refuse(op, ReasonSlotClosed, name+" is over: it is "+slot.Status, "")
 	case run.SlotPending:
-		err = s.close(ctx, tx, sch, slot, skipped(run.DispositionExcluded, "", "A person skipped it."))
+		if err = schedulestore.In(tx).SkippedByPerson(ctx, slot.ID); err == nil {
+			err = s.close(ctx, tx, sch, slot, skipped(run.DispositionExcluded, "", "A person skipped it."))
+		}
 	case run.SlotError:
 		if slot, err = schedulestore.In(tx).SettleDoubt(ctx, slot.ID, "", ""); err == nil {
 			err = s.calm(ctx, tx, sch, slot)

@@ -227,8 +227,9 @@ func TestTheGroupOfACommandEnds(t *testing.T) {
 	gone(t, number(t, o.Stdout))
 
 	polite := shell(`trap 'echo bye; exit 0' TERM; echo $$; while :; do sleep 0.05; done`)
+	before := len(k.shown())
 	go func() {
-		for len(k.shown()) == 0 {
+		for len(k.shown()) == before {
 			runtime.Gosched()
 		}
 		_ = k.Cancel(context.Background(), runOf(polite))

@@ -233,15 +233,20 @@ func (tx Tx) PlainOutputs(ctx context.Context, keys []string) (map[string]json.R
 		list[i] = []any{key}
 	}
 	table, args := tx.Rowset(nil, "key text", list)
-	rows, err := tx.Query(ctx, `select e.idempotency_key, e.output from `+table+` cross join execution_requests e where e.idempotency_key = v.key and e.graph_id like 'pawl:%' and e.output is not null`, args...)
-	type pair struct{ key, output string }
+	rows, err := tx.Query(ctx, `select e.idempotency_key, case when e.graph_id like 'pawl:%' then e.output end from `+table+` cross join execution_requests e where e.idempotency_key = v.key`, args...)
+	type pair struct {
+		key    string
+		output *string
+	}
 	found, err := store.ScanAll(rows, err, "read outputs", func(row store.Scanner) (p pair, err error) {
 		err = row.Scan(&p.key, &p.output)
 		return p, err
 	})
 	out := make(map[string]json.RawMessage, len(found))
 	for _, p := range found {
-		out[p.key] = json.RawMessage(p.output)
+		if p.output != nil {
+			out[p.key] = json.RawMessage(*p.output)
+		}
 	}
 	return out, err
 }

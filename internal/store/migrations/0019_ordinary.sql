@@ -13,4 +13,5 @@ alter table schedules add column rules text;         -- JSON: idempotent, missed
 alter table schedule_versions add column rules text;
 
 alter table schedule_runs add column doubt bigint;   -- 1: nobody knows whether it ran, and no person has said
+alter table schedule_runs add column by_person bigint;  -- 1: a person skipped it, so that no change of the schedule brings it back
 create index schedule_runs_doubt on schedule_runs (schedule_id, scheduled_for) where doubt is not null;

@@ -115,18 +115,24 @@ func (tx Tx) InsertSlots(ctx context.Context, list ...NewSlot) (int64, error) {
 
 // PlanSlot makes sure that an instant has a slot of this revision that waits. One
 // that was taken back before it began, because the schedule was changed or
-// switched off, waits again. It reports false if the instant is over: something
+// switched off, waits again, unless a person skipped it. It reports false if the instant is over: something
 // else became of its slot.
 func (tx Tx) PlanSlot(ctx context.Context, scheduleID string, at time.Time, revision int64) (bool, error) {
 	n, err := tx.Exec(ctx, `insert into schedule_runs as s (id, schedule_id, scheduled_for, trigger, revision, created_at, updated_at)
 		values ($1, $2, $3, 'schedule', $4, $5, $5) on conflict (schedule_id, scheduled_for) do update set status = 'pending', disposition = null,
 		completed_at = null, error_code = null, error_message = null, into_slot = null, revision = excluded.revision, updated_at = excluded.updated_at
-		where s.started_at is null and s.trigger = 'schedule' and (s.status = 'pending' or s.disposition in ('superseded', 'skipped_disabled', 'excluded'))`,
+		where s.started_at is null and s.by_person is null and s.trigger = 'schedule' and (s.status = 'pending' or s.disposition in ('superseded', 'skipped_disabled', 'excluded'))`,
 		store.NewID(), scheduleID, store.Millis(at), revision, store.Millis(tx.Now))
 	if err != nil {
 		return false, fmt.Errorf("plan slot: %w", err)
 	}
 	return n > 0, nil
+}
+
+// SkippedByPerson notes that a person skipped a slot: no change of its schedule
+// brings it back.
+func (tx Tx) SkippedByPerson(ctx context.Context, id string) error {
+	return tx.Expect(ctx, 1, pawl.ErrNotFound, `update schedule_runs set by_person = 1 where id = $1`, id)
 }
 
 // GetSlot reads a slot, or fails with pawl.ErrNotFound.
