@@ -11,7 +11,7 @@ LINT_VERSION := v2.14.0
 LINT := bin/tools/golangci-lint-$(LINT_VERSION)
 
 # How long one package's tests may take before they are called hung.
-TEST_TIMEOUT := 15m
+TEST_TIMEOUT ?= 25m
 # Our own code is watched for races. SQLite, QuickJS and esbuild are C and a
 # compiler in Go's clothes: watching them costs four times the tests themselves.
 # A mutex tells the detector by itself what it orders. Watching its inside as well

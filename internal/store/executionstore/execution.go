@@ -233,7 +233,7 @@ func (tx Tx) PlainOutputs(ctx context.Context, keys []string) (map[string]json.R
 		list[i] = []any{key}
 	}
 	table, args := tx.Rowset(nil, "key text", list)
-	rows, err := tx.Query(ctx, `select e.idempotency_key, case when e.graph_id like 'pawl:%' then e.output end from `+table+` cross join execution_requests e where e.idempotency_key = v.key`, args...)
+	rows, err := tx.Query(ctx, `select v.key, (select case when e.graph_id like 'pawl:%' then e.output end from execution_requests e where e.idempotency_key = v.key) from `+table, args...)
 	type pair struct {
 		key    string
 		output *string
