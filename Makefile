@@ -121,6 +121,12 @@ bench-schedule: ## measure schedules: how late, and what waiting costs
 	@$(WITH_POSTGRES)
 	bin/tools/with-postgres -- sh -c 'cd bench && go run ./schedule -out SCHEDULES.md'
 
+.PHONY: bench-hook
+bench-hook: ## measure webhooks that come in, durable before the answer
+	@scripts/ensure-test-tools.sh
+	@$(WITH_POSTGRES)
+	bin/tools/with-postgres -- sh -c 'cd bench && go run ./hook -out HOOKS.md'
+
 .PHONY: bench-pages
 bench-pages: ## measure pages and lists at 10,000 lanes and a million runs
 	@scripts/ensure-test-tools.sh
