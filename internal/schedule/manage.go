@@ -206,15 +206,12 @@ func noSchedule(id string) error {
 // the schedule as it was is closed, and the next one is that of the new one
 //
 func (s *Service) Update(ctx context.Context, tx *store.Tx, ownerID, id string, in client.SchedulePatch, by string) (schedulestore.Schedule, error) {
-	was, err := s.Owned(ctx, tx, ownerID, id)
-	if err != nil {
-		return schedulestore.Schedule{}, err
-	}
-	return s.update(ctx, tx, ownerID, id, in, RulesOf(was), by)
+	return s.update(ctx, tx, ownerID, id, in, nil, by)
 }
 
-// update changes a schedule whose rules are these as far as the change says nothing.
-func (s *Service) update(ctx context.Context, tx *store.Tx, ownerID, id string, in client.SchedulePatch, rules Rules, by string) (schedulestore.Schedule, error) {
+// update changes a schedule. As far as the change says nothing its rules are those
+// given; nil: as they were.
+func (s *Service) update(ctx context.Context, tx *store.Tx, ownerID, id string, in client.SchedulePatch, rules *Rules, by string) (schedulestore.Schedule, error) {
 	read, err := s.Owned(ctx, tx, ownerID, id)
 	if err != nil {
 		return schedulestore.Schedule{}, err
@@ -241,7 +238,9 @@ func (s *Service) update(ctx context.Context, tx *store.Tx, ownerID, id string, 
 		return schedulestore.Schedule{}, oneWork("", in.Input, "", &client.PlainRun{})
 	}
 	held := was
-	held.Rules = rules.store()
+	if rules != nil {
+		held.Rules = rules.store()
+	}
 	next := merged(held, in)
 	if err := checkSchedule(next, s.planTimes(ctx, tx, &next, was)); err != nil {
 		return schedulestore.Schedule{}, err
@@ -492,74 +491,4 @@ func (s *Service) RunNow(ctx context.Context, tx *store.Tx, ownerID, id, by stri
 		return schedulestore.Slot{}, err
 	}
 	return schedulestore.In(tx).GetSlot(ctx, id, at)
-}
-
-// What applying a definition did.
-const (
-	Created   = "created"
-	Updated   = "updated"
-	Unchanged = "unchanged"
-)
-
-// Apply makes a schedule of an owner or changes the one of that name, in the
-// caller's transaction. The same definition changes nothing. The zero Schedule
-// was is that of a new one.
-func (s *Service) Apply(ctx context.Context, tx *store.Tx, ownerID string, in client.ScheduleRequest, by string) (what string, was, now schedulestore.Schedule, err error) {
-	was, err = schedulestore.In(tx).ScheduleByName(ctx, ownerID, in.Name)
-	if errors.Is(err, pawl.ErrNotFound) {
-		now, err = s.Create(ctx, tx, ownerID, in, by)
-		return Created, schedulestore.Schedule{}, now, err
-	}
-	if err != nil {
-		return "", was, was, err
-	}
-	if err := oneWork(in.GraphID, in.Input, in.ExecutionGrantID, in.Run); err != nil {
-		return "", was, was, err
-	}
-	update := client.SchedulePatch{Run: in.Run, Cron: &in.Cron, Timezone: &in.Timezone, Enabled: in.Enabled, Labels: &in.Labels, TimingPatch: declared(in.Timing)}
-	if in.Run == nil {
-		update.GraphID, update.Input = &in.GraphID, in.Input
-		if len(update.Input) == 0 {
-			update.Input = json.RawMessage("{}")
-		}
-	}
-	update.Idempotent, update.Missed, update.Retry = &in.Idempotent, in.Missed, in.Retry
-	bare := RulesOf(was) // what the definition does not say any more
-	if in.Missed == nil {
-		bare.Missed = nil
-	}
-	if in.Retry == nil {
-		bare.Retry = nil
-	}
-	if in.Timezone == "" {
-		update.Timezone = nil
-	}
-	if in.ConcurrencyPolicy != "" {
-		update.ConcurrencyPolicy = &in.ConcurrencyPolicy
-	}
-	if in.ExecutionGrantID != "" {
-		update.ExecutionGrantID = &in.ExecutionGrantID
-	}
-	held := was
-	held.Rules = bare.store()
-	if same(was, merged(held, update)) {
-		return Unchanged, was, was, nil
-	}
-	now, err = s.update(ctx, tx, ownerID, was.ID, update, bare, by)
-	return Updated, was, now, err
-}
-
-// same reports whether two schedules differ in nothing that a person can
-// change.
-func same(a, b schedulestore.Schedule) bool {
-	return a.GraphID == b.GraphID && sameJSON(a.Input, b.Input) && sameRules(a, b) && a.Cron == b.Cron && a.Timezone == b.Timezone && a.Policy == b.Policy &&
-		a.Timing == b.Timing && a.MaxRuns == b.MaxRuns && a.Enabled == b.Enabled && a.GrantID == b.GrantID && maps.Equal(a.Labels, b.Labels)
-}
-
-func sameJSON(a, b json.RawMessage) bool {
-	var x, y any
-	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil {
-		return false
-	}
-	return reflect.DeepEqual(x, y)
 }
