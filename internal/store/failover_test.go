@@ -40,6 +40,33 @@ func TestOfSeveralServersTheWritableOneIsUsed(t *testing.T) {
 	}
 }
 
+// Who waits for less time than a silent server is given, and asks for new
+// connections each time, gets to the next server all the same.
+func TestImpatienceReachesTheNextServer(t *testing.T) {
+	url := pgtest.URL(t)
+	first, second := proxy.New(t, url), proxy.New(t, url)
+	db := open(t, strings.Replace(first.URL(), first.Host(), first.Host()+","+second.Host(), 1))
+	t.Cleanup(func() { first.Cut(); second.Cut() })
+	ask := func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), nextServerAfter/2)
+		defer cancel()
+		_, err := db.hot.Exec(ctx, `select 1`)
+		return err
+	}
+	if err := ask(); err != nil {
+		t.Fatal(err)
+	}
+	first.HalfOpen()
+	first.Mute()
+	begun := time.Now()
+	for ask() != nil {
+		db.Reconnect()
+		if took := time.Since(begun); took > 4*nextServerAfter {
+			t.Fatalf("after %s the second server is still not asked", took)
+		}
+	}
+}
+
 func TestSeveralServersAreShownWithoutSecrets(t *testing.T) {
 	for url, want := range map[string]string{
 		"postgres://u:hunter2@a:1,b:2/db?sslmode=disable": "postgres://a:1,b:2/db",

@@ -151,12 +151,20 @@ func dial(ctx context.Context, network, addr string) (net.Conn, error) {
 }
 
 // Reconnect makes later statements use new connections: one that does not
-// answer is seldom alone. Those in use end as they are.
+// answer is seldom alone. Those in use end as they are. It does nothing as long
+// as the connections that an earlier call led to are still being made: away from
+// a server that says nothing they take longer than who waits for them.
 func (db *DB) Reconnect() {
-	if db.sqliteFile == nil {
-		db.hot.Reset()
-		db.pool.Reset()
+	if db.sqliteFile != nil {
+		return
 	}
+	now, last := time.Now(), db.reconnected.Load()
+	recent := last != nil && now.Sub(*last) < connectTimeout
+	if recent || !db.reconnected.CompareAndSwap(last, &now) {
+		return
+	}
+	db.hot.Reset()
+	db.pool.Reset()
 }
 
 func (db *DB) writePostgres(ctx context.Context, fn Func, lazy bool) error {

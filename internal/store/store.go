@@ -32,6 +32,8 @@ type DB struct {
 
 	applied Migrated // what Open did to the schema
 
+	reconnected atomic.Pointer[time.Time] // PostgreSQL: when Reconnect last did something
+
 	promoting bool // PostgreSQL: rows are copied as they are, or not at all
 
 	mu     sync.Mutex
