@@ -17,8 +17,10 @@ import (
 )
 
 // hotConns is how many connections the queue's hot path may use: one reads
-// ahead, one finishes, and one each for hints and leases.
-const hotConns = 4
+// ahead, one finishes, and one each for hints and leases. And as many again,
+// because one that died without a word keeps its place until the server was told
+// to forget its statement, or five seconds have passed.
+const hotConns = 8
 
 func openPostgres(ctx context.Context, dsn string, o Options) (*DB, error) {
 	cfg, err := poolConfig(dsn, o)
@@ -58,12 +60,12 @@ func openPostgres(ctx context.Context, dsn string, o Options) (*DB, error) {
 // The bounds of a connection. Whoever holds a lock and is not heard of any more
 // must lose it before the lease of its node is over (4.5 s).
 const (
-	idleInTransaction = 4 * time.Second  // a transaction that says nothing is ended
-	lockTimeout       = 5 * time.Second  // a statement that waits for a lock is given up
-	connectTimeout    = 5 * time.Second  // for connection, TLS and password together
-	nextServerAfter   = 2 * time.Second  // the same, where there is another server to try
-	ackTimeout        = 10 * time.Second // data that nobody acknowledges ends the connection
-	aliveIdle         = 5 * time.Second  // a silent connection is asked whether it lives
+	idleInTransaction = 4 * time.Second         // a transaction that says nothing is ended
+	lockTimeout       = 5 * time.Second         // a statement that waits for a lock is given up
+	connectTimeout    = 5 * time.Second         // for connection, TLS and password together
+	nextServerAfter   = 1500 * time.Millisecond // the same, where there is another server to try: sooner than a heartbeat gives up
+	ackTimeout        = 10 * time.Second        // data that nobody acknowledges ends the connection
+	aliveIdle         = 5 * time.Second         // a silent connection is asked whether it lives
 	aliveEvery        = 2 * time.Second
 	aliveTries        = 3
 
