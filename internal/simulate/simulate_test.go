@@ -22,7 +22,7 @@ var (
 	oneSeed = flag.Int64("seed", -1, "live the history of this seed alone, and tell it")
 	seeds   = flag.Int("seeds", 0, "live this many histories; zero: as many as fit into the budget")
 	from    = flag.Uint64("from", 1, "the first seed")
-	budget  = flag.Duration("budget", 20*time.Second, "how long to live histories")
+	budget  = flag.Duration("budget", time.Minute, "how long to live histories")
 	long    = flag.Bool("long", false, "do not shorten a history that fails")
 	trace   = flag.Bool("trace", false, "tell of every exchange with the database")
 	loud    = flag.Bool("loud", false, "with -seed: show what nodes log")
