@@ -17,6 +17,9 @@ import (
 	"time"
 )
 
+// callTimeout is how long jobs wait for the upstream.
+const callTimeout = 8 * time.Second
+
 // promise is something that was asked of Pawl.
 type promise struct {
 	what  string   // as the upstream calls it
@@ -123,7 +126,7 @@ type jobAnswer struct {
 
 func (r *run) jobBody(kind, lane, n string, more map[string]any) map[string]any {
 	body := map[string]any{"task": "http", "payload": map[string]any{
-		"url": fmt.Sprintf("%s/do/%s/%s?n=%s", r.world.url, kind, orNone(lane), n), "body": map[string]any{"n": n}, "timeout": "8s",
+		"url": fmt.Sprintf("%s/do/%s/%s?n=%s", r.world.url, kind, orNone(lane), n), "body": map[string]any{"n": n}, "timeout": callTimeout.String(),
 	}}
 	if lane != "" {
 		body["lane"] = lane

@@ -199,7 +199,8 @@ func (w *world) arrive(kind, lane, what, key string) *arrival {
 	if p := w.probes[lane]; p != nil && kind == "probe" && len(t.arrivals) == 1 {
 		p.arrived(what, a.at)
 	}
-	if other := w.active[lane]; other != nil {
+	// Whoever waited in vain hangs up a moment before this end hears of it.
+	if other := w.active[lane]; other != nil && a.at.Sub(other.at) < callTimeout {
 		w.overlaps = append(w.overlaps, overlap{lane: lane, first: other.what, second: what, same: other.what == what, from: other.at, at: a.at})
 	}
 	w.active[lane] = a
