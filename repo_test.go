@@ -36,7 +36,7 @@ var layers = [][]string{
 		"internal/script", "internal/tool", "internal/repair", "internal/quota",
 		"internal/access", "internal/grant", "internal/ledger", "internal/queue", "internal/outbound",
 	},
-	{"internal/execution/contract", "internal/execution/work"},
+	{"internal/execution/contract", "internal/execution/work", "internal/terms"},
 	{
 		"internal/store/workflowstore", "internal/store/eventstore", "internal/store/mutationstore", "internal/store/sourcestore", "internal/store/quotastore",
 		"internal/store/schedulestore", "internal/store/executionstore", "internal/store/grantstore", "internal/store/userstore", "internal/store/prunestore",

@@ -18,6 +18,7 @@ type Schedule struct {
 	Idempotent        bool                   `json:"idempotent" doc:"What it runs may be started twice."`
 	Missed            *Missed                `json:"missed,omitempty" doc:"What becomes of slots that came due while no worker was running; absent: none of them runs."`
 	Retry             *Retry                 `json:"retry,omitempty" doc:"How often a slot is tried; absent: a graph 3 times, anything else once."`
+	Keep              map[string]string      `json:"keep,omitempty" doc:"For how long its own things are kept; absent: as the server keeps those of all."`
 	Cron              Cron                   `json:"cron,omitempty" doc:"One expression, or a list of several; absent if interval or at take its place."`
 	Timezone          string                 `json:"timezone"`
 	ConcurrencyPolicy pawl.ConcurrencyPolicy `json:"concurrencyPolicy" enum:"Queue,Forbid,Allow,Replace"`
@@ -41,6 +42,7 @@ type ScheduleRequest struct {
 	Idempotent        bool                   `json:"idempotent,omitempty" doc:"What runs may be started twice. Absent: false."`
 	Missed            *Missed                `json:"missed,omitempty" doc:"What becomes of slots that came due while no worker was running. Absent: none of them runs."`
 	Retry             *Retry                 `json:"retry,omitempty" doc:"How often a slot is tried. Absent: a graph 3 times, anything else once."`
+	Keep              map[string]string      `json:"keep,omitempty" doc:"For how long its own things are kept: ages by kind, such as runs: 7d. Absent: as the server keeps those of all."`
 	Cron              Cron                   `json:"cron,omitempty" doc:"One expression, or a list of several. One of cron, interval and at is needed."`
 	Timezone          string                 `json:"timezone" example:"Europe/Berlin" doc:"The name of an IANA zone."`
 	ExecutionGrantID  string                 `json:"executionGrantId,omitempty" doc:"Absent: one is made, for this graph alone."`
@@ -70,6 +72,7 @@ type SchedulePatch struct {
 	Idempotent        *bool                   `json:"idempotent,omitempty"`
 	Missed            *Missed                 `json:"missed,omitempty"`
 	Retry             *Retry                  `json:"retry,omitempty"`
+	Keep              *map[string]string      `json:"keep,omitempty" doc:"Empty: as the server keeps those of all."`
 	Cron              *Cron                   `json:"cron,omitempty" doc:"Takes the place of interval and at."`
 	Timezone          *string                 `json:"timezone,omitempty"`
 	ExecutionGrantID  *string                 `json:"executionGrantId,omitempty"`

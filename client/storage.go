@@ -42,6 +42,8 @@ type StorageLane struct {
 	Name  string `json:"name"`
 	Rows  int64  `json:"rows"`
 	Bytes int64  `json:"bytes"`
+
+	Keep map[string]string `json:"keep,omitempty" doc:"For how long its own things are kept, where its definition says so."`
 }
 
 // Pruned is what was removed, or would be.

@@ -25,6 +25,7 @@ type Workflow struct {
 // WorkflowConfig is what a script declares.
 type WorkflowConfig struct {
 	Topics    []string           `json:"topics" nullable:"false"`
+	Keep      map[string]string  `json:"keep,omitempty" doc:"For how long its own things are kept; absent: as the server keeps those of all."`
 	Producers []DeclaredProducer `json:"producers" nullable:"false"`
 	Consumers []DeclaredConsumer `json:"consumers" nullable:"false"`
 }

@@ -54,6 +54,7 @@ func scheduleOf(s schedulestore.Schedule) client.Schedule {
 	}
 	rules := schedule.RulesOf(s)
 	out.Idempotent, out.Missed, out.Retry = rules.Idempotent, rules.Missed, rules.Retry
+	out.Keep = rules.Keep
 	if out.Labels == nil {
 		out.Labels = map[string]string{}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/pawlrun/pawl/internal/prune"
 	"github.com/pawlrun/pawl/internal/retention"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/terms"
 )
 
 // pruneTime is how long a request may prune; there may be more.
@@ -37,7 +38,7 @@ func storageOf(s prune.Storage) client.Storage {
 		out.Tables = append(out.Tables, client.StorageTable{Name: t.Name, Rows: t.Rows, Bytes: t.Bytes, BytesPerDay: t.PerDay, Estimated: !t.Exact})
 	}
 	for _, l := range s.Lanes {
-		out.Lanes = append(out.Lanes, client.StorageLane{Kind: string(l.Lane.Kind), Name: l.Name, Rows: l.Rows, Bytes: l.Bytes})
+		out.Lanes = append(out.Lanes, client.StorageLane{Kind: string(l.Lane.Kind), Name: l.Name, Rows: l.Rows, Bytes: l.Bytes, Keep: terms.ParseKeep(l.Keep)})
 	}
 	return out
 }

@@ -2,7 +2,9 @@ package api
 
 import (
 	"net/http"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store/userstore"
@@ -55,6 +57,39 @@ func TestPruneRemovesWhatIsOld(t *testing.T) {
 			t.Errorf("it is in the audit log %d times", n-audited)
 		}
 		r.do("GET", "/api/v1/runs/"+id, nil).want(http.StatusOK)
+	})
+}
+
+// What definitions say about keeping is shown with them and with what they take,
+// and pruning goes by it.
+func TestPruneGoesByWhatDefinitionsKeep(t *testing.T) {
+	both(t, func(r *rig) {
+		r.deploy("mail", strings.Replace(producing("mail", "return {}"), "name:", `keep: { runs: "1d", "idle-runs": "forever" }, name:`, 1))
+		r.waitRuns("?lane=mail&status=committed", 2)
+		r.exec(`insert into runs (id, kind, lane, handler, handler_type, trigger, phase, status, attempt, created_at, updated_at, ended_at)
+			values ('two-days', 'workflow', 'mail', 'p', 'producer', 'event', 'committed', 'committed', 1, $1, $1, $1)`, time.Now().Add(-48*time.Hour).UnixMilli())
+		var s client.Storage
+		r.do("GET", "/api/v1/storage", nil).want(http.StatusOK).into(&s)
+		if len(s.Lanes) != 1 || s.Lanes[0].Keep["runs"] != "1d" || s.Lanes[0].Keep["idle-runs"] != "forever" {
+			t.Errorf("%+v", s.Lanes)
+		}
+		var w client.Workflow
+		r.do("GET", "/api/v1/workflows/mail", nil).want(http.StatusOK).into(&w)
+		if w.Config.Keep["runs"] != "1d" {
+			t.Errorf("%+v", w.Config)
+		}
+		var told, done client.Pruned
+		r.do("POST", "/api/v1/prune?dryRun=true", nil).want(http.StatusOK).into(&told)
+		r.do("POST", "/api/v1/prune", nil).want(http.StatusOK).into(&done)
+		for _, p := range []client.Pruned{told, done} {
+			if p.Rows != 1 || p.Items[0].Kind != "runs" || p.Items[0].Lane != "mail" {
+				t.Errorf("%+v", p)
+			}
+		}
+		p := r.do("PUT", "/api/v1/workflows/bad", map[string]any{"filename": "bad.workflow.js", "script": strings.Replace(producing("bad", "return {}"), "name:", `keep: { runs: "soon" }, name:`, 1)})
+		if p.status != http.StatusUnprocessableEntity || !strings.Contains(string(p.body), "is not an age") || !strings.Contains(string(p.body), "Write an age such as 12h") {
+			t.Errorf("%d %s", p.status, p.body)
+		}
 	})
 }
 

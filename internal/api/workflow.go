@@ -23,7 +23,7 @@ func workflowOf(d *workflow.Details, now time.Time) client.Workflow {
 }
 
 func configOf(c *workflow.Config) client.WorkflowConfig {
-	out := client.WorkflowConfig{Topics: orEmpty(c.Topics), Producers: []client.DeclaredProducer{}, Consumers: []client.DeclaredConsumer{}}
+	out := client.WorkflowConfig{Topics: orEmpty(c.Topics), Producers: []client.DeclaredProducer{}, Consumers: []client.DeclaredConsumer{}, Keep: c.Keep}
 	for _, p := range c.Producers {
 		out.Producers = append(out.Producers, client.DeclaredProducer{Name: p.Name, Publishes: orEmpty(p.Publishes), Schedule: client.DeclaredSchedule(p.Schedule)})
 	}

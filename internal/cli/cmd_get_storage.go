@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pawlrun/pawl/client"
+	"github.com/pawlrun/pawl/internal/terms"
 )
 
 // storageWord is what get is asked for to tell how large the database is. It is
@@ -63,7 +64,7 @@ func (g *getter) writeStorage(s client.Storage, now time.Time) error {
 		if g.limit > 0 && i == g.limit {
 			break
 		}
-		lanes = append(lanes, []string{l.Kind, l.Name, strconv.FormatInt(l.Rows, 10), roughSize(l.Bytes)})
+		lanes = append(lanes, []string{l.Kind, l.Name, strconv.FormatInt(l.Rows, 10), roughSize(l.Bytes), orDash(terms.KeepWords(l.Keep))})
 	}
 	if err := newSheet(g.p, []column{{title: "table", flex: true, least: 16}, {title: "rows"}, {title: "size"}, {title: "growth"}}).write(g.p.Stdout, tables, true); err != nil || len(lanes) == 0 {
 		return err
@@ -71,7 +72,7 @@ func (g *getter) writeStorage(s client.Storage, now time.Time) error {
 	if _, err := io.WriteString(g.p.Stdout, "\n"); err != nil {
 		return err
 	}
-	return newSheet(g.p, []column{{title: "kind"}, {title: "lane", flex: true, least: 16}, {title: "rows"}, {title: "size"}}).write(g.p.Stdout, lanes, true)
+	return newSheet(g.p, []column{{title: "kind"}, {title: "lane", flex: true, least: 16}, {title: "rows"}, {title: "size"}, {title: "kept for"}}).write(g.p.Stdout, lanes, true)
 }
 
 func about(estimated bool) string {

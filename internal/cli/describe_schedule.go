@@ -11,6 +11,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
+	"github.com/pawlrun/pawl/internal/terms"
 )
 
 // How much of a schedule describe tells.
@@ -53,6 +54,7 @@ func describeSchedule(raw json.RawMessage, now time.Time) (string, error) {
 	d.line("Id", s.ID)
 	d.line("Missed", missedStory(s.Missed))
 	d.line("Attempts", retryStory(s))
+	d.line("Keeps", terms.KeepWords(s.Keep))
 	if s.Run != nil {
 		raw, err := json.Marshal(s.Run)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pawlrun/pawl/client"
+	"github.com/pawlrun/pawl/internal/terms"
 )
 
 // describeWorkflow tells how a workflow is, when it runs and of what it is
@@ -34,6 +35,7 @@ func describeWorkflow(raw json.RawMessage, now time.Time) (string, error) {
 	d.instant("Deployed", w.DeployedAt.Time)
 	d.instant("Created", w.CreatedAt.Time)
 	d.line("Id", w.ID)
+	d.line("Keeps", terms.KeepWords(w.Config.Keep))
 	d.line("Topics", strings.Join(w.Config.Topics, ", "))
 	describeProducers(d, w)
 	describeConsumers(d, w)

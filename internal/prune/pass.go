@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
@@ -130,14 +131,45 @@ func (p *pass) begin(ctx context.Context) (leapt bool, err error) {
 		p.policy, p.known = retention.Policy{All: p.keep, Lanes: map[retention.Lane]retention.Ages{}}, map[retention.Lane]prunestore.Lane{}
 		for _, l := range lanes {
 			p.known[retention.Lane{Kind: l.Kind, Lane: l.Lane}], p.known[retention.Lane{Kind: l.Kind, Lane: l.ID}] = l, l
+			if l.Keep == "" {
+				continue
+			}
+			ages, err := retention.ParseLane(strings.Split(l.Keep, ","))
+			if err != nil { // another release wrote it; until it is understood nothing of the lane goes
+				ages = retention.Untouched()
+				p.log.WarnContext(ctx, "what a lane keeps cannot be read; nothing of it is removed", "kind", l.Kind, "lane", l.Name, "err", err)
+			}
+			p.policy.Lanes[retention.Lane{Kind: l.Kind, Lane: l.Lane}] = ages
 		}
-		return nil
+		if p.o.Dry {
+			return nil
+		}
+		return p.forgetFloors(ctx, in)
 	}
 	if p.o.Dry {
 		return leapt, p.db.Read(ctx, read)
 	}
 	err = p.db.Write(ctx, read)
 	return leapt, err
+}
+
+// forgetFloors forgets how far walks have come that are made no longer: those of
+// lanes that are deleted, or have no ages of their own any more.
+func (p *pass) forgetFloors(ctx context.Context, in prunestore.Tx) error {
+	made := map[string]bool{}
+	for _, w := range p.walks() {
+		made[w.name()] = true
+	}
+	for name := range p.floors {
+		if made[name] {
+			continue
+		}
+		if err := in.DropFloor(ctx, name); err != nil {
+			return err
+		}
+		delete(p.floors, name)
+	}
+	return nil
 }
 
 // laneOf is the lane of a row, by what its table calls it; one that is deleted is

@@ -107,10 +107,13 @@ func decideMutations(ctx context.Context, tx prunestore.Tx, p *pass, at span) (s
 	}, gone), err
 }
 
-// decideContents removes answers that nothing refers to.
+// decideContents removes answers that nothing refers to, and that their lane has
+// not been given for as long as it keeps them.
 func decideContents(ctx context.Context, tx prunestore.Tx, p *pass, at span) (step, error) {
 	list, err := tx.OldContents(ctx, at.from, at.cut, at.limit)
-	s, gone := p.pick(at, list, nil)
+	s, gone := p.pick(at, list, func(o prunestore.Old) bool {
+		return !o.At.Before(p.clock.Cut(p.policy.Of(p.laneOf(at.of, o.Lane))[retention.Reads]))
+	})
 	return s.by(func(tx prunestore.Tx, ctx context.Context, list []prunestore.Old) (int64, error) {
 		return int64(len(list)), tx.DeleteContents(ctx, list, at.cut)
 	}, gone), err

@@ -24,6 +24,7 @@ type LaneSize struct {
 	Name  string
 	Rows  int64
 	Bytes int64
+	Keep  string // what its definition says of how long things are kept; empty: nothing
 }
 
 // Storage is how large the database is.
@@ -93,7 +94,7 @@ func laneSizes(ctx context.Context, tx *store.Tx, sizes store.Storage) ([]LaneSi
 	}
 	of := map[retention.Lane]*LaneSize{}
 	for _, l := range lanes {
-		one := &LaneSize{Lane: retention.Lane{Kind: l.Kind, Lane: l.Lane}, Name: l.Name}
+		one := &LaneSize{Lane: retention.Lane{Kind: l.Kind, Lane: l.Lane}, Name: l.Name, Keep: l.Keep}
 		of[one.Lane], of[retention.Lane{Kind: l.Kind, Lane: l.ID}] = one, one
 	}
 	for _, g := range prunestore.Groupings() {

@@ -79,8 +79,8 @@ func (p *pass) walks() (list []walk) {
 	add(walk{kind: retention.JobHistory, decide: decideJobs})
 	add(walk{kind: retention.Reads, of: pawl.KindWorkflow, decide: decideReads})
 	// Answers are walked through by their ids, all of them whatever the lane: nothing
-	// refers to those that are removed.
-	list = append(list, walk{kind: retention.Reads, part: "contents", of: pawl.KindWorkflow, age: p.policy.All[retention.Reads], decide: decideContents})
+	// refers to those that are removed. Each is judged by the age of its lane.
+	list = append(list, walk{kind: retention.Reads, part: "contents", of: pawl.KindWorkflow, age: p.shortest(retention.Reads), decide: decideContents})
 	for _, kind := range kinds[:2] { // a slot of a schedule always does something
 		add(walk{kind: retention.IdleRuns, of: kind, rewalk: idleRewalk, decide: decideIdle})
 	}
@@ -97,6 +97,17 @@ func (p *pass) walks() (list []walk) {
 	}
 	add(walk{kind: retention.Audit, decide: decideAudit})
 	return list
+}
+
+// shortest is the shortest age of a kind that anybody has set.
+func (p *pass) shortest(k retention.Kind) time.Duration {
+	age := p.policy.All[k]
+	for _, l := range p.policy.Special(k) {
+		if own := p.policy.Lanes[l][k]; own != retention.Forever && (age == retention.Forever || own < age) {
+			age = own
+		}
+	}
+	return age
 }
 
 // step decides about the next rows.

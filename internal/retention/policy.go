@@ -24,6 +24,17 @@ func Default() Ages {
 	return out
 }
 
+// Untouched are the ages of a lane of which nothing is removed.
+func Untouched() Ages {
+	out := Ages{}
+	for _, r := range rules() {
+		if r.ofLanes {
+			out[r.kind] = Forever
+		}
+	}
+	return out
+}
+
 // With are the ages with others in their place.
 func (a Ages) With(other Ages) Ages {
 	out := maps.Clone(a)

@@ -43,6 +43,7 @@ func (s *Service) Apply(ctx context.Context, tx *store.Tx, ownerID string, in cl
 		}
 	}
 	update.Idempotent, update.Missed, update.Retry = &in.Idempotent, in.Missed, in.Retry
+	update.Keep = &in.Keep
 	bare := RulesOf(was) // what the definition does not say any more
 	if in.Missed == nil {
 		bare.Missed = nil
@@ -71,7 +72,7 @@ func (s *Service) Apply(ctx context.Context, tx *store.Tx, ownerID string, in cl
 // same reports whether two schedules differ in nothing that a person can
 // change.
 func same(a, b schedulestore.Schedule) bool {
-	return a.GraphID == b.GraphID && sameJSON(a.Input, b.Input) && sameRules(a, b) && a.Cron == b.Cron && a.Timezone == b.Timezone && a.Policy == b.Policy &&
+	return a.GraphID == b.GraphID && sameJSON(a.Input, b.Input) && sameRules(a, b) && sameTerms(a, b) && a.Cron == b.Cron && a.Timezone == b.Timezone && a.Policy == b.Policy &&
 		a.Timing == b.Timing && a.MaxRuns == b.MaxRuns && a.Enabled == b.Enabled && a.GrantID == b.GrantID && maps.Equal(a.Labels, b.Labels)
 }
 

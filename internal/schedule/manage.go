@@ -115,7 +115,7 @@ func (s *Service) Create(ctx context.Context, tx *store.Tx, ownerID string, in c
 	if in.Run != nil {
 		sch.GraphID, sch.Input = work.Graph(*in.Run)
 	}
-	sch.Rules = Rules{in.Idempotent, in.Missed, in.Retry}.store()
+	sch.Rules = Rules{in.Idempotent, in.Missed, in.Retry, termsOf(in)}.store()
 	if len(sch.Input) == 0 {
 		sch.Input = json.RawMessage("{}")
 	}
@@ -133,6 +133,9 @@ func (s *Service) Create(ctx context.Context, tx *store.Tx, ownerID string, in c
 		return schedulestore.Schedule{}, err
 	}
 	if sch, err = schedulestore.In(tx).InsertSchedule(ctx, sch, by); err != nil {
+		return schedulestore.Schedule{}, err
+	}
+	if err := declareTerms(ctx, tx, sch); err != nil {
 		return schedulestore.Schedule{}, err
 	}
 	if err := s.chain(ctx, tx, sch, tx.Now, false); err != nil {
@@ -256,11 +259,14 @@ func (s *Service) update(ctx context.Context, tx *store.Tx, ownerID, id string, 
 	changed := next.Cron != was.Cron || next.Timezone != was.Timezone || next.Enabled != was.Enabled || next.Policy != was.Policy ||
 		next.GraphID != was.GraphID || string(next.Input) != string(was.Input) || next.GrantID != was.GrantID ||
 		next.Timing != was.Timing || next.MaxRuns != was.MaxRuns || !sameRules(next, was)
-	if !changed && next.Name == was.Name && maps.Equal(next.Labels, was.Labels) {
+	if !changed && next.Name == was.Name && maps.Equal(next.Labels, was.Labels) && sameTerms(next, was) {
 		return was, nil
 	}
 	now, err := schedulestore.In(tx).UpdateSchedule(ctx, next, changed, by)
 	if err != nil {
+		return schedulestore.Schedule{}, err
+	}
+	if err := declareTerms(ctx, tx, now); err != nil {
 		return schedulestore.Schedule{}, err
 	}
 	if changed {
@@ -323,11 +329,17 @@ func merged(s schedulestore.Schedule, in client.SchedulePatch) schedulestore.Sch
 	if in.Retry != nil {
 		rules.Retry = in.Retry
 	}
+	mergeTerms(&rules.Terms, in)
 	s.Rules = rules.store()
 	return s
 }
 
-func sameRules(a, b schedulestore.Schedule) bool { return reflect.DeepEqual(RulesOf(a), RulesOf(b)) }
+// sameRules reports whether two schedules do slots again in the same way.
+func sameRules(a, b schedulestore.Schedule) bool {
+	x, y := RulesOf(a), RulesOf(b)
+	x.Terms, y.Terms = Terms{}, Terms{}
+	return reflect.DeepEqual(x, y)
+}
 
 // regrant finds the grant of a schedule whose graph or grant changed. One that
 // was made for the old graph alone is replaced by one for the new graph.

@@ -2,12 +2,15 @@ package schedule
 
 import (
 	"encoding/json"
+	"reflect"
 	"time"
 
 	"github.com/pawlrun/pawl/client"
+	"github.com/pawlrun/pawl/internal/definition"
 	"github.com/pawlrun/pawl/internal/execution/work"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store/schedulestore"
+	"github.com/pawlrun/pawl/internal/terms"
 	"github.com/pawlrun/pawl/internal/when"
 )
 
@@ -16,6 +19,7 @@ type Rules struct {
 	Idempotent bool           `json:"idempotent,omitempty"` // what runs may be started twice
 	Missed     *client.Missed `json:"missed,omitempty"`
 	Retry      *client.Retry  `json:"retry,omitempty"`
+	Terms
 }
 
 // RulesOf are the rules of a schedule.
@@ -28,7 +32,7 @@ func RulesOf(sch schedulestore.Schedule) (r Rules) {
 
 // store is the form in which they are kept; nil if nothing is said.
 func (r Rules) store() json.RawMessage {
-	if r == (Rules{}) {
+	if reflect.DeepEqual(r, Rules{}) {
 		return nil
 	}
 	raw, _ := json.Marshal(r) // of types that can be JSON
@@ -61,6 +65,7 @@ func (r Rules) check(add func(pointer, format string, values ...any)) {
 		}
 		within("/missed/within", m.Within)
 	}
+	terms.CheckKeep(r.Keep, func(path []any, message, hint string) { add(definition.Pointer(path...), "%s; %s", message, hint) })
 	if t := r.Retry; t != nil {
 		if t.Attempts < 1 || t.Attempts > 100 {
 			add("/retry/attempts", "must be 1 to 100")

@@ -16,6 +16,8 @@ declare module "pawl" {
     producers?: { [name: string]: Producer<NoInfer<Topic>> };
     /** Consumers take events and act on the outside, at most one act a run. */
     consumers?: { [name: string]: Consumer<NoInfer<Topic>> };
+    /** For how long its own history is kept, such as { runs: "7d", reads: "1d" }; else as the server keeps that of all. */
+    keep?: { [K in "runs" | "idle-runs" | "reads" | "logs" | "events" | "slots" | "rejects" | "mutations"]?: string };
   }
 
   export interface TopicOptions {}

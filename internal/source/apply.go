@@ -12,6 +12,7 @@ import (
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/store/sourcestore"
+	"github.com/pawlrun/pawl/internal/terms"
 )
 
 // What applying a definition did.
@@ -145,6 +146,13 @@ func (s *Service) checkConnection(name string) error {
 
 func (s *Service) applied(ctx context.Context, tx *store.Tx, src sourcestore.Source, action, by string) error {
 	if err := tx.Audit(ctx, by, action, "source:"+src.Name, map[string]string{"version": src.Version}); err != nil {
+		return err
+	}
+	d, err := definitionOf(src.Name, src.Definition)
+	if err != nil {
+		return err
+	}
+	if err := runstore.In(tx).SetKeep(ctx, pawl.KindSource, src.Name, terms.KeepText(d.Keep)); err != nil {
 		return err
 	}
 	s.cfg.Emit(tx, lane.Change{Ref: refOf(src.Name), What: "applied"})

@@ -13,7 +13,7 @@ func TestStoragePageIsForAdministrators(t *testing.T) {
 		r.deploy("orders", "put", "1")
 		r.waitDone("orders")
 		p := r.signedIn(r.admin).get("/storage")
-		for _, want := range []string{"<code>runs</code>", "orders", "<code>idle-runs</code>", "90d", "forever", "What it grows by is not known yet."} {
+		for _, want := range []string{"<code>runs</code>", "orders", "<code>idle-runs</code>", "90d", "forever", "as below", "What it grows by is not known yet."} {
 			if p.status != 200 || !strings.Contains(p.body, want) {
 				t.Errorf("%d: there is no %q in %s", p.status, want, p.body)
 			}

@@ -9,6 +9,7 @@ import (
 	"reflect"
 
 	"github.com/pawlrun/pawl/client"
+	"github.com/pawlrun/pawl/internal/terms"
 )
 
 //go:embed all:templates
@@ -85,6 +86,7 @@ func functions(assets map[string]string) template.FuncMap {
 		"sentence":     sentence,
 		"usd":          usd,
 		"daysUntil":    daysUntil,
+		"keepWords":    terms.KeepWords,
 		"waiting":      waitingCount,
 		"times":        ofText(readTimes),
 		"inZone":       inZone,

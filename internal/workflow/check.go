@@ -79,8 +79,8 @@ func (c *checker) check() Config {
 			root.set(path, value{function: true})
 		}
 	}
-	c.fields(nil, "", root, "name", "description", "topics", "producers", "consumers", "labels")
-	config := Config{Name: c.workflowName(root), Labels: c.labels(root), Topics: c.declaredTopics(root)}
+	c.fields(nil, "", root, "name", "description", "topics", "producers", "consumers", "labels", "keep")
+	config := Config{Name: c.workflowName(root), Labels: c.labels(root), Topics: c.declaredTopics(root), Keep: c.keep(root)}
 	producers, readable := c.handlers(root, "producers")
 	consumers, alsoReadable := c.handlers(root, "consumers")
 	if n := len(producers) + len(consumers); n > maxHandlers {

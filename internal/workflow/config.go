@@ -16,6 +16,7 @@ type Config struct {
 	Producers []Producer        `json:"producers,omitempty"` // in the order of the source
 	Consumers []Consumer        `json:"consumers,omitempty"` // in the order of the source
 	Labels    map[string]string `json:"labels,omitempty"`
+	Keep      map[string]string `json:"keep,omitempty"` // for how long its things are kept, where it says so
 }
 
 // Producer looks at the outside, on its schedule, and publishes what is new.

@@ -20,6 +20,7 @@ import (
 	"github.com/pawlrun/pawl/internal/store/eventstore"
 	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/store/workflowstore"
+	"github.com/pawlrun/pawl/internal/terms"
 )
 
 // Deploy is a script to put in force.
@@ -280,6 +281,9 @@ func (s *Service) putInForce(ctx context.Context, tx *store.Tx, w workflowstore.
 		return err
 	}
 	if _, err := runstore.In(tx).HoldRetry(ctx, pawl.KindWorkflow, w.Lane); err != nil { // registers the lane
+		return err
+	}
+	if err := runstore.In(tx).SetKeep(ctx, pawl.KindWorkflow, w.Lane, terms.KeepText(config.Keep)); err != nil {
 		return err
 	}
 	if err := tx.Audit(ctx, by, "workflow.deploy", "workflow:"+w.Name, map[string]string{"version": out.Version, "what": out.What}); err != nil {

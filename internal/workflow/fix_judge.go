@@ -125,6 +125,9 @@ func sameDeclaration(before, after Config) error {
 	if !reflect.DeepEqual(orEmpty(before.Labels), orEmpty(after.Labels)) {
 		return declares("its labels", before.Labels, after.Labels)
 	}
+	if !reflect.DeepEqual(orEmpty(before.Keep), orEmpty(after.Keep)) {
+		return declares("for how long its history is kept", before.Keep, after.Keep)
+	}
 	if a, b := producerNames(before), producerNames(after); !reflect.DeepEqual(a, b) {
 		return declares("its producers", a, b)
 	}

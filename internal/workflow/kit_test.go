@@ -369,7 +369,11 @@ func (f *fakeScripts) Describe(_ context.Context, p *script.Program) (script.Des
 	}
 	slices.Sort(d.Functions)
 	var err error
-	d.Config, err = json.Marshal(map[string]any{"name": c.Name, "topics": topics, "producers": producers, "consumers": consumers})
+	config := map[string]any{"name": c.Name, "topics": topics, "producers": producers, "consumers": consumers}
+	if c.Keep != nil {
+		config["keep"] = c.Keep
+	}
+	d.Config, err = json.Marshal(config)
 	return d, err
 }
 

@@ -9,6 +9,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/definition"
+	"github.com/pawlrun/pawl/internal/terms"
 	"github.com/pawlrun/pawl/internal/when"
 )
 
@@ -36,6 +37,7 @@ type written struct {
 	ConcurrencyPolicy pawl.ConcurrencyPolicy `json:"concurrencyPolicy" definition:"oneof=Queue|Forbid|Allow|Replace" doc:"What happens when a slot comes due while the one before it runs."`
 	Enabled           *bool                  `json:"enabled" doc:"Whether it runs."`
 	Labels            map[string]string      `json:"labels" doc:"For selecting with -l."`
+	Keep              map[string]string      `json:"keep" definition:"max=20" doc:"For how long its own things are kept, such as {runs: 7d, slots: forever}. Without it, as the server keeps those of all."`
 	Interval          string                 `json:"interval" definition:"nonempty" doc:"Instead of cron: the time between two slots, such as 90m."`
 	At                string                 `json:"at" definition:"nonempty" doc:"Instead of cron: the one instant at which it runs, such as 2026-12-24T18:00:00+01:00."`
 	From              string                 `json:"from" definition:"nonempty" doc:"A date or an instant, in the zone: nothing runs before it."`
@@ -104,13 +106,16 @@ func FromDocument(doc definition.Document) (client.ScheduleRequest, []pawl.Field
 	var w written
 	faults := doc.Check(&w)
 	w.checkWork(faults)
+	terms.CheckKeep(w.Keep, func(path []any, message, hint string) {
+		faults.Add(definition.Pointer(path...), "%s; %s", message, hint)
+	})
 	for _, f := range w.timeFaults() {
 		faults.Add(f.Pointer, "%s", f.Message)
 	}
 	return client.ScheduleRequest{
 		Run: w.Run.request(), Idempotent: w.Idempotent, Missed: w.Missed.request(), Retry: w.Retry.request(),
 		Name: w.Name, GraphID: w.Graph, Input: w.Input, Cron: client.Crons(w.Cron...), Timezone: w.Timezone, ExecutionGrantID: w.Grant,
-		ConcurrencyPolicy: w.ConcurrencyPolicy, Enabled: w.Enabled, Labels: w.Labels,
+		ConcurrencyPolicy: w.ConcurrencyPolicy, Enabled: w.Enabled, Labels: w.Labels, Keep: w.Keep,
 		Timing: client.Timing{Interval: w.Interval, At: w.At, From: w.From, Until: w.Until, Except: w.Except, MaxRuns: w.MaxRuns, Jitter: w.Jitter},
 	}, faults.Fields()
 }

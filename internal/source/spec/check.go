@@ -8,6 +8,7 @@ import (
 
 	"github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/definition"
+	"github.com/pawlrun/pawl/internal/terms"
 	"github.com/pawlrun/pawl/internal/when"
 )
 
@@ -38,6 +39,14 @@ func (c checker) whole() {
 	c.pagination()
 	c.incremental()
 	c.publish()
+	c.terms()
+}
+
+// terms checks what the definition says about the source beside what it fetches.
+func (c checker) terms() {
+	terms.CheckKeep(c.d.Keep, func(path []any, message, hint string) {
+		c.add(definition.Pointer(path...), "%s; %s", message, hint)
+	})
 }
 
 // labels checks what a source is called.

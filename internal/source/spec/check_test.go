@@ -43,6 +43,14 @@ func TestFaultsAreTold(t *testing.T) {
 		{[]string{`description: "a\0b"`}, "/description control characters"},
 		{[]string{"labels: {a b: c}"}, "/labels/a b is not a name for a label"},
 
+		// for how long its things are kept
+		{[]string{"keep: {runs: soon}"}, "/keep/runs Write an age such as 12h, 30d or 2w, or forever"},
+		{[]string{"keep: {runs: 7}"}, "/keep/runs put it in quotes"},
+		{[]string{"keep: {runz: 7d}"}, "/keep/runz Did you mean runs?"},
+		{[]string{"keep: {runs: -7d}"}, "/keep/runs keeps nothing"},
+		{[]string{"keep: {receipts: 7d}"}, "/keep/receipts not those of one lane"},
+		{[]string{"keep: [runs]"}, "/keep must be a mapping"},
+
 		// URLs (context 3.14), which hold no secret
 		{[]string{"url: /prices"}, "/url must begin with https://"},
 		{[]string{"url: file:///etc/passwd"}, "/url must begin with https://"},

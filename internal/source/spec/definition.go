@@ -27,6 +27,7 @@ type Definition struct {
 	Incremental      *Incremental      `json:"incremental,omitempty" doc:"Asks only for what is new."`
 	Publish          *Publish          `json:"publish,omitempty" doc:"New and changed rows become events."`
 	Labels           map[string]string `json:"labels,omitempty" definition:"max=50" doc:"For people and selectors."`
+	Keep             map[string]string `json:"keep,omitempty" definition:"max=20" doc:"For how long its own things are kept, such as {runs: 7d, rejects: forever}. Without it, as the server keeps those of all."`
 
 	// StatusGiven reports whether the status was written down, so that an
 	// update without one can keep what is stored. It is no part of the JSON.

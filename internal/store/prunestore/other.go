@@ -211,8 +211,8 @@ type Lane struct {
 
 // Lanes reads all lanes that are there.
 func (tx Tx) Lanes(ctx context.Context) ([]Lane, error) {
-	rows, err := tx.Query(ctx, `select kind, lane, id, name from lanes`)
+	rows, err := tx.Query(ctx, `select kind, lane, id, name, keep from lanes`)
 	return store.ScanAll(rows, err, "read lanes", func(row store.Scanner) (l Lane, err error) {
-		return l, row.Scan(&l.Kind, &l.Lane, &l.ID, &l.Name)
+		return l, row.Scan(&l.Kind, &l.Lane, &l.ID, &l.Name, &l.Keep)
 	})
 }

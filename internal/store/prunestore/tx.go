@@ -121,6 +121,12 @@ func (tx Tx) SetFloor(ctx context.Context, name string, f Floor) error {
 	return nil
 }
 
+// DropFloor forgets how far a walk has come.
+func (tx Tx) DropFloor(ctx context.Context, name string) error {
+	_, err := tx.Exec(ctx, `delete from retention_floors where name = $1`, name)
+	return err
+}
+
 // DropFloors lets every walk begin again.
 func (tx Tx) DropFloors(ctx context.Context) error {
 	_, err := tx.Exec(ctx, `delete from retention_floors`)

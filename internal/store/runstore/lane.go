@@ -21,6 +21,7 @@ type Lane struct {
 	Name  string
 	Owner string // empty: everybody's
 	State string // Running, Idle, Needs attention or Stopped
+	Keep  string // for how long its things are kept, as retention.Parse reads it; empty: as all others
 	Attention
 }
 
@@ -33,11 +34,11 @@ type Attention struct {
 	Since time.Time
 }
 
-const laneColumns = "l.kind, l.lane, l.id, l.name, l.owner, l.state, l.cause, l.issue, l.text, l.since"
+const laneColumns = "l.kind, l.lane, l.id, l.name, l.owner, l.state, l.keep, l.cause, l.issue, l.text, l.since"
 
 func scanLane(row store.Scanner) (l Lane, err error) {
 	var since *int64
-	err = row.Scan(&l.Kind, &l.Lane, &l.ID, &l.Name, &l.Owner, &l.State, &l.Cause, &l.Issue, &l.Text, &since)
+	err = row.Scan(&l.Kind, &l.Lane, &l.ID, &l.Name, &l.Owner, &l.State, &l.Keep, &l.Cause, &l.Issue, &l.Text, &since)
 	l.Since = store.FromNullMillis(since)
 	return l, err
 }
@@ -56,6 +57,14 @@ func (tx Tx) InsertLane(ctx context.Context, l Lane) error {
 func (tx Tx) RenameLane(ctx context.Context, kind pawl.Kind, lane, name string) error {
 	if _, err := tx.Exec(ctx, `update lanes set name = $3 where kind = $1 and lane = $2`, kind, lane, name); err != nil {
 		return fmt.Errorf("rename lane: %w", err)
+	}
+	return nil
+}
+
+// SetKeep notes for how long the things of a lane are kept.
+func (tx Tx) SetKeep(ctx context.Context, kind pawl.Kind, lane, keep string) error {
+	if _, err := tx.Exec(ctx, `update lanes set keep = $3 where kind = $1 and lane = $2 and keep <> $3`, kind, lane, keep); err != nil {
+		return fmt.Errorf("note what a lane keeps: %w", err)
 	}
 	return nil
 }
