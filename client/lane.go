@@ -51,4 +51,5 @@ type Around struct {
 	Text   string      `json:"text" doc:"What was then, in a sentence."`
 	Before *RunSummary `json:"before" doc:"The newest run that began then or before."`
 	After  *RunSummary `json:"after" doc:"The first run that began after."`
+	Run    *RunSummary `json:"run" doc:"Of workflows and sources: the run that stood for this time, its last attempt. Null if none did; the slots of schedules tell it of them."`
 }

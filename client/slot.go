@@ -2,7 +2,8 @@ package client
 
 import pawl "github.com/pawlrun/pawl"
 
-// Slot is one instant of a schedule and what became of it.
+// Slot is one instant of a schedule and what became of it, or very many in a row
+// of which the same became.
 type Slot struct {
 	ID            string     `json:"id"`
 	ScheduleID    string     `json:"scheduleId"`
@@ -22,6 +23,8 @@ type Slot struct {
 	BackfillID    NullString `json:"backfillId"`
 	Revision      int64      `json:"revision" doc:"Of the schedule when the slot was made."`
 	CoalescedInto Instant    `json:"coalescedInto" nullable:"true" doc:"The slot that stands for it; null if none does."`
+	Through       Instant    `json:"through,omitzero" doc:"Of very many slots in a row that did not run and are shown as one: the last. Absent: it is one slot."`
+	Count         int64      `json:"count,omitempty" doc:"How many slots it stands for. Absent: one."`
 
 	Output *PlainOutput `json:"output,omitempty" doc:"What its command, URL or job left behind, also while it runs; lists show the end of it. Absent for graphs, whose runs have it."`
 }

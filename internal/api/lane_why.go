@@ -51,7 +51,7 @@ func (a *API) whyLane(ctx context.Context, in *whyLaneInput) (*output[client.Lan
 func (a *API) whyOf(y *lane.Why) client.LaneWhy {
 	out := client.LaneWhy{Lane: laneOf(&y.Lane, y.At), At: client.At(y.At), Next: y.Next, Do: client.NullString(y.Do), Gates: gatesOf(y.Gates), Recent: a.runSummaries(y.Recent), Slot: y.Slot}
 	if y.Around != nil {
-		out.Around = &client.Around{At: client.At(y.Around.At), Text: y.Around.Text, Before: a.maybeRun(y.Around.Before), After: a.maybeRun(y.Around.After)}
+		out.Around = &client.Around{At: client.At(y.Around.At), Text: y.Around.Text, Before: a.maybeRun(y.Around.Before), After: a.maybeRun(y.Around.After), Run: a.maybeRun(y.Around.Stood)}
 	}
 	return out
 }

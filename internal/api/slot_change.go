@@ -39,7 +39,7 @@ func (a *API) getSlot(ctx context.Context, in *SlotPath) (*output[client.Slot], 
 	}
 	out := &output[client.Slot]{}
 	err = a.readScheduleBy(ctx, in.SchedulePath, a.schedules.Kept, func(ctx context.Context, tx *store.Tx, s schedulestore.Schedule) error {
-		slot, err := schedulestore.In(tx).GetSlot(ctx, s.ID, at)
+		slot, err := schedulestore.In(tx).CoveringSlot(ctx, s.ID, at)
 		if err != nil {
 			return err
 		}

@@ -292,11 +292,12 @@ func (r *run) judgeSlots(ctx context.Context) {
 	type slot struct {
 		Schedule    string
 		For         int64
+		Through     int64
 		Trigger     string
 		Status      string
 		Disposition string
 	}
-	rows, err := query[slot](ctx, r.db, `select schedule_id, scheduled_for, trigger, status, coalesce(disposition, '') from schedule_runs
+	rows, err := query[slot](ctx, r.db, `select schedule_id, scheduled_for, coalesce(through_at, scheduled_for), trigger, status, coalesce(disposition, '') from schedule_runs
 		where scheduled_for < (extract(epoch from now()) * 1000 - 5000) order by schedule_id, scheduled_for`)
 	if err != nil {
 		r.find("read the slots: %v", err)
@@ -331,7 +332,7 @@ func (r *run) judgeSlots(ctx context.Context) {
 		if before, ok := minutes[s.Schedule]; ok && s.For-before != 60_000 {
 			r.find("between the slots %s and %s of %s there is none", clock(time.UnixMilli(before)), clock(at), s.Schedule)
 		}
-		minutes[s.Schedule] = s.For
+		minutes[s.Schedule] = s.Through
 	}
 }
 

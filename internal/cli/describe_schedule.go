@@ -214,14 +214,14 @@ func addSlots(ctx context.Context, c *client.Client, d *description, s client.Sc
 		return err
 	}
 	var rows [][]string
-	counts, cost := map[string]int{}, pawl.USD(0)
+	counts, cost := map[string]int64{}, pawl.USD(0)
 	for _, raw := range items {
 		var slot client.Slot
 		if err := json.Unmarshal(raw, &slot); err != nil {
 			return fmt.Errorf("read slot: %w", err)
 		}
 		rows = append(rows, slotCells(slot, d.now))
-		counts[slot.Status]++
+		counts[slot.Status] += max(1, slot.Count)
 		cost += slot.CostUSD
 	}
 	title := "Slots"

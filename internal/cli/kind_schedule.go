@@ -128,6 +128,9 @@ func slotCells(s client.Slot, now time.Time) []string {
 	if s.Error != nil {
 		note = client.NullString(s.Error.Code + ": " + s.Error.Message)
 	}
+	if s.Count > 1 {
+		note = client.NullString(fmt.Sprintf("%d slots to %s: %s", s.Count, pawl.FormatTime(s.Through.Time), note))
+	}
 	return []string{
 		pawl.FormatTime(s.ScheduledFor.Time), relative(s.ScheduledFor.Time, now), s.Status, orDash(string(s.Disposition)), strconv.Itoa(s.AttemptCount), usd(s.CostUSD),
 		orDash(visible.Text(string(note))), orDash(string(s.RunID)),

@@ -83,6 +83,9 @@ func TestSchedulesAreFoundByNameAndById(t *testing.T) {
 	f.run("get", "schedule", "morning-poem").expect(t, pawl.ExitNotFound, `there is no schedule "morning-poem"`, "Did you mean morning-poet?")
 	f.says([]string{"get", "slots", "morning-poet"}, "morning-poet", "fired", "timeout: no answer", "skipped_missed", "Nobody was there.", "0.25 USD")
 	f.says([]string{"get", "slots"}, "morning-poet", "skipped_missed")
+	f.answer["GET /api/v1/schedules/"+poetID+"/slots"] = fakeJSON{200, strings.Replace(slotsJSON, `"note":`, `"through":"2026-01-01T09:00:00.000Z","count":61,"note":`, 1)}
+	f.says([]string{"get", "slots", "morning-poet"}, "61 slots to 2026-01-01T09:00:00.000Z: Nobody was there.")
+	f.says([]string{"describe", "schedule", "morning-poet"}, "0 succeeded, 1 failed and 61 were passed over.")
 	f.says([]string{"get", "receipts", "--schedule", "morning-poet"}, "0.0123 USD", "m-1")
 	if want := "/api/v1/billing/receipts?limit=100&schedule=" + poetID; !strings.Contains(f.requests(), want) {
 		t.Errorf("asked %s", f.requests())

@@ -17,6 +17,7 @@ type Around struct {
 	Text   string        // in a sentence
 	Before *runstore.Run // the newest that began then or before; nil if there is none
 	After  *runstore.Run // the first that began after; nil if there is none
+	Stood  *runstore.Run // the one that stood for it, in its last attempt; nil if none did, or slots tell it
 }
 
 // ReadAround reads the runs around an instant. The lane is that of the runs.

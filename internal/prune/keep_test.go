@@ -228,10 +228,14 @@ func TestSlotsThatAreNeededStay(t *testing.T) {
 		slot("filling", 498, ago(498), "running")
 		slot("filled", 497, ago(497), "done")
 		slot("filled-today", 496, ago(0), "done")
+		slot("many", 495.8, ago(300), "") // the last of them is not old
+		k.exec(`update schedule_runs set through_at = $1, instants = 9 where id = 'many'`, ago(300))
+		slot("many-old", 495.6, ago(495.5), "")
+		k.exec(`update schedule_runs set through_at = $1, instants = 9 where id = 'many-old'`, ago(495.5))
 		slot("last", 495, ago(495), "")
 		k.prune()
-		k.left("id", "schedule_runs", "open", "filling", "filled-today", "last")
-		k.left("idempotency_key", "execution_requests", "open", "filling", "filled-today", "last")
+		k.left("id", "schedule_runs", "open", "filling", "filled-today", "many", "last")
+		k.left("idempotency_key", "execution_requests", "open", "filling", "filled-today", "many", "last")
 		// The newest run of a schedule is that of all its lanes.
 		k.left("id", "runs", "run-open", "run-filling", "run-last")
 	})

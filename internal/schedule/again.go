@@ -122,6 +122,9 @@ func (s *Service) holdForPerson(ctx context.Context, tx *store.Tx, ownerID, id s
 	if err != nil {
 		return schedulestore.Schedule{}, schedulestore.Slot{}, err
 	}
+	if err := s.setApart(ctx, tx, id, at); err != nil {
+		return sch, schedulestore.Slot{}, err
+	}
 	slot, err := schedulestore.In(tx).HoldSlot(ctx, id, at)
 	return sch, slot, err
 }

@@ -3,6 +3,7 @@ package schedule
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -62,9 +63,12 @@ func (s *Service) plan(ctx context.Context, tx *store.Tx, sch schedulestore.Sche
 	if err != nil {
 		return Plan{}, err
 	}
-	byInstant := make(map[int64]schedulestore.Slot, len(known))
-	for _, slot := range known {
-		byInstant[slot.ScheduledFor.UnixMilli()] = slot
+	first, err := schedulestore.In(tx).CoveringSlot(ctx, sch.ID, ask.From)
+	switch {
+	case err == nil && first.ScheduledFor.Before(ask.From): // it began earlier
+		known = append([]schedulestore.Slot{first}, known...)
+	case err != nil && !errors.Is(err, pawl.ErrNotFound):
+		return Plan{}, err
 	}
 	plan := Plan{GrantID: ask.GrantID, Slots: []PlannedSlot{}}
 	for i, v := range versions {
@@ -82,7 +86,7 @@ func (s *Service) plan(ctx context.Context, tx *store.Tx, sch schedulestore.Sche
 		if err != nil {
 			return Plan{}, err
 		}
-		if err := plan.add(schedule, v, from, to, byInstant, ask.Failed); err != nil {
+		if err := plan.add(schedule, v, from, to, known, ask.Failed); err != nil {
 			return Plan{}, err
 		}
 	}
@@ -94,15 +98,22 @@ func (s *Service) plan(ctx context.Context, tx *store.Tx, sch schedulestore.Sche
 	return plan, nil
 }
 
-// add puts the instants of one version into the plan.
-func (p *Plan) add(schedule when.Schedule, v schedulestore.ScheduleVersion, from, to time.Time, known map[int64]schedulestore.Slot, failed bool) error {
+// add puts the instants of one version into the plan. The known slots are the
+// oldest first.
+func (p *Plan) add(schedule when.Schedule, v schedulestore.ScheduleVersion, from, to time.Time, known []schedulestore.Slot, failed bool) error {
 	for at := from.Add(-time.Millisecond); ; {
 		next, ok := schedule.Next(at)
 		if !ok || !next.Before(to) {
 			return nil
 		}
 		at = next
-		slot, there := known[next.UnixMilli()]
+		for len(known) > 0 && known[0].Last().Before(next) {
+			known = known[1:]
+		}
+		slot, there := schedulestore.Slot{}, len(known) > 0 && known[0].Covers(next)
+		if there {
+			slot = known[0]
+		}
 		was := slot.Disposition
 		again := failed && run.SlotStatus(slot.Status) == run.SlotError && !slot.Doubt
 		if again {

@@ -126,6 +126,9 @@ func (s *Service) crowded(ctx context.Context, tx *store.Tx, sch schedulestore.S
 // startPlanned makes one slot of a plan due. It reports false when the slot has
 // run meanwhile, so that it is never repeated.
 func (s *Service) startPlanned(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, b schedulestore.Backfill, grantID string, p PlannedSlot) (bool, error) {
+	if err := s.setApart(ctx, tx, sch.ID, p.At.Time); err != nil {
+		return false, err
+	}
 	made, err := schedulestore.In(tx).InsertSlots(ctx, schedulestore.NewSlot{ScheduleID: sch.ID, ScheduledFor: p.At.Time, Revision: p.Revision, Trigger: triggerBackfill, BackfillID: b.ID})
 	if err != nil {
 		return false, err

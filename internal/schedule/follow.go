@@ -13,14 +13,10 @@ import (
 	"github.com/pawlrun/pawl/internal/when"
 )
 
-// maxRecorded bounds how many slots that will not run are recorded one by one;
-// of more than that only the latest are.
-const maxRecorded = 1000
-
 // following is what comes after a slot: those that will not run, with the
 // reason, and the one that will.
 type following struct {
-	passed      []time.Time
+	passed      []span
 	disposition run.Disposition
 	next        time.Time // zero: the schedule has no further instant
 }
@@ -28,7 +24,7 @@ type following struct {
 // follow decides by policy what becomes of the instants that came due after a
 // slot, and which one is next; future is the first that is not due yet. It is
 // pure. What was missed, because nobody was there, is left out before.
-func follow(policy pawl.ConcurrencyPolicy, due []time.Time, future time.Time) following {
+func follow(policy pawl.ConcurrencyPolicy, due []span, future time.Time) following {
 	switch {
 	case len(due) == 0:
 		return following{next: future}
@@ -36,29 +32,11 @@ func follow(policy pawl.ConcurrencyPolicy, due []time.Time, future time.Time) fo
 		return following{due, run.DispositionSkippedOverlap, future}
 	case policy == pawl.PolicyReplace:
 		last := len(due) - 1
-		return following{due[:last], run.DispositionCoalesced, due[last]}
+		return following{due[:last], run.DispositionCoalesced, due[last].first}
 	case policy == pawl.PolicyAllow:
-		return following{next: due[0]} // each runs; the claim of one inserts the next
+		return following{next: due[0].first} // each runs; the claim of one inserts the next
 	}
-	return following{due[1:], run.DispositionCoalesced, due[0]}
-}
-
-// dueBetween lists the instants in (after, now], the latest of them if they are
-// many, and the first one after now.
-func dueBetween(schedule when.Schedule, after, now time.Time) (due []time.Time, next time.Time) {
-	for at := after; ; {
-		n, ok := schedule.Next(at)
-		if !ok {
-			return due, time.Time{}
-		}
-		if schedule.Start(n).After(now) {
-			return due, n
-		}
-		if due = append(due, n); len(due) > 2*maxRecorded {
-			due = append(due[:0], due[maxRecorded:]...)
-		}
-		at = n
-	}
+	return following{due[1:], run.DispositionCoalesced, due[0].first}
 }
 
 // chain makes sure that the schedule has its next slot, in the caller's
@@ -72,17 +50,16 @@ func (s *Service) chain(ctx context.Context, tx *store.Tx, sch schedulestore.Sch
 	if err != nil {
 		return err
 	}
-	due, future := dueBetween(schedule, after, tx.Now)
-	if due, err = withoutSlot(ctx, tx, sch.ID, due); err != nil {
-		return err
-	}
-	f := follow(pawl.ConcurrencyPolicy(sch.Policy), due, future)
-	switch {
-	case spent(sch):
-		f = following{}
-	case late:
-		if f, err = s.chainLate(ctx, tx, sch, due, future); err != nil {
+	f := following{}
+	if !spent(sch) {
+		due, future, err := s.dueSince(ctx, tx, sch.ID, schedule, after, tx.Now)
+		if err != nil {
 			return err
+		}
+		if f = follow(pawl.ConcurrencyPolicy(sch.Policy), due, future); late {
+			if f, err = s.chainLate(ctx, tx, sch, schedule, due, future); err != nil {
+				return err
+			}
 		}
 	}
 	if f.next, err = s.setNext(ctx, tx, sch, schedule, f.next); err != nil {
@@ -113,48 +90,30 @@ func (s *Service) setNext(ctx context.Context, tx *store.Tx, sch schedulestore.S
 		if waits {
 			return at, s.arm(ctx, tx, sch, at, schedule.Start(at))
 		}
-		at, _ = schedule.Next(at) // zero at the end
+		row, err := schedulestore.In(tx).CoveringSlot(ctx, sch.ID, at)
+		if err != nil {
+			return time.Time{}, err
+		}
+		at, _ = schedule.Next(row.Last()) // zero at the end
 	}
 	return time.Time{}, nil
 }
 
 // passOver records the slots that will not run.
 func (s *Service) passOver(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, f following) error {
-	slots := make([]schedulestore.NewSlot, len(f.passed))
-	for i, at := range f.passed {
+	list := fold(nil, f.passed, s.cfg.record)
+	slots := make([]schedulestore.NewSlot, len(list))
+	for i, d := range list {
 		slots[i] = schedulestore.NewSlot{
-			ScheduleID: sch.ID, ScheduledFor: at, Revision: sch.Revision, Trigger: triggerSchedule,
+			ScheduleID: sch.ID, ScheduledFor: d.first, Revision: sch.Revision, Trigger: triggerSchedule,
 			Status: string(run.SlotSkipped), Disposition: string(f.disposition), Into: into(f), Message: passedWords(f),
 		}
-	}
-	if len(slots) >= maxRecorded {
-		s.log.Warn("more slots passed than are recorded one by one", "schedule", sch.Name, "recorded", len(slots), "why", f.disposition)
+		if d.count > 1 {
+			slots[i].Through, slots[i].Count = d.last, d.count
+		}
 	}
 	_, err := schedulestore.In(tx).InsertSlots(ctx, slots...)
 	return err
-}
-
-// withoutSlot leaves out the instants of which it is known what became of them,
-// because a backfill or a gap in the work of this server saw to them.
-func withoutSlot(ctx context.Context, tx *store.Tx, id string, due []time.Time) ([]time.Time, error) {
-	if len(due) == 0 {
-		return nil, nil
-	}
-	known, err := schedulestore.In(tx).SlotsBetween(ctx, id, due[0], due[len(due)-1].Add(time.Millisecond), 100*maxRecorded)
-	if err != nil {
-		return nil, err
-	}
-	seen := make(map[int64]bool, len(known))
-	for _, slot := range known {
-		seen[slot.ScheduledFor.UnixMilli()] = true
-	}
-	var left []time.Time
-	for _, at := range due {
-		if !seen[at.UnixMilli()] {
-			left = append(left, at)
-		}
-	}
-	return left, nil
 }
 
 func into(f following) time.Time {
@@ -185,14 +144,14 @@ const (
 	triggerRetry    = "retry" // a person asked for it once more
 )
 
-// lastSlot is the instant after which the schedule goes on: that of its latest
+// lastSlot is the instant after which the schedule goes on: the last of its latest
 // slot, or when it was last changed if it has none since.
 func lastSlot(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule) (time.Time, error) {
 	slot, err := schedulestore.In(tx).LatestSlot(ctx, sch.ID, sch.Revision)
 	if errors.Is(err, pawl.ErrNotFound) {
 		return sch.UpdatedAt, nil
 	}
-	return slot.ScheduledFor, err
+	return slot.Last(), err
 }
 
 // planned reports whether a schedule has a slot from which it goes on by

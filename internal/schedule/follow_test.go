@@ -9,10 +9,25 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/run"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
 	"github.com/pawlrun/pawl/internal/when"
 )
 
 func at(minute int) time.Time { return time.Date(2000, 1, 1, 0, minute, 0, 0, time.UTC) }
+
+func spans(list []time.Time) (out []span) {
+	for _, at := range list {
+		out = append(out, single(at))
+	}
+	return out
+}
+
+func firsts(list []span) (out []time.Time) {
+	for _, d := range list {
+		out = append(out, d.first)
+	}
+	return out
+}
 
 func minutes(list ...int) (out []time.Time) {
 	for _, m := range list {
@@ -38,8 +53,8 @@ func TestFollowDecidesByPolicy(t *testing.T) {
 		{pawl.PolicyAllow, minutes(1, 2), nil, "", at(1)},
 		{pawl.PolicyReplace, minutes(1, 2), minutes(1), run.DispositionCoalesced, at(2)},
 	} {
-		f := follow(c.policy, c.due, at(9))
-		got, want := fmt.Sprint(f.passed, f.disposition, f.next), fmt.Sprint(c.passed, c.why, c.next)
+		f := follow(c.policy, spans(c.due), at(9))
+		got, want := fmt.Sprint(firsts(f.passed), f.disposition, f.next), fmt.Sprint(c.passed, c.why, c.next)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s %v (-want +got):\n%s", c.policy, c.due, diff)
 		}
@@ -50,6 +65,7 @@ func TestFollowDecidesByPolicy(t *testing.T) {
 // otherwise, and never what came due a moment ago.
 func TestCatchUpSortsByPolicy(t *testing.T) {
 	now := at(10).Add(10 * time.Second)
+	fresh := func(at time.Time) bool { return now.Sub(at) <= grace }
 	for _, c := range []struct {
 		name, policy       string
 		from               time.Time
@@ -66,8 +82,8 @@ func TestCatchUpSortsByPolicy(t *testing.T) {
 		{"all", missedAll, time.Time{}, minutes(1, 2, 10), nil, minutes(1, 2), minutes(10)},
 		{"all within", missedAll, at(2), minutes(1, 2, 3), minutes(1), minutes(2, 3), nil},
 	} {
-		got := catchUp(c.policy, c.from, c.due, now)
-		if diff := cmp.Diff(fmt.Sprint(c.lost, c.later, c.fresh), fmt.Sprint(got.lost, got.later, got.fresh)); diff != "" {
+		got := catchUp(c.policy, c.from, spans(c.due), fresh, maxRecorded)
+		if diff := cmp.Diff(fmt.Sprint(c.lost, c.later, c.fresh), fmt.Sprint(firsts(got.lost), firsts(got.later), firsts(got.fresh))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}
 	}
@@ -75,24 +91,26 @@ func TestCatchUpSortsByPolicy(t *testing.T) {
 	for i := range many {
 		many[i] = at(-len(many) + i)
 	}
-	if got := catchUp(missedAll, time.Time{}, many, now); len(got.later) != maxRecorded || len(got.lost) != 3 || !got.later[maxRecorded-1].Equal(at(-1)) {
+	if got := catchUp(missedAll, time.Time{}, spans(many), fresh, maxRecorded); len(got.later) != maxRecorded || len(got.lost) != 3 || !got.later[maxRecorded-1].first.Equal(at(-1)) {
 		t.Errorf("of %d %d are lost and %d run later", len(many), len(got.lost), len(got.later))
 	}
 }
 
-// C-74: the next instant is in the future, and of very many that passed the
-// latest are told one by one.
-func TestDueBetweenIsBounded(t *testing.T) {
-	schedule, err := when.Parse(when.KindCron, "* * * * *", "UTC")
+// what starts late by its jitter came due when it was to start.
+func TestJitterMakesNothingMissed(t *testing.T) {
+	times, err := when.Rule{Cron: []string{"0 * * * *"}, Jitter: "50m"}.Schedule(when.Context{Seed: "s"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	due, next := dueBetween(schedule, at(0), at(3))
-	if diff := cmp.Diff(minutes(1, 2, 3), due); diff != "" || !next.Equal(at(4)) {
-		t.Errorf("next %s, due (-want +got):\n%s", next, diff)
+	due := at(60)
+	for times.Start(due).Sub(due) < 5*time.Minute {
+		due = due.Add(time.Hour)
 	}
-	due, next = dueBetween(schedule, at(0), at(100_000))
-	if n := len(due); n < maxRecorded || n > 2*maxRecorded || !due[n-1].Equal(at(100_000)) || !next.Equal(at(100_001)) {
-		t.Errorf("%d are due until %s, next %s", n, due[n-1], next)
+	s := &Service{cfg: Options{record: maxRecorded}}
+	if got := s.sortMissed(schedulestore.Schedule{}, times, spans([]time.Time{due}), times.Start(due).Add(grace)); len(got.fresh) != 1 {
+		t.Errorf("a minute after its start: %+v", got)
+	}
+	if got := s.sortMissed(schedulestore.Schedule{}, times, spans([]time.Time{due}), times.Start(due).Add(grace+time.Second)); len(got.lost) != 1 {
+		t.Errorf("later: %+v", got)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -136,6 +137,9 @@ func live(rt *rapid.T, k *kit) {
 	time.Sleep(500 * time.Millisecond) // what people do falls on no instant
 	policy := rapid.SampledFrom(policies()).Draw(rt, "policy")
 	l := &life{kit: k, rt: rt, overlaps: policy == pawl.PolicyAllow}
+	k.record = rapid.SampledFrom([]int{0, 2}).Draw(rt, "recorded one by one") // 0: as usual
+	k.kill()
+	k.start()
 	l.sch = k.create(ask("s", policy))
 	l.noteStretch("* * * * *", true)
 	actions := l.actions()
@@ -346,9 +350,11 @@ func (l *life) check(after string) {
 
 // checkEnd holds what must be true once everything is well again.
 func (l *life) checkEnd() {
-	rows, fired := map[int64]schedulestore.Slot{}, 0
-	for _, slot := range l.slots(l.sch) {
-		rows[slot.ScheduledFor.UnixMilli()] = slot
+	rows, fired := l.slots(l.sch), 0
+	for i, slot := range rows {
+		if i > 0 && !slot.ScheduledFor.After(rows[i-1].Last()) {
+			l.t.Errorf("the row of %s reaches into that of %s", rows[i-1].ScheduledFor, slot.ScheduledFor)
+		}
 		if slot.Status == string(run.SlotRunning) || slot.Status == string(run.SlotPending) && slot.ScheduledFor.Before(time.Now()) {
 			l.t.Errorf("a slot did not end: %+v", slot)
 		}
@@ -356,6 +362,7 @@ func (l *life) checkEnd() {
 			fired++
 		}
 	}
+	counts := map[string]int64{}
 	for i, s := range l.stretches {
 		to := time.Now()
 		if i+1 < len(l.stretches) {
@@ -368,11 +375,18 @@ func (l *life) checkEnd() {
 		if err != nil {
 			l.t.Fatal(err)
 		}
-		due, _ := dueBetween(schedule, s.from, to)
-		for _, at := range due {
-			if _, there := rows[at.UnixMilli()]; !there {
+		for at, ok := schedule.Next(s.from); ok && !at.After(to); at, ok = schedule.Next(at) {
+			n := slices.IndexFunc(rows, func(slot schedulestore.Slot) bool { return slot.Covers(at) })
+			if n < 0 {
 				l.t.Errorf("the instant %s has no slot", at)
+				continue
 			}
+			counts[rows[n].ID]++
+		}
+	}
+	for _, slot := range rows {
+		if slot.Count > 1 && counts[slot.ID] != slot.Count {
+			l.t.Errorf("the row of %s to %s has %d instants, and says %d", slot.ScheduledFor, slot.Through, counts[slot.ID], slot.Count)
 		}
 	}
 	if fired != 3 {

@@ -42,6 +42,8 @@ type kit struct {
 	owner string // a user
 	node  int
 
+	record int // how many slots that do not run have a row each; 0: as usual
+
 	statements atomic.Int64
 	trace      func(sql string, args []any) // set while nothing goes on; may be nil
 	dead       chan struct{}                // closed when the test is over: what a dead process would do waits for it
@@ -147,6 +149,7 @@ func (k *kit) start() {
 				return nil
 			},
 		},
+		record: k.record,
 		fault: func(place string) error {
 			k.mu.Lock()
 			fault := k.fault

@@ -390,8 +390,8 @@ func (s *Service) supersede(ctx context.Context, tx *store.Tx, was schedulestore
 	if err != nil {
 		return err
 	}
-	due, _ := dueBetween(schedule, after, tx.Now)
-	if due, err = withoutSlot(ctx, tx, was.ID, due); err != nil {
+	due, _, err := s.dueSince(ctx, tx, was.ID, schedule, after, tx.Now)
+	if err != nil {
 		return err
 	}
 	return s.passOver(ctx, tx, was, following{passed: due, disposition: run.DispositionSuperseded})
@@ -487,6 +487,9 @@ func (s *Service) RunNow(ctx context.Context, tx *store.Tx, ownerID, id, by stri
 		return schedulestore.Slot{}, lane.Refuse(op, ReasonRunActive, fmt.Sprintf("a run of schedule %q is active", sch.Name), "Wait until it has ended.")
 	}
 	at := tx.Now
+	if err := s.setApart(ctx, tx, id, at); err != nil { // a clock that went back
+		return schedulestore.Slot{}, err
+	}
 	for made := int64(0); made == 0; at = at.Add(time.Millisecond) {
 		if made, err = schedulestore.In(tx).InsertSlots(ctx, schedulestore.NewSlot{ScheduleID: id, ScheduledFor: at, Revision: sch.Revision, Trigger: triggerManual}); err != nil {
 			return schedulestore.Slot{}, err

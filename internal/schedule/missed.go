@@ -10,44 +10,47 @@ import (
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/schedulestore"
+	"github.com/pawlrun/pawl/internal/when"
 )
 
 // sorted are instants that came due while nobody was there: those that are lost,
 // those that run later because the definition says so, and those that came due a
 // moment ago, which only waited.
-type sorted struct{ lost, later, fresh []time.Time }
+type sorted struct{ lost, later, fresh []span }
 
 // catchUp sorts instants that came due while nobody was there, the oldest first. It
-// is pure. from is how old one may be that runs later.
-func catchUp(policy string, from time.Time, due []time.Time, now time.Time) (s sorted) {
-	for _, at := range due {
-		switch {
-		case now.Sub(at) <= grace:
-			s.fresh = append(s.fresh, at)
-		case policy == missedSkip || at.Before(from):
-			s.lost = append(s.lost, at)
-		default:
-			s.later = append(s.later, at)
-		}
+// is pure. from is how old one may be that runs later, most how many do so; the
+// latest of due, as many and more, are each by themselves.
+func catchUp(policy string, from time.Time, due []span, fresh func(time.Time) bool, most int) sorted {
+	end := len(due)
+	for end > 0 && fresh(due[end-1].last) {
+		end--
 	}
-	most := maxRecorded
-	if policy == missedLast {
+	switch {
+	case policy == missedSkip:
+		most = 0
+	case policy == missedLast && end < len(due): // which is later than all of them
+		most = 0
+	case policy == missedLast:
 		most = 1
-		if len(s.fresh) > 0 { // which is later than all of them
-			most = 0
-		}
 	}
-	if over := len(s.later) - most; over > 0 {
-		s.lost, s.later = append(s.lost, s.later[:over]...), s.later[over:]
+	begin := end
+	for begin > 0 && end-begin < most && !due[begin-1].first.Before(from) {
+		begin--
 	}
-	return s
+	return sorted{lost: due[:begin], later: due[begin:end], fresh: due[end:]}
+}
+
+// sortMissed is catchUp for a schedule.
+func (s *Service) sortMissed(sch schedulestore.Schedule, times when.Schedule, due []span, now time.Time) sorted {
+	policy, from := missedPolicy(sch, now)
+	return catchUp(policy, from, due, func(at time.Time) bool { return now.Sub(times.Start(at)) <= grace }, s.cfg.record)
 }
 
 // chainLate is chain for instants that came due while nobody was there; future is
 // the first that is not due yet.
-func (s *Service) chainLate(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, due []time.Time, future time.Time) (following, error) {
-	policy, from := missedPolicy(sch, tx.Now)
-	c := catchUp(policy, from, due, tx.Now)
+func (s *Service) chainLate(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, times when.Schedule, due []span, future time.Time) (following, error) {
+	c := s.sortMissed(sch, times, due, tx.Now)
 	if err := s.runLater(ctx, tx, sch, c.later); err != nil {
 		return following{}, err
 	}
@@ -63,18 +66,25 @@ func (s *Service) chainLate(ctx context.Context, tx *store.Tx, sch schedulestore
 
 // runLater makes slots of instants that were missed and run now, one after the
 // other.
-func (s *Service) runLater(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, later []time.Time) error {
-	for _, at := range later {
-		if _, err := schedulestore.In(tx).PlanSlot(ctx, sch.ID, at, sch.Revision); err != nil {
+func (s *Service) runLater(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, later []span) error {
+	if len(later) == 0 {
+		return nil
+	}
+	slots, jobs := make([]schedulestore.NewSlot, len(later)), make([]store.JobSpec, len(later))
+	for i, d := range later {
+		job, err := jobOf(sch, d.first, d.first)
+		if err != nil {
 			return err
 		}
-		if err := s.arm(ctx, tx, sch, at, at); err != nil {
-			return err
-		}
+		slots[i], jobs[i] = schedulestore.NewSlot{ScheduleID: sch.ID, ScheduledFor: d.first, Revision: sch.Revision, Trigger: triggerSchedule}, job
 	}
-	if len(later) > 0 {
-		s.log.Info("slots that were missed run now, as the definition says", "schedule", sch.Name, "slots", len(later), "first", pawl.FormatTime(later[0]))
+	if _, err := schedulestore.In(tx).InsertSlots(ctx, slots...); err != nil {
+		return err
 	}
+	if _, err := s.jobs.EnqueueTx(ctx, tx, jobs...); err != nil {
+		return err
+	}
+	s.log.Info("slots that were missed run now, as the definition says", "schedule", sch.Name, "slots", len(later), "first", pawl.FormatTime(later[0].first))
 	return nil
 }
 
@@ -86,13 +96,12 @@ func (s *Service) missed(ctx context.Context, tx *store.Tx, sch schedulestore.Sc
 	if err != nil {
 		return false, err
 	}
-	due, _ := dueBetween(schedule, slot.ScheduledFor, tx.Now)
-	if due, err = withoutSlot(ctx, tx, sch.ID, due); err != nil {
+	due, _, err := s.dueSince(ctx, tx, sch.ID, schedule, slot.ScheduledFor, tx.Now)
+	if err != nil {
 		return false, err
 	}
-	policy, from := missedPolicy(sch, tx.Now)
-	c := catchUp(policy, from, append([]time.Time{slot.ScheduledFor}, due...), tx.Now)
-	lost := len(c.lost) > 0 && c.lost[0].Equal(slot.ScheduledFor)
+	c := s.sortMissed(sch, schedule, append([]span{single(slot.ScheduledFor)}, due...), tx.Now)
+	lost := len(c.lost) > 0 && c.lost[0].first.Equal(slot.ScheduledFor)
 	if lost {
 		if _, err := schedulestore.In(tx).CloseSlot(ctx, slot.ID, skipped(run.DispositionSkippedMissed, "", "No worker was running at this time.")); err != nil {
 			return false, err

@@ -232,18 +232,27 @@ func (s *Service) recordGap(ctx context.Context, tx *store.Tx, sch schedulestore
 	if err != nil {
 		return err
 	}
-	due, _ := dueBetween(schedule, after, tx.Now.Add(-grace))
-	if due, err = withoutSlot(ctx, tx, sch.ID, due); err != nil {
+	end := tx.Now.Add(-grace)
+	if alive.After(end) {
+		alive = end
+	}
+	due, next, err := s.dueSince(ctx, tx, sch.ID, schedule, after, alive)
+	if err != nil {
 		return err
 	}
-	begun, _ := slices.BinarySearchFunc(due, alive, func(at, alive time.Time) int { return at.Compare(alive.Add(1)) })
-	before := follow(pawl.ConcurrencyPolicy(sch.Policy), due[:begun], time.Time{})
+	before := follow(pawl.ConcurrencyPolicy(sch.Policy), due, time.Time{})
 	if before.next, err = s.setNext(ctx, tx, sch, schedule, before.next); err != nil {
 		return err
 	}
 	if err := s.passOver(ctx, tx, sch, before); err != nil {
 		return err
 	}
-	_, err = s.chainLate(ctx, tx, sch, due[begun:], time.Time{})
+	if next.IsZero() {
+		return nil
+	}
+	if due, _, err = s.dueSince(ctx, tx, sch.ID, schedule, next.Add(-time.Millisecond), end); err != nil {
+		return err
+	}
+	_, err = s.chainLate(ctx, tx, sch, schedule, due, time.Time{})
 	return err
 }

@@ -31,6 +31,8 @@ type Options struct {
 
 	// fault is called at the places where a crash is tried, by tests.
 	fault func(place string) error
+	// record is maxRecorded, or what tests take for it.
+	record int
 }
 
 // SlotDetail is what whoever follows a schedule is told of a slot or a backfill.
@@ -69,6 +71,9 @@ func New(cfg Options) (*Service, error) {
 	cfg.Host = cfg.WithDefaults()
 	if cfg.fault == nil {
 		cfg.fault = func(string) error { return nil }
+	}
+	if cfg.record == 0 {
+		cfg.record = maxRecorded
 	}
 	local, _ := cfg.Executions.(executor)
 	s := &Service{cfg: cfg, db: cfg.DB, ledger: cfg.Ledger, log: cfg.Log, local: local}

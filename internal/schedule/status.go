@@ -261,6 +261,9 @@ func (d Details) lastActivity() (time.Time, string) {
 	case run.SlotStatus(slot.Status) == run.SlotError:
 		return slot.CompletedAt, "Failed: " + slot.ErrorMessage
 	}
+	if slot.Count > 1 {
+		return slot.CompletedAt, fmt.Sprintf("Skipped %d slots until %s (%s)", slot.Count, pawl.FormatTime(slot.Through), slot.Disposition)
+	}
 	return slot.CompletedAt, fmt.Sprintf("Skipped the slot of %s (%s)", at, slot.Disposition)
 }
 
@@ -302,7 +305,7 @@ func (s *Service) whyAt(ctx context.Context, tx *store.Tx, y *lane.Why, d Detail
 	if err != nil {
 		return err
 	}
-	if why, would := d.times.ExcludedAt(at); would && (len(around) == 0 || !around[0].ScheduledFor.Equal(at)) {
+	if why, would := d.times.ExcludedAt(at); would && (len(around) == 0 || !around[0].Covers(at)) {
 		y.Around.Text = "Nothing runs at " + pawl.FormatTime(at) + ": " + why + "."
 		return nil
 	}
@@ -311,7 +314,7 @@ func (s *Service) whyAt(ctx context.Context, tx *store.Tx, y *lane.Why, d Detail
 	}
 	slot := SlotOf(around[0])
 	y.Slot = &slot
-	if !at.After(tx.Now) || around[0].ScheduledFor.Equal(at) {
+	if !at.After(tx.Now) || around[0].Covers(at) {
 		y.Around.Text = slotSentence(&around[0])
 	}
 	return nil
@@ -323,7 +326,7 @@ func SlotOf(s schedulestore.Slot) client.Slot {
 		ID: s.ID, ScheduleID: s.ScheduleID, RunID: client.NullString(s.RunID), ScheduledFor: client.At(s.ScheduledFor),
 		StartedAt: client.At(s.StartedAt), CompletedAt: client.At(s.CompletedAt), Status: s.Status, Unknown: s.Doubt,
 		Disposition: client.NullString(s.Disposition), AttemptCount: s.Attempts, TraceID: client.NullString(s.TraceID), CostUSD: pawl.USD(s.Cost), Trigger: s.Trigger,
-		BackfillID: client.NullString(s.BackfillID), Revision: s.Revision, CoalescedInto: client.At(s.Into),
+		BackfillID: client.NullString(s.BackfillID), Revision: s.Revision, CoalescedInto: client.At(s.Into), Through: client.At(s.Through), Count: s.Count,
 	}
 	if s.ErrorCode != "" {
 		out.Error = &client.SlotError{Code: s.ErrorCode, Message: s.ErrorMessage}
@@ -337,6 +340,9 @@ func SlotOf(s schedulestore.Slot) client.Slot {
 // before it.
 func slotSentence(s *schedulestore.Slot) string {
 	slot := "The slot of " + pawl.FormatTime(s.ScheduledFor)
+	if s.Count > 1 {
+		return fmt.Sprintf("The %d slots from %s to %s were skipped (%s): %s", s.Count, pawl.FormatTime(s.ScheduledFor), pawl.FormatTime(s.Through), s.Disposition, s.ErrorMessage)
+	}
 	switch run.SlotStatus(s.Status) {
 	case run.SlotPending:
 		return slot + " waits."

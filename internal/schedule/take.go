@@ -59,6 +59,12 @@ func (a *attempt) holdSlot(ctx context.Context, tx *store.Tx, at time.Time) (sch
 	if !errors.Is(err, pawl.ErrNotFound) || !a.schedule.DeletedAt.IsZero() {
 		return slot, err
 	}
+	switch _, covered := schedulestore.In(tx).CoveringSlot(ctx, a.schedule.ID, at); {
+	case covered == nil:
+		return slot, err // it is over: a row that covers many has it
+	case !errors.Is(covered, pawl.ErrNotFound):
+		return slot, covered
+	}
 	if _, err := schedulestore.In(tx).InsertSlots(ctx, schedulestore.NewSlot{ScheduleID: a.schedule.ID, ScheduledFor: at, Revision: a.schedule.Revision, Trigger: triggerSchedule}); err != nil {
 		return schedulestore.Slot{}, err
 	}

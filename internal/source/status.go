@@ -220,6 +220,13 @@ func (s *Service) Why(ctx context.Context, _ lane.Viewer, name string, at time.T
 			if y.Around, err = lane.ReadAround(ctx, tx, pawl.KindSource, name, at); err != nil {
 				return err
 			}
+			repeats, err := s.Repeats(ctx, tx, &lane.Lane{Ref: refOf(name)})
+			if err == nil {
+				err = y.Around.TellStanding(ctx, tx, lane.Standing{Kind: pawl.KindSource, Lane: name, Name: name, Made: v.source.CreatedAt, Repeats: repeats})
+			}
+			if err != nil {
+				return err
+			}
 		}
 		y.Recent, _, err = runstore.In(tx).ListRuns(ctx, runstore.RunFilter{Kind: pawl.KindSource, Lane: name}, store.Place{}, 10)
 		return err

@@ -70,6 +70,27 @@ func (db *DB) AuditLog(ctx context.Context, before int64, limit int) (out []Audi
 	return out, nil
 }
 
+// auditLooks is how many entries are looked through for what people last did to a
+// thing.
+const auditLooks = 1000
+
+// LastAudited reads what was the last of some actions on a subject until an
+// instant, or fails with ErrNoRow if it is not among the entries before that.
+func (tx *Tx) LastAudited(ctx context.Context, subject string, until time.Time, actions ...string) (AuditEntry, error) {
+	rows, err := tx.Query(ctx, `select id, at, actor, action, subject, detail from (select * from audit_log where at <= $1 order by at desc, id desc limit $2) t
+		where t.subject = $3 order by t.at desc, t.id desc`, Millis(until), auditLooks, subject)
+	list, err := scanAudit(rows, err)
+	if err != nil {
+		return AuditEntry{}, fmt.Errorf("read audit log: %w", err)
+	}
+	for _, e := range list {
+		if slices.Contains(actions, e.Action) {
+			return e, nil
+		}
+	}
+	return AuditEntry{}, ErrNoRow
+}
+
 func scanAudit(rows Rows, err error) ([]AuditEntry, error) {
 	if err != nil {
 		return nil, err

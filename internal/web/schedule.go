@@ -150,6 +150,8 @@ func (h scheduleHead) RunJSON() json.RawMessage {
 // slotActions are what can be decided about a slot.
 func slotActions(slot client.Slot) []string {
 	switch {
+	case slot.Count > 1: // a backfill runs some of them
+		return nil
 	case slot.Unknown:
 		return []string{"retry", "skip"}
 	case slot.Status == "error", slot.Status == "skipped":

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/store"
@@ -34,6 +35,27 @@ func TestSchedulePageShowsSlotsAndClockChanges(t *testing.T) {
 		b.post("/schedules/"+id+"/run", "back", "/schedules/"+id).want(http.StatusConflict).has(`role="alert"`)
 		b.post("/schedules/"+id+"/enable", "back", "/schedules/"+id).want(http.StatusSeeOther)
 		b.get("/schedules/"+id).want(http.StatusOK).has("Enabled.", "Run now")
+	})
+}
+
+// Very many slots that did not run are one line, which no button runs again.
+func TestSchedulePageShowsManySlotsAsOne(t *testing.T) {
+	both(t, func(r *rig) {
+		id := r.schedule("poems", "poet", "30 2 * * *")
+		r.waitLane("schedule", id, "Idle")
+		first := time.Date(2024, 3, 1, 1, 30, 0, 0, time.UTC)
+		err := r.db.Write(t.Context(), func(ctx context.Context, tx *store.Tx) error {
+			_, err := schedulestore.In(tx).InsertSlots(ctx, schedulestore.NewSlot{
+				ScheduleID: id, ScheduledFor: first, Trigger: "schedule", Status: "skipped", Disposition: "skipped_missed", Message: "No worker was running at this time.",
+				Through: first.AddDate(0, 0, 19), Count: 20,
+			})
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := r.signedIn(r.admin).get("/schedules/"+id+"?status=skipped").want(http.StatusOK).has("20 slots", "to <time datetime=\"2024-03-20T01:30:00.000Z\"", "No worker was running")
+		p.hasNot("Run again")
 	})
 }
 

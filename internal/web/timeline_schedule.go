@@ -18,13 +18,18 @@ func slotMarks(ctx context.Context, tx *store.Tx, id string, w timelineWindow) (
 	slots, err := schedulestore.In(tx).ListSlots(ctx, schedulestore.SlotFilter{ScheduleID: id}, w.now, "", marksRead)
 	for i := range slots {
 		slot := &slots[i]
-		if slot.ScheduledFor.Before(w.from) {
+		if slot.Last().Before(w.from) {
 			break
 		}
 		outcome := slotOutcome(slot.Status, slot.Disposition)
 		href := ""
 		if slot.RunID != "" {
 			href = "/runs/" + url.PathEscape(slot.RunID)
+		}
+		if slot.Count > 1 {
+			text := instant(slot.ScheduledFor) + " to " + instant(slot.Through) + " · " + plural(slot.Count, "slot", "slots") + " · " + called(outcome)
+			out = append(out, ranMark{latest(slot.ScheduledFor, w.from), slot.Through, tone(outcome), text, ""})
+			continue
 		}
 		out = append(out, ranMark{latest(slot.ScheduledFor, slot.StartedAt), slot.CompletedAt, tone(outcome), instant(slot.ScheduledFor) + " · " + called(outcome), href})
 	}

@@ -17,6 +17,24 @@ func (s Schedule) Before(end time.Time) Schedule {
 	return s
 }
 
+// Leap goes from an instant of an interval to a later one that is not after end, in
+// one step: so far that still keep others follow up to end. It returns that one and
+// how many lie on the way, itself included. The count is zero where instants must be
+// looked at one by one, or no more than keep are left.
+func (s Schedule) Leap(at, end time.Time, keep int) (last time.Time, count int64) {
+	if s.Kind() != KindInterval || s.jitter > 0 || len(s.days.spans) > 0 || len(s.except) > 0 || at.Before(s.from) {
+		return at, 0
+	}
+	if !s.end.IsZero() && !end.Before(s.end) {
+		end = s.end.Add(-time.Nanosecond)
+	}
+	count = int64(end.Sub(at)/s.interval) - int64(keep)
+	if count < 1 {
+		return at, 0
+	}
+	return at.Add(time.Duration(count) * s.interval), count
+}
+
 // Start is when the instant of a schedule starts: later by its jitter, which is
 // the same in every process and less than the time to the next instant, so that
 // starts keep their order.

@@ -208,6 +208,13 @@ func (s *Service) Why(ctx context.Context, _ lane.Viewer, name string, at time.T
 			if y.Around, err = lane.ReadAround(ctx, tx, pawl.KindWorkflow, w.Lane, at); err != nil {
 				return err
 			}
+			repeats, err := s.Repeats(ctx, tx, &y.Lane)
+			if err == nil {
+				err = y.Around.TellStanding(ctx, tx, lane.Standing{Kind: pawl.KindWorkflow, Lane: w.Lane, Name: w.Name, Made: w.CreatedAt, Repeats: repeats})
+			}
+			if err != nil {
+				return err
+			}
 		}
 		y.Recent, _, err = runstore.In(tx).ListRuns(ctx, runstore.RunFilter{Kind: pawl.KindWorkflow, Lane: w.Lane}, store.Place{}, maxRecent)
 		return err

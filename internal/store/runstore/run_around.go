@@ -23,3 +23,19 @@ func (tx Tx) RunAfter(ctx context.Context, kind pawl.Kind, lane string, at time.
 		order by created_at, id limit 1`, kind, lane, store.Millis(at)))
 	return r, noRun(err, "run after")
 }
+
+// StandingAfter reads up to limit runs of a handler that stand for a time and were
+// made at the instant or after, the oldest first. Slots tell it of schedules.
+func (tx Tx) StandingAfter(ctx context.Context, kind pawl.Kind, lane, handler string, at time.Time, limit int) ([]Run, error) {
+	rows, err := tx.Query(ctx, `select `+runColumns+` from runs where kind = $1 and lane = $2 and handler = $3 and scheduled_for is not null and kind <> 'schedule'
+		and created_at >= $4 order by created_at, id limit $5`, kind, lane, handler, store.Millis(at), limit)
+	return store.ScanAll(rows, err, "read runs after", scanRun)
+}
+
+// StandingBefore reads the newest run of a handler that stands for a time and was
+// made before the instant, or fails with pawl.ErrNotFound.
+func (tx Tx) StandingBefore(ctx context.Context, kind pawl.Kind, lane, handler string, at time.Time) (Run, error) {
+	r, err := scanRun(tx.QueryRow(ctx, `select `+runColumns+` from runs where kind = $1 and lane = $2 and handler = $3 and scheduled_for is not null and kind <> 'schedule'
+		and created_at < $4 order by created_at desc, id desc limit 1`, kind, lane, handler, store.Millis(at)))
+	return r, noRun(err, "run before")
+}

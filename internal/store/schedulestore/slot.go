@@ -32,24 +32,26 @@ type Slot struct {
 	Revision     int64     // of the schedule when the slot was made
 	Into         time.Time // coalesced: the slot that stands for it
 	Doubt        bool      // nobody knows whether it ran, and no person has said
+	Through      time.Time // the last of the instants that the row covers; zero: it is one slot
+	Count        int64     // how many it covers; zero: one
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
 }
 
 const slotColumns = `id, schedule_id, run_id, scheduled_for, started_at, completed_at, status, disposition, attempt_count, langfuse_trace_id,
-	error_code, error_message, cost, trigger, backfill_id, grant_id, revision, into_slot, doubt, created_at, updated_at`
+	error_code, error_message, cost, trigger, backfill_id, grant_id, revision, into_slot, doubt, created_at, updated_at, through_at, instants`
 
 func scanSlot(row store.Scanner) (Slot, error) {
 	var s Slot
 	var at, created, updated int64
-	var started, completed, into, doubt *int64
+	var started, completed, into, doubt, through, count *int64
 	var disposition, trace, code, message, backfill, grant *string
 	err := row.Scan(&s.ID, &s.ScheduleID, &s.RunID, &at, &started, &completed, &s.Status, &disposition, &s.Attempts, &trace,
-		&code, &message, &s.Cost, &s.Trigger, &backfill, &grant, &s.Revision, &into, &doubt, &created, &updated)
+		&code, &message, &s.Cost, &s.Trigger, &backfill, &grant, &s.Revision, &into, &doubt, &created, &updated, &through, &count)
 	if err != nil {
 		return Slot{}, err
 	}
-	s.Doubt = doubt != nil
+	s.Doubt, s.Through, s.Count = doubt != nil, store.FromNullMillis(through), fromNull(count)
 	s.ScheduledFor, s.StartedAt, s.CompletedAt, s.Into = store.FromMillis(at), store.FromNullMillis(started), store.FromNullMillis(completed), store.FromNullMillis(into)
 	s.Disposition, s.TraceID, s.ErrorCode, s.ErrorMessage = store.FromNullText(disposition), store.FromNullText(trace), store.FromNullText(code), store.FromNullText(message)
 	s.BackfillID, s.GrantID = store.FromNullText(backfill), store.FromNullText(grant)
@@ -80,6 +82,8 @@ type NewSlot struct {
 	Disposition string
 	Into        time.Time
 	Message     string
+	Through     time.Time // the last of many instants that the row covers; zero: it is one
+	Count       int64     // how many
 }
 
 // InsertSlots adds slots; those that are there already stay as they are. It
@@ -98,14 +102,14 @@ func (tx Tx) InsertSlots(ctx context.Context, list ...NewSlot) (int64, error) {
 		}
 		rows[i] = []any{
 			store.NewID(), s.ScheduleID, store.Millis(s.ScheduledFor), status, store.NullText(s.Disposition), store.NullMillis(completed), store.NullText(s.Message), s.Trigger,
-			store.NullText(s.BackfillID), s.Revision, store.NullMillis(s.Into),
+			store.NullText(s.BackfillID), s.Revision, store.NullMillis(s.Into), store.NullMillis(s.Through), nullNumber(s.Count),
 		}
 	}
 	table, args := tx.Rowset([]any{store.Millis(tx.Now)}, "id text, schedule text, at bigint, status text, disposition text, completed bigint, message text, trigger_ text, "+
-		"backfill text, revision bigint, into_ bigint", rows)
+		"backfill text, revision bigint, into_ bigint, through_ bigint, instants_ bigint", rows)
 	made, err := tx.Exec(ctx, `insert into schedule_runs (id, schedule_id, scheduled_for, status, disposition, completed_at, error_message, trigger,
-		backfill_id, revision, into_slot, created_at, updated_at)
-		select v.id, v.schedule, v.at, v.status, v.disposition, v.completed, v.message, v.trigger_, v.backfill, v.revision, v.into_, $1, $1
+		backfill_id, revision, into_slot, through_at, instants, created_at, updated_at)
+		select v.id, v.schedule, v.at, v.status, v.disposition, v.completed, v.message, v.trigger_, v.backfill, v.revision, v.into_, v.through_, v.instants_, $1, $1
 		from `+table+` where true on conflict (schedule_id, scheduled_for) do nothing`, args...)
 	if err != nil {
 		return 0, fmt.Errorf("insert slots: %w", err)
@@ -115,11 +119,14 @@ func (tx Tx) InsertSlots(ctx context.Context, list ...NewSlot) (int64, error) {
 
 // PlanSlot makes sure that an instant has a slot of this revision that waits. One
 // that was taken back before it began, because the schedule was changed or
-// switched off, waits again, unless a person skipped it. It reports false if the instant is over: something
-// else became of its slot.
+// switched off, waits again, unless a person skipped it. It reports false if the
+// instant is over: something else became of its slot, or a row that covers many
+// has it.
 func (tx Tx) PlanSlot(ctx context.Context, scheduleID string, at time.Time, revision int64) (bool, error) {
 	n, err := tx.Exec(ctx, `insert into schedule_runs as s (id, schedule_id, scheduled_for, trigger, revision, created_at, updated_at)
-		values ($1, $2, $3, 'schedule', $4, $5, $5) on conflict (schedule_id, scheduled_for) do update set status = 'pending', disposition = null,
+		select $1, $2, cast($3 as bigint), 'schedule', cast($4 as bigint), cast($5 as bigint), cast($5 as bigint)
+		where coalesce((select p.through_at from schedule_runs p where p.schedule_id = $2 and p.scheduled_for <= $3 order by p.scheduled_for desc limit 1), 0) < $3
+		on conflict (schedule_id, scheduled_for) do update set status = 'pending', disposition = null,
 		completed_at = null, error_code = null, error_message = null, into_slot = null, revision = excluded.revision, updated_at = excluded.updated_at
 		where s.started_at is null and s.by_person is null and s.trigger = 'schedule' and (s.status = 'pending' or s.disposition in ('superseded', 'skipped_disabled', 'excluded'))`,
 		store.NewID(), scheduleID, store.Millis(at), revision, store.Millis(tx.Now))
@@ -263,7 +270,7 @@ func (tx Tx) SetSlotCost(ctx context.Context, id string, cost int64) error {
 func (tx Tx) ReopenSlot(ctx context.Context, scheduleID string, at time.Time, backfillID string, revision int64) (bool, error) {
 	n, err := tx.Exec(ctx, `update schedule_runs set status = 'pending', disposition = null, completed_at = null, error_code = null, error_message = null,
 		into_slot = null, trigger = 'backfill', backfill_id = $3, revision = $4, updated_at = $5
-		where schedule_id = $1 and scheduled_for = $2 and status = 'skipped' and started_at is null`, scheduleID, store.Millis(at), backfillID, revision, store.Millis(tx.Now))
+		where schedule_id = $1 and scheduled_for = $2 and status = 'skipped' and started_at is null and through_at is null`, scheduleID, store.Millis(at), backfillID, revision, store.Millis(tx.Now))
 	if err != nil {
 		return false, fmt.Errorf("reopen slot: %w", err)
 	}
@@ -408,7 +415,7 @@ type Again struct {
 func (tx Tx) RetrySlot(ctx context.Context, id string, as Again) (Slot, error) {
 	s, err := scanSlot(tx.QueryRow(ctx, `update schedule_runs set status = 'pending', disposition = null, completed_at = null, error_code = null, error_message = null,
 		into_slot = null, doubt = null, grant_id = null, run_id = '', started_at = null, trigger = $2, backfill_id = $3, revision = $4, updated_at = $5
-		where id = $1 and status in ('error', 'skipped') returning `+slotColumns, id, as.Trigger, store.NullText(as.BackfillID), as.Revision, store.Millis(tx.Now)))
+		where id = $1 and status in ('error', 'skipped') and through_at is null returning `+slotColumns, id, as.Trigger, store.NullText(as.BackfillID), as.Revision, store.Millis(tx.Now)))
 	return s, slotClosed(err, "retry slot")
 }
 
@@ -426,4 +433,35 @@ func (tx Tx) SettleDoubt(ctx context.Context, id, status, message string) (Slot,
 func (tx Tx) DoubtfulSlot(ctx context.Context, scheduleID string) (Slot, error) {
 	s, err := scanSlot(tx.QueryRow(ctx, `select `+slotColumns+` from schedule_runs where schedule_id = $1 and doubt is not null order by scheduled_for limit 1`, scheduleID))
 	return s, noSlot(err, scheduleID, time.Time{})
+}
+
+// SplitSlot makes several rows of one that covers many instants: it becomes the
+// first of the parts, and those that follow are as it was. The caller holds the
+// schedule.
+func (tx Tx) SplitSlot(ctx context.Context, id string, parts []Stretch) error {
+	if len(parts) == 0 {
+		return errors.New("split slot: into no parts")
+	}
+	var through, count *int64
+	reach := func(p Stretch) {
+		if through, count = nil, nil; p.Count > 1 {
+			through, count = store.NullMillis(p.Last), nullNumber(p.Count)
+		}
+	}
+	reach(parts[0])
+	if err := tx.Expect(ctx, 1, pawl.ErrConflict, `update schedule_runs set scheduled_for = $2, through_at = $3, instants = $4, updated_at = $5 where id = $1 and through_at is not null`,
+		id, store.Millis(parts[0].First), through, count, store.Millis(tx.Now)); err != nil {
+		return fmt.Errorf("split slot: %w", err)
+	}
+	for _, p := range parts[1:] {
+		reach(p)
+		if _, err := tx.Exec(ctx, `insert into schedule_runs (id, schedule_id, scheduled_for, completed_at, status, disposition, error_code, error_message, trigger, revision,
+			into_slot, by_person, through_at, instants, created_at, updated_at)
+			select $2, schedule_id, cast($3 as bigint), completed_at, status, disposition, error_code, error_message, trigger, revision,
+			into_slot, by_person, cast($4 as bigint), cast($5 as bigint), created_at, cast($6 as bigint) from schedule_runs where id = $1`,
+			id, store.NewID(), store.Millis(p.First), through, count, store.Millis(tx.Now)); err != nil {
+			return fmt.Errorf("split slot: %w", err)
+		}
+	}
+	return nil
 }
