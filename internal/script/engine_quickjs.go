@@ -19,6 +19,7 @@ type quick struct {
 	memory *arena
 	base   int64    // address of the arena
 	blank  []uint64 // the prelude is loaded, and nothing else
+	fresh  bool     // that is what the arena is
 	host   hostFunc
 
 	tls     *libc.TLS
@@ -126,16 +127,24 @@ func (q *quick) compileHere(javascript string) (code, error) {
 }
 
 func (q *quick) open(from *image) {
-	q.memory.restore(q.blank)
+	q.close()
 	if from != nil {
 		q.memory.apply(from)
 	}
+	q.fresh = false // whoever opens it uses it
 	q.stop.Store(false)
 }
 
 func (q *quick) save() *image { return q.memory.differ(q.blank) }
 
-func (q *quick) close() { q.memory.restore(q.blank) }
+// close makes the environment what it was before any script, which takes longer than
+// most phases: once between two of them is enough.
+func (q *quick) close() {
+	if !q.fresh {
+		q.memory.restore(q.blank)
+		q.fresh = true
+	}
+}
 
 func (q *quick) limit(heap int64, stack int) {
 	q.heap = heap

@@ -156,11 +156,20 @@ func (l Limits) allowed(limit Limit) string {
 type Aborted struct {
 	Op    string // the call that the host objected to
 	Cause error
-	Place // where the script made it
+	place func() Place
+}
+
+// Place is where the script made the call. It is found out when somebody asks: that a
+// call ends its phase is mostly as it should be.
+func (e *Aborted) Place() Place {
+	if e.place == nil {
+		return Place{}
+	}
+	return e.place()
 }
 
 // Error begins with the place, when it is known.
-func (e *Aborted) Error() string { return placed(e.Place, e.Op+": "+e.Cause.Error()) }
+func (e *Aborted) Error() string { return placed(e.Place(), e.Op+": "+e.Cause.Error()) }
 
 // Unwrap returns ErrAborted and the host's error.
 func (e *Aborted) Unwrap() []error { return []error{ErrAborted, e.Cause} }

@@ -180,8 +180,10 @@ func (x *exchange) refuse(op, place string, err error) {
 	if marked, ok := errors.AsType[*abort](err); ok {
 		err = marked.cause
 	}
-	_, where := x.program.mapStack(place)
-	aborted := &Aborted{Op: op, Cause: err, Place: where}
+	aborted := &Aborted{Op: op, Cause: err, place: func() Place {
+		_, where := x.program.mapStack(place)
+		return where
+	}}
 	x.mu.Lock()
 	if x.refused == nil {
 		x.refused = aborted

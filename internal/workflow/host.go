@@ -206,8 +206,8 @@ func (h *host) failureOf(err error) *failure {
 	defer h.mu.Unlock()
 	if h.first != nil {
 		f := *h.first
-		if a, ok := errors.AsType[*script.Aborted](err); ok && a.Place.Line > 0 {
-			f.text = a.Place.String() + ": " + f.text
+		if a, ok := errors.AsType[*script.Aborted](err); ok && a.Place().Line > 0 {
+			f.text = a.Place().String() + ": " + f.text
 		}
 		return &f
 	}
