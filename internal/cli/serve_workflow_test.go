@@ -89,7 +89,7 @@ func TestWorkflowFromItsFileToItsEnd(t *testing.T) {
 	h.shows([]string{"get", "events", "hello", "--topic", "guest.came", "--status", "consumed"}, "guest.came", "ann")
 	h.shows([]string{"next", "--hours", "2"}, "hello", "Every hour")
 	h.shows([]string{"describe", "workflow", "hello"}, "hello.workflow.ts", "door", "greet", "guest.came", "team=data")
-	h.shows([]string{"why", "workflow", "hello", "--at", "2020-01-01"}, "It had not run yet", "wanted", "greet")
+	h.shows([]string{"why", "workflow", "hello", "--at", "2020-01-01"}, "It did not exist then", "wanted", "greet")
 	h.shows([]string{"get", "runs", "--workflow", "hello", "--status", "committed"}, "hello/door", "hello/greet")
 
 	var runs struct{ Items []client.RunDetail }
