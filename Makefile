@@ -68,7 +68,7 @@ test: ## run all tests, on SQLite and on a private PostgreSQL
 # What needs PostgreSQL is left out, and what takes long: real servers, browsers,
 # Node, clocks, and limits that are reached. What has not changed is not run again.
 QUICK = $(filter-out %/e2e %/internal/tool/mcp %/internal/pgtest %/internal/demo %/internal/executor/langgraph,$(shell go list ./...))
-SLOW := TestNothingThatIsReadScansWhatGrows|TestAServerKeepsTheClockOfWorkers|TestEndlessScriptsEnd|TestDescribeIsLimited|TestErrorAtEveryStep
+SLOW := TestAlertRulesFire|TestNothingThatIsReadScansWhatGrows|TestAServerKeepsTheClockOfWorkers|TestEndlessScriptsEnd|TestDescribeIsLimited|TestErrorAtEveryStep
 .PHONY: quick
 quick: ## run most tests in a minute: SQLite, no race detector, no browser, no Node
 	PAWL_TEST_POSTGRES=none go test -vet=off -p 4 -timeout $(TEST_TIMEOUT) -skip '$(SLOW)' $(if $(filter ./...,$(PKG)),$(QUICK),$(PKG))
@@ -127,15 +127,24 @@ bench-hook: ## measure webhooks that come in, durable before the answer
 	@$(WITH_POSTGRES)
 	bin/tools/with-postgres -- sh -c 'cd bench && go run ./hook -out HOOKS.md'
 
+.PHONY: bench-door
+bench-door: ## measure jobs that applications add in their own transactions, beside River and a plain insert
+	@scripts/ensure-test-tools.sh
+	@$(WITH_POSTGRES)
+	bin/tools/with-postgres -- sh -c 'cd bench && go run ./door -out DOOR.md'
+
 .PHONY: bench-pages
-bench-pages: ## measure pages and lists at 10,000 lanes and a million runs
+bench-pages: RUNS ?= 1000000
+bench-pages: ## measure pages and lists at 10,000 lanes and a million runs, or RUNS=10000000
 	@scripts/ensure-test-tools.sh
 	@go build -o bin/tools/with-postgres ./internal/pgtest/with
-	bin/tools/with-postgres -- sh -c 'cd bench && go run ./page -out PAGES.md'
+	bin/tools/with-postgres -- sh -c 'cd bench && go run ./page -runs $(RUNS) -out $(if $(filter 1000000,$(RUNS)),PAGES.md,PAGES-$(RUNS).md)'
 
 .PHONY: fuzz
-fuzz: ## feed random input to every parser, FUZZ_TIME each
-	@scripts/fuzz.sh $(FUZZ_TIME)
+fuzz: ## feed random input to every parser and every door, FUZZ_TIME each
+	@scripts/ensure-test-tools.sh
+	@$(WITH_POSTGRES)
+	@bin/tools/with-postgres -fast -- scripts/fuzz.sh $(FUZZ_TIME)
 
 # Packages that keep promises: a fault in them must be noticed by their tests.
 PROMISES := $(addprefix ./internal/,run ledger queue store workflow source schedule execution) $(addprefix ./,$(wildcard internal/store/*store))

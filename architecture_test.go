@@ -168,7 +168,7 @@ func TestOnlyTheServerWires(t *testing.T) {
 func TestContractsStandAlone(t *testing.T) {
 	allowed := map[string][]string{
 		"internal/execution/contract": {"client", "internal/run"},
-		"internal/store":              {"internal/store", "internal/store/runstore"}, // and its rooms
+		"internal/store":              {"internal/store", "internal/store/door", "internal/store/runstore"}, // and its rooms
 		"internal/run":                {},
 	}
 	for folder, neighbours := range allowed {
@@ -316,10 +316,10 @@ func TestTheQueueIsInTheSameSchema(t *testing.T) {
 // over.
 func TestTheJobsOfTheHouse(t *testing.T) {
 	want := map[string][]string{
-		"internal/server":   {`"http"`, `"log"`, "executionSweep", "notify.HeartbeatName", "notify.Name", "prune.Name"},
-		"internal/workflow": {"SweepName", "TaskName", "WakeName"},
-		"internal/source":   {"SweepName", "TaskName"},
-		"internal/schedule": {"BackfillName", "ReconcileName", "TaskName"},
+		"internal/server":   {`"http"`, `"log"`, "executionSweep", "expect.Name", "need.TaskName", "notify.HeartbeatName", "notify.Name", "prune.Name"},
+		"internal/workflow": {"ContinueName", "SweepName", "TaskName", "WakeName"},
+		"internal/source":   {"ContinueName", "SweepName", "TaskName"},
+		"internal/schedule": {"BackfillName", "ContinueName", "ReconcileName", "TaskName"},
 	}
 	for folder, names := range want {
 		var got []string

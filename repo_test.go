@@ -27,20 +27,21 @@ var layers = [][]string{
 	{"internal/demo"},
 	{"internal/server"},
 	{"internal/api", "internal/web"},
-	{"internal/workflow", "internal/source", "internal/schedule", "internal/task", "internal/notify", "internal/prune", "internal/hook"},
-	{"internal/calendar", "internal/moving"},
+	{"internal/workflow", "internal/source", "internal/schedule", "internal/task", "internal/notify", "internal/prune", "internal/hook", "internal/worker", "internal/expect"},
+	{"internal/timing"},
+	{"internal/calendar", "internal/moving", "internal/need"},
 	{"internal/lane"},
 	{"internal/execution"},
 	{"internal/executor", "internal/billing"},
 	{
 		"internal/script", "internal/tool", "internal/repair", "internal/quota",
-		"internal/access", "internal/grant", "internal/ledger", "internal/queue", "internal/outbound",
+		"internal/access", "internal/grant", "internal/ledger", "internal/queue", "internal/outbound", "internal/relay",
 	},
-	{"internal/execution/contract", "internal/execution/work", "internal/terms"},
+	{"internal/execution/contract", "internal/execution/work", "internal/terms", "internal/price"},
 	{
 		"internal/store/workflowstore", "internal/store/eventstore", "internal/store/mutationstore", "internal/store/sourcestore", "internal/store/quotastore",
 		"internal/store/schedulestore", "internal/store/executionstore", "internal/store/grantstore", "internal/store/userstore", "internal/store/prunestore",
-		"internal/store/calendarstore", "internal/store/hookstore",
+		"internal/store/calendarstore", "internal/store/hookstore", "internal/store/gaugestore", "internal/store/workerstore", "internal/store/needstore",
 	},
 	{"internal/store/runstore"},
 	{"internal/store", "internal/definition", "internal/budget", "internal/run", "internal/when", "internal/retention", "examples"},
@@ -77,12 +78,15 @@ var rooms = map[string][]string{
 	"internal/store/executionstore": {"internal/execution", "internal/schedule", "internal/api"},
 	"internal/store/grantstore":     {"internal/grant", "internal/billing", "internal/execution", "internal/api"},
 	"internal/store/hookstore":      {"internal/hook", "internal/prune", "internal/api"},
+	"internal/store/gaugestore":     {"internal/api"},
+	"internal/store/workerstore":    {"internal/worker"},
+	"internal/store/needstore":      {"internal/need"},
 	"internal/store/userstore":      {"internal/access", "internal/prune", "internal/server", "internal/api", "internal/web"},
 	"internal/store/prunestore":     {"internal/prune"},
 }
 
 // testOnly are packages for tests and releases, which product code must not import.
-var testOnly = []string{"internal/lane/lanetest", "internal/pgtest", "internal/bulk", "internal/mutant", "internal/notice", "internal/simulate", "internal/chaos"}
+var testOnly = []string{"internal/lane/lanetest", "internal/need/needtest", "internal/pgtest", "internal/bulk", "internal/mutant", "internal/notice", "internal/simulate", "internal/chaos"}
 
 // longestFile is in lines. Past it a file has more than one duty.
 const longestFile = 800

@@ -20,7 +20,7 @@ func toolbox(t *testing.T, aptGet string) (env []string, dir string) {
 		"sleep":   `echo slept >> "$BOX/log"`,
 		"apt-get": `echo "$*" >> "$BOX/log"; ` + aptGet,
 	}
-	for _, name := range []string{"node", "npm", "chromium"} {
+	for _, name := range []string{"node", "npm", "python3", "mypy", "chromium", "promtool"} {
 		stubs[name] = ":"
 	}
 	for name, body := range stubs {

@@ -11,6 +11,9 @@ import (
 // numbers, so that sums do not depend on their order.
 type USD int64
 
+// OneUSD is one USD in the unit of USD.
+const OneUSD = 10_000_000
+
 // usdDigits is how many decimals of a USD a USD keeps.
 const usdDigits = 7
 
@@ -82,12 +85,11 @@ func badAmount(text, why string) error {
 
 // String is the amount in USD, with no more decimals than it needs.
 func (m USD) String() string {
-	const unit = 10_000_000 // of a USD
 	sign, n := "", uint64(m)
 	if m < 0 {
 		sign, n = "-", -n
 	}
-	text := fmt.Sprintf("%s%d.%0*d", sign, n/unit, usdDigits, n%unit)
+	text := fmt.Sprintf("%s%d.%0*d", sign, n/OneUSD, usdDigits, n%OneUSD)
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
 

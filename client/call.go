@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"time"
 )
 
 // Enqueue asks for a job.
@@ -12,9 +13,53 @@ func (c *Client) Enqueue(ctx context.Context, job JobRequest) (Job, error) {
 	return decode[Job](c, "a job")(c.Post(ctx, JobsPath, job))
 }
 
+// EnqueueAll asks for many jobs, up to MaxBulkJobs: all of them are enqueued, or
+// none. They are returned in the same order, without their payloads.
+func (c *Client) EnqueueAll(ctx context.Context, jobs ...JobRequest) ([]Job, error) {
+	out, err := decode[EnqueuedJobs](c, "jobs")(c.Post(ctx, JobsBulkPath, JobsRequest{Jobs: jobs}))
+	return out.Items, err
+}
+
+// RetryJobs makes failed jobs that a filter picks run again, some at a time: while
+// the answer has a NextCursor there may be more behind it.
+func (c *Client) RetryJobs(ctx context.Context, which JobsChangeRequest) (ChangedJobs, error) {
+	return decode[ChangedJobs](c, "jobs")(c.Post(ctx, JobsRetryPath, which))
+}
+
+// CancelJobs cancels jobs that a filter picks, some at a time: while the answer has a
+// NextCursor there may be more behind it.
+func (c *Client) CancelJobs(ctx context.Context, which JobsChangeRequest) (ChangedJobs, error) {
+	return decode[ChangedJobs](c, "jobs")(c.Post(ctx, JobsCancelPath, which))
+}
+
 // Job reads a job, waiting or ended.
 func (c *Client) Job(ctx context.Context, id string) (Job, error) {
 	return decode[Job](c, "a job")(c.Get(ctx, JobPath(id)))
+}
+
+const (
+	// waitOnce is how long one request waits for the end of a job.
+	waitOnce = 20 * time.Second
+	// waitAgain is the least time between two such requests: a server that stops
+	// answers at once.
+	waitAgain = 500 * time.Millisecond
+)
+
+// AwaitJob waits until a job has ended, or ctx does, and reads it: its state says
+// whether it succeeded, and its result is what its worker answered.
+func (c *Client) AwaitJob(ctx context.Context, id string) (Job, error) {
+	for {
+		begin := time.Now()
+		job, err := decode[Job](c, "a job")(c.GetWith(ctx, JobPath(id), url.Values{"wait": {waitOnce.String()}}))
+		if err != nil || job.Ended() {
+			return job, err
+		}
+		select {
+		case <-ctx.Done():
+			return job, ctx.Err()
+		case <-time.After(waitAgain - time.Since(begin)):
+		}
+	}
 }
 
 // Lanes lists up to limit lanes, or all if limit is 0. The kind is that of

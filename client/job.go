@@ -20,7 +20,13 @@ type Job struct {
 	StartedAt   Instant         `json:"startedAt" nullable:"true"`
 	FinishedAt  Instant         `json:"finishedAt" nullable:"true"`
 	LastError   NullString      `json:"lastError"`
-	Node        NullString      `json:"node" doc:"Where it runs or ran."`
+	Node        NullString      `json:"node" doc:"Where it runs or ran: a node, or the worker that has it."`
+	Result      json.RawMessage `json:"result,omitempty" doc:"What its worker said when it was done, while that is kept. In lists it is absent."`
+}
+
+// Ended reports whether the job does not run any more, unless somebody wants it to.
+func (j Job) Ended() bool {
+	return j.State == JobSucceeded || j.State == JobFailed || j.State == JobCancelled
 }
 
 // JobRequest asks for a job.
@@ -45,3 +51,16 @@ const (
 	JobSucceeded = "succeeded"
 	JobCancelled = "cancelled"
 )
+
+// MaxBulkJobs is how many jobs one request can enqueue.
+const MaxBulkJobs = 10_000
+
+// JobsRequest asks for many jobs: all of them, or none.
+type JobsRequest struct {
+	Jobs []JobRequest `json:"jobs" minItems:"1" maxItems:"10000" nullable:"false" doc:"In the order in which they are enqueued."`
+}
+
+// EnqueuedJobs are jobs that were enqueued together.
+type EnqueuedJobs struct {
+	Items []Job `json:"items" nullable:"false" doc:"In the order of the request. Their payloads are left out."`
+}

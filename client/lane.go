@@ -6,7 +6,7 @@ type Lane struct {
 	Kind         string            `json:"kind" enum:"workflow,source,schedule"`
 	Name         string            `json:"name" example:"mail-to-sheet"`
 	ID           string            `json:"id" format:"uuid"`
-	Status       string            `json:"status" enum:"Running,Idle,Needs attention,Stopped"`
+	Status       string            `json:"status" enum:"Running,Idle,Needs attention,Stopped,Halted"`
 	Issue        NullString        `json:"issue" doc:"What is wrong, in a sentence; null if nothing is." example:"It is paused; resume it to continue."`
 	IssueCode    NullString        `json:"issueCode" doc:"The same for programs, such as paused, backing_off or sign_in."`
 	Schedule     string            `json:"schedule" example:"Every 5 minutes" doc:"A description of its schedule."`
@@ -15,7 +15,9 @@ type Lane struct {
 	LastActivity Activity          `json:"lastActivity"`
 	Pending      int               `json:"pending" doc:"How much waits to be worked on."`
 	Paused       bool              `json:"paused" doc:"A person paused it."`
+	Pause        *Pause            `json:"pause,omitempty" doc:"What was said about that; absent: it is not paused, or nobody knows."`
 	Labels       map[string]string `json:"labels" nullable:"false"`
+	Expectations []Expectation     `json:"expectations,omitempty" doc:"What its definition expects of it, and whether it is met; absent: nothing."`
 }
 
 // Activity is what a lane did last.

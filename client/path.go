@@ -25,6 +25,13 @@ const (
 	WorkflowsPath   = "/api/v1/workflows"
 )
 
+// What is asked of many jobs at once.
+const (
+	JobsBulkPath   = JobsPath + ":bulk"
+	JobsRetryPath  = JobsPath + ":retry"
+	JobsCancelPath = JobsPath + ":cancel"
+)
+
 // JobPath is where a job is.
 func JobPath(id string) string { return join(JobsPath, id, nil) }
 

@@ -22,6 +22,8 @@ type RunSummary struct {
 	UpdatedAt     Instant    `json:"updatedAt"`
 	StartedAt     Instant    `json:"startedAt" nullable:"true"`
 	EndedAt       Instant    `json:"endedAt" nullable:"true"`
+	Through       Instant    `json:"through,omitzero" doc:"Of many runs in a row that found nothing to do and are kept as one, the first of them: when the last one was made. Absent: it is one run."`
+	Count         int64      `json:"count,omitempty" doc:"How many runs it stands for. Absent: one."`
 }
 
 // Run is a run as lists show it.

@@ -19,12 +19,17 @@ type Schedule struct {
 	Missed            *Missed                `json:"missed,omitempty" doc:"What becomes of slots that came due while no worker was running; absent: none of them runs."`
 	Retry             *Retry                 `json:"retry,omitempty" doc:"How often a slot is tried; absent: a graph 3 times, anything else once."`
 	Keep              map[string]string      `json:"keep,omitempty" doc:"For how long its own things are kept; absent: as the server keeps those of all."`
+	Expect            *Expect                `json:"expect,omitempty" doc:"What is expected of it; absent: nothing."`
+	Needs             []Need                 `json:"needs,omitempty" doc:"The sources that must be fresh before a slot starts; absent: none."`
+	Expectations      []Expectation          `json:"expectations,omitempty" doc:"What is expected of it, and whether it is met; absent: nothing, or a change was answered."`
 	Cron              Cron                   `json:"cron,omitempty" doc:"One expression, or a list of several; absent if interval or at take its place."`
 	Timezone          string                 `json:"timezone"`
 	ConcurrencyPolicy pawl.ConcurrencyPolicy `json:"concurrencyPolicy" enum:"Queue,Forbid,Allow,Replace"`
 	Enabled           bool                   `json:"enabled"`
 	Labels            map[string]string      `json:"labels" nullable:"false"`
-	Issue             string                 `json:"issue,omitempty" doc:"Why it was disabled automatically; absent if it was not."`
+	Issue             string                 `json:"issue,omitempty" doc:"Why it was disabled automatically, or is held back by a daily cap; absent if it is neither."`
+	Pause             *Pause                 `json:"pause,omitempty" doc:"Who disabled it, until when and why; absent: it is enabled, nobody knows, or a change of the definition was answered."`
+	CappedUntil       Instant                `json:"cappedUntil,omitzero" doc:"A daily cap is reached: it runs again from this instant on; absent if none is."`
 	Begun             int64                  `json:"begun,omitempty" doc:"How many slots of its own have begun; maxRuns counts them."`
 	NextRunAt         Instant                `json:"nextRunAt" nullable:"true" doc:"Null: none is planned."`
 	LastRunAt         Instant                `json:"lastRunAt" nullable:"true" doc:"When its last run started; null: it never ran."`
@@ -43,6 +48,8 @@ type ScheduleRequest struct {
 	Missed            *Missed                `json:"missed,omitempty" doc:"What becomes of slots that came due while no worker was running. Absent: none of them runs."`
 	Retry             *Retry                 `json:"retry,omitempty" doc:"How often a slot is tried. Absent: a graph 3 times, anything else once."`
 	Keep              map[string]string      `json:"keep,omitempty" doc:"For how long its own things are kept: ages by kind, such as runs: 7d. Absent: as the server keeps those of all."`
+	Expect            *Expect                `json:"expect,omitempty" doc:"What is expected of it: what is not met needs attention. Absent: nothing."`
+	Needs             []Need                 `json:"needs,omitempty" doc:"Sources that must be fresh before a slot starts: one that is too old is asked to fetch, and the slot waits. Absent: none."`
 	Cron              Cron                   `json:"cron,omitempty" doc:"One expression, or a list of several. One of cron, interval and at is needed."`
 	Timezone          string                 `json:"timezone" example:"Europe/Berlin" doc:"The name of an IANA zone."`
 	ExecutionGrantID  string                 `json:"executionGrantId,omitempty" doc:"Absent: one is made, for this graph alone."`
@@ -73,6 +80,8 @@ type SchedulePatch struct {
 	Missed            *Missed                 `json:"missed,omitempty"`
 	Retry             *Retry                  `json:"retry,omitempty"`
 	Keep              *map[string]string      `json:"keep,omitempty" doc:"Empty: as the server keeps those of all."`
+	Expect            *Expect                 `json:"expect,omitempty" doc:"Empty: nothing."`
+	Needs             *[]Need                 `json:"needs,omitempty" doc:"Empty: none."`
 	Cron              *Cron                   `json:"cron,omitempty" doc:"Takes the place of interval and at."`
 	Timezone          *string                 `json:"timezone,omitempty"`
 	ExecutionGrantID  *string                 `json:"executionGrantId,omitempty"`

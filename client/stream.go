@@ -34,6 +34,9 @@ type ScheduleEvent struct {
 	Slot     Instant `json:"slot,omitzero"`
 	Status   string  `json:"status,omitempty"`
 	At       Instant `json:"at"`
+
+	// Disposition is that of a slot that is closed.
+	Disposition string `json:"disposition,omitempty"`
 }
 
 // SourceEvent is the data of an event of kind source.

@@ -26,6 +26,8 @@ type Workflow struct {
 type WorkflowConfig struct {
 	Topics    []string           `json:"topics" nullable:"false"`
 	Keep      map[string]string  `json:"keep,omitempty" doc:"For how long its own things are kept; absent: as the server keeps those of all."`
+	Expect    *Expect            `json:"expect,omitempty" doc:"What is expected of it; absent: nothing."`
+	Needs     []Need             `json:"needs,omitempty" doc:"The sources that must be fresh before a run begins; absent: none."`
 	Producers []DeclaredProducer `json:"producers" nullable:"false"`
 	Consumers []DeclaredConsumer `json:"consumers" nullable:"false"`
 }
@@ -37,11 +39,17 @@ type DeclaredProducer struct {
 	Schedule  DeclaredSchedule `json:"schedule"`
 }
 
-// DeclaredSchedule is an interval, or a cron expression with its zone.
+// DeclaredSchedule is an interval, or a cron expression with its zone, and what
+// limits it.
 type DeclaredSchedule struct {
-	Interval string `json:"interval,omitempty" example:"5m"`
-	Cron     string `json:"cron,omitempty" example:"0 9 * * 1-5"`
-	Timezone string `json:"timezone,omitempty" example:"Europe/Berlin"`
+	Interval string   `json:"interval,omitempty" example:"5m"`
+	Cron     string   `json:"cron,omitempty" example:"0 9 * * 1-5"`
+	Timezone string   `json:"timezone,omitempty" example:"Europe/Berlin"`
+	From     string   `json:"from,omitempty" example:"2026-12-01" doc:"A date or an instant: nothing runs before it."`
+	Until    string   `json:"until,omitempty" example:"2027-06-30" doc:"A date or an instant: the last on which it runs."`
+	Except   []string `json:"except,omitempty" doc:"What is left out: dates, ranges of dates, cron expressions and calendar:NAME."`
+	Jitter   string   `json:"jitter,omitempty" example:"5m" doc:"Each run starts later than its time by less than this, always by the same."`
+	Missed   *Missed  `json:"missed,omitempty" doc:"What becomes of times that came due while it could not run; absent: one run stands for all of them."`
 }
 
 // DeclaredConsumer is a consumer as the script declares it.
@@ -57,7 +65,7 @@ type DeclaredConsumer struct {
 type WorkflowProducer struct {
 	Name        string  `json:"name" example:"pollMail"`
 	Schedule    string  `json:"schedule" example:"Every 5 minutes" doc:"In words."`
-	NextRunAt   Instant `json:"nextRunAt"`
+	NextRunAt   Instant `json:"nextRunAt" nullable:"true" doc:"Null: the schedule has ended."`
 	LastRunAt   Instant `json:"lastRunAt" nullable:"true"`
 	RequestedAt Instant `json:"requestedAt" nullable:"true" doc:"When a run was requested that has not started yet."`
 }

@@ -2,6 +2,9 @@ package e2e
 
 import (
 	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -66,5 +69,57 @@ func TestFullDiskUnderAServer(t *testing.T) {
 	}
 	if !strings.Contains(s.log.String(), "the database can be written again") {
 		t.Error("the log does not say that it goes on")
+	}
+}
+
+// A disk that becomes full in the middle of a prune leaves everything as a step left it,
+// and the next pass ends what it began.
+func TestFullDiskUnderAPrune(t *testing.T) {
+	t.Setenv("PAWL_KEEP", "job-history=1s")
+	s := serve(t, "sqlite:.pawl/pawl.db")
+	type pruned struct {
+		Rows int64 `json:"rows"`
+	}
+	const jobs = 600
+	last := ""
+	for i := range jobs {
+		var j job
+		if status := s.call("POST", "/api/v1/jobs", map[string]any{"task": "log", "payload": map[string]any{"message": strconv.Itoa(i)}}, &j); status != http.StatusCreated {
+			t.Fatalf("enqueue answered %d", status)
+		}
+		last = j.ID
+	}
+	s.eventually("the last job ended", func() bool { return s.job(last).State == "succeeded" })
+	var old pruned
+	s.eventually("all of it is old", func() bool {
+		return s.call("POST", "/api/v1/prune?dryRun=true", nil, &old) == http.StatusOK && old.Rows >= jobs
+	})
+	log, err := os.Stat(filepath.Join(s.dir, ".pawl", "pawl.db-wal"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	limitFiles(t, s.cmd.Process.Pid, uint64(log.Size())/2) // the log of the file is used from its beginning, or grows
+	refused := false
+	for range 20 {
+		var none pruned
+		if refused = s.call("POST", "/api/v1/prune", nil, &none) == http.StatusServiceUnavailable; refused {
+			break
+		}
+		s.call("POST", "/api/v1/jobs", map[string]any{"task": "log", "payload": map[string]any{"message": strings.Repeat("x", 50_000)}, "runAt": time.Now().Add(time.Hour)}, nil)
+	}
+	if !refused {
+		t.Fatal("the disk never was full")
+	}
+	limitFiles(t, s.cmd.Process.Pid, 0)
+	s.eventually("it is ready again", func() bool { return s.status("/readyz") == http.StatusOK })
+	var done pruned
+	if status := s.call("POST", "/api/v1/prune", nil, &done); status != http.StatusOK {
+		t.Fatalf("prune answered %d", status)
+	}
+	var left struct {
+		Items []job `json:"items"`
+	}
+	if status := s.call("GET", "/api/v1/jobs?state=succeeded&task=log", nil, &left); status != http.StatusOK || len(left.Items) != 0 {
+		t.Errorf("%d: %d outcomes are left", status, len(left.Items))
 	}
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // serveFolder starts a server that serves a folder with these definitions.
-func serveFolder(t *testing.T, database, definitions string, flags ...string) *server {
+func serveFolder(t *testing.T, database, definitions string) *server {
 	t.Helper()
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "schedules.yaml"), []byte(definitions), 0o600); err != nil {
@@ -24,7 +24,7 @@ func serveFolder(t *testing.T, database, definitions string, flags ...string) *s
 	}
 	addr := freeAddr(t)
 	s := &server{t: t, dir: t.TempDir(), url: "http://" + addr, log: &logBuffer{}}
-	s.args = append([]string{"serve", "--addr", addr, "--database", database, "--allow-private", "127.0.0.1/32", "--drain", "1s", folder}, flags...)
+	s.args = []string{"serve", "--addr", addr, "--database", database, "--allow-private", "127.0.0.1/32", "--drain", "1s", folder}
 	s.start()
 	t.Cleanup(func() {
 		s.kill()
@@ -85,19 +85,7 @@ cron: "0 0 1 1 *"
 concurrencyPolicy: Allow
 `)
 		sch := s.scheduleNamed("nightly")
-		var made []client.Slot
-		for round := range 14 {
-			var slot client.Slot
-			if status := s.call("POST", "/api/v1/schedules/"+sch.ID+"/run", nil, &slot); status != 202 {
-				t.Fatalf("round %d: %d", round, status)
-			}
-			made = append(made, slot)
-			for end := time.Now().Add(time.Duration(rand.IntN(1500)) * time.Millisecond); time.Now().Before(end); { // anywhere in its life
-				s.slotAt(sch.ID, slot.ScheduledFor)
-			}
-			s.kill()
-			s.start()
-		}
+		made := s.runAndKill(sch.ID, 14)
 		known, unknown := 0, 0
 		for _, m := range made {
 			var slot client.Slot
@@ -147,6 +135,25 @@ concurrencyPolicy: Allow
 			s.eventually("process "+text+" is gone", func() bool { return syscall.Kill(pid, 0) != nil || zombie(pid) })
 		}
 	})
+}
+
+// runAndKill runs slots of a schedule by hand, and kills the server anywhere in the life of
+// each.
+func (s *server) runAndKill(id string, rounds int) (made []client.Slot) {
+	s.t.Helper()
+	for round := range rounds {
+		var slot client.Slot
+		if status := s.call("POST", "/api/v1/schedules/"+id+"/run", nil, &slot); status != 202 {
+			s.t.Fatalf("round %d: %d", round, status)
+		}
+		made = append(made, slot)
+		for end := time.Now().Add(time.Duration(rand.IntN(1500)) * time.Millisecond); time.Now().Before(end); {
+			s.slotAt(id, slot.ScheduledFor)
+		}
+		s.kill()
+		s.start()
+	}
+	return made
 }
 
 // zombie reports whether a process has ended and nobody has asked for how.

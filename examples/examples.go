@@ -25,5 +25,5 @@ var Poet embed.FS
 // Orders are the workflows that place orders, small ones at once and large ones
 // when a person has approved them, and their connections.
 //
-//go:embed orders
+//go:embed orders/*.ts orders/*.yaml
 var Orders embed.FS

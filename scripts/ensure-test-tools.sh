@@ -1,8 +1,8 @@
 #!/bin/sh
 # Makes sure that the tests find what they need: Go, a C compiler (the race
-# detector is linked with it), the PostgreSQL server programs, Node with npm, and
-# Chromium. On Debian and its relatives it installs what is missing; elsewhere it says what
-# to install.
+# detector is linked with it), the PostgreSQL server programs, Node with npm,
+# Python with psycopg and mypy, Chromium, and promtool. On Debian and its relatives it installs what is missing;
+# elsewhere it says what to install.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -25,18 +25,26 @@ missing() {
     # MCP servers of others, which tests speak to, are written for Node.
     command -v node >/dev/null || packages="${packages:+$packages }nodejs"
     command -v npm >/dev/null || packages="${packages:+$packages }npm"
+    # The client of Python is tested with the driver that applications use, and its
+    # types are checked. A Python of one's own may lack the driver that the system's has.
+    python3 -c 'import psycopg' 2>/dev/null || /usr/bin/python3 -c 'import psycopg' 2>/dev/null || packages="${packages:+$packages }python3 python3-psycopg"
+    command -v mypy >/dev/null || packages="${packages:+$packages }mypy"
     # The pages are tested in a real browser.
     command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null ||
         [ -d "/Applications/Google Chrome.app" ] || packages="${packages:+$packages }chromium"
+    # The alert rules are tested by the program of those who evaluate them. It is
+    # in the package of the server, which is not installed: it would be started.
+    promtool=
+    command -v promtool >/dev/null || [ -x bin/tools/promtool ] || promtool=promtool
 }
 missing
-[ -n "$packages" ] || exit 0
+[ -n "$packages$promtool" ] || exit 0
 
 if ! command -v apt-get >/dev/null; then
-    echo "missing: $packages" >&2
+    echo "missing: $packages $promtool" >&2
     case "$(uname -s)" in
-    Darwin) echo "install with: brew install postgresql@17 node && brew install --cask google-chrome" >&2 ;;
-    *) echo "install your system's packages of a C compiler, the PostgreSQL server, Node, npm and Chromium" >&2 ;;
+    Darwin) echo "install with: brew install postgresql@17 node python mypy prometheus && pip3 install 'psycopg[binary]' && brew install --cask google-chrome" >&2 ;;
+    *) echo "install your system's packages of a C compiler, the PostgreSQL server, Node, npm, Python, psycopg, mypy, Chromium and Prometheus (promtool)" >&2 ;;
     esac
     exit 1
 fi
@@ -44,10 +52,10 @@ fi
 root=
 if [ "$(id -u)" -ne 0 ]; then
     if ! command -v sudo >/dev/null; then
-        echo "missing: $packages; install as root: apt-get install $packages" >&2
-        exit 1
+        [ -z "$packages" ] || { echo "missing: $packages; install as root: apt-get install $packages" >&2 && exit 1; }
+    else
+        root=sudo
     fi
-    root=sudo
 fi
 
 # One of several that were started together installs; the others wait, and find
@@ -59,7 +67,7 @@ if command -v flock >/dev/null; then
         flock 9
     fi
     missing
-    [ -n "$packages" ] || exit 0
+    [ -n "$packages$promtool" ] || exit 0
 fi
 
 # Debian's package would make a cluster of its own and start it as a service.
@@ -102,10 +110,19 @@ apt_get() {
     done
 }
 
-echo "installing: $packages" >&2
+echo "installing: $packages $promtool" >&2
 # A broken extra source need not stop the packages of the others.
 apt_get update || echo "apt-get update had errors; trying to install anyway" >&2
 # shellcheck disable=SC2086 # the list is split on purpose
-apt_get install -y --no-install-recommends $packages
+[ -z "$packages" ] || apt_get install -y --no-install-recommends $packages
+
+if [ -n "$promtool" ]; then
+    mkdir -p bin/tools
+    folder=$(mktemp -d) && chmod 777 "$folder" # apt downloads as a user of its own
+    (cd "$folder" && apt-get download prometheus >/dev/null)
+    dpkg-deb --fsys-tarfile "$folder"/prometheus_*.deb | tar -xO ./usr/bin/promtool >"$folder/promtool"
+    chmod +x "$folder/promtool" && mv "$folder/promtool" bin/tools/promtool
+    rm -rf "$folder"
+fi
 
 [ -n "${PAWL_TEST_POSTGRES:-}" ] || CGO_ENABLED=0 go run ./internal/pgtest/with -find >/dev/null

@@ -24,11 +24,13 @@ type house struct {
 	cfg   server.Config
 	clean []func()
 
-	at     string // URL of the server
-	token  string
-	stop   context.CancelFunc
-	ended  chan error
-	client *http.Client
+	at      string        // URL of the server
+	started time.Duration // how long its last start took
+	bytes   int64         // of the database
+	token   string
+	stop    context.CancelFunc
+	ended   chan error
+	client  *http.Client
 }
 
 const workflow = `export default { name: "seed", topics: { t: {} }, producers: { look: { publishes: ["t"], schedule: { interval: "12h" }, handler: async () => ({}) } },
@@ -68,30 +70,36 @@ func open(ctx context.Context, r *measure.Report, p measure.Place, size bulk.Siz
 		return h, err
 	}
 	r.Say("%d lanes and %d runs", size.Lanes, size.Runs)
-	if err := fill(ctx, h.cfg.Database, seed, size); err != nil {
+	if h.bytes, err = fill(ctx, r, h.cfg.Database, seed, size); err != nil {
 		return h, err
 	}
 	return h, h.start(ctx)
 }
 
-func fill(ctx context.Context, at string, seed bulk.Seed, size bulk.Size) error {
+func fill(ctx context.Context, r *measure.Report, at string, seed bulk.Seed, size bulk.Size) (bytes int64, err error) {
 	db, err := store.Open(ctx, at, store.Options{})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer db.Close() //nolint:errcheck // the server opens it again
-	return bulk.Fill(ctx, db, seed, size)
+	begun := time.Now()
+	if err := bulk.Fill(ctx, db, seed, size); err != nil {
+		return 0, err
+	}
+	r.Say("made in %s", time.Since(begun).Round(time.Second))
+	s, err := db.Storage(ctx)
+	return s.Bytes, err
 }
 
 func (h *house) start(ctx context.Context) error {
 	ctx, h.stop = context.WithCancel(ctx)
 	h.ended = make(chan error, 1)
-	ready := make(chan server.Started, 1)
+	ready, begun := make(chan server.Started, 1), time.Now()
 	var tokenPath string
 	go func() { h.ended <- server.Run(ctx, h.cfg, func(s server.Started) { ready <- s }) }()
 	select {
 	case s := <-ready:
-		h.at, tokenPath = s.URL, s.AdminTokenPath
+		h.at, tokenPath, h.started = s.URL, s.AdminTokenPath, time.Since(begun)
 	case err := <-h.ended:
 		h.stop = nil
 		return errors.Join(errors.New("the server ended"), err)

@@ -2,7 +2,7 @@
 // durability and an executor that does nothing: what many that wait cost, and
 // how late slots start.
 //
-// usage: go run ./schedule [-quick] [-slots N] [-pg URL] [-only SQLite|PostgreSQL] [-dir DIR] [-out FILE] [-cpuprofile FILE]
+// usage: go run ./schedule [-quick] [-slots N] [-commands N] [-pg URL] [-only SQLite|PostgreSQL] [-dir DIR] [-out FILE] [-cpuprofile FILE]
 //
 // Without -pg (or PAWL_TEST_POSTGRES) only SQLite is measured.
 package main
@@ -31,9 +31,13 @@ const note = "Lateness is from the instant of a slot to the call of its executor
 
 func main() {
 	slots := flag.Int("slots", 0, "measure only `N` slots of one instant and what they cost")
+	commands := flag.Int("commands", 0, "measure only `N` slots of commands beside those of graphs, the start of commands and the import of crontabs")
 	measure.Main("Schedules", "bench-schedule", func(ctx context.Context, r *measure.Report, p measure.Place, quick bool) error {
 		if *slots > 0 {
 			return slotsOnly(ctx, r, p, *slots)
+		}
+		if *commands > 0 {
+			return commandsOnly(ctx, r, p, *commands)
 		}
 		return all(ctx, r, p, quick)
 	}, note)

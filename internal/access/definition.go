@@ -15,6 +15,8 @@ type Definition struct {
 	Connection string // the connection that it writes with
 	Job        string // the task of the job that it enqueues
 	Runs       string // the schedule that it runs
+
+	Fetches []string // the sources that it asks to fetch
 }
 
 // workflowProvider is the provider of graphs that are workflows of this server.
@@ -38,6 +40,9 @@ func (d Definition) needs() (list []struct{ scope, why string }) {
 	}
 	if d.Runs != "" {
 		add("schedules:write", "runs the schedule "+d.Runs)
+	}
+	for _, source := range d.Fetches {
+		add("sources:write", "makes the source "+source+" fetch")
 	}
 	return list
 }

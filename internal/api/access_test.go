@@ -44,6 +44,9 @@ func TestSchedulesOfWorkflowsNeedTheRightToRunThem(t *testing.T) {
 		r.as(both, "POST", "/api/v1/backfills/"+b.ID+"/confirm", map[string]any{"hash": b.Hash}).want(200)
 		r.as(narrow, "POST", "/api/v1/backfills/"+b.ID+"/pause", nil).want(200)
 		refused(r.as(narrow, "POST", "/api/v1/backfills/"+b.ID+"/resume", nil))
+		refused(r.as(narrow, "POST", path+"/pause", map[string]any{"until": "1h"})) // which would enable it
+		r.as(narrow, "POST", path+"/pause", map[string]any{"note": "stop"}).want(200)
+		refused(r.as(narrow, "POST", path+"/resume", nil))
 		r.as(narrow, "PATCH", path, map[string]any{"enabled": false}).want(200)
 		r.as(narrow, "DELETE", path, nil).want(200)
 	})

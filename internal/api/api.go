@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net/http"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -19,6 +19,7 @@ import (
 	"github.com/pawlrun/pawl/internal/source/fetch"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/tool"
+	"github.com/pawlrun/pawl/internal/worker"
 	"github.com/pawlrun/pawl/internal/workflow"
 )
 
@@ -64,6 +65,9 @@ type Config struct {
 	// Hooks are what the routes of hooks speak of; without them there are no such
 	// routes.
 	Hooks *hook.Service
+	// Workers are the tasks that programs of users serve; without them there are no
+	// routes of such tasks.
+	Workers *worker.Service
 
 	// Keeper knows the tokens; nil makes one.
 	Keeper *access.Keeper
@@ -111,13 +115,20 @@ type API struct {
 	schedules *schedule.Service // nil if there are none
 	tools     *tool.Set         // nil if there are none
 	hooks     *hook.Service     // nil if there are none
+	workers   *worker.Service   // nil if there are none
 	log       *slog.Logger
 	feed      *Feed
 
 	surface *surface
 	keeper  *access.Keeper
 	touches touches
-	metrics http.Handler
+	unready unready
+}
+
+// unready is what the log was told of the checks of readiness.
+type unready struct {
+	mu     sync.Mutex
+	checks map[string]string // what is wrong, by name; guarded by mu
 }
 
 // New makes an API.
@@ -141,14 +152,13 @@ func New(cfg Config) *API {
 		cfg.Pruner = prune.New(prune.Config{DB: cfg.DB, Log: cfg.Log})
 	}
 	a := &API{
-		cfg: cfg, keeper: cfg.Keeper, db: cfg.DB, queue: cfg.Queue, kinds: cfg.Kinds, workflows: cfg.Workflows, sources: cfg.Sources, schedules: cfg.Schedules, tools: cfg.Tools, hooks: cfg.Hooks, log: cfg.Log, feed: cfg.Feed,
+		cfg: cfg, keeper: cfg.Keeper, db: cfg.DB, queue: cfg.Queue, kinds: cfg.Kinds, workflows: cfg.Workflows, sources: cfg.Sources, schedules: cfg.Schedules, tools: cfg.Tools, hooks: cfg.Hooks, workers: cfg.Workers, log: cfg.Log, feed: cfg.Feed,
 		surface: surfaceOf(shape{
 			version: cfg.Version, maxBody: cfg.MaxPayload + bodyRoom,
-			workflows: cfg.Workflows != nil, sources: cfg.Sources != nil, fetcher: cfg.Fetcher != nil, schedules: cfg.Schedules != nil, tools: cfg.Tools != nil, hooks: cfg.Hooks != nil,
+			workflows: cfg.Workflows != nil, sources: cfg.Sources != nil, fetcher: cfg.Fetcher != nil, schedules: cfg.Schedules != nil, tools: cfg.Tools != nil, hooks: cfg.Hooks != nil, workers: cfg.Workers != nil,
 		}),
 	}
 	a.touches = touches{api: a, last: map[string]time.Time{}}
-	a.metrics = a.newMetrics()
 	return a
 }
 

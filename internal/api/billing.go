@@ -52,7 +52,7 @@ func (a *API) listAccounts(ctx context.Context, in *listAccountsInput) (*pageOut
 
 func accountOf(acc *billing.Account) client.Account {
 	out := client.Account{
-		ID: acc.ID, OwnerUserID: acc.OwnerID, Name: acc.Name, BalanceUSD: acc.Balance, KeyRef: client.NullString(acc.KeyRef), ReservedUSD: acc.Reserved,
+		ID: acc.ID, OwnerUserID: acc.OwnerID, Name: acc.Name, BalanceUSD: acc.Balance, KeyRef: client.NullString(acc.KeyRef), Timezone: acc.Timezone, ReservedUSD: acc.Reserved,
 		Days: make([]client.DaySpend, len(acc.Days)), CreatedAt: client.At(acc.CreatedAt),
 	}
 	for i, d := range acc.Days {
@@ -112,9 +112,13 @@ func (a *API) listReceipts(ctx context.Context, in *listReceiptsInput) (*pageOut
 }
 
 func receiptOf(r *grantstore.Receipt) client.Receipt {
-	return client.Receipt{
+	out := client.Receipt{
 		ID: r.ID, BillingAccountID: r.AccountID, GrantID: client.NullString(r.GrantID), ScheduleID: client.NullString(r.ScheduleID), RunID: r.RunID, Attempt: r.Attempt,
 		SourceSystem: r.System, SourceReference: r.Reference, Executor: r.Executor, Model: client.NullString(r.Model),
-		InputTokens: r.InputTokens, OutputTokens: r.OutputTokens, AmountUSD: pawl.USD(r.Amount), CreatedAt: client.At(r.CreatedAt),
+		InputTokens: r.InputTokens, OutputTokens: r.OutputTokens, AmountUSD: pawl.USD(r.Amount), CostSource: billing.CostSource(r.Price), CreatedAt: client.At(r.CreatedAt),
 	}
+	if out.CostSource == billing.CostOfPrices {
+		out.Price = client.NullString(r.Price)
+	}
+	return out
 }

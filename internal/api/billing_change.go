@@ -14,6 +14,7 @@ import (
 	"github.com/pawlrun/pawl/internal/definition"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/userstore"
+	"github.com/pawlrun/pawl/internal/when"
 )
 
 // accountDays is for how many days the answer to a change tells what was spent.
@@ -34,6 +35,11 @@ type updateAccountInput struct {
 func (in *updateAccountInput) check() error {
 	if in.ID != defaultAccount && uuid.Validate(in.ID) != nil {
 		return &pawl.Error{Code: pawl.CodeNotFound, Op: "find billing account", Msg: "there is no such billing account", Hint: "pawl get accounts shows yours."}
+	}
+	if zone := in.Body.Timezone; zone != nil {
+		if _, err := when.LoadZone(*zone); err != nil || *zone == "" {
+			return invalid("Use a name of the IANA database, such as Europe/Berlin or UTC.", client.Fault{Pointer: "/timezone", Message: "is not a known time zone"})
+		}
 	}
 	return checkKeyRef(in.Body.KeyRef)
 }
@@ -56,7 +62,7 @@ type updateAccountOutput struct {
 	Body     client.Account
 }
 
-// updateAccount changes the key and the balance of an account. A key reference
+// updateAccount changes the key, the time zone and the balance of an account. A key reference
 // names a secret of the server and a balance is money, so that only admins may,
 // on accounts of their own, too.
 func (a *API) updateAccount(ctx context.Context, in *updateAccountInput) (*updateAccountOutput, error) {
@@ -97,6 +103,9 @@ func auditAccount(ctx context.Context, tx *store.Tx, caller *userstore.Token, be
 	}
 	if (before.Balance == nil) != (now.Balance == nil) || before.Balance != nil && *before.Balance != *now.Balance {
 		detail["balanceUsd"], detail["balanceUsdBefore"] = now.Balance, before.Balance
+	}
+	if before.Timezone != now.Timezone {
+		detail["timezone"], detail["timezoneBefore"] = now.Timezone, before.Timezone
 	}
 	if len(detail) == 0 {
 		return nil

@@ -56,6 +56,14 @@ func TestUpdateAccount(t *testing.T) {
 				t.Errorf("step %d: %s after %d audits, want %+v", i, got, audits(), step)
 			}
 		}
+		if got := r.setAccount("default", `{}`); got.Timezone != "UTC" {
+			t.Errorf("the zone is %q", got.Timezone)
+		}
+		for range 2 {
+			if got := r.setAccount("default", `{"timezone":"Europe/Berlin"}`); got.Timezone != "Europe/Berlin" || audits() != 6 {
+				t.Errorf("the zone is %q after %d audits", got.Timezone, audits())
+			}
+		}
 		var page client.Page[client.Account]
 		r.do("GET", "/api/v1/billing/accounts?limit=1", nil).want(200).into(&page)
 		if len(page.Items) != 1 || told(page.Items[0]) != "- 0" || page.NextCursor != "" {
@@ -83,6 +91,9 @@ func TestLiteralKeyIsRefusedWithoutAnEcho(t *testing.T) {
 			`{"keyRef":"Bearer ${TEAM_KEY}"}`:       "/keyRef",
 			`{"keyRef":"file:` + literal + `"}`:     "/keyRef",
 			`{"keyRef":""}`:                         "/keyRef",
+			`{"timezone":"Mars/Base"}`:              "/timezone",
+			`{"timezone":""}`:                       "/timezone",
+			`{"timezone":"../../etc/passwd"}`:       "/timezone",
 			`{"keyRef":["` + literal + `"]}`:        "/keyRef",
 			`{"key":"` + literal + `"}`:             "/key",
 			`{"balanceUsd":"` + literal + `"}`:      "/balanceUsd",

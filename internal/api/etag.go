@@ -37,7 +37,7 @@ func scheduleTag(s *client.Schedule) string {
 	if s.ID == "" {
 		return ""
 	}
-	raw, _ := json.Marshal([]any{s.Name, s.ExecutionGrantID, s.GraphID, s.Input, s.Cron, s.Timezone, s.ConcurrencyPolicy, s.Enabled, s.Labels, s.Timing, s.Run, s.Idempotent, s.Missed, s.Retry, s.Keep}) // of types that can be JSON
+	raw, _ := json.Marshal([]any{s.Name, s.ExecutionGrantID, s.GraphID, s.Input, s.Cron, s.Timezone, s.ConcurrencyPolicy, s.Enabled, s.Labels, s.Timing, s.Run, s.Idempotent, s.Missed, s.Retry, s.Keep, s.Expect, s.Needs}) // of types that can be JSON
 	sum := sha256.Sum256(raw)
 	return tagOf(hex.EncodeToString(sum[:16]))
 }

@@ -11,18 +11,22 @@ import (
 
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/queue"
+	"github.com/pawlrun/pawl/internal/relay"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
-// Feed hands what happens in this process to whoever follows it. Publishing
-// never waits: a follower that is slow loses its oldest events and is told how
-// many. While nobody follows, publishing costs one atomic read.
+// Feed hands what happens, in this process and as far as a relay tells in others,
+// to whoever follows it. Publishing never waits: a follower that is slow loses its
+// oldest events and is told how many. While nobody follows, publishing costs two
+// atomic reads.
 //
 // Events have growing numbers. The last ones are remembered, so that a follower
 // whose connection broke can go on where it stopped; for that the feed listens
 // for a minute after the last one left.
 type Feed struct {
-	awake atomic.Bool // there are followers, or were a moment ago
+	awake atomic.Bool  // there are followers, or were a moment ago
+	relay *relay.Relay // tells other nodes; nil: there are none
+	waits jobWaits     // requests that wait for the end of a job
 
 	mu        sync.Mutex
 	next      int64              // number of the next event; guarded by mu
@@ -67,19 +71,27 @@ const (
 // because they begin with the time.
 func NewFeed() *Feed {
 	n := time.Now().UnixMicro()
-	return &Feed{next: n, floor: n - 1, end: make(chan struct{})}
+	return &Feed{next: n, floor: n - 1, end: make(chan struct{}), waits: jobWaits{every: waitLook}}
 }
 
 // publish tells of a change: the kind of thing, which one, who may know, and
 // what.
 func (f *Feed) publish(kind, id string, about subject, data any) {
-	if !f.awake.Load() {
+	if !f.wanted() {
 		return
 	}
 	raw, err := json.Marshal(data)
 	if err != nil {
 		return // only our own types come here, and they can be JSON
 	}
+	f.relay.Event(relay.Event{Kind: kind, ID: id, Data: raw, LaneKind: string(about.lane.kind), LaneKey: about.lane.key, Owner: about.job})
+	if f.awake.Load() {
+		f.hand(kind, id, about, raw)
+	}
+}
+
+// hand gives an event to those who follow here.
+func (f *Feed) hand(kind, id string, about subject, raw []byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	e := feedEvent{f.next, kind, id, raw, about}
@@ -96,7 +108,10 @@ func (f *Feed) publish(kind, id string, about subject, data any) {
 
 // Observe tells of what happens to jobs; it is made for queue.Config.
 func (f *Feed) Observe(e queue.Event) {
-	if !f.awake.Load() {
+	if store.JobState(e.What).Ended() {
+		f.jobEnded(&e.Job)
+	}
+	if !f.wanted() {
 		return
 	}
 	r := store.JobRecord{Job: e.Job, State: stateAfter(e), LastError: e.Err}
@@ -164,7 +179,9 @@ func (f *Feed) follow(view view, kinds []string, id string, after int64) (*follo
 	if f.sleep != nil {
 		f.sleep.Stop()
 	}
-	f.awake.Store(true)
+	if !f.awake.Swap(true) {
+		f.relay.Followed()
+	}
 	f.followers = append(f.followers, to)
 	if after == 0 {
 		return to, true

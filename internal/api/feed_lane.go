@@ -55,7 +55,7 @@ func (e laneEvent) MarshalJSON() ([]byte, error) {
 
 // ObserveLane tells of what happens to lanes beside their runs.
 func (f *Feed) ObserveLane(c lane.Change) {
-	if !f.awake.Load() {
+	if !f.wanted() {
 		return
 	}
 	f.publish(string(c.Kind), c.Key, ofLane(c.Ref), laneEvent(c))

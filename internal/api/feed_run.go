@@ -9,7 +9,7 @@ import (
 // ObserveRun tells of what happens to runs of lanes. What runs carry is left out:
 // it can be large.
 func (f *Feed) ObserveRun(e ledger.Event, of lane.Ref) {
-	if !f.awake.Load() {
+	if !f.wanted() {
 		return
 	}
 	f.publish("run", e.Run.ID, ofLane(of), client.RunEvent{What: string(e.What), Run: runSummary(&e.Run, of), At: client.At(e.Run.UpdatedAt), Alarm: e.Alarm})

@@ -1,9 +1,12 @@
 package api
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -82,4 +85,29 @@ func TestMetricsTellTheBacklog(t *testing.T) {
 				strings.Contains(got, "pawl_queue_oldest_pending_seconds 360")
 		})
 	})
+}
+
+// The log tells of readiness when it changes, and not at every probe.
+func TestReadinessIsLoggedWhenItChanges(t *testing.T) {
+	var log bytes.Buffer
+	a := &API{log: slog.New(slog.NewTextHandler(&log, nil))}
+	away := &pawl.Error{Code: pawl.CodeUnavailable, Msg: "the database cannot be reached"}
+	for _, err := range []error{nil, nil, away, away, errors.New("x"), away, nil, nil} {
+		a.tellReadiness("database", err)
+	}
+	for _, err := range []error{nil, &pawl.Error{Msg: "late by 30s"}, &pawl.Error{Msg: "late by 31s"}, nil} {
+		a.tellReadiness("canary", err)
+	}
+	var got []string
+	for line := range strings.Lines(log.String()) {
+		_, text, _ := strings.Cut(line, "msg=")
+		got = append(got, strings.TrimSpace(text))
+	}
+	want := []string{
+		`"not ready" check=database err="the database cannot be reached"`, `"not ready" check=database err=x`, `"not ready" check=database err="the database cannot be reached"`,
+		`"ready again" check=database`, `"not ready" check=canary err="late by 30s"`, `"ready again" check=canary`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
 }

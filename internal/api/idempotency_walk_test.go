@@ -60,7 +60,20 @@ func (r *rig) posts(t *testing.T) map[string]func() request {
 		"/api/v1/hooks/{name}/deliveries/{id}/redeliver": func() request {
 			return request{"/api/v1/hooks/walked/deliveries/" + r.putHook("walked", logging).ID + "/redeliver", nil}
 		},
-		"/api/v1/jobs": func() request { return request{"/api/v1/jobs", `{"task":"echo","delay":"1h"}`} },
+		"/api/v1/tasks/{name}/claim":    func() request { return request{r.served("claimed", "claim"), `{}`} },
+		"/api/v1/tasks/{name}/complete": func() request { return r.leased("completed", "complete") },
+		"/api/v1/tasks/{name}/fail":     func() request { return r.leased("failed", "fail") },
+		"/api/v1/tasks/{name}/extend":   func() request { return r.leased("extended", "extend") },
+		"/api/v1/jobs":                  func() request { return request{"/api/v1/jobs", `{"task":"echo","delay":"1h"}`} },
+		"/api/v1/jobs:bulk":             func() request { return request{"/api/v1/jobs:bulk", `{"jobs":[{"task":"echo","delay":"1h"}]}`} },
+		"/api/v1/jobs:retry": func() request {
+			r.waitState(r.enqueue(map[string]any{"task": "fail", "lane": "again"}).ID, "failed")
+			return request{"/api/v1/jobs:retry", `{"filter":{"lane":"again"}}`}
+		},
+		"/api/v1/jobs:cancel": func() request {
+			r.enqueue(map[string]any{"task": "echo", "lane": "gone", "delay": "1h"})
+			return request{"/api/v1/jobs:cancel", `{"filter":{"lane":"gone"}}`}
+		},
 		"/api/v1/jobs/{id}/retry": func() request {
 			j := r.enqueue(map[string]any{"task": "fail"})
 			r.waitState(j.ID, "failed")
@@ -108,6 +121,12 @@ func (r *rig) posts(t *testing.T) map[string]func() request {
 		"/api/v1/schedules/{id}/run": func() request {
 			return request{"/api/v1/schedules/" + r.schedule(yearly("runs-now", "http:poet")).ID + "/run", nil}
 		},
+		"/api/v1/schedules/{id}/pause": func() request {
+			return request{"/api/v1/schedules/" + r.schedule(yearly("pauses", "http:poet")).ID + "/pause", `{"until":"2h"}`}
+		},
+		"/api/v1/schedules/{id}/resume": func() request {
+			return request{"/api/v1/schedules/" + r.schedule(yearly("resumes", "http:poet")).ID + "/resume", nil}
+		},
 		"/api/v1/schedules/{id}/slots/{instant}/retry": func() request { return request{r.slotTo("retry"), nil} },
 		"/api/v1/schedules/{id}/slots/{instant}/skip":  func() request { return request{r.slotTo("skip"), nil} },
 		"/api/v1/schedules/{id}/backfill": func() request {
@@ -135,10 +154,10 @@ func (r *rig) posts(t *testing.T) map[string]func() request {
 // taking is a workflow of this name that takes events and calls nothing.
 func taking(name string) string { return consuming(name, ``) }
 
-// changeNothing are the POSTs that are carried out again, because they have no
-// effect.
+// changeNothing are the POSTs that are carried out again: they have no effect, or,
+// as a claim, one that is undone by itself.
 func changeNothing() []string {
-	return []string{"/api/v1/backup", "/api/v1/runs/{id}/replay", "/api/v1/sources/test", "/api/v1/connections/{name}/test"}
+	return []string{"/api/v1/tasks/{name}/claim", "/api/v1/backup", "/api/v1/runs/{id}/replay", "/api/v1/sources/test", "/api/v1/connections/{name}/test"}
 }
 
 // Every POST takes an Idempotency-Key: sent twice it acts once, and the key

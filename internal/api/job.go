@@ -28,7 +28,7 @@ func jobOf(r *store.JobRecord) client.Job {
 	j := client.Job{
 		ID: strconv.FormatInt(r.ID, 10), Task: r.Task, Payload: r.Payload, RunAt: client.At(r.RunAt), Key: client.NullString(r.Key), Lane: client.NullString(r.Lane),
 		State: string(r.State), Attempt: r.Attempt, CreatedAt: client.At(r.CreatedAt), CreatedBy: client.NullString(r.CreatedBy), Internal: r.Owner == "",
-		StartedAt: client.At(r.StartedAt), FinishedAt: client.At(r.FinishedAt), LastError: client.NullString(r.LastError), Node: client.NullString(r.Node),
+		StartedAt: client.At(r.StartedAt), FinishedAt: client.At(r.FinishedAt), LastError: client.NullString(r.LastError), Node: client.NullString(r.Node), Result: r.Result,
 	}
 	if !r.Past {
 		j.Priority, j.MaxAttempts = &r.Priority, &r.MaxAttempts
@@ -47,28 +47,16 @@ func (a *API) presentJob(r *store.JobRecord) client.Job {
 
 // JobPath is the input of requests about one job.
 type JobPath struct {
-	ID string `path:"id" example:"355813294120960001" doc:"The job's id."`
+	ID string `path:"id" example:"355813294120960001" doc:"The job's id: a number, or the UUID that pawl.add_job returned."`
 }
 
-// number reads the id. What is no number is no job.
+// number reads the id. What is neither a number nor the UUID of one is no job.
 func (p JobPath) number() (int64, error) {
-	id, err := strconv.ParseInt(p.ID, 10, 64)
-	if err != nil || id <= 0 || strconv.FormatInt(id, 10) != p.ID {
-		return 0, &pawl.Error{Code: pawl.CodeNotFound, Msg: fmt.Sprintf("there is no job %q", p.ID), Hint: "The id of a job is a number."}
+	id, ok := store.ParseJobID(p.ID)
+	if !ok {
+		return 0, &pawl.Error{Code: pawl.CodeNotFound, Msg: fmt.Sprintf("there is no job %q", p.ID), Hint: "The id of a job is a number, or the UUID that pawl.add_job returned."}
 	}
 	return id, nil
-}
-
-func (a *API) getJob(ctx context.Context, in *JobPath) (*output[client.Job], error) {
-	id, err := in.number()
-	if err != nil {
-		return nil, err
-	}
-	r, err := a.db.FindJob(ctx, jobsOf(callOf(ctx).token), id)
-	if err != nil {
-		return nil, err
-	}
-	return &output[client.Job]{a.presentJob(&r)}, nil
 }
 
 type listJobsInput struct {

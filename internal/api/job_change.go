@@ -24,18 +24,22 @@ func (a *API) cancelJob(ctx context.Context, in *JobPath) (*struct{}, error) {
 		if err != nil {
 			return err
 		}
-		if err := tx.Audit(ctx, actor(caller), "job.cancel", "job:"+in.ID, map[string]string{"task": r.Task, "key": r.Key, "lane": r.Lane}); err != nil {
+		if err := tx.Audit(ctx, actor(caller), "job.cancel", "job:"+strconv.FormatInt(id, 10), map[string]string{"task": r.Task, "key": r.Key, "lane": r.Lane}); err != nil {
 			return err
 		}
-		tx.AfterCommit(func() {
-			if !a.queue.IsRunning(id) { // else the queue tells when it has stopped
-				a.feed.jobChanged("cancelled", &r, r.FinishedAt, "")
-			}
-			a.queue.Revoke(id)
-		})
+		tx.AfterCommit(func() { a.cancelled(&r) })
 		return nil
 	})
 	return nil, err
+}
+
+// cancelled tells of a job whose row is gone, and stops it if it runs.
+func (a *API) cancelled(r *store.JobRecord) {
+	if !a.queue.IsRunning(r.ID) { // else the queue tells when it has stopped
+		a.feed.jobEnded(&r.Job)
+		a.feed.jobChanged("cancelled", r, r.FinishedAt, "")
+	}
+	a.queue.Revoke(r.ID)
 }
 
 type retryJobInput struct {

@@ -6,22 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
+	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/telemetry"
 	"github.com/pawlrun/pawl/internal/when"
 )
 
-const (
-	maxName = 256 // characters of a key, a lane and a task
-
-	// maxAhead is how far ahead a job can be: ten years, leap days included.
-	maxAhead = (365*10 + 3) * 24 * time.Hour
-)
+const maxName = 256 // characters of a key, a lane and a task
 
 // earliestRunAt is before anything that somebody means.
 func earliestRunAt() time.Time { return time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) }
@@ -44,13 +41,15 @@ type createJobOutput struct {
 }
 
 func (a *API) createJob(ctx context.Context, in *createJobInput) (*createJobOutput, error) {
-	spec, err := a.checkJob(&in.Body, time.Now())
+	var f faults
+	spec, err := a.checkJob(ctx, &f, &in.Body, in.Traceparent, time.Now())
+	if err == nil {
+		err = f.problem()
+	}
 	if err != nil {
 		return nil, err
 	}
 	c := callOf(ctx)
-	spec.Trace = telemetry.Clean(in.Traceparent)
-	spec.Owner, spec.CreatedBy, spec.Actor = c.token.User.ID, c.token.User.Name, actor(c.token)
 	var job client.Job
 	was := isNew
 	if c.idempotencyKey == "" { // callers at the same time share a transaction
@@ -77,15 +76,19 @@ func (a *API) createJob(ctx context.Context, in *createJobInput) (*createJobOutp
 	return &createJobOutput{Location: "/api/v1/jobs/" + job.ID, Replayed: was, Body: job}, nil
 }
 
-// remind tells the owner of a job that was enqueued by an earlier request: whoever
+// remind tells the owners of jobs that were enqueued by an earlier request: whoever
 // answered that may have died before it could.
-func (a *API) remind(ctx context.Context, id string) {
-	n, err := strconv.ParseInt(id, 10, 64)
+func (a *API) remind(ctx context.Context, ids ...string) {
+	numbers := make([]int64, len(ids))
+	var err error
+	for i, id := range ids {
+		numbers[i], err = strconv.ParseInt(id, 10, 64)
+	}
 	if err == nil {
-		err = a.queue.Remind(ctx, n)
+		err = a.queue.Remind(ctx, numbers...)
 	}
 	if err != nil {
-		a.log.Warn("remind the owner of a job", "job", id, "err", err)
+		a.log.Warn("remind the owners of jobs", "jobs", len(ids), "first", ids[0], "err", err)
 	}
 }
 
@@ -100,15 +103,15 @@ func newJob(j store.Job, createdBy string) client.Job {
 
 // checkJob finds every fault of a request that the schema cannot, and turns it
 // into what the queue takes.
-func (a *API) checkJob(r *client.JobRequest, now time.Time) (store.JobSpec, error) {
-	if int64(len(r.Payload)) > a.cfg.MaxPayload {
-		return store.JobSpec{}, newProblem(http.StatusRequestEntityTooLarge, string(pawl.CodeTooLarge),
-			fmt.Sprintf("the payload has %d bytes, more than the %d that are allowed", len(r.Payload), a.cfg.MaxPayload),
-			"Keep the data elsewhere and send where it is.", client.Fault{Pointer: "/payload", Message: "is too large"})
-	}
-	var f faults
+func (a *API) checkJob(ctx context.Context, f *faults, r *client.JobRequest, traceparent string, now time.Time) (store.JobSpec, error) {
+	caller := callOf(ctx).token
 	spec := store.JobSpec{
 		Task: r.Task, Payload: r.Payload, Key: r.Key, KeyMode: store.KeyMode(r.KeyMode), Lane: r.Lane, Priority: r.Priority, MaxAttempts: r.MaxAttempts,
+		Trace: telemetry.Clean(traceparent), Owner: caller.User.ID, CreatedBy: caller.User.Name, Actor: actor(caller),
+	}
+	if n := int64(len(r.Payload)); n > a.cfg.MaxPayload {
+		f.tooLarge("/payload", n, a.cfg.MaxPayload)
+		return spec, nil
 	}
 	spec.RunAt = f.runAt(r, now)
 	for _, field := range []struct{ pointer, value string }{{"/key", r.Key}, {"/lane", r.Lane}} {
@@ -119,14 +122,15 @@ func (a *API) checkJob(r *client.JobRequest, now time.Time) (store.JobSpec, erro
 	if r.KeyMode != "" && r.Key == "" {
 		f.add("/keyMode", "needs a key", "Send a key, or leave keyMode out.")
 	}
-	a.checkTask(&f, r)
-	return spec, f.problem()
+	return spec, a.checkTask(ctx, f, r, &spec)
 }
 
 // faults gathers what is wrong with a request.
 type faults struct {
-	list []client.Fault
-	hint string // of the first that has one
+	at    string // where in the request the part is that is looked at
+	list  []client.Fault
+	hint  string // of the first that has one
+	large string // about the first part that is too large
 }
 
 // add notes a fault; an empty message is none.
@@ -134,15 +138,26 @@ func (f *faults) add(pointer, msg, hint string) {
 	if msg == "" {
 		return
 	}
-	f.list = append(f.list, client.Fault{Pointer: pointer, Message: msg})
+	f.list = append(f.list, client.Fault{Pointer: f.at + pointer, Message: msg})
 	if f.hint == "" {
 		f.hint = hint
 	}
 }
 
+// tooLarge notes a part that is larger than it may be.
+func (f *faults) tooLarge(pointer string, bytes, most int64) {
+	f.add(pointer, "is too large", "Keep the data elsewhere and send where it is.")
+	if f.large == "" {
+		f.large = fmt.Sprintf("the payload has %d bytes, more than the %d that are allowed", bytes, most)
+	}
+}
+
 func (f *faults) problem() error {
-	if len(f.list) == 0 {
+	switch {
+	case len(f.list) == 0:
 		return nil
+	case f.large != "":
+		return newProblem(http.StatusRequestEntityTooLarge, string(pawl.CodeTooLarge), f.large, f.hint, f.list...)
 	}
 	return invalid(f.hint, f.list...)
 }
@@ -175,7 +190,7 @@ func (f *faults) after(interval, pointer string, now time.Time) time.Time {
 		f.add(pointer, e.Msg, e.Hint)
 		return now
 	}
-	if d > maxAhead {
+	if d > store.MaxAhead {
 		f.add(pointer, "is more than ten years", "Use a shorter one.")
 		return now
 	}
@@ -187,29 +202,49 @@ func (f *faults) inReason(pointer string, t, now time.Time) {
 	switch {
 	case t.Before(earliestRunAt()):
 		f.add(pointer, "is before the year 2000", "Send the year in four digits; leave it out to mean now.")
-	case t.After(now.Add(maxAhead)):
+	case t.After(now.Add(store.MaxAhead)):
 		f.add(pointer, "is more than ten years ahead", "Check the year.")
 	}
 }
 
-// checkTask looks whether the task is there for users and takes the payload.
-func (a *API) checkTask(f *faults, r *client.JobRequest) {
+// checkTask looks whether the task is there for users and takes the payload. A task
+// that programs of users serve takes any.
+func (a *API) checkTask(ctx context.Context, f *faults, r *client.JobRequest, spec *store.JobSpec) error {
 	tasks := a.queue.Tasks()
 	task, known := tasks[r.Task]
-	if !known || task.Internal {
-		var names []string
-		for _, name := range sortedKeys(tasks) {
-			if !tasks[name].Internal {
-				names = append(names, name)
-			}
+	if !known && a.workers != nil {
+		if served, err := a.workers.Fill(ctx, spec); err != nil || served {
+			return err
 		}
-		f.add("/task", "is not a task of this server", choicesHint(r.Task, "tasks", names))
-		return
 	}
+	if !known || task.Internal {
+		f.add("/task", "is not a task of this server", choicesHint(r.Task, "tasks", a.taskNames()))
+		return nil
+	}
+	f.payload(task, r.Payload)
+	return nil
+}
+
+// taskNames are the tasks that users can enqueue jobs of, as far as this process
+// knows.
+func (a *API) taskNames() (names []string) {
+	for name, t := range a.queue.Tasks() {
+		if !t.Internal {
+			names = append(names, name)
+		}
+	}
+	if a.workers != nil {
+		names = append(names, a.workers.Names()...)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// payload asks the task whether it takes a payload.
+func (f *faults) payload(task queue.Task, payload json.RawMessage) {
 	if task.Check == nil {
 		return
 	}
-	payload := r.Payload
 	if len(payload) == 0 {
 		payload = json.RawMessage("{}")
 	}

@@ -32,6 +32,7 @@ import (
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/userstore"
 	"github.com/pawlrun/pawl/internal/tool"
+	"github.com/pawlrun/pawl/internal/worker"
 )
 
 // rig is a whole server on a database of its own: a queue that runs, the API
@@ -60,13 +61,14 @@ type rig struct {
 	studio  *studio // where graphs run
 	graphs  *schedule.Service
 	hooks   *hook.Service
+	workers *worker.Service
 }
 
 const testMaxPayload = 4096
 
 // host is what the rig gives to the kinds.
 func (r *rig) host(feed *Feed) lane.Host {
-	return lane.Host{Observe: feed.ObserveLane, Workforce: r.workforce}
+	return lane.Host{Observe: feed.ObserveLane, Workforce: r.workforce, Halt: func() store.HaltMark { return r.queue.Halt() }}
 }
 
 // both runs a test on each database.
@@ -96,10 +98,12 @@ func newRig(t testing.TB, url string) *rig {
 		maps.Copy(tasks, k.Tasks())
 	}
 	maps.Copy(tasks, r.hooks.Tasks())
+	r.workers = worker.New(worker.Config{DB: db})
+	t.Cleanup(r.workers.Close)
 	registry := prometheus.NewRegistry()
 	r.queue, err = queue.New(queue.Config{
 		DB: db, Node: store.Node{ID: "node-1", Share: true}, Workers: 4, Log: slog.New(slog.DiscardHandler),
-		Tasks: tasks, Pools: map[string]int{source.PoolName: 4, schedule.PoolName: 4}, Observe: feed.Observe, Metrics: queue.NewMetrics(registry), Drain: time.Second,
+		Tasks: tasks, Pools: map[string]int{source.PoolName: 4, schedule.PoolName: 4}, Observe: feed.Observe, Served: r.workers.Wake, Metrics: queue.NewMetrics(registry), Drain: time.Second,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -108,9 +112,10 @@ func newRig(t testing.TB, url string) *rig {
 		k.Attach(r.queue)
 	}
 	r.hooks.Attach(r.queue)
+	r.workers.Attach(r.queue)
 	r.runQueue()
 	r.api = New(Config{
-		DB: db, Queue: r.queue, Kinds: r.kinds, Workflows: flows, Sources: r.sources, Fetcher: r.fetcher, Schedules: r.graphs, Tools: r.tools, Hooks: r.hooks, Log: logger, Gatherer: registry, Version: "1.2.3", MaxPayload: testMaxPayload, Feed: feed,
+		DB: db, Queue: r.queue, Kinds: r.kinds, Workflows: flows, Sources: r.sources, Fetcher: r.fetcher, Schedules: r.graphs, Tools: r.tools, Hooks: r.hooks, Workers: r.workers, Log: logger, Gatherer: registry, Version: "1.2.3", MaxPayload: testMaxPayload, Feed: feed,
 		Ready: func(context.Context) error { return r.ready },
 	})
 	t.Cleanup(r.api.Close)
@@ -130,8 +135,9 @@ func (r *rig) serve(patience time.Duration) {
 }
 
 // workforce is who works, for people.
-func (r *rig) workforce(context.Context, *store.Tx) (run.Workforce, error) {
-	return run.Workforce{Missing: r.nobody.Load()}, nil
+func (r *rig) workforce(ctx context.Context, tx *store.Tx) (run.Workforce, error) {
+	halt, err := lane.HaltOf(ctx, tx)
+	return run.Workforce{Missing: r.nobody.Load(), Halt: halt}, err
 }
 
 func (r *rig) tasks() map[string]queue.Task {

@@ -9,6 +9,7 @@ import (
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/lane"
+	"github.com/pawlrun/pawl/internal/terms"
 	"github.com/pawlrun/pawl/internal/when"
 )
 
@@ -17,13 +18,21 @@ func laneOf(l *lane.Lane, now time.Time) client.Lane {
 	out := client.Lane{
 		Kind: string(l.Kind), Name: l.Name, ID: l.ID, Status: string(l.State), Issue: client.NullString(l.Sentence), IssueCode: client.NullString(string(l.Issue)),
 		Schedule: l.Schedule, NextAt: client.At(l.NextAt), LastActivity: client.Activity{At: client.At(l.LastAt), Text: l.LastText},
-		Pending: l.Pending, Paused: l.Paused, Labels: l.Labels,
+		Pending: l.Pending, Paused: l.Paused, Pause: pauseOf(l.Pause), Labels: l.Labels, Expectations: expectationsOf(l.Expectations),
 	}
 	if !l.NextAt.IsZero() {
 		out.NextText = client.NullString(when.Until(now, l.NextAt))
 	}
 	if out.Labels == nil {
 		out.Labels = map[string]string{}
+	}
+	return out
+}
+
+// expectationsOf tells what is expected of a lane, and whether it is met.
+func expectationsOf(list []terms.Verdict) (out []client.Expectation) {
+	for _, v := range list {
+		out = append(out, client.Expectation{Name: v.Name, Met: v.Met, Since: client.At(v.Since), Sentence: v.Sentence})
 	}
 	return out
 }

@@ -164,3 +164,32 @@ func TestWhyTellsOfAnInstant(t *testing.T) {
 		}
 	})
 }
+
+// Runs that are folded are told with how many they are, and an instant between them
+// with the row that stands for them, whatever another handler did meanwhile.
+func TestFoldedRunsAreToldAsMany(t *testing.T) {
+	both(t, func(r *rig) {
+		r.deploy("two", twoProducers)
+		runs := r.waitRuns("?lane=two&status=committed", 3)
+		first, between := runs[2], runs[1]
+		through := first.CreatedAt.Add(2 * time.Hour)
+		r.exec(`update runs set folded_at = 1, through_at = $2, run_count = 60 where id = $1`, first.ID, through.UnixMilli())
+		r.exec(`update runs set folded_at = 1, through_at = created_at, run_count = 1 where id = $1`, between.ID) // others may be folded into it
+		list := r.waitRuns("?lane=two&status=committed", 3)
+		if one := list[2]; one.Count != 60 || !one.Through.Equal(through) || list[1].Count != 0 || !list[1].Through.IsZero() {
+			t.Errorf("%+v, %+v", one.RunSummary, list[1].RunSummary)
+		}
+		if d := r.detail(first.ID); d.Count != 60 || !d.Through.Equal(through) {
+			t.Errorf("%+v", d.RunSummary)
+		}
+		at := first.CreatedAt.Add(time.Hour)
+		r.exec(`update runs set created_at = $2, ended_at = $2 where id = $1`, between.ID, at.Add(-time.Minute).UnixMilli())
+		r.exec(`update runs set created_at = $2 where id = $1`, runs[0].ID, through.Add(time.Hour).UnixMilli())
+		r.exec(`update runs set created_at = created_at - 36000000, ended_at = ended_at - 36000000, through_at = through_at - 36000000`)
+		r.exec(`update workflows set created_at = created_at - 72000000`)
+		y := r.why("two", "?at="+pawl.FormatTime(at.Add(-10*time.Hour)))
+		if y.Around.Before.ID != first.ID || y.Around.Before.Count != 60 || y.Around.After.ID != runs[0].ID || !strings.Contains(y.Around.Text, "run "+first.ID+" stands for the 60 runs of ") {
+			t.Errorf("%+v", y.Around)
+		}
+	})
+}

@@ -20,23 +20,23 @@ const (
 	scrapeTimeout = 2 * time.Second
 )
 
-// newMetrics serves what is gathered elsewhere and what is asked of the
-// database at every scrape.
-func (a *API) newMetrics() http.Handler {
+// serveMetrics tells what is gathered elsewhere and what is asked of the database
+// at every scrape, for as long as whoever scrapes is there.
+func (a *API) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	own := prometheus.NewRegistry()
 	own.MustRegister(&dueCollector{
-		db:     a.db,
+		db: a.db, ctx: r.Context(),
 		due:    prometheus.NewDesc("pawl_queue_due", "Jobs that wait although their time has come, in the whole database; no more than 10001 are counted.", []string{"task"}, nil),
 		oldest: prometheus.NewDesc("pawl_queue_oldest_pending_seconds", "How long the oldest job waits whose time has come.", nil, nil),
-	})
+	}, &laneCollector{api: a, ctx: r.Context()})
 	gatherers := prometheus.Gatherers{own}
 	if a.cfg.Gatherer != nil {
 		gatherers = append(gatherers, a.cfg.Gatherer)
 	}
-	return promhttp.HandlerFor(gatherers, promhttp.HandlerOpts{
+	promhttp.HandlerFor(gatherers, promhttp.HandlerOpts{
 		ErrorHandling: promhttp.ContinueOnError, // what can be told is told, whatever the database does
 		ErrorLog:      scrapeLog{a},
-	})
+	}).ServeHTTP(w, r)
 }
 
 // scrapeLog passes the errors of scrapes on.
@@ -47,6 +47,7 @@ func (l scrapeLog) Println(v ...any) { l.api.log.Warn("gather metrics", "err", v
 // dueCollector counts the backlog of the queue.
 type dueCollector struct {
 	db          *store.DB
+	ctx         context.Context //nolint:containedctx // of the one request that it serves
 	due, oldest *prometheus.Desc
 }
 
@@ -58,10 +59,13 @@ func (c *dueCollector) Describe(out chan<- *prometheus.Desc) {
 
 // Collect asks the database.
 func (c *dueCollector) Collect(out chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
+	ctx, cancel := context.WithTimeout(c.ctx, scrapeTimeout)
 	defer cancel()
 	due, oldest, err := c.db.DueJobs(ctx, dueBound)
-	if err != nil {
+	switch {
+	case c.ctx.Err() != nil:
+		return // nobody reads it
+	case err != nil:
 		out <- prometheus.NewInvalidMetric(c.due, err)
 		return
 	}
@@ -78,6 +82,6 @@ func (c *dueCollector) Collect(out chan<- prometheus.Metric) {
 func (a *API) getMetrics(context.Context, *struct{}) (*streamOutput, error) {
 	return &streamOutput{func(ctx huma.Context) {
 		r, w := humago.Unwrap(ctx)
-		a.metrics.ServeHTTP(w, r)
+		a.serveMetrics(w, r)
 	}}, nil
 }

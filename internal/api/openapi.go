@@ -54,6 +54,7 @@ func (s *surface) newDocument() *huma.OpenAPI {
 			{Name: "Approvals", Description: "What people are asked, and what they decide about runs."},
 			{Name: "Connections", Description: "What scripts may touch."},
 			{Name: "Hooks", Description: "What others send: webhooks."},
+			{Name: "Workers", Description: "Tasks that programs of users serve, and what these programs say."},
 			{Name: "Jobs", Description: "The queue: what must run later."},
 			{Name: "Events", Description: "What happens, as it happens."},
 			{Name: "Tokens", Description: "Who may ask."},

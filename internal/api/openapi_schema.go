@@ -22,7 +22,16 @@ func newSchemas() huma.Registry {
 	schemas.RegisterTypeAlias(reflect.TypeFor[client.Optional[string]](), reflect.TypeFor[string]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[client.Optional[pawl.USD]](), reflect.TypeFor[float64]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[client.Cron](), reflect.TypeFor[cronSchema]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[client.ExpectRows](), reflect.TypeFor[rowsSchema]())
 	return schemas
+}
+
+// rowsSchema describes client.ExpectRows.
+type rowsSchema struct{}
+
+// Schema is a number or a word.
+func (rowsSchema) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{OneOf: []*huma.Schema{{Type: huma.TypeInteger}, {Type: huma.TypeString}}, Examples: []any{"usual"}}
 }
 
 // cronSchema describes client.Cron.

@@ -35,14 +35,21 @@ func (s *surface) routes() {
 	add(s, route{method: "GET", path: "/api/v1/storage", scope: "storage:admin", id: "getStorage", tag: "Health", summary: "Tell how large the database is, by table and by lane, and what it grows by; for admins only"}, (*API).getStorage)
 	add(s, route{method: "POST", path: "/api/v1/prune", scope: "storage:admin", id: "prune", tag: "Health", summary: "Remove what is older than it is kept, as happens every hour, or tell what would be removed"}, (*API).prune)
 
+	add(s, route{method: "GET", path: client.HaltPath, scope: "halt:read", id: "getHalt", tag: "Health", summary: "Tell whether everything is halted"}, (*API).getHalt)
+	add(s, route{method: "PUT", path: client.HaltPath, scope: "halt:admin", id: "halt", tag: "Health", summary: "Halt everything: nothing is started on any node, and what runs continues to its end"}, (*API).halt)
+	add(s, route{method: "DELETE", path: client.HaltPath, scope: "halt:admin", id: "unhalt", tag: "Health", summary: "Lift the halt; if nothing is halted, nothing changes", status: http.StatusNoContent}, (*API).unhalt)
+
 	add(s, route{method: "GET", path: "/openapi.json", scope: "docs:read", id: "getOpenAPI", tag: "Description", summary: "This API as an OpenAPI document", produces: "application/json"}, (*API).getDocument)
 	add(s, route{method: "GET", path: "/docs", scope: "docs:read", id: "getDocs", tag: "Description", summary: "This API as a page to read", produces: "text/html"}, (*API).getDocs)
 	add(s, route{method: "GET", path: "/api/v1/schemas", scope: "docs:read", id: "listSchemas", tag: "Description", summary: "List the kinds of definitions that have a JSON Schema"}, (*API).listSchemas)
 	add(s, route{method: "GET", path: "/api/v1/schemas/{kind}", scope: "docs:read", id: "getSchema", tag: "Description", summary: "Show the JSON Schema of a kind of definition", produces: "application/json", errors: []int{404}}, (*API).getSchema)
 
 	add(s, route{method: "POST", path: "/api/v1/jobs", scope: "jobs:write", id: "createJob", tag: "Jobs", summary: "Enqueue a job", status: http.StatusCreated}, (*API).createJob)
+	add(s, route{method: "POST", path: client.JobsBulkPath, scope: "jobs:write", id: "createJobs", tag: "Jobs", summary: "Enqueue many jobs: all of them, or none", status: http.StatusCreated, maxBody: max(maxBulkBody, s.maxBody)}, (*API).createJobs)
+	add(s, route{method: "POST", path: client.JobsRetryPath, scope: "jobs:write", id: "retryJobs", tag: "Jobs", summary: "Run failed jobs again that a filter picks"}, (*API).retryJobs)
+	add(s, route{method: "POST", path: client.JobsCancelPath, scope: "jobs:write", id: "cancelJobs", tag: "Jobs", summary: "Cancel jobs that a filter picks"}, (*API).cancelJobs)
 	add(s, route{method: "GET", path: "/api/v1/jobs", scope: "jobs:read", id: "listJobs", tag: "Jobs", summary: "List jobs, the newest first"}, (*API).listJobs)
-	add(s, route{method: "GET", path: "/api/v1/jobs/{id}", scope: "jobs:read", id: "getJob", tag: "Jobs", summary: "Show a job", errors: []int{404}}, (*API).getJob)
+	add(s, route{method: "GET", path: "/api/v1/jobs/{id}", scope: "jobs:read", id: "getJob", tag: "Jobs", summary: "Show a job, or wait for its end first", errors: []int{404, 503}, endless: true}, (*API).getJob)
 	add(s, route{method: "DELETE", path: "/api/v1/jobs/{id}", scope: "jobs:write", id: "cancelJob", tag: "Jobs", summary: "Cancel a job", status: http.StatusNoContent, errors: []int{404, 409}}, (*API).cancelJob)
 	add(s, route{method: "POST", path: "/api/v1/jobs/{id}/retry", scope: "jobs:write", id: "retryJob", tag: "Jobs", summary: "Run a failed job again, now", errors: []int{404, 409}}, (*API).retryJob)
 
@@ -62,6 +69,9 @@ func (s *surface) routes() {
 	}
 	if s.hooks {
 		s.hookRoutes()
+	}
+	if s.workers {
+		s.taskRoutes()
 	}
 
 	add(s, route{method: "GET", path: "/api/v1/stream", scope: "stream:read", id: "stream", tag: "Events", summary: "Follow every change of state, as server-sent events", produces: "text/event-stream", endless: true}, (*API).stream)
@@ -87,8 +97,8 @@ func (s *surface) laneRoutes() {
 	add(s, route{method: "GET", path: "/api/v1/workflows/{name}", scope: "workflows:read", id: "getWorkflow", tag: "Workflows", summary: "Show a workflow with its script", errors: []int{404}}, (*API).getWorkflow)
 	add(s, route{method: "PUT", path: "/api/v1/workflows/{name}", scope: "workflows:write", id: "deployWorkflow", tag: "Workflows", summary: "Deploy a script; the same one again changes nothing", status: http.StatusOK, also: http.StatusCreated, errors: []int{404, 409, 412}, maxBody: maxScriptBody}, (*API).deployWorkflow)
 	add(s, route{method: "DELETE", path: "/api/v1/workflows/{name}", scope: "workflows:write", id: "deleteWorkflow", tag: "Workflows", summary: "Delete a workflow; what it did can still be read", status: http.StatusNoContent, errors: []int{404, 409}}, (*API).deleteWorkflow)
-	add(s, route{method: "POST", path: "/api/v1/workflows/{name}/run", scope: "workflows:write", id: "runWorkflow", tag: "Workflows", summary: "Run every producer now; refused with run_active, backing_off, fixing, paused or not_deployed", status: http.StatusAccepted, errors: []int{404, 409}}, (*API).runWorkflow)
-	add(s, route{method: "POST", path: "/api/v1/workflows/{name}/pause", scope: "workflows:write", id: "pauseWorkflow", tag: "Workflows", summary: "Pause a workflow: nothing more is started", errors: []int{404}}, (*API).pauseWorkflow)
+	add(s, route{method: "POST", path: "/api/v1/workflows/{name}/run", scope: "workflows:write", id: "runWorkflow", tag: "Workflows", summary: "Run every producer now; refused with run_active, backing_off, fixing, paused, halted or not_deployed", status: http.StatusAccepted, errors: []int{404, 409}}, (*API).runWorkflow)
+	add(s, route{method: "POST", path: "/api/v1/workflows/{name}/pause", scope: "workflows:write", id: "pauseWorkflow", tag: "Workflows", summary: "Pause a workflow, until a time or until it is resumed: nothing more is started", errors: []int{404}}, (*API).pauseWorkflow)
 	add(s, route{method: "POST", path: "/api/v1/workflows/{name}/resume", scope: "workflows:write", id: "resumeWorkflow", tag: "Workflows", summary: "Resume a workflow that is paused, or halted by something that is fixed now", errors: []int{404}}, (*API).resumeWorkflow)
 	add(s, route{method: "GET", path: "/api/v1/workflows/{name}/versions", scope: "workflows:read", id: "listWorkflowVersions", tag: "Workflows", summary: "List what was deployed, the newest first", errors: []int{404}}, (*API).listVersions)
 	add(s, route{method: "GET", path: "/api/v1/workflows/{name}/repairs", scope: "workflows:read", id: "listWorkflowRepairs", tag: "Workflows", summary: "List the scripts that were proposed after a failure, the newest first", errors: []int{404}}, (*API).listRepairs)
@@ -122,9 +132,9 @@ func (s *surface) sourceRoutes() {
 	add(s, route{method: "GET", path: "/api/v1/sources", scope: "sources:read", id: "listSources", tag: "Sources", summary: "List sources by name"}, (*API).listSources)
 	add(s, route{method: "GET", path: "/api/v1/sources/{name}", scope: "sources:read", id: "getSource", tag: "Sources", summary: "Show a source with its definition, its gates and its last runs", errors: []int{404}}, (*API).getSource)
 	add(s, route{method: "PUT", path: "/api/v1/sources/{name}", scope: "sources:write", id: "applySource", tag: "Sources", summary: "Apply a definition, in JSON or YAML; the same one again changes nothing. Refused with table_mismatch or deleting", status: http.StatusOK, also: http.StatusCreated, errors: []int{404, 409, 412}, maxBody: maxDefinitionBody, definition: "source"}, (*API).applySource)
-	add(s, route{method: "DELETE", path: "/api/v1/sources/{name}", scope: "sources:write", id: "deleteSource", tag: "Sources", summary: "Delete a source with its rows; its runs can still be read", errors: []int{404, 409}, endless: true}, (*API).deleteSource)
-	add(s, route{method: "POST", path: "/api/v1/sources/{name}/run", scope: "sources:write", id: "runSource", tag: "Sources", summary: "Fetch now; refused with run_active, backing_off or paused", status: http.StatusAccepted, errors: []int{404, 409}}, (*API).runSource)
-	add(s, route{method: "POST", path: "/api/v1/sources/{name}/pause", scope: "sources:write", id: "pauseSource", tag: "Sources", summary: "Pause a source: a running fetch is cancelled, and no new one is started", errors: []int{404}}, (*API).pauseSource)
+	add(s, route{method: "DELETE", path: "/api/v1/sources/{name}", scope: "sources:write", id: "deleteSource", tag: "Sources", summary: "Delete a source with its rows; its runs can still be read. Refused with source_needed while something needs it", errors: []int{404, 409}, endless: true}, (*API).deleteSource)
+	add(s, route{method: "POST", path: "/api/v1/sources/{name}/run", scope: "sources:write", id: "runSource", tag: "Sources", summary: "Fetch now; refused with run_active, backing_off, paused or halted", status: http.StatusAccepted, errors: []int{404, 409}}, (*API).runSource)
+	add(s, route{method: "POST", path: "/api/v1/sources/{name}/pause", scope: "sources:write", id: "pauseSource", tag: "Sources", summary: "Pause a source, until a time or until it is resumed: a running fetch is cancelled, and no new one is started", errors: []int{404}}, (*API).pauseSource)
 	add(s, route{method: "POST", path: "/api/v1/sources/{name}/resume", scope: "sources:write", id: "resumeSource", tag: "Sources", summary: "Resume a source that is paused, or halted by something that is fixed now", errors: []int{404}}, (*API).resumeSource)
 	add(s, route{method: "POST", path: "/api/v1/sources/{name}/reset", scope: "sources:write", id: "resetSource", tag: "Sources", summary: "Clear the failures of a source and the position of its last unfinished fetch", errors: []int{404}}, (*API).resetSource)
 	add(s, route{method: "GET", path: "/api/v1/sources/{name}/rows", scope: "sources:read", id: "listSourceRows", tag: "Sources", summary: "List the rows of a source, the newest first", errors: []int{404}}, (*API).listRows)
@@ -151,6 +161,8 @@ func (s *surface) scheduleRoutes() {
 	add(s, route{method: "POST", path: "/api/v1/schedules/{id}/slots/{instant}/skip", scope: "schedules:write", id: "skipSlot", tag: "Schedules", summary: "Keep a slot from running, or leave one that failed as it is; refused with slot_runs or slot_closed", errors: []int{404, 409}}, (*API).skipSlot)
 	add(s, route{method: "GET", path: "/api/v1/schedules/{id}/next", scope: "schedules:read", id: "nextOfSchedule", tag: "Schedules", summary: "Tell the next instants, with days of clock changes marked", errors: []int{404}}, (*API).nextOfSchedule)
 	add(s, route{method: "POST", path: "/api/v1/schedules/{id}/run", scope: "schedules:write", id: "runSchedule", tag: "Schedules", summary: "Run now; refused with run_active or paused", status: http.StatusAccepted, errors: []int{404, 409}}, (*API).runSchedule)
+	add(s, route{method: "POST", path: "/api/v1/schedules/{id}/pause", scope: "schedules:write", id: "pauseSchedule", tag: "Schedules", summary: "Disable a schedule, until a time or until it is resumed; what runs continues to its end", errors: []int{404}}, (*API).pauseSchedule)
+	add(s, route{method: "POST", path: "/api/v1/schedules/{id}/resume", scope: "schedules:write", id: "resumeSchedule", tag: "Schedules", summary: "Enable a schedule", errors: []int{404}}, (*API).resumeSchedule)
 	add(s, route{method: "POST", path: "/api/v1/schedules/{id}/backfill", scope: "schedules:write", id: "planBackfill", tag: "Schedules", summary: "Plan to run slots of the past; nothing runs until the plan is confirmed", status: http.StatusCreated, errors: []int{404}}, (*API).planBackfill)
 
 	add(s, route{method: "GET", path: "/api/v1/schedules/{id}/backfills", scope: "schedules:read", id: "listBackfills", tag: "Schedules", summary: "List the backfills of a schedule, the newest first", errors: []int{404}}, (*API).listBackfills)
@@ -182,6 +194,18 @@ func (s *surface) hookRoutes() {
 	add(s, route{method: "GET", path: "/api/v1/hooks/{name}/deliveries", scope: "hooks:read", id: "listDeliveries", tag: "Hooks", summary: "List what was sent to a hook, the newest first, without bodies; also of a deleted hook", errors: []int{404}}, (*API).listDeliveries)
 	add(s, route{method: "GET", path: "/api/v1/hooks/{name}/deliveries/{id}", scope: "hooks:write", id: "getDelivery", tag: "Hooks", summary: "Show a delivery with its body", errors: []int{404}}, (*API).getDelivery)
 	add(s, route{method: "POST", path: "/api/v1/hooks/{name}/deliveries/{id}/redeliver", scope: "hooks:write", id: "redeliver", tag: "Hooks", summary: "Let a delivery have its effect again, by the hook as it is now; refused with refused, filtered, or by what it would become", status: http.StatusAccepted, errors: []int{404, 409}}, (*API).redeliver)
+}
+
+// taskRoutes are those of tasks that programs of users serve, and of the programs.
+func (s *surface) taskRoutes() {
+	add(s, route{method: "GET", path: "/api/v1/tasks", scope: "jobs:read", id: "listTasks", tag: "Workers", summary: "List the tasks that workers serve, by name"}, (*API).listTasks)
+	add(s, route{method: "GET", path: "/api/v1/tasks/{name}", scope: "jobs:read", id: "getTask", tag: "Workers", summary: "Show a task that workers serve", errors: []int{404}}, (*API).getTask)
+	add(s, route{method: "PUT", path: "/api/v1/tasks/{name}", scope: "jobs:write", id: "declareTask", tag: "Workers", summary: "Declare a task that workers serve; the same again changes nothing. What another user declared can be changed with jobs:admin only", status: http.StatusOK, also: http.StatusCreated, errors: []int{404, 409}}, (*API).putTask)
+	add(s, route{method: "DELETE", path: "/api/v1/tasks/{name}", scope: "jobs:write", id: "deleteTask", tag: "Workers", summary: "Delete a task that workers serve; refused with jobs_wait", status: http.StatusNoContent, errors: []int{404, 409}}, (*API).deleteTask)
+	add(s, route{method: "POST", path: "/api/v1/tasks/{name}/claim", scope: "jobs:write", id: "claimJobs", tag: "Workers", summary: "Take jobs to do; waits for the first if asked to", errors: []int{404, 503}, endless: true}, (*API).claimJobs)
+	add(s, route{method: "POST", path: "/api/v1/tasks/{name}/complete", scope: "jobs:write", id: "completeJobs", tag: "Workers", summary: "Say that jobs were done, with their results", errors: []int{404}, maxBody: max(maxEndBody, s.maxBody)}, (*API).completeJobs)
+	add(s, route{method: "POST", path: "/api/v1/tasks/{name}/fail", scope: "jobs:write", id: "failJobs", tag: "Workers", summary: "Say that jobs were not done, or give them back", errors: []int{404}, maxBody: max(maxEndBody, s.maxBody)}, (*API).failJobs)
+	add(s, route{method: "POST", path: "/api/v1/tasks/{name}/extend", scope: "jobs:write", id: "extendLeases", tag: "Workers", summary: "Ask for more time for jobs in hand", errors: []int{404}}, (*API).extendLeases)
 }
 
 // connectionRoutes are those of what scripts may touch.

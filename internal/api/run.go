@@ -22,6 +22,7 @@ func runSummary(r *runstore.Run, of lane.Ref) client.RunSummary {
 		Trigger: r.Trigger, RetryOf: client.NullString(r.RetryOf), Phase: string(r.Phase), Status: string(r.Status), Attempt: r.Attempt,
 		ScheduledFor: client.At(r.ScheduledFor), Error: runError(r.ErrorCode, r.ErrorMessage, r.ErrorClass), ScriptVersion: client.NullString(r.ScriptVersion),
 		CreatedAt: client.At(r.CreatedAt), UpdatedAt: client.At(r.UpdatedAt), StartedAt: client.At(r.StartedAt), EndedAt: client.At(r.EndedAt),
+		Through: client.At(r.Through), Count: r.Count,
 	}
 	if of.Owned {
 		out.LaneID = client.NullString(of.Key)

@@ -15,8 +15,10 @@ import (
 	"github.com/pawlrun/pawl/internal/execution/work"
 	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/store/schedulestore"
 	"github.com/pawlrun/pawl/internal/store/userstore"
+	"github.com/pawlrun/pawl/internal/terms"
 )
 
 // What belongs to a user, such as schedules and grants, is theirs alone: to
@@ -41,7 +43,7 @@ const schedulesResource = "schedules"
 func scheduleOf(s schedulestore.Schedule) client.Schedule {
 	out := client.Schedule{
 		ID: s.ID, Name: s.Name, OwnerUserID: s.OwnerUserID, ExecutionGrantID: s.GrantID, GraphID: s.GraphID, Input: s.Input, Cron: client.Cron(s.Cron), Timezone: s.Timezone, Timing: schedule.TimingOf(s), Begun: s.Begun,
-		ConcurrencyPolicy: schedule.PolicyOf(s), Enabled: s.Enabled, Labels: s.Labels, Issue: s.Issue,
+		ConcurrencyPolicy: schedule.PolicyOf(s), Enabled: s.Enabled, Labels: s.Labels, Issue: s.Issue, CappedUntil: client.At(s.CappedUntil),
 		NextRunAt: client.At(s.NextRunAt), LastRunAt: client.At(s.LastRunAt),
 		CreatedAt: client.At(s.CreatedAt), UpdatedAt: client.At(s.UpdatedAt),
 	}
@@ -54,7 +56,7 @@ func scheduleOf(s schedulestore.Schedule) client.Schedule {
 	}
 	rules := schedule.RulesOf(s)
 	out.Idempotent, out.Missed, out.Retry = rules.Idempotent, rules.Missed, rules.Retry
-	out.Keep = rules.Keep
+	out.Keep, out.Expect, out.Needs = rules.Keep, rules.Expect, rules.Needs
 	if out.Labels == nil {
 		out.Labels = map[string]string{}
 	}
@@ -110,12 +112,23 @@ type scheduleOutput struct {
 
 func (a *API) getSchedule(ctx context.Context, in *SchedulePath) (*scheduleOutput, error) {
 	out := &scheduleOutput{}
-	err := a.readSchedule(ctx, *in, func(_ context.Context, _ *store.Tx, s schedulestore.Schedule) error {
+	err := a.readSchedule(ctx, *in, func(ctx context.Context, tx *store.Tx, s schedulestore.Schedule) error {
 		out.Body = scheduleOf(s)
 		out.ETag = scheduleTag(&out.Body)
-		return nil
+		return addStanding(ctx, tx, &out.Body)
 	})
 	return out, err
+}
+
+// addStanding adds what is known of a schedule beside its definition: whether what is
+// expected of it is met, and what was said when it was paused.
+func addStanding(ctx context.Context, tx *store.Tx, s *client.Schedule) error {
+	if s.Expect == nil && s.Enabled {
+		return nil
+	}
+	row, err := runstore.In(tx).GetLane(ctx, pawl.KindSchedule, s.ID)
+	s.Expectations, s.Pause = expectationsOf(terms.VerdictsOf(row.Expect, row.Expected)), pauseOf(row.Pause)
+	return pawl.IgnoreNotFound(err)
 }
 
 type listSchedulesInput struct {
@@ -142,22 +155,24 @@ func (a *API) listSchedules(ctx context.Context, in *listSchedulesInput) (*outpu
 	if err != nil {
 		return nil, err
 	}
-	var list []schedulestore.Schedule
-	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
-		list, err = schedulestore.In(tx).ListSchedules(ctx, owner, after, in.Limit+1)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
 	cursor := func(s schedulestore.Schedule) string {
 		if owner == "" {
 			return s.ID
 		}
 		return s.Name
 	}
-	page := cutPage(list, in.Limit, scheduleCursor, cursor, scheduleOf)
-	return &output[client.SchedulePage]{client.SchedulePage(page)}, nil
+	out := &output[client.SchedulePage]{}
+	err = a.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		list, err := schedulestore.In(tx).ListSchedules(ctx, owner, after, in.Limit+1)
+		if err != nil {
+			return err
+		}
+		out.Body = client.SchedulePage(cutPage(list, in.Limit, scheduleCursor, cursor, scheduleOf))
+		return tx.Each(ctx, len(out.Body.Items), func(ctx context.Context, tx *store.Tx, i int) error {
+			return addStanding(ctx, tx, &out.Body.Items[i])
+		})
+	})
+	return out, err
 }
 
 // scheduleByName is a list of the caller's schedule of that name, or of none.
@@ -171,6 +186,7 @@ func (a *API) scheduleByName(ctx context.Context, name string) (*output[client.S
 		s, err := schedulestore.In(tx).ScheduleByName(ctx, owner, name)
 		if err == nil {
 			out.Body.Items = []client.Schedule{scheduleOf(s)}
+			return addStanding(ctx, tx, &out.Body.Items[0])
 		} else if errors.Is(err, pawl.ErrNotFound) {
 			return nil
 		}

@@ -119,6 +119,9 @@ func (a *API) missingGraph(graphID string) []client.Warning {
 // the schedule as it will be, in the transaction that makes it so.
 func mayRun(caller *userstore.Token, s schedulestore.Schedule) error {
 	d := access.Definition{Graph: s.GraphID}
+	for _, n := range schedule.RulesOf(s).Needs {
+		d.Fetches = append(d.Fetches, n.Source)
+	}
 	if s.GraphID == work.Job {
 		what, err := work.Read(s.Input)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/pawlrun/pawl/client"
 	calendarspec "github.com/pawlrun/pawl/internal/calendar/spec"
 	hookspec "github.com/pawlrun/pawl/internal/hook/spec"
+	"github.com/pawlrun/pawl/internal/price"
 	"github.com/pawlrun/pawl/internal/quota"
 	graphspec "github.com/pawlrun/pawl/internal/schedule/spec"
 	"github.com/pawlrun/pawl/internal/source/spec"
@@ -15,7 +16,7 @@ import (
 
 // definitionSchemas are the JSON Schemas of what people define in files.
 func definitionSchemas() map[string][]byte {
-	return map[string][]byte{"source": spec.Schema(), "provider": quota.ProviderSchema(), "schedule": graphspec.Schema(), "calendar": calendarspec.Schema(), "hook": hookspec.Schema()}
+	return map[string][]byte{"source": spec.Schema(), "provider": quota.ProviderSchema(), "schedule": graphspec.Schema(), "calendar": calendarspec.Schema(), "hook": hookspec.Schema(), "prices": price.Schema()}
 }
 
 const schemaCursor = "schema"

@@ -115,7 +115,8 @@ func (a *API) deleteSource(ctx context.Context, in *deleteSourceInput) (*output[
 			return nil, a.aboutSource(ctx, in.Name, err)
 		}
 	}
-	rows, err := a.sources.Delete(ctx, in.Name, in.KeepRows, actor(callOf(ctx).token))
+	caller := callOf(ctx).token
+	rows, err := a.sources.Delete(ctx, in.Name, in.KeepRows, access.Reach(caller, schedulesResource), actor(caller))
 	if err != nil {
 		return nil, a.aboutSource(ctx, in.Name, err)
 	}
@@ -167,13 +168,6 @@ func (a *API) runSource(ctx context.Context, in *changeSourceInput) (*runSourceO
 type changeSourceOutput struct {
 	Replayed replayed `header:"Idempotency-Replayed"`
 	Body     client.Source
-}
-
-func (a *API) pauseSource(ctx context.Context, in *changeSourceInput) (*changeSourceOutput, error) {
-	return a.changeSource(ctx, in.Name, struct{}{}, func(ctx context.Context, tx *store.Tx, by string) error {
-		_, err := a.sources.Pause(ctx, tx, in.Name, by)
-		return err
-	})
 }
 
 func (a *API) resumeSource(ctx context.Context, in *changeSourceInput) (*changeSourceOutput, error) {

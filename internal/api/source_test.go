@@ -35,7 +35,7 @@ func TestSourceIsFetchedAndTold(t *testing.T) {
 		for _, g := range s.Gates {
 			gates = append(gates, fmt.Sprintf("%s %v %v", g.Name, g.Open, !g.Until.IsZero()))
 		}
-		if got := strings.Join(gates, ", "); got != "wanted true false, schedule false true, in_flight true false, quota true false, retry true false, worker true false" {
+		if got := strings.Join(gates, ", "); got != "wanted true false, schedule false true, in_flight true false, quota true false, retry true false, worker true false, halt true false" {
 			t.Errorf("gates %s", got)
 		}
 		if s.Version == "" || s.VersionNumber != 1 || s.Pagination == "" || s.DueAt.IsZero() || !s.RequestedAt.IsZero() || string(s.Mark) != "null" {
@@ -184,7 +184,7 @@ func TestUnknownSourceIsNotFound(t *testing.T) {
 func TestSchemasAreServed(t *testing.T) {
 	both(t, func(r *rig) {
 		list := pages[client.SchemaPlace](r, "/api/v1/schemas?limit=1")
-		if len(list) != 5 || list[0].Kind != "calendar" || list[1].Kind != "hook" || list[2].Kind != "provider" || list[3].Kind != "schedule" || list[4].Kind != "source" {
+		if len(list) != 6 || list[0].Kind != "calendar" || list[1].Kind != "hook" || list[2].Kind != "prices" || list[3].Kind != "provider" || list[4].Kind != "schedule" || list[5].Kind != "source" {
 			t.Fatalf("%+v", list)
 		}
 		for _, place := range list {

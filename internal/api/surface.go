@@ -16,7 +16,7 @@ type shape struct {
 	version string
 	maxBody int64 // bytes
 
-	workflows, sources, fetcher, schedules, tools, hooks bool // are there
+	workflows, sources, fetcher, schedules, tools, hooks, workers bool // are there
 }
 
 // surface is the routes of an API and their description. Handlers find the API

@@ -134,7 +134,7 @@ func sourceSituations() []situation {
 			from("/prices")(r, name)
 			r.waitRuns("?kind=source&lane="+name+"&status=committed", 1)
 			r.do("POST", "/api/v1/sources/"+name+"/pause", nil).want(http.StatusOK)
-		}, "committed", "Stopped", "It has been paused", "pawl resume source"},
+		}, "committed", "Stopped", "It is paused", "pawl resume source"},
 		{"s-limited", "source", func(r *rig, name string) { // two calls are allowed here; the host asked for less rest than that
 			d := r.fetching("", "table", "s_limited")
 			d["url"] = limited(r)
@@ -161,7 +161,7 @@ func scheduleSituations() []situation {
 		{"p-off", "schedule", func(r *rig, name string) {
 			r.schedule(yearly(name, "x:poet"))
 			r.do("PATCH", "/api/v1/schedules/"+id(r, name), map[string]any{"enabled": false}).want(http.StatusOK)
-		}, "skipped", "Stopped", "is disabled", "pawl resume schedule"},
+		}, "skipped", "Stopped", "It is paused", "pawl resume schedule"},
 		{"p-revoked", "schedule", func(r *rig, name string) {
 			s := r.schedule(yearly(name, "x:poet"))
 			r.do("POST", "/api/v1/grants/"+s.ExecutionGrantID+"/revoke", nil).want(http.StatusOK)
@@ -363,9 +363,7 @@ func claims() map[string]func(f facts) bool {
 		"being checked":             func(f facts) bool { return f.call == "needs_reconcile" || f.call == "in_flight" },
 		"Done: ":                    func(f facts) bool { return f.lastCall == "applied" },
 		"It is paused":              func(f facts) bool { return !f.wanted },
-		"been paused since":         func(f facts) bool { return !f.wanted },
 		"It is enabled":             func(f facts) bool { return f.wanted },
-		"It is disabled":            func(f facts) bool { return !f.wanted },
 		"1 input is waiting":        func(f facts) bool { return f.pending == 1 },
 		"nothing is waiting":        func(f facts) bool { return f.pending == 0 },
 		"it has seen what is":       func(f facts) bool { return f.pending > 0 && f.jobs == 0 },

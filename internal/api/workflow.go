@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -23,7 +24,7 @@ func workflowOf(d *workflow.Details, now time.Time) client.Workflow {
 }
 
 func configOf(c *workflow.Config) client.WorkflowConfig {
-	out := client.WorkflowConfig{Topics: orEmpty(c.Topics), Producers: []client.DeclaredProducer{}, Consumers: []client.DeclaredConsumer{}, Keep: c.Keep}
+	out := client.WorkflowConfig{Topics: orEmpty(c.Topics), Producers: []client.DeclaredProducer{}, Consumers: []client.DeclaredConsumer{}, Keep: c.Keep, Expect: c.Expect, Needs: c.Needs}
 	for _, p := range c.Producers {
 		out.Producers = append(out.Producers, client.DeclaredProducer{Name: p.Name, Publishes: orEmpty(p.Publishes), Schedule: client.DeclaredSchedule(p.Schedule)})
 	}
@@ -36,12 +37,7 @@ func configOf(c *workflow.Config) client.WorkflowConfig {
 func producersOf(d *workflow.Details) []client.WorkflowProducer {
 	out := []client.WorkflowProducer{}
 	for _, s := range d.Schedules {
-		words := s.Value // a zone may have been lost since it was checked
-		if p, ok := d.Config.Producer(s.Producer); ok {
-			if spec, err := p.Schedule.Spec(); err == nil {
-				words = spec.Describe()
-			}
-		}
+		words := cmp.Or(d.Words[s.Producer], s.Value) // a zone may have been lost since it was checked
 		out = append(out, client.WorkflowProducer{Name: s.Producer, Schedule: words, NextRunAt: client.At(s.NextRunAt), LastRunAt: client.At(s.LastRunAt), RequestedAt: client.At(s.RequestedAt)})
 	}
 	return out

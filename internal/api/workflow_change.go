@@ -39,29 +39,25 @@ type changeWorkflowOutput struct {
 	Body     client.Workflow
 }
 
-func (a *API) pauseWorkflow(ctx context.Context, in *changeWorkflowInput) (*changeWorkflowOutput, error) {
-	return a.changeWorkflow(ctx, in, a.workflows.Pause)
-}
-
 func (a *API) resumeWorkflow(ctx context.Context, in *changeWorkflowInput) (*changeWorkflowOutput, error) {
-	return a.changeWorkflow(ctx, in, a.workflows.Resume)
+	return a.changeWorkflow(ctx, in.Name, struct{}{}, a.workflows.Resume)
 }
 
 // changeWorkflow makes a change that may have been made before, and answers
 // with the workflow as it is then.
-func (a *API) changeWorkflow(ctx context.Context, in *changeWorkflowInput, change func(ctx context.Context, tx *store.Tx, name, by string) (bool, error)) (*changeWorkflowOutput, error) {
-	if textFault(in.Name, maxName) != "" {
-		return nil, a.noWorkflow(ctx, in.Name)
+func (a *API) changeWorkflow(ctx context.Context, name string, request any, change func(ctx context.Context, tx *store.Tx, name, by string) (bool, error)) (*changeWorkflowOutput, error) {
+	if textFault(name, maxName) != "" {
+		return nil, a.noWorkflow(ctx, name)
 	}
 	who := actor(callOf(ctx).token)
-	_, was, err := once(ctx, a, http.StatusOK, struct{}{}, whole, func(ctx context.Context, tx *store.Tx) (struct{}, error) {
-		_, err := change(ctx, tx, in.Name, who)
+	_, was, err := once(ctx, a, http.StatusOK, request, whole, func(ctx context.Context, tx *store.Tx) (struct{}, error) {
+		_, err := change(ctx, tx, name, who)
 		return struct{}{}, err
 	})
 	if err != nil {
-		return nil, a.aboutWorkflow(ctx, in.Name, err)
+		return nil, a.aboutWorkflow(ctx, name, err)
 	}
-	w, err := a.describeWorkflow(ctx, in.Name)
+	w, err := a.describeWorkflow(ctx, name)
 	if err != nil {
 		return nil, err
 	}

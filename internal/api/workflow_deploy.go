@@ -8,7 +8,9 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
+	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/script"
+	"github.com/pawlrun/pawl/internal/store/userstore"
 	"github.com/pawlrun/pawl/internal/workflow"
 )
 
@@ -34,7 +36,7 @@ type deployOutput struct {
 // because the same content changes nothing; it needs no idempotency key.
 func (a *API) deployWorkflow(ctx context.Context, in *deployInput) (*deployOutput, error) {
 	d := workflow.Deploy{Name: in.Name, Filename: in.Body.Filename, Script: in.Body.Script, By: actor(callOf(ctx).token), DryRun: in.Body.DryRun,
-		Expect: in.expectVersion("workflow", in.Name)}
+		Expect: in.expectVersion("workflow", in.Name), Permit: mayNeed(callOf(ctx).token)}
 	if err := checkScript(&d); err != nil {
 		return nil, err
 	}
@@ -57,6 +59,17 @@ func (a *API) deployWorkflow(ctx context.Context, in *deployInput) (*deployOutpu
 		out.Body.PreviousScript = client.NullString(done.Previous)
 	}
 	return out, nil
+}
+
+// mayNeed refuses a script that makes sources fetch which the caller may not run.
+func mayNeed(caller *userstore.Token) func(workflow.Config) error {
+	return func(c workflow.Config) error {
+		var d access.Definition
+		for _, n := range c.Needs {
+			d.Fetches = append(d.Fetches, n.Source)
+		}
+		return access.Define(caller, d)
+	}
 }
 
 // checkScript finds what the compiler cannot, and names a file that has no

@@ -1,6 +1,7 @@
 package billing
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -16,6 +17,7 @@ type Account struct {
 	OwnerID   string
 	Name      string
 	KeyRef    string    // names the default key, such as ${TEAM_KEY}; never the key; empty: it has none
+	Timezone  string    // whose days caps count
 	Balance   *pawl.USD // nil: not prepaid
 	Reserved  pawl.USD  // what open runs may still cost
 	Days      []Spend   // the newest first; days without receipts are left out
@@ -37,7 +39,7 @@ func EnsureAccount(ctx context.Context, tx *store.Tx, userID string) (Account, e
 }
 
 func fromStore(a grantstore.Account) Account {
-	return Account{ID: a.ID, OwnerID: a.OwnerID, Name: a.Name, KeyRef: a.KeyRef, Balance: (*pawl.USD)(a.Balance), CreatedAt: a.CreatedAt}
+	return Account{ID: a.ID, OwnerID: a.OwnerID, Name: a.Name, KeyRef: a.KeyRef, Timezone: cmp.Or(a.Timezone, "UTC"), Balance: (*pawl.USD)(a.Balance), CreatedAt: a.CreatedAt}
 }
 
 // Accounts reads up to limit accounts of a user, the oldest first, with what was
@@ -98,6 +100,12 @@ func Update(ctx context.Context, tx *store.Tx, ownerID, id string, in client.Acc
 			row.KeyRef = *in.KeyRef.Value
 		}
 		if err := grantstore.In(tx).SetKeyRef(ctx, id, row.KeyRef); err != nil {
+			return was, now, err
+		}
+	}
+	if in.Timezone != nil && *in.Timezone != was.Timezone {
+		row.Timezone = *in.Timezone
+		if err := grantstore.In(tx).SetTimezone(ctx, id, row.Timezone); err != nil {
 			return was, now, err
 		}
 	}

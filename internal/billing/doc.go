@@ -18,5 +18,6 @@
 // taken over and settled, or given up and settled.
 //
 // Amounts are whole 10^-7 USD. They were rounded up once, where the text of a
-// cost was read; here they are only added. Days are UTC.
+// cost was read; here they are only added. The days of caps
+// are those of the account's zone; those of what was spent are UTC.
 package billing

@@ -10,6 +10,7 @@ import (
 	"github.com/pawlrun/pawl/internal/grant"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/grantstore"
+	"github.com/pawlrun/pawl/internal/when"
 )
 
 // Which bound a run would break.
@@ -24,6 +25,11 @@ const (
 type CapError struct {
 	Which string // one of the constants above
 	Msg   string
+
+	// Until is when the day ends whose cap is reached: the run would fit into the
+	// next one. Zero: it would not, or no day has to do with it. It has the zone of
+	// the account.
+	Until time.Time
 }
 
 // Error says which bound was met.
@@ -33,7 +39,7 @@ func (e *CapError) Error() string { return e.Msg }
 func (e *CapError) Unwrap() error {
 	return &pawl.Error{
 		Code: pawl.CodeForbidden, Reason: string(contract.InsufficientCredits), Op: "reserve credits", Msg: e.Msg,
-		Hint: "Wait for the next UTC day, raise the cap with a new grant, or add credits.",
+		Hint: "Wait for the next day, raise the cap with a new grant, or add credits.",
 	}
 }
 
@@ -72,7 +78,7 @@ func Reserve(ctx context.Context, tx *store.Tx, g grant.Grant, runID string, att
 	if err != nil || has {
 		return err
 	}
-	if err := checkCaps(ctx, tx, g, runID, int64(estimate)); err != nil {
+	if err := checkCaps(ctx, tx, g, zoneOf(account), runID, int64(estimate)); err != nil {
 		return err
 	}
 	if err := checkBalance(ctx, tx, account, int64(estimate)); err != nil {
@@ -99,18 +105,42 @@ func Unbounded(g grant.Grant, account grantstore.Account) bool {
 	return g.Caps.USDPerDay == nil && g.Caps.USDPerRun == nil && g.Caps.RunsPerDay == nil && account.Balance == nil
 }
 
-func checkCaps(ctx context.Context, tx *store.Tx, g grant.Grant, runID string, estimate int64) error {
-	if limit := g.Caps.USDPerRun; limit != nil && estimate > int64(*limit) {
-		return &CapError{CapUSDPerRun, fmt.Sprintf("a run costs about %s USD, and the grant allows %s USD for one", pawl.USD(estimate), limit)}
+// Untouched reports whether all that bounds a grant is a daily cap, of which nothing
+// was ever used: what runs under it has cost nothing so far. Then there is nothing
+// to judge and nothing to set aside.
+func Untouched(g grant.Funded) bool {
+	c := g.Caps
+	return c.USDPerDay != nil && *c.USDPerDay > 0 && c.USDPerRun == nil && c.RunsPerDay == nil && g.Account.Balance == nil && !g.Charged
+}
+
+// zoneOf is the zone whose days count for an account.
+func zoneOf(account grantstore.Account) *time.Location {
+	zone, err := when.LoadZone(account.Timezone)
+	if err != nil { // this machine does not know it any more
+		return time.UTC
 	}
-	today := Day(tx.Now)
+	return zone
+}
+
+func checkCaps(ctx context.Context, tx *store.Tx, g grant.Grant, zone *time.Location, runID string, estimate int64) error {
+	if limit := g.Caps.USDPerRun; limit != nil && estimate > int64(*limit) {
+		return &CapError{Which: CapUSDPerRun, Msg: fmt.Sprintf("a run costs about %s USD, and the grant allows %s USD for one", pawl.USD(estimate), limit)}
+	}
+	today, tomorrow := when.DayIn(tx.Now, zone)
+	// One that no day has room for is not a matter of waiting.
+	until := func(ever bool) time.Time {
+		if !ever {
+			return time.Time{}
+		}
+		return tomorrow.In(zone)
+	}
 	if limit := g.Caps.RunsPerDay; limit != nil {
 		runs, err := grantstore.In(tx).RunsOfGrant(ctx, g.ID, today, runID)
 		if err != nil {
 			return err
 		}
 		if runs >= *limit {
-			return &CapError{CapRunsPerDay, fmt.Sprintf("the grant allows %d runs a day (UTC), and %d were asked for today", *limit, runs)}
+			return &CapError{CapRunsPerDay, fmt.Sprintf("the daily cap of %d runs is reached (%d were asked for today, %s)", *limit, runs, zone), until(*limit > 0)}
 		}
 	}
 	if limit := g.Caps.USDPerDay; limit != nil {
@@ -123,8 +153,8 @@ func checkCaps(ctx context.Context, tx *store.Tx, g grant.Grant, runID string, e
 			return err
 		}
 		if !fits(estimate, int64(*limit)-spent-reserved) {
-			return &CapError{CapUSDPerDay, fmt.Sprintf("the grant allows %s USD a day (UTC): %s USD are spent, %s USD set aside for open runs, and a run costs about %s USD",
-				limit, pawl.USD(spent), pawl.USD(reserved), pawl.USD(estimate))}
+			return &CapError{CapUSDPerDay, fmt.Sprintf("the daily cap of %s USD is reached (%s USD are spent today, %s, %s USD are set aside for open runs, and a run costs about %s USD)",
+				limit, pawl.USD(spent), zone, pawl.USD(reserved), pawl.USD(estimate)), until(fits(estimate, int64(*limit)))}
 		}
 	}
 	return nil
@@ -139,7 +169,7 @@ func checkBalance(ctx context.Context, tx *store.Tx, account grantstore.Account,
 		return err
 	}
 	if !fits(estimate, *account.Balance-reserved) {
-		return &CapError{CapBalance, fmt.Sprintf("the billing account has %s USD left, %s USD set aside for open runs, and a run costs about %s USD",
+		return &CapError{Which: CapBalance, Msg: fmt.Sprintf("the billing account has %s USD left, %s USD set aside for open runs, and a run costs about %s USD",
 			pawl.USD(*account.Balance), pawl.USD(reserved), pawl.USD(estimate))}
 	}
 	return nil

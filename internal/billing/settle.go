@@ -40,6 +40,34 @@ type Fact struct {
 	InputTokens  int64
 	OutputTokens int64
 	Cost         pawl.USD
+	Price        string // that the cost comes from; NoPrice; empty: the executor told the cost
+}
+
+// NoPrice is the price of a model that has none: nobody knows what the unit cost.
+const NoPrice = "none"
+
+// Who told what a unit cost.
+const (
+	CostOfExecutor = "executor"
+	CostOfPrices   = "prices"
+	CostUnknown    = "unknown" // booked as nothing
+)
+
+// CostSource tells by the price of a receipt where its amount comes from.
+func CostSource(price string) string {
+	switch price {
+	case "":
+		return CostOfExecutor
+	case NoPrice:
+		return CostUnknown
+	}
+	return CostOfPrices
+}
+
+// Unpriced finds a model of a run that has no price; not found means that all that
+// the run cost is known.
+func Unpriced(ctx context.Context, tx *store.Tx, runID string) (model string, found bool, err error) {
+	return grantstore.In(tx).ModelWithPrice(ctx, runID, NoPrice)
 }
 
 // Unit names the n-th unit of an attempt, counted from 1. An executor should
@@ -66,7 +94,7 @@ func Charge(ctx context.Context, tx *store.Tx, a Attempt, facts []Fact) error {
 		added, err := grantstore.In(tx).InsertReceipt(ctx, grantstore.Receipt{
 			AccountID: a.AccountID, GrantID: a.GrantID, ScheduleID: a.ScheduleID, RunID: a.RunID, Attempt: a.Attempt,
 			System: System, Reference: run.UsageReference(a.RunID, a.Attempt, f.Unit), Executor: a.Executor, Model: f.Model,
-			InputTokens: within(f.InputTokens, maxTokens), OutputTokens: within(f.OutputTokens, maxTokens), Amount: amount,
+			InputTokens: within(f.InputTokens, maxTokens), OutputTokens: within(f.OutputTokens, maxTokens), Amount: amount, Price: f.Price,
 		})
 		if err != nil {
 			return err

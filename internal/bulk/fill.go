@@ -15,6 +15,9 @@ type Size struct {
 	Runs  int
 }
 
+func (s Size) flows() int  { return max(4, s.Lanes*4/10) }
+func (s Size) others() int { return max(3, s.Lanes*3/10) } // sources, and schedules
+
 // Seed is what is multiplied: the names of a workflow and of a source, the id of
 // a schedule, and two users, of whom the first owns two thirds of the schedules.
 type Seed struct {
@@ -49,6 +52,10 @@ func BackfillID(n int) string { return fmt.Sprintf("00000009-0000-7000-8000-%d",
 
 const base = 100000000000 // gives numbers twelve digits
 
+// openEvents is among how many events some wait or are held: history grows, and what
+// is not done yet does not grow with it.
+const openEvents = 500_000
+
 // history is how far back runs go.
 const history = 30 * 24 * time.Hour
 
@@ -59,31 +66,72 @@ func Fill(ctx context.Context, db *store.DB, seed Seed, size Size) error {
 		"{now}", fmt.Sprint(now.UnixMilli()),
 		"{then}", fmt.Sprint(now.Add(-history).UnixMilli()),
 		"{step}", fmt.Sprint(max(1, history.Milliseconds()/int64(size.Runs))),
-		"{runs}", fmt.Sprint(size.Runs),
-		"{flows}", fmt.Sprint(max(4, size.Lanes*4/10)),
-		"{sources}", fmt.Sprint(max(3, size.Lanes*3/10)),
-		"{schedules}", fmt.Sprint(max(3, size.Lanes*3/10)),
+		"{open}", fmt.Sprint(openEvents),
+		"{flows}", fmt.Sprint(size.flows()), "{sources}", fmt.Sprint(size.others()), "{schedules}", fmt.Sprint(size.others()),
 		"{flow}", text(seed.Workflow), "{source}", text(seed.Source), "{schedule}", text(seed.Schedule),
 		"{owner}", text(seed.Owner), "{other}", text(seed.Other),
 	)
-	for _, step := range steps() {
-		// Expanded twice, because some words are made of others.
-		sql := words.Replace(expressions().Replace(expressions().Replace(step)))
-		err := db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-			_, err := tx.Exec(ctx, sql)
+	rebuild := func() error { return nil }
+	if size.Runs > fewRuns {
+		var err error
+		if rebuild, err = dropIndexes(ctx, db); err != nil {
 			return err
-		})
-		if err != nil {
-			return fmt.Errorf("fill %.60s: %w", sql, err)
 		}
+	}
+	for _, step := range steps() {
+		if err := fillStep(ctx, db, step, size, words); err != nil {
+			return err
+		}
+	}
+	if err := rebuild(); err != nil {
+		return err
 	}
 	if db.Name() == "sqlite" { // has no statistics, as in life
 		return nil
 	}
+	return write(ctx, db, `analyze`) // autovacuum would
+}
+
+// fewRuns is up to how many runs indexes are kept while rows are inserted, and
+// rowsAtOnce how many rows a transaction inserts.
+const (
+	fewRuns    = 100_000
+	rowsAtOnce = 250_000
+)
+
+// fillStep makes the rows of a step, many in each transaction.
+func fillStep(ctx context.Context, db *store.DB, step string, size Size, words *strings.Replacer) error {
+	all := map[string]int{
+		"{n:runs}": size.Runs, "{n:half}": size.Runs / 2, "{n:fifth}": size.Runs / 5, "{n:few}": size.Runs / 50, "{n:300}": 300, "{n:30}": 30,
+		"{n:flows}": size.flows(), "{n:sources}": size.others(), "{n:schedules}": size.others(),
+	}
+	for word, n := range all {
+		if !strings.Contains(step, word) {
+			continue
+		}
+		for first := 1; first <= n; first += rowsAtOnce {
+			// Expanded twice, because some words are made of others.
+			sql := words.Replace(expressions().Replace(expressions().Replace(strings.ReplaceAll(step, word, numbers(first, min(n, first+rowsAtOnce-1))))))
+			if err := write(ctx, db, sql); err != nil {
+				return fmt.Errorf("fill %.60s: %w", sql, err)
+			}
+		}
+		return nil
+	}
+	return fmt.Errorf("a step has no number of rows: %.60s", step)
+}
+
+func write(ctx context.Context, db *store.DB, sql string) error {
 	return db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		_, err := tx.Exec(ctx, `analyze`) // autovacuum would
+		if db.Name() != "sqlite" { // what the rows refer to is there
+			const trust = `select set_config('session_replication_role', 'replica', true), set_config('maintenance_work_mem', '256MB', true) where current_setting('is_superuser') = 'on'`
+			if _, err := tx.Exec(ctx, trust); err != nil {
+				return err
+			}
+		}
+		_, err := tx.Exec(ctx, sql)
 		return err
-	})
+	}, store.Lazy)
 }
 
 func text(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
@@ -92,9 +140,6 @@ func text(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'"
 // row.
 func expressions() *strings.Replacer {
 	return strings.NewReplacer(
-		"{n:runs}", numbers("{runs}"), "{n:half}", numbers("{runs} / 2"), "{n:fifth}", numbers("{runs} / 5"),
-		"{n:few}", numbers("{runs} / 50"), "{n:flows}", numbers("{flows}"), "{n:sources}", numbers("{sources}"),
-		"{n:schedules}", numbers("{schedules}"), "{n:300}", numbers("300"), "{n:30}", numbers("30"),
 		"{run}", `'00000004-0000-7000-8000-' || (100000000000 + i)`,
 		"{input}", `'00000006-0000-7000-8000-' || (100000000000 + i)`,
 		"{at}", `({then} + i * {step})`,
@@ -108,6 +153,6 @@ func expressions() *strings.Replacer {
 	)
 }
 
-func numbers(until string) string {
-	return `with recursive n (i) as (select cast(1 as bigint) union all select i + 1 from n where i < ` + until + `) `
+func numbers(first, last int) string {
+	return fmt.Sprintf(`with recursive n (i) as (select cast(%d as bigint) union all select i + 1 from n where i < %d) `, first, last)
 }

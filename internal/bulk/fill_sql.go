@@ -35,6 +35,7 @@ func lanes() []string {
 
 		`insert into hooks (name, definition, version, owner, created_at, updated_at, updated_by) {n:30}
 			select 'h' || i, '{"name":"h","verify":{"scheme":"github","secret":"${NONE}"},"job":{"task":"log"},"maxBytes":1048576}', 'v', {owner}, {then}, {then}, 'ada' from n`,
+		`insert into worker_tasks (name, definition, owner, created_at, updated_at, updated_by) {n:30} select 't' || i, '{}', {owner}, {then}, {then}, 'ada' from n`,
 		`insert into execution_grants (id, user_id, billing_account_id, scopes, automatic, created_at) {n:schedules}
 			select ` + grant + `, ` + owner + `, (select a.id from billing_accounts a where a.owner_id = ` + owner + ` limit 1), t.scopes, 1, {then}
 			from n cross join (select g.* from execution_grants g join schedules s on s.execution_grant_id = g.id where s.id = {schedule}) t`,
@@ -91,8 +92,8 @@ func around() []string {
 	const flowID = `'00000001-0000-7000-8000-' || (100000000000 + {k:event})`
 	return []string{
 		`insert into events (id, workflow_id, topic, seq, payload_seq, message_id, payload, status, reserved_by, created_by, caused_by, created_at, updated_at) {n:half}
-			select {id}, ` + flowID + `, 't', i, i, 'm-' || i, '{"n":1}', case when i % 1000 = 0 then 'reserved' when i % 300 = 1 then 'pending' else 'consumed' end,
-			case when i % 1000 = 0 then '00000004-0000-7000-8000-' || (100000000000 + 230 * (i / 1000) + 92) else null end, 'api', '[]', {at}, {at} from n`,
+			select {id}, ` + flowID + `, 't', i, i, 'm-' || i, '{"n":1}', case when i % 1000 = 0 and i <= {open} then 'reserved' when i % 300 = 1 and i <= {open} then 'pending' else 'consumed' end,
+			case when i % 1000 = 0 and i <= {open} then '00000004-0000-7000-8000-' || (100000000000 + 230 * (i / 1000) + 92) else null end, 'api', '[]', {at}, {at} from n`,
 		`insert into inputs (id, workflow_id, source, type, external_id, title, created_by, created_at, skipped_at, skipped_by) {n:half}
 			select {input}, ` + flowID + `, 'shop', 'order', 'o-' || i, 'Order ' || i, 'api', {at}, case when i < 400 and i % 10 = 0 then {at} else null end,
 			case when i < 400 and i % 10 = 0 then 'ada' else null end from n`,
@@ -106,6 +107,7 @@ func around() []string {
 			jobs (id, bucket, priority, run_at, max_attempts, state, task, lane, key, payload, created_at) {n:half}
 			select {id} + 1, i % 64, 0, {now} + 86400000 + i * 1000, 3, case when i % 500 = 0 then 1 else 0 end, case when i = 1 then 'log' else 'http' end,
 			case when i % 100 = 0 then 'l' || (i % 7) else null end, case when i % 100 = 0 then 'job-' || i else null end, '{}', {at} from n`,
+		`insert into job_results (job_id, token, result, keep_until) {n:fifth} select {id}, 't', '{}', {now} + i from n`,
 		`insert into audit_log (id, at, actor, action, subject, detail) {n:half} select {id}, {at}, 'ada', 'run.cancel', 'run ' || i, '{}' from n`,
 		`insert into hook_deliveries (id, hook, delivery_id, received_at, outcome, attempts, effects, headers, body, bytes, updated_at) {n:half}
 			select {id}, 'h' || (i % 7), 'd-' || i, {at}, case when i % 1000 = 0 then 'failed' when i % 100 = 1 then 'filtered' else 'delivered' end, 1, 1, '{}', '{}', 2, {at} from n`,

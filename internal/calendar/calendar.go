@@ -90,6 +90,12 @@ func (b *Book) Share(ctx context.Context, tx *store.Tx, name string) (int64, err
 	return c.Revision, err
 }
 
+// Current is Share for whoever changes nothing.
+func (b *Book) Current(ctx context.Context, tx *store.Tx, name string) (int64, error) {
+	c, err := calendarstore.In(tx).Get(ctx, name)
+	return c.Revision, err
+}
+
 // What applying a definition did.
 const (
 	Created   = "created"

@@ -62,6 +62,7 @@ func TestAccountIsSet(t *testing.T) {
 		"default --key ${TEAM_KEY} --balance 10.250": {"default", `{"balanceUsd":10.25,"keyRef":"${TEAM_KEY}"}`, "account default: key ${TEAM_KEY}, 10.25 USD left\n"},
 		accountID + " --no-key --no-balance":         {accountID, `{"balanceUsd":null,"keyRef":null}`, "account " + accountID + ": no key, not prepaid\n"},
 		"default --balance 0":                        {"default", `{"balanceUsd":0}`, ""},
+		"default --timezone Europe/Berlin":           {"default", `{"timezone":"Europe/Berlin"}`, ""},
 		"default --no-key":                           {"default", `{"keyRef":null}`, ""},
 		"default --no-balance --key ${K}":            {"default", `{"balanceUsd":null,"keyRef":"${K}"}`, ""},
 	} {

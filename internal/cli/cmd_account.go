@@ -29,18 +29,21 @@ type accountSetting struct {
 	noKey     bool
 	balance   string
 	noBalance bool
+	timezone  string
 }
 
 func newAccountSetCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "set ID|default", Short: "Set the key or prepaid balance of a billing account (admins only)",
+		Use: "set ID|default", Short: "Set the key, time zone or prepaid balance of a billing account (admins only)",
 		Long: "Sets the key that identifies the caller to graphs, and the remaining balance of a prepaid\n" +
 			"account. Name the account by its ID; \"default\" is your own. Only admins can do this.\n\n" +
 			"The key itself is never stored. --key names an environment variable of the server that runs\n" +
 			"graphs; it is read again for every attempt and passed to executors with callerKey. A run\n" +
-			"that may cost more than the balance does not start.",
+			"that may cost more than the balance does not start. Daily caps of grants count the days of\n" +
+			"the time zone, which is UTC unless it is set.",
 		Example: "  pawl account set default --key '${TEAM_KEY}'\n" +
 			"  pawl account set default --balance 10.00\n" +
+			"  pawl account set default --timezone Europe/Berlin\n" +
 			"  pawl account set 3f1a2b4c-5d6e-5c3a-9d2e-0192f0c15b7e --no-key --no-balance",
 		Args: takes(1, 1),
 	}
@@ -50,6 +53,7 @@ func newAccountSetCommand(p *Process) *cobra.Command {
 	cmd.Flags().BoolVar(&s.noKey, "no-key", false, "remove the key")
 	cmd.Flags().StringVar(&s.balance, "balance", "", "make the account prepaid, with `USD` remaining")
 	cmd.Flags().BoolVar(&s.noBalance, "no-balance", false, "make the account not prepaid")
+	cmd.Flags().StringVar(&s.timezone, "timezone", "", "count the days of daily caps in the time `ZONE`, such as Europe/Berlin")
 	out := addOutputFlag(cmd, formatTable, formatJSON, formatYAML)
 	cmd.ValidArgsFunction = completeName(p, flags, accountKind())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -92,8 +96,8 @@ func (s *accountSetting) request(key, balance bool) (map[string]any, error) {
 		return nil, usageError("Leave one of them out.", "--key and --no-key cannot go together")
 	case balance && s.noBalance:
 		return nil, usageError("Leave one of them out.", "--balance and --no-balance cannot go together")
-	case !key && !s.noKey && !balance && !s.noBalance:
-		return nil, usageError("Write --key '${TEAM_KEY}' or --balance 10.00.", "there is nothing to set")
+	case !key && !s.noKey && !balance && !s.noBalance && s.timezone == "":
+		return nil, usageError("Write --key '${TEAM_KEY}', --timezone Europe/Berlin or --balance 10.00.", "there is nothing to set")
 	}
 	if key {
 		if _, ok := document.Reference(s.key); !ok { // it may be a key, so it is not said again
@@ -108,6 +112,9 @@ func (s *accountSetting) request(key, balance bool) (map[string]any, error) {
 			return nil, misplaced("--balance", err)
 		}
 		body["balanceUsd"] = exact
+	}
+	if s.timezone != "" {
+		body["timezone"] = s.timezone
 	}
 	if s.noKey {
 		body["keyRef"] = nil
@@ -130,6 +137,9 @@ func accountWords(raw json.RawMessage) (string, error) {
 	}
 	if a.BalanceUSD != nil {
 		words[1] += " left"
+	}
+	if a.Timezone != "" { // an older server has none
+		words = append(words, "days in "+a.Timezone)
 	}
 	return strings.Join(words, ", "), nil
 }

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -16,6 +17,8 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
+	calendarspec "github.com/pawlrun/pawl/internal/calendar/spec"
+	sourcespec "github.com/pawlrun/pawl/internal/source/spec"
 )
 
 func newApplyCommand(p *Process) *cobra.Command {
@@ -33,7 +36,7 @@ func newApplyCommand(p *Process) *cobra.Command {
 			"  pawl apply -f - --filename mail.workflow.ts < mail.workflow.ts",
 		GroupID: groupChange, Args: takes(0, -1),
 	}
-	a := &applier{p: p, flags: addSettingFlags(cmd, forClient), out: addOutputFlag(cmd, formatTable, formatJSON, formatYAML), counts: map[string]int{}, warned: map[string]bool{}}
+	a := &applier{p: p, flags: addSettingFlags(cmd, forClient), out: addOutputFlag(cmd, formatTable, formatJSON, formatYAML), counts: map[string]int{}, warned: map[string]bool{}, needing: map[string]bool{}}
 	files := cmd.Flags().StringArrayP("file", "f", nil, "apply the file or folder at `PATH`; - reads stdin (repeatable)")
 	cmd.Flags().StringVar(&a.filename, "filename", "", "treat stdin as a file called `NAME`, ending in .workflow.ts or .workflow.js (default YAML)")
 	cmd.Flags().BoolVar(&a.dryRun, "dry-run", false, "show what would change without changing it")
@@ -63,6 +66,7 @@ type applier struct {
 
 	warned    map[string]bool // places of warnings that were told
 	documents []applicable    // that are sent after the workflows, in this order
+	needing   map[string]bool // the workflows that need sources, which are sent before them
 }
 
 func (a *applier) apply(ctx context.Context, paths []string) (err error) {
@@ -90,14 +94,36 @@ func (a *applier) apply(ctx context.Context, paths []string) (err error) {
 }
 
 // sendAll sends everything until something is refused. Workflows come first,
-// because sources publish to them and schedules run them.
+// because sources publish to them and schedules run them; those that need sources
+// come after these.
 func (a *applier) sendAll(ctx context.Context, workflows []definition, names []string) error {
-	for i, file := range workflows {
-		if err := a.send(ctx, file, names[i]); err != nil {
+	send := func(needing bool) error {
+		for i, file := range workflows {
+			if a.needing[names[i]] != needing {
+				continue
+			}
+			if err := a.send(ctx, file, names[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := send(false); err != nil {
+		return err
+	}
+	first := slices.IndexFunc(a.documents, func(d applicable) bool { return d.kind != calendarspec.Kind && d.kind != sourcespec.Kind })
+	if first < 0 {
+		first = len(a.documents)
+	}
+	for _, doc := range a.documents[:first] {
+		if err := a.sendDocument(ctx, doc); err != nil {
 			return err
 		}
 	}
-	for _, doc := range a.documents {
+	if err := send(true); err != nil {
+		return err
+	}
+	for _, doc := range a.documents[first:] {
 		if err := a.sendDocument(ctx, doc); err != nil {
 			return err
 		}
@@ -115,6 +141,9 @@ func (a *applier) check(ctx context.Context, found *definitions, paths []string)
 	var names []string
 	for _, c := range results {
 		names = append(names, c.Name)
+		if c.needs {
+			a.needing[c.Name] = true
+		}
 	}
 	results = append(results, a.checkDocuments(found.yaml, paths)...)
 	refuseSameNames(results)

@@ -119,7 +119,7 @@ func serverFolder(kind string) string {
 	switch kind {
 	case kindProvider:
 		return "Start the server with --provider FILE or --provider-dir DIR."
-	case kindConnection, kindExecutor:
+	case kindConnection, kindExecutor, kindPrices:
 		return "Start the server with --connection-dir DIR."
 	}
 	return ""

@@ -5,16 +5,33 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/pawlrun/pawl/client"
 )
 
 func newCancelCommand(p *Process) *cobra.Command {
-	return newOneCommand(p, &cobra.Command{
-		Use: "cancel RUN", Short: "Cancel a run",
+	cmd, flags := oneCommand(p, &cobra.Command{
+		Use: "cancel RUN | cancel jobs", Short: "Cancel a run, or many jobs",
 		Long: "Cancels a run. A workflow's run cannot be cancelled once it has sent something, because the\n" +
 			"effect cannot be undone; the command then fails with exit code 4. A source keeps the pages\n" +
-			"that were already written. For a schedule's run, the executor is asked to stop.",
-		Example: "  pawl cancel 0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e",
+			"that were already written. For a schedule's run, the executor is asked to stop.\n\n" +
+			"pawl cancel jobs cancels all jobs that its flags pick and that wait, run or failed. A single job\n" +
+			"is cancelled with pawl delete job.",
+		Example: "  pawl cancel 0192f0c1-5b7e-7c3a-9d2e-3f1a2b4c5d6e\n" +
+			"  pawl cancel jobs --lane customer-17 --dry-run\n" +
+			"  pawl cancel jobs --task send-email --state failed --older-than 7d",
 	}, runKind(), "cancel", always("cancelled"))
+	one, many := cmd.RunE, addJobFilterFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if k := jobKind(); len(args) == 1 && args[0] == k.plural {
+			return many.change(cmd, p, flags, (*client.Client).CancelJobs, "cancelled", "would be cancelled")
+		}
+		if err := many.onlyForJobs(cmd); err != nil {
+			return err
+		}
+		return one(cmd, args)
+	}
+	return cmd
 }
 
 func newSkipCommand(p *Process) *cobra.Command {

@@ -22,13 +22,17 @@ func newMigrateCommand(p *Process) *cobra.Command {
 			"one transaction, or nothing. With --dry-run it only shows what would be changed.\n\n" +
 			"A migration that is not breaking only adds to the schema, so servers of the version before\n" +
 			"keep working while they are replaced one by one. A breaking one is refused while servers\n" +
-			"that it would break are running.",
+			"that it would break are running.\n\n" +
+			"With --vacuum a SQLite file is written anew afterwards, while no server has it open: it is as\n" +
+			"small as its content then, and from then on the server gives back what becomes free. Files\n" +
+			"that this version made do so by themselves.",
 		Example: "  pawl migrate --dry-run\n" +
 			"  pawl migrate --database postgres://pawl@db.example.com/pawl",
 		GroupID: groupTools, Args: takes(0, 0),
 	}
 	m := &migrator{p: p, flags: addSettingFlags(cmd, forOffline)}
 	cmd.Flags().BoolVar(&m.dryRun, "dry-run", false, "show what would be changed, and change nothing")
+	cmd.Flags().BoolVar(&m.vacuum, "vacuum", false, "write a SQLite file anew, so that it is as small as its content")
 	m.out = addOutputFlag(cmd, formatTable, formatJSON)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return m.run(cmd.Context()) }
 	return cmd
@@ -39,6 +43,7 @@ type migrator struct {
 	p      *Process
 	flags  *settingFlags
 	dryRun bool
+	vacuum bool
 	out    *outputFlag
 }
 
@@ -50,6 +55,9 @@ func (m *migrator) run(ctx context.Context) error {
 	if err := set.server.Validate(); err != nil {
 		return set.explain(err)
 	}
+	if m.dryRun && m.vacuum {
+		return usageError("", "--vacuum changes the file, which --dry-run does not")
+	}
 	var done store.Migrated
 	if m.dryRun {
 		done, err = store.PlanMigration(ctx, set.server.Database)
@@ -60,10 +68,20 @@ func (m *migrator) run(ctx context.Context) error {
 	if err != nil {
 		return inUse(err)
 	}
+	var was, is int64
+	if m.vacuum {
+		if was, is, err = store.Vacuum(ctx, set.server.Database); err != nil {
+			return inUse(err)
+		}
+	}
 	if m.out.machine() {
 		return m.json(done)
 	}
-	return m.tell(done)
+	if err := m.tell(done); err != nil || !m.vacuum {
+		return err
+	}
+	_, err = fmt.Fprintf(m.p.Stdout, "The file was %s and is %s.\n", roughSize(was), roughSize(is))
+	return err
 }
 
 // inUse says what to do about a file that a server has.

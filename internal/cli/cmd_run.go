@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
 )
 
@@ -42,36 +43,52 @@ func newRunCommand(p *Process) *cobra.Command {
 			return err
 		}
 		defer c.Close()
-		return askOf(cmd.Context(), p, c, k, args[1], verbRun)
+		return askOf(cmd.Context(), p, c, k, args[1], request{verb: verbRun})
 	}
 	return cmd
 }
 
+// request is what is asked of a thing.
+type request struct {
+	verb string
+	body any // nil: nothing is sent with it
+}
+
 // askOf asks for a verb and says what came of it.
-func askOf(ctx context.Context, p *Process, c *client.Client, k kind, name, verb string) error {
+func askOf(ctx context.Context, p *Process, c *client.Client, k kind, name string, ask request) error {
 	path, err := k.locateOne(ctx, c, name)
 	if err != nil {
 		return err
 	}
-	return askAt(ctx, p, c, k, path, name, verb)
+	return askAt(ctx, p, c, k, path, name, ask)
 }
 
 // askAt is askOf for a thing whose place is known.
-func askAt(ctx context.Context, p *Process, c *client.Client, k kind, path, name, verb string) (err error) {
-	switch {
-	case verb == verbResume && k.plural == workflowKind().plural:
+func askAt(ctx context.Context, p *Process, c *client.Client, k kind, path, name string, ask request) error {
+	if ask.verb == verbResume && k.plural == workflowKind().plural {
 		return resumeWorkflow(ctx, p, c, path, name)
-	case k.ask != nil:
-		err = k.ask(ctx, c, path, verb)
-	default:
-		_, err = c.Post(ctx, path+"/"+verb, nil)
 	}
+	raw, err := c.Post(ctx, path+"/"+ask.verb, ask.body)
 	if err != nil {
 		return err
 	}
-	said := map[string]string{verbRun: "will run now", verbPause: "paused", verbResume: "resumed"}
-	_, err = fmt.Fprintf(p.Stdout, "%s %s %s\n", k.singular, name, said[verb])
+	said := map[string]string{verbRun: "will run now", verbPause: "paused", verbResume: "resumed"}[ask.verb]
+	if ask.verb == verbPause {
+		said += untilWords(raw)
+	}
+	_, err = fmt.Fprintf(p.Stdout, "%s %s %s\n", k.singular, name, said)
 	return err
+}
+
+// untilWords is when something that was paused continues; empty if nobody said.
+func untilWords(raw json.RawMessage) string {
+	var now struct {
+		Pause *client.Pause `json:"pause"`
+	}
+	if json.Unmarshal(raw, &now) != nil || now.Pause == nil || now.Pause.Until.IsZero() { // a server that does not tell
+		return ""
+	}
+	return " until " + pawl.FormatTime(now.Pause.Until.Time)
 }
 
 // resumeWorkflow resumes a workflow and says what that changed: one that waits

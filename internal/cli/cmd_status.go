@@ -60,6 +60,8 @@ type status struct {
 	Lanes      map[string]int    `json:"lanes"`     // how many have each status
 	Attention  []json.RawMessage `json:"attention"` // the lanes that need a person
 	FailedJobs *int              `json:"failedJobs"`
+
+	Halted *client.ReadinessHalt `json:"halted,omitempty"` // absent unless everything is
 }
 
 // mostFailed is how many failed jobs are counted.
@@ -71,7 +73,7 @@ func readStatus(cmd *cobra.Command, c *client.Client) (status, error) {
 	if err != nil {
 		return s, err
 	}
-	s.Checks, s.Ready = ready.Checks, ready.Status == "ok"
+	s.Checks, s.Ready, s.Halted = ready.Checks, ready.Status == "ok", ready.Halted
 	items, _, err := c.List(cmd.Context(), client.LanesPath, nil, 0)
 	if err != nil {
 		return s, err
@@ -127,6 +129,9 @@ func (s status) write(p *Process, out *outputFlag, now time.Time) error {
 		if !s.Ready {
 			d.line(name, s.Checks[name])
 		}
+	}
+	if s.Halted != nil {
+		d.say("Everything has been halted since %s; lift it with: pawl unhalt", pawl.FormatTime(s.Halted.Since.Time))
 	}
 	if s.trouble() == "" {
 		d.say("Nothing needs attention: %s.", s.counted())

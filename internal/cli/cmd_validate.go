@@ -61,6 +61,7 @@ type checked struct {
 
 	summary string // in words
 	naming  fault  // the place of the name
+	needs   bool   // sources
 }
 
 // fault is one thing to tell. Line and column count from 1; a line of 0 means
@@ -137,7 +138,7 @@ func checkWorkflow(ctx context.Context, pool *script.Pool, file definition) (che
 	if err != nil {
 		return c, fmt.Errorf("check %s: %w", file.shown, err)
 	}
-	c.Name = config.Name
+	c.Name, c.needs = config.Name, len(config.Needs) > 0
 	c.summary = fmt.Sprintf("workflow %s, %s, %s", config.Name, plural(len(config.Producers), "producer"), plural(len(config.Consumers), "consumer"))
 	c.naming.Line, c.naming.Column = workflow.Locate(string(source), "name")
 	return c, nil

@@ -9,6 +9,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	document "github.com/pawlrun/pawl/internal/definition"
 	"github.com/pawlrun/pawl/internal/executor"
+	"github.com/pawlrun/pawl/internal/price"
 	"github.com/pawlrun/pawl/internal/quota"
 	"github.com/pawlrun/pawl/internal/tool"
 )
@@ -43,7 +44,7 @@ type folderChecker struct {
 
 // check tells about the definitions of such kinds in a file.
 func (y folderChecker) check(file yamlFile) (list []checked) {
-	for _, kind := range []string{kindConnection, kindExecutor, kindProvider} {
+	for _, kind := range []string{kindConnection, kindExecutor, kindProvider, kindPrices} {
 		if !file.has(kind) {
 			continue
 		}
@@ -63,8 +64,11 @@ func (y folderChecker) check(file yamlFile) (list []checked) {
 				continue
 			}
 			c.Name, c.summary = doc.Name, kind+" "+doc.Name+", type "+doc.Type
-			if kind == kindProvider {
+			switch kind {
+			case kindProvider:
 				c.Name, c.summary = doc.Text("/domain"), "provider of "+doc.Text("/domain")
+			case kindPrices:
+				c.summary = "prices of models"
 			}
 			list = append(list, c)
 		}
@@ -87,6 +91,8 @@ func (y folderChecker) load(kind, folder string) map[string][]fault {
 		_, err = executor.Load(folder, executor.Env{CheckOnly: true, Getenv: y.getenv})
 	case kindProvider:
 		_, err = quota.Load(nil, []string{folder}, y.getenv)
+	case kindPrices:
+		_, err = price.Load(folder)
 	}
 	faults := map[string][]fault{}
 	for _, field := range document.FieldsOf(err) {

@@ -166,6 +166,7 @@ func describeWhy(raw json.RawMessage, now time.Time) (string, error) {
 	if y.LastActivity.Text != "" {
 		d.line("Activity", y.LastActivity.Text+" ("+relative(y.LastActivity.At.Time, now)+")")
 	}
+	describeExpectations(d, y.Expectations)
 	describeGates(d, y.Gates)
 	var rows [][]string
 	for _, r := range y.Recent {
@@ -173,10 +174,29 @@ func describeWhy(raw json.RawMessage, now time.Time) (string, error) {
 		if r.Error != nil {
 			failure = r.Error.Message
 		}
-		rows = append(rows, []string{r.ID, r.Handler, r.Status, relative(runTime(r), now), failure})
+		handler := r.Handler
+		if r.Count > 1 {
+			handler += fmt.Sprintf(" (%d idle runs)", r.Count)
+		}
+		rows = append(rows, []string{r.ID, handler, r.Status, relative(runTime(r), now), failure})
 	}
 	d.table("Last runs", []column{{title: "id"}, {title: "handler"}, {title: "status"}, {title: "when"}, {title: "error"}}, rows)
 	return d.String(), nil
+}
+
+// describeExpectations lists what is expected of a lane; nothing if that is nothing.
+func describeExpectations(d *description, list []client.Expectation) {
+	var rows [][]string
+	for _, e := range list {
+		met := "yes"
+		if !e.Met {
+			met = "not since " + pawl.FormatTime(e.Since.Time)
+		}
+		rows = append(rows, []string{e.Name, met, e.Sentence})
+	}
+	if len(rows) > 0 {
+		d.table("Expected", []column{{title: "expectation"}, {title: "met"}, {title: "because"}}, rows)
+	}
 }
 
 // describeGates lists the conditions of running.

@@ -61,6 +61,9 @@ func unknownKey(at pawl.Place, key string) error {
 // readValue turns a value into texts, if it is of a type that the setting takes.
 func readValue(def setting, value document.Value) ([]string, error) {
 	target := def.at(&values{})
+	if def.amount && value.Shape() == document.Number {
+		return []string{value.Written()}, nil
+	}
 	if _, isList := target.(*[]string); !isList {
 		text, err := readScalar(target, value)
 		return []string{text}, err

@@ -65,7 +65,10 @@ func samples() map[string][3][2]string {
 		"executionURL":           {{"https://a", "https://a"}, {"https://b", "https://b"}, {"https://c", "https://c"}},
 		"keep":                   {{"runs=1d", "slots=9d,reads=2h,logs=3d,runs=1d"}, {"reads=2h, logs=3d", "slots=9d,reads=2h,logs=3d"}, {"{slots: 9d}", "slots=9d"}}, // each adds to the others
 		"otlpEndpoint":           {{"http://a", "http://a"}, {"http://b", "http://b"}, {"http://c", "http://c"}},
+		"grantUsdPerDay":         {{"1", "1"}, {"2.5", "2.5"}, {"3", "3"}},
+		"grantUsdPerRun":         {{"none", "none"}, {"0.25", "0.25"}, {"3", "3"}},
 		"allowCommands":          {{"true", "true"}, {"0", "false"}, {"true", "true"}},
+		"noCanary":               {{"true", "true"}, {"0", "false"}, {"true", "true"}},
 		"logFormat":              {{"json", "json"}, {"text", "text"}, {"json", "json"}},
 		"logLevel":               {{"warn", "warn"}, {"debug", "debug"}, {"error", "error"}},
 		"server":                 {{"http://a", "http://a"}, {"http://b", "http://b"}, {"http://c", "http://c"}},
@@ -137,7 +140,7 @@ func TestEveryFieldOfTheServerHasASetting(t *testing.T) {
 	}
 	want := server.Config{
 		Addr: "x", HookAddr: "x", Database: "x", Data: "x", Providers: []string{"x"}, ProviderDirs: []string{"x"}, ConnectionDir: "x",
-		Workers: 1, SourceQueue: 1, AllowPrivate: []string{"x"}, AllowCommands: true, AllowHosts: []string{"x"}, Roles: []string{"x"}, ScriptTimeout: 1, ScriptMemory: 1,
+		Workers: 1, SourceQueue: 1, AllowPrivate: []string{"x"}, AllowCommands: true, NoCanary: true, GrantUSDPerDay: "x", GrantUSDPerRun: "x", AllowHosts: []string{"x"}, Roles: []string{"x"}, ScriptTimeout: 1, ScriptMemory: 1,
 		LogFormat: "x", LogLevel: "x", MaxPayload: 1, Drain: 1,
 		AutoFix: "x", AutoFixCommand: []string{"x"}, AutoFixURL: "x", AutoFixModel: "x", AutoFixKeyFile: "x",
 		NotifyWebhooks: []string{"x"}, NotifySecretFile: "x", NotifyMailHost: "x", NotifyMailPort: 1, NotifyMailTLS: "x", NotifyMailUser: "x",

@@ -28,6 +28,9 @@ func describeRun(raw json.RawMessage, now time.Time) (string, error) {
 		d.say("Run %s is attempt %d of the %s %s.", r.ID, max(1, r.Attempt), r.Kind, r.Lane)
 	}
 	d.say("%s", runStory(r, now))
+	if r.Count > 1 {
+		d.say("It stands for the %d runs until %s, which found nothing to do and are kept as one. The rest is about the first of them.", r.Count, pawl.FormatTime(r.Through.Time))
+	}
 	d.gap()
 	d.line("Status", r.Status)
 	d.line("Phases", phaseWords(r))

@@ -29,8 +29,10 @@ func describeSchedule(raw json.RawMessage, now time.Time) (string, error) {
 	d := newDescription(now)
 	d.say("The schedule %s runs %s.", s.Name, workWords(s.GraphID, s.Run))
 	switch {
-	case !s.Enabled && s.Issue != "":
+	case !s.Enabled && s.Issue != "" && s.CappedUntil.IsZero():
 		d.say("It was disabled automatically: %s Enable it with: pawl resume schedule %s", s.Issue, s.Name)
+	case !s.Enabled && s.Pause != nil:
+		d.say("%s. Resume it with: pawl resume schedule %s", strings.TrimSuffix(pausedWords(*s.Pause), "."), s.Name)
 	case !s.Enabled:
 		d.say("It is disabled. Switch it on with: pawl resume schedule %s", s.Name)
 	case s.NextRunAt.After(now):
@@ -55,6 +57,8 @@ func describeSchedule(raw json.RawMessage, now time.Time) (string, error) {
 	d.line("Missed", missedStory(s.Missed))
 	d.line("Attempts", retryStory(s))
 	d.line("Keeps", terms.KeepWords(s.Keep))
+	d.line("Needs", terms.NeedsWords(s.Needs))
+	describeExpectations(d, s.Expectations)
 	if s.Run != nil {
 		raw, err := json.Marshal(s.Run)
 		if err != nil {

@@ -47,6 +47,7 @@ func describeSource(raw json.RawMessage, now time.Time) (string, error) {
 	d.instant("Created", s.CreatedAt.Time)
 	d.instant("Updated", s.UpdatedAt.Time)
 	d.line("Id", s.ID)
+	describeExpectations(d, s.Expectations)
 	describeGates(d, s.Gates)
 	describeFetches(d, s.Recent)
 	d.gap()
@@ -113,6 +114,9 @@ func describeFetches(d *description, runs []client.SourceRun) {
 		failure := p.Note
 		if r.Error != nil {
 			failure = client.NullString(r.Error.Message)
+		}
+		if r.Count > 1 {
+			failure = client.NullString(fmt.Sprintf("the first of %d idle runs", r.Count))
 		}
 		n := func(v int64) string { return strconv.FormatInt(v, 10) }
 		rows = append(rows, []string{

@@ -36,6 +36,8 @@ func describeWorkflow(raw json.RawMessage, now time.Time) (string, error) {
 	d.instant("Created", w.CreatedAt.Time)
 	d.line("Id", w.ID)
 	d.line("Keeps", terms.KeepWords(w.Config.Keep))
+	d.line("Needs", terms.NeedsWords(w.Config.Needs))
+	describeExpectations(d, w.Expectations)
 	d.line("Topics", strings.Join(w.Config.Topics, ", "))
 	describeProducers(d, w)
 	describeConsumers(d, w)

@@ -55,6 +55,7 @@ func checkExample(t *testing.T, c *cobra.Command) {
 		if !found || !strings.HasPrefix(line, "  pawl ") {
 			continue
 		}
+		call, _, _ = strings.Cut(call, " -- ") // what follows is for another program
 		words := strings.Fields(call)
 		named, _, err := c.Root().Find(words)
 		if err != nil || named == c.Root() {

@@ -75,9 +75,6 @@ type kind struct {
 	losesNow func(raw json.RawMessage, query url.Values) (string, error)
 	took     func(answer json.RawMessage, query url.Values) string
 
-	// ask asks for a verb where that is more than a POST below the thing.
-	ask func(ctx context.Context, c *client.Client, path, verb string) error
-
 	// locate is where a thing is that has a name of several words, and the
 	// name; nil if the name is one word.
 	locate func(words []string) (path, name string, err error)

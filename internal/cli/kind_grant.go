@@ -116,7 +116,7 @@ func receiptKind() kind {
 		watch:   watchRules{events: []string{"schedule"}},
 		columns: []column{
 			{title: "when"}, {title: "amount"}, {title: "executor"}, {title: "model", flex: true, least: 10}, {title: "in"}, {title: "out"}, {title: "run", spare: true},
-			{title: "try", wide: true}, {title: "schedule", wide: true}, {title: "grant", wide: true}, {title: "id", wide: true},
+			{title: "price", wide: true}, {title: "try", wide: true}, {title: "schedule", wide: true}, {title: "grant", wide: true}, {title: "id", wide: true},
 		},
 		row: func(raw json.RawMessage, now time.Time) ([]string, error) {
 			var r client.Receipt
@@ -124,9 +124,17 @@ func receiptKind() kind {
 				return nil, err
 			}
 			return []string{
-				relative(r.CreatedAt.Time, now), usd(r.AmountUSD), orDash(r.Executor), orDash(string(r.Model)), strconv.FormatInt(r.InputTokens, 10), strconv.FormatInt(r.OutputTokens, 10), r.RunID,
-				strconv.Itoa(r.Attempt), orDash(string(r.ScheduleID)), orDash(string(r.GrantID)), r.ID,
+				relative(r.CreatedAt.Time, now), amountWords(r), orDash(r.Executor), orDash(string(r.Model)), strconv.FormatInt(r.InputTokens, 10), strconv.FormatInt(r.OutputTokens, 10), r.RunID,
+				orDash(string(r.Price)), strconv.Itoa(r.Attempt), orDash(string(r.ScheduleID)), orDash(string(r.GrantID)), r.ID,
 			}, nil
 		},
 	}
+}
+
+// amountWords is what a unit cost.
+func amountWords(r client.Receipt) string {
+	if r.CostSource == "unknown" {
+		return "unknown"
+	}
+	return usd(r.AmountUSD)
 }

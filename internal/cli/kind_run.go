@@ -61,14 +61,22 @@ func runRow(raw json.RawMessage, now time.Time) ([]string, error) {
 
 // runSubject is what ran: the handler in its lane.
 func runSubject(r client.RunDetail) string {
-	if r.Handler == "" || r.Handler == r.Lane {
-		return r.Lane
+	subject := r.Lane
+	if r.Handler != "" && r.Handler != r.Lane {
+		subject += "/" + r.Handler
 	}
-	return r.Lane + "/" + r.Handler
+	if r.Count > 1 {
+		subject += fmt.Sprintf(" (%d idle runs)", r.Count)
+	}
+	return subject
 }
 
-// runTime is when a run ended, or else when it last changed.
+// runTime is when a run ended, or else when it last changed; of several that are kept
+// as one, when the last began.
 func runTime(r client.RunSummary) time.Time {
+	if r.Count > 1 {
+		return r.Through.Time
+	}
 	if !r.EndedAt.IsZero() {
 		return r.EndedAt.Time
 	}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -17,7 +16,7 @@ func scheduleKind() kind {
 	return kind{
 		plural: "schedules", singular: string(pawl.KindSchedule), aliases: []string{"sched"}, path: client.SchedulesPath, byID: true, owned: true,
 		removed: "deleted", loses: "Nothing of it will run again. What it did can still be read.", took: scheduleTook,
-		verbs: []string{verbRun, verbPause, verbResume, verbWhy}, ask: askSchedule,
+		verbs: []string{verbRun, verbPause, verbResume, verbWhy},
 		watch: watchRules{events: []string{"schedule"}, changed: scheduleOfEvent},
 		columns: []column{
 			{title: "name", flex: true, least: 16}, {title: "status", state: true}, {title: "runs", flex: true, least: 12}, {title: "next"}, {title: "last"}, {title: "cron", spare: true}, {title: "timezone", spare: true},
@@ -30,7 +29,7 @@ func scheduleKind() kind {
 			}
 			return []string{
 				s.Name, enabledWord(s), workCell(s), relative(s.NextRunAt.Time, now), relative(s.LastRunAt.Time, now), timesWord(s), orDash(s.Timezone),
-				string(s.ConcurrencyPolicy), orDash(s.Issue), orDash(labelWords(s.Labels)), orDash(s.ExecutionGrantID), s.ID,
+				string(s.ConcurrencyPolicy), orDash(issueOf(s)), orDash(labelWords(s.Labels)), orDash(s.ExecutionGrantID), s.ID,
 			}, nil
 		},
 		describe: describeSchedule, more: describeSlots,
@@ -48,21 +47,31 @@ func timesWord(s client.Schedule) string {
 	return string(s.Cron)
 }
 
+// issueOf is why a schedule does not run; empty if it does.
+func issueOf(s client.Schedule) string {
+	if s.Pause != nil && (s.Issue == "" || !s.CappedUntil.IsZero()) {
+		return pausedWords(*s.Pause)
+	}
+	return s.Issue
+}
+
+// pausedWords are until when something is paused, by whom and why.
+func pausedWords(p client.Pause) string {
+	words := "Paused by " + p.By + " since " + pawl.FormatTime(p.Since.Time)
+	if !p.Until.IsZero() {
+		words = "Paused until " + pawl.FormatTime(p.Until.Time) + " by " + p.By
+	}
+	if p.Note != "" {
+		words += ": " + string(p.Note)
+	}
+	return words
+}
+
 func enabledWord(s client.Schedule) string {
 	if s.Enabled {
 		return "enabled"
 	}
 	return "disabled"
-}
-
-// askSchedule pauses and resumes a schedule by its switch.
-func askSchedule(ctx context.Context, c *client.Client, path, verb string) (err error) {
-	if verb == verbRun {
-		_, err = c.Post(ctx, path+"/"+verb, nil)
-		return err
-	}
-	_, err = c.Patch(ctx, path, map[string]bool{"enabled": verb == verbResume})
-	return err
 }
 
 func scheduleTook(answer json.RawMessage, _ url.Values) string {

@@ -129,3 +129,21 @@ func TestSchemasAreTold(t *testing.T) {
 	}
 	h.pawl("get", "node", "x").expect(t, pawl.ExitUsage, "pawl get nodes")
 }
+
+// A file that is written anew is as small as its content; PostgreSQL is told what to do.
+func TestMigrateVacuums(t *testing.T) {
+	pgtest.BothEmpty(t, func(t *testing.T, url string) {
+		c := call{dir: t.TempDir()}
+		r := c.run(t, "migrate", "--vacuum", "--database", url)
+		if strings.HasPrefix(url, "sqlite:") {
+			if r.code != pawl.ExitDone || !strings.Contains(r.stdout, "The file was ") {
+				t.Errorf("%d: %s%s", r.code, r.stdout, r.stderr)
+			}
+		} else if r.code == pawl.ExitDone || !strings.Contains(r.stderr, "makes room by itself") || !strings.Contains(r.stderr, "VACUUM FULL") {
+			t.Errorf("%d: %s%s", r.code, r.stdout, r.stderr)
+		}
+		if r := c.run(t, "migrate", "--vacuum", "--dry-run", "--database", url); r.code == pawl.ExitDone {
+			t.Errorf("both: %s", r.stdout)
+		}
+	})
+}

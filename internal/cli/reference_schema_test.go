@@ -11,6 +11,7 @@ import (
 
 	calendarspec "github.com/pawlrun/pawl/internal/calendar/spec"
 	hookspec "github.com/pawlrun/pawl/internal/hook/spec"
+	"github.com/pawlrun/pawl/internal/price"
 	"github.com/pawlrun/pawl/internal/quota"
 	graphspec "github.com/pawlrun/pawl/internal/schedule/spec"
 	sourcespec "github.com/pawlrun/pawl/internal/source/spec"
@@ -18,7 +19,7 @@ import (
 
 // definitionSchemas are the JSON Schemas of the program, by kind.
 func definitionSchemas() map[string][]byte {
-	return map[string][]byte{"source": sourcespec.Schema(), "schedule": graphspec.Schema(), "provider": quota.ProviderSchema(), "calendar": calendarspec.Schema(), "hook": hookspec.Schema()}
+	return map[string][]byte{"source": sourcespec.Schema(), "schedule": graphspec.Schema(), "provider": quota.ProviderSchema(), "calendar": calendarspec.Schema(), "hook": hookspec.Schema(), "prices": price.Schema()}
 }
 
 // schema is a JSON Schema whose properties stay in the order of the file.
@@ -36,7 +37,7 @@ func field[T any](s schema, name string) (out T) {
 func definitionReference(t *testing.T) string {
 	p := &page{}
 	p.say("# Definitions\n\nWhat `pawl apply`, `pawl serve DIR` and the server's files accept, from the JSON Schemas in\n[docs/schemas](../schemas), which editors can use, too. Workflows are TypeScript, and told in\n[workflows.md](../workflows.md), like connections; executors are told in [schedules.md](../schedules.md).")
-	for _, kind := range []string{"source", "schedule", "calendar", "hook", "provider"} {
+	for _, kind := range []string{"source", "schedule", "calendar", "hook", "provider", "prices"} {
 		file := kind + ".schema.json"
 		var s schema
 		if err := yaml.UnmarshalWithOptions(definitionSchemas()[kind], &s, yaml.UseOrderedMap()); err != nil {
@@ -71,6 +72,7 @@ func describeFields(p *page, whole, s schema, above, need string) {
 			describeFields(p, whole, referred(whole, form), above+name+".", "**Required** in this form. ")
 		}
 		describeFields(p, whole, referred(whole, field[schema](def, "items")), above+name+"[].", need)
+		describeFields(p, whole, referred(whole, field[schema](def, "additionalProperties")), above+name+".NAME.", need)
 	}
 }
 

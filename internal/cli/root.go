@@ -48,9 +48,9 @@ func newRoot(p *Process) *cobra.Command {
 		&cobra.Group{ID: groupTools, Title: "Tools:"},
 	)
 	root.AddCommand(
-		newDemoCommand(p), newServeCommand(p), newNewCommand(p),
+		newDemoCommand(p), newServeCommand(p), newWorkCommand(p), newNewCommand(p),
 		newGetCommand(p), newDescribeCommand(p), newWhyCommand(p), newStatusCommand(p), newNextCommand(p),
-		newApplyCommand(p), newEnqueueCommand(p), newRunCommand(p), newPauseCommand(p), newResumeCommand(p), newCancelCommand(p),
+		newApplyCommand(p), newEnqueueCommand(p), newRunCommand(p), newPauseCommand(p), newResumeCommand(p), newHaltCommand(p), newUnhaltCommand(p), newCancelCommand(p),
 		newApproveCommand(p), newRejectCommand(p), newResolveCommand(p), newConnectionsCommand(p),
 		newSkipCommand(p), newPublishCommand(p), newMCPCommand(p), newResetCommand(p), newBackfillCommand(p), newDeleteCommand(p), newRetryCommand(p), newRedeliverCommand(p), newGrantCommand(p), newAccountCommand(p), newTokenCommand(p),
 		newValidateCommand(p), newTestCommand(p), newReplayCommand(p), newTypesCommand(p), newCronCommand(p), newImportCommand(p), newBackupCommand(p), newPruneCommand(p), newPromoteCommand(p), newMigrateCommand(p), newVersionCommand(p), newCompletionCommand(p),

@@ -39,7 +39,8 @@ func scheduleAPI(t *testing.T) *fake {
 	return newFake(t, map[string]fakeJSON{
 		"GET /api/v1/schedules":                             {200, `{"items":[` + poetJSON + `]}`},
 		"GET " + at:                                         {200, poetJSON},
-		"PATCH " + at:                                       {200, poetJSON},
+		"POST " + at + "/pause":                             {200, `{"pause":{"since":"2026-01-01T00:00:00.000Z","until":"2026-01-01T02:00:00.000Z","by":"ada","note":null}}`},
+		"POST " + at + "/resume":                            {200, poetJSON},
 		"DELETE " + at:                                      {200, `{"id":"` + poetID + `","grantRevoked":true}`},
 		"POST " + at + "/run":                               {202, `{}`},
 		"GET " + at + "/slots":                              {200, slotsJSON},
@@ -96,8 +97,9 @@ func TestVerbsOfSchedules(t *testing.T) {
 	at := " /api/v1/schedules/" + poetID
 	for _, tt := range []struct{ args, asked, said, sent string }{
 		{"run schedule morning-poet", "POST" + at + "/run", "schedule morning-poet will run now\n", ""},
-		{"pause schedule morning-poet", "PATCH" + at, "schedule morning-poet paused\n", `{"enabled":false}`},
-		{"resume schedule " + poetID, "PATCH" + at, "schedule " + poetID + " resumed\n", `{"enabled":true}`},
+		{"pause schedule morning-poet --until 2h --note holidays", "POST" + at + "/pause", "schedule morning-poet paused until 2026-01-01T02:00:00.000Z\n", `{"until":"2h","note":"holidays"}`},
+		{"pause schedule morning-poet --until 2100-01-01T00:00:00+01:00", "POST" + at + "/pause", "schedule morning-poet paused until 2026-01-01T02:00:00.000Z\n", `{"until":"2099-12-31T23:00:00.000Z"}`},
+		{"resume schedule " + poetID, "POST" + at + "/resume", "schedule " + poetID + " resumed\n", ""},
 		{"delete schedule morning-poet --yes", "DELETE" + at, "schedule morning-poet deleted; the grant that was made for it is revoked; what it did: pawl get slots " + poetID + "\n", ""},
 	} {
 		f := scheduleAPI(t)

@@ -39,6 +39,9 @@ type setting struct {
 	// paths: the values are paths, so that commas do not part them.
 	paths bool
 
+	// amount: the text may also be written as a number in the file.
+	amount bool
+
 	// merged: a list of NAME=VALUE of which each place adds to the ones before;
 	// in the config file it is a mapping.
 	merged bool
@@ -90,6 +93,14 @@ func workSettings() []setting {
 			check: func(v *values) error { _, err := outbound.ParsePrefixes(v.server.AllowPrivate); return err }},
 		{key: "allowCommands", flag: "allow-commands", env: "PAWL_ALLOW_COMMANDS", scope: forServer,
 			usage: "let admins apply schedules that run commands of this machine; definitions in served folders always may", at: func(v *values) any { return &v.server.AllowCommands }},
+		{key: "noCanary", flag: "no-canary", env: "PAWL_NO_CANARY", scope: forServer,
+			usage: "do not prove every minute, by a job of the server's own, that jobs run", at: func(v *values) any { return &v.server.NoCanary }},
+		{key: "grantUsdPerDay", flag: "grant-usd-per-day", env: "PAWL_GRANT_USD_PER_DAY", scope: forServer, amount: true,
+			usage: "cap the grants that are made for schedules at `USD` a day; none: no cap", at: func(v *values) any { return &v.server.GrantUSDPerDay },
+			check: func(v *values) error { _, err := server.CapOf(v.server.GrantUSDPerDay); return err }},
+		{key: "grantUsdPerRun", flag: "grant-usd-per-run", env: "PAWL_GRANT_USD_PER_RUN", scope: forServer, amount: true,
+			usage: "cap the grants that are made for schedules at `USD` a run; none: no cap", at: func(v *values) any { return &v.server.GrantUSDPerRun },
+			check: func(v *values) error { _, err := server.CapOf(v.server.GrantUSDPerRun); return err }},
 		{key: "roles", flag: "roles", env: "PAWL_ROLES", scope: forServer,
 			usage: "`ROLES` of this process: api, worker", at: func(v *values) any { return &v.server.Roles }},
 		{key: "scriptTimeout", flag: "script-timeout", env: "PAWL_SCRIPT_TIMEOUT", scope: forServer,

@@ -30,20 +30,20 @@ const (
 func sourceAPI(t *testing.T) *fake {
 	t.Helper()
 	return newFake(t, map[string]fakeJSON{
-		"GET /api/v1/sources":                 {200, `{"items":[` + pricesSummary + `}]}`},
-		"GET /api/v1/sources/prices":          {200, pricesWhole},
-		"GET /api/v1/sources/prices/rows":     {200, `{"items":[{"id":1,"close":2.5,"_run":"r","source_name":"prices","created_at":"2026-01-01T00:00:00.000Z"},{"id":2,"close":null,"note":{"a":1},"source_name":"prices"}]}`},
-		"GET /api/v1/sources/prices/versions": {200, `{"items":[{"version":"0123456789abcdef","number":2,"createdAt":"2026-01-01T00:00:00.000Z","createdBy":"ann","active":true}]}`},
-		"GET /api/v1/sources/prices/rejects":  {200, `{"items":[{"id":"17","runId":"r","page":1,"row":3,"reason":"close: \"n/a\" is no number","raw":"{}","createdAt":"2026-01-01T00:00:00.000Z"}]}`},
-		"POST /api/v1/sources/prices/run":     {202, `{}`},
-		"POST /api/v1/sources/prices/pause":   {200, pricesWhole},
-		"POST /api/v1/sources/prices/resume":  {200, pricesWhole},
-		"POST /api/v1/sources/prices/reset":   {200, pricesWhole},
-		"DELETE /api/v1/sources/prices":       {200, `{"name":"prices","rows":12}`},
-		"GET /api/v1/lanes":                   {200, `{"items":[{` + pricesLane + `},{"kind":"schedule","name":"morning-poet","id":"` + poetID + `","labels":{"team":"data"}}]}`},
-		"PATCH /api/v1/schedules/" + poetID:   {200, `{}`},
-		"GET /api/v1/lanes/source/prices/why": {200, `{` + pricesLane + `,"next":"It is fetched tomorrow.","gates":[],"recent":[]}`},
-		"POST /api/v1/sources/busy/run":       {409, "run_active"},
+		"GET /api/v1/sources":                         {200, `{"items":[` + pricesSummary + `}]}`},
+		"GET /api/v1/sources/prices":                  {200, pricesWhole},
+		"GET /api/v1/sources/prices/rows":             {200, `{"items":[{"id":1,"close":2.5,"_run":"r","source_name":"prices","created_at":"2026-01-01T00:00:00.000Z"},{"id":2,"close":null,"note":{"a":1},"source_name":"prices"}]}`},
+		"GET /api/v1/sources/prices/versions":         {200, `{"items":[{"version":"0123456789abcdef","number":2,"createdAt":"2026-01-01T00:00:00.000Z","createdBy":"ann","active":true}]}`},
+		"GET /api/v1/sources/prices/rejects":          {200, `{"items":[{"id":"17","runId":"r","page":1,"row":3,"reason":"close: \"n/a\" is no number","raw":"{}","createdAt":"2026-01-01T00:00:00.000Z"}]}`},
+		"POST /api/v1/sources/prices/run":             {202, `{}`},
+		"POST /api/v1/sources/prices/pause":           {200, pricesWhole},
+		"POST /api/v1/sources/prices/resume":          {200, pricesWhole},
+		"POST /api/v1/sources/prices/reset":           {200, pricesWhole},
+		"DELETE /api/v1/sources/prices":               {200, `{"name":"prices","rows":12}`},
+		"GET /api/v1/lanes":                           {200, `{"items":[{` + pricesLane + `},{"kind":"schedule","name":"morning-poet","id":"` + poetID + `","labels":{"team":"data"}}]}`},
+		"POST /api/v1/schedules/" + poetID + "/pause": {200, `{}`},
+		"GET /api/v1/lanes/source/prices/why":         {200, `{` + pricesLane + `,"next":"It is fetched tomorrow.","gates":[],"recent":[]}`},
+		"POST /api/v1/sources/busy/run":               {409, "run_active"},
 	})
 }
 
@@ -177,10 +177,10 @@ func TestLabelsReachAllKinds(t *testing.T) {
 	if want := "source prices paused\nschedule morning-poet paused\n"; r.stdout != want {
 		t.Errorf("said %s", r.stdout)
 	}
-	if want := "GET /api/v1/lanes?limit=200\nPOST /api/v1/sources/prices/pause\nPATCH /api/v1/schedules/" + poetID; f.requests() != want {
+	if want := "GET /api/v1/lanes?limit=200\nPOST /api/v1/sources/prices/pause\nPOST /api/v1/schedules/" + poetID + "/pause"; f.requests() != want {
 		t.Errorf("asked %s", f.requests())
 	}
-	if got := f.sent(); len(got) != 1 || got[0] != `{"enabled":false}` {
+	if got := f.sent(); len(got) != 2 || got[0] != `{}` || got[1] != `{}` {
 		t.Errorf("sent %v", got)
 	}
 }
@@ -239,14 +239,16 @@ func TestValidateChecksEveryKind(t *testing.T) {
 	provider := "kind: provider\ndomain: api.example.com\nlimit: 10\nperiod: 1m\napiKey: ${PRICES_KEY}\n"
 	executor := "kind: executor\nname: agents\ntype: http\ngraphs: {poet: {url: \"https://agents.example.com/poet\"}}\n"
 	connection := "kind: connection\nname: outbox\ntype: file\nroot: ./out\n"
+	book := "kind: prices\nmodels: {gpt-x: {input: 1.25, output: 10, unit: 1M}}\n"
 	good := call{dir: folder(t, map[string]string{
 		"a.yaml": pricesYAML + "---\n" + poetYAML, "b.yaml": provider, "c.yaml": executor + "---\n" + connection, "d.yaml": strings.Replace(pricesYAML, "name: prices", "name: other", 1) + "---\n" + connection[:17] + "name: second\ntype: file\nroot: ./out\n",
+		"e.yaml": book,
 	})}
 	r := good.run(t, "validate", ".")
 	r.expect(t, pawl.ExitDone, "b.yaml: warning: the environment variable PRICES_KEY is not set here")
 	for _, w := range []string{
 		"a.yaml: ok (source prices, 2 fields into the table prices)", "a.yaml: ok (schedule morning-poet of the graph langgraph:poet)", "b.yaml: ok (provider of api.example.com)",
-		"c.yaml: ok (executor agents, type http)", "c.yaml: ok (connection outbox, type file)", "d.yaml: ok (source other, ",
+		"c.yaml: ok (executor agents, type http)", "c.yaml: ok (connection outbox, type file)", "d.yaml: ok (source other, ", "e.yaml: ok (prices of models)",
 	} {
 		if !strings.Contains(r.stdout, w) {
 			t.Errorf("lacks %q:\n%s%s", w, r.stdout, r.stderr)
@@ -257,6 +259,8 @@ func TestValidateChecksEveryKind(t *testing.T) {
 		"schedule": {strings.Replace(poetYAML, "0 9 * * *", "0 99 * * *", 1), "f.yaml:5:7: "},
 		"provider": {strings.Replace(provider, "limit: 10", "limit: many", 1), "f.yaml:3:8: "},
 		"executor": {strings.Replace(executor, "type: http", "type: htpt", 1), "f.yaml:3:7: unknown type"},
+		"prices":   {strings.Replace(book, "1.25", "-1", 1), "f.yaml:2:25: "},
+		"a model":  {book + "---\n" + book, `f.yaml:5:10: the model "gpt-x" has its price at `},
 		"kind":     {"kind: schedul\nname: x\n", `f.yaml:1:7: this version has no kind "schedul". Did you mean schedule?`},
 		"second":   {pricesYAML + "---\n" + pricesYAML, `f.yaml:11:7: source "prices" is also defined in f.yaml`},
 		"no YAML":  {"kind: source\nname: [\n", "f.yaml:"},

@@ -59,11 +59,21 @@ func TestStoryOfARunSaysWhatComesNext(t *testing.T) {
 		`{"handlerType":"schedule","kind":"schedule","lane":"s","attempt":1,"status":"failed:logic"}`:               "It is failed:logic.",
 		`{"handlerType":"later","phase":"x","status":"odd","mutation":{"tool":"a","method":"b","state":"applied"}}`: "Outcome:      applied: it happened",
 	}
+	tests[`{`+consumer+`,"status":"committed","count":60,"through":"2026-01-01T11:00:00Z"}`] = "It stands for the 60 runs until 2026-01-01T11:00:00.000Z, which found nothing to do and are kept as one."
 	for raw, want := range tests {
 		got, err := describeRun(json.RawMessage(raw), now)
 		if err != nil || !strings.Contains(got, want) {
 			t.Errorf("%s: %v, lacks %q:\n%s", raw, err, want, got)
 		}
+	}
+}
+
+// Of runs that are folded the list tells how many they are, and when the last began.
+func TestListsTellHowManyRunsAreFolded(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	row, err := runRow(json.RawMessage(`{"id":"r","lane":"mail","handler":"look","status":"committed","endedAt":"2026-01-01T01:00:00Z","count":60,"through":"2026-01-01T11:00:00Z"}`), now)
+	if err != nil || row[1] != "mail/look (60 idle runs)" || row[3] != "1h ago" {
+		t.Errorf("%q, %v", row, err)
 	}
 }
 

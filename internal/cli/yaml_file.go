@@ -13,6 +13,7 @@ import (
 	calendarspec "github.com/pawlrun/pawl/internal/calendar/spec"
 	document "github.com/pawlrun/pawl/internal/definition"
 	hookspec "github.com/pawlrun/pawl/internal/hook/spec"
+	"github.com/pawlrun/pawl/internal/price"
 	graphspec "github.com/pawlrun/pawl/internal/schedule/spec"
 	sourcespec "github.com/pawlrun/pawl/internal/source/spec"
 )
@@ -22,11 +23,12 @@ const (
 	kindConnection = "connection"
 	kindExecutor   = "executor"
 	kindProvider   = "provider"
+	kindPrices     = price.Kind
 )
 
 // yamlKinds are all kinds that a YAML file may define.
 func yamlKinds() []string {
-	return []string{calendarspec.Kind, sourcespec.Kind, graphspec.Kind, hookspec.Kind, kindProvider, kindConnection, kindExecutor}
+	return []string{calendarspec.Kind, sourcespec.Kind, graphspec.Kind, hookspec.Kind, kindProvider, kindPrices, kindConnection, kindExecutor}
 }
 
 // yamlFile is a YAML file with what it defines.
@@ -93,7 +95,7 @@ func (f yamlFile) check() (list []checked, send []applicable) {
 			d, wrong := hookspec.FromDocument(doc)
 			faults, to.path, to.body = wrong, client.HookPath(doc.Name), doc.JSON()
 			c.summary = fmt.Sprintf("hook %s, which %s", d.Name, d.Effect())
-		case kindConnection, kindExecutor, kindProvider:
+		case kindConnection, kindExecutor, kindProvider, kindPrices:
 			continue
 		default:
 			c.Kind, c.Name = "", ""

@@ -161,7 +161,7 @@ func (f *flight) use(u runner.Usage) {
 	key := f.run.Caller.Key
 	u.Unit, u.Model = key.CleanText(u.Unit), key.CleanText(u.Model)
 	f.mu.Lock()
-	fact := billing.Fact{Unit: u.Unit, Model: u.Model, InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, Cost: u.Cost}
+	fact := f.s.factOf(u)
 	fact.Unit = billing.Unit(u.Unit, f.memory.Units+len(f.facts)+1)
 	f.facts = append(f.facts, fact)
 	f.mu.Unlock()

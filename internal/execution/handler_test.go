@@ -16,6 +16,8 @@ import (
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/executor/runner"
 	"github.com/pawlrun/pawl/internal/grant"
+	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/grantstore"
 )
 
 const token = "service-token"
@@ -164,7 +166,13 @@ func TestRemoteIsTheService(t *testing.T) {
 			t.Errorf("%+v %v", answer, err)
 		}
 		none := int64(0)
-		broke := k.grant(grant.Caps{RunsPerDay: &none}, graph)
+		broke, spent := k.grant(grant.Caps{RunsPerDay: &none}, graph), k.grant(grant.Caps{RunsPerDay: new(int64(1))}, graph)
+		k.write(func(ctx context.Context, tx *store.Tx) error {
+			return grantstore.In(tx).SetTimezone(ctx, spent.BillingAccountID, "Asia/Kathmandu")
+		})
+		if _, err := k.s.Run(t.Context(), "first", graph, contract.RunRequestV1{ExecutionGrantID: spent.ID, Input: json.RawMessage(`1`)}); err != nil {
+			t.Fatal(err)
+		}
 		for name, c := range map[string]struct {
 			key, graph string
 			req        contract.RunRequestV1
@@ -175,6 +183,7 @@ func TestRemoteIsTheService(t *testing.T) {
 			"body":     {"n", graph, contract.RunRequestV1{Input: json.RawMessage(`1`)}},
 			"grant":    {"n", graph, contract.RunRequestV1{ExecutionGrantID: "g", Input: json.RawMessage(`1`)}},
 			"credits":  {"n", graph, contract.RunRequestV1{ExecutionGrantID: broke.ID, Input: json.RawMessage(`1`)}},
+			"day":      {"n", graph, contract.RunRequestV1{ExecutionGrantID: spent.ID, Input: json.RawMessage(`1`)}},
 		} {
 			_, near := k.s.Run(t.Context(), c.key, c.graph, c.req)
 			_, far := r.Run(t.Context(), c.key, c.graph, c.req)
@@ -183,8 +192,12 @@ func TestRemoteIsTheService(t *testing.T) {
 			if !ok || a.Code != b.Code || a.Reason != b.Reason || a.Msg != b.Msg || len(a.Fields) != len(b.Fields) || contract.CodeOf(near) != contract.CodeOf(far) {
 				t.Errorf("%s: near %v, far %v", name, near, far)
 			}
-			if e, ok := errors.AsType[*billing.CapError](far); (name == "credits") != ok || ok && e.Which != billing.CapRunsPerDay {
+			e, ok := errors.AsType[*billing.CapError](far)
+			if (name == "credits" || name == "day") != ok || ok && e.Which != billing.CapRunsPerDay {
 				t.Errorf("%s: %v", name, far)
+			}
+			if ok && (name == "day") == e.Until.IsZero() || name == "day" && e.Until.Location().String() != "Asia/Kathmandu" {
+				t.Errorf("%s: until %s", name, e.Until)
 			}
 		}
 	})

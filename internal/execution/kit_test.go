@@ -194,7 +194,7 @@ func (k *kit) eventually(what string, holds func() bool) {
 }
 
 func usage(unit string, cost pawl.USD) runner.Event {
-	return runner.Event{Kind: runner.KindUsage, Usage: &runner.Usage{Unit: unit, Model: "m", InputTokens: 1, OutputTokens: 2, Cost: cost}}
+	return runner.Event{Kind: runner.KindUsage, Usage: &runner.Usage{Unit: unit, Model: "m", InputTokens: 1, OutputTokens: 2, Cost: cost, CostTold: true}}
 }
 
 func remote(text string) runner.Event {

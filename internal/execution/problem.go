@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"time"
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/billing"
 	"github.com/pawlrun/pawl/internal/execution/contract"
+	"github.com/pawlrun/pawl/internal/when"
 )
 
 // problem is how an error goes over the wire (RFC 9457). Handler writes it and
@@ -23,6 +25,8 @@ type problem struct {
 	Errors []problemFault `json:"errors,omitempty"`
 	RunID  string         `json:"runId,omitempty"` // of in_progress
 	Which  string         `json:"which,omitempty"` // of insufficient_credits
+	Until  *time.Time     `json:"until,omitempty"` // of insufficient_credits: the end of the day whose cap is reached
+	Zone   string         `json:"zone,omitempty"`  // of that day
 }
 
 type problemFault struct {
@@ -73,7 +77,9 @@ func problemOf(err error) problem {
 		p.RunID = busy.RunID
 	}
 	if broke, ok := errors.AsType[*billing.CapError](err); ok {
-		p.Which = broke.Which
+		if p.Which = broke.Which; !broke.Until.IsZero() {
+			p.Until, p.Zone = new(broke.Until.UTC()), broke.Until.Location().String()
+		}
 	}
 	return p
 }
@@ -96,7 +102,7 @@ func (p problem) err() error {
 		return &InProgressError{RunID: p.RunID}
 	}
 	if p.Code == string(contract.InsufficientCredits) {
-		return &billing.CapError{Which: p.Which, Msg: p.Detail}
+		return &billing.CapError{Which: p.Which, Msg: p.Detail, Until: p.until()}
 	}
 	e := &pawl.Error{Code: codeOfStatus(p.Status), Op: "run graph", Msg: p.Detail, Hint: p.Hint}
 	if p.Code != string(e.Code) {
@@ -106,6 +112,18 @@ func (p problem) err() error {
 		e.Fields = append(e.Fields, pawl.Field{Pointer: f.Pointer, Message: f.Message})
 	}
 	return e
+}
+
+// until is an instant of the zone that the other side named.
+func (p problem) until() time.Time {
+	if p.Until == nil {
+		return time.Time{}
+	}
+	zone, err := when.LoadZone(p.Zone)
+	if err != nil {
+		zone = time.UTC
+	}
+	return p.Until.In(zone)
 }
 
 func codeOfStatus(status int) pawl.Code {

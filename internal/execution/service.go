@@ -11,6 +11,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/executor/runner"
+	"github.com/pawlrun/pawl/internal/price"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -66,6 +67,9 @@ type Config struct {
 	// stands for now. Its errors never quote a key. Nil: there are none.
 	Keys func(ref string) (string, error)
 
+	// Prices are for executors that tell tokens and no cost. Nil: there are none.
+	Prices *price.Book
+
 	// Alive is nil as long as this process may act. Others end its claims when
 	// they take it for dead, before the leases do. It is asked before every call
 	// of an executor leaves. Nil: always.
@@ -87,6 +91,8 @@ type Service struct {
 	keys     func(ref string) (string, error)
 	alive    func() error
 	admitted func(ctx context.Context, token string) (Guest, error)
+	prices   *price.Book
+	unpriced once // models that were told of
 	progress func(runID, text string)
 	shown    func(scheduleID, schedule string)
 
@@ -128,7 +134,7 @@ func New(cfg Config) (*Service, error) {
 	}
 	base, stop := context.WithCancelCause(context.Background())
 	return &Service{
-		db: cfg.DB, graphs: cfg.Graphs, node: cfg.Node, log: cfg.Log, redact: cfg.Redact, keys: cfg.Keys, alive: cfg.Alive, admitted: cfg.Admit, progress: cfg.Progress, shown: cfg.Shown,
+		db: cfg.DB, graphs: cfg.Graphs, node: cfg.Node, log: cfg.Log, redact: cfg.Redact, keys: cfg.Keys, alive: cfg.Alive, prices: cfg.Prices, admitted: cfg.Admit, progress: cfg.Progress, shown: cfg.Shown,
 		base: base, stop: stop, flights: map[string]*flight{},
 	}, nil
 }

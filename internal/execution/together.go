@@ -26,7 +26,7 @@ type Flight struct{ f *flight }
 // is bounded, or it will be refused.
 func (s *Service) Prepare(tx *store.Tx, key, graphID string, req contract.RunRequestV1, g grant.Funded) *Flight {
 	a, err := checked(key, graphID, req)
-	if err != nil || !billing.Unbounded(g.Grant, g.Account) {
+	if err != nil || !billing.Unbounded(g.Grant, g.Account) && !billing.Untouched(g) {
 		return nil
 	}
 	exec, name, err := s.graphs.Lookup(graphID)

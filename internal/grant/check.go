@@ -60,6 +60,7 @@ func Authorize(ctx context.Context, tx *store.Tx, grantID, graphID string) (Gran
 type Funded struct {
 	Grant
 	Account grantstore.Account
+	Charged bool // something was charged under it; only told of one with a cap of a day
 }
 
 // Load reads grants with their accounts, by their ids. It checks nothing.
@@ -70,7 +71,7 @@ func Load(ctx context.Context, tx *store.Tx, ids []string) (map[string]Funded, e
 	}
 	out := make(map[string]Funded, len(rows))
 	for _, row := range rows {
-		out[row.ID] = Funded{fromStore(row.Grant), row.Account}
+		out[row.ID] = Funded{fromStore(row.Grant), row.Account, row.Charged}
 	}
 	return out, nil
 }

@@ -21,7 +21,8 @@ type Grant struct {
 	CreatedAt         time.Time
 }
 
-// Caps bound what runs under a grant may cost. Nil is no bound; days are UTC.
+// Caps bound what runs under a grant may cost. Nil is no bound; days are
+// those of the account's zone.
 type Caps struct {
 	USDPerDay  *pawl.USD `json:"usdPerDay"`
 	USDPerRun  *pawl.USD `json:"usdPerRun"`

@@ -13,7 +13,9 @@ import (
 
 // Service is the side of people: whoever owns grants makes, reads and revokes
 // them. What belongs to somebody else looks as if it were not there.
-type Service struct{}
+type Service struct {
+	Automatic Caps // of the grants that are made for schedules
+}
 
 // Spec asks for a grant.
 type Spec struct {
@@ -48,12 +50,12 @@ func (Service) Create(ctx context.Context, tx *store.Tx, ownerID string, spec Sp
 }
 
 // CreateForGraph makes the grant of a schedule that was created without one:
-// for this graph alone.
+// for this graph alone, with the caps that the server gives to such grants.
 func (s Service) CreateForGraph(ctx context.Context, tx *store.Tx, ownerID, graphID string) (Grant, error) {
 	if _, _, err := contract.ParseGraphID(graphID); err != nil {
 		return Grant{}, err
 	}
-	return s.Create(ctx, tx, ownerID, Spec{Scopes: []string{ScopeFor(graphID)}, Automatic: true})
+	return s.Create(ctx, tx, ownerID, Spec{Scopes: []string{ScopeFor(graphID)}, Automatic: true, Caps: s.Automatic})
 }
 
 func (spec Spec) check(now time.Time) error {

@@ -61,6 +61,9 @@ func (s *Service) retry(ctx context.Context, j *queue.Job) error {
 		}
 		return j.Complete(ctx, tx)
 	})
+	if e, ok := errors.AsType[*pawl.Error](err); ok && e.Reason == lane.ReasonHalted {
+		return queue.ErrHalted // that says nothing about the delivery, and no attempt is spent
+	}
 	if !refused(err) {
 		return err
 	}

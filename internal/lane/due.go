@@ -11,6 +11,7 @@ type Due struct {
 	Ref
 	Handler  string // of a workflow: the part of it that runs
 	Schedule when.Schedule
+	Missed   string    // what becomes of instants that were missed, if it says so; empty: the next run stands for them
 	Next     time.Time // zero: it runs now, and what follows comes by the schedule
 }
 

@@ -44,6 +44,9 @@ type Host struct {
 	Observe func(Change)
 	// Workforce tells who there is to run things. Nil says that somebody is.
 	Workforce func(ctx context.Context, tx *store.Tx) (run.Workforce, error)
+	// Halt is what this process knows of the switch that stops all starts. Nil
+	// says that there is none.
+	Halt func() store.HaltMark
 	// Notify tells people something, in the transaction in which it becomes
 	// true.
 	Notify func(ctx context.Context, tx *store.Tx, n Notice) error
@@ -56,6 +59,9 @@ func (h Host) WithDefaults() Host {
 	}
 	if h.Workforce == nil {
 		h.Workforce = func(context.Context, *store.Tx) (run.Workforce, error) { return run.Workforce{}, nil }
+	}
+	if h.Halt == nil {
+		h.Halt = func() store.HaltMark { return store.HaltMark{} }
 	}
 	if h.Notify == nil {
 		h.Notify = func(context.Context, *store.Tx, Notice) error { return nil }

@@ -94,11 +94,11 @@ type Query struct {
 	Limit int
 }
 
-// Stored is the query as rows of lanes answer it. They know nothing of workers:
-// with none, everything may need attention.
+// Stored is the query as rows of lanes answer it. They know nothing of workers and
+// halts: with no worker, everything may need attention.
 func (q Query) Stored(there run.Workforce) runstore.LaneFilter {
 	f := runstore.LaneFilter{Text: q.Text, State: string(q.State)}
-	if there.Missing && q.State == run.NeedsAttention {
+	if there.Missing && q.State == run.NeedsAttention || there.Halt != nil && q.State == run.Stopped {
 		f.State = ""
 	}
 	return f

@@ -8,6 +8,7 @@ import (
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/terms"
 )
 
 // Ref names a lane. Where names belong to their owners the key is the lane's id;
@@ -59,8 +60,11 @@ type Lane struct {
 	LastText string
 	Pending  int // how much waits to be worked on
 	Paused   bool
+	Pause    runstore.Pause // what was said about that; zero if nobody knows
 	Labels   map[string]string
 	Do       string // the command that ends what the state and the issue tell; empty while it is idle
+
+	Expectations []terms.Verdict // what is expected of it, and whether it is met
 }
 
 // Gate is one condition of running, and whether it is met.

@@ -11,7 +11,8 @@ import (
 // Rest is how a lane stands while no run of it is active.
 type Rest struct {
 	State run.State
-	// Attention is what a person is needed for, the zero one if for nothing. Nil
+	// Attention is what a person is needed for, one without a cause if for nothing;
+	// its text is then what people are told, or empty. Nil
 	// is what people know already: one who stops a lane, or lets it try again,
 	// has not mended it yet.
 	Attention *runstore.Attention
@@ -36,7 +37,7 @@ func RestOf(state run.State, issue run.Issue, cause, text, runID string) Rest {
 
 // SaidBy reports whether the row of the lane says so already.
 func (r Rest) SaidBy(row runstore.Lane) bool {
-	return row.State == string(r.State) && (r.Attention == nil || r.Attention.Cause == row.Cause)
+	return row.State == string(stateOf(r.State, row)) && (r.Attention == nil || r.Attention.Cause == row.Cause)
 }
 
 // Settle writes how a lane stands, in the transaction that changes it and that
@@ -45,7 +46,7 @@ func (r Rest) SaidBy(row runstore.Lane) bool {
 // so a crash neither loses nor repeats it.
 func (h Host) Settle(ctx context.Context, tx *store.Tx, of Ref, known runstore.Lane, r Rest) (told string, err error) {
 	now := known
-	now.State = string(r.State)
+	now.State = string(stateOf(r.State, known))
 	if r.Attention != nil {
 		now.Attention = *r.Attention
 		now.Since = known.Since
@@ -66,6 +67,9 @@ func (h Host) Settle(ctx context.Context, tx *store.Tx, of Ref, known runstore.L
 	n := Notice{Ref: of, What: NoticeAttention, Issue: run.Issue(now.Issue), Text: now.Text, RunID: r.Run, At: tx.Now}
 	if now.Cause == "" {
 		n.What, n.Text = NoticeRecovered, "It works again."
+		if r.Attention != nil && r.Attention.Text != "" {
+			n.Text = r.Attention.Text
+		}
 	}
 	return n.What, h.Notify(ctx, tx, n)
 }

@@ -37,15 +37,21 @@ type stood struct {
 // named reports whether the schedule names the instant; sure is false where that
 // depends on when it ran.
 func (s stood) named(at time.Time) (named, sure bool) {
-	if s.due.Schedule.Interval() > 0 {
+	if s.due.Schedule.Floats() {
 		return false, false
 	}
-	next, ok := s.due.Schedule.NextWithin(at.Add(-time.Nanosecond), at.Add(time.Nanosecond))
-	return ok && next.Equal(at), true
+	return s.due.Schedule.Names(at), true
 }
 
 // TellStanding says which run stood for the instant, or why none did.
 func (a *Around) TellStanding(ctx context.Context, tx *store.Tx, l Standing) error {
+	if err := a.tellRun(ctx, tx, l); err != nil {
+		return err
+	}
+	return a.TellHalt(ctx, tx)
+}
+
+func (a *Around) tellRun(ctx context.Context, tx *store.Tx, l Standing) error {
 	if a.At.After(tx.Now) {
 		return nil // which is what it says
 	}
@@ -70,6 +76,8 @@ func (a *Around) TellStanding(ctx context.Context, tx *store.Tx, l Standing) err
 			if why, would := due.Schedule.ExcludedAt(a.At); would {
 				texts = append(texts, fmt.Sprintf("Nothing of %s runs then: %s.", l.called(due), why))
 			}
+		case s.run == nil && due.Schedule.Excluded(a.At) != "":
+			texts = append(texts, fmt.Sprintf("Nothing of %s runs then: %s.", l.called(due), due.Schedule.Excluded(a.At)))
 		case s.run != nil && (loose == nil || loose.run.ScheduledFor.Before(s.run.ScheduledFor)):
 			loose = &s
 		}
@@ -99,7 +107,11 @@ func (l Standing) stoodFor(ctx context.Context, tx *store.Tx, due Due, at time.T
 	if handler == "" {
 		handler = l.Name
 	}
-	later, err := runstore.In(tx).StandingAfter(ctx, l.Kind, l.Lane, handler, at, attemptsLooked)
+	from := time.Time{} // what came due earlier can stand for it
+	if due.Missed != "" {
+		from = at
+	}
+	later, err := runstore.In(tx).StandingAfter(ctx, l.Kind, l.Lane, handler, at, from, attemptsLooked)
 	if err != nil {
 		return s, err
 	}
@@ -114,8 +126,11 @@ func (l Standing) stoodFor(ctx context.Context, tx *store.Tx, due Due, at time.T
 		return s, err
 	}
 	switch {
+	case s.before != nil && s.before.Covers(at):
+		s.run = s.before
 	case s.after != nil && !s.after.ScheduledFor.After(at):
 		s.run = lastAttempt(later)
+	case due.Missed != "": // each run stands for one instant
 	case s.before != nil && (s.before.EndedAt.IsZero() || !s.before.EndedAt.Before(at)): // what came due until its end is its own
 		s.run = s.before
 	}
@@ -147,6 +162,9 @@ func (l Standing) sentence(ctx context.Context, tx *store.Tx, s stood, at time.T
 		return l.whyNone(ctx, tx, s, at)
 	}
 	r, stands := s.run, "stood for it"
+	if r.Covers(at) && !r.ScheduledFor.Equal(at) {
+		return fmt.Sprintf("Run %s stands for %s; %s.", r.ID, foldedWords(r), s.among()), nil
+	}
 	if !r.ScheduledFor.Equal(at) {
 		stands = "stood for " + pawl.FormatTime(r.ScheduledFor) + " and what came due until it ran"
 	}
@@ -160,6 +178,22 @@ func (l Standing) sentence(ctx context.Context, tx *store.Tx, s stood, at time.T
 		return text + fmt.Sprintf(", and is %s: %s", r.Status, r.ErrorMessage), nil
 	}
 	return text + fmt.Sprintf(", and is %s.", r.Status), nil
+}
+
+// among says what is known of an instant between runs that are folded.
+func (s stood) among() string {
+	if s.due.Missed != "" { // each stood for one instant, and some may have been left out
+		return "which of its times each of them stood for is not kept"
+	}
+	return "one of them stood for it"
+}
+
+// lastStood is up to when a run stood for what came due.
+func lastStood(r *runstore.Run) time.Time {
+	if r.Count > 1 {
+		return r.Through
+	}
+	return r.ScheduledFor
 }
 
 // whyNone says why no run stood for an instant that was one.
@@ -180,8 +214,10 @@ func (l Standing) whyNone(ctx context.Context, tx *store.Tx, s stood, at time.Ti
 		return none + ", and none is known.", nil
 	case s.before == nil:
 		return none + ": of the time before " + pawl.FormatTime(s.after.CreatedAt) + " no run is kept.", nil
+	case s.due.Missed != "" && s.after != nil:
+		return none + fmt.Sprintf(": it could not begin at its time, and missed: %s leaves it out. The one before it stood for %s, the next for %s.", s.due.Missed, pawl.FormatTime(lastStood(s.before)), pawl.FormatTime(s.after.ScheduledFor)), nil
 	case s.after == nil:
-		return none + " yet: the last one began at " + pawl.FormatTime(s.before.CreatedAt) + ".", nil
+		return none + " yet: the last one began at " + pawl.FormatTime(s.before.LastMade()) + ".", nil
 	}
-	return none + fmt.Sprintf(": the one before it stood for %s, the next for %s. Its schedule may have been another then.", pawl.FormatTime(s.before.ScheduledFor), pawl.FormatTime(s.after.ScheduledFor)), nil
+	return none + fmt.Sprintf(": the one before it stood for %s, the next for %s. Its schedule may have been another then.", pawl.FormatTime(lastStood(s.before)), pawl.FormatTime(s.after.ScheduledFor)), nil
 }

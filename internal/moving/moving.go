@@ -19,8 +19,11 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
+	"github.com/pawlrun/pawl/internal/execution/work"
 	"github.com/pawlrun/pawl/internal/when"
 )
 
@@ -76,7 +79,7 @@ func (s Schedule) YAML() string {
 		}
 	}
 	field("", "kind", "schedule")
-	field("", "name", s.Name)
+	field("", "name", nameOrText(s.Name))
 	b.WriteString("run:\n")
 	field("  ", "command", list(s.Command))
 	field("  ", "dir", quoteIf(s.Dir))
@@ -151,7 +154,33 @@ func (r *Result) add(s Schedule, now time.Time) {
 		r.lose(s.From, s.Text, messageOf(err))
 		return
 	}
+	if why := s.refused(); why != "" {
+		r.lose(s.From, s.Text, why)
+		return
+	}
 	r.Schedules = append(r.Schedules, s)
+}
+
+// refused is why a server would not take what the definition runs; empty: it would.
+func (s Schedule) refused() (why string) {
+	what := client.PlainRun{Command: s.Command, Dir: s.Dir, Env: s.Env}
+	if s.Timeout > 0 {
+		what.Timeout = when.FormatInterval(s.Timeout)
+	}
+	for _, text := range append(slices.Collect(maps.Values(s.Env)), append(s.Command, s.Dir)...) {
+		if !utf8.ValidString(text) {
+			return "its command is not UTF-8"
+		}
+	}
+	work.Check(what, func(pointer, format string, values ...any) {
+		if why == "" {
+			why = fmt.Sprintf(format, values...)
+		}
+		if strings.HasPrefix(pointer, "/command/") && strings.Contains(strings.Join(s.Command, " "), "${") {
+			why = "a command in a definition cannot have ${; write $NAME, or put the command into a script"
+		}
+	})
+	return why
 }
 
 func (r *Result) lose(from, text, why string) {
@@ -220,6 +249,17 @@ func quote(text string) string {
 	raw, _ := json.Marshal(strings.ToValidUTF8(text, "\uFFFD")) // texts can be JSON
 	out := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(string(raw))
 	return out
+}
+
+// plain are the names that no reader of YAML takes for something else.
+var plain = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+
+// nameOrText is a name as it stands in YAML, where 0, true and no are no texts.
+func nameOrText(name string) string {
+	if plain.MatchString(name) && !slices.Contains([]string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}, name) {
+		return name
+	}
+	return quote(name)
 }
 
 func quoteIf(text string) string {

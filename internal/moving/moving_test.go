@@ -135,6 +135,9 @@ func TestBadCrontabs(t *testing.T) {
 		"* * * * * " + strings.Repeat("x", 5):      "",
 		"\x00\x01\xff * * * * x\n":                 "line 1",
 		"A=${SECRET}\n0 0 * * * echo $A\n":         "",
+		"0 0 * * * echo ${HOME}\n":                 "cannot have ${",
+		"0 0 * * * echo \x00\n":                    "zero byte",
+		"0 0 * * * echo \xff\n":                    "not UTF-8",
 		strings.Repeat("*", 10_000) + " * * * * x": "bytes long",
 	} {
 		r := Crontab(text, options())

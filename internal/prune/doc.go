@@ -12,6 +12,10 @@
 // longer. A process that dies in the middle has removed whole chains of runs and
 // whole events, and nothing else; the next pass goes on.
 //
+// Runs that found nothing to do are folded when they are an hour old: the first of a
+// stretch stays and stands for those after it, which are removed in the same
+// transaction (fold.go).
+//
 // What is never removed: the newest run of a lane, runs and calls that are open,
 // runs that an event, a call or a receipt refers to, the last good runs of
 // each handler with what they read and published, slots of a backfill that is not

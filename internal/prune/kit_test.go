@@ -65,10 +65,10 @@ func (k *kit) exec(sql string, args ...any) {
 	}
 }
 
-func (k *kit) texts(sql string, args ...any) (out []string) {
+func (k *kit) texts(sql string) (out []string) {
 	k.t.Helper()
 	err := k.db.Read(k.t.Context(), func(ctx context.Context, tx *store.Tx) error {
-		rows, err := tx.Query(ctx, sql, args...)
+		rows, err := tx.Query(ctx, sql)
 		out, err = store.ScanAll(rows, err, "read", store.ScanText)
 		return err
 	})

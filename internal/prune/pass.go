@@ -3,6 +3,7 @@ package prune
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -42,6 +43,7 @@ type Result struct {
 	Removed []Removed // by kind and lane
 	More    bool      // it ran out of time before its end
 	Leapt   bool      // the clock was not where it was expected
+	Given   int64     // bytes that were given back to the disk
 }
 
 // Rows is how many rows there were in all.
@@ -69,6 +71,7 @@ type pass struct {
 	known  map[retention.Lane]prunestore.Lane // by what runs call it, and by its id
 	lanes  map[retention.Lane]*laneFacts
 	floors map[string]prunestore.Floor
+	open   map[handler]prunestore.Run // the last run of a handler that others may be folded into; zero: none
 	sums   map[sumKey]*Removed
 	begun  time.Time
 	now    time.Time
@@ -87,7 +90,7 @@ type laneFacts struct {
 
 // Prune makes a pass.
 func (s *Service) Prune(ctx context.Context, o Options) (Result, error) {
-	p := &pass{Service: s, o: o, lanes: map[retention.Lane]*laneFacts{}, sums: map[sumKey]*Removed{}, begun: time.Now()}
+	p := &pass{Service: s, o: o, lanes: map[retention.Lane]*laneFacts{}, open: map[handler]prunestore.Run{}, sums: map[sumKey]*Removed{}, begun: time.Now()}
 	leapt, err := p.begin(ctx)
 	if err != nil {
 		return Result{}, fmt.Errorf("prune: %w", err)
@@ -103,7 +106,11 @@ func (s *Service) Prune(ctx context.Context, o Options) (Result, error) {
 		}
 		more = more || !end
 	}
-	return Result{Removed: p.total(), More: more, Leapt: leapt}, nil
+	given, end, err := p.giveBack(ctx)
+	if err != nil {
+		return Result{}, fmt.Errorf("give space back: %w", err)
+	}
+	return Result{Removed: p.total(), More: more || !end, Leapt: leapt, Given: given}, nil
 }
 
 // begin looks at the clock and reads what holds for the whole pass.
@@ -199,6 +206,9 @@ func (p *pass) walk(ctx context.Context, w walk) (end bool, err error) {
 	if !known || p.o.Dry || p.now.Sub(floor.Since).Abs() > cmp.Or(w.rewalk, rewalk) {
 		floor = prunestore.Floor{Since: p.now}
 	}
+	if begin := store.Millis(w.begin); !w.begin.IsZero() && floor.At < begin {
+		floor.Place = prunestore.Place{At: begin}
+	}
 	for {
 		if p.o.Budget > 0 && time.Since(p.begun) > p.o.Budget {
 			return false, nil
@@ -207,18 +217,23 @@ func (p *pass) walk(ctx context.Context, w walk) (end bool, err error) {
 			return false, context.Cause(ctx)
 		}
 		began := time.Now()
-		s, err := p.step(ctx, span{w, floor.Place, cut, p.rows(w)})
+		s, err := p.step(ctx, span{w, floor.Place, cut, p.rows(w.name())})
 		if err != nil {
 			return false, err
 		}
 		if !s.end {
 			floor.Place = s.next
 		}
-		if err := p.remove(ctx, w, s, floor); err != nil {
+		err = p.remove(ctx, w, s, floor)
+		if errors.Is(err, store.ErrSetRefused) { // another pass did it meanwhile
+			clear(p.open)
+			return false, nil
+		}
+		if err != nil {
 			return false, err
 		}
 		took := time.Since(began)
-		p.adapt(w, took)
+		p.adapt(w.name(), took)
 		if s.end {
 			return true, nil
 		}
@@ -286,19 +301,19 @@ func (p *pass) total() []Removed {
 	return out
 }
 
-// rows is how many rows the next step looks at.
-func (p *pass) rows(w walk) int {
+// rows is how many rows, or pages, the next step of something looks at.
+func (p *pass) rows(of string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if n := p.size[w.name()]; n > 0 {
+	if n := p.size[of]; n > 0 {
 		return n
 	}
 	return fewRows * 4
 }
 
 // adapt makes steps smaller that take long, and larger that do not.
-func (p *pass) adapt(w walk, took time.Duration) {
-	n := p.rows(w)
+func (p *pass) adapt(of string, took time.Duration) {
+	n := p.rows(of)
 	switch {
 	case took > stepTime:
 		n = max(fewRows, n/2)
@@ -307,7 +322,7 @@ func (p *pass) adapt(w walk, took time.Duration) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.size[w.name()] = n
+	p.size[of] = n
 }
 
 func rest(ctx context.Context, d time.Duration) error {

@@ -3,6 +3,7 @@ package prune
 import (
 	"context"
 	"slices"
+	"time"
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/retention"
@@ -11,9 +12,12 @@ import (
 	"github.com/pawlrun/pawl/internal/store/prunestore"
 )
 
+// oldRuns reads runs of a kind, or of a lane of it, behind a place.
+type oldRuns func(tx prunestore.Tx, ctx context.Context, kind pawl.Kind, lane string, after prunestore.Place, cut time.Time, limit int) ([]prunestore.Run, error)
+
 // oldRuns reads the runs of a step, and where it ends.
-func (at span) oldRuns(ctx context.Context, tx prunestore.Tx) (list []prunestore.Run, s step, err error) {
-	list, err = tx.OldRuns(ctx, at.of, at.only.Lane, at.from, at.cut, at.limit)
+func (at span) oldRuns(ctx context.Context, tx prunestore.Tx, read oldRuns) (list []prunestore.Run, s step, err error) {
+	list, err = read(tx, ctx, at.of, at.only.Lane, at.from, at.cut, at.limit)
 	if s.end = len(list) < at.limit; !s.end {
 		s.next = list[len(list)-1].Place()
 	}
@@ -53,7 +57,7 @@ func (p *pass) decideParts(ctx context.Context, tx prunestore.Tx, at span,
 	measure func(tx prunestore.Tx, ctx context.Context, ids []string) (map[string]prunestore.Size, error),
 	remove func(tx prunestore.Tx, ctx context.Context, ids []string) (int64, error),
 ) (step, error) {
-	list, s, err := at.oldRuns(ctx, tx)
+	list, s, err := at.oldRuns(ctx, tx, prunestore.Tx.OldRuns)
 	if err != nil {
 		return s, err
 	}
@@ -95,7 +99,7 @@ const mostAttempts = 1000
 // decideRuns removes chains of attempts as a whole: when the last one is old and
 // nothing more is expected of it, and nothing refers to any of them.
 func decideRuns(ctx context.Context, tx prunestore.Tx, p *pass, at span) (step, error) {
-	list, s, err := at.oldRuns(ctx, tx)
+	list, s, err := at.oldRuns(ctx, tx, prunestore.Tx.OldRuns)
 	if err != nil {
 		return s, err
 	}

@@ -94,6 +94,9 @@ func (s *Service) Task() queue.Task {
 		if rows := done.Rows(); rows > 0 {
 			s.log.InfoContext(ctx, "removed what is older than it is kept", "rows", rows, "bytes", done.Bytes(), "more", done.More)
 		}
+		if done.Given > 0 {
+			s.log.InfoContext(ctx, "gave space back to the disk", "bytes", done.Given)
+		}
 		if err := s.measureDay(ctx); err != nil {
 			return err
 		}
@@ -113,8 +116,8 @@ func Job() store.JobSpec {
 // deliveriesKept is for how long deliveries of hooks are kept.
 const deliveriesKept = 30 * 24 * time.Hour
 
-// forgetRest removes idempotency keys, which are kept for a day, and deliveries of
-// hooks.
+// forgetRest removes idempotency keys, which are kept for a day, results of jobs,
+// and deliveries of hooks.
 func (s *Service) forgetRest(ctx context.Context) error {
 	var clock retention.Clock
 	err := s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
@@ -124,6 +127,12 @@ func (s *Service) forgetRest(ctx context.Context) error {
 	for err == nil {
 		var n int64
 		if n, err = userstore.On(s.db).DeleteOldIdempotencyKeys(ctx, clock.Cut(userstore.IdempotencyKept), mostRows); n < mostRows {
+			break
+		}
+	}
+	for err == nil {
+		var n int64
+		if n, err = s.db.PruneResults(ctx, clock.Cut(time.Second), mostRows); n < mostRows {
 			break
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/pawlrun/pawl/internal/retention"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/prunestore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
 // walk is a way through rows of one kind: those of one lane, or those of all that
@@ -16,9 +17,11 @@ type walk struct {
 	kind retention.Kind
 	part string         // of the kind; empty: all, or the main one
 	of   pawl.Kind      // whose rows they are; empty: nobody's
+	all  bool           // rows of every lane, also of those that have an age of their own
 	only retention.Lane // zero: all
 	age  time.Duration
 
+	begin  time.Time     // nothing before it is looked at; zero: everything is
 	rewalk time.Duration // after which it begins at its beginning; zero is as usual
 
 	decide func(ctx context.Context, tx prunestore.Tx, p *pass, at span) (step, error)
@@ -56,21 +59,22 @@ func (w walk) name() string {
 
 // takes reports whether a row of a lane is this walk's.
 func (w walk) takes(p *pass, l retention.Lane) bool {
-	if w.only.Lane != "" || w.part != "" {
-		return w.part != "" || l == w.only
+	if w.only.Lane != "" {
+		return l == w.only
 	}
 	_, own := p.policy.Lanes[l][w.kind]
-	return !own
+	return w.all || !own
 }
 
 // walks are all ways, in an order in which what refers to others goes first.
 func (p *pass) walks() (list []walk) {
 	add := func(w walk) {
-		w.age = p.policy.All[w.kind]
+		more := w.age // than that of the kind
+		w.age = later(p.policy.All[w.kind], more)
 		list = append(list, w)
 		for _, l := range p.policy.Special(w.kind) {
 			if l.Kind == w.of {
-				w.only, w.age = l, p.policy.Lanes[l][w.kind]
+				w.only, w.age = l, later(p.policy.Lanes[l][w.kind], more)
 				list = append(list, w)
 			}
 		}
@@ -80,9 +84,12 @@ func (p *pass) walks() (list []walk) {
 	add(walk{kind: retention.Reads, of: pawl.KindWorkflow, decide: decideReads})
 	// Answers are walked through by their ids, all of them whatever the lane: nothing
 	// refers to those that are removed. Each is judged by the age of its lane.
-	list = append(list, walk{kind: retention.Reads, part: "contents", of: pawl.KindWorkflow, age: p.shortest(retention.Reads), decide: decideContents})
+	list = append(list, walk{kind: retention.Reads, part: "contents", all: true, of: pawl.KindWorkflow, age: p.shortest(retention.Reads), decide: decideContents})
 	for _, kind := range kinds[:2] { // a slot of a schedule always does something
 		add(walk{kind: retention.IdleRuns, of: kind, rewalk: idleRewalk, decide: decideIdle})
+		list = append(list, p.foldWalk(kind))
+		// Its age is that of its first run; so none is passed by before its last is old.
+		add(walk{kind: retention.IdleRuns, part: "folded", of: kind, age: runstore.LongestStretch, decide: decideFolded})
 	}
 	add(walk{kind: retention.Events, of: pawl.KindWorkflow, decide: decideEvents})
 	for _, kind := range kinds {
@@ -97,6 +104,22 @@ func (p *pass) walks() (list []walk) {
 	}
 	add(walk{kind: retention.Audit, decide: decideAudit})
 	return list
+}
+
+func later(age, more time.Duration) time.Duration {
+	if age == retention.Forever {
+		return age
+	}
+	return age + more
+}
+
+// longest is the longest age of a kind that anybody has set, but for ever.
+func (p *pass) longest(k retention.Kind) time.Duration {
+	age := p.policy.All[k]
+	for _, l := range p.policy.Special(k) {
+		age = max(age, p.policy.Lanes[l][k])
+	}
+	return age
 }
 
 // shortest is the shortest age of a kind that anybody has set.

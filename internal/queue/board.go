@@ -22,6 +22,7 @@ func (b *board) room(lvl int) int { return b.limits.capacity(lvl) - len(b.entrie
 
 // limits bound what is in hand.
 type limits struct {
+	canary  time.Duration // how often the canary is due; zero: every minute
 	answer  time.Duration // how long the database may take to answer, at first
 	hand    int           // jobs in hand
 	batch   int           // jobs fetched or finished at once
@@ -89,6 +90,8 @@ type board struct {
 	pools    []*pool                                 // the first one is that of the tasks that name none
 	poolOf   map[string]*pool                        // by task; what is not there has the first one
 	orders   map[string]func(json.RawMessage) string // by task
+	waits    map[string]bool                         // the tasks that wait while everything is halted
+	halt     store.HaltMark
 	lanes    map[store.Lane]*lane
 	refills  []store.Lane
 	finished []store.Finished // in the order they ended
@@ -111,7 +114,7 @@ type board struct {
 
 func newBoard(l limits, shared bool) *board {
 	b := &board{
-		poolOf: map[string]*pool{}, orders: map[string]func(json.RawMessage) string{},
+		poolOf: map[string]*pool{}, orders: map[string]func(json.RawMessage) string{}, waits: map[string]bool{},
 		limits: l, shared: shared, clock: sinceBoot, owned: map[int]*bucket{}, entries: map[int64]*entry{},
 		lanes: map[store.Lane]*lane{}, running: map[int64]*entry{}, levelUsed: [levels]bool{true, true, true},
 	}
@@ -144,6 +147,9 @@ func (b *board) offer(j store.Job, planned bool, readAt, now time.Time) {
 		if e.place == inFinish && j.Rev > e.job.Rev {
 			e.changed = true // the finisher may have read the row before this
 		}
+		if e.place == inRun && j.Rev > e.job.Rev {
+			e.rearmed = true
+		}
 		if e.job.Rev >= j.Rev || e.place == inRun || e.place == inFinish || e.place == inCheck {
 			return // the same, or found out when it is finished or checked
 		}
@@ -152,6 +158,9 @@ func (b *board) offer(j store.Job, planned bool, readAt, now time.Time) {
 	b.levelUsed[levelOf(j.Priority)] = true
 	if j.RunAt.After(now.Add(b.limits.horizon)) {
 		b.due(j.RunAt)
+		return
+	}
+	if b.halts(j.Task) {
 		return
 	}
 	if !planned && b.room(levelOf(j.Priority)) <= 0 {

@@ -21,6 +21,10 @@ func (b *board) take(p *pool, now time.Time) (run *entry, check []*entry) {
 			if e.place != inReady {
 				continue // dropped meanwhile
 			}
+			if b.halts(e.job.Task) {
+				b.drop(e)
+				continue
+			}
 			if b.isFresh(e, now) {
 				return b.start(e, now), nil
 			}
@@ -246,6 +250,12 @@ func (b *board) reread(id int) {
 // giveUp takes a job off its worker that did not begin after all. Its row is
 // found again by a fetch.
 func (b *board) giveUp(e *entry) {
+	b.forgetRun(e)
+	b.announce(e.job.Bucket, e.job.Priority, epochStart(), time.Now())
+}
+
+// forgetRun takes a job off its worker and out of hand.
+func (b *board) forgetRun(e *entry) {
 	if b.running[e.job.ID] == e {
 		delete(b.running, e.job.ID)
 	}
@@ -256,5 +266,4 @@ func (b *board) giveUp(e *entry) {
 	b.owned[e.job.Bucket].busy--
 	b.leaveLane(e)
 	b.forget(e)
-	b.announce(e.job.Bucket, e.job.Priority, epochStart(), time.Now())
 }

@@ -34,7 +34,8 @@
 //   - Memory is bounded: some thousand jobs in hand and a small window for
 //     each lane. What does not fit stays in the table and is fetched later.
 //   - There is one timer. At idle a node sends a heartbeat every 0.9 s
-//     to PostgreSQL, and nothing at all to SQLite.
+//     to PostgreSQL, and nothing at all to SQLite, but for the canary: one commit a
+//     minute (canary.go).
 //
 // # Leases
 //

@@ -38,6 +38,19 @@ func (q *Queue) HandOver(tx *store.Tx, jobs ...store.Job) {
 	tx.InDoubt(func() { q.doubt(jobs) })
 }
 
+// Announce is HandOver for jobs that were changed without reading their payloads:
+// their owners look for them.
+func (q *Queue) Announce(tx *store.Tx, jobs ...store.Job) {
+	tx.AfterCommit(func() {
+		now := time.Now()
+		for _, j := range jobs {
+			q.cfg.Observe(Event{What: "enqueued", Job: j, At: now})
+		}
+		q.lookFor(jobs)
+	})
+	tx.InDoubt(func() { q.doubt(jobs) })
+}
+
 // Enqueue adds jobs in a transaction of their own. Concurrent callers share
 // one.
 func (q *Queue) Enqueue(ctx context.Context, specs ...store.JobSpec) ([]store.Job, error) {
@@ -72,14 +85,17 @@ func (q *Queue) enqueueOwnTx(ctx context.Context, specs []store.JobSpec) (jobs [
 func (q *Queue) committed(jobs []store.Job, moment uint64) {
 	now := time.Now()
 	for _, j := range jobs { // before it can start
-		q.cfg.Observe(Event{What: "enqueued", Job: j, At: now})
+		q.observe(Event{What: "enqueued", Job: j, At: now})
 	}
 	var foreign []store.Job
+	var served []string
 	q.board.mu.Lock()
 	gone, known := q.board.past.since(moment, jobs)
 	for _, j := range jobs {
 		rev, ended := gone[j.ID]
 		switch {
+		case j.Served():
+			served = append(served, j.Task)
 		case q.board.owned[j.Bucket] == nil:
 			foreign = append(foreign, j)
 		case !known:
@@ -90,6 +106,7 @@ func (q *Queue) committed(jobs []store.Job, moment uint64) {
 	}
 	q.board.mu.Unlock()
 	q.hints.due(foreign)
+	q.TellServed(served...)
 }
 
 // doubtWaits are when rows are looked for of which nobody knows whether they were
@@ -123,15 +140,20 @@ func (q *Queue) lookFor(jobs []store.Job) {
 	now := time.Now()
 	var foreign []store.Job
 	q.board.mu.Lock()
+	var served []string
 	for _, j := range jobs {
-		if q.board.owned[j.Bucket] == nil {
+		switch {
+		case j.Served():
+			served = append(served, j.Task)
+		case q.board.owned[j.Bucket] == nil:
 			foreign = append(foreign, j)
-			continue
+		default:
+			q.board.announce(j.Bucket, j.Priority, j.RunAt, now)
 		}
-		q.board.announce(j.Bucket, j.Priority, j.RunAt, now)
 	}
 	q.board.mu.Unlock()
 	q.hints.due(foreign)
+	q.TellServed(served...)
 }
 
 // enqueuer lets concurrent callers share transactions on PostgreSQL, where
@@ -175,14 +197,16 @@ func (e *enqueuer) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
+		leave := func() { <-slots }
 		select {
 		case slots <- struct{}{}: // while all writers are busy, callers gather
 		case <-ctx.Done():
+			leave = func() {} // it has the place of nobody
 		}
 		group := e.gather(first)
 		go func() { //nolint:contextcheck // a group outlives any one of its callers
 			e.write(group)
-			<-slots
+			leave()
 		}()
 	}
 }

@@ -36,6 +36,7 @@ type entry struct {
 	marked  bool
 	changed bool // while its end was being written
 	checked bool // was just found to be as it was read
+	rearmed bool // its row was changed while it ran
 }
 
 // timerHeap orders entries by due time.

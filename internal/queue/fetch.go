@@ -223,10 +223,14 @@ func (b *board) orderOf(j *store.Job) string {
 
 // filled files the jobs of lanes that had more than fits in hand.
 func (b *board) filled(p fetchPlan, jobs []store.Job, readAt, now time.Time) {
-	counts := map[store.Lane]int{}
+	counts, halted := map[store.Lane]int{}, map[store.Lane]bool{}
 	for _, j := range jobs {
 		counts[j.LaneName()]++
 		if k := b.owned[j.Bucket]; k == nil || k.draining || b.entries[j.ID] != nil {
+			continue
+		}
+		if b.halts(j.Task) {
+			halted[j.LaneName()] = true
 			continue
 		}
 		b.place(&entry{job: j, order: b.orderOf(&j), pool: b.poolFor(j.Task), readAt: readAt}, true, now)
@@ -237,7 +241,7 @@ func (b *board) filled(p fetchPlan, jobs []store.Job, readAt, now time.Time) {
 			continue
 		}
 		l.filling = false
-		l.more = l.missed || counts[name] >= p.laneCap
+		l.more = (l.missed || counts[name] >= p.laneCap) && !halted[name] // all of it is read when it goes on
 		b.advance(name, l)
 	}
 }

@@ -137,7 +137,10 @@ func (q *Queue) tryEnds(ctx context.Context, batch []store.Finished) error {
 	b.mu.Unlock()
 	for _, f := range batch {
 		if len(lost) == 0 || !slices.Contains(lost, f.Job.Bucket) {
-			q.cfg.Observe(eventOf(f))
+			if f.Job.Task == CanaryName {
+				q.canary.ended(f, now)
+			}
+			q.observe(eventOf(f))
 		}
 	}
 	return nil

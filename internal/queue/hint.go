@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -30,11 +31,14 @@ type said struct {
 	when map[[2]int]time.Time // bucket and priority
 	stop []int64              // jobs to be told to stop
 	look []int                // buckets to be looked at by their owners
+	task map[string]bool      // tasks whose workers, which wait at some node, may have something to do
 	news bool                 // the owners of buckets change
 }
 
+func newSaid() said { return said{when: map[[2]int]time.Time{}, task: map[string]bool{}} }
+
 func newHints(q *Queue) *hints {
-	return &hints{q: q, said: said{when: map[[2]int]time.Time{}}, wake: make(chan struct{}, 1)}
+	return &hints{q: q, said: newSaid(), wake: make(chan struct{}, 1)}
 }
 
 func (h *hints) due(jobs []store.Job) {
@@ -69,6 +73,18 @@ func (h *hints) cancelled(id int64) {
 	}
 	h.mu.Lock()
 	h.stop = append(h.stop, id)
+	h.mu.Unlock()
+	h.nudge()
+}
+
+func (h *hints) served(tasks []string) {
+	if !h.q.db.Shared() {
+		return
+	}
+	h.mu.Lock()
+	for _, name := range tasks {
+		h.task[name] = true
+	}
 	h.mu.Unlock()
 	h.nudge()
 }
@@ -124,7 +140,7 @@ func (h *hints) drain() said {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	out := h.said
-	h.said = said{when: map[[2]int]time.Time{}}
+	h.said = newSaid()
 	return out
 }
 
@@ -139,6 +155,7 @@ func (h *hints) keep(s said) {
 		h.stop = h.stop[len(h.stop)-maxStops:]
 	}
 	h.look = append(s.look, h.look...)
+	maps.Copy(h.task, s.task)
 	h.news = h.news || s.news
 	h.mu.Unlock()
 	h.nudge()
@@ -169,6 +186,9 @@ func (s said) messages() []string {
 	}
 	for _, bucket := range slices.Compact(slices.Sorted(slices.Values(s.look))) {
 		add(fmt.Sprintf("l %d\n", bucket))
+	}
+	for name := range s.task {
+		add("t " + name + "\n")
 	}
 	if s.news {
 		add(msgChanged)
@@ -224,6 +244,11 @@ func (q *Queue) hear(message string) {
 		// The one that joins may be the successor of one that committed something
 		// and died before it could say so.
 		q.sweep()
+	}
+	for line := range strings.Lines(message) {
+		if task, ok := strings.CutPrefix(line, "t "); ok {
+			q.cfg.Served(strings.TrimSuffix(task, "\n"))
+		}
 	}
 	q.board.mu.Lock()
 	defer q.board.mu.Unlock()

@@ -135,6 +135,7 @@ func (l *lessee) patience(now time.Duration) time.Duration {
 func (l *lessee) answered(v store.View, now time.Duration) {
 	l.beatAt = now
 	l.q.health.ended(dutyBeat, nil)
+	l.q.learnHalt(v.Halt) // before anything may start
 	l.compare(v)
 	b := l.q.board
 	b.mu.Lock()

@@ -52,13 +52,13 @@ func (m *Metrics) attach(q *Queue) {
 }
 
 func (m *Metrics) started(task string, late time.Duration) {
-	if m != nil {
+	if m != nil && task != CanaryName {
 		m.lag.WithLabelValues(task).Observe(max(0, late.Seconds()))
 	}
 }
 
 func (m *Metrics) ended(task, outcome string, took time.Duration) {
-	if m != nil {
+	if m != nil && task != CanaryName {
 		m.duration.WithLabelValues(task).Observe(took.Seconds())
 		m.finished.WithLabelValues(task, outcome).Inc()
 	}

@@ -67,6 +67,7 @@ func (q *Queue) makePools() error {
 		byName[name] = p
 	}
 	for name, t := range q.cfg.Tasks {
+		b.waits[name] = !t.Internal
 		if t.Order != nil {
 			b.orders[name] = t.Order
 		}

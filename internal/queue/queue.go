@@ -43,12 +43,20 @@ type Config struct {
 	// Observe is told what happens to jobs; it must not block.
 	Observe func(Event)
 
+	// Served is told that a task which programs of users serve may have something
+	// for them; nil is not. It must not block.
+	Served func(task string)
+
 	// Metrics counts; nil does not.
 	Metrics *Metrics
 
 	// Clock is by what leases are measured, for tests; nil is the time since the
 	// machine was started, suspended or not.
 	Clock func() time.Duration
+
+	// Canary makes a node with workers prove every minute that jobs run; see
+	// Queue.Canary.
+	Canary bool
 
 	limits limits // for tests
 }
@@ -77,11 +85,13 @@ type Queue struct {
 
 	node     atomic.Pointer[store.Node] // who this process is; see rename
 	link     atomic.Pointer[store.Link]
-	nudges   chan struct{} // something changed in the cluster
-	flushing store.Turn    // one batch at a time, so that a lane's jobs end in order
+	halt     atomic.Pointer[store.HaltMark] // that of the board, for whoever does not hold its lock
+	nudges   chan struct{}                  // something changed in the cluster
+	flushing store.Turn                     // one batch at a time, so that a lane's jobs end in order
 	// finishing bounds the batches; guarded by flushing
 	finishing patience
 	health    health
+	canary    canary
 }
 
 // New makes a queue; Run starts it. Enqueue works before and without Run.
@@ -101,6 +111,9 @@ func New(cfg Config) (*Queue, error) {
 	if cfg.Observe == nil {
 		cfg.Observe = func(Event) {}
 	}
+	if cfg.Served == nil {
+		cfg.Served = func(string) {}
+	}
 	if cfg.Renamed == nil {
 		cfg.Renamed = func(string) {}
 	}
@@ -111,21 +124,31 @@ func New(cfg Config) (*Queue, error) {
 		cfg.limits.answer = defaultLimits().answer
 	}
 	cfg.Tasks = maps.Clone(cfg.Tasks)
+	if cfg.Tasks == nil {
+		cfg.Tasks = map[string]Task{}
+	}
 	q := &Queue{cfg: cfg, db: cfg.DB, log: cfg.Log, board: newBoard(cfg.limits, cfg.DB.Shared()), nudges: make(chan struct{}, 1)}
 	if cfg.Clock != nil {
 		q.board.clock = cfg.Clock
 	}
 	q.finishing.q = q
 	q.setNode(cfg.Node.ID)
+	q.halt.Store(&store.HaltMark{})
 	q.health.starting, q.health.failed, q.health.since = true, map[string]error{}, map[string]time.Time{}
 	if err := q.makePools(); err != nil {
 		return nil, err
+	}
+	if cfg.Canary && cfg.Workers > 0 {
+		q.addCanary()
 	}
 	q.enq = newEnqueuer(q)
 	q.hints = newHints(q)
 	q.board.lost = q.hints.lost
 	if cfg.Metrics != nil {
 		cfg.Metrics.attach(q)
+		if q.canary.on {
+			cfg.Metrics.attachCanary(q)
+		}
 	}
 	return q, nil
 }
@@ -170,6 +193,9 @@ func (q *Queue) Run(ctx context.Context) error {
 	wg.Go(func() { q.fetchLoop(loops) })
 	wg.Go(func() { q.finishLoop(loops) })
 	wg.Go(func() { q.markLoop(loops) })
+	if q.canary.on {
+		wg.Go(func() { q.keepCanary(leasing) })
+	}
 	var workers sync.WaitGroup
 	for _, p := range b.pools {
 		for range p.workers {

@@ -37,7 +37,8 @@ type Task struct {
 	// Pool names the workers that run it; empty are those of all others.
 	Pool string
 
-	// Internal tasks are not for users.
+	// Internal tasks are not for users. Jobs of others wait while everything is
+	// halted; internal ones see to it themselves, see ErrHalted.
 	Internal bool
 
 	// Record keeps the outcome in the history of jobs. Kinds keep their own.
@@ -99,6 +100,10 @@ var (
 	ErrTimeout   = errors.New("the job's time is up")
 )
 
+// ErrHalted is returned by an internal task that would start something while
+// everything is halted: the job stays as it is, and runs again when that is over.
+var ErrHalted = errors.New("everything is halted")
+
 type snooze struct {
 	at  time.Time
 	why string // for people; may be empty
@@ -110,10 +115,11 @@ func (s snooze) Error() string { return s.why }
 // spending an attempt.
 func Snooze(at time.Time) error { return snooze{at, ""} }
 
-// IsSnooze reports whether an error of a task is a Snooze, which is no failure.
+// IsSnooze reports whether an error of a task only says that it runs again, which is
+// no failure.
 func IsSnooze(err error) bool {
 	_, ok := errors.AsType[snooze](err)
-	return ok
+	return ok || errors.Is(err, ErrHalted)
 }
 
 type retryAt struct {
@@ -164,7 +170,7 @@ func verdict(j *Job, t Task, err, cause error, now time.Time) store.Finished {
 	case errors.Is(cause, ErrCancelled):
 		f.Verdict = store.Cancel
 		return f
-	case errors.Is(cause, ErrShutdown), errors.Is(cause, ErrLeaseLost), errors.Is(err, ErrLeaseLost):
+	case errors.Is(cause, ErrShutdown), errors.Is(cause, ErrLeaseLost), errors.Is(err, ErrLeaseLost), errors.Is(err, ErrHalted):
 		f.Verdict, f.RunAt = store.Snooze, j.RunAt // not its fault: no attempt is spent
 		return f
 	}

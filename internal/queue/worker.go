@@ -106,7 +106,7 @@ func (q *Queue) runOne(ctx context.Context, e *entry) {
 	}
 	task, known := q.cfg.Tasks[j.Task]
 	q.cfg.Metrics.started(j.Task, e.started.Sub(j.RunAt))
-	q.cfg.Observe(Event{What: "started", Job: j.Job, At: e.started})
+	q.observe(Event{What: "started", Job: j.Job, At: e.started})
 
 	var err error
 	if !known {
@@ -114,6 +114,10 @@ func (q *Queue) runOne(ctx context.Context, e *entry) {
 		err = snooze{e.started.Add(time.Minute), fmt.Sprintf("no task %q here", j.Task)}
 	} else if err = last; err == nil {
 		err = q.call(jctx, task, j)
+	}
+	if errors.Is(err, ErrHalted) && q.leaveHalted(e) {
+		q.cfg.Metrics.ended(j.Task, wordFor(store.Snooze), time.Since(e.started))
+		return
 	}
 	now := time.Now()
 	f := verdict(j, task, err, context.Cause(jctx), now)
@@ -126,7 +130,7 @@ func (q *Queue) runOne(ctx context.Context, e *entry) {
 	}
 	b.mu.Unlock()
 	if ended {
-		q.cfg.Observe(eventOf(f))
+		q.observe(eventOf(f))
 	}
 	q.ended(j, f, err)
 }

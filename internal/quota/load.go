@@ -22,7 +22,7 @@ func Load(files, dirs []string, getenv func(string) string) (*Providers, error) 
 	}
 	for _, dir := range dirs {
 		documents, faults := definition.ReadFolder(dir, "providers", getenv)
-		l.add(documents, faults, []string{kindProvider, "connection", "executor", "schedule", "source"})
+		l.add(documents, faults, []string{kindProvider, "connection", "executor", "prices", "schedule", "source"})
 	}
 	if len(l.faults) > 0 {
 		return nil, definition.Invalid("read providers", definition.InOrder(l.faults))

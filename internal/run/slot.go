@@ -58,6 +58,9 @@ const (
 	DispositionSkippedGrant    Disposition = "skipped_grant"    // not authorised any more
 	DispositionSkippedBudget   Disposition = "skipped_budget"   // the money or the count is spent
 	DispositionSuperseded      Disposition = "superseded"       // the schedule was edited
+	DispositionHalted          Disposition = "halted"           // due while everything was halted
+	DispositionSkippedStale    Disposition = "skipped_stale"    // a source that it needs was too old for too long
+	DispositionWaitingFresh    Disposition = "waiting_fresh"    // it waits for a source that it needs; the only one of a slot that is not over
 	DispositionExcluded        Disposition = "excluded"         // an edit of the schedule or a calendar leaves it out, or a person did
 )
 
@@ -65,7 +68,8 @@ const (
 func Dispositions() []Disposition {
 	return []Disposition{
 		DispositionFired, DispositionCoalesced, DispositionSkippedOverlap, DispositionSkippedMissed,
-		DispositionSkippedDisabled, DispositionSkippedGrant, DispositionSkippedBudget, DispositionSuperseded, DispositionExcluded,
+		DispositionSkippedDisabled, DispositionSkippedGrant, DispositionSkippedBudget, DispositionSuperseded, DispositionExcluded, DispositionHalted,
+		DispositionSkippedStale, DispositionWaitingFresh,
 	}
 }
 
@@ -78,7 +82,7 @@ func (d Disposition) Closes(s SlotStatus) bool {
 	if d == DispositionFired {
 		return s == SlotSuccess || s == SlotError
 	}
-	return d.Valid() && s == SlotSkipped
+	return d.Valid() && d != DispositionWaitingFresh && s == SlotSkipped
 }
 
 // AttemptID names one attempt of a slot. The run id is that of the slot, made

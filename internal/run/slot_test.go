@@ -36,14 +36,18 @@ func TestSlotMovesAreMonotonic(t *testing.T) {
 // X-36, C-69: a slot that fired succeeded or failed, any other was skipped; no
 // disposition closes a slot that is not closed.
 func TestDispositionFitsTheStatus(t *testing.T) {
-	if len(Dispositions()) != 9 {
+	if len(Dispositions()) != 12 {
 		t.Errorf("%d dispositions", len(Dispositions()))
 	}
 	for _, d := range append(Dispositions(), "", "other") {
 		for _, s := range append(SlotStatuses(), "", "other") {
 			want := s == SlotSkipped && d != "" && d != "other"
-			if d == DispositionFired {
+			switch d {
+			case DispositionWaitingFresh: // which is that of one that waits
+				want = false
+			case DispositionFired:
 				want = s == SlotSuccess || s == SlotError
+			default:
 			}
 			if got := d.Closes(s); got != want {
 				t.Errorf("%q closes a slot as %q: %v", d, s, got)

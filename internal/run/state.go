@@ -13,6 +13,9 @@ const (
 	Stopped        State = "Stopped"
 )
 
+// States are all of them.
+func States() []State { return []State{Running, Idle, NeedsAttention, Stopped} }
+
 // Desired is what a person wants of a lane. It never changes on its own, and
 // what became of runs never changes it.
 type Desired string
@@ -49,8 +52,12 @@ const (
 	IssueCrashLoop      Issue = "crash_loop"
 	IssueFailed         Issue = "failed" // the last slot; the next one goes on
 	IssueInternal       Issue = "internal"
-	IssueInconsistent   Issue = "inconsistent" // the stored state contradicts itself
-	IssueNoWorker       Issue = "no_worker"    // nobody is there who could run it
+	IssueInconsistent   Issue = "inconsistent"  // the stored state contradicts itself
+	IssueNoWorker       Issue = "no_worker"     // nobody is there who could run it
+	IssueHalted         Issue = "halted"        // somebody stopped all starts
+	IssueWaitingFresh   Issue = "waiting_fresh" // a source that it needs is too old, and is to be fetched first
+	IssueStale          Issue = "stale_source"  // that took too long
+	IssueExpectation    Issue = "expectation"   // it works, and does not do what is expected of it
 )
 
 // StateOf returns the state and the issue of a lane: what a person wants comes

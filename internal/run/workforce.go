@@ -7,12 +7,35 @@ import (
 	"github.com/pawlrun/pawl"
 )
 
-// Workforce is who there is to run things, among all processes on a database.
-// The zero value is that somebody is there.
+// Workforce is who there is to run things, among all processes on a database, and
+// whether they may. The zero value is that somebody is there, and may.
 type Workforce struct {
 	Missing bool      // nobody is there
 	Seen    time.Time // when somebody was there last; zero if that is not known
+	Halt    *Halt     // nil: things may start
 }
+
+// Halt is that somebody stopped all starts.
+type Halt struct {
+	Since time.Time
+	By    string
+	Note  string // may be empty
+}
+
+// Sentence says that nothing starts, and why.
+func (h *Halt) Sentence() string {
+	text := "Everything has been halted since " + pawl.FormatTime(h.Since) + " by " + h.By
+	if h.Note != "" {
+		text += ": " + strings.TrimSuffix(h.Note, ".")
+	}
+	return text + "."
+}
+
+// Unhalt is the command that lifts a halt.
+const Unhalt = "pawl unhalt"
+
+// NextWords is what comes next while things may not start.
+func (h *Halt) NextWords() string { return "It starts nothing until the halt is lifted." }
 
 // Sentence says who is there.
 func (w Workforce) Sentence() string {
@@ -27,8 +50,12 @@ func (w Workforce) Sentence() string {
 
 // Over says the word and the issue of a lane in the light of who is there: with
 // nobody, whatever is meant to run needs a person, unless it needs one for
-// something else already.
+// something else already. While everything is halted, whatever does not run at
+// the moment is.
 func (w Workforce) Over(word State, issue Issue) (State, Issue) {
+	if w.Halt != nil && (word == Idle || word == Running && issue != IssueNone && issue != IssueReconciling) {
+		return Stopped, IssueHalted
+	}
 	if !w.Missing || word == Stopped || word == NeedsAttention {
 		return word, issue
 	}

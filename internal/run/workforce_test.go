@@ -40,6 +40,35 @@ func TestNobodyIsThere(t *testing.T) {
 	}
 }
 
+// While everything is halted, what does not run at the moment is halted, with a
+// worker or without. What a person stopped, or must look at, stays what it is.
+func TestEverythingIsHalted(t *testing.T) {
+	h := &Halt{Since: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC), By: "ada", Note: "The shop is closed."}
+	for _, c := range []struct {
+		word      State
+		issue     Issue
+		want      State
+		wantIssue Issue
+	}{
+		{Idle, IssueNone, Stopped, IssueHalted},
+		{Running, IssueNone, Running, IssueNone},
+		{Running, IssueBackingOff, Stopped, IssueHalted},
+		{Running, IssueReconciling, Running, IssueReconciling}, // which goes on
+		{NeedsAttention, IssueApproval, NeedsAttention, IssueApproval},
+		{Stopped, IssuePaused, Stopped, IssuePaused},
+	} {
+		if word, issue := (Workforce{Halt: h}).Over(c.word, c.issue); word != c.want || issue != c.wantIssue {
+			t.Errorf("%s, %s is told as %s, %s", c.word, c.issue, word, issue)
+		}
+	}
+	if word, issue := (Workforce{Halt: h, Missing: true}).Over(Idle, IssueNone); word != Stopped || issue != IssueHalted {
+		t.Errorf("without a worker: %s, %s", word, issue)
+	}
+	if got := h.Sentence(); got != "Everything has been halted since 2030-01-02T03:04:05.000Z by ada: The shop is closed." {
+		t.Error(got)
+	}
+}
+
 func TestCommandsCanBePasted(t *testing.T) {
 	for want, words := range map[string][]string{
 		"pawl resume workflow mail-to-sheet": {"resume", "workflow", "mail-to-sheet"},

@@ -27,6 +27,9 @@ const (
 // that succeeded is never run again.
 func (s *Service) RetrySlot(ctx context.Context, tx *store.Tx, ownerID, id string, at time.Time, by string) (schedulestore.Slot, error) {
 	const op = "retry slot"
+	if err := lane.RefuseHalted(ctx, tx, op); err != nil {
+		return schedulestore.Slot{}, err
+	}
 	sch, slot, err := s.holdForPerson(ctx, tx, ownerID, id, at)
 	if err != nil {
 		return schedulestore.Slot{}, err

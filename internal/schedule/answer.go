@@ -22,6 +22,9 @@ func (a *attempt) answered(ctx context.Context, tx *store.Tx) (step, error) {
 	if err != nil || q.Answer == nil {
 		return step{}, pawl.IgnoreNotFound(err)
 	}
+	if a.cfg.Halt().Active() {
+		return step{halted: true}, nil
+	}
 	if a.run, err = a.ledger.Resume(ctx, tx, a.claim.Fence(), a.run); err != nil {
 		return step{}, err
 	}

@@ -43,13 +43,16 @@ func (s *Service) Apply(ctx context.Context, tx *store.Tx, ownerID string, in cl
 		}
 	}
 	update.Idempotent, update.Missed, update.Retry = &in.Idempotent, in.Missed, in.Retry
-	update.Keep = &in.Keep
+	update.Keep, update.Expect, update.Needs = &in.Keep, in.Expect, &in.Needs
 	bare := RulesOf(was) // what the definition does not say any more
 	if in.Missed == nil {
 		bare.Missed = nil
 	}
 	if in.Retry == nil {
 		bare.Retry = nil
+	}
+	if in.Expect == nil {
+		bare.Expect = nil
 	}
 	if in.Timezone == "" {
 		update.Timezone = nil

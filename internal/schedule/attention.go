@@ -18,6 +18,9 @@ func (s *Service) noteSlot(ctx context.Context, tx *store.Tx, sch schedulestore.
 		return s.noteIssue(ctx, tx, sch, run.IssueOutcomeUnknown, pawl.FormatTime(slot.ScheduledFor), slot.RunID, doubt(sch, slot))
 	}
 	issue, text := slotIssue(slot)
+	if issue == run.IssuePrecondition && !sch.CappedUntil.IsZero() {
+		return s.noteIssue(ctx, tx, sch, issue, causeCapped, slot.RunID, sch.Issue)
+	}
 	if issue == run.IssueNone && slot.Disposition != string(run.DispositionFired) {
 		return nil // passed over; it says nothing about the schedule's health
 	}
@@ -64,8 +67,12 @@ func (s *Service) settleAs(ctx context.Context, tx *store.Tx, known runstore.Lan
 		return err
 	}
 	if health.Issue == string(run.IssueNone) || health.Issue == string(run.IssueOutcomeUnknown) { // that another slot ended well answers nothing
+		words := health.Text
 		if health, err = attentionOf(ctx, tx, sch); err != nil {
 			return err
+		}
+		if health.Cause == "" {
+			health.Text = words // what people are told instead of that it works again
 		}
 	}
 	if asks && known.Issue == string(run.IssueApproval) { // that another slot ended well does not answer it
@@ -75,11 +82,15 @@ func (s *Service) settleAs(ctx context.Context, tx *store.Tx, known runstore.Lan
 	if health.Issue == string(run.IssueApproval) { // which says something only while it waits
 		health = runstore.Attention{}
 	}
-	state, _, _ := restOf(sch, health)
+	state, _, _ := restOf(sch, health, known.Pause)
+	waits, err := waitingFresh(ctx, tx, sch)
+	if err != nil {
+		return err
+	}
 	switch {
 	case asks:
 		state = run.NeedsAttention
-	case tries:
+	case tries, waits && state == run.Idle:
 		state = run.Running
 	}
 	_, err = s.cfg.Settle(ctx, tx, refOf(sch.ID, sch.Name), known, lane.Rest{State: state, Attention: &told, Run: runID})
@@ -115,6 +126,8 @@ func slotIssue(slot schedulestore.Slot) (run.Issue, string) {
 		return run.IssuePermission, "The grant does not allow it: " + slot.ErrorMessage
 	case slot.Disposition == string(run.DispositionSkippedBudget):
 		return run.IssuePrecondition, "Its budget is used up: " + slot.ErrorMessage
+	case slot.Disposition == string(run.DispositionSkippedStale):
+		return run.IssueStale, "The slot of " + pawl.FormatTime(slot.ScheduledFor) + " did not run: " + slot.ErrorMessage
 	}
 	return run.IssueNone, ""
 }

@@ -50,6 +50,9 @@ func (s *Service) PlanBackfill(ctx context.Context, tx *store.Tx, ownerID, id st
 	if err != nil {
 		return schedulestore.Backfill{}, err
 	}
+	if err := lane.RefuseHalted(ctx, tx, "plan backfill"); err != nil {
+		return schedulestore.Backfill{}, err
+	}
 	if ask.PerMinute == 0 {
 		ask.PerMinute = defaultPace
 	}
@@ -110,6 +113,9 @@ func (s *Service) Confirm(ctx context.Context, tx *store.Tx, ownerID, id, hash, 
 	case b.State != BackfillPlanned:
 		return schedulestore.Backfill{}, lane.Refuse("confirm backfill", "not_planned", "the backfill is "+b.State, "Plan a new one.")
 	}
+	if err := lane.RefuseHalted(ctx, tx, "confirm backfill"); err != nil {
+		return schedulestore.Backfill{}, err
+	}
 	if b, err = schedulestore.In(tx).MoveBackfill(ctx, id, BackfillRunning, by); err != nil {
 		return schedulestore.Backfill{}, err
 	}
@@ -131,6 +137,11 @@ func (s *Service) Move(ctx context.Context, tx *store.Tx, ownerID, id, to, by st
 	for _, from := range allowed[to] {
 		if b.State != from {
 			continue
+		}
+		if to == BackfillRunning {
+			if err := lane.RefuseHalted(ctx, tx, "resume backfill"); err != nil {
+				return schedulestore.Backfill{}, err
+			}
 		}
 		if b, err = schedulestore.In(tx).MoveBackfill(ctx, id, to, ""); err != nil {
 			return schedulestore.Backfill{}, err

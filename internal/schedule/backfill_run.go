@@ -52,6 +52,9 @@ func (s *Service) startNext(ctx context.Context, tx *store.Tx, id string) (time.
 	if err != nil || b.State != BackfillRunning {
 		return time.Time{}, pawl.IgnoreNotFound(err)
 	}
+	if s.cfg.Halt().Active() {
+		return time.Time{}, queue.ErrHalted
+	}
 	sch, err := schedulestore.In(tx).HoldSchedule(ctx, b.ScheduleID)
 	if errors.Is(err, pawl.ErrNotFound) {
 		_, err = schedulestore.In(tx).MoveBackfill(ctx, id, BackfillCancelled, "")

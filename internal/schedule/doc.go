@@ -11,11 +11,16 @@
 //	pending ── claim ── running ── attempts ── success | error      fired
 //	   |                                          |
 //	   +── skipped: missed, overlap, disabled,    +── the next slot, in the
-//	       grant, budget, coalesced, superseded       same transaction
+//	       grant, budget, coalesced, superseded,      same transaction
+//	       stale
 //
 // Whatever closes a slot also inserts the one that follows. Where slots may
 // run beside each other (Allow, Replace) the next one is inserted by the claim
 // instead, because it can come due before this one ends.
+//
+// A slot that needs a source which is too old stays pending, with the disposition
+// waiting_fresh. Its job is armed for the end of that wait, and by the end of a fetch
+// for now (package need, need.go).
 //
 // # An attempt
 //

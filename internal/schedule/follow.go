@@ -19,6 +19,7 @@ type following struct {
 	passed      []span
 	disposition run.Disposition
 	next        time.Time // zero: the schedule has no further instant
+	words       string    // the reason, if the disposition alone does not tell it
 }
 
 // follow decides by policy what becomes of the instants that came due after a
@@ -29,14 +30,14 @@ func follow(policy pawl.ConcurrencyPolicy, due []span, future time.Time) followi
 	case len(due) == 0:
 		return following{next: future}
 	case policy == pawl.PolicyForbid:
-		return following{due, run.DispositionSkippedOverlap, future}
+		return following{passed: due, disposition: run.DispositionSkippedOverlap, next: future}
 	case policy == pawl.PolicyReplace:
 		last := len(due) - 1
-		return following{due[:last], run.DispositionCoalesced, due[last].first}
+		return following{passed: due[:last], disposition: run.DispositionCoalesced, next: due[last].first}
 	case policy == pawl.PolicyAllow:
 		return following{next: due[0].first} // each runs; the claim of one inserts the next
 	}
-	return following{due[1:], run.DispositionCoalesced, due[0].first}
+	return following{passed: due[1:], disposition: run.DispositionCoalesced, next: due[0].first}
 }
 
 // chain makes sure that the schedule has its next slot, in the caller's
@@ -52,12 +53,18 @@ func (s *Service) chain(ctx context.Context, tx *store.Tx, sch schedulestore.Sch
 	}
 	f := following{}
 	if !spent(sch) {
-		due, future, err := s.dueSince(ctx, tx, sch.ID, schedule, after, tx.Now)
+		var halts stretches
+		if late {
+			if halts, err = tx.HaltsSince(ctx, after); err != nil {
+				return err
+			}
+		}
+		due, future, err := s.dueSince(ctx, tx, sch.ID, schedule, after, tx.Now, halts)
 		if err != nil {
 			return err
 		}
 		if f = follow(pawl.ConcurrencyPolicy(sch.Policy), due, future); late {
-			if f, err = s.chainLate(ctx, tx, sch, schedule, due, future); err != nil {
+			if f, err = s.chainLate(ctx, tx, sch, schedule, due, future, halts); err != nil {
 				return err
 			}
 		}
@@ -125,6 +132,8 @@ func into(f following) time.Time {
 
 func passedWords(f following) string {
 	switch f.disposition {
+	case run.DispositionHalted:
+		return f.words
 	case run.DispositionSkippedMissed:
 		return "No worker was running at this time."
 	case run.DispositionSkippedOverlap:

@@ -10,6 +10,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store/schedulestore"
+	"github.com/pawlrun/pawl/internal/timing"
 	"github.com/pawlrun/pawl/internal/when"
 )
 
@@ -72,15 +73,15 @@ func TestCatchUpSortsByPolicy(t *testing.T) {
 		due                []time.Time
 		lost, later, fresh []time.Time
 	}{
-		{"nothing", missedAll, time.Time{}, nil, nil, nil, nil},
-		{"skip", missedSkip, time.Time{}, minutes(1, 2), minutes(1, 2), nil, nil},
-		{"skip keeps what is fresh", missedSkip, time.Time{}, minutes(1, 10), minutes(1), nil, minutes(10)},
-		{"last", missedLast, time.Time{}, minutes(1, 2, 3), minutes(1, 2), minutes(3), nil},
-		{"last, which is fresh", missedLast, time.Time{}, minutes(1, 2, 10), minutes(1, 2), nil, minutes(10)},
-		{"last, too old", missedLast, at(5), minutes(1, 2), minutes(1, 2), nil, nil},
-		{"last of those within", missedLast, at(2), minutes(1, 2, 3), minutes(1, 2), minutes(3), nil},
-		{"all", missedAll, time.Time{}, minutes(1, 2, 10), nil, minutes(1, 2), minutes(10)},
-		{"all within", missedAll, at(2), minutes(1, 2, 3), minutes(1), minutes(2, 3), nil},
+		{"nothing", timing.All, time.Time{}, nil, nil, nil, nil},
+		{"skip", timing.Skip, time.Time{}, minutes(1, 2), minutes(1, 2), nil, nil},
+		{"skip keeps what is fresh", timing.Skip, time.Time{}, minutes(1, 10), minutes(1), nil, minutes(10)},
+		{"last", timing.Last, time.Time{}, minutes(1, 2, 3), minutes(1, 2), minutes(3), nil},
+		{"last, which is fresh", timing.Last, time.Time{}, minutes(1, 2, 10), minutes(1, 2), nil, minutes(10)},
+		{"last, too old", timing.Last, at(5), minutes(1, 2), minutes(1, 2), nil, nil},
+		{"last of those within", timing.Last, at(2), minutes(1, 2, 3), minutes(1, 2), minutes(3), nil},
+		{"all", timing.All, time.Time{}, minutes(1, 2, 10), nil, minutes(1, 2), minutes(10)},
+		{"all within", timing.All, at(2), minutes(1, 2, 3), minutes(1), minutes(2, 3), nil},
 	} {
 		got := catchUp(c.policy, c.from, spans(c.due), fresh, maxRecorded)
 		if diff := cmp.Diff(fmt.Sprint(c.lost, c.later, c.fresh), fmt.Sprint(firsts(got.lost), firsts(got.later), firsts(got.fresh))); diff != "" {
@@ -91,7 +92,7 @@ func TestCatchUpSortsByPolicy(t *testing.T) {
 	for i := range many {
 		many[i] = at(-len(many) + i)
 	}
-	if got := catchUp(missedAll, time.Time{}, spans(many), fresh, maxRecorded); len(got.later) != maxRecorded || len(got.lost) != 3 || !got.later[maxRecorded-1].first.Equal(at(-1)) {
+	if got := catchUp(timing.All, time.Time{}, spans(many), fresh, maxRecorded); len(got.later) != maxRecorded || len(got.lost) != 3 || !got.later[maxRecorded-1].first.Equal(at(-1)) {
 		t.Errorf("of %d %d are lost and %d run later", len(many), len(got.lost), len(got.later))
 	}
 }
@@ -107,10 +108,10 @@ func TestJitterMakesNothingMissed(t *testing.T) {
 		due = due.Add(time.Hour)
 	}
 	s := &Service{cfg: Options{record: maxRecorded}}
-	if got := s.sortMissed(schedulestore.Schedule{}, times, spans([]time.Time{due}), times.Start(due).Add(grace)); len(got.fresh) != 1 {
+	if got := s.sortMissed(schedulestore.Schedule{}, times, spans([]time.Time{due}), times.Start(due).Add(grace), nil); len(got.fresh) != 1 {
 		t.Errorf("a minute after its start: %+v", got)
 	}
-	if got := s.sortMissed(schedulestore.Schedule{}, times, spans([]time.Time{due}), times.Start(due).Add(grace+time.Second)); len(got.lost) != 1 {
+	if got := s.sortMissed(schedulestore.Schedule{}, times, spans([]time.Time{due}), times.Start(due).Add(grace+time.Second), nil); len(got.lost) != 1 {
 		t.Errorf("later: %+v", got)
 	}
 }

@@ -20,6 +20,8 @@ import (
 	"github.com/pawlrun/pawl/internal/grant"
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/ledger"
+	"github.com/pawlrun/pawl/internal/need"
+	"github.com/pawlrun/pawl/internal/need/needtest"
 	"github.com/pawlrun/pawl/internal/pgtest"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/run"
@@ -42,11 +44,17 @@ type kit struct {
 	owner string // a user
 	node  int
 
+	needs  *need.Book // of the process
+	source bool       // there is one, which prices are fetched with
+
 	record int // how many slots that do not run have a row each; 0: as usual
 
 	statements atomic.Int64
 	trace      func(sql string, args []any) // set while nothing goes on; may be nil
 	dead       chan struct{}                // closed when the test is over: what a dead process would do waits for it
+
+	halt atomic.Pointer[store.HaltMark] // what the process knows; nil: nothing
+	held map[int64]int64                // the jobs that wait for the end of a halt, with their times; guarded by mu
 
 	fault   func(place string) error
 	changes []lane.Change
@@ -138,9 +146,15 @@ func (k *kit) start() {
 	if k.poet != nil {
 		executions = k.poet.service(k)
 	}
+	k.needs = &need.Book{}
+	if k.source {
+		k.needs.Provide(needtest.Source{})
+	}
 	k.s, err = New(Options{
-		DB: k.db, Ledger: ledger.New(ledger.Config{}), Executions: executions, Grants: grant.Service{},
+		Needs: k.needs,
+		DB:    k.db, Ledger: ledger.New(ledger.Config{}), Executions: executions, Grants: grant.Service{},
 		Host: lane.Host{
+			Halt:    k.halted,
 			Observe: func(c lane.Change) { k.mu.Lock(); k.changes = append(k.changes, c); k.mu.Unlock() },
 			Notify: func(_ context.Context, _ *store.Tx, n lane.Notice) error {
 				k.mu.Lock()
@@ -164,6 +178,7 @@ func (k *kit) start() {
 		k.t.Fatal(err)
 	}
 	k.s.Attach(table{})
+	k.letGo()
 	k.busy, k.crashed = map[string]bool{}, false
 	k.process, k.end = context.WithCancelCause(context.Background())
 	if err := k.s.Start(k.t.Context()); err != nil {
@@ -306,7 +321,7 @@ func (k *kit) due() (list []store.Job) {
 	k.t.Helper()
 	k.read(func(ctx context.Context, tx *store.Tx) error {
 		list = nil
-		rows, err := tx.Query(ctx, `select id, rev, task, coalesce(lane, ''), coalesce(key, ''), payload from jobs where state = 0 and run_at <= $1 order by run_at, id`, time.Now().UnixMilli())
+		rows, err := tx.Query(ctx, `select id, rev, run_at, task, coalesce(lane, ''), coalesce(key, ''), payload from jobs where state = 0 and run_at <= $1 order by run_at, id`, time.Now().UnixMilli())
 		if err != nil {
 			return err
 		}
@@ -314,10 +329,11 @@ func (k *kit) due() (list []store.Job) {
 		for rows.Next() {
 			var j store.Job
 			var payload string
-			if err := rows.Scan(&j.ID, &j.Rev, &j.Task, &j.Lane, &j.Key, &payload); err != nil {
+			var at int64
+			if err := rows.Scan(&j.ID, &j.Rev, &at, &j.Task, &j.Lane, &j.Key, &payload); err != nil {
 				return err
 			}
-			j.Payload = json.RawMessage(payload)
+			j.RunAt, j.Payload = store.FromMillis(at), json.RawMessage(payload)
 			list = append(list, j)
 		}
 		return rows.Err()
@@ -340,6 +356,8 @@ func (k *kit) runJob(j store.Job, process context.Context, fence store.Fence) {
 	switch {
 	case cause != nil:
 		again = time.Now()
+	case errors.Is(err, queue.ErrHalted):
+		again = k.hold(j)
 	case err != nil:
 		k.t.Errorf("job %s: %v", j.Key, err)
 		again = time.Now().Add(time.Second)
@@ -369,6 +387,9 @@ func (k *kit) work(ctx context.Context, j store.Job, fence store.Fence) (again t
 			return err
 		})
 		return again, err
+	}
+	if j.Task == ContinueName {
+		return k.s.proceed(ctx, j.Key[len(j.Task)+1:])
 	}
 	p, err := parsePayload(j.Payload)
 	if err != nil {

@@ -128,6 +128,9 @@ func (s *Service) Create(ctx context.Context, tx *store.Tx, ownerID string, in c
 	if err := checkSchedule(sch, s.planTimes(ctx, tx, &sch, schedulestore.Schedule{})); err != nil {
 		return schedulestore.Schedule{}, err
 	}
+	if err := s.checkNeeds(ctx, tx, schedulestore.Schedule{}, sch); err != nil {
+		return schedulestore.Schedule{}, err
+	}
 	var err error
 	if sch.GrantID, err = s.grantFor(ctx, tx, sch); err != nil {
 		return schedulestore.Schedule{}, err
@@ -135,7 +138,7 @@ func (s *Service) Create(ctx context.Context, tx *store.Tx, ownerID string, in c
 	if sch, err = schedulestore.In(tx).InsertSchedule(ctx, sch, by); err != nil {
 		return schedulestore.Schedule{}, err
 	}
-	if err := declareTerms(ctx, tx, sch); err != nil {
+	if err := s.declareTerms(ctx, tx, schedulestore.Schedule{}, sch); err != nil {
 		return schedulestore.Schedule{}, err
 	}
 	if err := s.chain(ctx, tx, sch, tx.Now, false); err != nil {
@@ -248,25 +251,41 @@ func (s *Service) update(ctx context.Context, tx *store.Tx, ownerID, id string, 
 	if err := checkSchedule(next, s.planTimes(ctx, tx, &next, was)); err != nil {
 		return schedulestore.Schedule{}, err
 	}
+	if err := s.checkNeeds(ctx, tx, was, next); err != nil {
+		return schedulestore.Schedule{}, err
+	}
 	if next.GrantID != was.GrantID || next.GraphID != was.GraphID {
 		if next.GrantID, err = s.regrant(ctx, tx, was, next); err != nil {
 			return schedulestore.Schedule{}, err
 		}
 	}
-	if next.Enabled && !was.Enabled {
-		next.Issue = ""
+	if next.Enabled && !was.Enabled || uncapped(next, was, in) {
+		next.Issue, next.CappedUntil = "", time.Time{}
 	}
 	changed := next.Cron != was.Cron || next.Timezone != was.Timezone || next.Enabled != was.Enabled || next.Policy != was.Policy ||
 		next.GraphID != was.GraphID || string(next.Input) != string(was.Input) || next.GrantID != was.GrantID ||
 		next.Timing != was.Timing || next.MaxRuns != was.MaxRuns || !sameRules(next, was)
-	if !changed && next.Name == was.Name && maps.Equal(next.Labels, was.Labels) && sameTerms(next, was) {
+	if !changed && next.Name == was.Name && maps.Equal(next.Labels, was.Labels) && sameTerms(next, was) && next.CappedUntil.Equal(was.CappedUntil) {
 		return was, nil
 	}
+	now, err := s.put(ctx, tx, was, next, changed, by)
+	if err != nil {
+		return now, err
+	}
+	return now, tx.Audit(ctx, by, "schedule.update", "schedule:"+id, map[string]any{"name": now.Name, "enabled": now.Enabled, "cron": now.Cron, "timezone": now.Timezone})
+}
+
+// put stores a schedule that is held, and plans it anew if it changed.
+func (s *Service) put(ctx context.Context, tx *store.Tx, was, next schedulestore.Schedule, changed bool, by string) (schedulestore.Schedule, error) {
+	id := was.ID
 	now, err := schedulestore.In(tx).UpdateSchedule(ctx, next, changed, by)
 	if err != nil {
 		return schedulestore.Schedule{}, err
 	}
-	if err := declareTerms(ctx, tx, now); err != nil {
+	if err := s.notePause(ctx, tx, was, now, by); err != nil {
+		return schedulestore.Schedule{}, err
+	}
+	if err := s.declareTerms(ctx, tx, was, now); err != nil {
 		return schedulestore.Schedule{}, err
 	}
 	if changed {
@@ -280,10 +299,11 @@ func (s *Service) update(ctx context.Context, tx *store.Tx, ownerID, id string, 
 			return schedulestore.Schedule{}, err
 		}
 	}
-	if err := tx.Audit(ctx, by, "schedule.update", "schedule:"+id, map[string]any{"name": now.Name, "enabled": now.Enabled, "cron": now.Cron, "timezone": now.Timezone}); err != nil {
-		return schedulestore.Schedule{}, err
+	settle := s.settleLane
+	if !was.CappedUntil.IsZero() && now.CappedUntil.IsZero() {
+		settle = s.settleContinued
 	}
-	if err := s.settleLane(ctx, tx, id); err != nil {
+	if err := settle(ctx, tx, id); err != nil {
 		return schedulestore.Schedule{}, err
 	}
 	s.cfg.Emit(tx, lane.Change{Ref: refOf(id, now.Name), What: "updated"})
@@ -390,7 +410,7 @@ func (s *Service) supersede(ctx context.Context, tx *store.Tx, was schedulestore
 	if err != nil {
 		return err
 	}
-	due, _, err := s.dueSince(ctx, tx, was.ID, schedule, after, tx.Now)
+	due, _, err := s.dueSince(ctx, tx, was.ID, schedule, after, tx.Now, nil)
 	if err != nil {
 		return err
 	}
@@ -415,6 +435,9 @@ func (s *Service) Delete(ctx context.Context, tx *store.Tx, ownerID, id, by stri
 		return false, err
 	}
 	if err := s.endAllWaiting(ctx, tx, id); err != nil {
+		return false, err
+	}
+	if err := s.cfg.Needs.Declare(ctx, tx, pawl.KindSchedule, id, nil); err != nil {
 		return false, err
 	}
 	var g grant.Grant
@@ -466,6 +489,9 @@ const (
 // unless the policy allows that.
 func (s *Service) RunNow(ctx context.Context, tx *store.Tx, ownerID, id, by string) (schedulestore.Slot, error) {
 	const op = "run schedule"
+	if err := lane.RefuseHalted(ctx, tx, op); err != nil {
+		return schedulestore.Slot{}, err
+	}
 	if _, err := s.Owned(ctx, tx, ownerID, id); err != nil {
 		return schedulestore.Slot{}, err
 	}
@@ -483,6 +509,9 @@ func (s *Service) RunNow(ctx context.Context, tx *store.Tx, ownerID, id, by stri
 	for _, slot := range open {
 		if mayOverlap(sch) || run.SlotStatus(slot.Status) == run.SlotPending && slot.ScheduledFor.After(tx.Now) {
 			continue
+		}
+		if waitsFresh(slot) {
+			return schedulestore.Slot{}, lane.Refuse(op, ReasonRunActive, fmt.Sprintf("a slot of schedule %q waits for a source", sch.Name), "It starts when that was fetched; pawl why schedule "+sch.Name+" tells more.")
 		}
 		return schedulestore.Slot{}, lane.Refuse(op, ReasonRunActive, fmt.Sprintf("a run of schedule %q is active", sch.Name), "Wait until it has ended.")
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/schedulestore"
+	"github.com/pawlrun/pawl/internal/timing"
 	"github.com/pawlrun/pawl/internal/when"
 )
 
@@ -27,11 +28,11 @@ func catchUp(policy string, from time.Time, due []span, fresh func(time.Time) bo
 		end--
 	}
 	switch {
-	case policy == missedSkip:
+	case policy == timing.Skip:
 		most = 0
-	case policy == missedLast && end < len(due): // which is later than all of them
+	case policy == timing.Last && end < len(due): // which is later than all of them
 		most = 0
-	case policy == missedLast:
+	case policy == timing.Last:
 		most = 1
 	}
 	begin := end
@@ -41,20 +42,21 @@ func catchUp(policy string, from time.Time, due []span, fresh func(time.Time) bo
 	return sorted{lost: due[:begin], later: due[begin:end], fresh: due[end:]}
 }
 
-// sortMissed is catchUp for a schedule.
-func (s *Service) sortMissed(sch schedulestore.Schedule, times when.Schedule, due []span, now time.Time) sorted {
+// sortMissed is catchUp for a schedule. What came due in a halt did not only wait.
+func (s *Service) sortMissed(sch schedulestore.Schedule, times when.Schedule, due []span, now time.Time, halts stretches) sorted {
 	policy, from := missedPolicy(sch, now)
-	return catchUp(policy, from, due, func(at time.Time) bool { return now.Sub(times.Start(at)) <= grace }, s.cfg.record)
+	fresh := func(at time.Time) bool { return now.Sub(times.Start(at)) <= grace && halts.at(times.Start(at)).ID == 0 }
+	return catchUp(policy, from, due, fresh, s.cfg.record)
 }
 
 // chainLate is chain for instants that came due while nobody was there; future is
 // the first that is not due yet.
-func (s *Service) chainLate(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, times when.Schedule, due []span, future time.Time) (following, error) {
-	c := s.sortMissed(sch, times, due, tx.Now)
+func (s *Service) chainLate(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, times when.Schedule, due []span, future time.Time, halts stretches) (following, error) {
+	c := s.sortMissed(sch, times, due, tx.Now, halts)
 	if err := s.runLater(ctx, tx, sch, c.later); err != nil {
 		return following{}, err
 	}
-	if err := s.passOver(ctx, tx, sch, following{c.lost, run.DispositionSkippedMissed, time.Time{}}); err != nil {
+	if err := s.passMissed(ctx, tx, sch, times, c.lost, halts); err != nil {
 		return following{}, err
 	}
 	p := pawl.ConcurrencyPolicy(sch.Policy)
@@ -88,7 +90,8 @@ func (s *Service) runLater(ctx context.Context, tx *store.Tx, sch schedulestore.
 	return nil
 }
 
-// missed deals with a slot that nobody was there for, and the instants since then,
+// missed deals with a slot that nobody was there for, or that came due while
+// everything was halted, and the instants since then,
 // and makes the next one of the future (C-11, C-59). It reports false if the
 // definition says that the slot runs now.
 func (s *Service) missed(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, slot schedulestore.Slot) (bool, error) {
@@ -96,17 +99,26 @@ func (s *Service) missed(ctx context.Context, tx *store.Tx, sch schedulestore.Sc
 	if err != nil {
 		return false, err
 	}
-	due, _, err := s.dueSince(ctx, tx, sch.ID, schedule, slot.ScheduledFor, tx.Now)
+	start := schedule.Start(slot.ScheduledFor)
+	var halts stretches
+	if halts, err = tx.HaltsSince(ctx, start); err != nil {
+		return false, err
+	}
+	due, _, err := s.dueSince(ctx, tx, sch.ID, schedule, slot.ScheduledFor, tx.Now, halts)
 	if err != nil {
 		return false, err
 	}
-	c := s.sortMissed(sch, schedule, append([]span{single(slot.ScheduledFor)}, due...), tx.Now)
+	c := s.sortMissed(sch, schedule, append([]span{single(slot.ScheduledFor)}, due...), tx.Now, halts)
 	lost := len(c.lost) > 0 && c.lost[0].first.Equal(slot.ScheduledFor)
 	if lost {
-		if _, err := schedulestore.In(tx).CloseSlot(ctx, slot.ID, skipped(run.DispositionSkippedMissed, "", "No worker was running at this time.")); err != nil {
+		end := skipped(run.DispositionSkippedMissed, "", "No worker was running at this time.")
+		if h := halts.at(start); h.ID != 0 {
+			end = skipped(run.DispositionHalted, "", lane.HaltedWords(h))
+		}
+		if _, err := schedulestore.In(tx).CloseSlot(ctx, slot.ID, end); err != nil {
 			return false, err
 		}
-		s.cfg.Emit(tx, lane.Change{Ref: refOf(sch.ID, sch.Name), What: "slot", Detail: SlotDetail{Slot: client.At(slot.ScheduledFor), Status: string(run.SlotSkipped)}})
+		s.cfg.Emit(tx, lane.Change{Ref: refOf(sch.ID, sch.Name), What: "slot", Detail: SlotDetail{Slot: client.At(slot.ScheduledFor), Status: string(run.SlotSkipped), Disposition: end.Disposition}})
 	}
 	if len(due) == 0 && !lost {
 		return false, nil // it is all there is

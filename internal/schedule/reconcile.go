@@ -11,6 +11,7 @@ import (
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/schedulestore"
+	"github.com/pawlrun/pawl/internal/timing"
 )
 
 // ReconcileName is the task that gives schedules back what they lack (C-12,
@@ -25,7 +26,7 @@ const (
 	beatEvery = 20 * time.Second
 	// grace is how late a slot may be without counting as missed, so that a
 	// restart drops nothing.
-	grace = 60 * time.Second
+	grace = timing.Grace
 )
 
 // Standing implements lane.Kind.
@@ -201,7 +202,12 @@ func (s *Service) passGap(ctx context.Context, tx *store.Tx, sch schedulestore.S
 	}
 	running := false
 	for _, slot := range open {
-		running = running || run.SlotStatus(slot.Status) == run.SlotRunning
+		if waitsFresh(slot) {
+			if err := s.waitAgain(ctx, tx, sch, slot); err != nil {
+				return err
+			}
+		}
+		running = running || run.SlotStatus(slot.Status) == run.SlotRunning || waitsFresh(slot)
 	}
 	times, err := s.timesOf(ctx, tx, sch)
 	if err != nil {
@@ -210,7 +216,7 @@ func (s *Service) passGap(ctx context.Context, tx *store.Tx, sch schedulestore.S
 	for _, slot := range open {
 		start := startOf(times, slot)
 		late := tx.Now.Sub(start) > grace && (start.After(alive) || !running)
-		if run.SlotStatus(slot.Status) == run.SlotPending && slot.Trigger == triggerSchedule && late {
+		if run.SlotStatus(slot.Status) == run.SlotPending && slot.Trigger == triggerSchedule && late && !waitsFresh(slot) {
 			_, err := s.missed(ctx, tx, sch, slot)
 			return err
 		}
@@ -236,7 +242,7 @@ func (s *Service) recordGap(ctx context.Context, tx *store.Tx, sch schedulestore
 	if alive.After(end) {
 		alive = end
 	}
-	due, next, err := s.dueSince(ctx, tx, sch.ID, schedule, after, alive)
+	due, next, err := s.dueSince(ctx, tx, sch.ID, schedule, after, alive, nil)
 	if err != nil {
 		return err
 	}
@@ -250,9 +256,13 @@ func (s *Service) recordGap(ctx context.Context, tx *store.Tx, sch schedulestore
 	if next.IsZero() {
 		return nil
 	}
-	if due, _, err = s.dueSince(ctx, tx, sch.ID, schedule, next.Add(-time.Millisecond), end); err != nil {
+	halts, err := tx.HaltsSince(ctx, next)
+	if err != nil {
 		return err
 	}
-	_, err = s.chainLate(ctx, tx, sch, schedule, due, time.Time{})
+	if due, _, err = s.dueSince(ctx, tx, sch.ID, schedule, next.Add(-time.Millisecond), end, halts); err != nil {
+		return err
+	}
+	_, err = s.chainLate(ctx, tx, sch, schedule, due, time.Time{}, halts)
 	return err
 }

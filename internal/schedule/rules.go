@@ -5,12 +5,14 @@ import (
 	"reflect"
 	"time"
 
+	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/definition"
 	"github.com/pawlrun/pawl/internal/execution/work"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store/schedulestore"
 	"github.com/pawlrun/pawl/internal/terms"
+	"github.com/pawlrun/pawl/internal/timing"
 	"github.com/pawlrun/pawl/internal/when"
 )
 
@@ -39,38 +41,18 @@ func (r Rules) store() json.RawMessage {
 	return raw
 }
 
-// What becomes of slots that came due while no worker was running.
-const (
-	missedSkip = "skip"
-	missedLast = "last"
-	missedAll  = "all"
-)
-
-// longestWithin bounds both windows.
-const longestWithin = 366 * 24 * time.Hour
-
 // check finds what is wrong with the rules.
 func (r Rules) check(add func(pointer, format string, values ...any)) {
-	within := func(pointer, text string) {
-		if text == "" {
-			return
-		}
-		if d, err := when.ParseInterval(text); err != nil || d > longestWithin {
-			add(pointer, "must be a length of time of at most a year, such as 12h")
-		}
-	}
-	if m := r.Missed; m != nil {
-		if m.Policy != missedSkip && m.Policy != missedLast && m.Policy != missedAll {
-			add("/missed/policy", "must be skip, last or all, not %q", m.Policy)
-		}
-		within("/missed/within", m.Within)
-	}
-	terms.CheckKeep(r.Keep, func(path []any, message, hint string) { add(definition.Pointer(path...), "%s; %s", message, hint) })
+	timing.CheckMissed(r.Missed, add)
+	fault := func(path []any, message, hint string) { add(definition.Pointer(path...), "%s; %s", message, hint) }
+	terms.CheckKeep(r.Keep, fault)
+	terms.CheckExpect(r.Expect, terms.About{Kind: pawl.KindSchedule, Scheduled: true}, fault)
+	terms.CheckNeeds(r.Needs, fault)
 	if t := r.Retry; t != nil {
 		if t.Attempts < 1 || t.Attempts > 100 {
 			add("/retry/attempts", "must be 1 to 100")
 		}
-		within("/retry/within", t.Within)
+		timing.CheckWithin("/retry/within", t.Within, add)
 	}
 }
 
@@ -93,10 +75,7 @@ func budgetOf(sch schedulestore.Schedule, slot schedulestore.Slot) run.SlotBudge
 func missedPolicy(sch schedulestore.Schedule, now time.Time) (policy string, from time.Time) {
 	m := RulesOf(sch).Missed
 	if m == nil {
-		return missedSkip, time.Time{}
+		return timing.Skip, time.Time{}
 	}
-	if d, err := when.ParseInterval(m.Within); err == nil {
-		from = now.Add(-d)
-	}
-	return m.Policy, from
+	return m.Policy, timing.Earliest(m, now)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/pawlrun/pawl/internal/grant"
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/ledger"
+	"github.com/pawlrun/pawl/internal/need"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/schedulestore"
 )
@@ -25,6 +26,7 @@ type Options struct {
 	Executions execution.API
 	Grants     grant.Service
 	Calendars  *calendar.Book // nil: those of schedules alone
+	Needs      *need.Book     // nil: there are no sources
 	Log        *slog.Logger
 
 	lane.Host
@@ -39,6 +41,8 @@ type Options struct {
 type SlotDetail struct {
 	Slot   client.Instant `json:"slot,omitzero"`
 	Status string         `json:"status,omitempty"`
+
+	Disposition string `json:"disposition,omitempty"` // once it is closed
 }
 
 // refOf names a schedule.
@@ -68,6 +72,9 @@ func New(cfg Options) (*Service, error) {
 	if cfg.Calendars == nil {
 		cfg.Calendars = &calendar.Book{}
 	}
+	if cfg.Needs == nil {
+		cfg.Needs = &need.Book{}
+	}
 	cfg.Host = cfg.WithDefaults()
 	if cfg.fault == nil {
 		cfg.fault = func(string) error { return nil }
@@ -78,6 +85,7 @@ func New(cfg Options) (*Service, error) {
 	local, _ := cfg.Executions.(executor)
 	s := &Service{cfg: cfg, db: cfg.DB, ledger: cfg.Ledger, log: cfg.Log, local: local}
 	cfg.Calendars.Use(s)
+	cfg.Needs.Use(s)
 	return s, nil
 }
 

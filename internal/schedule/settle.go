@@ -159,7 +159,14 @@ func (a *attempt) recordRefusal(ctx context.Context, tx *store.Tx, sch schedules
 	if _, err := a.ledger.Stop(ctx, tx, a.run, ledger.Failure{Class: classOf(code), Code: string(code), Message: messageOf(failure)}); err != nil {
 		return err
 	}
-	if overBudget {
+	until := dayOver(failure)
+	switch {
+	case !overBudget:
+	case until.After(tx.Now):
+		if err := a.hold(ctx, tx, &sch, until, messageOf(failure)); err != nil {
+			return err
+		}
+	default:
 		if err := a.switchOff(ctx, tx, sch, messageOf(failure)); err != nil {
 			return err
 		}
@@ -171,22 +178,25 @@ func (a *attempt) recordRefusal(ctx context.Context, tx *store.Tx, sch schedules
 // switchOff disables a schedule because a cap was reached, and pauses the
 // backfill that reached it: a person decides whether it goes on.
 func (a *attempt) switchOff(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, why string) error {
-	if a.slot.BackfillID != "" {
-		b, err := schedulestore.In(tx).HoldBackfill(ctx, a.slot.BackfillID)
-		if err == nil && b.State == BackfillRunning {
-			_, err = schedulestore.In(tx).MoveBackfill(ctx, b.ID, BackfillPaused, "")
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if !sch.DeletedAt.IsZero() {
-		return nil
+	if err := a.pauseBackfill(ctx, tx); err != nil || !sch.DeletedAt.IsZero() {
+		return err
 	}
 	if err := a.supersede(ctx, tx, sch, "The schedule was disabled: "+why); err != nil {
 		return err
 	}
 	return schedulestore.In(tx).SwitchOffSchedule(ctx, sch.ID, why)
+}
+
+// pauseBackfill pauses the backfill that a slot is of, if it is of one.
+func (a *attempt) pauseBackfill(ctx context.Context, tx *store.Tx) error {
+	if a.slot.BackfillID == "" {
+		return nil
+	}
+	b, err := schedulestore.In(tx).HoldBackfill(ctx, a.slot.BackfillID)
+	if err == nil && b.State == BackfillRunning {
+		_, err = schedulestore.In(tx).MoveBackfill(ctx, b.ID, BackfillPaused, "")
+	}
+	return err
 }
 
 func messageOf(err error) string {
@@ -220,6 +230,11 @@ func (s *Service) closeClear(ctx context.Context, tx *store.Tx, sch schedulestor
 	s.emitSlot(tx, sch, closed)
 	if err := s.noteSlot(ctx, tx, sch, closed); err != nil {
 		return err
+	}
+	if waitsFresh(slot) { // the row of the lane says that it waits
+		if err := s.settleLane(ctx, tx, sch.ID); err != nil {
+			return err
+		}
 	}
 	return s.armNext(ctx, tx, sch)
 }

@@ -44,8 +44,8 @@ func fold(list, more []span, most int) []span {
 
 // dueSince lists the instants in (after, now] of which nothing became yet, and the
 // first one after now. Of others a backfill or a gap in the work of this server saw
-// to.
-func (s *Service) dueSince(ctx context.Context, tx *store.Tx, id string, times when.Schedule, after, now time.Time) (due []span, next time.Time, err error) {
+// to. No span is in one of the halts and beside it.
+func (s *Service) dueSince(ctx context.Context, tx *store.Tx, id string, times when.Schedule, after, now time.Time, halts stretches) (due []span, next time.Time, err error) {
 	first, ok := times.Next(after)
 	if !ok || times.Start(first).After(now) {
 		return nil, first, nil
@@ -54,7 +54,13 @@ func (s *Service) dueSince(ctx context.Context, tx *store.Tx, id string, times w
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	due, next = dueBetween(times, after, now, known, s.cfg.record)
+	for _, end := range halts.ends(after, now) {
+		var part []span
+		if part, next = dueBetween(times, after, end, known, s.cfg.record); next.IsZero() {
+			return append(due, part...), next, nil
+		}
+		due, after = append(due, part...), next.Add(-time.Millisecond)
+	}
 	return due, next, nil
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/store/schedulestore"
+	"github.com/pawlrun/pawl/internal/terms"
 	"github.com/pawlrun/pawl/internal/when"
 )
 
@@ -31,8 +32,10 @@ type Details struct {
 
 	times   when.Schedule      // zero: its zone was lost
 	health  runstore.Attention // what its slots say about it, as its row has it; zero: nothing is wrong
+	known   runstore.Lane
 	there   run.Workforce
-	refusal error // why its grant does not allow it now; nil: it does
+	stale   []terms.Stale // the sources that it needs and that are too old
+	refusal error         // why its grant does not allow it now; nil: it does
 }
 
 // recentSlots is how many slots the details tell of.
@@ -128,11 +131,14 @@ func (s *Service) details(ctx context.Context, tx *store.Tx, sch schedulestore.S
 	if err := pawl.IgnoreNotFound(err); err != nil {
 		return d, err
 	}
-	d.health = known.Attention
+	d.known, d.health = known, known.Attention
 	if d.refusal = s.refusalOf(ctx, tx, sch); d.refusal != nil {
 		if _, refused := grant.RefusalCode(d.refusal); !refused {
 			return d, d.refusal
 		}
+	}
+	if d.stale, err = s.cfg.Needs.Stale(ctx, tx, RulesOf(sch).Needs); err != nil {
+		return d, err
 	}
 	d.Lane = d.lane(tx.Now)
 	return d, nil
@@ -150,15 +156,20 @@ func (s *Service) refusalOf(ctx context.Context, tx *store.Tx, sch schedulestore
 
 func (d Details) lane(now time.Time) lane.Lane {
 	sch := d.Row
-	l := lane.Lane{Ref: refOf(sch.ID, sch.Name), ID: sch.ID, Schedule: d.timesInWords(), NextAt: d.nextAt(now), Paused: !sch.Enabled, Labels: sch.Labels}
+	l := lane.Lane{Ref: refOf(sch.ID, sch.Name), ID: sch.ID, Schedule: d.timesInWords(), NextAt: d.nextAt(now), Paused: !sch.Enabled, Pause: d.known.Pause, Labels: sch.Labels}
 	for _, slot := range d.Open {
 		if run.SlotStatus(slot.Status) == run.SlotPending && !startOf(d.times, slot).After(now) {
 			l.Pending++
 		}
 	}
-	l.State, l.Issue, l.Sentence = d.status()
-	if l.State, l.Issue = d.there.Over(l.State, l.Issue); l.Issue == run.IssueNoWorker {
+	l.State, l.Issue, l.Sentence = d.status(now)
+	l.Expecting(d.known)
+	switch l.State, l.Issue = d.there.Over(l.State, l.Issue); l.Issue {
+	case run.IssueNoWorker:
 		l.Sentence = d.there.Sentence()
+	case run.IssueHalted:
+		l.Sentence = d.there.Halt.Sentence()
+	default:
 	}
 	l.Do = d.remedy(l.Issue)
 	l.LastAt, l.LastText = d.lastActivity()
@@ -182,23 +193,27 @@ func (d Details) nextAt(now time.Time) time.Time {
 
 // status is the state, the issue and its sentence. What is wrong is what
 // the row of the lane keeps: a slot that was passed over mends nothing.
-func (d Details) status() (run.State, run.Issue, string) {
+func (d Details) status(now time.Time) (run.State, run.Issue, string) {
 	for _, slot := range d.Open {
 		if run.SlotStatus(slot.Status) == run.SlotRunning {
 			return d.runningWords(slot)
 		}
 	}
-	return restOf(d.Row, d.health)
+	state, issue, text := restOf(d.Row, d.health, d.known.Pause)
+	if _, waits := d.waiting(); waits && state == run.Idle {
+		return run.Running, run.IssueWaitingFresh, d.waitingWords(now)
+	}
+	return state, issue, text
 }
 
 // restOf is status while no slot has begun.
-func restOf(sch schedulestore.Schedule, health runstore.Attention) (run.State, run.Issue, string) {
+func restOf(sch schedulestore.Schedule, health runstore.Attention, pause runstore.Pause) (run.State, run.Issue, string) {
 	issue := run.Issue(health.Issue)
 	switch {
-	case !sch.Enabled && sch.Issue != "":
-		return run.NeedsAttention, run.IssuePrecondition, "It was disabled: " + sch.Issue + " Enable it to continue."
 	case !sch.Enabled:
-		return run.Stopped, run.IssuePaused, "It is disabled; resume it to continue."
+		return pausedStatus(sch, pause)
+	case !sch.CappedUntil.IsZero():
+		return run.NeedsAttention, run.IssuePrecondition, sch.Issue
 	case issue != run.IssueNone:
 		return run.NeedsAttention, issue, health.Text
 	}
@@ -228,12 +243,20 @@ func (d Details) remedy(issue run.Issue) string {
 		return ""
 	case run.IssueNoWorker:
 		return run.StartWorker
+	case run.IssueHalted:
+		return run.Unhalt
 	case run.IssueApproval:
 		return run.Command("approve", d.Newest.ID)
 	case run.IssueBackingOff:
 		return run.Command("cancel", d.Newest.ID)
 	case run.IssuePermission:
 		return run.Command("grant", "create", "--graph", d.Row.GraphID) // its id goes into the definition
+	case run.IssueExpectation:
+		return lane.ExpectationRemedy(pawl.KindSchedule, name)
+	case run.IssueWaitingFresh:
+		return run.Command("why", "source", d.staleSource())
+	case run.IssueStale:
+		return run.Command("run", "source", d.staleSource())
 	case run.IssueFailed:
 		return run.Command("run", "schedule", name) // one that succeeds
 	case run.IssueOutcomeUnknown:
@@ -267,66 +290,13 @@ func (d Details) lastActivity() (time.Time, string) {
 	return slot.CompletedAt, fmt.Sprintf("Skipped the slot of %s (%s)", at, slot.Disposition)
 }
 
-// Why implements lane.Kind. With an instant it tells what became of the slot of
-// that time, or of the one before it.
-func (s *Service) Why(ctx context.Context, v lane.Viewer, name string, at time.Time) (y lane.Why, err error) {
-	err = s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		sch, err := s.named(ctx, tx, v, name)
-		if err != nil {
-			return err
-		}
-		there, err := s.cfg.Workforce(ctx, tx)
-		if err != nil {
-			return err
-		}
-		d, err := s.details(ctx, tx, sch, recentSlots, there)
-		if err != nil {
-			return err
-		}
-		y = lane.Why{Lane: d.Lane, At: tx.Now, Gates: d.gates(tx.Now), Next: d.nextWords(tx.Now)}
-		if !at.IsZero() {
-			if err := s.whyAt(ctx, tx, &y, d, at); err != nil {
-				return err
-			}
-		}
-		y.Recent, _, err = runstore.In(tx).ListRuns(ctx, runstore.RunFilter{Schedule: sch.ID}, store.Place{}, recentSlots)
-		return err
-	})
-	return y, err
-}
-
-// whyAt adds what was at an instant.
-func (s *Service) whyAt(ctx context.Context, tx *store.Tx, y *lane.Why, d Details, at time.Time) (err error) {
-	y.At = at
-	if y.Around, err = lane.ReadAround(ctx, tx, pawl.KindSchedule, y.Key, at); err != nil {
-		return err
-	}
-	around, err := schedulestore.In(tx).ListSlots(ctx, schedulestore.SlotFilter{ScheduleID: y.Key}, at.Add(time.Millisecond), "", 1)
-	if err != nil {
-		return err
-	}
-	if why, would := d.times.ExcludedAt(at); would && (len(around) == 0 || !around[0].Covers(at)) {
-		y.Around.Text = "Nothing runs at " + pawl.FormatTime(at) + ": " + why + "."
-		return nil
-	}
-	if len(around) == 0 {
-		return nil
-	}
-	slot := SlotOf(around[0])
-	y.Slot = &slot
-	if !at.After(tx.Now) || around[0].Covers(at) {
-		y.Around.Text = slotSentence(&around[0])
-	}
-	return nil
-}
-
 // SlotOf is a slot as programs see it.
 func SlotOf(s schedulestore.Slot) client.Slot {
 	out := client.Slot{
 		ID: s.ID, ScheduleID: s.ScheduleID, RunID: client.NullString(s.RunID), ScheduledFor: client.At(s.ScheduledFor),
 		StartedAt: client.At(s.StartedAt), CompletedAt: client.At(s.CompletedAt), Status: s.Status, Unknown: s.Doubt,
 		Disposition: client.NullString(s.Disposition), AttemptCount: s.Attempts, TraceID: client.NullString(s.TraceID), CostUSD: pawl.USD(s.Cost), Trigger: s.Trigger,
-		BackfillID: client.NullString(s.BackfillID), Revision: s.Revision, CoalescedInto: client.At(s.Into), Through: client.At(s.Through), Count: s.Count,
+		BackfillID: client.NullString(s.BackfillID), Revision: s.Revision, CoalescedInto: client.At(s.Into), Through: client.At(s.Through), Count: s.Count, WaitsSince: client.At(s.WaitsSince),
 	}
 	if s.ErrorCode != "" {
 		out.Error = &client.SlotError{Code: s.ErrorCode, Message: s.ErrorMessage}
@@ -334,27 +304,6 @@ func SlotOf(s schedulestore.Slot) client.Slot {
 		out.Note = client.NullString(s.ErrorMessage)
 	}
 	return out
-}
-
-// slotSentence says what was at an instant, by the slot of that time or the one
-// before it.
-func slotSentence(s *schedulestore.Slot) string {
-	slot := "The slot of " + pawl.FormatTime(s.ScheduledFor)
-	if s.Count > 1 {
-		return fmt.Sprintf("The %d slots from %s to %s were skipped (%s): %s", s.Count, pawl.FormatTime(s.ScheduledFor), pawl.FormatTime(s.Through), s.Disposition, s.ErrorMessage)
-	}
-	switch run.SlotStatus(s.Status) {
-	case run.SlotPending:
-		return slot + " waits."
-	case run.SlotRunning:
-		return slot + " runs since " + pawl.FormatTime(s.StartedAt) + "."
-	case run.SlotSuccess:
-		return slot + " ran, and ended at " + pawl.FormatTime(s.CompletedAt) + "."
-	case run.SlotError:
-		return slot + " failed (" + s.ErrorCode + "): " + s.ErrorMessage
-	case run.SlotSkipped:
-	}
-	return slot + " was skipped (" + s.Disposition + "): " + s.ErrorMessage
 }
 
 // named finds a schedule that somebody may see by its id, or one of their own by
@@ -423,9 +372,11 @@ func (s *Service) Repeats(ctx context.Context, tx *store.Tx, l *lane.Lane) ([]la
 func (d Details) gates(now time.Time) []lane.Gate {
 	enabled := lane.Gate{Name: "enabled", Open: d.Row.Enabled, Text: "It is enabled."}
 	if !enabled.Open {
-		enabled.Text = "It is disabled."
-		if d.Row.Issue != "" {
-			enabled.Text = "It was disabled: " + d.Row.Issue
+		enabled.Text, enabled.Until = "It is disabled.", d.known.Pause.Until
+		if why := switchedOff(d.Row); why != "" {
+			enabled.Text = "It was disabled: " + why
+		} else if !d.known.Pause.At.IsZero() {
+			enabled.Text = lane.PausedWords(d.known.Pause)
 		}
 	}
 	due := lane.Gate{Name: "due", Text: "No slot is due."}
@@ -439,7 +390,7 @@ func (d Details) gates(now time.Time) []lane.Gate {
 		case !slot.ScheduledFor.After(now):
 			due = lane.Gate{Name: "due", Open: true, Text: "The slot of " + pawl.FormatTime(slot.ScheduledFor) + " waits."}
 		case !due.Open:
-			due.Text = "The next slot is that of " + pawl.FormatTime(slot.ScheduledFor) + "."
+			due.Text = "The next slot is that of " + pawl.FormatTime(slot.ScheduledFor) + "." + d.leftOutWords(now)
 		}
 	}
 	granted := lane.Gate{Name: "grant", Open: d.refusal == nil, Text: "The grant allows it."}
@@ -449,7 +400,22 @@ func (d Details) gates(now time.Time) []lane.Gate {
 	if d.refusal != nil {
 		granted.Text = refusalWords(d.refusal)
 	}
-	return []lane.Gate{enabled, idle, due, granted, {Name: "worker", Open: !d.there.Missing, Text: d.there.Sentence()}}
+	gates := []lane.Gate{enabled, idle, due, granted, cappedGate(d.Row, now)}
+	if needs := RulesOf(d.Row).Needs; len(needs) > 0 {
+		gates = append(gates, lane.FreshGate(needs, d.stale, now))
+	}
+	return append(gates, lane.Gate{Name: "worker", Open: !d.there.Missing, Text: d.there.Sentence()}, lane.HaltGate(d.there))
+}
+
+// leftOutWords tell of the time before the next one, if that is left out.
+func (d Details) leftOutWords(now time.Time) string {
+	if d.times.Kind() == "" || d.times.Floats() {
+		return ""
+	}
+	if at, why, out := d.times.LeftOut(now); out {
+		return " " + pawl.FormatTime(at) + " is left out: " + why + "."
+	}
+	return ""
 }
 
 // refusalWords is a refusal of a grant as a sentence.
@@ -466,10 +432,18 @@ func (d Details) nextWords(now time.Time) string {
 	switch next := d.nextAt(now); {
 	case !d.Row.Enabled && runs:
 		return "The active run finishes; then it does nothing until it is enabled."
+	case !d.Row.Enabled && !d.known.Pause.Until.IsZero() && switchedOff(d.Row) == "":
+		return lane.PausedNext(d.known.Pause)
 	case !d.Row.Enabled:
 		return "It does nothing until it is enabled."
 	case d.there.Missing:
 		return "It does nothing until a worker is running."
+	case d.there.Halt != nil && !runs:
+		return d.there.Halt.NextWords()
+	case d.Row.CappedUntil.After(now) && !runs:
+		return d.cappedNext()
+	case d.Issue == run.IssueWaitingFresh:
+		return d.waitingWords(now)
 	case next.IsZero() && runs:
 		return "It continues when the open slot has ended."
 	case next.IsZero() && d.Pending > 0:

@@ -24,6 +24,8 @@ type step struct {
 	execute bool
 	recover bool // an attempt was begun: who executes it?
 	lost    bool // its attempts crashed too often: only what is known of it counts
+	waits   bool // it waits for a source
+	halted  bool // it would start, and everything is halted
 	again   time.Time
 }
 
@@ -40,6 +42,7 @@ func (a *attempt) take(ctx context.Context, tx *store.Tx, scheduleID string, at 
 	if a.slot, err = a.holdSlot(ctx, tx, at); err != nil {
 		return step{}, pawl.IgnoreNotFound(err)
 	}
+	a.needs = RulesOf(a.schedule).Needs // those of now: a slot of the past needs what is there, too
 	if err := a.pinToSlotRevision(ctx, tx); err != nil {
 		return step{}, err
 	}
@@ -128,8 +131,17 @@ func (a *attempt) takePending(ctx context.Context, tx *store.Tx) (step, error) {
 	case own && spent(a.schedule):
 		return a.pass(ctx, tx, skipped(run.DispositionSkippedDisabled, "", fmt.Sprintf("The schedule has begun %d slots, as many as maxRuns allows.", a.schedule.Begun)))
 	}
+	if held, err := a.underCap(ctx, tx); err != nil || held {
+		return step{}, err
+	}
 	if s, held, err := a.heldBack(ctx, tx); err != nil || held {
 		return s, err
+	}
+	if a.cfg.Halt().Active() {
+		return step{halted: true}, nil
+	}
+	if missed, err := a.wasHalted(ctx, tx, start); err != nil || missed {
+		return step{}, err
 	}
 	if missed, err := a.wasMissed(ctx, tx, start); err != nil || missed {
 		return step{}, err
@@ -137,17 +149,30 @@ func (a *attempt) takePending(ctx context.Context, tx *store.Tx) (step, error) {
 	if s, busy, err := a.busy(ctx, tx); err != nil || busy {
 		return s, err
 	}
-	if work.Is(a.schedule.GraphID) {
-		return a.begin(ctx, tx)
+	if refused, err := a.refusedByGrant(ctx, tx); err != nil || refused {
+		return step{}, err
 	}
-	if _, err := grant.Authorize(ctx, tx, a.schedule.GrantID, a.schedule.GraphID); err != nil {
-		code, refused := grant.RefusalCode(err)
-		if !refused {
-			return step{}, err
-		}
-		return a.pass(ctx, tx, skipped(run.DispositionSkippedGrant, code, messageOf(err)))
+	if s, waits, err := a.awaitFresh(ctx, tx, start); err != nil || waits {
+		return s, err
 	}
 	return a.begin(ctx, tx)
+}
+
+// refusedByGrant passes over a slot that its grant does not allow.
+func (a *attempt) refusedByGrant(ctx context.Context, tx *store.Tx) (bool, error) {
+	if work.Is(a.schedule.GraphID) {
+		return false, nil
+	}
+	_, err := grant.Authorize(ctx, tx, a.schedule.GrantID, a.schedule.GraphID)
+	if err == nil {
+		return false, nil
+	}
+	code, refused := grant.RefusalCode(err)
+	if !refused {
+		return false, err
+	}
+	_, err = a.pass(ctx, tx, skipped(run.DispositionSkippedGrant, code, messageOf(err)))
+	return true, err
 }
 
 // heldBack keeps a slot of a backfill from beginning that a person paused or
@@ -179,7 +204,7 @@ func startOf(times when.Schedule, slot schedulestore.Slot) time.Time {
 
 // wasMissed closes a slot that came due in a gap in which no worker was there.
 func (a *attempt) wasMissed(ctx context.Context, tx *store.Tx, start time.Time) (bool, error) {
-	if a.slot.Trigger != triggerSchedule || tx.Now.Sub(start) <= grace {
+	if a.slot.Trigger != triggerSchedule || tx.Now.Sub(start) <= grace || waitsFresh(a.slot) { // which was seen at its time
 		return false, nil
 	}
 	alive, err := schedulestore.In(tx).AliveAt(ctx) // zero: no worker ever was
@@ -390,6 +415,9 @@ func (a *attempt) again(ctx context.Context, tx *store.Tx) (step, error) {
 		return step{again: retry.NextAt}, nil
 	}
 	goesOn := a.run.ErrorCode == notAnswered
+	if !goesOn && a.cfg.Halt().Active() {
+		return step{halted: true}, nil
+	}
 	if a.run, err = a.ledger.Retry(ctx, tx, a.claim.Fence(), a.run, "", true); err != nil {
 		return step{}, err
 	}

@@ -15,23 +15,23 @@ import (
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/schedulestore"
+	"github.com/pawlrun/pawl/internal/timing"
 	"github.com/pawlrun/pawl/internal/when"
 )
 
-// timing is what the row of a schedule keeps of when it runs besides its
+// rowTiming is what the row of a schedule keeps of when it runs besides its
 // expressions.
-type timing struct {
-	Interval  string           `json:"interval,omitempty"`
-	At        string           `json:"at,omitempty"`
-	From      string           `json:"from,omitempty"`
-	Until     string           `json:"until,omitempty"`
-	Except    []string         `json:"except,omitempty"`
-	Jitter    string           `json:"jitter,omitempty"`
-	Anchor    int64            `json:"anchor,omitempty"`    // where the interval counts from, in milliseconds
-	Calendars map[string]int64 `json:"calendars,omitempty"` // the versions that it was planned with
+type rowTiming struct {
+	Interval string   `json:"interval,omitempty"`
+	At       string   `json:"at,omitempty"`
+	From     string   `json:"from,omitempty"`
+	Until    string   `json:"until,omitempty"`
+	Except   []string `json:"except,omitempty"`
+	Jitter   string   `json:"jitter,omitempty"`
+	timing.Plan
 }
 
-func decodeTiming(text string) (t timing, err error) {
+func decodeTiming(text string) (t rowTiming, err error) {
 	if text == "" {
 		return t, nil
 	}
@@ -42,7 +42,7 @@ func decodeTiming(text string) (t timing, err error) {
 }
 
 // encode is the text of a row, empty if there is nothing.
-func (t timing) encode() string {
+func (t rowTiming) encode() string {
 	raw, _ := json.Marshal(t) // of types that can be JSON
 	if string(raw) == "{}" {
 		return ""
@@ -50,7 +50,7 @@ func (t timing) encode() string {
 	return string(raw)
 }
 
-func (t timing) rule(cron, timezone string) when.Rule {
+func (t rowTiming) rule(cron, timezone string) when.Rule {
 	return when.Rule{
 		Cron: client.Cron(cron).List(), Interval: t.Interval, At: t.At, Timezone: timezone, From: t.From, Until: t.Until, Except: t.Except, Jitter: t.Jitter,
 	}
@@ -75,16 +75,7 @@ func (s *Service) times(ctx context.Context, tx *store.Tx, id, cron, timezone, t
 	if err != nil {
 		return when.Schedule{}, err
 	}
-	return s.compile(ctx, tx, id, t, t.rule(cron, timezone))
-}
-
-func (s *Service) compile(ctx context.Context, tx *store.Tx, id string, t timing, rule when.Rule) (when.Schedule, error) {
-	return rule.Schedule(when.Context{
-		Anchor: time.UnixMilli(t.Anchor).UTC(), Seed: id,
-		Calendar: func(name string) (when.Calendar, error) {
-			return s.cfg.Calendars.Find(ctx, tx, name, t.Calendars[name])
-		},
-	})
+	return t.Compile(ctx, tx, s.cfg.Calendars, id, t.rule(cron, timezone))
 }
 
 // mostRuns bounds maxRuns.
@@ -111,7 +102,7 @@ func (s *Service) planTimes(ctx context.Context, tx *store.Tx, sch *schedulestor
 	default:
 		t.Anchor = tx.Now.UnixMilli()
 	}
-	faults, err := s.holdCalendars(ctx, tx, sch, &t)
+	faults, err := t.Hold(ctx, tx, s.cfg.Calendars, t.rule(sch.Cron, sch.Timezone), false)
 	if err != nil {
 		return err
 	}
@@ -122,7 +113,8 @@ func (s *Service) planTimes(ctx context.Context, tx *store.Tx, sch *schedulestor
 	if len(faults) > 0 {
 		return badTimes(faults)
 	}
-	times, err := s.compile(ctx, tx, sch.ID, t, t.rule(sch.Cron, sch.Timezone))
+	rule := t.rule(sch.Cron, sch.Timezone)
+	times, err := t.Compile(ctx, tx, s.cfg.Calendars, sch.ID, rule)
 	if err != nil {
 		return err
 	}
@@ -132,62 +124,25 @@ func (s *Service) planTimes(ctx context.Context, tx *store.Tx, sch *schedulestor
 	if _, ok := times.Next(tx.Now); ok {
 		return nil
 	}
-	return badTimes([]pawl.Field{neverRuns(t, times, tx.Now)})
+	return badTimes([]pawl.Field{timing.NeverRuns(rule, times, tx.Now, "slot")})
 }
 
 func badTimes(faults []pawl.Field) error {
 	return &pawl.Error{Code: pawl.CodeInvalid, Op: "check schedule", Msg: "the schedule is not valid: " + faults[0].Message, Fields: faults}
 }
 
-// neverRuns says why a schedule has no instant to come.
-func neverRuns(t timing, times when.Schedule, now time.Time) pawl.Field {
-	long := time.Time{}
-	switch _, ever := times.Next(long); {
-	case t.At != "" && ever:
-		return pawl.Field{Pointer: "/at", Message: fmt.Sprintf("it never runs: %s is in the past (it is %s now)", t.At, pawl.FormatTime(now))}
-	case t.Until != "" && ever:
-		return pawl.Field{Pointer: "/until", Message: fmt.Sprintf("it never runs: nothing is left before %s", t.Until)}
-	case len(t.Except) == 0:
-		return pawl.Field{Pointer: "/until", Message: fmt.Sprintf("it never runs: no slot is between %s and %s", t.From, t.Until)}
-	}
-	return pawl.Field{Pointer: "/except", Message: "it never runs: the exceptions leave out every slot"}
-}
-
-// holdCalendars notes the versions of the calendars that a schedule names, which
-// nobody can change until it is planned. Those that are not there are faults.
-func (s *Service) holdCalendars(ctx context.Context, tx *store.Tx, sch *schedulestore.Schedule, t *timing) (faults []pawl.Field, err error) {
-	names := t.rule(sch.Cron, sch.Timezone).Calendars()
-	t.Calendars = nil
-	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
-		revision, err := s.cfg.Calendars.Share(ctx, tx, name)
-		if errors.Is(err, pawl.ErrNotFound) {
-			at := slices.IndexFunc(t.Except, func(e string) bool { return strings.TrimSpace(e) == when.CalendarPrefix+name })
-			faults = append(faults, pawl.Field{Pointer: fmt.Sprintf("/except/%d", at), Message: fmt.Sprintf("there is no calendar %s", pawl.Quote(name))})
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if t.Calendars == nil {
-			t.Calendars = map[string]int64{}
-		}
-		t.Calendars[name] = revision
-	}
-	return faults, nil
-}
-
 // shareCalendars keeps the calendars of a schedule from being changed.
 func (s *Service) shareCalendars(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule) error {
 	t, err := decodeTiming(sch.Timing)
 	if err == nil && len(t.Except) > 0 {
-		_, err = s.holdCalendars(ctx, tx, &sch, &t)
+		_, err = t.Hold(ctx, tx, s.cfg.Calendars, t.rule(sch.Cron, sch.Timezone), false)
 	}
 	return err
 }
 
 // newTiming is the timing of a request.
 func newTiming(in client.Timing) string {
-	t := timing{Interval: in.Interval, At: in.At, From: in.From, Until: in.Until, Except: in.Except, Jitter: in.Jitter}
+	t := rowTiming{Interval: in.Interval, At: in.At, From: in.From, Until: in.Until, Except: in.Except, Jitter: in.Jitter}
 	return t.encode()
 }
 
@@ -330,25 +285,12 @@ func (s *Service) replan(ctx context.Context, tx *store.Tx, was schedulestore.Sc
 	if err != nil || !slices.Contains(t.rule(was.Cron, was.Timezone).Calendars(), name) {
 		return err // it was changed at this moment
 	}
+	change := timing.Change{Calendar: name, Revision: revision, Seed: was.ID, Rule: t.rule(was.Cron, was.Timezone), Who: "schedule " + was.ID}
+	if t.Plan, _, err = t.Replan(ctx, tx, s.cfg.Calendars, change); err != nil {
+		return err
+	}
 	next := was
-	t.Calendars[name] = revision
 	next.Timing = t.encode()
-	before, err := s.timesOf(ctx, tx, was)
-	if err != nil {
-		return err
-	}
-	after, err := s.timesOf(ctx, tx, next)
-	if err != nil {
-		return err
-	}
-	_, had := before.Next(tx.Now)
-	if _, has := after.Next(tx.Now); had && !has {
-		return &pawl.Error{
-			Code: pawl.CodeInvalid, Op: "apply calendar", Msg: "with these days a schedule that uses the calendar never runs",
-			Hint:   "Leave days on which it can run, or delete the schedule first.",
-			Fields: []pawl.Field{{Pointer: "/days", Message: fmt.Sprintf("the schedule %s never runs: the exceptions leave out every slot", was.ID)}},
-		}
-	}
 	return s.rewrite(ctx, tx, was, next, "The calendar "+name+" was changed.", by)
 }
 
@@ -365,5 +307,8 @@ func (s *Service) rewrite(ctx context.Context, tx *store.Tx, was, next schedules
 	if err := s.supersede(ctx, tx, was, why); err != nil {
 		return err
 	}
-	return s.chain(ctx, tx, now, tx.Now, false)
+	if err := s.chain(ctx, tx, now, tx.Now, false); err != nil {
+		return err
+	}
+	return s.settleLane(ctx, tx, now.ID) // one that was closed may have waited for a source
 }

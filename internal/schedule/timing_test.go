@@ -373,3 +373,21 @@ func TestABackfillLeavesOutExceptions(t *testing.T) {
 		})
 	})
 }
+
+// A plain why names what keeps a schedule from running at the time before its next one.
+func TestWhyNamesTheException(t *testing.T) {
+	onSQLite(t, func(t *testing.T, k *kit) {
+		in := ask("s", "")
+		in.Cron, in.Except = "0 * * * *", []string{"* 1 * * *"}
+		sch := k.create(in)
+		k.pass(30 * time.Minute)
+		want := `The next slot is that of 2000-01-01T02:00:00.000Z. 2000-01-01T01:00:00.000Z is left out: except "* 1 * * *".`
+		if gates := k.whyOf(sch, time.Time{}).Gates; gates[2].Text != want {
+			t.Errorf("%+v", gates)
+		}
+		k.pass(time.Hour)
+		if gates := k.whyOf(sch, time.Time{}).Gates; gates[2].Text != "The next slot is that of 2000-01-01T02:00:00.000Z." {
+			t.Errorf("%+v", gates)
+		}
+	})
+}

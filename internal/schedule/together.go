@@ -151,7 +151,8 @@ func (s *Service) holdStarts(ctx context.Context, tx *store.Tx, all []*start) ([
 			return false, err
 		}
 		w.next = nextOwn(h.Schedule, schedule, h.Slot.ScheduledFor)
-		return canBegin(h, startOf(schedule, h.Slot), tx.Now), nil
+		start := startOf(schedule, h.Slot)
+		return canBegin(h, start, tx.Now) && s.mayStart(start), nil
 	})
 	if err != nil || len(some) == 0 {
 		return nil, err
@@ -164,8 +165,8 @@ func (s *Service) holdStarts(ctx context.Context, tx *store.Tx, all []*start) ([
 // attempt but perhaps its grant. What else there is, take knows.
 func canBegin(h schedulestore.Held, start, now time.Time) bool {
 	sch, slot := h.Schedule, h.Slot
-	return run.SlotStatus(slot.Status) == run.SlotPending && slot.Trigger == triggerSchedule && slot.GrantID == "" &&
-		sch.Enabled && slot.Revision == sch.Revision && !mayOverlap(sch) &&
+	return run.SlotStatus(slot.Status) == run.SlotPending && slot.Trigger == triggerSchedule && slot.GrantID == "" && !waitsFresh(slot) && len(RulesOf(sch).Needs) == 0 &&
+		sch.Enabled && sch.CappedUntil.IsZero() && slot.Revision == sch.Revision && !mayOverlap(sch) &&
 		!start.After(now) && now.Sub(start) <= grace && !spent(sch) &&
 		!h.Running && !h.Failures && (pawl.ConcurrencyPolicy(sch.Policy) != pawl.PolicyForbid || !h.LastEnd.After(slot.ScheduledFor))
 }
@@ -221,7 +222,7 @@ func (s *Service) writeStarts(ctx context.Context, tx *store.Tx, all []*start) e
 }
 
 func (s *Service) emitSlot(tx *store.Tx, sch schedulestore.Schedule, slot schedulestore.Slot) {
-	s.cfg.Emit(tx, lane.Change{Ref: refOf(sch.ID, sch.Name), What: "slot", Detail: SlotDetail{Slot: client.At(slot.ScheduledFor), Status: slot.Status}})
+	s.cfg.Emit(tx, lane.Change{Ref: refOf(sch.ID, sch.Name), What: "slot", Detail: SlotDetail{Slot: client.At(slot.ScheduledFor), Status: slot.Status, Disposition: slot.Disposition}})
 }
 
 // ending is a slot that began together with others and ended well.

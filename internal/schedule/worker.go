@@ -7,6 +7,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/execution"
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/ledger"
@@ -29,6 +30,7 @@ func (s *Service) Tasks() map[string]queue.Task {
 		TaskName:      {Run: s.run, Check: checkPayload, Pool: PoolName, Internal: true, Backoff: lane.Backoff},
 		ReconcileName: s.reconcileTask(),
 		BackfillName:  s.backfillTask(),
+		ContinueName:  lane.ContinueTask(s.proceed),
 	}
 }
 
@@ -72,6 +74,8 @@ type attempt struct {
 	flight   *execution.Flight // that was claimed and has not left; nil: there is none
 	ended    bool              // it ended together with others
 
+	needs []client.Need // the sources that must be fresh before it begins
+
 	recovered bool // an attempt that nobody executes was ended
 }
 
@@ -97,8 +101,12 @@ func (s *Service) work(ctx context.Context, c lane.Claim, scheduleID string, at 
 	case err != nil:
 		a.leave(err) // it may have begun
 		return time.Time{}, err
+	case next.halted:
+		return time.Time{}, queue.ErrHalted
 	case next.lost:
 		return a.closeWithKnownOutcome(ctx)
+	case next.waits:
+		return next.again, s.cfg.fault("waits")
 	case !next.execute:
 		return next.again, nil
 	}

@@ -193,6 +193,30 @@ func TestTimeStandsStill(t *testing.T) {
 	}
 }
 
+// Surface 2, 1: a producer's run knows the instant that it stands for, and nothing
+// can change it. One worker serves runs of different instants.
+func TestScheduledForIsTheInstantOfTheRun(t *testing.T) {
+	p := newTestPool(t, Config{Workers: 1})
+	program := compileTest(t, handler(`
+		try { ctx.scheduledFor = "another"; } catch {}
+		try { Object.defineProperty(ctx, "scheduledFor", { value: "another" }); } catch {}
+		const { scheduledFor } = ctx;
+		return [scheduledFor, ctx.scheduledFor === scheduledFor, new Date(ctx.scheduledFor).getTime()];`))
+	for _, test := range []struct {
+		at   time.Time
+		want string
+	}{
+		{testNow.Add(-time.Hour).In(time.FixedZone("x", 3600)), `["2026-03-29T00:02:03.456Z",true,1774742523456]`},
+		{time.Time{}, `[null,true,0]`},
+		{testNow, `["2026-03-29T01:02:03.456Z",true,1774746123456]`},
+	} {
+		result, err := p.Run(t.Context(), Request{Program: program, Handler: handlerPath, Now: testNow, ScheduledFor: test.at}, &fakeHost{}, Limits{})
+		if err != nil || string(result.Value) != test.want {
+			t.Errorf("%v: %s, %v, want %s", test.at, result.Value, err, test.want)
+		}
+	}
+}
+
 func TestChanceComesFromTheSeed(t *testing.T) {
 	p := newTestPool(t, Config{Workers: 1})
 	program := compileTest(t, handler(`return Array.from({ length: 500 }, () => Math.random())`))

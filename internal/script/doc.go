@@ -39,7 +39,10 @@
 //
 // A worker serves one phase at a time, on one goroutine that also reads and
 // writes the pipes. It is replaced after any doubt: a kill, a crash, a full
-// heap, or simply many phases.
+// heap, or simply many phases. A phase whose script never gets an answer ends
+// where it waits for one (Request.EndsAtCall), and the host goes on without a
+// worker. Phases wait a little for the worker that has their program, and for
+// any before another one is started (pool_wait.go).
 //
 // # Images
 //

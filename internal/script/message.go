@@ -27,6 +27,9 @@ type runHeader struct {
 	Now     int64  `json:"now"` // ms since 1970
 	Seed    uint64 `json:"seed"`
 	Limits  Limits `json:"limits"`
+
+	ScheduledFor string `json:"scheduledFor,omitempty"` // as scripts see it; empty: it stands for no instant
+	EndsAtCall   bool   `json:"endsAtCall,omitempty"`
 }
 
 // ending is how a phase ended, as the worker tells it.

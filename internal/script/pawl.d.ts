@@ -18,6 +18,10 @@ declare module "pawl" {
     consumers?: { [name: string]: Consumer<NoInfer<Topic>> };
     /** For how long its own history is kept, such as { runs: "7d", reads: "1d" }; else as the server keeps that of all. */
     keep?: { [K in "runs" | "idle-runs" | "reads" | "logs" | "events" | "slots" | "rejects" | "mutations"]?: string };
+    /** What is expected of it; what is not met needs attention. doneBy and onTime are about its producers. */
+    expect?: { freshWithin?: string; doneBy?: string; onTime?: number };
+    /** Sources that must be fresh before a run begins: one that is older than maxAge is asked to fetch, and the run waits. */
+    needs?: readonly { source: string; maxAge: string; wait?: string }[];
   }
 
   export interface TopicOptions {}
@@ -34,14 +38,32 @@ declare module "pawl" {
   }
 
   /** When a producer runs. */
-  export type Schedule =
-    | { /** Such as "30s", "5m", "2h" or "1d". */ interval: string }
-    | {
-        /** Five fields, such as "0 9 * * 1-5". */
-        cron: string;
-        /** An IANA name, such as "Europe/Berlin". */
-        timezone?: string;
-      };
+  export type Schedule = ScheduleLimits &
+    (
+      | { /** Such as "30s", "5m", "2h" or "1d". */ interval: string }
+      | { /** Five fields, such as "0 9 * * 1-5". */ cron: string }
+    );
+
+  /** What limits when a producer runs. */
+  export interface ScheduleLimits {
+    /** An IANA name, such as "Europe/Berlin", for cron, dates and times. UTC if it is missing. */
+    timezone?: string;
+    /** A date or an instant: nothing runs before it. An interval counts from it. */
+    from?: string;
+    /** A date or an instant, which is the last: a date counts to its end. */
+    until?: string;
+    /** What is left out: dates, ranges such as "2026-12-24/2027-01-01", cron expressions, "calendar:NAME". */
+    except?: readonly string[];
+    /** Each run starts later than its time by less than this, always by the same. */
+    jitter?: string;
+    /** What becomes of times that came due while it could not run; without it, one run stands for all of them. */
+    missed?: {
+      /** skip: none of them runs; last: the latest one does; all: each does, one after the other. */
+      policy: "skip" | "last" | "all";
+      /** How late a run may be, such as "12h". */
+      within?: string;
+    };
+  }
 
   export interface Consumer<Topic extends string = string, Data = any, State = any> {
     /** At least one; new events of these topics wake the consumer. */
@@ -155,6 +177,11 @@ declare module "pawl" {
   }
 
   export interface ProducerContext<Topic extends string = string> extends BaseContext {
+    /**
+     * The time of the schedule that this run stands for (ISO 8601, UTC), without
+     * jitter and the same in every attempt; null if the run was asked for.
+     */
+    readonly scheduledFor: string | null;
     readonly tools: Tools;
     publish<Payload = any>(topic: Topic | readonly Topic[], event: NewInputEvent<Payload>): void;
     /** Returns the same id for the same source, type and id, in every run. */

@@ -3,7 +3,7 @@ package script
 import (
 	"context"
 	"log/slog"
-	"slices"
+	"runtime"
 	"sync"
 	"time"
 
@@ -44,14 +44,18 @@ type Pool struct {
 	cancel             context.CancelCauseFunc
 
 	mu      sync.Mutex
-	idle    []*worker // the one used last is last
-	count   int       // slots taken: workers that live or start
-	waiting []chan *worker
+	idle    []*worker        // the one used last is last
+	busy    map[*worker]bool // those with a phase
+	count   int              // slots taken: workers that live or start
+	waiting []*waiter
 	reaper  *time.Timer
 	said    bool // the log knows how workers are confined
 	closed  bool
 
-	busy    sync.WaitGroup // phases
+	patience time.Duration // see patience; tests have others
+	enough   int           // workers, to keep all processors busy
+
+	phases  sync.WaitGroup
 	workers sync.WaitGroup // processes not yet reaped
 }
 
@@ -75,7 +79,7 @@ func NewPool(cfg Config) (*Pool, error) {
 	if cfg.Workers < 1 || cfg.Idle < 0 || cfg.RunsPerWorker < 1 || cfg.Heap < leastHeap || cfg.Bytes < leastHeap {
 		return nil, &pawl.Error{Code: pawl.CodeInvalid, Op: "make a pool of script workers", Msg: "a setting is too small"}
 	}
-	p := &Pool{cfg: cfg, threads: newStarter(cfg.Background), answers: budget.New(cfg.Bytes), arguments: budget.New(cfg.Bytes / 2)}
+	p := &Pool{cfg: cfg, threads: newStarter(cfg.Background), patience: patience, enough: runtime.GOMAXPROCS(0), busy: map[*worker]bool{}, answers: budget.New(cfg.Bytes), arguments: budget.New(cfg.Bytes / 2)}
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
 	return p, nil
 }
@@ -90,7 +94,7 @@ func (p *Pool) Close() {
 	p.closed = true
 	p.cancel(errClosed)
 	for _, waiter := range p.waiting {
-		close(waiter)
+		close(waiter.turn)
 	}
 	idle := p.idle
 	p.idle, p.waiting = nil, nil
@@ -101,7 +105,7 @@ func (p *Pool) Close() {
 	for _, w := range idle {
 		w.kill()
 	}
-	p.busy.Wait()
+	p.phases.Wait()
 	p.workers.Wait()
 	p.threads.stop()
 }
@@ -114,105 +118,18 @@ func (p *Pool) enter(ctx context.Context) (tied context.Context, leave func(), e
 	if p.closed {
 		return nil, nil, errClosed
 	}
-	p.busy.Add(1)
+	p.phases.Add(1)
 	tied, cancel := context.WithCancelCause(ctx)
 	untie := context.AfterFunc(p.ctx, func() { cancel(errClosed) })
 	return tied, func() {
 		untie()
 		cancel(nil)
-		p.busy.Done()
+		p.phases.Done()
 	}, nil
 }
 
-// acquire returns a worker for one phase of a program, one that has it ready if
-// there is a choice. Callers that must wait are served in the order in which they
-// came.
-func (p *Pool) acquire(ctx context.Context, program string) (*worker, error) {
-	p.mu.Lock()
-	if p.closed {
-		p.mu.Unlock()
-		return nil, errClosed
-	}
-	if len(p.waiting) == 0 {
-		if w := p.popIdle(program); w != nil {
-			p.mu.Unlock()
-			return w, nil
-		}
-		if p.count < p.cfg.Workers {
-			p.count++
-			p.mu.Unlock()
-			return p.start(ctx)
-		}
-	}
-	turn := make(chan *worker, 1)
-	p.waiting = append(p.waiting, turn)
-	p.mu.Unlock()
-	return p.await(ctx, turn)
-}
-
-// await waits for a turn: a worker, or nil for the right to start one.
-func (p *Pool) await(ctx context.Context, turn chan *worker) (*worker, error) {
-	select {
-	case w, open := <-turn:
-		return p.useTurn(ctx, w, open)
-	case <-ctx.Done():
-	}
-	p.mu.Lock()
-	i := slices.Index(p.waiting, turn)
-	if i >= 0 {
-		p.waiting = slices.Delete(p.waiting, i, i+1)
-	}
-	p.mu.Unlock()
-	if i < 0 { // the turn came at the same moment: pass it on
-		if w, open := <-turn; w != nil {
-			p.release(w)
-		} else if open {
-			p.freeSlot()
-		}
-	}
-	return nil, context.Cause(ctx)
-}
-
-func (p *Pool) useTurn(ctx context.Context, w *worker, open bool) (*worker, error) {
-	switch {
-	case !open:
-		return nil, errClosed
-	case w != nil:
-		return w, nil
-	}
-	return p.start(ctx)
-}
-
-// popIdle takes an idle worker that knows the program. If there is none, it is the
-// one that has waited longest of those that were just used, because whoever used
-// the last one is about to come back to it; one that nobody used for a while is
-// left to end. Those that have died meanwhile are forgotten.
-func (p *Pool) popIdle(program string) *worker {
-	for len(p.idle) > 0 {
-		i := slices.IndexFunc(p.idle, func(w *worker) bool { return w.knows[program] })
-		if i < 0 {
-			i = slices.IndexFunc(p.idle, func(w *worker) bool { return time.Since(w.idleSince) < justUsed })
-		}
-		if i < 0 {
-			i = len(p.idle) - 1
-		}
-		w := p.idle[i]
-		p.idle = slices.Delete(p.idle, i, i+1)
-		if w.alive() {
-			return w
-		}
-		w.kill() // frees the pipes
-		p.count--
-	}
-	return nil
-}
-
-// justUsed is how long ago a worker may have been used by somebody who comes back
-// to it.
-const justUsed = time.Second
-
-// start starts a worker in a slot that is already counted.
-func (p *Pool) start(ctx context.Context) (*worker, error) {
+// start starts a worker for a program, in a slot that is already counted.
+func (p *Pool) start(ctx context.Context, program string) (*worker, error) {
 	w, err := startWorker(ctx, p.cfg.Heap, p.threads)
 	if err != nil {
 		p.freeSlot()
@@ -220,6 +137,7 @@ func (p *Pool) start(ctx context.Context) (*worker, error) {
 	}
 	p.workers.Go(func() { <-w.gone })
 	p.mu.Lock()
+	p.occupy(w, program)
 	first := !p.said
 	p.said = true
 	p.mu.Unlock()
@@ -235,24 +153,25 @@ func (p *Pool) start(ctx context.Context) (*worker, error) {
 func (p *Pool) release(w *worker) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch {
-	case p.closed || w.runs >= p.cfg.RunsPerWorker || !w.alive():
+	delete(p.busy, w)
+	if p.closed || w.runs >= p.cfg.RunsPerWorker || !w.alive() {
 		w.kill()
 		p.freeSlotLocked()
-	case len(p.waiting) > 0:
-		p.waiting[0] <- w
-		p.waiting = p.waiting[1:]
-	default:
-		w.idleSince = time.Now()
-		p.idle = append(p.idle, w)
-		p.setReaper()
+		return
 	}
+	w.idleSince = time.Now()
+	p.idle = append(p.idle, w)
+	p.serve()
+	p.setReaper()
 }
 
 // discard ends a worker that must not be used again.
 func (p *Pool) discard(w *worker) {
 	w.kill()
-	p.freeSlot()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.busy, w)
+	p.freeSlotLocked()
 }
 
 func (p *Pool) freeSlot() {
@@ -262,17 +181,13 @@ func (p *Pool) freeSlot() {
 }
 
 func (p *Pool) freeSlotLocked() {
-	if len(p.waiting) > 0 {
-		p.waiting[0] <- nil
-		p.waiting = p.waiting[1:]
-		return
-	}
 	p.count--
+	p.serve()
 }
 
 // setReaper makes sure that the longest idle worker ends in time.
 func (p *Pool) setReaper() {
-	if p.reaper == nil {
+	if p.reaper == nil && len(p.idle) > 0 {
 		p.reaper = time.AfterFunc(p.cfg.Idle, p.reapIdle)
 	}
 }

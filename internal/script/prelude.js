@@ -60,6 +60,7 @@
 
   let now = 0; // ms since 1970
   let ready = false; // both are set
+  let scheduledFor = null; // the instant that the run stands for, in ISO 8601
 
   // clock ends the top level of a script that asks for the time before it is
   // set: such a program runs again in each phase.
@@ -262,6 +263,7 @@
     },
     registerInput,
     now: instant,
+    get scheduledFor() { return scheduledFor; },
     log,
     tools,
   });
@@ -363,6 +365,7 @@
       case "set": {
         const phase = parse(text);
         now = phase.now;
+        scheduledFor = phase.scheduledFor === "" ? null : phase.scheduledFor;
         mostCalls = phase.hostCalls;
         mostInFlight = phase.inFlight;
         seed(phase.seedHigh, phase.seedLow);

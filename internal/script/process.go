@@ -35,7 +35,7 @@ type worker struct {
 	phase  uint32     // guarded by mu: who may write, 0 for nobody
 
 	runs      int             // also the id of the last phase
-	knows     map[string]bool // programs that it ran, and may have ready
+	knows     map[string]bool // programs that it ran, and may have ready; guarded by Pool.mu
 	idleSince time.Time
 }
 
@@ -132,8 +132,7 @@ func (w *worker) greet(ctx context.Context) error {
 	return nil
 }
 
-// note remembers that the worker has a program. Whoever has a worker for a phase
-// is the only one to use it.
+// note remembers that the worker has a program.
 func (w *worker) note(program string) {
 	if w.knows == nil || len(w.knows) > 2*mostPrograms {
 		w.knows = map[string]bool{}

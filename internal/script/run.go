@@ -56,6 +56,12 @@ type Request struct {
 	Now time.Time
 	// Seed decides what Math.random returns.
 	Seed uint64
+	// ScheduledFor is the instant that the run stands for, ctx.scheduledFor; zero
+	// is null.
+	ScheduledFor time.Time
+	// EndsAtCall ends the script where it waits for an answer of the host, as if
+	// the handler had returned nothing there: whoever answers needs no worker.
+	EndsAtCall bool
 }
 
 // Result is what a phase left.
@@ -106,7 +112,6 @@ func (p *Pool) run(ctx context.Context, req Request, host Host, limits Limits) (
 		return Result{}, fmt.Errorf("wait for a script worker: %w", err)
 	}
 	x.w = w
-	w.note(req.Program.Version)
 	err = x.converse(ctx, payload)
 	if x.reusable {
 		p.release(w)
@@ -117,6 +122,13 @@ func (p *Pool) run(ctx context.Context, req Request, host Host, limits Limits) (
 	x.cancelHost()
 	x.result.Wall = time.Since(x.start)
 	return x.result, x.verdict(err)
+}
+
+func instantText(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return pawl.FormatTime(at)
 }
 
 // prepare checks a request and encodes it.
@@ -134,6 +146,7 @@ func (p *Pool) prepare(req Request, host Host, limits Limits) (*exchange, []byte
 	}
 	payload, err := joinHeader(runHeader{
 		Program: req.Program.Version, Handler: req.Handler, Scope: req.Scope, Now: req.Now.UnixMilli(), Seed: req.Seed, Limits: limits,
+		ScheduledFor: instantText(req.ScheduledFor), EndsAtCall: req.EndsAtCall,
 	}, args)
 	if err != nil {
 		return nil, nil, err

@@ -103,6 +103,9 @@ func (p *phase) work(header runHeader, args []byte) (dropped bool) {
 		case len(p.inFlight) == 0:
 			p.starve()
 			return false
+		case header.EndsAtCall:
+			p.finish(ending{})
+			return false
 		}
 		if dropped := p.await(); dropped {
 			return true
@@ -196,7 +199,7 @@ func (p *phase) begin(handler string, args []byte) error {
 func settings(header runHeader) string {
 	text, err := json.Marshal(map[string]any{
 		"now": header.Now, "hostCalls": header.Limits.HostCalls, "inFlight": header.Limits.InFlight,
-		"seedHigh": uint32(header.Seed >> 32), "seedLow": uint32(header.Seed),
+		"seedHigh": uint32(header.Seed >> 32), "seedLow": uint32(header.Seed), "scheduledFor": header.ScheduledFor,
 	})
 	if err != nil {
 		os.Exit(exitProtocol)

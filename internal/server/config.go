@@ -20,25 +20,28 @@ import (
 // Config is everything a server is told. The command line fills it from
 // flags, environment and file.
 type Config struct {
-	Addr          string
-	HookAddr      string // where deliveries of hooks are taken; empty is Addr
-	Database      string
-	Data          string
-	Providers     []string
-	ProviderDirs  []string
-	ConnectionDir string
-	Workers       int
-	SourceQueue   int
-	AllowPrivate  []string
-	AllowCommands bool     // admins may bring commands over the API, too
-	AllowHosts    []string // names under which a server on loopback may be asked, beside its own
-	Roles         []string
-	ScriptTimeout time.Duration
-	ScriptMemory  int64 // bytes
-	LogFormat     string
-	LogLevel      string
-	MaxPayload    int64         // bytes of a job's payload
-	Drain         time.Duration // how long running work may go on at the end
+	Addr           string
+	HookAddr       string // where deliveries of hooks are taken; empty is Addr
+	Database       string
+	Data           string
+	Providers      []string
+	ProviderDirs   []string
+	ConnectionDir  string
+	Workers        int
+	SourceQueue    int
+	AllowPrivate   []string
+	NoCanary       bool     // jobs are not proved to run every minute
+	AllowCommands  bool     // admins may bring commands over the API, too
+	GrantUSDPerDay string   // the daily cap of grants that are made for schedules, in USD; none: no cap
+	GrantUSDPerRun string   // the same for a run
+	AllowHosts     []string // names under which a server on loopback may be asked, beside its own
+	Roles          []string
+	ScriptTimeout  time.Duration
+	ScriptMemory   int64 // bytes
+	LogFormat      string
+	LogLevel       string
+	MaxPayload     int64         // bytes of a job's payload
+	Drain          time.Duration // how long running work may go on at the end
 
 	AutoFix        string   // who mends scripts that failed: empty or off is nobody, else command, openai or anthropic
 	AutoFixCommand []string // the program and its arguments
@@ -80,6 +83,7 @@ func Default() Config {
 	return Config{
 		Addr: "127.0.0.1:7295", Database: "sqlite:.pawl/pawl.db", Data: ".pawl",
 		Workers: 8, SourceQueue: 10, Roles: []string{RoleAPI, RoleWorker},
+		GrantUSDPerDay: "50", GrantUSDPerRun: noCap,
 		ScriptTimeout: 300 * time.Second, ScriptMemory: 128 << 20,
 		LogFormat: "text", LogLevel: "info", MaxPayload: 1 << 20, Drain: 30 * time.Second, Version: "dev",
 	}
@@ -141,6 +145,9 @@ func (c Config) Validate() error {
 	if _, err := retention.Parse(c.Keep); err != nil {
 		e, _ := errors.AsType[*pawl.Error](err)
 		return bad("keep", e.Msg, e.Hint)
+	}
+	if _, err := c.automaticCaps(); err != nil {
+		return err
 	}
 	if _, err := telemetry.Wanted(c.OTLPEndpoint, os.Getenv); err != nil {
 		return err

@@ -15,7 +15,9 @@ import (
 	"github.com/pawlrun/pawl/internal/definition"
 	"github.com/pawlrun/pawl/internal/execution/work"
 	hookspec "github.com/pawlrun/pawl/internal/hook/spec"
+	"github.com/pawlrun/pawl/internal/price"
 	graphspec "github.com/pawlrun/pawl/internal/schedule/spec"
+	"github.com/pawlrun/pawl/internal/source"
 	sourcespec "github.com/pawlrun/pawl/internal/source/spec"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/userstore"
@@ -90,8 +92,8 @@ func (f *folders) applyChanged(ctx context.Context) error {
 			return &pawl.Error{Code: pawl.CodeInvalid, Op: "apply definitions", Msg: "the folder " + dir + " cannot be read", Err: err}
 		}
 	}
-	for _, path := range paths { // schedules name calendars, whatever their files are called
-		if err := f.calendars(ctx, path); err != nil {
+	for _, path := range paths { // others name calendars and sources, whatever their files are called
+		if err := f.namedByOthers(ctx, path); err != nil {
 			return err
 		}
 	}
@@ -117,10 +119,10 @@ func isDefinition(name string) bool {
 	return isScript(name) || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
 }
 
-// calendars applies the calendars of a file unless it is as it was. What is wrong
-// with it is told when the file is applied. A new calendar may be what other files
-// were refused for.
-func (f *folders) calendars(ctx context.Context, path string) error {
+// namedByOthers applies the calendars and sources of a file unless it is as it was.
+// What is wrong with it is told when the file is applied. A new one may be what other
+// files were refused for.
+func (f *folders) namedByOthers(ctx context.Context, path string) error {
 	info, err := os.Stat(path)
 	if err != nil || isScript(path) || f.seen[path] == (mark{info.ModTime(), info.Size()}) {
 		return nil //nolint:nilerr // it went away at this moment
@@ -131,10 +133,10 @@ func (f *folders) calendars(ctx context.Context, path string) error {
 	}
 	list, _ := definition.Read(path, text) // its faults are told when it is applied
 	for _, doc := range list {
-		if doc.Kind != calendarspec.Kind {
+		if doc.Kind != calendarspec.Kind && doc.Kind != sourcespec.Kind {
 			continue
 		}
-		faults, err := f.calendar(ctx, path, doc)
+		faults, err := f.document(ctx, path, doc)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -251,7 +253,7 @@ func (f *folders) document(ctx context.Context, path string, doc definition.Docu
 		}
 		return nil, f.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 			out, err := f.sources.Apply(ctx, tx, d, "serve")
-			if err == nil {
+			if err == nil && out.What != source.Unchanged {
 				tx.AfterCommit(func() { f.applied(doc.Kind, d.Name, out.What, path) })
 			}
 			return err
@@ -283,11 +285,11 @@ func (f *folders) document(ctx context.Context, path string, doc definition.Docu
 		return f.calendar(ctx, path, doc)
 	case hookspec.Kind:
 		return f.hook(ctx, path, doc)
-	case "connection", "executor", "provider":
+	case "connection", "executor", "provider", price.Kind:
 		return nil, nil // read at start, from the folders that are named for them
 	}
 	return []pawl.Field{doc.Fault("/kind", "unknown kind %s. %s", pawl.Quote(doc.Kind),
-		pawl.Suggest(doc.Kind, []string{sourcespec.Kind, graphspec.Kind, calendarspec.Kind, hookspec.Kind, "connection", "executor", "provider"}, "It is source, schedule, calendar or hook."))}, nil
+		pawl.Suggest(doc.Kind, []string{sourcespec.Kind, graphspec.Kind, calendarspec.Kind, hookspec.Kind, "connection", "executor", "provider", price.Kind}, "It is source, schedule, calendar or hook."))}, nil
 }
 
 // hook applies a hook. Its secrets may be files, or stand in the file itself; they

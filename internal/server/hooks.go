@@ -40,6 +40,13 @@ func (s *server) publishDelivery(ctx context.Context, tx *store.Tx, e hook.Event
 // keeps it.
 func (s *server) enqueueDelivery(ctx context.Context, tx *store.Tx, job store.JobSpec) (string, error) {
 	t, known := s.queue.Tasks()[job.Task]
+	if !known {
+		served, err := s.workers.FillTx(ctx, tx, &job)
+		if err != nil {
+			return "", err
+		}
+		known = served
+	}
 	if !known || t.Internal {
 		return "", &pawl.Error{Code: pawl.CodeInvalid, Op: "enqueue", Msg: fmt.Sprintf("%q is not a task of this server", job.Task)}
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pawlrun/pawl/internal/expect"
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/lane/lanetest"
 	"github.com/pawlrun/pawl/internal/notify"
@@ -27,5 +28,13 @@ func TestAnotherKindBringsItsWork(t *testing.T) {
 	}
 	if !slices.ContainsFunc(s.standing(), func(j store.JobSpec) bool { return j.Task == "timer.tick" }) {
 		t.Error("its standing job is missing")
+	}
+}
+
+// Lanes are judged by what is expected of them, whoever made them.
+func TestLanesAreJudged(t *testing.T) {
+	s := &server{log: slog.New(slog.DiscardHandler), notices: &notify.Notifier{}, heartbeat: &notify.Heartbeat{}}
+	if _, ok := s.tasks()[expect.Name]; !ok || !slices.ContainsFunc(s.standing(), func(j store.JobSpec) bool { return j.Task == expect.Name }) {
+		t.Error("nobody judges them")
 	}
 }

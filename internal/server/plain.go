@@ -23,7 +23,8 @@ var _ plain.Jobs = slotJobs{}
 // attempt is claimed in the same transaction, so that asking again finds the job.
 func (s slotJobs) Enqueue(ctx context.Context, of plain.JobOf, job client.PlainJob) (id int64, err error) {
 	const holder = "schedule job"
-	if err := s.checkJob(job); err != nil {
+	spec := store.JobSpec{Task: job.Task, Lane: job.Lane}
+	if err := s.checkJob(ctx, job, &spec); err != nil {
 		return 0, err
 	}
 	payload := job.Payload
@@ -45,7 +46,8 @@ func (s slotJobs) Enqueue(ctx context.Context, of plain.JobOf, job client.PlainJ
 			return err
 		}
 		by := "schedule " + sch.Name
-		jobs, err := s.queue.EnqueueTx(ctx, tx, store.JobSpec{Task: job.Task, Payload: payload, Lane: job.Lane, Owner: sch.OwnerUserID, CreatedBy: by, Actor: by})
+		spec.Payload, spec.Owner, spec.CreatedBy, spec.Actor = payload, sch.OwnerUserID, by, by
+		jobs, err := s.queue.EnqueueTx(ctx, tx, spec)
 		if err != nil {
 			return err
 		}
@@ -56,8 +58,15 @@ func (s slotJobs) Enqueue(ctx context.Context, of plain.JobOf, job client.PlainJ
 }
 
 // checkJob refuses what no user could enqueue.
-func (s slotJobs) checkJob(job client.PlainJob) error {
+func (s slotJobs) checkJob(ctx context.Context, job client.PlainJob, spec *store.JobSpec) error {
 	task, known := s.queue.Tasks()[job.Task]
+	if !known {
+		served, err := s.workers.Fill(ctx, spec)
+		if err != nil {
+			return err
+		}
+		known = served
+	}
 	if !known || task.Internal {
 		return &pawl.Error{Code: pawl.CodeInvalid, Op: "enqueue job", Msg: fmt.Sprintf("%q is not a task of this server", job.Task)}
 	}
@@ -78,7 +87,7 @@ func (s slotJobs) Outcome(ctx context.Context, id int64) (out plain.JobOutcome, 
 	r, err := s.db.FindJob(ctx, nil, id)
 	switch {
 	case errors.Is(err, pawl.ErrNotFound):
-		return plain.JobOutcome{Message: "there is no record of it any more"}, true, nil
+		return plain.JobOutcome{Lost: true}, true, nil
 	case err != nil:
 		return out, false, err
 	}

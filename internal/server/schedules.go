@@ -19,6 +19,7 @@ import (
 	"github.com/pawlrun/pawl/internal/executor"
 	"github.com/pawlrun/pawl/internal/grant"
 	"github.com/pawlrun/pawl/internal/lane"
+	"github.com/pawlrun/pawl/internal/price"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/schedule"
@@ -37,7 +38,11 @@ func (s *server) buildGraphs(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.execution, err = execution.New(execution.Config{DB: s.db, Graphs: s.executors, Node: s.identity.id, Redact: s.executors.Redact, Keys: keyOf, Admit: s.mayExecute, Shown: s.outputShown, Alive: func() error { return s.queue.StillAlive() }, Log: s.log}); err != nil {
+	prices, err := price.Load(s.cfg.ConnectionDir)
+	if err != nil {
+		return err
+	}
+	if s.execution, err = execution.New(execution.Config{DB: s.db, Graphs: s.executors, Prices: prices, Node: s.identity.id, Redact: s.executors.Redact, Keys: keyOf, Admit: s.mayExecute, Shown: s.outputShown, Alive: func() error { return s.queue.StillAlive() }, Log: s.log}); err != nil {
 		return err
 	}
 	if _, err := s.execution.Recover(ctx); err != nil {
@@ -52,8 +57,12 @@ func (s *server) buildGraphs(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	caps, err := s.cfg.automaticCaps()
+	if err != nil {
+		return err
+	}
 	s.schedules, err = schedule.New(schedule.Options{
-		DB: s.db, Ledger: s.ledger, Executions: ask, Grants: grant.Service{}, Log: s.log, Host: s.host(),
+		DB: s.db, Ledger: s.ledger, Executions: ask, Grants: grant.Service{Automatic: caps}, Log: s.log, Host: s.host(), Calendars: &s.calendars, Needs: &s.needs,
 	})
 	return err
 }
@@ -153,9 +162,9 @@ func (s *server) runWorkflow(ctx context.Context, name string, r executor.Run, e
 		switch {
 		case d.State == run.NeedsAttention:
 			return executor.Result{Code: string(contract.Internal), Message: d.Sentence}, nil
-		case d.State == run.Stopped:
+		case d.State == run.Stopped && d.Issue != run.IssueHalted: // a halt passes
 			return executor.Result{Code: string(contract.Aborted), Message: "the workflow was paused before it was done"}, nil
-		case d.State == run.Idle && !requested && d.Pending == 0:
+		case (d.State == run.Idle || d.Issue == run.IssueHalted) && !requested && d.Pending == 0:
 			output, err := json.Marshal(map[string]any{"workflow": name, "lastActivity": d.LastText})
 			return executor.Result{OK: true, Output: output}, err
 		}

@@ -22,16 +22,20 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/access"
 	"github.com/pawlrun/pawl/internal/api"
+	"github.com/pawlrun/pawl/internal/calendar"
 	"github.com/pawlrun/pawl/internal/execution"
 	"github.com/pawlrun/pawl/internal/executor"
+	"github.com/pawlrun/pawl/internal/expect"
 	"github.com/pawlrun/pawl/internal/hook"
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/ledger"
+	"github.com/pawlrun/pawl/internal/need"
 	"github.com/pawlrun/pawl/internal/notify"
 	"github.com/pawlrun/pawl/internal/outbound"
 	"github.com/pawlrun/pawl/internal/prune"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/quota"
+	"github.com/pawlrun/pawl/internal/relay"
 	"github.com/pawlrun/pawl/internal/schedule"
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/source"
@@ -40,6 +44,7 @@ import (
 	"github.com/pawlrun/pawl/internal/task"
 	"github.com/pawlrun/pawl/internal/tool"
 	"github.com/pawlrun/pawl/internal/web"
+	"github.com/pawlrun/pawl/internal/worker"
 	"github.com/pawlrun/pawl/internal/workflow"
 )
 
@@ -72,15 +77,21 @@ type server struct {
 	sources      *source.Service
 	executors    *executor.Set
 	execution    *execution.Service
-	serviceToken string // the service token
+	serviceToken string        // the service token
+	calendars    calendar.Book // whose days all kinds leave out
+	needs        need.Book     // which sources lanes wait for
 	schedules    *schedule.Service
 	kinds        lane.Kinds
 	hooks        *hook.Service
+	workers      *worker.Service
 	notices      *notify.Notifier
 	heartbeat    *notify.Heartbeat
 	pruner       *prune.Service
+	judge        *expect.Service
 	queue        *queue.Queue
 	feed         *api.Feed
+	relay        *relay.Relay
+	meter        *meter
 	api          *api.API
 	pulse        *web.Pulse
 	site         *web.Site // nil without the role api
@@ -192,7 +203,8 @@ func (s *server) build(ctx context.Context) (err error) {
 	if s.client, err = outbound.New(outbound.Config{AllowPrivate: allow, UserAgent: "pawl/" + s.cfg.Version, Around: s.tracing.call}); err != nil {
 		return err
 	}
-	s.feed, s.pulse = api.NewFeed(), web.NewPulse()
+	s.buildRelay()
+	s.meter = newMeter(registry)
 	if err := s.buildPruner(registry); err != nil {
 		return err
 	}
@@ -212,17 +224,14 @@ func (s *server) build(ctx context.Context) (err error) {
 		return err
 	}
 	s.buildHooks(registry)
+	s.workers = worker.New(worker.Config{DB: s.db, Log: s.log})
 	s.kinds = lane.Kinds{s.workflows, s.sources, s.schedules}
-	if s.queue, err = queue.New(s.queueConfig(registry)); err != nil {
+	s.judge = expect.New(expect.Config{DB: s.db, Kinds: []expect.Kind{s.workflows, s.sources, s.schedules}, Log: s.log, Host: s.host()})
+	if err := s.buildQueue(ctx, registry); err != nil {
 		return err
 	}
-	for _, k := range s.kinds {
-		k.Attach(s.queue)
-	}
-	s.notices.Attach(s.queue)
-	s.hooks.Attach(s.queue)
 	s.api = api.New(api.Config{ //nolint:contextcheck // its requests bring their own
-		DB: s.db, Keeper: s.keeper, Queue: s.queue, Kinds: s.kinds, Workflows: s.workflows, Sources: s.sources, Fetcher: s.fetcher, Schedules: s.schedules, Tools: s.tools, Hooks: s.hooks, Log: s.log, Gatherer: registry, Version: s.cfg.Version,
+		DB: s.db, Keeper: s.keeper, Queue: s.queue, Kinds: s.kinds, Workflows: s.workflows, Sources: s.sources, Fetcher: s.fetcher, Schedules: s.schedules, Tools: s.tools, Hooks: s.hooks, Workers: s.workers, Log: s.log, Gatherer: registry, Version: s.cfg.Version,
 		MaxPayload: s.cfg.MaxPayload, Feed: s.feed, FindGraph: s.findGraph(), Pruner: s.pruner, AllowCommands: s.cfg.AllowCommands,
 	})
 	var handler http.Handler = s.api
@@ -254,17 +263,20 @@ func (s *server) observeRun(e ledger.Event) {
 	}
 	s.tracing.run(e)
 	of := s.kinds.LaneOf(&e.Run)
+	s.meter.run(e, of)
 	s.feed.ObserveRun(e, of)
 	s.pulse.Changed(of)
 }
 
 // host is what a kind is given by this process.
 func (s *server) host() lane.Host {
-	return lane.Host{Observe: s.observeLane, Workforce: s.workforce, Notify: s.notices.Notify}
+	halt := func() store.HaltMark { return s.queue.Halt() } // which is made last
+	return lane.Host{Observe: s.observeLane, Workforce: s.workforce, Halt: halt, Notify: s.notices.Notify}
 }
 
 // observeLane tells who follows, programs and pages.
 func (s *server) observeLane(c lane.Change) {
+	s.meter.lane(c)
 	s.feed.ObserveLane(c)
 	s.pulse.Changed(c.Ref)
 }
@@ -291,8 +303,8 @@ func (s *server) queueConfig(registry prometheus.Registerer) queue.Config {
 		}
 	}
 	return queue.Config{
-		DB: s.db, Log: s.log, Workers: workers, Pools: s.pools(), Drain: s.cfg.Drain, Observe: s.feed.Observe, Metrics: queue.NewMetrics(registry),
-		Renamed: renamed,
+		DB: s.db, Log: s.log, Workers: workers, Pools: s.pools(), Drain: s.cfg.Drain, Observe: s.feed.Observe, Served: s.workers.Wake, Metrics: queue.NewMetrics(registry),
+		Renamed: renamed, Canary: !s.cfg.NoCanary,
 		Node: store.Node{
 			ID: s.identity.id, Name: fmt.Sprintf("%s (process %d)", host, os.Getpid()), Addr: s.listen.Addr().String(),
 			Roles: strings.Join(s.cfg.Roles, ","), Version: s.cfg.Version, Share: workers > 0,
@@ -307,6 +319,9 @@ func (s *server) tasks() map[string]queue.Task {
 		"http":     in(userPool, task.HTTP(s.client)),
 		"log":      in(userPool, task.Log(s.log)),
 		prune.Name: s.pruner.Task(),
+
+		expect.Name:   s.judge.Task(),
+		need.TaskName: s.needs.Task(),
 
 		executionSweep: s.executionSweepTask(),
 
@@ -325,9 +340,38 @@ func (s *server) tasks() map[string]queue.Task {
 	return out
 }
 
+// buildQueue makes the queue, and gives it to those who use it.
+func (s *server) buildQueue(ctx context.Context, registry prometheus.Registerer) (err error) {
+	if s.queue, err = queue.New(s.queueConfig(registry)); err != nil {
+		return err
+	}
+	for _, k := range s.kinds {
+		k.Attach(s.queue)
+	}
+	s.notices.Attach(s.queue)
+	s.hooks.Attach(s.queue)
+	s.workers.Attach(s.queue)
+	s.needs.Attach(s.db, s.queue)
+	return s.noteTasks(ctx)
+}
+
+// noteTasks tells the database what users may enqueue, for those who do it there.
+func (s *server) noteTasks(ctx context.Context) error {
+	if !s.db.Shared() {
+		return nil
+	}
+	var names []string
+	for name, t := range s.queue.Tasks() {
+		if !t.Internal {
+			names = append(names, name)
+		}
+	}
+	return s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error { return tx.ServeTasks(ctx, names, s.cfg.MaxPayload) })
+}
+
 // standing are the jobs that every start makes sure of.
 func (s *server) standing() []store.JobSpec {
-	out := append(s.heartbeat.Jobs(), prune.Job(), lane.StandingJob(executionSweep))
+	out := append(s.heartbeat.Jobs(), prune.Job(), lane.StandingJob(expect.Name), lane.StandingJob(executionSweep))
 	for _, k := range s.kinds {
 		out = append(out, k.Standing()...)
 	}
@@ -370,6 +414,7 @@ func (s *server) serve(ctx context.Context, ready func(Started)) error {
 			s.log.Error("queue", "err", err)
 		}
 	})
+	wg.Go(func() { s.workers.Run(work) })
 	for _, job := range s.standing() {
 		if _, err := s.queue.Enqueue(ctx, job); err != nil && ctx.Err() == nil {
 			s.log.Warn("arm a job of the house", "task", job.Task, "err", err) // the next start does
@@ -386,6 +431,7 @@ func (s *server) serve(ctx context.Context, ready func(Started)) error {
 		return err
 	}
 	wg.Go(func() { defined.watch(work) })
+	wg.Go(func() { s.relay.Run(work) })
 	failed := make(chan error, 2)
 	serve := func(h *http.Server, l net.Listener) {
 		if err := h.Serve(l); !errors.Is(err, http.ErrServerClosed) {
@@ -404,6 +450,7 @@ func (s *server) serve(ctx context.Context, ready func(Started)) error {
 	case err = <-failed:
 	}
 	s.feed.Close() // streams end, so that the HTTP server can
+	s.workers.Close()
 	s.pulse.Close()
 	stop, cancel := context.WithTimeout(work, 5*time.Second)
 	defer cancel()

@@ -38,7 +38,7 @@ func (s *server) buildSources() (err error) {
 	s.fetcher = fetch.New(fetch.Options{Client: s.client, Book: s.book, Log: s.log})
 	s.sources, err = source.New(source.Options{
 		DB: s.db, Ledger: s.ledger, Fetcher: s.fetcher, Book: s.book, Log: s.log, Workers: s.cfg.Workers, Spool: spool,
-		Publish: s.publishRows, Database: s.databaseOf, Host: s.host(),
+		Publish: s.publishRows, Database: s.databaseOf, Host: s.host(), Calendars: &s.calendars, Needs: &s.needs,
 	})
 	return err
 }

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/pawlrun/pawl/internal/pgtest"
@@ -124,4 +126,37 @@ func TestLanesSayThatNobodyWorks(t *testing.T) {
 		}
 		r.stop()
 	})
+}
+
+// Surface 2, 1: schedules, producers and sources leave out the days of the same
+// calendars.
+func TestAllKindsUseTheSameCalendars(t *testing.T) {
+	cfg := configOf(t, "sqlite:"+filepath.Join(t.TempDir(), "pawl.db"))
+	r := launch(t, cfg)
+	r.call("PUT", "/api/v1/calendars/free", map[string]any{"name": "free", "days": []string{"2099-12-24"}})
+	script := strings.Replace(hesitant, `{ interval: "24h" }`, `{ interval: "24h", except: ["calendar:free"], missed: { policy: "all" } }`, 1)
+	r.call("PUT", "/api/v1/workflows/hesitant", map[string]any{"script": script, "filename": "hesitant.workflow.js"})
+	r.call("PUT", "/api/v1/sources/daily", map[string]any{
+		"name": "daily", "url": "http://127.0.0.1:1/x", "table": "days", "response": map[string]any{"raw": true}, "schedule": map[string]any{"cron": "0 9 * * *", "except": []string{"calendar:free"}},
+	})
+	var c struct{ UsedBy []string }
+	r.read("/api/v1/calendars/free", &c)
+	if want := []string{"workflow hesitant", "source daily"}; !slices.Equal(c.UsedBy, want) {
+		t.Errorf("it is used by %q, not by %q", c.UsedBy, want)
+	}
+	var w struct {
+		Producers []struct{ Schedule, NextRunAt string }
+		Config    struct {
+			Producers []struct {
+				Schedule struct {
+					Except []string
+					Missed struct{ Policy string }
+				}
+			}
+		}
+	}
+	r.read("/api/v1/workflows/hesitant", &w)
+	if p := w.Producers[0]; p.Schedule != "Every day, except 1 day" || w.Config.Producers[0].Schedule.Missed.Policy != "all" {
+		t.Errorf("%+v", w)
+	}
 }

@@ -35,7 +35,7 @@ func (s *server) buildWorkflows() (err error) {
 		return err
 	}
 	s.workflows, err = workflow.New(workflow.Options{
-		DB: s.db, Ledger: s.ledger, Scripts: s.pool, Trials: s.trials, Tools: s.tools, Log: s.log, Host: s.host(), Repair: mechanic,
+		DB: s.db, Ledger: s.ledger, Scripts: s.pool, Trials: s.trials, Tools: s.tools, Log: s.log, Host: s.host(), Repair: mechanic, Calendars: &s.calendars, Needs: &s.needs,
 		Limits: script.Limits{Wall: s.cfg.ScriptTimeout, Heap: s.cfg.ScriptMemory},
 	})
 	return err

@@ -11,21 +11,30 @@ import (
 // bound is how long what is due may wait when nothing is wrong: for a lease that
 // has to end and be noticed, and for those that were asked before.
 func (w *world) bound() time.Duration {
+	w.mu.Lock()
+	skew := w.skew
+	w.mu.Unlock()
 	if w.plan.shared {
-		return 2*lease + 5*time.Second
+		return 2*lease + 5*time.Second + skew
 	}
-	return 6 * time.Second
+	return 6*time.Second + skew
 }
 
 // checkAlways holds what must be true at any time.
 func (w *world) checkAlways() {
+	w.checkHalt()
 	w.mu.Lock()
 	since := time.Since(w.fault)
 	w.mu.Unlock()
 	if since < w.bound() || len(w.alive()) < len(w.nodes) {
 		return
 	}
-	w.checkDue()
+	if !w.isHalted() {
+		if w.plan.judged && w.feed != nil {
+			w.feed.checkSilence()
+		}
+		w.checkDue()
+	}
 	w.checkShares()
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // live lives a history and returns its world.
-func live(p *plan, sim *store.Simulation, spool string) (*world, error) {
+func live(p *plan, sim *store.Simulation, folder func() string) (*world, error) {
 	ctx := context.Background()
 	buckets := 0
 	if p.shared {
@@ -24,6 +24,10 @@ func live(p *plan, sim *store.Simulation, spool string) (*world, error) {
 		return nil, err
 	}
 	r := dice(p.seed, "world", 0)
+	spool := ""
+	if p.has("source") {
+		spool = folder()
+	}
 	pass(20*time.Second + time.Duration(r.Int64N(int64(30*time.Second)))) // most histories see the turn of a minute
 	w := &world{
 		plan: p, sim: sim, observer: sim.Open(store.SimulatedProcess{Number: 999}), spool: spool, slow: 400_000, began: time.Now(), fault: time.Now(),
@@ -78,7 +82,10 @@ func (w *world) furnish(r *rand.Rand) {
 		w.feed.apply(0, 30)
 	}
 	if w.plan.has("schedule") {
-		w.calendar = newCalendar(w, r)
+		openCalendar(w, r)
+	}
+	if w.plan.has("worker") {
+		w.bench = newBench(w, r)
 	}
 }
 
@@ -102,6 +109,12 @@ func (w *world) step(s step) {
 	switch {
 	case slices.Contains(faults, s.what) || slices.Contains(sharedFaults, s.what):
 		w.mishap(r, s.what)
+	case s.what == "retention":
+		w.retain(r)
+	case slices.Contains(everywhere, s.what):
+		w.switchAll(r, s.what)
+	case slices.Contains(stepsOf["worker"], s.what):
+		w.bench.act(r, s.what)
 	case s.what == "enqueue":
 		w.enqueue(r, 0)
 	case s.what == "enqueue later":
@@ -144,6 +157,16 @@ func (w *world) mishap(r *rand.Rand, what string) {
 		l.lose += 1 + r.IntN(3)
 		l.blame(now.Add(time.Minute))
 		w.hurt(what, now)
+	case "full disk":
+		l.full += 1 + r.IntN(5)
+		l.blame(now.Add(time.Minute))
+		w.hurt(what, now)
+	case "slow disk":
+		l.slow = now.Add(seconds(1, 4, 12))
+		l.blame(l.slow.Add(lease))
+		w.hurt(what, l.slow.Add(5*time.Second))
+	case "clock":
+		w.misset(r, n)
 	case "refuse":
 		d := seconds(0.5, 3, 8, 13)
 		l.away = now.Add(d)
@@ -188,12 +211,14 @@ func (w *world) heal(r *rand.Rand) {
 	for _, n := range w.nodes {
 		if l := n.now(); l != nil {
 			l.mu.Lock()
-			l.trap, l.lose = nil, 0
+			l.trap, l.lose, l.full = nil, 0, 0
 			l.mu.Unlock()
 		}
 	}
+	w.setRight()
 	pass(time.Until(over)) // whatever stands still or hangs goes on
 	w.acts.Wait()          // whoever is to be born is
+	w.liftAll()
 	w.mu.Lock()
 	w.fault = time.Now()
 	w.healing = true
@@ -246,6 +271,9 @@ func (w *world) lanes() (list []interface {
 	}
 	if w.calendar != nil {
 		list = append(list, w.calendar)
+	}
+	if w.bench != nil {
+		list = append(list, w.bench)
 	}
 	return list
 }

@@ -59,6 +59,7 @@ func (l *life) runJob(ctx context.Context, q *queue.Job) error {
 	}
 	w.mu.Unlock()
 	w.note("node %d runs job %s", l.n.index, said.Name)
+	w.starts("job " + said.Name)
 	if twice {
 		w.fail("job %s was asked for once, and is there twice", said.Name)
 	}

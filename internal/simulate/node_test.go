@@ -10,6 +10,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/execution"
+	"github.com/pawlrun/pawl/internal/expect"
 	"github.com/pawlrun/pawl/internal/grant"
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/ledger"
@@ -22,6 +23,7 @@ import (
 	"github.com/pawlrun/pawl/internal/source/fetch"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/tool"
+	"github.com/pawlrun/pawl/internal/worker"
 	"github.com/pawlrun/pawl/internal/workflow"
 )
 
@@ -35,6 +37,25 @@ type node struct {
 	mu   sync.Mutex
 	life *life // the process that is there; nil: none. Guarded by mu
 	due  bool  // one is to be born; guarded by mu
+	wall wall  // guarded by mu
+}
+
+// wall is a clock on a wall: by how much it is wrong, and how many more looks at it
+// are before somebody sets it right.
+type wall struct {
+	off  time.Duration
+	left int
+}
+
+// reads is what the clock of the place says.
+func (n *node) reads() time.Time {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.wall.left == 0 {
+		return time.Now()
+	}
+	n.wall.left--
+	return time.Now().Add(n.wall.off)
 }
 
 // life is one process.
@@ -49,6 +70,7 @@ type life struct {
 	sources   *source.Service
 	schedules *schedule.Service
 	execution *execution.Service
+	workers   *worker.Service
 	kinds     lane.Kinds
 
 	ctx     context.Context
@@ -63,7 +85,9 @@ type life struct {
 	thaw   time.Time         // it stands still until then
 	away   time.Time         // the database refuses it until then
 	hang   time.Time         // the database does not answer it until then
+	slow   time.Time         // until then every answer takes long
 	lose   int               // commits of which it does not hear
+	full   int               // commits that the disk does not take
 	trap   *trap             // where it dies
 	counts map[uint64]uint64 // of steps, by who asks for what
 }
@@ -79,6 +103,7 @@ type trap struct {
 var (
 	errAway error = &pawl.Error{Code: pawl.CodeUnavailable, Msg: "the database cannot be reached (simulated)"}
 	errLost error = &pawl.Error{Code: pawl.CodeUnavailable, Msg: "the answer was lost (simulated)"}
+	errFull error = &pawl.Error{Code: pawl.CodeUnavailable, Msg: "the disk does not take it (simulated)"}
 	errDead error = &pawl.Error{Code: pawl.CodeUnavailable, Msg: "this process is dead (simulated)"}
 )
 
@@ -118,7 +143,7 @@ func (n *node) build() (*life, error) {
 	l.ctx, l.end = context.WithCancelCause(context.Background())
 	l.db = w.sim.Open(store.SimulatedProcess{Number: int64(n.index*100 + n.lives), Step: l.step, Stale: func(f store.Fence) {
 		w.fail("node %d writes in the name of bucket %d at epoch %d, which it does not have", n.index, f.Bucket, f.Epoch)
-	}})
+	}, Commit: l.commit, Now: n.reads})
 	var err error
 	if l.client, err = outbound.New(outbound.Config{Dial: w.upstream.dial(l)}); err != nil {
 		return nil, err
@@ -141,24 +166,29 @@ func (n *node) build() (*life, error) {
 			}
 		},
 	})
-	if l.workflows, err = workflow.New(workflow.Options{DB: l.db, Ledger: book, Scripts: goScripts{}, Tools: tools, Log: log}); err != nil {
+	host := lane.Host{Halt: func() store.HaltMark { return l.queue.Halt() }, Notify: tellPeople}
+	if l.workflows, err = workflow.New(workflow.Options{DB: l.db, Ledger: book, Scripts: goScripts{}, Tools: tools, Log: log, Host: host}); err != nil {
 		return nil, err
 	}
 	calls := quota.NewBook(l.db, nil, l.client, log)
 	if l.sources, err = source.New(source.Options{
 		DB: l.db, Ledger: book, Fetcher: fetch.New(fetch.Options{Client: l.client, Book: calls, Log: log}), Book: calls, Log: log, Workers: 2, Spool: w.spool,
-		Publish: l.publishRows,
+		Publish: l.publishRows, Host: host,
 	}); err != nil {
 		return nil, err
 	}
 	if l.execution, err = execution.New(execution.Config{DB: l.db, Graphs: graphsOf{w.graph, l}, Node: n.id, Log: log}); err != nil {
 		return nil, err
 	}
-	if l.schedules, err = schedule.New(schedule.Options{DB: l.db, Ledger: book, Executions: l.execution, Grants: grant.Service{}, Log: log}); err != nil {
+	if l.schedules, err = schedule.New(schedule.Options{DB: l.db, Ledger: book, Executions: l.execution, Grants: grant.Service{}, Log: log, Host: host}); err != nil {
 		return nil, err
 	}
 	l.kinds = lane.Kinds{l.workflows, l.sources, l.schedules}
+	l.workers = worker.New(worker.Config{DB: l.db, Log: log})
 	tasks := map[string]queue.Task{jobTask: {Run: l.runJob, Record: true}, prune.Name: prune.New(prune.Config{DB: l.db, Log: log}).Task()}
+	if w.plan.judged {
+		tasks[expect.Name] = expect.New(expect.Config{DB: l.db, Kinds: []expect.Kind{l.sources}, Log: log, Host: host}).Task()
+	}
 	for _, k := range l.kinds {
 		for name, t := range k.Tasks() {
 			tasks[name] = l.watched(t)
@@ -167,7 +197,7 @@ func (n *node) build() (*life, error) {
 	l.queue, err = queue.New(queue.Config{
 		DB: l.db, Log: log, Workers: 3, Pools: map[string]int{source.PoolName: 2, schedule.PoolName: 16}, Clock: l.clock, Lease: lease,
 		Node:  store.Node{ID: n.id, Name: fmt.Sprint("node ", n.index), Roles: "api,worker", Version: "test", Share: true},
-		Tasks: tasks, Observe: func(queue.Event) {},
+		Tasks: tasks, Observe: func(queue.Event) {}, Served: l.workers.Wake,
 		Renamed: func(id string) { n.id = id },
 	})
 	if err != nil {
@@ -176,6 +206,7 @@ func (n *node) build() (*life, error) {
 	for _, k := range l.kinds {
 		k.Attach(l.queue)
 	}
+	l.workers.Attach(l.queue)
 	return l, nil
 }
 
@@ -195,11 +226,17 @@ func (l *life) serve() error {
 	l.n.life = l
 	l.n.mu.Unlock()
 	l.ended.Go(func() { _ = l.queue.Run(l.ctx) })
+	if w.plan.has("worker") {
+		l.ended.Go(func() { l.workers.Run(l.ctx) })
+	}
 	var standing []store.JobSpec
 	for _, k := range l.kinds {
 		if w.plan.has(string(k.Kind())) {
 			standing = append(standing, k.Standing()...)
 		}
+	}
+	if w.plan.judged {
+		standing = append(standing, lane.StandingJob(expect.Name))
 	}
 	for _, job := range standing {
 		_, _ = l.queue.Enqueue(l.ctx, job) // the next start does
@@ -221,6 +258,7 @@ func (l *life) kill() {
 	l.db.Cut()
 	l.end(queue.ErrShutdown)
 	l.client.Close()
+	l.workers.Close()
 	go func() { _ = l.execution.Close(context.Background()) }()
 }
 
@@ -228,7 +266,7 @@ func (l *life) kill() {
 func (l *life) stop() {
 	l.mu.Lock()
 	l.leaves = true
-	l.away, l.hang, l.lose, l.trap = time.Time{}, time.Time{}, 0, nil
+	l.away, l.hang, l.slow, l.lose, l.full, l.trap = time.Time{}, time.Time{}, time.Time{}, 0, 0, nil
 	l.mu.Unlock()
 	pass(20 * time.Millisecond) // until nothing is on its way
 	l.n.mu.Lock()
@@ -236,6 +274,7 @@ func (l *life) stop() {
 		l.n.life = nil
 	}
 	l.n.mu.Unlock()
+	l.workers.Close()
 	l.end(queue.ErrShutdown)
 	l.ended.Wait()
 	_ = l.execution.Close(context.Background())
@@ -280,6 +319,9 @@ func (l *life) stands() {
 	}
 }
 
+// restless is how many exchanges with the database no history needs.
+const restless = 20_000
+
 // step is one exchange with the database.
 func (l *life) step(ctx context.Context, what string) error {
 	l.mu.Lock()
@@ -292,7 +334,12 @@ func (l *life) step(ctx context.Context, what string) error {
 	l.counts[asked]++
 	l.mu.Unlock()
 	w := l.n.w
-	w.steps.Add(1)
+	if n := w.steps.Add(1); n >= restless {
+		if n == restless {
+			w.fail("the database was asked %d times, now to %s at node %d: somebody does not come to rest", n, what, l.n.index)
+		}
+		return errDead
+	}
 	if *trace {
 		w.note("node %d: %s %d", l.n.index, what, n)
 	}
@@ -300,8 +347,11 @@ func (l *life) step(ctx context.Context, what string) error {
 	pass(time.Duration(20_000 + r.Int64N(w.slow)))
 	l.stands()
 	l.mu.Lock()
-	hang, away := l.hang, l.away
+	hang, away, slow := l.hang, l.away, l.slow
 	l.mu.Unlock()
+	if slow.After(time.Now()) {
+		pass(time.Duration(r.Int64N(int64(900 * time.Millisecond))))
+	}
 	if wait := time.Until(hang); wait > 0 && w.plan.shared {
 		select {
 		case <-time.After(wait):
@@ -344,6 +394,21 @@ func (l *life) step(ctx context.Context, what string) error {
 	return nil
 }
 
+// commit is whether the disk takes a transaction.
+func (l *life) commit() error {
+	l.mu.Lock()
+	if l.full == 0 {
+		l.mu.Unlock()
+		return nil
+	}
+	l.full--
+	over := time.Now().Add(time.Second)
+	l.blame(over)
+	l.mu.Unlock()
+	l.n.w.hurt("commit that was not taken", over)
+	return errFull
+}
+
 // watched is a task of a kind, which begins only where its lane belongs.
 func (l *life) watched(t queue.Task) queue.Task {
 	run := t.Run
@@ -379,7 +444,7 @@ var functions sync.Map
 // that ask at the same instant, it does not matter then who is the first: each has
 // chances of its own.
 func whoAsks(what string) uint64 {
-	var callers [24]uintptr
+	var callers [16]uintptr
 	sum := hashOf(what)
 	for _, pc := range callers[:runtime.Callers(3, callers[:])] {
 		name, known := functions.Load(pc)

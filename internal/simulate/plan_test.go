@@ -16,6 +16,8 @@ type plan struct {
 	nodes  int
 	kinds  []string // that have a lane
 	calm   bool     // no step is a fault
+	bare   bool     // the source makes its table, else it is there
+	judged bool     // something is expected of the source
 	steps  []step
 }
 
@@ -28,13 +30,16 @@ type step struct {
 
 func (p *plan) has(kind string) bool { return slices.Contains(p.kinds, kind) }
 
+func (p *plan) place() string {
+	if p.shared {
+		return fmt.Sprintf("a database of %d", p.nodes)
+	}
+	return "a file"
+}
+
 func (p *plan) String() string {
 	var b strings.Builder
-	on := "a file"
-	if p.shared {
-		on = fmt.Sprintf("a database that %d nodes share", p.nodes)
-	}
-	fmt.Fprintf(&b, "seed %d: %s on %s\n", p.seed, strings.Join(p.kinds, ", "), on)
+	fmt.Fprintf(&b, "seed %d: %s on %s\n", p.seed, strings.Join(p.kinds, ", "), p.place())
 	for _, s := range p.steps {
 		fmt.Fprintf(&b, "  %8s later: %s\n", s.after, s.what)
 	}
@@ -43,24 +48,27 @@ func (p *plan) String() string {
 
 // The steps, as often as they are likely.
 var (
-	faults       = []string{"crash", "crash", "crash", "crash", "stop", "refuse"} // a file that refuses is a disk that is full
+	faults       = []string{"crash", "crash", "crash", "crash", "stop", "refuse", "full disk", "slow disk", "clock"} // a file that refuses is one that cannot be opened
 	sharedFaults = []string{"lose answers", "lose answers", "freeze", "freeze", "freeze", "hang", "outage", "cut link"}
 	stepsOf      = map[string][]string{
 		"jobs": {"enqueue", "enqueue", "enqueue", "enqueue later"},
 		"workflow": {
-			"publish", "publish", "publish", "publish", "trouble", "trouble", "trouble", "bad read", "say", "say", "say", "skip", "pause", "resume", "resume",
+			"publish", "publish", "publish", "publish", "publish again", "trouble", "trouble", "trouble", "bad read", "say", "say", "say", "skip", "pause", "resume", "resume",
 			"deploy", "run now", "revoke rule",
 		},
-		"source":   {"items", "items", "items", "bad upstream", "bad upstream", "fetch now", "pause source", "resume source", "edit source"},
-		"schedule": {"graph", "graph", "graph", "answer", "edit schedule", "switch schedule", "fire", "revoke grant", "cancel run"},
+		"source":   {"items", "items", "items", "bad upstream", "bad upstream", "fetch now", "pause source", "resume source", "edit source", "delete source"},
+		"worker":   {"wish", "wish", "wish", "hand", "hand", "hand", "hand", "withdraw", "change task"},
+		"schedule": {"graph", "graph", "graph", "answer", "edit schedule", "switch schedule", "fire", "revoke grant", "cancel run", "delete schedule"},
 	}
-	gaps = []time.Duration{0, 3 * time.Millisecond, 40 * time.Millisecond, 300 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second, 8 * time.Second, 14 * time.Second}
+	everywhere = []string{"halt", "lift", "lift", "retention", "retention"}
+	gaps       = []time.Duration{0, 3 * time.Millisecond, 40 * time.Millisecond, 300 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second, 8 * time.Second, 14 * time.Second}
 )
 
 // kindSets are which kinds have lanes: mostly one, because what goes wrong
 // between two of them needs fewer histories than what goes wrong in one.
 var kindSets = [][]string{
 	{"jobs"}, {"jobs"}, {"workflow"}, {"workflow"}, {"workflow"}, {"source"}, {"schedule"}, {"jobs", "workflow"}, {"source", "workflow"}, {"jobs", "workflow", "source", "schedule"},
+	{"worker"}, {"worker"}, {"jobs", "worker"},
 }
 
 // newPlan draws a history.
@@ -70,6 +78,7 @@ func newPlan(seed uint64) *plan {
 	if p.shared {
 		p.nodes = pick(r, []int{1, 2, 2, 3})
 	}
+	p.bare, p.judged = p.has("source") && seed%6 == 0, p.has("source") && seed%3 == 1
 	n := pick(r, []int{2, 3, 4, 5, 6, 8, 12})
 	for range n {
 		what := ""
@@ -78,6 +87,8 @@ func newPlan(seed uint64) *plan {
 			what = pick(r, sharedFaults)
 		case fault:
 			what = pick(r, faults)
+		case r.IntN(14) == 0:
+			what = pick(r, everywhere)
 		default:
 			what = pick(r, stepsOf[pick(r, p.kinds)])
 		}

@@ -4,8 +4,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -38,8 +40,48 @@ type outcome struct {
 	took   time.Duration // of simulated time
 }
 
+// cost is what histories of one sort take of a processor.
+type cost struct {
+	n    int
+	used time.Duration
+}
+
+// places are the databases in which histories are lived. Making a table while a
+// history is lived costs as much as the history, because every statement is planned
+// anew, then and when it is forgotten: so most sources find the table that one
+// before them left, and some make theirs on a database of its own.
+type places struct{ full, bare *store.Simulation }
+
+func newPlaces(t *testing.T) *places {
+	t.Helper()
+	old := runtime.GOMAXPROCS(1) // what runs at one instant, runs in one order
+	gc := debug.SetGCPercent(800)
+	t.Cleanup(func() { runtime.GOMAXPROCS(old); debug.SetGCPercent(gc) })
+	p := &places{}
+	for _, sim := range []**store.Simulation{&p.full, &p.bare} {
+		made, err := store.NewSimulation(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = made.Close() })
+		*sim = made
+	}
+	if err := makeItems(t.Context(), p.full.Open(store.SimulatedProcess{})); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// of is where a history is lived.
+func (p *places) of(h *plan) *store.Simulation {
+	if h.bare {
+		return p.bare
+	}
+	return p.full
+}
+
 // liveOnce lives a plan in a bubble of its own.
-func liveOnce(t *testing.T, p *plan, sim *store.Simulation) (out outcome) {
+func liveOnce(t *testing.T, p *plan, sim *places) (out outcome) {
 	t.Helper()
 	var made atomic.Uint64
 	var mu sync.Mutex
@@ -54,7 +96,7 @@ func liveOnce(t *testing.T, p *plan, sim *store.Simulation) (out outcome) {
 	})
 	defer store.SimulateIDs(nil)
 	synctest.Test(t, func(t *testing.T) {
-		w, err := live(p, sim, t.TempDir())
+		w, err := live(p, sim.of(p), t.TempDir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,13 +109,7 @@ func liveOnce(t *testing.T, p *plan, sim *store.Simulation) (out outcome) {
 // cluster and around it, nothing is lost, nothing is done twice, lanes are serial,
 // slots run once, what is due runs in time, and what people are told is true.
 func TestHistories(t *testing.T) {
-	sim, err := store.NewSimulation(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = sim.Close() })
-	old := runtime.GOMAXPROCS(1) // what runs at one instant, runs in one order
-	defer runtime.GOMAXPROCS(old)
+	sim := newPlaces(t)
 	if *oneSeed >= 0 {
 		if *loud {
 			logTo = os.Stderr
@@ -88,21 +124,20 @@ func TestHistories(t *testing.T) {
 	}
 	begin := time.Now()
 	n, steps, lived := 0, int64(0), time.Duration(0)
-	cost := map[string]*struct {
-		n    int
-		used time.Duration
-	}{"a file": {}, "a shared database": {}}
+	costs := map[string]*cost{}
 	counts := map[string]int{}
 	for seed := *from; *seeds > 0 && n < *seeds || *seeds == 0 && time.Since(begin) < *budget; seed++ {
 		p := newPlan(seed)
-		on := cost["a file"]
-		if p.shared {
-			on = cost["a shared database"]
-		}
 		before := processorTime()
 		out := liveOnce(t, p, sim)
-		on.n++
-		on.used += processorTime() - before
+		used := processorTime() - before
+		for _, of := range []string{strings.Join(p.kinds, ", "), p.place()} {
+			if costs[of] == nil {
+				costs[of] = &cost{}
+			}
+			costs[of].n++
+			costs[of].used += used
+		}
 		n++
 		steps += out.steps
 		lived += out.took
@@ -116,20 +151,16 @@ func TestHistories(t *testing.T) {
 		}
 	}
 	t.Logf("%d histories of %v in %v, %d exchanges with the database, faults %v", n, lived.Round(time.Second), time.Since(begin).Round(time.Millisecond), steps, counts)
-	for on, c := range cost {
-		t.Logf("on %s: %d, %.0f for each second of a processor", on, c.n, float64(c.n)/c.used.Seconds())
+	for _, of := range slices.Sorted(maps.Keys(costs)) {
+		c := costs[of]
+		t.Logf("%s: %d, %.0f for each second of a processor", of, c.n, float64(c.n)/c.used.Seconds())
 	}
 }
 
 // A seed is a history. What remains of chance is the runtime's, which draws the
 // order of timers of one instant, so not every one happens again as it did.
 func TestMostSeedsRepeatThemselves(t *testing.T) {
-	sim, err := store.NewSimulation(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = sim.Close() })
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	sim := newPlaces(t)
 	const n = 20
 	same := 0
 	for seed := uint64(1); seed <= n; seed++ {
@@ -143,7 +174,7 @@ func TestMostSeedsRepeatThemselves(t *testing.T) {
 }
 
 // report shortens a history that fails and tells it.
-func report(t *testing.T, p *plan, out outcome, sim *store.Simulation) {
+func report(t *testing.T, p *plan, out outcome, sim *places) {
 	t.Helper()
 	shortest, told := p, out
 	for again := !*long; again; {

@@ -11,11 +11,13 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/source/spec"
+	"github.com/pawlrun/pawl/internal/source/table"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -125,6 +127,9 @@ type feed struct {
 	w      *world
 	n      int
 	healed int64
+	gone   bool         // somebody deleted it, or tried to
+	paused bool         // somebody paused it, or tried to
+	since  atomic.Int64 // when something was last expected anew, in ms
 }
 
 const feedDefinition = `kind: source
@@ -138,6 +143,22 @@ write: {mode: upsert, key: [id]}
 offsetPagination: {pageParam: page, limitParam: limit, limit: 2, hasMorePath: more}
 schedule: interval:%ds
 `
+
+// makeItems makes the table of the source, as one before it did.
+func makeItems(ctx context.Context, db *store.DB) error {
+	list, err := spec.Parse("feed.yaml", fmt.Appendf(nil, feedDefinition, 30))
+	if err != nil {
+		return err
+	}
+	plan, err := table.New(db.Name(), list[0])
+	if err != nil {
+		return err
+	}
+	return db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		_, err := plan.Ensure(ctx, tx)
+		return err
+	})
+}
 
 func newFeed(w *world, r *rand.Rand) *feed {
 	f := &feed{w: w}
@@ -158,6 +179,9 @@ func (f *feed) more(r *rand.Rand) {
 // apply puts the definition in force.
 func (f *feed) apply(at, every int) {
 	text := fmt.Sprintf(feedDefinition, every)
+	if f.w.plan.judged {
+		text += "expect: {freshWithin: " + fresh.String() + "}\n"
+	}
 	if f.w.shop != nil {
 		text += "publish: {workflow: shop, topic: in}\n"
 	}
@@ -172,6 +196,7 @@ func (f *feed) apply(at, every int) {
 			return err
 		})
 	})
+	f.since.Store(time.Now().UnixMilli())
 	f.w.note("apply source every %ds: %v", every, err)
 	f.w.refused("apply", err)
 }
@@ -189,6 +214,8 @@ func (f *feed) act(r *rand.Rand, what string) {
 		u.mu.Unlock()
 		f.more(r)
 		f.command(r, "fetch now")
+	case "delete source":
+		f.delete(r)
 	case "edit source":
 		f.apply(r.IntN(len(f.w.nodes)), pick(r, []int{30, 45, 60}))
 	default:
@@ -197,10 +224,12 @@ func (f *feed) act(r *rand.Rand, what string) {
 }
 
 func (f *feed) command(r *rand.Rand, what string) {
+	f.paused = f.paused || what == "pause source"
+	f.since.Store(time.Now().UnixMilli())
 	_ = f.w.do(r, what, func(ctx context.Context, l *life, tx *store.Tx) (err error) {
 		switch what {
 		case "pause source":
-			_, err = l.sources.Pause(ctx, tx, "feed", "tester")
+			_, err = l.sources.Pause(ctx, tx, "feed", "tester", lane.PauseTerms{})
 		case "resume source":
 			_, err = l.sources.Resume(ctx, tx, "feed", "tester")
 		case "fetch now":
@@ -215,6 +244,7 @@ func (f *feed) heal(r *rand.Rand, round int) bool {
 		f.w.upstream.mu.Lock()
 		f.w.upstream.fates = nil
 		f.w.upstream.mu.Unlock()
+		f.restore()
 		f.healed = time.Now().UnixMilli()
 		f.command(r, "resume source")
 		f.command(r, "fetch now")
@@ -262,7 +292,8 @@ func (f *feed) check() {
 	if len(have) != len(w.upstream.items) {
 		w.fail("the table has %d items, and the upstream %d", len(have), len(w.upstream.items))
 	}
-	if w.shop != nil {
+	f.checkNotices()
+	if w.shop != nil && !w.pruned && !f.gone {
 		told := w.rows(`select sum(rows_new + rows_changed)||'' from source_runs`)
 		events := w.rows(`select count(*)||'' from events where topic = 'in' and message_id not like 'e%' and message_id not like 'p%'`)
 		if told[0][0] != events[0][0] {

@@ -79,6 +79,11 @@ type world struct {
 	working  map[string][]turn // by lane: what runs; guarded by mu
 	counts   map[string]int    // faults by kind; guarded by mu
 	healing  bool
+	halted   time.Time     // since when everything is known to be halted; guarded by mu
+	halts    bool          // there was a halt; guarded by mu
+	pruned   bool          // something may have been removed; guarded by mu
+	skew     time.Duration // by how much clocks were wrong at most; guarded by mu
+	bench    *bench
 	shop     *shop
 	feed     *feed
 	calendar *calendar

@@ -13,6 +13,7 @@ import (
 	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/store/sourcestore"
 	"github.com/pawlrun/pawl/internal/terms"
+	"github.com/pawlrun/pawl/internal/timing"
 )
 
 // What applying a definition did.
@@ -36,6 +37,10 @@ var errDry = errors.New("dry run")
 // The same definition changes nothing. A run that is under way goes on with the
 // one that it began with.
 func (s *Service) Apply(ctx context.Context, tx *store.Tx, d spec.Definition, by string) (Applied, error) {
+	plan, err := s.holdCalendars(ctx, tx, d) // before sources, as whoever changes a calendar does
+	if err != nil {
+		return Applied{}, err
+	}
 	was, err := sourcestore.In(tx).HoldSource(ctx, d.Name)
 	if err != nil && !errors.Is(err, pawl.ErrNotFound) {
 		return Applied{}, err
@@ -48,7 +53,7 @@ func (s *Service) Apply(ctx context.Context, tx *store.Tx, d spec.Definition, by
 		return Applied{}, wrong
 	}
 	if err != nil {
-		return s.create(ctx, tx, d, raw, by)
+		return s.create(ctx, tx, d, raw, plan, by)
 	}
 	if !was.DeletingAt.IsZero() {
 		return Applied{}, lane.Refuse("apply source", "deleting", "source "+was.Name+" is being deleted", "Try again when it is gone.")
@@ -63,15 +68,21 @@ func (s *Service) Apply(ctx context.Context, tx *store.Tx, d spec.Definition, by
 	if err != nil {
 		return Applied{}, err
 	}
+	if now, err = s.planSource(ctx, tx, now, d, was.Definition, plan); err != nil {
+		return Applied{}, err
+	}
 	return Applied{Source: now, What: Updated, Previous: was.Definition}, s.applied(ctx, tx, now, "source.update", by)
 }
 
-func (s *Service) create(ctx context.Context, tx *store.Tx, d spec.Definition, raw json.RawMessage, by string) (Applied, error) {
+func (s *Service) create(ctx context.Context, tx *store.Tx, d spec.Definition, raw json.RawMessage, plan timing.Plan, by string) (Applied, error) {
 	if err := s.checkTable(ctx, tx, d, ""); err != nil {
 		return Applied{}, err
 	}
 	now, err := sourcestore.In(tx).InsertSource(ctx, sourcestore.Source{Name: d.Name, Definition: raw, Version: d.Version(), Status: d.Status}, by)
 	if err != nil {
+		return Applied{}, err
+	}
+	if now, err = s.planSource(ctx, tx, now, d, nil, plan); err != nil {
 		return Applied{}, err
 	}
 	// The retry state is there from now on, and its first period begins.
@@ -153,6 +164,9 @@ func (s *Service) applied(ctx context.Context, tx *store.Tx, src sourcestore.Sou
 		return err
 	}
 	if err := runstore.In(tx).SetKeep(ctx, pawl.KindSource, src.Name, terms.KeepText(d.Keep)); err != nil {
+		return err
+	}
+	if err := runstore.In(tx).SetExpect(ctx, pawl.KindSource, src.Name, terms.ExpectText(d.Expect)); err != nil {
 		return err
 	}
 	s.cfg.Emit(tx, lane.Change{Ref: refOf(src.Name), What: "applied"})

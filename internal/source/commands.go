@@ -28,6 +28,9 @@ const (
 // off. Our own limit does not refuse it: the run waits for the limit.
 func (s *Service) RunNow(ctx context.Context, tx *store.Tx, name, by string) error {
 	const op = "run source"
+	if err := lane.RefuseHalted(ctx, tx, op); err != nil {
+		return err
+	}
 	src, err := sourcestore.In(tx).HoldSource(ctx, name)
 	if err != nil {
 		return err
@@ -56,24 +59,35 @@ func (s *Service) RunNow(ctx context.Context, tx *store.Tx, name, by string) err
 }
 
 // Pause keeps a source from starting anything and cancels a fetch that is under
-// way, in the caller's transaction; pages that were written stay. It reports
-// whether anything changed.
-func (s *Service) Pause(ctx context.Context, tx *store.Tx, name, by string) (bool, error) {
+// way, in the caller's transaction; pages that were written stay. Of one that is
+// paused, what was said about it is replaced. It reports whether anything changed.
+func (s *Service) Pause(ctx context.Context, tx *store.Tx, name, by string, terms lane.PauseTerms) (bool, error) {
 	src, err := sourcestore.In(tx).HoldSource(ctx, name)
-	if err != nil || !src.PausedAt.IsZero() {
+	if err != nil {
 		return false, err
 	}
-	if err := sourcestore.In(tx).SetSourcePaused(ctx, src.ID, true); err != nil {
+	known, err := runstore.In(tx).GetLane(ctx, pawl.KindSource, name)
+	if err != nil {
 		return false, err
 	}
-	if err := s.cancelActive(ctx, tx, src); err != nil {
+	changed, err := lane.Pause(ctx, tx, s.jobs, known, terms, by)
+	if err != nil {
+		return false, err
+	}
+	if src.PausedAt.IsZero() {
+		if err := sourcestore.In(tx).SetSourcePaused(ctx, src.ID, true); err != nil {
+			return false, err
+		}
+		changed, err = true, s.cancelActive(ctx, tx, src)
+	}
+	if err != nil || !changed {
 		return false, err
 	}
 	if err := s.settle(ctx, tx, name); err != nil {
 		return false, err
 	}
 	s.cfg.Emit(tx, lane.Change{Ref: refOf(name), What: "paused"})
-	return true, tx.Audit(ctx, by, "source.pause", "source:"+name, nil)
+	return true, tx.Audit(ctx, by, "source.pause", "source:"+name, lane.AuditPause(terms))
 }
 
 // Resume lets a source run again, in the caller's transaction; one that was
@@ -94,7 +108,7 @@ func (s *Service) Resume(ctx context.Context, tx *store.Tx, name, by string) (bo
 	if src.PausedAt.IsZero() && !halted {
 		return false, nil
 	}
-	if err := sourcestore.In(tx).SetSourcePaused(ctx, src.ID, false); err != nil {
+	if err := s.setUnpaused(ctx, tx, v); err != nil {
 		return false, err
 	}
 	if halted {
@@ -196,13 +210,19 @@ const deleteBatch = 5000
 
 // Delete removes a source: a fetch that is under way is cancelled, and then its
 // rows, its state and its definition go. It can be asked again after a crash.
-// With keepRows the table stays as it is.
-func (s *Service) Delete(ctx context.Context, name string, keepRows bool, by string) (rows int64, err error) {
+// With keepRows the table stays as it is. One that is needed is not deleted; the
+// refusal names what the owner may know of.
+func (s *Service) Delete(ctx context.Context, name string, keepRows bool, owner, by string) (rows int64, err error) {
 	var v *view
 	err = s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		src, err := sourcestore.In(tx).HoldSource(ctx, name)
 		if err != nil {
 			return err
+		}
+		if src.DeletingAt.IsZero() {
+			if err := s.cfg.Needs.RefuseDelete(ctx, tx, name, owner); err != nil {
+				return err
+			}
 		}
 		if err := sourcestore.In(tx).SetSourceDeleting(ctx, src.ID); err != nil {
 			return err

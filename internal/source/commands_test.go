@@ -10,6 +10,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/source/spec"
 	"github.com/pawlrun/pawl/internal/store"
@@ -46,7 +47,10 @@ func TestRunNowIsRefusedWithItsReason(t *testing.T) {
 		if err := ask(); err != nil {
 			t.Errorf("after a reset: %v", err)
 		}
-		k.write(func(ctx context.Context, tx *store.Tx) error { _, err := k.s.Pause(ctx, tx, "s", "me"); return err })
+		k.write(func(ctx context.Context, tx *store.Tx) error {
+			_, err := k.s.Pause(ctx, tx, "s", "me", lane.PauseTerms{})
+			return err
+		})
 		if err := ask(); reasonOf(err) != ReasonPaused {
 			t.Errorf("while it is paused: %v", err)
 		}
@@ -111,7 +115,7 @@ func TestDeletingCancelsAndRemoves(t *testing.T) {
 			if r.URL.Query().Get("page") != "3" {
 				return false
 			}
-			rows, err := k.s.Delete(context.Background(), "s", false, "me")
+			rows, err := k.s.Delete(context.Background(), "s", false, "", "me")
 			if err != nil {
 				t.Error(err)
 			}

@@ -13,6 +13,7 @@
 //	quota      may the domain be called? (asking consumes nothing)
 //	retry      is it not backing off, and is its budget not used up?
 //	worker     is there a worker of the queue that takes it?
+//	halt       is everything halted?
 //
 // Jobs of sources have workers of their own in the queue, as many as
 // --source-queue: these are the places of the bounded queue. Of those that have

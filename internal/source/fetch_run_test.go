@@ -150,7 +150,10 @@ func TestAFailedFetchIsInTheRowOfItsLane(t *testing.T) {
 			t.Errorf("people were told %v", k.notices)
 		}
 		k.fault = nil
-		for _, do := range []func(ctx context.Context, tx *store.Tx, name, by string) (bool, error){k.s.Pause, k.s.Resume} { // which mends nothing
+		pause := func(ctx context.Context, tx *store.Tx, name, by string) (bool, error) {
+			return k.s.Pause(ctx, tx, name, by, lane.PauseTerms{})
+		}
+		for _, do := range []func(ctx context.Context, tx *store.Tx, name, by string) (bool, error){pause, k.s.Resume} { // which mends nothing
 			k.write(func(ctx context.Context, tx *store.Tx) error {
 				_, err := do(ctx, tx, "s", "t")
 				return err
@@ -295,7 +298,10 @@ func TestEveryGateIsToldApart(t *testing.T) {
 		if got := closed(); !slices.Equal(got, []string{gateSchedule, gateQuota, gateRetry}) {
 			t.Errorf("closed are %v, want retry too", got)
 		}
-		k.write(func(ctx context.Context, tx *store.Tx) error { _, err := k.s.Pause(ctx, tx, "s", "me"); return err })
+		k.write(func(ctx context.Context, tx *store.Tx) error {
+			_, err := k.s.Pause(ctx, tx, "s", "me", lane.PauseTerms{})
+			return err
+		})
 		if got := closed(); got[0] != gateWanted {
 			t.Errorf("closed are %v, want wanted first", got)
 		}

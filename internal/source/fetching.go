@@ -33,6 +33,7 @@ type saved struct {
 	Mark     string         `json:"mark,omitempty"`  // the greatest value seen so far
 	Bytes    int64          `json:"bytes,omitempty"` // that were read so far
 	At       time.Time      `json:"at"`
+	For      time.Time      `json:"for,omitzero"` // the instant that it stood for, if requests depend on it
 }
 
 // savedFor is how long a place in a list of pages is trusted.
@@ -60,7 +61,7 @@ func (s *Service) fetch(ctx context.Context, c lane.Claim, id string) error {
 	if err != nil {
 		return pawl.IgnoreNotFound(err)
 	}
-	if v.row.Status != pawl.StatusActive && !v.evaluate().open {
+	if v.row.Status != pawl.StatusActive && !v.evaluate().open || s.halts(v) {
 		return nil // it waited for its place, and something changed
 	}
 	f := &fetching{Service: s, claim: c, view: v, def: v.def}
@@ -112,7 +113,7 @@ func (f *fetching) begin(ctx context.Context) error {
 		if err := sourcestore.In(tx).InsertSourceRun(ctx, r); err != nil {
 			return err
 		}
-		return sourcestore.In(tx).SourceBegan(ctx, f.view.source.ID)
+		return sourcestore.In(tx).SourceBegan(ctx, f.view.source.ID, f.view.standsFor())
 	}, store.Lazy)
 	return err
 }
@@ -121,10 +122,13 @@ func (f *fetching) begin(ctx context.Context) error {
 // it failed if the API keeps the place, or at the first page.
 func (f *fetching) resume(now time.Time) error {
 	f.at, f.resumed, f.reached = saved{}, false, 0
-	f.ask = fetch.Ask{Definition: f.def, Spool: f.cfg.Spool}
+	f.ask = fetch.Ask{Definition: f.def, Spool: f.cfg.Spool, At: f.run.ScheduledFor}
+	if f.def.UsesInstant() {
+		f.at.For = f.run.ScheduledFor
+	}
 	var was saved
 	state := f.view.state
-	known := len(state.Position) > 0 && json.Unmarshal(state.Position, &was) == nil && state.PositionOf == f.view.source.Version
+	known := len(state.Position) > 0 && json.Unmarshal(state.Position, &was) == nil && state.PositionOf == f.view.source.Version && was.For.Equal(f.at.For)
 	if known {
 		f.reached = was.Position.Page
 	}
@@ -393,6 +397,9 @@ func (f *fetching) commit(ctx context.Context, tx *store.Tx, after saved) (runst
 		mark = raw
 	}
 	if err := sourcestore.In(tx).SourceSucceeded(ctx, f.view.source.ID, mark); err != nil {
+		return runstore.Run{}, err
+	}
+	if err := f.cfg.Needs.Fetched(ctx, tx, f.view.source.Name); err != nil {
 		return runstore.Run{}, err
 	}
 	done, err := f.ledger.Commit(ctx, tx, f.run, nil)

@@ -31,7 +31,7 @@ type verdict struct {
 // and the views go by.
 func (v *view) evaluate() verdict {
 	d := verdict{open: true, gates: []lane.Gate{
-		v.gateWanted(), v.gateSchedule(), v.gateInFlight(), v.gateQuota(), v.gateRetry(), {Name: gateWorker, Open: !v.there.Missing, Text: v.there.Sentence()},
+		v.gateWanted(), v.gateSchedule(), v.gateInFlight(), v.gateQuota(), v.gateRetry(), {Name: gateWorker, Open: !v.there.Missing, Text: v.there.Sentence()}, lane.HaltGate(v.there),
 	}}
 	for _, g := range d.gates {
 		if g.Open {
@@ -52,8 +52,12 @@ func (v *view) gateWanted() lane.Gate {
 	switch {
 	case !v.source.DeletingAt.IsZero():
 		return lane.Gate{Name: gateWanted, Text: "It is being deleted."}
-	case !v.source.PausedAt.IsZero():
-		return lane.Gate{Name: gateWanted, Text: "It has been paused since " + pawl.FormatTime(v.source.PausedAt) + "."}
+	case v.paused():
+		g := lane.Gate{Name: gateWanted, Text: "It has been paused since " + pawl.FormatTime(v.source.PausedAt) + "."}
+		if !v.known.Pause.At.IsZero() {
+			g.Text = lane.PausedWords(v.known.Pause)
+		}
+		return g
 	case !v.wanted():
 		return lane.Gate{Name: gateWanted, Text: fmt.Sprintf("Its status is %q, and only active sources run.", v.source.Status)}
 	case v.newest.Status != pawl.StatusActive && v.row.ID != "" && run.Halts(v.newest, v.exhausted()):
@@ -68,11 +72,26 @@ func (v *view) gateSchedule() lane.Gate {
 	case g.Until.IsZero():
 		g.Text = "Its schedule has ended."
 	case g.Until.After(v.now):
-		g.Text = "It is due at " + pawl.FormatTime(g.Until) + "; the last run was at " + pawl.FormatTime(v.lastRun()) + "."
+		g.Text = "It is due at " + pawl.FormatTime(g.Until) + v.lastWords() + v.leftOutWords()
 	default:
 		g.Open, g.Text = true, v.dueWords()
 	}
 	return g
+}
+
+func (v *view) lastWords() string {
+	if v.lastRun().IsZero() {
+		return "; it has never run."
+	}
+	return "; the last run was at " + pawl.FormatTime(v.lastRun()) + "."
+}
+
+// leftOutWords tells of the time before the next one, if that is left out.
+func (v *view) leftOutWords() string {
+	if at, why, out := v.times.LeftOut(v.now); out && !v.times.Floats() {
+		return " " + pawl.FormatTime(at) + " is left out: " + why + "."
+	}
+	return ""
 }
 
 func (v *view) dueWords() string {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/outbound"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/quota"
@@ -212,7 +213,10 @@ func TestAChangeBetweenLookingAndBeginningIsSeen(t *testing.T) {
 		looks := 0
 		b.peek = func() {
 			if looks++; looks == 2 { // the last look before it begins
-				k.write(func(ctx context.Context, tx *store.Tx) error { _, err := k.s.Pause(ctx, tx, "s", "me"); return err })
+				k.write(func(ctx context.Context, tx *store.Tx) error {
+					_, err := k.s.Pause(ctx, tx, "s", "me", lane.PauseTerms{})
+					return err
+				})
 			}
 		}
 		k.work(src)

@@ -202,7 +202,7 @@ func (k *kit) checkRow(name string) {
 		if v, err = k.s.loadFrom(ctx, tx, src); err != nil {
 			return err
 		}
-		state, _ := v.status()
+		state := v.lane(sourcestore.SourceRun{}).State
 		found, err = sourcestore.In(tx).FindSources(ctx, runstore.LaneFilter{State: string(state), Text: name}, "", 1)
 		return err
 	})

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -42,6 +43,9 @@ func (s *Service) work(ctx context.Context, c lane.Claim, id string) (time.Time,
 	if d := v.evaluate(); !d.open && v.row.Status != pawl.StatusActive {
 		return d.at, s.settleOnce(ctx, v)
 	}
+	if s.halts(v) {
+		return time.Time{}, cmp.Or(s.settleOnce(ctx, v), queue.ErrHalted)
+	}
 	select {
 	case s.places <- struct{}{}:
 		defer func() { <-s.places }()
@@ -60,9 +64,15 @@ func (s *Service) work(ctx context.Context, c lane.Claim, id string) (time.Time,
 	}
 	d := v.evaluate()
 	if d.open {
-		d.at = v.now // it is due again already
+		d.at = v.now // it is due again already, or everything was halted while it waited for its place
 	}
 	return d.at, s.settleOnce(ctx, v)
+}
+
+// halts reports whether a fetch would start while everything is halted. One that a
+// crash cut off goes on to its end.
+func (s *Service) halts(v *view) bool {
+	return v.row.Status != pawl.StatusActive && s.cfg.Halt().Active()
 }
 
 func (s *Service) byID(ctx context.Context, id string) (*view, error) {
@@ -113,7 +123,7 @@ func (s *Service) activate(ctx context.Context, tx *store.Tx, c lane.Claim, v *v
 	}
 	return s.ledger.Begin(ctx, tx, c.Fence(), ledger.Spec{
 		Kind: pawl.KindSource, Lane: v.source.Name, Handler: v.source.Name, HandlerType: pawl.HandlerSource,
-		Trigger: v.trigger(), ScheduledFor: v.dueAt(), ScriptVersion: v.source.Version,
+		Trigger: v.trigger(), ScheduledFor: v.instant(), ScriptVersion: v.source.Version,
 	})
 }
 

@@ -16,6 +16,8 @@ import (
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/store/sourcestore"
+	"github.com/pawlrun/pawl/internal/timing"
+	"github.com/pawlrun/pawl/internal/when"
 )
 
 // view is everything that decides what a source does next, as it was at one
@@ -25,6 +27,8 @@ type view struct {
 	source sourcestore.Source
 	def    spec.Definition
 	state  sourcestore.SourceState
+	times  when.Schedule // when it is due; zero if its zone was lost
+	plan   timing.Plan
 	retry  run.Retry    // of the present period
 	row    runstore.Run // the newest run; zero if it never ran
 	newest run.Run
@@ -92,6 +96,9 @@ func (s *Service) loadFrom(ctx context.Context, tx *store.Tx, src sourcestore.So
 	if v.state, err = sourcestore.In(tx).GetSourceState(ctx, src.ID); err != nil {
 		return nil, err
 	}
+	if err := s.loadTimes(ctx, tx, v); err != nil {
+		return nil, err
+	}
 	row, err := runstore.In(tx).GetRetry(ctx, pawl.KindSource, src.Name)
 	switch {
 	case err == nil:
@@ -136,29 +143,6 @@ func (s *Service) lastRow(ctx context.Context, tx *store.Tx, v *view) (time.Time
 // wanted reports whether the source is meant to run.
 func (v *view) wanted() bool {
 	return v.source.Status == spec.Active && v.source.PausedAt.IsZero() && v.source.DeletingAt.IsZero()
-}
-
-// dueAt is when the schedule lets it run next; zero if never.
-func (v *view) dueAt() time.Time {
-	if !v.state.RequestedAt.IsZero() {
-		return v.state.RequestedAt
-	}
-	if v.unfinished() {
-		return v.state.LastAttemptAt
-	}
-	last := v.lastRun()
-	if last.IsZero() {
-		return v.source.CreatedAt
-	}
-	schedule, err := v.def.Schedule.When()
-	if err != nil {
-		return time.Time{}
-	}
-	next, ok := schedule.Next(last)
-	if !ok {
-		return time.Time{}
-	}
-	return next
 }
 
 // unfinished: the last fetch did not end well and is to be tried again.

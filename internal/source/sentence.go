@@ -44,11 +44,16 @@ func (v *view) sentence(issue run.Issue) string {
 		return ""
 	case run.IssueNoWorker:
 		return v.there.Sentence()
+	case run.IssueHalted:
+		return v.there.Halt.Sentence()
 	case run.IssuePaused:
-		if v.source.PausedAt.IsZero() {
-			return v.gateWanted().Text
+		switch text := v.gateWanted().Text; {
+		case !v.paused():
+			return text
+		case v.known.Pause.At.IsZero():
+			return strings.TrimSuffix(text, ".") + "; resume it to continue."
 		}
-		return strings.TrimSuffix(v.gateWanted().Text, ".") + "; resume it to continue."
+		return lane.PausedSentence(v.known.Pause)
 	case run.IssueRecovering:
 		if v.putOff() {
 			return strings.TrimSuffix(v.row.ErrorMessage, ".") + "."
@@ -88,6 +93,10 @@ func (v *view) remedy(issue run.Issue) string {
 		return ""
 	case run.IssueNoWorker:
 		return run.StartWorker
+	case run.IssueHalted:
+		return run.Unhalt
+	case run.IssueExpectation:
+		return lane.ExpectationRemedy(pawl.KindSource, name)
 	case run.IssuePaused:
 		if v.source.PausedAt.IsZero() {
 			return "pawl apply -f FILE" // in which it says status: active
@@ -162,13 +171,16 @@ func (s *Service) changed(ctx context.Context, tx *store.Tx, src *sourcestore.So
 func chainCause(v *view) string { return pawl.FormatTime(v.retry.PeriodStart) }
 
 func (v *view) lane(last sourcestore.SourceRun) lane.Lane {
-	word, issue := v.there.Over(v.status())
-	l := lane.Lane{
-		Ref: refOf(v.source.Name), ID: v.source.ID, State: word, Issue: issue, Sentence: v.sentence(issue), Do: v.remedy(issue),
-		Paused: !v.source.PausedAt.IsZero(), Labels: v.def.Labels,
+	l := lane.Lane{Ref: refOf(v.source.Name), ID: v.source.ID, Paused: !v.source.PausedAt.IsZero(), Pause: v.known.Pause, Labels: v.def.Labels}
+	l.State, l.Issue = v.status()
+	l.Sentence = v.sentence(l.Issue)
+	l.Expecting(v.known)
+	if l.State, l.Issue = v.there.Over(l.State, l.Issue); l.Issue == run.IssueNoWorker || l.Issue == run.IssueHalted {
+		l.Sentence = v.sentence(l.Issue)
 	}
-	if schedule, err := v.def.Schedule.When(); err == nil {
-		l.Schedule = schedule.Describe()
+	l.Do = v.remedy(l.Issue)
+	if v.times.Kind() != "" {
+		l.Schedule = v.times.Describe()
 	}
 	if d := v.evaluate(); v.wanted() && v.row.Status != pawl.StatusActive {
 		l.NextAt = d.at

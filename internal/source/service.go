@@ -9,8 +9,10 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/calendar"
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/ledger"
+	"github.com/pawlrun/pawl/internal/need"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/quota"
 	"github.com/pawlrun/pawl/internal/source/fetch"
@@ -61,6 +63,11 @@ type Options struct {
 	// Database finds the database of a connection; nil where there are none. It
 	// fails with ReasonDenied if the connection's policy is against writing.
 	Database func(connection string) (Database, error)
+
+	// Calendars are those that sources leave out; nil: those of sources alone.
+	Calendars *calendar.Book
+	// Needs is who needs sources; nil: nobody.
+	Needs *need.Book
 
 	lane.Host
 
@@ -117,10 +124,19 @@ func New(cfg Options) (*Service, error) {
 	if cfg.fault == nil {
 		cfg.fault = func(string) error { return nil }
 	}
-	return &Service{
+	if cfg.Calendars == nil {
+		cfg.Calendars = &calendar.Book{}
+	}
+	if cfg.Needs == nil {
+		cfg.Needs = &need.Book{}
+	}
+	s := &Service{
 		cfg: cfg, db: cfg.DB, ledger: cfg.Ledger, log: cfg.Log,
 		places: make(chan struct{}, cfg.Workers), running: map[string]runningFetch{},
-	}, nil
+	}
+	cfg.Calendars.Use(s)
+	cfg.Needs.Provide(s)
+	return s, nil
 }
 
 // Attach implements lane.Kind.
@@ -129,8 +145,9 @@ func (s *Service) Attach(jobs lane.Jobs) { s.jobs = jobs }
 // Tasks implements lane.Kind.
 func (s *Service) Tasks() map[string]queue.Task {
 	return map[string]queue.Task{
-		TaskName:  {Run: s.run, Pool: PoolName, Internal: true, Order: orderOf, Backoff: lane.Backoff},
-		SweepName: s.sweepTask(),
+		TaskName:     {Run: s.run, Pool: PoolName, Internal: true, Order: orderOf, Backoff: lane.Backoff},
+		SweepName:    s.sweepTask(),
+		ContinueName: lane.ContinueTask(s.proceed),
 	}
 }
 

@@ -108,34 +108,43 @@ func (s *Service) ListDetails(ctx context.Context, q lane.Query) (page []Details
 // reads all of them at once and does not ask the book of calls.
 func (s *Service) Due(ctx context.Context, _ string, _ time.Time, limit int) (list []lane.Due, more bool, err error) {
 	var rows []sourcestore.SourceTimes
-	var now time.Time
+	var views []*view
 	err = s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
-		now = tx.Now
-		rows, err = sourcestore.In(tx).WantedSources(ctx, limit+1)
-		return err
+		views = nil
+		if rows, err = sourcestore.In(tx).WantedSources(ctx, limit+1); err != nil {
+			return err
+		}
+		if more = len(rows) > limit; more {
+			rows = rows[:limit]
+		}
+		for _, row := range rows {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			v := &view{now: tx.Now, source: row.Source, state: row.SourceState}
+			if err := json.Unmarshal(row.Definition, &v.def); err == nil { // one that is no longer valid does not run either
+				if err := s.loadTimes(ctx, tx, v); err != nil {
+					return err
+				}
+			}
+			views = append(views, v)
+		}
+		return nil
 	})
-	if more = len(rows) > limit; more {
-		rows = rows[:limit]
+	if err != nil {
+		return nil, false, err
 	}
-	for _, row := range rows {
-		if ctx.Err() != nil {
-			return nil, false, context.Cause(ctx)
-		}
-		v := &view{now: now, source: row.Source, state: row.SourceState}
-		if err := json.Unmarshal(row.Definition, &v.def); err != nil {
-			continue // one that is no longer valid does not run either
-		}
-		schedule, err := v.def.Schedule.When()
-		if err != nil || !v.wanted() {
+	for i, v := range views {
+		at := v.dueAt()
+		if v.times.Kind() == "" || !v.wanted() || at.IsZero() { // it has ended, if that is zero
 			continue
 		}
-		at := v.dueAt()
-		if row.NextRetryAt.After(at) {
-			at = row.NextRetryAt
+		if rows[i].NextRetryAt.After(at) {
+			at = rows[i].NextRetryAt
 		}
-		list = append(list, lane.Due{Ref: refOf(row.Name), Schedule: schedule, Next: at})
+		list = append(list, v.due(at))
 	}
-	return list, more, err
+	return list, more, nil
 }
 
 // Repeats implements lane.Kind.
@@ -144,15 +153,17 @@ func (s *Service) Repeats(ctx context.Context, tx *store.Tx, l *lane.Lane) ([]la
 	if err != nil {
 		return nil, err
 	}
-	def, err := spec.FromJSON(src.Definition)
-	if err != nil {
+	v := &view{now: tx.Now, source: src}
+	if v.def, err = spec.FromJSON(src.Definition); err != nil {
 		return nil, nil //nolint:nilerr // one that is no longer valid does not run either
 	}
-	schedule, err := def.Schedule.When()
-	if err != nil {
-		return nil, nil //nolint:nilerr // a zone may have been lost since it was checked
+	if v.state, err = sourcestore.In(tx).GetSourceState(ctx, src.ID); err != nil {
+		return nil, err
 	}
-	return []lane.Due{{Ref: l.Ref, Schedule: schedule, Next: l.NextAt}}, nil
+	if err := s.loadTimes(ctx, tx, v); err != nil || v.times.Kind() == "" {
+		return nil, err
+	}
+	return []lane.Due{v.due(l.NextAt)}, nil
 }
 
 // LaneOf implements lane.Kind.
@@ -235,6 +246,9 @@ func (s *Service) Why(ctx context.Context, _ lane.Viewer, name string, at time.T
 		return lane.Why{}, err
 	}
 	d := v.evaluate()
+	if v.paused() { // told to people alone: a job of its own ends it
+		d.gates[0].Until = v.known.Pause.Until
+	}
 	y.At, y.Gates, y.Next = v.now, d.gates, v.nextWords(d)
 	y.Lane = v.lane(firstOf(last))
 	return y, nil
@@ -245,10 +259,14 @@ func (v *view) nextWords(d verdict) string {
 	switch {
 	case v.there.Missing && v.wanted():
 		return "It does nothing until a worker is running."
+	case v.there.Halt != nil && v.wanted() && v.row.Status != pawl.StatusActive:
+		return v.there.Halt.NextWords()
 	case v.row.Status == pawl.StatusActive:
 		return "It is fetching now, and checks again when the run has ended."
 	case d.open:
 		return "It runs as soon as a worker is free."
+	case v.paused():
+		return lane.PausedNext(v.known.Pause)
 	case d.at.IsZero():
 		return "It does nothing until that changes."
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -97,7 +98,10 @@ func TestAPersonElsewhereIsFaster(t *testing.T) {
 		there.Attach(&k.armed)
 		k.api.on(func(n int, _ http.ResponseWriter, _ *http.Request) bool {
 			if n == 3 { // the second page may be in hand
-				k.write(func(ctx context.Context, tx *store.Tx) error { _, err := there.Pause(ctx, tx, "s", "me"); return err })
+				k.write(func(ctx context.Context, tx *store.Tx) error {
+					_, err := there.Pause(ctx, tx, "s", "me", lane.PauseTerms{})
+					return err
+				})
 			}
 			return false
 		})

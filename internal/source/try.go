@@ -49,7 +49,7 @@ func Try(ctx context.Context, f *fetch.Fetcher, d spec.Definition, limits TryLim
 	ctx, cancel := context.WithTimeoutCause(ctx, d.Timeout(), errTimeUp)
 	defer cancel()
 	t := Tried{Fields: d.Response.Fields}
-	ask := fetch.Ask{Definition: d, Spool: limits.Spool}
+	ask := fetch.Ask{Definition: d, Spool: limits.Spool, At: time.Now().UTC().Truncate(time.Millisecond)} // as if it were due now
 	if d.Incremental != nil {
 		since, err := fetch.Since(*d.Incremental, "")
 		if err != nil {

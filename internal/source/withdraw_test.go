@@ -10,6 +10,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/pgtest"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/runstore"
@@ -67,7 +68,10 @@ func TestWhatIsWithdrawnIsCutOff(t *testing.T) {
 		do           func(k *kit) error
 	}{
 		"pause": {"paused", "source.pause", func(k *kit) error {
-			return k.db.Write(context.Background(), func(ctx context.Context, tx *store.Tx) error { _, err := k.s.Pause(ctx, tx, "s", "me"); return err })
+			return k.db.Write(context.Background(), func(ctx context.Context, tx *store.Tx) error {
+				_, err := k.s.Pause(ctx, tx, "s", "me", lane.PauseTerms{})
+				return err
+			})
 		}},
 		"cancel": {"", "run.cancel", func(k *kit) error {
 			return k.db.Write(context.Background(), func(ctx context.Context, tx *store.Tx) error {
@@ -80,7 +84,7 @@ func TestWhatIsWithdrawnIsCutOff(t *testing.T) {
 			})
 		}},
 		"delete": {"deleted", "source.delete", func(k *kit) error {
-			_, err := k.s.Delete(context.Background(), "s", false, "me")
+			_, err := k.s.Delete(context.Background(), "s", false, "", "me")
 			return err
 		}},
 	} {
@@ -217,7 +221,7 @@ func TestDeletingRemovesRowsElsewhere(t *testing.T) {
 			t.Fatalf("the other database holds %d rows", n)
 		}
 		reach = away
-		if _, err := k.s.Delete(t.Context(), "s", false, "me"); !errors.Is(err, away) {
+		if _, err := k.s.Delete(t.Context(), "s", false, "", "me"); !errors.Is(err, away) {
 			t.Errorf("%v, want that it cannot be reached", err)
 		}
 		if len(there.items("s")) != 10 || len(k.column(`select id from source_definitions`)) != 1 {
@@ -227,7 +231,7 @@ func TestDeletingRemovesRowsElsewhere(t *testing.T) {
 			t.Errorf("that somebody deletes it is in the audit log %d times, want at once", n)
 		}
 		reach = nil
-		rows, err := k.s.Delete(t.Context(), "s", false, "me")
+		rows, err := k.s.Delete(t.Context(), "s", false, "", "me")
 		if left := there.items("s"); err != nil || rows != 10 || len(left) != 0 {
 			t.Errorf("%d rows were deleted (%v) and %v are left", rows, err, left)
 		}

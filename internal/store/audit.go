@@ -31,11 +31,11 @@ func (tx *Tx) Audit(ctx context.Context, actor, action, subject string, detail a
 		}
 		line.Detail = raw
 	}
-	return tx.auditAll(ctx, []AuditEntry{line})
+	return tx.AuditAll(ctx, []AuditEntry{line})
 }
 
-// auditAll is Audit for many lines at once; their ids and times are set here.
-func (tx *Tx) auditAll(ctx context.Context, lines []AuditEntry) error {
+// AuditAll is Audit for many lines at once; their ids and times are set here.
+func (tx *Tx) AuditAll(ctx context.Context, lines []AuditEntry) error {
 	return tx.db.insertAudit(ctx, tx.conn, lines, tx.Now)
 }
 

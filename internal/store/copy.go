@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5"
+
 	pawl "github.com/pawlrun/pawl"
 )
 

@@ -69,7 +69,7 @@ func createdTables() ([]string, error) {
 // stays tells the tables that belong to a database and not to what is in it:
 // who runs on it and who owns what.
 func stays(table string) bool {
-	return slices.Contains([]string{"nodes", "buckets", "write_probe", "promotions"}, table)
+	return slices.Contains([]string{"nodes", "buckets", "write_probe", "promotions", "relay_batches"}, table)
 }
 
 // ownTables lists Pawl's tables that are copied. Their columns are those of the
@@ -150,6 +150,9 @@ func rebucket(to *DB, columns []string) func([]any) {
 	at := func(name string) int { return slices.Index(columns, name) }
 	id, bucket, lane, key := at("id"), at("bucket"), at("lane"), at("key")
 	return func(row []any) {
+		if n, _ := row[bucket].(int64); n < 0 { // no node's
+			return
+		}
 		l, _ := row[lane].(string)
 		k, _ := row[key].(string)
 		if l == "" && k == "" { // any will do

@@ -53,6 +53,10 @@ type dialect interface {
 	// lockMigrations makes migrating processes wait for each other.
 	lockMigrations(ctx context.Context, tx *Tx) error
 
+	prepareDoor()
+	// buildDoor brings the functions up to date that applications call.
+	buildDoor(ctx context.Context, tx *Tx) error
+
 	// The statements of the queue's hot path, which pass many values at once:
 	// PostgreSQL unnests arrays, SQLite reads JSON.
 	fetchDue(ctx context.Context, db *DB, cursors []Cursor, limit int, until time.Time) ([]Job, error)
@@ -63,6 +67,11 @@ type dialect interface {
 	insertJobs(ctx context.Context, c conn, jobs []Job, createdBy []*string) error
 	finish(ctx context.Context, db *DB, node string, epochs map[int]int64, jobs []Finished) (int, error)
 	mark(ctx context.Context, db *DB, m Marking) (int, error)
+
+	// dueServed reads, for each owner or for each lane, up to limit jobs of a task
+	// that wait for a worker and are due; nextServed is when the next one is.
+	dueServed(ctx context.Context, tx *Tx, task string, of []Lane, byLane bool, limit int, now time.Time) ([]dueJob, error)
+	nextServed(ctx context.Context, tx *Tx, task string, owners []Lane, after time.Time) (time.Time, error)
 
 	// beat raises a node's heartbeat and reads the view of the cluster.
 	beat(ctx context.Context, db *DB, n Node, now time.Time) (v View, alive bool, err error)

@@ -29,6 +29,7 @@ func (postgres) types() map[string]string {
 		// turns over completely, so it must be vacuumed often.
 		"hot_options": "with (fillfactor=100, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_cost_delay=0)",
 		"compact":     "",
+		"postgres":    "",
 	}
 }
 
@@ -153,8 +154,9 @@ func (postgres) insertJobs(ctx context.Context, c conn, jobs []Job, createdBy []
 		id[k], b[k], p[k], at[k], tries[k], made[k] = j.ID, int64(j.Bucket), int64(j.Priority), Millis(j.RunAt), int64(j.MaxAttempts), Millis(j.CreatedAt)
 		task[k], owner[k], lane[k], payload[k], trace[k] = j.Task, j.Owner, NullText(j.Lane), string(j.Payload), NullText(j.Trace)
 	}
-	_, err := c.exec(ctx, `insert into jobs (id, bucket, priority, run_at, max_attempts, task, owner, lane, payload, created_at, created_by, trace)
-		select * from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::text[], $8::text[], $9::text[], $10::bigint[], $11::text[], $12::text[])`,
+	_, err := c.exec(ctx, `insert into jobs (id, bucket, priority, run_at, max_attempts, task, owner, lane, payload, created_at, created_by, trace, state)
+		select v.*, case when v.bucket < 0 then 2 else 0 end
+		from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::text[], $8::text[], $9::text[], $10::bigint[], $11::text[], $12::text[]) v(id, bucket)`,
 		[]any{id, b, p, at, tries, task, owner, lane, payload, made, createdBy, trace})
 	return err
 }
@@ -249,7 +251,8 @@ func (postgres) beat(ctx context.Context, db *DB, n Node, now time.Time) (v View
 	rows, err := db.hotQuery(ctx, `with me as (update nodes set beat = beat + 1, seen_at = $2 where id = $1 and incarnation = $3 returning 1)
 		select 0, id, beat, share from nodes
 		union all select 1, coalesce(node, ''), epoch, id from buckets
-		union all select 2, '', 0, 0 from me`, n.ID, Millis(now), n.Incarnation)
+		union all select 2, '', 0, 0 from me
+		union all select 3, '', id, coalesce(lifted_at, 0) from (select id, lifted_at from halts order by id desc limit 1) h`, n.ID, Millis(now), n.Incarnation)
 	if err != nil {
 		return v, false, err
 	}
@@ -265,9 +268,41 @@ func (postgres) beat(ctx context.Context, db *DB, n Node, now time.Time) (v View
 			v.Nodes = append(v.Nodes, Node{ID: text, Beat: n, Share: m == 1})
 		case 1:
 			v.Buckets = append(v.Buckets, Bucket{ID: int(m), Node: text, Epoch: n})
-		default:
+		case 2:
 			alive = true
+		default:
+			v.Halt = HaltMark{ID: n}
+			if m > 0 {
+				v.Halt.Lifted = FromMillis(m)
+			}
 		}
 	}
 	return v, alive, rows.Err()
+}
+
+func (postgres) dueServed(ctx context.Context, tx *Tx, task string, of []Lane, byLane bool, limit int, now time.Time) ([]dueJob, error) {
+	owners, names := make([]string, len(of)), make([]string, len(of))
+	for i, l := range of {
+		owners[i], names[i] = l.Owner, l.Name
+	}
+	inLane := ""
+	if byLane {
+		inLane = ` and coalesce(lane, '') = l.name`
+	}
+	rows, err := tx.Query(ctx, `select `+dueColumns+`
+		from unnest($2::text[], $3::text[]) l(whose, name) cross join (values (1), (0), (-1)) p(level) cross join lateral (
+			select * from jobs where task = $1 and state = 2 and owner = l.whose`+inLane+` and priority = p.level and run_at <= $4
+			order by run_at, id limit $5) j`, task, owners, names, Millis(now), limit)
+	return ScanAll(rows, err, "find jobs", scanDue)
+}
+
+func (postgres) nextServed(ctx context.Context, tx *Tx, task string, of []Lane, after time.Time) (time.Time, error) {
+	owners := make([]string, len(of))
+	for i, l := range of {
+		owners[i] = l.Owner
+	}
+	var at *int64
+	err := tx.QueryRow(ctx, `select min(n.run_at) from unnest($2::text[]) o(whose) cross join (values (1), (0), (-1)) p(level) cross join lateral (
+		select run_at from jobs where task = $1 and state = 2 and owner = o.whose and priority = p.level and run_at > $3 order by run_at limit 1) n`, task, owners, Millis(after)).Scan(&at)
+	return FromNullMillis(at), err
 }

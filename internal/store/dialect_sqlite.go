@@ -29,7 +29,7 @@ func (sqliteDB) rowset(before []any, names, _ []string, rows [][]any) (string, [
 func (sqliteDB) buckets() int { return 1 }
 
 func (sqliteDB) types() map[string]string {
-	return map[string]string{"id": "integer primary key", "hot_options": "", "compact": "without rowid"}
+	return map[string]string{"id": "integer primary key", "hot_options": "", "compact": "without rowid", "postgres": "--"}
 }
 
 // The single writer is the lock.
@@ -127,8 +127,9 @@ func (sqliteDB) insertJobs(ctx context.Context, c conn, jobs []Job, createdBy []
 	for i, j := range jobs {
 		rows[i] = [12]any{j.ID, j.Bucket, j.Priority, Millis(j.RunAt), j.MaxAttempts, j.Task, j.Owner, NullText(j.Lane), string(j.Payload), Millis(j.CreatedAt), createdBy[i], NullText(j.Trace)}
 	}
-	_, err := c.exec(ctx, `insert into jobs (id, bucket, priority, run_at, max_attempts, task, owner, lane, payload, created_at, created_by, trace)
-		select value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8, value->>9, value->>10, value->>11 from json_each($1)`, []any{JSONText(rows)})
+	_, err := c.exec(ctx, `insert into jobs (id, bucket, priority, run_at, max_attempts, task, owner, lane, payload, created_at, created_by, trace, state)
+		select value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8, value->>9, value->>10, value->>11,
+			case when value->>1 < 0 then 2 else 0 end from json_each($1)`, []any{JSONText(rows)})
 	return err
 }
 
@@ -201,4 +202,43 @@ func (sqliteDB) mark(ctx context.Context, db *DB, m Marking) (int, error) {
 func (sqliteDB) beat(ctx context.Context, db *DB, _ Node, _ time.Time) (View, bool, error) {
 	v, err := db.Cluster(ctx)
 	return v, true, err
+}
+
+func (sqliteDB) dueServed(ctx context.Context, tx *Tx, task string, of []Lane, byLane bool, limit int, now time.Time) (out []dueJob, err error) {
+	inLane := ""
+	if byLane {
+		inLane = ` and coalesce(lane, '') = $6`
+	}
+	for _, l := range of {
+		for level := 1; level >= -1; level-- {
+			args := []any{task, l.Owner, level, Millis(now), limit}
+			if byLane {
+				args = append(args, l.Name)
+			}
+			rows, err := tx.Query(ctx, `select `+dueColumns+` from jobs j
+				where task = $1 and state = 2 and owner = $2`+inLane+` and priority = $3 and run_at <= $4 order by run_at, id limit $5`, args...)
+			found, err := ScanAll(rows, err, "find jobs", scanDue)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, found...)
+		}
+	}
+	return out, nil
+}
+
+func (sqliteDB) nextServed(ctx context.Context, tx *Tx, task string, of []Lane, after time.Time) (first time.Time, err error) {
+	for _, l := range of {
+		for level := 1; level >= -1; level-- {
+			var at *int64
+			if err := tx.QueryRow(ctx, `select min(run_at) from jobs where task = $1 and state = 2 and owner = $2 and priority = $3 and run_at > $4`,
+				task, l.Owner, level, Millis(after)).Scan(&at); err != nil {
+				return first, err
+			}
+			if next := FromNullMillis(at); at != nil && (first.IsZero() || next.Before(first)) {
+				first = next
+			}
+		}
+	}
+	return first, nil
 }

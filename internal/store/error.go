@@ -8,8 +8,9 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
-	pawl "github.com/pawlrun/pawl"
 	"modernc.org/sqlite"
+
+	pawl "github.com/pawlrun/pawl"
 )
 
 // errorKind is what an error of a driver means for the caller.

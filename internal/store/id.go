@@ -27,7 +27,7 @@ type idSource struct {
 func (s *idSource) init() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.node = rand.Int64N(1 << 10)
+	s.node = rand.Int64N(1<<10 - 1) // the last one is that of the database itself: see door.sql
 }
 
 // next never goes back, even when the clock does.

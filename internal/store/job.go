@@ -71,6 +71,7 @@ type JobSpec struct {
 	MaxAttempts int
 	CreatedBy   string
 	Trace       string // the traceparent of whoever asks for it
+	Served      bool   // the task is served by programs of users; see ClaimJobs
 
 	// Actor is who the audit log says made the job, in the transaction that
 	// makes it; empty writes no line, which is for Pawl's own.

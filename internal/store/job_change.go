@@ -71,7 +71,7 @@ func (tx *Tx) RetryJob(ctx context.Context, owner *string, id int64) (was JobRec
 	if was, err = tx.touchJob(ctx, "retry job", owner, id); err != nil {
 		return was, now, err
 	}
-	now, err = tx.oneJob(ctx, `update jobs set state = 0, attempt = 0, run_at = $2, last_error = null, rev = rev + 1
+	now, err = tx.oneJob(ctx, `update jobs set `+stateAgain+`, attempt = 0, run_at = $2, last_error = null, rev = rev + 1
 		where id = $1 and state = 1 returning `+jobColumns, id, Millis(tx.Now))
 	if errors.Is(err, ErrNoRow) {
 		return was, now, &pawl.Error{

@@ -45,7 +45,7 @@ func (tx *Tx) Enqueue(ctx context.Context, specs []JobSpec) ([]Job, error) {
 			return nil, fmt.Errorf("enqueue: %w", err)
 		}
 	}
-	return out, tx.auditAll(ctx, lines)
+	return out, tx.AuditAll(ctx, lines)
 }
 
 // enqueueLine is what the audit log says of a job that somebody made, or that
@@ -155,29 +155,33 @@ func (db *DB) newJob(s JobSpec, now time.Time) Job {
 	if len(payload) == 0 {
 		payload = json.RawMessage("{}")
 	}
+	bucket := servedBucket
+	if !s.Served {
+		bucket = db.BucketOf(s.Lane, s.Key)
+	}
 	return Job{
-		ID: db.ids.next(now), Bucket: db.BucketOf(s.Lane, s.Key), Priority: s.Priority,
+		ID: db.ids.next(now), Bucket: bucket, Priority: s.Priority,
 		RunAt: at.UTC().Truncate(time.Millisecond), MaxAttempts: s.MaxAttempts,
 		Task: s.Task, Owner: s.Owner, Lane: s.Lane, Key: s.Key, Payload: payload, CreatedAt: now, Trace: s.Trace,
 	}
 }
 
-const insertJob = `insert into jobs as j (id, bucket, priority, run_at, max_attempts, task, owner, lane, key, payload, created_at, created_by, trace)
-	values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) `
+const insertJob = `insert into jobs as j (id, bucket, priority, run_at, max_attempts, task, owner, lane, key, payload, created_at, created_by, trace, state)
+	values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, case when cast($2 as bigint) < 0 then 2 else 0 end) `
 
 // A job that failed for good is revived by any mode: it counts as absent.
 const onConflictReplace = `on conflict (key, owner) where key is not null do update set
 	bucket = excluded.bucket, priority = excluded.priority, max_attempts = excluded.max_attempts, task = excluded.task,
 	lane = excluded.lane, payload = excluded.payload, created_by = excluded.created_by, trace = excluded.trace,
-	rev = j.rev + 1, attempt = 0, state = 0, started_at = null, node = null, kept_at = null, kept = null, last_error = null, run_at = `
+	rev = j.rev + 1, attempt = 0, state = excluded.state, started_at = null, node = null, kept_at = null, kept = null, last_error = null, run_at = `
 
 // runAtOf gives the expression for the new time in each mode.
 func runAtOf(mode KeyMode) string {
 	switch mode {
 	case PreserveRunAt:
-		return `case when j.state = 0 then j.run_at else excluded.run_at end`
+		return `case when j.state <> 1 then j.run_at else excluded.run_at end`
 	case Earliest:
-		return `case when j.state = 0 and j.run_at < excluded.run_at then j.run_at else excluded.run_at end`
+		return `case when j.state <> 1 and j.run_at < excluded.run_at then j.run_at else excluded.run_at end`
 	case Replace, Keep:
 	}
 	return `excluded.run_at`
@@ -203,8 +207,9 @@ func (tx *Tx) addKeyed(ctx context.Context, jobs []Job, specs []JobSpec) (map[in
 		return added, nil
 	}
 	table, args := tx.Rowset(nil, "id bigint, bucket bigint, priority bigint, at bigint, tries bigint, task text, owner_ text, lane text, key_ text, payload text, made bigint, maker text, trace_ text", rows)
-	found, err := tx.Query(ctx, `insert into jobs (id, bucket, priority, run_at, max_attempts, task, owner, lane, key, payload, created_at, created_by, trace)
-		select v.id, v.bucket, v.priority, v.at, v.tries, v.task, v.owner_, v.lane, v.key_, v.payload, v.made, v.maker, v.trace_ from `+table+` where true
+	found, err := tx.Query(ctx, `insert into jobs (id, bucket, priority, run_at, max_attempts, task, owner, lane, key, payload, created_at, created_by, trace, state)
+		select v.id, v.bucket, v.priority, v.at, v.tries, v.task, v.owner_, v.lane, v.key_, v.payload, v.made, v.maker, v.trace_,
+			case when v.bucket < 0 then 2 else 0 end from `+table+` where true
 		on conflict (key, owner) where key is not null do nothing returning id`, args...)
 	ids, err := ScanAll(found, err, "add jobs", ScanID)
 	for _, id := range ids {
@@ -227,6 +232,7 @@ type kept struct {
 	Payload     json.RawMessage `json:"payload"`
 	RunAt       int64           `json:"runAt"`
 	MaxAttempts int             `json:"maxAttempts"`
+	Served      bool            `json:"served,omitempty"`
 }
 
 // enqueueKeep inserts if it can, else leaves a note on the row. A row that
@@ -236,11 +242,11 @@ func (tx *Tx) enqueueKeep(ctx context.Context, j Job, s JobSpec) (Job, error) {
 	if !errors.Is(err, ErrNoRow) {
 		return got, err
 	}
-	note, err := json.Marshal(kept{j.Task, j.Payload, Millis(j.RunAt), j.MaxAttempts})
+	note, err := json.Marshal(kept{j.Task, j.Payload, Millis(j.RunAt), j.MaxAttempts, j.Served()})
 	if err != nil {
 		return Job{}, err
 	}
-	got, err = tx.oneJob(ctx, `update jobs as j set kept_at = $2, kept = $3 where key = $1 and owner = $4 and state = 0 returning `+jobColumns, j.Key, Millis(now()), string(note), j.Owner)
+	got, err = tx.oneJob(ctx, `update jobs as j set kept_at = $2, kept = $3 where key = $1 and owner = $4 and state <> 1 returning `+jobColumns, j.Key, Millis(now()), string(note), j.Owner)
 	if !errors.Is(err, ErrNoRow) {
 		return got, err
 	}

@@ -130,6 +130,9 @@ func (db *DB) finishOneByOne(ctx context.Context, fence Fence, jobs []Finished) 
 	return left, err
 }
 
+// stateAgain is the state of a job that runs again.
+const stateAgain = `state = case when bucket < 0 then 2 else 0 end`
+
 func (tx *Tx) finishOne(ctx context.Context, f Finished, node string) error {
 	j := f.Job
 	var err error
@@ -137,10 +140,10 @@ func (tx *Tx) finishOne(ctx context.Context, f Finished, node string) error {
 	case Done, Cancel:
 		err = tx.deleteRan(ctx, f)
 	case Retry:
-		_, err = tx.Exec(ctx, `update jobs set run_at = $3, attempt = $4, last_error = $5, rev = rev + 1, started_at = null, node = null
+		_, err = tx.Exec(ctx, `update jobs set `+stateAgain+`, run_at = $3, attempt = $4, last_error = $5, rev = rev + 1, started_at = null, node = null
 			where id = $1 and rev = $2`, j.ID, j.Rev, Millis(f.RunAt), j.Attempt+1, NullText(f.Error))
 	case Snooze:
-		_, err = tx.Exec(ctx, `update jobs set run_at = $3, last_error = $4, rev = rev + 1, started_at = null, node = null
+		_, err = tx.Exec(ctx, `update jobs set `+stateAgain+`, run_at = $3, last_error = $4, rev = rev + 1, started_at = null, node = null
 			where id = $1 and rev = $2`, j.ID, j.Rev, Millis(f.RunAt), NullText(f.Error))
 	case Fail:
 		_, err = tx.Exec(ctx, `update jobs set state = 1, attempt = $3, last_error = $4, rev = rev + 1, started_at = null, node = null
@@ -172,9 +175,16 @@ func (tx *Tx) deleteRan(ctx context.Context, f Finished) error {
 	if err := json.Unmarshal([]byte(*note), &k); err != nil {
 		return fmt.Errorf("read kept job: %w", err)
 	}
-	_, err = tx.Exec(ctx, `update jobs set task = $3, payload = $4, run_at = $5, max_attempts = $6, attempt = 0, rev = rev + 1,
+	bucket, state := j.Bucket, jobWaiting
+	switch {
+	case k.Served:
+		bucket, state = servedBucket, jobServed
+	case j.Served():
+		bucket = tx.db.BucketOf(j.Lane, j.Key)
+	}
+	_, err = tx.Exec(ctx, `update jobs set task = $3, payload = $4, run_at = $5, max_attempts = $6, bucket = $7, state = $8, attempt = 0, rev = rev + 1,
 		started_at = null, node = null, kept_at = null, kept = null, last_error = null where id = $1 and rev = $2`,
-		j.ID, j.Rev, k.Task, string(k.Payload), k.RunAt, k.MaxAttempts)
+		j.ID, j.Rev, k.Task, string(k.Payload), k.RunAt, k.MaxAttempts, bucket, state)
 	return err
 }
 

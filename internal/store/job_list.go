@@ -3,6 +3,8 @@ package store
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -29,6 +31,31 @@ func JobStates() []JobState {
 	return []JobState{JobScheduled, JobPending, JobRunning, JobFailed, JobSucceeded, JobCancelled}
 }
 
+// Ended reports whether a job in this state does not run any more, unless somebody
+// wants it to.
+func (s JobState) Ended() bool { return s == JobFailed || s == JobSucceeded || s == JobCancelled }
+
+// UnendedJobs tells which of these jobs wait or run.
+func (db *DB) UnendedJobs(ctx context.Context, ids []int64) (map[int64]bool, error) {
+	out := make(map[int64]bool, len(ids))
+	err := db.Read(ctx, func(ctx context.Context, tx *Tx) error {
+		clear(out)
+		for batch := range Batches(ids) {
+			text, args := In(nil, batch)
+			rows, err := tx.Query(ctx, `select j.id from jobs j where j.id in `+text+` and j.state + 0 <> 1`, args...)
+			found, err := ScanAll(rows, err, "look at jobs", ScanID)
+			if err != nil {
+				return err
+			}
+			for _, id := range found {
+				out[id] = true
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
 // JobRecord is a job as people see it: from the table of jobs, or from the
 // history once its row is gone.
 type JobRecord struct {
@@ -37,7 +64,8 @@ type JobRecord struct {
 	FinishedAt time.Time // zero unless it ended
 	LastError  string
 	Node       string
-	CreatedBy  string // empty if nobody in particular
+	CreatedBy  string          // empty if nobody in particular
+	Result     json.RawMessage // what its worker said, while it is kept; of FindJob only
 	// Past: from the history, which keeps neither payload, priority, limit of
 	// attempts nor who asked for it.
 	Past bool
@@ -84,7 +112,7 @@ func (db *DB) ListJobs(ctx context.Context, f JobFilter, before int64, limit int
 // lookAtJobs reads a window of every part and puts them together, down to where
 // the first of the windows ends.
 func (tx *Tx) lookAtJobs(ctx context.Context, f JobFilter, before int64, want int) (all Window[JobRecord, int64], err error) {
-	for _, part := range []func(context.Context, JobFilter, int64, int) (Window[JobRecord, int64], error){tx.listLive, tx.listFailed, tx.listPast} {
+	for _, part := range []func(context.Context, JobFilter, int64, int) (Window[JobRecord, int64], error){tx.listLive, tx.listServed, tx.listFailed, tx.listPast} {
 		l, err := part(ctx, f, before, want)
 		if err != nil {
 			return all, err
@@ -187,6 +215,26 @@ func (tx *Tx) listWindow(ctx context.Context, c, rest *Where, want int) (l Windo
 	c.Add("j.id >= ?", l.Floor)
 	l.Rows, err = tx.listFrom(ctx, "jobs j", c, want)
 	return l, err
+}
+
+// listServed reads jobs that wait for a worker of a user or are in the hands of
+// one.
+func (tx *Tx) listServed(ctx context.Context, f JobFilter, before int64, want int) (l Window[JobRecord, int64], err error) {
+	var c, rest Where
+	c.Add("j.id < ? and j.state >= 2", before)
+	switch f.State {
+	case "":
+	case JobScheduled:
+		rest.Add("j.state = 2 and j.run_at > ?", Millis(tx.Now))
+	case JobPending:
+		rest.Add("j.state = 2 and j.run_at <= ?", Millis(tx.Now))
+	case JobRunning:
+		rest.Add("j.state = 3")
+	case JobFailed, JobSucceeded, JobCancelled:
+		return l, nil
+	}
+	f.names(&rest, &rest, "j")
+	return tx.listWindow(ctx, &c, &rest, want)
 }
 
 // listFailed reads jobs that failed for good.
@@ -311,6 +359,9 @@ func (tx *Tx) findJob(ctx context.Context, owner *string, id int64) (JobRecord, 
 	found, err := tx.scanPresent(tx.Query(ctx, `select `+presentColumns+` from jobs j where j.id = $1`, id))
 	if err == nil && len(found) == 0 {
 		found, err = scanPast(tx.Query(ctx, selectPast+`h.id = $1`, id))
+		if err == nil && len(found) > 0 {
+			found[0].Result, err = tx.jobResult(ctx, id)
+		}
 	}
 	switch {
 	case err != nil:
@@ -320,4 +371,13 @@ func (tx *Tx) findJob(ctx context.Context, owner *string, id int64) (JobRecord, 
 			Hint: "Jobs that ended are forgotten after a while, and some tasks keep no record."}
 	}
 	return found[0], nil
+}
+
+func (tx *Tx) jobResult(ctx context.Context, id int64) (json.RawMessage, error) {
+	var result *string
+	err := tx.QueryRow(ctx, `select result from job_results where job_id = $1 and keep_until > $2`, id, Millis(tx.Now)).Scan(&result)
+	if errors.Is(err, ErrNoRow) {
+		err = nil
+	}
+	return FromNullJSON(result), err
 }

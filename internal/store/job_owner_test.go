@@ -141,8 +141,13 @@ func TestJobsAreReachedByTheirOwners(t *testing.T) {
 func TestJobsGetTheirOwnersLater(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		mustWrite(t, db, func(ctx context.Context, tx *Tx) error {
+			if db.Shared() {
+				if _, err := tx.Exec(ctx, `drop schema pawl cascade`); err != nil {
+					return err
+				}
+			}
 			for _, s := range []string{
-				`drop index jobs_key`, `drop index jobs_lane`, `drop index jobs_owner`, `drop index job_history_owner`,
+				`drop index jobs_key`, `drop index jobs_lane`, `drop index jobs_owner`, `drop index job_history_owner`, `drop index jobs_served_due`, `drop index jobs_served_lane`,
 				`alter table jobs drop column owner`, `alter table job_history drop column owner`,
 				`create unique index jobs_key on jobs (key) where key is not null`,
 				`create index jobs_lane on jobs (lane, priority desc, run_at, id) where lane is not null and state = 0`,

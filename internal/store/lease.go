@@ -35,10 +35,11 @@ type Bucket struct {
 	Epoch int64
 }
 
-// View is who is there and who owns what.
+// View is who is there, who owns what, and whether anything may start.
 type View struct {
 	Nodes   []Node
 	Buckets []Bucket
+	Halt    HaltMark
 }
 
 // Join adds a node, or takes over the row of an earlier process of the same
@@ -230,7 +231,13 @@ func (tx *Tx) view(ctx context.Context) (View, error) {
 		b.Node = FromNullText(node)
 		v.Buckets = append(v.Buckets, b)
 	}
-	return v, rows.Err()
+	if err := rows.Err(); err != nil {
+		return v, err
+	}
+	rows.Close()
+	h, err := tx.LatestHalt(ctx)
+	v.Halt = h.HaltMark
+	return v, err
 }
 
 // WorkerSeen is when a node that works on jobs was seen last; zero if none is

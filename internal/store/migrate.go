@@ -100,6 +100,7 @@ func (db *DB) migrate(ctx context.Context, upTo int) error {
 	bound := db.maxTx
 	db.maxTx = 0 // a change of a large table takes its time; nobody else has this DB yet
 	defer func() { db.maxTx = bound }()
+	db.dialect.prepareDoor() // before a transaction waits for it
 	return db.Write(ctx, func(ctx context.Context, tx *Tx) error {
 		if err := db.dialect.lockMigrations(ctx, tx); err != nil {
 			return err
@@ -130,7 +131,10 @@ func (db *DB) migrate(ctx context.Context, upTo int) error {
 				return err
 			}
 		}
-		return tx.ensureBuckets(ctx)
+		if err := tx.ensureBuckets(ctx); err != nil || !newest {
+			return err
+		}
+		return db.dialect.buildDoor(ctx, tx)
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
@@ -17,6 +18,7 @@ func putSchedules(t testing.TB, db *store.DB, now time.Time, list ...workflowsto
 	store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error {
 		tx.Now = now
 		for _, s := range list {
+			s.NextRunAt = now
 			if err := workflowstore.In(tx).PutProducerSchedule(ctx, s); err != nil {
 				return err
 			}

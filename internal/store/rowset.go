@@ -58,6 +58,14 @@ const goByIndex = `select set_config('plan_cache_mode', $1, true), set_config(na
 // planSets is from how many rows on it pays to make a plan.
 const planSets = 16
 
+// GoByIndex begins a transaction of statements for sets that are not small: each
+// has its index, whatever PostgreSQL knows of the tables yet.
+func (tx *Tx) GoByIndex() {
+	if t, ok := tx.conn.(*pgTx); ok {
+		t.post(posted{command: command{goByIndex, []any{"auto"}}})
+	}
+}
+
 // FenceAll is Fence for all of these, which may have a bucket in common. It begins
 // a transaction of statements for sets.
 func (tx *Tx) FenceAll(ctx context.Context, fences []Fence) error {

@@ -41,6 +41,11 @@ type SimulatedProcess struct {
 	// Stale is told of a transaction that commits in the name of a fence that does
 	// not hold.
 	Stale func(f Fence)
+	// Commit is whether the disk takes a transaction that is done; its error undoes
+	// the transaction.
+	Commit func() error
+	// Now is the wall clock of the process, which transactions go by.
+	Now func() time.Time
 }
 
 // simulatedLite is a handle.
@@ -100,6 +105,12 @@ func (s *Simulation) Open(p SimulatedProcess) *DB {
 	if p.Step == nil {
 		p.Step = func(context.Context, string) error { return nil }
 	}
+	if p.Commit == nil {
+		p.Commit = func() error { return nil }
+	}
+	if p.Now == nil {
+		p.Now = time.Now
+	}
 	db := &DB{dialect: simulated{s: s}, sqliteFile: &lite{sim: &simulatedLite{s, p}}}
 	db.ids.node = p.Number
 	return db
@@ -125,14 +136,14 @@ func (s *simulatedLite) read(ctx context.Context, db *DB, fn Func) error {
 	}
 	s.turn <- struct{}{}
 	defer func() { <-s.turn }()
-	return fn(context.WithoutCancel(ctx), &Tx{Now: now(), db: db, conn: s.conn})
+	return fn(context.WithoutCancel(ctx), &Tx{Now: s.now(), db: db, conn: s.conn})
 }
 
 func (s *simulatedLite) write(ctx context.Context, db *DB, fn Func) error {
 	if err := s.process.Step(ctx, "write"); err != nil {
 		return err
 	}
-	tx := &Tx{Now: now(), db: db, conn: s.conn}
+	tx := &Tx{Now: s.now(), db: db, conn: s.conn}
 	if err := s.transact(context.WithoutCancel(ctx), tx, fn); err != nil {
 		return err
 	}
@@ -143,6 +154,8 @@ func (s *simulatedLite) write(ctx context.Context, db *DB, fn Func) error {
 	tx.committed()
 	return nil
 }
+
+func (s *simulatedLite) now() time.Time { return s.process.Now().UTC().Truncate(time.Millisecond) }
 
 func (s *simulatedLite) transact(ctx context.Context, tx *Tx, fn Func) (err error) {
 	s.turn <- struct{}{}
@@ -168,6 +181,9 @@ func (s *simulatedLite) transact(ctx context.Context, tx *Tx, fn Func) (err erro
 		} else if n == 0 {
 			s.process.Stale(f)
 		}
+	}
+	if err := s.process.Commit(); err != nil {
+		return err
 	}
 	done = true
 	return nil

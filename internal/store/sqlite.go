@@ -75,9 +75,11 @@ func errNoFile() error {
 
 func (l *lite) open(ctx context.Context) error {
 	var err error
+	// A new file can give back pages that are free; that has to be said before
+	// anything else is. One that was made without stays as it is, see Vacuum.
 	// WAL with synchronous=FULL waits for the disk at every commit. The size of
 	// the log is bounded so that one large transaction does not keep it large.
-	if l.writeDB, err = sql.Open("sqlite", liteDSN(l.path, "cache_size(-8000)", "journal_mode(WAL)", "synchronous(FULL)", "journal_size_limit(67108864)")); err != nil {
+	if l.writeDB, err = sql.Open("sqlite", liteDSN(l.path, "auto_vacuum(INCREMENTAL)", "cache_size(-8000)", "journal_mode(WAL)", "synchronous(FULL)", "journal_size_limit(67108864)")); err != nil {
 		return err
 	}
 	l.writeDB.SetMaxOpenConns(1)

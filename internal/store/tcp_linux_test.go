@@ -4,8 +4,9 @@ import (
 	"net"
 	"testing"
 
-	"github.com/pawlrun/pawl/internal/pgtest"
 	"golang.org/x/sys/unix"
+
+	"github.com/pawlrun/pawl/internal/pgtest"
 )
 
 // Every connection, that of a link too, is given up by the kernel when

@@ -93,7 +93,9 @@ func (l *loading) definition(doc definition.Document) {
 const kindConnection = "connection"
 
 // kinds are those that a folder of connections may hold.
-func kinds() []string { return []string{kindConnection, "executor", "provider", "source", "schedule"} }
+func kinds() []string {
+	return []string{kindConnection, "executor", "prices", "provider", "source", "schedule"}
+}
 
 // name checks what the connection is called.
 func (l *loading) name(s *connector.Settings, name string) {

@@ -181,7 +181,7 @@ func TestLoadTellsTheFaultsOfAllFiles(t *testing.T) {
 	at := func(file, rest string) string { return filepath.Join(dir, file) + ":" + rest }
 	want := []string{
 		at("a.yaml", `5:1: unknown field "x". The fields are dir, folder, kind, name, path, policy, root, type.`),
-		at("b.yaml", `1:7: kind "nothing" does not belong here. The kinds of this folder are connection, executor, provider, source, schedule.`),
+		at("b.yaml", `1:7: kind "nothing" does not belong here. The kinds of this folder are connection, executor, prices, provider, source, schedule.`),
 		at("b.yaml", "4:7: the connection outbox is already defined at "+at("a.yaml", "2:7")),
 		at("c.yml", "2:7: the connection outbox is already defined at "+at("a.yaml", "2:7")),
 	}

@@ -4,6 +4,9 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"strings"
+
+	"github.com/pawlrun/pawl/client"
 )
 
 // said is what became of an action, for the page on which it was asked for.
@@ -34,6 +37,15 @@ func (s *Site) changeBy(w http.ResponseWriter, r *http.Request, v *visit, method
 		return
 	}
 	s.done(w, r, v, notice{Text: done})
+}
+
+// pause pauses a lane, with what the form says about that.
+func (s *Site) pause(w http.ResponseWriter, r *http.Request, v *visit, path, done string) {
+	how := client.PauseRequest{Until: strings.TrimSpace(r.FormValue("until")), Note: strings.TrimSpace(r.FormValue("note"))}
+	if how.Until != "" {
+		done = "Paused. It continues by itself at the time that you named."
+	}
+	s.change(w, r, v, path, how, done)
 }
 
 func (s *Site) done(w http.ResponseWriter, r *http.Request, v *visit, n notice) {

@@ -25,6 +25,14 @@ func (s *Site) countLanes(ctx context.Context, v *visit, there run.Workforce) (s
 				told, _ := there.Over(run.State(state), run.IssueNone)
 				byState[told] += n
 			}
+			if there.Halt != nil { // what waits for another attempt does not run
+				n, err := runstore.In(tx).CountWaiting(ctx, k.Kind(), ownerOf(v, k.Kind()))
+				if err != nil {
+					return err
+				}
+				byState[run.Running] -= n
+				byState[run.Stopped] += n
+			}
 			out[string(k.Kind())] = byState
 		}
 		return nil

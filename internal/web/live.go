@@ -21,7 +21,7 @@ const (
 	liveEvery = time.Second
 
 	// liveTick is how often it is told in any case. Countdowns move, and what
-	// other nodes do is not heard here.
+	// other nodes do can be lost on the way.
 	liveTick = 10 * time.Second
 
 	// liveWrite is how long a browser may refuse to read.

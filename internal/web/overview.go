@@ -28,7 +28,7 @@ type overviewPage struct {
 	MoreFailed bool // than were counted
 }
 
-// wordTab is one of the four words as a filter.
+// wordTab is one of the words as a filter.
 type wordTab struct {
 	Word   string // empty is all
 	Count  int
@@ -100,10 +100,11 @@ func (s *Site) countFailedJobs(ctx context.Context, v *visit, out *overviewPage)
 	return nil
 }
 
-// wordTabs are the four words with how many lanes have each.
+// wordTabs are the words with how many lanes have each.
 func wordTabs(r *http.Request, f laneFilter, counts stateCounts) (tabs []wordTab, total int) {
 	tabs = append(tabs, wordTab{})
-	for _, word := range []run.State{run.NeedsAttention, run.Running, run.Idle, run.Stopped} {
+	words := []run.State{run.NeedsAttention, run.Running, run.Idle, run.Stopped}
+	for _, word := range words {
 		tabs = append(tabs, wordTab{Word: string(word)})
 	}
 	for kind, byWord := range counts {

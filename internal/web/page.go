@@ -42,6 +42,7 @@ type frame struct {
 	Role      string
 	Approvals int // that wait, up to approvalsCounted
 	IsAdmin   bool
+	Halt      haltBanner
 
 	body any
 }
@@ -70,6 +71,7 @@ func (s *Site) frameFor(r *http.Request, v *visit, section, title string) frame 
 	f.User, f.Role = v.who.token.User.Name, string(v.who.token.User.Role)
 	f.IsAdmin = v.may("audit", "admin")
 	f.Since = v.since
+	f.Halt = s.haltFor(r.Context(), v)
 	if v.may("runs", "read") {
 		var waiting client.Page[struct{}]
 		// Without the number the page is still the page.

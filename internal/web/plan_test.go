@@ -331,6 +331,8 @@ func (r *rig) sampleValues(name string) []string {
 		return []string{bulk.InputID(1), "nothing"}
 	case "at", "from", "to", "after":
 		return []string{"2026-11-01T00:00:00.000Z", "2001-01-01T00:00:00.000Z"}
+	case "wait":
+		return []string{"10ms"}
 	case "count", "days":
 		return []string{"10"}
 	case "account", "accountId", "grant", "grantId":
@@ -367,6 +369,8 @@ func samplePaths(path string) []string {
 		values = []string{"c100001"}
 	case strings.Contains(path, "/hooks/"):
 		return []string{strings.NewReplacer("{name}", "h1", "{id}", "d-1").Replace(path), strings.NewReplacer("{name}", "h2", "{id}", "1").Replace(path)}
+	case strings.Contains(path, "/tasks/"):
+		values = []string{"t1"}
 	case strings.Contains(path, "/connections/"):
 		values = []string{"desk"}
 	case strings.Contains(path, "/tokens/"):

@@ -5,13 +5,16 @@ import (
 	"sync/atomic"
 
 	"github.com/pawlrun/pawl/internal/lane"
+	"github.com/pawlrun/pawl/internal/relay"
 )
 
 // Pulse tells open pages that something they show has changed: not what, only
-// that. Telling never waits, and costs next to nothing while no page is open.
+// that. Telling never waits, and costs next to nothing while no page is open, here
+// or on another node.
 type Pulse struct {
 	count atomic.Int32
-	told  atomic.Uint64 // how often Changed was called
+	told  atomic.Uint64 // how often Changed or Heard was called
+	relay *relay.Relay  // tells other nodes; nil: there are none
 
 	mu        sync.Mutex
 	followers map[*follower]struct{} // guarded by mu
@@ -33,13 +36,32 @@ func NewPulse() *Pulse {
 	return &Pulse{followers: map[*follower]struct{}{}, end: make(chan struct{})}
 }
 
+// Relay makes the pulse tell the other nodes what changes here. It must be called
+// before anything is told or followed.
+func (p *Pulse) Relay(r *relay.Relay) { p.relay = r }
+
+// Followed reports whether a page is open here.
+func (p *Pulse) Followed() bool { return p.count.Load() > 0 }
+
 // Changed tells that something about a lane changed.
 func (p *Pulse) Changed(of lane.Ref) {
+	name := string(of.Kind) + ":" + of.Key
+	p.relay.Lane(name)
+	p.tell(name)
+}
+
+// Heard tells that something changed on another node.
+func (p *Pulse) Heard(news relay.News) {
+	for _, name := range news.Lanes {
+		p.tell(name)
+	}
+}
+
+func (p *Pulse) tell(name string) {
 	p.told.Add(1)
 	if p.count.Load() == 0 {
 		return
 	}
-	name := string(of.Kind) + ":" + of.Key
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for f := range p.followers {
@@ -73,7 +95,9 @@ func (p *Pulse) follow(lane string) (*follower, bool) {
 	}
 	f := &follower{lane: lane, wake: make(chan struct{}, 1)}
 	p.followers[f] = struct{}{}
-	p.count.Store(int32(len(p.followers))) //nolint:gosec // at most access.MostStreams
+	if p.count.Swap(int32(len(p.followers))) == 0 { //nolint:gosec // at most access.MostStreams
+		p.relay.Followed()
+	}
 	return f, true
 }
 

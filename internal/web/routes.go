@@ -15,6 +15,7 @@ func (s *Site) routes() {
 	s.mux.HandleFunc("GET "+livePath, s.serveLive)
 
 	s.page("POST /signout", s.signOut)
+	s.page("POST /unhalt", s.unhalt)
 
 	s.page("GET /{$}", s.showOverview)
 	s.page("GET /timeline", s.showTimeline)
@@ -103,5 +104,6 @@ func (s *Site) scheduleRoutes() {
 	s.page("POST /schedules/{id}/slots/{instant}/skip", s.skipSlot)
 	s.page("POST /schedules/{id}/enable", s.enableSchedule)
 	s.page("POST /schedules/{id}/disable", s.disableSchedule)
+	s.page("POST /schedules/{id}/pause", s.pauseSchedule)
 	s.page("POST /schedules/{id}/backfill", s.planBackfill)
 }

@@ -182,6 +182,10 @@ func (s *Site) enableSchedule(w http.ResponseWriter, r *http.Request, v *visit) 
 	s.changeBy(w, r, v, http.MethodPatch, apiSchedule(r, ""), map[string]any{"enabled": true}, "Enabled.")
 }
 
+func (s *Site) pauseSchedule(w http.ResponseWriter, r *http.Request, v *visit) {
+	s.pause(w, r, v, apiSchedule(r, "/pause"), "Disabled. No slots will start automatically.")
+}
+
 func (s *Site) disableSchedule(w http.ResponseWriter, r *http.Request, v *visit) {
 	s.changeBy(w, r, v, http.MethodPatch, apiSchedule(r, ""), map[string]any{"enabled": false}, "Disabled. No slots will start automatically.")
 }

@@ -35,6 +35,8 @@ func TestSchedulePageShowsSlotsAndClockChanges(t *testing.T) {
 		b.post("/schedules/"+id+"/run", "back", "/schedules/"+id).want(http.StatusConflict).has(`role="alert"`)
 		b.post("/schedules/"+id+"/enable", "back", "/schedules/"+id).want(http.StatusSeeOther)
 		b.get("/schedules/"+id).want(http.StatusOK).has("Enabled.", "Run now")
+		b.post("/schedules/"+id+"/pause", "back", "/schedules/"+id, "until", "2h").want(http.StatusSeeOther)
+		b.get("/schedules/"+id).want(http.StatusOK).has("The schedule is paused until <time", "none before that will run").hasNot("none of these will run")
 	})
 }
 

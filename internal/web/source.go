@@ -218,7 +218,7 @@ func (s *Site) runSource(w http.ResponseWriter, r *http.Request, v *visit) {
 }
 
 func (s *Site) pauseSource(w http.ResponseWriter, r *http.Request, v *visit) {
-	s.change(w, r, v, apiSource(r, "/pause"), nil, "Paused. Nothing more will be fetched.")
+	s.pause(w, r, v, apiSource(r, "/pause"), "Paused. Nothing more will be fetched.")
 }
 
 func (s *Site) resumeSource(w http.ResponseWriter, r *http.Request, v *visit) {

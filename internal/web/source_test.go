@@ -1,9 +1,13 @@
 package web
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/pawlrun/pawl/internal/store"
 )
 
 func TestSourcePagesShowRowsAndWhatDidNotFit(t *testing.T) {
@@ -72,5 +76,29 @@ func TestTimelineDrawsEveryKind(t *testing.T) {
 		viewer.get("/timeline").want(http.StatusOK).has("prices").hasNot("poems")
 		viewer.get("/").want(http.StatusOK).has("prices").hasNot("poems")
 		viewer.get("/schedules/" + id).want(http.StatusNotFound)
+	})
+}
+
+// Pages show runs that are folded as many, from the first to the last.
+func TestPagesShowFoldedRunsAsMany(t *testing.T) {
+	both(t, func(r *rig) {
+		r.fetching("prices", "/prices")
+		why := r.waitLane("source", "prices", "Idle")
+		id := why.Recent[0].ID
+		// It began before what the timeline shows.
+		err := r.db.Write(t.Context(), func(ctx context.Context, tx *store.Tx) error {
+			_, err := tx.Exec(ctx, `update runs set folded_at = 1, created_at = $2, started_at = $2, ended_at = $2, through_at = $3, run_count = 1234 where id = $1`, id,
+				time.Now().Add(-20*time.Hour).UnixMilli(), time.Now().Add(-2*time.Hour).UnixMilli())
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := r.signedIn(r.admin)
+		for _, page := range []string{"/runs", "/sources/prices/runs"} {
+			b.get(page).want(http.StatusOK).has("1,234 runs that found nothing to do", `<div>to <time`, "2 h ago")
+		}
+		b.get("/runs/"+id).want(http.StatusOK).has("Stands for", "1,234 runs that found nothing to do, the last")
+		b.get("/timeline?span=6h").want(http.StatusOK).has("1,234 runs · found nothing to do", "/runs/"+id)
 	})
 }

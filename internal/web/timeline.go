@@ -240,6 +240,11 @@ func (l *timelineLine) ran(ctx context.Context, tx *store.Tx, k lane.Kind, w tim
 	}
 	runs, err := runstore.In(tx).RunMarks(ctx, l.Kind, of.Lane, w.from, w.to, marksRead)
 	for _, one := range runs {
+		if one.Count > 1 {
+			text := instant(one.CreatedAt) + " to " + instant(one.Through) + " · " + plural(one.Count, "run", "runs") + " · found nothing to do"
+			out = append(out, ranMark{latest(one.CreatedAt, w.from), one.Through, tone(string(one.Status)), text, "/runs/" + url.PathEscape(one.ID)})
+			continue
+		}
 		out = append(out, ranMark{one.CreatedAt, restedAt(&one), tone(string(one.Status)), instant(one.CreatedAt) + " · " + called(string(one.Status)), "/runs/" + url.PathEscape(one.ID)})
 	}
 	return out, err

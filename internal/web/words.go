@@ -80,10 +80,10 @@ func stamp(at moment) string   { return pawl.FormatTime(at.UTC()) }
 // too: the colour only repeats it.
 func tone(state string) string {
 	switch state {
-	case "Running", "active", "running", "in_flight", "pending", "reserved":
+	case "Running", "active", "running", "in_flight", "pending", "reserved", "waiting_fresh":
 		return "run"
 	case "Needs attention", "paused:approval", "paused:reconciliation", "failed:internal", "failed", "indeterminate", "needs_reconcile", "orphaned",
-		"skipped_grant", "skipped_budget", "planned":
+		"skipped_grant", "skipped_budget", "skipped_stale", "planned":
 		return "warn"
 	case "failed:logic", "crashed", "rejected", "expired", "revoked", "error", "refused":
 		return "bad"
@@ -180,7 +180,10 @@ func slotWords() map[string]string {
 		"skipped_disabled": "skipped: disabled",
 		"skipped_grant":    "skipped: not allowed",
 		"skipped_budget":   "skipped: budget used up",
+		"skipped_stale":    "skipped: a source was too old",
+		"waiting_fresh":    "waiting for a source",
 		"superseded":       "superseded by a change",
+		"halted":           "missed: everything was halted",
 		"planned":          "waiting for confirmation",
 	}
 }
@@ -281,6 +284,8 @@ func gateName(name string) string {
 		return "grant allows it"
 	case "worker":
 		return "worker available"
+	case "halt":
+		return "not halted"
 	}
 	return name
 }

@@ -164,7 +164,7 @@ func (s *Site) runWorkflow(w http.ResponseWriter, r *http.Request, v *visit) {
 }
 
 func (s *Site) pauseWorkflow(w http.ResponseWriter, r *http.Request, v *visit) {
-	s.change(w, r, v, apiWorkflow(r, "/pause"), nil, "Paused. Nothing more will start.")
+	s.pause(w, r, v, apiWorkflow(r, "/pause"), "Paused. Nothing more will start.")
 }
 
 func (s *Site) resumeWorkflow(w http.ResponseWriter, r *http.Request, v *visit) {

@@ -31,7 +31,7 @@ func TestOverviewShowsLanesAndFiltersThem(t *testing.T) {
 		r.ask("POST", "/api/v1/workflows/rests/pause", nil, nil)
 		r.waitWord("asks", "Needs attention")
 		r.waitDone("does")
-		b.get("/").want(http.StatusOK).has("asks", "does", "rests", "It is waiting for your approval", "It is paused; resume it to continue.", "Done: Do")
+		b.get("/").want(http.StatusOK).has("asks", "does", "rests", "It is waiting for your approval", "; resume it to continue.", "Done: Do")
 		for query, want := range map[string]string{"?q=OE": "does", "?status=Stopped": "rests", "?status=Needs+attention": "asks", "?status=Idle": "does", "?kind=workflow&q=est": "rests"} {
 			p := b.get("/" + query).want(http.StatusOK)
 			for _, name := range []string{"asks", "does", "rests"} {

@@ -171,6 +171,18 @@ func startOfDay(day int64, zone *time.Location) time.Time {
 	}
 }
 
+// DayIn is the day of a zone that an instant is in: its first instant, and that of
+// the next day. A day whose midnight clocks skip begins later.
+func DayIn(at time.Time, zone *time.Location) (first, next time.Time) {
+	_, offset := at.In(zone).Zone()
+	day := floorDiv(at.Unix()+int64(offset), minutesPerDay*60)
+	first, next = startOfDay(day, zone), startOfDay(day+1, zone)
+	if !next.After(at) { // clocks went back over midnight: the next day has begun once
+		first, next = next, startOfDay(day+2, zone)
+	}
+	return first, next
+}
+
 func messageOf(err error) string {
 	if e, ok := errors.AsType[*pawl.Error](err); ok {
 		return e.Msg

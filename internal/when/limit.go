@@ -248,6 +248,17 @@ func (s Schedule) Excluded(at time.Time) string {
 	return ""
 }
 
+// LeftOut is the first instant after the given one if the limits leave it out, and
+// why.
+func (s Schedule) LeftOut(after time.Time) (at time.Time, why string, out bool) {
+	at, ok := s.step(after, after, endOfTime())
+	if !ok {
+		return at, "", false
+	}
+	why = s.Excluded(at)
+	return at, why, why != ""
+}
+
 // ExcludedAt reports whether an instant would be one of the schedule without its
 // limits, and why it is none.
 func (s Schedule) ExcludedAt(at time.Time) (string, bool) {

@@ -159,6 +159,16 @@ func (s Schedule) simple() bool {
 	return s.once.IsZero() && len(s.more) == 0 && s.anchor.IsZero() && s.limits.none()
 }
 
+// Floats reports whether the schedule is an interval that counts from the run
+// before: its instants are known only then.
+func (s Schedule) Floats() bool { return s.Kind() == KindInterval && s.anchor.IsZero() }
+
+// Names reports whether an instant is one of the schedule, which must not float.
+func (s Schedule) Names(at time.Time) bool {
+	next, ok := s.NextWithin(at.Add(-time.Nanosecond), at.Add(time.Nanosecond))
+	return ok && next.Equal(at)
+}
+
 // Zone is where a cron expression is read; it is UTC for intervals and nil for
 // the zero Schedule.
 func (s Schedule) Zone() *time.Location { return s.zone }

@@ -102,7 +102,7 @@ func (x *execution) lookAhead(n *news, state json.RawMessage) {
 		return
 	}
 	x.ahead = &view{
-		workflow: v.workflow, config: v.config, rights: x.rights, schedules: v.schedules, wakes: v.wakes, seqs: n.seqs,
+		workflow: v.workflow, config: v.config, rights: x.rights, schedules: v.schedules, times: v.times, wakes: v.wakes, seqs: n.seqs,
 		row: x.run, newest: ended(x.run), foreseen: n.foreseen, calm: true,
 	}
 }

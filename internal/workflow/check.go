@@ -79,8 +79,8 @@ func (c *checker) check() Config {
 			root.set(path, value{function: true})
 		}
 	}
-	c.fields(nil, "", root, "name", "description", "topics", "producers", "consumers", "labels", "keep")
-	config := Config{Name: c.workflowName(root), Labels: c.labels(root), Topics: c.declaredTopics(root), Keep: c.keep(root)}
+	c.fields(nil, "", root, "name", "description", "topics", "producers", "consumers", "labels", "keep", "expect", "needs")
+	config := Config{Name: c.workflowName(root), Labels: c.labels(root), Topics: c.declaredTopics(root), Keep: c.keep(root), Needs: c.needs(root)}
 	producers, readable := c.handlers(root, "producers")
 	consumers, alsoReadable := c.handlers(root, "consumers")
 	if n := len(producers) + len(consumers); n > maxHandlers {
@@ -95,6 +95,7 @@ func (c *checker) check() Config {
 	for _, h := range consumers {
 		config.Consumers = append(config.Consumers, c.consumer(h))
 	}
+	config.Expect = c.expect(root, config)
 	c.checkAcrossHandlers(config)
 	return config
 }

@@ -40,6 +40,11 @@ func TestFaultsOfAProducer(t *testing.T) {
 	}
 }
 
+const (
+	hintExcept = `write except: ["2026-12-24/2027-01-01", "* * * * 6", "calendar:holidays"]`
+	hintMissed = `write missed: { policy: "last", within: "12h" }`
+)
+
 // A-11, A-74, A-79, X-13, X-14: exactly one of interval and cron, and one that
 // will work.
 func TestFaultsOfASchedule(t *testing.T) {
@@ -50,21 +55,37 @@ func TestFaultsOfASchedule(t *testing.T) {
 		`p: { ▶schedule() {},`:                 `producer "p": schedule must be an object, not a function | ` + hintSchedule,
 		`p: { ▶schedule: {},`:                  `producer "p": schedule has neither an interval nor a cron expression | ` + hintNeither,
 		`p: { ▶schedule: { timezone: "UTC" },`: `producer "p": schedule has neither an interval nor a cron expression | ` + hintNeither,
-		`p: { ▶schedule: { interval: "5m", cron: "* * * * *" },`:             `producer "p": schedule has both an interval and a cron expression | keep one of the two`,
-		`p: { schedule: { ▶every: "5m" },`:                                   `producer "p": unknown field "every" | the fields are interval, cron, timezone`,
-		`p: { schedule: { ▶interval: 5 },`:                                   `producer "p": schedule.interval must be a string, not a number | write interval: "5m"`,
-		`p: { schedule: { ▶interval: "" },`:                                  `producer "p": schedule.interval is empty | write interval: "5m"`,
-		`p: { schedule: { ▶interval: "0m" },`:                                `producer "p": interval "0m" must be longer than zero | ` + hintIntervals,
-		`p: { schedule: { ▶interval: "500ms" },`:                             `producer "p": interval "500ms" must be digits followed by s, m, h or d | ` + hintIntervals,
-		`p: { schedule: { ▶interval: "5 minutes" },`:                         `producer "p": interval "5 minutes" has a unit other than s, m, h and d | ` + hintIntervals,
-		`p: { schedule: { ▶interval: "5" },`:                                 `producer "p": interval "5" lacks a unit | ` + hintIntervals,
-		`p: { schedule: { interval: "5m", ▶timezone: "UTC" },`:               `producer "p": schedule has a time zone with an interval | a time zone goes with a cron expression only; remove it`,
-		`p: { schedule: { ▶cron: null },`:                                    `producer "p": schedule.cron must be a string, not null | write cron: "0 9 * * 1-5"`,
-		`p: { schedule: { ▶cron: "* * *" },`:                                 `producer "p": cron "* * *" has 3 fields and needs 5 | write five fields: minute hour day-of-month month day-of-week, such as 0 9 * * 1-5`,
-		`p: { schedule: { cron: "0 9 * * *", ▶timezone: 1 },`:                `producer "p": schedule.timezone must be a string, not a number | write timezone: "Europe/Berlin"`,
-		`p: { schedule: { cron: "0 9 * * *", ▶timezone: "" },`:               `producer "p": schedule.timezone is empty | write timezone: "Europe/Berlin"`,
-		`p: { schedule: { cron: "0 9 * * *", ▶timezone: "Europe/Berln" },`:   `producer "p": unknown time zone "Europe/Berln" | did you mean Europe/Berlin?`,
-		`p: { schedule: { ▶cron: "0 0 31 2 *", timezone: "Europe/Berlin" },`: `producer "p": day of month "31" at column 5 never happens in month "2" | choose a day that the month has in at least some years, or L for its last day`,
+		`p: { ▶schedule: { interval: "5m", cron: "* * * * *" },`:                       `producer "p": schedule has both an interval and a cron expression | keep one of the two`,
+		`p: { schedule: { ▶every: "5m" },`:                                             `producer "p": unknown field "every" | the fields are interval, cron, timezone, from, until, except, jitter, missed`,
+		`p: { schedule: { ▶interval: 5 },`:                                             `producer "p": schedule.interval must be a string, not a number | write interval: "5m"`,
+		`p: { schedule: { ▶interval: "" },`:                                            `producer "p": schedule.interval is empty | write interval: "5m"`,
+		`p: { schedule: { ▶interval: "0m" },`:                                          `producer "p": interval "0m" must be longer than zero | ` + hintIntervals,
+		`p: { schedule: { ▶interval: "500ms" },`:                                       `producer "p": interval "500ms" must be digits followed by s, m, h or d | ` + hintIntervals,
+		`p: { schedule: { ▶interval: "5 minutes" },`:                                   `producer "p": interval "5 minutes" has a unit other than s, m, h and d | ` + hintIntervals,
+		`p: { schedule: { ▶interval: "5" },`:                                           `producer "p": interval "5" lacks a unit | ` + hintIntervals,
+		`p: { schedule: { interval: "5m", ▶timezone: "UTC" },`:                         `producer "p": schedule has a time zone with an interval | a time zone goes with a cron expression only; remove it`,
+		`p: { schedule: { ▶cron: null },`:                                              `producer "p": schedule.cron must be a string, not null | write cron: "0 9 * * 1-5"`,
+		`p: { schedule: { ▶cron: "* * *" },`:                                           `producer "p": cron "* * *" has 3 fields and needs 5 | write five fields: minute hour day-of-month month day-of-week, such as 0 9 * * 1-5`,
+		`p: { schedule: { cron: "0 9 * * *", ▶timezone: 1 },`:                          `producer "p": schedule.timezone must be a string, not a number | write timezone: "Europe/Berlin"`,
+		`p: { schedule: { cron: "0 9 * * *", ▶timezone: "" },`:                         `producer "p": schedule.timezone is empty | write timezone: "Europe/Berlin"`,
+		`p: { schedule: { cron: "0 9 * * *", ▶timezone: "Europe/Berln" },`:             `producer "p": unknown time zone "Europe/Berln" | did you mean Europe/Berlin?`,
+		`p: { schedule: { interval: "5m", ▶from: 5 },`:                                 `producer "p": schedule.from must be a string, not a number | write from: "2026-12-01"`,
+		`p: { schedule: { interval: "5m", ▶from: "soon" },`:                            `producer "p": schedule: "soon" is neither a date (2026-12-01) nor an instant (2026-12-01T08:00:00+01:00) | `,
+		`p: { schedule: { interval: "5m", from: "2026-12-02", ▶until: "2026-12-01" },`: `producer "p": schedule: 2026-12-01 lies before 2026-12-02, where it begins | `,
+		`p: { schedule: { interval: "5m", ▶except: "2026-12-24" },`:                    `producer "p": schedule.except must be a list, not a string | ` + hintExcept,
+		`p: { schedule: { interval: "5m", except: ["2026-12-24", ▶7] },`:               `producer "p": schedule.except has a number, not a string | ` + hintExcept,
+		`p: { schedule: { interval: "5m", except: ["2026-12-24", ▶"2026-02-30"] },`:    `producer "p": schedule: "2026-02-30" is not a date of the calendar: write 2026-12-25, or 2026-12-24/2027-01-01 for a range | `,
+		`p: { schedule: { interval: "5m", except: [▶"calendar:a b"] },`:                `producer "p": schedule: "calendar:a b" names no calendar: write calendar:NAME | `,
+		`p: { schedule: { interval: "5m", ▶jitter: "soon" },`:                          `producer "p": schedule: interval "soon" must be digits followed by s, m, h or d | ` + hintIntervals,
+		`p: { schedule: { interval: "5m", ▶jitter: "2d" },`:                            `producer "p": schedule: the jitter 2d is too long: the longest is 1d | `,
+		`p: { schedule: { interval: "5m", ▶missed: "all" },`:                           `producer "p": schedule.missed must be an object, not a string | ` + hintMissed,
+		`p: { schedule: { interval: "5m", missed: { ▶policy: "some" } },`:              `producer "p": schedule.missed.policy must be skip, last or all, not "some" | ` + hintMissed,
+		`p: { schedule: { interval: "5m", ▶missed: { within: "1h" } },`:                `producer "p": schedule.missed.policy must be skip, last or all, not "" | ` + hintMissed,
+		`p: { schedule: { interval: "5m", missed: { policy: "all", ▶within: 5 } },`:    `producer "p": schedule.missed.within must be a string, not a number | ` + hintMissed,
+		`p: { schedule: { interval: "5m", missed: { policy: "all", ▶within: "2y" } },`: `producer "p": schedule.missed.within must be a length of time of at most a year, such as 12h | ` + hintMissed,
+		`p: { schedule: { interval: "5m", missed: { policy: "all", ▶withn: "2h" } },`:  `producer "p": unknown field "withn" | did you mean "within"?`,
+		`p: { schedule: { ▶interval: "500ms", jitter: "5s" },`:                         `producer "p": schedule: interval "500ms" must be digits followed by s, m, h or d | ` + hintIntervals,
+		`p: { schedule: { ▶cron: "0 0 31 2 *", timezone: "Europe/Berlin" },`:           `producer "p": day of month "31" at column 5 never happens in month "2" | choose a day that the month has in at least some years, or L for its last day`,
 	} {
 		c.expectFault(t, "export default { name: \"n\", topics: [\"a\"],\n"+
 			"  consumers: { c: { subscribe: [\"a\"], prepare() {} } },\n  producers: {\n      "+schedule+` publishes: ["a"], handler() {} } } }`, want)

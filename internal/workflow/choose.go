@@ -28,6 +28,18 @@ const (
 	actProduce   action = "produce"
 )
 
+// starts reports whether the step begins something that waits while everything is
+// halted. What a crash cut off goes on to its end, and asking what became of a call
+// starts nothing.
+func (a action) starts() bool {
+	switch a {
+	case actConsume, actProduce, actRetry, actResume, actFix:
+		return true
+	case actWait, actRecover, actExecute, actReconcile, actRemind:
+	}
+	return false
+}
+
 // What caused a run.
 const (
 	triggerSchedule = "schedule"
@@ -183,13 +195,14 @@ func (v *view) dueProducer() step {
 		if _, ok := v.config.Producer(p.Producer); !ok {
 			continue
 		}
+		start := v.startOf(p)
 		switch {
 		case !p.RequestedAt.IsZero():
 			return step{do: actProduce, handler: p.Producer, trigger: triggerManual, reason: "a run was requested"}
-		case !p.NextRunAt.After(v.now):
+		case !start.IsZero() && !start.After(v.now):
 			return step{do: actProduce, handler: p.Producer, trigger: triggerSchedule, scheduledFor: p.NextRunAt, reason: "its schedule is due"}
 		}
-		next = earlier(next, p.NextRunAt)
+		next = earlier(next, start)
 	}
 	return step{do: actWait, until: next}
 }

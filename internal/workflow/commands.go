@@ -32,6 +32,9 @@ const (
 // healthy.
 func (s *Service) RunNow(ctx context.Context, tx *store.Tx, name, by string) error {
 	const op = "run workflow"
+	if err := lane.RefuseHalted(ctx, tx, op); err != nil {
+		return err
+	}
 	w, err := workflowstore.In(tx).HoldWorkflow(ctx, name)
 	if err != nil {
 		return err
@@ -77,27 +80,28 @@ func (v *view) refuseRunNow(op string) error {
 
 // Pause stops a workflow from starting anything, in the caller's transaction.
 // A run that has sent nothing yet is cancelled and what it reserved is
-// released; one that has goes on to its end. It reports whether anything
-// changed.
-func (s *Service) Pause(ctx context.Context, tx *store.Tx, name, by string) (bool, error) {
+// released; one that has goes on to its end. Of one that is paused, what was said
+// about it is replaced. It reports whether anything changed.
+func (s *Service) Pause(ctx context.Context, tx *store.Tx, name, by string, terms lane.PauseTerms) (bool, error) {
 	w, err := workflowstore.In(tx).HoldWorkflow(ctx, name)
+	if err != nil || w.Desired == desiredArchived {
+		return false, err
+	}
+	changed, err := s.setPaused(ctx, tx, w, by, terms)
 	if err != nil {
 		return false, err
 	}
-	if w.Desired != desiredActive {
-		return false, nil
+	if w.Desired == desiredActive {
+		changed, err = true, s.cancelActive(ctx, tx, w)
 	}
-	if err := workflowstore.In(tx).SetWorkflowDesired(ctx, w.ID, desiredPaused); err != nil {
-		return false, err
-	}
-	if err := s.cancelActive(ctx, tx, w); err != nil {
+	if err != nil || !changed {
 		return false, err
 	}
 	if err := s.settleLane(ctx, tx, w.ID); err != nil {
 		return false, err
 	}
 	s.cfg.Emit(tx, lane.Change{Ref: refOf(name), What: "paused"})
-	return true, tx.Audit(ctx, by, "workflow.pause", "workflow:"+name, nil)
+	return true, tx.Audit(ctx, by, "workflow.pause", "workflow:"+name, lane.AuditPause(terms))
 }
 
 // endRun cancels a run for good, and with it the question that it asked.
@@ -147,7 +151,7 @@ func (s *Service) Resume(ctx context.Context, tx *store.Tx, name, by string) (bo
 		return false, nil
 	}
 	if w.Desired != desiredActive {
-		if err := workflowstore.In(tx).SetWorkflowDesired(ctx, w.ID, desiredActive); err != nil {
+		if err := s.setActive(ctx, tx, w); err != nil {
 			return false, err
 		}
 	}
@@ -189,6 +193,9 @@ func (s *Service) Delete(ctx context.Context, tx *store.Tx, name, by string) err
 		return err
 	}
 	if err := workflowstore.In(tx).DeleteWorkflow(ctx, w); err != nil {
+		return err
+	}
+	if err := s.cfg.Needs.Declare(ctx, tx, pawl.KindWorkflow, w.Lane, nil); err != nil {
 		return err
 	}
 	tx.AfterCommit(func() { s.forget(w.ID) })
@@ -261,10 +268,17 @@ func (s *Service) PublishExternal(ctx context.Context, tx *store.Tx, name string
 		}
 	}
 	stored, err := eventstore.In(tx).EventsByMessage(ctx, w.ID, e.Topic, []string{e.MessageID})
-	if err != nil || len(stored) != 1 {
-		return eventstore.Event{}, none, errors.Join(err, fmt.Errorf("the event was not stored"))
+	switch {
+	case err == nil && len(stored) == 1:
+		return stored[0], published, nil
+	case err == nil && published.Duplicate == 1:
+		// It was done with so long ago that only its id is known: it is told as it
+		// was sent now.
+		return eventstore.Event{
+			WorkflowID: w.ID, Topic: e.Topic, MessageID: e.MessageID, Payload: event.Payload, Status: eventstore.EventConsumed, CreatedBy: by, CreatedAt: tx.Now, CausedBy: event.CausedBy,
+		}, published, nil
 	}
-	return stored[0], published, nil
+	return eventstore.Event{}, none, errors.Join(err, fmt.Errorf("the event was not stored"))
 }
 
 func checkOutside(config Config, e ExternalEvent) error {

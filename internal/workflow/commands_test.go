@@ -21,6 +21,7 @@ func TestOutside(t *testing.T) {
 		behaviour{"an event wakes its lane in the transaction that stores it", publishArms},
 		behaviour{"an event that cannot be taken is refused with its place", publishRefusals},
 		behaviour{"a known event is replaced while it is pending and counted after that", publishAgain},
+		behaviour{"an event whose row retention removed is known when it comes again", publishForgotten},
 		behaviour{"an event while its workflow is paused waits", publishWhilePaused},
 		behaviour{"skipping an input skips what is pending", skipPending},
 		behaviour{"skipping an input in the middle of prepare is no fault of the script", skipInPrepare},
@@ -119,6 +120,32 @@ func publishAgain(t *testing.T, k *kit) {
 	if third.Duplicate != 1 || string(e.Payload) != "2" || e.Status != eventstore.EventConsumed || e.Duplicates != 1 {
 		t.Errorf("after it was consumed: %+v, %s, %s", third, e.Payload, e.Status)
 	}
+}
+
+// What retention removes is remembered by its id: whoever sends it once more is told
+// that it is known, and nothing runs.
+func publishForgotten(t *testing.T, k *kit) {
+	w := k.deploy("forgets", "1", consuming(takeOne("in")))
+	k.publish(w, "in", "a")
+	k.work(w)
+	k.write(func(ctx context.Context, tx *store.Tx) error {
+		n, err := eventstore.In(tx).DeleteEvents(ctx, w.ID, "in", []int64{k.find(w, "in", "a").ID})
+		expect(t, "removed", n, 1)
+		return err
+	})
+	k.ranSince()
+	var e eventstore.Event
+	var p eventstore.Published
+	k.write(func(ctx context.Context, tx *store.Tx) (err error) {
+		e, p, err = k.s.PublishExternal(ctx, tx, "forgets", ExternalEvent{Topic: "in", MessageID: "a", Payload: json.RawMessage("7")}, "tester")
+		return err
+	})
+	k.work(w)
+	expect(t, "what it did", p, eventstore.Published{Duplicate: 1})
+	if e.MessageID != "a" || e.Status != eventstore.EventConsumed || string(e.Payload) != "7" || e.CreatedAt.IsZero() {
+		t.Errorf("it is told as %+v", e)
+	}
+	expect(t, "runs", len(k.ranSince()), 0)
 }
 
 // it is kept, and nobody runs for it.

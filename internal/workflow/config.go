@@ -1,9 +1,11 @@
 package workflow
 
 import (
+	"encoding/json"
 	"slices"
 	"time"
 
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/when"
 )
 
@@ -17,6 +19,9 @@ type Config struct {
 	Consumers []Consumer        `json:"consumers,omitempty"` // in the order of the source
 	Labels    map[string]string `json:"labels,omitempty"`
 	Keep      map[string]string `json:"keep,omitempty"` // for how long its things are kept, where it says so
+
+	Expect *client.Expect `json:"expect,omitempty"` // what is expected of it; nil: nothing
+	Needs  []client.Need  `json:"needs,omitempty"`  // the sources that must be fresh before a run begins
 }
 
 // Producer looks at the outside, on its schedule, and publishes what is new.
@@ -37,21 +42,51 @@ type Consumer struct {
 }
 
 // Schedule says when a producer runs, as the script wrote it: an interval, or
-// a cron expression with an optional zone.
+// a cron expression with an optional zone, and what limits it.
 type Schedule struct {
-	Interval string `json:"interval,omitempty"`
-	Cron     string `json:"cron,omitempty"`
-	Timezone string `json:"timezone,omitempty"` // with Cron only; empty is UTC
+	Interval string         `json:"interval,omitempty"`
+	Cron     string         `json:"cron,omitempty"`
+	Timezone string         `json:"timezone,omitempty"` // with Cron or limits only; empty is UTC
+	From     string         `json:"from,omitempty"`
+	Until    string         `json:"until,omitempty"`
+	Except   []string       `json:"except,omitempty"`
+	Jitter   string         `json:"jitter,omitempty"`
+	Missed   *client.Missed `json:"missed,omitempty"` // nil: what came due late is one run
 }
 
 // MinInterval is the shortest interval of a producer.
 const MinInterval = time.Second
 
-// Spec returns the schedule that tells the instants. It fails for a schedule
-// that Check would refuse; one that was checked can fail only if the machine
-// has lost the zone since (X-14: that is never guessed around).
+// Spec returns the schedule that tells the instants, without the days of
+// calendars. It fails for a schedule that Check would refuse; one that was checked
+// can fail only if the machine has lost the zone since (X-14: that is never guessed
+// around).
 func (s Schedule) Spec() (when.Schedule, error) {
+	if s.limited() {
+		return s.rule().Schedule(when.Context{MinInterval: MinInterval})
+	}
 	return when.New(when.Spec{Interval: s.Interval, Cron: s.Cron, Timezone: s.Timezone, MinInterval: MinInterval})
+}
+
+// limited reports whether the schedule says more than an interval or an expression.
+func (s Schedule) limited() bool { return s.timing() != "" }
+
+// timing is what the row of the schedule keeps of what limits it.
+func (s Schedule) timing() string {
+	limits := Schedule{From: s.From, Until: s.Until, Except: s.Except, Jitter: s.Jitter, Missed: s.Missed}
+	if raw, _ := json.Marshal(limits); string(raw) != "{}" { // of types that can be JSON
+		return string(raw)
+	}
+	return ""
+}
+
+// rule is the schedule with its limits.
+func (s Schedule) rule() when.Rule {
+	r := when.Rule{Interval: s.Interval, Timezone: s.Timezone, From: s.From, Until: s.Until, Except: s.Except, Jitter: s.Jitter}
+	if s.Cron != "" {
+		r.Cron = []string{s.Cron}
+	}
+	return r
 }
 
 // Type is "interval" or "cron".

@@ -35,6 +35,9 @@ type Deploy struct {
 	// none; it is asked in the transaction that changes it. Nil expects nothing.
 	Expect func(inForce string) error
 
+	// Permit refuses the deploy by what the script declares. Nil permits everything.
+	Permit func(Config) error
+
 	confined bool                  // auto-fix made it, and no person looked at its text
 	rights   []workflowstore.Right // that a person gives by deploying it
 }
@@ -129,6 +132,11 @@ func (s *Service) Apply(ctx context.Context, d Deploy) (Deployed, error) {
 			Fields: []pawl.Field{{Pointer: "/script", Message: fmt.Sprintf("name is %q", config.Name)}},
 		}
 	}
+	if d.Permit != nil {
+		if err := d.Permit(config); err != nil {
+			return Deployed{}, err
+		}
+	}
 	raw, err := json.Marshal(config)
 	if err != nil {
 		return Deployed{}, err
@@ -151,6 +159,13 @@ func (s *Service) deploy(ctx context.Context, tx *store.Tx, d Deploy, raw json.R
 	if d.DryRun {
 		hold = workflowstore.In(tx).WorkflowByName
 	}
+	plans, err := s.planProducers(ctx, tx, d, out.Config)
+	if err != nil {
+		return err
+	}
+	if err := s.checkNeeds(ctx, tx, d, out.Config); err != nil {
+		return err
+	}
 	w, err := hold(ctx, out.Name)
 	out.What, out.Before = Updated, w.Version
 	if d.Expect != nil && (err == nil || errors.Is(err, pawl.ErrNotFound)) {
@@ -161,8 +176,8 @@ func (s *Service) deploy(ctx context.Context, tx *store.Tx, d Deploy, raw json.R
 	switch {
 	case errors.Is(err, pawl.ErrNotFound):
 		out.What = Created
-		if d.DryRun {
-			return nil
+		if err := s.checkPlans(ctx, tx, d, out.Config, "", plans); err != nil || d.DryRun {
+			return err
 		}
 		if w, err = workflowstore.In(tx).InsertWorkflow(ctx, out.Name, out.Version); err != nil {
 			return err
@@ -177,6 +192,8 @@ func (s *Service) deploy(ctx context.Context, tx *store.Tx, d Deploy, raw json.R
 		out.Previous = was.Source
 		if w.Version == out.Version {
 			out.What = Unchanged
+		} else if err := s.checkPlans(ctx, tx, d, out.Config, w.ID, plans); err != nil {
+			return err
 		}
 	}
 	if d.DryRun {
@@ -207,7 +224,7 @@ func (s *Service) deploy(ctx context.Context, tx *store.Tx, d Deploy, raw json.R
 	if err := s.endMistyped(ctx, tx, w); err != nil {
 		return err
 	}
-	return s.putInForce(ctx, tx, w, before, out, d.By)
+	return s.putInForce(ctx, tx, w, before, out, plans, d.By)
 }
 
 // endMistyped ends a run that waits for a connection: it would go on with the
@@ -257,7 +274,7 @@ func (s *Service) configBefore(ctx context.Context, tx *store.Tx, w workflowstor
 
 // putInForce makes topics, schedules and consumers those of a new version, and
 // wakes the lane.
-func (s *Service) putInForce(ctx context.Context, tx *store.Tx, w workflowstore.Workflow, before Config, out *Deployed, by string) error {
+func (s *Service) putInForce(ctx context.Context, tx *store.Tx, w workflowstore.Workflow, before Config, out *Deployed, plans map[string]planned, by string) error {
 	config := out.Config
 	if err := eventstore.In(tx).EnsureTopics(ctx, w.ID, config.Topics); err != nil {
 		return err
@@ -266,7 +283,7 @@ func (s *Service) putInForce(ctx context.Context, tx *store.Tx, w workflowstore.
 		return err
 	}
 	for _, p := range config.Producers {
-		if err := workflowstore.In(tx).PutProducerSchedule(ctx, scheduleRow(w.ID, p, time.Time{})); err != nil {
+		if err := workflowstore.In(tx).PutProducerSchedule(ctx, scheduleRow(w.ID, p, plans[p.Name], plans[p.Name].firstRun(tx.Now))); err != nil {
 			return err
 		}
 	}
@@ -286,6 +303,14 @@ func (s *Service) putInForce(ctx context.Context, tx *store.Tx, w workflowstore.
 	if err := runstore.In(tx).SetKeep(ctx, pawl.KindWorkflow, w.Lane, terms.KeepText(config.Keep)); err != nil {
 		return err
 	}
+	if err := runstore.In(tx).SetExpect(ctx, pawl.KindWorkflow, w.Lane, terms.ExpectText(config.Expect)); err != nil {
+		return err
+	}
+	if !terms.SameNeeds(before.Needs, config.Needs) {
+		if err := s.cfg.Needs.Declare(ctx, tx, pawl.KindWorkflow, w.Lane, config.Needs); err != nil {
+			return err
+		}
+	}
 	if err := tx.Audit(ctx, by, "workflow.deploy", "workflow:"+w.Name, map[string]string{"version": out.Version, "what": out.What}); err != nil {
 		return err
 	}
@@ -294,9 +319,10 @@ func (s *Service) putInForce(ctx context.Context, tx *store.Tx, w workflowstore.
 }
 
 // scheduleRow is the row of a producer's schedule.
-func scheduleRow(workflowID string, p Producer, next time.Time) workflowstore.ProducerSchedule {
+func scheduleRow(workflowID string, p Producer, by planned, next time.Time) workflowstore.ProducerSchedule {
 	return workflowstore.ProducerSchedule{
-		WorkflowID: workflowID, Producer: p.Name, Type: p.Schedule.Type(), Value: p.Schedule.Value(), Timezone: p.Schedule.Timezone, NextRunAt: next,
+		WorkflowID: workflowID, Producer: p.Name, Type: p.Schedule.Type(), Value: p.Schedule.Value(), Timezone: p.Schedule.Timezone,
+		Timing: p.Schedule.timing(), Plan: by.plan.Encode(), NextRunAt: next,
 	}
 }
 

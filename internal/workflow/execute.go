@@ -188,7 +188,7 @@ func (x *execution) call(ctx context.Context, function string, host *host, args 
 	}
 	result, err := x.cfg.Scripts.Run(ctx, script.Request{
 		Program: program, Handler: group + x.run.Handler + "." + function, Args: args,
-		Now: host.now, Seed: seedOf(x.run.ID, function), Scope: x.id,
+		Now: host.now, Seed: seedOf(x.run.ID, function), Scope: x.id, ScheduledFor: standsFor(x.run), EndsAtCall: host.mutate,
 	}, host, x.cfg.Limits)
 	x.trace.addLogs(x.run.Phase, result)
 	if ended := context.Cause(ctx); ended != nil && host.call == nil {
@@ -227,6 +227,15 @@ const codeWorkerCrashed = "worker_crashed"
 func (x *execution) crashedBefore() bool {
 	before := x.view.row
 	return before.ID != "" && x.run.RetryOf == before.ID && before.ErrorCode == codeWorkerCrashed
+}
+
+// standsFor is the instant of its schedule that the run of a producer stands for;
+// zero if it was asked for.
+func standsFor(r runstore.Run) time.Time {
+	if r.HandlerType != pawl.HandlerProducer || r.Trigger != triggerSchedule {
+		return time.Time{}
+	}
+	return r.ScheduledFor
 }
 
 // seedOf makes what Math.random returns the same whenever the phase is run

@@ -11,6 +11,7 @@ import (
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/store/workflowstore"
+	"github.com/pawlrun/pawl/internal/terms"
 )
 
 // judge checks a proposal. An error refuses it: it does not deploy, declares
@@ -128,6 +129,12 @@ func sameDeclaration(before, after Config) error {
 	if !reflect.DeepEqual(orEmpty(before.Keep), orEmpty(after.Keep)) {
 		return declares("for how long its history is kept", before.Keep, after.Keep)
 	}
+	if a, b := terms.ExpectText(before.Expect), terms.ExpectText(after.Expect); a != b {
+		return declares("what is expected of it", a, b)
+	}
+	if !terms.SameNeeds(before.Needs, after.Needs) {
+		return declares("what it needs", terms.NeedsWords(before.Needs), terms.NeedsWords(after.Needs))
+	}
 	if a, b := producerNames(before), producerNames(after); !reflect.DeepEqual(a, b) {
 		return declares("its producers", a, b)
 	}
@@ -136,7 +143,7 @@ func sameDeclaration(before, after Config) error {
 	}
 	for i, a := range before.Producers {
 		b := after.Producers[i]
-		if a.Schedule != b.Schedule {
+		if !reflect.DeepEqual(a.Schedule, b.Schedule) {
 			return declares("the schedule of the producer "+quoted(a.Name), a.Schedule, b.Schedule)
 		}
 		if !sameTopics(a.Publishes, b.Publishes) {

@@ -6,22 +6,30 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/run"
+	"github.com/pawlrun/pawl/internal/terms"
 )
 
 // gates are the conditions of the next run: it begins when all are met. They are
 // told by the rules that the chooser goes by. looks says that somebody is about
 // to look at what waits.
-func (v *view) gates(l lane.Lane, there run.Workforce, looks bool) []lane.Gate {
+func (v *view) gates(l lane.Lane, there run.Workforce, looks bool, stale []terms.Stale) []lane.Gate {
 	worker := lane.Gate{Name: "worker", Open: !there.Missing, Text: there.Sentence()}
 	wanted := lane.Gate{Name: "wanted", Open: v.workflow.Desired == desiredActive, Text: "It is enabled."}
 	if !wanted.Open {
 		wanted.Text = "It is " + v.workflow.Desired + "."
+		if v.workflow.Desired == desiredPaused {
+			wanted.Text, wanted.Until = lane.PausedWords(v.pause), v.pause.Until
+		}
 	}
 	idle := lane.Gate{Name: "idle", Open: v.newest.Status != pawl.StatusActive, Text: "No run is active."}
 	if !idle.Open {
 		idle.Text = fmt.Sprintf("Run %s has been active since %s.", v.row.ID, pawl.FormatTime(v.row.CreatedAt))
 	}
-	return []lane.Gate{wanted, idle, v.gateHealthy(l), v.gateDue(l, looks), worker}
+	gates := []lane.Gate{wanted, idle, v.gateHealthy(l), v.gateDue(l, looks)}
+	if len(v.config.Needs) > 0 {
+		gates = append(gates, lane.FreshGate(v.config.Needs, stale, v.now))
+	}
+	return append(gates, worker, lane.HaltGate(there))
 }
 
 // gateHealthy is whether anything is left undone that holds back new work.
@@ -73,7 +81,27 @@ func (v *view) gateDue(l lane.Lane, looks bool) lane.Gate {
 	case v.newest.Status == pawl.StatusActive:
 		return lane.Gate{Name: "due", Open: false, Text: "Nothing is waiting besides the active run."}
 	}
-	return lane.Gate{Name: "due", Open: false, Text: "Its schedule is not due and nothing is waiting."}
+	return lane.Gate{Name: "due", Open: false, Text: "Its schedule is not due and nothing is waiting." + v.leftOutWords()}
+}
+
+// leftOutWords tell of the time of each producer before its next one, if that is left out.
+func (v *view) leftOutWords() (text string) {
+	for _, p := range v.config.Producers {
+		times, limited := v.times[p.Name]
+		if !limited || times.Kind() == "" {
+			continue
+		}
+		if times.Floats() { // whether a time was one depends on when it ran
+			if why := times.Excluded(v.now); why != "" {
+				text += fmt.Sprintf(" Nothing of %s runs now: %s.", p.Name, why)
+			}
+			continue
+		}
+		if at, why, out := times.LeftOut(v.now); out {
+			text += fmt.Sprintf(" %s of %s is left out: %s.", pawl.FormatTime(at), p.Name, why)
+		}
+	}
+	return text
 }
 
 // takesNothing: whoever works on the lane has looked at all that waits, and
@@ -99,11 +127,15 @@ func (v *view) wakeIsDue() bool {
 	return false
 }
 
-func (v *view) nextWords(l lane.Lane, looks bool) string {
+func (v *view) nextWords(l lane.Lane, there run.Workforce, looks bool) string {
 	st, decided := v.chooseForRun()
 	switch {
 	case l.Issue == run.IssueNoWorker:
 		return "It does nothing until a worker is running."
+	case there.Halt != nil && v.newest.Status != pawl.StatusActive && (l.State != run.Stopped || l.Issue == run.IssueHalted):
+		return there.Halt.NextWords()
+	case len(v.waits) > 0 && (l.Issue == run.IssueWaitingFresh || l.Issue == run.IssueStale):
+		return "It continues when " + v.waitedSources() + " fetched."
 	case v.newest.Status == pawl.StatusActive && v.workflow.Desired == desiredActive:
 		return "It checks again when the run has ended."
 	case v.newest.Status == pawl.StatusActive:
@@ -114,6 +146,8 @@ func (v *view) nextWords(l lane.Lane, looks bool) string {
 		return "It is due now."
 	case l.NextAt.IsZero() && l.State == run.Idle:
 		return "It runs when an event arrives."
+	case l.Issue == run.IssuePaused:
+		return lane.PausedNext(v.pause)
 	case l.NextAt.IsZero():
 		return "It does nothing until then."
 	case !l.NextAt.After(v.now):

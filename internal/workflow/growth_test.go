@@ -2,14 +2,17 @@ package workflow
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/bulk"
 	"github.com/pawlrun/pawl/internal/pgtest"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
@@ -60,6 +63,49 @@ func TestNoStepOfARunReadsItsPast(t *testing.T) {
 			}
 		})
 		k.checkCosts(h)
+	})
+}
+
+// A plan that PostgreSQL makes while the tables are empty is kept while they grow,
+// so the newest run of a lane has to be found by the index of lanes from the first
+// on.
+func TestTheNewestRunIsFoundByItsLaneOnANewDatabase(t *testing.T) {
+	pgtest.Both(t, func(t *testing.T, url string) {
+		var asked string
+		db, err := store.Open(t.Context(), url, store.Options{Trace: func(sql string, _ []any) { asked = sql }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close() //nolint:errcheck // only read from
+		if _, err := runstore.On(db).NewestRun(t.Context(), pawl.KindWorkflow, "none"); !errors.Is(err, pawl.ErrNotFound) {
+			t.Fatal(err)
+		}
+		explain, plan := "explain ", ""
+		if db.Name() == "sqlite" {
+			explain = "explain query plan "
+		}
+		err = db.Read(t.Context(), func(ctx context.Context, tx *store.Tx) error {
+			rows, err := tx.Query(ctx, explain+asked, pawl.KindWorkflow, "none")
+			if err != nil {
+				return err
+			}
+			defer rows.Close()
+			for rows.Next() {
+				var line string
+				into := []any{&line}
+				if db.Name() == "sqlite" {
+					into = []any{new(int), new(int), new(int), &line}
+				}
+				if err := rows.Scan(into...); err != nil {
+					return err
+				}
+				plan += line + "\n"
+			}
+			return rows.Err()
+		})
+		if err != nil || !strings.Contains(plan, "runs_lane ") {
+			t.Errorf("%v\n%s\n%s", err, asked, plan)
+		}
 	})
 }
 

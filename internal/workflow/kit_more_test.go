@@ -14,6 +14,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/pgtest"
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/store"
@@ -126,7 +127,7 @@ func (k *kit) do(act func(ctx context.Context, tx *store.Tx) error) error {
 func (k *kit) pause(name string) (changed bool) {
 	k.t.Helper()
 	k.write(func(ctx context.Context, tx *store.Tx) (err error) {
-		changed, err = k.s.Pause(ctx, tx, name, "tester")
+		changed, err = k.s.Pause(ctx, tx, name, "tester", lane.PauseTerms{})
 		return err
 	})
 	return changed

@@ -13,6 +13,8 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/ledger"
+	"github.com/pawlrun/pawl/internal/need"
+	"github.com/pawlrun/pawl/internal/need/needtest"
 	"github.com/pawlrun/pawl/internal/pgtest"
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/store"
@@ -35,6 +37,7 @@ type kit struct {
 
 	scripts fakeScripts
 	armed   armedJobs
+	needs   *need.Book // of the process
 
 	fault   func(place string) error
 	through bool // every step of a run is written at once
@@ -76,8 +79,11 @@ func (k *kit) start(node string) {
 	if err != nil {
 		k.t.Fatal(err)
 	}
+	k.needs = &need.Book{}
+	k.needs.Provide(needtest.Source{})
 	k.s, err = New(Options{
-		DB: k.db, Scripts: &k.scripts, Tools: tools,
+		Needs: k.needs,
+		DB:    k.db, Scripts: &k.scripts, Tools: tools,
 		Ledger: ledger.New(ledger.Config{
 			Holdings: map[pawl.Kind]ledger.Holdings{pawl.KindWorkflow: Holdings{}},
 			Observe:  func(e ledger.Event) { k.events = append(k.events, e) },
@@ -291,6 +297,8 @@ type goCtx struct {
 	ctx  context.Context
 	host script.Host
 	now  time.Time
+
+	scheduledFor time.Time
 }
 
 type goAbort struct{ err error }
@@ -373,6 +381,12 @@ func (f *fakeScripts) Describe(_ context.Context, p *script.Program) (script.Des
 	if c.Keep != nil {
 		config["keep"] = c.Keep
 	}
+	if c.Expect != nil {
+		config["expect"] = c.Expect
+	}
+	if c.Needs != nil {
+		config["needs"] = c.Needs
+	}
 	d.Config, err = json.Marshal(config)
 	return d, err
 }
@@ -399,7 +413,7 @@ func (f *fakeScripts) Run(ctx context.Context, req script.Request, host script.H
 	if req.Handler == f.says {
 		out.Logs = []script.LogLine{{At: req.Now, Level: "info", Text: "said"}}
 	}
-	value := handler(&goCtx{ctx, host, req.Now}, req.Args)
+	value := handler(&goCtx{ctx, host, req.Now, req.ScheduledFor}, req.Args)
 	if _, none := value.(nothing); none {
 		return out, nil
 	}

@@ -13,6 +13,8 @@ import (
 	"github.com/pawlrun/pawl/internal/store/mutationstore"
 	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/store/workflowstore"
+	"github.com/pawlrun/pawl/internal/terms"
+	"github.com/pawlrun/pawl/internal/when"
 )
 
 // What a person wants of a workflow.
@@ -30,8 +32,9 @@ type view struct {
 	config    Config // of the version in force
 	rights    rights // of the version in force, if a run of it is to begin
 	schedules []workflowstore.ProducerSchedule
-	wakes     map[string]time.Time // by consumer
-	seqs      map[string]int64     // by topic
+	times     map[string]when.Schedule // of the producers with limits
+	wakes     map[string]time.Time     // by consumer
+	seqs      map[string]int64         // by topic
 
 	row    runstore.Run // the newest run; zero if there was none
 	newest run.Run      // the same, as the rules see it
@@ -42,6 +45,9 @@ type view struct {
 	// untried says that the newest run waits for a connection that this process
 	// has not looked for yet.
 	untried bool
+
+	waits []terms.Stale  // the sources that it waits for; none while a run that it would wait with is under way
+	pause runstore.Pause // what was said about its pause; looked up for people only
 
 	foreseen *foreseen // what its prepare is likely to ask for; nil if nobody knows
 	calm     bool      // the newest run committed here, so that the lane has no failures to forget
@@ -84,6 +90,14 @@ func (s *Service) loadFrom(ctx context.Context, tx *store.Tx, w workflowstore.Wo
 	}
 	for _, h := range wakes {
 		v.wakes[h.Handler] = h.WakeAt
+	}
+	if err := s.loadTimes(ctx, tx, v); err != nil {
+		return nil, err
+	}
+	if len(v.config.Needs) > 0 {
+		if v.waits, err = s.cfg.Needs.Waiting(ctx, tx, pawl.KindWorkflow, w.Lane, v.config.Needs); err != nil {
+			return nil, err
+		}
 	}
 	if len(newest) == 0 {
 		return v, nil

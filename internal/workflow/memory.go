@@ -120,11 +120,17 @@ func (s *Service) refresh(ctx context.Context, tx *store.Tx, l *memory, v *view)
 		return nil
 	}
 	for _, p := range v.schedules {
-		if late := v.now.Sub(p.NextRunAt); late > missedAfter && !p.LastRunAt.IsZero() && v.workflow.Desired == desiredActive {
+		if late := v.now.Sub(p.NextRunAt); late > missedAfter && !p.NextRunAt.IsZero() && !p.LastRunAt.IsZero() && v.workflow.Desired == desiredActive && v.onceLate(p.Producer) {
 			s.log.Info("a producer is overdue and runs once", "workflow", v.workflow.Name, "producer", p.Producer, "due", pawl.FormatTime(p.NextRunAt), "late", late.Round(time.Second))
 		}
 	}
 	return nil
+}
+
+// onceLate reports whether what came due late of a producer is one run.
+func (v *view) onceLate(producer string) bool {
+	p, ok := v.config.Producer(producer)
+	return ok && p.Schedule.Missed == nil
 }
 
 // missedAfter is when a firing counts as missed while the host was down; it

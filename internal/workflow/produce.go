@@ -37,8 +37,11 @@ func (x *execution) produce(ctx context.Context) error {
 		return x.stop(ctx, pawl.ClassInternal, "schedule", err.Error())
 	}
 	return x.commit(ctx, h, result, func(ctx context.Context, tx *store.Tx) error {
+		if p.Schedule.limited() {
+			return x.movesOn(ctx, tx, p)
+		}
 		at, _ := next(tx.Now)
-		return workflowstore.In(tx).ProducerRan(ctx, scheduleRow(x.id, p, at), x.run.StartedAt)
+		return workflowstore.In(tx).ProducerRan(ctx, scheduleRow(x.id, p, planned{}, at), x.run.StartedAt)
 	})
 }
 
@@ -48,7 +51,7 @@ func nextRun(s Schedule) (func(time.Time) (time.Time, bool), error) {
 	if err != nil {
 		return nil, fmt.Errorf("the schedule cannot be used: %w", err)
 	}
-	if _, ok := spec.Next(time.Now()); !ok {
+	if _, ok := spec.Next(time.Now()); !ok && !s.limited() { // which may end
 		return nil, fmt.Errorf("the schedule %s has no next instant", s.Value())
 	}
 	return spec.Next, nil

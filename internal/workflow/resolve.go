@@ -174,7 +174,7 @@ func (s *Service) Reject(ctx context.Context, tx *store.Tx, runID, by string) (r
 		return runstore.Run{}, err
 	}
 	if v.workflow.Desired == desiredActive {
-		if err := workflowstore.In(tx).SetWorkflowDesired(ctx, v.workflow.ID, desiredPaused); err != nil {
+		if _, err := s.setPaused(ctx, tx, v.workflow, by, lane.PauseTerms{Note: "run " + runID + " was rejected"}); err != nil {
 			return runstore.Run{}, err
 		}
 	}

@@ -16,6 +16,9 @@ import (
 // goes by.
 func (v *view) status() (run.State, run.Issue) {
 	state, issue := v.statusOfRun()
+	if state == run.Idle && len(v.waits) > 0 {
+		return v.statusOfWait()
+	}
 	if state != run.Stopped && v.lostItsHandler() {
 		return run.NeedsAttention, run.IssueInconsistent
 	}
@@ -46,12 +49,14 @@ func (v *view) sentence(issue run.Issue) string {
 	case run.IssueNone:
 		return ""
 	case run.IssuePaused:
-		return "It is paused; resume it to continue."
+		return lane.PausedSentence(v.pause)
 	case run.IssueArchived:
 		return "It is archived."
 	case run.IssueNotDeployed:
 		return "Nothing is deployed."
-	case run.IssueNoWorker:
+	case run.IssueWaitingFresh, run.IssueStale:
+		return v.waitingWords()
+	case run.IssueNoWorker, run.IssueHalted, run.IssueExpectation: // which are not its own
 		return ""
 	case run.IssueBackingOff:
 		if v.row.ErrorCode == codeDeferred {
@@ -147,8 +152,16 @@ func (v *view) remedy(l lane.Lane) string {
 		return ""
 	case run.IssueNoWorker:
 		return run.StartWorker
+	case run.IssueHalted:
+		return run.Unhalt
 	case run.IssueNotDeployed:
 		return "pawl apply -f FILE"
+	case run.IssueWaitingFresh:
+		return run.Command("why", "source", v.waits[0].Source)
+	case run.IssueStale:
+		return run.Command("run", "source", v.waits[0].Source)
+	case run.IssueExpectation:
+		return lane.ExpectationRemedy(pawl.KindWorkflow, v.workflow.Name)
 	case run.IssueApproval:
 		return run.Command("approve", v.row.ID)
 	case run.IssueOutcomeUnknown:
@@ -188,11 +201,11 @@ func (v *view) callName() string {
 func (v *view) scheduleWords() string {
 	var list []string
 	for _, p := range v.config.Producers {
-		spec, err := p.Schedule.Spec()
-		if err != nil {
+		text := v.wordsOf(p)
+		if text == "" {
 			continue
 		}
-		if text := spec.Describe(); !slices.Contains(list, text) {
+		if !slices.Contains(list, text) {
 			list = append(list, text)
 		}
 	}
@@ -216,7 +229,22 @@ func (v *view) nextAt() time.Time {
 		next = earlier(next, v.wakes[c.Name])
 	}
 	for _, p := range v.schedules {
-		next = earlier(next, p.NextRunAt)
+		next = earlier(next, v.startOf(p))
 	}
 	return next
+}
+
+// wordsOf is when a producer runs, for people; empty if its zone was lost.
+func (v *view) wordsOf(p Producer) string {
+	spec, limited := v.times[p.Name]
+	if !limited {
+		var err error
+		if spec, err = p.Schedule.Spec(); err != nil {
+			return ""
+		}
+	}
+	if spec.Kind() == "" {
+		return ""
+	}
+	return spec.Describe()
 }

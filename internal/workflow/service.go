@@ -9,8 +9,10 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/calendar"
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/ledger"
+	"github.com/pawlrun/pawl/internal/need"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/repair"
 	"github.com/pawlrun/pawl/internal/script"
@@ -40,6 +42,11 @@ type Options struct {
 	Log    *slog.Logger
 
 	lane.Host
+
+	// Calendars are those that producers leave out; nil: those of workflows alone.
+	Calendars *calendar.Book
+	// Needs is which sources workflows wait for; nil: there are no sources.
+	Needs *need.Book
 
 	// Repair proposes corrected scripts; nil leaves that to people.
 	Repair repair.Repairer
@@ -108,11 +115,20 @@ func New(cfg Options) (*Service, error) {
 	if cfg.fault == nil {
 		cfg.fault = func(string) error { return nil }
 	}
-	return &Service{
+	if cfg.Needs == nil {
+		cfg.Needs = &need.Book{}
+	}
+	if cfg.Calendars == nil {
+		cfg.Calendars = &calendar.Book{}
+	}
+	s := &Service{
 		cfg: cfg, db: cfg.DB, ledger: cfg.Ledger, log: cfg.Log,
 		programs: newProgramCache(programsKept), replays: make(chan struct{}, MaxReplays),
 		memories: map[string]*memory{}, running: map[string]runningSession{}, rightsSeen: map[string]rights{},
-	}, nil
+	}
+	cfg.Calendars.Use(s)
+	cfg.Needs.Use(s)
+	return s, nil
 }
 
 // Attach implements lane.Kind.
@@ -121,9 +137,10 @@ func (s *Service) Attach(jobs lane.Jobs) { s.jobs = jobs }
 // Tasks implements lane.Kind.
 func (s *Service) Tasks() map[string]queue.Task {
 	return map[string]queue.Task{
-		TaskName:  {Run: s.run, Internal: true, Backoff: lane.Backoff},
-		SweepName: s.sweepTask(),
-		WakeName:  s.wakeTask(), // once at every start: consumers that left events, and runs that wait for a connection
+		TaskName:     {Run: s.run, Internal: true, Backoff: lane.Backoff},
+		SweepName:    s.sweepTask(),
+		ContinueName: lane.ContinueTask(s.proceed),
+		WakeName:     s.wakeTask(), // once at every start: consumers that left events, and runs that wait for a connection
 	}
 }
 

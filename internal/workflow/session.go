@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -74,7 +75,7 @@ func (e *session) loop(ctx context.Context) (until time.Time, err error) {
 	until, err = e.steps(ctx)
 	held := e.writeCommit(ctx)
 	switch {
-	case held == nil || err != nil:
+	case held == nil || err != nil && !errors.Is(err, queue.ErrHalted):
 		return until, err
 	case errors.Is(held, pawl.ErrConflict): // somebody was faster
 		return time.Now(), nil
@@ -93,7 +94,16 @@ func (e *session) steps(ctx context.Context) (until time.Time, err error) {
 			return time.Time{}, err
 		}
 		if st.do == actWait {
+			if err := e.stopWaiting(ctx, v); err != nil {
+				return time.Time{}, err
+			}
 			return st.until, e.settleOnce(ctx, v)
+		}
+		if st.do.starts() && e.cfg.Halt().Active() {
+			return time.Time{}, cmp.Or(e.settleOnce(ctx, v), queue.ErrHalted)
+		}
+		if until, waits, err := e.awaitFresh(ctx, v, st); err != nil || waits {
+			return until, err
 		}
 		err = e.take(ctx, v, st)
 		if err != nil { // somebody may know better
@@ -199,7 +209,13 @@ func (e *session) take(ctx context.Context, v *view, st step) error {
 			}
 			return e.ledger.Retry(ctx, tx, e.claim.Fence(), v.row, version, st.asked)
 		})
-	case actConsume, actProduce:
+	case actConsume:
+		return e.begin(ctx, v, st)
+	case actProduce:
+		st, err := e.pickInstant(ctx, v, st)
+		if err != nil || st.do == actWait {
+			return err
+		}
 		return e.begin(ctx, v, st)
 	case actWait:
 	}

@@ -37,7 +37,7 @@ func whyTellsTheRunOfAnInstant(t *testing.T, k *kit) {
 	pass(3*time.Hour + time.Minute) // 05:31: nobody worked at 3, 4 and 5
 	k.follow(w, time.Minute)
 	k.write(func(ctx context.Context, tx *store.Tx) error {
-		_, err := k.s.Pause(ctx, tx, "hours", "ada")
+		_, err := k.s.Pause(ctx, tx, "hours", "ada", lane.PauseTerms{})
 		return err
 	})
 	pass(2 * time.Hour)

@@ -14,7 +14,6 @@ import (
 	"github.com/pawlrun/pawl/internal/store/mutationstore"
 	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/store/workflowstore"
-	"github.com/pawlrun/pawl/internal/when"
 )
 
 // Details are everything about one workflow.
@@ -24,6 +23,7 @@ type Details struct {
 	Version   workflowstore.WorkflowVersion
 	Config    Config
 	Schedules []workflowstore.ProducerSchedule
+	Words     map[string]string // when producers run, by name
 	States    []workflowstore.HandlerState
 	Newest    runstore.Run // zero if it never ran
 }
@@ -93,6 +93,10 @@ func (s *Service) Describe(ctx context.Context, name string) (d Details, err err
 		if d.Version, err = workflowstore.In(tx).GetWorkflowVersion(ctx, w.ID, w.Version); err != nil {
 			return err
 		}
+		d.Words = map[string]string{}
+		for _, p := range v.config.Producers {
+			d.Words[p.Name] = v.wordsOf(p)
+		}
 		d.States, err = workflowstore.In(tx).HandlerStates(ctx, w.ID)
 		return err
 	})
@@ -100,10 +104,15 @@ func (s *Service) Describe(ctx context.Context, name string) (d Details, err err
 }
 
 func (s *Service) laneFrom(ctx context.Context, tx *store.Tx, v *view, there run.Workforce) (lane.Lane, error) {
+	known, err := runstore.In(tx).GetLane(ctx, pawl.KindWorkflow, v.workflow.Lane)
+	if err := pawl.IgnoreNotFound(err); err != nil {
+		return lane.Lane{}, err
+	}
+	v.pause = known.Pause
 	word, issue := v.status()
 	l := lane.Lane{
 		Ref: refOf(v.workflow.Name), ID: v.workflow.ID, State: word, Issue: issue, Sentence: v.sentence(issue), Schedule: v.scheduleWords(),
-		NextAt: v.nextAt(), Paused: v.workflow.Desired == desiredPaused, Labels: v.config.Labels,
+		NextAt: v.nextAt(), Paused: v.workflow.Desired == desiredPaused, Pause: v.pause, Labels: v.config.Labels,
 	}
 	orphans, err := eventstore.In(tx).OrphanedReservations(ctx, v.workflow.ID, 1)
 	if err != nil {
@@ -113,8 +122,13 @@ func (s *Service) laneFrom(ctx context.Context, tx *store.Tx, v *view, there run
 		l.State, l.Issue = run.NeedsAttention, run.IssueInconsistent
 		l.Sentence = fmt.Sprintf("Event %q is held by run %s, which has ended; this is a bug in Pawl, please report it.", orphans[0].MessageID, orphans[0].RunID)
 	}
-	if l.State, l.Issue = there.Over(l.State, l.Issue); l.Issue == run.IssueNoWorker {
+	l.Expecting(known)
+	switch l.State, l.Issue = there.Over(l.State, l.Issue); l.Issue {
+	case run.IssueNoWorker:
 		l.Sentence = there.Sentence()
+	case run.IssueHalted:
+		l.Sentence = there.Halt.Sentence()
+	default:
 	}
 	if l.Pending, err = eventstore.In(tx).CountWaiting(ctx, v.workflow.ID, v.config.subscribed()); err != nil {
 		return l, err
@@ -203,7 +217,11 @@ func (s *Service) Why(ctx context.Context, _ lane.Viewer, name string, at time.T
 			return err
 		}
 		looks := ok && !armed.After(tx.Now) // its job is there: what waits is looked at
-		y.Gates, y.Next = v.gates(y.Lane, there, looks), v.nextWords(y.Lane, looks)
+		stale, err := s.cfg.Needs.Stale(ctx, tx, v.config.Needs)
+		if err != nil {
+			return err
+		}
+		y.Gates, y.Next = v.gates(y.Lane, there, looks, stale), v.nextWords(y.Lane, there, looks)
 		if !at.IsZero() {
 			if y.Around, err = lane.ReadAround(ctx, tx, pawl.KindWorkflow, w.Lane, at); err != nil {
 				return err
@@ -245,12 +263,17 @@ func (s *Service) Due(ctx context.Context, _ string, before time.Time, limit int
 		if more = len(producers) > limit; more {
 			producers = producers[:limit]
 		}
+		if err != nil {
+			return err
+		}
 		list = nil
 		parse := lane.Schedules{}
 		for _, p := range producers {
-			list = appendDue(list, parse, p.Workflow, &p.ProducerSchedule)
+			if list, err = s.appendDue(ctx, tx, list, parse, p.Workflow, p.ProducerSchedule); err != nil {
+				return err
+			}
 		}
-		return err
+		return nil
 	})
 	return list, more, err
 }
@@ -258,16 +281,34 @@ func (s *Service) Due(ctx context.Context, _ string, before time.Time, limit int
 // Repeats implements lane.Kind.
 func (s *Service) Repeats(ctx context.Context, tx *store.Tx, l *lane.Lane) (list []lane.Due, err error) {
 	producers, err := workflowstore.In(tx).ProducerSchedules(ctx, l.ID)
-	for i := range producers {
-		list = appendDue(list, lane.Schedules{}, l.Name, &producers[i])
+	if err != nil {
+		return nil, err
 	}
-	return list, err
+	parse := lane.Schedules{}
+	for _, p := range producers {
+		if list, err = s.appendDue(ctx, tx, list, parse, l.Name, p); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
 }
 
-func appendDue(list []lane.Due, parse lane.Schedules, name string, p *workflowstore.ProducerSchedule) []lane.Due {
-	schedule, err := parse.Parse(when.Kind(p.Type), p.Value, p.Timezone)
-	if err != nil { // a zone may have been lost since it was checked
-		return list
+func (s *Service) appendDue(ctx context.Context, tx *store.Tx, list []lane.Due, parse lane.Schedules, name string, p workflowstore.ProducerSchedule) ([]lane.Due, error) {
+	schedule, err := s.timesOf(ctx, tx, parse, p)
+	switch {
+	case err == nil:
+	case p.Timing == "" || pawl.ErrorCode(err) == pawl.CodeInvalid:
+		return list, nil // a zone may have been lost since it was checked
+	default:
+		return nil, err
 	}
-	return append(list, lane.Due{Ref: refOf(name), Handler: p.Producer, Schedule: schedule, Next: p.NextRunAt})
+	declared, err := declaredBy(p)
+	if err != nil {
+		return nil, err
+	}
+	due := lane.Due{Ref: refOf(name), Handler: p.Producer, Schedule: schedule, Next: p.NextRunAt}
+	if declared.Missed != nil {
+		due.Missed = declared.Missed.Policy
+	}
+	return append(list, due), nil
 }

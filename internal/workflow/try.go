@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/script"
@@ -116,12 +117,16 @@ func (r *trial) host(rules rules, publishes, subscribes []string) *host {
 func (r *trial) run(ctx context.Context, h *host, path string, done *Tried, args ...json.RawMessage) *script.Result {
 	var calls script.Host = h
 	var runID string
-	if r.recording != nil {
-		calls, runID = answers{h, r}, r.recording.run.ID
+	var stands time.Time
+	switch {
+	case r.recording != nil:
+		calls, runID, stands = answers{h, r}, r.recording.run.ID, standsFor(r.recording.run)
+	case done.Type == pawl.HandlerProducer: // as if it were due now
+		stands = h.now
 	}
 	function := path[strings.LastIndexByte(path, '.')+1:]
 	result, err := r.Scripts.Run(ctx, script.Request{
-		Program: r.program, Handler: path, Args: args, Now: h.now, Seed: seedOf(runID, function), Scope: r.scope,
+		Program: r.program, Handler: path, Args: args, Now: h.now, Seed: seedOf(runID, function), Scope: r.scope, ScheduledFor: stands, EndsAtCall: h.mutate,
 	}, calls, r.Limits)
 	done.Logs = append(done.Logs, result.Logs...)
 	if h.call != nil {

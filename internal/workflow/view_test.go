@@ -53,7 +53,7 @@ func wordsOfStates(t *testing.T, k *kit) {
 		sentence string
 	}{
 		{"", nil, run.Idle, run.IssueNone, ""},
-		{"", func(w workflowstore.Workflow) { k.pause(w.Name) }, run.Stopped, run.IssuePaused, "It is paused; resume it to continue."},
+		{"", func(w workflowstore.Workflow) { k.pause(w.Name) }, run.Stopped, run.IssuePaused, "It is paused, by tester since NOW; resume it to continue."},
 		{pawl.ClassTransient, nil, run.Running, run.IssueBackingOff, "The last attempt failed; it is tried again in 10 s: the desk says no."},
 		{pawl.ClassTransient, func(w workflowstore.Workflow) { k.settle(w) }, run.NeedsAttention, run.IssueRetriesUsedUp, "It failed 6 times in a row and is not retried automatically; resume it when the cause is fixed: the desk says no."},
 		{pawl.ClassLogic, nil, run.NeedsAttention, run.IssueFixesUsedUp, "The script failed; deploy a corrected version, or resume it if the cause was external: the desk says no."},
@@ -61,7 +61,7 @@ func wordsOfStates(t *testing.T, k *kit) {
 		{pawl.ClassPermission, nil, run.NeedsAttention, run.IssuePermission, "A permission is missing; grant it and resume: the desk says no."},
 		{pawl.ClassPrecondition, nil, run.NeedsAttention, run.IssuePrecondition, "Something that it needs is missing; add it and resume: the desk says no."},
 		{pawl.ClassInternal, nil, run.NeedsAttention, run.IssueInternal, "Pawl or a connection failed; resume it when that is fixed: the desk says no."},
-		{pawl.ClassAuth, func(w workflowstore.Workflow) { k.pause(w.Name) }, run.Stopped, run.IssuePaused, "It is paused; resume it to continue."},
+		{pawl.ClassAuth, func(w workflowstore.Workflow) { k.pause(w.Name) }, run.Stopped, run.IssuePaused, "It is paused, by tester since NOW; resume it to continue."},
 	} {
 		w := k.deploy(fmt.Sprintf("state-%d", i), "1", readingProducer())
 		k.desk.fail(c.class)
@@ -70,6 +70,7 @@ func wordsOfStates(t *testing.T, k *kit) {
 			c.after(w)
 		}
 		d := k.look(w.Name)
+		c.sentence = strings.ReplaceAll(c.sentence, "NOW", pawl.FormatTime(d.Pause.At))
 		if d.State != c.word || d.Issue != c.issue || d.Sentence != c.sentence {
 			t.Errorf("%d (%s): %s, %s: %q; want %s, %s: %q", i, c.class, d.State, d.Issue, d.Sentence, c.word, c.issue, c.sentence)
 		}

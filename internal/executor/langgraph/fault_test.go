@@ -24,7 +24,7 @@ func TestStubRunsToItsEnd(t *testing.T) {
 	if !result.OK || result.TraceID != "r1" || !strings.Contains(string(result.Output), `"answer":42`) {
 		t.Errorf("%+v, %s", result, result.Output)
 	}
-	want := []runner.Usage{{Unit: "m1", Model: "tiny", InputTokens: 3, OutputTokens: 2}, {Unit: "message-2", InputTokens: 1}}
+	want := []runner.Usage{{Unit: "m1", Model: "tiny", InputTokens: 3, CachedTokens: 1, OutputTokens: 2}, {Unit: "message-2", InputTokens: 1}}
 	if diff := cmp.Diff(want, b.usage); diff != "" {
 		t.Error(diff)
 	}

@@ -151,6 +151,9 @@ type message struct {
 	Usage *struct {
 		Input  int64 `json:"input_tokens"`
 		Output int64 `json:"output_tokens"`
+		Detail struct {
+			Cached int64 `json:"cache_read"`
+		} `json:"input_token_details"`
 	} `json:"usage_metadata"`
 	Response struct {
 		ModelName string `json:"model_name"`
@@ -181,7 +184,7 @@ func (f *following) emitUsage(values json.RawMessage, atEnd bool) error {
 			continue
 		}
 		f.billed[m.ID] = true
-		usage := &runner.Usage{Unit: m.ID, Model: m.Response.ModelName, InputTokens: max(m.Usage.Input, 0), OutputTokens: max(m.Usage.Output, 0)}
+		usage := &runner.Usage{Unit: m.ID, Model: m.Response.ModelName, InputTokens: max(m.Usage.Input, 0), CachedTokens: max(m.Usage.Detail.Cached, 0), OutputTokens: max(m.Usage.Output, 0)}
 		if usage.Model == "" {
 			usage.Model = m.Response.Model
 		}

@@ -27,10 +27,10 @@ type stub struct {
 }
 
 const (
-	okState = `{"values":{"answer":42,"messages":[{"id":"m1","usage_metadata":{"input_tokens":3,"output_tokens":2},"response_metadata":{"model":"tiny"}},
+	okState = `{"values":{"answer":42,"messages":[{"id":"m1","usage_metadata":{"input_tokens":3,"input_token_details":{"cache_read":1},"output_tokens":2},"response_metadata":{"model":"tiny"}},
 		{"usage_metadata":{"input_tokens":1,"output_tokens":-1}},{"id":"h","content":"hello"}]},"next":[],"tasks":[],"metadata":{}}`
 	okStream = "event: metadata\ndata: {\ndata:   \"run_id\": \"x\"\ndata: }\nid: 0\n\n" +
-		": heartbeat\n\nevent: updates\ndata: {\"work\":\ndata: {\"messages\":[{\"id\":\"m1\",\"usage_metadata\":{\"input_tokens\":3,\"output_tokens\":2},\"response_metadata\":{\"model\":\"tiny\"}}]}}\nid: 1\n\n" +
+		": heartbeat\n\nevent: updates\ndata: {\"work\":\ndata: {\"messages\":[{\"id\":\"m1\",\"usage_metadata\":{\"input_tokens\":3,\"input_token_details\":{\"cache_read\":1},\"output_tokens\":2},\"response_metadata\":{\"model\":\"tiny\"}}]}}\nid: 1\n\n" +
 		"event: custom\r\ndata: {\"tick\": 1}\r\nid: 2\r\n\r\n"
 )
 

@@ -64,6 +64,8 @@ func (p *Provider) followJob(ctx context.Context, id int64) (runner.Result, erro
 		switch {
 		case err != nil && ctx.Err() == nil:
 			return runner.Result{}, err
+		case done && o.Lost: // it was deleted, or is older than what is kept
+			return withOutput(runner.Unknown("the job "+out.JobID+" left no record"), out), nil
 		case done && o.OK:
 			out.Result = o.Result
 			return withOutput(runner.Result{OK: true}, out), nil

@@ -61,6 +61,7 @@ type JobOutcome struct {
 	OK      bool
 	Message string // why not
 	Result  json.RawMessage
+	Lost    bool // it left no record: nobody knows whether it ran
 }
 
 // Provider runs plain runs. It is safe for concurrent use.

@@ -43,8 +43,10 @@ type Run struct {
 type Usage struct {
 	Unit, Model  string // either may be empty
 	InputTokens  int64
+	CachedTokens int64 // a part of the input
 	OutputTokens int64
 	Cost         pawl.USD
+	CostTold     bool // the executor says what it cost; else its tokens tell
 }
 
 // The kinds of events.

@@ -81,11 +81,11 @@ func TestUsageIsTold(t *testing.T) {
 	if got, readable, err := ReadAnswer([]byte(answer), emit); !got.OK || !readable || err != nil {
 		t.Errorf("%+v, %v, %v", got, readable, err)
 	}
-	want := []Usage{{Unit: "u1", Model: "m", InputTokens: 10, OutputTokens: 2, Cost: 2}, {Cost: 5_000_000}, {}, {}, {Unit: "u5"}}
+	want := []Usage{{Unit: "u1", Model: "m", InputTokens: 10, OutputTokens: 2, Cost: 2, CostTold: true}, {Cost: 5_000_000, CostTold: true}, {}, {}, {Unit: "u5"}}
 	if diff := cmp.Diff(want, usage); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"usage 4: inputTokens, outputTokens, costUsd counted as 0", "usage 5: costUsd counted as 0"}, faults); diff != "" {
+	if diff := cmp.Diff([]string{"usage 4: inputTokens, outputTokens, costUsd cannot be read, and left out", "usage 5: costUsd cannot be read, and left out"}, faults); diff != "" {
 		t.Error(diff)
 	}
 	for _, answer := range []string{`{"ok":true,"usage":{}}`, `{"ok":true,"usage":[1]}`} {

@@ -43,7 +43,7 @@ func Body(r Run) ([]byte, error) {
 // ReadAnswer reads what a graph answers and tells its usage:
 //
 //	{ok, output, traceId, error: {code, message}, interrupt,
-//	 usage: [{unit, model, inputTokens, outputTokens, costUsd}]}
+//	 usage: [{unit, model, inputTokens, cachedInputTokens, outputTokens, costUsd}]}
 //
 // It is not readable unless it is an object whose ok is true or false. What is
 // wrong in other fields is left out, and told as progress: a graph that did
@@ -105,14 +105,15 @@ func emitUsage(raw json.RawMessage, emit func(Event) error) error {
 		usage := Usage{Unit: text(fields["unit"]), Model: text(fields["model"])}
 		faults := []string{
 			readCount(fields, "inputTokens", &usage.InputTokens),
+			readCount(fields, "cachedInputTokens", &usage.CachedTokens),
 			readCount(fields, "outputTokens", &usage.OutputTokens),
-			readCost(fields["costUsd"], &usage.Cost),
+			readCost(fields["costUsd"], &usage),
 		}
 		if err := emit(Event{Kind: KindUsage, Usage: &usage}); err != nil {
 			return err
 		}
 		if told := strings.Join(slices.DeleteFunc(faults, func(f string) bool { return f == "" }), ", "); told != "" {
-			if err := emit(Progress(fmt.Sprintf("usage %d: %s counted as 0", i+1, told))); err != nil {
+			if err := emit(Progress(fmt.Sprintf("usage %d: %s cannot be read, and left out", i+1, told))); err != nil {
 				return err
 			}
 		}
@@ -134,7 +135,7 @@ func readCount(fields map[string]json.RawMessage, name string, into *int64) (fau
 	return ""
 }
 
-func readCost(raw json.RawMessage, into *pawl.USD) (fault string) {
+func readCost(raw json.RawMessage, into *Usage) (fault string) {
 	if !present(raw) {
 		return ""
 	}
@@ -142,7 +143,7 @@ func readCost(raw json.RawMessage, into *pawl.USD) (fault string) {
 	if json.Unmarshal(raw, &cost) != nil || cost < 0 {
 		return "costUsd"
 	}
-	*into = cost
+	into.Cost, into.CostTold = cost, true
 	return ""
 }
 

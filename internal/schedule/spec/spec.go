@@ -38,6 +38,8 @@ type written struct {
 	Enabled           *bool                  `json:"enabled" doc:"Whether it runs."`
 	Labels            map[string]string      `json:"labels" doc:"For selecting with -l."`
 	Keep              map[string]string      `json:"keep" definition:"max=20" doc:"For how long its own things are kept, such as {runs: 7d, slots: forever}. Without it, as the server keeps those of all."`
+	Expect            *client.Expect         `json:"expect" doc:"What is expected of it: what is not met needs attention."`
+	Needs             []client.Need          `json:"needs" definition:"max=20" doc:"Sources that must be fresh before a slot starts: one that is too old is asked to fetch, and the slot waits."`
 	Interval          string                 `json:"interval" definition:"nonempty" doc:"Instead of cron: the time between two slots, such as 90m."`
 	At                string                 `json:"at" definition:"nonempty" doc:"Instead of cron: the one instant at which it runs, such as 2026-12-24T18:00:00+01:00."`
 	From              string                 `json:"from" definition:"nonempty" doc:"A date or an instant, in the zone: nothing runs before it."`
@@ -106,16 +108,19 @@ func FromDocument(doc definition.Document) (client.ScheduleRequest, []pawl.Field
 	var w written
 	faults := doc.Check(&w)
 	w.checkWork(faults)
-	terms.CheckKeep(w.Keep, func(path []any, message, hint string) {
+	fault := func(path []any, message, hint string) {
 		faults.Add(definition.Pointer(path...), "%s; %s", message, hint)
-	})
+	}
+	terms.CheckKeep(w.Keep, fault)
+	terms.CheckExpect(w.Expect, terms.About{Kind: pawl.KindSchedule, Scheduled: true}, fault)
+	terms.CheckNeeds(w.Needs, fault)
 	for _, f := range w.timeFaults() {
 		faults.Add(f.Pointer, "%s", f.Message)
 	}
 	return client.ScheduleRequest{
 		Run: w.Run.request(), Idempotent: w.Idempotent, Missed: w.Missed.request(), Retry: w.Retry.request(),
 		Name: w.Name, GraphID: w.Graph, Input: w.Input, Cron: client.Crons(w.Cron...), Timezone: w.Timezone, ExecutionGrantID: w.Grant,
-		ConcurrencyPolicy: w.ConcurrencyPolicy, Enabled: w.Enabled, Labels: w.Labels, Keep: w.Keep,
+		ConcurrencyPolicy: w.ConcurrencyPolicy, Enabled: w.Enabled, Labels: w.Labels, Keep: w.Keep, Expect: w.Expect, Needs: w.Needs,
 		Timing: client.Timing{Interval: w.Interval, At: w.At, From: w.From, Until: w.Until, Except: w.Except, MaxRuns: w.MaxRuns, Jitter: w.Jitter},
 	}, faults.Fields()
 }

@@ -26,7 +26,10 @@ type bug struct {
 }
 
 // known are the bugs.
-func known() []bug {
+func known() []bug { return append(ofTheQueue(), ofTheRest()...) }
+
+// ofTheQueue are those of lanes, leases, kinds and their rows.
+func ofTheQueue() []bug {
 	return []bug{
 		{
 			"a fence that always holds", "internal/store/dialect_sqlite.go",
@@ -100,6 +103,52 @@ func known() []bug {
 		{
 			"what cannot fail any more is remembered as failed", "internal/queue/health.go",
 			"	if _, under := h.since[duty]; !left && !under {", "	if false {",
+		},
+	}
+}
+
+// ofTheRest are those of workers of users, halts, retention, expectations and disks.
+func ofTheRest() []bug {
+	return []bug{
+		{
+			"a worker whose lease was taken back is believed", "internal/store/job_lease.go",
+			"and (job_id, token) in (select v.job, v.sign from `+table+`) returning `+heldColumns", "and job_id in (select v.job from `+table+`) returning `+heldColumns",
+		},
+		{
+			"a lane has more jobs in hand than its task allows", "internal/store/job_served.go",
+			"case when j.lane is null then 0 else (select count(*)", "case when true then 0 else (select count(*)",
+		},
+		{
+			"workers are given jobs while everything is halted", "internal/worker/claim.go",
+			"err != nil || h.Active() { // nothing starts", "err != nil || h.ID < 0 { // nothing starts",
+		},
+		{
+			"jobs start while everything is halted", "internal/queue/halt.go",
+			"return b.halt.Active() && b.waits[task] }", "return false }",
+		},
+		{
+			"nobody looks when a halt is lifted", "internal/queue/halt.go",
+			"		for id := range b.owned {\n			b.reread(id)\n		}", "",
+		},
+		{
+			"ends that could not be written are forgotten", "internal/queue/finish.go",
+			"	case !store.Refused(err):\n		return batch, err\n", "	case !store.Refused(err):\n		return nil, nil\n",
+		},
+		{
+			"an event that retention removed is taken once more", "internal/store/eventstore/event_old.go",
+			"if m, ok := of[t]; ok {", "if m, ok := of[t]; ok && m == \"\" {",
+		},
+		{
+			"what was found of a lane is not kept", "internal/expect/service.go",
+			"		if err := runstore.In(tx).SetExpected(ctx, now); err != nil {\n			return err\n		}\n", "",
+		},
+		{
+			"a lane that is silent is not judged", "internal/expect/service.go",
+			"				case now != l:\n", "				case now != l && len(terms.ParseStanding(now.Expected).Unmet()) == 0:\n",
+		},
+		{
+			"a schedule goes on from the clock", "internal/schedule/settle.go",
+			"	return s.chain(ctx, tx, sch, after, false)", "	return s.chain(ctx, tx, sch, tx.Now.Add(0*after.Sub(tx.Now)), false)",
 		},
 	}
 }

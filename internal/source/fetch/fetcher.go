@@ -68,7 +68,7 @@ func (f *Fetcher) Next(ctx context.Context, ask Ask, from Position) (*Page, erro
 	if err != nil {
 		return nil, err
 	}
-	a, err := f.call(ctx, ask.Definition, at)
+	a, err := f.call(ctx, ask, at)
 	if err != nil {
 		if from.Short && beyondTheEnd(err) {
 			return &Page{Number: from.Page + 1, Next: from, Last: true, Requests: 1, Status: http.StatusNotFound, URL: outbound.Redact(at), rows: rows.rows, width: rows.width()}, nil

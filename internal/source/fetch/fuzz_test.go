@@ -49,7 +49,7 @@ func FuzzDecode(f *testing.F) {
 
 func checkDecoded(t *testing.T, d spec.Definition, body []byte) {
 	at := &url.URL{Scheme: "http", Host: "example.com"}
-	req := newRequest(d, at)
+	req := newRequest(Ask{Definition: d}, at)
 	resp := &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(body)), Request: req}
 	asked, err := newSignals(d)
 	if err != nil {

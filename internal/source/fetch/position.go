@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
+	"time"
 
 	"github.com/pawlrun/pawl/internal/source/spec"
 )
@@ -29,6 +30,7 @@ type Ask struct {
 	Definition spec.Definition // normalised
 	From       Position        // where the whole fetch begins
 	Since      string          // value of incremental.param; empty: it is not sent
+	At         time.Time       // the instant that the fetch stands for
 	Spool      string          // folder for pages that are too big for the memory
 }
 

@@ -27,7 +27,7 @@ func target(ask Ask, from Position) (*url.URL, error) {
 		query.Del(p.Name)
 	}
 	for _, p := range d.Params {
-		query.Add(p.Name, p.Value)
+		query.Add(p.Name, d.ValueAt(p, ask.At))
 	}
 	if d.Incremental != nil && ask.Since != "" {
 		query.Set(d.Incremental.Param, ask.Since)
@@ -75,10 +75,11 @@ func setLimit(query url.Values, param string, limit int) {
 }
 
 // newRequest makes the request for a URL, without credentials.
-func newRequest(d spec.Definition, at *url.URL) *http.Request {
+func newRequest(ask Ask, at *url.URL) *http.Request {
+	d := ask.Definition
 	req := &http.Request{Method: http.MethodGet, URL: at, Host: at.Host, Header: http.Header{}}
 	for _, h := range d.Headers {
-		req.Header.Add(h.Name, h.Value)
+		req.Header.Add(h.Name, d.ValueAt(h, ask.At))
 	}
 	if req.Header.Get("Accept") == "" {
 		req.Header.Set("Accept", accepted(d.Response.Format))

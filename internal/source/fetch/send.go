@@ -14,7 +14,6 @@ import (
 
 	"github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/outbound"
-	"github.com/pawlrun/pawl/internal/source/spec"
 )
 
 // maxRetryAfter bounds what a server may ask for. Longer rests are a matter of
@@ -31,13 +30,13 @@ type answer struct {
 
 // call asks for a page. A credential that is refused is renewed once, if the
 // book has another one. The caller closes the body.
-func (f *Fetcher) call(ctx context.Context, d spec.Definition, at *url.URL) (*answer, error) {
-	req, err := f.authorized(ctx, d, at)
+func (f *Fetcher) call(ctx context.Context, ask Ask, at *url.URL) (*answer, error) {
+	req, err := f.authorized(ctx, ask, at)
 	if err != nil {
 		return nil, err
 	}
 	for requests := 1; ; requests++ {
-		resp, err := f.send(ctx, d.Host(), req) //nolint:bodyclose // refusedBy closes it, or whoever gets the answer
+		resp, err := f.send(ctx, ask.Definition.Host(), req) //nolint:bodyclose // refusedBy closes it, or whoever gets the answer
 		if err != nil {
 			return nil, err
 		}
@@ -49,7 +48,7 @@ func (f *Fetcher) call(ctx context.Context, d spec.Definition, at *url.URL) (*an
 			return nil, failure
 		}
 		f.opt.Book.Rejected(req)
-		again, err := f.authorized(ctx, d, at)
+		again, err := f.authorized(ctx, ask, at)
 		if err != nil {
 			return nil, err
 		}
@@ -65,9 +64,9 @@ func sameCredential(a, b *http.Request) bool {
 }
 
 // authorized makes a request with the credential of its host.
-func (f *Fetcher) authorized(ctx context.Context, d spec.Definition, at *url.URL) (*http.Request, error) {
+func (f *Fetcher) authorized(ctx context.Context, ask Ask, at *url.URL) (*http.Request, error) {
 	own := *at
-	req := newRequest(d, &own)
+	req := newRequest(ask, &own)
 	if f.opt.Book == nil {
 		return req, nil
 	}

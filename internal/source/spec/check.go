@@ -9,6 +9,7 @@ import (
 	"github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/definition"
 	"github.com/pawlrun/pawl/internal/terms"
+	"github.com/pawlrun/pawl/internal/timing"
 	"github.com/pawlrun/pawl/internal/when"
 )
 
@@ -44,9 +45,18 @@ func (c checker) whole() {
 
 // terms checks what the definition says about the source beside what it fetches.
 func (c checker) terms() {
-	terms.CheckKeep(c.d.Keep, func(path []any, message, hint string) {
+	fault := func(path []any, message, hint string) {
 		c.add(definition.Pointer(path...), "%s; %s", message, hint)
-	})
+	}
+	terms.CheckKeep(c.d.Keep, fault)
+	if c.d.Expect.Empty() {
+		c.d.Expect = nil
+	}
+	about := terms.About{Kind: pawl.KindSource, Scheduled: true}
+	if s, err := c.d.Schedule.When(); err == nil {
+		about.Every = s.Interval()
+	}
+	terms.CheckExpect(c.d.Expect, about, fault)
 }
 
 // labels checks what a source is called.
@@ -65,6 +75,10 @@ func (c checker) schedule() {
 	if c.faults.At("/schedule") {
 		return
 	}
+	if c.d.Schedule.Limited() {
+		c.limits()
+		return
+	}
 	_, err := when.New(when.Spec{Interval: c.d.Schedule.Interval, Cron: c.d.Schedule.Cron, Timezone: c.d.Schedule.Timezone})
 	if err == nil {
 		return
@@ -74,6 +88,30 @@ func (c checker) schedule() {
 		message = e.Msg + "; " + e.Hint
 	}
 	c.add(schedulePlace(c.d.Schedule, err), "%s", strings.TrimSuffix(message, "; "))
+}
+
+// limits checks a schedule that says more than an interval or an expression. The
+// interval has its default where nothing was written.
+func (c checker) limits() {
+	_, err := c.d.Schedule.When()
+	e, _ := errors.AsType[*pawl.Error](err)
+	switch {
+	case err == nil:
+	case e == nil || len(e.Fields) == 0:
+		c.add("/schedule", "%s", err)
+	default:
+		for _, f := range e.Fields {
+			c.add("/schedule"+f.Pointer, "%s", strings.TrimSuffix(f.Message+"; "+e.Hint, "; "))
+		}
+	}
+	timing.CheckWithin("/schedule/missed/within", c.within(), c.add)
+}
+
+func (c checker) within() string {
+	if m := c.d.Schedule.Missed; m != nil {
+		return m.Within
+	}
+	return ""
 }
 
 // schedulePlace guesses which field of a schedule an error is about.

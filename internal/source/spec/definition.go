@@ -5,6 +5,8 @@ package spec
 import (
 	"cmp"
 	"encoding/json"
+
+	"github.com/pawlrun/pawl/client"
 )
 
 // Definition says what a source fetches and where it goes. Its JSON, once
@@ -29,6 +31,8 @@ type Definition struct {
 	Labels           map[string]string `json:"labels,omitempty" definition:"max=50" doc:"For people and selectors."`
 	Keep             map[string]string `json:"keep,omitempty" definition:"max=20" doc:"For how long its own things are kept, such as {runs: 7d, rejects: forever}. Without it, as the server keeps those of all."`
 
+	Expect *client.Expect `json:"expect,omitempty" doc:"What is expected of it: what is not met needs attention."`
+
 	// StatusGiven reports whether the status was written down, so that an
 	// update without one can keep what is stored. It is no part of the JSON.
 	StatusGiven bool `json:"-"`
@@ -40,14 +44,27 @@ const Active = "active"
 // Pair is a parameter of the query or a header, in the order of the definition.
 type Pair struct {
 	Name  string `json:"name" definition:"required,max=128"`
-	Value string `json:"value" definition:"scalar" doc:"What is sent."`
+	Value string `json:"value" definition:"scalar" doc:"What is sent. {scheduledFor} in it is the time that the fetch stands for, {scheduledFor:date} its date in the zone."`
 }
 
-// Schedule says when a source is due: after an interval, or by cron.
+// Schedule says when a source is due: after an interval, or by cron, and what
+// limits it.
 type Schedule struct {
 	Interval string `json:"interval,omitempty" definition:"max=64,min=2" pattern:"^([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$" doc:"How long after the last success, such as 30m."`
 	Cron     string `json:"cron,omitempty" doc:"Five fields, such as 0 9 * * 1-5."`
 	Timezone string `json:"timezone,omitempty" doc:"IANA name; UTC if it is missing."`
+
+	From   string   `json:"from,omitempty" definition:"min=1,max=64" doc:"A date or an instant, in the zone: nothing runs before it. An interval counts from it."`
+	Until  string   `json:"until,omitempty" definition:"min=1,max=64" doc:"A date or an instant, in the zone: the last on which it runs."`
+	Except []string `json:"except,omitempty" definition:"max=100" doc:"What is left out: dates, ranges of dates such as 2026-12-24/2027-01-01, cron expressions, and calendar:NAME."`
+	Jitter string   `json:"jitter,omitempty" definition:"min=2,max=64" pattern:"^([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$" doc:"Each fetch starts later than its time by less than this, always by the same."`
+	Missed *Missed  `json:"missed,omitempty" doc:"What becomes of times at which it could not run. Without it, one fetch stands for all of them."`
+}
+
+// Missed says what becomes of times at which a source could not run.
+type Missed struct {
+	Policy string `json:"policy" definition:"required,oneof=skip|last|all" doc:"skip: none of them runs; last: the latest one does; all: each does, one after the other."`
+	Within string `json:"within,omitempty" definition:"min=2,max=64" pattern:"^([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$" doc:"How late a fetch may be. Without it, it may be as late as you like."`
 }
 
 // Execution bounds a run and its retries.

@@ -68,7 +68,10 @@ func (s Schedule) normal() Schedule {
 	case s.Interval == "":
 		s.Interval = defaultInterval
 	}
-	s.Interval = interval(s.Interval)
+	s.Interval, s.Jitter = interval(s.Interval), interval(s.Jitter)
+	if s.Missed = copied(s.Missed); s.Missed != nil {
+		s.Missed.Within = interval(s.Missed.Within)
+	}
 	return s
 }
 

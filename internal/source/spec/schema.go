@@ -2,6 +2,7 @@ package spec
 
 import (
 	"encoding/json"
+	"maps"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -32,9 +33,10 @@ func (Definition) DescribeSchema(s *jsonschema.Schema) {
 // DescribeSchema adds the short forms.
 func (Schedule) DescribeSchema(s *jsonschema.Schema) {
 	interval, cron := *s, *s
-	interval.Properties = map[string]*jsonschema.Schema{"interval": s.Properties["interval"]}
+	interval.Properties, cron.Properties = maps.Clone(s.Properties), maps.Clone(s.Properties)
+	delete(interval.Properties, "cron")
+	delete(cron.Properties, "interval")
 	interval.PropertyOrder, interval.Required = nil, []string{"interval"}
-	cron.Properties = map[string]*jsonschema.Schema{"cron": s.Properties["cron"], "timezone": s.Properties["timezone"]}
 	cron.PropertyOrder, cron.Required = nil, []string{"cron"}
 	*s = jsonschema.Schema{Default: json.RawMessage(`"daily"`), OneOf: []*jsonschema.Schema{
 		{Type: "string", Enum: []any{"daily", "hourly"}},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/store"
 )
@@ -19,6 +20,7 @@ type Account struct {
 	OwnerID   string
 	Name      string
 	KeyRef    string // names the default key, such as ${TEAM_KEY}, which the execution service resolves; never the key; empty: it has none
+	Timezone  string // whose days caps count; empty is UTC
 	Balance   *int64 // nil: not prepaid; may be negative
 	CreatedAt time.Time
 }
@@ -27,16 +29,16 @@ type Account struct {
 // one.
 const noKey = "default"
 
-const accountColumns = `id, owner_id, name, key_ref, balance, created_at`
+const accountColumns = `id, owner_id, name, key_ref, timezone, balance, created_at`
 
 func scanAccount(row store.Scanner) (Account, error) {
 	var a Account
-	var key *string
+	var key, zone *string
 	var created int64
-	if err := row.Scan(&a.ID, &a.OwnerID, &a.Name, &key, &a.Balance, &created); err != nil {
+	if err := row.Scan(&a.ID, &a.OwnerID, &a.Name, &key, &zone, &a.Balance, &created); err != nil {
 		return Account{}, err
 	}
-	a.KeyRef, a.CreatedAt = store.FromNullText(key), store.FromMillis(created)
+	a.KeyRef, a.Timezone, a.CreatedAt = store.FromNullText(key), store.FromNullText(zone), store.FromMillis(created)
 	if a.KeyRef == noKey {
 		a.KeyRef = ""
 	}
@@ -108,6 +110,15 @@ func (tx Tx) SetKeyRef(ctx context.Context, accountID, ref string) error {
 	return nil
 }
 
+// SetTimezone says whose days caps count.
+func (tx Tx) SetTimezone(ctx context.Context, accountID, zone string) error {
+	_, err := tx.Exec(ctx, `update billing_accounts set timezone = $2 where id = $1`, accountID, store.NullText(zone))
+	if err != nil {
+		return fmt.Errorf("set time zone: %w", err)
+	}
+	return nil
+}
+
 // SetBalance makes an account prepaid with this balance, or not prepaid if it
 // is nil.
 func (tx Tx) SetBalance(ctx context.Context, accountID string, balance *int64) error {
@@ -143,22 +154,24 @@ type Receipt struct {
 	InputTokens  int64
 	OutputTokens int64
 	Amount       int64
+	Price        string // what it was reckoned by; empty: the amount was told
 	CreatedAt    time.Time
 }
 
 const receiptColumns = `id, billing_account_id, grant_id, schedule_id, run_id, attempt, source_system, source_reference,
-	executor, model, input_tokens, output_tokens, amount, created_at`
+	executor, model, input_tokens, output_tokens, amount, price, created_at`
 
 func scanReceipt(row store.Scanner) (Receipt, error) {
 	var r Receipt
-	var grant, schedule, model *string
+	var grant, schedule, model, price *string
 	var created int64
 	err := row.Scan(&r.ID, &r.AccountID, &grant, &schedule, &r.RunID, &r.Attempt, &r.System, &r.Reference,
-		&r.Executor, &model, &r.InputTokens, &r.OutputTokens, &r.Amount, &created)
+		&r.Executor, &model, &r.InputTokens, &r.OutputTokens, &r.Amount, &price, &created)
 	if err != nil {
 		return Receipt{}, err
 	}
 	r.GrantID, r.ScheduleID, r.Model, r.CreatedAt = store.FromNullText(grant), store.FromNullText(schedule), store.FromNullText(model), store.FromMillis(created)
+	r.Price = store.FromNullText(price)
 	return r, nil
 }
 
@@ -166,9 +179,9 @@ func scanReceipt(row store.Scanner) (Receipt, error) {
 // there: a unit is charged once.
 func (tx Tx) InsertReceipt(ctx context.Context, r Receipt) (added bool, err error) {
 	n, err := tx.Exec(ctx, `insert into charge_receipts (`+receiptColumns+`)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) on conflict (source_system, source_reference) do nothing`,
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) on conflict (source_system, source_reference) do nothing`,
 		store.NewID(), r.AccountID, store.NullText(r.GrantID), store.NullText(r.ScheduleID), r.RunID, r.Attempt, r.System, r.Reference,
-		r.Executor, store.NullText(r.Model), r.InputTokens, r.OutputTokens, r.Amount, store.Millis(tx.Now))
+		r.Executor, store.NullText(r.Model), r.InputTokens, r.OutputTokens, r.Amount, store.NullText(r.Price), store.Millis(tx.Now))
 	if err != nil {
 		return false, fmt.Errorf("add receipt: %w", err)
 	}

@@ -2,6 +2,7 @@ package grantstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -18,8 +19,12 @@ func (tx Tx) sumOf(ctx context.Context, op, sql string, args ...any) (n int64, e
 }
 
 // SpentByGrant is what the receipts of a grant add up to since the beginning of
-// a UTC day.
+// a day. There are sums of UTC days; of others all receipts of the day are read.
 func (tx Tx) SpentByGrant(ctx context.Context, grantID string, since time.Time) (int64, error) {
+	if store.Millis(since)%dayMS != 0 {
+		return tx.sumOf(ctx, "sum receipts", `select cast(coalesce(sum(amount), 0) as bigint) from charge_receipts
+			where grant_id = $1 and created_at >= $2`, grantID, store.Millis(since))
+	}
 	return tx.sumOf(ctx, "sum receipts", `select cast(coalesce(sum(amount), 0) as bigint) from charge_days
 		where subject = $1 and day >= $2`, grantID, dayOf(since))
 }
@@ -47,6 +52,19 @@ func (tx Tx) addToDay(ctx context.Context, r Receipt) error {
 func (tx Tx) CostOfRun(ctx context.Context, runID string) (int64, error) {
 	return tx.sumOf(ctx, "sum receipts", `select cast(coalesce(sum(amount), 0) as bigint) from charge_receipts
 		where run_id = $1`, runID)
+}
+
+// ModelWithPrice finds a model of a run that has receipts with this price.
+func (tx Tx) ModelWithPrice(ctx context.Context, runID, price string) (model string, found bool, err error) {
+	var name *string
+	err = tx.QueryRow(ctx, `select model from charge_receipts where run_id = $1 and price = $2 limit 1`, runID, price).Scan(&name)
+	if errors.Is(err, store.ErrNoRow) {
+		return "", false, nil
+	}
+	if err != nil {
+		return "", false, fmt.Errorf("find a model without a price: %w", err)
+	}
+	return store.FromNullText(name), true, nil
 }
 
 // ReservedByGrant is what open runs of a grant may still cost.

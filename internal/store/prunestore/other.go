@@ -207,12 +207,16 @@ type Lane struct {
 	Kind           pawl.Kind
 	Lane, ID, Name string
 	Keep           string // what its definition says of how long things are kept
+	Expects        bool   // something is expected of it, which is judged by its runs
 }
 
 // Lanes reads all lanes that are there.
 func (tx Tx) Lanes(ctx context.Context) ([]Lane, error) {
-	rows, err := tx.Query(ctx, `select kind, lane, id, name, keep from lanes`)
+	rows, err := tx.Query(ctx, `select kind, lane, id, name, keep, case when expect = '' then 0 else 1 end from lanes`)
 	return store.ScanAll(rows, err, "read lanes", func(row store.Scanner) (l Lane, err error) {
-		return l, row.Scan(&l.Kind, &l.Lane, &l.ID, &l.Name, &l.Keep)
+		var expects int
+		err = row.Scan(&l.Kind, &l.Lane, &l.ID, &l.Name, &l.Keep, &expects)
+		l.Expects = expects != 0
+		return l, err
 	})
 }

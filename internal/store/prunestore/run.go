@@ -17,27 +17,35 @@ type Run struct {
 	ID        string
 	Kind      pawl.Kind
 	Lane      string // of a schedule its id
+	Handler   string
+	Trigger   string
+	Version   string // of its script; empty: none
 	Type      pawl.HandlerType
 	Status    pawl.Status
 	RetryOf   string
 	Followed  bool // it has a successor
 	CreatedAt time.Time
 	EndedAt   time.Time // when it was last changed, if it has not ended
+	Stretch   Stretch   // zero: nothing may be folded into it
 	Bytes     int64
 }
 
 // Place is where the run is in a walk.
 func (r Run) Place() Place { return Place{At: store.Millis(r.CreatedAt), ID: r.ID} }
 
-const runColumns = `r.id, r.kind, r.lane, r.handler_type, r.status, r.retry_of, (select s.id from runs s where s.retry_of = r.id), r.created_at, coalesce(r.ended_at, r.updated_at),
+const runColumns = `r.id, r.kind, r.lane, r.handler, r.trigger, coalesce(r.script_version, ''), r.handler_type, r.status, r.retry_of, (select s.id from runs s where s.retry_of = r.id),
+	r.created_at, coalesce(r.ended_at, r.updated_at), coalesce(r.through_at, 0), coalesce(r.run_count, 0),
 	400 + coalesce(length(r.prepare_result), 0) + coalesce(length(r.mutation_result), 0) + coalesce(length(r.output_state), 0) + coalesce(length(r.error_message), 0)`
 
 func scanRun(row store.Scanner) (r Run, err error) {
 	var retryOf, successor *string
-	var created, ended int64
-	err = row.Scan(&r.ID, &r.Kind, &r.Lane, &r.Type, &r.Status, &retryOf, &successor, &created, &ended, &r.Bytes)
+	var created, ended, through int64
+	err = row.Scan(&r.ID, &r.Kind, &r.Lane, &r.Handler, &r.Trigger, &r.Version, &r.Type, &r.Status, &retryOf, &successor, &created, &ended, &through, &r.Stretch.Count, &r.Bytes)
 	r.RetryOf, r.Followed = store.FromNullText(retryOf), successor != nil
 	r.CreatedAt, r.EndedAt = store.FromMillis(created), store.FromMillis(ended)
+	if r.Stretch.Count > 0 {
+		r.Stretch.Through = store.FromMillis(through)
+	}
 	if r.Kind == pawl.KindSchedule && len(r.Lane) > scheduleID {
 		r.Lane = r.Lane[:scheduleID]
 	}
@@ -50,7 +58,17 @@ const scheduleID = 36
 // OldRuns reads up to limit runs of a kind that were made before the cut, the
 // oldest first, behind a place. An empty lane is every one.
 func (tx Tx) OldRuns(ctx context.Context, kind pawl.Kind, lane string, after Place, cut time.Time, limit int) ([]Run, error) {
+	return tx.oldRuns(ctx, store.Where{}, kind, lane, after, cut, limit)
+}
+
+// OldStretches is OldRuns for those that others may be folded into.
+func (tx Tx) OldStretches(ctx context.Context, kind pawl.Kind, lane string, after Place, cut time.Time, limit int) ([]Run, error) {
 	var c store.Where
+	c.Add("r.folded_at is not null")
+	return tx.oldRuns(ctx, c, kind, lane, after, cut, limit)
+}
+
+func (tx Tx) oldRuns(ctx context.Context, c store.Where, kind pawl.Kind, lane string, after Place, cut time.Time, limit int) ([]Run, error) {
 	switch {
 	case lane != "" && kind == pawl.KindSchedule: // spelled like the index runs_schedule
 		c.Add("r.kind = 'schedule' and substr(lane, 1, 36) = ?", lane)

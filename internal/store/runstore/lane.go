@@ -22,7 +22,20 @@ type Lane struct {
 	Owner string // empty: everybody's
 	State string // Running, Idle, Needs attention or Stopped
 	Keep  string // for how long its things are kept, as retention.Parse reads it; empty: as all others
+
+	Expect   string // what is expected of it, as JSON; empty: nothing
+	Expected string // how that stood when it was last judged, as JSON
 	Attention
+	Pause Pause
+}
+
+// Pause is what a person said when they paused a lane. The zero value is that nobody
+// did, or that nobody knows.
+type Pause struct {
+	At    time.Time
+	Until time.Time // when it continues by itself; zero: when somebody resumes it
+	By    string
+	Note  string
 }
 
 // Attention is what people were told that a lane needs them for. The zero value
@@ -34,12 +47,13 @@ type Attention struct {
 	Since time.Time
 }
 
-const laneColumns = "l.kind, l.lane, l.id, l.name, l.owner, l.state, l.keep, l.cause, l.issue, l.text, l.since"
+const laneColumns = "l.kind, l.lane, l.id, l.name, l.owner, l.state, l.keep, l.expect, l.expected, l.cause, l.issue, l.text, l.since, l.paused_at, l.paused_until, l.paused_by, l.paused_note"
 
 func scanLane(row store.Scanner) (l Lane, err error) {
-	var since *int64
-	err = row.Scan(&l.Kind, &l.Lane, &l.ID, &l.Name, &l.Owner, &l.State, &l.Keep, &l.Cause, &l.Issue, &l.Text, &since)
-	l.Since = store.FromNullMillis(since)
+	var since, paused, until *int64
+	err = row.Scan(&l.Kind, &l.Lane, &l.ID, &l.Name, &l.Owner, &l.State, &l.Keep, &l.Expect, &l.Expected, &l.Cause, &l.Issue, &l.Text, &since,
+		&paused, &until, &l.Pause.By, &l.Pause.Note)
+	l.Since, l.Pause.At, l.Pause.Until = store.FromNullMillis(since), store.FromNullMillis(paused), store.FromNullMillis(until)
 	return l, err
 }
 
@@ -95,6 +109,16 @@ func (tx Tx) SetLane(ctx context.Context, l Lane) error {
 		l.Kind, l.Lane, l.State, l.Cause, l.Issue, l.Text, store.NullMillis(l.Since))
 	if err != nil {
 		return fmt.Errorf("change lane: %w", err)
+	}
+	return nil
+}
+
+// SetPause notes what was said about the pause of a lane; the zero one forgets it.
+func (tx Tx) SetPause(ctx context.Context, kind pawl.Kind, lane string, p Pause) error {
+	_, err := tx.Exec(ctx, `update lanes set paused_at = $3, paused_until = $4, paused_by = $5, paused_note = $6 where kind = $1 and lane = $2`,
+		kind, lane, store.NullMillis(p.At), store.NullMillis(p.Until), p.By, p.Note)
+	if err != nil {
+		return fmt.Errorf("note the pause of a lane: %w", err)
 	}
 	return nil
 }
@@ -163,4 +187,14 @@ func (tx Tx) CountLanes(ctx context.Context, kind pawl.Kind, owner string) (map[
 		out[c.state] = c.n
 	}
 	return out, err
+}
+
+// CountWaiting counts the lanes of a kind that are said to run and have no active
+// run, because they wait for another attempt. An empty owner is everybody.
+func (tx Tx) CountWaiting(ctx context.Context, kind pawl.Kind, owner string) (n int, err error) {
+	err = tx.QueryRow(ctx, `select count(*) from lanes l where l.kind = $1 and (l.owner = $2 or $2 = '') and l.state = 'Running' and not `+runsNow(kind), kind, owner).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("count waiting lanes: %w", err)
+	}
+	return n, nil
 }

@@ -42,21 +42,45 @@ type Run struct {
 	UpdatedAt time.Time
 	StartedAt time.Time // zero until somebody executes it
 	EndedAt   time.Time // zero while active and in a pause that the same row leaves again
+
+	// It stands for runs after it that found nothing to do either: when the last of
+	// them was made, and how many there are with it. Zero: it stands for itself.
+	Through time.Time
+	Count   int64
 }
 
-const runColumns = `id, kind, lane, handler, handler_type, trigger, retry_of, phase, status, attempt, scheduled_for,
+// LongestStretch is how much later than a run itself the last one is that it stands for.
+const LongestStretch = 24 * time.Hour
+
+// Covers reports whether the run stands for others on both sides of the instant.
+func (r *Run) Covers(at time.Time) bool {
+	return r.Count > 1 && !at.Before(r.CreatedAt) && !at.After(r.Through)
+}
+
+// LastMade is when the last run that it stands for was made.
+func (r *Run) LastMade() time.Time {
+	if r.Count > 1 {
+		return r.Through
+	}
+	return r.CreatedAt
+}
+
+const (
+	runColumns = ownColumns + `, through_at, run_count`
+	ownColumns = `id, kind, lane, handler, handler_type, trigger, retry_of, phase, status, attempt, scheduled_for,
 	prepare_result, mutation_result, output_state, error_code, error_class, error_message, script_version,
 	node, bucket, epoch, created_at, updated_at, started_at, ended_at`
+)
 
 // scanRun reads runColumns.
 func scanRun(row store.Scanner) (Run, error) {
 	var r Run
 	var retryOf, prepared, mutated, output, code, class, message, version, node *string
-	var scheduled, bucket, epoch, started, ended *int64
+	var scheduled, bucket, epoch, started, ended, through, count *int64
 	var created, updated int64
 	err := row.Scan(&r.ID, &r.Kind, &r.Lane, &r.Handler, &r.HandlerType, &r.Trigger, &retryOf, &r.Phase, &r.Status, &r.Attempt, &scheduled,
 		&prepared, &mutated, &output, &code, &class, &message, &version,
-		&node, &bucket, &epoch, &created, &updated, &started, &ended)
+		&node, &bucket, &epoch, &created, &updated, &started, &ended, &through, &count)
 	if err != nil {
 		return Run{}, err
 	}
@@ -68,6 +92,9 @@ func scanRun(row store.Scanner) (Run, error) {
 		r.Owner = store.Fence{Bucket: int(*bucket), Node: store.FromNullText(node), Epoch: *epoch}
 	}
 	r.CreatedAt, r.UpdatedAt, r.StartedAt, r.EndedAt = store.FromMillis(created), store.FromMillis(updated), store.FromNullMillis(started), store.FromNullMillis(ended)
+	if count != nil && *count > 1 {
+		r.Through, r.Count = store.FromNullMillis(through), *count
+	}
 	return r, nil
 }
 
@@ -99,7 +126,7 @@ func jsonOrNull(raw json.RawMessage) *string { return store.NullText(string(raw)
 // that instant or, by the clock of another node, of a later one: so the newest
 // run of a lane is always the one inserted last.
 func (tx Tx) InsertRun(ctx context.Context, r Run) (Run, error) {
-	stored, err := scanRun(tx.QueryRow(ctx, `insert into runs (`+runColumns+`) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,
+	stored, err := scanRun(tx.QueryRow(ctx, `insert into runs (`+ownColumns+`) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,
 			$12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
 			coalesce((select case when created_at >= $22 then created_at + 1 else $22 end from runs
 				where kind = $2 and lane = $3 order by created_at desc limit 1), $22), $22, $23, null)

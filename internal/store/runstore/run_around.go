@@ -16,6 +16,14 @@ func (tx Tx) RunAtOrBefore(ctx context.Context, kind pawl.Kind, lane string, at 
 	return r, noRun(err, "run before")
 }
 
+// FoldedAt reads the newest run of a lane that stands for runs on both sides of the
+// instant, or fails with pawl.ErrNotFound.
+func (tx Tx) FoldedAt(ctx context.Context, kind pawl.Kind, lane string, at time.Time) (Run, error) {
+	r, err := scanRun(tx.QueryRow(ctx, `select `+runColumns+` from runs where kind = $1 and lane = $2 and folded_at is not null
+		and created_at > $4 and created_at <= $3 and through_at >= $3 and run_count > 1 order by created_at desc, id desc limit 1`, kind, lane, store.Millis(at), store.Millis(at.Add(-LongestStretch))))
+	return r, noRun(err, "run that stands for that time")
+}
+
 // RunAfter reads the first run of a lane that was made after the instant, or
 // fails with pawl.ErrNotFound.
 func (tx Tx) RunAfter(ctx context.Context, kind pawl.Kind, lane string, at time.Time) (Run, error) {
@@ -24,11 +32,12 @@ func (tx Tx) RunAfter(ctx context.Context, kind pawl.Kind, lane string, at time.
 	return r, noRun(err, "run after")
 }
 
-// StandingAfter reads up to limit runs of a handler that stand for a time and were
-// made at the instant or after, the oldest first. Slots tell it of schedules.
-func (tx Tx) StandingAfter(ctx context.Context, kind pawl.Kind, lane, handler string, at time.Time, limit int) ([]Run, error) {
+// StandingAfter reads up to limit runs of a handler that stand for a time, not one
+// before from, and were made at the instant or after, the oldest first. Slots tell
+// it of schedules. Runs stand for later and later times, so few are passed over.
+func (tx Tx) StandingAfter(ctx context.Context, kind pawl.Kind, lane, handler string, at, from time.Time, limit int) ([]Run, error) {
 	rows, err := tx.Query(ctx, `select `+runColumns+` from runs where kind = $1 and lane = $2 and handler = $3 and scheduled_for is not null and kind <> 'schedule'
-		and created_at >= $4 order by created_at, id limit $5`, kind, lane, handler, store.Millis(at), limit)
+		and created_at >= $4 and scheduled_for >= $6 order by created_at, id limit $5`, kind, lane, handler, store.Millis(at), limit, store.Millis(from))
 	return store.ScanAll(rows, err, "read runs after", scanRun)
 }
 

@@ -14,19 +14,36 @@ type RunMark struct {
 	Status    pawl.Status
 	CreatedAt time.Time
 	EndedAt   time.Time // zero: it has not ended
+	Through   time.Time // of many that are folded: when the last of them was made; zero: it is one
+	Count     int64     // how many they are; zero: one
 }
 
 // RunMarks reads up to limit runs of a lane that began in [from, to), the newest
-// first.
+// first, and then those that stand for runs on both sides of from.
 func (tx Tx) RunMarks(ctx context.Context, kind pawl.Kind, lane string, from, to time.Time, limit int) ([]RunMark, error) {
-	rows, err := tx.Query(ctx, `select id, status, created_at, ended_at from runs where kind = $1 and lane = $2
+	rows, err := tx.Query(ctx, `select `+markColumns+` from runs where kind = $1 and lane = $2
 		and created_at >= $3 and created_at < $4 order by created_at desc, id desc limit $5`, kind, lane, store.Millis(from), store.Millis(to), limit)
-	return store.ScanAll(rows, err, "read runs of a lane", func(row store.Scanner) (m RunMark, err error) {
-		var status string
-		var created int64
-		var ended *int64
-		err = row.Scan(&m.ID, &status, &created, &ended)
-		m.Status, m.CreatedAt, m.EndedAt = pawl.Status(status), store.FromMillis(created), store.FromNullMillis(ended)
-		return m, err
-	})
+	list, err := store.ScanAll(rows, err, "read runs of a lane", scanMark)
+	if err != nil || len(list) == limit {
+		return list, err
+	}
+	rows, err = tx.Query(ctx, `select `+markColumns+` from runs where kind = $1 and lane = $2
+		and folded_at is not null and created_at > $5 and created_at < $3 and through_at >= $3 order by created_at desc, id desc limit $4`,
+		kind, lane, store.Millis(from), limit-len(list), store.Millis(from.Add(-LongestStretch)))
+	before, err := store.ScanAll(rows, err, "read runs that are folded", scanMark)
+	return append(list, before...), err
+}
+
+const markColumns = `id, status, created_at, ended_at, through_at, run_count`
+
+func scanMark(row store.Scanner) (m RunMark, err error) {
+	var status string
+	var created int64
+	var ended, through, count *int64
+	err = row.Scan(&m.ID, &status, &created, &ended, &through, &count)
+	m.Status, m.CreatedAt, m.EndedAt = pawl.Status(status), store.FromMillis(created), store.FromNullMillis(ended)
+	if count != nil && *count > 1 {
+		m.Through, m.Count = store.FromNullMillis(through), *count
+	}
+	return m, err
 }

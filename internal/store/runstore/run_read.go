@@ -38,7 +38,11 @@ func (tx Tx) AskNewestRun(ctx context.Context, kind pawl.Kind, lane string, out 
 	return store.AskAll(ctx, tx.Tx, out, "read run", scanRun, newestRun, kind, lane)
 }
 
-const newestRun = `select ` + runColumns + ` from runs where kind = $1 and lane = $2 order by created_at desc, id desc limit 1`
+// newestRun names the lane in its order, which only the index of lanes has. For
+// empty tables PostgreSQL would choose to go back through the runs of all lanes
+// until it meets one of this, and keep to that while they grow.
+const newestRun = `select ` + runColumns + ` from runs where kind = $1 and lane between $2 and $2
+	order by lane desc, created_at desc, id desc limit 1`
 
 // ActiveRun reads the one active run of a lane, or fails with pawl.ErrNotFound.
 func (tx Tx) ActiveRun(ctx context.Context, kind pawl.Kind, lane string) (Run, error) {

@@ -30,7 +30,8 @@ type Schedule struct {
 	Labels      map[string]string
 	Rules       json.RawMessage // what holds for doing a slot again; nil: what usually does
 	Revision    int64           // raised by every change of what a slot depends on
-	Issue       string          // why it was switched off by itself; mostly empty
+	Issue       string          // why it was switched off by itself, or is held back; mostly empty
+	CappedUntil time.Time       // a daily cap holds its own slots back; mostly zero
 	Calm        bool            // its lane is idle and nobody is needed; only HoldSchedule looks
 	NextRunAt   time.Time
 	LastRunAt   time.Time // when the last run started
@@ -40,16 +41,16 @@ type Schedule struct {
 }
 
 const graphScheduleColumns = `id, name, owner_user_id, execution_grant_id, graph_id, input, cron, timezone, concurrency_policy, enabled, labels,
-	rules, revision, issue, next_run_at, last_run_at, created_at, updated_at, deleted_at, timing, max_runs, begun`
+	rules, revision, issue, next_run_at, last_run_at, created_at, updated_at, deleted_at, timing, max_runs, begun, capped_until`
 
 func scanGraphSchedule(row store.Scanner) (Schedule, error) {
 	var s Schedule
 	var input, labels string
 	var enabled, created, updated int64
 	var grant, rules, issue, timing *string
-	var next, last, deleted, most *int64
+	var next, last, deleted, most, capped *int64
 	err := row.Scan(&s.ID, &s.Name, &s.OwnerUserID, &grant, &s.GraphID, &input, &s.Cron, &s.Timezone, &s.Policy, &enabled, &labels,
-		&rules, &s.Revision, &issue, &next, &last, &created, &updated, &deleted, &timing, &most, &s.Begun)
+		&rules, &s.Revision, &issue, &next, &last, &created, &updated, &deleted, &timing, &most, &s.Begun, &capped)
 	if err != nil {
 		return Schedule{}, err
 	}
@@ -57,7 +58,7 @@ func scanGraphSchedule(row store.Scanner) (Schedule, error) {
 	s.Input, s.Enabled, s.Issue = json.RawMessage(input), enabled != 0, store.FromNullText(issue)
 	s.GrantID, s.Rules = store.FromNullText(grant), store.FromNullJSON(rules)
 	s.NextRunAt, s.LastRunAt, s.DeletedAt = store.FromNullMillis(next), store.FromNullMillis(last), store.FromNullMillis(deleted)
-	s.CreatedAt, s.UpdatedAt = store.FromMillis(created), store.FromMillis(updated)
+	s.CreatedAt, s.UpdatedAt, s.CappedUntil = store.FromMillis(created), store.FromMillis(updated), store.FromNullMillis(capped)
 	return s, json.Unmarshal([]byte(labels), &s.Labels)
 }
 
@@ -136,9 +137,9 @@ func (tx Tx) UpdateSchedule(ctx context.Context, s Schedule, changed bool, by st
 	}
 	s, err = scanGraphSchedule(tx.QueryRow(ctx, `update schedules set name = $2, execution_grant_id = $3, graph_id = $4, input = $5, cron = $6, timezone = $7,
 		concurrency_policy = $8, enabled = $9, labels = $10, issue = $11, next_run_at = $12, revision = revision + $13, updated_at = $14,
-		timing = $15, max_runs = $16, rules = $17, ended = 0 where id = $1 and deleted_at is null returning `+graphScheduleColumns,
+		timing = $15, max_runs = $16, rules = $17, capped_until = $18, ended = 0 where id = $1 and deleted_at is null returning `+graphScheduleColumns,
 		s.ID, s.Name, store.NullText(s.GrantID), s.GraphID, string(s.Input), s.Cron, s.Timezone, s.Policy, flag(s.Enabled), string(labels), store.NullText(s.Issue),
-		store.NullMillis(s.NextRunAt), flag(changed), store.Millis(tx.Now), store.NullText(s.Timing), nullNumber(s.MaxRuns), store.NullText(string(s.Rules))))
+		store.NullMillis(s.NextRunAt), flag(changed), store.Millis(tx.Now), store.NullText(s.Timing), nullNumber(s.MaxRuns), store.NullText(string(s.Rules)), store.NullMillis(s.CappedUntil)))
 	if tx.IsUnique(err) {
 		return Schedule{}, &pawl.Error{Code: pawl.CodeConflict, Reason: "name_taken", Op: "change schedule", Msg: "a schedule of this name is there already", Hint: "Use another name."}
 	}
@@ -274,9 +275,19 @@ func (tx Tx) EndSchedule(ctx context.Context, id string) error {
 
 // SwitchOffSchedule disables a schedule because of what happened to it.
 func (tx Tx) SwitchOffSchedule(ctx context.Context, id, issue string) error {
-	_, err := tx.Exec(ctx, `update schedules set enabled = 0, issue = $2, next_run_at = null, updated_at = $3, revision = revision + 1 where id = $1`, id, issue, store.Millis(tx.Now))
+	_, err := tx.Exec(ctx, `update schedules set enabled = 0, issue = $2, capped_until = null, next_run_at = null, updated_at = $3, revision = revision + 1 where id = $1`, id, issue, store.Millis(tx.Now))
 	if err != nil {
 		return fmt.Errorf("switch off schedule: %w", err)
+	}
+	return nil
+}
+
+// CapSchedule holds the own slots of a schedule back until an instant; a zero one
+// lets them run again.
+func (tx Tx) CapSchedule(ctx context.Context, id string, until time.Time, issue string) error {
+	_, err := tx.Exec(ctx, `update schedules set capped_until = $2, issue = $3, updated_at = $4 where id = $1`, id, store.NullMillis(until), store.NullText(issue), store.Millis(tx.Now))
+	if err != nil {
+		return fmt.Errorf("cap schedule: %w", err)
 	}
 	return nil
 }

@@ -34,20 +34,21 @@ type Slot struct {
 	Doubt        bool      // nobody knows whether it ran, and no person has said
 	Through      time.Time // the last of the instants that the row covers; zero: it is one slot
 	Count        int64     // how many it covers; zero: one
+	WaitsSince   time.Time // it waits for a source since then; zero: it does not
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
 }
 
 const slotColumns = `id, schedule_id, run_id, scheduled_for, started_at, completed_at, status, disposition, attempt_count, langfuse_trace_id,
-	error_code, error_message, cost, trigger, backfill_id, grant_id, revision, into_slot, doubt, created_at, updated_at, through_at, instants`
+	error_code, error_message, cost, trigger, backfill_id, grant_id, revision, into_slot, doubt, created_at, updated_at, through_at, instants, waits_since`
 
 func scanSlot(row store.Scanner) (Slot, error) {
 	var s Slot
 	var at, created, updated int64
-	var started, completed, into, doubt, through, count *int64
+	var started, completed, into, doubt, through, count, waits *int64
 	var disposition, trace, code, message, backfill, grant *string
 	err := row.Scan(&s.ID, &s.ScheduleID, &s.RunID, &at, &started, &completed, &s.Status, &disposition, &s.Attempts, &trace,
-		&code, &message, &s.Cost, &s.Trigger, &backfill, &grant, &s.Revision, &into, &doubt, &created, &updated, &through, &count)
+		&code, &message, &s.Cost, &s.Trigger, &backfill, &grant, &s.Revision, &into, &doubt, &created, &updated, &through, &count, &waits)
 	if err != nil {
 		return Slot{}, err
 	}
@@ -55,6 +56,7 @@ func scanSlot(row store.Scanner) (Slot, error) {
 	s.ScheduledFor, s.StartedAt, s.CompletedAt, s.Into = store.FromMillis(at), store.FromNullMillis(started), store.FromNullMillis(completed), store.FromNullMillis(into)
 	s.Disposition, s.TraceID, s.ErrorCode, s.ErrorMessage = store.FromNullText(disposition), store.FromNullText(trace), store.FromNullText(code), store.FromNullText(message)
 	s.BackfillID, s.GrantID = store.FromNullText(backfill), store.FromNullText(grant)
+	s.WaitsSince = store.FromNullMillis(waits)
 	s.CreatedAt, s.UpdatedAt = store.FromMillis(created), store.FromMillis(updated)
 	return s, nil
 }
@@ -127,7 +129,7 @@ func (tx Tx) PlanSlot(ctx context.Context, scheduleID string, at time.Time, revi
 		select $1, $2, cast($3 as bigint), 'schedule', cast($4 as bigint), cast($5 as bigint), cast($5 as bigint)
 		where coalesce((select p.through_at from schedule_runs p where p.schedule_id = $2 and p.scheduled_for <= $3 order by p.scheduled_for desc limit 1), 0) < $3
 		on conflict (schedule_id, scheduled_for) do update set status = 'pending', disposition = null,
-		completed_at = null, error_code = null, error_message = null, into_slot = null, revision = excluded.revision, updated_at = excluded.updated_at
+		completed_at = null, error_code = null, error_message = null, into_slot = null, waits_since = null, revision = excluded.revision, updated_at = excluded.updated_at
 		where s.started_at is null and s.by_person is null and s.trigger = 'schedule' and (s.status = 'pending' or s.disposition in ('superseded', 'skipped_disabled', 'excluded'))`,
 		store.NewID(), scheduleID, store.Millis(at), revision, store.Millis(tx.Now))
 	if err != nil {
@@ -169,7 +171,7 @@ type SlotStart struct {
 // pawl.ErrConflict if the slot is closed.
 func (tx Tx) StartSlot(ctx context.Context, id string, start SlotStart) (Slot, error) {
 	s, err := scanSlot(tx.QueryRow(ctx, `update schedule_runs set status = 'running', started_at = coalesce(started_at, $2), attempt_count = attempt_count + $4,
-		run_id = case when run_id = '' then $3 else run_id end, grant_id = coalesce(grant_id, $5), updated_at = $2
+		run_id = case when run_id = '' then $3 else run_id end, grant_id = coalesce(grant_id, $5), disposition = null, error_message = null, waits_since = null, updated_at = $2
 		where id = $1 and status in ('pending', 'running') returning `+slotColumns, id, store.Millis(tx.Now), start.RunID, flag(!start.Again), store.NullText(start.GrantID)))
 	return s, slotClosed(err, "start slot")
 }
@@ -213,7 +215,7 @@ type SlotEnd struct {
 // was closed already.
 func (tx Tx) CloseSlot(ctx context.Context, id string, e SlotEnd) (Slot, error) {
 	s, err := scanSlot(tx.QueryRow(ctx, `update schedule_runs set status = $2, disposition = $3, completed_at = $4, updated_at = $4,
-		langfuse_trace_id = coalesce($5, langfuse_trace_id), error_code = $6, error_message = $7, cost = case when $8 > cost then $8 else cost end, into_slot = $9, doubt = $10
+		langfuse_trace_id = coalesce($5, langfuse_trace_id), error_code = $6, error_message = $7, cost = case when $8 > cost then $8 else cost end, into_slot = $9, doubt = $10, waits_since = null
 		where id = $1 and status in ('pending', 'running') returning `+slotColumns,
 		id, e.Status, e.Disposition, store.Millis(tx.Now), store.NullText(e.TraceID), store.NullText(e.ErrorCode), store.NullText(e.ErrorMessage), e.Cost, store.NullMillis(e.Into), oneOrNull(e.Doubt)))
 	return s, slotClosed(err, "close slot")
@@ -269,7 +271,7 @@ func (tx Tx) SetSlotCost(ctx context.Context, id string, cost int64) error {
 // a person asked for. It reports whether there was such a slot.
 func (tx Tx) ReopenSlot(ctx context.Context, scheduleID string, at time.Time, backfillID string, revision int64) (bool, error) {
 	n, err := tx.Exec(ctx, `update schedule_runs set status = 'pending', disposition = null, completed_at = null, error_code = null, error_message = null,
-		into_slot = null, trigger = 'backfill', backfill_id = $3, revision = $4, updated_at = $5
+		into_slot = null, waits_since = null, trigger = 'backfill', backfill_id = $3, revision = $4, updated_at = $5
 		where schedule_id = $1 and scheduled_for = $2 and status = 'skipped' and started_at is null and through_at is null`, scheduleID, store.Millis(at), backfillID, revision, store.Millis(tx.Now))
 	if err != nil {
 		return false, fmt.Errorf("reopen slot: %w", err)
@@ -286,6 +288,14 @@ func (tx Tx) SetBackfillGrant(ctx context.Context, id, scheduleID string, at tim
 		return fmt.Errorf("set grant of a slot: %w", err)
 	}
 	return nil
+}
+
+// WaitFresh notes that a slot which has not begun waits for a source since an
+// instant, with a sentence. It fails with pawl.ErrConflict if the slot is closed.
+func WaitFresh(ctx context.Context, tx *store.Tx, id, disposition string, since time.Time, message string) (Slot, error) {
+	s, err := scanSlot(tx.QueryRow(ctx, `update schedule_runs set disposition = $2, waits_since = $3, error_message = $4, updated_at = $5
+		where id = $1 and status = 'pending' returning `+slotColumns, id, disposition, store.Millis(since), message, store.Millis(tx.Now)))
+	return s, slotClosed(err, "let a slot wait")
 }
 
 // OpenSlots reads the slots of a schedule that are not closed, the oldest first.
@@ -414,7 +424,7 @@ type Again struct {
 // open or succeeded.
 func (tx Tx) RetrySlot(ctx context.Context, id string, as Again) (Slot, error) {
 	s, err := scanSlot(tx.QueryRow(ctx, `update schedule_runs set status = 'pending', disposition = null, completed_at = null, error_code = null, error_message = null,
-		into_slot = null, doubt = null, grant_id = null, run_id = '', started_at = null, trigger = $2, backfill_id = $3, revision = $4, updated_at = $5
+		into_slot = null, waits_since = null, doubt = null, grant_id = null, run_id = '', started_at = null, trigger = $2, backfill_id = $3, revision = $4, updated_at = $5
 		where id = $1 and status in ('error', 'skipped') and through_at is null returning `+slotColumns, id, as.Trigger, store.NullText(as.BackfillID), as.Revision, store.Millis(tx.Now)))
 	return s, slotClosed(err, "retry slot")
 }

@@ -220,6 +220,8 @@ type SourceState struct {
 	LastAttemptAt time.Time
 	LastFailed    bool // the last attempt did not succeed
 	RequestedAt   time.Time
+	Plan          string          // JSON: what the instants of its schedule depend on besides what is written; empty: nothing
+	StoodFor      time.Time       // the latest instant of its schedule that a run began for
 	Mark          json.RawMessage // how far the incremental cursor has come
 	Position      json.RawMessage // where a fetch that was cut off goes on
 	PositionOf    string          // the version that the position belongs to
@@ -232,13 +234,15 @@ func (tx Tx) GetSourceState(ctx context.Context, sourceID string) (SourceState, 
 	var s SourceState
 	var success, attempt, requested *int64
 	var failed int64
-	var mark, position, of *string
-	err := tx.QueryRow(ctx, `select last_success_at, last_attempt_at, last_failed, requested_at, mark, position, position_of, rows_total, failures_total
-		from source_state where source_id = $1`, sourceID).Scan(&success, &attempt, &failed, &requested, &mark, &position, &of, &s.RowsTotal, &s.FailuresTotal)
+	var stood *int64
+	var mark, position, of, plan *string
+	err := tx.QueryRow(ctx, `select last_success_at, last_attempt_at, last_failed, requested_at, plan, stood_for, mark, position, position_of, rows_total, failures_total
+		from source_state where source_id = $1`, sourceID).Scan(&success, &attempt, &failed, &requested, &plan, &stood, &mark, &position, &of, &s.RowsTotal, &s.FailuresTotal)
 	if err != nil {
 		return SourceState{}, noSource(err, sourceID)
 	}
 	s.LastSuccessAt, s.LastAttemptAt, s.RequestedAt, s.LastFailed = store.FromNullMillis(success), store.FromNullMillis(attempt), store.FromNullMillis(requested), failed != 0
+	s.Plan, s.StoodFor = store.FromNullText(plan), store.FromNullMillis(stood)
 	s.Mark, s.Position, s.PositionOf = store.FromNullJSON(mark), store.FromNullJSON(position), store.FromNullText(of)
 	return s, nil
 }
@@ -249,9 +253,28 @@ func (tx Tx) RequestSource(ctx context.Context, sourceID string) error {
 }
 
 // SourceBegan notes that a fetch began: until it is committed, it counts as
-// failed.
-func (tx Tx) SourceBegan(ctx context.Context, sourceID string) error {
-	return tx.setSourceState(ctx, `last_attempt_at = $2, last_failed = 1, requested_at = null`, sourceID, store.Millis(tx.Now))
+// failed. stands is the instant of its schedule that it is for; zero: none.
+func (tx Tx) SourceBegan(ctx context.Context, sourceID string, stands time.Time) error {
+	return tx.setSourceState(ctx, `last_attempt_at = $2, last_failed = 1, requested_at = null,
+		stood_for = case when cast($3 as bigint) > coalesce(stood_for, 0) then $3 else stood_for end`, sourceID, store.Millis(tx.Now), store.MillisOrZero(stands))
+}
+
+// SetSourcePlan keeps what the instants of a source depend on, and keeps runs from
+// beginning that were decided on before.
+func (tx Tx) SetSourcePlan(ctx context.Context, sourceID, plan string) error {
+	if err := tx.setSourceState(ctx, `plan = $2`, sourceID, store.NullText(plan)); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, `update source_definitions set revision = revision + 1 where id = $1`, sourceID); err != nil {
+		return fmt.Errorf("change source: %w", err)
+	}
+	return nil
+}
+
+// SourcesNaming reads the sources whose definitions have a text in them, by name.
+func (tx Tx) SourcesNaming(ctx context.Context, text string) ([]Source, error) {
+	rows, err := tx.Query(ctx, `select `+sourceColumns+` from source_definitions where definition like $1 order by name`, "%"+text+"%")
+	return store.ScanAll(rows, err, "find sources", scanSource)
 }
 
 // SourceMoved keeps where the fetch goes on, if it is cut off.

@@ -2,9 +2,11 @@ package workflowstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -16,23 +18,45 @@ type ProducerSchedule struct {
 	Type        string // interval or cron
 	Value       string
 	Timezone    string
-	NextRunAt   time.Time
+	Timing      string    // JSON: what limits it; empty: nothing
+	Plan        string    // JSON: what its instants depend on besides; empty: nothing
+	NextRunAt   time.Time // zero: the schedule has ended
 	LastRunAt   time.Time // zero before the first
 	RequestedAt time.Time // when somebody asked for a run now; zero if nobody does
 }
 
-const scheduleColumns = `workflow_id, producer_name, schedule_type, schedule_value, timezone, next_run_at, last_run_at, requested_at`
+const scheduleColumns = `workflow_id, producer_name, schedule_type, schedule_value, timezone, timing, plan, next_run_at, last_run_at, requested_at`
+
+// never is next_run_at of a schedule that has ended: the end of the year 9999, so
+// that whoever looks for what is due does not find it.
+const never = 253402300799999
+
+func nextMillis(at time.Time) int64 {
+	if at.IsZero() {
+		return never
+	}
+	return store.Millis(at)
+}
 
 func scanSchedule(row store.Scanner) (ProducerSchedule, error) {
 	var s ProducerSchedule
-	var zone *string
+	var zone, timing, plan *string
 	var next int64
 	var last, requested *int64
-	if err := row.Scan(&s.WorkflowID, &s.Producer, &s.Type, &s.Value, &zone, &next, &last, &requested); err != nil {
+	if err := row.Scan(&s.WorkflowID, &s.Producer, &s.Type, &s.Value, &zone, &timing, &plan, &next, &last, &requested); err != nil {
 		return ProducerSchedule{}, err
 	}
-	s.Timezone, s.NextRunAt, s.LastRunAt, s.RequestedAt = store.FromNullText(zone), store.FromMillis(next), store.FromNullMillis(last), store.FromNullMillis(requested)
+	s.Timezone, s.Timing, s.Plan = store.FromNullText(zone), store.FromNullText(timing), store.FromNullText(plan)
+	s.LastRunAt, s.RequestedAt = store.FromNullMillis(last), store.FromNullMillis(requested)
+	if next != never {
+		s.NextRunAt = store.FromMillis(next)
+	}
 	return s, nil
+}
+
+// SameAs reports whether two schedules say the same.
+func (s ProducerSchedule) SameAs(o ProducerSchedule) bool {
+	return s.Type == o.Type && s.Value == o.Value && s.Timezone == o.Timezone && s.Timing == o.Timing
 }
 
 // ProducerSchedules reads the schedules of a workflow, the next one first.
@@ -50,19 +74,48 @@ func (tx Tx) AskProducerSchedules(ctx context.Context, workflowID string, out *[
 		`select `+scheduleColumns+` from producer_schedules where workflow_id = $1 order by next_run_at, producer_name`, workflowID)
 }
 
-// PutProducerSchedule adds the schedule of a new producer, due now, or changes
-// one: with another type, value or zone it is due now, else its time stays
-// (X-12).
+// ProducerSchedule reads the schedule of a producer, or fails with
+// pawl.ErrNotFound.
+func (tx Tx) ProducerSchedule(ctx context.Context, workflowID, producer string) (ProducerSchedule, error) {
+	s, err := scanSchedule(tx.QueryRow(ctx, `select `+scheduleColumns+` from producer_schedules where workflow_id = $1 and producer_name = $2`, workflowID, producer))
+	if errors.Is(err, store.ErrNoRow) {
+		return s, &pawl.Error{Code: pawl.CodeNotFound, Op: "read producer schedule", Msg: "the producer has no schedule"}
+	}
+	return s, err
+}
+
+// SchedulesNaming reads the schedules of producers whose limits have a text in
+// them, by workflow; perhaps others as well.
+func (tx Tx) SchedulesNaming(ctx context.Context, text string) ([]ProducerSchedule, error) {
+	rows, err := tx.Query(ctx, `select `+scheduleColumns+` from producer_schedules where timing like $1
+		and exists (select 1 from workflows w where w.id = workflow_id and w.deleted_at is null) order by workflow_id, producer_name`, "%"+text+"%")
+	return store.ScanAll(rows, err, "find producer schedules", scanSchedule)
+}
+
+// PutProducerSchedule adds the schedule of a new producer, or changes one: if it
+// says something else, it is next when NextRunAt says, else its time stays (X-12).
 func (tx Tx) PutProducerSchedule(ctx context.Context, s ProducerSchedule) error {
-	_, err := tx.Exec(ctx, `insert into producer_schedules as p (id, workflow_id, producer_name, schedule_type, schedule_value, timezone, next_run_at, created_at, updated_at)
-		values ($1, $2, $3, $4, $5, $6, $7, $7, $7)
+	const same = `p.schedule_type = excluded.schedule_type and p.schedule_value = excluded.schedule_value
+				and coalesce(p.timezone, '') = coalesce(excluded.timezone, '') and coalesce(p.timing, '') = coalesce(excluded.timing, '')`
+	_, err := tx.Exec(ctx, `insert into producer_schedules as p (id, workflow_id, producer_name, schedule_type, schedule_value, timezone, timing, plan, next_run_at, created_at, updated_at)
+		values ($1, $2, $3, $4, $5, $6, $8, $9, $10, $7, $7)
 		on conflict (workflow_id, producer_name) do update set updated_at = excluded.updated_at,
-			next_run_at = case when p.schedule_type = excluded.schedule_type and p.schedule_value = excluded.schedule_value
-				and coalesce(p.timezone, '') = coalesce(excluded.timezone, '') then p.next_run_at else excluded.next_run_at end,
-			schedule_type = excluded.schedule_type, schedule_value = excluded.schedule_value, timezone = excluded.timezone`,
-		store.NewID(), s.WorkflowID, s.Producer, s.Type, s.Value, store.NullText(s.Timezone), store.Millis(tx.Now))
+			next_run_at = case when `+same+` then p.next_run_at else excluded.next_run_at end,
+			plan = case when `+same+` then p.plan else excluded.plan end,
+			schedule_type = excluded.schedule_type, schedule_value = excluded.schedule_value, timezone = excluded.timezone, timing = excluded.timing`,
+		store.NewID(), s.WorkflowID, s.Producer, s.Type, s.Value, store.NullText(s.Timezone), store.Millis(tx.Now), store.NullText(s.Timing), store.NullText(s.Plan), nextMillis(s.NextRunAt))
 	if err != nil {
 		return fmt.Errorf("put producer schedule: %w", err)
+	}
+	return nil
+}
+
+// SetProducerNext makes a schedule go on at another instant, by another plan.
+func (tx Tx) SetProducerNext(ctx context.Context, s ProducerSchedule) error {
+	_, err := tx.Exec(ctx, `update producer_schedules set next_run_at = $3, plan = $4, updated_at = $5 where workflow_id = $1 and producer_name = $2`,
+		s.WorkflowID, s.Producer, nextMillis(s.NextRunAt), store.NullText(s.Plan), store.Millis(tx.Now))
+	if err != nil {
+		return fmt.Errorf("change producer schedule: %w", err)
 	}
 	return nil
 }
@@ -93,8 +146,8 @@ func (tx Tx) RequestProducers(ctx context.Context, workflowID string) (int, erro
 // Without a row there is nothing to do.
 func (tx Tx) ProducerRan(ctx context.Context, ran ProducerSchedule, began time.Time) error {
 	err := tx.Post(ctx, `update producer_schedules set last_run_at = $4, updated_at = $4, requested_at = case when requested_at > $8 then requested_at else null end,
-			next_run_at = case when schedule_type = $5 and schedule_value = $6 and coalesce(timezone, '') = $7 then $3 else next_run_at end
-		where workflow_id = $1 and producer_name = $2`, ran.WorkflowID, ran.Producer, store.Millis(ran.NextRunAt), store.Millis(tx.Now), ran.Type, ran.Value, ran.Timezone, store.Millis(began))
+			next_run_at = case when schedule_type = $5 and schedule_value = $6 and coalesce(timezone, '') = $7 and coalesce(timing, '') = $9 then $3 else next_run_at end
+		where workflow_id = $1 and producer_name = $2`, ran.WorkflowID, ran.Producer, nextMillis(ran.NextRunAt), store.Millis(tx.Now), ran.Type, ran.Value, ran.Timezone, store.Millis(began), ran.Timing)
 	if err != nil {
 		return fmt.Errorf("move producer schedule: %w", err)
 	}

@@ -1,0 +1,278 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+)
+
+// Worker serves a task: it claims jobs, does them, and says how they ended.
+type Worker struct {
+	Client *Client
+	Task   string
+
+	// Do does a job. What it returns is the result, as JSON. Its context ends, with
+	// a cause, when the job is cancelled, when another worker has it, and when this
+	// one stops. See Permanent, RetryAfter and Snooze for errors that say more.
+	Do func(ctx context.Context, job ClaimedJob) (result any, err error)
+
+	ID          string        // who is told to have the jobs; empty is the name of the machine and the number of the process
+	Concurrency int           // how many jobs are done at once; 0 is 1
+	Drain       time.Duration // how long jobs may go on when Run is to end; 0 is 30 s
+	Log         *slog.Logger  // nil says nothing
+}
+
+// Causes with which the context of a job ends.
+var (
+	ErrCancelled = errors.New("the job was cancelled")
+	ErrLeaseLost = errors.New("another worker has the job")
+	ErrStopping  = errors.New("the worker stops")
+)
+
+// failure is an error that says what becomes of the job.
+type failure struct {
+	class string
+	after *time.Duration
+	err   error
+}
+
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
+// Permanent is returned by Worker.Do for a job that need not be tried again.
+func Permanent(err error) error { return &failure{class: ErrorPermanent, err: err} }
+
+// RetryAfter is returned by Worker.Do to say when the job is tried again.
+func RetryAfter(after time.Duration, err error) error { return &failure{after: &after, err: err} }
+
+// Snooze is returned by Worker.Do to give the job back for a while, without counting
+// an attempt.
+func Snooze(after time.Duration, why string) error {
+	return &failure{class: ErrorSnooze, after: &after, err: errors.New(why)}
+}
+
+const (
+	claimWait = 20 * time.Second
+	// claimTimeout leaves time for the answer.
+	claimTimeout = claimWait + answerTimeout
+	// endsAtOnce is how many ends go in one request.
+	endsAtOnce = 100
+	// endsSize is how many bytes of results do, unless one has more.
+	endsSize = 2 << 20
+	// endsFor is how long an end is sent again that was not answered, if the lease
+	// lasts that long.
+	endsFor = 2 * time.Minute
+)
+
+// shift is a worker at work.
+type shift struct {
+	Worker
+
+	mu    sync.Mutex
+	hand  map[string]*inHand // guarded by mu: by the id of the job
+	lease time.Duration      // guarded by mu
+	free  chan struct{}      // has something for each job that can be done
+	ends  chan end
+}
+
+// inHand is a job that is being done.
+type inHand struct {
+	job    ClaimedJob
+	cancel context.CancelCauseFunc
+}
+
+// end is how a job ended.
+type end struct {
+	job    ClaimedJob
+	result json.RawMessage
+	err    error // nil: it is done
+}
+
+// Run works until the context ends. Then it claims nothing more, lets jobs end for a
+// while, gives back the others, and returns nil. It fails at once if the task is not
+// declared or the token is refused; a server that is away is waited for.
+func (w Worker) Run(ctx context.Context) error {
+	if w.Client == nil || w.Do == nil || w.Task == "" {
+		return errors.New("client: a worker needs a client, a task and what to do")
+	}
+	if w.ID == "" {
+		host, _ := os.Hostname()
+		w.ID = fmt.Sprintf("%s (process %d)", host, os.Getpid())
+	}
+	w.Concurrency = min(max(w.Concurrency, 1), 1000)
+	if w.Drain == 0 {
+		w.Drain = 30 * time.Second
+	}
+	if w.Log == nil {
+		w.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &shift{Worker: w, hand: map[string]*inHand{}, free: make(chan struct{}, w.Concurrency), ends: make(chan end, w.Concurrency)}
+	if err := s.readLease(ctx); err != nil {
+		return err
+	}
+	for range w.Concurrency {
+		s.free <- struct{}{}
+	}
+	return s.run(ctx)
+}
+
+func (s *shift) run(ctx context.Context) error {
+	work := context.WithoutCancel(ctx)
+	beating, stopBeating := context.WithCancel(work)
+	var loops, jobs sync.WaitGroup
+	loops.Go(func() { s.beat(beating) })
+	loops.Go(func() { s.tell(work) })
+	var failed error
+	for wait := time.Second; ctx.Err() == nil; {
+		n := s.takeFree(ctx)
+		if n == 0 {
+			break
+		}
+		claimed, err := s.claim(ctx, n)
+		for range n - len(claimed) {
+			s.free <- struct{}{}
+		}
+		for _, job := range claimed {
+			s.begin(work, &jobs, job)
+		}
+		switch {
+		case err == nil:
+			wait = time.Second
+		case ctx.Err() != nil:
+		case refused(err):
+			failed = err
+		default:
+			s.Log.Warn("claim jobs; it is tried again", "task", s.Task, "after", wait, "err", err)
+			pause(ctx, wait)
+			wait = min(2*wait, 30*time.Second)
+		}
+		if failed != nil {
+			break
+		}
+	}
+	s.drain(&jobs)
+	close(s.ends)
+	stopBeating()
+	loops.Wait()
+	return failed
+}
+
+// refused reports whether asking again is of no use.
+func refused(err error) bool {
+	return slices.Contains([]pawl.Code{pawl.CodeInvalid, pawl.CodeNotFound, pawl.CodeForbidden, pawl.CodeUnauthorized, pawl.CodeUsage, pawl.CodeTooLarge}, pawl.ErrorCode(err))
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}
+
+// takeFree waits until a job can be done, and tells how many.
+func (s *shift) takeFree(ctx context.Context) int {
+	select {
+	case <-ctx.Done():
+		return 0
+	case <-s.free:
+	}
+	for n := 1; ; n++ {
+		select {
+		case <-s.free:
+		default:
+			return n
+		}
+	}
+}
+
+func (s *shift) claim(ctx context.Context, n int) ([]ClaimedJob, error) {
+	var c Claim
+	err := s.post(ctx, claimTimeout, "claim", ClaimRequest{WorkerID: s.ID, Limit: n, Wait: fmt.Sprintf("%ds", int(claimWait.Seconds()))}, &c)
+	return c.Items, err
+}
+
+func (s *shift) post(ctx context.Context, timeout time.Duration, verb string, body, into any) error {
+	raw, err := s.Client.callWithin(ctx, timeout, "POST", TaskPath(s.Task, verb), nil, body)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(raw, into)
+}
+
+// begin does a job beside the others.
+func (s *shift) begin(ctx context.Context, jobs *sync.WaitGroup, job ClaimedJob) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	s.mu.Lock()
+	s.hand[job.ID] = &inHand{job, cancel}
+	s.mu.Unlock()
+	jobs.Go(func() {
+		defer cancel(nil)
+		e := end{job: job}
+		var result any
+		if result, e.err = s.do(ctx, job); e.err == nil && result != nil {
+			var err error
+			if e.result, err = json.Marshal(result); err != nil { // it was done: doing it again would not help
+				e.err = Permanent(fmt.Errorf("the result is not JSON: %w", err))
+			}
+		}
+		if cause := context.Cause(ctx); e.err != nil && (errors.Is(cause, ErrStopping) || errors.Is(cause, ErrCancelled)) {
+			e.err = Snooze(0, cause.Error())
+		}
+		s.ends <- e
+	})
+}
+
+// do does a job; a panic is an error of this job only.
+func (s *shift) do(ctx context.Context, job ClaimedJob) (result any, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("panic: %v", v)
+		}
+	}()
+	return s.Do(ctx, job)
+}
+
+// drain waits for what is being done, and then tells it to end.
+func (s *shift) drain(jobs *sync.WaitGroup) {
+	done := make(chan struct{})
+	go func() { jobs.Wait(); close(done) }()
+	late := time.NewTimer(s.Drain)
+	defer late.Stop()
+	select {
+	case <-done:
+		return
+	case <-late.C:
+	}
+	s.mu.Lock()
+	for _, h := range s.hand {
+		h.cancel(ErrStopping)
+	}
+	s.mu.Unlock()
+	<-done
+}
+
+// readLease asks how long jobs are in hand.
+func (s *shift) readLease(ctx context.Context) error {
+	raw, err := s.Client.Get(ctx, TaskPath(s.Task))
+	if err != nil {
+		return err
+	}
+	var t Task
+	if err := json.Unmarshal(raw, &t); err != nil {
+		return fmt.Errorf("read task: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lease = max(time.Second, t.LeaseTime())
+	return nil
+}

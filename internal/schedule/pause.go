@@ -1,0 +1,139 @@
+package schedule
+
+import (
+	"context"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
+	"github.com/pawlrun/pawl/internal/run"
+	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
+)
+
+// ContinueName is the task that ends what holds a schedule back until a time.
+const ContinueName = lane.ContinuePrefix + string(pawl.KindSchedule)
+
+// Pause switches a schedule off until an instant, or until somebody switches it on, in
+// the caller's transaction. Of one that is off, what was said about that is replaced.
+func (s *Service) Pause(ctx context.Context, tx *store.Tx, ownerID, id, by string, terms lane.PauseTerms) (schedulestore.Schedule, error) {
+	if _, err := s.Owned(ctx, tx, ownerID, id); err != nil {
+		return schedulestore.Schedule{}, err
+	}
+	sch, err := schedulestore.In(tx).HoldSchedule(ctx, id)
+	if err != nil {
+		return sch, err
+	}
+	stopped := sch.Enabled
+	if stopped {
+		next := sch
+		next.Enabled = false
+		if sch, err = s.put(ctx, tx, sch, next, true, by); err != nil {
+			return sch, err
+		}
+	}
+	known, err := runstore.In(tx).GetLane(ctx, pawl.KindSchedule, id)
+	if err != nil {
+		return sch, err
+	}
+	said, err := lane.Pause(ctx, tx, s.jobs, known, terms, by)
+	if err != nil || !said && !stopped {
+		return sch, err
+	}
+	s.cfg.Emit(tx, lane.Change{Ref: refOf(id, sch.Name), What: "updated"})
+	return sch, tx.Audit(ctx, by, "schedule.pause", "schedule:"+id, lane.AuditPause(terms))
+}
+
+// notePause keeps what is said about a pause with the switch: who turned it off, and
+// nothing once it is on.
+func (s *Service) notePause(ctx context.Context, tx *store.Tx, was, now schedulestore.Schedule, by string) error {
+	if was.Enabled == now.Enabled {
+		return nil
+	}
+	known, err := runstore.In(tx).GetLane(ctx, pawl.KindSchedule, now.ID)
+	if err != nil {
+		return err
+	}
+	if now.Enabled {
+		return lane.Unpause(ctx, tx, known)
+	}
+	_, err = lane.Pause(ctx, tx, s.jobs, known, lane.PauseTerms{}, by)
+	return err
+}
+
+// proceed lets a schedule continue whose time has come: its cap's, its pause's, or both.
+// It tells when to look again.
+func (s *Service) proceed(ctx context.Context, id string) (again time.Time, err error) {
+	if err := s.cfg.fault("continuing"); err != nil {
+		return time.Time{}, err
+	}
+	err = s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		again = time.Time{}
+		sch, err := schedulestore.In(tx).GetSchedule(ctx, id)
+		if err == nil { // calendars before schedules, as whoever changes a calendar does
+			err = s.shareCalendars(ctx, tx, sch)
+		}
+		if err == nil {
+			sch, err = schedulestore.In(tx).HoldSchedule(ctx, id)
+		}
+		if err != nil {
+			return pawl.IgnoreNotFound(err)
+		}
+		if sch, err = s.continued(ctx, tx, sch); err != nil {
+			return err
+		}
+		again = sch.CappedUntil
+		until, err := s.endPause(ctx, tx, sch)
+		if !until.IsZero() && (again.IsZero() || until.Before(again)) {
+			again = until
+		}
+		return err
+	})
+	if err != nil {
+		return time.Time{}, err
+	}
+	return again, s.cfg.fault("continued")
+}
+
+// endPause switches a schedule on whose pause is over, or tells when it will be. A cap
+// that holds it back goes on doing so, and what switched it off beside the person stays.
+func (s *Service) endPause(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule) (until time.Time, err error) {
+	known, err := runstore.In(tx).GetLane(ctx, pawl.KindSchedule, sch.ID)
+	if err != nil {
+		return time.Time{}, pawl.IgnoreNotFound(err)
+	}
+	until = known.Pause.Until
+	if until.IsZero() || until.After(tx.Now) || sch.Enabled {
+		return until, nil
+	}
+	if err := tx.Audit(ctx, lane.Continued, "schedule.resume", "schedule:"+sch.ID, lane.AuditPauseOver(known.Pause)); err != nil {
+		return time.Time{}, err
+	}
+	if switchedOff(sch) != "" {
+		return time.Time{}, lane.Unpause(ctx, tx, known)
+	}
+	next := sch
+	next.Enabled = true
+	_, err = s.put(ctx, tx, sch, next, true, lane.Continued)
+	return time.Time{}, err
+}
+
+// switchedOff is why a schedule was disabled without a person; empty if it was not.
+func switchedOff(sch schedulestore.Schedule) string {
+	if sch.Enabled || !sch.CappedUntil.IsZero() { // its issue is the cap's
+		return ""
+	}
+	return sch.Issue
+}
+
+// pausedStatus is the status of a schedule that is off.
+func pausedStatus(sch schedulestore.Schedule, p runstore.Pause) (run.State, run.Issue, string) {
+	switch why := switchedOff(sch); {
+	case why != "":
+		return run.NeedsAttention, run.IssuePrecondition, "It was disabled: " + why + " Enable it to continue."
+	case p.At.IsZero():
+		return run.Stopped, run.IssuePaused, "It is disabled; resume it to continue."
+	}
+	return run.Stopped, run.IssuePaused, lane.PausedSentence(p)
+}

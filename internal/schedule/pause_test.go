@@ -1,0 +1,223 @@
+package schedule
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
+	"github.com/pawlrun/pawl/internal/lane"
+	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
+)
+
+func (k *kit) pauseFor(sch schedulestore.Schedule, d time.Duration, note string) {
+	k.t.Helper()
+	terms := lane.PauseTerms{Note: note}
+	if d != 0 {
+		terms.Until = time.Now().Add(d)
+	}
+	k.write(func(ctx context.Context, tx *store.Tx) error {
+		_, err := k.s.Pause(ctx, tx, k.owner, sch.ID, "ada (token x)", terms)
+		return err
+	})
+}
+
+func (k *kit) pauseOf(sch schedulestore.Schedule) (p runstore.Pause) {
+	k.t.Helper()
+	k.read(func(ctx context.Context, tx *store.Tx) error {
+		l, err := runstore.In(tx).GetLane(ctx, pawl.KindSchedule, sch.ID)
+		p = l.Pause
+		return err
+	})
+	return p
+}
+
+func (k *kit) wantNext(sch schedulestore.Schedule, want string) {
+	k.t.Helper()
+	if y := k.whyOf(sch, time.Time{}); y.Next != want {
+		k.t.Errorf("next: %s", y.Next)
+	}
+}
+
+// A schedule that is paused until an instant goes on then by itself, and what came due
+// meanwhile becomes what it becomes by an ordinary resume: nothing.
+func TestAPauseEndsByItself(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		paused, resumed := k.create(ask("paused", "")), k.create(ask("resumed", ""))
+		k.pass(90 * time.Second)
+		k.pauseFor(paused, 3*time.Minute, "the printer is being repaired")
+		k.pauseFor(resumed, 0, "")
+		d, err := k.s.Describe(t.Context(), k.owner, paused.ID)
+		words := "It is paused until 2000-01-01T00:04:30.000Z, by ada since 2000-01-01T00:01:30.000Z: the printer is being repaired. It then continues by itself."
+		if err != nil || d.State != "Stopped" || d.Issue != "paused" || d.Sentence != words || !d.NextAt.IsZero() {
+			t.Errorf("it is %q: %s (%v), next %v", d.State, d.Sentence, err, d.NextAt)
+		}
+		k.wantNext(paused, "It does nothing until its pause is over, at 2000-01-01T00:04:30.000Z.")
+		gate := k.whyOf(paused, time.Time{}).Gates[0]
+		if gate.Open || !gate.Until.Equal(k.pauseOf(paused).Until) || !strings.Contains(gate.Text, "until 2000-01-01T00:04:30.000Z, by ada") {
+			t.Errorf("the gate: %+v", gate)
+		}
+		if d, err = k.s.Describe(t.Context(), k.owner, resumed.ID); err != nil || d.Sentence != "It is paused, by ada since 2000-01-01T00:01:30.000Z; resume it to continue." {
+			t.Errorf("the other one: %s (%v)", d.Sentence, err)
+		}
+		k.pass(3 * time.Minute)
+		on := true
+		k.update(resumed, client.SchedulePatch{Enabled: &on})
+		k.pass(2 * time.Minute)
+		for _, sch := range []schedulestore.Schedule{paused, resumed} {
+			k.wantStory(sch, "00:01 success", "00:02 skipped superseded", "00:05 success", "00:06 success", "00:07 pending")
+			if d, err := k.s.Describe(t.Context(), k.owner, sch.ID); err != nil || d.State != "Idle" || k.pauseOf(sch) != (runstore.Pause{}) {
+				t.Errorf("%s is %q afterwards: %s (%v)", sch.Name, d.State, d.Sentence, err)
+			}
+		}
+		if n := k.audited("schedule.resume"); n != 1 {
+			t.Errorf("%d lines tell that it went on", n)
+		}
+	})
+}
+
+// Pausing again replaces the end and the note, whichever is sooner; resuming forgets
+// both, and a definition that is applied keeps them.
+func TestAPauseIsReplaced(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		sch := k.create(ask("s", ""))
+		k.pauseFor(sch, time.Minute, "one")
+		k.pass(30 * time.Second)
+		since := k.pauseOf(sch).At
+		k.pauseFor(sch, 5*time.Minute, "two")
+		k.write(func(ctx context.Context, tx *store.Tx) error {
+			in := ask("s", "")
+			in.Cron, in.Enabled = "*/2 * * * *", nil
+			what, _, now, err := k.s.Apply(ctx, tx, k.owner, in, "file")
+			if what != Updated || now.Enabled {
+				t.Errorf("apply: %s %v", what, now.Enabled)
+			}
+			return err
+		})
+		k.pass(4 * time.Minute)
+		if p := k.pauseOf(sch); k.schedule(sch.ID).Enabled || p.Note != "two" || p.By != "ada" || !p.At.Equal(since) || !p.Until.Equal(since.Add(5*time.Minute+30*time.Second)) {
+			t.Errorf("%+v", p)
+		}
+		k.pauseFor(sch, 0, "three")
+		k.pass(5 * time.Minute)
+		if p := k.pauseOf(sch); k.schedule(sch.ID).Enabled || p.Note != "three" || !p.Until.IsZero() {
+			t.Errorf("%+v", p)
+		}
+		k.pauseFor(sch, time.Hour, "")
+		k.pauseFor(sch, time.Minute, "")
+		k.pass(61 * time.Second)
+		if !k.schedule(sch.ID).Enabled {
+			t.Error("the nearer end was not kept")
+		}
+		k.pauseFor(sch, time.Minute, "")
+		on, off := true, false
+		k.update(sch, client.SchedulePatch{Enabled: &on})
+		k.update(sch, client.SchedulePatch{Enabled: &off})
+		k.pass(2 * time.Minute)
+		if k.schedule(sch.ID).Enabled {
+			t.Error("the end of a pause that was resumed ended another one")
+		}
+		for _, terms := range []lane.PauseTerms{{Until: time.Now()}, {Until: time.Now().Add(-time.Hour)}, {Until: time.Now().AddDate(11, 0, 0)}, {Note: "a\nb"}, {Note: strings.Repeat("x", 501)}} {
+			e := k.try(func(ctx context.Context, tx *store.Tx) error {
+				_, err := k.s.Pause(ctx, tx, k.owner, sch.ID, "ada", terms)
+				return err
+			})
+			if e == nil || e.Code != pawl.CodeInvalid || len(e.Fields) != 1 || e.Hint == "" {
+				t.Errorf("%v: %v", terms, e)
+			}
+		}
+	})
+}
+
+// A crash on either side of the end of a pause, or a restart over it, on whatever node,
+// loses and repeats nothing.
+func TestACrashAroundTheEndOfAPause(t *testing.T) {
+	for _, place := range []string{"continuing", "continued", "down"} {
+		t.Run(place, func(t *testing.T) {
+			inTime(t, func(t *testing.T, k *kit) {
+				sch := k.create(ask("s", ""))
+				k.pauseFor(sch, 2*time.Minute+30*time.Second, "")
+				crashed := k.crashOnce(place)
+				k.pass(time.Minute)
+				if place == "down" {
+					k.restart(2 * time.Minute)
+				}
+				k.pass(3*time.Minute + 30*time.Second)
+				if !crashed() && place != "down" {
+					t.Error("it did not crash")
+				}
+				if n := k.audited("schedule.resume"); n != 1 || !k.schedule(sch.ID).Enabled {
+					t.Errorf("%d lines, %+v", n, k.schedule(sch.ID))
+				}
+				for _, slot := range k.story(sch) {
+					if at, what, _ := strings.Cut(slot, " "); at > "00:03" && what != "success" && what != "pending" {
+						t.Errorf("%s is %s", at, what)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A person's pause and a daily cap hold a schedule back together, and neither ends the
+// other; nor does a halt, whichever is over first.
+func TestAPauseBesideACapAndAHalt(t *testing.T) {
+	for name, c := range map[string]struct {
+		capped, paused time.Duration
+		meanwhile      string // at 00:04:30, when the first of them is over
+	}{
+		"the cap ends first":   {4 * time.Minute, 7 * time.Minute, "It is paused until 2000-01-01T00:07:00.000Z, by ada since 2000-01-01T00:02:00.000Z. It then continues by itself."},
+		"the pause ends first": {7 * time.Minute, 4 * time.Minute, "Paused until 00:07 UTC: the daily cap of 2 USD is reached. It then continues by itself."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inTime(t, func(t *testing.T, k *kit) {
+				begin := time.Now()
+				k.capUntil(begin.Add(c.capped).UTC())
+				sch := k.create(ask("s", ""))
+				k.pass(2 * time.Minute)
+				k.pauseFor(sch, time.Until(begin.Add(c.paused)), "")
+				d, err := k.s.Describe(t.Context(), k.owner, sch.ID)
+				if err != nil || d.State != "Stopped" || !strings.HasPrefix(d.Sentence, "It is paused until") {
+					t.Errorf("with both it is %q: %s (%v)", d.State, d.Sentence, err)
+				}
+				k.haltAll(true)
+				k.pass(2*time.Minute + 30*time.Second)
+				k.liftAll()
+				if d, err = k.s.Describe(t.Context(), k.owner, sch.ID); err != nil || d.Sentence != c.meanwhile {
+					t.Errorf("after the first it is %q: %s (%v)", d.State, d.Sentence, err)
+				}
+				k.pass(5 * time.Minute)
+				if now := k.schedule(sch.ID); !now.Enabled || !now.CappedUntil.IsZero() || now.Issue != "" {
+					t.Errorf("%+v", now)
+				}
+				if d, err = k.s.Describe(t.Context(), k.owner, sch.ID); err != nil || d.State != "Idle" {
+					t.Errorf("at the end it is %q: %s (%v)", d.State, d.Sentence, err)
+				}
+				story := k.story(sch)
+				if !slices.Contains(story, "00:08 success") || slices.ContainsFunc(story, func(s string) bool { return s < "00:07" && strings.HasSuffix(s, "success") }) {
+					t.Error(story)
+				}
+			})
+		})
+	}
+}
+
+// What disabled a schedule beside the person stays when the pause is over.
+func TestAPauseEndsNothingElse(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		sch := k.create(ask("s", ""))
+		k.pauseFor(sch, time.Minute, "")
+		k.change(`update schedules set issue = 'all credits are used up.' where id = $1`, sch.ID)
+		k.change(`update lanes set state = 'Needs attention' where id = $1`, sch.ID)
+		k.pass(2 * time.Minute)
+		d, err := k.s.Describe(t.Context(), k.owner, sch.ID)
+		if err != nil || d.Row.Enabled || d.State != "Needs attention" || !strings.Contains(d.Sentence, "all credits are used up") {
+			t.Errorf("it is %q: %s (%v)", d.State, d.Sentence, err)
+		}
+	})
+}
