@@ -229,20 +229,26 @@ func ofWorkers() map[string]bool {
 }
 
 // standing is what people decide about, as it is.
-func (r *rig) standing() (out string) {
+func (r *rig) standing() string {
+	r.t.Helper()
+	return r.texts(
+		`select name || desired || coalesce(deleted_at, 0) from workflows order by 1`, `select workflow_id || number from workflow_versions order by 1`,
+		`select id || state from approvals order by 1`, `select count(*) || '' from approval_rules`, `select id || coalesce(resolved_by, '') from mutations order by 1`,
+		`select name || version || status || coalesce(paused_at, 0) || coalesce(deleting_at, 0) from source_definitions order by 1`,
+		`select id || cron || enabled || coalesce(deleted_at, 0) from schedules order by 1`, `select id || coalesce(revoked_at, 0) from execution_grants order by 1`,
+		`select id || state from backfills order by 1`, `select count(*) || '' from schedule_runs`, `select id || coalesce(balance, 0) from billing_accounts order by 1`,
+		`select id || coalesce(revoked_at, 0) from tokens order by 1`, `select id || '' || rev from jobs where owner <> '' order by 1`,
+		`select name || definition from worker_tasks order by 1`,
+		`select count(*) || '' from events`, `select id || coalesce(skipped_at, 0) from inputs order by 1`,
+	)
+}
+
+// texts are the rows of one column that each statement reads.
+func (r *rig) texts(statements ...string) (out string) {
 	r.t.Helper()
 	r.write(func(ctx context.Context, tx *store.Tx) error {
 		out = ""
-		for _, sql := range []string{
-			`select name || desired || coalesce(deleted_at, 0) from workflows order by 1`, `select workflow_id || number from workflow_versions order by 1`,
-			`select id || state from approvals order by 1`, `select count(*) || '' from approval_rules`, `select id || coalesce(resolved_by, '') from mutations order by 1`,
-			`select name || version || status || coalesce(paused_at, 0) || coalesce(deleting_at, 0) from source_definitions order by 1`,
-			`select id || cron || enabled || coalesce(deleted_at, 0) from schedules order by 1`, `select id || coalesce(revoked_at, 0) from execution_grants order by 1`,
-			`select id || state from backfills order by 1`, `select count(*) || '' from schedule_runs`, `select id || coalesce(balance, 0) from billing_accounts order by 1`,
-			`select id || coalesce(revoked_at, 0) from tokens order by 1`, `select id || '' || rev from jobs where owner <> '' order by 1`,
-			`select name || definition from worker_tasks order by 1`,
-			`select count(*) || '' from events`, `select id || coalesce(skipped_at, 0) from inputs order by 1`,
-		} {
+		for _, sql := range statements {
 			rows, err := tx.Query(ctx, sql)
 			if err != nil {
 				return fmt.Errorf("%s: %w", sql, err)
@@ -264,6 +270,21 @@ func (r *rig) standing() (out string) {
 		return nil
 	})
 	return out
+}
+
+// settle waits until nothing is under way, and nothing will be at once.
+func (r *rig) settle() {
+	r.t.Helper()
+	var running, due int
+	defer func() {
+		if r.t.Failed() {
+			r.t.Logf("%d are running, %d are due, of %s", running, due, r.texts(`select distinct task || ' ' || coalesce(lane, '') from jobs where state = 0 order by 1`))
+		}
+	}()
+	r.eventually("nothing is under way", func() bool {
+		running, due = r.queue.Running(), r.count(`select count(*) from jobs where state = 0 and run_at <= $1`, time.Now().Add(3*time.Second).UnixMilli())
+		return running == 0 && due == 0
+	})
 }
 
 // lines counts what the admin did.
@@ -294,10 +315,9 @@ func TestEveryChangeIsInTheAuditLog(t *testing.T) {
 			if route == "POST /api/v1/backup" && r.db.Name() == "postgres" {
 				continue // refused there
 			}
+			r.settle() // what is due when everything is halted stays so
 			c := prepare(r)
-			r.eventually("nothing is under way", func() bool {
-				return r.queue.Running() == 0 && r.count(`select count(*) from jobs where state = 0 and run_at <= $1`, time.Now().Add(3*time.Second).UnixMilli()) == 0
-			})
+			r.settle()
 			before, pins := r.standing(), fmt.Sprint(box.pins)
 			r.exec(`alter table audit_log rename to audit_away`)
 			p := r.do(op.method, c.path, c.body)

@@ -45,10 +45,14 @@ type canary struct {
 	last   Round
 }
 
+// canaryRoom is how many canaries a node has in hand: its own, and what nodes that are
+// gone left in its buckets. With room for one, its own would leave none for those.
+const canaryRoom = 64
+
 // addCanary makes the task of the canary, which has a worker of its own: that others
 // are busy is no fault.
 func (q *Queue) addCanary() {
-	p := q.board.addPool(1)
+	p := q.board.addPool(canaryRoom)
 	p.workers = 1
 	q.board.poolOf[CanaryName] = p
 	q.cfg.Tasks[CanaryName] = Task{Internal: true, Run: q.runCanary}
@@ -122,7 +126,8 @@ func (q *Queue) tendCanary(now time.Time) store.JobSpec {
 		c.key = q.canaryKey(bucket)
 	}
 	c.armed = now
-	return store.JobSpec{Task: CanaryName, Key: c.key, Lane: c.key, KeyMode: store.Earliest, RunAt: now.Add(canarySoon)}
+	// At another instant than before: one that is over would need no timer.
+	return store.JobSpec{Task: CanaryName, Key: c.key, Lane: c.key, KeyMode: store.Replace, RunAt: now.Add(canarySoon)}
 }
 
 // canaryBucket reports whether the node works on the bucket of its canary, and
