@@ -55,6 +55,7 @@ type follower struct {
 	id    string   // empty follows all
 	view  view
 	wake  chan struct{}
+	place int64 // what it has seen when it begins: up to this number
 
 	waiting []feedEvent // guarded by Feed.mu
 	lost    int         // guarded by Feed.mu
@@ -184,8 +185,10 @@ func (f *Feed) follow(view view, kinds []string, id string, after int64) (*follo
 	}
 	f.followers = append(f.followers, to)
 	if after == 0 {
+		to.place = f.next - 1
 		return to, true
 	}
+	to.place = after
 	if after < f.floor || after >= f.next { // of before our memory, or of nobody
 		to.atLeast = true
 		to.lost = 1

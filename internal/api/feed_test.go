@@ -109,6 +109,22 @@ func TestFeedResumesAfterTheLastEventSeen(t *testing.T) {
 	}
 }
 
+// A follower is told where it begins: one whose connection breaks before its first
+// event misses nothing either.
+func TestFeedResumesBeforeTheFirstEvent(t *testing.T) {
+	f := NewFeed()
+	defer f.Close()
+	for i := range 2 { // the first of the process, and one after others
+		to := follow(t, f, nil, "", 0)
+		f.leave(to)
+		f.publish("job", "1", subject{}, i)
+		again := follow(t, f, nil, "", to.place)
+		if got := fmt.Sprint(drain(f, again)); got != fmt.Sprint([]int{i}) || again.place != to.place {
+			t.Errorf("resumed at %d with %s", again.place, got)
+		}
+	}
+}
+
 // The numbers grow by one, also over what nobody heard.
 func TestFeedSleepsWhileNobodyListens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -207,7 +223,7 @@ func TestStreamBeatsWhileNothingHappens(t *testing.T) {
 		time.Sleep(2*heartbeat + time.Second)
 		a.feed.publish("job", "1", subject{}, 1)
 		synctest.Wait()
-		want := fmt.Sprintf("retry: 2000\n: connected\n\n: heartbeat\n\n: heartbeat\n\nid: %d\nevent: job\ndata: 1\n\n", a.feed.next-1)
+		want := fmt.Sprintf("retry: 2000\nid: %d\n: connected\n\n: heartbeat\n\n: heartbeat\n\nid: %d\nevent: job\ndata: 1\n\n", a.feed.next-2, a.feed.next-1)
 		if w.String() != want {
 			t.Errorf("sent %q, want %q", w.String(), want)
 		}

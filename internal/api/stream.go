@@ -90,7 +90,9 @@ func (a *API) send(ctx context.Context, control *http.ResponseController, w http
 		}
 		return control.Flush() == nil
 	}
-	if !write([]byte("retry: 2000\n: connected\n\n")) {
+	// The place where it begins, so that one whose connection breaks before the first
+	// event can go on there as well.
+	if !write([]byte("retry: 2000\nid: " + strconv.FormatInt(to.place, 10) + "\n: connected\n\n")) {
 		return
 	}
 	tick := time.NewTicker(heartbeat)

@@ -84,14 +84,13 @@ class Stream:
                 raise problem(self._transport.where, answer.status, kind, answer.header("Retry-After"), answer.read(self._transport.where), self._transport.anonymous)
             if not kind.startswith("text/event-stream"):
                 raise strange(self._transport.where, "no stream of events", answer.status)
-            yield StreamEvent(self._last, "connected", None)
             yield from self._read(answer)
         finally:
             self._hold.take(None)
             answer.close()
 
     def _read(self, answer: Answer) -> Iterator[StreamEvent]:
-        kind, size, last = "message", 0, self._last
+        kind, size, last, greeted = "message", 0, self._last, False
         data: List[str] = []
         while True:
             answer.sock.deadline = time.monotonic() + SILENCE
@@ -115,7 +114,12 @@ class Stream:
                 elif name == "id" and value.isascii() and value.isdigit():
                     last = value  # anything else could not be sent back
                 continue
+            if data and not greeted:
+                yield StreamEvent(self._last, "connected", None)
             self._last = last  # not before: half an event has not been seen
+            if not data and not greeted:
+                yield StreamEvent(self._last, "connected", None)  # the first block says where it begins
+            greeted = True
             if data:
                 yield self._event(kind, "\n".join(data))
             kind, data, size = "message", [], 0

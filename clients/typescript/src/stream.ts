@@ -14,7 +14,7 @@ export interface StreamEvent {
   id: string;
   /**
    * job, run, workflow, source or schedule; `connected` at every new connection,
-   * before its first event; `dropped` where events were lost. Read then what you
+   * before its first event, with the number where it begins; `dropped` where events were lost. Read then what you
    * want to know: what you read and the events after it leave no gap.
    */
   type: string;
@@ -82,7 +82,6 @@ async function* connection(transport: Transport, options: WatchOptions, place: {
     if (answer.body === null || !(answer.headers.get("content-type") ?? "").startsWith("text/event-stream")) {
       throw strange(transport.where, "no stream of events", answer.status);
     }
-    yield { id: place.lastId, type: "connected", data: null };
     const reader = new EventReader(transport.where, place);
     const decoder = new TextDecoder();
     for await (const chunk of answer.body as unknown as AsyncIterable<Uint8Array>) {
@@ -102,6 +101,7 @@ async function* connection(transport: Transport, options: WatchOptions, place: {
 /** Takes server-sent events apart. What the end cuts off is dropped. */
 class EventReader {
   #rest = "";
+  #greeted = false;
   #type = "message";
   #data: string[] = [];
   #size = 0;
@@ -121,17 +121,31 @@ class EventReader {
       throw strange(this.where, "an event without end");
     }
     for (const line of lines) {
-      const event = this.#line(line.endsWith("\r") ? line.slice(0, -1) : line);
-      if (event !== undefined) {
-        yield event;
+      const text = line.endsWith("\r") ? line.slice(0, -1) : line;
+      if (text === "") {
+        yield* this.#block();
+      } else {
+        this.#line(text);
       }
     }
   }
 
-  #line(line: string): StreamEvent | undefined {
-    if (line === "") {
-      return this.#dispatch();
+  /** The first block of a connection says where it begins, unless it is an event already. */
+  *#block(): Generator<StreamEvent> {
+    const greet = !this.#greeted;
+    this.#greeted = true;
+    if (greet && this.#data.length > 0) {
+      yield { id: this.place.lastId, type: "connected", data: null };
     }
+    const event = this.#dispatch();
+    if (event !== undefined) {
+      yield event;
+    } else if (greet) {
+      yield { id: this.place.lastId, type: "connected", data: null };
+    }
+  }
+
+  #line(line: string): void {
     const colon = line.indexOf(":");
     const name = colon < 0 ? line : line.slice(0, colon);
     const value = colon < 0 ? "" : line.slice(colon + 1).replace(/^ /, "");
@@ -143,7 +157,6 @@ class EventReader {
     } else if (name === "id" && /^\d+$/.test(value)) {
       this.#id = value; // anything else could not be sent back
     }
-    return undefined;
   }
 
   #dispatch(): StreamEvent | undefined {

@@ -94,8 +94,32 @@ test("a stream goes on where it broke, and leaves out half an event", async () =
     seen.push(`${e.type} ${e.id} ${JSON.stringify(e.data)}`);
     if (e.id === "9") { break; }
   }
-  assert.deepEqual(seen, ["connected  null", 'job 7 {"n":1}', "connected 7 null", "connected 7 null", 'dropped 7 {"count":1,"atLeast":false}', 'job 9 {"n":3}']);
+  assert.deepEqual(seen, ["connected  null", 'job 7 {"n":1}', "connected 7 null", 'dropped 7 {"count":1,"atLeast":false}', 'job 9 {"n":3}']);
   assert.deepEqual(asked, [undefined, "7", "7"]);
+});
+
+test("the real stream goes on over cuts, without a gap", { timeout: 120_000 }, async () => {
+  const task = await freshTask();
+  const cuts: ServerResponse[] = [];
+  const through = new Client({ url: await proxy((_, res) => { cuts.push(res); return false; }), token });
+  const made: string[] = [];
+  const seen = new Set<string>();
+  const cutAndEnqueue = async () => { // while nobody listens
+    cuts.at(-1)!.destroy();
+    made.push((await pawl.enqueue({ task, delay: "1h" })).id);
+  };
+  for await (const e of through.watch({ kind: "job" })) {
+    if (e.type === "connected" && made.length === 0) {
+      await cutAndEnqueue(); // before the first event
+    }
+    const id = (e.data as { job?: { id: string } } | null)?.job?.id ?? "";
+    if (made.includes(id)) {
+      seen.add(id);
+      if (seen.size === 3) { break; }
+      await cutAndEnqueue();
+    }
+  }
+  assert.deepEqual([...seen], made);
 });
 
 test("streams that are none are errors, and one that is left ends", async () => {
