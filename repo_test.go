@@ -86,7 +86,7 @@ var rooms = map[string][]string{
 }
 
 // testOnly are packages for tests and releases, which product code must not import.
-var testOnly = []string{"internal/lane/lanetest", "internal/need/needtest", "internal/pgtest", "internal/bulk", "internal/mutant", "internal/notice", "internal/simulate", "internal/chaos"}
+var testOnly = []string{"internal/lane/lanetest", "internal/need/needtest", "internal/npmtest", "internal/pgtest", "internal/bulk", "internal/mutant", "internal/notice", "internal/simulate", "internal/chaos"}
 
 // longestFile is in lines. Past it a file has more than one duty.
 const longestFile = 800

@@ -2,19 +2,17 @@ package e2e
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
+	"testing/fstest"
 	"time"
 
+	"github.com/pawlrun/pawl/internal/npmtest"
 	"github.com/pawlrun/pawl/internal/pgtest"
 )
 
@@ -138,53 +136,16 @@ func copyTypeScript(t *testing.T, from, to string) {
 	}
 }
 
-// npmModules is what a package-lock.json names, in a cache that outlives the tests.
-// Other processes may want the same at the same time.
+// npmModules is what the package-lock.json of a folder names.
 func npmModules(t *testing.T, dir string) string {
 	t.Helper()
-	for _, program := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Fatalf("%s is missing: the client of TypeScript is for it; install the packages nodejs and npm", program)
-		}
-	}
-	pinned, err := os.ReadFile(filepath.Join(dir, "package-lock.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	sum := sha256.Sum256(pinned)
-	folder := filepath.Join(cache, "pawl-test", "clients", hex.EncodeToString(sum[:8]))
-	if err := os.MkdirAll(filepath.Dir(folder), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	lock, err := os.Create(folder + ".lock")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer lock.Close() //nolint:errcheck // nothing is written to it
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
-	modules := filepath.Join(folder, "node_modules")
-	if _, err := os.Stat(folder); err == nil {
-		return modules
-	}
-	part := folder + ".part"
-	if err := errors.Join(os.RemoveAll(part), os.MkdirAll(part, 0o700)); err != nil {
-		t.Fatal(err)
-	}
+	files := fstest.MapFS{}
 	for _, name := range []string{"package.json", "package-lock.json"} {
 		text, err := os.ReadFile(filepath.Join(dir, name))
-		if err := errors.Join(err, os.WriteFile(filepath.Join(part, name), text, 0o600)); err != nil {
+		if err != nil {
 			t.Fatal(err)
 		}
+		files[name] = &fstest.MapFile{Data: text}
 	}
-	program(t, part, os.Environ(), "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
-	if err := os.Rename(part, folder); err != nil {
-		t.Fatal(fmt.Errorf("keep what npm installed: %w", err))
-	}
-	return modules
+	return filepath.Join(npmtest.Install(t, files), "node_modules")
 }

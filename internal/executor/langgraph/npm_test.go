@@ -2,12 +2,8 @@ package langgraph
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -26,69 +22,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawlrun/pawl/internal/executor/runner"
+	"github.com/pawlrun/pawl/internal/npmtest"
 )
 
 // npmServer is the folder of the LangGraph server that others wrote, in the
-// version that testdata pins. The first test that asks installs it, in a cache
-// that outlives the tests.
+// version that testdata pins. Its packages name each other's versions more narrowly
+// than they need.
 func npmServer(t *testing.T) string {
 	t.Helper()
-	for _, program := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Fatalf("%s is missing: these tests speak to a LangGraph server that is written for it; install the packages nodejs and npm", program)
-		}
-	}
-	sum := sha256.New()
-	err := fs.WalkDir(os.DirFS("testdata/langgraph"), ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		text, err := os.ReadFile(filepath.Join("testdata/langgraph", path))
-		_, _ = fmt.Fprintf(sum, "%s %d\n%s", path, len(text), text)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	folder := filepath.Join(cache, "pawl-test", "langgraph", hex.EncodeToString(sum.Sum(nil)[:8]))
-	if err := installOnce(t.Context(), folder); err != nil {
-		t.Fatalf("install the LangGraph server of npm: %v", err)
-	}
-	return folder
-}
-
-// installOnce makes the folder, unless it is there. Other processes may want
-// the same at the same time.
-func installOnce(ctx context.Context, folder string) error {
-	if err := os.MkdirAll(filepath.Dir(folder), 0o700); err != nil {
-		return err
-	}
-	lock, err := os.Create(folder + ".lock")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = lock.Close() }() // nothing is written to it
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		return err
-	}
-	if _, err := os.Stat(folder); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	part := folder + ".part"
-	if err := errors.Join(os.RemoveAll(part), os.CopyFS(part, os.DirFS("testdata/langgraph"))); err != nil {
-		return err
-	}
-	// The packages name each other's versions more narrowly than they need.
-	npm := exec.CommandContext(ctx, "npm", "ci", "--legacy-peer-deps", "--ignore-scripts", "--no-audit", "--no-fund")
-	npm.Dir = part
-	if output, err := npm.CombinedOutput(); err != nil {
-		return fmt.Errorf("npm ci: %w\n%s", err, output)
-	}
-	return os.Rename(part, folder)
+	return npmtest.Install(t, os.DirFS("testdata/langgraph"), "--legacy-peer-deps")
 }
 
 // langServer is a LangGraph server in a process of its own.

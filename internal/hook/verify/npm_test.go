@@ -2,20 +2,15 @@ package verify
 
 import (
 	"bytes"
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
+
+	"github.com/pawlrun/pawl/internal/npmtest"
 )
 
 // toSign is what a library of a vendor is to sign.
@@ -27,32 +22,10 @@ type toSign struct {
 	Body   string `json:"body"`
 }
 
-// signByVendors lets the libraries that testdata pins sign. The first test that asks
-// installs them, in a cache that outlives the tests.
+// signByVendors lets the libraries that testdata pins sign.
 func signByVendors(t *testing.T, list []toSign) []http.Header {
 	t.Helper()
-	for _, program := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Fatalf("%s is missing: the libraries of those who send webhooks are written for it; install the packages nodejs and npm", program)
-		}
-	}
-	var pinned []byte
-	for _, name := range []string{"testdata/package-lock.json", "testdata/sign.mjs"} {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		pinned = append(pinned, text...)
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	sum := sha256.Sum256(pinned)
-	folder := filepath.Join(cache, "pawl-test", "webhooks", hex.EncodeToString(sum[:8]))
-	if err := installOnce(t.Context(), folder); err != nil {
-		t.Fatalf("install the libraries of npm: %v", err)
-	}
+	folder := npmtest.Install(t, os.DirFS("testdata"))
 	in, err := json.Marshal(list)
 	if err != nil {
 		t.Fatal(err)
@@ -75,35 +48,6 @@ func signByVendors(t *testing.T, list []toSign) []http.Header {
 		}
 	}
 	return headers
-}
-
-// installOnce makes the folder, unless it is there. Other processes may want the
-// same at the same time.
-func installOnce(ctx context.Context, folder string) error {
-	if err := os.MkdirAll(filepath.Dir(folder), 0o700); err != nil {
-		return err
-	}
-	lock, err := os.Create(folder + ".lock")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = lock.Close() }() // nothing is written to it
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		return err
-	}
-	if _, err := os.Stat(folder); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	part := folder + ".part"
-	if err := errors.Join(os.RemoveAll(part), os.CopyFS(part, os.DirFS("testdata"))); err != nil {
-		return err
-	}
-	npm := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
-	npm.Dir = part
-	if output, err := npm.CombinedOutput(); err != nil {
-		return fmt.Errorf("npm ci: %w\n%s", err, output)
-	}
-	return os.Rename(part, folder)
 }
 
 // What the vendors' own libraries sign is believed, and nothing of it can be changed:

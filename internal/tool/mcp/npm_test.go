@@ -1,80 +1,27 @@
 package mcp
 
 import (
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/npmtest"
 )
 
 // npmServer is the script of a server that others wrote, in the version that
-// testdata pins. The first test that asks installs them all, in a cache that
-// outlives the tests.
+// testdata pins.
 func npmServer(t *testing.T, name string) string {
 	t.Helper()
-	for _, program := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Fatalf("%s is missing: these tests speak to MCP servers that are written for it; install the packages nodejs and npm", program)
-		}
-	}
-	lock, err := os.ReadFile("testdata/package-lock.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	sum := sha256.Sum256(lock)
-	folder := filepath.Join(cache, "pawl-test", "mcp", hex.EncodeToString(sum[:8]))
-	if err := installOnce(t.Context(), folder); err != nil {
-		t.Fatalf("install the MCP servers of npm: %v", err)
-	}
-	return filepath.Join(folder, "node_modules", "@modelcontextprotocol", "server-"+name, "dist", "index.js")
-}
-
-// installOnce makes the folder, unless it is there. Other processes may want
-// the same at the same time.
-func installOnce(ctx context.Context, folder string) error {
-	if err := os.MkdirAll(filepath.Dir(folder), 0o700); err != nil {
-		return err
-	}
-	lock, err := os.Create(folder + ".lock")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = lock.Close() }() // nothing is written to it
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		return err
-	}
-	if _, err := os.Stat(folder); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	part := folder + ".part"
-	if err := errors.Join(os.RemoveAll(part), os.CopyFS(part, os.DirFS("testdata"))); err != nil {
-		return err
-	}
-	npm := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
-	npm.Dir = part
-	if output, err := npm.CombinedOutput(); err != nil {
-		return fmt.Errorf("npm ci: %w\n%s", err, output)
-	}
-	return os.Rename(part, folder)
+	return filepath.Join(npmtest.Install(t, os.DirFS("testdata")), "node_modules", "@modelcontextprotocol", "server-"+name, "dist", "index.js")
 }
 
 // node is a definition whose server is a script.
