@@ -32,7 +32,7 @@ func describeSchedule(raw json.RawMessage, now time.Time) (string, error) {
 	case !s.Enabled && s.Issue != "" && s.CappedUntil.IsZero():
 		d.say("It was disabled automatically: %s Enable it with: pawl resume schedule %s", s.Issue, s.Name)
 	case !s.Enabled && s.Pause != nil:
-		d.say("%s. Resume it with: pawl resume schedule %s", strings.TrimSuffix(pausedWords(*s.Pause), "."), s.Name)
+		d.say("%s Resume it with: pawl resume schedule %s", terms.PausedSentence(*s.Pause), s.Name)
 	case !s.Enabled:
 		d.say("It is disabled. Switch it on with: pawl resume schedule %s", s.Name)
 	case s.NextRunAt.After(now):

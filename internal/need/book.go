@@ -100,6 +100,7 @@ func (b *Book) Check(ctx context.Context, tx *store.Tx, list []client.Need) (fau
 			continue
 		}
 		switch err := b.source.ShareNeeded(ctx, tx, n.Source); {
+		case errors.Is(err, pawl.ErrNotFound) && lane.Assumed(ctx, string(pawl.KindSource), n.Source):
 		case errors.Is(err, pawl.ErrNotFound):
 			names, err := b.source.Names(ctx, tx, "", mostSuggested)
 			if err != nil {

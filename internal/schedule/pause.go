@@ -2,6 +2,8 @@ package schedule
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
@@ -125,6 +127,23 @@ func switchedOff(sch schedulestore.Schedule) string {
 		return ""
 	}
 	return sch.Issue
+}
+
+// refuseDisabled refuses to start a slot of a schedule that is off, and says why it is.
+func refuseDisabled(ctx context.Context, tx *store.Tx, op string, sch schedulestore.Schedule) error {
+	known, err := runstore.In(tx).GetLane(ctx, pawl.KindSchedule, sch.ID)
+	if err != nil {
+		return err
+	}
+	why := switchedOff(sch)
+	if why == "" && !known.Pause.At.IsZero() {
+		return lane.RefusePaused(op, refOf(sch.ID, sch.Name), known.Pause)
+	}
+	text := fmt.Sprintf("schedule %q is disabled", sch.Name)
+	if why != "" {
+		text += ": " + strings.TrimSuffix(why, ".")
+	}
+	return lane.Refuse(op, ReasonPaused, text, "Enable it first: "+run.Command("resume", string(pawl.KindSchedule), sch.Name))
 }
 
 // pausedStatus is the status of a schedule that is off.

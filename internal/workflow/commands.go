@@ -22,7 +22,7 @@ const (
 	ReasonRunActive  = "run_active"
 	ReasonBackingOff = "backing_off"
 	ReasonFixing     = "fixing"
-	ReasonPaused     = "paused"
+	ReasonPaused     = lane.ReasonPaused
 	ReasonUndeployed = "not_deployed"
 )
 
@@ -64,6 +64,8 @@ func (v *view) refuseRunNow(op string) error {
 	name := v.workflow.Name
 	word, issue := v.status()
 	switch {
+	case v.workflow.Desired == desiredPaused:
+		return lane.RefusePaused(op, refOf(name), v.pause)
 	case word == run.Stopped:
 		return lane.Refuse(op, ReasonPaused, fmt.Sprintf("workflow %q is %s", name, v.workflow.Desired), "Resume it first: pawl resume workflow "+name)
 	case v.newest.Status == pawl.StatusActive:
