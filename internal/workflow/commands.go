@@ -43,6 +43,13 @@ func (s *Service) RunNow(ctx context.Context, tx *store.Tx, name, by string) err
 	if err != nil {
 		return err
 	}
+	if w.Desired == desiredPaused {
+		known, err := runstore.In(tx).GetLane(ctx, pawl.KindWorkflow, w.Lane)
+		if err != nil {
+			return err
+		}
+		return lane.RefusePaused(op, refOf(name), known.Pause)
+	}
 	if err := v.refuseRunNow(op); err != nil {
 		return err
 	}
@@ -64,8 +71,6 @@ func (v *view) refuseRunNow(op string) error {
 	name := v.workflow.Name
 	word, issue := v.status()
 	switch {
-	case v.workflow.Desired == desiredPaused:
-		return lane.RefusePaused(op, refOf(name), v.pause)
 	case word == run.Stopped:
 		return lane.Refuse(op, ReasonPaused, fmt.Sprintf("workflow %q is %s", name, v.workflow.Desired), "Resume it first: pawl resume workflow "+name)
 	case v.newest.Status == pawl.StatusActive:
