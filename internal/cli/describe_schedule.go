@@ -11,6 +11,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
+	rules "github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/terms"
 )
 
@@ -39,6 +40,8 @@ func describeSchedule(raw json.RawMessage, now time.Time) (string, error) {
 		d.say("It runs next %s.", relative(s.NextRunAt.Time, now))
 	case !s.NextRunAt.IsZero():
 		d.say("It is due now.")
+	default:
+		d.say("No further slot is planned.")
 	}
 	d.gap()
 	d.line("Status", enabledWord(s))
@@ -182,6 +185,10 @@ func addGates(ctx context.Context, c *client.Client, d *description, s client.Sc
 	var y client.LaneWhy
 	if err := json.Unmarshal(raw, &y); err != nil {
 		return fmt.Errorf("read why: %w", err)
+	}
+	if y.Status == string(rules.NeedsAttention) {
+		d.gap()
+		d.line("Attention", string(y.Issue))
 	}
 	describeGates(d, y.Gates)
 	return nil
