@@ -65,7 +65,7 @@ func slotCost(ctx context.Context, p measure.Place, n int, ask func(name, cron s
 		return c, err
 	}
 	defer h.close()
-	at := time.Now().UTC().Add(65*time.Second + time.Duration(n)*2*time.Millisecond).Truncate(time.Minute)
+	at := time.Now().UTC().Add(65*time.Second + time.Duration(n)*8*time.Millisecond).Truncate(time.Minute)
 	if err := h.createAs(ctx, n, fmt.Sprintf("%d %d * * *", at.Minute(), at.Hour()), ask); err != nil {
 		return c, err
 	}
