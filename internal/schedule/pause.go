@@ -105,8 +105,10 @@ func (s *Service) endPause(ctx context.Context, tx *store.Tx, sch schedulestore.
 	if err != nil {
 		return time.Time{}, pawl.IgnoreNotFound(err)
 	}
-	until = known.Pause.Until
-	if until.IsZero() || until.After(tx.Now) || sch.Enabled {
+	switch until = known.Pause.Until; {
+	case until.IsZero() || sch.Enabled: // it is on, however that came: there is nothing to end
+		return time.Time{}, nil
+	case until.After(tx.Now):
 		return until, nil
 	}
 	if err := tx.Audit(ctx, lane.Continued, "schedule.resume", "schedule:"+sch.ID, lane.AuditPauseOver(known.Pause)); err != nil {
