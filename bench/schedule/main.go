@@ -58,7 +58,7 @@ func all(ctx context.Context, r *measure.Report, p measure.Place, quick bool) er
 			return err
 		}
 	}
-	return nil
+	return commandsOnly(ctx, r, p, s.burst)
 }
 
 // waiting reports what schedules cost that are not due.

@@ -22,6 +22,7 @@ import (
 // commandsOnly reports what the slots of commands cost beside those of graphs, how long a
 // command takes from being asked for to its exec, and how long a crontab takes to move in.
 func commandsOnly(ctx context.Context, r *measure.Report, p measure.Place, n int) error {
+	r.Say("%d slots of graphs, then of commands", n)
 	graph, err := slotCost(ctx, p, n, func(name, cron string) client.ScheduleRequest {
 		return client.ScheduleRequest{Name: name, GraphID: "bench:noop", Input: json.RawMessage(`{}`), Cron: client.Cron(cron), Timezone: "UTC"}
 	})
@@ -34,8 +35,14 @@ func commandsOnly(ctx context.Context, r *measure.Report, p measure.Place, n int
 	if err != nil {
 		return err
 	}
-	r.Line(fmt.Sprintf("%d slots of one instant, a command's to a graph's: time until the last was closed / processor time / statements", n), "%.2f / %.2f / %.2f",
-		float64(command.took)/float64(graph.took), float64(command.processor)/float64(graph.processor), float64(command.statements)/float64(graph.statements))
+	for _, of := range []struct {
+		name string
+		cost
+	}{{"graphs", graph}, {"commands", command}} {
+		each := float64(n)
+		r.Line(fmt.Sprintf("%d slots of %s of one instant: slots per second until the last was closed; processor time, statements of a slot", n, of.name), "%.0f; %.3f ms, %.1f",
+			each/of.took.Seconds(), measure.MS(of.processor)/each, float64(of.statements)/each)
+	}
 	took, err := toExec(ctx, p, min(n, 1000))
 	if err != nil {
 		return err
@@ -58,7 +65,7 @@ func slotCost(ctx context.Context, p measure.Place, n int, ask func(name, cron s
 		return c, err
 	}
 	defer h.close()
-	at := time.Now().UTC().Add(65*time.Second + time.Duration(n)*2*time.Millisecond).Truncate(time.Minute)
+	at := time.Now().UTC().Add(65*time.Second + time.Duration(n)*8*time.Millisecond).Truncate(time.Minute)
 	if err := h.createAs(ctx, n, fmt.Sprintf("%d %d * * *", at.Minute(), at.Hour()), ask); err != nil {
 		return c, err
 	}

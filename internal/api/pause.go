@@ -53,7 +53,8 @@ func pauseOf(p runstore.Pause) *client.Pause {
 	if p.At.IsZero() {
 		return nil
 	}
-	return &client.Pause{Since: client.At(p.At), Until: client.At(p.Until), By: p.By, Note: client.NullString(p.Note)}
+	out := lane.PauseOf(p)
+	return &out
 }
 
 type pauseWorkflowInput struct {

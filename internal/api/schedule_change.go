@@ -227,6 +227,7 @@ func (a *API) runSchedule(ctx context.Context, in *changeScheduleInput) (*runSch
 
 type applyScheduleInput struct {
 	MatchHeader
+	Assumed
 	Name   string `path:"name" example:"morning-poet" doc:"The name; that in the body is the same."`
 	DryRun bool   `query:"dryRun" doc:"Check and compare only; change nothing."`
 	Body   client.ScheduleRequest
@@ -250,9 +251,13 @@ func (a *API) applySchedule(ctx context.Context, in *applyScheduleInput) (*apply
 	if in.Body.Name != in.Name {
 		return nil, invalid("Apply each schedule under its own name.", client.Fault{Pointer: "/name", Message: fmt.Sprintf("must be that of the address, %q", in.Name)})
 	}
+	ctx, err := in.in(ctx, in.DryRun)
+	if err != nil {
+		return nil, err
+	}
 	caller := callOf(ctx).token
 	out := &applyScheduleOutput{Status: http.StatusOK}
-	err := a.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err = a.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		what, was, now, err := a.schedules.Apply(ctx, tx, caller.User.ID, in.Body, actor(caller))
 		if err == nil {
 			err = mayRun(caller, now)

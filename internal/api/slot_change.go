@@ -98,7 +98,13 @@ func shortened(o client.PlainOutput, most int) *client.PlainOutput {
 	if len(o.Body) > most {
 		o.Body, o.Truncated = strings.ToValidUTF8(o.Body[:most], ""), true
 	}
-	o.Headers = nil
+	size := 0
+	for name, value := range o.Headers {
+		size += len(name) + len(value)
+	}
+	if size > most {
+		o.Headers, o.Truncated = nil, true
+	}
 	return &o
 }
 

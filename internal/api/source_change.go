@@ -20,6 +20,7 @@ type applySourceInput struct {
 	MatchHeader
 	SourcePath
 	DefinitionBody
+	Assumed
 	DryRun bool `query:"dryRun" doc:"Check and compare only; change nothing."`
 }
 
@@ -39,6 +40,9 @@ func (a *API) applySource(ctx context.Context, in *applySourceInput) (*applySour
 	}
 	if d.Name != in.Name {
 		return nil, invalid("Leave it out, or use the address of that source.", client.Fault{Pointer: "/name", Message: fmt.Sprintf("is %q and must be %q, as in the address", d.Name, in.Name)})
+	}
+	if ctx, err = in.in(ctx, in.DryRun); err != nil {
+		return nil, err
 	}
 	caller := callOf(ctx).token
 	if err := access.Define(caller, effectsOfSource(d)); err != nil {

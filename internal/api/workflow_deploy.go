@@ -22,6 +22,7 @@ const maxScriptBody = 3*script.MaxSource + bodyRoom
 type deployInput struct {
 	MatchHeader
 	WorkflowPath
+	Assumed
 	Body client.ScriptRequest
 }
 
@@ -38,6 +39,10 @@ func (a *API) deployWorkflow(ctx context.Context, in *deployInput) (*deployOutpu
 	d := workflow.Deploy{Name: in.Name, Filename: in.Body.Filename, Script: in.Body.Script, By: actor(callOf(ctx).token), DryRun: in.Body.DryRun,
 		Expect: in.expectVersion("workflow", in.Name), Permit: mayNeed(callOf(ctx).token)}
 	if err := checkScript(&d); err != nil {
+		return nil, err
+	}
+	ctx, err := in.in(ctx, d.DryRun)
+	if err != nil {
 		return nil, err
 	}
 	done, err := a.workflows.Apply(ctx, d)

@@ -5,11 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -65,8 +60,9 @@ type applier struct {
 	answers []json.RawMessage
 
 	warned    map[string]bool // places of warnings that were told
-	documents []applicable    // that are sent after the workflows, in this order
+	documents []applicable    // that are sent, in this order
 	needing   map[string]bool // the workflows that need sources, which are sent before them
+	assumed   []string        // what a dry run would have made already, for what refers to it
 }
 
 func (a *applier) apply(ctx context.Context, paths []string) (err error) {
@@ -91,44 +87,6 @@ func (a *applier) apply(ctx context.Context, paths []string) (err error) {
 		err = errors.Join(err, writeMachine(a.p.Stdout, a.out.format, listOf(a.answers)))
 	}
 	return err
-}
-
-// sendAll sends everything until something is refused. Workflows come first,
-// because sources publish to them and schedules run them; those that need sources
-// come after these.
-func (a *applier) sendAll(ctx context.Context, workflows []definition, names []string) error {
-	send := func(needing bool) error {
-		for i, file := range workflows {
-			if a.needing[names[i]] != needing {
-				continue
-			}
-			if err := a.send(ctx, file, names[i]); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	if err := send(false); err != nil {
-		return err
-	}
-	first := slices.IndexFunc(a.documents, func(d applicable) bool { return d.kind != calendarspec.Kind && d.kind != sourcespec.Kind })
-	if first < 0 {
-		first = len(a.documents)
-	}
-	for _, doc := range a.documents[:first] {
-		if err := a.sendDocument(ctx, doc); err != nil {
-			return err
-		}
-	}
-	if err := send(true); err != nil {
-		return err
-	}
-	for _, doc := range a.documents[first:] {
-		if err := a.sendDocument(ctx, doc); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // check checks all files and returns the names of the workflows. Its error
@@ -178,77 +136,6 @@ func (a *applier) warn(file string, w fault) {
 	}
 }
 
-// send puts one workflow in force and says what that did.
-func (a *applier) send(ctx context.Context, file definition, name string) error {
-	source, err := os.ReadFile(file.path)
-	if err != nil {
-		return fmt.Errorf("apply %s: %w", file.shown, err)
-	}
-	// The folders of this machine mean nothing to others.
-	raw, err := a.put(ctx, client.WorkflowPath(name), func(dryRun bool) (url.Values, any) {
-		return nil, client.ScriptRequest{Script: string(source), Filename: filepath.Base(file.shown), DryRun: dryRun}
-	})
-	if err != nil {
-		return refusedFile(file.shown, err)
-	}
-	var done client.Deployment
-	if err := json.Unmarshal(raw, &done); err != nil {
-		return fmt.Errorf("read answer: %w", err)
-	}
-	for _, w := range done.Warnings {
-		message := strings.TrimPrefix(w.Message, fmt.Sprintf("%s:%d:%d: ", filepath.Base(file.shown), w.Line, w.Column))
-		a.warn(file.shown, fault{w.Line, w.Column, message, string(w.Hint)})
-	}
-	return a.report(raw, string(pawl.KindWorkflow), name, done.What, func() (string, error) {
-		return unifiedDiff("deployed/"+name, file.shown, string(done.PreviousScript), string(source)), nil
-	})
-}
-
-// sendDocument puts a source or a schedule in force and says what that did.
-func (a *applier) sendDocument(ctx context.Context, doc applicable) error {
-	raw, err := a.put(ctx, doc.path, func(dryRun bool) (url.Values, any) {
-		if dryRun {
-			return url.Values{"dryRun": {"true"}}, doc.body
-		}
-		return nil, doc.body
-	})
-	if err != nil {
-		return fmt.Errorf("apply %s: %s %s: %w", doc.file.shown, doc.kind, doc.name, doc.placed(err))
-	}
-	var done sent
-	if err := json.Unmarshal(raw, &done); err != nil {
-		return fmt.Errorf("read answer: %w", err)
-	}
-	for _, w := range done.Warnings {
-		a.warn(doc.file.shown, fault{Message: w.Message, Hint: string(w.Hint)})
-	}
-	return a.report(raw, doc.kind, doc.name, done.What, func() (string, error) {
-		before, after, err := done.versions()
-		return unifiedDiff("deployed/"+doc.name, doc.file.shown, before, after), err
-	})
-}
-
-// put sends one definition. Where a diff is shown it is asked for first, and what
-// is written then takes the place of nothing else than what the diff was made
-// from: a change that somebody made in between is not overwritten unseen.
-func (a *applier) put(ctx context.Context, path string, request func(dryRun bool) (url.Values, any)) (json.RawMessage, error) {
-	header := http.Header{}
-	if a.wantsDiff() && !a.dryRun {
-		query, body := request(true)
-		_, tag, err := a.client.SendTagged(ctx, client.Request{Method: http.MethodPut, Path: path, Query: query, Body: body})
-		switch {
-		case err != nil:
-			return nil, err
-		case tag == "":
-			header.Set("If-None-Match", "*")
-		default:
-			header.Set("If-Match", tag)
-		}
-	}
-	query, body := request(a.dryRun)
-	return a.client.Send(ctx, client.Request{Method: http.MethodPut, Path: path, Query: query, Header: header, Body: body})
-}
-
 // wantsDiff reports whether it is shown how definitions differ.
 func (a *applier) wantsDiff() bool {
 	return !a.out.machine() && (a.diff || a.dryRun || a.p.StdoutTerminal)
@@ -258,6 +145,9 @@ func (a *applier) wantsDiff() bool {
 // wanted.
 func (a *applier) report(answer json.RawMessage, kind, name, what string, diff func() (string, error)) error {
 	a.counts[what]++
+	if a.dryRun && what == "created" && (kind == calendarspec.Kind || kind == sourcespec.Kind) {
+		a.assumed = append(a.assumed, kind+":"+name)
+	}
 	a.answers = append(a.answers, answer)
 	if a.out.machine() {
 		return nil

@@ -201,7 +201,11 @@ func planWords(schedule string, plan client.Backfill, now time.Time) string {
 	sayUncovered(d, plan)
 	d.line("Pace", fmt.Sprintf("%d a minute: about %s", plan.PerMinute, compact(planTime(plan))))
 	cost := "unknown: the schedule has not run yet"
-	if plan.EstimateUSD != nil {
+	switch {
+	case plan.EstimateUSD == nil:
+	case *plan.EstimateUSD == 0:
+		cost = "0"
+	default:
 		cost = "about " + usd(*plan.EstimateUSD) + ", by its last runs"
 	}
 	d.line("Cost", cost)

@@ -11,6 +11,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
+	rules "github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/terms"
 )
 
@@ -32,13 +33,15 @@ func describeSchedule(raw json.RawMessage, now time.Time) (string, error) {
 	case !s.Enabled && s.Issue != "" && s.CappedUntil.IsZero():
 		d.say("It was disabled automatically: %s Enable it with: pawl resume schedule %s", s.Issue, s.Name)
 	case !s.Enabled && s.Pause != nil:
-		d.say("%s. Resume it with: pawl resume schedule %s", strings.TrimSuffix(pausedWords(*s.Pause), "."), s.Name)
+		d.say("%s Resume it with: pawl resume schedule %s", terms.PausedSentence(*s.Pause), s.Name)
 	case !s.Enabled:
 		d.say("It is disabled. Switch it on with: pawl resume schedule %s", s.Name)
 	case s.NextRunAt.After(now):
 		d.say("It runs next %s.", relative(s.NextRunAt.Time, now))
 	case !s.NextRunAt.IsZero():
 		d.say("It is due now.")
+	default:
+		d.say("No further slot is planned.")
 	}
 	d.gap()
 	d.line("Status", enabledWord(s))
@@ -182,6 +185,10 @@ func addGates(ctx context.Context, c *client.Client, d *description, s client.Sc
 	var y client.LaneWhy
 	if err := json.Unmarshal(raw, &y); err != nil {
 		return fmt.Errorf("read why: %w", err)
+	}
+	if y.Status == string(rules.NeedsAttention) {
+		d.gap()
+		d.line("Attention", string(y.Issue))
 	}
 	describeGates(d, y.Gates)
 	return nil

@@ -52,9 +52,16 @@ func (d *description) json(name string, raw json.RawMessage) {
 		return
 	}
 	d.say("%s:", name)
-	for line := range strings.SplitSeq(visible.Text(pretty.String()), "\n") {
+	text := unescapeHTML(pretty.String())
+	for line := range strings.SplitSeq(visible.Text(text), "\n") {
 		d.say("  %s", line)
 	}
+}
+
+// unescapeHTML is JSON with the characters that encoding/json hides from browsers: a
+// person reads it, and a command is full of them.
+func unescapeHTML(text string) string {
+	return strings.NewReplacer(`\\`, `\\`, `\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(text)
 }
 
 // table writes rows below a name; nothing if there are none.

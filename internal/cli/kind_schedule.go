@@ -9,6 +9,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
+	"github.com/pawlrun/pawl/internal/terms"
 	"github.com/pawlrun/pawl/internal/visible"
 )
 
@@ -50,25 +51,22 @@ func timesWord(s client.Schedule) string {
 // issueOf is why a schedule does not run; empty if it does.
 func issueOf(s client.Schedule) string {
 	if s.Pause != nil && (s.Issue == "" || !s.CappedUntil.IsZero()) {
-		return pausedWords(*s.Pause)
+		return terms.PausedSentence(*s.Pause)
 	}
 	return s.Issue
 }
 
-// pausedWords are until when something is paused, by whom and why.
-func pausedWords(p client.Pause) string {
-	words := "Paused by " + p.By + " since " + pawl.FormatTime(p.Since.Time)
-	if !p.Until.IsZero() {
-		words = "Paused until " + pawl.FormatTime(p.Until.Time) + " by " + p.By
-	}
-	if p.Note != "" {
-		words += ": " + string(p.Note)
-	}
-	return words
-}
-
+// enabledWord says whether a schedule runs, and until when it does not: because a person
+// paused it, or because a cap holds it back.
 func enabledWord(s client.Schedule) string {
-	if s.Enabled {
+	switch paused := issueOf(s) != s.Issue; {
+	case paused && !s.Pause.Until.IsZero():
+		return "paused until " + pawl.FormatTime(s.Pause.Until.Time)
+	case paused:
+		return "paused"
+	case s.Enabled && !s.CappedUntil.IsZero():
+		return "paused until " + pawl.FormatTime(s.CappedUntil.Time)
+	case s.Enabled:
 		return "enabled"
 	}
 	return "disabled"

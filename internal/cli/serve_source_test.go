@@ -95,7 +95,7 @@ func TestScheduleFromItsFileToItsEnd(t *testing.T) {
 	h.shows([]string{"backfill", "morning-poet", "--from", "2026-01-01T00:00:00Z", "--to", "2026-01-03T00:00:00Z", "--per-minute", "600", "--yes"}, "done: 2 succeeded, 0 failed")
 
 	h.shows([]string{"pause", "schedule", "morning-poet"}, "paused")
-	h.shows([]string{"get", "schedules"}, "disabled")
+	h.shows([]string{"get", "schedules"}, "paused")
 	h.pawl("run", "schedule", "morning-poet").expect(t, pawl.ExitRefused, "(paused)")
 	h.shows([]string{"resume", "schedule", "morning-poet"}, "resumed")
 	made := h.pawl("grant", "create", "--graph", "agents:poet", "--usd-per-day", "1.5", "--expires", "1d")
@@ -136,5 +136,5 @@ func TestWatchOfSourcesAndSchedulesOfARealServer(t *testing.T) {
 		func() string { h.shows([]string{"pause", "source", "prices"}, "paused"); return "Stopped" })
 	h.follow([]string{"get", "schedule", "morning-poet", "-w"},
 		func() string { return "enabled" },
-		func() string { h.shows([]string{"pause", "schedule", "morning-poet"}, "paused"); return "disabled" })
+		func() string { h.shows([]string{"pause", "schedule", "morning-poet"}, "paused"); return "paused" })
 }

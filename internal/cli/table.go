@@ -162,6 +162,9 @@ func (s *sheet) tint(cell string, colours ...text.Color) string {
 // stateColours are the colours of the words for how a thing is.
 func stateColours(word string) []text.Color {
 	group, _, _ := strings.Cut(word, ":") // failed:logic is a failure
+	if strings.HasPrefix(group, "paused until ") {
+		group = "paused"
+	}
 	switch group {
 	case "failed", "crashed", "revoked", "expired", "error", "Needs attention":
 		return []text.Color{text.FgRed}

@@ -3,6 +3,8 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/pawlrun/pawl/client"
@@ -77,6 +79,13 @@ func describeOutput(d *description, o *client.PlainOutput) {
 	}
 	block("Standard output", o.Stdout, o.StdoutBytes)
 	block("Standard error", o.Stderr, o.StderrBytes)
+	if len(o.Headers) > 0 {
+		d.gap()
+		d.say("Headers:")
+		for _, name := range slices.Sorted(maps.Keys(o.Headers)) {
+			d.say("  %s: %s", visible.Line(name), visible.Line(o.Headers[name]))
+		}
+	}
 	block("Body", o.Body, 0)
 	d.json("Result", o.Result)
 }

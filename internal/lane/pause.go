@@ -2,14 +2,18 @@ package lane
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
+	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/terms"
 )
 
 // MaxPause is the longest time for which a lane can be paused; without an end it is
@@ -117,29 +121,24 @@ func AuditPauseOver(p runstore.Pause) any {
 	return map[string]string{"pausedUntil": pawl.FormatTime(p.Until), "pausedBy": p.By}
 }
 
-// PausedWords say since when and until when a lane is paused, by whom and why.
-func PausedWords(p runstore.Pause) string {
-	if p.At.IsZero() {
-		return "It is paused."
-	}
-	text := "It is paused"
-	if !p.Until.IsZero() {
-		text += " until " + pawl.FormatTime(p.Until)
-	}
-	text += ", by " + p.By + " since " + pawl.FormatTime(p.At)
-	if p.Note != "" {
-		text += ": " + strings.TrimSuffix(p.Note, ".")
-	}
-	return text + "."
+// PauseOf is a pause as it is told to others.
+func PauseOf(p runstore.Pause) client.Pause {
+	return client.Pause{Since: client.At(p.At), Until: client.At(p.Until), By: p.By, Note: client.NullString(p.Note)}
 }
 
+// PausedWords say since when and until when a lane is paused, by whom and why.
+func PausedWords(p runstore.Pause) string { return "It is " + terms.PausedWords(PauseOf(p)) + "." }
+
 // PausedSentence is PausedWords with what ends it.
-func PausedSentence(p runstore.Pause) string {
-	if !p.Until.IsZero() {
-		return PausedWords(p) + " It then continues by itself."
-	}
-	return strings.TrimSuffix(PausedWords(p), ".") + "; resume it to continue."
+func PausedSentence(p runstore.Pause) string { return terms.PausedSentence(PauseOf(p)) }
+
+// RefusePaused refuses what a person or a program wants to start of a lane that is paused.
+func RefusePaused(op string, of Ref, p runstore.Pause) error {
+	return Refuse(op, ReasonPaused, fmt.Sprintf("%s %q is %s", of.Kind, of.Name, terms.PausedWords(PauseOf(p))), "Resume it first: "+run.Command("resume", string(of.Kind), of.Name))
 }
+
+// ReasonPaused is why nothing can be started of a lane that is paused.
+const ReasonPaused = "paused"
 
 // PausedNext is what a paused lane does next.
 func PausedNext(p runstore.Pause) string {

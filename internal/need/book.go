@@ -92,6 +92,9 @@ const mostSuggested = 1000
 // until the transaction ends.
 func (b *Book) Check(ctx context.Context, tx *store.Tx, list []client.Need) (faults []pawl.Field, err error) {
 	for i, n := range list {
+		if lane.Assumed(ctx, string(pawl.KindSource), n.Source) {
+			continue
+		}
 		fault := func(hint string) {
 			faults = append(faults, pawl.Field{Pointer: fmt.Sprintf("/needs/%d/source", i), Message: fmt.Sprintf("there is no source %s; %s", pawl.Quote(n.Source), hint)})
 		}

@@ -45,7 +45,7 @@ func (s *Service) RetrySlot(ctx context.Context, tx *store.Tx, ownerID, id strin
 	case run.SlotError, run.SlotSkipped:
 	}
 	if !sch.Enabled {
-		return schedulestore.Slot{}, lane.Refuse(op, ReasonPaused, fmt.Sprintf("schedule %q is disabled", sch.Name), "Enable it first: pawl resume schedule "+sch.Name)
+		return schedulestore.Slot{}, refuseDisabled(ctx, tx, op, sch)
 	}
 	if err := s.reopen(ctx, tx, sch, slot, schedulestore.Again{Trigger: triggerRetry, Revision: sch.Revision}); err != nil {
 		return schedulestore.Slot{}, err

@@ -387,6 +387,12 @@ func TestABackfillCanIncludeWhatFailed(t *testing.T) {
 		if got := fmt.Sprint(plan.words()); len(plan.Slots) != 2 || plan.Skipped != 2 || plan.Slots[0].Was != "error" {
 			t.Fatalf("%s, %d left out", got, plan.Skipped)
 		}
+		if b.Estimate == nil || *b.Estimate != 0 { // also if nothing of it ran yet
+			t.Errorf("a command costs %v", b.Estimate)
+		}
+		if b, _ := k.planFor(k.create(askPlain("new", "")), at(-10), at(0), 600); b.Estimate == nil || *b.Estimate != 0 {
+			t.Errorf("a command that never ran costs %v", b.Estimate)
+		}
 		k.write(func(ctx context.Context, tx *store.Tx) error {
 			_, err := k.s.Confirm(ctx, tx, k.owner, b.ID, b.Hash, "ada")
 			return err

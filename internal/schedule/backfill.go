@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/execution/work"
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
@@ -88,8 +90,11 @@ func (s *Service) PlanBackfill(ctx context.Context, tx *store.Tx, ownerID, id st
 }
 
 // estimate is what the slots of a plan that can run will cost if they cost what
-// the latest ones did; nil: nothing is known.
+// the latest ones did; nil: nothing is known. Commands, URLs and jobs cost nothing.
 func estimate(ctx context.Context, tx *store.Tx, scheduleID string, plan Plan) (*int64, error) {
+	if !slices.ContainsFunc(plan.Slots, func(slot PlannedSlot) bool { return !work.Is(slot.GraphID) }) {
+		return new(int64), nil
+	}
 	each, known, err := schedulestore.In(tx).AverageSlotCost(ctx, scheduleID, 20)
 	if err != nil || !known {
 		return nil, err

@@ -230,6 +230,27 @@ func TestACapPausesTheBackfill(t *testing.T) {
 	})
 }
 
+// So is one that reaches a daily cap, which holds the schedule back and leaves it on; the
+// end of the day does not let the backfill go on.
+func TestADailyCapPausesTheBackfill(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		k.capUntil(at(3).Add(30 * time.Second))
+		in := ask("s", "")
+		in.Cron = "*/10 * * * *"
+		sch := k.create(in)
+		b, _ := k.planFor(sch, at(-50), at(0), 60)
+		k.confirm(b)
+		k.pass(time.Minute)
+		if now := k.backfill(b.ID); now.State != BackfillPaused || now.Begun != 1 || !k.schedule(sch.ID).Enabled || k.schedule(sch.ID).CappedUntil.IsZero() {
+			t.Errorf("it is %+v", now)
+		}
+		k.pass(4 * time.Minute)
+		if now := k.backfill(b.ID); now.State != BackfillPaused || !k.schedule(sch.ID).CappedUntil.IsZero() {
+			t.Errorf("afterwards it is %+v", now)
+		}
+	})
+}
+
 // What cannot be planned is refused with its place.
 func TestABackfillIsBounded(t *testing.T) {
 	onSQLite(t, func(t *testing.T, k *kit) {

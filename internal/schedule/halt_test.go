@@ -300,3 +300,53 @@ func TestNothingIsStartedByHandInAHalt(t *testing.T) {
 		}
 	})
 }
+
+// What a person asked for before a halt waits for its end, and then runs: it was not
+// missed, whatever the definition says of missed slots.
+func TestWhatAPersonAskedForBeforeAHaltRunsAfterIt(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		in := missedBy("s", "skip", "")
+		in.Cron = "0 0 1 1 *"
+		sch := k.create(in)
+		k.pass(30 * time.Second)
+		slot := k.runNow(sch)
+		k.haltAll(true)
+		k.pass(5 * time.Minute)
+		waits := slot.ScheduledFor.Format("15:04") + " pending"
+		if story := k.story(sch); story[0] != waits {
+			t.Errorf("in the halt: %v", story)
+		}
+		k.liftAll()
+		k.pass(time.Minute)
+		if story := k.story(sch); story[0] != slot.ScheduledFor.Format("15:04")+" success" {
+			t.Errorf("afterwards: %v", story)
+		}
+	})
+}
+
+// Which halt was in force at an instant, and where ranges of instants end, so that each
+// is of one halt or of none.
+func TestStretchesOfHalts(t *testing.T) {
+	first := store.Halt{HaltMark: store.HaltMark{ID: 1, Lifted: at(20)}, Since: at(10)}
+	second := store.Halt{HaltMark: store.HaltMark{ID: 2}, Since: at(30)}
+	list := stretches{first, second}
+	for minute, want := range map[int]int64{9: 0, 10: 1, 19: 1, 20: 0, 29: 0, 30: 2, 500: 2} {
+		if got := list.at(at(minute)).ID; got != want {
+			t.Errorf("at minute %d it is halt %d, want %d", minute, got, want)
+		}
+	}
+	before := func(minute int) time.Time { return at(minute).Add(-time.Millisecond) }
+	for name, c := range map[string]struct {
+		after, now int
+		want       []time.Time
+	}{
+		"all of them":         {0, 40, []time.Time{before(10), before(20), before(30), at(40)}},
+		"from within the one": {15, 40, []time.Time{before(20), before(30), at(40)}},
+		"before the second":   {0, 25, []time.Time{before(10), before(20), at(25)}},
+		"none":                {21, 25, []time.Time{at(25)}},
+	} {
+		if got := list.ends(at(c.after), at(c.now)); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

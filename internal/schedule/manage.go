@@ -481,7 +481,7 @@ func (s *Service) endAllWaiting(ctx context.Context, tx *store.Tx, id string) er
 // Why a run now is refused.
 const (
 	ReasonRunActive = "run_active"
-	ReasonPaused    = "paused"
+	ReasonPaused    = lane.ReasonPaused
 )
 
 // RunNow makes a slot of this instant, in the caller's transaction. It is
@@ -500,7 +500,7 @@ func (s *Service) RunNow(ctx context.Context, tx *store.Tx, ownerID, id, by stri
 		return schedulestore.Slot{}, err
 	}
 	if !sch.Enabled {
-		return schedulestore.Slot{}, lane.Refuse(op, ReasonPaused, fmt.Sprintf("schedule %q is disabled", sch.Name), "Enable it first: pawl resume schedule "+sch.Name)
+		return schedulestore.Slot{}, refuseDisabled(ctx, tx, op, sch)
 	}
 	open, err := schedulestore.In(tx).OpenSlots(ctx, id, 100)
 	if err != nil {

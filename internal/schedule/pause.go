@@ -2,6 +2,8 @@ package schedule
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
@@ -103,8 +105,10 @@ func (s *Service) endPause(ctx context.Context, tx *store.Tx, sch schedulestore.
 	if err != nil {
 		return time.Time{}, pawl.IgnoreNotFound(err)
 	}
-	until = known.Pause.Until
-	if until.IsZero() || until.After(tx.Now) || sch.Enabled {
+	switch until = known.Pause.Until; {
+	case until.IsZero() || sch.Enabled: // it is on, however that came: there is nothing to end
+		return time.Time{}, nil
+	case until.After(tx.Now):
 		return until, nil
 	}
 	if err := tx.Audit(ctx, lane.Continued, "schedule.resume", "schedule:"+sch.ID, lane.AuditPauseOver(known.Pause)); err != nil {
@@ -125,6 +129,23 @@ func switchedOff(sch schedulestore.Schedule) string {
 		return ""
 	}
 	return sch.Issue
+}
+
+// refuseDisabled refuses to start a slot of a schedule that is off, and says why it is.
+func refuseDisabled(ctx context.Context, tx *store.Tx, op string, sch schedulestore.Schedule) error {
+	known, err := runstore.In(tx).GetLane(ctx, pawl.KindSchedule, sch.ID)
+	if err != nil {
+		return err
+	}
+	why := switchedOff(sch)
+	if why == "" && !known.Pause.At.IsZero() {
+		return lane.RefusePaused(op, refOf(sch.ID, sch.Name), known.Pause)
+	}
+	text := fmt.Sprintf("schedule %q is disabled", sch.Name)
+	if why != "" {
+		text += ": " + strings.TrimSuffix(why, ".")
+	}
+	return lane.Refuse(op, ReasonPaused, text, "Enable it first: "+run.Command("resume", string(pawl.KindSchedule), sch.Name))
 }
 
 // pausedStatus is the status of a schedule that is off.

@@ -172,7 +172,7 @@ func TestAPauseBesideACapAndAHalt(t *testing.T) {
 		meanwhile      string // at 00:04:30, when the first of them is over
 	}{
 		"the cap ends first":   {4 * time.Minute, 7 * time.Minute, "It is paused until 2000-01-01T00:07:00.000Z, by ada since 2000-01-01T00:02:00.000Z. It then continues by itself."},
-		"the pause ends first": {7 * time.Minute, 4 * time.Minute, "Paused until 00:07 UTC: the daily cap of 2 USD is reached. It then continues by itself."},
+		"the pause ends first": {7*time.Minute + 30*time.Second, 4 * time.Minute, "Paused until 00:07 UTC: the daily cap of 2 USD is reached. It then continues by itself."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inTime(t, func(t *testing.T, k *kit) {
@@ -180,6 +180,7 @@ func TestAPauseBesideACapAndAHalt(t *testing.T) {
 				k.capUntil(begin.Add(c.capped).UTC())
 				sch := k.create(ask("s", ""))
 				k.pass(2 * time.Minute)
+				k.pauseFor(sch, 30*time.Second, "") // so that its end is looked at while both hold
 				k.pauseFor(sch, time.Until(begin.Add(c.paused)), "")
 				d, err := k.s.Describe(t.Context(), k.owner, sch.ID)
 				if err != nil || d.State != "Stopped" || !strings.HasPrefix(d.Sentence, "It is paused until") {
@@ -191,10 +192,11 @@ func TestAPauseBesideACapAndAHalt(t *testing.T) {
 				if d, err = k.s.Describe(t.Context(), k.owner, sch.ID); err != nil || d.Sentence != c.meanwhile {
 					t.Errorf("after the first it is %q: %s (%v)", d.State, d.Sentence, err)
 				}
-				k.pass(5 * time.Minute)
+				k.pass(3*time.Minute + 15*time.Second) // to 00:07:45: no slot is due before 00:08
 				if now := k.schedule(sch.ID); !now.Enabled || !now.CappedUntil.IsZero() || now.Issue != "" {
 					t.Errorf("%+v", now)
 				}
+				k.pass(105 * time.Second)
 				if d, err = k.s.Describe(t.Context(), k.owner, sch.ID); err != nil || d.State != "Idle" {
 					t.Errorf("at the end it is %q: %s (%v)", d.State, d.Sentence, err)
 				}
@@ -218,6 +220,27 @@ func TestAPauseEndsNothingElse(t *testing.T) {
 		d, err := k.s.Describe(t.Context(), k.owner, sch.ID)
 		if err != nil || d.Row.Enabled || d.State != "Needs attention" || !strings.Contains(d.Sentence, "all credits are used up") {
 			t.Errorf("it is %q: %s (%v)", d.State, d.Sentence, err)
+		}
+		e := k.try(func(ctx context.Context, tx *store.Tx) error {
+			_, err := k.s.RunNow(ctx, tx, k.owner, sch.ID, "ada")
+			return err
+		})
+		if e.Reason != ReasonPaused || e.Msg != `schedule "s" is disabled: all credits are used up` || e.Hint == "" {
+			t.Errorf("%+v", e)
+		}
+	})
+}
+
+// The end of a pause does nothing to a schedule that is on, however that came.
+func TestTheEndOfAPauseLeavesAScheduleThatIsOn(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		sch := k.create(ask("s", ""))
+		k.pauseFor(sch, time.Minute, "")
+		k.change(`update schedules set enabled = 1 where id = $1`, sch.ID)
+		k.change(`update lanes set state = 'Idle' where id = $1`, sch.ID)
+		k.pass(2 * time.Minute)
+		if n := k.audited("schedule.resume"); n != 0 || !k.schedule(sch.ID).Enabled {
+			t.Errorf("%d lines tell that it went on", n)
 		}
 	})
 }

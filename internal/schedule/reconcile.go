@@ -182,7 +182,9 @@ func (s *Service) beat(ctx context.Context) error {
 		return err
 	}
 	if now.Sub(alive) > grace { // zero: no worker noted that it was there before the first one died
-		s.log.Info("no worker was there for a while; what came due meanwhile is not made up for", "since", pawl.FormatTime(alive), "until", pawl.FormatTime(now))
+		if !alive.IsZero() { // else no worker was there before
+			s.log.Info("no worker was there for a while; what came due meanwhile was missed", "since", pawl.FormatTime(alive), "until", pawl.FormatTime(now))
+		}
 		if err := s.eachStale(ctx, func(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule) error {
 			return s.passGap(ctx, tx, sch, alive)
 		}); err != nil {

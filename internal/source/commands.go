@@ -20,7 +20,7 @@ import (
 const (
 	ReasonRunActive  = "run_active"
 	ReasonBackingOff = "backing_off"
-	ReasonPaused     = "paused"
+	ReasonPaused     = lane.ReasonPaused
 )
 
 // RunNow asks for a run, in the caller's transaction. It is refused, with a
@@ -40,8 +40,10 @@ func (s *Service) RunNow(ctx context.Context, tx *store.Tx, name, by string) err
 		return err
 	}
 	switch {
+	case v.paused():
+		return lane.RefusePaused(op, refOf(name), v.known.Pause)
 	case !v.wanted():
-		return lane.Refuse(op, ReasonPaused, fmt.Sprintf("source %q is not active", name), "Resume it first: pawl resume source "+name)
+		return lane.Refuse(op, ReasonPaused, fmt.Sprintf("source %q is not active", name), "Apply it with status: active.")
 	case v.row.Status == pawl.StatusActive:
 		return lane.Refuse(op, ReasonRunActive, fmt.Sprintf("a run of source %q is active", name), "Wait until it has ended.")
 	case !v.retry.Ready(v.def.Budget(), v.now):

@@ -68,6 +68,9 @@ func (p *Plan) Hold(ctx context.Context, tx *store.Tx, book *calendar.Book, rule
 	}
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(rule.Calendars()))) {
 		revision, err := find(ctx, tx, name)
+		if errors.Is(err, pawl.ErrNotFound) && calendar.Assumed(ctx, name) {
+			continue
+		}
 		if errors.Is(err, pawl.ErrNotFound) {
 			at := slices.IndexFunc(rule.Except, func(e string) bool { return strings.TrimSpace(e) == when.CalendarPrefix+name })
 			faults = append(faults, pawl.Field{Pointer: fmt.Sprintf("/except/%d", at), Message: fmt.Sprintf("there is no calendar %s", pawl.Quote(name))})

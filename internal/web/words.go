@@ -159,14 +159,18 @@ var exactInstant = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`)
 })
 
-// inZone is an instant on the clocks of a zone; where the zone is not known it
-// is UTC.
+// inZone is an instant on the clocks of a zone, with its seconds unless it is a whole
+// minute; where the zone is not known it is UTC.
 func inZone(at moment, zone string) string {
 	where, err := time.LoadLocation(zone)
 	if err != nil {
 		where = time.UTC
 	}
-	return at.UTC().In(where).Format("Mon 2 Jan 2006 15:04")
+	layout := "Mon 2 Jan 2006 15:04"
+	if local := at.UTC().In(where); local.Second() != 0 || local.Nanosecond() != 0 {
+		layout += ":05" // several of a minute are told apart
+	}
+	return at.UTC().In(where).Format(layout)
 }
 
 // slotWords are what became of a slot of a schedule, and of a backfill.

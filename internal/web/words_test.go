@@ -49,6 +49,11 @@ func TestTimesAreToldInWords(t *testing.T) {
 			t.Errorf("took %v is %q, want %q", d, got, want)
 		}
 	}
+	for want, at := range map[string]time.Time{"Thu 31 Jan 2030 10:00": now, "Thu 31 Jan 2030 10:00:02": now.Add(2 * time.Second), "Thu 31 Jan 2030 10:01:00": now.Add(time.Minute + time.Millisecond)} {
+		if got := inZone(at, "Europe/Berlin"); got != want {
+			t.Errorf("inZone(%v) is %q, want %q", at, got, want)
+		}
+	}
 	for want, n := range map[string]int{"0": 0, "999": 999, "1,000": 1000, "1,234,567": 1234567, "-1,000": -1000} {
 		if got := number(n); got != want {
 			t.Errorf("number(%d) is %q", n, got)

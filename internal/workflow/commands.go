@@ -22,7 +22,7 @@ const (
 	ReasonRunActive  = "run_active"
 	ReasonBackingOff = "backing_off"
 	ReasonFixing     = "fixing"
-	ReasonPaused     = "paused"
+	ReasonPaused     = lane.ReasonPaused
 	ReasonUndeployed = "not_deployed"
 )
 
@@ -42,6 +42,13 @@ func (s *Service) RunNow(ctx context.Context, tx *store.Tx, name, by string) err
 	v, err := s.load(ctx, tx, w.ID)
 	if err != nil {
 		return err
+	}
+	if w.Desired == desiredPaused {
+		known, err := runstore.In(tx).GetLane(ctx, pawl.KindWorkflow, w.Lane)
+		if err != nil {
+			return err
+		}
+		return lane.RefusePaused(op, refOf(name), known.Pause)
 	}
 	if err := v.refuseRunNow(op); err != nil {
 		return err

@@ -64,7 +64,9 @@ func tools() []tool {
 		{name: "list_approvals", about: "List calls that wait for the approval of a person.", path: "/api/v1/approvals", arguments: []argument{limit, cursor}},
 
 		{name: "run_now", about: "Run a workflow or a source now. It is refused with the reason while that cannot be.", path: "/api/v1/{kind}s/{name}/run", writes: true, arguments: []argument{need("kind", "workflow or source"), need("name", "its name")}},
-		{name: "pause", about: "Pause a workflow or a source: nothing more is started.", path: "/api/v1/{kind}s/{name}/pause", writes: true, arguments: []argument{need("kind", "workflow or source"), need("name", "its name")}},
+		{name: "pause", about: "Pause a workflow or a source: nothing more is started. What was said of a pause before is replaced.", path: "/api/v1/{kind}s/{name}/pause", writes: true, arguments: []argument{
+			need("kind", "workflow or source"), need("name", "its name"), text("until", "when it continues by itself: a time, or a duration such as 2h; without, when somebody resumes it"), text("note", "why, for people"),
+		}},
 		{name: "resume", about: "Resume a workflow or a source that is paused or halted.", path: "/api/v1/{kind}s/{name}/resume", writes: true, arguments: []argument{need("kind", "workflow or source"), need("name", "its name")}},
 		{name: "publish_event", about: "Give a workflow an event.", path: "/api/v1/workflows/{name}/events", writes: true, arguments: []argument{need("name", "the workflow"), need("topic", "its topic"), need("messageId", "unique in the topic"), {name: "payload", about: "what it carries", any: true}}},
 		{name: "approve_run", about: "Approve the call that a run waits to make. Read it first: it will be made.", path: "/api/v1/runs/{id}/approve", writes: true, destroys: true, arguments: []argument{run, text("hash", "of the call that was read, so that nothing else is approved")}},

@@ -131,10 +131,12 @@ func TestToolsAreRoutesOfTheAPI(t *testing.T) {
 	call(t, s, "why", map[string]any{"kind": "source", "name": "a/../b"})
 	call(t, s, "list_runs", map[string]any{"lane": "mail", "limit": "5"})
 	call(t, s, "publish_event", map[string]any{"name": "w", "topic": "t", "messageId": "m", "payload": map[string]any{"a": 1}})
+	call(t, s, "pause", map[string]any{"kind": "workflow", "name": "w", "until": "2h", "note": "moving house"})
 	want := []string{
 		"GET /api/v1/lanes/source/a%2F..%2Fb/why ",
 		"GET /api/v1/runs lane=mail&limit=5",
 		`POST /api/v1/workflows/w/events {"messageId":"m","payload":{"a":1},"topic":"t"}`,
+		`POST /api/v1/workflows/w/pause {"note":"moving house","until":"2h"}`,
 	}
 	if got := strings.Join(api.asked, "\n"); got != strings.Join(want, "\n") {
 		t.Errorf("asked was\n%s\nwant\n%s", got, strings.Join(want, "\n"))
