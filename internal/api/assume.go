@@ -4,10 +4,10 @@ import (
 	"context"
 	"strings"
 
-	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
 	calendarspec "github.com/pawlrun/pawl/internal/calendar/spec"
 	"github.com/pawlrun/pawl/internal/lane"
+	sourcespec "github.com/pawlrun/pawl/internal/source/spec"
 )
 
 // Assumed are what a dry run takes to be there: what is brought together with the
@@ -24,7 +24,7 @@ func (a Assumed) in(ctx context.Context, dryRun bool) (context.Context, error) {
 	}
 	fault := ""
 	for _, thing := range a.Assume {
-		if kind, name, _ := strings.Cut(thing, ":"); name == "" || kind != string(pawl.KindSource) && kind != calendarspec.Kind {
+		if kind, name, _ := strings.Cut(thing, ":"); name == "" || kind != sourcespec.Kind && kind != calendarspec.Kind {
 			fault = "must be source:NAME or calendar:NAME"
 		}
 	}

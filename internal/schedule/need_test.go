@@ -15,6 +15,7 @@ import (
 	"github.com/pawlrun/pawl/internal/need/needtest"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/terms"
 )
 
 // fakeSources makes the sources prices and rates, fetched at midnight.
@@ -405,4 +406,17 @@ func TestWhoNeedsASourceIsNamed(t *testing.T) {
 			t.Error(got)
 		}
 	})
+}
+
+// Of several sources that are too old, the one that is waited for the shortest time ends
+// the wait, wherever it stands.
+func TestTheShortestWaitCounts(t *testing.T) {
+	stale := func(source, wait string) terms.Stale {
+		return terms.Stale{Need: client.Need{Source: source, MaxAge: "5m", Wait: wait}}
+	}
+	for _, list := range [][]terms.Stale{{stale("a", "3m"), stale("b", "9m")}, {stale("b", "9m"), stale("a", "3m")}} {
+		if deadline, of := firstDeadline(list, at(10)); !deadline.Equal(at(13)) || of.Source != "a" {
+			t.Errorf("%v for %s", deadline, of.Source)
+		}
+	}
 }

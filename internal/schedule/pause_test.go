@@ -103,7 +103,14 @@ func TestAPauseIsReplaced(t *testing.T) {
 		if p := k.pauseOf(sch); k.schedule(sch.ID).Enabled || p.Note != "two" || p.By != "ada" || !p.At.Equal(since) || !p.Until.Equal(since.Add(5*time.Minute+30*time.Second)) {
 			t.Errorf("%+v", p)
 		}
-		k.pauseFor(sch, 0, "three")
+		lines := func() int { return len(k.column(`select action from audit_log where action = 'schedule.pause'`)) }
+		before := lines()
+		for range 2 { // the same again is not told again
+			k.pauseFor(sch, 0, "three")
+		}
+		if n := lines() - before; n != 1 {
+			t.Errorf("%d lines tell of one pause", n)
+		}
 		k.pass(5 * time.Minute)
 		if p := k.pauseOf(sch); k.schedule(sch.ID).Enabled || p.Note != "three" || !p.Until.IsZero() {
 			t.Errorf("%+v", p)
