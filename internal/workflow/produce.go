@@ -151,6 +151,9 @@ func (x *execution) writeEffects(ctx context.Context, tx *store.Tx, h *host, sta
 			return err
 		}
 	}
+	if x.partID != "" {
+		return workflowstore.In(tx).SetPartitionState(ctx, x.id, x.partID, state)
+	}
 	return workflowstore.In(tx).SetHandlerState(ctx, x.id, x.run.Handler, state)
 }
 
