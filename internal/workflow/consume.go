@@ -123,6 +123,11 @@ func (x *execution) unreserved(ctx context.Context) error {
 		return &pawl.Error{Code: pawl.CodeConflict, Op: "reserve events", Msg: "an event that prepare saw is gone"}
 	}
 	why := x.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		if part, parted := x.takesFrom(); parted {
+			if err := eventstore.In(tx).WhyNotOfPart(ctx, x.id, part, x.prepared.reservations()); err != nil {
+				return err
+			}
+		}
 		return eventstore.In(tx).WhyNotReserved(ctx, x.id, x.prepared.reservations())
 	})
 	if !errors.Is(why, pawl.ErrInvalid) {

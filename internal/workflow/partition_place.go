@@ -28,14 +28,18 @@ func (s *Service) armPart(ctx context.Context, tx *store.Tx, w workflowstore.Wor
 	return err
 }
 
-// handOut gives free places of a consumer to partitions that wait.
-func (s *Service) handOut(ctx context.Context, tx *store.Tx, w workflowstore.Workflow, config Config, handler string) error {
+// handOut gives free places of a consumer to partitions that wait, and arms them; but
+// for one whose session is about to begin.
+func (s *Service) handOut(ctx context.Context, tx *store.Tx, w workflowstore.Workflow, config Config, handler, begins string) error {
 	c, _ := config.Consumer(handler)
 	got, err := workflowstore.In(tx).HandOut(ctx, w.ID, handler, c.places())
 	if err != nil {
 		return err
 	}
 	for _, id := range got {
+		if id == begins {
+			continue
+		}
 		if err := s.armPart(ctx, tx, w, id, tx.Now); err != nil {
 			return err
 		}
@@ -63,7 +67,7 @@ func (s *Service) stir(ctx context.Context, tx *store.Tx, w workflowstore.Workfl
 		if err := workflowstore.In(tx).QueueOpenPartitions(ctx, w.ID, handler); err != nil {
 			return err
 		}
-		if err := s.handOut(ctx, tx, w, config, handler); err != nil {
+		if err := s.handOut(ctx, tx, w, config, handler, ""); err != nil {
 			return err
 		}
 	}
@@ -103,7 +107,7 @@ func (s *Service) wakePart(ctx context.Context, tx *store.Tx, v *view) error {
 	if err := workflowstore.In(tx).TellPartitions(ctx, []workflowstore.Partition{told}); err != nil {
 		return err
 	}
-	return s.handOut(ctx, tx, v.workflow, v.config, v.part.Handler)
+	return s.handOut(ctx, tx, v.workflow, v.config, v.part.Handler, "")
 }
 
 // takePlace makes sure that the partition has a place. Without one its session ends:
@@ -139,7 +143,7 @@ func (e *session) takePlace(ctx context.Context) (ok bool, err error) {
 		if err := workflowstore.In(tx).QueuePartition(ctx, e.id, e.partID); err != nil {
 			return err
 		}
-		if err := e.handOut(ctx, tx, w, config, p.Handler); err != nil {
+		if err := e.handOut(ctx, tx, w, config, p.Handler, e.partID); err != nil {
 			return err
 		}
 		now, err := workflowstore.In(tx).GetPartition(ctx, e.id, e.partID)
@@ -188,7 +192,7 @@ func (e *session) leave(ctx context.Context, v *view, until time.Time, behind bo
 		if err := workflowstore.In(tx).LeavePlace(ctx, p); err != nil {
 			return err
 		}
-		return e.handOut(ctx, tx, v.workflow, v.config, v.part.Handler)
+		return e.handOut(ctx, tx, v.workflow, v.config, v.part.Handler, "")
 	})
 	if err != nil {
 		return err

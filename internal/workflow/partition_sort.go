@@ -208,7 +208,7 @@ func (e *session) writeBatch(ctx context.Context, v *view, c Consumer, b sortedB
 		if err := workflowstore.In(tx).SetSorting(ctx, now); err != nil {
 			return err
 		}
-		return e.handOut(ctx, tx, v.workflow, v.config, c.Name)
+		return e.handOut(ctx, tx, v.workflow, v.config, c.Name, "")
 	})
 	if err != nil {
 		delete(e.memory.sorting, c.Name)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
 )
 
 // Events of different partitions do not wait for each other; those of one are taken in
@@ -22,6 +23,14 @@ func TestPartitionsAreWorkedOnEachInItsOrder(t *testing.T) {
 			t.Errorf("orders: %v\n%v", got, k.story(w))
 		}
 		k.checkParts(w, 0)
+		for id, status := range k.statuses(w, "out") {
+			if status != eventstore.EventConsumed {
+				t.Errorf("event %s is %s", id, status)
+			}
+		}
+		if n := len(k.statuses(w, "out")); n != 6 {
+			t.Errorf("%d events were told", n)
+		}
 		var taken []string
 		for _, r := range k.runsOf(w, "a") {
 			var p Prepared

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/eventstore"
@@ -18,6 +21,7 @@ import (
 type partsView struct {
 	workflowstore.PartitionCounts
 	first *view // the one to tell of; nil if nothing is the matter with any
+	own   int   // inputs that wait for consumers without partitions; looked up for people only
 }
 
 // loadPart reads the view of a partition.
@@ -148,4 +152,46 @@ func counted(n, most int) string {
 		return fmt.Sprintf("%d or more", most)
 	}
 	return fmt.Sprint(n)
+}
+
+// gateParts is what the partitions do. Those that wait for a place do so because as
+// many are at work as may be.
+func (v *view) gateParts() lane.Gate {
+	g := lane.Gate{Name: "partitions", Open: v.parts.Waiting == 0}
+	var list []string
+	add := func(n int, one, many string) {
+		switch {
+		case n == 1:
+			list = append(list, "1 "+one)
+		case n > 1:
+			list = append(list, counted(n, workflowstore.MostCounted)+" "+many)
+		}
+	}
+	add(v.parts.Working, "is at work", "are at work")
+	add(v.parts.Waiting, "waits for a place", "wait for a place")
+	add(v.parts.Attention, "needs attention", "need attention")
+	add(v.parts.Issues, "is held up", "are held up")
+	if len(list) == 0 {
+		g.Text = "No partition has anything to do."
+		return g
+	}
+	g.Text = "Of its partitions " + strings.Join(list, ", ") + "."
+	return g
+}
+
+// partsPending reports whether something waits for partitions.
+func (v *view) partsPending(l lane.Lane) bool { return v.parts != nil && l.Pending > v.parts.own }
+
+// partsWork reports whether a partition is at work, or about to be.
+func (v *view) partsWork(looks bool) bool { return looks || v.parts.Working+v.parts.Waiting > 0 }
+
+// unparted are the topics of consumers without partitions.
+func (c Config) unparted() (topics []string) {
+	for _, k := range c.Consumers {
+		if !k.Partitioned() {
+			topics = append(topics, k.Subscribe...)
+		}
+	}
+	slices.Sort(topics)
+	return slices.Compact(topics)
 }

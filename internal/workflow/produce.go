@@ -150,6 +150,11 @@ func (x *execution) writeEffects(ctx context.Context, tx *store.Tx, h *host, sta
 		if _, err := eventstore.In(tx).Publish(ctx, x.id, x.run.ID, events); err != nil {
 			return err
 		}
+		if x.partID != "" && len(events) > 0 { // whoever takes them is in another lane
+			if err := x.arm(ctx, tx, x.view.workflow, tx.Now); err != nil {
+				return err
+			}
+		}
 	}
 	if x.partID != "" {
 		return workflowstore.In(tx).SetPartitionState(ctx, x.id, x.partID, state)

@@ -133,6 +133,11 @@ func (s *Service) laneFrom(ctx context.Context, tx *store.Tx, v *view, there run
 	if l.Pending, err = eventstore.In(tx).CountWaiting(ctx, v.workflow.ID, v.config.subscribed()); err != nil {
 		return l, err
 	}
+	if v.parts != nil {
+		if v.parts.own, err = eventstore.In(tx).CountWaiting(ctx, v.workflow.ID, v.config.unparted()); err != nil {
+			return l, err
+		}
+	}
 	l.Do = v.remedy(l)
 	if now.parted && l.Issue == now.issue {
 		l.Do = now.of.remedy(l)

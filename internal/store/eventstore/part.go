@@ -67,6 +67,25 @@ func (tx Tx) ReservePart(ctx context.Context, workflowID, runID, part string, li
 	return tx.reserve(ctx, workflowID, runID, &part, list)
 }
 
+// WhyNotOfPart says, as pawl.ErrInvalid, which of some pending events are of another
+// partition; nil if none is.
+func (tx Tx) WhyNotOfPart(ctx context.Context, workflowID, part string, list []Reservation) error {
+	for _, r := range list {
+		for ids := range store.Batches(r.IDs) {
+			names, args := store.In([]any{workflowID, r.Topic, part}, ids)
+			rows, err := tx.Query(ctx, `select message_id from events where workflow_id = $1 and topic = $2 and status = 'pending' and part is distinct from $3 and message_id in `+names+` order by seq limit 1`, args...)
+			found, err := store.ScanAll(rows, err, "find events of other partitions", store.ScanText)
+			if err != nil {
+				return err
+			}
+			if len(found) > 0 {
+				return notReserved(fmt.Sprintf("event %q of topic %q is of another partition", found[0], r.Topic))
+			}
+		}
+	}
+	return nil
+}
+
 // SortedEvent is an event with the number with which its payload came.
 type SortedEvent struct {
 	Event
