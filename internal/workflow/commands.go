@@ -448,6 +448,11 @@ func (s *Service) cancelRun(ctx context.Context, tx *store.Tx, w workflowstore.W
 	_, err = s.endRun(ctx, tx, r)
 	if err == nil {
 		tx.AfterCommit(func() { s.withdraw(runID) })
+		if _, part := runstore.BaseLane(r.Lane); part != "" {
+			if err := s.settlePart(ctx, tx, w, part); err != nil {
+				return err
+			}
+		}
 		return workflowstore.In(tx).TouchWorkflow(ctx, w.ID) // events are pending again
 	}
 	if errors.Is(err, pawl.ErrConflict) || errors.Is(err, pawl.ErrLeaseLost) {

@@ -222,13 +222,15 @@ func (s *Service) settlePart(ctx context.Context, tx *store.Tx, w workflowstore.
 			now.IssueSince = tx.Now
 		}
 	}
-	if now.Issue == v.part.Issue && now.Attention == v.part.Attention {
+	if now.Issue == "" && v.part.Issue == "" {
 		return nil
 	}
-	if err := workflowstore.In(tx).SetPartitionIssue(ctx, now); err != nil {
-		return err
+	if now.Issue != v.part.Issue || now.Attention != v.part.Attention {
+		if err := workflowstore.In(tx).SetPartitionIssue(ctx, now); err != nil {
+			return err
+		}
 	}
-	return s.settleLane(ctx, tx, w.ID)
+	return s.settleLane(ctx, tx, w.ID) // it may be about another run
 }
 
 // settleView writes how the lane of a view stands.

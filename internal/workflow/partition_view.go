@@ -19,9 +19,13 @@ import (
 
 // partsView is what is to be said of the partitions of a workflow.
 type partsView struct {
-	workflowstore.PartitionCounts
+	workflowstore.PartitionIssues
 	first *view // the one to tell of; nil if nothing is the matter with any
-	own   int   // inputs that wait for consumers without partitions; looked up for people only
+
+	// For people only: how many there are, and how many inputs wait for consumers
+	// without partitions.
+	counts workflowstore.PartitionCounts
+	own    int
 }
 
 // loadPart reads the view of a partition.
@@ -70,11 +74,23 @@ func (v *view) partNews(p workflowstore.Partition) {
 // loadParts reads what is to be said of the partitions of a workflow.
 func (s *Service) loadParts(ctx context.Context, tx *store.Tx, v *view) (err error) {
 	v.parts = &partsView{}
-	if v.parts.PartitionCounts, err = workflowstore.In(tx).CountPartitions(ctx, v.workflow.ID, v.workflow.Lane); err != nil || v.parts.First == "" {
+	if v.parts.PartitionIssues, err = workflowstore.In(tx).IssuesOfPartitions(ctx, v.workflow.ID, v.workflow.Lane); err != nil || v.parts.First == "" {
 		return err
 	}
 	v.parts.first, err = s.loadPart(ctx, tx, v.workflow, v.parts.First)
 	return pawl.IgnoreNotFound(err)
+}
+
+// countParts reads what people are told of the partitions of a workflow.
+func (v *view) countParts(ctx context.Context, tx *store.Tx) (err error) {
+	if v.parts == nil {
+		return nil
+	}
+	if v.parts.counts, err = workflowstore.In(tx).CountPartitions(ctx, v.workflow.ID); err != nil {
+		return err
+	}
+	v.parts.own, err = eventstore.In(tx).CountWaiting(ctx, v.workflow.ID, v.config.unparted())
+	return err
 }
 
 // lane is the lane of the runs.
@@ -133,7 +149,7 @@ func (v *view) partWords(issue run.Issue, attention int) string {
 	case n == 1:
 		text += " Another partition needs attention, too."
 	default:
-		text += fmt.Sprintf(" %s other partitions need attention, too.", counted(n, workflowstore.MostCounted-1))
+		text += fmt.Sprintf(" %s other partitions need attention, too.", counted(n, workflowstore.MostTold-1))
 	}
 	return text
 }
@@ -157,7 +173,7 @@ func counted(n, most int) string {
 // gateParts is what the partitions do. Those that wait for a place do so because as
 // many are at work as may be.
 func (v *view) gateParts() lane.Gate {
-	g := lane.Gate{Name: "partitions", Open: v.parts.Waiting == 0}
+	g := lane.Gate{Name: "partitions", Open: v.parts.counts.Waiting == 0}
 	var list []string
 	add := func(n int, one, many string) {
 		switch {
@@ -167,10 +183,10 @@ func (v *view) gateParts() lane.Gate {
 			list = append(list, counted(n, workflowstore.MostCounted)+" "+many)
 		}
 	}
-	add(v.parts.Working, "is at work", "are at work")
-	add(v.parts.Waiting, "waits for a place", "wait for a place")
-	add(v.parts.Attention, "needs attention", "need attention")
-	add(v.parts.Issues, "is held up", "are held up")
+	add(v.parts.counts.Working, "is at work", "are at work")
+	add(v.parts.counts.Waiting, "waits for a place", "wait for a place")
+	add(v.parts.counts.Attention, "needs attention", "need attention")
+	add(v.parts.counts.HeldUp, "is held up", "are held up")
 	if len(list) == 0 {
 		g.Text = "No partition has anything to do."
 		return g
@@ -183,7 +199,7 @@ func (v *view) gateParts() lane.Gate {
 func (v *view) partsPending(l lane.Lane) bool { return v.parts != nil && l.Pending > v.parts.own }
 
 // partsWork reports whether a partition is at work, or about to be.
-func (v *view) partsWork(looks bool) bool { return looks || v.parts.Working+v.parts.Waiting > 0 }
+func (v *view) partsWork(looks bool) bool { return looks || v.parts.counts.Working+v.parts.counts.Waiting > 0 }
 
 // unparted are the topics of consumers without partitions.
 func (c Config) unparted() (topics []string) {

@@ -232,7 +232,7 @@ func (v *view) nextAt() time.Time {
 	}
 	next := v.dueProducer().until
 	if v.parts != nil {
-		next = earlier(next, v.parts.NextAt)
+		next = earlier(next, v.parts.counts.NextAt)
 	}
 	for _, c := range v.config.Consumers {
 		next = earlier(next, v.wakes[c.Name])

@@ -109,6 +109,9 @@ func (s *Service) laneFrom(ctx context.Context, tx *store.Tx, v *view, there run
 		return lane.Lane{}, err
 	}
 	v.pause = known.Pause
+	if err := v.countParts(ctx, tx); err != nil {
+		return lane.Lane{}, err
+	}
 	now := v.standing()
 	l := lane.Lane{
 		Ref: refOf(v.workflow.Name), ID: v.workflow.ID, State: now.state, Issue: now.issue, Sentence: now.sentence, Schedule: v.scheduleWords(),
@@ -132,11 +135,6 @@ func (s *Service) laneFrom(ctx context.Context, tx *store.Tx, v *view, there run
 	}
 	if l.Pending, err = eventstore.In(tx).CountWaiting(ctx, v.workflow.ID, v.config.subscribed()); err != nil {
 		return l, err
-	}
-	if v.parts != nil {
-		if v.parts.own, err = eventstore.In(tx).CountWaiting(ctx, v.workflow.ID, v.config.unparted()); err != nil {
-			return l, err
-		}
 	}
 	l.Do = v.remedy(l)
 	if now.parted && l.Issue == now.issue {

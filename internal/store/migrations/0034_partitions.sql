@@ -32,6 +32,7 @@ create index partitions_waiting on partitions (workflow_id, handler, place_since
 create index partitions_working on partitions (workflow_id, handler, id) where place = 2;
 create index partitions_open on partitions (workflow_id, id) where open = 1;
 create index partitions_issue on partitions (workflow_id, attention, issue_since, id) where issue <> '';
+create index partitions_next on partitions (workflow_id, next_at) where next_at is not null;
 create index partitions_done on partitions (updated_at) where open = 0;
 
 -- How far the events of a consumer are sorted. Its lock guards the places.

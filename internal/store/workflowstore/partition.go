@@ -136,40 +136,60 @@ func (tx Tx) setPartition(ctx context.Context, workflowID, id, assignments strin
 	return nil
 }
 
-// PartitionCounts sums up the partitions of a workflow; Active says that a run of one
-// is.
+// PartitionIssues are what is the matter with the partitions of a workflow.
+type PartitionIssues struct {
+	Attention int    // how many need a person, up to MostTold
+	First     string // the id of the one to tell of: the first that needs a person, else the first with an issue
+	Active    bool   // a run of one is
+}
+
+// MostTold is where counting those that need a person ends.
+const MostTold = 10
+
+// IssuesOfPartitions reads what is the matter with the partitions of a workflow.
+func (tx Tx) IssuesOfPartitions(ctx context.Context, workflowID, lane string) (i PartitionIssues, err error) {
+	var active int
+	var first *string
+	err = tx.QueryRow(ctx, `select
+		(select count(*) from (select 1 from partitions where workflow_id = $1 and issue <> '' and attention = 1 limit $2) as a),
+		(select count(*) from (select 1 from partitions p join runs r on r.kind = 'workflow' and r.status = 'active' and r.lane = cast($3 as text) || '/' || p.id
+			where p.workflow_id = $1 and p.place = 2 limit 1) as b),
+		coalesce((select id from partitions where workflow_id = $1 and issue <> '' and attention = 1 order by attention, issue_since, id limit 1),
+			(select id from partitions where workflow_id = $1 and issue <> '' and attention = 0 order by attention, issue_since, id limit 1))`,
+		workflowID, MostTold, lane).Scan(&i.Attention, &active, &first)
+	if err != nil {
+		return i, fmt.Errorf("read issues of partitions: %w", err)
+	}
+	i.Active, i.First = active > 0, store.FromNullText(first)
+	return i, nil
+}
+
+// PartitionCounts sums up the partitions of a workflow, for people.
 type PartitionCounts struct {
 	Working   int
 	Waiting   int // for a place
 	Attention int // that need a person
-	Issues    int // with an issue that needs nobody
-	Active    bool
+	HeldUp    int // with an issue that needs nobody
 	NextAt    time.Time
-	First     string // the id of the one to tell of: the first that needs a person, else the first with an issue
 }
 
-// MostCounted is where counting partitions ends.
+// MostCounted is where counting partitions for people ends.
 const MostCounted = 1000
 
 // CountPartitions counts the partitions of a workflow, each sort up to MostCounted.
-func (tx Tx) CountPartitions(ctx context.Context, workflowID, lane string) (c PartitionCounts, err error) {
-	var active int
+func (tx Tx) CountPartitions(ctx context.Context, workflowID string) (c PartitionCounts, err error) {
 	var next *int64
-	var first *string
 	err = tx.QueryRow(ctx, `select
 		(select count(*) from (select 1 from partitions where workflow_id = $1 and place = 2 limit $2) as a),
 		(select count(*) from (select 1 from partitions where workflow_id = $1 and place = 1 limit $2) as b),
 		(select count(*) from (select 1 from partitions where workflow_id = $1 and issue <> '' and attention = 1 limit $2) as c),
 		(select count(*) from (select 1 from partitions where workflow_id = $1 and issue <> '' and attention = 0 limit $2) as d),
-		(select count(*) from (select 1 from partitions p join runs r on r.kind = 'workflow' and r.status = 'active' and r.lane = cast($3 as text) || '/' || p.id
-			where p.workflow_id = $1 and p.place = 2 limit 1) as f),
-		(select min(next_at) from (select next_at from partitions where workflow_id = $1 and open = 1 limit $2) as e),
-		(select id from partitions where workflow_id = $1 and issue <> '' order by attention desc, issue_since, id limit 1)`,
-		workflowID, MostCounted, lane).Scan(&c.Working, &c.Waiting, &c.Attention, &c.Issues, &active, &next, &first)
+		(select min(next_at) from partitions where workflow_id = $1 and next_at is not null)`,
+		workflowID, MostCounted).Scan(&c.Working, &c.Waiting, &c.Attention, &c.HeldUp, &next)
 	if err != nil {
 		return c, fmt.Errorf("count partitions: %w", err)
 	}
-	c.Active, c.NextAt, c.First = active > 0, store.FromNullMillis(next), store.FromNullText(first)
+	c.NextAt = store.FromNullMillis(next)
 	return c, nil
 }
 

@@ -72,7 +72,7 @@ func (tx Tx) TellPartitions(ctx context.Context, list []Partition) error {
 		}
 		_, err := tx.Exec(ctx, `insert into partitions as p (workflow_id, id, handler, name, fault, news, place, place_since, open, created_at, updated_at)
 			values `+v.String()+` on conflict (workflow_id, id) do update set news = excluded.news, fault = excluded.fault, open = 1, updated_at = excluded.updated_at,
-				place_since = case when p.place = 0 then excluded.place_since else p.place_since end,
+				next_at = null, place_since = case when p.place = 0 then excluded.place_since else p.place_since end,
 				place = case when p.place = 0 then 1 else p.place end`, v.Args...)
 		if err != nil {
 			return fmt.Errorf("tell partitions: %w", err)
@@ -83,7 +83,7 @@ func (tx Tx) TellPartitions(ctx context.Context, list []Partition) error {
 
 // QueuePartition lets a partition that rests wait for a place.
 func (tx Tx) QueuePartition(ctx context.Context, workflowID, id string) error {
-	_, err := tx.Exec(ctx, `update partitions set place = 1, place_since = $3, open = 1, updated_at = $3 where workflow_id = $1 and id = $2 and place = 0`,
+	_, err := tx.Exec(ctx, `update partitions set place = 1, place_since = $3, open = 1, next_at = null, updated_at = $3 where workflow_id = $1 and id = $2 and place = 0`,
 		workflowID, id, store.Millis(tx.Now))
 	if err != nil {
 		return fmt.Errorf("queue partition: %w", err)
@@ -94,7 +94,7 @@ func (tx Tx) QueuePartition(ctx context.Context, workflowID, id string) error {
 // QueueOpenPartitions lets the partitions of a consumer that rest and may have
 // something to do wait for a place.
 func (tx Tx) QueueOpenPartitions(ctx context.Context, workflowID, handler string) error {
-	_, err := tx.Exec(ctx, `update partitions set place = 1, place_since = $3, updated_at = $3 where workflow_id = $1 and handler = $2 and open = 1 and place = 0`,
+	_, err := tx.Exec(ctx, `update partitions set place = 1, place_since = $3, next_at = null, updated_at = $3 where workflow_id = $1 and handler = $2 and open = 1 and place = 0`,
 		workflowID, handler, store.Millis(tx.Now))
 	if err != nil {
 		return fmt.Errorf("queue partitions: %w", err)
@@ -124,7 +124,7 @@ func (tx Tx) LeavePlace(ctx context.Context, p Partition) error {
 	if p.Open {
 		open = 1
 	}
-	_, err := tx.Exec(ctx, `update partitions set place = case when news > $4 then 1 else $3 end, place_since = $5, open = case when news > $4 then 1 else $6 end, next_at = $7, updated_at = $5
+	_, err := tx.Exec(ctx, `update partitions set place = case when news > $4 then 1 else $3 end, place_since = $5, open = case when news > $4 then 1 else $6 end, next_at = case when news > $4 then null else $7 end, updated_at = $5
 		where workflow_id = $1 and id = $2`, p.WorkflowID, p.ID, p.Place, p.News, store.Millis(tx.Now), open, store.NullMillis(p.NextAt))
 	if err != nil {
 		return fmt.Errorf("leave a place: %w", err)
