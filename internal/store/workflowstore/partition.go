@@ -151,7 +151,7 @@ func (tx Tx) IssuesOfPartitions(ctx context.Context, workflowID, lane string) (i
 	var active int
 	var first *string
 	err = tx.QueryRow(ctx, `select
-		(select count(*) from (select 1 from partitions where workflow_id = $1 and issue <> '' and attention = 1 limit $2) as a),
+		(select count(*) from (select 1 from partitions where workflow_id = $1 and issue <> '' and attention = 1 order by attention, issue_since, id limit $2) as a),
 		(select count(*) from (select 1 from partitions p join runs r on r.kind = 'workflow' and r.status = 'active' and r.lane = cast($3 as text) || '/' || p.id
 			where p.workflow_id = $1 and p.place = 2 limit 1) as b),
 		coalesce((select id from partitions where workflow_id = $1 and issue <> '' and attention = 1 order by attention, issue_since, id limit 1),
@@ -180,10 +180,10 @@ const MostCounted = 1000
 func (tx Tx) CountPartitions(ctx context.Context, workflowID string) (c PartitionCounts, err error) {
 	var next *int64
 	err = tx.QueryRow(ctx, `select
-		(select count(*) from (select 1 from partitions where workflow_id = $1 and place = 2 limit $2) as a),
-		(select count(*) from (select 1 from partitions where workflow_id = $1 and place = 1 limit $2) as b),
-		(select count(*) from (select 1 from partitions where workflow_id = $1 and issue <> '' and attention = 1 limit $2) as c),
-		(select count(*) from (select 1 from partitions where workflow_id = $1 and issue <> '' and attention = 0 limit $2) as d),
+		(select count(*) from (select 1 from partitions where workflow_id = $1 and place = 2 order by handler, id limit $2) as a),
+		(select count(*) from (select 1 from partitions where workflow_id = $1 and place = 1 order by handler, place_since, id limit $2) as b),
+		(select count(*) from (select 1 from partitions where workflow_id = $1 and issue <> '' and attention = 1 order by attention, issue_since, id limit $2) as c),
+		(select count(*) from (select 1 from partitions where workflow_id = $1 and issue <> '' and attention = 0 order by attention, issue_since, id limit $2) as d),
 		(select min(next_at) from partitions where workflow_id = $1 and next_at is not null)`,
 		workflowID, MostCounted).Scan(&c.Working, &c.Waiting, &c.Attention, &c.HeldUp, &next)
 	if err != nil {

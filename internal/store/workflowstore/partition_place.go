@@ -111,10 +111,18 @@ func (tx Tx) HandOut(ctx context.Context, workflowID, handler string, limit int)
 	if taken >= limit {
 		return nil, nil
 	}
-	rows, err := tx.Query(ctx, `update partitions set place = 2, place_since = $4, updated_at = $4 where workflow_id = $1 and place = 1 and id in (
-			select id from partitions where workflow_id = $1 and handler = $2 and place = 1 order by place_since, id limit $3) returning id`,
-		workflowID, handler, limit-taken, store.Millis(tx.Now))
-	return store.ScanAll(rows, err, "hand out places", store.ScanText)
+	rows, err := tx.Query(ctx, `select id from partitions where workflow_id = $1 and handler = $2 and place = 1 order by place_since, id limit $3`, workflowID, handler, limit-taken)
+	got, err := store.ScanAll(rows, err, "find who waits for a place", store.ScanText)
+	if err != nil {
+		return nil, err
+	}
+	for batch := range store.Batches(got) {
+		list, args := store.In([]any{workflowID, store.Millis(tx.Now)}, batch)
+		if _, err := tx.Exec(ctx, `update partitions set place = 2, place_since = $2, updated_at = $2 where workflow_id = $1 and id in `+list, args...); err != nil {
+			return nil, fmt.Errorf("hand out places: %w", err)
+		}
+	}
+	return got, nil
 }
 
 // LeavePlace ends the work of a partition for now: it rests, or waits for another
@@ -124,7 +132,7 @@ func (tx Tx) LeavePlace(ctx context.Context, p Partition) error {
 	if p.Open {
 		open = 1
 	}
-	_, err := tx.Exec(ctx, `update partitions set place = case when news > $4 then 1 else $3 end, place_since = $5, open = case when news > $4 then 1 else $6 end, next_at = case when news > $4 then null else $7 end, updated_at = $5
+	_, err := tx.Exec(ctx, `update partitions set place = case when news > $4 then 1 else $3 end, place_since = $5, open = case when news > $4 then 1 else $6 end, next_at = case when news > $4 then null else cast($7 as bigint) end, updated_at = $5
 		where workflow_id = $1 and id = $2`, p.WorkflowID, p.ID, p.Place, p.News, store.Millis(tx.Now), open, store.NullMillis(p.NextAt))
 	if err != nil {
 		return fmt.Errorf("leave a place: %w", err)
