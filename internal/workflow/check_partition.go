@@ -85,6 +85,18 @@ func (c Consumer) places() int {
 	return defaultPartitions
 }
 
+// PartitionWords are by what the events of the consumer are apart, and how many
+// partitions are at work at once; both are zero without partitions.
+func (c Consumer) PartitionWords() (by string, limit int) {
+	switch {
+	case !c.Partitioned():
+		return "", 0
+	case c.PartitionBy:
+		return "function", c.places()
+	}
+	return c.Partition, c.places()
+}
+
 // partitioned are the consumers that have partitions.
 func (c Config) partitioned() (list []Consumer) {
 	for _, k := range c.Consumers {
