@@ -11,7 +11,6 @@ import (
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/mutationstore"
 	"github.com/pawlrun/pawl/internal/store/runstore"
-	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
 func (a *API) runSummary(r *runstore.Run) client.RunSummary { return runSummary(r, a.kinds.LaneOf(r)) }
@@ -105,21 +104,6 @@ func (a *API) getRun(ctx context.Context, in *RunPath) (*output[client.RunDetail
 		return err
 	})
 	return out, err
-}
-
-// partitionOf is the name of the partition that a run is of; empty if it is of none, or
-// of one that is forgotten.
-func partitionOf(ctx context.Context, tx *store.Tx, r *runstore.Run) (string, error) {
-	lane, part := runstore.BaseLane(r.Lane)
-	if r.Kind != pawl.KindWorkflow || part == "" {
-		return "", nil
-	}
-	w, err := workflowstore.In(tx).WorkflowByLane(ctx, lane)
-	if err != nil {
-		return "", pawl.IgnoreNotFound(err)
-	}
-	p, err := workflowstore.In(tx).GetPartition(ctx, w.ID, part)
-	return p.Name, pawl.IgnoreNotFound(err)
 }
 
 // maxLogLines is how many lines of a run are shown.

@@ -11,6 +11,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/partitionstore"
 	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
@@ -104,7 +105,7 @@ func (x *execution) askSeqs(ctx context.Context, tx *store.Tx, n *news) error {
 	if x.partID == "" {
 		return eventstore.In(tx).AskTopicSeqs(ctx, x.id, n.seqs)
 	}
-	return workflowstore.In(tx).AskPartitionNews(ctx, x.id, x.partID, func(news int64) {
+	return partitionstore.In(tx).AskNews(ctx, x.id, x.partID, func(news int64) {
 		for topic := range x.view.seqs {
 			n.seqs[topic] = news
 		}

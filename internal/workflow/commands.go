@@ -13,6 +13,7 @@ import (
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/eventstore"
 	"github.com/pawlrun/pawl/internal/store/mutationstore"
+	"github.com/pawlrun/pawl/internal/store/partitionstore"
 	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
@@ -212,7 +213,7 @@ func (s *Service) resumeParts(ctx context.Context, tx *store.Tx, w workflowstore
 		}
 		switch {
 		case p.RejectedRun != "":
-			err = workflowstore.In(tx).SetPartitionRejected(ctx, w.ID, p.ID, "")
+			err = partitionstore.In(tx).SetRejected(ctx, w.ID, p.ID, "")
 		case v.resumable() && !v.cleared():
 			err = setCleared(ctx, tx, v)
 		default:

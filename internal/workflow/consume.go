@@ -12,6 +12,7 @@ import (
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/partitionstore"
 	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
@@ -230,7 +231,7 @@ func (x *execution) setWake(ctx context.Context, tx *store.Tx, c Consumer) error
 		}
 	}
 	if x.partID != "" {
-		return workflowstore.In(tx).SetPartitionWake(ctx, x.id, x.partID, x.prepared.Wake())
+		return partitionstore.In(tx).SetWake(ctx, x.id, x.partID, x.prepared.Wake())
 	}
 	return workflowstore.In(tx).SetWakeAt(ctx, x.id, x.run.Handler, x.prepared.Wake())
 }

@@ -11,6 +11,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/partitionstore"
 	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
@@ -94,7 +95,7 @@ func (b *jobBoard) finish() {
 		if len(b.due) == 0 {
 			return
 		}
-		time.Sleep(time.Until(slices.MinFunc(slices.Collect(maps.Values(b.due)), time.Time.Compare)))
+		pass(time.Until(slices.MinFunc(slices.Collect(maps.Values(b.due)), time.Time.Compare)))
 	}
 	b.k.t.Fatal("the lanes do not come to rest")
 }
@@ -158,10 +159,10 @@ func shopDefinition() definition {
 }
 
 // partition reads the row of a partition of "order".
-func (k *kit) partition(w workflowstore.Workflow, name string) (p workflowstore.Partition) {
+func (k *kit) partition(w workflowstore.Workflow, name string) (p partitionstore.Partition) {
 	k.t.Helper()
 	k.read(func(ctx context.Context, tx *store.Tx) (err error) {
-		p, err = workflowstore.In(tx).GetPartition(ctx, w.ID, partitionID("order", name))
+		p, err = partitionstore.In(tx).Get(ctx, w.ID, partitionID("order", name))
 		return err
 	})
 	return p
@@ -182,7 +183,7 @@ func (k *kit) checkParts(w workflowstore.Workflow, places int) {
 	k.checkInvariants(w)
 	k.checkRow(w, "partitions")
 	k.read(func(ctx context.Context, tx *store.Tx) error {
-		c, err := workflowstore.In(tx).CountPartitions(ctx, w.ID)
+		c, err := partitionstore.In(tx).Count(ctx, w.ID)
 		if err == nil && c.Working > places {
 			k.t.Errorf("%d partitions have a place", c.Working)
 		}
@@ -197,4 +198,3 @@ func (k *kit) checkParts(w workflowstore.Workflow, places int) {
 		}
 	}
 }
-

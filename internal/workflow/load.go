@@ -11,6 +11,7 @@ import (
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/eventstore"
 	"github.com/pawlrun/pawl/internal/store/mutationstore"
+	"github.com/pawlrun/pawl/internal/store/partitionstore"
 	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/store/workflowstore"
 	"github.com/pawlrun/pawl/internal/terms"
@@ -36,8 +37,8 @@ type view struct {
 	wakes     map[string]time.Time     // by consumer
 	seqs      map[string]int64         // by topic
 
-	part  *workflowstore.Partition // whose lane it is; nil is the workflow's own
-	parts *partsView               // of a workflow that may have partitions; nil of one of them
+	part  *partitionstore.Partition // whose lane it is; nil is the workflow's own
+	parts *partsView                // of a workflow that may have partitions; nil of one of them
 
 	row    runstore.Run // the newest run; zero if there was none
 	newest run.Run      // the same, as the rules see it

@@ -11,7 +11,7 @@ import (
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/eventstore"
 	"github.com/pawlrun/pawl/internal/store/mutationstore"
-	"github.com/pawlrun/pawl/internal/store/workflowstore"
+	"github.com/pawlrun/pawl/internal/store/partitionstore"
 )
 
 // memory is what the owner of a lane keeps in memory about it. It belongs to
@@ -35,7 +35,7 @@ type memory struct {
 
 	// Of the workflow's own lane: how far events are sorted, by consumer, and the
 	// revision for which partitions were told to look.
-	sorting map[string]workflowstore.Sorting
+	sorting map[string]partitionstore.Sorting
 	stirred int64
 }
 

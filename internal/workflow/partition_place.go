@@ -9,6 +9,7 @@ import (
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/partitionstore"
 	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/store/workflowstore"
 	"github.com/pawlrun/pawl/internal/telemetry"
@@ -32,7 +33,7 @@ func (s *Service) armPart(ctx context.Context, tx *store.Tx, w workflowstore.Wor
 // for one whose session is about to begin.
 func (s *Service) handOut(ctx context.Context, tx *store.Tx, w workflowstore.Workflow, config Config, handler, begins string) error {
 	c, _ := config.Consumer(handler)
-	got, err := workflowstore.In(tx).HandOut(ctx, w.ID, handler, c.places())
+	got, err := partitionstore.In(tx).HandOut(ctx, w.ID, handler, c.places())
 	if err != nil {
 		return err
 	}
@@ -56,15 +57,15 @@ func (s *Service) stir(ctx context.Context, tx *store.Tx, w workflowstore.Workfl
 	if err != nil {
 		return err
 	}
-	handlers, err := workflowstore.In(tx).ConsumersOfPartitions(ctx, w.ID)
+	handlers, err := partitionstore.In(tx).Consumers(ctx, w.ID)
 	if err != nil {
 		return err
 	}
 	for _, handler := range handlers {
-		if _, err := workflowstore.In(tx).HoldSorting(ctx, w.ID, handler); err != nil {
+		if _, err := partitionstore.In(tx).HoldSorting(ctx, w.ID, handler); err != nil {
 			return err
 		}
-		if err := workflowstore.In(tx).QueueOpenPartitions(ctx, w.ID, handler); err != nil {
+		if err := partitionstore.In(tx).QueueOpen(ctx, w.ID, handler); err != nil {
 			return err
 		}
 		if err := s.handOut(ctx, tx, w, config, handler, ""); err != nil {
@@ -95,16 +96,16 @@ func (e *session) stirOnce(ctx context.Context, v *view) error {
 // wakePart lets a partition look at what a person said: at once, or once more if it is
 // at work.
 func (s *Service) wakePart(ctx context.Context, tx *store.Tx, v *view) error {
-	sorting, err := workflowstore.In(tx).HoldSorting(ctx, v.workflow.ID, v.part.Handler)
+	sorting, err := partitionstore.In(tx).HoldSorting(ctx, v.workflow.ID, v.part.Handler)
 	if err != nil {
 		return err
 	}
 	sorting.News++
-	if err := workflowstore.In(tx).SetSorting(ctx, sorting); err != nil {
+	if err := partitionstore.In(tx).SetSorting(ctx, sorting); err != nil {
 		return err
 	}
-	told := workflowstore.Partition{WorkflowID: v.workflow.ID, ID: v.part.ID, Handler: v.part.Handler, Name: v.part.Name, Fault: v.part.Fault, News: sorting.News}
-	if err := workflowstore.In(tx).TellPartitions(ctx, []workflowstore.Partition{told}); err != nil {
+	told := partitionstore.Partition{WorkflowID: v.workflow.ID, ID: v.part.ID, Handler: v.part.Handler, Name: v.part.Name, Fault: v.part.Fault, News: sorting.News}
+	if err := partitionstore.In(tx).Tell(ctx, []partitionstore.Partition{told}); err != nil {
 		return err
 	}
 	return s.handOut(ctx, tx, v.workflow, v.config, v.part.Handler, "")
@@ -116,12 +117,12 @@ func (e *session) takePlace(ctx context.Context) (ok bool, err error) {
 	if err := e.cfg.fault("before place"); err != nil {
 		return false, err
 	}
-	var p workflowstore.Partition
+	var p partitionstore.Partition
 	err = e.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
-		p, err = workflowstore.In(tx).GetPartition(ctx, e.id, e.partID)
+		p, err = partitionstore.In(tx).Get(ctx, e.id, e.partID)
 		return err
 	})
-	if err != nil || p.Place == workflowstore.PlaceTaken {
+	if err != nil || p.Place == partitionstore.PlaceTaken {
 		return err == nil, pawl.IgnoreNotFound(err)
 	}
 	err = e.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
@@ -137,17 +138,17 @@ func (e *session) takePlace(ctx context.Context) (ok bool, err error) {
 		if err != nil {
 			return err
 		}
-		if _, err := workflowstore.In(tx).HoldSorting(ctx, e.id, p.Handler); err != nil {
+		if _, err := partitionstore.In(tx).HoldSorting(ctx, e.id, p.Handler); err != nil {
 			return err
 		}
-		if err := workflowstore.In(tx).QueuePartition(ctx, e.id, e.partID); err != nil {
+		if err := partitionstore.In(tx).Queue(ctx, e.id, e.partID); err != nil {
 			return err
 		}
 		if err := e.handOut(ctx, tx, w, config, p.Handler, e.partID); err != nil {
 			return err
 		}
-		now, err := workflowstore.In(tx).GetPartition(ctx, e.id, e.partID)
-		ok = now.Place == workflowstore.PlaceTaken
+		now, err := partitionstore.In(tx).Get(ctx, e.id, e.partID)
+		ok = now.Place == partitionstore.PlaceTaken
 		return err
 	})
 	if err != nil {
@@ -174,7 +175,7 @@ func (e *session) leave(ctx context.Context, v *view, until time.Time, behind bo
 		if err := e.settlePart(ctx, tx, v.workflow, e.partID); err != nil {
 			return err
 		}
-		if _, err := workflowstore.In(tx).HoldSorting(ctx, e.id, v.part.Handler); err != nil {
+		if _, err := partitionstore.In(tx).HoldSorting(ctx, e.id, v.part.Handler); err != nil {
 			return err
 		}
 		c, _ := v.config.Consumer(v.part.Handler)
@@ -184,12 +185,12 @@ func (e *session) leave(ctx context.Context, v *view, until time.Time, behind bo
 		}
 		left = len(waiting)
 		p := *v.part
-		p.NextAt, p.Place = until, workflowstore.PlaceNone
+		p.NextAt, p.Place = until, partitionstore.PlaceNone
 		p.Open = behind || left > 0 || !until.IsZero() || !p.WakeAt.IsZero() || p.RejectedRun != "" || v.workflow.Desired != desiredActive || run.Halts(v.newest, v.exhausted()) || v.newest.Status == pawl.StatusActive
 		if behind {
-			p.Place = workflowstore.PlaceWaiting
+			p.Place = partitionstore.PlaceWaiting
 		}
-		if err := workflowstore.In(tx).LeavePlace(ctx, p); err != nil {
+		if err := partitionstore.In(tx).LeavePlace(ctx, p); err != nil {
 			return err
 		}
 		return e.handOut(ctx, tx, v.workflow, v.config, v.part.Handler, "")
@@ -226,7 +227,7 @@ func (s *Service) settlePart(ctx context.Context, tx *store.Tx, w workflowstore.
 		return nil
 	}
 	if now.Issue != v.part.Issue || now.Attention != v.part.Attention {
-		if err := workflowstore.In(tx).SetPartitionIssue(ctx, now); err != nil {
+		if err := partitionstore.In(tx).SetIssue(ctx, now); err != nil {
 			return err
 		}
 	}
@@ -253,9 +254,9 @@ func (s *Service) changedView(ctx context.Context, tx *store.Tx, v *view) error 
 }
 
 // openParts reads the partitions of a workflow that may have something left to do.
-func (s *Service) openParts(ctx context.Context, tx *store.Tx, w workflowstore.Workflow) (list []workflowstore.Partition, err error) {
+func (s *Service) openParts(ctx context.Context, tx *store.Tx, w workflowstore.Workflow) (list []partitionstore.Partition, err error) {
 	for after := ""; w.Partitioned; {
-		page, err := workflowstore.In(tx).OpenPartitions(ctx, w.ID, after, sweepBatch)
+		page, err := partitionstore.In(tx).Open(ctx, w.ID, after, sweepBatch)
 		if list = append(list, page...); err != nil || len(page) < sweepBatch {
 			return list, err
 		}
@@ -269,7 +270,7 @@ func (s *Service) lanesOf(ctx context.Context, tx *store.Tx, w workflowstore.Wor
 	parts, err := s.openParts(ctx, tx, w)
 	lanes := []string{w.Lane}
 	for _, p := range parts {
-		if p.Place == workflowstore.PlaceTaken {
+		if p.Place == partitionstore.PlaceTaken {
 			lanes = append(lanes, runstore.PartLane(w.Lane, p.ID))
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/partitionstore"
 	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
@@ -53,7 +54,7 @@ func (c Consumer) expression(version string) string {
 
 // sortFor sorts some events of a consumer.
 func (e *session) sortFor(ctx context.Context, v *view, c Consumer) (more bool, err error) {
-	var from workflowstore.Sorting
+	var from partitionstore.Sorting
 	var batch sortedBatch
 	err = e.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
 		if from, err = e.sortingOf(ctx, tx, c); err != nil {
@@ -93,11 +94,11 @@ func (e *session) sortFor(ctx context.Context, v *view, c Consumer) (more bool, 
 
 // sortingOf is how far the events of a consumer are sorted. Nobody but the owner of
 // the lane changes that.
-func (e *session) sortingOf(ctx context.Context, tx *store.Tx, c Consumer) (workflowstore.Sorting, error) {
+func (e *session) sortingOf(ctx context.Context, tx *store.Tx, c Consumer) (partitionstore.Sorting, error) {
 	if known, ok := e.memory.sorting[c.Name]; ok {
 		return known, nil
 	}
-	return workflowstore.In(tx).GetSorting(ctx, e.id, c.Name)
+	return partitionstore.In(tx).GetSorting(ctx, e.id, c.Name)
 }
 
 // sortedBatch is some events of a consumer with their partitions.
@@ -116,7 +117,7 @@ type sortedGroup struct {
 	events      []eventstore.SortedEvent
 }
 
-func readBatch(ctx context.Context, tx *store.Tx, v *view, c Consumer, from workflowstore.Sorting) (b sortedBatch, err error) {
+func readBatch(ctx context.Context, tx *store.Tx, v *view, c Consumer, from partitionstore.Sorting) (b sortedBatch, err error) {
 	b = sortedBatch{events: map[string][]eventstore.SortedEvent{}, next: map[string]int64{}, groups: map[string]*sortedGroup{}}
 	for _, topic := range c.Subscribe {
 		b.events[topic], b.next[topic], err = eventstore.In(tx).EventsToSort(ctx, v.workflow.ID, topic, from.Cursors[topic], v.seqs[topic], sortBatch, sortBytes)
@@ -173,7 +174,7 @@ func (b *sortedBatch) add(c Consumer, name, fault string, event eventstore.Sorte
 // writeBatch marks the events, moves the cursors and lets the partitions work, in one
 // transaction.
 func (e *session) writeBatch(ctx context.Context, v *view, c Consumer, b sortedBatch) error {
-	var now workflowstore.Sorting
+	var now partitionstore.Sorting
 	err := e.db.Write(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
 		if err := tx.Fence(ctx, e.claim.Fence()); err != nil {
 			return err
@@ -181,7 +182,7 @@ func (e *session) writeBatch(ctx context.Context, v *view, c Consumer, b sortedB
 		if err := workflowstore.In(tx).ExpectRevision(ctx, e.id, v.workflow.Revision); err != nil {
 			return err
 		}
-		if now, err = workflowstore.In(tx).HoldSorting(ctx, e.id, c.Name); err != nil {
+		if now, err = partitionstore.In(tx).HoldSorting(ctx, e.id, c.Name); err != nil {
 			return err
 		}
 		if expression := c.expression(v.workflow.Version); now.Expression != expression {
@@ -191,21 +192,21 @@ func (e *session) writeBatch(ctx context.Context, v *view, c Consumer, b sortedB
 			}
 		}
 		now.News++
-		list := make([]workflowstore.Partition, 0, len(b.order))
+		list := make([]partitionstore.Partition, 0, len(b.order))
 		for _, id := range b.order {
 			g := b.groups[id]
 			if err := eventstore.In(tx).SortInto(ctx, id, g.events); err != nil {
 				return err
 			}
-			list = append(list, workflowstore.Partition{WorkflowID: e.id, ID: id, Handler: c.Name, Name: g.name, Fault: g.fault, News: now.News})
+			list = append(list, partitionstore.Partition{WorkflowID: e.id, ID: id, Handler: c.Name, Name: g.name, Fault: g.fault, News: now.News})
 		}
-		if err := workflowstore.In(tx).TellPartitions(ctx, list); err != nil {
+		if err := partitionstore.In(tx).Tell(ctx, list); err != nil {
 			return err
 		}
 		for topic, next := range b.next {
 			now.Cursors[topic] = max(next, now.Cursors[topic])
 		}
-		if err := workflowstore.In(tx).SetSorting(ctx, now); err != nil {
+		if err := partitionstore.In(tx).SetSorting(ctx, now); err != nil {
 			return err
 		}
 		return e.handOut(ctx, tx, v.workflow, v.config, c.Name, "")
@@ -215,7 +216,7 @@ func (e *session) writeBatch(ctx context.Context, v *view, c Consumer, b sortedB
 		return err
 	}
 	if e.memory.sorting == nil {
-		e.memory.sorting = map[string]workflowstore.Sorting{}
+		e.memory.sorting = map[string]partitionstore.Sorting{}
 	}
 	e.memory.sorting[c.Name] = now
 	return nil

@@ -13,24 +13,25 @@ import (
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/partitionstore"
 	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
 // partsView is what is to be said of the partitions of a workflow.
 type partsView struct {
-	workflowstore.PartitionIssues
+	partitionstore.Troubles
 	first *view // the one to tell of; nil if nothing is the matter with any
 
 	// For people only: how many there are, and how many inputs wait for consumers
 	// without partitions.
-	counts workflowstore.PartitionCounts
+	counts partitionstore.Counts
 	own    int
 }
 
 // loadPart reads the view of a partition.
 func (s *Service) loadPart(ctx context.Context, tx *store.Tx, w workflowstore.Workflow, id string) (*view, error) {
-	p, err := workflowstore.In(tx).GetPartition(ctx, w.ID, id)
+	p, err := partitionstore.In(tx).Get(ctx, w.ID, id)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +61,7 @@ func (s *Service) loadPart(ctx context.Context, tx *store.Tx, w workflowstore.Wo
 
 // partNews makes the numbers of the topics those of the partition: its news are news
 // of each.
-func (v *view) partNews(p workflowstore.Partition) {
+func (v *view) partNews(p partitionstore.Partition) {
 	v.wakes, v.seqs = map[string]time.Time{}, map[string]int64{}
 	if !p.WakeAt.IsZero() {
 		v.wakes[p.Handler] = p.WakeAt
@@ -74,7 +75,7 @@ func (v *view) partNews(p workflowstore.Partition) {
 // loadParts reads what is to be said of the partitions of a workflow.
 func (s *Service) loadParts(ctx context.Context, tx *store.Tx, v *view) (err error) {
 	v.parts = &partsView{}
-	if v.parts.PartitionIssues, err = workflowstore.In(tx).IssuesOfPartitions(ctx, v.workflow.ID, v.workflow.Lane); err != nil || v.parts.First == "" {
+	if v.parts.Troubles, err = partitionstore.In(tx).Issues(ctx, v.workflow.ID, v.workflow.Lane); err != nil || v.parts.First == "" {
 		return err
 	}
 	v.parts.first, err = s.loadPart(ctx, tx, v.workflow, v.parts.First)
@@ -86,7 +87,7 @@ func (v *view) countParts(ctx context.Context, tx *store.Tx) (err error) {
 	if v.parts == nil {
 		return nil
 	}
-	if v.parts.counts, err = workflowstore.In(tx).CountPartitions(ctx, v.workflow.ID); err != nil {
+	if v.parts.counts, err = partitionstore.In(tx).Count(ctx, v.workflow.ID); err != nil {
 		return err
 	}
 	v.parts.own, err = eventstore.In(tx).CountWaiting(ctx, v.workflow.ID, v.config.unparted())
@@ -149,7 +150,7 @@ func (v *view) partWords(issue run.Issue, attention int) string {
 	case n == 1:
 		text += " Another partition needs attention, too."
 	default:
-		text += fmt.Sprintf(" %s other partitions need attention, too.", counted(n, workflowstore.MostTold-1))
+		text += fmt.Sprintf(" %s other partitions need attention, too.", counted(n, partitionstore.MostTold-1))
 	}
 	return text
 }
@@ -180,7 +181,7 @@ func (v *view) gateParts() lane.Gate {
 		case n == 1:
 			list = append(list, "1 "+one)
 		case n > 1:
-			list = append(list, counted(n, workflowstore.MostCounted)+" "+many)
+			list = append(list, counted(n, partitionstore.MostCounted)+" "+many)
 		}
 	}
 	add(v.parts.counts.Working, "is at work", "are at work")
@@ -199,7 +200,9 @@ func (v *view) gateParts() lane.Gate {
 func (v *view) partsPending(l lane.Lane) bool { return v.parts != nil && l.Pending > v.parts.own }
 
 // partsWork reports whether a partition is at work, or about to be.
-func (v *view) partsWork(looks bool) bool { return looks || v.parts.counts.Working+v.parts.counts.Waiting > 0 }
+func (v *view) partsWork(looks bool) bool {
+	return looks || v.parts.counts.Working+v.parts.counts.Waiting > 0
+}
 
 // unparted are the topics of consumers without partitions.
 func (c Config) unparted() (topics []string) {

@@ -10,6 +10,7 @@ import (
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/partitionstore"
 	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
@@ -157,7 +158,7 @@ func (x *execution) writeEffects(ctx context.Context, tx *store.Tx, h *host, sta
 		}
 	}
 	if x.partID != "" {
-		return workflowstore.In(tx).SetPartitionState(ctx, x.id, x.partID, state)
+		return partitionstore.In(tx).SetState(ctx, x.id, x.partID, state)
 	}
 	return workflowstore.In(tx).SetHandlerState(ctx, x.id, x.run.Handler, state)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/eventstore"
 	"github.com/pawlrun/pawl/internal/store/mutationstore"
+	"github.com/pawlrun/pawl/internal/store/partitionstore"
 	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
@@ -182,7 +183,7 @@ func (s *Service) Reject(ctx context.Context, tx *store.Tx, runID, by string) (r
 		return runstore.Run{}, err
 	}
 	if v.part != nil {
-		err = workflowstore.In(tx).SetPartitionRejected(ctx, v.workflow.ID, v.part.ID, runID)
+		err = partitionstore.In(tx).SetRejected(ctx, v.workflow.ID, v.part.ID, runID)
 	} else if v.workflow.Desired == desiredActive {
 		if _, err := s.setPaused(ctx, tx, v.workflow, by, lane.PauseTerms{Note: "run " + runID + " was rejected"}); err != nil {
 			return runstore.Run{}, err
@@ -254,7 +255,7 @@ func setCleared(ctx context.Context, tx *store.Tx, v *view) error {
 	}
 	note := func() error { return workflowstore.In(tx).SetWorkflowCleared(ctx, v.workflow.ID, v.row.ID) }
 	if v.part != nil {
-		note = func() error { return workflowstore.In(tx).SetPartitionCleared(ctx, v.workflow.ID, v.part.ID, v.row.ID) }
+		note = func() error { return partitionstore.In(tx).SetCleared(ctx, v.workflow.ID, v.part.ID, v.row.ID) }
 	}
 	if err := note(); err != nil {
 		return err

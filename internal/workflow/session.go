@@ -12,6 +12,7 @@ import (
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/partitionstore"
 	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
@@ -288,7 +289,7 @@ func (e *session) forgetCleared(ctx context.Context, tx *store.Tx, v *view) erro
 		return nil
 	}
 	if v.part != nil {
-		return workflowstore.In(tx).SetPartitionCleared(ctx, e.id, v.part.ID, "")
+		return partitionstore.In(tx).SetCleared(ctx, e.id, v.part.ID, "")
 	}
 	return workflowstore.In(tx).SetWorkflowCleared(ctx, e.id, "")
 }
@@ -355,7 +356,7 @@ func (e *session) loadState(ctx context.Context, tx *store.Tx, handler string) e
 // keptBy reads what a handler keeps in the lane of the session.
 func (e *session) keptBy(ctx context.Context, tx *store.Tx, handler string) (json.RawMessage, error) {
 	if e.partID != "" {
-		p, err := workflowstore.In(tx).GetPartition(ctx, e.id, e.partID)
+		p, err := partitionstore.In(tx).Get(ctx, e.id, e.partID)
 		return p.State, err
 	}
 	kept, err := workflowstore.In(tx).GetHandlerState(ctx, e.id, handler)

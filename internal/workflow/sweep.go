@@ -8,6 +8,7 @@ import (
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/partitionstore"
 	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
@@ -135,7 +136,7 @@ const partitionsKept = 7 * 24 * time.Hour
 // that are done.
 func (s *Service) sweepParts(ctx context.Context) error {
 	return s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		unarmed, err := workflowstore.In(tx).UnarmedPartitions(ctx, TaskName, sweepBatch)
+		unarmed, err := partitionstore.In(tx).Unarmed(ctx, TaskName, sweepBatch)
 		if err != nil {
 			return err
 		}
@@ -144,7 +145,7 @@ func (s *Service) sweepParts(ctx context.Context) error {
 				return err
 			}
 		}
-		_, err = workflowstore.In(tx).ForgetPartitions(ctx, tx.Now.Add(-partitionsKept), sweepBatch)
+		_, err = partitionstore.In(tx).Forget(ctx, tx.Now.Add(-partitionsKept), sweepBatch)
 		return err
 	})
 }

@@ -1,4 +1,4 @@
-package workflowstore
+package partitionstore
 
 import (
 	"context"
@@ -60,10 +60,10 @@ func (tx Tx) SetSorting(ctx context.Context, s Sorting) error {
 	return nil
 }
 
-// TellPartitions makes partitions, or tells those that are there, that events were
+// Tell makes partitions, or tells those that are there, that events were
 // sorted into them; one that rests waits for a place from now on. Their news must
 // be greater than all before.
-func (tx Tx) TellPartitions(ctx context.Context, list []Partition) error {
+func (tx Tx) Tell(ctx context.Context, list []Partition) error {
 	for batch := range store.Batches(list) {
 		v := store.Values{}
 		now := store.Millis(tx.Now)
@@ -81,8 +81,8 @@ func (tx Tx) TellPartitions(ctx context.Context, list []Partition) error {
 	return nil
 }
 
-// QueuePartition lets a partition that rests wait for a place.
-func (tx Tx) QueuePartition(ctx context.Context, workflowID, id string) error {
+// Queue lets a partition that rests wait for a place.
+func (tx Tx) Queue(ctx context.Context, workflowID, id string) error {
 	_, err := tx.Exec(ctx, `update partitions set place = 1, place_since = $3, open = 1, next_at = null, updated_at = $3 where workflow_id = $1 and id = $2 and place = 0`,
 		workflowID, id, store.Millis(tx.Now))
 	if err != nil {
@@ -91,9 +91,9 @@ func (tx Tx) QueuePartition(ctx context.Context, workflowID, id string) error {
 	return nil
 }
 
-// QueueOpenPartitions lets the partitions of a consumer that rest and may have
+// QueueOpen lets the partitions of a consumer that rest and may have
 // something to do wait for a place.
-func (tx Tx) QueueOpenPartitions(ctx context.Context, workflowID, handler string) error {
+func (tx Tx) QueueOpen(ctx context.Context, workflowID, handler string) error {
 	_, err := tx.Exec(ctx, `update partitions set place = 1, place_since = $3, next_at = null, updated_at = $3 where workflow_id = $1 and handler = $2 and open = 1 and place = 0`,
 		workflowID, handler, store.Millis(tx.Now))
 	if err != nil {
@@ -140,23 +140,23 @@ func (tx Tx) LeavePlace(ctx context.Context, p Partition) error {
 	return nil
 }
 
-// ConsumersOfPartitions reads which consumers of a workflow have, or had, partitions.
-func (tx Tx) ConsumersOfPartitions(ctx context.Context, workflowID string) ([]string, error) {
+// Consumers reads which consumers of a workflow have, or had, partitions.
+func (tx Tx) Consumers(ctx context.Context, workflowID string) ([]string, error) {
 	rows, err := tx.Query(ctx, `select handler from partition_sorts where workflow_id = $1 order by handler`, workflowID)
 	return store.ScanAll(rows, err, "read consumers of partitions", store.ScanText)
 }
 
-// UnarmedPartition is a partition that ought to have a job and has none.
-type UnarmedPartition struct{ WorkflowID, Lane, ID string }
+// Jobless is a partition that ought to have a job and has none.
+type Jobless struct{ WorkflowID, Lane, ID string }
 
-// UnarmedPartitions reads up to limit partitions that have a place, or go on by
+// Unarmed reads up to limit partitions that have a place, or go on by
 // themselves, and have no job of the task.
-func (tx Tx) UnarmedPartitions(ctx context.Context, task string, limit int) ([]UnarmedPartition, error) {
+func (tx Tx) Unarmed(ctx context.Context, task string, limit int) ([]Jobless, error) {
 	rows, err := tx.Query(ctx, `select w.id, w.lane, p.id from workflows w join partitions p on p.workflow_id = w.id
 		where w.deleted_at is null and w.partitioned = 1 and p.open = 1 and (p.place = 2 or p.next_at is not null and p.place = 0)
 			and not exists (select 1 from jobs j where j.key = 'workflow:' || w.lane || '/' || p.id and j.owner = '' and j.task = $1 and j.state = 0)
 		order by w.id, p.id limit $2`, task, limit)
-	return store.ScanAll(rows, err, "find partitions without a job", func(row store.Scanner) (u UnarmedPartition, err error) {
+	return store.ScanAll(rows, err, "find partitions without a job", func(row store.Scanner) (u Jobless, err error) {
 		return u, row.Scan(&u.WorkflowID, &u.Lane, &u.ID)
 	})
 }

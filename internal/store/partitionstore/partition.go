@@ -1,4 +1,4 @@
-package workflowstore
+package partitionstore
 
 import (
 	"context"
@@ -62,8 +62,8 @@ func scanPartition(row store.Scanner) (Partition, error) {
 	return p, nil
 }
 
-// GetPartition reads a partition, or fails with pawl.ErrNotFound.
-func (tx Tx) GetPartition(ctx context.Context, workflowID, id string) (Partition, error) {
+// Get reads a partition, or fails with pawl.ErrNotFound.
+func (tx Tx) Get(ctx context.Context, workflowID, id string) (Partition, error) {
 	p, err := scanPartition(tx.QueryRow(ctx, `select `+partitionColumns+` from partitions where workflow_id = $1 and id = $2`, workflowID, id))
 	if errors.Is(err, store.ErrNoRow) {
 		return p, &pawl.Error{Code: pawl.CodeNotFound, Op: "read partition", Msg: "there is no such partition"}
@@ -74,8 +74,8 @@ func (tx Tx) GetPartition(ctx context.Context, workflowID, id string) (Partition
 	return p, nil
 }
 
-// AskPartitionNews asks what a partition was told last.
-func (tx Tx) AskPartitionNews(ctx context.Context, workflowID, id string, news func(int64)) error {
+// AskNews asks what a partition was told last.
+func (tx Tx) AskNews(ctx context.Context, workflowID, id string, news func(int64)) error {
 	return tx.Ask(ctx, func(rows store.Rows, err error) error {
 		found, err := store.ScanAll(rows, err, "read news of partition", store.ScanID)
 		for _, n := range found {
@@ -85,42 +85,42 @@ func (tx Tx) AskPartitionNews(ctx context.Context, workflowID, id string, news f
 	}, `select news from partitions where workflow_id = $1 and id = $2`, workflowID, id)
 }
 
-// OpenPartitions reads up to limit partitions of a workflow that may have something
+// Open reads up to limit partitions of a workflow that may have something
 // left to do, by id, those after the given one.
-func (tx Tx) OpenPartitions(ctx context.Context, workflowID, after string, limit int) ([]Partition, error) {
+func (tx Tx) Open(ctx context.Context, workflowID, after string, limit int) ([]Partition, error) {
 	rows, err := tx.Query(ctx, `select `+partitionColumns+` from partitions where workflow_id = $1 and open = 1 and id > $2 order by id limit $3`, workflowID, after, limit)
 	return store.ScanAll(rows, err, "read open partitions", scanPartition)
 }
 
-// SetPartitionState keeps what the handler of a partition returned; nothing leaves
+// SetState keeps what the handler of a partition returned; nothing leaves
 // the state as it is.
-func (tx Tx) SetPartitionState(ctx context.Context, workflowID, id string, state json.RawMessage) error {
+func (tx Tx) SetState(ctx context.Context, workflowID, id string, state json.RawMessage) error {
 	if len(state) == 0 {
 		return nil
 	}
 	return tx.Post(ctx, `update partitions set state = $3 where workflow_id = $1 and id = $2`, workflowID, id, string(state))
 }
 
-// SetPartitionWake keeps when a partition wants to be woken, zero for not at all.
-func (tx Tx) SetPartitionWake(ctx context.Context, workflowID, id string, at time.Time) error {
+// SetWake keeps when a partition wants to be woken, zero for not at all.
+func (tx Tx) SetWake(ctx context.Context, workflowID, id string, at time.Time) error {
 	return tx.Post(ctx, `update partitions set wake_at = $3 where workflow_id = $1 and id = $2`, workflowID, id, store.NullMillis(at))
 }
 
-// SetPartitionCleared notes that what stopped a run of a partition is mended; empty
+// SetCleared notes that what stopped a run of a partition is mended; empty
 // forgets it.
-func (tx Tx) SetPartitionCleared(ctx context.Context, workflowID, id, runID string) error {
+func (tx Tx) SetCleared(ctx context.Context, workflowID, id, runID string) error {
 	return tx.setPartition(ctx, workflowID, id, `cleared_run = $4`, store.NullText(runID))
 }
 
-// SetPartitionRejected notes that a person rejected a run of a partition; empty lets
+// SetRejected notes that a person rejected a run of a partition; empty lets
 // it go on.
-func (tx Tx) SetPartitionRejected(ctx context.Context, workflowID, id, runID string) error {
+func (tx Tx) SetRejected(ctx context.Context, workflowID, id, runID string) error {
 	return tx.setPartition(ctx, workflowID, id, `rejected_run = $4, open = 1`, store.NullText(runID))
 }
 
-// SetPartitionIssue notes what is the matter with a partition; an empty issue is
+// SetIssue notes what is the matter with a partition; an empty issue is
 // nothing.
-func (tx Tx) SetPartitionIssue(ctx context.Context, p Partition) error {
+func (tx Tx) SetIssue(ctx context.Context, p Partition) error {
 	attention := 0
 	if p.Attention {
 		attention = 1
@@ -136,8 +136,8 @@ func (tx Tx) setPartition(ctx context.Context, workflowID, id, assignments strin
 	return nil
 }
 
-// PartitionIssues are what is the matter with the partitions of a workflow.
-type PartitionIssues struct {
+// Troubles are what is the matter with the partitions of a workflow.
+type Troubles struct {
 	Attention int    // how many need a person, up to MostTold
 	First     string // the id of the one to tell of: the first that needs a person, else the first with an issue
 	Active    bool   // a run of one is
@@ -146,8 +146,8 @@ type PartitionIssues struct {
 // MostTold is where counting those that need a person ends.
 const MostTold = 10
 
-// IssuesOfPartitions reads what is the matter with the partitions of a workflow.
-func (tx Tx) IssuesOfPartitions(ctx context.Context, workflowID, lane string) (i PartitionIssues, err error) {
+// Issues reads what is the matter with the partitions of a workflow.
+func (tx Tx) Issues(ctx context.Context, workflowID, lane string) (i Troubles, err error) {
 	var active int
 	var first *string
 	err = tx.QueryRow(ctx, `select
@@ -164,8 +164,8 @@ func (tx Tx) IssuesOfPartitions(ctx context.Context, workflowID, lane string) (i
 	return i, nil
 }
 
-// PartitionCounts sums up the partitions of a workflow, for people.
-type PartitionCounts struct {
+// Counts sums up the partitions of a workflow, for people.
+type Counts struct {
 	Working   int
 	Waiting   int // for a place
 	Attention int // that need a person
@@ -176,8 +176,8 @@ type PartitionCounts struct {
 // MostCounted is where counting partitions for people ends.
 const MostCounted = 1000
 
-// CountPartitions counts the partitions of a workflow, each sort up to MostCounted.
-func (tx Tx) CountPartitions(ctx context.Context, workflowID string) (c PartitionCounts, err error) {
+// Count counts the partitions of a workflow, each sort up to MostCounted.
+func (tx Tx) Count(ctx context.Context, workflowID string) (c Counts, err error) {
 	var next *int64
 	err = tx.QueryRow(ctx, `select
 		(select count(*) from (select 1 from partitions where workflow_id = $1 and place = 2 order by handler, id limit $2) as a),
@@ -193,9 +193,9 @@ func (tx Tx) CountPartitions(ctx context.Context, workflowID string) (c Partitio
 	return c, nil
 }
 
-// ForgetPartitions removes up to limit partitions that were done before an instant and
+// Forget removes up to limit partitions that were done before an instant and
 // keep nothing.
-func (tx Tx) ForgetPartitions(ctx context.Context, before time.Time, limit int) (int64, error) {
+func (tx Tx) Forget(ctx context.Context, before time.Time, limit int) (int64, error) {
 	return tx.Exec(ctx, `delete from partitions where open = 0 and place = 0 and (workflow_id, id) in (
 		select workflow_id, id from partitions where open = 0 and updated_at < $1 and place = 0 and state is null and wake_at is null
 			and cleared_run is null and rejected_run is null and issue = '' order by updated_at limit $2)`, store.Millis(before), limit)
