@@ -46,4 +46,4 @@ create table partition_sorts (
 );
 
 -- The runs of a workflow's partitions, whose lanes are its own, a slash and 24 characters.
-create index runs_part on runs (substr(lane, 1, length(lane) - 25), created_at, id) where kind = 'workflow' and replace(lane, '/', '') <> lane;
+create index runs_part on runs (substr(lane, 1, length(lane) - 25), created_at, id) where kind = 'workflow' and substr(lane, (length(lane) - 24), 1) = '/';

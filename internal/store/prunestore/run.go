@@ -88,7 +88,7 @@ func (tx Tx) oldRunsIn(ctx context.Context, c store.Where, kind pawl.Kind, lane 
 	c.Texts, c.Args = slices.Clone(c.Texts), slices.Clone(c.Args)
 	switch {
 	case parts: // spelled like the index runs_part
-		c.Add("kind = 'workflow' and replace(lane, '/', '') <> lane and substr(lane, 1, length(lane) - 25) = ?", lane)
+		c.Add("kind = 'workflow' and substr(lane, length(lane) - 24, 1) = '/' and substr(lane, 1, length(lane) - 25) = ?", lane)
 	case lane != "" && kind == pawl.KindSchedule: // spelled like the index runs_schedule
 		c.Add("r.kind = 'schedule' and substr(lane, 1, 36) = ?", lane)
 	case lane != "":

@@ -150,7 +150,7 @@ func runsNow(kind pawl.Kind) string {
 	if kind == pawl.KindWorkflow {
 		// A partition that needs a person does so whatever the others do.
 		return `(l.state <> 'Stopped' and not (l.state = 'Needs attention' and substr(l.cause, 1, 10) = '` + PartCause + `')
-			and l.lane in (select case when replace(r.lane, '/', '') = r.lane then r.lane else substr(r.lane, 1, length(r.lane) - 25) end
+			and l.lane in (select case when substr(r.lane, length(r.lane) - 24, 1) = '/' then substr(r.lane, 1, length(r.lane) - 25) else r.lane end
 				from runs r where r.kind = 'workflow' and r.status = 'active'))`
 	}
 	return `(l.state <> 'Stopped' and l.lane in (select r.lane from runs r where r.kind = '` + string(kind) + `' and r.status = 'active'))`

@@ -22,6 +22,6 @@ const PartCause = "partition "
 
 // Lanes of partitions, spelled like the index runs_part.
 const (
-	isPart     = "kind = 'workflow' and replace(lane, '/', '') <> lane"
+	isPart     = "kind = 'workflow' and substr(lane, length(lane) - 24, 1) = '/'"
 	baseOfPart = "substr(lane, 1, length(lane) - 25)" // partID and the slash
 )
