@@ -254,6 +254,11 @@ func (s *Service) Delete(ctx context.Context, tx *store.Tx, name, by string) err
 			return err
 		}
 	}
+	if w.Partitioned {
+		if err := partitionstore.In(tx).Close(ctx, w.ID); err != nil {
+			return err
+		}
+	}
 	if err := workflowstore.In(tx).DeleteWorkflow(ctx, w); err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func (b *jobBoard) take() {
 	b.k.t.Helper()
 	for ; b.read < len(b.k.armed.specs); b.read++ {
 		spec := b.k.armed.specs[b.read]
-		if spec.Task != TaskName {
+		if spec.Task != TaskName && spec.Task != PartName {
 			continue
 		}
 		var p jobPayload

@@ -16,18 +16,18 @@ import (
 	"github.com/pawlrun/pawl/internal/tool"
 )
 
-func (k *kit) why(name string) (y lane.Why) {
+func (k *kit) why() (y lane.Why) {
 	k.t.Helper()
-	y, err := k.s.Why(k.t.Context(), lane.Viewer{}, name, time.Time{})
+	y, err := k.s.Why(k.t.Context(), lane.Viewer{}, "shop", time.Time{})
 	if err != nil {
 		k.t.Fatal(err)
 	}
 	return y
 }
 
-func gateOf(y lane.Why, name string) lane.Gate {
+func partsGate(y lane.Why) lane.Gate {
 	for _, g := range y.Gates {
-		if g.Name == name {
+		if g.Name == "partitions" {
 			return g
 		}
 	}
@@ -61,17 +61,17 @@ func TestAPartitionThatFailsHoldsBackNobodyElse(t *testing.T) {
 		if got := k.desk.things(); !slices.Equal(got, []string{"b1", "b2"}) {
 			t.Errorf("orders: %v", got)
 		}
-		y := k.why("shop")
+		y := k.why()
 		if y.State != run.NeedsAttention || y.Issue != run.IssueFixesUsedUp || !strings.HasPrefix(y.Sentence, `Partition "a" of order: The script failed`) || !strings.Contains(y.Sentence, "cannot read a1") {
 			t.Errorf("the workflow is %s (%s): %s", y.State, y.Issue, y.Sentence)
 		}
-		if y.Next != "Its other partitions continue; this one does nothing until then." || gateOf(y, "partitions").Text != "Of its partitions 1 needs attention." {
+		if y.Next != "Its other partitions continue; this one does nothing until then." || partsGate(y).Text != "Of its partitions 1 needs attention." {
 			t.Errorf("next: %s, gates: %+v", y.Next, y.Gates)
 		}
 		k.send(w, "c", "c1")
 		b.finish()
 		k.checkParts(w, 0)
-		if y := k.why("shop"); !strings.HasSuffix(y.Sentence, " Another partition needs attention, too.") {
+		if y := k.why(); !strings.HasSuffix(y.Sentence, " Another partition needs attention, too.") {
 			t.Errorf("with two: %s", y.Sentence)
 		}
 		k.deploy("shop", "2", shopDefinition())
@@ -80,7 +80,7 @@ func TestAPartitionThatFailsHoldsBackNobodyElse(t *testing.T) {
 		if got := k.desk.things(); !slices.Equal(got, []string{"a1", "a2", "b1", "b2", "c1"}) {
 			t.Errorf("orders after a new version: %v\n%v", got, k.story(w))
 		}
-		if y := k.why("shop"); y.State != run.Idle || y.Sentence != "" {
+		if y := k.why(); y.State != run.Idle || y.Sentence != "" {
 			t.Errorf("after a new version: %s: %s", y.State, y.Sentence)
 		}
 	})
@@ -115,7 +115,7 @@ func TestAPartitionWaitsForItsOwnApproval(t *testing.T) {
 			}
 			of[name] = runs[0].ID
 		}
-		if y := k.why("shop"); y.Issue != run.IssueApproval || y.Do != "pawl approve "+of["a"] || !strings.Contains(y.Sentence, "2 other partitions need attention") {
+		if y := k.why(); y.Issue != run.IssueApproval || y.Do != "pawl approve "+of["a"] || !strings.Contains(y.Sentence, "2 other partitions need attention") {
 			t.Errorf("%s: %s, do %s", y.Issue, y.Sentence, y.Do)
 		}
 		k.write(func(ctx context.Context, tx *store.Tx) error { return k.s.Approve(ctx, tx, of["b"], "", false, "ann") })
@@ -168,7 +168,7 @@ func TestAnUnknownOutcomeIsThatOfItsPartition(t *testing.T) {
 		k.send(w, "b", "b1")
 		b.run()
 		k.checkParts(w, 0)
-		if y := k.why("shop"); y.State != run.Running || y.Issue != run.IssueReconciling || !strings.HasPrefix(y.Sentence, `Partition "a" of order: The outcome`) || y.NextAt.IsZero() {
+		if y := k.why(); y.State != run.Running || y.Issue != run.IssueReconciling || !strings.HasPrefix(y.Sentence, `Partition "a" of order: The outcome`) || y.NextAt.IsZero() {
 			t.Errorf("%s (%s): %s, next %s", y.State, y.Issue, y.Sentence, y.NextAt)
 		}
 		if got := k.desk.things(); !slices.Equal(got, []string{"a1", "b1"}) {
@@ -180,7 +180,7 @@ func TestAnUnknownOutcomeIsThatOfItsPartition(t *testing.T) {
 		k.checkParts(w, 0)
 		runs := k.runsOf(w, "a")
 		open := runs[len(runs)-1]
-		if y := k.why("shop"); y.Issue != run.IssueOutcomeUnknown || open.Status != pawl.StatusPausedReconciliation {
+		if y := k.why(); y.Issue != run.IssueOutcomeUnknown || open.Status != pawl.StatusPausedReconciliation {
 			t.Fatalf("%s: %s; run %s", y.Issue, y.Sentence, open.Status)
 		}
 		k.write(func(ctx context.Context, tx *store.Tx) error {
@@ -214,7 +214,7 @@ func TestAPartitionThatBacksOffGivesItsPlaceAway(t *testing.T) {
 		if got := k.desk.things(); !slices.Equal(got, []string{"b1"}) {
 			t.Errorf("orders: %v", got)
 		}
-		if y := k.why("shop"); y.State != run.Running || y.Issue != run.IssueBackingOff || y.NextAt.IsZero() {
+		if y := k.why(); y.State != run.Running || y.Issue != run.IssueBackingOff || y.NextAt.IsZero() {
 			t.Errorf("%s (%s): %s", y.State, y.Issue, y.Sentence)
 		}
 		k.desk.refuse = nil

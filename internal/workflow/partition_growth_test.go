@@ -80,9 +80,9 @@ func TestNoStepReadsAllPartitions(t *testing.T) {
 			t.Fatalf("orders: %v", k.desk.things())
 		}
 		k.checkCosts(h)
-		y := k.why("shop")
-		if want := "Of its partitions"; !strings.HasPrefix(gateOf(y, "partitions").Text, want) || !strings.Contains(gateOf(y, "partitions").Text, "1000 or more need attention") {
-			t.Errorf("gate: %s", gateOf(y, "partitions").Text)
+		y := k.why()
+		if want := "Of its partitions"; !strings.HasPrefix(partsGate(y).Text, want) || !strings.Contains(partsGate(y).Text, "1000 or more need attention") {
+			t.Errorf("gate: %s", partsGate(y).Text)
 		}
 	})
 }

@@ -101,7 +101,7 @@ func TestEventsWithoutAPartitionHoldBackNobodyElse(t *testing.T) {
 				if got := k.desk.things(); !slices.Equal(got, []string{"a1"}) {
 					t.Errorf("orders: %v", got)
 				}
-				y := k.why("shop")
+				y := k.why()
 				if y.State != run.NeedsAttention || !strings.HasPrefix(y.Sentence, "Events of order without a partition: The script failed") ||
 					!strings.Contains(y.Sentence, `event "bad" of topic "in" has no partition`) || !strings.Contains(y.Sentence, c.says) {
 					t.Errorf("%s: %s", y.State, y.Sentence)
@@ -114,7 +114,7 @@ func TestEventsWithoutAPartitionHoldBackNobodyElse(t *testing.T) {
 				k.resume("shop")
 				b.finish()
 				k.checkParts(w, 0)
-				if y := k.why("shop"); y.State != run.Idle {
+				if y := k.why(); y.State != run.Idle {
 					t.Errorf("at last: %s: %s", y.State, y.Sentence)
 				}
 			})

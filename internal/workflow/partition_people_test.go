@@ -44,7 +44,7 @@ func TestAPauseStopsAllPartitions(t *testing.T) {
 			t.Errorf("orders of a paused workflow: %v", got)
 		}
 		k.checkParts(w, 0)
-		if y := k.why("shop"); y.State != run.Stopped {
+		if y := k.why(); y.State != run.Stopped {
 			t.Errorf("%s: %s", y.State, y.Sentence)
 		}
 		k.resume("shop")
@@ -178,6 +178,12 @@ func TestDeleteEndsAllPartitions(t *testing.T) {
 		if got := k.desk.things(); !slices.Equal(got, []string{"a1"}) {
 			t.Errorf("orders of a deleted workflow: %v", got)
 		}
+		k.read(func(ctx context.Context, tx *store.Tx) error {
+			if c, err := partitionstore.In(tx).Count(ctx, w.ID); err != nil || c != (partitionstore.Counts{}) {
+				t.Errorf("partitions of a deleted workflow: %+v (%v)", c, err)
+			}
+			return nil
+		})
 		again := k.deploy("shop", "1", shopDefinition())
 		b = newBoard(k)
 		k.send(again, "a", "a3")

@@ -25,7 +25,7 @@ func (s *Service) armPart(ctx context.Context, tx *store.Tx, w workflowstore.Wor
 		return err
 	}
 	key := jobKey(runstore.PartLane(w.Lane, id))
-	_, err = s.jobs.EnqueueTx(ctx, tx, store.JobSpec{Task: TaskName, Payload: payload, RunAt: at, Key: key, KeyMode: store.Earliest, Lane: key, Trace: telemetry.Requested(ctx)})
+	_, err = s.jobs.EnqueueTx(ctx, tx, store.JobSpec{Task: PartName, Payload: payload, RunAt: at, Key: key, KeyMode: store.Earliest, Lane: key, Trace: telemetry.Requested(ctx)})
 	return err
 }
 

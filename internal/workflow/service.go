@@ -91,6 +91,10 @@ type Service struct {
 // TaskName is the task of the job that a lane has.
 const TaskName = "pawl.workflow"
 
+// PartName is the task of the job that a partition has. It is another one, so that a
+// process of a release without partitions does not take it for the workflow's own.
+const PartName = "pawl.workflow.partition"
+
 // New makes a service. Attach must follow before it is used.
 func New(cfg Options) (*Service, error) {
 	if cfg.DB == nil || cfg.Ledger == nil || cfg.Scripts == nil {
@@ -132,6 +136,7 @@ func (s *Service) Attach(jobs lane.Jobs) { s.jobs = jobs }
 func (s *Service) Tasks() map[string]queue.Task {
 	return map[string]queue.Task{
 		TaskName:     {Run: s.run, Internal: true, Backoff: lane.Backoff},
+		PartName:     {Run: s.run, Internal: true, Backoff: lane.Backoff},
 		SweepName:    s.sweepTask(),
 		ContinueName: lane.ContinueTask(s.proceed),
 		WakeName:     s.wakeTask(), // once at every start: consumers that left events, and runs that wait for a connection

@@ -97,7 +97,7 @@ func (e *session) loop(ctx context.Context) (until time.Time, err error) {
 func (e *session) steps(ctx context.Context) (until time.Time, err error) {
 	begun, conflicts := time.Now(), 0
 	for n := 0; ; n++ {
-		spent := n == sessionSteps || time.Since(begun) > sessionTime
+		spent := n >= sessionSteps || time.Since(begun) > sessionTime
 		if e.claim.Stopping() || spent && e.partID == "" {
 			return time.Now(), nil
 		}
@@ -105,29 +105,15 @@ func (e *session) steps(ctx context.Context) (until time.Time, err error) {
 		if err != nil {
 			return time.Time{}, err
 		}
-		if e.partID != "" && (spent || st.do == actWait) {
-			switch err := e.rest(ctx, v, st); {
-			case err == nil:
-				return st.until, nil
-			case errors.Is(err, pawl.ErrConflict) && !errors.Is(err, pawl.ErrLeaseLost) && conflicts < maxConflicts:
-				conflicts++
-				continue
-			default:
-				return time.Time{}, err
-			}
-		}
-		if e.partID == "" && v.workflow.Partitioned {
-			switch more, err := e.sort(ctx, v); {
-			case errors.Is(err, pawl.ErrConflict) && !errors.Is(err, pawl.ErrLeaseLost) && conflicts < maxConflicts:
-				conflicts++
-				continue
-			case err != nil:
-				return time.Time{}, err
-			case more && e.cfg.Halt().Active():
-				return time.Time{}, cmp.Or(e.settleOnce(ctx, v), queue.ErrHalted)
-			case more && st.do == actWait:
-				continue
-			}
+		over, again, err := e.partSteps(ctx, v, st, spent)
+		switch {
+		case errors.Is(err, pawl.ErrConflict) && !errors.Is(err, pawl.ErrLeaseLost) && conflicts < maxConflicts:
+			conflicts++
+			continue
+		case over || err != nil:
+			return st.until, err
+		case again:
+			continue
 		}
 		if st.do == actWait {
 			if err := e.stopWaiting(ctx, v); err != nil {
@@ -141,6 +127,9 @@ func (e *session) steps(ctx context.Context) (until time.Time, err error) {
 		if until, waits, err := e.awaitFresh(ctx, v, st); err != nil || waits {
 			if err == nil && e.partID != "" {
 				err = e.leave(ctx, v, until, false)
+			}
+			if errors.Is(err, pawl.ErrConflict) && !errors.Is(err, pawl.ErrLeaseLost) {
+				return time.Now(), nil // the workflow was changed at this moment
 			}
 			return until, err
 		}
@@ -157,6 +146,23 @@ func (e *session) steps(ctx context.Context) (until time.Time, err error) {
 			return time.Time{}, err
 		}
 	}
+}
+
+// partSteps are what partitions make of a step: one that has nothing to do, or worked
+// for long enough, leaves its place, which ends its session; the workflow's own lane
+// sorts, and looks again if there is more to sort and nothing else to do.
+func (e *session) partSteps(ctx context.Context, v *view, st step, spent bool) (over, again bool, err error) {
+	switch {
+	case e.partID != "" && (spent || st.do == actWait):
+		return true, false, e.rest(ctx, v, st)
+	case e.partID != "" || !v.workflow.Partitioned:
+		return false, false, nil
+	}
+	more, err := e.sort(ctx, v)
+	if err == nil && more && e.cfg.Halt().Active() {
+		err = cmp.Or(e.settleOnce(ctx, v), queue.ErrHalted)
+	}
+	return false, more && st.do == actWait, err
 }
 
 // next looks and chooses.

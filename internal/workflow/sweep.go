@@ -136,7 +136,7 @@ const partitionsKept = 7 * 24 * time.Hour
 // that are done.
 func (s *Service) sweepParts(ctx context.Context) error {
 	return s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		unarmed, err := partitionstore.In(tx).Unarmed(ctx, TaskName, sweepBatch)
+		unarmed, err := partitionstore.In(tx).Unarmed(ctx, PartName, sweepBatch)
 		if err != nil {
 			return err
 		}

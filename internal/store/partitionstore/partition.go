@@ -193,6 +193,16 @@ func (tx Tx) Count(ctx context.Context, workflowID string) (c Counts, err error)
 	return c, nil
 }
 
+// Close ends the partitions of a workflow that is deleted. They are forgotten later.
+func (tx Tx) Close(ctx context.Context, workflowID string) error {
+	_, err := tx.Exec(ctx, `update partitions set open = 0, place = 0, next_at = null, wake_at = null, state = null, cleared_run = null, rejected_run = null,
+		issue = '', attention = 0, issue_since = null, updated_at = $2 where workflow_id = $1`, workflowID, store.Millis(tx.Now))
+	if err != nil {
+		return fmt.Errorf("close partitions: %w", err)
+	}
+	return nil
+}
+
 // Forget removes up to limit partitions that were done before an instant and
 // keep nothing.
 func (tx Tx) Forget(ctx context.Context, before time.Time, limit int) (int64, error) {

@@ -2,11 +2,8 @@ package runstore
 
 import "strings"
 
-// The lane of a partition of a workflow is that of the workflow, a slash and an id of
-// so many characters. No other lane of a workflow has a slash.
-const partID = 24
-
-// PartLane is the lane of a partition.
+// PartLane is the lane of a partition of a workflow: that of the workflow, a slash and
+// an id of 24 characters. No other lane of a workflow has a slash.
 func PartLane(lane, id string) string { return lane + "/" + id }
 
 // BaseLane is the lane of the workflow that a lane of one of its partitions belongs
@@ -23,5 +20,5 @@ const PartCause = "partition "
 // Lanes of partitions, spelled like the index runs_part.
 const (
 	isPart     = "kind = 'workflow' and substr(lane, length(lane) - 24, 1) = '/'"
-	baseOfPart = "substr(lane, 1, length(lane) - 25)" // partID and the slash
+	baseOfPart = "substr(lane, 1, length(lane) - 25)" // the slash and the id
 )
