@@ -67,7 +67,7 @@ func (e *session) settleOnce(ctx context.Context, v *view) error {
 	if r.Attention != nil {
 		now.cause = r.Attention.Cause
 	}
-	if e.memory.settled == now {
+	if e.memory.settled == now && !v.workflow.Partitioned { // whose partitions write the row too
 		return nil
 	}
 	var known runstore.Lane
