@@ -41,7 +41,7 @@ var layers = [][]string{
 	{
 		"internal/store/workflowstore", "internal/store/eventstore", "internal/store/mutationstore", "internal/store/sourcestore", "internal/store/quotastore",
 		"internal/store/schedulestore", "internal/store/executionstore", "internal/store/grantstore", "internal/store/userstore", "internal/store/prunestore",
-		"internal/store/calendarstore", "internal/store/hookstore", "internal/store/gaugestore", "internal/store/workerstore", "internal/store/needstore",
+		"internal/store/calendarstore", "internal/store/hookstore", "internal/store/gaugestore", "internal/store/workerstore", "internal/store/needstore", "internal/store/partitionstore",
 	},
 	{"internal/store/runstore"},
 	{"internal/store", "internal/definition", "internal/budget", "internal/run", "internal/when", "internal/retention", "examples"},
@@ -69,6 +69,7 @@ var neighbours = map[string]string{
 // that owns them, and the surfaces. Runs are in all lanes, so all may.
 var rooms = map[string][]string{
 	"internal/store/workflowstore":  {"internal/workflow", "internal/api", "internal/web"},
+	"internal/store/partitionstore": {"internal/workflow", "internal/api"},
 	"internal/store/eventstore":     {"internal/workflow", "internal/api", "internal/server", "internal/cli", "internal/prune"},
 	"internal/store/mutationstore":  {"internal/workflow", "internal/api"},
 	"internal/store/sourcestore":    {"internal/source", "internal/api", "internal/web"},

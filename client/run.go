@@ -39,6 +39,7 @@ type RunDetail struct {
 	Run
 	RunAnswers
 	ScheduleRunDetail
+	Partition string        `json:"partition,omitempty" example:"acme" doc:"Of a run of a workflow: the partition that it is of; absent: none."`
 	Chain     []RunSummary  `json:"chain" nullable:"false" doc:"The whole chain of retries that it belongs to, the newest first."`
 	Mutations []RunMutation `json:"mutations" nullable:"false" doc:"All its calls, in their order. All but the last one did not happen."`
 	Logs      []LogLine     `json:"logs" nullable:"false" doc:"What its handler logged."`

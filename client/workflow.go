@@ -59,6 +59,9 @@ type DeclaredConsumer struct {
 	Publishes []string `json:"publishes" nullable:"false"`
 	HasMutate bool     `json:"hasMutate"`
 	HasNext   bool     `json:"hasNext"`
+
+	Partition      string `json:"partition,omitempty" example:"payload.customerId" doc:"The path of the field that says the partition of an event, or function if a function of the script does; absent: it has no partitions."`
+	PartitionLimit int    `json:"partitionLimit,omitempty" example:"10" doc:"How many partitions are at work at once; absent: it has no partitions."`
 }
 
 // WorkflowProducer is when a producer runs.

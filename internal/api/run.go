@@ -140,6 +140,9 @@ func (a *API) runDetail(ctx context.Context, tx *store.Tx, id string) (client.Ru
 		return client.RunDetail{}, err
 	}
 	out.Progress = progress[id]
+	if out.Partition, err = partitionOf(ctx, tx, &r); err != nil {
+		return client.RunDetail{}, err
+	}
 	if out.ScheduleRunDetail, err = a.scheduleRunDetail(ctx, tx, &r); err != nil {
 		return client.RunDetail{}, err
 	}

@@ -29,7 +29,10 @@ func configOf(c *workflow.Config) client.WorkflowConfig {
 		out.Producers = append(out.Producers, client.DeclaredProducer{Name: p.Name, Publishes: orEmpty(p.Publishes), Schedule: client.DeclaredSchedule(p.Schedule)})
 	}
 	for _, k := range c.Consumers {
-		out.Consumers = append(out.Consumers, client.DeclaredConsumer{Name: k.Name, Subscribe: orEmpty(k.Subscribe), Publishes: orEmpty(k.Publishes), HasMutate: k.HasMutate, HasNext: k.HasNext})
+		partition, limit := k.PartitionWords()
+		out.Consumers = append(out.Consumers, client.DeclaredConsumer{
+			Name: k.Name, Subscribe: orEmpty(k.Subscribe), Publishes: orEmpty(k.Publishes), HasMutate: k.HasMutate, HasNext: k.HasNext, Partition: partition, PartitionLimit: limit,
+		})
 	}
 	return out
 }

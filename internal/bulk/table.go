@@ -8,6 +8,8 @@ var tables = map[string]bool{ //nolint:gochecknoglobals // a constant table
 	"graph_questions": true, "hook_deliveries": true, "idempotency_keys": true, "inputs": true, "job_history": true, "job_results": true, "jobs": true, "mutation_inputs": true,
 	"mutations": true, "repairs": true, "_rejects": true, "read_contents": true, "run_logs": true, "run_reads": true, "runs": true, "schedule_runs": true, "source_runs": true,
 
+	// Those of a week.
+	"partitions": true,
 	// Message ids are never forgotten.
 	"event_tombs": true,
 	// Days of accounts and grants; a year of ten thousand schedules is millions.
@@ -16,7 +18,7 @@ var tables = map[string]bool{ //nolint:gochecknoglobals // a constant table
 	"backfills": true, "calendar_versions": true, "schedule_versions": true, "source_versions": true, "workflow_versions": true,
 
 	// A row for each lane, handler, topic, method or need that is defined.
-	"approval_rules": false, "calendars": false, "execution_grants": false, "handler_state": false, "hooks": false, "lanes": false, "needs": false, "producer_schedules": false, "retries": false,
+	"approval_rules": false, "calendars": false, "execution_grants": false, "handler_state": false, "hooks": false, "lanes": false, "needs": false, "partition_sorts": false, "producer_schedules": false, "retries": false,
 	"schedules": false, "source_definitions": false, "source_state": false, "topics": false, "worker_starts": false, "worker_tasks": false, "workflow_rights": false, "workflows": false,
 	// A row for each person, token, domain, node or run that is under way.
 	"billing_accounts": false, "buckets": false, "charge_reservations": false, "job_leases": false, "nodes": false, "promotions": false, "rate_limiter_state": false,

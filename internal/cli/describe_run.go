@@ -33,6 +33,9 @@ func describeRun(raw json.RawMessage, now time.Time) (string, error) {
 	}
 	d.gap()
 	d.line("Status", r.Status)
+	if r.Partition != "" {
+		d.line("Partition", strconv.Quote(r.Partition)) // it comes from an event
+	}
 	d.line("Phases", phaseWords(r))
 	d.line("Trigger", triggerWords(r.Trigger))
 	d.instant("For", r.ScheduledFor.Time)

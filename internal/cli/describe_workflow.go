@@ -97,6 +97,9 @@ func describeConsumers(d *description, w client.Workflow) {
 		if c.HasNext {
 			phases += ", next"
 		}
+		if c.Partition != "" {
+			phases += fmt.Sprintf("; apart by %s, %d at once", c.Partition, c.PartitionLimit)
+		}
 		rows = append(rows, []string{
 			c.Name, strings.Join(c.Subscribe, ", "), phases, orDash(strings.Join(c.Publishes, ", ")), relative(states[c.Name].WakeAt.Time, d.now),
 		})

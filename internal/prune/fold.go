@@ -21,7 +21,7 @@ type handler struct {
 	name string
 }
 
-func handlerOf(r prunestore.Run) handler { return handler{laneOfRun(r), r.Handler} }
+func handlerOf(r prunestore.Run) handler { return handler{ownLane(r), r.Handler} }
 
 // foldWalk goes through the runs of all lanes that are an hour old. Those that are
 // older than their lane keeps idle runs are left to the walk that removes them.
@@ -64,7 +64,7 @@ func decideFold(ctx context.Context, tx prunestore.Tx, p *pass, at span) (step, 
 			f.grow(&into, r.CreatedAt)
 			p.open[h] = into
 			f.gone = append(f.gone, r.ID)
-			s.removed = append(s.removed, Removed{Kind: at.kind, Lane: h.lane, Rows: 1, Bytes: r.Bytes, Oldest: r.CreatedAt})
+			s.removed = append(s.removed, Removed{Kind: at.kind, Lane: laneOfRun(r), Rows: 1, Bytes: r.Bytes, Oldest: r.CreatedAt})
 		default:
 			f.grow(&r, r.CreatedAt)
 			p.open[h] = r

@@ -10,6 +10,7 @@ import (
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store/eventstore"
 	"github.com/pawlrun/pawl/internal/store/prunestore"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
 // oldRuns reads runs of a kind, or of a lane of it, behind a place.
@@ -39,9 +40,18 @@ func openAmong(ctx context.Context, tx prunestore.Tx, ids []string) (map[string]
 	return out, err
 }
 
+// laneOfRun is the lane that a run belongs to as people know it: that of the workflow
+// for one of a partition.
 func laneOfRun(r prunestore.Run) retention.Lane {
-	return retention.Lane{Kind: r.Kind, Lane: r.Lane}
+	if r.Kind == pawl.KindWorkflow {
+		base, _ := runstore.BaseLane(r.Lane)
+		return retention.Lane{Kind: r.Kind, Lane: base}
+	}
+	return ownLane(r)
 }
+
+// ownLane is the lane in which a run is one after the other with those beside it.
+func ownLane(r prunestore.Run) retention.Lane { return retention.Lane{Kind: r.Kind, Lane: r.Lane} }
 
 func decideReads(ctx context.Context, tx prunestore.Tx, p *pass, at span) (step, error) {
 	return p.decideParts(ctx, tx, at, prunestore.Tx.SizeOfReads, prunestore.Tx.DeleteReads)
@@ -63,7 +73,7 @@ func (p *pass) decideParts(ctx context.Context, tx prunestore.Tx, at span,
 	}
 	var ids []string
 	for _, r := range list {
-		f, err := p.facts(ctx, tx.Tx, laneOfRun(r))
+		f, err := p.facts(ctx, tx.Tx, ownLane(r))
 		if err != nil {
 			return s, err
 		}

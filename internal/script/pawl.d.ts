@@ -71,6 +71,16 @@ declare module "pawl" {
     /** Only with next. */
     publishes?: readonly Topic[];
     /**
+     * Which events wait for each other: those of the same partition are taken
+     * one after the other, those of different ones independently. The path of a
+     * field, such as "payload.customerId", or a function of the event alone. A
+     * consumer that says it is the only one of its topics, and its state is that
+     * of each partition.
+     */
+    partition?: string | ((event: Event) => string);
+    /** How many partitions are at work at once; 10 if it is missing, at most 1000. */
+    partitionLimit?: number;
+    /**
      * Chooses events and prepares what is to be done with them. It may read,
      * and changes nothing. Without work it returns no reservations.
      */

@@ -286,14 +286,15 @@
     const owner = known ? definition()?.[group]?.[name] : undefined;
     const fn = owner?.[apply(substring, path, [end + 1])];
     if (start === end || typeof fn !== "function") throw new RealTypeError(`${path} is not a function`);
-    return { __proto__: null, owner, fn };
+    return { __proto__: null, owner, fn, pure: apply(substring, path, [end + 1]) === "partition" };
   }
 
   async function begin(request) {
     try {
-      const { owner, fn } = handler(request.handler);
+      const { owner, fn, pure } = handler(request.handler);
       const { args } = request;
-      const value = await apply(fn, owner, [ctx, args[0], args[1], args[2]]);
+      // What says the partition of an event gets that event and nothing else.
+      const value = await apply(fn, owner, pure ? [args[0]] : [ctx, args[0], args[1], args[2]]);
       if (value === undefined) {
         host("nothing", "");
         return;

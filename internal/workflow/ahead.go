@@ -11,6 +11,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/partitionstore"
 	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
@@ -74,7 +75,7 @@ func (x *execution) askAhead(ctx context.Context, tx *store.Tx, n *news) error {
 	if err := workflowstore.In(tx).AskRevision(ctx, x.id, &n.revision, &n.requested); err != nil {
 		return err
 	}
-	if err := eventstore.In(tx).AskTopicSeqs(ctx, x.id, n.seqs); err != nil {
+	if err := x.askSeqs(ctx, tx, n); err != nil {
 		return err
 	}
 	if x.run.HandlerType != pawl.HandlerConsumer || x.prepared.Reserved() == 0 {
@@ -82,14 +83,33 @@ func (x *execution) askAhead(ctx context.Context, tx *store.Tx, n *news) error {
 	}
 	c, _ := x.config.Consumer(x.run.Handler)
 	if topic, limit, width := x.habit.of(x.run.Handler); limit > 0 && limit <= maxAheadLimit && len(c.Subscribe) == 1 && c.Subscribe[0] == topic {
-		return eventstore.In(tx).AskPeek(ctx, x.id, topic, width, maxAheadBytes, func(events []eventstore.Event, err error) {
+		got := func(events []eventstore.Event, err error) {
 			n.more = len(events) > 0 || errors.Is(err, eventstore.ErrEventsTooLarge)
 			if err == nil {
 				n.foreseen = &foreseen{x.run.Handler, topic, limit, events, n.at}
 			}
-		})
+		}
+		if part, parted := x.takesFrom(); parted {
+			return eventstore.In(tx).AskPeekPart(ctx, x.id, topic, part, width, maxAheadBytes, got)
+		}
+		return eventstore.In(tx).AskPeek(ctx, x.id, topic, width, maxAheadBytes, got)
+	}
+	if part, parted := x.takesFrom(); parted {
+		return eventstore.In(tx).AskPart(ctx, x.id, part, c.Subscribe, func(any bool) { n.more = any })
 	}
 	return eventstore.In(tx).AskPending(ctx, x.id, c.Subscribe, func(any bool) { n.more = any })
+}
+
+// askSeqs asks for the numbers of the topics.
+func (x *execution) askSeqs(ctx context.Context, tx *store.Tx, n *news) error {
+	if x.partID == "" {
+		return eventstore.In(tx).AskTopicSeqs(ctx, x.id, n.seqs)
+	}
+	return partitionstore.In(tx).AskNews(ctx, x.id, x.partID, func(news int64) {
+		for topic := range x.view.seqs {
+			n.seqs[topic] = news
+		}
+	})
 }
 
 // lookAhead keeps what the next step depends on, if all of it is known.
@@ -101,8 +121,19 @@ func (x *execution) lookAhead(n *news, state json.RawMessage) {
 	if n.revision != v.workflow.Revision || n.requested || !x.asBefore() {
 		return
 	}
+	part := v.part
+	if part != nil {
+		now := *part
+		for _, news := range n.seqs {
+			now.News = news
+		}
+		if state != nil {
+			now.State = state
+		}
+		part = &now
+	}
 	x.ahead = &view{
-		workflow: v.workflow, config: v.config, rights: x.rights, schedules: v.schedules, times: v.times, wakes: v.wakes, seqs: n.seqs,
+		part: part, parts: v.parts, workflow: v.workflow, config: v.config, rights: x.rights, schedules: v.schedules, times: v.times, wakes: v.wakes, seqs: n.seqs,
 		row: x.run, newest: ended(x.run), foreseen: n.foreseen, calm: true,
 	}
 }

@@ -120,7 +120,7 @@ func (x *execution) ask(ctx context.Context, h *host) error {
 		if err != nil {
 			return runstore.Run{}, err
 		}
-		return paused, x.settleLane(ctx, tx, x.id)
+		return paused, x.settleView(ctx, tx, x.view)
 	})
 	if err != nil {
 		return fmt.Errorf("ask about run %s: %w", x.run.ID, err)

@@ -119,6 +119,7 @@ func (c *checker) checkAcrossHandlers(config Config) {
 			c.fault(h.at(), "give one of them another name", "%sa producer has the same name", h.who())
 		}
 	}
+	c.checkPartitions(config)
 	if c.topics == nil || c.unsure {
 		return // one mistake in a consumer would be told of every producer too
 	}

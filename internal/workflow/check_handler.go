@@ -104,9 +104,10 @@ func (c *checker) consumer(h declaredHandler) Consumer {
 	if h.fields.fields == nil {
 		return k // it is no object, which has been told
 	}
-	c.fields(h.at(), h.who(), h.fields, "subscribe", "publishes", "prepare", "mutate", "next", "description")
+	c.fields(h.at(), h.who(), h.fields, "subscribe", "publishes", "partition", "partitionLimit", "prepare", "mutate", "next", "description")
 	k.Subscribe = c.topicList(h, "subscribe", true)
 	k.Publishes = c.topicList(h, "publishes", false)
+	c.partition(h, &k)
 	c.function(h, "prepare", true)
 	k.HasMutate = c.function(h, "mutate", false)
 	k.HasNext = c.function(h, "next", false)

@@ -86,6 +86,9 @@ func choose(v *view, l *memory, oldest func(topics []string) (map[string]int64, 
 	if st, decided := v.chooseForRun(); decided {
 		return st, nil
 	}
+	if v.part != nil && v.part.RejectedRun != "" {
+		return step{do: actWait, reason: "run " + v.part.RejectedRun + " was rejected"}, nil
+	}
 	due := v.dueProducer()
 	if due.do == actProduce && l.inRow >= consumersInRow {
 		due.reason += fmt.Sprintf(", and %d consumers ran before it", l.inRow)
@@ -217,6 +220,9 @@ func (v *view) chooseConsumer(l *memory, oldest func([]string) (map[string]int64
 	var list []candidate
 	var next time.Time
 	for _, c := range v.config.Consumers {
+		if !v.runs(c) {
+			continue
+		}
 		wake := v.wakes[c.Name]
 		st := step{do: actConsume, handler: c.Name}
 		switch {

@@ -13,6 +13,7 @@ import (
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/eventstore"
 	"github.com/pawlrun/pawl/internal/store/mutationstore"
+	"github.com/pawlrun/pawl/internal/store/partitionstore"
 	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
@@ -120,9 +121,22 @@ func (s *Service) endRun(ctx context.Context, tx *store.Tx, r runstore.Run) (run
 	return cancelled, mutationstore.In(tx).DropApproval(ctx, r.ID)
 }
 
-// cancelActive cancels the active run of a lane if nothing was sent yet.
+// cancelActive cancels the active runs of a workflow of which nothing was sent yet.
 func (s *Service) cancelActive(ctx context.Context, tx *store.Tx, w workflowstore.Workflow) error {
-	r, err := runstore.In(tx).ActiveRun(ctx, pawl.KindWorkflow, w.Lane)
+	lanes, err := s.lanesOf(ctx, tx, w)
+	if err != nil {
+		return err
+	}
+	for _, lane := range lanes {
+		if err := s.cancelActiveIn(ctx, tx, lane); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Service) cancelActiveIn(ctx context.Context, tx *store.Tx, lane string) error {
+	r, err := runstore.In(tx).ActiveRun(ctx, pawl.KindWorkflow, lane)
 	if errors.Is(err, pawl.ErrNotFound) {
 		return nil
 	}
@@ -131,7 +145,7 @@ func (s *Service) cancelActive(ctx context.Context, tx *store.Tx, w workflowstor
 	}
 	switch _, err := s.endRun(ctx, tx, r); {
 	case err == nil:
-		tx.AfterCommit(func() { s.withdraw(w.ID, r.ID) })
+		tx.AfterCommit(func() { s.withdraw(r.ID) })
 		return nil
 	case errors.Is(err, pawl.ErrConflict), errors.Is(err, pawl.ErrLeaseLost): // it goes on, or is recovered
 		return nil
@@ -153,8 +167,12 @@ func (s *Service) Resume(ctx context.Context, tx *store.Tx, name, by string) (bo
 	if err != nil {
 		return false, err
 	}
-	halted := v.newest.Status != pawl.StatusActive && run.Halts(v.newest, v.exhausted()) && !v.waitsForAnswer() && !run.Unresolved(v.newest.Ledger)
-	if w.Desired == desiredActive && !halted {
+	halted := v.resumable()
+	parts, err := s.resumeParts(ctx, tx, w)
+	if err != nil {
+		return false, err
+	}
+	if w.Desired == desiredActive && !halted && len(parts) == 0 {
 		return false, nil
 	}
 	if w.Desired != desiredActive {
@@ -171,7 +189,49 @@ func (s *Service) Resume(ctx context.Context, tx *store.Tx, name, by string) (bo
 		return false, err
 	}
 	s.cfg.Emit(tx, lane.Change{Ref: refOf(name), What: "resumed"})
+	for _, p := range parts {
+		if p.workflow, err = workflowstore.In(tx).GetWorkflow(ctx, w.ID); err != nil {
+			return false, err
+		}
+		if err := s.changedView(ctx, tx, p); err != nil {
+			return false, err
+		}
+	}
 	return true, s.changed(ctx, tx, w)
+}
+
+// resumable reports whether the newest run stopped for something that a person can say
+// is mended.
+func (v *view) resumable() bool {
+	return v.newest.Status != pawl.StatusActive && run.Halts(v.newest, v.exhausted()) && !v.waitsForAnswer() && !run.Unresolved(v.newest.Ledger)
+}
+
+// resumeParts says the same of every partition of a workflow, and lets those go on of
+// which a run was rejected. It returns them.
+func (s *Service) resumeParts(ctx context.Context, tx *store.Tx, w workflowstore.Workflow) (list []*view, err error) {
+	parts, err := s.openParts(ctx, tx, w)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range parts {
+		v, err := s.loadPart(ctx, tx, w, p.ID)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case p.RejectedRun != "":
+			err = partitionstore.In(tx).SetRejected(ctx, w.ID, p.ID, "")
+		case v.resumable() && !v.cleared():
+			err = setCleared(ctx, tx, v)
+		default:
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	return list, nil
 }
 
 // Delete removes a workflow, in the caller's transaction: its name is free and
@@ -186,18 +246,25 @@ func (s *Service) Delete(ctx context.Context, tx *store.Tx, name, by string) err
 	if err := s.cancelActive(ctx, tx, w); err != nil {
 		return err
 	}
-	v, err := s.load(ctx, tx, w.ID)
+	views, err := s.allViews(ctx, tx, w)
 	if err != nil {
 		return err
 	}
-	switch {
-	case v.newest.Status == pawl.StatusActive:
-		return lane.Refuse(op, ReasonRunActive, fmt.Sprintf("a run of workflow %q is active and has sent something already", name), "Try again when it has ended.")
-	case run.Unresolved(v.newest.Ledger):
-		return lane.Refuse(op, "outcome_unknown", fmt.Sprintf("the outcome of a call of workflow %q is unknown", name), "Resolve run "+v.row.ID+" first.")
+	for _, v := range views {
+		switch {
+		case v.newest.Status == pawl.StatusActive:
+			return lane.Refuse(op, ReasonRunActive, fmt.Sprintf("a run of workflow %q is active and has sent something already", name), "Try again when it has ended.")
+		case run.Unresolved(v.newest.Ledger):
+			return lane.Refuse(op, "outcome_unknown", fmt.Sprintf("the outcome of a call of workflow %q is unknown", name), "Resolve run "+v.row.ID+" first.")
+		}
+		if err := s.endWaiting(ctx, tx, v); err != nil {
+			return err
+		}
 	}
-	if err := s.endWaiting(ctx, tx, v); err != nil {
-		return err
+	if w.Partitioned {
+		if err := partitionstore.In(tx).Close(ctx, w.ID); err != nil {
+			return err
+		}
 	}
 	if err := workflowstore.In(tx).DeleteWorkflow(ctx, w); err != nil {
 		return err
@@ -208,6 +275,28 @@ func (s *Service) Delete(ctx context.Context, tx *store.Tx, name, by string) err
 	tx.AfterCommit(func() { s.forget(w.ID) })
 	s.cfg.Emit(tx, lane.Change{Ref: refOf(name), What: "deleted"})
 	return tx.Audit(ctx, by, "workflow.delete", "workflow:"+name, nil)
+}
+
+// allViews reads the view of a workflow and those of its partitions that may have
+// something left to do.
+func (s *Service) allViews(ctx context.Context, tx *store.Tx, w workflowstore.Workflow) ([]*view, error) {
+	own, err := s.load(ctx, tx, w.ID)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := s.openParts(ctx, tx, w)
+	if err != nil {
+		return nil, err
+	}
+	list := []*view{own}
+	for _, p := range parts {
+		v, err := s.loadPart(ctx, tx, w, p.ID)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	return list, nil
 }
 
 // endWaiting ends a run that waits for a person, and takes back what it asks:
@@ -342,12 +431,18 @@ func (s *Service) cancelTakers(ctx context.Context, tx *store.Tx, w workflowstor
 	if err != nil {
 		return err
 	}
-	active, err := runstore.In(tx).ActiveRun(ctx, pawl.KindWorkflow, w.Lane)
-	switch {
-	case err == nil && active.Phase == pawl.PhasePreparing:
-		runs = append(runs, active.ID)
-	case err != nil && !errors.Is(err, pawl.ErrNotFound):
+	lanes, err := s.lanesOf(ctx, tx, w)
+	if err != nil {
 		return err
+	}
+	for _, lane := range lanes {
+		active, err := runstore.In(tx).ActiveRun(ctx, pawl.KindWorkflow, lane)
+		switch {
+		case err == nil && active.Phase == pawl.PhasePreparing:
+			runs = append(runs, active.ID)
+		case err != nil && !errors.Is(err, pawl.ErrNotFound):
+			return err
+		}
 	}
 	for _, id := range runs {
 		if err := s.cancelRun(ctx, tx, w, id); err != nil {
@@ -365,7 +460,12 @@ func (s *Service) cancelRun(ctx context.Context, tx *store.Tx, w workflowstore.W
 	}
 	_, err = s.endRun(ctx, tx, r)
 	if err == nil {
-		tx.AfterCommit(func() { s.withdraw(w.ID, runID) })
+		tx.AfterCommit(func() { s.withdraw(runID) })
+		if _, part := runstore.BaseLane(r.Lane); part != "" {
+			if err := s.settlePart(ctx, tx, w, part); err != nil {
+				return err
+			}
+		}
 		return workflowstore.In(tx).TouchWorkflow(ctx, w.ID) // events are pending again
 	}
 	if errors.Is(err, pawl.ErrConflict) || errors.Is(err, pawl.ErrLeaseLost) {
@@ -388,12 +488,16 @@ func (s *Service) CancelRun(ctx context.Context, tx *store.Tx, r runstore.Run, b
 	if err != nil {
 		return runstore.Run{}, err
 	}
-	tx.AfterCommit(func() { s.withdraw(w.ID, r.ID) })
+	tx.AfterCommit(func() { s.withdraw(r.ID) })
 	if err := workflowstore.In(tx).TouchWorkflow(ctx, w.ID); err != nil { // events are pending again
 		return runstore.Run{}, err
 	}
 	if err := tx.Audit(ctx, by, "run.cancel", "run:"+r.ID, map[string]string{"workflow": w.Name}); err != nil {
 		return runstore.Run{}, err
 	}
-	return cancelled, s.changed(ctx, tx, w)
+	v, err := s.loadLaneOf(ctx, tx, w, r.Lane)
+	if err != nil {
+		return runstore.Run{}, err
+	}
+	return cancelled, s.changedView(ctx, tx, v)
 }

@@ -39,6 +39,12 @@ type Consumer struct {
 	HasMutate bool     `json:"hasMutate"`
 	HasNext   bool     `json:"hasNext"`
 	AfterCall bool     `json:"afterCall,omitempty"` // mutate has code behind its call, which never runs
+
+	// Partition is the path of the field that says the partition of an event;
+	// PartitionBy says that a function of the script does.
+	Partition      string `json:"partition,omitempty"`
+	PartitionBy    bool   `json:"partitionBy,omitempty"`
+	PartitionLimit int    `json:"partitionLimit,omitempty"` // zero: defaultPartitions
 }
 
 // Schedule says when a producer runs, as the script wrote it: an interval, or

@@ -12,6 +12,7 @@ import (
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/partitionstore"
 	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
@@ -24,6 +25,9 @@ func (x *execution) prepare(ctx context.Context) error {
 	c, ok := x.config.Consumer(x.run.Handler)
 	if !ok {
 		return x.stop(ctx, pawl.ClassInternal, "handler", vanished(x.run))
+	}
+	if p := x.view.part; p != nil && p.Fault != "" {
+		return x.stop(ctx, pawl.ClassLogic, "partition", p.Fault)
 	}
 	x.looked = true
 	h := x.newHost(prepareRules, nil, c.Subscribe)
@@ -69,7 +73,7 @@ func (x *execution) reserve(ctx context.Context, c Consumer, p Prepared) error {
 	}
 	x.prepared = p
 	step := func(ctx context.Context, tx *store.Tx, r runstore.Run) (runstore.Run, error) {
-		if err := eventstore.In(tx).ReserveEvents(ctx, x.id, r.ID, p.reservations()); err != nil {
+		if err := x.reserveEvents(ctx, tx, r.ID, p); err != nil {
 			return runstore.Run{}, err
 		}
 		return x.ledger.Advance(ctx, tx, r, kept, path...)
@@ -82,7 +86,7 @@ func (x *execution) reserve(ctx context.Context, c Consumer, p Prepared) error {
 			if err != nil {
 				return r, err
 			}
-			return r, eventstore.In(tx).ReserveEvents(ctx, x.id, r.ID, p.reservations())
+			return r, x.reserveEvents(ctx, tx, r.ID, p)
 		})
 	} else {
 		err = x.write(ctx, step, store.Lazy)
@@ -91,6 +95,24 @@ func (x *execution) reserve(ctx context.Context, c Consumer, p Prepared) error {
 		return err
 	}
 	return x.cfg.fault("reserved")
+}
+
+// takesFrom is the partition whose events the run can take; without partitions it is
+// all events. A run of the workflow's own lane that is older than the partitions of its
+// consumer leaves theirs alone.
+func (x *execution) takesFrom() (part string, parted bool) {
+	if x.partID != "" {
+		return x.partID, true
+	}
+	c, _ := x.view.config.Consumer(x.run.Handler)
+	return eventstore.Unsorted, c.Partitioned()
+}
+
+func (x *execution) reserveEvents(ctx context.Context, tx *store.Tx, runID string, p Prepared) error {
+	if part, parted := x.takesFrom(); parted {
+		return eventstore.In(tx).ReservePart(ctx, x.id, runID, part, p.reservations())
+	}
+	return eventstore.In(tx).ReserveEvents(ctx, x.id, runID, p.reservations())
 }
 
 // unreserved ends a run that wanted events which cannot be had. If prepare saw
@@ -102,6 +124,11 @@ func (x *execution) unreserved(ctx context.Context) error {
 		return &pawl.Error{Code: pawl.CodeConflict, Op: "reserve events", Msg: "an event that prepare saw is gone"}
 	}
 	why := x.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		if part, parted := x.takesFrom(); parted {
+			if err := eventstore.In(tx).WhyNotOfPart(ctx, x.id, part, x.prepared.reservations()); err != nil {
+				return err
+			}
+		}
 		return eventstore.In(tx).WhyNotReserved(ctx, x.id, x.prepared.reservations())
 	})
 	if !errors.Is(why, pawl.ErrInvalid) {
@@ -202,6 +229,9 @@ func (x *execution) setWake(ctx context.Context, tx *store.Tx, c Consumer) error
 		if now, ok := config.Consumer(c.Name); !ok || !sameTopics(now.Subscribe, c.Subscribe) {
 			return nil
 		}
+	}
+	if x.partID != "" {
+		return partitionstore.In(tx).SetWake(ctx, x.id, x.partID, x.prepared.Wake())
 	}
 	return workflowstore.In(tx).SetWakeAt(ctx, x.id, x.run.Handler, x.prepared.Wake())
 }

@@ -231,7 +231,24 @@ func (s *Service) deploy(ctx context.Context, tx *store.Tx, d Deploy, raw json.R
 // old script, and the new one may use another. Nothing was sent, so what it was
 // about is done afresh.
 func (s *Service) endMistyped(ctx context.Context, tx *store.Tx, w workflowstore.Workflow) error {
-	r, err := runstore.In(tx).NewestRun(ctx, pawl.KindWorkflow, w.Lane)
+	parts, err := s.openParts(ctx, tx, w)
+	if err != nil {
+		return err
+	}
+	lanes := []string{w.Lane}
+	for _, p := range parts {
+		lanes = append(lanes, runstore.PartLane(w.Lane, p.ID))
+	}
+	for _, lane := range lanes {
+		if err := s.endMistypedIn(ctx, tx, lane); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Service) endMistypedIn(ctx context.Context, tx *store.Tx, lane string) error {
+	r, err := runstore.In(tx).NewestRun(ctx, pawl.KindWorkflow, lane)
 	if errors.Is(err, pawl.ErrNotFound) || err == nil && (r.Status != pawl.StatusPausedApproval || r.ErrorCode != codeNoConnection) {
 		return nil
 	}
@@ -294,6 +311,11 @@ func (s *Service) putInForce(ctx context.Context, tx *store.Tx, w workflowstore.
 			}
 		}
 	}
+	if !w.Partitioned && len(config.partitioned()) > 0 {
+		if err := workflowstore.In(tx).SetWorkflowPartitioned(ctx, w.ID); err != nil {
+			return err
+		}
+	}
 	if err := wakeConsumers(ctx, tx, w.ID, before, config); err != nil {
 		return err
 	}
@@ -332,7 +354,13 @@ func scheduleRow(workflowID string, p Producer, by planned, next time.Time) work
 func wakeConsumers(ctx context.Context, tx *store.Tx, workflowID string, before, config Config) error {
 	for _, c := range config.Consumers {
 		was, ok := before.Consumer(c.Name)
-		if ok && sameTopics(was.Subscribe, c.Subscribe) {
+		if ok && sameTopics(was.Subscribe, c.Subscribe) && was.Partitioned() == c.Partitioned() {
+			continue
+		}
+		if c.Partitioned() { // its partitions wake by themselves
+			if err := workflowstore.In(tx).SetWakeAt(ctx, workflowID, c.Name, time.Time{}); err != nil {
+				return err
+			}
 			continue
 		}
 		if err := workflowstore.In(tx).SetWakeAt(ctx, workflowID, c.Name, tx.Now); err != nil {

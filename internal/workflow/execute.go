@@ -120,21 +120,21 @@ func (x *execution) drive(ctx context.Context) error {
 func (x *execution) register() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.running[x.id] = runningSession{x.run.ID, x.cancel}
+	x.running[x.run.ID] = x.cancel
 }
 
 func (x *execution) unregister() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	delete(x.running, x.id)
+	delete(x.running, x.run.ID)
 }
 
 // withdraw stops a run that was cancelled, if it is executed here.
-func (s *Service) withdraw(workflowID, runID string) {
+func (s *Service) withdraw(runID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r, ok := s.running[workflowID]; ok && r.run == runID {
-		r.cancel(errWithdrawn)
+	if cancel, ok := s.running[runID]; ok {
+		cancel(errWithdrawn)
 	}
 }
 
@@ -159,7 +159,7 @@ func (x *execution) giveBack(ctx context.Context) {
 		if err := runstore.In(tx).SetRetry(ctx, spent); err != nil {
 			return err
 		}
-		return x.settleLane(ctx, tx, x.id)
+		return x.settleView(ctx, tx, x.view)
 	})
 	if err != nil {
 		x.log.Info("a run is left for recovery", "run", x.run.ID, "why", err)
@@ -292,7 +292,7 @@ func (x *execution) stopWith(ctx context.Context, f ledger.Failure, also func(co
 		if err != nil {
 			return runstore.Run{}, err
 		}
-		return o.Run, x.settleLane(ctx, tx, x.id)
+		return o.Run, x.settleView(ctx, tx, x.view)
 	})
 	if err != nil {
 		return fmt.Errorf("stop run %s: %w", x.run.ID, err)

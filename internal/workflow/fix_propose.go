@@ -46,7 +46,7 @@ func (e *session) propose(ctx context.Context, tx *store.Tx, v *view, r workflow
 		return err
 	}
 	e.cfg.Emit(tx, lane.Change{Ref: refOf(v.workflow.Name), What: "asked", Run: v.row.ID})
-	return e.settleLane(ctx, tx, e.id)
+	return e.settleView(ctx, tx, v)
 }
 
 // proposalFor reads the proposal that waits for a person because a run failed,
@@ -96,7 +96,7 @@ func (s *Service) approveProposal(ctx context.Context, tx *store.Tx, v *view, ha
 		return err
 	}
 	s.cfg.Emit(tx, lane.Change{Ref: refOf(v.workflow.Name), What: "approved", Run: v.row.ID})
-	if err := s.settleLane(ctx, tx, v.workflow.ID); err != nil {
+	if err := s.settleView(ctx, tx, v); err != nil {
 		return err
 	}
 	return tx.Audit(ctx, by, "run.approve", "run:"+v.row.ID, map[string]string{"workflow": v.workflow.Name, "tool": proposalTool, "version": version, "hash": v.asked.Hash})
@@ -114,7 +114,7 @@ func (s *Service) rejectProposal(ctx context.Context, tx *store.Tx, v *view, by 
 	if err := tx.Audit(ctx, by, "run.reject", "run:"+v.row.ID, map[string]string{"workflow": v.workflow.Name, "tool": proposalTool}); err != nil {
 		return err
 	}
-	return s.changed(ctx, tx, v.workflow) // people are told that it needs a script
+	return s.changedView(ctx, tx, v) // people are told that it needs a script
 }
 
 // waiting reads the proposal that waits because of a run.

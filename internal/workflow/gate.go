@@ -25,7 +25,13 @@ func (v *view) gates(l lane.Lane, there run.Workforce, looks bool, stale []terms
 	if !idle.Open {
 		idle.Text = fmt.Sprintf("Run %s has been active since %s.", v.row.ID, pawl.FormatTime(v.row.CreatedAt))
 	}
+	if idle.Open && v.parts != nil && v.parts.Active {
+		idle.Text = "Runs of partitions are active, which hold back only their own partition."
+	}
 	gates := []lane.Gate{wanted, idle, v.gateHealthy(l), v.gateDue(l, looks)}
+	if v.parts != nil {
+		gates = append(gates, v.gateParts())
+	}
 	if len(v.config.Needs) > 0 {
 		gates = append(gates, lane.FreshGate(v.config.Needs, stale, v.now))
 	}
@@ -39,6 +45,8 @@ func (v *view) gateHealthy(l lane.Lane) lane.Gate {
 	switch st, _ := v.chooseForRun(); {
 	case l.Issue == run.IssueInconsistent:
 		g.Open, g.Text = false, l.Sentence
+	case v.row.ID == "" && v.parts != nil:
+		g.Text = "No earlier run is unresolved, partitions apart."
 	case v.row.ID == "":
 		g.Text = "It has never run."
 	case v.newest.Status == pawl.StatusActive:
@@ -74,6 +82,10 @@ func (v *view) gateDue(l lane.Lane, looks bool) lane.Gate {
 		return lane.Gate{Name: "due", Open: true, Text: "It has been due since " + pawl.FormatTime(due.scheduledFor) + "."}
 	case v.wakeIsDue():
 		return lane.Gate{Name: "due", Open: true, Text: "It is time for its next check."}
+	case v.partsPending(l) && v.partsWork(looks):
+		return lane.Gate{Name: "due", Open: true, Text: inputsWait(l.Pending) + "."}
+	case v.partsPending(l):
+		return lane.Gate{Name: "due", Open: false, Text: inputsWait(l.Pending) + "; their partitions have seen what is waiting, or need attention, and continue when something new arrives, or at their next check."}
 	case l.Pending > 0 && v.takesNothing(looks):
 		return lane.Gate{Name: "due", Open: false, Text: inputsWait(l.Pending) + "; it has seen what is waiting and continues when something new arrives, or at its next check."}
 	case l.Pending > 0:
@@ -136,6 +148,12 @@ func (v *view) nextWords(l lane.Lane, there run.Workforce, looks bool) string {
 		return there.Halt.NextWords()
 	case len(v.waits) > 0 && (l.Issue == run.IssueWaitingFresh || l.Issue == run.IssueStale):
 		return "It continues when " + v.waitedSources() + " fetched."
+	case v.standing().parted && l.State == run.NeedsAttention:
+		return "Its other partitions continue; this one does nothing until then."
+	case v.parts != nil && l.State == run.Running && l.Issue == run.IssueNone && v.newest.Status != pawl.StatusActive:
+		return "Its partitions are at work."
+	case v.partsPending(l) && l.State == run.Idle && l.NextAt.IsZero() && !v.partsWork(looks):
+		return "It runs when an event arrives."
 	case v.newest.Status == pawl.StatusActive && v.workflow.Desired == desiredActive:
 		return "It checks again when the run has ended."
 	case v.newest.Status == pawl.StatusActive:

@@ -43,6 +43,9 @@ func (l *life) check(after string) {
 // work is one session. If it leaves the lane idle, no event is pending: what a
 // consumer was told of or looked for is never forgotten.
 func (l *life) work() time.Time {
+	if l.board != nil {
+		return l.workAll()
+	}
 	until := l.k.work(l.w)
 	idle := until.IsZero() || until.After(time.Now())
 	l.sure = idle
@@ -62,8 +65,17 @@ func (l *life) work() time.Time {
 // checkChains holds A-88..A-92, X-18: every attempt follows one that ended, of
 // the same handler, as the next one; what was recorded goes along.
 func (l *life) checkChains(after string) {
+	byLane := map[string][]runstore.Run{}
+	for _, r := range l.k.runs(l.w) {
+		byLane[r.Lane] = append(byLane[r.Lane], r)
+	}
+	for _, list := range byLane {
+		l.checkChainsIn(after, list)
+	}
+}
+
+func (l *life) checkChainsIn(after string, list []runstore.Run) {
 	byID, followed := map[string]runstore.Run{}, map[string]string{}
-	list := l.k.runs(l.w)
 	for i, r := range list {
 		byID[r.ID] = r
 		if r.Status == pawl.StatusActive && i < len(list)-1 {
@@ -106,7 +118,7 @@ func (l *life) heal() {
 		l.k.resume(l.w.Name)
 		until := l.work()
 		l.check("healing")
-		last := l.k.lastRun(l.w)
+		last := l.newest()
 		switch {
 		case run.Terminal(last.Status) && (until.IsZero() || time.Until(until) > 24*time.Hour):
 			return

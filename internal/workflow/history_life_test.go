@@ -30,6 +30,7 @@ type life struct {
 	published []string
 	skipped   map[string]int // orders that an event may have that was skipped
 	quiet     bool           // the first consumer publishes nothing, so that its commits are held
+	board     *jobBoard      // of one with partitions; nil of one without
 	sure      bool           // its row says how it stands: somebody looked at it since the last crash
 
 	world  reality           // what really happened, and what was said about it
@@ -61,7 +62,7 @@ var (
 	livePaths  = []string{"producers.poll.handler", "consumers.order.prepare", "consumers.order.mutate", "consumers.order.next", "order", "consumers.tell.prepare"}
 )
 
-func newLife(rt *rapid.T, k *kit, name string) *life {
+func newLife(rt *rapid.T, k *kit, name string, parted bool) *life {
 	l := &life{t: rt, k: k, skipped: map[string]int{}, during: map[string]func(){}, world: newReality()}
 	k.desk.refuse = l.beforeOrder
 	k.desk.answer = l.afterOrder
@@ -70,6 +71,10 @@ func newLife(rt *rapid.T, k *kit, name string) *life {
 	k.desk.patience = 5 * time.Second
 	k.desk.ignoresKeys = rapid.Bool().Draw(rt, "keys ignored")
 	l.quiet = rapid.Bool().Draw(rt, "quiet")
+	if parted {
+		l.board = newBoard(k)
+		l.board.read = len(k.armed.specs)
+	}
 	l.w = k.deploy(name, "0", l.definition(edition{batch: 1, every: "1m", method: rapid.SampledFrom(methods).Draw(rt, "method")}))
 	return l
 }
@@ -79,6 +84,7 @@ type edition struct {
 	broken string // the phase that throws; empty is none
 	batch  int    // how many events an order takes
 	every  string // how often the producer runs
+	apart  string // by what events are, of a life with partitions
 	method string // of the desk: order and sign can be asked about, sign must be approved, mail is neither
 }
 
@@ -102,6 +108,7 @@ func (l *life) definition(e edition) definition {
 		Consumers: []Consumer{{Name: "order", Subscribe: []string{"in"}, Publishes: []string{"out"}}, {Name: "tell", Subscribe: []string{"out"}}},
 	}}
 	d.handlers = map[string]goHandler{}
+	l.part(&d, e)
 	for path, then := range map[string]goHandler{
 		"producers.poll.handler": l.poll,
 		"consumers.order.prepare": func(c *goCtx, _ []json.RawMessage) any {
@@ -239,13 +246,13 @@ func (l *life) actions() map[string]func() {
 		"work":    func() { l.work() },
 		"crash": func() {
 			l.publish()
-			l.k.crashAt(l.w, rapid.SampledFrom(livePlaces).Draw(l.t, "place"), rapid.IntRange(1, 2).Draw(l.t, "time"))
+			l.crash()
 		},
 		"wait": func() {
 			pass(time.Duration(rapid.SampledFrom([]int{1, 10, 20, 65, 700}).Draw(l.t, "seconds")) * time.Second)
 			l.work()
 		},
-		"restart":  func() { l.k.start("again") },
+		"restart":  func() { l.k.start("again"); l.looked() },
 		"shutdown": l.shutdown,
 		"pause":    func() { l.k.pause(l.w.Name) },
 		"resume":   func() { l.k.resume(l.w.Name); l.work() },
@@ -313,18 +320,19 @@ func (l *life) shutdown() {
 	defer cancel(nil)
 	path := rapid.SampledFrom(livePaths).Draw(l.t, "where")
 	l.during[path] = func() { cancel(queue.ErrShutdown) }
-	if _, err := l.k.s.work(ctx, l.k, l.w.ID); err != nil && !errors.Is(err, queue.ErrShutdown) && !errors.Is(err, context.Canceled) {
+	if _, err := l.session(ctx); err != nil && !errors.Is(err, queue.ErrShutdown) && !errors.Is(err, context.Canceled) {
 		l.k.t.Fatalf("the session that was told to stop ended with %v", err)
 	}
 	delete(l.during, path)
 	l.k.start("after-shutdown")
+	l.looked()
 }
 
 func (l *life) deploy() {
 	l.revision++
 	broken := rapid.SampledFrom([]string{"", "", "producers.poll.handler", "consumers.order.prepare", "consumers.order.mutate", "consumers.order.next"}).Draw(l.t, "broken")
 	l.k.deploy(l.w.Name, fmt.Sprint(l.revision), l.definition(edition{
-		broken: broken, batch: rapid.IntRange(1, 2).Draw(l.t, "batch"), every: "1m", method: rapid.SampledFrom(methods).Draw(l.t, "method"),
+		broken: broken, batch: rapid.IntRange(1, 2).Draw(l.t, "batch"), every: "1m", apart: l.drawApart(), method: rapid.SampledFrom(methods).Draw(l.t, "method"),
 	}))
 }
 

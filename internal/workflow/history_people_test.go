@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/mutationstore"
 	"github.com/pawlrun/pawl/internal/store/runstore"
@@ -39,7 +40,7 @@ func (l *life) say() {
 	if len(runs) == 0 {
 		return
 	}
-	r, words := runs[len(runs)-1], anything
+	r, words := l.newest(), anything
 	switch {
 	case rapid.IntRange(0, 5).Draw(l.t, "stray") == 0:
 		r = rapid.SampledFrom(runs).Draw(l.t, "run")
@@ -49,7 +50,7 @@ func (l *life) say() {
 		words = aboutCalls
 	}
 	word := rapid.SampledFrom(words).Draw(l.t, "word")
-	newest := r.ID == runs[len(runs)-1].ID
+	newest := r.ID == lastIn(runs, r.Lane).ID
 	asked := l.question(r)
 	switch err := l.answer(r, word); {
 	case err != nil && !errors.Is(err, pawl.ErrConflict):
@@ -71,10 +72,24 @@ func (l *life) say() {
 	}
 }
 
-// newest is the newest run, zero if there was none.
+// newest is the newest run, zero if there was none; with partitions it is one that is
+// not over, if there is any.
 func (l *life) newest() (r runstore.Run) {
-	if runs := l.k.runs(l.w); len(runs) > 0 {
-		r = runs[len(runs)-1]
+	runs := l.k.runs(l.w)
+	for _, one := range runs {
+		if one.ID == lastIn(runs, one.Lane).ID && (r.ID == "" || run.Terminal(r.Status) || !run.Terminal(one.Status)) {
+			r = one
+		}
+	}
+	return r
+}
+
+// lastIn is the newest of some runs in a lane.
+func lastIn(runs []runstore.Run, lane string) (r runstore.Run) {
+	for _, one := range runs {
+		if one.Lane == lane {
+			r = one
+		}
 	}
 	return r
 }

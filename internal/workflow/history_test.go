@@ -22,10 +22,19 @@ import (
 // not happen: a person, or the desk in answer to the call. What "whatever" is: see the actions of life; what must hold after
 // every one of them and in the end: see check and checkEnd.
 func TestEveryHistoryEndsWithOneEffectPerEvent(t *testing.T) {
-	t.Run("sqlite", func(t *testing.T) { checkHistories(t, 40, emptyFiles(t)) })
+	t.Run("sqlite", func(t *testing.T) { checkHistories(t, 40, false, emptyFiles(t)) })
 	t.Run("postgres", func(t *testing.T) { // slower, and the rules are the same
 		url := pgtest.URL(t)
-		checkHistories(t, 10, func() string { return url })
+		checkHistories(t, 10, false, func() string { return url })
+	})
+}
+
+// So it is when the consumer has partitions, which versions of the script change.
+func TestEveryHistoryOfPartitionsEndsWithOneEffectPerEvent(t *testing.T) {
+	t.Run("sqlite", func(t *testing.T) { checkHistories(t, 40, true, emptyFiles(t)) })
+	t.Run("postgres", func(t *testing.T) {
+		url := pgtest.URL(t)
+		checkHistories(t, 10, true, func() string { return url })
 	})
 }
 
@@ -56,7 +65,7 @@ func emptyFiles(t *testing.T) func() string {
 
 // checkHistories tries so many per cent of the cases that rapid is told to try.
 // Each has a clock, a process and a workflow of its own.
-func checkHistories(t *testing.T, percent int, url func() string) {
+func checkHistories(t *testing.T, percent int, parted bool, url func() string) {
 	pgtest.Percent(t, percent)
 	n := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -69,7 +78,7 @@ func checkHistories(t *testing.T, percent int, url func() string) {
 			if rapid.Bool().Draw(rt, "each step by itself") {
 				k.writeThrough()
 			}
-			live(rt, k, fmt.Sprintf("shop-%d", n))
+			live(rt, k, fmt.Sprintf("shop-%d", n), parted)
 		})
 		switch {
 		case ended == nil:
@@ -109,8 +118,8 @@ func (c *caseTB) Fatalf(format string, args ...any) {
 }
 
 // live lives one history: things happen, then all is made well.
-func live(rt *rapid.T, k *kit, name string) {
-	l := newLife(rt, k, name)
+func live(rt *rapid.T, k *kit, name string, parted bool) {
+	l := newLife(rt, k, name, parted)
 	actions := l.actions()
 	for range rapid.IntRange(4, 24).Draw(rt, "steps") {
 		name := rapid.SampledFrom(actionNames).Draw(rt, "action")

@@ -318,10 +318,14 @@ type scriptEvent struct {
 	CreatedAt string          `json:"createdAt"`
 }
 
+func asScriptSees(e eventstore.Event) scriptEvent {
+	return scriptEvent{e.Topic, e.MessageID, e.Payload, string(e.Status), e.Attempt, pawl.FormatTime(e.CreatedAt)}
+}
+
 func eventsJSON(events []eventstore.Event) json.RawMessage {
 	out := make([]scriptEvent, len(events))
 	for i, e := range events {
-		out[i] = scriptEvent{e.Topic, e.MessageID, e.Payload, string(e.Status), e.Attempt, pawl.FormatTime(e.CreatedAt)}
+		out[i] = asScriptSees(e)
 	}
 	raw, err := json.Marshal(out)
 	if err != nil {

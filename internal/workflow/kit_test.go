@@ -185,7 +185,7 @@ func (k *kit) checkRow(w workflowstore.Workflow, after string) {
 		if r := v.rest(); !r.SaidBy(row) {
 			k.t.Errorf("after %s: the row says %s (%s), and the lane is %s (%+v)", after, row.State, row.Cause, r.State, r.Attention)
 		}
-		state, _ := v.status()
+		state := v.standing().state
 		found, err := workflowstore.In(tx).FindWorkflows(ctx, runstore.LaneFilter{State: string(state), Text: w.Name}, "", 10)
 		if err == nil && !slices.ContainsFunc(found, func(f workflowstore.Workflow) bool { return f.ID == w.ID }) {
 			k.t.Errorf("after %s: the lane is %s and not found by it", after, state)
@@ -369,6 +369,12 @@ func (f *fakeScripts) Describe(_ context.Context, p *script.Program) (script.Des
 		entry := map[string]any{"subscribe": k.Subscribe}
 		if len(k.Publishes) > 0 {
 			entry["publishes"] = k.Publishes
+		}
+		if k.Partition != "" {
+			entry["partition"] = k.Partition
+		}
+		if k.PartitionLimit > 0 {
+			entry["partitionLimit"] = k.PartitionLimit
 		}
 		consumers[k.Name] = entry
 	}

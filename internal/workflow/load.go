@@ -11,6 +11,7 @@ import (
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/eventstore"
 	"github.com/pawlrun/pawl/internal/store/mutationstore"
+	"github.com/pawlrun/pawl/internal/store/partitionstore"
 	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/store/workflowstore"
 	"github.com/pawlrun/pawl/internal/terms"
@@ -35,6 +36,9 @@ type view struct {
 	times     map[string]when.Schedule // of the producers with limits
 	wakes     map[string]time.Time     // by consumer
 	seqs      map[string]int64         // by topic
+
+	part  *partitionstore.Partition // whose lane it is; nil is the workflow's own
+	parts *partsView                // of a workflow that may have partitions; nil of one of them
 
 	row    runstore.Run // the newest run; zero if there was none
 	newest run.Run      // the same, as the rules see it
@@ -99,6 +103,11 @@ func (s *Service) loadFrom(ctx context.Context, tx *store.Tx, w workflowstore.Wo
 			return nil, err
 		}
 	}
+	if w.Partitioned {
+		if err := s.loadParts(ctx, tx, v); err != nil {
+			return nil, err
+		}
+	}
 	if len(newest) == 0 {
 		return v, nil
 	}
@@ -131,7 +140,7 @@ func (s *Service) loadRun(ctx context.Context, tx *store.Tx, v *view, row runsto
 	if err := s.loadFixes(ctx, tx, v); err != nil {
 		return err
 	}
-	retry, err := runstore.In(tx).GetRetry(ctx, pawl.KindWorkflow, v.workflow.Lane)
+	retry, err := runstore.In(tx).GetRetry(ctx, pawl.KindWorkflow, v.lane())
 	if errors.Is(err, pawl.ErrNotFound) {
 		return nil
 	}
@@ -161,4 +170,9 @@ func (v *view) exhausted() bool {
 
 // cleared reports whether a person said that what stopped the newest run is
 // mended.
-func (v *view) cleared() bool { return v.row.ID != "" && v.workflow.ClearedRun == v.row.ID }
+func (v *view) cleared() bool {
+	if v.part != nil {
+		return v.row.ID != "" && v.part.ClearedRun == v.row.ID
+	}
+	return v.row.ID != "" && v.workflow.ClearedRun == v.row.ID
+}

@@ -2,13 +2,16 @@ package workflow
 
 import (
 	"context"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/eventstore"
 	"github.com/pawlrun/pawl/internal/store/mutationstore"
+	"github.com/pawlrun/pawl/internal/store/partitionstore"
 )
 
 // memory is what the owner of a lane keeps in memory about it. It belongs to
@@ -29,24 +32,43 @@ type memory struct {
 	missing string // the run that this process has no connection for
 
 	settled settled
+
+	// Of the workflow's own lane: how far events are sorted, by consumer, and the
+	// revision for which partitions were told to look.
+	sorting map[string]partitionstore.Sorting
+	stirred int64
+}
+
+// memoryKey names the memory of a lane: that of a workflow, or of a partition of it.
+func memoryKey(workflowID, part string) string {
+	if part == "" {
+		return workflowID
+	}
+	return workflowID + "/" + part
 }
 
 // memoryOf returns the memory of a lane, an empty one for a new owner.
-func (s *Service) memoryOf(workflowID string, fence store.Fence) *memory {
+func (s *Service) memoryOf(key string, fence store.Fence) *memory {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l := s.memories[workflowID]
+	l := s.memories[key]
 	if l == nil || l.fence != fence {
-		l = &memory{fence: fence, revision: -1}
-		s.memories[workflowID] = l
+		l = &memory{fence: fence, revision: -1, stirred: -1}
+		s.memories[key] = l
 	}
 	return l
+}
+
+func (s *Service) forgetMemory(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.memories, key)
 }
 
 // forget drops the memory of a workflow that is gone.
 func (s *Service) forget(workflowID string) {
 	s.mu.Lock()
-	delete(s.memories, workflowID)
+	maps.DeleteFunc(s.memories, func(key string, _ *memory) bool { return key == workflowID || strings.HasPrefix(key, workflowID+"/") })
 	s.mu.Unlock()
 	s.configs.invalidate(workflowID)
 }
@@ -86,6 +108,9 @@ func (l *memory) acknowledge(c Consumer, seqs map[string]int64, more bool) {
 func (l *memory) rebuild(v *view, pending map[string]int64) {
 	l.seen, l.marked = map[string]map[string]int64{}, map[string]bool{}
 	for _, c := range v.config.Consumers {
+		if !v.runs(c) {
+			continue
+		}
 		waits := slices.ContainsFunc(c.Subscribe, func(topic string) bool { _, waits := pending[topic]; return waits })
 		l.acknowledge(c, v.seqs, waits)
 	}
@@ -95,6 +120,10 @@ func (l *memory) rebuild(v *view, pending map[string]int64) {
 // refreshKeys finds out whether there may be a key for a call to come. Only a run
 // that did not commit leaves one.
 func (l *memory) refreshKeys(ctx context.Context, tx *store.Tx, v *view) (err error) {
+	if v.part != nil { // an event may have come from another partition, and its key with it
+		l.keepsKeys = true
+		return nil
+	}
 	clean := v.row.ID == "" || v.row.Status == pawl.StatusCommitted
 	if l.keysKnown && clean {
 		return nil
@@ -110,7 +139,7 @@ func (s *Service) refresh(ctx context.Context, tx *store.Tx, l *memory, v *view)
 	if l.revision == v.workflow.Revision {
 		return nil
 	}
-	pending, err := eventstore.In(tx).OldestPending(ctx, v.workflow.ID, v.config.subscribed())
+	pending, err := v.oldestPending(ctx, tx, v.config.subscribed())
 	if err != nil {
 		return err
 	}
@@ -125,6 +154,14 @@ func (s *Service) refresh(ctx context.Context, tx *store.Tx, l *memory, v *view)
 		}
 	}
 	return nil
+}
+
+// oldestPending reads the oldest events of some topics that this lane can take.
+func (v *view) oldestPending(ctx context.Context, tx *store.Tx, topics []string) (map[string]int64, error) {
+	if v.part != nil {
+		return eventstore.In(tx).OldestOfPart(ctx, v.workflow.ID, v.part.ID, topics)
+	}
+	return eventstore.In(tx).OldestPending(ctx, v.workflow.ID, topics)
 }
 
 // onceLate reports whether what came due late of a producer is one run.

@@ -252,6 +252,10 @@ func (w storeWorld) peek(ctx context.Context, topic string, limit int) (events [
 		return events, nil
 	}
 	err = w.x.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		if part, parted := w.x.takesFrom(); parted {
+			events, err = eventstore.In(tx).PeekPart(ctx, w.x.id, topic, part, limit, maxPeekBytes)
+			return err
+		}
 		events, err = eventstore.In(tx).PeekEvents(ctx, w.x.id, topic, limit, maxPeekBytes)
 		return err
 	})

@@ -38,6 +38,9 @@ func (s *Service) Freshened(ctx context.Context, tx *store.Tx, lane string) erro
 	if err != nil || !w.DeletedAt.IsZero() {
 		return err
 	}
+	if err := s.stir(ctx, tx, w); err != nil {
+		return err
+	}
 	return s.arm(ctx, tx, w, tx.Now)
 }
 
@@ -99,7 +102,7 @@ func (e *session) awaitFresh(ctx context.Context, v *view, st step) (until time.
 // stopWaiting takes back that a lane waits for sources, because nothing of it would
 // begin any more.
 func (e *session) stopWaiting(ctx context.Context, v *view) error {
-	if len(v.waits) == 0 {
+	if len(v.waits) == 0 || v.workflow.Partitioned { // a partition may wait
 		return nil
 	}
 	v.waits = nil

@@ -10,6 +10,7 @@ import (
 	"github.com/pawlrun/pawl/internal/script"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/partitionstore"
 	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
@@ -150,6 +151,14 @@ func (x *execution) writeEffects(ctx context.Context, tx *store.Tx, h *host, sta
 		if _, err := eventstore.In(tx).Publish(ctx, x.id, x.run.ID, events); err != nil {
 			return err
 		}
+		if x.partID != "" && len(events) > 0 { // whoever takes them is in another lane
+			if err := x.arm(ctx, tx, x.view.workflow, tx.Now); err != nil {
+				return err
+			}
+		}
+	}
+	if x.partID != "" {
+		return partitionstore.In(tx).SetState(ctx, x.id, x.partID, state)
 	}
 	return workflowstore.In(tx).SetHandlerState(ctx, x.id, x.run.Handler, state)
 }

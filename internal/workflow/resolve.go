@@ -13,6 +13,7 @@ import (
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/eventstore"
 	"github.com/pawlrun/pawl/internal/store/mutationstore"
+	"github.com/pawlrun/pawl/internal/store/partitionstore"
 	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
@@ -48,7 +49,7 @@ func (s *Service) openRun(ctx context.Context, tx *store.Tx, op, runID string) (
 	if _, err := workflowstore.In(tx).HoldWorkflow(ctx, w.Name); err != nil {
 		return nil, err
 	}
-	v, err := s.load(ctx, tx, w.ID)
+	v, err := s.loadLaneOf(ctx, tx, w, r.Lane)
 	if err != nil {
 		return nil, err
 	}
@@ -56,6 +57,14 @@ func (s *Service) openRun(ctx context.Context, tx *store.Tx, op, runID string) (
 		return nil, lane.Refuse(op, "history", fmt.Sprintf("run %s is over; the newest run of %s is %s", runID, w.Name, v.row.ID), "")
 	}
 	return v, nil
+}
+
+// loadLaneOf reads the view of the lane that a run of a workflow is in.
+func (s *Service) loadLaneOf(ctx context.Context, tx *store.Tx, w workflowstore.Workflow, lane string) (*view, error) {
+	if _, part := runstore.BaseLane(lane); part != "" {
+		return s.loadPart(ctx, tx, w, part)
+	}
+	return s.load(ctx, tx, w.ID)
 }
 
 func (v *view) is(op string, status pawl.Status) error {
@@ -128,7 +137,7 @@ func (s *Service) Approve(ctx context.Context, tx *store.Tx, runID, hash string,
 		return err
 	}
 	s.cfg.Emit(tx, lane.Change{Ref: refOf(v.workflow.Name), What: "approved", Run: runID})
-	return s.changed(ctx, tx, v.workflow)
+	return s.changedView(ctx, tx, v)
 }
 
 // grant lets a run go on that waits for an account or a permission. If it is
@@ -173,12 +182,17 @@ func (s *Service) Reject(ctx context.Context, tx *store.Tx, runID, by string) (r
 	if err != nil {
 		return runstore.Run{}, err
 	}
-	if v.workflow.Desired == desiredActive {
+	if v.part != nil {
+		err = partitionstore.In(tx).SetRejected(ctx, v.workflow.ID, v.part.ID, runID)
+	} else if v.workflow.Desired == desiredActive {
 		if _, err := s.setPaused(ctx, tx, v.workflow, by, lane.PauseTerms{Note: "run " + runID + " was rejected"}); err != nil {
 			return runstore.Run{}, err
 		}
 	}
-	if err := s.settleLane(ctx, tx, v.workflow.ID); err != nil {
+	if err == nil {
+		err = s.settleView(ctx, tx, v)
+	}
+	if err != nil {
 		return runstore.Run{}, err
 	}
 	s.cfg.Emit(tx, lane.Change{Ref: refOf(v.workflow.Name), What: "rejected", Run: runID})
@@ -228,7 +242,7 @@ func (s *Service) clear(ctx context.Context, tx *store.Tx, v *view, action, by s
 		return err
 	}
 	s.cfg.Emit(tx, lane.Change{Ref: refOf(v.workflow.Name), What: "resumed", Run: v.row.ID})
-	return s.changed(ctx, tx, v.workflow)
+	return s.changedView(ctx, tx, v)
 }
 
 // setCleared lets the newest run go on, once. A question whose time is over
@@ -239,10 +253,14 @@ func setCleared(ctx context.Context, tx *store.Tx, v *view) error {
 			return err
 		}
 	}
-	if err := workflowstore.In(tx).SetWorkflowCleared(ctx, v.workflow.ID, v.row.ID); err != nil {
+	note := func() error { return workflowstore.In(tx).SetWorkflowCleared(ctx, v.workflow.ID, v.row.ID) }
+	if v.part != nil {
+		note = func() error { return partitionstore.In(tx).SetCleared(ctx, v.workflow.ID, v.part.ID, v.row.ID) }
+	}
+	if err := note(); err != nil {
 		return err
 	}
-	return runstore.In(tx).ClearRetry(ctx, pawl.KindWorkflow, v.workflow.Lane)
+	return runstore.In(tx).ClearRetry(ctx, pawl.KindWorkflow, v.lane())
 }
 
 // Resolve records what a person knows about a call, in the caller's
@@ -267,7 +285,7 @@ func (s *Service) Resolve(ctx context.Context, tx *store.Tx, runID string, o Out
 		return err
 	}
 	s.cfg.Emit(tx, lane.Change{Ref: refOf(v.workflow.Name), What: "resolved", Run: runID})
-	return s.changed(ctx, tx, v.workflow)
+	return s.changedView(ctx, tx, v)
 }
 
 func (s *Service) resolve(ctx context.Context, tx *store.Tx, v *view, o Outcome, result json.RawMessage, by string) error {

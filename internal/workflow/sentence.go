@@ -15,6 +15,9 @@ import (
 // status is the state and the issue of the lane, by the rules that the chooser
 // goes by.
 func (v *view) status() (run.State, run.Issue) {
+	if v.part != nil && v.part.RejectedRun != "" && v.workflow.Desired == desiredActive {
+		return run.Stopped, run.IssuePaused
+	}
 	state, issue := v.statusOfRun()
 	if state == run.Idle && len(v.waits) > 0 {
 		return v.statusOfWait()
@@ -49,6 +52,9 @@ func (v *view) sentence(issue run.Issue) string {
 	case run.IssueNone:
 		return ""
 	case run.IssuePaused:
+		if v.part != nil && v.part.RejectedRun != "" {
+			return "It is stopped, because run " + v.part.RejectedRun + " was rejected; resume the workflow to let it continue."
+		}
 		return lane.PausedSentence(v.pause)
 	case run.IssueArchived:
 		return "It is archived."
@@ -225,6 +231,9 @@ func (v *view) nextAt() time.Time {
 		return st.until
 	}
 	next := v.dueProducer().until
+	if v.parts != nil {
+		next = earlier(next, v.parts.counts.NextAt)
+	}
 	for _, c := range v.config.Consumers {
 		next = earlier(next, v.wakes[c.Name])
 	}

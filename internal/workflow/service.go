@@ -81,21 +81,19 @@ type Service struct {
 	replays  chan struct{} // full while there are as many as there may be
 
 	mu       sync.Mutex
-	memories map[string]*memory        // by workflow id; guarded by mu
-	running  map[string]runningSession // by workflow id; guarded by mu
+	memories map[string]*memory                 // by memoryKey; guarded by mu
+	running  map[string]context.CancelCauseFunc // how a run in this process is stopped, by its id; guarded by mu
 	// rightsSeen are the rights that are known to be stored, by workflow id;
 	// guarded by mu.
 	rightsSeen map[string]rights
 }
 
-// runningSession is how a run in this process is stopped.
-type runningSession struct {
-	run    string
-	cancel context.CancelCauseFunc
-}
-
 // TaskName is the task of the job that a lane has.
 const TaskName = "pawl.workflow"
+
+// PartName is the task of the job that a partition has. It is another one, so that a
+// process of a release without partitions does not take it for the workflow's own.
+const PartName = "pawl.workflow.partition"
 
 // New makes a service. Attach must follow before it is used.
 func New(cfg Options) (*Service, error) {
@@ -124,7 +122,7 @@ func New(cfg Options) (*Service, error) {
 	s := &Service{
 		cfg: cfg, db: cfg.DB, ledger: cfg.Ledger, log: cfg.Log,
 		programs: newProgramCache(programsKept), replays: make(chan struct{}, MaxReplays),
-		memories: map[string]*memory{}, running: map[string]runningSession{}, rightsSeen: map[string]rights{},
+		memories: map[string]*memory{}, running: map[string]context.CancelCauseFunc{}, rightsSeen: map[string]rights{},
 	}
 	cfg.Calendars.Use(s)
 	cfg.Needs.Use(s)
@@ -138,6 +136,7 @@ func (s *Service) Attach(jobs lane.Jobs) { s.jobs = jobs }
 func (s *Service) Tasks() map[string]queue.Task {
 	return map[string]queue.Task{
 		TaskName:     {Run: s.run, Internal: true, Backoff: lane.Backoff},
+		PartName:     {Run: s.run, Internal: true, Backoff: lane.Backoff},
 		SweepName:    s.sweepTask(),
 		ContinueName: lane.ContinueTask(s.proceed),
 		WakeName:     s.wakeTask(), // once at every start: consumers that left events, and runs that wait for a connection
@@ -145,7 +144,8 @@ func (s *Service) Tasks() map[string]queue.Task {
 }
 
 type jobPayload struct {
-	Workflow string `json:"workflow"` // id
+	Workflow  string `json:"workflow"`            // id
+	Partition string `json:"partition,omitempty"` // id of one; empty: the workflow's own lane
 }
 
 // jobKey names the job and the queue's lane of a workflow.
@@ -154,7 +154,7 @@ func jobKey(lane string) string { return string(pawl.KindWorkflow) + ":" + lane 
 // arm makes the lane run at the instant, or earlier if it is armed for that;
 // if it runs now, it will look once more.
 func (s *Service) arm(ctx context.Context, tx *store.Tx, w workflowstore.Workflow, at time.Time) error {
-	payload, err := json.Marshal(jobPayload{w.ID})
+	payload, err := json.Marshal(jobPayload{Workflow: w.ID})
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/store"
-	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/partitionstore"
 	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
@@ -33,6 +33,7 @@ type session struct {
 	claim  lane.Claim
 	memory *memory
 	id     string // of the workflow
+	partID string // of the partition whose lane it is; empty: the workflow's own
 
 	// What the owner of the lane knows without asking, because the run before
 	// it committed.
@@ -51,7 +52,7 @@ func (s *Service) run(ctx context.Context, j *queue.Job) error {
 	if err := json.Unmarshal(j.Payload, &p); err != nil || p.Workflow == "" {
 		return queue.Permanent(&pawl.Error{Code: pawl.CodeInternal, Op: "run workflow", Msg: "the job names no workflow", Err: err})
 	}
-	until, err := s.work(ctx, j, p.Workflow)
+	until, err := s.workOn(ctx, j, p.Workflow, p.Partition)
 	if err != nil || until.IsZero() {
 		return err
 	}
@@ -61,7 +62,17 @@ func (s *Service) run(ctx context.Context, j *queue.Job) error {
 // work is one session. It returns when to look again, zero if nothing can
 // become due by itself.
 func (s *Service) work(ctx context.Context, c lane.Claim, workflowID string) (until time.Time, err error) {
-	e := &session{Service: s, claim: c, memory: s.memoryOf(workflowID, c.Fence()), id: workflowID}
+	return s.workOn(ctx, c, workflowID, "")
+}
+
+// workOn is work on the lane of a partition.
+func (s *Service) workOn(ctx context.Context, c lane.Claim, workflowID, part string) (until time.Time, err error) {
+	e := &session{Service: s, claim: c, memory: s.memoryOf(memoryKey(workflowID, part), c.Fence()), id: workflowID, partID: part}
+	if part != "" {
+		if ok, err := e.takePlace(ctx); err != nil || !ok {
+			return time.Time{}, err
+		}
+	}
 	until, err = e.loop(ctx)
 	if errors.Is(err, errGone) {
 		s.forget(workflowID)
@@ -86,12 +97,23 @@ func (e *session) loop(ctx context.Context) (until time.Time, err error) {
 func (e *session) steps(ctx context.Context) (until time.Time, err error) {
 	begun, conflicts := time.Now(), 0
 	for n := 0; ; n++ {
-		if n == sessionSteps || time.Since(begun) > sessionTime || e.claim.Stopping() {
+		spent := n >= sessionSteps || time.Since(begun) > sessionTime
+		if e.claim.Stopping() || spent && e.partID == "" {
 			return time.Now(), nil
 		}
 		v, st, err := e.next(ctx)
 		if err != nil {
 			return time.Time{}, err
+		}
+		over, again, err := e.partSteps(ctx, v, st, spent)
+		switch {
+		case errors.Is(err, pawl.ErrConflict) && !errors.Is(err, pawl.ErrLeaseLost) && conflicts < maxConflicts:
+			conflicts++
+			continue
+		case over || err != nil:
+			return st.until, err
+		case again:
+			continue
 		}
 		if st.do == actWait {
 			if err := e.stopWaiting(ctx, v); err != nil {
@@ -103,6 +125,12 @@ func (e *session) steps(ctx context.Context) (until time.Time, err error) {
 			return time.Time{}, cmp.Or(e.settleOnce(ctx, v), queue.ErrHalted)
 		}
 		if until, waits, err := e.awaitFresh(ctx, v, st); err != nil || waits {
+			if err == nil && e.partID != "" {
+				err = e.leave(ctx, v, until, false)
+			}
+			if errors.Is(err, pawl.ErrConflict) && !errors.Is(err, pawl.ErrLeaseLost) {
+				return time.Now(), nil // the workflow was changed at this moment
+			}
 			return until, err
 		}
 		err = e.take(ctx, v, st)
@@ -120,13 +148,30 @@ func (e *session) steps(ctx context.Context) (until time.Time, err error) {
 	}
 }
 
+// partSteps are what partitions make of a step: one that has nothing to do, or worked
+// for long enough, leaves its place, which ends its session; the workflow's own lane
+// sorts, and looks again if there is more to sort and nothing else to do.
+func (e *session) partSteps(ctx context.Context, v *view, st step, spent bool) (over, again bool, err error) {
+	switch {
+	case e.partID != "" && (spent || st.do == actWait):
+		return true, false, e.rest(ctx, v, st)
+	case e.partID != "" || !v.workflow.Partitioned:
+		return false, false, nil
+	}
+	more, err := e.sort(ctx, v)
+	if err == nil && more && e.cfg.Halt().Active() {
+		err = cmp.Or(e.settleOnce(ctx, v), queue.ErrHalted)
+	}
+	return false, more && st.do == actWait, err
+}
+
 // next looks and chooses.
 func (e *session) next(ctx context.Context) (v *view, st step, err error) {
 	if v, e.ahead = e.ahead, nil; v != nil {
 		v.now = phaseNow()
 		st, err = choose(v, e.memory, func(topics []string) (oldest map[string]int64, err error) {
 			err = e.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
-				oldest, err = eventstore.In(tx).OldestPending(ctx, e.id, topics)
+				oldest, err = v.oldestPending(ctx, tx, topics)
 				return err
 			})
 			return oldest, err
@@ -137,7 +182,7 @@ func (e *session) next(ctx context.Context) (v *view, st step, err error) {
 		return nil, step{}, err
 	}
 	err = e.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		if v, err = e.load(ctx, tx, e.id); err != nil {
+		if v, err = e.loadLane(ctx, tx); err != nil {
 			return err
 		}
 		if !v.workflow.DeletedAt.IsZero() {
@@ -151,7 +196,7 @@ func (e *session) next(ctx context.Context) (v *view, st step, err error) {
 		}
 		v.untried = v.row.ErrorCode == codeNoConnection && e.memory.missing != v.row.ID
 		st, err = choose(v, e.memory, func(topics []string) (map[string]int64, error) {
-			return eventstore.In(tx).OldestPending(ctx, e.id, topics)
+			return v.oldestPending(ctx, tx, topics)
 		})
 		if err != nil || st.do != actConsume && st.do != actProduce {
 			return err
@@ -169,6 +214,27 @@ func (e *session) next(ctx context.Context) (v *view, st step, err error) {
 		err = errGone
 	}
 	return v, st, err
+}
+
+// loadLane reads the view of the lane of the session.
+func (e *session) loadLane(ctx context.Context, tx *store.Tx) (*view, error) {
+	if e.partID == "" {
+		return e.load(ctx, tx, e.id)
+	}
+	w, err := workflowstore.In(tx).GetWorkflow(ctx, e.id)
+	if err != nil {
+		return nil, err
+	}
+	return e.loadPart(ctx, tx, w, e.partID)
+}
+
+// rest ends the work of a partition for now.
+func (e *session) rest(ctx context.Context, v *view, st step) error {
+	if err := e.writeCommit(ctx); err != nil {
+		return err
+	}
+	e.ahead = nil
+	return e.leave(ctx, v, st.until, st.do != actWait)
 }
 
 // take does one step.
@@ -228,12 +294,15 @@ func (e *session) forgetCleared(ctx context.Context, tx *store.Tx, v *view) erro
 	if !v.cleared() {
 		return nil
 	}
+	if v.part != nil {
+		return partitionstore.In(tx).SetCleared(ctx, e.id, v.part.ID, "")
+	}
 	return workflowstore.In(tx).SetWorkflowCleared(ctx, e.id, "")
 }
 
 // recover ends a run that nobody executes; what follows is chosen next.
 func (e *session) recover(ctx context.Context, v *view) error {
-	o, err := e.ledger.RecoverLane(ctx, e.db, e.claim.Fence(), pawl.KindWorkflow, v.workflow.Lane)
+	o, err := e.ledger.RecoverLane(ctx, e.db, e.claim.Fence(), pawl.KindWorkflow, v.lane())
 	if err == nil && o.Run.ID != "" {
 		e.log.Warn("a run was found unfinished", "workflow", v.workflow.Name, "run", o.Run.ID, "phase", o.Run.Phase, "successor", o.Successor.ID, "exhausted", o.Exhausted)
 	}
@@ -249,7 +318,7 @@ func (e *session) begin(ctx context.Context, v *view, st step) error {
 		kind = pawl.HandlerConsumer
 	}
 	draft := e.ledger.Draft(e.claim.Fence(), ledger.Spec{
-		Kind: pawl.KindWorkflow, Lane: v.workflow.Lane, Handler: st.handler, HandlerType: kind,
+		Kind: pawl.KindWorkflow, Lane: v.lane(), Handler: st.handler, HandlerType: kind,
 		Trigger: st.trigger, ScheduledFor: st.scheduledFor, ScriptVersion: v.workflow.Version,
 	}, v.row)
 	if _, known := e.states[draft.Handler]; !known {
@@ -282,12 +351,22 @@ func (x *execution) enter(kept ledger.Checkpoint, path ...pawl.Phase) transition
 
 // loadState reads what a handler keeps.
 func (e *session) loadState(ctx context.Context, tx *store.Tx, handler string) error {
-	kept, err := workflowstore.In(tx).GetHandlerState(ctx, e.id, handler)
+	kept, err := e.keptBy(ctx, tx, handler)
 	if e.states == nil {
 		e.states = map[string]json.RawMessage{}
 	}
-	e.states[handler] = kept.State
+	e.states[handler] = kept
 	return err
+}
+
+// keptBy reads what a handler keeps in the lane of the session.
+func (e *session) keptBy(ctx context.Context, tx *store.Tx, handler string) (json.RawMessage, error) {
+	if e.partID != "" {
+		p, err := partitionstore.In(tx).Get(ctx, e.id, e.partID)
+		return p.State, err
+	}
+	kept, err := workflowstore.In(tx).GetHandlerState(ctx, e.id, handler)
+	return kept.State, err
 }
 
 // revive makes a run of the database active in a transaction, reads what its handler keeps in
@@ -308,8 +387,7 @@ func (e *session) revive(ctx context.Context, v *view, activate func(context.Con
 		if x.trace.logged, err = runstore.In(tx).CountRunLogs(ctx, x.run.ID); err != nil {
 			return err
 		}
-		kept, err := workflowstore.In(tx).GetHandlerState(ctx, e.id, x.run.Handler)
-		x.state = kept.State
+		x.state, err = e.keptBy(ctx, tx, x.run.Handler)
 		return err
 	}, store.Lazy)
 	if err != nil {

@@ -13,13 +13,18 @@ import (
 
 // rest is how the lane stands when no run of it is active.
 func (v *view) rest() lane.Rest {
-	state, issue := v.status()
-	return lane.RestOf(state, issue, v.row.ID+" "+string(issue), v.sentence(issue), v.row.ID)
+	s := v.standing()
+	return lane.RestOf(s.state, s.issue, s.cause, s.sentence, s.of.row.ID)
 }
 
 // settleLane writes how a lane stands, in the transaction that changed it.
 func (s *Service) settleLane(ctx context.Context, tx *store.Tx, workflowID string) error {
 	v, err := s.load(ctx, tx, workflowID)
+	if err == nil && v.workflow.Partitioned { // two partitions may change at once
+		if err = runstore.In(tx).HoldLane(ctx, pawl.KindWorkflow, v.workflow.Lane); err == nil {
+			v, err = s.load(ctx, tx, workflowID)
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -54,12 +59,15 @@ type settled struct {
 // settleOnce writes how a lane stands when there is nothing to do, unless its
 // owner knows that the row says so.
 func (e *session) settleOnce(ctx context.Context, v *view) error {
+	if v.part != nil {
+		return nil // it does so when it leaves its place
+	}
 	r := v.rest()
 	now := settled{revision: v.workflow.Revision, state: r.State}
 	if r.Attention != nil {
 		now.cause = r.Attention.Cause
 	}
-	if e.memory.settled == now {
+	if e.memory.settled == now && !v.workflow.Partitioned { // whose partitions write the row too
 		return nil
 	}
 	var known runstore.Lane

@@ -109,9 +109,12 @@ func (s *Service) laneFrom(ctx context.Context, tx *store.Tx, v *view, there run
 		return lane.Lane{}, err
 	}
 	v.pause = known.Pause
-	word, issue := v.status()
+	if err := v.countParts(ctx, tx); err != nil {
+		return lane.Lane{}, err
+	}
+	now := v.standing()
 	l := lane.Lane{
-		Ref: refOf(v.workflow.Name), ID: v.workflow.ID, State: word, Issue: issue, Sentence: v.sentence(issue), Schedule: v.scheduleWords(),
+		Ref: refOf(v.workflow.Name), ID: v.workflow.ID, State: now.state, Issue: now.issue, Sentence: now.sentence, Schedule: v.scheduleWords(),
 		NextAt: v.nextAt(), Paused: v.workflow.Desired == desiredPaused, Pause: v.pause, Labels: v.config.Labels,
 	}
 	orphans, err := eventstore.In(tx).OrphanedReservations(ctx, v.workflow.ID, 1)
@@ -134,6 +137,9 @@ func (s *Service) laneFrom(ctx context.Context, tx *store.Tx, v *view, there run
 		return l, err
 	}
 	l.Do = v.remedy(l)
+	if now.parted && l.Issue == now.issue {
+		l.Do = now.of.remedy(l)
+	}
 	l.LastAt, l.LastText, err = lastActivity(ctx, tx, v)
 	return l, err
 }
@@ -243,7 +249,8 @@ func (s *Service) Why(ctx context.Context, _ lane.Viewer, name string, at time.T
 // LaneOf implements lane.Kind. The lane of a run is the workflow's name, and a
 // number behind a # if there was one of that name before.
 func (s *Service) LaneOf(r *runstore.Run) lane.Ref {
-	name, _, _ := strings.Cut(r.Lane, "#")
+	lane, _ := runstore.BaseLane(r.Lane)
+	name, _, _ := strings.Cut(lane, "#")
 	return refOf(name)
 }
 

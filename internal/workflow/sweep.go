@@ -8,6 +8,7 @@ import (
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/eventstore"
+	"github.com/pawlrun/pawl/internal/store/partitionstore"
 	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
@@ -81,6 +82,9 @@ func (s *Service) sweep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := s.sweepParts(ctx); err != nil {
+		return err
+	}
 	for _, o := range orphans {
 		s.log.Error("an event is held by a run that has ended", "workflow", o.WorkflowID, "topic", o.Topic, "event", o.MessageID, "run", o.RunID)
 	}
@@ -123,4 +127,25 @@ func (s *Service) sweepPage(ctx context.Context, after string) (page []workflows
 		}
 	}
 	return page, nil
+}
+
+// partitionsKept is for how long partitions are kept that are done and keep nothing.
+const partitionsKept = 7 * 24 * time.Hour
+
+// sweepParts arms partitions that ought to have a job and have none, and forgets those
+// that are done.
+func (s *Service) sweepParts(ctx context.Context) error {
+	return s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+		unarmed, err := partitionstore.In(tx).Unarmed(ctx, PartName, sweepBatch)
+		if err != nil {
+			return err
+		}
+		for _, u := range unarmed {
+			if err := s.armPart(ctx, tx, workflowstore.Workflow{ID: u.WorkflowID, Lane: u.Lane}, u.ID, tx.Now); err != nil {
+				return err
+			}
+		}
+		_, err = partitionstore.In(tx).Forget(ctx, tx.Now.Add(-partitionsKept), sweepBatch)
+		return err
+	})
 }

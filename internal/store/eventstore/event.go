@@ -196,14 +196,23 @@ var ErrNotReserved = fmt.Errorf("not every event is there and pending: %w", pawl
 // ReserveEvents gives pending events to a run: all of them, or the transaction
 // fails with ErrNotReserved.
 func (tx Tx) ReserveEvents(ctx context.Context, workflowID, runID string, list []Reservation) error {
+	return tx.reserve(ctx, workflowID, runID, nil, list)
+}
+
+// reserve is ReserveEvents for events of a partition; nil is any.
+func (tx Tx) reserve(ctx context.Context, workflowID, runID string, part *string, list []Reservation) error {
 	for _, r := range list {
 		if i := slices.IndexFunc(r.IDs, func(id string) bool { return !store.Storable(id) }); i >= 0 {
 			return ErrNotReserved
 		}
 		for ids := range store.Batches(r.IDs) {
-			names, args := store.In([]any{workflowID, r.Topic, runID, store.Millis(tx.Now)}, ids)
+			fixed, own := []any{workflowID, r.Topic, runID, store.Millis(tx.Now)}, ""
+			if part != nil {
+				fixed, own = append(fixed, *part), " and part = $5"
+			}
+			names, args := store.In(fixed, ids)
 			err := tx.Expect(ctx, len(ids), ErrNotReserved, `update events set status = 'reserved', reserved_by = $3, updated_at = $4
-				where workflow_id = $1 and topic = $2 and status = 'pending' and message_id in `+names, args...)
+				where workflow_id = $1 and topic = $2 and status = 'pending'`+own+` and message_id in `+names, args...)
 			if err != nil {
 				return fmt.Errorf("reserve events: %w", err)
 			}

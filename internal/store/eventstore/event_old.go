@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 )
 
 // OldEvent is what decides whether an event is removed.
@@ -136,6 +137,7 @@ type Span struct {
 // RunsOfEvents finds which runs of a workflow's lane published or consumed events
 // that are there. Runs that ended before the oldest of them was made cannot have.
 func (tx Tx) RunsOfEvents(ctx context.Context, lane string, list []Span) (map[string]bool, error) {
+	lane, _ = runstore.BaseLane(lane)
 	out := map[string]bool{}
 	rows, err := tx.Query(ctx, `select w.id, coalesce((select e.id from events e where e.workflow_id = w.id order by e.id limit 1), 0) from workflows w where w.lane = $1`, lane)
 	type flow struct {

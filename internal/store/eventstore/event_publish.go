@@ -229,7 +229,8 @@ func (tx Tx) putEvents(ctx context.Context, b eventBatch) (Published, error) {
 			updated_at = case when e.status = 'pending' and e.payload <> excluded.payload then excluded.updated_at else e.updated_at end,
 			duplicates = e.duplicates + case when e.status = 'pending' and e.payload <> excluded.payload then 0 else 1 end,
 			payload = case when e.status = 'pending' then excluded.payload else e.payload end,
-			caused_by = case when e.status = 'pending' then excluded.caused_by else e.caused_by end
+			caused_by = case when e.status = 'pending' then excluded.caused_by else e.caused_by end,
+			part = case when e.status = 'pending' and e.payload <> excluded.payload and e.part is not null then '' else e.part end
 		returning id, message_id, status, payload_seq`, v.Args...)
 	type put struct {
 		id      int64

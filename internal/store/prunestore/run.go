@@ -1,6 +1,7 @@
 package prunestore
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -69,7 +70,25 @@ func (tx Tx) OldStretches(ctx context.Context, kind pawl.Kind, lane string, afte
 }
 
 func (tx Tx) oldRuns(ctx context.Context, c store.Where, kind pawl.Kind, lane string, after Place, cut time.Time, limit int) ([]Run, error) {
+	list, err := tx.oldRunsIn(ctx, c, kind, lane, false, after, cut, limit)
+	if err != nil || kind != pawl.KindWorkflow || lane == "" {
+		return list, err
+	}
+	of, err := tx.oldRunsIn(ctx, c, kind, lane, true, after, cut, limit)
+	if err != nil || len(of) == 0 {
+		return list, err
+	}
+	list = append(list, of...)
+	slices.SortFunc(list, func(a, b Run) int { return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID)) })
+	return list[:min(len(list), limit)], nil
+}
+
+// oldRunsIn reads those of a lane, or of the partitions of a workflow's.
+func (tx Tx) oldRunsIn(ctx context.Context, c store.Where, kind pawl.Kind, lane string, parts bool, after Place, cut time.Time, limit int) ([]Run, error) {
+	c.Texts, c.Args = slices.Clone(c.Texts), slices.Clone(c.Args)
 	switch {
+	case parts: // spelled like the index runs_part
+		c.Add("kind = 'workflow' and substr(lane, length(lane) - 24, 1) = '/' and substr(lane, 1, length(lane) - 25) = ?", lane)
 	case lane != "" && kind == pawl.KindSchedule: // spelled like the index runs_schedule
 		c.Add("r.kind = 'schedule' and substr(lane, 1, 36) = ?", lane)
 	case lane != "":
@@ -143,6 +162,7 @@ func (tx Tx) RunsInUse(ctx context.Context, ids []string) (map[string]bool, erro
 // tried with: of each handler of its script the last ones that went well, and the
 // last ones of those that made a call.
 func (tx Tx) GoodRuns(ctx context.Context, lane string, most int) (map[string]bool, error) {
+	lane, _ = runstore.BaseLane(lane)
 	rows, err := tx.Query(ctx, `select w.id, v.config from workflows w join workflow_versions v on v.workflow_id = w.id and v.version = w.version where w.lane = $1`, lane)
 	type script struct{ id, config string }
 	list, err := store.ScanAll(rows, err, "read script", func(row store.Scanner) (s script, err error) { return s, row.Scan(&s.id, &s.config) })

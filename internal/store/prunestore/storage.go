@@ -12,9 +12,9 @@ import (
 func Groupings() []store.Grouping {
 	// Scalar subqueries: for a join PostgreSQL would read all runs there are.
 	const runKind = `coalesce((select r.kind from runs r where r.id = t.run_id), '')`
-	const runKey = `coalesce((select case when r.kind = 'schedule' then substr(r.lane, 1, 36) else r.lane end from runs r where r.id = t.run_id), '')`
+	const runKey = `coalesce((select case when r.kind = 'schedule' then substr(r.lane, 1, 36) when r.kind = 'workflow' and substr(r.lane, length(r.lane) - 24, 1) = '/' then substr(r.lane, 1, length(r.lane) - 25) else r.lane end from runs r where r.id = t.run_id), '')`
 	return []store.Grouping{
-		{Table: "runs", Kind: `t.kind`, Key: `case when t.kind = 'schedule' then substr(t.lane, 1, 36) else t.lane end`,
+		{Table: "runs", Kind: `t.kind`, Key: `case when t.kind = 'schedule' then substr(t.lane, 1, 36) when t.kind = 'workflow' and substr(t.lane, length(t.lane) - 24, 1) = '/' then substr(t.lane, 1, length(t.lane) - 25) else t.lane end`,
 			Bytes: `400 + coalesce(length(t.prepare_result), 0) + coalesce(length(t.mutation_result), 0) + coalesce(length(t.output_state), 0)`},
 		{Table: "run_reads", Kind: runKind, Key: runKey, Bytes: `120 + length(t.call) + coalesce(length(t.answer), 0)`},
 		{Table: "read_contents", Kind: `'workflow'`, Key: `t.workflow_id`, Bytes: `100 + length(t.content)`},

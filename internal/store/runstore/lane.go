@@ -91,6 +91,13 @@ func (tx Tx) DropLane(ctx context.Context, kind pawl.Kind, lane string) error {
 	return nil
 }
 
+// HoldLane keeps others from changing the row of a lane until the transaction ends.
+func (tx Tx) HoldLane(ctx context.Context, kind pawl.Kind, lane string) error {
+	rows, err := tx.Query(ctx, `select lane from lanes where kind = $1 and lane = $2`+tx.ForUpdate(), kind, lane)
+	_, err = store.ScanAll(rows, err, "hold lane", store.ScanText)
+	return err
+}
+
 // GetLane reads the row of a lane.
 func (tx Tx) GetLane(ctx context.Context, kind pawl.Kind, lane string) (Lane, error) {
 	l, err := scanLane(tx.QueryRow(ctx, `select `+laneColumns+` from lanes l where kind = $1 and lane = $2`, kind, lane))
@@ -139,6 +146,12 @@ func runsNow(kind pawl.Kind) string {
 		// one that runs goes on when its schedule is switched off.
 		return `(not (l.state = 'Needs attention' and l.issue = 'approval')
 			and l.lane in (select substr(r.lane, 1, 36) from runs r where r.kind = 'schedule' and r.status = 'active'))`
+	}
+	if kind == pawl.KindWorkflow {
+		// A partition that needs a person does so whatever the others do.
+		return `(l.state <> 'Stopped' and not (l.state = 'Needs attention' and substr(l.cause, 1, 10) = '` + PartCause + `')
+			and l.lane in (select case when substr(r.lane, length(r.lane) - 24, 1) = '/' then substr(r.lane, 1, length(r.lane) - 25) else r.lane end
+				from runs r where r.kind = 'workflow' and r.status = 'active'))`
 	}
 	return `(l.state <> 'Stopped' and l.lane in (select r.lane from runs r where r.kind = '` + string(kind) + `' and r.status = 'active'))`
 }

@@ -42,18 +42,31 @@ func (tx Tx) LatestSuccess(ctx context.Context, kind pawl.Kind, lane string) (ti
 	if kind == pawl.KindSchedule {
 		where, args = scheduleOfLane+` = $1 and kind = 'schedule'`, args[:2]
 	}
-	var at *int64
+	at, err := tx.latestAmong(ctx, where, args, few, many)
+	if err != nil || kind != pawl.KindWorkflow {
+		return store.FromNullMillis(at), err
+	}
+	of, err := tx.latestAmong(ctx, isPart+" and "+baseOfPart+` = $1`, args[:2], few, many)
+	if err == nil && (at == nil || of != nil && *of > *at) {
+		at = of
+	}
+	return store.FromNullMillis(at), err
+}
+
+// latestAmong is when the newest success among the last few runs was, or else among
+// the last many; nil if there is none.
+func (tx Tx) latestAmong(ctx context.Context, where string, args []any, few, many int) (at *int64, err error) {
 	for _, args[1] = range []any{few, many} {
 		err := tx.QueryRow(ctx, `select max(case when run_count > 1 then through_at else ended_at end) from (select status, ended_at, through_at, run_count from runs where `+where+` order by created_at desc, id desc limit $2) as latest
 			where status = 'committed'`, args...).Scan(&at)
 		if err != nil {
-			return time.Time{}, fmt.Errorf("read the latest success: %w", err)
+			return nil, fmt.Errorf("read the latest success: %w", err)
 		}
 		if at != nil {
 			break
 		}
 	}
-	return store.FromNullMillis(at), nil
+	return at, nil
 }
 
 // StoodWell reports whether a run of a handler that stands for a time in [from, to)

@@ -1,7 +1,9 @@
 package runstore
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
@@ -13,7 +15,23 @@ import (
 func (tx Tx) RunAtOrBefore(ctx context.Context, kind pawl.Kind, lane string, at time.Time) (Run, error) {
 	r, err := scanRun(tx.QueryRow(ctx, `select `+runColumns+` from runs where kind = $1 and lane = $2 and created_at <= $3
 		order by created_at desc, id desc limit 1`, kind, lane, store.Millis(at)))
+	if kind == pawl.KindWorkflow {
+		return tx.orOfPart(ctx, r, noRun(err, "run before"), func(of, than Run) bool { return of.CreatedAt.After(than.CreatedAt) },
+			`created_at <= $2 order by created_at desc, id desc limit 1`, lane, at)
+	}
 	return r, noRun(err, "run before")
+}
+
+// orOfPart is a run of a workflow, or one of its partitions that is better.
+func (tx Tx) orOfPart(ctx context.Context, own Run, why error, better func(of, than Run) bool, which, lane string, at time.Time) (Run, error) {
+	if why != nil && !errors.Is(why, pawl.ErrNotFound) {
+		return own, why
+	}
+	of, err := scanRuns(tx.Query(ctx, `select `+runColumns+` from runs where `+isPart+` and `+baseOfPart+` = $1 and `+which, lane, store.Millis(at)))
+	if err != nil || len(of) == 0 || why == nil && !better(of[0], own) {
+		return own, cmp.Or(err, why)
+	}
+	return of[0], nil
 }
 
 // FoldedAt reads the newest run of a lane that stands for runs on both sides of the
@@ -29,6 +47,10 @@ func (tx Tx) FoldedAt(ctx context.Context, kind pawl.Kind, lane string, at time.
 func (tx Tx) RunAfter(ctx context.Context, kind pawl.Kind, lane string, at time.Time) (Run, error) {
 	r, err := scanRun(tx.QueryRow(ctx, `select `+runColumns+` from runs where kind = $1 and lane = $2 and created_at > $3
 		order by created_at, id limit 1`, kind, lane, store.Millis(at)))
+	if kind == pawl.KindWorkflow {
+		return tx.orOfPart(ctx, r, noRun(err, "run after"), func(of, than Run) bool { return of.CreatedAt.Before(than.CreatedAt) },
+			`created_at > $2 order by created_at, id limit 1`, lane, at)
+	}
 	return r, noRun(err, "run after")
 }
 

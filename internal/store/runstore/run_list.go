@@ -3,6 +3,7 @@ package runstore
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
@@ -42,7 +43,29 @@ func (f RunFilter) strands() (list []store.Strand) {
 	for _, kind := range kinds {
 		list = append(list, f.strand(kind))
 	}
+	if f.Lane != "" && slices.Contains(kinds, pawl.KindWorkflow) { // and those of its partitions
+		list = append(list, f.partStrand())
+	}
 	return list
+}
+
+// partStrand is the strand of the runs of the partitions of a workflow.
+func (f RunFilter) partStrand() (s store.Strand) {
+	s.Base.Add(isPart+" and "+baseOfPart+" = ?", f.Lane)
+	if f.Status != "" {
+		s.Rest.Add("status = ?", string(f.Status))
+	}
+	f.addTimes(&s)
+	return s
+}
+
+func (f RunFilter) addTimes(s *store.Strand) {
+	if !f.From.IsZero() {
+		s.Base.Add("created_at >= ?", store.Millis(f.From))
+	}
+	if !f.To.IsZero() {
+		s.Base.Add("created_at < ?", store.Millis(f.To))
+	}
 }
 
 func (f RunFilter) strand(kind pawl.Kind) (s store.Strand) {
@@ -66,12 +89,7 @@ func (f RunFilter) strand(kind pawl.Kind) (s store.Strand) {
 	if f.Viewer != "" && kind == pawl.KindSchedule {
 		s.Rest.Add("exists (select 1 from schedules s where s.id = substr(runs.lane, 1, 36) and s.owner_user_id = ?)", f.Viewer)
 	}
-	if !f.From.IsZero() {
-		s.Base.Add("created_at >= ?", store.Millis(f.From))
-	}
-	if !f.To.IsZero() {
-		s.Base.Add("created_at < ?", store.Millis(f.To))
-	}
+	f.addTimes(&s)
 	return s
 }
 

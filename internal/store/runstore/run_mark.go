@@ -1,7 +1,9 @@
 package runstore
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
@@ -24,6 +26,9 @@ func (tx Tx) RunMarks(ctx context.Context, kind pawl.Kind, lane string, from, to
 	rows, err := tx.Query(ctx, `select `+markColumns+` from runs where kind = $1 and lane = $2
 		and created_at >= $3 and created_at < $4 order by created_at desc, id desc limit $5`, kind, lane, store.Millis(from), store.Millis(to), limit)
 	list, err := store.ScanAll(rows, err, "read runs of a lane", scanMark)
+	if err == nil && kind == pawl.KindWorkflow {
+		list, err = tx.withPartMarks(ctx, list, lane, from, to, limit)
+	}
 	if err != nil || len(list) == limit {
 		return list, err
 	}
@@ -32,6 +37,19 @@ func (tx Tx) RunMarks(ctx context.Context, kind pawl.Kind, lane string, from, to
 		kind, lane, store.Millis(from), limit-len(list), store.Millis(from.Add(-LongestStretch)))
 	before, err := store.ScanAll(rows, err, "read runs that are folded", scanMark)
 	return append(list, before...), err
+}
+
+// withPartMarks adds the marks of a workflow's partitions.
+func (tx Tx) withPartMarks(ctx context.Context, list []RunMark, lane string, from, to time.Time, limit int) ([]RunMark, error) {
+	rows, err := tx.Query(ctx, `select `+markColumns+` from runs where `+isPart+` and `+baseOfPart+` = $1
+		and created_at >= $2 and created_at < $3 order by created_at desc, id desc limit $4`, lane, store.Millis(from), store.Millis(to), limit)
+	of, err := store.ScanAll(rows, err, "read runs of partitions", scanMark)
+	if err != nil || len(of) == 0 {
+		return list, err
+	}
+	list = append(list, of...)
+	slices.SortFunc(list, func(a, b RunMark) int { return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(b.ID, a.ID)) })
+	return list[:min(len(list), limit)], nil
 }
 
 const markColumns = `id, status, created_at, ended_at, through_at, run_count`

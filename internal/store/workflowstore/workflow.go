@@ -29,18 +29,21 @@ type Workflow struct {
 	UpdatedAt  time.Time
 	DeployedAt time.Time // when the version came into force
 	DeletedAt  time.Time // zero while it is there
+	// Partitioned says that a version of it had partitions, so that there may be some.
+	Partitioned bool
 }
 
-const workflowColumns = `id, name, lane, desired, version, revision, cleared_run, created_at, updated_at, deployed_at, deleted_at`
+const workflowColumns = `id, name, lane, desired, version, revision, cleared_run, created_at, updated_at, deployed_at, deleted_at, partitioned`
 
 func scanWorkflow(row store.Scanner) (Workflow, error) {
 	var w Workflow
 	var cleared *string
-	var created, updated, deployed int64
+	var created, updated, deployed, partitioned int64
 	var deleted *int64
-	if err := row.Scan(&w.ID, &w.Name, &w.Lane, &w.Desired, &w.Version, &w.Revision, &cleared, &created, &updated, &deployed, &deleted); err != nil {
+	if err := row.Scan(&w.ID, &w.Name, &w.Lane, &w.Desired, &w.Version, &w.Revision, &cleared, &created, &updated, &deployed, &deleted, &partitioned); err != nil {
 		return Workflow{}, err
 	}
+	w.Partitioned = partitioned == 1
 	w.ClearedRun = store.FromNullText(cleared)
 	w.CreatedAt, w.UpdatedAt, w.DeployedAt, w.DeletedAt = store.FromMillis(created), store.FromMillis(updated), store.FromMillis(deployed), store.FromNullMillis(deleted)
 	return w, nil
@@ -69,8 +72,10 @@ func (tx Tx) GetWorkflow(ctx context.Context, id string) (Workflow, error) {
 	return w, noWorkflow(err, id)
 }
 
-// WorkflowByLane reads the workflow of a lane, a deleted one too.
+// WorkflowByLane reads the workflow of a lane, which may be that of one of its
+// partitions; a deleted one too.
 func (tx Tx) WorkflowByLane(ctx context.Context, lane string) (Workflow, error) {
+	lane, _ = runstore.BaseLane(lane)
 	w, err := scanWorkflow(tx.QueryRow(ctx, `select `+workflowColumns+` from workflows where lane = $1`, lane))
 	return w, noWorkflow(err, lane)
 }
@@ -150,6 +155,11 @@ func (tx Tx) SetWorkflowCleared(ctx context.Context, id, runID string) error {
 	return tx.setWorkflow(ctx, id, `cleared_run = $3`, store.NullText(runID))
 }
 
+// SetWorkflowPartitioned notes that the workflow may have partitions.
+func (tx Tx) SetWorkflowPartitioned(ctx context.Context, id string) error {
+	return tx.setWorkflow(ctx, id, `partitioned = $3`, 1)
+}
+
 // TouchWorkflow raises the revision: what the owner of the lane keeps in memory
 // must be built anew.
 func (tx Tx) TouchWorkflow(ctx context.Context, id string) error {
@@ -203,7 +213,8 @@ func (tx Tx) UnarmedWorkflows(ctx context.Context, task, after string, limit int
 func (tx Tx) WaitingWorkflows(ctx context.Context, after, errorCode string, limit int) ([]Workflow, error) {
 	rows, err := tx.Query(ctx, `select `+workflowColumns+` from workflows w where deleted_at is null and desired = 'active' and name > $1
 		and (exists (select 1 from events e where e.workflow_id = w.id and e.status = 'pending')
-			or exists (select 1 from runs r where r.kind = 'workflow' and r.lane = w.lane and r.status = 'paused:approval' and r.error_code = $3))
+			or exists (select 1 from runs r where r.kind = 'workflow' and r.lane = w.lane and r.status = 'paused:approval' and r.error_code = $3)
+			or w.partitioned = 1 and exists (select 1 from partitions p where p.workflow_id = w.id and p.open = 1))
 		order by name limit $2`, after, limit, errorCode)
 	return store.ScanAll(rows, err, "find workflows that wait", scanWorkflow)
 }
