@@ -110,7 +110,7 @@ func paths() []string {
 		"/schedules/" + schedule, "/schedules/" + schedule + "/runs", "/schedules/" + inTurn + "/why", "/grants",
 		"/runs", "/runs?kind=source", "/runs?kind=source&status=crashed", "/runs?lane=" + flow, "/runs?lane=nowhere", "/runs/" + bulk.RunID(10), "/jobs", "/jobs?state=failed", "/audit", "/tokens",
 		"/api/v1/lanes", "/api/v1/lanes?limit=500", "/api/v1/workflows", "/api/v1/sources", "/api/v1/schedules", "/api/v1/timeline", "/api/v1/timeline?limit=500",
-		"/api/v1/runs", "/api/v1/runs?limit=500", "/api/v1/runs?kind=schedule", "/api/v1/runs?lane=" + flow + "&status=cancelled", "/api/v1/runs?lane=nowhere",
+		"/api/v1/runs", "/api/v1/runs?limit=500", "/api/v1/runs?kind=schedule", "/api/v1/runs?lane=" + flow + "&status=cancelled", "/api/v1/runs?lane=nowhere", "/api/v1/runs?lane=w103999&status=committed",
 		"/api/v1/jobs?task=log", "/api/v1/workflows/" + flow + "/inputs?status=orphaned", "/api/v1/workflows/" + flow + "/events?status=skipped",
 		"/api/v1/schedules/" + schedule + "/slots?status=error", "/api/v1/billing/accounts", "/api/v1/billing/receipts?all=true", "/api/v1/billing/receipts?schedule=" + schedule,
 		"/api/v1/lanes/workflow/" + flow + "/why?at=" + time.Now().Add(-100*time.Hour).UTC().Format(time.RFC3339), "/api/v1/storage", "/storage",
