@@ -140,6 +140,13 @@ bench-pages: ## measure pages and lists at 10,000 lanes and a million runs, or R
 	@go build -o bin/tools/with-postgres ./internal/pgtest/with
 	bin/tools/with-postgres -- sh -c 'cd bench && go run ./page -runs $(RUNS) -out $(if $(filter 1000000,$(RUNS)),PAGES.md,PAGES-$(RUNS).md)'
 
+.PHONY: bench-prune
+bench-prune: ROWS ?= 1000000
+bench-prune: ## measure how soon runs begin while history is pruned, ROWS rows of it
+	@scripts/ensure-test-tools.sh
+	@go build -o bin/tools/with-postgres ./internal/pgtest/with
+	bin/tools/with-postgres -- sh -c 'cd bench && go run ./workflow -parts prune -rows $(ROWS) -out PRUNE.md'
+
 .PHONY: fuzz
 fuzz: ## feed random input to every parser and every door, FUZZ_TIME each
 	@scripts/ensure-test-tools.sh

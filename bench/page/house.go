@@ -22,6 +22,7 @@ import (
 // house is a server on a database that is full.
 type house struct {
 	cfg   server.Config
+	asked asked
 	clean []func()
 
 	at      string        // URL of the server
@@ -33,6 +34,8 @@ type house struct {
 	client  *http.Client
 }
 
+const jsonType = "application/json"
+
 const workflow = `export default { name: "seed", topics: { t: {} }, producers: { look: { publishes: ["t"], schedule: { interval: "12h" }, handler: async () => ({}) } },
 	consumers: { act: { subscribe: ["t"], prepare: async () => ({ reservations: [] }), mutate: async () => {} } } };`
 
@@ -40,21 +43,23 @@ const source = `{"url":"http://127.0.0.1:9/x","table":"seed","schedule":"daily",
 
 const schedule = `{"name":"seed","graphId":"http:seed","input":{},"cron":"0 9 * * *","timezone":"Europe/Berlin"}`
 
-// open fills a database and starts a server on it.
-func open(ctx context.Context, r *measure.Report, p measure.Place, size bulk.Size) (h *house, err error) {
-	h = &house{}
+// open fills a database and starts a server on it. One that is named is not removed,
+// and is filled only if it was not.
+func open(ctx context.Context, r *measure.Report, p measure.Place, s plan) (h *house, err error) {
+	h = &house{cfg: server.Default()}
 	defer func() {
 		if err != nil {
 			h.close()
 		}
 	}()
-	h.cfg = server.Default()
-	h.cfg.Addr, h.cfg.Roles, h.cfg.Logs, h.cfg.LogLevel = "127.0.0.1:0", []string{server.RoleAPI}, io.Discard, "error"
+	h.cfg.Addr, h.cfg.Roles, h.cfg.Logs, h.cfg.LogLevel, h.cfg.Trace = "127.0.0.1:0", []string{server.RoleAPI}, io.Discard, "error", h.asked.note
 	var clean func()
-	if h.cfg.Database, clean, err = p.Database(ctx); err != nil {
-		return h, err
+	if h.cfg.Database = s.at; s.at == "" {
+		if h.cfg.Database, clean, err = p.Database(ctx); err != nil {
+			return h, err
+		}
+		h.clean = append(h.clean, clean)
 	}
-	h.clean = append(h.clean, clean)
 	if h.cfg.Data, clean, err = p.Folder(); err != nil {
 		return h, err
 	}
@@ -62,31 +67,36 @@ func open(ctx context.Context, r *measure.Report, p measure.Place, size bulk.Siz
 	if err := h.start(ctx); err != nil {
 		return h, err
 	}
-	seed, err := h.seed(ctx)
-	if err != nil {
-		return h, err
+	var seed bulk.Seed
+	_, missing := h.do(ctx, http.MethodGet, "/api/v1/workflows/"+bulk.HotWorkflow, "", "", jsonType)
+	if missing != nil {
+		if seed, err = h.seed(ctx); err != nil {
+			return h, err
+		}
 	}
 	if err := h.shut(); err != nil {
 		return h, err
 	}
-	r.Say("%d lanes and %d runs", size.Lanes, size.Runs)
-	if h.bytes, err = fill(ctx, r, h.cfg.Database, seed, size); err != nil {
+	if h.bytes, err = fill(ctx, r, h.cfg.Database, missing != nil, seed, s.Size); err != nil {
 		return h, err
 	}
 	return h, h.start(ctx)
 }
 
-func fill(ctx context.Context, r *measure.Report, at string, seed bulk.Seed, size bulk.Size) (bytes int64, err error) {
+func fill(ctx context.Context, r *measure.Report, at string, empty bool, seed bulk.Seed, size bulk.Size) (bytes int64, err error) {
 	db, err := store.Open(ctx, at, store.Options{})
 	if err != nil {
 		return 0, err
 	}
 	defer db.Close() //nolint:errcheck // the server opens it again
-	begun := time.Now()
-	if err := bulk.Fill(ctx, db, seed, size); err != nil {
-		return 0, err
+	if empty {
+		r.Say("%d lanes and %d runs", size.Lanes, size.Runs)
+		begun := time.Now()
+		if err := bulk.Fill(ctx, db, seed, size); err != nil {
+			return 0, err
+		}
+		r.Say("made in %s", time.Since(begun).Round(time.Second))
 	}
-	r.Say("made in %s", time.Since(begun).Round(time.Second))
 	s, err := db.Storage(ctx)
 	return s.Bytes, err
 }
@@ -140,7 +150,7 @@ func (h *house) seed(ctx context.Context) (seed bulk.Seed, err error) {
 	if err != nil {
 		return seed, err
 	}
-	const kind = "application/json"
+	const kind = jsonType
 	if _, err := h.do(ctx, http.MethodPut, "/api/v1/workflows/seed", kind, string(put), kind); err != nil {
 		return seed, err
 	}
@@ -186,20 +196,24 @@ func (h *house) do(ctx context.Context, method, path, sends, body, takes string)
 	return answer, err
 }
 
+// takes is the type of what an address answers.
+func takes(path string) string {
+	if strings.HasPrefix(path, "/api/") || path == "/metrics" {
+		return jsonType
+	}
+	return "text/html"
+}
+
 // repeat asks for an address again and again, and tells how long each answer
 // took, and the processor time of one.
 func (h *house) repeat(ctx context.Context, path string, p plan) (took []time.Duration, used time.Duration, err error) {
-	takes := "text/html"
-	if strings.HasPrefix(path, "/api/") || path == "/metrics" {
-		takes = "application/json"
-	}
-	if _, err := h.do(ctx, http.MethodGet, path, "", "", takes); err != nil { // fills the caches
+	if _, err := h.do(ctx, http.MethodGet, path, "", "", takes(path)); err != nil { // fills the caches
 		return nil, 0, err
 	}
 	begun, before := time.Now(), measure.ProcessorTime()
 	for len(took) < p.times && time.Since(begun) < p.most {
 		at := time.Now()
-		if _, err := h.do(ctx, http.MethodGet, path, "", "", takes); err != nil {
+		if _, err := h.do(ctx, http.MethodGet, path, "", "", takes(path)); err != nil {
 			return nil, 0, err
 		}
 		took = append(took, time.Since(at))

@@ -1,7 +1,7 @@
 // Command page measures pages and lists on SQLite and PostgreSQL that have as
 // many lanes and runs as years of use leave behind.
 //
-// usage: go run ./page [-runs N] [-quick] [-pg URL] [-only SQLite|PostgreSQL] [-dir DIR] [-out FILE] [-cpuprofile FILE]
+// usage: go run ./page [-runs N] [-at URL] [-plans FILE] [-quick] [-pg URL] [-only SQLite|PostgreSQL] [-dir DIR] [-out FILE] [-cpuprofile FILE]
 //
 // Without -pg (or PAWL_TEST_POSTGRES) only SQLite is measured.
 package main
@@ -10,6 +10,8 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
+	"os"
 	"time"
 
 	"github.com/pawlrun/pawl/bench/measure"
@@ -21,13 +23,16 @@ import (
 const goal = 200 * time.Millisecond
 
 const note = "p50 and p99 are what a client waits, processor is what the server and the client, which are one process, use for a request; PostgreSQL's own " +
-	"time is not in it. A tenth of all runs is in one lane of each kind, which is the one that is asked for. The goal is a p99 of 200 ms."
+	"time is not in it. Pages are those of the database that the statements of one request look at, in memory or on the disk: they are " +
+	"the same on a busy machine. A tenth of all runs is in one lane of each kind, which is the one that is asked for. The goal is a p99 of 200 ms."
 
 func main() {
 	script.WorkerMain() // scripts run in processes of this same program
 	runs := flag.Int("runs", 1_000_000, "so `many` runs, and everything else in proportion")
+	at := flag.String("at", "", "measure the database with this `URL`, which is filled if it was not, and is not removed")
+	plans := flag.String("plans", "", "write the plans of dear statements to this `file`")
 	measure.Main("Pages", "bench-pages", func(ctx context.Context, r *measure.Report, p measure.Place, quick bool) error {
-		return all(ctx, r, p, quick, *runs)
+		return all(ctx, r, p, sized(*runs, *at, *plans, quick))
 	}, note)
 }
 
@@ -36,17 +41,22 @@ type plan struct {
 	bulk.Size
 	times int           // requests of each address
 	most  time.Duration // but no longer than this
+	at    string        // URL of the database; empty makes one
+	plans string        // file of plans; empty writes none
 }
 
-func all(ctx context.Context, r *measure.Report, p measure.Place, quick bool, runs int) error {
-	s := plan{bulk.Size{Lanes: 10_000, Runs: runs}, 200, 20 * time.Second}
-	if runs > 1_000_000 {
-		s.times, s.most = 100, 5*time.Second
+func sized(runs int, at, plans string, quick bool) plan {
+	switch {
+	case quick:
+		return plan{bulk.Size{Lanes: 500, Runs: 20_000}, 20, 5 * time.Second, at, plans}
+	case runs > 1_000_000:
+		return plan{bulk.Size{Lanes: 10_000, Runs: runs}, 100, 5 * time.Second, at, plans}
 	}
-	if quick {
-		s = plan{bulk.Size{Lanes: 500, Runs: 20_000}, 20, 5 * time.Second}
-	}
-	h, err := open(ctx, r, p, s.Size)
+	return plan{bulk.Size{Lanes: 10_000, Runs: runs}, 200, 20 * time.Second, at, plans}
+}
+
+func all(ctx context.Context, r *measure.Report, p measure.Place, s plan) error {
+	h, err := open(ctx, r, p, s)
 	if err != nil {
 		return err
 	}
@@ -56,16 +66,34 @@ func all(ctx context.Context, r *measure.Report, p measure.Place, quick bool, ru
 	if r.Line("size of the database", "%.1f GB", float64(h.bytes)/1e9); h.bytes == 0 {
 		return fmt.Errorf("the database is empty")
 	}
+	meter, err := bulk.NewMeter(ctx, h.cfg.Database)
+	if err != nil {
+		return err
+	}
+	defer meter.Close()
+	var plans io.Writer = io.Discard
+	if s.plans != "" {
+		f, err := os.Create(s.plans)
+		if err != nil {
+			return err
+		}
+		defer f.Close() //nolint:errcheck // only read by people
+		plans = f
+	}
 	late := 0
 	for _, path := range paths() {
 		took, used, err := h.repeat(ctx, path, s)
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
+		statements, pages, err := h.cost(ctx, meter, path, plans)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
 		if measure.At(took, 0.99) > goal {
 			late++
 		}
-		r.Line("`"+path+"`", "%.1f / %.1f ms, processor %.1f ms", measure.MS(measure.At(took, 0.5)), measure.MS(measure.At(took, 0.99)), measure.MS(used))
+		r.Line("`"+path+"`", "%.1f / %.1f ms, processor %.1f ms, %d statements, %d pages", measure.MS(measure.At(took, 0.5)), measure.MS(measure.At(took, 0.99)), measure.MS(used), statements, pages)
 	}
 	r.Line(fmt.Sprintf("addresses with a p99 over %s, of %d", goal, len(paths())), "%d", late)
 	return nil
@@ -82,7 +110,7 @@ func paths() []string {
 		"/schedules/" + schedule, "/schedules/" + schedule + "/runs", "/schedules/" + inTurn + "/why", "/grants",
 		"/runs", "/runs?kind=source", "/runs?kind=source&status=crashed", "/runs?lane=" + flow, "/runs?lane=nowhere", "/runs/" + bulk.RunID(10), "/jobs", "/jobs?state=failed", "/audit", "/tokens",
 		"/api/v1/lanes", "/api/v1/lanes?limit=500", "/api/v1/workflows", "/api/v1/sources", "/api/v1/schedules", "/api/v1/timeline", "/api/v1/timeline?limit=500",
-		"/api/v1/runs", "/api/v1/runs?limit=500", "/api/v1/runs?kind=schedule", "/api/v1/runs?lane=" + flow + "&status=cancelled", "/api/v1/runs?lane=nowhere",
+		"/api/v1/runs", "/api/v1/runs?limit=500", "/api/v1/runs?kind=schedule", "/api/v1/runs?lane=" + flow + "&status=cancelled", "/api/v1/runs?lane=nowhere", "/api/v1/runs?lane=w103999&status=committed",
 		"/api/v1/jobs?task=log", "/api/v1/workflows/" + flow + "/inputs?status=orphaned", "/api/v1/workflows/" + flow + "/events?status=skipped",
 		"/api/v1/schedules/" + schedule + "/slots?status=error", "/api/v1/billing/accounts", "/api/v1/billing/receipts?all=true", "/api/v1/billing/receipts?schedule=" + schedule,
 		"/api/v1/lanes/workflow/" + flow + "/why?at=" + time.Now().Add(-100*time.Hour).UTC().Format(time.RFC3339), "/api/v1/storage", "/storage",

@@ -3,7 +3,7 @@
 // commits, and how many phases the sandbox runs; and on PostgreSQL beside peers,
 // which it builds from modules of their own and starts as processes.
 //
-// usage: go run ./workflow [-quick] [-parts limits,runs,latency,pending,idle,cold,peers] [-pg URL] [-only SQLite|PostgreSQL] [-dir DIR] [-out FILE]
+// usage: go run ./workflow [-quick] [-parts limits,runs,latency,pending,idle,cold,peers] [-parts prune [-rows N]] [-pg URL] [-only SQLite|PostgreSQL] [-dir DIR] [-out FILE]
 //
 // Without -pg (or PAWL_TEST_POSTGRES) only SQLite is measured, and no peer.
 package main
@@ -26,12 +26,14 @@ import (
 	"github.com/pawlrun/pawl/internal/script"
 )
 
+// allParts are measured unless others are named; prune is measured by itself.
 var allParts = []string{"limits", "runs", "latency", "pending", "idle", "cold", "peers"} //nolint:gochecknoglobals // a table
 
 // sizes are how much is measured.
 type sizes struct {
 	events, lanes, perLane, samples, idle, pending, pendingRuns int
 	raw                                                         time.Duration
+	rows                                                        int // of history that is pruned
 	parts                                                       map[string]bool
 	profile, heap                                               string // of the runs, and of idle workflows
 }
@@ -44,6 +46,7 @@ func main() {
 	dir := flag.String("dir", "", "keep the databases below this `directory`, which should be on a real disk")
 	out := flag.String("out", "", "also write the report to this `file`")
 	parts := flag.String("parts", strings.Join(allParts, ","), "measure only these `parts`")
+	rows := flag.Int("rows", 1_000_000, "so `many` rows of history are pruned")
 	profile := flag.String("cpuprofile", "", "write a profile of this process during the runs to this `file`")
 	heap := flag.String("memprofile", "", "write a profile of the memory that idle workflows use to this `file`")
 	flag.Parse()
@@ -57,15 +60,19 @@ func main() {
 	}
 	s.parts = map[string]bool{}
 	for part := range strings.SplitSeq(*parts, ",") {
-		if !slices.Contains(allParts, part) {
-			fail(fmt.Errorf("there is no part %q; there are %s", part, strings.Join(allParts, ", ")))
+		if !slices.Contains(allParts, part) && part != "prune" {
+			fail(fmt.Errorf("there is no part %q; there are %s, and prune", part, strings.Join(allParts, ", ")))
 		}
 		s.parts[part] = true
 	}
-	s.profile, s.heap = *profile, *heap
+	s.profile, s.heap, s.rows = *profile, *heap, *rows
+	title, target := "Workflows beside the raw limits", "bench-workflow"
+	if *parts == "prune" {
+		title, target = "Runs while history is pruned", "bench-prune"
+	}
 	var report strings.Builder
-	fmt.Fprintf(&report, "# Workflows beside the raw limits\n\nWritten by `make bench-workflow` on %s: %d cores, %s/%s, %s. Full durability.\n",
-		time.Now().UTC().Format("2006-01-02"), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
+	fmt.Fprintf(&report, "# %s\n\nWritten by `make %s` on %s: %d cores, %s/%s, %s. Full durability.\n",
+		title, target, time.Now().UTC().Format("2006-01-02"), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 	for _, db := range []struct{ name, url string }{{"SQLite", ""}, {"PostgreSQL", *pg}} {
 		if db.name == "PostgreSQL" && db.url == "" || *only != "" && *only != db.name || *parts == "peers" {
 			continue
@@ -176,8 +183,16 @@ func measureAll(ctx context.Context, report *strings.Builder, name, pg, dir stri
 		}
 		t.line(fmt.Sprintf("a run beside %d pending events of its topic, against beside 100", s.pending), "%.2f ms / %.2f ms (%.2fx)", ms(many), ms(few), float64(many)/float64(few))
 	}
+	if s.parts["prune"] {
+		if err := t.prunes(ctx, pg, dir, s.rows, pruneTime); err != nil {
+			return err
+		}
+	}
 	return t.rest(ctx, pg, dir, s)
 }
+
+// pruneTime is how long each way of pruning is measured at most.
+const pruneTime = 2 * time.Minute
 
 // runs measures how many runs there are in a second, and what one costs.
 func (t table) runs(ctx context.Context, pg, dir string, s sizes, limit float64) error {

@@ -18,7 +18,7 @@ func laneOf(l *lane.Lane, now time.Time) client.Lane {
 	out := client.Lane{
 		Kind: string(l.Kind), Name: l.Name, ID: l.ID, Status: string(l.State), Issue: client.NullString(l.Sentence), IssueCode: client.NullString(string(l.Issue)),
 		Schedule: l.Schedule, NextAt: client.At(l.NextAt), LastActivity: client.Activity{At: client.At(l.LastAt), Text: l.LastText},
-		Pending: l.Pending, Paused: l.Paused, Pause: pauseOf(l.Pause), Labels: l.Labels, Expectations: expectationsOf(l.Expectations),
+		Pending: l.Pending, PendingMore: l.PendingMore, Paused: l.Paused, Pause: pauseOf(l.Pause), Labels: l.Labels, Expectations: expectationsOf(l.Expectations),
 	}
 	if !l.NextAt.IsZero() {
 		out.NextText = client.NullString(when.Until(now, l.NextAt))

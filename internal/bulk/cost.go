@@ -14,6 +14,10 @@ type Cost struct {
 	// Steps is how much was done: instructions of SQLite's machine, or rows that
 	// PostgreSQL looked at.
 	Steps int64
+	// Pages is how many pages of the database were looked at, from memory or from
+	// the disk. It also counts what is not a step: rows that are dead, and a count
+	// of a whole table, which is one instruction of SQLite's machine.
+	Pages int64
 	Plan  string
 }
 

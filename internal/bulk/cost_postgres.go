@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -25,10 +26,13 @@ func (m *postgresMeter) Close() { _ = m.conn.Close(context.Background()) }
 type node struct {
 	Type     string  `json:"Node Type"`
 	Relation string  `json:"Relation Name"`
+	Index    string  `json:"Index Name"`
 	Rows     float64 `json:"Actual Rows"`
 	Loops    float64 `json:"Actual Loops"`
 	Removed  float64 `json:"Rows Removed by Filter"`
 	Recheck  float64 `json:"Rows Removed by Index Recheck"`
+	Hit      int64   `json:"Shared Hit Blocks"` // with those of the steps below it
+	Read     int64   `json:"Shared Read Blocks"`
 	Plans    []node  `json:"Plans"`
 }
 
@@ -44,7 +48,7 @@ func (m *postgresMeter) Cost(ctx context.Context, sql string, args []any) (c Cos
 	}
 	err = pgx.BeginFunc(ctx, m.conn, func(tx pgx.Tx) error {
 		var text []byte
-		if err := tx.QueryRow(ctx, `explain (analyze, timing off, format json) `+sql, values...).Scan(&text); err != nil {
+		if err := tx.QueryRow(ctx, `explain (analyze, buffers, timing off, format json) `+sql, values...).Scan(&text); err != nil {
 			return err
 		}
 		var plans []struct{ Plan node }
@@ -52,6 +56,7 @@ func (m *postgresMeter) Cost(ctx context.Context, sql string, args []any) (c Cos
 			return fmt.Errorf("read plan: %w", err)
 		}
 		c.add(plans[0].Plan, "")
+		c.Pages = plans[0].Plan.Hit + plans[0].Plan.Read
 		return errUndo
 	})
 	if errors.Is(err, errUndo) {
@@ -65,7 +70,7 @@ func (c *Cost) add(n node, indent string) {
 	if n.Relation != "" { // not what is made of rows later, nor the bits of an index before they are rows
 		c.Steps += int64(looked)
 	}
-	c.Plan += fmt.Sprintf("%s%s %s: %.0f rows\n", indent, n.Type, n.Relation, looked)
+	c.Plan += fmt.Sprintf("%s%s %s: %.0f rows, %d pages\n", indent, n.Type, strings.TrimSpace(n.Relation+" "+n.Index), looked, n.Hit+n.Read)
 	if n.Type == "Seq Scan" && n.Loops > 0 {
 		c.Scans = append(c.Scans, n.Relation)
 	}

@@ -64,8 +64,22 @@ func (m *liteMeter) Cost(_ context.Context, sql string, args []any) (c Cost, err
 	for _, found := range read.FindAllStringSubmatch(c.Plan, -1) {
 		c.Scans = append(c.Scans, tableOf(sql, found[1]))
 	}
+	before := m.pages()
 	c.Steps, _, err = m.run(sql, args)
+	c.Pages = m.pages() - before
 	return c, err
+}
+
+// pages is how many pages this connection has looked at.
+func (m *liteMeter) pages() (n int64) {
+	const size = 8 // two numbers of 32 bits
+	place := m.tls.Alloc(size)
+	defer m.tls.Free(size)
+	for _, what := range []int32{sqlite3.SQLITE_DBSTATUS_CACHE_HIT, sqlite3.SQLITE_DBSTATUS_CACHE_MISS} {
+		sqlite3.Xsqlite3_db_status(m.tls, m.db, what, place, place+size/2, 0)
+		n += int64(libc.AtomicLoadPInt32(place))
+	}
+	return n
 }
 
 // tableOf is the table that a statement calls by another name.

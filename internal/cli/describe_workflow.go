@@ -3,7 +3,6 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -28,7 +27,7 @@ func describeWorkflow(raw json.RawMessage, now time.Time) (string, error) {
 	if w.LastActivity.Text != "" {
 		d.line("Activity", w.LastActivity.Text+" ("+relative(w.LastActivity.At.Time, now)+")")
 	}
-	d.line("Pending", strconv.Itoa(w.Pending))
+	d.line("Pending", pendingText(w.Pending, w.PendingMore))
 	d.line("Labels", labelWords(w.Labels))
 	d.line("Version", versionWords(w.Version, w.VersionNumber))
 	d.line("File", w.Filename)

@@ -48,9 +48,17 @@ func laneColumns() []column {
 
 func laneCells(l client.Lane, now time.Time) []string {
 	return []string{
-		l.Name, l.Status, relative(l.NextAt.Time, now), strconv.Itoa(l.Pending), laneActivity(l, now),
+		l.Name, l.Status, relative(l.NextAt.Time, now), pendingText(l.Pending, l.PendingMore), laneActivity(l, now),
 		orDash(l.Schedule), orDash(labelWords(l.Labels)), l.ID,
 	}
+}
+
+// pendingText is how much waits, and a plus if it is more than was counted.
+func pendingText(n int, more bool) string {
+	if more {
+		return strconv.Itoa(n) + "+"
+	}
+	return strconv.Itoa(n)
 }
 
 // laneActivity is what one should know of a lane: what is the matter, or else

@@ -20,3 +20,10 @@ func TestInstantsAreToldAsSeenFromNow(t *testing.T) {
 		t.Errorf("no instant: %q", got)
 	}
 }
+
+// So much may wait that it is not counted.
+func TestWhatWaitsIsSaidToBeMore(t *testing.T) {
+	if got := pendingText(12, false) + " " + pendingText(2500, true); got != "12 2500+" {
+		t.Errorf("it is %q", got)
+	}
+}

@@ -50,19 +50,20 @@ func ParsePlace(text string) Place {
 // Lane is something that runs by itself, as people see it (A-143..A-147).
 type Lane struct {
 	Ref
-	ID       string
-	State    run.State
-	Issue    run.Issue
-	Sentence string // the issue in plain language; empty if there is none
-	Schedule string // in words
-	NextAt   time.Time
-	LastAt   time.Time // of the last activity
-	LastText string
-	Pending  int // how much waits to be worked on
-	Paused   bool
-	Pause    runstore.Pause // what was said about that; zero if nobody knows
-	Labels   map[string]string
-	Do       string // the command that ends what the state and the issue tell; empty while it is idle
+	ID          string
+	State       run.State
+	Issue       run.Issue
+	Sentence    string // the issue in plain language; empty if there is none
+	Schedule    string // in words
+	NextAt      time.Time
+	LastAt      time.Time // of the last activity
+	LastText    string
+	Pending     int  // how much waits to be worked on
+	PendingMore bool // so many events, and more: their inputs were not counted
+	Paused      bool
+	Pause       runstore.Pause // what was said about that; zero if nobody knows
+	Labels      map[string]string
+	Do          string // the command that ends what the state and the issue tell; empty while it is idle
 
 	Expectations []terms.Verdict // what is expected of it, and whether it is met
 }

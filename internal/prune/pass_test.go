@@ -199,6 +199,22 @@ func TestTheJobPrunes(t *testing.T) {
 	})
 }
 
+// What is forgotten beside history goes in batches, until none is left that is old.
+func TestWhatIsForgottenGoesInBatches(t *testing.T) {
+	both(t, func(t *testing.T, k *kit) {
+		k.exec(`insert into idempotency_keys (owner, key, request, status, answer, created_at)
+			with recursive n (i) as (select 1 union all select i + 1 from n where i < $2) select 'u', 'k' || i, '', 200, '', $1 from n`, ago(2), 2*mostRows+1)
+		k.exec(`insert into idempotency_keys (owner, key, request, status, answer, created_at) values ('u', 'new', '', 200, '', $1)`, ago(0))
+		k.prune() // notes the time
+		if more, err := k.s.forgetRest(t.Context()); err != nil || more {
+			t.Errorf("more: %v, %v", more, err)
+		}
+		if n := k.count("idempotency_keys"); n != 1 {
+			t.Errorf("%d are left", n)
+		}
+	})
+}
+
 // What is removed from a file makes it smaller, also if a process dies on either side
 // of a step; PostgreSQL sees to that by itself.
 func TestSpaceIsGivenBack(t *testing.T) {

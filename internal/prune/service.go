@@ -88,9 +88,11 @@ func (s *Service) Task() queue.Task {
 		if err != nil {
 			return err
 		}
-		if err := s.forgetRest(ctx); err != nil {
+		more, err := s.forgetRest(ctx)
+		if err != nil {
 			return err
 		}
+		done.More = done.More || more
 		if rows := done.Rows(); rows > 0 {
 			s.log.InfoContext(ctx, "removed what is older than it is kept", "rows", rows, "bytes", done.Bytes(), "more", done.More)
 		}
@@ -116,31 +118,40 @@ func Job() store.JobSpec {
 // deliveriesKept is for how long deliveries of hooks are kept.
 const deliveriesKept = 30 * 24 * time.Hour
 
-// forgetRest removes idempotency keys, which are kept for a day, results of jobs,
-// and deliveries of hooks.
-func (s *Service) forgetRest(ctx context.Context) error {
+// forgetRest removes idempotency keys, which are kept for a day, results of jobs, and
+// deliveries of hooks: a batch at a time, with a rest after each. more says that it ran
+// out of time.
+func (s *Service) forgetRest(ctx context.Context) (more bool, err error) {
 	var clock retention.Clock
-	err := s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+	err = s.db.Read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
 		clock, err = readClock(ctx, prunestore.In(tx))
 		return err
 	})
-	for err == nil {
-		var n int64
-		if n, err = userstore.On(s.db).DeleteOldIdempotencyKeys(ctx, clock.Cut(userstore.IdempotencyKept), mostRows); n < mostRows {
-			break
+	if err != nil {
+		return false, err
+	}
+	begun := time.Now()
+	for _, remove := range []func() (int64, error){
+		func() (int64, error) {
+			return userstore.On(s.db).DeleteOldIdempotencyKeys(ctx, clock.Cut(userstore.IdempotencyKept), mostRows)
+		},
+		func() (int64, error) { return s.db.PruneResults(ctx, clock.Cut(time.Second), mostRows) },
+		func() (int64, error) {
+			return hookstore.PruneDeliveries(ctx, s.db, clock.Cut(deliveriesKept), mostRows)
+		},
+	} {
+		for n := int64(mostRows); n >= mostRows; {
+			if time.Since(begun) > passTime {
+				return true, nil
+			}
+			at := time.Now()
+			if n, err = remove(); err != nil {
+				return false, err
+			}
+			if err := rest(ctx, time.Since(at)*restTimes); err != nil {
+				return false, err
+			}
 		}
 	}
-	for err == nil {
-		var n int64
-		if n, err = s.db.PruneResults(ctx, clock.Cut(time.Second), mostRows); n < mostRows {
-			break
-		}
-	}
-	for err == nil {
-		var n int64
-		if n, err = hookstore.PruneDeliveries(ctx, s.db, clock.Cut(deliveriesKept), mostRows); n < mostRows {
-			break
-		}
-	}
-	return err
+	return false, nil
 }

@@ -67,8 +67,9 @@ type Config struct {
 
 	OTLPEndpoint string // of the collector of traces and metrics; empty: the variables of OpenTelemetry say whether there is one
 
-	Dirs    []string  // definitions
-	Logs    io.Writer // nil is standard error
+	Dirs    []string                     // definitions
+	Logs    io.Writer                    // nil is standard error
+	Trace   func(sql string, args []any) // is told every statement, for measurements; nil: nobody is
 	Version string
 }
 

@@ -27,7 +27,7 @@ func (s *server) openDatabase(ctx context.Context, holder string) (*store.DB, er
 		}
 	}()
 	for {
-		db, err := store.Open(ctx, s.cfg.Database, store.Options{Log: s.log, Holder: holder})
+		db, err := store.Open(ctx, s.cfg.Database, store.Options{Log: s.log, Holder: holder, Trace: s.cfg.Trace})
 		if err == nil || !store.IsAway(err) {
 			return db, err
 		}

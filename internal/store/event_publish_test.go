@@ -346,7 +346,7 @@ func TestReaderOfATopicsNumberSeesEveryEventUpToIt(t *testing.T) {
 						if _, err := eventstore.In(tx).Publish(ctx, w.ID, "run", list); err != nil {
 							return err
 						}
-						if _, err := eventstore.In(tx).CountWaiting(ctx, w.ID, []string{"in"}); err != nil { // time passes before the commit
+						if _, _, err := eventstore.In(tx).CountWaiting(ctx, w.ID, []string{"in"}); err != nil { // time passes before the commit
 							return err
 						}
 						if k%7 == 6 {

@@ -1,11 +1,13 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -50,11 +52,11 @@ type Share struct {
 	Rows, Bytes float64
 }
 
-// Grouping says whose the rows of a table are: expressions of the kind and the key
-// of the lane, and of the bytes of a row, over the table as t.
+// Grouping says whose the rows of a table are: expressions of the lane, which is its
+// kind, a space and its key, and of the bytes of a row, over the table as t.
 type Grouping struct {
-	Table            string
-	Kind, Key, Bytes string
+	Table       string
+	Lane, Bytes string
 }
 
 // Shares divides a table among those that its rows belong to: of a small one all
@@ -64,10 +66,12 @@ func (tx *Tx) Shares(ctx context.Context, g Grouping, size TableSize) ([]Share, 
 	if !size.Exact {
 		from = tx.db.dialect.sample(g.Table, size)
 	}
-	rows, err := tx.Query(ctx, fmt.Sprintf(`select %s, %s, count(*), cast(coalesce(sum(%s), 0) as bigint) from %s group by 1, 2`, g.Kind, g.Key, g.Bytes, from))
+	rows, err := tx.Query(ctx, fmt.Sprintf(`select %s, count(*), cast(coalesce(sum(%s), 0) as bigint) from %s group by 1`, g.Lane, g.Bytes, from))
 	list, err := ScanAll(rows, err, "divide "+g.Table, func(row Scanner) (s Share, err error) {
 		var n, b int64
-		err = row.Scan(&s.Kind, &s.Key, &n, &b)
+		var lane string
+		err = row.Scan(&lane, &n, &b)
+		s.Kind, s.Key, _ = strings.Cut(lane, " ")
 		s.Rows, s.Bytes = float64(n), float64(b)
 		return s, err
 	})
@@ -82,7 +86,7 @@ func (tx *Tx) Shares(ctx context.Context, g Grouping, size TableSize) ([]Share, 
 }
 
 // sampleRows is about how many rows a sample has.
-const sampleRows = 2048
+const sampleRows = 1024
 
 // counts counts the rows of tables, of a few in each statement.
 func (tx *Tx) counts(ctx context.Context, names []string) (map[string]int64, error) {
@@ -179,10 +183,12 @@ func (sqliteDB) storage(ctx context.Context, tx *Tx) (s Storage, err error) {
 }
 
 // probes is at how many places a table is looked at, and probeRows how many rows
-// at each: enough to know to about a fifth what it has.
+// at each: enough to know to about a fifth how many it has. What rows are like is
+// seen by fewer, because it takes much longer to measure them.
 const (
 	probes    = 96
 	probeRows = 16
+	wideRows  = 3
 	fewIDs    = 1000 // up to this many it is counted
 )
 
@@ -197,10 +203,9 @@ func (tx *Tx) estimateTables(ctx context.Context, names []string, s *Storage) er
 		if err != nil {
 			return err
 		}
-		if t.Rows, weights[i], err = tx.estimate(ctx, name, wide); err != nil {
+		if t.Rows, weights[i], t.Exact, err = tx.estimate(ctx, name, wide); err != nil {
 			return err
 		}
-		t.Exact = t.Rows <= fewIDs
 		all += weights[i]
 		s.Tables = append(s.Tables, t)
 	}
@@ -210,7 +215,8 @@ func (tx *Tx) estimateTables(ctx context.Context, names []string, s *Storage) er
 	return nil
 }
 
-// width is an expression of the bytes of a row with its entries in indexes.
+// width is an expression of the bytes of a row with its entries in indexes, over the
+// table as t.
 type width struct {
 	text string
 	key  string // what rows are walked through by
@@ -222,7 +228,7 @@ func (tx *Tx) widthOf(ctx context.Context, table string) (w width, err error) {
 	columns, err := ScanAll(rows, err, "read columns", ScanText)
 	parts := []string{"24"}
 	for _, c := range columns { // a number takes about four bytes
-		parts = append(parts, fmt.Sprintf(`coalesce(case when typeof("%s") = 'integer' then 4 else length("%[1]s") + 2 end, 1)`, c))
+		parts = append(parts, fmt.Sprintf(`coalesce(case when typeof(t."%s") = 'integer' then 4 else length(t."%[1]s") + 2 end, 1)`, c))
 	}
 	w.text, w.key = strings.Join(parts, " + "), "rowid"
 	if table == "event_tombs" { // has no other
@@ -233,45 +239,53 @@ func (tx *Tx) widthOf(ctx context.Context, table string) (w width, err error) {
 
 // estimate looks at a table at random places: how dense its ids are there says how
 // many there are.
-func (tx *Tx) estimate(ctx context.Context, table string, w width) (n int64, weight float64, err error) {
+func (tx *Tx) estimate(ctx context.Context, table string, w width) (n int64, weight float64, exact bool, err error) {
 	var least, most *int64
 	if err := tx.QueryRow(ctx, fmt.Sprintf(`select (select min(%s) from "%s"), (select max(%[1]s) from "%[2]s")`, w.key, table)).Scan(&least, &most); err != nil || least == nil {
-		return 0, 0, err
+		return 0, 0, err == nil, err
 	}
 	first, span := float64(*least), float64(*most)-float64(*least)+1
 	if span <= fewIDs {
 		var bytes int64
-		err := tx.QueryRow(ctx, fmt.Sprintf(`select count(*), cast(coalesce(sum(%s), 0) as bigint) from "%s"`, w.text, table)).Scan(&n, &bytes)
-		return n, float64(bytes), err
+		err := tx.QueryRow(ctx, fmt.Sprintf(`select count(*), cast(coalesce(sum(%s), 0) as bigint) from "%s" t`, w.text, table)).Scan(&n, &bytes)
+		return n, float64(bytes), true, err
 	}
-	var density, bytes, seen float64
-	for range probes {
-		at := int64(math.Min(first+rand.Float64()*span, math.MaxInt64/2*1.9999)) //nolint:gosec // a sample
-		rows, err := tx.Query(ctx, fmt.Sprintf(`select %s, %s from "%s" where %[1]s >= $1 order by 1 limit $2`, w.key, w.text, table), at, probeRows)
-		last := float64(at)
-		found, err := ScanAll(rows, err, "sample "+table, func(row Scanner) (b float64, err error) {
-			var id, size int64
-			err = row.Scan(&id, &size)
-			last = max(last, float64(id))
-			return float64(size), err
-		})
-		if err != nil {
-			return 0, 0, err
-		}
-		for _, b := range found {
-			bytes, seen = bytes+b, seen+1
-		}
-		density += float64(len(found)) / (last - float64(at) + 1)
+	places := make([]string, probes)
+	for i := range places {
+		places[i] = strconv.FormatInt(int64(math.Min(first+rand.Float64()*span, math.MaxInt64/2*1.9999)), 10) //nolint:gosec // a sample
 	}
-	rows := span * min(1, density/probes)
-	return int64(rows), rows * bytes / max(1, seen), nil
+	list := "[" + strings.Join(places, ",") + "]"
+	// Where the last of the rows behind a place is, and how many there are if it is
+	// the end of the table: one search in the tree for each, and no row is read.
+	rows, err := tx.Query(ctx, fmt.Sprintf(`select p.value, (select x.%[1]s from "%[2]s" x where x.%[1]s >= p.value order by 1 limit 1 offset $2 - 1),
+		(select count(*) from (select 1 from "%[2]s" x where x.%[1]s >= p.value limit $2)) from json_each($1) p`, w.key, table), list, probeRows)
+	var density float64
+	_, err = ScanAll(rows, err, "sample "+table, func(row Scanner) (struct{}, error) {
+		var at, n int64
+		var last *int64
+		err := row.Scan(&at, &last, &n)
+		density += float64(n) / (float64(*cmp.Or(last, most)) - float64(at) + 1)
+		return struct{}{}, err
+	})
+	if err != nil {
+		return 0, 0, false, err
+	}
+	var bytes, seen int64
+	err = tx.QueryRow(ctx, fmt.Sprintf(`select cast(coalesce(sum(%[3]s), 0) as bigint), count(*) from json_each($1) p cross join "%[2]s" t
+		where t.%[1]s in (select x.%[1]s from "%[2]s" x where x.%[1]s >= p.value order by 1 limit $2)`, w.key, table, w.text), list, wideRows).Scan(&bytes, &seen)
+	all := span * min(1, density/probes)
+	return int64(all), all * float64(bytes) / float64(max(1, seen)), false, err
 }
 
 // sample is every row of a few stretches of the table.
 func (sqliteDB) sample(table string, _ TableSize) string {
-	parts := make([]string, sampleRows/64)
-	for i := range parts {
-		parts[i] = fmt.Sprintf(`select * from (select * from "%s" where rowid >= (select min(rowid) from "%[1]s") + cast(((select max(rowid) from "%[1]s") - (select min(rowid) from "%[1]s")) * %.6f as integer) order by rowid limit 64)`, table, rand.Float64()) //nolint:gosec // a sample
+	const stretch = 64 // rows
+	places := make([]string, sampleRows/stretch)
+	for i := range places {
+		places[i] = fmt.Sprintf("%.6f", rand.Float64()) //nolint:gosec // a sample
 	}
-	return `(` + strings.Join(parts, " union all ") + `) t`
+	return fmt.Sprintf(`(select a.first, (select x.rowid from "%[2]s" x where x.rowid >= a.first order by 1 limit 1 offset %[3]d) as last
+			from (select b.least + cast((b.most - b.least) * p.value as integer) as first from json_each('[%[1]s]') p
+				cross join (select (select min(rowid) from "%[2]s") as least, (select max(rowid) from "%[2]s") as most) b) a) s
+		cross join "%[2]s" t on t.rowid >= s.first and t.rowid < coalesce(s.last, 9223372036854775807)`, strings.Join(places, ","), table, stretch)
 }

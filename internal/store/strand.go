@@ -32,6 +32,11 @@ func (c Place) Compare(d Place) int {
 // index answers, rest is looked for in it.
 type Strand struct{ Base, Rest Where }
 
+// Look adds a column to what is looked for. It is compared row by row: as it stands it
+// could be in another index, and SQLite, which does not know how many rows have a value,
+// would go down that one, through everything that there is.
+func (s *Strand) Look(column, value string) { s.Rest.Add(column+" || '' = ?", value) }
+
 // Order is a direction in which runs are listed.
 type Order struct {
 	SQL          string

@@ -84,7 +84,7 @@ func TestHotStatementsUseTheirPartialIndexes(t *testing.T) {
 				return err
 			}},
 			{"waiting", "events_pending", func(ctx context.Context, tx *store.Tx) error {
-				_, err := eventstore.In(tx).CountWaiting(ctx, w.ID, []string{"t1", "t2"})
+				_, _, err := eventstore.In(tx).CountWaiting(ctx, w.ID, []string{"t1", "t2"})
 				return err
 			}},
 			{"transfer", "events_reserved", func(ctx context.Context, tx *store.Tx) error {

@@ -87,9 +87,9 @@ func (v *view) gateDue(l lane.Lane, looks bool) lane.Gate {
 	case v.partsPending(l):
 		return lane.Gate{Name: "due", Open: false, Text: inputsWait(l.Pending) + "; their partitions have seen what is waiting, or need attention, and continue when something new arrives, or at their next check."}
 	case l.Pending > 0 && v.takesNothing(looks):
-		return lane.Gate{Name: "due", Open: false, Text: inputsWait(l.Pending) + "; it has seen what is waiting and continues when something new arrives, or at its next check."}
+		return lane.Gate{Name: "due", Open: false, Text: inputsWait(l) + "; it has seen what is waiting and continues when something new arrives, or at its next check."}
 	case l.Pending > 0:
-		return lane.Gate{Name: "due", Open: true, Text: inputsWait(l.Pending) + "."}
+		return lane.Gate{Name: "due", Open: true, Text: inputsWait(l) + "."}
 	case v.newest.Status == pawl.StatusActive:
 		return lane.Gate{Name: "due", Open: false, Text: "Nothing is waiting besides the active run."}
 	}
@@ -122,11 +122,14 @@ func (v *view) takesNothing(looks bool) bool {
 	return !looks && v.workflow.Desired == desiredActive && v.row.ID != "" && !run.Open(v.newest.Status)
 }
 
-func inputsWait(n int) string {
-	if n == 1 {
+func inputsWait(l lane.Lane) string {
+	switch {
+	case l.PendingMore:
+		return fmt.Sprintf("More than %d events are waiting", l.Pending)
+	case l.Pending == 1:
 		return "1 input is waiting"
 	}
-	return fmt.Sprintf("%d inputs are waiting", n)
+	return fmt.Sprintf("%d inputs are waiting", l.Pending)
 }
 
 // wakeIsDue reports whether a consumer is to be woken.

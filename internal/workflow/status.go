@@ -133,7 +133,7 @@ func (s *Service) laneFrom(ctx context.Context, tx *store.Tx, v *view, there run
 		l.Sentence = there.Halt.Sentence()
 	default:
 	}
-	if l.Pending, err = eventstore.In(tx).CountWaiting(ctx, v.workflow.ID, v.config.subscribed()); err != nil {
+	if l.Pending, l.PendingMore, err = eventstore.In(tx).CountWaiting(ctx, v.workflow.ID, v.config.subscribed()); err != nil {
 		return l, err
 	}
 	l.Do = v.remedy(l)

@@ -381,5 +381,17 @@ func TestWhyDoesNotPromiseARun(t *testing.T) {
 		if g := gate(); !g.Open || g.Text != "2 inputs are waiting." {
 			t.Errorf("it says %+v", g)
 		}
+		err := k.db.Write(t.Context(), func(ctx context.Context, tx *store.Tx) error {
+			_, err := tx.Exec(ctx, `insert into events (id, workflow_id, topic, seq, payload_seq, message_id, payload, status, created_by, caused_by, created_at, updated_at)
+			with recursive n (i) as (select cast(1 as bigint) union all select i + 1 from n where i < 2500)
+			select i, $1, 'in', 1000 + i, 1000 + i, 'm-' || i, '{}', 'pending', 'api', '[]', 1, 1 from n`, w.ID)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if g := gate(); !g.Open || g.Text != "More than 2500 events are waiting." {
+			t.Errorf("it says %+v", g)
+		}
 	})
 }

@@ -170,19 +170,43 @@ func scanOldest(rows store.Rows, err error) (map[string]int64, error) {
 
 // CountWaiting counts what waits in some topics, as people count it: the inputs
 // that pending events come from, and the pending events that come from none
-// (A-146).
-func (tx Tx) CountWaiting(ctx context.Context, workflowID string, topics []string) (n int, err error) {
+// (A-146). Where more than mostWaiting events wait, a page would take seconds to find
+// their inputs: then it is that many events, and more.
+func (tx Tx) CountWaiting(ctx context.Context, workflowID string, topics []string) (n int, more bool, err error) {
 	if len(topics) == 0 {
-		return 0, nil
+		return 0, false, nil
 	}
-	list, args := store.In([]any{workflowID}, topics)
-	err = tx.QueryRow(ctx, `select count(distinct coalesce(c.input_id, 'event ' || cast(e.id as text))) from events e left join event_causes c on c.event_id = e.id
-		where e.workflow_id = $1 and e.status = 'pending' and e.topic in `+list, args...).Scan(&n)
+	args, parts := []any{workflowID, mostWaiting + 1}, make([]string, len(topics))
+	for i, topic := range topics { // in the order of events_pending, so that no other way to find them is tried
+		args = append(args, topic)
+		parts[i] = fmt.Sprintf(`select id from (select id from events where workflow_id = $1 and topic = $%d and status = 'pending' order by seq limit $2) as t%d`, len(args), i)
+	}
+	// A scalar subquery: for a join PostgreSQL would read all causes there are as soon
+	// as much waits in any workflow.
+	rows, err := tx.Query(ctx, `select coalesce((select string_agg(c.input_id, ' ') from event_causes c where c.event_id = e.id), 'event ' || cast(e.id as text))
+		from (`+strings.Join(parts, " union all ")+`) as e`, args...)
+	found, err := store.ScanAll(rows, err, "count what waits", store.ScanText)
 	if err != nil {
-		return 0, fmt.Errorf("count what waits: %w", err)
+		return 0, false, err
 	}
-	return n, nil
+	if len(found) > mostWaiting {
+		return mostWaiting, true, nil
+	}
+	inputs := map[string]bool{}
+	for _, text := range found {
+		if strings.HasPrefix(text, "event ") {
+			n++
+			continue
+		}
+		for id := range strings.SplitSeq(text, " ") {
+			inputs[id] = true
+		}
+	}
+	return n + len(inputs), false, nil
 }
+
+// mostWaiting is up to how many events are counted.
+const mostWaiting = 2500
 
 // Reservation names events of one topic.
 type Reservation struct {

@@ -40,11 +40,14 @@ type Input struct {
 // inputStatus computes the status of i. It has scalar subqueries, because
 // PostgreSQL would answer EXISTS by reading all events there are.
 const inputStatus = `case when i.skipped_at is not null then 'skipped'
-	when (select 1 from event_causes c where c.input_id = i.id limit 1) is null then case when i.ended_at is null then 'orphaned' else 'done' end
+	when ` + noCause + ` then case when i.ended_at is null then 'orphaned' else 'done' end
 	when (select 1 from event_causes c join events e on e.id = c.event_id
 		join topics t on t.workflow_id = e.workflow_id and t.name = e.topic and t.subscribed = 1
 		where c.input_id = i.id and e.status in ('pending', 'reserved') limit 1) = 1 then 'pending'
 	else 'done' end`
+
+// noCause: no event comes from i.
+const noCause = `(select 1 from event_causes c where c.input_id = i.id limit 1) is null`
 
 const inputColumns = `i.id, i.workflow_id, i.source, i.type, i.external_id, i.title, i.created_by, i.created_at, i.skipped_at, i.skipped_by, ` + inputStatus
 
@@ -168,6 +171,9 @@ func (tx Tx) narrowInputs(ctx context.Context, c *store.Where, l *store.Window[I
 	if l.Floor, l.Cut, err = store.WindowEnd(ctx, tx.Tx, "i.created_at, i.id", "inputs i", "i.created_at desc, i.id desc", c, scanInputPlace); err != nil {
 		return err
 	}
+	if status == InputOrphaned { // most are told apart by one look, and not by the three of the status
+		c.Add(noCause)
+	}
 	c.Add(inputStatus+" = ?", string(status))
 	if l.Cut {
 		c.Add("(i.created_at, i.id) >= (?, ?)", store.Millis(l.Floor.CreatedAt), l.Floor.ID)
@@ -183,7 +189,7 @@ const openEvents = `select e.id from events e where e.workflow_id = ? and e.stat
 // fewEventsOpen reports whether less than a window of events is open.
 func (tx Tx) fewEventsOpen(ctx context.Context, workflowID string) (bool, error) {
 	var n int
-	err := tx.QueryRow(ctx, `select count(*) from (select e.id from events e where e.workflow_id = $1 and e.status = 'pending' limit $2) p`, workflowID, store.WindowRows).Scan(&n)
+	err := tx.QueryRow(ctx, `select count(*) from (select e.id from events e where e.workflow_id = $1 and e.status = 'pending' order by e.topic, e.seq limit $2) p`, workflowID, store.WindowRows).Scan(&n)
 	if err != nil || n >= store.WindowRows {
 		return false, err
 	}

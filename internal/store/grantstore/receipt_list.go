@@ -63,18 +63,18 @@ func (tx Tx) receiptStrands(ctx context.Context, f ReceiptFilter, from store.Pla
 		case len(s.Base.Texts) == 0:
 			s.Base.Add(column.name+" = ?", column.value)
 		default:
-			s.Rest.Add(column.name+" = ?", column.value)
+			s.Look(column.name, column.value)
 		}
 	}
 	if f.ScheduleID != "" {
-		s.Rest.Add("schedule_id = ?", f.ScheduleID)
+		s.Look("schedule_id", f.ScheduleID)
 	}
 	if len(s.Base.Texts) > 0 {
 		if f.OwnerID != "" {
 			s.Rest.Add("exists (select 1 from billing_accounts a where a.id = billing_account_id and a.owner_id = ?)", f.OwnerID)
 		}
 		if f.AccountID != "" {
-			s.Rest.Add("billing_account_id = ?", f.AccountID)
+			s.Look("billing_account_id", f.AccountID)
 		}
 		return []store.Strand{s}, nil
 	}

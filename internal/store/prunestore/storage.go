@@ -3,6 +3,7 @@ package prunestore
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/pawlrun/pawl/internal/store"
@@ -10,21 +11,22 @@ import (
 
 // Groupings say whose the rows of growing tables are.
 func Groupings() []store.Grouping {
-	// Scalar subqueries: for a join PostgreSQL would read all runs there are.
-	const runKind = `coalesce((select r.kind from runs r where r.id = t.run_id), '')`
-	const runKey = `coalesce((select case when r.kind = 'schedule' then substr(r.lane, 1, 36) when r.kind = 'workflow' and substr(r.lane, length(r.lane) - 24, 1) = '/' then substr(r.lane, 1, length(r.lane) - 25) else r.lane end from runs r where r.id = t.run_id), '')`
+	const lane = `r.kind || ' ' || case when r.kind = 'schedule' then substr(r.lane, 1, 36) 
+		when r.kind = 'workflow' and substr(r.lane, length(r.lane) - 24, 1) = '/' then substr(r.lane, 1, length(r.lane) - 25) else r.lane end`
+	// A scalar subquery: for a join PostgreSQL would read all runs there are.
+	const ofRun = `coalesce((select ` + lane + ` from runs r where r.id = t.run_id), '')`
 	return []store.Grouping{
-		{Table: "runs", Kind: `t.kind`, Key: `case when t.kind = 'schedule' then substr(t.lane, 1, 36) when t.kind = 'workflow' and substr(t.lane, length(t.lane) - 24, 1) = '/' then substr(t.lane, 1, length(t.lane) - 25) else t.lane end`,
+		{Table: "runs", Lane: strings.ReplaceAll(lane, "r.", "t."),
 			Bytes: `400 + coalesce(length(t.prepare_result), 0) + coalesce(length(t.mutation_result), 0) + coalesce(length(t.output_state), 0)`},
-		{Table: "run_reads", Kind: runKind, Key: runKey, Bytes: `120 + length(t.call) + coalesce(length(t.answer), 0)`},
-		{Table: "read_contents", Kind: `'workflow'`, Key: `t.workflow_id`, Bytes: `100 + length(t.content)`},
-		{Table: "run_logs", Kind: runKind, Key: runKey, Bytes: `80 + length(t.text)`},
-		{Table: "source_runs", Kind: runKind, Key: runKey, Bytes: `200 + length(t.definition)`},
-		{Table: "events", Kind: `'workflow'`, Key: `t.workflow_id`, Bytes: `200 + length(t.payload)`},
-		{Table: "inputs", Kind: `'workflow'`, Key: `t.workflow_id`, Bytes: `200 + length(t.title)`},
-		{Table: "mutations", Kind: `'workflow'`, Key: `t.workflow_id`, Bytes: `400 + length(t.arguments) + coalesce(length(t.result), 0)`},
-		{Table: "schedule_runs", Kind: `'schedule'`, Key: `t.schedule_id`, Bytes: `600`},
-		{Table: "_rejects", Kind: `'source'`, Key: `t.source_name`, Bytes: `150 + length(t.raw)`},
+		{Table: "run_reads", Lane: ofRun, Bytes: `120 + length(t.call) + coalesce(length(t.answer), 0)`},
+		{Table: "read_contents", Lane: `'workflow ' || t.workflow_id`, Bytes: `100 + length(t.content)`},
+		{Table: "run_logs", Lane: ofRun, Bytes: `80 + length(t.text)`},
+		{Table: "source_runs", Lane: ofRun, Bytes: `200 + length(t.definition)`},
+		{Table: "events", Lane: `'workflow ' || t.workflow_id`, Bytes: `200 + length(t.payload)`},
+		{Table: "inputs", Lane: `'workflow ' || t.workflow_id`, Bytes: `200 + length(t.title)`},
+		{Table: "mutations", Lane: `'workflow ' || t.workflow_id`, Bytes: `400 + length(t.arguments) + coalesce(length(t.result), 0)`},
+		{Table: "schedule_runs", Lane: `'schedule ' || t.schedule_id`, Bytes: `600`},
+		{Table: "_rejects", Lane: `'source ' || t.source_name`, Bytes: `150 + length(t.raw)`},
 	}
 }
 

@@ -69,22 +69,24 @@ func (f RunFilter) addTimes(s *store.Strand) {
 }
 
 func (f RunFilter) strand(kind pawl.Kind) (s store.Strand) {
-	status := &s.Base
-	if f.Schedule != "" { // the kind as in the index, which has no other
+	ofLane := f.Schedule != "" || f.Lane != "" // those are few; of all that ended somehow there are many
+	if f.Schedule != "" {                      // the kind as in the index, which has no other
 		s.Base.Add("kind = 'schedule' and "+scheduleOfLane+" = ?", f.Schedule)
-		status = &s.Rest
 	} else {
 		s.Base.Add("kind = ?", kind)
 	}
 	if f.Lane != "" && f.Schedule == "" {
 		s.Base.Add("lane = ?", f.Lane)
-		status = &s.Rest
 	}
 	if f.Lane != "" && f.Schedule != "" {
-		s.Rest.Add("lane = ?", f.Lane)
+		s.Look("lane", f.Lane)
 	}
-	if f.Status != "" {
-		status.Add("status = ?", string(f.Status))
+	switch {
+	case f.Status == "":
+	case ofLane:
+		s.Look("status", string(f.Status))
+	default:
+		s.Base.Add("status = ?", string(f.Status))
 	}
 	if f.Viewer != "" && kind == pawl.KindSchedule {
 		s.Rest.Add("exists (select 1 from schedules s where s.id = substr(runs.lane, 1, 36) and s.owner_user_id = ?)", f.Viewer)
