@@ -128,7 +128,7 @@ bench-hook: ## measure webhooks that come in, durable before the answer
 	bin/tools/with-postgres -- sh -c 'cd bench && go run ./hook -out HOOKS.md'
 
 .PHONY: bench-door
-bench-door: ## measure jobs that applications add in their own transactions, beside River and a plain insert
+bench-door: ## measure jobs that applications add in their own transactions, beside River, Graphile Worker and a plain insert
 	@scripts/ensure-test-tools.sh
 	@$(WITH_POSTGRES)
 	bin/tools/with-postgres -- sh -c 'cd bench && go run ./door -out DOOR.md'

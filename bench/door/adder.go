@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 
 	"github.com/pawlrun/pawl/client/pawltx"
+	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -25,7 +27,7 @@ func prepare(ctx context.Context, at string, more ...string) error {
 	}
 	defer db.Close() //nolint:errcheck // a scratch database
 	return db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		if err := tx.ServeTasks(ctx, []string{"bench"}, 1<<20); err != nil {
+		if err := tx.ServeTasks(ctx, []string{"log"}, 1<<20); err != nil {
 			return err
 		}
 		for _, sql := range more {
@@ -47,7 +49,7 @@ func (*plain) open(ctx context.Context, at string) (string, error) {
 func (*plain) close() {}
 
 const plainInsert = `insert into plain_jobs (id, bucket, priority, run_at, max_attempts, task, owner, payload, created_at, created_by, state)
-	select $1::bigint + n - 1, n % 256, 0, $2::bigint, 10, 'bench', 'u', p, $2::bigint, 'admin', 0 from unnest($3::text[]) with ordinality t (p, n)`
+	select $1::bigint + n - 1, -1, 0, $2::bigint, 10, 'bench', 'u', p, $2::bigint, 'admin', 2 from unnest($3::text[]) with ordinality t (p, n)`
 
 func (*plain) add(ctx context.Context, tx pgx.Tx, first int64, n int) error {
 	texts := make([]string, n)
@@ -62,12 +64,13 @@ func (*plain) add(ctx context.Context, tx pgx.Tx, first int64, n int) error {
 	return err
 }
 
-// functions are those of Pawl.
-type functions struct{ drop func() }
+// functions are those of Pawl, with a node that listens.
+type functions struct{ drop, stop func() }
 
 func (f *functions) open(ctx context.Context, at string) (string, error) {
 	role := fmt.Sprintf("pawl_bench_%d", os.Getpid())
 	err := prepare(ctx, at, `insert into users (id, name, role, created_at) values ('u', 'admin', 'admin', 0)`,
+		`insert into worker_tasks (name, definition, owner, created_at, updated_at, updated_by) values ('bench', '{}', 'u', 0, 0, '')`,
 		`create role `+role+` login in role pawl_app`, `create schema shop authorization `+role, `alter role `+role+` set search_path = shop`)
 	if err != nil {
 		return "", err
@@ -87,10 +90,33 @@ func (f *functions) open(ctx context.Context, at string) (string, error) {
 		_, _ = c.Exec(ctx, `drop role `+role)
 	}
 	u.User = url.User(role)
-	return u.String(), nil
+	f.stop, err = startNode(ctx, at)
+	return u.String(), err
 }
 
-func (f *functions) close() { f.drop() }
+// startNode runs a queue as a server does. The jobs are for workers, of which there
+// are none, so it has nothing to do but to hear of them.
+func startNode(ctx context.Context, at string) (stop func(), err error) {
+	db, err := store.Open(ctx, at, store.Options{})
+	if err != nil {
+		return nil, err
+	}
+	q, err := queue.New(queue.Config{DB: db, Node: store.Node{ID: store.NewID(), Share: true}, Workers: 1})
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- q.Run(ctx) }()
+	return func() { cancel(); <-ended; _ = db.Close() }, nil
+}
+
+func (f *functions) close() {
+	if f.stop != nil {
+		f.stop()
+	}
+	f.drop()
+}
 
 func (*functions) add(ctx context.Context, tx pgx.Tx, first int64, n int) error {
 	if n == 1 {

@@ -1,6 +1,7 @@
 // Command door measures how many transactions of an application a second add a job, or
 // a hundred, beside an order of their own: through Pawl's functions in SQL, with River,
-// and with a plain insert of the same row.
+// with Graphile Worker's functions (after npm ci in the folder node), and with a plain
+// insert of the same row.
 //
 // usage: go run ./door [-quick] [-pg URL] [-only SQLite|PostgreSQL] [-out FILE]
 //
@@ -10,6 +11,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -25,7 +27,8 @@ import (
 const note = "A transaction inserts an order and its jobs, with a payload of about 150 bytes, over one connection, by pgx: begin, insert, jobs, commit. " +
 	"All are on one server, in a database each, and take turns. The rate is the median of the rounds; the ratio is to the plain insert. " +
 	"A plain insert writes the row of a job into a table with the columns and indexes of Pawl's, with the id from the program, and does nothing else: it checks nothing, " +
-	"writes no audit line and wakes nobody. Pawl is `client/pawltx` as a role that may call the functions only. River is `InsertTx`, and `InsertManyTx` for a hundred."
+	"writes no audit line and wakes nobody. Pawl is `client/pawltx` as a role that may call the functions only, for a task of workers, beside a node that listens. " +
+	"River is `InsertTx`, and `InsertManyTx` for a hundred; Graphile Worker is its functions `add_job` and `add_jobs`. No worker of any takes jobs."
 
 func main() { measure.Main("Jobs in transactions", "bench-door", all, note) }
 
@@ -55,16 +58,20 @@ func all(ctx context.Context, r *measure.Report, p measure.Place, quick bool) er
 	if quick {
 		most, rounds = 500*time.Millisecond, 3
 	}
-	names := []string{"plain insert", "Pawl", "River"}
-	adders := map[string]adder{"plain insert": &plain{}, "Pawl": &functions{}, "River": &peer{}}
+	names := []string{"plain insert", "Pawl", "River", "Graphile Worker"}
+	adders := map[string]adder{"plain insert": &plain{}, "Pawl": &functions{}, "River": &peer{}, "Graphile Worker": &graphile{}}
 	pools := map[string]*pgxpool.Pool{}
-	for _, name := range names {
+	for _, name := range slices.Clone(names) {
 		at, clean, err := p.Database(ctx)
 		if err != nil {
 			return err
 		}
 		defer clean()
-		if at, err = adders[name].open(ctx, at); err != nil {
+		if at, err = adders[name].open(ctx, at); errors.Is(err, errNoGraphile) {
+			r.Say("%s is left out: %v", name, err)
+			names = slices.DeleteFunc(names, func(other string) bool { return other == name })
+			continue
+		} else if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		defer adders[name].close()

@@ -44,6 +44,33 @@ func TestManyJobsAreEnqueuedTogetherInOrder(t *testing.T) {
 	})
 }
 
+// What several jobs, or several results, may have together is more than any other
+// request may have.
+func TestManyJobsAndResultsMayBeLargeTogether(t *testing.T) {
+	both(t, func(r *rig) {
+		r.declare("mail", nil)
+		jobs, large := make([]map[string]any, 800), strings.Repeat("x", 4000)
+		for i := range jobs {
+			jobs[i] = map[string]any{"task": "mail", "payload": large}
+		}
+		if n := len(r.bulk(r.admin, jobs...).enqueued()); n != len(jobs) {
+			t.Errorf("enqueued %d", n)
+		}
+		ends := make([]map[string]any, 0, len(jobs))
+		for _, j := range r.claim(r.admin, "mail", len(jobs)) {
+			ends = append(ends, inHand(j, "result", large))
+		}
+		for i, l := range r.tell(r.admin, "mail", "complete", ends...) {
+			if !l.OK {
+				t.Fatalf("%d: %+v", i, l)
+			}
+		}
+		if n := r.count(`select count(*) from job_results`); n != len(jobs) {
+			t.Errorf("%d results", n)
+		}
+	})
+}
+
 // Each bad job is named by its place, and none of the others is there.
 func TestOneBadJobOfManyKeepsAllOut(t *testing.T) {
 	both(t, func(r *rig) {

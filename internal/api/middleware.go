@@ -77,7 +77,7 @@ func (a *API) admit(r *http.Request, c *call, now time.Time) (err error) {
 	if c.token, err = a.authenticate(r.Context(), r.Header.Get("Authorization"), now); err != nil {
 		return err
 	}
-	if most := max(a.surface.maxBody, maxScriptBody); r.ContentLength > most { // the route may take less
+	if most := a.surface.mostBody; r.ContentLength > most { // the route may take less
 		return tooLarge(most)
 	}
 	if err := checkQuery(r.URL.RawQuery); err != nil {

@@ -251,6 +251,7 @@ func add[I, O any](s *surface, r route, handler func(*API, context.Context, *I) 
 	}
 	s.rules = append(s.rules, rule{r.method + " " + r.path, r.scope})
 	op := s.operation(r)
+	s.mostBody = max(s.mostBody, op.MaxBodyBytes-1)
 	huma.Register(s.huma, op, func(ctx context.Context, in *I) (*O, error) {
 		if !r.endless {
 			var cancel context.CancelFunc

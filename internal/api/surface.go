@@ -28,6 +28,7 @@ type surface struct {
 	openPaths map[string]bool // that need no token
 	resources map[string]bool // that scopes can name
 	rules     []rule          // of every route
+	mostBody  int64           // bytes of a body that the most generous route takes
 
 	document func() ([]byte, error) // the OpenAPI document, made once
 	page     func() ([]byte, error) // the page of /docs, made once

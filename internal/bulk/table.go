@@ -21,7 +21,7 @@ var tables = map[string]bool{ //nolint:gochecknoglobals // a constant table
 	"approval_rules": false, "calendars": false, "execution_grants": false, "handler_state": false, "hooks": false, "lanes": false, "needs": false, "partition_sorts": false, "producer_schedules": false, "retries": false,
 	"schedules": false, "source_definitions": false, "source_state": false, "topics": false, "worker_starts": false, "worker_tasks": false, "workflow_rights": false, "workflows": false,
 	// A row for each person, token, domain, node or run that is under way.
-	"billing_accounts": false, "buckets": false, "charge_reservations": false, "job_leases": false, "nodes": false, "promotions": false, "rate_limiter_state": false,
+	"billing_accounts": false, "buckets": false, "charge_reservations": false, "door_watch": false, "job_leases": false, "nodes": false, "promotions": false, "rate_limiter_state": false,
 	"schema_migrations": false, "served_tasks": false, "tokens": false, "users": false, "worker_clock": false, "write_probe": false,
 	// A row for each walk, table, day of three months, or mistake of a clock, and for the last thousand halts.
 	"halts":           false,

@@ -29,10 +29,11 @@ type limits struct {
 	lane    int           // jobs in hand that wait for one lane
 	horizon time.Duration // how far ahead jobs are fetched
 	fresh   time.Duration // how old a row may be when it starts, where others may change it
+	door    doorLimits
 }
 
 func defaultLimits() limits {
-	return limits{answer: 4 * time.Second, hand: 8000, batch: 2000, lane: 64, horizon: time.Second, fresh: 20 * time.Millisecond}
+	return limits{answer: 4 * time.Second, hand: 8000, batch: 2000, lane: 64, horizon: time.Second, fresh: 20 * time.Millisecond, door: defaultDoorLimits()}
 }
 
 // capacity leaves room for the urgent when the hand is full of the ordinary.

@@ -33,7 +33,8 @@
 //     until it is found, and it is written with less and less, at last as failed.
 //   - Memory is bounded: some thousand jobs in hand and a small window for
 //     each lane. What does not fit stays in the table and is fetched later.
-//   - There is one timer. At idle a node sends a heartbeat every 0.9 s
+//   - There is one timer, and while applications add jobs often on PostgreSQL a node
+//     that looks for these (doorkeeper.go). At idle a node sends a heartbeat every 0.9 s
 //     to PostgreSQL, and nothing at all to SQLite, but for the canary: one commit a
 //     minute (canary.go).
 //

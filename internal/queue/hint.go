@@ -89,6 +89,16 @@ func (h *hints) served(tasks []string) {
 	h.nudge()
 }
 
+// everywhere makes the owners of all buckets look at all of them.
+func (h *hints) everywhere() {
+	h.mu.Lock()
+	for bucket := range h.q.db.Buckets() {
+		h.look = append(h.look, bucket)
+	}
+	h.mu.Unlock()
+	h.nudge()
+}
+
 // changed tells the others to look at the cluster now.
 func (h *hints) changed() {
 	if !h.q.db.Shared() {
@@ -164,8 +174,13 @@ func (h *hints) keep(s said) {
 // maxMessage is below what NOTIFY carries (8000 bytes).
 const maxMessage = 7000
 
-// msgChanged tells that the owners of buckets change.
-const msgChanged = "v\n"
+const (
+	// msgChanged tells that the owners of buckets change.
+	msgChanged = "v\n"
+	// msgDoor is the last line of what the functions for applications say; see
+	// store/door.
+	msgDoor = "q\n"
+)
 
 // messages puts what is to be said into words.
 func (s said) messages() []string {
@@ -245,6 +260,9 @@ func (q *Queue) hear(message string) {
 		// and died before it could say so.
 		q.sweep()
 	}
+	if strings.HasSuffix(message, msgDoor) {
+		q.keeper.woken(now)
+	}
 	for line := range strings.Lines(message) {
 		if task, ok := strings.CutPrefix(line, "t "); ok {
 			q.cfg.Served(strings.TrimSuffix(task, "\n"))
@@ -300,9 +318,20 @@ func (q *Queue) Revoke(id int64) {
 
 // sweep looks at everything again, in case a hint was missed.
 func (q *Queue) sweep() {
+	q.rescan()
+	signal(q.keeper.check)
+}
+
+func (q *Queue) rescan() {
 	q.board.mu.Lock()
 	q.board.rescan(true)
 	q.board.mu.Unlock()
+}
+
+// lookEverywhere makes this node and all others look at everything.
+func (q *Queue) lookEverywhere() {
+	q.rescan()
+	q.hints.everywhere()
 }
 
 // lookAround makes the lessee look who there is, now instead of at its next beat.

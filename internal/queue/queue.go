@@ -82,6 +82,8 @@ type Queue struct {
 	board *board
 	enq   *enqueuer
 	hints *hints
+	// keeper looks at the door for applications while they come often
+	keeper *doorkeeper
 
 	node     atomic.Pointer[store.Node] // who this process is; see rename
 	link     atomic.Pointer[store.Link]
@@ -123,6 +125,9 @@ func New(cfg Config) (*Queue, error) {
 	if cfg.limits.answer == 0 {
 		cfg.limits.answer = defaultLimits().answer
 	}
+	if cfg.limits.door == (doorLimits{}) {
+		cfg.limits.door = defaultDoorLimits()
+	}
 	cfg.Tasks = maps.Clone(cfg.Tasks)
 	if cfg.Tasks == nil {
 		cfg.Tasks = map[string]Task{}
@@ -143,6 +148,7 @@ func New(cfg Config) (*Queue, error) {
 	}
 	q.enq = newEnqueuer(q)
 	q.hints = newHints(q)
+	q.keeper = newDoorkeeper(q)
 	q.board.lost = q.hints.lost
 	if cfg.Metrics != nil {
 		cfg.Metrics.attach(q)
@@ -181,12 +187,17 @@ func (q *Queue) Run(ctx context.Context) error {
 	b.timer.Stop()
 	b.mu.Unlock()
 	leasing, stopLeasing := context.WithCancel(loops)
-	leased := make(chan struct{})
+	leased, kept := make(chan struct{}), make(chan struct{})
 	wg.Go(func() {
 		defer close(leased)
 		q.claim(leasing)
 		if leasing.Err() == nil {
 			wg.Go(func() { q.listen(loops) })
+		}
+		if q.db.HasDoor() {
+			wg.Go(func() { defer close(kept); q.keeper.run(leasing) })
+		} else {
+			close(kept)
 		}
 		q.keepLease(leasing)
 	})
@@ -208,6 +219,7 @@ func (q *Queue) Run(ctx context.Context) error {
 	// and join again.
 	stopLeasing()
 	<-leased
+	<-kept // before this node is gone, or another one would have to inherit
 	q.leave(loops)
 	stop()
 	b.mu.Lock()

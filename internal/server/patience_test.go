@@ -60,6 +60,38 @@ func TestAClientThatDoesNotReadIsLeft(t *testing.T) {
 	}
 }
 
+// Most clients read the answer when they have sent everything: one that sends too much is
+// heard out, or it would be told of a broken connection.
+func TestAClientThatSendsTooMuchIsToldSo(t *testing.T) {
+	server := httptest.NewServer(patient(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.CopyN(io.Discard, r.Body, 100)
+		w.WriteHeader(http.StatusRequestEntityTooLarge)
+	}), time.Minute))
+	defer server.Close()
+	const size = 20 << 20
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close() //nolint:errcheck // only read from
+	if _, err := fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", size); err != nil {
+		t.Fatal(err)
+	}
+	for sent := 0; sent < size; sent += 1 << 20 {
+		if _, err := conn.Write(make([]byte, 1<<20)); err != nil {
+			t.Fatalf("after %d bytes: %v", sent, err)
+		}
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close() //nolint:errcheck // it is empty
+	if answer.StatusCode != http.StatusRequestEntityTooLarge {
+		t.Errorf("answered %s", answer.Status)
+	}
+}
+
 // deadlines notes that a write got one.
 type deadlines struct {
 	*httptest.ResponseRecorder

@@ -126,7 +126,7 @@ func TestDoorWakesOnceForManyJobs(t *testing.T) {
 			t.Fatal(err)
 		}
 		seen := map[int64]bool{}
-		lines := strings.Split(strings.TrimSuffix(n.Payload, "\n"), "\n")
+		lines := strings.Split(strings.TrimSuffix(n.Payload, "\nq\n"), "\n")
 		for _, line := range lines {
 			var bucket, priority, at int64
 			if _, err := fmt.Sscanf(line, "d %d %d %d", &bucket, &priority, &at); err != nil || priority != 0 || want.Sub(time.UnixMilli(at)).Abs() > time.Minute || want.Equal(minute) && at != minute.UnixMilli() {

@@ -239,6 +239,9 @@ func TestDoorRefusesWhatTheAPIRefuses(t *testing.T) {
 		if !strings.Contains(fault.Message, c.says) {
 			t.Errorf("%s says %q, want %q", c.call, fault.Message, c.says)
 		}
+		if fault.Hint == "" {
+			t.Errorf("%s has no hint", c.call)
+		}
 		if strings.Contains(c.says, "is not a task") && fault.Hint != "Tasks: http, log." {
 			t.Errorf("%s hints %q", c.call, fault.Hint)
 		}

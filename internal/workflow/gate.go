@@ -83,9 +83,9 @@ func (v *view) gateDue(l lane.Lane, looks bool) lane.Gate {
 	case v.wakeIsDue():
 		return lane.Gate{Name: "due", Open: true, Text: "It is time for its next check."}
 	case v.partsPending(l) && v.partsWork(looks):
-		return lane.Gate{Name: "due", Open: true, Text: inputsWait(l.Pending) + "."}
+		return lane.Gate{Name: "due", Open: true, Text: inputsWait(l) + "."}
 	case v.partsPending(l):
-		return lane.Gate{Name: "due", Open: false, Text: inputsWait(l.Pending) + "; their partitions have seen what is waiting, or need attention, and continue when something new arrives, or at their next check."}
+		return lane.Gate{Name: "due", Open: false, Text: inputsWait(l) + "; their partitions have seen what is waiting, or need attention, and continue when something new arrives, or at their next check."}
 	case l.Pending > 0 && v.takesNothing(looks):
 		return lane.Gate{Name: "due", Open: false, Text: inputsWait(l) + "; it has seen what is waiting and continues when something new arrives, or at its next check."}
 	case l.Pending > 0:

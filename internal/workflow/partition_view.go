@@ -90,7 +90,7 @@ func (v *view) countParts(ctx context.Context, tx *store.Tx) (err error) {
 	if v.parts.counts, err = partitionstore.In(tx).Count(ctx, v.workflow.ID); err != nil {
 		return err
 	}
-	v.parts.own, err = eventstore.In(tx).CountWaiting(ctx, v.workflow.ID, v.config.unparted())
+	v.parts.own, _, err = eventstore.In(tx).CountWaiting(ctx, v.workflow.ID, v.config.unparted())
 	return err
 }
 

@@ -15,7 +15,7 @@ var identifierPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
 func ownTables() []string {
 	return []string{
 		"_rejects", "approval_rules", "approvals", "attention", "audit_log", "backfills", "billing_accounts",
-		"buckets", "calendar_versions", "calendars", "charge_days", "charge_receipts", "charge_reservations", "event_causes", "event_tombs", "events", "execution_grants",
+		"buckets", "calendar_versions", "calendars", "charge_days", "charge_receipts", "charge_reservations", "door_watch", "event_causes", "event_tombs", "events", "execution_grants",
 		"execution_requests", "graph_questions", "halts", "handler_state", "hook_deliveries", "hooks", "idempotency_keys", "inputs", "job_history", "job_leases", "job_results", "jobs", "lanes",
 		"mutation_inputs", "mutations", "mutations_next", "needs", "nodes", "partition_sorts", "partitions", "producer_schedules", "promotions", "rate_limiter_state", "read_contents", "relay_batches", "repairs",
 		"retention_clock", "retention_floors", "retention_leaps", "retries", "run_logs", "run_reads", "runs", "schedule_runs", "schedule_versions", "schedules",

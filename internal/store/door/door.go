@@ -36,6 +36,7 @@ var text string
 func SQL(home string, epoch int64, ahead time.Duration) (statements []string, mark string) {
 	sql := expandUUIDs(strings.NewReplacer(
 		"{{owner}}", owner,
+		"{{watch}}", watch,
 		"{{hidden}}", hidden(),
 		"{{most}}", strconv.Itoa(Most),
 		"{{ahead}}", strconv.Itoa(int(ahead.Hours())),
@@ -99,6 +100,10 @@ const CreateRole = `do $$ begin create role pawl_app nologin; exception when dup
 
 // owner is the user in whose name a session acts.
 const owner = `coalesce((select u.id from {{home}}.users u where u.name = session_user::text), (select u.id from {{home}}.users u where u.name = 'admin'))`
+
+// watch is until when a node looks for new jobs by itself; zero for transactions that
+// see the past.
+const watch = `case when current_setting('transaction_isolation') = 'read committed' then coalesce((select w.until_at from {{home}}.door_watch w where w.id = 1), 0) else 0 end`
 
 // expandUUIDs writes the id of a job for every {{uuid:NUMBER}}: see store.JobUUID.
 // It has functions of PostgreSQL only, so that an index can be made of it.

@@ -27,7 +27,7 @@ create sequence if not exists pawl._ids as bigint;
 create or replace function pawl._refuse(p_place text, p_message text, p_hint text) returns void
 language plpgsql immutable as $$
 begin
-  raise exception using errcode = 'invalid_parameter_value', message = p_place || p_message, hint = coalesce(p_hint, '');
+  raise exception using errcode = 'invalid_parameter_value', message = p_place || p_message, hint = p_hint;
 end $$;
 
 -- _owner is the id of the user in whose name the session acts: the one that is
@@ -157,10 +157,10 @@ begin
     perform pawl._refuse(p_place, 'key_mode needs a key', 'Send a key, or leave key_mode out.');
   end if;
   if p_priority not between -1 and 1 then
-    perform pawl._refuse(p_place, 'priority must be -1, 0 or 1', null);
+    perform pawl._refuse(p_place, 'priority must be -1, 0 or 1', '1 comes first and -1 last; leave it out to mean 0.');
   end if;
   if p_max_attempts not between 1 and 1000 then
-    perform pawl._refuse(p_place, 'max_attempts must be 1 to 1000', null);
+    perform pawl._refuse(p_place, 'max_attempts must be 1 to 1000', 'Leave it out to mean 10.');
   end if;
   return served;
 end $$;
@@ -229,6 +229,16 @@ begin
   return got;
 end $$;
 
+-- _watched tells whether a node looks for new jobs by itself, so that nobody has to be
+-- woken: see queue/doorkeeper.go. It is asked after the transaction has its number and
+-- the jobs have their ids. A transaction that sees the past could see a promise
+-- that ended.
+create or replace function pawl._watched() returns boolean
+language plpgsql volatile as $$
+begin
+  return {{watch}} > extract(epoch from clock_timestamp()) * 1000;
+end $$;
+
 -- A job without a key or a date, which most are, takes as few statements as it can.
 create or replace function pawl.add_job(task text, payload jsonb default '{}', run_at timestamptz default null, lane text default null,
   key text default null, key_mode text default 'replace', priority int default 0, max_attempts int default 10) returns uuid
@@ -238,26 +248,34 @@ declare
   mode text := coalesce(add_job.key_mode, 'replace');
   rank bigint := coalesce(add_job.priority, 0);
   tries bigint := coalesce(add_job.max_attempts, 10);
+  transaction xid8 := pg_current_xact_id();
   who text;
   most bigint;
   made bigint;
   number bigint;
   part bigint;
+  watch bigint;
   served boolean;
   woken text;
   got {{home}}.jobs;
 begin
-  if add_job.key is null and add_job.run_at is null and add_job.lane is null and mode = 'replace' and rank between -1 and 1 and tries between 1 and 1000 then
-    select t.max_payload, {{owner}} into most, who from {{home}}.served_tasks t where t.name = add_job.task;
+  if add_job.key is null and add_job.run_at is null and mode = 'replace' and rank between -1 and 1 and tries between 1 and 1000 and (add_job.lane is null or pawl._name_fault(add_job.lane) is null) then
+    made := floor(date_part('epoch', clock_timestamp()) * 1000)::bigint;
+    number := (made - {{epoch}} << 22) | (1023 << 12) | (nextval('pawl._ids') & 4095);
+    part := case when add_job.lane is null then floor(random() * 64)::bigint else pawl._bucket(add_job.lane, null) end;
+    select t.max_payload, {{owner}}, {{watch}} into most, who, watch from {{home}}.served_tasks t where t.name = add_job.task;
+    if most is null then
+      select (select max(t.max_payload) from {{home}}.served_tasks t), {{owner}}, {{watch}}, -1 into most, who, watch, part from {{home}}.worker_tasks w where w.name = add_job.task;
+    end if;
     if octet_length(body) <= most and who is not null then
-      made := floor(extract(epoch from clock_timestamp()) * 1000)::bigint;
-      number := pawl._new_id();
-      part := floor(random() * 64)::bigint;
-      insert into {{home}}.jobs (id, bucket, priority, run_at, max_attempts, task, owner, payload, created_at, created_by, state)
-        values (number, part, rank, made, tries, add_job.task, who, body, made, session_user, 0);
+      insert into {{home}}.jobs (id, bucket, priority, run_at, max_attempts, task, owner, lane, payload, created_at, created_by, state)
+        values (number, part, rank, made, tries, add_job.task, who, add_job.lane, body, made, session_user, case when part < 0 then 2 else 0 end);
       insert into {{home}}.audit_log (id, at, actor, action, subject, detail)
-        values (pawl._new_id(), made, 'database role ' || session_user, 'job.create', 'job:' || number, jsonb_build_object('task', add_job.task, 'key', null, 'lane', null)::text);
-      woken := pg_notify('pawl_jobs', pawl._hint(add_job.task, part, rank, made));
+        values ((made - {{epoch}} << 22) | (1023 << 12) | (nextval('pawl._ids') & 4095), made, 'database role ' || session_user, 'job.create', 'job:' || number,
+          jsonb_build_object('task', add_job.task, 'key', null, 'lane', add_job.lane)::text);
+      if watch <= made then
+        woken := pg_notify('pawl_jobs', pawl._hint(add_job.task, part, rank, made) || E'q\n');
+      end if;
       return pawl._uuid(number);
     end if;
   end if;
@@ -289,9 +307,9 @@ begin
     if wanted is null and name <> 'payload' then
       perform pawl._refuse(p_place, format('has no field %s', to_json(left(name, 256))), 'Fields: task, payload, run_at, lane, key, key_mode, priority, max_attempts.');
     elsif wanted = 'number' and (jsonb_typeof(value) <> 'number' or value::text !~ '^-?[0-9]{1,9}$') and value <> 'null' then
-      perform pawl._refuse(p_place, name || ' must be a whole number', null);
+      perform pawl._refuse(p_place, name || ' must be a whole number', 'Send it without quotation marks.');
     elsif wanted = 'string' and jsonb_typeof(value) not in ('string', 'null') then
-      perform pawl._refuse(p_place, name || ' must be a string', null);
+      perform pawl._refuse(p_place, name || ' must be a string', 'Send it in quotation marks.');
     end if;
     continue when value = 'null' and name <> 'payload';
     case name
@@ -351,9 +369,9 @@ begin
 end $$;
 
 -- _put_plain writes those of add_jobs by one statement, if all are plain, and
--- returns their ids and hints; null if it wrote nothing. Ids grow in the order of
--- the jobs.
-create or replace function pawl._put_plain(p_owner text, p_jobs jsonb, out ids bigint[], out hints text[])
+-- returns their ids, whether all are due, and what hints are made of; null if it wrote
+-- nothing. Ids grow in the order of the jobs.
+create or replace function pawl._put_plain(p_owner text, p_jobs jsonb, out ids bigint[], out due boolean, out tasks text[], out buckets bigint[], out ranks bigint[], out times bigint[])
 language plpgsql volatile as $$
 #variable_conflict use_column
 declare
@@ -365,20 +383,22 @@ begin
     from jsonb_array_elements(p_jobs) with ordinality e (job, place)
   ), known as materialized (
     select d.task, k.most, k.served from (select distinct g.task from given g) d cross join lateral pawl._known_task(d.task) k
+  ), more as materialized ( -- few have any
+    select g.place, r.* from (select * from given where rest <> '{}') g cross join lateral pawl._plain(g.rest) r
   ), item as materialized (
-    select g.place, g.task, g.payload, r.lane, pawl._new_id() as id, coalesce(r.run_at, made) as run_at, coalesce(r.priority, 0) as priority, coalesce(r.max_attempts, 10) as tries,
+    select g.place, g.task, g.payload, r.lane, (floor(date_part('epoch', clock_timestamp()) * 1000)::bigint - {{epoch}} << 22) | (1023 << 12) | (nextval('pawl._ids') & 4095) as id,
+      coalesce(r.run_at, made) as run_at, coalesce(r.priority, 0) as priority, coalesce(r.max_attempts, 10) as tries,
       case when k.served then -1 when r.lane is null then floor(random() * 64)::bigint else pawl._bucket(r.lane, null) end as bucket,
       coalesce((g.rest = '{}' or r.plain) and octet_length(g.payload) <= k.most, false) as plain
-    from given g left join known k on k.task = g.task left join lateral (select f.* from pawl._plain(g.rest) f where g.rest <> '{}') r on true
+    from given g left join known k on k.task = g.task left join more r on r.place = g.place
   ), total as materialized (
-    select array_agg(i.id order by i.id) as ids from item i having bool_and(i.plain)
+    select array_agg(i.id order by i.id) as ids, bool_and(i.run_at <= made) as due, array_agg(i.task) as tasks, array_agg(i.bucket) as buckets, array_agg(i.priority) as ranks, array_agg(i.run_at) as times from item i having bool_and(i.plain)
   ), put as (
     insert into {{home}}.jobs (id, bucket, priority, run_at, max_attempts, task, owner, lane, payload, created_at, created_by, state)
       select t.ids[i.place], i.bucket, i.priority, i.run_at, i.tries, i.task, p_owner, i.lane, i.payload, made, session_user, case when i.bucket < 0 then 2 else 0 end
       from total t cross join item i
   )
-  select t.ids, array(select pawl._hint(h.task, h.bucket, h.priority, h.run_at) from (select distinct case when i.bucket < 0 then i.task end as task, i.bucket, i.priority, i.run_at from item i) h)
-    into ids, hints from total t;
+  select t.ids, t.due, t.tasks, t.buckets, t.ranks, t.times into ids, due, tasks, buckets, ranks, times from total t;
 end $$;
 
 -- All hints are one.
@@ -386,10 +406,16 @@ create or replace function pawl.add_jobs(jobs jsonb) returns setof uuid
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
 declare
+  transaction xid8 := pg_current_xact_id();
   who text := pawl._owner();
   n int := 0;
   ids bigint[];
   hints text[];
+  due boolean;
+  tasks text[];
+  buckets bigint[];
+  ranks bigint[];
+  times bigint[];
   served boolean;
   item jsonb;
   r record;
@@ -402,7 +428,7 @@ begin
       hint = 'Call it several times in the transaction.';
   end if;
   if not jsonb_path_exists(add_jobs.jobs, '$[*].key') then
-    select w.ids, w.hints into ids, hints from pawl._put_plain(who, add_jobs.jobs) w;
+    select w.ids, w.due, w.tasks, w.buckets, w.ranks, w.times into ids, due, tasks, buckets, ranks, times from pawl._put_plain(who, add_jobs.jobs) w;
     n := coalesce(cardinality(ids), 0);
   end if;
   if ids is null then
@@ -417,9 +443,15 @@ begin
   end if;
   if n > 0 then
     perform pawl._notice('job.create', 'job:' || ids[1], jsonb_build_object('jobs', n));
-    -- A notification has less than 8000 bytes.
-    perform pg_notify('pawl_jobs', string_agg(h.line, '' order by h.line))
-      from (select line, row_number() over () / 200 as part from (select distinct l collate "C" as line from unnest(hints) l) d) h group by h.part;
+    if not (hints is null and due and pawl._watched()) then
+      if hints is null then
+        hints := array(select pawl._hint(h.task, h.bucket, h.priority, h.run_at)
+          from (select distinct case when u.bucket < 0 then u.task end as task, u.bucket, u.priority, u.run_at from unnest(tasks, buckets, ranks, times) u (task, bucket, priority, run_at)) h);
+      end if;
+      -- A notification has less than 8000 bytes.
+      perform pg_notify('pawl_jobs', string_agg(h.line, '' order by h.line) || E'q\n')
+        from (select line, row_number() over () / 200 as part from (select distinct l collate "C" as line from unnest(hints) l) d) h group by h.part;
+    end if;
   end if;
   return query select pawl._uuid(u) from unnest(ids) with ordinality as t (u, place) order by place;
 end $$;
@@ -449,7 +481,7 @@ create or replace function pawl._id_fault(p_name text, p_value text) returns voi
 language plpgsql immutable as $$
 begin
   if p_value is null or octet_length(p_value) not between 1 and 512 then
-    perform pawl._refuse('', p_name || ' must have 1 to 512 bytes', null);
+    perform pawl._refuse('', p_name || ' must have 1 to 512 bytes', 'Send what tells it apart from all others.');
   end if;
 end $$;
 
@@ -478,7 +510,7 @@ begin
     if name not in ('source', 'type', 'id', 'title') then
       perform pawl._refuse('', format('input has no field %s', to_json(left(name, 256))), 'It has the fields source, type, id and title.');
     elsif jsonb_typeof(p_input -> name) not in ('string', 'null') then
-      perform pawl._refuse('', format('input.%s must be a string', name), null);
+      perform pawl._refuse('', format('input.%s must be a string', name), 'Send it in quotation marks.');
     end if;
   end loop;
   perform pawl._id_fault('input.source', source), pawl._id_fault('input.type', kind), pawl._id_fault('input.id', external);

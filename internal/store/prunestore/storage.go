@@ -11,7 +11,7 @@ import (
 
 // Groupings say whose the rows of growing tables are.
 func Groupings() []store.Grouping {
-	const lane = `r.kind || ' ' || case when r.kind = 'schedule' then substr(r.lane, 1, 36) 
+	const lane = `r.kind || ' ' || case when r.kind = 'schedule' then substr(r.lane, 1, 36)
 		when r.kind = 'workflow' and substr(r.lane, length(r.lane) - 24, 1) = '/' then substr(r.lane, 1, length(r.lane) - 25) else r.lane end`
 	// A scalar subquery: for a join PostgreSQL would read all runs there are.
 	const ofRun = `coalesce((select ` + lane + ` from runs r where r.id = t.run_id), '')`
