@@ -317,7 +317,7 @@ func TestTheQueueIsInTheSameSchema(t *testing.T) {
 func TestTheJobsOfTheHouse(t *testing.T) {
 	want := map[string][]string{
 		"internal/server":   {`"http"`, `"log"`, "executionSweep", "expect.Name", "need.TaskName", "notify.HeartbeatName", "notify.Name", "prune.Name"},
-		"internal/workflow": {"ContinueName", "SweepName", "TaskName", "WakeName"},
+		"internal/workflow": {"ContinueName", "PartName", "SweepName", "TaskName", "WakeName"},
 		"internal/source":   {"ContinueName", "SweepName", "TaskName"},
 		"internal/schedule": {"BackfillName", "ContinueName", "ReconcileName", "TaskName"},
 	}
