@@ -71,7 +71,7 @@ func all(ctx context.Context, r *measure.Report, p measure.Place, s plan) error 
 		return err
 	}
 	defer meter.Close()
-	var plans io.Writer = io.Discard
+	plans := io.Writer(io.Discard)
 	if s.plans != "" {
 		f, err := os.Create(s.plans)
 		if err != nil {
