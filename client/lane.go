@@ -14,7 +14,7 @@ type Lane struct {
 	NextText     NullString        `json:"nextText" example:"Next in 3 min" doc:"The same as a countdown."`
 	LastActivity Activity          `json:"lastActivity"`
 	Pending      int               `json:"pending" doc:"How much waits to be worked on."`
-	PendingMore  bool              `json:"pendingMore,omitempty" doc:"More than that waits: so many events that their inputs were not counted."`
+	PendingMore  bool              `json:"pendingMore,omitempty" doc:"There may be more: so many events wait that only the inputs of the first were counted."`
 	Paused       bool              `json:"paused" doc:"A person paused it."`
 	Pause        *Pause            `json:"pause,omitempty" doc:"What was said about that; absent: it is not paused, or nobody knows."`
 	Labels       map[string]string `json:"labels" nullable:"false"`

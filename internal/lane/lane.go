@@ -59,7 +59,7 @@ type Lane struct {
 	LastAt      time.Time // of the last activity
 	LastText    string
 	Pending     int  // how much waits to be worked on
-	PendingMore bool // so many events, and more: their inputs were not counted
+	PendingMore bool // or more: of very many events only the first are looked at
 	Paused      bool
 	Pause       runstore.Pause // what was said about that; zero if nobody knows
 	Labels      map[string]string

@@ -124,8 +124,10 @@ func (v *view) takesNothing(looks bool) bool {
 
 func inputsWait(l lane.Lane) string {
 	switch {
+	case l.PendingMore && l.Pending > 1:
+		return fmt.Sprintf("At least %d inputs are waiting", l.Pending)
 	case l.PendingMore:
-		return fmt.Sprintf("More than %d events are waiting", l.Pending)
+		return "At least 1 input is waiting"
 	case l.Pending == 1:
 		return "1 input is waiting"
 	}

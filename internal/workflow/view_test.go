@@ -390,7 +390,7 @@ func TestWhyDoesNotPromiseARun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if g := gate(); !g.Open || g.Text != "More than 2500 events are waiting." {
+		if g := gate(); !g.Open || g.Text != "At least 2500 inputs are waiting." {
 			t.Errorf("it says %+v", g)
 		}
 	})

@@ -171,7 +171,7 @@ func scanOldest(rows store.Rows, err error) (map[string]int64, error) {
 // CountWaiting counts what waits in some topics, as people count it: the inputs
 // that pending events come from, and the pending events that come from none
 // . Where more than mostWaiting events wait, a page would take seconds to find
-// their inputs: then it is that many events, and more.
+// the inputs of all: then it is those of that many, and there may be more.
 func (tx Tx) CountWaiting(ctx context.Context, workflowID string, topics []string) (n int, more bool, err error) {
 	if len(topics) == 0 {
 		return 0, false, nil
@@ -190,7 +190,7 @@ func (tx Tx) CountWaiting(ctx context.Context, workflowID string, topics []strin
 		return 0, false, err
 	}
 	if len(found) > mostWaiting {
-		return mostWaiting, true, nil
+		found, more = found[:mostWaiting], true
 	}
 	inputs := map[string]bool{}
 	for _, text := range found {
@@ -202,10 +202,10 @@ func (tx Tx) CountWaiting(ctx context.Context, workflowID string, topics []strin
 			inputs[id] = true
 		}
 	}
-	return n + len(inputs), false, nil
+	return n + len(inputs), more, nil
 }
 
-// mostWaiting is up to how many events are counted.
+// mostWaiting is how many events are looked at.
 const mostWaiting = 2500
 
 // Reservation names events of one topic.

@@ -53,7 +53,7 @@ func (f RunFilter) strands() (list []store.Strand) {
 func (f RunFilter) partStrand() (s store.Strand) {
 	s.Base.Add(isPart+" and "+baseOfPart+" = ?", f.Lane)
 	if f.Status != "" {
-		s.Rest.Add("status = ?", string(f.Status))
+		s.Look("status", string(f.Status))
 	}
 	f.addTimes(&s)
 	return s
