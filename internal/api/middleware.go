@@ -46,16 +46,18 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
 	c := &call{api: a, id: requestID(r.Header.Get("X-Request-Id")), method: r.Method, path: r.URL.Path}
 	out := &answer{ResponseWriter: w, call: c}
-	if r.Body != nil {
-		r.Body = &body{r.Body, c}
-	}
 	h := w.Header()
 	h.Set("X-Request-Id", c.id)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Security-Policy", strictPolicy)
+	// In a copy: the server must find its own body, or it takes what is left of one that
+	// is too large for the next request.
 	r = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
+	if r.Body != nil {
+		r.Body = &body{r.Body, c}
+	}
 	defer func() {
 		if v := recover(); v != nil {
 			a.recovered(out, r, v)
@@ -197,6 +199,9 @@ func (b *body) Read(p []byte) (int, error) {
 	}
 	return n, err
 }
+
+// Close leaves the rest to the server, which hears out whom it refuses.
+func (b *body) Close() error { return nil }
 
 // answer remembers what was sent.
 type answer struct {

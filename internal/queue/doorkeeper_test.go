@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -60,11 +61,14 @@ func (r *doorRig) add(n int) { r.exec(r.app, fmt.Sprintf(`select pawl.add_job('t
 
 // start runs a node. It makes promises only when it is told to, and then keeps on
 // making them.
-func (r *doorRig) start(often int) (*Queue, *recorder, func()) {
+func (r *doorRig) start(often int, changes ...func(*doorLimits)) (*Queue, *recorder, func()) {
 	r.Helper()
 	rec := newRecorder()
 	l := defaultLimits()
 	l.door.often = often
+	for _, change := range changes {
+		change(&l.door)
+	}
 	q, stop := startQueue(r.T, openDB(r, r.url), Config{Tasks: map[string]Task{"t": rec.task()}, limits: l})
 	eventually(r, "the node is ready", func() bool { return owned(q) > 0 && q.Health() == nil })
 	return q, rec, stop
@@ -153,7 +157,9 @@ func TestNodeLooksByItselfWhileApplicationsComeOften(t *testing.T) {
 
 func TestNodeFindsWhatWasAddedUnderAPromise(t *testing.T) {
 	r := newDoorRig(t)
-	q, rec, _ := r.start(0)
+	q, rec, _ := r.start(0, func(l *doorLimits) { // however slow the machine is, and whatever else the server does
+		l.promise, l.back = time.Minute, time.Minute
+	})
 	r.promised(q)
 	r.wakeUps()
 	for i := range 50 {
