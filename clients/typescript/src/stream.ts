@@ -45,6 +45,9 @@ export async function* watch(transport: Transport, options: WatchOptions): Async
         once = true;
         wait = firstReconnect;
         yield event;
+        if (options.signal?.aborted) {
+          return; // what was read already is not wanted any more
+        }
       }
     } catch (e) {
       if (options.signal?.aborted) {
