@@ -182,7 +182,7 @@ func TestNodeFindsWhatWasAddedUnderAPromise(t *testing.T) {
 // A transaction that lasts longer than the promise it took part in is waited for.
 func TestSlowTransactionsAreWaitedFor(t *testing.T) {
 	r := newDoorRig(t)
-	q, rec, _ := r.start(0)
+	q, rec, _ := r.start(0, func(l *doorLimits) { l.promise = time.Minute })
 	r.promised(q)
 	r.wakeUps()
 	r.exec(r.app, `begin`)
