@@ -391,6 +391,9 @@ func (d Details) gates(now time.Time) []lane.Gate {
 			due = lane.Gate{Name: "due", Open: true, Text: "The slot of " + pawl.FormatTime(slot.ScheduledFor) + " waits."}
 		case !due.Open:
 			due.Text = "The next slot is that of " + pawl.FormatTime(slot.ScheduledFor) + "." + d.leftOutWords(now)
+			if start := startOf(d.times, slot); start.After(slot.ScheduledFor) {
+				due.Text += " It starts at " + pawl.FormatTime(start) + ", by its jitter."
+			}
 		}
 	}
 	granted := lane.Gate{Name: "grant", Open: d.refusal == nil, Text: "The grant allows it."}

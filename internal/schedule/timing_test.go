@@ -152,6 +152,9 @@ func TestJitterDelaysStarts(t *testing.T) {
 			k.t.Logf("the jitter is %v", late)
 		}
 		k.pass(58 * time.Minute)
+		if y := k.whyOf(sch, time.Time{}); !strings.Contains(fmt.Sprint(y.Gates), "It starts at "+pawl.FormatTime(start)+", by its jitter.") || !y.NextAt.Equal(at(60)) {
+			t.Errorf("before it is due: %v, next %v", y.Gates, y.NextAt)
+		}
 		k.restart(min(late, 5*time.Minute)) // it comes due while nobody is there, and starts later
 		k.pass(time.Until(start) - time.Second)
 		if late > 5*time.Minute {
