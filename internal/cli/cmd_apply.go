@@ -92,7 +92,7 @@ func (a *applier) apply(ctx context.Context, paths []string) (err error) {
 // check checks all files and returns the names of the workflows. Its error
 // means that nothing may be sent.
 func (a *applier) check(ctx context.Context, found *definitions, paths []string) ([]string, error) {
-	results, err := checkWorkflows(ctx, found.workflows)
+	results, err := checkWorkflows(ctx, found.workflows, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -80,7 +80,7 @@ func (a *applier) checkDocuments(files []definition, paths []string) (list []che
 			}
 			continue
 		}
-		results, send := file.check()
+		results, send := file.check(nil)
 		list = append(append(list, results...), a.served(file, named)...)
 		a.documents = append(a.documents, send...)
 	}

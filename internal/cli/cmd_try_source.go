@@ -61,7 +61,7 @@ func (t *trying) chooseSource(p *Process, file string) (d spec.Definition, err e
 	}
 	var found []spec.Definition
 	var names []string
-	results, _ := read.check()
+	results, _ := read.check(nil)
 	wrong := false
 	for _, c := range results {
 		if !c.OK && (t.name == "" || c.Name == "" || c.Name == t.name) {

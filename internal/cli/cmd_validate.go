@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,6 +25,9 @@ func newValidateCommand(p *Process) *cobra.Command {
 			"sources, schedules, providers, connections and executors in *.yaml and *.yml. Scripts are\n" +
 			"loaded as the server would load them, but no handler runs. Nothing is created, opened or\n" +
 			"called.\n\n" +
+			"What would never run if it were applied now is an error, as it is for the server: an at in\n" +
+			"the past, an until that is over, exceptions that leave out everything. The calendars of all\n" +
+			"files that are validated together are known.\n\n" +
 			"Errors are reported as file:line:column, and the exit code is then 1.",
 		Example: "  pawl validate .\n" +
 			"  pawl validate mail.workflow.ts connections -o json",
@@ -35,11 +39,12 @@ func newValidateCommand(p *Process) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		checked, err := checkWorkflows(cmd.Context(), found.workflows)
+		ahead := newForesight(found.yaml, time.Now())
+		checked, err := checkWorkflows(cmd.Context(), found.workflows, ahead)
 		if err != nil {
 			return err
 		}
-		checked = append(checked, checkYAML(p, found.yaml)...)
+		checked = append(checked, checkYAML(p, found.yaml, ahead)...)
 		refuseSameNames(checked)
 		checked = append(checked, found.strange...)
 		if len(checked) == 0 {
@@ -80,7 +85,7 @@ func (c *checked) refuse(f fault) {
 
 // checkWorkflows checks scripts, several at once, in one pool of workers. Its
 // error is not about a script.
-func checkWorkflows(ctx context.Context, files []definition) ([]checked, error) {
+func checkWorkflows(ctx context.Context, files []definition, ahead *foresight) ([]checked, error) {
 	if len(files) == 0 {
 		return nil, nil
 	}
@@ -98,7 +103,7 @@ func checkWorkflows(ctx context.Context, files []definition) ([]checked, error) 
 	for range workers {
 		group.Go(func() {
 			for i := range next {
-				result, err := checkWorkflow(ctx, pool, files[i])
+				result, err := checkWorkflow(ctx, pool, files[i], ahead)
 				if err != nil {
 					cancel(err) // the others fail soon, and the first error stays
 				}
@@ -114,7 +119,7 @@ func checkWorkflows(ctx context.Context, files []definition) ([]checked, error) 
 	return results, context.Cause(ctx)
 }
 
-func checkWorkflow(ctx context.Context, pool *script.Pool, file definition) (checked, error) {
+func checkWorkflow(ctx context.Context, pool *script.Pool, file definition, ahead *foresight) (checked, error) {
 	c := checked{File: file.shown, Kind: string(pawl.KindWorkflow), OK: true, Errors: []fault{}}
 	source, err := os.ReadFile(file.path)
 	if err != nil {
@@ -122,6 +127,9 @@ func checkWorkflow(ctx context.Context, pool *script.Pool, file definition) (che
 		return c, nil
 	}
 	config, program, err := workflow.Inspect(ctx, pool, file.shown, string(source))
+	if err == nil {
+		err = ahead.workflow(file.shown, string(source), config)
+	}
 	if program != nil {
 		c.Warnings = faultsOf(program.Warnings)
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // checkYAML checks the definitions of YAML files.
-func checkYAML(p *Process, files []definition) []checked {
+func checkYAML(p *Process, files []definition, ahead *foresight) []checked {
 	var list []checked
 	y := folderChecker{p: p, faults: map[string]map[string][]fault{}, unset: map[string]bool{}}
 	for _, def := range files {
@@ -28,7 +28,7 @@ func checkYAML(p *Process, files []definition) []checked {
 			p.say("%s: not checked, because it has no kind", def.shown)
 			continue
 		}
-		own, _ := file.check()
+		own, _ := file.check(ahead)
 		list = append(append(list, y.check(file)...), own...)
 	}
 	return list

@@ -72,8 +72,8 @@ type applicable struct {
 }
 
 // check checks the sources, schedules and hooks of a file, and that its other kinds
-// are known.
-func (f yamlFile) check() (list []checked, send []applicable) {
+// are known; with foresight also whether they will ever run.
+func (f yamlFile) check(ahead *foresight) (list []checked, send []applicable) {
 	for _, doc := range f.documents {
 		c := checked{File: f.shown, Kind: doc.Kind, Name: doc.Name, OK: true, Errors: []fault{}}
 		var faults []pawl.Field
@@ -82,10 +82,16 @@ func (f yamlFile) check() (list []checked, send []applicable) {
 		case sourcespec.Kind:
 			d, wrong := sourcespec.FromDocument(doc)
 			faults, to.path, to.body = wrong, client.SourcePath(doc.Name), doc.JSON()
+			if why, never := ahead.source(d, wrong); never {
+				faults = append(faults, writtenAt(doc, why))
+			}
 			c.summary = fmt.Sprintf("source %s, %s into the table %s", d.Name, plural(len(d.Response.Fields), "field"), d.Table)
 		case graphspec.Kind:
 			in, wrong := graphspec.FromDocument(doc)
 			faults, to.path, to.body = wrong, client.NamedSchedulePath(doc.Name), in
+			if why, never := ahead.schedule(in, wrong); never {
+				faults = append(faults, writtenAt(doc, why))
+			}
 			c.summary = fmt.Sprintf("schedule %s of %s", in.Name, workWords(in.GraphID, in.Run))
 		case calendarspec.Kind:
 			in, wrong := calendarspec.FromDocument(doc)
@@ -152,7 +158,7 @@ func (a applicable) placed(err error) error {
 		}
 		if at := a.doc.Place(pointer); at.Line > 0 {
 			at.File = a.file.shown
-			field = pawl.Field{Place: at, Message: strings.TrimPrefix(pointer, "/") + " " + field.Message}
+			field = pawl.Field{Place: at, Message: writtenAt(a.doc, pawl.Field{Pointer: pointer, Message: field.Message}).Message}
 		}
 		told.Fields = append(told.Fields, field)
 	}

@@ -121,10 +121,10 @@ func (s *Service) planTimes(ctx context.Context, tx *store.Tx, sch *schedulestor
 	if was.ID != "" && sch.Timing == was.Timing && sch.Cron == was.Cron && sch.Timezone == was.Timezone {
 		return nil
 	}
-	if _, ok := times.Next(tx.Now); ok {
-		return nil
+	if why, never := timing.NeverRuns(rule, times, tx.Now, timing.Slot); never {
+		return badTimes([]pawl.Field{why})
 	}
-	return badTimes([]pawl.Field{timing.NeverRuns(rule, times, tx.Now, "slot")})
+	return nil
 }
 
 func badTimes(faults []pawl.Field) error {

@@ -127,16 +127,16 @@ func (s *Service) planSource(ctx context.Context, tx *store.Tx, src sourcestore.
 		if d.Schedule.Missed != nil {
 			plan.Since = tx.Now.UnixMilli()
 		}
-		if d.Schedule.Interval != "" && d.Schedule.From == "" && d.Schedule.Missed != nil { // its instants are fixed
+		rule := d.Schedule.Rule()
+		if timing.Fixed(rule, d.Schedule.Missed != nil) {
 			plan.Anchor = tx.Now.UnixMilli()
 		}
-		rule := d.Schedule.Rule()
 		times, err := plan.Compile(ctx, tx, s.cfg.Calendars, src.ID, rule)
 		if err != nil {
 			return src, err
 		}
-		if _, ok := times.Next(tx.Now); !ok {
-			return src, badSchedule(timing.NeverRuns(rule, times, tx.Now, "instant"))
+		if why, never := timing.NeverRuns(rule, times, tx.Now, timing.Instant); never {
+			return src, badSchedule(why)
 		}
 	}
 	if err := sourcestore.In(tx).SetSourcePlan(ctx, src.ID, plan.Encode()); err != nil {

@@ -87,13 +87,47 @@ func (p *Plan) Hold(ctx context.Context, tx *store.Tx, book *calendar.Book, rule
 	return faults, nil
 }
 
-// NeverRuns says why a rule has no instant to come; one is what a lane calls an
-// instant.
-func NeverRuns(rule when.Rule, times when.Schedule, now time.Time, one string) pawl.Field {
+// What lanes call the times that they run at.
+const (
+	Slot    = "slot"    // of a schedule
+	Instant = "instant" // of a source or a producer
+)
+
+// Fixed reports whether the interval of a source or a producer counts from when it is
+// planned: one whose definition says what becomes of missed instants does.
+func Fixed(rule when.Rule, missed bool) bool {
+	return rule.Interval != "" && rule.From == "" && missed
+}
+
+// Foresee is NeverRuns for what no server has planned yet, by the calendars at hand.
+// One that is not at hand leaves out nothing. A rule that is not valid is for others
+// to refuse.
+func Foresee(rule when.Rule, fixed bool, calendars map[string]when.Calendar, now time.Time, one string) (why pawl.Field, never bool) {
+	c := when.Context{Calendar: func(name string) (when.Calendar, error) { return calendars[name], nil }}
+	if fixed {
+		c.Anchor = now
+	}
+	times, err := rule.Schedule(c)
+	if err != nil {
+		return why, false
+	}
+	return NeverRuns(rule, times, now, one)
+}
+
+// NeverRuns says why a rule has no instant to come; false: it has one. one is what a
+// lane calls an instant.
+func NeverRuns(rule when.Rule, times when.Schedule, now time.Time, one string) (why pawl.Field, never bool) {
+	if _, ok := times.Next(now); ok {
+		return why, false
+	}
+	return neverRuns(rule, times, now, one), true
+}
+
+func neverRuns(rule when.Rule, times when.Schedule, now time.Time, one string) pawl.Field {
 	switch _, ever := times.Next(time.Time{}); {
 	case rule.At != "" && ever:
 		return pawl.Field{Pointer: "/at", Message: fmt.Sprintf("it never runs: %s is in the past (it is %s now)", rule.At, pawl.FormatTime(now))}
-	case rule.Until != "" && ever:
+	case rule.Until != "" && (ever || rule.From == "" && len(rule.Except) == 0): // an interval that counts from now has no past
 		return pawl.Field{Pointer: "/until", Message: fmt.Sprintf("it never runs: nothing is left before %s", rule.Until)}
 	case len(rule.Except) == 0:
 		return pawl.Field{Pointer: "/until", Message: fmt.Sprintf("it never runs: no %s is between %s and %s", one, rule.From, rule.Until)}

@@ -98,7 +98,7 @@ func (s *Service) planProducers(ctx context.Context, tx *store.Tx, d Deploy, con
 			continue
 		}
 		var plan timing.Plan
-		if p.Schedule.Interval != "" && p.Schedule.From == "" && p.Schedule.Missed != nil { // its instants are fixed
+		if timing.Fixed(p.Schedule.rule(), p.Schedule.Missed != nil) {
 			plan.Anchor = tx.Now.UnixMilli()
 		}
 		faults, err := plan.Hold(ctx, tx, s.cfg.Calendars, p.Schedule.rule(), d.DryRun)
@@ -150,13 +150,37 @@ func (s *Service) checkPlans(ctx context.Context, tx *store.Tx, d Deploy, config
 			return err
 		}
 		plans[p.Name] = one
-		if _, ok := one.times.Next(tx.Now); !ok {
-			h, f := declaredHandler{"producers", p.Name, object{}}, timing.NeverRuns(rule, one.times, tx.Now, "instant")
-			c.fault(h.at(fieldsOf(f.Pointer)...), "", "%sschedule: %s", h.who(), f.Message)
+		if why, never := timing.NeverRuns(rule, one.times, tx.Now, timing.Instant); never {
+			c.neverRuns(p, why)
 		}
 	}
 	if len(c.faults) > 0 {
 		return c.report(d.Filename, d.Script)
+	}
+	return nil
+}
+
+func (c *checker) neverRuns(p Producer, why pawl.Field) {
+	h := declaredHandler{"producers", p.Name, object{}}
+	c.fault(h.at(fieldsOf(why.Pointer)...), "", "%sschedule: %s", h.who(), why.Message)
+}
+
+// Foresee refuses the producers of a script that would never run if it were deployed
+// now, without a store; see timing.Foresee. A script that is in force already may have
+// such, so it is not for a deploy.
+func Foresee(filename, source string, config Config, calendars map[string]when.Calendar, now time.Time) error {
+	c := &checker{}
+	for _, p := range config.Producers {
+		if !p.Schedule.limited() {
+			continue
+		}
+		rule := p.Schedule.rule()
+		if why, never := timing.Foresee(rule, timing.Fixed(rule, p.Schedule.Missed != nil), calendars, now, timing.Instant); never {
+			c.neverRuns(p, why)
+		}
+	}
+	if len(c.faults) > 0 {
+		return c.report(filename, source)
 	}
 	return nil
 }

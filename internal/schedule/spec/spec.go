@@ -3,6 +3,7 @@ package spec
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/definition"
 	"github.com/pawlrun/pawl/internal/terms"
+	"github.com/pawlrun/pawl/internal/timing"
 	"github.com/pawlrun/pawl/internal/when"
 )
 
@@ -125,8 +127,18 @@ func FromDocument(doc definition.Document) (client.ScheduleRequest, []pawl.Field
 	}, faults.Fields()
 }
 
-// timeFaults are what is wrong with when it runs. Whether a calendar is there, and
-// whether anything is still to come, is for the server to say.
+// Foresee says why a schedule would never run if it were applied now, without a
+// server; see timing.Foresee. One that is in force already may have ended, so it is not
+// for whoever applies it.
+func Foresee(in client.ScheduleRequest, calendars map[string]when.Calendar, now time.Time) (why pawl.Field, never bool) {
+	rule := when.Rule{
+		Cron: in.Cron.List(), Interval: in.Interval, At: in.At, Timezone: in.Timezone, From: in.From, Until: in.Until, Except: in.Except, Jitter: in.Jitter,
+	}
+	return timing.Foresee(rule, rule.Interval != "", calendars, now, timing.Slot)
+}
+
+// timeFaults are what is wrong with when it runs. Whether a calendar is there is for
+// the server to say; whether anything is still to come, Foresee says.
 func (w written) timeFaults() []pawl.Field {
 	_, err := when.Rule{
 		Cron: w.Cron, Interval: w.Interval, At: w.At, Timezone: w.Timezone, From: w.From, Until: w.Until, Except: w.Except, Jitter: w.Jitter,
