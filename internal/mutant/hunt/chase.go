@@ -139,9 +139,9 @@ func (h *hunt) meet(ctx context.Context, f *fault, groups []*group) bool {
 		if of == nil {
 			continue
 		}
-		limit, env := 5*usual+h.limit, mutant.EnvActive+"="+strconv.Itoa(f.id)
+		limit, env := 3*usual+h.limit, mutant.EnvActive+"="+strconv.Itoa(f.id)
 		end := of.run(ctx, tests, limit, env)
-		if !end.passed && end.failed != "" { // once more, lest a test that a busy machine disturbs takes the credit
+		if !end.passed && !end.hung && end.failed != "" { // once more, lest a test that a busy machine disturbs takes the credit
 			end = of.run(ctx, []string{end.failed}, limit, env)
 		}
 		if !end.passed {

@@ -83,7 +83,7 @@ func parse(args []string) (o options, err error) {
 	flags := flag.NewFlagSet("hunt", flag.ContinueOnError)
 	flags.IntVar(&o.sample, "sample", 100, "how many faults to try in each package; 0: all")
 	flags.Uint64Var(&o.seed, "seed", uint64(time.Now().Unix()), "which faults are drawn")
-	flags.DurationVar(&o.limit, "limit", 15*time.Second, "how long the tests of one fault may take, beyond five times their usual time")
+	flags.DurationVar(&o.limit, "limit", 10*time.Second, "how long the tests of one fault may take, beyond three times their usual time")
 	flags.DurationVar(&o.spend, "spend", 0, "leave out the slowest tests once those of a fault usually take longer than this together; 0: run all")
 	flags.IntVar(&o.workers, "workers", 2, "how many faults are tried at the same time")
 	flags.StringVar(&o.only, "only", "", "try these faults, by file or file:line, with commas between them")

@@ -115,13 +115,6 @@ func readTrace(name string) map[int]bool {
 	return reached
 }
 
-// ending is how tests ended.
-type ending struct {
-	passed  bool
-	leftOut bool
-	failed  string // the first test that failed, if one says so
-}
-
 // memory is how much address space tests may take, in KiB: a fault may make a
 // loop without end, and this machine has others to serve.
 const memory = 16 << 20
@@ -137,16 +130,8 @@ func (g *group) run(ctx context.Context, tests []string, limit time.Duration, en
 		cmd.Env = append(cmd.Env, withoutPostgres)
 	}
 	cmd.WaitDelay = time.Second
-	text, err := cmd.CombinedOutput()
-	end.passed = err == nil
-	for line := range strings.Lines(string(text)) {
-		if strings.Contains(line, "--- SKIP: ") {
-			end.leftOut = true
-		}
-		if name, ok := strings.CutPrefix(line, "--- FAIL: "); ok && end.failed == "" {
-			end.failed, _, _ = strings.Cut(name, " ")
-		}
-	}
+	cmd.Stdout, cmd.Stderr = &end, &end
+	end.passed = cmd.Run() == nil
 	return end
 }
 
