@@ -47,7 +47,7 @@ func main() {
 	out := flag.String("out", "", "also write the report to this `file`")
 	parts := flag.String("parts", strings.Join(allParts, ","), "measure only these `parts`")
 	rows := flag.Int("rows", 1_000_000, "so `many` rows of history are pruned")
-	profile := flag.String("cpuprofile", "", "write a profile of this process during the runs to this `file`")
+	profile := flag.String("cpuprofile", "", "write profiles of this process during the runs to this `file`, with the number of workflows at its end")
 	heap := flag.String("memprofile", "", "write a profile of the memory that idle workflows use to this `file`")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -108,12 +108,12 @@ func fail(err error) {
 	os.Exit(1)
 }
 
-// startProfile begins a profile of the processor.
-func startProfile(file string) (stop func(), err error) {
+// startProfile begins a profile of the processor, for so many lanes.
+func startProfile(file string, lanes int) (stop func(), err error) {
 	if file == "" {
 		return func() {}, nil
 	}
-	f, err := os.Create(file)
+	f, err := os.Create(fmt.Sprintf("%s.%d", file, lanes))
 	if err != nil {
 		return nil, err
 	}
@@ -196,17 +196,12 @@ const pruneTime = 2 * time.Minute
 
 // runs measures how many runs there are in a second, and what one costs.
 func (t table) runs(ctx context.Context, pg, dir string, s sizes, limit float64) error {
-	stop, err := startProfile(s.profile)
-	if err != nil {
-		return err
-	}
-	defer stop()
 	for _, shape := range []struct {
 		what       string
 		lanes, per int
 	}{{"one workflow", 1, s.events}, {fmt.Sprintf("%d workflows", s.lanes), s.lanes, s.perLane}} {
 		t.say("runs, %s", shape.what)
-		rate, cost, err := drainRuns(ctx, pg, dir, shape.lanes, shape.per)
+		rate, cost, err := drainRuns(ctx, pg, dir, shape.lanes, shape.per, s.profile)
 		if err != nil {
 			return err
 		}

@@ -128,7 +128,7 @@ func (c *contender) rate(ctx context.Context, pg, dir string, s peerSizes, oneBy
 		if oneByOne {
 			lanes, per = 1, s.one-1
 		}
-		rate, _, err = drainRuns(ctx, pg, dir, lanes, per)
+		rate, _, err = drainRuns(ctx, pg, dir, lanes, per, "")
 		return rate, err
 	}
 	database, clean, err := scratch(ctx, pg, dir)

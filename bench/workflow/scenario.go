@@ -89,8 +89,8 @@ func perSecond(length time.Duration, do func(n int) error) (float64, error) {
 }
 
 // drainRuns measures runs per second over events that are there already,
-// and what a run costs.
-func drainRuns(ctx context.Context, pg, dir string, lanes, per int) (rate float64, cost string, err error) {
+// and what a run costs. A profile, if one is wanted, is of nothing else.
+func drainRuns(ctx context.Context, pg, dir string, lanes, per int, profile string) (rate float64, cost string, err error) {
 	h, err := open(ctx, pg, dir)
 	if err != nil {
 		return 0, "", err
@@ -114,6 +114,11 @@ func drainRuns(ctx context.Context, pg, dir string, lanes, per int) (rate float6
 		return 0, "", err
 	}
 	server, n := measure.Postmaster(ctx, pg), lanes*(per+1)
+	stop, err := startProfile(profile, lanes)
+	if err != nil {
+		return 0, "", err
+	}
+	defer stop()
 	begun, used := time.Now(), processorUse(server)
 	for i := range lanes { // one more event wakes the lane
 		if err := h.publish(ctx, laneName(i), 1, 1); err != nil {
@@ -123,6 +128,7 @@ func drainRuns(ctx context.Context, pg, dir string, lanes, per int) (rate float6
 	if err := h.await(ctx, before+int64(n)); err != nil {
 		return 0, "", err
 	}
+	stop()
 	now, err := h.stored(ctx)
 	if err != nil {
 		return 0, "", err

@@ -112,6 +112,9 @@ func FuzzDoor(f *testing.F) {
 				return // JSON has other texts only
 			}
 		}
+		if strings.ContainsRune(payload, 0) {
+			return // jsonb cannot hold it: PostgreSQL refuses the cast before the function is called
+		}
 		at := time.Now().Add(time.Duration(min(max(later, -1<<31), 1<<31)) * time.Second).UTC()
 		near := func(edge time.Time) bool { return at.Sub(edge).Abs() < time.Minute }
 		if near(earliestRunAt()) || near(time.Now().Add(store.MaxAhead)) {
