@@ -58,6 +58,7 @@ func TestHuntTriesWhatIsNamed(t *testing.T) {
 	}{
 		{[]string{"-only", "till.go:10"}, "1 of 1 faults noticed"},
 		{[]string{"-only", "till.go:10,till.go:11"}, "1 of 2 faults noticed (50%), 1 not noticed, 0 not reached"},
+		{[]string{"-only", "till.go"}, "6 of 9 faults noticed"},
 		{[]string{"-only", "drawer.go"}, "0 of 0 faults noticed"},
 		{[]string{"-only", "till.go:10", "-tests", "Drawer"}, "0 of 1 faults noticed (0%), 0 not noticed, 1 not reached"},
 	} {
