@@ -180,7 +180,7 @@ plant: ## break the code in known ways; tell within how many histories each is f
 mutants: ## break the code in many small ways, SAMPLE for each package; tell what no test notices
 	@scripts/ensure-test-tools.sh
 	@$(WITH_POSTGRES)
-	bin/tools/with-postgres -fast -- go run ./internal/mutant/hunt -sample $(SAMPLE) $(PROMISES)
+	bin/tools/with-postgres -fast -- go run ./internal/mutant/hunt -spend 60s -sample $(SAMPLE) $(PROMISES)
 
 .PHONY: clean
 clean: ## remove what make built

@@ -19,16 +19,17 @@ const (
 
 // fault is one way in which the code could be wrong.
 type fault struct {
-	id    int
-	place token.Position
-	what  string // for people: the condition that is turned round, or the step that is left out
+	id      int
+	place   token.Position
+	what    string // for people: the condition that is turned round, or the step that is left out
+	verdict verdict
 }
 
 // planter writes a copy of a file in which every fault can be switched on. It
 // inserts text and moves no line, so that places stay true.
 type planter struct {
 	next   int
-	faults []fault
+	faults []*fault
 
 	set   *token.FileSet
 	text  []byte
@@ -187,7 +188,7 @@ func blank(e ast.Expr) bool {
 
 func (p *planter) add(at token.Pos, what string) int {
 	p.next++
-	p.faults = append(p.faults, fault{p.next, p.set.Position(at), what})
+	p.faults = append(p.faults, &fault{id: p.next, place: p.set.Position(at), what: what})
 	return p.next
 }
 
