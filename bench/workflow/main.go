@@ -141,20 +141,20 @@ func (t table) line(what, value string, args ...any) {
 func measureAll(ctx context.Context, report *strings.Builder, name, pg, dir string, s sizes) error {
 	t := table{report, name}
 	fmt.Fprintf(t, "\n## %s\n\n| | |\n|---|--:|\n", name)
-	limit := 0.0
+	var most limits
 	if s.parts["limits"] {
 		t.say("raw limits")
-		commits, phases, err := rawLimits(ctx, pg, dir, s.raw)
-		if err != nil {
+		var err error
+		if most, err = rawLimits(ctx, pg, dir, s.raw); err != nil {
 			return err
 		}
-		t.line("small commits per second, 8 lanes at once", "%.0f", commits)
-		t.line("phases of the sandbox per second", "%.0f", phases)
-		limit = min(commits/commitsPerRun, phases/phasesPerRun)
-		t.line("tighter limit of runs per second (three durable commits, three phases a run)", "%.0f", limit)
+		t.line("small commits per second, 8 lanes at once", "%.0f", most.commits)
+		t.line("phases of the sandbox per second", "%.0f", most.phases)
+		t.line("tighter limit of runs per second (three durable commits, three phases a run)", "%.0f", most.both())
+		t.line("limit of one lane, runs per second (the same phases and commits, one after the other)", "%.0f", most.serial)
 	}
 	if s.parts["runs"] {
-		if err := t.runs(ctx, pg, dir, s, limit); err != nil {
+		if err := t.runs(ctx, pg, dir, s, most); err != nil {
 			return err
 		}
 	}
@@ -195,7 +195,7 @@ func measureAll(ctx context.Context, report *strings.Builder, name, pg, dir stri
 const pruneTime = 2 * time.Minute
 
 // runs measures how many runs there are in a second, and what one costs.
-func (t table) runs(ctx context.Context, pg, dir string, s sizes, limit float64) error {
+func (t table) runs(ctx context.Context, pg, dir string, s sizes, most limits) error {
 	for _, shape := range []struct {
 		what       string
 		lanes, per int
@@ -205,7 +205,14 @@ func (t table) runs(ctx context.Context, pg, dir string, s sizes, limit float64)
 		if err != nil {
 			return err
 		}
-		t.line("runs per second, "+shape.what+" (share of the limit)", "%.0f (%.2f)", rate, rate/limit)
+		switch {
+		case !s.parts["limits"]:
+			t.line("runs per second, "+shape.what, "%.0f", rate)
+		case shape.lanes == 1:
+			t.line("runs per second, "+shape.what+" (share of the tighter limit, and of that of one lane)", "%.0f (%.2f, %.2f)", rate, rate/most.both(), rate/most.serial)
+		default: // many lanes use what one leaves
+			t.line("runs per second, "+shape.what+" (share of the tighter limit)", "%.0f (%.2f)", rate, rate/most.both())
+		}
 		t.line("processor time of such a run", "%s", cost)
 	}
 	return nil

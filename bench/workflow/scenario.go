@@ -32,45 +32,74 @@ func (noHost) Call(context.Context, string, json.RawMessage) (json.RawMessage, e
 	return json.RawMessage("[]"), nil
 }
 
-// rawLimits measures what the disk and the sandbox can do by themselves.
-func rawLimits(ctx context.Context, pg, dir string, length time.Duration) (commits, phases float64, err error) {
+// limits are what the disk and the sandbox can do by themselves.
+type limits struct {
+	commits, phases float64 // per second, 8 at once
+	serial          float64 // runs per second of one lane, which does one thing at a time
+}
+
+// both is the tighter limit of runs per second while all cores are busy.
+func (l limits) both() float64 { return min(l.commits/commitsPerRun, l.phases/phasesPerRun) }
+
+// rawLimits measures limits on a new database.
+func rawLimits(ctx context.Context, pg, dir string, length time.Duration) (l limits, err error) {
 	h, err := open(ctx, pg, dir)
 	if err != nil {
-		return 0, 0, err
+		return l, err
 	}
 	defer h.close()
-	commits, err = perSecond(length, func(n int) error {
+	commit := func(n int) error {
 		return h.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 			_, err := tx.Exec(ctx, `insert into write_probe (id, at) values ($1, 1) on conflict (id) do update set at = write_probe.at + 1`, int64(1000+n))
 			return err
 		})
-	})
-	if err != nil {
-		return 0, 0, err
+	}
+	if l.commits, err = perSecond(length, 8, commit); err != nil {
+		return l, err
 	}
 	program, err := h.pool.Compile(ctx, "w.ts", source("raw"))
 	if err != nil {
-		return 0, 0, err
+		return l, err
 	}
 	phase := func(int) error {
 		_, err := h.pool.Run(ctx, script.Request{Program: program, Handler: "consumers.take.prepare", Now: time.Now()}, noHost{}, script.Limits{})
 		return err
 	}
-	if _, err := perSecond(length/3, phase); err != nil { // warm-up
-		return 0, 0, err
+	if _, err = perSecond(length/3, 8, phase); err != nil { // warm-up
+		return l, err
 	}
-	phases, err = perSecond(length, phase)
-	return commits, phases, err
+	if l.phases, err = perSecond(length, 8, phase); err != nil {
+		return l, err
+	}
+	l.serial, err = perSecond(length, 1, func(n int) error { return inTurns(n, phase, commit) })
+	return l, err
 }
 
-// perSecond does something in 8 goroutines for a while.
-func perSecond(length time.Duration, do func(n int) error) (float64, error) {
+// inTurns does the phases and commits of one run, one after the other.
+func inTurns(n int, phase, commit func(int) error) error {
+	for i := range max(phasesPerRun, commitsPerRun) {
+		if i < phasesPerRun {
+			if err := phase(n); err != nil {
+				return err
+			}
+		}
+		if i < commitsPerRun {
+			if err := commit(n); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// perSecond does something in so many goroutines for a while.
+func perSecond(length time.Duration, lanes int, do func(n int) error) (float64, error) {
 	var count atomic.Int64
 	var failed atomic.Pointer[error]
 	end := time.Now().Add(length)
 	var wg sync.WaitGroup
 	begun := time.Now()
-	for n := range 8 {
+	for n := range lanes {
 		wg.Go(func() {
 			for time.Now().Before(end) {
 				if err := do(n); err != nil {

@@ -43,8 +43,9 @@ type member interface {
 	owner() store.Fence
 }
 
-// holdTogether holds slots and their schedules, and returns those that pass.
-func holdTogether[T member](ctx context.Context, tx *store.Tx, all []T, pass func(T, schedulestore.Held) (bool, error)) (some []T, err error) {
+// holdTogether holds slots that begin, or that are ending, and their schedules, and
+// returns those that pass.
+func holdTogether[T member](ctx context.Context, tx *store.Tx, all []T, ending bool, pass func(T, schedulestore.Held) (bool, error)) (some []T, err error) {
 	fences, places, byKey := make([]store.Fence, len(all)), make([]schedulestore.Place, 0, len(all)), make(map[string]T, len(all))
 	for i, m := range all {
 		fences[i] = m.owner()
@@ -56,7 +57,7 @@ func holdTogether[T member](ctx context.Context, tx *store.Tx, all []T, pass fun
 	if err := tx.FenceAll(ctx, fences); err != nil {
 		return nil, err
 	}
-	held, err := schedulestore.In(tx).HoldSlots(ctx, places)
+	held, err := schedulestore.In(tx).HoldSlots(ctx, places, ending)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +142,7 @@ func (s *Service) beginAll(all []*start) {
 // drafted.
 func (s *Service) holdStarts(ctx context.Context, tx *store.Tx, all []*start) ([]*start, error) {
 	var ids []string
-	some, err := holdTogether(ctx, tx, all, func(w *start, h schedulestore.Held) (bool, error) {
+	some, err := holdTogether(ctx, tx, all, false, func(w *start, h schedulestore.Held) (bool, error) {
 		w.held = h
 		if h.Schedule.GrantID != "" {
 			ids = append(ids, h.Schedule.GrantID)
@@ -268,7 +269,7 @@ func (a *attempt) endTogether(answer contract.RunAnswerV1, success *execution.Su
 func (s *Service) endAll(all []*ending) {
 	var ended []*ending
 	err := s.db.Write(context.Background(), func(ctx context.Context, tx *store.Tx) (err error) {
-		ended, err = holdTogether(ctx, tx, all, func(e *ending, h schedulestore.Held) (bool, error) {
+		ended, err = holdTogether(ctx, tx, all, true, func(e *ending, h schedulestore.Held) (bool, error) {
 			schedule, err := s.timesOf(ctx, tx, h.Schedule)
 			if err != nil || spent(h.Schedule) {
 				return false, err

@@ -59,7 +59,10 @@ func scanGraphSchedule(row store.Scanner) (Schedule, error) {
 	s.GrantID, s.Rules = store.FromNullText(grant), store.FromNullJSON(rules)
 	s.NextRunAt, s.LastRunAt, s.DeletedAt = store.FromNullMillis(next), store.FromNullMillis(last), store.FromNullMillis(deleted)
 	s.CreatedAt, s.UpdatedAt, s.CappedUntil = store.FromMillis(created), store.FromMillis(updated), store.FromNullMillis(capped)
-	return s, json.Unmarshal([]byte(labels), &s.Labels)
+	if s.Labels = (map[string]string{}); labels != "{}" { // most have none, and many are read at once
+		err = json.Unmarshal([]byte(labels), &s.Labels)
+	}
+	return s, err
 }
 
 func noSchedule(err error, id string) error {
