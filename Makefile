@@ -103,6 +103,11 @@ bench-queue: ## measure the queue beside its peers and the raw limit
 	@scripts/ensure-test-tools.sh
 	cd bench && go run ./queue
 
+.PHONY: bench-worker
+bench-worker: ## measure workers over HTTP beside River and Graphile Worker
+	@scripts/ensure-test-tools.sh
+	cd bench && go run ./queue -workers
+
 .PHONY: bench-workflow
 bench-workflow: ## measure workflows beside the raw limits and peers
 	@scripts/ensure-test-tools.sh

@@ -16,8 +16,9 @@ export class Graphile {
     this.watermark = 0;
   }
 
-  async setup({ dsn, lanes }) {
+  async setup({ dsn, lanes, perLane }) {
     this.lanes = lanes;
+    this.perLane = perLane || 1;
     this.pool = new pg.Pool({ connectionString: dsn, max: 25 });
     // A connection that the server closes is no reason to die.
     const report = (err) => console.error(err.message);
@@ -47,8 +48,10 @@ export class Graphile {
     this.watermark = rows[0].id;
   }
 
+  /** A named queue is serial: a lane with room for several jobs is several queues. */
   spec(job) {
-    return { queueName: job.lane, runAt: job.runAt };
+    const queueName = job.lane && this.perLane > 1 ? `${job.lane}/${job.seq % this.perLane}` : job.lane;
+    return { queueName, runAt: job.runAt };
   }
 
   async enqueueOne(job) {

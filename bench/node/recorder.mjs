@@ -23,6 +23,9 @@ export class Recorder {
   handle(seq) {
     const now = nowUS();
     const i = seq - this.batch.first;
+    if (i < 0 && i >= -(this.batch.beside ?? 0)) {
+      return new Promise((resolve) => setTimeout(resolve, this.batch.slowMs));
+    }
     if (i < 0 || i >= this.started.length) {
       this.counts.strays++;
       return;
@@ -40,7 +43,7 @@ export class Recorder {
 
   /** runInLane lets other handlers run meanwhile, or no overlap could be seen. */
   async runInLane(lane, seq) {
-    if (this.laneBusy[lane]++ > 0) this.counts.overlaps++;
+    if (this.laneBusy[lane]++ >= (this.batch.perLane || 1)) this.counts.overlaps++;
     if (this.lastInLane[lane] > seq) this.counts.disorder++;
     this.lastInLane[lane] = seq;
     await new Promise(setImmediate);

@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/pawlrun/pawl/bench/subject"
 )
 
 // benchDir is where the benchmark's files are.
@@ -43,8 +45,10 @@ type bench struct {
 	size     sizes
 	entrants []entrant
 	only     filter
+	suite    suite
 	progress io.Writer
-	files    int // SQLite files made so far
+	profile  string // of contenders in Go; each trial writes it anew
+	files    int    // SQLite files made so far
 }
 
 // result is what one contender did in one scenario.
@@ -66,12 +70,12 @@ const trialLimit = 15 * time.Minute
 
 // prepare makes the contenders ready; those that cannot be are left out.
 func (b *bench) prepare(ctx context.Context) {
-	for _, c := range contenders() {
+	for _, c := range b.suite.contenders {
 		e := entrant{contender: c}
 		if !b.only.wantsSubject(c.name) {
 			continue
 		}
-		argv, err := c.argv(ctx, b.dir)
+		argv, err := c.argv(ctx, b.dir, b.profile)
 		if err != nil {
 			e.leftOut = firstLine(err.Error())
 			fmt.Fprintf(b.progress, "%s is left out: %v\n", c.title, err)
@@ -84,7 +88,7 @@ func (b *bench) prepare(ctx context.Context) {
 // run asks every scenario of every contender.
 func (b *bench) run(ctx context.Context) []result {
 	var results []result
-	for _, s := range scenarios() {
+	for _, s := range b.suite.scenarios {
 		if !b.only.wantsScenario(s.name) {
 			continue
 		}
@@ -149,11 +153,14 @@ func (r *result) fail(err error, pawl bool) {
 func (b *bench) measureOnce(ctx context.Context, s scenario, e entrant) (_ values, err error) {
 	ctx, cancel := context.WithTimeout(ctx, trialLimit)
 	defer cancel()
-	lanes := 0
+	cfg := subject.Config{PerLane: s.perLane}
 	if s.lanes {
-		lanes = b.size.Lanes
+		cfg.Lanes = b.size.Lanes
 	}
-	t, err := b.startTrial(ctx, e, lanes)
+	if s.few {
+		cfg.Lanes = b.size.FewLanes
+	}
+	t, err := b.startTrial(ctx, e, cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime/pprof"
 	"slices"
 
 	"github.com/pawlrun/pawl/bench/subject"
@@ -35,7 +36,7 @@ type contender struct {
 
 // contenders lists all of them in the order of the report.
 func contenders() []contender {
-	return slices.Concat(pawlContenders(), riverContenders(), graphileContenders(), pgbossContenders(), riverSQLiteContenders())
+	return slices.Concat(pawlContenders(), workersContenders(), riverContenders(), graphileContenders(), pgbossContenders(), riverSQLiteContenders())
 }
 
 func contenderNamed(name string) (contender, error) {
@@ -47,8 +48,9 @@ func contenderNamed(name string) (contender, error) {
 	return contender{}, fmt.Errorf("find subject: there is no %q", name)
 }
 
-// argv returns the command that runs the contender.
-func (c contender) argv(ctx context.Context, bench benchDir) ([]string, error) {
+// argv returns the command that runs the contender; one in Go writes a profile of its
+// processor time to the file, if there is one.
+func (c contender) argv(ctx context.Context, bench benchDir, profile string) ([]string, error) {
 	if c.prepare != nil {
 		return c.prepare(ctx, bench)
 	}
@@ -56,17 +58,32 @@ func (c contender) argv(ctx context.Context, bench benchDir) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find own program: %w", err)
 	}
-	return []string{self, "-serve", c.name}, nil
+	argv := []string{self, "-serve", c.name}
+	if profile != "" {
+		argv = append(argv, "-cpuprofile", profile)
+	}
+	return argv, nil
 }
 
 // serve runs a contender in this process, for the program that started it.
-func serve(ctx context.Context, name string) error {
+func serve(ctx context.Context, name, profile string) error {
 	c, err := contenderNamed(name)
 	if err != nil {
 		return err
 	}
 	if c.inGo == nil {
 		return fmt.Errorf("serve %s: it is a program of its own", name)
+	}
+	if profile != "" {
+		f, err := os.Create(profile)
+		if err != nil {
+			return fmt.Errorf("create profile: %w", err)
+		}
+		defer f.Close()
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return fmt.Errorf("start profile: %w", err)
+		}
+		defer pprof.StopCPUProfile()
 	}
 	return subject.Serve(ctx, c.inGo(), os.Stdin, os.Stdout)
 }

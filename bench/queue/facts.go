@@ -24,12 +24,14 @@ type facts struct {
 	Node       string `json:"node,omitempty"`
 	River      string `json:"river"`
 	Date       string `json:"date"`
+	Load       string `json:"load,omitempty"` // of the machine, before anything was started
 }
 
 func gatherFacts(ctx context.Context, c *cluster, now time.Time) (facts, error) {
 	f := facts{
 		Cores: runtime.NumCPU(), Memory: memory(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 		Go: runtime.Version(), River: moduleVersion("github.com/riverqueue/river"), Date: now.UTC().Format(time.DateOnly),
+		Load: load(),
 	}
 	var err error
 	if f.PostgreSQL, err = c.setting(ctx, "server_version"); err != nil {
@@ -59,6 +61,19 @@ func (f facts) markdown(w *strings.Builder) {
 	}
 	fmt.Fprintf(w, "Measured on %s: %d cores, %s, %s; PostgreSQL %s (%s); SQLite with WAL and synchronous=FULL; %s; "+
 		"River %s; Node %s.\n\n", f.Date, f.Cores, f.Memory, f.Platform, f.PostgreSQL, f.Durability, f.Go, f.River, node)
+	if f.Load != "" {
+		fmt.Fprintf(w, "Load of the machine before it, over 1, 5 and 15 minutes: %s.\n\n", f.Load)
+	}
+}
+
+// load reads how busy the machine is where the system tells it in a file.
+func load() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	fields := strings.Fields(string(text))
+	if err != nil || len(fields) < 3 {
+		return ""
+	}
+	return strings.Join(fields[:3], ", ")
 }
 
 // memory reads how much there is where the system tells it in a file.

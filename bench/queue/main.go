@@ -1,8 +1,9 @@
 // Command queue measures Pawl's queue beside its peers, in one run, on one
 // PostgreSQL and one kind of SQLite file with full durability, and prints a
-// table of ratios. A full run also writes bench/RESULTS.md.
+// table of ratios. A full run also writes bench/RESULTS.md, or
+// with -workers, which measures workers over HTTP, bench/WORKERS.md.
 //
-// usage: go run ./queue [-quick] [-only SCENARIO/SUBJECT] [-pg URL] [-json FILE] [-dir DIR]
+// usage: go run ./queue [-quick] [-only SCENARIO/SUBJECT] [-pg URL] [-json FILE] [-dir DIR] [-workers [-waiting N]] [-cpuprofile FILE]
 package main
 
 import (
@@ -26,7 +27,15 @@ type options struct {
 	json  string
 	dir   string
 	serve string
+
+	workers bool
+	waiting int
+	profile string
 }
+
+// full reports whether the sizes are those that the titles name, and nobody is
+// left out: only then is the file of results written.
+func (o options) full() bool { return !o.quick && o.only == "" && o.waiting == 0 }
 
 func main() {
 	var o options
@@ -36,6 +45,9 @@ func main() {
 	flag.StringVar(&o.json, "json", "", "write the raw numbers to this `file`")
 	flag.StringVar(&o.dir, "dir", "", "keep the databases below this `directory`, which should be on a real disk")
 	flag.StringVar(&o.serve, "serve", "", "be the queue of that `name`, for the program that started this one")
+	flag.BoolVar(&o.workers, "workers", false, "measure workers that are programs of their own, and write WORKERS.md")
+	flag.IntVar(&o.waiting, "waiting", 0, "how many `jobs` wait in the crowded lane of -workers; 0 is a million, or 50,000 with -quick")
+	flag.StringVar(&o.profile, "cpuprofile", "", "let each queue in Go write a profile of its processor time to this `file`; the last one stays")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -48,7 +60,7 @@ func main() {
 
 func start(ctx context.Context, o options) error {
 	if o.serve != "" {
-		return serve(ctx, o.serve)
+		return serve(ctx, o.serve, o.profile)
 	}
 	run, root, err := measureAll(ctx, o, os.Stderr)
 	if err != nil {
@@ -62,10 +74,10 @@ func start(ctx context.Context, o options) error {
 		}
 	}
 	if ctx.Err() != nil {
-		return errors.New("interrupted; RESULTS.md is as it was")
+		return errors.New("interrupted; " + run.suite.file + " is as it was")
 	}
-	if !o.quick && o.only == "" { // a peer that failed is said to have failed
-		if err := os.WriteFile(filepath.Join(root, "RESULTS.md"), []byte(text), 0o644); err != nil {
+	if o.full() { // a peer that failed is said to have failed
+		if err := os.WriteFile(filepath.Join(root, run.suite.file), []byte(text), 0o644); err != nil {
 			return fmt.Errorf("write results: %w", err)
 		}
 	}
@@ -77,9 +89,20 @@ func start(ctx context.Context, o options) error {
 
 // measureAll starts what is needed, runs everything and takes it down again.
 func measureAll(ctx context.Context, o options, progress io.Writer) (_ *report, root string, err error) {
-	b := &bench{size: fullSizes(), progress: progress}
+	b := &bench{size: fullSizes(), progress: progress, suite: queueSuite()}
+	if o.profile != "" {
+		if b.profile, err = filepath.Abs(o.profile); err != nil {
+			return nil, "", fmt.Errorf("read -cpuprofile: %w", err)
+		}
+	}
+	if o.workers {
+		b.suite = workersSuite()
+	}
 	if o.quick {
 		b.size = quickSizes()
+	}
+	if o.waiting > 0 {
+		b.size.Waiting = o.waiting
 	}
 	if b.only, err = parseFilter(o.only); err != nil {
 		return nil, "", err
@@ -106,7 +129,7 @@ func measureAll(ctx context.Context, o options, progress io.Writer) (_ *report, 
 		return nil, "", err
 	}
 	defer b.cluster.close(context.WithoutCancel(ctx))
-	run := &report{Quick: o.quick}
+	run := &report{Quick: o.quick, Waiting: o.waiting, suite: b.suite}
 	if run.Facts, err = gatherFacts(ctx, b.cluster, time.Now()); err != nil {
 		return nil, "", err
 	}

@@ -11,8 +11,10 @@ import (
 type report struct {
 	Facts   facts     `json:"facts"`
 	Quick   bool      `json:"quick"`
+	Waiting int       `json:"waiting,omitempty"` // instead of the million that a title names
 	Results []result  `json:"results"`
 	Targets []verdict `json:"targets"`
+	suite   suite
 }
 
 func (run *report) find(scenarioName, subjectName string) (result, bool) {
@@ -43,15 +45,18 @@ func (run *report) failed() bool {
 // markdown writes the whole report.
 func (run *report) markdown() string {
 	var w strings.Builder
-	w.WriteString("# Pawl's queue beside its peers\n\n")
-	w.WriteString("Written by `make bench-queue`; [README.md](README.md) says what is measured and how, and what is " +
+	fmt.Fprintf(&w, "# %s\n\n", run.suite.title)
+	w.WriteString("Written by `make " + run.suite.target + "`; [README.md](README.md) says what is measured and how, and what is " +
 		"unfair to whom. One run, one machine, one PostgreSQL, full durability.\n\n")
 	if run.Quick {
 		w.WriteString("**A quick run: a tenth of the sizes that the titles name. Do not quote it.**\n\n")
 	}
+	if run.Waiting > 0 {
+		fmt.Fprintf(&w, "**%s jobs wait in the crowded lane, not a million.**\n\n", number(float64(run.Waiting), 0))
+	}
 	run.Facts.markdown(&w)
 	run.targetsTable(&w)
-	for _, s := range scenarios() {
+	for _, s := range run.suite.scenarios {
 		if run.has(s.name) {
 			run.scenarioTable(&w, s)
 		}
@@ -79,7 +84,7 @@ func (run *report) targetsTable(w *strings.Builder) {
 
 func (run *report) contenderTable(w *strings.Builder) {
 	w.WriteString("## Configurations\n\n| | store | configuration |\n|---|---|---|\n")
-	for _, c := range contenders() {
+	for _, c := range run.suite.contenders {
 		fmt.Fprintf(w, "| %s | %s | %s |\n", c.title, c.store, c.about)
 	}
 }

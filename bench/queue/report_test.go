@@ -8,7 +8,7 @@ import (
 
 // sample is a run with a Pawl that is 4 times as fast as its best peer.
 func sample() *report {
-	return &report{Results: []result{
+	return &report{suite: queueSuite(), Results: []result{
 		{Scenario: "drain", Subject: pawlPostgres, Values: values{"rate": 200_000}},
 		{Scenario: "drain", Subject: "river-tuned", Values: values{"rate": 20_000}},
 		{Scenario: "drain", Subject: "graphile-local", Values: values{"rate": 50_000}},

@@ -53,12 +53,12 @@ func (q *riverQueue) Setup(ctx context.Context, cfg subject.Config) error {
 		(*q.handle.Load())(job.Args.Seq)
 		return nil
 	}))
-	q.client, err = river.NewClient(driver, q.config(cfg.Lanes, workers))
+	q.client, err = river.NewClient(driver, q.config(cfg.Lanes, cfg.PerLane, workers))
 	return err
 }
 
 // config keeps River's defaults, or takes what was fastest on two cores.
-func (q *riverQueue) config(lanes int, workers *river.Workers) *river.Config {
+func (q *riverQueue) config(lanes, perLane int, workers *river.Workers) *river.Config {
 	c := &river.Config{
 		Logger:  slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
 		Queues:  map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 100}},
@@ -71,17 +71,17 @@ func (q *riverQueue) config(lanes int, workers *river.Workers) *river.Config {
 		c.Queues[river.QueueDefault] = river.QueueConfig{MaxWorkers: 2000}
 	}
 	if lanes > 0 {
-		c.Queues = riverLanes(lanes)
+		c.Queues = riverLanes(lanes, max(1, perLane))
 		// 2,000 queues that poll every 5 ms would be 400,000 polls a second.
 		c.FetchPollInterval = time.Second
 	}
 	return c
 }
 
-func riverLanes(lanes int) map[string]river.QueueConfig {
-	queues := map[string]river.QueueConfig{subject.HotLane: {MaxWorkers: 1}}
+func riverLanes(lanes, each int) map[string]river.QueueConfig {
+	queues := map[string]river.QueueConfig{subject.HotLane: {MaxWorkers: each}}
 	for i := range lanes {
-		queues[subject.LaneName(i)] = river.QueueConfig{MaxWorkers: 1}
+		queues[subject.LaneName(i)] = river.QueueConfig{MaxWorkers: each}
 	}
 	return queues
 }

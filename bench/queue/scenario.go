@@ -8,7 +8,9 @@ type scenario struct {
 	title   string
 	about   string
 	metrics []metric
-	lanes   bool // needs serial lanes
+	lanes   bool // needs lanes
+	few     bool // needs few of them
+	perLane int  // how many jobs of a lane may run at once; 0 is one
 	only    store
 	lead    int  // which metric is compared with the best peer
 	repeat  bool // several rounds, if they are quick; the median counts

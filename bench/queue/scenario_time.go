@@ -12,6 +12,9 @@ import (
 // time: leaders are elected and listeners listen.
 const settleTime = 6 * time.Second
 
+// startPoll is how often it is asked how many jobs have begun.
+const startPoll = 200 * time.Millisecond
+
 // timerLead is how long before its first timer a batch is enqueued. River looks
 // for scheduled jobs every five seconds; with less, its lateness is a matter
 // of luck.

@@ -18,6 +18,7 @@ type sizes struct {
 	IdleParked          int           // idle
 	IdleFor             time.Duration //
 	LaneJobs, Lanes     int           // lanes and skew
+	FewLanes, Waiting   int           // crowd
 }
 
 func fullSizes() sizes {
@@ -30,6 +31,7 @@ func fullSizes() sizes {
 		Timers: 2000, TimerStep: 10 * time.Millisecond,
 		IdleParked: 100_000, IdleFor: 10 * time.Second,
 		LaneJobs: 20_000, Lanes: 2000,
+		FewLanes: 50, Waiting: 1_000_000,
 	}
 }
 
@@ -44,5 +46,6 @@ func quickSizes() sizes {
 		Timers: 200, TimerStep: 10 * time.Millisecond,
 		IdleParked: 10_000, IdleFor: 3 * time.Second,
 		LaneJobs: 2000, Lanes: 200,
+		FewLanes: 50, Waiting: 50_000,
 	}
 }

@@ -39,7 +39,7 @@ func (m metric) ratio(v, best float64) string {
 // store that are not Pawl, and NaN when there is none.
 func (run *report) bestPeer(scenarioName string, m metric, on store) float64 {
 	best := math.NaN()
-	for _, c := range contenders() {
+	for _, c := range run.suite.contenders {
 		v, ok := run.value(scenarioName, c.name, m.key)
 		if !ok || c.pawl || c.store != on {
 			continue
@@ -61,7 +61,7 @@ func (run *report) scenarioTable(w *strings.Builder, s scenario) {
 		rule += "--:|"
 	}
 	fmt.Fprintf(w, "%s × best peer |\n%s--:|\n", header, rule)
-	for _, c := range contenders() {
+	for _, c := range run.suite.contenders {
 		if r, ok := run.find(s.name, c.name); ok {
 			run.scenarioRow(w, s, c, r)
 		}
@@ -93,7 +93,7 @@ func (run *report) scenarioRow(w *strings.Builder, s scenario, c contender, r re
 
 // scenarioNotes says who is missing and why, and who did not always finish.
 func (run *report) scenarioNotes(w *strings.Builder, s scenario) {
-	for _, c := range contenders() {
+	for _, c := range run.suite.contenders {
 		r, ok := run.find(s.name, c.name)
 		switch {
 		case !ok:

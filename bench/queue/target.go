@@ -76,7 +76,7 @@ func overBest(scenarioName string) func(*report) float64 {
 // judge holds the measured numbers against the targets.
 func judge(run *report) []verdict {
 	var verdicts []verdict
-	for _, t := range targets() {
+	for _, t := range run.suite.targets {
 		verdicts = append(verdicts, t.judge(t.measure(run)))
 	}
 	return verdicts

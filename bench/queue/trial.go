@@ -21,9 +21,8 @@ type trial struct {
 }
 
 // startTrial sets everything up; end undoes it.
-func (b *bench) startTrial(ctx context.Context, e entrant, lanes int) (*trial, error) {
+func (b *bench) startTrial(ctx context.Context, e entrant, cfg subject.Config) (*trial, error) {
 	t := &trial{size: b.size}
-	cfg := subject.Config{Lanes: lanes}
 	if e.store == onSQLite {
 		b.files++
 		cfg.DSN = filepath.Join(b.dir.scratch, fmt.Sprintf("bench-%d.db", b.files))

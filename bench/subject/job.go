@@ -42,6 +42,14 @@ type Batch struct {
 	// Hot puts every job with an even number into HotLane. The others are in
 	// the same lanes as without it, so that the two can be compared.
 	Hot bool `json:"hot"`
+	// PerLane is how many jobs of a lane may run at once; 0 is one.
+	PerLane int `json:"perLane,omitempty"`
+	// OneLane puts all of them into HotLane.
+	OneLane bool `json:"oneLane,omitempty"`
+	// Beside is how many numbers before First are jobs that go on meanwhile, each
+	// for SlowMS. They are not counted.
+	Beside int   `json:"beside,omitempty"`
+	SlowMS int64 `json:"slowMs,omitempty"`
 }
 
 // Job returns the i-th job of the batch.
@@ -75,6 +83,8 @@ func (b Batch) lane(seq int) string {
 // laneIndex is -1 without lanes, and Lanes for the hot one.
 func (b Batch) laneIndex(seq int) int {
 	switch {
+	case b.OneLane:
+		return b.Lanes
 	case b.Lanes == 0:
 		return -1
 	case b.Hot && seq%2 == 0:

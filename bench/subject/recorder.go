@@ -47,6 +47,10 @@ func NewRecorder(b Batch) *Recorder {
 func (r *Recorder) Handle(seq int) {
 	now := time.Now().UnixMicro()
 	i := seq - r.batch.First
+	if i < 0 && i >= -r.batch.Beside {
+		time.Sleep(time.Duration(r.batch.SlowMS) * time.Millisecond)
+		return
+	}
 	if i < 0 || i >= len(r.started) {
 		r.strays.Add(1)
 		return
@@ -70,7 +74,7 @@ func (r *Recorder) Handle(seq int) {
 
 func (r *Recorder) enterLane(lane, seq int) {
 	w := &r.lanes[lane]
-	if w.running.Add(1) > 1 {
+	if w.running.Add(1) > int32(max(1, r.batch.PerLane)) {
 		r.overlaps.Add(1)
 	}
 	if w.last.Swap(int64(seq)+1) > int64(seq) {

@@ -10,6 +10,8 @@ type Config struct {
 	// Lanes is how many lanes the jobs will use, none for 0. A queue that has
 	// no lanes of its own prepares what it puts in their place.
 	Lanes int `json:"lanes"`
+	// PerLane is how many jobs of a lane may run at once; 0 is one.
+	PerLane int `json:"perLane,omitempty"`
 }
 
 // Subject is one queue in one configuration.
