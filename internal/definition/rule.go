@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/pawlrun/pawl"
@@ -23,15 +24,46 @@ type rule struct {
 	doc                string
 }
 
+// What tags say and how patterns are compiled is the same for as long as the
+// process lives, and each is asked for with every definition that is read.
+var (
+	rules    sync.Map //nolint:gochecknoglobals // reflect.StructTag: *rule
+	patterns sync.Map //nolint:gochecknoglobals // string: *regexp.Regexp
+)
+
 // ruleOf reads the tags of a field; not ok for those that are no part of a
 // definition.
 func ruleOf(field reflect.StructField) (r rule, ok bool) {
-	name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-	if name == "" || name == "-" || !field.IsExported() {
+	if !field.IsExported() {
 		return rule{}, false
 	}
-	r = rule{names: []string{name}, pattern: field.Tag.Get("pattern"), is: field.Tag.Get("is"), doc: field.Tag.Get("doc")}
-	for part := range strings.SplitSeq(field.Tag.Get("definition"), ",") {
+	known, ok := rules.Load(field.Tag)
+	if !ok {
+		known, _ = rules.LoadOrStore(field.Tag, readRule(field.Tag))
+	}
+	if r := known.(*rule); r != nil {
+		return *r, true
+	}
+	return rule{}, false
+}
+
+// compiled is a pattern of a tag.
+func compiled(pattern string) *regexp.Regexp {
+	known, ok := patterns.Load(pattern)
+	if !ok {
+		known, _ = patterns.LoadOrStore(pattern, regexp.MustCompile(pattern))
+	}
+	return known.(*regexp.Regexp)
+}
+
+// readRule is nil for a field that is no part of a definition.
+func readRule(tag reflect.StructTag) *rule {
+	name, _, _ := strings.Cut(tag.Get("json"), ",")
+	if name == "" || name == "-" {
+		return nil
+	}
+	r := &rule{names: []string{name}, pattern: tag.Get("pattern"), is: tag.Get("is"), doc: tag.Get("doc")}
+	for part := range strings.SplitSeq(tag.Get("definition"), ",") {
 		key, value, _ := strings.Cut(part, "=")
 		switch key {
 		case "":
@@ -57,7 +89,7 @@ func ruleOf(field reflect.StructField) (r rule, ok bool) {
 			panic("definition: unknown tag " + part)
 		}
 	}
-	return r, true
+	return r
 }
 
 // Fill gives its default to every field of a struct that is zero, in what it
@@ -140,7 +172,7 @@ func (r rule) textFault(name, text string) string {
 		return name + " is empty"
 	case len(r.oneof) > 0 && !slices.Contains(r.oneof, text):
 		return fmt.Sprintf("%s %s is not known. %s", name, pawl.Quote(text), pawl.Suggest(text, r.oneof, "It is one of "+strings.Join(r.oneof, ", ")+"."))
-	case r.is != "" && !regexp.MustCompile(r.pattern).MatchString(text):
+	case r.is != "" && !compiled(r.pattern).MatchString(text):
 		return pawl.Quote(text) + " is not " + r.is
 	case r.most != "" && int64(len(text)) > measured(reflect.TypeFor[int](), r.most):
 		return fmt.Sprintf("the text has %d bytes; at most %s are allowed", len(text), r.most)

@@ -49,6 +49,9 @@ var packers = sync.Pool{New: func() any { //nolint:gochecknoglobals // has no st
 	return w
 }}
 
+// readers are used again for the same reason.
+var readers = sync.Pool{New: func() any { return flate.NewReader(bytes.NewReader(nil)) }} //nolint:gochecknoglobals // has no state but memory
+
 // JavaScript is what runs.
 func (p *Program) JavaScript() string { return string(p.unpack(0, p.mapAt)) }
 
@@ -57,7 +60,12 @@ func (p *Program) SourceMap() []byte { return p.unpack(p.mapAt, p.size) }
 
 func (p *Program) unpack(from, to int) []byte {
 	text := make([]byte, to)
-	if _, err := io.ReadFull(flate.NewReader(bytes.NewReader(p.packed)), text); err != nil {
+	r := readers.Get().(io.Reader)
+	defer readers.Put(r)
+	if err := r.(flate.Resetter).Reset(bytes.NewReader(p.packed), nil); err != nil {
+		panic(fmt.Sprintf("a reader of programs cannot be used again: %v", err))
+	}
+	if _, err := io.ReadFull(r, text); err != nil {
 		panic(fmt.Sprintf("a program that was packed by this process cannot be read: %v", err))
 	}
 	return text[from:]

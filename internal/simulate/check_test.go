@@ -34,6 +34,9 @@ func (w *world) checkAlways() {
 			w.feed.checkSilence()
 		}
 		w.checkDue()
+		if w.shop != nil {
+			w.shop.checkApart()
+		}
 	}
 	w.checkShares()
 }

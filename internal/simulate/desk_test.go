@@ -20,6 +20,7 @@ type desk struct {
 	mu     sync.Mutex
 	orders map[string]*order // by key; guarded by mu, as are the others
 	marks  map[string][]string
+	first  map[string]int  // by event: the number of its first order
 	calls  []string        // what becomes of the next orders; no more: they are carried out
 	reads  []pawl.Class    // how the next reads fail
 	takes  []time.Duration // how long the next orders take
@@ -49,7 +50,7 @@ const (
 )
 
 func newDesk(w *world) *desk {
-	return &desk{w: w, orders: map[string]*order{}, marks: map[string][]string{}, misled: map[string]bool{}}
+	return &desk{w: w, orders: map[string]*order{}, marks: map[string][]string{}, first: map[string]int{}, misled: map[string]bool{}}
 }
 
 // deskOf is the desk as a process reaches it.
@@ -155,6 +156,9 @@ func (d *desk) begin(c tool.Call) (ends time.Time, fate error) {
 	if !known || d.ignoresKeys {
 		o.n++
 		for _, id := range o.ids {
+			if _, before := d.first[id]; !before {
+				d.first[id] = len(d.first)
+			}
 			d.marks[id] = append(d.marks[id], markEffect)
 		}
 		d.w.note("the desk begins %v with key %s", o.ids, short(c.Key))

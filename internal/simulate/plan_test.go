@@ -18,6 +18,7 @@ type plan struct {
 	calm   bool     // no step is a fault
 	bare   bool     // the source makes its table, else it is there
 	judged bool     // something is expected of the source
+	parts  bool     // the consumer of orders has partitions
 	steps  []step
 }
 
@@ -79,6 +80,7 @@ func newPlan(seed uint64) *plan {
 		p.nodes = pick(r, []int{1, 2, 2, 3})
 	}
 	p.bare, p.judged = p.has("source") && seed%6 == 0, p.has("source") && seed%3 == 1
+	p.parts = p.has("workflow") && !p.has("source") && seed%3 == 2 // the rows of a source have no partition
 	n := pick(r, []int{2, 3, 4, 5, 6, 8, 12})
 	for range n {
 		what := ""

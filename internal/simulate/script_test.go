@@ -17,6 +17,7 @@ type edition struct {
 	Batch  int    // how many events an order takes
 	Method string // of the desk
 	Every  string // how often the producer runs; empty: there is none
+	Parts  int    // how many partitions are at work at once; zero: orders have none
 }
 
 // goScripts runs editions instead of scripts. A producer publishes numbered
@@ -43,10 +44,14 @@ func (goScripts) Describe(_ context.Context, p *script.Program) (script.Descript
 		d.Functions = append(d.Functions, "producers.poll.handler")
 		producers["poll"] = map[string]any{"publishes": []string{"in"}, "schedule": map[string]string{"interval": e.Every}}
 	}
+	order := map[string]any{"subscribe": []string{"in"}, "publishes": []string{"out"}}
+	if e.Parts > 0 {
+		order["partition"], order["partitionLimit"] = "payload.of", e.Parts
+	}
 	d.Config, err = json.Marshal(map[string]any{
 		"name": "shop", "topics": map[string]any{"in": map[string]any{}, "out": map[string]any{}}, "producers": producers,
 		"consumers": map[string]any{
-			"order": map[string]any{"subscribe": []string{"in"}, "publishes": []string{"out"}}, "tell": map[string]any{"subscribe": []string{"out"}},
+			"order": order, "tell": map[string]any{"subscribe": []string{"out"}},
 		},
 	})
 	return d, err
@@ -91,7 +96,7 @@ func (c *phase) tool(method string, args any) {
 }
 
 func (c *phase) publish(topic, id, input string) {
-	event := map[string]any{"messageId": id, "payload": id}
+	event := map[string]any{"messageId": id, "payload": payloadOf(id)}
 	if input != "" {
 		event["inputId"] = input
 	}

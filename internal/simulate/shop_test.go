@@ -50,6 +50,9 @@ func (s *shop) deploy(at int, e edition) {
 	if s.producing { // one that a run waits for must not vanish (X-26)
 		e.Every = s.every
 	}
+	if s.w.plan.parts {
+		e.Parts = 2
+	}
 	text, _ := json.Marshal(e)
 	err := s.w.try(at, func(l *life) error {
 		_, err := l.workflows.Apply(l.ctx, workflow.Deploy{Filename: "shop.ts", Script: string(text), By: "tester"})
@@ -159,7 +162,7 @@ func (s *shop) repeat(r *rand.Rand) {
 // publish is one event of a client.
 func (l *life) publish(ctx context.Context, tx *store.Tx, id string) error {
 	_, _, err := l.workflows.PublishExternal(ctx, tx, "shop", workflow.ExternalEvent{
-		Topic: "in", MessageID: id, Payload: json.RawMessage(fmt.Sprintf("%q", id)),
+		Topic: "in", MessageID: id, Payload: payloadOf(id),
 		Input: &workflow.OutsideInput{Source: "test", Type: "thing", ID: id, Title: "Thing " + id},
 	}, "tester")
 	return err
@@ -190,13 +193,22 @@ func (s *shop) skip(r *rand.Rand) {
 	})
 }
 
-// newest is the newest run: its id, status and class of error.
-func (s *shop) newest() (id string, status pawl.Status) {
-	rows := s.w.rows(`select id||'', status||'' from runs where kind = 'workflow' order by id desc limit 1`)
-	if len(rows) == 0 {
-		return "", ""
+// latest is the newest run of a lane.
+type latest struct {
+	id     string
+	status pawl.Status
+}
+
+// newest are the newest runs: of the workflow, and of each of its partitions.
+func (s *shop) newest() (list []latest) {
+	seen := map[string]bool{}
+	for _, row := range s.w.rows(`select lane||'', id||'', status||'' from runs where kind = 'workflow' order by id desc`) {
+		if !seen[row[0]] {
+			seen[row[0]] = true
+			list = append(list, latest{row[1], pawl.Status(row[2])})
+		}
 	}
-	return rows[0][0], pawl.Status(rows[0][1])
+	return list
 }
 
 // unknown is the call of a run of which only people can know: its key and what it
@@ -208,13 +220,15 @@ func (s *shop) unknown(runID string) (key string, ids []string) {
 	return "", nil
 }
 
-// say is a person who answers about the newest run, truly or not.
+// say is a person who answers about one of the newest runs, truly or not.
 func (s *shop) say(r *rand.Rand) {
-	id, status := s.newest()
-	if id == "" {
+	list := s.newest()
+	if len(list) == 0 {
 		return
 	}
-	switch status {
+	about := pick(r, list)
+	id := about.id
+	switch about.status {
 	case pawl.StatusPausedApproval:
 		word := pick(r, []string{"approve", "approve", "approve", "always", "reject", "resume"})
 		_ = s.w.do(r, word, func(ctx context.Context, l *life, tx *store.Tx) error {
@@ -274,7 +288,24 @@ func (s *shop) heal(r *rand.Rand, round int) bool {
 			return err
 		})
 	}
-	id, status := s.newest()
+	if s.quiet() {
+		return true
+	}
+	answered := false
+	for _, about := range s.newest() {
+		answered = s.answer(r, about.id, about.status) || answered
+	}
+	if !answered {
+		_ = s.w.do(r, "resume", func(ctx context.Context, l *life, tx *store.Tx) error {
+			_, err := l.workflows.Resume(ctx, tx, "shop", "tester")
+			return err
+		})
+	}
+	return false
+}
+
+// answer is a person who says of a run what is true, if it waits for that.
+func (s *shop) answer(r *rand.Rand, id string, status pawl.Status) bool {
 	asked := len(s.w.rows(`select id||'' from approvals where run_id = $1 and state = 'pending'`, id)) > 0
 	switch key, _ := s.unknown(id); {
 	case key != "" && s.w.desk.happened(key):
@@ -285,23 +316,18 @@ func (s *shop) heal(r *rand.Rand, round int) bool {
 		_ = s.w.do(r, "approve", func(ctx context.Context, l *life, tx *store.Tx) error {
 			return l.workflows.Approve(ctx, tx, id, "", false, "tester")
 		})
-	case s.quiet():
-		return true
 	default:
-		_ = s.w.do(r, "resume", func(ctx context.Context, l *life, tx *store.Tx) error {
-			_, err := l.workflows.Resume(ctx, tx, "shop", "tester")
-			return err
-		})
+		return false
 	}
-	return false
+	return true
 }
 
 // quiet reports whether the workflow has nothing to do.
 func (s *shop) quiet() bool {
 	open := s.w.rows(`select id||'' from events where status in ('pending', 'reserved') limit 1`)
 	due := s.w.rows(`select id||'' from producer_schedules where requested_at is not null or next_run_at <= $1`, time.Now().Add(time.Minute).UnixMilli())
-	_, status := s.newest()
-	return len(open) == 0 && len(due) == 0 && (status == "" || run.Terminal(status))
+	under := slices.ContainsFunc(s.newest(), func(l latest) bool { return !run.Terminal(l.status) })
+	return len(open) == 0 && len(due) == 0 && !under
 }
 
 // check holds what must be true in the end.
@@ -369,6 +395,7 @@ func (s *shop) check() {
 		}
 	}
 	s.checkProducer(in)
+	s.checkParts()
 	s.checkChains()
 	for _, o := range w.rows(`select e.message_id||'' from events e left join runs r on r.id = e.reserved_by where e.status = 'reserved' and (r.id is null or r.ended_at is not null)`) {
 		w.fail("event %s is held by nobody", o[0])

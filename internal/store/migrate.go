@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 //go:embed migrations/*.sql
@@ -51,6 +52,14 @@ func oldestServed(all []migration) int {
 // migrations lists the embedded migrations in order; a gap is a programming
 // error.
 func migrations() ([]migration, error) {
+	all, err := embedded()
+	return slices.Clone(all), err
+}
+
+// embedded reads them once: every node that joins says which it knows.
+var embedded = sync.OnceValues(readMigrations) //nolint:gochecknoglobals // made once
+
+func readMigrations() ([]migration, error) {
 	names, err := fs.Glob(migrationFiles, "migrations/*.sql")
 	if err != nil {
 		return nil, err

@@ -100,11 +100,13 @@ func invalid(faults []pawl.Field) error {
 	}
 }
 
+var connectionName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
+
 // nameFault is what is wrong with the name of a connection, or empty. Names
 // are properties of a JavaScript object, so those that the language itself
 // asks every object for would be called by accident.
 func nameFault(name string) string {
-	if !regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`).MatchString(name) {
+	if !connectionName.MatchString(name) {
 		return fmt.Sprintf("the name %s must begin with a letter and have letters, digits, _ and - only, at most 64", pawl.Quote(name))
 	}
 	if slices.Contains([]string{"then", "toJSON", "toString", "valueOf", "constructor"}, name) {

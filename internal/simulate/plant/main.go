@@ -147,6 +147,14 @@ func ofTheRest() []bug {
 			"				case now != l:\n", "				case now != l && len(terms.ParseStanding(now.Expected).Unmet()) == 0:\n",
 		},
 		{
+			"a place that is given back is given to nobody", "internal/workflow/partition_place.go",
+			"		return e.handOut(ctx, tx, v.workflow, v.config, v.part.Handler, \"\")\n	})\n	if err != nil {\n		return err\n	}", "		return nil\n	})\n	if err != nil {\n		return err\n	}",
+		},
+		{
+			"more partitions are at work than may be", "internal/workflow/partition_place.go",
+			"HandOut(ctx, w.ID, handler, c.places())", "HandOut(ctx, w.ID, handler, c.places()+1)",
+		},
+		{
 			"a schedule goes on from the clock", "internal/schedule/settle.go",
 			"	return s.chain(ctx, tx, sch, after, false)", "	return s.chain(ctx, tx, sch, tx.Now.Add(0*after.Sub(tx.Now)), false)",
 		},
