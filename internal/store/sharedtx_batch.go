@@ -35,6 +35,8 @@ type sharedTx struct {
 	ready   chan struct{} // gets a word when everybody waits
 	types   sync.Mutex    // guards the types that the connection knows, and fields
 	fields  map[string][]pgconn.FieldDescription
+	sets    bool          // they only read: what is the same but for its values goes out as one
+	pause   time.Duration // how long some wait for others
 
 	mu     sync.Mutex              // guards what follows, while members run
 	live   int                     // members whose function has not ended
@@ -100,6 +102,7 @@ func (p *sharedTx) turnOf(m *participant) turn {
 
 // prepare gives every member its part of the transaction.
 func (p *sharedTx) prepare(at time.Time) {
+	p.pause = cmp.Or(p.pause, sharedPause)
 	p.ready, p.holds, p.live = make(chan struct{}, 1), map[string]*participant{}, len(p.members)
 	p.fields = map[string][]pgconn.FieldDescription{}
 	for _, m := range p.members {
@@ -109,7 +112,7 @@ func (p *sharedTx) prepare(at time.Time) {
 
 // serve answers the functions of all members until they have ended.
 func (p *sharedTx) serve(ctx context.Context, conn *pgx.Conn) {
-	pause := time.NewTimer(sharedPause)
+	pause := time.NewTimer(p.pause)
 	defer pause.Stop()
 	for {
 		select {
@@ -123,7 +126,7 @@ func (p *sharedTx) serve(ctx context.Context, conn *pgx.Conn) {
 			return
 		}
 		p.answer(ctx, conn)
-		pause.Reset(sharedPause)
+		pause.Reset(p.pause)
 	}
 }
 
@@ -197,7 +200,11 @@ func (p *sharedTx) answer(ctx context.Context, conn *pgx.Conn) {
 	list, broken := p.next()
 	replies := make([]reply, len(list))
 	if !broken && len(list) > 0 {
-		if err := p.send(ctx, conn, list, replies); err != nil {
+		send := p.send
+		if p.sets {
+			send = p.sendSets
+		}
+		if err := send(ctx, conn, list, replies); err != nil {
 			broken = true
 			p.mu.Lock()
 			p.broken, p.err = true, err

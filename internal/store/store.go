@@ -43,6 +43,8 @@ type DB struct {
 
 	trace func(sql string, args []any) // nil: nobody asks
 
+	refusedSets refusedSets
+
 	ids     idSource
 	failing atomic.Bool // the last write failed for want of a disk or a connection
 }

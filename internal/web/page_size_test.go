@@ -1,0 +1,76 @@
+package web
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pawlrun/pawl/internal/bulk"
+	"github.com/pawlrun/pawl/internal/lane"
+	"github.com/pawlrun/pawl/internal/pgtest"
+)
+
+// A list on PostgreSQL reads its page by sets: more lanes on a page are not more
+// statements. On SQLite, where a statement does not travel, lanes are read one by one.
+func TestStatementsOfAListDoNotGrowWithItsPage(t *testing.T) {
+	r := newRig(t, pgtest.URL(t))
+	r.filled(bulk.Size{Lanes: 700, Runs: 20_000})
+	count := func(path string) int {
+		r.readAs(r.admin, path) // what is read once for all
+		return len(r.asked.during(func() { r.readAs(r.admin, path) }))
+	}
+	for _, path := range []string{"/api/v1/lanes?kind=workflow", "/api/v1/lanes?kind=source", "/api/v1/lanes?kind=schedule", "/api/v1/workflows?", "/api/v1/sources?"} {
+		few, many := count(path+"&limit=20"), count(path+"&limit=200")
+		if few == 0 {
+			t.Errorf("%s asks the database nothing", path)
+		}
+		t.Logf("%s: %d statements for 20, %d for 200", path, few, many)
+		if many > few+few/2 {
+			t.Errorf("%s has %d statements for 20 lanes and %d for 200", path, few, many)
+		}
+	}
+	browser := r.signedIn(r.admin)
+	for path, most := range map[string]int{"/": 150, "/timeline": 120, "/?kind=schedule": 100} {
+		r.pageAs(browser, path)
+		asked := r.asked.during(func() { r.pageAs(browser, path) })
+		t.Logf("%s: %d statements", path, len(asked))
+		if len(asked) > most {
+			t.Errorf("%s has %d statements, at most %d are allowed", path, len(asked), most)
+		}
+	}
+}
+
+// What a list says of a lane, which it reads together with others, is what is said of
+// it when it is read by itself.
+func TestAListTellsOfEachLaneWhatItTellsByItself(t *testing.T) {
+	pgtest.Both(t, func(t *testing.T, address string) {
+		r := newRig(t, address)
+		r.filled(bulk.Size{Lanes: 120, Runs: 6000})
+		issues := map[string]int{}
+		for _, k := range r.site.cfg.Kinds {
+			page, _, err := k.List(t.Context(), lane.Query{Limit: 200})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, listed := range page {
+				one, _, err := k.List(t.Context(), lane.Query{Text: listed.Name, Limit: 200})
+				if err != nil {
+					t.Fatal(err)
+				}
+				alone := lane.Lane{}
+				for _, l := range one {
+					if l.Key == listed.Key {
+						alone = l
+					}
+				}
+				listed.NextAt, alone.NextAt = listed.NextAt.Truncate(time.Hour), alone.NextAt.Truncate(time.Hour)
+				if !reflect.DeepEqual(listed, alone) {
+					t.Errorf("%s %s is listed as\n%+v\nand by itself\n%+v", k.Kind(), listed.Name, listed, alone)
+				}
+				issues[strings.TrimSpace(string(k.Kind())+" "+string(listed.State)+" "+string(listed.Issue))]++
+			}
+		}
+		t.Log(issues)
+	})
+}
