@@ -10,7 +10,8 @@ import (
 )
 
 // A set is one statement that many want with values of their own, as those do that
-// read one thing for each row of a page. It asks for all of them at once:
+// read one thing for each row of a page. It asks for all of them at once, here in the
+// words of PostgreSQL (see each_lite.go for SQLite):
 //
 //	select v.i, q.* from unnest($1::text[]) with ordinality as v (a1, i), lateral (... where id = v.a1 ...) q
 //
@@ -59,18 +60,14 @@ func (c command) setKey() string {
 // asSet makes one statement of several that have one key. Those that are the same
 // stay as they are: the statement then has no column in front. ok is false if they
 // have to go one by one.
-func asSet(list []command) (one command, same, ok bool) {
-	var differ []int
-	for n, a := range list[0].args {
-		for _, c := range list[1:] {
-			if !reflect.DeepEqual(a, c.args[n]) {
-				differ = append(differ, n)
-				break
-			}
-		}
-	}
+func (db *DB) asSet(list []command) (one command, same, ok bool) {
+	differ := differing(list)
 	if len(differ) == 0 {
 		return list[0], true, true
+	}
+	if db.sqliteFile != nil {
+		one, ok = asLiteSet(list, differ)
+		return one, false, ok
 	}
 	var args []any
 	var arrays, names []string
@@ -85,18 +82,37 @@ func asSet(list []command) (one command, same, ok bool) {
 		names = append(names, "a"+strconv.Itoa(n+1))
 		place[n+1] = "v.a" + strconv.Itoa(n+1)
 	}
+	text, args := placed(list[0], place, args)
+	sql := `select v.i, q.* from unnest(` + strings.Join(arrays, ", ") + `) with ordinality as v (` + strings.Join(names, ", ") + `, i), lateral (` + text + `) q`
+	return command{sql, args}, false, true
+}
+
+// differing are the places of the values in which statements differ.
+func differing(list []command) (out []int) {
 	for n, a := range list[0].args {
+		for _, c := range list[1:] {
+			if !reflect.DeepEqual(a, c.args[n]) {
+				out = append(out, n)
+				break
+			}
+		}
+	}
+	return out
+}
+
+// placed puts columns in the place of parameters. The others follow those that there
+// are.
+func placed(c command, place map[int]string, args []any) (string, []any) {
+	for n, a := range c.args {
 		if place[n+1] == "" {
 			args = append(args, a)
 			place[n+1] = "$" + strconv.Itoa(len(args))
 		}
 	}
-	text := parameter.ReplaceAllStringFunc(list[0].sql, func(found string) string {
+	return parameter.ReplaceAllStringFunc(c.sql, func(found string) string {
 		n, _ := strconv.Atoi(found[1:])
 		return place[n]
-	})
-	sql := `select v.i, q.* from unnest(` + strings.Join(arrays, ", ") + `) with ordinality as v (` + strings.Join(names, ", ") + `, i), lateral (` + text + `) q`
-	return command{sql, args}, false, true
+	}), args
 }
 
 // setColumn is the nth value of each as an array of PostgreSQL.

@@ -55,8 +55,11 @@ type batchRequest struct {
 	reply chan reply
 }
 
+// sender answers what members want.
+type sender func(ctx context.Context, list []batchRequest, replies []reply) error
+
 type reply struct {
-	rows *bufferedRows
+	rows Rows
 	n    int64
 	err  error
 }
@@ -76,7 +79,9 @@ func (p *sharedTx) run(ctx context.Context) {
 		for _, m := range p.members[1:] {
 			m.turn <- turnJoin
 		}
-		p.serve(ctx, tx.Conn())
+		p.serve(ctx, func(ctx context.Context, list []batchRequest, replies []reply) error {
+			return p.send(ctx, tx.Conn(), list, replies)
+		})
 		if p.broken {
 			return errApart
 		}
@@ -111,7 +116,7 @@ func (p *sharedTx) prepare(at time.Time) {
 }
 
 // serve answers the functions of all members until they have ended.
-func (p *sharedTx) serve(ctx context.Context, conn *pgx.Conn) {
+func (p *sharedTx) serve(ctx context.Context, send sender) {
 	pause := time.NewTimer(p.pause)
 	defer pause.Stop()
 	for {
@@ -125,7 +130,7 @@ func (p *sharedTx) serve(ctx context.Context, conn *pgx.Conn) {
 		if over {
 			return
 		}
-		p.answer(ctx, conn)
+		p.answer(ctx, send)
 		pause.Reset(p.pause)
 	}
 }
@@ -196,15 +201,11 @@ func (p *sharedTx) release(m *participant) {
 func (m *participant) failed() bool { return m.err != nil || m.panic != nil }
 
 // answer sends the statements that are wanted and gives everybody its answer.
-func (p *sharedTx) answer(ctx context.Context, conn *pgx.Conn) {
+func (p *sharedTx) answer(ctx context.Context, send sender) {
 	list, broken := p.next()
 	replies := make([]reply, len(list))
 	if !broken && len(list) > 0 {
-		send := p.send
-		if p.sets {
-			send = p.sendSets
-		}
-		if err := send(ctx, conn, list, replies); err != nil {
+		if err := send(ctx, list, replies); err != nil {
 			broken = true
 			p.mu.Lock()
 			p.broken, p.err = true, err

@@ -25,14 +25,31 @@ const (
 // by one from now on.
 var errSetUnknown = errors.New("a statement cannot be one for many")
 
-// Each reads something for each of n things, as fn does for one. On PostgreSQL
-// they are read side by side in the one transaction, and the statements that are
-// wanted at the same time and differ only in their values are one statement, so that
-// many cost as many statements and round trips as one. What fn sets must not be
-// shared. On SQLite a statement does not travel, and they are read one by one.
+// Each reads something for each of n things, as fn does for one. They are read side
+// by side in the one transaction, and the statements that are wanted at the same time
+// and differ only in their values are one statement, so that many cost as many
+// statements and round trips as one. What fn sets must not be shared.
 func (tx *Tx) Each(ctx context.Context, n int, fn func(ctx context.Context, tx *Tx, i int) error) error {
-	if t, ok := tx.conn.(*pgTx); ok && !t.plan && n > 1 {
-		return tx.sideBySide(ctx, t, n, fn)
+	switch c := tx.conn.(type) {
+	case *liteConn:
+		if n > 1 {
+			return tx.sideBySide(ctx, n, fn, func(p *sharedTx) sender {
+				return func(ctx context.Context, list []batchRequest, replies []reply) error {
+					return p.sendLite(ctx, c, list, replies)
+				}
+			})
+		}
+	case *pgTx:
+		if n > 1 && !c.plan {
+			if err := c.flush(ctx); err != nil {
+				return err
+			}
+			return tx.sideBySide(ctx, n, fn, func(p *sharedTx) sender {
+				return func(ctx context.Context, list []batchRequest, replies []reply) error {
+					return p.sendSets(ctx, c.conn, list, replies)
+				}
+			})
+		}
 	}
 	for i := range n {
 		if err := fn(ctx, tx, i); err != nil {
@@ -42,10 +59,7 @@ func (tx *Tx) Each(ctx context.Context, n int, fn func(ctx context.Context, tx *
 	return nil
 }
 
-func (tx *Tx) sideBySide(ctx context.Context, t *pgTx, n int, fn func(ctx context.Context, tx *Tx, i int) error) error {
-	if err := t.flush(ctx); err != nil {
-		return err
-	}
+func (tx *Tx) sideBySide(ctx context.Context, n int, fn func(ctx context.Context, tx *Tx, i int) error, send func(*sharedTx) sender) error {
 	for from := 0; from < n; from += eachTogether {
 		p := &sharedTx{db: tx.db, sets: true, pause: eachPause}
 		for i := from; i < min(n, from+eachTogether); i++ {
@@ -57,7 +71,7 @@ func (tx *Tx) sideBySide(ctx context.Context, t *pgTx, n int, fn func(ctx contex
 		for _, m := range p.members {
 			go p.attend(m) //nolint:contextcheck // it has its own
 		}
-		p.serve(ctx, t.conn)
+		p.serve(ctx, send(p))
 		for _, m := range p.members {
 			switch {
 			case m.panic != nil:
@@ -97,7 +111,7 @@ func (p *sharedTx) setsOf(list []batchRequest) (sets []wantedSet) {
 		for _, i := range byKey[key] {
 			commands = append(commands, list[i].list[0])
 		}
-		if one, same, ok := asSet(commands); ok {
+		if one, same, ok := p.db.asSet(commands); ok {
 			sets = append(sets, wantedSet{one, byKey[key], same})
 			continue
 		}
