@@ -98,7 +98,9 @@ func (p *sharedTx) setsOf(list []batchRequest) (sets []wantedSet) {
 	byKey, keys := map[string][]int{}, []string{}
 	for i, w := range list {
 		key := w.list[0].setKey()
-		if len(w.list) > 1 || !w.rows || key == "" || p.db.refusedSets.has(w.list[0].sql) {
+		if len(w.list) > 1 || !w.rows || key == "" || p.db.refusedSets.has(w.list[0].sql) || p.db.sqliteFile == nil && bounding.MatchString(w.list[0].sql) {
+			// Of a set PostgreSQL does not know the values when it plans. What wants the
+			// first few in an order goes down an index only if it does.
 			key = fmt.Sprint("\x00", i)
 		}
 		if byKey[key] == nil {

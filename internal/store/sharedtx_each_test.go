@@ -141,6 +141,9 @@ func TestEachAsksOnceForMany(t *testing.T) {
 		}
 		asked := func(sets int) {
 			t.Helper()
+			if db.Name() != "sqlite" { // it is bounded
+				sets = n
+			}
 			if count != sets {
 				t.Errorf("%d statements, want %d", count, sets)
 			}
