@@ -35,6 +35,8 @@ type sharedTx struct {
 	ready   chan struct{} // gets a word when everybody waits
 	types   sync.Mutex    // guards the types that the connection knows, and fields
 	fields  map[string][]pgconn.FieldDescription
+	sets    bool          // they only read: what is the same but for its values goes out as one
+	pause   time.Duration // how long some wait for others
 
 	mu     sync.Mutex              // guards what follows, while members run
 	live   int                     // members whose function has not ended
@@ -53,8 +55,11 @@ type batchRequest struct {
 	reply chan reply
 }
 
+// sender answers what members want.
+type sender func(ctx context.Context, list []batchRequest, replies []reply) error
+
 type reply struct {
-	rows *bufferedRows
+	rows Rows
 	n    int64
 	err  error
 }
@@ -74,7 +79,9 @@ func (p *sharedTx) run(ctx context.Context) {
 		for _, m := range p.members[1:] {
 			m.turn <- turnJoin
 		}
-		p.serve(ctx, tx.Conn())
+		p.serve(ctx, func(ctx context.Context, list []batchRequest, replies []reply) error {
+			return p.send(ctx, tx.Conn(), list, replies)
+		})
 		if p.broken {
 			return errApart
 		}
@@ -100,6 +107,7 @@ func (p *sharedTx) turnOf(m *participant) turn {
 
 // prepare gives every member its part of the transaction.
 func (p *sharedTx) prepare(at time.Time) {
+	p.pause = cmp.Or(p.pause, sharedPause)
 	p.ready, p.holds, p.live = make(chan struct{}, 1), map[string]*participant{}, len(p.members)
 	p.fields = map[string][]pgconn.FieldDescription{}
 	for _, m := range p.members {
@@ -108,8 +116,8 @@ func (p *sharedTx) prepare(at time.Time) {
 }
 
 // serve answers the functions of all members until they have ended.
-func (p *sharedTx) serve(ctx context.Context, conn *pgx.Conn) {
-	pause := time.NewTimer(sharedPause)
+func (p *sharedTx) serve(ctx context.Context, send sender) {
+	pause := time.NewTimer(p.pause)
 	defer pause.Stop()
 	for {
 		select {
@@ -122,8 +130,8 @@ func (p *sharedTx) serve(ctx context.Context, conn *pgx.Conn) {
 		if over {
 			return
 		}
-		p.answer(ctx, conn)
-		pause.Reset(sharedPause)
+		p.answer(ctx, send)
+		pause.Reset(p.pause)
 	}
 }
 
@@ -193,11 +201,11 @@ func (p *sharedTx) release(m *participant) {
 func (m *participant) failed() bool { return m.err != nil || m.panic != nil }
 
 // answer sends the statements that are wanted and gives everybody its answer.
-func (p *sharedTx) answer(ctx context.Context, conn *pgx.Conn) {
+func (p *sharedTx) answer(ctx context.Context, send sender) {
 	list, broken := p.next()
 	replies := make([]reply, len(list))
 	if !broken && len(list) > 0 {
-		if err := p.send(ctx, conn, list, replies); err != nil {
+		if err := send(ctx, list, replies); err != nil {
 			broken = true
 			p.mu.Lock()
 			p.broken, p.err = true, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 )
@@ -12,7 +13,7 @@ import (
 // instant, however many there are; the answer of one with an error is that error.
 func TestEachReadsSideBySide(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
-		const n = 3*maxTogether + 7
+		const n = eachTogether + 7
 		out := make([]int, n)
 		var at time.Time
 		read := func(fn func(ctx context.Context, tx *Tx, i int) error) error {
@@ -103,5 +104,76 @@ func TestEachPassesPanicsOn(t *testing.T) {
 			})
 		})
 		t.Errorf("it went on: %v", err)
+	})
+}
+
+// What many ask in the same words is one statement, whose rows come to each in their
+// order; what they ask with another limit, or what cannot be one, is another one.
+func TestEachAsksOnceForMany(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		const n = 40
+		count := 0
+		db.trace = func(string, []any) { count++ }
+		read := func(sql string, args func(i int) []any) (out [n][]string) {
+			t.Helper()
+			err := db.Read(t.Context(), func(ctx context.Context, tx *Tx) error {
+				count, out = 0, [n][]string{}
+				return tx.Each(ctx, n, func(ctx context.Context, tx *Tx, i int) error {
+					rows, err := tx.Query(ctx, sql, args(i)...)
+					if err != nil {
+						return err
+					}
+					defer rows.Close()
+					for rows.Next() {
+						var text string
+						if err := rows.Scan(&text); err != nil {
+							return err
+						}
+						out[i] = append(out[i], text)
+					}
+					return rows.Err()
+				})
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return out
+		}
+		asked := func(sets int) {
+			t.Helper()
+			if db.Name() != "sqlite" { // it is bounded
+				sets = n
+			}
+			if count != sets {
+				t.Errorf("%d statements, want %d", count, sets)
+			}
+		}
+		const numbers = `select cast(x as text) || $1 from (select 1 as x union all select 2 union all select 3) y order by x desc limit $2`
+		got := read(numbers, func(i int) []any { return []any{fmt.Sprint("-", i), int64(2)} })
+		for i := range got {
+			if want := []string{fmt.Sprint("3-", i), fmt.Sprint("2-", i)}; !slices.Equal(got[i], want) {
+				t.Fatalf("%d got %v, want %v", i, got[i], want)
+			}
+		}
+		asked(1)
+		got = read(numbers, func(i int) []any { return []any{fmt.Sprint("-", i), int64(i % 3)} })
+		for i := range got {
+			if len(got[i]) != i%3 {
+				t.Errorf("%d got %v", i, got[i])
+			}
+		}
+		asked(3)
+		got = read(numbers, func(int) []any { return []any{"-", int64(1)} })
+		if !slices.Equal(got[0], got[n-1]) || len(got[0]) != 1 {
+			t.Errorf("those who ask the same got %v and %v", got[0], got[n-1])
+		}
+		asked(1)
+		if db.Name() != "sqlite" {
+			got = read(`select 'day' from (select cast('2026-01-02' as date) as d) x where d = $1`, func(i int) []any { return []any{fmt.Sprintf("2026-01-%02d", 1+i%28)} })
+			if len(got[0]) != 0 || len(got[1]) != 1 {
+				t.Errorf("a text that is a date got %v and %v", got[0], got[1])
+			}
+			asked(n) // it cannot be one
+		}
 	})
 }

@@ -43,6 +43,9 @@ type DB struct {
 
 	trace func(sql string, args []any) // nil: nobody asks
 
+	refusedSets refusedSets
+	setColumns  sync.Map // how many columns statements have, by text
+
 	ids     idSource
 	failing atomic.Bool // the last write failed for want of a disk or a connection
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -33,14 +34,14 @@ const Lazy Option = 1
 
 // Exec runs a statement and returns how many rows it changed.
 func (tx *Tx) Exec(ctx context.Context, sql string, args ...any) (int64, error) {
-	tx.db.traced(sql, args)
+	tx.traced(sql, args)
 	return tx.conn.exec(ctx, sql, args)
 }
 
 // Post runs a statement of which nobody needs to know at once how it ends: it may
 // travel with the next one, and it is that one, or the commit, that fails.
 func (tx *Tx) Post(ctx context.Context, sql string, args ...any) error {
-	tx.db.traced(sql, args)
+	tx.traced(sql, args)
 	if t, ok := tx.conn.(*pgTx); ok {
 		t.post(posted{command: command{sql, args}})
 		return nil
@@ -52,7 +53,7 @@ func (tx *Tx) Post(ctx context.Context, sql string, args ...any) error {
 // Expect is Post for a statement that must change, or a select that must find, so
 // many rows; else the transaction fails with otherwise.
 func (tx *Tx) Expect(ctx context.Context, rows int, otherwise error, sql string, args ...any) error {
-	tx.db.traced(sql, args)
+	tx.traced(sql, args)
 	switch c := tx.conn.(type) {
 	case *pgTx:
 		c.post(posted{command: command{sql, args}, expects: true, rows: rows, otherwise: otherwise})
@@ -89,7 +90,7 @@ func (tx *Tx) Ask(ctx context.Context, scan func(Rows, error) error, sql string,
 		return err
 	}
 	if t, ok := tx.conn.(*pgTx); ok {
-		tx.db.traced(sql, args)
+		tx.traced(sql, args)
 		t.post(posted{command: command{sql, args}, scan: func(rows Rows, err error) error { return scan(budgeted(ctx, rows, err)) }})
 		return nil
 	}
@@ -109,7 +110,7 @@ func (tx *Tx) Query(ctx context.Context, sql string, args ...any) (Rows, error) 
 	if err := ctx.Err(); err != nil { // nobody wants the answer
 		return nil, err
 	}
-	tx.db.traced(sql, args)
+	tx.traced(sql, args)
 	rows, err := tx.conn.query(ctx, sql, args)
 	return budgeted(ctx, rows, err)
 }
@@ -119,10 +120,19 @@ func (tx *Tx) QueryRow(ctx context.Context, sql string, args ...any) Row {
 	if err := ctx.Err(); err != nil {
 		return Row{err: err}
 	}
-	tx.db.traced(sql, args)
+	tx.traced(sql, args)
 	rows, err := tx.conn.query(ctx, sql, args)
 	rows, err = budgeted(ctx, rows, err)
 	return Row{rows, err}
+}
+
+// traced is that of the database, unless the statement may become one with others,
+// which then is what is asked.
+func (tx *Tx) traced(sql string, args []any) {
+	if c, shared := tx.conn.(*sharedConn); shared && c.p.sets {
+		return
+	}
+	tx.db.traced(sql, args)
 }
 
 // traced tells who looks over the shoulder what is asked next.
@@ -215,11 +225,16 @@ func (db *DB) Read(ctx context.Context, fn Func) error {
 	if db.sqliteFile != nil {
 		return db.wrap(db.sqliteFile.read(ctx, db, fn))
 	}
-	return db.wrap(db.bounded(ctx, func(ctx context.Context) error {
+	read := func(ctx context.Context) error {
 		t := &pgTx{}
 		t.post(posted{command: command{sql: beginRead}})
 		return inPostgres(ctx, db.pool, t, func(ctx context.Context) error { return fn(ctx, &Tx{Now: now(), db: db, conn: t}) })
-	}))
+	}
+	err := db.bounded(ctx, read)
+	for try := 0; errors.Is(err, errSetUnknown) && try < maxTries; try++ { // what it was is known now
+		err = db.bounded(ctx, read)
+	}
+	return db.wrap(err)
 }
 
 func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }

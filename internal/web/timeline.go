@@ -150,24 +150,20 @@ func (s *Site) showTimeline(w http.ResponseWriter, r *http.Request, v *visit) {
 // timelineLines reads the marks of lanes, in one transaction.
 func (s *Site) timelineLines(ctx context.Context, rows []laneRow, w timelineWindow) (lines []timelineLine, err error) {
 	err = s.cfg.DB.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		lines = nil
-		for _, row := range rows {
-			k, ok := s.cfg.Kinds.Get(row.Kind)
+		lines = make([]timelineLine, len(rows))
+		return tx.Each(ctx, len(rows), func(ctx context.Context, tx *store.Tx, i int) error {
+			lines[i] = timelineLine{laneRow: rows[i]}
+			k, ok := s.cfg.Kinds.Get(rows[i].Kind)
 			if !ok {
-				continue
+				return nil
 			}
-			line := timelineLine{laneRow: row}
-			if err := line.addPast(ctx, tx, k, w); err != nil {
+			if err := lines[i].addPast(ctx, tx, k, w); err != nil {
 				return err
 			}
-			due, err := dueTimes(ctx, tx, k, &row.Lane, w)
-			if err != nil {
-				return err
-			}
-			line.Marks = append(line.Marks, due...)
-			lines = append(lines, line)
-		}
-		return nil
+			due, err := dueTimes(ctx, tx, k, &rows[i].Lane, w)
+			lines[i].Marks = append(lines[i].Marks, due...)
+			return err
+		})
 	})
 	return lines, err
 }
