@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Code says what kind of error it is, in one word that programs can compare.
@@ -42,14 +45,26 @@ type Field struct {
 	Place          // in a file; the zero Place for input that came over the network
 	Pointer string // JSON pointer, such as /runAt
 	Message string
+	Hint    string // what to do about it, if that is not for the error as a whole
+}
+
+// Full is the message with its hint.
+func (f Field) Full() string {
+	switch first, _ := utf8.DecodeRuneInString(f.Hint); {
+	case f.Hint == "":
+		return f.Message
+	case unicode.IsUpper(first): // a sentence of its own
+		return strings.TrimSuffix(f.Message, ".") + ". " + f.Hint
+	}
+	return f.Message + "; " + f.Hint
 }
 
 // String is the message after its place, as compilers write it.
 func (f Field) String() string {
 	if f.File == "" {
-		return f.Message
+		return f.Full()
 	}
-	return f.Place.String() + ": " + f.Message
+	return f.Place.String() + ": " + f.Full()
 }
 
 // Place is where something is in a file. Line and column count from 1; a line

@@ -46,14 +46,18 @@ func (p *Process) printError(err error) {
 	} else { // for programs that read along
 		p.say("%s %s (%s)", label, err, e.Reason)
 	}
+	hint := e.Hint
 	for _, f := range e.Fields {
 		if len(e.Fields) == 1 && strings.Contains(err.Error(), f.Message) {
 			continue // it was said above
 		}
 		p.say("  %s", strings.TrimSpace(f.Pointer+" "+f.String()))
+		if f.Hint == hint { // it was said with its fault
+			hint = ""
+		}
 	}
-	if e.Hint != "" {
-		p.say("%s %s", advice, e.Hint)
+	if hint != "" {
+		p.say("%s %s", advice, hint)
 	}
 }
 

@@ -263,6 +263,18 @@ func TestADyingServerNeverStartsACommandTwice(t *testing.T) {
 	})
 }
 
+// retryAt is when the one slot that waits for it is tried again.
+func (k *kit) retryAt() (at time.Time) {
+	k.t.Helper()
+	k.read(func(ctx context.Context, tx *store.Tx) error {
+		var next int64
+		err := tx.QueryRow(ctx, `select next_retry_at from retries where kind = 'schedule' and next_retry_at > $1`, store.Millis(tx.Now)).Scan(&next)
+		at = store.FromMillis(next)
+		return err
+	})
+	return at
+}
+
 // A failure that is known is tried again if the definition says so, with growing
 // pauses that outlive the process; without a word a command is started once.
 func TestRetryIsWhatTheDefinitionSays(t *testing.T) {
@@ -274,6 +286,10 @@ func TestRetryIsWhatTheDefinitionSays(t *testing.T) {
 		often := k.create(in)
 		k.pass(70 * time.Second)
 		k.wantStory(once, "00:01 error internal", "00:02 pending")
+		again := " at " + pawl.FormatTime(k.retryAt())
+		if why := k.whyOf(often, time.Now()); !strings.Contains(why.Lane.Sentence, "is tried again"+again) || why.Next != "The open slot is tried again"+again+"." {
+			t.Errorf("nobody says when it is tried again%s: %q, %q", again, why.Lane.Sentence, why.Next)
+		}
 		disabled := false
 		k.update(once, client.SchedulePatch{Enabled: &disabled})
 		for range 20 {

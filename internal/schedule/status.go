@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,6 +37,7 @@ type Details struct {
 	there   run.Workforce
 	stale   []terms.Stale // the sources that it needs and that are too old
 	refusal error         // why its grant does not allow it now; nil: it does
+	retryAt time.Time     // when its open slot is tried again; zero: it does not wait for that
 }
 
 // recentSlots is how many slots the details tell of.
@@ -127,6 +129,13 @@ func (s *Service) details(ctx context.Context, tx *store.Tx, sch schedulestore.S
 	if err := pawl.IgnoreNotFound(err); err != nil {
 		return d, err
 	}
+	if d.Newest.Status == pawl.StatusPausedTransient {
+		retry, err := runstore.In(tx).GetRetry(ctx, pawl.KindSchedule, d.Newest.Lane)
+		if err := pawl.IgnoreNotFound(err); err != nil {
+			return d, err
+		}
+		d.retryAt = retry.NextAt
+	}
 	known, err := runstore.In(tx).GetLane(ctx, pawl.KindSchedule, sch.ID)
 	if err := pawl.IgnoreNotFound(err); err != nil {
 		return d, err
@@ -196,7 +205,7 @@ func (d Details) nextAt(now time.Time) time.Time {
 func (d Details) status(now time.Time) (run.State, run.Issue, string) {
 	for _, slot := range d.Open {
 		if run.SlotStatus(slot.Status) == run.SlotRunning {
-			return d.runningWords(slot)
+			return d.runningWords(slot, now)
 		}
 	}
 	state, issue, text := restOf(d.Row, d.health, d.known.Pause)
@@ -220,14 +229,22 @@ func restOf(sch schedulestore.Schedule, health runstore.Attention, pause runstor
 	return run.Idle, run.IssueNone, ""
 }
 
-func (d Details) runningWords(slot schedulestore.Slot) (run.State, run.Issue, string) {
+func (d Details) runningWords(slot schedulestore.Slot, now time.Time) (run.State, run.Issue, string) {
 	switch {
 	case d.Newest.Status == pawl.StatusPausedApproval:
 		return run.NeedsAttention, run.IssueApproval, "The graph asks a question; answer it with: pawl approve " + d.Newest.ID
 	case d.Newest.Status == pawl.StatusPausedTransient && d.Newest.ErrorCode != notAnswered:
-		return run.Running, run.IssueBackingOff, fmt.Sprintf("Attempt %d of the slot %s failed and is tried again: %s", slot.Attempts, pawl.FormatTime(slot.ScheduledFor), d.Newest.ErrorMessage)
+		return run.Running, run.IssueBackingOff, fmt.Sprintf("Attempt %d of the slot %s failed and is tried again%s: %s", slot.Attempts, pawl.FormatTime(slot.ScheduledFor), d.retryWords(now), d.Newest.ErrorMessage)
 	}
 	return run.Running, run.IssueNone, ""
+}
+
+// retryWords tell when the open slot is tried again, if it is not now.
+func (d Details) retryWords(now time.Time) string {
+	if !d.retryAt.After(now) {
+		return ""
+	}
+	return " at " + pawl.FormatTime(d.retryAt)
 }
 
 // remedy is the command that ends what the schedule stands in.
@@ -447,6 +464,8 @@ func (d Details) nextWords(now time.Time) string {
 		return d.cappedNext()
 	case d.Issue == run.IssueWaitingFresh:
 		return d.waitingWords(now)
+	case d.Issue == run.IssueBackingOff:
+		return "The open slot is tried again" + cmp.Or(d.retryWords(now), " now") + "."
 	case next.IsZero() && runs:
 		return "It continues when the open slot has ended."
 	case next.IsZero() && d.Pending > 0:

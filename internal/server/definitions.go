@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -199,11 +200,15 @@ func (f *folders) file(ctx context.Context, path string) error {
 
 // refused tells what is wrong with a file; what was in force stays.
 func (f *folders) refused(path string, e *pawl.Error) {
-	if len(e.Fields) == 0 {
-		f.log.Error("a definition is not valid", "file", path, "fault", e.Msg, "hint", e.Hint)
+	faults := slices.Clone(e.Fields)
+	if len(faults) == 0 {
+		faults = []pawl.Field{{Message: e.Msg}}
 	}
-	for _, field := range e.Fields {
-		f.log.Error("a definition is not valid", "file", path, "fault", field.String(), "hint", e.Hint)
+	if len(faults) == 1 && faults[0].Hint == "" { // of several, it is not known which one it is about
+		faults[0].Hint = e.Hint
+	}
+	for _, field := range faults {
+		f.log.Error("a definition is not valid", "file", path, "fault", field.String())
 	}
 }
 

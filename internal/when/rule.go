@@ -72,7 +72,7 @@ func (r Rule) Schedule(c Context) (Schedule, error) {
 	s.limits = p.limits()
 	s.jitter, s.seed = p.jitter(), c.Seed
 	if len(p.faults) > 0 {
-		return Schedule{}, &pawl.Error{Code: pawl.CodeInvalid, Op: "parse schedule", Msg: "schedule: " + p.faults[0].Message, Hint: p.hint, Fields: p.faults}
+		return Schedule{}, &pawl.Error{Code: pawl.CodeInvalid, Op: "parse schedule", Msg: "schedule: " + p.faults[0].Message, Hint: p.faults[0].Hint, Fields: p.faults}
 	}
 	if !s.from.IsZero() && s.interval > 0 {
 		s.anchor = s.from
@@ -86,7 +86,6 @@ type ruleParser struct {
 	context Context
 	zone    *time.Location // nil: it is unknown
 	faults  []pawl.Field
-	hint    string // of the first fault
 }
 
 func (p *ruleParser) refuse(pointer, format string, values ...any) {
@@ -100,10 +99,7 @@ func (p *ruleParser) pass(pointer string, err error) {
 		p.refuse(pointer, "%s", err)
 		return
 	}
-	if len(p.faults) == 0 {
-		p.hint = e.Hint
-	}
-	p.refuse(pointer, "%s", e.Msg)
+	p.faults = append(p.faults, pawl.Field{Pointer: pointer, Message: e.Msg, Hint: e.Hint})
 }
 
 func (p *ruleParser) readZone() *time.Location {

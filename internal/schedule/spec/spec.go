@@ -117,7 +117,7 @@ func FromDocument(doc definition.Document) (client.ScheduleRequest, []pawl.Field
 	terms.CheckExpect(w.Expect, terms.About{Kind: pawl.KindSchedule, Scheduled: true}, fault)
 	terms.CheckNeeds(w.Needs, fault)
 	for _, f := range w.timeFaults() {
-		faults.Add(f.Pointer, "%s", f.Message)
+		faults.Add(f.Pointer, "%s", f.Full())
 	}
 	return client.ScheduleRequest{
 		Run: w.Run.request(), Idempotent: w.Idempotent, Missed: w.Missed.request(), Retry: w.Retry.request(),
@@ -148,7 +148,7 @@ func (w written) timeFaults() []pawl.Field {
 
 func messageOf(err error) string {
 	if e, ok := err.(*pawl.Error); ok { //nolint:errorlint // these packages return it bare
-		return e.Msg
+		return pawl.Field{Message: e.Msg, Hint: e.Hint}.Full()
 	}
 	return err.Error()
 }

@@ -8,9 +8,10 @@ import (
 	pawl "github.com/pawlrun/pawl"
 )
 
-// C-26: cron and zone are checked before anything is written, with their place.
+// C-26: cron and zone are checked before anything is written, with their place
+// and each with what to do about it.
 func TestFaultsHaveTheirPlace(t *testing.T) {
-	_, err := Parse("s.yaml", []byte("kind: schedule\nname: poet\ngraph: nograph\ncron: \"61 * * * *\"\ntimezone: Europe/Berlin\nconcurencyPolicy: Queue\n"))
+	_, err := Parse("s.yaml", []byte("kind: schedule\nname: poet\ngraph: nograph\ncron: \"61 * * * *\"\ntimezone: Europe/Berln\nconcurencyPolicy: Queue\nretry: {within: soon}\n"))
 	e, ok := errors.AsType[*pawl.Error](err)
 	if !ok {
 		t.Fatalf("the error is %v", err)
@@ -20,7 +21,8 @@ func TestFaultsHaveTheirPlace(t *testing.T) {
 		all = append(all, f.Pointer+" "+f.String())
 	}
 	text := strings.Join(all, "\n")
-	for _, want := range []string{"s.yaml:3:", "/graph", "s.yaml:4:", "/cron", "s.yaml:6:1", "concurrencyPolicy"} {
+	for _, want := range []string{"s.yaml:3:", "/graph", "s.yaml:4:", "/cron", "s.yaml:6:1", "concurrencyPolicy",
+		"; minute is 0-59", "; did you mean Europe/Berlin?", ". A graph id looks like langgraph:poet.", "; use digits and a unit"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the faults are\n%s\nwithout %q", text, want)
 		}

@@ -101,7 +101,7 @@ func (c checker) limits() {
 		c.add("/schedule", "%s", err)
 	default:
 		for _, f := range e.Fields {
-			c.add("/schedule"+f.Pointer, "%s", strings.TrimSuffix(f.Message+"; "+e.Hint, "; "))
+			c.add("/schedule"+f.Pointer, "%s", f.Full())
 		}
 	}
 	timing.CheckWithin("/schedule/missed/within", c.within(), c.add)
