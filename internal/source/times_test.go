@@ -184,7 +184,7 @@ func TestSourcesKeepTheirLimits(t *testing.T) {
 		src := k.apply(definition("from", "/whole", "schedule: {cron: \""+cron+"\", from: \""+from+"\", jitter: 20m}\n"))
 		until := k.work(src)
 		v := k.look("from")
-		if at := last.Add(2 * time.Hour); k.api.asked() != 0 || !v.instant().Equal(at) || !until.Equal(v.dueAt()) || until.Before(at) || !until.Before(at.Add(20*time.Minute)) {
+		if at := last.Add(2 * time.Hour); k.api.asked() != 0 || !v.instant().Equal(at) || !until.Equal(v.dueAt()) || !until.After(at) || !until.Before(at.Add(20*time.Minute)) {
 			t.Errorf("it runs at %v for %v", until, v.instant())
 		}
 		if g := v.gateSchedule(); g.Open || !strings.Contains(g.Text, "it has never run. "+pawl.FormatTime(last.Add(time.Hour))+" is left out: the schedule begins at ") {
