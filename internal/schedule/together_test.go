@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
@@ -237,23 +238,49 @@ func TestOnlySlotsLikeMostGoTogether(t *testing.T) {
 	}
 }
 
-// What a person does to one slot while many end refuses the end of all of them;
+// holdEnds keeps slots from ending until release is called: those that come are one
+// set then.
+func (k *kit) holdEnds() (release func()) {
+	held := make(chan struct{})
+	for range 2 { // as many sets as can be under way
+		go k.s.ends.Do(&ending{}, func([]*ending) { <-held })
+	}
+	synctest.Wait()
+	return func() { close(held) }
+}
+
+// What somebody does to one slot while many end refuses the end of all of them;
 // each ends by itself then.
 func TestARefusedSetSpoilsNobody(t *testing.T) {
 	withPoet(t, func(t *testing.T, k *kit) {
-		k.poet.takes = time.Second
 		var list []schedulestore.Schedule
 		for i := range 8 {
 			list = append(list, k.create(ask(fmt.Sprint("s", i), "")))
 		}
+		release, arrived := k.holdEnds(), 0
 		k.crashAt(func(at string) error {
-			if at == "ending" { // the first that comes here; its run is another one's now
-				k.crashAt(nil)
-				k.change(`update execution_requests set owner = 'other' where run_id = (select min(run_id) from schedule_runs where schedule_id = $1 and run_id <> '')`, list[0].ID)
+			k.mu.Lock()
+			defer k.mu.Unlock()
+			if at == "ending" {
+				arrived++
 			}
 			return nil
 		})
-		k.pass(time.Until(list[0].NextRunAt) + 20*time.Second)
+		k.pass(time.Until(list[0].NextRunAt) + time.Second)
+		k.mu.Lock()
+		if arrived != len(list) {
+			t.Errorf("%d slots are ending", arrived)
+		}
+		k.mu.Unlock()
+		k.write(func(ctx context.Context, tx *store.Tx) error { // its run is another one's now
+			n, err := tx.Exec(ctx, `update execution_requests set owner = 'other' where run_id = (select run_id from schedule_runs where schedule_id = $1 and status = 'running')`, list[0].ID)
+			if n != 1 {
+				t.Errorf("%d runs are another one's now", n)
+			}
+			return err
+		})
+		release()
+		k.pass(20 * time.Second)
 		for _, sch := range list[1:] {
 			k.wantStory(sch, "00:01 success", "00:02 pending")
 		}

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -113,5 +114,36 @@ func TestCloseDoesNotWaitForTheSilentlyDead(t *testing.T) {
 	p.Close() // now the dead one is told
 	if err := <-ended; err == nil {
 		t.Error("the transaction of a dead connection succeeded")
+	}
+}
+
+// Connections that the server ended while nobody used them cost a reader nothing.
+func TestAReadLeavesConnectionsThatEnded(t *testing.T) {
+	db := open(t, pgtest.URL(t))
+	var reading sync.WaitGroup
+	reading.Add(5)
+	everybody(5, func(int) {
+		err := db.Read(t.Context(), func(ctx context.Context, tx *Tx) error {
+			err := tx.Flush(ctx)
+			reading.Done()
+			reading.Wait() // each has a connection
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	const others = ` from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'`
+	ended, left := int64(0), int64(1)
+	if err := db.hot.QueryRow(t.Context(), `select count(pg_terminate_backend(pid))`+others).Scan(&ended); err != nil || ended < 5 {
+		t.Fatalf("%d connections were ended: %v", ended, err)
+	}
+	for left > 0 {
+		if err := db.hot.QueryRow(t.Context(), `select count(*)`+others).Scan(&left); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Ping(t.Context()); err != nil {
+		t.Error(err)
 	}
 }

@@ -20,6 +20,7 @@ type pgTx struct {
 	asIs    bool // text that cannot be stored is an error
 	waiting []posted
 	sent    bool // the server knows of the transaction
+	dead    bool // the connection ended before the first answer
 	asked   bool // it was asked to commit
 	refused bool // and did not, because of a statement before the commit
 	failed  *plan
@@ -211,12 +212,15 @@ func (t *pgTx) sendWaiting(ctx context.Context, last *command) (pgx.BatchResults
 	if last != nil {
 		batch.Queue(last.sql, last.args...)
 	}
+	first := !t.sent
 	t.waiting, t.sent = nil, true
 	results := t.conn.SendBatch(ctx, batch)
 	for _, p := range waiting {
 		if err := p.result(results, guarded); err != nil {
 			_ = results.Close() // what comes of the others does not matter any more
-			if !t.conn.IsClosed() {
+			if t.conn.IsClosed() {
+				t.dead = first
+			} else {
 				t.refused, t.failed = true, p.from
 			}
 			return nil, err

@@ -220,17 +220,24 @@ func pause(ctx context.Context, try int) error {
 }
 
 // Read runs fn in a transaction that sees one state of the database and
-// changes nothing.
+// changes nothing. A connection that ended while nobody used it, as all do when the
+// server is restarted, is left for a new one, once.
 func (db *DB) Read(ctx context.Context, fn Func) error {
 	if db.sqliteFile != nil {
 		return db.wrap(db.sqliteFile.read(ctx, db, fn))
 	}
+	dead := false
 	read := func(ctx context.Context) error {
 		t := &pgTx{}
+		defer func() { dead = t.dead && ctx.Err() == nil }()
 		t.post(posted{command: command{sql: beginRead}})
 		return inPostgres(ctx, db.pool, t, func(ctx context.Context) error { return fn(ctx, &Tx{Now: now(), db: db, conn: t}) })
 	}
 	err := db.bounded(ctx, read)
+	if err != nil && dead {
+		db.pool.Reset() // one that ended is seldom alone
+		err = db.bounded(ctx, read)
+	}
 	for try := 0; errors.Is(err, errSetUnknown) && try < maxTries; try++ { // what it was is known now
 		err = db.bounded(ctx, read)
 	}

@@ -39,12 +39,13 @@ func (p Program) Run(ctx context.Context) (exit, err error) {
 	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = p.Dir, p.Env, p.Stdin, p.Stdout, p.Stderr
 	cmd.SysProcAttr = attributes()
 	cmd.WaitDelay = linger
+	keeper := guard() // before the program is there: to start it takes longer than a program needs to start others
 	if err := start(cmd); err != nil {
 		return nil, err
 	}
 	group := cmd.Process.Pid
-	guard().watch(group)
-	defer guard().forget(group)
+	keeper.watch(group)
+	defer keeper.forget(group)
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	select {
