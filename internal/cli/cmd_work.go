@@ -107,6 +107,7 @@ func (w *workCommand) do(ctx context.Context, job client.ClaimedJob) (any, error
 	said := &process.Tail{Keep: workErrorTail}
 	exit, err := process.Program{
 		Command: w.command, Dir: w.p.Dir, Env: jobEnvironment(job), Stdin: bytes.NewReader(job.Payload), Stdout: out, Stderr: io.MultiWriter(w.stderr, said), Grace: workGrace,
+		Mark: "PAWL_JOB_ID=" + job.ID,
 	}.Run(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("the program could not be started: %w", err)

@@ -37,6 +37,7 @@ func (g graph) environment(r runner.Run, key string) []string {
 func (g graph) start(ctx context.Context, body []byte, env []string, output, talk interface{ Write([]byte) (int, error) }) (exit, err error) {
 	return process.Program{
 		Command: g.command, Dir: g.dir, Env: env, Stdin: bytes.NewReader(body), Stdout: output, Stderr: talk, Grace: endGrace,
+		Mark: env[len(env)-1], // its key
 	}.Run(ctx)
 }
 

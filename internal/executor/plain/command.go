@@ -40,6 +40,7 @@ func (p *Provider) command(ctx context.Context, what client.PlainRun, r runner.R
 	shown := w.show(ctx, emit)
 	exit, err := process.Program{
 		Command: append([]string{path}, what.Command[1:]...), Dir: what.Dir, Env: env, Stdout: &w.stdout, Stderr: &w.stderr, Grace: p.grace,
+		Mark: "PAWL_RUN_ID=" + r.RunID,
 	}.Run(ctx)
 	shown()
 	if err != nil {

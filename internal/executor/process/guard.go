@@ -25,6 +25,9 @@ const guardVariable = "PAWL_PROCESS_GUARD"
 // them.
 const guardGrace = 10 * time.Second
 
+// startTime is more than a process needs from being forked to having its environment.
+const startTime = 200 * time.Millisecond
+
 func init() {
 	if os.Getenv(guardVariable) == "1" {
 		serve(os.Stdin)
@@ -66,16 +69,20 @@ func startGuard() io.Writer {
 	return to
 }
 
-func (k *keeper) watch(group int)  { k.tell('+', group) }
-func (k *keeper) forget(group int) { k.tell('-', group) }
+// Before a program is started, nobody knows its group, and this process may be killed
+// before it can tell. So the guard is told the mark of the program first.
+func (k *keeper) expect(mark string) { k.tell('?', mark) }
+func (k *keeper) met(mark string)    { k.tell('!', mark) }
+func (k *keeper) watch(group int)    { k.tell('+', strconv.Itoa(group)) }
+func (k *keeper) forget(group int)   { k.tell('-', strconv.Itoa(group)) }
 
-func (k *keeper) tell(what rune, group int) {
+func (k *keeper) tell(what rune, whom string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.to == nil {
+	if k.to == nil || whom == "" || strings.Contains(whom, "\n") {
 		return
 	}
-	if _, err := fmt.Fprintf(k.to, "%c%d\n", what, group); err != nil {
+	if _, err := fmt.Fprintf(k.to, "%c%s\n", what, whom); err != nil {
 		k.to = nil // it is gone
 	}
 }
@@ -84,17 +91,11 @@ func (k *keeper) tell(what rune, group int) {
 // of its groups.
 func serve(from io.Reader) {
 	ossignal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
-	groups := map[int]bool{}
-	for lines := bufio.NewScanner(from); lines.Scan(); {
-		line := lines.Text()
-		group, err := strconv.Atoi(strings.TrimLeft(line, "+-"))
-		if err != nil || group < 2 {
-			continue
-		}
-		if line[0] == '+' {
+	groups, marks := told(from)
+	for look := 0; look < 2 && len(marks) > 0; look++ {
+		time.Sleep(time.Duration(look) * startTime) // what is being started may not have its environment yet
+		for _, group := range marked(marks) {
 			groups[group] = true
-		} else {
-			delete(groups, group)
 		}
 	}
 	for group := range groups {
@@ -108,6 +109,30 @@ func serve(from io.Reader) {
 	}
 }
 
+// told are the groups and the marks that are left when the other process has ended.
+func told(from io.Reader) (groups map[int]bool, marks map[string]bool) {
+	groups, marks = map[int]bool{}, map[string]bool{}
+	for lines := bufio.NewScanner(from); lines.Scan(); {
+		line := lines.Text()
+		if line == "" {
+			continue
+		}
+		what, whom := line[0], line[1:]
+		group, err := strconv.Atoi(whom)
+		switch known := err == nil && group > 1; {
+		case what == '?' && isMark(whom):
+			marks[whom] = true
+		case what == '!':
+			delete(marks, whom)
+		case what == '+' && known:
+			groups[group] = true
+		case what == '-':
+			delete(groups, group)
+		}
+	}
+	return groups, marks
+}
+
 func anyLeft(groups map[int]bool) bool {
 	for group := range groups {
 		if syscall.Kill(-group, 0) == nil {
@@ -115,4 +140,11 @@ func anyLeft(groups map[int]bool) bool {
 		}
 	}
 	return false
+}
+
+// isMark reports whether a text is a name with a value: nothing else tells a program
+// from all others.
+func isMark(text string) bool {
+	name, value, _ := strings.Cut(text, "=")
+	return name != "" && value != ""
 }

@@ -25,6 +25,7 @@ type Program struct {
 	Stdout  io.Writer
 	Stderr  io.Writer
 	Grace   time.Duration // from being told to end to being killed
+	Mark    string        // an entry of Env that only this program has; the guard knows by it what is not yet told of
 }
 
 // Run runs the program to its end. When the context ends, its group is told to
@@ -40,11 +41,14 @@ func (p Program) Run(ctx context.Context) (exit, err error) {
 	cmd.SysProcAttr = attributes()
 	cmd.WaitDelay = linger
 	keeper := guard() // before the program is there: to start it takes longer than a program needs to start others
+	keeper.expect(p.Mark)
 	if err := start(cmd); err != nil {
+		keeper.met(p.Mark)
 		return nil, err
 	}
 	group := cmd.Process.Pid
 	keeper.watch(group)
+	keeper.met(p.Mark)
 	defer keeper.forget(group)
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
