@@ -101,6 +101,10 @@ func find(name string, may func(rule) bool) (rule, error) {
 // longest bounds ages, so that an instant can be computed from every one.
 const longest = 36500 * day
 
+// shortest bounds ages below: what is shorter is a slip of a unit, and would have things
+// removed before anybody can look at them.
+const shortest = time.Second
+
 // age reads the age of a kind, and refuses what its rules cannot live with.
 func (r rule) age(text string) (time.Duration, error) {
 	if text == "forever" {
@@ -114,6 +118,8 @@ func (r rule) age(text string) (time.Duration, error) {
 		return 0, invalid("Write an age above zero, or forever.", "%s: %s keeps nothing", r.kind, pawl.Quote(text))
 	case d > longest:
 		return 0, invalid("Write forever.", "%s: %s is longer than 100 years", r.kind, pawl.Quote(text))
+	case d < shortest:
+		return 0, invalid("Write an age such as 12h, 30d or 2w; the shortest is "+FormatAge(shortest)+".", "%s: %s is too short", r.kind, pawl.Quote(text))
 	case d < r.least:
 		return 0, invalid(fmt.Sprintf("Keep them for %s or longer: %s.", FormatAge(r.least), r.why), "%s: %s is too short", r.kind, pawl.Quote(text))
 	}

@@ -46,6 +46,8 @@ func TestNonsenseIsRefused(t *testing.T) {
 		"runs=":             `runs: "" is not an age; Write an age such as 12h, 30d or 2w, or forever.`,
 		"runs=-1d":          `runs: "-1d" keeps nothing; Write an age above zero, or forever.`,
 		"runs=0s":           `runs: "0s" keeps nothing; Write an age above zero, or forever.`,
+		"runs=1ns":          `runs: "1ns" is too short; Write an age such as 12h, 30d or 2w; the shortest is 1s.`,
+		"reads=999ms":       `reads: "999ms" is too short; Write an age such as 12h, 30d or 2w; the shortest is 1s.`,
 		"runs=30":           `runs: "30" is not an age; Write an age such as 12h, 30d or 2w, or forever.`,
 		"runs=1000y":        `runs: "1000y" is not an age; Write an age such as 12h, 30d or 2w, or forever.`,
 		"runs=36501d":       `runs: "36501d" is longer than 100 years; Write forever.`,
