@@ -126,3 +126,12 @@ func (l *Lane) Expecting(known runstore.Lane) {
 func ExpectationRemedy(kind pawl.Kind, name string) string {
 	return run.Command("run", string(kind), name)
 }
+
+// StaleRemedy is the command for a lane that has waited in vain for a source: a fetch of
+// it, which nobody can ask for while it is paused.
+func StaleRemedy(s terms.Stale) string {
+	if s.Paused {
+		return run.Command("resume", string(pawl.KindSource), s.Source)
+	}
+	return run.Command("run", string(pawl.KindSource), s.Source)
+}

@@ -42,9 +42,10 @@ type Source interface {
 	// ShareNeeded fails with pawl.ErrNotFound if there is no such source, and keeps
 	// it from being deleted until the transaction ends.
 	ShareNeeded(ctx context.Context, tx *store.Tx, name string) error
-	// LastFetched is when the last whole fetch of a source ended; zero if none did.
-	LastFetched(ctx context.Context, tx *store.Tx, name string) (time.Time, error)
-	// HoldFetched is LastFetched, and no fetch ends until the transaction does.
+	// LastFetched is when the last whole fetch of a source ended, zero if none did, and
+	// whether a person has paused it.
+	LastFetched(ctx context.Context, tx *store.Tx, name string) (last time.Time, paused bool, err error)
+	// HoldFetched is when the last whole fetch ended, and no fetch ends until the transaction does.
 	HoldFetched(ctx context.Context, tx *store.Tx, name string) (time.Time, error)
 	// AskToFetch asks a source to fetch now, unless it is about to. What keeps it
 	// from that is a sentence, and no error.
@@ -132,11 +133,12 @@ func (b *Book) Stale(ctx context.Context, tx *store.Tx, list []client.Need) (sta
 		if b.source == nil {
 			return nil, nil
 		}
-		last, err := b.source.LastFetched(ctx, tx, n.Source)
+		last, paused, err := b.source.LastFetched(ctx, tx, n.Source)
 		if err := pawl.IgnoreNotFound(err); err != nil {
 			return nil, err
 		}
 		if s, old := judge(n, last, tx.Now); old {
+			s.Paused = paused
 			stale = append(stale, s)
 		}
 	}

@@ -185,12 +185,12 @@ func (d Details) waitingWords(now time.Time) string {
 }
 
 // staleSource is the source that the schedule waits for, or needs first.
-func (d Details) staleSource() string {
+func (d Details) staleSource() terms.Stale {
 	if len(d.stale) > 0 {
-		return d.stale[0].Source
+		return d.stale[0]
 	}
 	for _, n := range RulesOf(d.Row).Needs {
-		return n.Source
+		return terms.Stale{Need: n}
 	}
-	return ""
+	return terms.Stale{}
 }

@@ -137,6 +137,11 @@ func TestASlotThatWaitedInVainDoesNotRun(t *testing.T) {
 			if d.Do != "pawl run source prices" || d.Issue != run.IssueStale {
 				t.Errorf("%s, %s", d.Issue, d.Do)
 			}
+			k.change(`update fakes set paused = 1`)
+			if d, _ := k.s.Describe(t.Context(), k.owner, sch.ID); d.Do != "pawl resume source prices" {
+				t.Errorf("what is paused cannot be run: %s", d.Do)
+			}
+			k.change(`update fakes set paused = null`)
 			k.fetch("prices")
 			k.change(`update fakes set fetched = $1`, store.Millis(first.Add(29*time.Minute)))
 			k.pass(6 * time.Minute)

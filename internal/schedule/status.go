@@ -271,9 +271,9 @@ func (d Details) remedy(issue run.Issue) string {
 	case run.IssueExpectation:
 		return lane.ExpectationRemedy(pawl.KindSchedule, name)
 	case run.IssueWaitingFresh:
-		return run.Command("why", "source", d.staleSource())
+		return run.Command("why", "source", d.staleSource().Source)
 	case run.IssueStale:
-		return run.Command("run", "source", d.staleSource())
+		return lane.StaleRemedy(d.staleSource())
 	case run.IssueFailed:
 		return run.Command("run", "schedule", name) // one that succeeds
 	case run.IssueOutcomeUnknown:

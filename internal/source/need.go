@@ -22,7 +22,7 @@ func (s *Service) ShareNeeded(ctx context.Context, tx *store.Tx, name string) er
 }
 
 // LastFetched implements need.Source.
-func (s *Service) LastFetched(ctx context.Context, tx *store.Tx, name string) (time.Time, error) {
+func (s *Service) LastFetched(ctx context.Context, tx *store.Tx, name string) (last time.Time, paused bool, err error) {
 	return sourcestore.In(tx).LastFetched(ctx, name)
 }
 

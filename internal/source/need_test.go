@@ -38,7 +38,23 @@ func TestASourceIsAskedOnceByWhatNeedsIt(t *testing.T) {
 			})
 			return at
 		}
+		paused := func() (is bool) {
+			k.write(func(ctx context.Context, tx *store.Tx) error {
+				at, p, err := k.s.LastFetched(ctx, tx, "items")
+				is = p && !at.IsZero()
+				return err
+			})
+			return is
+		}
 		first := last()
+		if paused() {
+			t.Error("nobody paused it")
+		}
+		k.change(`update source_definitions set paused_at = 1`)
+		if !paused() {
+			t.Error("it is paused, and nobody knows")
+		}
+		k.change(`update source_definitions set paused_at = null`)
 		if first.IsZero() {
 			t.Error("it was fetched, and nobody knows")
 		}

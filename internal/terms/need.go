@@ -94,6 +94,8 @@ type Stale struct {
 	Last  time.Time // when its last whole fetch ended; zero: none did
 	Since time.Time // the lane waits for it since then; zero: it does not
 	Why   string    // why no fetch of it begins now, as a sentence; empty if one does
+
+	Paused bool // a person paused it, and it is not fetched before another one resumes it
 }
 
 // Words names the source and its age: source prices, 3h old.

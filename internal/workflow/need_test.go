@@ -121,6 +121,15 @@ func TestAWorkflowThatWaitsTooLongNeedsAttention(t *testing.T) {
 		k.stands(w, run.NeedsAttention, run.IssueStale, "It waits for source prices, 2h9m old")
 		expect(t, "asked", k.asks(), "2 workflow shop")
 		expect(t, "do", k.look("shop").Do, "pawl run source prices")
+		pause := func(at string) {
+			k.write(func(ctx context.Context, tx *store.Tx) error {
+				_, err := tx.Exec(ctx, `update fakes set paused = `+at)
+				return err
+			})
+		}
+		pause("1") // and cannot be run
+		expect(t, "do", k.look("shop").Do, "pawl resume source prices")
+		pause("null")
 		k.start("n2") // who takes over tells nothing again
 		again := k.notices()
 		k.follow(w, 30*time.Minute)

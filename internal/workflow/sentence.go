@@ -165,7 +165,7 @@ func (v *view) remedy(l lane.Lane) string {
 	case run.IssueWaitingFresh:
 		return run.Command("why", "source", v.waits[0].Source)
 	case run.IssueStale:
-		return run.Command("run", "source", v.waits[0].Source)
+		return lane.StaleRemedy(v.waits[0])
 	case run.IssueExpectation:
 		return lane.ExpectationRemedy(pawl.KindWorkflow, v.workflow.Name)
 	case run.IssueApproval:

@@ -17,7 +17,7 @@ type Source struct{}
 
 // Make makes the sources, fetched at an instant.
 func Make(ctx context.Context, tx *store.Tx, fetched time.Time) error {
-	if _, err := tx.Exec(ctx, `create table fakes (name text primary key, fetched bigint, asks bigint not null default 0, asked bigint not null default 0, asked_by text)`); err != nil {
+	if _, err := tx.Exec(ctx, `create table fakes (name text primary key, fetched bigint, asks bigint not null default 0, asked bigint not null default 0, asked_by text, paused bigint)`); err != nil {
 		return err
 	}
 	_, err := tx.Exec(ctx, `insert into fakes (name, fetched) values ('prices', $1), ('rates', $1)`, store.Millis(fetched))
@@ -41,18 +41,16 @@ func (Source) ShareNeeded(_ context.Context, _ *store.Tx, name string) error {
 }
 
 // LastFetched implements need.Source.
-func (Source) LastFetched(ctx context.Context, tx *store.Tx, name string) (time.Time, error) {
-	return lastFetched(ctx, tx, name, "")
+func (Source) LastFetched(ctx context.Context, tx *store.Tx, name string) (last time.Time, paused bool, err error) {
+	var at, pausedAt *int64
+	err = tx.QueryRow(ctx, `select fetched, paused from fakes where name = $1`, name).Scan(&at, &pausedAt)
+	return store.FromNullMillis(at), pausedAt != nil, err
 }
 
 // HoldFetched implements need.Source.
 func (Source) HoldFetched(ctx context.Context, tx *store.Tx, name string) (time.Time, error) {
-	return lastFetched(ctx, tx, name, tx.ForUpdate())
-}
-
-func lastFetched(ctx context.Context, tx *store.Tx, name, lock string) (time.Time, error) {
 	var at *int64
-	err := tx.QueryRow(ctx, `select fetched from fakes where name = $1`+lock, name).Scan(&at)
+	err := tx.QueryRow(ctx, `select fetched from fakes where name = $1`+tx.ForUpdate(), name).Scan(&at)
 	return store.FromNullMillis(at), err
 }
 

@@ -13,12 +13,12 @@ func (tx Tx) ShareNamed(ctx context.Context, name string) (Source, error) {
 	return s, noSource(err, name)
 }
 
-// LastFetched reads when the last whole fetch of a source was committed; zero if none
-// was. It fails with pawl.ErrNotFound if there is no such source.
-func (tx Tx) LastFetched(ctx context.Context, name string) (time.Time, error) {
-	var at *int64
-	err := tx.QueryRow(ctx, `select s.last_success_at from source_definitions d join source_state s on s.source_id = d.id where d.name = $1`, name).Scan(&at)
-	return store.FromNullMillis(at), noSource(err, name)
+// LastFetched reads when the last whole fetch of a source was committed, zero if none
+// was, and whether a person has paused it. It fails with pawl.ErrNotFound if there is no such source.
+func (tx Tx) LastFetched(ctx context.Context, name string) (last time.Time, paused bool, err error) {
+	var at, pausedAt *int64
+	err = tx.QueryRow(ctx, `select s.last_success_at, d.paused_at from source_definitions d join source_state s on s.source_id = d.id where d.name = $1`, name).Scan(&at, &pausedAt)
+	return store.FromNullMillis(at), pausedAt != nil, noSource(err, name)
 }
 
 // HoldFetched is LastFetched of a source by its id, and keeps every fetch of it from
