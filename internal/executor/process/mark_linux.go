@@ -10,9 +10,9 @@ import (
 )
 
 // marked are the groups of processes that have one of the marks in their environment.
-// What has left the session on purpose is not among them.
+// What has left them on purpose, by setsid, is not among them.
 func marked(marks map[string]bool) (groups []int) {
-	session, err := unix.Getsid(0)
+	ours, err := unix.Getsid(0)
 	if err != nil {
 		return nil
 	}
@@ -26,7 +26,7 @@ func marked(marks map[string]bool) (groups []int) {
 		if err != nil || !hasMark(string(text), marks) {
 			continue
 		}
-		if its, err := unix.Getsid(pid); err != nil || its != session {
+		if its, err := unix.Getsid(pid); err != nil || its != ours {
 			continue
 		}
 		if group, err := unix.Getpgid(pid); err == nil && group > 1 {
