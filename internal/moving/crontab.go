@@ -132,7 +132,8 @@ func (c *crontab) set(r *Result, from, name, value string) {
 }
 
 // splitPercent cuts a command at its first % that is not escaped. In what follows,
-// each further one is the end of a line.
+// each further one is the end of a line. As cron does, it ends the last line if that
+// is not ended yet.
 func splitPercent(text string) (command, input string, piped bool) {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
@@ -152,7 +153,11 @@ func splitPercent(text string) (command, input string, piped bool) {
 	if !piped {
 		return b.String(), "", false
 	}
-	return command, b.String() + "\n", true
+	input = b.String()
+	if input != "" && !strings.HasSuffix(input, "\n") {
+		input += "\n"
+	}
+	return command, input, true
 }
 
 // cut takes the first n words off a text.

@@ -109,6 +109,21 @@ func TestCrontab(t *testing.T) {
 	}
 }
 
+// As in cron, each % but the first is the end of a line, and the last line is
+// ended if it is not yet.
+func TestCrontabInput(t *testing.T) {
+	for line, want := range map[string]string{
+		"0 0 * * * a%b":           "b\n",
+		"0 0 * * * a%b,%%c?%":     "b,\n\nc?\n",
+		`0 0 * * * a%50\% of b%%`: "50% of b\n\n",
+		"0 0 * * * a%":            "",
+	} {
+		if command := commandOf(read(t, Crontab(line+"\n", options()))[0]); len(command) != 6 || command[4] != want {
+			t.Errorf("%s: %q", line, command)
+		}
+	}
+}
+
 func TestSystemCrontab(t *testing.T) {
 	o := options()
 	o.System = true
