@@ -470,3 +470,21 @@ func TestWhatCameDueSecondsAgoIsNotMissed(t *testing.T) {
 		k.wantStory(sch, "01:00 skipped skipped_missed", "02:00 skipped skipped_missed", "03:00 skipped skipped_missed", "04:00 success", "05:00 pending")
 	})
 }
+
+// the policy goes before what overlap would do with several slots that came due
+// within the last minute: all of them run, or the latest one does.
+func TestMissedWithinTheLastMinuteRunsByPolicy(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		make := func(name, policy string) schedulestore.Schedule {
+			in := ask(name, "")
+			in.Cron, in.Interval, in.Missed = "", "20s", &client.Missed{Policy: policy}
+			return k.create(in)
+		}
+		last, all := make("last", "last"), make("all", "all")
+		k.restart(2*time.Minute + 5*time.Second)
+		k.pass(time.Second)
+		const gone = "skipped skipped_missed"
+		k.wantStory(last, "00:00 "+gone, "00:00 "+gone, "00:01 "+gone, "00:01 "+gone, "00:01 "+gone, "00:02 success", "00:02 pending")
+		k.wantStory(all, "00:00 success", "00:00 success", "00:01 success", "00:01 success", "00:01 success", "00:02 success", "00:02 pending")
+	})
+}

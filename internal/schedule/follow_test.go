@@ -67,6 +67,7 @@ func TestFollowDecidesByPolicy(t *testing.T) {
 func TestCatchUpSortsByPolicy(t *testing.T) {
 	now := at(10).Add(10 * time.Second)
 	fresh := func(at time.Time) bool { return now.Sub(at) <= grace }
+	half := at(9).Add(30 * time.Second)
 	for _, c := range []struct {
 		name, policy       string
 		from               time.Time
@@ -78,9 +79,12 @@ func TestCatchUpSortsByPolicy(t *testing.T) {
 		{"skip keeps what is fresh", timing.Skip, time.Time{}, minutes(1, 10), minutes(1), nil, minutes(10)},
 		{"last", timing.Last, time.Time{}, minutes(1, 2, 3), minutes(1, 2), minutes(3), nil},
 		{"last, which is fresh", timing.Last, time.Time{}, minutes(1, 2, 10), minutes(1, 2), nil, minutes(10)},
+		{"last of several that are fresh", timing.Last, time.Time{}, []time.Time{at(1), half, at(10)}, []time.Time{at(1), half}, nil, minutes(10)},
 		{"last, too old", timing.Last, at(5), minutes(1, 2), minutes(1, 2), nil, nil},
 		{"last of those within", timing.Last, at(2), minutes(1, 2, 3), minutes(1, 2), minutes(3), nil},
 		{"all", timing.All, time.Time{}, minutes(1, 2, 10), nil, minutes(1, 2), minutes(10)},
+		{"all of several that are fresh", timing.All, time.Time{}, []time.Time{at(1), half, at(10)}, nil, []time.Time{at(1), half}, minutes(10)},
+		{"skip keeps all that are fresh", timing.Skip, time.Time{}, []time.Time{at(1), half, at(10)}, minutes(1), nil, []time.Time{half, at(10)}},
 		{"all within", timing.All, at(2), minutes(1, 2, 3), minutes(1), minutes(2, 3), nil},
 	} {
 		got := catchUp(c.policy, c.from, spans(c.due), fresh, maxRecorded)

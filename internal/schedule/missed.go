@@ -21,11 +21,16 @@ type sorted struct{ lost, later, fresh []span }
 
 // catchUp sorts instants that came due while nobody was there, the oldest first. It
 // is pure. from is how old one may be that runs later, most how many do so; the
-// latest of due, as many and more, are each by themselves.
+// latest of due, as many and more, are each by themselves. Of those that only waited,
+// a definition that says what runs later has only the last go on as always: the
+// others would be covered by it or cover it.
 func catchUp(policy string, from time.Time, due []span, fresh func(time.Time) bool, most int) sorted {
 	end := len(due)
 	for end > 0 && fresh(due[end-1].last) {
 		end--
+	}
+	if end < len(due) && policy != timing.Skip {
+		end = len(due) - 1
 	}
 	switch {
 	case policy == timing.Skip:
