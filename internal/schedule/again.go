@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -129,7 +130,18 @@ func (s *Service) holdForPerson(ctx context.Context, tx *store.Tx, ownerID, id s
 		return sch, schedulestore.Slot{}, err
 	}
 	slot, err := schedulestore.In(tx).HoldSlot(ctx, id, at)
+	if errors.Is(err, pawl.ErrNotFound) {
+		err = &pawl.Error{Code: pawl.CodeNotFound, Op: "hold slot", Msg: fmt.Sprintf("schedule %q has no slot at %s", sch.Name, pawl.FormatTime(at)), Hint: whichSlots(sch)}
+	}
 	return sch, slot, err
+}
+
+// whichSlots tells whoever named an instant without a slot which ones there are.
+func whichSlots(sch schedulestore.Schedule) string {
+	if sch.NextRunAt.IsZero() {
+		return "List its slots: pawl get slots " + sch.Name
+	}
+	return fmt.Sprintf("List its slots: pawl get slots %s. The next one is that of %s; leave out later ones with except.", sch.Name, pawl.FormatTime(sch.NextRunAt))
 }
 
 func slotName(sch schedulestore.Schedule, at time.Time) string {

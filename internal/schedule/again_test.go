@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -62,6 +63,14 @@ func (k *kit) skipSlot(sch schedulestore.Schedule, minute int) string {
 		_, err := k.s.SkipSlot(ctx, tx, k.owner, sch.ID, at(minute), "ada")
 		return err
 	})
+}
+
+func hintOf(err error) string {
+	var e *pawl.Error
+	if errors.As(err, &e) {
+		return e.Hint
+	}
+	return ""
 }
 
 // surface-2, 1: a command needs no grant and no billing, and has the same slots as
@@ -346,6 +355,12 @@ func TestSlotsAreRunAgainOrSkipped(t *testing.T) {
 			return err
 		}); pawl.ErrorCode(err) != pawl.CodeNotFound {
 			t.Errorf("somebody else: %v", err)
+		}
+		if err := k.db.Write(t.Context(), func(ctx context.Context, tx *store.Tx) error {
+			_, err := k.s.SkipSlot(ctx, tx, k.owner, sch.ID, at(7), "ada")
+			return err
+		}); pawl.ErrorCode(err) != pawl.CodeNotFound || !strings.Contains(hintOf(err), "The next one is that of "+pawl.FormatTime(at(2))) {
+			t.Errorf("a slot that is not the next one: %v", err)
 		}
 		for _, c := range []struct{ got, want string }{
 			{k.retrySlot(sch, 2), ReasonSlotWaits},
