@@ -64,7 +64,7 @@ const (
 	// claimTimeout leaves time for the answer.
 	claimTimeout = claimWait + answerTimeout
 	// endsAtOnce is how many ends go in one request.
-	endsAtOnce = 100
+	endsAtOnce = 500
 	// endsSize is how many bytes of results do, unless one has more.
 	endsSize = 2 << 20
 	// endsFor is how long an end is sent again that was not answered, if the lease

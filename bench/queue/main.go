@@ -3,7 +3,7 @@
 // table of ratios. A full run also writes bench/RESULTS.md, or
 // with -workers, which measures workers over HTTP, bench/WORKERS.md.
 //
-// usage: go run ./queue [-quick] [-only SCENARIO/SUBJECT] [-pg URL] [-json FILE] [-dir DIR] [-workers [-waiting N]] [-cpuprofile FILE]
+// usage: go run ./queue [-quick] [-only SCENARIO/SUBJECT] [-pg URL] [-json FILE] [-dir DIR] [-workers [-waiting N]] [-rounds N] [-cpuprofile FILE]
 package main
 
 import (
@@ -30,12 +30,13 @@ type options struct {
 
 	workers bool
 	waiting int
+	rounds  int
 	profile string
 }
 
 // full reports whether the sizes are those that the titles name, and nobody is
 // left out: only then is the file of results written.
-func (o options) full() bool { return !o.quick && o.only == "" && o.waiting == 0 }
+func (o options) full() bool { return !o.quick && o.only == "" && o.waiting == 0 && o.rounds == 0 }
 
 func main() {
 	var o options
@@ -47,6 +48,7 @@ func main() {
 	flag.StringVar(&o.serve, "serve", "", "be the queue of that `name`, for the program that started this one")
 	flag.BoolVar(&o.workers, "workers", false, "measure workers that are programs of their own, and write WORKERS.md")
 	flag.IntVar(&o.waiting, "waiting", 0, "how many `jobs` wait in the crowded lane of -workers; 0 is a million, or 50,000 with -quick")
+	flag.IntVar(&o.rounds, "rounds", 0, "how often a scenario is measured that is repeated at all; 0 is three times, or once with -quick")
 	flag.StringVar(&o.profile, "cpuprofile", "", "let each queue in Go write a profile of its processor time to this `file`; the last one stays")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -103,6 +105,9 @@ func measureAll(ctx context.Context, o options, progress io.Writer) (_ *report, 
 	}
 	if o.waiting > 0 {
 		b.size.Waiting = o.waiting
+	}
+	if o.rounds > 0 {
+		b.size.Rounds = o.rounds
 	}
 	if b.only, err = parseFilter(o.only); err != nil {
 		return nil, "", err

@@ -83,7 +83,7 @@ func TestResultsAreWrittenOnlyByAFullRun(t *testing.T) {
 	if !(options{}).full() || !(options{workers: true, json: "raw.json"}).full() {
 		t.Error("a full run is not one")
 	}
-	for _, o := range []options{{quick: true}, {only: "drain"}, {workers: true, waiting: 5}} {
+	for _, o := range []options{{quick: true}, {only: "drain"}, {workers: true, waiting: 5}, {rounds: 1}} {
 		if o.full() {
 			t.Errorf("%+v is a full run", o)
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -22,15 +23,22 @@ import (
 const pawlWorkers = "pawl-workers"
 
 func workersContenders() []contender {
-	return []contender{{
-		name: pawlWorkers, title: "Pawl's workers", store: onPostgres, pawl: true,
-		about: "a server as it comes, and two `client.Worker` of 500 jobs each that reach it over HTTP on loopback; jobs are enqueued over HTTP, too",
-		inGo:  func() subject.Subject { return &workersQueue{} },
-	}}
+	return []contender{
+		{
+			name: pawlWorkers, title: "Pawl's workers", store: onPostgres, pawl: true,
+			about: "a server as it comes, and two `client.Worker` of 500 jobs each that reach it over HTTP on loopback; jobs are enqueued over HTTP, too",
+			inGo:  func() subject.Subject { return &workersQueue{} },
+		},
+		{
+			name: pawlWorkers + "-sqlite", title: "Pawl's workers", store: onSQLite, pawl: true, about: "the same",
+			inGo: func() subject.Subject { return &workersQueue{sqlite: true} },
+		},
+	}
 }
 
 // workersQueue is a whole server, with clients that only know its address.
 type workersQueue struct {
+	sqlite bool
 	folder string
 	client *client.Client
 	pool   *pgxpool.Pool
@@ -55,6 +63,9 @@ func (q *workersQueue) Setup(ctx context.Context, cfg subject.Config) (err error
 	c := pawlserver.Default()
 	c.Addr, c.Logs, c.LogLevel, c.NoCanary = "127.0.0.1:0", io.Discard, "error", true
 	c.Database, c.Data = cfg.DSN, q.folder
+	if q.sqlite {
+		c.Database = "sqlite:" + cfg.DSN
+	}
 	running, end := context.WithCancel(context.WithoutCancel(ctx))
 	ready := make(chan pawlserver.Started, 1)
 	q.ended, q.end = make(chan error, 1), end
@@ -76,7 +87,9 @@ func (q *workersQueue) Setup(ctx context.Context, cfg subject.Config) (err error
 	if _, err := q.client.Put(ctx, client.TaskPath(workersTask), client.TaskRequest{ConcurrencyPerLane: cfg.PerLane}); err != nil {
 		return err
 	}
-	q.pool, err = pgxpool.New(ctx, cfg.DSN) // only to ask what is left
+	if !q.sqlite {
+		q.pool, err = pgxpool.New(ctx, cfg.DSN) // only to ask what is left
+	}
 	return err
 }
 
@@ -128,6 +141,14 @@ func (q *workersQueue) Start(ctx context.Context, handle func(seq int)) error {
 }
 
 func (q *workersQueue) Finished(ctx context.Context) (bool, error) {
+	if q.sqlite { // the file is the server's
+		for _, state := range []string{"pending", "running"} {
+			if left, _, err := q.client.List(ctx, client.JobsPath, url.Values{"task": {workersTask}, "state": {state}}, 1); err != nil || len(left) > 0 {
+				return false, err
+			}
+		}
+		return true, nil
+	}
 	var open bool
 	err := q.pool.QueryRow(ctx, `select exists (select 1 from jobs where task = $1 and state in (2, 3))`, workersTask).Scan(&open)
 	return !open, err

@@ -88,14 +88,12 @@ func (q *Queue) committed(jobs []store.Job, moment uint64) {
 		q.observe(Event{What: "enqueued", Job: j, At: now})
 	}
 	var foreign []store.Job
-	var served []string
 	q.board.mu.Lock()
 	gone, known := q.board.past.since(moment, jobs)
 	for _, j := range jobs {
 		rev, ended := gone[j.ID]
 		switch {
-		case j.Served():
-			served = append(served, j.Task)
+		case j.Served(): // tellCommitted does
 		case q.board.owned[j.Bucket] == nil:
 			foreign = append(foreign, j)
 		case !known:
@@ -106,7 +104,7 @@ func (q *Queue) committed(jobs []store.Job, moment uint64) {
 	}
 	q.board.mu.Unlock()
 	q.hints.due(foreign)
-	q.TellServed(served...)
+	q.tellCommitted(jobs, now)
 }
 
 // doubtWaits are when rows are looked for of which nobody knows whether they were
@@ -140,11 +138,9 @@ func (q *Queue) lookFor(jobs []store.Job) {
 	now := time.Now()
 	var foreign []store.Job
 	q.board.mu.Lock()
-	var served []string
 	for _, j := range jobs {
 		switch {
-		case j.Served():
-			served = append(served, j.Task)
+		case j.Served(): // tellCommitted does
 		case q.board.owned[j.Bucket] == nil:
 			foreign = append(foreign, j)
 		default:
@@ -153,7 +149,7 @@ func (q *Queue) lookFor(jobs []store.Job) {
 	}
 	q.board.mu.Unlock()
 	q.hints.due(foreign)
-	q.TellServed(served...)
+	q.tellCommitted(jobs, now)
 }
 
 // enqueuer lets concurrent callers share transactions on PostgreSQL, where

@@ -136,8 +136,8 @@ func TestHintsAreSaidOnceAndTheEarliestIsKept(t *testing.T) {
 	h := newHints(nil)
 	h.when[[2]int{1, 0}], h.when[[2]int{2, 0}], h.stop, h.news = now, now, []int64{7}, true
 	first := h.drain()
-	if left := h.drain(); len(left.messages()) != 0 {
-		t.Errorf("it is said twice: %q", left.messages())
+	if left := h.drain(); len(left.messages("me")) != 0 {
+		t.Errorf("it is said twice: %q", left.messages("me"))
 	}
 	h.when[[2]int{1, 0}], h.when[[2]int{2, 0}], h.when[[2]int{3, 0}] = now.Add(time.Second), now.Add(-time.Second), now
 	h.keep(first)

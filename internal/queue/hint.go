@@ -77,14 +77,12 @@ func (h *hints) cancelled(id int64) {
 	h.nudge()
 }
 
-func (h *hints) served(tasks []string) {
+func (h *hints) served(task string) {
 	if !h.q.db.Shared() {
 		return
 	}
 	h.mu.Lock()
-	for _, name := range tasks {
-		h.task[name] = true
-	}
+	h.task[task] = true
 	h.mu.Unlock()
 	h.nudge()
 }
@@ -127,7 +125,7 @@ func (h *hints) run(ctx context.Context) {
 		case <-h.wake:
 		}
 		said := h.drain()
-		for _, m := range said.messages() {
+		for _, m := range said.messages(h.q.Node().ID) {
 			err := p.run(ctx, func(ctx context.Context) error { return h.q.db.Notify(ctx, channel, m) })
 			if err == nil {
 				continue
@@ -182,10 +180,22 @@ const (
 	msgDoor = "q\n"
 )
 
-// messages puts what is to be said into words.
-func (s said) messages() []string {
+// messages puts what is to be said into words. Those about tasks say who tells: the
+// workers of that node know.
+func (s said) messages(from string) []string {
 	var out []string
 	var m strings.Builder
+	for name := range s.task {
+		if line := "t " + name + "\n"; m.Len() == 0 || m.Len()+len(line) > maxMessage {
+			if m.Len() > 0 {
+				out = append(out, m.String())
+			}
+			m.Reset()
+			m.WriteString("f " + from + "\n" + line)
+		} else {
+			m.WriteString(line)
+		}
+	}
 	add := func(line string) {
 		if m.Len()+len(line) > maxMessage {
 			out = append(out, m.String())
@@ -201,9 +211,6 @@ func (s said) messages() []string {
 	}
 	for _, bucket := range slices.Compact(slices.Sorted(slices.Values(s.look))) {
 		add(fmt.Sprintf("l %d\n", bucket))
-	}
-	for name := range s.task {
-		add("t " + name + "\n")
 	}
 	if s.news {
 		add(msgChanged)
@@ -263,9 +270,10 @@ func (q *Queue) hear(message string) {
 	if strings.HasSuffix(message, msgDoor) {
 		q.keeper.woken(now)
 	}
+	own := strings.HasPrefix(message, "f "+q.Node().ID+"\n")
 	for line := range strings.Lines(message) {
-		if task, ok := strings.CutPrefix(line, "t "); ok {
-			q.cfg.Served(strings.TrimSuffix(task, "\n"))
+		if task, ok := strings.CutPrefix(line, "t "); ok && !own {
+			q.cfg.Served(strings.TrimSuffix(task, "\n"), Chance{})
 		}
 	}
 	q.board.mu.Lock()

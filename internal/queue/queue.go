@@ -45,7 +45,7 @@ type Config struct {
 
 	// Served is told that a task which programs of users serve may have something
 	// for them; nil is not. It must not block.
-	Served func(task string)
+	Served func(task string, c Chance)
 
 	// Metrics counts; nil does not.
 	Metrics *Metrics
@@ -114,7 +114,7 @@ func New(cfg Config) (*Queue, error) {
 		cfg.Observe = func(Event) {}
 	}
 	if cfg.Served == nil {
-		cfg.Served = func(string) {}
+		cfg.Served = func(string, Chance) {}
 	}
 	if cfg.Renamed == nil {
 		cfg.Renamed = func(string) {}

@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"slices"
 	"time"
 
 	"github.com/pawlrun/pawl/internal/store"
@@ -11,17 +10,51 @@ import (
 // package worker: this node neither fetches nor runs it. It passes on what
 // happens to such jobs, as to its own.
 
+// Chance says why there may be something for the workers of a task. The zero one says
+// nothing: anything may have changed.
+type Chance struct {
+	At    time.Time // when; an instant to come is that of a job that waits for it
+	Freed bool      // a lane has room again, which is of use only if jobs waited for it
+}
+
 // TellServed tells workers that wait, here and at other nodes, that there may be
 // something for them.
-func (q *Queue) TellServed(tasks ...string) {
-	if len(tasks) == 0 {
-		return
+func (q *Queue) TellServed(task string, c Chance) {
+	q.cfg.Served(task, c)
+	q.hints.served(task)
+}
+
+// tellCommitted tells workers of new jobs.
+func (q *Queue) tellCommitted(jobs []store.Job, now time.Time) {
+	type chances struct {
+		due  bool
+		next time.Time
 	}
-	tasks = slices.Compact(slices.Sorted(slices.Values(tasks)))
-	for _, name := range tasks {
-		q.cfg.Served(name)
+	var tasks map[string]chances
+	for _, j := range jobs {
+		if !j.Served() {
+			continue
+		}
+		if tasks == nil {
+			tasks = map[string]chances{}
+		}
+		c := tasks[j.Task]
+		switch {
+		case !j.RunAt.After(now):
+			c.due = true
+		case c.next.IsZero() || j.RunAt.Before(c.next):
+			c.next = j.RunAt
+		}
+		tasks[j.Task] = c
 	}
-	q.hints.served(tasks)
+	for task, c := range tasks {
+		if c.due {
+			q.TellServed(task, Chance{At: now})
+		}
+		if !c.next.IsZero() {
+			q.TellServed(task, Chance{At: c.next})
+		}
+	}
 }
 
 // ServedStarted tells that a worker has a job in hand.

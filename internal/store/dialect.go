@@ -73,6 +73,14 @@ type dialect interface {
 	dueServed(ctx context.Context, tx *Tx, task string, of []Lane, byLane bool, limit int, now time.Time) ([]dueJob, error)
 	nextServed(ctx context.Context, tx *Tx, task string, owners []Lane, after time.Time) (time.Time, error)
 
+	// leaseServed puts jobs into the hands of workers: rows are leaseColumns. It
+	// returns those that it found as they were seen.
+	leaseServed(ctx context.Context, tx *Tx, until time.Time, rows [][]any) ([]Job, error)
+	// completeServed ends leases of jobs that were done, and returns them, with the
+	// jobs that it removed: all but those that became something else meanwhile.
+	// There are no leases, not even none, if it does nothing of that at once.
+	completeServed(ctx context.Context, tx *Tx, e Ends) (leases []held, gone map[int64]Job, err error)
+
 	// beat raises a node's heartbeat and reads the view of the cluster.
 	beat(ctx context.Context, db *DB, n Node, now time.Time) (v View, alive bool, err error)
 }

@@ -306,3 +306,52 @@ func (postgres) nextServed(ctx context.Context, tx *Tx, task string, of []Lane, 
 		select run_at from jobs where task = $1 and state = 2 and owner = o.whose and priority = p.level and run_at > $3 order by run_at limit 1) n`, task, owners, Millis(after)).Scan(&at)
 	return FromNullMillis(at), err
 }
+
+// leaseServed is one statement, because claims of a task come one after the other.
+func (postgres) leaseServed(ctx context.Context, tx *Tx, until time.Time, rows [][]any) ([]Job, error) {
+	table, args := tx.Rowset([]any{Millis(tx.Now), Millis(until)}, leaseColumns, rows)
+	return scanJobs(tx.Query(ctx, `with u as (`+leaseJobs+table+leasedRows+`j.*, v.who, v.sign),
+		i as (`+putLeases+`select id, task, owner, lane, rev, sign, who, $1, $2 from u)
+		select `+jobColumns+` from u`, args...))
+}
+
+// completeServed is one statement: that saves reading and locking the jobs before they
+// are deleted, and sending them back as what is to be kept of them.
+func (postgres) completeServed(ctx context.Context, tx *Tx, e Ends) ([]held, map[int64]Job, error) {
+	rows := make([][]any, len(e.List))
+	for i, end := range e.List {
+		rows[i] = []any{end.ID, end.Token, end.resultOf()}
+	}
+	table, args := tx.Rowset([]any{e.Task, e.Owner, Millis(tx.Now), Millis(tx.Now.Add(e.Keep))}, "job bigint, sign text, what text", rows)
+	found, err := tx.Query(ctx, `with l as (
+			delete from job_leases l using `+table+` where l.job_id = v.job and l.token = v.sign and `+leaseOf+`
+			returning l.job_id, l.rev, l.started_at, l.worker, v.sign, v.what),
+		j as (delete from jobs j using l where j.id = l.job_id and j.rev = l.rev and (j.kept_at is null or j.kept_at < l.started_at)
+			returning j.*, l.started_at as began, l.worker, l.sign, l.what),
+		h as (insert into job_history (id, task, owner, lane, key, state, run_at, started_at, finished_at, attempt, error, node)
+			select id, task, owner, lane, key, 'succeeded', run_at, began, $3, attempt + 1, null, worker from j`+recordConflict+`),
+		r as (insert into job_results (job_id, token, result, keep_until) select id, sign, what, $4 from j`+resultConflict+`)
+		select `+slimColumns+`, began, worker, true from j
+		union all select job_id, rev, 0, 0, 0, 0, 0, '', '', null, null, '', 0, null, null, started_at, worker, false from l`, args...)
+	if err != nil {
+		return nil, nil, fmt.Errorf("complete jobs: %w", err)
+	}
+	defer found.Close()
+	leases, gone := []held{}, map[int64]Job{}
+	var h held
+	var done bool
+	scan := newJobScan(&h.started, &h.worker, &done)
+	for found.Next() {
+		var j Job
+		if err := scan.into(found, &j); err != nil {
+			return nil, nil, fmt.Errorf("complete jobs: %w", err)
+		}
+		if done {
+			gone[j.ID] = j
+			continue
+		}
+		h.id, h.rev = j.ID, j.Rev
+		leases = append(leases, h)
+	}
+	return leases, gone, found.Err()
+}

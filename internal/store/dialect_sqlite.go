@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -241,4 +242,25 @@ func (sqliteDB) nextServed(ctx context.Context, tx *Tx, task string, of []Lane, 
 		}
 	}
 	return first, nil
+}
+
+func (sqliteDB) leaseServed(ctx context.Context, tx *Tx, until time.Time, rows [][]any) ([]Job, error) {
+	table, args := tx.Rowset([]any{Millis(tx.Now)}, leaseColumns, rows)
+	jobs, err := scanJobs(tx.Query(ctx, leaseJobs+table+leasedRows+jobColumns, args...))
+	if err != nil || len(jobs) == 0 {
+		return nil, err
+	}
+	taken := make(map[int64]bool, len(jobs))
+	for _, j := range jobs {
+		taken[j.ID] = true
+	}
+	rows = slices.DeleteFunc(slices.Clone(rows), func(row []any) bool { return !taken[row[0].(int64)] })
+	table, args = tx.Rowset([]any{Millis(tx.Now), Millis(until)}, leaseColumns, rows)
+	_, err = tx.Exec(ctx, putLeases+`select j.id, j.task, j.owner, j.lane, j.rev, v.sign, v.who, $1, $2 from `+table+` join jobs j on j.id = v.job where true`, args...)
+	return jobs, err
+}
+
+// completeServed leaves it to statements of their own, which cost nothing here.
+func (sqliteDB) completeServed(context.Context, *Tx, Ends) ([]held, map[int64]Job, error) {
+	return nil, nil, nil
 }

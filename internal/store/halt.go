@@ -49,8 +49,19 @@ func scanHalt(row Scanner) (h Halt, err error) {
 
 // LatestHalt reads the last halt; the zero one if there never was any.
 func (tx *Tx) LatestHalt(ctx context.Context) (Halt, error) {
-	return tx.oneHalt(ctx, `select `+haltColumns+` from halts order by id desc limit 1`)
+	return tx.oneHalt(ctx, latestHalt)
 }
+
+// AskHalted tells, with the answer to the next statement, whether nothing may start.
+func (tx *Tx) AskHalted(ctx context.Context, halted *bool) error {
+	return tx.Ask(ctx, func(rows Rows, err error) error {
+		list, err := ScanAll(rows, err, "read halt", scanHalt)
+		*halted = len(list) > 0 && list[0].Active()
+		return err
+	}, latestHalt)
+}
+
+const latestHalt = `select ` + haltColumns + ` from halts order by id desc limit 1`
 
 // HaltAt reads the halt that was in force at an instant; the zero one if none was.
 func (tx *Tx) HaltAt(ctx context.Context, at time.Time) (Halt, error) {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
@@ -71,21 +72,15 @@ func (tx *Tx) EndJobs(ctx context.Context, e Ends) ([]Ended, error) {
 	if len(e.List) == 0 {
 		return nil, nil
 	}
-	rows := make([][]any, len(e.List))
-	for i, end := range e.List {
-		rows[i] = []any{end.ID, end.Token}
-	}
-	table, args := tx.Rowset([]any{e.Task, e.Owner}, "job bigint, sign text", rows)
-	found, err := tx.Query(ctx, `delete from job_leases where task = $1 and owner = coalesce($2, owner)
-		and (job_id, token) in (select v.job, v.sign from `+table+`) returning `+heldColumns, args...)
-	leases, err := ScanAll(found, err, "end leases", scanHeld)
+	leases, gone, err := tx.endLeases(ctx, e)
 	if err != nil {
 		return nil, err
 	}
-	jobs, err := tx.leasedJobs(ctx, leases)
+	jobs, err := tx.leasedJobs(ctx, slices.DeleteFunc(slices.Clone(leases), func(h held) bool { _, was := gone[h.id]; return was }))
 	if err != nil {
 		return nil, err
 	}
+	maps.Copy(jobs, gone)
 	byID := make(map[int64]held, len(leases))
 	for _, h := range leases {
 		byID[h.id] = h
@@ -107,6 +102,9 @@ func (tx *Tx) EndJobs(ctx context.Context, e Ends) ([]Ended, error) {
 		}
 		f := tx.verdictOf(e, end, h, j)
 		out[i].Finished = f
+		if _, was := gone[end.ID]; was {
+			continue
+		}
 		if f.Verdict == Done {
 			done, results[end.ID] = append(done, f), end
 			continue
@@ -120,6 +118,33 @@ func (tx *Tx) EndJobs(ctx context.Context, e Ends) ([]Ended, error) {
 	}
 	return out, tx.recognise(ctx, e, unknown, out)
 }
+
+// endLeases deletes leases, and returns them. Jobs that were removed on the way, with
+// their outcomes kept, are in gone.
+func (tx *Tx) endLeases(ctx context.Context, e Ends) (leases []held, gone map[int64]Job, err error) {
+	if !slices.ContainsFunc(e.List, func(end Ending) bool { return end.Verdict != Done }) {
+		leases, gone, err = tx.db.dialect.completeServed(ctx, tx, e)
+		if err != nil || leases != nil {
+			return leases, gone, err
+		}
+	}
+	rows := make([][]any, len(e.List))
+	for i, end := range e.List {
+		rows[i] = []any{end.ID, end.Token}
+	}
+	table, args := tx.Rowset([]any{e.Task, e.Owner}, "job bigint, sign text", rows)
+	found, err := tx.Query(ctx, `delete from job_leases as l where `+leaseOf+` and (job_id, token) in (select v.job, v.sign from `+table+`) returning `+heldColumns, args...)
+	leases, err = ScanAll(found, err, "end leases", scanHeld)
+	return leases, nil, err
+}
+
+// leaseOf is said so that PostgreSQL, which may know nothing of the leases, takes
+// the index of their ids and not that of their task: with that one it would compare all
+// leases with all that is wanted.
+const leaseOf = `case when l.task = $1 and l.owner = coalesce($2, l.owner) then true else false end`
+
+// resultOf is a result as it is stored.
+func (end Ending) resultOf() *string { return NullText(string(end.Result)) }
 
 // leasedJobs reads the jobs of leases, and keeps others from changing them.
 func (tx *Tx) leasedJobs(ctx context.Context, leases []held) (map[int64]Job, error) {
@@ -167,11 +192,7 @@ func (tx *Tx) completeLeased(ctx context.Context, e Ends, done []*Finished, leas
 		j := f.Job
 		ran[i] = []any{j.ID, j.Rev}
 		history[i] = []any{j.ID, j.Task, j.Owner, NullText(j.Lane), NullText(j.Key), Millis(j.RunAt), Millis(f.StartedAt), int64(j.Attempt + 1), leases[j.ID].worker}
-		var result *string
-		if r := results[j.ID].Result; len(r) > 0 {
-			result = NullText(string(r))
-		}
-		kept[i] = []any{j.ID, results[j.ID].Token, result, until}
+		kept[i] = []any{j.ID, results[j.ID].Token, results[j.ID].resultOf(), until}
 	}
 	table, args := tx.Rowset(nil, "job bigint, seen bigint", ran)
 	rows, err := tx.Query(ctx, `delete from jobs where (id, rev) in (select v.job, v.seen from `+table+`) and (kept_at is null or kept_at < started_at) returning id`, args...)
@@ -180,8 +201,9 @@ func (tx *Tx) completeLeased(ctx context.Context, e Ends, done []*Finished, leas
 		return err
 	}
 	if len(gone) < len(done) { // others were put in their place
+		was := setOf(gone)
 		for _, f := range done {
-			if slices.Contains(gone, f.Job.ID) {
+			if was[f.Job.ID] {
 				continue
 			}
 			if err := tx.deleteRan(ctx, *f); err != nil {
@@ -195,12 +217,13 @@ func (tx *Tx) completeLeased(ctx context.Context, e Ends, done []*Finished, leas
 		return fmt.Errorf("record jobs: %w", err)
 	}
 	table, args = tx.Rowset(nil, "job bigint, sign text, what text, until_ bigint", kept)
-	if _, err := tx.Exec(ctx, `insert into job_results (job_id, token, result, keep_until) select v.job, v.sign, v.what, v.until_ from `+table+` where true
-		on conflict (job_id) do update set token = excluded.token, result = excluded.result, keep_until = excluded.keep_until`, args...); err != nil {
+	if _, err := tx.Exec(ctx, `insert into job_results (job_id, token, result, keep_until) select v.job, v.sign, v.what, v.until_ from `+table+` where true`+resultConflict, args...); err != nil {
 		return fmt.Errorf("keep results: %w", err)
 	}
 	return nil
 }
+
+const resultConflict = ` on conflict (job_id) do update set token = excluded.token, result = excluded.result, keep_until = excluded.keep_until`
 
 // recognise finds those among endings without a lease that were written before:
 // the answer may have been lost.
@@ -215,13 +238,22 @@ func (tx *Tx) recognise(ctx context.Context, e Ends, unknown []int, out []Ended)
 	table, args := tx.Rowset([]any{e.Task, e.Owner}, "job bigint, sign text", rows)
 	found, err := tx.Query(ctx, `select r.job_id from `+table+` join job_results r on r.job_id = v.job and r.token = v.sign
 		join job_history h on h.id = r.job_id and h.task = $1 and h.owner = coalesce($2, h.owner)`, args...)
-	known, err := ScanAll(found, err, "find results", ScanID)
+	ids, err := ScanAll(found, err, "find results", ScanID)
+	known := setOf(ids)
 	for _, k := range unknown {
-		if e.List[k].Verdict != Done || !slices.Contains(known, e.List[k].ID) {
+		if e.List[k].Verdict != Done || !known[e.List[k].ID] {
 			out[k].Code = LeaseLost
 		}
 	}
 	return err
+}
+
+func setOf(ids []int64) map[int64]bool {
+	out := make(map[int64]bool, len(ids))
+	for _, id := range ids {
+		out[id] = true
+	}
+	return out
 }
 
 // Signed names a lease.
@@ -240,8 +272,7 @@ func (tx *Tx) ExtendLeases(ctx context.Context, task string, owner *string, list
 		rows[i] = []any{s.ID, s.Token}
 	}
 	table, args := tx.Rowset([]any{task, owner, Millis(until)}, "job bigint, sign text", rows)
-	found, err := tx.Query(ctx, `update job_leases set lease_until = $3 where task = $1 and owner = coalesce($2, owner)
-		and (job_id, token) in (select v.job, v.sign from `+table+`) returning job_id`, args...)
+	found, err := tx.Query(ctx, `update job_leases as l set lease_until = $3 where `+leaseOf+` and (job_id, token) in (select v.job, v.sign from `+table+`) returning job_id`, args...)
 	mine, err := ScanAll(found, err, "extend leases", ScanID)
 	if err != nil {
 		return nil, err
@@ -250,11 +281,12 @@ func (tx *Tx) ExtendLeases(ctx context.Context, task string, owner *string, list
 	found, err = tx.Query(ctx, `select j.id from `+table+` join jobs j on j.id = v.job`, args...)
 	there, err := ScanAll(found, err, "find jobs", ScanID)
 	out := make([]Ended, len(list))
+	held, present := setOf(mine), setOf(there)
 	for i, s := range list {
 		switch {
-		case !slices.Contains(mine, s.ID):
+		case !held[s.ID]:
 			out[i].Code = LeaseLost
-		case !slices.Contains(there, s.ID):
+		case !present[s.ID]:
 			out[i].Code = LeaseCancelled
 		}
 	}

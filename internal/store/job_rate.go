@@ -56,7 +56,7 @@ func (tx *Tx) allowance(ctx context.Context, c Claim, lanes []Lane) (map[Lane]in
 }
 
 // limitByRate lowers how many jobs of each lane, and in all, may be taken.
-func (tx *Tx) limitByRate(ctx context.Context, c *Claim, free map[Lane]int) error {
+func (tx *Tx) limitByRate(ctx context.Context, c Claim, limit int, free map[Lane]int) (int, error) {
 	lanes := []Lane{{}}
 	if c.Rate.PerLane {
 		lanes = nil
@@ -64,18 +64,17 @@ func (tx *Tx) limitByRate(ctx context.Context, c *Claim, free map[Lane]int) erro
 			lanes = append(lanes, l)
 		}
 	}
-	left, err := tx.allowance(ctx, *c, lanes)
+	left, err := tx.allowance(ctx, c, lanes)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if !c.Rate.PerLane {
-		c.Limit = min(c.Limit, left[Lane{}])
-		return nil
+		return min(limit, left[Lane{}]), nil
 	}
 	for l := range free {
 		free[l] = min(free[l], left[l])
 	}
-	return nil
+	return limit, nil
 }
 
 // countStarts notes what was handed out.

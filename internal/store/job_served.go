@@ -27,15 +27,20 @@ func (j *Job) Served() bool { return j.Bucket < 0 }
 // Claim asks for jobs of a task that a program of a user serves.
 type Claim struct {
 	Task    string
-	Owner   *string // whose jobs; nil is everybody's
-	Worker  string
-	Limit   int
+	Owner   *string       // whose jobs; nil is everybody's
+	Hands   []Hand        // who gets them, one after the other
 	PerLane int           // how many jobs of a lane are in hand at once
-	Lease   time.Duration // how long the worker has them
+	Lease   time.Duration // how long a worker has them
 	After   Lane          // the lane that was served last: the others come first
 	Token   func() string
 	Rate    *Rate  // nil: as fast as workers are
 	Batch   *Batch // nil: as soon as there is one
+}
+
+// Hand is a worker with room for jobs.
+type Hand struct {
+	Worker string
+	Limit  int // 0 is a batch, or one
 }
 
 // Batch makes jobs wait for each other: a claim gets none until there are so many, or
@@ -48,8 +53,17 @@ type Batch struct {
 // Claimed is a job in the hands of a worker.
 type Claimed struct {
 	Job
+	Hand  int // whose it is: the place in Claim.Hands
 	Token string
 	Until time.Time
+}
+
+// Found is what a claim found.
+type Found struct {
+	Jobs []Claimed
+	Turn Lane // with which to go on
+	More bool // there may be due jobs that it had no time to look at, or no room for
+	Left bool // there are due jobs that it did not take
 }
 
 const (
@@ -62,37 +76,85 @@ const (
 	claimRoom = 64
 )
 
-// ClaimJobs gives due jobs into the hands of a worker, and returns the lane with
-// which to go on. Lanes take turns: each gives one job before any gives a second,
-// so that none waits for another that is long. Of a lane, jobs are taken by
-// priority, time and age. More says that there may be due jobs which it had no
-// time to look at.
+// ClaimJobs gives due jobs into the hands of workers. Lanes take turns: each gives
+// one job before any gives a second, so that none waits for another that is long. Of
+// a lane, jobs are taken by priority, time and age.
 //
 // The caller holds the task, so that claims of it come one after the other: what
 // is in hand for a lane does not grow meanwhile.
-func (tx *Tx) ClaimJobs(ctx context.Context, c Claim) (taken []Claimed, turn Lane, more bool, err error) {
-	due, turn, more, err := tx.dueServed(ctx, c)
-	if err != nil || len(due) == 0 {
-		return nil, turn, more, err
+func (tx *Tx) ClaimJobs(ctx context.Context, c Claim) (Found, error) {
+	tries, room := c.tries(), 0
+	for _, places := range tries {
+		room = max(room, roomOf(places))
 	}
-	free := freeLanes(due, c.PerLane)
-	if c.Rate != nil {
-		if err := tx.limitByRate(ctx, &c, free); err != nil {
-			return nil, turn, more, err
+	due, turn, more, err := tx.dueServed(ctx, c, room)
+	found := Found{Turn: turn, More: more, Left: more || len(due) > 0}
+	if err != nil || len(due) == 0 {
+		return found, err
+	}
+	for _, places := range tries {
+		if found, err = tx.claimFor(ctx, c, places, due, found); err != nil || len(found.Jobs) > 0 {
+			break
 		}
 	}
-	picked := takeTurns(due, free, c.After, c.Limit)
-	if c.Batch.holds(picked, c.Limit, tx.Now) {
-		return nil, c.After, false, nil
+	return found, err
+}
+
+// claimFor takes jobs for some of the hands.
+func (tx *Tx) claimFor(ctx context.Context, c Claim, places []place, due []dueJob, found Found) (Found, error) {
+	limit, free := roomOf(places), freeLanes(due, c.PerLane)
+	if c.Rate != nil {
+		var err error
+		if limit, err = tx.limitByRate(ctx, c, limit, free); err != nil {
+			return found, err
+		}
 	}
-	if len(picked) > 0 && len(picked) == c.Limit {
-		turn, more = picked[len(picked)-1].lane, true
+	picked := takeTurns(slices.Clone(due), free, c.After, limit)
+	if c.Batch.holds(picked, limit, tx.Now) {
+		return Found{Turn: c.After, Left: true}, nil
 	}
-	taken, err = tx.lease(ctx, c, picked)
-	if err == nil && c.Rate != nil && len(taken) > 0 {
-		err = tx.countStarts(ctx, c, taken)
+	if len(picked) > 0 && len(picked) == limit {
+		found.Turn, found.More = picked[len(picked)-1].lane, true
 	}
-	return taken, turn, more && (c.Rate == nil || len(taken) > 0), err
+	found.Left = found.More || len(picked) < len(due)
+	var err error
+	if found.Jobs, err = tx.lease(ctx, c, places, picked); err != nil {
+		return found, err
+	}
+	if c.Rate != nil && len(found.Jobs) > 0 {
+		err = tx.countStarts(ctx, c, found.Jobs)
+	}
+	found.More = found.More && (c.Rate == nil || len(found.Jobs) > 0)
+	return found, err
+}
+
+// place is a hand with room for so many jobs.
+type place struct{ hand, room int }
+
+func roomOf(places []place) (n int) {
+	for _, p := range places {
+		n += p.room
+	}
+	return n
+}
+
+// tries are the hands for which jobs are looked for together. Each that wants a batch
+// gets one of its own: if one gets none, only one with less room may.
+func (c Claim) tries() (out [][]place) {
+	if c.Batch == nil {
+		all := make([]place, len(c.Hands))
+		for i, h := range c.Hands {
+			all[i] = place{i, max(1, h.Limit)}
+		}
+		return [][]place{all}
+	}
+	least := c.Batch.Size + 1
+	for i, h := range c.Hands {
+		if room := max(1, min(cmp.Or(h.Limit, c.Batch.Size), c.Batch.Size)); room < least {
+			least, out = room, append(out, []place{{i, room}})
+		}
+	}
+	return out
 }
 
 // until is when jobs need not wait for others any more.
@@ -129,13 +191,13 @@ func scanDue(row Scanner) (d dueJob, err error) {
 
 // dueServed reads jobs that are due: the oldest ones of each owner, and if these
 // are not all, the first ones of the next lanes.
-func (tx *Tx) dueServed(ctx context.Context, c Claim) (due []dueJob, turn Lane, more bool, err error) {
+func (tx *Tx) dueServed(ctx context.Context, c Claim, limit int) (due []dueJob, turn Lane, more bool, err error) {
 	turn = c.After
 	owners, err := tx.servedOwners(ctx, c)
 	if err != nil || len(owners) == 0 {
 		return nil, turn, false, err
 	}
-	room := c.Limit + claimRoom
+	room := limit + claimRoom
 	if due, err = tx.db.dialect.dueServed(ctx, tx, c.Task, owners, false, room, tx.Now); err != nil {
 		return nil, turn, false, fmt.Errorf("find due jobs: %w", err)
 	}
@@ -152,7 +214,7 @@ func (tx *Tx) dueServed(ctx context.Context, c Claim) (due []dueJob, turn Lane, 
 		return due, turn, more, err
 	}
 	turn = lanes[len(lanes)-1]
-	each := max(1, min(c.PerLane, (c.Limit+len(lanes)-1)/len(lanes)))
+	each := max(1, min(c.PerLane, (limit+len(lanes)-1)/len(lanes)))
 	heads, err := tx.db.dialect.dueServed(ctx, tx, c.Task, lanes, true, each, tx.Now)
 	if err != nil {
 		return nil, turn, more, fmt.Errorf("find due jobs of lanes: %w", err)
@@ -175,27 +237,26 @@ func (tx *Tx) servedOwners(ctx context.Context, c Claim) ([]Lane, error) {
 	if c.Owner != nil {
 		return []Lane{{Owner: *c.Owner}}, nil
 	}
-	var out []Lane
-	for _, from := range []string{c.After.Owner, ""} {
-		rows, err := tx.Query(ctx, `with recursive w(n, owner) as (
-			select 1, (select min(owner) from jobs where task = $1 and state = 2 and owner >= $2)
+	walk := func(name, from string) string {
+		return name + `(n, owner) as (
+			select 1, (select min(owner) from jobs where task = $1 and state = 2` + from + `)
 			union all
-			select w.n + 1, (select min(j.owner) from jobs j where j.task = $1 and j.state = 2 and j.owner > w.owner) from w where w.owner is not null and w.n < $3
-		) select owner from w where owner is not null`, c.Task, from, claimOwners)
-		names, err := ScanAll(rows, err, "find owners of due jobs", ScanText)
-		if err != nil {
-			return nil, err
-		}
-		for _, name := range names {
-			if l := (Lane{Owner: name}); len(out) < claimOwners && !slices.Contains(out, l) {
-				out = append(out, l)
-			}
-		}
-		if from == "" || len(out) >= claimOwners {
-			break
-		}
+			select w.n + 1, (select min(j.owner) from jobs j where j.task = $1 and j.state = 2 and j.owner > w.owner) from ` + name + ` w where w.owner is not null and w.n < $2
+		)`
 	}
-	return out, nil
+	sql, args := `with recursive `+walk("w", "")+` select owner from w where owner is not null order by n`, []any{c.Task, claimOwners}
+	if c.After.Owner != "" { // and around to it
+		sql = `with recursive ` + walk("v", " and owner >= $3") + `, ` + walk("w", "") + `
+			select owner from (select 0 as turn, n, owner from v union all select 1, n, owner from w where owner < $3) o where owner is not null order by turn, n`
+		args = append(args, c.After.Owner)
+	}
+	rows, err := tx.Query(ctx, sql, args...)
+	names, err := ScanAll(rows, err, "find owners of due jobs", ScanText)
+	var out []Lane
+	for _, name := range names[:min(len(names), claimOwners)] {
+		out = append(out, Lane{Owner: name})
+	}
+	return out, err
 }
 
 // nextLanes lists lanes in which jobs wait, behind the one that was served last
@@ -313,35 +374,50 @@ func inTurn(picked []dueJob, lanes []Lane, waiting map[Lane][]dueJob, free map[L
 	return picked
 }
 
-// lease writes that jobs are in the hands of a worker. One that was changed
-// since it was read is left, and so is one whose earlier form is still in hand.
-func (tx *Tx) lease(ctx context.Context, c Claim, picked []dueJob) ([]Claimed, error) {
+// lease writes that jobs are in the hands of workers. One that was changed since it
+// was read is left, and so is one whose earlier form is still in hand.
+func (tx *Tx) lease(ctx context.Context, c Claim, places []place, picked []dueJob) ([]Claimed, error) {
 	if len(picked) == 0 {
 		return nil, nil
 	}
 	rows := make([][]any, len(picked))
-	place := make(map[int64]int, len(picked))
-	for i, d := range picked {
-		rows[i], place[d.id] = []any{d.id, d.rev}, i
-	}
-	table, args := tx.Rowset([]any{Millis(tx.Now), c.Worker}, "job bigint, seen bigint", rows)
-	jobs, err := scanJobs(tx.Query(ctx, `update jobs as j set state = 3, started_at = $1, node = $2 from `+table+`
-		where j.id = v.job and j.rev = v.seen and j.state = 2 and (select 1 from job_leases l where l.job_id = j.id) is null returning `+jobColumns, args...))
-	if err != nil || len(jobs) == 0 {
-		return nil, err
-	}
-	slices.SortFunc(jobs, func(a, b Job) int { return cmp.Compare(place[a.ID], place[b.ID]) })
+	taken := make(map[int64]Claimed, len(picked))
 	until := tx.Now.Add(c.Lease)
-	out, leases := make([]Claimed, len(jobs)), make([][]any, len(jobs))
-	for i, j := range jobs {
-		out[i] = Claimed{j, c.Token(), until}
-		leases[i] = []any{j.ID, j.Owner, NullText(j.Lane), j.Rev, out[i].Token}
+	at, room := 0, places[0].room
+	for i, d := range picked {
+		if room == 0 {
+			at++
+			room = places[at].room
+		}
+		room--
+		t := Claimed{Hand: places[at].hand, Token: c.Token(), Until: until}
+		rows[i], taken[d.id] = []any{d.id, d.rev, c.Hands[t.Hand].Worker, t.Token}, t
 	}
-	table, args = tx.Rowset([]any{c.Task, c.Worker, Millis(tx.Now), Millis(until)}, "id bigint, whose text, name text, rev_ bigint, sign text", leases)
-	_, err = tx.Exec(ctx, `insert into job_leases (job_id, task, owner, lane, rev, token, worker, started_at, lease_until)
-		select v.id, $1, v.whose, v.name, v.rev_, v.sign, $2, $3, $4 from `+table+` where true`, args...)
-	return out, err
+	jobs, err := tx.db.dialect.leaseServed(ctx, tx, until, rows)
+	if err != nil {
+		return nil, fmt.Errorf("lease jobs: %w", err)
+	}
+	for _, j := range jobs {
+		t := taken[j.ID]
+		t.Job = j
+		taken[j.ID] = t
+	}
+	out := make([]Claimed, 0, len(jobs))
+	for _, d := range picked { // in their order
+		if t := taken[d.id]; t.ID != 0 {
+			out = append(out, t)
+		}
+	}
+	return out, nil
 }
+
+const (
+	leaseColumns = "job bigint, seen bigint, who text, sign text"
+	// leaseJobs is followed by a set of leaseColumns and leasedRows.
+	leaseJobs  = `update jobs as j set state = 3, started_at = $1, node = v.who from `
+	leasedRows = ` where j.id = v.job and j.rev = v.seen and j.state + 0 = 2 and (select 1 from job_leases l where l.job_id = j.id) is null returning `
+	putLeases  = `insert into job_leases (job_id, task, owner, lane, rev, token, worker, started_at, lease_until) `
+)
 
 // NextServed is the earliest instant after the present at which there may be
 // something to claim: a job comes due, or a lease ends. Zero if there is none.

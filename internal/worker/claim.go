@@ -20,6 +20,8 @@ const (
 	// claimTries is in how many steps a claim goes through what waits before it
 	// comes to rest.
 	claimTries = 16
+	// lookTimeout bounds a look: those for whom it is may wait no longer.
+	lookTimeout = 30 * time.Second
 	// takeBackAtOnce bounds what one transaction takes back.
 	takeBackAtOnce = 200
 )
@@ -35,91 +37,99 @@ type Request struct {
 
 // Claim gives due jobs into the hands of a worker. If there are none it waits.
 func (s *Service) Claim(ctx context.Context, r Request) ([]store.Claimed, error) {
-	w, err := s.enter(r)
+	l, w, err := s.enter(r)
 	if err != nil {
 		return nil, err
 	}
-	defer s.leave(w)
-	until := time.Now().Add(r.Wait)
+	timer := time.NewTimer(r.Wait)
+	defer timer.Stop()
+	over, end := timer.C, s.end
 	for {
-		got, next, err := s.tryClaim(ctx, r)
-		if err != nil {
-			return nil, err
+		select {
+		case a := <-w.answer:
+			return a.jobs, a.err
+		case <-over:
+			over = nil
+		case <-end:
+			end = nil
+		case <-ctx.Done():
 		}
-		if len(got.jobs) > 0 {
-			if got.more {
-				s.pass(w)
-			}
-			if ctx.Err() != nil { // nobody is there to hear of them
-				s.giveBack(context.WithoutCancel(ctx), r, got.jobs)
-			}
-			return got.jobs, nil
+		if ctx.Err() == nil && s.inLook(w, end == nil) { // which answers it
+			continue
 		}
-		if !s.await(ctx, w, next, until) {
-			return nil, nil
+		a, answered := s.leave(l, w)
+		if answered && ctx.Err() != nil { // nobody is there to hear of them
+			s.giveBack(context.WithoutCancel(ctx), l.of, a.jobs)
+			a = answer{}
 		}
+		return a.jobs, cmp.Or(a.err, context.Cause(ctx))
 	}
 }
 
-// claimed is what one try got.
-type claimed struct {
-	jobs []store.Claimed
-	more bool // there may be more
+// inLook reports whether somebody looks for a claim, or is going to.
+func (s *Service) inLook(w *waiter, ended bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return w.party || !w.looked && !ended
 }
 
-// tryClaim goes through what waits until it finds something, and tells when there
-// may be something otherwise.
-func (s *Service) tryClaim(ctx context.Context, r Request) (got claimed, next time.Time, err error) {
+// claimed is what a look found.
+type claimed struct {
+	jobs    []store.Claimed
+	more    bool // there may be more
+	blocked bool // there are more, which cannot be had now
+
+	asked bool      // next is known:
+	next  time.Time // the next instant at which there may be something; zero is never
+}
+
+// tryClaim goes through what waits until it finds something.
+func (s *Service) tryClaim(ctx context.Context, of group, hands []store.Hand, wantsNext bool) (got claimed, err error) {
 	for range claimTries {
-		if got, next, err = s.claimOnce(ctx, r); err != nil || len(got.jobs) > 0 || !got.more {
+		if got, err = s.claimOnce(ctx, of, hands, wantsNext); err != nil || len(got.jobs) > 0 || !got.more {
 			break
 		}
-		next = time.Now() // it has not seen everything
 	}
-	return got, next, err
+	return got, err
 }
 
 // claimOnce is one transaction: what is over is taken back, and what is due is
 // handed out.
-func (s *Service) claimOnce(ctx context.Context, r Request) (got claimed, next time.Time, err error) {
+func (s *Service) claimOnce(ctx context.Context, of group, hands []store.Hand, wantsNext bool) (got claimed, err error) {
 	var back []store.Finished
-	err = s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err = s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+		got = claimed{}
 		tx.GoByIndex()
-		t, err := workerstore.In(tx).HoldTask(ctx, r.Task)
-		if err != nil {
+		t, halted, taken, err := s.hold(ctx, tx, of.task)
+		if back = taken; err != nil || halted {
 			return err
 		}
 		d, err := definitionOf(t)
 		if err != nil {
 			return err
 		}
-		if h, err := tx.LatestHalt(ctx); err != nil || h.Active() { // nothing starts
+		c := store.Claim{Task: of.task, Hands: hands, PerLane: d.PerLane, Lease: d.Lease, After: t.Turn, Token: rand.Text, Rate: d.Rate, Batch: d.Batch}
+		if of.owner != "" {
+			c.Owner = &of.owner
+		}
+		found, err := tx.ClaimJobs(ctx, c)
+		if err != nil {
 			return err
 		}
-		if back, err = tx.TakeBack(ctx, r.Task, takeBackAtOnce); err != nil {
-			return err
-		}
-		c := store.Claim{Task: r.Task, Owner: r.Owner, Worker: r.Worker, Limit: r.Limit, PerLane: d.PerLane, Lease: d.Lease, After: t.Turn, Token: rand.Text, Rate: d.Rate, Batch: d.Batch}
-		if d.Batch != nil {
-			c.Limit = min(cmp.Or(r.Limit, d.Batch.Size), d.Batch.Size)
-		}
-		c.Limit = max(1, c.Limit)
-		var turn store.Lane
-		if got.jobs, turn, got.more, err = tx.ClaimJobs(ctx, c); err != nil {
-			return err
-		}
-		if turn != t.Turn {
-			if err := workerstore.In(tx).SetTurn(ctx, r.Task, turn); err != nil {
+		got.jobs, got.more, got.blocked = found.Jobs, found.More, found.Left
+		if wantsNext = wantsNext || d.Rate != nil || d.Batch != nil; wantsNext && !got.more {
+			got.asked = true
+			if got.next, err = tx.NextServed(ctx, c); err != nil {
 				return err
 			}
 		}
-		if len(got.jobs) == 0 {
-			next, err = tx.NextServed(ctx, c)
+		if found.Turn != t.Turn {
+			return workerstore.In(tx).SetTurn(ctx, of.task, found.Turn)
 		}
-		return err
+		return nil
 	})
 	if err != nil {
-		return claimed{}, next, err
+		return claimed{}, err
 	}
 	now := time.Now()
 	for _, f := range back {
@@ -128,21 +138,38 @@ func (s *Service) claimOnce(ctx context.Context, r Request) (got claimed, next t
 	for _, j := range got.jobs {
 		s.queue.ServedStarted(j.Job, now)
 	}
-	return got, next, nil
+	return got, nil
+}
+
+// hold begins a claim: it reads the task, whose claims come one after the other,
+// tells whether nothing may start, and takes back what is over.
+func (s *Service) hold(ctx context.Context, tx *store.Tx, task string) (t workerstore.Task, halted bool, back []store.Finished, err error) {
+	var missing error
+	if err := workerstore.In(tx).AskTask(ctx, task, &t, &missing); err != nil {
+		return t, false, nil, err
+	}
+	if err := tx.AskHalted(ctx, &halted); err != nil {
+		return t, false, nil, err
+	}
+	back, err = tx.TakeBack(ctx, task, takeBackAtOnce)
+	return t, halted, back, cmp.Or(err, missing)
 }
 
 // giveBack returns jobs that nobody was told of, without counting an attempt.
-func (s *Service) giveBack(ctx context.Context, r Request, jobs []store.Claimed) {
+func (s *Service) giveBack(ctx context.Context, of group, jobs []store.Claimed) {
+	if len(jobs) == 0 {
+		return
+	}
 	list := make([]store.Ending, len(jobs))
 	for i, j := range jobs {
 		list[i] = store.Ending{ID: j.ID, Token: j.Token, Verdict: store.Snooze}
 	}
 	err := s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		_, err := s.End(ctx, tx, r.Task, r.Owner, list)
+		_, err := s.End(ctx, tx, of.task, nil, list)
 		return err
 	})
 	if err != nil {
-		s.log.Warn("give back jobs of a worker that is gone; they come back when their leases end", "task", r.Task, "jobs", len(jobs), "err", err)
+		s.log.Warn("give back jobs of a worker that is gone; they come back when their leases end", "task", of.task, "jobs", len(jobs), "err", err)
 	}
 }
 
@@ -158,18 +185,45 @@ func (s *Service) End(ctx context.Context, tx *store.Tx, task string, owner *str
 		return nil, err
 	}
 	tx.AfterCommit(func() {
-		wake := false
 		for _, e := range out {
 			if e.Finished != nil {
 				s.queue.ServedEnded(*e.Finished)
-				wake = wake || e.Finished.Job.Lane != "" || e.Finished.Verdict != store.Done
 			}
 		}
-		if wake { // a lane is free, or a job waits again
-			s.queue.TellServed(task)
+		for _, c := range chances(out, time.Now()) {
+			s.queue.TellServed(task, c)
 		}
 	})
 	return out, nil
+}
+
+// chances are what ends leave for other claims.
+func chances(ends []store.Ended, now time.Time) (out []queue.Chance) {
+	freed, again, later := false, false, time.Time{}
+	for _, e := range ends {
+		freed = freed || e.Code == store.LeaseCancelled
+		if e.Finished == nil {
+			continue
+		}
+		freed = freed || e.Finished.Job.Lane != ""
+		switch v := e.Finished.Verdict; {
+		case v != store.Retry && v != store.Snooze:
+		case e.Finished.RunAt.After(now):
+			later = earlier(later, e.Finished.RunAt)
+		default:
+			again = true
+		}
+	}
+	switch {
+	case again:
+		out = append(out, queue.Chance{At: now})
+	case freed:
+		out = append(out, queue.Chance{At: now, Freed: true})
+	}
+	if !later.IsZero() {
+		out = append(out, queue.Chance{At: later})
+	}
+	return out
 }
 
 // Extend gives a worker more time for jobs, from now.

@@ -45,8 +45,8 @@ type Service struct {
 	limits limits
 
 	mu      sync.Mutex
-	groups  map[group][]*waiter // guarded by mu: claims that wait, in the order they came
-	waiting int                 // guarded by mu
+	lines   map[group]*line // guarded by mu, and so are the lines: claims that wait
+	waiting int             // guarded by mu
 	known   map[string]knownTask
 	end     chan struct{} // closed by Close
 	closed  bool          // guarded by mu
@@ -67,7 +67,7 @@ func New(cfg Config) *Service {
 	if cfg.limits == (limits{}) {
 		cfg.limits = defaultLimits()
 	}
-	return &Service{db: cfg.DB, log: cfg.Log, limits: cfg.limits, groups: map[group][]*waiter{}, known: map[string]knownTask{}, end: make(chan struct{})}
+	return &Service{db: cfg.DB, log: cfg.Log, limits: cfg.limits, lines: map[group]*line{}, known: map[string]knownTask{}, end: make(chan struct{})}
 }
 
 // Attach gives the service the queue, whose Served must be Wake.
@@ -120,7 +120,7 @@ func (s *Service) Declare(ctx context.Context, tx *store.Tx, name string, d Defi
 	if created {
 		action = "task.create"
 	}
-	tx.AfterCommit(func() { s.forget(name); s.queue.TellServed(name) })
+	tx.AfterCommit(func() { s.forget(name); s.queue.TellServed(name, queue.Chance{}) })
 	return t, created, tx.Audit(ctx, actor, action, "task:"+name, json.RawMessage(raw))
 }
 

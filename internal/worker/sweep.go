@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/workerstore"
 )
@@ -20,6 +21,7 @@ func (s *Service) Run(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
+		s.forgetLines()
 		if err := s.forgetStarts(ctx); err != nil && ctx.Err() == nil {
 			s.log.Warn("forget what counts no more for rates", "err", err)
 		}
@@ -54,7 +56,7 @@ func (s *Service) runOnce(ctx context.Context) (int, error) {
 		for _, f := range back {
 			s.queue.ServedEnded(f)
 		}
-		s.queue.TellServed(name)
+		s.queue.TellServed(name, queue.Chance{})
 	}
 	return n, err
 }

@@ -54,8 +54,27 @@ func (tx Tx) FindTask(ctx context.Context, name string) (Task, error) {
 // HoldTask reads a task and keeps others from changing it, and from claiming its
 // jobs, until the transaction ends.
 func (tx Tx) HoldTask(ctx context.Context, name string) (Task, error) {
-	t, err := scanTask(tx.QueryRow(ctx, `select `+taskColumns+` from worker_tasks where name = $1`+tx.ForUpdate(), name))
+	t, err := scanTask(tx.QueryRow(ctx, holdTask+tx.ForUpdate(), name))
 	return t, noTask(err, name)
+}
+
+const holdTask = `select ` + taskColumns + ` from worker_tasks where name = $1`
+
+// AskTask is HoldTask for who wants the task with the answer to the next statement.
+// missing is why there is none.
+func (tx Tx) AskTask(ctx context.Context, name string, t *Task, missing *error) error {
+	return tx.Ask(ctx, func(rows store.Rows, err error) error {
+		list, err := store.ScanAll(rows, err, "read task", scanTask)
+		switch {
+		case err != nil:
+			return err
+		case len(list) == 0:
+			*missing = noTask(store.ErrNoRow, name)
+		default:
+			*t = list[0]
+		}
+		return nil
+	}, holdTask+tx.ForUpdate(), name)
 }
 
 // PutTask makes a task, or gives the one of that name another definition. Its owner
