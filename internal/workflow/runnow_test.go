@@ -18,6 +18,7 @@ func TestRunNow(t *testing.T) {
 		behaviour{"it moves the time of each producer and of nothing else", runNowMovesTimes},
 		behaviour{"it survives a restart", runNowSurvivesRestart},
 		behaviour{"it survives a failure and holds once", runNowSurvivesFailure},
+		behaviour{"it holds once although a clock was ahead", runNowOfTomorrow},
 		behaviour{"it is refused while a run is active", runNowWhileActive},
 		behaviour{"it is refused while the workflow backs off", runNowWhileBackingOff},
 		behaviour{"it is refused while the workflow is halted", runNowWhileHalted},
@@ -103,6 +104,24 @@ func runNowSurvivesRestart(t *testing.T, k *kit) {
 			t.Errorf("%s is still asked for", p.Producer)
 		}
 	}
+}
+
+// a request that was written by a clock that was ahead is fulfilled when the
+// clock is right again, and not once more for as long as the time that it bears has
+// not come.
+func runNowOfTomorrow(t *testing.T, k *kit) {
+	w := k.deploy("tomorrow", "1", producing(map[string]string{"p": "7d"}))
+	k.work(w)
+	k.ranSince()
+	k.write(func(ctx context.Context, tx *store.Tx) error {
+		tx.Now = tx.Now.Add(24 * time.Hour)
+		return k.s.RunNow(ctx, tx, "tomorrow", "tester")
+	})
+	k.follow(w, time.Hour)
+	if n := len(k.ranSince()); n < 1 || n > 2 {
+		t.Errorf("it ran %d times", n)
+	}
+	expect(t, "request", k.schedules(w)["p"].RequestedAt, time.Time{})
 }
 
 // a run that was asked for and fails is still asked for, and fulfilled by

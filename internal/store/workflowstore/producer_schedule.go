@@ -143,9 +143,11 @@ func (tx Tx) RequestProducers(ctx context.Context, workflowID string) (int, erro
 // request for one that was there when it began. ran is the schedule that the run
 // was for and the instant that follows by it: if there is another one by now, that
 // one's time stays (X-12).
+// A request that came later stays, and is of this instant at most: one that a wrong
+// clock dated ahead would make run after run, until that time has come.
 // Without a row there is nothing to do.
 func (tx Tx) ProducerRan(ctx context.Context, ran ProducerSchedule, began time.Time) error {
-	err := tx.Post(ctx, `update producer_schedules set last_run_at = $4, updated_at = $4, requested_at = case when requested_at > $8 then requested_at else null end,
+	err := tx.Post(ctx, `update producer_schedules set last_run_at = $4, updated_at = $4, requested_at = case when requested_at <= $8 then null when requested_at > $4 then $4 else requested_at end,
 			next_run_at = case when schedule_type = $5 and schedule_value = $6 and coalesce(timezone, '') = $7 and coalesce(timing, '') = $9 then $3 else next_run_at end
 		where workflow_id = $1 and producer_name = $2`, ran.WorkflowID, ran.Producer, nextMillis(ran.NextRunAt), store.Millis(tx.Now), ran.Type, ran.Value, ran.Timezone, store.Millis(began), ran.Timing)
 	if err != nil {
