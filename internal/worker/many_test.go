@@ -19,7 +19,7 @@ func TestManyWorkersEndEachJobOnce(t *testing.T) {
 		r.declare("work", func(d *Definition) { d.MaxAttempts, d.Lease = 1000, time.Minute })
 		other := r
 		if r.db.Shared() {
-			other = newRig(t, r.db, "node-2")
+			other = newRig(t, r.db, "node-2", limits{})
 		}
 		var specs []store.JobSpec
 		for i := range jobs {
