@@ -64,7 +64,11 @@ func (l *life) runJob(ctx context.Context, q *queue.Job) error {
 	j.began = time.Now()
 	early := q.RunAt.Sub(j.began)-w.skew > 0
 	hasty := j.failed != nil && !j.failed.hurtSince(j.failedAt) && j.began.Sub(j.failedAt)+w.skew < 700*time.Millisecond // the first wait is a second, less a quarter
-	withdrawn := !j.cancelled.IsZero() && j.began.Sub(j.cancelled) > 2*time.Second && !l.hurtSince(j.began)
+	known := time.Duration(0)                                                                                            // until whoever has it in hand must know that it was cancelled
+	if w.plan.shared {
+		known = 1500 * time.Millisecond
+	}
+	withdrawn := !j.cancelled.IsZero() && j.began.Sub(j.cancelled) > known && !l.hurtSince(j.began)
 	fails := j.runs <= j.Fails
 	twice := j.id != 0 && j.id != q.ID
 	j.id = q.ID
@@ -125,7 +129,7 @@ func (l *life) hurtSince(at time.Time) bool {
 func (w *world) enqueue(r *rand.Rand, later time.Duration) {
 	for i := range 1 + r.IntN(3) {
 		w.mu.Lock()
-		j := &job{Name: fmt.Sprint("j", len(w.jobs)+1), Takes: time.Duration(r.IntN(4)) * 400 * time.Millisecond, Fails: max(0, r.IntN(5)-3)}
+		j := &job{Name: fmt.Sprint("j", len(w.jobs)+1), Takes: pick(r, []time.Duration{0, 400, 800, 1200, 1200, 3000}) * time.Millisecond, Fails: max(0, r.IntN(5)-3)}
 		w.jobs[j.Name] = j
 		w.mu.Unlock()
 		payload, _ := json.Marshal(j)

@@ -43,7 +43,7 @@ var functions sync.Map
 // that ask at the same instant, it does not matter then who is the first: each has
 // chances of its own.
 func whoAsks(what string) (sum uint64, who mark) {
-	var callers [16]uintptr
+	var callers [11]uintptr
 	sum = hashOf(what)
 	for _, pc := range callers[:runtime.Callers(3, callers[:])] {
 		known, ok := functions.Load(pc)

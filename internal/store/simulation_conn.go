@@ -60,6 +60,10 @@ func openDirectLite(ctx context.Context) (*directLite, error) {
 	}
 	c.db = libc.AtomicLoadPUintptr(place)
 	sqlite3.Xsqlite3_extended_result_codes(c.tls, c.db, 1)
+	const keepPlans, words = 1, 2 * word // whatever values a statement is given
+	list := c.tls.Alloc(words)
+	defer c.tls.Free(words)
+	sqlite3.Xsqlite3_db_config(c.tls, c.db, sqlite3.SQLITE_DBCONFIG_ENABLE_QPSG, libc.VaList(list, int32(keepPlans), uintptr(0)))
 	for _, pragma := range []string{`pragma foreign_keys = 1`, `pragma temp_store = memory`} {
 		if _, err := c.exec(ctx, pragma, nil); err != nil {
 			return nil, err

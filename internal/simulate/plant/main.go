@@ -196,7 +196,7 @@ func ofPromises() []bug {
 		},
 		{
 			"an approval is good for another call", "internal/workflow/approve.go",
-			"a.State == mutationstore.ApprovalApproved && a.Hash == hash {", "a.State == mutationstore.ApprovalApproved {",
+			"a.State == mutationstore.ApprovalApproved && a.Hash == hash {", "a.State == mutationstore.ApprovalApproved && hash != \"\" {",
 		},
 		{
 			"a cursor goes on before its rows are there", "internal/source/fetching.go",
