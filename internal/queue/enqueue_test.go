@@ -15,7 +15,7 @@ func TestEnqueuersEndWithTheProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer sim.Close() //nolint:errcheck // it is in memory
+	defer sim.Close()
 	for range 40 {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())

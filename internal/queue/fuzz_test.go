@@ -17,7 +17,7 @@ func FuzzHear(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Cleanup(func() { _ = sim.Close() })
+	f.Cleanup(sim.Close)
 	q, err := New(Config{DB: sim.Open(store.SimulatedProcess{}), Node: store.Node{ID: "n"}, Workers: 1, Tasks: map[string]Task{"t": {Run: func(context.Context, *Job) error { return nil }}}})
 	if err != nil {
 		f.Fatal(err)

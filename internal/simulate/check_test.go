@@ -23,6 +23,10 @@ func (w *world) bound() time.Duration {
 // checkAlways holds what must be true at any time.
 func (w *world) checkAlways() {
 	w.checkHalt()
+	if w.shop != nil {
+		w.shop.checkPlaces()
+		w.shop.checkAsked()
+	}
 	w.mu.Lock()
 	since := time.Since(w.fault)
 	w.mu.Unlock()

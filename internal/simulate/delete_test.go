@@ -3,7 +3,6 @@ package simulate
 import (
 	"context"
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	"github.com/pawlrun/pawl/internal/store"
@@ -28,9 +27,8 @@ func (c *calendar) delete(r *rand.Rand) {
 
 // belongs holds that nothing of a schedule starts that was deleted.
 func (c *calendar) belongs(key string) {
-	id, _, _ := strings.Cut(key, ":")
 	c.w.mu.Lock()
-	at, gone := c.gone[id]
+	at, gone := c.gone[scheduleOf(key)]
 	c.w.mu.Unlock()
 	if d := time.Since(at); gone && d > lease {
 		c.w.fail("%s starts %v after its schedule was deleted", key, d)

@@ -91,6 +91,8 @@ func (o deskOf) Call(ctx context.Context, c tool.Call) (json.RawMessage, error) 
 		return d.read()
 	}
 	o.l.n.w.leaves(o.l, "call "+string(c.Args))
+	o.l.n.w.shop.checkPlaces()
+	o.l.n.w.shop.checkAllowed(c)
 	ends, fate := d.begin(c)
 	if e, refused := errors.AsType[*tool.Error](fate); refused && e.NotApplied || fate != nil && ends.IsZero() {
 		return nil, fate

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 
@@ -112,11 +113,15 @@ func (o graphsOf) begin(name string, r runner.Run, mine bool) *graphRun {
 	o.l.mu.Unlock()
 	if !mine && r.Attempt == 1 && g.w.calendar != nil {
 		g.w.calendar.belongs(r.Key)
+		g.w.calendar.granted(r.Key)
 		g.w.starts("the slot " + name)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	run := g.runs[name]
+	if run == nil && g.w.calendar != nil {
+		g.beside(name, r.Key)
+	}
 	if run == nil {
 		run = &graphRun{key: r.Key, ends: time.Now().Add(time.Second)}
 		if len(g.fates) > 0 {
@@ -134,19 +139,58 @@ func (o graphsOf) begin(name string, r runner.Run, mine bool) *graphRun {
 	return run
 }
 
+// beside holds that two slots of a schedule run at once only where that is allowed.
+// What was stopped, or whose node was hurt, may go on outside.
+func (g *graph) beside(name, key string) {
+	g.w.mu.Lock()
+	judged := !g.w.wounded && g.w.calendar.policy[scheduleOf(key)] != pawl.PolicyAllow
+	g.w.mu.Unlock()
+	for other, run := range g.runs {
+		if judged && run.key != key && scheduleOf(run.key) == scheduleOf(key) && !run.canceled && run.ends.After(time.Now()) {
+			g.w.fail("%s begins while %s runs", name, other)
+		}
+	}
+}
+
+// scheduleOf is the schedule of a slot.
+func scheduleOf(key string) string {
+	id, _, _ := strings.Cut(key, ":")
+	return id
+}
+
+// granted holds that nothing starts under a grant that was taken back.
+func (c *calendar) granted(key string) {
+	for _, row := range c.w.rows(`select g.id||'' from schedules s join execution_grants g on g.id = s.execution_grant_id where s.id = $1 and g.revoked_at is not null`, scheduleOf(key)) {
+		c.w.mu.Lock()
+		since := time.Since(c.revoked)
+		late := !c.revoked.IsZero() && !c.w.wounded && since > 2*time.Second
+		c.w.mu.Unlock()
+		if late {
+			c.w.fail("%s starts %v after its grant %s was revoked", key, since, row[0])
+		}
+	}
+}
+
 // calendar is what is known of the schedule.
 type calendar struct {
-	w      *world
-	owner  string
-	id     string
-	made   time.Time
-	gone   map[string]time.Time // schedules that were deleted, and when; guarded by w.mu
-	edited bool                 // its instants are not those of every minute
-	healed time.Time
+	w       *world
+	policy  map[string]pawl.ConcurrencyPolicy // by schedule; guarded by w.mu
+	revoked time.Time                         // since when all grants are; zero: not all are. Guarded by w.mu
+	step    time.Duration                     // between its instants, as it was made
+	missed  string                            // what becomes of slots that were missed; empty: nothing
+	night   [2]time.Time                      // when nobody was there for minutes
+	owner   string
+	id      string
+	made    time.Time
+	gone    map[string]time.Time // schedules that were deleted, and when; guarded by w.mu
+	edited  bool                 // its instants are not those of every minute
+	healed  time.Time
 }
 
 func openCalendar(w *world, r *rand.Rand) {
-	w.calendar = &calendar{w: w, owner: "ada", gone: map[string]time.Time{}} // before it has what runs
+	w.calendar = &calendar{w: w, owner: "ada", gone: map[string]time.Time{}, policy: map[string]pawl.ConcurrencyPolicy{}} // before it has what runs
+	w.calendar.missed = pick(r, []string{"", "skip", "last", "last", "all"})
+	w.calendar.step = pick(r, []time.Duration{time.Minute, time.Minute, time.Minute, 2 * time.Minute, 3 * time.Minute})
 	w.calendar.create(r)
 }
 
@@ -158,10 +202,17 @@ func (c *calendar) create(r *rand.Rand) {
 			if _, err := tx.Exec(ctx, `insert into users (id, name, role, created_at) values ($1, $1, 'operator', 1) on conflict do nothing`, c.owner); err != nil {
 				return err
 			}
-			sch, err := l.schedules.Create(ctx, tx, c.owner, client.ScheduleRequest{
-				Name: "s", GraphID: "x:poet", Cron: "* * * * *", Input: json.RawMessage(`{"n":1}`), ConcurrencyPolicy: policy,
-			}, "tester")
+			request := client.ScheduleRequest{
+				Name: "s", GraphID: "x:poet", Cron: client.Cron(map[time.Duration]string{time.Minute: "* * * * *", 2 * time.Minute: "*/2 * * * *", 3 * time.Minute: "*/3 * * * *"}[c.step]), Input: json.RawMessage(`{"n":1}`), ConcurrencyPolicy: policy,
+			}
+			if c.missed != "" {
+				request.Missed = &client.Missed{Policy: c.missed}
+			}
+			sch, err := l.schedules.Create(ctx, tx, c.owner, request, "tester")
 			c.id, c.made = sch.ID, tx.Now
+			w.mu.Lock()
+			c.policy[sch.ID] = policy
+			w.mu.Unlock()
 			return err
 		})
 	})
@@ -197,10 +248,18 @@ func (c *calendar) act(r *rand.Rand, what string) {
 		if r.IntN(2) == 0 {
 			revoked = "1"
 		}
-		_ = c.w.do(r, "grant revoked at "+revoked, func(ctx context.Context, _ *life, tx *store.Tx) error {
+		err := c.w.do(r, "grant revoked at "+revoked, func(ctx context.Context, _ *life, tx *store.Tx) error {
 			_, err := tx.Exec(ctx, `update execution_grants set revoked_at = `+revoked)
 			return err
 		})
+		c.w.mu.Lock()
+		c.revoked = time.Time{}
+		if err == nil && revoked != "null" {
+			c.revoked = time.Now()
+		}
+		c.w.mu.Unlock()
+	case "night":
+		c.sleep(r)
 	case "delete schedule":
 		c.delete(r)
 	case "cancel run":
@@ -263,6 +322,9 @@ func (c *calendar) heal(r *rand.Rand, round int) bool {
 			_, err := tx.Exec(ctx, `update execution_grants set revoked_at = null`)
 			return err
 		})
+		c.w.mu.Lock()
+		c.revoked = time.Time{}
+		c.w.mu.Unlock()
 		on, cron := true, client.Cron("* * * * *")
 		c.update(r, client.SchedulePatch{Enabled: &on, Cron: &cron})
 	}
@@ -296,8 +358,9 @@ func (c *calendar) check() {
 			w.fail("a slot succeeded and did not run")
 		}
 	}
+	c.checkMissed(begun)
 	if !c.edited {
-		for at := c.made.Truncate(time.Minute).Add(time.Minute); !at.After(time.Now()); at = at.Add(time.Minute) {
+		for at := c.made.Truncate(c.step).Add(c.step); at.Before(c.healed); at = at.Add(c.step) {
 			if !there[at.UnixMilli()] && !w.halts && !w.pruned {
 				w.fail("the instant %s has no slot", at.UTC().Format(time.TimeOnly))
 			}

@@ -42,6 +42,7 @@ func live(p *plan, sim *store.Simulation, folder func() string) (*world, error) 
 		w.nodes = append(w.nodes, &node{w: w, index: i, id: []string{"a", "b", "c"}[i]})
 	}
 	w.unfold(r)
+	w.lasted = time.Since(w.began)
 	w.close()
 	return w, sim.End(ctx)
 }
@@ -119,6 +120,10 @@ func (w *world) step(s step) {
 		w.enqueue(r, 0)
 	case s.what == "enqueue later":
 		w.enqueue(r, 30*time.Second)
+	case s.what == "enqueue with key":
+		w.enqueueKeyed(r)
+	case s.what == "cancel job":
+		w.cancelJob(r)
 	case slices.Contains(stepsOf["workflow"], s.what):
 		w.shop.act(r, s.what)
 	case slices.Contains(stepsOf["source"], s.what):
@@ -144,7 +149,10 @@ func (w *world) mishap(r *rand.Rand, what string) {
 	}
 	switch what {
 	case "crash":
-		t := &trap{what: pick(r, []string{"write", "committed", "committed"}), left: 1 + r.IntN(pick(r, []int{1, 3, 8})), again: seconds(0, 0.01, 0.2, 1, 4, 15)}
+		t := &trap{what: pick(r, []string{"write", "committed", "committed"}), at: pick(r, aims), left: 1 + r.IntN(pick(r, []int{1, 3, 8})), again: seconds(0, 0.01, 0.2, 1, 4, 15)}
+		if t.at != 0 {
+			t.left = 1 + r.IntN(2)
+		}
 		l.trap = t
 		l.blame(now.Add(time.Hour))
 		w.hurt(what, now)
@@ -155,6 +163,7 @@ func (w *world) mishap(r *rand.Rand, what string) {
 		w.acts.Go(func() { l.stop(); w.reborn(n, again) })
 	case "lose answers":
 		l.lose += 1 + r.IntN(3)
+		l.loseAt = pick(r, aims)
 		l.blame(now.Add(time.Minute))
 		w.hurt(what, now)
 	case "full disk":
@@ -192,9 +201,16 @@ func (w *world) mishap(r *rand.Rand, what string) {
 		w.hurt(what, now.Add(d))
 	case "freeze":
 		d := seconds(0.5, 3, 7.5, 9, 11, 13, 25)
+		if r.IntN(2) == 0 { // about when others take it for dead
+			d = 9500*time.Millisecond + time.Duration(r.Int64N(int64(4*time.Second)))
+		}
 		l.thaw = now.Add(d)
 		l.blame(l.thaw.Add(lease))
 		w.hurt(what, l.thaw)
+	case "stall":
+		l.stall = &trap{what: pick(r, []string{"write", "committed"}), at: pick(r, aims), left: 1 + r.IntN(2), again: seconds(1, 4, 8, 11, 11.9, 13)}
+		l.blame(now.Add(time.Hour))
+		w.hurt(what, now)
 	case "cut link":
 		w.hurt(what, now)
 		w.acts.Go(l.db.Cut)
@@ -211,7 +227,7 @@ func (w *world) heal(r *rand.Rand) {
 	for _, n := range w.nodes {
 		if l := n.now(); l != nil {
 			l.mu.Lock()
-			l.trap, l.lose, l.full = nil, 0, 0
+			l.trap, l.stall, l.lose, l.full = nil, nil, 0, 0
 			l.mu.Unlock()
 		}
 	}

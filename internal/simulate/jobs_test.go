@@ -21,12 +21,26 @@ type job struct {
 	Takes time.Duration
 	Fails int
 
-	accepted bool // else nobody knows
-	id       int64
-	runs     int
-	done     *life // where it was done last
-	doneAt   time.Time
-	began    time.Time
+	accepted  bool // else nobody knows
+	id        int64
+	runs      int
+	done      *life // where it was done last
+	doneAt    time.Time
+	began     time.Time // when it ran last
+	failed    *life     // where it failed last
+	failedAt  time.Time
+	withdrawn bool      // or somebody tried to
+	cancelled time.Time // since when it is known to be cancelled
+	keyed     *keyed    // nil: its name is its own
+}
+
+// keyed is one of several wishes under one key.
+type keyed struct {
+	key       string
+	mode      store.KeyMode
+	sent      time.Time
+	told      time.Time // zero: nobody knows what became of it
+	doneBegan time.Time // when the run began that did it
 }
 
 var errUpset = errors.New("the job fails, as it says")
@@ -48,18 +62,31 @@ func (l *life) runJob(ctx context.Context, q *queue.Job) error {
 	j := w.jobs[said.Name]
 	j.runs++
 	j.began = time.Now()
+	early := q.RunAt.Sub(j.began)-w.skew > 0
+	hasty := j.failed != nil && !j.failed.hurtSince(j.failedAt) && j.began.Sub(j.failedAt)+w.skew < 700*time.Millisecond // the first wait is a second, less a quarter
+	known := time.Duration(0)                                                                                            // until whoever has it in hand must know that it was cancelled
+	if w.plan.shared {
+		known = 1500 * time.Millisecond
+	}
+	withdrawn := !j.cancelled.IsZero() && j.began.Sub(j.cancelled) > known && !l.hurtSince(j.began)
 	fails := j.runs <= j.Fails
 	twice := j.id != 0 && j.id != q.ID
 	j.id = q.ID
 	again := false
 	if was := j.done; was != nil {
-		was.mu.Lock()
-		again = !was.dead && was.faulted.Before(j.doneAt.Add(-2*lease))
-		was.mu.Unlock()
+		again = !was.hurtSince(j.doneAt)
 	}
 	w.mu.Unlock()
 	w.note("node %d runs job %s", l.n.index, said.Name)
 	w.starts("job " + said.Name)
+	switch {
+	case early:
+		w.fail("job %s begins %v before its time", said.Name, q.RunAt.Sub(time.Now()))
+	case hasty:
+		w.fail("job %s begins again at once after it failed", said.Name)
+	case withdrawn:
+		w.fail("job %s begins, and it was cancelled before", said.Name)
+	}
 	if twice {
 		w.fail("job %s was asked for once, and is there twice", said.Name)
 	}
@@ -76,19 +103,33 @@ func (l *life) runJob(ctx context.Context, q *queue.Job) error {
 	case l.isDead():
 		return errDead
 	case fails:
+		w.mu.Lock()
+		j.failed, j.failedAt = l, time.Now()
+		w.mu.Unlock()
 		return errUpset
 	}
 	w.mu.Lock()
 	j.done, j.doneAt = l, time.Now()
+	if j.keyed != nil {
+		j.keyed.doneBegan = j.began
+	}
 	w.mu.Unlock()
 	return nil
+}
+
+// hurtSince reports whether something happened to a process at an instant, or not
+// long before it, so that what it did then may not be known.
+func (l *life) hurtSince(at time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.dead || l.leaves || !l.faulted.Before(at.Add(-2*lease))
 }
 
 // enqueue is a user who wants some jobs done.
 func (w *world) enqueue(r *rand.Rand, later time.Duration) {
 	for i := range 1 + r.IntN(3) {
 		w.mu.Lock()
-		j := &job{Name: fmt.Sprint("j", len(w.jobs)+1), Takes: time.Duration(r.IntN(4)) * 400 * time.Millisecond, Fails: max(0, r.IntN(5)-3)}
+		j := &job{Name: fmt.Sprint("j", len(w.jobs)+1), Takes: pick(r, []time.Duration{0, 400, 800, 1200, 1200, 3000}) * time.Millisecond, Fails: max(0, r.IntN(5)-3)}
 		w.jobs[j.Name] = j
 		w.mu.Unlock()
 		payload, _ := json.Marshal(j)
@@ -118,6 +159,66 @@ func (w *world) enqueue(r *rand.Rand, later time.Duration) {
 	}
 }
 
+// enqueueKeyed is a user who wants a job in the place of another one.
+func (w *world) enqueueKeyed(r *rand.Rand) {
+	key := pick(r, []string{"k1", "k1", "k2"})
+	mode := pick(r, []store.KeyMode{store.Replace, store.Replace, store.Earliest, store.PreserveRunAt, store.Keep})
+	at := r.IntN(len(w.nodes))
+	l := w.nodes[at].now()
+	if l == nil {
+		return
+	}
+	w.mu.Lock()
+	j := &job{Name: fmt.Sprint("j", len(w.jobs)+1), Takes: time.Duration(r.IntN(6)) * 400 * time.Millisecond, keyed: &keyed{key: key, mode: mode, sent: time.Now()}}
+	w.jobs[j.Name] = j
+	w.mu.Unlock()
+	payload, _ := json.Marshal(j)
+	spec := store.JobSpec{Task: jobTask, Payload: payload, Owner: "u", Lane: "lane-0", Key: key, KeyMode: mode}
+	if r.IntN(3) == 0 {
+		spec.RunAt = time.Now().Add(time.Duration(r.Int64N(int64(4 * time.Second))))
+	}
+	w.acts.Go(func() {
+		_, err := l.queue.Enqueue(l.ctx, spec)
+		w.mu.Lock()
+		if err == nil {
+			j.keyed.told = time.Now()
+		}
+		w.mu.Unlock()
+		w.note("job %s with key %s (%s) at node %d: %v", j.Name, key, mode, at, err)
+		w.refused("enqueue", err)
+	})
+}
+
+// cancelJob is a user who does not want a job any more.
+func (w *world) cancelJob(r *rand.Rand) {
+	rows := w.rows(`select id||'', payload||'' from jobs where task = $1 order by id`, jobTask)
+	if len(rows) == 0 {
+		return
+	}
+	row := pick(r, rows)
+	var said job
+	_ = json.Unmarshal([]byte(row[1]), &said)
+	name := said.Name
+	w.mu.Lock()
+	for _, j := range w.jobs { // another one may have its row by then
+		if j.Name == said.Name || j.keyed != nil {
+			j.withdrawn = true
+		}
+	}
+	keyed := w.jobs[name].keyed != nil
+	w.mu.Unlock()
+	err := w.do(r, "cancel "+name, func(ctx context.Context, l *life, tx *store.Tx) error {
+		_, err := tx.CancelJob(ctx, nil, atoi(row[0]))
+		tx.AfterCommit(func() { l.queue.Revoke(atoi(row[0])) })
+		return err
+	})
+	if err == nil && !keyed {
+		w.mu.Lock()
+		w.jobs[name].cancelled = time.Now()
+		w.mu.Unlock()
+	}
+}
+
 // checkJobs holds that what was accepted is done.
 func (w *world) checkJobs() {
 	left := map[string]bool{}
@@ -126,14 +227,49 @@ func (w *world) checkJobs() {
 		_ = json.Unmarshal([]byte(row[0]), &j)
 		left[j.Name] = true
 	}
+	attempts := map[int64]int64{}
+	for _, row := range w.rows(`select id||'', attempt||'' from job_history where task = $1 and state = 'succeeded'`, jobTask) {
+		attempts[atoi(row[0])] = atoi(row[1])
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for name, j := range w.jobs {
-		if j.accepted && j.done == nil {
+		if n := attempts[j.id]; !w.wounded && j.keyed == nil && n != 0 && n != int64(j.runs) {
+			w.failed = append(w.failed, fmt.Sprintf("job %s ran %d times, and the books say %d attempts", name, j.runs, n))
+		}
+		if j.keyed != nil && !j.withdrawn {
+			if text := w.unheard(j); text != "" {
+				w.failed = append(w.failed, text)
+			}
+		}
+		if j.accepted && j.done == nil && !j.withdrawn {
 			w.failed = append(w.failed, fmt.Sprintf("job %s was accepted and is not done; it is still there: %v, runs: %d", name, left[name], j.runs))
 		}
 		if left[name] {
 			w.failed = append(w.failed, fmt.Sprintf("job %s is left over; done: %v", name, j.done != nil))
 		}
 	}
+}
+
+// unheard is what is wrong if nothing came of a wish under a key: after it, it must
+// have run itself, or one that may have come later. Which of two was the first is
+// not known when they were asked for at the same time. w.mu is held.
+func (w *world) unheard(j *job) string {
+	k := j.keyed
+	if k.told.IsZero() || j.done != nil {
+		return ""
+	}
+	for _, other := range w.jobs {
+		o := other.keyed
+		if o == nil || o.key != k.key || other.done == nil {
+			continue
+		}
+		switch {
+		case k.mode == store.Keep && (w.skew > 0 || !other.doneAt.Before(k.sent)):
+			return "" // one was there, which is all that it wants
+		case k.mode != store.Keep && !o.doneBegan.Before(k.sent) && (o.told.IsZero() || !o.told.Before(k.sent)):
+			return ""
+		}
+	}
+	return fmt.Sprintf("job %s (%s of %s) was accepted, and neither it nor a later one ran", j.Name, k.mode, k.key)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"runtime"
 	"sync"
 	"time"
 
@@ -89,14 +88,27 @@ type life struct {
 	lose   int               // commits of which it does not hear
 	full   int               // commits that the disk does not take
 	trap   *trap             // where it dies
+	loseAt mark              // of which exchanges answers are lost; zero: of any
+	stall  *trap             // where it is stopped, for how long
 	counts map[uint64]uint64 // of steps, by who asks for what
 }
 
-// trap is a commit before or after which a process dies.
+// trap is an exchange with the database at which something happens to a process:
+// before or after a commit.
 type trap struct {
 	what  string // write, committed
+	at    mark   // of whom; zero: of anybody
 	left  int
-	again time.Duration // until the next one is born; negative is never
+	again time.Duration // until the next one is born, or it goes on
+}
+
+// meets reports whether an exchange is the one.
+func (t *trap) meets(what string, who mark) bool {
+	if t == nil || t.what != what || t.at != 0 && t.at&who == 0 {
+		return false
+	}
+	t.left--
+	return t.left <= 0
 }
 
 // The ways in which a database is not there.
@@ -266,7 +278,7 @@ func (l *life) kill() {
 func (l *life) stop() {
 	l.mu.Lock()
 	l.leaves = true
-	l.away, l.hang, l.slow, l.lose, l.full, l.trap = time.Time{}, time.Time{}, time.Time{}, 0, 0, nil
+	l.away, l.hang, l.slow, l.lose, l.full, l.trap, l.stall = time.Time{}, time.Time{}, time.Time{}, 0, 0, nil, nil
 	l.mu.Unlock()
 	pass(20 * time.Millisecond) // until nothing is on its way
 	l.n.mu.Lock()
@@ -329,7 +341,7 @@ func (l *life) step(ctx context.Context, what string) error {
 		l.mu.Unlock()
 		return errDead
 	}
-	asked := whoAsks(what)
+	asked, who := whoAsks(what)
 	n := l.counts[asked]
 	l.counts[asked]++
 	l.mu.Unlock()
@@ -345,6 +357,10 @@ func (l *life) step(ctx context.Context, what string) error {
 	}
 	r := dice(w.plan.seed^asked, what, uint64(l.n.index)<<40|uint64(l.number)<<32|n)
 	pass(time.Duration(20_000 + r.Int64N(w.slow)))
+	if who&buries != 0 && what == "write" {
+		w.meet(l, r)
+	}
+	l.stalls(what, who)
 	l.stands()
 	l.mu.Lock()
 	hang, away, slow := l.hang, l.away, l.slow
@@ -372,11 +388,9 @@ func (l *life) step(ctx context.Context, what string) error {
 	case l.dead:
 		l.mu.Unlock()
 		return errDead
-	case t != nil && t.what == what:
-		if t.left--; t.left <= 0 {
-			l.trap, dies = nil, true
-		}
-	case what == "committed" && l.lose > 0:
+	case t.meets(what, who):
+		l.trap, dies = nil, true
+	case what == "committed" && l.lose > 0 && (l.loseAt == 0 || l.loseAt&who != 0):
 		l.lose--
 		l.blame(time.Now().Add(time.Second))
 		l.mu.Unlock()
@@ -392,6 +406,23 @@ func (l *life) step(ctx context.Context, what string) error {
 		return errDead
 	}
 	return nil
+}
+
+// stalls stops the process here, if it is to be stopped here.
+func (l *life) stalls(what string, who mark) {
+	l.mu.Lock()
+	t := l.stall
+	met := t.meets(what, who)
+	now := time.Now()
+	if met {
+		l.stall, l.thaw = nil, now.Add(t.again)
+		l.blame(l.thaw.Add(lease))
+	}
+	l.mu.Unlock()
+	if met {
+		l.n.w.note("node %d stands still for %v at %s", l.n.index, t.again, what)
+		l.n.w.hurt("stall", now.Add(t.again))
+	}
 }
 
 // commit is whether the disk takes a transaction.
@@ -435,25 +466,4 @@ func (l *life) publishRows(ctx context.Context, tx *store.Tx, from, name, topic 
 		}
 	}
 	return l.workflows.PublishMany(ctx, tx, name, events, "source "+from)
-}
-
-// functions are the hashes of the names of functions, by where they are called.
-var functions sync.Map
-
-// whoAsks is a number for the functions that led here. Of two loops of a process
-// that ask at the same instant, it does not matter then who is the first: each has
-// chances of its own.
-func whoAsks(what string) uint64 {
-	var callers [16]uintptr
-	sum := hashOf(what)
-	for _, pc := range callers[:runtime.Callers(3, callers[:])] {
-		name, known := functions.Load(pc)
-		if !known {
-			frame, _ := runtime.CallersFrames([]uintptr{pc}).Next()
-			name = hashOf(frame.Function)
-			functions.Store(pc, name)
-		}
-		sum = sum*31 + name.(uint64)
-	}
-	return sum
 }

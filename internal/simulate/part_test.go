@@ -16,15 +16,22 @@ func payloadOf(id string) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(`{"id":%q,"of":%q}`, id, partOf(id)))
 }
 
-// checkApart holds that a partition waits for itself alone: one that has events, and
-// about which nobody is asked, is at work or about to be, unless people paused the
-// workflow. It also holds that no more are at work than the consumer allows.
-func (s *shop) checkApart() {
-	if !s.w.plan.parts || len(s.w.rows(`select id||'' from workflows where desired <> 'active'`)) > 0 {
+// checkPlaces holds that no more partitions are at work than the consumer allows.
+func (s *shop) checkPlaces() {
+	if !s.w.plan.parts {
 		return
 	}
 	if n := len(s.w.rows(`select id||'' from partitions where place = 2`)); n > 2 {
 		s.w.fail("%d partitions have a place, and 2 may", n)
+	}
+}
+
+// checkApart holds that a partition waits for itself alone: one that has events, and
+// about which nobody is asked, is at work or about to be, unless people paused the
+// workflow.
+func (s *shop) checkApart() {
+	if !s.w.plan.parts || len(s.w.rows(`select id||'' from workflows where desired <> 'active'`)) > 0 {
+		return
 	}
 	late := time.Now().Add(-s.w.bound()).UnixMilli()
 	for _, p := range s.w.rows(`select name||'', id||'' from partitions p where place = 0 and issue = '' and next_at is null and rejected_run is null and updated_at < $1

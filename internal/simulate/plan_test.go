@@ -18,6 +18,7 @@ type plan struct {
 	calm   bool     // no step is a fault
 	bare   bool     // the source makes its table, else it is there
 	judged bool     // something is expected of the source
+	cursor bool     // the source asks for what is new only
 	parts  bool     // the consumer of orders has partitions
 	steps  []step
 }
@@ -50,16 +51,16 @@ func (p *plan) String() string {
 // The steps, as often as they are likely.
 var (
 	faults       = []string{"crash", "crash", "crash", "crash", "stop", "refuse", "full disk", "slow disk", "clock"} // a file that refuses is one that cannot be opened
-	sharedFaults = []string{"lose answers", "lose answers", "freeze", "freeze", "freeze", "hang", "outage", "cut link"}
+	sharedFaults = []string{"lose answers", "lose answers", "freeze", "freeze", "freeze", "stall", "stall", "hang", "outage", "cut link"}
 	stepsOf      = map[string][]string{
-		"jobs": {"enqueue", "enqueue", "enqueue", "enqueue later"},
+		"jobs": {"enqueue", "enqueue", "enqueue", "enqueue later", "enqueue with key", "enqueue with key", "enqueue with key", "cancel job"},
 		"workflow": {
 			"publish", "publish", "publish", "publish", "publish again", "trouble", "trouble", "trouble", "bad read", "say", "say", "say", "skip", "pause", "resume", "resume",
 			"deploy", "run now", "revoke rule",
 		},
 		"source":   {"items", "items", "items", "bad upstream", "bad upstream", "fetch now", "pause source", "resume source", "edit source", "delete source"},
 		"worker":   {"wish", "wish", "wish", "hand", "hand", "hand", "hand", "withdraw", "change task"},
-		"schedule": {"graph", "graph", "graph", "answer", "edit schedule", "switch schedule", "fire", "revoke grant", "cancel run", "delete schedule"},
+		"schedule": {"graph", "graph", "graph", "answer", "edit schedule", "switch schedule", "fire", "revoke grant", "revoke grant", "cancel run", "delete schedule", "night", "night"},
 	}
 	everywhere = []string{"halt", "lift", "lift", "retention", "retention"}
 	gaps       = []time.Duration{0, 3 * time.Millisecond, 40 * time.Millisecond, 300 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second, 8 * time.Second, 14 * time.Second}
@@ -72,16 +73,33 @@ var kindSets = [][]string{
 	{"worker"}, {"worker"}, {"jobs", "worker"},
 }
 
+// lengths are how many steps histories have, as often as they are likely: most bugs
+// need few, and some need many.
+var lengths = []int{1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 5, 5, 6, 8, 12, 20}
+
+// narrow are the kinds of short histories. What is cheap to live is lived more often.
+var narrow = [][]string{
+	{"jobs"}, {"jobs"}, {"jobs"}, {"jobs"}, {"worker"}, {"worker"}, {"worker"}, {"workflow"}, {"workflow"}, {"workflow"}, {"source"}, {"schedule"}, {"schedule"},
+}
+
 // newPlan draws a history.
 func newPlan(seed uint64) *plan {
 	r := rand.New(rand.NewPCG(seed, 1))
-	p := &plan{seed: seed, shared: r.IntN(5) < 3, nodes: 1, kinds: pick(r, kindSets), calm: r.IntN(12) == 0}
+	p := &plan{seed: seed, shared: r.IntN(5) < 3, nodes: 1, calm: r.IntN(12) == 0}
+	n := pick(r, lengths)
+	if p.kinds = pick(r, narrow); n > 3 && r.IntN(3) > 0 {
+		p.kinds = pick(r, kindSets)
+	}
+	if *even {
+		n, p.kinds = pick(r, []int{2, 3, 4, 5, 6, 8, 12}), pick(r, kindSets)
+	}
 	if p.shared {
 		p.nodes = pick(r, []int{1, 2, 2, 3})
 	}
 	p.bare, p.judged = p.has("source") && seed%6 == 0, p.has("source") && seed%3 == 1
+	p.cursor = p.has("source") && seed%4 == 2
 	p.parts = p.has("workflow") && !p.has("source") && seed%3 == 2 // the rows of a source have no partition
-	n := pick(r, []int{2, 3, 4, 5, 6, 8, 12})
+	halted := false
 	for range n {
 		what := ""
 		switch fault := !p.calm && r.IntN(5) < 2; {
@@ -95,6 +113,10 @@ func newPlan(seed uint64) *plan {
 			what = pick(r, stepsOf[pick(r, p.kinds)])
 		}
 		gap := pick(r, gaps)
+		if halted { // for long enough that everybody has heard of it
+			gap += pick(r, []time.Duration{0, 3 * time.Second, 9 * time.Second, 15 * time.Second})
+		}
+		halted = what == "halt"
 		p.steps = append(p.steps, step{after: gap + time.Duration(r.Int64N(int64(gap/2)+1000))*1, what: what, chance: r.Uint64()})
 	}
 	return p

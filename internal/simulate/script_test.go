@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/pawlrun/pawl/internal/script"
 )
@@ -17,6 +18,7 @@ type edition struct {
 	Batch  int    // how many events an order takes
 	Method string // of the desk
 	Every  string // how often the producer runs; empty: there is none
+	Fickle bool   // mutate does not always order the same
 	Parts  int    // how many partitions are at work at once; zero: orders have none
 }
 
@@ -165,7 +167,11 @@ func (e *edition) run(c *phase) any {
 		c.tool("read", nil)
 		return take("in", ids[:min(len(ids), e.Batch)])
 	case "consumers.order.mutate":
-		c.tool(e.Method, dataOf(c.req.Args[0]))
+		ids := dataOf(c.req.Args[0])
+		if e.Fickle && time.Now().UnixMicro()%2 == 0 {
+			ids = append(ids, "more-"+ids[0])
+		}
+		c.tool(e.Method, ids)
 		return nil
 	case "consumers.order.next":
 		for _, id := range dataOf(c.req.Args[0]) {

@@ -130,7 +130,7 @@ func (s *shop) act(r *rand.Rand, what string) {
 			return l.workflows.RunNow(ctx, tx, "shop", "tester")
 		})
 	case "deploy":
-		s.deploy(r.IntN(len(s.w.nodes)), edition{Broken: pick(r, broken), Batch: 1 + r.IntN(2), Method: pick(r, methods)})
+		s.deploy(r.IntN(len(s.w.nodes)), edition{Broken: pick(r, broken), Batch: 1 + r.IntN(2), Method: pick(r, methods), Fickle: r.IntN(3) == 0})
 	case "revoke rule":
 		_ = s.w.do(r, "revoke", func(ctx context.Context, _ *life, tx *store.Tx) error {
 			_, err := tx.Exec(ctx, `update approval_rules set revoked_by = 'tester', revoked_at = $1 where revoked_at is null`, store.Millis(tx.Now))

@@ -27,6 +27,8 @@ var (
 	budget  = flag.Duration("budget", time.Minute, "how long to live histories")
 	long    = flag.Bool("long", false, "do not shorten a history that fails")
 	trace   = flag.Bool("trace", false, "tell of every exchange with the database")
+	goOn    = flag.Bool("on", false, "go on after a history that fails, and tell what is wrong only")
+	even    = flag.Bool("even", false, "draw the lengths and kinds of histories as evenly as once, to compare")
 	loud    = flag.Bool("loud", false, "with -seed: show what nodes log")
 	logTo   io.Writer
 )
@@ -42,8 +44,9 @@ type outcome struct {
 
 // cost is what histories of one sort take of a processor.
 type cost struct {
-	n    int
-	used time.Duration
+	n     int
+	steps int64
+	used  time.Duration
 }
 
 // places are the databases in which histories are lived. Making a table while a
@@ -63,7 +66,7 @@ func newPlaces(t *testing.T) *places {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = made.Close() })
+		t.Cleanup(made.Close)
 		*sim = made
 	}
 	if err := makeItems(t.Context(), p.full.Open(store.SimulatedProcess{})); err != nil {
@@ -87,7 +90,8 @@ func liveOnce(t *testing.T, p *plan, sim *places) (out outcome) {
 	var mu sync.Mutex
 	counts := map[uint64]uint64{}
 	store.SimulateIDs(func() string {
-		n, asked := made.Add(1), whoAsks("id")
+		n := made.Add(1)
+		asked, _ := whoAsks("id")
 		mu.Lock()
 		r := dice(p.seed^asked, "id", counts[asked])
 		counts[asked]++
@@ -100,7 +104,7 @@ func liveOnce(t *testing.T, p *plan, sim *places) (out outcome) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out = outcome{w.failed, w.story, w.steps.Load(), w.counts, time.Since(w.began)}
+		out = outcome{w.failed, w.story, w.steps.Load(), w.counts, w.lasted}
 	})
 	return out
 }
@@ -131,11 +135,12 @@ func TestHistories(t *testing.T) {
 		before := processorTime()
 		out := liveOnce(t, p, sim)
 		used := processorTime() - before
-		for _, of := range []string{strings.Join(p.kinds, ", "), p.place()} {
+		for _, of := range []string{"all", strings.Join(p.kinds, ", "), p.place()} {
 			if costs[of] == nil {
 				costs[of] = &cost{}
 			}
 			costs[of].n++
+			costs[of].steps += out.steps
 			costs[of].used += used
 		}
 		n++
@@ -144,8 +149,12 @@ func TestHistories(t *testing.T) {
 		for what, k := range out.counts {
 			counts[what] += k
 		}
+		if len(out.failed) > 0 && *goOn {
+			t.Errorf("seed %d: %s", seed, out.failed[0])
+			continue
+		}
 		if len(out.failed) > 0 {
-			t.Logf("found by history %d", n)
+			t.Logf("found by history %d, after %v of a processor", n, processorTime().Round(10*time.Millisecond))
 			report(t, p, out, sim)
 			return
 		}
@@ -153,7 +162,7 @@ func TestHistories(t *testing.T) {
 	t.Logf("%d histories of %v in %v, %d exchanges with the database, faults %v", n, lived.Round(time.Second), time.Since(begin).Round(time.Millisecond), steps, counts)
 	for _, of := range slices.Sorted(maps.Keys(costs)) {
 		c := costs[of]
-		t.Logf("%s: %d, %.0f for each second of a processor", of, c.n, float64(c.n)/c.used.Seconds())
+		t.Logf("%s: %d, %.0f and %.0f exchanges for each second of a processor", of, c.n, float64(c.n)/c.used.Seconds(), float64(c.steps)/c.used.Seconds())
 	}
 }
 

@@ -76,10 +76,25 @@ func (w *world) haltedFor() time.Duration {
 	return time.Since(w.halted)
 }
 
-// starts holds that nothing starts while everything is halted: a node that has not
-// heard of it for longer than a lease must not act at all.
+// hears is how long it may take until nothing starts any more: one that has not
+// heard of a halt for longer than a lease must not act at all, and the healthy look
+// every two seconds.
+func (w *world) hears() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.halted.IsZero() || w.halted.Before(w.fault.Add(2*lease)):
+		return lease
+	case w.plan.shared:
+		return 4 * time.Second
+	default:
+		return time.Second
+	}
+}
+
+// starts holds that nothing starts while everything is halted.
 func (w *world) starts(what string) {
-	if d := w.haltedFor(); d > lease {
+	if d := w.haltedFor(); d > w.hears() {
 		w.fail("%s starts %v after everything was halted", what, d)
 	}
 }
@@ -88,8 +103,9 @@ func (w *world) starts(what string) {
 func (w *world) checkHalt() {
 	d := w.haltedFor()
 	w.mu.Lock()
-	late := d - lease - w.skew
+	skew := w.skew
 	w.mu.Unlock()
+	late := d - w.hears() - skew
 	if late <= 0 {
 		return
 	}
@@ -113,6 +129,7 @@ func (w *world) misset(r *rand.Rand, n *node) {
 	n.mu.Unlock()
 	w.mu.Lock()
 	w.counts["clock"]++
+	w.wounded = true
 	w.skew = max(w.skew, off.Abs())
 	w.mu.Unlock()
 	w.note("the clock of node %d is wrong by %v for %d transactions", n.index, off, left)

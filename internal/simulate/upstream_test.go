@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -77,7 +78,15 @@ func (u *upstream) answer(c net.Conn, req *http.Request) bool {
 	for id := range u.items {
 		ids = append(ids, id)
 	}
-	slices.Sort(ids)
+	slices.SortFunc(ids, func(a, b string) int {
+		if u.w.plan.cursor { // in the order in which they came
+			return u.items[a] - u.items[b]
+		}
+		return strings.Compare(a, b)
+	})
+	if since, err := strconv.Atoi(req.URL.Query().Get("since")); err == nil {
+		ids = slices.DeleteFunc(ids, func(id string) bool { return u.items[id] <= since })
+	}
 	page, _ := strconv.Atoi(req.URL.Query().Get("page"))
 	if page <= 1 {
 		u.first = time.Now().UnixMilli()
@@ -172,7 +181,11 @@ func (f *feed) more(r *rand.Rand) {
 	defer u.mu.Unlock()
 	for range 1 + r.IntN(4) {
 		f.n++
-		u.items[fmt.Sprintf("i%d", r.IntN(9))] = f.n
+		id := r.IntN(9)
+		if f.w.plan.cursor { // nothing changes that is there, or a page could pass over it
+			id = f.n
+		}
+		u.items[fmt.Sprintf("i%d", id)] = f.n
 	}
 }
 
@@ -181,6 +194,9 @@ func (f *feed) apply(at, every int) {
 	text := fmt.Sprintf(feedDefinition, every)
 	if f.w.plan.judged {
 		text += "expect: {freshWithin: " + fresh.String() + "}\n"
+	}
+	if f.w.plan.cursor {
+		text += "incremental: {param: since, cursorPath: n}\n"
 	}
 	if f.w.shop != nil {
 		text += "publish: {workflow: shop, topic: in}\n"

@@ -74,10 +74,12 @@ type world struct {
 	failed   []string          // what is not as it must be; guarded by mu
 	story    []string          // guarded by mu
 	began    time.Time         // of the history
+	lasted   time.Duration     // until it was over
 	fault    time.Time         // when the last fault ended, or will; guarded by mu
 	jobs     map[string]*job   // by name; guarded by mu
 	working  map[string][]turn // by lane: what runs; guarded by mu
 	counts   map[string]int    // faults by kind; guarded by mu
+	wounded  bool              // there was a fault; guarded by mu
 	healing  bool
 	halted   time.Time     // since when everything is known to be halted; guarded by mu
 	halts    bool          // there was a halt; guarded by mu
@@ -122,6 +124,7 @@ func (w *world) hurt(what string, until time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.counts[what]++
+	w.wounded = true
 	if until.After(w.fault) {
 		w.fault = until
 	}

@@ -43,15 +43,19 @@ const (
 )
 
 func classifySQLite(err error) errorKind {
-	e, ok := errors.AsType[*sqlite.Error](err)
-	if !ok {
+	var code int
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+		code = e.Code()
+	} else if e, ok := errors.AsType[*liteFault](err); ok {
+		code = e.code
+	} else {
 		return errorOther
 	}
-	switch e.Code() {
+	switch code {
 	case sqliteConstraintUnique, sqliteConstraintPrimaryKey:
 		return errorUnique
 	}
-	switch e.Code() & 0xff {
+	switch code & 0xff {
 	case sqliteBusy, sqliteLocked:
 		return errorContention
 	case sqliteFull:
@@ -112,8 +116,9 @@ func Refused(err error) bool {
 	if _, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return true
 	}
-	_, ok := errors.AsType[*sqlite.Error](err)
-	return ok
+	_, simulated := errors.AsType[*liteFault](err)
+	_, lite := errors.AsType[*sqlite.Error](err)
+	return lite || simulated
 }
 
 // IsAway reports whether an error of Open may go away by itself: PostgreSQL cannot

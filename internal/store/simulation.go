@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"slices"
 	"sync"
@@ -19,8 +18,7 @@ import (
 // preparing statements takes longer than a history: Begin starts one, and End
 // forgets all that it wrote.
 type Simulation struct {
-	sql    *sql.DB
-	conn   *liteConn
+	conn   *directLite
 	shared bool
 	turn   chan struct{} // full while somebody has the connection
 
@@ -56,16 +54,11 @@ type simulatedLite struct {
 
 // NewSimulation makes an empty database.
 func NewSimulation(ctx context.Context) (*Simulation, error) {
-	db, err := sql.Open("sqlite", "file::memory:?_pragma=foreign_keys(1)&_pragma=temp_store(MEMORY)")
+	c, err := openDirectLite(ctx)
 	if err != nil {
 		return nil, err
 	}
-	db.SetMaxOpenConns(1)
-	c, err := db.Conn(ctx)
-	if err != nil {
-		return nil, err
-	}
-	s := &Simulation{sql: db, conn: newLiteConn(c), turn: make(chan struct{}, 1)}
+	s := &Simulation{conn: c, turn: make(chan struct{}, 1)}
 	return s, s.Open(SimulatedProcess{}).migrate(ctx, 0)
 }
 
@@ -91,11 +84,7 @@ func (s *Simulation) End(ctx context.Context) error {
 }
 
 // Close frees the memory.
-func (s *Simulation) Close() error {
-	s.conn.closeStatements()
-	_ = s.conn.c.Close()
-	return s.sql.Close()
-}
+func (s *Simulation) Close() { s.conn.close() }
 
 // Open is a process that opens the database.
 func (s *Simulation) Open(p SimulatedProcess) *DB {

@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -26,7 +27,7 @@ type bug struct {
 }
 
 // known are the bugs.
-func known() []bug { return append(ofTheQueue(), ofTheRest()...) }
+func known() []bug { return slices.Concat(ofTheQueue(), ofTheRest(), ofPromises()) }
 
 // ofTheQueue are those of lanes, leases, kinds and their rows.
 func ofTheQueue() []bug {
@@ -37,7 +38,7 @@ func ofTheQueue() []bug {
 		},
 		{
 			"the owner of a job is not told of it", "internal/queue/enqueue.go",
-			"	q.board.mu.Unlock()\n	q.hints.due(foreign)\n}\n\n// doubtWaits", "	q.board.mu.Unlock()\n}\n\n// doubtWaits",
+			"	q.hints.due(foreign)\n	q.TellServed(served...)\n}\n\n// doubtWaits", "	q.TellServed(served...)\n}\n\n// doubtWaits",
 		},
 		{
 			"a transaction whose answer was lost is run again", "internal/store/tx.go",
@@ -49,7 +50,7 @@ func ofTheQueue() []bug {
 		},
 		{
 			"a node is held for dead too early", "internal/queue/lease.go",
-			"s.stood >= l.q.cfg.Lease {", "s.stood >= l.q.cfg.Lease/10 {",
+			"now-s.since >= lease {", "now-s.since >= lease/10 {",
 		},
 		{
 			"a job is ended although it changed meanwhile", "internal/store/dialect_sqlite.go",
@@ -161,11 +162,87 @@ func ofTheRest() []bug {
 	}
 }
 
-var found = regexp.MustCompile(`found by history (\d+)`)
+// ofPromises are those that somebody would notice: what is asked for is not done, is
+// done too early, twice, or although nobody allows it.
+func ofPromises() []bug {
+	return []bug{
+		{
+			"a retry is counted twice", "internal/store/job_finish.go",
+			"Millis(f.RunAt), j.Attempt+1, NullText(f.Error))", "Millis(f.RunAt), j.Attempt+2, NullText(f.Error))",
+		},
+		{
+			"jobs begin before their time", "internal/queue/board.go",
+			"	if e.job.RunAt.After(now) {\n", "	if e.job.RunAt.After(now.Add(900 * time.Millisecond)) {\n",
+		},
+		{
+			"a job that failed begins again at once", "internal/queue/task.go",
+			"f.RunAt = now.Add(t.backoff(j.ID, j.Attempt+1))", "f.RunAt = now",
+		},
+		{
+			"a job that was cancelled runs", "internal/queue/hint.go",
+			"	if e.place == inTimers || e.place == inLane || e.place == inReady {\n		b.drop(e)\n	}\n", "	if e.place == inReady {\n		b.drop(e)\n	}\n",
+		},
+		{
+			"a newer job under a key is lost", "internal/store/job_finish.go",
+			"`delete from jobs where id = $1 and rev = $2 and (kept_at is null or kept_at < $3)`, j.ID, j.Rev,", "`delete from jobs where id = $1 and rev >= $2 and (kept_at is null or kept_at < $3)`, j.ID, j.Rev,",
+		},
+		{
+			"a lane runs two jobs at once", "internal/queue/board.go",
+			"	if l.holder == nil && len(l.waiting) > 0 {", "	if len(l.waiting) > 0 {",
+		},
+		{
+			"a grant that was revoked still runs", "internal/grant/check.go",
+			"	case !g.RevokedAt.IsZero():", "	case g.RevokedAt.After(now):",
+		},
+		{
+			"an approval is good for another call", "internal/workflow/approve.go",
+			"a.State == mutationstore.ApprovalApproved && a.Hash == hash {", "a.State == mutationstore.ApprovalApproved && hash != \"\" {",
+		},
+		{
+			"a cursor goes on before its rows are there", "internal/source/fetching.go",
+			"	var sum sourcestore.SourceProgress\n	var ended", "	if f.def.Incremental != nil && page.Mark != \"\" {\n		raw, _ := json.Marshal(page.Mark)\n		if err := f.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {\n			return sourcestore.In(tx).SourceSucceeded(ctx, f.view.source.ID, raw)\n		}); err != nil {\n			return err\n		}\n	}\n	var sum sourcestore.SourceProgress\n	var ended",
+		},
+		{
+			"of slots that were missed two run, and not the last one", "internal/schedule/missed.go",
+			"	case policy == timing.Last:\n		most = 1", "	case policy == timing.Last:\n		most = 2",
+		},
+		{
+			"producers begin while everything is halted", "internal/workflow/session.go",
+			"if st.do.starts() && e.cfg.Halt().Active() {", "if st.do.starts() && st.do != actProduce && e.cfg.Halt().Active() {",
+		},
+		{
+			"retention removes a call of which nobody knows", "internal/store/prunestore/other.go",
+			"case when m.resolved_at is null or m.resolved_at >= $2 or m.kept_for is not null or m.state not in ('applied', 'failed', 'skipped') then 1 else 0 end", "case when m.resolved_at >= $2 then 1 else 0 end",
+		},
+		{
+			"events are not given back", "internal/workflow/holdings.go",
+			"		_, err = eventstore.In(tx).ReleaseEvents(ctx, s.RunID)", "		if s.RunID == \"\" {\n			_, err = eventstore.In(tx).ReleaseEvents(ctx, s.RunID)\n		}",
+		},
+		{
+			"slots run beside each other", "internal/schedule/take.go",
+			"	return step{again: tx.Now.Add(whileWaiting)}, len(running) > 0, nil // its end wakes this one", "	return step{again: tx.Now.Add(whileWaiting)}, false, nil",
+		},
+		{
+			"a deleted schedule goes on", "internal/schedule/take.go",
+			"	case !a.schedule.DeletedAt.IsZero():", "	case a.schedule.DeletedAt.After(tx.Now):",
+		},
+		{
+			"what a wrong clock dated ahead is never fulfilled", "internal/store/workflowstore/producer_schedule.go",
+			"when requested_at > $4 then $4 else", "when requested_at > $4 then requested_at else",
+		},
+		{
+			"the message id of an event that is repeated is not looked at", "internal/store/eventstore/event_publish.go",
+			"			payload = case when e.status = 'pending' then excluded.payload else e.payload end,\n", "			payload = case when e.status = 'pending' then excluded.payload else e.payload end,\n			status = case when e.status = 'consumed' then 'pending' else e.status end,\n",
+		},
+	}
+}
+
+var found = regexp.MustCompile(`found by history (\d+), after (\S+) of a processor`)
 
 func main() {
 	seeds := flag.Int("seeds", 10_000, "how many histories at most")
 	only := flag.String("only", "", "only bugs whose name has this in it")
+	even := flag.Bool("even", false, "draw the lengths and kinds of histories evenly, to compare")
 	first := flag.Int("first", 0, "leave out so many of the list")
 	flag.Parse()
 	missed := 0
@@ -173,7 +250,7 @@ func main() {
 		if i < *first || !strings.Contains(b.name, *only) {
 			continue
 		}
-		verdict, err := try(context.Background(), b, *seeds)
+		verdict, err := try(context.Background(), b, *seeds, *even)
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "%s: %v\n", b.name, err)
 			os.Exit(2)
@@ -190,7 +267,7 @@ func main() {
 }
 
 // try plants one bug and lives histories until it is found.
-func try(ctx context.Context, b bug, seeds int) (string, error) {
+func try(ctx context.Context, b bug, seeds int, even bool) (string, error) {
 	dir, err := os.MkdirTemp("", "plant")
 	if err != nil {
 		return "", err
@@ -222,16 +299,16 @@ func try(ctx context.Context, b bug, seeds int) (string, error) {
 	if out, err := exec.CommandContext(ctx, "go", "test", "-vet=off", "-c", "-overlay", file, "-o", program, "./internal/simulate").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build: %w\n%s", err, out)
 	}
-	run := exec.CommandContext(ctx, program, "-test.run", "^TestHistories$", "-test.v", "-test.timeout", "1h", "-long", "-seeds", fmt.Sprint(seeds))
+	run := exec.CommandContext(ctx, program, "-test.run", "^TestHistories$", "-test.v", "-test.timeout", "1h", "-long", "-seeds", fmt.Sprint(seeds), fmt.Sprintf("-even=%v", even))
 	var out bytes.Buffer
 	run.Stdout, run.Stderr = &out, &out
-	began := time.Now()
 	if err := run.Run(); err == nil {
-		return fmt.Sprintf("not found in %d histories", seeds), nil
+		used := run.ProcessState.UserTime() + run.ProcessState.SystemTime()
+		return fmt.Sprintf("not found in %d histories, %s", seeds, used.Round(100*time.Millisecond)), nil
 	}
 	m := found.FindSubmatch(out.Bytes())
 	if m == nil {
 		return "", fmt.Errorf("it ended otherwise:\n%s", out.String())
 	}
-	return fmt.Sprintf("history %s, %s", m[1], time.Since(began).Round(100*time.Millisecond)), nil
+	return fmt.Sprintf("history %s, %s", m[1], m[2]), nil
 }
