@@ -87,50 +87,50 @@ func TestDeclareMakesChangesAndKeeps(t *testing.T) {
 			t.Helper()
 			spec := store.JobSpec{Task: "mail"}
 			if served, err := r.Fill(t.Context(), &spec); err != nil || !served || !spec.Served {
-				t.Fatal(served, err)
+				r.t.Fatal(served, err)
 			}
 			return spec.MaxAttempts
 		}
 		alice, bob := alice, "bob"
 		task, created, err := declare(3, alice, &alice)
 		if err != nil || !created || task.Name != "mail" || task.Owner != alice || task.UpdatedBy != "alice/1" || task.Definition.MaxAttempts != 3 {
-			t.Fatalf("%+v %v %v", task, created, err)
+			r.t.Fatalf("%+v %v %v", task, created, err)
 		}
 		if n := attempts(); n != 3 {
-			t.Errorf("jobs have %d attempts", n)
+			r.t.Errorf("jobs have %d attempts", n)
 		}
 		spec := store.JobSpec{Task: "mail", MaxAttempts: 9}
 		if _, err := r.Fill(t.Context(), &spec); err != nil || spec.MaxAttempts != 9 {
-			t.Errorf("one that says so has %d: %v", spec.MaxAttempts, err)
+			r.t.Errorf("one that says so has %d: %v", spec.MaxAttempts, err)
 		}
 		task, created, err = declare(3, alice, &alice) // the same once more
 		if err != nil || created || task.Definition.MaxAttempts != 3 || task.Name != "mail" {
-			t.Errorf("%+v %v %v", task, created, err)
+			r.t.Errorf("%+v %v %v", task, created, err)
 		}
 		_, _, err = declare(4, bob, &bob)
 		if e := (*pawl.Error)(nil); !errors.As(err, &e) || e.Code != pawl.CodeForbidden || e.Reason != "foreign_task" {
-			t.Errorf("bob: %v", err)
+			r.t.Errorf("bob: %v", err)
 		}
 		if n := attempts(); n != 3 {
-			t.Errorf("then jobs have %d attempts", n)
+			r.t.Errorf("then jobs have %d attempts", n)
 		}
 		task, created, err = declare(5, bob, nil) // as an administrator
 		if err != nil || created || task.Owner != alice || task.UpdatedBy != "bob/1" || task.Definition.MaxAttempts != 5 {
-			t.Errorf("%+v %v %v", task, created, err)
+			r.t.Errorf("%+v %v %v", task, created, err)
 		}
 		if n := attempts(); n != 5 {
-			t.Errorf("at last jobs have %d attempts", n)
+			r.t.Errorf("at last jobs have %d attempts", n)
 		}
 		if n := r.count(`select count(*) from audit_log where subject = 'task:mail'`); n != 2 {
-			t.Errorf("%d lines in the audit log", n)
+			r.t.Errorf("%d lines in the audit log", n)
 		}
 		if n := r.count(`select count(*) from audit_log where (action = 'task.create' and actor = 'alice/1') or (action = 'task.change' and actor = 'bob/1')`); n != 2 {
-			t.Errorf("%d lines say what was done", n)
+			r.t.Errorf("%d lines say what was done", n)
 		}
 		r.write(func(ctx context.Context, tx *store.Tx) error {
 			_, _, err := r.Declare(ctx, tx, "own", Usual(), alice, nil, alice)
 			if e := (*pawl.Error)(nil); !errors.As(err, &e) || e.Code != pawl.CodeConflict || e.Reason != "own_task" {
-				t.Errorf("Pawl's own: %v", err)
+				r.t.Errorf("Pawl's own: %v", err)
 			}
 			return nil
 		})
@@ -146,7 +146,7 @@ func TestDeclareWakesWhoWaits(t *testing.T) {
 		waits := r.waiting(Request{Task: "mail", Wait: patience})
 		r.declare("mail", func(d *Definition) { d.Lease, d.PerLane = time.Hour, 2 })
 		if got := <-waits; len(got) != 1 {
-			t.Errorf("%v", got)
+			r.t.Errorf("%v", got)
 		}
 	})
 }
@@ -167,7 +167,7 @@ func TestTooManyTasks(t *testing.T) {
 		r.write(func(ctx context.Context, tx *store.Tx) error {
 			_, _, err := r.Declare(ctx, tx, "more", Usual(), alice, nil, alice)
 			if e := (*pawl.Error)(nil); !errors.As(err, &e) || e.Code != pawl.CodeConflict || e.Reason != "too_many_tasks" {
-				t.Errorf("one more: %v", err)
+				r.t.Errorf("one more: %v", err)
 			}
 			return nil
 		})
@@ -184,7 +184,7 @@ func TestDeleteTask(t *testing.T) {
 			return r.db.Write(t.Context(), func(ctx context.Context, tx *store.Tx) error { return r.Delete(ctx, tx, "mail", reach, "ann/1") })
 		}
 		if err := del(nil); !errors.Is(err, pawl.ErrNotFound) {
-			t.Errorf("one that is not there: %v", err)
+			r.t.Errorf("one that is not there: %v", err)
 		}
 		rate := func(d *Definition) { d.Lease, d.Rate = time.Hour, &store.Rate{Limit: 2, Period: time.Hour} }
 		r.declare("mail", rate)
@@ -193,7 +193,7 @@ func TestDeleteTask(t *testing.T) {
 		busy := func(when string) {
 			t.Helper()
 			if e := (*pawl.Error)(nil); !errors.As(del(nil), &e) || e.Code != pawl.CodeConflict || e.Reason != "jobs_wait" {
-				t.Errorf("%s: %v", when, e)
+				r.t.Errorf("%s: %v", when, e)
 			}
 		}
 		busy("while jobs wait")
@@ -207,28 +207,28 @@ func TestDeleteTask(t *testing.T) {
 		})
 		bob := "bob"
 		if e := (*pawl.Error)(nil); !errors.As(del(&bob), &e) || e.Code != pawl.CodeForbidden {
-			t.Errorf("bob: %v", e)
+			r.t.Errorf("bob: %v", e)
 		}
 		if err := del(nil); err != nil {
-			t.Fatal(err)
+			r.t.Fatal(err)
 		}
 		spec := store.JobSpec{Task: "mail"}
 		if served, err := r.Fill(t.Context(), &spec); err != nil || served || spec.Served {
-			t.Errorf("jobs of it are taken yet: %v %v", served, err)
+			r.t.Errorf("jobs of it are taken yet: %v %v", served, err)
 		}
 		if n := r.count(`select count(*) from job_leases`); n != 1 {
-			t.Errorf("%d leases", n)
+			r.t.Errorf("%d leases", n)
 		}
 		if n := r.count(`select count(*) from audit_log where action = 'task.delete' and subject = 'task:mail' and actor = 'ann/1'`); n != 1 {
-			t.Errorf("%d lines in the audit log", n)
+			r.t.Errorf("%d lines in the audit log", n)
 		}
 		if _, err := r.Claim(t.Context(), Request{Task: "mail"}); !errors.Is(err, pawl.ErrNotFound) {
-			t.Errorf("claim: %v", err)
+			r.t.Errorf("claim: %v", err)
 		}
 		r.declare("mail", rate)
 		r.enqueue(store.JobSpec{Task: "mail"}, store.JobSpec{Task: "mail"})
 		if got := r.claim("mail", 2); len(got) != 2 {
-			t.Errorf("the new one hands out %d", len(got))
+			r.t.Errorf("the new one hands out %d", len(got))
 		}
 	})
 }
@@ -242,10 +242,10 @@ func TestFindAndListTasks(t *testing.T) {
 		r.write(func(ctx context.Context, tx *store.Tx) error {
 			task, err := r.Find(ctx, tx, "b")
 			if err != nil || task.Name != "b" || task.Definition.PerLane != 3 || task.Definition.Lease != Usual().Lease {
-				t.Errorf("%+v %v", task, err)
+				r.t.Errorf("%+v %v", task, err)
 			}
 			if _, err := r.Find(ctx, tx, "none"); !errors.Is(err, pawl.ErrNotFound) {
-				t.Errorf("%v", err)
+				r.t.Errorf("%v", err)
 			}
 			var names []string
 			list, err := r.List(ctx, tx, "", 2)
@@ -257,7 +257,7 @@ func TestFindAndListTasks(t *testing.T) {
 				names = append(names, fmt.Sprint(task.Name, task.Definition.PerLane))
 			}
 			if want := []string{"a2", "b3", "c1"}; err != nil || bad != nil || !slices.Equal(names, want) {
-				t.Errorf("%v, want %v: %v %v", names, want, err, bad)
+				r.t.Errorf("%v, want %v: %v %v", names, want, err, bad)
 			}
 			return nil
 		})
@@ -268,18 +268,18 @@ func TestFindAndListTasks(t *testing.T) {
 		})
 		r.write(func(ctx context.Context, tx *store.Tx) error {
 			if _, err := r.Find(ctx, tx, "b"); err == nil || !strings.Contains(err.Error(), "read task b") {
-				t.Errorf("find: %v", err)
+				r.t.Errorf("find: %v", err)
 			}
 			if _, err := r.List(ctx, tx, "", 9); err == nil || !strings.Contains(err.Error(), "read task b") {
-				t.Errorf("list: %v", err)
+				r.t.Errorf("list: %v", err)
 			}
 			return nil
 		})
 		if _, err := r.Claim(t.Context(), Request{Task: "b"}); err == nil {
-			t.Error("jobs are handed out by a definition that cannot be read")
+			r.t.Error("jobs are handed out by a definition that cannot be read")
 		}
 		if served, err := r.Fill(t.Context(), &store.JobSpec{Task: "b"}); err == nil {
-			t.Errorf("a job is taken for it: %v", served)
+			r.t.Errorf("a job is taken for it: %v", served)
 		}
 	})
 }
@@ -292,11 +292,11 @@ func TestFillKnowsTasks(t *testing.T) {
 		for _, name := range []string{"none", "pawl.x", "a b", ""} {
 			spec := store.JobSpec{Task: name}
 			if served, err := r.Fill(t.Context(), &spec); served || err != nil || spec.Served {
-				t.Errorf("%q: %v %v", name, served, err)
+				r.t.Errorf("%q: %v %v", name, served, err)
 			}
 		}
 		if names := r.Names(); len(names) != 0 {
-			t.Errorf("knows %v", names)
+			r.t.Errorf("knows %v", names)
 		}
 		r.declare("none", nil)
 		r.declare("b", func(d *Definition) { d.MaxAttempts = 3 })
@@ -306,7 +306,7 @@ func TestFillKnowsTasks(t *testing.T) {
 			spec := store.JobSpec{Task: name}
 			r.write(func(ctx context.Context, tx *store.Tx) error {
 				if served, err := at.FillTx(ctx, tx, &spec); !served || err != nil || !spec.Served {
-					t.Errorf("%q: %v %v", name, served, err)
+					r.t.Errorf("%q: %v %v", name, served, err)
 				}
 				return nil
 			})
@@ -315,7 +315,7 @@ func TestFillKnowsTasks(t *testing.T) {
 		fill(r, "none")
 		fill(r, "b")
 		if names := r.Names(); !slices.Equal(names, []string{"b", "none"}) {
-			t.Errorf("knows %v", names)
+			r.t.Errorf("knows %v", names)
 		}
 		// Somebody else changes it behind the back of this process.
 		change := func(attempts int) {
@@ -326,25 +326,25 @@ func TestFillKnowsTasks(t *testing.T) {
 		}
 		change(4)
 		if n := fill(r, "b"); n != 3 {
-			t.Errorf("it was asked for again: %d attempts", n)
+			r.t.Errorf("it was asked for again: %d attempts", n)
 		}
 		soon := New(Config{DB: r.db, limits: limits{known: time.Nanosecond}})
 		change(5)
 		spec := store.JobSpec{Task: "b"}
 		if _, err := soon.Fill(t.Context(), &spec); err != nil || spec.MaxAttempts != 5 {
-			t.Errorf("%d attempts: %v", spec.MaxAttempts, err)
+			r.t.Errorf("%d attempts: %v", spec.MaxAttempts, err)
 		}
 		change(6)
 		spec = store.JobSpec{Task: "b"}
 		if _, err := soon.Fill(t.Context(), &spec); err != nil || spec.MaxAttempts != 6 {
-			t.Errorf("%d attempts: %v", spec.MaxAttempts, err)
+			r.t.Errorf("%d attempts: %v", spec.MaxAttempts, err)
 		}
 		r.write(func(ctx context.Context, tx *store.Tx) error {
 			_, err := tx.Exec(ctx, `delete from worker_tasks where name = 'b'`)
 			return err
 		})
 		if served, err := soon.Fill(t.Context(), &store.JobSpec{Task: "b"}); served || err != nil || len(soon.Names()) != 0 {
-			t.Errorf("%v %v, knows %v", served, err, soon.Names())
+			r.t.Errorf("%v %v, knows %v", served, err, soon.Names())
 		}
 	})
 }

@@ -23,32 +23,32 @@ func TestEndsCountOnce(t *testing.T) {
 		done.Result, failed.Error, foreign.Token = json.RawMessage(`{"n":1}`), "broken", has[0].Token
 		out := r.end("mail", done, failed, foreign)
 		if out[0].Code != "" || out[0].Finished == nil || out[0].Finished.Verdict != store.Done {
-			t.Errorf("done: %+v", out[0])
+			r.t.Errorf("done: %+v", out[0])
 		}
 		if out[1].Code != "" || out[1].Finished == nil || out[1].Finished.Verdict != store.Fail {
-			t.Errorf("its last attempt: %+v", out[1])
+			r.t.Errorf("its last attempt: %+v", out[1])
 		}
 		if out[2].Code != store.LeaseLost || out[2].Finished != nil {
-			t.Errorf("with the token of another: %+v", out[2])
+			r.t.Errorf("with the token of another: %+v", out[2])
 		}
 		out = r.end("mail", done, failed)
 		if out[0].Code != "" || out[0].Finished != nil || out[1].Code != store.LeaseLost {
-			t.Errorf("again: %+v", out)
+			r.t.Errorf("again: %+v", out)
 		}
 		for i, want := range [][]string{{"enqueued", "started", "succeeded"}, {"enqueued", "started", "failed"}, {"enqueued", "started"}} {
 			if what := r.happened(jobs[i].ID); !slices.Equal(what, want) {
-				t.Errorf("job %d: told of %v, want %v", i, what, want)
+				r.t.Errorf("job %d: told of %v, want %v", i, what, want)
 			}
 		}
 		keep := r.count(`select keep_until from job_results where job_id = $1`, jobs[0].ID)
 		if d := time.Until(store.FromMillis(int64(keep))); d < time.Hour || d > 2*time.Hour {
-			t.Errorf("kept for %v", d)
+			r.t.Errorf("kept for %v", d)
 		}
 		if err := r.db.Write(t.Context(), func(ctx context.Context, tx *store.Tx) error {
 			_, err := r.End(ctx, tx, "none", nil, []store.Ending{done})
 			return err
 		}); !errors.Is(err, pawl.ErrNotFound) {
-			t.Errorf("a task that is not there: %v", err)
+			r.t.Errorf("a task that is not there: %v", err)
 		}
 	})
 }
@@ -67,13 +67,13 @@ func TestEndsThatAreNotWrittenAreNotTold(t *testing.T) {
 			return given
 		})
 		if !errors.Is(err, given) {
-			t.Fatal(err)
+			r.t.Fatal(err)
 		}
 		if what := r.happened(j.ID); slices.Contains(what, "succeeded") {
-			t.Errorf("told of %v", what)
+			r.t.Errorf("told of %v", what)
 		}
 		if out := r.end("mail", ending(has, store.Done)); out[0].Finished == nil {
-			t.Errorf("then %+v", out)
+			r.t.Errorf("then %+v", out)
 		}
 	})
 }
@@ -102,27 +102,27 @@ func TestExtendGivesTimeFromNow(t *testing.T) {
 		}
 		bob := "bob"
 		if out, _ := extend(&bob, store.Signed{ID: has[0].ID, Token: has[0].Token}); out[0].Code != store.LeaseLost {
-			t.Errorf("bob: %+v", out)
+			r.t.Errorf("bob: %+v", out)
 		}
 		begin := time.Now()
 		out, until := extend(nil, store.Signed{ID: has[0].ID, Token: has[0].Token}, store.Signed{ID: has[1].ID, Token: "x"}, store.Signed{ID: has[2].ID, Token: has[2].Token})
 		if out[0].Code != "" || out[1].Code != store.LeaseLost || out[2].Code != store.LeaseCancelled {
-			t.Errorf("%+v", out)
+			r.t.Errorf("%+v", out)
 		}
 		if d := until.Sub(begin); d < time.Hour-time.Second || d > time.Hour+time.Minute {
-			t.Errorf("for %v", d)
+			r.t.Errorf("for %v", d)
 		}
 		// The one that asked keeps its job, and the one that did not loses it.
 		again := r.claim("mail", 9)
 		if len(again) != 1 || again[0].ID != has[1].ID || again[0].Attempt != 1 {
-			t.Errorf("claimed %v", again)
+			r.t.Errorf("claimed %v", again)
 		}
 		err := r.db.Write(t.Context(), func(ctx context.Context, tx *store.Tx) error {
 			_, _, err := r.Extend(ctx, tx, "none", nil, []store.Signed{{ID: 1, Token: "x"}})
 			return err
 		})
 		if !errors.Is(err, pawl.ErrNotFound) {
-			t.Errorf("a task that is not there: %v", err)
+			r.t.Errorf("a task that is not there: %v", err)
 		}
 	})
 }

@@ -53,8 +53,14 @@ func bothWith(t *testing.T, l limits, test func(r *rig)) {
 // newRig is another node on a database.
 func newRig(t *testing.T, db *store.DB, node string, l limits) *rig {
 	t.Helper()
+	return newNode(t, db, node, l, 0)
+}
+
+// newNode is newRig with workers of its own: only who has some hears of other nodes.
+func newNode(t *testing.T, db *store.DB, node string, l limits, workers int) *rig {
+	t.Helper()
 	r := &rig{t: t, db: db, Service: New(Config{DB: db, limits: l})}
-	q, err := queue.New(queue.Config{DB: db, Node: store.Node{ID: node}, Log: slog.New(slog.DiscardHandler), Served: r.Wake, Observe: r.observe,
+	q, err := queue.New(queue.Config{DB: db, Node: store.Node{ID: node}, Workers: workers, Log: slog.New(slog.DiscardHandler), Served: r.Wake, Observe: r.observe,
 		Tasks: map[string]queue.Task{"own": {Run: func(context.Context, *queue.Job) error { return nil }}}})
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +129,7 @@ func (r *rig) ask(q Request) []store.Claimed {
 }
 
 // patience is how long claims wait in tests that have them answered earlier.
-const patience = 30 * time.Second
+const patience = 15 * time.Second
 
 // waiting begins a claim, and returns when it waits.
 func (r *rig) waiting(q Request) <-chan []store.Claimed {

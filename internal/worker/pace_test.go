@@ -15,10 +15,10 @@ func TestRateOfATask(t *testing.T) {
 		r.enqueue(store.JobSpec{Task: "mail"}, store.JobSpec{Task: "mail", Lane: "l"}, store.JobSpec{Task: "mail"}, store.JobSpec{Task: "mail"})
 		begin := time.Now()
 		if got := r.claim("mail", 5); len(got) != 2 {
-			t.Fatalf("%d at once, for 2", len(got))
+			r.t.Fatalf("%d at once, for 2", len(got))
 		}
 		if got := r.ask(Request{Task: "mail", Limit: 5, Wait: patience}); len(got) == 0 || len(got) > 2 || time.Since(begin) < period {
-			t.Errorf("%d after %v", len(got), time.Since(begin))
+			r.t.Errorf("%d after %v", len(got), time.Since(begin))
 		}
 	})
 }
@@ -30,10 +30,10 @@ func TestRateOfLanes(t *testing.T) {
 		r.enqueue(store.JobSpec{Task: "mail", Lane: "a"}, store.JobSpec{Task: "mail", Lane: "a"}, store.JobSpec{Task: "mail", Lane: "b"})
 		got := r.claim("mail", 9)
 		if len(got) != 2 || got[0].Lane == got[1].Lane {
-			t.Errorf("%v", got)
+			r.t.Errorf("%v", got)
 		}
 		if got := r.claim("mail", 9); len(got) != 0 {
-			t.Errorf("then %v", got)
+			r.t.Errorf("then %v", got)
 		}
 	})
 }
@@ -46,24 +46,24 @@ func TestBatches(t *testing.T) {
 		specs := []store.JobSpec{{Task: "mail"}, {Task: "mail"}}
 		r.enqueue(specs...)
 		if got := r.claim("mail", 9); len(got) != 0 {
-			t.Fatalf("%d of a batch of 3", len(got))
+			r.t.Fatalf("%d of a batch of 3", len(got))
 		}
 		if got := r.claim("mail", 2); len(got) != 2 { // who can do two does not wait for three
-			t.Errorf("%d for who can do 2", len(got))
+			r.t.Errorf("%d for who can do 2", len(got))
 		}
 		r.enqueue(append(specs, specs...)...)
 		if got := r.claim("mail", 9); len(got) != 3 {
-			t.Errorf("%d for who can do 9", len(got))
+			r.t.Errorf("%d for who can do 9", len(got))
 		}
 		r.enqueue(append(specs, specs...)...)
 		if got := r.claim("mail", 0); len(got) != 3 {
-			t.Errorf("%d for who does not say", len(got))
+			r.t.Errorf("%d for who does not say", len(got))
 		}
 		r.declare("soon", func(d *Definition) { d.Lease, d.Batch = time.Hour, &store.Batch{Size: 3, Wait: 300 * time.Millisecond} })
 		begin := time.Now()
 		r.enqueue(store.JobSpec{Task: "soon"})
 		if got := r.ask(Request{Task: "soon", Wait: patience}); len(got) != 1 || time.Since(begin) < 290*time.Millisecond {
-			t.Errorf("%d after %v", len(got), time.Since(begin))
+			r.t.Errorf("%d after %v", len(got), time.Since(begin))
 		}
 	})
 }
