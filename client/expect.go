@@ -9,7 +9,7 @@ import (
 type Expect struct {
 	FreshWithin string     `json:"freshWithin,omitempty" definition:"nonempty" example:"2h" doc:"The newest success is never older than this."`
 	DoneBy      string     `json:"doneBy,omitempty" definition:"nonempty" example:"07:00" doc:"A time of day, in the zone of its schedule: each day on which it is due has had a success by then."`
-	Rows        ExpectRows `json:"rows,omitempty" definition:"scalar,nonempty" doc:"Of sources: the least rows of a fetch, or usual: not far fewer than fetches usually bring."`
+	Rows        ExpectRows `json:"rows,omitempty" definition:"scalar,nonempty" doc:"The least rows of a fetch, events of a run of a producer, or rows that a slot tells of as rows in its output; or usual: not far fewer than usual."`
 	OnTime      *float64   `json:"onTime,omitempty" example:"99.5" doc:"How many of 100 starts are within a minute of their time."`
 }
 

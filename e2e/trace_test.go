@@ -169,6 +169,8 @@ const (
 	aParent = "00-" + aTrace + "-" + aSpan + "-01"
 )
 
+func traceOf(event int) string { return fmt.Sprintf("abcd%028x", event) }
+
 // A job is a part of the trace of whoever asked for it: its span, the call that it
 // makes, and what the called one is told. A run has a span with its phases. Numbers
 // are sent, too, and all of it with the headers that were named.
@@ -177,7 +179,8 @@ func TestTracesReachTheCollector(t *testing.T) {
 	pgtest.BothEmpty(t, func(t *testing.T, url string) {
 		c := newCollector(t)
 		called, told := parents(t)
-		s := serveOld(t, url, newStall(t))
+		m := newStall(t)
+		s := serveOld(t, url, m)
 		s.args = append(s.args, "--otlp-endpoint", c.URL)
 		s.env = []string{"OTEL_EXPORTER_OTLP_HEADERS=x-key=hunter2", "OTEL_METRIC_EXPORT_INTERVAL=500"}
 		s.start()
@@ -189,17 +192,13 @@ func TestTracesReachTheCollector(t *testing.T) {
 			defer c.mu.Unlock()
 			return c.numbers["pawl_queue_finished_total"] || c.numbers["pawl_queue_finished"]
 		})
-		published := 0
-		s.eventually("a run is in the trace of its event", func() bool { // one that comes while the lane is at work can miss it
-			if len(s.lines()) == published && s.lane().Status == "Idle" {
-				published++
-				s.traced("/api/v1/workflows/clerk/events", map[string]any{"topic": "order", "messageId": fmt.Sprint("o-", published), "payload": 1}, strings.Replace(aParent, "4bf9", "abcd", 1))
-			}
-			return slices.ContainsFunc(c.find("run workflow"), func(r *spanpb.Span) bool {
-				return hex.EncodeToString(r.TraceId) == strings.Replace(aTrace, "4bf9", "abcd", 1)
-			})
-		})
+		const published = 20 // most of them come while the lane is at work
+		for i := range published {
+			s.traced("/api/v1/workflows/clerk/events", map[string]any{"topic": "order", "messageId": fmt.Sprint("o-", i), "payload": 1}, "00-"+traceOf(i)+"-"+aSpan+"-01")
+		}
 		s.eventually("all is done", func() bool { return len(s.lines()) == published && s.lane().Status == "Idle" })
+		s.must("PUT", "/api/v1/sources/prices", m.source(), nil)
+		s.eventually("a source has fetched", func() bool { return len(s.rows()) > 0 })
 		s.stop() // what waits is sent
 
 		jobs, calls := c.find("job http"), c.find("POST "+strings.TrimPrefix(called.URL, "http://"))
@@ -217,6 +216,17 @@ func TestTracesReachTheCollector(t *testing.T) {
 		if len(runs) == 0 {
 			t.Fatal("there is no run")
 		}
+		for i := range published {
+			in := 0
+			for _, r := range runs {
+				if hex.EncodeToString(r.TraceId) == traceOf(i) && attributeOf(r, "pawl.handler") == "enter" {
+					in++
+				}
+			}
+			if in != 1 {
+				t.Errorf("%d runs are in the trace of event %d", in, i)
+			}
+		}
 		phases := 0
 		for _, r := range runs {
 			if attributeOf(r, "pawl.lane") != "clerk" || attributeOf(r, "pawl.status") != "committed" || r.EndTimeUnixNano < r.StartTimeUnixNano || len(r.ParentSpanId) == 0 {
@@ -232,6 +242,10 @@ func TestTracesReachTheCollector(t *testing.T) {
 		}
 		if phases < 3 {
 			t.Errorf("%d phases of %d runs", phases, len(runs))
+		}
+		rows := c.find("rows prices")
+		if len(rows) == 0 || !slices.ContainsFunc(c.find("job pawl.source"), func(j *spanpb.Span) bool { return bytes.Equal(j.SpanId, rows[0].ParentSpanId) }) || attributeOf(rows[0], "pawl.run") == "" {
+			t.Errorf("rows %v", rows)
 		}
 		if !slices.Contains(c.service, "service.name=pawl") || !slices.Contains(c.keys, "hunter2") || slices.Contains(c.keys, "") {
 			t.Errorf("service %v, keys %v", c.service, c.keys)

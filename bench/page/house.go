@@ -80,6 +80,10 @@ func open(ctx context.Context, r *measure.Report, p measure.Place, s plan) (h *h
 	if h.bytes, err = fill(ctx, r, h.cfg.Database, missing != nil, seed, s.Size); err != nil {
 		return h, err
 	}
+	if s.fill {
+		h.close()
+		return h, nil
+	}
 	return h, h.start(ctx)
 }
 

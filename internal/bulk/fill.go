@@ -71,15 +71,19 @@ func Fill(ctx context.Context, db *store.DB, seed Seed, size Size) error {
 		"{flow}", text(seed.Workflow), "{source}", text(seed.Source), "{schedule}", text(seed.Schedule),
 		"{owner}", text(seed.Owner), "{other}", text(seed.Other),
 	)
+	to, err := writerOf(ctx, db)
+	if err != nil {
+		return err
+	}
+	defer to.close()
 	rebuild := func() error { return nil }
 	if size.Runs > fewRuns {
-		var err error
-		if rebuild, err = dropIndexes(ctx, db); err != nil {
+		if rebuild, err = dropIndexes(ctx, db, to); err != nil {
 			return err
 		}
 	}
 	for _, step := range steps() {
-		if err := fillStep(ctx, db, step, size, words); err != nil {
+		if err := fillStep(ctx, to, step, size, words); err != nil {
 			return err
 		}
 	}
@@ -89,7 +93,7 @@ func Fill(ctx context.Context, db *store.DB, seed Seed, size Size) error {
 	if db.Name() == "sqlite" { // has no statistics, as in life
 		return nil
 	}
-	return write(ctx, db, `analyze`) // autovacuum would
+	return to.write(ctx, `analyze`) // autovacuum would
 }
 
 // fewRuns is up to how many runs indexes are kept while rows are inserted, and
@@ -100,7 +104,7 @@ const (
 )
 
 // fillStep makes the rows of a step, many in each transaction.
-func fillStep(ctx context.Context, db *store.DB, step string, size Size, words *strings.Replacer) error {
+func fillStep(ctx context.Context, to writer, step string, size Size, words *strings.Replacer) error {
 	all := map[string]int{
 		"{n:runs}": size.Runs, "{n:half}": size.Runs / 2, "{n:fifth}": size.Runs / 5, "{n:few}": size.Runs / 50, "{n:300}": 300, "{n:30}": 30,
 		"{n:flows}": size.flows(), "{n:sources}": size.others(), "{n:schedules}": size.others(),
@@ -112,26 +116,13 @@ func fillStep(ctx context.Context, db *store.DB, step string, size Size, words *
 		for first := 1; first <= n; first += rowsAtOnce {
 			// Expanded twice, because some words are made of others.
 			sql := words.Replace(expressions().Replace(expressions().Replace(strings.ReplaceAll(step, word, numbers(first, min(n, first+rowsAtOnce-1))))))
-			if err := write(ctx, db, sql); err != nil {
+			if err := to.write(ctx, sql); err != nil {
 				return fmt.Errorf("fill %.60s: %w", sql, err)
 			}
 		}
 		return nil
 	}
 	return fmt.Errorf("a step has no number of rows: %.60s", step)
-}
-
-func write(ctx context.Context, db *store.DB, sql string) error {
-	return db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		if db.Name() != "sqlite" { // what the rows refer to is there
-			const trust = `select set_config('session_replication_role', 'replica', true), set_config('maintenance_work_mem', '256MB', true) where current_setting('is_superuser') = 'on'`
-			if _, err := tx.Exec(ctx, trust); err != nil {
-				return err
-			}
-		}
-		_, err := tx.Exec(ctx, sql)
-		return err
-	}, store.Lazy)
 }
 
 func text(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }

@@ -10,7 +10,7 @@ import (
 // dropIndexes drops the indexes of tables that grow, but for primary keys, and
 // returns what makes them again: to sort all rows once takes a fraction of the time
 // that it takes to put each in its place.
-func dropIndexes(ctx context.Context, db *store.DB) (rebuild func() error, err error) {
+func dropIndexes(ctx context.Context, db *store.DB, to writer) (rebuild func() error, err error) {
 	sql := `select name, tbl_name, sql from sqlite_master where type = 'index' and sql is not null`
 	if db.Name() != "sqlite" {
 		sql = `select indexname::text, tablename::text, indexdef from pg_indexes where schemaname = current_schema()
@@ -39,7 +39,7 @@ func dropIndexes(ctx context.Context, db *store.DB) (rebuild func() error, err e
 			if grows, _ := Grows(x.table); !grows {
 				continue
 			}
-			if err := write(ctx, db, x.sql); err != nil {
+			if err := to.write(ctx, x.sql); err != nil {
 				return fmt.Errorf("make index %s: %w", x.name, err)
 			}
 		}

@@ -10,8 +10,11 @@ import (
 	"net/http"
 	"strings"
 
+	oteltrace "go.opentelemetry.io/otel/trace"
+
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/execution/contract"
+	"github.com/pawlrun/pawl/internal/telemetry"
 )
 
 // The routes of the service. The first two are one: the form with :run is that
@@ -81,7 +84,11 @@ func (s *Service) Handler(token string) http.Handler {
 			s.respond(w, nil, err)
 			return
 		}
-		mux.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), guestKey{}, guest)))
+		ctx := context.WithValue(r.Context(), guestKey{}, guest)
+		if !oteltrace.SpanContextFromContext(ctx).IsValid() { // else its span is a part of that trace
+			ctx = telemetry.With(ctx, r.Header.Get(telemetry.Header))
+		}
+		mux.ServeHTTP(w, r.WithContext(ctx))
 	})
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/pawlrun/pawl/internal/grant"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/grantstore"
+	"github.com/pawlrun/pawl/internal/telemetry"
 )
 
 const token = "service-token"
@@ -138,6 +139,41 @@ func TestServiceTokenIsComparedWhole(t *testing.T) {
 			t.Errorf("%s: %v", c.name, got)
 		}
 	}
+}
+
+// What a graph calls is a part of the trace of whoever asked for the run, from another
+// process or from this one, although the run outlives its caller.
+func TestARunIsInTheTraceOfItsCaller(t *testing.T) {
+	const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+	both(t, func(t *testing.T, k *kit) {
+		told := make(chan string, 1)
+		run := k.fake.run
+		k.fake.run = func(ctx context.Context, r runner.Run, emit func(runner.Event) error) (runner.Result, error) {
+			h := http.Header{}
+			telemetry.Pass(ctx, h)
+			told <- h.Get(telemetry.Header)
+			return run(ctx, r, emit)
+		}
+		r, err := NewRemote(serve(t, k).URL, token, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx := telemetry.With(t.Context(), "00-"+trace+"-00f067aa0ba902b7-01")
+		for key, of := range map[string]API{"far": r, "near": k.s} {
+			if _, err := of.Run(ctx, key, graph, k.request(`1`)); err != nil {
+				t.Fatal(err)
+			}
+			if got := <-told; !strings.Contains(got, trace) {
+				t.Errorf("%s: the graph is told %q", key, got)
+			}
+		}
+		if _, err := r.Run(t.Context(), "none", graph, k.request(`1`)); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-told; got != "" {
+			t.Errorf("without a trace the graph is told %q", got)
+		}
+	})
 }
 
 // Lessons 55 and 57: over HTTP the answers and errors are those of the service.

@@ -13,8 +13,13 @@ import (
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	oteltrace "go.opentelemetry.io/otel/trace"
+
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/execution/contract"
+	"github.com/pawlrun/pawl/internal/telemetry"
 )
 
 // Remote is the execution service of another process, spoken to by HTTP. Its
@@ -82,17 +87,22 @@ func (r *Remote) Outcome(ctx context.Context, key string) (answer contract.RunAn
 }
 
 func (r *Remote) call(ctx context.Context, method, path, key string, body []byte, into any) error {
+	ctx, span := telemetry.Begin(ctx, method+" execution service", oteltrace.WithSpanKind(oteltrace.SpanKindClient), oteltrace.WithAttributes(attribute.String("http.request.method", method)))
+	defer span.End()
 	req, err := http.NewRequestWithContext(ctx, method, r.base+path, bytes.NewReader(body))
 	if err != nil {
 		return fmt.Errorf("reach execution service: %w", err)
 	}
+	telemetry.Pass(ctx, req.Header)
 	req.Header.Set("Authorization", "Bearer "+r.token)
 	req.Header.Set("Idempotency-Key", key)
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := r.client.Do(req)
 	if err != nil {
+		span.SetStatus(codes.Error, "")
 		return unreachable(ctx, err)
 	}
+	span.SetAttributes(attribute.Int("http.response.status_code", resp.StatusCode))
 	defer resp.Body.Close() //nolint:errcheck // it was read
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {

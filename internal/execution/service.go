@@ -13,6 +13,7 @@ import (
 	"github.com/pawlrun/pawl/internal/executor/runner"
 	"github.com/pawlrun/pawl/internal/price"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/telemetry"
 )
 
 // The timing of claims.
@@ -162,15 +163,15 @@ func (s *Service) Close(ctx context.Context) error {
 	}
 }
 
-// launch begins a flight in the background. A service that closes begins none:
+// launch begins a flight in the background, as a part of the trace of its caller. A service that closes begins none:
 // the claim is left to its lease.
-func (s *Service) launch(f *flight) error {
+func (s *Service) launch(caller context.Context, f *flight) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return &pawl.Error{Code: pawl.CodeUnavailable, Op: "run graph", Msg: "the server stops", Err: errClosing}
 	}
-	f.ctx, f.cancel = context.WithCancelCause(s.base)
+	f.ctx, f.cancel = context.WithCancelCause(telemetry.Same(s.base, caller))
 	s.flights[f.key] = f
 	s.runs.Go(func() {
 		defer s.landed(f)

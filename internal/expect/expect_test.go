@@ -330,6 +330,52 @@ func TestFarFewerRowsThanUsual(t *testing.T) {
 	})
 }
 
+// Each handler that brings rows is judged by what it usually brings itself, and the
+// first that falls short is told.
+func TestEachHandlerBringsItsRows(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		k.subject.Bring, k.brought = []string{"many", "few"}, map[string][]lane.Fetch{}
+		ran := func(handler string, f lane.Fetch) {
+			pass(time.Hour)
+			f.EndedAt = time.Now()
+			k.brought[handler] = append([]lane.Fetch{f}, k.brought[handler]...)
+			k.look()
+		}
+		k.expects(`{"rows":"usual"}`)
+		k.stands(run.Idle)
+		for range 6 {
+			ran("many", lane.Fetch{Rows: 100})
+			ran("few", lane.Fetch{Rows: 3})
+		}
+		k.said(run.Idle)
+		ran("few", lane.Fetch{})
+		k.said(run.NeedsAttention, terms.Rows)
+		k.told("needs_attention: The fetch of few that ended at 2000-01-01T13:00:00.000Z brought 0 rows; usually it brings about 3.")
+		ran("many", lane.Fetch{Rows: 90})
+		k.said(run.NeedsAttention, terms.Rows)
+		ran("few", lane.Fetch{Rows: 2})
+		k.said(run.Idle)
+		k.told("recovered: It does again what is expected of it.")
+	})
+}
+
+// What told of no rows is short of them, if it was asked to tell when it ended.
+func TestWhatTellsOfNoRowsIsShort(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		k.fetches = []lane.Fetch{{EndedAt: time.Now(), Untold: true}}
+		pass(time.Hour)
+		k.expects(`{"rows":5}`)
+		k.stands(run.Idle)
+		pass(time.Hour)
+		k.fetches = append([]lane.Fetch{{EndedAt: time.Now(), Untold: true}}, k.fetches...)
+		k.stands(run.NeedsAttention, terms.Rows)
+		k.told("needs_attention: The fetch that ended at 2000-01-01T02:00:00.000Z told of no number of rows; at least 5 are expected.")
+		pass(time.Hour)
+		k.fetches = append([]lane.Fetch{{EndedAt: time.Now(), Rows: 5}}, k.fetches...)
+		k.stands(run.Idle)
+	})
+}
+
 // Starts are counted once a minute, and late ones are told.
 func TestLateStartsAreTold(t *testing.T) {
 	inTime(t, func(t *testing.T, k *kit) {

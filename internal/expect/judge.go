@@ -124,24 +124,49 @@ func (j *judgement) done(ctx context.Context) (terms.Verdict, error) {
 	return terms.JudgeDone(j.expect, j.subject.Zone, over, j.now.From, j.now.Done), nil
 }
 
-// rows judges the newest fetch. While it goes on being unmet, what is usual is what
-// was before that began: a source that stays empty does not make that its habit.
-func (j *judgement) rows(ctx context.Context) (terms.Verdict, error) {
-	old := j.was.Find(terms.Rows)
-	fetches, err := j.Fetches(ctx, j.tx, j.row, j.tx.Now.Add(time.Millisecond), terms.UsualOf+1)
-	if err != nil {
-		return old, err
+// rows judges the newest fetch of each handler that brings rows; the first that is
+// not met stands for all.
+func (j *judgement) rows(ctx context.Context) (v terms.Verdict, err error) {
+	handlers := j.subject.Bring
+	if len(handlers) == 0 {
+		handlers = []string{""}
 	}
-	if len(fetches) == 0 || j.now.Resumed && fetches[0].EndedAt.Before(j.now.From) {
-		if old.Name != "" && j.was.Of == j.row.Expect {
-			return old, nil // nothing is known that would change it
+	known := false
+	for _, handler := range handlers {
+		one, ok, err := j.rowsOf(ctx, handler)
+		if err != nil || ok && !one.Met {
+			return one, err
 		}
-		return terms.JudgeRows(j.expect, j.tx.Now, 1<<40, nil), nil
+		if ok {
+			v, known = one, true
+		}
+	}
+	if old := j.was.Find(terms.Rows); !known && old.Name != "" && j.was.Of == j.row.Expect {
+		return old, nil // nothing is known that would change it
+	}
+	if !known {
+		v = terms.NoRows(j.expect, j.subject.Kind)
+	}
+	return v, nil
+}
+
+// rowsOf judges the newest fetch of a handler, if it is known. While it goes on being
+// unmet, what is usual is what was before that began: a source that stays empty does
+// not make that its habit.
+func (j *judgement) rowsOf(ctx context.Context, handler string) (v terms.Verdict, known bool, err error) {
+	old := j.was.Find(terms.Rows)
+	fetches, err := j.Fetches(ctx, j.tx, j.row, handler, j.tx.Now.Add(time.Millisecond), terms.UsualOf+1)
+	if err != nil || len(fetches) == 0 {
+		return old, false, err
+	}
+	newest := fetches[0]
+	if (j.now.Resumed || newest.Untold) && newest.EndedAt.Before(j.now.From) { // nobody asked it to tell
+		return old, false, nil
 	}
 	before := fetches[1:]
 	if old.Name != "" && !old.Met {
-		if before, err = j.Fetches(ctx, j.tx, j.row, old.Since, terms.UsualOf+1); err != nil {
-			return old, err
+		if before, err = j.Fetches(ctx, j.tx, j.row, handler, old.Since, terms.UsualOf+1); err != nil {
+			return old, false, err
 		}
 		for len(before) > 0 && !before[0].EndedAt.Before(old.Since) {
 			before = before[1:]
@@ -149,9 +174,11 @@ func (j *judgement) rows(ctx context.Context) (terms.Verdict, error) {
 	}
 	var usual []int64
 	for _, f := range before[:min(len(before), terms.UsualOf)] {
-		usual = append(usual, f.Rows)
+		if !f.Untold {
+			usual = append(usual, f.Rows)
+		}
 	}
-	return terms.JudgeRows(j.expect, fetches[0].EndedAt, fetches[0].Rows, usual), nil
+	return terms.JudgeRows(j.expect, terms.Brought{Kind: j.subject.Kind, Handler: handler, At: newest.EndedAt, Rows: newest.Rows, Untold: newest.Untold}, usual), true, nil
 }
 
 func (j *judgement) onTime(ctx context.Context) (terms.Verdict, error) {

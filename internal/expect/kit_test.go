@@ -28,8 +28,9 @@ type kit struct {
 	s  *Service
 
 	subject      lane.Subject
-	days         map[string]bool // that had a success
-	fetches      []lane.Fetch    // the newest first
+	days         map[string]bool         // that had a success
+	fetches      []lane.Fetch            // the newest first
+	brought      map[string][]lane.Fetch // by handlers
 	starts, late int
 	failure      error
 
@@ -169,8 +170,12 @@ func (k *kit) CountStarts(context.Context, *store.Tx, lane.Subject, runstore.Lan
 	return k.starts, k.late, nil
 }
 
-func (k *kit) Fetches(_ context.Context, _ *store.Tx, _ runstore.Lane, before time.Time, limit int) (list []lane.Fetch, _ error) {
-	for _, f := range k.fetches {
+func (k *kit) Fetches(_ context.Context, _ *store.Tx, _ runstore.Lane, handler string, before time.Time, limit int) (list []lane.Fetch, _ error) {
+	fetches := k.fetches
+	if handler != "" {
+		fetches = k.brought[handler]
+	}
+	for _, f := range fetches {
 		if f.EndedAt.Before(before) && len(list) < limit {
 			list = append(list, f)
 		}

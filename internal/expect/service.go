@@ -35,9 +35,9 @@ type Kind interface {
 	StoodWell(ctx context.Context, tx *store.Tx, s lane.Subject, l runstore.Lane, from, to time.Time) (bool, error)
 	// CountStarts counts the last starts since an instant, and the late ones.
 	CountStarts(ctx context.Context, tx *store.Tx, s lane.Subject, l runstore.Lane, since time.Time, limit int) (starts, late int, err error)
-	// Fetches reads the last fetches that ended well and began before an instant,
-	// the newest first. Most kinds have none.
-	Fetches(ctx context.Context, tx *store.Tx, l runstore.Lane, before time.Time, limit int) ([]lane.Fetch, error)
+	// Fetches reads the last fetches of a handler that ended well and began before an
+	// instant, the newest first.
+	Fetches(ctx context.Context, tx *store.Tx, l runstore.Lane, handler string, before time.Time, limit int) ([]lane.Fetch, error)
 }
 
 // Config is what a service is made of.

@@ -13,6 +13,7 @@ import (
 	"github.com/pawlrun/pawl/internal/hook/spec"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/hookstore"
+	"github.com/pawlrun/pawl/internal/telemetry"
 )
 
 // errChanged ends a transaction of a delivery that was judged by a version of its
@@ -106,6 +107,8 @@ func reasonOf(err error) string {
 // one: that is what people ask for.
 func (s *Service) effect(ctx context.Context, tx *store.Tx, t *target, d *hookstore.Delivery, in incoming) (string, error) {
 	def, by := t.definition, "hook "+t.Name
+	trace := in.headers[telemetry.Header]
+	ctx = telemetry.Request(ctx, trace)
 	switch {
 	case def.Publish != nil:
 		payload, err := s.payload(def.Publish.Payload, d, in)
@@ -123,7 +126,7 @@ func (s *Service) effect(ctx context.Context, tx *store.Tx, t *target, d *hookst
 			return "", err
 		}
 		id, err := s.cfg.Enqueue(ctx, tx, store.JobSpec{
-			Task: def.Job.Task, Payload: payload, Lane: def.Job.Lane, Priority: def.Job.Priority, MaxAttempts: def.Job.MaxAttempts, Owner: t.Owner, CreatedBy: by,
+			Task: def.Job.Task, Payload: payload, Lane: def.Job.Lane, Priority: def.Job.Priority, MaxAttempts: def.Job.MaxAttempts, Owner: t.Owner, CreatedBy: by, Trace: telemetry.Clean(trace),
 		})
 		return "enqueued the job " + id, err
 	case def.Run != nil:

@@ -23,6 +23,7 @@ import (
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/hookstore"
+	"github.com/pawlrun/pawl/internal/telemetry"
 )
 
 // kit is a service on a database. What deliveries become are jobs, which are rows of
@@ -75,7 +76,7 @@ func (k *kit) start() {
 	k.s = New(Config{
 		DB: k.db, Log: slog.New(slog.DiscardHandler), Getenv: func(name string) string { return k.env[name] }, MaxPayload: 1 << 20,
 		Publish: func(ctx context.Context, tx *store.Tx, e Event, by string) error {
-			_, err := k.effect(ctx, tx, store.JobSpec{Task: "event", Lane: e.Topic, Key: e.MessageID, Payload: e.Payload, CreatedBy: by})
+			_, err := k.effect(ctx, tx, store.JobSpec{Task: "event", Lane: e.Topic, Key: e.MessageID, Payload: e.Payload, CreatedBy: by, Trace: telemetry.Requested(ctx)})
 			return err
 		},
 		Enqueue: k.effect,
@@ -175,11 +176,11 @@ func (k *kit) effects() (list []store.Job) {
 	k.t.Helper()
 	err := k.db.Read(k.t.Context(), func(ctx context.Context, tx *store.Tx) error {
 		list = nil
-		rows, err := tx.Query(ctx, `select id, task, coalesce(lane, ''), coalesce(key, ''), payload from jobs where task <> $1 order by id`, TaskName)
+		rows, err := tx.Query(ctx, `select id, task, coalesce(lane, ''), coalesce(key, ''), payload, coalesce(trace, '') from jobs where task <> $1 order by id`, TaskName)
 		list, err = store.ScanAll(rows, err, "read jobs", func(row store.Scanner) (store.Job, error) {
 			var j store.Job
 			var payload string
-			err := row.Scan(&j.ID, &j.Task, &j.Lane, &j.Key, &payload)
+			err := row.Scan(&j.ID, &j.Task, &j.Lane, &j.Key, &payload, &j.Trace)
 			j.Payload = json.RawMessage(payload)
 			return j, err
 		})

@@ -17,6 +17,7 @@ import (
 	"github.com/pawlrun/pawl/internal/hook/verify"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/hookstore"
+	"github.com/pawlrun/pawl/internal/telemetry"
 )
 
 // Path is below which deliveries are posted.
@@ -262,7 +263,7 @@ func (t *target) kept(h http.Header) map[string]string {
 	out := map[string]string{}
 	names := []string{
 		"Content-Type", "User-Agent", "Webhook-Id", "Webhook-Timestamp", "X-Github-Event", "X-Github-Delivery", "X-Github-Hook-Id",
-		"X-Slack-Request-Timestamp", "X-Slack-Retry-Num", "X-Slack-Retry-Reason", "X-Gitlab-Event", "X-Event-Key", "Idempotency-Key",
+		"X-Slack-Request-Timestamp", "X-Slack-Retry-Num", "X-Slack-Retry-Reason", "X-Gitlab-Event", "X-Event-Key", "Idempotency-Key", telemetry.Header,
 	}
 	for text := range t.definition.When {
 		if at, err := spec.ParseSelector(text); err == nil && at.Header != "" {

@@ -18,6 +18,7 @@ import (
 	"github.com/pawlrun/pawl/internal/hook/spec"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/hookstore"
+	"slices"
 )
 
 func TestADeliveryBecomesAnEvent(t *testing.T) {
@@ -39,6 +40,36 @@ func TestADeliveryBecomesAnEvent(t *testing.T) {
 		}
 		if len(d.Headers) != 3 || d.Headers["X-Github-Event"] != "issues" {
 			t.Errorf("the headers are %v", d.Headers)
+		}
+	})
+}
+
+// What a delivery becomes is a part of the trace of its sender, later as well.
+func TestADeliveryIsInTheTraceOfItsSender(t *testing.T) {
+	const trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	both(t, func(t *testing.T, k *kit) {
+		k.apply(github)
+		for i, parent := range []string{trace, "00-nonsense", ""} {
+			r := request(fmt.Sprint("d", i), opened)
+			r.Header.Set("Traceparent", parent)
+			k.expect("a delivery", http.StatusAccepted, r)
+		}
+		var got []string
+		for _, job := range k.effects() {
+			got = append(got, job.Trace)
+		}
+		if want := []string{trace, "", ""}; !slices.Equal(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+		for _, d := range k.deliveries("github", hookstore.Delivered) {
+			if d.Headers["Traceparent"] == trace {
+				if _, err := k.redeliver(fmt.Sprint(d.ID)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if list := k.effects(); len(list) != 4 || list[3].Trace != trace {
+			t.Errorf("delivered again it became %+v", list)
 		}
 	})
 }

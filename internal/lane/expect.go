@@ -19,6 +19,7 @@ type Subject struct {
 	Zone    *time.Location // in which its days are
 	Repeats []Due
 	Success time.Time // the newest; zero if none is known
+	Bring   []string  // handlers that bring rows, each judged by itself; none: the lane itself does
 }
 
 // Ended reports whether nothing will come due any more of what once did.
@@ -40,10 +41,12 @@ func (s *Subject) Times() []when.Schedule {
 	return list
 }
 
-// Fetch is a fetch that ended well.
+// Fetch is a fetch that ended well, or what else brings rows: the run of a producer or
+// a slot.
 type Fetch struct {
 	EndedAt time.Time
 	Rows    int64
+	Untold  bool // nobody knows how many
 }
 
 // ZoneOf is the zone of the first schedule that has one; UTC if none does.
@@ -60,7 +63,7 @@ func ZoneOf(repeats []Due) *time.Location {
 // [from, to) succeeded.
 func (s *Subject) StoodWell(ctx context.Context, tx *store.Tx, lane string, from, to time.Time) (bool, error) {
 	for _, due := range s.Repeats {
-		ok, err := runstore.In(tx).StoodWell(ctx, s.Kind, lane, handlerOf(due), from, to)
+		ok, err := runstore.In(tx).StoodWell(ctx, s.Kind, lane, due.HandlerName(), from, to)
 		if ok || err != nil {
 			return ok, err
 		}
@@ -72,7 +75,7 @@ func (s *Subject) StoodWell(ctx context.Context, tx *store.Tx, lane string, from
 // were late.
 func (s *Subject) CountStarts(ctx context.Context, tx *store.Tx, lane string, since time.Time, limit int) (starts, late int, err error) {
 	for _, due := range s.Repeats {
-		n, behind, err := runstore.In(tx).CountStarts(ctx, s.Kind, lane, handlerOf(due), since, limit, terms.Punctual+due.Schedule.Jitter())
+		n, behind, err := runstore.In(tx).CountStarts(ctx, s.Kind, lane, due.HandlerName(), since, limit, terms.Punctual+due.Schedule.Jitter())
 		if err != nil {
 			return 0, 0, err
 		}
@@ -81,11 +84,12 @@ func (s *Subject) CountStarts(ctx context.Context, tx *store.Tx, lane string, si
 	return starts, late, nil
 }
 
-func handlerOf(due Due) string {
-	if due.Handler != "" {
-		return due.Handler
+// HandlerName is the handler that comes due; that of a lane with one has its name.
+func (d Due) HandlerName() string {
+	if d.Handler != "" {
+		return d.Handler
 	}
-	return due.Name
+	return d.Name
 }
 
 // stateOf is the state of a row whose kind says that the lane stands so: one that is

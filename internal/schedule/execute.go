@@ -164,7 +164,7 @@ func (a *attempt) closeWithKnownOutcome(ctx context.Context) (time.Time, error) 
 	if failure != nil && !isRefusal(failure) { // it goes on, or nobody can tell
 		return time.Now().Add(longestSilence), nil
 	}
-	end := endOf(answer)
+	end := endOf(a.schedule, answer)
 	if asks := len(answer.Interrupt) > 0; asks || failure != nil || answer.ErrorCode == contract.Aborted {
 		a.log.Warn("a slot is given up: the server stopped during every attempt", "schedule", a.schedule.Name, "slot", pawl.FormatTime(a.slot.ScheduledFor), "outcome", failure)
 		end = failed(contract.Internal, "The server stopped during every attempt.")

@@ -47,7 +47,13 @@ func (s *Service) CountStarts(ctx context.Context, tx *store.Tx, of lane.Subject
 	return schedulestore.CountStarts(ctx, tx, l.ID, since, limit, terms.Punctual+of.Repeats[0].Schedule.Jitter())
 }
 
-// Fetches are none: a schedule brings no rows.
-func (s *Service) Fetches(context.Context, *store.Tx, runstore.Lane, time.Time, int) ([]lane.Fetch, error) {
-	return nil, nil
+// Fetches reads how many rows the last slots told of that succeeded and were for a time
+// before an instant. Those of backfills stand for the past, and are left out.
+func (s *Service) Fetches(ctx context.Context, tx *store.Tx, l runstore.Lane, _ string, before time.Time, limit int) ([]lane.Fetch, error) {
+	list, err := schedulestore.LatestBrought(ctx, tx, l.ID, before, limit)
+	out := make([]lane.Fetch, len(list))
+	for i, b := range list {
+		out[i] = lane.Fetch{EndedAt: b.EndedAt, Rows: b.Rows, Untold: !b.Told}
+	}
+	return out, err
 }

@@ -2,7 +2,9 @@ package schedule
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,11 +13,14 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/bulk"
+	"github.com/pawlrun/pawl/internal/execution/contract"
+	"github.com/pawlrun/pawl/internal/execution/work"
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/pgtest"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
 	"github.com/pawlrun/pawl/internal/terms"
 )
 
@@ -62,10 +67,10 @@ func TestWhatIsExpectedOfAScheduleIsNoted(t *testing.T) {
 			t.Error(expect())
 		}
 		e := k.try(func(ctx context.Context, tx *store.Tx) error {
-			_, err := k.s.Update(ctx, tx, k.owner, sch.ID, client.SchedulePatch{Expect: &client.Expect{Rows: "5"}}, "t")
+			_, err := k.s.Update(ctx, tx, k.owner, sch.ID, client.SchedulePatch{Expect: &client.Expect{Rows: "-5"}}, "t")
 			return err
 		})
-		if e == nil || len(e.Fields) != 1 || e.Fields[0].Pointer != "/expect/rows" || e.Fields[0].Message != "a schedule brings no rows; only sources do; Remove it." {
+		if e == nil || len(e.Fields) != 1 || e.Fields[0].Pointer != "/expect/rows" || e.Fields[0].Message != `"-5" is not a number of rows; Write rows: usual, or the least number of rows, such as rows: 100.` {
 			t.Errorf("%+v", e)
 		}
 	})
@@ -122,6 +127,85 @@ func TestAScheduleIsJudgedByItsSlots(t *testing.T) {
 	})
 }
 
+// A schedule is judged by the rows that its slots tell of, whether they end alone or
+// with others.
+func TestSlotsTellOfRows(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		output := `{"rows":120,"poem":"leaf"}`
+		k.graph.answer = func(string, int) contract.RunAnswerV1 {
+			return contract.RunAnswerV1{OK: true, Output: json.RawMessage(output)}
+		}
+		sch := k.create(ask("s", ""))
+		l, _ := k.subject(sch.ID)
+		told := func(want ...lane.Fetch) {
+			t.Helper()
+			k.read(func(ctx context.Context, tx *store.Tx) error {
+				list, err := k.s.Fetches(ctx, tx, l, "", tx.Now.Add(time.Minute), 10)
+				for i := range list {
+					if list[i].EndedAt.IsZero() {
+						t.Errorf("%+v", list[i])
+					}
+					list[i].EndedAt = time.Time{}
+				}
+				if !slices.Equal(list, want) {
+					t.Errorf("%+v, want %+v: %v", list, want, k.story(sch))
+				}
+				return err
+			})
+		}
+		k.pass(time.Minute + time.Second)
+		told(lane.Fetch{Rows: 120})
+		k.graph.set(func() { output = `{"poem":"leaf"}` })
+		k.pass(time.Minute)
+		told(lane.Fetch{Untold: true}, lane.Fetch{Rows: 120})
+		k.graph.set(func() { output = `{"rows":7}` })
+		k.pass(time.Minute)
+		told(lane.Fetch{Rows: 7}, lane.Fetch{Untold: true}, lane.Fetch{Rows: 120})
+	})
+}
+
+// The rows are those that an execution tells of in what it returns; nothing else is a
+// number of rows.
+func TestWhatTellsOfRows(t *testing.T) {
+	plain := func(o client.PlainOutput) string {
+		raw, err := json.Marshal(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(raw)
+	}
+	const graph, command = "http:poet", work.Command
+	for _, c := range []struct {
+		graph, output string
+		want          int64 // -1: none
+	}{
+		{graph, `{"rows":3}`, 3},
+		{graph, `{"rows":0}`, 0},
+		{graph, `{"rows":-1}`, -1},
+		{graph, `{"rows":"3"}`, -1},
+		{graph, `{"rows":1.5}`, -1},
+		{graph, `{"rows":1e99}`, -1},
+		{graph, `{"rows":null}`, -1},
+		{graph, `{"other":{"rows":3}}`, -1},
+		{graph, `["rows"]`, -1},
+		{graph, ``, -1},
+		{command, plain(client.PlainOutput{Stdout: "copying\n{\"rows\": 12}\n"}), 12},
+		{command, plain(client.PlainOutput{Stdout: "{\"rows\": 12}\ndone\n"}), -1},
+		{command, plain(client.PlainOutput{Stderr: `{"rows":12}`}), -1},
+		{command, plain(client.PlainOutput{Status: 200, Body: " {\"rows\":7}\n"}), 7},
+		{command, plain(client.PlainOutput{JobID: "1", Result: json.RawMessage(`{"rows":9}`)}), 9},
+		{command, `{"rows":3}`, -1},
+	} {
+		got := rowsOf(schedulestore.Schedule{GraphID: c.graph}, contract.RunAnswerV1{OK: true, Output: json.RawMessage(c.output)})
+		if n := int64(-1); got == nil && c.want != n || got != nil && *got != c.want {
+			t.Errorf("%s of %s: %v, want %d", c.output, c.graph, got, c.want)
+		}
+	}
+	if n := rowsOf(schedulestore.Schedule{GraphID: graph}, contract.RunAnswerV1{Output: json.RawMessage(`{"rows":3}`)}); n != nil {
+		t.Errorf("what failed brought %d", *n)
+	}
+}
+
 // Judging a schedule reads no more because it has run often.
 func TestJudgingAScheduleDoesNotReadItsPast(t *testing.T) {
 	pgtest.Both(t, func(t *testing.T, url string) {
@@ -146,11 +230,12 @@ func TestJudgingAScheduleDoesNotReadItsPast(t *testing.T) {
 				k.read(func(ctx context.Context, tx *store.Tx) error {
 					_, _, err := k.s.CountStarts(ctx, tx, s, l, time.Now().Add(-terms.StartsWithin), terms.StartsLooked)
 					_, wrong := k.s.StoodWell(ctx, tx, s, l, time.Now().Add(time.Hour), time.Now().Add(25*time.Hour))
-					return errors.Join(err, wrong)
+					_, bad := k.s.Fetches(ctx, tx, l, "", time.Now().Add(time.Minute), terms.UsualOf+1)
+					return errors.Join(err, wrong, bad)
 				})
 			})
 			faults, measured, err := h.Dear(t.Context(), url, 20*bulk.MostOfAStep(db.Name()))
-			if err != nil || measured < 4 {
+			if err != nil || measured < 5 {
 				t.Fatalf("%d statements were measured: %v", measured, err)
 			}
 			for _, fault := range faults {

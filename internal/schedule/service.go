@@ -17,6 +17,7 @@ import (
 	"github.com/pawlrun/pawl/internal/need"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/schedulestore"
+	"github.com/pawlrun/pawl/internal/telemetry"
 )
 
 // Options are what a service is made of.
@@ -108,6 +109,7 @@ func (s *Service) arm(ctx context.Context, tx *store.Tx, sch schedulestore.Sched
 	if err != nil {
 		return err
 	}
+	job.Trace = telemetry.Requested(ctx)
 	_, err = s.jobs.EnqueueTx(ctx, tx, job)
 	return err
 }

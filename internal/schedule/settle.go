@@ -53,7 +53,7 @@ func (a *attempt) record(ctx context.Context, tx *store.Tx, answer contract.RunA
 		if _, err := a.ledger.Commit(ctx, tx, a.run, outputOf(a.schedule, answer)); err != nil {
 			return time.Time{}, err
 		}
-		return time.Time{}, a.closeClear(ctx, tx, sch, a.slot, endOf(answer))
+		return time.Time{}, a.closeClear(ctx, tx, sch, a.slot, endOf(sch, answer))
 	case len(answer.Interrupt) > 0:
 		return time.Time{}, a.interrupted(ctx, tx, sch, answer)
 	}
@@ -70,7 +70,7 @@ func outputOf(sch schedulestore.Schedule, answer contract.RunAnswerV1) json.RawM
 }
 
 // endOf is how an outcome ends a slot.
-func endOf(answer contract.RunAnswerV1) schedulestore.SlotEnd {
+func endOf(sch schedulestore.Schedule, answer contract.RunAnswerV1) schedulestore.SlotEnd {
 	end := schedulestore.SlotEnd{Status: string(run.SlotSuccess), Disposition: string(run.DispositionFired)}
 	if !answer.OK {
 		code := answer.ErrorCode
@@ -83,7 +83,7 @@ func endOf(answer contract.RunAnswerV1) schedulestore.SlotEnd {
 			end.Doubt = code != contract.Aborted // a person stopped it, and knows
 		}
 	}
-	end.TraceID, end.Cost = answer.TraceID, costOf(answer)
+	end.TraceID, end.Cost, end.Brought = answer.TraceID, costOf(answer), rowsOf(sch, answer)
 	return end
 }
 
@@ -97,7 +97,7 @@ func costOf(answer contract.RunAnswerV1) int64 {
 // recordFailure ends an attempt that failed, and the slot with it unless
 // another attempt may help, which the execution service says.
 func (a *attempt) recordFailure(ctx context.Context, tx *store.Tx, sch schedulestore.Schedule, answer contract.RunAnswerV1) (time.Time, error) {
-	end := endOf(answer)
+	end := endOf(sch, answer)
 	why := ledger.Failure{Class: classOf(contract.ErrorCode(end.ErrorCode)), Code: end.ErrorCode, Message: end.ErrorMessage, Slot: budgetOf(a.schedule, a.slot)}
 	retry := answer.Retry && !answer.Unknown && sch.DeletedAt.IsZero() && why.Slot.Attempts != 1
 	if retry {

@@ -309,7 +309,7 @@ func (s *Service) writeEnds(ctx context.Context, tx *store.Tx, all []*ending) er
 	jobs, outcomes := make([]store.JobSpec, len(all)), make([]execution.Success, 0, len(all))
 	for i, e := range all {
 		runs[i], outputs[i] = e.run, outputOf(e.schedule, e.answer)
-		slots[i] = schedulestore.Ended{Slot: e.slot, SlotEnd: endOf(e.answer), Next: e.next}
+		slots[i] = schedulestore.Ended{Slot: e.slot, SlotEnd: endOf(e.schedule, e.answer), Next: e.next}
 		job, err := jobOf(e.schedule, e.next, e.start)
 		if err != nil {
 			return err

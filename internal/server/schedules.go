@@ -108,7 +108,7 @@ func (s *server) loadServiceToken() (string, error) {
 func (s *server) internalHandler(api http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", api)
-	mux.Handle("/api/internal/", s.execution.Handler(s.serviceToken))
+	mux.Handle("/api/internal/", s.tracing.served("execution service", s.execution.Handler(s.serviceToken)))
 	return mux
 }
 

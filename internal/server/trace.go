@@ -20,6 +20,7 @@ import (
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/outbound"
 	"github.com/pawlrun/pawl/internal/queue"
+	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/telemetry"
 )
 
@@ -46,6 +47,8 @@ type openRun struct {
 	span  oteltrace.Span
 	phase pawl.Phase
 	since time.Time // of the phase
+	begun time.Time
+	trace string // the traceparent of its events; empty: it is a part of its job
 }
 
 func newTracing() *tracing {
@@ -144,15 +147,11 @@ func (t *tracing) run(e ledger.Event) {
 		if r.Status != pawl.StatusActive || len(t.runs) >= mostRuns {
 			return // it ended before it was seen, or waits
 		}
-		ctx := context.Background()
-		if sc, ok := t.lanes[string(r.Kind)+":"+r.Lane]; ok {
-			ctx = oteltrace.ContextWithSpanContext(ctx, sc)
-		}
-		open = &openRun{phase: r.Phase, since: r.UpdatedAt}
-		open.ctx, open.span = t.export.Start(ctx, "run "+string(r.Kind), oteltrace.WithTimestamp(r.UpdatedAt), oteltrace.WithAttributes(
-			attribute.String("pawl.run", r.ID), attribute.String("pawl.kind", string(r.Kind)), attribute.String("pawl.lane", r.Lane), attribute.String("pawl.handler", r.Handler),
-			attribute.String("pawl.trigger", r.Trigger), attribute.Int("pawl.attempt", r.Attempt)))
+		open = &openRun{phase: r.Phase, since: r.UpdatedAt, begun: r.UpdatedAt}
+		t.start(open, r)
 		t.runs[r.ID] = open
+	} else if r.Trace != open.trace && r.Trace != "" {
+		t.start(open, r) // what is not ended is never sent
 	}
 	over := r.Status != pawl.StatusActive
 	if r.Phase != open.phase || over {
@@ -170,6 +169,41 @@ func (t *tracing) run(e ledger.Event) {
 	}
 	open.span.End(oteltrace.WithTimestamp(r.UpdatedAt))
 	delete(t.runs, r.ID)
+}
+
+// start begins the span of a run: in the trace of its events, or else in that of the
+// job that makes it. The caller holds mu.
+func (t *tracing) start(open *openRun, r *runstore.Run) {
+	ctx := context.Background()
+	var links []oteltrace.Link
+	sc, ok := t.lanes[string(r.Kind)+":"+r.Lane]
+	switch {
+	case r.Trace != "":
+		ctx = telemetry.With(ctx, r.Trace)
+		if ok {
+			links = append(links, oteltrace.Link{SpanContext: sc})
+		}
+	case ok:
+		ctx = oteltrace.ContextWithSpanContext(ctx, sc)
+	}
+	open.trace = r.Trace
+	open.ctx, open.span = t.export.Start(ctx, "run "+string(r.Kind), oteltrace.WithTimestamp(open.begun), oteltrace.WithLinks(links...), oteltrace.WithAttributes(
+		attribute.String("pawl.run", r.ID), attribute.String("pawl.kind", string(r.Kind)), attribute.String("pawl.lane", r.Lane), attribute.String("pawl.handler", r.Handler),
+		attribute.String("pawl.trigger", r.Trigger), attribute.Int("pawl.attempt", r.Attempt)))
+}
+
+// served makes every request that others send a span in their trace.
+func (t *tracing) served(name string, to http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx := telemetry.With(r.Context(), r.Header.Get(telemetry.Header))
+		if t == nil || !t.export.On() { // a server that was not built whole
+			to.ServeHTTP(w, r.WithContext(ctx))
+			return
+		}
+		ctx, span := t.export.Start(ctx, r.Method+" "+name, oteltrace.WithSpanKind(oteltrace.SpanKindServer), oteltrace.WithAttributes(attribute.String("http.request.method", r.Method)))
+		defer span.End()
+		to.ServeHTTP(w, r.WithContext(ctx))
+	})
 }
 
 // call makes a span of a request, and tells whoever is called which trace it is a

@@ -46,7 +46,7 @@ const attemptsLooked = 10
 // Fetches reads the last fetches that ended well and began before an instant, the
 // newest first. One that took several attempts has the rows of all of them: it may
 // have gone on where an earlier one stopped.
-func (s *Service) Fetches(ctx context.Context, tx *store.Tx, l runstore.Lane, before time.Time, limit int) ([]lane.Fetch, error) {
+func (s *Service) Fetches(ctx context.Context, tx *store.Tx, l runstore.Lane, _ string, before time.Time, limit int) ([]lane.Fetch, error) {
 	list, err := sourcestore.In(tx).LatestFetched(ctx, l.ID, before, limit*attemptsLooked)
 	if err != nil {
 		return nil, err

@@ -48,7 +48,7 @@ func TestASourceIsJudgedByItsFetches(t *testing.T) {
 				if s, err = k.s.Subject(ctx, tx, l); err != nil {
 					return err
 				}
-				fetches, err = k.s.Fetches(ctx, tx, l, tx.Now.Add(time.Hour), 5)
+				fetches, err = k.s.Fetches(ctx, tx, l, "", tx.Now.Add(time.Hour), 5)
 				return err
 			})
 			return l, s, fetches
@@ -120,7 +120,7 @@ func TestJudgingASourceDoesNotReadItsPast(t *testing.T) {
 				}
 				_, _, err = k.s.CountStarts(ctx, tx, s, l, tx.Now.Add(-terms.StartsWithin), terms.StartsLooked)
 				_, wrong := k.s.StoodWell(ctx, tx, s, l, tx.Now.Add(time.Hour), tx.Now.Add(25*time.Hour))
-				fetches, bad := k.s.Fetches(ctx, tx, l, tx.Now, terms.UsualOf)
+				fetches, bad := k.s.Fetches(ctx, tx, l, "", tx.Now, terms.UsualOf)
 				if len(fetches) != terms.UsualOf {
 					t.Errorf("%d fetches", len(fetches))
 				}

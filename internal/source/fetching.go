@@ -8,6 +8,10 @@ import (
 	"slices"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	oteltrace "go.opentelemetry.io/otel/trace"
+
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/queue"
@@ -18,6 +22,7 @@ import (
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/store/sourcestore"
+	"github.com/pawlrun/pawl/internal/telemetry"
 )
 
 // errWithdrawn ends a fetch whose run a person cancelled.
@@ -277,6 +282,17 @@ func (f *fetching) write(ctx context.Context, page *fetch.Page) error {
 	if page.Mark != "" && (after.Mark == "" || fetch.Greater(page.Mark, after.Mark)) {
 		after.Mark = page.Mark
 	}
+	ctx, span := telemetry.Begin(ctx, "rows "+f.def.Table, oteltrace.WithAttributes(attribute.String("pawl.run", f.run.ID)))
+	defer span.End()
+	if err := f.writeRows(ctx, page, after); err != nil {
+		span.SetStatus(codes.Error, "") // what happened can hold what others said; it is in the run
+		return err
+	}
+	return f.cfg.fault("written")
+}
+
+// writeRows is the transaction of a page.
+func (f *fetching) writeRows(ctx context.Context, page *fetch.Page, after saved) error {
 	var sum sourcestore.SourceProgress
 	var ended runstore.Run
 	var elsewhere table.Result
@@ -317,8 +333,9 @@ func (f *fetching) write(ctx context.Context, page *fetch.Page) error {
 	}
 	f.at = after
 	f.total = plus(f.total, sum)
+	oteltrace.SpanFromContext(ctx).SetAttributes(attribute.Int64("pawl.rows.read", sum.RowsRead), attribute.Int64("pawl.rows.new", sum.RowsNew), attribute.Int64("pawl.rows.rejected", sum.Rejects))
 	f.cfg.Observe(lane.Change{Ref: refOf(f.view.source.Name), What: "progress", Run: f.run.ID, At: time.Now(), Detail: ProgressDetail{f.run.ID, f.total}})
-	return f.cfg.fault("written")
+	return nil
 }
 
 // rows writes the rows of a page, and after the last one what the mode asks

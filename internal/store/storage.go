@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -86,7 +85,7 @@ func (tx *Tx) Shares(ctx context.Context, g Grouping, size TableSize) ([]Share, 
 }
 
 // sampleRows is about how many rows a sample has.
-const sampleRows = 1024
+const sampleRows = 512
 
 // counts counts the rows of tables, of a few in each statement.
 func (tx *Tx) counts(ctx context.Context, names []string) (map[string]int64, error) {
@@ -186,7 +185,7 @@ func (sqliteDB) storage(ctx context.Context, tx *Tx) (s Storage, err error) {
 // at each: enough to know to about a fifth how many it has. What rows are like is
 // seen by fewer, because it takes much longer to measure them.
 const (
-	probes    = 96
+	probes    = 64
 	probeRows = 16
 	wideRows  = 3
 	fewIDs    = 1000 // up to this many it is counted
@@ -255,16 +254,24 @@ func (tx *Tx) estimate(ctx context.Context, table string, w width) (n int64, wei
 		places[i] = strconv.FormatInt(int64(math.Min(first+rand.Float64()*span, math.MaxInt64/2*1.9999)), 10) //nolint:gosec // a sample
 	}
 	list := "[" + strings.Join(places, ",") + "]"
-	// Where the last of the rows behind a place is, and how many there are if it is
-	// the end of the table: one search in the tree for each, and no row is read.
-	rows, err := tx.Query(ctx, fmt.Sprintf(`select p.value, (select x.%[1]s from "%[2]s" x where x.%[1]s >= p.value order by 1 limit 1 offset $2 - 1),
-		(select count(*) from (select 1 from "%[2]s" x where x.%[1]s >= p.value limit $2)) from json_each($1) p`, w.key, table), list, probeRows)
+	// Where the last of the rows behind a place is, or how many there are if it is the
+	// end of the table: one search in the tree for each, and no row is read.
+	rows, err := tx.Query(ctx, fmt.Sprintf(`select p.value, coalesce(cast((select x.%[1]s from "%[2]s" x where x.%[1]s >= p.value order by 1 limit 1 offset $2 - 1) as text),
+		'of ' || (select count(*) from (select 1 from "%[2]s" x where x.%[1]s >= p.value limit $2))) from json_each($1) p`, w.key, table), list, probeRows)
 	var density float64
 	_, err = ScanAll(rows, err, "sample "+table, func(row Scanner) (struct{}, error) {
-		var at, n int64
-		var last *int64
-		err := row.Scan(&at, &last, &n)
-		density += float64(n) / (float64(*cmp.Or(last, most)) - float64(at) + 1)
+		var at int64
+		var found string
+		if err := row.Scan(&at, &found); err != nil {
+			return struct{}{}, err
+		}
+		n, last := probeRows, *most
+		if rest, ended := strings.CutPrefix(found, "of "); ended {
+			n, err = strconv.Atoi(rest)
+		} else {
+			last, err = strconv.ParseInt(found, 10, 64)
+		}
+		density += float64(n) / (float64(last) - float64(at) + 1)
 		return struct{}{}, err
 	})
 	if err != nil {

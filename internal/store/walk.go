@@ -16,7 +16,7 @@ import (
 // the windows.
 const (
 	WindowRows  = 2500 // that are looked at in one statement
-	pageWindows = 8    // that are looked at for one page
+	pageWindows = 4    // that are looked at for one page
 )
 
 // Window is what was found in a window.

@@ -86,6 +86,20 @@ func Requested(ctx context.Context) string {
 	return text
 }
 
+// Begin begins a span beneath that of the context. In work that has none it does nothing.
+func Begin(ctx context.Context, name string, options ...oteltrace.SpanStartOption) (context.Context, oteltrace.Span) {
+	return oteltrace.SpanFromContext(ctx).TracerProvider().Tracer(scope).Start(ctx, name, options...)
+}
+
+// Same makes what is done with a context a part of the trace of another one, and of
+// nothing else of it.
+func Same(ctx, as context.Context) context.Context {
+	if span := oteltrace.SpanFromContext(as); span.SpanContext().IsValid() {
+		return oteltrace.ContextWithSpan(ctx, span)
+	}
+	return ctx
+}
+
 // Pass tells the trace of the context to whoever is called, unless the caller has
 // told one already.
 func Pass(ctx context.Context, h http.Header) {

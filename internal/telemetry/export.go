@@ -35,6 +35,9 @@ type Config struct {
 	Registry *prometheus.Registry // the numbers that are sent, and where those of the export are kept
 }
 
+// scope is what makes the spans.
+const scope = "github.com/pawlrun/pawl"
+
 // Exporter sends spans and numbers. A nil *Exporter sends nothing.
 type Exporter struct {
 	spans   *sdk.TracerProvider
@@ -118,7 +121,7 @@ func New(ctx context.Context, cfg Config) (*Exporter, error) {
 		numbers: sdkmetric.NewMeterProvider(sdkmetric.WithResource(about), sdkmetric.WithReader(
 			sdkmetric.NewPeriodicReader(numbers, sdkmetric.WithProducer(prombridge.NewMetricProducer(prombridge.WithGatherer(cfg.Registry)))))),
 	}
-	e.tracer = e.spans.Tracer("github.com/pawlrun/pawl")
+	e.tracer = e.spans.Tracer(scope)
 	return e, nil
 }
 

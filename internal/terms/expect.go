@@ -64,8 +64,8 @@ func CheckExpect(e *client.Expect, a About, fault Fault) {
 	if e.Rows != "" {
 		n, err := strconv.ParseInt(string(e.Rows), 10, 64)
 		switch {
-		case a.Kind != pawl.KindSource:
-			wrong(Rows, "Remove it.", "a %s brings no rows; only sources do", a.Kind)
+		case !a.Scheduled:
+			wrong(Rows, "Expect freshWithin instead.", unscheduled, a.Kind, Rows)
 		case e.Rows != client.RowsUsual && (err != nil || n < 1):
 			wrong(Rows, "Write rows: usual, or the least number of rows, such as rows: 100.", "%s is not a number of rows", pawl.Quote(string(e.Rows)))
 		}

@@ -32,7 +32,7 @@ func TestWhatMakesNoSenseIsNotExpected(t *testing.T) {
 		{client.Expect{DoneBy: strings.Repeat("9", 1000)}, schedule, `[expect doneBy]: "` + strings.Repeat("9", 80) + `"... is not a time of day; Write a time of day such as "07:00".`},
 		{client.Expect{DoneBy: "07:00"}, About{Kind: pawl.KindWorkflow}, `[expect doneBy]: nothing of the workflow is due by a schedule, so doneBy means nothing; Expect freshWithin instead.`},
 		{client.Expect{DoneBy: "07:00"}, About{Kind: pawl.KindSource, Scheduled: true, Every: 72 * time.Hour}, `[expect doneBy]: it is not due every day: its interval of 3d counts from when it last ran; Expect freshWithin instead.`},
-		{client.Expect{Rows: "100"}, schedule, `[expect rows]: a schedule brings no rows; only sources do; Remove it.`},
+		{client.Expect{Rows: "100"}, schedule, ""},
 		{client.Expect{Rows: "many"}, source, `[expect rows]: "many" is not a number of rows; Write rows: usual, or the least number of rows, such as rows: 100.`},
 		{client.Expect{Rows: "0"}, source, `[expect rows]: "0" is not a number of rows; Write rows: usual, or the least number of rows, such as rows: 100.`},
 		{client.Expect{Rows: "1.5"}, source, `[expect rows]: "1.5" is not a number of rows; Write rows: usual, or the least number of rows, such as rows: 100.`},
@@ -209,8 +209,33 @@ func TestUsualIsWhatFetchesBrought(t *testing.T) {
 		{"usual", 0, few, ""},
 		{"usual", 0, few[2:], "The fetch that ended at 2030-01-31T09:00:00.000Z brought 0 rows; usually it brings about 120."},
 	} {
-		v := JudgeRows(&client.Expect{Rows: c.rows}, at, c.got, c.before)
+		v := JudgeRows(&client.Expect{Rows: c.rows}, Brought{Kind: pawl.KindSource, At: at, Rows: c.got}, c.before)
 		if v.Met != (c.want == "") || !v.Met && (v.Sentence != c.want || !v.Since.Equal(at)) {
+			t.Errorf("%+v: %+v", c, v)
+		}
+	}
+}
+
+// What producers and slots bring is told in their own words; what is not told is none.
+func TestRowsAreToldInTheWordsOfTheirKind(t *testing.T) {
+	at := time.Date(2030, 1, 31, 9, 0, 0, 0, time.UTC)
+	fives := []int64{5, 5, 5, 5, 5}
+	for _, c := range []struct {
+		rows client.ExpectRows
+		b    Brought
+		want string
+	}{
+		{"5", Brought{Kind: pawl.KindWorkflow, Handler: "look", Rows: 5}, "A run of a producer publishes at least 5 events."},
+		{"usual", Brought{Kind: pawl.KindWorkflow, Handler: "look", Rows: 5}, "A run of a producer publishes as many events as usual."},
+		{"5", Brought{Kind: pawl.KindWorkflow, Handler: "look", Rows: 1}, "The run of look that ended at 2030-01-31T09:00:00.000Z published 1 event; at least 5 are expected."},
+		{"usual", Brought{Kind: pawl.KindWorkflow, Handler: "look"}, "The run of look that ended at 2030-01-31T09:00:00.000Z published 0 events; usually it publishes about 5."},
+		{"usual", Brought{Kind: pawl.KindSchedule, Rows: 5}, "A run tells of as many rows as usual."},
+		{"5", Brought{Kind: pawl.KindSchedule, Rows: 4}, "The run that ended at 2030-01-31T09:00:00.000Z told of 4 rows; at least 5 are expected."},
+		{"5", Brought{Kind: pawl.KindSchedule, Untold: true}, "The run that ended at 2030-01-31T09:00:00.000Z told of no number of rows; at least 5 are expected."},
+		{"usual", Brought{Kind: pawl.KindSchedule, Untold: true}, "The run that ended at 2030-01-31T09:00:00.000Z told of no number of rows; usually it tells of about 5."},
+	} {
+		c.b.At = at
+		if v := JudgeRows(&client.Expect{Rows: c.rows}, c.b, fives); v.Sentence != c.want || v.Met == strings.HasPrefix(c.want, "The ") {
 			t.Errorf("%+v: %+v", c, v)
 		}
 	}

@@ -2,8 +2,6 @@ package terms
 
 import (
 	"fmt"
-	"slices"
-	"strconv"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
@@ -129,45 +127,6 @@ func JudgeDone(e *client.Expect, zone *time.Location, over Day, from time.Time, 
 	v.Met, v.Since = false, over.Deadline.UTC()
 	v.Sentence = fmt.Sprintf("No run that stands for %s has succeeded; it should have been done by %s (%s).", over.Name, e.DoneBy, zone)
 	return v
-}
-
-// JudgeRows is whether a fetch brought enough rows. before are the rows of those
-// before it, the newest first: with usual, a fetch is unmet if it has fewer than a
-// quarter of their median, and at most one in ten of them had as few.
-func JudgeRows(e *client.Expect, at time.Time, rows int64, before []int64) Verdict {
-	v := Verdict{Name: Rows, Met: true, Sentence: "A fetch brings as many rows as usual."}
-	if e.Rows != client.RowsUsual {
-		v.Sentence = "A fetch brings at least " + string(e.Rows) + " rows."
-		if least, err := strconv.ParseInt(string(e.Rows), 10, 64); err == nil && rows < least {
-			v.Met, v.Since = false, at
-			v.Sentence = fmt.Sprintf("The fetch that ended at %s brought %s; at least %d are expected.", pawl.FormatTime(at), countRows(rows), least)
-		}
-		return v
-	}
-	if len(before) < usualLeast {
-		return v
-	}
-	asFew := 0
-	for _, n := range before {
-		if n <= rows {
-			asFew++
-		}
-	}
-	sorted := slices.Sorted(slices.Values(before))
-	median := sorted[len(sorted)/2]
-	if rows*farFewer >= median || asFew*rarely > len(before) {
-		return v
-	}
-	v.Met, v.Since = false, at
-	v.Sentence = fmt.Sprintf("The fetch that ended at %s brought %s; usually it brings about %d.", pawl.FormatTime(at), countRows(rows), median)
-	return v
-}
-
-func countRows(n int64) string {
-	if n == 1 {
-		return "1 row"
-	}
-	return strconv.FormatInt(n, 10) + " rows"
 }
 
 // JudgeOnTime is whether enough of the newest starts were on time.

@@ -61,6 +61,34 @@ func TestSchedulePageShowsManySlotsAsOne(t *testing.T) {
 	})
 }
 
+// A stretch of slots that began before what a timeline shows is drawn in it, and one
+// that ended before is not.
+func TestTimelineDrawsSlotsThatReachIntoIt(t *testing.T) {
+	both(t, func(r *rig) {
+		id := r.schedule("poems", "poet", "30 2 29 2 *")
+		r.waitLane("schedule", id, "Idle")
+		now := time.Now()
+		stretch := func(from, through time.Duration, count int64) {
+			r.t.Helper()
+			err := r.db.Write(r.t.Context(), func(ctx context.Context, tx *store.Tx) error {
+				_, err := schedulestore.In(tx).InsertSlots(ctx, schedulestore.NewSlot{
+					ScheduleID: id, ScheduledFor: now.Add(-from), Trigger: "schedule", Status: "skipped", Disposition: "skipped_missed", Through: now.Add(-through), Count: count,
+				})
+				return err
+			})
+			if err != nil {
+				r.t.Fatal(err)
+			}
+		}
+		b := r.signedIn(r.admin)
+		stretch(50*time.Hour, 30*time.Hour, 7)
+		b.get("/timeline?span=6h").want(http.StatusOK).hasNot("7 slots")
+		b.get("/timeline?span=6d").want(http.StatusOK).has("7 slots")
+		stretch(20*time.Hour, time.Hour, 9)
+		b.get("/timeline?span=6h").want(http.StatusOK).has("9 slots").hasNot("7 slots")
+	})
+}
+
 func TestGraphsAreAnsweredAndRejectedInTheInbox(t *testing.T) {
 	both(t, func(r *rig) {
 		b := r.signedIn(r.admin)

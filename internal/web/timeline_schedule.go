@@ -15,12 +15,9 @@ func hasSlots(k lane.Kind) bool { return k.Kind() == pawl.KindSchedule }
 
 // slotMarks are the slots of a schedule in the window, the newest first.
 func slotMarks(ctx context.Context, tx *store.Tx, id string, w timelineWindow) (out []ranMark, err error) {
-	slots, err := schedulestore.In(tx).ListSlots(ctx, schedulestore.SlotFilter{ScheduleID: id}, w.now, "", marksRead)
+	slots, err := schedulestore.SlotMarks(ctx, tx, id, w.from, w.now, marksRead)
 	for i := range slots {
 		slot := &slots[i]
-		if slot.Last().Before(w.from) {
-			break
-		}
 		outcome := slotOutcome(slot.Status, slot.Disposition)
 		href := ""
 		if slot.RunID != "" {

@@ -111,7 +111,7 @@ func TestFaultsOfTheWorkflow(t *testing.T) {
 		"expect":                {`export default { name: "n", expect: "7d"` + rest, []string{`1:29: expect must be an object, not a string | write expect: { freshWithin: "2h", doneBy: "07:00", onTime: 99.5 }`}},
 		"expect nothing known":  {`export default { name: "n", expect: { freshwithin: "2h" }` + rest, []string{`1:39: expect: unknown field "freshwithin" | did you mean "freshWithin"?`}},
 		"expect a number":       {`export default { name: "n", expect: { freshWithin: 2 }` + rest, []string{`1:39: expect: freshWithin cannot be a number | write expect: { freshWithin: "2h", doneBy: "07:00", onTime: 99.5 }`}},
-		"expect rows":           {`export default { name: "n", expect: { rows: 5 }` + rest, []string{`1:39: expect: a workflow brings no rows; only sources do | Remove it.`}},
+		"expect rows":           {`export default { name: "n", expect: { rows: 5 }` + rest, []string{`1:39: expect: nothing of the workflow is due by a schedule, so rows means nothing | Expect freshWithin instead.`}},
 		"expect no time of day": {`export default { name: "n", expect: { doneBy: "7" }` + rest, []string{`1:39: expect: "7" is not a time of day | Write a time of day such as "07:00".`}},
 		"too short":             {`export default { name: "n", keep: { mutations: "1h" }` + rest, []string{`1:37: keep: mutations: "1h" is too short | Keep them for 1d or longer: a call is reconciled by them for up to a day.`}},
 		"labels":                {`export default { name: "n", labels: "x"` + rest, []string{`1:29: labels must be an object, not a string | write labels: { team: "data" }`}},

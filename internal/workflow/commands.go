@@ -16,6 +16,7 @@ import (
 	"github.com/pawlrun/pawl/internal/store/partitionstore"
 	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/store/workflowstore"
+	"github.com/pawlrun/pawl/internal/telemetry"
 )
 
 // Why a run now is refused.
@@ -341,7 +342,7 @@ func (s *Service) PublishExternal(ctx context.Context, tx *store.Tx, name string
 	if err := checkOutside(config, e); err != nil {
 		return eventstore.Event{}, none, err
 	}
-	event := eventstore.NewEvent{Topic: e.Topic, MessageID: e.MessageID, Payload: orNullJSON(e.Payload)}
+	event := eventstore.NewEvent{Topic: e.Topic, MessageID: e.MessageID, Payload: orNullJSON(e.Payload), Trace: telemetry.Requested(ctx)}
 	if e.Input != nil {
 		input, err := newInput(w.ID, e.Input.Source, e.Input.Type, e.Input.ID, e.Input.Title, by)
 		if err != nil {

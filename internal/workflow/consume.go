@@ -72,6 +72,7 @@ func (x *execution) reserve(ctx context.Context, c Consumer, p Prepared) error {
 		return err
 	}
 	x.prepared = p
+	x.join(x.peeked.traceOf(p))
 	step := func(ctx context.Context, tx *store.Tx, r runstore.Run) (runstore.Run, error) {
 		if err := x.reserveEvents(ctx, tx, r.ID, p); err != nil {
 			return runstore.Run{}, err
@@ -141,17 +142,21 @@ func (x *execution) unreserved(ctx context.Context) error {
 type peeked struct {
 	mu     sync.Mutex
 	causes map[[2]string][]string // by topic and message id; guarded by mu
+	traces map[[2]string]string   // the same; guarded by mu
 }
 
 func (p *peeked) add(events []eventstore.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.causes == nil {
-		p.causes = map[[2]string][]string{}
+		p.causes, p.traces = map[[2]string][]string{}, map[[2]string]string{}
 	}
 	for _, e := range events {
 		if e.Status == eventstore.EventPending {
 			p.causes[[2]string{e.Topic, e.MessageID}] = e.CausedBy
+			if e.Trace != "" {
+				p.traces[[2]string{e.Topic, e.MessageID}] = e.Trace
+			}
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/pawlrun/pawl/internal/store/eventstore"
 	"github.com/pawlrun/pawl/internal/store/mutationstore"
 	"github.com/pawlrun/pawl/internal/store/runstore"
+	"github.com/pawlrun/pawl/internal/telemetry"
 )
 
 // execution is one run that this process executes.
@@ -40,6 +41,7 @@ type execution struct {
 	cancel    context.CancelCauseFunc // of the context that it is executed with
 	unwritten unwritten
 	peeked    peeked
+	joined    string // the traceparent of its events; empty: it is a part of what its session is
 
 	foreseen *foreseen // what prepare saw without asking; guarded by habit.mu
 	news     *news     // what was asked for with the result of the call; nil if nothing was
@@ -85,8 +87,12 @@ func (x *execution) drive(ctx context.Context) error {
 		if err := json.Unmarshal(x.run.PrepareResult, &x.prepared); err != nil {
 			return x.stop(ctx, pawl.ClassInternal, "stored_result", "the stored result of prepare cannot be read: "+err.Error())
 		}
+		if err := x.joinAgain(ctx); err != nil {
+			return err
+		}
 	}
-	for !x.ended {
+	for session := ctx; !x.ended; {
+		ctx := telemetry.With(session, x.joined)
 		var err error
 		switch x.run.Phase {
 		case pawl.PhasePreparing:

@@ -22,6 +22,9 @@ func (s *Service) Subject(ctx context.Context, tx *store.Tx, l runstore.Lane) (l
 	if out.Repeats, err = s.Repeats(ctx, tx, &lane.Lane{Ref: out.Ref, ID: w.ID}); err != nil {
 		return out, err
 	}
+	for _, due := range out.Repeats {
+		out.Bring = append(out.Bring, due.HandlerName())
+	}
 	out.Zone = lane.ZoneOf(out.Repeats)
 	out.Success, err = runstore.In(tx).LatestSuccess(ctx, pawl.KindWorkflow, w.Lane)
 	return out, err
@@ -37,7 +40,13 @@ func (s *Service) CountStarts(ctx context.Context, tx *store.Tx, of lane.Subject
 	return of.CountStarts(ctx, tx, l.Lane, since, limit)
 }
 
-// Fetches are none: a workflow brings no rows.
-func (s *Service) Fetches(context.Context, *store.Tx, runstore.Lane, time.Time, int) ([]lane.Fetch, error) {
-	return nil, nil
+// Fetches reads how many events the last runs of a producer published that ended well
+// and began before an instant.
+func (s *Service) Fetches(ctx context.Context, tx *store.Tx, l runstore.Lane, handler string, before time.Time, limit int) ([]lane.Fetch, error) {
+	list, err := runstore.In(tx).LatestBrought(ctx, pawl.KindWorkflow, l.Lane, handler, before, limit)
+	out := make([]lane.Fetch, len(list))
+	for i, b := range list {
+		out[i] = lane.Fetch{EndedAt: b.EndedAt, Rows: b.Rows}
+	}
+	return out, err
 }

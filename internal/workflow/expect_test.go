@@ -2,6 +2,9 @@ package workflow
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -76,4 +79,58 @@ func TestWhatIsExpectedOfAWorkflow(t *testing.T) {
 	if err := sameDeclaration(before, after); err == nil || !strings.Contains(err.Error(), "what is expected of it") {
 		t.Errorf("%v", err)
 	}
+}
+
+// A producer is judged by how many events its runs published, known ones among them.
+func TestWhatAProducerBroughtIsCounted(t *testing.T) {
+	both(t, func(t *testing.T, k *kit) {
+		n := 3
+		d := producing(map[string]string{"idle": "1h"}).producer("look", Schedule{Interval: "1h"}, func(c *goCtx, _ []json.RawMessage) any {
+			for i := range n {
+				id := fmt.Sprint("e-", i)
+				c.thing(k, "orders", id)
+			}
+			return nothing{}
+		})
+		d.config.Expect = &client.Expect{Rows: "usual"}
+		w := k.deploy("orders", "", d)
+		brought := func(handler string) (list []int64) {
+			t.Helper()
+			k.read(func(ctx context.Context, tx *store.Tx) error {
+				l, err := runstore.In(tx).GetLane(ctx, pawl.KindWorkflow, w.Lane)
+				if err != nil {
+					return err
+				}
+				s, err := k.s.Subject(ctx, tx, l)
+				if err != nil || !slices.Equal(s.Bring, []string{"idle", "look"}) {
+					t.Errorf("%v, %v", s.Bring, err)
+				}
+				fetches, err := k.s.Fetches(ctx, tx, l, handler, tx.Now.Add(time.Hour), 10)
+				for _, f := range fetches {
+					if f.Untold || time.Since(f.EndedAt) > time.Minute {
+						t.Errorf("%+v", f)
+					}
+					list = append(list, f.Rows)
+				}
+				return err
+			})
+			return list
+		}
+		k.work(w)
+		if got := brought("look"); !slices.Equal(got, []int64{3}) {
+			t.Errorf("%v: %v", got, k.story(w))
+		}
+		n = 4
+		k.write(func(ctx context.Context, tx *store.Tx) error {
+			_, err := tx.Exec(ctx, `update producer_schedules set next_run_at = 1`)
+			return err
+		})
+		k.work(w)
+		if look, idle := brought("look"), brought("idle"); !slices.Equal(look, []int64{4, 3}) || !slices.Equal(idle, []int64{0, 0}) {
+			t.Errorf("%v, %v: %v", look, idle, k.story(w))
+		}
+		if got := brought("take"); got != nil {
+			t.Errorf("a consumer brought %v", got)
+		}
+	})
 }

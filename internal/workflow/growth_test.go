@@ -12,6 +12,7 @@ import (
 	"github.com/pawlrun/pawl/internal/bulk"
 	"github.com/pawlrun/pawl/internal/pgtest"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
 	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
@@ -63,6 +64,35 @@ func TestNoStepOfARunReadsItsPast(t *testing.T) {
 			}
 		})
 		k.checkCosts(h)
+	})
+}
+
+// The inputs that wait are found by the events that wait, not among all that came in.
+func TestPendingInputsAreFoundByWhatWaits(t *testing.T) {
+	pgtest.Both(t, func(t *testing.T, url string) {
+		k, h := newHeardKit(t, url)
+		w := k.deploy("old", "1", orderDefinition())
+		k.settle(w)
+		k.publish(w, "in", "first")
+		k.settle(w)
+		k.age(w)
+		k.publish(w, "in", "a", "b")
+		h.During(func() {
+			k.read(func(ctx context.Context, tx *store.Tx) error {
+				list, err := eventstore.In(tx).ListInputs(ctx, w.ID, eventstore.InputPending, eventstore.InputCursor{}, 51)
+				if len(list) != 2 {
+					t.Errorf("%+v", list)
+				}
+				return err
+			})
+		})
+		faults, measured, err := h.Dear(t.Context(), url, bulk.MostOfAStep(k.db.Name()))
+		if err != nil || measured != 3 {
+			t.Fatalf("%d statements were measured: %v", measured, err)
+		}
+		for _, fault := range faults {
+			t.Error(fault)
+		}
 	})
 }
 

@@ -11,7 +11,9 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/outbound"
+	"github.com/pawlrun/pawl/internal/telemetry"
 	"github.com/pawlrun/pawl/internal/tool"
+	"net/http"
 )
 
 // desk is a tool: a shop of which the test decides how it answers. It outlives
@@ -25,6 +27,7 @@ type desk struct {
 	ends   map[string]time.Time       // by key: when it is done
 	again  map[string]int             // by key: how often it happened once more
 	asked  int
+	traces []string // by call: the traceparent that it would send; guarded by mu
 
 	takes       time.Duration // how long an order takes
 	patience    time.Duration // of callers; zero is endless
@@ -72,6 +75,9 @@ func (d *desk) Call(ctx context.Context, c tool.Call) (json.RawMessage, error) {
 			return nil, err
 		}
 	}
+	h := http.Header{}
+	telemetry.Pass(ctx, h)
+	d.traces = append(d.traces, h.Get(telemetry.Header))
 	d.take(c)
 	if err := d.wait(ctx, c); err != nil {
 		return nil, err

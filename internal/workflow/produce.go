@@ -101,6 +101,9 @@ func (x *execution) commit(ctx context.Context, h *host, result *script.Result, 
 				return runstore.Run{}, err
 			}
 		}
+		if r.HandlerType == pawl.HandlerProducer {
+			r.Brought = new(int64(len(h.events)))
+		}
 		next, err := x.ledger.CommitKnowing(ctx, tx, r, state, x.mutation, x.view.calm)
 		if err == nil && ask {
 			err = x.askAhead(ctx, tx, n)

@@ -8,6 +8,7 @@ import (
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/eventstore"
 	"github.com/pawlrun/pawl/internal/store/workflowstore"
+	"github.com/pawlrun/pawl/internal/telemetry"
 )
 
 // PublishMany adds events from outside, in the caller's transaction, and wakes
@@ -30,7 +31,7 @@ func (s *Service) PublishMany(ctx context.Context, tx *store.Tx, name string, ev
 		if err := checkOutside(config, e); err != nil {
 			return err
 		}
-		list[i] = eventstore.NewEvent{Topic: e.Topic, MessageID: e.MessageID, Payload: orNullJSON(e.Payload)}
+		list[i] = eventstore.NewEvent{Topic: e.Topic, MessageID: e.MessageID, Payload: orNullJSON(e.Payload), Trace: telemetry.Requested(ctx)}
 		if e.Input == nil {
 			continue
 		}

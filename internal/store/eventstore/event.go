@@ -41,21 +41,23 @@ type Event struct {
 	CausedBy   []string
 	Attempt    int // how often it was reserved and released
 	Duplicates int
+	Trace      string // the traceparent of whoever published it; empty if there is none
 	CreatedAt  time.Time
 	UpdatedAt  time.Time
 }
 
-const eventColumns = `id, workflow_id, topic, seq, message_id, payload, status, reserved_by, created_by, caused_by, attempt, duplicates, created_at, updated_at`
+const eventColumns = `id, workflow_id, topic, seq, message_id, payload, status, reserved_by, created_by, caused_by, attempt, duplicates, trace, created_at, updated_at`
 
 func scanEvent(row store.Scanner) (Event, error) {
 	var e Event
 	var payload, causes string
-	var reserved *string
+	var reserved, trace *string
 	var created, updated int64
-	err := row.Scan(&e.ID, &e.WorkflowID, &e.Topic, &e.Seq, &e.MessageID, &payload, &e.Status, &reserved, &e.CreatedBy, &causes, &e.Attempt, &e.Duplicates, &created, &updated)
+	err := row.Scan(&e.ID, &e.WorkflowID, &e.Topic, &e.Seq, &e.MessageID, &payload, &e.Status, &reserved, &e.CreatedBy, &causes, &e.Attempt, &e.Duplicates, &trace, &created, &updated)
 	if err != nil {
 		return Event{}, err
 	}
+	e.Trace = store.FromNullText(trace)
 	e.Payload, e.ReservedBy, e.CreatedAt, e.UpdatedAt = json.RawMessage(payload), store.FromNullText(reserved), store.FromMillis(created), store.FromMillis(updated)
 	return e, json.Unmarshal([]byte(causes), &e.CausedBy)
 }

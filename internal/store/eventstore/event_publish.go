@@ -19,6 +19,7 @@ type NewEvent struct {
 	MessageID string
 	Payload   json.RawMessage
 	CausedBy  []string // input ids
+	Trace     string   // a traceparent; empty if there is none
 }
 
 // Published says what became of events that were published.
@@ -212,7 +213,7 @@ func (b eventBatch) rows(tx *store.Tx) (v store.Values, ids, seqs map[string]int
 		id, seq := tx.NextID(), b.seq+int64(i)+1
 		ids[e.MessageID], seqs[e.MessageID] = id, seq
 		v.Row(id, b.workflowID, b.topic, seq, seq, e.MessageID, cmp.Or(string(e.Payload), "null"), string(status),
-			b.createdBy, store.JSONText(orEmpty(e.CausedBy)), store.Millis(tx.Now), store.Millis(tx.Now))
+			b.createdBy, store.JSONText(orEmpty(e.CausedBy)), store.NullText(e.Trace), store.Millis(tx.Now), store.Millis(tx.Now))
 	}
 	return v, ids, seqs
 }
@@ -223,13 +224,14 @@ func (b eventBatch) rows(tx *store.Tx) (v store.Values, ids, seqs map[string]int
 func (tx Tx) putEvents(ctx context.Context, b eventBatch) (Published, error) {
 	var p Published
 	v, ids, seqs := b.rows(tx.Tx)
-	rows, err := tx.Query(ctx, `insert into events as e (id, workflow_id, topic, seq, payload_seq, message_id, payload, status, created_by, caused_by, created_at, updated_at)
+	rows, err := tx.Query(ctx, `insert into events as e (id, workflow_id, topic, seq, payload_seq, message_id, payload, status, created_by, caused_by, trace, created_at, updated_at)
 		values `+v.String()+` on conflict (workflow_id, topic, message_id) do update set
 			payload_seq = case when e.status = 'pending' and e.payload <> excluded.payload then excluded.payload_seq else e.payload_seq end,
 			updated_at = case when e.status = 'pending' and e.payload <> excluded.payload then excluded.updated_at else e.updated_at end,
 			duplicates = e.duplicates + case when e.status = 'pending' and e.payload <> excluded.payload then 0 else 1 end,
 			payload = case when e.status = 'pending' then excluded.payload else e.payload end,
 			caused_by = case when e.status = 'pending' then excluded.caused_by else e.caused_by end,
+			trace = case when e.status = 'pending' then coalesce(excluded.trace, e.trace) else e.trace end,
 			part = case when e.status = 'pending' and e.payload <> excluded.payload and e.part is not null then '' else e.part end
 		returning id, message_id, status, payload_seq`, v.Args...)
 	type put struct {

@@ -163,6 +163,8 @@ func (tx Tx) narrowInputs(ctx context.Context, c *store.Where, l *store.Window[I
 			return err
 		}
 		if few {
+			// Not by the index of the workflow, which has all of them in their order.
+			c.Texts[0] = "i.workflow_id || '' = ?"
 			c.Add(`i.id in (select c.input_id from event_causes c where c.event_id in (`+openEvents+`))`, workflowID, workflowID)
 			c.Add(inputStatus+" = ?", string(status))
 			return nil

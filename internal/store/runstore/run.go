@@ -47,6 +47,10 @@ type Run struct {
 	// them was made, and how many there are with it. Zero: it stands for itself.
 	Through time.Time
 	Count   int64
+
+	// What follows is not stored with it, but for Brought when it commits.
+	Trace   string // the traceparent of the first of its events that has one
+	Brought *int64 // how many events it published, nil: nobody counts
 }
 
 // LongestStretch is how much later than a run itself the last one is that it stands for.
@@ -251,8 +255,11 @@ func (tx Tx) StartRun(ctx context.Context, r Run) (Run, error) {
 func (tx Tx) CommitRun(ctx context.Context, r Run, output json.RawMessage) (Run, error) {
 	next := tx.begun(r)
 	next.Phase, next.Status, next.OutputState, next.EndedAt = pawl.PhaseCommitted, pawl.StatusCommitted, output, tx.Now
-	return next, tx.changeRun(ctx, r, `phase = $5, status = $6, output_state = $7, started_at = coalesce(started_at, $4), ended_at = $4`,
-		pawl.PhaseCommitted, pawl.StatusCommitted, jsonOrNull(output))
+	set, args := `phase = $5, status = $6, output_state = $7, started_at = coalesce(started_at, $4), ended_at = $4`, []any{pawl.PhaseCommitted, pawl.StatusCommitted, jsonOrNull(output)}
+	if r.Brought != nil {
+		set, args = set+`, brought = $8`, append(args, *r.Brought)
+	}
+	return next, tx.changeRun(ctx, r, set, args...)
 }
 
 // StopRun gives a run that is still as r says another status than active; the

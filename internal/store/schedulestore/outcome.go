@@ -28,3 +28,29 @@ func CountStarts(ctx context.Context, tx *store.Tx, scheduleID string, since tim
 	}
 	return starts, behind, nil
 }
+
+// Brought is how many rows a slot told of.
+type Brought struct {
+	EndedAt time.Time
+	Rows    int64
+	Told    bool
+}
+
+// broughtLooked is how many slots are looked at for each that is wanted.
+const broughtLooked = 10
+
+// LatestBrought reads what the last slots of a schedule told of that succeeded and were
+// for a time before an instant, the newest first; no slots of backfills.
+func LatestBrought(ctx context.Context, tx *store.Tx, scheduleID string, before time.Time, limit int) ([]Brought, error) {
+	rows, err := tx.Query(ctx, `select completed_at, brought from (select status, trigger, completed_at, brought, scheduled_for from schedule_runs
+		where schedule_id = $1 and scheduled_for < $2 order by scheduled_for desc limit $3) as latest
+		where status = 'success' and trigger <> 'backfill' and completed_at is not null order by scheduled_for desc limit $4`,
+		scheduleID, store.Millis(before), limit*broughtLooked, limit)
+	return store.ScanAll(rows, err, "read what slots told of", func(row store.Scanner) (b Brought, err error) {
+		var at int64
+		var n *int64
+		err = row.Scan(&at, &n)
+		b.EndedAt, b.Rows, b.Told = store.FromMillis(at), fromNull(n), n != nil
+		return b, err
+	})
+}

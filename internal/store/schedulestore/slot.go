@@ -208,16 +208,17 @@ type SlotEnd struct {
 	ErrorMessage string
 	Cost         int64 // of all attempts together
 	Into         time.Time
-	Doubt        bool // nobody knows whether it ran
+	Doubt        bool   // nobody knows whether it ran
+	Brought      *int64 // how many rows the execution told of; nil: none
 }
 
 // CloseSlot ends an open slot for good. It fails with pawl.ErrConflict if it
 // was closed already.
 func (tx Tx) CloseSlot(ctx context.Context, id string, e SlotEnd) (Slot, error) {
 	s, err := scanSlot(tx.QueryRow(ctx, `update schedule_runs set status = $2, disposition = $3, completed_at = $4, updated_at = $4,
-		langfuse_trace_id = coalesce($5, langfuse_trace_id), error_code = $6, error_message = $7, cost = case when $8 > cost then $8 else cost end, into_slot = $9, doubt = $10, waits_since = null
+		langfuse_trace_id = coalesce($5, langfuse_trace_id), error_code = $6, error_message = $7, cost = case when $8 > cost then $8 else cost end, into_slot = $9, doubt = $10, brought = $11, waits_since = null
 		where id = $1 and status in ('pending', 'running') returning `+slotColumns,
-		id, e.Status, e.Disposition, store.Millis(tx.Now), store.NullText(e.TraceID), store.NullText(e.ErrorCode), store.NullText(e.ErrorMessage), e.Cost, store.NullMillis(e.Into), oneOrNull(e.Doubt)))
+		id, e.Status, e.Disposition, store.Millis(tx.Now), store.NullText(e.TraceID), store.NullText(e.ErrorCode), store.NullText(e.ErrorMessage), e.Cost, store.NullMillis(e.Into), oneOrNull(e.Doubt), e.Brought))
 	return s, slotClosed(err, "close slot")
 }
 
@@ -242,12 +243,12 @@ type Ended struct {
 func (tx Tx) CloseSlots(ctx context.Context, list []Ended) error {
 	ends, next := make([][]any, len(list)), make([]NewSlot, len(list))
 	for i, e := range list {
-		ends[i] = []any{e.Slot.ID, e.Status, e.Disposition, store.NullText(e.TraceID), e.Cost}
+		ends[i] = []any{e.Slot.ID, e.Status, e.Disposition, store.NullText(e.TraceID), e.Cost, e.Brought}
 		next[i] = NewSlot{ScheduleID: e.Slot.ScheduleID, ScheduledFor: e.Next, Revision: e.Slot.Revision, Trigger: e.Slot.Trigger}
 	}
-	table, args := tx.Rowset([]any{store.Millis(tx.Now)}, "slot text, end_status text, end_disposition text, trace text, end_cost bigint", ends)
+	table, args := tx.Rowset([]any{store.Millis(tx.Now)}, "slot text, end_status text, end_disposition text, trace text, end_cost bigint, end_brought bigint", ends)
 	if err := tx.ChangeAll(ctx, len(list), "close slots", `update schedule_runs set status = v.end_status, disposition = v.end_disposition, completed_at = $1, updated_at = $1,
-		langfuse_trace_id = coalesce(v.trace, langfuse_trace_id), error_code = null, error_message = null, cost = case when v.end_cost > cost then v.end_cost else cost end
+		langfuse_trace_id = coalesce(v.trace, langfuse_trace_id), error_code = null, error_message = null, brought = v.end_brought, cost = case when v.end_cost > cost then v.end_cost else cost end
 		from `+table+` where id = v.slot and status = 'running'`, args...); err != nil {
 		return err
 	}
