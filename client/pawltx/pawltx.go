@@ -92,7 +92,7 @@ func (t Tx) AddJob(ctx context.Context, job Job) (id string, err error) {
 // AddJobs adds up to 10,000 jobs with one statement, and returns their ids in the
 // same order.
 func (t Tx) AddJobs(ctx context.Context, jobs ...Job) (ids []string, err error) {
-	list := make([]map[string]any, len(jobs))
+	list := make([]newJob, len(jobs))
 	for i, j := range jobs {
 		list[i] = j.fields()
 	}
@@ -101,31 +101,30 @@ func (t Tx) AddJobs(ctx context.Context, jobs ...Job) (ids []string, err error) 
 		return nil, fmt.Errorf("add jobs: %w", err)
 	}
 	var text string
-	err = t.row(ctx, `select coalesce(json_agg(t.id order by t.place), '[]')::text from pawl.add_jobs($1::text::jsonb) with ordinality as t (id, place)`, string(raw)).Scan(&text)
-	if err == nil {
-		err = json.Unmarshal([]byte(text), &ids)
-	}
+	err = t.row(ctx, `select coalesce(string_agg(t.id::text, ' ' order by t.place), '') from pawl.add_jobs($1::text::jsonb) with ordinality as t (id, place)`, string(raw)).Scan(&text)
 	if err != nil {
 		return nil, fmt.Errorf("add jobs: %w", err)
 	}
-	return ids, nil
+	return strings.Fields(text), nil
 }
 
-// fields are those of a job that are given, by the names that pawl.add_jobs knows.
-func (j Job) fields() map[string]any {
-	out := map[string]any{"task": j.Task}
-	add := func(given bool, name string, value any) {
-		if given {
-			out[name] = value
-		}
+// newJob is a job as pawl.add_jobs reads it.
+type newJob struct {
+	Task        string     `json:"task"`
+	Payload     any        `json:"payload,omitempty"`
+	RunAt       *time.Time `json:"run_at,omitempty"`
+	Lane        string     `json:"lane,omitempty"`
+	Key         string     `json:"key,omitempty"`
+	KeyMode     string     `json:"key_mode,omitempty"`
+	Priority    int        `json:"priority,omitempty"`
+	MaxAttempts int        `json:"max_attempts,omitempty"`
+}
+
+func (j Job) fields() newJob {
+	out := newJob{Task: j.Task, Payload: j.Payload, Lane: j.Lane, Key: j.Key, KeyMode: j.KeyMode, Priority: j.Priority, MaxAttempts: j.MaxAttempts}
+	if !j.RunAt.IsZero() {
+		out.RunAt = &j.RunAt
 	}
-	add(j.Payload != nil, "payload", j.Payload)
-	add(!j.RunAt.IsZero(), "run_at", j.RunAt)
-	add(j.Lane != "", "lane", j.Lane)
-	add(j.Key != "", "key", j.Key)
-	add(j.KeyMode != "", "key_mode", j.KeyMode)
-	add(j.Priority != 0, "priority", j.Priority)
-	add(j.MaxAttempts != 0, "max_attempts", j.MaxAttempts)
 	return out
 }
 

@@ -52,6 +52,7 @@ func TestDoorOpensNothingElse(t *testing.T) {
 	for _, sql := range []string{
 		`select * from jobs`, `insert into jobs select * from jobs`, `update users set role = 'admin'`, `delete from audit_log`, `select * from tokens`, `truncate jobs`,
 		`select pawl._owner()`, `select pawl._put('', 'pawl.prune', '{}', null, null, null, 'replace', 0, 1, null, false)`, `select * from pawl._live`, `select nextval('pawl._ids')`,
+		`select * from pawl._known`, `update pawl._known set users = '{}'`, `delete from pawl._known`,
 		`create table pawl.mine (id int)`, `create function pawl._owner() returns text language sql as 'select 1'`, `drop view pawl.job_state`,
 		`alter function pawl.add_job(text, jsonb, timestamptz, text, text, text, int, int) set search_path = public`, `set role postgres`, `set session authorization postgres`,
 		`grant pawl_app to pawl_app`, `update pawl.job_state set state = 'x'`, `delete from pawl.job_state`,

@@ -30,6 +30,35 @@ begin
   raise exception using errcode = 'invalid_parameter_value', message = p_place || p_message, hint = p_hint;
 end $$;
 
+-- _known is what jobs are looked up by, in one row, because each table that a call reads is
+-- set up anew in every transaction: how many bytes the payload of a task may have (below zero:
+-- programs of users serve it), and the ids of users. Triggers keep it. What is not in it
+-- is looked for in the tables.
+create table if not exists pawl._known (id int primary key check (id = 1), tasks jsonb not null, users jsonb not null);
+insert into pawl._known values (1, '{}', '{}') on conflict do nothing;
+
+-- learn has no _ before its name: triggers need it, and another text drops what has.
+create or replace function pawl.learn() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  -- The row first: what is read after that includes what others learnt before.
+  perform from pawl._known k where k.id = 1 for update;
+  update pawl._known k set tasks = t.tasks, users = u.users
+    from (select coalesce(jsonb_object_agg(w.name, -w.most), '{}') || coalesce((select jsonb_object_agg(s.name, s.max_payload) from {{home}}.served_tasks s), '{}') as tasks
+        from (select w.name, (select max(s.max_payload) from {{home}}.served_tasks s) as most from {{home}}.worker_tasks w) w where w.most is not null) t,
+      (select case when count(*) <= 1000 then coalesce(jsonb_object_agg(u.name, u.id), '{}') else '{}' end as users from {{home}}.users u) u
+    where k.id = 1 and (k.tasks, k.users) is distinct from (t.tasks, u.users);
+  return null;
+end $$;
+
+drop trigger if exists pawl_door on {{home}}.served_tasks;
+create trigger pawl_door after insert or delete or update of name, max_payload on {{home}}.served_tasks execute function pawl.learn();
+drop trigger if exists pawl_door on {{home}}.worker_tasks;
+create trigger pawl_door after insert or delete or update of name on {{home}}.worker_tasks execute function pawl.learn();
+drop trigger if exists pawl_door on {{home}}.users;
+create trigger pawl_door after insert or delete or update of id, name on {{home}}.users execute function pawl.learn();
+update {{home}}.users set name = name where false;
+
 -- _owner is the id of the user in whose name the session acts: the one that is
 -- called like the database role that logged in, else the first one there is.
 create or replace function pawl._owner() returns text
@@ -250,40 +279,27 @@ declare
   rank bigint := coalesce(add_job.priority, 0);
   tries bigint := coalesce(add_job.max_attempts, 10);
   transaction xid8 := pg_current_xact_id();
-  who text;
-  most bigint;
   made bigint;
   number bigint;
   part bigint;
-  watch bigint;
+  known record;
   served boolean;
-  woken text;
   got {{home}}.jobs;
 begin
   if add_job.key is null and add_job.run_at is null and mode = 'replace' and rank between -1 and 1 and tries between 1 and 1000 and (add_job.lane is null or pawl._name_fault(add_job.lane) is null) then
     made := floor(date_part('epoch', clock_timestamp()) * 1000)::bigint;
     number := (made - {{epoch}} << 22) | (1023 << 12) | (nextval('pawl._ids') & 4095);
-    part := case when add_job.lane is null then floor(random() * 64)::bigint else pawl._bucket(add_job.lane, null) end;
-    select t.max_payload into most from {{home}}.served_tasks t where t.name = add_job.task;
-    if most is null and exists (select 1 from {{home}}.worker_tasks w where w.name = add_job.task) then
-      select max(t.max_payload) into most from {{home}}.served_tasks t;
-      part := -1;
-    end if;
-    select u.id into who from {{home}}.users u where u.name = session_user::text;
-    if who is null then
-      select u.id into who from {{home}}.users u where u.name = 'admin';
-    end if;
-    if current_setting('transaction_isolation') = 'read committed' then
-      select w.until_at into watch from {{home}}.door_watch w where w.id = 1;
-    end if;
-    if octet_length(body) <= most and who is not null then
+    select (k.tasks ->> add_job.task)::bigint as most, coalesce(k.users ->> session_user::text, k.users ->> 'admin') as who, w.until_at into known
+      from pawl._known k left join {{home}}.door_watch w on w.id = k.id;
+    if octet_length(body) <= abs(known.most) and known.who is not null then
+      part := case when known.most < 0 then -1 when add_job.lane is null then floor(random() * 64)::bigint else pawl._bucket(add_job.lane, null) end;
       insert into {{home}}.jobs (id, bucket, priority, run_at, max_attempts, task, owner, lane, payload, created_at, created_by, state)
-        values (number, part, rank, made, tries, add_job.task, who, add_job.lane, body, made, session_user, case when part < 0 then 2 else 0 end);
+        values (number, part, rank, made, tries, add_job.task, known.who, add_job.lane, body, made, session_user, case when part < 0 then 2 else 0 end);
       insert into {{home}}.audit_log (id, at, actor, action, subject, detail)
         values ((made - {{epoch}} << 22) | (1023 << 12) | (nextval('pawl._ids') & 4095), made, 'database role ' || session_user, 'job.create', 'job:' || number,
           jsonb_build_object('task', add_job.task, 'key', null, 'lane', add_job.lane)::text);
-      if watch is null or watch <= made then
-        woken := pg_notify('pawl_jobs', pawl._hint(add_job.task, part, rank, made) || E'q\n');
+      if known.until_at is null or known.until_at <= made or current_setting('transaction_isolation') <> 'read committed' then
+        perform pg_notify('pawl_jobs', pawl._hint(add_job.task, part, rank, made) || E'q\n');
       end if;
       return pawl._uuid(number);
     end if;
@@ -339,92 +355,60 @@ begin
 end $$;
 
 -- _plain reads what one of add_jobs has beside its task and payload, if that is
--- surely what _read and _check accept, and no key. They decide on the rest.
-create or replace function pawl._plain(p_rest jsonb, out plain boolean, out lane text, out run_at bigint, out priority bigint, out max_attempts bigint)
+-- surely what _read and _check accept, and no key: a row with the id 0. They decide on the rest,
+-- for which it is null.
+create or replace function pawl._plain(p_rest jsonb) returns {{home}}.jobs
 language plpgsql volatile as $$
 declare
   rank text := p_rest ->> 'priority';
   tries text := coalesce(p_rest ->> 'max_attempts', p_rest ->> 'maxAttempts');
   at text := coalesce(p_rest ->> 'run_at', p_rest ->> 'runAt');
   due timestamptz;
+  j {{home}}.jobs;
 begin
-  plain := false;
-  lane := p_rest ->> 'lane';
+  j.lane := p_rest ->> 'lane';
   if p_rest - '{lane,priority,run_at,runAt,max_attempts,maxAttempts}'::text[] <> '{}' or p_rest ?& '{run_at,runAt}' or p_rest ?& '{max_attempts,maxAttempts}' then
-    return;
+    return null;
   end if;
-  if lane is not null and (jsonb_typeof(p_rest -> 'lane') <> 'string' or pawl._name_fault(lane) is not null) then
-    return;
+  if j.lane is not null and (jsonb_typeof(p_rest -> 'lane') <> 'string' or pawl._name_fault(j.lane) is not null) then
+    return null;
   end if;
   if rank is not null and (jsonb_typeof(p_rest -> 'priority') <> 'number' or rank not in ('-1', '0', '1')) then
-    return;
+    return null;
   end if;
   if tries is not null and (jsonb_typeof(coalesce(p_rest -> 'max_attempts', p_rest -> 'maxAttempts')) <> 'number' or tries !~ '^([1-9][0-9]{0,2}|1000)$') then
-    return;
+    return null;
   end if;
   if at is not null then
     if jsonb_typeof(coalesce(p_rest -> 'run_at', p_rest -> 'runAt')) <> 'string' or at !~ '^20[0-9]{2}-((0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])|(0[13-9]|1[0-2])-(29|30)|(0[13578]|1[02])-31)T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?(Z|[+-](0[0-9]|1[0-4]):[0-5][0-9])$' then
-      return;
+      return null;
     end if;
     due := at::timestamptz;
     if due < '2000-01-01 00:00:00+00' or due > clock_timestamp() + interval '{{ahead}} hours' then
-      return;
+      return null;
     end if;
-    run_at := floor(extract(epoch from due) * 1000)::bigint;
+    j.run_at := floor(extract(epoch from due) * 1000)::bigint;
   end if;
-  priority := rank::bigint;
-  max_attempts := tries::bigint;
-  plain := true;
+  j.id := 0;
+  j.priority := rank::bigint;
+  j.max_attempts := tries::bigint;
+  return j;
 end $$;
 
--- _put_plain writes those of add_jobs by one statement, if all are plain, and
--- returns their ids, whether all are due, and what hints are made of; null if it wrote
--- nothing. Ids grow in the order of the jobs.
-create or replace function pawl._put_plain(p_owner text, p_jobs jsonb, out ids bigint[], out due boolean, out tasks text[], out buckets bigint[], out ranks bigint[], out times bigint[])
-language plpgsql volatile as $$
-#variable_conflict use_column
-declare
-  made bigint := floor(extract(epoch from clock_timestamp()) * 1000)::bigint;
-begin
-  with given as materialized (
-    select e.place::int as place, case when jsonb_typeof(e.job -> 'task') = 'string' then e.job ->> 'task' end as task, coalesce((e.job -> 'payload')::text, '{}') as payload,
-      case when jsonb_typeof(e.job) = 'object' then e.job - '{task,payload}'::text[] end as rest
-    from jsonb_array_elements(p_jobs) with ordinality e (job, place)
-  ), known as materialized (
-    select d.task, k.most, k.served from (select distinct g.task from given g) d cross join lateral pawl._known_task(d.task) k
-  ), more as materialized ( -- few have any
-    select g.place, r.* from (select * from given where rest <> '{}') g cross join lateral pawl._plain(g.rest) r
-  ), item as materialized (
-    select g.place, g.task, g.payload, r.lane, (floor(date_part('epoch', clock_timestamp()) * 1000)::bigint - {{epoch}} << 22) | (1023 << 12) | (nextval('pawl._ids') & 4095) as id,
-      coalesce(r.run_at, made) as run_at, coalesce(r.priority, 0) as priority, coalesce(r.max_attempts, 10) as tries,
-      case when k.served then -1 when r.lane is null then floor(random() * 64)::bigint else pawl._bucket(r.lane, null) end as bucket,
-      coalesce((g.rest = '{}' or r.plain) and octet_length(g.payload) <= k.most, false) as plain
-    from given g left join known k on k.task = g.task left join more r on r.place = g.place
-  ), total as materialized (
-    select array_agg(i.id order by i.id) as ids, bool_and(i.run_at <= made) as due, array_agg(i.task) as tasks, array_agg(i.bucket) as buckets, array_agg(i.priority) as ranks, array_agg(i.run_at) as times from item i having bool_and(i.plain)
-  ), put as (
-    insert into {{home}}.jobs (id, bucket, priority, run_at, max_attempts, task, owner, lane, payload, created_at, created_by, state)
-      select t.ids[i.place], i.bucket, i.priority, i.run_at, i.tries, i.task, p_owner, i.lane, i.payload, made, session_user, case when i.bucket < 0 then 2 else 0 end
-      from total t cross join item i
-  )
-  select t.ids, t.due, t.tasks, t.buckets, t.ranks, t.times into ids, due, tasks, buckets, ranks, times from total t;
-end $$;
-
--- All hints are one.
+-- If all are plain, one statement writes them, with ids that grow in their order. All hints
+-- are one.
 create or replace function pawl.add_jobs(jobs jsonb) returns setof uuid
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
 declare
   transaction xid8 := pg_current_xact_id();
-  who text := pawl._owner();
+  made bigint := floor(extract(epoch from clock_timestamp()) * 1000)::bigint;
+  who text;
+  known jsonb;
   n int := 0;
   ids bigint[];
   hints text[];
   due boolean;
-  tasks text[];
-  buckets bigint[];
-  ranks bigint[];
-  times bigint[];
   served boolean;
   item jsonb;
   r record;
@@ -436,10 +420,27 @@ begin
     raise exception using errcode = 'program_limit_exceeded', message = format('there are %s jobs, more than the {{most}} that are allowed', jsonb_array_length(add_jobs.jobs)),
       hint = 'Call it several times in the transaction.';
   end if;
-  if not jsonb_path_exists(add_jobs.jobs, '$[*].key') then
-    select w.ids, w.due, w.tasks, w.buckets, w.ranks, w.times into ids, due, tasks, buckets, ranks, times from pawl._put_plain(who, add_jobs.jobs) w;
-    n := coalesce(cardinality(ids), 0);
+  select k.tasks, coalesce(k.users ->> session_user::text, k.users ->> 'admin') into known, who from pawl._known k;
+  if who is null then
+    who := pawl._owner();
   end if;
+  with given as materialized (
+    select e.place::int as place, case when jsonb_typeof(e.job -> 'task') = 'string' then e.job ->> 'task' end as task, coalesce((e.job -> 'payload')::text, '{}') as payload,
+      case when jsonb_typeof(e.job) = 'object' then e.job - '{task,payload}'::text[] end as rest,
+      (floor(date_part('epoch', clock_timestamp()) * 1000)::bigint - {{epoch}} << 22) | (1023 << 12) | (nextval('pawl._ids') & 4095) as id
+    from jsonb_array_elements(add_jobs.jobs) with ordinality e (job, place)
+  ), item as materialized (
+    select g.place, g.id, g.task, g.payload, (known ->> g.task)::bigint as most, case when g.rest <> '{}' then pawl._plain(g.rest) end as more, g.rest = '{}' as bare from given g
+  ), total as materialized (
+    select array_agg(i.id order by i.id) as ids, coalesce(bool_and((i.more).run_at <= made), true) as due from item i
+      having bool_and(coalesce((i.bare or (i.more).id = 0) and octet_length(i.payload) <= abs(i.most), false))
+  ), put as (
+    insert into {{home}}.jobs (id, bucket, priority, run_at, max_attempts, task, owner, lane, payload, created_at, created_by, state)
+      select t.ids[i.place], case when i.most < 0 then -1 when (i.more).lane is null then floor(random() * 64)::bigint else pawl._bucket((i.more).lane, null) end, coalesce((i.more).priority, 0), coalesce((i.more).run_at, made), coalesce((i.more).max_attempts, 10),
+        i.task, who, (i.more).lane, i.payload, made, session_user, case when i.most < 0 then 2 else 0 end
+      from total t cross join item i
+  )
+  select t.ids, t.due into ids, due from total t;
   if ids is null then
     for item in select * from jsonb_array_elements(add_jobs.jobs) loop
       select * into r from pawl._read('jobs[' || n || ']: ', item);
@@ -450,12 +451,12 @@ begin
       n := n + 1;
     end loop;
   end if;
-  if n > 0 then
-    perform pawl._notice('job.create', 'job:' || ids[1], jsonb_build_object('jobs', n));
+  if ids is not null then
+    perform pawl._notice('job.create', 'job:' || ids[1], jsonb_build_object('jobs', cardinality(ids)));
     if not (hints is null and due and pawl._watched()) then
       if hints is null then
         hints := array(select pawl._hint(h.task, h.bucket, h.priority, h.run_at)
-          from (select distinct case when u.bucket < 0 then u.task end as task, u.bucket, u.priority, u.run_at from unnest(tasks, buckets, ranks, times) u (task, bucket, priority, run_at)) h);
+          from (select distinct case when j.bucket < 0 then j.task end as task, j.bucket, j.priority, j.run_at from {{home}}.jobs j where j.id = any(ids)) h);
       end if;
       -- A notification has less than 8000 bytes.
       perform pg_notify('pawl_jobs', string_agg(h.line, '' order by h.line) || E'q\n')
