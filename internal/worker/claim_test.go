@@ -412,7 +412,7 @@ func TestClaimDuringAHalt(t *testing.T) {
 			_, _, err := tx.LiftHalt(ctx, "ann")
 			return err
 		})
-		r.Wake("mail")
+		r.Wake("mail", queue.Chance{})
 		if got := <-waits; len(got) != 1 || got[0].ID != j[0].ID {
 			r.t.Errorf("then %v", got)
 		}
