@@ -20,7 +20,7 @@ import (
 // wherever in a large table it is what they look for.
 func TestRunsThatAreRareAreAllFound(t *testing.T) {
 	store.BothForTest(t, func(t *testing.T, db *store.DB) {
-		const runs = 3*store.WindowRows*store.PageWindows/2 + 77
+		const runs = 3*store.WindowRows*store.PageWindows + 77
 		store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error {
 			_, err := tx.Exec(ctx, `insert into runs (id, kind, lane, handler, handler_type, trigger, phase, status, attempt, created_at, updated_at)
 				with recursive n (i) as (select cast(1 as bigint) union all select i + 1 from n where i < $1)
@@ -92,7 +92,7 @@ func everyRun(t *testing.T, limit int, list func(context.Context, *store.Tx, sto
 // The same for jobs, events and inputs.
 func TestOtherThingsThatAreRareAreAllFound(t *testing.T) {
 	store.BothForTest(t, func(t *testing.T, db *store.DB) {
-		const things = store.WindowRows*store.PageWindows + 99
+		const things = 2*store.WindowRows*store.PageWindows + 99
 		store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error {
 			for _, sql := range []string{
 				`insert into job_history (id, task, state, run_at, finished_at, attempt) {n} select i, case when i in (2, 15000) then 'rare' else 'http' end,
