@@ -199,12 +199,16 @@ func TestATimeoutKeepsThePagesBeforeIt(t *testing.T) {
 // X-34, lesson 47: a crash at any place of a fetch loses the page in hand and
 // nothing else; the next owner completes the table without duplicates.
 func TestACrashAtAnyPlaceLosesNothing(t *testing.T) {
+	large := strings.Replace(byPage, "limit: 3", "limit: 250", 1) // of which those after the first are copied
 	for name, c := range map[string]struct{ path, extra string }{
 		"page": {"/pages", byPage}, "cursor": {"/cursor", "cursorPagination: {cursorParam: cursor, nextCursorPath: cursor}\n"},
-		"replace": {"/pages", byPage + "write: {mode: replace, key: [id]}\n"},
+		"replace": {"/pages", byPage + "write: {mode: replace, key: [id]}\n"}, "large": {"/pages", large},
 	} {
 		t.Run(name, func(t *testing.T) {
 			both(t, func(t *testing.T, k *kit) {
+				if name == "large" {
+					k.api.fill(900)
+				}
 				text := definition(name, c.path, c.extra)
 				if strings.Contains(c.extra, "replace") {
 					text = strings.Replace(text, "write: {key: [id]}\n", "", 1)

@@ -24,6 +24,10 @@
 //	         exactly them, in one transaction, so that a reader sees what was
 //	         there before or what is there after
 //
+// On PostgreSQL, a large chunk of rows that follows one of which all were new is
+// copied: COPY takes all of them, or, behind a savepoint, none, and then they are
+// inserted like any others.
+//
 // No statement touches a row of another source. A crash between pages of a
 // replace leaves the table as it was; the next Begin clears the staging table.
 package table

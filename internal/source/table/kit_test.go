@@ -27,13 +27,19 @@ func both(t *testing.T, test func(t *testing.T, k *kit)) {
 }
 
 type kit struct {
-	t  testing.TB
-	db *store.DB
+	t      testing.TB
+	db     *store.DB
+	copied int // how many times rows were copied to PostgreSQL
 }
 
 func newKit(t testing.TB, url string) *kit {
 	t.Helper()
-	db, err := store.Open(t.Context(), url, store.Options{Holder: "test"})
+	k := &kit{t: t}
+	db, err := store.Open(t.Context(), url, store.Options{Holder: "test", Trace: func(sql string, _ []any) {
+		if strings.HasPrefix(sql, "copy ") {
+			k.copied++
+		}
+	}})
 	if err != nil {
 		t.Fatalf("open: %v", err)
 	}
@@ -42,7 +48,8 @@ func newKit(t testing.TB, url string) *kit {
 			t.Errorf("close: %v", err)
 		}
 	})
-	return &kit{t, db}
+	k.db = db
+	return k
 }
 
 func (k *kit) postgres() bool { return k.db.Name() == Postgres }

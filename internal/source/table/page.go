@@ -109,7 +109,7 @@ func (w *pageWriter) flush(ctx context.Context) error {
 		return w.flushKnown(ctx)
 	}
 	n := w.rows.len()
-	fresh, err := execAll(ctx, w.db, w.plan.sql.insert(w.shape, w.share, w.rows))
+	fresh, err := w.insert(ctx, w.rows)
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func (w *pageWriter) flushKnown(ctx context.Context) error {
 			return err
 		}
 	}
-	if _, err := execAll(ctx, w.db, w.plan.sql.insert(w.shape, w.share, w.rows.pick(fresh))); err != nil {
+	if _, err := w.insert(ctx, w.rows.pick(fresh)); err != nil {
 		return err
 	}
 	if len(changed) > 0 {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	pawl "github.com/pawlrun/pawl"
@@ -48,6 +49,7 @@ type Plan struct {
 	fields []column // in the order of a row's values, colRaw last
 	sql    dialect
 	shape  shape // of the table
+	bulk   bulk
 }
 
 // New makes the plan of a definition that spec has checked.
@@ -156,16 +158,19 @@ func (s *shape) written() string {
 	return list(names)
 }
 
-// parameter is where a statement finds the value of one of Pawl's columns:
-// source, at and run come first in every write.
-func parameter(own column) string {
+// parameter is where a statement finds the value of one of Pawl's columns.
+func parameter(own column) string { return "$" + strconv.Itoa(argument(own)) }
+
+// argument is which argument of a write is the value of one of Pawl's columns,
+// counted from 1: source, at and run come first.
+func argument(own column) int {
 	switch own.name {
 	case colSource:
-		return "$1"
+		return 1
 	case colRun:
-		return "$3"
+		return 3
 	}
-	return "$2"
+	return 2
 }
 
 // compared are the bound columns that can differ in rows of one identity.

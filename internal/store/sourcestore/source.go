@@ -306,7 +306,7 @@ func (tx Tx) ResetSource(ctx context.Context, sourceID string) error {
 func (tx Tx) setSourceState(ctx context.Context, assignments, sourceID string, values ...any) error {
 	args := append([]any{sourceID}, values...)
 	args = append(args, store.Millis(tx.Now))
-	if _, err := tx.Exec(ctx, fmt.Sprintf(`update source_state set %s, updated_at = $%d where source_id = $1`, assignments, len(args)), args...); err != nil {
+	if err := tx.Post(ctx, fmt.Sprintf(`update source_state set %s, updated_at = $%d where source_id = $1`, assignments, len(args)), args...); err != nil {
 		return fmt.Errorf("change source state: %w", err)
 	}
 	return nil

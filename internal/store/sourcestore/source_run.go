@@ -59,7 +59,7 @@ func (tx Tx) InsertSourceRun(ctx context.Context, r SourceRun) error {
 
 // AddSourceProgress adds what was done since.
 func (tx Tx) AddSourceProgress(ctx context.Context, runID string, p SourceProgress) error {
-	_, err := tx.Exec(ctx, `update source_runs set pages = pages + $2, requests = requests + $3, bytes = bytes + $4, rows_read = rows_read + $5,
+	err := tx.Post(ctx, `update source_runs set pages = pages + $2, requests = requests + $3, bytes = bytes + $4, rows_read = rows_read + $5,
 		rows_new = rows_new + $6, rows_changed = rows_changed + $7, rows_same = rows_same + $8, rejects = rejects + $9, updated_at = $10 where run_id = $1`,
 		runID, p.Pages, p.Requests, p.Bytes, p.RowsRead, p.RowsNew, p.RowsChanged, p.Same, p.Rejects, store.Millis(tx.Now))
 	if err != nil {
