@@ -66,6 +66,10 @@ func (w *world) unfold(r *rand.Rand) {
 			return
 		}
 	}
+	if w.isHalted() { // it is lifted soon, and has to be heard of before
+		pass(6 * time.Second)
+		w.checkAlways()
+	}
 	w.heal(r)
 	if w.ok() {
 		w.checkEnd()

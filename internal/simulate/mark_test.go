@@ -27,7 +27,7 @@ var aims = []mark{0, 0, 0, buries | shares, shares, ends, moves, adds}
 var marked = map[string]mark{
 	"(*lessee).bury": buries, "(*lessee).take": shares, "(*lessee).giveBack": shares, "(*DB).Beat": beats,
 	"(*Queue).tryEnds": ends, "internal/ledger.": moves, ").Enqueue": adds, "(*execution).write": moves, "(*attempt).settle": moves, "(*attempt).take": moves,
-	"(*Service).page": moves,
+	"(*fetching).write": moves,
 }
 
 // function is what is known of one by where it is called.

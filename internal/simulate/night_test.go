@@ -21,6 +21,7 @@ func (c *calendar) sleep(r *rand.Rand) {
 	}
 	pass(lasts)
 	c.night[1] = time.Now()
+	pass(8 * time.Second) // what was missed begins
 	c.w.note("everybody was away for %v", lasts)
 }
 

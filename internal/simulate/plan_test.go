@@ -62,8 +62,10 @@ var (
 		"worker":   {"wish", "wish", "wish", "hand", "hand", "hand", "hand", "withdraw", "change task"},
 		"schedule": {"graph", "graph", "graph", "answer", "edit schedule", "switch schedule", "fire", "revoke grant", "revoke grant", "cancel run", "delete schedule", "night", "night"},
 	}
-	everywhere = []string{"halt", "lift", "lift", "retention", "retention"}
-	gaps       = []time.Duration{0, 3 * time.Millisecond, 40 * time.Millisecond, 300 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second, 8 * time.Second, 14 * time.Second}
+	everywhere = []string{"halt", "halt", "lift", "lift", "retention", "retention"}
+	// What wants to begin although everything is halted.
+	wishes = []string{"enqueue", "publish", "run now", "fetch now", "wish", "hand", "fire"}
+	gaps   = []time.Duration{0, 3 * time.Millisecond, 40 * time.Millisecond, 300 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second, 8 * time.Second, 14 * time.Second}
 )
 
 // kindSets are which kinds have lanes: mostly one, because what goes wrong
@@ -79,7 +81,7 @@ var lengths = []int{1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 5, 5, 6, 8, 12,
 
 // narrow are the kinds of short histories. What is cheap to live is lived more often.
 var narrow = [][]string{
-	{"jobs"}, {"jobs"}, {"jobs"}, {"jobs"}, {"worker"}, {"worker"}, {"worker"}, {"workflow"}, {"workflow"}, {"workflow"}, {"source"}, {"schedule"}, {"schedule"},
+	{"jobs"}, {"jobs"}, {"jobs"}, {"jobs"}, {"worker"}, {"worker"}, {"worker"}, {"workflow"}, {"workflow"}, {"workflow"}, {"source"}, {"source"}, {"schedule"}, {"schedule"},
 }
 
 // newPlan draws a history.
@@ -97,7 +99,7 @@ func newPlan(seed uint64) *plan {
 		p.nodes = pick(r, []int{1, 2, 2, 3})
 	}
 	p.bare, p.judged = p.has("source") && seed%6 == 0, p.has("source") && seed%3 == 1
-	p.cursor = p.has("source") && seed%4 == 2
+	p.cursor = p.has("source") && seed%2 == 1
 	p.parts = p.has("workflow") && !p.has("source") && seed%3 == 2 // the rows of a source have no partition
 	halted := false
 	for range n {
@@ -116,7 +118,12 @@ func newPlan(seed uint64) *plan {
 		if halted { // for long enough that everybody has heard of it
 			gap += pick(r, []time.Duration{0, 3 * time.Second, 9 * time.Second, 15 * time.Second})
 		}
-		halted = what == "halt"
+		if wish := pick(r, wishes); halted && r.IntN(2) == 0 && slices.ContainsFunc(p.kinds, func(kind string) bool {
+			return slices.Contains(stepsOf[kind], wish) || kind == "jobs" && wish == "enqueue"
+		}) {
+			what = wish
+		}
+		halted = what == "halt" || halted && what != "lift"
 		p.steps = append(p.steps, step{after: gap + time.Duration(r.Int64N(int64(gap/2)+1000))*1, what: what, chance: r.Uint64()})
 	}
 	return p

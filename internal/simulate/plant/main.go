@@ -242,7 +242,7 @@ var found = regexp.MustCompile(`found by history (\d+), after (\S+) of a process
 func main() {
 	seeds := flag.Int("seeds", 10_000, "how many histories at most")
 	only := flag.String("only", "", "only bugs whose name has this in it")
-	even := flag.Bool("even", false, "draw the lengths and kinds of histories evenly, to compare")
+	compare := flag.Bool("compare", false, "draw the lengths and kinds of histories evenly, too")
 	first := flag.Int("first", 0, "leave out so many of the list")
 	flag.Parse()
 	missed := 0
@@ -250,15 +250,15 @@ func main() {
 		if i < *first || !strings.Contains(b.name, *only) {
 			continue
 		}
-		verdict, err := try(context.Background(), b, *seeds, *even)
+		verdicts, err := try(context.Background(), b, *seeds, *compare)
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "%s: %v\n", b.name, err)
 			os.Exit(2)
 		}
-		if !strings.HasPrefix(verdict, "history") {
+		if !strings.HasPrefix(verdicts[0], "history") {
 			missed++
 		}
-		_, _ = fmt.Fprintf(os.Stdout, "| %s | %s |\n", b.name, verdict)
+		_, _ = fmt.Fprintf(os.Stdout, "| %s | %s |\n", b.name, strings.Join(verdicts, " | "))
 	}
 	if missed > 0 {
 		_, _ = fmt.Fprintf(os.Stdout, "%d were not found\n", missed)
@@ -267,38 +267,54 @@ func main() {
 }
 
 // try plants one bug and lives histories until it is found.
-func try(ctx context.Context, b bug, seeds int, even bool) (string, error) {
+func try(ctx context.Context, b bug, seeds int, compare bool) (verdicts []string, err error) {
 	dir, err := os.MkdirTemp("", "plant")
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // the system removes it some day
 	text, err := os.ReadFile(b.file)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if strings.Count(string(text), b.was) != 1 {
-		return "", fmt.Errorf("%s has %d places of the bug, not one", b.file, strings.Count(string(text), b.was))
+		return nil, fmt.Errorf("%s has %d places of the bug, not one", b.file, strings.Count(string(text), b.was))
 	}
 	broken := filepath.Join(dir, "broken.go")
 	if err := os.WriteFile(broken, []byte(strings.Replace(string(text), b.was, b.is, 1)), 0o600); err != nil {
-		return "", err
+		return nil, err
 	}
 	where, err := filepath.Abs(b.file)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{where: broken}})
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	file, program := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "simulate.test")
 	if err := os.WriteFile(file, overlay, 0o600); err != nil {
-		return "", err
+		return nil, err
 	}
 	if out, err := exec.CommandContext(ctx, "go", "test", "-vet=off", "-c", "-overlay", file, "-o", program, "./internal/simulate").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build: %w\n%s", err, out)
+		return nil, fmt.Errorf("build: %w\n%s", err, out)
 	}
+	ways := []bool{false}
+	if compare {
+		ways = append(ways, true)
+	}
+	for _, even := range ways {
+		verdict, err := live(ctx, program, seeds, even)
+		if err != nil {
+			return nil, err
+		}
+		verdicts = append(verdicts, verdict)
+	}
+	return verdicts, nil
+}
+
+// live lives histories until one fails.
+func live(ctx context.Context, program string, seeds int, even bool) (string, error) {
 	run := exec.CommandContext(ctx, program, "-test.run", "^TestHistories$", "-test.v", "-test.timeout", "1h", "-long", "-seeds", fmt.Sprint(seeds), fmt.Sprintf("-even=%v", even))
 	var out bytes.Buffer
 	run.Stdout, run.Stderr = &out, &out
