@@ -3,7 +3,7 @@
 // commits, and how many phases the sandbox runs; and on PostgreSQL beside peers,
 // which it builds from modules of their own and starts as processes.
 //
-// usage: go run ./workflow [-quick] [-parts limits,runs,latency,pending,idle,cold,peers] [-parts prune [-rows N]] [-pg URL] [-only SQLite|PostgreSQL] [-dir DIR] [-out FILE]
+// usage: go run ./workflow [-quick] [-parts limits,runs,latency,pending,idle,cold,peers] [-parts prune [-rows N] [-prune-time DURATION]] [-pg URL] [-only SQLite|PostgreSQL] [-dir DIR] [-out FILE]
 //
 // Without -pg (or PAWL_TEST_POSTGRES) only SQLite is measured, and no peer.
 package main
@@ -34,6 +34,7 @@ type sizes struct {
 	events, lanes, perLane, samples, idle, pending, pendingRuns int
 	raw                                                         time.Duration
 	rows                                                        int // of history that is pruned
+	pruneTime                                                   time.Duration
 	parts                                                       map[string]bool
 	profile, heap                                               string // of the runs, and of idle workflows
 }
@@ -47,6 +48,7 @@ func main() {
 	out := flag.String("out", "", "also write the report to this `file`")
 	parts := flag.String("parts", strings.Join(allParts, ","), "measure only these `parts`")
 	rows := flag.Int("rows", 1_000_000, "so `many` rows of history are pruned")
+	pruneTime := flag.Duration("prune-time", 2*time.Minute, "measure each way of pruning for this `time` at most")
 	profile := flag.String("cpuprofile", "", "write profiles of this process during the runs to this `file`, with the number of workflows at its end")
 	heap := flag.String("memprofile", "", "write a profile of the memory that idle workflows use to this `file`")
 	flag.Parse()
@@ -65,7 +67,7 @@ func main() {
 		}
 		s.parts[part] = true
 	}
-	s.profile, s.heap, s.rows = *profile, *heap, *rows
+	s.profile, s.heap, s.rows, s.pruneTime = *profile, *heap, *rows, *pruneTime
 	title, target := "Workflows beside the raw limits", "bench-workflow"
 	if *parts == "prune" {
 		title, target = "Runs while history is pruned", "bench-prune"
@@ -184,15 +186,12 @@ func measureAll(ctx context.Context, report *strings.Builder, name, pg, dir stri
 		t.line(fmt.Sprintf("a run beside %d pending events of its topic, against beside 100", s.pending), "%.2f ms / %.2f ms (%.2fx)", ms(many), ms(few), float64(many)/float64(few))
 	}
 	if s.parts["prune"] {
-		if err := t.prunes(ctx, pg, dir, s.rows, pruneTime); err != nil {
+		if err := t.prunes(ctx, pg, dir, s.rows, s.pruneTime); err != nil {
 			return err
 		}
 	}
 	return t.rest(ctx, pg, dir, s)
 }
-
-// pruneTime is how long each way of pruning is measured at most.
-const pruneTime = 2 * time.Minute
 
 // runs measures how many runs there are in a second, and what one costs.
 func (t table) runs(ctx context.Context, pg, dir string, s sizes, most limits) error {

@@ -110,6 +110,9 @@ func (s *Service) Prune(ctx context.Context, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("give space back: %w", err)
 	}
+	if !o.Dry {
+		s.remeasure()
+	}
 	return Result{Removed: p.total(), More: more || !end, Leapt: leapt, Given: given}, nil
 }
 

@@ -51,6 +51,11 @@ type Service struct {
 
 	mu   sync.Mutex
 	size map[string]int // rows of a step, by what is walked through; guarded by mu
+
+	small      int64 // bytes; a larger database is not measured at each question
+	measuring  sync.Mutex
+	measured   Storage   // guarded by measuring
+	measuredAt time.Time // zero: it has to be measured; guarded by measuring
 }
 
 // New makes a pruner.
@@ -61,7 +66,7 @@ func New(cfg Config) *Service {
 	if cfg.fault == nil {
 		cfg.fault = func(string) error { return nil }
 	}
-	s := &Service{cfg: cfg, db: cfg.DB, log: cfg.Log, keep: retention.Default().With(cfg.Keep), size: map[string]int{}}
+	s := &Service{cfg: cfg, db: cfg.DB, log: cfg.Log, keep: retention.Default().With(cfg.Keep), size: map[string]int{}, small: smallDatabase}
 	s.removed = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "pawl_retention_removed_rows_total", Help: "Rows that were removed because they were older than their kind is kept.",
 	}, []string{"kind"})

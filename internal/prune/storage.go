@@ -47,9 +47,42 @@ const (
 	growthLeast = time.Hour
 )
 
+// measured is for how long what was measured of a large database is told again: samples
+// of many tables are read from the disk for it.
+const measured = time.Minute
+
 // Storage measures the database: what is small exactly, what is large by
 // statistics and samples, so that it takes about as long however much there is.
-func (s *Service) Storage(ctx context.Context) (out Storage, err error) {
+func (s *Service) Storage(ctx context.Context) (Storage, error) {
+	s.measuring.Lock()
+	defer s.measuring.Unlock()
+	if !s.measuredAt.IsZero() && time.Since(s.measuredAt) < measured {
+		return s.measured.clone(), nil
+	}
+	out, err := s.measure(ctx)
+	if err == nil && out.Bytes > s.small {
+		s.measured, s.measuredAt = out, time.Now()
+	}
+	return out.clone(), err
+}
+
+// smallDatabase is up to how many bytes a database is measured each time.
+const smallDatabase = 256 << 20
+
+// remeasure forgets what was measured: something was removed.
+func (s *Service) remeasure() {
+	s.measuring.Lock()
+	defer s.measuring.Unlock()
+	s.measuredAt = time.Time{}
+}
+
+// clone is for callers who sort or cut it.
+func (s Storage) clone() Storage {
+	s.Tables, s.Lanes = slices.Clone(s.Tables), slices.Clone(s.Lanes)
+	return s
+}
+
+func (s *Service) measure(ctx context.Context) (out Storage, err error) {
 	sizes, err := s.db.Storage(ctx)
 	if err != nil {
 		return out, err

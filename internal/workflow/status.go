@@ -155,11 +155,11 @@ func (v *view) lostItsHandler() bool {
 // inputs and effects. What became of the newest run is told if that came
 // after both, unless it only found nothing to do.
 func lastActivity(ctx context.Context, tx *store.Tx, v *view) (time.Time, string, error) {
-	calls, err := mutationstore.In(tx).ListMutations(ctx, v.workflow.ID, mutationstore.MutationCursor{}, 1)
+	calls, err := mutationstore.NewestMutation(ctx, tx, v.workflow.ID)
 	if err != nil {
 		return time.Time{}, "", err
 	}
-	inputs, err := eventstore.In(tx).ListInputs(ctx, v.workflow.ID, "", eventstore.InputCursor{}, 1)
+	inputs, err := eventstore.NewestInput(ctx, tx, v.workflow.ID)
 	if err != nil {
 		return time.Time{}, "", err
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -342,7 +343,7 @@ func (tx Tx) OrphanedReservations(ctx context.Context, workflowID string, limit 
 	// Sorted by an expression: in the order of the primary key, all events there
 	// are would be looked at for the few that are held.
 	rows, err := tx.Query(ctx, `select e.workflow_id, e.topic, e.message_id, e.reserved_by from events e left join runs r on r.id = e.reserved_by
-		where `+c.String()+` order by e.id + 0`+c.Limit(limit), c.Args...)
+		where `+c.String()+` order by e.id + 0 limit `+strconv.Itoa(limit), c.Args...) // in the text, so that many are one set
 	return store.ScanAll(rows, err, "find orphaned reservations", func(row store.Scanner) (o OrphanedReservation, err error) {
 		err = row.Scan(&o.WorkflowID, &o.Topic, &o.MessageID, &o.RunID)
 		return o, err

@@ -132,6 +132,14 @@ func (tx Tx) InputPage(ctx context.Context, workflowID string, status InputStatu
 	return page, next, err
 }
 
+// NewestInput reads the newest input of a workflow; none if there is none. It names the
+// workflow in its order, which only the index of the list has, so that it can be read for
+// many in one statement; see runstore's newestRun.
+func NewestInput(ctx context.Context, tx *store.Tx, workflowID string) ([]Input, error) {
+	rows, err := tx.Query(ctx, `select `+inputColumns+` from inputs i where i.workflow_id between $1 and $1 order by i.workflow_id desc, i.created_at desc, i.id desc limit 1`, workflowID)
+	return store.ScanAll(rows, err, "read newest input", scanInput)
+}
+
 func (tx Tx) scanInputs(ctx context.Context, workflowID string, status InputStatus, before InputCursor, want int) (l store.Window[Input, InputCursor], err error) {
 	var c store.Where
 	c.Add("i.workflow_id = ?", workflowID)

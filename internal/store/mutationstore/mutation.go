@@ -202,6 +202,14 @@ func (tx Tx) ListMutations(ctx context.Context, workflowID string, before Mutati
 	return store.ScanAll(rows, err, "list mutations", scanMutation)
 }
 
+// NewestMutation reads the newest call of a workflow; none if there is none. It names the
+// workflow in its order, which only the index of the list has, so that it can be read for
+// many in one statement; see runstore's newestRun.
+func NewestMutation(ctx context.Context, tx *store.Tx, workflowID string) ([]Mutation, error) {
+	rows, err := tx.Query(ctx, `select `+mutationColumns+` from mutations where workflow_id between $1 and $1 order by workflow_id desc, created_at desc, id desc limit 1`, workflowID)
+	return store.ScanAll(rows, err, "read newest mutation", scanMutation)
+}
+
 // MutationsOfInput reads the calls that come from an input, the oldest first.
 func (tx Tx) MutationsOfInput(ctx context.Context, inputID string) ([]Mutation, error) {
 	rows, err := tx.Query(ctx, `select `+mutationColumns+` from mutations where id in (select mutation_id from mutation_inputs where input_id = $1) order by created_at, id`, inputID)
