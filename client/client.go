@@ -22,6 +22,8 @@ import (
 const (
 	dialTimeout   = 5 * time.Second
 	answerTimeout = 30 * time.Second // for a whole request, streams apart
+	idleConns     = 16               // are kept, so that requests beside each other need no new one
+	idleTime      = 60 * time.Second // less than the server keeps them
 	removeTimeout = 10 * time.Minute // for a removal that takes many rows along
 	maxAnswer     = 64 << 20         // bytes
 	pageSize      = 200
@@ -75,7 +77,10 @@ func New(cfg Config) (*Client, error) {
 	return &Client{
 		base: base, token: cfg.Token, cfg: cfg,
 		http: &http.Client{
-			Transport: &http.Transport{DialContext: dialer.DialContext, TLSHandshakeTimeout: dialTimeout, Proxy: http.ProxyFromEnvironment},
+			Transport: &http.Transport{
+				DialContext: dialer.DialContext, TLSHandshakeTimeout: dialTimeout, Proxy: http.ProxyFromEnvironment,
+				MaxIdleConnsPerHost: idleConns, IdleConnTimeout: idleTime,
+			},
 			// A token is for the server that was named, and for no other.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},

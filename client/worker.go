@@ -65,6 +65,8 @@ const (
 	claimTimeout = claimWait + answerTimeout
 	// endsAtOnce is how many ends go in one request.
 	endsAtOnce = 500
+	// extendsAtOnce is how many leases are extended by one: as many as the server takes.
+	extendsAtOnce = 1000
 	// endsSize is how many bytes of results do, unless one has more.
 	endsSize = 2 << 20
 	// endsFor is how long an end is sent again that was not answered, if the lease
@@ -80,7 +82,7 @@ type shift struct {
 	hand  map[string]*inHand // guarded by mu: by the id of the job
 	lease time.Duration      // guarded by mu
 	free  chan struct{}      // has something for each job that can be done
-	ends  chan end
+	ends  chan end           // has room for as many as are done at once: others are claimed while these are told
 }
 
 // inHand is a job that is being done.
@@ -228,7 +230,8 @@ func (s *shift) begin(ctx context.Context, jobs *sync.WaitGroup, job ClaimedJob)
 		if cause := context.Cause(ctx); e.err != nil && (errors.Is(cause, ErrStopping) || errors.Is(cause, ErrCancelled)) {
 			e.err = Snooze(0, cause.Error())
 		}
-		s.ends <- e
+		s.ends <- e // waits if too many were not told yet
+		s.free <- struct{}{}
 	})
 }
 

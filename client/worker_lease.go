@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -32,15 +33,20 @@ func (s *shift) beat(ctx context.Context) {
 
 // extend asks once, and tells jobs that are not this worker's any more to end.
 func (s *shift) extend(ctx context.Context, lease time.Duration) error {
-	var r ExtendRequest
+	var all []LeaseRequest
 	s.mu.Lock()
 	for _, h := range s.hand {
-		r.Items = append(r.Items, LeaseRequest{h.job.ID, h.job.LeaseToken})
+		all = append(all, LeaseRequest{h.job.ID, h.job.LeaseToken})
 	}
 	s.mu.Unlock()
-	if len(r.Items) == 0 {
-		return nil
+	var failed error
+	for some := range slices.Chunk(all, extendsAtOnce) {
+		failed = errors.Join(failed, s.extendSome(ctx, lease, ExtendRequest{some}))
 	}
+	return failed
+}
+
+func (s *shift) extendSome(ctx context.Context, lease time.Duration, r ExtendRequest) error {
 	var answer Leases
 	if err := s.post(ctx, max(time.Second, lease/3), "extend", r, &answer); err != nil {
 		return err
@@ -82,9 +88,6 @@ func (s *shift) tell(ctx context.Context) {
 			delete(s.hand, e.job.ID)
 		}
 		s.mu.Unlock()
-		for range batch {
-			s.free <- struct{}{}
-		}
 	}
 }
 
@@ -120,8 +123,11 @@ func (s *shift) complete(ctx context.Context, items []CompletedRequest) (failed 
 		leases = []Lease{{ID: items[0].ID, Code: LeaseTooLarge, Message: NullString(err.Error())}}
 	}
 	for _, l := range leases {
+		if l.Code != LeaseTooLarge {
+			continue
+		}
 		for _, item := range items {
-			if item.ID == l.ID && l.Code == LeaseTooLarge {
+			if item.ID == l.ID {
 				failed = append(failed, FailedRequest{ID: item.ID, LeaseToken: item.LeaseToken, Error: WorkerErrorRequest{string(l.Message), ErrorPermanent}})
 			}
 		}

@@ -34,8 +34,11 @@
 //
 // # Waiting
 //
-// A claim that finds nothing waits for a sign: a commit in this process, a hint of
-// another node, or the instant at which a job comes due or a lease ends. A sign wakes one
-// claim, which wakes the next one if it left something. What all that misses is
-// found by looking every few seconds, which one claim does for all that wait.
+// Claims of a process for the same jobs are a line. One look, which is one transaction,
+// is for all that are in it, and hands out along it. It is made when there is a sign: a
+// commit in this process, a hint of another node, or the instant at which a job comes
+// due or a lease ends; for a claim that does not want to wait; and every few seconds,
+// for what all that misses. A claim that comes when nothing has happened since the last
+// look waits for the next sign without looking. That a lane is free is a sign only if
+// the last look found jobs that waited for one.
 package worker

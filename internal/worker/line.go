@@ -34,8 +34,7 @@ type line struct {
 	next    time.Time // the earliest instant at which there may be something; zero is never
 	known   bool      // next is what the database says
 	soon    time.Time // the earliest instant that was told during a look; zero if none was
-	looking int       // claims that wait for what the look under way finds
-	stop    context.CancelFunc
+	looking bool      // one looks now
 }
 
 // waiter is a claim.
@@ -98,11 +97,6 @@ func (s *Service) leave(l *line, w *waiter) (a answer, answered bool) {
 		return a, true
 	default:
 	}
-	if w.party {
-		if l.looking--; l.looking == 0 { // nobody is there to hear what it finds
-			l.stop()
-		}
-	}
 	s.remove(l, w)
 	return answer{}, false
 }
@@ -136,7 +130,7 @@ func (s *Service) Wake(task string, c queue.Chance) {
 // hear notes what may have come for the line.
 func (l *line) hear(c queue.Chance, now time.Time) {
 	switch {
-	case c.Freed && !l.blocked && l.looking == 0 && l.known: // nobody waits for that lane
+	case c.Freed && !l.blocked && !l.looking && l.known: // nobody waits for that lane
 		return
 	case c.At.After(now):
 		l.next, l.soon = earlier(l.next, c.At), earlier(l.soon, c.At)
@@ -168,12 +162,13 @@ func (s *Service) lookAt(l *line) time.Time {
 // attend looks for a line until nobody is in it.
 func (s *Service) attend(l *line) {
 	for {
-		party, wait, ctx := s.party(l)
+		p, wait, there := s.party(l)
 		switch {
-		case ctx != nil:
-			found, err := s.tryClaim(ctx, l.of, party.hands, party.wantsNext)
-			s.serve(l, party, found, err)
-		case party != nil:
+		case !there:
+			return
+		case p != nil:
+			s.look(l, p)
+		default:
 			timer := time.NewTimer(wait)
 			select {
 			case <-timer.C:
@@ -181,8 +176,6 @@ func (s *Service) attend(l *line) {
 			case <-s.end:
 			}
 			timer.Stop()
-		default:
-			return
 		}
 	}
 }
@@ -195,19 +188,19 @@ type party struct {
 	wantsNext bool // it is not known when the next look is due
 }
 
-// party decides what the one who looks for a line does next: look, with ctx, or wait.
-// There is no party if nobody is in line.
-func (s *Service) party(l *line) (p *party, wait time.Duration, ctx context.Context) {
+// party decides what the one who looks for a line does next: look for some of it, or
+// wait. It reports whether anybody is there.
+func (s *Service) party(l *line) (p *party, wait time.Duration, there bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(l.waiters) == 0 || s.closed {
 		l.attended = false
-		return nil, 0, nil
+		return nil, 0, false
 	}
 	p = &party{began: time.Now()}
 	hasty := slices.ContainsFunc(l.waiters, func(w *waiter) bool { return !w.looked })
 	if at := s.lookAt(l); !hasty && at.After(p.began) {
-		return p, at.Sub(p.began), nil
+		return nil, at.Sub(p.began), true
 	}
 	room := MaxClaim
 	for _, w := range l.waiters {
@@ -220,21 +213,30 @@ func (s *Service) party(l *line) (p *party, wait time.Duration, ctx context.Cont
 		p.waiters, p.hands = append(p.waiters, w), append(p.hands, store.Hand{Worker: w.Worker, Limit: w.Limit})
 	}
 	p.wantsNext = !l.known || !l.next.IsZero() && !l.next.After(p.began)
-	l.news, l.soon, l.looking = false, time.Time{}, len(p.waiters)
-	// Not longer than the first of them may ask for; the look is for all.
-	ctx, l.stop = context.WithTimeout(context.Background(), lookTimeout)
-	return p, 0, ctx
+	l.news, l.soon, l.looking = false, time.Time{}, true
+	return p, 0, true
 }
 
-// serve hands out what a look found.
-func (s *Service) serve(l *line, p *party, found claimed, err error) {
+// look looks for some of a line. It goes on if they leave meanwhile: what it finds then
+// is given back, and would wait for the end of its lease if nobody knew what became of
+// the transaction.
+func (s *Service) look(l *line, p *party) {
+	ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
+	defer cancel()
+	found, err := s.tryClaim(ctx, l.of, p.hands, p.wantsNext)
+	if orphans := s.serve(l, p, found, err); len(orphans) > 0 {
+		s.giveBack(ctx, l.of, orphans)
+	}
+}
+
+// serve hands out what a look found, and returns what nobody is there for.
+func (s *Service) serve(l *line, p *party, found claimed, err error) (orphans []store.Claimed) {
 	shares := make([][]store.Claimed, len(p.waiters))
 	for _, j := range found.jobs {
 		shares[j.Hand] = append(shares[j.Hand], j)
 	}
-	var orphans []store.Claimed
 	s.mu.Lock()
-	l.stop()
+	defer s.mu.Unlock()
 	now := time.Now()
 	for i, w := range p.waiters {
 		here := slices.Contains(l.waiters, w)
@@ -249,19 +251,13 @@ func (s *Service) serve(l *line, p *party, found claimed, err error) {
 	l.noted(p, found, err)
 	if err != nil && len(l.waiters) == 0 { // it may not even be a task
 		delete(s.lines, l.of)
-		l.attended = false
 	}
-	s.mu.Unlock()
-	if len(orphans) > 0 {
-		ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
-		defer cancel()
-		s.giveBack(ctx, l.of, orphans)
-	}
+	return orphans
 }
 
 // noted keeps what a look tells about the next one. It is called with mu held.
 func (l *line) noted(p *party, found claimed, err error) {
-	l.looked, l.looking, l.stop = p.began, 0, nil
+	l.looked, l.looking = p.began, false
 	if err != nil {
 		l.known = false
 		return

@@ -1,0 +1,282 @@
+package worker
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/pawlrun/pawl/internal/queue"
+	"github.com/pawlrun/pawl/internal/store"
+)
+
+// claimed asks for jobs and does not wait longer than it says.
+func (r *rig) claim(worker string, limit int, wait time.Duration) []store.Claimed {
+	r.t.Helper()
+	got, err := r.Claim(r.t.Context(), Request{Task: "work", Worker: worker, Limit: limit, Wait: wait})
+	if err != nil {
+		r.t.Error(err)
+	}
+	return got
+}
+
+// inLine waits until so many claims are in line, and nobody looks for them.
+func (r *rig) inLine(n int) {
+	r.t.Helper()
+	for quiet := false; !quiet; runtime.Gosched() {
+		r.mu.Lock()
+		l := r.lines[group{task: "work"}]
+		quiet = l != nil && len(l.waiters) == n && !l.looking && !l.news && !slices.ContainsFunc(l.waiters, func(w *waiter) bool { return !w.looked })
+		r.mu.Unlock()
+	}
+}
+
+// hold keeps claims from going on until it is let go.
+func (r *rig) hold() (letGo func()) {
+	held, free, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		err := r.db.Write(context.Background(), func(ctx context.Context, tx *store.Tx) error {
+			_, err := tx.Exec(ctx, `update worker_tasks set updated_by = updated_by where name = $1`, "work")
+			close(held)
+			<-free
+			return err
+		})
+		if err != nil {
+			r.t.Error(err)
+		}
+	}()
+	<-held
+	return sync.OnceFunc(func() { close(free); <-done })
+}
+
+// One look is for all claims that wait: each gets its jobs, and is who has them.
+func TestOneLookServesAllWhoWait(t *testing.T) {
+	both(t, func(r *rig) {
+		r.declare("work", nil)
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		of := map[int64]string{}
+		for i := range 3 {
+			wg.Go(func() {
+				name := "w" + strconv.Itoa(i)
+				got := r.claim(name, 2, time.Minute)
+				mu.Lock()
+				defer mu.Unlock()
+				if len(got) != 2 {
+					t.Errorf("%s has %d jobs", name, len(got))
+				}
+				for _, j := range got {
+					of[j.ID] = name
+				}
+			})
+		}
+		r.inLine(3)
+		r.enqueue(slices.Repeat([]store.JobSpec{{Task: "work"}}, 6)...)
+		wg.Wait()
+		if len(of) != 6 {
+			t.Errorf("%d jobs were handed out", len(of))
+		}
+		for id, name := range of {
+			if n := r.count(`select count(*) from job_leases l join jobs j on j.id = l.job_id where l.job_id = $1 and l.worker = $2 and j.node = $2`, id, name); n != 1 {
+				t.Errorf("job %d is not with %s", id, name)
+			}
+		}
+	})
+}
+
+// A claim whose worker has gone while somebody looked for it gives its jobs back, and
+// no attempt counts.
+func TestJobsOfAClaimThatLeftAreGivenBack(t *testing.T) {
+	both(t, func(r *rig) {
+		r.declare("work", nil)
+		r.enqueue(store.JobSpec{Task: "work"})
+		letGo := r.hold()
+		defer letGo()
+		ctx, leave := context.WithCancel(t.Context())
+		gone := make(chan []store.Claimed)
+		go func() {
+			got, _ := r.Claim(ctx, Request{Task: "work", Worker: "gone", Limit: 1, Wait: time.Minute})
+			gone <- got
+		}()
+		for looking := false; !looking; runtime.Gosched() {
+			r.mu.Lock()
+			l := r.lines[group{task: "work"}]
+			looking = l != nil && l.looking
+			r.mu.Unlock()
+		}
+		leave()
+		if got := <-gone; len(got) != 0 {
+			t.Errorf("who left has %d jobs", len(got))
+		}
+		letGo()
+		if got := r.claim("next", 1, 20*time.Second); len(got) != 1 || got[0].Attempt != 0 {
+			t.Errorf("after it: %+v", got)
+		}
+	})
+}
+
+// A claim that comes back when nothing has happened does not look. One that does not
+// want to wait does.
+func TestWhoComesBackDoesNotLookForNothing(t *testing.T) {
+	both(t, func(r *rig) {
+		r.limits.poll = time.Hour
+		r.declare("work", nil)
+		if got := r.claim("w", 1, time.Millisecond); len(got) != 0 {
+			t.Fatal(got)
+		}
+		r.write(func(ctx context.Context, tx *store.Tx) error { // nobody is told
+			_, err := tx.Enqueue(ctx, []store.JobSpec{{Task: "work", Owner: alice, Served: true, MaxAttempts: 1}})
+			return err
+		})
+		if got := r.claim("w", 1, 200*time.Millisecond); len(got) != 0 {
+			t.Errorf("it looked: %+v", got)
+		}
+		if got := r.claim("w", 1, 0); len(got) != 1 {
+			t.Errorf("it did not look: %+v", got)
+		}
+	})
+}
+
+// What another node committed is handed out here when its hint comes, whatever this one
+// believed.
+func TestWhoWaitsAtAnotherNodeIsTold(t *testing.T) {
+	both(t, func(r *rig) {
+		two := newRig(t, r.db, "node-2")
+		two.limits.poll = time.Hour
+		r.declare("work", nil)
+		hand := func(tell func()) []store.Claimed {
+			t.Helper()
+			got := make(chan []store.Claimed)
+			go func() { got <- two.claim("w", 1, time.Minute) }()
+			two.inLine(1)
+			tell()
+			two.Wake("work", queue.Chance{}) // as the hint does
+			begin := time.Now()
+			list := <-got
+			if len(list) != 1 || time.Since(begin) > 20*time.Second {
+				t.Fatalf("%d jobs after %v", len(list), time.Since(begin))
+			}
+			return list
+		}
+		first := hand(func() { r.enqueue(store.JobSpec{Task: "work", Lane: "l"}) })
+		r.enqueue(store.JobSpec{Task: "work", Lane: "l"})
+		two.Wake("work", queue.Chance{})
+		hand(func() {
+			r.write(func(ctx context.Context, tx *store.Tx) error { // the lane is free, which the other node did
+				_, err := r.End(ctx, tx, "work", nil, []store.Ending{{ID: first[0].ID, Token: first[0].Token}})
+				return err
+			})
+		})
+	})
+}
+
+// What a line knows decides when it is looked at again.
+func TestSignsOfALine(t *testing.T) {
+	now := time.Unix(1_900_000_000, 0)
+	soon, later, poll := now.Add(time.Second), now.Add(2*time.Second), now.Add(3*time.Second)
+	for name, c := range map[string]struct {
+		line line
+		of   queue.Chance
+		at   time.Time // zero: at once
+	}{
+		"due":                          {line{known: true}, queue.Chance{At: now}, time.Time{}},
+		"anything":                     {line{known: true, next: later}, queue.Chance{}, time.Time{}},
+		"comes due":                    {line{known: true}, queue.Chance{At: soon}, soon},
+		"comes due, later than others": {line{known: true, next: soon}, queue.Chance{At: later}, soon},
+		"comes due, nothing is known":  {line{}, queue.Chance{At: soon}, time.Time{}},
+		"free, nobody waits":           {line{known: true}, queue.Chance{At: now, Freed: true}, poll},
+		"free, somebody waits":         {line{known: true, blocked: true}, queue.Chance{At: now, Freed: true}, time.Time{}},
+		"free, during a look":          {line{known: true, looking: true}, queue.Chance{At: now, Freed: true}, time.Time{}},
+		"free, nothing is known":       {line{}, queue.Chance{At: now, Freed: true}, time.Time{}},
+	} {
+		s, l := New(Config{}), c.line
+		s.limits.poll = 3 * time.Second
+		l.looked, l.tick = now, make(chan struct{}, 1)
+		l.hear(c.of, now)
+		if at := s.lookAt(&l); !at.Equal(c.at) {
+			t.Errorf("%s: it is looked at %v, want %v", name, at, c.at)
+		}
+		if c.of == (queue.Chance{}) && l.known {
+			t.Errorf("%s: it believes what it knew", name)
+		}
+	}
+}
+
+// What is told while somebody looks is not lost, and leases that were given end.
+func TestALookKeepsWhatWasToldMeanwhile(t *testing.T) {
+	now := time.Unix(1_900_000_000, 0)
+	l := line{looking: true, known: true, tick: make(chan struct{}, 1)}
+	l.hear(queue.Chance{At: now.Add(time.Second)}, now)
+	l.noted(&party{began: now}, claimed{asked: true, next: now.Add(time.Minute)}, nil)
+	if !l.next.Equal(now.Add(time.Second)) || l.news {
+		t.Errorf("%+v", l)
+	}
+	l.soon = time.Time{}
+	l.noted(&party{began: now}, claimed{asked: true, jobs: []store.Claimed{{Until: now.Add(time.Hour)}}}, nil)
+	if !l.next.Equal(now.Add(time.Hour)) {
+		t.Errorf("%+v", l)
+	}
+	l.hear(queue.Chance{At: now}, now)
+	l.noted(&party{began: now}, claimed{}, nil)
+	if !l.news {
+		t.Error("a sign during a look is lost")
+	}
+}
+
+// A claim that waits for a batch gets one of its own; one with less room need not wait.
+func TestBatchesOfClaimsThatWaitTogether(t *testing.T) {
+	both(t, func(r *rig) {
+		r.declare("work", func(d *Definition) { d.Batch = &store.Batch{Size: 4, Wait: time.Hour} })
+		large, small := make(chan int), make(chan int)
+		go func() { large <- len(r.claim("large", 4, time.Minute)) }()
+		r.inLine(1)
+		go func() { small <- len(r.claim("small", 2, time.Minute)) }()
+		r.inLine(2)
+		r.enqueue(slices.Repeat([]store.JobSpec{{Task: "work"}}, 2)...)
+		if n := <-small; n != 2 {
+			t.Errorf("the small one has %d", n)
+		}
+		r.enqueue(slices.Repeat([]store.JobSpec{{Task: "work"}}, 5)...)
+		if n := <-large; n != 4 {
+			t.Errorf("the large one has %d", n)
+		}
+	})
+}
+
+// Nobody is left behind in a line that is closed or empty.
+func TestLinesEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db, err := store.Open(t.Context(), "sqlite:"+t.TempDir()+"/pawl.db", store.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := newRig(t, db, "node-1")
+		t.Cleanup(func() { _ = db.Close() })
+		r.declare("work", nil)
+		ended := make(chan int)
+		for range 2 {
+			go func() { ended <- len(r.claim("w", 1, time.Hour)) }()
+		}
+		synctest.Wait()
+		if n := r.claim("short", 1, time.Minute); len(n) != 0 {
+			t.Error(n)
+		}
+		r.Close()
+		for range 2 {
+			if n := <-ended; n != 0 {
+				t.Error(n)
+			}
+		}
+		if got := r.claim("late", 1, time.Hour); len(got) != 0 {
+			t.Error(got)
+		}
+		if r.waiting != 0 {
+			t.Errorf("%d are counted as waiting", r.waiting)
+		}
+	})
+}
