@@ -64,8 +64,10 @@ var (
 	}
 	everywhere = []string{"halt", "halt", "lift", "lift", "retention", "retention"}
 	// What wants to begin although everything is halted.
-	wishes = []string{"enqueue", "publish", "run now", "fetch now", "wish", "hand", "fire"}
-	gaps   = []time.Duration{0, 3 * time.Millisecond, 40 * time.Millisecond, 300 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second, 8 * time.Second, 14 * time.Second}
+	wishes = map[string][]string{
+		"jobs": {"enqueue"}, "workflow": {"publish", "run now", "run now"}, "source": {"fetch now"}, "worker": {"wish", "hand"}, "schedule": {"fire"},
+	}
+	gaps = []time.Duration{0, 3 * time.Millisecond, 40 * time.Millisecond, 300 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second, 8 * time.Second, 14 * time.Second}
 )
 
 // kindSets are which kinds have lanes: mostly one, because what goes wrong
@@ -109,7 +111,7 @@ func newPlan(seed uint64) *plan {
 			what = pick(r, sharedFaults)
 		case fault:
 			what = pick(r, faults)
-		case r.IntN(14) == 0:
+		case r.IntN(10) == 0:
 			what = pick(r, everywhere)
 		default:
 			what = pick(r, stepsOf[pick(r, p.kinds)])
@@ -118,10 +120,8 @@ func newPlan(seed uint64) *plan {
 		if halted { // for long enough that everybody has heard of it
 			gap += pick(r, []time.Duration{0, 3 * time.Second, 9 * time.Second, 15 * time.Second})
 		}
-		if wish := pick(r, wishes); halted && r.IntN(2) == 0 && slices.ContainsFunc(p.kinds, func(kind string) bool {
-			return slices.Contains(stepsOf[kind], wish) || kind == "jobs" && wish == "enqueue"
-		}) {
-			what = wish
+		if halted && r.IntN(2) == 0 {
+			what = pick(r, wishes[pick(r, p.kinds)])
 		}
 		halted = what == "halt" || halted && what != "lift"
 		p.steps = append(p.steps, step{after: gap + time.Duration(r.Int64N(int64(gap/2)+1000))*1, what: what, chance: r.Uint64()})

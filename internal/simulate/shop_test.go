@@ -31,7 +31,7 @@ type shop struct {
 }
 
 func newShop(w *world, r *rand.Rand) *shop {
-	s := &shop{w: w, accepted: map[string]bool{}, skipped: map[string]bool{}, producing: r.IntN(3) == 0, every: "20s"}
+	s := &shop{w: w, accepted: map[string]bool{}, skipped: map[string]bool{}, producing: r.IntN(2) == 0, every: "20s"}
 	w.desk.ignoresKeys = r.IntN(3) == 0
 	return s
 }

@@ -60,9 +60,11 @@ func openDirectLite(ctx context.Context) (*directLite, error) {
 	}
 	c.db = libc.AtomicLoadPUintptr(place)
 	sqlite3.Xsqlite3_extended_result_codes(c.tls, c.db, 1)
-	const keepPlans, words = 1, 2 * word // whatever values a statement is given
-	list := c.tls.Alloc(words)
-	defer c.tls.Free(words)
+	list := c.tls.Alloc(3 * word)
+	defer c.tls.Free(3 * word)
+	const small, many = 1200, 500 // bytes, of memory that is at hand
+	sqlite3.Xsqlite3_db_config(c.tls, c.db, sqlite3.SQLITE_DBCONFIG_LOOKASIDE, libc.VaList(list, uintptr(0), int32(small), int32(many)))
+	const keepPlans = 1 // whatever values a statement is given
 	sqlite3.Xsqlite3_db_config(c.tls, c.db, sqlite3.SQLITE_DBCONFIG_ENABLE_QPSG, libc.VaList(list, int32(keepPlans), uintptr(0)))
 	for _, pragma := range []string{`pragma foreign_keys = 1`, `pragma temp_store = memory`} {
 		if _, err := c.exec(ctx, pragma, nil); err != nil {
@@ -106,7 +108,7 @@ func (c *directLite) prepare(text string) (*directStmt, error) {
 		sqlite3.Xsqlite3_finalize(c.tls, s.handle)
 		return nil, errMoreThanOne
 	}
-	if len(c.stmts) >= maxStatements {
+	if len(c.stmts) >= 8*maxStatements { // what all kinds and an observer ask is more than one process does
 		c.forget()
 	}
 	c.stmts[text] = s
