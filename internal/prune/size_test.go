@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/retention"
 )
 
 // Receipts of all accounts go, the first one's and those after it.
@@ -38,6 +39,9 @@ func TestStorageOfLanes(t *testing.T) {
 		out, err := k.s.Storage(t.Context())
 		if err != nil {
 			t.Fatal(err)
+		}
+		if out.Database != k.db.Name() || out.Bytes <= 0 || len(out.Keep) == 0 || out.PerDay != 0 || !out.FullAt.IsZero() {
+			t.Errorf("the database is %s, %d bytes, keeps %v, is full at %v", out.Database, out.Bytes, out.Keep, out.FullAt)
 		}
 		found := map[string]LaneSize{}
 		for _, l := range out.Lanes {
@@ -71,6 +75,10 @@ func TestGrowthIsToldWhenItIsKnown(t *testing.T) {
 				}
 				if out.PerDay != table.PerDay {
 					t.Errorf("in all: %d", out.PerDay)
+				}
+				// Where somebody can tell what room there is, it is full when that is used up.
+				if full := known && out.Room >= 0; out.FullAt.IsZero() == full || full && out.FullAt.Before(time.Now()) {
+					t.Errorf("after %v: full at %v", age, out.FullAt)
 				}
 			}
 		}
@@ -107,10 +115,32 @@ func TestStepsAdaptToWhatTheyTake(t *testing.T) {
 // What is removed is counted where somebody asks for it.
 func TestRemovedRowsAreCounted(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	s := New(Config{Metrics: registry})
-	s.removed.WithLabelValues("runs").Add(3)
+	New(Config{Metrics: registry})
 	all, err := registry.Gather()
 	if err != nil || len(all) != 2 || all[0].GetName() != "pawl_retention_removed_bytes_total" || all[1].GetName() != "pawl_retention_removed_rows_total" {
-		t.Errorf("%v %v", all, err)
+		t.Fatalf("%v %v", all, err)
+	}
+	for _, family := range all { // every kind, before anything of it is removed
+		if n := len(family.GetMetric()); n != len(retention.Kinds()) {
+			t.Errorf("%s has %d lines", family.GetName(), n)
+		}
+	}
+}
+
+// A result is the sum of what was removed of every kind.
+func TestAResultIsASum(t *testing.T) {
+	r := Result{Removed: []Removed{{Rows: 1, Bytes: 10}, {Rows: 2, Bytes: 30}}}
+	if r.Rows() != 3 || r.Bytes() != 40 {
+		t.Errorf("%d rows, %d bytes", r.Rows(), r.Bytes())
+	}
+}
+
+// What is kept for ever is kept for ever, whatever is added to it.
+func TestLaterThanForeverIsForever(t *testing.T) {
+	if got := later(retention.Forever, time.Hour); got != retention.Forever {
+		t.Errorf("for ever and an hour is %v", got)
+	}
+	if got := later(time.Hour, time.Minute); got != 61*time.Minute {
+		t.Errorf("an hour and a minute is %v", got)
 	}
 }
