@@ -2,9 +2,11 @@ package queue
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 
+	"github.com/pawlrun/pawl/internal/pgtest"
 	"github.com/pawlrun/pawl/internal/store"
 )
 
@@ -38,4 +40,40 @@ func TestEnqueuersEndWithTheProcess(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Those whose jobs are written at once each have their own back, in their order; one
+// that is refused fails alone.
+func TestEnqueuersOfAGroupHaveTheirOwnJobs(t *testing.T) {
+	pgtest.Both(t, func(t *testing.T, url string) {
+		db, err := store.Open(t.Context(), url, store.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close() //nolint:errcheck // the test ends
+		q, err := New(Config{DB: db, Node: store.Node{ID: "n"}, Tasks: map[string]Task{"t": {Run: func(context.Context, *Job) error { return nil }}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := [][]string{{"a0"}, {"b0", "b1", "b2"}, {"c0", "c1"}}
+		var group []*enqueueRequest
+		for _, keys := range want {
+			r := &enqueueRequest{ctx: t.Context(), done: make(chan struct{})}
+			for _, key := range keys {
+				r.specs = append(r.specs, store.JobSpec{Task: "t", Key: key})
+			}
+			group = append(group, r)
+		}
+		q.enq.write(group)
+		for i, r := range group {
+			<-r.done
+			var keys []string
+			for _, j := range r.jobs {
+				keys = append(keys, j.Key)
+			}
+			if r.err != nil || !slices.Equal(keys, want[i]) {
+				t.Errorf("number %d has %v, want %v (%v)", i, keys, want[i], r.err)
+			}
+		}
+	})
 }

@@ -73,9 +73,10 @@ func TestProgramsUsedLastAreKept(t *testing.T) {
 	if _, ok := cache.get("a"); !ok {
 		t.Fatal("a is gone before the cache is full")
 	}
-	cache.put("a", &script.Program{File: "other"}) // known: stays as it is
 	cache.put("c", &script.Program{File: "c"})
-	for key, want := range map[string]bool{"a": true, "b": false, "c": true} {
+	cache.put("a", &script.Program{File: "other"}) // known: stays as it is, and counts as used
+	cache.put("d", &script.Program{File: "d"})
+	for key, want := range map[string]bool{"a": true, "b": false, "c": false, "d": true} {
 		p, ok := cache.get(key)
 		if ok != want || ok && p.File != key {
 			t.Errorf("%s is kept: %v", key, ok)

@@ -33,6 +33,7 @@ var words = map[verdict]string{survived: "not noticed", unreached: "not reached"
 func (h *hunt) draw() {
 	for _, p := range h.prey {
 		rand.New(rand.NewPCG(h.seed, 0)).Shuffle(len(p.faults), func(i, j int) { p.faults[i], p.faults[j] = p.faults[j], p.faults[i] })
+		p.faults = p.faults[min(max(h.skip, 0), len(p.faults)):]
 		if h.sample > 0 && h.sample < len(p.faults) {
 			p.faults = p.faults[:h.sample]
 		}

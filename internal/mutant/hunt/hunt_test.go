@@ -97,6 +97,28 @@ func TestSeedDrawsTheSameFaults(t *testing.T) {
 	}
 }
 
+// A draw can be taken in pieces: they are what it would be at once.
+func TestADrawCanBeTakenInPieces(t *testing.T) {
+	drawn := func(skip, sample int) (places []int) {
+		one := &prey{}
+		for id := range 9 {
+			one.faults = append(one.faults, &fault{id: id})
+		}
+		h := &hunt{options: options{seed: 7, skip: skip, sample: sample}, prey: []*prey{one}}
+		h.draw()
+		for _, f := range one.faults {
+			places = append(places, f.id)
+		}
+		return places
+	}
+	if all, pieces := drawn(0, 7), append(drawn(0, 3), drawn(3, 4)...); len(all) != 7 || !slices.Equal(all, pieces) {
+		t.Errorf("at once: %v, in pieces: %v", all, pieces)
+	}
+	if behind := drawn(20, 3); len(behind) != 0 {
+		t.Errorf("behind the last: %v", behind)
+	}
+}
+
 // A test that fails by itself holds nothing and is named; one that a fault makes
 // spin has noticed it, within the limit.
 func TestHuntLeavesBrokenTestsOut(t *testing.T) {

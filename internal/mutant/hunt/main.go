@@ -41,6 +41,7 @@ func main() {
 // options are what a hunt can be told.
 type options struct {
 	sample   int
+	skip     int
 	seed     uint64
 	limit    time.Duration
 	spend    time.Duration
@@ -82,6 +83,7 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 func parse(args []string) (o options, err error) {
 	flags := flag.NewFlagSet("hunt", flag.ContinueOnError)
 	flags.IntVar(&o.sample, "sample", 100, "how many faults to try in each package; 0: all")
+	flags.IntVar(&o.skip, "skip", 0, "leave out so many of those that are drawn first, to go on with an earlier hunt of the same seed")
 	flags.Uint64Var(&o.seed, "seed", uint64(time.Now().Unix()), "which faults are drawn")
 	flags.DurationVar(&o.limit, "limit", 10*time.Second, "how long the tests of one fault may take, beyond three times their usual time")
 	flags.DurationVar(&o.spend, "spend", 0, "leave out the slowest tests once those of a fault usually take longer than this together; 0: run all")
