@@ -20,7 +20,7 @@ import (
 
 // The rows of an installation with earlier schemas are kept in testdata/schema,
 // a file for each schema: NNNN.sql. A version that brings a new schema keeps the
-// one before it: go test ./e2e -run TestKeepSchema -keep-schema
+// one before it: TestTheSchemaBeforeIsKept says how.
 var keepSchema = flag.Bool("keep-schema", false, "write the rows of an installation with the newest schema to testdata/schema")
 
 // Where the servers of other systems are in the kept rows.
@@ -76,6 +76,25 @@ func TestEarlierSchemasAreUpgraded(t *testing.T) {
 				upgrade(t, url, number, m, u)
 			})
 		})
+	}
+}
+
+// From now on every schema that was in use is upgraded by a test. Of several that come
+// together only the last is.
+func TestTheSchemaBeforeIsKept(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("testdata", "schema", "*.sql"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no kept schemas: %v", err)
+	}
+	last := strings.TrimSuffix(filepath.Base(slices.Max(files)), ".sql")
+	number, err := strconv.Atoi(last)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, newest := store.Schema(); number < newest-1 || number > newest {
+		t.Errorf("the newest schema is %04d, and the last one that is kept is %s. Keep the rows of an installation with the schema before the new migration:\n"+
+			"    git stash (or check out the commit before the migration), then go test ./e2e -run '^TestKeepSchema$' -keep-schema\n"+
+			"and add the file e2e/testdata/schema/NNNN.sql that it writes. If several migrations land together, run it with the last of them.", newest, last)
 	}
 }
 

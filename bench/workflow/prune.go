@@ -57,7 +57,7 @@ func (h *house) sampleWhile(ctx context.Context, done int, goesOn func() bool) (
 }
 
 // prunes measures publish to prepare while nothing else goes on, while the hourly pass
-// removes history, and while an administrator removes it without rests.
+// removes history, and while an administrator removes it, with shorter rests.
 func (t table) prunes(ctx context.Context, pg, dir string, rows int, most time.Duration) error {
 	h, err := open(ctx, pg, dir)
 	if err != nil {
@@ -98,7 +98,7 @@ func (t table) prunes(ctx context.Context, pg, dir string, rows int, most time.D
 		options prune.Options
 	}{
 		{"the hourly pass", prune.Options{Rest: true, Budget: most}},
-		{"`pawl prune`, which does not rest", prune.Options{Budget: most}},
+		{"`pawl prune`, which rests half of the time", prune.Options{Budget: most}},
 	} {
 		t.say("%s", how.what)
 		end, begun := make(chan error, 1), time.Now()

@@ -22,7 +22,8 @@ type Options struct {
 	Dry bool
 	// Budget is how long it may take; zero is as long as it needs.
 	Budget time.Duration
-	// Rest pauses after each step, so that others hardly wait.
+	// Rest pauses after each step for a multiple of the time that it took, so that others
+	// hardly wait; else it pauses for as long as it took.
 	Rest bool
 	// Anew begins every walk at its beginning.
 	Anew bool
@@ -195,7 +196,7 @@ func (p *pass) laneOf(kind pawl.Kind, key string) retention.Lane {
 const (
 	mostRows  = 500 // that a step looks at
 	fewRows   = 16
-	stepTime  = 15 * time.Millisecond // that a step should take at most
+	stepTime  = 8 * time.Millisecond // that a step should take at most
 	restTimes = 3                     // as long as a step took, it rests
 )
 
@@ -240,10 +241,8 @@ func (p *pass) walk(ctx context.Context, w walk) (end bool, err error) {
 		if s.end {
 			return true, nil
 		}
-		if p.o.Rest {
-			if err := rest(ctx, took*restTimes); err != nil {
-				return false, err
-			}
+		if err := p.rest(ctx, took); err != nil {
+			return false, err
 		}
 	}
 }
@@ -326,6 +325,18 @@ func (p *pass) adapt(of string, took time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.size[of] = n
+}
+
+// rest lets others write after a step; longer if it took longer, as it does while they
+// are busy. Whoever asked for the pass waits for it, so that it rests less.
+func (p *pass) rest(ctx context.Context, took time.Duration) error {
+	switch {
+	case p.o.Dry:
+		return nil
+	case p.o.Rest:
+		took *= restTimes
+	}
+	return rest(ctx, took)
 }
 
 func rest(ctx context.Context, d time.Duration) error {

@@ -32,10 +32,8 @@ func (p *pass) giveBack(ctx context.Context) (bytes int64, end bool, err error) 
 		}
 		took := time.Since(began)
 		p.adapt(space, took)
-		if p.o.Rest {
-			if err := rest(ctx, took*restTimes); err != nil {
-				return bytes, false, err
-			}
+		if err := p.rest(ctx, took); err != nil {
+			return bytes, false, err
 		}
 	}
 	return bytes, true, nil
