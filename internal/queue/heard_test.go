@@ -22,7 +22,7 @@ func TestANodePassesOnWhatItHearsOfTasks(t *testing.T) {
 	t.Cleanup(func() { _ = db.Close() })
 	var heard []string
 	registry := prometheus.NewRegistry()
-	q, err := New(Config{DB: db, Node: store.Node{ID: "n"}, Served: func(task string) { heard = append(heard, task) }, Metrics: NewMetrics(registry)})
+	q, err := New(Config{DB: db, Node: store.Node{ID: "n"}, Served: func(task string, _ Chance) { heard = append(heard, task) }, Metrics: NewMetrics(registry)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func told(t *testing.T) (*Queue, *[]chanceOf) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = sim.Close() })
+	t.Cleanup(sim.Close)
 	q, err := New(Config{DB: sim.Open(store.SimulatedProcess{}), Node: store.Node{ID: "me"}, Served: func(task string, c Chance) { *heard = append(*heard, chanceOf{task, c}) }})
 	if err != nil {
 		t.Fatal(err)

@@ -66,8 +66,7 @@ func (k *kit) skipSlot(sch schedulestore.Schedule, minute int) string {
 }
 
 func hintOf(err error) string {
-	var e *pawl.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*pawl.Error](err); ok {
 		return e.Hint
 	}
 	return ""

@@ -81,7 +81,7 @@ func (l *life) runJob(ctx context.Context, q *queue.Job) error {
 	w.starts("job " + said.Name)
 	switch {
 	case early:
-		w.fail("job %s begins %v before its time", said.Name, q.RunAt.Sub(time.Now()))
+		w.fail("job %s begins %v before its time", said.Name, time.Until(q.RunAt))
 	case hasty:
 		w.fail("job %s begins again at once after it failed", said.Name)
 	case withdrawn:

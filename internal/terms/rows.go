@@ -82,6 +82,7 @@ func wordsOfRows(kind pawl.Kind) rowWords {
 		return rowWords{"A run of a producer", "The run", "publishes", "published", "event"}
 	case pawl.KindSchedule:
 		return rowWords{"A run", "The run", "tells of", "told of", "row"}
+	case pawl.KindSource:
 	}
 	return rowWords{"A fetch", "The fetch", "brings", "brought", "row"}
 }

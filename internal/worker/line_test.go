@@ -14,8 +14,8 @@ import (
 	"github.com/pawlrun/pawl/internal/store"
 )
 
-// claimed asks for jobs and does not wait longer than it says.
-func (r *rig) claim(worker string, limit int, wait time.Duration) []store.Claimed {
+// work asks for jobs of the task work, and does not wait longer than it says.
+func (r *rig) work(worker string, limit int, wait time.Duration) []store.Claimed {
 	r.t.Helper()
 	got, err := r.Claim(r.t.Context(), Request{Task: "work", Worker: worker, Limit: limit, Wait: wait})
 	if err != nil {
@@ -24,14 +24,14 @@ func (r *rig) claim(worker string, limit int, wait time.Duration) []store.Claime
 	return got
 }
 
-// inLine waits until so many claims are in line, and nobody looks for them.
-func (r *rig) inLine(n int) {
+// atRest waits until so many claims are in line, and nobody looks for them.
+func (r *rig) atRest(n int) {
 	r.t.Helper()
 	for quiet := false; !quiet; runtime.Gosched() {
-		r.mu.Lock()
+		r.Service.mu.Lock()
 		l := r.lines[group{task: "work"}]
 		quiet = l != nil && len(l.waiters) == n && !l.looking && !l.news && !slices.ContainsFunc(l.waiters, func(w *waiter) bool { return !w.looked })
-		r.mu.Unlock()
+		r.Service.mu.Unlock()
 	}
 }
 
@@ -64,7 +64,7 @@ func TestOneLookServesAllWhoWait(t *testing.T) {
 		for i := range 3 {
 			wg.Go(func() {
 				name := "w" + strconv.Itoa(i)
-				got := r.claim(name, 2, time.Minute)
+				got := r.work(name, 2, time.Minute)
 				mu.Lock()
 				defer mu.Unlock()
 				if len(got) != 2 {
@@ -75,7 +75,7 @@ func TestOneLookServesAllWhoWait(t *testing.T) {
 				}
 			})
 		}
-		r.inLine(3)
+		r.atRest(3)
 		r.enqueue(slices.Repeat([]store.JobSpec{{Task: "work"}}, 6)...)
 		wg.Wait()
 		if len(of) != 6 {
@@ -104,17 +104,17 @@ func TestJobsOfAClaimThatLeftAreGivenBack(t *testing.T) {
 			gone <- got
 		}()
 		for looking := false; !looking; runtime.Gosched() {
-			r.mu.Lock()
+			r.Service.mu.Lock()
 			l := r.lines[group{task: "work"}]
 			looking = l != nil && l.looking
-			r.mu.Unlock()
+			r.Service.mu.Unlock()
 		}
 		leave()
 		if got := <-gone; len(got) != 0 {
 			t.Errorf("who left has %d jobs", len(got))
 		}
 		letGo()
-		if got := r.claim("next", 1, 20*time.Second); len(got) != 1 || got[0].Attempt != 0 {
+		if got := r.work("next", 1, 20*time.Second); len(got) != 1 || got[0].Attempt != 0 {
 			t.Errorf("after it: %+v", got)
 		}
 	})
@@ -126,17 +126,17 @@ func TestWhoComesBackDoesNotLookForNothing(t *testing.T) {
 	both(t, func(r *rig) {
 		r.limits.poll = time.Hour
 		r.declare("work", nil)
-		if got := r.claim("w", 1, time.Millisecond); len(got) != 0 {
+		if got := r.work("w", 1, time.Millisecond); len(got) != 0 {
 			t.Fatal(got)
 		}
 		r.write(func(ctx context.Context, tx *store.Tx) error { // nobody is told
 			_, err := tx.Enqueue(ctx, []store.JobSpec{{Task: "work", Owner: alice, Served: true, MaxAttempts: 1}})
 			return err
 		})
-		if got := r.claim("w", 1, 200*time.Millisecond); len(got) != 0 {
+		if got := r.work("w", 1, 200*time.Millisecond); len(got) != 0 {
 			t.Errorf("it looked: %+v", got)
 		}
-		if got := r.claim("w", 1, 0); len(got) != 1 {
+		if got := r.work("w", 1, 0); len(got) != 1 {
 			t.Errorf("it did not look: %+v", got)
 		}
 	})
@@ -146,7 +146,7 @@ func TestWhoComesBackDoesNotLookForNothing(t *testing.T) {
 // believed.
 func TestWhoWaitsAtAnotherNodeIsTold(t *testing.T) {
 	both(t, func(r *rig) {
-		two := newRig(t, r.db, "node-2")
+		two := newRig(t, r.db, "node-2", limits{})
 		two.limits.poll = time.Hour
 		r.declare("work", nil)
 		hand := func(tell func()) []store.Claimed {
@@ -233,10 +233,10 @@ func TestBatchesOfClaimsThatWaitTogether(t *testing.T) {
 	both(t, func(r *rig) {
 		r.declare("work", func(d *Definition) { d.Batch = &store.Batch{Size: 4, Wait: time.Hour} })
 		large, small := make(chan int), make(chan int)
-		go func() { large <- len(r.claim("large", 4, time.Minute)) }()
-		r.inLine(1)
-		go func() { small <- len(r.claim("small", 2, time.Minute)) }()
-		r.inLine(2)
+		go func() { large <- len(r.work("large", 4, time.Minute)) }()
+		r.atRest(1)
+		go func() { small <- len(r.work("small", 2, time.Minute)) }()
+		r.atRest(2)
 		r.enqueue(slices.Repeat([]store.JobSpec{{Task: "work"}}, 2)...)
 		if n := <-small; n != 2 {
 			t.Errorf("the small one has %d", n)
@@ -260,10 +260,10 @@ func TestLinesEnd(t *testing.T) {
 		r.declare("work", nil)
 		ended := make(chan int)
 		for range 2 {
-			go func() { ended <- len(r.claim("w", 1, time.Hour)) }()
+			go func() { ended <- len(r.work("w", 1, time.Hour)) }()
 		}
 		synctest.Wait()
-		if n := r.claim("short", 1, time.Minute); len(n) != 0 {
+		if n := r.work("short", 1, time.Minute); len(n) != 0 {
 			t.Error(n)
 		}
 		r.Close()
@@ -272,7 +272,7 @@ func TestLinesEnd(t *testing.T) {
 				t.Error(n)
 			}
 		}
-		if got := r.claim("late", 1, time.Hour); len(got) != 0 {
+		if got := r.work("late", 1, time.Hour); len(got) != 0 {
 			t.Error(got)
 		}
 		if r.waiting != 0 {
