@@ -1,12 +1,17 @@
 package hook
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
+	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/hookstore"
 )
 
@@ -77,6 +82,52 @@ func TestADeliveryWhoseJobIsRefusedIsPending(t *testing.T) {
 		k.due()
 		if d = k.run(d.ID); d.Outcome != hookstore.Failed || d.Reason != "another reason" || len(k.effects()) != 0 {
 			t.Errorf("in the end %+v", d)
+		}
+	})
+}
+
+// A delivery that is tried again during a halt spends no attempt on it: nothing was wrong
+// with it.
+func TestAHaltSpendsNoAttemptOfADelivery(t *testing.T) {
+	both(t, func(t *testing.T, k *kit) {
+		k.apply(asks)
+		k.refusal.Store(&pawl.Error{Code: pawl.CodeInvalid, Msg: "not now"})
+		k.expect("a delivery", http.StatusAccepted, call(map[string]string{"X-Call": "c1", "X-Topic": "news"}))
+		d := k.one(hookstore.Pending)
+		k.refusal.Store(nil)
+		asked := 0
+		k.s.cfg.Enqueue = func(ctx context.Context, tx *store.Tx, job store.JobSpec) (string, error) {
+			if asked++; asked < 5 {
+				return "", &pawl.Error{Code: pawl.CodeConflict, Reason: lane.ReasonHalted, Msg: "everything is halted"}
+			}
+			return k.effect(ctx, tx, job)
+		}
+		k.due()
+		if d = k.run(d.ID); d.Outcome != hookstore.Delivered || d.Attempts != 2 || d.Effects != 1 || len(k.effects()) != 1 {
+			t.Errorf("after %d times: %+v", asked, d)
+		}
+	})
+}
+
+// What became of deliveries is counted, each once: those that are delivered, that are
+// refused, and that found no room.
+func TestDeliveriesAreCounted(t *testing.T) {
+	both(t, func(t *testing.T, k *kit) {
+		k.apply(asks)
+		good := map[string]string{"X-Call": "c1", "X-Topic": "news"}
+		k.expect("a delivery", http.StatusAccepted, call(good))
+		k.expect("one without an id", http.StatusUnprocessableEntity, call(nil))
+		for range cap(k.s.flights) {
+			k.s.flights <- struct{}{}
+		}
+		k.expect("one too many", http.StatusServiceUnavailable, call(good))
+		for _, outcome := range []string{hookstore.Delivered, hookstore.Refused, "unavailable"} {
+			if n := testutil.ToFloat64(k.s.counted.WithLabelValues("github", outcome)); n != 1 {
+				t.Errorf("%v are %s", n, outcome)
+			}
+		}
+		if n := testutil.CollectAndCount(k.s.counted); n != 3 {
+			t.Errorf("%d things are counted", n)
 		}
 	})
 }

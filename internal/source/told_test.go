@@ -131,3 +131,42 @@ func TestDueIsBounded(t *testing.T) {
 		}
 	})
 }
+
+// What a source did last is told by its newest run: each end in its own words.
+func TestWhatASourceDidLast(t *testing.T) {
+	run := func(status pawl.Status, code string) *view {
+		v := &view{}
+		v.row.ID, v.row.Status, v.row.ErrorCode, v.row.ErrorMessage = "r", status, code, "it was away"
+		return v
+	}
+	last := sourcestore.SourceRun{RunID: "r", SourceProgress: sourcestore.SourceProgress{RowsRead: 5, Pages: 2, RowsNew: 3}}
+	for want, v := range map[string]*view{
+		"Defined":                            {},
+		"Fetching: 5 rows in 2 pages so far": run(pawl.StatusActive, ""),
+		"Fetched 5 rows, 3 new":              run(pawl.StatusCommitted, ""),
+		"Cancelled":                          run(pawl.StatusCancelled, ""),
+		"Delayed: it was away":               run(pawl.StatusPausedTransient, codeDeferred),
+		"Failed: it was away":                run(pawl.StatusPausedTransient, "http_500"),
+	} {
+		if _, text := v.lastActivity(last); text != want {
+			t.Errorf("it says %q, want %q", text, want)
+		}
+	}
+	if _, text := run(pawl.StatusActive, "").lastActivity(sourcestore.SourceRun{RunID: "another"}); text != "Fetching" {
+		t.Errorf("before it has a page: %q", text)
+	}
+}
+
+// A retry that is due is tried now, and a later one when it comes.
+func TestWhenItIsTriedAgainIsTold(t *testing.T) {
+	both(t, func(t *testing.T, k *kit) {
+		k.apply(definition("s", "/pages", byPage+"execution: {maxRetries: 3, retryResetPeriod: 1d}\n"))
+		for wait, now := range map[time.Duration]bool{-time.Hour: true, time.Hour: false} {
+			v := k.look("s")
+			v.retry.Count, v.retry.PeriodStart, v.retry.NextAt = 1, v.now, v.now.Add(wait)
+			if text := v.soon(); (text == "now") != now || strings.HasPrefix(text, "Next") {
+				t.Errorf("after %v: %q", wait, text)
+			}
+		}
+	})
+}
