@@ -20,6 +20,29 @@ type Workflow struct {
 	Handlers      []WorkflowHandler  `json:"handlers" nullable:"false" doc:"What handlers keep, in the order of the script."`
 	CreatedAt     Instant            `json:"createdAt"`
 	DeployedAt    Instant            `json:"deployedAt" doc:"When the script came into force."`
+
+	IssueRunID NullString       `json:"issueRunId" doc:"The run that issue is about; null: none."`
+	Partitions *PartitionCounts `json:"partitions,omitempty" doc:"How many of its partitions do what; absent: it has none."`
+}
+
+// PartitionCounts are numbers of partitions, each counted up to 1000.
+type PartitionCounts struct {
+	Working   int `json:"working" doc:"How many are at work."`
+	Waiting   int `json:"waiting" doc:"How many wait for a place, because as many are at work as may be."`
+	Attention int `json:"attention" doc:"How many need a person."`
+	Held      int `json:"held" doc:"How many are held up by something that needs nobody, such as a retry."`
+}
+
+// Partition is how a partition of a workflow stands.
+type Partition struct {
+	ID      string     `json:"id"`
+	Name    NullString `json:"name" example:"customer-17" doc:"As the script calls it; null: of events that have none."`
+	Handler string     `json:"handler" example:"ship" doc:"The consumer."`
+	State   string     `json:"state" enum:"attention,held,working,waiting"`
+	Issue   NullString `json:"issue" doc:"What is the matter with it."`
+	Since   Instant    `json:"since" doc:"Since when it is in this state."`
+	NextAt  Instant    `json:"nextAt" nullable:"true" doc:"When it goes on by itself."`
+	RunID   NullString `json:"runId" doc:"Its newest run."`
 }
 
 // WorkflowConfig is what a script declares.

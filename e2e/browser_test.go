@@ -211,7 +211,7 @@ func narrowScreen(t *testing.T, g *stage, b *tab) {
 	b.size(360, 740, 2)
 	defer b.size(1280, 860, 1)
 	for _, path := range []string{
-		"/", "/timeline", "/approvals", "/runs", "/jobs", "/grants", "/audit", "/tokens", "/workflows/orders", "/workflows/orders/outputs", "/workflows/orders/runs",
+		"/", "/timeline", "/approvals", "/runs", "/jobs", "/jobs?task=log", "/grants", "/audit", "/tokens", "/workflows/orders", "/workflows/orders/outputs", "/workflows/orders/partitions", "/workflows/orders/runs",
 		"/workflows/orders/versions", "/workflows/orders/why", "/sources/prices", "/sources/prices/rows", "/sources/prices/rejects", "/sources/prices/runs", "/sources/prices/versions",
 		"/schedules/" + g.reports, "/schedules/" + g.reports + "/backfills", "/schedules/" + g.reports + "/why", "/schedules/" + g.reports + "/runs",
 	} {

@@ -58,6 +58,25 @@ func TestPartitionsOfRealScripts(t *testing.T) {
 				if one.Partition != "bad" || one.Lane != "orders" || !slices.ContainsFunc(one.Actions, func(a client.RunAction) bool { return a.Name == "resume" }) {
 					t.Errorf("the run is %+v", one)
 				}
+				if string(w.IssueRunID) != one.ID {
+					t.Errorf("its issue is about %s", w.IssueRunID)
+				}
+				r.eventually("the others are done", func() bool {
+					c := r.workflow("orders").Partitions
+					return c != nil && *c == client.PartitionCounts{Attention: 1}
+				})
+				got := pages[client.Partition](r, "/api/v1/workflows/orders/partitions?limit=1")
+				if len(got) != 1 || got[0].Name != "bad" || got[0].Handler != "file" || got[0].State != "attention" || string(got[0].RunID) != one.ID ||
+					!strings.Contains(string(got[0].Issue), "a bad customer") || got[0].Since.IsZero() {
+					t.Errorf("in need of attention are %+v", got)
+				}
+				for _, state := range []string{"held", "working", "waiting"} {
+					if got := pages[client.Partition](r, "/api/v1/workflows/orders/partitions?state="+state); len(got) != 0 {
+						t.Errorf("%s are %+v", state, got)
+					}
+				}
+				r.do("GET", "/api/v1/workflows/orders/partitions?state=odd", nil).problem(422, "invalid")
+				r.do("GET", "/api/v1/workflows/none/partitions", nil).problem(404, "not_found")
 				r.deploy("orders", strings.Replace(partedOrders(partition), `"bad"`, `"worse"`, 1))
 				r.eventually("all are put on the desk", func() bool { return len(r.desk.things()) == 5 })
 				r.eventually("it is idle", func() bool { return r.workflow("orders").Status == "Idle" })

@@ -20,6 +20,7 @@ func workflowOf(d *workflow.Details, now time.Time) client.Workflow {
 		Version: d.Version.Version, VersionNumber: d.Version.Number, Filename: d.Version.Filename, Script: d.Version.Source,
 		Config: configOf(&d.Config), Producers: producersOf(d), Handlers: handlersOf(d),
 		CreatedAt: client.At(d.Workflow.CreatedAt), DeployedAt: client.At(d.Workflow.DeployedAt),
+		IssueRunID: client.NullString(d.About), Partitions: partitionCounts(d.Partitions),
 	}
 }
 

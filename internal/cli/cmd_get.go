@@ -20,7 +20,7 @@ func newGetCommand(p *Process) *cobra.Command {
 		Use:   "get KIND [NAME]",
 		Short: "List resources, or show one",
 		Long: "Lists resources of a kind, or shows one.\n\n" +
-			"Inputs, outputs, events and rules belong to a workflow, rows and rejects to a source, slots\n" +
+			"Inputs, outputs, events, partitions and rules belong to a workflow, rows and rejects to a source, slots\n" +
 			"and backfills to a schedule, deliveries to a hook: NAME is the name of their owner, or the ID\n" +
 			"of a single input or backfill. Versions belong to a workflow, or to a source written as\n" +
 			"source/NAME. Without a NAME, rejects, slots, backfills, rules and deliveries of all owners\n" +

@@ -38,7 +38,7 @@ const (
 func newWorkCommand(p *Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "work TASK -- COMMAND [ARGUMENT...]", Short: "Serve a task by running a program for each job",
-		Long: "Claims jobs of TASK, which is declared with PUT /api/v1/tasks/TASK, and runs COMMAND for each:\n" +
+		Long: "Claims jobs of TASK, which pawl declare makes, and runs COMMAND for each:\n" +
 			"the payload is its stdin, and its stdout is the result, as JSON. Exit code 0 is done, 75 gives\n" +
 			"the job back for a while without counting an attempt, and any other is a failure, which is\n" +
 			"tried again while the job has attempts. PAWL_JOB_ID, PAWL_TASK, PAWL_ATTEMPT, PAWL_LANE,\n" +

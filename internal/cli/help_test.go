@@ -97,9 +97,9 @@ func TestCompletionIsPrintedForEveryShell(t *testing.T) {
 
 func TestCompletionProposesKinds(t *testing.T) {
 	for command, want := range map[string]string{
-		"get":      "workflows sources schedules lanes runs inputs outputs events rows rejects slots grants accounts receipts backfills calendars versions approvals questions rules connections hooks deliveries jobs tokens nodes",
+		"get":      "workflows sources schedules lanes runs inputs outputs events partitions rows rejects slots grants accounts receipts backfills calendars versions approvals questions rules connections hooks deliveries jobs tasks tokens nodes",
 		"describe": "workflows sources schedules runs inputs grants calendars connections jobs",
-		"delete":   "workflows sources schedules calendars rules hooks jobs tokens",
+		"delete":   "workflows sources schedules calendars rules hooks jobs tasks tokens",
 		"run":      "workflows sources schedules", "pause": "workflows sources schedules", "resume": "workflows sources schedules runs", "why": "workflows sources schedules",
 		"retry": "slots jobs", "reset": "sources",
 	} {

@@ -116,10 +116,10 @@ type watchRules struct {
 // kinds are the kinds of this version.
 func kinds() []kind {
 	return []kind{
-		workflowKind(), sourceKind(), scheduleKind(), laneKind(), runKind(), inputKind(), outputKind(), eventKind(),
+		workflowKind(), sourceKind(), scheduleKind(), laneKind(), runKind(), inputKind(), outputKind(), eventKind(), partitionKind(),
 		rowKind(), rejectKind(), slotKind(), grantKind(), accountKind(), receiptKind(), backfillKind(), calendarKind(),
 		versionKind(), approvalKind(), questionKind(), ruleKind(), connectionKind(), hookKind(), deliveryKind(),
-		jobKind(), tokenKind(), nodeKind(),
+		jobKind(), taskKind(), tokenKind(), nodeKind(),
 	}
 }
 

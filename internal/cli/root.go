@@ -50,7 +50,7 @@ func newRoot(p *Process) *cobra.Command {
 	root.AddCommand(
 		newDemoCommand(p), newServeCommand(p), newWorkCommand(p), newNewCommand(p),
 		newGetCommand(p), newDescribeCommand(p), newWhyCommand(p), newStatusCommand(p), newNextCommand(p),
-		newApplyCommand(p), newEnqueueCommand(p), newRunCommand(p), newPauseCommand(p), newResumeCommand(p), newHaltCommand(p), newUnhaltCommand(p), newCancelCommand(p),
+		newApplyCommand(p), newDeclareCommand(p), newEnqueueCommand(p), newRunCommand(p), newPauseCommand(p), newResumeCommand(p), newHaltCommand(p), newUnhaltCommand(p), newCancelCommand(p),
 		newApproveCommand(p), newRejectCommand(p), newResolveCommand(p), newConnectionsCommand(p),
 		newSkipCommand(p), newPublishCommand(p), newMCPCommand(p), newResetCommand(p), newBackfillCommand(p), newDeleteCommand(p), newRetryCommand(p), newRedeliverCommand(p), newGrantCommand(p), newAccountCommand(p), newTokenCommand(p),
 		newValidateCommand(p), newTestCommand(p), newReplayCommand(p), newTypesCommand(p), newCronCommand(p), newImportCommand(p), newBackupCommand(p), newPruneCommand(p), newPromoteCommand(p), newMigrateCommand(p), newVersionCommand(p), newCompletionCommand(p),

@@ -1,6 +1,11 @@
 package store
 
-import "testing"
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
 
 // What functions look up in one row is what the tables say, whoever changes them.
 func TestDoorKnowsTasksAndUsersAtOnce(t *testing.T) {
@@ -74,5 +79,31 @@ func TestDoorIsReplacedBeneathItsTriggers(t *testing.T) {
 	open(t, k.url)
 	if got := one[string](k, k.admin, `select string_agg(n, ' ' order by n) from pawl._known k, jsonb_object_keys(k.tasks || k.users) n`); got != "admin http log" {
 		t.Errorf("it knows %s", got)
+	}
+}
+
+// What docs/jobs.md says about debounce: however often it is called, one job waits, with the
+// newest payload, and each call moves it.
+func TestDoorDebounces(t *testing.T) {
+	k := newDoor(t)
+	page, err := os.ReadFile("../../docs/jobs.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, call, _ := strings.Cut(string(page), "```sql\n")
+	call, _, _ = strings.Cut(call, "```")
+	k.exec(k.admin, `insert into worker_tasks (name, definition, owner, created_at, updated_at, updated_by) values ('send-digest', '{}', 'u', 0, 0, '')`)
+	last := int64(0)
+	for i := range 5 {
+		k.exec(k.app, strings.Replace(call, `"user": 17`, fmt.Sprintf(`"user": 17, "call": %d`, i), 1))
+		at := one[int64](k, k.admin, `select run_at from jobs where key = 'digest-17'`)
+		if at <= last {
+			t.Errorf("call %d moved it from %d to %d", i, last, at)
+		}
+		last = at
+		k.exec(k.admin, `select pg_sleep(0.005)`)
+	}
+	if got := one[string](k, k.admin, `select string_agg(payload, ' ') from jobs where task = 'send-digest'`); !strings.Contains(got, `"call": 4`) || strings.Count(got, "call") != 1 {
+		t.Errorf("there are %s", got)
 	}
 }

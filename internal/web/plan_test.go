@@ -439,7 +439,7 @@ func planPages() []string {
 	schedule, asIf := "/schedules/"+bulk.ScheduleID(1), "/schedules/"+bulk.ScheduleID(2)
 	out := []string{
 		"/", "/?q=w1000", "/?q=nowhere", "/?kind=source", "/?kind=schedule", "/timeline", "/timeline?span=6d", "/timeline?span=6d&kind=schedule",
-		"/approvals", "/workflows/" + bulk.HotWorkflow, "/workflows/" + bulk.HotWorkflow + "/outputs", "/workflows/" + bulk.HotWorkflow + "/runs",
+		"/approvals", "/workflows/" + bulk.HotWorkflow, "/workflows/" + bulk.HotWorkflow + "/outputs", "/workflows/" + bulk.HotWorkflow + "/partitions", "/workflows/" + bulk.HotWorkflow + "/partitions?state=waiting", "/workflows/" + bulk.HotWorkflow + "/runs",
 		"/workflows/" + bulk.HotWorkflow + "/versions", "/workflows/" + bulk.HotWorkflow + "/why",
 		"/sources/" + bulk.HotSource, "/sources/" + bulk.HotSource + "/rows", "/sources/" + bulk.HotSource + "/rejects", "/sources/" + bulk.HotSource + "/runs",
 		"/sources/" + bulk.HotSource + "/versions", schedule, asIf, schedule + "/runs", asIf + "/runs", schedule + "/why", asIf + "/why", schedule + "/backfills",

@@ -24,6 +24,7 @@ func (s *Site) routes() {
 	s.page("GET /workflows/{name}", s.showWorkflow)
 	s.page("GET /workflows/{name}/outputs", s.showWorkflowOutputs)
 	s.page("GET /workflows/{name}/runs", s.showWorkflowRuns)
+	s.page("GET /workflows/{name}/partitions", s.showWorkflowPartitions)
 	s.page("GET /workflows/{name}/versions", s.showWorkflowVersions)
 	s.page("GET /workflows/{name}/why", s.showWorkflowWhy)
 	s.page("POST /workflows/{name}/rules/{tool}/{method}/revoke", s.revokeRule)
@@ -63,6 +64,8 @@ func (s *Site) routes() {
 
 	s.page("GET /jobs", s.showJobs)
 	s.page("GET /jobs/{id}", s.showJob)
+	s.page("POST /jobs/retry", s.retryJobs)
+	s.page("POST /jobs/cancel", s.cancelJobs)
 	s.page("POST /jobs/{id}/cancel", s.cancelJob)
 	s.page("POST /jobs/{id}/retry", s.retryJob)
 

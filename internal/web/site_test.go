@@ -24,7 +24,7 @@ func TestPagesKeepToTheirPolicy(t *testing.T) {
 	r.ask("POST", "/api/v1/schedules/"+id+"/backfill", map[string]any{"from": "2026-01-01T00:00:00Z", "to": "2026-01-09T00:00:00Z"}, &plan)
 	b := r.signedIn(r.admin)
 	paths := append(pagePaths(), "/sources/prices", "/sources/prices/rows", "/sources/prices/rejects", "/sources/prices/runs", "/sources/prices/versions",
-		"/schedules/"+id, "/schedules/"+id+"/why", "/schedules/"+id+"/runs", "/schedules/"+id+"/backfills", "/backfills/"+plan.ID, "/workflows/asks", "/workflows/asks/outputs", "/workflows/asks/runs", "/workflows/asks/versions",
+		"/schedules/"+id, "/schedules/"+id+"/why", "/schedules/"+id+"/runs", "/schedules/"+id+"/backfills", "/backfills/"+plan.ID, "/workflows/asks", "/workflows/asks/outputs", "/workflows/asks/partitions", "/workflows/asks/runs", "/workflows/asks/versions",
 		"/workflows/asks/why", "/runs/"+asking.ID, "/signin?code=x", "/runs/none", "/workflows/none", "/jobs/1", "/jobs/x", "/assets/none")
 	inline := regexp.MustCompile(`(?i)<style|<script(?: [^>]*)?>[^<]|\sstyle=|\son[a-z]+="|javascript:`)
 	asset := regexp.MustCompile(`(?:src|href)="(/assets/[^"]+)"`)

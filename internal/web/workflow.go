@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -16,7 +17,7 @@ type workflowHead struct {
 	client.Workflow
 	Tab      string
 	Base     string   // the address of its first page
-	Newest   *runView // with what can be done about it; nil if nothing needs a person
+	Newest   *runView // that a person is needed for, with what can be done about it; nil if there is none
 	CanWrite bool
 	CanRuns  bool
 }
@@ -28,8 +29,8 @@ func apiWorkflow(r *http.Request, below string) string {
 	return "/api/v1/workflows/" + segment(r, "name") + below
 }
 
-// workflowHeadOf reads the head. The newest run is looked at only if somebody
-// has to decide about it.
+// workflowHeadOf reads the head. The run that its issue is about is looked at only if
+// somebody has to decide about it.
 func (s *Site) workflowHeadOf(r *http.Request, v *visit, tab string) (h workflowHead, err error) {
 	h = workflowHead{Tab: tab, Base: lanePath(string(pawl.KindWorkflow), r.PathValue("name")), CanWrite: v.may("workflows", "write"), CanRuns: v.may("runs", "write")}
 	if err := s.ask(r.Context(), v, apiWorkflow(r, ""), nil, &h.Workflow); err != nil {
@@ -38,15 +39,11 @@ func (s *Site) workflowHeadOf(r *http.Request, v *visit, tab string) (h workflow
 	if !h.Attention() || !v.may("runs", "read") {
 		return h, nil
 	}
-	var newest client.Page[runView]
-	if err := s.ask(r.Context(), v, "/api/v1/runs", url.Values{"kind": {string(pawl.KindWorkflow)}, "lane": {h.Name}, "limit": {"1"}}, &newest); err != nil {
-		return h, err
-	}
-	if len(newest.Items) == 0 {
+	if h.IssueRunID == "" {
 		return h, nil
 	}
 	h.Newest = &runView{}
-	return h, s.ask(r.Context(), v, "/api/v1/runs/"+newest.Items[0].ID, nil, h.Newest)
+	return h, s.ask(r.Context(), v, "/api/v1/runs/"+string(h.IssueRunID), nil, h.Newest)
 }
 
 // showTab shows a page about a workflow: read fills its own part.
@@ -134,6 +131,48 @@ func (s *Site) showWorkflowRuns(w http.ResponseWriter, r *http.Request, v *visit
 // Millis is how long the run took, for charts.
 func (r runView) Millis() string {
 	return strconv.FormatInt(r.EndedAt.Sub(r.StartedAt.Time).Milliseconds(), 10)
+}
+
+type partitionsPage struct {
+	Head       *workflowHead
+	Partitions []client.Partition
+	States     []partitionState
+	State      string
+	Pager      pager
+}
+
+// mostPartitions is where counting partitions ends.
+const mostPartitions = 1000
+
+// partitionState is a state of partitions with how many are in it.
+type partitionState struct {
+	Name  string
+	Word  string
+	Count int
+	More  bool // there may be more
+}
+
+// showWorkflowPartitions lists the partitions in one state: without one asked for, the first
+// in which there are any.
+func (s *Site) showWorkflowPartitions(w http.ResponseWriter, r *http.Request, v *visit) {
+	s.showTab(w, r, v, "partitions", " · partitions", func(h *workflowHead) (any, error) {
+		out := partitionsPage{Head: h, State: r.URL.Query().Get("state")}
+		if c := h.Partitions; c != nil {
+			for _, of := range []partitionState{{Name: "attention", Word: "Need attention", Count: c.Attention}, {Name: "held", Word: "Held up", Count: c.Held}, {Name: "working", Word: "At work", Count: c.Working}, {Name: "waiting", Word: "Wait for a place", Count: c.Waiting}} {
+				of.More = of.Count >= mostPartitions
+				if out.States = append(out.States, of); out.State == "" && of.Count > 0 {
+					out.State = of.Name
+				}
+			}
+		}
+		out.State = cmp.Or(out.State, "attention")
+		query := listQuery(r, inputsPerPage)
+		query.Set("state", out.State)
+		var list client.Page[client.Partition]
+		err := s.ask(r.Context(), v, apiWorkflow(r, "/partitions"), query, &list)
+		out.Partitions, out.Pager = list.Items, pagerOf(r, list.NextCursor)
+		return out, err
+	})
 }
 
 type whyPage struct {

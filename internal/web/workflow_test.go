@@ -205,6 +205,70 @@ func TestJobsAreShownAndRunAgain(t *testing.T) {
 	})
 }
 
+// The partitions of a workflow are shown with what is the matter, and the card for a person
+// is about the run that needs one, though another partition ran later.
+func TestPartitionsAreShown(t *testing.T) {
+	both(t, func(r *rig) {
+		r.ask("PUT", "/api/v1/workflows/parted", map[string]any{"filename": "parted.workflow.js", "script": `export default { name: "parted", topics: { t: {} }, consumers: { ship: { subscribe: ["t"], partition: "payload.customer",
+			prepare: async (ctx) => { const [e] = await ctx.peek("t"); if (e && e.payload.customer.startsWith("<b>")) throw new Error("a bad customer"); return { reservations: e ? [{ topic: "t", ids: [e.messageId] }] : [], data: {} }; } } } };`}, nil)
+		b := r.signedIn(r.admin)
+		b.get("/workflows/parted/partitions").want(http.StatusOK).has("No partition is in this state", "0 at work")
+		send := func(id, customer string) {
+			r.ask("POST", "/api/v1/workflows/parted/events", map[string]any{"topic": "t", "messageId": id, "payload": map[string]any{"customer": customer}}, nil)
+		}
+		send("e-1", "<b>17")
+		r.waitWord("parted", "Needs attention")
+		send("e-2", "good")
+		r.eventually("the other one is done", func() bool {
+			var w client.Workflow
+			r.ask("GET", "/api/v1/workflows/parted", nil, &w)
+			return w.Pending == 1 && *w.Partitions == client.PartitionCounts{Attention: 1}
+		})
+		var failed client.Page[runView]
+		r.ask("GET", "/api/v1/runs?lane=parted&status=failed:logic", nil, &failed)
+		if len(failed.Items) != 1 {
+			r.t.Fatalf("%d runs failed", len(failed.Items))
+		}
+		b.get("/workflows/parted/partitions").want(http.StatusOK).has("&lt;b&gt;17", "ship", "a bad customer", "Need attention (1)", `href="/runs/`+failed.Items[0].ID+`"`, "1 in need of attention").hasNot("<b>17", "good")
+		b.get("/workflows/parted").want(http.StatusOK).has(`<a href="/runs/` + failed.Items[0].ID + `">View run</a>`)
+		b.get("/workflows/parted/partitions?state=waiting").want(http.StatusOK).has("No partition is in this state")
+	})
+}
+
+// Failed jobs are run again, and jobs cancelled, by what the list was filtered by.
+func TestJobsAreChangedTogether(t *testing.T) {
+	both(t, func(r *rig) {
+		b := r.signedIn(r.admin)
+		failed := func() int { return strings.Count(b.get("/jobs?state=failed&task=fail").body, `<td data-label="Job">`) }
+		for i := range 4 {
+			r.ask("POST", "/api/v1/jobs", map[string]any{"task": "fail", "lane": fmt.Sprint("l-", i%2), "payload": map[string]any{}}, nil)
+		}
+		r.eventually("they failed", func() bool { return failed() == 4 })
+		b.get("/jobs").want(http.StatusOK).hasNot("/jobs/retry", "/jobs/cancel")
+		b.get("/jobs?task=fail&lane=l-1").want(http.StatusOK).has(`action="/jobs/retry"`, `action="/jobs/cancel"`, `name="lane" value="l-1"`)
+		b.get("/jobs?task=fail&state=succeeded").want(http.StatusOK).hasNot("/jobs/retry", "/jobs/cancel")
+		b.post("/jobs/retry", "back", "/jobs?task=fail", "task", "fail", "lane", "l-1", "error", "another").want(http.StatusSeeOther)
+		b.get("/jobs?task=fail").want(http.StatusOK).has("0 jobs retried.")
+		b.post("/jobs/retry", "back", "/jobs?task=fail", "task", "fail", "lane", "l-1", "error", "unexpected EOF").want(http.StatusSeeOther)
+		b.get("/jobs?task=fail").want(http.StatusOK).has("2 jobs retried.")
+		r.eventually("they failed again", func() bool { return failed() == 4 })
+		b.post("/jobs/cancel", "back", "/jobs?task=fail", "task", "fail", "lane", "l-0", "state", "failed").want(http.StatusSeeOther)
+		b.get("/jobs?task=fail").want(http.StatusOK).has("2 jobs cancelled.")
+		if n := failed(); n != 2 {
+			r.t.Errorf("%d are left", n)
+		}
+		b.post("/jobs/cancel", "back", "/jobs").want(http.StatusUnprocessableEntity).has("must name at least one thing")
+		if n := failed(); n != 2 {
+			r.t.Errorf("%d are left after nothing was named", n)
+		}
+		reader := r.signedIn(r.token("reader", userstore.RoleViewer))
+		reader.post("/jobs/cancel", "back", "/jobs", "task", "fail").want(http.StatusForbidden)
+		if n := failed(); n != 2 {
+			r.t.Errorf("%d are left after a reader pressed a button", n)
+		}
+	})
+}
+
 // A page is told of what happens while it is open, and of what happened since it
 // was begun.
 func TestOpenPagesAreToldOfChanges(t *testing.T) {

@@ -33,7 +33,7 @@ const (
 	MaxLease    = 24 * time.Hour
 	MaxAttempts = 1000
 	MaxPerLane  = 10_000
-	MinKeep     = time.Minute
+	MinKeep     = time.Second
 	MaxKeep     = 365 * 24 * time.Hour
 	MaxRate     = 1_000_000
 	MinPeriod   = 100 * time.Millisecond
@@ -56,7 +56,7 @@ func (d Definition) Check() (faults []pawl.Field) {
 	add(d.Lease < MinLease || d.Lease > MaxLease, "/lease", "must be 1s to 24h")
 	add(d.MaxAttempts < 1 || d.MaxAttempts > MaxAttempts, "/maxAttempts", "must be 1 to %d", MaxAttempts)
 	add(d.PerLane < 1 || d.PerLane > MaxPerLane, "/concurrencyPerLane", "must be 1 to %d", MaxPerLane)
-	add(d.Keep < MinKeep || d.Keep > MaxKeep, "/keepResults", "must be 1m to 365d")
+	add(d.Keep < MinKeep || d.Keep > MaxKeep, "/keepResults", "must be 1s to 365d")
 	if r := d.Rate; r != nil {
 		add(r.Limit < 1 || r.Limit > MaxRate, "/rate/limit", "must be 1 to %d", MaxRate)
 		add(r.Period < MinPeriod || r.Period > MaxPeriod, "/rate/period", "must be 100ms to 24h")

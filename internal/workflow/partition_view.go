@@ -214,3 +214,28 @@ func (c Config) unparted() (topics []string) {
 	slices.Sort(topics)
 	return slices.Compact(topics)
 }
+
+// PartitionNow is how a partition stands, for people.
+type PartitionNow struct {
+	partitionstore.Partition
+	Sentence string // what is the matter with it; empty: nothing
+	RunID    string // of its newest run; empty: it never ran
+}
+
+// Partitions tells of up to limit partitions of one sort.
+func (s *Service) Partitions(ctx context.Context, tx *store.Tx, w workflowstore.Workflow, sort string, after partitionstore.Cursor, limit int) ([]PartitionNow, error) {
+	list, err := partitionstore.In(tx).List(ctx, w.ID, sort, after, limit)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]PartitionNow, 0, len(list))
+	for _, p := range list {
+		v, err := s.loadPart(ctx, tx, w, p.ID)
+		if err != nil {
+			return nil, err
+		}
+		_, issue := v.status()
+		out = append(out, PartitionNow{p, v.sentence(issue), v.row.ID})
+	}
+	return out, nil
+}

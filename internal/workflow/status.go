@@ -12,6 +12,7 @@ import (
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/eventstore"
 	"github.com/pawlrun/pawl/internal/store/mutationstore"
+	"github.com/pawlrun/pawl/internal/store/partitionstore"
 	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
@@ -26,6 +27,11 @@ type Details struct {
 	Words     map[string]string // when producers run, by name
 	States    []workflowstore.HandlerState
 	Newest    runstore.Run // zero if it never ran
+
+	// About is the run that the issue is of; empty if there is none. Partitions counts them; nil if
+	// it has none.
+	About      string
+	Partitions *partitionstore.Counts
 }
 
 // Kind implements lane.Kind.
@@ -92,6 +98,10 @@ func (s *Service) Describe(ctx context.Context, name string) (d Details, err err
 		d.Workflow, d.Config, d.Schedules, d.Newest = v.workflow, v.config, v.schedules, v.row
 		if d.Version, err = workflowstore.In(tx).GetWorkflowVersion(ctx, w.ID, w.Version); err != nil {
 			return err
+		}
+		d.About, d.Partitions = v.standing().of.row.ID, nil
+		if v.parts != nil {
+			d.Partitions = &v.parts.counts
 		}
 		d.Words = map[string]string{}
 		for _, p := range v.config.Producers {

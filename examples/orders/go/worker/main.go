@@ -42,7 +42,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer c.Close()
-	if _, err := c.Put(ctx, client.TaskPath("send-mail"), client.TaskRequest{Lease: "30s", MaxAttempts: 5}); err != nil {
+	if _, err := c.DeclareTask(ctx, "send-mail", client.TaskRequest{Lease: "30s", MaxAttempts: 5}); err != nil {
 		return err
 	}
 	return client.Worker{Client: c, Task: "send-mail", Do: send, Concurrency: 10, Log: slog.Default()}.Run(ctx)
