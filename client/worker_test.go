@@ -107,7 +107,7 @@ func TestWorkersClaimWhileTheyTell(t *testing.T) {
 	do := func(context.Context, ClaimedJob) (any, error) {
 		count(1)
 		defer count(-1)
-		return nil, nil
+		return true, nil
 	}
 	if err := (Worker{Client: c, Task: "t", Concurrency: 1000, Do: do}).Run(ctx); err != nil {
 		t.Fatal(err)

@@ -43,7 +43,7 @@ func (s *Service) cancel(ctx context.Context, key, by string) error {
 		return err
 	}
 	if f != nil {
-		return s.launch(ctx, f) //nolint:contextcheck // the run outlives its caller
+		return s.launch(ctx, f)
 	}
 	if here := s.flightOf(key); here != nil {
 		here.askStop(ctx)
@@ -113,7 +113,7 @@ func (s *Service) resume(ctx context.Context, key, question string, answer []byt
 	if err != nil || f == nil {
 		return stored, err
 	}
-	if err := s.launch(ctx, f); err != nil { //nolint:contextcheck // the run outlives its caller
+	if err := s.launch(ctx, f); err != nil {
 		return none, err
 	}
 	return wait(ctx, f)

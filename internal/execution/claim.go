@@ -47,7 +47,7 @@ func (s *Service) run(ctx context.Context, key, graphID string, req contract.Run
 	if err != nil || f == nil {
 		return stored, err
 	}
-	if err := s.launch(ctx, f); err != nil { //nolint:contextcheck // the run outlives its caller
+	if err := s.launch(ctx, f); err != nil {
 		return contract.RunAnswerV1{}, err
 	}
 	return wait(ctx, f)

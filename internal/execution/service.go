@@ -173,7 +173,7 @@ func (s *Service) launch(caller context.Context, f *flight) error {
 	}
 	f.ctx, f.cancel = context.WithCancelCause(telemetry.Same(s.base, caller))
 	s.flights[f.key] = f
-	s.runs.Go(func() {
+	s.runs.Go(func() { //nolint:contextcheck // the run outlives its caller
 		defer s.landed(f)
 		f.fly()
 	})

@@ -66,7 +66,7 @@ func (s *Service) FinishAll(ctx context.Context, tx *store.Tx, list []Success) e
 // tells that it did.
 func (s *Service) Fly(ctx context.Context, l *Flight, end func(contract.RunAnswerV1, Success) error) (answer contract.RunAnswerV1, ended bool, err error) {
 	l.f.end = end
-	if err := s.launch(ctx, l.f); err != nil { //nolint:contextcheck // the run outlives its caller
+	if err := s.launch(ctx, l.f); err != nil {
 		return contract.RunAnswerV1{}, false, err
 	}
 	answer, err = wait(ctx, l.f)

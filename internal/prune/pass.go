@@ -197,7 +197,7 @@ const (
 	mostRows  = 500 // that a step looks at
 	fewRows   = 16
 	stepTime  = 8 * time.Millisecond // that a step should take at most
-	restTimes = 3                     // as long as a step took, it rests
+	restTimes = 3                    // as long as a step took, it rests
 )
 
 // walk goes from the floor to the cut. It reports whether it came to the end.

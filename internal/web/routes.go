@@ -33,16 +33,7 @@ func (s *Site) routes() {
 	s.page("POST /workflows/{name}/resume", s.resumeWorkflow)
 	s.page("POST /inputs/{id}/skip", s.skipInput)
 
-	s.page("GET /sources/{name}", s.showSource)
-	s.page("GET /sources/{name}/rows", s.showSourceRows)
-	s.page("GET /sources/{name}/rejects", s.showSourceRejects)
-	s.page("GET /sources/{name}/runs", s.showSourceRuns)
-	s.page("GET /sources/{name}/versions", s.showSourceVersions)
-	s.page("POST /sources/{name}/run", s.runSource)
-	s.page("POST /sources/{name}/pause", s.pauseSource)
-	s.page("POST /sources/{name}/resume", s.resumeSource)
-	s.page("POST /sources/{name}/reset", s.resetSource)
-
+	s.sourceRoutes()
 	s.scheduleRoutes()
 	s.page("GET /backfills/{id}", s.showBackfill)
 	s.page("POST /backfills/{id}/confirm", s.confirmBackfill)
@@ -95,6 +86,18 @@ func (s *Site) page(pattern string, show func(http.ResponseWriter, *http.Request
 		defer cancel()
 		show(w, r.WithContext(ctx), &visit{who: who, now: time.Now(), since: s.cfg.Pulse.told.Load()})
 	})
+}
+
+func (s *Site) sourceRoutes() {
+	s.page("GET /sources/{name}", s.showSource)
+	s.page("GET /sources/{name}/rows", s.showSourceRows)
+	s.page("GET /sources/{name}/rejects", s.showSourceRejects)
+	s.page("GET /sources/{name}/runs", s.showSourceRuns)
+	s.page("GET /sources/{name}/versions", s.showSourceVersions)
+	s.page("POST /sources/{name}/run", s.runSource)
+	s.page("POST /sources/{name}/pause", s.pauseSource)
+	s.page("POST /sources/{name}/resume", s.resumeSource)
+	s.page("POST /sources/{name}/reset", s.resetSource)
 }
 
 func (s *Site) scheduleRoutes() {

@@ -37,7 +37,7 @@ type Request struct {
 
 // Claim gives due jobs into the hands of a worker. If there are none it waits.
 func (s *Service) Claim(ctx context.Context, r Request) ([]store.Claimed, error) {
-	l, w, err := s.enter(r)
+	l, w, err := s.enter(r) //nolint:contextcheck // who looks does so for all who wait, whoever leaves
 	if err != nil {
 		return nil, err
 	}

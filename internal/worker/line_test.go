@@ -152,8 +152,8 @@ func TestWhoWaitsAtAnotherNodeIsTold(t *testing.T) {
 		hand := func(tell func()) []store.Claimed {
 			t.Helper()
 			got := make(chan []store.Claimed)
-			go func() { got <- two.claim("w", 1, time.Minute) }()
-			two.inLine(1)
+			go func() { got <- two.work("w", 1, time.Minute) }()
+			two.atRest(1)
 			tell()
 			two.Wake("work", queue.Chance{}) // as the hint does
 			begin := time.Now()
@@ -255,7 +255,7 @@ func TestLinesEnd(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := newRig(t, db, "node-1")
+		r := newRig(t, db, "node-1", limits{})
 		t.Cleanup(func() { _ = db.Close() })
 		r.declare("work", nil)
 		ended := make(chan int)
@@ -275,8 +275,8 @@ func TestLinesEnd(t *testing.T) {
 		if got := r.work("late", 1, time.Hour); len(got) != 0 {
 			t.Error(got)
 		}
-		if r.waiting != 0 {
-			t.Errorf("%d are counted as waiting", r.waiting)
+		if n := r.inLine(); n != 0 {
+			t.Errorf("%d are counted as waiting", n)
 		}
 	})
 }
