@@ -23,7 +23,7 @@ func wireTypes() []any {
 		Backfill{}, BackfillCounts{}, BackfillRequest{}, BlockedMethod{}, Calendar{}, CalendarRequest{}, Caps{}, CapsRequest{}, ConfirmRequest{}, Connection{}, ConnectionMethod{}, ConnectionTest{},
 		CreatedSchedule{}, CurrentToken{}, DaySpend{}, DeclaredConsumer{}, DeclaredProducer{}, DeclaredSchedule{}, DeletedSchedule{}, DeletedSource{}, Deployment{}, Event{}, Expect{}, Expectation{}, Need{},
 		EventInputRequest{}, EventRequest{}, Fault{}, Gate{}, Grant{}, GrantRequest{}, Halt{}, HaltRequest{}, Health{}, Input{}, InputDetail{}, Job{}, JobEvent{}, JobRequest{}, JobsRequest{}, EnqueuedJobs{}, JobFilterRequest{}, JobsChangeRequest{}, ChangedJobs{}, Lane{}, LaneWhy{},
-		LogLine{}, NewToken{}, NextInstant{}, NextInstants{}, Output{}, Page[Lane]{}, Pin{}, Pinned{}, PlannedSlot{}, Problem{}, PublishedEvent{}, Question{}, Readiness{}, ReadinessCanary{}, ReadinessHalt{},
+		LogLine{}, NewToken{}, NextInstant{}, NextInstants{}, Output{}, Page[Lane]{}, Partition{}, PartitionCounts{}, Pin{}, Pinned{}, PlannedSlot{}, Problem{}, PublishedEvent{}, Question{}, Readiness{}, ReadinessCanary{}, ReadinessHalt{},
 		Receipt{}, Reject{}, RejectRequest{}, Repair{}, Replay{}, ReplayCall{}, ReplayEffects{}, ReplayEvent{}, ReplayRequest{}, Reservation{}, ResetRequest{}, Pause{}, PauseRequest{},
 		ResolveRequest{}, Run{}, RunAction{}, RunAnswers{}, RunDetail{}, RunError{}, RunEvent{}, RunMutation{}, RunProgress{}, RunQuestion{}, RunRequested{}, RunSummary{},
 		Schedule{}, ScheduleEvent{}, SchedulePage{}, SchedulePatch{}, ScheduleRequest{}, ScheduleRunDetail{}, SchemaPlace{}, ScriptRequest{}, ScriptWarning{}, Slot{},

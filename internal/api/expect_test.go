@@ -53,8 +53,8 @@ func TestExpectationsAreShown(t *testing.T) {
 		if y := r.why("mail", ""); len(y.Expectations) != 1 || y.Do != "pawl run workflow mail" {
 			t.Errorf("%+v", y.Lane)
 		}
-		p := r.do("POST", "/api/v1/schedules", map[string]any{"name": "t", "cron": "0 3 * * *", "timezone": "UTC", "graphId": "x:poet", "expect": map[string]any{"rows": 5}})
-		if p.status != http.StatusUnprocessableEntity || !strings.Contains(string(p.body), "/expect/rows") || !strings.Contains(string(p.body), "only sources do") {
+		p := r.do("POST", "/api/v1/schedules", map[string]any{"name": "t", "cron": "0 3 * * *", "timezone": "UTC", "graphId": "x:poet", "expect": map[string]any{"rows": "many"}})
+		if p.status != http.StatusUnprocessableEntity || !strings.Contains(string(p.body), "/expect/rows") || !strings.Contains(string(p.body), "is not a number of rows") {
 			t.Errorf("%d %s", p.status, p.body)
 		}
 	})

@@ -443,7 +443,7 @@ func TestBadTasksAndWordsAreRefused(t *testing.T) {
 			{"x", `{"lease":"0s"}`, "invalid", "/lease"},
 			{"x", `{"lease":"30"}`, "invalid", "/lease"},
 			{"x", `{"lease":"25h"}`, "invalid", "/lease"},
-			{"x", `{"keepResults":"1s"}`, "invalid", "/keepResults"},
+			{"x", `{"keepResults":"999ms"}`, "invalid", "/keepResults"},
 			{"x", `{"maxAttempts":0}`, "invalid", "/maxAttempts"},
 			{"x", `{"maxAttempts":1001}`, "invalid", "/maxAttempts"},
 			{"x", `{"concurrencyPerLane":-1}`, "invalid", "/concurrencyPerLane"},

@@ -24,7 +24,7 @@ func TestMistakesOnTheCommandLineExitWith2AndAHint(t *testing.T) {
 		"argument missing":        {[]string{"get"}, []string{"Usage: pawl get KIND"}},
 		"argument too many":       {[]string{"describe", "job", "1", "2"}, []string{`does not take "2"`}},
 		"kind":                    {[]string{"get", "jbos"}, []string{`no kind "jbos"`, "Did you mean jobs?"}},
-		"kind of another version": {[]string{"get", "secrets"}, []string{`no kind "secrets"`, "workflows, sources, schedules, lanes", "jobs, tokens"}},
+		"kind of another version": {[]string{"get", "secrets"}, []string{`no kind "secrets"`, "workflows, sources, schedules, lanes", "jobs, tasks, tokens"}},
 		"kind not described":      {[]string{"describe", "token", "x"}, []string{"tokens cannot be described"}},
 		"kind not deleted":        {[]string{"delete", "run", "x"}, []string{"runs cannot be deleted"}},
 		"kind not run":            {[]string{"run", "job", "x"}, []string{"pawl run does not apply to jobs", "workflows"}},

@@ -109,7 +109,7 @@ func TestAScheduleIsJudgedByItsSlots(t *testing.T) {
 		}
 		k.read(func(ctx context.Context, tx *store.Tx) error {
 			starts, late, err := k.s.CountStarts(ctx, tx, s, l, began, 100)
-			if err != nil || starts != 7 || late != 3 {
+			if err != nil || starts != 8 || late != 3 {
 				t.Errorf("%d starts, %d late, %v: %v", starts, late, err, k.story(sch))
 			}
 			for from, want := range map[time.Time]bool{began: true, began.Add(-time.Hour): false, began.Add(time.Hour): false} {

@@ -353,23 +353,25 @@ func TestClaimsEndWithTheirCallerAndTheProcess(t *testing.T) {
 		go ask(ctx)
 		r.eventually("it waits", func() bool { return r.inLine() == 1 })
 		cancel()
-		if got := <-ended; got != nil {
+		if got := <-ended; len(got) > 0 {
 			r.t.Errorf("%v", got)
 		}
 		go ask(t.Context())
 		r.eventually("the other waits", func() bool { return r.inLine() == 1 })
 		r.Close()
 		r.Close() // once more does no harm
-		if got := <-ended; got != nil {
+		if got := <-ended; len(got) > 0 {
 			r.t.Errorf("%v", got)
 		}
 		if took := time.Since(begin); took > patience/2 {
 			r.t.Errorf("it took %v", took)
 		}
-		// A claim that comes later has what is there, and waits for nothing.
+		// A claim that comes later waits for nothing, and what is there is left to
+		// processes that go on.
 		r.enqueue(store.JobSpec{Task: "mail"})
-		if got := r.ask(Request{Task: "mail", Wait: patience}); len(got) != 1 {
-			r.t.Errorf("%v", got)
+		begin = time.Now()
+		if got := r.ask(Request{Task: "mail", Wait: patience}); len(got) > 0 || time.Since(begin) > patience/2 {
+			r.t.Errorf("%v after %v", got, time.Since(begin))
 		}
 	})
 }

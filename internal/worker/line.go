@@ -244,7 +244,7 @@ func (s *Service) serve(l *line, p *party, found claimed, err error) (orphans []
 		switch {
 		case !here:
 			orphans = append(orphans, shares[i]...)
-		case err != nil || len(shares[i]) > 0 || !w.until.After(now):
+		case err != nil || len(shares[i]) > 0 || !w.until.After(now) || s.closed: // nobody looks again
 			s.reply(l, w, answer{shares[i], err})
 		}
 	}

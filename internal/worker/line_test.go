@@ -280,3 +280,30 @@ func TestLinesEnd(t *testing.T) {
 		}
 	})
 }
+
+// Who waits while somebody looks for him, and the process is to end, ends when that
+// look does.
+func TestLinesEndDuringALook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db, err := store.Open(t.Context(), "sqlite:"+t.TempDir()+"/pawl.db", store.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := newRig(t, db, "node-1", deaf())
+		t.Cleanup(func() { _ = db.Close() })
+		r.declare("work", nil)
+		letGo := r.hold()
+		begin, ended := time.Now(), make(chan int)
+		go func() { ended <- len(r.work("w", 1, time.Minute)) }()
+		synctest.Wait()
+		r.Close()
+		synctest.Wait() // it has heard of the end, and waits for the look
+		letGo()
+		if n := <-ended; n != 0 {
+			t.Error(n)
+		}
+		if took := time.Since(begin); took > time.Second {
+			t.Errorf("it took %v", took)
+		}
+	})
+}

@@ -38,7 +38,7 @@ func ofTheQueue() []bug {
 		},
 		{
 			"the owner of a job is not told of it", "internal/queue/enqueue.go",
-			"	q.hints.due(foreign)\n	q.TellServed(served...)\n}\n\n// doubtWaits", "	q.TellServed(served...)\n}\n\n// doubtWaits",
+			"	q.hints.due(foreign)\n	q.tellCommitted(jobs, now)\n}\n\n// doubtWaits", "	q.tellCommitted(jobs, now)\n}\n\n// doubtWaits",
 		},
 		{
 			"a transaction whose answer was lost is run again", "internal/store/tx.go",
@@ -121,7 +121,7 @@ func ofTheRest() []bug {
 		},
 		{
 			"workers are given jobs while everything is halted", "internal/worker/claim.go",
-			"err != nil || h.Active() { // nothing starts", "err != nil || h.ID < 0 { // nothing starts",
+			"taken; err != nil || halted {", "taken; err != nil {",
 		},
 		{
 			"jobs start while everything is halted", "internal/queue/halt.go",
