@@ -319,7 +319,7 @@ func (s *Service) writeEnds(ctx context.Context, tx *store.Tx, all []*ending) er
 			outcomes = append(outcomes, *e.success)
 		}
 		closed := e.slot
-		closed.Status = slots[i].Status
+		closed.Status, closed.Disposition = slots[i].Status, slots[i].Disposition
 		s.emitSlot(tx, e.schedule, closed)
 	}
 	if len(outcomes) > 0 {
