@@ -121,7 +121,7 @@ func ofTheRest() []bug {
 		},
 		{
 			"workers are given jobs while everything is halted", "internal/worker/claim.go",
-			"taken; err != nil || halted {", "taken; err != nil {",
+			"taken, halted; err != nil || halted {", "taken, halted; err != nil {",
 		},
 		{
 			"jobs start while everything is halted", "internal/queue/halt.go",
