@@ -78,6 +78,7 @@ type claimed struct {
 	jobs    []store.Claimed
 	more    bool // there may be more
 	blocked bool // there are more, which cannot be had now
+	halted  bool // nothing can be had until the halt is lifted
 
 	asked bool      // next is known:
 	next  time.Time // the next instant at which there may be something; zero is never
@@ -101,7 +102,7 @@ func (s *Service) claimOnce(ctx context.Context, of group, hands []store.Hand, w
 		got = claimed{}
 		tx.GoByIndex()
 		t, halted, taken, err := s.hold(ctx, tx, of.task)
-		if back = taken; err != nil || halted {
+		if back, got.halted = taken, halted; err != nil || halted {
 			return err
 		}
 		d, err := definitionOf(t)

@@ -307,3 +307,32 @@ func TestLinesEndDuringALook(t *testing.T) {
 		}
 	})
 }
+
+// While everything is halted, nobody looks again and again for what has come due.
+func TestLinesRestDuringAHalt(t *testing.T) {
+	bothWith(t, deaf(), func(r *rig) {
+		r.declare("work", nil)
+		due := time.Now().Add(300 * time.Millisecond).Truncate(time.Millisecond) // as it is stored
+		r.enqueue(store.JobSpec{Task: "work", RunAt: due})
+		waits := r.waiting(Request{Task: "work", Wait: patience})
+		r.atRest(1) // and known is when there is something
+		r.write(func(ctx context.Context, tx *store.Tx) error {
+			_, _, err := tx.BeginHalt(ctx, "ann", "")
+			return err
+		})
+		r.eventually("it rests although something is due", func() bool {
+			r.Service.mu.Lock()
+			defer r.Service.mu.Unlock()
+			l := r.lines[group{task: "work"}]
+			return !l.looked.Before(due) && !l.looking && r.lookAt(l).After(time.Now())
+		})
+		r.write(func(ctx context.Context, tx *store.Tx) error {
+			_, _, err := tx.LiftHalt(ctx, "ann")
+			return err
+		})
+		r.Wake("work", queue.Chance{})
+		if got := <-waits; len(got) != 1 {
+			t.Errorf("then %v", got)
+		}
+	})
+}
