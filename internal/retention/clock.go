@@ -35,7 +35,7 @@ func (c Clock) Look(now time.Time) (next Clock, leap Leap, leapt bool) {
 	switch apart := now.Sub(c.At); {
 	case c.At.IsZero():
 		next.At = now
-	case apart > Believed || apart < -backward:
+	case apart >= Believed || apart < -backward:
 		leap = Leap{c.At, now}
 		next.At, next.Leaps = now, append(append([]Leap{}, c.Leaps...), leap)
 		return next, leap, true

@@ -80,6 +80,18 @@ func TestASlightlyEarlierClockIsNoLeap(t *testing.T) {
 	}
 }
 
+// What is believed of a leap is all of one that is just as long, which is one nevertheless:
+// whoever counts leaps must not miss it.
+func TestAJumpOfWhatIsBelievedIsALeap(t *testing.T) {
+	c, _, _ := Clock{}.Look(start)
+	if _, _, leapt := c.Look(start.Add(Believed - 1)); leapt {
+		t.Error("less than that is a leap")
+	}
+	if _, _, leapt := c.Look(start.Add(Believed)); !leapt {
+		t.Error("as much as that is no leap")
+	}
+}
+
 // Whatever clocks do, a row is never removed before as much time was seen to
 // pass since it was written as the age says, but for what is believed of leaps.
 func TestNothingIsOldBeforeItsTime(t *testing.T) {
