@@ -234,6 +234,8 @@ func (r *run) feeds(ctx context.Context) {
 
 func (r *run) feedName() string { return r.name + "-feed" }
 
+func (r *run) tableName() string { return r.name + "-table" }
+
 // person resumes lanes that need one because their process died under them too
 // often, as operators do, and notes why.
 func (r *run) person(ctx context.Context) {

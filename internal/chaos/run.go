@@ -230,7 +230,7 @@ func (r *run) defineSources(ctx context.Context) error {
 			"url": r.world.url + "/feed/" + r.feedName(), "table": r.table("feed"), "schedule": "interval:2s", "execution": map[string]any{"maxRetries": 100},
 			"response": map[string]any{"dataPath": "items", "fields": fields("at")}, "write": map[string]any{"mode": "append", "key": []string{"id"}}, "cursorPagination": paged,
 		},
-		r.name + "-table": {
+		r.tableName(): {
 			"url": r.world.url + "/table", "table": r.table("table"), "schedule": "interval:3s", "execution": map[string]any{"maxRetries": 100},
 			"response": map[string]any{"dataPath": "items", "fields": fields("v")}, "write": map[string]any{"mode": "upsert", "key": []string{"id"}}, "cursorPagination": paged,
 		},
