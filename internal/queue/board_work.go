@@ -83,7 +83,7 @@ func (b *board) checked(entries []*entry, revs map[int64]int64, readAt, now time
 		}
 		rev, there := revs[e.job.ID]
 		if there && rev == e.job.Rev && !b.owned[e.job.Bucket].draining {
-			e.readAt, e.checked, e.place = readAt, true, inReady
+			e.readAt, e.checked, e.unknown, e.place = readAt, true, false, inReady
 			e.pool.again(e)
 			continue
 		}

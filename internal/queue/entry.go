@@ -36,6 +36,7 @@ type entry struct {
 	marked  bool
 	changed bool // while its end was being written
 	checked bool // was just found to be as it was read
+	unknown bool // the last question whether it is failed
 	rearmed bool // its row was changed while it ran
 }
 

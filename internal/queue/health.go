@@ -72,7 +72,7 @@ func (q *Queue) Health() error {
 	b.mu.Lock()
 	ends, checks := len(b.finished) > 0, false
 	for _, e := range b.entries {
-		checks = checks || e.place == inReady || e.place == inCheck
+		checks = checks || e.place == inCheck || e.place == inReady && e.unknown
 	}
 	b.mu.Unlock()
 	q.health.forgive(dutyWrite, ends)

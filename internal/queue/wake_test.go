@@ -139,7 +139,10 @@ func TestFailureOfWhatIsNotLeftIsForgotten(t *testing.T) {
 	q.health.started()
 	failed := errors.New("away")
 	q.board.own(0, 1)
-	q.board.place(&entry{job: store.Job{ID: 1, Task: "t"}, pool: q.board.poolFor("t")}, true, time.Now())
+	asked := &entry{job: store.Job{ID: 1, Task: "t"}, pool: q.board.poolFor("t")}
+	q.board.place(asked, true, time.Now())
+	asked.place = inCheck
+	q.board.unchecked([]*entry{asked}) // it is asked for again
 	q.board.finished = []store.Finished{{Job: &store.Job{ID: 2}}}
 	for _, duty := range []string{dutyCheck, dutyWrite} {
 		q.health.ended(duty, failed)
@@ -158,5 +161,12 @@ func TestFailureOfWhatIsNotLeftIsForgotten(t *testing.T) {
 	q.health.ended(dutyWrite, failed)
 	if err := q.Health(); err != nil {
 		t.Errorf("nothing is left to do, and the health is %v", err)
+	}
+	// Other jobs, which nobody has to ask for, do not keep the failure alive.
+	q.health.ended(dutyCheck, failed)
+	q.board.own(0, 2)
+	q.board.place(&entry{job: store.Job{ID: 3, Task: "t"}, pool: q.board.poolFor("t")}, true, time.Now())
+	if err := q.Health(); err != nil {
+		t.Errorf("what failed is gone, something else is ready, and the health is %v", err)
 	}
 }

@@ -73,7 +73,7 @@ func (b *board) unchecked(entries []*entry) {
 		if e.place != inCheck {
 			continue
 		}
-		e.place = inReady
+		e.place, e.unknown = inReady, true
 		if b.owned[e.job.Bucket].draining {
 			b.drop(e)
 			continue
