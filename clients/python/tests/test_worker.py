@@ -56,7 +56,7 @@ class TestWorker(Case):
             for what in ("gone", "odd", "nan", "large", "nothing"):
                 self.ended(ids[what])
             self.eventually("the others were given back", lambda: all(self.state(ids[w]) == "scheduled" for w in ("later", "slept")))
-            self.eventually("what broke is tried again", lambda: all(self.pawl.job(ids[w])["attempt"] > 0 for w in ("broken", "exit")))
+            self.eventually("what broke is told", lambda: all(self.pawl.job(ids[w]).get("lastError") for w in ("broken", "exit")))
         jobs = {what: self.pawl.job(id) for what, id in ids.items()}
         self.assertEqual((jobs["gone"]["state"], jobs["gone"]["attempt"], jobs["gone"]["lastError"]), ("failed", 1, "no such address"))
         self.assertGreater(datetime.fromisoformat(jobs["later"]["runAt"].replace("Z", "+00:00")), datetime.now(timezone.utc) + timedelta(minutes=50))

@@ -61,7 +61,7 @@ test("what a handler throws decides what becomes of the job", async () => {
     await ended(large!.id);
     await ended(nothing!.id);
     await eventually("the others were given back", async () => (await Promise.all([later!, slept!].map((j) => state(j.id)))).every((s) => s === "scheduled"));
-    await eventually("what broke is tried again", async () => (await pawl.job(broken!.id)).attempt > 0);
+    await eventually("what broke is told", async () => !!(await pawl.job(broken!.id)).lastError);
   });
   const read = async (job: { id: string } | undefined) => pawl.job(job!.id);
   assert.deepEqual([(await read(gone)).state, (await read(gone)).attempt, (await read(gone)).lastError], ["failed", 1, "no such address"]);

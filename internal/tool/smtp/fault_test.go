@@ -60,7 +60,7 @@ func TestOutcomesAreTrueWhereverTheServerFails(t *testing.T) {
 					})
 					s := connectTo(t, server, mode.definition)
 					if do == hang {
-						s.server.Timeout = 200 * time.Millisecond
+						s.server.Timeout = time.Second
 					}
 					_, err := s.Call(t.Context(), callOf(t, "key", hello))
 					judge(t, server, step, do, err)
