@@ -175,7 +175,7 @@ func (e *edition) run(c *phase) any {
 		return nil
 	case "consumers.order.next":
 		for _, id := range dataOf(c.req.Args[0]) {
-			c.publish("out", "out-"+id, "")
+			c.publish("out", id, "") // as it is called in the other topic
 		}
 		return nil
 	case "consumers.tell.prepare":
