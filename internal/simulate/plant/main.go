@@ -200,7 +200,7 @@ func ofPromises() []bug {
 		},
 		{
 			"a cursor goes on before its rows are there", "internal/source/fetching.go",
-			"	var sum sourcestore.SourceProgress\n	var ended", "	if f.def.Incremental != nil && page.Mark != \"\" {\n		raw, _ := json.Marshal(page.Mark)\n		if err := f.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {\n			return sourcestore.In(tx).SourceSucceeded(ctx, f.view.source.ID, raw)\n		}); err != nil {\n			return err\n		}\n	}\n	var sum sourcestore.SourceProgress\n	var ended",
+			"	var sum sourcestore.SourceProgress\n	var elsewhere", "	if f.def.Incremental != nil && page.Mark != \"\" {\n		raw, _ := json.Marshal(page.Mark)\n		if err := f.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {\n			return sourcestore.In(tx).SourceSucceeded(ctx, f.view.source.ID, raw)\n		}); err != nil {\n			return err\n		}\n	}\n	var sum sourcestore.SourceProgress\n	var elsewhere",
 		},
 		{
 			"of slots that were missed two run, and not the last one", "internal/schedule/missed.go",
@@ -276,6 +276,10 @@ func ofReviewers() []bug {
 		{
 			"an approval is not spent by the call", "internal/workflow/approve.go",
 			"	return mutationstore.In(tx).MoveApproval(ctx, x.approval.ID, mutationstore.ApprovalApproved, mutationstore.ApprovalUsed, \"\")", "	return nil",
+		},
+		{
+			"claims that wait find no rest in a halt", "internal/worker/line.go",
+			"	if found.halted {", "	if found.halted && found.more {",
 		},
 		{
 			"who lost an execution ends it", "internal/store/executionstore/execution.go",
