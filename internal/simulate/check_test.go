@@ -24,6 +24,9 @@ func (w *world) bound() time.Duration {
 func (w *world) checkAlways() {
 	w.checkHalt()
 	w.checkRetries()
+	if w.calendar != nil {
+		w.calendar.checkPlanned()
+	}
 	if w.shop != nil {
 		w.shop.checkPlaces()
 		w.shop.checkAsked()
