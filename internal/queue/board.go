@@ -99,7 +99,6 @@ type board struct {
 	spare    []store.Finished // an empty list whose memory is used again
 	running  map[int64]*entry
 
-	levelUsed [levels]bool
 	next      time.Time // earliest due instant beyond the horizon, as far as known
 	seekNext  bool      // it must be asked for again
 	lastFetch time.Time
@@ -117,7 +116,7 @@ func newBoard(l limits, shared bool) *board {
 	b := &board{
 		poolOf: map[string]*pool{}, orders: map[string]func(json.RawMessage) string{}, waits: map[string]bool{},
 		limits: l, shared: shared, clock: sinceBoot, owned: map[int]*bucket{}, entries: map[int64]*entry{},
-		lanes: map[store.Lane]*lane{}, running: map[int64]*entry{}, levelUsed: [levels]bool{true, true, true},
+		lanes: map[store.Lane]*lane{}, running: map[int64]*entry{},
 	}
 	b.fetchCond, b.finishCond, b.markCond = sync.NewCond(&b.mu), sync.NewCond(&b.mu), sync.NewCond(&b.mu)
 	b.addPool(l.hand)
@@ -131,7 +130,6 @@ func (b *board) own(id int, epoch int64) {
 		k.cursors[i].rewind()
 	}
 	b.owned[id] = k
-	b.levelUsed = [levels]bool{true, true, true}
 	b.seekNext = true
 	b.signalFetch()
 }
@@ -156,7 +154,6 @@ func (b *board) offer(j store.Job, planned bool, readAt, now time.Time) {
 		}
 		b.drop(e)
 	}
-	b.levelUsed[levelOf(j.Priority)] = true
 	if j.RunAt.After(now.Add(b.limits.horizon)) {
 		b.due(j.RunAt)
 		return
@@ -282,7 +279,6 @@ func (b *board) announce(bucket, priority int, t, now time.Time) {
 		return
 	}
 	lvl := levelOf(priority)
-	b.levelUsed[lvl] = true
 	if t.After(now.Add(b.limits.horizon)) {
 		b.due(t)
 		return
@@ -323,7 +319,7 @@ func (b *board) rescan(fromStart bool) {
 		for i := range k.cursors {
 			if fromStart {
 				k.cursors[i].rewind()
-			} else if b.levelUsed[i] {
+			} else {
 				k.cursors[i].dirty = true
 			}
 		}

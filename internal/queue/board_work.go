@@ -242,7 +242,6 @@ func (b *board) reread(id int) {
 	for i := range k.cursors {
 		k.cursors[i].rewind()
 	}
-	b.levelUsed = [levels]bool{true, true, true}
 	b.seekNext = true
 	b.signalFetch()
 }

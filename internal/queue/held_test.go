@@ -74,6 +74,29 @@ func TestAJobThatDidNotBeginIsReadAgain(t *testing.T) {
 	}
 }
 
+// A job that was left because of a halt is read again if the halt is lifted by then:
+// nobody else would find it.
+func TestAJobThatWasLeftForAHaltThatIsLiftedIsReadAgain(t *testing.T) {
+	now := time.Now()
+	for _, halted := range []bool{true, false} {
+		b := newTestBoard()
+		b.halt = store.HaltMark{ID: 1}
+		if !halted {
+			b.halt.Lifted = now
+		}
+		b.offer(job(1, now), false, now, now)
+		e, _ := b.take(b.pools[0], now)
+		e.started = now
+		b.owned[0].cursors[levelOf(0)] = cursor{runAt: now.Add(time.Minute)}
+		if q := (&Queue{board: b}); !q.leaveHalted(e) {
+			t.Fatal("it is not left")
+		}
+		if c := b.owned[0].cursors[levelOf(0)]; c.dirty == halted || len(b.entries) != 0 {
+			t.Errorf("halted %v: it is to be read again: %v; %d in hand", halted, c.dirty, len(b.entries))
+		}
+	}
+}
+
 // A lane that runs low wakes the fetcher by itself: nothing of it may end for
 // hours.
 func TestALaneThatRunsLowWakesTheFetcher(t *testing.T) {

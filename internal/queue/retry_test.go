@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -290,7 +291,13 @@ func TestJobEndsInItsHandlersTransaction(t *testing.T) {
 	pgtest.Both(t, func(t *testing.T, url string) {
 		db := openDB(t, url)
 		ran := make(chan error, 10)
-		q, _ := startQueue(t, db, Config{Tasks: map[string]Task{"chain": {Run: func(ctx context.Context, j *Job) error {
+		var told atomic.Int32
+		observe := func(e Event) {
+			if e.Job.Task == "chain" && e.What == "succeeded" {
+				told.Add(1)
+			}
+		}
+		q, _ := startQueue(t, db, Config{Observe: observe, Tasks: map[string]Task{"chain": {Run: func(ctx context.Context, j *Job) error {
 			err := j.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 				if string(j.Payload) != "3" {
 					next := json.RawMessage(string(rune(j.Payload[0] + 1)))
@@ -311,8 +318,26 @@ func TestJobEndsInItsHandlersTransaction(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		eventually(t, "all rows are gone", func() bool { return countJobs(t, db) == 0 })
+		eventually(t, "all rows are gone, and each end was told", func() bool { return countJobs(t, db) == 0 && told.Load() == 3 })
 	})
+}
+
+// A job that fails waits for longer each time, from about a second to about ten
+// minutes, and two that failed together part ways.
+func TestBackoffGrowsAndSpreads(t *testing.T) {
+	for attempt, most := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 5: 16 * time.Second, 10: 512 * time.Second, 11: 10 * time.Minute, 1000: 10 * time.Minute} {
+		waits := map[time.Duration]bool{}
+		for id := range int64(100) {
+			d := DefaultBackoff(id, attempt)
+			if d > most || d < most*3/4 {
+				t.Errorf("job %d waits for %v after failure %d, of %v", id, d, attempt, most)
+			}
+			waits[d] = true
+		}
+		if len(waits) < 90 {
+			t.Errorf("after failure %d, 100 jobs wait for %d different times", attempt, len(waits))
+		}
+	}
 }
 
 // A job that does not end in time when the process stops is told to, spends no

@@ -74,7 +74,7 @@ func TestMessagesAboutTasksSayWhoTells(t *testing.T) {
 			}
 		}
 	}
-	if seen != 300 || len(list) < 3 || !strings.HasSuffix(list[len(list)-1], msgChanged) {
+	if seen != 300 || len(list) < 3 || len(list) > 8 || !strings.HasSuffix(list[len(list)-1], msgChanged) {
 		t.Errorf("%d tasks in %d messages", seen, len(list))
 	}
 }

@@ -171,8 +171,8 @@ func (b *bench) claim(at int, name string, limit int, wait time.Duration) (list 
 	return list
 }
 
-// take holds what must be true of a job that a worker is given: it is not done, and
-// no more of its lane are in hand than the task allows.
+// take holds what must be true of a job that a worker is given: it is not done, nobody
+// else has it for longer, and no more of its lane are in hand than the task allows.
 func (b *bench) take(name string, j store.Claimed, began time.Time) *grip {
 	w := b.w
 	var said piece
@@ -184,8 +184,9 @@ func (b *bench) take(name string, j store.Claimed, began time.Time) *grip {
 	g := &grip{p: p, job: j.Job, token: j.Token, until: j.Until}
 	p.last = g
 	again := p.done != "" && p.doneAt.Before(began)
-	beside := 0
+	beside, early := 0, false
 	for other := range b.hand {
+		early = early || other.p == p && other.until.After(time.Now()) && w.skew == 0
 		if other.job.Lane == j.Lane && j.Lane != "" && other.until.After(time.Now()) {
 			beside++
 		}
@@ -195,6 +196,9 @@ func (b *bench) take(name string, j store.Claimed, began time.Time) *grip {
 	w.mu.Unlock()
 	if again {
 		w.fail("%s is handed out, and it was done before", said.Name)
+	}
+	if early {
+		w.fail("%s is handed out while another worker has it", said.Name)
 	}
 	if crowded {
 		w.fail("worker %s has %s of lane %s, of which %d are in hand", name, said.Name, j.Lane, beside)

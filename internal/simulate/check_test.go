@@ -23,6 +23,10 @@ func (w *world) bound() time.Duration {
 // checkAlways holds what must be true at any time.
 func (w *world) checkAlways() {
 	w.checkHalt()
+	w.checkRetries()
+	if w.calendar != nil {
+		w.calendar.checkPlanned()
+	}
 	if w.shop != nil {
 		w.shop.checkPlaces()
 		w.shop.checkAsked()
@@ -43,6 +47,14 @@ func (w *world) checkAlways() {
 		}
 	}
 	w.checkShares()
+}
+
+// checkRetries holds that a lane that waits for another attempt has failed: how often is
+// what ends its attempts.
+func (w *world) checkRetries() {
+	for _, row := range w.rows(`select kind||'', lane||'' from retries where next_retry_at is not null and retry_count = 0 and crash_count = 0`) {
+		w.fail("the lane of the %s (%s) backs off, and its failures are not counted", row[0], row[1])
+	}
 }
 
 // checkDue holds that whatever is due runs: there is no lost wake-up.

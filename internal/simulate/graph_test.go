@@ -375,3 +375,12 @@ func (c *calendar) check() {
 		}
 	}
 }
+
+// checkPlanned holds that a schedule which is on has a slot that leads on to the next
+// one, at any time: it is made with the end of the one before.
+func (c *calendar) checkPlanned() {
+	for _, row := range c.w.rows(`select s.id||'' from schedules s where s.enabled = 1 and s.ended = 0 and s.deleted_at is null and s.capped_until is null
+		and not exists (select 1 from schedule_runs r where r.schedule_id = s.id and r.trigger = 'schedule' and r.completed_at is null)`) {
+		c.w.fail("schedule %s is on, and no slot of it is to come", row[0])
+	}
+}

@@ -11,7 +11,7 @@ import (
 )
 
 // live lives a history and returns its world.
-func live(p *plan, sim *store.Simulation, folder func() string) (*world, error) {
+func live(p *plan, sim *store.Simulation, spool string) (*world, error) {
 	ctx := context.Background()
 	buckets := 0
 	if p.shared {
@@ -24,10 +24,6 @@ func live(p *plan, sim *store.Simulation, folder func() string) (*world, error) 
 		return nil, err
 	}
 	r := dice(p.seed, "world", 0)
-	spool := ""
-	if p.has("source") {
-		spool = folder()
-	}
 	pass(20*time.Second + time.Duration(r.Int64N(int64(30*time.Second)))) // most histories see the turn of a minute
 	w := &world{
 		plan: p, sim: sim, observer: sim.Open(store.SimulatedProcess{Number: 999}), spool: spool, slow: 400_000, began: time.Now(), fault: time.Now(),

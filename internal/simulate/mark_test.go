@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/pawlrun/pawl/internal/store"
 )
 
 // mark says in whose name the database is asked, for faults that are aimed.
@@ -36,32 +38,54 @@ type function struct {
 	mark mark
 }
 
-// functions are those that asked, by where they are called.
-var functions sync.Map
+// depth is how many of the functions that led to an exchange tell who asks.
+const depth = 11
+
+// askers are who asked, by the functions that led there.
+var askers = struct {
+	mu   sync.Mutex
+	of   map[[depth]uintptr]store.SimulatedAsker // guarded by mu
+	from map[uintptr]function                    // by where they are called; guarded by mu
+}{of: map[[depth]uintptr]store.SimulatedAsker{}, from: map[uintptr]function{}}
 
 // whoAsks is a number for the functions that led here. Of two loops of a process
 // that ask at the same instant, it does not matter then who is the first: each has
 // chances of its own.
-func whoAsks(what string) (sum uint64, who mark) {
-	var callers [11]uintptr
-	sum = hashOf(what)
-	for _, pc := range callers[:runtime.Callers(3, callers[:])] {
-		known, ok := functions.Load(pc)
+func whoAsks(what string, by *store.SimulatedAsker) (sum uint64, who mark) {
+	if !by.Known {
+		var callers [depth]uintptr
+		n := runtime.Callers(3, callers[:])
+		askers.mu.Lock()
+		known, ok := askers.of[callers]
+		if !ok {
+			known = follow(callers[:n])
+			askers.of[callers] = known
+		}
+		askers.mu.Unlock()
+		*by = known
+	}
+	return hashOf(what)*by.Times + by.Path, mark(by.Marks)
+}
+
+// follow goes along the functions that led to an exchange. It is called with the
+// askers' mu held.
+func follow(callers []uintptr) store.SimulatedAsker {
+	by := store.SimulatedAsker{Times: 1, Known: true}
+	for _, pc := range callers {
+		f, ok := askers.from[pc]
 		if !ok {
 			frame, _ := runtime.CallersFrames([]uintptr{pc}).Next()
-			f := function{hash: hashOf(frame.Function)}
+			f.hash = hashOf(frame.Function)
 			for words, m := range marked {
 				if strings.Contains(frame.Function, words) {
 					f.mark |= m
 				}
 			}
-			known = f
-			functions.Store(pc, f)
+			askers.from[pc] = f
 		}
-		f := known.(function)
-		sum, who = sum*31+f.hash, who|f.mark
+		by.Path, by.Times, by.Marks = by.Path*31+f.hash, by.Times*31, by.Marks|uint8(f.mark)
 	}
-	return sum, who
+	return by
 }
 
 // meet lets a burial last until one that stands still goes on, if that is soon: so

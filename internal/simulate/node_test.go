@@ -335,13 +335,13 @@ func (l *life) stands() {
 const restless = 20_000
 
 // step is one exchange with the database.
-func (l *life) step(ctx context.Context, what string) error {
+func (l *life) step(ctx context.Context, what string, by *store.SimulatedAsker) error {
 	l.mu.Lock()
 	if l.dead {
 		l.mu.Unlock()
 		return errDead
 	}
-	asked, who := whoAsks(what)
+	asked, who := whoAsks(what, by)
 	n := l.counts[asked]
 	l.counts[asked]++
 	l.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -147,6 +148,16 @@ func (goScripts) Run(ctx context.Context, req script.Request, host script.Host, 
 	return out, err
 }
 
+// toldOf is the id of the event that tells of an order: often that of another one in
+// the other topic, which may wait at the same time.
+func toldOf(id string) string {
+	n, err := strconv.Atoi(id[1:])
+	if err != nil {
+		return id
+	}
+	return id[:1] + strconv.Itoa(n+1)
+}
+
 func (e *edition) run(c *phase) any {
 	switch c.req.Handler {
 	case "producers.poll.handler":
@@ -175,7 +186,7 @@ func (e *edition) run(c *phase) any {
 		return nil
 	case "consumers.order.next":
 		for _, id := range dataOf(c.req.Args[0]) {
-			c.publish("out", "out-"+id, "")
+			c.publish("out", toldOf(id), "")
 		}
 		return nil
 	case "consumers.tell.prepare":

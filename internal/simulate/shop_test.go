@@ -394,7 +394,7 @@ func (s *shop) check() {
 		if w.pruned {
 			continue
 		}
-		if _, told := out["out-"+id]; told != (len(counting[id]) == 1) {
+		if _, told := out[toldOf(id)]; told != (len(counting[id]) == 1) {
 			w.fail("event %s has the calls %v, and that next told of it is %v", id, counting[id], told)
 		}
 	}

@@ -53,14 +53,17 @@ type cost struct {
 // history is lived costs as much as the history, because every statement is planned
 // anew, then and when it is forgotten: so most sources find the table that one
 // before them left, and some make theirs on a database of its own.
-type places struct{ full, bare *store.Simulation }
+type places struct {
+	full, bare *store.Simulation
+	spool      string // for answers that are too large for memory
+}
 
 func newPlaces(t *testing.T) *places {
 	t.Helper()
 	old := runtime.GOMAXPROCS(1) // what runs at one instant, runs in one order
 	gc := debug.SetGCPercent(800)
 	t.Cleanup(func() { runtime.GOMAXPROCS(old); debug.SetGCPercent(gc) })
-	p := &places{}
+	p := &places{spool: t.TempDir()}
 	for _, sim := range []**store.Simulation{&p.full, &p.bare} {
 		made, err := store.NewSimulation(t.Context())
 		if err != nil {
@@ -91,7 +94,7 @@ func liveOnce(t *testing.T, p *plan, sim *places) (out outcome) {
 	counts := map[uint64]uint64{}
 	store.SimulateIDs(func() string {
 		n := made.Add(1)
-		asked, _ := whoAsks("id")
+		asked, _ := whoAsks("id", new(store.SimulatedAsker))
 		mu.Lock()
 		r := dice(p.seed^asked, "id", counts[asked])
 		counts[asked]++
@@ -100,7 +103,7 @@ func liveOnce(t *testing.T, p *plan, sim *places) (out outcome) {
 	})
 	defer store.SimulateIDs(nil)
 	synctest.Test(t, func(t *testing.T) {
-		w, err := live(p, sim.of(p), t.TempDir)
+		w, err := live(p, sim.of(p), sim.spool)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -294,7 +294,6 @@ func (f *fetching) write(ctx context.Context, page *fetch.Page) error {
 // writeRows is the transaction of a page.
 func (f *fetching) writeRows(ctx context.Context, page *fetch.Page, after saved) error {
 	var sum sourcestore.SourceProgress
-	var ended runstore.Run
 	var elsewhere table.Result
 	if f.other != nil {
 		err := f.writeElsewhere(ctx, func(ctx context.Context, db table.DB) (err error) {
@@ -321,15 +320,12 @@ func (f *fetching) writeRows(ctx context.Context, page *fetch.Page, after saved)
 			return err
 		}
 		if page.Last {
-			ended, err = f.commit(ctx, tx, after)
+			return f.commit(ctx, tx, after)
 		}
-		return err
+		return nil
 	})
 	if err != nil {
 		return err
-	}
-	if page.Last {
-		f.run = ended
 	}
 	f.at = after
 	f.total = plus(f.total, sum)
@@ -404,26 +400,25 @@ func (f *fetching) rejects(page *fetch.Page, result table.Result) []sourcestore.
 }
 
 // commit ends the run with its last page.
-func (f *fetching) commit(ctx context.Context, tx *store.Tx, after saved) (runstore.Run, error) {
+func (f *fetching) commit(ctx context.Context, tx *store.Tx, after saved) error {
 	var mark json.RawMessage
 	if f.def.Incremental != nil && after.Mark != "" {
 		raw, err := json.Marshal(after.Mark)
 		if err != nil {
-			return runstore.Run{}, err
+			return err
 		}
 		mark = raw
 	}
 	if err := sourcestore.In(tx).SourceSucceeded(ctx, f.view.source.ID, mark); err != nil {
-		return runstore.Run{}, err
+		return err
 	}
 	if err := f.cfg.Needs.Fetched(ctx, tx, f.view.source.Name); err != nil {
-		return runstore.Run{}, err
+		return err
 	}
-	done, err := f.ledger.Commit(ctx, tx, f.run, nil)
-	if err != nil || f.view.known.State == string(run.Idle) {
-		return done, err
+	if _, err := f.ledger.Commit(ctx, tx, f.run, nil); err != nil || f.view.known.State == string(run.Idle) {
+		return err
 	}
-	return done, f.settle(ctx, tx, f.view.source.Name)
+	return f.settle(ctx, tx, f.view.source.Name)
 }
 
 func progressOf(page *fetch.Page, r table.Result) sourcestore.SourceProgress {

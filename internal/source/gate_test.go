@@ -43,11 +43,14 @@ func TestTheRetryGateSaysThatAttemptsAreUsedUp(t *testing.T) {
 	both(t, func(t *testing.T, k *kit) {
 		k.apply(definition("s", "/pages", byPage+"execution: {maxRetries: 2, retryResetPeriod: 1d}\n"))
 		now := time.Now()
-		for count, says := range map[int]string{1: "backing off after failure 1 of 2", 2: "a new period begins at"} {
+		for count, c := range map[int]struct {
+			says  string
+			until time.Duration
+		}{1: {"backing off after failure 1 of 2", time.Hour}, 2: {"a new period begins at", 24 * time.Hour}} {
 			v := k.look("s")
 			v.now, v.retry.Count, v.retry.PeriodStart, v.retry.NextAt = now, count, now, now.Add(time.Hour)
-			if g := v.gateRetry(); g.Open || !strings.Contains(g.Text, says) {
-				t.Errorf("after %d failures: open %v, %q", count, g.Open, g.Text)
+			if g := v.gateRetry(); g.Open || !strings.Contains(g.Text, c.says) || !g.Until.Equal(now.Add(c.until)) {
+				t.Errorf("after %d failures: open %v, until %v, %q", count, g.Open, g.Until, g.Text)
 			}
 		}
 	})

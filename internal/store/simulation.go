@@ -34,8 +34,9 @@ type SimulatedProcess struct {
 	// before anybody hears of it ("committed"), before a message ("notify"), and
 	// before one is heard ("hear").
 	// Its error is that of the transaction, which happened if it was committed. It
-	// takes as long as the database takes to answer.
-	Step func(ctx context.Context, what string) error
+	// takes as long as the database takes to answer. The steps of one transaction are
+	// given the same asker.
+	Step func(ctx context.Context, what string, by *SimulatedAsker) error
 	// Stale is told of a transaction that commits in the name of a fence that does
 	// not hold.
 	Stale func(f Fence)
@@ -44,6 +45,15 @@ type SimulatedProcess struct {
 	Commit func() error
 	// Now is the wall clock of the process, which transactions go by.
 	Now func() time.Time
+}
+
+// SimulatedAsker is room for what a Step finds out of who asks, which takes longer
+// than many a statement. It is known if somebody has found it out.
+type SimulatedAsker struct {
+	Path  uint64 // of the functions that led there
+	Times uint64 // what a number that comes before the path is multiplied by
+	Marks uint8
+	Known bool
 }
 
 // simulatedLite is a handle.
@@ -92,7 +102,7 @@ func (s *Simulation) Open(p SimulatedProcess) *DB {
 		p.Stale = func(Fence) {}
 	}
 	if p.Step == nil {
-		p.Step = func(context.Context, string) error { return nil }
+		p.Step = func(context.Context, string, *SimulatedAsker) error { return nil }
 	}
 	if p.Commit == nil {
 		p.Commit = func() error { return nil }
@@ -120,7 +130,7 @@ func (db *DB) Cut() {
 }
 
 func (s *simulatedLite) read(ctx context.Context, db *DB, fn Func) error {
-	if err := s.process.Step(ctx, "read"); err != nil {
+	if err := s.process.Step(ctx, "read", new(SimulatedAsker)); err != nil {
 		return err
 	}
 	s.turn <- struct{}{}
@@ -129,14 +139,15 @@ func (s *simulatedLite) read(ctx context.Context, db *DB, fn Func) error {
 }
 
 func (s *simulatedLite) write(ctx context.Context, db *DB, fn Func) error {
-	if err := s.process.Step(ctx, "write"); err != nil {
+	by := new(SimulatedAsker)
+	if err := s.process.Step(ctx, "write", by); err != nil {
 		return err
 	}
 	tx := &Tx{Now: s.now(), db: db, conn: s.conn}
 	if err := s.transact(context.WithoutCancel(ctx), tx, fn); err != nil {
 		return err
 	}
-	if err := s.process.Step(ctx, "committed"); err != nil {
+	if err := s.process.Step(ctx, "committed", by); err != nil {
 		tx.doubted()
 		return err
 	}
@@ -179,7 +190,7 @@ func (s *simulatedLite) transact(ctx context.Context, tx *Tx, fn Func) (err erro
 }
 
 func (s *simulatedLite) notify(ctx context.Context, message string) error {
-	if err := s.process.Step(ctx, "notify"); err != nil {
+	if err := s.process.Step(ctx, "notify", new(SimulatedAsker)); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -221,7 +232,7 @@ func (l *simulatedLink) cut() {
 
 func (l *simulatedLink) claim(ctx context.Context, name string) (bool, error) {
 	s := l.db.sqliteFile.sim
-	if err := s.process.Step(ctx, "read"); err != nil {
+	if err := s.process.Step(ctx, "read", new(SimulatedAsker)); err != nil {
 		return false, err
 	}
 	s.mu.Lock()
@@ -234,7 +245,7 @@ func (l *simulatedLink) claim(ctx context.Context, name string) (bool, error) {
 }
 
 func (l *simulatedLink) listen(ctx context.Context, ready func(), fn func(string)) error {
-	if err := l.db.sqliteFile.sim.process.Step(ctx, "read"); err != nil {
+	if err := l.db.sqliteFile.sim.process.Step(ctx, "read", new(SimulatedAsker)); err != nil {
 		return err
 	}
 	ready()
@@ -245,7 +256,7 @@ func (l *simulatedLink) listen(ctx context.Context, ready func(), fn func(string
 		case <-l.broken:
 			return ErrNoAnswer
 		case m := <-l.heard:
-			if err := l.db.sqliteFile.sim.process.Step(ctx, "hear"); err != nil {
+			if err := l.db.sqliteFile.sim.process.Step(ctx, "hear", new(SimulatedAsker)); err != nil {
 				return err
 			}
 			fn(m)

@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"unsafe"
@@ -21,8 +22,10 @@ type directLite struct {
 	tls    *libc.TLS
 	db     uintptr
 	stmts  map[string]*directStmt
-	values uintptr // memory of SQLite, for texts of parameters
-	room   int     // how much of it there is
+	values uintptr        // memory of SQLite, for texts of parameters
+	room   int            // how much of it there is
+	plain  []driver.Value // the parameters of the statement that runs
+	texts  []byte         // of the answer that is read
 }
 
 // directStmt is a statement that is prepared.
@@ -30,6 +33,7 @@ type directStmt struct {
 	handle uintptr
 	places []int // which argument each parameter is
 	n      int   // how many columns an answer has
+	usual  int   // how many values the last answer had
 }
 
 // liteFault is an error of SQLite, as that of the driver.
@@ -62,7 +66,7 @@ func openDirectLite(ctx context.Context) (*directLite, error) {
 	sqlite3.Xsqlite3_extended_result_codes(c.tls, c.db, 1)
 	list := c.tls.Alloc(3 * word)
 	defer c.tls.Free(3 * word)
-	const small, many = 1200, 500 // bytes, of memory that is at hand
+	const small, many = 1200, 10_000 // bytes, of memory that is at hand: a statement that is prepared keeps what it has
 	sqlite3.Xsqlite3_db_config(c.tls, c.db, sqlite3.SQLITE_DBCONFIG_LOOKASIDE, libc.VaList(list, uintptr(0), int32(small), int32(many)))
 	const keepPlans = 1 // whatever values a statement is given
 	sqlite3.Xsqlite3_db_config(c.tls, c.db, sqlite3.SQLITE_DBCONFIG_ENABLE_QPSG, libc.VaList(list, int32(keepPlans), uintptr(0)))
@@ -196,13 +200,19 @@ func (c *directLite) run(s *directStmt, args []any) (*directRows, error) {
 		return nil, err
 	}
 	rows := &directRows{n: s.n, at: -1}
+	c.texts = c.texts[:0]
 	for {
 		switch rc := sqlite3.Xsqlite3_step(c.tls, s.handle); rc {
 		case sqlite3.SQLITE_ROW:
+			if rows.values == nil {
+				rows.values = make([]directValue, 0, max(s.n, s.usual))
+			}
 			for i := range s.n {
 				rows.values = append(rows.values, c.column(s.handle, int32(i))) //nolint:gosec // a statement has a few columns
 			}
 		case sqlite3.SQLITE_DONE:
+			s.usual = len(rows.values)
+			rows.share(string(c.texts))
 			return rows, nil
 		default:
 			return nil, c.fault()
@@ -216,9 +226,9 @@ func (c *directLite) bind(s *directStmt, args []any) error {
 	if len(s.places) == 0 {
 		return nil
 	}
-	plain := make([]driver.Value, len(args))
+	c.plain = c.plain[:0]
 	need := 0
-	for i, arg := range args {
+	for _, arg := range args {
 		v, err := plainValue(arg)
 		if err != nil {
 			return err
@@ -229,7 +239,7 @@ func (c *directLite) bind(s *directStmt, args []any) error {
 		case []byte:
 			need += len(v) + 1
 		}
-		plain[i] = v
+		c.plain = append(c.plain, v)
 	}
 	if need > c.room {
 		libc.Xfree(c.tls, c.values)
@@ -238,12 +248,12 @@ func (c *directLite) bind(s *directStmt, args []any) error {
 	}
 	at := c.values
 	for i, place := range s.places {
-		if place >= len(plain) {
+		if place >= len(c.plain) {
 			return fmt.Errorf("missing argument with index %d", place+1)
 		}
 		n := int32(i + 1) //nolint:gosec // a statement has a few parameters
 		var rc int32
-		switch v := plain[place].(type) {
+		switch v := c.plain[place].(type) {
 		case nil:
 			rc = sqlite3.Xsqlite3_bind_null(c.tls, s.handle, n)
 		case int64:
@@ -307,8 +317,7 @@ func plainValue(arg any) (driver.Value, error) {
 // directValue is one column of a row.
 type directValue struct {
 	kind int32 // as SQLite numbers them
-	n    int64
-	f    float64
+	n    int64 // or the bits of a float, or, until texts are shared out, which part of them it is
 	text string
 }
 
@@ -318,14 +327,24 @@ func (c *directLite) column(stmt uintptr, i int32) (v directValue) {
 	case sqlite3.SQLITE_INTEGER:
 		v.n = sqlite3.Xsqlite3_column_int64(c.tls, stmt, i)
 	case sqlite3.SQLITE_FLOAT:
-		v.f = sqlite3.Xsqlite3_column_double(c.tls, stmt, i)
+		v.n = int64(math.Float64bits(sqlite3.Xsqlite3_column_double(c.tls, stmt, i))) //nolint:gosec // bits
 	case sqlite3.SQLITE_TEXT, sqlite3.SQLITE_BLOB:
 		p := sqlite3.Xsqlite3_column_blob(c.tls, stmt, i) // of a text it is the text
 		if n := int(sqlite3.Xsqlite3_column_bytes(c.tls, stmt, i)); n > 0 {
-			v.text = string(foreign(p, n))
+			v.n = int64(len(c.texts))<<32 | int64(n)
+			c.texts = append(c.texts, foreign(p, n)...)
 		}
 	}
 	return v
+}
+
+// share gives the values their parts of the texts of an answer.
+func (r *directRows) share(texts string) {
+	for i := range r.values {
+		if v := &r.values[i]; v.kind == sqlite3.SQLITE_TEXT || v.kind == sqlite3.SQLITE_BLOB {
+			v.text = texts[v.n>>32:][:v.n&math.MaxUint32]
+		}
+	}
 }
 
 // any is the value as the driver has it.
@@ -334,7 +353,7 @@ func (v directValue) any() any {
 	case sqlite3.SQLITE_INTEGER:
 		return v.n
 	case sqlite3.SQLITE_FLOAT:
-		return v.f
+		return math.Float64frombits(uint64(v.n)) //nolint:gosec // bits
 	case sqlite3.SQLITE_TEXT:
 		return v.text
 	case sqlite3.SQLITE_BLOB:
@@ -365,12 +384,14 @@ func (v directValue) into(dest any) error {
 		}
 	case **string:
 		if *d = nil; text {
-			*d = &v.text
+			one := v.text
+			*d = &one
 			return nil
 		}
 	case **int64:
 		if *d = nil; number {
-			*d = &v.n
+			one := v.n
+			*d = &one
 			return nil
 		}
 	}

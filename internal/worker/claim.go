@@ -60,7 +60,7 @@ func (s *Service) Claim(ctx context.Context, r Request) ([]store.Claimed, error)
 		a, answered := s.leave(l, w)
 		if answered && ctx.Err() != nil { // nobody is there to hear of them
 			s.giveBack(context.WithoutCancel(ctx), l.of, a.jobs)
-			a = answer{}
+			return nil, context.Cause(ctx)
 		}
 		return a.jobs, cmp.Or(a.err, context.Cause(ctx))
 	}

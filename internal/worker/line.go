@@ -262,6 +262,10 @@ func (l *line) noted(p *party, found claimed, err error) {
 		l.known = false
 		return
 	}
+	if found.halted { // what is due, or comes due, is for those who look once it is lifted
+		l.next, l.known = time.Time{}, false
+		return
+	}
 	l.blocked, l.news = found.blocked, l.news || found.more
 	if found.asked {
 		l.next, l.known = found.next, true

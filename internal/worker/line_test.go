@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -335,4 +336,57 @@ func TestLinesRestDuringAHalt(t *testing.T) {
 			t.Errorf("then %v", got)
 		}
 	})
+}
+
+// Of a line in which nobody has been of late nothing is kept; one in which somebody
+// waits, or for which somebody looks, stays.
+func TestLinesInWhichNobodyIsAreForgotten(t *testing.T) {
+	now := time.Now()
+	s := New(Config{})
+	for name, l := range map[string]*line{
+		"left":     {looked: now.Add(-time.Hour)},
+		"of late":  {looked: now.Add(time.Hour)},
+		"waited":   {looked: now.Add(-time.Hour), waiters: []*waiter{{}}},
+		"attended": {looked: now.Add(-time.Hour), attended: true},
+	} {
+		s.lines[group{task: name}] = l
+	}
+	s.forgetLines()
+	var kept []string
+	for of := range s.lines {
+		kept = append(kept, of.task)
+	}
+	slices.Sort(kept)
+	if got := strings.Join(kept, ", "); got != "attended, of late, waited" {
+		t.Errorf("kept are %s", got)
+	}
+}
+
+// What ends leave for others: what can be had at once, what comes due, and that lanes
+// are free; the earliest instant is told, and nothing if there is nothing.
+func TestEndsTellWhatTheyLeave(t *testing.T) {
+	now := time.Unix(1_900_000_000, 0)
+	end := func(v store.Verdict, lane string, after time.Duration) store.Ended {
+		return store.Ended{Finished: &store.Finished{Job: &store.Job{Lane: lane}, Verdict: v, RunAt: now.Add(after)}}
+	}
+	soon, later := queue.Chance{At: now.Add(time.Second)}, queue.Chance{At: now.Add(time.Minute)}
+	atOnce, freed := queue.Chance{At: now}, queue.Chance{At: now, Freed: true}
+	for name, c := range map[string]struct {
+		ends []store.Ended
+		want []queue.Chance
+	}{
+		"done":                     {[]store.Ended{end(store.Done, "", 0)}, nil},
+		"done in a lane":           {[]store.Ended{end(store.Done, "l", 0)}, []queue.Chance{freed}},
+		"cancelled":                {[]store.Ended{{Code: store.LeaseCancelled}}, []queue.Chance{freed}},
+		"lost":                     {[]store.Ended{{Code: store.LeaseLost}}, nil},
+		"again at once":            {[]store.Ended{end(store.Retry, "l", 0)}, []queue.Chance{atOnce}},
+		"put off":                  {[]store.Ended{end(store.Snooze, "", time.Minute)}, []queue.Chance{later}},
+		"again, and earlier":       {[]store.Ended{end(store.Retry, "", time.Minute), end(store.Retry, "", time.Second)}, []queue.Chance{soon}},
+		"failed, when it would be": {[]store.Ended{end(store.Fail, "", time.Minute)}, nil},
+		"all of it":                {[]store.Ended{end(store.Done, "l", 0), end(store.Retry, "", time.Minute)}, []queue.Chance{freed, later}},
+	} {
+		if got := chances(c.ends, now); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
 }

@@ -31,8 +31,16 @@ func TestSweepTakesBackWhatWorkersLeft(t *testing.T) {
 		r.claim("kept", 1)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
+		r.Service.mu.Lock()
+		r.lines[group{task: "left"}] = &line{}
+		r.Service.mu.Unlock()
 		go func() { r.Run(ctx); close(ended) }()
 		r.eventually("both are taken back", func() bool { return r.count(`select count(*) from job_leases where task <> 'kept'`) == 0 })
+		r.eventually("a line in which nobody is is forgotten", func() bool {
+			r.Service.mu.Lock()
+			defer r.Service.mu.Unlock()
+			return r.lines[group{task: "left"}] == nil
+		})
 		stop()
 		<-ended
 		for _, id := range want {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -416,7 +417,7 @@ func (f *fakeScripts) Run(ctx context.Context, req script.Request, host script.H
 			panic(p)
 		}
 	}()
-	if req.Handler == f.says {
+	if f.says != "" && strings.HasPrefix(req.Handler, f.says) {
 		out.Logs = []script.LogLine{{At: req.Now, Level: "info", Text: "said"}}
 	}
 	value := handler(&goCtx{ctx, host, req.Now, req.ScheduledFor}, req.Args)

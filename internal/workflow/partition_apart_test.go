@@ -13,6 +13,7 @@ import (
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/partitionstore"
 	"github.com/pawlrun/pawl/internal/tool"
 )
 
@@ -261,4 +262,24 @@ func TestAsManyPartitionsAreAtWorkAsTheLimitAllows(t *testing.T) {
 			t.Errorf("%d orders", len(got))
 		}
 	})
+}
+
+// The gate of partitions tells how many of them do what, and is closed while some wait
+// for a place.
+func TestTheGateOfPartitionsTellsWhatTheyDo(t *testing.T) {
+	for _, c := range []struct {
+		counts partitionstore.Counts
+		open   bool
+		says   string
+	}{
+		{partitionstore.Counts{}, true, "No partition has anything to do."},
+		{partitionstore.Counts{Working: 1}, true, "Of its partitions 1 is at work."},
+		{partitionstore.Counts{Working: 2, Waiting: 1}, false, "Of its partitions 2 are at work, 1 waits for a place."},
+		{partitionstore.Counts{Waiting: partitionstore.MostCounted, Attention: 1, HeldUp: 3}, false, "Of its partitions 1000 or more wait for a place, 1 needs attention, 3 are held up."},
+	} {
+		v := &view{parts: &partsView{counts: c.counts}}
+		if g := v.gateParts(); g.Open != c.open || g.Text != c.says {
+			t.Errorf("%+v: open %v, %q", c.counts, g.Open, g.Text)
+		}
+	}
 }

@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/script"
+	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/workflowstore"
 )
 
@@ -67,4 +69,38 @@ func TestWhatARunDidIsNoted(t *testing.T) {
 	if len(tr.lines) != 1 || tr.lines[0].Level != "warn" {
 		t.Errorf("logged is %v", tr.lines)
 	}
+}
+
+// What a version used is kept with the workflow, so that a repair may do as much and
+// no more; what the phases logged is kept once and in order, however often the run is
+// written.
+func TestWhatAVersionUsedIsKept(t *testing.T) {
+	both(t, func(t *testing.T, k *kit) {
+		w := k.deploy("shop", "1", quietDefinition())
+		k.scripts.says = "consumers.order."
+		k.publish(w, "in", "a")
+		k.work(w)
+		expect(t, "orders", k.desk.things(), []string{"a"})
+		used := map[string]string{}
+		k.read(func(ctx context.Context, tx *store.Tx) error {
+			list, err := workflowstore.In(tx).WorkflowRights(ctx, w.ID)
+			for _, r := range list {
+				if r.How == workflowstore.RightUsed {
+					used[r.Tool+"."+r.Method] = r.Subject
+				}
+			}
+			return err
+		})
+		if used["desk.order"] != w.Version {
+			t.Errorf("used are %v, by version %s", used, w.Version)
+		}
+		d, err := k.details(t.Context(), k.runOf(w, "order").ID)
+		var phases []string
+		for _, l := range d.Logs {
+			phases = append(phases, string(l.Phase))
+		}
+		if got := strings.Join(phases, " "); err != nil || got != "preparing mutating emitting" {
+			t.Errorf("logged is %+v (%v)", d.Logs, err)
+		}
+	})
 }

@@ -27,7 +27,7 @@ type bug struct {
 }
 
 // known are the bugs.
-func known() []bug { return slices.Concat(ofTheQueue(), ofTheRest(), ofPromises()) }
+func known() []bug { return slices.Concat(ofTheQueue(), ofTheRest(), ofPromises(), ofReviewers()) }
 
 // ofTheQueue are those of lanes, leases, kinds and their rows.
 func ofTheQueue() []bug {
@@ -200,7 +200,7 @@ func ofPromises() []bug {
 		},
 		{
 			"a cursor goes on before its rows are there", "internal/source/fetching.go",
-			"	var sum sourcestore.SourceProgress\n	var ended", "	if f.def.Incremental != nil && page.Mark != \"\" {\n		raw, _ := json.Marshal(page.Mark)\n		if err := f.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {\n			return sourcestore.In(tx).SourceSucceeded(ctx, f.view.source.ID, raw)\n		}); err != nil {\n			return err\n		}\n	}\n	var sum sourcestore.SourceProgress\n	var ended",
+			"	var sum sourcestore.SourceProgress\n	var elsewhere", "	if f.def.Incremental != nil && page.Mark != \"\" {\n		raw, _ := json.Marshal(page.Mark)\n		if err := f.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {\n			return sourcestore.In(tx).SourceSucceeded(ctx, f.view.source.ID, raw)\n		}); err != nil {\n			return err\n		}\n	}\n	var sum sourcestore.SourceProgress\n	var elsewhere",
 		},
 		{
 			"of slots that were missed two run, and not the last one", "internal/schedule/missed.go",
@@ -233,6 +233,53 @@ func ofPromises() []bug {
 		{
 			"the message id of an event that is repeated is not looked at", "internal/store/eventstore/event_publish.go",
 			"			payload = case when e.status = 'pending' then excluded.payload else e.payload end,\n", "			payload = case when e.status = 'pending' then excluded.payload else e.payload end,\n			status = case when e.status = 'consumed' then 'pending' else e.status end,\n",
+		},
+	}
+}
+
+// ofReviewers are slips that a reader could overlook: a condition that is missing, a
+// wake-up that is forgotten, a bound that is off by a little, what is not kept.
+func ofReviewers() []bug {
+	return []bug{
+		{
+			"a node that beat meanwhile is buried all the same", "internal/store/lease.go",
+			"delete from nodes where id = $1 and beat = $2`, id, beat)", "delete from nodes where id = $1 and beat >= $2`, id, beat)",
+		},
+		{
+			"the answer to a graph wakes nobody", "internal/schedule/answer.go",
+			"	return s.arm(ctx, tx, sch, slot.ScheduledFor, tx.Now)", "	_ = slot\n	return nil",
+		},
+		{
+			"what a person does with a workflow wakes nobody", "internal/workflow/settle.go",
+			"	return s.arm(ctx, tx, w, tx.Now)", "	return nil",
+		},
+		{
+			"the lease of a worker is taken back a second early", "internal/store/job_lease.go",
+			"returning `+heldColumns, task, Millis(tx.Now), limit)", "returning `+heldColumns, task, Millis(tx.Now.Add(time.Second)), limit)",
+		},
+		{
+			"how often a lane failed is not kept", "internal/store/runstore/retry.go",
+			"set retry_count = $3, crash_count = $4,", "set retry_count = retry_count + 0 * $3, crash_count = $4,",
+		},
+		{
+			"events are reserved by their ids, whatever their topic", "internal/store/eventstore/event.go",
+			"where workflow_id = $1 and topic = $2 and status = 'pending'`+own+`", "where workflow_id = $1 and $2 = $2 and status = 'pending'`+own+`",
+		},
+		{
+			"any open slot is taken for the next one", "internal/schedule/settle.go",
+			"there = there || leadsOn(sch, slot)", "there = true",
+		},
+		{
+			"an approval is not spent by the call", "internal/workflow/approve.go",
+			"	return mutationstore.In(tx).MoveApproval(ctx, x.approval.ID, mutationstore.ApprovalApproved, mutationstore.ApprovalUsed, \"\")", "	return nil",
+		},
+		{
+			"claims that wait find no rest in a halt", "internal/worker/line.go",
+			"	if found.halted {", "	if found.halted && found.more {",
+		},
+		{
+			"who lost an execution ends it", "internal/store/executionstore/execution.go",
+			"		where idempotency_key = $1 and owner = $2 and ok is null`, key, owner, oneIf(o.OK)", "		where idempotency_key = $1 and $2 = $2 and ok is null`, key, owner, oneIf(o.OK)",
 		},
 	}
 }
