@@ -61,7 +61,7 @@ func (w *workerSide) report(p *phase, dropped bool) {
 		w.send(frame{kind: fromDropped, id: p.id})
 		return
 	}
-	p.end.Retire = p.end.Limit == LimitHeap || w.grown() > retireSize
+	p.end.Retire = p.end.Limit == LimitHeap || w.holds() > retireSize
 	if !p.end.HasValue && (p.end.Thrown != nil || p.end.Limit != "" || p.end.Never) {
 		text, err := json.Marshal(p.end)
 		if err != nil {
@@ -77,9 +77,13 @@ func (w *workerSide) report(p *phase, dropped bool) {
 	w.send(frame{kind: fromDone, id: p.id, payload: payload})
 }
 
-// retireSize is by how many bytes a worker may have grown before it is
-// replaced.
+// retireSize is how many bytes more than at its start a worker may hold at the end of
+// a phase before it is replaced.
 const retireSize = 96 << 20
+
+// holds is how many bytes more than at its start the process has. At the end of a
+// phase that is all that the script took: the engine gives nothing back before.
+func (w *workerSide) holds() int64 { return w.memory.now() - w.startSize }
 
 // grown is by how many bytes the process has grown, at its largest.
 func (w *workerSide) grown() int64 { return w.memory.peak() - w.startSize }
