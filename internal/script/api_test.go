@@ -240,6 +240,15 @@ func TestChanceComesFromTheSeed(t *testing.T) {
 			t.Errorf("seed %d gives the numbers of seed 1", seed)
 		}
 	}
+	// A run that another version of Pawl goes on with gets the same numbers again.
+	for seed, want := range map[uint64][]float64{
+		7:                  {0.427936967379521, 0.3077336660080918, 0.17272426490461135},
+		0xfedcba9876543210: {0.7371387705601095, 0.07569599570987073, 0.22780889573281615},
+	} {
+		if got := draw(seed)[:3]; !slices.Equal(got, want) {
+			t.Errorf("seed %d gives %v, not %v", seed, got, want)
+		}
+	}
 	sum, seen := 0.0, map[float64]bool{}
 	for _, n := range first {
 		if n < 0 || n >= 1 {

@@ -14,7 +14,7 @@ type kind byte
 // Frames to a worker.
 const (
 	toCompile kind = 'K' // a source to compile: name, NUL, source
-	toRun     kind = 'R' // a phase to run: runHeader, newline, arguments
+	toRun     kind = 'R' // a phase to run: runHeader, arguments
 	toProgram kind = 'P' // the JavaScript the worker asked for
 	toAnswer  kind = 'A' // the answer to call id
 	toRefuse  kind = 'E' // the error of call id

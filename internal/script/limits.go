@@ -11,30 +11,30 @@ import (
 type Limits struct {
 	// CPU is the processor time of the script itself. Waiting for the host
 	// does not count, nor does waiting for a processor.
-	CPU time.Duration `json:"cpu"`
+	CPU time.Duration
 	// Wall is the time from start to end, host calls included.
-	Wall time.Duration `json:"-"`
+	Wall time.Duration
 	// Heap is the most bytes that the script's values may take. The process
 	// around them has a limit of its own, see Config.Heap.
-	Heap int64 `json:"heap"`
+	Heap int64
 	// Stack is how deep calls may nest.
-	Stack int `json:"stack"`
+	Stack int
 	// HostCalls is how many calls a phase may make, of any kind.
-	HostCalls int `json:"hostCalls"`
+	HostCalls int
 	// InFlight is how many calls are with the host at once; more wait.
-	InFlight int `json:"inFlight"`
+	InFlight int
 	// Payload is the most bytes of the arguments, or of the answer, of one
 	// call.
-	Payload int `json:"payload"`
+	Payload int
 	// Bytes is what the answers of calls may hold in the server at once, while
 	// they are read and sent, and half of it what arguments may. Calls that
 	// need more wait for others.
-	Bytes int64 `json:"-"`
+	Bytes int64
 	// Output is the most bytes of what a handler returns, as JSON.
-	Output int `json:"output"`
+	Output int
 	// Log is the most bytes of log lines, lineCost added for each. Lines over
 	// it are dropped; the phase goes on.
-	Log int `json:"log"`
+	Log int
 }
 
 // DefaultLimits are those of the documentation.

@@ -2,6 +2,7 @@ package script
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -17,19 +18,91 @@ type hello struct {
 
 // protocolVersion changes with the frames. Both sides are the same file, so a
 // difference means that something else was started.
-const protocolVersion = 1
+const protocolVersion = 2
 
-// runHeader begins a toRun frame; the arguments follow as a JSON array.
+// runHeader begins a toRun frame; the arguments follow as a JSON array. It is not JSON
+// itself, which would take a worker as long to read as a small script takes to run.
 type runHeader struct {
-	Program string `json:"program"` // Program.Version
-	Handler string `json:"handler"` // empty: describe
-	Scope   string `json:"scope,omitempty"`
-	Now     int64  `json:"now"` // ms since 1970
-	Seed    uint64 `json:"seed"`
-	Limits  Limits `json:"limits"`
+	Program string // Program.Version
+	Handler string // empty: describe
+	Scope   string
+	Now     int64 // ms since 1970
+	Seed    uint64
+	Limits  Limits // without those that a worker does not hold
 
-	ScheduledFor string `json:"scheduledFor,omitempty"` // as scripts see it; empty: it stands for no instant
-	EndsAtCall   bool   `json:"endsAtCall,omitempty"`
+	ScheduledFor string // as scripts see it; empty: it stands for no instant
+	EndsAtCall   bool
+}
+
+// cross writes the header, or reads it.
+func (h *runHeader) cross(w *wire) {
+	for _, text := range []*string{&h.Program, &h.Handler, &h.Scope, &h.ScheduledFor} {
+		w.text(text)
+	}
+	number(w, &h.Now)
+	number(w, &h.Seed)
+	l := &h.Limits
+	number(w, &l.CPU)
+	number(w, &l.Heap)
+	for _, n := range []*int{&l.Stack, &l.HostCalls, &l.InFlight, &l.Payload, &l.Output, &l.Log} {
+		number(w, n)
+	}
+	ends := 0
+	if h.EndsAtCall {
+		ends = 1
+	}
+	number(w, &ends)
+	h.EndsAtCall = ends == 1
+}
+
+// before is the payload of a toRun frame.
+func (h runHeader) before(args []byte) []byte {
+	w := &wire{bytes: make([]byte, 0, 256+len(args))}
+	h.cross(w)
+	return append(w.bytes, args...)
+}
+
+// readRunHeader is the inverse of before.
+func readRunHeader(payload []byte) (h runHeader, args []byte, err error) {
+	w := &wire{bytes: payload, reads: true}
+	h.cross(w)
+	if w.torn {
+		return h, nil, errProtocol
+	}
+	return h, w.bytes, nil
+}
+
+// wire is what fields are written to, or read from the beginning of.
+type wire struct {
+	bytes []byte
+	reads bool
+	torn  bool // what was read ends too early
+}
+
+func number[T ~int | ~int64 | ~uint64](w *wire, n *T) {
+	if !w.reads {
+		w.bytes = binary.AppendVarint(w.bytes, int64(*n))
+		return
+	}
+	read, size := binary.Varint(w.bytes)
+	if size <= 0 {
+		w.torn = true
+		return
+	}
+	*n, w.bytes = T(read), w.bytes[size:]
+}
+
+func (w *wire) text(text *string) {
+	size := len(*text)
+	number(w, &size)
+	switch {
+	case !w.reads:
+		w.bytes = append(w.bytes, *text...)
+	case size < 0 || size > len(w.bytes):
+		w.torn = true
+	default:
+		*text, w.bytes = string(w.bytes[:size]), w.bytes[size:]
+	}
 }
 
 // ending is how a phase ended, as the worker tells it.

@@ -89,6 +89,8 @@
   }
 
   // sfc32: small, fast, and long enough for any phase.
+  // Most phases want no chance, so it is made ready for the first that does.
+  let seedHigh = 0, seedLow = 0, seeded = false;
   let a = 0, b = 0, c = 0, d = 1;
   function next32() {
     const t = (((a + b) | 0) + d) | 0;
@@ -98,12 +100,14 @@
     c = ((c << 21) | (c >>> 11)) + t | 0;
     return t >>> 0;
   }
-  function seed(high, low) {
-    a = imul(high, 0x9e3779b1); b = low | 0; c = high | 0; d = 1;
+  function seed() {
+    seeded = true;
+    a = imul(seedHigh, 0x9e3779b1); b = seedLow | 0; c = seedHigh | 0; d = 1;
     for (let i = 0; i < 12; i++) next32();
   }
   hide(Math, "random", () => {
     if (!ready) host("early", "");
+    if (!seeded) seed();
     return ((next32() >>> 5) * 67108864 + (next32() >>> 6)) / 9007199254740992;
   });
 
@@ -365,11 +369,12 @@
       case "refuse": return answer(id, text, true);
       case "set": {
         const phase = parse(text);
-        now = phase.now;
-        scheduledFor = phase.scheduledFor === "" ? null : phase.scheduledFor;
-        mostCalls = phase.hostCalls;
-        mostInFlight = phase.inFlight;
-        seed(phase.seedHigh, phase.seedLow);
+        now = phase[0];
+        mostCalls = phase[1];
+        mostInFlight = phase[2];
+        seedHigh = phase[3];
+        seedLow = phase[4];
+        scheduledFor = phase[5];
         ready = true;
         return undefined;
       }

@@ -249,6 +249,7 @@ func newStarter(background bool) *starter {
 	s := &starter{jobs: make(chan func())}
 	go func() {
 		runtime.LockOSThread() // and never unlocks it: the thread ends with this
+		slackenThread()        // what it starts inherits that
 		if background {
 			yieldThread() // what it starts inherits that
 		}

@@ -16,3 +16,6 @@ func processorTimeOf(int) (time.Duration, bool) { return 0, false }
 
 // yieldThread does nothing: here a thread has no priority of its own.
 func yieldThread() {}
+
+// slackenThread does nothing: here a thread cannot be woken late.
+func slackenThread() {}

@@ -110,7 +110,7 @@ func rogueMain(deed string) {
 		r.send(fromHello, 0, `{"protocol":0}`)
 		r.wait()
 	}
-	r.send(fromHello, 0, `{"protocol":1}`)
+	r.send(fromHello, 0, `{"protocol":2}`)
 	f, err := readFrame(bufio.NewReader(rawFile(0)), toLimit)
 	if err != nil {
 		os.Exit(9)

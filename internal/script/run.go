@@ -144,13 +144,10 @@ func (p *Pool) prepare(req Request, host Host, limits Limits) (*exchange, []byte
 	if len(args) > mostPayload {
 		return nil, nil, &LimitError{Limit: LimitPayload, Allowed: sizeText(mostPayload)}
 	}
-	payload, err := joinHeader(runHeader{
+	payload := runHeader{
 		Program: req.Program.Version, Handler: req.Handler, Scope: req.Scope, Now: req.Now.UnixMilli(), Seed: req.Seed, Limits: limits,
 		ScheduledFor: instantText(req.ScheduledFor), EndsAtCall: req.EndsAtCall,
-	}, args)
-	if err != nil {
-		return nil, nil, err
-	}
+	}.before(args)
 	return &exchange{
 		program: req.Program, host: host, limits: limits, inFlight: map[uint32]struct{}{},
 		answers:   []*budget.Pool{budget.New(limits.Bytes), p.answers},

@@ -38,7 +38,7 @@ func closeInherited(memory meter) error {
 	}
 	for _, entry := range entries {
 		fd, err := strconv.Atoi(entry.Name())
-		if err != nil || fd <= 2 || fd == memory.fd {
+		if err != nil || fd <= 2 || memory.holds(fd) {
 			continue
 		}
 		target, err := os.Readlink("/proc/self/fd/" + entry.Name())

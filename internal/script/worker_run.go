@@ -38,8 +38,7 @@ type stopped struct{}
 // run serves a toRun frame: it answers with exactly one fromDone, fromFailed
 // or fromDropped.
 func (w *workerSide) run(f frame) {
-	var header runHeader
-	args, err := splitHeader(f.payload, &header)
+	header, args, err := readRunHeader(f.payload)
 	if err != nil {
 		os.Exit(exitProtocol)
 	}
@@ -61,7 +60,7 @@ func (w *workerSide) report(p *phase, dropped bool) {
 		w.send(frame{kind: fromDropped, id: p.id})
 		return
 	}
-	p.end.Retire = p.end.Limit == LimitHeap || w.grown() > retireSize
+	p.end.Retire = p.end.Limit == LimitHeap || w.holds() > retireSize
 	if !p.end.HasValue && (p.end.Thrown != nil || p.end.Limit != "" || p.end.Never) {
 		text, err := json.Marshal(p.end)
 		if err != nil {
@@ -77,9 +76,13 @@ func (w *workerSide) report(p *phase, dropped bool) {
 	w.send(frame{kind: fromDone, id: p.id, payload: payload})
 }
 
-// retireSize is by how many bytes a worker may have grown before it is
-// replaced.
+// retireSize is how many bytes more than at its start a worker may hold at the end of
+// a phase before it is replaced.
 const retireSize = 96 << 20
+
+// holds is how many bytes more than at its start the process has. At the end of a
+// phase that is all that the script took: the engine gives nothing back before.
+func (w *workerSide) holds() int64 { return w.memory.now() - w.startSize }
 
 // grown is by how many bytes the process has grown, at its largest.
 func (w *workerSide) grown() int64 { return w.memory.peak() - w.startSize }
@@ -194,17 +197,17 @@ func (p *phase) begin(handler string, args []byte) error {
 	return p.engine.dispatch("begin", "", `{"handler":`+string(name)+`,"args":`+string(args)+`}`)
 }
 
-// settings is what the prelude must know of a phase. JavaScript numbers are
+// settings is what the prelude must know of a phase, as a list. JavaScript numbers are
 // too small for a seed, so it goes in halves.
 func settings(header runHeader) string {
-	text, err := json.Marshal(map[string]any{
-		"now": header.Now, "hostCalls": header.Limits.HostCalls, "inFlight": header.Limits.InFlight,
-		"seedHigh": uint32(header.Seed >> 32), "seedLow": uint32(header.Seed), "scheduledFor": header.ScheduledFor,
-	})
-	if err != nil {
-		os.Exit(exitProtocol)
+	text := append(make([]byte, 0, 128), '[')
+	for _, n := range []int64{header.Now, int64(header.Limits.HostCalls), int64(header.Limits.InFlight), int64(header.Seed >> 32), int64(uint32(header.Seed))} {
+		text = append(strconv.AppendInt(text, n, 10), ',')
 	}
-	return string(text)
+	if header.ScheduledFor == "" {
+		return string(append(text, "null]"...))
+	}
+	return string(append(append(append(text, '"'), header.ScheduledFor...), `"]`...)) // an instant has nothing to escape
 }
 
 // over reports whether the phase has its ending. It must be asked before every
