@@ -18,7 +18,7 @@ type waiter struct {
 // and for any worker if there are as many as processors. To prepare a program
 // takes as long as some phases, to start a worker as long as a hundred; and few
 // workers that are always busy need less time than many that fall asleep.
-const patience = 5 * time.Millisecond
+const patience = 25 * time.Millisecond
 
 // acquire returns a worker for one phase of a program, one that has it ready if
 // there is a choice. Callers that must wait are served in the order in which they

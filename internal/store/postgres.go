@@ -35,6 +35,10 @@ func openPostgres(ctx context.Context, dsn string, o Options) (*DB, error) {
 	for _, k := range []string{"enable_seqscan", "enable_hashjoin", "enable_mergejoin", "enable_material", "enable_bitmapscan", "jit"} {
 		hot.ConnConfig.RuntimeParams[k] = "off"
 	}
+	// What ends jobs looks cheaper to plan anew for the one or two of a quiet moment than
+	// to keep for as many as there can be, which is the same plan: making it takes
+	// several times as long as ending them.
+	hot.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
 	// The heartbeat is all that an idle node sends; it needs no ping before it.
 	hot.ShouldPing = func(_ context.Context, p pgxpool.ShouldPingParams) bool { return p.IdleDuration > 15*time.Second }
 	db := &DB{dialect: postgres{}, dsn: dsn, links: map[*Link]struct{}{}, maxTx: maxTx, promoting: o.Promoting}
