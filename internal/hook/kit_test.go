@@ -36,7 +36,7 @@ type kit struct {
 	env map[string]string
 
 	refusal atomic.Pointer[pawl.Error] // of every effect; nil: none
-	fault   func(place string) error   // at the places of an effect; nil: none
+	fault   func(key string) error     // when an effect was written, by the key of its job; nil: none
 }
 
 const (
@@ -106,7 +106,7 @@ func (k *kit) effect(ctx context.Context, tx *store.Tx, job store.JobSpec) (stri
 		return "", err
 	}
 	if k.fault != nil {
-		if err := k.fault("effect"); err != nil {
+		if err := k.fault(job.Key); err != nil {
 			return "", err
 		}
 	}
