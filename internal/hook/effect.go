@@ -12,7 +12,6 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/hook/spec"
 	"github.com/pawlrun/pawl/internal/store"
-	"github.com/pawlrun/pawl/internal/store/eventstore"
 	"github.com/pawlrun/pawl/internal/store/hookstore"
 	"github.com/pawlrun/pawl/internal/telemetry"
 )
@@ -31,7 +30,7 @@ func (s *Service) keep(ctx context.Context, t *target, in incoming) (d hookstore
 			return s.keepPending(ctx, t, in, err)
 		}
 		write = func(ctx context.Context, fn store.Func, _ ...store.Option) error {
-			return eventstore.Write(ctx, s.db, p.Workflow, p.Topic, t.messageID(&probe), fn)
+			return s.cfg.Together(ctx, Event{Workflow: p.Workflow, Topic: p.Topic, MessageID: t.messageID(&probe)}, fn)
 		}
 	}
 	err = write(ctx, func(ctx context.Context, tx *store.Tx) error {

@@ -75,6 +75,9 @@ func (k *kit) start() {
 	k.t.Helper()
 	k.s = New(Config{
 		DB: k.db, Log: slog.New(slog.DiscardHandler), Getenv: func(name string) string { return k.env[name] }, MaxPayload: 1 << 20,
+		Together: func(ctx context.Context, e Event, fn store.Func) error {
+			return k.db.WriteTogether(ctx, e.Topic, fn, e.MessageID)
+		},
 		Publish: func(ctx context.Context, tx *store.Tx, e Event, by string) error {
 			_, err := k.effect(ctx, tx, store.JobSpec{Task: "event", Lane: e.Topic, Key: e.MessageID, Payload: e.Payload, CreatedBy: by, Trace: telemetry.Requested(ctx)})
 			return err
