@@ -20,10 +20,10 @@ func (c *Client) DeclareTask(ctx context.Context, name string, task TaskRequest)
 
 // TaskRequest declares a task that programs of users serve.
 type TaskRequest struct {
-	Lease              string `json:"lease,omitempty" maxLength:"64" example:"30s" doc:"How long a worker has a job before it must ask for more time: 1s to 24h. Absent is 30s."`
+	Lease              string `json:"lease,omitempty" minLength:"1" maxLength:"64" example:"30s" doc:"How long a worker has a job before it must ask for more time: 1s to 24h. Absent is 30s."`
 	MaxAttempts        int    `json:"maxAttempts,omitempty" minimum:"1" maximum:"1000" doc:"How often a job is tried that does not say. Absent is 10."`
 	ConcurrencyPerLane int    `json:"concurrencyPerLane,omitempty" minimum:"1" maximum:"10000" doc:"How many jobs of a lane are in hand at once. Absent is 1: one after the other, in order."`
-	KeepResults        string `json:"keepResults,omitempty" maxLength:"64" example:"1d" doc:"For how long results are kept: 1s to 365d, and not longer than what became of jobs is. Absent is 1d."`
+	KeepResults        string `json:"keepResults,omitempty" minLength:"1" maxLength:"64" example:"1d" doc:"For how long results are kept: 1s to 365d, and not longer than what became of jobs is. Absent is 1d."`
 
 	Rate  *TaskRateRequest  `json:"rate,omitempty" doc:"How many jobs are handed out in any period. Absent is no bound."`
 	Batch *TaskBatchRequest `json:"batch,omitempty" doc:"Jobs wait for each other, and one claim gets them together. Absent does not."`

@@ -9,6 +9,7 @@ import (
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
 	"github.com/pawlrun/pawl/internal/telemetry"
 	"github.com/pawlrun/pawl/internal/workflow"
 )
@@ -41,7 +42,14 @@ func (a *API) publishEvent(ctx context.Context, in *publishEventInput) (*publish
 	}
 	caller := callOf(ctx).token
 	ctx = telemetry.Request(ctx, in.Traceparent)
-	body, was, err := once(ctx, a, http.StatusCreated, &in.Body, whole, func(ctx context.Context, tx *store.Tx) (client.PublishedEvent, error) {
+	var alone []string // who answers the same key comes one after the other
+	if key := callOf(ctx).idempotencyKey; key != "" {
+		alone = []string{"key " + key}
+	}
+	write := func(ctx context.Context, fn store.Func) error {
+		return eventstore.Write(ctx, a.db, in.Name, e.Topic, e.MessageID, fn, alone...)
+	}
+	body, was, err := onceIn(ctx, write, http.StatusCreated, &in.Body, whole, func(ctx context.Context, tx *store.Tx) (client.PublishedEvent, error) {
 		stored, did, err := a.workflows.PublishExternal(ctx, tx, in.Name, e, caller.User.Name)
 		if err == nil && did.New+did.Changed > 0 {
 			err = tx.Audit(ctx, actor(caller), "event.publish", "workflow:"+in.Name, map[string]string{"topic": e.Topic, "messageId": e.MessageID})

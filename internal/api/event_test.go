@@ -1,9 +1,12 @@
 package api
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/pawlrun/pawl/client"
@@ -52,6 +55,35 @@ func TestPublishOnceByKey(t *testing.T) {
 		}
 		body["payload"] = 2
 		r.do("POST", "/api/v1/workflows/orders/events", body, "Idempotency-Key", "k").problem(422, "idempotency_mismatch")
+	})
+}
+
+// Many who publish at once, each of them twice by one key, publish each event once.
+func TestPublishAtOnce(t *testing.T) {
+	both(t, func(r *rig) {
+		r.deploy("orders", orders)
+		r.do("POST", "/api/v1/workflows/orders/pause", nil).want(200)
+		var wg sync.WaitGroup
+		var repeated atomic.Int64
+		for i := range 40 {
+			wg.Go(func() {
+				name := fmt.Sprint("m", i/2)
+				answer := r.do("POST", "/api/v1/workflows/orders/events", map[string]any{"topic": "order", "messageId": name, "payload": i / 2}, "Idempotency-Key", name).want(201)
+				if answer.header.Get("Idempotency-Replayed") == "true" {
+					repeated.Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		list := pages[client.Event](r, "/api/v1/workflows/orders/events?topic=order")
+		if n := r.count(`select count(*) from audit_log where action = 'event.publish'`); len(list) != 20 || repeated.Load() != 20 || n != 20 {
+			t.Errorf("%d events, published %d times, with %d repeated answers", len(list), n, repeated.Load())
+		}
+		for _, e := range list {
+			if e.Duplicates != 0 || "m"+string(e.Payload) != e.MessageID {
+				t.Errorf("%+v", e)
+			}
+		}
 	})
 }
 

@@ -63,12 +63,17 @@ type effect[T any] func(ctx context.Context, tx *store.Tx) (T, error)
 // already. Without a key it just runs it. request is what was asked, as it is
 // compared with what was asked before; keep is what of an answer may be stored.
 func once[T any](ctx context.Context, a *API, status int, request any, keep func(T) T, do effect[T]) (out T, was replayed, err error) {
+	return onceIn(ctx, func(ctx context.Context, fn store.Func) error { return a.db.Write(ctx, fn) }, status, request, keep, do)
+}
+
+// onceIn is once in a transaction of another kind.
+func onceIn[T any](ctx context.Context, write func(context.Context, store.Func) error, status int, request any, keep func(T) T, do effect[T]) (out T, was replayed, err error) {
 	c := callOf(ctx)
 	asked, err := fingerprint(c, request)
 	if err != nil {
 		return out, isNew, err
 	}
-	err = a.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err = write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		was = isNew
 		if c.idempotencyKey == "" {
 			out, err = do(ctx, tx)

@@ -92,10 +92,14 @@ func TestBatchesOfTasks(t *testing.T) {
 		for body, pointer := range map[string]string{
 			`{"rate":{"limit":0,"period":"1s"}}`: "/rate/limit", `{"rate":{"limit":1,"period":"1ms"}}`: "/rate/period", `{"rate":{"limit":1,"period":"1s","per":"user"}}`: "/rate/per",
 			`{"batch":{"size":0,"wait":"1s"}}`: "/batch/size", `{"batch":{"size":2,"wait":"2h"}}`: "/batch/wait", `{"batch":{"size":2}}`: "/batch/wait",
+			`{"lease":""}`: "/lease", `{"keepResults":""}`: "/keepResults",
 		} {
 			if p := r.do("PUT", "/api/v1/tasks/bad", body).problem(422, "invalid"); len(p.Errors) != 1 || p.Errors[0].Pointer != pointer {
 				t.Errorf("%s: %+v", body, p.Errors)
 			}
+		}
+		if p := r.do("PUT", "/api/v1/tasks/bad", `{"rate":{"limit":10000000,"period":"1s"}}`).problem(422, "invalid"); p.Errors[0].Message != "must be at most 1000000" {
+			t.Errorf("a large number is told as %+v", p.Errors)
 		}
 	})
 }

@@ -23,7 +23,17 @@ var errChanged = errors.New("the hook was changed")
 // keep keeps a delivery with its effect. The zero Delivery is one that is known.
 func (s *Service) keep(ctx context.Context, t *target, in incoming) (d hookstore.Delivery, err error) {
 	why := t.unfit(in)
-	err = s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+	write := s.db.Write
+	if p := t.definition.Publish; p != nil && why == "" {
+		probe := t.delivery(in)
+		if _, err := s.payload(p.Payload, &probe, in); err != nil { // it would end the transaction of others, too
+			return s.keepPending(ctx, t, in, err)
+		}
+		write = func(ctx context.Context, fn store.Func, _ ...store.Option) error {
+			return s.cfg.Together(ctx, Event{Workflow: p.Workflow, Topic: p.Topic, MessageID: t.messageID(&probe)}, fn)
+		}
+	}
+	err = write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		d = t.delivery(in)
 		switch {
 		case why != "":
@@ -115,11 +125,7 @@ func (s *Service) effect(ctx context.Context, tx *store.Tx, t *target, d *hookst
 		if err != nil {
 			return "", err
 		}
-		id := "hook/" + t.Name + "/" + d.DeliveryID
-		if d.Effects > 1 {
-			id += fmt.Sprintf("#%d", d.Effects)
-		}
-		return t.published(), s.cfg.Publish(ctx, tx, Event{def.Publish.Workflow, def.Publish.Topic, id, payload}, by)
+		return t.published(), s.cfg.Publish(ctx, tx, Event{def.Publish.Workflow, def.Publish.Topic, t.messageID(d), payload}, by)
 	case def.Job != nil:
 		payload, err := s.jobPayload(def.Job.Payload, d, in)
 		if err != nil {
@@ -134,6 +140,15 @@ func (s *Service) effect(ctx context.Context, tx *store.Tx, t *target, d *hookst
 		return fmt.Sprintf("runs %s as of %s", def.Run.Schedule, pawl.FormatTime(slot)), err
 	}
 	return "", &pawl.Error{Code: pawl.CodeInvalid, Msg: "the hook says nothing about what a delivery becomes"}
+}
+
+// messageID tells the event of a delivery from all others.
+func (t *target) messageID(d *hookstore.Delivery) string {
+	id := "hook/" + t.Name + "/" + d.DeliveryID
+	if d.Effects > 1 {
+		id += fmt.Sprintf("#%d", d.Effects)
+	}
+	return id
 }
 
 // published says what an event became; empty if deliveries become something else.

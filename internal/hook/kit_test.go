@@ -36,7 +36,7 @@ type kit struct {
 	env map[string]string
 
 	refusal atomic.Pointer[pawl.Error] // of every effect; nil: none
-	fault   func(place string) error   // at the places of an effect; nil: none
+	fault   func(key string) error     // when an effect was written, by the key of its job; nil: none
 }
 
 const (
@@ -75,6 +75,9 @@ func (k *kit) start() {
 	k.t.Helper()
 	k.s = New(Config{
 		DB: k.db, Log: slog.New(slog.DiscardHandler), Getenv: func(name string) string { return k.env[name] }, MaxPayload: 1 << 20,
+		Together: func(ctx context.Context, e Event, fn store.Func) error {
+			return k.db.WriteTogether(ctx, e.Topic, fn, e.MessageID)
+		},
 		Publish: func(ctx context.Context, tx *store.Tx, e Event, by string) error {
 			_, err := k.effect(ctx, tx, store.JobSpec{Task: "event", Lane: e.Topic, Key: e.MessageID, Payload: e.Payload, CreatedBy: by, Trace: telemetry.Requested(ctx)})
 			return err
@@ -106,7 +109,7 @@ func (k *kit) effect(ctx context.Context, tx *store.Tx, job store.JobSpec) (stri
 		return "", err
 	}
 	if k.fault != nil {
-		if err := k.fault("effect"); err != nil {
+		if err := k.fault(job.Key); err != nil {
 			return "", err
 		}
 	}

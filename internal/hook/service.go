@@ -38,6 +38,10 @@ type Config struct {
 	Enqueue func(ctx context.Context, tx *store.Tx, job store.JobSpec) (id string, err error)
 	Run     func(ctx context.Context, tx *store.Tx, owner, schedule, by string) (slot time.Time, err error)
 
+	// Together is DB.Write for a delivery that becomes an event: those of one topic that
+	// come at once may be one transaction. nil is DB.Write.
+	Together func(ctx context.Context, e Event, fn store.Func) error
+
 	// MaxPayload is the most bytes that an event or a job may have.
 	MaxPayload int64
 
@@ -90,6 +94,9 @@ func New(cfg Config) *Service {
 	}
 	if cfg.Changed == nil {
 		s.cfg.Changed = func(string) {}
+	}
+	if cfg.Together == nil {
+		s.cfg.Together = func(ctx context.Context, _ Event, fn store.Func) error { return cfg.DB.Write(ctx, fn) }
 	}
 	if cfg.Metrics != nil {
 		cfg.Metrics.MustRegister(s.counted)

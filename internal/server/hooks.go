@@ -16,6 +16,7 @@ import (
 	"github.com/pawlrun/pawl/internal/hook"
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/eventstore"
 	"github.com/pawlrun/pawl/internal/workflow"
 )
 
@@ -26,9 +27,14 @@ const kindHook = "hook"
 func (s *server) buildHooks(registry prometheus.Registerer) {
 	s.hooks = hook.New(hook.Config{
 		DB: s.db, Log: s.log, Getenv: os.Getenv, MaxPayload: s.cfg.MaxPayload, Metrics: registry,
-		Publish: s.publishDelivery, Enqueue: s.enqueueDelivery, Run: s.runOnDelivery,
+		Together: s.writeTogether, Publish: s.publishDelivery, Enqueue: s.enqueueDelivery, Run: s.runOnDelivery,
 		Changed: func(name string) { s.pulse.Changed(lane.Ref{Kind: kindHook, Key: name}) },
 	})
+}
+
+// writeTogether is the transaction of a delivery that becomes an event.
+func (s *server) writeTogether(ctx context.Context, e hook.Event, fn store.Func) error {
+	return eventstore.Write(ctx, s.db, e.Workflow, e.Topic, e.MessageID, fn)
 }
 
 // publishDelivery turns a delivery into an event, in the transaction that keeps it.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"time"
@@ -45,9 +46,10 @@ func (w *patientWriter) extend() {
 // when they have sent everything, and would see a broken connection instead.
 func (w *patientWriter) WriteHeader(status int) {
 	if status == http.StatusRequestEntityTooLarge && w.body != nil {
-		_ = w.control.SetReadDeadline(time.Now().Add(hearOutPatience)) // where there is a connection
-		_, _ = io.CopyN(io.Discard, w.body, hearOut)                   // it has its answer either way
-		_ = w.control.SetReadDeadline(time.Time{})
+		_ = w.control.SetReadDeadline(time.Now().Add(hearOutPatience))               // where there is a connection
+		if _, err := io.CopyN(io.Discard, w.body, hearOut); errors.Is(err, io.EOF) { // else nothing more is read of it
+			_ = w.control.SetReadDeadline(time.Time{})
+		}
 	}
 	w.extend()
 	w.ResponseWriter.WriteHeader(status)

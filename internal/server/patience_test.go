@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -89,6 +90,28 @@ func TestAClientThatSendsTooMuchIsToldSo(t *testing.T) {
 	defer answer.Body.Close() //nolint:errcheck // it is empty
 	if answer.StatusCode != http.StatusRequestEntityTooLarge {
 		t.Errorf("answered %s", answer.Status)
+	}
+}
+
+// One that sends too much and then nothing holds its connection only for as long as it is
+// heard out.
+func TestAClientThatStallsIsNotHeardOutForEver(t *testing.T) {
+	server := httptest.NewServer(patient(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusRequestEntityTooLarge) }), time.Minute))
+	defer server.CloseClientConnections()
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close() //nolint:errcheck // only read from
+	if _, err := fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 70000\r\n\r\n{"); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.SetReadDeadline(time.Now().Add(hearOutPatience + 20*time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(conn) // until the server closes it
+	if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 413 ") {
+		t.Errorf("answered %q, %v", answer, err)
 	}
 }
 

@@ -45,7 +45,7 @@ func (s *server) buildWorkflows() (err error) {
 // event again changes nothing, so it can be repeated at will.
 func (s *server) publish(ctx context.Context, name, topic, messageID string, payload json.RawMessage, key string) (json.RawMessage, error) {
 	var published eventstore.Published
-	err := s.db.Write(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+	err := eventstore.Write(ctx, s.db, name, topic, messageID, func(ctx context.Context, tx *store.Tx) (err error) {
 		_, published, err = s.workflows.PublishExternal(ctx, tx, name, workflow.ExternalEvent{Topic: topic, MessageID: messageID, Payload: payload}, "call "+key)
 		return err
 	})

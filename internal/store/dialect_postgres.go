@@ -291,7 +291,7 @@ func (postgres) dueServed(ctx context.Context, tx *Tx, task string, of []Lane, b
 	}
 	rows, err := tx.Query(ctx, `select `+dueColumns+`
 		from unnest($2::text[], $3::text[]) l(whose, name) cross join (values (1), (0), (-1)) p(level) cross join lateral (
-			select * from jobs where task = $1 and state = 2 and owner = l.whose`+inLane+` and priority = p.level and run_at <= $4
+			select * from jobs where task = $1 and state = 2 and owner = l.whose`+inLane+` and priority = p.level and run_at <= $4 and `+notInHand+`
 			order by run_at, id limit $5) j`, task, owners, names, Millis(now), limit)
 	return ScanAll(rows, err, "find jobs", scanDue)
 }

@@ -217,7 +217,7 @@ func (sqliteDB) dueServed(ctx context.Context, tx *Tx, task string, of []Lane, b
 				args = append(args, l.Name)
 			}
 			rows, err := tx.Query(ctx, `select `+dueColumns+` from jobs j
-				where task = $1 and state = 2 and owner = $2`+inLane+` and priority = $3 and run_at <= $4 order by run_at, id limit $5`, args...)
+				where task = $1 and state = 2 and owner = $2`+inLane+` and priority = $3 and run_at <= $4 and `+notInHand+` order by run_at, id limit $5`, args...)
 			found, err := ScanAll(rows, err, "find jobs", scanDue)
 			if err != nil {
 				return nil, err

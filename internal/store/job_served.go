@@ -184,6 +184,10 @@ type dueJob struct {
 const dueColumns = `j.id, j.rev, j.priority, j.run_at, j.owner, coalesce(j.lane, ''),
 	case when j.lane is null then 0 else (select count(*) from job_leases l where l.task = $1 and l.owner = j.owner and l.lane = j.lane) end`
 
+// notInHand leaves out jobs whose earlier form is in hand, which only those with a key can
+// have: they would take the places of others that can be had.
+const notInHand = `(key is null or (select 1 from job_leases h where h.job_id = id) is null)`
+
 func scanDue(row Scanner) (d dueJob, err error) {
 	err = row.Scan(&d.id, &d.rev, &d.priority, &d.runAt, &d.lane.Owner, &d.lane.Name, &d.busy)
 	return d, err

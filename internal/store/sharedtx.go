@@ -1,8 +1,10 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -33,18 +35,64 @@ func (db *DB) WriteShared(ctx context.Context, lane string, fn Func) error {
 	if db.sqliteFile != nil {
 		return db.Write(ctx, fn)
 	}
-	return db.retryContention(ctx, func() error { return db.txGroup.write(ctx, db, lane, fn) })
+	return db.retryContention(ctx, func() error { return db.txGroup.write(ctx, db, fn, lane) })
+}
+
+// WriteTogether is WriteShared for transactions that all change one row, which the group
+// names: each would wait for the commit of the one before it. They go with others of
+// their group only, one such transaction after the other, so that none holds that row and
+// waits for another one. Two that have a lane in common do not go together.
+func (db *DB) WriteTogether(ctx context.Context, group string, fn Func, lanes ...string) error {
+	if db.sqliteFile != nil {
+		return db.Write(ctx, fn)
+	}
+	g := db.txGroups.enter(group)
+	defer db.txGroups.leave(group, g)
+	return db.retryContention(ctx, func() error { return g.write(ctx, db, fn, lanes...) })
+}
+
+// txGroups are the groups in which somebody is. The zero value is ready.
+type txGroups struct {
+	mu sync.Mutex
+	of map[string]*txGroup // guarded by mu
+}
+
+func (t *txGroups) enter(name string) *txGroup {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	g := t.of[name]
+	if g == nil {
+		if t.of == nil {
+			t.of = map[string]*txGroup{}
+		}
+		g = &txGroup{most: 1}
+		t.of[name] = g
+	}
+	g.users++
+	return g
+}
+
+func (t *txGroups) leave(name string, g *txGroup) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if g.users--; g.users == 0 {
+		delete(t.of, name)
+	}
 }
 
 // txGroup finds the transactions that can become one.
-type txGroup struct{ line[*participant] }
+type txGroup struct {
+	line[*participant]
+	most  int // transactions of many that are under way at once; 0 is maxLeaders
+	users int // guarded by the mu of txGroups
+}
 
 // participant is a transaction that may become part of another one.
 type participant struct {
-	ctx  context.Context
-	lane string
-	fn   Func
-	turn chan turn // what becomes of it, step by step
+	ctx   context.Context
+	lanes []string
+	fn    Func
+	turn  chan turn // what becomes of it, step by step
 
 	shared *sharedTx
 	tx     *Tx
@@ -65,8 +113,8 @@ const (
 	turnAlone             // it was part of another one of which nothing is left
 )
 
-func (t *txGroup) write(ctx context.Context, db *DB, lane string, fn Func) error {
-	m := &participant{ctx: ctx, lane: lane, fn: fn, turn: make(chan turn, 1)}
+func (t *txGroup) write(ctx context.Context, db *DB, fn Func, lanes ...string) error {
+	m := &participant{ctx: ctx, lanes: lanes, fn: fn, turn: make(chan turn, 1)}
 	next := t.await(ctx, m)
 	if next == turnJoin {
 		m.shared.attend(m) //nolint:contextcheck // it has its own
@@ -84,7 +132,7 @@ func (t *txGroup) write(ctx context.Context, db *DB, lane string, fn Func) error
 
 // await waits for the turn of a member.
 func (t *txGroup) await(ctx context.Context, m *participant) turn {
-	if t.enter(m, maxLeaders) {
+	if t.enter(m, cmp.Or(t.most, maxLeaders)) {
 		return turnLead
 	}
 	timer := time.NewTimer(patience)
@@ -128,12 +176,19 @@ func (t *txGroup) lead(db *DB, m *participant) error {
 
 // members takes along those that wait and whose lanes are others.
 func (t *txGroup) members(m *participant) []*participant {
-	lanes := map[string]bool{m.lane: true}
+	taken, together := map[string]bool{}, 1
+	take := func(w *participant) {
+		for _, lane := range w.lanes {
+			taken[lane] = true
+		}
+	}
+	take(m)
 	return append([]*participant{m}, t.gather(func(w *participant) bool {
-		if len(lanes) == maxTogether || lanes[w.lane] || w.ctx.Err() != nil {
+		if together == maxTogether || slices.ContainsFunc(w.lanes, func(lane string) bool { return taken[lane] }) || w.ctx.Err() != nil {
 			return false
 		}
-		lanes[w.lane] = true
+		take(w)
+		together++
 		return true
 	})...)
 }

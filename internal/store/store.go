@@ -27,9 +27,10 @@ type DB struct {
 	hot  *pgxpool.Pool // PostgreSQL, planned for the queue's hot path
 	dsn  string
 
-	txGroup txGroup       // PostgreSQL: the transactions that become one
-	plans   plans         // PostgreSQL: the plans that go together
-	maxTx   time.Duration // PostgreSQL: how long a transaction may take; zero is for ever
+	txGroup  txGroup       // PostgreSQL: the transactions that become one
+	txGroups txGroups      // PostgreSQL: those of which all change one row
+	plans    plans         // PostgreSQL: the plans that go together
+	maxTx    time.Duration // PostgreSQL: how long a transaction may take; zero is for ever
 
 	applied Migrated // what Open did to the schema
 

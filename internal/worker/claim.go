@@ -208,6 +208,8 @@ func chances(ends []store.Ended, now time.Time) (out []queue.Chance) {
 		}
 		freed = freed || e.Finished.Job.Lane != ""
 		switch v := e.Finished.Verdict; {
+		case e.Finished.Job.Key != "": // another may be in its place, which could not be had meanwhile
+			again = true
 		case v != store.Retry && v != store.Snooze:
 		case e.Finished.RunAt.After(now):
 			later = earlier(later, e.Finished.RunAt)

@@ -126,3 +126,31 @@ func TestExtendGivesTimeFromNow(t *testing.T) {
 		}
 	})
 }
+
+// A job that was replaced while it was in hand is had when its earlier form has ended, by
+// who waits for it; and meanwhile it takes nobody's place, in a lane or without one.
+func TestReplacedJobsOfWorkersWaitForTheirEarlierForm(t *testing.T) {
+	bothWith(t, deaf(), func(r *rig) {
+		r.declare("mail", func(d *Definition) { d.Lease, d.PerLane = time.Hour, 2 })
+		for _, lane := range []string{"", "l"} {
+			for _, mode := range []store.KeyMode{store.Replace, store.Keep} {
+				spec := store.JobSpec{Task: "mail", Lane: lane, Key: "digest", KeyMode: mode}
+				r.enqueue(spec)
+				first := r.claim("mail", 1)
+				again := r.enqueue(spec)
+				other := r.enqueue(store.JobSpec{Task: "mail", Lane: lane})
+				got := r.claim("mail", 1)
+				if len(first) != 1 || len(got) != 1 || got[0].ID != other[0].ID {
+					r.t.Fatalf("%q %v: beside %v there is %v", lane, mode, first, got)
+				}
+				waits := r.waiting(Request{Task: "mail", Limit: 1, Wait: patience})
+				r.end("mail", ending(first[0], store.Done))
+				next := <-waits
+				if len(next) != 1 || next[0].ID != again[0].ID {
+					r.t.Fatalf("%q %v: then %v", lane, mode, next)
+				}
+				r.end("mail", ending(next[0], store.Done), ending(got[0], store.Done))
+			}
+		}
+	})
+}

@@ -78,6 +78,14 @@ func (tx Tx) AskTopicSeqs(ctx context.Context, workflowID string, out map[string
 	}, `select name, seq from topics where workflow_id = $1`, workflowID)
 }
 
+// Write is db.Write for a transaction that publishes one event. On PostgreSQL, those that
+// publish to a topic at the same time become one transaction: the number of the topic's
+// last event is one row, for which each would wait as long as the one before it takes to be
+// committed. Two with the same message, or with something else of these in common, do not.
+func Write(ctx context.Context, db *store.DB, workflow, topic, messageID string, fn store.Func, also ...string) error {
+	return db.WriteTogether(ctx, workflow+"\x00"+topic, fn, append(also, "message "+messageID)...)
+}
+
 // Publish adds events to topics of a workflow. One whose message id is known
 // is not new: while it is pending its payload and causes are replaced, and
 // after that only a duplicate is counted; its status never changes (X-23). Of
@@ -149,8 +157,8 @@ func (tx Tx) publishTo(ctx context.Context, workflowID, createdBy, topic string,
 		p = p.plus(got)
 		batch.seq += int64(len(batch.list))
 	}
-	if !p.News() { // nobody is woken for what is known
-		if _, err := tx.Exec(ctx, `update topics set seq = seq - $3 where workflow_id = $1 and name = $2`, workflowID, topic, wanted); err != nil {
+	if !p.News() { // nobody is woken for what is known; another one of Write may have got later numbers
+		if _, err := tx.Exec(ctx, `update topics set seq = seq - $3 where workflow_id = $1 and name = $2 and seq = $4`, workflowID, topic, wanted, last); err != nil {
 			return p, err
 		}
 	}
