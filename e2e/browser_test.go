@@ -213,7 +213,7 @@ func (g *stage) heldSlots(b *tab) (path string) {
 	g.must("POST", "/api/v1/schedules", map[string]any{"name": "held", "run": map[string]any{"job": map[string]any{"task": "log", "payload": map[string]any{}}}, "interval": "1s", "timezone": "UTC"}, &made)
 	g.must("PUT", client.HaltPath, map[string]any{"note": "a look at the pages"}, nil)
 	b.open("/schedules/" + made.ID)
-	b.until("performance.now() > 2200") // two of its slots came due
+	b.until("performance.now() > 2200")         // two of its slots came due
 	g.call("DELETE", client.HaltPath, nil, nil) // which has nothing to say
 	g.must("POST", "/api/v1/schedules/"+made.ID+"/pause", nil, nil)
 	b.open("/schedules/" + made.ID)
