@@ -8,6 +8,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"github.com/pawlrun/pawl/client"
 )
 
 // A person with a browser, on one server: what is seen moves by itself, every
@@ -205,13 +207,28 @@ func keyboardOnly(t *testing.T, _ *stage, b *tab) {
 	b.sees("Resumed.")
 }
 
+// heldSlots makes a schedule whose slots were held up by a halt, and is the path of its page.
+func (g *stage) heldSlots(b *tab) (path string) {
+	var made client.Schedule
+	g.must("POST", "/api/v1/schedules", map[string]any{"name": "held", "run": map[string]any{"job": map[string]any{"task": "log", "payload": map[string]any{}}}, "interval": "1s", "timezone": "UTC"}, &made)
+	g.must("PUT", client.HaltPath, map[string]any{"note": "a look at the pages"}, nil)
+	b.open("/schedules/" + made.ID)
+	b.until("performance.now() > 2200")         // two of its slots came due
+	g.call("DELETE", client.HaltPath, nil, nil) // which has nothing to say
+	b.sees("missed: everything was halted")
+	g.must("POST", "/api/v1/schedules/"+made.ID+"/pause", nil, nil) // what is seen stays on the page
+	return "/schedules/" + made.ID
+}
+
 // narrowScreen: no page is wider than a phone.
 func narrowScreen(t *testing.T, g *stage, b *tab) {
 	g.happens("orders", "o-2", "Order of Grace", map[string]any{"item": strings.Repeat("pawl", 30), "quantity": 1})
+	held := g.heldSlots(b)
+	defer g.must("DELETE", "/api/v1"+held, nil, nil)
 	b.size(360, 740, 2)
 	defer b.size(1280, 860, 1)
 	for _, path := range []string{
-		"/", "/timeline", "/approvals", "/runs", "/jobs", "/jobs?task=log", "/grants", "/audit", "/tokens", "/workflows/orders", "/workflows/orders/outputs", "/workflows/orders/partitions", "/workflows/orders/runs",
+		held, "/", "/timeline", "/approvals", "/runs", "/jobs", "/jobs?task=log", "/grants", "/audit", "/tokens", "/workflows/orders", "/workflows/orders/outputs", "/workflows/orders/partitions", "/workflows/orders/runs",
 		"/workflows/orders/versions", "/workflows/orders/why", "/sources/prices", "/sources/prices/rows", "/sources/prices/rejects", "/sources/prices/runs", "/sources/prices/versions",
 		"/schedules/" + g.reports, "/schedules/" + g.reports + "/backfills", "/schedules/" + g.reports + "/why", "/schedules/" + g.reports + "/runs",
 	} {

@@ -27,6 +27,26 @@ func TestDescribeShowsACommandAsItWasWritten(t *testing.T) {
 	}
 }
 
+// A schedule that a daily cap holds back does not run next: that is what is said first.
+func TestDescribeSaysFirstThatADailyCapHoldsAScheduleBack(t *testing.T) {
+	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	s := client.Schedule{Name: "poems", Enabled: true, GraphID: "http:poet", NextRunAt: client.At(now.Add(time.Minute)), CappedUntil: client.At(now.Add(time.Hour)), Issue: "Paused until 01:00 UTC: the daily cap is reached."}
+	for _, over := range []bool{false, true} {
+		raw, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := describeSchedule(raw, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if held := strings.Contains(text, "Paused until 01:00 UTC"); held == over || strings.Contains(text, "It runs next") != over {
+			t.Errorf("the cap is over: %t\n%s", over, text)
+		}
+		s.CappedUntil, s.Issue = client.At(now.Add(-time.Second)), ""
+	}
+}
+
 // What is kept of an answer has its headers.
 func TestDescribeShowsTheHeadersOfAnAnswer(t *testing.T) {
 	d := newDescription(time.Now())

@@ -36,6 +36,8 @@ func describeSchedule(raw json.RawMessage, now time.Time) (string, error) {
 		d.say("%s Resume it with: pawl resume schedule %s", terms.PausedSentence(*s.Pause), s.Name)
 	case !s.Enabled:
 		d.say("It is disabled. Switch it on with: pawl resume schedule %s", s.Name)
+	case s.CappedUntil.After(now):
+		d.say("%s", s.Issue)
 	case s.NextRunAt.After(now):
 		d.say("It runs next %s.", relative(s.NextRunAt.Time, now))
 	case !s.NextRunAt.IsZero():
@@ -57,8 +59,8 @@ func describeSchedule(raw json.RawMessage, now time.Time) (string, error) {
 	d.instant("Created", s.CreatedAt.Time)
 	d.instant("Updated", s.UpdatedAt.Time)
 	d.line("Id", s.ID)
-	d.line("Missed", missedStory(s.Missed))
-	d.line("Attempts", retryStory(s))
+	d.line("Missed", terms.MissedWords(s.Missed))
+	d.line("Attempts", terms.RetryWords(s.Retry))
 	d.line("Keeps", terms.KeepWords(s.Keep))
 	d.line("Needs", terms.NeedsWords(s.Needs))
 	describeExpectations(d, s.Expectations)
@@ -85,36 +87,6 @@ func describeTiming(d *description, s client.Schedule) {
 	if s.MaxRuns > 0 {
 		d.line("Runs", fmt.Sprintf("%d of %d", s.Begun, s.MaxRuns))
 	}
-}
-
-// missedStory says what becomes of slots that nobody was there for.
-func missedStory(m *client.Missed) string {
-	if m == nil {
-		return ""
-	}
-	late := ""
-	if m.Within != "" {
-		late = " that is at most " + m.Within + " late"
-	}
-	switch m.Policy {
-	case "last":
-		return "last: the latest slot" + late + " runs later"
-	case "all":
-		return "all: every slot" + late + " runs later"
-	}
-	return m.Policy
-}
-
-// retryStory says how often a slot is tried.
-func retryStory(s client.Schedule) string {
-	if s.Retry == nil {
-		return ""
-	}
-	told := fmt.Sprintf("up to %d", s.Retry.Attempts)
-	if s.Retry.Within != "" {
-		told += " within " + s.Retry.Within
-	}
-	return told
 }
 
 // policyStory says what happens to a slot that comes due while another runs.

@@ -132,6 +132,24 @@ func PausedWords(p runstore.Pause) string { return "It is " + terms.PausedWords(
 // PausedSentence is PausedWords with what ends it.
 func PausedSentence(p runstore.Pause) string { return terms.PausedSentence(PauseOf(p)) }
 
+// PausedThen is why nothing ran while a lane was paused, until an instant; zero: it is
+// paused still.
+func PausedThen(p runstore.Pause, until time.Time) string {
+	text := "It was paused from " + pawl.FormatTime(p.At)
+	if until.IsZero() {
+		text = "It is paused since " + pawl.FormatTime(p.At)
+	} else {
+		text += " to " + pawl.FormatTime(until)
+	}
+	if p.By != "" {
+		text += " by " + p.By
+	}
+	if p.Note != "" {
+		text += ": " + strings.TrimSuffix(p.Note, ".")
+	}
+	return text + "."
+}
+
 // RefusePaused refuses what a person or a program wants to start of a lane that is paused.
 func RefusePaused(op string, of Ref, p runstore.Pause) error {
 	return Refuse(op, ReasonPaused, fmt.Sprintf("%s %q is %s", of.Kind, of.Name, terms.PausedWords(PauseOf(p))), "Resume it first: "+run.Command("resume", string(of.Kind), of.Name))

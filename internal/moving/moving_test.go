@@ -243,6 +243,77 @@ func TestSystemd(t *testing.T) {
 	}
 }
 
+func TestTimersKeepTheirZonesAndTellWhatIsDropped(t *testing.T) {
+	timer := "[Timer]\nOnCalendar=Mon 03:00 America/New_York\nOnCalendar=Tue 04:00 America/New_York\nOnCalendar=daily\nOnUnitActiveSec=1h\nWakeSystem=true\nAccuracySec=1s\n"
+	service := "[Service]\nType=forking\nExecStart=/bin/a\nNice=10\nSuccessExitStatus=1\nStandardOutput=append:/var/log/a.log\n"
+	r := Systemd([]Unit{{"a.timer", timer}, {"a.service", service}}, options())
+	docs := read(t, r)
+	if len(docs) != 1 || docs[0]["timezone"] != "America/New_York" || fmt.Sprint(docs[0]["cron"]) != "[0 3 * * 1 0 4 * * 2]" {
+		t.Errorf("%v", docs)
+	}
+	if lost := fmt.Sprint(r.Lost); len(r.Lost) != 2 || !strings.Contains(lost, "OnCalendar=daily") || !strings.Contains(lost, "OnUnitActiveSec=1h") {
+		t.Errorf("%s", lost)
+	}
+	notes := fmt.Sprint(r.Schedules[0].Notes)
+	for _, want := range []string{"WakeSystem=true", "Type=forking", "Nice=10", "SuccessExitStatus=1", "StandardOutput=append:"} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("%s is dropped without a word: %s", want, notes)
+		}
+	}
+	if strings.Contains(notes, "AccuracySec") {
+		t.Errorf("%s", notes)
+	}
+}
+
+func TestContainersKeepWhatTheyNeedAndTellWhatIsDropped(t *testing.T) {
+	manifest := `kind: CronJob
+metadata: {name: a}
+spec:
+  schedule: "0 3 * * *"
+  timeZone: UTC
+  failedJobsHistoryLimit: 1
+  jobTemplate:
+    spec:
+      backoffLimit: 0
+      parallelism: 3
+      template:
+        spec:
+          restartPolicy: Never
+          securityContext: {}
+          hostNetwork: true
+          volumes: [{name: v}]
+          containers:
+          - image: x
+            workingDir: /w
+            resources: {limits: {memory: 1Gi}}
+            args: ["--mode=$(MODE)", "--token=$(TOKEN)", "$(date)"]
+            env: [{name: MODE, value: full}, {name: TOKEN, valueFrom: {secretKeyRef: {name: s, key: k}}}]
+            envFrom: [{secretRef: {name: s}}]
+`
+	r := Kubernetes(manifest, options())
+	docs := read(t, r)
+	if len(docs) != 1 || len(r.Lost) != 0 {
+		t.Fatalf("%v, %v", docs, r.Lost)
+	}
+	if got := commandOf(docs[0]); !slices.Equal(got, []string{"docker", "run", "--rm", "-e", "MODE=full", "-e", "TOKEN", "-w", "/w", "x", "--mode=full", "--token=$(TOKEN)", "$(date)"}) {
+		t.Errorf("%q", got)
+	}
+	if env := fmt.Sprint(docs[0]["run"].(map[string]any)["env"]); env != "map[TOKEN:${TOKEN}]" {
+		t.Errorf("the command has the environment %s", env)
+	}
+	notes := fmt.Sprint(r.Schedules[0].Notes)
+	for _, want := range []string{"parallelism of its job", "hostNetwork of its pod", "volumes of its pod", "resources of its container", "envFrom of its container", "$(TOKEN)"} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("%s is dropped without a word: %s", want, notes)
+		}
+	}
+	for _, unwanted := range []string{"securityContext", "restartPolicy", "HistoryLimit", "$(date)"} {
+		if strings.Contains(notes, unwanted) {
+			t.Errorf("%s: %s", unwanted, notes)
+		}
+	}
+}
+
 func TestKubernetes(t *testing.T) {
 	manifest := `apiVersion: batch/v1
 kind: CronJob

@@ -2,6 +2,7 @@ package moving
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -95,18 +96,11 @@ func readTimer(r *Result, from string, timer sections, services map[string]secti
 			r.lose(from, setting+"="+value, "it counts from a start, which is no time of a clock; write an interval")
 		}
 	}
-	for _, text := range timer["Timer"]["OnCalendar"] {
-		expression, zone, err := calendarToCron(text)
-		if err != nil {
-			r.lose(from, "OnCalendar="+text, err.Error())
-			continue
-		}
-		s.Cron = append(s.Cron, expression)
-		if zone != "" {
-			s.Timezone = zone
-		}
-	}
-	if every := timer.last("Timer", "OnUnitActiveSec"); every != "" && len(s.Cron) == 0 {
+	readCalendars(r, &s, timer["Timer"]["OnCalendar"])
+	every := timer.last("Timer", "OnUnitActiveSec")
+	if every != "" && len(s.Cron) > 0 {
+		r.lose(from, "OnUnitActiveSec="+every, "a schedule has cron or interval, not both; write another one")
+	} else if every != "" {
 		d, err := span(every)
 		if err != nil {
 			r.lose(from, "OnUnitActiveSec="+every, err.Error())
@@ -139,7 +133,42 @@ func readTimer(r *Result, from string, timer sections, services map[string]secti
 		r.lose(from, unit, why)
 		return
 	}
+	s.Notes = append(s.Notes, dropped(timer["Timer"], "OnCalendar", "OnUnitActiveSec", "Unit", "RandomizedDelaySec", "FixedRandomDelay", "Persistent", "AccuracySec", "OnBootSec", "OnStartupSec", "OnActiveSec", "OnUnitInactiveSec")...)
 	r.add(s, o.Now)
+}
+
+// readCalendars takes the times of a timer. A schedule has one zone: that of the first.
+func readCalendars(r *Result, s *Schedule, texts []string) {
+	local := s.Timezone
+	for _, text := range texts {
+		expression, zone, err := calendarToCron(text)
+		if zone == "" {
+			zone = local
+		}
+		switch {
+		case err != nil:
+			r.lose(s.From, "OnCalendar="+text, err.Error())
+			continue
+		case len(s.Cron) == 0:
+			s.Timezone = zone
+		case zone != s.Timezone:
+			r.lose(s.From, "OnCalendar="+text, fmt.Sprintf("its time zone is %s, and that of the times before it %s; write a schedule of its own", zone, s.Timezone))
+			continue
+		}
+		s.Cron = append(s.Cron, expression)
+	}
+}
+
+// dropped are notes about the settings of a section that nothing was made of.
+func dropped(section map[string][]string, taken ...string) (notes []string) {
+	for _, setting := range slices.Sorted(maps.Keys(section)) {
+		for _, value := range section[setting] {
+			if !slices.Contains(taken, setting) {
+				notes = append(notes, fmt.Sprintf("%s=%s is not carried over", printable(setting), printable(clip(value, 100))))
+			}
+		}
+	}
+	return notes
 }
 
 // readService takes what a service runs. It returns why that cannot be carried
@@ -180,15 +209,20 @@ func readService(s *Schedule, service sections) string {
 			break
 		}
 	}
-	for _, setting := range []string{"User", "Group", "EnvironmentFile", "ExecStartPre", "ExecStartPost", "ExecCondition", "LoadCredential", "DynamicUser"} {
-		if value := service.last("Service", setting); value != "" {
-			s.Notes = append(s.Notes, fmt.Sprintf("%s=%s is not carried over", setting, printable(value)))
-		}
-	}
+	s.Notes = append(s.Notes, dropped(withoutDefaults(service["Service"]), "ExecStart", "WorkingDirectory", "Environment", "RuntimeMaxSec", "TimeoutStartSec")...)
 	if start[0][0] == '-' {
 		s.Notes = append(s.Notes, "systemd takes every exit code for a success (ExecStart=-...); Pawl does not")
 	}
 	return ""
+}
+
+// withoutDefaults leaves out the types of a service whose command ends when its work does.
+func withoutDefaults(service map[string][]string) map[string][]string {
+	out := maps.Clone(service)
+	if kind := service["Type"]; len(kind) > 0 && slices.Contains([]string{"oneshot", "simple", "exec"}, kind[len(kind)-1]) {
+		delete(out, "Type")
+	}
+	return out
 }
 
 // span reads a length of time of systemd: 90, 5min, 1h 30min.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
@@ -183,7 +184,7 @@ func (s *Service) Resolve(ctx context.Context, tx *store.Tx, r runstore.Run, out
 // doubt is what a slot of which nobody knows whether it ran asks people.
 func doubt(sch schedulestore.Schedule, slot schedulestore.Slot) string {
 	at := pawl.FormatTime(slot.ScheduledFor)
-	return fmt.Sprintf("%s (the slot of %s) Run it again with: %s. Leave it with: %s.", sentence(slot.ErrorMessage), at,
+	return fmt.Sprintf("%s (the slot of %s). Run it again with: %s. Leave it with: %s.", strings.TrimSuffix(sentence(slot.ErrorMessage), "."), at,
 		run.Command("retry", "slot", sch.Name, at), run.Command("skip", "slot", sch.Name, at))
 }
 

@@ -417,6 +417,9 @@ func TestABackfillCanIncludeWhatFailed(t *testing.T) {
 		if got := fmt.Sprint(plan.words()); len(plan.Slots) != 2 || plan.Skipped != 2 || plan.Slots[0].Was != "error" {
 			t.Fatalf("%s, %d left out", got, plan.Skipped)
 		}
+		if len(plan.Uncovered) != 0 {
+			t.Errorf("a command would be passed over for its grant: %+v", plan.Uncovered)
+		}
 		if b.Estimate == nil || *b.Estimate != 0 { // also if nothing of it ran yet
 			t.Errorf("a command costs %v", b.Estimate)
 		}

@@ -7,6 +7,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/execution/contract"
+	"github.com/pawlrun/pawl/internal/execution/work"
 	"github.com/pawlrun/pawl/internal/grant"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/schedulestore"
@@ -41,6 +42,9 @@ func (s *Service) findUncovered(ctx context.Context, tx *store.Tx, sch schedules
 	var graphs []string // in the order of the plan
 	slots := map[string]int{}
 	for _, slot := range plan.Slots {
+		if work.Is(slot.GraphID) {
+			continue // commands, URLs and jobs need no grant
+		}
 		if slots[slot.GraphID]++; slots[slot.GraphID] == 1 {
 			graphs = append(graphs, slot.GraphID)
 		}

@@ -111,7 +111,7 @@ func TestDisableAndEnable(t *testing.T) {
 		}
 		k.update(sch, client.SchedulePatch{Enabled: &on})
 		k.pass(time.Minute)
-		k.wantStory(sch, "00:01 success", "00:02 success", "00:03 skipped superseded", "00:06 success", "00:07 pending")
+		k.wantStory(sch, "00:01 success", "00:02 success", "00:03 skipped skipped_disabled", "00:04 skipped skipped_disabled", "00:05 skipped skipped_disabled", "00:06 success", "00:07 pending")
 		k.change(`update schedules set enabled = 0`) // whoever did that: the slot finds out (X-50)
 		k.change(`update lanes set state = 'Stopped'`)
 		k.pass(2 * time.Minute)
@@ -135,7 +135,7 @@ func TestDeleteKeepsTheSlots(t *testing.T) {
 		})
 		k.restart(time.Second)
 		k.pass(3 * time.Minute)
-		k.wantStory(sch, "00:01 success", "00:02 skipped superseded")
+		k.wantStory(sch, "00:01 success", "00:02 skipped skipped_disabled")
 		k.read(func(ctx context.Context, tx *store.Tx) error {
 			g, err := grant.Service{}.Get(ctx, tx, k.owner, sch.GrantID)
 			if err != nil || g.RevokedAt.IsZero() || !revoked {

@@ -131,15 +131,14 @@ func into(f following) time.Time {
 }
 
 func passedWords(f following) string {
-	switch f.disposition {
-	case run.DispositionHalted:
+	if f.words != "" {
 		return f.words
+	}
+	switch f.disposition {
 	case run.DispositionSkippedMissed:
 		return "No worker was running at this time."
 	case run.DispositionSkippedOverlap:
 		return "The previous run was still active."
-	case run.DispositionSuperseded:
-		return "The schedule was changed before it could run."
 	default:
 		return "The slot of " + pawl.FormatTime(f.next) + " covers it."
 	}

@@ -368,9 +368,6 @@ func (l *life) checkEnd() {
 		if i+1 < len(l.stretches) {
 			to = l.stretches[i+1].from
 		}
-		if !s.enabled {
-			continue
-		}
 		schedule, err := when.Parse(when.KindCron, s.cron, "UTC")
 		if err != nil {
 			l.t.Fatal(err)

@@ -278,6 +278,9 @@ func (s *Service) update(ctx context.Context, tx *store.Tx, ownerID, id string, 
 // put stores a schedule that is held, and plans it anew if it changed.
 func (s *Service) put(ctx context.Context, tx *store.Tx, was, next schedulestore.Schedule, changed bool, by string) (schedulestore.Schedule, error) {
 	id := was.ID
+	if err := s.passDisabled(ctx, tx, was); err != nil {
+		return schedulestore.Schedule{}, err
+	}
 	now, err := schedulestore.In(tx).UpdateSchedule(ctx, next, changed, by)
 	if err != nil {
 		return schedulestore.Schedule{}, err
@@ -292,7 +295,11 @@ func (s *Service) put(ctx context.Context, tx *store.Tx, was, next schedulestore
 		if err := s.exclude(ctx, tx, now); err != nil {
 			return schedulestore.Schedule{}, err
 		}
-		if err := s.supersede(ctx, tx, was, "The schedule was changed."); err != nil {
+		as, why := run.DispositionSuperseded, "The schedule was changed."
+		if was.Enabled && !now.Enabled {
+			as, why = run.DispositionSkippedDisabled, "The schedule was disabled."
+		}
+		if err := s.supersede(ctx, tx, was, as, why); err != nil {
 			return schedulestore.Schedule{}, err
 		}
 		if err := s.chain(ctx, tx, now, tx.Now, false); err != nil {
@@ -386,7 +393,7 @@ func (s *Service) regrant(ctx context.Context, tx *store.Tx, was, next schedules
 
 // supersede ends what waits of a schedule as it was: the slots that have not
 // begun, and the instants that came due while one ran.
-func (s *Service) supersede(ctx context.Context, tx *store.Tx, was schedulestore.Schedule, why string) error {
+func (s *Service) supersede(ctx context.Context, tx *store.Tx, was schedulestore.Schedule, as run.Disposition, why string) error {
 	open, err := schedulestore.In(tx).OpenSlots(ctx, was.ID, 1000)
 	if err != nil {
 		return err
@@ -395,7 +402,7 @@ func (s *Service) supersede(ctx context.Context, tx *store.Tx, was schedulestore
 		if run.SlotStatus(slot.Status) != run.SlotPending || slot.Trigger != triggerSchedule {
 			continue
 		}
-		if _, err := schedulestore.In(tx).CloseSlot(ctx, slot.ID, skipped(run.DispositionSuperseded, "", why)); err != nil {
+		if _, err := schedulestore.In(tx).CloseSlot(ctx, slot.ID, skipped(as, "", why)); err != nil {
 			return err
 		}
 	}
@@ -414,7 +421,7 @@ func (s *Service) supersede(ctx context.Context, tx *store.Tx, was schedulestore
 	if err != nil {
 		return err
 	}
-	return s.passOver(ctx, tx, was, following{passed: due, disposition: run.DispositionSuperseded})
+	return s.passOver(ctx, tx, was, following{passed: due, disposition: as, words: why})
 }
 
 // Delete takes a schedule out of use, in the caller's transaction: nothing of it
@@ -428,7 +435,7 @@ func (s *Service) Delete(ctx context.Context, tx *store.Tx, ownerID, id, by stri
 	if err != nil {
 		return false, err
 	}
-	if err := s.supersede(ctx, tx, sch, "The schedule was deleted."); err != nil {
+	if err := s.supersede(ctx, tx, sch, run.DispositionSkippedDisabled, "The schedule was deleted."); err != nil {
 		return false, err
 	}
 	if err := schedulestore.In(tx).DeleteSchedule(ctx, id); err != nil {

@@ -164,7 +164,7 @@ func TestDeleteCancelsElsewhere(t *testing.T) {
 }
 
 // an edit also closes the instants that came due while a slot ran: they
-// were those of the schedule as it was. Of one that was off there are none.
+// were those of the schedule as it was. Those of one that was off say so.
 func TestAnEditSupersedesWhatCameDueDuringARun(t *testing.T) {
 	inTime(t, func(t *testing.T, k *kit) {
 		k.graph.takes = 3*time.Minute + 30*time.Second
@@ -176,7 +176,7 @@ func TestAnEditSupersedesWhatCameDueDuringARun(t *testing.T) {
 		k.update(sch, client.SchedulePatch{Enabled: &off})
 		k.nobody(2 * time.Hour)
 		k.update(sch, client.SchedulePatch{Enabled: &on})
-		k.wantStory(sch, "00:01 success", "00:02 skipped superseded", "00:03 skipped superseded", "00:04 skipped superseded", "01:00 skipped superseded", "03:00 pending")
+		k.wantStory(sch, "00:01 success", "00:02 skipped superseded", "00:03 skipped superseded", "00:04 skipped superseded", "01:00 skipped skipped_disabled", "02:00 skipped skipped_disabled", "03:00 pending")
 	})
 }
 
@@ -188,7 +188,7 @@ func TestARequestedRunOutlivesDisabling(t *testing.T) {
 		k.runNow(sch)
 		k.update(sch, client.SchedulePatch{Enabled: &off})
 		k.pass(2 * time.Minute)
-		k.wantStory(sch, "00:00 success", "00:01 skipped superseded")
+		k.wantStory(sch, "00:00 success", "00:01 skipped skipped_disabled")
 	})
 }
 

@@ -64,6 +64,32 @@ func (s *Service) notePause(ctx context.Context, tx *store.Tx, was, now schedule
 	return err
 }
 
+// passDisabled records the instants that came due since a schedule is off and that have
+// no row yet. Whatever changes a schedule that is off does this first, because its times
+// and the instant since when it is as it is change with it.
+func (s *Service) passDisabled(ctx context.Context, tx *store.Tx, was schedulestore.Schedule) error {
+	if was.Enabled || !was.DeletedAt.IsZero() {
+		return nil
+	}
+	known, err := runstore.In(tx).GetLane(ctx, pawl.KindSchedule, was.ID)
+	if err != nil {
+		return err
+	}
+	times, err := s.timesOf(ctx, tx, was)
+	if err != nil {
+		return err
+	}
+	due, _, err := s.dueSince(ctx, tx, was.ID, times, was.UpdatedAt, tx.Now, nil)
+	if err != nil {
+		return err
+	}
+	words := "The schedule was disabled."
+	if !known.Pause.At.IsZero() {
+		words = lane.PausedThen(known.Pause, tx.Now)
+	}
+	return s.passOver(ctx, tx, was, following{passed: due, disposition: run.DispositionSkippedDisabled, words: words})
+}
+
 // proceed lets a schedule continue whose time has come: its cap's, its pause's, or both.
 // It tells when to look again.
 func (s *Service) proceed(ctx context.Context, id string) (again time.Time, err error) {

@@ -65,12 +65,21 @@ func TestAPauseEndsByItself(t *testing.T) {
 		if d, err = k.s.Describe(t.Context(), k.owner, resumed.ID); err != nil || d.Sentence != "It is paused, by ada since 2000-01-01T00:01:30.000Z; resume it to continue." {
 			t.Errorf("the other one: %s (%v)", d.Sentence, err)
 		}
-		k.pass(3 * time.Minute)
+		k.pass(2 * time.Minute)
+		if why := k.whyOf(paused, at(3)).Around.Text; !strings.Contains(why, "It is paused since 2000-01-01T00:01:30.000Z by ada") {
+			t.Errorf("while it is paused: %s", why)
+		}
+		k.pass(time.Minute)
 		on := true
 		k.update(resumed, client.SchedulePatch{Enabled: &on})
 		k.pass(2 * time.Minute)
 		for _, sch := range []schedulestore.Schedule{paused, resumed} {
-			k.wantStory(sch, "00:01 success", "00:02 skipped superseded", "00:05 success", "00:06 success", "00:07 pending")
+			const off = "skipped skipped_disabled"
+			k.wantStory(sch, "00:01 success", "00:02 "+off, "00:03 "+off, "00:04 "+off, "00:05 success", "00:06 success", "00:07 pending")
+			why := k.whyOf(sch, at(3)).Around.Text
+			if !strings.Contains(why, "The slot of 2000-01-01T00:03:00.000Z was skipped (skipped_disabled): It was paused from 2000-01-01T00:01:30.000Z to 2000-01-01T00:04:30.000Z by ada") {
+				t.Errorf("%s at 00:03: %s", sch.Name, why)
+			}
 			if d, err := k.s.Describe(t.Context(), k.owner, sch.ID); err != nil || d.State != "Idle" || k.pauseOf(sch) != (runstore.Pause{}) {
 				t.Errorf("%s is %q afterwards: %s (%v)", sch.Name, d.State, d.Sentence, err)
 			}

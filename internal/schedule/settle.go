@@ -181,7 +181,7 @@ func (a *attempt) switchOff(ctx context.Context, tx *store.Tx, sch schedulestore
 	if err := a.pauseBackfill(ctx, tx); err != nil || !sch.DeletedAt.IsZero() {
 		return err
 	}
-	if err := a.supersede(ctx, tx, sch, "The schedule was disabled: "+why); err != nil {
+	if err := a.supersede(ctx, tx, sch, run.DispositionSkippedDisabled, "The schedule was disabled: "+why); err != nil {
 		return err
 	}
 	return schedulestore.In(tx).SwitchOffSchedule(ctx, sch.ID, why)

@@ -297,6 +297,9 @@ func (s *Service) replan(ctx context.Context, tx *store.Tx, was schedulestore.Sc
 // rewrite puts a changed schedule in force: what waits of the old one is closed,
 // and the next slot is that of the new one.
 func (s *Service) rewrite(ctx context.Context, tx *store.Tx, was, next schedulestore.Schedule, why, by string) error {
+	if err := s.passDisabled(ctx, tx, was); err != nil {
+		return err
+	}
 	now, err := schedulestore.In(tx).UpdateSchedule(ctx, next, true, by)
 	if err != nil {
 		return err
@@ -304,7 +307,7 @@ func (s *Service) rewrite(ctx context.Context, tx *store.Tx, was, next schedules
 	if err := s.exclude(ctx, tx, now); err != nil {
 		return err
 	}
-	if err := s.supersede(ctx, tx, was, why); err != nil {
+	if err := s.supersede(ctx, tx, was, run.DispositionSuperseded, why); err != nil {
 		return err
 	}
 	if err := s.chain(ctx, tx, now, tx.Now, false); err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/store/schedulestore"
@@ -37,6 +38,22 @@ func TestSchedulePageShowsSlotsAndClockChanges(t *testing.T) {
 		b.get("/schedules/"+id).want(http.StatusOK).has("Enabled.", "Run now")
 		b.post("/schedules/"+id+"/pause", "back", "/schedules/"+id, "until", "2h").want(http.StatusSeeOther)
 		b.get("/schedules/"+id).want(http.StatusOK).has("The schedule is paused until <time", "none before that will run").hasNot("none of these will run")
+	})
+}
+
+// The page has what the definition says about slots that fail or are missed, and says once
+// what holds for all that is expected.
+func TestSchedulePageHasTheRulesOfItsSlots(t *testing.T) {
+	both(t, func(r *rig) {
+		var made client.Schedule
+		r.ask("POST", "/api/v1/schedules", map[string]any{
+			"name": "rules", "run": map[string]any{"url": "http://127.0.0.1:1/"}, "cron": "0 3 * * *", "timezone": "UTC",
+			"missed": map[string]any{"policy": "last", "within": "12h"}, "retry": map[string]any{"attempts": 5, "within": "2h"}, "expect": map[string]any{"freshWithin": "26h", "onTime": 99.5},
+		}, &made)
+		p := r.signedIn(r.admin).get("/schedules/"+made.ID).want(http.StatusOK).has("the latest slot that is at most 12h late runs later", "up to 5 within 2h")
+		if n := strings.Count(p.body, "It has not been judged yet"); n != 1 {
+			t.Errorf("it is said %d times that nothing is judged yet", n)
+		}
 	})
 }
 
