@@ -83,7 +83,7 @@ func TestCancelledCallIsInterrupted(t *testing.T) {
 // and is replaced.
 func TestDeafServerIsReplaced(t *testing.T) {
 	r := newRig(t)
-	c := r.open(r.program("deaf", "timeout: 3s")) // which starting it is a part of
+	c := r.open(r.program("deaf", "timeout: 3s"))                       // which starting it is a part of
 	arguments := fmt.Sprintf(`{"text":%q}`, strings.Repeat("x", 1<<20)) // more than a pipe holds
 	began := time.Now()
 	_, fault := call(t.Context(), c, "note", arguments)
