@@ -262,6 +262,10 @@ func (l *line) noted(p *party, found claimed, err error) {
 		l.known = false
 		return
 	}
+	if found.halted { // what has come due is there when the halt is lifted, which is told
+		l.next, l.known = l.soon, false
+		return
+	}
 	l.blocked, l.news = found.blocked, l.news || found.more
 	if found.asked {
 		l.next, l.known = found.next, true
