@@ -88,6 +88,9 @@
 // of, because it died or took a bucket for its own that another one had, is found
 // by its owner: a node that joins, or finds a bucket lost, makes the others look.
 //
+// Whoever may log in to the database can send a hint. So a hint makes a node look and
+// nothing more: a job that is said to be cancelled stops only if its row is gone.
+//
 // Every round trip of a loop has a deadline (4 s, longer after each that ran
 // out), LISTEN asks for a sign of life after as long a silence, and a deadline
 // that runs out drops all idle connections: one that died without a word is

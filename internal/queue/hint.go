@@ -276,6 +276,8 @@ func (q *Queue) hear(message string) {
 			q.cfg.Served(strings.TrimSuffix(task, "\n"), Chance{})
 		}
 	}
+	var cancelled []int64
+	defer func() { q.rumours.add(cancelled...) }()
 	q.board.mu.Lock()
 	defer q.board.mu.Unlock()
 	for line := range strings.Lines(message) {
@@ -287,8 +289,8 @@ func (q *Queue) hear(message string) {
 				q.board.announce(bucket, priority, time.UnixMilli(n), now)
 			}
 		case strings.HasPrefix(line, "c "):
-			if _, err := fmt.Sscanf(line, "c %d", &n); err == nil {
-				q.board.revoke(n)
+			if _, err := fmt.Sscanf(line, "c %d", &n); err == nil && q.board.entries[n] != nil {
+				cancelled = append(cancelled, n)
 			}
 		case strings.HasPrefix(line, "l "):
 			if _, err := fmt.Sscanf(line, "l %d", &bucket); err == nil {

@@ -83,7 +83,8 @@ type Queue struct {
 	enq   *enqueuer
 	hints *hints
 	// keeper looks at the door for applications while they come often
-	keeper *doorkeeper
+	keeper  *doorkeeper
+	rumours *rumours
 
 	node     atomic.Pointer[store.Node] // who this process is; see rename
 	link     atomic.Pointer[store.Link]
@@ -149,6 +150,7 @@ func New(cfg Config) (*Queue, error) {
 	q.enq = newEnqueuer(q)
 	q.hints = newHints(q)
 	q.keeper = newDoorkeeper(q)
+	q.rumours = newRumours()
 	q.board.lost = q.hints.lost
 	if cfg.Metrics != nil {
 		cfg.Metrics.attach(q)
@@ -193,6 +195,7 @@ func (q *Queue) Run(ctx context.Context) error {
 		q.claim(leasing)
 		if leasing.Err() == nil {
 			wg.Go(func() { q.listen(loops) })
+			wg.Go(func() { q.checkRumours(loops) })
 		}
 		if q.db.HasDoor() {
 			wg.Go(func() { defer close(kept); q.keeper.run(leasing) })
