@@ -105,31 +105,3 @@ func (l *Ledger) RecoverLane(ctx context.Context, db *store.DB, owner store.Fenc
 	}
 	return o, nil
 }
-
-// Recover crashes up to limit active runs of the owner's bucket whose owner is
-// gone, each in a transaction of its own; more says that there may be others.
-// It may be called at any time, also beside lanes that are at work.
-func (l *Ledger) Recover(ctx context.Context, db *store.DB, owner store.Fence, limit int) (done []Outcome, more bool, err error) {
-	var orphans []runstore.Run
-	err = db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		orphans, err = runstore.In(tx).OrphanRuns(ctx, owner, limit)
-		return err
-	})
-	if err != nil {
-		return nil, false, fmt.Errorf("recover bucket %d: %w", owner.Bucket, err)
-	}
-	for _, r := range orphans {
-		var o Outcome
-		err := db.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-			o, err = l.Crash(ctx, tx, owner, r)
-			return err
-		})
-		switch {
-		case err == nil:
-			done = append(done, o)
-		case !errors.Is(err, pawl.ErrConflict): // a conflict: somebody else was faster
-			return done, true, fmt.Errorf("recover run %s: %w", r.ID, err)
-		}
-	}
-	return done, len(orphans) == limit, nil
-}

@@ -194,9 +194,6 @@ func TestRecoveryIsIdempotent(t *testing.T) {
 		if _, err := k.l.RecoverLane(t.Context(), k.db, k.owner, s.Kind, s.Lane); err != nil {
 			t.Fatal(err)
 		}
-		if done, more, err := k.l.Recover(t.Context(), k.db, k.owner, 10); err != nil || more || len(done) != 0 {
-			t.Errorf("%v %v %v", done, more, err)
-		}
 		if k.dump() != once {
 			t.Error("the second recovery changed something")
 		}
@@ -208,37 +205,6 @@ func TestRecoveryIsIdempotent(t *testing.T) {
 		must(k, func(ctx context.Context, tx *store.Tx) (runstore.Run, error) { return k.l.Start(ctx, tx, chain[0]) })
 		if o, err := k.l.RecoverLane(t.Context(), k.db, k.owner, s.Kind, s.Lane); err != nil || o.Run.ID != chain[0].ID || o.Successor.ID == "" {
 			t.Errorf("%+v, %v", o, err)
-		}
-	})
-}
-
-// a bucket is recovered in bounded batches, and only what the old
-// owners left.
-func TestBucketIsRecoveredInBatches(t *testing.T) {
-	both(t, func(t *testing.T, k *kit) {
-		left := map[string]bool{}
-		for i := range 7 {
-			left[k.begin(specOf(handlerTypes()[i%4], fmt.Sprint("lane ", i))).ID] = true
-		}
-		k.takeOver("n2")
-		mine := k.begin(consumer("mine"))
-		for batch := 1; ; batch++ {
-			done, more, err := k.l.Recover(t.Context(), k.db, k.owner, 3)
-			if err != nil || len(done) > 3 {
-				t.Fatalf("%d, %v", len(done), err)
-			}
-			for _, o := range done {
-				if !left[o.Run.ID] || o.Run.Status != pawl.StatusCrashed || o.Successor.RetryOf != o.Run.ID {
-					t.Errorf("%+v", o)
-				}
-				delete(left, o.Run.ID)
-			}
-			if !more {
-				if batch != 3 || len(left) != 0 || k.get(mine.ID).Status != pawl.StatusActive {
-					t.Errorf("%d batches, %d left", batch, len(left))
-				}
-				return
-			}
 		}
 	})
 }

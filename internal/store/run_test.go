@@ -294,35 +294,6 @@ func TestChainIsFoundFromAnyAttempt(t *testing.T) {
 	})
 }
 
-func TestOrphansAreActiveRunsOfAnotherFence(t *testing.T) {
-	store.BothForTest(t, func(t *testing.T, db *store.DB) {
-		me := store.Fence{Bucket: 3, Node: "n2", Epoch: 8}
-		add := func(f store.Fence, s pawl.Status) string {
-			r := run0(store.NewID())
-			r.Owner, r.Status = f, s
-			return insertRun(t, db, r).ID
-		}
-		want := []string{add(store.Fence{3, "n1", 7}, pawl.StatusActive), add(store.Fence{3, "n2", 6}, pawl.StatusActive), add(store.Fence{3, "n1", 5}, pawl.StatusActive)}
-		add(me, pawl.StatusActive)
-		add(store.Fence{4, "n1", 7}, pawl.StatusActive)
-		add(store.Fence{3, "n1", 7}, pawl.StatusCrashed)
-		for limit := 1; limit <= 4; limit++ {
-			var got []string
-			store.MustWriteForTest(t, db, func(ctx context.Context, tx *store.Tx) error {
-				orphans, err := runstore.In(tx).OrphanRuns(ctx, me, limit)
-				got = nil
-				for _, r := range orphans {
-					got = append(got, r.ID)
-				}
-				return err
-			})
-			if diff := cmp.Diff(want[:min(limit, 3)], got); diff != "" {
-				t.Errorf("limit %d (-want +got):\n%s", limit, diff)
-			}
-		}
-	})
-}
-
 // a lane has one retry state, which survives being asked for.
 func TestLaneHasOneRetryState(t *testing.T) {
 	store.BothForTest(t, func(t *testing.T, db *store.DB) {

@@ -58,13 +58,6 @@ func (tx Tx) Successor(ctx context.Context, id string) (Run, error) {
 	return r, noRun(err, "successor of run "+id)
 }
 
-// OrphanRuns reads up to limit active runs of the fence's bucket that were
-// made active under another fence: their owner is gone.
-func (tx Tx) OrphanRuns(ctx context.Context, f store.Fence, limit int) ([]Run, error) {
-	return scanRuns(tx.Query(ctx, `select `+runColumns+` from runs
-		where status = 'active' and bucket = $1 and epoch <> $2 order by id limit $3`, f.Bucket, f.Epoch, limit))
-}
-
 // maxChain bounds how many attempts before and how many after a run RunChain
 // reads.
 const maxChain = 500
