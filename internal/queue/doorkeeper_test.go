@@ -149,14 +149,22 @@ func TestNodeLooksByItselfWhileApplicationsComeOften(t *testing.T) {
 		t.Error("nobody was woken before there was a promise")
 	}
 	eventually(t, "nobody answers for the door", func() bool { node, _ := r.row(); return node == "" })
+	eventually(t, "what was heard meanwhile is over", q.keeper.rests)
 	r.add(n) // wakes again
 	r.numbers(rec, 1)
 	if r.wakeUps() == 0 {
 		t.Error("nobody was woken after the promise")
 	}
-	if c := q.keeper; len(c.busy) > 0 {
+	if len(q.keeper.busy) > 0 {
 		t.Error("one wake-up made it look")
 	}
+}
+
+// rests reports whether the next wake-up is counted as the first.
+func (k *doorkeeper) rests() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.busy) == 0 && time.Since(k.since) > k.limit.span
 }
 
 func TestNodeFindsWhatWasAddedUnderAPromise(t *testing.T) {

@@ -44,8 +44,7 @@ type habit struct {
 	handler string // guarded by mu, as are the others
 	topic   string
 	limit   int
-	bytes   int    // of an event
-	tells   string // the handler that published, or asked to be woken, when it ran last
+	bytes   int // of an event
 }
 
 // foreseen is what a peek will see: the first of these events.
@@ -82,22 +81,45 @@ func (x *execution) askAhead(ctx context.Context, tx *store.Tx, n *news) error {
 		return nil
 	}
 	c, _ := x.config.Consumer(x.run.Handler)
-	if topic, limit, width := x.habit.of(x.run.Handler); limit > 0 && limit <= maxAheadLimit && len(c.Subscribe) == 1 && c.Subscribe[0] == topic {
-		got := func(events []eventstore.Event, err error) {
+	if topic, limit, width := x.memory.habit.of(x.run.Handler); limit > 0 && len(c.Subscribe) == 1 && c.Subscribe[0] == topic {
+		return x.askPeek(ctx, tx, x.view, x.run.Handler, topic, width, func(events []eventstore.Event, err error) {
 			n.more = len(events) > 0 || errors.Is(err, eventstore.ErrEventsTooLarge)
 			if err == nil {
 				n.foreseen = &foreseen{x.run.Handler, topic, limit, events, n.at}
 			}
-		}
-		if part, parted := x.takesFrom(); parted {
-			return eventstore.In(tx).AskPeekPart(ctx, x.id, topic, part, width, maxAheadBytes, got)
-		}
-		return eventstore.In(tx).AskPeek(ctx, x.id, topic, width, maxAheadBytes, got)
+		})
 	}
-	if part, parted := x.takesFrom(); parted {
+	if part, parted := x.takesFrom(x.view, x.run.Handler); parted {
 		return eventstore.In(tx).AskPart(ctx, x.id, part, c.Subscribe, func(any bool) { n.more = any })
 	}
 	return eventstore.In(tx).AskPending(ctx, x.id, c.Subscribe, func(any bool) { n.more = any })
+}
+
+// askPeek asks for the events at which a handler is likely to look next.
+func (e *session) askPeek(ctx context.Context, tx *store.Tx, v *view, handler, topic string, width int, got func([]eventstore.Event, error)) error {
+	if part, parted := e.takesFrom(v, handler); parted {
+		return eventstore.In(tx).AskPeekPart(ctx, e.id, topic, part, width, maxAheadBytes, got)
+	}
+	return eventstore.In(tx).AskPeek(ctx, e.id, topic, width, maxAheadBytes, got)
+}
+
+// loadStart reads what a run begins with: what its handler keeps, and the events at
+// which its prepare is likely to look.
+func (e *session) loadStart(ctx context.Context, tx *store.Tx, v *view, handler string, at time.Time) error {
+	if topic, limit, width := e.memory.habit.of(handler); limit > 0 {
+		err := e.askPeek(ctx, tx, v, handler, topic, width, func(events []eventstore.Event, err error) {
+			if err == nil {
+				v.foreseen = &foreseen{handler, topic, limit, events, at}
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if _, known := e.states[handler]; known {
+		return tx.Flush(ctx)
+	}
+	return e.loadState(ctx, tx, handler)
 }
 
 // askSeqs asks for the numbers of the topics.
@@ -149,9 +171,9 @@ func (x *execution) asBefore() bool {
 // foresee finds out what the next step depends on while the run is not over, and
 // whether it must be asked for. It is nil if the run is likely to change it.
 func (x *execution) foresee() (n *news, ask bool) {
-	x.habit.mu.Lock()
-	defer x.habit.mu.Unlock()
-	if !x.looked || !x.asBefore() || x.habit.tells == x.run.Handler {
+	x.memory.habit.mu.Lock()
+	defer x.memory.habit.mu.Unlock()
+	if !x.looked || !x.asBefore() || x.tells == x.run.Handler {
 		return nil, false
 	}
 	if rest := x.rest(); rest != nil {
@@ -180,13 +202,13 @@ func (x *execution) rest() *foreseen {
 // so. It is not if the handler published: who gets that is looked up.
 func (x *execution) keepsNews(h *host) bool {
 	tells := h != nil && len(h.events)+len(h.inputs) > 0 || !x.asBefore()
-	x.habit.mu.Lock()
-	defer x.habit.mu.Unlock()
+	x.memory.habit.mu.Lock()
+	defer x.memory.habit.mu.Unlock()
 	switch {
 	case tells:
-		x.habit.tells = x.run.Handler
-	case x.habit.tells == x.run.Handler:
-		x.habit.tells = ""
+		x.tells = x.run.Handler
+	case x.tells == x.run.Handler:
+		x.tells = ""
 	}
 	n := x.news
 	return n != nil && !tells && n.revision == x.view.workflow.Revision && !n.requested
@@ -194,9 +216,9 @@ func (x *execution) keepsNews(h *host) bool {
 
 // seenAhead is what was read for a peek before it was made, once.
 func (x *execution) seenAhead(topic string, limit int) ([]eventstore.Event, bool) {
-	x.habit.mu.Lock()
-	defer x.habit.mu.Unlock()
-	x.habit.handler, x.habit.topic, x.habit.limit = x.run.Handler, topic, limit
+	x.memory.habit.mu.Lock()
+	defer x.memory.habit.mu.Unlock()
+	x.memory.habit.handler, x.memory.habit.topic, x.memory.habit.limit = x.run.Handler, topic, limit
 	f := x.view.foreseen
 	x.view.foreseen, x.foreseen = nil, nil
 	if f == nil || f.handler != x.run.Handler || f.topic != topic || f.limit != limit {
@@ -217,11 +239,12 @@ func (h *habit) sawEvents(events []eventstore.Event) {
 }
 
 // of is at what a handler will look, and how many events are worth reading then:
-// those of some runs, if they are small.
+// those of some runs, if they are small. The limit is zero if nobody knows, or if it
+// looks at too many.
 func (h *habit) of(handler string) (topic string, limit, width int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.handler != handler {
+	if h.handler != handler || h.limit > maxAheadLimit {
 		return "", 0, 0
 	}
 	width = min(h.limit*maxAheadRuns, maxAheadLimit, maxAheadBytes/4/(h.bytes+1))

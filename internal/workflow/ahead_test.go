@@ -176,3 +176,32 @@ func TestPausingEndsARunThatIsNotWritten(t *testing.T) {
 		expect(t, "runs", len(k.story(w)), 0)
 	})
 }
+
+// a session reads with its look the events at which prepare looked last
+// time. What is published after the look is for the run that follows.
+func TestPrepareSeesWhatTheLookSaw(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		var saw [][]string
+		w := k.deploy("looks", "1", consuming(func(c *goCtx, _ []json.RawMessage) any {
+			ids := append([]string{}, c.peekSome("in", 10)...)
+			saw = append(saw, ids)
+			return map[string]any{"reservations": []any{map[string]any{"topic": "in", "ids": ids}}, "data": nil}
+		}))
+		k.settle(w) // a new consumer is asked once
+		k.publish(w, "in", "a")
+		k.settle(w)
+		saw = nil
+		k.publish(w, "in", "b")
+		k.fault = func(place string) error {
+			if place == "begun" && len(saw) == 0 {
+				k.publish(w, "in", "c")
+			}
+			return nil
+		}
+		k.settle(w)
+		k.fault = nil
+		expect(t, "what prepare saw", saw, [][]string{{"b"}, {"c"}})
+		k.allCommitted(w)
+		k.checkInvariants(w)
+	})
+}

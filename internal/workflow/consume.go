@@ -98,19 +98,19 @@ func (x *execution) reserve(ctx context.Context, c Consumer, p Prepared) error {
 	return x.cfg.fault("reserved")
 }
 
-// takesFrom is the partition whose events the run can take; without partitions it is
+// takesFrom is the partition whose events a run can take; without partitions it is
 // all events. A run of the workflow's own lane that is older than the partitions of its
 // consumer leaves theirs alone.
-func (x *execution) takesFrom() (part string, parted bool) {
-	if x.partID != "" {
-		return x.partID, true
+func (e *session) takesFrom(v *view, handler string) (part string, parted bool) {
+	if e.partID != "" {
+		return e.partID, true
 	}
-	c, _ := x.view.config.Consumer(x.run.Handler)
+	c, _ := v.config.Consumer(handler)
 	return eventstore.Unsorted, c.Partitioned()
 }
 
 func (x *execution) reserveEvents(ctx context.Context, tx *store.Tx, runID string, p Prepared) error {
-	if part, parted := x.takesFrom(); parted {
+	if part, parted := x.takesFrom(x.view, x.run.Handler); parted {
 		return eventstore.In(tx).ReservePart(ctx, x.id, runID, part, p.reservations())
 	}
 	return eventstore.In(tx).ReserveEvents(ctx, x.id, runID, p.reservations())
@@ -125,7 +125,7 @@ func (x *execution) unreserved(ctx context.Context) error {
 		return &pawl.Error{Code: pawl.CodeConflict, Op: "reserve events", Msg: "an event that prepare saw is gone"}
 	}
 	why := x.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		if part, parted := x.takesFrom(); parted {
+		if part, parted := x.takesFrom(x.view, x.run.Handler); parted {
 			if err := eventstore.In(tx).WhyNotOfPart(ctx, x.id, part, x.prepared.reservations()); err != nil {
 				return err
 			}

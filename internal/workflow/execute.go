@@ -43,7 +43,7 @@ type execution struct {
 	peeked    peeked
 	joined    string // the traceparent of its events; empty: it is a part of what its session is
 
-	foreseen *foreseen // what prepare saw without asking; guarded by habit.mu
+	foreseen *foreseen // what prepare saw without asking; guarded by memory.habit.mu
 	news     *news     // what was asked for with the result of the call; nil if nothing was
 }
 

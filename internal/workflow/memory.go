@@ -31,6 +31,8 @@ type memory struct {
 
 	missing string // the run that this process has no connection for
 
+	habit habit
+
 	settled settled
 
 	// Of the workflow's own lane: how far events are sorted, by consumer, and the

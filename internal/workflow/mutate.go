@@ -252,14 +252,14 @@ func (w storeWorld) peek(ctx context.Context, topic string, limit int) (events [
 		return events, nil
 	}
 	err = w.x.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		if part, parted := w.x.takesFrom(); parted {
+		if part, parted := w.x.takesFrom(w.x.view, w.x.run.Handler); parted {
 			events, err = eventstore.In(tx).PeekPart(ctx, w.x.id, topic, part, limit, maxPeekBytes)
 			return err
 		}
 		events, err = eventstore.In(tx).PeekEvents(ctx, w.x.id, topic, limit, maxPeekBytes)
 		return err
 	})
-	w.x.habit.sawEvents(events)
+	w.x.memory.habit.sawEvents(events)
 	w.x.peeked.add(events)
 	return events, err
 }

@@ -39,7 +39,7 @@ type session struct {
 	// it committed.
 	ahead  *view                      // what the next step depends on; nil is to be loaded
 	states map[string]json.RawMessage // what handlers keep, by name; nil is a handler that keeps nothing
-	habit  habit
+	tells  string                     // the handler that published, or asked to be woken, when it ran last; guarded by memory.habit.mu
 	held   held
 }
 
@@ -181,6 +181,7 @@ func (e *session) next(ctx context.Context) (v *view, st step, err error) {
 	if err := e.writeCommit(ctx); err != nil && !errors.Is(err, pawl.ErrConflict) {
 		return nil, step{}, err
 	}
+	began := time.Now()
 	err = e.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
 		if v, err = e.loadLane(ctx, tx); err != nil {
 			return err
@@ -205,10 +206,7 @@ func (e *session) next(ctx context.Context) (v *view, st step, err error) {
 		if err != nil {
 			return err
 		}
-		if _, known := e.states[st.handler]; known {
-			return nil
-		}
-		return e.loadState(ctx, tx, st.handler)
+		return e.loadStart(ctx, tx, v, st.handler, began)
 	})
 	if errors.Is(err, pawl.ErrNotFound) {
 		err = errGone
