@@ -364,6 +364,13 @@ func (s *Service) PublishExternal(ctx context.Context, tx *store.Tx, name string
 			return eventstore.Event{}, none, err
 		}
 	}
+	sent := eventstore.Event{
+		WorkflowID: w.ID, Topic: e.Topic, MessageID: e.MessageID, Payload: event.Payload, Status: eventstore.EventPending, CausedBy: event.CausedBy,
+		CreatedBy: by, CreatedAt: tx.Now,
+	}
+	if published.New == 1 && e.Input == nil { // an input may have been skipped
+		return sent, published, nil
+	}
 	stored, err := eventstore.In(tx).EventsByMessage(ctx, w.ID, e.Topic, []string{e.MessageID})
 	switch {
 	case err == nil && len(stored) == 1:
@@ -371,9 +378,8 @@ func (s *Service) PublishExternal(ctx context.Context, tx *store.Tx, name string
 	case err == nil && published.Duplicate == 1:
 		// It was done with so long ago that only its id is known: it is told as it
 		// was sent now.
-		return eventstore.Event{
-			WorkflowID: w.ID, Topic: e.Topic, MessageID: e.MessageID, Payload: event.Payload, Status: eventstore.EventConsumed, CreatedBy: by, CreatedAt: tx.Now, CausedBy: event.CausedBy,
-		}, published, nil
+		sent.Status = eventstore.EventConsumed
+		return sent, published, nil
 	}
 	return eventstore.Event{}, none, errors.Join(err, fmt.Errorf("the event was not stored"))
 }

@@ -22,6 +22,7 @@ func TestOutside(t *testing.T) {
 		behaviour{"an event that cannot be taken is refused with its place", publishRefusals},
 		behaviour{"a known event is replaced while it is pending and counted after that", publishAgain},
 		behaviour{"an event whose row retention removed is known when it comes again", publishForgotten},
+		behaviour{"what publishing answers is what is stored", publishAnswers},
 		behaviour{"an event while its workflow is paused waits", publishWhilePaused},
 		behaviour{"skipping an input skips what is pending", skipPending},
 		behaviour{"skipping an input in the middle of prepare is no fault of the script", skipInPrepare},
@@ -59,6 +60,46 @@ func publishArms(t *testing.T, k *kit) {
 	k.ranSince()
 	k.work(w)
 	expect(t, "runs for a duplicate", len(k.ranSince()), 0)
+}
+
+// X-23: new, changed, with an input, of a skipped input, and taken already.
+func publishAnswers(t *testing.T, k *kit) {
+	w := k.deploy("answers", "1", consuming(takeOne("in")))
+	k.settle(w)
+	k.publish(w, "in", "skipped")
+	k.skipInput(w, "skipped")
+	k.publish(w, "in", "taken")
+	k.settle(w)
+	input := &OutsideInput{Source: "test", Type: "thing", ID: "skipped", Title: "Skipped"}
+	for _, c := range []struct {
+		event  ExternalEvent
+		status eventstore.EventStatus
+	}{
+		{ExternalEvent{Topic: "in", MessageID: "new", Payload: json.RawMessage(`{"a": 1}`)}, eventstore.EventPending},
+		{ExternalEvent{Topic: "in", MessageID: "none"}, eventstore.EventPending},
+		{ExternalEvent{Topic: "in", MessageID: "new", Payload: json.RawMessage(`{"a": 2}`)}, eventstore.EventPending},
+		{ExternalEvent{Topic: "in", MessageID: "from", Input: &OutsideInput{Source: "test", Type: "thing", ID: "other", Title: "Other"}}, eventstore.EventPending},
+		{ExternalEvent{Topic: "in", MessageID: "of skipped", Input: input}, eventstore.EventSkipped},
+		{ExternalEvent{Topic: "in", MessageID: "taken"}, eventstore.EventConsumed},
+	} {
+		var told, kept eventstore.Event
+		k.write(func(ctx context.Context, tx *store.Tx) (err error) {
+			told, _, err = k.s.PublishExternal(ctx, tx, "answers", c.event, "tester")
+			return err
+		})
+		k.read(func(ctx context.Context, tx *store.Tx) error {
+			found, err := eventstore.In(tx).EventsByMessage(ctx, w.ID, "in", []string{c.event.MessageID})
+			if err == nil && len(found) == 1 {
+				kept = found[0]
+			}
+			return err
+		})
+		answer := func(e eventstore.Event) string {
+			return fmt.Sprint(e.Topic, e.MessageID, string(e.Payload), e.Status, e.CausedBy, e.Attempt, e.Duplicates, e.CreatedBy, e.ReservedBy, pawl.FormatTime(e.CreatedAt))
+		}
+		expect(t, c.event.MessageID+": the answer", answer(told), answer(kept))
+		expect(t, c.event.MessageID+": status", told.Status, c.status)
+	}
 }
 
 // Context 3.1, 3.11.2: unknown topics, topics that nobody takes, bad ids and
