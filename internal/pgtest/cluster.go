@@ -120,9 +120,16 @@ func (c *Cluster) watch(ctx context.Context) error {
 func (c *Cluster) initialise(ctx context.Context) error {
 	// The folder is thrown away, so only making it may skip the disk; the
 	// server itself syncs as any other.
-	if err := c.run(ctx, "initdb", "--pgdata", c.data(), "--username=postgres", "--auth=trust",
-		"--encoding=UTF8", "--locale=C", "--no-sync"); err != nil {
-		return err
+	initdb := func(locale ...string) error {
+		return c.run(ctx, "initdb", append([]string{"--pgdata", c.data(), "--username=postgres", "--auth=trust", "--encoding=UTF8", "--no-sync", "--locale=C"}, locale...)...)
+	}
+	// Texts are sorted as people do it, as in most installations: by letters first,
+	// without regard to case and punctuation. Before version 15, or without ICU, a
+	// cluster cannot be made so, and they are sorted by bytes.
+	if err := initdb("--locale-provider=icu", "--icu-locale=en-US-u-ka-shifted"); err != nil {
+		if err := initdb(); err != nil {
+			return err
+		}
 	}
 	var tries error
 	for range startTries {

@@ -78,6 +78,17 @@ func (c *Where) String() string {
 	return b.String()
 }
 
+// BelowID picks what comes after a row in the order of a column of ids, the newest
+// first; empty picks all. No id is after all others: that depends on how the database
+// sorts.
+func BelowID(column, before string) *Where {
+	c := &Where{}
+	if before != "" {
+		c.Add(column+" < ?", before)
+	}
+	return c
+}
+
 // Clone copies conditions, so that others can be added to each.
 func (c *Where) Clone() *Where {
 	return &Where{Texts: slices.Clone(c.Texts), Args: slices.Clone(c.Args)}

@@ -21,7 +21,14 @@ func TestStatementsOfAListDoNotGrowWithItsPage(t *testing.T) {
 		r.filled(bulk.Size{Lanes: 1500, Runs: 20_000})
 		count := func(path string) int {
 			r.readAs(r.admin, path) // what is read once for all
-			return r.countSets(r.asked.during(func() { r.readAs(r.admin, path) }))
+			least := 0
+			for i := range 3 { // whatever else the process does is counted, too
+				n := r.countSets(r.asked.during(func() { r.readAs(r.admin, path) }))
+				if i == 0 || n < least {
+					least = n
+				}
+			}
+			return least
 		}
 		for _, path := range []string{
 			"/api/v1/lanes?", "/api/v1/lanes?kind=workflow", "/api/v1/lanes?kind=source", "/api/v1/lanes?kind=schedule",

@@ -96,10 +96,9 @@ func oneGrant(row store.Row) (Grant, error) {
 // is everybody. before is the id of the last one that was read already, or
 // empty.
 func (tx Tx) ListGrants(ctx context.Context, userID, before string, limit int) ([]Grant, error) {
-	if before == "" {
-		before = "~" // after every id
-	}
-	rows, err := tx.Query(ctx, `select `+grantColumns+` from execution_grants where ($1 = '' or user_id = $1) and id < $2 order by id desc limit $3`, userID, before, limit)
+	c := store.BelowID("id", before)
+	c.Add("(? = '' or user_id = ?)", userID, userID)
+	rows, err := tx.Query(ctx, `select `+grantColumns+` from execution_grants where `+c.String()+` order by id desc`+c.Limit(limit), c.Args...)
 	return store.ScanAll(rows, err, "list grants", scanGrant)
 }
 

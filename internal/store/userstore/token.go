@@ -132,11 +132,10 @@ func errNoToken() error {
 // of all if userID is empty. before is the id of the last one that was read
 // already, or empty.
 func (db DB) ListTokens(ctx context.Context, userID, before string, limit int) (out []Token, err error) {
-	if before == "" {
-		before = "~" // after every id
-	}
 	err = db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		out, _, err = scanTokens(tx.Query(ctx, selectToken+`where t.id < $1 and ($2 = '' or t.user_id = $2) order by t.id desc limit $3`, before, userID, limit))
+		c := store.BelowID("t.id", before)
+		c.Add("(? = '' or t.user_id = ?)", userID, userID)
+		out, _, err = scanTokens(tx.Query(ctx, selectToken+`where `+c.String()+` order by t.id desc`+c.Limit(limit), c.Args...))
 		return err
 	})
 	if err != nil {
