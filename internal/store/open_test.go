@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/pgtest"
@@ -51,6 +52,24 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 			t.Errorf("newer schema gave %v", err)
 		}
 	})
+}
+
+func TestDatabaseThatCannotHoldEveryTextIsRefused(t *testing.T) {
+	url := pgtest.EmptyURL(t)
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	latin := conn.Config().Database + "_latin"
+	if _, err := conn.Exec(t.Context(), `create database `+latin+` encoding 'LATIN1' lc_collate 'C' lc_ctype 'C' template template0`); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = conn.Exec(context.Background(), `drop database `+latin) })
+	_, err = Open(t.Context(), strings.Replace(url, conn.Config().Database, latin, 1), Options{})
+	if !errors.Is(err, pawl.ErrInvalid) || !strings.Contains(err.Error(), "LATIN1") {
+		t.Errorf("opened, or refused without a reason: %v", err)
+	}
 }
 
 func TestSecondProcessOnOneFileIsRefusedByName(t *testing.T) {

@@ -59,7 +59,25 @@ func openPostgres(ctx context.Context, dsn string, o Options) (*DB, error) {
 			Hint: "Check the address, the user and that the server runs.", Err: err,
 		}
 	}
+	if err := db.checkEncoding(ctx); err != nil {
+		_ = db.Close()
+		return nil, err
+	}
 	return db, nil
+}
+
+// checkEncoding refuses a database that cannot hold every text, before anything is
+// written to it.
+func (db *DB) checkEncoding(ctx context.Context) error {
+	return db.pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
+		if encoding := c.Conn().PgConn().ParameterStatus("server_encoding"); encoding != "UTF8" {
+			return &pawl.Error{
+				Code: pawl.CodeInvalid, Op: "open database", Msg: "the database has the encoding " + encoding + ", and Pawl needs UTF8",
+				Hint: "Make another one: create database pawl encoding 'UTF8' template template0.",
+			}
+		}
+		return nil
+	})
 }
 
 // The bounds of a connection. Whoever holds a lock and is not heard of any more
