@@ -182,10 +182,7 @@ func writeImport(p *Process, r moving.Result, o moving.Options) error {
 		p.say("%s", note)
 	}
 	for _, s := range r.Schedules {
-		var next []string
-		for _, at := range s.Next(o.Now, 3) {
-			next = append(next, pawl.FormatTime(at))
-		}
+		next := instants(s.Next(o.Now, 3))
 		p.say("%s: %s runs next at %s%s", s.From, s.Name, strings.Join(next, ", "), besideCron(s, o, next))
 		for _, note := range s.Notes {
 			p.say("  %s", note)
@@ -201,18 +198,19 @@ func writeImport(p *Process, r moving.Result, o moving.Options) error {
 	return nil
 }
 
-// besideCron says what the cron of this machine would have done.
+// besideCron says what runs it now does, where that is something else.
 func besideCron(s moving.Schedule, o moving.Options, next []string) string {
-	if len(s.Cron) != 1 || o.Zone == "" || s.Timezone == o.Zone {
+	now := instants(s.NextIgnoring(o.Now, len(next)))
+	if slices.Equal(now, next) {
 		return "; so it does now"
 	}
-	times, err := when.New(when.Spec{Cron: s.Cron[0], Timezone: o.Zone})
-	if err != nil {
-		return ""
+	return "; a cron that ignores CRON_TZ runs it at " + strings.Join(now, ", ")
+}
+
+func instants(list []time.Time) []string {
+	texts := make([]string, len(list))
+	for i, at := range list {
+		texts[i] = pawl.FormatTime(at)
 	}
-	var here []string
-	for _, at := range times.NextN(o.Now, len(next)) {
-		here = append(here, pawl.FormatTime(at))
-	}
-	return "; in the zone of this machine that is " + strings.Join(here, ", ")
+	return texts
 }

@@ -1,6 +1,7 @@
 package moving
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -64,6 +65,9 @@ func (c *crontab) line(r *Result, from, line string) {
 		user := words[fields-1]
 		words, s.Dir = words[:fields-1], ""
 		s.Notes = append(s.Notes, "cron runs it as the user "+printable(user)+"; Pawl runs it as the user of the server")
+	}
+	if c.zone != c.Zone {
+		s.Ignoring = cmp.Or(c.Zone, "UTC")
 	}
 	expression := strings.Join(words, " ")
 	if strings.EqualFold(expression, "@reboot") {

@@ -56,6 +56,7 @@ type Schedule struct {
 	Cron      []string
 	Interval  string
 	Timezone  string
+	Ignoring  string // zone in which a cron that ignores CRON_TZ runs it; empty: it says no other zone
 	Jitter    string
 	Missed    string // last; empty: skip
 	Within    time.Duration
@@ -135,6 +136,14 @@ func (s Schedule) Next(now time.Time, n int) []time.Time {
 		return nil
 	}
 	return times.NextN(now, n)
+}
+
+// NextIgnoring are those of a cron that ignores CRON_TZ.
+func (s Schedule) NextIgnoring(now time.Time, n int) []time.Time {
+	if s.Ignoring != "" {
+		s.Timezone, s.zone = s.Ignoring, nil
+	}
+	return s.Next(now, n)
 }
 
 func (s Schedule) times(now time.Time) (when.Schedule, error) {
