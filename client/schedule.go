@@ -51,7 +51,7 @@ type ScheduleRequest struct {
 	Expect            *Expect                `json:"expect,omitempty" doc:"What is expected of it: what is not met needs attention. Absent: nothing."`
 	Needs             []Need                 `json:"needs,omitempty" doc:"Sources that must be fresh before a slot starts: one that is too old is asked to fetch, and the slot waits. Absent: none."`
 	Cron              Cron                   `json:"cron,omitempty" doc:"One expression, or a list of several. One of cron, interval and at is needed."`
-	Timezone          string                 `json:"timezone" example:"Europe/Berlin" doc:"The name of an IANA zone."`
+	Timezone          string                 `json:"timezone,omitempty" example:"Europe/Berlin" doc:"The name of an IANA zone. Absent: UTC."`
 	ExecutionGrantID  string                 `json:"executionGrantId,omitempty" doc:"Absent: one is made, for this graph alone."`
 	ConcurrencyPolicy pawl.ConcurrencyPolicy `json:"concurrencyPolicy,omitempty" enum:"Queue,Forbid,Allow,Replace" doc:"What happens to a slot that comes due while another runs. Absent: Queue."`
 	Enabled           *bool                  `json:"enabled,omitempty" doc:"Absent: true."`

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -69,7 +70,7 @@ func TestBadSchedulesAreRefusedWithPlaces(t *testing.T) {
 		if got := pointers(r.do("POST", "/api/v1/schedules", yearly("poet", "nothing", "cron", "x", "timezone", "y")).problem(422, "invalid")); len(got) != 3 {
 			t.Errorf("all at once: %v", got)
 		}
-		if got := pointers(r.do("POST", "/api/v1/schedules", `{"name":"a"}`).problem(422, "invalid")); len(got) != 1 {
+		if got := pointers(r.do("POST", "/api/v1/schedules", `{"name":"a"}`).problem(422, "invalid")); !slices.Equal(got, []string{"/graphId", "/cron"}) {
 			t.Errorf("missing: %v", got)
 		}
 		timeless := yearly("a", "http:poet")
@@ -186,6 +187,40 @@ func TestApplySchedule(t *testing.T) {
 		}
 		if got := pointers(r.do("PUT", "/api/v1/schedules/by-name/other", body).problem(422, "invalid")); fmt.Sprint(got) != "[/name]" {
 			t.Errorf("%v", got)
+		}
+	})
+}
+
+// A definition is all that there is to a schedule: what is taken out of it is as if it
+// had never been there.
+func TestApplyTakesBackWhatADefinitionLeavesOut(t *testing.T) {
+	both(t, func(r *rig) {
+		body := yearly("poet", "http:poet")
+		apply := func() (out client.AppliedSchedule) {
+			t.Helper()
+			r.do("PUT", "/api/v1/schedules/by-name/poet", body).into(&out)
+			return out
+		}
+		delete(body, "timezone")
+		made := apply().Schedule
+		if made.Timezone != "UTC" || made.ConcurrencyPolicy != pawl.PolicyQueue || made.NextRunAt.Hour() != 9 {
+			t.Errorf("%+v", made)
+		}
+		for name, value := range map[string]any{
+			"timezone": "Europe/Berlin", "concurrencyPolicy": "Allow", "idempotent": true, "labels": map[string]any{"a": "b"}, "jitter": "5m", "maxRuns": 5, "from": "2020-01-01", "until": "2999-01-01",
+			"except": []any{"2999-01-01"}, "missed": map[string]any{"policy": "last"}, "retry": map[string]any{"attempts": 5}, "keep": map[string]any{"runs": "1d"}, "expect": map[string]any{"freshWithin": "2h"},
+		} {
+			body[name] = value
+			if out := apply(); out.What != "updated" {
+				t.Errorf("with %s: %s", name, out.What)
+			}
+			delete(body, name)
+			out := apply()
+			now := out.Schedule
+			now.UpdatedAt = made.UpdatedAt
+			if out.What != "updated" || !reflect.DeepEqual(now, made) {
+				t.Errorf("without %s: %s %+v, at first %+v", name, out.What, now, made)
+			}
 		}
 	})
 }

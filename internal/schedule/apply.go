@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,7 +36,8 @@ func (s *Service) Apply(ctx context.Context, tx *store.Tx, ownerID string, in cl
 	if err := oneWork(in.GraphID, in.Input, in.ExecutionGrantID, in.Run); err != nil {
 		return "", was, was, err
 	}
-	update := client.SchedulePatch{Run: in.Run, Cron: &in.Cron, Timezone: &in.Timezone, Enabled: in.Enabled, Labels: &in.Labels, TimingPatch: declared(in.Timing)}
+	in = withDefaults(in)
+	update := client.SchedulePatch{Run: in.Run, Cron: &in.Cron, Timezone: &in.Timezone, ConcurrencyPolicy: &in.ConcurrencyPolicy, Enabled: in.Enabled, Labels: &in.Labels, TimingPatch: declared(in.Timing)}
 	if in.Run == nil {
 		update.GraphID, update.Input = &in.GraphID, in.Input
 		if len(update.Input) == 0 {
@@ -54,12 +56,6 @@ func (s *Service) Apply(ctx context.Context, tx *store.Tx, ownerID string, in cl
 	if in.Expect == nil {
 		bare.Expect = nil
 	}
-	if in.Timezone == "" {
-		update.Timezone = nil
-	}
-	if in.ConcurrencyPolicy != "" {
-		update.ConcurrencyPolicy = &in.ConcurrencyPolicy
-	}
 	if in.ExecutionGrantID != "" {
 		update.ExecutionGrantID = &in.ExecutionGrantID
 	}
@@ -70,6 +66,14 @@ func (s *Service) Apply(ctx context.Context, tx *store.Tx, ownerID string, in cl
 	}
 	now, err = s.update(ctx, tx, ownerID, was.ID, update, &bare, by)
 	return Updated, was, now, err
+}
+
+// withDefaults is a definition with what it leaves out. The grant and the switch of a
+// schedule are not among it: those that it has stay.
+func withDefaults(in client.ScheduleRequest) client.ScheduleRequest {
+	in.Timezone = cmp.Or(in.Timezone, "UTC")
+	in.ConcurrencyPolicy = cmp.Or(in.ConcurrencyPolicy, pawl.PolicyQueue)
+	return in
 }
 
 // same reports whether two schedules differ in nothing that a person can

@@ -105,6 +105,7 @@ func oneWork(graphID string, input json.RawMessage, grantID string, what *client
 // Create makes a schedule with its grant and its first slot, in the caller's
 // transaction (C-27, C-28).
 func (s *Service) Create(ctx context.Context, tx *store.Tx, ownerID string, in client.ScheduleRequest, by string) (schedulestore.Schedule, error) {
+	in = withDefaults(in)
 	sch := schedulestore.Schedule{
 		Name: in.Name, OwnerUserID: ownerID, GrantID: in.ExecutionGrantID, GraphID: in.GraphID, Input: in.Input, Cron: string(in.Cron), Timezone: in.Timezone,
 		Timing: newTiming(in.Timing), MaxRuns: in.MaxRuns, Policy: string(in.ConcurrencyPolicy), Enabled: in.Enabled == nil || *in.Enabled, Labels: in.Labels,
@@ -118,12 +119,6 @@ func (s *Service) Create(ctx context.Context, tx *store.Tx, ownerID string, in c
 	sch.Rules = Rules{in.Idempotent, in.Missed, in.Retry, termsOf(in)}.store()
 	if len(sch.Input) == 0 {
 		sch.Input = json.RawMessage("{}")
-	}
-	if sch.Policy == "" {
-		sch.Policy = string(pawl.PolicyQueue)
-	}
-	if sch.Timezone == "" {
-		sch.Timezone = "UTC"
 	}
 	if err := checkSchedule(sch, s.planTimes(ctx, tx, &sch, schedulestore.Schedule{})); err != nil {
 		return schedulestore.Schedule{}, err
