@@ -215,3 +215,24 @@ func TestADayOfTheAccountHasItsCap(t *testing.T) {
 		}
 	})
 }
+
+// Another grant ends a hold, too; nothing else that a person changes does.
+func TestAnotherGrantEndsAHold(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		k.capUntil(time.Now().Add(24 * time.Hour))
+		sch := k.create(ask("s", ""))
+		k.pass(90 * time.Second)
+		labels, other := map[string]string{"a": "b"}, k.grantFor(k.owner, "x:poet")
+		if now := k.update(sch, client.SchedulePatch{Labels: &labels}); now.CappedUntil.IsZero() {
+			t.Error("another label ended it")
+		}
+		k.graph.set(func() { k.graph.refuse = nil })
+		if now := k.update(sch, client.SchedulePatch{ExecutionGrantID: &other}); !now.CappedUntil.IsZero() || now.Issue != "" {
+			t.Errorf("%+v", now)
+		}
+		k.pass(30 * time.Second)
+		if got := k.graph.executed(sch.ID); !slices.Equal(got, []string{"00:02"}) {
+			t.Errorf("executed %v", got)
+		}
+	})
+}

@@ -11,6 +11,7 @@ import (
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
+	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/schedulestore"
@@ -349,4 +350,35 @@ func TestStretchesOfHalts(t *testing.T) {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
+}
+
+// Another attempt of what failed begins after the halt; one that was given back goes
+// on at its executor, and is no start.
+func TestAnotherAttemptWaitsForTheEndOfAHalt(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		k.graph.answer = func(_ string, attempt int) contract.RunAnswerV1 {
+			return contract.RunAnswerV1{OK: attempt > 1, Retry: attempt == 1, ErrorCode: contract.Internal, ErrorMessage: "no"}
+		}
+		sch := k.create(ask("s", ""))
+		k.pass(60*time.Second + 100*time.Millisecond)
+		k.haltAll(true)
+		k.pass(30 * time.Second)
+		if got := k.graph.executed(sch.ID); !slices.Equal(got, []string{"00:01"}) || k.story(sch)[0] != "00:01 running" {
+			t.Errorf("in the halt: executed %v: %v", got, k.story(sch))
+		}
+		k.liftAll()
+		k.pass(10 * time.Second)
+		if got := k.graph.executed(sch.ID); !slices.Equal(got, []string{"00:01 x2"}) || k.story(sch)[0] != "00:01 success" {
+			t.Errorf("after it: executed %v: %v", got, k.story(sch))
+		}
+		k.graph.set(func() { k.graph.answer, k.graph.takes = nil, time.Minute })
+		k.pass(30 * time.Second) // 00:02:10
+		k.stop()
+		k.haltAll(true)
+		k.start()
+		k.pass(2 * time.Minute)
+		if got := k.graph.executed(sch.ID); !slices.Equal(got, []string{"00:01 x2", "00:02"}) || k.story(sch)[1] != "00:02 success" {
+			t.Errorf("what was given back: executed %v: %v", got, k.story(sch))
+		}
+	})
 }

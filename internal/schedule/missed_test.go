@@ -282,3 +282,30 @@ func TestAClaimSeesThatNobodyEverWasThere(t *testing.T) {
 		}
 	})
 }
+
+// After a missed slot that nothing came due after the next one is planned at once, and
+// what runs late plans nothing twice.
+func TestAMissedSlotIsFollowedByTheNext(t *testing.T) {
+	for policy, want := range map[string][]string{
+		"skip": {"00:05 skipped skipped_missed", "00:05 pending"},
+		"last": {"00:05 success", "00:05 pending"},
+	} {
+		t.Run(policy, func(t *testing.T) {
+			inTime(t, func(t *testing.T, k *kit) {
+				in := missedBy("s", policy, "")
+				in.Cron = "5 0 * * *"
+				sch := k.create(in)
+				k.pass(3 * time.Minute)
+				k.restart(10 * time.Minute)
+				if got := k.schedule(sch.ID).NextRunAt; policy == "skip" && !got.Equal(at(24*60+5)) {
+					t.Errorf("next at %s", got)
+				}
+				k.pass(time.Minute)
+				k.wantStory(sch, want...)
+				if got := k.schedule(sch.ID).NextRunAt; !got.Equal(at(24*60 + 5)) {
+					t.Errorf("next at %s", got)
+				}
+			})
+		})
+	}
+}

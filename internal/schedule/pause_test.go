@@ -260,3 +260,48 @@ func TestTheEndOfAPauseLeavesAScheduleThatIsOn(t *testing.T) {
 		}
 	})
 }
+
+// Whoever starts a slot of a schedule that is off is told who paused it, if a person
+// did, and what else disabled it.
+func TestWhatIsOffIsRefusedWithTheReason(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		sch := k.create(ask("s", ""))
+		k.pass(30 * time.Second)
+		k.pauseFor(sch, time.Hour, "the printer is being repaired")
+		refusal := func() string {
+			var told []string
+			for _, start := range []store.Func{
+				func(ctx context.Context, tx *store.Tx) error {
+					_, err := k.s.RunNow(ctx, tx, k.owner, sch.ID, "t")
+					return err
+				},
+				func(ctx context.Context, tx *store.Tx) error {
+					_, err := k.s.RetrySlot(ctx, tx, k.owner, sch.ID, at(1), "t")
+					return err
+				},
+			} {
+				e := k.try(start)
+				if e.Reason != ReasonPaused || e.Hint == "" {
+					t.Errorf("%+v", e)
+				}
+				told = append(told, e.Msg)
+			}
+			if told[0] != told[1] {
+				t.Errorf("%q", told)
+			}
+			return told[0]
+		}
+		if got, want := refusal(), `schedule "s" is paused until 2000-01-01T01:00:30.000Z, by ada since 2000-01-01T00:00:30.000Z: the printer is being repaired`; got != want {
+			t.Error(got)
+		}
+		k.change(`update schedules set issue = 'all credits are used up.' where id = $1`, sch.ID)
+		if got, want := refusal(), `schedule "s" is disabled: all credits are used up`; got != want {
+			t.Error(got)
+		}
+		k.change(`update schedules set issue = '' where id = $1`, sch.ID)
+		k.change(`update lanes set paused_at = null, paused_until = null where id = $1`, sch.ID)
+		if got, want := refusal(), `schedule "s" is disabled`; got != want {
+			t.Error(got)
+		}
+	})
+}

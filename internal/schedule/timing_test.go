@@ -394,3 +394,30 @@ func TestWhyNamesTheException(t *testing.T) {
 		}
 	})
 }
+
+// What people ask for does not count towards maxRuns, and is not kept from running by
+// it.
+func TestASpentScheduleRunsOnRequest(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		sch := k.create(timed("s", "* * * * *", client.Timing{MaxRuns: 1}))
+		k.pass(90 * time.Second)
+		k.runNow(sch)
+		k.pass(time.Second)
+		k.wantStory(sch, "00:01 success", "00:01 success")
+		if now := k.schedule(sch.ID); now.Begun != 1 {
+			t.Errorf("%d count", now.Begun)
+		}
+	})
+}
+
+// A slot whose job comes too early, by whatever wakes it, waits for its time.
+func TestASlotThatIsWokenEarlyWaits(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		sch := k.create(ask("s", ""))
+		k.change(`update jobs set run_at = $1 where task = $2`, time.Now().UnixMilli(), TaskName)
+		k.pass(30 * time.Second)
+		k.wantStory(sch, "00:01 pending")
+		k.pass(40 * time.Second)
+		k.wantStory(sch, "00:01 success", "00:02 pending")
+	})
+}
