@@ -309,3 +309,24 @@ func TestAMissedSlotIsFollowedByTheNext(t *testing.T) {
 		})
 	}
 }
+
+// While missed slots run one after the other, the next instant of the schedule is the
+// one to come.
+func TestTheNextInstantIsToComeWhileMissedSlotsRun(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		k.graph.takes = 10 * time.Second
+		in := missedBy("s", "all", "")
+		in.Cron = "*/5 * * * *"
+		sch := k.create(in)
+		k.pass(30 * time.Second)
+		k.restart(17 * time.Minute) // 00:17:30
+		for range 5 {
+			k.pass(5 * time.Second)
+			if got := k.schedule(sch.ID).NextRunAt; !got.Equal(at(20)) {
+				t.Errorf("the next is %s: %v", got, k.story(sch))
+			}
+		}
+		k.pass(3 * time.Minute)
+		k.wantStory(sch, "00:05 success", "00:10 success", "00:15 success", "00:20 success", "00:25 pending")
+	})
+}

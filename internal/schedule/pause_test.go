@@ -2,8 +2,10 @@ package schedule
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/pawlrun/pawl/client"
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/calendarstore"
 	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/store/schedulestore"
 )
@@ -116,9 +119,9 @@ func TestAPauseIsReplaced(t *testing.T) {
 		before := lines()
 		for range 2 { // the same again is not told again
 			k.pauseFor(sch, 0, "three")
-		}
-		if n := lines() - before; n != 1 {
-			t.Errorf("%d lines tell of one pause", n)
+			if n := lines() - before; n != 1 {
+				t.Errorf("%d lines tell of one pause", n)
+			}
 		}
 		k.pass(5 * time.Minute)
 		if p := k.pauseOf(sch); k.schedule(sch.ID).Enabled || p.Note != "three" || !p.Until.IsZero() {
@@ -304,4 +307,55 @@ func TestWhatIsOffIsRefusedWithTheReason(t *testing.T) {
 			t.Error(got)
 		}
 	})
+}
+
+// The end of a pause waits for whoever changes a calendar of the schedule, and holds
+// nothing meanwhile that they need; what they change of the schedule stays.
+func TestTheEndOfAPauseWaitsForACalendar(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		k.calendar("holidays", "2999-01-01")
+		sch := k.create(timed("s", "* * * * *", client.Timing{Except: []string{"calendar:holidays"}}))
+		k.pauseFor(sch, time.Minute, "")
+		k.nobody(2 * time.Minute)
+		var over sync.WaitGroup
+		k.write(func(ctx context.Context, tx *store.Tx) error {
+			if _, err := calendarstore.In(tx).Hold(ctx, "holidays"); err != nil {
+				return err
+			}
+			over.Go(func() {
+				if _, err := k.s.proceed(context.Background(), sch.ID); err != nil {
+					t.Error(err)
+				}
+			})
+			if tx.ForUpdate() != "" { // else nobody else writes
+				k.someoneWaits(ctx, tx)
+				var id string
+				if err := tx.QueryRow(ctx, `select id from schedules where id = $1 for update nowait`, sch.ID).Scan(&id); err != nil {
+					return fmt.Errorf("who waits for the calendar has the schedule: %w", err)
+				}
+			}
+			hourly := client.Cron("0 * * * *")
+			_, err := k.s.Update(ctx, tx, k.owner, sch.ID, client.SchedulePatch{Cron: &hourly}, "tester")
+			return err
+		})
+		over.Wait()
+		if now := k.schedule(sch.ID); !now.Enabled || now.Cron != "0 * * * *" || !now.NextRunAt.Equal(at(60)) {
+			t.Errorf("%+v", now)
+		}
+	})
+}
+
+// someoneWaits comes back once another transaction waits for a row.
+func (k *kit) someoneWaits(ctx context.Context, tx *store.Tx) {
+	k.t.Helper()
+	for range 20_000 {
+		var waiting int
+		if err := tx.QueryRow(ctx, `select count(*) from pg_locks where not granted and pid in (select pid from pg_stat_activity where datname = current_database())`).Scan(&waiting); err != nil {
+			k.t.Fatal(err)
+		}
+		if waiting > 0 {
+			return
+		}
+	}
+	k.t.Error("nobody waits")
 }
