@@ -15,6 +15,7 @@ import (
 	"github.com/pawlrun/pawl/internal/need/needtest"
 	"github.com/pawlrun/pawl/internal/run"
 	"github.com/pawlrun/pawl/internal/store"
+	"github.com/pawlrun/pawl/internal/store/schedulestore"
 	"github.com/pawlrun/pawl/internal/terms"
 )
 
@@ -332,6 +333,28 @@ func TestWaitsDoNotPileUp(t *testing.T) {
 			var n, oldest int64
 			if _, err := fmt.Sscan(text, &name, &n, &oldest); err != nil || n > 2 || time.Since(time.UnixMilli(oldest)) > 5*time.Minute {
 				t.Errorf("%s: the oldest is of %s (%v)", text, time.UnixMilli(oldest).UTC(), err)
+			}
+		}
+	})
+}
+
+// A slot that may run beside others waits from its time on, and one that is alone from
+// when its turn came.
+func TestFromWhenAWaitCounts(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		k.fakeSources()
+		all := map[pawl.ConcurrencyPolicy]schedulestore.Schedule{}
+		for _, policy := range policies() {
+			in := k.needing(policy)
+			in.Name, in.Cron = string(policy), "* * * * *"
+			all[policy] = k.create(in)
+		}
+		k.pass(9*time.Minute + 30*time.Second) // at 00:09 the slot of 00:06 has waited long enough
+		for policy, want := range map[pawl.ConcurrencyPolicy][2]time.Time{pawl.PolicyAllow: {at(7), at(7)}, pawl.PolicyReplace: {at(9), at(9)}, pawl.PolicyQueue: {at(7), at(9)}} {
+			slots := k.slots(all[policy])
+			i := slices.IndexFunc(slots, waitsFresh)
+			if i < 0 || !slots[i].ScheduledFor.Equal(want[0]) || !slots[i].WaitsSince.Equal(want[1]) {
+				t.Errorf("%s: %v", policy, k.story(all[policy]))
 			}
 		}
 	})

@@ -211,6 +211,10 @@ func TestAPauseBesideACapAndAHalt(t *testing.T) {
 				if d, err = k.s.Describe(t.Context(), k.owner, sch.ID); err != nil || d.Sentence != c.meanwhile {
 					t.Errorf("after the first it is %q: %s (%v)", d.State, d.Sentence, err)
 				}
+				capped, paused, capFirst := !d.Row.CappedUntil.IsZero(), !k.pauseOf(sch).Until.IsZero(), c.capped < c.paused
+				if capped == capFirst || paused != capFirst {
+					t.Errorf("after the first it is capped: %v, paused: %v", capped, paused)
+				}
 				k.pass(3*time.Minute + 15*time.Second) // to 00:07:45: no slot is due before 00:08
 				if now := k.schedule(sch.ID); !now.Enabled || !now.CappedUntil.IsZero() || now.Issue != "" {
 					t.Errorf("%+v", now)
