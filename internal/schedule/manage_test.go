@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/client"
+	"github.com/pawlrun/pawl/internal/billing"
+	"github.com/pawlrun/pawl/internal/execution/contract"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/schedulestore"
 )
@@ -33,6 +36,70 @@ func (k *kit) delete(sch schedulestore.Schedule) {
 	k.write(func(ctx context.Context, tx *store.Tx) error {
 		_, err := k.s.Delete(ctx, tx, k.owner, sch.ID, "tester")
 		return err
+	})
+}
+
+// toldOf is what was made known of the slot of a minute.
+func (k *kit) toldOf(sch schedulestore.Schedule, minute int) (list []string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, c := range k.changes {
+		if d, ok := c.Detail.(SlotDetail); ok && c.Ref.Key == sch.ID && d.Slot.Equal(at(minute)) {
+			list = append(list, strings.TrimSpace(d.Status+" "+d.Disposition))
+		}
+	}
+	return list
+}
+
+// Whoever watches is told every step of a slot: that it waits, begins, begins again
+// and ends, and whether that was a miss.
+func TestEveryStepOfASlotIsTold(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		k.fakeSources()
+		waits := k.create(k.needing(""))
+		fails := k.create(ask("f", ""))
+		k.graph.answer = func(key string, attempt int) contract.RunAnswerV1 {
+			return contract.RunAnswerV1{OK: attempt > 1 || !strings.HasPrefix(key, fails.ID), Retry: true, ErrorCode: contract.Internal, ErrorMessage: "no"}
+		}
+		k.pass(11 * time.Minute)
+		k.fetch("prices")
+		k.pass(30 * time.Second)
+		k.restart(5 * time.Minute) // 00:16:30
+		held, paused := k.create(ask("c", "")), k.create(ask("p", ""))
+		k.graph.set(func() {
+			k.graph.refuse = func(key string, _ contract.RunRequestV1) error {
+				if strings.HasPrefix(key, held.ID) {
+					return &billing.CapError{Which: billing.CapUSDPerDay, Msg: "the daily cap of 2 USD is reached", Until: at(18)}
+				}
+				return nil
+			}
+		})
+		k.pauseFor(paused, time.Minute, "")
+		before := len(k.told(paused))
+		k.pauseFor(paused, 2*time.Minute, "another note")
+		if n := len(k.told(paused)) - before; n != 1 {
+			t.Errorf("another note is told %d times", n)
+		}
+		k.pass(time.Minute)
+		before = len(k.told(held))
+		k.pass(time.Minute)
+		if n := len(k.told(held)) - before; n != 1 {
+			t.Errorf("the end of a hold is told %d times", n)
+		}
+		for _, c := range []struct {
+			sch    schedulestore.Schedule
+			minute int
+			want   []string
+		}{
+			{waits, 10, []string{"pending waiting_fresh", "running", "success fired"}},
+			{fails, 1, []string{"running", "running", "success fired"}},
+			{fails, 12, []string{"skipped skipped_missed"}},
+			{held, 17, []string{"running", "skipped skipped_budget"}},
+		} {
+			if got := k.toldOf(c.sch, c.minute); !slices.Equal(got, c.want) {
+				t.Errorf("of minute %d of %s: %q", c.minute, c.sch.Name, got)
+			}
+		}
 	})
 }
 
