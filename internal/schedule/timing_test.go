@@ -421,3 +421,28 @@ func TestASlotThatIsWokenEarlyWaits(t *testing.T) {
 		k.wantStory(sch, "00:01 success", "00:02 pending")
 	})
 }
+
+// Of an instant to come the schedule tells whether it has a slot then, and else which is
+// the next.
+func TestWhyOfATimeToCome(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		sch := k.create(timed("s", "*/10 * * * *", client.Timing{Except: []string{"30 * * * *"}, Until: "2000-01-01T01:00"}))
+		k.pass(15 * time.Minute)
+		for minute, want := range map[int]string{
+			20: "The slot of 2000-01-01T00:20:00.000Z waits.",
+			40: "That time is in the future. Its slot is to come.",
+			41: "That time is in the future. The next slot from then on is that of 2000-01-01T00:50:00.000Z.",
+			30: `Nothing runs at 2000-01-01T00:30:00.000Z: except "30 * * * *".`,
+			70: "Nothing runs at 2000-01-01T01:10:00.000Z: the schedule has ended.",
+			71: "That time is in the future.",
+		} {
+			if got := k.whyOf(sch, at(minute)).Around.Text; got != want {
+				t.Errorf("of minute %d: %s", minute, got)
+			}
+		}
+		k.pauseFor(sch, 0, "")
+		if got := k.whyOf(sch, at(40)).Around.Text; got != "That time is in the future." {
+			t.Errorf("while it is paused: %s", got)
+		}
+	})
+}

@@ -66,6 +66,9 @@ func (s *Service) whyAt(ctx context.Context, tx *store.Tx, y *lane.Why, d Detail
 		y.Around.Text = "Nothing runs at " + pawl.FormatTime(at) + ": " + why + "."
 		return y.Around.TellHalt(ctx, tx)
 	}
+	if at.After(tx.Now) {
+		y.Around.Text += d.fromThenOn(at)
+	}
 	if len(around) == 0 {
 		return y.Around.TellHalt(ctx, tx)
 	}
@@ -85,6 +88,19 @@ func (s *Service) whyAt(ctx context.Context, tx *store.Tx, y *lane.Why, d Detail
 		return nil // which tells it
 	}
 	return y.Around.TellHalt(ctx, tx)
+}
+
+// fromThenOn says which slot is the first from an instant to come on; empty if none is
+// foreseen.
+func (d Details) fromThenOn(at time.Time) string {
+	next, more := d.times.Next(at.Add(-time.Millisecond))
+	switch {
+	case !more || !d.Row.Enabled || spent(d.Row):
+		return ""
+	case next.Equal(at):
+		return " Its slot is to come."
+	}
+	return " The next slot from then on is that of " + pawl.FormatTime(next) + "."
 }
 
 // unpriced says that nobody knows what a slot cost; empty if it is known.

@@ -98,7 +98,7 @@ func (p *Provider) Run(ctx context.Context, r runner.Run, emit func(runner.Event
 		return p.job(ctx, what, r, emit)
 	}
 	if memory.State == runner.StateGoing && memory.Attempt == r.Attempt && !r.Idempotent {
-		return runner.Unknown("it was running when it was last seen, and its end was not"), nil
+		return runner.Unknown("it was started, and its end was not seen"), nil
 	}
 	return p.going.Call(ctx, r, memory, work.Timeout(what), emit, func(ctx context.Context, r runner.Run, _ string) (runner.Result, bool, error) {
 		result, err := p.start(ctx, what, r, emit)
