@@ -50,7 +50,9 @@ func (a *Around) TellHalt(ctx context.Context, tx *store.Tx) error {
 	if err != nil || h.ID == 0 {
 		return err
 	}
-	a.Text += " " + HaltedWords(h)
+	if words := HaltedWords(h); !strings.Contains(a.Text, words) { // a slot may have told it
+		a.Text += " " + words
+	}
 	return nil
 }
 

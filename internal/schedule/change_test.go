@@ -240,3 +240,16 @@ func TestRunNow(t *testing.T) {
 		}
 	})
 }
+
+// What a person asked for runs, whatever the schedule becomes before it begins.
+func TestAnEditLeavesWhatAPersonAskedFor(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		sch := k.create(ask("s", ""))
+		k.pass(30 * time.Second)
+		k.runNow(sch)
+		hourly := client.Cron("0 * * * *")
+		k.update(sch, client.SchedulePatch{Cron: &hourly})
+		k.pass(time.Second)
+		k.wantStory(sch, "00:00 success", "00:01 skipped superseded", "01:00 pending")
+	})
+}

@@ -103,6 +103,11 @@ func TestWhatComesDueInAHaltWaitsAndWasMissed(t *testing.T) {
 				}
 			}
 		}
+		for _, at := range []time.Time{at(3), at(3).Add(time.Second)} { // of a slot, and beside it
+			if got := k.whyOf(all[0], at).Around.Text; strings.Count(got, "Everything was halted") != 1 || !strings.HasPrefix(got, "The slot of 2000-01-01T00:03:00.000Z was skipped (halted)") {
+				t.Errorf("at %s: %s", at, got)
+			}
+		}
 		k.pass(time.Minute)
 		for _, sch := range all {
 			if got := k.graph.executed(sch.ID); !slices.Equal(got, []string{"00:01", "00:05"}) {

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"testing"
 	"time"
@@ -175,5 +176,20 @@ func TestASkippedSlotGivesNoNewAttempts(t *testing.T) {
 		if slot := k.slots(sch)[0]; slot.Status != "error" || slot.Attempts != 3 {
 			t.Errorf("it had %d attempts: %v", slot.Attempts, k.story(sch))
 		}
+	})
+}
+
+// A run on request that waits for a person is in the way of slots, and each that is
+// passed over is followed by the next.
+func TestSlotsFollowEachOtherBesideARunOnRequest(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		k.graph.answer = func(string, int) contract.RunAnswerV1 {
+			return contract.RunAnswerV1{Interrupt: json.RawMessage(`"May I?"`)}
+		}
+		sch := k.create(ask("s", pawl.PolicyForbid))
+		k.pass(30 * time.Second)
+		k.runNow(sch)
+		k.pass(2 * time.Minute)
+		k.wantStory(sch, "00:00 running", "00:01 skipped skipped_overlap", "00:02 skipped skipped_overlap", "00:03 pending")
 	})
 }

@@ -446,3 +446,39 @@ func TestWhyOfATimeToCome(t *testing.T) {
 		}
 	})
 }
+
+// An interval counts on whatever else is changed, and anew once it is another one.
+func TestAnIntervalCountsOn(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		sch := k.create(timed("s", "", client.Timing{Interval: "10m"}))
+		k.pass(3 * time.Minute)
+		if now := k.update(sch, client.SchedulePatch{TimingPatch: client.TimingPatch{Until: new("2999-01-01")}}); !now.NextRunAt.Equal(at(10)) {
+			t.Errorf("with an end it runs next at %s", now.NextRunAt)
+		}
+		if now := k.update(sch, client.SchedulePatch{TimingPatch: client.TimingPatch{Interval: new("20m")}}); !now.NextRunAt.Equal(at(23)) {
+			t.Errorf("with another interval it runs next at %s", now.NextRunAt)
+		}
+	})
+}
+
+// A change is judged as what is new: a zone in which the instant is over is refused, and
+// so is a policy that nobody knows.
+func TestAChangeThatNeverRunsIsRefused(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		sch := k.create(timed("s", "", client.Timing{At: "2000-01-01T00:30"}))
+		for place, in := range map[string]client.SchedulePatch{
+			"/at":            {Timezone: new("Asia/Tokyo")},
+			"/missed/policy": {Missed: &client.Missed{Policy: "some"}},
+			"/missed/within": {Missed: &client.Missed{Policy: "last", Within: "soon"}},
+		} {
+			e := k.try(func(ctx context.Context, tx *store.Tx) error {
+				_, err := k.s.Update(ctx, tx, k.owner, sch.ID, in, "tester")
+				return err
+			})
+			if e.Code != pawl.CodeInvalid || len(e.Fields) != 1 || e.Fields[0].Pointer != place {
+				t.Errorf("%s: %+v", place, e)
+			}
+		}
+		k.update(sch, client.SchedulePatch{Timezone: new("America/New_York")})
+	})
+}

@@ -84,9 +84,6 @@ func (s *Service) whyAt(ctx context.Context, tx *store.Tx, y *lane.Why, d Detail
 	if p := d.known.Pause; !d.Row.Enabled && !p.At.IsZero() && !at.Before(p.At) && !at.After(tx.Now) && !around[0].Covers(at) {
 		y.Around.Text = lane.PausedThen(p, time.Time{}) // its instants have rows once it is over
 	}
-	if run.Disposition(around[0].Disposition) == run.DispositionHalted && around[0].Covers(at) {
-		return nil // which tells it
-	}
 	return y.Around.TellHalt(ctx, tx)
 }
 
