@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -48,7 +49,11 @@ func (p *Provider) command(ctx context.Context, what client.PlainRun, r runner.R
 			result, _, cause := runner.Ended(ctx)
 			return result, cause
 		}
-		return again(runner.CodeInternal, "the command could not be started: "+connector.Reason(err).Error()), nil
+		why := connector.Reason(err).Error()
+		if errors.Is(err, fs.ErrNotExist) { // the program and the folder were found
+			why = "the interpreter that " + pawl.Quote(path) + " names is not on this machine"
+		}
+		return again(runner.CodeInternal, "the command could not be started: "+why), nil
 	}
 	out := w.output()
 	describeExit(exit, &out)
@@ -143,6 +148,11 @@ func (p *Provider) getenv(name, otherwise string) string {
 // find is the path of a program: one with a slash as it is, from the folder that
 // it runs in, and another one on the path that it gets.
 func find(name, dir string, env []string) (string, error) {
+	if dir != "" {
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return "", fmt.Errorf("there is no folder %s on this machine to run in", pawl.Quote(dir))
+		}
+	}
 	var places []string
 	if strings.ContainsRune(name, filepath.Separator) {
 		if !filepath.IsAbs(name) {

@@ -121,6 +121,10 @@ func TestHowACommandEnds(t *testing.T) {
 	if err := os.WriteFile(plainFile, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	script := filepath.Join(t.TempDir(), "script")
+	if err := os.WriteFile(script, []byte("#!/no/such/shell\n"), 0o700); err != nil { //nolint:gosec // it is to be executed
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name string
 		run  client.PlainRun
@@ -136,7 +140,9 @@ func TestHowACommandEnds(t *testing.T) {
 		{"not there by its path", client.PlainRun{Command: []string{"/no/such"}}, false, runner.CodeNotFound, `there is no program "/no/such"`, -1},
 		{"not executable", client.PlainRun{Command: []string{plainFile}}, false, runner.CodeNotFound, "is not executable", -1},
 		{"a folder", client.PlainRun{Command: []string{t.TempDir()}}, false, runner.CodeNotFound, "is not executable", -1},
-		{"no folder to run in", client.PlainRun{Command: []string{"true"}, Dir: "/no/such"}, false, runner.CodeInternal, "could not be started", -1},
+		{"no folder to run in", client.PlainRun{Command: []string{"true"}, Dir: "/no/such"}, false, runner.CodeNotFound, `there is no folder "/no/such"`, -1},
+		{"a file to run in", client.PlainRun{Command: []string{"true"}, Dir: plainFile}, false, runner.CodeNotFound, "there is no folder", -1},
+		{"no interpreter", client.PlainRun{Command: []string{script}}, false, runner.CodeInternal, "the interpreter that", -1},
 		{"no variable", client.PlainRun{Command: []string{"true"}, Env: map[string]string{"X": "${NOT_SET}"}}, false, runner.CodeInvalidRequest, "NOT_SET is not set", -1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
