@@ -49,6 +49,7 @@ func decideEvents(ctx context.Context, tx prunestore.Tx, p *pass, at span) (s st
 			order = append(order, t)
 		}
 		gone[t] = append(gone[t], e.ID)
+		s.gone = append(s.gone, strconv.FormatInt(e.ID, 10))
 		s.removed = append(s.removed, Removed{Kind: at.kind, Lane: lane, Rows: 1, Bytes: e.Bytes, Oldest: e.CreatedAt})
 	}
 	if len(order) == 0 {

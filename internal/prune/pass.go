@@ -74,6 +74,8 @@ type pass struct {
 	floors map[string]prunestore.Floor
 	open   map[handler]prunestore.Run // the last run of a handler that others may be folded into; zero: none
 	sums   map[sumKey]*Removed
+	gone   map[string]bool // of a dry pass: what earlier walks would have removed
+	given  map[string]bool // of a dry pass: answers of runs that keep what they read
 	begun  time.Time
 	now    time.Time
 }
@@ -91,7 +93,7 @@ type laneFacts struct {
 
 // Prune makes a pass.
 func (s *Service) Prune(ctx context.Context, o Options) (Result, error) {
-	p := &pass{Service: s, o: o, lanes: map[retention.Lane]*laneFacts{}, open: map[handler]prunestore.Run{}, sums: map[sumKey]*Removed{}, begun: time.Now()}
+	p := &pass{Service: s, o: o, lanes: map[retention.Lane]*laneFacts{}, open: map[handler]prunestore.Run{}, sums: map[sumKey]*Removed{}, gone: map[string]bool{}, given: map[string]bool{}, begun: time.Now()}
 	leapt, err := p.begin(ctx)
 	if err != nil {
 		return Result{}, fmt.Errorf("prune: %w", err)
@@ -270,6 +272,11 @@ func (p *pass) remove(ctx context.Context, w walk, s step, floor prunestore.Floo
 	}
 	for _, r := range s.removed {
 		p.count(r)
+	}
+	if p.o.Dry {
+		for _, id := range s.gone {
+			p.gone[id] = true
+		}
 	}
 	return nil
 }

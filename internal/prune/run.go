@@ -2,6 +2,7 @@ package prune
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -17,12 +18,12 @@ import (
 type oldRuns func(tx prunestore.Tx, ctx context.Context, kind pawl.Kind, lane string, after prunestore.Place, cut time.Time, limit int) ([]prunestore.Run, error)
 
 // oldRuns reads the runs of a step, and where it ends.
-func (at span) oldRuns(ctx context.Context, tx prunestore.Tx, read oldRuns) (list []prunestore.Run, s step, err error) {
+func (p *pass) oldRuns(ctx context.Context, tx prunestore.Tx, at span, read oldRuns) (list []prunestore.Run, s step, err error) {
 	list, err = read(tx, ctx, at.of, at.only.Lane, at.from, at.cut, at.limit)
 	if s.end = len(list) < at.limit; !s.end {
 		s.next = list[len(list)-1].Place()
 	}
-	return list, s, err
+	return slices.DeleteFunc(list, func(r prunestore.Run) bool { return p.gone[r.ID] }), s, err
 }
 
 // isOpen reports whether something is still expected of a run itself.
@@ -54,38 +55,49 @@ func laneOfRun(r prunestore.Run) retention.Lane {
 func ownLane(r prunestore.Run) retention.Lane { return retention.Lane{Kind: r.Kind, Lane: r.Lane} }
 
 func decideReads(ctx context.Context, tx prunestore.Tx, p *pass, at span) (step, error) {
-	return p.decideParts(ctx, tx, at, prunestore.Tx.SizeOfReads, prunestore.Tx.DeleteReads)
+	s, kept, err := p.decideParts(ctx, tx, at, prunestore.Tx.SizeOfReads, prunestore.Tx.DeleteReads)
+	if err != nil || !p.o.Dry {
+		return s, err
+	}
+	given, err := tx.ContentsOf(ctx, kept)
+	maps.Copy(p.given, given)
+	return s, err
 }
 
 func decideLogs(ctx context.Context, tx prunestore.Tx, p *pass, at span) (step, error) {
-	return p.decideParts(ctx, tx, at, prunestore.Tx.SizeOfLogs, prunestore.Tx.DeleteLogs)
+	s, _, err := p.decideParts(ctx, tx, at, prunestore.Tx.SizeOfLogs, prunestore.Tx.DeleteLogs)
+	return s, err
 }
 
 // decideParts decides about something that runs have: it goes before they do,
-// unless they are needed or somebody may still go on with them.
+// unless they are needed or somebody may still go on with them. It tells which of its
+// runs keep theirs.
 func (p *pass) decideParts(ctx context.Context, tx prunestore.Tx, at span,
 	measure func(tx prunestore.Tx, ctx context.Context, ids []string) (map[string]prunestore.Size, error),
 	remove func(tx prunestore.Tx, ctx context.Context, ids []string) (int64, error),
-) (step, error) {
-	list, s, err := at.oldRuns(ctx, tx, prunestore.Tx.OldRuns)
+) (s step, kept []string, err error) {
+	list, s, err := p.oldRuns(ctx, tx, at, prunestore.Tx.OldRuns)
 	if err != nil {
-		return s, err
+		return s, nil, err
 	}
 	var ids []string
 	for _, r := range list {
 		f, err := p.facts(ctx, tx.Tx, ownLane(r))
 		if err != nil {
-			return s, err
+			return s, nil, err
 		}
+		switch {
+		case !at.takes(p, laneOfRun(r)):
 		// Of a chain that is not at its end the newest attempt is that of its lane.
-		if isOpen(r) || f.needs(r.ID) || r.Followed && isOpen(f.newest) || !at.takes(p, laneOfRun(r)) {
-			continue
+		case isOpen(r) || f.needs(r.ID) || r.Followed && isOpen(f.newest):
+			kept = append(kept, r.ID)
+		default:
+			ids = append(ids, r.ID)
 		}
-		ids = append(ids, r.ID)
 	}
 	sizes, err := measure(tx, ctx, ids)
 	if err != nil {
-		return s, err
+		return s, nil, err
 	}
 	var gone []string
 	for _, r := range list {
@@ -100,7 +112,7 @@ func (p *pass) decideParts(ctx context.Context, tx prunestore.Tx, at span,
 			return err
 		}
 	}
-	return s, nil
+	return s, kept, nil
 }
 
 // mostAttempts bounds how many attempts of chains one transaction removes.
@@ -109,7 +121,7 @@ const mostAttempts = 1000
 // decideRuns removes chains of attempts as a whole: when the last one is old and
 // nothing more is expected of it, and nothing refers to any of them.
 func decideRuns(ctx context.Context, tx prunestore.Tx, p *pass, at span) (step, error) {
-	list, s, err := at.oldRuns(ctx, tx, prunestore.Tx.OldRuns)
+	list, s, err := p.oldRuns(ctx, tx, at, prunestore.Tx.OldRuns)
 	if err != nil {
 		return s, err
 	}
@@ -147,7 +159,7 @@ func decideRuns(ctx context.Context, tx prunestore.Tx, p *pass, at span) (step, 
 // removeRuns looks once more whether something refers to the runs, now that nobody
 // else can change that.
 func removeRuns(ctx context.Context, tx prunestore.Tx, ids []string) error {
-	used, err := tx.RunsInUse(ctx, ids)
+	used, err := tx.RunsInUse(ctx, ids, nil)
 	if err != nil || len(used) > 0 {
 		return err // the next walk sees it too
 	}
@@ -193,7 +205,7 @@ func (p *pass) usedRuns(ctx context.Context, tx prunestore.Tx, kind pawl.Kind, c
 			byLane[r.Lane] = append(byLane[r.Lane], eventstore.Span{RunID: r.ID, From: r.CreatedAt, To: r.EndedAt})
 		}
 	}
-	used, err := tx.RunsInUse(ctx, ids)
+	used, err := tx.RunsInUse(ctx, ids, p.gone)
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +220,7 @@ func (p *pass) usedRuns(ctx context.Context, tx prunestore.Tx, kind pawl.Kind, c
 		if kind != pawl.KindWorkflow {
 			continue
 		}
-		by, err := eventstore.In(tx.Tx).RunsOfEvents(ctx, lane, spans)
+		by, err := eventstore.In(tx.Tx).RunsOfEvents(ctx, lane, spans, p.gone)
 		if err != nil {
 			return nil, err
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
@@ -139,11 +140,12 @@ func (tx Tx) Before(ctx context.Context, list []Run) (out []Run, err error) {
 	return out, nil
 }
 
-// inUse finds runs that something refers to which is there for its own reasons,
-// or that somebody is asked about.
-const inUse = `select run_id from mutations where run_id in {list}
-	union select run_id from charge_receipts where run_id in {list}
-	union select run_id from charge_reservations where run_id in {list}
+// inRecords finds the calls and receipts of runs, which are there for their own reasons.
+const inRecords = `select run_id, id from mutations where run_id in {list}
+	union all select run_id, id from charge_receipts where run_id in {list}`
+
+// inUse finds runs that something else refers to, or that somebody is asked about.
+const inUse = `select run_id from charge_reservations where run_id in {list}
 	union select reserved_by from events where status = 'reserved' and reserved_by in {list}
 	union select run_id from approvals where state = 'pending' and run_id in {list}
 	union select run_id from repairs where state = 'proposed' and run_id in {list}
@@ -153,9 +155,31 @@ const inUse = `select run_id from mutations where run_id in {list}
 		where s.run_id in {list} and (s.completed_at is null or b.state in ('planned', 'running', 'paused'))`
 
 // RunsInUse finds which of some runs the ledger, receipts, held events, open slots
-// or people who are asked refer to.
-func (tx Tx) RunsInUse(ctx context.Context, ids []string) (map[string]bool, error) {
-	return found(ctx, tx, "find runs in use", inUse, ids)
+// or people who are asked refer to, but for calls and receipts with some ids.
+func (tx Tx) RunsInUse(ctx context.Context, ids []string, but map[string]bool) (map[string]bool, error) {
+	if len(but) == 0 {
+		return found(ctx, tx, "find runs in use", `select run_id from (`+inRecords+`) as records union `+inUse, ids)
+	}
+	out, err := found(ctx, tx, "find runs in use", inUse, ids)
+	if err != nil {
+		return nil, err
+	}
+	for batch := range store.Batches(ids) {
+		text, args := store.In(nil, batch)
+		rows, err := tx.Query(ctx, strings.ReplaceAll(inRecords, "{list}", text), args...)
+		_, err = store.ScanAll(rows, err, "find records of runs", func(row store.Scanner) (struct{}, error) {
+			var run, id string
+			err := row.Scan(&run, &id)
+			if !but[id] {
+				out[run] = true
+			}
+			return struct{}{}, err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
 // GoodRuns reads the runs of a workflow that a proposal of another script is
@@ -262,6 +286,11 @@ func (tx Tx) Unended(ctx context.Context, ids []string) (out []Run, err error) {
 		out = append(out, some...)
 	}
 	return out, nil
+}
+
+// ContentsOf reads which answers some runs were given.
+func (tx Tx) ContentsOf(ctx context.Context, ids []string) (map[string]bool, error) {
+	return found(ctx, tx, "read answers of runs", `select distinct content from run_reads where content is not null and run_id in {list}`, ids)
 }
 
 // OldContents reads up to limit answers behind an id that no run was given since
