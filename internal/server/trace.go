@@ -60,11 +60,11 @@ func (s *server) buildTracing(ctx context.Context, registry *prometheus.Registry
 		s.tracing = newTracing()
 	}
 	wanted, err := telemetry.Wanted(s.cfg.OTLPEndpoint, os.Getenv)
-	if err != nil || !wanted {
+	if err != nil || wanted == (telemetry.Wants{}) {
 		return err
 	}
 	s.tracing.export, err = telemetry.New(ctx, telemetry.Config{
-		Endpoint: s.cfg.OTLPEndpoint, Version: s.cfg.Version, Instance: s.identity.id, Log: s.log, Registry: registry,
+		Endpoint: s.cfg.OTLPEndpoint, Wants: wanted, Version: s.cfg.Version, Instance: s.identity.id, Log: s.log, Registry: registry,
 	})
 	return err
 }
