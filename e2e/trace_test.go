@@ -247,6 +247,17 @@ func TestTracesReachTheCollector(t *testing.T) {
 		if len(rows) == 0 || !slices.ContainsFunc(c.find("job pawl.source"), func(j *spanpb.Span) bool { return bytes.Equal(j.SpanId, rows[0].ParentSpanId) }) || attributeOf(rows[0], "pawl.run") == "" {
 			t.Errorf("rows %v", rows)
 		}
+		fetches := c.find("GET " + strings.TrimPrefix(m.URL, "http://"))
+		if len(fetches) == 0 {
+			t.Error("there is no call of a source")
+		}
+		for _, call := range fetches {
+			if !slices.ContainsFunc(c.find("run source"), func(r *spanpb.Span) bool {
+				return bytes.Equal(r.SpanId, call.ParentSpanId) && attributeOf(r, "pawl.run") == attributeOf(call, "pawl.run")
+			}) {
+				t.Errorf("the call is no part of a run: %v", call)
+			}
+		}
 		if !slices.Contains(c.service, "service.name=pawl") || !slices.Contains(c.keys, "hunter2") || slices.Contains(c.keys, "") {
 			t.Errorf("service %v, keys %v", c.service, c.keys)
 		}

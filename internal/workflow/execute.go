@@ -62,7 +62,7 @@ func (x *execution) execute(ctx context.Context) error {
 	} else {
 		x.memory.inRow = 0
 	}
-	err := x.drive(ctx)
+	err := x.drive(telemetry.InRun(ctx, x.run.ID))
 	if err == nil || x.ended {
 		return err
 	}
