@@ -88,7 +88,8 @@ type sumKey struct {
 // laneFacts are what is asked once in a pass about a lane.
 type laneFacts struct {
 	newest prunestore.Run
-	good   map[string]bool // runs that a proposal is tried with; nil: not asked for
+	script prunestore.Script
+	good   map[string]map[string]bool // by handler, as far as asked: the runs that a proposal is tried with
 }
 
 // Prune makes a pass.
@@ -360,13 +361,13 @@ func (p *pass) facts(ctx context.Context, tx *store.Tx, l retention.Lane) (*lane
 	if f := p.lanes[l]; f != nil {
 		return f, nil
 	}
-	f := &laneFacts{}
+	f := &laneFacts{good: map[string]map[string]bool{}}
 	var err error
 	if f.newest, _, err = prunestore.In(tx).NewestRun(ctx, l.Kind, l.Lane); err != nil {
 		return nil, err
 	}
 	if l.Kind == pawl.KindWorkflow {
-		if f.good, err = prunestore.In(tx).GoodRuns(ctx, l.Lane, retention.GoodRuns); err != nil {
+		if f.script, err = prunestore.In(tx).ScriptOf(ctx, l.Lane); err != nil {
 			return nil, err
 		}
 	}
@@ -374,6 +375,19 @@ func (p *pass) facts(ctx context.Context, tx *store.Tx, l retention.Lane) (*lane
 	return f, nil
 }
 
-// needs reports whether a run is needed by a rule: it is the newest of its lane,
-// or one that a proposal is tried with.
-func (f *laneFacts) needs(id string) bool { return f.newest.ID == id || f.good[id] }
+// needs reports whether a run of a handler is needed by a rule: it is the newest of its
+// lane, or one that a proposal is tried with.
+func (p *pass) needs(ctx context.Context, tx *store.Tx, l retention.Lane, handler, id string) (bool, error) {
+	f, err := p.facts(ctx, tx, l)
+	if err != nil || f.newest.ID == id || !f.script.Handlers[handler] {
+		return err == nil && f.newest.ID == id, err
+	}
+	good, asked := f.good[handler]
+	if !asked {
+		if good, err = prunestore.In(tx).GoodRuns(ctx, f.script.WorkflowID, l.Lane, handler, retention.GoodRuns); err != nil {
+			return false, err
+		}
+		f.good[handler] = good
+	}
+	return good[id], nil
+}

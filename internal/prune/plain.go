@@ -96,13 +96,16 @@ func decideMutations(ctx context.Context, tx prunestore.Tx, p *pass, at span) (s
 	if err != nil {
 		return step{}, err
 	}
+	handlers, err := tx.HandlersOf(ctx, runs)
+	if err != nil {
+		return step{}, err
+	}
 	needed := func(o prunestore.Old) bool {
-		f, failed := p.facts(ctx, tx.Tx, p.laneOf(at.of, o.Lane))
+		needs, failed := p.needs(ctx, tx.Tx, p.laneOf(at.of, o.Lane), handlers[o.Run], o.Run)
 		if failed != nil {
 			err = failed
-			return true
 		}
-		return open[o.Run] || f.needs(o.Run)
+		return needs || failed != nil || open[o.Run]
 	}
 	s, gone := p.pick(at, list, needed)
 	s.next, s.end = next, next.Part == ""

@@ -82,16 +82,16 @@ func (p *pass) decideParts(ctx context.Context, tx prunestore.Tx, at span,
 	}
 	var ids []string
 	for _, r := range list {
-		f, err := p.facts(ctx, tx.Tx, ownLane(r))
+		if !at.takes(p, laneOfRun(r)) {
+			continue
+		}
+		needed, err := p.needsParts(ctx, tx, r)
 		if err != nil {
 			return s, nil, err
 		}
-		switch {
-		case !at.takes(p, laneOfRun(r)):
-		// Of a chain that is not at its end the newest attempt is that of its lane.
-		case isOpen(r) || f.needs(r.ID) || r.Followed && isOpen(f.newest):
+		if needed {
 			kept = append(kept, r.ID)
-		default:
+		} else {
 			ids = append(ids, r.ID)
 		}
 	}
@@ -113,6 +113,16 @@ func (p *pass) decideParts(ctx context.Context, tx prunestore.Tx, at span,
 		}
 	}
 	return s, kept, nil
+}
+
+// needsParts reports whether a run still needs what it read and logged.
+func (p *pass) needsParts(ctx context.Context, tx prunestore.Tx, r prunestore.Run) (bool, error) {
+	f, err := p.facts(ctx, tx.Tx, ownLane(r))
+	// Of a chain that is not at its end the newest attempt is that of its lane.
+	if err != nil || isOpen(r) || r.Followed && isOpen(f.newest) {
+		return true, err
+	}
+	return p.needs(ctx, tx.Tx, ownLane(r), r.Handler, r.ID)
 }
 
 // mostAttempts bounds how many attempts of chains one transaction removes.
@@ -198,10 +208,10 @@ func chainsOf(ctx context.Context, tx prunestore.Tx, last []prunestore.Run) ([][
 // usedRuns finds which runs of some chains must stay.
 func (p *pass) usedRuns(ctx context.Context, tx prunestore.Tx, kind pawl.Kind, chains [][]prunestore.Run) (map[string]bool, error) {
 	var ids []string
-	byLane := map[string][]eventstore.Span{}
+	byLane, handlers := map[string][]eventstore.Span{}, map[string]string{}
 	for _, chain := range chains {
 		for _, r := range chain {
-			ids = append(ids, r.ID)
+			ids, handlers[r.ID] = append(ids, r.ID), r.Handler
 			byLane[r.Lane] = append(byLane[r.Lane], eventstore.Span{RunID: r.ID, From: r.CreatedAt, To: r.EndedAt})
 		}
 	}
@@ -210,12 +220,13 @@ func (p *pass) usedRuns(ctx context.Context, tx prunestore.Tx, kind pawl.Kind, c
 		return nil, err
 	}
 	for lane, spans := range byLane {
-		f, err := p.facts(ctx, tx.Tx, retention.Lane{Kind: kind, Lane: lane})
-		if err != nil {
-			return nil, err
-		}
 		for _, s := range spans {
-			used[s.RunID] = used[s.RunID] || f.needs(s.RunID)
+			if used[s.RunID] {
+				continue
+			}
+			if used[s.RunID], err = p.needs(ctx, tx.Tx, retention.Lane{Kind: kind, Lane: lane}, handlers[s.RunID], s.RunID); err != nil {
+				return nil, err
+			}
 		}
 		if kind != pawl.KindWorkflow {
 			continue
