@@ -318,11 +318,11 @@ func TestLinesOfTheLogNameRunsAndTraces(t *testing.T) {
 			}
 			return found
 		}
-		s.eventually("it fails", func() bool { return line(map[string]any{"kind": "schedule", "msg": "a run stopped"}) != nil })
+		s.eventually("it fails", func() bool { return line(map[string]any{"kind": "schedule", "what": "stopped"}) != nil })
 		for _, want := range []map[string]any{
-			{"level": "INFO", "msg": "a run stopped", "kind": "schedule", "lane": "ping", "status": "failed:internal", "code": "internal"},
-			{"level": "DEBUG", "msg": "a run began", "kind": "workflow", "lane": "clerk", "handler": "enter", "trace": aTrace},
-			{"level": "DEBUG", "msg": "a run ended", "kind": "workflow", "lane": "clerk", "handler": "enter", "status": "committed", "trace": aTrace},
+			{"level": "INFO", "what": "stopped", "kind": "schedule", "lane": "ping", "status": "failed:internal", "code": "internal"},
+			{"level": "DEBUG", "what": "begun", "kind": "workflow", "lane": "clerk", "handler": "enter", "trace": aTrace},
+			{"level": "DEBUG", "what": "committed", "kind": "workflow", "lane": "clerk", "handler": "enter", "status": "committed", "trace": aTrace},
 		} {
 			if line(want) == nil {
 				t.Errorf("there is no line with %v", want)

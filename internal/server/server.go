@@ -279,28 +279,25 @@ func (s *server) observeRun(e ledger.Event) {
 // logRun tells the log how a run begins and ends. Workflows and sources say themselves what
 // stopped theirs; what stopped those of schedules is said here.
 func (s *server) logRun(e ledger.Event, of lane.Ref) {
-	level, what, r := slog.LevelDebug, "a run ended", &e.Run
+	level, r := slog.LevelDebug, &e.Run
 	switch e.What {
 	case ledger.Advanced, ledger.Resumed:
 		return
-	case ledger.Begun, ledger.Started:
-		what = "a run began"
 	case ledger.Stopped:
-		what = "a run stopped"
 		if r.Kind == pawl.KindSchedule {
 			level = slog.LevelInfo
 		}
-	case ledger.Committed, ledger.Crashed, ledger.Cancelled:
+	case ledger.Begun, ledger.Started, ledger.Committed, ledger.Crashed, ledger.Cancelled:
 	}
 	ctx := telemetry.With(context.Background(), r.Trace)
 	if !s.log.Enabled(ctx, level) {
 		return
 	}
-	values := []any{"run", r.ID, "kind", r.Kind, "lane", of.Name, "handler", r.Handler, "attempt", r.Attempt, "phase", r.Phase, "status", r.Status}
+	values := []any{"what", e.What, "run", r.ID, "kind", r.Kind, "lane", of.Name, "handler", r.Handler, "attempt", r.Attempt, "phase", r.Phase, "status", r.Status}
 	if r.ErrorCode != "" {
 		values = append(values, "code", r.ErrorCode, "error", r.ErrorMessage)
 	}
-	s.log.Log(ctx, level, what, values...)
+	s.log.Log(ctx, level, "a run changed", values...)
 }
 
 // host is what a kind is given by this process.
