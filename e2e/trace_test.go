@@ -247,6 +247,17 @@ func TestTracesReachTheCollector(t *testing.T) {
 		if len(rows) == 0 || !slices.ContainsFunc(c.find("job pawl.source"), func(j *spanpb.Span) bool { return bytes.Equal(j.SpanId, rows[0].ParentSpanId) }) || attributeOf(rows[0], "pawl.run") == "" {
 			t.Errorf("rows %v", rows)
 		}
+		fetches := c.find("GET " + strings.TrimPrefix(m.URL, "http://"))
+		if len(fetches) == 0 {
+			t.Error("there is no call of a source")
+		}
+		for _, call := range fetches {
+			if !slices.ContainsFunc(c.find("run source"), func(r *spanpb.Span) bool {
+				return bytes.Equal(r.SpanId, call.ParentSpanId) && attributeOf(r, "pawl.run") == attributeOf(call, "pawl.run")
+			}) {
+				t.Errorf("the call is no part of a run: %v", call)
+			}
+		}
 		if !slices.Contains(c.service, "service.name=pawl") || !slices.Contains(c.keys, "hunter2") || slices.Contains(c.keys, "") {
 			t.Errorf("service %v, keys %v", c.service, c.keys)
 		}
@@ -269,6 +280,53 @@ func TestTracesArePassedOnWithoutACollector(t *testing.T) {
 		}
 		if got := told(); !slices.Equal(got, []string{aParent, "", "", ""}) {
 			t.Errorf("told %q", got)
+		}
+	})
+}
+
+// Lines of the log that are about a run have its id, and the id of the trace that it is a
+// part of; what stopped a run is told without debugging, of every kind.
+func TestLinesOfTheLogNameRunsAndTraces(t *testing.T) {
+	t.Parallel()
+	pgtest.BothEmpty(t, func(t *testing.T, url string) {
+		m := newStall(t)
+		s := serveOld(t, url, m)
+		s.args = append(s.args, "--log-format", "json", "--log-level", "debug")
+		s.start()
+		s.deploy(clerk)
+		s.traced("/api/v1/workflows/clerk/events", map[string]any{"topic": "order", "messageId": "o-1", "payload": 1}, aParent)
+		s.eventually("the event is consumed", func() bool { return len(s.lines()) == 1 && s.lane().Status == "Idle" })
+		away := "http://" + freeAddr(t)
+		var made struct{ ID string }
+		if status := s.call("POST", "/api/v1/schedules", map[string]any{"name": "ping", "cron": "0 9 1 1 *", "timezone": "UTC", "run": map[string]any{"url": away}}, &made); status != http.StatusCreated {
+			t.Fatalf("make a schedule: %d", status)
+		}
+		s.must("POST", "/api/v1/schedules/"+made.ID+"/run", nil, nil)
+		line := func(want map[string]any) (found map[string]any) {
+			for text := range strings.SplitSeq(s.log.String(), "\n") {
+				var l map[string]any
+				if json.Unmarshal([]byte(text), &l) != nil || l["run"] == "" {
+					continue
+				}
+				same := true
+				for k, v := range want {
+					same = same && l[k] == v
+				}
+				if same {
+					found = l
+				}
+			}
+			return found
+		}
+		s.eventually("it fails", func() bool { return line(map[string]any{"kind": "schedule", "what": "stopped"}) != nil })
+		for _, want := range []map[string]any{
+			{"level": "INFO", "what": "stopped", "kind": "schedule", "lane": "ping", "status": "failed:internal", "code": "internal"},
+			{"level": "DEBUG", "what": "begun", "kind": "workflow", "lane": "clerk", "handler": "enter", "trace": aTrace},
+			{"level": "DEBUG", "what": "committed", "kind": "workflow", "lane": "clerk", "handler": "enter", "status": "committed", "trace": aTrace},
+		} {
+			if line(want) == nil {
+				t.Errorf("there is no line with %v", want)
+			}
 		}
 	})
 }

@@ -90,7 +90,10 @@ func (c *laneCollector) lanes(ctx context.Context, tx *store.Tx, gauge setGauge)
 		}
 		told := map[gaugestore.Attention]bool{} // lanes of two owners can have one name
 		for _, a := range troubled {
-			if !told[a] {
+			if a.Cause == "" && a.Issue == "" {
+				a.Issue = string(run.IssueExpectation)
+			}
+			if a.Cause = ""; !told[a] {
 				told[a] = true
 				gauge(attentionDesc, 1, string(k.Kind()), a.Lane, a.Issue)
 			}

@@ -34,14 +34,13 @@ func parseConfigFile(name string, text []byte) (map[string]fileValue, error) {
 		if !ok {
 			return nil, unknownKey(doc.NamePlace(key), key)
 		}
-		place := fmt.Sprintf("%s: %s", doc.Place(document.Pointer(key)), key)
-		texts, err := readValue(def, value)
+		at, texts, err := document.Pointer(key), []string(nil), error(nil)
 		if def.merged && value.Shape() == document.Mapping {
-			texts, err = readPairs(value)
-		}
-		if err == nil {
+			texts, at, err = readPairs(def, value, at)
+		} else if texts, err = readValue(def, value); err == nil {
 			err = def.set(&values{}, texts)
 		}
+		place := fmt.Sprintf("%s: %s", doc.Place(at), key)
 		if err != nil {
 			return nil, misplaced(place, err)
 		}
@@ -89,21 +88,26 @@ func readValue(def setting, value document.Value) ([]string, error) {
 	return texts, nil
 }
 
-// readPairs turns a mapping into texts of the form NAME=VALUE.
-func readPairs(value document.Value) ([]string, error) {
-	texts := []string{}
+// readPairs turns the mapping at a pointer into texts of the form NAME=VALUE, and
+// says where the first one is that is wrong.
+func readPairs(def setting, value document.Value, pointer string) (texts []string, at string, err error) {
 	for name, v := range value.Fields() {
+		at := pointer + document.Pointer(name)
 		switch v.Shape() {
 		case document.Text, document.Number, document.Flag:
-			texts = append(texts, name+"="+v.Written())
 		case document.Null, document.List, document.Mapping:
-			return nil, fmt.Errorf("%s: a text is needed", name)
+			return nil, at, fmt.Errorf("%s: a text is needed", name)
 		}
+		pair := name + "=" + v.Written()
+		if err := def.set(&values{}, []string{pair}); err != nil {
+			return nil, at, err
+		}
+		texts = append(texts, pair)
 	}
 	if len(texts) == 0 {
-		return nil, errors.New("the mapping is empty; leave the key out instead")
+		return nil, pointer, errors.New("the mapping is empty; leave the key out instead")
 	}
-	return texts, nil
+	return texts, pointer, nil
 }
 
 func readScalar(target any, value document.Value) (string, error) {

@@ -19,13 +19,18 @@ func decideEvents(ctx context.Context, tx prunestore.Tx, p *pass, at span) (s st
 		last := list[len(list)-1].ID
 		s.next = prunestore.Place{At: last, ID: strconv.FormatInt(last, 10)}
 	}
-	var holders []string
+	var holders, makers []string
 	for _, e := range list {
+		makers = append(makers, e.CreatedBy)
 		if e.HeldBy != "" {
 			holders = append(holders, e.HeldBy)
 		}
 	}
 	open, err := openAmong(ctx, tx, holders)
+	if err != nil {
+		return s, err
+	}
+	handlers, err := tx.HandlersOf(ctx, makers)
 	if err != nil {
 		return s, err
 	}
@@ -37,11 +42,11 @@ func decideEvents(ctx context.Context, tx prunestore.Tx, p *pass, at span) (s st
 		if !e.Ended() || !e.UpdatedAt.Before(at.cut) || open[e.HeldBy] || !at.takes(p, lane) {
 			continue
 		}
-		f, err := p.facts(ctx, tx.Tx, lane)
+		needed, err := p.needs(ctx, tx.Tx, lane, handlers[e.CreatedBy], e.CreatedBy)
 		if err != nil {
 			return s, err
 		}
-		if f.needs(e.CreatedBy) {
+		if needed {
 			continue
 		}
 		t := topic{e.WorkflowID, e.Topic}
@@ -49,6 +54,7 @@ func decideEvents(ctx context.Context, tx prunestore.Tx, p *pass, at span) (s st
 			order = append(order, t)
 		}
 		gone[t] = append(gone[t], e.ID)
+		s.gone = append(s.gone, strconv.FormatInt(e.ID, 10))
 		s.removed = append(s.removed, Removed{Kind: at.kind, Lane: lane, Rows: 1, Bytes: e.Bytes, Oldest: e.CreatedAt})
 	}
 	if len(order) == 0 {

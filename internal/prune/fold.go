@@ -41,7 +41,7 @@ type fold struct {
 // did something or is needed, where another script or another cause begins, after a
 // gap, and after a day.
 func decideFold(ctx context.Context, tx prunestore.Tx, p *pass, at span) (step, error) {
-	list, s, err := at.oldRuns(ctx, tx, prunestore.Tx.OldRuns)
+	list, s, err := p.oldRuns(ctx, tx, at, prunestore.Tx.OldRuns)
 	if err != nil {
 		return s, err
 	}
@@ -70,7 +70,7 @@ func decideFold(ctx context.Context, tx prunestore.Tx, p *pass, at span) (step, 
 			p.open[h] = r
 		}
 	}
-	if len(f.order) > 0 {
+	if s.gone = f.gone; len(f.order) > 0 {
 		s.remove = func(ctx context.Context, tx prunestore.Tx) error { return p.writeFold(ctx, tx, f) }
 	}
 	return s, nil
@@ -90,7 +90,7 @@ func (f *fold) grow(into *prunestore.Run, through time.Time) {
 // writeFold looks once more whether something refers to the runs, now that nobody else
 // can change that.
 func (p *pass) writeFold(ctx context.Context, tx prunestore.Tx, f fold) error {
-	used, err := tx.RunsInUse(ctx, f.gone)
+	used, err := tx.RunsInUse(ctx, f.gone, nil)
 	if err != nil || len(used) > 0 { // the next walk sees it too
 		clear(p.open)
 		return err

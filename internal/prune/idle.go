@@ -29,7 +29,7 @@ func decideFolded(ctx context.Context, tx prunestore.Tx, p *pass, at span) (step
 }
 
 func (p *pass) removeIdle(ctx context.Context, tx prunestore.Tx, at span, read oldRuns, which func(prunestore.Run) bool) (step, error) {
-	list, s, err := at.oldRuns(ctx, tx, read)
+	list, s, err := p.oldRuns(ctx, tx, at, read)
 	if err != nil {
 		return s, err
 	}
@@ -45,7 +45,7 @@ func (p *pass) removeIdle(ctx context.Context, tx prunestore.Tx, at span, read o
 			s.removed = append(s.removed, Removed{Kind: at.kind, Lane: laneOfRun(r), Rows: 1, Bytes: r.Bytes, Oldest: r.CreatedAt})
 		}
 	}
-	if len(gone) > 0 {
+	if s.gone = gone; len(gone) > 0 {
 		s.remove = func(ctx context.Context, tx prunestore.Tx) error { return removeRuns(ctx, tx, gone) }
 	}
 	return s, nil

@@ -33,7 +33,12 @@ func both(t *testing.T, test func(t *testing.T, k *kit)) {
 
 func newKit(t testing.TB, url string) *kit {
 	t.Helper()
-	db, err := store.Open(t.Context(), url, store.Options{})
+	return newKitWith(t, url, store.Options{})
+}
+
+func newKitWith(t testing.TB, url string, o store.Options) *kit {
+	t.Helper()
+	db, err := store.Open(t.Context(), url, o)
 	if err != nil {
 		t.Fatal(err)
 	}

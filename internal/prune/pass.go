@@ -74,6 +74,8 @@ type pass struct {
 	floors map[string]prunestore.Floor
 	open   map[handler]prunestore.Run // the last run of a handler that others may be folded into; zero: none
 	sums   map[sumKey]*Removed
+	gone   map[string]bool // of a dry pass: what earlier walks would have removed
+	given  map[string]bool // of a dry pass: answers of runs that keep what they read
 	begun  time.Time
 	now    time.Time
 }
@@ -86,12 +88,13 @@ type sumKey struct {
 // laneFacts are what is asked once in a pass about a lane.
 type laneFacts struct {
 	newest prunestore.Run
-	good   map[string]bool // runs that a proposal is tried with; nil: not asked for
+	script prunestore.Script
+	good   map[string]map[string]bool // by handler, as far as asked: the runs that a proposal is tried with
 }
 
 // Prune makes a pass.
 func (s *Service) Prune(ctx context.Context, o Options) (Result, error) {
-	p := &pass{Service: s, o: o, lanes: map[retention.Lane]*laneFacts{}, open: map[handler]prunestore.Run{}, sums: map[sumKey]*Removed{}, begun: time.Now()}
+	p := &pass{Service: s, o: o, lanes: map[retention.Lane]*laneFacts{}, open: map[handler]prunestore.Run{}, sums: map[sumKey]*Removed{}, gone: map[string]bool{}, given: map[string]bool{}, begun: time.Now()}
 	leapt, err := p.begin(ctx)
 	if err != nil {
 		return Result{}, fmt.Errorf("prune: %w", err)
@@ -271,6 +274,11 @@ func (p *pass) remove(ctx context.Context, w walk, s step, floor prunestore.Floo
 	for _, r := range s.removed {
 		p.count(r)
 	}
+	if p.o.Dry {
+		for _, id := range s.gone {
+			p.gone[id] = true
+		}
+	}
 	return nil
 }
 
@@ -353,13 +361,13 @@ func (p *pass) facts(ctx context.Context, tx *store.Tx, l retention.Lane) (*lane
 	if f := p.lanes[l]; f != nil {
 		return f, nil
 	}
-	f := &laneFacts{}
+	f := &laneFacts{good: map[string]map[string]bool{}}
 	var err error
 	if f.newest, _, err = prunestore.In(tx).NewestRun(ctx, l.Kind, l.Lane); err != nil {
 		return nil, err
 	}
 	if l.Kind == pawl.KindWorkflow {
-		if f.good, err = prunestore.In(tx).GoodRuns(ctx, l.Lane, retention.GoodRuns); err != nil {
+		if f.script, err = prunestore.In(tx).ScriptOf(ctx, l.Lane); err != nil {
 			return nil, err
 		}
 	}
@@ -367,6 +375,19 @@ func (p *pass) facts(ctx context.Context, tx *store.Tx, l retention.Lane) (*lane
 	return f, nil
 }
 
-// needs reports whether a run is needed by a rule: it is the newest of its lane,
-// or one that a proposal is tried with.
-func (f *laneFacts) needs(id string) bool { return f.newest.ID == id || f.good[id] }
+// needs reports whether a run of a handler is needed by a rule: it is the newest of its
+// lane, or one that a proposal is tried with.
+func (p *pass) needs(ctx context.Context, tx *store.Tx, l retention.Lane, handler, id string) (bool, error) {
+	f, err := p.facts(ctx, tx, l)
+	if err != nil || f.newest.ID == id || !f.script.Handlers[handler] {
+		return err == nil && f.newest.ID == id, err
+	}
+	good, asked := f.good[handler]
+	if !asked {
+		if good, err = prunestore.In(tx).GoodRuns(ctx, f.script.WorkflowID, l.Lane, handler, retention.GoodRuns); err != nil {
+			return false, err
+		}
+		f.good[handler] = good
+	}
+	return good[id], nil
+}

@@ -3,10 +3,13 @@ package prune
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/retention"
@@ -92,6 +95,60 @@ func TestADryPassTellsWhatAPassDoes(t *testing.T) {
 		done := k.prune()
 		if dry.Rows() != done.Rows() || dry.Bytes() != done.Bytes() || len(dry.Removed) != len(done.Removed) || done.Rows() == 0 {
 			t.Errorf("%+v was told, and done was\n%+v", dry, done)
+		}
+	})
+}
+
+// A dry pass tells of what is needed only by what would have been removed before it,
+// and tells nothing twice.
+func TestADryPassKnowsWhatWouldBeGone(t *testing.T) {
+	both(t, func(t *testing.T, k *kit) {
+		k.exec(`insert into users (id, name, role, created_at) values ('u', 'u', 'admin', 0)`)
+		k.exec(`insert into billing_accounts (id, owner_id, name, created_at) values ('acc', 'u', 'a', 0)`)
+		k.keeps("receipts=400d", "runs=12h", "idle-runs=20h", "logs=6h")
+		k.idles("idle", 21*60, 300, row{}) // some are removed as idle, some become a stretch, and all are older than runs are kept
+		for i, id := range []string{"called", "charged", "published", "consumed", "read", "open", "young"} {
+			k.run(row{id: id, days: 600, prepared: fmt.Sprintf(`{"reservations":[{"topic":"t","ids":["c%d"]}],"data":null}`, i)})
+		}
+		call := func(run string, days float64) {
+			k.exec(`insert into mutations (id, workflow_id, run_id, n, tool, method, arguments, idempotency_key, state, can_reconcile, resolved_at, created_at, updated_at)
+				values ($1, 'id-w', $2, $4, 't', 'm', '{}', $1, 'applied', 0, $3, $3, $3)`, fmt.Sprint(run, days), run, ago(days), int(days))
+		}
+		call("called", 600)
+		call("young", 600)
+		call("young", 300)
+		for _, run := range []string{"charged", "young"} {
+			k.exec(`insert into charge_receipts (id, billing_account_id, run_id, attempt, source_system, source_reference, executor, amount, created_at) values ($1, 'acc', $2, 1, 's', $1, 'e', 1, $3)`, "receipt of "+run, run, ago(600))
+		}
+		k.event("p", "consumed", "published", "x", 600, 600)
+		k.event("c3", "consumed", "x", "consumed", 600, 600)
+		k.event("open", "pending", "open", "", 600, 600)
+		for _, id := range []string{"gone", "kept"} {
+			k.exec(`insert into read_contents (id, workflow_id, at, content) values ($1, 'id-w', $2, 'c')`, id, ago(600))
+		}
+		k.exec(`update run_reads set answer = null, content = 'gone' where run_id in ('read', 'called')`)
+		k.run(row{id: "waits", status: "paused:approval", days: 601})
+		k.exec(`update run_reads set answer = null, content = 'kept' where run_id in ('waits', 'open')`)
+		k.run(row{id: "z", days: 0})
+		dry, err := k.s.Prune(t.Context(), Options{Dry: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := k.count(`runs`)
+		done := k.prune()
+		if diff := cmp.Diff(done.Removed, dry.Removed); diff != "" {
+			t.Errorf("told was another than done: %s", diff)
+		}
+		k.left("id", "runs", "open", "young", "waits", "z")
+		k.left("id", "read_contents", "kept")
+		told := int64(0)
+		for _, r := range done.Removed {
+			if r.Kind == retention.Runs || r.Kind == retention.IdleRuns {
+				told += r.Rows
+			}
+		}
+		if gone := int64(before - k.count(`runs`)); told != gone {
+			t.Errorf("%d runs were told, and %d are gone", told, gone)
 		}
 	})
 }

@@ -29,6 +29,14 @@ func (p *pass) pick(at span, list []prunestore.Old, needed func(prunestore.Old) 
 
 type remover func(tx prunestore.Tx, ctx context.Context, list []prunestore.Old) (int64, error)
 
+// tells notes which rows go, for walks that ask whether they are there.
+func (s step) tells(gone []prunestore.Old) step {
+	for _, o := range gone {
+		s.gone = append(s.gone, o.ID)
+	}
+	return s
+}
+
 // by makes the step remove rows, if there are any.
 func (s step) by(remove remover, gone []prunestore.Old) step {
 	if len(gone) > 0 {
@@ -70,7 +78,7 @@ func decideReceipts(ctx context.Context, tx prunestore.Tx, p *pass, at span) (st
 	list, next, err := tx.OldReceipts(ctx, at.from, at.cut, at.limit)
 	s, gone := p.pick(at, list, nil)
 	s.next, s.end = next, next.Part == ""
-	return s.by(prunestore.Tx.DeleteReceipts, gone), err
+	return s.tells(gone).by(prunestore.Tx.DeleteReceipts, gone), err
 }
 
 // decideMutations leaves calls of runs that are open, and of those that a proposal
@@ -88,17 +96,20 @@ func decideMutations(ctx context.Context, tx prunestore.Tx, p *pass, at span) (s
 	if err != nil {
 		return step{}, err
 	}
+	handlers, err := tx.HandlersOf(ctx, runs)
+	if err != nil {
+		return step{}, err
+	}
 	needed := func(o prunestore.Old) bool {
-		f, failed := p.facts(ctx, tx.Tx, p.laneOf(at.of, o.Lane))
+		needs, failed := p.needs(ctx, tx.Tx, p.laneOf(at.of, o.Lane), handlers[o.Run], o.Run)
 		if failed != nil {
 			err = failed
-			return true
 		}
-		return open[o.Run] || f.needs(o.Run)
+		return needs || failed != nil || open[o.Run]
 	}
 	s, gone := p.pick(at, list, needed)
 	s.next, s.end = next, next.Part == ""
-	return s.by(func(tx prunestore.Tx, ctx context.Context, list []prunestore.Old) (int64, error) {
+	return s.tells(gone).by(func(tx prunestore.Tx, ctx context.Context, list []prunestore.Old) (int64, error) {
 		ids := make([]string, len(list))
 		for i, o := range list {
 			ids[i] = o.ID
@@ -111,6 +122,11 @@ func decideMutations(ctx context.Context, tx prunestore.Tx, p *pass, at span) (s
 // not been given for as long as it keeps them.
 func decideContents(ctx context.Context, tx prunestore.Tx, p *pass, at span) (step, error) {
 	list, err := tx.OldContents(ctx, at.from, at.cut, at.limit)
+	for i := range list {
+		if p.o.Dry { // the reads that refer to it are there still
+			list[i].Keep = p.given[list[i].ID]
+		}
+	}
 	s, gone := p.pick(at, list, func(o prunestore.Old) bool {
 		return !o.At.Before(p.clock.Cut(p.policy.Of(p.laneOf(at.of, o.Lane))[retention.Reads]))
 	})

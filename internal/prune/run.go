@@ -2,6 +2,7 @@ package prune
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -17,12 +18,12 @@ import (
 type oldRuns func(tx prunestore.Tx, ctx context.Context, kind pawl.Kind, lane string, after prunestore.Place, cut time.Time, limit int) ([]prunestore.Run, error)
 
 // oldRuns reads the runs of a step, and where it ends.
-func (at span) oldRuns(ctx context.Context, tx prunestore.Tx, read oldRuns) (list []prunestore.Run, s step, err error) {
+func (p *pass) oldRuns(ctx context.Context, tx prunestore.Tx, at span, read oldRuns) (list []prunestore.Run, s step, err error) {
 	list, err = read(tx, ctx, at.of, at.only.Lane, at.from, at.cut, at.limit)
 	if s.end = len(list) < at.limit; !s.end {
 		s.next = list[len(list)-1].Place()
 	}
-	return list, s, err
+	return slices.DeleteFunc(list, func(r prunestore.Run) bool { return p.gone[r.ID] }), s, err
 }
 
 // isOpen reports whether something is still expected of a run itself.
@@ -54,38 +55,49 @@ func laneOfRun(r prunestore.Run) retention.Lane {
 func ownLane(r prunestore.Run) retention.Lane { return retention.Lane{Kind: r.Kind, Lane: r.Lane} }
 
 func decideReads(ctx context.Context, tx prunestore.Tx, p *pass, at span) (step, error) {
-	return p.decideParts(ctx, tx, at, prunestore.Tx.SizeOfReads, prunestore.Tx.DeleteReads)
+	s, kept, err := p.decideParts(ctx, tx, at, prunestore.Tx.SizeOfReads, prunestore.Tx.DeleteReads)
+	if err != nil || !p.o.Dry {
+		return s, err
+	}
+	given, err := tx.ContentsOf(ctx, kept)
+	maps.Copy(p.given, given)
+	return s, err
 }
 
 func decideLogs(ctx context.Context, tx prunestore.Tx, p *pass, at span) (step, error) {
-	return p.decideParts(ctx, tx, at, prunestore.Tx.SizeOfLogs, prunestore.Tx.DeleteLogs)
+	s, _, err := p.decideParts(ctx, tx, at, prunestore.Tx.SizeOfLogs, prunestore.Tx.DeleteLogs)
+	return s, err
 }
 
 // decideParts decides about something that runs have: it goes before they do,
-// unless they are needed or somebody may still go on with them.
+// unless they are needed or somebody may still go on with them. It tells which of its
+// runs keep theirs.
 func (p *pass) decideParts(ctx context.Context, tx prunestore.Tx, at span,
 	measure func(tx prunestore.Tx, ctx context.Context, ids []string) (map[string]prunestore.Size, error),
 	remove func(tx prunestore.Tx, ctx context.Context, ids []string) (int64, error),
-) (step, error) {
-	list, s, err := at.oldRuns(ctx, tx, prunestore.Tx.OldRuns)
+) (s step, kept []string, err error) {
+	list, s, err := p.oldRuns(ctx, tx, at, prunestore.Tx.OldRuns)
 	if err != nil {
-		return s, err
+		return s, nil, err
 	}
 	var ids []string
 	for _, r := range list {
-		f, err := p.facts(ctx, tx.Tx, ownLane(r))
-		if err != nil {
-			return s, err
-		}
-		// Of a chain that is not at its end the newest attempt is that of its lane.
-		if isOpen(r) || f.needs(r.ID) || r.Followed && isOpen(f.newest) || !at.takes(p, laneOfRun(r)) {
+		if !at.takes(p, laneOfRun(r)) {
 			continue
 		}
-		ids = append(ids, r.ID)
+		needed, err := p.needsParts(ctx, tx, r)
+		if err != nil {
+			return s, nil, err
+		}
+		if needed {
+			kept = append(kept, r.ID)
+		} else {
+			ids = append(ids, r.ID)
+		}
 	}
 	sizes, err := measure(tx, ctx, ids)
 	if err != nil {
-		return s, err
+		return s, nil, err
 	}
 	var gone []string
 	for _, r := range list {
@@ -100,7 +112,17 @@ func (p *pass) decideParts(ctx context.Context, tx prunestore.Tx, at span,
 			return err
 		}
 	}
-	return s, nil
+	return s, kept, nil
+}
+
+// needsParts reports whether a run still needs what it read and logged.
+func (p *pass) needsParts(ctx context.Context, tx prunestore.Tx, r prunestore.Run) (bool, error) {
+	f, err := p.facts(ctx, tx.Tx, ownLane(r))
+	// Of a chain that is not at its end the newest attempt is that of its lane.
+	if err != nil || isOpen(r) || r.Followed && isOpen(f.newest) {
+		return true, err
+	}
+	return p.needs(ctx, tx.Tx, ownLane(r), r.Handler, r.ID)
 }
 
 // mostAttempts bounds how many attempts of chains one transaction removes.
@@ -109,7 +131,7 @@ const mostAttempts = 1000
 // decideRuns removes chains of attempts as a whole: when the last one is old and
 // nothing more is expected of it, and nothing refers to any of them.
 func decideRuns(ctx context.Context, tx prunestore.Tx, p *pass, at span) (step, error) {
-	list, s, err := at.oldRuns(ctx, tx, prunestore.Tx.OldRuns)
+	list, s, err := p.oldRuns(ctx, tx, at, prunestore.Tx.OldRuns)
 	if err != nil {
 		return s, err
 	}
@@ -147,7 +169,7 @@ func decideRuns(ctx context.Context, tx prunestore.Tx, p *pass, at span) (step, 
 // removeRuns looks once more whether something refers to the runs, now that nobody
 // else can change that.
 func removeRuns(ctx context.Context, tx prunestore.Tx, ids []string) error {
-	used, err := tx.RunsInUse(ctx, ids)
+	used, err := tx.RunsInUse(ctx, ids, nil)
 	if err != nil || len(used) > 0 {
 		return err // the next walk sees it too
 	}
@@ -186,29 +208,30 @@ func chainsOf(ctx context.Context, tx prunestore.Tx, last []prunestore.Run) ([][
 // usedRuns finds which runs of some chains must stay.
 func (p *pass) usedRuns(ctx context.Context, tx prunestore.Tx, kind pawl.Kind, chains [][]prunestore.Run) (map[string]bool, error) {
 	var ids []string
-	byLane := map[string][]eventstore.Span{}
+	byLane, handlers := map[string][]eventstore.Span{}, map[string]string{}
 	for _, chain := range chains {
 		for _, r := range chain {
-			ids = append(ids, r.ID)
+			ids, handlers[r.ID] = append(ids, r.ID), r.Handler
 			byLane[r.Lane] = append(byLane[r.Lane], eventstore.Span{RunID: r.ID, From: r.CreatedAt, To: r.EndedAt})
 		}
 	}
-	used, err := tx.RunsInUse(ctx, ids)
+	used, err := tx.RunsInUse(ctx, ids, p.gone)
 	if err != nil {
 		return nil, err
 	}
 	for lane, spans := range byLane {
-		f, err := p.facts(ctx, tx.Tx, retention.Lane{Kind: kind, Lane: lane})
-		if err != nil {
-			return nil, err
-		}
 		for _, s := range spans {
-			used[s.RunID] = used[s.RunID] || f.needs(s.RunID)
+			if used[s.RunID] {
+				continue
+			}
+			if used[s.RunID], err = p.needs(ctx, tx.Tx, retention.Lane{Kind: kind, Lane: lane}, handlers[s.RunID], s.RunID); err != nil {
+				return nil, err
+			}
 		}
 		if kind != pawl.KindWorkflow {
 			continue
 		}
-		by, err := eventstore.In(tx.Tx).RunsOfEvents(ctx, lane, spans)
+		by, err := eventstore.In(tx.Tx).RunsOfEvents(ctx, lane, spans, p.gone)
 		if err != nil {
 			return nil, err
 		}

@@ -40,6 +40,7 @@ type step struct {
 	next    prunestore.Place // of the last one that was looked at
 	end     bool             // there are no more before the cut
 	removed []Removed
+	gone    []string                                          // ids of what is removed, as far as another walk asks whether it is there
 	remove  func(ctx context.Context, tx prunestore.Tx) error // nil: there is nothing to remove
 }
 

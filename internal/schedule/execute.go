@@ -17,6 +17,7 @@ import (
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/schedulestore"
+	"github.com/pawlrun/pawl/internal/telemetry"
 )
 
 // key is the idempotency key of the slot.
@@ -36,7 +37,7 @@ const (
 // there is an answer (lessons 56 and 58).
 func (a *attempt) execute(ctx context.Context) (time.Time, error) {
 	for silence := lookAgain; ; {
-		answer, err := a.ask(ctx)
+		answer, err := a.ask(telemetry.InRun(ctx, a.run.ID))
 		if ctx.Err() != nil { // the process stops, or the lane has another owner: the next one goes on
 			return time.Time{}, a.giveBack(ctx, context.Cause(ctx))
 		}

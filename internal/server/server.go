@@ -42,6 +42,7 @@ import (
 	"github.com/pawlrun/pawl/internal/source/fetch"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/task"
+	"github.com/pawlrun/pawl/internal/telemetry"
 	"github.com/pawlrun/pawl/internal/tool"
 	"github.com/pawlrun/pawl/internal/web"
 	"github.com/pawlrun/pawl/internal/worker"
@@ -261,11 +262,42 @@ func (s *server) observeRun(e ledger.Event) {
 	if e.Alarm != "" {
 		s.log.Error("a run contradicts the rules", "run", e.Run.ID, "kind", e.Run.Kind, "lane", e.Run.Lane, "what", e.Alarm)
 	}
-	s.tracing.run(e)
 	of := s.kinds.LaneOf(&e.Run)
+	begins := e.What == ledger.Begun || e.What == ledger.Started
+	if !begins { // while its span is open
+		s.logRun(e, of)
+	}
+	s.tracing.run(e)
+	if begins {
+		s.logRun(e, of)
+	}
 	s.meter.run(e, of)
 	s.feed.ObserveRun(e, of)
 	s.pulse.Changed(of)
+}
+
+// logRun tells the log how a run begins and ends. Workflows and sources say themselves what
+// stopped theirs; what stopped those of schedules is said here.
+func (s *server) logRun(e ledger.Event, of lane.Ref) {
+	level, r := slog.LevelDebug, &e.Run
+	switch e.What {
+	case ledger.Advanced, ledger.Resumed:
+		return
+	case ledger.Stopped:
+		if r.Kind == pawl.KindSchedule {
+			level = slog.LevelInfo
+		}
+	case ledger.Begun, ledger.Started, ledger.Committed, ledger.Crashed, ledger.Cancelled:
+	}
+	ctx := telemetry.With(context.Background(), r.Trace)
+	if !s.log.Enabled(ctx, level) {
+		return
+	}
+	values := []any{"what", e.What, "run", r.ID, "kind", r.Kind, "lane", of.Name, "handler", r.Handler, "attempt", r.Attempt, "phase", r.Phase, "status", r.Status}
+	if r.ErrorCode != "" {
+		values = append(values, "code", r.ErrorCode, "error", r.ErrorMessage)
+	}
+	s.log.Log(ctx, level, "a run changed", values...)
 }
 
 // host is what a kind is given by this process.

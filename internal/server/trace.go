@@ -49,6 +49,7 @@ type openRun struct {
 	since time.Time // of the phase
 	begun time.Time
 	trace string // the traceparent of its events; empty: it is a part of its job
+	stays bool   // it takes no events any more that make it a part of another trace
 }
 
 func newTracing() *tracing {
@@ -60,11 +61,11 @@ func (s *server) buildTracing(ctx context.Context, registry *prometheus.Registry
 		s.tracing = newTracing()
 	}
 	wanted, err := telemetry.Wanted(s.cfg.OTLPEndpoint, os.Getenv)
-	if err != nil || !wanted {
+	if err != nil || wanted == (telemetry.Wants{}) {
 		return err
 	}
 	s.tracing.export, err = telemetry.New(ctx, telemetry.Config{
-		Endpoint: s.cfg.OTLPEndpoint, Version: s.cfg.Version, Instance: s.identity.id, Log: s.log, Registry: registry,
+		Endpoint: s.cfg.OTLPEndpoint, Wants: wanted, Version: s.cfg.Version, Instance: s.identity.id, Log: s.log, Registry: registry,
 	})
 	return err
 }
@@ -153,6 +154,7 @@ func (t *tracing) run(e ledger.Event) {
 	} else if r.Trace != open.trace && r.Trace != "" {
 		t.start(open, r) // what is not ended is never sent
 	}
+	open.stays = r.HandlerType != pawl.HandlerConsumer || r.Phase != pawl.PhasePreparing
 	over := r.Status != pawl.StatusActive
 	if r.Phase != open.phase || over {
 		_, phase := t.export.Start(open.ctx, "phase "+string(open.phase), oteltrace.WithTimestamp(open.since), oteltrace.WithAttributes(attribute.String("pawl.run", r.ID)))
@@ -213,8 +215,12 @@ func (t *tracing) call(ctx context.Context, hop *http.Request) func(*http.Respon
 		telemetry.Pass(ctx, hop.Header)
 		return func(*http.Response, error) {}
 	}
-	ctx, span := t.export.Start(ctx, hop.Method+" "+hop.URL.Host, oteltrace.WithSpanKind(oteltrace.SpanKindClient), oteltrace.WithAttributes(
+	run := telemetry.RunOf(ctx)
+	ctx, span := t.export.Start(t.within(ctx, run), hop.Method+" "+hop.URL.Host, oteltrace.WithSpanKind(oteltrace.SpanKindClient), oteltrace.WithAttributes(
 		attribute.String("http.request.method", hop.Method), attribute.String("server.address", hop.URL.Hostname()), attribute.String("url.scheme", hop.URL.Scheme)))
+	if run != "" {
+		span.SetAttributes(attribute.String("pawl.run", run))
+	}
 	telemetry.Pass(ctx, hop.Header)
 	return func(resp *http.Response, err error) {
 		if resp != nil {
@@ -229,6 +235,17 @@ func (t *tracing) call(ctx context.Context, hop *http.Request) func(*http.Respon
 		}
 		span.End()
 	}
+}
+
+// within makes what is done for a run a part of its span, if that is open and stays in
+// its trace.
+func (t *tracing) within(ctx context.Context, run string) context.Context {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if open := t.runs[run]; open != nil && open.stays {
+		return oteltrace.ContextWithSpanContext(ctx, open.span.SpanContext())
+	}
+	return ctx
 }
 
 // traceOf is the trace of a run whose span is open; empty if it has none.

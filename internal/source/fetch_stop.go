@@ -70,7 +70,7 @@ func (f *fetching) fail(ctx context.Context, tx *store.Tx, why ledger.Failure) e
 			return err
 		}
 	}
-	f.log.Warn("a fetch failed", "source", f.view.source.Name, "run", f.run.ID, "code", why.Code, "err", why.Message, "failures", o.Retry.Count, "next", o.Retry.NextAt)
+	f.log.WarnContext(ctx, "a fetch failed", "source", f.view.source.Name, "run", f.run.ID, "code", why.Code, "err", why.Message, "failures", o.Retry.Count, "next", o.Retry.NextAt)
 	if err := sourcestore.In(tx).SourceFailed(ctx, f.view.source.ID); err != nil {
 		return err
 	}

@@ -91,7 +91,7 @@ func (s *Service) fetch(ctx context.Context, c lane.Claim, id string) error {
 	}()
 	timed, stop := context.WithTimeoutCause(work, f.def.Timeout(), errTimeUp)
 	defer stop()
-	err = f.pages(timed)
+	err = f.pages(telemetry.InRun(timed, f.run.ID))
 	if err == nil {
 		return nil
 	}

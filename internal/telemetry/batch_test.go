@@ -4,7 +4,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -113,21 +118,23 @@ func TestCollectorThatRefusesIsCountedAndToldOnce(t *testing.T) {
 }
 
 func TestWhatNamesACollector(t *testing.T) {
+	both := Wants{Spans: true, Numbers: true}
 	for name, tt := range map[string]struct {
 		endpoint string
 		env      map[string]string
-		wanted   bool
+		wanted   Wants
 		wrong    string
 	}{
 		"nothing":        {},
-		"the setting":    {endpoint: "http://127.0.0.1:4318", wanted: true},
-		"with a path":    {endpoint: "https://otel.example.com/otlp/", wanted: true},
-		"the variable":   {env: map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318"}, wanted: true},
-		"traces alone":   {env: map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://c:4318/v1/traces"}, wanted: true},
+		"the setting":    {endpoint: "http://127.0.0.1:4318", wanted: both},
+		"with a path":    {endpoint: "https://otel.example.com/otlp/", wanted: both},
+		"the variable":   {env: map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318"}, wanted: both},
+		"traces alone":   {env: map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://c:4318/v1/traces"}, wanted: Wants{Spans: true}},
+		"metrics alone":  {env: map[string]string{"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "http://c:4318/v1/metrics"}, wanted: Wants{Numbers: true}},
 		"disabled":       {endpoint: "http://c", env: map[string]string{"OTEL_SDK_DISABLED": "TRUE"}},
 		"headers alone":  {env: map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "a=hunter2"}},
-		"headers":        {endpoint: "http://c", env: map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "authorization=Bearer%20hunter2,x=y"}, wanted: true},
-		"http protocol":  {endpoint: "http://c", env: map[string]string{"OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf"}, wanted: true},
+		"headers":        {endpoint: "http://c", env: map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "authorization=Bearer%20hunter2,x=y"}, wanted: both},
+		"http protocol":  {endpoint: "http://c", env: map[string]string{"OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf"}, wanted: both},
 		"no URL":         {endpoint: "c:4318", wrong: "not the URL"},
 		"no host":        {endpoint: "http://:4318", wrong: "not the URL"},
 		"a password":     {endpoint: "http://u:hunter2@c", wrong: "not the URL"},
@@ -144,5 +151,42 @@ func TestWhatNamesACollector(t *testing.T) {
 		if err != nil && strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: a secret is told: %v", name, err)
 		}
+	}
+}
+
+// A collector that is named for spans alone, or for numbers alone, is sent nothing else,
+// and neither is another one.
+func TestOnlyWhatACollectorIsNamedForIsSent(t *testing.T) {
+	for what, path := range map[string]string{"TRACES": "/v1/traces", "METRICS": "/v1/metrics"} {
+		var mu sync.Mutex
+		asked := map[string]bool{}
+		s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			defer mu.Unlock()
+			asked[r.URL.Path] = true
+		}))
+		t.Cleanup(s.Close)
+		for _, other := range []string{"TRACES", "METRICS"} {
+			t.Setenv("OTEL_EXPORTER_OTLP_"+other+"_ENDPOINT", "")
+		}
+		t.Setenv("OTEL_EXPORTER_OTLP_"+what+"_ENDPOINT", s.URL+path)
+		wants, err := Wanted("", os.Getenv)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := New(t.Context(), Config{Wants: wants, Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, span := e.Start(t.Context(), "x")
+		span.End()
+		if err := e.Close(t.Context()); err != nil {
+			t.Error(what, err)
+		}
+		mu.Lock()
+		if !maps.Equal(asked, map[string]bool{path: true}) || e.On() != wants.Spans {
+			t.Errorf("named for %s, it was asked for %v", what, asked)
+		}
+		mu.Unlock()
 	}
 }

@@ -91,9 +91,26 @@ func Begin(ctx context.Context, name string, options ...oteltrace.SpanStartOptio
 	return oteltrace.SpanFromContext(ctx).TracerProvider().Tracer(scope).Start(ctx, name, options...)
 }
 
-// Same makes what is done with a context a part of the trace of another one, and of
-// nothing else of it.
+// run is the key of what InRun keeps.
+type run struct{}
+
+// InRun notes the run that something is done for.
+func InRun(ctx context.Context, id string) context.Context {
+	return context.WithValue(ctx, run{}, id)
+}
+
+// RunOf is the run that was noted; empty if none was.
+func RunOf(ctx context.Context) string {
+	id, _ := ctx.Value(run{}).(string)
+	return id
+}
+
+// Same makes what is done with a context a part of the trace and the run of another one,
+// and of nothing else of it.
 func Same(ctx, as context.Context) context.Context {
+	if id := RunOf(as); id != "" {
+		ctx = InRun(ctx, id)
+	}
 	if span := oteltrace.SpanFromContext(as); span.SpanContext().IsValid() {
 		return oteltrace.ContextWithSpan(ctx, span)
 	}

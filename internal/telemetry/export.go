@@ -28,6 +28,8 @@ import (
 type Config struct {
 	Endpoint string // of the collector, for HTTP; empty: the standard variables say it
 
+	Wants Wants
+
 	Version  string
 	Instance string // the id of this node
 
@@ -40,47 +42,50 @@ const scope = "github.com/pawlrun/pawl"
 
 // Exporter sends spans and numbers. A nil *Exporter sends nothing.
 type Exporter struct {
-	spans   *sdk.TracerProvider
-	numbers *sdkmetric.MeterProvider
+	spans   *sdk.TracerProvider      // nil: none are sent
+	numbers *sdkmetric.MeterProvider // nil: none are sent
 	tracer  oteltrace.Tracer
 }
 
-// Wanted reports whether a collector is named, and fails if what is named cannot
+// Wants are what a collector is named for.
+type Wants struct{ Spans, Numbers bool }
+
+// Wanted reports what a collector is named for, and fails if what is named cannot
 // be used. It tells the names of variables and never their values, which can hold
 // keys.
-func Wanted(endpoint string, getenv func(string) string) (bool, error) {
+func Wanted(endpoint string, getenv func(string) string) (w Wants, err error) {
 	bad := func(msg, hint string) error {
 		return &pawl.Error{Code: pawl.CodeInvalid, Op: "read configuration", Msg: "otlpEndpoint: " + msg, Hint: hint}
 	}
 	const example = "Use http://HOST:4318 or https://HOST."
-	named := endpoint != ""
-	if named && !usableURL(endpoint) {
-		return false, bad("not the URL of a collector", example)
+	if endpoint != "" && !usableURL(endpoint) {
+		return w, bad("not the URL of a collector", example)
 	}
-	for _, name := range []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"} {
+	w = Wants{Spans: endpoint != "", Numbers: endpoint != ""}
+	for name, of := range map[string]Wants{"OTEL_EXPORTER_OTLP_ENDPOINT": {true, true}, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": {Spans: true}, "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": {Numbers: true}} {
 		if value := getenv(name); value != "" {
 			if !usableURL(value) {
-				return false, bad(name+" is not the URL of a collector", example)
+				return Wants{}, bad(name+" is not the URL of a collector", example)
 			}
-			named = true
+			w = Wants{w.Spans || of.Spans, w.Numbers || of.Numbers}
 		}
 	}
-	if !named || strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true") {
-		return false, nil
+	if w == (Wants{}) || strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true") {
+		return Wants{}, nil
 	}
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL"} {
 		if p := getenv(name); p != "" && p != "http/protobuf" {
-			return false, bad(name+" names a protocol that pawl does not speak", "Use http/protobuf, and the port of the collector for HTTP, which is mostly 4318.")
+			return Wants{}, bad(name+" names a protocol that pawl does not speak", "Use http/protobuf, and the port of the collector for HTTP, which is mostly 4318.")
 		}
 	}
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_METRICS_HEADERS"} {
 		for pair := range strings.SplitSeq(getenv(name), ",") {
 			if key, _, found := strings.Cut(pair, "="); strings.TrimSpace(pair) != "" && (!found || strings.TrimSpace(key) == "") {
-				return false, bad(name+" is not a list of NAME=VALUE, separated by commas", "Write special characters of values as in URLs: %2C is a comma.")
+				return Wants{}, bad(name+" is not a list of NAME=VALUE, separated by commas", "Write special characters of values as in URLs: %2C is a comma.")
 			}
 		}
 	}
-	return true, nil
+	return w, nil
 }
 
 func usableURL(text string) bool {
@@ -94,34 +99,38 @@ func New(ctx context.Context, cfg Config) (*Exporter, error) {
 	// counts.
 	otel.SetLogger(logr.Discard())
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { cfg.Log.Warn("numbers cannot be sent to the collector", "err", err) }))
-	spanOptions := []otlptracehttp.Option{otlptracehttp.WithRetry(otlptracehttp.RetryConfig{Enabled: false})}
-	numberOptions := []otlpmetrichttp.Option{otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig{Enabled: false})}
-	if cfg.Endpoint != "" {
-		base := strings.TrimRight(cfg.Endpoint, "/")
-		spanOptions = append(spanOptions, otlptracehttp.WithEndpointURL(base+"/v1/traces"))
-		numberOptions = append(numberOptions, otlpmetrichttp.WithEndpointURL(base+"/v1/metrics"))
-	}
-	spans, err := otlptracehttp.New(ctx, spanOptions...)
-	if err != nil {
-		return nil, fmt.Errorf("export spans: %w", err)
-	}
-	numbers, err := otlpmetrichttp.New(ctx, numberOptions...)
-	if err != nil {
-		return nil, fmt.Errorf("export numbers: %w", err)
-	}
 	about, err := resource.New(ctx, resource.WithAttributes(
 		attribute.String("service.name", "pawl"), attribute.String("service.version", cmp.Or(cfg.Version, "dev")), attribute.String("service.instance.id", cfg.Instance),
 	), resource.WithFromEnv())
 	if err != nil && !errors.Is(err, resource.ErrPartialResource) {
 		return nil, fmt.Errorf("export: %w", err)
 	}
-	batches := newBatcher(spans, cfg.Log, cfg.Registry) //nolint:contextcheck // it goes on until it is closed
-	e := &Exporter{
-		spans: sdk.NewTracerProvider(sdk.WithResource(about), sdk.WithSpanProcessor(batches)),
-		numbers: sdkmetric.NewMeterProvider(sdkmetric.WithResource(about), sdkmetric.WithReader(
-			sdkmetric.NewPeriodicReader(numbers, sdkmetric.WithProducer(prombridge.NewMetricProducer(prombridge.WithGatherer(cfg.Registry)))))),
+	e := &Exporter{}
+	if cfg.Wants.Spans {
+		options := []otlptracehttp.Option{otlptracehttp.WithRetry(otlptracehttp.RetryConfig{Enabled: false})}
+		if cfg.Endpoint != "" {
+			options = append(options, otlptracehttp.WithEndpointURL(strings.TrimRight(cfg.Endpoint, "/")+"/v1/traces"))
+		}
+		spans, err := otlptracehttp.New(ctx, options...)
+		if err != nil {
+			return nil, fmt.Errorf("export spans: %w", err)
+		}
+		batches := newBatcher(spans, cfg.Log, cfg.Registry) //nolint:contextcheck // it goes on until it is closed
+		e.spans = sdk.NewTracerProvider(sdk.WithResource(about), sdk.WithSpanProcessor(batches))
+		e.tracer = e.spans.Tracer(scope)
 	}
-	e.tracer = e.spans.Tracer(scope)
+	if cfg.Wants.Numbers {
+		options := []otlpmetrichttp.Option{otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig{Enabled: false})}
+		if cfg.Endpoint != "" {
+			options = append(options, otlpmetrichttp.WithEndpointURL(strings.TrimRight(cfg.Endpoint, "/")+"/v1/metrics"))
+		}
+		numbers, err := otlpmetrichttp.New(ctx, options...)
+		if err != nil {
+			return nil, fmt.Errorf("export numbers: %w", err)
+		}
+		e.numbers = sdkmetric.NewMeterProvider(sdkmetric.WithResource(about), sdkmetric.WithReader(
+			sdkmetric.NewPeriodicReader(numbers, sdkmetric.WithProducer(prombridge.NewMetricProducer(prombridge.WithGatherer(cfg.Registry))))))
+	}
 	return e, nil
 }
 
@@ -130,15 +139,22 @@ func (e *Exporter) Close(ctx context.Context) error {
 	if e == nil {
 		return nil
 	}
-	return errors.Join(e.spans.Shutdown(ctx), e.numbers.Shutdown(ctx))
+	var failed []error
+	if e.spans != nil {
+		failed = append(failed, e.spans.Shutdown(ctx))
+	}
+	if e.numbers != nil {
+		failed = append(failed, e.numbers.Shutdown(ctx))
+	}
+	return errors.Join(failed...)
 }
 
-// On reports whether anything is sent.
-func (e *Exporter) On() bool { return e != nil }
+// On reports whether spans are sent.
+func (e *Exporter) On() bool { return e != nil && e.tracer != nil }
 
 // Start begins a span.
 func (e *Exporter) Start(ctx context.Context, name string, options ...oteltrace.SpanStartOption) (context.Context, oteltrace.Span) {
-	if e == nil {
+	if !e.On() {
 		return ctx, oteltrace.SpanFromContext(context.Background()) // one that does nothing
 	}
 	return e.tracer.Start(ctx, name, options...)

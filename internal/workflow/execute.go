@@ -62,7 +62,7 @@ func (x *execution) execute(ctx context.Context) error {
 	} else {
 		x.memory.inRow = 0
 	}
-	err := x.drive(ctx)
+	err := x.drive(telemetry.InRun(ctx, x.run.ID))
 	if err == nil || x.ended {
 		return err
 	}
@@ -304,6 +304,6 @@ func (x *execution) stopWith(ctx context.Context, f ledger.Failure, also func(co
 		return fmt.Errorf("stop run %s: %w", x.run.ID, err)
 	}
 	x.ended = true
-	x.log.Info("a run stopped", "workflow", x.view.workflow.Name, "handler", x.run.Handler, "run", x.run.ID, "phase", x.run.Phase, "status", x.run.Status, "error", f.Message)
+	x.log.InfoContext(ctx, "a run stopped", "workflow", x.view.workflow.Name, "handler", x.run.Handler, "run", x.run.ID, "phase", x.run.Phase, "status", x.run.Status, "error", f.Message)
 	return x.cfg.fault("stopped")
 }

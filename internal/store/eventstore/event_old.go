@@ -135,8 +135,9 @@ type Span struct {
 }
 
 // RunsOfEvents finds which runs of a workflow's lane published or consumed events
-// that are there. Runs that ended before the oldest of them was made cannot have.
-func (tx Tx) RunsOfEvents(ctx context.Context, lane string, list []Span) (map[string]bool, error) {
+// that are there, but for those with some ids. Runs that ended before the oldest event
+// was made cannot have.
+func (tx Tx) RunsOfEvents(ctx context.Context, lane string, list []Span, but map[string]bool) (map[string]bool, error) {
 	lane, _ = runstore.BaseLane(lane)
 	out := map[string]bool{}
 	rows, err := tx.Query(ctx, `select w.id, coalesce((select e.id from events e where e.workflow_id = w.id order by e.id limit 1), 0) from workflows w where w.lane = $1`, lane)
@@ -162,10 +163,10 @@ func (tx Tx) RunsOfEvents(ctx context.Context, lane string, list []Span) (map[st
 		}
 	}
 	for batch := range store.Batches(ids) {
-		if err := tx.publishers(ctx, flows[0].id, from, to, batch, out); err != nil {
+		if err := tx.publishers(ctx, flows[0].id, from, to, batch, but, out); err != nil {
 			return nil, err
 		}
-		if err := tx.consumers(ctx, flows[0].id, batch, out); err != nil {
+		if err := tx.consumers(ctx, flows[0].id, batch, but, out); err != nil {
 			return nil, err
 		}
 	}
@@ -173,18 +174,31 @@ func (tx Tx) RunsOfEvents(ctx context.Context, lane string, list []Span) (map[st
 }
 
 // publishers finds who published events that were made in a span of time.
-func (tx Tx) publishers(ctx context.Context, workflowID string, from, to time.Time, ids []string, out map[string]bool) error {
+func (tx Tx) publishers(ctx context.Context, workflowID string, from, to time.Time, ids []string, but, out map[string]bool) error {
 	text, args := store.In([]any{workflowID, store.IDAt(from.Add(-slack)), store.IDAt(to.Add(slack))}, ids)
-	rows, err := tx.Query(ctx, `select distinct created_by from events where workflow_id = $1 and id >= $2 and id < $3 and created_by in `+text, args...)
-	list, err := store.ScanAll(rows, err, "find who published", store.ScanText)
-	for _, id := range list {
-		out[id] = true
+	return tx.holders(ctx, "created_by", "workflow_id = $1 and id >= $2 and id < $3 and created_by in "+text, args, but, out)
+}
+
+// holders notes the runs that a column of events names, but for those events with some ids.
+func (tx Tx) holders(ctx context.Context, column, where string, args []any, but, out map[string]bool) error {
+	id := "0"
+	if len(but) > 0 {
+		id = "id"
 	}
+	rows, err := tx.Query(ctx, `select distinct `+column+`, cast(`+id+` as text) from events where `+where, args...)
+	_, err = store.ScanAll(rows, err, "find runs of events", func(row store.Scanner) (struct{}, error) {
+		var run, event string
+		err := row.Scan(&run, &event)
+		if !but[event] {
+			out[run] = true
+		}
+		return struct{}{}, err
+	})
 	return err
 }
 
 // consumers finds who consumed events that are there, by what the runs reserved.
-func (tx Tx) consumers(ctx context.Context, workflowID string, ids []string, out map[string]bool) error {
+func (tx Tx) consumers(ctx context.Context, workflowID string, ids []string, but, out map[string]bool) error {
 	text, args := store.In(nil, ids)
 	rows, err := tx.Query(ctx, `select prepare_result from runs where prepare_result is not null and id in `+text, args...)
 	prepared, err := store.ScanAll(rows, err, "read reservations", store.ScanText)
@@ -209,13 +223,8 @@ func (tx Tx) consumers(ctx context.Context, workflowID string, ids []string, out
 	for topic, messages := range byTopic {
 		for batch := range store.Batches(messages) {
 			text, args := store.In([]any{workflowID, topic}, batch)
-			rows, err := tx.Query(ctx, `select distinct reserved_by from events where reserved_by is not null and workflow_id = $1 and topic = $2 and message_id in `+text, args...)
-			list, err := store.ScanAll(rows, err, "find who consumed", store.ScanText)
-			if err != nil {
+			if err := tx.holders(ctx, "reserved_by", "reserved_by is not null and workflow_id = $1 and topic = $2 and message_id in "+text, args, but, out); err != nil {
 				return err
-			}
-			for _, id := range list {
-				out[id] = true
 			}
 		}
 	}

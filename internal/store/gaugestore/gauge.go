@@ -16,14 +16,15 @@ type Tx struct{ *store.Tx }
 // In opens the room in a transaction.
 func In(tx *store.Tx) Tx { return Tx{tx} }
 
-// Attention is a lane that needs a person.
-type Attention struct{ Lane, Issue string }
+// Attention is a lane that needs a person. One that only does not do what is expected
+// of it has neither cause nor issue.
+type Attention struct{ Lane, Cause, Issue string }
 
 // Attention lists up to limit lanes of a kind that need attention, by name.
 func (tx Tx) Attention(ctx context.Context, kind pawl.Kind, limit int) ([]Attention, error) {
-	rows, err := tx.Query(ctx, `select name, issue from lanes where kind = $1 and state = 'Needs attention' order by name, lane limit $2`, kind, limit)
+	rows, err := tx.Query(ctx, `select name, cause, issue from lanes where kind = $1 and state = 'Needs attention' order by name, lane limit $2`, kind, limit)
 	return store.ScanAll(rows, err, "list lanes that need attention", func(row store.Scanner) (a Attention, err error) {
-		return a, row.Scan(&a.Lane, &a.Issue)
+		return a, row.Scan(&a.Lane, &a.Cause, &a.Issue)
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
@@ -139,11 +140,12 @@ func (tx Tx) Before(ctx context.Context, list []Run) (out []Run, err error) {
 	return out, nil
 }
 
-// inUse finds runs that something refers to which is there for its own reasons,
-// or that somebody is asked about.
-const inUse = `select run_id from mutations where run_id in {list}
-	union select run_id from charge_receipts where run_id in {list}
-	union select run_id from charge_reservations where run_id in {list}
+// inRecords finds the calls and receipts of runs, which are there for their own reasons.
+const inRecords = `select run_id, id from mutations where run_id in {list}
+	union all select run_id, id from charge_receipts where run_id in {list}`
+
+// inUse finds runs that something else refers to, or that somebody is asked about.
+const inUse = `select run_id from charge_reservations where run_id in {list}
 	union select reserved_by from events where status = 'reserved' and reserved_by in {list}
 	union select run_id from approvals where state = 'pending' and run_id in {list}
 	union select run_id from repairs where state = 'proposed' and run_id in {list}
@@ -153,41 +155,93 @@ const inUse = `select run_id from mutations where run_id in {list}
 		where s.run_id in {list} and (s.completed_at is null or b.state in ('planned', 'running', 'paused'))`
 
 // RunsInUse finds which of some runs the ledger, receipts, held events, open slots
-// or people who are asked refer to.
-func (tx Tx) RunsInUse(ctx context.Context, ids []string) (map[string]bool, error) {
-	return found(ctx, tx, "find runs in use", inUse, ids)
+// or people who are asked refer to, but for calls and receipts with some ids.
+func (tx Tx) RunsInUse(ctx context.Context, ids []string, but map[string]bool) (map[string]bool, error) {
+	if len(but) == 0 {
+		return found(ctx, tx, "find runs in use", `select run_id from (`+inRecords+`) as records union `+inUse, ids)
+	}
+	out, err := found(ctx, tx, "find runs in use", inUse, ids)
+	if err != nil {
+		return nil, err
+	}
+	for batch := range store.Batches(ids) {
+		text, args := store.In(nil, batch)
+		rows, err := tx.Query(ctx, strings.ReplaceAll(inRecords, "{list}", text), args...)
+		_, err = store.ScanAll(rows, err, "find records of runs", func(row store.Scanner) (struct{}, error) {
+			var run, id string
+			err := row.Scan(&run, &id)
+			if !but[id] {
+				out[run] = true
+			}
+			return struct{}{}, err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
-// GoodRuns reads the runs of a workflow that a proposal of another script is
-// tried with: of each handler of its script the last ones that went well, and the
-// last ones of those that made a call.
-func (tx Tx) GoodRuns(ctx context.Context, lane string, most int) (map[string]bool, error) {
+// Script is the script of a workflow: the workflow's id, and the handlers that it has.
+type Script struct {
+	WorkflowID string
+	Handlers   map[string]bool
+}
+
+// ScriptOf reads the script of the workflow that a lane belongs to; it has no handlers
+// if there is none.
+func (tx Tx) ScriptOf(ctx context.Context, lane string) (s Script, err error) {
 	lane, _ = runstore.BaseLane(lane)
 	rows, err := tx.Query(ctx, `select w.id, v.config from workflows w join workflow_versions v on v.workflow_id = w.id and v.version = w.version where w.lane = $1`, lane)
 	type script struct{ id, config string }
 	list, err := store.ScanAll(rows, err, "read script", func(row store.Scanner) (s script, err error) { return s, row.Scan(&s.id, &s.config) })
-	out := map[string]bool{}
 	if err != nil || len(list) == 0 {
-		return out, err
+		return s, err
 	}
 	var config struct {
 		Producers, Consumers []struct{ Name string }
 	}
 	if err := json.Unmarshal([]byte(list[0].config), &config); err != nil {
-		return nil, fmt.Errorf("read script of %s: %w", lane, err)
+		return s, fmt.Errorf("read script of %s: %w", lane, err)
 	}
-	runs := runstore.In(tx.Tx)
+	s = Script{list[0].id, map[string]bool{}}
 	for _, h := range slices.Concat(config.Producers, config.Consumers) {
-		good, err := runs.GoodRuns(ctx, pawl.KindWorkflow, lane, h.Name, most)
+		s.Handlers[h.Name] = true
+	}
+	return s, nil
+}
+
+// GoodRuns reads the runs of a handler that a proposal of another script is tried
+// with: the last ones that went well, and the last ones of those that made a call.
+func (tx Tx) GoodRuns(ctx context.Context, workflowID, lane, handler string, most int) (map[string]bool, error) {
+	lane, _ = runstore.BaseLane(lane)
+	runs := runstore.In(tx.Tx)
+	good, err := runs.GoodRuns(ctx, pawl.KindWorkflow, lane, handler, most)
+	if err != nil {
+		return nil, err
+	}
+	called, err := runs.GoodRunsThatCalled(ctx, workflowID, handler, most)
+	out := map[string]bool{}
+	for _, r := range append(good, called...) {
+		out[r.ID] = true
+	}
+	return out, err
+}
+
+// HandlersOf reads whose runs some are.
+func (tx Tx) HandlersOf(ctx context.Context, ids []string) (map[string]string, error) {
+	out := map[string]string{}
+	for batch := range store.Batches(ids) {
+		text, args := store.In(nil, batch)
+		rows, err := tx.Query(ctx, `select id, handler from runs where id in `+text, args...)
+		_, err = store.ScanAll(rows, err, "read handlers of runs", func(row store.Scanner) (struct{}, error) {
+			var id, handler string
+			err := row.Scan(&id, &handler)
+			out[id] = handler
+			return struct{}{}, err
+		})
 		if err != nil {
 			return nil, err
-		}
-		called, err := runs.GoodRunsThatCalled(ctx, list[0].id, h.Name, most)
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range append(good, called...) {
-			out[r.ID] = true
 		}
 	}
 	return out, nil
@@ -262,6 +316,11 @@ func (tx Tx) Unended(ctx context.Context, ids []string) (out []Run, err error) {
 		out = append(out, some...)
 	}
 	return out, nil
+}
+
+// ContentsOf reads which answers some runs were given.
+func (tx Tx) ContentsOf(ctx context.Context, ids []string) (map[string]bool, error) {
+	return found(ctx, tx, "read answers of runs", `select distinct content from run_reads where content is not null and run_id in {list}`, ids)
 }
 
 // OldContents reads up to limit answers behind an id that no run was given since

@@ -119,8 +119,9 @@ func (tx Tx) GoodRunsThatCalled(ctx context.Context, workflowID, handler string,
 		order by created_at desc, id desc limit $3`, workflowID, handler, limit, lookedAt))
 }
 
-// GoodRuns reads up to limit runs of a handler that committed, the newest first.
+// GoodRuns reads up to limit runs of a handler that committed, the newest first. SQLite
+// must not find them by their status: it would read those of all lanes.
 func (tx Tx) GoodRuns(ctx context.Context, kind pawl.Kind, lane, handler string, limit int) ([]Run, error) {
-	return scanRuns(tx.Query(ctx, `select `+runColumns+` from runs where kind = $1 and lane = $2 and handler = $3 and status = 'committed'
+	return scanRuns(tx.Query(ctx, `select `+runColumns+` from runs where kind = $1 and lane = $2 and handler = $3 and status || '' = 'committed'
 		order by created_at desc, id desc limit $4`, kind, lane, handler, limit))
 }
