@@ -232,6 +232,9 @@ func (tx *Tx) dueServed(ctx context.Context, c Claim, limit int) (due []dueJob, 
 			due = append(due, d)
 		}
 	}
+	if len(lanes) < claimLanes { // these are all: if each of them is full, nothing can be had, however much is due
+		more = slices.ContainsFunc(heads, func(d dueJob) bool { return d.lane.Name == "" || d.busy < c.PerLane })
+	}
 	return due, turn, more, nil
 }
 

@@ -20,6 +20,8 @@ const (
 	// claimTries is in how many steps a claim goes through what waits before it
 	// comes to rest.
 	claimTries = 16
+	// restFor is how many times as long as such a look took it rests then.
+	restFor = 3
 	// lookTimeout bounds a look: those for whom it is may wait no longer.
 	lookTimeout = 30 * time.Second
 	// takeBackAtOnce bounds what one transaction takes back.

@@ -266,9 +266,14 @@ func (l *line) noted(p *party, found claimed, err error) {
 		l.next, l.known = time.Time{}, false
 		return
 	}
-	l.blocked, l.news = found.blocked, l.news || found.more
+	l.blocked, l.news = found.blocked, l.news || found.more && len(found.jobs) > 0
 	if found.asked {
 		l.next, l.known = found.next, true
+	}
+	if now := time.Now(); found.more && len(found.jobs) == 0 { // more lanes are full than one look goes through
+		if again := now.Add(restFor * now.Sub(p.began)); !l.next.After(now) || again.Before(l.next) {
+			l.next = again
+		}
 	}
 	if len(found.jobs) > 0 { // their leases end
 		l.next = earlier(l.next, found.jobs[0].Until)

@@ -338,6 +338,46 @@ func TestLinesRestDuringAHalt(t *testing.T) {
 	})
 }
 
+// Beside a lane that is full nobody looks again and again for what waits in it, however
+// much that is.
+func TestLinesRestBesideAFullLane(t *testing.T) {
+	bothWith(t, deaf(), func(r *rig) {
+		r.declare("work", nil)
+		r.enqueue(slices.Repeat([]store.JobSpec{{Task: "work", Lane: "crowded"}}, 200)...)
+		first := r.work("w", 1, 0)
+		waits := r.waiting(Request{Task: "work", Wait: patience})
+		r.eventually("it rests until the lease ends", func() bool {
+			r.Service.mu.Lock()
+			defer r.Service.mu.Unlock()
+			l := r.lines[group{task: "work"}]
+			return !l.looking && r.lookAt(l).After(time.Now().Add(10*time.Second))
+		})
+		r.end("work", ending(first[0], store.Done))
+		if got := <-waits; len(got) != 1 {
+			t.Errorf("when the lane is free: %v", got)
+		}
+	})
+}
+
+// A look that did not come to the end of what waits, and found nothing, is followed by
+// another one, after a rest.
+func TestALookThatFindsNothingIsFollowedByARest(t *testing.T) {
+	const took = 50 * time.Millisecond
+	for name, next := range map[string]time.Time{"it knew of nothing": {}, "what it knew of is over": time.Now().Add(-time.Hour), "later": time.Now().Add(time.Hour)} {
+		l := &line{next: next, known: true}
+		began := time.Now().Add(-took)
+		l.noted(&party{began: began}, claimed{more: true, blocked: true}, nil)
+		if rest := l.next.Sub(began); l.news || !l.blocked || rest < 4*took || rest > time.Minute {
+			t.Errorf("%s: it looks again after %v; %+v", name, rest, l)
+		}
+	}
+	l := &line{known: true}
+	l.noted(&party{began: time.Now()}, claimed{more: true, jobs: []store.Claimed{{Until: time.Now().Add(time.Hour)}}}, nil)
+	if !l.news {
+		t.Errorf("there was more than it took: %+v", l)
+	}
+}
+
 // Of a line in which nobody has been of late nothing is kept; one in which somebody
 // waits, or for which somebody looks, stays.
 func TestLinesInWhichNobodyIsAreForgotten(t *testing.T) {
