@@ -21,7 +21,7 @@ const (
 	// comes to rest.
 	claimTries = 16
 	// restFor is how many times as long as such a look took it rests then.
-	restFor = 3
+	restFor = 9
 	// lookTimeout bounds a look: those for whom it is may wait no longer.
 	lookTimeout = 30 * time.Second
 	// takeBackAtOnce bounds what one transaction takes back.
