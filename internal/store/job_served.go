@@ -64,6 +64,8 @@ type Found struct {
 	Turn Lane // with which to go on
 	More bool // there may be due jobs that it had no time to look at, or no room for
 	Left bool // there are due jobs that it did not take
+
+	Lanes []Lane // through which it went, if that were not all
 }
 
 const (
@@ -87,8 +89,11 @@ func (tx *Tx) ClaimJobs(ctx context.Context, c Claim) (Found, error) {
 	for _, places := range tries {
 		room = max(room, roomOf(places))
 	}
-	due, turn, seen, err := tx.dueServed(ctx, c, room)
-	found := Found{Turn: turn, More: seen != sawAll, Left: seen != sawAll || len(due) > 0}
+	due, lanes, seen, err := tx.dueServed(ctx, c, room)
+	found := Found{Turn: c.After, More: seen != sawAll, Left: seen != sawAll || len(due) > 0, Lanes: lanes}
+	if len(lanes) > 0 {
+		found.Turn = lanes[len(lanes)-1]
+	}
 	if err != nil || len(due) == 0 {
 		return found, err
 	}
@@ -207,15 +212,14 @@ const (
 
 // dueServed reads jobs that are due: the oldest ones of each owner, and if these
 // are not all, the first ones of the next lanes.
-func (tx *Tx) dueServed(ctx context.Context, c Claim, limit int) (due []dueJob, turn Lane, seen sight, err error) {
-	turn = c.After
+func (tx *Tx) dueServed(ctx context.Context, c Claim, limit int) (due []dueJob, lanes []Lane, seen sight, err error) {
 	owners, err := tx.servedOwners(ctx, c)
 	if err != nil || len(owners) == 0 {
-		return nil, turn, sawAll, err
+		return nil, nil, sawAll, err
 	}
 	room := limit + claimRoom
 	if due, err = tx.db.dialect.dueServed(ctx, tx, c.Task, owners, false, room, tx.Now); err != nil {
-		return nil, turn, seen, fmt.Errorf("find due jobs: %w", err)
+		return nil, nil, seen, fmt.Errorf("find due jobs: %w", err)
 	}
 	full, more := map[string]int{}, len(owners) == claimOwners
 	for _, d := range due {
@@ -223,17 +227,15 @@ func (tx *Tx) dueServed(ctx context.Context, c Claim, limit int) (due []dueJob, 
 		more = more || full[d.lane.Owner] >= room
 	}
 	if !more {
-		return due, turn, sawAll, nil
+		return due, nil, sawAll, nil
 	}
-	lanes, err := tx.nextLanes(ctx, c)
-	if err != nil || len(lanes) == 0 {
-		return due, turn, seen, err
+	if lanes, err = tx.nextLanes(ctx, c); err != nil || len(lanes) == 0 {
+		return due, nil, seen, err
 	}
-	turn = lanes[len(lanes)-1]
 	each := max(1, min(c.PerLane, (limit+len(lanes)-1)/len(lanes)))
 	heads, err := tx.db.dialect.dueServed(ctx, tx, c.Task, lanes, true, each, tx.Now)
 	if err != nil {
-		return nil, turn, seen, fmt.Errorf("find due jobs of lanes: %w", err)
+		return nil, nil, seen, fmt.Errorf("find due jobs of lanes: %w", err)
 	}
 	known := make(map[int64]bool, len(due))
 	for _, d := range due {
@@ -247,7 +249,7 @@ func (tx *Tx) dueServed(ctx context.Context, c Claim, limit int) (due []dueJob, 
 	if len(lanes) < claimLanes {
 		seen = sawLanes
 	}
-	return due, turn, seen, nil
+	return due, lanes, seen, nil
 }
 
 // servedOwners lists those whose jobs wait, beginning with the one whose turn it
