@@ -120,7 +120,7 @@ type FailedRequest struct {
 	ID         string             `json:"id" minLength:"1" maxLength:"20" example:"355813294120960001"`
 	LeaseToken string             `json:"leaseToken" minLength:"1" maxLength:"128"`
 	Error      WorkerErrorRequest `json:"error,omitzero"`
-	RetryAfter string             `json:"retryAfter,omitempty" maxLength:"64" example:"5m" doc:"When to try again, from now; 0s is at once. Absent is by the usual backoff."`
+	RetryAfter string             `json:"retryAfter,omitempty" maxLength:"64" example:"5m" doc:"When to try again, from now; 0s is at once, and with the class snooze where it was in its lane. Absent is by the usual backoff."`
 }
 
 // WorkerErrorRequest is why a job was not done.

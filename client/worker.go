@@ -24,8 +24,14 @@ type Worker struct {
 	// one stops. See Permanent, RetryAfter and Snooze for errors that say more.
 	Do func(ctx context.Context, job ClaimedJob) (result any, err error)
 
+	// DoBatch does the jobs of a claim together, instead of Do. It returns as many
+	// results, in order, and a result that is an error fails its job. Its context ends
+	// when none of the jobs must go on.
+	DoBatch func(ctx context.Context, jobs []ClaimedJob) (results []any, err error)
+
 	ID          string        // who is told to have the jobs; empty is the name of the machine and the number of the process
-	Concurrency int           // how many jobs are done at once; 0 is 1
+	Concurrency int           // how many calls of Do or DoBatch there are at once; 0 is 1
+	BatchSize   int           // how many jobs DoBatch gets at most; 0 is what the task says, or 1
 	Drain       time.Duration // how long jobs may go on when Run is to end; 0 is 30 s
 	Log         *slog.Logger  // nil says nothing
 }
@@ -33,7 +39,7 @@ type Worker struct {
 // Causes with which the context of a job ends.
 var (
 	ErrCancelled = errors.New("the job was cancelled")
-	ErrLeaseLost = errors.New("another worker has the job")
+	ErrLeaseLost = errors.New("another worker may have the job")
 	ErrStopping  = errors.New("the worker stops")
 )
 
@@ -81,19 +87,39 @@ type shift struct {
 	mu    sync.Mutex
 	hand  map[string]*inHand // guarded by mu: by the id of the job
 	lease time.Duration      // guarded by mu
-	free  chan struct{}      // has something for each job that can be done
+	free  chan struct{}      // has something for each unit that can be done
 	ends  chan end           // has room for as many as are done at once: others are claimed while these are told
 }
 
-// inHand is a job that is being done.
-type inHand struct {
-	job    ClaimedJob
+// unit is jobs that are done by one call.
+type unit struct {
+	jobs   []ClaimedJob
 	cancel context.CancelCauseFunc
+	left   int // guarded by shift.mu: how many must go on
+}
+
+// inHand is a job that is being done, or was and is not told yet.
+type inHand struct {
+	job   ClaimedJob
+	unit  *unit
+	until time.Time // guarded by shift.mu: when the lease ends, by our own clock
+	cause error     // guarded by shift.mu: why it must not go on
+}
+
+// stopLocked tells a job that it must not go on.
+func (h *inHand) stopLocked(cause error) {
+	if h.cause != nil {
+		return
+	}
+	h.cause = cause
+	if h.unit.left--; h.unit.left == 0 {
+		h.unit.cancel(cause)
+	}
 }
 
 // end is how a job ended.
 type end struct {
-	job    ClaimedJob
+	*inHand
 	result json.RawMessage
 	err    error // nil: it is done
 }
@@ -102,8 +128,8 @@ type end struct {
 // while, gives back the others, and returns nil. It fails at once if the task is not
 // declared or the token is refused; a server that is away is waited for.
 func (w Worker) Run(ctx context.Context) error {
-	if w.Client == nil || w.Do == nil || w.Task == "" {
-		return errors.New("client: a worker needs a client, a task and what to do")
+	if w.Client == nil || (w.Do == nil) == (w.DoBatch == nil) || w.Task == "" {
+		return errors.New("client: a worker needs a client, a task and one of Do and DoBatch")
 	}
 	if w.ID == "" {
 		host, _ := os.Hostname()
@@ -138,12 +164,12 @@ func (s *shift) run(ctx context.Context) error {
 		if n == 0 {
 			break
 		}
-		claimed, err := s.claim(ctx, n)
-		for range n - len(claimed) {
+		units, err := s.claim(ctx, n)
+		for range n - len(units) {
 			s.free <- struct{}{}
 		}
-		for _, job := range claimed {
-			s.begin(work, &jobs, job)
+		for _, u := range units {
+			s.begin(work, &jobs, u)
 		}
 		switch {
 		case err == nil:
@@ -181,26 +207,39 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// takeFree waits until a job can be done, and tells how many.
+// takeFree waits until a unit can be done, and tells how many that are claimed at once.
 func (s *shift) takeFree(ctx context.Context) int {
 	select {
 	case <-ctx.Done():
 		return 0
 	case <-s.free:
 	}
-	for n := 1; ; n++ {
+	n := 1
+	for s.DoBatch == nil {
 		select {
 		case <-s.free:
+			n++
 		default:
 			return n
 		}
 	}
+	return n
 }
 
-func (s *shift) claim(ctx context.Context, n int) ([]ClaimedJob, error) {
+// claim claims jobs for up to n units: one for each job, or one for all.
+func (s *shift) claim(ctx context.Context, n int) (units []*unit, err error) {
+	if s.DoBatch != nil {
+		n = s.BatchSize
+	}
 	var c Claim
-	err := s.post(ctx, claimTimeout, "claim", ClaimRequest{WorkerID: s.ID, Limit: n, Wait: fmt.Sprintf("%ds", int(claimWait.Seconds()))}, &c)
-	return c.Items, err
+	err = s.post(ctx, claimTimeout, "claim", ClaimRequest{WorkerID: s.ID, Limit: n, Wait: fmt.Sprintf("%ds", int(claimWait.Seconds()))}, &c)
+	if s.DoBatch != nil && len(c.Items) > 0 {
+		return []*unit{{jobs: c.Items}}, err
+	}
+	for i := range c.Items {
+		units = append(units, &unit{jobs: c.Items[i : i+1]})
+	}
+	return units, err
 }
 
 func (s *shift) post(ctx context.Context, timeout time.Duration, verb string, body, into any) error {
@@ -211,38 +250,68 @@ func (s *shift) post(ctx context.Context, timeout time.Duration, verb string, bo
 	return json.Unmarshal(raw, into)
 }
 
-// begin does a job beside the others.
-func (s *shift) begin(ctx context.Context, jobs *sync.WaitGroup, job ClaimedJob) {
+// begin does a unit beside the others.
+func (s *shift) begin(ctx context.Context, calls *sync.WaitGroup, u *unit) {
 	ctx, cancel := context.WithCancelCause(ctx)
+	u.cancel, u.left = cancel, len(u.jobs)
+	hands := make([]*inHand, len(u.jobs))
 	s.mu.Lock()
-	s.hand[job.ID] = &inHand{job, cancel}
+	until := time.Now().Add(s.lease)
+	for i, job := range u.jobs {
+		hands[i] = &inHand{job: job, unit: u, until: until}
+		s.hand[job.ID] = hands[i]
+	}
 	s.mu.Unlock()
-	jobs.Go(func() {
+	calls.Go(func() {
 		defer cancel(nil)
-		e := end{job: job}
-		var result any
-		if result, e.err = s.do(ctx, job); e.err == nil && result != nil {
-			var err error
-			if e.result, err = json.Marshal(result); err != nil { // it was done: doing it again would not help
-				e.err = Permanent(fmt.Errorf("the result is not JSON: %w", err))
+		results, err := s.do(ctx, u.jobs)
+		if err == nil && len(results) != len(u.jobs) {
+			err = Permanent(fmt.Errorf("there are %d results for %d jobs", len(results), len(u.jobs)))
+		}
+		for i, h := range hands {
+			e := end{inHand: h, err: err}
+			if err == nil {
+				e.result, e.err = resultOf(results[i])
 			}
+			s.mu.Lock()
+			cause := h.cause
+			s.mu.Unlock()
+			if e.err != nil && (errors.Is(cause, ErrStopping) || errors.Is(cause, ErrCancelled)) {
+				e.err = Snooze(0, cause.Error())
+			}
+			s.ends <- e // waits if too many were not told yet
 		}
-		if cause := context.Cause(ctx); e.err != nil && (errors.Is(cause, ErrStopping) || errors.Is(cause, ErrCancelled)) {
-			e.err = Snooze(0, cause.Error())
-		}
-		s.ends <- e // waits if too many were not told yet
 		s.free <- struct{}{}
 	})
 }
 
-// do does a job; a panic is an error of this job only.
-func (s *shift) do(ctx context.Context, job ClaimedJob) (result any, err error) {
+// resultOf is a result as it is sent; nil is none.
+func resultOf(result any) (json.RawMessage, error) {
+	if err, failed := result.(error); failed {
+		return nil, err
+	}
+	if result == nil {
+		return nil, nil
+	}
+	raw, err := json.Marshal(result)
+	if err != nil { // it was done: doing it again would not help
+		return nil, Permanent(fmt.Errorf("the result is not JSON: %w", err))
+	}
+	return raw, nil
+}
+
+// do does a unit; a panic is an error of its jobs only.
+func (s *shift) do(ctx context.Context, jobs []ClaimedJob) (results []any, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("panic: %v", v)
 		}
 	}()
-	return s.Do(ctx, job)
+	if s.DoBatch != nil {
+		return s.DoBatch(ctx, jobs)
+	}
+	result, err := s.Do(ctx, jobs[0])
+	return []any{result}, err
 }
 
 // drain waits for what is being done, and then tells it to end.
@@ -258,7 +327,7 @@ func (s *shift) drain(jobs *sync.WaitGroup) {
 	}
 	s.mu.Lock()
 	for _, h := range s.hand {
-		h.cancel(ErrStopping)
+		h.stopLocked(ErrStopping)
 	}
 	s.mu.Unlock()
 	<-done

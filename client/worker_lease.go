@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -28,25 +29,41 @@ func (s *shift) beat(ctx context.Context) {
 		if err := s.extend(ctx, lease); err != nil && ctx.Err() == nil {
 			s.Log.Warn("ask for more time", "task", s.Task, "err", err)
 		}
+		s.stopLate(time.Now())
+	}
+}
+
+// stopLate tells jobs to end for which nobody answered for a whole lease.
+func (s *shift) stopLate(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, h := range s.hand {
+		if !now.Before(h.until) {
+			h.stopLocked(ErrLeaseLost)
+		}
 	}
 }
 
 // extend asks once, and tells jobs that are not this worker's any more to end.
 func (s *shift) extend(ctx context.Context, lease time.Duration) error {
-	var all []LeaseRequest
 	s.mu.Lock()
-	for _, h := range s.hand {
-		all = append(all, LeaseRequest{h.job.ID, h.job.LeaseToken})
-	}
+	all := slices.Collect(maps.Values(s.hand))
 	s.mu.Unlock()
 	var failed error
 	for some := range slices.Chunk(all, extendsAtOnce) {
-		failed = errors.Join(failed, s.extendSome(ctx, lease, ExtendRequest{some}))
+		failed = errors.Join(failed, s.extendSome(ctx, lease, some))
 	}
 	return failed
 }
 
-func (s *shift) extendSome(ctx context.Context, lease time.Duration, r ExtendRequest) error {
+func (s *shift) extendSome(ctx context.Context, lease time.Duration, some []*inHand) error {
+	r := ExtendRequest{Items: make([]LeaseRequest, len(some))}
+	asked := make(map[string]*inHand, len(some)) // by then another lease of the job may be in hand
+	for i, h := range some {
+		r.Items[i] = LeaseRequest{h.job.ID, h.job.LeaseToken}
+		asked[h.job.ID] = h
+	}
+	began := time.Now()
 	var answer Leases
 	if err := s.post(ctx, max(time.Second, lease/3), "extend", r, &answer); err != nil {
 		return err
@@ -54,13 +71,15 @@ func (s *shift) extendSome(ctx context.Context, lease time.Duration, r ExtendReq
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range answer.Items {
-		h := s.hand[l.ID]
+		h := asked[l.ID]
 		switch {
-		case h == nil || l.OK:
+		case h == nil:
+		case l.OK:
+			h.until = began.Add(lease)
 		case l.Code == LeaseCancelled:
-			h.cancel(ErrCancelled)
+			h.stopLocked(ErrCancelled)
 		default:
-			h.cancel(ErrLeaseLost)
+			h.stopLocked(ErrLeaseLost)
 		}
 	}
 	return nil
@@ -82,10 +101,15 @@ func (s *shift) tell(ctx context.Context) {
 			}
 			batch = append(batch, e)
 		}
+		s.mu.Lock()
+		batch = slices.DeleteFunc(batch, func(e end) bool { return s.hand[e.job.ID] != e.inHand }) // its lease was lost, and it was claimed again
+		s.mu.Unlock()
 		s.tellBatch(ctx, batch)
 		s.mu.Lock()
 		for _, e := range batch {
-			delete(s.hand, e.job.ID)
+			if s.hand[e.job.ID] == e.inHand {
+				delete(s.hand, e.job.ID)
+			}
 		}
 		s.mu.Unlock()
 	}

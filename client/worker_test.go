@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -119,6 +120,217 @@ func TestWorkersClaimWhileTheyTell(t *testing.T) {
 		if n != 1 {
 			t.Errorf("job %s was completed %d times", id, n)
 		}
+	}
+}
+
+// shiftServer hands out jobs as a test says, and notes what it is told. It takes no
+// request that names a job twice.
+type shiftServer struct {
+	t      *testing.T
+	give   func(ask ClaimRequest) []ClaimedJob
+	extend func(LeaseRequest) Lease // nil does not answer
+	lease  string
+
+	mu   sync.Mutex
+	told map[string]string // guarded by mu: by the token of the lease, a result or an error
+}
+
+func (s *shiftServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	_, verb, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, TasksPath+"/"), "/")
+	var ask struct {
+		ClaimRequest
+		Items []struct {
+			ID, LeaseToken string
+			Result         json.RawMessage
+			Error          WorkerErrorRequest
+		}
+	}
+	_ = json.NewDecoder(r.Body).Decode(&ask)
+	answer := Leases{Items: []Lease{}}
+	seen := map[string]bool{}
+	for _, item := range ask.Items {
+		if seen[item.ID] {
+			s.t.Errorf("%s names job %s twice", verb, item.ID)
+		}
+		seen[item.ID] = true
+		l := Lease{ID: item.ID, OK: true}
+		switch verb {
+		case "extend":
+			if s.extend == nil {
+				http.Error(w, "away", http.StatusServiceUnavailable)
+				return
+			}
+			l = s.extend(LeaseRequest{item.ID, item.LeaseToken})
+		case "complete", "fail":
+			s.mu.Lock()
+			s.told[item.LeaseToken] = string(item.Result) + item.Error.Class + " " + item.Error.Message
+			s.mu.Unlock()
+		}
+		answer.Items = append(answer.Items, l)
+	}
+	switch verb {
+	case "":
+		_ = json.NewEncoder(w).Encode(Task{Lease: s.lease})
+	case "claim":
+		jobs := s.give(ask.ClaimRequest)
+		if len(jobs) == 0 {
+			<-r.Context().Done()
+			return
+		}
+		_ = json.NewEncoder(w).Encode(Claim{Items: jobs})
+	default:
+		_ = json.NewEncoder(w).Encode(answer)
+	}
+}
+
+// work runs a worker until all leases were told of, and returns what was told.
+func (s *shiftServer) work(w Worker, leases int) map[string]string {
+	s.t.Helper()
+	s.told = map[string]string{}
+	server := httptest.NewServer(s)
+	defer server.Close()
+	c, err := New(Config{URL: server.URL})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer c.Close()
+	ctx, stop := context.WithTimeout(s.t.Context(), time.Minute)
+	defer stop()
+	go func() {
+		defer stop()
+		for ctx.Err() == nil {
+			s.mu.Lock()
+			n := len(s.told)
+			s.mu.Unlock()
+			if n >= leases {
+				return
+			}
+			pause(ctx, 10*time.Millisecond)
+		}
+	}()
+	w.Client, w.Task = c, "t"
+	if err := w.Run(ctx); err != nil {
+		s.t.Fatal(err)
+	}
+	return s.told
+}
+
+// once gives jobs to the first who claims.
+func once(jobs ...ClaimedJob) func(ClaimRequest) []ClaimedJob {
+	var mu sync.Mutex
+	return func(ClaimRequest) []ClaimedJob {
+		mu.Lock()
+		defer mu.Unlock()
+		out := jobs
+		jobs = nil
+		return out
+	}
+}
+
+// A job for which nobody answers for a whole lease is told that another worker may
+// have it.
+func TestSilenceIsALostLease(t *testing.T) {
+	s := &shiftServer{t: t, lease: "1s", give: once(ClaimedJob{ID: "1", LeaseToken: "a"})}
+	told := s.work(Worker{Do: func(ctx context.Context, _ ClaimedJob) (any, error) {
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(20 * time.Second):
+			return "too late", nil
+		}
+	}}, 1)
+	if told["a"] != " "+ErrLeaseLost.Error() {
+		t.Errorf("told %q", told)
+	}
+}
+
+// A job whose lease was lost may come back to the same worker, while it is still at the
+// first attempt. What that comes to is not told, and the second one is held on to.
+func TestAJobMayComeBackToTheSameWorker(t *testing.T) {
+	give := make(chan []ClaimedJob, 2)
+	give <- []ClaimedJob{{ID: "1", LeaseToken: "a", Attempt: 1}}
+	first, held := make(chan struct{}), make(chan struct{})
+	var again, still sync.Once
+	s := &shiftServer{t: t, lease: "1s"}
+	s.give = func(ClaimRequest) []ClaimedJob {
+		select {
+		case jobs := <-give:
+			return jobs
+		case <-time.After(3 * time.Second):
+			return nil
+		}
+	}
+	s.extend = func(l LeaseRequest) Lease {
+		if l.LeaseToken == "a" {
+			again.Do(func() { give <- []ClaimedJob{{ID: "1", LeaseToken: "b", Attempt: 2}} })
+			<-first // it has come back
+			return Lease{ID: l.ID, Code: LeaseLost}
+		}
+		select {
+		case <-first: // has ended
+			still.Do(func() { close(held) })
+		default:
+		}
+		return Lease{ID: l.ID, OK: true}
+	}
+	told := s.work(Worker{Concurrency: 2, Do: func(ctx context.Context, job ClaimedJob) (any, error) {
+		if job.Attempt == 1 {
+			<-first
+			return "late", nil
+		}
+		close(first)
+		select {
+		case <-held:
+		case <-time.After(20 * time.Second):
+			t.Error("its lease is not extended")
+		}
+		return "done", ctx.Err()
+	}}, 1)
+	if len(told) != 1 || told["b"] != `"done" ` {
+		t.Errorf("told %q", told)
+	}
+}
+
+// The jobs of a claim are done by one call, each ends for itself, and the call may go on
+// while one of them may.
+func TestBatchesAreDoneByOneCall(t *testing.T) {
+	jobs := []ClaimedJob{{ID: "1", LeaseToken: "a"}, {ID: "2", LeaseToken: "b"}, {ID: "3", LeaseToken: "c"}}
+	asked := make(chan ClaimRequest, 10)
+	first := once(jobs...)
+	s := &shiftServer{t: t, lease: "1s", give: func(ask ClaimRequest) []ClaimedJob {
+		asked <- ask
+		return first(ask)
+	}}
+	cancelled := make(chan struct{}, 1000)
+	s.extend = func(l LeaseRequest) Lease {
+		if l.ID == "3" {
+			cancelled <- struct{}{}
+			return Lease{ID: l.ID, Code: LeaseCancelled}
+		}
+		return Lease{ID: l.ID, OK: true}
+	}
+	told := s.work(Worker{BatchSize: 7, DoBatch: func(ctx context.Context, jobs []ClaimedJob) ([]any, error) {
+		<-cancelled
+		<-cancelled // it is known
+		results := make([]any, len(jobs))
+		results[0], results[1], results[2] = len(jobs), Permanent(errors.New("never")), errors.New("was cancelled")
+		return results, ctx.Err()
+	}}, 3)
+	if ask := <-asked; ask.Limit != 7 {
+		t.Errorf("asked for %d", ask.Limit)
+	}
+	if told["a"] != "3 " || told["b"] != "permanent never" || told["c"] != "snooze "+ErrCancelled.Error() {
+		t.Errorf("told %q", told)
+	}
+	s.give = once(jobs...)
+	for token, text := range s.work(Worker{DoBatch: func(context.Context, []ClaimedJob) ([]any, error) { return []any{1}, nil }}, 3) {
+		if text != "permanent there are 1 results for 3 jobs" {
+			t.Errorf("%s is told as %q", token, text)
+		}
+	}
+	s.give = once(jobs[:1]...)
+	if told := s.work(Worker{DoBatch: func(context.Context, []ClaimedJob) ([]any, error) { panic("oh") }}, 1); told["a"] != " panic: oh" {
+		t.Errorf("told %q", told)
 	}
 }
 

@@ -128,6 +128,7 @@ func (a *API) failJobs(ctx context.Context, in *failInput) (*leasesOutput, error
 		switch after := f.interval(pointer, item.RetryAfter, -1); {
 		case after > store.MaxAhead:
 			f.add(pointer, "is more than ten years", "Use a shorter one.")
+		case after == 0 && list[i].Verdict == store.Snooze: // it keeps its place in its lane
 		case after >= 0:
 			list[i].RunAt = now.Add(after)
 		}

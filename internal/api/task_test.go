@@ -201,6 +201,34 @@ func TestFailuresOfWorkers(t *testing.T) {
 	})
 }
 
+// A worker that says goodbye gives its jobs back where they were: its lane goes on in
+// order.
+func TestJobsGivenBackKeepTheirPlace(t *testing.T) {
+	both(t, func(r *rig) {
+		r.declare("mail", map[string]any{"concurrencyPerLane": 2})
+		var wanted []string
+		for range 4 {
+			wanted = append(wanted, r.enqueue(map[string]any{"task": "mail", "lane": "l"}).ID)
+		}
+		var items []map[string]any
+		for _, c := range r.claim(r.admin, "mail", 5) {
+			items = append(items, inHand(c, "error", map[string]any{"message": "the worker stops", "class": "snooze"}, "retryAfter", "0s"))
+		}
+		r.tell(r.admin, "mail", "fail", items...)
+		var got []string
+		for range 2 {
+			claimed := r.claim(r.admin, "mail", 5)
+			for _, c := range claimed {
+				got = append(got, c.ID)
+				r.tell(r.admin, "mail", "complete", inHand(c))
+			}
+		}
+		if !slices.Equal(got, wanted) {
+			t.Errorf("claimed %v, want %v", got, wanted)
+		}
+	})
+}
+
 // A dead worker's job comes back before what came later in its lane, and fails when
 // its attempts are used up.
 func TestLeasesThatEndCountAnAttempt(t *testing.T) {

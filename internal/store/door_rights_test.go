@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -173,6 +174,39 @@ func TestDoorTellsStates(t *testing.T) {
 	}
 	if n := one[int](k, k.app, `select count(*) from pawl.job_state`); n != 7 {
 		t.Errorf("%d jobs are told of 7", n)
+	}
+}
+
+// Whatever a worker answered, the others' answers can be read. What jsonb cannot hold is
+// shown as its text.
+func TestDoorShowsEveryResult(t *testing.T) {
+	k := newDoor(t)
+	digits := strings.Repeat("1", 17_000)
+	kept := []string{
+		`7`, `-0.5e-300`, `12345678901234567890.5`, `"5e12345 and \\"`, `"\\u0000"`, `"\\\\ud800"`, `"\ud83d\ude00\uD83D\uDE00"`, `{"a":"` + digits + `\"","b":[1e5]}`,
+		strings.Repeat("[", 9000) + strings.Repeat("]", 9000),
+	}
+	shown := []string{`"\u0000"`, `"\\\u0000"`, `{"\u0000":1}`, `"\ud800"`, `"\uD83D\ud83d\ude00"`, `"\ude00\ud83d"`, `1e-16390`, `0E+99999`, `{"a":0.` + digits + `}`}
+	ids := map[string]int64{}
+	for _, result := range append(slices.Clone(kept), shown...) {
+		id := k.add(`'log'`)
+		ids[result] = id
+		k.exec(k.admin, `delete from jobs where id = $1`, id)
+		k.exec(k.admin, `insert into job_history (id, task, owner, state, run_at, finished_at, attempt) values ($1, 'log', $2, 'succeeded', 0, 7, 1)`, id, k.owner)
+		k.exec(k.admin, `insert into job_results (job_id, token, result, keep_until) values ($1, 't', $2, 9e15)`, id, result)
+	}
+	if n := one[int](k, k.app, `select count(result::text) from pawl.job_state`); n != len(ids) {
+		t.Errorf("%d of %d results", n, len(ids))
+	}
+	for _, c := range []struct {
+		results []string
+		want    string
+	}{{kept, `result = $2::text::jsonb`}, {shown, `result = to_jsonb($2::text)`}} {
+		for _, result := range c.results {
+			if !one[bool](k, k.app, `select `+c.want+` from pawl.job_state where id = $1`, JobUUID(ids[result]), result) {
+				t.Errorf("%.80s is not what is shown", result)
+			}
+		}
 	}
 }
 

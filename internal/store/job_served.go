@@ -64,6 +64,8 @@ type Found struct {
 	Turn Lane // with which to go on
 	More bool // there may be due jobs that it had no time to look at, or no room for
 	Left bool // there are due jobs that it did not take
+
+	Lanes []Lane // through which it went, if that were not all
 }
 
 const (
@@ -87,13 +89,16 @@ func (tx *Tx) ClaimJobs(ctx context.Context, c Claim) (Found, error) {
 	for _, places := range tries {
 		room = max(room, roomOf(places))
 	}
-	due, turn, more, err := tx.dueServed(ctx, c, room)
-	found := Found{Turn: turn, More: more, Left: more || len(due) > 0}
+	due, lanes, seen, err := tx.dueServed(ctx, c, room)
+	found := Found{Turn: c.After, More: seen != sawAll, Left: seen != sawAll || len(due) > 0, Lanes: lanes}
+	if len(lanes) > 0 {
+		found.Turn = lanes[len(lanes)-1]
+	}
 	if err != nil || len(due) == 0 {
 		return found, err
 	}
 	for _, places := range tries {
-		if found, err = tx.claimFor(ctx, c, places, due, found); err != nil || len(found.Jobs) > 0 {
+		if found, err = tx.claimFor(ctx, c, places, due, seen, found); err != nil || len(found.Jobs) > 0 {
 			break
 		}
 	}
@@ -101,13 +106,16 @@ func (tx *Tx) ClaimJobs(ctx context.Context, c Claim) (Found, error) {
 }
 
 // claimFor takes jobs for some of the hands.
-func (tx *Tx) claimFor(ctx context.Context, c Claim, places []place, due []dueJob, found Found) (Found, error) {
+func (tx *Tx) claimFor(ctx context.Context, c Claim, places []place, due []dueJob, seen sight, found Found) (Found, error) {
 	limit, free := roomOf(places), freeLanes(due, c.PerLane)
 	if c.Rate != nil {
 		var err error
 		if limit, err = tx.limitByRate(ctx, c, limit, free); err != nil {
 			return found, err
 		}
+	}
+	if seen == sawLanes && !slices.ContainsFunc(due, func(d dueJob) bool { return free[d.lane] > 0 }) { // however much waits in them
+		found.More = false
 	}
 	picked := takeTurns(slices.Clone(due), free, c.After, limit)
 	if c.Batch.holds(picked, limit, tx.Now) {
@@ -124,7 +132,7 @@ func (tx *Tx) claimFor(ctx context.Context, c Claim, places []place, due []dueJo
 	if c.Rate != nil && len(found.Jobs) > 0 {
 		err = tx.countStarts(ctx, c, found.Jobs)
 	}
-	found.More = found.More && (c.Rate == nil || len(found.Jobs) > 0)
+	found.More = found.More && (c.Rate == nil || c.Rate.PerLane || len(found.Jobs) > 0)
 	return found, err
 }
 
@@ -193,46 +201,55 @@ func scanDue(row Scanner) (d dueJob, err error) {
 	return d, err
 }
 
+// sight is how much a claim saw of what is due.
+type sight int
+
+const (
+	sawSome  sight = iota // of some lanes the first jobs
+	sawLanes              // of every lane the first jobs
+	sawAll                // all jobs
+)
+
 // dueServed reads jobs that are due: the oldest ones of each owner, and if these
 // are not all, the first ones of the next lanes.
-func (tx *Tx) dueServed(ctx context.Context, c Claim, limit int) (due []dueJob, turn Lane, more bool, err error) {
-	turn = c.After
+func (tx *Tx) dueServed(ctx context.Context, c Claim, limit int) (due []dueJob, lanes []Lane, seen sight, err error) {
 	owners, err := tx.servedOwners(ctx, c)
 	if err != nil || len(owners) == 0 {
-		return nil, turn, false, err
+		return nil, nil, sawAll, err
 	}
 	room := limit + claimRoom
 	if due, err = tx.db.dialect.dueServed(ctx, tx, c.Task, owners, false, room, tx.Now); err != nil {
-		return nil, turn, false, fmt.Errorf("find due jobs: %w", err)
+		return nil, nil, seen, fmt.Errorf("find due jobs: %w", err)
 	}
-	full := map[string]int{}
+	full, more := map[string]int{}, len(owners) == claimOwners
 	for _, d := range due {
 		full[d.lane.Owner]++
 		more = more || full[d.lane.Owner] >= room
 	}
-	if more = more || len(owners) == claimOwners; !more {
-		return due, turn, false, nil
+	if !more {
+		return due, nil, sawAll, nil
 	}
-	lanes, err := tx.nextLanes(ctx, c)
-	if err != nil || len(lanes) == 0 {
-		return due, turn, more, err
+	if lanes, err = tx.nextLanes(ctx, c); err != nil || len(lanes) == 0 {
+		return due, nil, seen, err
 	}
-	turn = lanes[len(lanes)-1]
 	each := max(1, min(c.PerLane, (limit+len(lanes)-1)/len(lanes)))
 	heads, err := tx.db.dialect.dueServed(ctx, tx, c.Task, lanes, true, each, tx.Now)
 	if err != nil {
-		return nil, turn, more, fmt.Errorf("find due jobs of lanes: %w", err)
+		return nil, nil, seen, fmt.Errorf("find due jobs of lanes: %w", err)
 	}
-	seen := make(map[int64]bool, len(due))
+	known := make(map[int64]bool, len(due))
 	for _, d := range due {
-		seen[d.id] = true
+		known[d.id] = true
 	}
 	for _, d := range heads {
-		if !seen[d.id] {
+		if !known[d.id] {
 			due = append(due, d)
 		}
 	}
-	return due, turn, more, nil
+	if len(lanes) < claimLanes {
+		seen = sawLanes
+	}
+	return due, lanes, seen, nil
 }
 
 // servedOwners lists those whose jobs wait, beginning with the one whose turn it

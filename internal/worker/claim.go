@@ -20,6 +20,11 @@ const (
 	// claimTries is in how many steps a claim goes through what waits before it
 	// comes to rest.
 	claimTries = 16
+	// restFor is how many times as long as it took to look a line rests that went
+	// through all lanes for nothing.
+	restFor = 9
+	// longestRound is after how many lanes it rests in any case.
+	longestRound = 100_000
 	// lookTimeout bounds a look: those for whom it is may wait no longer.
 	lookTimeout = 30 * time.Second
 	// takeBackAtOnce bounds what one transaction takes back.
@@ -80,14 +85,27 @@ type claimed struct {
 	blocked bool // there are more, which cannot be had now
 	halted  bool // nothing can be had until the halt is lifted
 
+	lanes []store.Lane // through which it went, if that were not all
+	round bool         // all of them were looked at since something was found last
+
 	asked bool      // next is known:
 	next  time.Time // the next instant at which there may be something; zero is never
 }
 
-// tryClaim goes through what waits until it finds something.
-func (s *Service) tryClaim(ctx context.Context, of group, hands []store.Hand, wantsNext bool) (got claimed, err error) {
+// tryClaim goes through what waits until it finds something. seen are the lanes that were
+// looked at since.
+func (s *Service) tryClaim(ctx context.Context, of group, hands []store.Hand, wantsNext bool, seen map[store.Lane]bool) (got claimed, err error) {
 	for range claimTries {
 		if got, err = s.claimOnce(ctx, of, hands, wantsNext); err != nil || len(got.jobs) > 0 || !got.more {
+			clear(seen)
+			break
+		}
+		before := len(seen)
+		for _, l := range got.lanes {
+			seen[l] = true
+		}
+		if got.round = len(seen) == before || len(seen) > longestRound; got.round {
+			clear(seen)
 			break
 		}
 	}
@@ -117,7 +135,7 @@ func (s *Service) claimOnce(ctx context.Context, of group, hands []store.Hand, w
 		if err != nil {
 			return err
 		}
-		got.jobs, got.more, got.blocked = found.Jobs, found.More, found.Left
+		got.jobs, got.more, got.blocked, got.lanes = found.Jobs, found.More, found.Left, found.Lanes
 		if wantsNext = wantsNext || d.Rate != nil || d.Batch != nil; wantsNext && !got.more {
 			got.asked = true
 			if got.next, err = tx.NextServed(ctx, c); err != nil {

@@ -478,3 +478,35 @@ func TestClaimGoesPastFullLanes(t *testing.T) {
 		}
 	})
 }
+
+// Lanes that have had their rate do not hide one that has not, however many they are.
+func TestClaimGoesPastLanesThatHadTheirRate(t *testing.T) {
+	bothWith(t, deaf(), func(r *rig) {
+		r.declare("mail", func(d *Definition) {
+			d.Rate = &store.Rate{Limit: 1, Period: time.Hour, PerLane: true}
+			d.Lease = time.Hour
+		})
+		const lanes = 200
+		var specs []store.JobSpec
+		for i := range lanes {
+			specs = append(specs, slices.Repeat([]store.JobSpec{{Task: "mail", Lane: fmt.Sprintf("lane%04d", i)}}, 3)...)
+		}
+		r.enqueue(specs...)
+		for n := 0; n < lanes; {
+			got := r.ask(Request{Task: "mail", Limit: 50, Wait: patience})
+			if len(got) == 0 {
+				r.t.Fatalf("%d of %d lanes were served", n, lanes)
+			}
+			for _, j := range got {
+				r.end("mail", ending(j, store.Done))
+			}
+			n += len(got)
+		}
+		for _, lane := range []string{"lane0150a", "lane0100a", "lane0050a"} {
+			r.enqueue(store.JobSpec{Task: "mail", Lane: lane})
+			if got := r.ask(Request{Task: "mail", Wait: patience}); len(got) != 1 || got[0].Lane != lane {
+				r.t.Fatalf("of %s there is %v", lane, got)
+			}
+		}
+	})
+}

@@ -35,6 +35,8 @@ type line struct {
 	known   bool      // next is what the database says
 	soon    time.Time // the earliest instant that was told during a look; zero if none was
 	looking bool      // one looks now
+
+	seen map[store.Lane]bool // of who looks: the lanes that were looked at for nothing
 }
 
 // waiter is a claim.
@@ -68,7 +70,7 @@ func (s *Service) enter(r Request) (*line, *waiter, error) {
 	s.waiting++
 	l := s.lines[of]
 	if l == nil {
-		l = &line{of: of, tick: make(chan struct{}, 1)}
+		l = &line{of: of, tick: make(chan struct{}, 1), seen: map[store.Lane]bool{}}
 		s.lines[of] = l
 	}
 	w.looked = r.Wait > 0 && !s.lookAt(l).Before(time.Now())
@@ -223,7 +225,7 @@ func (s *Service) party(l *line) (p *party, wait time.Duration, there bool) {
 func (s *Service) look(l *line, p *party) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
 	defer cancel()
-	found, err := s.tryClaim(ctx, l.of, p.hands, p.wantsNext)
+	found, err := s.tryClaim(ctx, l.of, p.hands, p.wantsNext, l.seen)
 	if orphans := s.serve(l, p, found, err); len(orphans) > 0 {
 		s.giveBack(ctx, l.of, orphans)
 	}
@@ -266,9 +268,14 @@ func (l *line) noted(p *party, found claimed, err error) {
 		l.next, l.known = time.Time{}, false
 		return
 	}
-	l.blocked, l.news = found.blocked, l.news || found.more
+	l.blocked, l.news = found.blocked, l.news || found.more && !found.round
 	if found.asked {
 		l.next, l.known = found.next, true
+	}
+	if now := time.Now(); found.round {
+		if again := now.Add(restFor * now.Sub(p.began)); !l.next.After(now) || again.Before(l.next) {
+			l.next = again
+		}
 	}
 	if len(found.jobs) > 0 { // their leases end
 		l.next = earlier(l.next, found.jobs[0].Until)

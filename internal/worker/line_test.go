@@ -338,6 +338,74 @@ func TestLinesRestDuringAHalt(t *testing.T) {
 	})
 }
 
+// Beside a lane that is full nobody looks again and again for what waits in it, however
+// much that is.
+func TestLinesRestBesideAFullLane(t *testing.T) {
+	bothWith(t, deaf(), func(r *rig) {
+		r.declare("work", nil)
+		r.enqueue(slices.Repeat([]store.JobSpec{{Task: "work", Lane: "crowded"}}, 200)...)
+		first := r.work("w", 1, 0)
+		waits := r.waiting(Request{Task: "work", Wait: patience})
+		r.eventually("it rests until the lease ends", func() bool {
+			r.Service.mu.Lock()
+			defer r.Service.mu.Unlock()
+			l := r.lines[group{task: "work"}]
+			return !l.looking && r.lookAt(l).After(time.Now().Add(10*time.Second))
+		})
+		r.end("work", ending(first[0], store.Done))
+		if got := <-waits; len(got) != 1 {
+			t.Errorf("when the lane is free: %v", got)
+		}
+	})
+}
+
+// Nor beside many of them, which one step does not see.
+func TestLinesRestBesideManyFullLanes(t *testing.T) {
+	bothWith(t, deaf(), func(r *rig) {
+		r.declare("work", nil)
+		const lanes = 150
+		for i := range lanes {
+			r.enqueue(slices.Repeat([]store.JobSpec{{Task: "work", Lane: "full" + strconv.Itoa(i)}}, 3)...)
+		}
+		var held []store.Claimed
+		for len(held) < lanes {
+			held = append(held, r.work("w", lanes, patience)...)
+		}
+		waits := r.waiting(Request{Task: "work", Wait: patience})
+		r.eventually("it rests", func() bool {
+			r.Service.mu.Lock()
+			defer r.Service.mu.Unlock()
+			l := r.lines[group{task: "work"}]
+			return !l.looking && r.lookAt(l).After(time.Now())
+		})
+		r.end("work", ending(held[lanes/2], store.Done))
+		if got := <-waits; len(got) != 1 || got[0].Lane != held[lanes/2].Lane {
+			t.Errorf("when a lane is free: %v", got)
+		}
+	})
+}
+
+// Who went through all lanes for nothing rests before the next look; who did not come to
+// their end goes on at once.
+func TestALookThroughAllLanesIsFollowedByARest(t *testing.T) {
+	const took = 50 * time.Millisecond
+	for name, next := range map[string]time.Time{"it knew of nothing": {}, "what it knew of is over": time.Now().Add(-time.Hour), "later": time.Now().Add(time.Hour)} {
+		l := &line{next: next, known: true}
+		began := time.Now().Add(-took)
+		l.noted(&party{began: began}, claimed{more: true, blocked: true, round: true}, nil)
+		if rest := l.next.Sub(began); l.news || !l.blocked || rest < 4*took || rest > time.Minute {
+			t.Errorf("%s: it looks again after %v; %+v", name, rest, l)
+		}
+	}
+	for _, got := range []claimed{{more: true}, {more: true, jobs: []store.Claimed{{Until: time.Now().Add(time.Hour)}}}} {
+		l := &line{known: true}
+		l.noted(&party{began: time.Now()}, got, nil)
+		if !l.news {
+			t.Errorf("there was more than it saw: %+v", l)
+		}
+	}
+}
+
 // Of a line in which nobody has been of late nothing is kept; one in which somebody
 // waits, or for which somebody looks, stays.
 func TestLinesInWhichNobodyIsAreForgotten(t *testing.T) {

@@ -273,12 +273,13 @@ class Worker:
         with self._changed:
             all_jobs = list(self._hand.values())
         for start in range(0, len(all_jobs), MAX_ITEMS):
+            some = all_jobs[start : start + MAX_ITEMS]
+            asked = {job.id: job for job in some}  # by then another lease of the job may be in hand
             began = time.monotonic()
-            items = [job._lease() for job in all_jobs[start : start + MAX_ITEMS]]
-            answers = self._post("extend", {"items": items}, max(1.0, self._lease / 3))
+            answers = self._post("extend", {"items": [job._lease() for job in some]}, max(1.0, self._lease / 3))
             with self._changed:
                 for answer in answers:
-                    job = self._hand.get(str(answer.get("id")))
+                    job = asked.get(str(answer.get("id")))
                     if job is None:
                         continue
                     if answer.get("ok") is True:
@@ -302,10 +303,13 @@ class Worker:
                     if batch and size > ENDS_SIZE:
                         break
                     batch.append(self._ends.pop(0))
-            self._tell_batch(batch)
+                # Whose lease was lost may have been claimed again meanwhile: that one goes on.
+                ours = [end for end in batch if self._hand.get(end.job.id) is end.job]
+            self._tell_batch(ours)
             with self._changed:
                 for end in batch:
-                    self._hand.pop(end.job.id, None)
+                    if self._hand.get(end.job.id) is end.job:
+                        del self._hand[end.job.id]
                     end.job._unit.left -= 1
                     if end.job._unit.left == 0:
                         self._busy -= 1

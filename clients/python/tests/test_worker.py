@@ -142,6 +142,25 @@ class TestWorker(Case):
         job = self.pawl.job(id)
         self.assertEqual((causes, job["state"], job.get("result"), job["attempt"]), (["lease_lost"], "succeeded", "by the other", 2))
 
+    def test_a_job_that_comes_back_to_the_same_worker_is_held_on_to(self) -> None:
+        task = self.fresh_task(lease="1s")
+        id = self.pawl.enqueue(task)["id"]
+        again = threading.Event()
+        through = self.client(self.proxy(lambda request: request.path.endswith("/extend") and not again.is_set()))
+        attempts: List[int] = []
+
+        def do(job: WorkerJob) -> str:
+            attempts.append(job.attempt)
+            if job.attempt == 1:
+                again.wait(30)
+                return "late"
+            again.set()
+            return "stopped" if job.stopped.wait(2.5) else "held"
+
+        with self.working(task, do, through, concurrency=2):
+            self.ended(id)
+        self.assertEqual((self.pawl.job(id).get("result"), attempts), ("held", [1, 2]))
+
     def test_the_server_itself_tells_of_a_lost_lease(self) -> None:
         task = self.fresh_task(lease="9s")
         id = self.pawl.enqueue(task)["id"]

@@ -281,10 +281,12 @@ export class Worker {
   async #extend(signal: AbortSignal): Promise<void> {
     const all = [...this.#hand.values()];
     for (let from = 0; from < all.length; from += maxItems) {
-      const items = all.slice(from, from + maxItems).map((h) => ({ id: h.job.id, leaseToken: h.job.leaseToken }));
+      const some = all.slice(from, from + maxItems);
+      const items = some.map((job) => nameOf({ job }));
+      const asked = new Map(some.map((h) => [h.job.id, h])); // by then another lease of the job may be in hand
       const began = performance.now();
       for (const lease of await this.#post<LeaseAnswer>("extend", { items }, Math.max(1000, this.#lease / 3), signal)) {
-        const h = this.#hand.get(lease.id);
+        const h = asked.get(lease.id);
         if (h === undefined) {
           continue;
         }
@@ -320,9 +322,14 @@ export class Worker {
         }
         batch.push(this.#ends.shift()!);
       }
-      await this.#tellBatch(batch);
-      for (const { job: h } of batch) {
-        this.#hand.delete(h.job.id);
+      // Whose lease was lost may have been claimed again meanwhile: that one goes on.
+      const ours = ({ job: h }: End): boolean => this.#hand.get(h.job.id) === h;
+      await this.#tellBatch(batch.filter(ours));
+      for (const e of batch) {
+        const h = e.job;
+        if (ours(e)) {
+          this.#hand.delete(h.job.id);
+        }
         if (--h.unit.left === 0) {
           this.#busy--;
         }

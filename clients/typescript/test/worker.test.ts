@@ -152,6 +152,29 @@ test("a lost lease is told by the signal, and what comes after it does not count
   assert.deepEqual([is.state, is.result, is.attempt], ["succeeded", "by the other", 2]);
 });
 
+test("a job that comes back to the same worker is held on to", async () => {
+  const task = await freshTask({ lease: "1s" });
+  const job = await pawl.enqueue({ task });
+  let again: () => void = () => undefined;
+  const came = new Promise<void>((resolve) => (again = resolve));
+  let cut = true;
+  const through = new Client({ url: await proxy((req, res) => (req.url!.endsWith("/extend") && cut ? (res.destroy(), true) : false)), token });
+  const attempts: number[] = [];
+  const work = async (j: WorkerJob) => {
+    attempts.push(j.attempt);
+    if (j.attempt === 1) {
+      await came;
+      return "late";
+    }
+    cut = false;
+    again();
+    await new Promise((resolve) => setTimeout(resolve, 2500));
+    return j.signal.aborted ? "stopped" : "held";
+  };
+  await working({ task, client: through, concurrency: 2, do: work }, () => ended(job.id));
+  assert.deepEqual([(await pawl.job(job.id)).result, attempts], ["held", [1, 2]]);
+});
+
 test("the server itself tells of a lost lease", async () => {
   const task = await freshTask({ lease: "9s" });
   const job = await pawl.enqueue({ task });

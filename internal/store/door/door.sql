@@ -617,9 +617,17 @@ create or replace view pawl._live with (security_barrier) as
     case when j.state = 1 then (select to_timestamp(h.finished_at / 1000.0) from {{home}}.job_history h where h.id = j.id) end as finished_at
   from {{home}}.jobs j where j.owner <> '' and j.owner = {{owner}};
 
+-- A result with the character \u0000, half of a surrogate pair or a number of very many digits is JSON
+-- that jsonb cannot hold: it is shown as its text, for a row that cannot be read would keep all others
+-- from being read.
 create or replace view pawl._past with (security_barrier) as
   select {{uuid:h.id}} as id, h.task, h.state, h.attempt::int as attempts,
-    (select r.result::jsonb from {{home}}.job_results r where r.job_id = h.id and r.keep_until > extract(epoch from statement_timestamp()) * 1000) as result, h.error, to_timestamp(h.finished_at / 1000.0) as finished_at
+    (select case
+        when regexp_replace(replace(r.result, '\\', ''), '\\u[dD][89abAB]..\\u[dD][c-fC-F]..', '', 'g') ~ '\\u(0000|[dD][89a-fA-F])'
+          or regexp_replace(r.result, '"([^"\\]|\\.)*"', '', 'g') ~ '[eE][+-]?[0-9]{4}|[0-9]{255}' then to_jsonb(r.result)
+        else r.result::jsonb end
+      from {{home}}.job_results r where r.job_id = h.id and r.keep_until > extract(epoch from statement_timestamp()) * 1000) as result,
+    h.error, to_timestamp(h.finished_at / 1000.0) as finished_at
   from {{home}}.job_history h where h.owner <> '' and h.owner = {{owner}} and (select 1 from {{home}}.jobs j where j.id = h.id) is null;
 
 create or replace view pawl.job_state with (security_barrier) as
