@@ -118,6 +118,8 @@ func (w *world) step(s step) {
 		w.bench.act(r, s.what)
 	case s.what == "enqueue":
 		w.enqueue(r, 0)
+	case s.what == "enqueue many":
+		w.enqueueMany(r)
 	case s.what == "enqueue later":
 		w.enqueue(r, 30*time.Second)
 	case s.what == "enqueue with key":
@@ -200,15 +202,15 @@ func (w *world) mishap(r *rand.Rand, what string) {
 		}
 		w.hurt(what, now.Add(d))
 	case "freeze":
-		d := seconds(0.5, 3, 7.5, 9, 11, 13, 25)
+		d := seconds(0.5, 2, 3.4, 4, 5, 6, 11, 25)
 		if r.IntN(2) == 0 { // about when others take it for dead
-			d = 9500*time.Millisecond + time.Duration(r.Int64N(int64(4*time.Second)))
+			d = lease - 200*time.Millisecond + time.Duration(r.Int64N(int64(lease/2)))
 		}
 		l.thaw = now.Add(d)
 		l.blame(l.thaw.Add(lease))
 		w.hurt(what, l.thaw)
 	case "stall":
-		l.stall = &trap{what: pick(r, []string{"write", "committed"}), at: pick(r, aims), left: 1 + r.IntN(2), again: seconds(1, 4, 8, 11, 11.9, 13)}
+		l.stall = &trap{what: pick(r, []string{"write", "committed"}), at: pick(r, aims), left: 1 + r.IntN(2), again: seconds(1, 2, 3.6, 4.9, 5.4, 6)}
 		l.blame(now.Add(time.Hour))
 		w.hurt(what, now)
 	case "cut link":
@@ -296,5 +298,5 @@ func (w *world) lanes() (list []interface {
 
 // jobsQuiet reports whether the jobs of users are done.
 func (w *world) jobsQuiet() bool {
-	return len(w.rows(`select id||'' from jobs where task = $1 limit 1`, jobTask)) == 0
+	return len(w.rows(`select id||'' from jobs where task = $1 and state <> 1 limit 1`, jobTask)) == 0
 }

@@ -20,6 +20,8 @@ type job struct {
 	Name  string
 	Takes time.Duration
 	Fails int
+	Tries int // that it may have; zero: any number
+	Place int // among many that came at once, from one on
 
 	accepted  bool // else nobody knows
 	id        int64
@@ -29,10 +31,22 @@ type job struct {
 	began     time.Time // when it ran last
 	failed    *life     // where it failed last
 	failedAt  time.Time
+	attempt   int       // the one that ran last
+	ended     end       // how that did
 	withdrawn bool      // or somebody tried to
 	cancelled time.Time // since when it is known to be cancelled
 	keyed     *keyed    // nil: its name is its own
+	crowd     int       // which many it came with
 }
+
+// end is how a run of a job ended, as far as its node knows.
+type end int
+
+const (
+	cutOff  end = iota // nobody heard of it
+	upset              // it failed
+	halfway            // its process stopped in good order
+)
 
 // keyed is one of several wishes under one key.
 type keyed struct {
@@ -60,8 +74,11 @@ func (l *life) runJob(ctx context.Context, q *queue.Job) error {
 	defer w.ends(l, q)
 	w.mu.Lock()
 	j := w.jobs[said.Name]
+	counted := w.miscounts(j, q)
+	behind := w.outOfTurn(j, q.Attempt)
 	j.runs++
 	j.began = time.Now()
+	j.attempt, j.ended = q.Attempt, cutOff
 	early := q.RunAt.Sub(j.began)-w.skew > 0
 	hasty := j.failed != nil && !j.failed.hurtSince(j.failedAt) && j.began.Sub(j.failedAt)+w.skew < 700*time.Millisecond // the first wait is a second, less a quarter
 	known := time.Duration(0)                                                                                            // until whoever has it in hand must know that it was cancelled
@@ -87,6 +104,12 @@ func (l *life) runJob(ctx context.Context, q *queue.Job) error {
 	case withdrawn:
 		w.fail("job %s begins, and it was cancelled before", said.Name)
 	}
+	if counted != "" {
+		w.fail("job %s %s", said.Name, counted)
+	}
+	if behind != "" {
+		w.fail("job %s runs before %s, which is before it in its lane", said.Name, behind)
+	}
 	if twice {
 		w.fail("job %s was asked for once, and is there twice", said.Name)
 	}
@@ -95,6 +118,11 @@ func (l *life) runJob(ctx context.Context, q *queue.Job) error {
 	}
 	select {
 	case <-ctx.Done():
+		if errors.Is(context.Cause(ctx), queue.ErrShutdown) && !l.isDead() {
+			w.mu.Lock()
+			j.ended = halfway
+			w.mu.Unlock()
+		}
 		return context.Cause(ctx)
 	case <-time.After(said.Takes):
 	}
@@ -104,7 +132,7 @@ func (l *life) runJob(ctx context.Context, q *queue.Job) error {
 		return errDead
 	case fails:
 		w.mu.Lock()
-		j.failed, j.failedAt = l, time.Now()
+		j.failed, j.failedAt, j.ended = l, time.Now(), upset
 		w.mu.Unlock()
 		return errUpset
 	}
@@ -115,6 +143,42 @@ func (l *life) runJob(ctx context.Context, q *queue.Job) error {
 	}
 	w.mu.Unlock()
 	return nil
+}
+
+// miscounts is what is wrong with the number of an attempt: every run that failed, and
+// every one that was cut off and had said that it runs, is one, and no other. w.mu is held.
+func (w *world) miscounts(j *job, q *queue.Job) string {
+	switch {
+	case j.keyed != nil:
+		return ""
+	case j.Tries > 0 && q.Attempt >= j.Tries:
+		return fmt.Sprintf("runs after %d attempts, and may have %d", q.Attempt, j.Tries)
+	case j.runs == 0:
+		return ""
+	case q.Recovered && q.Attempt <= j.attempt:
+		return "was cut off, and that attempt does not count"
+	case q.Recovered || j.failed != nil && j.failed.hurtSince(j.failedAt):
+		return ""
+	case j.ended == upset && q.Attempt != j.attempt+1:
+		return fmt.Sprintf("failed in attempt %d, and now runs in attempt %d", j.attempt, q.Attempt)
+	case j.ended == halfway && q.Attempt != j.attempt:
+		return fmt.Sprintf("was interrupted by a stop in attempt %d, and now runs in attempt %d", j.attempt, q.Attempt)
+	}
+	return ""
+}
+
+// outOfTurn is one that should have run before this one, of many of a lane that came at
+// once. w.mu is held.
+func (w *world) outOfTurn(j *job, attempt int) string {
+	if j.Place < 2 || attempt > 0 || w.wounded {
+		return ""
+	}
+	for name, other := range w.jobs {
+		if other.crowd == j.crowd && other.Place == j.Place-1 && other.runs == 0 && !other.withdrawn {
+			return name
+		}
+	}
+	return ""
 }
 
 // hurtSince reports whether something happened to a process at an instant, or not
@@ -129,11 +193,15 @@ func (l *life) hurtSince(at time.Time) bool {
 func (w *world) enqueue(r *rand.Rand, later time.Duration) {
 	for i := range 1 + r.IntN(3) {
 		w.mu.Lock()
-		j := &job{Name: fmt.Sprint("j", len(w.jobs)+1), Takes: pick(r, []time.Duration{0, 400, 800, 1200, 1200, 3000}) * time.Millisecond, Fails: max(0, r.IntN(5)-3)}
+		j := &job{Name: fmt.Sprint("j", len(w.jobs)+1), Takes: pick(r, []time.Duration{0, 400, 800, 1200, 1200, 3000, 6000}) * time.Millisecond, Fails: max(0, r.IntN(5)-3)}
+		if r.IntN(4) == 0 {
+			j.Tries = 1 + r.IntN(3)
+			j.Fails = r.IntN(4)
+		}
 		w.jobs[j.Name] = j
 		w.mu.Unlock()
 		payload, _ := json.Marshal(j)
-		spec := store.JobSpec{Task: jobTask, Payload: payload, Owner: "u", Lane: fmt.Sprint("lane-", r.IntN(3)), Priority: r.IntN(2)}
+		spec := store.JobSpec{Task: jobTask, Payload: payload, Owner: "u", Lane: fmt.Sprint("lane-", r.IntN(3)), Priority: r.IntN(2), MaxAttempts: j.Tries}
 		if later > 0 {
 			spec.RunAt = time.Now().Add(time.Duration(r.Int64N(int64(later))))
 		}
@@ -157,6 +225,38 @@ func (w *world) enqueue(r *rand.Rand, later time.Duration) {
 			}
 		})
 	}
+}
+
+// crowdOf is so many that a lane does not have all of them in hand.
+const crowdOf = 70
+
+// enqueueMany is a user who wants very many small jobs done, one after the other.
+func (w *world) enqueueMany(r *rand.Rand) {
+	w.mu.Lock()
+	w.crowds++
+	jobs, specs := make([]*job, crowdOf), make([]store.JobSpec, crowdOf)
+	for i := range jobs {
+		j := &job{Name: fmt.Sprint("j", len(w.jobs)+1), Place: i + 1, crowd: w.crowds}
+		w.jobs[j.Name], jobs[i] = j, j
+		payload, _ := json.Marshal(j)
+		specs[i] = store.JobSpec{Task: jobTask, Payload: payload, Owner: "u", Lane: fmt.Sprint("crowd-", w.crowds)}
+	}
+	w.mu.Unlock()
+	at := r.IntN(len(w.nodes))
+	w.acts.Go(func() {
+		l := w.nodes[at].now()
+		if l == nil {
+			return
+		}
+		_, err := l.queue.Enqueue(l.ctx, specs...)
+		w.mu.Lock()
+		for _, j := range jobs {
+			j.accepted = err == nil
+		}
+		w.mu.Unlock()
+		w.note("%d jobs of a lane at node %d: %v", crowdOf, at, err)
+		w.refused("enqueue many", err)
+	})
 }
 
 // enqueueKeyed is a user who wants a job in the place of another one.
@@ -222,10 +322,11 @@ func (w *world) cancelJob(r *rand.Rand) {
 // checkJobs holds that what was accepted is done.
 func (w *world) checkJobs() {
 	left := map[string]bool{}
-	for _, row := range w.rows(`select payload||'' from jobs where task = $1`, jobTask) {
+	gaveUp := map[string]bool{}
+	for _, row := range w.rows(`select payload||'', state||'' from jobs where task = $1`, jobTask) {
 		var j job
 		_ = json.Unmarshal([]byte(row[0]), &j)
-		left[j.Name] = true
+		left[j.Name], gaveUp[j.Name] = true, row[1] == "1"
 	}
 	attempts := map[int64]int64{}
 	for _, row := range w.rows(`select id||'', attempt||'' from job_history where task = $1 and state = 'succeeded'`, jobTask) {
@@ -241,6 +342,12 @@ func (w *world) checkJobs() {
 			if text := w.unheard(j); text != "" {
 				w.failed = append(w.failed, text)
 			}
+		}
+		if gaveUp[name] {
+			if j.Tries == 0 || j.runs < j.Tries || j.done != nil && !j.done.hurtSince(j.doneAt) {
+				w.failed = append(w.failed, fmt.Sprintf("job %s was given up after %d runs of %d, done: %v", name, j.runs, j.Tries, j.done != nil))
+			}
+			continue
 		}
 		if j.accepted && j.done == nil && !j.withdrawn {
 			w.failed = append(w.failed, fmt.Sprintf("job %s was accepted and is not done; it is still there: %v, runs: %d", name, left[name], j.runs))

@@ -127,7 +127,7 @@ func (n *node) now() *life {
 }
 
 // lease is as it is in production.
-const lease = 10 * time.Second
+const lease = 4500 * time.Millisecond
 
 // start is a process that begins. Like a server it gives up if the database
 // is away, and like one that is watched over it is started again.

@@ -53,7 +53,7 @@ var (
 	faults       = []string{"crash", "crash", "crash", "crash", "stop", "refuse", "full disk", "slow disk", "clock"} // a file that refuses is one that cannot be opened
 	sharedFaults = []string{"lose answers", "lose answers", "freeze", "freeze", "freeze", "stall", "stall", "hang", "outage", "cut link"}
 	stepsOf      = map[string][]string{
-		"jobs": {"enqueue", "enqueue", "enqueue", "enqueue later", "enqueue with key", "enqueue with key", "enqueue with key", "cancel job"},
+		"jobs": {"enqueue", "enqueue", "enqueue", "enqueue many", "enqueue later", "enqueue with key", "enqueue with key", "enqueue with key", "cancel job"},
 		"workflow": {
 			"publish", "publish", "publish", "publish", "publish again", "trouble", "trouble", "trouble", "bad read", "say", "say", "say", "skip", "pause", "resume", "resume",
 			"deploy", "run now", "revoke rule",

@@ -78,7 +78,7 @@ func (w *world) haltedFor() time.Duration {
 
 // hears is how long it may take until nothing starts any more: one that has not
 // heard of a halt for longer than a lease must not act at all, and the healthy look
-// every two seconds.
+// five times in a lease.
 func (w *world) hears() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -86,7 +86,7 @@ func (w *world) hears() time.Duration {
 	case w.halted.IsZero() || w.halted.Before(w.fault.Add(2*lease)):
 		return lease
 	case w.plan.shared:
-		return 4 * time.Second
+		return lease/5 + 1500*time.Millisecond
 	default:
 		return time.Second
 	}

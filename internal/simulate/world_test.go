@@ -76,6 +76,7 @@ type world struct {
 	began    time.Time         // of the history
 	lasted   time.Duration     // until it was over
 	fault    time.Time         // when the last fault ended, or will; guarded by mu
+	crowds   int               // guarded by mu
 	jobs     map[string]*job   // by name; guarded by mu
 	working  map[string][]turn // by lane: what runs; guarded by mu
 	counts   map[string]int    // faults by kind; guarded by mu
