@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/run"
 )
 
@@ -27,9 +28,13 @@ func (w *world) checkAlways() {
 	if w.calendar != nil {
 		w.calendar.checkPlanned()
 	}
+	if w.feed != nil {
+		w.rested(pawl.KindSource, w.feed.rests)
+	}
 	if w.shop != nil {
 		w.shop.checkPlaces()
 		w.shop.checkAsked()
+		w.rested(pawl.KindWorkflow, w.shop.paused)
 	}
 	w.mu.Lock()
 	since := time.Since(w.fault)
@@ -44,6 +49,7 @@ func (w *world) checkAlways() {
 		w.checkDue()
 		if w.shop != nil {
 			w.shop.checkApart()
+			w.shop.checkWoken()
 		}
 	}
 	w.checkShares()
