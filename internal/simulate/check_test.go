@@ -47,6 +47,9 @@ func (w *world) checkAlways() {
 			w.feed.checkSilence()
 		}
 		w.checkDue()
+		if w.calendar != nil {
+			w.calendar.checkReplaced()
+		}
 		if w.shop != nil {
 			w.shop.checkApart()
 			w.shop.checkWoken()
