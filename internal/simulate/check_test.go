@@ -25,6 +25,7 @@ func (w *world) bound() time.Duration {
 func (w *world) checkAlways() {
 	w.checkHalt()
 	w.checkRetries()
+	w.checkTold()
 	if w.calendar != nil {
 		w.calendar.checkPlanned()
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/runstore"
@@ -77,6 +78,7 @@ type world struct {
 	began    time.Time         // of the history
 	lasted   time.Duration     // until it was over
 	fault    time.Time         // when the last fault ended, or will; guarded by mu
+	readers  lane.Kinds        // who answers people; nil until somebody asks
 	touched  []time.Time       // when people did something; guarded by mu
 	crowds   int               // guarded by mu
 	jobs     map[string]*job   // by name; guarded by mu
