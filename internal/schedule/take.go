@@ -146,7 +146,7 @@ func (a *attempt) takePending(ctx context.Context, tx *store.Tx) (step, error) {
 	if missed, err := a.wasMissed(ctx, tx, start); err != nil || missed {
 		return step{}, err
 	}
-	if s, busy, err := a.busy(ctx, tx); err != nil || busy {
+	if s, busy, err := a.busy(ctx, tx, times); err != nil || busy {
 		return s, err
 	}
 	if refused, err := a.refusedByGrant(ctx, tx); err != nil || refused {
@@ -224,7 +224,7 @@ const mostRunning = 100
 
 // busy finds out whether another slot of the schedule runs, and does what the
 // policy says.
-func (a *attempt) busy(ctx context.Context, tx *store.Tx) (step, bool, error) {
+func (a *attempt) busy(ctx context.Context, tx *store.Tx, times when.Schedule) (step, bool, error) {
 	policy := pawl.ConcurrencyPolicy(a.schedule.Policy)
 	if policy == pawl.PolicyAllow {
 		return step{}, false, nil
@@ -237,7 +237,7 @@ func (a *attempt) busy(ctx context.Context, tx *store.Tx) (step, bool, error) {
 		return a.forbidden(ctx, tx, len(running) > 0)
 	}
 	if policy == pawl.PolicyReplace && a.slot.Trigger != triggerBackfill && a.slot.Trigger != triggerRetry { // what is past replaces nothing
-		return a.replace(ctx, tx, running)
+		return a.replace(ctx, tx, running, times)
 	}
 	return step{again: tx.Now.Add(whileWaiting)}, len(running) > 0, nil // its end wakes this one
 }
@@ -259,11 +259,16 @@ func (a *attempt) forbidden(ctx context.Context, tx *store.Tx, runs bool) (step,
 	return s, true, err
 }
 
-// replace ends the slots that run. One that nobody executes, because it waits
-// for a person or its next attempt, ends here; the others are waited for.
-func (a *attempt) replace(ctx context.Context, tx *store.Tx, running []schedulestore.Slot) (step, bool, error) {
+// replace ends the slots that run, but for those that it comes behind. One that
+// nobody executes, because it waits for a person or its next attempt, ends here;
+// the others are waited for.
+func (a *attempt) replace(ctx context.Context, tx *store.Tx, running []schedulestore.Slot, times when.Schedule) (step, bool, error) {
 	busy := len(running) == mostRunning // others may run besides these
 	for _, other := range running {
+		if a.comesBehind(other, tx.Now, times) {
+			busy = true
+			continue
+		}
 		key := pawl.SlotKey(other.ScheduleID, other.ScheduledFor)
 		tx.AfterCommit(func() { a.cancelElsewhere(context.WithoutCancel(ctx), key) })
 		ended, err := a.endWaiting(ctx, tx, a.schedule, other, "The slot of "+pawl.FormatTime(a.slot.ScheduledFor)+" replaced it.")
@@ -273,6 +278,13 @@ func (a *attempt) replace(ctx context.Context, tx *store.Tx, running []schedules
 		busy = busy || !ended
 	}
 	return step{again: tx.Now.Add(replaceEvery)}, busy, nil // their end wakes this one earlier
+}
+
+// comesBehind reports whether a slot waits for another one that it would have replaced in
+// time: the other one is later, or both were missed and run one after the other.
+func (a *attempt) comesBehind(other schedulestore.Slot, now time.Time, times when.Schedule) bool {
+	late := func(slot schedulestore.Slot, begun time.Time) bool { return begun.Sub(startOf(times, slot)) > grace }
+	return late(a.slot, now) && (other.ScheduledFor.After(a.slot.ScheduledFor) || late(other, other.StartedAt))
 }
 
 // endWaiting ends a slot that has begun but that nobody executes at the moment.

@@ -3,6 +3,7 @@ package simulate
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
@@ -25,6 +26,7 @@ func (w *world) bound() time.Duration {
 func (w *world) checkAlways() {
 	w.checkHalt()
 	w.checkRetries()
+	w.checkBuried()
 	w.checkTold()
 	if w.calendar != nil {
 		w.calendar.checkPlanned()
@@ -57,6 +59,29 @@ func (w *world) checkAlways() {
 		}
 	}
 	w.checkShares()
+}
+
+// checkBuried holds that nobody is taken for dead because the database stood still for
+// all: a node that was buried joins anew, and its heartbeat begins anew.
+func (w *world) checkBuried() {
+	if !w.plan.shared {
+		return
+	}
+	now := map[string]int64{}
+	for _, row := range w.rows(`select id||'', incarnation||'', beat||'' from nodes`) {
+		now[row[0]+" "+row[1]] = atoi(row[2])
+	}
+	for _, l := range w.alive() {
+		l.mu.Lock()
+		own := l.own
+		l.mu.Unlock()
+		for name, beat := range w.beats {
+			if id, _, _ := strings.Cut(name, " "); id == l.n.id && !own && now[name] != 0 && now[name] < beat && l.born.Before(w.beatsAt) {
+				w.fail("node %d was taken for dead, and nothing had happened to it alone", l.n.index)
+			}
+		}
+	}
+	w.beats, w.beatsAt = now, time.Now()
 }
 
 // checkRetries holds that a lane that waits for another attempt has failed: how often is

@@ -227,6 +227,7 @@ type calendar struct {
 	id      string
 	made    time.Time
 	gone    map[string]time.Time // schedules that were deleted, and when; guarded by w.mu
+	cancels bool                 // somebody cancelled runs, or tried to
 	edited  bool                 // its instants are not those of every minute
 	healed  time.Time
 	words   map[string][]word // answers, by slot; guarded by w.mu
@@ -308,6 +309,7 @@ func (c *calendar) act(r *rand.Rand, what string) {
 	case "delete schedule":
 		c.delete(r)
 	case "cancel run":
+		c.cancels = true
 		c.each(func(id string) {
 			_ = c.w.do(r, "cancel", func(ctx context.Context, l *life, tx *store.Tx) error {
 				run, err := runOf(ctx, tx, id)
@@ -375,6 +377,9 @@ func (c *calendar) says(key string, a word) {
 
 // checkReplaced holds that a slot which replaces others does not wait for them.
 func (c *calendar) checkReplaced() {
+	if !c.night[0].IsZero() { // what was missed runs one after the other
+		return
+	}
 	late := time.Now().Add(-c.w.bound() - 5*time.Second).UnixMilli()
 	for _, s := range c.w.rows(`select r.scheduled_for||'' from schedule_runs r join schedules s on s.id = r.schedule_id
 		where s.concurrency_policy = 'Replace' and s.enabled = 1 and s.deleted_at is null and r.status = 'pending' and r.scheduled_for <= $1 and r.trigger = 'schedule'`, late) {

@@ -88,6 +88,9 @@ func (w *world) furnish(r *rand.Rand) {
 	if w.plan.has("worker") {
 		w.bench = newBench(w, r)
 	}
+	if w.plan.has("hook") {
+		w.inbox = newInbox(w)
+	}
 }
 
 // close ends everything.
@@ -116,6 +119,8 @@ func (w *world) step(s step) {
 		w.switchAll(r, s.what)
 	case slices.Contains(stepsOf["worker"], s.what):
 		w.bench.act(r, s.what)
+	case slices.Contains(stepsOf["hook"], s.what):
+		w.inbox.act(r, s.what)
 	case s.what == "enqueue":
 		w.enqueue(r, 0)
 	case s.what == "enqueue many":
@@ -124,6 +129,8 @@ func (w *world) step(s step) {
 		w.enqueue(r, 30*time.Second)
 	case s.what == "enqueue with key":
 		w.enqueueKeyed(r)
+	case s.what == "enqueue at the end":
+		w.lurk(r)
 	case s.what == "cancel job":
 		w.cancelJob(r)
 	case slices.Contains(stepsOf["workflow"], s.what):
@@ -149,6 +156,7 @@ func (w *world) mishap(r *rand.Rand, what string) {
 	if l.leaves {
 		return
 	}
+	l.own = l.own || what != "standstill" && what != "mute" && what != "clock"
 	switch what {
 	case "crash":
 		t := &trap{what: pick(r, []string{"write", "committed", "committed"}), at: pick(r, aims), left: 1 + r.IntN(pick(r, []int{1, 3, 8})), again: seconds(0, 0.01, 0.2, 1, 4, 15)}
@@ -180,21 +188,37 @@ func (w *world) mishap(r *rand.Rand, what string) {
 		w.misset(r, n)
 	case "refuse":
 		d := seconds(0.5, 3, 8, 13)
-		l.away = now.Add(d)
+		l.away = later(l.away, now.Add(d))
 		l.blame(l.away)
 		w.hurt(what, l.away)
 	case "hang":
 		d := seconds(1, 4, 6, 12, 20)
-		l.hang = now.Add(d)
+		l.hang = later(l.hang, now.Add(d))
 		l.blame(l.hang.Add(lease))
 		w.hurt(what, l.hang.Add(5*time.Second))
+	case "mute":
+		l.mute += 1 + r.IntN(4)
+		w.count(what)
+	case "standstill":
+		d := seconds(1, 4, 6, 12)
+		for _, other := range w.alive() {
+			if other != l {
+				other.mu.Lock()
+			}
+			other.hang = later(other.hang, now.Add(d))
+			other.blame(other.hang.Add(lease))
+			if other != l {
+				other.mu.Unlock()
+			}
+		}
+		w.hurt(what, now.Add(d+5*time.Second))
 	case "outage":
 		d := seconds(1, 6, 12)
 		for _, other := range w.alive() {
 			if other != l {
 				other.mu.Lock()
 			}
-			other.away = now.Add(d)
+			other.away = later(other.away, now.Add(d))
 			other.blame(other.away)
 			if other != l {
 				other.mu.Unlock()
@@ -219,6 +243,14 @@ func (w *world) mishap(r *rand.Rand, what string) {
 	}
 }
 
+// later is the later of two instants: what ends one fault does not end another.
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
 // heal makes everything well: faults end, nodes are there, the outside works,
 // and people answer truly until there is nothing left.
 func (w *world) heal(r *rand.Rand) {
@@ -229,7 +261,7 @@ func (w *world) heal(r *rand.Rand) {
 	for _, n := range w.nodes {
 		if l := n.now(); l != nil {
 			l.mu.Lock()
-			l.trap, l.stall, l.lose, l.full = nil, nil, 0, 0
+			l.trap, l.stall, l.lose, l.full, l.mute = nil, nil, 0, 0, 0
 			l.mu.Unlock()
 		}
 	}
@@ -283,6 +315,9 @@ func (w *world) lanes() (list []interface {
 }) {
 	if w.feed != nil {
 		list = append(list, w.feed)
+	}
+	if w.inbox != nil {
+		list = append(list, w.inbox)
 	}
 	if w.shop != nil {
 		list = append(list, w.shop)

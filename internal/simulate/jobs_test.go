@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/pawlrun/pawl/internal/queue"
@@ -37,6 +38,8 @@ type job struct {
 	cancelled time.Time // since when it is known to be cancelled
 	keyed     *keyed    // nil: its name is its own
 	crowd     int       // which many it came with
+	letter    *letter   // that it came from; nil: somebody asked for it
+	ids       []int64   // if it did
 }
 
 // end is how a run of a job ended, as far as its node knows.
@@ -85,12 +88,13 @@ func (l *life) runJob(ctx context.Context, q *queue.Job) error {
 	if w.plan.shared {
 		known = 1500 * time.Millisecond
 	}
+	replaced := w.replaced(j, l)
 	withdrawn := !j.cancelled.IsZero() && j.began.Sub(j.cancelled) > known && !l.hurtSince(j.began)
 	fails := j.runs <= j.Fails
-	twice := j.id != 0 && j.id != q.ID
+	twice := j.letter == nil && j.id != 0 && j.id != q.ID || j.moreThanAsked(q.ID)
 	j.id = q.ID
 	again := false
-	if was := j.done; was != nil {
+	if was := j.done; was != nil && (j.letter == nil || j.letter.asked == 0) {
 		again = !was.hurtSince(j.doneAt)
 	}
 	w.mu.Unlock()
@@ -101,6 +105,8 @@ func (l *life) runJob(ctx context.Context, q *queue.Job) error {
 		w.fail("job %s begins %v before its time", said.Name, time.Until(q.RunAt))
 	case hasty:
 		w.fail("job %s begins again at once after it failed", said.Name)
+	case replaced != "":
+		w.fail("job %s begins, and %s took its place before", said.Name, replaced)
 	case withdrawn:
 		w.fail("job %s begins, and it was cancelled before", said.Name)
 	}
@@ -127,6 +133,9 @@ func (l *life) runJob(ctx context.Context, q *queue.Job) error {
 	case <-time.After(said.Takes):
 	}
 	l.stands()
+	if j.keyed != nil {
+		w.pounce()
+	}
 	switch {
 	case l.isDead():
 		return errDead
@@ -149,7 +158,9 @@ func (l *life) runJob(ctx context.Context, q *queue.Job) error {
 // every one that was cut off and had said that it runs, is one, and no other. w.mu is held.
 func (w *world) miscounts(j *job, q *queue.Job) string {
 	switch {
-	case j.keyed != nil:
+	case j.keyed != nil && j.runs == 0 && q.Attempt > 0 && !w.wounded:
+		return fmt.Sprintf("runs for the first time, in attempt %d", q.Attempt)
+	case j.keyed != nil, j.letter != nil && j.letter.asked > 0:
 		return ""
 	case j.Tries > 0 && q.Attempt >= j.Tries:
 		return fmt.Sprintf("runs after %d attempts, and may have %d", q.Attempt, j.Tries)
@@ -165,6 +176,18 @@ func (w *world) miscounts(j *job, q *queue.Job) string {
 		return fmt.Sprintf("was interrupted by a stop in attempt %d, and now runs in attempt %d", j.attempt, q.Attempt)
 	}
 	return ""
+}
+
+// moreThanAsked reports whether a letter became more jobs than it may. w.mu of the world
+// is held.
+func (j *job) moreThanAsked(id int64) bool {
+	if j.letter == nil {
+		return false
+	}
+	if !slices.Contains(j.ids, id) {
+		j.ids = append(j.ids, id)
+	}
+	return len(j.ids) > 1+j.letter.asked
 }
 
 // outOfTurn is one that should have run before this one, of many of a lane that came at
@@ -269,7 +292,7 @@ func (w *world) enqueueKeyed(r *rand.Rand) {
 		return
 	}
 	w.mu.Lock()
-	j := &job{Name: fmt.Sprint("j", len(w.jobs)+1), Takes: time.Duration(r.IntN(6)) * 400 * time.Millisecond, keyed: &keyed{key: key, mode: mode, sent: time.Now()}}
+	j := &job{Name: fmt.Sprint("j", len(w.jobs)+1), Takes: time.Duration(r.IntN(6)) * 400 * time.Millisecond, Fails: max(0, r.IntN(3)-1), keyed: &keyed{key: key, mode: mode, sent: time.Now()}}
 	w.jobs[j.Name] = j
 	w.mu.Unlock()
 	payload, _ := json.Marshal(j)
@@ -287,6 +310,43 @@ func (w *world) enqueueKeyed(r *rand.Rand) {
 		w.note("job %s with key %s (%s) at node %d: %v", j.Name, key, mode, at, err)
 		w.refused("enqueue", err)
 	})
+}
+
+// lurk is a user who wants a job in the place of another one just when that ends.
+func (w *world) lurk(r *rand.Rand) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lurking = append(w.lurking, rand.New(rand.NewPCG(r.Uint64(), 13)))
+}
+
+// pounce lets those who lurk do what they want.
+func (w *world) pounce() {
+	w.mu.Lock()
+	list := w.lurking
+	w.lurking = nil
+	w.mu.Unlock()
+	for _, r := range list {
+		w.acts.Go(func() {
+			pass(time.Duration(r.Int64N(int64(6 * time.Millisecond))))
+			w.enqueueKeyed(r)
+		})
+	}
+}
+
+// replaced is the job that took the place of another one, when whoever begins that one
+// must know: rows are looked at no longer than a second before their jobs begin. w.mu is
+// held.
+func (w *world) replaced(j *job, l *life) string {
+	if j.keyed == nil || j.keyed.told.IsZero() || w.skew > 0 || l.hurtSince(j.began) {
+		return ""
+	}
+	for name, other := range w.jobs {
+		o := other.keyed
+		if o != nil && other != j && o.key == j.keyed.key && o.mode == store.Replace && o.sent.After(j.keyed.told) && !o.told.IsZero() && j.began.Sub(o.told) > 1500*time.Millisecond {
+			return name
+		}
+	}
+	return ""
 }
 
 // cancelJob is a user who does not want a job any more.
@@ -335,7 +395,7 @@ func (w *world) checkJobs() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for name, j := range w.jobs {
-		if n := attempts[j.id]; !w.wounded && j.keyed == nil && n != 0 && n != int64(j.runs) {
+		if n := attempts[j.id]; !w.wounded && j.keyed == nil && (j.letter == nil || j.letter.asked == 0) && n != 0 && n != int64(j.runs) {
 			w.failed = append(w.failed, fmt.Sprintf("job %s ran %d times, and the books say %d attempts", name, j.runs, n))
 		}
 		if j.keyed != nil && !j.withdrawn {
@@ -349,7 +409,7 @@ func (w *world) checkJobs() {
 			}
 			continue
 		}
-		if j.accepted && j.done == nil && !j.withdrawn {
+		if (j.accepted || j.letter != nil && j.letter.known) && j.done == nil && !j.withdrawn {
 			w.failed = append(w.failed, fmt.Sprintf("job %s was accepted and is not done; it is still there: %v, runs: %d", name, left[name], j.runs))
 		}
 		if left[name] {
@@ -372,8 +432,8 @@ func (w *world) unheard(j *job) string {
 			continue
 		}
 		switch {
-		case k.mode == store.Keep && (w.skew > 0 || !other.doneAt.Before(k.sent)):
-			return "" // one was there, which is all that it wants
+		case k.mode == store.Keep && (w.skew > 0 || !o.doneBegan.Before(k.sent)):
+			return "" // one was there that had not begun, which is all that it wants
 		case k.mode != store.Keep && !o.doneBegan.Before(k.sent) && (o.told.IsZero() || !o.told.Before(k.sent)):
 			return ""
 		}

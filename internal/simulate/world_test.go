@@ -73,13 +73,16 @@ type world struct {
 	acts    crowd // of people and machines that go on by themselves
 
 	mu       sync.Mutex
-	failed   []string          // what is not as it must be; guarded by mu
-	story    []string          // guarded by mu
-	began    time.Time         // of the history
-	lasted   time.Duration     // until it was over
-	fault    time.Time         // when the last fault ended, or will; guarded by mu
-	readers  lane.Kinds        // who answers people; nil until somebody asks
-	touched  []time.Time       // when people did something; guarded by mu
+	failed   []string         // what is not as it must be; guarded by mu
+	story    []string         // guarded by mu
+	began    time.Time        // of the history
+	lasted   time.Duration    // until it was over
+	fault    time.Time        // when the last fault ended, or will; guarded by mu
+	readers  lane.Kinds       // who answers people; nil until somebody asks
+	touched  []time.Time      // when people did something; guarded by mu
+	lurking  []*rand.Rand     // users who wait for the end of a job; guarded by mu
+	beats    map[string]int64 // of nodes, when that was looked at last
+	beatsAt  time.Time
 	crowds   int               // guarded by mu
 	jobs     map[string]*job   // by name; guarded by mu
 	working  map[string][]turn // by lane: what runs; guarded by mu
@@ -91,6 +94,7 @@ type world struct {
 	pruned   bool          // something may have been removed; guarded by mu
 	skew     time.Duration // by how much clocks were wrong at most; guarded by mu
 	bench    *bench
+	inbox    *inbox
 	shop     *shop
 	feed     *feed
 	calendar *calendar
@@ -133,6 +137,13 @@ func (w *world) hurt(what string, until time.Time) {
 	if until.After(w.fault) {
 		w.fault = until
 	}
+}
+
+// count notes a fault that excuses nothing.
+func (w *world) count(what string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.counts[what]++
 }
 
 // reborn lets the next process of a node begin.
