@@ -490,6 +490,11 @@ func TestMissedSlotsDoNotReplaceEachOther(t *testing.T) {
 		if text := k.graph.overlaps(sch.ID); text != "" {
 			t.Error(text)
 		}
+		k.restart(3*time.Hour + 29*time.Minute) // 08:00:10: one is due as well, which comes last
+		k.pass(time.Minute)
+		if got := k.story(sch); !slices.Equal(got[4:], []string{"05:00 success", "06:00 success", "07:00 success", "08:00 success", "09:00 pending"}) {
+			t.Errorf("after a second night: %v", got)
+		}
 	})
 }
 

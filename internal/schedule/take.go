@@ -16,6 +16,7 @@ import (
 	"github.com/pawlrun/pawl/internal/store/executionstore"
 	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/store/schedulestore"
+	"github.com/pawlrun/pawl/internal/timing"
 	"github.com/pawlrun/pawl/internal/when"
 )
 
@@ -280,11 +281,13 @@ func (a *attempt) replace(ctx context.Context, tx *store.Tx, running []schedules
 	return step{again: tx.Now.Add(replaceEvery)}, busy, nil // their end wakes this one earlier
 }
 
-// comesBehind reports whether a slot waits for another one that it would have replaced in
-// time: the other one is later, or both were missed and run one after the other.
+// comesBehind reports whether a slot waits for another one instead of replacing it: that
+// one is later, or it was missed and began when this one was due already. What was
+// missed runs one after the other, and what is due meanwhile after that.
 func (a *attempt) comesBehind(other schedulestore.Slot, now time.Time, times when.Schedule) bool {
-	late := func(slot schedulestore.Slot, begun time.Time) bool { return begun.Sub(startOf(times, slot)) > grace }
-	return late(a.slot, now) && (other.ScheduledFor.After(a.slot.ScheduledFor) || late(other, other.StartedAt))
+	policy, _ := missedPolicy(a.schedule, now)
+	late := policy != timing.Skip && other.StartedAt.Sub(startOf(times, other)) > grace
+	return other.ScheduledFor.After(a.slot.ScheduledFor) || late && !other.StartedAt.Before(startOf(times, a.slot))
 }
 
 // endWaiting ends a slot that has begun but that nobody executes at the moment.

@@ -118,7 +118,7 @@ func (o graphsOf) begin(name string, r runner.Run, mine bool) *graphRun {
 	if !mine && r.Attempt == 1 && g.w.calendar != nil {
 		g.w.calendar.belongs(r.Key)
 		g.w.calendar.granted(r.Key)
-		g.w.starts("the slot " + name)
+		g.w.starts(o.l, "the slot "+name)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -99,7 +99,7 @@ func (l *life) runJob(ctx context.Context, q *queue.Job) error {
 	}
 	w.mu.Unlock()
 	w.note("node %d runs job %s", l.n.index, said.Name)
-	w.starts("job " + said.Name)
+	w.starts(l, "job "+said.Name)
 	switch {
 	case early:
 		w.fail("job %s begins %v before its time", said.Name, time.Until(q.RunAt))
@@ -253,13 +253,17 @@ func (w *world) enqueue(r *rand.Rand, later time.Duration) {
 // crowdOf is so many that a lane does not have all of them in hand.
 const crowdOf = 70
 
-// enqueueMany is a user who wants very many small jobs done, one after the other.
+// enqueueMany is a user who wants many jobs done, one after the other.
 func (w *world) enqueueMany(r *rand.Rand) {
 	w.mu.Lock()
 	w.crowds++
-	jobs, specs := make([]*job, crowdOf), make([]store.JobSpec, crowdOf)
+	n, takes := crowdOf, time.Duration(0)
+	if r.IntN(3) > 0 { // or a lane that is busy for a while
+		n, takes = 12, 700*time.Millisecond
+	}
+	jobs, specs := make([]*job, n), make([]store.JobSpec, n)
 	for i := range jobs {
-		j := &job{Name: fmt.Sprint("j", len(w.jobs)+1), Place: i + 1, crowd: w.crowds}
+		j := &job{Name: fmt.Sprint("j", len(w.jobs)+1), Takes: takes, Place: i + 1, crowd: w.crowds}
 		w.jobs[j.Name], jobs[i] = j, j
 		payload, _ := json.Marshal(j)
 		specs[i] = store.JobSpec{Task: jobTask, Payload: payload, Owner: "u", Lane: fmt.Sprint("crowd-", w.crowds)}
@@ -277,7 +281,7 @@ func (w *world) enqueueMany(r *rand.Rand) {
 			j.accepted = err == nil
 		}
 		w.mu.Unlock()
-		w.note("%d jobs of a lane at node %d: %v", crowdOf, at, err)
+		w.note("%d jobs of a lane at node %d: %v", n, at, err)
 		w.refused("enqueue many", err)
 	})
 }

@@ -83,6 +83,7 @@ type world struct {
 	lurking  []*rand.Rand     // users who wait for the end of a job; guarded by mu
 	beats    map[string]int64 // of nodes, when that was looked at last
 	beatsAt  time.Time
+	halter   *life             // who halted everything last; guarded by mu
 	crowds   int               // guarded by mu
 	jobs     map[string]*job   // by name; guarded by mu
 	working  map[string][]turn // by lane: what runs; guarded by mu
