@@ -258,7 +258,7 @@ func (w *world) enqueueMany(r *rand.Rand) {
 	w.mu.Lock()
 	w.crowds++
 	n, takes := crowdOf, time.Duration(0)
-	if r.IntN(3) > 0 { // or a lane that is busy for a while
+	if r.IntN(8) > 0 { // or a lane that is busy for a while
 		n, takes = 12, 700*time.Millisecond
 	}
 	jobs, specs := make([]*job, n), make([]store.JobSpec, n)

@@ -48,12 +48,16 @@ type wall struct {
 	left int
 }
 
-// reads is what the clock of the place says.
+// reads is what the clock of the place says when a transaction begins; it is done up to
+// 2 ms later.
 func (n *node) reads() time.Time {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.wall.left == 0 {
-		return time.Now()
+	if now := time.Now(); n.wall.left == 0 {
+		if !n.w.plan.shared {
+			return now
+		}
+		return now.Add(-time.Duration(uint64(now.UnixNano()) * 0x9E3779B97F4A7C15 % uint64(2*time.Millisecond)))
 	}
 	n.wall.left--
 	return time.Now().Add(n.wall.off)
@@ -134,6 +138,9 @@ func (n *node) now() *life {
 
 // lease is as it is in production.
 const lease = 4500 * time.Millisecond
+
+// workersOf is how many jobs of users a process runs at once.
+const workersOf = 3
 
 // start is a process that begins. Like a server it gives up if the database
 // is away, and like one that is watched over it is started again.
@@ -218,7 +225,7 @@ func (n *node) build() (*life, error) {
 		}
 	}
 	l.queue, err = queue.New(queue.Config{
-		DB: l.db, Log: log, Workers: 3, Pools: map[string]int{source.PoolName: 2, schedule.PoolName: 16}, Clock: l.clock, Lease: lease,
+		DB: l.db, Log: log, Workers: workersOf, Pools: map[string]int{source.PoolName: 2, schedule.PoolName: 16}, Clock: l.clock, Lease: lease,
 		Node:  store.Node{ID: n.id, Name: fmt.Sprint("node ", n.index), Roles: "api,worker", Version: "test", Share: true},
 		Tasks: tasks, Observe: func(queue.Event) {}, Served: l.workers.Wake, Drain: w.plan.drain,
 		Renamed: func(id string) { n.id = id },

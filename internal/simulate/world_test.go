@@ -83,6 +83,7 @@ type world struct {
 	lurking  []*rand.Rand     // users who wait for the end of a job; guarded by mu
 	beats    map[string]int64 // of nodes, when that was looked at last
 	beatsAt  time.Time
+	looks    int               // how often what must always be true was held
 	halter   *life             // who halted everything last; guarded by mu
 	crowds   int               // guarded by mu
 	jobs     map[string]*job   // by name; guarded by mu
