@@ -51,7 +51,7 @@ func (p *plan) String() string {
 
 // The steps, as often as they are likely.
 var (
-	faults       = []string{"crash", "crash", "crash", "crash", "stop", "refuse", "full disk", "slow disk", "clock"} // a file that refuses is one that cannot be opened
+	faults       = []string{"crash", "crash", "crash", "crash", "stop", "stop", "refuse", "full disk", "slow disk", "clock"} // a file that refuses is one that cannot be opened
 	sharedFaults = []string{"lose answers", "lose answers", "freeze", "freeze", "freeze", "stall", "stall", "hang", "outage", "standstill", "mute", "mute", "cut link"}
 	stepsOf      = map[string][]string{
 		"jobs": {"enqueue", "enqueue", "enqueue", "enqueue many", "enqueue later", "enqueue with key", "enqueue with key", "enqueue with key", "enqueue at the end", "enqueue at the end", "cancel job"},
@@ -103,9 +103,7 @@ func newPlan(seed uint64) *plan {
 		p.nodes = pick(r, []int{1, 2, 2, 3})
 	}
 	p.bare, p.judged = p.has("source") && seed%6 == 0, p.has("source") && seed%3 == 1
-	if seed%3 == 0 {
-		p.drain = 500 * time.Millisecond
-	}
+	p.drain = []time.Duration{0, 300 * time.Millisecond, 300 * time.Millisecond}[seed%3]
 	p.cursor = p.has("source") && seed%2 == 1
 	p.parts = p.has("workflow") && !p.has("source") && !p.has("hook") && seed%3 == 2 // the rows of a source have no partition
 	halted := false
