@@ -122,6 +122,9 @@ func (l *life) runJob(ctx context.Context, q *queue.Job) error {
 	if again {
 		w.fail("job %s runs again, and nothing had happened to the node that did it", said.Name)
 	}
+	if j.keyed != nil {
+		w.pounce(false)
+	}
 	select {
 	case <-ctx.Done():
 		if errors.Is(context.Cause(ctx), queue.ErrShutdown) && !l.isDead() {
@@ -134,7 +137,7 @@ func (l *life) runJob(ctx context.Context, q *queue.Job) error {
 	}
 	l.stands()
 	if j.keyed != nil {
-		w.pounce()
+		w.pounce(true)
 	}
 	switch {
 	case l.isDead():
@@ -316,18 +319,24 @@ func (w *world) enqueueKeyed(r *rand.Rand) {
 	})
 }
 
-// lurk is a user who wants a job in the place of another one just when that ends.
+// lurk is a user who wants a job in the place of another one while that runs, or just when
+// it ends.
 func (w *world) lurk(r *rand.Rand) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.lurking = append(w.lurking, rand.New(rand.NewPCG(r.Uint64(), 13)))
+	which := r.IntN(2)
+	w.lurking[which] = append(w.lurking[which], rand.New(rand.NewPCG(r.Uint64(), 13)))
 }
 
 // pounce lets those who lurk do what they want.
-func (w *world) pounce() {
+func (w *world) pounce(ends bool) {
+	which := 0
+	if ends {
+		which = 1
+	}
 	w.mu.Lock()
-	list := w.lurking
-	w.lurking = nil
+	list := w.lurking[which]
+	w.lurking[which] = nil
 	w.mu.Unlock()
 	for _, r := range list {
 		w.acts.Go(func() {

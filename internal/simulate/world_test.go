@@ -80,7 +80,7 @@ type world struct {
 	fault    time.Time        // when the last fault ended, or will; guarded by mu
 	readers  lane.Kinds       // who answers people; nil until somebody asks
 	touched  []time.Time      // when people did something; guarded by mu
-	lurking  []*rand.Rand     // users who wait for the end of a job; guarded by mu
+	lurking  [2][]*rand.Rand  // users who wait until a job runs, or ends; guarded by mu
 	beats    map[string]int64 // of nodes, when that was looked at last
 	beatsAt  time.Time
 	looks    int               // how often what must always be true was held
