@@ -201,19 +201,25 @@ func (w *world) mishap(r *rand.Rand, what string) {
 		w.count(what)
 	case "standstill":
 		d := seconds(1, 4, 6, 12)
+		w.mu.Lock()
+		w.still = later(w.still, now.Add(d))
+		w.mu.Unlock()
 		for _, other := range w.alive() {
 			if other != l {
 				other.mu.Lock()
 			}
-			other.hang = later(other.hang, now.Add(d))
+			other.hang = later(other.hang, now.Add(d+time.Duration(r.Int64N(int64(time.Second))))) // some hear of it sooner
 			other.blame(other.hang.Add(lease))
 			if other != l {
 				other.mu.Unlock()
 			}
 		}
-		w.hurt(what, now.Add(d+5*time.Second))
+		w.hurt(what, now.Add(d+6*time.Second))
 	case "outage":
 		d := seconds(1, 6, 12)
+		w.mu.Lock()
+		w.out = later(w.out, now.Add(d))
+		w.mu.Unlock()
 		for _, other := range w.alive() {
 			if other != l {
 				other.mu.Lock()

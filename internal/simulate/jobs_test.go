@@ -123,7 +123,7 @@ func (l *life) runJob(ctx context.Context, q *queue.Job) error {
 		w.fail("job %s runs again, and nothing had happened to the node that did it", said.Name)
 	}
 	if j.keyed != nil {
-		w.pounce(false)
+		w.pounce(false, j.keyed.key)
 	}
 	select {
 	case <-ctx.Done():
@@ -137,7 +137,7 @@ func (l *life) runJob(ctx context.Context, q *queue.Job) error {
 	}
 	l.stands()
 	if j.keyed != nil {
-		w.pounce(true)
+		w.pounce(true, j.keyed.key)
 	}
 	switch {
 	case l.isDead():
@@ -291,8 +291,10 @@ func (w *world) enqueueMany(r *rand.Rand) {
 
 // enqueueKeyed is a user who wants a job in the place of another one.
 func (w *world) enqueueKeyed(r *rand.Rand) {
-	key := pick(r, []string{"k1", "k1", "k2"})
-	mode := pick(r, []store.KeyMode{store.Replace, store.Replace, store.Earliest, store.PreserveRunAt, store.Keep})
+	w.enqueueAs(r, pick(r, []string{"k1", "k1", "k2"}), pick(r, []store.KeyMode{store.Replace, store.Replace, store.Earliest, store.PreserveRunAt, store.Keep}))
+}
+
+func (w *world) enqueueAs(r *rand.Rand, key string, mode store.KeyMode) {
 	at := r.IntN(len(w.nodes))
 	l := w.nodes[at].now()
 	if l == nil {
@@ -329,7 +331,7 @@ func (w *world) lurk(r *rand.Rand) {
 }
 
 // pounce lets those who lurk do what they want.
-func (w *world) pounce(ends bool) {
+func (w *world) pounce(ends bool, key string) {
 	which := 0
 	if ends {
 		which = 1
@@ -341,7 +343,7 @@ func (w *world) pounce(ends bool) {
 	for _, r := range list {
 		w.acts.Go(func() {
 			pass(time.Duration(r.Int64N(int64(6 * time.Millisecond))))
-			w.enqueueKeyed(r)
+			w.enqueueAs(r, key, pick(r, []store.KeyMode{store.Replace, store.Earliest, store.Keep, store.Keep}))
 		})
 	}
 }

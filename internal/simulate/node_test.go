@@ -164,7 +164,9 @@ func (n *node) start() {
 func (n *node) build() (*life, error) {
 	n.lives++
 	w := n.w
-	l := &life{n: n, number: n.lives, born: time.Now(), counts: map[uint64]uint64{}}
+	w.mu.Lock()
+	l := &life{n: n, number: n.lives, born: time.Now(), counts: map[uint64]uint64{}, hang: w.still, away: w.out}
+	w.mu.Unlock()
 	l.ctx, l.end = context.WithCancelCause(context.Background())
 	l.db = w.sim.Open(store.SimulatedProcess{Number: int64(n.index*100 + n.lives), Step: l.step, Stale: func(f store.Fence) {
 		w.fail("node %d writes in the name of bucket %d at epoch %d, which it does not have", n.index, f.Bucket, f.Epoch)

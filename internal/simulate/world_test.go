@@ -83,6 +83,8 @@ type world struct {
 	lurking  [2][]*rand.Rand  // users who wait until a job runs, or ends; guarded by mu
 	beats    map[string]int64 // of nodes, when that was looked at last
 	beatsAt  time.Time
+	still    time.Time         // until then the database stands still for all; guarded by mu
+	out      time.Time         // until then it refuses all; guarded by mu
 	looks    int               // how often what must always be true was held
 	halter   *life             // who halted everything last; guarded by mu
 	crowds   int               // guarded by mu
