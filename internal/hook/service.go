@@ -70,7 +70,7 @@ type Service struct {
 	inFile  map[string][]string // secrets of served folders, by name; guarded by mu
 	learned int                 // changes of this process; guarded by mu
 
-	looking    sync.Mutex
+	looking    store.Turn
 	looked     time.Time // when the database was last asked for a name; guarded by looking
 	lookFailed error     // and what it answered; guarded by looking
 }

@@ -475,6 +475,29 @@ func TestMissedSlotsRunByPolicy(t *testing.T) {
 	})
 }
 
+// What was missed runs one after the other, also where a slot replaces the one that
+// runs: none of them was in time for that.
+func TestMissedSlotsDoNotReplaceEachOther(t *testing.T) {
+	inTime(t, func(t *testing.T, k *kit) {
+		k.graph.takes = 2 * time.Second
+		in := ask("all", pawl.PolicyReplace)
+		in.Cron, in.Missed = "0 * * * *", &client.Missed{Policy: "all"}
+		sch := k.create(in)
+		k.pass(10 * time.Minute)
+		k.restart(4*time.Hour + 20*time.Minute) // 04:30: asleep since 00:10
+		k.pass(time.Minute)
+		k.wantStory(sch, "01:00 success", "02:00 success", "03:00 success", "04:00 success", "05:00 pending")
+		if text := k.graph.overlaps(sch.ID); text != "" {
+			t.Error(text)
+		}
+		k.restart(3*time.Hour + 29*time.Minute) // 08:00:10: one is due as well, which comes last
+		k.pass(time.Minute)
+		if got := k.story(sch); !slices.Equal(got[4:], []string{"05:00 success", "06:00 success", "07:00 success", "08:00 success", "09:00 pending"}) {
+			t.Errorf("after a second night: %v", got)
+		}
+	})
+}
+
 // A laptop that is opened seconds after nine runs what is due at nine.
 func TestWhatCameDueSecondsAgoIsNotMissed(t *testing.T) {
 	inTime(t, func(t *testing.T, k *kit) {

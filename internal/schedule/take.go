@@ -16,6 +16,7 @@ import (
 	"github.com/pawlrun/pawl/internal/store/executionstore"
 	"github.com/pawlrun/pawl/internal/store/runstore"
 	"github.com/pawlrun/pawl/internal/store/schedulestore"
+	"github.com/pawlrun/pawl/internal/timing"
 	"github.com/pawlrun/pawl/internal/when"
 )
 
@@ -146,7 +147,7 @@ func (a *attempt) takePending(ctx context.Context, tx *store.Tx) (step, error) {
 	if missed, err := a.wasMissed(ctx, tx, start); err != nil || missed {
 		return step{}, err
 	}
-	if s, busy, err := a.busy(ctx, tx); err != nil || busy {
+	if s, busy, err := a.busy(ctx, tx, times); err != nil || busy {
 		return s, err
 	}
 	if refused, err := a.refusedByGrant(ctx, tx); err != nil || refused {
@@ -224,7 +225,7 @@ const mostRunning = 100
 
 // busy finds out whether another slot of the schedule runs, and does what the
 // policy says.
-func (a *attempt) busy(ctx context.Context, tx *store.Tx) (step, bool, error) {
+func (a *attempt) busy(ctx context.Context, tx *store.Tx, times when.Schedule) (step, bool, error) {
 	policy := pawl.ConcurrencyPolicy(a.schedule.Policy)
 	if policy == pawl.PolicyAllow {
 		return step{}, false, nil
@@ -237,7 +238,7 @@ func (a *attempt) busy(ctx context.Context, tx *store.Tx) (step, bool, error) {
 		return a.forbidden(ctx, tx, len(running) > 0)
 	}
 	if policy == pawl.PolicyReplace && a.slot.Trigger != triggerBackfill && a.slot.Trigger != triggerRetry { // what is past replaces nothing
-		return a.replace(ctx, tx, running)
+		return a.replace(ctx, tx, running, times)
 	}
 	return step{again: tx.Now.Add(whileWaiting)}, len(running) > 0, nil // its end wakes this one
 }
@@ -259,11 +260,16 @@ func (a *attempt) forbidden(ctx context.Context, tx *store.Tx, runs bool) (step,
 	return s, true, err
 }
 
-// replace ends the slots that run. One that nobody executes, because it waits
-// for a person or its next attempt, ends here; the others are waited for.
-func (a *attempt) replace(ctx context.Context, tx *store.Tx, running []schedulestore.Slot) (step, bool, error) {
+// replace ends the slots that run, but for those that it comes behind. One that
+// nobody executes, because it waits for a person or its next attempt, ends here;
+// the others are waited for.
+func (a *attempt) replace(ctx context.Context, tx *store.Tx, running []schedulestore.Slot, times when.Schedule) (step, bool, error) {
 	busy := len(running) == mostRunning // others may run besides these
 	for _, other := range running {
+		if a.comesBehind(other, tx.Now, times) {
+			busy = true
+			continue
+		}
 		key := pawl.SlotKey(other.ScheduleID, other.ScheduledFor)
 		tx.AfterCommit(func() { a.cancelElsewhere(context.WithoutCancel(ctx), key) })
 		ended, err := a.endWaiting(ctx, tx, a.schedule, other, "The slot of "+pawl.FormatTime(a.slot.ScheduledFor)+" replaced it.")
@@ -273,6 +279,15 @@ func (a *attempt) replace(ctx context.Context, tx *store.Tx, running []schedules
 		busy = busy || !ended
 	}
 	return step{again: tx.Now.Add(replaceEvery)}, busy, nil // their end wakes this one earlier
+}
+
+// comesBehind reports whether a slot waits for another one instead of replacing it: that
+// one is later, or it was missed and began when this one was due already. What was
+// missed runs one after the other, and what is due meanwhile after that.
+func (a *attempt) comesBehind(other schedulestore.Slot, now time.Time, times when.Schedule) bool {
+	policy, _ := missedPolicy(a.schedule, now)
+	late := policy != timing.Skip && other.StartedAt.Sub(startOf(times, other)) > grace
+	return other.ScheduledFor.After(a.slot.ScheduledFor) || late && !other.StartedAt.Before(startOf(times, a.slot))
 }
 
 // endWaiting ends a slot that has begun but that nobody executes at the moment.

@@ -25,6 +25,14 @@ func (s *shop) checkAllowed(c tool.Call) {
 	}
 }
 
+// checkOwn holds that a call leaves only while whoever makes it has its run: nobody has
+// taken that over. A process that was stopped looks at the clock when it goes on.
+func (s *shop) checkOwn(l *life, c tool.Call) {
+	if !l.isDead() && len(s.w.rows(`select id||'' from mutations where idempotency_key = $1 and state = 'in_flight'`, c.Key)) == 0 {
+		s.w.fail("node %d makes the call %s, and its run was taken over by another one", l.n.index, c.Args)
+	}
+}
+
 // checkAsked holds that what a run waits for is there: a call of which nobody knows,
 // or a question.
 func (s *shop) checkAsked() {

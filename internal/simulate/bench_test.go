@@ -21,6 +21,13 @@ type bench struct {
 	jobs map[string]*piece // by name; guarded by w.mu, as are the others
 	hand map[*grip]bool    // leases that workers believe to have
 	most int               // of a lane at once, by any definition there was
+	out  []handed          // what was handed out so far
+}
+
+// handed is a job as it was given to a worker.
+type handed struct {
+	at   time.Time
+	lane string
 }
 
 // piece is a job that somebody wants done by a program.
@@ -28,9 +35,12 @@ type piece struct {
 	Name string
 
 	id        int64
-	last      *grip // who was given it last
-	withdrawn bool  // or somebody tried to
-	doomed    bool  // a worker said that it fails for good
+	last      *grip     // who was given it last
+	withdrawn bool      // or somebody tried to
+	doomed    bool      // a worker said that it fails for good
+	failed    bool      // and was believed
+	spent     int       // attempts at least
+	rests     time.Time // until then it must not be handed out: it failed
 	done      string
 	doneAt    time.Time
 }
@@ -41,11 +51,18 @@ type grip struct {
 	job   store.Job
 	token string
 	until time.Time
+	said  store.Verdict // last; none: it said nothing
 }
+
+// none is what a worker says that says nothing.
+const none store.Verdict = -1
 
 func newBench(w *world, r *rand.Rand) *bench {
 	b := &bench{w: w, def: worker.Usual(), jobs: map[string]*piece{}, hand: map[*grip]bool{}}
 	b.def.Lease, b.def.MaxAttempts = pick(r, []time.Duration{3 * time.Second, 8 * time.Second}), pick(r, []int{3, 8})
+	if r.IntN(3) == 0 {
+		b.def.Rate = &store.Rate{Limit: 1 + r.IntN(3), Period: pick(r, []time.Duration{2 * time.Second, 5 * time.Second}), PerLane: r.IntN(2) == 0}
+	}
 	b.declare(pick(r, []int{1, 1, 2}))
 	return b
 }
@@ -181,7 +198,8 @@ func (b *bench) take(name string, j store.Claimed, began time.Time) *grip {
 	w.mu.Lock()
 	p := b.jobs[said.Name]
 	p.id = j.ID
-	g := &grip{p: p, job: j.Job, token: j.Token, until: j.Until}
+	g := &grip{p: p, job: j.Job, token: j.Token, until: j.Until, said: none}
+	wrong := b.wrongHand(p, g)
 	p.last = g
 	again := p.done != "" && p.doneAt.Before(began)
 	beside, early := 0, false
@@ -194,6 +212,9 @@ func (b *bench) take(name string, j store.Claimed, began time.Time) *grip {
 	b.hand[g] = true
 	crowded := beside >= b.most && w.skew == 0
 	w.mu.Unlock()
+	if wrong != "" {
+		w.fail("%s %s", said.Name, wrong)
+	}
 	if again {
 		w.fail("%s is handed out, and it was done before", said.Name)
 	}
@@ -204,6 +225,44 @@ func (b *bench) take(name string, j store.Claimed, began time.Time) *grip {
 		w.fail("worker %s has %s of lane %s, of which %d are in hand", name, said.Name, j.Lane, beside)
 	}
 	return g
+}
+
+// wrongHand is what is wrong with a job that is handed out: it is too early, it failed
+// for good or has no attempt left, its attempts are not counted, or there are more than
+// the rate of the task allows. w.mu is held.
+func (b *bench) wrongHand(p *piece, g *grip) string {
+	at := g.until.Add(-b.def.Lease)
+	b.out = append(b.out, handed{at, g.job.Lane})
+	if last := p.last; last != nil && last.said != store.Snooze {
+		p.spent++
+	}
+	if b.w.skew > 0 {
+		return ""
+	}
+	switch most := g.job.MaxAttempts; {
+	case at.Before(g.job.RunAt):
+		return fmt.Sprintf("is handed out %v before its time", g.job.RunAt.Sub(at))
+	case at.Before(p.rests):
+		return "is handed out at once after it failed"
+	case p.failed:
+		return "is handed out, and it failed for good"
+	case most > 0 && g.job.Attempt >= most:
+		return fmt.Sprintf("is handed out after %d attempts, and may have %d", g.job.Attempt, most)
+	case g.job.Attempt < p.spent || !b.w.wounded && g.job.Attempt > p.spent:
+		return fmt.Sprintf("is handed out after %d attempts, and %d are counted", p.spent, g.job.Attempt)
+	case b.def.Rate == nil:
+		return ""
+	}
+	n := 0
+	for _, h := range b.out {
+		if h.at.After(at.Add(-b.def.Rate.Period)) && !h.at.After(at) && (!b.def.Rate.PerLane || h.lane == g.job.Lane) {
+			n++
+		}
+	}
+	if n > b.def.Rate.Limit {
+		return fmt.Sprintf("is the %dth that is handed out within %v, and %d may be", n, b.def.Rate.Period, b.def.Rate.Limit)
+	}
+	return ""
 }
 
 // work is what a worker does with a job, also when it does not have it any more.
@@ -256,6 +315,8 @@ func (b *bench) end(r *rand.Rand, g *grip, v store.Verdict) {
 	w.mu.Lock()
 	delete(b.hand, g)
 	lost := g.p.last != g && g.p.done != g.token
+	known := g.p.done == g.token
+	g.said = v
 	if v == store.Fail {
 		g.p.doomed = true
 	}
@@ -270,6 +331,17 @@ func (b *bench) end(r *rand.Rand, g *grip, v store.Verdict) {
 	})
 	if err == nil && code == "" && lost {
 		w.fail("%s is ended by a worker that had lost it to another one", g.p.Name)
+	}
+	if err == nil && known && v == store.Done && code != "" && !w.pruned {
+		w.fail("%s is ended once more by who did it, and the answer is %s", g.p.Name, code)
+	}
+	if err == nil && code == "" {
+		w.mu.Lock()
+		g.p.failed = g.p.failed || v == store.Fail
+		if v == store.Retry {
+			g.p.rests = time.Now().Add(700 * time.Millisecond) // the first wait is a second, less a quarter
+		}
+		w.mu.Unlock()
 	}
 	if err != nil || v != store.Done || code != "" {
 		return

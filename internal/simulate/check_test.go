@@ -3,8 +3,10 @@ package simulate
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
+	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/run"
 )
 
@@ -24,12 +26,20 @@ func (w *world) bound() time.Duration {
 func (w *world) checkAlways() {
 	w.checkHalt()
 	w.checkRetries()
+	w.checkBuried()
+	if w.looks++; !w.healing || w.looks%4 == 0 { // which costs more than the others
+		w.checkTold()
+	}
 	if w.calendar != nil {
 		w.calendar.checkPlanned()
+	}
+	if w.feed != nil {
+		w.rested(pawl.KindSource, w.feed.rests)
 	}
 	if w.shop != nil {
 		w.shop.checkPlaces()
 		w.shop.checkAsked()
+		w.rested(pawl.KindWorkflow, w.shop.paused)
 	}
 	w.mu.Lock()
 	since := time.Since(w.fault)
@@ -42,11 +52,38 @@ func (w *world) checkAlways() {
 			w.feed.checkSilence()
 		}
 		w.checkDue()
+		if w.calendar != nil {
+			w.calendar.checkReplaced()
+		}
 		if w.shop != nil {
 			w.shop.checkApart()
+			w.shop.checkWoken()
 		}
 	}
 	w.checkShares()
+}
+
+// checkBuried holds that nobody is taken for dead because the database stood still for
+// all: a node that was buried joins anew, and its heartbeat begins anew.
+func (w *world) checkBuried() {
+	if !w.plan.shared {
+		return
+	}
+	now := map[string]int64{}
+	for _, row := range w.rows(`select id||'', incarnation||'', beat||'' from nodes`) {
+		now[row[0]+" "+row[1]] = atoi(row[2])
+	}
+	for _, l := range w.alive() {
+		l.mu.Lock()
+		own := l.own
+		l.mu.Unlock()
+		for name, beat := range w.beats {
+			if id, _, _ := strings.Cut(name, " "); id == l.n.id && !own && now[name] != 0 && now[name] < beat && l.born.Before(w.beatsAt) {
+				w.fail("node %d was taken for dead, and nothing had happened to it alone", l.n.index)
+			}
+		}
+	}
+	w.beats, w.beatsAt = now, time.Now()
 }
 
 // checkRetries holds that a lane that waits for another attempt has failed: how often is
@@ -61,13 +98,17 @@ func (w *world) checkRetries() {
 func (w *world) checkDue() {
 	late := time.Now().Add(-w.bound()).UnixMilli()
 	rows := w.rows(`select id||'', coalesce(lane, '')||'', task||'', run_at||'' from jobs where state = 0 and run_at <= $1`, time.Now().UnixMilli())
-	busy := map[string]bool{}
+	busy, full, hands := map[string]bool{}, false, map[*life]int{}
 	waits := [][]string{}
 	for _, row := range rows {
 		id, _ := strconv.ParseInt(row[0], 10, 64)
 		running := false
 		for _, l := range w.alive() {
-			running = running || l.queue.IsRunning(id)
+			if l.queue.IsRunning(id) {
+				running = true
+				hands[l]++
+				full = full || hands[l] >= workersOf
+			}
 		}
 		at, _ := strconv.ParseInt(row[3], 10, 64)
 		switch {
@@ -78,7 +119,7 @@ func (w *world) checkDue() {
 		}
 	}
 	for _, row := range waits {
-		if row[1] == "" || !busy[row[1]] {
+		if (row[1] == "" || !busy[row[1]]) && !(full && row[2] == jobTask) { // it may wait for a worker
 			w.fail("job %s of %s (lane %q) has been due for %v, and nobody runs it", row[0], row[2], row[1], time.Since(time.UnixMilli(atoi(row[3]))))
 		}
 	}

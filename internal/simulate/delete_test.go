@@ -42,7 +42,7 @@ func (f *feed) delete(r *rand.Rand) {
 	if l == nil {
 		return
 	}
-	f.gone, f.paused = true, true
+	f.gone, f.paused, f.rests = true, true, nil // the next one of its name may go on
 	keep := r.IntN(3) > 0
 	f.w.acts.Go(func() {
 		rows, err := l.sources.Delete(l.ctx, "feed", keep, "", "tester")

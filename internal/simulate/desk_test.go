@@ -92,6 +92,7 @@ func (o deskOf) Call(ctx context.Context, c tool.Call) (json.RawMessage, error) 
 	}
 	o.l.n.w.leaves(o.l, "call "+string(c.Args))
 	o.l.n.w.shop.checkPlaces()
+	o.l.n.w.shop.checkOwn(o.l, c)
 	o.l.n.w.shop.checkAllowed(c)
 	ends, fate := d.begin(c)
 	if e, refused := errors.AsType[*tool.Error](fate); refused && e.NotApplied || fate != nil && ends.IsZero() {

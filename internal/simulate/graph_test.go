@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -73,6 +74,8 @@ func (o graphsOf) Run(ctx context.Context, r runner.Run, emit func(runner.Event)
 		return runner.Result{}, errDead
 	}
 	run := o.begin(name, r, mine)
+	o.g.w.calendar.passedOn(r)
+	began := time.Now()
 	for {
 		o.g.mu.Lock()
 		left, fate, canceled := time.Until(run.ends), run.fate, run.canceled
@@ -94,6 +97,7 @@ func (o graphsOf) Run(ctx context.Context, r runner.Run, emit func(runner.Event)
 			}
 			o.l.stands()
 		case asks:
+			o.g.w.calendar.asks(r, began)
 			return runner.Result{Interrupt: json.RawMessage(`"may I?"`)}, nil
 		case fate == "fail":
 			return runner.Failure(runner.CodeInternal, "it fails"), nil
@@ -114,13 +118,14 @@ func (o graphsOf) begin(name string, r runner.Run, mine bool) *graphRun {
 	if !mine && r.Attempt == 1 && g.w.calendar != nil {
 		g.w.calendar.belongs(r.Key)
 		g.w.calendar.granted(r.Key)
-		g.w.starts("the slot " + name)
+		g.w.starts(o.l, "the slot "+name)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	run := g.runs[name]
 	if run == nil && g.w.calendar != nil {
 		g.beside(name, r.Key)
+		g.atOnce(r)
 	}
 	if run == nil {
 		run = &graphRun{key: r.Key, ends: time.Now().Add(time.Second)}
@@ -149,6 +154,48 @@ func (g *graph) beside(name, key string) {
 		if judged && run.key != key && scheduleOf(run.key) == scheduleOf(key) && !run.canceled && run.ends.After(time.Now()) {
 			g.w.fail("%s begins while %s runs", name, other)
 		}
+	}
+}
+
+// atOnce holds that another attempt waits after the one that failed. g.mu is held.
+func (g *graph) atOnce(r runner.Run) {
+	before := g.runs[fmt.Sprintf("%s/%d", r.Key, r.Attempt-1)]
+	g.w.mu.Lock()
+	exact := g.w.skew == 0
+	g.w.mu.Unlock()
+	if before != nil && before.fate == "fail" && exact && time.Since(before.ends) < 950*time.Millisecond {
+		g.w.fail("attempt %d of %s begins %v after the one before it failed", r.Attempt, r.Key, time.Since(before.ends))
+	}
+}
+
+// word is what a person answered.
+type word struct {
+	text  string
+	at    time.Time
+	known bool // that it was taken
+}
+
+// passedOn holds that a graph is told what a person answered.
+func (c *calendar) passedOn(r runner.Run) {
+	if r.Resume == nil {
+		return
+	}
+	c.w.mu.Lock()
+	said := slices.ContainsFunc(c.words[r.Key], func(a word) bool { return a.text == string(r.Resume) })
+	c.w.mu.Unlock()
+	if !said {
+		c.w.fail("%s goes on with the answer %s, which nobody gave", r.Key, r.Resume)
+	}
+}
+
+// asks notes that a graph asks a person, and holds that one who answered is not asked
+// the same once more.
+func (c *calendar) asks(r runner.Run, began time.Time) {
+	c.w.mu.Lock()
+	again := slices.ContainsFunc(c.words[r.Key], func(a word) bool { return a.known && a.at.Before(began) })
+	c.w.mu.Unlock()
+	if again && r.Resume == nil {
+		c.w.fail("%s asks once more what was answered", r.Key)
 	}
 }
 
@@ -183,12 +230,14 @@ type calendar struct {
 	id      string
 	made    time.Time
 	gone    map[string]time.Time // schedules that were deleted, and when; guarded by w.mu
+	cancels bool                 // somebody cancelled runs, or tried to
 	edited  bool                 // its instants are not those of every minute
 	healed  time.Time
+	words   map[string][]word // answers, by slot; guarded by w.mu
 }
 
 func openCalendar(w *world, r *rand.Rand) {
-	w.calendar = &calendar{w: w, owner: "ada", gone: map[string]time.Time{}, policy: map[string]pawl.ConcurrencyPolicy{}} // before it has what runs
+	w.calendar = &calendar{w: w, owner: "ada", gone: map[string]time.Time{}, policy: map[string]pawl.ConcurrencyPolicy{}, words: map[string][]word{}} // before it has what runs
 	w.calendar.missed = pick(r, []string{"", "skip", "last", "last", "all"})
 	w.calendar.step = pick(r, []time.Duration{time.Minute, time.Minute, time.Minute, 2 * time.Minute, 3 * time.Minute})
 	w.calendar.create(r)
@@ -263,6 +312,7 @@ func (c *calendar) act(r *rand.Rand, what string) {
 	case "delete schedule":
 		c.delete(r)
 	case "cancel run":
+		c.cancels = true
 		c.each(func(id string) {
 			_ = c.w.do(r, "cancel", func(ctx context.Context, l *life, tx *store.Tx) error {
 				run, err := runOf(ctx, tx, id)
@@ -298,17 +348,46 @@ func (c *calendar) each(do func(id string)) {
 
 func (c *calendar) answer(r *rand.Rand, yes bool) {
 	c.each(func(id string) {
-		_ = c.w.do(r, "answer", func(ctx context.Context, l *life, tx *store.Tx) error {
+		key, text := "", fmt.Sprintf("%d", r.IntN(1_000_000))
+		err := c.w.do(r, "answer", func(ctx context.Context, l *life, tx *store.Tx) error {
 			run, err := runOf(ctx, tx, id)
 			switch {
 			case err != nil || run.Status != pawl.StatusPausedApproval:
 				return err
 			case yes:
-				return l.schedules.Approve(ctx, tx, run, nil, "tester")
+				key = pawl.SlotKey(scheduleOf(run.Lane), run.ScheduledFor)
+				c.says(key, word{text: text})
+				return l.schedules.Approve(ctx, tx, run, json.RawMessage(text), "tester")
 			}
 			return l.schedules.Reject(ctx, tx, run, "tester")
 		})
+		if err == nil && key != "" {
+			c.says(key, word{text, time.Now(), true})
+		}
 	})
+}
+
+// says notes an answer. Each question takes one.
+func (c *calendar) says(key string, a word) {
+	c.w.mu.Lock()
+	twice := a.known && slices.ContainsFunc(c.words[key], func(b word) bool { return b.known })
+	c.words[key] = append(c.words[key], a)
+	c.w.mu.Unlock()
+	if twice {
+		c.w.fail("two answers to the question of %s were taken", key)
+	}
+}
+
+// checkReplaced holds that a slot which replaces others does not wait for them.
+func (c *calendar) checkReplaced() {
+	if !c.night[0].IsZero() { // what was missed runs one after the other
+		return
+	}
+	late := time.Now().Add(-c.w.bound() - 5*time.Second).UnixMilli()
+	for _, s := range c.w.rows(`select r.scheduled_for||'' from schedule_runs r join schedules s on s.id = r.schedule_id
+		where s.concurrency_policy = 'Replace' and s.enabled = 1 and s.deleted_at is null and r.status = 'pending' and r.scheduled_for <= $1 and r.trigger = 'schedule'`, late) {
+		c.w.fail("the slot of %s is to replace the others, and waits", time.UnixMilli(atoi(s[0])).UTC().Format(time.TimeOnly))
+	}
 }
 
 func (c *calendar) heal(r *rand.Rand, round int) bool {

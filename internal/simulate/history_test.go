@@ -88,6 +88,9 @@ func (w *world) furnish(r *rand.Rand) {
 	if w.plan.has("worker") {
 		w.bench = newBench(w, r)
 	}
+	if w.plan.has("hook") {
+		w.inbox = newInbox(w)
+	}
 }
 
 // close ends everything.
@@ -116,12 +119,18 @@ func (w *world) step(s step) {
 		w.switchAll(r, s.what)
 	case slices.Contains(stepsOf["worker"], s.what):
 		w.bench.act(r, s.what)
+	case slices.Contains(stepsOf["hook"], s.what):
+		w.inbox.act(r, s.what)
 	case s.what == "enqueue":
 		w.enqueue(r, 0)
+	case s.what == "enqueue many":
+		w.enqueueMany(r)
 	case s.what == "enqueue later":
 		w.enqueue(r, 30*time.Second)
 	case s.what == "enqueue with key":
 		w.enqueueKeyed(r)
+	case s.what == "enqueue at the end":
+		w.lurk(r)
 	case s.what == "cancel job":
 		w.cancelJob(r)
 	case slices.Contains(stepsOf["workflow"], s.what):
@@ -147,6 +156,7 @@ func (w *world) mishap(r *rand.Rand, what string) {
 	if l.leaves {
 		return
 	}
+	l.own = l.own || what != "standstill" && what != "mute" && what != "clock"
 	switch what {
 	case "crash":
 		t := &trap{what: pick(r, []string{"write", "committed", "committed"}), at: pick(r, aims), left: 1 + r.IntN(pick(r, []int{1, 3, 8})), again: seconds(0, 0.01, 0.2, 1, 4, 15)}
@@ -178,21 +188,43 @@ func (w *world) mishap(r *rand.Rand, what string) {
 		w.misset(r, n)
 	case "refuse":
 		d := seconds(0.5, 3, 8, 13)
-		l.away = now.Add(d)
+		l.away = later(l.away, now.Add(d))
 		l.blame(l.away)
 		w.hurt(what, l.away)
 	case "hang":
 		d := seconds(1, 4, 6, 12, 20)
-		l.hang = now.Add(d)
+		l.hang = later(l.hang, now.Add(d))
 		l.blame(l.hang.Add(lease))
 		w.hurt(what, l.hang.Add(5*time.Second))
-	case "outage":
-		d := seconds(1, 6, 12)
+	case "mute":
+		l.mute += 1 + r.IntN(4)
+		w.count(what)
+	case "standstill":
+		d := seconds(1, 4, 6, 12)
+		w.mu.Lock()
+		w.still = later(w.still, now.Add(d))
+		w.mu.Unlock()
 		for _, other := range w.alive() {
 			if other != l {
 				other.mu.Lock()
 			}
-			other.away = now.Add(d)
+			other.hang = later(other.hang, now.Add(d+time.Duration(r.Int64N(int64(time.Second))))) // some hear of it sooner
+			other.blame(other.hang.Add(lease))
+			if other != l {
+				other.mu.Unlock()
+			}
+		}
+		w.hurt(what, now.Add(d+6*time.Second))
+	case "outage":
+		d := seconds(1, 6, 12)
+		w.mu.Lock()
+		w.out = later(w.out, now.Add(d))
+		w.mu.Unlock()
+		for _, other := range w.alive() {
+			if other != l {
+				other.mu.Lock()
+			}
+			other.away = later(other.away, now.Add(d))
 			other.blame(other.away)
 			if other != l {
 				other.mu.Unlock()
@@ -200,21 +232,29 @@ func (w *world) mishap(r *rand.Rand, what string) {
 		}
 		w.hurt(what, now.Add(d))
 	case "freeze":
-		d := seconds(0.5, 3, 7.5, 9, 11, 13, 25)
+		d := seconds(0.5, 2, 3.4, 4, 5, 6, 11, 25)
 		if r.IntN(2) == 0 { // about when others take it for dead
-			d = 9500*time.Millisecond + time.Duration(r.Int64N(int64(4*time.Second)))
+			d = lease - 200*time.Millisecond + time.Duration(r.Int64N(int64(lease/2)))
 		}
 		l.thaw = now.Add(d)
 		l.blame(l.thaw.Add(lease))
 		w.hurt(what, l.thaw)
 	case "stall":
-		l.stall = &trap{what: pick(r, []string{"write", "committed"}), at: pick(r, aims), left: 1 + r.IntN(2), again: seconds(1, 4, 8, 11, 11.9, 13)}
+		l.stall = &trap{what: pick(r, []string{"write", "committed"}), at: pick(r, aims), left: 1 + r.IntN(2), again: seconds(1, 2, 3.6, 4.9, 5.4, 6)}
 		l.blame(now.Add(time.Hour))
 		w.hurt(what, now)
 	case "cut link":
 		w.hurt(what, now)
 		w.acts.Go(l.db.Cut)
 	}
+}
+
+// later is the later of two instants: what ends one fault does not end another.
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // heal makes everything well: faults end, nodes are there, the outside works,
@@ -227,7 +267,7 @@ func (w *world) heal(r *rand.Rand) {
 	for _, n := range w.nodes {
 		if l := n.now(); l != nil {
 			l.mu.Lock()
-			l.trap, l.stall, l.lose, l.full = nil, nil, 0, 0
+			l.trap, l.stall, l.lose, l.full, l.mute = nil, nil, 0, 0, 0
 			l.mu.Unlock()
 		}
 	}
@@ -282,6 +322,9 @@ func (w *world) lanes() (list []interface {
 	if w.feed != nil {
 		list = append(list, w.feed)
 	}
+	if w.inbox != nil {
+		list = append(list, w.inbox)
+	}
 	if w.shop != nil {
 		list = append(list, w.shop)
 	}
@@ -296,5 +339,5 @@ func (w *world) lanes() (list []interface {
 
 // jobsQuiet reports whether the jobs of users are done.
 func (w *world) jobsQuiet() bool {
-	return len(w.rows(`select id||'' from jobs where task = $1 limit 1`, jobTask)) == 0
+	return len(w.rows(`select id||'' from jobs where task = $1 and state <> 1 limit 1`, jobTask)) == 0
 }

@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"context"
 	"math/rand/v2"
 	"time"
 
@@ -9,7 +8,6 @@ import (
 	"github.com/pawlrun/pawl/internal/prune"
 	"github.com/pawlrun/pawl/internal/retention"
 	"github.com/pawlrun/pawl/internal/run"
-	"github.com/pawlrun/pawl/internal/store"
 )
 
 // retain is somebody who keeps things for seconds only, and removes what is older.
@@ -35,15 +33,6 @@ func (w *world) retain(r *rand.Rand) {
 
 // fresh is how old the newest fetch may be.
 const fresh = 45 * time.Second
-
-// tellPeople keeps what people are told where it is committed together with what
-// it tells of.
-func tellPeople(ctx context.Context, tx *store.Tx, n lane.Notice) error {
-	if n.Issue != run.IssueExpectation {
-		return nil
-	}
-	return tx.Audit(ctx, "tester", "notice."+n.What, "lane", nil)
-}
 
 // checkSilence holds that a source which has brought nothing for too long says so.
 func (f *feed) checkSilence() {

@@ -33,15 +33,21 @@ func (c *calendar) checkMissed(begun map[string]int) {
 		return
 	}
 	ran, missed := 0, 0
+	stopped := []string{} // the one of now may end one of them
 	for at := c.night[0].Add(15 * time.Second).Truncate(c.step).Add(c.step); at.Before(c.night[1].Add(-61 * time.Second)); at = at.Add(c.step) {
 		missed++
-		if begun[pawl.SlotKey(c.id, at.UTC())] > 0 {
+		if key := pawl.SlotKey(c.id, at.UTC()); begun[key] > 0 {
 			ran++
+			if run := w.graph.runs[key+"/1"]; run != nil && run.canceled {
+				stopped = append(stopped, key)
+			}
 		}
 	}
 	switch {
 	case (c.missed == "" || c.missed == "skip") && ran > 0:
 		w.fail("%d of %d slots ran that nobody was there for, and none of them should", ran, missed)
+	case c.missed == "all" && len(stopped) > 1 && !c.cancels:
+		w.fail("%v were missed and are to run, and were stopped", stopped)
 	case c.missed == "last" && ran > 1:
 		w.fail("%d of %d slots ran that nobody was there for, and only the last one should", ran, missed)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/pawlrun/pawl/internal/execution"
 	"github.com/pawlrun/pawl/internal/expect"
 	"github.com/pawlrun/pawl/internal/grant"
+	"github.com/pawlrun/pawl/internal/hook"
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/ledger"
 	"github.com/pawlrun/pawl/internal/outbound"
@@ -46,12 +48,16 @@ type wall struct {
 	left int
 }
 
-// reads is what the clock of the place says.
+// reads is what the clock of the place says when a transaction begins; it is done up to
+// 2 ms later.
 func (n *node) reads() time.Time {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.wall.left == 0 {
-		return time.Now()
+	if now := time.Now(); n.wall.left == 0 {
+		if !n.w.plan.shared {
+			return now
+		}
+		return now.Add(-time.Duration(uint64(now.UnixNano()) * 0x9E3779B97F4A7C15 % uint64(2*time.Millisecond)))
 	}
 	n.wall.left--
 	return time.Now().Add(n.wall.off)
@@ -70,6 +76,8 @@ type life struct {
 	schedules *schedule.Service
 	execution *execution.Service
 	workers   *worker.Service
+	hooks     *hook.Service // nil: there are none
+	log       *slog.Logger
 	kinds     lane.Kinds
 
 	ctx     context.Context
@@ -82,9 +90,11 @@ type life struct {
 	dead   bool
 	leaves bool              // it is told to stop
 	thaw   time.Time         // it stands still until then
+	own    bool              // something happened to it alone, so that others may have buried it
 	away   time.Time         // the database refuses it until then
 	hang   time.Time         // the database does not answer it until then
 	slow   time.Time         // until then every answer takes long
+	mute   int               // messages to other nodes that it cannot send
 	lose   int               // commits of which it does not hear
 	full   int               // commits that the disk does not take
 	trap   *trap             // where it dies
@@ -127,7 +137,10 @@ func (n *node) now() *life {
 }
 
 // lease is as it is in production.
-const lease = 10 * time.Second
+const lease = 4500 * time.Millisecond
+
+// workersOf is how many jobs of users a process runs at once.
+const workersOf = 3
 
 // start is a process that begins. Like a server it gives up if the database
 // is away, and like one that is watched over it is started again.
@@ -151,7 +164,9 @@ func (n *node) start() {
 func (n *node) build() (*life, error) {
 	n.lives++
 	w := n.w
-	l := &life{n: n, number: n.lives, born: time.Now(), counts: map[uint64]uint64{}}
+	w.mu.Lock()
+	l := &life{n: n, number: n.lives, born: time.Now(), counts: map[uint64]uint64{}, hang: w.still, away: w.out}
+	w.mu.Unlock()
 	l.ctx, l.end = context.WithCancelCause(context.Background())
 	l.db = w.sim.Open(store.SimulatedProcess{Number: int64(n.index*100 + n.lives), Step: l.step, Stale: func(f store.Fence) {
 		w.fail("node %d writes in the name of bucket %d at epoch %d, which it does not have", n.index, f.Bucket, f.Epoch)
@@ -170,6 +185,7 @@ func (n *node) build() (*life, error) {
 	if w.logs != nil {
 		log = slog.New(slog.NewTextHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelDebug})).With("node", n.index, "life", n.lives)
 	}
+	l.log = log
 	book := ledger.New(ledger.Config{
 		Holdings: map[pawl.Kind]ledger.Holdings{pawl.KindWorkflow: workflow.Holdings{}},
 		Observe: func(e ledger.Event) {
@@ -201,15 +217,19 @@ func (n *node) build() (*life, error) {
 	if w.plan.judged {
 		tasks[expect.Name] = expect.New(expect.Config{DB: l.db, Kinds: []expect.Kind{l.sources}, Log: log, Host: host}).Task()
 	}
+	if w.plan.has("hook") {
+		l.hooks = l.newHooks()
+		maps.Copy(tasks, l.hooks.Tasks())
+	}
 	for _, k := range l.kinds {
 		for name, t := range k.Tasks() {
 			tasks[name] = l.watched(t)
 		}
 	}
 	l.queue, err = queue.New(queue.Config{
-		DB: l.db, Log: log, Workers: 3, Pools: map[string]int{source.PoolName: 2, schedule.PoolName: 16}, Clock: l.clock, Lease: lease,
+		DB: l.db, Log: log, Workers: workersOf, Pools: map[string]int{source.PoolName: 2, schedule.PoolName: 16}, Clock: l.clock, Lease: lease,
 		Node:  store.Node{ID: n.id, Name: fmt.Sprint("node ", n.index), Roles: "api,worker", Version: "test", Share: true},
-		Tasks: tasks, Observe: func(queue.Event) {}, Served: l.workers.Wake,
+		Tasks: tasks, Observe: func(queue.Event) {}, Served: l.workers.Wake, Drain: w.plan.drain,
 		Renamed: func(id string) { n.id = id },
 	})
 	if err != nil {
@@ -219,6 +239,9 @@ func (n *node) build() (*life, error) {
 		k.Attach(l.queue)
 	}
 	l.workers.Attach(l.queue)
+	if l.hooks != nil {
+		l.hooks.Attach(l.queue)
+	}
 	return l, nil
 }
 
@@ -233,6 +256,11 @@ func (l *life) serve() error {
 			return err
 		}
 		l.ended.Go(func() { l.schedules.Beat(l.ctx) })
+	}
+	if l.hooks != nil {
+		if err := l.hooks.Load(l.ctx); err != nil {
+			return err
+		}
 	}
 	l.n.mu.Lock()
 	l.n.life = l
@@ -346,7 +374,11 @@ func (l *life) step(ctx context.Context, what string, by *store.SimulatedAsker) 
 	l.counts[asked]++
 	l.mu.Unlock()
 	w := l.n.w
-	if n := w.steps.Add(1); n >= restless {
+	if what == "answered" {
+		if !w.plan.shared { // a file is read in no time
+			return nil
+		}
+	} else if n := w.steps.Add(1); n >= restless {
 		if n == restless {
 			w.fail("the database was asked %d times, now to %s at node %d: somebody does not come to rest", n, what, l.n.index)
 		}
@@ -390,6 +422,10 @@ func (l *life) step(ctx context.Context, what string, by *store.SimulatedAsker) 
 		return errDead
 	case t.meets(what, who):
 		l.trap, dies = nil, true
+	case what == "notify" && l.mute > 0:
+		l.mute--
+		l.mu.Unlock()
+		return errAway
 	case what == "committed" && l.lose > 0 && (l.loseAt == 0 || l.loseAt&who != 0):
 		l.lose--
 		l.blame(time.Now().Add(time.Second))

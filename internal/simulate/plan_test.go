@@ -14,12 +14,13 @@ type plan struct {
 	seed   uint64
 	shared bool // nodes share a database, else they follow each other on a file
 	nodes  int
-	kinds  []string // that have a lane
-	calm   bool     // no step is a fault
-	bare   bool     // the source makes its table, else it is there
-	judged bool     // something is expected of the source
-	cursor bool     // the source asks for what is new only
-	parts  bool     // the consumer of orders has partitions
+	kinds  []string      // that have a lane
+	calm   bool          // no step is a fault
+	bare   bool          // the source makes its table, else it is there
+	judged bool          // something is expected of the source
+	cursor bool          // the source asks for what is new only
+	parts  bool          // the consumer of orders has partitions
+	drain  time.Duration // how long jobs may go on when a process stops; zero: as always
 	steps  []step
 }
 
@@ -50,22 +51,23 @@ func (p *plan) String() string {
 
 // The steps, as often as they are likely.
 var (
-	faults       = []string{"crash", "crash", "crash", "crash", "stop", "refuse", "full disk", "slow disk", "clock"} // a file that refuses is one that cannot be opened
-	sharedFaults = []string{"lose answers", "lose answers", "freeze", "freeze", "freeze", "stall", "stall", "hang", "outage", "cut link"}
+	faults       = []string{"crash", "crash", "crash", "crash", "stop", "stop", "refuse", "full disk", "slow disk", "clock"} // a file that refuses is one that cannot be opened
+	sharedFaults = []string{"lose answers", "lose answers", "freeze", "freeze", "freeze", "stall", "stall", "hang", "outage", "standstill", "mute", "mute", "cut link"}
 	stepsOf      = map[string][]string{
-		"jobs": {"enqueue", "enqueue", "enqueue", "enqueue later", "enqueue with key", "enqueue with key", "enqueue with key", "cancel job"},
+		"jobs": {"enqueue", "enqueue", "enqueue", "enqueue many", "enqueue later", "enqueue with key", "enqueue with key", "enqueue with key", "enqueue at the end", "enqueue at the end", "cancel job"},
 		"workflow": {
 			"publish", "publish", "publish", "publish", "publish again", "trouble", "trouble", "trouble", "bad read", "say", "say", "say", "skip", "pause", "resume", "resume",
 			"deploy", "run now", "revoke rule",
 		},
 		"source":   {"items", "items", "items", "bad upstream", "bad upstream", "fetch now", "pause source", "resume source", "edit source", "delete source"},
+		"hook":     {"deliver", "deliver", "deliver", "deliver again", "deliver again", "refuse effects", "refuse effects", "deliver once more", "edit hook"},
 		"worker":   {"wish", "wish", "wish", "hand", "hand", "hand", "hand", "withdraw", "change task"},
 		"schedule": {"graph", "graph", "graph", "answer", "edit schedule", "switch schedule", "fire", "revoke grant", "revoke grant", "cancel run", "delete schedule", "night", "night"},
 	}
 	everywhere = []string{"halt", "halt", "lift", "lift", "retention", "retention"}
 	// What wants to begin although everything is halted.
 	wishes = map[string][]string{
-		"jobs": {"enqueue"}, "workflow": {"publish", "run now", "run now"}, "source": {"fetch now"}, "worker": {"wish", "hand"}, "schedule": {"fire"},
+		"jobs": {"enqueue"}, "workflow": {"publish", "run now", "run now"}, "source": {"fetch now"}, "worker": {"wish", "hand"}, "hook": {"deliver"}, "schedule": {"fire"},
 	}
 	gaps = []time.Duration{0, 3 * time.Millisecond, 40 * time.Millisecond, 300 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second, 8 * time.Second, 14 * time.Second}
 )
@@ -74,7 +76,7 @@ var (
 // between two of them needs fewer histories than what goes wrong in one.
 var kindSets = [][]string{
 	{"jobs"}, {"jobs"}, {"workflow"}, {"workflow"}, {"workflow"}, {"source"}, {"schedule"}, {"jobs", "workflow"}, {"source", "workflow"}, {"jobs", "workflow", "source", "schedule"},
-	{"worker"}, {"worker"}, {"jobs", "worker"},
+	{"worker"}, {"worker"}, {"jobs", "worker"}, {"hook"}, {"hook", "workflow"},
 }
 
 // lengths are how many steps histories have, as often as they are likely: most bugs
@@ -83,7 +85,7 @@ var lengths = []int{1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 5, 5, 6, 8, 12,
 
 // narrow are the kinds of short histories. What is cheap to live is lived more often.
 var narrow = [][]string{
-	{"jobs"}, {"jobs"}, {"jobs"}, {"jobs"}, {"worker"}, {"worker"}, {"worker"}, {"workflow"}, {"workflow"}, {"workflow"}, {"source"}, {"source"}, {"schedule"}, {"schedule"},
+	{"jobs"}, {"jobs"}, {"jobs"}, {"jobs"}, {"worker"}, {"worker"}, {"worker"}, {"workflow"}, {"workflow"}, {"workflow"}, {"source"}, {"source"}, {"schedule"}, {"schedule"}, {"hook"},
 }
 
 // newPlan draws a history.
@@ -101,8 +103,9 @@ func newPlan(seed uint64) *plan {
 		p.nodes = pick(r, []int{1, 2, 2, 3})
 	}
 	p.bare, p.judged = p.has("source") && seed%6 == 0, p.has("source") && seed%3 == 1
+	p.drain = []time.Duration{0, 300 * time.Millisecond, 300 * time.Millisecond}[seed%3]
 	p.cursor = p.has("source") && seed%2 == 1
-	p.parts = p.has("workflow") && !p.has("source") && seed%3 == 2 // the rows of a source have no partition
+	p.parts = p.has("workflow") && !p.has("source") && !p.has("hook") && seed%3 == 2 // the rows of a source have no partition
 	halted := false
 	for range n {
 		what := ""

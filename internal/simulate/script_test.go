@@ -20,6 +20,7 @@ type edition struct {
 	Method string // of the desk
 	Every  string // how often the producer runs; empty: there is none
 	Fickle bool   // mutate does not always order the same
+	Wakes  bool   // who tells of orders looks once more later
 	Parts  int    // how many partitions are at work at once; zero: orders have none
 }
 
@@ -191,7 +192,11 @@ func (e *edition) run(c *phase) any {
 		return nil
 	case "consumers.tell.prepare":
 		ids := c.peek("out")
-		return take("out", ids[:min(len(ids), 1)])
+		out := take("out", ids[:min(len(ids), 1)])
+		if e.Wakes && len(ids) > 0 {
+			out["wakeAt"] = time.Now().Add(31 * time.Second).UTC().Format(time.RFC3339Nano)
+		}
+		return out
 	}
 	panic(errors.New("no handler " + c.req.Handler))
 }

@@ -28,6 +28,8 @@ type shop struct {
 	published []string        // asked for, in order; guarded by w.mu, as are the others
 	accepted  map[string]bool // that are known to be there
 	skipped   map[string]bool // that somebody gave up, or tried to
+	paused    map[string]bool // the runs that had begun when it was paused; nil: it may go on
+	wanted    time.Time       // when a run of the producer was asked for last, and that is known
 }
 
 func newShop(w *world, r *rand.Rand) *shop {
@@ -54,6 +56,8 @@ func (s *shop) deploy(at int, e edition) {
 		e.Parts = 2
 	}
 	text, _ := json.Marshal(e)
+	s.w.touch()
+	defer s.w.touch()
 	err := s.w.try(at, func(l *life) error {
 		_, err := l.workflows.Apply(l.ctx, workflow.Deploy{Filename: "shop.ts", Script: string(text), By: "tester"})
 		return err
@@ -116,21 +120,31 @@ func (s *shop) act(r *rand.Rand, what string) {
 	case "skip":
 		s.skip(r)
 	case "pause":
-		_ = s.w.do(r, "pause", func(ctx context.Context, l *life, tx *store.Tx) error {
-			_, err := l.workflows.Pause(ctx, tx, "shop", "tester", lane.PauseTerms{})
+		var begun map[string]bool
+		err := s.w.do(r, "pause", func(ctx context.Context, l *life, tx *store.Tx) (err error) {
+			if _, err = l.workflows.Pause(ctx, tx, "shop", "tester", lane.PauseTerms{}); err == nil {
+				begun, err = firstAttempts(ctx, tx, pawl.KindWorkflow)
+			}
 			return err
 		})
+		if err == nil {
+			s.paused = begun
+		}
 	case "resume":
+		s.paused = nil
 		_ = s.w.do(r, "resume", func(ctx context.Context, l *life, tx *store.Tx) error {
 			_, err := l.workflows.Resume(ctx, tx, "shop", "tester")
 			return err
 		})
 	case "run now":
-		_ = s.w.do(r, "run now", func(ctx context.Context, l *life, tx *store.Tx) error {
+		at := time.Now()
+		if s.w.do(r, "run now", func(ctx context.Context, l *life, tx *store.Tx) error {
 			return l.workflows.RunNow(ctx, tx, "shop", "tester")
-		})
+		}) == nil {
+			s.wanted = at
+		}
 	case "deploy":
-		s.deploy(r.IntN(len(s.w.nodes)), edition{Broken: pick(r, broken), Batch: 1 + r.IntN(2), Method: pick(r, methods), Fickle: r.IntN(3) == 0})
+		s.deploy(r.IntN(len(s.w.nodes)), edition{Broken: pick(r, broken), Batch: 1 + r.IntN(2), Method: pick(r, methods), Fickle: r.IntN(3) == 0, Wakes: r.IntN(3) == 0})
 	case "revoke rule":
 		_ = s.w.do(r, "revoke", func(ctx context.Context, _ *life, tx *store.Tx) error {
 			_, err := tx.Exec(ctx, `update approval_rules set revoked_by = 'tester', revoked_at = $1 where revoked_at is null`, store.Millis(tx.Now))
@@ -234,8 +248,10 @@ func (s *shop) say(r *rand.Rand) {
 		_ = s.w.do(r, word, func(ctx context.Context, l *life, tx *store.Tx) error {
 			switch word {
 			case "reject":
-				_, err := l.workflows.Reject(ctx, tx, id, "tester")
-				return err
+				if _, err := l.workflows.Reject(ctx, tx, id, "tester"); err != nil {
+					return err
+				}
+				return s.checkRejected(ctx, tx, id)
 			case "resume":
 				return l.workflows.ResumeRun(ctx, tx, id, "tester")
 			}
@@ -281,7 +297,7 @@ func (s *shop) resolve(r *rand.Rand, runID string, o workflow.Outcome) {
 func (s *shop) heal(r *rand.Rand, round int) bool {
 	if round == 0 {
 		s.w.desk.heal()
-		s.every = "8760h"
+		s.every, s.paused = "8760h", nil
 		s.deploy(0, edition{Batch: 1, Method: "order"})
 		_ = s.w.do(r, "resume", func(ctx context.Context, l *life, tx *store.Tx) error {
 			_, err := l.workflows.Resume(ctx, tx, "shop", "tester")
@@ -339,9 +355,44 @@ func sameAct(a, b string) bool {
 	return slices.Equal(of(a), of(b))
 }
 
+// checkRejected holds that nothing goes on of what a person rejected: the workflow is
+// paused, or the partition waits.
+func (s *shop) checkRejected(ctx context.Context, tx *store.Tx, runID string) error {
+	var stands int
+	err := tx.QueryRow(ctx, `select (select count(*) from workflows where desired <> 'active') + (select count(*) from partitions where rejected_run = $1)`, runID).Scan(&stands)
+	if err == nil && stands == 0 {
+		s.w.fail("run %s was rejected, and the workflow goes on", runID)
+	}
+	return err
+}
+
+// checkWoken holds that a consumer that wants to look again does so, when nothing else is
+// under way.
+func (s *shop) checkWoken() {
+	late := time.Now().Add(-s.w.bound()).UnixMilli()
+	for _, h := range s.w.rows(`select h.handler||'', h.wake_at||'' from handler_state h join workflows w on w.id = h.workflow_id join lanes l on l.kind = 'workflow' and l.lane = w.lane
+		where h.wake_at <= $1 and w.desired = 'active' and l.state = 'Idle' and l.cause is null and not exists (select 1 from runs r where r.kind = 'workflow' and r.status = 'active')`, late) {
+		if list := s.newest(); len(list) > 0 && list[0].status == pawl.StatusCommitted {
+			s.w.fail("consumer %s wanted to look again %v ago, and did not", h[0], time.Since(time.UnixMilli(atoi(h[1]))))
+		}
+	}
+}
+
+// checkWanted holds that a run which was asked for began after that.
+func (s *shop) checkWanted() {
+	if s.wanted.IsZero() || !s.producing || s.w.pruned || s.w.skew > 0 {
+		return
+	}
+	if len(s.w.rows(`select id||'' from runs where kind = 'workflow' and handler = 'poll' and created_at >= $1 limit 1`, s.wanted.UnixMilli())) == 0 {
+		s.w.fail("a run of the producer was asked for, and none began since")
+	}
+}
+
 // check holds what must be true in the end.
 func (s *shop) check() {
 	w := s.w
+	s.checkWanted()
+	w.hasty(pawl.KindWorkflow, "refused", 10*time.Second)
 	counting := map[string][]string{} // calls that count, by event
 	last := map[string][]string{}
 	for _, m := range w.rows(`select idempotency_key||'', state||'', arguments||'', id||'' from mutations order by id`) {
@@ -428,6 +479,8 @@ func (s *shop) checkEvent(id, status string, done []string) {
 		s.w.fail("event %s is %s for ever", id, status)
 	case status == "skipped" && !skipped:
 		s.w.fail("event %s is skipped, and nobody skipped it", id)
+	case len(done) == 1 && done[0] == "skipped" && status != "skipped":
+		s.w.fail("the call of event %s was skipped, and the event is %s", id, status)
 	case len(done) > 1:
 		s.w.fail("event %s has several calls that count: %v", id, done)
 	case len(done) == 0 && (!skipped || status == "consumed"):

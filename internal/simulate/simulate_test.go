@@ -24,6 +24,7 @@ var (
 	oneSeed = flag.Int64("seed", -1, "live the history of this seed alone, and tell it")
 	seeds   = flag.Int("seeds", 0, "live this many histories; zero: as many as fit into the budget")
 	from    = flag.Uint64("from", 1, "the first seed")
+	kind    = flag.String("kind", "", "live only histories that have lanes of this kind (jobs, workflow, source, schedule, worker, hook)")
 	budget  = flag.Duration("budget", time.Minute, "how long to live histories")
 	long    = flag.Bool("long", false, "do not shorten a history that fails")
 	trace   = flag.Bool("trace", false, "tell of every exchange with the database")
@@ -135,6 +136,9 @@ func TestHistories(t *testing.T) {
 	counts := map[string]int{}
 	for seed := *from; *seeds > 0 && n < *seeds || *seeds == 0 && time.Since(begin) < *budget; seed++ {
 		p := newPlan(seed)
+		if *kind != "" && !p.has(*kind) {
+			continue
+		}
 		before := processorTime()
 		out := liveOnce(t, p, sim)
 		used := processorTime() - before

@@ -15,8 +15,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	pawl "github.com/pawlrun/pawl"
 	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/run"
+	"github.com/pawlrun/pawl/internal/source/fetch"
 	"github.com/pawlrun/pawl/internal/source/spec"
 	"github.com/pawlrun/pawl/internal/source/table"
 	"github.com/pawlrun/pawl/internal/store"
@@ -136,9 +138,10 @@ type feed struct {
 	w      *world
 	n      int
 	healed int64
-	gone   bool         // somebody deleted it, or tried to
-	paused bool         // somebody paused it, or tried to
-	since  atomic.Int64 // when something was last expected anew, in ms
+	gone   bool            // somebody deleted it, or tried to
+	paused bool            // somebody paused it, or tried to
+	rests  map[string]bool // the runs that had begun when it was paused; nil: it may go on
+	since  atomic.Int64    // when something was last expected anew, in ms
 }
 
 const feedDefinition = `kind: source
@@ -206,6 +209,8 @@ func (f *feed) apply(at, every int) {
 		f.w.fail("the definition: %v", err)
 		return
 	}
+	f.w.touch()
+	defer f.w.touch()
 	err = f.w.try(at, func(l *life) error {
 		return l.db.Write(l.ctx, func(ctx context.Context, tx *store.Tx) error {
 			_, err := l.sources.Apply(ctx, tx, list[0], "tester")
@@ -242,10 +247,16 @@ func (f *feed) act(r *rand.Rand, what string) {
 func (f *feed) command(r *rand.Rand, what string) {
 	f.paused = f.paused || what == "pause source"
 	f.since.Store(time.Now().UnixMilli())
-	_ = f.w.do(r, what, func(ctx context.Context, l *life, tx *store.Tx) (err error) {
+	var begun map[string]bool
+	if what == "resume source" {
+		f.rests = nil
+	}
+	err := f.w.do(r, what, func(ctx context.Context, l *life, tx *store.Tx) (err error) {
 		switch what {
 		case "pause source":
-			_, err = l.sources.Pause(ctx, tx, "feed", "tester", lane.PauseTerms{})
+			if _, err = l.sources.Pause(ctx, tx, "feed", "tester", lane.PauseTerms{}); err == nil {
+				begun, err = firstAttempts(ctx, tx, pawl.KindSource)
+			}
 		case "resume source":
 			_, err = l.sources.Resume(ctx, tx, "feed", "tester")
 		case "fetch now":
@@ -253,6 +264,9 @@ func (f *feed) command(r *rand.Rand, what string) {
 		}
 		return err
 	})
+	if err == nil && what == "pause source" {
+		f.rests = begun
+	}
 }
 
 func (f *feed) heal(r *rand.Rand, round int) bool {
@@ -309,6 +323,9 @@ func (f *feed) check() {
 		w.fail("the table has %d items, and the upstream %d", len(have), len(w.upstream.items))
 	}
 	f.checkNotices()
+	for _, code := range []string{fetch.CodeNetwork, fetch.CodeStatus, fetch.CodeTruncated} {
+		w.hasty(pawl.KindSource, code, time.Minute)
+	}
 	if w.shop != nil && !w.pruned && !f.gone {
 		told := w.rows(`select sum(rows_new + rows_changed)||'' from source_runs`)
 		events := w.rows(`select count(*)||'' from events where topic = 'in' and message_id not like 'e%' and message_id not like 'p%'`)

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	pawl "github.com/pawlrun/pawl"
+	"github.com/pawlrun/pawl/internal/lane"
 	"github.com/pawlrun/pawl/internal/queue"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/store/runstore"
@@ -71,11 +73,21 @@ type world struct {
 	acts    crowd // of people and machines that go on by themselves
 
 	mu       sync.Mutex
-	failed   []string          // what is not as it must be; guarded by mu
-	story    []string          // guarded by mu
-	began    time.Time         // of the history
-	lasted   time.Duration     // until it was over
-	fault    time.Time         // when the last fault ended, or will; guarded by mu
+	failed   []string         // what is not as it must be; guarded by mu
+	story    []string         // guarded by mu
+	began    time.Time        // of the history
+	lasted   time.Duration    // until it was over
+	fault    time.Time        // when the last fault ended, or will; guarded by mu
+	readers  lane.Kinds       // who answers people; nil until somebody asks
+	touched  []time.Time      // when people did something; guarded by mu
+	lurking  [2][]*rand.Rand  // users who wait until a job runs, or ends; guarded by mu
+	beats    map[string]int64 // of nodes, when that was looked at last
+	beatsAt  time.Time
+	still    time.Time         // until then the database stands still for all; guarded by mu
+	out      time.Time         // until then it refuses all; guarded by mu
+	looks    int               // how often what must always be true was held
+	halter   *life             // who halted everything last; guarded by mu
+	crowds   int               // guarded by mu
 	jobs     map[string]*job   // by name; guarded by mu
 	working  map[string][]turn // by lane: what runs; guarded by mu
 	counts   map[string]int    // faults by kind; guarded by mu
@@ -86,6 +98,7 @@ type world struct {
 	pruned   bool          // something may have been removed; guarded by mu
 	skew     time.Duration // by how much clocks were wrong at most; guarded by mu
 	bench    *bench
+	inbox    *inbox
 	shop     *shop
 	feed     *feed
 	calendar *calendar
@@ -128,6 +141,13 @@ func (w *world) hurt(what string, until time.Time) {
 	if until.After(w.fault) {
 		w.fault = until
 	}
+}
+
+// count notes a fault that excuses nothing.
+func (w *world) count(what string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.counts[what]++
 }
 
 // reborn lets the next process of a node begin.
@@ -275,6 +295,55 @@ func (w *world) refused(what string, err error) {
 	}
 }
 
+// touch notes that people do something, which may let a lane go on at once.
+func (w *world) touch() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.touched = append(w.touched, time.Now())
+}
+
+// untouched reports whether nobody did anything between two instants, in ms.
+func (w *world) untouched(from, to int64) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !slices.ContainsFunc(w.touched, func(at time.Time) bool { return at.UnixMilli() >= from && at.UnixMilli() <= to })
+}
+
+// firstAttempts are the runs of a kind that began anew.
+func firstAttempts(ctx context.Context, tx *store.Tx, kind pawl.Kind) (map[string]bool, error) {
+	rows, err := tx.Query(ctx, `select id from runs where kind = $1 and attempt = 1`, string(kind))
+	list, err := store.ScanAll(rows, err, "read runs", store.ScanText)
+	out := map[string]bool{}
+	for _, id := range list {
+		out[id] = true
+	}
+	return out, err
+}
+
+// rested holds that nothing of a kind began since people paused its lane; nil: they did
+// not, or let it go on.
+func (w *world) rested(kind pawl.Kind, since map[string]bool) {
+	if since == nil {
+		return
+	}
+	for _, row := range w.rows(`select id||'', handler||'' from runs where kind = $1 and attempt = 1`, string(kind)) {
+		if !since[row[0]] {
+			w.fail("run %s (%s) of a %s began after it was paused", row[0], row[1], kind)
+		}
+	}
+}
+
+// hasty holds that another attempt after a failure waits for as long as it must, unless
+// somebody did something meanwhile.
+func (w *world) hasty(kind pawl.Kind, code string, least time.Duration) {
+	for _, row := range w.rows(`select r.id||'', p.updated_at||'', r.created_at||'' from runs r join runs p on p.id = r.retry_of where r.kind = $1 and p.error_class = 'transient' and p.error_code = $2`, string(kind), code) {
+		failed, again := atoi(row[1]), atoi(row[2])
+		if w.skew == 0 && again-failed < least.Milliseconds() && w.untouched(failed, again) {
+			w.fail("run %s of a %s began %d ms after the attempt before it had failed", row[0], kind, again-failed)
+		}
+	}
+}
+
 // do is a person who does something once, at one node, and does not know what
 // became of it if that node does not say.
 func (w *world) do(r *rand.Rand, what string, fn func(ctx context.Context, l *life, tx *store.Tx) error) error {
@@ -282,6 +351,8 @@ func (w *world) do(r *rand.Rand, what string, fn func(ctx context.Context, l *li
 	if l == nil {
 		return errAway
 	}
+	w.touch()
+	defer w.touch()
 	err := l.db.Write(l.ctx, func(ctx context.Context, tx *store.Tx) error { return fn(ctx, l, tx) })
 	w.note("%s at node %d: %v", what, l.n.index, err)
 	w.refused(what, err)

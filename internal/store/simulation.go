@@ -30,9 +30,9 @@ type Simulation struct {
 type SimulatedProcess struct {
 	// Number is that of the process in ids.
 	Number int64
-	// Step is called before a transaction ("read", "write"), after a commit and
-	// before anybody hears of it ("committed"), before a message ("notify"), and
-	// before one is heard ("hear").
+	// Step is called before a transaction ("read", "write"), when what was read is on
+	// its way ("answered"), after a commit and before anybody hears of it
+	// ("committed"), before a message ("notify"), and before one is heard ("hear").
 	// Its error is that of the transaction, which happened if it was committed. It
 	// takes as long as the database takes to answer. The steps of one transaction are
 	// given the same asker.
@@ -130,9 +130,17 @@ func (db *DB) Cut() {
 }
 
 func (s *simulatedLite) read(ctx context.Context, db *DB, fn Func) error {
-	if err := s.process.Step(ctx, "read", new(SimulatedAsker)); err != nil {
+	by := new(SimulatedAsker)
+	if err := s.process.Step(ctx, "read", by); err != nil {
 		return err
 	}
+	if err := s.look(ctx, db, fn); err != nil {
+		return err
+	}
+	return s.process.Step(ctx, "answered", by)
+}
+
+func (s *simulatedLite) look(ctx context.Context, db *DB, fn Func) error {
 	s.turn <- struct{}{}
 	defer func() { <-s.turn }()
 	return fn(context.WithoutCancel(ctx), &Tx{Now: s.now(), db: db, conn: s.conn})

@@ -27,7 +27,9 @@ type bug struct {
 }
 
 // known are the bugs.
-func known() []bug { return slices.Concat(ofTheQueue(), ofTheRest(), ofPromises(), ofReviewers()) }
+func known() []bug {
+	return slices.Concat(ofTheQueue(), ofTheRest(), ofPromises(), ofReviewers(), ofOthers())
+}
 
 // ofTheQueue are those of lanes, leases, kinds and their rows.
 func ofTheQueue() []bug {
@@ -280,6 +282,136 @@ func ofReviewers() []bug {
 		{
 			"who lost an execution ends it", "internal/store/executionstore/execution.go",
 			"		where idempotency_key = $1 and owner = $2 and ok is null`, key, owner, oneIf(o.OK)", "		where idempotency_key = $1 and $2 = $2 and ok is null`, key, owner, oneIf(o.OK)",
+		},
+	}
+}
+
+// ofOthers are those of somebody who did not know what the simulator looks for.
+func ofOthers() []bug {
+	return []bug{
+		{
+			"a hint that cannot be sent is forgotten", "internal/queue/hint.go",
+			"\t\t\th.keep(said) // all of it: hearing twice does no harm\n", "",
+		},
+		{
+			"nobody looks when hints can be heard again", "internal/queue/hint.go",
+			"\t\tq.sweep()\n\t\tq.lookAround() // who joined", "\t\tq.lookAround() // who joined",
+		},
+		{
+			"a fetch that failed is not tried again", "internal/queue/fetch.go",
+			"\t\t\tk.cursors[levelOf(c.Priority)].dirty = true\n\t\t}\n\t}\n\tb.refills = append", "\t\t\tk.cursors[levelOf(c.Priority)].dirty = false\n\t\t}\n\t}\n\tb.refills = append",
+		},
+		{
+			"a bucket is taken whatever its epoch is", "internal/store/lease.go",
+			"where id = $2 and epoch = $3`, node, b.ID, b.Epoch)", "where id = $2 and $3 = $3`, node, b.ID, b.Epoch)",
+		},
+		{
+			"the epoch of a bucket that is taken stays as it was", "internal/store/lease.go",
+			"set node = $1, epoch = epoch + 1 where id = $2 and epoch = $3`, node, b.ID, b.Epoch)\n\t\t\tif err != nil {\n\t\t\t\treturn err\n\t\t\t}\n\t\t\tif n == 1 {\n\t\t\t\tgot = append(got, Bucket{b.ID, node, b.Epoch + 1})", "set node = $1, epoch = epoch where id = $2 and epoch = $3`, node, b.ID, b.Epoch)\n\t\t\tif err != nil {\n\t\t\t\treturn err\n\t\t\t}\n\t\t\tif n == 1 {\n\t\t\t\tgot = append(got, Bucket{b.ID, node, b.Epoch})",
+		},
+		{
+			"nothing is read again after a suspension", "internal/queue/board_work.go",
+			"\tk.draining, k.suspended, k.leaving = false, false, false\n\tb.reread(k.id)", "\tk.draining, k.suspended, k.leaving = false, false, false",
+		},
+		{
+			"a run that was cut off is not counted", "internal/queue/worker.go",
+			"\tj.Recovered = true\n\tj.Attempt++\n", "\tj.Recovered = true\n",
+		},
+		{
+			"one attempt too many", "internal/queue/task.go",
+			"(limit > 0 && j.Attempt+1 >= limit)", "(limit > 0 && j.Attempt >= limit)",
+		},
+		{
+			"a shutdown spends an attempt", "internal/queue/task.go",
+			"\tcase errors.Is(cause, ErrShutdown), errors.Is(cause, ErrLeaseLost)", "\tcase errors.Is(cause, ErrLeaseLost)",
+		},
+		{
+			"a retry overwrites the newer job", "internal/store/job_finish.go",
+			"\t\t\twhere id = $1 and rev = $2`, j.ID, j.Rev, Millis(f.RunAt), j.Attempt+1", "\t\t\twhere id = $1 and $2 = $2`, j.ID, j.Rev, Millis(f.RunAt), j.Attempt+1",
+		},
+		{
+			"what a lane left in the table is forgotten", "internal/queue/board.go",
+			"\t\tl.more, l.missed = true, true\n\t\tb.forget(e)", "\t\tl.missed = true\n\t\tb.forget(e)",
+		},
+		{
+			"the key of a call that was not there is not kept", "internal/workflow/ask.go",
+			"mutationstore.MutationChange{To: pawl.MutationFailed, ResolvedBy: \"reconcile\", KeepFor: actOf(row, prepared)})", "mutationstore.MutationChange{To: pawl.MutationFailed, ResolvedBy: \"reconcile\"})",
+		},
+		{
+			"a rejection does not pause", "internal/workflow/resolve.go",
+			"\t} else if v.workflow.Desired == desiredActive {", "\t} else if false && v.workflow.Desired == desiredActive {",
+		},
+		{
+			"a workflow does not back off", "internal/workflow/choose.go",
+			"\t\tif v.retry.NextAt.After(v.now) {", "\t\tif false && v.retry.NextAt.After(v.now) {",
+		},
+		{
+			"a run begins although the workflow was changed", "internal/workflow/session.go",
+			"\t\tif err := workflowstore.In(tx).ExpectRevision(ctx, x.id, x.view.workflow.Revision); err != nil {\n\t\t\treturn runstore.Run{}, err\n\t\t}\n\t\treturn x.ledger.Enter", "\t\treturn x.ledger.Enter",
+		},
+		{
+			"a request during a run counts as fulfilled", "internal/workflow/produce.go",
+			"scheduleRow(x.id, p, planned{}, at), x.run.StartedAt)", "scheduleRow(x.id, p, planned{}, at), tx.Now)",
+		},
+		{
+			"nobody is told that a workflow stopped", "internal/workflow/execute.go",
+			"\t\treturn o.Run, x.settleView(ctx, tx, x.view)", "\t\treturn o.Run, nil",
+		},
+		{
+			"a partition that is woken is not armed", "internal/workflow/partition_place.go",
+			"\treturn s.handOut(ctx, tx, v.workflow, v.config, v.part.Handler, \"\")\n}\n\n// takePlace", "\treturn nil\n}\n\n// takePlace",
+		},
+		{
+			"an attempt whose worker vanished is not counted", "internal/store/job_lease.go",
+			"Ending{Verdict: Retry, RunAt: j.RunAt, Error: leaseEnded}", "Ending{Verdict: Snooze, RunAt: j.RunAt, Error: leaseEnded}",
+		},
+		{
+			"a lease that is extended ends as before", "internal/store/job_lease.go",
+			"set lease_until = $3 where `+leaseOf", "set lease_until = lease_until + 0 * $3 where `+leaseOf",
+		},
+		{
+			"one attempt too many for workers", "internal/store/job_lease.go",
+			"j.MaxAttempts > 0 && j.Attempt+1 >= j.MaxAttempts", "j.MaxAttempts > 0 && j.Attempt >= j.MaxAttempts",
+		},
+		{
+			"workers are given jobs before their time", "internal/store/dialect_sqlite.go",
+			"and priority = $3 and run_at <= $4 and `+notInHand", "and priority = $3 and run_at <= $4 + 1500 and `+notInHand",
+		},
+		{
+			"what a worker said twice is lost", "internal/store/job_lease.go",
+			"\t\tif e.List[k].Verdict != Done || !known[e.List[k].ID] {", "\t\tif true || e.List[k].Verdict != Done || !known[e.List[k].ID] {",
+		},
+		{
+			"the backoff of a worker's failure is forgotten", "internal/store/job_lease.go",
+			"\t\tf.RunAt = tx.Now.Add(e.Backoff(j.ID, j.Attempt+1))", "\t\tf.RunAt = tx.Now",
+		},
+		{
+			"a rate forgets what it handed out in a slice", "internal/store/job_rate.go",
+			"set starts = s.starts + excluded.starts,", "set starts = excluded.starts,",
+		},
+		{
+			"another attempt of a slot does not wait", "internal/schedule/take.go",
+			"\tif retry.NextAt.After(tx.Now) {", "\tif false && retry.NextAt.After(tx.Now) {",
+		},
+		{
+			"what is replaced is not stopped", "internal/schedule/take.go",
+			"\t\ttx.AfterCommit(func() { a.cancelElsewhere(context.WithoutCancel(ctx), key) })\n\t\tended, err := a.endWaiting", "\t\t_ = key\n\t\tended, err := a.endWaiting",
+		},
+		{
+			"another answer is passed on", "internal/schedule/answer.go",
+			"\ta.question, a.resume = q.ID, q.Answer\n\treturn step{execute: true}, a.settleLane", "\ta.question, a.resume = q.ID, json.RawMessage(\"false\")\n\treturn step{execute: true}, a.settleLane",
+		},
+		{
+			"a second answer takes the place of the first", "internal/store/executionstore/graph_question.go",
+			"where run_id = $1 and answer is null`,", "where run_id = $1`,",
+		},
+		{
+			"a source does not back off", "internal/source/gate.go",
+			"\tif v.retry.Ready(budget, v.now) {", "\tif v.retry.Ready(budget, v.now.Add(10*time.Minute)) {",
+		},
+		{
+			"a source that fetched does not look again", "internal/source/lane.go",
+			"\treturn d.at, s.settleOnce(ctx, v)\n}\n\n// halts reports", "\treturn time.Time{}, s.settleOnce(ctx, v)\n}\n\n// halts reports",
 		},
 	}
 }
