@@ -28,7 +28,7 @@ type bug struct {
 
 // known are the bugs.
 func known() []bug {
-	return slices.Concat(ofTheQueue(), ofTheRest(), ofPromises(), ofReviewers(), ofOthers())
+	return slices.Concat(ofTheQueue(), ofTheRest(), ofPromises(), ofReviewers(), ofOthers(), ofRuns(), ofWorkersAndTimes())
 }
 
 // ofTheQueue are those of lanes, leases, kinds and their rows.
