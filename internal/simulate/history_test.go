@@ -204,32 +204,20 @@ func (w *world) mishap(r *rand.Rand, what string) {
 		w.mu.Lock()
 		w.still = later(w.still, now.Add(d))
 		w.mu.Unlock()
-		for _, other := range w.alive() {
-			if other != l {
-				other.mu.Lock()
-			}
+		w.forAll(l, func(other *life) {
 			other.hang = later(other.hang, now.Add(d+time.Duration(r.Int64N(int64(time.Second))))) // some hear of it sooner
 			other.blame(other.hang.Add(lease))
-			if other != l {
-				other.mu.Unlock()
-			}
-		}
+		})
 		w.hurt(what, now.Add(d+6*time.Second))
 	case "outage":
 		d := seconds(1, 6, 12)
 		w.mu.Lock()
 		w.out = later(w.out, now.Add(d))
 		w.mu.Unlock()
-		for _, other := range w.alive() {
-			if other != l {
-				other.mu.Lock()
-			}
+		w.forAll(l, func(other *life) {
 			other.away = later(other.away, now.Add(d))
 			other.blame(other.away)
-			if other != l {
-				other.mu.Unlock()
-			}
-		}
+		})
 		w.hurt(what, now.Add(d))
 	case "freeze":
 		d := seconds(0.5, 2, 3.4, 4, 5, 6, 11, 25)
@@ -246,6 +234,19 @@ func (w *world) mishap(r *rand.Rand, what string) {
 	case "cut link":
 		w.hurt(what, now)
 		w.acts.Go(l.db.Cut)
+	}
+}
+
+// forAll lets something happen to every process. The mu of one is held.
+func (w *world) forAll(held *life, do func(l *life)) {
+	for _, l := range w.alive() {
+		if l == held {
+			do(l)
+			continue
+		}
+		l.mu.Lock()
+		do(l)
+		l.mu.Unlock()
 	}
 }
 

@@ -24,7 +24,6 @@ import (
 // workflow if there is one.
 type inbox struct {
 	w       *world
-	made    bool
 	version int
 	sent    []*letter // guarded by w.mu, as are the others
 	closed  bool      // what deliveries become is refused

@@ -28,7 +28,7 @@ type bug struct {
 
 // known are the bugs.
 func known() []bug {
-	return slices.Concat(ofTheQueue(), ofTheRest(), ofPromises(), ofReviewers(), ofOthers())
+	return slices.Concat(ofTheQueue(), ofTheRest(), ofPromises(), ofReviewers(), ofOthers(), ofRuns(), ofWorkersAndTimes())
 }
 
 // ofTheQueue are those of lanes, leases, kinds and their rows.
@@ -333,6 +333,12 @@ func ofOthers() []bug {
 			"what a lane left in the table is forgotten", "internal/queue/board.go",
 			"\t\tl.more, l.missed = true, true\n\t\tb.forget(e)", "\t\tl.missed = true\n\t\tb.forget(e)",
 		},
+	}
+}
+
+// ofRuns are more of those: of runs of workflows.
+func ofRuns() []bug {
+	return []bug{
 		{
 			"the key of a call that was not there is not kept", "internal/workflow/ask.go",
 			"mutationstore.MutationChange{To: pawl.MutationFailed, ResolvedBy: \"reconcile\", KeepFor: actOf(row, prepared)})", "mutationstore.MutationChange{To: pawl.MutationFailed, ResolvedBy: \"reconcile\"})",
@@ -361,6 +367,12 @@ func ofOthers() []bug {
 			"a partition that is woken is not armed", "internal/workflow/partition_place.go",
 			"\treturn s.handOut(ctx, tx, v.workflow, v.config, v.part.Handler, \"\")\n}\n\n// takePlace", "\treturn nil\n}\n\n// takePlace",
 		},
+	}
+}
+
+// ofWorkersAndTimes are the rest of those.
+func ofWorkersAndTimes() []bug {
+	return []bug{
 		{
 			"an attempt whose worker vanished is not counted", "internal/store/job_lease.go",
 			"Ending{Verdict: Retry, RunAt: j.RunAt, Error: leaseEnded}", "Ending{Verdict: Snooze, RunAt: j.RunAt, Error: leaseEnded}",
