@@ -332,6 +332,11 @@ func (b *bench) end(r *rand.Rand, g *grip, v store.Verdict) {
 	if err == nil && code == "" && lost {
 		w.fail("%s is ended by a worker that had lost it to another one", g.p.Name)
 	}
+	if err == nil && code != "" { // it counts as if it had said nothing
+		w.mu.Lock()
+		g.said = none
+		w.mu.Unlock()
+	}
 	if err == nil && known && v == store.Done && code != "" && !w.pruned {
 		w.fail("%s is ended once more by who did it, and the answer is %s", g.p.Name, code)
 	}

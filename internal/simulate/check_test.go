@@ -107,7 +107,7 @@ func (w *world) checkDue() {
 			if l.queue.IsRunning(id) {
 				running = true
 				hands[l]++
-				full = full || hands[l] >= workersOf
+				full = full || hands[l] >= workersOf-1 // one may be between two jobs
 			}
 		}
 		at, _ := strconv.ParseInt(row[3], 10, 64)

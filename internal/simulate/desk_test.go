@@ -215,7 +215,7 @@ func (o deskOf) Reconcile(_ context.Context, c tool.Call) (tool.Answer, error) {
 		return tool.Answer{State: tool.Applied, Result: json.RawMessage(`{"number":2}`)}, nil
 	}
 	if ord != nil && ord.long { // that it is not there is believed after a minute
-		d.misled[c.Key] = true
+		d.deny(c.Key, ord.ids)
 	}
 	return tool.Answer{State: tool.Absent}, nil
 }

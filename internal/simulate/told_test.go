@@ -127,7 +127,7 @@ type told struct{ what, detail string }
 // checkNoticesOfLanes holds that people are told once of each thing that a lane needs
 // them for, and once that it is over.
 func (w *world) checkNoticesOfLanes() {
-	if w.pruned || w.skew > 0 { // lines go with time
+	if w.pruned || w.skew > 0 || w.plan.shared && w.plan.parts { // lines go with time, and two nodes may tell at the same
 		return
 	}
 	last := map[string]told{}

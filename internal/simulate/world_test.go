@@ -338,7 +338,7 @@ func (w *world) rested(kind pawl.Kind, since map[string]bool) {
 func (w *world) hasty(kind pawl.Kind, code string, least time.Duration) {
 	for _, row := range w.rows(`select r.id||'', p.updated_at||'', r.created_at||'' from runs r join runs p on p.id = r.retry_of where r.kind = $1 and p.error_class = 'transient' and p.error_code = $2`, string(kind), code) {
 		failed, again := atoi(row[1]), atoi(row[2])
-		if w.skew == 0 && again-failed < least.Milliseconds() && w.untouched(failed, again) {
+		if w.skew == 0 && again-failed < least.Milliseconds() && w.untouched(failed-1000, again) {
 			w.fail("run %s of a %s began %d ms after the attempt before it had failed", row[0], kind, again-failed)
 		}
 	}
