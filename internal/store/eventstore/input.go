@@ -141,16 +141,6 @@ func NewestInput(ctx context.Context, tx *store.Tx, workflowID string) ([]Input,
 }
 
 func (tx Tx) scanInputs(ctx context.Context, workflowID string, status InputStatus, before InputCursor, want int) (l store.Window[Input, InputCursor], err error) {
-	if status == InputPending {
-		few, err := tx.fewEventsOpen(ctx, workflowID)
-		if err != nil {
-			return l, err
-		}
-		if few {
-			l.Rows, err = tx.pendingInputs(ctx, workflowID, before, want)
-			return l, err
-		}
-	}
 	var c store.Where
 	c.Add("i.workflow_id = ?", workflowID)
 	if before.ID != "" {
@@ -161,7 +151,7 @@ func (tx Tx) scanInputs(ctx context.Context, workflowID string, status InputStat
 	case InputSkipped: // has an index
 		c.Add("i.skipped_at is not null")
 	default:
-		if err := tx.narrowInputs(ctx, &c, &l, status); err != nil {
+		if err := tx.narrowInputs(ctx, &c, &l, workflowID, status); err != nil {
 			return l, err
 		}
 	}
@@ -174,7 +164,20 @@ func (tx Tx) scanInputs(ctx context.Context, workflowID string, status InputStat
 // narrowInputs adds the conditions of a status that is computed: it is looked
 // for in a window, or, where few events are left to be worked on, among what
 // they come from.
-func (tx Tx) narrowInputs(ctx context.Context, c *store.Where, l *store.Window[Input, InputCursor], status InputStatus) (err error) {
+func (tx Tx) narrowInputs(ctx context.Context, c *store.Where, l *store.Window[Input, InputCursor], workflowID string, status InputStatus) (err error) {
+	if status == InputPending {
+		few, err := tx.fewEventsOpen(ctx, workflowID)
+		if err != nil {
+			return err
+		}
+		if few {
+			// Not by the index of the workflow, which has all of them in their order.
+			c.Texts[0] = "i.workflow_id || '' = ?"
+			c.Add(`i.id in (select c.input_id from event_causes c where c.event_id in (`+openEvents+`))`, workflowID, workflowID)
+			c.Add(inputStatus+" = ?", string(status))
+			return nil
+		}
+	}
 	if l.Floor, l.Cut, err = store.WindowEnd(ctx, tx.Tx, "i.created_at, i.id", "inputs i", "i.created_at desc, i.id desc", c, scanInputPlace); err != nil {
 		return err
 	}
@@ -188,26 +191,10 @@ func (tx Tx) narrowInputs(ctx context.Context, c *store.Where, l *store.Window[I
 	return nil
 }
 
-// pendingInputs is scanInputs for inputs that wait, by the events that wait: their status
-// is what makes them be found, and is computed only of those of the page.
-func (tx Tx) pendingInputs(ctx context.Context, workflowID string, before InputCursor, want int) ([]Input, error) {
-	var c store.Where
-	c.Add("p.workflow_id || '' = ?", workflowID) // not by the index of the workflow, which has all of them in their order
-	if before.ID != "" {
-		c.Add("(p.created_at, p.id) < (?, ?)", store.Millis(before.CreatedAt), before.ID)
-	}
-	c.Add(`p.skipped_at is null and p.id in (select c.input_id from event_causes c where c.event_id in (`+openEvents+`))`, workflowID, workflowID, workflowID, workflowID)
-	text := c.String()
-	rows, err := tx.Query(ctx, `select `+inputColumns+` from inputs i where i.id in (select p.id from inputs p where `+text+` order by p.created_at desc, p.id desc`+c.Limit(want)+`)
-		order by i.created_at desc, i.id desc`, c.Args...)
-	return store.ScanAll(rows, err, "list pending inputs", scanInput)
-}
-
-// openEvents are the ids of the events of a workflow, which is named four times, that wait
-// or are held in topics which somebody subscribes to; events_pending and events_held have
-// them.
-const openEvents = `select e.id from events e where e.workflow_id = ? and e.status = 'pending' and e.topic in (select t.name from topics t where t.workflow_id = ? and t.subscribed = 1)
-	union all select e.id from events e where e.workflow_id = ? and e.status = 'reserved' and e.topic in (select t.name from topics t where t.workflow_id = ? and t.subscribed = 1)`
+// openEvents are the ids of the events of a workflow, which is named twice,
+// that wait or are held; events_pending and events_held have them.
+const openEvents = `select e.id from events e where e.workflow_id = ? and e.status = 'pending'
+	union all select e.id from events e where e.workflow_id = ? and e.status = 'reserved'`
 
 // fewEventsOpen reports whether less than a window of events is open.
 func (tx Tx) fewEventsOpen(ctx context.Context, workflowID string) (bool, error) {
