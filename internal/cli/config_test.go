@@ -158,7 +158,7 @@ func TestAgesAreCheckedWhereTheyAreGiven(t *testing.T) {
 		{"keep: {runs: -1d}\n", "", "", "pawl.yaml:1:14: keep: runs: \"-1d\" keeps nothing"},
 		{"keep: [runs=0s]\n", "", "", "pawl.yaml:1:7: keep: runs: \"0s\" keeps nothing"},
 		{"keep:\n  runs: 1d\n  runz: 1d\n", "", "", "pawl.yaml:3:9: keep: there is nothing called \"runz\" to keep"},
-		{"keep: {runs: [1]}\n", "", "", "pawl.yaml:1:15: keep: runs: a text is needed"},
+		{"keep: {runs: [1]}\n", "", "", "pawl.yaml:1:14: keep: runs: a text is needed"},
 		{"keep: {}\n", "", "", "pawl.yaml:1:7: keep: the mapping is empty; leave the key out instead"},
 		{"keep: soon\n", "", "", "pawl.yaml:1:7: keep: \"soon\" has no age"},
 		{"", "runs=soon", "", "PAWL_KEEP: runs: \"soon\" is not an age"},

@@ -244,3 +244,7 @@ func (s *server) executionSweepTask() queue.Task {
 		return queue.Snooze(time.Now().Add(executionSweepEvery))
 	}}
 }
+
+// stopsUntold reports whether a kind leaves it to the server to tell the log what stopped
+// its runs. Workflows and sources say it themselves.
+func stopsUntold(kind pawl.Kind) bool { return kind == pawl.KindSchedule }

@@ -276,15 +276,14 @@ func (s *server) observeRun(e ledger.Event) {
 	s.pulse.Changed(of)
 }
 
-// logRun tells the log how a run begins and ends. Workflows and sources say themselves what
-// stopped theirs; what stopped those of schedules is said here.
+// logRun tells the log how a run begins and ends.
 func (s *server) logRun(e ledger.Event, of lane.Ref) {
 	level, r := slog.LevelDebug, &e.Run
 	switch e.What {
 	case ledger.Advanced, ledger.Resumed:
 		return
 	case ledger.Stopped:
-		if r.Kind == pawl.KindSchedule {
+		if stopsUntold(r.Kind) {
 			level = slog.LevelInfo
 		}
 	case ledger.Begun, ledger.Started, ledger.Committed, ledger.Crashed, ledger.Cancelled:
