@@ -143,7 +143,7 @@ func (w Worker) Run(ctx context.Context) error {
 		w.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &shift{Worker: w, hand: map[string]*inHand{}, free: make(chan struct{}, w.Concurrency), ends: make(chan end, w.Concurrency)}
-	if err := s.readLease(ctx); err != nil {
+	if err := s.meet(ctx); err != nil || ctx.Err() != nil {
 		return err
 	}
 	for range w.Concurrency {
@@ -331,6 +331,21 @@ func (s *shift) drain(jobs *sync.WaitGroup) {
 	}
 	s.mu.Unlock()
 	<-done
+}
+
+// meet reads the lease for the first time, from a server that may be away.
+func (s *shift) meet(ctx context.Context) error {
+	for wait := time.Second; ; wait = min(2*wait, 30*time.Second) {
+		err := s.readLease(ctx)
+		switch {
+		case err == nil || refused(err):
+			return err
+		case ctx.Err() != nil:
+			return nil
+		}
+		s.Log.Warn("ask for the task; it is tried again", "task", s.Task, "after", wait, "err", err)
+		pause(ctx, wait)
+	}
 }
 
 // readLease asks how long jobs are in hand.

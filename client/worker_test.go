@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -130,6 +131,7 @@ type shiftServer struct {
 	give   func(ask ClaimRequest) []ClaimedJob
 	extend func(LeaseRequest) Lease // nil does not answer
 	lease  string
+	away   atomic.Int32 // so often it does not say what the task is
 
 	mu   sync.Mutex
 	told map[string]string // guarded by mu: by the token of the lease, a result or an error
@@ -170,6 +172,10 @@ func (s *shiftServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch verb {
 	case "":
+		if s.away.Add(-1) >= 0 {
+			http.Error(w, "away", http.StatusServiceUnavailable)
+			return
+		}
 		_ = json.NewEncoder(w).Encode(Task{Lease: s.lease})
 	case "claim":
 		jobs := s.give(ask.ClaimRequest)
@@ -224,6 +230,15 @@ func once(jobs ...ClaimedJob) func(ClaimRequest) []ClaimedJob {
 		out := jobs
 		jobs = nil
 		return out
+	}
+}
+
+func TestAServerThatIsAwayIsWaitedFor(t *testing.T) {
+	s := &shiftServer{t: t, lease: "30s", give: once(ClaimedJob{ID: "1", LeaseToken: "one"})}
+	s.away.Store(1)
+	told := s.work(Worker{Do: func(context.Context, ClaimedJob) (any, error) { return 1, nil }}, 1)
+	if told["one"] != "1 " {
+		t.Errorf("told %v", told)
 	}
 }
 

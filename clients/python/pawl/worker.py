@@ -149,7 +149,7 @@ class Worker:
             raise failed[0]
 
     def _work(self) -> None:
-        self._read_lease()
+        self._meet()
         threads = [threading.Thread(target=target, name=f"pawl-{target.__name__}", daemon=True) for target in (self._beat, self._tell)]
         for thread in threads:
             thread.start()
@@ -247,6 +247,19 @@ class Worker:
             for job in self._hand.values():
                 job._stop("stopping")
             self._changed.wait_for(lambda: not self._hand)
+
+    def _meet(self) -> None:
+        """Reads the lease for the first time, from a server that may be away."""
+        wait = 1.0
+        while not self._stopping:
+            try:
+                return self._read_lease()
+            except PawlError as e:
+                if refused(e):
+                    raise
+                self._log.warning("ask for the task %s; it is tried again in %g s: %s", self._task, wait, e)
+                self._pause(wait)
+                wait = min(2 * wait, 30.0)
 
     def _read_lease(self) -> None:
         units = {"d": 86400, "h": 3600, "m": 60, "s": 1}

@@ -105,6 +105,15 @@ class TestWorker(Case):
             self.ended(id)
         self.assertEqual((self.pawl.job(id).get("result"), attempts), ("late", [1]))
 
+    def test_a_server_that_is_away_is_waited_for(self) -> None:
+        task = self.fresh_task()
+        id = self.pawl.enqueue(task)["id"]
+        until = time.monotonic() + 1.5
+        through = self.client(self.proxy(lambda request: time.monotonic() < until))  # and says nothing
+        with self.working(task, lambda job: "done", through):
+            self.ended(id)
+        self.assertEqual(self.pawl.job(id).get("result"), "done")
+
     def test_a_cancelled_job_is_told(self) -> None:
         task = self.fresh_task(lease="1s")
         id = self.pawl.enqueue(task)["id"]

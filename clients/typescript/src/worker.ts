@@ -123,7 +123,7 @@ export class Worker {
     const names: NodeJS.Signals[] = options.signals === false ? [] : ["SIGTERM", "SIGINT"];
     names.forEach((name) => process.once(name, stop));
     try {
-      await this.#readLease();
+      await this.#meet();
       await this.#work();
     } finally {
       names.forEach((name) => process.removeListener(name, stop));
@@ -251,6 +251,22 @@ export class Worker {
       await (this.#telling ?? new Promise<void>((resolve) => (this.#wake = resolve)));
     }
     clearTimeout(late);
+  }
+
+  /** Reads the lease for the first time, from a server that may be away. */
+  async #meet(): Promise<void> {
+    const stopping = this.#stopping.signal;
+    for (let wait = 1000; !stopping.aborted; wait = Math.min(2 * wait, 30_000)) {
+      try {
+        return await this.#readLease();
+      } catch (e) {
+        if (refused(e)) {
+          throw e;
+        }
+        this.#log?.warn(`pawl: ask for the task ${this.#o.task}; it is tried again in ${wait / 1000} s: ${messageOf(e)}`);
+        await pause(wait, stopping);
+      }
+    }
   }
 
   async #readLease(): Promise<void> {

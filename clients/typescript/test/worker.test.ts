@@ -152,6 +152,15 @@ test("a lost lease is told by the signal, and what comes after it does not count
   assert.deepEqual([is.state, is.result, is.attempt], ["succeeded", "by the other", 2]);
 });
 
+test("a server that is away is waited for", async () => {
+  const task = await freshTask();
+  const job = await pawl.enqueue({ task });
+  const until = performance.now() + 1500;
+  const through = new Client({ url: await proxy((_, res) => (performance.now() < until ? (res.writeHead(503).end("{}"), true) : false)), token, retries: 0 });
+  await working({ task, client: through, do: () => "done" }, () => ended(job.id));
+  assert.equal((await pawl.job(job.id)).result, "done");
+});
+
 test("a job that comes back to the same worker is held on to", async () => {
   const task = await freshTask({ lease: "1s" });
   const job = await pawl.enqueue({ task });
