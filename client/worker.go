@@ -335,17 +335,15 @@ func (s *shift) drain(jobs *sync.WaitGroup) {
 
 // meet reads the lease for the first time, from a server that may be away.
 func (s *shift) meet(ctx context.Context) error {
-	for wait := time.Second; ; wait = min(2*wait, 30*time.Second) {
+	for wait := time.Second; ctx.Err() == nil; wait = min(2*wait, 30*time.Second) {
 		err := s.readLease(ctx)
-		switch {
-		case err == nil || refused(err):
+		if err == nil || refused(err) {
 			return err
-		case ctx.Err() != nil:
-			return nil
 		}
 		s.Log.Warn("ask for the task; it is tried again", "task", s.Task, "after", wait, "err", err)
 		pause(ctx, wait)
 	}
+	return nil
 }
 
 // readLease asks how long jobs are in hand.
