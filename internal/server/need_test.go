@@ -92,7 +92,7 @@ func TestLanesWaitForTheSourcesThatTheyNeed(t *testing.T) {
 			}
 			u.ask(u.admin, "POST", "/api/v1/workflows/reorder/run", "")
 			text := status()
-			return strings.Contains(text, "waits for source prices, ") && strings.Contains(text, "It waits for source prices, ") && strings.Contains(text, `"issueCode":"waiting_fresh"`)
+			return strings.Contains(text, "The slot of ") && strings.Contains(text, "It waits for source prices, ") && strings.Contains(text, `"issueCode":"waiting_fresh"`)
 		})
 		fetched, called := s.fetches.Load(), s.calls.Load()
 		if _, slots := u.ask(u.admin, "GET", "/api/v1/schedules/"+id+"/slots", ""); !strings.Contains(slots, `"disposition":"waiting_fresh"`) {

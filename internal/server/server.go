@@ -42,7 +42,6 @@ import (
 	"github.com/pawlrun/pawl/internal/source/fetch"
 	"github.com/pawlrun/pawl/internal/store"
 	"github.com/pawlrun/pawl/internal/task"
-	"github.com/pawlrun/pawl/internal/telemetry"
 	"github.com/pawlrun/pawl/internal/tool"
 	"github.com/pawlrun/pawl/internal/web"
 	"github.com/pawlrun/pawl/internal/worker"
@@ -274,29 +273,6 @@ func (s *server) observeRun(e ledger.Event) {
 	s.meter.run(e, of)
 	s.feed.ObserveRun(e, of)
 	s.pulse.Changed(of)
-}
-
-// logRun tells the log how a run begins and ends.
-func (s *server) logRun(e ledger.Event, of lane.Ref) {
-	level, r := slog.LevelDebug, &e.Run
-	switch e.What {
-	case ledger.Advanced, ledger.Resumed:
-		return
-	case ledger.Stopped:
-		if stopsUntold(r.Kind) {
-			level = slog.LevelInfo
-		}
-	case ledger.Begun, ledger.Started, ledger.Committed, ledger.Crashed, ledger.Cancelled:
-	}
-	ctx := telemetry.With(context.Background(), r.Trace)
-	if !s.log.Enabled(ctx, level) {
-		return
-	}
-	values := []any{"what", e.What, "run", r.ID, "kind", r.Kind, "lane", of.Name, "handler", r.Handler, "attempt", r.Attempt, "phase", r.Phase, "status", r.Status}
-	if r.ErrorCode != "" {
-		values = append(values, "code", r.ErrorCode, "error", r.ErrorMessage)
-	}
-	s.log.Log(ctx, level, "a run changed", values...)
 }
 
 // host is what a kind is given by this process.

@@ -89,7 +89,7 @@ func (x *execution) askAhead(ctx context.Context, tx *store.Tx, n *news) error {
 			}
 		})
 	}
-	if part, parted := x.takesFrom(x.view, x.run.Handler); parted {
+	if part, parted := x.takesFrom(); parted {
 		return eventstore.In(tx).AskPart(ctx, x.id, part, c.Subscribe, func(any bool) { n.more = any })
 	}
 	return eventstore.In(tx).AskPending(ctx, x.id, c.Subscribe, func(any bool) { n.more = any })
@@ -97,7 +97,7 @@ func (x *execution) askAhead(ctx context.Context, tx *store.Tx, n *news) error {
 
 // askPeek asks for the events at which a handler is likely to look next.
 func (e *session) askPeek(ctx context.Context, tx *store.Tx, v *view, handler, topic string, width int, got func([]eventstore.Event, error)) error {
-	if part, parted := e.takesFrom(v, handler); parted {
+	if part, parted := e.partFor(v, handler); parted {
 		return eventstore.In(tx).AskPeekPart(ctx, e.id, topic, part, width, maxAheadBytes, got)
 	}
 	return eventstore.In(tx).AskPeek(ctx, e.id, topic, width, maxAheadBytes, got)

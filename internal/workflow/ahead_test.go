@@ -177,7 +177,7 @@ func TestPausingEndsARunThatIsNotWritten(t *testing.T) {
 	})
 }
 
-// a session reads with its look the events at which prepare looked last
+// a session reads with its look the events at which prepare looked last
 // time. What is published after the look is for the run that follows.
 func TestPrepareSeesWhatTheLookSaw(t *testing.T) {
 	inTime(t, func(t *testing.T, k *kit) {

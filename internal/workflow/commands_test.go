@@ -80,7 +80,7 @@ func publishAnswers(t *testing.T, k *kit) {
 		{ExternalEvent{Topic: "in", MessageID: "new", Payload: json.RawMessage(`{"a": 2}`)}, eventstore.EventPending},
 		{ExternalEvent{Topic: "in", MessageID: "from", Input: &OutsideInput{Source: "test", Type: "thing", ID: "other", Title: "Other"}}, eventstore.EventPending},
 		{ExternalEvent{Topic: "in", MessageID: "of skipped", Input: input}, eventstore.EventSkipped},
-		{ExternalEvent{Topic: "in", MessageID: "taken"}, eventstore.EventConsumed},
+		{ExternalEvent{Topic: "in", MessageID: "taken", Payload: json.RawMessage(`"other"`)}, eventstore.EventConsumed},
 	} {
 		var told, kept eventstore.Event
 		k.write(func(ctx context.Context, tx *store.Tx) (err error) {
@@ -99,6 +99,9 @@ func publishAnswers(t *testing.T, k *kit) {
 		}
 		expect(t, c.event.MessageID+": the answer", answer(told), answer(kept))
 		expect(t, c.event.MessageID+": status", told.Status, c.status)
+		if c.status == eventstore.EventConsumed {
+			expect(t, "what was taken", string(kept.Payload), `"taken"`)
+		}
 	}
 }
 

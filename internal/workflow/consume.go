@@ -98,10 +98,13 @@ func (x *execution) reserve(ctx context.Context, c Consumer, p Prepared) error {
 	return x.cfg.fault("reserved")
 }
 
-// takesFrom is the partition whose events a run can take; without partitions it is
-// all events. A run of the workflow's own lane that is older than the partitions of its
+// takesFrom is the partition whose events the run can take.
+func (x *execution) takesFrom() (part string, parted bool) { return x.partFor(x.view, x.run.Handler) }
+
+// partFor is the partition whose events a run of a handler can take; without partitions it
+// is all events. A run of the workflow's own lane that is older than the partitions of its
 // consumer leaves theirs alone.
-func (e *session) takesFrom(v *view, handler string) (part string, parted bool) {
+func (e *session) partFor(v *view, handler string) (part string, parted bool) {
 	if e.partID != "" {
 		return e.partID, true
 	}
@@ -110,7 +113,7 @@ func (e *session) takesFrom(v *view, handler string) (part string, parted bool) 
 }
 
 func (x *execution) reserveEvents(ctx context.Context, tx *store.Tx, runID string, p Prepared) error {
-	if part, parted := x.takesFrom(x.view, x.run.Handler); parted {
+	if part, parted := x.takesFrom(); parted {
 		return eventstore.In(tx).ReservePart(ctx, x.id, runID, part, p.reservations())
 	}
 	return eventstore.In(tx).ReserveEvents(ctx, x.id, runID, p.reservations())
@@ -125,7 +128,7 @@ func (x *execution) unreserved(ctx context.Context) error {
 		return &pawl.Error{Code: pawl.CodeConflict, Op: "reserve events", Msg: "an event that prepare saw is gone"}
 	}
 	why := x.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		if part, parted := x.takesFrom(x.view, x.run.Handler); parted {
+		if part, parted := x.takesFrom(); parted {
 			if err := eventstore.In(tx).WhyNotOfPart(ctx, x.id, part, x.prepared.reservations()); err != nil {
 				return err
 			}

@@ -252,7 +252,7 @@ func (w storeWorld) peek(ctx context.Context, topic string, limit int) (events [
 		return events, nil
 	}
 	err = w.x.db.Read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		if part, parted := w.x.takesFrom(w.x.view, w.x.run.Handler); parted {
+		if part, parted := w.x.takesFrom(); parted {
 			events, err = eventstore.In(tx).PeekPart(ctx, w.x.id, topic, part, limit, maxPeekBytes)
 			return err
 		}
